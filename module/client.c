@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Client: one open file of /dev/sframe_unwind.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/pid_namespace.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "counters.h"
+#include "limits.h"
+#include "request.h"
+#include "walk.h"
+
+struct sfu_client *sfu_client_create(void)
+{
+	struct sfu_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+
+	if (!client)
+		return NULL;
+	refcount_set(&client->refs, 1);
+	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
+	init_waitqueue_head(&client->wait);
+	mutex_init(&client->read_mutex);
+	spin_lock_init(&client->lock);
+	sfu_count(clients);
+	return client;
+}
+
+static void put(struct sfu_client *client)
+{
+	if (!refcount_dec_and_test(&client->refs))
+		return;
+	sfu_ring_free(&client->ring);
+	put_pid_ns(client->pid_ns);
+	sfu_uncount(clients);
+	kfree(client);
+}
+
+void sfu_client_close(struct sfu_client *client)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&client->lock, flags);
+	client->closed = true;
+	spin_unlock_irqrestore(&client->lock, flags);
+	put(client);
+}
+
+/* Only a client that requests stacks needs a ring. */
+static int make_ring(struct sfu_client *client)
+{
+	struct sfu_ring ring = {};
+	int err = 0;
+
+	mutex_lock(&client->read_mutex);
+	if (!client->ring.data) {
+		err = sfu_ring_alloc(&ring);
+		/* Pairs with sfu_client_begin(): no request is there before. */
+		smp_store_release(&client->ring.data, ring.data);
+	}
+	mutex_unlock(&client->read_mutex);
+	return err;
+}
+
+int sfu_client_begin(struct sfu_client *client)
+{
+	unsigned long flags;
+	int err = 0;
+
+	if (!smp_load_acquire(&client->ring.data)) {
+		err = make_ring(client);
+		if (err)
+			return err;
+	}
+
+	spin_lock_irqsave(&client->lock, flags);
+	if (client->pending < SFU_MAX_PENDING) {
+		client->pending++;
+		client->accepted++;
+	} else {
+		err = -EAGAIN;
+	}
+	spin_unlock_irqrestore(&client->lock, flags);
+	if (err)
+		return err;
+
+	/* Both are there: the caller has the file open. */
+	refcount_inc(&client->refs);
+	__module_get(THIS_MODULE);
+	sfu_count(requests);
+	sfu_count(total_accepted);
+	return 0;
+}
+
+/* What sfu_client_begin() took, when its counters have been settled. */
+static void end(struct sfu_client *client)
+{
+	sfu_uncount(requests);
+	put(client);
+	module_put(THIS_MODULE);
+}
+
+void sfu_client_cancel(struct sfu_client *client)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&client->lock, flags);
+	client->pending--;
+	client->accepted--;
+	spin_unlock_irqrestore(&client->lock, flags);
+	sfu_uncount(total_accepted);
+	end(client);
+}
+
+/* Put a record into the ring. Returns whether there was room. */
+static bool write_record(struct sfu_client *client,
+			 const struct sframe_unwind_stack *stack,
+			 const struct sfu_walk *walk)
+{
+	static const u8 zeros[8];
+	const u32 nr = stack->nr_frames;
+	u64 position = client->ring.head;
+
+	lockdep_assert_held(&client->lock);
+	if (stack->record.size > sfu_ring_room(&client->ring))
+		return false;
+	sfu_ring_write(&client->ring, &position, stack, sizeof(*stack));
+	if (nr) {
+		sfu_ring_write(&client->ring, &position, walk->ip,
+			       nr * sizeof(walk->ip[0]));
+		sfu_ring_write(&client->ring, &position, walk->how, nr);
+		sfu_ring_write(&client->ring, &position, zeros, -nr & 7);
+	}
+	client->ring.head = position;
+	return true;
+}
+
+void sfu_client_deliver(struct sfu_client *client,
+			const struct sfu_request *request,
+			const struct sfu_walk *walk, u32 nr,
+			enum sframe_unwind_stop stop)
+{
+	const struct sframe_unwind_stack stack = {
+		.record.size = sizeof(stack) + nr * sizeof(stack.ips[0]) +
+			       round_up(nr, 8),
+		.record.type = SFRAME_UNWIND_RECORD_STACK,
+		.cookie = request->cookie,
+		.user_data = request->user_data,
+		.time = request->time,
+		.pid = task_tgid_nr_ns(current, client->pid_ns),
+		.tid = task_pid_nr_ns(current, client->pid_ns),
+		.nr_frames = nr,
+		.stop = stop,
+	};
+	bool closed, written = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&client->lock, flags);
+	closed = client->closed;
+	if (!closed)
+		written = write_record(client, &stack, walk);
+	client->pending--;
+	if (written)
+		client->delivered++;
+	else
+		client->lost_full++;
+	spin_unlock_irqrestore(&client->lock, flags);
+
+	if (written) {
+		sfu_count(total_delivered);
+		wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+	} else if (closed) {
+		sfu_count(total_lost_closed);
+	} else {
+		sfu_count(total_lost_full);
+	}
+	end(client);
+}
+
+bool sfu_client_is_readable(struct sfu_client *client)
+{
+	unsigned long flags;
+	bool readable;
+
+	spin_lock_irqsave(&client->lock, flags);
+	readable = client->ring.head != client->ring.tail;
+	spin_unlock_irqrestore(&client->lock, flags);
+	return readable;
+}
+
+/*
+ * Bytes of the whole records from the tail on that @size has room for. Returns
+ * 0 if there is no record, -EINVAL if @size is too small for the first.
+ */
+static ssize_t count_whole(struct sfu_client *client, size_t size)
+{
+	struct sframe_unwind_record record;
+	unsigned long flags;
+	size_t taken = 0;
+	u64 head;
+
+	lockdep_assert_held(&client->read_mutex);
+	spin_lock_irqsave(&client->lock, flags);
+	head = client->ring.head;
+	spin_unlock_irqrestore(&client->lock, flags);
+
+	while (client->ring.tail + taken != head) {
+		sfu_ring_peek(&client->ring, client->ring.tail + taken,
+			      &record, sizeof(record));
+		if (record.size > size - taken)
+			return taken ? taken : -EINVAL;
+		taken += record.size;
+	}
+	return taken;
+}
+
+/* As sfu_client_read(), but 0 without a record. */
+static ssize_t read_records(struct sfu_client *client, char __user *buffer,
+			    size_t size)
+{
+	unsigned long flags;
+	ssize_t taken;
+
+	if (mutex_lock_interruptible(&client->read_mutex))
+		return -ERESTARTSYS;
+	taken = count_whole(client, size);
+	if (taken > 0 && sfu_ring_copy_to_user(&client->ring, client->ring.tail,
+					       buffer, taken))
+		taken = -EFAULT;
+	if (taken > 0) {
+		spin_lock_irqsave(&client->lock, flags);
+		client->ring.tail += taken;
+		spin_unlock_irqrestore(&client->lock, flags);
+	}
+	mutex_unlock(&client->read_mutex);
+	return taken;
+}
+
+ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
+			size_t size, bool nonblock)
+{
+	ssize_t ret;
+
+	for (;;) {
+		ret = read_records(client, buffer, size);
+		if (ret)
+			return ret;
+		if (nonblock)
+			return -EAGAIN;
+		if (wait_event_interruptible(client->wait,
+					     sfu_client_is_readable(client)))
+			return -ERESTARTSYS;
+	}
+}
+
+void sfu_client_stats(struct sfu_client *client,
+		      struct sframe_unwind_stats *stats)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&client->lock, flags);
+	stats->pending = client->pending;
+	stats->accepted = client->accepted;
+	stats->delivered = client->delivered;
+	stats->lost_full = client->lost_full;
+	spin_unlock_irqrestore(&client->lock, flags);
+}

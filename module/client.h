@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Client: one open file of /dev/sframe_unwind.
+ */
+#ifndef SFU_CLIENT_H
+#define SFU_CLIENT_H
+
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/sframe_unwind.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "ring.h"
+
+struct pid_namespace;
+struct sfu_request;
+struct sfu_walk;
+
+/**
+ * struct sfu_client
+ *
+ * @refs: one of the open file, one of each pending request.
+ * @pid_ns: of the opener; records number pids as it does.
+ * @wait: readers and pollers.
+ * @read_mutex: serialises readers, and making the ring.
+ * @lock: protects all that follows; taken in any context.
+ * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
+ * @closed: nobody can read any more.
+ * @pending, @accepted, @delivered, @lost_full: see struct sframe_unwind_stats.
+ */
+struct sfu_client {
+	refcount_t refs;
+	struct pid_namespace *pid_ns;
+	wait_queue_head_t wait;
+	struct mutex read_mutex;
+	spinlock_t lock;
+	struct sfu_ring ring;
+	bool closed;
+	u32 pending;
+	u64 accepted;
+	u64 delivered;
+	u64 lost_full;
+};
+
+/* Make a client for the current process. Returns NULL without memory. */
+struct sfu_client *sfu_client_create(void);
+
+/* The file is closed: drop its reference and what nobody will read. */
+void sfu_client_close(struct sfu_client *client);
+
+/*
+ * Count a request in, with a reference that sfu_client_deliver() gives back;
+ * the module stays loaded until then. Makes the ring on first use. May sleep.
+ * Returns 0, -EAGAIN with too many pending, or -ENOMEM.
+ */
+int sfu_client_begin(struct sfu_client *client);
+
+/* Take sfu_client_begin() back: the request was not accepted after all. */
+void sfu_client_cancel(struct sfu_client *client);
+
+/*
+ * Deliver the current thread's stack for @request, the first @nr frames of
+ * @walk, which may be NULL with 0, or count it as lost; ends what
+ * sfu_client_begin() began. Process context.
+ */
+void sfu_client_deliver(struct sfu_client *client,
+			const struct sfu_request *request,
+			const struct sfu_walk *walk, u32 nr,
+			enum sframe_unwind_stop stop);
+
+/*
+ * Copy whole records to @buffer, waiting for one unless @nonblock. Returns the
+ * number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL if @size is less than the
+ * first record, -EFAULT.
+ */
+ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
+			size_t size, bool nonblock);
+
+/* Is there a record to be read? */
+bool sfu_client_is_readable(struct sfu_client *client);
+
+void sfu_client_stats(struct sfu_client *client,
+		      struct sframe_unwind_stats *stats);
+
+#endif /* SFU_CLIENT_H */

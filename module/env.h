@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What decode and step need from around them. sframe.c and step.c are one
+ * source for the module, the library, the unit tests and the fuzzers; this
+ * header is the only place where those environments differ.
+ */
+#ifndef SFU_ENV_H
+#define SFU_ENV_H
+
+#ifdef __KERNEL__
+
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/uaccess.h>
+
+#else
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef int8_t s8;
+typedef uint16_t u16;
+typedef int16_t s16;
+typedef uint32_t u32;
+typedef int32_t s32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+#endif
+
+/**
+ * struct sfu_bytes - a bounded run of bytes to decode
+ *
+ * @address: where byte 0 is mapped, or would be; PC-relative function starts
+ *	count from here.
+ * @size: number of bytes.
+ * @copy: the bytes in our own memory, or NULL for the memory of the current
+ *	process at @address.
+ */
+struct sfu_bytes {
+	u64 address;
+	u64 size;
+	const u8 *copy;
+};
+
+/* Is [offset, offset + length) inside @bytes? */
+static inline bool sfu_bytes_has(const struct sfu_bytes *bytes, u64 offset,
+				 u64 length)
+{
+	return offset <= bytes->size && length <= bytes->size - offset;
+}
+
+/*
+ * Fetch bytes once; what is decoded afterwards is the copy. The caller has
+ * checked the bounds with sfu_bytes_has(). May sleep in the kernel. Returns 0,
+ * or -EFAULT if the memory cannot be read.
+ */
+static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
+				 void *to, u32 length)
+{
+	const u8 *from = bytes->copy;
+
+	if (from) {
+		memcpy(to, from + offset, length);
+		return 0;
+	}
+#ifdef __KERNEL__
+	if (copy_from_user(to, u64_to_user_ptr(bytes->address + offset),
+			   length))
+		return -EFAULT;
+#else
+	memcpy(to, (const u8 *)(uintptr_t)bytes->address + offset, length);
+#endif
+	return 0;
+}
+
+/**
+ * struct sfu_stack - the memory that a walk reads stack words from
+ *
+ * @address: of the first byte of @copy.
+ * @size: bytes in @copy.
+ * @copy: a recorded stack, or NULL for the memory of the current process.
+ */
+struct sfu_stack {
+	u64 address;
+	u64 size;
+	const u8 *copy;
+};
+
+/*
+ * Read the stack word at @address, which need not be aligned. May sleep in the
+ * kernel. Returns 0, or -EFAULT if it cannot be read.
+ */
+static inline int sfu_stack_read(const struct sfu_stack *stack, u64 address,
+				 u64 *word)
+{
+	if (stack->copy) {
+		u64 offset = address - stack->address;
+
+		if (offset >= stack->size ||
+		    stack->size - offset < sizeof(*word))
+			return -EFAULT;
+		memcpy(word, stack->copy + offset, sizeof(*word));
+		return 0;
+	}
+#ifdef __KERNEL__
+	return get_user(*word, (u64 __user *)u64_to_user_ptr(address));
+#else
+	memcpy(word, (const void *)(uintptr_t)address, sizeof(*word));
+	return 0;
+#endif
+}
+
+/*
+ * For loops whose length a user chooses: give way to others. Returns 0, or
+ * -EINTR if the loop has to end because the thread is being killed.
+ */
+static inline int sfu_env_relax(void)
+{
+#ifdef __KERNEL__
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+#else
+	return 0;
+#endif
+}
+
+#endif /* SFU_ENV_H */

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctl: the only reader of the structures in the uapi header.
+ */
+#include <linux/build_bug.h>
+#include <linux/compat.h>
+#include <linux/sframe_unwind.h>
+#include <linux/stddef.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "ioctl.h"
+#include "limits.h"
+#include "message.h"
+#include "request.h"
+#include "section.h"
+#include "sframe_format.h"
+#include "space.h"
+
+/* The structures are ABI: a change of layout must not compile. */
+static_assert(sizeof(struct sframe_unwind_query) == 48);
+static_assert(sizeof(struct sframe_unwind_register) == 72);
+static_assert(sizeof(struct sframe_unwind_unregister) == 40);
+static_assert(sizeof(struct sframe_unwind_request) == 48);
+static_assert(sizeof(struct sframe_unwind_stats) == 48);
+static_assert(sizeof(struct sframe_unwind_record) == 8);
+static_assert(sizeof(struct sframe_unwind_stack) == 48);
+static_assert(offsetof(struct sframe_unwind_register, id) == 40);
+static_assert(offsetof(struct sframe_unwind_register, message) == 56);
+static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
+static_assert(offsetof(struct sframe_unwind_request, cookie) == 24);
+static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
+
+union arg {
+	u32 size;
+	struct sframe_unwind_query query;
+	struct sframe_unwind_register reg;
+	struct sframe_unwind_unregister unreg;
+	struct sframe_unwind_request request;
+	struct sframe_unwind_stats stats;
+};
+
+static int check_flags(u32 flags, u32 known, struct sfu_message *message)
+{
+	if (flags & ~known)
+		return sfu_message_fail(message, -EINVAL, "unknown flags 0x%x",
+					flags & ~known);
+	return 0;
+}
+
+static int check_reserved(u32 reserved, struct sfu_message *message)
+{
+	if (reserved)
+		return sfu_message_fail(message, -EINVAL,
+					"reserved is 0x%x, not 0", reserved);
+	return 0;
+}
+
+static int do_query(struct sfu_client *client, union arg *arg,
+		    struct sfu_message *message)
+{
+	arg->query = (struct sframe_unwind_query) {
+		.size = arg->size,
+		.abi_version = SFRAME_UNWIND_ABI_VERSION,
+		.features = SFRAME_UNWIND_FEATURE_FLEX |
+			    SFRAME_UNWIND_FEATURE_FP_FALLBACK |
+			    SFRAME_UNWIND_FEATURE_OTHER_THREAD |
+			    SFRAME_UNWIND_FEATURE_SIGNAL_FRAME |
+			    SFRAME_UNWIND_FEATURE_VALIDATE,
+		.sframe_version = SFRAME_VERSION_3,
+		.max_depth = SFU_MAX_DEPTH,
+		.max_sections = SFU_MAX_SECTIONS,
+		.max_pending = SFU_MAX_PENDING,
+		.max_sframe_size = SFU_MAX_SFRAME_SIZE,
+		.ring_size = SFU_RING_SIZE,
+		.max_record_size = sizeof(struct sframe_unwind_stack) +
+				   SFU_MAX_DEPTH * (sizeof(u64) + sizeof(u8)),
+	};
+	return 0;
+}
+
+static int do_register(struct sfu_client *client, union arg *arg,
+		       struct sfu_message *message)
+{
+	struct sframe_unwind_register *reg = &arg->reg;
+	struct sfu_section_spec spec = {
+		.sframe_start = reg->sframe_start,
+		.sframe_size = reg->sframe_size,
+		.text_start = reg->text_start,
+		.text_size = reg->text_size,
+		.validate = reg->flags & SFRAME_UNWIND_REGISTER_VALIDATE,
+	};
+	struct sfu_section *section;
+	struct sfu_space *space;
+	int err;
+
+	reg->id = 0;
+	reg->defect_offset = 0;
+	err = check_flags(reg->flags, SFRAME_UNWIND_REGISTER_VALIDATE, message);
+	if (err)
+		return err;
+	err = check_reserved(reg->reserved, message);
+	if (err)
+		return err;
+
+	section = sfu_section_create(&spec, message);
+	reg->defect_offset = spec.defect_offset;
+	if (IS_ERR(section))
+		return PTR_ERR(section);
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space)) {
+		err = PTR_ERR(space);
+		goto err_section;
+	}
+	err = sfu_space_add(space, section, message);
+	if (!err)
+		reg->id = section->id;
+	sfu_space_put(space);
+err_section:
+	sfu_section_put(section);
+	return err;
+}
+
+static int do_unregister(struct sfu_client *client, union arg *arg,
+			 struct sfu_message *message)
+{
+	struct sframe_unwind_unregister *unreg = &arg->unreg;
+	struct sfu_space *space;
+	int ret;
+
+	unreg->removed = 0;
+	ret = check_flags(unreg->flags, 0, message);
+	if (ret)
+		return ret;
+	if (!unreg->id == !unreg->sframe_start)
+		return sfu_message_fail(message, -EINVAL,
+					"one of id and sframe_start must be given, the other be 0");
+
+	space = sfu_space_get();
+	ret = sfu_space_remove(space, unreg->id, unreg->sframe_start);
+	sfu_space_put(space);
+	if (ret == -ENOENT && unreg->id)
+		return sfu_message_fail(message, ret, "no section with id %llu",
+					unreg->id);
+	if (ret == -ENOENT)
+		return sfu_message_fail(message, ret, "no section at 0x%llx",
+					unreg->sframe_start);
+	if (ret < 0)
+		return sfu_message_fail(message, ret, "no memory");
+	unreg->removed = ret;
+	return 0;
+}
+
+static int do_request(struct sfu_client *client, union arg *arg,
+		      struct sfu_message *message)
+{
+	struct sframe_unwind_request *request = &arg->request;
+	const struct sfu_request_spec spec = {
+		.user_data = request->user_data,
+		.max_depth = request->max_depth ?: SFU_DEFAULT_DEPTH,
+		.fallback = request->flags & SFRAME_UNWIND_REQUEST_FP_FALLBACK,
+		.interrupt = request->flags & SFRAME_UNWIND_REQUEST_INTERRUPT,
+	};
+	int err;
+
+	request->cookie = 0;
+	err = check_flags(request->flags, SFRAME_UNWIND_REQUEST_FP_FALLBACK |
+			  SFRAME_UNWIND_REQUEST_INTERRUPT, message);
+	if (err)
+		return err;
+	err = check_reserved(request->reserved, message);
+	if (err)
+		return err;
+	if (request->max_depth > SFU_MAX_DEPTH)
+		return sfu_message_fail(message, -EINVAL,
+					"max_depth %u exceeds %u",
+					request->max_depth, SFU_MAX_DEPTH);
+	if (request->tid < 0)
+		return sfu_message_fail(message, -EINVAL, "tid %d is negative",
+					request->tid);
+
+	err = sfu_request_submit(client, request->tid, &spec, &request->cookie);
+	switch (err) {
+	case -ESRCH:
+		return sfu_message_fail(message, err,
+					"no thread %d in this process",
+					request->tid);
+	case -EAGAIN:
+		return sfu_message_fail(message, err,
+					"%u requests are outstanding",
+					SFU_MAX_PENDING);
+	case -EOPNOTSUPP:
+		return sfu_message_fail(message, err,
+					"thread %d never runs in user space",
+					request->tid);
+	case -ENOMEM:
+		return sfu_message_fail(message, err, "no memory");
+	}
+	return err;
+}
+
+static int do_stats(struct sfu_client *client, union arg *arg,
+		    struct sfu_message *message)
+{
+	struct sfu_space *space = sfu_space_get();
+
+	arg->stats = (struct sframe_unwind_stats) {
+		.size = arg->size,
+		.sections = sfu_space_nr_sections(space),
+		.corrupt = space ? atomic64_read(&space->corrupt) : 0,
+	};
+	sfu_space_put(space);
+	sfu_client_stats(client, &arg->stats);
+	return 0;
+}
+
+/**
+ * struct op - one ioctl
+ *
+ * @run: does it, on a copy of the caller's structure, which goes back to the
+ *	caller also on failure.
+ * @size: of the structure.
+ * @min_size: of its first published version.
+ * @message: offset in it of the message buffer's address, or 0.
+ * @message_size: offset of the buffer's size.
+ * @changes: has an effect, so that the structure must be known to be writable
+ *	before, and concerns the caller's code, which must be 64-bit.
+ */
+struct op {
+	int (*run)(struct sfu_client *client, union arg *arg,
+		   struct sfu_message *message);
+	u32 size;
+	u32 min_size;
+	u32 message;
+	u32 message_size;
+	bool changes;
+};
+
+#define OP_MESSAGE(type)						\
+	.message = offsetof(struct type, message),			\
+	.message_size = offsetof(struct type, message_size)
+
+static const struct op ops[] = {
+	[_IOC_NR(SFRAME_UNWIND_IOC_QUERY)] = {
+		.run = do_query,
+		.size = sizeof(struct sframe_unwind_query),
+		.min_size = 48,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER)] = {
+		.run = do_register,
+		.size = sizeof(struct sframe_unwind_register),
+		.min_size = 72,
+		OP_MESSAGE(sframe_unwind_register),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_UNREGISTER)] = {
+		.run = do_unregister,
+		.size = sizeof(struct sframe_unwind_unregister),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_unregister),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REQUEST)] = {
+		.run = do_request,
+		.size = sizeof(struct sframe_unwind_request),
+		.min_size = 48,
+		OP_MESSAGE(sframe_unwind_request),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_STATS)] = {
+		.run = do_stats,
+		.size = sizeof(struct sframe_unwind_stats),
+		.min_size = 48,
+	},
+};
+
+static const struct op *find_op(unsigned int cmd)
+{
+	if (cmd != _IO(SFRAME_UNWIND_IOC_MAGIC, _IOC_NR(cmd)) ||
+	    _IOC_NR(cmd) >= ARRAY_SIZE(ops))
+		return NULL;
+	return &ops[_IOC_NR(cmd)];
+}
+
+/* Tell the caller why; no word about a buffer that cannot be written. */
+static void copy_message(const struct op *op, const union arg *arg,
+			 const struct sfu_message *message)
+{
+	u64 address = *(const u64 *)((const u8 *)arg + op->message);
+	u32 size = *(const u32 *)((const u8 *)arg + op->message_size);
+	u32 length = strnlen(message->text, sizeof(message->text) - 1);
+	char __user *to = u64_to_user_ptr(address);
+
+	if (!address || !size)
+		return;
+	length = min(length, size - 1);
+	if (!copy_to_user(to, message->text, length))
+		put_user('\0', to + length);
+}
+
+static int run(const struct op *op, struct sfu_client *client,
+	       union arg *arg, struct sfu_message *message)
+{
+	if (op->changes && in_compat_syscall())
+		return sfu_message_fail(message, -EOPNOTSUPP,
+					"only 64-bit programs are supported");
+	return op->run(client, arg, message);
+}
+
+long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
+{
+	const struct op *op = find_op(cmd);
+	struct sfu_message message = {};
+	u32 user_size, size;
+	union arg arg;
+	int err;
+
+	if (!op)
+		return -ENOTTY;
+	if (get_user(user_size, (u32 __user *)user))
+		return -EFAULT;
+	if (user_size < op->min_size)
+		return -EINVAL;
+	memset(&arg, 0, sizeof(arg));
+	err = copy_struct_from_user(&arg, op->size, user, user_size);
+	if (err)
+		return err;
+	/* The size has been read twice; the first one was checked. */
+	arg.size = user_size;
+
+	/* What has been done cannot be told with a structure in const memory. */
+	size = min(user_size, op->size);
+	if (op->changes && copy_to_user(user, &arg, size))
+		return -EFAULT;
+
+	err = run(op, client, &arg, &message);
+	if (copy_to_user(user, &arg, size))
+		return -EFAULT;
+	if (err && op->message)
+		copy_message(op, &arg, &message);
+	return err;
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Request: one ask for a stack, from the call until its thread returns to
+ * user space.
+ *
+ * The first request for a thread queues a task_work and enters the hash of
+ * threads with requests; later ones, of whatever client, join its list and
+ * share its walk and cookie. The callback walks and then takes the first one
+ * out of the hash, so a request that arrives during the walk is served by it.
+ *
+ * Why the module cannot go while a request lives: sfu_client_begin() takes a
+ * reference to it for each, which is given back after delivery, in our code.
+ * The few instructions from there to the end of the callback are waited for by
+ * sfu_request_exit(): a thread in them does not sleep, so it is gone from our
+ * code when every thread has slept or been in user space once.
+ *
+ * Why a request's memory outlives its task_work: see sfu_request.refs.
+ */
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+#include "client.h"
+#include "compat.h"
+#include "counters.h"
+#include "request.h"
+#include "walk.h"
+
+#define BUCKET_BITS	6
+
+/*
+ * Threads with requests: the first request of each. The lock protects the
+ * bucket, the lists that start in it, and is taken in any context.
+ */
+static struct bucket {
+	raw_spinlock_t lock;
+	struct hlist_head first;
+} buckets[1 << BUCKET_BITS];
+
+static atomic64_t last_cookie = ATOMIC64_INIT(0);
+static struct kmem_cache *cache;
+static struct kmem_cache *walk_cache;
+
+static struct bucket *bucket_of(const struct task_struct *task)
+{
+	return &buckets[hash_ptr(task, BUCKET_BITS)];
+}
+
+/* The first request of @task, or NULL. */
+static struct sfu_request *find_first(const struct bucket *bucket,
+				      const struct task_struct *task)
+{
+	struct sfu_request *request;
+
+	lockdep_assert_held(&bucket->lock);
+	hlist_for_each_entry(request, &bucket->first, node) {
+		if (request->task == task)
+			return request;
+	}
+	return NULL;
+}
+
+static void put(struct sfu_request *request)
+{
+	if (refcount_dec_and_test(&request->refs))
+		kmem_cache_free(cache, request);
+}
+
+/* Has the current thread a user stack? Not any more when it exits. */
+static bool can_walk(void)
+{
+	return current->mm && !(current->flags & PF_EXITING);
+}
+
+/* What the requests in the list that starts at @first ask for together. */
+static void gather(const struct sfu_request *first, u32 *max_depth,
+		   bool *fallback)
+{
+	const struct sfu_request *request = first;
+
+	do {
+		*max_depth = max(*max_depth, request->max_depth);
+		*fallback |= request->fallback;
+		request = list_next_entry(request, link);
+	} while (request != first);
+}
+
+/*
+ * Walk for @first and those that have joined it, again if one joined meanwhile
+ * that asks for more, and take it out of the hash: nobody joins any more.
+ */
+static void walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
+{
+	struct bucket *bucket = bucket_of(current);
+	u32 max_depth = first->max_depth;
+	bool fallback = first->fallback;
+	unsigned long flags;
+	bool done = false;
+
+	while (!done) {
+		if (walk) {
+			walk->max_depth = max_depth;
+			walk->fallback = fallback;
+			sfu_walk_user(walk, task_pt_regs(current));
+		}
+		raw_spin_lock_irqsave(&bucket->lock, flags);
+		gather(first, &max_depth, &fallback);
+		done = !walk || (max_depth == walk->max_depth &&
+				 fallback == walk->fallback);
+		if (done)
+			hlist_del_init(&first->node);
+		raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	}
+}
+
+static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
+{
+	enum sframe_unwind_stop stop;
+	u32 nr = 0;
+
+	/*
+	 * After exec this is another program, which may know secrets that the
+	 * one that asked must not: not even its addresses are told.
+	 */
+	if (!can_walk() || current->mm != request->mm)
+		stop = SFRAME_UNWIND_STOP_EXITED;
+	else if (!walk)
+		stop = SFRAME_UNWIND_STOP_NO_MEMORY;
+	else
+		nr = sfu_walk_result(walk, request->max_depth,
+				     request->fallback, &stop);
+	sfu_client_deliver(request->client, request, walk, nr, stop);
+	put(request);
+}
+
+/* The task_work: the thread is about to return to user space, or exits. */
+static void run(struct callback_head *work)
+{
+	struct sfu_request *first = container_of(work, struct sfu_request, work);
+	struct bucket *bucket = bucket_of(current);
+	struct sfu_request *request, *next;
+	struct sfu_walk *walk = NULL;
+	unsigned long flags;
+	bool joined;
+
+	/* The lock waits for attach(), which may be on its way out yet. */
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	joined = hlist_unhashed(&first->node);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	if (joined) {
+		/* Has only woken the thread; its first request delivers it. */
+		put(first);
+		return;
+	}
+
+	if (can_walk())
+		walk = kmem_cache_alloc(walk_cache, GFP_KERNEL);
+	walk_for_all(first, walk);
+	list_for_each_entry_safe(request, next, &first->link, link)
+		deliver(request, walk);
+	deliver(first, walk);
+	if (walk)
+		kmem_cache_free(walk_cache, walk);
+	put(first);
+}
+
+/*
+ * Have @request served when @task next returns to user space. The caller is in
+ * an RCU read section that keeps @task. Returns 0 with *@cookie, or -ESRCH.
+ */
+static int attach(struct sfu_request *request, struct task_struct *task,
+		  bool interrupt, u64 *cookie)
+{
+	struct bucket *bucket = bucket_of(task);
+	struct sfu_request *first;
+	unsigned long flags;
+	int err = 0;
+
+	request->cookie = 0;
+	request->task = task;
+	request->mm = task->mm;
+	INIT_HLIST_NODE(&request->node);
+	INIT_LIST_HEAD(&request->link);
+	init_task_work(&request->work, run);
+	refcount_set(&request->refs, 1);
+
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	first = find_first(bucket, task);
+	if (!first || interrupt) {
+		refcount_inc(&request->refs);
+		err = task_work_add(task, &request->work,
+				    interrupt ? TWA_SIGNAL : TWA_RESUME);
+	}
+	if (!err && first) {
+		request->cookie = first->cookie;
+		list_add_tail(&request->link, &first->link);
+	} else if (!err) {
+		request->cookie = atomic64_inc_return(&last_cookie);
+		hlist_add_head(&request->node, &bucket->first);
+	}
+	/* Without the lock the request may be gone already. */
+	*cookie = request->cookie;
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	return err;
+}
+
+/* Thread @tid of the current process; the caller is in an RCU read section. */
+static struct task_struct *find_thread(pid_t tid)
+{
+	struct task_struct *task;
+
+	if (!tid)
+		return current;
+	task = pid_task(find_vpid(tid), PIDTYPE_PID);
+	return task && same_thread_group(task, current) ? task : NULL;
+}
+
+int sfu_request_submit(struct sfu_client *client, pid_t tid,
+		       const struct sfu_request_spec *spec, u64 *cookie)
+{
+	struct sfu_request *request;
+	struct task_struct *task;
+	int err;
+
+	request = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
+	if (!request)
+		return -ENOMEM;
+	err = sfu_client_begin(client);
+	if (err)
+		goto err_free;
+	request->client = client;
+	request->user_data = spec->user_data;
+	request->time = ktime_get_ns();
+	request->max_depth = spec->max_depth;
+	request->fallback = spec->fallback;
+
+	rcu_read_lock();
+	task = find_thread(tid);
+	if (!task)
+		err = -ESRCH;
+	else if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+		err = -EOPNOTSUPP;
+	else
+		err = attach(request, task, spec->interrupt && task != current,
+			     cookie);
+	rcu_read_unlock();
+	if (err)
+		goto err_cancel;
+	return 0;
+
+err_cancel:
+	sfu_client_cancel(client);
+err_free:
+	kmem_cache_free(cache, request);
+	return err;
+}
+
+int sfu_request_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(buckets); i++) {
+		raw_spin_lock_init(&buckets[i].lock);
+		INIT_HLIST_HEAD(&buckets[i].first);
+	}
+	cache = KMEM_CACHE(sfu_request, 0);
+	if (!cache)
+		return -ENOMEM;
+	walk_cache = KMEM_CACHE(sfu_walk, 0);
+	if (!walk_cache) {
+		kmem_cache_destroy(cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void sfu_request_exit(void)
+{
+	/* See the top of this file. */
+	synchronize_rcu_tasks();
+	kmem_cache_destroy(walk_cache);
+	kmem_cache_destroy(cache);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sections: the table of a space's sections, by address, without overlaps.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "counters.h"
+#include "limits.h"
+#include "section.h"
+#include "sections.h"
+
+/* A table grows by a half, so that adding n sections copies O(n) pointers. */
+#define MIN_CAPACITY	8
+
+static struct sfu_sections *create(u32 capacity)
+{
+	struct sfu_sections *table;
+
+	table = kvmalloc(struct_size(table, section, capacity),
+			 GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return NULL;
+	refcount_set(&table->refs, 1);
+	table->nr = 0;
+	table->capacity = capacity;
+	sfu_count(tables);
+	return table;
+}
+
+void sfu_sections_get(struct sfu_sections *table)
+{
+	if (table)
+		refcount_inc(&table->refs);
+}
+
+void sfu_sections_put(struct sfu_sections *table)
+{
+	u32 i;
+
+	if (!table || !refcount_dec_and_test(&table->refs))
+		return;
+	for (i = 0; i < table->nr; i++)
+		sfu_section_put(table->section[i]);
+	sfu_uncount(tables);
+	kvfree(table);
+}
+
+/* Number of sections that start at or below @pc. */
+static u32 count_upto(const struct sfu_sections *table, u64 pc)
+{
+	u32 low = 0, high = table ? table->nr : 0;
+
+	while (low < high) {
+		const u32 mid = low + (high - low) / 2;
+
+		if (table->section[mid]->text_start <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc)
+{
+	const u32 at = count_upto(table, pc);
+
+	if (!at || !sfu_section_covers(table->section[at - 1], pc))
+		return NULL;
+	return table->section[at - 1];
+}
+
+struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
+					 u64 id)
+{
+	u32 i;
+
+	for (i = 0; table && i < table->nr; i++) {
+		if (table->section[i]->id == id)
+			return table->section[i];
+	}
+	return NULL;
+}
+
+struct sfu_section *sfu_sections_find_start(const struct sfu_sections *table,
+					    u64 sframe_start)
+{
+	u32 i;
+
+	for (i = 0; table && i < table->nr; i++) {
+		if (table->section[i]->table.bytes.address == sframe_start)
+			return table->section[i];
+	}
+	return NULL;
+}
+
+/*
+ * Make the table at *@table one that can be changed and has room for one
+ * section more. Returns 0 or -ENOMEM, and then nothing has changed.
+ */
+static int make_writable(struct sfu_sections **table)
+{
+	struct sfu_sections *old = *table, *new;
+	u32 i, capacity;
+
+	if (old && refcount_read(&old->refs) == 1 && old->nr < old->capacity)
+		return 0;
+
+	capacity = old ? old->nr + old->nr / 2 : 0;
+	new = create(max_t(u32, capacity, MIN_CAPACITY));
+	if (!new)
+		return -ENOMEM;
+	if (old) {
+		new->nr = old->nr;
+		for (i = 0; i < old->nr; i++) {
+			new->section[i] = old->section[i];
+			sfu_section_get(new->section[i]);
+		}
+	}
+	sfu_sections_put(old);
+	*table = new;
+	return 0;
+}
+
+int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
+		     const struct sfu_section **other)
+{
+	struct sfu_section **slot;
+	u32 at, nr = *table ? (*table)->nr : 0;
+	int err;
+
+	at = count_upto(*table, section->text_start);
+	if (at && (*table)->section[at - 1]->text_end > section->text_start) {
+		*other = (*table)->section[at - 1];
+		return -EEXIST;
+	}
+	if (at < nr && (*table)->section[at]->text_start < section->text_end) {
+		*other = (*table)->section[at];
+		return -EEXIST;
+	}
+	if (nr >= SFU_MAX_SECTIONS)
+		return -ENOSPC;
+	err = make_writable(table);
+	if (err)
+		return err;
+
+	slot = &(*table)->section[at];
+	memmove(slot + 1, slot, (nr - at) * sizeof(*slot));
+	*slot = section;
+	sfu_section_get(section);
+	(*table)->nr++;
+	return 0;
+}
+
+int sfu_sections_remove(struct sfu_sections **table,
+			struct sfu_section *section)
+{
+	struct sfu_section **slot;
+	u32 at;
+	int err;
+
+	if (sfu_sections_find(*table, section->text_start) != section)
+		return -ENOENT;
+	err = make_writable(table);
+	if (err)
+		return err;
+
+	at = count_upto(*table, section->text_start) - 1;
+	slot = &(*table)->section[at];
+	(*table)->nr--;
+	memmove(slot, slot + 1, ((*table)->nr - at) * sizeof(*slot));
+	sfu_section_put(section);
+	return 0;
+}

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Decode: SFrame V3 bytes and a pc to a rule.
+ */
+#include "sframe.h"
+#include "sframe_format.h"
+
+static const char * const defect_texts[SFU_NR_DEFECTS] = {
+#define SFU_DEFECT_TEXT(name, text) [SFU_DEFECT_##name] = text,
+	SFU_DEFECTS(SFU_DEFECT_TEXT)
+#undef SFU_DEFECT_TEXT
+};
+
+const char *sfu_defect_text(enum sfu_defect_kind kind)
+{
+	return kind < SFU_NR_DEFECTS ? defect_texts[kind] : "unknown defect";
+}
+
+static int malformed(struct sfu_defect *defect, enum sfu_defect_kind kind,
+		     u64 offset)
+{
+	defect->kind = kind;
+	defect->offset = offset;
+	return -EINVAL;
+}
+
+static u16 get_le16(const u8 *p)
+{
+	return p[0] | p[1] << 8;
+}
+
+static u32 get_le32(const u8 *p)
+{
+	return get_le16(p) | (u32)get_le16(p + 2) << 16;
+}
+
+static u64 get_le64(const u8 *p)
+{
+	return get_le32(p) | (u64)get_le32(p + 4) << 32;
+}
+
+/* A data word as offsets are stored. */
+static s32 get_signed(const u8 *p, u8 size)
+{
+	switch (size) {
+	case 1:
+		return (s8)p[0];
+	case 2:
+		return (s16)get_le16(p);
+	default:
+		return (s32)get_le32(p);
+	}
+}
+
+/* A data word as control words are stored, and the start of a row. */
+static u32 get_unsigned(const u8 *p, u8 size)
+{
+	switch (size) {
+	case 1:
+		return p[0];
+	case 2:
+		return get_le16(p);
+	default:
+		return get_le32(p);
+	}
+}
+
+int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
+		   struct sfu_defect *defect)
+{
+	u64 index, index_end, fres, end;
+	u8 hdr[SFRAME_HDR_SIZE];
+	u32 num_fdes;
+	int err;
+
+	if (!sfu_bytes_has(bytes, 0, SFRAME_HDR_SIZE))
+		return malformed(defect, SFU_DEFECT_HDR_SHORT, 0);
+	err = sfu_bytes_read(bytes, 0, hdr, sizeof(hdr));
+	if (err)
+		return err;
+
+	switch (get_le16(hdr + SFRAME_HDR_MAGIC)) {
+	case SFRAME_MAGIC:
+		break;
+	case SFRAME_MAGIC_SWAPPED:
+		malformed(defect, SFU_DEFECT_HDR_ENDIAN, SFRAME_HDR_MAGIC);
+		return -EOPNOTSUPP;
+	default:
+		return malformed(defect, SFU_DEFECT_HDR_MAGIC, SFRAME_HDR_MAGIC);
+	}
+	if (hdr[SFRAME_HDR_VERSION] != SFRAME_VERSION_3) {
+		malformed(defect, SFU_DEFECT_HDR_VERSION, SFRAME_HDR_VERSION);
+		return hdr[SFRAME_HDR_VERSION] ? -EOPNOTSUPP : -EINVAL;
+	}
+	if (hdr[SFRAME_HDR_FLAGS] & ~SFRAME_F_V3_MASK)
+		return malformed(defect, SFU_DEFECT_HDR_FLAGS, SFRAME_HDR_FLAGS);
+	if (!(hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_SORTED))
+		return malformed(defect, SFU_DEFECT_HDR_UNSORTED,
+				 SFRAME_HDR_FLAGS);
+	if (hdr[SFRAME_HDR_ABI] != SFRAME_ABI_AMD64_ENDIAN_LITTLE) {
+		malformed(defect, SFU_DEFECT_HDR_ABI, SFRAME_HDR_ABI);
+		return -EOPNOTSUPP;
+	}
+	if (hdr[SFRAME_HDR_FIXED_FP])
+		return malformed(defect, SFU_DEFECT_HDR_FIXED_FP,
+				 SFRAME_HDR_FIXED_FP);
+	if ((s8)hdr[SFRAME_HDR_FIXED_RA] != SFRAME_AMD64_FIXED_RA_OFFSET)
+		return malformed(defect, SFU_DEFECT_HDR_FIXED_RA,
+				 SFRAME_HDR_FIXED_RA);
+	if (hdr[SFRAME_HDR_AUXHDR_LEN])
+		return malformed(defect, SFU_DEFECT_HDR_AUXHDR,
+				 SFRAME_HDR_AUXHDR_LEN);
+	num_fdes = get_le32(hdr + SFRAME_HDR_NUM_FDES);
+	if (!num_fdes)
+		return malformed(defect, SFU_DEFECT_HDR_NO_FDES,
+				 SFRAME_HDR_NUM_FDES);
+
+	/* Sums of a few 32-bit values: no u64 below can overflow. */
+	index = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FDE_OFF);
+	index_end = index + (u64)num_fdes * SFRAME_FDE_SIZE;
+	fres = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FRE_OFF);
+	end = fres + get_le32(hdr + SFRAME_HDR_FRE_LEN);
+	if (index_end > fres)
+		return malformed(defect, SFU_DEFECT_HDR_INDEX,
+				 SFRAME_HDR_FRE_OFF);
+	if (end > bytes->size)
+		return malformed(defect, SFU_DEFECT_HDR_FRE_AREA,
+				 SFRAME_HDR_FRE_LEN);
+
+	table->bytes = *bytes;
+	table->bytes.size = end;
+	table->index = index;
+	table->num_fdes = num_fdes;
+	table->fres = fres;
+	table->pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
+	return 0;
+}
+
+static u64 entry_offset(const struct sfu_table *table, u32 index)
+{
+	return table->index + (u64)index * SFRAME_FDE_SIZE;
+}
+
+/* The function start that the index entry at @entry, fetched to @raw, gives. */
+static u64 entry_start(const struct sfu_table *table, u64 entry, const u8 *raw)
+{
+	u64 base = table->bytes.address;
+
+	if (table->pcrel)
+		base += entry + SFRAME_FDE_START;
+	return base + get_le64(raw + SFRAME_FDE_START);
+}
+
+/* Fill the members of @fde that come from the index entry. */
+static void parse_entry(const struct sfu_table *table, u64 entry, const u8 *raw,
+			struct sfu_fde *fde)
+{
+	fde->start = entry_start(table, entry, raw);
+	fde->size = get_le32(raw + SFRAME_FDE_FUNC_SIZE);
+	fde->entry = entry;
+	fde->block = table->fres + get_le32(raw + SFRAME_FDE_FRE_OFF);
+}
+
+/* Read the attribute of @fde and check it. */
+static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
+			  struct sfu_defect *defect)
+{
+	const u64 info = fde->block + SFRAME_ATTR_INFO;
+	const u64 rep = fde->block + SFRAME_ATTR_REP_SIZE;
+	u8 raw[SFRAME_ATTR_SIZE];
+	int err;
+
+	if (fde->start + fde->size < fde->start)
+		return malformed(defect, SFU_DEFECT_FDE_WRAP, fde->entry);
+	if (!sfu_bytes_has(&table->bytes, fde->block, sizeof(raw)))
+		return malformed(defect, SFU_DEFECT_FDE_BLOCK,
+				 fde->entry + SFRAME_FDE_FRE_OFF);
+	err = sfu_bytes_read(&table->bytes, fde->block, raw, sizeof(raw));
+	if (err)
+		return err;
+	fde->num_rows = get_le16(raw + SFRAME_ATTR_NUM_FRES);
+	fde->info = raw[SFRAME_ATTR_INFO];
+	fde->info2 = raw[SFRAME_ATTR_INFO2];
+	fde->rep_size = raw[SFRAME_ATTR_REP_SIZE];
+
+	if (fde->info & (SFRAME_FDE_INFO_RESERVED | SFRAME_FDE_PAUTH_KEY_B))
+		return malformed(defect, SFU_DEFECT_FDE_INFO, info);
+	if ((fde->info & SFRAME_FDE_FRE_TYPE_MASK) > SFRAME_FRE_TYPE_ADDR4)
+		return malformed(defect, SFU_DEFECT_FDE_FRE_TYPE, info);
+	if (fde->info2 & SFRAME_FDE_INFO2_RESERVED)
+		return malformed(defect, SFU_DEFECT_FDE_INFO2,
+				 fde->block + SFRAME_ATTR_INFO2);
+	if (fde->info2 > SFRAME_FDE_TYPE_FLEX)
+		return malformed(defect, SFU_DEFECT_FDE_TYPE,
+				 fde->block + SFRAME_ATTR_INFO2);
+	if (fde->info & SFRAME_FDE_PCMASK) {
+		if (!fde->rep_size)
+			return malformed(defect, SFU_DEFECT_FDE_REP_ZERO, rep);
+		if (fde->rep_size > fde->size)
+			return malformed(defect, SFU_DEFECT_FDE_REP_LARGE, rep);
+	} else if (fde->rep_size) {
+		return malformed(defect, SFU_DEFECT_FDE_REP_PCINC, rep);
+	}
+	return 0;
+}
+
+int sfu_table_read_fde(const struct sfu_table *table, u32 index,
+		       struct sfu_fde *fde, struct sfu_defect *defect)
+{
+	const u64 entry = entry_offset(table, index);
+	u8 raw[SFRAME_FDE_SIZE];
+	int err;
+
+	err = sfu_bytes_read(&table->bytes, entry, raw, sizeof(raw));
+	if (err)
+		return err;
+	parse_entry(table, entry, raw, fde);
+	return read_attribute(table, fde, defect);
+}
+
+int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
+		   struct sfu_defect *defect)
+{
+	/* Entries below low start at or below pc, those from high on above. */
+	u32 low = 0, high = table->num_fdes;
+	u64 low_start = 0, high_start = ~0ULL;
+	u8 raw[SFRAME_FDE_SIZE];
+	bool found = false;
+
+	while (low < high) {
+		const u32 mid = low + (high - low) / 2;
+		const u64 entry = entry_offset(table, mid);
+		u64 start;
+		int err;
+
+		err = sfu_bytes_read(&table->bytes, entry, raw, sizeof(raw));
+		if (err)
+			return err;
+		start = entry_start(table, entry, raw);
+		if (start < low_start || start > high_start)
+			return malformed(defect, SFU_DEFECT_FDE_ORDER, entry);
+		if (start <= pc) {
+			parse_entry(table, entry, raw, fde);
+			found = true;
+			low = mid + 1;
+			low_start = start;
+		} else {
+			high = mid;
+			high_start = start;
+		}
+	}
+	if (!found || pc - fde->start >= fde->size)
+		return -ENOENT;
+	return read_attribute(table, fde, defect);
+}
+
+void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,
+		    const struct sfu_fde *fde)
+{
+	rows->table = table;
+	rows->fde = fde;
+	rows->next = fde->block + SFRAME_ATTR_SIZE;
+	rows->window = rows->next;
+	rows->filled = 0;
+	rows->left = fde->num_rows;
+	rows->previous = -1;
+}
+
+/*
+ * Have the bytes at rows->next in the buffer, as many as a row can have or
+ * the table has left. Bytes in the buffer already are not fetched again.
+ */
+static int fill_window(struct sfu_rows *rows)
+{
+	const struct sfu_bytes *bytes = &rows->table->bytes;
+	const u64 used = rows->next - rows->window;
+	const u32 kept = used < rows->filled ? rows->filled - used : 0;
+	u64 more;
+	int err;
+
+	if (kept >= SFU_MAX_ROW_SIZE)
+		return 0;
+	memmove(rows->buf, rows->buf + (kept ? used : 0), kept);
+	rows->window = rows->next;
+	rows->filled = kept;
+
+	more = bytes->size - (rows->window + kept);
+	if (more > sizeof(rows->buf) - kept)
+		more = sizeof(rows->buf) - kept;
+	err = sfu_bytes_read(bytes, rows->window + kept, rows->buf + kept, more);
+	if (err)
+		return err;
+	rows->filled += more;
+	return 0;
+}
+
+/* Check where @row starts against its function and the row before. */
+static int check_row_start(const struct sfu_rows *rows,
+			   const struct sfu_row *row, struct sfu_defect *defect)
+{
+	const struct sfu_fde *fde = rows->fde;
+
+	if ((s64)row->start <= rows->previous)
+		return malformed(defect, SFU_DEFECT_ROW_ORDER, row->offset);
+	if (fde->info & SFRAME_FDE_PCMASK) {
+		if (row->start >= fde->rep_size)
+			return malformed(defect, SFU_DEFECT_ROW_PAST_REP,
+					 row->offset);
+	} else if (row->start > fde->size) {
+		return malformed(defect, SFU_DEFECT_ROW_PAST_END, row->offset);
+	}
+	return 0;
+}
+
+int sfu_rows_next(struct sfu_rows *rows, struct sfu_row *row,
+		  struct sfu_defect *defect)
+{
+	/* ADDR1, ADDR2, ADDR4 are 1, 2 and 4 bytes; read_attribute() checked. */
+	const u8 start_size =
+		1 << (rows->fde->info & SFRAME_FDE_FRE_TYPE_MASK);
+	u32 have, words;
+	const u8 *p;
+	u8 size;
+	int err;
+
+	if (!rows->left)
+		return 0;
+	err = fill_window(rows);
+	if (err)
+		return err;
+	p = rows->buf + (rows->next - rows->window);
+	have = rows->filled - (rows->next - rows->window);
+
+	row->offset = rows->next;
+	if (have < start_size + 1U)
+		return malformed(defect, SFU_DEFECT_ROW_BOUNDS, row->offset);
+	row->start = get_unsigned(p, start_size);
+	err = check_row_start(rows, row, defect);
+	if (err)
+		return err;
+
+	row->info = p[start_size];
+	size = (row->info >> SFRAME_FRE_WORD_SIZE_SHIFT) &
+	       SFRAME_FRE_WORD_SIZE_MASK;
+	if (size == SFRAME_FRE_WORD_SIZE_INVALID)
+		return malformed(defect, SFU_DEFECT_ROW_WORD_SIZE,
+				 row->offset + start_size);
+	if (row->info & SFRAME_FRE_MANGLED_RA)
+		return malformed(defect, SFU_DEFECT_ROW_MANGLED,
+				 row->offset + start_size);
+	row->word_size = 1 << size;
+	row->num_words = (row->info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			 SFRAME_FRE_WORD_COUNT_MASK;
+	words = row->num_words * row->word_size;
+	if (words > have - start_size - 1)
+		return malformed(defect, SFU_DEFECT_ROW_WORDS,
+				 row->offset + start_size + 1);
+	memcpy(row->words, p + start_size + 1, words);
+
+	rows->previous = row->start;
+	rows->next += start_size + 1 + words;
+	rows->left--;
+	return 1;
+}
+
+static const struct sfu_rule outermost_rule = { .flags = SFU_RULE_OUTERMOST };
+
+/* What holds where a row does not say otherwise. */
+static const struct sfu_rule default_rule = {
+	.ra = SFU_BASE_CFA | SFU_DEREF,
+	.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
+	.fp = SFU_SAME,
+};
+
+static int decode_default(const struct sfu_row *row, struct sfu_rule *rule,
+			  struct sfu_defect *defect)
+{
+	if (row->num_words > 2)
+		return malformed(defect, SFU_DEFECT_DEFAULT_COUNT, row->offset);
+	rule->cfa = row->info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
+							 SFRAME_AMD64_REG_FP;
+	rule->cfa_offset = get_signed(row->words, row->word_size);
+	if (row->num_words == 2) {
+		rule->fp = SFU_BASE_CFA | SFU_DEREF;
+		rule->fp_offset = get_signed(row->words + row->word_size,
+					     row->word_size);
+	}
+	return 0;
+}
+
+/*
+ * Take one control word and its offset from row->words, starting with word
+ * number *@at, which is moved behind them. Returns 1 with @base and @offset,
+ * 0 if the word is padding or there is none, -EINVAL.
+ */
+static int decode_flex_pair(const struct sfu_row *row, u32 *at, u8 *base,
+			    s32 *offset, struct sfu_defect *defect)
+{
+	const u8 *word = row->words + *at * row->word_size;
+	u32 control, reg;
+
+	if (*at >= row->num_words)
+		return 0;
+	control = get_unsigned(word, row->word_size);
+	*at += 1;
+	if (!control)
+		return 0;
+	if (*at >= row->num_words)
+		return malformed(defect, SFU_DEFECT_FLEX_NO_OFFSET, row->offset);
+	if (control & SFRAME_FLEX_RESERVED)
+		return malformed(defect, SFU_DEFECT_FLEX_RESERVED, row->offset);
+	*at += 1;
+
+	if (control & SFRAME_FLEX_REG) {
+		reg = control >> SFRAME_FLEX_REGNUM_SHIFT;
+		*base = reg <= SFRAME_AMD64_REG_RA ? reg : SFU_BASE_OTHER;
+	} else {
+		*base = SFU_BASE_CFA;
+	}
+	if (control & SFRAME_FLEX_DEREF)
+		*base |= SFU_DEREF;
+	*offset = get_signed(word + row->word_size, row->word_size);
+	return 1;
+}
+
+static int decode_flex(const struct sfu_row *row, struct sfu_rule *rule,
+		       struct sfu_defect *defect)
+{
+	u32 at = 0;
+	int ret;
+
+	ret = decode_flex_pair(row, &at, &rule->cfa, &rule->cfa_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (!ret || (rule->cfa & SFU_BASE_MASK) == SFU_BASE_CFA)
+		return malformed(defect, SFU_DEFECT_FLEX_CFA_BASE, row->offset);
+
+	ret = decode_flex_pair(row, &at, &rule->ra, &rule->ra_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (rule->ra == SFU_BASE_CFA)
+		return malformed(defect, SFU_DEFECT_FLEX_RA_CFA, row->offset);
+
+	ret = decode_flex_pair(row, &at, &rule->fp, &rule->fp_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (rule->fp == SFU_BASE_CFA)
+		return malformed(defect, SFU_DEFECT_FLEX_FP_CFA, row->offset);
+
+	if (at < row->num_words)
+		return malformed(defect, SFU_DEFECT_FLEX_LEFTOVER, row->offset);
+	return 0;
+}
+
+int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
+		   struct sfu_rule *rule, struct sfu_defect *defect)
+{
+	int err;
+
+	if (!row->num_words) {
+		*rule = outermost_rule;
+		return 0;
+	}
+	*rule = default_rule;
+	if (fde->info2 == SFRAME_FDE_TYPE_FLEX)
+		err = decode_flex(row, rule, defect);
+	else
+		err = decode_default(row, rule, defect);
+	if (sfu_fde_is_signal(fde))
+		rule->flags |= SFU_RULE_SIGNAL;
+	return err;
+}
+
+int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
+		      u64 pc, struct sfu_rule *rule, struct sfu_defect *defect)
+{
+	u32 offset = pc - fde->start;
+	struct sfu_row row, next;
+	struct sfu_rows rows;
+	bool found = false;
+	int ret;
+
+	/*
+	 * A function without rows is an outermost one. Assemblers also write
+	 * it, with the signal bit, for a signal frame they cannot express.
+	 */
+	if (!fde->num_rows) {
+		*rule = outermost_rule;
+		if (!sfu_fde_is_signal(fde))
+			return 0;
+		rule->flags = SFU_RULE_SIGNAL;
+		return -ENOENT;
+	}
+	/* From the function's start, whatever its alignment; not from pc. */
+	if (fde->info & SFRAME_FDE_PCMASK)
+		offset %= fde->rep_size;
+
+	sfu_rows_begin(&rows, table, fde);
+	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
+		if (next.start > offset)
+			break;
+		row = next;
+		found = true;
+	}
+	if (ret < 0)
+		return ret;
+	if (!found)
+		return -ENOENT;
+	return sfu_row_decode(fde, &row, rule, defect);
+}
+
+/* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */
+static int validate_rows(const struct sfu_table *table,
+			 const struct sfu_fde *fde, struct sfu_defect *defect)
+{
+	struct sfu_rows rows;
+	struct sfu_rule rule;
+	struct sfu_row row;
+	int ret;
+
+	sfu_rows_begin(&rows, table, fde);
+	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
+		ret = sfu_row_decode(fde, &row, &rule, defect);
+		if (ret)
+			return ret;
+	}
+	return ret;
+}
+
+int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
+		       void *data)
+{
+	struct sfu_defect defect;
+	struct sfu_fde fde;
+	u64 previous = 0;	/* start of the entry before */
+	u64 end = 0;		/* of the function before */
+	u32 i;
+	int ret;
+
+	for (i = 0; i < table->num_fdes; i++) {
+		ret = sfu_env_relax();
+		if (ret)
+			return ret;
+		ret = sfu_table_read_fde(table, i, &fde, &defect);
+		if (ret == -EFAULT)
+			return ret;
+		if (fde.start < previous)
+			ret = malformed(&defect, SFU_DEFECT_FDE_ORDER,
+					fde.entry);
+		else if (fde.start < end)
+			ret = malformed(&defect, SFU_DEFECT_FDE_OVERLAP,
+					fde.entry);
+		previous = fde.start;
+		if (fde.start + fde.size > end)
+			end = fde.start + fde.size;
+		if (!ret)
+			ret = validate_rows(table, &fde, &defect);
+		if (ret == -EFAULT)
+			return ret;
+		if (ret)
+			ret = report(data, &defect);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Space: the state of one mm, and the marker that ties it to the mm's life.
+ *
+ * The marker is a mapping of an anonymous inode of our own. The kernel calls
+ * vm_ops->open for the child's copy on fork (threads and vfork make none), and
+ * vm_ops->close on munmap, exec and exit, before the mm is freed. The mapping
+ * holds its file, and the file this module.
+ *
+ * Lock order: mmap lock > sfu_space.lock > spaces_lock.
+ */
+#define pr_fmt(fmt) "sframe_unwind: " fmt
+
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hashtable.h>
+#include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/ratelimit.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "counters.h"
+#include "limits.h"
+#include "message.h"
+#include "section.h"
+#include "sections.h"
+#include "space.h"
+
+/* Spaces by mm. */
+static DEFINE_HASHTABLE(spaces, 10);
+static DEFINE_SPINLOCK(spaces_lock);
+
+/* Caller holds spaces_lock or is in an RCU read section. */
+static struct sfu_space *find(const struct mm_struct *mm)
+{
+	struct sfu_space *space;
+
+	hash_for_each_possible_rcu(spaces, space, node, (unsigned long)mm,
+				   lockdep_is_held(&spaces_lock)) {
+		if (space->mm == mm)
+			return space;
+	}
+	return NULL;
+}
+
+struct sfu_space *sfu_space_get(void)
+{
+	struct sfu_space *space;
+
+	rcu_read_lock();
+	space = find(current->mm);
+	if (space && !refcount_inc_not_zero(&space->refs))
+		space = NULL;
+	rcu_read_unlock();
+	return space;
+}
+
+void sfu_space_put(struct sfu_space *space)
+{
+	if (!space || !refcount_dec_and_test(&space->refs))
+		return;
+	sfu_uncount(spaces);
+	kfree_rcu(space, rcu);
+}
+
+/* Make a space for @mm, which has none, with one marker. */
+static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
+{
+	struct sfu_space *space = kzalloc(sizeof(*space), gfp);
+
+	if (!space)
+		return NULL;
+	space->mm = mm;
+	space->markers = 1;
+	refcount_set(&space->refs, 1);
+	init_rwsem(&space->lock);
+	sfu_count(spaces);
+	return space;
+}
+
+static void publish(struct sfu_space *space)
+{
+	spin_lock(&spaces_lock);
+	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
+	spin_unlock(&spaces_lock);
+}
+
+/*
+ * A marker was copied: by fork, into the child's mm, or by mremap, within one.
+ * Both hold the mmap locks of the mms involved.
+ */
+static void marker_open(struct vm_area_struct *vma)
+{
+	struct sfu_space *parent = vma->vm_private_data, *space;
+
+	spin_lock(&spaces_lock);
+	space = find(vma->vm_mm);
+	if (space)
+		space->markers++;
+	spin_unlock(&spaces_lock);
+
+	if (!space) {
+		/* No way to fail here, so the few bytes have to be had. */
+		space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+		down_read(&parent->lock);
+		space->sections = parent->sections;
+		sfu_sections_get(space->sections);
+		up_read(&parent->lock);
+		publish(space);
+	}
+	vma->vm_private_data = space;
+}
+
+static void marker_close(struct vm_area_struct *vma)
+{
+	struct sfu_space *space = vma->vm_private_data;
+	struct sfu_sections *sections;
+	bool last;
+
+	spin_lock(&spaces_lock);
+	last = --space->markers == 0;
+	if (last)
+		hash_del_rcu(&space->node);
+	spin_unlock(&spaces_lock);
+	if (!last)
+		return;
+
+	/* Walks and calls of other threads may still hold the space. */
+	down_write(&space->lock);
+	sections = space->sections;
+	space->sections = NULL;
+	space->gone = true;
+	up_write(&space->lock);
+	sfu_sections_put(sections);
+	sfu_space_put(space);
+}
+
+static const struct vm_operations_struct marker_vm_ops = {
+	.open = marker_open,
+	.close = marker_close,
+};
+
+/* Called once, by map_marker() below, with the mmap lock held for writing. */
+static int marker_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct sfu_space *space;
+	bool exists;
+
+	rcu_read_lock();
+	exists = find(vma->vm_mm);
+	rcu_read_unlock();
+	if (exists)
+		return -EEXIST;
+	space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
+	if (!space)
+		return -ENOMEM;
+	/* VM_IO keeps mlock, core dumps and get_user_pages() away. */
+	vm_flags_set(vma, VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	vm_flags_clear(vma, VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC);
+	vma->vm_private_data = space;
+	vma->vm_ops = &marker_vm_ops;
+	publish(space);
+	return 0;
+}
+
+static const struct file_operations marker_fops = {
+	.owner = THIS_MODULE,
+	.mmap = marker_mmap,
+};
+
+/*
+ * Give the current mm its marker. Returns 0, also if another thread was
+ * quicker, or an errno.
+ */
+static int map_marker(void)
+{
+	unsigned long address;
+	struct file *file;
+
+	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
+				  O_RDWR | O_CLOEXEC);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	address = vm_mmap(file, 0, PAGE_SIZE, PROT_NONE, MAP_SHARED, 0);
+	fput(file);
+	if (IS_ERR_VALUE(address) && (long)address != -EEXIST)
+		return address;
+	return 0;
+}
+
+struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
+{
+	struct sfu_space *space;
+	int err;
+
+	space = sfu_space_get();
+	if (space)
+		return space;
+	err = map_marker();
+	if (err)
+		return ERR_PTR(sfu_message_fail(message, err,
+						"cannot map the marker page"));
+	/* The program itself may have unmapped it already. */
+	space = sfu_space_get();
+	if (!space)
+		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						"the marker page was unmapped"));
+	return space;
+}
+
+u32 sfu_space_nr_sections(struct sfu_space *space)
+{
+	u32 nr;
+
+	if (!space)
+		return 0;
+	down_read(&space->lock);
+	nr = space->sections ? space->sections->nr : 0;
+	up_read(&space->lock);
+	return nr;
+}
+
+int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
+		  struct sfu_message *message)
+{
+	const struct sfu_section *other;
+	int err;
+
+	down_write(&space->lock);
+	if (space->gone)
+		err = -ENOMEM;
+	else
+		err = sfu_sections_add(&space->sections, section, &other);
+	/* The lock keeps the other section while its range is told. */
+	switch (err) {
+	case -EEXIST:
+		sfu_message_fail(message, err,
+				 "text 0x%llx-0x%llx overlaps 0x%llx-0x%llx, registered as %llu",
+				 section->text_start, section->text_end,
+				 other->text_start, other->text_end, other->id);
+		break;
+	case -ENOSPC:
+		sfu_message_fail(message, err,
+				 "the address space has %u sections already",
+				 SFU_MAX_SECTIONS);
+		break;
+	case -ENOMEM:
+		sfu_message_fail(message, err,
+				 space->gone ? "the marker page was unmapped" :
+					       "no memory");
+		break;
+	}
+	up_write(&space->lock);
+	return err;
+}
+
+int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+{
+	struct sfu_section *section;
+	int err = 0, removed = 0;
+
+	if (!space)
+		return -ENOENT;
+	down_write(&space->lock);
+	while (!err) {
+		if (id)
+			section = sfu_sections_find_id(space->sections, id);
+		else
+			section = sfu_sections_find_start(space->sections,
+							  sframe_start);
+		if (!section)
+			break;
+		err = sfu_sections_remove(&space->sections, section);
+		if (!err)
+			removed++;
+	}
+	up_write(&space->lock);
+	if (err)
+		return err;
+	return removed ?: -ENOENT;
+}
+
+/* @section was found corrupt in the current mm: use it no more there. */
+static void remove_corrupt(struct sfu_space *space, struct sfu_section *section,
+			   const struct sfu_defect *defect)
+{
+	int err;
+
+	down_write(&space->lock);
+	err = sfu_sections_remove(&space->sections, section);
+	up_write(&space->lock);
+	if (err)
+		return;
+	atomic64_inc(&space->corrupt);
+	sfu_count(total_corrupt);
+	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx removed: %s (offset 0x%llx)\n",
+			     current->comm, task_pid_nr(current), section->id,
+			     section->table.bytes.address,
+			     defect->kind ? sfu_defect_text(defect->kind) :
+					    "it cannot be read any more",
+			     defect->offset);
+}
+
+int sfu_space_find_rule(struct sfu_space *space, u64 pc,
+			struct sfu_match *match)
+{
+	struct sfu_section *section;
+	struct sfu_defect defect;
+	int err;
+
+	match->rule.flags = 0;
+	match->start = 0;
+	match->end = 0;
+	if (!space)
+		return -ENOENT;
+
+	down_read(&space->lock);
+	section = sfu_sections_find(space->sections, pc);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	if (!section)
+		return -ENOENT;
+
+	err = sfu_section_find_rule(section, pc, match, &defect);
+	if (err == -EINVAL)
+		remove_corrupt(space, section, &defect);
+	sfu_section_put(section);
+	return err;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Space: the state of one mm.
+ *
+ * A space lives as long as its mm has the marker: a mapping of one page without
+ * access whose vm_ops tell of fork, exec and exit. Whoever holds a reference
+ * keeps the memory, not the registrations.
+ */
+#ifndef SFU_SPACE_H
+#define SFU_SPACE_H
+
+#include <linux/atomic.h>
+#include <linux/refcount.h>
+#include <linux/rwsem.h>
+#include <linux/types.h>
+
+struct sfu_match;
+struct sfu_message;
+struct sfu_section;
+struct sfu_sections;
+
+/**
+ * struct sfu_space
+ *
+ * @node: in the hash of spaces, by @mm; protected by spaces_lock, read by RCU.
+ * @mm: the key. Never followed, no reference: the marker goes before the mm.
+ * @markers: mappings that keep it alive; protected by spaces_lock. One,
+ *	unless mremap() copies or moves it.
+ * @refs: one of the marker, one of each user.
+ * @lock: protects @sections. Taken inside the mmap lock by fork, so nothing
+ *	that takes the mmap lock, no access to user memory above all, may be
+ *	done under it.
+ * @sections: the table, NULL if empty; shared with other spaces after fork.
+ * @gone: the last marker is gone; protected by @lock. Nothing is added to
+ *	@sections any more.
+ * @corrupt: sections removed because they were found corrupt.
+ */
+struct sfu_space {
+	struct hlist_node node;
+	struct mm_struct *mm;
+	unsigned int markers;
+	refcount_t refs;
+	struct rw_semaphore lock;
+	struct sfu_sections *sections;
+	bool gone;
+	atomic64_t corrupt;
+	struct rcu_head rcu;
+};
+
+/* The current mm's space with a reference, or NULL. */
+struct sfu_space *sfu_space_get(void);
+
+/*
+ * The same, made if there is none: maps the marker. May sleep, takes the mmap
+ * lock. Returns -ENOMEM or what mmap(2) fails with.
+ */
+struct sfu_space *sfu_space_get_or_create(struct sfu_message *message);
+
+/* @space may be NULL. */
+void sfu_space_put(struct sfu_space *space);
+
+/* Number of sections of @space, which may be NULL. */
+u32 sfu_space_nr_sections(struct sfu_space *space);
+
+/*
+ * Add @section. Returns 0, -EEXIST, -ENOSPC, -ENOMEM with @message; see
+ * SFRAME_UNWIND_IOC_REGISTER.
+ */
+int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
+		  struct sfu_message *message);
+
+/*
+ * Remove the section with @id, or with 0 all from @sframe_start. Returns how
+ * many, -ENOENT, or -ENOMEM; then some may have gone. @space may be NULL.
+ */
+int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
+
+/*
+ * Find the rule for @pc in the sections of @space, the current mm's; NULL has
+ * none. Removes a section found corrupt. May sleep, takes the mmap lock.
+ * Returns as sfu_section_find_rule(), and -ENOENT also without a section.
+ */
+int sfu_space_find_rule(struct sfu_space *space, u64 pc,
+			struct sfu_match *match);
+
+#endif /* SFU_SPACE_H */

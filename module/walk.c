@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walk: the current thread's user stack, frame after frame.
+ */
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "arch_x86.h"
+#include "counters.h"
+#include "section.h"
+#include "space.h"
+#include "step.h"
+#include "walk.h"
+
+/* Words are read from the current process's memory. */
+static const struct sfu_stack user_stack;
+
+/* Does the code at @ip return from a signal handler? */
+static bool is_restorer(u64 ip)
+{
+	static const u8 restorer[SFU_RESTORER_SIZE] = SFU_RESTORER_BYTES;
+	u8 code[SFU_RESTORER_SIZE];
+
+	return !copy_from_user(code, u64_to_user_ptr(ip), sizeof(code)) &&
+	       !memcmp(code, restorer, sizeof(code));
+}
+
+/*
+ * Find the rule for @frame. Returns as sfu_space_find_rule(); *@restorer says
+ * that the frame is a signal trampoline which no section describes.
+ */
+static int find_rule(struct sfu_space *space, const struct sfu_frame *frame,
+		     struct sfu_match *match, bool *restorer)
+{
+	struct sfu_match at_ip;
+	int err;
+
+	*restorer = false;
+	err = sfu_space_find_rule(space, sfu_frame_pc(frame), match);
+	if (err ? err != -ENOENT : frame->exact || match->end != frame->ip)
+		return err;
+
+	/*
+	 * The address lies behind a function, or outside of all that are known.
+	 * A "return address" that nobody pushed by a call is the first byte of
+	 * a signal trampoline, which pc - 1 does not belong to.
+	 */
+	if (!frame->exact && !sfu_space_find_rule(space, frame->ip, &at_ip) &&
+	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
+		*match = at_ip;
+		return 0;
+	}
+	*restorer = is_restorer(frame->ip);
+	return err;
+}
+
+/* What a failed lookup means for the stack. */
+static enum sframe_unwind_stop stop_for_errno(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return SFRAME_UNWIND_STOP_SECTION_REMOVED;
+	case -EAGAIN:
+		return SFRAME_UNWIND_STOP_SECTION_UNREADABLE;
+	case -EINTR:
+		return SFRAME_UNWIND_STOP_KILLED;
+	default:
+		return SFRAME_UNWIND_STOP_NO_RULE;
+	}
+}
+
+/* What a step that did not lead to a caller means for the stack. */
+static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
+{
+	switch (step) {
+	case SFU_STEP_OUTERMOST:
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	case SFU_STEP_NO_PROGRESS:
+		return SFRAME_UNWIND_STOP_NO_PROGRESS;
+	case SFU_STEP_NO_REGISTER:
+		return SFRAME_UNWIND_STOP_NO_REGISTER;
+	case SFU_STEP_BAD_ADDRESS:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	default:
+		return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
+	}
+}
+
+/*
+ * Make @frame its caller. Returns 0 with how it was found in *@how, or why
+ * there is no caller to be had.
+ */
+static enum sframe_unwind_stop step(struct sfu_walk *walk,
+				    struct sfu_space *space,
+				    struct sfu_frame *frame, u8 *how)
+{
+	enum sframe_unwind_stop stop;
+	struct sfu_match match;
+	enum sfu_step ret;
+	bool restorer;
+	int err;
+
+	if (fatal_signal_pending(current))
+		return SFRAME_UNWIND_STOP_KILLED;
+
+	err = find_rule(space, frame, &match, &restorer);
+	if (restorer) {
+		*how = SFRAME_UNWIND_FRAME_SIGNAL;
+		ret = sfu_step_signal(frame, &user_stack);
+		return ret ? stop_for_step(ret) : 0;
+	}
+	if (!err) {
+		*how = match.rule.flags & SFU_RULE_SIGNAL ?
+			       SFRAME_UNWIND_FRAME_SIGNAL :
+			       SFRAME_UNWIND_FRAME_SFRAME;
+		ret = sfu_step_rule(frame, &match.rule, &user_stack);
+		return ret ? stop_for_step(ret) : 0;
+	}
+
+	stop = stop_for_errno(err);
+	if (stop == SFRAME_UNWIND_STOP_KILLED || !walk->fallback)
+		return stop;
+	*how = SFRAME_UNWIND_FRAME_FP;
+	if (sfu_step_fp(frame, &user_stack))
+		return stop;
+	if (!walk->guessed) {
+		walk->guessed = true;
+		walk->nr_sure = walk->nr;
+		walk->stop_sure = stop;
+	}
+	return 0;
+}
+
+void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
+{
+	struct sfu_frame frame = {
+		.ip = regs->ip,
+		.sp = regs->sp,
+		.fp = regs->bp,
+		.fp_known = true,
+		.exact = true,
+		.regs = regs,
+	};
+	struct sfu_space *space;
+	u8 how;
+
+	sfu_count(total_walks);
+	walk->nr = 0;
+	walk->guessed = false;
+	if (!user_64bit_mode((struct pt_regs *)regs)) {
+		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
+		return;
+	}
+
+	walk->ip[0] = frame.ip;
+	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
+	walk->nr = 1;
+	space = sfu_space_get();
+	for (;;) {
+		walk->stop = step(walk, space, &frame, &how);
+		if (walk->stop)
+			break;
+		if (walk->nr == walk->max_depth) {
+			walk->stop = SFRAME_UNWIND_STOP_DEPTH;
+			break;
+		}
+		walk->ip[walk->nr] = frame.ip;
+		walk->how[walk->nr] = how;
+		walk->nr++;
+	}
+	sfu_space_put(space);
+}
+
+u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
+		    enum sframe_unwind_stop *stop)
+{
+	const bool cut = walk->guessed && !fallback;
+	const u32 nr = cut ? walk->nr_sure : walk->nr;
+
+	*stop = cut ? walk->stop_sure : walk->stop;
+	if (nr > max_depth) {
+		*stop = SFRAME_UNWIND_STOP_DEPTH;
+		return max_depth;
+	}
+	return nr;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * sframe_unwind: user stacks by SFrame on an unmodified kernel.
+ *
+ * This header is the reference of the ABI. A process opens /dev/sframe_unwind
+ * and gets a client. Through it the process registers the .sframe sections of
+ * its own address space and requests stacks of its own threads. A requested
+ * stack is unwound when its thread next returns to user space and arrives as
+ * a record in the client, to be taken with read(2).
+ *
+ * Conventions
+ *
+ * - Every ioctl takes a pointer to a structure whose first member, size, is
+ *   sizeof() of the structure that the caller was compiled with. A structure
+ *   shorter than the first published one gets EINVAL. A longer one than the
+ *   kernel knows is accepted if all bytes it does not know are zero, else
+ *   E2BIG. Of output members only those inside the caller's size are written.
+ * - Unknown flags and reserved members that are not zero get EINVAL.
+ * - Addresses and pointers travel as __u64. The layout is the same for 32-bit
+ *   and 64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
+ * - message and message_size name an optional buffer for a NUL-terminated
+ *   English sentence saying what was wrong and where. It is written only when
+ *   the ioctl fails, cut to message_size bytes. 0/0 asks for no message; a
+ *   buffer that cannot be written is ignored, the errno stays the same. The
+ *   same sentence goes to the kernel's dynamic debug.
+ * - An unknown ioctl gets ENOTTY, an unreadable structure EFAULT.
+ *
+ * ABI policy: numbers and layouts below never change meaning; structures grow
+ * at their end; SFRAME_UNWIND_IOC_QUERY tells what the module supports.
+ */
+#ifndef _UAPI_LINUX_SFRAME_UNWIND_H
+#define _UAPI_LINUX_SFRAME_UNWIND_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define SFRAME_UNWIND_DEVICE	"/dev/sframe_unwind"
+
+/* What struct sframe_unwind_query.abi_version says today. */
+#define SFRAME_UNWIND_ABI_VERSION	1
+
+#define SFRAME_UNWIND_IOC_MAGIC		0xDE
+
+/* Bits of struct sframe_unwind_query.features. */
+#define SFRAME_UNWIND_FEATURE_FLEX		(1ULL << 0) /* flexible FDEs */
+#define SFRAME_UNWIND_FEATURE_FP_FALLBACK	(1ULL << 1)
+#define SFRAME_UNWIND_FEATURE_OTHER_THREAD	(1ULL << 2)
+#define SFRAME_UNWIND_FEATURE_SIGNAL_FRAME	(1ULL << 3)
+#define SFRAME_UNWIND_FEATURE_VALIDATE		(1ULL << 4)
+
+/**
+ * struct sframe_unwind_query - what this module is and can do
+ *
+ * @size: in: sizeof(struct sframe_unwind_query).
+ * @abi_version: out: SFRAME_UNWIND_ABI_VERSION of the module.
+ * @features: out: SFRAME_UNWIND_FEATURE_* bits.
+ * @sframe_version: out: the SFrame version that can be registered (3).
+ * @max_depth: out: largest @max_depth of a request, in frames.
+ * @max_sections: out: sections that one address space may have.
+ * @max_pending: out: requests that one client may have outstanding.
+ * @max_sframe_size: out: largest @sframe_size, in bytes.
+ * @ring_size: out: bytes of undelivered records that a client can hold.
+ * @max_record_size: out: bytes of the largest record; a read(2) with a buffer
+ *	of this size never fails for want of space.
+ */
+struct sframe_unwind_query {
+	__u32 size;
+	__u32 abi_version;
+	__u64 features;
+	__u32 sframe_version;
+	__u32 max_depth;
+	__u32 max_sections;
+	__u32 max_pending;
+	__u64 max_sframe_size;
+	__u32 ring_size;
+	__u32 max_record_size;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_QUERY: version, features and limits. Works for 32-bit
+ * callers too.
+ *
+ * EINVAL	size is too small.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ */
+#define SFRAME_UNWIND_IOC_QUERY		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x00)
+
+/*
+ * Flag of struct sframe_unwind_register: examine the whole section first and
+ * refuse it at its first defect. Takes time in proportion to the section.
+ */
+#define SFRAME_UNWIND_REGISTER_VALIDATE	(1U << 0)
+
+/**
+ * struct sframe_unwind_register - describe one range of the caller's code
+ *
+ * @size: in: sizeof(struct sframe_unwind_register).
+ * @flags: in: SFRAME_UNWIND_REGISTER_* bits.
+ * @sframe_start: in: address of the section's first byte.
+ * @sframe_size: in: its size in bytes. The table's own header decides where
+ *	it ends; bytes after it are ignored, so a segment size that is too
+ *	large, as linkers emit, is fine.
+ * @text_start: in: first address of the code that the section describes.
+ * @text_size: in: size of that code in bytes.
+ * @id: out: identifies this registration in SFRAME_UNWIND_IOC_UNREGISTER;
+ *	unique in the system, never 0.
+ * @defect_offset: out, on EINVAL and EOPNOTSUPP for the section's contents:
+ *	byte of the section at which they are wrong.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_register {
+	__u32 size;
+	__u32 flags;
+	__u64 sframe_start;
+	__u64 sframe_size;
+	__u64 text_start;
+	__u64 text_size;
+	__u64 id;
+	__u64 defect_offset;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_REGISTER: use a section of the caller's address space for
+ * all walks through [text_start, text_start + text_size) from now on.
+ *
+ * Only the header is copied; the tables stay in the caller's memory and are
+ * read when a walk needs them. The registration belongs to the address space,
+ * not to the client: closing the file leaves it in force. Threads share it, a
+ * child made by fork() starts with all of its parent's and both then change
+ * their own, vfork() shares until exec, exec and exit end it. The same section
+ * may be registered again for another range of code.
+ *
+ * The address space gets one page of address range without access, named
+ * "[sframe_unwind]" in /proc/PID/maps, whose life is the life of its
+ * registrations: unmapping that page ends them all, MADV_DONTFORK on it keeps
+ * a child from inheriting them.
+ *
+ * Code in memory that is written and freed at run time (JIT): register after
+ * the code and its section are in place, unregister before either is freed or
+ * reused, publish a new section instead of editing a registered one.
+ *
+ * EINVAL	size, flags or reserved; a range that is empty, wraps around or
+ *		leaves user space; sframe_size too large; a section that is not
+ *		well-formed or not sorted or whose function starts are not
+ *		relative to their field.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written; the section or the
+ *		text is not mapped, or the section's bytes cannot be read.
+ * EACCES	the section is mapped without read permission, or the text
+ *		without execute permission.
+ * EOPNOTSUPP	a well-formed section of another version (1, 2 or above 3) or
+ *		for another machine; a 32-bit or x32 caller.
+ * EEXIST	the text range overlaps a registered one.
+ * ENOSPC	the address space has max_sections already.
+ * ENOMEM	no memory, or the address space cannot take another mapping.
+ * EINTR	a fatal signal arrived.
+ */
+#define SFRAME_UNWIND_IOC_REGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x01)
+
+/**
+ * struct sframe_unwind_unregister - end the use of a section
+ *
+ * @size: in: sizeof(struct sframe_unwind_unregister).
+ * @flags: in: must be 0.
+ * @id: in: what registration returned, or 0.
+ * @sframe_start: in: with @id 0, the address that was registered; all ranges
+ *	of code registered with it go. Must be 0 with another @id.
+ * @removed: out: number of registrations that ended.
+ * @message_size: in: size of @message in bytes, or 0.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ */
+struct sframe_unwind_unregister {
+	__u32 size;
+	__u32 flags;
+	__u64 id;
+	__u64 sframe_start;
+	__u32 removed;
+	__u32 message_size;
+	__u64 message;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_UNREGISTER: no walk that starts after the return uses the
+ * section; one that runs in another thread at this moment may be finishing a
+ * frame with it.
+ *
+ * EINVAL	size or flags; both or neither of id and sframe_start given.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ * ENOENT	no such registration in the caller's address space.
+ * ENOMEM	no memory.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
+
+/*
+ * Flag of struct sframe_unwind_request: where no section covers an address,
+ * assume a frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP; in
+ * code without frame pointers they are a guess.
+ */
+#define SFRAME_UNWIND_REQUEST_FP_FALLBACK	(1U << 0)
+
+/*
+ * Flag of struct sframe_unwind_request: if the thread sleeps in a system call,
+ * wake it so that its stack is taken now. No signal is delivered. These are
+ * restarted without the program noticing: nanosleep, clock_nanosleep, read
+ * of a pipe or eventfd, futex, poll, ppoll, select, recv, msgrcv, waitpid.
+ * These return EINTR to the program, as they do after SIGSTOP/SIGCONT:
+ * epoll_wait, epoll_pwait, semtimedop, sigtimedwait, and recv on a socket with
+ * SO_RCVTIMEO. Uninterruptible sleep, a stopped thread and the parent of a
+ * vfork() child are not woken. No effect on a request for the caller itself.
+ */
+#define SFRAME_UNWIND_REQUEST_INTERRUPT		(1U << 1)
+
+/**
+ * struct sframe_unwind_request - ask for the stack of a thread
+ *
+ * @size: in: sizeof(struct sframe_unwind_request).
+ * @flags: in: SFRAME_UNWIND_REQUEST_* bits.
+ * @tid: in: thread of the caller's own process, as the caller numbers it; 0 is
+ *	the calling thread.
+ * @max_depth: in: largest number of frames wanted, at most the module's
+ *	max_depth; 0 means 128.
+ * @user_data: in: returned in the record.
+ * @cookie: out: identifies the walk; the same value is in the record. All
+ *	requests that one walk serves have the same cookie. Unique in the
+ *	system, never 0.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_request {
+	__u32 size;
+	__u32 flags;
+	__s32 tid;
+	__u32 max_depth;
+	__u64 user_data;
+	__u64 cookie;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_REQUEST: have a stack unwound when the thread next returns
+ * to user space. For the calling thread that is the return from this ioctl:
+ * the first frame is the instruction after its system call, and the record can
+ * be read when the ioctl has returned. Another thread's stack is taken when it
+ * leaves the kernel next: within microseconds if it runs, when its system call
+ * ends if it sleeps (see SFRAME_UNWIND_REQUEST_INTERRUPT).
+ *
+ * Each accepted request ends as one SFRAME_UNWIND_RECORD_STACK record, or is
+ * counted as lost (struct sframe_unwind_stats).
+ *
+ * EINVAL	size, flags, reserved, max_depth, or a negative tid.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ * ESRCH	no such thread in the caller's process, or it is exiting.
+ * EAGAIN	the client has max_pending requests outstanding.
+ * ENOMEM	no memory.
+ * EOPNOTSUPP	a 32-bit or x32 caller, or a thread that never runs in user
+ *		space (an io_uring worker).
+ */
+#define SFRAME_UNWIND_IOC_REQUEST	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x03)
+
+/**
+ * struct sframe_unwind_stats - accounting of one client
+ *
+ * @size: in: sizeof(struct sframe_unwind_stats).
+ * @pending: out: requests accepted and not yet delivered or lost.
+ * @accepted: out: requests accepted; always @pending + @delivered + @lost_full.
+ * @delivered: out: stack records put into the ring.
+ * @lost_full: out: stacks dropped because the ring was full.
+ * @sections: out: sections registered in the caller's address space.
+ * @reserved: out: 0.
+ * @corrupt: out: sections removed from the caller's address space because
+ *	they were found corrupt.
+ */
+struct sframe_unwind_stats {
+	__u32 size;
+	__u32 pending;
+	__u64 accepted;
+	__u64 delivered;
+	__u64 lost_full;
+	__u32 sections;
+	__u32 reserved;
+	__u64 corrupt;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_STATS: counters of the client and of the caller's address
+ * space. Works for 32-bit callers too.
+ *
+ * EINVAL	size is too small.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ */
+#define SFRAME_UNWIND_IOC_STATS		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x04)
+
+/*
+ * Records
+ *
+ * read(2) returns as many whole records as fit into the buffer, in the order
+ * of their walks. It sleeps while there is none, or fails with EAGAIN on a
+ * non-blocking file; with a buffer shorter than the next record it fails with
+ * EINVAL and takes nothing. poll(2) and epoll report EPOLLIN while a record
+ * waits. A record whose type is not known is to be skipped by its size.
+ */
+
+/**
+ * struct sframe_unwind_record - head of every record
+ *
+ * @size: bytes of the whole record with this head; a multiple of 8.
+ * @type: SFRAME_UNWIND_RECORD_*.
+ * @reserved: 0.
+ */
+struct sframe_unwind_record {
+	__u32 size;
+	__u16 type;
+	__u16 reserved;
+};
+
+#define SFRAME_UNWIND_RECORD_STACK	1
+
+/**
+ * enum sframe_unwind_stop - why a stack ends where it does
+ *
+ * @SFRAME_UNWIND_STOP_COMPLETE: the last frame is the outermost one.
+ * @SFRAME_UNWIND_STOP_DEPTH: there are more frames than max_depth.
+ * @SFRAME_UNWIND_STOP_NO_RULE: no section covers the last address, or the
+ *	section has no rule for it, and no fallback led on.
+ * @SFRAME_UNWIND_STOP_SECTION_REMOVED: the section covering the last address
+ *	was found corrupt and has been removed.
+ * @SFRAME_UNWIND_STOP_SECTION_UNREADABLE: the section covering the last
+ *	address could not be read just now; it stays registered.
+ * @SFRAME_UNWIND_STOP_STACK_UNREADABLE: a word of the stack could not be read.
+ * @SFRAME_UNWIND_STOP_NO_PROGRESS: the next frame would not lie above this one,
+ *	or not be aligned to 8 bytes.
+ * @SFRAME_UNWIND_STOP_NO_REGISTER: the rule needs a register whose value is
+ *	not known in this frame.
+ * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address is not in user space.
+ * @SFRAME_UNWIND_STOP_UNSUPPORTED_TASK: not 64-bit code.
+ * @SFRAME_UNWIND_STOP_EXITED: the thread exited or executed another program
+ *	before it returned to user space. No frames.
+ * @SFRAME_UNWIND_STOP_KILLED: a fatal signal ended the walk.
+ * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
+ */
+enum sframe_unwind_stop {
+	SFRAME_UNWIND_STOP_COMPLETE		= 1,
+	SFRAME_UNWIND_STOP_DEPTH		= 2,
+	SFRAME_UNWIND_STOP_NO_RULE		= 3,
+	SFRAME_UNWIND_STOP_SECTION_REMOVED	= 4,
+	SFRAME_UNWIND_STOP_SECTION_UNREADABLE	= 5,
+	SFRAME_UNWIND_STOP_STACK_UNREADABLE	= 6,
+	SFRAME_UNWIND_STOP_NO_PROGRESS		= 7,
+	SFRAME_UNWIND_STOP_NO_REGISTER		= 8,
+	SFRAME_UNWIND_STOP_BAD_ADDRESS		= 9,
+	SFRAME_UNWIND_STOP_UNSUPPORTED_TASK	= 10,
+	SFRAME_UNWIND_STOP_EXITED		= 11,
+	SFRAME_UNWIND_STOP_KILLED		= 12,
+	SFRAME_UNWIND_STOP_NO_MEMORY		= 13,
+};
+
+/**
+ * enum sframe_unwind_frame - how the address of a frame was found
+ *
+ * @SFRAME_UNWIND_FRAME_REGS: the thread's own instruction pointer. Exact: the
+ *	next instruction to run. Always and only the first frame.
+ * @SFRAME_UNWIND_FRAME_SFRAME: return address by a rule of a section.
+ * @SFRAME_UNWIND_FRAME_FP: return address by the frame pointer; a guess.
+ * @SFRAME_UNWIND_FRAME_SIGNAL: instruction pointer saved in a signal frame.
+ *	Exact: the instruction that the signal interrupted.
+ *
+ * A return address names the instruction after a call; to find the function
+ * or source line of the call, look up the address minus 1.
+ */
+enum sframe_unwind_frame {
+	SFRAME_UNWIND_FRAME_REGS		= 1,
+	SFRAME_UNWIND_FRAME_SFRAME		= 2,
+	SFRAME_UNWIND_FRAME_FP			= 3,
+	SFRAME_UNWIND_FRAME_SIGNAL		= 4,
+};
+
+/**
+ * struct sframe_unwind_stack - record of one unwound stack
+ *
+ * @record: head; type SFRAME_UNWIND_RECORD_STACK.
+ * @cookie: identifies the walk.
+ * @user_data: from the request.
+ * @time: of the request, CLOCK_MONOTONIC, in nanoseconds.
+ * @pid: process, numbered as the opener of the client sees it; 0 if it can't.
+ * @tid: thread, likewise.
+ * @nr_frames: number of frames.
+ * @stop: enum sframe_unwind_stop.
+ * @reserved: 0.
+ * @ips: @nr_frames addresses, innermost first. Behind them follow @nr_frames
+ *	bytes of enum sframe_unwind_frame, in the same order, and zero bytes up
+ *	to a multiple of 8.
+ */
+struct sframe_unwind_stack {
+	struct sframe_unwind_record record;
+	__u64 cookie;
+	__u64 user_data;
+	__u64 time;
+	__u32 pid;
+	__u32 tid;
+	__u32 nr_frames;
+	__u16 stop;
+	__u16 reserved;
+	__u64 ips[];
+};
+
+#endif /* _UAPI_LINUX_SFRAME_UNWIND_H */
