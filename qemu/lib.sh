@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+# Helpers shared by the scripts of this directory. Sourced, never run.
+
+QEMU_DIR=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+# shellcheck disable=SC2034
+TREE=$(dirname "$QEMU_DIR")
+CACHE=${SFRAME_UNWIND_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sframe_unwind}
+CACHE=$(readlink -m "$CACHE")
+export SFRAME_UNWIND_CACHE=$CACHE
+ME=qemu/$(basename "$0")
+
+say() { printf '%s: %s\n' "$ME" "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# The header comment of a script is its help text.
+usage() {
+	sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$(readlink -f "$0")"
+	exit "${1:-0}"
+}
+
+# Mounting, chroot and virtiofsd need root; everything else in the tree doesn't.
+become_root() {
+	[ "$(id -u)" -eq 0 ] && return
+	command -v sudo >/dev/null || die "needs root (no sudo found)"
+	exec sudo -n SFRAME_UNWIND_CACHE="$CACHE" SFU_SRC="${SFU_SRC-}" "$0" "$@"
+}
+
+# retry N CMD...: the archive's mirrors fail now and then.
+retry() {
+	local left=$1
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+		say "failed, trying again: $*"
+		sleep 2
+	done
+}
+
+has_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q ' installed$'; }
+
+# need_packages NAME...: install on this machine what is missing.
+need_packages() {
+	local missing=() name sudo=()
+	for name; do
+		has_package "$name" || missing+=("$name")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	command -v apt-get >/dev/null || die "please install: ${missing[*]} (this is not a Debian machine)"
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || die "please install as root: ${missing[*]}"
+		sudo=(sudo -n)
+	fi
+	say "installing ${missing[*]}"
+	retry 3 "${sudo[@]}" apt-get -qq -o DPkg::Lock::Timeout=300 update >&2 ||
+		say "apt-get update failed, going on with the lists there are"
+	retry 3 "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
+		-o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}" >&2 </dev/null ||
+		die "could not install: ${missing[*]}"
+}
+
+# with_lock NAME CMD...: parallel makes prepare a thing once. CMD must check again whether it is needed.
+with_lock() {
+	local lock=$CACHE/locks/$1
+	shift
+	mkdir -p "$CACHE/locks"
+	(
+		flock 9
+		"$@"
+	) 9>>"$lock"
+}
+
+# hold NAME: a shared lock for the rest of this process and its children, so that nobody removes what they use.
+hold() {
+	local fd
+	mkdir -p "$CACHE/locks"
+	exec {fd}>>"$CACHE/locks/use-$1"
+	flock -s "$fd"
+}
+
+# in_use NAME
+in_use() { ! flock -n "$CACHE/locks/use-$1" true; }
+
+# make_dir TARGET CMD...: CMD fills a new directory given as its last argument, which becomes TARGET only when CMD is
+# through. An interrupted preparation leaves TARGET.tmp-* behind, never TARGET.
+make_dir() {
+	local target=$1 new
+	shift
+	mkdir -p "$(dirname "$target")"
+	rm -rf --one-file-system "$target".tmp-*
+	new=$target.tmp-$$
+	mkdir "$new"
+	"$@" "$new"
+	mv -T "$new" "$target"
+}
+
+# --- kernels
+
+kernel_lines() { sed -E '/^[[:space:]]*(#|$)/d' "$QEMU_DIR/kernels"; }
+kernel_names() { kernel_lines | awk -v want="^($1)$" '$2 ~ want && !seen[$1]++ { print $1 }'; }
+newest_kernel() { kernel_names yes | tail -n 1; }
+check_kernel() {
+	kernel_names '.*' | grep -qxF -- "$1" || die "unknown kernel '$1', known: $(kernel_names '.*' | xargs)"
+}
+
+# Where kernel K is: vmlinuz, release, compiler, build (a link for KDIR), lib/modules.
+kernel_dir() { printf '%s\n' "$CACHE/kernels/$1"; }
+
+# --- roots
+
+FORKY_PACKAGES=$QEMU_DIR/packages
+TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
+
+root_packages() {
+	case $1 in
+		forky) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" ;;
+		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
+		*) die "unknown root '$1', known: forky trixie" ;;
+	esac
+}
+
+# The name holds a hash of the package list: a changed list is another root. Raise the number when make_root changes.
+root_dir() {
+	local hash
+	hash=$({ echo 1; root_packages "$1" | sort -u; } | sha256sum)
+	printf '%s\n' "$CACHE/roots/$1-${hash:0:12}"
+}
+
+# --- VMs
+
+# Two programs of this name: C, part of QEMU up to 7.x, and Rust.
+find_virtiofsd() {
+	local path
+	for path in /usr/libexec/virtiofsd /usr/lib/qemu/virtiofsd /usr/lib/virtiofsd /usr/bin/virtiofsd; do
+		[ ! -x "$path" ] || { echo "$path"; return; }
+	done
+}
