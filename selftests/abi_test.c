@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What holds for every ioctl: sizes, flags, reserved members, bad addresses. */
+#include "common.h"
+
+/* A structure as an ioctl gets it, with more bytes behind it than it knows. */
+union any {
+	__u32 size;
+	struct sframe_unwind_query query;
+	struct sframe_unwind_register reg;
+	struct sframe_unwind_unregister unreg;
+	struct sframe_unwind_request request;
+	struct sframe_unwind_stats stats;
+	unsigned char bytes[256];
+};
+
+FIXTURE(abi)
+{
+	int fd;
+	struct fake fake;
+	union any any;
+};
+
+FIXTURE_VARIANT(abi)
+{
+	unsigned int cmd;
+	unsigned int size;
+	unsigned int flags;	/* offset of the flags, or 0 */
+	unsigned int reserved;	/* offset of a reserved member, or 0 */
+	unsigned int message;	/* offset of the message's address, or 0 */
+	unsigned int message_size;
+	bool query;		/* has no effect, for 32-bit callers too */
+};
+
+FIXTURE_VARIANT_ADD(abi, query) {
+	.cmd = SFRAME_UNWIND_IOC_QUERY,
+	.size = sizeof(struct sframe_unwind_query),
+	.query = true,
+};
+
+FIXTURE_VARIANT_ADD(abi, reg) {
+	.cmd = SFRAME_UNWIND_IOC_REGISTER,
+	.size = sizeof(struct sframe_unwind_register),
+	.flags = offsetof(struct sframe_unwind_register, flags),
+	.reserved = offsetof(struct sframe_unwind_register, reserved),
+	.message = offsetof(struct sframe_unwind_register, message),
+	.message_size = offsetof(struct sframe_unwind_register, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, unreg) {
+	.cmd = SFRAME_UNWIND_IOC_UNREGISTER,
+	.size = sizeof(struct sframe_unwind_unregister),
+	.flags = offsetof(struct sframe_unwind_unregister, flags),
+	.message = offsetof(struct sframe_unwind_unregister, message),
+	.message_size = offsetof(struct sframe_unwind_unregister, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, request) {
+	.cmd = SFRAME_UNWIND_IOC_REQUEST,
+	.size = sizeof(struct sframe_unwind_request),
+	.flags = offsetof(struct sframe_unwind_request, flags),
+	.reserved = offsetof(struct sframe_unwind_request, reserved),
+	.message = offsetof(struct sframe_unwind_request, message),
+	.message_size = offsetof(struct sframe_unwind_request, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, stats) {
+	.cmd = SFRAME_UNWIND_IOC_STATS,
+	.size = sizeof(struct sframe_unwind_stats),
+	.query = true,
+};
+
+/* A call that succeeds, from which each test departs in one thing. */
+FIXTURE_SETUP(abi)
+{
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(make_fake(&self->fake));
+
+	memset(&self->any, 0, sizeof(self->any));
+	switch (variant->cmd) {
+	case SFRAME_UNWIND_IOC_REGISTER:
+		self->any.reg = self->fake.reg;
+		break;
+	case SFRAME_UNWIND_IOC_UNREGISTER:
+		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+		self->any.unreg.id = self->fake.reg.id;
+		break;
+	}
+	self->any.size = variant->size;
+}
+
+FIXTURE_TEARDOWN(abi)
+{
+	free_fake(&self->fake);
+	close(self->fd);
+}
+
+/* Nothing may have happened that a failed call must not do. */
+#define ASSERT_NO_EFFECT()						\
+	do {								\
+		struct sframe_unwind_stats stats_;			\
+		ASSERT_EQ(0, stats(self->fd, &stats_));			\
+		EXPECT_EQ(0, stats_.accepted);				\
+		EXPECT_EQ(variant->cmd == SFRAME_UNWIND_IOC_UNREGISTER,	\
+			  stats_.sections);				\
+	} while (0)
+
+TEST_F(abi, valid)
+{
+	EXPECT_EQ(0, ioctl(self->fd, variant->cmd, &self->any));
+}
+
+TEST_F(abi, size_too_small)
+{
+	self->any.size = variant->size - 1;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(EINVAL, errno);
+	self->any.size = 0;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(EINVAL, errno);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, longer_with_zero_tail)
+{
+	self->any.size = sizeof(self->any);
+	EXPECT_EQ(0, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(sizeof(self->any), self->any.size);
+}
+
+TEST_F(abi, longer_with_unknown_tail)
+{
+	self->any.size = sizeof(self->any);
+	self->any.bytes[variant->size] = 1;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(E2BIG, errno);
+	self->any.bytes[variant->size] = 0;
+	self->any.bytes[sizeof(self->any) - 1] = 1;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(E2BIG, errno);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, longer_than_a_page)
+{
+	self->any.size = 1 << 20;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_TRUE(errno == E2BIG || errno == EFAULT);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, unknown_flags)
+{
+	__u32 bit;
+
+	if (!variant->flags)
+		return;
+	for (bit = 1U << 31; bit >= 4; bit >>= 1) {
+		*(__u32 *)(self->any.bytes + variant->flags) = bit;
+		EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, reserved)
+{
+	if (!variant->reserved)
+		return;
+	*(__u32 *)(self->any.bytes + variant->reserved) = 1;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(EINVAL, errno);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, unreadable)
+{
+	void *hole = mmap(NULL, 2 * PAGE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, hole);
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, NULL));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, hole));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, -8UL));
+	EXPECT_EQ(EFAULT, errno);
+
+	/* The size can be read, the rest lies behind the end of the page. */
+	ASSERT_EQ(0, mprotect(hole, PAGE, PROT_READ | PROT_WRITE));
+	memcpy(hole + PAGE - 16, &self->any, 16);
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, hole + PAGE - 16));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, unwritable)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	memcpy(page, &self->any, sizeof(self->any));
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, page));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_NO_EFFECT();
+}
+
+TEST_F(abi, message)
+{
+	char text[256];
+	__u64 *address = (__u64 *)(self->any.bytes + variant->message);
+	__u32 *size = (__u32 *)(self->any.bytes + variant->message_size);
+
+	if (!variant->message)
+		return;
+	*(__u32 *)(self->any.bytes + variant->flags) = 1U << 31;
+	*address = (uintptr_t)text;
+	*size = sizeof(text);
+	memset(text, 0xa5, sizeof(text));
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_STREQ("unknown flags 0x80000000", text);
+
+	/* Cut to what there is, with its NUL, and not a byte behind. */
+	memset(text, 0xa5, sizeof(text));
+	*size = 8;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_STREQ("unknown", text);
+	EXPECT_EQ((char)0xa5, text[8]);
+
+	/* A bad buffer does not change the error. */
+	*address = 8;
+	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ(EINVAL, errno);
+
+	/* Success says nothing. */
+	memset(text, 0xa5, sizeof(text));
+	*(__u32 *)(self->any.bytes + variant->flags) = 0;
+	*address = (uintptr_t)text;
+	*size = sizeof(text);
+	EXPECT_EQ(0, ioctl(self->fd, variant->cmd, &self->any));
+	EXPECT_EQ((char)0xa5, text[0]);
+}
+
+/* As a 32-bit program would call; its pointers have to be below 4 GiB. */
+static int ioctl32(int fd, unsigned int cmd, void *arg)
+{
+	int ret;
+
+	asm volatile("int $0x80"
+		     : "=a"(ret)
+		     : "a"(54), "b"(fd), "c"(cmd), "d"(arg)
+		     : "memory", "r8", "r9", "r10", "r11");
+	if (ret < 0) {
+		errno = -ret;
+		return -1;
+	}
+	return ret;
+}
+
+TEST_F(abi, from_32_bit)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	int ret;
+
+	ASSERT_NE(MAP_FAILED, page);
+	memcpy(page, &self->any, sizeof(self->any));
+	ret = ioctl32(self->fd, variant->cmd, page);
+	if (variant->query) {
+		EXPECT_EQ(0, ret);
+	} else {
+		EXPECT_EQ(-1, ret);
+		EXPECT_EQ(EOPNOTSUPP, errno);
+	}
+	ASSERT_NO_EFFECT();
+}
+
+FIXTURE(device)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(device)
+{
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	close(self->fd);
+}
+
+TEST_F(device, unknown_ioctls)
+{
+	struct sframe_unwind_query query = { .size = sizeof(query) };
+
+	EXPECT_EQ(-1, ioctl(self->fd, _IO(SFRAME_UNWIND_IOC_MAGIC, 0x7f), &query));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, _IO('x', 0), &query));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(-1, ioctl(self->fd, _IOR(SFRAME_UNWIND_IOC_MAGIC, 0, int),
+			    &query));
+	EXPECT_EQ(ENOTTY, errno);
+}
+
+TEST_F(device, query)
+{
+	struct {
+		struct sframe_unwind_query query;
+		unsigned char poison[8];
+	} q;
+
+	memset(&q, 0xa5, sizeof(q));
+	q.query.size = sizeof(q.query);
+	ASSERT_EQ(0, query(self->fd, &q.query));
+	EXPECT_EQ(SFRAME_UNWIND_ABI_VERSION, q.query.abi_version);
+	EXPECT_EQ(3, q.query.sframe_version);
+	EXPECT_LE(512, q.query.max_depth);
+	EXPECT_LE(1024, q.query.max_sections);
+	EXPECT_LT(0, q.query.max_pending);
+	EXPECT_LE(1 << 20, q.query.max_sframe_size);
+	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
+	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
+		  q.query.max_record_size);
+	EXPECT_EQ(0, q.query.features & ~0x1fULL);
+	EXPECT_EQ(0x1f, q.query.features & 0x1f);
+	EXPECT_EQ(0xa5, q.poison[0]);
+}
+
+TEST_F(device, opened_by_anybody)
+{
+	int fd;
+
+	if (!getuid())
+		ASSERT_EQ(0, setuid(65534));
+	fd = open_client(0);
+	EXPECT_LE(0, fd);
+	close(fd);
+}
+
+TEST_F(device, not_seekable)
+{
+	char byte;
+
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_SET));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, pread(self->fd, &byte, 1, 0));
+	EXPECT_EQ(ESPIPE, errno);
+	EXPECT_EQ(-1, write(self->fd, "x", 1));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_HARNESS_MAIN

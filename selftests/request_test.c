@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Requests for the calling thread, records, reading, accounting. */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "common.h"
+
+FIXTURE(request)
+{
+	int fd;
+	struct stack stack;
+	struct sframe_unwind_request req;
+};
+
+FIXTURE_SETUP(request)
+{
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, register_own(self->fd));
+	self->req = request_self();
+}
+
+FIXTURE_TEARDOWN(request)
+{
+	close(self->fd);
+}
+
+static __u64 now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+TEST_F(request, record)
+{
+	__u64 before = now(), after;
+
+	self->req.user_data = 0x123456789abcdef0ULL;
+	self->req.cookie = 0;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	after = now();
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_NE(0, self->req.cookie);
+	EXPECT_EQ(self->req.cookie, self->stack.head.cookie);
+	EXPECT_EQ(self->req.user_data, self->stack.head.user_data);
+	EXPECT_LE(before, self->stack.head.time);
+	EXPECT_GE(after, self->stack.head.time);
+	EXPECT_EQ(getpid(), self->stack.head.pid);
+	EXPECT_EQ(gettid(), self->stack.head.tid);
+	EXPECT_TRUE(is_empty(self->fd));
+}
+
+/* The record is there when the call returns: not a moment later. */
+TEST_F(request, readable_at_once)
+{
+	struct pollfd pfd = { .fd = self->fd, .events = POLLIN };
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		ASSERT_EQ(0, poll(&pfd, 1, 0));
+		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_EQ(1, poll(&pfd, 1, 0));
+		ASSERT_EQ(POLLIN, pfd.revents);
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_EQ(self->req.cookie, self->stack.head.cookie);
+	}
+}
+
+TEST_F(request, cookies_differ)
+{
+	__u64 last = 0;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_LT(last, self->req.cookie);
+		last = self->req.cookie;
+	}
+}
+
+TEST_F(request, epoll)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &event));
+	EXPECT_EQ(0, epoll_wait(ep, &event, 1, 0));
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(1, epoll_wait(ep, &event, 1, 0));
+	EXPECT_EQ(EPOLLIN, event.events);
+	close(ep);
+}
+
+/* An epoll instance may live on when the client has gone. */
+TEST_F(request, epoll_outlives_client)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, self->fd, &event));
+	close(self->fd);
+	EXPECT_EQ(0, epoll_wait(ep, &event, 1, 0));
+	close(ep);
+	self->fd = open_client(0);
+}
+
+TEST_F(request, nonblocking_read)
+{
+	int fd = open_client(O_NONBLOCK);
+	char byte;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, read(fd, &self->stack, sizeof(self->stack)));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(-1, read(fd, &byte, 0));
+	EXPECT_EQ(EAGAIN, errno);
+	close(fd);
+}
+
+TEST_F(request, short_buffer)
+{
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(-1, read(self->fd, &self->stack, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, read(self->fd, &self->stack,
+			   sizeof(self->stack.head) + 8));
+	EXPECT_EQ(EINVAL, errno);
+	/* Nothing was taken. */
+	ASSERT_STACK(self->fd, &self->stack);
+}
+
+TEST_F(request, bad_buffer)
+{
+	char *volatile bad = (char *)8;
+
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(-1, read(self->fd, bad, sizeof(self->stack)));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_STACK(self->fd, &self->stack);
+}
+
+TEST_F(request, whole_records)
+{
+	static unsigned char buffer[3 * sizeof(struct stack)];
+	struct sframe_unwind_record *record = (void *)buffer;
+	ssize_t got;
+	__u32 size;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		self->req.user_data = i;
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	}
+	ASSERT_STACK(self->fd, &self->stack);
+	size = self->stack.head.record.size;
+	/* Two and a half: two come, then the last two. */
+	got = read(self->fd, buffer, 2 * size + size / 2);
+	ASSERT_EQ(2 * size, got);
+	EXPECT_EQ(1, ((struct sframe_unwind_stack *)record)->user_data);
+	record = (void *)buffer + record->size;
+	EXPECT_EQ(2, ((struct sframe_unwind_stack *)record)->user_data);
+	got = read(self->fd, buffer, sizeof(buffer));
+	ASSERT_EQ(2 * size, got);
+}
+
+TEST_F(request, blocking_read_is_woken)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* Either reads at once or sleeps until the parent's stack comes. */
+		ssize_t got = read(self->fd, &self->stack, sizeof(self->stack));
+
+		_exit(got > 0 && self->stack.head.pid == (__u32)getppid() ?
+		      0 : 1);
+	}
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(request, accounting)
+{
+	struct sframe_unwind_stats s;
+	int i;
+
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(10, s.accepted);
+	EXPECT_EQ(10, s.delivered);
+	EXPECT_EQ(0, s.pending);
+	EXPECT_EQ(0, s.lost_full);
+	EXPECT_EQ(1, s.sections);
+	EXPECT_EQ(0, s.corrupt);
+	EXPECT_EQ(0, s.reserved);
+}
+
+/* A ring that is full loses the newest, counts them, and works on. */
+TEST_F(request, full_ring)
+{
+	struct sframe_unwind_stats s;
+	unsigned int i, kept = 0;
+
+	do {
+		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_EQ(0, stats(self->fd, &s));
+	} while (!s.lost_full);
+	for (i = 0; i < 9; i++)
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(10, s.lost_full);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+
+	/* Around the ring's end, several times over. */
+	for (i = 0; i < 3 * s.delivered; i++) {
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	}
+	for (; !is_empty(self->fd); kept++)
+		ASSERT_STACK(self->fd, &self->stack);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(10, s.lost_full);
+	EXPECT_EQ(kept + i, s.delivered);
+}
+
+TEST_F(request, bad_tid)
+{
+	self->req.tid = -1;
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(EINVAL, errno);
+	/* Another process's thread is none of ours. */
+	self->req.tid = getppid();
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(ESRCH, errno);
+	self->req.tid = 0x7fffffff;
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(ESRCH, errno);
+}
+
+TEST_F(request, own_tid)
+{
+	self->req.tid = gettid();
+	self->req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_FALSE(is_empty(self->fd));
+}
+
+static __attribute__((noinline)) int recurse(int fd, int depth,
+					     struct sframe_unwind_request *req)
+{
+	int ret = depth ? recurse(fd, depth - 1, req) : request(fd, req);
+
+	asm volatile("" ::: "memory");	/* no tail call */
+	return ret;
+}
+
+TEST_F(request, max_depth)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+	static const unsigned int depths[] = { 1, 2, 7, 127, 512, 0 };
+	unsigned int i, want;
+
+	ASSERT_EQ(0, query(self->fd, &q));
+	for (i = 0; i < 6; i++) {
+		self->req.max_depth = depths[i];
+		want = depths[i] ?: 128;	/* the default */
+		ASSERT_EQ(0, recurse(self->fd, 600, &self->req));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(want, self->stack.head.nr_frames);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_DEPTH, self->stack.head.stop);
+	}
+	self->req.max_depth = q.max_depth;
+	ASSERT_EQ(0, recurse(self->fd, 600, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_LT(600, self->stack.head.nr_frames);
+	/* libc, which called main, has no section. */
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
+
+	self->req.max_depth = q.max_depth + 1;
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_F(request, deepest)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+
+	ASSERT_EQ(0, query(self->fd, &q));
+	self->req.max_depth = q.max_depth;
+	ASSERT_EQ(0, recurse(self->fd, q.max_depth + 10, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(q.max_depth, self->stack.head.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_DEPTH, self->stack.head.stop);
+	EXPECT_EQ(q.max_record_size, self->stack.head.record.size);
+}
+
+/* A stack with exactly as many frames as wanted is not cut. */
+TEST_F(request, depth_is_exact)
+{
+	__u16 stop;
+	__u32 nr;
+
+	ASSERT_EQ(0, recurse(self->fd, 5, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	stop = self->stack.head.stop;
+	nr = self->stack.head.nr_frames;
+	self->req.max_depth = nr;
+	ASSERT_EQ(0, recurse(self->fd, 5, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(nr, self->stack.head.nr_frames);
+	EXPECT_EQ(stop, self->stack.head.stop);
+}
+
+TEST_F(request, without_any_section)
+{
+	struct sframe_unwind_unregister unreg = {
+		.size = sizeof(unreg),
+		.sframe_start = own_section().sframe_start,
+	};
+
+	ASSERT_EQ(0, unregister_section(self->fd, &unreg));
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(1, self->stack.head.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
+}
+
+/* The client of a process in another pid namespace numbers as its opener. */
+TEST_F(request, pid_namespace)
+{
+	int status;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID))
+		SKIP(return, "needs root");
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(getpid() != 1 || request(self->fd, &self->req));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(pid, self->stack.head.pid);
+	EXPECT_EQ(pid, self->stack.head.tid);
+}
+
+TEST_F(request, pid_namespace_opener_inside)
+{
+	struct sframe_unwind_request req = request_self();
+	int status, sock[2];
+	pid_t pid;
+	int fd;
+
+	if (unshare(CLONE_NEWPID))
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, pipe(sock));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		fd = open_client(0);
+		/* Its parent is no process that this namespace knows. */
+		_exit(request(fd, &req) || read_stack(fd, &self->stack) ||
+		      self->stack.head.pid != 1);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Requests for other threads of the process: running, sleeping, ending. */
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "common.h"
+
+/* A thread, and what it is told to do. */
+struct worker {
+	pthread_t thread;
+	atomic_int tid;
+	atomic_int stop;
+	int pipe[2];
+	ssize_t got;
+	int error;
+};
+
+FIXTURE(thread)
+{
+	int fd;
+	struct stack stack;
+	struct sframe_unwind_request req;
+	struct worker worker;
+};
+
+FIXTURE_SETUP(thread)
+{
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, register_own(self->fd));
+	self->req = request_self();
+	memset(&self->worker, 0, sizeof(self->worker));
+	ASSERT_EQ(0, pipe(self->worker.pipe));
+}
+
+FIXTURE_TEARDOWN(thread)
+{
+	close(self->fd);
+}
+
+static __attribute__((noinline)) void spin(struct worker *worker)
+{
+	while (!atomic_load(&worker->stop))
+		asm volatile("pause");
+}
+
+static void *spinner(void *arg)
+{
+	struct worker *worker = arg;
+
+	atomic_store(&worker->tid, gettid());
+	spin(worker);
+	return NULL;
+}
+
+/* Sleeps in a system call of its own: libc is not in the stack. */
+static __attribute__((noinline)) ssize_t raw_read(int fd, void *to, size_t size)
+{
+	ssize_t ret;
+
+	asm volatile("syscall"
+		     : "=a"(ret)
+		     : "a"(SYS_read), "D"(fd), "S"(to), "d"(size)
+		     : "rcx", "r11", "memory");
+	return ret;
+}
+
+static void *sleeper(void *arg)
+{
+	struct worker *worker = arg;
+	char byte;
+
+	atomic_store(&worker->tid, gettid());
+	worker->got = raw_read(worker->pipe[0], &byte, 1);
+	return NULL;
+}
+
+static void *epoll_sleeper(void *arg)
+{
+	struct worker *worker = arg;
+	int ep = epoll_create1(0);
+	struct epoll_event event;
+
+	atomic_store(&worker->tid, gettid());
+	worker->got = epoll_wait(ep, &event, 1, -1);
+	worker->error = errno;
+	close(ep);
+	return NULL;
+}
+
+/* Is the thread asleep in the kernel, in system call @nr? */
+static bool sleeps_in(pid_t tid, long nr)
+{
+	char name[64], state = 0, *line = NULL;
+	size_t size = 0;
+	long in = -1;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
+	f = fopen(name, "r");
+	if (f && getline(&line, &size, f) > 0)
+		state = strrchr(line, ')')[2];
+	if (f)
+		fclose(f);
+	snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", tid);
+	f = fopen(name, "r");
+	if (f && getline(&line, &size, f) > 0)
+		in = strtol(line, NULL, 10);
+	if (f)
+		fclose(f);
+	free(line);
+	return state == 'S' && in == nr;
+}
+
+static pid_t start(struct worker *worker, void *(*run)(void *))
+{
+	if (pthread_create(&worker->thread, NULL, run, worker))
+		return -1;
+	while (!atomic_load(&worker->tid))
+		sched_yield();
+	return worker->tid;
+}
+
+static bool inside(__u64 ip, const void *function)
+{
+	return ip - (uintptr_t)function < 256;
+}
+
+TEST_F(thread, running)
+{
+	self->req.tid = start(&self->worker, spinner);
+	ASSERT_LT(0, self->req.tid);
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	/* It never enters the kernel by itself: the request must make it. */
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(self->req.cookie, self->stack.head.cookie);
+	EXPECT_EQ(getpid(), self->stack.head.pid);
+	EXPECT_EQ(self->req.tid, self->stack.head.tid);
+	EXPECT_LE(1, self->stack.head.nr_frames);
+	atomic_store(&self->worker.stop, 1);
+	pthread_join(self->worker.thread, NULL);
+}
+
+TEST_F(thread, running_many)
+{
+	struct sframe_unwind_stats s;
+	int i, good = 0;
+
+	self->req.tid = start(&self->worker, spinner);
+	ASSERT_LT(0, self->req.tid);
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_STACK(self->fd, &self->stack);
+		/* Once it spins the stack is spin() in spinner(). */
+		if (inside(self->stack.head.ips[0], spin) &&
+		    self->stack.head.nr_frames >= 2 &&
+		    inside(self->stack.head.ips[1], spinner))
+			good++;
+	}
+	EXPECT_LT(190, good);
+	atomic_store(&self->worker.stop, 1);
+	pthread_join(self->worker.thread, NULL);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(200, s.delivered);
+}
+
+/* A sleeping thread is left alone, and its stack taken when it comes back. */
+TEST_F(thread, sleeping)
+{
+	struct sframe_unwind_stats s;
+
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.pending);
+	EXPECT_TRUE(is_empty(self->fd));
+	EXPECT_TRUE(sleeps_in(self->req.tid, SYS_read));
+
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read));
+	EXPECT_LE(2, self->stack.head.nr_frames);
+	EXPECT_TRUE(inside(self->stack.head.ips[1], sleeper));
+	pthread_join(self->worker.thread, NULL);
+	EXPECT_EQ(1, self->worker.got);
+}
+
+TEST_F(thread, sleeping_interrupted)
+{
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	self->req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read));
+
+	/* It sleeps on as if nothing had happened. */
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	pthread_join(self->worker.thread, NULL);
+	EXPECT_EQ(1, self->worker.got);
+}
+
+/* One that waits and one that wakes: the same walk serves both. */
+TEST_F(thread, interrupt_joins_earlier_request)
+{
+	__u64 cookie;
+
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	self->req.user_data = 1;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	cookie = self->req.cookie;
+	self->req.user_data = 2;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(cookie, self->req.cookie);
+	self->req.user_data = 3;
+	self->req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(cookie, self->req.cookie);
+
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(cookie, self->stack.head.cookie);
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(cookie, self->stack.head.cookie);
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(cookie, self->stack.head.cookie);
+	EXPECT_TRUE(is_empty(self->fd));
+
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	pthread_join(self->worker.thread, NULL);
+}
+
+/* What the header says of epoll_wait. */
+TEST_F(thread, interrupt_shows_in_epoll_wait)
+{
+	self->req.tid = start(&self->worker, epoll_sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_epoll_wait))
+		sched_yield();
+	self->req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	pthread_join(self->worker.thread, NULL);
+	EXPECT_EQ(-1, self->worker.got);
+	EXPECT_EQ(EINTR, self->worker.error);
+}
+
+/* Several clients and depths, one walk: each gets its own part once. */
+TEST_F(thread, requests_share_a_walk)
+{
+	int other = open_client(0);
+	struct stack stack;
+
+	ASSERT_LE(0, other);
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	self->req.max_depth = 1;
+	self->req.user_data = 11;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	self->req.max_depth = 100;
+	self->req.user_data = 22;
+	self->req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	ASSERT_EQ(0, request(other, &self->req));
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+
+	ASSERT_STACK(self->fd, &self->stack);
+	ASSERT_STACK(other, &stack);
+	EXPECT_EQ(self->stack.head.cookie, stack.head.cookie);
+	EXPECT_EQ(11, self->stack.head.user_data);
+	EXPECT_EQ(22, stack.head.user_data);
+	EXPECT_EQ(1, self->stack.head.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_DEPTH, self->stack.head.stop);
+	EXPECT_LE(2, stack.head.nr_frames);
+	EXPECT_EQ(self->stack.head.ips[0], stack.head.ips[0]);
+	EXPECT_TRUE(is_empty(self->fd));
+	EXPECT_TRUE(is_empty(other));
+	pthread_join(self->worker.thread, NULL);
+	close(other);
+}
+
+TEST_F(thread, too_many_pending)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+	struct sframe_unwind_stats s;
+	char message[128] = "";
+	unsigned int i;
+
+	ASSERT_EQ(0, query(self->fd, &q));
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	self->req.message = (uintptr_t)message;
+	self->req.message_size = sizeof(message);
+	for (i = 0; i < q.max_pending; i++)
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_NE(NULL, strstr(message, "outstanding"));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(q.max_pending, s.pending);
+	EXPECT_EQ(q.max_pending, s.accepted);
+
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	pthread_join(self->worker.thread, NULL);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, s.pending);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+}
+
+TEST_F(thread, gone)
+{
+	self->req.tid = start(&self->worker, spinner);
+	ASSERT_LT(0, self->req.tid);
+	atomic_store(&self->worker.stop, 1);
+	pthread_join(self->worker.thread, NULL);
+	/* Joined is not quite gone. */
+	while (!syscall(SYS_tgkill, getpid(), self->req.tid, 0))
+		sched_yield();
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(ESRCH, errno);
+}
+
+/* A process that dies with a request pending: its record says so. */
+TEST_F(thread, killed_while_pending)
+{
+	struct sframe_unwind_stats s;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		self->req.tid = start(&self->worker, sleeper);
+		while (!sleeps_in(self->req.tid, SYS_read))
+			sched_yield();
+		if (request(self->fd, &self->req))
+			_exit(1);
+		kill(getpid(), SIGKILL);
+		_exit(2);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_KILLED, self->stack.head.stop);
+	EXPECT_EQ(1, self->stack.head.nr_frames);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.accepted);
+	EXPECT_EQ(1, s.delivered);
+	EXPECT_EQ(0, s.pending);
+}
+
+/*
+ * Resolve the fault in which the main thread sleeps, in the middle of execve(),
+ * after a request for it has been made.
+ */
+struct exec_helper {
+	int fd;
+	int uffd;
+	char *page;
+	pid_t tid;
+};
+
+static void *let_exec_go_on(void *arg)
+{
+	static char source[PAGE] __attribute__((aligned(PAGE))) = "/bin/true";
+	struct exec_helper *helper = arg;
+	struct sframe_unwind_request req = request_self();
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)helper->page,
+		.src = (uintptr_t)source,
+		.len = PAGE,
+	};
+	struct uffd_msg msg;
+
+	if (read(helper->uffd, &msg, sizeof(msg)) != sizeof(msg))
+		_exit(10);
+	req.tid = helper->tid;
+	if (request(helper->fd, &req))
+		_exit(11);
+	ioctl(helper->uffd, UFFDIO_COPY, &copy);
+	pause();
+	return NULL;
+}
+
+static void exec_with_request(int fd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct exec_helper helper = { .fd = fd, .tid = gettid() };
+	char *args[] = { "true", NULL };
+	pthread_t thread;
+
+	helper.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	helper.uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	reg.range.start = (uintptr_t)helper.page;
+	reg.range.len = PAGE;
+	if (helper.uffd < 0 || ioctl(helper.uffd, UFFDIO_API, &api) ||
+	    ioctl(helper.uffd, UFFDIO_REGISTER, &reg))
+		_exit(12);
+	if (pthread_create(&thread, NULL, let_exec_go_on, &helper))
+		_exit(13);
+	execv(helper.page, args);
+	_exit(14);
+}
+
+/* exec ends it, too: nothing is told of the program that comes after. */
+TEST_F(thread, exec_while_pending)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root, for userfaultfd");
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		exec_with_request(self->fd);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(pid, self->stack.head.tid);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_EXITED, self->stack.head.stop);
+	EXPECT_EQ(0, self->stack.head.nr_frames);
+	EXPECT_TRUE(is_empty(self->fd));
+}
+
+/* The client is closed with a request outstanding: nothing is left behind. */
+TEST_F(thread, closed_while_pending)
+{
+	int fd = open_client(0);
+
+	ASSERT_LE(0, fd);
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	ASSERT_EQ(0, request(fd, &self->req));
+	close(fd);
+	/* The runner looks at the module's counters when this program is done. */
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	pthread_join(self->worker.thread, NULL);
+	EXPECT_EQ(1, self->worker.got);
+}
+
+TEST_HARNESS_MAIN
