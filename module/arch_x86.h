@@ -14,7 +14,7 @@
 #define SFU_WORD_SIZE		8
 
 /* One past the highest address that user code can have. */
-#define SFU_USER_END		(1ULL << 56)
+#define SFU_USER_END		0x0100000000000000ULL
 
 /*
  * A frame of code with frame pointers: the frame pointer addresses the

@@ -27,7 +27,7 @@ struct sfu_client *sfu_client_create(void)
 	init_waitqueue_head(&client->wait);
 	mutex_init(&client->read_mutex);
 	spin_lock_init(&client->lock);
-	sfu_count(clients);
+	sfu_count(SFU_CLIENTS);
 	return client;
 }
 
@@ -37,7 +37,7 @@ static void put(struct sfu_client *client)
 		return;
 	sfu_ring_free(&client->ring);
 	put_pid_ns(client->pid_ns);
-	sfu_uncount(clients);
+	sfu_uncount(SFU_CLIENTS);
 	kfree(client);
 }
 
@@ -60,7 +60,7 @@ static int make_ring(struct sfu_client *client)
 	mutex_lock(&client->read_mutex);
 	if (!client->ring.data) {
 		err = sfu_ring_alloc(&ring);
-		/* Pairs with sfu_client_begin(): no request is there before. */
+		/* Pairs with sfu_client_begin(): the ring is whole when seen. */
 		smp_store_release(&client->ring.data, ring.data);
 	}
 	mutex_unlock(&client->read_mutex);
@@ -72,6 +72,7 @@ int sfu_client_begin(struct sfu_client *client)
 	unsigned long flags;
 	int err = 0;
 
+	/* Pairs with make_ring(). */
 	if (!smp_load_acquire(&client->ring.data)) {
 		err = make_ring(client);
 		if (err)
@@ -92,15 +93,15 @@ int sfu_client_begin(struct sfu_client *client)
 	/* Both are there: the caller has the file open. */
 	refcount_inc(&client->refs);
 	__module_get(THIS_MODULE);
-	sfu_count(requests);
-	sfu_count(total_accepted);
+	sfu_count(SFU_REQUESTS);
+	sfu_count(SFU_TOTAL_ACCEPTED);
 	return 0;
 }
 
 /* What sfu_client_begin() took, when its counters have been settled. */
 static void end(struct sfu_client *client)
 {
-	sfu_uncount(requests);
+	sfu_uncount(SFU_REQUESTS);
 	put(client);
 	module_put(THIS_MODULE);
 }
@@ -113,7 +114,7 @@ void sfu_client_cancel(struct sfu_client *client)
 	client->pending--;
 	client->accepted--;
 	spin_unlock_irqrestore(&client->lock, flags);
-	sfu_uncount(total_accepted);
+	sfu_uncount(SFU_TOTAL_ACCEPTED);
 	end(client);
 }
 
@@ -172,12 +173,12 @@ void sfu_client_deliver(struct sfu_client *client,
 	spin_unlock_irqrestore(&client->lock, flags);
 
 	if (written) {
-		sfu_count(total_delivered);
+		sfu_count(SFU_TOTAL_DELIVERED);
 		wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
 	} else if (closed) {
-		sfu_count(total_lost_closed);
+		sfu_count(SFU_TOTAL_LOST_CLOSED);
 	} else {
-		sfu_count(total_lost_full);
+		sfu_count(SFU_TOTAL_LOST_FULL);
 	}
 	end(client);
 }

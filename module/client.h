@@ -24,7 +24,7 @@ struct sfu_walk;
  * @pid_ns: of the opener; records number pids as it does.
  * @wait: readers and pollers.
  * @read_mutex: serialises readers, and making the ring.
- * @lock: protects all that follows; taken in any context.
+ * @lock: taken in any context.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
  * @closed: nobody can read any more.
  * @pending, @accepted, @delivered, @lost_full: see struct sframe_unwind_stats.
@@ -33,8 +33,8 @@ struct sfu_client {
 	refcount_t refs;
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
-	struct mutex read_mutex;
-	spinlock_t lock;
+	struct mutex read_mutex;	/* readers; making the ring */
+	spinlock_t lock;		/* all members below */
 	struct sfu_ring ring;
 	bool closed;
 	u32 pending;

@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;
@@ -22,7 +22,7 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
 #define PF_USER_WORKER	0	/* io_uring workers have PF_IO_WORKER */
 #endif
 

@@ -8,16 +8,31 @@
 
 #include "counters.h"
 
-struct sfu_counters sfu_counters;
+atomic_long_t sfu_counters[SFU_NR_COUNTERS];
+
+static const char * const names[SFU_NR_COUNTERS] = {
+	[SFU_CLIENTS] = "clients",
+	[SFU_SPACES] = "spaces",
+	[SFU_TABLES] = "tables",
+	[SFU_SECTIONS] = "sections",
+	[SFU_REQUESTS] = "requests",
+	[SFU_TOTAL_WALKS] = "total_walks",
+	[SFU_TOTAL_ACCEPTED] = "total_accepted",
+	[SFU_TOTAL_DELIVERED] = "total_delivered",
+	[SFU_TOTAL_LOST_FULL] = "total_lost_full",
+	[SFU_TOTAL_LOST_CLOSED] = "total_lost_closed",
+	[SFU_TOTAL_CORRUPT] = "total_corrupt",
+};
 
 static struct dentry *debugfs_dir;
 
 static int counters_show(struct seq_file *m, void *unused)
 {
-#define SFU_COUNTER_SHOW(name) \
-	seq_printf(m, #name " %ld\n", atomic_long_read(&sfu_counters.name));
-	SFU_COUNTERS(SFU_COUNTER_SHOW)
-#undef SFU_COUNTER_SHOW
+	int i;
+
+	for (i = 0; i < SFU_NR_COUNTERS; i++)
+		seq_printf(m, "%s %ld\n", names[i],
+			   atomic_long_read(&sfu_counters[i]));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);

@@ -10,29 +10,32 @@
 
 #include <linux/atomic.h>
 
-#define SFU_COUNTERS(X)							\
-	X(clients)		/* open files, and closed ones with requests */ \
-	X(spaces)		/* address spaces with a marker */	\
-	X(tables)		/* tables of sections, shared after fork */ \
-	X(sections)							\
-	X(requests)		/* accepted, not delivered nor lost */	\
-	X(total_walks)							\
-	X(total_accepted)						\
-	X(total_delivered)						\
-	X(total_lost_full)	/* client's ring was full */		\
-	X(total_lost_closed)	/* client was closed */			\
-	X(total_corrupt)	/* sections removed as corrupt */
-
-struct sfu_counters {
-#define SFU_COUNTER_MEMBER(name) atomic_long_t name;
-	SFU_COUNTERS(SFU_COUNTER_MEMBER)
-#undef SFU_COUNTER_MEMBER
+enum sfu_counter {
+	SFU_CLIENTS,		/* open files, and closed ones with requests */
+	SFU_SPACES,		/* address spaces with a marker */
+	SFU_TABLES,		/* tables of sections, shared after fork */
+	SFU_SECTIONS,
+	SFU_REQUESTS,		/* accepted, not delivered nor lost */
+	SFU_TOTAL_WALKS,
+	SFU_TOTAL_ACCEPTED,
+	SFU_TOTAL_DELIVERED,
+	SFU_TOTAL_LOST_FULL,	/* the client's ring was full */
+	SFU_TOTAL_LOST_CLOSED,	/* the client was closed */
+	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt */
+	SFU_NR_COUNTERS
 };
 
-extern struct sfu_counters sfu_counters;
+extern atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 
-#define sfu_count(name)		atomic_long_inc(&sfu_counters.name)
-#define sfu_uncount(name)	atomic_long_dec(&sfu_counters.name)
+static inline void sfu_count(enum sfu_counter counter)
+{
+	atomic_long_inc(&sfu_counters[counter]);
+}
+
+static inline void sfu_uncount(enum sfu_counter counter)
+{
+	atomic_long_dec(&sfu_counters[counter]);
+}
 
 void sfu_counters_init(void);
 void sfu_counters_exit(void);

@@ -164,7 +164,7 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 	section->text_start = spec->text_start;
 	section->text_end = spec->text_start + spec->text_size;
 	section->table = table;
-	sfu_count(sections);
+	sfu_count(SFU_SECTIONS);
 	return section;
 }
 
@@ -177,7 +177,7 @@ void sfu_section_put(struct sfu_section *section)
 {
 	if (!refcount_dec_and_test(&section->refs))
 		return;
-	sfu_uncount(sections);
+	sfu_uncount(SFU_SECTIONS);
 	kfree(section);
 }
 

@@ -25,7 +25,7 @@ static struct sfu_sections *create(u32 capacity)
 	refcount_set(&table->refs, 1);
 	table->nr = 0;
 	table->capacity = capacity;
-	sfu_count(tables);
+	sfu_count(SFU_TABLES);
 	return table;
 }
 
@@ -43,7 +43,7 @@ void sfu_sections_put(struct sfu_sections *table)
 		return;
 	for (i = 0; i < table->nr; i++)
 		sfu_section_put(table->section[i]);
-	sfu_uncount(tables);
+	sfu_uncount(SFU_TABLES);
 	kvfree(table);
 }
 

@@ -18,56 +18,48 @@
 
 #include "env.h"
 
-/*
- * Everything that can be wrong with a section. First member: what the rest of
- * the tree calls it; second: what people are told.
- */
-#define SFU_DEFECTS(X)							\
-	X(NONE,		  "no defect")					\
-	X(HDR_SHORT,	  "section is shorter than a header")		\
-	X(HDR_MAGIC,	  "magic is not 0xdee2")			\
-	X(HDR_ENDIAN,	  "magic is of the other byte order")		\
-	X(HDR_VERSION,	  "version is not 3")				\
-	X(HDR_FLAGS,	  "unknown header flag")			\
-	X(HDR_UNSORTED,	  "FDE index is not marked as sorted")		\
-	X(HDR_ABI,	  "ABI is not AMD64 little-endian")		\
-	X(HDR_FIXED_FP,	  "fixed FP offset is not 0")			\
-	X(HDR_FIXED_RA,	  "fixed RA offset is not -8")			\
-	X(HDR_AUXHDR,	  "auxiliary header of unknown content")	\
-	X(HDR_NO_FDES,	  "no FDEs")					\
-	X(HDR_INDEX,	  "FDE index overlaps the FRE area")		\
-	X(HDR_FRE_AREA,	  "FRE area ends beyond the section")		\
-	X(FDE_ORDER,	  "FDE index is not in ascending order")	\
-	X(FDE_WRAP,	  "function wraps around the address space")	\
-	X(FDE_OVERLAP,	  "function overlaps the one before")		\
-	X(FDE_TEXT,	  "function leaves the registered text")	\
-	X(FDE_BLOCK,	  "FDE attribute is beyond the FRE area")	\
-	X(FDE_INFO,	  "reserved bit in FDE info")			\
-	X(FDE_INFO2,	  "reserved bit in FDE info2")			\
-	X(FDE_FRE_TYPE,	  "unknown FRE type")				\
-	X(FDE_TYPE,	  "unknown FDE type")				\
-	X(FDE_REP_ZERO,	  "PC-mask FDE with repetition size 0")		\
-	X(FDE_REP_LARGE,  "repetition size exceeds the function")	\
-	X(FDE_REP_PCINC,  "repetition size in a PC-increment FDE")	\
-	X(ROW_BOUNDS,	  "row is beyond the FRE area")			\
-	X(ROW_ORDER,	  "rows are not in ascending order")		\
-	X(ROW_PAST_END,	  "row starts beyond the function's end")	\
-	X(ROW_PAST_REP,	  "row starts beyond the repeated block")	\
-	X(ROW_WORD_SIZE,  "invalid data word size")			\
-	X(ROW_MANGLED,	  "mangled RA bit on AMD64")			\
-	X(ROW_WORDS,	  "data words are beyond the FRE area")		\
-	X(DEFAULT_COUNT,  "default row with more than two data words")	\
-	X(FLEX_LEFTOVER,  "flexible row with left-over data words")	\
-	X(FLEX_NO_OFFSET, "control word without its offset")		\
-	X(FLEX_RESERVED,  "reserved bit in a control word")		\
-	X(FLEX_CFA_BASE,  "CFA without a base register")		\
-	X(FLEX_RA_CFA,	  "RA is a stack address")			\
-	X(FLEX_FP_CFA,	  "FP is a stack address")
-
+/* Everything that can be wrong with a section; sfu_defect_text() says it in words. */
 enum sfu_defect_kind {
-#define SFU_DEFECT_ENUM(name, text) SFU_DEFECT_##name,
-	SFU_DEFECTS(SFU_DEFECT_ENUM)
-#undef SFU_DEFECT_ENUM
+	SFU_DEFECT_NONE,
+	SFU_DEFECT_HDR_SHORT,
+	SFU_DEFECT_HDR_MAGIC,
+	SFU_DEFECT_HDR_ENDIAN,
+	SFU_DEFECT_HDR_VERSION,
+	SFU_DEFECT_HDR_FLAGS,
+	SFU_DEFECT_HDR_UNSORTED,
+	SFU_DEFECT_HDR_ABI,
+	SFU_DEFECT_HDR_FIXED_FP,
+	SFU_DEFECT_HDR_FIXED_RA,
+	SFU_DEFECT_HDR_AUXHDR,
+	SFU_DEFECT_HDR_NO_FDES,
+	SFU_DEFECT_HDR_INDEX,
+	SFU_DEFECT_HDR_FRE_AREA,
+	SFU_DEFECT_FDE_ORDER,
+	SFU_DEFECT_FDE_WRAP,
+	SFU_DEFECT_FDE_OVERLAP,
+	SFU_DEFECT_FDE_TEXT,
+	SFU_DEFECT_FDE_BLOCK,
+	SFU_DEFECT_FDE_INFO,
+	SFU_DEFECT_FDE_INFO2,
+	SFU_DEFECT_FDE_FRE_TYPE,
+	SFU_DEFECT_FDE_TYPE,
+	SFU_DEFECT_FDE_REP_ZERO,
+	SFU_DEFECT_FDE_REP_LARGE,
+	SFU_DEFECT_FDE_REP_PCINC,
+	SFU_DEFECT_ROW_BOUNDS,
+	SFU_DEFECT_ROW_ORDER,
+	SFU_DEFECT_ROW_PAST_END,
+	SFU_DEFECT_ROW_PAST_REP,
+	SFU_DEFECT_ROW_WORD_SIZE,
+	SFU_DEFECT_ROW_MANGLED,
+	SFU_DEFECT_ROW_WORDS,
+	SFU_DEFECT_DEFAULT_COUNT,
+	SFU_DEFECT_FLEX_LEFTOVER,
+	SFU_DEFECT_FLEX_NO_OFFSET,
+	SFU_DEFECT_FLEX_RESERVED,
+	SFU_DEFECT_FLEX_CFA_BASE,
+	SFU_DEFECT_FLEX_RA_CFA,
+	SFU_DEFECT_FLEX_FP_CFA,
 	SFU_NR_DEFECTS
 };
 
@@ -247,9 +239,9 @@ typedef int (*sfu_defect_fn)(void *data, const struct sfu_defect *defect);
 
 /*
  * Examine every FDE and row. Returns 0 when the end is reached, -EFAULT, -EINTR
- * if a fatal signal arrived, or what @report returned. What assemblers and linkers legally emit is no
- * defect: equal starts of empty functions, no rows, a first row that does not
- * start at 0, a row at the function's end.
+ * if a fatal signal arrived, or what @report returned. What assemblers and
+ * linkers legally emit is no defect: equal starts of empty functions, no rows,
+ * a first row that does not start at 0, a row at the function's end.
  */
 int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 		       void *data);

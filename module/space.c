@@ -61,7 +61,7 @@ void sfu_space_put(struct sfu_space *space)
 {
 	if (!space || !refcount_dec_and_test(&space->refs))
 		return;
-	sfu_uncount(spaces);
+	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
 }
 
@@ -76,7 +76,7 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	space->markers = 1;
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
-	sfu_count(spaces);
+	sfu_count(SFU_SPACES);
 	return space;
 }
 
@@ -294,7 +294,7 @@ static void remove_corrupt(struct sfu_space *space, struct sfu_section *section,
 	if (err)
 		return;
 	atomic64_inc(&space->corrupt);
-	sfu_count(total_corrupt);
+	sfu_count(SFU_TOTAL_CORRUPT);
 	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx removed: %s (offset 0x%llx)\n",
 			     current->comm, task_pid_nr(current), section->id,
 			     section->table.bytes.address,

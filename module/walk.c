@@ -145,7 +145,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	struct sfu_space *space;
 	u8 how;
 
-	sfu_count(total_walks);
+	sfu_count(SFU_TOTAL_WALKS);
 	walk->nr = 0;
 	walk->guessed = false;
 	if (!user_64bit_mode((struct pt_regs *)regs)) {

@@ -42,11 +42,11 @@
 #define SFRAME_UNWIND_IOC_MAGIC		0xDE
 
 /* Bits of struct sframe_unwind_query.features. */
-#define SFRAME_UNWIND_FEATURE_FLEX		(1ULL << 0) /* flexible FDEs */
-#define SFRAME_UNWIND_FEATURE_FP_FALLBACK	(1ULL << 1)
-#define SFRAME_UNWIND_FEATURE_OTHER_THREAD	(1ULL << 2)
-#define SFRAME_UNWIND_FEATURE_SIGNAL_FRAME	(1ULL << 3)
-#define SFRAME_UNWIND_FEATURE_VALIDATE		(1ULL << 4)
+#define SFRAME_UNWIND_FEATURE_FLEX		0x01ULL /* flexible FDEs */
+#define SFRAME_UNWIND_FEATURE_FP_FALLBACK	0x02ULL
+#define SFRAME_UNWIND_FEATURE_OTHER_THREAD	0x04ULL
+#define SFRAME_UNWIND_FEATURE_SIGNAL_FRAME	0x08ULL
+#define SFRAME_UNWIND_FEATURE_VALIDATE		0x10ULL
 
 /**
  * struct sframe_unwind_query - what this module is and can do
@@ -90,7 +90,7 @@ struct sframe_unwind_query {
  * Flag of struct sframe_unwind_register: examine the whole section first and
  * refuse it at its first defect. Takes time in proportion to the section.
  */
-#define SFRAME_UNWIND_REGISTER_VALIDATE	(1U << 0)
+#define SFRAME_UNWIND_REGISTER_VALIDATE	0x01U
 
 /**
  * struct sframe_unwind_register - describe one range of the caller's code
@@ -204,7 +204,7 @@ struct sframe_unwind_unregister {
  * assume a frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP; in
  * code without frame pointers they are a guess.
  */
-#define SFRAME_UNWIND_REQUEST_FP_FALLBACK	(1U << 0)
+#define SFRAME_UNWIND_REQUEST_FP_FALLBACK	0x01U
 
 /*
  * Flag of struct sframe_unwind_request: if the thread sleeps in a system call,
@@ -216,7 +216,7 @@ struct sframe_unwind_unregister {
  * SO_RCVTIMEO. Uninterruptible sleep, a stopped thread and the parent of a
  * vfork() child are not woken. No effect on a request for the caller itself.
  */
-#define SFRAME_UNWIND_REQUEST_INTERRUPT		(1U << 1)
+#define SFRAME_UNWIND_REQUEST_INTERRUPT		0x02U
 
 /**
  * struct sframe_unwind_request - ask for the stack of a thread

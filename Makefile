@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# sframe_unwind: user stacks by SFrame on stock kernels. "make help" lists the
+# targets.
+
+.DEFAULT_GOAL := all
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+
+all: module userspace	## the module for the running kernel, library and command
+
+module:			## the module for the running kernel, or for KDIR
+	@if [ -e "$(KDIR)/Makefile" ]; then \
+		$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules; \
+	else \
+		echo "module: not built: no kernel headers at $(KDIR)"; \
+		echo "module: (install linux-headers-$(shell uname -r), or name them by KDIR=...)"; \
+	fi
+
+userspace:		## library, command and examples, in build/host/userspace
+	$(MAKE) -C userspace
+
+demo:			## a real program's stack in a VM, from nothing
+	@qemu/demo
+
+check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
+	@selftests/check
+
+lint:			## compiler, sparse, checkpatch and shellcheck warnings
+	@qemu/lint
+
+module_install:		## install the module for the running kernel
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules_install
+
+install: userspace	## install library, command and manual pages under PREFIX
+	$(MAKE) -C userspace install
+
+clean:			## remove what was built in the tree
+	@if [ -e "$(KDIR)/Makefile" ]; then \
+		$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean; \
+	fi
+	rm -rf build
+
+# Says what it removes, and asks nobody: the cache can be made again.
+distclean: clean	## remove also the cache of packages, roots and kernels
+	@qemu/prepare --list-cache
+	@qemu/prepare --remove-cache
+
+help:			## this list
+	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
+		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+.PHONY: all module userspace demo check lint module_install install clean distclean help
