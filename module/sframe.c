@@ -5,7 +5,7 @@
 #include "sframe.h"
 #include "sframe_format.h"
 
-static const char * const defect_texts[] = {
+static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_NONE] = "no defect",
 	[SFU_DEFECT_HDR_SHORT] = "section is shorter than a header",
 	[SFU_DEFECT_HDR_MAGIC] = "magic is not 0xdee2",
@@ -588,7 +588,7 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 			ret = malformed(&defect, SFU_DEFECT_FDE_OVERLAP,
 					fde.entry);
 		previous = fde.start;
-		if (fde.start + fde.size > end)
+		if (fde.size && fde.start + fde.size > end)
 			end = fde.start + fde.size;
 		if (!ret)
 			ret = validate_rows(table, &fde, &defect);

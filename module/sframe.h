@@ -18,7 +18,7 @@
 
 #include "env.h"
 
-/* Everything that can be wrong with a section; sfu_defect_text() says it in words. */
+/* Everything that can be wrong with a section. */
 enum sfu_defect_kind {
 	SFU_DEFECT_NONE,
 	SFU_DEFECT_HDR_SHORT,

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdio.h>
+
+#include "lookup.h"
+
+static bool place_is(const struct ref_place *want, u8 base, s32 offset)
+{
+	long reg = base & 0x1f;
+
+	if (want->base == REF_SAME)
+		return base == 0x40 && offset == 0;
+	if (base & 0xc0 || offset != want->offset ||
+	    !!(base & 0x20) != want->in_memory)
+		return false;
+	if (want->base == REF_CFA)
+		return reg == 31;
+	return want->base <= 16 ? reg == want->base : reg == 30;
+}
+
+bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule)
+{
+	switch (want->answer) {
+	case REF_NONE:
+		return ret == -ENOENT && !rule->flags;
+	case REF_SIGNAL:
+		return ret == -ENOENT && rule->flags == SFU_RULE_SIGNAL;
+	case REF_OUTERMOST:
+		return !ret && rule->flags == SFU_RULE_OUTERMOST;
+	default:
+		return !ret &&
+		       rule->flags == (want->signal ? SFU_RULE_SIGNAL : 0) &&
+		       place_is(&want->cfa, rule->cfa, rule->cfa_offset) &&
+		       place_is(&want->ra, rule->ra, rule->ra_offset) &&
+		       place_is(&want->fp, rule->fp, rule->fp_offset);
+	}
+}
+
+static char *place_text(char *to, u8 base, s32 offset)
+{
+	static const char * const names[32] = {
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+		"r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra",
+		[30] = "other", [31] = "cfa",
+	};
+	const char *name = names[base & 0x1f];
+
+	if (base == 0x40 && !offset)
+		return to + sprintf(to, " same");
+	if (!name || base & 0xc0)
+		return to + sprintf(to, " <%#x%+d>", base, offset);
+	return to + sprintf(to, base & 0x20 ? " *(%s%+d)" : " %s%+d", name,
+			    offset);
+}
+
+char *rule_text(char text[static 100], int ret, const struct sfu_rule *rule)
+{
+	char *to = text;
+
+	if (ret == -ENOENT) {
+		strcpy(text, rule->flags ? "signal" : "none");
+	} else if (ret) {
+		sprintf(text, "error %d", ret);
+	} else if (rule->flags & SFU_RULE_OUTERMOST) {
+		strcpy(text, "outermost");
+	} else {
+		to = place_text(to, rule->cfa, rule->cfa_offset);
+		to = place_text(to, rule->ra, rule->ra_offset);
+		to = place_text(to, rule->fp, rule->fp_offset);
+		if (rule->flags)
+			strcpy(to, " signal");
+		memmove(text, text + 1, strlen(text));
+	}
+	return text;
+}
