@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sframe-unwind check: find defects with the decoder that the module uses.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "input.h"
+#include "module/sframe.h"
+#include "module/sframe_format.h"
+
+const char check_help[] =
+"usage: sframe-unwind check [OPTION]... FILE...\n"
+"\n"
+"Examine the .sframe section of each FILE, a linked ELF file or a raw section,\n"
+"and print each defect with its offset in the section.\n"
+"\n"
+"  -q, --quiet        print defects only, not what is in order\n"
+"      --raw          take each FILE as a section, whatever it looks like\n"
+"      --address=N    address of the first byte of raw sections, default 0\n"
+"      --help         print this\n"
+"\n"
+"Exit status: 0 no defects, 1 defects, 2 wrong usage, or a FILE that cannot be\n"
+"read or has no .sframe. Of several FILEs the highest counts.\n";
+
+struct check {
+	const struct input *input;
+	unsigned long defects;
+};
+
+__attribute__((format(printf, 3, 4)))
+static void report(struct check *check, uint64_t offset, const char *format,
+		   ...)
+{
+	va_list args;
+
+	check->defects++;
+	printf("%s: .sframe+0x%" PRIx64 ": ", check->input->file, offset);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+static int report_defect(void *data, const struct sfu_defect *defect)
+{
+	report(data, defect->offset, "%s", sfu_defect_text(defect->kind));
+	return 0;
+}
+
+static uint32_t header_u32(const unsigned char *header, unsigned int field)
+{
+	const unsigned char *p = header + field;
+
+	return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Where the table at @offset ends by its own header; 0 if there is none. */
+static uint64_t table_end(const struct input *input, uint64_t offset)
+{
+	const unsigned char *header = input->bytes + offset;
+
+	if (input->size - offset < SFRAME_HDR_SIZE ||
+	    (header[SFRAME_HDR_MAGIC] | header[SFRAME_HDR_MAGIC + 1] << 8) !=
+	    SFRAME_MAGIC)
+		return 0;
+	return offset + SFRAME_HDR_SIZE + header[SFRAME_HDR_AUXHDR_LEN] +
+	       (uint64_t)header_u32(header, SFRAME_HDR_FRE_OFF) +
+	       header_u32(header, SFRAME_HDR_FRE_LEN);
+}
+
+/*
+ * A linker that knows nothing of SFrame concatenates its inputs. Readers see
+ * the first table only. Not told from a segment, whose tail may be stale.
+ */
+static void check_extra_tables(struct check *check)
+{
+	const struct input *input = check->input;
+	uint64_t end = table_end(input, 0);
+
+	while (end) {
+		end = (end + 7) & ~7ULL;
+		if (end >= input->size)
+			break;
+		if (!table_end(input, end))
+			break;
+		report(check, end,
+		       "another table, which is never read (concatenated by a linker that cannot merge them?)");
+		end = table_end(input, end);
+	}
+}
+
+static bool is_text(const struct input *input, const struct sfu_fde *fde)
+{
+	for (size_t i = 0; i < input->nr_texts; i++) {
+		const struct input_range *text = &input->texts[i];
+
+		if (fde->start >= text->start &&
+		    fde->start - text->start <= text->size &&
+		    fde->size <= text->size - (fde->start - text->start))
+			return true;
+	}
+	return false;
+}
+
+/* Of an ELF file it is known where code can be. */
+static void check_texts(struct check *check, const struct sfu_table *table)
+{
+	for (u32 i = 0; i < table->num_fdes; i++) {
+		struct sfu_defect defect;
+		struct sfu_fde fde;
+
+		/* Defects of the attribute have been reported. */
+		sfu_table_read_fde(table, i, &fde, &defect);
+		if (!is_text(check->input, &fde))
+			report(check, fde.entry,
+			       "function 0x%" PRIx64 "+%u is not in an executable segment",
+			       fde.start, fde.size);
+	}
+}
+
+/* At run time the section is found by the segment. */
+static void check_segment(struct check *check)
+{
+	const struct input *input = check->input;
+
+	if (!input->has_section)
+		return;
+	if (!input->has_segment)
+		printf("%s: warning: no PT_GNU_SFRAME segment, the section is not found at run time\n",
+		       input->file);
+	else if (input->segment.start != input->address)
+		report(check, 0,
+		       "PT_GNU_SFRAME is at 0x%" PRIx64 ", the section at 0x%" PRIx64,
+		       input->segment.start, input->address);
+	else if (input->segment.size < table_end(input, 0))
+		report(check, 0,
+		       "PT_GNU_SFRAME has 0x%" PRIx64 " bytes, the table 0x%" PRIx64,
+		       input->segment.size, table_end(input, 0));
+}
+
+static void check_input(struct check *check, bool is_quiet)
+{
+	const struct input *input = check->input;
+	const struct sfu_bytes bytes = {
+		.address = input->address,
+		.size = input->size,
+		.copy = input->bytes,
+	};
+	struct sfu_defect defect;
+	struct sfu_table table;
+
+	if (sfu_table_open(&table, &bytes, &defect)) {
+		report_defect(check, &defect);
+	} else {
+		sfu_table_validate(&table, report_defect, check);
+		if (input->is_elf)
+			check_texts(check, &table);
+	}
+	if (input->is_elf)
+		check_segment(check);
+	if (input->has_section || !input->is_elf)
+		check_extra_tables(check);
+	if (!check->defects && !is_quiet)
+		printf("%s: no defects in %u functions\n", input->file,
+		       table.num_fdes);
+}
+
+static int check_file(const char *file, const struct input_options *options,
+		      bool is_quiet)
+{
+	struct input input;
+	struct check check = { .input = &input };
+
+	if (input_open(&input, file, options))
+		return CLI_TROUBLE;
+	check_input(&check, is_quiet);
+	input_close(&input);
+	return check.defects ? CLI_DEFECT : CLI_OK;
+}
+
+int check_main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "address", required_argument, NULL, 'a' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "raw", no_argument, NULL, 'r' },
+		{ 0 }
+	};
+	struct input_options options = { 0 };
+	bool is_quiet = false;
+	int worst = CLI_OK;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "q", longs, NULL)) != -1) {
+		switch (option) {
+		case 'a':
+			if (input_parse_address(optarg, &options.address))
+				return usage_error("check", "bad address");
+			break;
+		case 'q':
+			is_quiet = true;
+			break;
+		case 'r':
+			options.is_raw = true;
+			break;
+		default:
+			return usage_error("check", NULL);
+		}
+	}
+	if (optind == argc)
+		return usage_error("check", "no file given");
+	for (int i = optind; i < argc; i++) {
+		const int status = check_file(argv[i], &options, is_quiet);
+
+		if (status > worst)
+			worst = status;
+	}
+	return worst;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sframe-unwind dump: show a section in the columns of readelf --sframe.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "input.h"
+#include "module/sframe.h"
+#include "module/sframe_format.h"
+
+const char dump_help[] =
+"usage: sframe-unwind dump [OPTION]... FILE\n"
+"\n"
+"Show the .sframe section of FILE, a linked ELF file or a raw section.\n"
+"\n"
+"      --raw          take FILE as a section, whatever it looks like\n"
+"      --address=N    address of the first byte of a raw section, default 0\n"
+"      --help         print this\n"
+"\n"
+"Columns: CFA is a register plus offset; (REG+OFF) is the word in memory there,\n"
+"c+OFF the word at CFA+OFF. FP: u is unchanged. RA: f is the word at CFA-8, as\n"
+"the header says for all functions. STARTPC[m] counts from the start of each of\n"
+"a function's equal blocks. attr: S signal frame, F flexible.\n"
+"\n"
+"Exit status: 0 shown, 1 shown up to a defect, 2 wrong usage, or a FILE that\n"
+"cannot be read or has no .sframe.\n";
+
+static void print_header(const struct sfu_table *table,
+			 const unsigned char *header)
+{
+	const unsigned char *num_fres = header + SFRAME_HDR_NUM_FRES;
+
+	puts("Contents of the SFrame section .sframe:\n"
+	     "  Header :\n\n"
+	     "    Version: SFRAME_VERSION_3");
+	/* A table that opens is sorted. */
+	if (table->pcrel)
+		puts("    Flags: SFRAME_F_FDE_SORTED,\n"
+		     "           SFRAME_F_FDE_FUNC_START_PCREL");
+	else
+		puts("    Flags: SFRAME_F_FDE_SORTED");
+	printf("    CFA fixed RA offset: %d\n",
+	       (int8_t)header[SFRAME_HDR_FIXED_RA]);
+	printf("    Num FDEs: %u\n", table->num_fdes);
+	printf("    Num FREs: %" PRIu32 "\n\n",
+	       num_fres[0] | num_fres[1] << 8 | num_fres[2] << 16 |
+	       (uint32_t)num_fres[3] << 24);
+	puts("  Function Index :\n");
+}
+
+/* Print a column of @width for one place. */
+static void print_place(u8 place, s32 offset, int width)
+{
+	char reg[8], text[32];
+
+	switch (place & SFU_BASE_MASK) {
+	case SFRAME_AMD64_REG_FP:
+		strcpy(reg, "fp");
+		break;
+	case SFRAME_AMD64_REG_SP:
+		strcpy(reg, "sp");
+		break;
+	case SFU_BASE_CFA:
+		strcpy(reg, "c");
+		break;
+	case SFU_BASE_OTHER:
+		strcpy(reg, "r?");
+		break;
+	default:
+		snprintf(reg, sizeof(reg), "r%d", place & SFU_BASE_MASK);
+	}
+	/* What is based on the CFA is always in memory. */
+	if (place & SFU_DEREF && (place & SFU_BASE_MASK) != SFU_BASE_CFA)
+		snprintf(text, sizeof(text), "(%s%+d)", reg, offset);
+	else
+		snprintf(text, sizeof(text), "%s%+d", reg, offset);
+	printf("%-*s ", width - 1, text);
+}
+
+static bool is_default_ra(const struct sfu_rule *rule)
+{
+	return rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
+	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
+}
+
+static void print_rule(const struct sfu_rule *rule)
+{
+	if (rule->flags & SFU_RULE_OUTERMOST) {
+		puts("RA undefined");
+		return;
+	}
+	print_place(rule->cfa, rule->cfa_offset, 10);
+	if (rule->fp & SFU_SAME)
+		printf("%-10s", "u");
+	else
+		print_place(rule->fp, rule->fp_offset, 10);
+	if (is_default_ra(rule))
+		printf("%-13s", "f");
+	else
+		print_place(rule->ra, rule->ra_offset, 13);
+	putchar('\n');
+}
+
+static int print_rows(const struct sfu_table *table, const struct sfu_fde *fde,
+		      struct sfu_defect *defect)
+{
+	const bool is_masked = fde->info & SFRAME_FDE_PCMASK;
+	struct sfu_rows rows;
+	struct sfu_rule rule;
+	struct sfu_row row;
+	int ret;
+
+	printf("    %-16s%-10s%-10s%-13s\n",
+	       is_masked ? "STARTPC[m]" : "STARTPC", "CFA", "FP", "RA");
+	sfu_rows_begin(&rows, table, fde);
+	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
+		ret = sfu_row_decode(fde, &row, &rule, defect);
+		if (ret)
+			return ret;
+		printf("    %016" PRIx64 "  ",
+		       (is_masked ? 0 : fde->start) + row.start);
+		print_rule(&rule);
+	}
+	return ret;
+}
+
+static int print_fde(const struct sfu_table *table, u32 index,
+		     struct sfu_defect *defect)
+{
+	struct sfu_fde fde;
+	int err;
+
+	err = sfu_table_read_fde(table, index, &fde, defect);
+	printf("    func idx [%u]: pc = 0x%" PRIx64 ", size = %u bytes",
+	       index, fde.start, fde.size);
+	if (err) {
+		putchar('\n');
+		return err;
+	}
+	if (sfu_fde_is_signal(&fde) || fde.info2 == SFRAME_FDE_TYPE_FLEX)
+		printf(", attr = \"%s%s\"", sfu_fde_is_signal(&fde) ? "S" : "",
+		       fde.info2 == SFRAME_FDE_TYPE_FLEX ? "F" : "");
+	putchar('\n');
+	return print_rows(table, &fde, defect);
+}
+
+static void print_defect(const struct sfu_defect *defect)
+{
+	printf("    defect at .sframe+0x%" PRIx64 ": %s\n", defect->offset,
+	       sfu_defect_text(defect->kind));
+}
+
+static int dump_input(const struct input *input)
+{
+	const struct sfu_bytes bytes = {
+		.address = input->address,
+		.size = input->size,
+		.copy = input->bytes,
+	};
+	struct sfu_defect defect;
+	struct sfu_table table;
+	int status = CLI_OK;
+
+	if (sfu_table_open(&table, &bytes, &defect)) {
+		print_defect(&defect);
+		return CLI_DEFECT;
+	}
+	print_header(&table, input->bytes);
+	for (u32 i = 0; i < table.num_fdes; i++) {
+		/* The next function does not depend on this one. */
+		if (print_fde(&table, i, &defect)) {
+			print_defect(&defect);
+			status = CLI_DEFECT;
+		}
+		putchar('\n');
+	}
+	return status;
+}
+
+int dump_main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "address", required_argument, NULL, 'a' },
+		{ "raw", no_argument, NULL, 'r' },
+		{ 0 }
+	};
+	struct input_options options = { 0 };
+	struct input input;
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (option) {
+		case 'a':
+			if (input_parse_address(optarg, &options.address))
+				return usage_error("dump", "bad address");
+			break;
+		case 'r':
+			options.is_raw = true;
+			break;
+		default:
+			return usage_error("dump", NULL);
+		}
+	}
+	if (optind != argc - 1)
+		return usage_error("dump", "takes one file");
+	if (input_open(&input, argv[optind], &options))
+		return CLI_TROUBLE;
+	status = dump_input(&input);
+	input_close(&input);
+	return status;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Printing stacks with the names of functions and objects, by libdwfl.
+ */
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "stack_print.h"
+
+/**
+ * struct stack_printer - where to print, and what is known of a process
+ *
+ * @out: where to.
+ * @dwfl: objects of process @pid, kept because many stacks of a process come
+ *	in a row; NULL if none was looked at.
+ * @pid: see above.
+ */
+struct stack_printer {
+	FILE *out;
+	Dwfl *dwfl;
+	pid_t pid;
+};
+
+static char *debuginfo_path;
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.debuginfo_path = &debuginfo_path,
+};
+
+struct stack_printer *stack_printer_create(FILE *out)
+{
+	struct stack_printer *printer = calloc(1, sizeof(*printer));
+
+	if (printer)
+		printer->out = out;
+	return printer;
+}
+
+void stack_printer_free(struct stack_printer *printer)
+{
+	if (!printer)
+		return;
+	dwfl_end(printer->dwfl);
+	free(printer);
+}
+
+/* Have the process's objects in printer->dwfl, or NULL there. */
+static void look_at(struct stack_printer *printer, pid_t pid)
+{
+	if (printer->pid != pid) {
+		dwfl_end(printer->dwfl);
+		printer->dwfl = NULL;
+		printer->pid = pid;
+	}
+	if (!printer->dwfl)
+		printer->dwfl = dwfl_begin(&callbacks);
+	if (!printer->dwfl)
+		return;
+
+	/* It may have loaded others since; those still there are kept. */
+	dwfl_report_begin(printer->dwfl);
+	if (!pid || dwfl_linux_proc_report(printer->dwfl, pid) ||
+	    dwfl_report_end(printer->dwfl, NULL, NULL)) {
+		dwfl_end(printer->dwfl);
+		printer->dwfl = NULL;
+	}
+}
+
+/* The module that @address is in; libdwfl itself also answers the nearest. */
+static Dwfl_Module *find_module(const struct stack_printer *printer,
+				uint64_t address)
+{
+	Dwfl_Module *module;
+	Dwarf_Addr start, end;
+
+	if (!printer->dwfl)
+		return NULL;
+	module = dwfl_addrmodule(printer->dwfl, address);
+	if (!module)
+		return NULL;
+	dwfl_module_info(module, NULL, &start, &end, NULL, NULL, NULL, NULL);
+	return address >= start && address < end ? module : NULL;
+}
+
+static void print_symbol(const struct stack_printer *printer,
+			 Dwfl_Module *module, uint64_t ip, uint64_t lookup)
+{
+	const char *object, *function;
+	GElf_Off offset;
+	GElf_Sym symbol;
+
+	function = dwfl_module_addrinfo(module, lookup, &offset, &symbol, NULL,
+					NULL, NULL);
+	object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
+				  NULL);
+	if (function)
+		fprintf(printer->out, " %s+0x%" PRIx64, function,
+			offset + (ip - lookup));
+	else
+		fputs(" ?", printer->out);
+	fprintf(printer->out, " (%s)", object ? object : "?");
+}
+
+static void print_frame(const struct stack_printer *printer,
+			const struct sframe_unwind_stack *stack, unsigned int i)
+{
+	const uint64_t ip = sframe_unwind_stack_ip(stack, i);
+	const uint64_t lookup = sframe_unwind_stack_lookup(stack, i);
+	Dwfl_Module *module = find_module(printer, lookup);
+
+	fprintf(printer->out, "  #%-3u 0x%016" PRIx64, i, ip);
+	if (module)
+		print_symbol(printer, module, ip, lookup);
+	else
+		fputs(" ? (?)", printer->out);
+	fprintf(printer->out, " [%s]\n",
+		sframe_unwind_frame_name(sframe_unwind_stack_how(stack, i)));
+}
+
+void stack_printer_print(struct stack_printer *printer,
+			 const struct sframe_unwind_stack *stack)
+{
+	look_at(printer, stack->pid);
+	fprintf(printer->out, "stack of process %u, thread %u:\n", stack->pid,
+		stack->tid);
+	for (unsigned int i = 0; i < sframe_unwind_stack_frames(stack); i++)
+		print_frame(printer, stack, i);
+	fprintf(printer->out, "  end: %s\n\n",
+		sframe_unwind_stop_name(stack->stop));
+	fflush(printer->out);
+}

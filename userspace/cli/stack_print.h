@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Printing stacks with the names of functions and objects.
+ */
+#ifndef STACK_PRINT_H
+#define STACK_PRINT_H
+
+#include <stdio.h>
+
+#include <sframe_unwind.h>
+
+struct stack_printer;
+
+/* Returns a printer to @out, or NULL if there is no memory. */
+struct stack_printer *stack_printer_create(FILE *out);
+
+void stack_printer_free(struct stack_printer *printer);
+
+/*
+ * Print @stack, one line a frame and one why it ends. Names are those of the
+ * process @stack->pid as it is now: it should not have gone on meanwhile. Of a
+ * process that is gone, addresses only.
+ */
+void stack_printer_print(struct stack_printer *printer,
+			 const struct sframe_unwind_stack *stack);
+
+#endif /* STACK_PRINT_H */

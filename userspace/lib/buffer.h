@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Bytes that grow at their end.
+ */
+#ifndef SFRAME_UNWIND_BUFFER_H
+#define SFRAME_UNWIND_BUFFER_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct buffer {
+	unsigned char *bytes;
+	size_t size;
+	size_t space;
+};
+
+/* Have room for @more bytes behind the end. Returns 0 or -ENOMEM. */
+static inline int buffer_reserve(struct buffer *buffer, size_t more)
+{
+	size_t space = buffer->space ? buffer->space : 256;
+	void *bytes;
+
+	if (buffer->bytes && more <= buffer->space - buffer->size)
+		return 0;
+	if (more > SIZE_MAX / 4 - buffer->size)
+		return -ENOMEM;
+	while (space < buffer->size + more)
+		space *= 2;
+	bytes = realloc(buffer->bytes, space);
+	if (!bytes)
+		return -ENOMEM;
+	buffer->bytes = bytes;
+	buffer->space = space;
+	return 0;
+}
+
+/* Append, room having been reserved. */
+static inline void buffer_put(struct buffer *buffer, const void *bytes,
+			      size_t size)
+{
+	if (size)
+		memcpy(buffer->bytes + buffer->size, bytes, size);
+	buffer->size += size;
+}
+
+/* Store the low @size bytes of @value in little-endian order. */
+static inline void put_le(unsigned char *to, uint64_t value, unsigned int size)
+{
+	for (unsigned int i = 0; i < size; i++)
+		to[i] = value >> (8 * i);
+}
+
+/* Append a number, room having been reserved. */
+static inline void buffer_put_le(struct buffer *buffer, uint64_t value,
+				 unsigned int size)
+{
+	put_le(buffer->bytes + buffer->size, value, size);
+	buffer->size += size;
+}
+
+static inline void buffer_free(struct buffer *buffer)
+{
+	free(buffer->bytes);
+	memset(buffer, 0, sizeof(*buffer));
+}
+
+#endif /* SFRAME_UNWIND_BUFFER_H */

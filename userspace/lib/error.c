@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Messages of failures. They are kept per thread, not in the handle: threads
+ * that share a handle don't overwrite each other's, and no lock is needed.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "handle.h"
+
+static __thread struct {
+	const struct sframe_unwind *handle;
+	char text[ERROR_SIZE];
+} last;
+
+const char *sframe_unwind_error(const struct sframe_unwind *handle)
+{
+	return last.handle == handle ? last.text : "";
+}
+
+char *sfu_error_begin(const struct sframe_unwind *handle)
+{
+	last.handle = handle;
+	last.text[0] = '\0';
+	return last.text;
+}
+
+int sfu_error_end(int error, const char *what)
+{
+	if (last.text[0])
+		return -error;
+	errno = error;
+	snprintf(last.text, sizeof(last.text), "%s: %m", what);
+	return -error;
+}
+
+int sfu_error_set(const struct sframe_unwind *handle, int error,
+		  const char *format, ...)
+{
+	va_list args;
+
+	last.handle = handle;
+	va_start(args, format);
+	vsnprintf(last.text, sizeof(last.text), format, args);
+	va_end(args);
+	return -error;
+}

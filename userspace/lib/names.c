@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * What the numbers in a stack mean.
+ */
+#include "handle.h"
+
+static const char *name_at(const char * const names[], size_t count,
+			   unsigned int number)
+{
+	return number < count && names[number] ? names[number] : "unknown";
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *sframe_unwind_stop_name(unsigned int stop)
+{
+	static const char * const names[] = {
+		[SFRAME_UNWIND_STOP_COMPLETE] = "complete",
+		[SFRAME_UNWIND_STOP_DEPTH] = "depth limit",
+		[SFRAME_UNWIND_STOP_NO_RULE] = "no rule at address",
+		[SFRAME_UNWIND_STOP_SECTION_REMOVED] =
+			"section found corrupt and removed",
+		[SFRAME_UNWIND_STOP_SECTION_UNREADABLE] = "section unreadable",
+		[SFRAME_UNWIND_STOP_STACK_UNREADABLE] = "stack unreadable",
+		[SFRAME_UNWIND_STOP_NO_PROGRESS] = "no progress",
+		[SFRAME_UNWIND_STOP_NO_REGISTER] = "register not known",
+		[SFRAME_UNWIND_STOP_BAD_ADDRESS] = "bad return address",
+		[SFRAME_UNWIND_STOP_UNSUPPORTED_TASK] = "not 64-bit code",
+		[SFRAME_UNWIND_STOP_EXITED] = "thread exited or executed",
+		[SFRAME_UNWIND_STOP_KILLED] = "killed",
+		[SFRAME_UNWIND_STOP_NO_MEMORY] = "no memory",
+	};
+
+	return name_at(names, COUNT(names), stop);
+}
+
+const char *sframe_unwind_frame_name(unsigned int how)
+{
+	static const char * const names[] = {
+		[SFRAME_UNWIND_FRAME_REGS] = "registers",
+		[SFRAME_UNWIND_FRAME_SFRAME] = "sframe",
+		[SFRAME_UNWIND_FRAME_FP] = "frame pointer",
+		[SFRAME_UNWIND_FRAME_SIGNAL] = "signal frame",
+	};
+
+	return name_at(names, COUNT(names), how);
+}

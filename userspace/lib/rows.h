@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Rows of the writer: from what callers say to the bytes of a block.
+ */
+#ifndef SFRAME_UNWIND_ROWS_H
+#define SFRAME_UNWIND_ROWS_H
+
+#include <sframe_unwind.h>
+
+#include "buffer.h"
+
+/*
+ * Bring @row to the one form of those that mean the same, so that equal rules
+ * are equal bytes. Returns NULL, or what is wrong with the row.
+ */
+const char *sfu_row_normalise(struct sframe_unwind_row *row);
+
+/* Do two normalised rows, wherever they start, have the same rules? */
+bool sfu_row_is_equal(const struct sframe_unwind_row *a,
+		      const struct sframe_unwind_row *b);
+
+/**
+ * struct sfu_piece - a range of code that becomes one FDE
+ *
+ * @start: address of its first byte.
+ * @size: in bytes.
+ * @row_base: offset of @start from where the rows count. A row that starts
+ *	earlier holds from @start on.
+ * @rows: its normalised rows, in strictly ascending order.
+ * @nr_rows: number of them.
+ * @block_size: size of the repeated block, or 0.
+ * @is_signal: is it a signal trampoline?
+ */
+struct sfu_piece {
+	uint64_t start;
+	uint32_t size;
+	uint64_t row_base;
+	const struct sframe_unwind_row *rows;
+	uint16_t nr_rows;
+	uint8_t block_size;
+	bool is_signal;
+};
+
+/*
+ * Append the piece's attribute and rows. They don't depend on its address.
+ * Returns 0, or -ENOMEM with the buffer as it was.
+ */
+int sfu_piece_encode(const struct sfu_piece *piece, struct buffer *to);
+
+#endif /* SFRAME_UNWIND_ROWS_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * ioctl(2) without libc. A stack begins at the instruction behind the system
+ * call that asks for it; made here, that is code compiled with SFrame data and
+ * a frame pointer, which libc's usually is not. Also async-signal-safe and
+ * without errno.
+ */
+#ifndef SFRAME_UNWIND_SYSCALL_H
+#define SFRAME_UNWIND_SYSCALL_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+/* Returns 0 or a negative errno. Inlined, so that it is no frame of its own. */
+__attribute__((always_inline))
+static inline long ioctl_inline(int fd, unsigned long number, void *arg)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a" (ret)
+			 : "0" ((long)SYS_ioctl), "D" ((long)fd), "S" (number),
+			   "d" (arg)
+			 : "rcx", "r11", "memory");
+	return ret;
+#else
+#error "the module serves x86-64 processes only"
+#endif
+}
+
+#endif /* SFRAME_UNWIND_SYSCALL_H */

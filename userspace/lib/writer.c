@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Writer of SFrame V3 sections. A function's rows are encoded when it is
+ * added; only the index, where the addresses are, waits for the section's.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "pool.h"
+#include "rows.h"
+#include "module/sframe_format.h"
+
+/* Rows that one FDE can have. */
+#define MAX_FDE_ROWS UINT16_MAX
+/* FDEs whose index has an end that the header can express. */
+#define MAX_FDES (UINT32_MAX / SFRAME_FDE_SIZE)
+
+#define NO_NAME SIZE_MAX
+
+struct fde {
+	uint64_t start;
+	uint32_t size;
+	uint32_t block;		/* offset in the FRE area */
+	size_t name;		/* offset in the names, or NO_NAME */
+};
+
+/**
+ * struct sframe_unwind_writer - what has been added
+ *
+ * @fdes: array of struct fde.
+ * @is_sorted: are they by start, and known not to overlap?
+ * @nr_rows: of all FDEs, shared ones counted for each.
+ * @pool: the FRE area.
+ * @names: of functions, NUL-terminated.
+ * @rows: normalised rows of the function being added.
+ * @block: bytes of the block being added.
+ * @error: message of the last call.
+ */
+struct sframe_unwind_writer {
+	struct buffer fdes;
+	bool is_sorted;
+	uint64_t nr_rows;
+	struct pool pool;
+	struct buffer names;
+	struct buffer rows;
+	struct buffer block;
+	char error[256];
+};
+
+int sframe_unwind_writer_create(struct sframe_unwind_writer **writer)
+{
+	*writer = calloc(1, sizeof(**writer));
+	return *writer ? 0 : -ENOMEM;
+}
+
+void sframe_unwind_writer_free(struct sframe_unwind_writer *writer)
+{
+	if (!writer)
+		return;
+	buffer_free(&writer->fdes);
+	sfu_pool_free(&writer->pool);
+	buffer_free(&writer->names);
+	buffer_free(&writer->rows);
+	buffer_free(&writer->block);
+	free(writer);
+}
+
+void sframe_unwind_writer_reset(struct sframe_unwind_writer *writer)
+{
+	writer->fdes.size = 0;
+	writer->is_sorted = false;
+	writer->nr_rows = 0;
+	sfu_pool_truncate(&writer->pool, 0);
+	writer->names.size = 0;
+	writer->error[0] = '\0';
+}
+
+const char *
+sframe_unwind_writer_error(const struct sframe_unwind_writer *writer)
+{
+	return writer->error;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int fail(struct sframe_unwind_writer *writer, int error,
+		const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(writer->error, sizeof(writer->error), format, args);
+	va_end(args);
+	return -error;
+}
+
+/* fail(), saying which function and, unless it is negative, which row. */
+static int refuse(struct sframe_unwind_writer *writer,
+		  const struct sframe_unwind_function *function, ssize_t row,
+		  int error, const char *wrong)
+{
+	char name[128], number[32] = "";
+
+	if (function->name)
+		snprintf(name, sizeof(name), "%s", function->name);
+	else
+		snprintf(name, sizeof(name), "at 0x%" PRIx64, function->start);
+	if (row >= 0)
+		snprintf(number, sizeof(number), ", row %zd", row);
+	return fail(writer, error, "function %s%s: %s", name, number, wrong);
+}
+
+static int check_function(struct sframe_unwind_writer *writer,
+			  const struct sframe_unwind_function *function)
+{
+	const char *wrong = NULL;
+
+	if (!function->size)
+		wrong = "size is 0";
+	else if (function->start + function->size < function->start)
+		wrong = "wraps around the address space";
+	else if (function->flags & ~SFRAME_UNWIND_FUNCTION_SIGNAL)
+		wrong = "unknown flag";
+	else if (function->block_size > UINT8_MAX)
+		wrong = "block size is above 255";
+	else if (function->block_size && function->size % function->block_size)
+		wrong = "size is no multiple of the block size";
+	else if (!function->nr_rows &&
+		 !(function->flags & SFRAME_UNWIND_FUNCTION_SIGNAL))
+		wrong = "no rows";
+	return wrong ? refuse(writer, function, -1, EINVAL, wrong) : 0;
+}
+
+static struct sframe_unwind_row *row_at(const struct sframe_unwind_writer *writer,
+					size_t number)
+{
+	return (struct sframe_unwind_row *)writer->rows.bytes + number;
+}
+
+static size_t count_rows(const struct sframe_unwind_writer *writer)
+{
+	return writer->rows.size / sizeof(struct sframe_unwind_row);
+}
+
+/*
+ * Append a normalised row. A start that is there already is overruled, and
+ * that may make its row equal to the one before.
+ */
+static void put_row(struct sframe_unwind_writer *writer,
+		    const struct sframe_unwind_row *row)
+{
+	size_t count = count_rows(writer);
+
+	if (count && row_at(writer, count - 1)->start == row->start)
+		count--;
+	writer->rows.size = count * sizeof(*row);
+	if (!count || !sfu_row_is_equal(row_at(writer, count - 1), row))
+		buffer_put(&writer->rows, row, sizeof(*row));
+}
+
+/* Fill writer->rows with the function's, normalised and no more than needed. */
+static int take_rows(struct sframe_unwind_writer *writer,
+		     const struct sframe_unwind_function *function)
+{
+	const uint64_t end = function->block_size ? function->block_size :
+						    function->size;
+	uint64_t previous = 0;
+
+	writer->rows.size = 0;
+	if (function->nr_rows > SIZE_MAX / sizeof(struct sframe_unwind_row) ||
+	    buffer_reserve(&writer->rows, function->nr_rows *
+					  sizeof(struct sframe_unwind_row)))
+		return refuse(writer, function, -1, ENOMEM, "no memory");
+
+	for (size_t i = 0; i < function->nr_rows; i++) {
+		struct sframe_unwind_row row = function->rows[i];
+		const char *wrong = sfu_row_normalise(&row);
+
+		if (!wrong && row.start < previous)
+			wrong = "starts before the row before it";
+		if (!wrong && row.start > end)
+			wrong = function->block_size ?
+				"starts beyond the block's end" :
+				"starts beyond the function's end";
+		if (wrong)
+			return refuse(writer, function, i, EINVAL, wrong);
+		previous = row.start;
+		if (row.start < end)
+			put_row(writer, &row);
+	}
+	if (function->nr_rows && !count_rows(writer))
+		return refuse(writer, function, 0, EINVAL,
+			      "starts at the end, where no code is");
+	return 0;
+}
+
+/* Returns 0 or a negative errno without a message. */
+static int add_piece(struct sframe_unwind_writer *writer,
+		     const struct sfu_piece *piece, size_t name)
+{
+	struct fde fde = {
+		.start = piece->start,
+		.size = piece->size,
+		.name = name,
+	};
+	int err;
+
+	if (writer->fdes.size / sizeof(fde) >= MAX_FDES ||
+	    writer->nr_rows + piece->nr_rows > UINT32_MAX)
+		return -EFBIG;
+	writer->block.size = 0;
+	err = sfu_piece_encode(piece, &writer->block);
+	if (!err)
+		err = buffer_reserve(&writer->fdes, sizeof(fde));
+	if (!err)
+		err = sfu_pool_add(&writer->pool, writer->block.bytes,
+				   writer->block.size, &fde.block);
+	if (err)
+		return err;
+	buffer_put(&writer->fdes, &fde, sizeof(fde));
+	writer->nr_rows += piece->nr_rows;
+	writer->is_sorted = false;
+	return 0;
+}
+
+/*
+ * Cut the piece that starts @offset bytes into the function, as long as one
+ * FDE can be. *@first is the row in force there, and then behind the piece.
+ */
+static struct sfu_piece cut_piece(const struct sframe_unwind_writer *writer,
+				  const struct sframe_unwind_function *function,
+				  uint64_t offset, size_t *first)
+{
+	const size_t count = count_rows(writer);
+	const uint64_t left = function->size - offset;
+	uint64_t end = offset + (left < UINT32_MAX ? left : UINT32_MAX);
+	struct sfu_piece piece = {
+		.start = function->start + offset,
+		.row_base = offset,
+		.rows = row_at(writer, *first),
+		.is_signal = function->flags & SFRAME_UNWIND_FUNCTION_SIGNAL,
+	};
+	size_t last = *first;
+
+	while (last < count && row_at(writer, last)->start < end) {
+		if (last - *first == MAX_FDE_ROWS) {
+			end = row_at(writer, last)->start;
+			break;
+		}
+		last++;
+	}
+	piece.nr_rows = last - *first;
+	piece.size = end - offset;
+	/* The last row goes on unless the next piece begins with another. */
+	if (last > *first)
+		*first = last < count && row_at(writer, last)->start == end ?
+			 last : last - 1;
+	return piece;
+}
+
+static int add_pieces(struct sframe_unwind_writer *writer,
+		      const struct sframe_unwind_function *function,
+		      size_t name)
+{
+	uint64_t offset = 0;
+	size_t first = 0;
+	int err = 0;
+
+	while (!err && offset < function->size) {
+		const struct sfu_piece piece =
+			cut_piece(writer, function, offset, &first);
+
+		/*
+		 * Without rows, which is code before the first one in a
+		 * function of many GiB, an FDE would say "outermost".
+		 */
+		if (piece.nr_rows || !count_rows(writer))
+			err = add_piece(writer, &piece, name);
+		offset += piece.size;
+	}
+	return err;
+}
+
+/* The same for a function of equal blocks: each piece has all the rows. */
+static int add_block_pieces(struct sframe_unwind_writer *writer,
+			    const struct sframe_unwind_function *function,
+			    size_t name)
+{
+	const uint32_t most = UINT32_MAX - UINT32_MAX % function->block_size;
+	struct sfu_piece piece = {
+		.rows = row_at(writer, 0),
+		.nr_rows = count_rows(writer),
+		.block_size = function->block_size,
+		.is_signal = function->flags & SFRAME_UNWIND_FUNCTION_SIGNAL,
+	};
+	uint64_t offset = 0;
+	int err = 0;
+
+	while (!err && offset < function->size) {
+		const uint64_t left = function->size - offset;
+
+		piece.start = function->start + offset;
+		piece.size = left < most ? left : most;
+		err = add_piece(writer, &piece, name);
+		offset += piece.size;
+	}
+	return err;
+}
+
+static int put_name(struct sframe_unwind_writer *writer, const char *name,
+		    size_t *offset)
+{
+	int err;
+
+	*offset = NO_NAME;
+	if (!name)
+		return 0;
+	err = buffer_reserve(&writer->names, strlen(name) + 1);
+	if (err)
+		return err;
+	*offset = writer->names.size;
+	buffer_put(&writer->names, name, strlen(name) + 1);
+	return 0;
+}
+
+int sframe_unwind_writer_add(struct sframe_unwind_writer *writer,
+			     const struct sframe_unwind_function *function)
+{
+	const size_t fdes = writer->fdes.size;
+	const size_t names = writer->names.size;
+	const size_t area = writer->pool.area.size;
+	const uint64_t nr_rows = writer->nr_rows;
+	size_t name;
+	int err;
+
+	writer->error[0] = '\0';
+	err = check_function(writer, function);
+	if (!err)
+		err = take_rows(writer, function);
+	if (err)
+		return err;
+
+	err = put_name(writer, function->name, &name);
+	if (!err)
+		err = function->block_size ?
+		      add_block_pieces(writer, function, name) :
+		      add_pieces(writer, function, name);
+	if (!err)
+		return 0;
+
+	/* Pieces before the one that failed are in. */
+	writer->fdes.size = fdes;
+	writer->names.size = names;
+	writer->nr_rows = nr_rows;
+	sfu_pool_truncate(&writer->pool, area);
+	return refuse(writer, function, -1, -err, err == -EFBIG ?
+		      "the section becomes too large for the format" :
+		      "no memory");
+}
+
+static int compare_fdes(const void *a, const void *b)
+{
+	const uint64_t a_start = ((const struct fde *)a)->start;
+	const uint64_t b_start = ((const struct fde *)b)->start;
+
+	return (a_start > b_start) - (a_start < b_start);
+}
+
+static const char *fde_name(const struct sframe_unwind_writer *writer,
+			    const struct fde *fde)
+{
+	return fde->name == NO_NAME ? "(no name)" :
+	       (const char *)writer->names.bytes + fde->name;
+}
+
+static int check_overlaps(struct sframe_unwind_writer *writer)
+{
+	const struct fde *fdes = (const struct fde *)writer->fdes.bytes;
+	const size_t count = writer->fdes.size / sizeof(*fdes);
+
+	for (size_t i = 1; i < count; i++) {
+		if (fdes[i].start - fdes[i - 1].start >= fdes[i - 1].size)
+			continue;
+		return fail(writer, EINVAL, "function %.64s at 0x%" PRIx64
+			    " overlaps function %.64s at 0x%" PRIx64,
+			    fde_name(writer, &fdes[i]), fdes[i].start,
+			    fde_name(writer, &fdes[i - 1]), fdes[i - 1].start);
+	}
+	return 0;
+}
+
+ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer)
+{
+	const size_t count = writer->fdes.size / sizeof(struct fde);
+	int err;
+
+	writer->error[0] = '\0';
+	if (!count)
+		return fail(writer, ENODATA, "no function has been added");
+	if (!writer->is_sorted) {
+		qsort(writer->fdes.bytes, count, sizeof(struct fde),
+		      compare_fdes);
+		err = check_overlaps(writer);
+		if (err)
+			return err;
+		writer->is_sorted = true;
+	}
+	return SFRAME_HDR_SIZE + count * SFRAME_FDE_SIZE +
+	       writer->pool.area.size;
+}
+
+static void write_header(const struct sframe_unwind_writer *writer,
+			 unsigned char *to, uint32_t nr_fdes)
+{
+	memset(to, 0, SFRAME_HDR_SIZE);
+	put_le(to + SFRAME_HDR_MAGIC, SFRAME_MAGIC, 2);
+	to[SFRAME_HDR_VERSION] = SFRAME_VERSION_3;
+	to[SFRAME_HDR_FLAGS] = SFRAME_F_FDE_SORTED |
+			       SFRAME_F_FDE_FUNC_START_PCREL;
+	to[SFRAME_HDR_ABI] = SFRAME_ABI_AMD64_ENDIAN_LITTLE;
+	to[SFRAME_HDR_FIXED_RA] = (unsigned char)SFRAME_AMD64_FIXED_RA_OFFSET;
+	put_le(to + SFRAME_HDR_NUM_FDES, nr_fdes, 4);
+	put_le(to + SFRAME_HDR_NUM_FRES, writer->nr_rows, 4);
+	put_le(to + SFRAME_HDR_FRE_LEN, writer->pool.area.size, 4);
+	put_le(to + SFRAME_HDR_FRE_OFF, nr_fdes * SFRAME_FDE_SIZE, 4);
+}
+
+/* @field is the run-time address of the entry's first field. */
+static void write_entry(const struct fde *fde, unsigned char *to,
+			uint64_t field)
+{
+	put_le(to + SFRAME_FDE_START, fde->start - field, 8);
+	put_le(to + SFRAME_FDE_FUNC_SIZE, fde->size, 4);
+	put_le(to + SFRAME_FDE_FRE_OFF, fde->block, 4);
+}
+
+ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
+				   void *buffer, size_t size,
+				   uint64_t section_address)
+{
+	const ssize_t needed = sframe_unwind_writer_size(writer);
+	const struct fde *fdes = (const struct fde *)writer->fdes.bytes;
+	const uint32_t count = writer->fdes.size / sizeof(*fdes);
+	unsigned char *to = buffer;
+	size_t at = SFRAME_HDR_SIZE;
+
+	if (needed < 0)
+		return needed;
+	if (size < (size_t)needed)
+		return fail(writer, ENOSPC,
+			    "the section has %zd bytes, there is room for %zu",
+			    needed, size);
+	write_header(writer, to, count);
+	for (uint32_t i = 0; i < count; i++) {
+		write_entry(&fdes[i], to + at, section_address + at);
+		at += SFRAME_FDE_SIZE;
+	}
+	memcpy(to + at, writer->pool.area.bytes, writer->pool.area.size);
+	return needed;
+}
