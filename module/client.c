@@ -14,7 +14,12 @@
 #include "counters.h"
 #include "limits.h"
 #include "request.h"
+#include "test_timer.h"
 #include "walk.h"
+
+/* Clients that want to be told of events; few, and events are rare. */
+static LIST_HEAD(listeners);
+static DEFINE_SPINLOCK(listeners_lock);
 
 struct sfu_client *sfu_client_create(void)
 {
@@ -26,7 +31,8 @@ struct sfu_client *sfu_client_create(void)
 	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
 	init_waitqueue_head(&client->wait);
 	mutex_init(&client->read_mutex);
-	spin_lock_init(&client->lock);
+	raw_spin_lock_init(&client->lock);
+	INIT_LIST_HEAD(&client->listener);
 	sfu_count(SFU_CLIENTS);
 	return client;
 }
@@ -45,22 +51,28 @@ void sfu_client_close(struct sfu_client *client)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&client->lock, flags);
+	sfu_test_timer_stop(client);
+	sfu_client_listen(client, 0);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	client->closed = true;
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 	put(client);
 }
 
-/* Only a client that requests stacks needs a ring. */
-static int make_ring(struct sfu_client *client)
+/* Only a client that is to read something needs a ring. */
+int sfu_client_prepare(struct sfu_client *client)
 {
 	struct sfu_ring ring = {};
 	int err = 0;
 
+	/* Pairs with the store below: a ring that is seen is whole. */
+	if (smp_load_acquire(&client->ring.data))
+		return 0;
+
 	mutex_lock(&client->read_mutex);
 	if (!client->ring.data) {
 		err = sfu_ring_alloc(&ring);
-		/* Pairs with sfu_client_begin(): the ring is whole when seen. */
+		/* Pairs with the load above. */
 		smp_store_release(&client->ring.data, ring.data);
 	}
 	mutex_unlock(&client->read_mutex);
@@ -72,21 +84,14 @@ int sfu_client_begin(struct sfu_client *client)
 	unsigned long flags;
 	int err = 0;
 
-	/* Pairs with make_ring(). */
-	if (!smp_load_acquire(&client->ring.data)) {
-		err = make_ring(client);
-		if (err)
-			return err;
-	}
-
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	if (client->pending < SFU_MAX_PENDING) {
 		client->pending++;
 		client->accepted++;
 	} else {
 		err = -EAGAIN;
 	}
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 	if (err)
 		return err;
 
@@ -110,10 +115,10 @@ void sfu_client_cancel(struct sfu_client *client)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	client->pending--;
 	client->accepted--;
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
 	end(client);
 }
@@ -161,7 +166,7 @@ void sfu_client_deliver(struct sfu_client *client,
 	bool closed, written = false;
 	unsigned long flags;
 
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	closed = client->closed;
 	if (!closed)
 		written = write_record(client, &stack, walk);
@@ -170,7 +175,7 @@ void sfu_client_deliver(struct sfu_client *client,
 		client->delivered++;
 	else
 		client->lost_full++;
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 
 	if (written) {
 		sfu_count(SFU_TOTAL_DELIVERED);
@@ -183,14 +188,60 @@ void sfu_client_deliver(struct sfu_client *client,
 	end(client);
 }
 
+void sfu_client_listen(struct sfu_client *client, u64 space_id)
+{
+	spin_lock(&listeners_lock);
+	list_del_init(&client->listener);
+	client->space_id = space_id;
+	if (space_id)
+		list_add(&client->listener, &listeners);
+	spin_unlock(&listeners_lock);
+}
+
+static void tell(struct sfu_client *client,
+		 struct sframe_unwind_removed *removed)
+{
+	const u32 size = sizeof(*removed);
+	unsigned long flags;
+	bool written;
+	u64 position;
+
+	removed->pid = task_tgid_nr_ns(current, client->pid_ns);
+	removed->tid = task_pid_nr_ns(current, client->pid_ns);
+	raw_spin_lock_irqsave(&client->lock, flags);
+	written = size <= sfu_ring_room(&client->ring);
+	if (written) {
+		position = client->ring.head;
+		sfu_ring_write(&client->ring, &position, removed, size);
+		client->ring.head = position;
+	} else {
+		client->lost_events++;
+	}
+	raw_spin_unlock_irqrestore(&client->lock, flags);
+	if (written)
+		wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed)
+{
+	struct sfu_client *client;
+
+	spin_lock(&listeners_lock);
+	list_for_each_entry(client, &listeners, listener) {
+		if (client->space_id == space_id)
+			tell(client, removed);
+	}
+	spin_unlock(&listeners_lock);
+}
+
 bool sfu_client_is_readable(struct sfu_client *client)
 {
 	unsigned long flags;
 	bool readable;
 
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	readable = client->ring.head != client->ring.tail;
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 	return readable;
 }
 
@@ -206,9 +257,9 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 	u64 head;
 
 	lockdep_assert_held(&client->read_mutex);
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	head = client->ring.head;
-	spin_unlock_irqrestore(&client->lock, flags);
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 
 	while (client->ring.tail + taken != head) {
 		sfu_ring_peek(&client->ring, client->ring.tail + taken,
@@ -234,9 +285,9 @@ static ssize_t read_records(struct sfu_client *client, char __user *buffer,
 					       buffer, taken))
 		taken = -EFAULT;
 	if (taken > 0) {
-		spin_lock_irqsave(&client->lock, flags);
+		raw_spin_lock_irqsave(&client->lock, flags);
 		client->ring.tail += taken;
-		spin_unlock_irqrestore(&client->lock, flags);
+		raw_spin_unlock_irqrestore(&client->lock, flags);
 	}
 	mutex_unlock(&client->read_mutex);
 	return taken;
@@ -264,10 +315,11 @@ void sfu_client_stats(struct sfu_client *client,
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&client->lock, flags);
+	raw_spin_lock_irqsave(&client->lock, flags);
 	stats->pending = client->pending;
 	stats->accepted = client->accepted;
 	stats->delivered = client->delivered;
 	stats->lost_full = client->lost_full;
-	spin_unlock_irqrestore(&client->lock, flags);
+	stats->lost_events = client->lost_events;
+	raw_spin_unlock_irqrestore(&client->lock, flags);
 }

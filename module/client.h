@@ -23,24 +23,33 @@ struct sfu_walk;
  * @refs: one of the open file, one of each pending request.
  * @pid_ns: of the opener; records number pids as it does.
  * @wait: readers and pollers.
+ * @listener: in the list of clients that want events, protected by its lock.
+ * @space_id: of the space whose events it wants, likewise.
  * @read_mutex: serialises readers, and making the ring.
  * @lock: taken in any context.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
  * @closed: nobody can read any more.
- * @pending, @accepted, @delivered, @lost_full: see struct sframe_unwind_stats.
+ * @pending, @accepted, @delivered, @lost_full, @lost_events: see struct
+ *	sframe_unwind_stats.
  */
 struct sfu_client {
 	refcount_t refs;
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
+	struct list_head listener;
+	u64 space_id;
 	struct mutex read_mutex;	/* readers; making the ring */
-	spinlock_t lock;		/* all members below */
+	raw_spinlock_t lock;		/* all members below */
 	struct sfu_ring ring;
 	bool closed;
 	u32 pending;
 	u64 accepted;
 	u64 delivered;
 	u64 lost_full;
+	u64 lost_events;
+#ifdef SFU_TEST
+	struct sfu_test_timer *test_timer;	/* one thread tests at a time */
+#endif
 };
 
 /* Make a client for the current process. Returns NULL without memory. */
@@ -49,10 +58,13 @@ struct sfu_client *sfu_client_create(void);
 /* The file is closed: drop its reference and what nobody will read. */
 void sfu_client_close(struct sfu_client *client);
 
+/* Make the ring on first use. May sleep. Returns 0 or -ENOMEM. */
+int sfu_client_prepare(struct sfu_client *client);
+
 /*
  * Count a request in, with a reference that sfu_client_deliver() gives back;
- * the module stays loaded until then. Makes the ring on first use. May sleep.
- * Returns 0, -EAGAIN with too many pending, or -ENOMEM.
+ * the module stays loaded until then. sfu_client_prepare() has been called. Any
+ * context but NMI. Returns 0, or -EAGAIN with too many pending.
  */
 int sfu_client_begin(struct sfu_client *client);
 
@@ -68,6 +80,18 @@ void sfu_client_deliver(struct sfu_client *client,
 			const struct sfu_request *request,
 			const struct sfu_walk *walk, u32 nr,
 			enum sframe_unwind_stop stop);
+
+/*
+ * Have @client told of events in the space numbered @space_id; of none, with 0.
+ * sfu_client_prepare() has been called. Process context.
+ */
+void sfu_client_listen(struct sfu_client *client, u64 space_id);
+
+/*
+ * Put @removed, with the current thread's pid and tid, into the ring of each
+ * client that listens to the space numbered @space_id. Process context.
+ */
+void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed);
 
 /*
  * Copy whole records to @buffer, waiting for one unless @nonblock. Returns the

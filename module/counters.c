@@ -22,6 +22,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_LOST_FULL] = "total_lost_full",
 	[SFU_TOTAL_LOST_CLOSED] = "total_lost_closed",
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
+	[SFU_TOTAL_STALE] = "total_stale",
 };
 
 static struct dentry *debugfs_dir;

@@ -4,7 +4,10 @@
  */
 #include <linux/build_bug.h>
 #include <linux/compat.h>
+#include <linux/limits.h>
+#include <linux/sched/signal.h>
 #include <linux/sframe_unwind.h>
+#include <linux/slab.h>
 #include <linux/stddef.h>
 #include <linux/uaccess.h>
 
@@ -16,15 +19,20 @@
 #include "section.h"
 #include "sframe_format.h"
 #include "space.h"
+#include "test_timer.h"
 
 /* The structures are ABI: a change of layout must not compile. */
 static_assert(sizeof(struct sframe_unwind_query) == 48);
 static_assert(sizeof(struct sframe_unwind_register) == 72);
 static_assert(sizeof(struct sframe_unwind_unregister) == 40);
 static_assert(sizeof(struct sframe_unwind_request) == 48);
-static_assert(sizeof(struct sframe_unwind_stats) == 48);
+static_assert(sizeof(struct sframe_unwind_stats) == 64);
+static_assert(sizeof(struct sframe_unwind_section) == 56);
+static_assert(sizeof(struct sframe_unwind_list) == 56);
+static_assert(sizeof(struct sframe_unwind_events) == 24);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
+static_assert(sizeof(struct sframe_unwind_removed) == 272);
 static_assert(offsetof(struct sframe_unwind_register, id) == 40);
 static_assert(offsetof(struct sframe_unwind_register, message) == 56);
 static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
@@ -38,6 +46,11 @@ union arg {
 	struct sframe_unwind_unregister unreg;
 	struct sframe_unwind_request request;
 	struct sframe_unwind_stats stats;
+	struct sframe_unwind_list list;
+	struct sframe_unwind_events events;
+#ifdef SFU_TEST
+	struct sfu_test_timer_spec test_timer;
+#endif
 };
 
 static int check_flags(u32 flags, u32 known, struct sfu_message *message)
@@ -66,7 +79,9 @@ static int do_query(struct sfu_client *client, union arg *arg,
 			    SFRAME_UNWIND_FEATURE_FP_FALLBACK |
 			    SFRAME_UNWIND_FEATURE_OTHER_THREAD |
 			    SFRAME_UNWIND_FEATURE_SIGNAL_FRAME |
-			    SFRAME_UNWIND_FEATURE_VALIDATE,
+			    SFRAME_UNWIND_FEATURE_VALIDATE |
+			    SFRAME_UNWIND_FEATURE_LIST |
+			    SFRAME_UNWIND_FEATURE_EVENTS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -208,11 +223,147 @@ static int do_stats(struct sfu_client *client, union arg *arg,
 		.size = arg->size,
 		.sections = sfu_space_nr_sections(space),
 		.corrupt = space ? atomic64_read(&space->corrupt) : 0,
+		.stale = space ? atomic64_read(&space->stale) : 0,
 	};
 	sfu_space_put(space);
 	sfu_client_stats(client, &arg->stats);
 	return 0;
 }
+
+static int check_list(const struct sframe_unwind_list *list,
+		      struct sfu_message *message)
+{
+	int err = check_flags(list->flags, 0, message);
+
+	if (!err && list->name && list->nr != 1)
+		err = sfu_message_fail(message, -EINVAL,
+				       "name is given with nr %u, not 1",
+				       list->nr);
+	return err;
+}
+
+/* Write the file name of @section to the caller's buffer. */
+static int list_name(const struct sframe_unwind_list *list,
+		     const struct sfu_section *section)
+{
+	char __user *to = u64_to_user_ptr(list->name);
+	const char *name;
+	char *path;
+	int err = 0;
+	u32 length;
+
+	if (!list->name || !list->name_size)
+		return 0;
+	path = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	name = sfu_section_file_name(section, path);
+	length = min_t(u32, strlen(name), list->name_size - 1);
+	if (copy_to_user(to, name, length) || put_user('\0', to + length))
+		err = -EFAULT;
+	kfree(path);
+	return err;
+}
+
+/* Write entry number @nr of the caller's array. */
+static int list_section(const struct sframe_unwind_list *list, u32 nr,
+			const struct sfu_section *section)
+{
+	struct sframe_unwind_section entry = {
+		.id = section->id,
+		.sframe_start = section->table.bytes.address,
+		.sframe_size = section->table.bytes.size,
+		.text_start = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.hits = atomic64_read(&section->hits),
+		.num_fdes = section->table.num_fdes,
+		.state = SFRAME_UNWIND_SECTION_ACTIVE,
+	};
+	struct sframe_unwind_section __user *to =
+		u64_to_user_ptr(list->sections);
+	u64 start, end;
+	int err;
+
+	err = sfu_section_check(section, section->text.start, &start, &end);
+	if (err == -ESTALE)
+		entry.state = SFRAME_UNWIND_SECTION_STALE;
+	else if (err)
+		return err;
+	return copy_to_user(to + nr, &entry, sizeof(entry)) ? -EFAULT : 0;
+}
+
+static int do_list(struct sfu_client *client, union arg *arg,
+		   struct sfu_message *message)
+{
+	struct sframe_unwind_list *list = &arg->list;
+	struct sfu_space *space;
+	struct sfu_section *section;
+	u64 from = list->from;
+	u32 nr = 0;
+	int err;
+
+	err = check_list(list, message);
+	if (err)
+		return err;
+	space = sfu_space_get();
+	list->total = sfu_space_nr_sections(space);
+	while (!err && nr < list->nr) {
+		section = sfu_space_find_from(space, from);
+		if (!section)
+			break;
+		err = list_section(list, nr, section);
+		if (!err)
+			err = list_name(list, section);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		from = section->text.end;
+		nr++;
+		sfu_section_put(section);
+		cond_resched();
+	}
+	sfu_space_put(space);
+	if (err)
+		return sfu_message_fail(message, err,
+					"entry %u could not be written", nr);
+	list->nr = nr;
+	return 0;
+}
+
+static int do_events(struct sfu_client *client, union arg *arg,
+		     struct sfu_message *message)
+{
+	struct sframe_unwind_events *events = &arg->events;
+	struct sfu_space *space;
+	int err;
+
+	err = check_flags(events->flags, SFRAME_UNWIND_EVENTS_REMOVED, message);
+	if (err)
+		return err;
+	err = check_reserved(events->reserved, message);
+	if (err)
+		return err;
+	if (!events->flags) {
+		sfu_client_listen(client, 0);
+		return 0;
+	}
+
+	if (sfu_client_prepare(client))
+		return sfu_message_fail(message, -ENOMEM, "no memory");
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	sfu_client_listen(client, space->id);
+	sfu_space_put(space);
+	return 0;
+}
+
+#ifdef SFU_TEST
+static int do_test_timer(struct sfu_client *client, union arg *arg,
+			 struct sfu_message *message)
+{
+	return sfu_test_timer_set(client, &arg->test_timer);
+}
+#endif
 
 /**
  * struct op - one ioctl
@@ -270,16 +421,41 @@ static const struct op ops[] = {
 	[_IOC_NR(SFRAME_UNWIND_IOC_STATS)] = {
 		.run = do_stats,
 		.size = sizeof(struct sframe_unwind_stats),
-		.min_size = 48,
+		.min_size = 64,
 	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_LIST)] = {
+		.run = do_list,
+		.size = sizeof(struct sframe_unwind_list),
+		.min_size = 56,
+		OP_MESSAGE(sframe_unwind_list),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_EVENTS)] = {
+		.run = do_events,
+		.size = sizeof(struct sframe_unwind_events),
+		.min_size = 24,
+		OP_MESSAGE(sframe_unwind_events),
+		.changes = true,
+	},
+#ifdef SFU_TEST
+	[_IOC_NR(SFU_TEST_IOC_TIMER)] = {
+		.run = do_test_timer,
+		.size = sizeof(struct sfu_test_timer_spec),
+		.min_size = sizeof(struct sfu_test_timer_spec),
+		.changes = true,
+	},
+#endif
 };
 
 static const struct op *find_op(unsigned int cmd)
 {
+	const struct op *op;
+
 	if (cmd != _IO(SFRAME_UNWIND_IOC_MAGIC, _IOC_NR(cmd)) ||
 	    _IOC_NR(cmd) >= ARRAY_SIZE(ops))
 		return NULL;
-	return &ops[_IOC_NR(cmd)];
+	op = &ops[_IOC_NR(cmd)];
+	return op->run ? op : NULL;
 }
 
 /* Tell the caller why; no word about a buffer that cannot be written. */

@@ -9,6 +9,12 @@
 #define SFU_MAX_DEPTH		1024
 #define SFU_DEFAULT_DEPTH	128
 
+/*
+ * Rows of sections that one walk may look at: some milliseconds. Compilers make
+ * functions of a few rows, of 200 at most.
+ */
+#define SFU_MAX_WALK_ROWS	262144
+
 /* Registered ranges of one address space. */
 #define SFU_MAX_SECTIONS	65536
 

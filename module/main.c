@@ -12,6 +12,7 @@
 #include "client.h"
 #include "counters.h"
 #include "ioctl.h"
+#include "mapping.h"
 #include "request.h"
 
 static int device_open(struct inode *inode, struct file *file)
@@ -67,6 +68,7 @@ static int __init sfu_init(void)
 {
 	int err;
 
+	sfu_mapping_init();
 	err = sfu_request_init();
 	if (err)
 		return err;

@@ -53,6 +53,65 @@ static struct bucket *bucket_of(const struct task_struct *task)
 	return &buckets[hash_ptr(task, BUCKET_BITS)];
 }
 
+/* Free @pool with the last that needs it: its owner, or a request of it. */
+static void put_pool(struct sfu_pool *pool)
+{
+	if (refcount_dec_and_test(&pool->refs))
+		kvfree(pool);
+}
+
+/* Take a request out of @pool. Any context. Returns NULL if there is none. */
+static struct sfu_request *take(struct sfu_pool *pool)
+{
+	struct sfu_request *request;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	request = list_first_entry_or_null(&pool->free, struct sfu_request,
+					   link);
+	if (request)
+		list_del(&request->link);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	if (request)
+		refcount_inc(&pool->refs);
+	return request;
+}
+
+/* Put @request back into its pool. Any context. */
+static void give_back(struct sfu_request *request)
+{
+	struct sfu_pool *pool = request->pool;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pool->lock, flags);
+	list_add(&request->link, &pool->free);
+	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	put_pool(pool);
+}
+
+struct sfu_pool *sfu_pool_create(u32 nr)
+{
+	struct sfu_pool *pool;
+	u32 i;
+
+	pool = kvzalloc(struct_size(pool, request, nr), GFP_KERNEL_ACCOUNT);
+	if (!pool)
+		return NULL;
+	refcount_set(&pool->refs, 1);
+	raw_spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->free);
+	for (i = 0; i < nr; i++) {
+		pool->request[i].pool = pool;
+		list_add(&pool->request[i].link, &pool->free);
+	}
+	return pool;
+}
+
+void sfu_pool_destroy(struct sfu_pool *pool)
+{
+	put_pool(pool);
+}
+
 /* The first request of @task, or NULL. */
 static struct sfu_request *find_first(const struct bucket *bucket,
 				      const struct task_struct *task)
@@ -69,7 +128,11 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 
 static void put(struct sfu_request *request)
 {
-	if (refcount_dec_and_test(&request->refs))
+	if (!refcount_dec_and_test(&request->refs))
+		return;
+	if (request->pool)
+		give_back(request);
+	else
 		kmem_cache_free(cache, request);
 }
 
@@ -79,12 +142,15 @@ static bool can_walk(void)
 	return current->mm && !(current->flags & PF_EXITING);
 }
 
-/* What the requests in the list that starts at @first ask for together. */
-static void gather(const struct sfu_request *first, u32 *max_depth,
-		   bool *fallback)
+/* What all requests in the list that starts at @first ask for together. */
+static void gather(struct bucket *bucket, const struct sfu_request *first,
+		   u32 *max_depth, bool *fallback)
 {
 	const struct sfu_request *request = first;
 
+	lockdep_assert_held(&bucket->lock);
+	*max_depth = 0;
+	*fallback = false;
 	do {
 		*max_depth = max(*max_depth, request->max_depth);
 		*fallback |= request->fallback;
@@ -93,31 +159,57 @@ static void gather(const struct sfu_request *first, u32 *max_depth,
 }
 
 /*
- * Walk for @first and those that have joined it, again if one joined meanwhile
- * that asks for more, and take it out of the hash: nobody joins any more.
+ * Walk for @first and those that have joined it. Returns whether that is enough
+ * for all; then @first is out of the hash and nobody joins any more.
  */
-static void walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
+static bool walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
 {
 	struct bucket *bucket = bucket_of(current);
-	u32 max_depth = first->max_depth;
-	bool fallback = first->fallback;
 	unsigned long flags;
-	bool done = false;
+	u32 max_depth;
+	bool fallback, enough;
 
-	while (!done) {
-		if (walk) {
-			walk->max_depth = max_depth;
-			walk->fallback = fallback;
-			sfu_walk_user(walk, task_pt_regs(current));
-		}
-		raw_spin_lock_irqsave(&bucket->lock, flags);
-		gather(first, &max_depth, &fallback);
-		done = !walk || (max_depth == walk->max_depth &&
-				 fallback == walk->fallback);
-		if (done)
-			hlist_del_init(&first->node);
-		raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	gather(bucket, first, &walk->max_depth, &walk->fallback);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+
+	sfu_walk_user(walk, task_pt_regs(current));
+
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	gather(bucket, first, &max_depth, &fallback);
+	enough = max_depth <= walk->max_depth && fallback <= walk->fallback;
+	if (enough)
+		hlist_del_init(&first->node);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	return enough;
+}
+
+/* Take @first out of the hash: nobody joins any more. */
+static void unhash(struct sfu_request *first)
+{
+	struct bucket *bucket = bucket_of(current);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	hlist_del_init(&first->node);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+}
+
+/*
+ * The one walk of this return to user space, made for @first and all that join
+ * it meanwhile. A second one is made if one of those asks for more, and is then
+ * for all that can be asked.
+ */
+static void walk_once(struct sfu_request *first, struct sfu_walk *walk)
+{
+	if (walk && walk_for_all(first, walk))
+		return;
+	if (walk) {
+		walk->max_depth = SFU_MAX_DEPTH;
+		walk->fallback = true;
+		sfu_walk_user(walk, task_pt_regs(current));
 	}
+	unhash(first);
 }
 
 static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
@@ -162,7 +254,7 @@ static void run(struct callback_head *work)
 
 	if (can_walk())
 		walk = kmem_cache_alloc(walk_cache, GFP_KERNEL);
-	walk_for_all(first, walk);
+	walk_once(first, walk);
 	list_for_each_entry_safe(request, next, &first->link, link)
 		deliver(request, walk);
 	deliver(first, walk);
@@ -172,8 +264,9 @@ static void run(struct callback_head *work)
 }
 
 /*
- * Have @request served when @task next returns to user space. The caller is in
- * an RCU read section that keeps @task. Returns 0 with *@cookie, or -ESRCH.
+ * Have @request served when @task next returns to user space. @task is current
+ * or kept by the caller's RCU read section. Any context but NMI. Returns 0 with
+ * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space.
  */
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
@@ -183,7 +276,11 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	unsigned long flags;
 	int err = 0;
 
-	request->cookie = 0;
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+		return -EOPNOTSUPP;
+	if (task->flags & PF_EXITING || !task->mm)
+		return -ESRCH;
+
 	request->task = task;
 	request->mm = task->mm;
 	INIT_HLIST_NODE(&request->node);
@@ -222,6 +319,16 @@ static struct task_struct *find_thread(pid_t tid)
 	return task && same_thread_group(task, current) ? task : NULL;
 }
 
+static void fill(struct sfu_request *request, struct sfu_client *client,
+		 const struct sfu_request_spec *spec)
+{
+	request->client = client;
+	request->user_data = spec->user_data;
+	request->time = ktime_get_ns();
+	request->max_depth = spec->max_depth;
+	request->fallback = spec->fallback;
+}
+
 int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie)
 {
@@ -229,24 +336,21 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 	struct task_struct *task;
 	int err;
 
-	request = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
+	err = sfu_client_prepare(client);
+	if (err)
+		return err;
+	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
 	if (!request)
 		return -ENOMEM;
 	err = sfu_client_begin(client);
 	if (err)
 		goto err_free;
-	request->client = client;
-	request->user_data = spec->user_data;
-	request->time = ktime_get_ns();
-	request->max_depth = spec->max_depth;
-	request->fallback = spec->fallback;
+	fill(request, client, spec);
 
 	rcu_read_lock();
 	task = find_thread(tid);
 	if (!task)
 		err = -ESRCH;
-	else if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
-		err = -EOPNOTSUPP;
 	else
 		err = attach(request, task, spec->interrupt && task != current,
 			     cookie);
@@ -259,6 +363,31 @@ err_cancel:
 	sfu_client_cancel(client);
 err_free:
 	kmem_cache_free(cache, request);
+	return err;
+}
+
+int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
+			       const struct sfu_request_spec *spec, u64 *cookie)
+{
+	struct sfu_request *request;
+	int err;
+
+	request = take(pool);
+	if (!request)
+		return -ENOMEM;
+	err = sfu_client_begin(client);
+	if (err)
+		goto err_give_back;
+	fill(request, client, spec);
+	err = attach(request, current, false, cookie);
+	if (err)
+		goto err_cancel;
+	return 0;
+
+err_cancel:
+	sfu_client_cancel(client);
+err_give_back:
+	give_back(request);
 	return err;
 }
 

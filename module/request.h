@@ -7,10 +7,13 @@
 #define SFU_REQUEST_H
 
 #include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/types.h>
 
 struct sfu_client;
+struct sfu_pool;
 
 /**
  * struct sfu_request
@@ -19,10 +22,11 @@ struct sfu_client;
  *	serves, and by each later one that has to interrupt the thread.
  * @refs: one until delivered, one while @work is queued.
  * @node: of the first: in the hash of threads with requests.
- * @link: in the list that starts at the first one.
+ * @link: in the list that starts at the first one, or in sfu_pool.free.
  * @task: the thread. Not followed; it cannot end before @work has run.
  * @mm: the thread's when it was asked for; compared, never followed.
  * @client: gets the record; holds a reference.
+ * @pool: that it belongs to, or NULL.
  * @cookie: of the walk.
  * @user_data, @max_depth, @fallback: as asked for.
  * @time: of the request, CLOCK_MONOTONIC, in ns.
@@ -35,6 +39,7 @@ struct sfu_request {
 	struct task_struct *task;
 	const struct mm_struct *mm;
 	struct sfu_client *client;
+	struct sfu_pool *pool;
 	u64 cookie;
 	u64 user_data;
 	u64 time;
@@ -60,6 +65,36 @@ struct sfu_request_spec {
  */
 int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie);
+
+/**
+ * struct sfu_pool - requests made ahead, for contexts that cannot allocate
+ *
+ * @refs: one of its owner, one of each request that is not in @free.
+ * @lock: protects @free; taken in any context.
+ * @free: requests to be had.
+ */
+struct sfu_pool {
+	refcount_t refs;
+	raw_spinlock_t lock;	/* free */
+	struct list_head free;
+	struct sfu_request request[];
+};
+
+/* Make a pool of @nr requests. May sleep. Returns NULL without memory. */
+struct sfu_pool *sfu_pool_create(u32 nr);
+
+/* Nothing is taken from @pool any more; requests of it may be pending yet. */
+void sfu_pool_destroy(struct sfu_pool *pool);
+
+/*
+ * Ask for the stack of the current thread with a request of @pool. Any context
+ * but NMI; the caller keeps @client and @pool and has called
+ * sfu_client_prepare(). Returns 0 with the walk's cookie; -ENOMEM if the pool
+ * is empty, -EAGAIN with too many pending, -ESRCH in a thread that exits,
+ * -EOPNOTSUPP in one that never runs in user space.
+ */
+int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
+			       const struct sfu_request_spec *spec, u64 *cookie);
 
 int sfu_request_init(void);
 void sfu_request_exit(void);

@@ -3,12 +3,10 @@
  * Section: one .sframe byte range and one range of code that it describes.
  */
 #include <linux/atomic.h>
-#include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
-#include "compat.h"
 #include "counters.h"
 #include "limits.h"
 #include "message.h"
@@ -23,36 +21,11 @@ static bool is_user_range(u64 start, u64 size)
 	return size && start + size > start && start + size <= TASK_SIZE_MAX;
 }
 
-/*
- * Is [start, end) of the current mm mapped with @flags all through? Returns 0,
- * -EFAULT with a hole, -EACCES without the permission, both with *@at, or
- * -EINTR.
- */
-static int check_mapped(u64 start, u64 end, vm_flags_t flags, u64 *at)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	int err = 0;
-
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	for (*at = start; *at < end; *at = vma->vm_end) {
-		vma = vma_lookup(mm, *at);
-		if (!vma)
-			err = -EFAULT;
-		else if ((vma->vm_flags & flags) != flags)
-			err = -EACCES;
-		if (err)
-			break;
-	}
-	mmap_read_unlock(mm);
-	return err;
-}
-
 static int check_ranges(const struct sfu_section_spec *spec,
+			struct sfu_origin *bytes, struct sfu_origin *text,
 			struct sfu_message *message)
 {
-	u64 at;
+	u64 at = 0;
 	int err;
 
 	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
@@ -68,15 +41,16 @@ static int check_ranges(const struct sfu_section_spec *spec,
 					"text at 0x%llx, 0x%llx bytes, is not a range of user addresses",
 					spec->text_start, spec->text_size);
 
-	err = check_mapped(spec->sframe_start,
-			   spec->sframe_start + spec->sframe_size, VM_READ,
-			   &at);
+	err = sfu_mapping_find(spec->sframe_start,
+			       spec->sframe_start + spec->sframe_size, VM_READ,
+			       bytes, &at);
 	if (err)
 		return sfu_message_fail(message, err,
 					"section is not mapped readable at 0x%llx",
 					at);
-	err = check_mapped(spec->text_start,
-			   spec->text_start + spec->text_size, VM_EXEC, &at);
+	err = sfu_mapping_find(spec->text_start,
+			       spec->text_start + spec->text_size, VM_EXEC,
+			       text, &at);
 	if (err)
 		return sfu_message_fail(message, err,
 					"text is not mapped executable at 0x%llx",
@@ -145,11 +119,12 @@ static int check_contents(struct sfu_section_spec *spec,
 struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 				       struct sfu_message *message)
 {
+	struct sfu_origin bytes_origin, text_origin;
 	struct sfu_section *section;
 	struct sfu_table table;
 	int err;
 
-	err = check_ranges(spec, message);
+	err = check_ranges(spec, &bytes_origin, &text_origin, message);
 	if (err)
 		return ERR_PTR(err);
 	err = check_contents(spec, &table, message);
@@ -161,8 +136,11 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
 	refcount_set(&section->refs, 1);
 	section->id = atomic64_inc_return(&last_id);
-	section->text_start = spec->text_start;
-	section->text_end = spec->text_start + spec->text_size;
+	atomic64_set(&section->hits, 0);
+	section->text.start = spec->text_start;
+	section->text.end = spec->text_start + spec->text_size;
+	section->text.origin = text_origin;
+	section->bytes_origin = bytes_origin;
 	section->table = table;
 	sfu_count(SFU_SECTIONS);
 	return section;
@@ -181,67 +159,64 @@ void sfu_section_put(struct sfu_section *section)
 	kfree(section);
 }
 
-/*
- * The section's bytes could not be read. Will they ever be? Not if they are
- * not mapped readable any more, or lie behind the end of a file that has been
- * cut. Otherwise memory was short. Returns -EINVAL, -EAGAIN, or -EINTR.
- */
-static int why_unreadable(const struct sfu_section *section)
+static struct sfu_range bytes_of(const struct sfu_section *section)
 {
-	const u64 end = section->table.bytes.address +
-			section->table.bytes.size;
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	int err = -EAGAIN;
-	u64 at;
+	const struct sfu_bytes *bytes = &section->table.bytes;
 
-	if (fatal_signal_pending(current) || mmap_read_lock_killable(mm))
-		return -EINTR;
-	for (at = section->table.bytes.address; at < end; at = vma->vm_end) {
-		vma = vma_lookup(mm, at);
-		if (!vma || !(vma->vm_flags & VM_READ)) {
-			err = -EINVAL;
-			break;
-		}
-		if (vma->vm_file) {
-			u64 last = min_t(u64, end, vma->vm_end) - 1;
-
-			last -= vma->vm_start;
-			last += (u64)vma->vm_pgoff << PAGE_SHIFT;
-			if (last >= i_size_read(file_inode(vma->vm_file))) {
-				err = -EINVAL;
-				break;
-			}
-		}
-	}
-	mmap_read_unlock(mm);
-	return err;
+	return (struct sfu_range) {
+		.start = bytes->address,
+		.end = bytes->address + bytes->size,
+		.origin = section->bytes_origin,
+	};
 }
 
-int sfu_section_find_rule(const struct sfu_section *section, u64 pc,
-			  struct sfu_match *match, struct sfu_defect *defect)
+int sfu_section_check(const struct sfu_section *section, u64 pc, u64 *start,
+		      u64 *end)
+{
+	const struct sfu_range bytes = bytes_of(section);
+
+	return sfu_mapping_check(&section->text, pc, &bytes, start, end);
+}
+
+static int find_rule(const struct sfu_section *section, u64 pc, u32 *budget,
+		     struct sfu_match *match, struct sfu_defect *defect)
 {
 	struct sfu_fde fde;
 	int err;
 
-	match->rule.flags = 0;
-	match->start = 0;
-	match->end = 0;
-	defect->kind = SFU_DEFECT_NONE;
-	defect->offset = 0;
-
 	err = sfu_table_find(&section->table, pc, &fde, defect);
-	if (!err && (fde.start < section->text_start ||
-		     fde.start + fde.size > section->text_end)) {
+	if (err)
+		return err;
+	if (fde.start < section->text.start ||
+	    fde.start + fde.size > section->text.end) {
 		defect->kind = SFU_DEFECT_FDE_TEXT;
 		defect->offset = fde.entry;
-		err = -EINVAL;
+		return -EINVAL;
 	}
-	if (!err) {
-		match->start = fde.start;
-		match->end = fde.start + fde.size;
-		err = sfu_fde_find_rule(&section->table, &fde, pc, &match->rule,
-					defect);
-	}
-	return err == -EFAULT ? why_unreadable(section) : err;
+	match->start = fde.start;
+	match->end = fde.start + fde.size;
+	return sfu_fde_find_rule(&section->table, &fde, pc, budget,
+				 &match->rule, defect);
+}
+
+int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
+			  struct sfu_match *match, struct sfu_defect *defect)
+{
+	const struct sfu_range bytes = bytes_of(section);
+	int err;
+
+	*match = (struct sfu_match) {};
+	*defect = (struct sfu_defect) {};
+	err = find_rule(section, pc, budget, match, defect);
+	if (!err)
+		atomic64_inc(&section->hits);
+	if (err == -EFAULT)
+		err = sfu_mapping_why_unreadable(bytes.start, bytes.end);
+	return err;
+}
+
+const char *sfu_section_file_name(const struct sfu_section *section,
+				  char *buffer)
+{
+	return sfu_mapping_file_name(&section->text, buffer);
 }

@@ -9,9 +9,11 @@
 #ifndef SFU_SECTION_H
 #define SFU_SECTION_H
 
+#include <linux/atomic.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 
+#include "mapping.h"
 #include "sframe.h"
 
 struct sfu_message;
@@ -22,15 +24,17 @@ struct sfu_message;
  * @refs: one of each table of sections that holds it, one of each lookup that
  *	uses it.
  * @id: unique in the system, never 0.
- * @text_start: first address of the code.
- * @text_end: one past its last address.
+ * @hits: rules found.
+ * @text: the code.
+ * @bytes_origin: of the section's first byte.
  * @table: header of the section, and where its bytes are.
  */
 struct sfu_section {
 	refcount_t refs;
 	u64 id;
-	u64 text_start;
-	u64 text_end;
+	atomic64_t hits;
+	struct sfu_range text;
+	struct sfu_origin bytes_origin;
 	struct sfu_table table;
 };
 
@@ -68,17 +72,31 @@ void sfu_section_put(struct sfu_section *section);
 
 static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)
 {
-	return pc >= section->text_start && pc < section->text_end;
+	return pc >= section->text.start && pc < section->text.end;
 }
 
 /*
- * Find the rule for @pc, which the section covers. May sleep, takes the mmap
- * lock. Returns 0; -ENOENT if there is none (match->rule.flags tells of a
- * signal frame that is not described); -EAGAIN if the bytes cannot be read
- * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt
- * or its bytes are gone, with @defect.
+ * Are the code at @pc, which the section covers, and the section's bytes mapped
+ * in the current mm as they were when it was registered? May sleep, takes the
+ * mmap lock. Returns 0 with the addresses around @pc for which that is so,
+ * [*start, *end); -ESTALE, or -EINTR.
  */
-int sfu_section_find_rule(const struct sfu_section *section, u64 pc,
+int sfu_section_check(const struct sfu_section *section, u64 pc, u64 *start,
+		      u64 *end);
+
+/*
+ * Find the rule for @pc, which the section covers. Takes the rows it looks at
+ * off *@budget. May sleep, takes the mmap lock. Returns 0; -ENOENT if there is
+ * none (match->rule.flags tells of a signal frame that is not described);
+ * -ETIME if the budget does not suffice; -EAGAIN if the bytes cannot be read
+ * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt,
+ * with @defect, or its bytes are gone, with SFU_DEFECT_NONE.
+ */
+int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect);
+
+/* See sfu_mapping_file_name(): the file of the section's code. */
+const char *sfu_section_file_name(const struct sfu_section *section,
+				  char *buffer);
 
 #endif /* SFU_SECTION_H */

@@ -55,7 +55,7 @@ static u32 count_upto(const struct sfu_sections *table, u64 pc)
 	while (low < high) {
 		const u32 mid = low + (high - low) / 2;
 
-		if (table->section[mid]->text_start <= pc)
+		if (table->section[mid]->text.start <= pc)
 			low = mid + 1;
 		else
 			high = mid;
@@ -70,6 +70,14 @@ struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc)
 	if (!at || !sfu_section_covers(table->section[at - 1], pc))
 		return NULL;
 	return table->section[at - 1];
+}
+
+struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
+					   u64 address)
+{
+	const u32 at = address ? count_upto(table, address - 1) : 0;
+
+	return table && at < table->nr ? table->section[at] : NULL;
 }
 
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
@@ -131,12 +139,12 @@ int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
 	u32 at, nr = *table ? (*table)->nr : 0;
 	int err;
 
-	at = count_upto(*table, section->text_start);
-	if (at && (*table)->section[at - 1]->text_end > section->text_start) {
+	at = count_upto(*table, section->text.start);
+	if (at && (*table)->section[at - 1]->text.end > section->text.start) {
 		*other = (*table)->section[at - 1];
 		return -EEXIST;
 	}
-	if (at < nr && (*table)->section[at]->text_start < section->text_end) {
+	if (at < nr && (*table)->section[at]->text.start < section->text.end) {
 		*other = (*table)->section[at];
 		return -EEXIST;
 	}
@@ -161,13 +169,13 @@ int sfu_sections_remove(struct sfu_sections **table,
 	u32 at;
 	int err;
 
-	if (sfu_sections_find(*table, section->text_start) != section)
+	if (sfu_sections_find(*table, section->text.start) != section)
 		return -ENOENT;
 	err = make_writable(table);
 	if (err)
 		return err;
 
-	at = count_upto(*table, section->text_start) - 1;
+	at = count_upto(*table, section->text.start) - 1;
 	slot = &(*table)->section[at];
 	(*table)->nr--;
 	memmove(slot, slot + 1, ((*table)->nr - at) * sizeof(*slot));

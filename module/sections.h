@@ -20,7 +20,7 @@ struct sfu_section;
  * @refs: one of each space that uses it.
  * @nr: sections in it.
  * @capacity: sections that @section has room for.
- * @section: ascending by text_start; each entry holds a reference.
+ * @section: ascending by text.start; each entry holds a reference.
  */
 struct sfu_sections {
 	refcount_t refs;
@@ -36,6 +36,10 @@ void sfu_sections_put(struct sfu_sections *table);
 
 /* The section that covers @pc, or NULL. No reference is taken. */
 struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc);
+
+/* The first section that starts at or above @address, or NULL. */
+struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
+					   u64 address);
 
 /* The section numbered @id, or NULL; likewise the first from @sframe_start. */
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,

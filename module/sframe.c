@@ -509,7 +509,8 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 }
 
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
-		      u64 pc, struct sfu_rule *rule, struct sfu_defect *defect)
+		      u64 pc, u32 *budget, struct sfu_rule *rule,
+		      struct sfu_defect *defect)
 {
 	u32 offset = pc - fde->start;
 	struct sfu_row row, next;
@@ -536,6 +537,9 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
 		if (next.start > offset)
 			break;
+		if (!*budget)
+			return -ETIME;
+		--*budget;
 		row = next;
 		found = true;
 	}

@@ -12,6 +12,7 @@
  * EFAULT	the bytes could not be read
  * EINVAL	the bytes are malformed; the defect says where and how
  * EOPNOTSUPP	well-formed, but not what this reads: version, machine
+ * ETIME	more rows than the caller wants to have looked at
  */
 #ifndef SFU_SFRAME_H
 #define SFU_SFRAME_H
@@ -224,12 +225,14 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 		   struct sfu_rule *rule, struct sfu_defect *defect);
 
 /*
- * The rule of @fde at @pc, which lies inside it. Returns 0, -EFAULT, -EINVAL,
- * or -ENOENT: @pc is before the first row, or the FDE is a signal frame
- * without rows (then rule->flags is SFU_RULE_SIGNAL).
+ * The rule of @fde at @pc, which lies inside it. Takes the number of rows that
+ * it looks at off *@budget. Returns 0, -EFAULT, -EINVAL, -ETIME if the budget
+ * does not suffice, or -ENOENT: @pc is before the first row, or the FDE is a
+ * signal frame without rows (then rule->flags is SFU_RULE_SIGNAL).
  */
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
-		      u64 pc, struct sfu_rule *rule, struct sfu_defect *defect);
+		      u64 pc, u32 *budget, struct sfu_rule *rule,
+		      struct sfu_defect *defect);
 
 /*
  * Called by sfu_table_validate() for each defect. Returns 0 to go on behind

@@ -9,15 +9,12 @@
  *
  * Lock order: mmap lock > sfu_space.lock > spaces_lock.
  */
-#define pr_fmt(fmt) "sframe_unwind: " fmt
-
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/mman.h>
 #include <linux/module.h>
-#include <linux/ratelimit.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -31,6 +28,8 @@
 /* Spaces by mm. */
 static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_SPINLOCK(spaces_lock);
+
+static atomic64_t last_id = ATOMIC64_INIT(0);
 
 /* Caller holds spaces_lock or is in an RCU read section. */
 static struct sfu_space *find(const struct mm_struct *mm)
@@ -72,6 +71,7 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 
 	if (!space)
 		return NULL;
+	space->id = atomic64_inc_return(&last_id);
 	space->mm = mm;
 	space->markers = 1;
 	refcount_set(&space->refs, 1);
@@ -238,8 +238,8 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 	case -EEXIST:
 		sfu_message_fail(message, err,
 				 "text 0x%llx-0x%llx overlaps 0x%llx-0x%llx, registered as %llu",
-				 section->text_start, section->text_end,
-				 other->text_start, other->text_end, other->id);
+				 section->text.start, section->text.end,
+				 other->text.start, other->text.end, other->id);
 		break;
 	case -ENOSPC:
 		sfu_message_fail(message, err,
@@ -282,51 +282,40 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 	return removed ?: -ENOENT;
 }
 
-/* @section was found corrupt in the current mm: use it no more there. */
-static void remove_corrupt(struct sfu_space *space, struct sfu_section *section,
-			   const struct sfu_defect *defect)
+struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)
+{
+	struct sfu_section *section;
+
+	if (!space)
+		return NULL;
+	down_read(&space->lock);
+	section = sfu_sections_find(space->sections, pc);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	return section;
+}
+
+struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
+{
+	struct sfu_section *section;
+
+	if (!space)
+		return NULL;
+	down_read(&space->lock);
+	section = sfu_sections_find_from(space->sections, address);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	return section;
+}
+
+bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
 {
 	int err;
 
 	down_write(&space->lock);
 	err = sfu_sections_remove(&space->sections, section);
 	up_write(&space->lock);
-	if (err)
-		return;
-	atomic64_inc(&space->corrupt);
-	sfu_count(SFU_TOTAL_CORRUPT);
-	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx removed: %s (offset 0x%llx)\n",
-			     current->comm, task_pid_nr(current), section->id,
-			     section->table.bytes.address,
-			     defect->kind ? sfu_defect_text(defect->kind) :
-					    "it cannot be read any more",
-			     defect->offset);
-}
-
-int sfu_space_find_rule(struct sfu_space *space, u64 pc,
-			struct sfu_match *match)
-{
-	struct sfu_section *section;
-	struct sfu_defect defect;
-	int err;
-
-	match->rule.flags = 0;
-	match->start = 0;
-	match->end = 0;
-	if (!space)
-		return -ENOENT;
-
-	down_read(&space->lock);
-	section = sfu_sections_find(space->sections, pc);
-	if (section)
-		sfu_section_get(section);
-	up_read(&space->lock);
-	if (!section)
-		return -ENOENT;
-
-	err = sfu_section_find_rule(section, pc, match, &defect);
-	if (err == -EINVAL)
-		remove_corrupt(space, section, &defect);
-	sfu_section_put(section);
-	return err;
+	return !err;
 }

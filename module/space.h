@@ -14,7 +14,6 @@
 #include <linux/rwsem.h>
 #include <linux/types.h>
 
-struct sfu_match;
 struct sfu_message;
 struct sfu_section;
 struct sfu_sections;
@@ -23,6 +22,7 @@ struct sfu_sections;
  * struct sfu_space
  *
  * @node: in the hash of spaces, by @mm; protected by spaces_lock, read by RCU.
+ * @id: unique in the system, never 0; unlike @mm not used again.
  * @mm: the key. Never followed, no reference: the marker goes before the mm.
  * @markers: mappings that keep it alive; protected by spaces_lock. One,
  *	unless mremap() copies or moves it.
@@ -33,10 +33,12 @@ struct sfu_sections;
  * @sections: the table, NULL if empty; shared with other spaces after fork.
  * @gone: the last marker is gone; protected by @lock. Nothing is added to
  *	@sections any more.
- * @corrupt: sections removed because they were found corrupt.
+ * @corrupt: sections removed because they were corrupt or unreadable.
+ * @stale: sections removed because their mappings had changed.
  */
 struct sfu_space {
 	struct hlist_node node;
+	u64 id;
 	struct mm_struct *mm;
 	unsigned int markers;
 	refcount_t refs;
@@ -44,6 +46,7 @@ struct sfu_space {
 	struct sfu_sections *sections;
 	bool gone;
 	atomic64_t corrupt;
+	atomic64_t stale;
 	struct rcu_head rcu;
 };
 
@@ -76,11 +79,16 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
 
 /*
- * Find the rule for @pc in the sections of @space, the current mm's; NULL has
- * none. Removes a section found corrupt. May sleep, takes the mmap lock.
- * Returns as sfu_section_find_rule(), and -ENOENT also without a section.
+ * The section that covers @pc, with a reference, or NULL; and the first one
+ * that starts at or above @address. @space may be NULL.
  */
-int sfu_space_find_rule(struct sfu_space *space, u64 pc,
-			struct sfu_match *match);
+struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
+struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
+
+/*
+ * Remove @section if it is there yet. May sleep. Returns whether it was; false
+ * also without memory, and then the next walk tries again.
+ */
+bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section);
 
 #endif /* SFU_SPACE_H */

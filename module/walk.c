@@ -8,8 +8,7 @@
 
 #include "arch_x86.h"
 #include "counters.h"
-#include "section.h"
-#include "space.h"
+#include "lookup.h"
 #include "step.h"
 #include "walk.h"
 
@@ -27,17 +26,17 @@ static bool is_restorer(u64 ip)
 }
 
 /*
- * Find the rule for @frame. Returns as sfu_space_find_rule(); *@restorer says
+ * Find the rule for @frame. Returns as sfu_lookup_rule(); *@restorer says
  * that the frame is a signal trampoline which no section describes.
  */
-static int find_rule(struct sfu_space *space, const struct sfu_frame *frame,
+static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 		     struct sfu_match *match, bool *restorer)
 {
 	struct sfu_match at_ip;
 	int err;
 
 	*restorer = false;
-	err = sfu_space_find_rule(space, sfu_frame_pc(frame), match);
+	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
 	if (err ? err != -ENOENT : frame->exact || match->end != frame->ip)
 		return err;
 
@@ -46,7 +45,7 @@ static int find_rule(struct sfu_space *space, const struct sfu_frame *frame,
 	 * A "return address" that nobody pushed by a call is the first byte of
 	 * a signal trampoline, which pc - 1 does not belong to.
 	 */
-	if (!frame->exact && !sfu_space_find_rule(space, frame->ip, &at_ip) &&
+	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
 		*match = at_ip;
 		return 0;
@@ -63,6 +62,8 @@ static enum sframe_unwind_stop stop_for_errno(int err)
 		return SFRAME_UNWIND_STOP_SECTION_REMOVED;
 	case -EAGAIN:
 		return SFRAME_UNWIND_STOP_SECTION_UNREADABLE;
+	case -ETIME:
+		return SFRAME_UNWIND_STOP_BUDGET;
 	case -EINTR:
 		return SFRAME_UNWIND_STOP_KILLED;
 	default:
@@ -92,7 +93,7 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
  * there is no caller to be had.
  */
 static enum sframe_unwind_stop step(struct sfu_walk *walk,
-				    struct sfu_space *space,
+				    struct sfu_lookup *lookup,
 				    struct sfu_frame *frame, u8 *how)
 {
 	enum sframe_unwind_stop stop;
@@ -104,7 +105,7 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	if (fatal_signal_pending(current))
 		return SFRAME_UNWIND_STOP_KILLED;
 
-	err = find_rule(space, frame, &match, &restorer);
+	err = find_rule(lookup, frame, &match, &restorer);
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
@@ -119,7 +120,7 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	}
 
 	stop = stop_for_errno(err);
-	if (stop == SFRAME_UNWIND_STOP_KILLED || !walk->fallback)
+	if (err == -EINTR || err == -ETIME || !walk->fallback)
 		return stop;
 	*how = SFRAME_UNWIND_FRAME_FP;
 	if (sfu_step_fp(frame, &user_stack))
@@ -142,7 +143,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 		.exact = true,
 		.regs = regs,
 	};
-	struct sfu_space *space;
+	struct sfu_lookup lookup;
 	u8 how;
 
 	sfu_count(SFU_TOTAL_WALKS);
@@ -156,9 +157,9 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->ip[0] = frame.ip;
 	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
 	walk->nr = 1;
-	space = sfu_space_get();
+	sfu_lookup_begin(&lookup);
 	for (;;) {
-		walk->stop = step(walk, space, &frame, &how);
+		walk->stop = step(walk, &lookup, &frame, &how);
 		if (walk->stop)
 			break;
 		if (walk->nr == walk->max_depth) {
@@ -169,7 +170,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 		walk->how[walk->nr] = how;
 		walk->nr++;
 	}
-	sfu_space_put(space);
+	sfu_lookup_end(&lookup);
 }
 
 u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,

@@ -10,6 +10,8 @@ union any {
 	struct sframe_unwind_unregister unreg;
 	struct sframe_unwind_request request;
 	struct sframe_unwind_stats stats;
+	struct sframe_unwind_list list;
+	struct sframe_unwind_events events;
 	unsigned char bytes[256];
 };
 
@@ -67,6 +69,23 @@ FIXTURE_VARIANT_ADD(abi, stats) {
 	.cmd = SFRAME_UNWIND_IOC_STATS,
 	.size = sizeof(struct sframe_unwind_stats),
 	.query = true,
+};
+
+FIXTURE_VARIANT_ADD(abi, list) {
+	.cmd = SFRAME_UNWIND_IOC_LIST,
+	.size = sizeof(struct sframe_unwind_list),
+	.flags = offsetof(struct sframe_unwind_list, flags),
+	.message = offsetof(struct sframe_unwind_list, message),
+	.message_size = offsetof(struct sframe_unwind_list, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, events) {
+	.cmd = SFRAME_UNWIND_IOC_EVENTS,
+	.size = sizeof(struct sframe_unwind_events),
+	.flags = offsetof(struct sframe_unwind_events, flags),
+	.reserved = offsetof(struct sframe_unwind_events, reserved),
+	.message = offsetof(struct sframe_unwind_events, message),
+	.message_size = offsetof(struct sframe_unwind_events, message_size),
 };
 
 /* A call that succeeds, from which each test departs in one thing. */
@@ -326,8 +345,8 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0, q.query.features & ~0x1fULL);
-	EXPECT_EQ(0x1f, q.query.features & 0x1f);
+	EXPECT_EQ(0, q.query.features & ~0x7fULL);
+	EXPECT_EQ(0x7f, q.query.features & 0x7f);
 	EXPECT_EQ(0xa5, q.poison[0]);
 }
 

@@ -275,18 +275,7 @@ TEST_F(corrupt, of_a_fork)
 	EXPECT_LE(3, self->stack.head.nr_frames);
 }
 
-/* Bytes that are not there any more will not come back. */
-TEST_F(corrupt, section_unmapped)
-{
-	__u64 corrupt;
-
-	ASSERT_EQ(0, munmap(self->fake.section, PAGE));
-	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &self->req));
-	ASSERT_STACK(self->fd, &self->stack);
-	EXPECT_EQ(SFRAME_UNWIND_STOP_SECTION_REMOVED, self->stack.head.stop);
-	EXPECT_EQ(1, count_sections(self->fd, &corrupt));
-}
-
+/* Bytes that cannot be read any more will not come back. */
 TEST_F(corrupt, section_made_unreadable)
 {
 	__u64 corrupt;

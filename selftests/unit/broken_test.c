@@ -43,6 +43,7 @@ static void expect_refused(const struct broken *b,
 {
 	struct sfu_defect defect = UNTOUCHED;
 	u64 at = b->found ? b->found : b->offset;
+	u32 budget = ~0U;
 	struct sfu_rule rule;
 	struct sfu_fde fde;
 	int ret;
@@ -51,8 +52,8 @@ static void expect_refused(const struct broken *b,
 	if (b->stage == BROKEN_RULE) {
 		EXPECT_EQ(ret, 0);
 		EXPECT(is_untouched(&defect));
-		ret = sfu_fde_find_rule(table, &fde, address + b->pc, &rule,
-					&defect);
+		ret = sfu_fde_find_rule(table, &fde, address + b->pc, &budget,
+					&rule, &defect);
 	}
 	EXPECT_EQ(ret, -b->err);
 	expect_defect(&defect, b->kind, at);

@@ -26,12 +26,14 @@ static inline struct sfu_bytes bytes_at(const void *copy, u64 size, u64 address)
 static inline int lookup(const struct sfu_table *table, u64 pc,
 			 struct sfu_rule *rule, struct sfu_defect *defect)
 {
+	u32 budget = ~0U;
 	struct sfu_fde fde;
 	int err;
 
 	memset(rule, 0, sizeof(*rule));
 	err = sfu_table_find(table, pc, &fde, defect);
-	return err ? err : sfu_fde_find_rule(table, &fde, pc, rule, defect);
+	return err ? err : sfu_fde_find_rule(table, &fde, pc, &budget, rule,
+				       defect);
 }
 
 /* Keep the first defect in @data, and go on. */

@@ -370,6 +370,7 @@ static void rules_are_written_whole(void)
 	const struct sfu_table table = open_base();
 	struct sfu_rule zeros, ones;
 	struct sfu_defect defect;
+	u32 budget = ~0U;
 	struct sfu_fde fde;
 	unsigned int i;
 
@@ -379,9 +380,47 @@ static void rules_are_written_whole(void)
 		memset(&zeros, 0, sizeof(zeros));
 		memset(&ones, 0xff, sizeof(ones));
 		EXPECT_EQ(sfu_table_find(&table, pc, &fde, &defect), 0);
-		sfu_fde_find_rule(&table, &fde, pc, &zeros, &defect);
-		sfu_fde_find_rule(&table, &fde, pc, &ones, &defect);
+		sfu_fde_find_rule(&table, &fde, pc, &budget, &zeros, &defect);
+		sfu_fde_find_rule(&table, &fde, pc, &budget, &ones, &defect);
 		EXPECT(!memcmp(&zeros, &ones, sizeof(zeros)));
+	}
+}
+
+/* Each row that is looked at costs one; without budget there is no rule. */
+static void rules_take_from_the_budget(void)
+{
+	/* The rows of this function that hold up to there. */
+	static const struct {
+		u32 pc;
+		u32 rows;
+	} costs[] = {
+		{ PLAIN_PC, 1 }, { PLAIN_PC + 1, 2 }, { PLAIN_PC + 0x1f, 4 },
+		{ NOROWS_PC, 0 },
+	};
+	const struct sfu_table table = open_base();
+	struct sfu_defect defect;
+	struct sfu_rule rule;
+	struct sfu_fde fde;
+	unsigned int i;
+	u32 budget;
+
+	for (i = 0; i < ARRAY_SIZE(costs); i++) {
+		const u64 pc = ADDRESS + costs[i].pc;
+
+		EXPECT_EQ(sfu_table_find(&table, pc, &fde, &defect), 0);
+		budget = 10;
+		EXPECT_EQ(sfu_fde_find_rule(&table, &fde, pc, &budget, &rule,
+					    &defect), 0);
+		EXPECT_EQ(budget, 10 - costs[i].rows);
+		budget = costs[i].rows;
+		EXPECT_EQ(sfu_fde_find_rule(&table, &fde, pc, &budget, &rule,
+					    &defect), 0);
+		EXPECT_EQ(budget, 0);
+		if (!costs[i].rows)
+			continue;
+		budget = costs[i].rows - 1;
+		EXPECT_EQ(sfu_fde_find_rule(&table, &fde, pc, &budget, &rule,
+					    &defect), -ETIME);
 	}
 }
 
@@ -402,6 +441,7 @@ int main(void)
 		TAP_TEST(rows_of_signal_frames_are_decoded),
 		TAP_TEST(rules_are_those_of_the_row),
 		TAP_TEST(rules_are_written_whole),
+		TAP_TEST(rules_take_from_the_budget),
 		TAP_TEST(rules_are_small),
 	};
 

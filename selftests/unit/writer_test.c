@@ -115,13 +115,14 @@ static bool write_rows(uint64_t size, const struct sframe_unwind_row *rows,
 /* What the decoder returns for @pc. */
 static int find(uint64_t pc, struct sfu_rule *rule)
 {
+	uint32_t budget = UINT32_MAX;
 	struct sfu_fde fde;
 	int err;
 
 	err = sfu_table_find(&table, pc, &fde, &defect);
 	if (err)
 		return err;
-	return sfu_fde_find_rule(&table, &fde, pc, rule, &defect);
+	return sfu_fde_find_rule(&table, &fde, pc, &budget, rule, &defect);
 }
 
 /* The CFA's offset at @pc, to tell rows apart; -1 if there is no rule. */

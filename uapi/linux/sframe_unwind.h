@@ -47,6 +47,8 @@
 #define SFRAME_UNWIND_FEATURE_OTHER_THREAD	0x04ULL
 #define SFRAME_UNWIND_FEATURE_SIGNAL_FRAME	0x08ULL
 #define SFRAME_UNWIND_FEATURE_VALIDATE		0x10ULL
+#define SFRAME_UNWIND_FEATURE_LIST		0x20ULL
+#define SFRAME_UNWIND_FEATURE_EVENTS		0x40ULL
 
 /**
  * struct sframe_unwind_query - what this module is and can do
@@ -141,9 +143,33 @@ struct sframe_unwind_register {
  * registrations: unmapping that page ends them all, MADV_DONTFORK on it keeps
  * a child from inheriting them.
  *
- * Code in memory that is written and freed at run time (JIT): register after
- * the code and its section are in place, unregister before either is freed or
- * reused, publish a new section instead of editing a registered one.
+ * A registration ends by itself when what it describes is no longer mapped as
+ * it was: each walk that is about to use it looks at the mappings of the code
+ * and of the section first.
+ *
+ * - Code and sections mapped from files: munmap, mremap, and mapping something
+ *   else in their place end it, another file as well as another part of the
+ *   same one. Truncating the section's file ends it when a walk next needs a
+ *   page that is gone.
+ * - Code and sections in anonymous memory (JIT): that memory was unmapped is
+ *   noticed as long as nothing anonymous has been mapped there again. One piece
+ *   of anonymous memory looks like another, so the program must unregister
+ *   before it frees or reuses the code or the section. Register after both are
+ *   in place; to change a section publish a new one and register that, do not
+ *   edit one that is in use.
+ * - mprotect() of the code changes nothing, so that it may be made writable
+ *   and executable by turns. A section that is not readable when a walk needs
+ *   it is gone.
+ * - Where a child lacks the code or the section (MADV_DONTFORK), its
+ *   registration ends at its first use there; the parent's does not.
+ * - Section bytes that have been swapped out or dropped from the page cache are
+ *   read in again. In memory registered with userfaultfd the walk waits for
+ *   the program's handler, as any access of the thread does; a fatal signal
+ *   ends the wait.
+ *
+ * A section with malformed data, met in a walk, is removed from the address
+ * space that the walk was in, and no other. So is one that can never be read
+ * again; one that cannot be read just now, for want of memory, stays.
  *
  * EINVAL	size, flags or reserved; a range that is empty, wraps around or
  *		leaves user space; sframe_size too large; a section that is not
@@ -277,10 +303,13 @@ struct sframe_unwind_request {
  * @accepted: out: requests accepted; always @pending + @delivered + @lost_full.
  * @delivered: out: stack records put into the ring.
  * @lost_full: out: stacks dropped because the ring was full.
+ * @lost_events: out: other records dropped because the ring was full.
  * @sections: out: sections registered in the caller's address space.
  * @reserved: out: 0.
  * @corrupt: out: sections removed from the caller's address space because
- *	they were found corrupt.
+ *	they were found corrupt, or could never be read again.
+ * @stale: out: sections removed from it because their code or bytes were no
+ *	longer mapped as registered.
  */
 struct sframe_unwind_stats {
 	__u32 size;
@@ -288,9 +317,11 @@ struct sframe_unwind_stats {
 	__u64 accepted;
 	__u64 delivered;
 	__u64 lost_full;
+	__u64 lost_events;
 	__u32 sections;
 	__u32 reserved;
 	__u64 corrupt;
+	__u64 stale;
 };
 
 /*
@@ -302,6 +333,118 @@ struct sframe_unwind_stats {
  * EFAULT	the structure cannot be read or written.
  */
 #define SFRAME_UNWIND_IOC_STATS		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x04)
+
+/**
+ * enum sframe_unwind_section_state - what a registration is worth now
+ *
+ * @SFRAME_UNWIND_SECTION_ACTIVE: walks use it.
+ * @SFRAME_UNWIND_SECTION_STALE: its code or its bytes are not mapped as they
+ *	were registered; the next walk that meets it removes it.
+ */
+enum sframe_unwind_section_state {
+	SFRAME_UNWIND_SECTION_ACTIVE	= 1,
+	SFRAME_UNWIND_SECTION_STALE	= 2,
+};
+
+/**
+ * struct sframe_unwind_section - one registration
+ *
+ * @id: what registration returned.
+ * @sframe_start: as registered.
+ * @sframe_size: bytes of the table, which may be less than registered.
+ * @text_start: as registered.
+ * @text_size: as registered.
+ * @hits: rules found in it, counted together with the copies that processes
+ *	forked since have of it.
+ * @num_fdes: functions in the section.
+ * @state: enum sframe_unwind_section_state.
+ */
+struct sframe_unwind_section {
+	__u64 id;
+	__u64 sframe_start;
+	__u64 sframe_size;
+	__u64 text_start;
+	__u64 text_size;
+	__u64 hits;
+	__u32 num_fdes;
+	__u32 state;
+};
+
+/**
+ * struct sframe_unwind_list - the caller's registrations
+ *
+ * @size: in: sizeof(struct sframe_unwind_list).
+ * @flags: in: must be 0.
+ * @from: in: list those whose text_start is at or above this address.
+ * @sections: in: address of an array of struct sframe_unwind_section.
+ * @nr: in: entries in that array. out: entries written.
+ * @total: out: registrations of the address space.
+ * @name: in: with @nr 1, address of a buffer for the name of the file that the
+ *	first listed registration's code is mapped from, or 0. Gets a string,
+ *	empty for code in anonymous memory, cut to @name_size bytes.
+ * @name_size: in: size of that buffer in bytes, or 0.
+ * @message_size: in: size of @message in bytes, or 0.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ */
+struct sframe_unwind_list {
+	__u32 size;
+	__u32 flags;
+	__u64 from;
+	__u64 sections;
+	__u32 nr;
+	__u32 total;
+	__u64 name;
+	__u32 name_size;
+	__u32 message_size;
+	__u64 message;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_LIST: the registrations of the caller's address space,
+ * ascending by address. To see all, call again with from set behind the last
+ * one until nr is 0.
+ *
+ * EINVAL	size or flags; name given with nr other than 1.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure, the array or the name cannot be accessed.
+ * ENOMEM	no memory.
+ * EINTR	a fatal signal arrived.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_LIST		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x05)
+
+/* Flag of struct sframe_unwind_events: SFRAME_UNWIND_RECORD_REMOVED records. */
+#define SFRAME_UNWIND_EVENTS_REMOVED	0x01U
+
+/**
+ * struct sframe_unwind_events - which events of its process a client wants
+ *
+ * @size: in: sizeof(struct sframe_unwind_events).
+ * @flags: in: SFRAME_UNWIND_EVENTS_* bits; 0 ends it.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_events {
+	__u32 size;
+	__u32 flags;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_EVENTS: have records of events in the caller's address
+ * space put into this client, from now on until that address space ends. A
+ * child made by fork() is another address space.
+ *
+ * EINVAL	size, flags or reserved.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ * ENOMEM	no memory, or the address space cannot take another mapping.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_EVENTS	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x06)
 
 /*
  * Records
@@ -327,6 +470,7 @@ struct sframe_unwind_record {
 };
 
 #define SFRAME_UNWIND_RECORD_STACK	1
+#define SFRAME_UNWIND_RECORD_REMOVED	2
 
 /**
  * enum sframe_unwind_stop - why a stack ends where it does
@@ -350,6 +494,8 @@ struct sframe_unwind_record {
  *	before it returned to user space. No frames.
  * @SFRAME_UNWIND_STOP_KILLED: a fatal signal ended the walk.
  * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
+ * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections as one
+ *	walk may.
  */
 enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_COMPLETE		= 1,
@@ -365,6 +511,7 @@ enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_EXITED		= 11,
 	SFRAME_UNWIND_STOP_KILLED		= 12,
 	SFRAME_UNWIND_STOP_NO_MEMORY		= 13,
+	SFRAME_UNWIND_STOP_BUDGET		= 14,
 };
 
 /**
@@ -414,6 +561,55 @@ struct sframe_unwind_stack {
 	__u16 stop;
 	__u16 reserved;
 	__u64 ips[];
+};
+
+/**
+ * enum sframe_unwind_cause - why a registration was removed
+ *
+ * @SFRAME_UNWIND_CAUSE_CORRUPT: its contents are malformed.
+ * @SFRAME_UNWIND_CAUSE_UNREADABLE: its bytes can never be read again.
+ * @SFRAME_UNWIND_CAUSE_STALE: its code or bytes are not mapped as registered.
+ */
+enum sframe_unwind_cause {
+	SFRAME_UNWIND_CAUSE_CORRUPT	= 1,
+	SFRAME_UNWIND_CAUSE_UNREADABLE	= 2,
+	SFRAME_UNWIND_CAUSE_STALE	= 3,
+};
+
+/**
+ * struct sframe_unwind_removed - record of a registration removed by a walk
+ *
+ * @record: head; type SFRAME_UNWIND_RECORD_REMOVED.
+ * @time: CLOCK_MONOTONIC, in nanoseconds.
+ * @id: what registration returned.
+ * @sframe_start: as registered.
+ * @text_start: as registered.
+ * @text_size: as registered.
+ * @ip: the address that was looked up.
+ * @defect_offset: byte of the section at which it is wrong.
+ * @pid: process, numbered as the opener of the client sees it; 0 if it can't.
+ * @tid: thread whose walk met it, likewise.
+ * @cause: enum sframe_unwind_cause.
+ * @reserved: 0.
+ * @defect: what is wrong with the contents, a NUL-terminated sentence.
+ * @name: file that the code is mapped from, NUL-terminated; empty for
+ *	anonymous memory, and cut at its start if it is longer.
+ */
+struct sframe_unwind_removed {
+	struct sframe_unwind_record record;
+	__u64 time;
+	__u64 id;
+	__u64 sframe_start;
+	__u64 text_start;
+	__u64 text_size;
+	__u64 ip;
+	__u64 defect_offset;
+	__u32 pid;
+	__u32 tid;
+	__u32 cause;
+	__u32 reserved;
+	char defect[64];
+	char name[128];
 };
 
 #endif /* _UAPI_LINUX_SFRAME_UNWIND_H */

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lookup: from an address of the current mm to its rule.
+ */
+#define pr_fmt(fmt) "sframe_unwind: " fmt
+
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/pid.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/sframe_unwind.h>
+#include <linux/timekeeping.h>
+
+#include "client.h"
+#include "counters.h"
+#include "limits.h"
+#include "lookup.h"
+#include "space.h"
+
+void sfu_lookup_begin(struct sfu_lookup *lookup)
+{
+	*lookup = (struct sfu_lookup) {
+		.space = sfu_space_get(),
+		.budget = SFU_MAX_WALK_ROWS,
+	};
+}
+
+static void forget_section(struct sfu_lookup *lookup)
+{
+	if (lookup->section)
+		sfu_section_put(lookup->section);
+	lookup->section = NULL;
+}
+
+void sfu_lookup_end(struct sfu_lookup *lookup)
+{
+	forget_section(lookup);
+	sfu_space_put(lookup->space);
+}
+
+/* Copy the end of @name, if all of it is too long. */
+static void copy_end(char *to, size_t size, const char *name)
+{
+	const size_t length = strlen(name);
+
+	strscpy(to, name + (length < size ? 0 : length - size + 1), size);
+}
+
+/* Tell clients and dynamic debug that @section was removed. */
+static void tell(const struct sfu_space *space,
+		 const struct sfu_section *section, u64 pc,
+		 enum sframe_unwind_cause cause, const struct sfu_defect *defect)
+{
+	struct sframe_unwind_removed removed = {
+		.record.size = sizeof(removed),
+		.record.type = SFRAME_UNWIND_RECORD_REMOVED,
+		.time = ktime_get_ns(),
+		.id = section->id,
+		.sframe_start = section->table.bytes.address,
+		.text_start = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.ip = pc,
+		.defect_offset = defect->offset,
+		.cause = cause,
+	};
+	char *path = kmalloc(PATH_MAX, GFP_KERNEL);
+	const char *text = "its bytes cannot be read any more";
+
+	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
+		text = sfu_defect_text(defect->kind);
+	else if (cause == SFRAME_UNWIND_CAUSE_STALE)
+		text = "its code or bytes are not mapped as registered";
+	strscpy(removed.defect, text, sizeof(removed.defect));
+	if (path)
+		copy_end(removed.name, sizeof(removed.name),
+			 sfu_section_file_name(section, path));
+	kfree(path);
+
+	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx of %s removed: %s (offset 0x%llx)\n",
+			     current->comm, task_pid_nr(current), removed.id,
+			     removed.sframe_start,
+			     removed.name[0] ? removed.name : "anonymous memory",
+			     removed.defect, removed.defect_offset);
+	sfu_client_tell(space->id, &removed);
+}
+
+/* The walk met something that ends the use of @section. */
+static void remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
+		   enum sframe_unwind_cause cause,
+		   const struct sfu_defect *defect)
+{
+	if (!sfu_space_drop(space, section))
+		return;
+	if (cause == SFRAME_UNWIND_CAUSE_STALE) {
+		atomic64_inc(&space->stale);
+		sfu_count(SFU_TOTAL_STALE);
+	} else {
+		atomic64_inc(&space->corrupt);
+		sfu_count(SFU_TOTAL_CORRUPT);
+	}
+	tell(space, section, pc, cause, defect);
+}
+
+/*
+ * Have lookup->section be the one for @pc, its mappings checked in this walk.
+ * Returns 0, -ENOENT or -EINTR, and then there is none.
+ */
+static int find_section(struct sfu_lookup *lookup, u64 pc)
+{
+	static const struct sfu_defect none;
+	struct sfu_section *section;
+	int err;
+
+	if (lookup->section && pc >= lookup->start && pc < lookup->end)
+		return 0;
+	forget_section(lookup);
+	section = sfu_space_find(lookup->space, pc);
+	if (!section)
+		return -ENOENT;
+	err = sfu_section_check(section, pc, &lookup->start, &lookup->end);
+	if (!err) {
+		lookup->section = section;
+		return 0;
+	}
+	if (err == -ESTALE) {
+		remove(lookup->space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+		       &none);
+		err = -ENOENT;
+	}
+	sfu_section_put(section);
+	return err;
+}
+
+int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
+{
+	struct sfu_defect defect;
+	int err;
+
+	*match = (struct sfu_match) {};
+	err = find_section(lookup, pc);
+	if (err)
+		return err;
+	err = sfu_section_find_rule(lookup->section, pc, &lookup->budget, match,
+				    &defect);
+	if (err == -EINVAL) {
+		remove(lookup->space, lookup->section, pc,
+		       defect.kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
+				     SFRAME_UNWIND_CAUSE_UNREADABLE, &defect);
+		forget_section(lookup);
+	}
+	return err;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lookup: from an address of the current mm to its rule, with what one walk
+ * remembers from one address to the next.
+ */
+#ifndef SFU_LOOKUP_H
+#define SFU_LOOKUP_H
+
+#include <linux/types.h>
+
+#include "section.h"
+
+struct sfu_space;
+
+/**
+ * struct sfu_lookup - belongs to one walk
+ *
+ * @space: the current mm's, with a reference, or NULL.
+ * @section: the last one used, with a reference, or NULL.
+ * @start, @end: addresses for which its mappings have been checked.
+ * @budget: rows that may be looked at yet.
+ */
+struct sfu_lookup {
+	struct sfu_space *space;
+	struct sfu_section *section;
+	u64 start;
+	u64 end;
+	u32 budget;
+};
+
+void sfu_lookup_begin(struct sfu_lookup *lookup);
+void sfu_lookup_end(struct sfu_lookup *lookup);
+
+/*
+ * Find the rule for @pc. A section found corrupt, unreadable for ever, or
+ * mapped otherwise than registered is removed, and told of. May sleep, takes
+ * the mmap lock. Returns 0; -ENOENT if no section has one (match->rule.flags
+ * tells of a signal frame that is not described); -EINVAL if its section was
+ * removed as corrupt or unreadable; -EAGAIN, -ETIME, -EINTR as
+ * sfu_section_find_rule().
+ */
+int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
+
+#endif /* SFU_LOOKUP_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mapping: what lies at an address of the current mm, and whether it is still
+ * the same.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/limits.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include <linux/siphash.h>
+
+#include "compat.h"
+#include "mapping.h"
+
+static siphash_key_t key __ro_after_init;
+
+void __init sfu_mapping_init(void)
+{
+	get_random_bytes(&key, sizeof(key));
+}
+
+/*
+ * The origin that @start has if it and @vma belong to one mapping of a file. A
+ * keyed hash, which nobody can find a second file for, is smaller than what it
+ * is made of, and every section has two.
+ */
+static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start)
+{
+	const struct inode *inode;
+	struct sfu_origin origin = {};
+	u64 offset;
+
+	if (!vma->vm_file)
+		return origin;
+	inode = file_inode(vma->vm_file);
+	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (start - vma->vm_start);
+	origin.hash = siphash_4u64(inode->i_sb->s_dev, inode->i_ino,
+				   inode->i_generation, offset, &key) | 1;
+	return origin;
+}
+
+static bool has_origin(const struct vm_area_struct *vma,
+		       const struct sfu_range *range)
+{
+	return vma &&
+	       origin_of(vma, range->start).hash == range->origin.hash;
+}
+
+int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
+		     struct sfu_origin *origin, u64 *at)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	for (*at = start; *at < end; *at = vma->vm_end) {
+		vma = vma_lookup(mm, *at);
+		if (!vma)
+			err = -EFAULT;
+		else if ((vma->vm_flags & flags) != flags)
+			err = -EACCES;
+		else if (*at == start)
+			*origin = origin_of(vma, start);
+		if (err)
+			break;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+int sfu_mapping_check(const struct sfu_range *text, u64 pc,
+		      const struct sfu_range *bytes, u64 *start, u64 *end)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int err = 0;
+	u64 at;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, pc);
+	if (has_origin(vma, text)) {
+		*start = max_t(u64, text->start, vma->vm_start);
+		*end = min_t(u64, text->end, vma->vm_end);
+	} else {
+		err = -ESTALE;
+	}
+	for (at = bytes->start; !err && at < bytes->end; at = vma->vm_end) {
+		vma = vma_lookup(mm, at);
+		if (!has_origin(vma, bytes))
+			err = -ESTALE;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+/* Does @vma show bytes below @end that its file does not have any more? */
+static bool is_cut(const struct vm_area_struct *vma, u64 end)
+{
+	u64 offset;
+
+	if (!vma->vm_file)
+		return false;
+	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) +
+		 (min_t(u64, end, vma->vm_end) - vma->vm_start);
+	return offset > round_up(i_size_read(file_inode(vma->vm_file)),
+				 PAGE_SIZE);
+}
+
+int sfu_mapping_why_unreadable(u64 start, u64 end)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	int err = -EAGAIN;
+	u64 at;
+
+	if (fatal_signal_pending(current) || mmap_read_lock_killable(mm))
+		return -EINTR;
+	for (at = start; at < end; at = vma->vm_end) {
+		vma = vma_lookup(mm, at);
+		if (!vma || !(vma->vm_flags & VM_READ) || is_cut(vma, end)) {
+			err = -EINVAL;
+			break;
+		}
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+const char *sfu_mapping_file_name(const struct sfu_range *range, char *buffer)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct file *file = NULL;
+	const char *name;
+
+	if (mmap_read_lock_killable(mm))
+		return "";
+	vma = vma_lookup(mm, range->start);
+	if (vma && vma->vm_file && has_origin(vma, range))
+		file = get_file(vma->vm_file);
+	mmap_read_unlock(mm);
+	if (!file)
+		return "";
+	name = file_path(file, buffer, PATH_MAX);
+	fput(file);
+	return IS_ERR(name) ? "" : name;
+}

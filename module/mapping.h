@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Mapping: what lies at an address of the current mm, and whether it is still
+ * the same. All of it takes the mmap lock and may sleep.
+ */
+#ifndef SFU_MAPPING_H
+#define SFU_MAPPING_H
+
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+/**
+ * struct sfu_origin - where the memory at an address comes from
+ *
+ * Two addresses with the same origin show the same part of the same file, or
+ * are both anonymous memory. It holds no reference to the file, which may be
+ * deleted and unmounted meanwhile.
+ *
+ * @hash: of the file and the offset in it; 0 for anonymous memory.
+ */
+struct sfu_origin {
+	u64 hash;
+};
+
+/*
+ * Is [start, end) mapped with @flags all through? Returns 0 with the origin of
+ * @start; -EFAULT with a hole, -EACCES without the permission, both with *@at;
+ * or -EINTR.
+ */
+int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
+		     struct sfu_origin *origin, u64 *at);
+
+/**
+ * struct sfu_range - addresses, and the origin that the first one had
+ */
+struct sfu_range {
+	u64 start;
+	u64 end;
+	struct sfu_origin origin;
+};
+
+/*
+ * Is what is mapped at @pc, in @text, and in all of @bytes what it was? Returns
+ * 0 with the part of @text around @pc, [*start, *end), for which that is so;
+ * -ESTALE, or -EINTR.
+ */
+int sfu_mapping_check(const struct sfu_range *text, u64 pc,
+		      const struct sfu_range *bytes, u64 *start, u64 *end);
+
+/*
+ * The bytes in [start, end) could not be read. Will they ever be? Not if they
+ * are not mapped readable, or lie behind the end of their file. Otherwise
+ * memory was short. Returns -EINVAL, -EAGAIN or -EINTR.
+ */
+int sfu_mapping_why_unreadable(u64 start, u64 end);
+
+/*
+ * The name of the file that @range is mapped from, in @buffer of PATH_MAX
+ * bytes. Returns a string in it, empty for anything but a file that is mapped
+ * there as it was.
+ */
+const char *sfu_mapping_file_name(const struct sfu_range *range, char *buffer);
+
+void sfu_mapping_init(void);
+
+#endif /* SFU_MAPPING_H */
