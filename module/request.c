@@ -5,8 +5,10 @@
  *
  * The first request for a thread queues a task_work and enters the hash of
  * threads with requests; later ones, of whatever client, join its list and
- * share its walk and cookie. The callback walks and then takes the first one
- * out of the hash, so a request that arrives during the walk is served by it.
+ * share its walk and cookie. The callback walks, delivers, and takes the first
+ * one out of the hash last, so that a request that arrives meanwhile is served
+ * by the same walk. Only one that an interrupt makes in the few instructions
+ * from there to user space gets a walk, and a cookie, of its own.
  *
  * Why the module cannot go while a request lives: sfu_client_begin() takes a
  * reference to it for each, which is given back after delivery, in our code.
@@ -142,74 +144,38 @@ static bool can_walk(void)
 	return current->mm && !(current->flags & PF_EXITING);
 }
 
-/* What all requests in the list that starts at @first ask for together. */
-static void gather(struct bucket *bucket, const struct sfu_request *first,
-		   u32 *max_depth, bool *fallback)
+/* Walk for all that @first and those that have joined it ask for together. */
+static void walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
 {
+	struct bucket *bucket = bucket_of(current);
 	const struct sfu_request *request = first;
+	unsigned long flags;
 
-	lockdep_assert_held(&bucket->lock);
-	*max_depth = 0;
-	*fallback = false;
+	walk->max_depth = 0;
+	walk->fallback = false;
+	raw_spin_lock_irqsave(&bucket->lock, flags);
 	do {
-		*max_depth = max(*max_depth, request->max_depth);
-		*fallback |= request->fallback;
+		walk->max_depth = max(walk->max_depth, request->max_depth);
+		walk->fallback |= request->fallback;
 		request = list_next_entry(request, link);
 	} while (request != first);
-}
-
-/*
- * Walk for @first and those that have joined it. Returns whether that is enough
- * for all; then @first is out of the hash and nobody joins any more.
- */
-static bool walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
-{
-	struct bucket *bucket = bucket_of(current);
-	unsigned long flags;
-	u32 max_depth;
-	bool fallback, enough;
-
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	gather(bucket, first, &walk->max_depth, &walk->fallback);
 	raw_spin_unlock_irqrestore(&bucket->lock, flags);
-
 	sfu_walk_user(walk, task_pt_regs(current));
-
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	gather(bucket, first, &max_depth, &fallback);
-	enough = max_depth <= walk->max_depth && fallback <= walk->fallback;
-	if (enough)
-		hlist_del_init(&first->node);
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
-	return enough;
-}
-
-/* Take @first out of the hash: nobody joins any more. */
-static void unhash(struct sfu_request *first)
-{
-	struct bucket *bucket = bucket_of(current);
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	hlist_del_init(&first->node);
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
 }
 
 /*
- * The one walk of this return to user space, made for @first and all that join
- * it meanwhile. A second one is made if one of those asks for more, and is then
- * for all that can be asked.
+ * Make @walk enough for @request, which may have come after it. Happens once at
+ * the most: the second walk is for all that can be asked.
  */
-static void walk_once(struct sfu_request *first, struct sfu_walk *walk)
+static void walk_again_for(const struct sfu_request *request,
+			   struct sfu_walk *walk)
 {
-	if (walk && walk_for_all(first, walk))
+	if (request->max_depth <= walk->max_depth &&
+	    request->fallback <= walk->fallback)
 		return;
-	if (walk) {
-		walk->max_depth = SFU_MAX_DEPTH;
-		walk->fallback = true;
-		sfu_walk_user(walk, task_pt_regs(current));
-	}
-	unhash(first);
+	walk->max_depth = SFU_MAX_DEPTH;
+	walk->fallback = true;
+	sfu_walk_user(walk, task_pt_regs(current));
 }
 
 static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
@@ -232,12 +198,32 @@ static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
 	put(request);
 }
 
+/*
+ * The request that has joined @first before all others, or, when there is none
+ * left, @first, out of the hash: nobody joins any more.
+ */
+static struct sfu_request *take_next(struct sfu_request *first)
+{
+	struct bucket *bucket = bucket_of(current);
+	struct sfu_request *next;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	next = list_next_entry(first, link);
+	if (next == first)
+		hlist_del_init(&first->node);
+	else
+		list_del(&next->link);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	return next;
+}
+
 /* The task_work: the thread is about to return to user space, or exits. */
 static void run(struct callback_head *work)
 {
 	struct sfu_request *first = container_of(work, struct sfu_request, work);
 	struct bucket *bucket = bucket_of(current);
-	struct sfu_request *request, *next;
+	struct sfu_request *request;
 	struct sfu_walk *walk = NULL;
 	unsigned long flags;
 	bool joined;
@@ -254,10 +240,14 @@ static void run(struct callback_head *work)
 
 	if (can_walk())
 		walk = kmem_cache_alloc(walk_cache, GFP_KERNEL);
-	walk_once(first, walk);
-	list_for_each_entry_safe(request, next, &first->link, link)
+	if (walk)
+		walk_for_all(first, walk);
+	do {
+		request = take_next(first);
+		if (walk)
+			walk_again_for(request, walk);
 		deliver(request, walk);
-	deliver(first, walk);
+	} while (request != first);
 	if (walk)
 		kmem_cache_free(walk_cache, walk);
 	put(first);

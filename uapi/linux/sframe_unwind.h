@@ -255,8 +255,8 @@ struct sframe_unwind_unregister {
  *	max_depth; 0 means 128.
  * @user_data: in: returned in the record.
  * @cookie: out: identifies the walk; the same value is in the record. All
- *	requests that one walk serves have the same cookie. Unique in the
- *	system, never 0.
+ *	requests made until the thread returns to user space share one walk and
+ *	its cookie. Unique in the system, never 0.
  * @message: in: address of a buffer for what was wrong, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.

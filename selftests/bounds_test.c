@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Work and memory that a section or a program can cost: all of it is bounded. */
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common.h"
+
+/*
+ * A function of 65,535 rows, all true and each a byte of code, whose end calls
+ * itself: every frame costs a look at all of its rows.
+ */
+#define MANY_ROWS	65535U
+#define FUNCTION_SIZE	(MANY_ROWS + 64)
+
+/* At the function's end, as function(fd, cmd, arg, depth). */
+static const unsigned char recursion[] = {
+	0xff, 0xc9,				/* dec %ecx */
+	0x74, 0x0f,				/* jz request */
+	0x90,
+	0x57, 0x56,				/* push %rdi; push %rsi */
+	0x5e, 0x5f,				/* pop %rsi; pop %rdi */
+	0xe8, 0xf2, 0xff, 0xff, 0xff,		/* call itself */
+	0xc3,
+	0x90, 0x90, 0x90, 0x90,
+	0xb8, 0x10, 0x00, 0x00, 0x00,		/* request: */
+	0x0f, 0x05,
+	0xc3,
+};
+
+FIXTURE(bounds)
+{
+	int fd;
+	unsigned char *text;
+	unsigned char *section;
+	struct stack stack;
+	struct sframe_unwind_register reg;
+	struct sframe_unwind_request req;
+};
+
+FIXTURE_SETUP(bounds)
+{
+	unsigned char *s, *row;
+	unsigned int i;
+
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, register_own(self->fd));
+	self->req = request_self();
+	self->req.max_depth = 1000;
+
+	self->text = mmap(NULL, 128 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->text);
+	self->section = self->text + 32 * PAGE;
+	memset(self->text, 0xcc, FUNCTION_SIZE);
+	memcpy(self->text + MANY_ROWS, recursion, sizeof(recursion));
+
+	s = self->section;
+	write_fake_section(s, self->text);
+	put32(s + FAKE_FUNC_SIZE, FUNCTION_SIZE);
+	put32(s + FAKE_FRE_LEN, 5 + MANY_ROWS * 4);
+	s[FAKE_ATTR] = 0xff;
+	s[FAKE_ATTR + 1] = 0xff;
+	s[FAKE_INFO] = 1;			/* two-byte starts */
+	for (i = 0, row = s + FAKE_ROW; i < MANY_ROWS; i++) {
+		*row++ = i;
+		*row++ = i >> 8;
+		*row++ = 0x03;
+		*row++ = 8;
+	}
+	self->reg = (struct sframe_unwind_register) {
+		.size = sizeof(self->reg),
+		.sframe_start = (uintptr_t)s,
+		.sframe_size = row - s,
+		.text_start = (uintptr_t)self->text,
+		.text_size = 32 * PAGE,
+	};
+}
+
+FIXTURE_TEARDOWN(bounds)
+{
+	struct sframe_unwind_stats s;
+
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, s.corrupt);
+	close(self->fd);
+}
+
+static __attribute__((noinline)) long recurse(unsigned char *code, int fd,
+					      void *req, long depth)
+{
+	long (*function)(long, long, void *, long) = (void *)code;
+	long ret = function(fd, SFRAME_UNWIND_IOC_REQUEST, req, depth);
+
+	asm volatile("" ::: "memory");	/* no tail call */
+	return ret;
+}
+
+TEST_F(bounds, many_rows)
+{
+	ASSERT_EQ(0, register_section(self->fd, &self->reg));
+	ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd, &self->req, 1));
+	ASSERT_STACK(self->fd, &self->stack);
+	ASSERT_LE(3, self->stack.head.nr_frames);
+	EXPECT_GT(256, self->stack.head.ips[1] - (uintptr_t)recurse);
+}
+
+static __u64 now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* A deep recursion of it: the walk ends at its budget. */
+TEST_F(bounds, budget)
+{
+	__u64 one, all;
+
+	ASSERT_EQ(0, register_section(self->fd, &self->reg));
+	one = now();
+	ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd, &self->req, 1));
+	one = now() - one;
+	ASSERT_STACK(self->fd, &self->stack);
+	all = now();
+	ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd, &self->req, 900));
+	all = now() - all;
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_BUDGET, self->stack.head.stop);
+	EXPECT_LE(3, self->stack.head.nr_frames);
+	EXPECT_GT(10, self->stack.head.nr_frames);
+	TH_LOG("one frame of 65,535 rows took %llu us, all of 900 %llu us",
+	       one / 1000, all / 1000);
+	/* The same with fallback: nothing goes on behind the budget. */
+	self->req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd, &self->req, 900));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_BUDGET, self->stack.head.stop);
+}
+
+/* The next walk has a budget of its own. */
+TEST_F(bounds, budget_is_per_walk)
+{
+	int i;
+
+	ASSERT_EQ(0, register_section(self->fd, &self->reg));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd,
+				     &self->req, 2));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
+	}
+}
+
+/* An index of 100,000 functions, of four bytes each. */
+TEST_F(bounds, large_index)
+{
+	const unsigned int nr = 100000;
+	unsigned char *text, *section;
+	struct sframe_unwind_register reg;
+	unsigned int i, at;
+
+	text = mmap(NULL, nr * 4 + 64, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	section = mmap(NULL, nr * 16 + PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, text);
+	ASSERT_NE(MAP_FAILED, section);
+	write_fake_section(section, text);
+	put32(section + FAKE_NUM_FDES, nr);
+	put32(section + FAKE_FRE_OFF, nr * 16);
+	for (i = 0; i < nr; i++) {
+		unsigned char *fde = section + FAKE_FDE + 16 * i;
+
+		put64(fde, (uintptr_t)text + 4 * i - (uintptr_t)fde);
+		/* Every seventh is a hole, where there is no function. */
+		put32(fde + 8, i % 7 ? 4 : 0);
+		put32(fde + 12, 0);
+	}
+	memcpy(section + FAKE_FDE + 16 * nr, "\x01\0\0\0\0\0\x03\x08", 8);
+	reg = (struct sframe_unwind_register) {
+		.size = sizeof(reg),
+		.flags = SFRAME_UNWIND_REGISTER_VALIDATE,
+		.sframe_start = (uintptr_t)section,
+		.sframe_size = nr * 16 + PAGE,
+		.text_start = (uintptr_t)text,
+		.text_size = nr * 4,
+	};
+	ASSERT_EQ(0, register_section(self->fd, &reg));
+	for (i = 0; i < 200; i++) {
+		at = i * 499 * 4;
+		memcpy(text + at, request_code, sizeof(request_code));
+		ASSERT_EQ(0, call_request_code(text + at, self->fd, &self->req));
+		ASSERT_STACK(self->fd, &self->stack);
+		/* Seven bytes in, at the second function from there. */
+		if ((i * 499 + 1) % 7) {
+			EXPECT_LE(3, self->stack.head.nr_frames);
+		} else {
+			EXPECT_EQ(1, self->stack.head.nr_frames);
+		}
+	}
+}
+
+/* What registrations cost is charged to the caller's memory cgroup. */
+static long read_number(const char *path, const char *key)
+{
+	char line[256], word[128];
+	long value = -1, number;
+	FILE *f = fopen(path, "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%127s %ld", word, &number) == 2 &&
+		    !strcmp(word, key))
+			value = number;
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool written = fd >= 0 &&
+		       write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return written;
+}
+
+#define GROUP	"/sys/fs/cgroup/sframe_unwind_test"
+
+TEST_F(bounds, charged_to_the_cgroup)
+{
+	struct sframe_unwind_unregister unreg = { .size = sizeof(unreg) };
+	struct sframe_unwind_register reg = self->reg;
+	const unsigned int nr = 20000;
+	long before, after, end;
+	unsigned int i;
+	char pid[16];
+
+	if (geteuid())
+		SKIP(return, "needs root, for a cgroup");
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	ASSERT_TRUE(!mkdir(GROUP, 0700) || errno == EEXIST);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	ASSERT_TRUE(write_text(GROUP "/cgroup.procs", pid));
+
+	before = read_number(GROUP "/memory.stat", "kernel");
+	ASSERT_LE(0, before);
+	reg.text_size = 1;
+	for (i = 0; i < nr; i++) {
+		reg.text_start = (uintptr_t)self->text + i;
+		ASSERT_EQ(0, register_section(self->fd, &reg));
+	}
+	after = read_number(GROUP "/memory.stat", "kernel");
+	EXPECT_LT(nr * 100L, after - before);
+	unreg.sframe_start = reg.sframe_start;
+	ASSERT_EQ(0, unregister_section(self->fd, &unreg));
+	EXPECT_EQ(nr, unreg.removed);
+	end = read_number(GROUP "/memory.stat", "kernel");
+	EXPECT_GT(nr * 100L / 2, end - before);
+	TH_LOG("%ld bytes of kernel memory a registration",
+	       (after - before) / nr);
+	write_text("/sys/fs/cgroup/cgroup.procs", pid);
+	rmdir(GROUP);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Requests from interrupt context: of user code, of system calls, of the end. */
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../module/test_timer.h"
+#include "common.h"
+
+FIXTURE(irq)
+{
+	int fd;
+	struct stack stack;
+	struct sfu_test_timer_spec timer;
+};
+
+FIXTURE_SETUP(irq)
+{
+	struct sfu_test_timer_spec spec = { .size = sizeof(spec) };
+	cpu_set_t cpu;
+
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	if (ioctl(self->fd, SFU_TEST_IOC_TIMER, &spec) && errno == ENOTTY)
+		SKIP(return, "the module was built without SFU_TEST=1");
+	ASSERT_EQ(0, register_own(self->fd));
+	/* The timer fires on the CPU where it is started. */
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	self->timer = spec;
+	self->timer.max_depth = 64;
+	self->timer.period = 100000;
+}
+
+FIXTURE_TEARDOWN(irq)
+{
+	close(self->fd);
+}
+
+/* Functions that fill their 256 bytes alone: what is inside() is theirs. */
+#define ALONE	__attribute__((noinline, aligned(256)))
+
+static bool inside(__u64 ip, const void *function)
+{
+	return ip - (uintptr_t)function < 256;
+}
+
+static unsigned long spun;
+
+static ALONE void spin(unsigned long loops)
+{
+	while (loops--) {
+		spun++;
+		asm volatile("" ::: "memory");
+	}
+}
+
+static ALONE void spin_deeper(unsigned long loops)
+{
+	spin(loops);
+	asm volatile("" ::: "memory");	/* no tail call */
+}
+
+/* Each stack is that of the very instruction that was interrupted. */
+TEST_F(irq, user_code)
+{
+	struct sframe_unwind_stats s;
+	unsigned int in_user = 0, in_spin = 0;
+	__u64 last = 0;
+
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	do {
+		spin_deeper(100000);
+		ASSERT_EQ(0, stats(self->fd, &s));
+	} while (s.delivered < 500 && !s.lost_full);
+	self->timer.period = 0;
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, self->timer.refused);
+	EXPECT_EQ(self->timer.ticks, s.accepted);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+	EXPECT_EQ(0, s.pending);
+
+	while (!is_empty(self->fd)) {
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_LE(last, self->stack.head.cookie);
+		last = self->stack.head.cookie;
+		EXPECT_EQ(getpid(), self->stack.head.tid);
+		if (!self->stack.head.user_data)
+			continue;
+		in_user++;
+		/* Of ticks before the same return to user space the first's. */
+		EXPECT_EQ(self->stack.head.user_data, self->stack.head.ips[0]);
+		if (!inside(self->stack.head.ips[0], spin))
+			continue;
+		in_spin++;
+		ASSERT_LE(3, self->stack.head.nr_frames);
+		EXPECT_TRUE(inside(self->stack.head.ips[1], spin_deeper));
+	}
+	EXPECT_LT(100, in_user);
+	EXPECT_LT(100, in_spin);
+}
+
+/* Sleeps in a system call made here. */
+static ALONE void nap(void)
+{
+	struct timespec ts = { .tv_nsec = 200000 };
+	long ret = SYS_nanosleep;
+
+	asm volatile("syscall"
+		     : "+a"(ret)
+		     : "D"(&ts), "S"(NULL)
+		     : "rcx", "r11", "memory");
+}
+
+/* A busy system call: many ticks, one return, one walk and one cookie for all. */
+static ALONE void be_busy_in_kernel(void *buffer, int zero)
+{
+	long ret = SYS_read;
+
+	asm volatile("syscall"
+		     : "+a"(ret)
+		     : "D"((long)zero), "S"(buffer), "d"(32L << 20)
+		     : "rcx", "r11", "memory");
+}
+
+TEST_F(irq, one_walk_for_all_in_a_system_call)
+{
+	void *buffer = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int zero = open("/dev/zero", O_RDONLY);
+	unsigned int walks = 0, inside_call = 0;
+	__u64 last = 0;
+
+	ASSERT_NE(MAP_FAILED, buffer);
+	ASSERT_LE(0, zero);
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	be_busy_in_kernel(buffer, zero);
+	self->timer.period = 0;
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	while (!is_empty(self->fd)) {
+		ASSERT_STACK(self->fd, &self->stack);
+		/* Not the ticks that hit the function's own instructions. */
+		if (self->stack.head.user_data ||
+		    !inside(self->stack.head.ips[0], be_busy_in_kernel))
+			continue;
+		inside_call++;
+		walks += self->stack.head.cookie != last;
+		last = self->stack.head.cookie;
+	}
+	/* A tick between a walk's end and user space makes one more; few do. */
+	EXPECT_LT(20, inside_call);
+	EXPECT_LT(walks * 10, inside_call)
+	{
+		TH_LOG("%u walks for %u ticks", walks, inside_call);
+	}
+	close(zero);
+}
+
+TEST_F(irq, across_sleep)
+{
+	unsigned int found = 0;
+	int i;
+
+	self->timer.period = 20000;
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	for (i = 0; i < 5000 && !found; i++) {
+		nap();
+		while (!is_empty(self->fd)) {
+			ASSERT_STACK(self->fd, &self->stack);
+			found += inside(self->stack.head.ips[0], nap);
+		}
+	}
+	EXPECT_LT(0, found);
+}
+
+/* An ioctl's request and those of ticks in it: one walk serves all. */
+TEST_F(irq, joined_by_requests)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sframe_unwind_stats s;
+	unsigned int i, joined = 0;
+	__u64 last = 0;
+
+	self->timer.period = 10000;
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	for (i = 0; i < 1000; i++) {
+		ASSERT_EQ(0, request(self->fd, &req));
+		while (!is_empty(self->fd)) {
+			ASSERT_STACK(self->fd, &self->stack);
+			joined += self->stack.head.cookie == last;
+			last = self->stack.head.cookie;
+		}
+	}
+	self->timer.period = 0;
+	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full + s.pending);
+	EXPECT_LT(0, joined);
+}
+
+/* Processes that end by all means while the timer fires: nothing is left. */
+TEST_F(irq, through_exit)
+{
+	int status, i;
+	pid_t pid;
+
+	for (i = 0; i < 60; i++) {
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			int fd = open_client(0);
+
+			self->timer.period = 10000;
+			if (ioctl(fd, SFU_TEST_IOC_TIMER, &self->timer))
+				_exit(1);
+			spin(10000);
+			if (i % 3 == 0)
+				kill(getpid(), SIGKILL);
+			if (i % 3 == 1)
+				execl("/bin/true", "true", NULL);
+			_exit(0);
+		}
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_EQ(i % 3 ? 0 : SIGKILL, status);
+	}
+}
+
+TEST_HARNESS_MAIN
