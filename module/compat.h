@@ -10,6 +10,42 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/task_work.h>
+
+/*
+ * Debian exports task_work_add(), mainline does not; Kbuild knows. Without the
+ * export it is found when the module is loaded, see compat.c.
+ */
+#ifdef SFU_NO_TASK_WORK_ADD
+
+#include <linux/static_call.h>
+
+DECLARE_STATIC_CALL(sfu_task_work_add, task_work_add);
+
+static inline int sfu_task_work_add(struct task_struct *task,
+				    struct callback_head *work,
+				    enum task_work_notify_mode mode)
+{
+	return static_call(sfu_task_work_add)(task, work, mode);
+}
+
+int sfu_compat_init(void);
+
+#else
+
+static inline int sfu_task_work_add(struct task_struct *task,
+				    struct callback_head *work,
+				    enum task_work_notify_mode mode)
+{
+	return task_work_add(task, work, mode);
+}
+
+static inline int sfu_compat_init(void)
+{
+	return 0;
+}
+
+#endif
 
 #if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

@@ -10,6 +10,7 @@
 #include <linux/poll.h>
 
 #include "client.h"
+#include "compat.h"
 #include "counters.h"
 #include "ioctl.h"
 #include "mapping.h"
@@ -68,6 +69,9 @@ static int __init sfu_init(void)
 {
 	int err;
 
+	err = sfu_compat_init();
+	if (err)
+		return err;
 	sfu_mapping_init();
 	err = sfu_request_init();
 	if (err)

@@ -282,8 +282,8 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	first = find_first(bucket, task);
 	if (!first || interrupt) {
 		refcount_inc(&request->refs);
-		err = task_work_add(task, &request->work,
-				    interrupt ? TWA_SIGNAL : TWA_RESUME);
+		err = sfu_task_work_add(task, &request->work,
+					interrupt ? TWA_SIGNAL : TWA_RESUME);
 	}
 	if (!err && first) {
 		request->cookie = first->cookie;

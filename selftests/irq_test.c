@@ -102,18 +102,6 @@ TEST_F(irq, user_code)
 	EXPECT_LT(100, in_spin);
 }
 
-/* Sleeps in a system call made here. */
-static ALONE void nap(void)
-{
-	struct timespec ts = { .tv_nsec = 200000 };
-	long ret = SYS_nanosleep;
-
-	asm volatile("syscall"
-		     : "+a"(ret)
-		     : "D"(&ts), "S"(NULL)
-		     : "rcx", "r11", "memory");
-}
-
 /* A busy system call: many ticks, one return, one walk and one cookie for all. */
 static ALONE void be_busy_in_kernel(void *buffer, int zero)
 {
@@ -156,23 +144,6 @@ TEST_F(irq, one_walk_for_all_in_a_system_call)
 		TH_LOG("%u walks for %u ticks", walks, inside_call);
 	}
 	close(zero);
-}
-
-TEST_F(irq, across_sleep)
-{
-	unsigned int found = 0;
-	int i;
-
-	self->timer.period = 20000;
-	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
-	for (i = 0; i < 5000 && !found; i++) {
-		nap();
-		while (!is_empty(self->fd)) {
-			ASSERT_STACK(self->fd, &self->stack);
-			found += inside(self->stack.head.ips[0], nap);
-		}
-	}
-	EXPECT_LT(0, found);
 }
 
 /* An ioctl's request and those of ticks in it: one walk serves all. */
