@@ -22,8 +22,7 @@ int __init sfu_compat_init(void)
 	if (err)
 		return err;
 	/* Where a probe goes: the function, or its part behind a landing pad. */
-	static_call_update(sfu_task_work_add,
-			   (typeof(&task_work_add))(unsigned long)probe.addr);
+	static_call_update(sfu_task_work_add, (void *)probe.addr);
 	unregister_kprobe(&probe);
 	return 0;
 }

@@ -104,8 +104,18 @@ check_kernel() {
 	kernel_names '.*' | grep -qxF -- "$1" || die "unknown kernel '$1', known: $(kernel_names '.*' | xargs)"
 }
 
-# Where kernel K is: vmlinuz, release, compiler, build (a link for KDIR), lib/modules.
-kernel_dir() { printf '%s\n' "$CACHE/kernels/$1"; }
+# Is kernel K built here rather than downloaded?
+is_built_here() { kernel_lines | awk -v name="$1" '$1 == name && $4 ~ /^linux-source-/ { n++ } END { exit !n }'; }
+
+# Where kernel K is: vmlinuz, release, compiler, build (a link for KDIR), lib/modules. For one that is built here the name
+# holds a hash of its configuration and source. Raise the number when build-debug-kernel makes something else of them.
+kernel_dir() {
+	local hash=''
+	if is_built_here "$1"; then
+		hash=$({ echo 1; kernel_lines | grep "^$1 "; grep CONFIG_ "$QEMU_DIR/debug.config"; } | sha256sum)
+	fi
+	printf '%s\n' "$CACHE/kernels/$1${hash:+-${hash:0:12}}"
+}
 
 # --- roots
 
