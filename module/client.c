@@ -3,7 +3,6 @@
  * Client: one open file of /dev/sframe_unwind.
  */
 #include <linux/kernel.h>
-#include <linux/module.h>
 #include <linux/pid_namespace.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -95,9 +94,8 @@ int sfu_client_begin(struct sfu_client *client)
 	if (err)
 		return err;
 
-	/* Both are there: the caller has the file open. */
+	/* It is there: the caller has the file open. */
 	refcount_inc(&client->refs);
-	__module_get(THIS_MODULE);
 	sfu_count(SFU_REQUESTS);
 	sfu_count(SFU_TOTAL_ACCEPTED);
 	return 0;
@@ -108,7 +106,6 @@ static void end(struct sfu_client *client)
 {
 	sfu_uncount(SFU_REQUESTS);
 	put(client);
-	module_put(THIS_MODULE);
 }
 
 void sfu_client_cancel(struct sfu_client *client)

@@ -62,9 +62,9 @@ void sfu_client_close(struct sfu_client *client);
 int sfu_client_prepare(struct sfu_client *client);
 
 /*
- * Count a request in, with a reference that sfu_client_deliver() gives back;
- * the module stays loaded until then. sfu_client_prepare() has been called. Any
- * context but NMI. Returns 0, or -EAGAIN with too many pending.
+ * Count a request in, with a reference that sfu_client_deliver() gives back.
+ * sfu_client_prepare() has been called. Any context but NMI. Returns 0, or
+ * -EAGAIN with too many pending.
  */
 int sfu_client_begin(struct sfu_client *client);
 

@@ -10,11 +10,11 @@
  * by the same walk. Only one that an interrupt makes in the few instructions
  * from there to user space gets a walk, and a cookie, of its own.
  *
- * Why the module cannot go while a request lives: sfu_client_begin() takes a
- * reference to it for each, which is given back after delivery, in our code.
- * The few instructions from there to the end of the callback are waited for by
- * sfu_request_exit(): a thread in them does not sleep, so it is gone from our
- * code when every thread has slept or been in user space once.
+ * Why the module cannot go while a request lives: each queued task_work has a
+ * reference to it, which the callback gives back as the last thing it does. The
+ * few instructions from there to its end are waited for by sfu_request_exit():
+ * a thread in them does not sleep, so it has left our code when every thread
+ * has slept or been in user space once.
  *
  * Why a request's memory outlives its task_work: see sfu_request.refs.
  */
@@ -35,7 +35,7 @@
 #include "request.h"
 #include "walk.h"
 
-#define BUCKET_BITS	6
+#define BUCKET_BITS	8
 
 /*
  * Threads with requests: the first request of each. The lock protects the
@@ -218,25 +218,11 @@ static struct sfu_request *take_next(struct sfu_request *first)
 	return next;
 }
 
-/* The task_work: the thread is about to return to user space, or exits. */
-static void run(struct callback_head *work)
+/* Walk once, and deliver to @first and all that join it. */
+static void serve(struct sfu_request *first)
 {
-	struct sfu_request *first = container_of(work, struct sfu_request, work);
-	struct bucket *bucket = bucket_of(current);
 	struct sfu_request *request;
 	struct sfu_walk *walk = NULL;
-	unsigned long flags;
-	bool joined;
-
-	/* The lock waits for attach(), which may be on its way out yet. */
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	joined = hlist_unhashed(&first->node);
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
-	if (joined) {
-		/* Has only woken the thread; its first request delivers it. */
-		put(first);
-		return;
-	}
 
 	if (can_walk())
 		walk = kmem_cache_alloc(walk_cache, GFP_KERNEL);
@@ -250,7 +236,33 @@ static void run(struct callback_head *work)
 	} while (request != first);
 	if (walk)
 		kmem_cache_free(walk_cache, walk);
-	put(first);
+}
+
+/* Is @request the first one of the current thread? */
+static bool is_first(const struct sfu_request *request)
+{
+	struct bucket *bucket = bucket_of(current);
+	unsigned long flags;
+	bool first;
+
+	/* The lock waits for attach(), which may be on its way out yet. */
+	raw_spin_lock_irqsave(&bucket->lock, flags);
+	first = !hlist_unhashed(&request->node);
+	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	return first;
+}
+
+/* The task_work: the thread is about to return to user space, or exits. */
+static void run(struct callback_head *work)
+{
+	struct sfu_request *request =
+		container_of(work, struct sfu_request, work);
+
+	/* One that is not the first has only woken the thread. */
+	if (is_first(request))
+		serve(request);
+	put(request);
+	module_put(THIS_MODULE);
 }
 
 /*
@@ -272,7 +284,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 		return -ESRCH;
 
 	request->task = task;
-	request->mm = task->mm;
+	request->mm = READ_ONCE(task->mm);
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
 	init_task_work(&request->work, run);
@@ -284,6 +296,9 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 		refcount_inc(&request->refs);
 		err = sfu_task_work_add(task, &request->work,
 					interrupt ? TWA_SIGNAL : TWA_RESUME);
+		/* Its callback waits for the lock, and the caller keeps us. */
+		if (!err)
+			__module_get(THIS_MODULE);
 	}
 	if (!err && first) {
 		request->cookie = first->cookie;

@@ -4,6 +4,7 @@
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "counters.h"
@@ -41,8 +42,10 @@ void sfu_sections_put(struct sfu_sections *table)
 
 	if (!table || !refcount_dec_and_test(&table->refs))
 		return;
-	for (i = 0; i < table->nr; i++)
+	for (i = 0; i < table->nr; i++) {
 		sfu_section_put(table->section[i]);
+		cond_resched();
+	}
 	sfu_uncount(SFU_TABLES);
 	kvfree(table);
 }
@@ -87,18 +90,6 @@ struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
 
 	for (i = 0; table && i < table->nr; i++) {
 		if (table->section[i]->id == id)
-			return table->section[i];
-	}
-	return NULL;
-}
-
-struct sfu_section *sfu_sections_find_start(const struct sfu_sections *table,
-					    u64 sframe_start)
-{
-	u32 i;
-
-	for (i = 0; table && i < table->nr; i++) {
-		if (table->section[i]->table.bytes.address == sframe_start)
 			return table->section[i];
 	}
 	return NULL;
@@ -181,4 +172,34 @@ int sfu_sections_remove(struct sfu_sections **table,
 	memmove(slot, slot + 1, ((*table)->nr - at) * sizeof(*slot));
 	sfu_section_put(section);
 	return 0;
+}
+
+static bool starts_at(const struct sfu_section *section, u64 sframe_start)
+{
+	return section->table.bytes.address == sframe_start;
+}
+
+int sfu_sections_remove_all(struct sfu_sections **table, u64 sframe_start)
+{
+	u32 i, kept = 0, nr = *table ? (*table)->nr : 0, found = 0;
+	struct sfu_section **section;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		found += starts_at((*table)->section[i], sframe_start);
+	if (!found)
+		return -ENOENT;
+	err = make_writable(table);
+	if (err)
+		return err;
+
+	section = (*table)->section;
+	for (i = 0; i < nr; i++) {
+		if (starts_at(section[i], sframe_start))
+			sfu_section_put(section[i]);
+		else
+			section[kept++] = section[i];
+	}
+	(*table)->nr = kept;
+	return found;
 }

@@ -41,11 +41,9 @@ struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc);
 struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
 					   u64 address);
 
-/* The section numbered @id, or NULL; likewise the first from @sframe_start. */
+/* The section numbered @id, or NULL. */
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
 					 u64 id);
-struct sfu_section *sfu_sections_find_start(const struct sfu_sections *table,
-					    u64 sframe_start);
 
 /*
  * Add @section to, or remove it from, the table at *@table, which is replaced
@@ -57,5 +55,8 @@ int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
 		     const struct sfu_section **other);
 int sfu_sections_remove(struct sfu_sections **table,
 			struct sfu_section *section);
+
+/* Likewise for all whose bytes start at @sframe_start. Returns how many. */
+int sfu_sections_remove_all(struct sfu_sections **table, u64 sframe_start);
 
 #endif /* SFU_SECTIONS_H */

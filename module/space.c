@@ -259,27 +259,21 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 {
 	struct sfu_section *section;
-	int err = 0, removed = 0;
+	int ret;
 
 	if (!space)
 		return -ENOENT;
 	down_write(&space->lock);
-	while (!err) {
-		if (id)
-			section = sfu_sections_find_id(space->sections, id);
-		else
-			section = sfu_sections_find_start(space->sections,
-							  sframe_start);
-		if (!section)
-			break;
-		err = sfu_sections_remove(&space->sections, section);
-		if (!err)
-			removed++;
+	if (id) {
+		section = sfu_sections_find_id(space->sections, id);
+		ret = section ? sfu_sections_remove(&space->sections, section) :
+				-ENOENT;
+		ret = ret ?: 1;
+	} else {
+		ret = sfu_sections_remove_all(&space->sections, sframe_start);
 	}
 	up_write(&space->lock);
-	if (err)
-		return err;
-	return removed ?: -ENOENT;
+	return ret;
 }
 
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)

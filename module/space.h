@@ -74,7 +74,7 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 
 /*
  * Remove the section with @id, or with 0 all from @sframe_start. Returns how
- * many, -ENOENT, or -ENOMEM; then some may have gone. @space may be NULL.
+ * many, -ENOENT, or -ENOMEM. @space may be NULL.
  */
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
 

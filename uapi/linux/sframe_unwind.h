@@ -213,8 +213,7 @@ struct sframe_unwind_unregister {
 
 /*
  * SFRAME_UNWIND_IOC_UNREGISTER: no walk that starts after the return uses the
- * section; one that runs in another thread at this moment may be finishing a
- * frame with it.
+ * section; one that another thread is in at this moment may use it to its end.
  *
  * EINVAL	size or flags; both or neither of id and sframe_start given.
  * E2BIG	size is larger than known and the tail is not zero.
