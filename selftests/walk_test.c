@@ -626,4 +626,50 @@ TEST_F(signal, interrupted_registers)
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 4));
 }
 
+/*
+ * A fault at the first instruction of a function: its address is exact. One
+ * less is the function before, which has another frame.
+ */
+static __attribute__((noinline)) void on_fault(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	request(handled.fd, handled.req);
+	uc->uc_mcontext.gregs[REG_RIP] += 2;	/* behind the ud2 */
+}
+
+TEST_F(signal, interrupted_at_the_first_instruction)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO,
+	};
+	unsigned char *s, *fde;
+	struct fake fake;
+
+	ASSERT_TRUE(make_fake(&fake));
+	s = fake.section;
+	put32(s + FAKE_NUM_FDES, 2);
+	put32(s + FAKE_FRE_OFF, 32);
+	put32(s + FAKE_FRE_LEN, 16);
+	put32(s + FAKE_FUNC_SIZE, 16);
+	fde = s + FAKE_FDE + 16;
+	put64(fde, (uintptr_t)fake.text + 16 - (uintptr_t)fde);
+	put32(fde + 8, 16);
+	put32(fde + 12, 8);
+	/* Not the frame of the first function, but of the second. */
+	memcpy(fde + 16, "\x01\0\0\0\0\0\x03\x40", 8);
+	memcpy(fde + 24, "\x01\0\0\0\0\0\x03\x08", 8);
+	fake.reg.sframe_size = FAKE_SECTION_SIZE + 24;
+	PUT_CODE(&fake, 16, 0x0f, 0x0b, RET);	/* ud2; ret */
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	ASSERT_EQ(0, sigaction(SIGILL, &action, NULL));
+	call_request_code(fake.text + 16, self->fd, &self->req);
+	ASSERT_STACK(self->fd, &self->stack);
+	ASSERT_LE(6, self->stack.head.nr_frames);
+	EXPECT_EQ((uintptr_t)fake.text + 16, self->stack.head.ips[3]);
+	EXPECT_EQ(SFRAME_UNWIND_FRAME_SIGNAL, how(&self->stack, 3));
+	EXPECT_TRUE(inside(self->stack.head.ips[4], call_request_code, 128));
+}
+
 TEST_HARNESS_MAIN
