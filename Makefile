@@ -26,6 +26,15 @@ demo:			## a real program's stack in a VM, from nothing
 check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
 	@selftests/check
 
+check-debug:		## all VM tests and the storm in a debug kernel (KASAN, lockdep, kmemleak ...)
+	@selftests/check-debug
+
+check-truth:		## stacks against libdw at 30,000 random stops of real programs
+	@selftests/truth/check
+
+check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 minutes
+	@selftests/storm/check
+
 lint:			## compiler, sparse, checkpatch and shellcheck warnings
 	@qemu/lint
 
@@ -50,4 +59,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check lint module_install install clean distclean help
+.PHONY: all module userspace demo check check-debug check-truth check-storm lint module_install install clean distclean help
