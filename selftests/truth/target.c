@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "target.h"
+
+#define INT3		0xcc
+
+/* An instruction or an interrupt takes no longer, unless something is broken. */
+#define PATIENCE_USEC	(60 * 1000000U)
+
+/* Where the program's own files won't be. */
+#define FIRST_FD	200
+
+/*
+ * Starting
+ */
+
+static void run_program(char *const *argv, const char *agent, int device,
+			int socket, int gate)
+{
+	char files[32];
+	sigset_t none;
+	char go;
+
+	if (!freopen("/dev/null", "w", stdout))
+		_exit(126);
+	device = fcntl(device, F_DUPFD, FIRST_FD);
+	socket = fcntl(socket, F_DUPFD, FIRST_FD);
+	snprintf(files, sizeof(files), "%d %d", device, socket);
+	setenv(AGENT_FILES, files, 1);
+	setenv("LD_PRELOAD", agent, 1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Until traced. */
+	if (read(gate, &go, 1) == 1)
+		execv(argv[0], argv);
+	_exit(127);
+}
+
+/* Wait for the main thread; 0 is forever. Returns false if it took too long. */
+static bool wait_status(struct target *target, int *status, unsigned int usec)
+{
+	const struct timespec patience = {
+		.tv_sec = usec / 1000000,
+		.tv_nsec = usec % 1000000 * 1000,
+	};
+	sigset_t child;
+	pid_t pid;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	for (;;) {
+		pid = waitpid(target->pid, status, __WALL | WNOHANG);
+		if (pid == target->pid)
+			return true;
+		if (pid < 0) {
+			perror("truth: waitpid");
+			exit(1);
+		}
+		if (sigtimedwait(&child, NULL, &patience) < 0 &&
+		    errno == EAGAIN)
+			return waitpid(target->pid, status,
+				       __WALL | WNOHANG) == target->pid;
+	}
+}
+
+static enum target_event classify(struct target *target, int status)
+{
+	if (!WIFSTOPPED(status)) {
+		target->status = status;
+		target->pid = 0;
+		return TARGET_EXITED;
+	}
+	if (status >> 16)
+		return TARGET_INTERRUPTED;
+	if (WSTOPSIG(status) == SIGTRAP)
+		return TARGET_TRAP;
+	target->signal = WSTOPSIG(status);
+	return TARGET_SIGNAL;
+}
+
+static enum target_event wait_event(struct target *target, unsigned int usec)
+{
+	int status;
+
+	if (!wait_status(target, &status, usec)) {
+		ptrace(PTRACE_INTERRUPT, target->pid, 0, 0);
+		if (!wait_status(target, &status, PATIENCE_USEC)) {
+			fprintf(stderr, "truth: the program does not stop\n");
+			exit(1);
+		}
+	}
+	return classify(target, status);
+}
+
+/* Returns the agent's number, or -ETIMEDOUT, -EPIPE. */
+static int64_t hear(struct target *target)
+{
+	struct pollfd file = { .fd = target->socket, .events = POLLIN };
+	struct agent_answer answer;
+	int ret;
+
+	do {
+		ret = poll(&file, 1, PATIENCE_USEC / 1000);
+	} while (ret < 0 && errno == EINTR);
+	if (!ret)
+		return -ETIMEDOUT;
+	if (read(target->socket, &answer, sizeof(answer)) != sizeof(answer))
+		return -EPIPE;
+	return answer.result;
+}
+
+static bool attach(struct target *target, int gate)
+{
+	char path[32];
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, target->pid, 0,
+		   PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC)) {
+		perror("truth: cannot trace");
+		return false;
+	}
+	if (write(gate, "", 1) != 1 ||
+	    !wait_status(target, &status, PATIENCE_USEC) ||
+	    status >> 8 != (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
+		fprintf(stderr, "truth: cannot execute the program\n");
+		return false;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+	target->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (target->memory_fd < 0)
+		perror("truth: cannot open its memory");
+	return target->memory_fd >= 0;
+}
+
+/* Let the program run until the agent has spoken. */
+static bool await_agent(struct target *target)
+{
+	int64_t ret;
+
+	ptrace(PTRACE_CONT, target->pid, 0, 0);
+	ret = hear(target);
+	if (ret <= 0) {
+		fprintf(stderr, "truth: agent: %s\n",
+			ret ? strerror(-ret) : "nothing to register");
+		return false;
+	}
+	if (wait_event(target, 1) != TARGET_INTERRUPTED) {
+		fprintf(stderr, "truth: unexpected event at the start\n");
+		return false;
+	}
+	return true;
+}
+
+bool target_start(struct target *target, char *const *argv, const char *agent,
+		  int device)
+{
+	int sockets[2], gate[2];
+
+	memset(target, 0, sizeof(*target));
+	target->memory_fd = -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) ||
+	    pipe2(gate, O_CLOEXEC)) {
+		perror("truth");
+		return false;
+	}
+	target->socket = sockets[0];
+	target->pid = fork();
+	if (!target->pid)
+		run_program(argv, agent, device, sockets[1], gate[0]);
+	close(sockets[1]);
+	close(gate[0]);
+	target->memory.pid = target->pid;
+	if (attach(target, gate[1]) && await_agent(target)) {
+		close(gate[1]);
+		return true;
+	}
+	close(gate[1]);
+	target_kill(target);
+	return false;
+}
+
+void target_kill(struct target *target)
+{
+	int status;
+
+	if (target->pid) {
+		kill(target->pid, SIGKILL);
+		while (waitpid(target->pid, &status, __WALL) == target->pid &&
+		       WIFSTOPPED(status))
+			;
+	}
+	target->pid = 0;
+	if (target->memory_fd >= 0)
+		close(target->memory_fd);
+	close(target->socket);
+}
+
+/*
+ * Breakpoints
+ */
+
+static bool poke(struct target *target, uint64_t address, uint8_t byte)
+{
+	return pwrite(target->memory_fd, &byte, 1, address) == 1;
+}
+
+static int find_breakpoint(const struct target *target, uint64_t address)
+{
+	for (unsigned int i = 0; i < target->nr_breakpoints; i++) {
+		if (target->breakpoints[i].address == address)
+			return i;
+	}
+	return -1;
+}
+
+bool target_break(struct target *target, uint64_t address)
+{
+	struct breakpoint *new = &target->breakpoints[target->nr_breakpoints];
+
+	if (target->nr_breakpoints == MAX_BREAKPOINTS ||
+	    find_breakpoint(target, address) >= 0)
+		return false;
+	new->address = address;
+	if (pread(target->memory_fd, &new->byte, 1, address) != 1 ||
+	    !poke(target, address, INT3))
+		return false;
+	target->nr_breakpoints++;
+	return true;
+}
+
+void target_unbreak(struct target *target, uint64_t address)
+{
+	const int i = find_breakpoint(target, address);
+
+	if (i < 0)
+		return;
+	poke(target, address, target->breakpoints[i].byte);
+	target->breakpoints[i] =
+		target->breakpoints[--target->nr_breakpoints];
+}
+
+void target_unbreak_all(struct target *target)
+{
+	while (target->nr_breakpoints)
+		target_unbreak(target, target->breakpoints[0].address);
+}
+
+/*
+ * Going on
+ */
+
+void target_registers(struct target *target, struct user_regs_struct *regs)
+{
+	if (ptrace(PTRACE_GETREGS, target->pid, 0, regs)) {
+		perror("truth: PTRACE_GETREGS");
+		exit(1);
+	}
+}
+
+static void resume(struct target *target, int request)
+{
+	memory_forget(&target->memory);
+	ptrace(request, target->pid, 0, target->signal);
+	target->signal = 0;
+}
+
+enum target_event target_step(struct target *target)
+{
+	struct user_regs_struct regs;
+
+	target_registers(target, &regs);
+	target_unbreak(target, regs.rip);
+	resume(target, PTRACE_SINGLESTEP);
+	return wait_event(target, PATIENCE_USEC);
+}
+
+/* Is a trap on its way that has not stopped the thread yet? */
+static bool is_trap_pending(const struct target *target)
+{
+	struct __ptrace_peeksiginfo_args args = { .nr = 8 };
+	siginfo_t infos[8];
+	const long nr = ptrace(PTRACE_PEEKSIGINFO, target->pid, &args, infos);
+
+	for (long i = 0; i < nr; i++) {
+		if (infos[i].si_signo == SIGTRAP)
+			return true;
+	}
+	return false;
+}
+
+enum target_event target_continue(struct target *target, unsigned int usec)
+{
+	struct user_regs_struct regs;
+	enum target_event event;
+
+	target_registers(target, &regs);
+	target_unbreak(target, regs.rip);
+	resume(target, PTRACE_CONT);
+	event = wait_event(target, usec);
+	/* An interrupt stops it before the trap of the same moment does. */
+	if (event == TARGET_INTERRUPTED && is_trap_pending(target)) {
+		resume(target, PTRACE_CONT);
+		event = wait_event(target, PATIENCE_USEC);
+	}
+	if (event != TARGET_TRAP)
+		return event;
+
+	target_registers(target, &regs);
+	if (find_breakpoint(target, regs.rip - 1) >= 0) {
+		regs.rip--;
+		target_unbreak(target, regs.rip);
+		ptrace(PTRACE_SETREGS, target->pid, 0, &regs);
+	}
+	return event;
+}
+
+int target_request(struct target *target, uint64_t user_data,
+		   unsigned int max_depth)
+{
+	const struct agent_order order = {
+		.user_data = user_data,
+		.max_depth = max_depth,
+	};
+
+	if (write(target->socket, &order, sizeof(order)) != sizeof(order))
+		return -errno;
+	return hear(target);
+}
