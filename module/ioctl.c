@@ -14,6 +14,7 @@
 #include "client.h"
 #include "ioctl.h"
 #include "limits.h"
+#include "lookup.h"
 #include "message.h"
 #include "request.h"
 #include "section.h"
@@ -94,6 +95,29 @@ static int do_query(struct sfu_client *client, union arg *arg,
 	return 0;
 }
 
+/*
+ * Add @section to @space. One in its way whose code has been unmapped, as by
+ * dlclose(), and which no walk has met since, gives way.
+ */
+static int add_section(struct sfu_space *space, struct sfu_section *section,
+		       struct sfu_message *message)
+{
+	struct sfu_section *other;
+	bool again;
+	u64 pc;
+	int err;
+
+	do {
+		err = sfu_space_add(space, section, &other, message);
+		if (err != -EEXIST)
+			return err;
+		pc = max(section->text.start, other->text.start);
+		again = sfu_lookup_remove_stale(space, other, pc);
+		sfu_section_put(other);
+	} while (again);
+	return err;
+}
+
 static int do_register(struct sfu_client *client, union arg *arg,
 		       struct sfu_message *message)
 {
@@ -127,7 +151,7 @@ static int do_register(struct sfu_client *client, union arg *arg,
 		err = PTR_ERR(space);
 		goto err_section;
 	}
-	err = sfu_space_add(space, section, message);
+	err = add_section(space, section, message);
 	if (!err)
 		reg->id = section->id;
 	sfu_space_put(space);

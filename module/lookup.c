@@ -87,13 +87,13 @@ static void tell(const struct sfu_space *space,
 	sfu_client_tell(space->id, &removed);
 }
 
-/* The walk met something that ends the use of @section. */
-static void remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
+/* Something ends the use of @section. Returns whether it was there and is not. */
+static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
 		   enum sframe_unwind_cause cause,
 		   const struct sfu_defect *defect)
 {
 	if (!sfu_space_drop(space, section))
-		return;
+		return false;
 	if (cause == SFRAME_UNWIND_CAUSE_STALE) {
 		atomic64_inc(&space->stale);
 		sfu_count(SFU_TOTAL_STALE);
@@ -102,6 +102,19 @@ static void remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
 		sfu_count(SFU_TOTAL_CORRUPT);
 	}
 	tell(space, section, pc, cause, defect);
+	return true;
+}
+
+static const struct sfu_defect no_defect;
+
+bool sfu_lookup_remove_stale(struct sfu_space *space,
+			     struct sfu_section *section, u64 pc)
+{
+	u64 start, end;
+
+	return sfu_section_check(section, pc, &start, &end) == -ESTALE &&
+	       remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+		      &no_defect);
 }
 
 /*
@@ -110,7 +123,6 @@ static void remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
  */
 static int find_section(struct sfu_lookup *lookup, u64 pc)
 {
-	static const struct sfu_defect none;
 	struct sfu_section *section;
 	int err;
 
@@ -127,7 +139,7 @@ static int find_section(struct sfu_lookup *lookup, u64 pc)
 	}
 	if (err == -ESTALE) {
 		remove(lookup->space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-		       &none);
+		       &no_defect);
 		err = -ENOENT;
 	}
 	sfu_section_put(section);

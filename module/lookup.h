@@ -41,4 +41,12 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
  */
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 
+/*
+ * Remove @section from @space, the current mm's, if what is mapped at @pc, in
+ * its code, or at its bytes is not what was registered. May sleep, takes the
+ * mmap lock. Returns whether it did.
+ */
+bool sfu_lookup_remove_stale(struct sfu_space *space,
+			     struct sfu_section *section, u64 pc);
+
 #endif /* SFU_LOOKUP_H */

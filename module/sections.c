@@ -124,7 +124,7 @@ static int make_writable(struct sfu_sections **table)
 }
 
 int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
-		     const struct sfu_section **other)
+		     struct sfu_section **other)
 {
 	struct sfu_section **slot;
 	u32 at, nr = *table ? (*table)->nr : 0;

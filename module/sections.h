@@ -52,7 +52,7 @@ struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
  * overlaps another; -ENOSPC at SFU_MAX_SECTIONS; -ENOENT; -ENOMEM.
  */
 int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
-		     const struct sfu_section **other);
+		     struct sfu_section **other);
 int sfu_sections_remove(struct sfu_sections **table,
 			struct sfu_section *section);
 

@@ -223,23 +223,23 @@ u32 sfu_space_nr_sections(struct sfu_space *space)
 }
 
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
-		  struct sfu_message *message)
+		  struct sfu_section **other, struct sfu_message *message)
 {
-	const struct sfu_section *other;
 	int err;
 
 	down_write(&space->lock);
 	if (space->gone)
 		err = -ENOMEM;
 	else
-		err = sfu_sections_add(&space->sections, section, &other);
-	/* The lock keeps the other section while its range is told. */
+		err = sfu_sections_add(&space->sections, section, other);
 	switch (err) {
 	case -EEXIST:
+		sfu_section_get(*other);
 		sfu_message_fail(message, err,
 				 "text 0x%llx-0x%llx overlaps 0x%llx-0x%llx, registered as %llu",
 				 section->text.start, section->text.end,
-				 other->text.start, other->text.end, other->id);
+				 (*other)->text.start, (*other)->text.end,
+				 (*other)->id);
 		break;
 	case -ENOSPC:
 		sfu_message_fail(message, err,

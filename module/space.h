@@ -66,11 +66,12 @@ void sfu_space_put(struct sfu_space *space);
 u32 sfu_space_nr_sections(struct sfu_space *space);
 
 /*
- * Add @section. Returns 0, -EEXIST, -ENOSPC, -ENOMEM with @message; see
+ * Add @section. Returns 0; -EEXIST, with a reference to the section that it
+ * overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with @message; see
  * SFRAME_UNWIND_IOC_REGISTER.
  */
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
-		  struct sfu_message *message);
+		  struct sfu_section **other, struct sfu_message *message);
 
 /*
  * Remove the section with @id, or with 0 all from @sframe_start. Returns how

@@ -234,6 +234,21 @@ TEST_F(mapping, registered_again)
 	ASSERT_USED(self->at);
 }
 
+/* As dlclose() and dlopen() do: no walk has met the old one in between. */
+TEST_F(mapping, registered_over)
+{
+	struct sframe_unwind_stats s;
+
+	EXPECT_EQ(-1, register_section(self->fd, &self->fake.reg));
+	EXPECT_EQ(EEXIST, errno);
+	ASSERT_EQ(self->at, map(self->at, self->other, 0));
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	ASSERT_USED(self->at);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(2, s.sections);
+	EXPECT_EQ(1, s.stale);
+}
+
 /* A runtime that writes its code and makes it executable by turns. */
 TEST_F(mapping, protection_changes)
 {

@@ -182,7 +182,8 @@ struct sframe_unwind_register {
  *		without execute permission.
  * EOPNOTSUPP	a well-formed section of another version (1, 2 or above 3) or
  *		for another machine; a 32-bit or x32 caller.
- * EEXIST	the text range overlaps a registered one.
+ * EEXIST	the text range overlaps a registered one whose code is mapped
+ *		as it was.
  * ENOSPC	the address space has max_sections already.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EINTR	a fatal signal arrived.
