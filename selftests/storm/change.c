@@ -53,15 +53,15 @@ static void register_slot(struct thread *thread, struct slot *slot)
 	}
 	if (!slot_matches(slot))
 		return;
-	error = slot->registered_code < 0 ? 0 : EEXIST;
-	if (error && random_percent(&thread->random, 50)) {
-		/* It is in the way of its successor, stale or not. */
-		error = slot_register(slot, thread->client, validate);
-		if (error != EEXIST && !process.lossy)
-			fail("registered twice: %s", strerror(error));
-	}
-	if (error)
+	if (slot_is_valid(slot)) {
+		if (random_percent(&thread->random, 50)) {
+			error = slot_register(slot, thread->client, validate);
+			if (error != EEXIST && !process.lossy)
+				fail("registered twice: %s", strerror(error));
+		}
 		unregister(thread, slot);
+	}
+	/* A stale one gives way. */
 	error = slot_register(slot, thread->client, validate);
 	if (error && !is_loss(error))
 		fail("register: %s", strerror(error));
@@ -97,25 +97,23 @@ static void change_slot(struct thread *thread, struct slot *slot)
 
 static void register_library(struct thread *thread, struct library *library)
 {
-	int error = library_register(library, thread->client), i;
+	const int error = library_register(library, thread->client);
+	int i;
 
-	/* What was there before it has not been unregistered. */
-	for (i = 0; error == EEXIST && i < NR_LIBRARIES; i++) {
+	if (error) {
+		if (!is_loss(error))
+			fail("register a shared object: %s", strerror(error));
+		return;
+	}
+	/* What was there before, and is not unregistered, has given way. */
+	for (i = 0; i < NR_LIBRARIES; i++) {
 		struct library *other = &thread->lib[i];
 
-		if (other->id && other->registered < library->end &&
-		    other->registered + PAGE > library->start) {
-			error = library_unregister(other, thread->client,
-						   false);
-			if (error && error != ENOENT)
-				break;
-			error = EEXIST;
-		}
+		if (other != library && other->id &&
+		    other->registered < library->end &&
+		    other->registered + PAGE > library->start)
+			other->id = 0;
 	}
-	if (error == EEXIST)
-		error = library_register(library, thread->client);
-	if (error && !is_loss(error))
-		fail("register a shared object: %s", strerror(error));
 }
 
 static void change_library(struct thread *thread)
