@@ -134,6 +134,43 @@ TEST_F(life, parent_changes_its_own)
 	EXPECT_EQ(0, status);
 }
 
+/* Tables of sections in the whole system, or -1 without privilege. */
+static long count_tables(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/sframe_unwind/counters", "r");
+	long value = -1;
+	char line[64];
+
+	while (f && fgets(line, sizeof(line), f) &&
+	       sscanf(line, "tables %ld", &value) != 1)
+		;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* Fork copies no table, however many sections are in it; a change does. */
+TEST_F(life, fork_shares_the_table)
+{
+	long before;
+	int i;
+
+	if (count_tables() < 0)
+		SKIP(return, "needs root, for debugfs");
+	self->fake.reg.text_size = 1;
+	for (i = 0; i < 1000; i++) {
+		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+		self->fake.reg.text_start++;
+	}
+	before = count_tables();
+	EXPECT_IN_CHILD(count_tables() == before &&
+			count_sections(self->fd) == 1000 &&
+			!unregister_id(self->fd, self->fake.reg.id) &&
+			count_tables() == before + 1 &&
+			count_sections(self->fd) == 999);
+	EXPECT_EQ(1000, count_sections(self->fd));
+}
+
 /* A child's first section, in a space that had been emptied by its parent. */
 TEST_F(life, fork_of_an_empty_space)
 {
