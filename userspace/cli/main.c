@@ -15,6 +15,8 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "check", "find defects in .sframe sections", check_main, check_help },
+	{ "convert", "make .sframe sections of .eh_frame", convert_main,
+	  convert_help },
 	{ "dump", "show a .sframe section", dump_main, dump_help },
 	{ "exec", "run a program and print its stacks", exec_main, exec_help },
 };

@@ -36,10 +36,9 @@ extern "C" {
  * @sources: SFRAME_UNWIND_FROM_* bits. .eh_frame comes first, .debug_frame
  *	adds what it does not cover, an old .sframe is used where neither has
  *	anything. 0: all three.
- * @max_rows: rows that functions with little code between them may have
- *	together in one entry of the section's index: more make the section
- *	smaller and lookups slower. A function with more rows is not divided.
- *	0: 48.
+ * @max_rows: rows that one entry of the section's index may have. An entry is
+ *	a range of code: neighbouring functions share entries, large ones are
+ *	divided. More make the section smaller and lookups slower. 0: 32.
  * @progress: called now and then by the converting thread with the work done
  *	and the whole, in units that mean nothing; may be NULL.
  * @data: for @progress.

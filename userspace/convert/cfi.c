@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * libdw evaluates one address at a time, allocating for each, and looks the
+ * function up again: minutes for a large library. So it is asked for the
+ * entries only, and each is run through once.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "cfi.h"
+#include "message.h"
+#include "program.h"
+
+/* Bytes of a section between two calls of the progress function. */
+#define PROGRESS_STEP (1U << 16)
+
+/**
+ * struct cie - what functions have in common
+ *
+ * @offset: of its entry in the section.
+ * @code_align, @data_align, @ra_column, @state: see struct program.
+ * @encoding: of the addresses in its functions' entries.
+ * @has_length: do those have an augmentation, with its length before it?
+ * @is_signal: are they signal frames?
+ * @is_bad: instructions or augmentation are malformed or not known.
+ */
+struct cie {
+	uint64_t offset;
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra_column;
+	struct state state;
+	uint8_t encoding;
+	bool has_length;
+	bool is_signal;
+	bool is_bad;
+};
+
+/**
+ * struct section - a section being read
+ *
+ * @cies: array of struct cie, by offset.
+ * @cie: the one used last.
+ */
+struct section {
+	const struct image *image;
+	const struct image_section *bytes;
+	const char *name;
+	bool is_eh_frame;
+	struct buffer cies;
+	size_t cie;
+	struct program program;
+	struct cfi *cfi;
+};
+
+static int fail_at(const struct section *section, uint64_t offset,
+		   const char *what)
+{
+	return sfu_message_fail(EINVAL, "%s+0x%" PRIx64 ": %s", section->name,
+				offset, what);
+}
+
+static int fail_memory(void)
+{
+	return sfu_message_fail(ENOMEM, "no memory");
+}
+
+static struct cie *cie_at(const struct section *section, size_t number)
+{
+	return (struct cie *)section->cies.bytes + number;
+}
+
+/* Number of the first CIE at or behind @offset. */
+static size_t search_cie(const struct section *section, uint64_t offset)
+{
+	size_t low = 0, high = section->cies.size / sizeof(struct cie);
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (cie_at(section, middle)->offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A pointer as entries have it; only what does not depend on run time. */
+static uint64_t read_pointer(const struct section *section,
+			     struct reader *reader, uint8_t encoding,
+			     bool *is_known)
+{
+	const unsigned char *start = section->bytes->data->d_buf;
+	const uint64_t field = section->bytes->address + (reader->at - start);
+	uint64_t value;
+
+	*is_known = true;
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		value = reader_unsigned(reader, 8);
+		break;
+	case DW_EH_PE_udata2:
+		value = reader_unsigned(reader, 2);
+		break;
+	case DW_EH_PE_udata4:
+		value = reader_unsigned(reader, 4);
+		break;
+	case DW_EH_PE_sdata2:
+		value = reader_signed(reader, 2);
+		break;
+	case DW_EH_PE_sdata4:
+		value = reader_signed(reader, 4);
+		break;
+	default:
+		*is_known = false;
+		return 0;
+	}
+	switch (encoding & 0xf0) {
+	case DW_EH_PE_absptr:
+		return value;
+	case DW_EH_PE_pcrel:
+		return value + field;
+	default:
+		*is_known = false;
+		return 0;
+	}
+}
+
+static void read_augmentation(const struct section *section,
+			      const Dwarf_CIE *entry, struct cie *cie)
+{
+	struct reader reader = {
+		.at = entry->augmentation_data,
+		.end = entry->augmentation_data + entry->augmentation_data_size,
+	};
+	const char *letter = entry->augmentation;
+	bool is_known;
+
+	cie->has_length = *letter == 'z';
+	if (*letter && !cie->has_length)
+		cie->is_bad = true;
+	for (; *letter && !cie->is_bad; letter++) {
+		switch (*letter) {
+		case 'z':
+			break;
+		case 'L':
+			reader_skip(&reader, 1);
+			break;
+		case 'P':
+			read_pointer(section, &reader,
+				     reader_unsigned(&reader, 1) &
+				     ~DW_EH_PE_indirect, &is_known);
+			cie->is_bad |= !is_known;
+			break;
+		case 'R':
+			cie->encoding = reader_unsigned(&reader, 1);
+			break;
+		case 'S':
+			cie->is_signal = true;
+			break;
+		default:
+			cie->is_bad = true;
+		}
+	}
+	cie->is_bad |= reader.is_bad;
+}
+
+static int add_cie(struct section *section, uint64_t offset,
+		   const Dwarf_CIE *entry)
+{
+	struct program *program = &section->program;
+	struct reader reader = { entry->initial_instructions,
+				 entry->initial_instructions_end, false };
+	struct cie cie = {
+		.offset = offset,
+		.code_align = entry->code_alignment_factor,
+		.data_align = entry->data_alignment_factor,
+		.ra_column = entry->return_address_register,
+		.encoding = DW_EH_PE_absptr,
+	};
+	size_t number = search_cie(section, offset);
+	size_t count;
+	int err;
+
+	read_augmentation(section, entry, &cie);
+	memset(&program->initial, 0, sizeof(program->initial));
+	memset(&program->state, 0, sizeof(program->state));
+	program->code_align = cie.code_align;
+	program->data_align = cie.data_align;
+	program->ra_column = cie.ra_column;
+	program->spans = NULL;
+	err = sfu_program_run(program, &reader);
+	if (err == -ENOMEM || buffer_reserve(&section->cies, sizeof(cie)))
+		return fail_memory();
+	cie.is_bad |= err != 0;
+	cie.state = program->state;
+
+	count = section->cies.size / sizeof(cie);
+	section->cies.size += sizeof(cie);
+	memmove(cie_at(section, number + 1), cie_at(section, number),
+		(count - number) * sizeof(cie));
+	*cie_at(section, number) = cie;
+	section->cie = number;
+	return 0;
+}
+
+static int next_entry(const struct section *section, uint64_t offset,
+		      Dwarf_Off *next, Dwarf_CFI_Entry *entry)
+{
+	return dwarf_next_cfi(section->image->ident, section->bytes->data,
+			      section->is_eh_frame, offset, next, entry);
+}
+
+/* The CIE at @offset, which may come later in the section. */
+static int find_cie(struct section *section, uint64_t offset,
+		    const struct cie **cie)
+{
+	const size_t count = section->cies.size / sizeof(**cie);
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+	int err;
+
+	if (section->cie >= count ||
+	    cie_at(section, section->cie)->offset != offset)
+		section->cie = search_cie(section, offset);
+	if (section->cie >= count ||
+	    cie_at(section, section->cie)->offset != offset) {
+		*cie = NULL;
+		if (offset >= section->bytes->data->d_size ||
+		    next_entry(section, offset, &next, &entry) ||
+		    !dwarf_cfi_cie_p(&entry))
+			return 0;
+		err = add_cie(section, offset, &entry.cie);
+		if (err)
+			return err;
+	}
+	*cie = cie_at(section, section->cie);
+	return 0;
+}
+
+/* Run a function's instructions; what has no rule has a reason. */
+static int run_fde(struct section *section, const struct cie *cie,
+		   struct reader *reader)
+{
+	struct program *program = &section->program;
+	int err = -EINVAL;
+
+	program->code_align = cie->code_align;
+	program->data_align = cie->data_align;
+	program->ra_column = cie->ra_column;
+	program->is_signal = cie->is_signal;
+	program->initial = cie->state;
+	program->state = cie->state;
+	program->spans = &section->cfi->spans;
+	program->first = nr_spans(program->spans);
+	if (!cie->is_bad && !reader->is_bad)
+		err = sfu_program_run(program, reader);
+	if (!err)
+		err = sfu_program_finish(program);
+	if (err == -EINVAL)
+		err = sfu_program_leave_out(program, program->end,
+					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
+	return err ? fail_memory() : 0;
+}
+
+static int add_fde(struct section *section, uint64_t offset,
+		   const Dwarf_FDE *entry)
+{
+	struct reader reader = { entry->start, entry->end, false };
+	struct program *program = &section->program;
+	struct cfi *cfi = section->cfi;
+	const struct cie *cie;
+	struct cfi_fde fde;
+	uint64_t start, size, most;
+	bool is_known, is_known_too;
+	int err;
+
+	err = find_cie(section, entry->CIE_pointer, &cie);
+	if (err)
+		return err;
+	if (!cie)
+		return fail_at(section, offset, "function without a CIE");
+	start = read_pointer(section, &reader, cie->encoding, &is_known);
+	size = read_pointer(section, &reader, cie->encoding & 0x0f,
+			    &is_known_too);
+	if (!is_known || !is_known_too)
+		return fail_at(section, offset, "unknown encoding of addresses");
+	if (reader.is_bad)
+		return fail_at(section, offset, "function ends within its addresses");
+	/* What the linker has dropped is empty or, without relocation, at 0. */
+	most = sfu_image_text(section->image, start);
+	if (!size || !most)
+		return 0;
+	if (size > most)
+		size = most;
+	if (cie->has_length)
+		reader_skip(&reader, reader_uleb128(&reader));
+
+	program->at = start;
+	program->end = start + size;
+	err = run_fde(section, cie, &reader);
+	if (err)
+		return err;
+	fde = (struct cfi_fde){
+		.start = start,
+		.end = start + size,
+		.first = program->first,
+		.count = nr_spans(&cfi->spans) - program->first,
+		.order = nr_fdes(cfi),
+	};
+	if (buffer_reserve(&cfi->fdes, sizeof(fde)))
+		return fail_memory();
+	buffer_put(&cfi->fdes, &fde, sizeof(fde));
+	return 0;
+}
+
+/* Linkers leave empty entries, which should mean the end, between others. */
+static bool is_empty_entry(const struct section *section, uint64_t offset)
+{
+	const Elf_Data *data = section->bytes->data;
+	static const unsigned char empty[4];
+
+	return data->d_size - offset >= sizeof(empty) &&
+	       !memcmp((const char *)data->d_buf + offset, empty,
+		       sizeof(empty));
+}
+
+static int read_entries(struct section *section, cfi_progress progress,
+			void *data)
+{
+	const uint64_t size = section->bytes->data->d_size;
+	uint64_t offset = 0, told = 0;
+	int err = 0;
+
+	while (!err && offset < size) {
+		Dwarf_CFI_Entry entry;
+		Dwarf_Off next = 0;
+
+		if (is_empty_entry(section, offset)) {
+			if (!section->bytes->has_end)
+				break;
+			offset += 4;
+			continue;
+		}
+		if (next_entry(section, offset, &next, &entry) ||
+		    next <= offset)
+			return fail_at(section, offset, "malformed entry, or beyond the section's end");
+		if (dwarf_cfi_cie_p(&entry))
+			err = add_cie(section, offset, &entry.cie);
+		else
+			err = add_fde(section, offset, &entry.fde);
+		offset = next;
+		if (progress && offset - told >= PROGRESS_STEP) {
+			told = offset;
+			progress(data, told);
+		}
+	}
+	return err;
+}
+
+int sfu_cfi_read(struct cfi *cfi, const struct image *image,
+		 bool is_eh_frame, cfi_progress progress, void *data)
+{
+	struct section section = {
+		.image = image,
+		.bytes = is_eh_frame ? &image->eh_frame : &image->debug_frame,
+		.name = is_eh_frame ? ".eh_frame" : ".debug_frame",
+		.is_eh_frame = is_eh_frame,
+		.cfi = cfi,
+	};
+	int err;
+
+	err = read_entries(&section, progress, data);
+	buffer_free(&section.cies);
+	buffer_free(&section.program.remembered);
+	return err;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Old SFrame: .sframe sections of versions 1 and 2, which nothing that reads
+ * version 3 can read.
+ */
+#ifndef SFRAME_UNWIND_OLD_SFRAME_H
+#define SFRAME_UNWIND_OLD_SFRAME_H
+
+#include "image.h"
+#include "span.h"
+
+/* The version of the .sframe section of @image, or 0 if there is none. */
+unsigned int sfu_old_sframe_version(const struct image *image);
+
+/*
+ * Fill the empty @cfi with the .sframe section of @image, which has one.
+ * Returns 0, or a negative errno with a message: -EOPNOTSUPP if it is of
+ * another version or machine, -EINVAL if it is broken.
+ */
+int sfu_old_sframe_read(struct cfi *cfi, const struct image *image);
+
+#endif /* SFRAME_UNWIND_OLD_SFRAME_H */

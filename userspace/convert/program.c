@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * All of DWARF's instructions that AMD64 has a use for. States nest as deep as
+ * the instructions say; their number is bounded by that of the instructions.
+ */
+#include <dwarf.h>
+#include <sframe_unwind_convert.h>
+
+#include "module/sframe_format.h"
+#include "program.h"
+
+#ifndef DW_CFA_MIPS_advance_loc8
+#define DW_CFA_MIPS_advance_loc8 0x1d
+#endif
+
+/* More bytes of states than any program has a reason to remember. */
+#define MAX_REMEMBERED (1U << 20)
+
+static struct column *find_column(struct program *program, struct state *state,
+				  uint64_t number)
+{
+	if (number == program->ra_column)
+		return &state->columns[STATE_RA];
+	if (number == SFRAME_AMD64_REG_FP)
+		return &state->columns[STATE_FP];
+	if (number == SFRAME_AMD64_REG_SP)
+		return &state->columns[STATE_SP];
+	return NULL;
+}
+
+static void set_column(struct program *program, uint64_t number,
+		       enum column_kind kind, int64_t offset)
+{
+	struct column *column = find_column(program, &program->state, number);
+
+	if (column)
+		*column = (struct column){ .kind = kind, .offset = offset };
+}
+
+static int set_expression(struct program *program, uint64_t number,
+			  enum column_kind kind, struct reader *reader)
+{
+	struct column *column = find_column(program, &program->state, number);
+	const uint64_t size = reader_uleb128(reader);
+	const unsigned char *bytes = reader_skip(reader, size);
+
+	if (!bytes)
+		return -EINVAL;
+	if (column)
+		*column = (struct column){ .kind = kind, .expression = bytes,
+					   .size = size };
+	return 0;
+}
+
+/* The CIE's rule; in the CIE itself there is none yet. */
+static void restore_column(struct program *program, uint64_t number)
+{
+	struct column *column = find_column(program, &program->state, number);
+
+	if (column)
+		*column = *find_column(program, &program->initial, number);
+}
+
+static int remember(struct program *program)
+{
+	if (program->remembered.size > MAX_REMEMBERED)
+		return -EINVAL;
+	if (buffer_reserve(&program->remembered, sizeof(program->state)))
+		return -ENOMEM;
+	buffer_put(&program->remembered, &program->state,
+		   sizeof(program->state));
+	return 0;
+}
+
+static int restore(struct program *program)
+{
+	struct buffer *remembered = &program->remembered;
+
+	if (!remembered->size)
+		return -EINVAL;
+	remembered->size -= sizeof(program->state);
+	memcpy(&program->state, remembered->bytes + remembered->size,
+	       sizeof(program->state));
+	program->is_nested |= remembered->size != 0;
+	return 0;
+}
+
+static int define_cfa(struct program *program, uint64_t base, int64_t offset)
+{
+	program->state.cfa = (struct cfa){ .is_defined = true, .base = base,
+					   .offset = offset };
+	return 0;
+}
+
+/* A part of a CFA can be changed only if it has parts. */
+static bool has_cfa_parts(const struct program *program)
+{
+	return program->state.cfa.is_defined && !program->state.cfa.expression;
+}
+
+static int change_cfa_base(struct program *program, uint64_t base)
+{
+	if (!has_cfa_parts(program))
+		return -EINVAL;
+	program->state.cfa.base = base;
+	return 0;
+}
+
+static int change_cfa_offset(struct program *program, int64_t offset)
+{
+	if (!has_cfa_parts(program))
+		return -EINVAL;
+	program->state.cfa.offset = offset;
+	return 0;
+}
+
+static int define_cfa_expression(struct program *program,
+				 struct reader *reader)
+{
+	const uint64_t size = reader_uleb128(reader);
+	const unsigned char *bytes = reader_skip(reader, size);
+
+	if (!bytes || !size)
+		return -EINVAL;
+	program->state.cfa = (struct cfa){ .is_defined = true,
+					   .expression = bytes, .size = size };
+	return 0;
+}
+
+static struct span make_span(const struct program *program, uint64_t to)
+{
+	struct span span = { .start = program->at, .end = to };
+
+	if (nr_spans(program->spans) == program->first)
+		span.flags |= SPAN_ENTRY;
+	if (program->is_nested)
+		span.flags |= SPAN_NESTED;
+	if (program->is_signal)
+		span.rule.flags |= SFU_RULE_SIGNAL;
+	return span;
+}
+
+static int add_span(struct program *program, uint64_t to)
+{
+	struct span span;
+
+	if (!program->spans || program->at >= to)
+		return 0;
+	span = make_span(program, to);
+	if (program->ra_column != SFRAME_AMD64_REG_RA)
+		span.reason = SFRAME_UNWIND_LEFT_OUT_RA_COLUMN;
+	else
+		sfu_state_translate(&program->state, &span);
+	return sfu_span_add(program->spans, program->first, &span);
+}
+
+static int advance_to(struct program *program, uint64_t to)
+{
+	int err;
+
+	if (to < program->at)
+		return -EINVAL;
+	if (to > program->end)
+		to = program->end;
+	err = add_span(program, to);
+	program->at = to;
+	return err;
+}
+
+static int advance(struct program *program, uint64_t delta)
+{
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(delta, program->code_align, &bytes) ||
+	    bytes > UINT64_MAX - program->at)
+		bytes = UINT64_MAX - program->at;
+	return advance_to(program, program->at + bytes);
+}
+
+static int64_t factored(const struct program *program, int64_t offset)
+{
+	return (uint64_t)offset * program->data_align;
+}
+
+static int step_extended(struct program *program, struct reader *reader,
+			 unsigned int instruction)
+{
+	uint64_t number;
+
+	switch (instruction) {
+	case DW_CFA_nop:
+		return 0;
+	case DW_CFA_advance_loc1:
+		return advance(program, reader_unsigned(reader, 1));
+	case DW_CFA_advance_loc2:
+		return advance(program, reader_unsigned(reader, 2));
+	case DW_CFA_advance_loc4:
+		return advance(program, reader_unsigned(reader, 4));
+	case DW_CFA_MIPS_advance_loc8:
+		return advance(program, reader_unsigned(reader, 8));
+	case DW_CFA_remember_state:
+		return remember(program);
+	case DW_CFA_restore_state:
+		return restore(program);
+	case DW_CFA_def_cfa_expression:
+		return define_cfa_expression(program, reader);
+	case DW_CFA_def_cfa_offset:
+		return change_cfa_offset(program, reader_uleb128(reader));
+	case DW_CFA_def_cfa_offset_sf:
+		return change_cfa_offset(program,
+					 factored(program,
+						  reader_sleb128(reader)));
+	case DW_CFA_GNU_args_size:
+		reader_uleb128(reader);
+		return 0;
+	}
+
+	/* The others begin with the number of a register. */
+	number = reader_uleb128(reader);
+	switch (instruction) {
+	case DW_CFA_def_cfa:
+		return define_cfa(program, number, reader_uleb128(reader));
+	case DW_CFA_def_cfa_sf:
+		return define_cfa(program, number,
+				  factored(program, reader_sleb128(reader)));
+	case DW_CFA_def_cfa_register:
+		return change_cfa_base(program, number);
+	case DW_CFA_offset_extended:
+		set_column(program, number, COLUMN_OFFSET,
+			   factored(program, reader_uleb128(reader)));
+		return 0;
+	case DW_CFA_offset_extended_sf:
+		set_column(program, number, COLUMN_OFFSET,
+			   factored(program, reader_sleb128(reader)));
+		return 0;
+	case DW_CFA_GNU_negative_offset_extended:
+		set_column(program, number, COLUMN_OFFSET,
+			   -factored(program, reader_uleb128(reader)));
+		return 0;
+	case DW_CFA_val_offset:
+		set_column(program, number, COLUMN_VAL_OFFSET,
+			   factored(program, reader_uleb128(reader)));
+		return 0;
+	case DW_CFA_val_offset_sf:
+		set_column(program, number, COLUMN_VAL_OFFSET,
+			   factored(program, reader_sleb128(reader)));
+		return 0;
+	case DW_CFA_restore_extended:
+		restore_column(program, number);
+		return 0;
+	case DW_CFA_undefined:
+		set_column(program, number, COLUMN_UNDEFINED, 0);
+		return 0;
+	case DW_CFA_same_value:
+		set_column(program, number, COLUMN_SAME, 0);
+		return 0;
+	case DW_CFA_register: {
+		const uint64_t other = reader_uleb128(reader);
+
+		set_column(program, number, COLUMN_REGISTER,
+			   other > 15 ? -1 : (int64_t)other);
+		return 0;
+	}
+	case DW_CFA_expression:
+		return set_expression(program, number, COLUMN_EXPRESSION,
+				      reader);
+	case DW_CFA_val_expression:
+		return set_expression(program, number, COLUMN_VAL_EXPRESSION,
+				      reader);
+	default:
+		/* With DW_CFA_set_loc, which no toolchain of AMD64 writes. */
+		return -EINVAL;
+	}
+}
+
+static int step(struct program *program, struct reader *reader)
+{
+	const unsigned int instruction = reader_unsigned(reader, 1);
+	const unsigned int operand = instruction & 0x3f;
+
+	switch (instruction & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(program, operand);
+	case DW_CFA_offset:
+		set_column(program, operand, COLUMN_OFFSET,
+			   factored(program, reader_uleb128(reader)));
+		return 0;
+	case DW_CFA_restore:
+		restore_column(program, operand);
+		return 0;
+	default:
+		return step_extended(program, reader, instruction);
+	}
+}
+
+int sfu_program_run(struct program *program, struct reader *reader)
+{
+	program->remembered.size = 0;
+	program->is_nested = false;
+	while (reader->at < reader->end) {
+		int err;
+
+		/* What follows is about no code. */
+		if (program->spans && program->at >= program->end)
+			break;
+		err = step(program, reader);
+		if (!err && reader->is_bad)
+			err = -EINVAL;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int sfu_program_finish(struct program *program)
+{
+	return advance_to(program, program->end);
+}
+
+int sfu_program_leave_out(struct program *program, uint64_t to, uint8_t reason)
+{
+	struct span span = make_span(program, to);
+
+	span.reason = reason;
+	program->at = to;
+	return sfu_span_add(program->spans, program->first, &span);
+}

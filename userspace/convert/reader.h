@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Reader: bytes of a file, taken one after the other and never beyond their
+ * end. What is taken beyond it is 0, and the reader remembers.
+ */
+#ifndef SFRAME_UNWIND_READER_H
+#define SFRAME_UNWIND_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct reader {
+	const unsigned char *at;
+	const unsigned char *end;
+	bool is_bad;
+};
+
+/* Move on by @size bytes. Returns where they are, or NULL. */
+static inline const unsigned char *reader_skip(struct reader *reader,
+					       uint64_t size)
+{
+	const unsigned char *at = reader->at;
+
+	if (size > (uint64_t)(reader->end - reader->at)) {
+		reader->is_bad = true;
+		reader->at = reader->end;
+		return NULL;
+	}
+	reader->at += size;
+	return at;
+}
+
+/* An unsigned little-endian number of 1 to 8 bytes. */
+static inline uint64_t reader_unsigned(struct reader *reader, unsigned int size)
+{
+	const unsigned char *bytes = reader_skip(reader, size);
+	uint64_t value = 0;
+
+	for (unsigned int i = 0; bytes && i < size; i++)
+		value |= (uint64_t)bytes[i] << (8 * i);
+	return value;
+}
+
+static inline int64_t reader_signed(struct reader *reader, unsigned int size)
+{
+	const unsigned int shift = 64 - 8 * size;
+
+	return (int64_t)(reader_unsigned(reader, size) << shift) >> shift;
+}
+
+/* Bits that do not fit into 64 are dropped. Also gives the sign's position. */
+static inline uint64_t reader_leb128(struct reader *reader, unsigned int *bits,
+				     bool *is_negative)
+{
+	uint64_t value = 0;
+	unsigned char byte;
+
+	*bits = 0;
+	do {
+		byte = reader_unsigned(reader, 1);
+		if (*bits < 64) {
+			value |= (uint64_t)(byte & 0x7f) << *bits;
+			*bits += 7;
+		}
+	} while (byte & 0x80);
+	*is_negative = byte & 0x40;
+	return value;
+}
+
+static inline uint64_t reader_uleb128(struct reader *reader)
+{
+	unsigned int bits;
+	bool is_negative;
+
+	return reader_leb128(reader, &bits, &is_negative);
+}
+
+static inline int64_t reader_sleb128(struct reader *reader)
+{
+	unsigned int bits;
+	bool is_negative;
+	uint64_t value = reader_leb128(reader, &bits, &is_negative);
+
+	if (is_negative && bits < 64)
+		value |= UINT64_MAX << bits;
+	return value;
+}
+
+#endif /* SFRAME_UNWIND_READER_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Result: what a conversion returns, and what the cache keeps of it.
+ */
+#ifndef SFRAME_UNWIND_RESULT_H
+#define SFRAME_UNWIND_RESULT_H
+
+#include <sframe_unwind_convert.h>
+
+#include "image.h"
+
+/* The rows of sframe_unwind_convert_options.max_rows that 0 means. */
+#define DEFAULT_MAX_ROWS 32
+
+/**
+ * struct result - the public part and what it points to
+ *
+ * @out: what callers see.
+ * @bytes, @build_id, @left_out, @cache_file: its pointers, not constant.
+ */
+struct result {
+	struct sframe_unwind_converted out;
+	unsigned char *bytes;
+	unsigned char *build_id;
+	struct sframe_unwind_left_out *left_out;
+	char *cache_file;
+};
+
+static inline struct result *
+result_of(struct sframe_unwind_converted *converted)
+{
+	return (struct result *)converted;
+}
+
+/*
+ * Returns a result with the build ID of @image and room for @size bytes of
+ * section and @nr_left_out ranges, or NULL without memory.
+ */
+struct result *sfu_result_create(const struct image *image, size_t size,
+				 size_t nr_left_out);
+
+/* The options with defaults filled in. Returns 0, or -EINVAL with a message. */
+int sfu_options_complete(const struct sframe_unwind_convert_options *given,
+			 struct sframe_unwind_convert_options *options);
+
+/* Convert. Returns 0 or a negative errno with a message. */
+int sfu_convert_image(const struct image *image,
+		      const struct sframe_unwind_convert_options *options,
+		      struct result **result);
+
+#endif /* SFRAME_UNWIND_RESULT_H */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <stdlib.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "span.h"
+
+int sfu_span_add(struct buffer *spans, size_t first, const struct span *span)
+{
+	const size_t count = nr_spans(spans);
+
+	if (span->start >= span->end)
+		return 0;
+	if (count > first) {
+		struct span *last = span_at(spans, count - 1);
+
+		if (last->end == span->start &&
+		    (last->flags & ~SPAN_ENTRY) == span->flags &&
+		    span_has_same_rule(last, span)) {
+			last->end = span->end;
+			return 0;
+		}
+	}
+	if (buffer_reserve(spans, sizeof(*span)))
+		return -ENOMEM;
+	buffer_put(spans, span, sizeof(*span));
+	return 0;
+}
+
+static int compare_fdes(const void *a_pointer, const void *b_pointer)
+{
+	const struct cfi_fde *a = a_pointer, *b = b_pointer;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_spans(const void *a_pointer, const void *b_pointer)
+{
+	const struct span *a = a_pointer, *b = b_pointer;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/* The parts of @span in [from, to) that the first @count spans don't cover. */
+static int add_uncovered(struct buffer *spans, size_t count, struct span span)
+{
+	size_t low = 0, high = count;
+	int err = 0;
+
+	/* The first one that ends behind the start. */
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (span_at(spans, middle)->end > span.start)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (; !err && low < count && span_at(spans, low)->start < span.end;
+	     low++) {
+		const struct span covered = *span_at(spans, low);
+		struct span before = span;
+
+		before.end = covered.start;
+		if (before.start < before.end)
+			err = sfu_span_add(spans, count, &before);
+		if (covered.end >= span.end)
+			return err;
+		span.start = covered.end;
+	}
+	return err ? err : sfu_span_add(spans, count, &span);
+}
+
+/* What @fde says from @from to @to. */
+static int add_part(struct buffer *spans, size_t count, const struct cfi *cfi,
+		    const struct cfi_fde *fde, uint64_t from, uint64_t to)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < fde->count; i++) {
+		struct span span = *span_at(&cfi->spans, fde->first + i);
+
+		if (span.start < from)
+			span.start = from;
+		if (span.end > to)
+			span.end = to;
+		if (span.start < span.end)
+			err = add_uncovered(spans, count, span);
+	}
+	return err;
+}
+
+int sfu_span_merge(struct buffer *spans, struct cfi *cfi)
+{
+	const size_t before = nr_spans(spans), count = nr_fdes(cfi);
+	int err = 0;
+
+	if (!count)
+		return 0;
+	qsort(cfi->fdes.bytes, count, sizeof(struct cfi_fde), compare_fdes);
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct cfi_fde *fde = fde_at(cfi, i);
+		const uint64_t next = i + 1 < count ? fde[1].start : UINT64_MAX;
+		const uint64_t to = fde->end < next ? fde->end : next;
+		struct span rest = {
+			.start = i + 1 < count ? fde[1].end : to,
+			.end = fde->end,
+			.reason = SFRAME_UNWIND_LEFT_OUT_OVERLAP,
+		};
+
+		err = add_part(spans, before, cfi, fde, fde->start, to);
+		/* Behind the function that lies in this one. */
+		if (i + 2 < count && rest.end > fde[2].start)
+			rest.end = fde[2].start;
+		if (!err && rest.start < rest.end && to < fde->end)
+			err = add_uncovered(spans, before, rest);
+	}
+	/* What was added is in order. */
+	if (!err && before)
+		qsort(spans->bytes, nr_spans(spans), sizeof(struct span),
+		      compare_spans);
+	return err;
+}
