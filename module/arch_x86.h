@@ -52,7 +52,15 @@ static inline u32 sfu_arch_sigcontext_offset(u8 reg)
 
 #ifdef __KERNEL__
 
+#include <linux/mm_types.h>
+
 #include <asm/ptrace.h>
+
+/* Where @mm has the vDSO's image, or had it before it was unmapped. */
+static inline unsigned long sfu_arch_vdso(const struct mm_struct *mm)
+{
+	return (unsigned long)mm->context.vdso;
+}
 
 /* The value that DWARF register @reg, below SFU_NR_REGS, has in @regs. */
 static inline u64 sfu_arch_register(const struct pt_regs *regs, u8 reg)

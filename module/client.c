@@ -32,6 +32,7 @@ struct sfu_client *sfu_client_create(void)
 	mutex_init(&client->read_mutex);
 	raw_spin_lock_init(&client->lock);
 	INIT_LIST_HEAD(&client->listener);
+	sfu_attachments_init(&client->attachments);
 	sfu_count(SFU_CLIENTS);
 	return client;
 }
@@ -52,6 +53,7 @@ void sfu_client_close(struct sfu_client *client)
 
 	sfu_test_timer_stop(client);
 	sfu_client_listen(client, 0);
+	sfu_attach_remove_all(&client->attachments);
 	raw_spin_lock_irqsave(&client->lock, flags);
 	client->closed = true;
 	raw_spin_unlock_irqrestore(&client->lock, flags);

@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
+#include "attach.h"
 #include "ring.h"
 
 struct pid_namespace;
@@ -25,6 +26,7 @@ struct sfu_walk;
  * @wait: readers and pollers.
  * @listener: in the list of clients that want events, protected by its lock.
  * @space_id: of the space whose events it wants, likewise.
+ * @attachments: what it has attached.
  * @read_mutex: serialises readers, and making the ring.
  * @lock: taken in any context.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
@@ -38,6 +40,7 @@ struct sfu_client {
 	wait_queue_head_t wait;
 	struct list_head listener;
 	u64 space_id;
+	struct sfu_attachments attachments;
 	struct mutex read_mutex;	/* readers; making the ring */
 	raw_spinlock_t lock;		/* all members below */
 	struct sfu_ring ring;

@@ -15,6 +15,8 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_SPACES] = "spaces",
 	[SFU_TABLES] = "tables",
 	[SFU_SECTIONS] = "sections",
+	[SFU_IMAGES] = "images",
+	[SFU_ATTACHMENTS] = "attachments",
 	[SFU_REQUESTS] = "requests",
 	[SFU_TOTAL_WALKS] = "total_walks",
 	[SFU_TOTAL_ACCEPTED] = "total_accepted",
@@ -23,6 +25,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_LOST_CLOSED] = "total_lost_closed",
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
+	[SFU_TOTAL_DISCOVERED] = "total_discovered",
 };
 
 static struct dentry *debugfs_dir;

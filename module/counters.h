@@ -15,6 +15,8 @@ enum sfu_counter {
 	SFU_SPACES,		/* address spaces with a marker */
 	SFU_TABLES,		/* tables of sections, shared after fork */
 	SFU_SECTIONS,
+	SFU_IMAGES,		/* sections in kernel memory */
+	SFU_ATTACHMENTS,	/* of these, attached by clients */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,
@@ -23,6 +25,7 @@ enum sfu_counter {
 	SFU_TOTAL_LOST_CLOSED,	/* the client was closed */
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
+	SFU_TOTAL_DISCOVERED,	/* files looked at */
 	SFU_NR_COUNTERS
 };
 

@@ -3,7 +3,9 @@
  * Ioctl: the only reader of the structures in the uapi header.
  */
 #include <linux/build_bug.h>
+#include <linux/capability.h>
 #include <linux/compat.h>
+#include <linux/file.h>
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
 #include <linux/sframe_unwind.h>
@@ -11,7 +13,9 @@
 #include <linux/stddef.h>
 #include <linux/uaccess.h>
 
+#include "attach.h"
 #include "client.h"
+#include "elf.h"
 #include "ioctl.h"
 #include "limits.h"
 #include "lookup.h"
@@ -23,14 +27,24 @@
 #include "test_timer.h"
 
 /* The structures are ABI: a change of layout must not compile. */
-static_assert(sizeof(struct sframe_unwind_query) == 48);
+/* What is one thing has one number. */
+static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
+static_assert((int)SFU_FOUND == (int)SFRAME_UNWIND_SECTION_FOUND);
+static_assert((int)SFU_ATTACHED == (int)SFRAME_UNWIND_SECTION_ATTACHED);
+static_assert(SFU_ELF_MAX_BUILD_ID == SFRAME_UNWIND_BUILD_ID_SIZE);
+
+static_assert(sizeof(struct sframe_unwind_query) == 64);
 static_assert(sizeof(struct sframe_unwind_register) == 72);
 static_assert(sizeof(struct sframe_unwind_unregister) == 40);
 static_assert(sizeof(struct sframe_unwind_request) == 48);
 static_assert(sizeof(struct sframe_unwind_stats) == 64);
-static_assert(sizeof(struct sframe_unwind_section) == 56);
+static_assert(sizeof(struct sframe_unwind_section) == 64);
 static_assert(sizeof(struct sframe_unwind_list) == 56);
 static_assert(sizeof(struct sframe_unwind_events) == 24);
+static_assert(sizeof(struct sframe_unwind_attach) == 112);
+static_assert(sizeof(struct sframe_unwind_detach) == 32);
+static_assert(sizeof(struct sframe_unwind_attached) == 80);
+static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
@@ -38,6 +52,8 @@ static_assert(offsetof(struct sframe_unwind_register, id) == 40);
 static_assert(offsetof(struct sframe_unwind_register, message) == 56);
 static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
 static_assert(offsetof(struct sframe_unwind_request, cookie) == 24);
+static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
+static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
 static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
 
 union arg {
@@ -49,6 +65,9 @@ union arg {
 	struct sframe_unwind_stats stats;
 	struct sframe_unwind_list list;
 	struct sframe_unwind_events events;
+	struct sframe_unwind_attach attach;
+	struct sframe_unwind_detach detach;
+	struct sframe_unwind_list_attached list_attached;
 #ifdef SFU_TEST
 	struct sfu_test_timer_spec test_timer;
 #endif
@@ -82,7 +101,10 @@ static int do_query(struct sfu_client *client, union arg *arg,
 			    SFRAME_UNWIND_FEATURE_SIGNAL_FRAME |
 			    SFRAME_UNWIND_FEATURE_VALIDATE |
 			    SFRAME_UNWIND_FEATURE_LIST |
-			    SFRAME_UNWIND_FEATURE_EVENTS,
+			    SFRAME_UNWIND_FEATURE_EVENTS |
+			    SFRAME_UNWIND_FEATURE_DISCOVERY |
+			    SFRAME_UNWIND_FEATURE_ATTACH |
+			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -91,13 +113,15 @@ static int do_query(struct sfu_client *client, union arg *arg,
 		.ring_size = SFU_RING_SIZE,
 		.max_record_size = sizeof(struct sframe_unwind_stack) +
 				   SFU_MAX_DEPTH * (sizeof(u64) + sizeof(u8)),
+		.max_attached = SFU_MAX_ATTACHED,
+		.max_attached_memory = SFU_MAX_ATTACHED_MEMORY,
 	};
 	return 0;
 }
 
 /*
- * Add @section to @space. One in its way whose code has been unmapped, as by
- * dlclose(), and which no walk has met since, gives way.
+ * Add @section to @space. One in its way gives way if nobody registered it, or
+ * if its code has been unmapped, as by dlclose(), and no walk has met it since.
  */
 static int add_section(struct sfu_space *space, struct sfu_section *section,
 		       struct sfu_message *message)
@@ -112,7 +136,9 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 		if (err != -EEXIST)
 			return err;
 		pc = max(section->text.start, other->text.start);
-		again = sfu_lookup_remove_stale(space, other, pc);
+		again = other->source == SFU_REGISTERED ?
+				sfu_lookup_remove_stale(space, other, pc) :
+				sfu_space_drop(space, other);
 		sfu_section_put(other);
 	} while (again);
 	return err;
@@ -222,12 +248,12 @@ static int do_request(struct sfu_client *client, union arg *arg,
 	switch (err) {
 	case -ESRCH:
 		return sfu_message_fail(message, err,
-					"no thread %d in this process",
+					"no thread %d that may be watched",
 					request->tid);
 	case -EAGAIN:
 		return sfu_message_fail(message, err,
-					"%u requests are outstanding",
-					SFU_MAX_PENDING);
+					"%u requests are outstanding, or %u since the walk began",
+					SFU_MAX_PENDING, SFU_MAX_LATE);
 	case -EOPNOTSUPP:
 		return sfu_message_fail(message, err,
 					"thread %d never runs in user space",
@@ -245,7 +271,7 @@ static int do_stats(struct sfu_client *client, union arg *arg,
 
 	arg->stats = (struct sframe_unwind_stats) {
 		.size = arg->size,
-		.sections = sfu_space_nr_sections(space),
+		.sections = sfu_space_nr_registered(space),
 		.corrupt = space ? atomic64_read(&space->corrupt) : 0,
 		.stale = space ? atomic64_read(&space->stale) : 0,
 	};
@@ -291,7 +317,7 @@ static int list_name(const struct sframe_unwind_list *list,
 
 /* Write entry number @nr of the caller's array. */
 static int list_section(const struct sframe_unwind_list *list, u32 nr,
-			const struct sfu_section *section)
+			struct sfu_section *section)
 {
 	struct sframe_unwind_section entry = {
 		.id = section->id,
@@ -302,6 +328,7 @@ static int list_section(const struct sframe_unwind_list *list, u32 nr,
 		.hits = atomic64_read(&section->hits),
 		.num_fdes = section->table.num_fdes,
 		.state = SFRAME_UNWIND_SECTION_ACTIVE,
+		.source = section->source,
 	};
 	struct sframe_unwind_section __user *to =
 		u64_to_user_ptr(list->sections);
@@ -335,13 +362,15 @@ static int do_list(struct sfu_client *client, union arg *arg,
 		section = sfu_space_find_from(space, from);
 		if (!section)
 			break;
-		err = list_section(list, nr, section);
-		if (!err)
-			err = list_name(list, section);
+		from = section->text.end;
+		if (section->source != SFU_NOTHING) {
+			err = list_section(list, nr, section);
+			if (!err)
+				err = list_name(list, section);
+			nr++;
+		}
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
-		from = section->text.end;
-		nr++;
 		sfu_section_put(section);
 		cond_resched();
 	}
@@ -378,6 +407,132 @@ static int do_events(struct sfu_client *client, union arg *arg,
 		return PTR_ERR(space);
 	sfu_client_listen(client, space->id);
 	sfu_space_put(space);
+	return 0;
+}
+
+static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
+		  struct file *elf, struct file *sframe,
+		  struct sfu_message *message)
+{
+	struct sfu_attach_spec spec = {
+		.elf = elf,
+		.sframe = sframe,
+		.sframe_offset = attach->sframe_offset,
+		.sframe_size = attach->sframe_size,
+		.build_id = attach->build_id,
+		.build_id_size = attach->build_id_size,
+		.flags = attach->flags,
+	};
+	int err;
+
+	if (!elf)
+		return sfu_message_fail(message, -EBADF, "elf_fd %d is not open",
+					attach->elf_fd);
+	if (!sframe)
+		return sfu_message_fail(message, -EBADF,
+					"sframe_fd %d is not open",
+					attach->sframe_fd);
+	err = sfu_attach_add(&client->attachments, &spec, message);
+	attach->defect_offset = spec.defect_offset;
+	if (!err) {
+		attach->id = spec.id;
+		attach->memory = spec.memory;
+	}
+	return err;
+}
+
+static int do_attach(struct sfu_client *client, union arg *arg,
+		     struct sfu_message *message)
+{
+	struct sframe_unwind_attach *spec = &arg->attach;
+	struct file *elf, *sframe;
+	int err;
+
+	spec->id = 0;
+	spec->memory = 0;
+	spec->defect_offset = 0;
+	err = check_flags(spec->flags, SFRAME_UNWIND_ATTACH_SYSTEM |
+			  SFRAME_UNWIND_ATTACH_PREFER, message);
+	if (err)
+		return err;
+	err = check_reserved(spec->reserved | spec->reserved2, message);
+	if (err)
+		return err;
+	if (spec->build_id_size > sizeof(spec->build_id))
+		return sfu_message_fail(message, -EINVAL,
+					"build_id_size %u exceeds %zu",
+					spec->build_id_size,
+					sizeof(spec->build_id));
+	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_size 0x%llx exceeds 0x%x",
+					spec->sframe_size, SFU_MAX_SFRAME_SIZE);
+	if (spec->sframe_offset > S64_MAX - SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_offset 0x%llx is beyond all files",
+					spec->sframe_offset);
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !perfmon_capable())
+		return sfu_message_fail(message, -EPERM,
+					"attaching for all processes needs CAP_PERFMON");
+
+	elf = fget(spec->elf_fd);
+	sframe = fget(spec->sframe_fd);
+	err = attach(client, spec, elf, sframe, message);
+	if (sframe)
+		fput(sframe);
+	if (elf)
+		fput(elf);
+	return err;
+}
+
+static int do_detach(struct sfu_client *client, union arg *arg,
+		     struct sfu_message *message)
+{
+	const struct sframe_unwind_detach *detach = &arg->detach;
+	int err;
+
+	err = check_flags(detach->flags, 0, message);
+	if (err)
+		return err;
+	err = check_reserved(detach->reserved, message);
+	if (err)
+		return err;
+	err = sfu_attach_remove(&client->attachments, detach->id);
+	if (err)
+		return sfu_message_fail(message, err,
+					"nothing attached has id %llu",
+					detach->id);
+	return 0;
+}
+
+static int do_list_attached(struct sfu_client *client, union arg *arg,
+			    struct sfu_message *message)
+{
+	struct sframe_unwind_list_attached *list = &arg->list_attached;
+	struct sframe_unwind_attached entry, __user *to;
+	u64 from = list->from;
+	u32 nr = 0;
+	int err;
+
+	err = check_flags(list->flags, 0, message);
+	if (err)
+		return err;
+	err = check_reserved(list->reserved, message);
+	if (err)
+		return err;
+	sfu_attach_total(&client->attachments, &list->total, &list->memory);
+	to = u64_to_user_ptr(list->attached);
+	while (nr < list->nr &&
+	       sfu_attach_next(&client->attachments, from, &entry)) {
+		if (copy_to_user(to + nr, &entry, sizeof(entry)))
+			return sfu_message_fail(message, -EFAULT,
+						"entry %u could not be written",
+						nr);
+		from = entry.id + 1;
+		nr++;
+		cond_resched();
+	}
+	list->nr = nr;
 	return 0;
 }
 
@@ -419,7 +574,7 @@ static const struct op ops[] = {
 	[_IOC_NR(SFRAME_UNWIND_IOC_QUERY)] = {
 		.run = do_query,
 		.size = sizeof(struct sframe_unwind_query),
-		.min_size = 48,
+		.min_size = 64,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER)] = {
 		.run = do_register,
@@ -459,6 +614,27 @@ static const struct op ops[] = {
 		.size = sizeof(struct sframe_unwind_events),
 		.min_size = 24,
 		OP_MESSAGE(sframe_unwind_events),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_ATTACH)] = {
+		.run = do_attach,
+		.size = sizeof(struct sframe_unwind_attach),
+		.min_size = 112,
+		OP_MESSAGE(sframe_unwind_attach),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_DETACH)] = {
+		.run = do_detach,
+		.size = sizeof(struct sframe_unwind_detach),
+		.min_size = 32,
+		OP_MESSAGE(sframe_unwind_detach),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_LIST_ATTACHED)] = {
+		.run = do_list_attached,
+		.size = sizeof(struct sframe_unwind_list_attached),
+		.min_size = 56,
+		OP_MESSAGE(sframe_unwind_list_attached),
 		.changes = true,
 	},
 #ifdef SFU_TEST

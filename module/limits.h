@@ -24,8 +24,21 @@
 /* Requests that one client may have outstanding. */
 #define SFU_MAX_PENDING		1024
 
+/* Requests that may join a walk while it is being delivered. */
+#define SFU_MAX_LATE		64
+
 /* Bytes of records waiting in one client; a power of two. */
 #define SFU_RING_SIZE		SZ_256K
+
+/* Sections that one client may have attached, and the memory they may take. */
+#define SFU_MAX_ATTACHED	16384
+#define SFU_MAX_ATTACHED_MEMORY	SZ_1G
+
+/* Without privilege. */
+#define SFU_MAX_OWN_ATTACHED_MEMORY SZ_64M
+
+/* Bytes of a section that is read from its file as nothing maps it. */
+#define SFU_MAX_READ_SIZE	SZ_16M
 
 /* Bytes of a message about a failed ioctl, with its NUL. */
 #define SFU_MESSAGE_SIZE	192

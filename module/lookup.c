@@ -16,6 +16,7 @@
 
 #include "client.h"
 #include "counters.h"
+#include "discover.h"
 #include "limits.h"
 #include "lookup.h"
 #include "space.h"
@@ -50,16 +51,16 @@ static void copy_end(char *to, size_t size, const char *name)
 }
 
 /* Tell clients and dynamic debug that @section was removed. */
-static void tell(const struct sfu_space *space,
-		 const struct sfu_section *section, u64 pc,
-		 enum sframe_unwind_cause cause, const struct sfu_defect *defect)
+static void tell(const struct sfu_space *space, struct sfu_section *section,
+		 u64 pc, enum sframe_unwind_cause cause,
+		 const struct sfu_defect *defect)
 {
 	struct sframe_unwind_removed removed = {
 		.record.size = sizeof(removed),
 		.record.type = SFRAME_UNWIND_RECORD_REMOVED,
 		.time = ktime_get_ns(),
 		.id = section->id,
-		.sframe_start = section->table.bytes.address,
+		.sframe_start = sfu_section_address(section),
 		.text_start = section->text.start,
 		.text_size = section->text.end - section->text.start,
 		.ip = pc,
@@ -72,7 +73,7 @@ static void tell(const struct sfu_space *space,
 	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
 		text = sfu_defect_text(defect->kind);
 	else if (cause == SFRAME_UNWIND_CAUSE_STALE)
-		text = "its code or bytes are not mapped as registered";
+		text = "its code or bytes are not mapped as they were";
 	strscpy(removed.defect, text, sizeof(removed.defect));
 	if (path)
 		copy_end(removed.name, sizeof(removed.name),
@@ -87,6 +88,13 @@ static void tell(const struct sfu_space *space,
 	sfu_client_tell(space->id, &removed);
 }
 
+/* Count that a section of @space has been found to be good for nothing. */
+static void count_bad(struct sfu_space *space)
+{
+	atomic64_inc(&space->corrupt);
+	sfu_count(SFU_TOTAL_CORRUPT);
+}
+
 /* Something ends the use of @section. Returns whether it was there and is not. */
 static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
 		   enum sframe_unwind_cause cause,
@@ -98,8 +106,7 @@ static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
 		atomic64_inc(&space->stale);
 		sfu_count(SFU_TOTAL_STALE);
 	} else {
-		atomic64_inc(&space->corrupt);
-		sfu_count(SFU_TOTAL_CORRUPT);
+		count_bad(space);
 	}
 	tell(space, section, pc, cause, defect);
 	return true;
@@ -118,50 +125,133 @@ bool sfu_lookup_remove_stale(struct sfu_space *space,
 }
 
 /*
- * Have lookup->section be the one for @pc, its mappings checked in this walk.
- * Returns 0, -ENOENT or -EINTR, and then there is none.
+ * @section, of whatever source, is not mapped any more as it was. Only who has
+ * registered it wants to know.
  */
-static int find_section(struct sfu_lookup *lookup, u64 pc)
+static void remove_stale(struct sfu_space *space, struct sfu_section *section,
+			 u64 pc)
+{
+	if (section->source == SFU_REGISTERED)
+		remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+		       &no_defect);
+	else
+		sfu_space_drop(space, section);
+}
+
+/*
+ * Look at the file that @pc is in for something that covers it; without @own
+ * not for the section of the file itself. Returns as sfu_discover().
+ */
+static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 {
 	struct sfu_section *section;
+	struct sfu_defect defect;
 	int err;
 
-	if (lookup->section && pc >= lookup->start && pc < lookup->end)
-		return 0;
-	forget_section(lookup);
-	section = sfu_space_find(lookup->space, pc);
+	err = sfu_discover(&lookup->space, pc, own, &defect);
+	if (!err && defect.kind) {
+		section = sfu_space_find(lookup->space, pc);
+		if (section) {
+			count_bad(lookup->space);
+			tell(lookup->space, section, pc,
+			     SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
+			sfu_section_put(section);
+		}
+	}
+	return err;
+}
+
+/*
+ * What the space has for @pc, which may be that there is nothing, with its
+ * mappings checked. Returns 0 with a reference in lookup->section; -ENOENT,
+ * -EAGAIN if it was to be removed, or -EINTR.
+ */
+static int use_section(struct sfu_lookup *lookup, u64 pc)
+{
+	struct sfu_section *section = sfu_space_find(lookup->space, pc);
+	struct sfu_found *found;
+	int err;
+
 	if (!section)
 		return -ENOENT;
+	found = sfu_found_of(section);
 	err = sfu_section_check(section, pc, &lookup->start, &lookup->end);
+	if (!err && found && !sfu_discover_is_current(lookup->space, found))
+		err = -ESTALE;
 	if (!err) {
 		lookup->section = section;
 		return 0;
 	}
 	if (err == -ESTALE) {
-		remove(lookup->space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-		       &no_defect);
-		err = -ENOENT;
+		remove_stale(lookup->space, section, pc);
+		err = -EAGAIN;
 	}
 	sfu_section_put(section);
 	return err;
 }
 
+/* Others may remove and attach all the time. */
+#define MAX_TRIES	8
+
+/*
+ * Have lookup->section be the one for @pc, its mappings checked in this walk.
+ * Returns 0, -ENOENT or -EINTR, and then there is none.
+ */
+static int find_section(struct sfu_lookup *lookup, u64 pc)
+{
+	int err, tries;
+
+	if (lookup->section && pc >= lookup->start && pc < lookup->end)
+		return 0;
+	forget_section(lookup);
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = use_section(lookup, pc);
+		if (err == -ENOENT) {
+			err = discover(lookup, pc, true);
+			if (err)
+				return err;
+			err = -EAGAIN;
+		}
+		if (err != -EAGAIN)
+			return err;
+	}
+	return -ENOENT;
+}
+
+/* The section in use is corrupt, or can never be read again. */
+static void remove_bad(struct sfu_lookup *lookup, u64 pc,
+		       const struct sfu_defect *defect)
+{
+	const bool registered = lookup->section->source == SFU_REGISTERED;
+
+	remove(lookup->space, lookup->section, pc,
+	       defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
+			      SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
+	forget_section(lookup);
+	/* So as not to find it again. */
+	if (!registered)
+		discover(lookup, pc, false);
+}
+
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 {
 	struct sfu_defect defect;
-	int err;
+	int err, tries;
 
 	*match = (struct sfu_match) {};
-	err = find_section(lookup, pc);
-	if (err)
-		return err;
-	err = sfu_section_find_rule(lookup->section, pc, &lookup->budget, match,
-				    &defect);
-	if (err == -EINVAL) {
-		remove(lookup->space, lookup->section, pc,
-		       defect.kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
-				     SFRAME_UNWIND_CAUSE_UNREADABLE, &defect);
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = find_section(lookup, pc);
+		if (err)
+			return err;
+		err = sfu_section_find_rule(lookup->section, pc,
+					    &lookup->budget, match, &defect);
+		if (err != -ESTALE)
+			break;
+		/* It has been detached. */
+		sfu_space_drop(lookup->space, lookup->section);
 		forget_section(lookup);
 	}
-	return err;
+	if (err == -EINVAL)
+		remove_bad(lookup, pc, &defect);
+	return err == -ESTALE ? -ENOENT : err;
 }

@@ -73,6 +73,7 @@ static int __init sfu_init(void)
 	if (err)
 		return err;
 	sfu_mapping_init();
+	sfu_attach_init();
 	err = sfu_request_init();
 	if (err)
 		return err;

@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 #include <linux/siphash.h>
 
+#include "arch_x86.h"
 #include "compat.h"
 #include "mapping.h"
 
@@ -22,24 +23,51 @@ void __init sfu_mapping_init(void)
 	get_random_bytes(&key, sizeof(key));
 }
 
+/* Mappings of one kind that are looked at to either side of an address. */
+#define MAX_NEIGHBOURS	16
+
 /*
- * The origin that @start has if it and @vma belong to one mapping of a file. A
- * keyed hash, which nobody can find a second file for, is smaller than what it
- * is made of, and every section has two.
+ * A keyed hash, which nobody can find a second file for, is smaller than what
+ * it is made of, and every section has two. 0 is anonymous memory.
  */
-static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start)
+static struct sfu_origin make_origin(u64 device, u64 inode, u64 generation,
+				     u64 offset)
+{
+	return (struct sfu_origin) {
+		.hash = siphash_4u64(device, inode, generation, offset, &key) | 1,
+	};
+}
+
+struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset)
 {
 	const struct inode *inode;
-	struct sfu_origin origin = {};
-	u64 offset;
 
-	if (!vma->vm_file)
-		return origin;
-	inode = file_inode(vma->vm_file);
-	offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) + (start - vma->vm_start);
-	origin.hash = siphash_4u64(inode->i_sb->s_dev, inode->i_ino,
-				   inode->i_generation, offset, &key) | 1;
-	return origin;
+	/* No file system has device 0, so that no file is taken for the vDSO. */
+	if (!file)
+		return make_origin(0, 0, 0, offset);
+	inode = file_inode(file);
+	return make_origin(inode->i_sb->s_dev, inode->i_ino,
+			   inode->i_generation, offset);
+}
+
+/* Special mappings have operations of their own, anonymous memory has none. */
+static bool is_vdso(const struct vm_area_struct *vma)
+{
+	return !vma->vm_file && vma->vm_ops &&
+	       vma->vm_start == sfu_arch_vdso(vma->vm_mm);
+}
+
+/* The origin that @start has if it and @vma belong to one mapping of a file. */
+static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start)
+{
+	const u64 offset = start - vma->vm_start;
+
+	if (vma->vm_file)
+		return sfu_mapping_origin(vma->vm_file, offset +
+					  ((u64)vma->vm_pgoff << PAGE_SHIFT));
+	if (is_vdso(vma))
+		return sfu_mapping_origin(NULL, offset);
+	return (struct sfu_origin) {};
 }
 
 static bool has_origin(const struct vm_area_struct *vma,
@@ -95,6 +123,60 @@ int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 		if (!has_origin(vma, bytes))
 			err = -ESTALE;
 	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
+/* Is @vma, which may be NULL, code where @origin says, counted from @start? */
+static bool is_same_code(const struct vm_area_struct *vma, u64 start,
+			 struct sfu_origin origin)
+{
+	return vma && vma->vm_flags & VM_EXEC &&
+	       origin_of(vma, start).hash == origin.hash;
+}
+
+static int find_code(struct mm_struct *mm, u64 pc, struct sfu_code *code)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, pc), *next;
+	const u64 from = vma ? vma->vm_start : 0;
+	struct sfu_origin origin;
+	u32 i;
+
+	if (!vma || !(vma->vm_flags & VM_EXEC) ||
+	    !(vma->vm_file || is_vdso(vma)))
+		return -ENOENT;
+	origin = origin_of(vma, from);
+	code->start = from;
+	code->end = vma->vm_end;
+	/* mprotect() cuts mappings into pieces. */
+	for (i = 0; i < MAX_NEIGHBOURS; i++) {
+		next = vma_lookup(mm, code->end);
+		if (!is_same_code(next, from, origin))
+			break;
+		code->end = next->vm_end;
+	}
+	for (i = 0; i < MAX_NEIGHBOURS; i++) {
+		next = vma_lookup(mm, code->start - 1);
+		if (!is_same_code(next, from, origin))
+			break;
+		code->start = next->vm_start;
+	}
+	code->image = vma->vm_file ? 0 : from;
+	code->file = vma->vm_file ? get_file(vma->vm_file) : NULL;
+	code->offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) - (from - code->start);
+	if (!vma->vm_file)
+		code->offset = 0;
+	return 0;
+}
+
+int sfu_mapping_find_code(u64 pc, struct sfu_code *code)
+{
+	struct mm_struct *mm = current->mm;
+	int err;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	err = find_code(mm, pc, code);
 	mmap_read_unlock(mm);
 	return err;
 }

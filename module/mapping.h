@@ -30,6 +30,33 @@ struct sfu_origin {
 int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
 		     struct sfu_origin *origin, u64 *at);
 
+/* The origin of what is at @offset of @file, or, with NULL, of the vDSO. */
+struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
+
+/**
+ * struct sfu_code - code mapped from a file, or from the vDSO's image
+ *
+ * @file: with a reference; NULL for the vDSO.
+ * @image: without @file, address of the vDSO's image.
+ * @start, @end: addresses that are mapped executable without a gap, from one
+ *	place of the file to the next.
+ * @offset: of @start in the file.
+ */
+struct sfu_code {
+	struct file *file;
+	u64 image;
+	u64 start;
+	u64 end;
+	u64 offset;
+};
+
+/*
+ * Find the code around @pc. Returns 0 with @code, whose file is to be put by
+ * fput() if there is one; -ENOENT if @pc is not in executable memory from a file,
+ * or -EINTR.
+ */
+int sfu_mapping_find_code(u64 pc, struct sfu_code *code);
+
 /**
  * struct sfu_range - addresses, and the origin that the first one had
  */

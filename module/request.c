@@ -18,6 +18,7 @@
  *
  * Why a request's memory outlives its task_work: see sfu_request.refs.
  */
+#include <linux/capability.h>
 #include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -32,6 +33,7 @@
 #include "client.h"
 #include "compat.h"
 #include "counters.h"
+#include "limits.h"
 #include "request.h"
 #include "walk.h"
 
@@ -159,6 +161,7 @@ static void walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
 		walk->fallback |= request->fallback;
 		request = list_next_entry(request, link);
 	} while (request != first);
+	first->walking = true;
 	raw_spin_unlock_irqrestore(&bucket->lock, flags);
 	sfu_walk_user(walk, task_pt_regs(current));
 }
@@ -268,7 +271,8 @@ static void run(struct callback_head *work)
 /*
  * Have @request served when @task next returns to user space. @task is current
  * or kept by the caller's RCU read section. Any context but NMI. Returns 0 with
- * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space.
+ * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space,
+ * -EAGAIN if too many join a walk that is being delivered.
  */
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
@@ -285,6 +289,8 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 
 	request->task = task;
 	request->mm = READ_ONCE(task->mm);
+	request->walking = false;
+	request->late = 0;
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
 	init_task_work(&request->work, run);
@@ -292,7 +298,10 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 
 	raw_spin_lock_irqsave(&bucket->lock, flags);
 	first = find_first(bucket, task);
-	if (!first || interrupt) {
+	/* Else requests could keep the thread from ever getting away. */
+	if (first && first->walking && first->late++ >= SFU_MAX_LATE)
+		err = -EAGAIN;
+	if (!err && (!first || interrupt)) {
 		refcount_inc(&request->refs);
 		err = sfu_task_work_add(task, &request->work,
 					interrupt ? TWA_SIGNAL : TWA_RESUME);
@@ -313,7 +322,10 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	return err;
 }
 
-/* Thread @tid of the current process; the caller is in an RCU read section. */
+/*
+ * Thread @tid, of the current process unless that may watch others, as for perf.
+ * The caller is in an RCU read section.
+ */
 static struct task_struct *find_thread(pid_t tid)
 {
 	struct task_struct *task;
@@ -321,7 +333,9 @@ static struct task_struct *find_thread(pid_t tid)
 	if (!tid)
 		return current;
 	task = pid_task(find_vpid(tid), PIDTYPE_PID);
-	return task && same_thread_group(task, current) ? task : NULL;
+	if (!task || same_thread_group(task, current) || perfmon_capable())
+		return task;
+	return NULL;
 }
 
 static void fill(struct sfu_request *request, struct sfu_client *client,

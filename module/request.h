@@ -28,6 +28,8 @@ struct sfu_pool;
  * @client: gets the record; holds a reference.
  * @pool: that it belongs to, or NULL.
  * @cookie: of the walk.
+ * @walking: of the first: the walk has begun.
+ * @late: of the first: requests that have joined since.
  * @user_data, @max_depth, @fallback: as asked for.
  * @time: of the request, CLOCK_MONOTONIC, in ns.
  */
@@ -45,6 +47,8 @@ struct sfu_request {
 	u64 time;
 	u32 max_depth;
 	bool fallback;
+	bool walking;
+	u32 late;
 };
 
 /**
@@ -58,10 +62,10 @@ struct sfu_request_spec {
 };
 
 /*
- * Ask for the stack of thread @tid of the current process, numbered as the
- * current process sees it, 0 for the current thread. May sleep. Returns 0 with
- * the walk's cookie, -ESRCH, -EAGAIN, -ENOMEM or -EOPNOTSUPP; see
- * SFRAME_UNWIND_IOC_REQUEST.
+ * Ask for the stack of thread @tid, numbered as the current process sees it, 0
+ * for the current thread; of a process that the current one may watch. May
+ * sleep. Returns 0 with the walk's cookie, -ESRCH, -EAGAIN, -ENOMEM or
+ * -EOPNOTSUPP; see SFRAME_UNWIND_IOC_REQUEST.
  */
 int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie);
@@ -90,7 +94,7 @@ void sfu_pool_destroy(struct sfu_pool *pool);
  * Ask for the stack of the current thread with a request of @pool. Any context
  * but NMI; the caller keeps @client and @pool and has called
  * sfu_client_prepare(). Returns 0 with the walk's cookie; -ENOMEM if the pool
- * is empty, -EAGAIN with too many pending, -ESRCH in a thread that exits,
+ * is empty, -EAGAIN with too many pending or late, -ESRCH in a thread that exits,
  * -EOPNOTSUPP in one that never runs in user space.
  */
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,

@@ -4,10 +4,12 @@
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "counters.h"
+#include "image.h"
 #include "limits.h"
 #include "message.h"
 #include "section.h"
@@ -116,6 +118,15 @@ static int check_contents(struct sfu_section_spec *spec,
 	return 0;
 }
 
+/* The members that are the same for all new sections. */
+static void begin(struct sfu_section *section)
+{
+	refcount_set(&section->refs, 1);
+	section->id = atomic64_inc_return(&last_id);
+	atomic64_set(&section->hits, 0);
+	sfu_count(SFU_SECTIONS);
+}
+
 struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 				       struct sfu_message *message)
 {
@@ -134,16 +145,26 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 	section = kmalloc(sizeof(*section), GFP_KERNEL_ACCOUNT);
 	if (!section)
 		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
-	refcount_set(&section->refs, 1);
-	section->id = atomic64_inc_return(&last_id);
-	atomic64_set(&section->hits, 0);
+	section->source = SFU_REGISTERED;
 	section->text.start = spec->text_start;
 	section->text.end = spec->text_start + spec->text_size;
 	section->text.origin = text_origin;
 	section->bytes_origin = bytes_origin;
 	section->table = table;
-	sfu_count(SFU_SECTIONS);
+	begin(section);
 	return section;
+}
+
+struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
+{
+	struct sfu_found *found = kmemdup(spec, sizeof(*spec),
+					  GFP_KERNEL_ACCOUNT);
+
+	if (found)
+		begin(&found->section);
+	else
+		sfu_image_put(spec->image);
+	return found;
 }
 
 void sfu_section_get(struct sfu_section *section)
@@ -153,61 +174,104 @@ void sfu_section_get(struct sfu_section *section)
 
 void sfu_section_put(struct sfu_section *section)
 {
+	struct sfu_found *found = sfu_found_of(section);
+
 	if (!refcount_dec_and_test(&section->refs))
 		return;
 	sfu_uncount(SFU_SECTIONS);
-	kfree(section);
+	if (!found) {
+		kfree(section);
+		return;
+	}
+	sfu_image_put(found->image);
+	kfree(found);
 }
 
-static struct sfu_range bytes_of(const struct sfu_section *section)
+u64 sfu_section_address(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return found && found->image ? 0 : section->table.bytes.address;
+}
+
+/* The bytes in user memory; an empty range if there are none. */
+static struct sfu_range bytes_of(struct sfu_section *section)
 {
 	const struct sfu_bytes *bytes = &section->table.bytes;
+	const u64 address = sfu_section_address(section);
 
 	return (struct sfu_range) {
-		.start = bytes->address,
-		.end = bytes->address + bytes->size,
+		.start = address,
+		.end = address ? address + bytes->size : 0,
 		.origin = section->bytes_origin,
 	};
 }
 
-int sfu_section_check(const struct sfu_section *section, u64 pc, u64 *start,
-		      u64 *end)
+int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start, u64 *end)
 {
 	const struct sfu_range bytes = bytes_of(section);
 
 	return sfu_mapping_check(&section->text, pc, &bytes, start, end);
 }
 
-static int find_rule(const struct sfu_section *section, u64 pc, u32 *budget,
+static int find_rule(const struct sfu_section *section,
+		     const struct sfu_table *table, u64 pc, u32 *budget,
 		     struct sfu_match *match, struct sfu_defect *defect)
 {
 	struct sfu_fde fde;
 	int err;
 
-	err = sfu_table_find(&section->table, pc, &fde, defect);
+	err = sfu_table_find(table, pc, &fde, defect);
 	if (err)
 		return err;
-	if (fde.start < section->text.start ||
-	    fde.start + fde.size > section->text.end) {
+	/* A file's own section may describe more than what is mapped here. */
+	if (section->source == SFU_REGISTERED &&
+	    (fde.start < section->text.start ||
+	     fde.start + fde.size > section->text.end)) {
 		defect->kind = SFU_DEFECT_FDE_TEXT;
 		defect->offset = fde.entry;
 		return -EINVAL;
 	}
 	match->start = fde.start;
 	match->end = fde.start + fde.size;
-	return sfu_fde_find_rule(&section->table, &fde, pc, budget,
-				 &match->rule, defect);
+	return sfu_fde_find_rule(table, &fde, pc, budget, &match->rule, defect);
+}
+
+/* The bytes are in kernel memory, and can be taken away at any time. */
+static int find_rule_in_image(const struct sfu_found *found, u64 pc,
+			      u32 *budget, struct sfu_match *match,
+			      struct sfu_defect *defect)
+{
+	struct sfu_table table = found->section.table;
+	int err = -ESTALE;
+
+	rcu_read_lock();
+	table.bytes.copy = rcu_dereference(found->image->bytes);
+	if (table.bytes.copy)
+		err = find_rule(&found->section, &table, pc, budget, match,
+				defect);
+	rcu_read_unlock();
+	if (!err)
+		atomic64_inc(&found->image->hits);
+	return err;
 }
 
 int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect)
 {
+	const struct sfu_found *found = sfu_found_of(section);
 	const struct sfu_range bytes = bytes_of(section);
 	int err;
 
 	*match = (struct sfu_match) {};
 	*defect = (struct sfu_defect) {};
-	err = find_rule(section, pc, budget, match, defect);
+	if (section->source == SFU_NOTHING)
+		return -ENOENT;
+	if (found && found->image)
+		err = find_rule_in_image(found, pc, budget, match, defect);
+	else
+		err = find_rule(section, &section->table, pc, budget, match,
+				defect);
 	if (!err)
 		atomic64_inc(&section->hits);
 	if (err == -EFAULT)

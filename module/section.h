@@ -10,19 +10,30 @@
 #define SFU_SECTION_H
 
 #include <linux/atomic.h>
+#include <linux/container_of.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 
 #include "mapping.h"
 #include "sframe.h"
 
+struct sfu_image;
 struct sfu_message;
+
+/* Where a section comes from; as enum sframe_unwind_section_source, and: */
+enum sfu_source {
+	SFU_NOTHING,		/* no section: the code has been found to have none */
+	SFU_REGISTERED,
+	SFU_FOUND,
+	SFU_ATTACHED,
+};
 
 /**
  * struct sfu_section
  *
  * @refs: one of each table of sections that holds it, one of each lookup that
  *	uses it.
+ * @source: with any other than SFU_REGISTERED it is part of a struct sfu_found.
  * @id: unique in the system, never 0.
  * @hits: rules found.
  * @text: the code.
@@ -31,12 +42,39 @@ struct sfu_message;
  */
 struct sfu_section {
 	refcount_t refs;
+	u8 source;
 	u64 id;
 	atomic64_t hits;
 	struct sfu_range text;
 	struct sfu_origin bytes_origin;
 	struct sfu_table table;
 };
+
+/**
+ * struct sfu_found - what was found out about code that nobody registered
+ *
+ * @section: its bytes are in user memory if @image is NULL.
+ * @image: the bytes, or NULL; holds a reference.
+ * @bias: how far the code is from where the ELF file says.
+ * @key: what sfu_attach_find() goes by.
+ * @space_id: of the space it was found for. Another one, made by fork, may be
+ *	entitled to something else.
+ * @generation: of what is attached, then. Any thread may set it to a later one.
+ */
+struct sfu_found {
+	struct sfu_section section;
+	struct sfu_image *image;
+	u64 bias;
+	u64 key;
+	u64 space_id;
+	atomic64_t generation;
+};
+
+static inline struct sfu_found *sfu_found_of(struct sfu_section *section)
+{
+	return section->source == SFU_REGISTERED ?
+		       NULL : container_of(section, struct sfu_found, section);
+}
 
 /**
  * struct sfu_section_spec - what a caller says about a section
@@ -67,6 +105,14 @@ struct sfu_match {
 struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 				       struct sfu_message *message);
 
+/*
+ * Make a section of the members of @spec that say what was found: text, source,
+ * table and bytes_origin of @spec->section, and the others. Takes over the
+ * reference to the image. May sleep. Returns NULL without memory, having put
+ * the image.
+ */
+struct sfu_found *sfu_section_create_found(const struct sfu_found *spec);
+
 void sfu_section_get(struct sfu_section *section);
 void sfu_section_put(struct sfu_section *section);
 
@@ -77,11 +123,11 @@ static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)
 
 /*
  * Are the code at @pc, which the section covers, and the section's bytes mapped
- * in the current mm as they were when it was registered? May sleep, takes the
- * mmap lock. Returns 0 with the addresses around @pc for which that is so,
- * [*start, *end); -ESTALE, or -EINTR.
+ * in the current mm as they were when it was registered or found? May sleep,
+ * takes the mmap lock. Returns 0 with the addresses around @pc for which that is
+ * so, [*start, *end); -ESTALE, or -EINTR.
  */
-int sfu_section_check(const struct sfu_section *section, u64 pc, u64 *start,
+int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start,
 		      u64 *end);
 
 /*
@@ -90,10 +136,14 @@ int sfu_section_check(const struct sfu_section *section, u64 pc, u64 *start,
  * none (match->rule.flags tells of a signal frame that is not described);
  * -ETIME if the budget does not suffice; -EAGAIN if the bytes cannot be read
  * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt,
- * with @defect, or its bytes are gone, with SFU_DEFECT_NONE.
+ * with @defect, or its bytes are gone, with SFU_DEFECT_NONE; -ESTALE if it was
+ * attached and is not any more.
  */
 int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect);
+
+/* Address of the section in user memory, 0 if it is not there. */
+u64 sfu_section_address(struct sfu_section *section);
 
 /* See sfu_mapping_file_name(): the file of the section's code. */
 const char *sfu_section_file_name(const struct sfu_section *section,

@@ -25,6 +25,8 @@ static struct sfu_sections *create(u32 capacity)
 		return NULL;
 	refcount_set(&table->refs, 1);
 	table->nr = 0;
+	table->nr_registered = 0;
+	table->nr_nothing = 0;
 	table->capacity = capacity;
 	sfu_count(SFU_TABLES);
 	return table;
@@ -83,6 +85,15 @@ struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
 	return table && at < table->nr ? table->section[at] : NULL;
 }
 
+void sfu_sections_find_gap(const struct sfu_sections *table, u64 pc, u64 *start,
+			   u64 *end)
+{
+	const u32 at = count_upto(table, pc);
+
+	*start = at ? table->section[at - 1]->text.end : 0;
+	*end = table && at < table->nr ? table->section[at]->text.start : ~0ULL;
+}
+
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
 					 u64 id)
 {
@@ -113,6 +124,8 @@ static int make_writable(struct sfu_sections **table)
 		return -ENOMEM;
 	if (old) {
 		new->nr = old->nr;
+		new->nr_registered = old->nr_registered;
+		new->nr_nothing = old->nr_nothing;
 		for (i = 0; i < old->nr; i++) {
 			new->section[i] = old->section[i];
 			sfu_section_get(new->section[i]);
@@ -121,6 +134,17 @@ static int make_writable(struct sfu_sections **table)
 	sfu_sections_put(old);
 	*table = new;
 	return 0;
+}
+
+/* Count @section in, with @change 1, or out, with -1. */
+static void count(struct sfu_sections *table, const struct sfu_section *section,
+		  int change)
+{
+	table->nr += change;
+	if (section->source == SFU_REGISTERED)
+		table->nr_registered += change;
+	else if (section->source == SFU_NOTHING)
+		table->nr_nothing += change;
 }
 
 int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
@@ -149,7 +173,7 @@ int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
 	memmove(slot + 1, slot, (nr - at) * sizeof(*slot));
 	*slot = section;
 	sfu_section_get(section);
-	(*table)->nr++;
+	count(*table, section, 1);
 	return 0;
 }
 
@@ -168,7 +192,7 @@ int sfu_sections_remove(struct sfu_sections **table,
 
 	at = count_upto(*table, section->text.start) - 1;
 	slot = &(*table)->section[at];
-	(*table)->nr--;
+	count(*table, section, -1);
 	memmove(slot, slot + 1, ((*table)->nr - at) * sizeof(*slot));
 	sfu_section_put(section);
 	return 0;
@@ -176,7 +200,8 @@ int sfu_sections_remove(struct sfu_sections **table,
 
 static bool starts_at(const struct sfu_section *section, u64 sframe_start)
 {
-	return section->table.bytes.address == sframe_start;
+	return section->source == SFU_REGISTERED &&
+	       section->table.bytes.address == sframe_start;
 }
 
 int sfu_sections_remove_all(struct sfu_sections **table, u64 sframe_start)
@@ -201,5 +226,6 @@ int sfu_sections_remove_all(struct sfu_sections **table, u64 sframe_start)
 			section[kept++] = section[i];
 	}
 	(*table)->nr = kept;
+	(*table)->nr_registered -= found;
 	return found;
 }

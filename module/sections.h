@@ -19,12 +19,16 @@ struct sfu_section;
  *
  * @refs: one of each space that uses it.
  * @nr: sections in it.
+ * @nr_registered: of these, registered.
+ * @nr_nothing: of these, code that has been found to have none.
  * @capacity: sections that @section has room for.
  * @section: ascending by text.start; each entry holds a reference.
  */
 struct sfu_sections {
 	refcount_t refs;
 	u32 nr;
+	u32 nr_registered;
+	u32 nr_nothing;
 	u32 capacity;
 	struct sfu_section *section[];
 };
@@ -40,6 +44,13 @@ struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc);
 /* The first section that starts at or above @address, or NULL. */
 struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
 					   u64 address);
+
+/*
+ * The addresses around @pc, which no section covers, that no section covers:
+ * [*start, *end).
+ */
+void sfu_sections_find_gap(const struct sfu_sections *table, u64 pc, u64 *start,
+			   u64 *end);
 
 /* The section numbered @id, or NULL. */
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,

@@ -2,6 +2,7 @@
 /*
  * Decode: SFrame V3 bytes and a pc to a rule.
  */
+#include "bytes.h"
 #include "sframe.h"
 #include "sframe_format.h"
 
@@ -23,7 +24,7 @@ static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_FDE_ORDER] = "FDE index is not in ascending order",
 	[SFU_DEFECT_FDE_WRAP] = "function wraps around the address space",
 	[SFU_DEFECT_FDE_OVERLAP] = "function overlaps the one before",
-	[SFU_DEFECT_FDE_TEXT] = "function leaves the registered text",
+	[SFU_DEFECT_FDE_TEXT] = "function leaves the code that the section is for",
 	[SFU_DEFECT_FDE_BLOCK] = "FDE attribute is beyond the FRE area",
 	[SFU_DEFECT_FDE_INFO] = "reserved bit in FDE info",
 	[SFU_DEFECT_FDE_INFO2] = "reserved bit in FDE info2",
@@ -59,21 +60,6 @@ static int malformed(struct sfu_defect *defect, enum sfu_defect_kind kind,
 	defect->kind = kind;
 	defect->offset = offset;
 	return -EINVAL;
-}
-
-static u16 get_le16(const u8 *p)
-{
-	return p[0] | p[1] << 8;
-}
-
-static u32 get_le32(const u8 *p)
-{
-	return get_le16(p) | (u32)get_le16(p + 2) << 16;
-}
-
-static u64 get_le64(const u8 *p)
-{
-	return get_le32(p) | (u64)get_le32(p + 4) << 32;
 }
 
 /* A data word as offsets are stored. */

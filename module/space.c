@@ -210,14 +210,27 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 	return space;
 }
 
-u32 sfu_space_nr_sections(struct sfu_space *space)
+u32 sfu_space_nr_registered(struct sfu_space *space)
 {
 	u32 nr;
 
 	if (!space)
 		return 0;
 	down_read(&space->lock);
-	nr = space->sections ? space->sections->nr : 0;
+	nr = space->sections ? space->sections->nr_registered : 0;
+	up_read(&space->lock);
+	return nr;
+}
+
+u32 sfu_space_nr_sections(struct sfu_space *space)
+{
+	u32 nr = 0;
+
+	if (!space)
+		return 0;
+	down_read(&space->lock);
+	if (space->sections)
+		nr = space->sections->nr - space->sections->nr_nothing;
 	up_read(&space->lock);
 	return nr;
 }
@@ -302,6 +315,13 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 		sfu_section_get(section);
 	up_read(&space->lock);
 	return section;
+}
+
+void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
+{
+	down_read(&space->lock);
+	sfu_sections_find_gap(space->sections, pc, start, end);
+	up_read(&space->lock);
 }
 
 bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)

@@ -35,6 +35,7 @@ struct sfu_sections;
  *	@sections any more.
  * @corrupt: sections removed because they were corrupt or unreadable.
  * @stale: sections removed because their mappings had changed.
+ * @attached: how often something was attached for this space alone.
  */
 struct sfu_space {
 	struct hlist_node node;
@@ -47,6 +48,7 @@ struct sfu_space {
 	bool gone;
 	atomic64_t corrupt;
 	atomic64_t stale;
+	atomic_t attached;
 	struct rcu_head rcu;
 };
 
@@ -62,7 +64,11 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message);
 /* @space may be NULL. */
 void sfu_space_put(struct sfu_space *space);
 
-/* Number of sections of @space, which may be NULL. */
+/*
+ * Number of sections of @space, which may be NULL: registered ones, and all
+ * that there are.
+ */
+u32 sfu_space_nr_registered(struct sfu_space *space);
 u32 sfu_space_nr_sections(struct sfu_space *space);
 
 /*
@@ -85,6 +91,9 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
  */
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
 struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
+
+/* See sfu_sections_find_gap(). */
+void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);
 
 /*
  * Remove @section if it is there yet. May sleep. Returns whether it was; false

@@ -12,6 +12,7 @@ union any {
 	struct sframe_unwind_stats stats;
 	struct sframe_unwind_list list;
 	struct sframe_unwind_events events;
+	struct sframe_unwind_list_attached list_attached;
 	unsigned char bytes[256];
 };
 
@@ -77,6 +78,15 @@ FIXTURE_VARIANT_ADD(abi, list) {
 	.flags = offsetof(struct sframe_unwind_list, flags),
 	.message = offsetof(struct sframe_unwind_list, message),
 	.message_size = offsetof(struct sframe_unwind_list, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, list_attached) {
+	.cmd = SFRAME_UNWIND_IOC_LIST_ATTACHED,
+	.size = sizeof(struct sframe_unwind_list_attached),
+	.flags = offsetof(struct sframe_unwind_list_attached, flags),
+	.reserved = offsetof(struct sframe_unwind_list_attached, reserved),
+	.message = offsetof(struct sframe_unwind_list_attached, message),
+	.message_size = offsetof(struct sframe_unwind_list_attached, message_size),
 };
 
 FIXTURE_VARIANT_ADD(abi, events) {
@@ -345,8 +355,10 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0, q.query.features & ~0x7fULL);
-	EXPECT_EQ(0x7f, q.query.features & 0x7f);
+	EXPECT_EQ(0x3ff, q.query.features);
+	EXPECT_LE(1024, q.query.max_attached);
+	EXPECT_EQ(0, q.query.reserved);
+	EXPECT_LE(1 << 20, q.query.max_attached_memory);
 	EXPECT_EQ(0xa5, q.poison[0]);
 }
 

@@ -66,8 +66,13 @@ TEST_F(list, one)
 
 	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &req));
 	ASSERT_STACK(self->fd, &stack);
+	/* The program's own section has been found by now, and may be before. */
 	self->list.nr = 8;
+	self->list.from = self->fake.reg.text_start;
 	ASSERT_EQ(0, do_list(self->fd, &self->list));
+	EXPECT_EQ(self->fake.reg.id, entry->id);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_REGISTERED, entry->source);
+	EXPECT_EQ(0, entry->reserved);
 	EXPECT_EQ(1, entry->hits);
 }
 

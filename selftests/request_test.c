@@ -2,6 +2,7 @@
 /* Requests for the calling thread, records, reading, accounting. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -240,7 +241,8 @@ TEST_F(request, bad_tid)
 	self->req.tid = -1;
 	EXPECT_EQ(-1, request(self->fd, &self->req));
 	EXPECT_EQ(EINVAL, errno);
-	/* Another process's thread is none of ours. */
+	/* Another process's thread is none of ours, without privilege. */
+	ASSERT_EQ(0, setresuid(65534, 65534, 65534));
 	self->req.tid = getppid();
 	EXPECT_EQ(-1, request(self->fd, &self->req));
 	EXPECT_EQ(ESRCH, errno);
@@ -323,15 +325,42 @@ TEST_F(request, depth_is_exact)
 	EXPECT_EQ(stop, self->stack.head.stop);
 }
 
+/* A process that knows nothing of it, stopped by chance in its own code. */
+TEST_F(request, other_process)
+{
+	volatile int *spins = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root, for CAP_PERFMON");
+	pid = fork();
+	ASSERT_LE(0, pid);
+	while (!pid)
+		++*spins;
+	while (!*spins)
+		sched_yield();
+	self->req.tid = pid;
+	EXPECT_EQ(0, request(self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(pid, self->stack.head.pid);
+	EXPECT_EQ(pid, self->stack.head.tid);
+	EXPECT_LE(2, self->stack.head.nr_frames);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(ESRCH, errno);
+}
+
+/* No section is registered, and the code is of no file. */
 TEST_F(request, without_any_section)
 {
-	struct sframe_unwind_unregister unreg = {
-		.size = sizeof(unreg),
-		.sframe_start = own_section().sframe_start,
-	};
+	struct fake fake;
 
-	ASSERT_EQ(0, unregister_section(self->fd, &unreg));
-	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	ASSERT_EQ(0, call_request_code(fake.text, self->fd, &self->req));
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_EQ(1, self->stack.head.nr_frames);
 	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);

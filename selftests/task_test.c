@@ -249,10 +249,13 @@ TEST_F(task, io_uring_worker)
 	close(ring);
 }
 
-/* Threads of the kernel are of no process that could ask. */
+/* Threads of the kernel have no stack in user space, for nobody. */
 TEST_F(task, kernel_thread)
 {
 	self->req.tid = 2;	/* kthreadd */
+	EXPECT_EQ(-1, request(self->fd, &self->req));
+	EXPECT_EQ(geteuid() ? ESRCH : EOPNOTSUPP, errno);
+	ASSERT_EQ(0, setresuid(65534, 65534, 65534));
 	EXPECT_EQ(-1, request(self->fd, &self->req));
 	EXPECT_EQ(ESRCH, errno);
 }

@@ -49,6 +49,9 @@
 #define SFRAME_UNWIND_FEATURE_VALIDATE		0x10ULL
 #define SFRAME_UNWIND_FEATURE_LIST		0x20ULL
 #define SFRAME_UNWIND_FEATURE_EVENTS		0x40ULL
+#define SFRAME_UNWIND_FEATURE_DISCOVERY		0x80ULL /* sections of files */
+#define SFRAME_UNWIND_FEATURE_ATTACH		0x100ULL
+#define SFRAME_UNWIND_FEATURE_OTHER_PROCESS	0x200ULL
 
 /**
  * struct sframe_unwind_query - what this module is and can do
@@ -64,6 +67,9 @@
  * @ring_size: out: bytes of undelivered records that a client can hold.
  * @max_record_size: out: bytes of the largest record; a read(2) with a buffer
  *	of this size never fails for want of space.
+ * @max_attached: out: sections that one client may have attached.
+ * @reserved: out: 0.
+ * @max_attached_memory: out: bytes of kernel memory that they may take.
  */
 struct sframe_unwind_query {
 	__u32 size;
@@ -76,6 +82,9 @@ struct sframe_unwind_query {
 	__u64 max_sframe_size;
 	__u32 ring_size;
 	__u32 max_record_size;
+	__u32 max_attached;
+	__u32 reserved;
+	__u64 max_attached_memory;
 };
 
 /*
@@ -249,8 +258,9 @@ struct sframe_unwind_unregister {
  *
  * @size: in: sizeof(struct sframe_unwind_request).
  * @flags: in: SFRAME_UNWIND_REQUEST_* bits.
- * @tid: in: thread of the caller's own process, as the caller numbers it; 0 is
- *	the calling thread.
+ * @tid: in: thread of the caller's own process, or, with CAP_PERFMON or
+ *	CAP_SYS_ADMIN, of any, as the caller numbers it; 0 is the calling
+ *	thread.
  * @max_depth: in: largest number of frames wanted, at most the module's
  *	max_depth; 0 means 128.
  * @user_data: in: returned in the record.
@@ -287,8 +297,10 @@ struct sframe_unwind_request {
  * EINVAL	size, flags, reserved, max_depth, or a negative tid.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
- * ESRCH	no such thread in the caller's process, or it is exiting.
- * EAGAIN	the client has max_pending requests outstanding.
+ * ESRCH	no such thread in the caller's process, or, with privilege, at
+ *		all, or it is exiting.
+ * EAGAIN	the client has max_pending requests outstanding; or requests
+ *		for the thread come faster than its stack can be delivered.
  * ENOMEM	no memory.
  * EOPNOTSUPP	a 32-bit or x32 caller, or a thread that never runs in user
  *		space (an io_uring worker).
@@ -347,17 +359,32 @@ enum sframe_unwind_section_state {
 };
 
 /**
- * struct sframe_unwind_section - one registration
+ * enum sframe_unwind_section_source - where a section comes from
  *
- * @id: what registration returned.
- * @sframe_start: as registered.
+ * @SFRAME_UNWIND_SECTION_REGISTERED: SFRAME_UNWIND_IOC_REGISTER.
+ * @SFRAME_UNWIND_SECTION_FOUND: the file that the code is mapped from.
+ * @SFRAME_UNWIND_SECTION_ATTACHED: SFRAME_UNWIND_IOC_ATTACH.
+ */
+enum sframe_unwind_section_source {
+	SFRAME_UNWIND_SECTION_REGISTERED	= 1,
+	SFRAME_UNWIND_SECTION_FOUND		= 2,
+	SFRAME_UNWIND_SECTION_ATTACHED		= 3,
+};
+
+/**
+ * struct sframe_unwind_section - one section in use
+ *
+ * @id: what registration returned; a section that was found has one, too.
+ * @sframe_start: its address; 0 if it is not in user memory.
  * @sframe_size: bytes of the table, which may be less than registered.
- * @text_start: as registered.
- * @text_size: as registered.
+ * @text_start: first address of its code.
+ * @text_size: bytes of it.
  * @hits: rules found in it, counted together with the copies that processes
  *	forked since have of it.
  * @num_fdes: functions in the section.
  * @state: enum sframe_unwind_section_state.
+ * @source: enum sframe_unwind_section_source.
+ * @reserved: 0.
  */
 struct sframe_unwind_section {
 	__u64 id;
@@ -368,10 +395,12 @@ struct sframe_unwind_section {
 	__u64 hits;
 	__u32 num_fdes;
 	__u32 state;
+	__u32 source;
+	__u32 reserved;
 };
 
 /**
- * struct sframe_unwind_list - the caller's registrations
+ * struct sframe_unwind_list - sections of the caller's address space
  *
  * @size: in: sizeof(struct sframe_unwind_list).
  * @flags: in: must be 0.
@@ -445,6 +474,202 @@ struct sframe_unwind_events {
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_EVENTS	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x06)
+
+/*
+ * Discovery
+ *
+ * Where a walk meets an address in a file's mapping that no registered section
+ * covers, the module looks at the file, once in each address space: an ELF
+ * file's PT_GNU_SFRAME segment is used as if it had been registered for the
+ * executable segment that the address is in. What was found, and that nothing
+ * was, is remembered as long as that code is mapped. The program need not do
+ * anything, and gets the marker page, as by SFRAME_UNWIND_IOC_REGISTER, at its
+ * first walk. A registration takes precedence: what was found gives way to it.
+ *
+ * The section is read where the program has it mapped, or from the file if no
+ * PT_LOAD maps it. The table's own header decides where it ends, whatever the
+ * segment's size. The vDSO is treated as a file, too.
+ */
+
+/*
+ * Flags of struct sframe_unwind_attach.
+ *
+ * SYSTEM	for all processes; needs CAP_PERFMON or CAP_SYS_ADMIN. Else for
+ *		the caller's address space only; not for children forked from it.
+ * PREFER	rather than the file's own section, if it has one. Registered
+ *		sections take precedence all the same.
+ */
+#define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
+#define SFRAME_UNWIND_ATTACH_PREFER	0x02U
+
+/* Bytes of the longest build ID. */
+#define SFRAME_UNWIND_BUILD_ID_SIZE	32
+
+/**
+ * struct sframe_unwind_attach - give a file SFrame data that it does not have
+ *
+ * @size: in: sizeof(struct sframe_unwind_attach).
+ * @flags: in: SFRAME_UNWIND_ATTACH_* bits.
+ * @elf_fd: in: the ELF file, open for reading. For the vDSO, a file with a copy
+ *	of its image. Only its headers and build ID are looked at, now.
+ * @sframe_fd: in: a file with an SFrame V3 section, open for reading.
+ * @sframe_offset: in: where in it the section starts, in bytes.
+ * @sframe_size: in: its size in bytes. The section is made as if it lay at
+ *	address 0 of the ELF file's own addresses: start of a function =
+ *	offset in the section of the start's field + its value = the address
+ *	that the ELF file gives it.
+ * @build_id: in: the ELF file's build ID, which it is compared with.
+ * @build_id_size: in: bytes of it; 0 says that the file has none.
+ * @reserved: must be 0.
+ * @id: out: identifies it in SFRAME_UNWIND_IOC_DETACH; unique in the system,
+ *	never 0.
+ * @memory: out: bytes of kernel memory that it takes.
+ * @defect_offset: out, on EINVAL and EOPNOTSUPP for the section's contents:
+ *	byte of the section at which they are wrong.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved2: must be 0.
+ */
+struct sframe_unwind_attach {
+	__u32 size;
+	__u32 flags;
+	__s32 elf_fd;
+	__s32 sframe_fd;
+	__u64 sframe_offset;
+	__u64 sframe_size;
+	__u8 build_id[SFRAME_UNWIND_BUILD_ID_SIZE];
+	__u32 build_id_size;
+	__u32 reserved;
+	__u64 id;
+	__u64 memory;
+	__u64 defect_offset;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved2;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_ATTACH: unwind code mapped from a file with a section from
+ * elsewhere, until detached or the client is closed. Files that are mapped
+ * already are included.
+ *
+ * The section is examined as a whole, copied, and belongs to the kernel from
+ * then on. It is used for every file with the same build ID and the same
+ * executable segments; without a build ID for that file only. Where several are
+ * attached to a file, one for the address space comes before one for all, and
+ * of these the last one.
+ *
+ * EINVAL	size, flags or reserved; build_id_size too large; not an ELF
+ *		file, or a malformed one; a build ID that is not the file's; a
+ *		section that is not well-formed, or has a function outside of
+ *		the file's executable segments.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ * EBADF	a file that is not open for reading.
+ * EPERM	SYSTEM without privilege.
+ * EOPNOTSUPP	an ELF file or a section for another machine or of another
+ *		version; a 32-bit or x32 caller.
+ * ENOSPC	the client has max_attached sections, or their memory would
+ *		exceed max_attached_memory.
+ * ENOMEM	no memory, or the address space cannot take another mapping.
+ * EIO		a file could not be read to its end.
+ * EINTR	a fatal signal arrived.
+ */
+#define SFRAME_UNWIND_IOC_ATTACH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x07)
+
+/**
+ * struct sframe_unwind_detach - end the use of an attached section
+ *
+ * @size: in: sizeof(struct sframe_unwind_detach).
+ * @flags: in: must be 0.
+ * @id: in: what SFRAME_UNWIND_IOC_ATTACH of the same client returned.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_detach {
+	__u32 size;
+	__u32 flags;
+	__u64 id;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_DETACH: no lookup that starts after the return uses the
+ * section, and its memory is freed.
+ *
+ * EINVAL	size, flags or reserved.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written.
+ * ENOENT	the client has not attached such a section.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_DETACH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x08)
+
+/**
+ * struct sframe_unwind_attached - one attached section
+ *
+ * @id: what SFRAME_UNWIND_IOC_ATTACH returned.
+ * @sframe_size: bytes of the table.
+ * @memory: bytes of kernel memory.
+ * @hits: rules found in it.
+ * @num_fdes: functions in it.
+ * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with.
+ * @build_id: of the file.
+ * @build_id_size: bytes of it; 0 if the file has none.
+ * @reserved: 0.
+ */
+struct sframe_unwind_attached {
+	__u64 id;
+	__u64 sframe_size;
+	__u64 memory;
+	__u64 hits;
+	__u32 num_fdes;
+	__u32 flags;
+	__u8 build_id[SFRAME_UNWIND_BUILD_ID_SIZE];
+	__u32 build_id_size;
+	__u32 reserved;
+};
+
+/**
+ * struct sframe_unwind_list_attached - what the client has attached
+ *
+ * @size: in: sizeof(struct sframe_unwind_list_attached).
+ * @flags: in: must be 0.
+ * @from: in: list those whose id is at or above this one.
+ * @attached: in: address of an array of struct sframe_unwind_attached.
+ * @nr: in: entries in that array. out: entries written.
+ * @total: out: sections that the client has attached.
+ * @memory: out: bytes of kernel memory that they take.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_list_attached {
+	__u32 size;
+	__u32 flags;
+	__u64 from;
+	__u64 attached;
+	__u32 nr;
+	__u32 total;
+	__u64 memory;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_LIST_ATTACHED: what the client has attached, ascending by
+ * id.
+ *
+ * EINVAL	size, flags or reserved.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure or the array cannot be accessed.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_LIST_ATTACHED	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x09)
 
 /*
  * Records

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Attach: SFrame sections that clients have given to files from outside.
+ */
+#ifndef SFU_ATTACH_H
+#define SFU_ATTACH_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct file;
+struct sframe_unwind_attached;
+struct sfu_client;
+struct sfu_elf;
+struct sfu_image;
+struct sfu_message;
+struct sfu_space;
+
+/**
+ * struct sfu_attachments - what one client has attached
+ *
+ * @list: in ascending order of their ids; all protected by one lock.
+ * @nr: number of them.
+ * @memory: bytes of kernel memory they take.
+ */
+struct sfu_attachments {
+	struct list_head list;
+	u32 nr;
+	u64 memory;
+};
+
+static inline void sfu_attachments_init(struct sfu_attachments *attachments)
+{
+	INIT_LIST_HEAD(&attachments->list);
+}
+
+/**
+ * struct sfu_attach_spec - what a client says about an attachment
+ */
+struct sfu_attach_spec {
+	struct file *elf;
+	struct file *sframe;
+	u64 sframe_offset;
+	u64 sframe_size;
+	const u8 *build_id;
+	u32 build_id_size;
+	u32 flags;		/* SFRAME_UNWIND_ATTACH_* */
+	u64 id;			/* out */
+	u64 memory;		/* out: bytes of kernel memory */
+	u64 defect_offset;	/* out: where the contents are wrong */
+};
+
+/*
+ * Attach a section, for all processes or for the current mm. The caller has
+ * checked the privilege. May sleep, takes the mmap lock. Returns 0, or an error
+ * with @message: see SFRAME_UNWIND_IOC_ATTACH.
+ */
+int sfu_attach_add(struct sfu_attachments *attachments,
+		   struct sfu_attach_spec *spec, struct sfu_message *message);
+
+/* Detach one. May sleep for an RCU grace period. Returns 0 or -ENOENT. */
+int sfu_attach_remove(struct sfu_attachments *attachments, u64 id);
+
+/* Detach all. May sleep as well. */
+void sfu_attach_remove_all(struct sfu_attachments *attachments);
+
+/* Tell of the first one whose id is at or above @from. Is there one? */
+bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
+		     struct sframe_unwind_attached *entry);
+
+/* How many are there, and what memory do they take? */
+void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory);
+
+/*
+ * What attachments go by: the build ID and the executable segments of @elf, or,
+ * without a build ID, its file, which is NULL for the vDSO.
+ */
+u64 sfu_attach_key(const struct sfu_elf *elf, const struct file *file);
+
+/*
+ * The image attached to what has @key, for processes whose space is @space_id,
+ * of those to be preferred only, or of all. Returns it with a reference, or
+ * NULL. May sleep.
+ */
+struct sfu_image *sfu_attach_find(u64 key, u64 space_id, bool preferred);
+
+/* Changes whenever sfu_attach_find() may find something new in @space. */
+u64 sfu_attach_generation(const struct sfu_space *space);
+
+void sfu_attach_init(void);
+
+#endif /* SFU_ATTACH_H */

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Discover: sections for code that nobody has registered any for.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "attach.h"
+#include "counters.h"
+#include "discover.h"
+#include "elf.h"
+#include "image.h"
+#include "limits.h"
+#include "mapping.h"
+#include "message.h"
+#include "section.h"
+#include "sframe_format.h"
+#include "space.h"
+
+/**
+ * struct discovery - what is being found out
+ *
+ * @reader: of the file.
+ * @code: mapping that the address is in.
+ * @elf: the file's headers.
+ * @found: what comes of it.
+ */
+struct discovery {
+	struct sfu_elf_reader reader;
+	struct sfu_code code;
+	struct sfu_elf elf;
+	struct sfu_found found;
+};
+
+static int read_code_file(const struct sfu_elf_reader *reader, u64 offset,
+			  void *to, u32 size)
+{
+	const struct sfu_code *code =
+		&container_of(reader, struct discovery, reader)->code;
+
+	if (code->file)
+		return sfu_image_read_file(code->file, offset, to, size);
+	if (offset > code->end - code->image ||
+	    size > code->end - code->image - offset)
+		return -EFAULT;
+	return copy_from_user(to, u64_to_user_ptr(code->image + offset), size) ?
+		       -EFAULT : 0;
+}
+
+/* Make [*start, *end) what it has in common with [start2, end2). */
+static void intersect(struct sfu_range *range, u64 start, u64 end)
+{
+	range->start = max(range->start, start);
+	range->end = min(range->end, end);
+}
+
+/*
+ * Where the segment that @pc is in has been mapped. Returns whether that makes
+ * sense, with found->bias, and the text cut down to the segment.
+ */
+static bool place(struct discovery *discovery, u64 pc)
+{
+	const struct sfu_code *code = &discovery->code;
+	const u64 offset = code->offset + (pc - code->start);
+	const struct sfu_elf_segment *segment =
+		sfu_elf_find_segment(&discovery->elf, offset);
+	struct sfu_range text = discovery->found.section.text;
+	u64 bias;
+
+	if (!segment)
+		return false;
+	bias = pc - (segment->vaddr + (offset - segment->offset));
+	intersect(&text, bias + round_down(segment->vaddr, PAGE_SIZE),
+		  bias + round_up(segment->vaddr + segment->memsz, PAGE_SIZE));
+	if (pc < text.start || pc >= text.end)
+		return false;
+	discovery->found.bias = bias;
+	discovery->found.section.text = text;
+	return true;
+}
+
+/* Is @size bytes of the file from @offset on mapped readable at @address? */
+static bool is_mapped(const struct sfu_code *code, u64 address, u64 size,
+		      u64 offset, struct sfu_origin *origin)
+{
+	u64 at;
+
+	return address + size > address && address + size <= TASK_SIZE_MAX &&
+	       !sfu_mapping_find(address, address + size, VM_READ, origin,
+				 &at) &&
+	       origin->hash == sfu_mapping_origin(code->file, offset).hash;
+}
+
+/* The file's own section where the process has it in memory. */
+static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
+{
+	struct sfu_section *section = &discovery->found.section;
+	const struct sfu_elf *elf = &discovery->elf;
+	const struct sfu_bytes bytes = {
+		.address = discovery->found.bias + elf->sframe_vaddr,
+		.size = min_t(u64, elf->sframe_size, SFU_MAX_SFRAME_SIZE),
+	};
+	int err;
+
+	if (!is_mapped(&discovery->code, bytes.address,
+		       min_t(u64, bytes.size, SFRAME_HDR_SIZE),
+		       elf->sframe_offset, &section->bytes_origin))
+		return -ENOENT;
+	err = sfu_table_open(&section->table, &bytes, defect);
+	if (err)
+		return err == -EFAULT ? -ENOENT : err;
+	if (!is_mapped(&discovery->code, bytes.address,
+		       section->table.bytes.size, elf->sframe_offset,
+		       &section->bytes_origin))
+		return -ENOENT;
+	return 0;
+}
+
+/* Have the section come from @image. */
+static void use_image(struct sfu_found *found, struct sfu_image *image,
+		      enum sfu_source source)
+{
+	found->image = image;
+	found->section.table = image->table;
+	found->section.table.bytes.address += found->bias;
+	found->section.source = source;
+}
+
+/* The file's own section, as no PT_LOAD of it has been mapped. */
+static int open_read(struct discovery *discovery, struct sfu_defect *defect)
+{
+	const struct sfu_elf *elf = &discovery->elf;
+	struct sfu_message message;
+	struct sfu_image *image;
+
+	if (!discovery->code.file)
+		return -ENOENT;
+	image = sfu_image_create(discovery->code.file, elf->sframe_offset,
+				 elf->sframe_size, elf->sframe_vaddr,
+				 SFU_MAX_READ_SIZE, defect, &message);
+	if (IS_ERR(image))
+		return PTR_ERR(image);
+	use_image(&discovery->found, image, SFU_FOUND);
+	return 0;
+}
+
+/* Use the file's own section. Returns whether there is a good one. */
+static bool use_own(struct discovery *discovery, struct sfu_defect *defect)
+{
+	int err;
+
+	if (!discovery->elf.sframe_size)
+		return false;
+	err = open_mapped(discovery, defect);
+	if (!err)
+		discovery->found.section.source = SFU_FOUND;
+	else if (err == -ENOENT)
+		err = open_read(discovery, defect);
+	return !err;
+}
+
+/* What has been attached to the file. Returns whether there is something. */
+static bool use_attached(struct sfu_found *found, bool preferred)
+{
+	struct sfu_image *image = sfu_attach_find(found->key, found->space_id,
+						  preferred);
+
+	if (!image)
+		return false;
+	use_image(found, image, SFU_ATTACHED);
+	return true;
+}
+
+/* Look at the file. Returns 0 with discovery->found filled, or -EINTR. */
+static int look(struct discovery *discovery, u64 pc, bool own,
+		struct sfu_defect *defect)
+{
+	struct sfu_found *found = &discovery->found;
+	int err;
+
+	sfu_count(SFU_TOTAL_DISCOVERED);
+	if (discovery->code.file && !sfu_image_can_read(discovery->code.file))
+		return 0;
+	err = sfu_elf_read(&discovery->elf, &discovery->reader);
+	if (err)
+		return err == -EINTR ? err : 0;
+	if (!place(discovery, pc))
+		return 0;
+	found->key = sfu_attach_key(&discovery->elf, discovery->code.file);
+	if (!use_attached(found, true) && !(own && use_own(discovery, defect)))
+		use_attached(found, false);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/* Add what was found to @space. Another thread may have been quicker. */
+static int add(struct sfu_space *space, const struct sfu_found *spec)
+{
+	struct sfu_section *other;
+	struct sfu_message message;
+	struct sfu_found *found;
+	int err;
+
+	found = sfu_section_create_found(spec);
+	if (!found)
+		return -ENOENT;
+	err = sfu_space_add(space, &found->section, &other, &message);
+	sfu_section_put(&found->section);
+	if (err == -EEXIST)
+		sfu_section_put(other);
+	return err && err != -EEXIST ? -ENOENT : 0;
+}
+
+static struct sfu_space *make_space(void)
+{
+	struct sfu_message message;
+	struct sfu_space *space = sfu_space_get_or_create(&message);
+
+	return IS_ERR(space) ? NULL : space;
+}
+
+int sfu_discover(struct sfu_space **space, u64 pc, bool own,
+		 struct sfu_defect *defect)
+{
+	struct discovery discovery = { .reader.read = read_code_file };
+	struct sfu_found *found = &discovery.found;
+	struct sfu_range *text = &found->section.text;
+	u64 start, end;
+	int err;
+
+	defect->kind = SFU_DEFECT_NONE;
+	err = sfu_mapping_find_code(pc, &discovery.code);
+	if (err)
+		return err;
+	if (!*space)
+		*space = make_space();
+	err = -ENOENT;
+	if (!*space)
+		goto out;
+
+	found->space_id = (*space)->id;
+	atomic64_set(&found->generation, sfu_attach_generation(*space));
+	sfu_space_find_gap(*space, pc, &start, &end);
+	*text = (struct sfu_range) {
+		.start = discovery.code.start,
+		.end = discovery.code.end,
+	};
+	intersect(text, start, end);
+	err = look(&discovery, pc, own, defect);
+	if (!err) {
+		text->origin = sfu_mapping_origin(discovery.code.file,
+						  discovery.code.offset +
+						  (text->start -
+						   discovery.code.start));
+		err = add(*space, found);
+	} else {
+		sfu_image_put(found->image);
+	}
+out:
+	if (discovery.code.file)
+		fput(discovery.code.file);
+	return err;
+}
+
+/* What would be attached to @found->section now, for @space, or NULL. */
+static struct sfu_image *find_attached(const struct sfu_space *space,
+				       const struct sfu_found *found)
+{
+	struct sfu_image *image = sfu_attach_find(found->key, space->id, true);
+
+	/* A section of the file's own gives way to a preferred one only. */
+	if (!image && found->section.source != SFU_FOUND)
+		image = sfu_attach_find(found->key, space->id, false);
+	return image;
+}
+
+bool sfu_discover_is_current(const struct sfu_space *space,
+			     struct sfu_found *found)
+{
+	const u64 generation = sfu_attach_generation(space);
+	const struct sfu_image *used = found->section.source == SFU_ATTACHED ?
+					       found->image : NULL;
+	struct sfu_image *image;
+	bool is_current;
+
+	if (used && used->space_id && used->space_id != space->id)
+		return false;
+	if (atomic64_read(&found->generation) == generation)
+		return true;
+	image = find_attached(space, found);
+	is_current = image == used;
+	sfu_image_put(image);
+	if (is_current)
+		atomic64_set(&found->generation, generation);
+	return is_current;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Discover: sections for code that nobody has registered any for, from the file
+ * that the code is mapped from, or attached to that file.
+ */
+#ifndef SFU_DISCOVER_H
+#define SFU_DISCOVER_H
+
+#include <linux/types.h>
+
+struct sfu_defect;
+struct sfu_found;
+struct sfu_space;
+
+/*
+ * Find out what there is for the code at @pc of the current mm, which no
+ * section of *@space covers, and add that to *@space, or that there is nothing.
+ * Makes the space if *@space is NULL. Without @own the file's own section is not
+ * considered; if it is considered and malformed, *@defect says how.
+ *
+ * May sleep, takes the mmap lock, reads the file. Returns 0 if the space has
+ * something for @pc now; -ENOENT if it is not in a file's code or there is no
+ * way of remembering; or -EINTR.
+ */
+int sfu_discover(struct sfu_space **space, u64 pc, bool own,
+		 struct sfu_defect *defect);
+
+/*
+ * Is what was found for @space, and is still mapped, what would be found now?
+ * May sleep.
+ */
+bool sfu_discover_is_current(const struct sfu_space *space,
+			     struct sfu_found *found);
+
+#endif /* SFU_DISCOVER_H */

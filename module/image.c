@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Image: a file's SFrame section in kernel memory.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "counters.h"
+#include "elf.h"
+#include "image.h"
+#include "message.h"
+#include "sframe_format.h"
+
+bool sfu_image_can_read(const struct file *file)
+{
+	return S_ISREG(file_inode(file)->i_mode) &&
+	       (file->f_mode & FMODE_READ) && file->f_op->read_iter &&
+	       !file->f_op->read;
+}
+
+int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
+{
+	loff_t position = offset;
+
+	while (size) {
+		ssize_t got = kernel_read(file, to, size, &position);
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (got < 0)
+			return got;
+		if (!got)
+			return -EFAULT;
+		to += got;
+		size -= got;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Memory of exactly so many pages, or less than one: not rounded up by much. */
+static u8 *alloc_bytes(u64 size)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+
+	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
+}
+
+static u64 memory_of(const u8 *bytes, u64 size)
+{
+	return sizeof(struct sfu_image) +
+	       (is_vmalloc_addr(bytes) ? PAGE_ALIGN(size) : ksize(bytes));
+}
+
+static int fail_read(int err, struct sfu_message *message)
+{
+	if (err == -EFAULT)
+		return sfu_message_fail(message, err,
+					"the section ends behind its file");
+	return sfu_message_fail(message, err == -EINTR ? err : -EIO,
+				"the section's file cannot be read (error %d)",
+				-err);
+}
+
+static int fail_contents(int err, const struct sfu_defect *defect,
+			 struct sfu_message *message)
+{
+	return sfu_message_fail(message, err, "section: %s (offset 0x%llx)",
+				sfu_defect_text(defect->kind), defect->offset);
+}
+
+/* How long is the table whose header is at @offset of @file? */
+static int read_size(struct file *file, u64 offset, u64 *size,
+		     struct sfu_defect *defect, struct sfu_message *message)
+{
+	u8 hdr[SFRAME_HDR_SIZE];
+	const struct sfu_bytes bytes = { .size = *size, .copy = hdr };
+	struct sfu_table table;
+	int err;
+
+	if (*size >= sizeof(hdr)) {
+		err = sfu_image_read_file(file, offset, hdr, sizeof(hdr));
+		if (err)
+			return fail_read(err, message);
+	}
+	err = sfu_table_open(&table, &bytes, defect);
+	if (err)
+		return fail_contents(err, defect, message);
+	*size = table.bytes.size;
+	return 0;
+}
+
+/* Open what has been read, which need not be what it was a moment ago. */
+static int fill(struct sfu_image *image, struct file *file, u64 offset,
+		u8 *copy, u64 size, u64 vaddr, struct sfu_defect *defect,
+		struct sfu_message *message)
+{
+	const struct sfu_bytes bytes = {
+		.address = vaddr,
+		.size = size,
+		.copy = copy,
+	};
+	int err;
+
+	err = sfu_image_read_file(file, offset, copy, size);
+	if (err)
+		return fail_read(err, message);
+	err = sfu_table_open(&image->table, &bytes, defect);
+	if (err)
+		return fail_contents(err, defect, message);
+	image->table.bytes.copy = NULL;
+	RCU_INIT_POINTER(image->bytes, copy);
+	image->memory = memory_of(copy, size);
+	return 0;
+}
+
+struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
+				   u64 vaddr, u64 max_memory,
+				   struct sfu_defect *defect,
+				   struct sfu_message *message)
+{
+	struct sfu_image *image;
+	u8 *copy;
+	int err;
+
+	err = read_size(file, offset, &size, defect, message);
+	if (err)
+		return ERR_PTR(err);
+	if (size > max_memory)
+		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
+						"section of %llu bytes exceeds the %llu that may be used",
+						size, max_memory));
+	image = kzalloc(sizeof(*image), GFP_KERNEL_ACCOUNT);
+	copy = alloc_bytes(size);
+	if (image && copy)
+		err = fill(image, file, offset, copy, size, vaddr, defect,
+			   message);
+	else
+		err = sfu_message_fail(message, -ENOMEM, "no memory");
+	if (err) {
+		kvfree(copy);
+		kfree(image);
+		return ERR_PTR(err);
+	}
+	refcount_set(&image->refs, 1);
+	sfu_count(SFU_IMAGES);
+	return image;
+}
+
+static int stop_at_first(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return -EINVAL;
+}
+
+int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
+		       struct sfu_defect *defect)
+{
+	struct sfu_table table = image->table;
+	struct sfu_fde fde;
+	u32 i;
+	int err;
+
+	/* Nobody else knows the image yet. */
+	table.bytes.copy = rcu_dereference_protected(image->bytes, true);
+	err = sfu_table_validate(&table, stop_at_first, defect);
+	if (err)
+		return err;
+	for (i = 0; i < table.num_fdes; i++) {
+		err = sfu_env_relax() ?:
+		      sfu_table_read_fde(&table, i, &fde, defect);
+		if (err)
+			return err;
+		if (!sfu_elf_is_code(elf, fde.start, fde.size)) {
+			defect->kind = SFU_DEFECT_FDE_TEXT;
+			defect->offset = fde.entry;
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+void sfu_image_get(struct sfu_image *image)
+{
+	refcount_inc(&image->refs);
+}
+
+void sfu_image_put(struct sfu_image *image)
+{
+	if (!image || !refcount_dec_and_test(&image->refs))
+		return;
+	/* Nobody is left that could be reading. */
+	kvfree(rcu_dereference_protected(image->bytes, true));
+	sfu_uncount(SFU_IMAGES);
+	kfree(image);
+}
+
+const u8 *sfu_image_empty(struct sfu_image *image)
+{
+	return unrcu_pointer(xchg(&image->bytes, NULL));
+}

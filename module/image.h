@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Image: a file's SFrame section in kernel memory, attached to it from outside
+ * or read from it because no process has it mapped.
+ */
+#ifndef SFU_IMAGE_H
+#define SFU_IMAGE_H
+
+#include <linux/atomic.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+
+#include "sframe.h"
+
+struct file;
+struct sfu_elf;
+struct sfu_message;
+
+/**
+ * struct sfu_image
+ *
+ * @refs: one of whoever made it, one of each section that uses it.
+ * @bytes: of the section; read by RCU. NULL once sfu_image_empty() was called,
+ *	and then the image is good for nothing any more.
+ * @table: its header; addresses are the ELF file's own.
+ * @memory: bytes of kernel memory it takes.
+ * @hits: rules found in it.
+ * @space_id: of the only space that may use it, or 0.
+ */
+struct sfu_image {
+	refcount_t refs;
+	const u8 __rcu *bytes;
+	struct sfu_table table;
+	u64 memory;
+	atomic64_t hits;
+	u64 space_id;
+};
+
+/* Can kernel code read @file, as a regular file? */
+bool sfu_image_can_read(const struct file *file);
+
+/*
+ * Read @size bytes at @offset of @file. May sleep. Returns 0, -EFAULT if the
+ * file is not so long, -EINTR, or what the file system fails with.
+ */
+int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size);
+
+/*
+ * Copy the section at @offset of @file, which has @size bytes for it, and whose
+ * first byte is at address @vaddr of the ELF file. Bytes behind the table are
+ * left behind. May sleep. Returns an image with one reference, or an error with
+ * @message and, for wrong contents, @defect: -EFAULT, -EINVAL, -EOPNOTSUPP,
+ * -ENOSPC if it takes more than @max_memory, -ENOMEM, -EINTR, -EIO.
+ */
+struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
+				   u64 vaddr, u64 max_memory,
+				   struct sfu_defect *defect,
+				   struct sfu_message *message);
+
+/*
+ * Examine all of a new image, and that its functions lie in executable segments
+ * of @elf. Returns 0; -EINVAL, with @defect, or -EINTR.
+ */
+int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
+		       struct sfu_defect *defect);
+
+void sfu_image_get(struct sfu_image *image);
+
+/* Any context. @image may be NULL. */
+void sfu_image_put(struct sfu_image *image);
+
+/*
+ * Take the bytes away from an image that may be in use. They are to be freed by
+ * kvfree() after an RCU grace period.
+ */
+const u8 *sfu_image_empty(struct sfu_image *image);
+
+#endif /* SFU_IMAGE_H */
