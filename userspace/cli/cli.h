@@ -24,10 +24,12 @@ int check_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int verify_main(int argc, char **argv);
 
 extern const char check_help[];
 extern const char convert_help[];
 extern const char dump_help[];
 extern const char exec_help[];
+extern const char verify_help[];
 
 #endif /* CLI_H */

@@ -19,6 +19,7 @@ static const struct command {
 	  convert_help },
 	{ "dump", "show a .sframe section", dump_main, dump_help },
 	{ "exec", "run a program and print its stacks", exec_main, exec_help },
+	{ "verify", "compare .sframe with .eh_frame", verify_main, verify_help },
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

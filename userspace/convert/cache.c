@@ -24,7 +24,7 @@
 
 #define MAX_BUILD_ID 64
 
-static const char cache_magic[8] = "SFUCACHE";
+static const char cache_magic[] = "SFUCACHE";
 
 /**
  * struct cache_header - first bytes of a file
