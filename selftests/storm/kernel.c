@@ -10,6 +10,7 @@
 #include "kernel.h"
 
 #define COUNTERS	"/sys/kernel/debug/sframe_unwind/counters"
+#define KMEMLEAK	"/sys/kernel/debug/kmemleak"
 
 static long find_number(const char *file, const char *name)
 {
@@ -81,6 +82,30 @@ struct kernel_memory kernel_measure(void)
 	memory.available = find_number("/proc/meminfo", "MemAvailable");
 	memory.unreclaimable = find_number("/proc/meminfo", "SUnreclaim");
 	return memory;
+}
+
+bool kernel_finds_leaks(void)
+{
+	return !access(KMEMLEAK, F_OK);
+}
+
+bool kernel_leaks_nothing(void)
+{
+	const int fd = open(KMEMLEAK, O_RDWR);
+	char text[2048];
+	ssize_t got;
+	int scans;
+
+	/* It reports what is old enough, and not reached by two scans. */
+	sleep(6);
+	for (scans = 0; scans < 2; scans++)
+		if (write(fd, "scan", 4) != 4)
+			perror(KMEMLEAK);
+	got = read(fd, text, sizeof(text));
+	if (got > 0)
+		printf("# %.*s\n", (int)got, text);
+	close(fd);
+	return !got;
 }
 
 void kernel_show_process(int pid)

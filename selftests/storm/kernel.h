@@ -23,6 +23,15 @@ struct kernel_memory {
 /* Measure when the kernel has freed what it frees late. */
 struct kernel_memory kernel_measure(void);
 
+/*
+ * Has this kernel a detector of leaks? It keeps what is freed for a while, to
+ * see who uses it yet, so that measuring tells nothing there.
+ */
+bool kernel_finds_leaks(void);
+
+/* Have it look; what it finds goes to stdout. Is that nothing? */
+bool kernel_leaks_nothing(void);
+
 /* What thread @tid of @pid does in the kernel, to stdout. */
 void kernel_show_process(int pid);
 

@@ -272,8 +272,13 @@ static void judge_accounts(void)
 
 static void judge_memory(const struct kernel_memory *before)
 {
-	const struct kernel_memory after = kernel_measure();
+	struct kernel_memory after;
 
+	if (kernel_finds_leaks()) {
+		result(kernel_leaks_nothing(), "the kernel finds no leak");
+		return;
+	}
+	after = kernel_measure();
 	printf("# SUnreclaim %ld KiB, then %ld; MemAvailable %ld KiB, then %ld\n",
 	       before->unreclaimable, after.unreclaimable, before->available,
 	       after.available);
