@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * libsframe_unwind: stacks of one's own threads from /dev/sframe_unwind, and
- * SFrame V3 sections for code that is generated at run time.
+ * libsframe_unwind: stacks of one's own threads from /dev/sframe_unwind, SFrame
+ * V3 sections for code that is generated at run time, and sections from outside
+ * for files that have none.
  *
  * Conventions
  *
@@ -210,6 +211,90 @@ int sframe_unwind_register_objects(struct sframe_unwind *handle,
 				   sframe_unwind_refused_fn refused,
 				   void *data);
 
+/**
+ * sframe_unwind_list() - sections in use in this address space
+ * @handle: any handle of this process.
+ * @from: list those whose code starts at or above this address.
+ * @sections: array to be filled, ascending by address of the code.
+ * @nr: entries that it has room for.
+ * @total: set to the number of all there are; NULL if not wanted.
+ *
+ * To see all, call again with @from behind the last one until it returns 0.
+ * Any thread.
+ *
+ * Return: entries filled, or the error of SFRAME_UNWIND_IOC_LIST.
+ */
+int sframe_unwind_list(struct sframe_unwind *handle, uint64_t from,
+		       struct sframe_unwind_section *sections, unsigned int nr,
+		       unsigned int *total);
+
+/**
+ * sframe_unwind_section_name() - the file that a section's code is from
+ * @handle: any handle of this process.
+ * @section: what sframe_unwind_list() gave.
+ * @name: filled with a string, empty for code in anonymous memory, cut to
+ *	@size bytes.
+ * @size: bytes that it has room for, at least 1.
+ *
+ * Any thread.
+ *
+ * Return: 0, or -ENOENT if the section is not in use any more, or another error
+ * of SFRAME_UNWIND_IOC_LIST.
+ */
+int sframe_unwind_section_name(struct sframe_unwind *handle,
+			       const struct sframe_unwind_section *section,
+			       char *name, size_t size);
+
+/*
+ * Sections from outside
+ */
+
+/**
+ * sframe_unwind_attach() - give a file SFrame data that it does not have
+ * @handle: the handle, whose closing ends it.
+ * @attach: as <linux/sframe_unwind.h> says; @size, @message and @message_size
+ *	are set here. On success @id and @memory are filled, on -EINVAL and
+ *	-EOPNOTSUPP @defect_offset.
+ *
+ * libsframe_unwind_convert makes such data of .eh_frame. Any thread.
+ *
+ * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM if it was to be
+ * for all processes and the caller lacks CAP_PERFMON.
+ */
+int sframe_unwind_attach(struct sframe_unwind *handle,
+			 struct sframe_unwind_attach *attach);
+
+/**
+ * sframe_unwind_detach() - end the use of an attached section
+ * @handle: the handle that it was attached by.
+ * @id: what sframe_unwind_attach() gave.
+ *
+ * Any thread.
+ *
+ * Return: 0, or -ENOENT if this handle has attached no such section, or another
+ * error of SFRAME_UNWIND_IOC_DETACH.
+ */
+int sframe_unwind_detach(struct sframe_unwind *handle, uint64_t id);
+
+/**
+ * sframe_unwind_list_attached() - what a handle has attached
+ * @handle: the handle.
+ * @from: list those whose id is at or above this one.
+ * @attached: array to be filled, ascending by id; NULL with @nr 0.
+ * @nr: entries that it has room for.
+ * @total: set to the number of all; NULL if not wanted.
+ * @memory: set to the bytes of kernel memory of all; NULL if not wanted.
+ *
+ * To see all, call again with @from behind the last one until it returns 0.
+ * Any thread.
+ *
+ * Return: entries filled, or the error of SFRAME_UNWIND_IOC_LIST_ATTACHED.
+ */
+int sframe_unwind_list_attached(struct sframe_unwind *handle, uint64_t from,
+				struct sframe_unwind_attached *attached,
+				unsigned int nr, unsigned int *total,
+				uint64_t *memory);
+
 /*
  * Requests
  */
@@ -252,6 +337,17 @@ int sframe_unwind_request_self(const struct sframe_unwind *handle,
  * Records
  */
 
+/**
+ * sframe_unwind_events() - be told of what happens to sections
+ * @handle: the handle that gets records of it.
+ * @flags: SFRAME_UNWIND_EVENTS_* bits; 0 ends it.
+ *
+ * Any thread.
+ *
+ * Return: 0 or the error of SFRAME_UNWIND_IOC_EVENTS.
+ */
+int sframe_unwind_events(struct sframe_unwind *handle, unsigned int flags);
+
 /* Flag of sframe_unwind_read(): return -EAGAIN instead of waiting. */
 #define SFRAME_UNWIND_READ_NONBLOCK	0x01U
 /* Flag of sframe_unwind_read(): return records of unknown types as well. */
@@ -263,6 +359,8 @@ int sframe_unwind_request_self(const struct sframe_unwind *handle,
  * @flags: SFRAME_UNWIND_READ_* bits.
  * @record: set to the record, which is valid until the next call.
  *
+ * Stacks, and what sframe_unwind_events() has asked for. To tell which, give
+ * the record to sframe_unwind_stack_from() and sframe_unwind_removed_from().
  * Takes as many records from the kernel at once as there are. One thread at a
  * time for each handle; requests and registrations may go on meanwhile.
  *
@@ -315,6 +413,31 @@ sframe_unwind_stack_from(const void *record, size_t size)
 	return stack;
 }
 
+/**
+ * sframe_unwind_removed_from() - a record as a section's removal, if it is one
+ * @record: a record of which at least @size bytes are there.
+ * @size: that number.
+ *
+ * Any thread; async-signal-safe.
+ *
+ * Return: the removal, whose strings end, or NULL if the record is of another
+ * type, incomplete, or too short.
+ */
+static inline const struct sframe_unwind_removed *
+sframe_unwind_removed_from(const void *record, size_t size)
+{
+	const struct sframe_unwind_removed *removed =
+		(const struct sframe_unwind_removed *)record;
+
+	if (size < sizeof(*removed) || removed->record.size > size ||
+	    removed->record.size < sizeof(*removed) ||
+	    removed->record.type != SFRAME_UNWIND_RECORD_REMOVED ||
+	    removed->defect[sizeof(removed->defect) - 1] ||
+	    removed->name[sizeof(removed->name) - 1])
+		return NULL;
+	return removed;
+}
+
 /* Number of frames, the innermost one being number 0. */
 static inline unsigned int
 sframe_unwind_stack_frames(const struct sframe_unwind_stack *stack)
@@ -363,11 +486,15 @@ sframe_unwind_stack_lookup(const struct sframe_unwind_stack *stack,
 }
 
 /*
- * What a value of enum sframe_unwind_stop or enum sframe_unwind_frame means, in
- * a few English words; never NULL. Any thread; async-signal-safe.
+ * What a value of enum sframe_unwind_stop, _frame, _cause, _section_state or
+ * _section_source means, in a few English words; never NULL. Any thread;
+ * async-signal-safe.
  */
 const char *sframe_unwind_stop_name(unsigned int stop);
 const char *sframe_unwind_frame_name(unsigned int how);
+const char *sframe_unwind_cause_name(unsigned int cause);
+const char *sframe_unwind_state_name(unsigned int state);
+const char *sframe_unwind_source_name(unsigned int source);
 
 #ifdef __cplusplus
 }

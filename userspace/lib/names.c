@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What the numbers in a stack mean.
+ * What the numbers in records and lists mean.
  */
 #include "handle.h"
 
@@ -45,4 +45,36 @@ const char *sframe_unwind_frame_name(unsigned int how)
 	};
 
 	return name_at(names, COUNT(names), how);
+}
+
+const char *sframe_unwind_cause_name(unsigned int cause)
+{
+	static const char * const names[] = {
+		[SFRAME_UNWIND_CAUSE_CORRUPT] = "malformed",
+		[SFRAME_UNWIND_CAUSE_UNREADABLE] = "unreadable for good",
+		[SFRAME_UNWIND_CAUSE_STALE] = "not mapped as it was",
+	};
+
+	return name_at(names, COUNT(names), cause);
+}
+
+const char *sframe_unwind_state_name(unsigned int state)
+{
+	static const char * const names[] = {
+		[SFRAME_UNWIND_SECTION_ACTIVE] = "active",
+		[SFRAME_UNWIND_SECTION_STALE] = "stale",
+	};
+
+	return name_at(names, COUNT(names), state);
+}
+
+const char *sframe_unwind_source_name(unsigned int source)
+{
+	static const char * const names[] = {
+		[SFRAME_UNWIND_SECTION_REGISTERED] = "registered",
+		[SFRAME_UNWIND_SECTION_FOUND] = "found in the file",
+		[SFRAME_UNWIND_SECTION_ATTACHED] = "attached",
+	};
+
+	return name_at(names, COUNT(names), source);
 }

@@ -99,7 +99,8 @@ int sframe_unwind_read(struct sframe_unwind *handle, unsigned int flags,
 		if (err)
 			return err;
 		if (flags & SFRAME_UNWIND_READ_ANY ||
-		    (*record)->type == SFRAME_UNWIND_RECORD_STACK)
+		    (*record)->type == SFRAME_UNWIND_RECORD_STACK ||
+		    (*record)->type == SFRAME_UNWIND_RECORD_REMOVED)
 			return 0;
 	}
 }
@@ -113,9 +114,11 @@ int sframe_unwind_read_stack(struct sframe_unwind *handle, unsigned int flags,
 	*stack = NULL;
 	if (flags & ~SFRAME_UNWIND_READ_NONBLOCK)
 		return sfu_error_set(handle, EINVAL, "unknown flags 0x%x", flags);
-	err = sframe_unwind_read(handle, flags, &record);
-	if (err)
-		return err;
+	do {
+		err = sframe_unwind_read(handle, flags, &record);
+		if (err)
+			return err;
+	} while (record->type != SFRAME_UNWIND_RECORD_STACK);
 	*stack = sframe_unwind_stack_from(record, record->size);
 	if (!*stack)
 		return sfu_error_set(handle, EBADMSG,
