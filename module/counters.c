@@ -13,7 +13,7 @@ atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_CLIENTS] = "clients",
 	[SFU_SPACES] = "spaces",
-	[SFU_TABLES] = "tables",
+	[SFU_NODES] = "nodes",
 	[SFU_SECTIONS] = "sections",
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",

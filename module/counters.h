@@ -13,7 +13,7 @@
 enum sfu_counter {
 	SFU_CLIENTS,		/* open files, and closed ones with requests */
 	SFU_SPACES,		/* address spaces with a marker */
-	SFU_TABLES,		/* tables of sections, shared after fork */
+	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */

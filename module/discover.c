@@ -104,19 +104,21 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 		.address = discovery->found.bias + elf->sframe_vaddr,
 		.size = min_t(u64, elf->sframe_size, SFU_MAX_SFRAME_SIZE),
 	};
+	struct sfu_table table;
 	int err;
 
 	if (!is_mapped(&discovery->code, bytes.address,
 		       min_t(u64, bytes.size, SFRAME_HDR_SIZE),
 		       elf->sframe_offset, &section->bytes_origin))
 		return -ENOENT;
-	err = sfu_table_open(&section->table, &bytes, defect);
+	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
 		return err == -EFAULT ? -ENOENT : err;
 	if (!is_mapped(&discovery->code, bytes.address,
-		       section->table.bytes.size, elf->sframe_offset,
+		       table.bytes.size, elf->sframe_offset,
 		       &section->bytes_origin))
 		return -ENOENT;
+	sfu_section_set_table(section, &table);
 	return 0;
 }
 
@@ -125,8 +127,8 @@ static void use_image(struct sfu_found *found, struct sfu_image *image,
 		      enum sfu_source source)
 {
 	found->image = image;
-	found->section.table = image->table;
-	found->section.table.bytes.address += found->bias;
+	sfu_section_set_table(&found->section, &image->table);
+	found->section.address += found->bias;
 	found->section.source = source;
 }
 

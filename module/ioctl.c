@@ -321,12 +321,12 @@ static int list_section(const struct sframe_unwind_list *list, u32 nr,
 {
 	struct sframe_unwind_section entry = {
 		.id = section->id,
-		.sframe_start = section->table.bytes.address,
-		.sframe_size = section->table.bytes.size,
+		.sframe_start = sfu_section_address(section),
+		.sframe_size = section->size,
 		.text_start = section->text.start,
 		.text_size = section->text.end - section->text.start,
 		.hits = atomic64_read(&section->hits),
-		.num_fdes = section->table.num_fdes,
+		.num_fdes = section->num_fdes,
 		.state = SFRAME_UNWIND_SECTION_ACTIVE,
 		.source = section->source,
 	};

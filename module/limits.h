@@ -16,7 +16,7 @@
 #define SFU_MAX_WALK_ROWS	262144
 
 /* Registered ranges of one address space. */
-#define SFU_MAX_SECTIONS	65536
+#define SFU_MAX_SECTIONS	1048576
 
 /* Bytes of one section, which stays in user memory. */
 #define SFU_MAX_SFRAME_SIZE	SZ_1G

@@ -15,6 +15,8 @@
 #include "ioctl.h"
 #include "mapping.h"
 #include "request.h"
+#include "section.h"
+#include "tree.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -74,9 +76,15 @@ static int __init sfu_init(void)
 		return err;
 	sfu_mapping_init();
 	sfu_attach_init();
-	err = sfu_request_init();
+	err = sfu_section_init();
 	if (err)
 		return err;
+	err = sfu_tree_init();
+	if (err)
+		goto err_section;
+	err = sfu_request_init();
+	if (err)
+		goto err_tree;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -86,6 +94,10 @@ static int __init sfu_init(void)
 err_counters:
 	sfu_counters_exit();
 	sfu_request_exit();
+err_tree:
+	sfu_tree_exit();
+err_section:
+	sfu_section_exit();
 	return err;
 }
 
@@ -94,6 +106,8 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_tree_exit();
+	sfu_section_exit();
 }
 
 module_init(sfu_init);

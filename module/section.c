@@ -16,6 +16,42 @@
 #include "sframe_format.h"
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
+static struct kmem_cache *cache;
+
+int sfu_section_init(void)
+{
+	cache = KMEM_CACHE(sfu_section, 0);
+	return cache ? 0 : -ENOMEM;
+}
+
+void sfu_section_exit(void)
+{
+	kmem_cache_destroy(cache);
+}
+
+void sfu_section_set_table(struct sfu_section *section,
+			   const struct sfu_table *table)
+{
+	section->address = table->bytes.address;
+	/* No table is as large as 4 GiB: its parts are counted by 32 bits. */
+	section->size = table->bytes.size;
+	section->num_fdes = table->num_fdes;
+	section->index = table->index;
+	section->fres = table->fres;
+	section->pcrel = table->pcrel;
+}
+
+static struct sfu_table table_of(const struct sfu_section *section)
+{
+	return (struct sfu_table) {
+		.bytes.address = section->address,
+		.bytes.size = section->size,
+		.num_fdes = section->num_fdes,
+		.index = section->index,
+		.fres = section->fres,
+		.pcrel = section->pcrel,
+	};
+}
 
 /* Is [start, start + size) not empty and all in user space? */
 static bool is_user_range(u64 start, u64 size)
@@ -142,7 +178,7 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 	if (err)
 		return ERR_PTR(err);
 
-	section = kmalloc(sizeof(*section), GFP_KERNEL_ACCOUNT);
+	section = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
 	if (!section)
 		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
 	section->source = SFU_REGISTERED;
@@ -150,7 +186,7 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
 	section->text.end = spec->text_start + spec->text_size;
 	section->text.origin = text_origin;
 	section->bytes_origin = bytes_origin;
-	section->table = table;
+	sfu_section_set_table(section, &table);
 	begin(section);
 	return section;
 }
@@ -180,7 +216,7 @@ void sfu_section_put(struct sfu_section *section)
 		return;
 	sfu_uncount(SFU_SECTIONS);
 	if (!found) {
-		kfree(section);
+		kmem_cache_free(cache, section);
 		return;
 	}
 	sfu_image_put(found->image);
@@ -191,18 +227,17 @@ u64 sfu_section_address(struct sfu_section *section)
 {
 	const struct sfu_found *found = sfu_found_of(section);
 
-	return found && found->image ? 0 : section->table.bytes.address;
+	return found && found->image ? 0 : section->address;
 }
 
 /* The bytes in user memory; an empty range if there are none. */
 static struct sfu_range bytes_of(struct sfu_section *section)
 {
-	const struct sfu_bytes *bytes = &section->table.bytes;
 	const u64 address = sfu_section_address(section);
 
 	return (struct sfu_range) {
 		.start = address,
-		.end = address ? address + bytes->size : 0,
+		.end = address ? address + section->size : 0,
 		.origin = section->bytes_origin,
 	};
 }
@@ -242,7 +277,7 @@ static int find_rule_in_image(const struct sfu_found *found, u64 pc,
 			      u32 *budget, struct sfu_match *match,
 			      struct sfu_defect *defect)
 {
-	struct sfu_table table = found->section.table;
+	struct sfu_table table = table_of(&found->section);
 	int err = -ESTALE;
 
 	rcu_read_lock();
@@ -260,6 +295,7 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect)
 {
 	const struct sfu_found *found = sfu_found_of(section);
+	const struct sfu_table table = table_of(section);
 	const struct sfu_range bytes = bytes_of(section);
 	int err;
 
@@ -270,7 +306,7 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 	if (found && found->image)
 		err = find_rule_in_image(found, pc, budget, match, defect);
 	else
-		err = find_rule(section, &section->table, pc, budget, match,
+		err = find_rule(section, &table, pc, budget, match,
 				defect);
 	if (!err)
 		atomic64_inc(&section->hits);

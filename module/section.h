@@ -29,26 +29,41 @@ enum sfu_source {
 };
 
 /**
- * struct sfu_section
+ * struct sfu_section - as small as can be: there may be a million of them
  *
  * @refs: one of each table of sections that holds it, one of each lookup that
  *	uses it.
- * @source: with any other than SFU_REGISTERED it is part of a struct sfu_found.
+ * @num_fdes: of the table, as are all members from @size on.
  * @id: unique in the system, never 0.
- * @hits: rules found.
+ * @hits: rules looked up in it and found.
  * @text: the code.
  * @bytes_origin: of the section's first byte.
- * @table: header of the section, and where its bytes are.
+ * @address: of the first byte; for bytes in kernel memory, what they count from.
+ * @size: bytes of the table.
+ * @index: offset of the FDE index.
+ * @fres: offset of the FRE area.
+ * @pcrel: see struct sfu_table.
+ * @source: enum sfu_source; with any other than SFU_REGISTERED it is part of a
+ *	struct sfu_found.
  */
 struct sfu_section {
 	refcount_t refs;
-	u8 source;
+	u32 num_fdes;
 	u64 id;
 	atomic64_t hits;
 	struct sfu_range text;
 	struct sfu_origin bytes_origin;
-	struct sfu_table table;
+	u64 address;
+	u32 size;
+	u32 index;
+	u32 fres;
+	bool pcrel;
+	u8 source;
 };
+
+/* Have @section be the one whose header @table is. */
+void sfu_section_set_table(struct sfu_section *section,
+			   const struct sfu_table *table);
 
 /**
  * struct sfu_found - what was found out about code that nobody registered
@@ -112,6 +127,9 @@ struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
  * the image.
  */
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec);
+
+int sfu_section_init(void);
+void sfu_section_exit(void);
 
 void sfu_section_get(struct sfu_section *section);
 void sfu_section_put(struct sfu_section *section);

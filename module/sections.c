@@ -1,231 +1,153 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections: the table of a space's sections, by address, without overlaps.
+ * Sections: those of a space, without overlaps.
  */
-#include <linux/mm.h>
-#include <linux/overflow.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
+#include <linux/errno.h>
 
-#include "counters.h"
 #include "limits.h"
 #include "section.h"
 #include "sections.h"
 
-/* A table grows by a half, so that adding n sections copies O(n) pointers. */
-#define MIN_CAPACITY	8
-
-static struct sfu_sections *create(u32 capacity)
-{
-	struct sfu_sections *table;
-
-	table = kvmalloc(struct_size(table, section, capacity),
-			 GFP_KERNEL_ACCOUNT);
-	if (!table)
-		return NULL;
-	refcount_set(&table->refs, 1);
-	table->nr = 0;
-	table->nr_registered = 0;
-	table->nr_nothing = 0;
-	table->capacity = capacity;
-	sfu_count(SFU_TABLES);
-	return table;
-}
-
-void sfu_sections_get(struct sfu_sections *table)
-{
-	if (table)
-		refcount_inc(&table->refs);
-}
-
-void sfu_sections_put(struct sfu_sections *table)
+void sfu_sections_init(struct sfu_sections *sections)
 {
 	u32 i;
 
-	if (!table || !refcount_dec_and_test(&table->refs))
-		return;
-	for (i = 0; i < table->nr; i++) {
-		sfu_section_put(table->section[i]);
-		cond_resched();
-	}
-	sfu_uncount(SFU_TABLES);
-	kvfree(table);
+	*sections = (struct sfu_sections) {};
+	for (i = 0; i < SFU_NR_ORDERS; i++)
+		sections->tree[i].order = i;
+	/* All trees have the same sections. */
+	sections->tree[SFU_BY_TEXT].holds = true;
 }
 
-/* Number of sections that start at or below @pc. */
-static u32 count_upto(const struct sfu_sections *table, u64 pc)
+void sfu_sections_share(struct sfu_sections *to,
+			const struct sfu_sections *from)
 {
-	u32 low = 0, high = table ? table->nr : 0;
+	u32 i;
 
-	while (low < high) {
-		const u32 mid = low + (high - low) / 2;
-
-		if (table->section[mid]->text.start <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	*to = *from;
+	for (i = 0; i < SFU_NR_ORDERS; i++)
+		sfu_tree_share(&to->tree[i], &from->tree[i]);
 }
 
-struct sfu_section *sfu_sections_find(const struct sfu_sections *table, u64 pc)
+void sfu_sections_clear(struct sfu_sections *sections)
 {
-	const u32 at = count_upto(table, pc);
+	u32 i;
 
-	if (!at || !sfu_section_covers(table->section[at - 1], pc))
-		return NULL;
-	return table->section[at - 1];
+	for (i = 0; i < SFU_NR_ORDERS; i++)
+		sfu_tree_clear(&sections->tree[i]);
+	sections->nr = 0;
+	sections->nr_registered = 0;
+	sections->nr_nothing = 0;
 }
 
-struct sfu_section *sfu_sections_find_from(const struct sfu_sections *table,
+struct sfu_section *sfu_sections_find(const struct sfu_sections *sections,
+				      u64 pc)
+{
+	struct sfu_section *section =
+		sfu_tree_last_upto(&sections->tree[SFU_BY_TEXT], pc);
+
+	return section && sfu_section_covers(section, pc) ? section : NULL;
+}
+
+struct sfu_section *sfu_sections_find_from(const struct sfu_sections *sections,
 					   u64 address)
 {
-	const u32 at = address ? count_upto(table, address - 1) : 0;
-
-	return table && at < table->nr ? table->section[at] : NULL;
+	return sfu_tree_first_from(&sections->tree[SFU_BY_TEXT], address);
 }
 
-void sfu_sections_find_gap(const struct sfu_sections *table, u64 pc, u64 *start,
-			   u64 *end)
+void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
+			   u64 *start, u64 *end)
 {
-	const u32 at = count_upto(table, pc);
+	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
+	const struct sfu_section *before = sfu_tree_last_upto(tree, pc);
+	const struct sfu_section *behind = sfu_tree_first_from(tree, pc);
 
-	*start = at ? table->section[at - 1]->text.end : 0;
-	*end = table && at < table->nr ? table->section[at]->text.start : ~0ULL;
+	*start = before ? before->text.end : 0;
+	*end = behind ? behind->text.start : ~0ULL;
 }
 
-struct sfu_section *sfu_sections_find_id(const struct sfu_sections *table,
+struct sfu_section *sfu_sections_find_id(const struct sfu_sections *sections,
 					 u64 id)
 {
-	u32 i;
+	struct sfu_section *section =
+		sfu_tree_last_upto(&sections->tree[SFU_BY_ID], id);
 
-	for (i = 0; table && i < table->nr; i++) {
-		if (table->section[i]->id == id)
-			return table->section[i];
-	}
-	return NULL;
+	return section && section->id == id ? section : NULL;
 }
 
-/*
- * Make the table at *@table one that can be changed and has room for one
- * section more. Returns 0 or -ENOMEM, and then nothing has changed.
- */
-static int make_writable(struct sfu_sections **table)
+struct sfu_section *
+sfu_sections_find_bytes(const struct sfu_sections *sections, u64 address)
 {
-	struct sfu_sections *old = *table, *new;
-	u32 i, capacity;
+	struct sfu_section *section =
+		sfu_tree_first_from(&sections->tree[SFU_BY_BYTES], address);
 
-	if (old && refcount_read(&old->refs) == 1 && old->nr < old->capacity)
-		return 0;
-
-	capacity = old ? old->nr + old->nr / 2 : 0;
-	new = create(max_t(u32, capacity, MIN_CAPACITY));
-	if (!new)
-		return -ENOMEM;
-	if (old) {
-		new->nr = old->nr;
-		new->nr_registered = old->nr_registered;
-		new->nr_nothing = old->nr_nothing;
-		for (i = 0; i < old->nr; i++) {
-			new->section[i] = old->section[i];
-			sfu_section_get(new->section[i]);
-		}
-	}
-	sfu_sections_put(old);
-	*table = new;
-	return 0;
+	return section && section->source == SFU_REGISTERED &&
+	       section->address == address ? section : NULL;
 }
 
 /* Count @section in, with @change 1, or out, with -1. */
-static void count(struct sfu_sections *table, const struct sfu_section *section,
-		  int change)
+static void count(struct sfu_sections *sections,
+		  const struct sfu_section *section, int change)
 {
-	table->nr += change;
+	sections->nr += change;
 	if (section->source == SFU_REGISTERED)
-		table->nr_registered += change;
+		sections->nr_registered += change;
 	else if (section->source == SFU_NOTHING)
-		table->nr_nothing += change;
+		sections->nr_nothing += change;
 }
 
-int sfu_sections_add(struct sfu_sections **table, struct sfu_section *section,
+/* The section of @sections that @section overlaps, or NULL. */
+static struct sfu_section *find_overlap(const struct sfu_sections *sections,
+					const struct sfu_section *section)
+{
+	struct sfu_section *other;
+
+	other = sfu_tree_last_upto(&sections->tree[SFU_BY_TEXT],
+				   section->text.end - 1);
+	return other && other->text.end > section->text.start ? other : NULL;
+}
+
+int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 		     struct sfu_section **other)
 {
-	struct sfu_section **slot;
-	u32 at, nr = *table ? (*table)->nr : 0;
+	u32 i;
 	int err;
 
-	at = count_upto(*table, section->text.start);
-	if (at && (*table)->section[at - 1]->text.end > section->text.start) {
-		*other = (*table)->section[at - 1];
+	*other = find_overlap(sections, section);
+	if (*other)
 		return -EEXIST;
-	}
-	if (at < nr && (*table)->section[at]->text.start < section->text.end) {
-		*other = (*table)->section[at];
-		return -EEXIST;
-	}
-	if (nr >= SFU_MAX_SECTIONS)
+	if (sections->nr >= SFU_MAX_SECTIONS)
 		return -ENOSPC;
-	err = make_writable(table);
-	if (err)
-		return err;
-
-	slot = &(*table)->section[at];
-	memmove(slot + 1, slot, (nr - at) * sizeof(*slot));
-	*slot = section;
-	sfu_section_get(section);
-	count(*table, section, 1);
+	for (i = 0; i < SFU_NR_ORDERS; i++) {
+		err = sfu_tree_add(&sections->tree[i], section);
+		if (err)
+			goto err_remove;
+	}
+	count(sections, section, 1);
 	return 0;
+
+err_remove:
+	while (i--)
+		sfu_tree_remove(&sections->tree[i], section);
+	return err;
 }
 
-int sfu_sections_remove(struct sfu_sections **table,
+int sfu_sections_remove(struct sfu_sections *sections,
 			struct sfu_section *section)
 {
-	struct sfu_section **slot;
-	u32 at;
+	u32 i;
 	int err;
 
-	if (sfu_sections_find(*table, section->text.start) != section)
+	if (sfu_sections_find(sections, section->text.start) != section)
 		return -ENOENT;
-	err = make_writable(table);
-	if (err)
-		return err;
-
-	at = count_upto(*table, section->text.start) - 1;
-	slot = &(*table)->section[at];
-	count(*table, section, -1);
-	memmove(slot, slot + 1, ((*table)->nr - at) * sizeof(*slot));
-	sfu_section_put(section);
-	return 0;
-}
-
-static bool starts_at(const struct sfu_section *section, u64 sframe_start)
-{
-	return section->source == SFU_REGISTERED &&
-	       section->table.bytes.address == sframe_start;
-}
-
-int sfu_sections_remove_all(struct sfu_sections **table, u64 sframe_start)
-{
-	u32 i, kept = 0, nr = *table ? (*table)->nr : 0, found = 0;
-	struct sfu_section **section;
-	int err;
-
-	for (i = 0; i < nr; i++)
-		found += starts_at((*table)->section[i], sframe_start);
-	if (!found)
-		return -ENOENT;
-	err = make_writable(table);
-	if (err)
-		return err;
-
-	section = (*table)->section;
-	for (i = 0; i < nr; i++) {
-		if (starts_at(section[i], sframe_start))
-			sfu_section_put(section[i]);
-		else
-			section[kept++] = section[i];
+	for (i = 0; i < SFU_NR_ORDERS; i++) {
+		err = sfu_tree_prepare_removal(&sections->tree[i], section);
+		if (err)
+			return err;
 	}
-	(*table)->nr = kept;
-	(*table)->nr_registered -= found;
-	return found;
+	count(sections, section, -1);
+	/* The tree that holds the section is the first: go backwards. */
+	while (i--)
+		sfu_tree_remove(&sections->tree[i], section);
+	return 0;
 }

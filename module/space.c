@@ -76,6 +76,7 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	space->markers = 1;
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
+	sfu_sections_init(&space->sections);
 	sfu_count(SFU_SPACES);
 	return space;
 }
@@ -105,8 +106,7 @@ static void marker_open(struct vm_area_struct *vma)
 		/* No way to fail here, so the few bytes have to be had. */
 		space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 		down_read(&parent->lock);
-		space->sections = parent->sections;
-		sfu_sections_get(space->sections);
+		sfu_sections_share(&space->sections, &parent->sections);
 		up_read(&parent->lock);
 		publish(space);
 	}
@@ -116,7 +116,6 @@ static void marker_open(struct vm_area_struct *vma)
 static void marker_close(struct vm_area_struct *vma)
 {
 	struct sfu_space *space = vma->vm_private_data;
-	struct sfu_sections *sections;
 	bool last;
 
 	spin_lock(&spaces_lock);
@@ -129,11 +128,9 @@ static void marker_close(struct vm_area_struct *vma)
 
 	/* Walks and calls of other threads may still hold the space. */
 	down_write(&space->lock);
-	sections = space->sections;
-	space->sections = NULL;
+	sfu_sections_clear(&space->sections);
 	space->gone = true;
 	up_write(&space->lock);
-	sfu_sections_put(sections);
 	sfu_space_put(space);
 }
 
@@ -217,20 +214,19 @@ u32 sfu_space_nr_registered(struct sfu_space *space)
 	if (!space)
 		return 0;
 	down_read(&space->lock);
-	nr = space->sections ? space->sections->nr_registered : 0;
+	nr = space->sections.nr_registered;
 	up_read(&space->lock);
 	return nr;
 }
 
 u32 sfu_space_nr_sections(struct sfu_space *space)
 {
-	u32 nr = 0;
+	u32 nr;
 
 	if (!space)
 		return 0;
 	down_read(&space->lock);
-	if (space->sections)
-		nr = space->sections->nr - space->sections->nr_nothing;
+	nr = space->sections.nr - space->sections.nr_nothing;
 	up_read(&space->lock);
 	return nr;
 }
@@ -272,21 +268,21 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 {
 	struct sfu_section *section;
-	int ret;
+	int err, removed = 0;
 
 	if (!space)
 		return -ENOENT;
 	down_write(&space->lock);
-	if (id) {
-		section = sfu_sections_find_id(space->sections, id);
-		ret = section ? sfu_sections_remove(&space->sections, section) :
+	do {
+		section = id ? sfu_sections_find_id(&space->sections, id) :
+			       sfu_sections_find_bytes(&space->sections,
+						       sframe_start);
+		err = section ? sfu_sections_remove(&space->sections, section) :
 				-ENOENT;
-		ret = ret ?: 1;
-	} else {
-		ret = sfu_sections_remove_all(&space->sections, sframe_start);
-	}
+		removed += !err;
+	} while (!err && !id);
 	up_write(&space->lock);
-	return ret;
+	return removed ?: err;
 }
 
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)
@@ -296,7 +292,7 @@ struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)
 	if (!space)
 		return NULL;
 	down_read(&space->lock);
-	section = sfu_sections_find(space->sections, pc);
+	section = sfu_sections_find(&space->sections, pc);
 	if (section)
 		sfu_section_get(section);
 	up_read(&space->lock);
@@ -310,7 +306,7 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 	if (!space)
 		return NULL;
 	down_read(&space->lock);
-	section = sfu_sections_find_from(space->sections, address);
+	section = sfu_sections_find_from(&space->sections, address);
 	if (section)
 		sfu_section_get(section);
 	up_read(&space->lock);
@@ -320,7 +316,7 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
 {
 	down_read(&space->lock);
-	sfu_sections_find_gap(space->sections, pc, start, end);
+	sfu_sections_find_gap(&space->sections, pc, start, end);
 	up_read(&space->lock);
 }
 

@@ -14,9 +14,10 @@
 #include <linux/rwsem.h>
 #include <linux/types.h>
 
+#include "sections.h"
+
 struct sfu_message;
 struct sfu_section;
-struct sfu_sections;
 
 /**
  * struct sfu_space
@@ -30,7 +31,7 @@ struct sfu_sections;
  * @lock: protects @sections. Taken inside the mmap lock by fork, so nothing
  *	that takes the mmap lock, no access to user memory above all, may be
  *	done under it.
- * @sections: the table, NULL if empty; shared with other spaces after fork.
+ * @sections: registered ones, and what has been found.
  * @gone: the last marker is gone; protected by @lock. Nothing is added to
  *	@sections any more.
  * @corrupt: sections removed because they were corrupt or unreadable.
@@ -44,7 +45,7 @@ struct sfu_space {
 	unsigned int markers;
 	refcount_t refs;
 	struct rw_semaphore lock;
-	struct sfu_sections *sections;
+	struct sfu_sections sections;
 	bool gone;
 	atomic64_t corrupt;
 	atomic64_t stale;

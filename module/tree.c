@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tree: sections in one order, in a B-tree that is copied on write.
+ *
+ * Leaves have nothing but pointers: a section is compared by looking into it.
+ * Inner nodes have for each child the key of its first section, exactly.
+ */
+#include <linux/bug.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "counters.h"
+#include "section.h"
+#include "tree.h"
+
+#define LEAF_SIZE	63
+#define INNER_SIZE	31
+
+/* Levels of nodes: a tree of millions of half empty nodes has five. */
+#define MAX_HEIGHT	8
+
+/**
+ * struct sfu_node
+ *
+ * @refs: one of each parent, or of a tree whose root it is.
+ * @nr: entries; never 0.
+ * @height: 0 is a leaf.
+ * @section: of a leaf.
+ * @key: of an inner node, keys of the children's first sections.
+ * @child: of an inner node.
+ */
+struct sfu_node {
+	refcount_t refs;
+	u16 nr;
+	u8 height;
+	union {
+		struct sfu_section *section[LEAF_SIZE];
+		struct {
+			u64 key[INNER_SIZE];
+			struct sfu_node *child[INNER_SIZE];
+		};
+	};
+};
+
+/* The way from the root to a section: node and entry, by height. */
+struct path {
+	struct sfu_node *node[MAX_HEIGHT];
+	u16 at[MAX_HEIGHT];
+};
+
+static struct kmem_cache *cache;
+
+static u64 key_of(const struct sfu_tree *tree,
+		  const struct sfu_section *section)
+{
+	switch (tree->order) {
+	case SFU_BY_TEXT:
+		return section->text.start;
+	case SFU_BY_BYTES:
+		return section->source == SFU_REGISTERED ? section->address : 0;
+	default:
+		return section->id;
+	}
+}
+
+static struct sfu_node *create(u8 height)
+{
+	struct sfu_node *node = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
+
+	if (!node)
+		return NULL;
+	refcount_set(&node->refs, 1);
+	node->nr = 0;
+	node->height = height;
+	sfu_count(SFU_NODES);
+	return node;
+}
+
+static void free_node(struct sfu_node *node)
+{
+	sfu_uncount(SFU_NODES);
+	kmem_cache_free(cache, node);
+}
+
+/* As deep as the tree is high. */
+static void put(const struct sfu_tree *tree, struct sfu_node *node)
+{
+	u32 i;
+
+	if (!refcount_dec_and_test(&node->refs))
+		return;
+	for (i = 0; i < node->nr; i++) {
+		if (node->height)
+			put(tree, node->child[i]);
+		else if (tree->holds)
+			sfu_section_put(node->section[i]);
+	}
+	cond_resched();
+	free_node(node);
+}
+
+void sfu_tree_share(struct sfu_tree *to, const struct sfu_tree *from)
+{
+	*to = *from;
+	if (to->root)
+		refcount_inc(&to->root->refs);
+}
+
+void sfu_tree_clear(struct sfu_tree *tree)
+{
+	if (tree->root)
+		put(tree, tree->root);
+	tree->root = NULL;
+}
+
+static const struct sfu_section *first_of(const struct sfu_node *node)
+{
+	while (node->height)
+		node = node->child[0];
+	return node->section[0];
+}
+
+/* Is entry @i of @node at or below @key and @id? */
+static bool is_upto(const struct sfu_tree *tree, const struct sfu_node *node,
+		    u32 i, u64 key, u64 id)
+{
+	const u64 have = node->height ? node->key[i] :
+					key_of(tree, node->section[i]);
+
+	if (have != key)
+		return have < key;
+	/* Then it is worth a look at who is first below. */
+	return (node->height ? first_of(node->child[i]) :
+			       node->section[i])->id <= id;
+}
+
+/* How many entries of @node are at or below @key and @id? */
+static u32 count_upto(const struct sfu_tree *tree, const struct sfu_node *node,
+		      u64 key, u64 id)
+{
+	u32 low = 0, high = node->nr;
+
+	while (low < high) {
+		const u32 mid = (low + high) / 2;
+
+		if (is_upto(tree, node, mid, key, id))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Find the way to the last section at or below @key and @id. Returns whether
+ * there is one; if not, to where it would be inserted, but one entry behind.
+ */
+static bool find(const struct sfu_tree *tree, u64 key, u64 id,
+		 struct path *path)
+{
+	struct sfu_node *node = tree->root;
+	u32 nr = 0;
+
+	while (node) {
+		nr = count_upto(tree, node, key, id);
+		path->node[node->height] = node;
+		path->at[node->height] = nr ? nr - 1 : 0;
+		node = node->height ? node->child[nr ? nr - 1 : 0] : NULL;
+	}
+	return nr;
+}
+
+struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key)
+{
+	struct path path;
+
+	if (!find(tree, key, ~0ULL, &path))
+		return NULL;
+	return path.node[0]->section[path.at[0]];
+}
+
+struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
+{
+	const struct sfu_node *node;
+	struct path path;
+	u32 height = 0;
+
+	if (!tree->root)
+		return NULL;
+	/* The one behind the last that is below. No section has id 0. */
+	if (!find(tree, key, 0, &path))
+		return path.node[0]->section[0];
+	while (path.at[height] + 1 == path.node[height]->nr) {
+		if (height == tree->root->height)
+			return NULL;
+		height++;
+	}
+	node = path.node[height];
+	if (!height)
+		return node->section[path.at[0] + 1];
+	return (struct sfu_section *)first_of(node->child[path.at[height] + 1]);
+}
+
+static struct sfu_node *copy(const struct sfu_tree *tree,
+			     const struct sfu_node *from)
+{
+	struct sfu_node *node = create(from->height);
+	u32 i;
+
+	if (!node)
+		return NULL;
+	node->nr = from->nr;
+	if (!from->height) {
+		memcpy(node->section, from->section,
+		       from->nr * sizeof(node->section[0]));
+		for (i = 0; tree->holds && i < node->nr; i++)
+			sfu_section_get(node->section[i]);
+		return node;
+	}
+	memcpy(node->key, from->key, from->nr * sizeof(node->key[0]));
+	memcpy(node->child, from->child, from->nr * sizeof(node->child[0]));
+	for (i = 0; i < node->nr; i++)
+		refcount_inc(&node->child[i]->refs);
+	return node;
+}
+
+/* Have no node of @path shared. Returns 0 or -ENOMEM, the tree being right. */
+static int unshare(struct sfu_tree *tree, struct path *path)
+{
+	struct sfu_node **link = &tree->root;
+	s32 height;
+
+	for (height = tree->root->height; height >= 0; height--) {
+		struct sfu_node *old = *link, *node = old;
+
+		if (refcount_read(&old->refs) > 1) {
+			node = copy(tree, old);
+			if (!node)
+				return -ENOMEM;
+			*link = node;
+			put(tree, old);
+		}
+		path->node[height] = node;
+		if (height)
+			link = &node->child[path->at[height]];
+	}
+	return 0;
+}
+
+/* Entry 0 of path->node[0] is another now: tell the nodes above. */
+static void update_first(struct sfu_tree *tree, struct path *path)
+{
+	const u64 key = key_of(tree, path->node[0]->section[0]);
+	u32 height;
+
+	for (height = 1; height <= tree->root->height; height++) {
+		path->node[height]->key[path->at[height]] = key;
+		if (path->at[height])
+			break;
+	}
+}
+
+static void insert_section(struct sfu_node *node, u32 at,
+			   struct sfu_section *section)
+{
+	memmove(node->section + at + 1, node->section + at,
+		(node->nr - at) * sizeof(node->section[0]));
+	node->section[at] = section;
+	node->nr++;
+}
+
+static void insert_child(struct sfu_node *node, u32 at, u64 key,
+			 struct sfu_node *child)
+{
+	memmove(node->key + at + 1, node->key + at,
+		(node->nr - at) * sizeof(node->key[0]));
+	memmove(node->child + at + 1, node->child + at,
+		(node->nr - at) * sizeof(node->child[0]));
+	node->key[at] = key;
+	node->child[at] = child;
+	node->nr++;
+}
+
+/* Move the entries of @node from @at on to the empty @to. */
+static void move_tail(struct sfu_node *node, u32 at, struct sfu_node *to)
+{
+	to->nr = node->nr - at;
+	if (node->height) {
+		memcpy(to->key, node->key + at, to->nr * sizeof(to->key[0]));
+		memcpy(to->child, node->child + at,
+		       to->nr * sizeof(to->child[0]));
+	} else {
+		memcpy(to->section, node->section + at,
+		       to->nr * sizeof(to->section[0]));
+	}
+	node->nr = at;
+}
+
+static bool is_full(const struct sfu_node *node)
+{
+	return node->nr == (node->height ? INNER_SIZE : LEAF_SIZE);
+}
+
+/*
+ * Nodes that a new section in path->node[0] needs: @spare[height] is the right
+ * half of the full node at that height, and the last one a new root. Returns 0
+ * or -ENOMEM.
+ */
+static int create_spares(const struct sfu_tree *tree, const struct path *path,
+			 struct sfu_node **spare)
+{
+	u32 height, top = tree->root->height;
+
+	for (height = 0; height <= top + 1; height++) {
+		if (height <= top && !is_full(path->node[height]))
+			return 0;
+		spare[height] = create(height);
+		if (!spare[height])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Split the full @node for a new entry at @at. Those who add in ascending order
+ * get full nodes. Returns the half that the entry belongs to, and its place.
+ */
+static struct sfu_node *split(struct sfu_node *node, struct sfu_node *right,
+			      u32 *at)
+{
+	const u32 middle = *at == node->nr ? node->nr : node->nr / 2;
+
+	move_tail(node, middle, right);
+	if (*at < middle || (*at == middle && right->nr && middle))
+		return node;
+	*at -= middle;
+	return right;
+}
+
+/* A root above @left, which was it, and @right. */
+static void grow(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
+		 struct sfu_node *left, u64 right_key, struct sfu_node *right)
+{
+	insert_child(root, 0, left_key, left);
+	insert_child(root, 1, right_key, right);
+	tree->root = root;
+}
+
+static u64 first_key(const struct sfu_tree *tree, const struct sfu_node *node)
+{
+	return node->height ? node->key[0] : key_of(tree, node->section[0]);
+}
+
+static void insert(struct sfu_tree *tree, struct path *path,
+		   struct sfu_node **spare, struct sfu_section *section, u32 at)
+{
+	struct sfu_node *node = path->node[0], *right = NULL, *into;
+	u32 height;
+
+	into = is_full(node) ? split(node, right = spare[0], &at) : node;
+	insert_section(into, at, section);
+	if (into == node && !at)
+		update_first(tree, path);
+	for (height = 1; right; height++) {
+		struct sfu_node *child = right;
+
+		if (height > tree->root->height) {
+			grow(tree, spare[height], first_key(tree, tree->root),
+			     tree->root, first_key(tree, child), child);
+			return;
+		}
+		node = path->node[height];
+		at = path->at[height] + 1;
+		right = NULL;
+		into = is_full(node) ?
+			       split(node, right = spare[height], &at) : node;
+		insert_child(into, at, first_key(tree, child), child);
+	}
+}
+
+int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
+{
+	struct sfu_node *spare[MAX_HEIGHT + 1] = {};
+	struct path path;
+	u32 i, at;
+	int err;
+
+	if (!tree->root) {
+		tree->root = create(0);
+		if (!tree->root)
+			return -ENOMEM;
+		insert_section(tree->root, 0, section);
+	} else {
+		at = find(tree, key_of(tree, section), section->id, &path);
+		at += path.at[0];
+		err = unshare(tree, &path) ?:
+		      create_spares(tree, &path, spare);
+		if (err) {
+			for (i = 0; i < ARRAY_SIZE(spare); i++)
+				if (spare[i])
+					free_node(spare[i]);
+			return err;
+		}
+		insert(tree, &path, spare, section, at);
+	}
+	if (tree->holds)
+		sfu_section_get(section);
+	return 0;
+}
+
+int sfu_tree_prepare_removal(struct sfu_tree *tree,
+			     const struct sfu_section *section)
+{
+	struct path path;
+
+	find(tree, key_of(tree, section), section->id, &path);
+	return unshare(tree, &path);
+}
+
+static void remove_entry(struct sfu_node *node, u32 at)
+{
+	node->nr--;
+	if (node->height) {
+		memmove(node->key + at, node->key + at + 1,
+			(node->nr - at) * sizeof(node->key[0]));
+		memmove(node->child + at, node->child + at + 1,
+			(node->nr - at) * sizeof(node->child[0]));
+	} else {
+		memmove(node->section + at, node->section + at + 1,
+			(node->nr - at) * sizeof(node->section[0]));
+	}
+}
+
+/* Move all entries of @right, which follow those of @node, to it. */
+static void append(struct sfu_node *node, struct sfu_node *right)
+{
+	if (node->height) {
+		memcpy(node->key + node->nr, right->key,
+		       right->nr * sizeof(node->key[0]));
+		memcpy(node->child + node->nr, right->child,
+		       right->nr * sizeof(node->child[0]));
+	} else {
+		memcpy(node->section + node->nr, right->section,
+		       right->nr * sizeof(node->section[0]));
+	}
+	node->nr += right->nr;
+	free_node(right);
+}
+
+/*
+ * Join child @at of @parent with the next one if both fill but half a node.
+ * Shared ones are left to who changes them next.
+ */
+static bool join(struct sfu_node *parent, u32 at)
+{
+	struct sfu_node *left, *right;
+
+	if (at + 1 >= parent->nr)
+		return false;
+	left = parent->child[at];
+	right = parent->child[at + 1];
+	if (refcount_read(&left->refs) > 1 || refcount_read(&right->refs) > 1 ||
+	    left->nr + right->nr > (left->height ? INNER_SIZE : LEAF_SIZE) / 2)
+		return false;
+	append(left, right);
+	remove_entry(parent, at + 1);
+	return true;
+}
+
+/*
+ * After an entry of the leaf went: nodes that have become empty or small, and
+ * keys of first sections, up to the root.
+ */
+static void settle(struct sfu_tree *tree, struct path *path)
+{
+	struct sfu_node *root = tree->root;
+	u32 height;
+
+	for (height = 1; height <= root->height; height++) {
+		struct sfu_node *parent = path->node[height];
+		struct sfu_node *node = path->node[height - 1];
+		const u32 at = path->at[height];
+
+		if (!node->nr) {
+			free_node(node);
+			remove_entry(parent, at);
+			continue;
+		}
+		parent->key[at] = first_key(tree, node);
+		if (!join(parent, at) && at)
+			join(parent, at - 1);
+	}
+	while (root->height && root->nr == 1) {
+		tree->root = root->child[0];
+		free_node(root);
+		root = tree->root;
+		/* It may be shared: what is below is not ours to look at. */
+		if (refcount_read(&root->refs) > 1)
+			return;
+	}
+	if (!root->nr) {
+		free_node(root);
+		tree->root = NULL;
+	}
+}
+
+void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
+{
+	struct path path;
+
+	find(tree, key_of(tree, section), section->id, &path);
+	remove_entry(path.node[0], path.at[0]);
+	settle(tree, &path);
+	if (tree->holds)
+		sfu_section_put(section);
+}
+
+int sfu_tree_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct sfu_node) != 512);
+	cache = KMEM_CACHE(sfu_node, 0);
+	return cache ? 0 : -ENOMEM;
+}
+
+void sfu_tree_exit(void)
+{
+	kmem_cache_destroy(cache);
+}
