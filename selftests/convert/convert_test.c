@@ -11,6 +11,7 @@
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -390,6 +391,77 @@ static struct image_copy read_image(const char *name)
 	return copy;
 }
 
+/* As the C library finds it: by the segment of the index. */
+static void without_section_headers(void)
+{
+	struct image_copy copy = read_image("small.so");
+	Elf64_Ehdr *header = (Elf64_Ehdr *)copy.bytes;
+	struct sframe_unwind_converted *with, *without;
+
+	EXPECT_EQ(convert("small.so", 0, &with), 0);
+	header->e_shoff = 0;
+	header->e_shnum = 0;
+	header->e_shstrndx = 0;
+	EXPECT_EQ(sframe_unwind_convert_memory(copy.bytes, copy.size, "x",
+					       NULL, &without), 0);
+	EXPECT_EQ(without->size, with->size);
+	EXPECT(!memcmp(without->bytes, with->bytes, with->size));
+	EXPECT_EQ(without->build_id_size, with->build_id_size);
+	sframe_unwind_converted_free(with);
+	sframe_unwind_converted_free(without);
+	free(copy.bytes);
+}
+
+/* The kernel's own shared object has no file. */
+static void vdso(void)
+{
+	const unsigned char *image = (void *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+	struct sframe_unwind_converted *converted;
+	struct sfu_table table;
+
+	EXPECT(image);
+	EXPECT_EQ(sframe_unwind_convert_memory(image, header->e_shoff +
+					       header->e_shnum *
+					       header->e_shentsize, "vdso",
+					       NULL, &converted), 0);
+	EXPECT(open_table(converted, &table));
+	EXPECT(converted->covered > 100);
+	sframe_unwind_converted_free(converted);
+}
+
+/* Broken in one place each: the message says where. */
+static void messages_name_the_place(void)
+{
+	struct image_copy copy = read_image("small.so");
+	struct sframe_unwind_converted *converted;
+	struct elf_section elf;
+	uint64_t offset, size;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/small.so", directory);
+	elf.fd = open(path, O_RDONLY | O_CLOEXEC);
+	elf.elf = elf_begin(elf.fd, ELF_C_READ, NULL);
+	/* The first segment begins at 0: addresses are offsets. */
+	EXPECT(elf_section_symbol(&elf, ".eh_frame", &offset, &size));
+	copy.bytes[offset + 1] = 0x10;
+	EXPECT_EQ(sframe_unwind_convert_memory(copy.bytes, copy.size, "broken",
+					       NULL, &converted), -EINVAL);
+	if (!strstr(sframe_unwind_convert_error(), "broken: .eh_frame+0x0: "))
+		tap_fail("says: %s", sframe_unwind_convert_error());
+	elf_end(elf.elf);
+	close(elf.fd);
+	free(copy.bytes);
+
+	copy = read_image("small.so");
+	EXPECT_EQ(sframe_unwind_convert_memory(copy.bytes, offset + size / 2,
+					       "cut", NULL, &converted),
+		  -EINVAL);
+	if (!strstr(sframe_unwind_convert_error(), "cut: broken ELF file: "))
+		tap_fail("says: %s", sframe_unwind_convert_error());
+	free(copy.bytes);
+}
+
 /* Whatever is in there: a section that is one, or a message. */
 static bool survives(const unsigned char *bytes, size_t size)
 {
@@ -484,6 +556,9 @@ int main(int argc, char **argv)
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),
+		TAP_TEST(without_section_headers),
+		TAP_TEST(vdso),
+		TAP_TEST(messages_name_the_place),
 		TAP_TEST(every_length),
 		TAP_TEST(every_byte),
 		TAP_TEST(every_byte_of_old),
