@@ -238,6 +238,14 @@ inner:
 	.skip	4, 0x90
 	.size	outer, . - outer
 
+/* What it restores is in its own CIE, and nowhere else. */
+	.globl	restore_in_cie
+	.type	restore_in_cie, @function
+restore_in_cie:
+.Lrestore_in_cie:
+	nop
+	.size	restore_in_cie, . - restore_in_cie
+
 	.section .eh_frame, "a", @unwind
 	.p2align 3
 1:	.long	3f - 2f
@@ -255,6 +263,24 @@ inner:
 4:	.long	4b - 1b
 	.long	.Louter - .
 	.long	10
+	.uleb128 0
+	.p2align 2, 0
+5:
+1:	.long	3f - 2f
+2:	.long	0
+	.byte	1
+	.asciz	"zR"
+	.uleb128 1
+	.sleb128 -8
+	.uleb128 16
+	.uleb128 1
+	.byte	0x1b
+	.byte	0x0c, 7, 8, 0x90, 1, 0x86, 2, 0xc6
+	.p2align 2, 0
+3:	.long	5f - 4f
+4:	.long	4b - 1b
+	.long	.Lrestore_in_cie - .
+	.long	1
 	.uleb128 0
 	.p2align 2, 0
 5:

@@ -210,6 +210,7 @@ static const struct expected of_cfi[] = {
 	{ "many_rows", 139998, PLAIN("rsp+8") },
 	{ "many_rows", 139999, PLAIN("rsp+16") },
 	{ "many_rows", 140000, PLAIN("rsp+8") },
+	{ "restore_in_cie", 0, LEFT_OUT("CFI is malformed") },
 	{ "outer", 0, PLAIN("rsp+32") },
 	{ "outer", 3, PLAIN("rsp+32") },
 	{ "inner", 0, PLAIN("rsp+48") },
