@@ -25,7 +25,7 @@
 #define SFU_MAX_PENDING		1024
 
 /* Requests that may join a walk while it is being delivered. */
-#define SFU_MAX_LATE		64
+#define SFU_MAX_LATE		16
 
 /* Bytes of records waiting in one client; a power of two. */
 #define SFU_RING_SIZE		SZ_256K

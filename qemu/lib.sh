@@ -120,15 +120,20 @@ kernel_dir() {
 # --- roots
 
 FORKY_PACKAGES=$QEMU_DIR/packages
+PROGRAMS_PACKAGES=$QEMU_DIR/packages-programs
 TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
 
 root_packages() {
 	case $1 in
 		forky) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" ;;
+		forky-programs) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" "$PROGRAMS_PACKAGES" ;;
 		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
-		*) die "unknown root '$1', known: forky trixie" ;;
+		*) die "unknown root '$1', known: forky forky-programs trixie" ;;
 	esac
 }
+
+# The release that a root is made of.
+root_suite() { printf '%s\n' "${1%-programs}"; }
 
 # The name holds a hash of the package list: a changed list is another root. Raise the number when make_root changes.
 root_dir() {

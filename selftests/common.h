@@ -18,6 +18,13 @@
 #include "kselftest_harness.h"
 #include "wrappers.h"
 
+/*
+ * Seconds after which a test is taken to hang. Kernels that look for errors take
+ * ten times as long for all they do, busy machines several times.
+ */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	600
+
 #ifndef PT_GNU_SFRAME
 #define PT_GNU_SFRAME	0x6474e554
 #endif

@@ -20,12 +20,14 @@ int usage_error(const char *command, const char *message);
 /*
  * Subcommands. argv[0] is the subcommand's name. Return the exit status.
  */
+int attach_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 
+extern const char attach_help[];
 extern const char check_help[];
 extern const char convert_help[];
 extern const char dump_help[];

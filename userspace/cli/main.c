@@ -14,6 +14,8 @@ static const struct command {
 	int (*main)(int argc, char **argv);
 	const char *help;
 } commands[] = {
+	{ "attach", "give running programs SFrame data", attach_main,
+	  attach_help },
 	{ "check", "find defects in .sframe sections", check_main, check_help },
 	{ "convert", "make .sframe sections of .eh_frame", convert_main,
 	  convert_help },

@@ -261,7 +261,8 @@ static int open_elf(struct image *image, Elf *elf)
 int sfu_image_open_fd(struct image *image, int fd)
 {
 	elf_version(EV_CURRENT);
-	return open_elf(image, elf_begin(fd, ELF_C_READ_MMAP, NULL));
+	/* Not mapped: others may make the file shorter. */
+	return open_elf(image, elf_begin(fd, ELF_C_READ, NULL));
 }
 
 int sfu_image_open_memory(struct image *image, const void *bytes, size_t size)

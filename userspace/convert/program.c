@@ -52,13 +52,16 @@ static int set_expression(struct program *program, uint64_t number,
 	return 0;
 }
 
-/* The CIE's rule; in the CIE itself there is none yet. */
-static void restore_column(struct program *program, uint64_t number)
+/* The CIE's rule. In the CIE itself there is none yet, so it means nothing. */
+static int restore_column(struct program *program, uint64_t number)
 {
 	struct column *column = find_column(program, &program->state, number);
 
+	if (!program->spans)
+		return -EINVAL;
 	if (column)
 		*column = *find_column(program, &program->initial, number);
+	return 0;
 }
 
 static int remember(struct program *program)
@@ -246,8 +249,7 @@ static int step_extended(struct program *program, struct reader *reader,
 			   factored(program, reader_sleb128(reader)));
 		return 0;
 	case DW_CFA_restore_extended:
-		restore_column(program, number);
-		return 0;
+		return restore_column(program, number);
 	case DW_CFA_undefined:
 		set_column(program, number, COLUMN_UNDEFINED, 0);
 		return 0;
@@ -286,8 +288,7 @@ static int step(struct program *program, struct reader *reader)
 			   factored(program, reader_uleb128(reader)));
 		return 0;
 	case DW_CFA_restore:
-		restore_column(program, operand);
-		return 0;
+		return restore_column(program, operand);
 	default:
 		return step_extended(program, reader, instruction);
 	}

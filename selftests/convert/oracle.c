@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Convert ELF files and compare the sections with what libdw says of the same
+ * addresses.
+ *
+ * usage: oracle [-t] FILE...
+ *   -t	also print how long converting took, and the most memory it needed
+ *
+ * Nothing of the converter is used but its call. libdw says what the CFI of an
+ * address means, the module's decoder what the section means, and both are
+ * applied to the same made-up registers. Compared are the first, middle and
+ * last address of each of libdw's rows, each address that libdw knows nothing
+ * of, and the addresses at and around the start of each row of the section.
+ *
+ * One line for each file, of tab-separated fields:
+ *   ok, differs, none (no CFI), refused (not for AMD64, ...) or broken
+ *   rows of libdw; addresses compared; differences
+ *   bytes with CFI that libdw can apply; of them, bytes that have a rule
+ *   bytes of padding that have the rule of the code before it
+ *   bytes of .eh_frame, .eh_frame_hdr and .debug_frame; bytes of the section
+ *   milliseconds; MiB: with -t, otherwise 0
+ *   the file, and why it was refused
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "machine.h"
+
+/* Differences printed for each file. */
+#define MAX_SHOWN 10
+
+struct oracle {
+	const char *file;
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_CFI *cfi[2];
+	struct sfu_table table;
+	unsigned long rows;
+	unsigned long compared;
+	unsigned long differences;
+	uint64_t known;
+	uint64_t expressed;
+	uint64_t padding;
+};
+
+struct text {
+	uint64_t start;
+	uint64_t end;
+	const unsigned char *bytes;
+	uint64_t size;
+};
+
+__attribute__((format(printf, 3, 4)))
+static void differ(struct oracle *oracle, uint64_t pc, const char *format, ...)
+{
+	va_list args;
+
+	if (oracle->differences++ >= MAX_SHOWN)
+		return;
+	fprintf(stderr, "%s: 0x%" PRIx64 ": ", oracle->file, pc);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static bool cfi_frame(const struct oracle *oracle, uint64_t pc,
+		      Dwarf_Frame **frame)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (oracle->cfi[i] &&
+		    !dwarf_cfi_addrframe(oracle->cfi[i], pc, frame))
+			return true;
+	return false;
+}
+
+static bool find_rule(struct oracle *oracle, uint64_t pc,
+		      struct sfu_rule *rule)
+{
+	struct sfu_defect defect;
+	struct sfu_fde fde;
+	u32 budget = UINT32_MAX;
+	int err;
+
+	err = sfu_table_find(&oracle->table, pc, &fde, &defect);
+	if (!err)
+		err = sfu_fde_find_rule(&oracle->table, &fde, pc, &budget,
+					rule, &defect);
+	if (err == -EINVAL)
+		differ(oracle, pc, "malformed: %s", sfu_defect_text(defect.kind));
+	return !err;
+}
+
+static void compare_value(struct oracle *oracle, uint64_t pc, const char *name,
+			  enum known cfi_known, uint64_t cfi,
+			  enum known rule_known, uint64_t rule)
+{
+	if (cfi_known == VALUE && rule_known == VALUE && cfi == rule)
+		return;
+	differ(oracle, pc, "%s differs (%d %#" PRIx64 ", %d %#" PRIx64 ")",
+	       name, cfi_known, cfi, rule_known, rule);
+}
+
+static void compare(struct oracle *oracle, uint64_t pc, Dwarf_Frame *frame,
+		    const struct sfu_rule *rule)
+{
+	struct caller cfi, sframe;
+	struct machine machine;
+
+	oracle->compared++;
+	machine_init(&machine, pc);
+	machine_by_cfi(&machine, frame, &cfi);
+	machine_by_rule(&machine, rule, &sframe);
+	if (cfi.is_signal != sframe.is_signal)
+		differ(oracle, pc, "signal frame by %s only",
+		       cfi.is_signal ? "CFI" : "SFrame");
+	if (cfi.has_ra == UNDEFINED || sframe.has_ra == UNDEFINED) {
+		if (cfi.has_ra != sframe.has_ra)
+			differ(oracle, pc, "outermost by %s only",
+			       cfi.has_ra == UNDEFINED ? "CFI" : "SFrame");
+		return;
+	}
+	compare_value(oracle, pc, "CFA", cfi.has_cfa, cfi.cfa, sframe.has_cfa,
+		      sframe.cfa);
+	compare_value(oracle, pc, "RA", cfi.has_ra, cfi.ra, sframe.has_ra,
+		      sframe.ra);
+	compare_value(oracle, pc, "FP", cfi.has_fp, cfi.fp, sframe.has_fp,
+		      sframe.fp);
+	compare_value(oracle, pc, "SP", cfi.has_sp, cfi.sp, sframe.has_sp,
+		      sframe.sp);
+}
+
+/* Compare at @pc. Returns whether there is a rule. */
+static bool check_address(struct oracle *oracle, uint64_t pc,
+			  Dwarf_Frame *frame)
+{
+	struct sfu_rule rule;
+
+	if (!find_rule(oracle, pc, &rule))
+		return false;
+	compare(oracle, pc, frame, &rule);
+	return true;
+}
+
+/* A row of libdw, up to @end at most. Returns where it ends. */
+static uint64_t check_row(struct oracle *oracle, uint64_t pc, uint64_t end,
+			  Dwarf_Frame *frame)
+{
+	Dwarf_Addr row_start, row_end;
+	unsigned int rules;
+	uint64_t middle;
+
+	dwarf_frame_info(frame, &row_start, &row_end, NULL);
+	if (row_end <= pc) {
+		differ(oracle, pc, "libdw's row ends before it");
+		row_end = pc + 1;
+	}
+	if (row_end > end)
+		row_end = end;
+	middle = pc + (row_end - pc) / 2;
+	oracle->rows++;
+	oracle->known += row_end - pc;
+	rules = check_address(oracle, pc, frame) +
+		check_address(oracle, middle, frame) +
+		check_address(oracle, row_end - 1, frame);
+	if (rules == 3)
+		oracle->expressed += row_end - pc;
+	/* The section may end between: count. */
+	for (uint64_t at = pc; rules % 3 && at < row_end; at++)
+		oracle->expressed += check_address(oracle, at, frame);
+	return row_end;
+}
+
+/* Do these bytes begin with something to fill with? Returns its length. */
+static size_t filler(const unsigned char *code, size_t size)
+{
+	static const struct {
+		size_t size;
+		unsigned char bytes[9];
+	} fillers[] = {
+		{ 1, { 0xcc } },
+		{ 1, { 0x90 } },
+		{ 3, { 0x0f, 0x1f, 0x00 } },
+		{ 4, { 0x0f, 0x1f, 0x40, 0 } },
+		{ 5, { 0x0f, 0x1f, 0x44, 0, 0 } },
+		{ 7, { 0x0f, 0x1f, 0x80, 0, 0, 0, 0 } },
+		{ 8, { 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
+	};
+	size_t prefixes = 0;
+
+	while (prefixes < size && (code[prefixes] == 0x66 ||
+				   code[prefixes] == 0x2e))
+		prefixes++;
+	for (size_t i = 0; i < sizeof(fillers) / sizeof(fillers[0]); i++)
+		if (size - prefixes >= fillers[i].size &&
+		    !memcmp(code + prefixes, fillers[i].bytes,
+			    fillers[i].size))
+			return prefixes + fillers[i].size;
+	return 0;
+}
+
+static bool is_filling(const struct text *text, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		const uint64_t offset = start - text->start;
+		size_t length = 0;
+
+		if (offset < text->size && end - text->start <= text->size)
+			length = filler(text->bytes + offset, end - start);
+		if (!length)
+			return false;
+		start += length;
+	}
+	return true;
+}
+
+/*
+ * [start, end), of which libdw knows nothing: what has a rule must be filling,
+ * with the rule of the code before.
+ */
+static void check_gap(struct oracle *oracle, const struct text *text,
+		      uint64_t start, uint64_t end)
+{
+	struct sfu_rule rule, before;
+	uint64_t count = 0;
+
+	for (uint64_t pc = start; pc < end; pc++) {
+		if (!find_rule(oracle, pc, &rule))
+			continue;
+		count++;
+		if (!find_rule(oracle, start - 1, &before) ||
+		    memcmp(&rule, &before, sizeof(rule)))
+			differ(oracle, pc, "a rule where there is no CFI, not that of the code before");
+	}
+	if (count && (count != end - start || !is_filling(text, start, end)))
+		differ(oracle, start, "a rule for %" PRIu64 " bytes that have no CFI and are not filling",
+		       count);
+	oracle->padding += count;
+}
+
+static void check_text(struct oracle *oracle, const struct text *text)
+{
+	uint64_t pc = text->start, gap = pc;
+
+	while (pc < text->end) {
+		Dwarf_Frame *frame;
+
+		if (!cfi_frame(oracle, pc, &frame)) {
+			pc++;
+			continue;
+		}
+		check_gap(oracle, text, gap, pc);
+		pc = check_row(oracle, pc, text->end, frame);
+		gap = pc;
+		free(frame);
+	}
+	check_gap(oracle, text, gap, pc);
+}
+
+/* The section's own boundaries, as libdw may have none there. */
+static void check_boundary(struct oracle *oracle, uint64_t pc)
+{
+	Dwarf_Frame *frame;
+
+	/* Without CFI: check_gap() has been there. */
+	if (!cfi_frame(oracle, pc, &frame))
+		return;
+	check_address(oracle, pc, frame);
+	free(frame);
+}
+
+static void check_rows(struct oracle *oracle, const struct sfu_fde *fde)
+{
+	const u32 block = fde->rep_size ? fde->rep_size : fde->size;
+	struct sfu_defect defect;
+	struct sfu_rows rows;
+	struct sfu_row row;
+
+	if (!fde->size)
+		return;
+	for (u32 at = 0; at < fde->size; at += block) {
+		sfu_rows_begin(&rows, &oracle->table, fde);
+		while (sfu_rows_next(&rows, &row, &defect) > 0) {
+			const uint64_t pc = fde->start + at + row.start;
+
+			check_boundary(oracle, pc - 1);
+			check_boundary(oracle, pc);
+			check_boundary(oracle, pc + 1);
+		}
+	}
+	check_boundary(oracle, fde->start + fde->size - 1);
+	check_boundary(oracle, fde->start + fde->size);
+}
+
+static int report_defect(void *data, const struct sfu_defect *defect)
+{
+	differ(data, defect->offset, "offset in the section: %s",
+	       sfu_defect_text(defect->kind));
+	return 0;
+}
+
+static void check_section(struct oracle *oracle)
+{
+	struct sfu_defect defect;
+	struct sfu_fde fde;
+	size_t count = 0;
+
+	sfu_table_validate(&oracle->table, report_defect, oracle);
+	for (u32 i = 0; i < oracle->table.num_fdes; i++)
+		if (!sfu_table_read_fde(&oracle->table, i, &fde, &defect))
+			check_rows(oracle, &fde);
+
+	elf_getphdrnum(oracle->elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr segment;
+		struct text text;
+		Elf_Data *data;
+
+		if (!gelf_getphdr(oracle->elf, i, &segment) ||
+		    segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+			continue;
+		data = elf_getdata_rawchunk(oracle->elf, segment.p_offset,
+					    segment.p_filesz, ELF_T_BYTE);
+		if (!data)
+			continue;
+		text = (struct text){ segment.p_vaddr,
+				      segment.p_vaddr + segment.p_memsz,
+				      data->d_buf, data->d_size };
+		check_text(oracle, &text);
+	}
+}
+
+static void print_line(const struct oracle *oracle, const char *verdict,
+		       const struct sframe_unwind_converted *converted,
+		       long ms, long mib, const char *why)
+{
+	printf("%s\t%lu\t%lu\t%lu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%zu\t%ld\t%ld\t%s\t%s\n",
+	       verdict, oracle->rows, oracle->compared, oracle->differences,
+	       oracle->known, oracle->expressed, oracle->padding,
+	       converted ? converted->cfi_size : 0,
+	       converted ? converted->size : 0, ms, mib, oracle->file, why);
+	fflush(stdout);
+}
+
+static void check_converted(struct oracle *oracle, int fd,
+			    const struct sframe_unwind_converted *converted,
+			    long ms, long mib)
+{
+	const struct sfu_bytes bytes = {
+		.size = converted->size,
+		.copy = converted->bytes,
+	};
+	struct sfu_defect defect;
+
+	oracle->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	oracle->cfi[0] = dwarf_getcfi_elf(oracle->elf);
+	oracle->dwarf = dwarf_begin_elf(oracle->elf, DWARF_C_READ, NULL);
+	if (oracle->dwarf)
+		oracle->cfi[1] = dwarf_getcfi(oracle->dwarf);
+	if (sfu_table_open(&oracle->table, &bytes, &defect))
+		report_defect(oracle, &defect);
+	else
+		check_section(oracle);
+	print_line(oracle, oracle->differences ? "differs" : "ok", converted,
+		   ms, mib, "");
+	dwarf_cfi_end(oracle->cfi[0]);
+	dwarf_end(oracle->dwarf);
+	elf_end(oracle->elf);
+}
+
+static const char *verdict_of(int err)
+{
+	switch (err) {
+	case -ENODATA:
+		return "none";
+	case -EOPNOTSUPP:
+		return "refused";
+	default:
+		return "broken";
+	}
+}
+
+static void check_file(const char *file, bool is_timed)
+{
+	struct oracle oracle = { .file = file };
+	struct sframe_unwind_converted *converted;
+	struct timespec start, end;
+	struct rusage usage;
+	long ms = 0, mib = 0;
+	int fd, err;
+
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		print_line(&oracle, "broken", NULL, 0, 0, strerror(errno));
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	err = sframe_unwind_convert_fd(fd, file, NULL, &converted);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (is_timed) {
+		getrusage(RUSAGE_SELF, &usage);
+		ms = (end.tv_sec - start.tv_sec) * 1000 +
+		     (end.tv_nsec - start.tv_nsec) / 1000000;
+		mib = usage.ru_maxrss / 1024;
+	}
+	if (err)
+		print_line(&oracle, verdict_of(err), NULL, ms, mib,
+			   sframe_unwind_convert_error());
+	else
+		check_converted(&oracle, fd, converted, ms, mib);
+	sframe_unwind_converted_free(converted);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	const bool is_timed = argc > 1 && !strcmp(argv[1], "-t");
+
+	elf_version(EV_CURRENT);
+	for (int i = 1 + is_timed; i < argc; i++)
+		check_file(argv[i], is_timed);
+	return 0;
+}
