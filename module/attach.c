@@ -31,6 +31,7 @@
  * @node: in the hash of attachments, by @key, the latest first.
  * @link: in the client's list.
  * @image: the section; holds a reference.
+ * @space: that it is for, with a reference, or NULL for all.
  * @bytes: taken away from @image, while it is being detached.
  * @id: unique in the system, never 0.
  * @key: see sfu_attach_key().
@@ -43,6 +44,7 @@ struct attachment {
 	struct hlist_node node;
 	struct list_head link;
 	struct sfu_image *image;
+	struct sfu_space *space;
 	const u8 *bytes;
 	u64 id;
 	u64 key;
@@ -194,9 +196,16 @@ static u64 max_memory_for(u32 flags)
 		       SFU_MAX_ATTACHED_MEMORY : SFU_MAX_OWN_ATTACHED_MEMORY;
 }
 
+/* Have lookups see what has changed. */
+static void begin_generation(const struct attachment *attachment)
+{
+	lockdep_assert_held_write(&lock);
+	atomic_inc(attachment->space ? &attachment->space->attached :
+				       &generation);
+}
+
 static int publish(struct sfu_attachments *attachments,
-		   struct attachment *attachment, struct sfu_space *space,
-		   struct sfu_message *message)
+		   struct attachment *attachment, struct sfu_message *message)
 {
 	const u64 max_memory = max_memory_for(attachment->flags);
 	int err = 0;
@@ -218,15 +227,23 @@ static int publish(struct sfu_attachments *attachments,
 		list_add_tail(&attachment->link, &attachments->list);
 		hash_add(attachments_by_key, &attachment->node,
 			 attachment->key);
-		/* Whoever sees the new generation finds the attachment. */
-		atomic_inc(space ? &space->attached : &generation);
+		begin_generation(attachment);
 	}
 	up_write(&lock);
 	return err;
 }
 
+static void destroy(struct attachment *attachment)
+{
+	sfu_image_put(attachment->image);
+	sfu_space_put(attachment->space);
+	kfree(attachment);
+}
+
+/* Takes over the reference to @space, unless it fails. */
 static struct attachment *create(struct sfu_attach_spec *spec,
-				 const struct sfu_elf *elf, u64 space_id,
+				 const struct sfu_elf *elf,
+				 struct sfu_space *space,
 				 struct sfu_message *message)
 {
 	struct attachment *attachment;
@@ -240,8 +257,9 @@ static struct attachment *create(struct sfu_attach_spec *spec,
 		kfree(attachment);
 		return ERR_CAST(image);
 	}
-	image->space_id = space_id;
+	image->space_id = space ? space->id : 0;
 	attachment->image = image;
+	attachment->space = space;
 	attachment->key = sfu_attach_key(elf, spec->elf);
 	attachment->memory = image->memory + sizeof(*attachment);
 	attachment->flags = spec->flags;
@@ -266,26 +284,20 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 		if (IS_ERR(space))
 			return PTR_ERR(space);
 	}
-	attachment = create(spec, &elf, space ? space->id : 0, message);
+	attachment = create(spec, &elf, space, message);
 	if (IS_ERR(attachment)) {
-		err = PTR_ERR(attachment);
-		goto err_space;
+		sfu_space_put(space);
+		return PTR_ERR(attachment);
 	}
 	spec->memory = attachment->memory;
-	err = publish(attachments, attachment, space, message);
-	if (err)
-		goto err_attachment;
+	err = publish(attachments, attachment, message);
+	if (err) {
+		destroy(attachment);
+		return err;
+	}
 	spec->id = attachment->id;
 	sfu_count(SFU_ATTACHMENTS);
-	sfu_space_put(space);
 	return 0;
-
-err_attachment:
-	sfu_image_put(attachment->image);
-	kfree(attachment);
-err_space:
-	sfu_space_put(space);
-	return err;
 }
 
 /* Out of the hash and of the client's list into @removed. */
@@ -299,6 +311,7 @@ static void unpublish(struct sfu_attachments *attachments,
 	attachments->memory -= attachment->memory;
 	/* Nobody finds it any more; who has found it, finds it empty. */
 	attachment->bytes = sfu_image_empty(attachment->image);
+	begin_generation(attachment);
 }
 
 static void free_all(struct list_head *removed)
@@ -311,8 +324,7 @@ static void free_all(struct list_head *removed)
 	synchronize_rcu();
 	list_for_each_entry_safe(attachment, next, removed, link) {
 		kvfree(attachment->bytes);
-		sfu_image_put(attachment->image);
-		kfree(attachment);
+		destroy(attachment);
 		sfu_uncount(SFU_ATTACHMENTS);
 	}
 }

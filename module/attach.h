@@ -84,7 +84,7 @@ u64 sfu_attach_key(const struct sfu_elf *elf, const struct file *file);
  */
 struct sfu_image *sfu_attach_find(u64 key, u64 space_id, bool preferred);
 
-/* Changes whenever sfu_attach_find() may find something new in @space. */
+/* Changes whenever sfu_attach_find() may find something else in @space. */
 u64 sfu_attach_generation(const struct sfu_space *space);
 
 void sfu_attach_init(void);

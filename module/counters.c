@@ -15,6 +15,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_SPACES] = "spaces",
 	[SFU_NODES] = "nodes",
 	[SFU_SECTIONS] = "sections",
+	[SFU_CACHES] = "caches",
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",
 	[SFU_REQUESTS] = "requests",

@@ -15,6 +15,7 @@ enum sfu_counter {
 	SFU_SPACES,		/* address spaces with a marker */
 	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
+	SFU_CACHES,		/* rule caches of spaces */
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */

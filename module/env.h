@@ -121,6 +121,60 @@ static inline int sfu_stack_read(const struct sfu_stack *stack, u64 address,
 }
 
 /*
+ * Reads of many stack words in a row, without sleeping. Between
+ *
+ * sfu_fast_begin()	which returns whether words from @address on may be read
+ * sfu_fast_end()
+ *
+ * nothing may be called, and there is only
+ *
+ * sfu_fast_read()	read a word at an address that is not above
+ *			sfu_fast_limit() - 8, or go to @label with @word as it
+ *			was, or any value
+ *
+ * What is at the limit itself, and for 4 KiB above it, can never be read.
+ */
+#ifdef __KERNEL__
+
+/* The last page below the end of user addresses is never mapped. */
+#define sfu_fast_limit(stack)	((void)(stack), (u64)TASK_SIZE_MAX + 8)
+
+static inline bool sfu_fast_begin(const struct sfu_stack *stack, u64 address)
+{
+	pagefault_disable();
+	if (user_access_begin((void __user *)address, 8))
+		return true;
+	pagefault_enable();
+	return false;
+}
+
+#define sfu_fast_end()							\
+	do {								\
+		user_access_end();					\
+		pagefault_enable();					\
+	} while (0)
+
+#define sfu_fast_read(stack, address, word, label)			\
+	unsafe_get_user(word, (u64 __user *)(address), label)
+
+#else
+
+#define sfu_fast_limit(stack)	(~0ULL)
+#define sfu_fast_begin(stack, address)	true
+#define sfu_fast_end()	do { } while (0)
+
+#define sfu_fast_read(stack, at, word, label)				\
+	do {								\
+		const u64 offset_ = (at) - (stack)->address;		\
+									\
+		if (offset_ > (stack)->size - 8)			\
+			goto label;					\
+		memcpy(&(word), (stack)->copy + offset_, 8);		\
+	} while (0)
+
+#endif
+
+/*
  * For loops whose length a user chooses: give way to others. Returns 0, or
  * -EINTR if the loop has to end because the thread is being killed.
  */

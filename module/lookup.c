@@ -14,6 +14,8 @@
 #include <linux/sframe_unwind.h>
 #include <linux/timekeeping.h>
 
+#include "attach.h"
+#include "cache.h"
 #include "client.h"
 #include "counters.h"
 #include "discover.h"
@@ -21,12 +23,22 @@
 #include "lookup.h"
 #include "space.h"
 
+static void begin_epoch(struct sfu_lookup *lookup)
+{
+	struct sfu_space *space = lookup->space;
+
+	if (space)
+		lookup->epoch = sfu_rules_begin(&space->rules, current->mm,
+						sfu_attach_generation(space));
+}
+
 void sfu_lookup_begin(struct sfu_lookup *lookup)
 {
 	*lookup = (struct sfu_lookup) {
 		.space = sfu_space_get(),
 		.budget = SFU_MAX_WALK_ROWS,
 	};
+	begin_epoch(lookup);
 }
 
 static void forget_section(struct sfu_lookup *lookup)
@@ -146,9 +158,12 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 {
 	struct sfu_section *section;
 	struct sfu_defect defect;
+	const bool had_space = lookup->space;
 	int err;
 
 	err = sfu_discover(&lookup->space, pc, own, &defect);
+	if (!had_space)
+		begin_epoch(lookup);
 	if (!err && defect.kind) {
 		section = sfu_space_find(lookup->space, pc);
 		if (section) {
@@ -162,6 +177,31 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 }
 
 /*
+ * Is @section, which covers @pc, to be used for it? Returns 0 with the addresses
+ * around @pc for which that is so in lookup->start and ->end; -ESTALE, -EINTR.
+ */
+static int check(struct sfu_lookup *lookup, struct sfu_section *section, u64 pc)
+{
+	struct sfu_rules *rules = &lookup->space->rules;
+	struct sfu_found *found = sfu_found_of(section);
+	struct sfu_checked checked = { .section = section };
+	int err;
+
+	if (found && !sfu_discover_is_current(lookup->space, found))
+		return -ESTALE;
+	if (!sfu_rules_is_checked(rules, lookup->epoch, pc, &checked)) {
+		err = sfu_section_check(section, pc, &checked.start,
+					&checked.end);
+		if (err)
+			return err;
+		sfu_rules_set_checked(rules, lookup->epoch, &checked);
+	}
+	lookup->start = checked.start;
+	lookup->end = checked.end;
+	return 0;
+}
+
+/*
  * What the space has for @pc, which may be that there is nothing, with its
  * mappings checked. Returns 0 with a reference in lookup->section; -ENOENT,
  * -EAGAIN if it was to be removed, or -EINTR.
@@ -169,15 +209,11 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 static int use_section(struct sfu_lookup *lookup, u64 pc)
 {
 	struct sfu_section *section = sfu_space_find(lookup->space, pc);
-	struct sfu_found *found;
 	int err;
 
 	if (!section)
 		return -ENOENT;
-	found = sfu_found_of(section);
-	err = sfu_section_check(section, pc, &lookup->start, &lookup->end);
-	if (!err && found && !sfu_discover_is_current(lookup->space, found))
-		err = -ESTALE;
+	err = check(lookup, section, pc);
 	if (!err) {
 		lookup->section = section;
 		return 0;
@@ -254,4 +290,35 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	if (err == -EINVAL)
 		remove_bad(lookup, pc, &defect);
 	return err == -ESTALE ? -ENOENT : err;
+}
+
+bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
+		       struct sfu_rule *rule)
+{
+	const u64 pc = (key & ~SFU_CACHE_EXACT) - !(key & SFU_CACHE_EXACT);
+	enum sfu_rules_result result;
+	struct sfu_section *section;
+	int err;
+
+	if (!lookup->space)
+		return false;
+	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
+				&section);
+	if (result != SFU_RULES_UNCHECKED)
+		return result == SFU_RULES_HIT;
+	err = -ENOENT;
+	if (sfu_section_covers(section, pc))
+		err = check(lookup, section, pc);
+	if (err == -ESTALE)
+		remove_stale(lookup->space, section, pc);
+	sfu_section_put(section);
+	return !err && sfu_rules_find(&lookup->space->rules, lookup->epoch, key,
+				      rule, &section) == SFU_RULES_HIT;
+}
+
+void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
+			 const struct sfu_rule *rule)
+{
+	sfu_rules_insert(&lookup->space->rules, lookup->epoch, key, rule,
+			 lookup->section);
 }

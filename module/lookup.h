@@ -18,6 +18,7 @@ struct sfu_space;
  * @space: the current mm's, with a reference, or NULL.
  * @section: the last one used, with a reference, or NULL.
  * @start, @end: addresses for which its mappings have been checked.
+ * @epoch: of the space's rules.
  * @budget: rows that may be looked at yet.
  */
 struct sfu_lookup {
@@ -25,6 +26,7 @@ struct sfu_lookup {
 	struct sfu_section *section;
 	u64 start;
 	u64 end;
+	u32 epoch;
 	u32 budget;
 };
 
@@ -40,6 +42,17 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
  * sfu_section_find_rule().
  */
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
+
+/*
+ * Has the rule cache a rule for the frame with @key? Sections that it is of are
+ * checked first. May sleep, takes the mmap lock.
+ */
+bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
+		       struct sfu_rule *rule);
+
+/* Have the rule cache remember what sfu_lookup_rule() has just found. */
+void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
+			 const struct sfu_rule *rule);
 
 /*
  * Remove @section from @space, the current mm's, if what is mapped at @pc, in

@@ -7,7 +7,7 @@
  * vm_ops->close on munmap, exec and exit, before the mm is freed. The mapping
  * holds its file, and the file this module.
  *
- * Lock order: mmap lock > sfu_space.lock > spaces_lock.
+ * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -60,6 +60,7 @@ void sfu_space_put(struct sfu_space *space)
 {
 	if (!space || !refcount_dec_and_test(&space->refs))
 		return;
+	sfu_rules_exit(&space->rules);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
 }
@@ -77,6 +78,7 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
 	sfu_sections_init(&space->sections);
+	sfu_rules_init(&space->rules);
 	sfu_count(SFU_SPACES);
 	return space;
 }
@@ -265,6 +267,20 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 	return err;
 }
 
+/* The section, and the rules of it. */
+static int remove(struct sfu_space *space, struct sfu_section *section)
+{
+	int err;
+
+	lockdep_assert_held_write(&space->lock);
+	sfu_section_get(section);
+	err = sfu_sections_remove(&space->sections, section);
+	if (!err)
+		sfu_rules_forget(&space->rules, section);
+	sfu_section_put(section);
+	return err;
+}
+
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 {
 	struct sfu_section *section;
@@ -277,8 +293,7 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 		section = id ? sfu_sections_find_id(&space->sections, id) :
 			       sfu_sections_find_bytes(&space->sections,
 						       sframe_start);
-		err = section ? sfu_sections_remove(&space->sections, section) :
-				-ENOENT;
+		err = section ? remove(space, section) : -ENOENT;
 		removed += !err;
 	} while (!err && !id);
 	up_write(&space->lock);
@@ -325,7 +340,7 @@ bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
 	int err;
 
 	down_write(&space->lock);
-	err = sfu_sections_remove(&space->sections, section);
+	err = remove(space, section);
 	up_write(&space->lock);
 	return !err;
 }

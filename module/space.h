@@ -14,6 +14,7 @@
 #include <linux/rwsem.h>
 #include <linux/types.h>
 
+#include "rules.h"
 #include "sections.h"
 
 struct sfu_message;
@@ -32,6 +33,7 @@ struct sfu_section;
  *	that takes the mmap lock, no access to user memory above all, may be
  *	done under it.
  * @sections: registered ones, and what has been found.
+ * @rules: rules of these sections; has a lock of its own.
  * @gone: the last marker is gone; protected by @lock. Nothing is added to
  *	@sections any more.
  * @corrupt: sections removed because they were corrupt or unreadable.
@@ -46,6 +48,7 @@ struct sfu_space {
 	refcount_t refs;
 	struct rw_semaphore lock;
 	struct sfu_sections sections;
+	struct sfu_rules rules;
 	bool gone;
 	atomic64_t corrupt;
 	atomic64_t stale;

@@ -7,8 +7,10 @@
 #include <linux/uaccess.h>
 
 #include "arch_x86.h"
+#include "cache.h"
 #include "counters.h"
 #include "lookup.h"
+#include "space.h"
 #include "step.h"
 #include "walk.h"
 
@@ -26,11 +28,11 @@ static bool is_restorer(u64 ip)
 }
 
 /*
- * Find the rule for @frame. Returns as sfu_lookup_rule(); *@restorer says
+ * Look the rule for @frame up. Returns as sfu_lookup_rule(); *@restorer says
  * that the frame is a signal trampoline which no section describes.
  */
-static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
-		     struct sfu_match *match, bool *restorer)
+static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
+		   struct sfu_match *match, bool *restorer)
 {
 	struct sfu_match at_ip;
 	int err;
@@ -51,6 +53,24 @@ static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 		return 0;
 	}
 	*restorer = is_restorer(frame->ip);
+	return err;
+}
+
+/* The same, from the rule cache if that has it. */
+static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
+		     struct sfu_rule *rule, bool *restorer)
+{
+	const u64 key = sfu_cache_key(frame);
+	struct sfu_match match;
+	int err;
+
+	*restorer = false;
+	if (sfu_lookup_cached(lookup, key, rule))
+		return 0;
+	err = look_up(lookup, frame, &match, restorer);
+	*rule = match.rule;
+	if (!err && !*restorer)
+		sfu_lookup_remember(lookup, key, rule);
 	return err;
 }
 
@@ -97,7 +117,7 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 				    struct sfu_frame *frame, u8 *how)
 {
 	enum sframe_unwind_stop stop;
-	struct sfu_match match;
+	struct sfu_rule rule;
 	enum sfu_step ret;
 	bool restorer;
 	int err;
@@ -105,17 +125,17 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	if (fatal_signal_pending(current))
 		return SFRAME_UNWIND_STOP_KILLED;
 
-	err = find_rule(lookup, frame, &match, &restorer);
+	err = find_rule(lookup, frame, &rule, &restorer);
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
 		return ret ? stop_for_step(ret) : 0;
 	}
 	if (!err) {
-		*how = match.rule.flags & SFU_RULE_SIGNAL ?
+		*how = rule.flags & SFU_RULE_SIGNAL ?
 			       SFRAME_UNWIND_FRAME_SIGNAL :
 			       SFRAME_UNWIND_FRAME_SFRAME;
-		ret = sfu_step_rule(frame, &match.rule, &user_stack);
+		ret = sfu_step_rule(frame, &rule, &user_stack);
 		return ret ? stop_for_step(ret) : 0;
 	}
 
@@ -131,6 +151,30 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 		walk->stop_sure = stop;
 	}
 	return 0;
+}
+
+/*
+ * Go as far as rules of the cache lead, without a look at anything else.
+ * Returns 0, or why the walk ends here.
+ */
+static enum sframe_unwind_stop follow(struct sfu_walk *walk,
+				      struct sfu_lookup *lookup,
+				      struct sfu_frame *frame)
+{
+	u32 nr;
+
+	if (!lookup->space)
+		return 0;
+	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
+			      walk->ip + walk->nr, walk->max_depth - walk->nr);
+	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME, nr);
+	walk->nr += nr;
+	if (!nr || (frame->ip && frame->ip < SFU_USER_END))
+		return 0;
+	/* The last address is none of a frame. */
+	walk->nr--;
+	return stop_for_step(frame->ip ? SFU_STEP_BAD_ADDRESS :
+					 SFU_STEP_OUTERMOST);
 }
 
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
@@ -159,7 +203,9 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 1;
 	sfu_lookup_begin(&lookup);
 	for (;;) {
-		walk->stop = step(walk, &lookup, &frame, &how);
+		walk->stop = follow(walk, &lookup, &frame);
+		if (!walk->stop)
+			walk->stop = step(walk, &lookup, &frame, &how);
 		if (walk->stop)
 			break;
 		if (walk->nr == walk->max_depth) {

@@ -222,6 +222,16 @@ static inline bool make_fake(struct fake *fake)
 	return true;
 }
 
+/*
+ * Register it once more, after it has been changed: rules that were found in it
+ * before are remembered with the registration.
+ */
+static inline int register_anew(int fd, struct fake *fake)
+{
+	unregister_id(fd, fake->reg.id);
+	return register_section(fd, &fake->reg);
+}
+
 static inline void free_fake(struct fake *fake)
 {
 	munmap(fake->text, 2 * PAGE);

@@ -120,6 +120,7 @@ TEST_F(corrupt, removes)
 	memcpy(good, self->fake.section, sizeof(good));
 	for (i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		apply(&self->fake, &malformed[i]);
+		ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 		ASSERT_EQ(0, call_request_code(self->fake.text, self->fd,
 					       &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
@@ -160,6 +161,7 @@ TEST_F(corrupt, does_not_remove)
 	memcpy(good, self->fake.section, sizeof(good));
 	for (i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
 		apply(&self->fake, &harmless[i]);
+		ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 		ASSERT_EQ(0, call_request_code(self->fake.text, self->fd,
 					       &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
@@ -187,13 +189,11 @@ TEST_F(corrupt, any_byte)
 	for (at = FAKE_FDE; at < FAKE_SECTION_SIZE; at++) {
 		for (value = 0; value < 256; value += 3) {
 			self->fake.section[at] = value;
+			ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 			ASSERT_EQ(0, call_request_code(self->fake.text,
 						       self->fd, &self->req));
 			ASSERT_STACK(self->fd, &self->stack);
 			memcpy(self->fake.section, good, sizeof(good));
-			/* Whether it was removed or not. */
-			if (register_section(self->fd, &self->fake.reg))
-				ASSERT_EQ(EEXIST, errno);
 		}
 	}
 }
@@ -302,9 +302,6 @@ TEST_F(corrupt, file_truncated)
 		 file, 0);
 	ASSERT_EQ(self->fake.section, p);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &self->req));
-	ASSERT_STACK(self->fd, &self->stack);
-	EXPECT_LE(3, self->stack.head.nr_frames);
 
 	ASSERT_EQ(0, ftruncate(file, 0));
 	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &self->req));

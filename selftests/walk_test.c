@@ -387,8 +387,10 @@ TEST_F(fake, no_progress)
 	self->fake.section[FAKE_ROW_WORD] = -8;
 	EXPECT_STOPS(NO_PROGRESS);
 	self->fake.section[FAKE_ROW_WORD] = 9;	/* misaligned */
+	ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 	EXPECT_STOPS(NO_PROGRESS);
 	self->fake.section[FAKE_ROW_WORD] = 12;
+	ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 	EXPECT_STOPS(NO_PROGRESS);
 }
 
@@ -456,6 +458,7 @@ TEST_F(fake, fallback_not_needed)
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 1));
 	/* And where a rule fails it does not guess. */
 	self->fake.section[FAKE_ROW_WORD] = 9;
+	ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 	EXPECT_STOPS(NO_PROGRESS);
 }
 

@@ -176,6 +176,9 @@ struct sframe_unwind_register {
  *   the program's handler, as any access of the thread does; a fatal signal
  *   ends the wait.
  *
+ * Rules that walks have found are remembered for as long as the registration
+ * lasts: sections are not read again for them.
+ *
  * A section with malformed data, met in a walk, is removed from the address
  * space that the walk was in, and no other. So is one that can never be read
  * again; one that cannot be read just now, for want of memory, stays.
@@ -379,8 +382,9 @@ enum sframe_unwind_section_source {
  * @sframe_size: bytes of the table, which may be less than registered.
  * @text_start: first address of its code.
  * @text_size: bytes of it.
- * @hits: rules found in it, counted together with the copies that processes
- *	forked since have of it.
+ * @hits: rules looked up and found in it; not those that were remembered.
+ *	Counted together with the copies that processes forked since have of
+ *	it.
  * @num_fdes: functions in the section.
  * @state: enum sframe_unwind_section_state.
  * @source: enum sframe_unwind_section_source.
@@ -614,7 +618,8 @@ struct sframe_unwind_detach {
  * @id: what SFRAME_UNWIND_IOC_ATTACH returned.
  * @sframe_size: bytes of the table.
  * @memory: bytes of kernel memory.
- * @hits: rules found in it.
+ * @hits: rules looked up and found in it, by all processes; not those that
+ *	were remembered.
  * @num_fdes: functions in it.
  * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with.
  * @build_id: of the file.

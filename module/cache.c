@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Cache: rules by the instruction pointer of the frame they are for.
+ */
+#include "arch_x86.h"
+#include "cache.h"
+
+/* So far from the CFA may a simple rule have the frame pointer. */
+#define MAX_FP_DISTANCE	32768
+
+/* A walk that starts lower in memory is none for sfu_cache_follow(). */
+#define MIN_ADDRESS	(2 * MAX_FP_DISTANCE)
+
+/* First entry of the set for @key. */
+static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
+					     u64 key)
+{
+	/* The highest bits of a product depend on all bits of its factors. */
+	const u64 set = (key * 0x9e3779b97f4a7c15ULL) >> cache->shift;
+
+	return cache->entry + set * SFU_CACHE_WAYS;
+}
+
+struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
+{
+	struct sfu_cache_entry *entry = set_of(cache, key);
+	u32 i;
+
+	for (i = 0; i < SFU_CACHE_WAYS; i++) {
+		if (entry[i].key == key)
+			return &entry[i];
+	}
+	return NULL;
+}
+
+/* Which bits tell that @rule is simple? */
+static u8 simple_flags(const struct sfu_rule *rule)
+{
+	u8 flags = SFU_RULE_SIMPLE;
+
+	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
+	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
+	    rule->cfa_offset % SFU_WORD_SIZE)
+		return 0;
+	if (rule->cfa == SFU_REG_FP)
+		flags |= SFU_RULE_CFA_FP;
+	else if (rule->cfa != SFU_REG_SP)
+		return 0;
+	if (rule->fp & SFU_SAME)
+		return flags;
+	if (rule->fp != (SFU_BASE_CFA | SFU_DEREF) || rule->fp_offset >= 0 ||
+	    rule->fp_offset < -MAX_FP_DISTANCE)
+		return 0;
+	return flags | SFU_RULE_LOADS_FP;
+}
+
+/* The place for a new entry of the set that starts at @entry. */
+static struct sfu_cache_entry *choose(struct sfu_cache *cache,
+				      struct sfu_cache_entry *entry, u64 key,
+				      u32 epoch)
+{
+	u32 i;
+
+	for (i = 0; i < SFU_CACHE_WAYS; i++) {
+		if (entry[i].key == key || !entry[i].key)
+			return &entry[i];
+	}
+	for (i = 0; i < SFU_CACHE_WAYS; i++) {
+		if (entry[i].epoch != epoch)
+			return &entry[i];
+	}
+	/* Rotations of a few more than fit must not replace each other all. */
+	cache->next = cache->next * 5 + 3;
+	return &entry[(cache->next >> 4) % SFU_CACHE_WAYS];
+}
+
+bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
+		      const struct sfu_rule *rule)
+{
+	struct sfu_cache_entry *entry;
+	bool replaces;
+
+	entry = choose(cache, set_of(cache, key), key, epoch);
+	replaces = entry->key && entry->key != key && entry->epoch == epoch;
+	*entry = (struct sfu_cache_entry) {
+		.key = key,
+		.epoch = epoch,
+		.owner = owner,
+		.rule = *rule,
+	};
+	entry->rule.flags |= simple_flags(rule);
+	return replaces;
+}
+
+u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
+		     struct sfu_frame *frame, const struct sfu_stack *stack,
+		     u64 *ip, u32 max)
+{
+	const u64 limit = sfu_fast_limit(stack);
+	const u64 *end = ip + max, *begin = ip;
+	u64 pc = frame->ip, sp = frame->sp, fp = frame->fp;
+
+	if (frame->exact || !frame->fp_known || sp % SFU_WORD_SIZE ||
+	    sp < MIN_ADDRESS || !sfu_fast_begin(stack, sp))
+		return 0;
+	while (ip < end) {
+		const struct sfu_cache_entry *entry = set_of(cache, pc);
+		u64 cfa, ra, saved;
+		u8 flags;
+
+		if (entry->key != pc) {
+			if (entry[1].key == pc)
+				entry += 1;
+			else if (entry[2].key == pc)
+				entry += 2;
+			else if (entry[3].key == pc)
+				entry += 3;
+			else
+				break;
+		}
+		if (entry->epoch != epoch)
+			break;
+		flags = entry->rule.flags;
+		cfa = sp;
+		if (flags != SFU_RULE_SIMPLE) {
+			if (!(flags & SFU_RULE_SIMPLE))
+				break;
+			if (flags & SFU_RULE_CFA_FP) {
+				cfa = fp;
+				if (fp % SFU_WORD_SIZE ||
+				    fp + entry->rule.cfa_offset <= sp)
+					break;
+			}
+		}
+		cfa += entry->rule.cfa_offset;
+		/* What is there cannot be read, not even ahead of this. */
+		if (cfa > limit)
+			cfa = limit;
+		sfu_fast_read(stack, cfa - SFU_WORD_SIZE, ra, out);
+		if (flags & SFU_RULE_LOADS_FP) {
+			sfu_fast_read(stack, cfa + entry->rule.fp_offset, saved,
+				      out);
+			fp = saved;
+		}
+		*ip++ = ra;
+		pc = ra;
+		sp = cfa;
+	}
+out:
+	sfu_fast_end();
+	frame->ip = pc;
+	frame->sp = sp;
+	frame->fp = fp;
+	if (ip > begin) {
+		frame->regs = NULL;
+		frame->sigcontext = 0;
+	}
+	return ip - begin;
+}

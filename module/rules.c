@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules: the rule cache of a space, and what makes it never stale.
+ */
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "cache.h"
+#include "compat.h"
+#include "counters.h"
+#include "rules.h"
+#include "section.h"
+
+/* Sets of the smallest and of the largest cache: 8 KiB and 512 KiB. */
+#define MIN_SET_BITS	6
+#define MAX_SET_BITS	12
+#define GROWTH_BITS	2
+
+/**
+ * struct owner - a section with rules in the cache
+ *
+ * @section: with a reference, or NULL.
+ * @start: first of the addresses that were checked.
+ * @end: behind the last of them.
+ * @epoch: in which they were.
+ * @number: what entries know it by; its place is in the low bits.
+ */
+struct owner {
+	struct sfu_section *section;
+	u64 start;
+	u64 end;
+	u32 epoch;
+	u32 number;
+};
+
+/**
+ * struct sfu_rules_table
+ *
+ * @rcu: to be freed by.
+ * @cache: rules.
+ * @set_bits: binary logarithm of the number of sets, and of owners.
+ * @owner: by a hash of the section's id.
+ */
+struct sfu_rules_table {
+	struct rcu_head rcu;
+	u8 set_bits;
+	struct sfu_cache cache;
+	struct owner owner[];
+};
+
+static u32 nr_owners(const struct sfu_rules_table *table)
+{
+	return 1U << table->set_bits;
+}
+
+static struct sfu_rules_table *create_table(u8 set_bits)
+{
+	const size_t owners = sizeof(struct owner) << set_bits;
+	const size_t entries = (sizeof(struct sfu_cache_entry) *
+				SFU_CACHE_WAYS) << set_bits;
+	struct sfu_rules_table *table;
+
+	table = kvzalloc(sizeof(*table) + owners + entries,
+			 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!table)
+		return NULL;
+	table->set_bits = set_bits;
+	table->cache.shift = 64 - set_bits;
+	table->cache.entry = (void *)table->owner + owners;
+	sfu_count(SFU_CACHES);
+	return table;
+}
+
+/* Nobody changes @table any more, though there may be readers. May sleep. */
+static void free_table(struct sfu_rules_table *table)
+{
+	u32 i;
+
+	if (!table)
+		return;
+	for (i = 0; i < nr_owners(table); i++) {
+		if (table->owner[i].section)
+			sfu_section_put(table->owner[i].section);
+	}
+	sfu_uncount(SFU_CACHES);
+	kvfree_rcu(table, rcu);
+}
+
+void sfu_rules_init(struct sfu_rules *rules)
+{
+	raw_spin_lock_init(&rules->lock);
+	seqcount_init(&rules->sequence);
+	rules->epoch = 1;
+	rules->next_owner = 1;
+}
+
+void sfu_rules_exit(struct sfu_rules *rules)
+{
+	free_table(rcu_dereference_protected(rules->table, true));
+}
+
+static void begin_writing(struct sfu_rules *rules)
+{
+	raw_spin_lock(&rules->lock);
+	raw_write_seqcount_begin(&rules->sequence);
+}
+
+static void end_writing(struct sfu_rules *rules)
+{
+	raw_write_seqcount_end(&rules->sequence);
+	raw_spin_unlock(&rules->lock);
+}
+
+static struct sfu_rules_table *table_of(struct sfu_rules *rules)
+{
+	return rcu_dereference_check(rules->table,
+				     lockdep_is_held(&rules->lock));
+}
+
+/* Have nothing hold any more that is not asked for again. */
+static void begin_epoch(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table = table_of(rules);
+	u32 i;
+
+	lockdep_assert_held(&rules->lock);
+	if (++rules->epoch)
+		return;
+	/* Once in four thousand million times an old one comes again. */
+	rules->epoch = 1;
+	if (!table)
+		return;
+	for (i = 0; i < nr_owners(table); i++)
+		table->owner[i].epoch = 0;
+	memset(table->cache.entry, 0, sfu_cache_nr_entries(&table->cache) *
+	       sizeof(table->cache.entry[0]));
+}
+
+u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
+		    u64 generation)
+{
+	u32 epoch = READ_ONCE(rules->epoch);
+	u64 sequence;
+	bool known;
+
+	/* The epoch first: it can only be older than the sequence. */
+	smp_rmb();
+	known = sfu_mm_sequence(mm, &sequence);
+	if (known && READ_ONCE(rules->mm_sequence) == sequence &&
+	    READ_ONCE(rules->generation) == generation)
+		return epoch;
+	begin_writing(rules);
+	if (!known || rules->mm_sequence != sequence ||
+	    rules->generation != generation) {
+		begin_epoch(rules);
+		rules->mm_sequence = known ? sequence : SFU_NO_SEQUENCE;
+		rules->generation = generation;
+	}
+	epoch = rules->epoch;
+	end_writing(rules);
+	return epoch;
+}
+
+static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
+{
+	struct owner *owner = &table->owner[number & (nr_owners(table) - 1)];
+
+	return owner->number == number ? owner : NULL;
+}
+
+static struct owner *place_of(struct sfu_rules_table *table,
+			      const struct sfu_section *section)
+{
+	return &table->owner[hash_64(section->id, table->set_bits)];
+}
+
+enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
+				     u64 key, struct sfu_rule *rule,
+				     struct sfu_section **section)
+{
+	enum sfu_rules_result result = SFU_RULES_MISS;
+	const u64 pc = key & ~SFU_CACHE_EXACT;
+	struct sfu_cache_entry *entry = NULL;
+	struct sfu_rules_table *table;
+	struct owner *owner;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	if (table)
+		entry = sfu_cache_find(&table->cache, key);
+	owner = entry ? owner_numbered(table, entry->owner) : NULL;
+	if (owner && owner->epoch == epoch && pc - owner->start <=
+					      owner->end - owner->start) {
+		result = SFU_RULES_HIT;
+		if (entry->epoch != epoch) {
+			raw_write_seqcount_begin(&rules->sequence);
+			entry->epoch = epoch;
+			raw_write_seqcount_end(&rules->sequence);
+		}
+		*rule = entry->rule;
+	} else if (owner) {
+		result = SFU_RULES_UNCHECKED;
+		*section = owner->section;
+		sfu_section_get(*section);
+	}
+	raw_spin_unlock(&rules->lock);
+	return result;
+}
+
+bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			  struct sfu_checked *checked)
+{
+	struct sfu_rules_table *table;
+	const struct owner *owner;
+	bool is_checked = false;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	owner = table ? place_of(table, checked->section) : NULL;
+	if (owner && owner->section == checked->section &&
+	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
+		checked->start = owner->start;
+		checked->end = owner->end;
+		is_checked = true;
+	}
+	raw_spin_unlock(&rules->lock);
+	return is_checked;
+}
+
+/* A first table, or a larger one. Without memory things stay as they are. */
+static void grow(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table, *old;
+	u8 set_bits = MIN_SET_BITS;
+
+	rcu_read_lock();
+	old = rcu_dereference(rules->table);
+	if (old)
+		set_bits = old->set_bits + GROWTH_BITS;
+	rcu_read_unlock();
+	table = set_bits <= MAX_SET_BITS ? create_table(set_bits) : NULL;
+
+	begin_writing(rules);
+	rules->misses = 0;
+	old = table_of(rules);
+	if (table && (!old || old->set_bits < set_bits)) {
+		rcu_assign_pointer(rules->table, table);
+		table = old;
+	}
+	end_writing(rules);
+	/* The one that is not used, or the one that another thread made. */
+	free_table(table);
+}
+
+void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch,
+			   const struct sfu_checked *checked)
+{
+	struct sfu_section *section = checked->section, *old = NULL;
+	struct sfu_rules_table *table;
+	struct owner *owner;
+
+	if (!rcu_access_pointer(rules->table))
+		grow(rules);
+	begin_writing(rules);
+	table = table_of(rules);
+	/* What goes while it is being checked begins a new epoch. */
+	if (table && rules->epoch == epoch) {
+		owner = place_of(table, section);
+		if (owner->section != section) {
+			old = owner->section;
+			sfu_section_get(section);
+			owner->section = section;
+			owner->number = rules->next_owner << table->set_bits |
+					(owner - table->owner);
+			rules->next_owner++;
+		}
+		owner->start = checked->start;
+		owner->end = checked->end;
+		owner->epoch = epoch;
+	}
+	end_writing(rules);
+	if (old)
+		sfu_section_put(old);
+}
+
+void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
+		      const struct sfu_rule *rule,
+		      const struct sfu_section *section)
+{
+	struct sfu_rules_table *table;
+	const struct owner *owner;
+	bool is_small = false;
+
+	begin_writing(rules);
+	table = table_of(rules);
+	owner = table ? place_of(table, section) : NULL;
+	if (owner && owner->section == section && owner->epoch == epoch) {
+		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
+						  owner->number, rule);
+		is_small = table->set_bits < MAX_SET_BITS &&
+			   rules->misses > nr_owners(table);
+	}
+	end_writing(rules);
+	if (is_small)
+		grow(rules);
+}
+
+void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
+{
+	struct sfu_rules_table *table;
+	struct owner *owner;
+	bool owns = false;
+
+	begin_writing(rules);
+	table = table_of(rules);
+	owner = table ? place_of(table, section) : NULL;
+	if (owner && owner->section == section) {
+		owner->section = NULL;
+		owner->number = 0;
+		owner->epoch = 0;
+		owns = true;
+	}
+	/* Also for what is being checked now. */
+	begin_epoch(rules);
+	end_writing(rules);
+	if (owns)
+		sfu_section_put(section);
+}
+
+u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+		     struct sfu_frame *frame, u64 *ip, u32 max)
+{
+	static const struct sfu_stack user_stack;
+	const struct sfu_rules_table *table;
+	const struct sfu_frame start = *frame;
+	unsigned int sequence;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	sequence = raw_read_seqcount(&rules->sequence);
+	table = rcu_dereference(rules->table);
+	if (table && !(sequence & 1))
+		nr = sfu_cache_follow(&table->cache, epoch, frame, &user_stack,
+				      ip, max);
+	if (read_seqcount_retry(&rules->sequence, sequence)) {
+		*frame = start;
+		nr = 0;
+	}
+	rcu_read_unlock();
+	return nr;
+}
