@@ -170,7 +170,8 @@ bool image_load(struct image *image, pid_t pid, struct memory *memory)
 	image->dwfl = dwfl_begin(&callbacks);
 	if (!image->dwfl || dwfl_linux_proc_report(image->dwfl, pid) ||
 	    dwfl_report_end(image->dwfl, NULL, NULL) ||
-	    dwfl_getmodules(image->dwfl, add_object, image, 0) ||
+	    (!image->whole &&
+	     dwfl_getmodules(image->dwfl, add_object, image, 0)) ||
 	    !dwfl_attach_state(image->dwfl, NULL, pid, &thread_callbacks,
 			       image)) {
 		fprintf(stderr, "truth: libdwfl: %s\n", dwfl_errmsg(-1));
@@ -236,7 +237,8 @@ static int add_frame(Dwfl_Frame *state, void *data)
 	stack->nr++;
 	if (stack->nr > MAX_DEPTH)
 		return DWARF_CB_ABORT;
-	if (!image_object(unwinding->image, frame->pc - !frame->exact) &&
+	if (!unwinding->image->whole &&
+	    !image_object(unwinding->image, frame->pc - !frame->exact) &&
 	    !image_is_restorer(unwinding->image, frame->pc))
 		return DWARF_CB_ABORT;
 	return DWARF_CB_OK;
@@ -363,18 +365,35 @@ static enum cfi_answer register_place(const Dwarf_Op *ops, size_t count,
 	return base < 0 ? CFI_NOTHING : CFI_PLACE;
 }
 
-enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
+static Dwarf_Frame *find_frame(Dwfl_Module *module, uint64_t pc)
+{
+	Dwarf_Addr bias;
+	Dwarf_Frame *frame;
+	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame))
+		return NULL;
+	return frame;
+}
+
+bool module_has_cfi(Dwfl_Module *module, uint64_t pc)
+{
+	Dwarf_Frame *frame = find_frame(module, pc);
+	const bool has = frame;
+
+	free(frame);
+	return has;
+}
+
+enum cfi_answer module_cfi(Dwfl_Module *module, uint64_t pc, int number,
 			   struct ref_place *place)
 {
+	Dwarf_Frame *frame = find_frame(module, pc);
 	enum cfi_answer answer = CFI_NOTHING;
 	Dwarf_Op memory[3], *ops;
-	Dwarf_Frame *frame;
-	Dwarf_Addr bias;
-	Dwarf_CFI *cfi;
 	size_t count;
 
-	cfi = dwfl_module_eh_cfi(object->module, &bias);
-	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame))
+	if (!frame)
 		return CFI_NOTHING;
 	if (number == CFI_CFA) {
 		if (!dwarf_frame_cfa(frame, &ops, &count))
@@ -384,4 +403,10 @@ enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
 	}
 	free(frame);
 	return answer;
+}
+
+enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
+			   struct ref_place *place)
+{
+	return module_cfi(object->module, pc, number, place);
 }

@@ -33,7 +33,8 @@ struct object {
 };
 
 struct image {
-	pid_t pid;
+	pid_t pid;			/* of the thread to unwind */
+	bool whole;			/* its whole stack, without .sframe */
 	struct memory *memory;
 	struct user_regs_struct regs;	/* to unwind from */
 	Dwfl *dwfl;
@@ -54,7 +55,10 @@ struct truth_stack {
 	struct truth_frame frames[MAX_DEPTH + 1];
 };
 
-/* Look at what @image->pid has mapped. Returns false with a message printed. */
+/*
+ * Look at what @pid has mapped: the objects with .sframe, unless @image->whole.
+ * Returns false with a message printed.
+ */
 bool image_load(struct image *image, pid_t pid, struct memory *memory);
 void image_unload(struct image *image);
 
@@ -65,8 +69,9 @@ struct object *image_object(const struct image *image, uint64_t pc);
 bool image_is_restorer(const struct image *image, uint64_t pc);
 
 /*
- * Unwind from @regs by libdw's CFI unwinder. Stops behind the first frame out
- * of reach for SFrame: not in an object with .sframe, nor a signal's.
+ * Unwind from @regs by libdw's CFI unwinder. Unless @image->whole it stops
+ * behind the first frame out of reach for SFrame: not in an object with
+ * .sframe, nor a signal's.
  */
 void image_unwind(struct image *image, const struct user_regs_struct *regs,
 		  struct truth_stack *stack);
@@ -94,5 +99,12 @@ enum cfi_answer {
 
 enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
 			   struct ref_place *place);
+
+/* The same for any module of libdw's, which may be NULL. */
+enum cfi_answer module_cfi(Dwfl_Module *module, uint64_t pc, int number,
+			   struct ref_place *place);
+
+/* Has @module's .eh_frame anything about @pc? */
+bool module_has_cfi(Dwfl_Module *module, uint64_t pc);
 
 #endif /* TRUTH_IMAGE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,20 +28,27 @@
  * Starting
  */
 
-static void run_program(char *const *argv, const char *agent, int device,
-			int socket, int gate)
+static void preload(const char *agent, int device, int socket)
 {
 	char files[32];
-	sigset_t none;
-	char go;
 
-	if (!freopen("/dev/null", "w", stdout))
-		_exit(126);
 	device = fcntl(device, F_DUPFD, FIRST_FD);
 	socket = fcntl(socket, F_DUPFD, FIRST_FD);
 	snprintf(files, sizeof(files), "%d %d", device, socket);
 	setenv(AGENT_FILES, files, 1);
 	setenv("LD_PRELOAD", agent, 1);
+}
+
+static void run_program(char *const *argv, const char *agent, int device,
+			int socket, int gate)
+{
+	sigset_t none;
+	char go;
+
+	if (!freopen("/dev/null", "w", stdout))
+		_exit(126);
+	if (agent)
+		preload(agent, device, socket);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Until traced. */
@@ -122,27 +130,38 @@ static int64_t hear(struct target *target)
 	return answer.result;
 }
 
-static bool attach(struct target *target, int gate)
+static bool open_memory(struct target *target)
 {
 	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+	target->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (target->memory_fd < 0)
+		perror("truth: cannot open its memory");
+	return target->memory_fd >= 0;
+}
+
+static bool trace(struct target *target, unsigned long options)
+{
+	if (!ptrace(PTRACE_SEIZE, target->pid, 0, options))
+		return true;
+	perror("truth: cannot trace");
+	return false;
+}
+
+static bool let_execute(struct target *target, int gate)
+{
 	int status;
 
-	if (ptrace(PTRACE_SEIZE, target->pid, 0,
-		   PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC)) {
-		perror("truth: cannot trace");
+	if (!trace(target, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
 		return false;
-	}
 	if (write(gate, "", 1) != 1 ||
 	    !wait_status(target, &status, PATIENCE_USEC) ||
 	    status >> 8 != (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
 		fprintf(stderr, "truth: cannot execute the program\n");
 		return false;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
-	target->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-	if (target->memory_fd < 0)
-		perror("truth: cannot open its memory");
-	return target->memory_fd >= 0;
+	return open_memory(target);
 }
 
 /* Let the program run until the agent has spoken. */
@@ -164,26 +183,37 @@ static bool await_agent(struct target *target)
 	return true;
 }
 
+static void init(struct target *target, pid_t pid)
+{
+	memset(target, 0, sizeof(*target));
+	target->pid = pid;
+	target->memory.pid = pid;
+	target->memory_fd = -1;
+	target->socket = -1;
+	target->patience = PATIENCE_USEC;
+}
+
 bool target_start(struct target *target, char *const *argv, const char *agent,
 		  int device)
 {
 	int sockets[2], gate[2];
+	pid_t pid;
 
-	memset(target, 0, sizeof(*target));
-	target->memory_fd = -1;
+	init(target, 0);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) ||
 	    pipe2(gate, O_CLOEXEC)) {
 		perror("truth");
 		return false;
 	}
-	target->socket = sockets[0];
-	target->pid = fork();
-	if (!target->pid)
+	pid = fork();
+	if (!pid)
 		run_program(argv, agent, device, sockets[1], gate[0]);
+	init(target, pid);
+	target->is_ours = true;
+	target->socket = sockets[0];
 	close(sockets[1]);
 	close(gate[0]);
-	target->memory.pid = target->pid;
-	if (attach(target, gate[1]) && await_agent(target)) {
+	if (let_execute(target, gate[1]) && (!agent || await_agent(target))) {
 		close(gate[1]);
 		return true;
 	}
@@ -192,11 +222,20 @@ bool target_start(struct target *target, char *const *argv, const char *agent,
 	return false;
 }
 
+bool target_attach(struct target *target, pid_t tid)
+{
+	init(target, tid);
+	return trace(target, 0) && open_memory(target);
+}
+
 void target_kill(struct target *target)
 {
 	int status;
 
-	if (target->pid) {
+	if (target->pid && !target->is_ours) {
+		target_unbreak_all(target);
+		ptrace(PTRACE_DETACH, target->pid, 0, target->signal);
+	} else if (target->pid) {
 		kill(target->pid, SIGKILL);
 		while (waitpid(target->pid, &status, __WALL) == target->pid &&
 		       WIFSTOPPED(status))
@@ -205,7 +244,8 @@ void target_kill(struct target *target)
 	target->pid = 0;
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
-	close(target->socket);
+	if (target->socket >= 0)
+		close(target->socket);
 }
 
 /*
@@ -284,7 +324,7 @@ enum target_event target_step(struct target *target)
 	target_registers(target, &regs);
 	target_unbreak(target, regs.rip);
 	resume(target, PTRACE_SINGLESTEP);
-	return wait_event(target, PATIENCE_USEC);
+	return wait_event(target, target->patience);
 }
 
 /* Is a trap on its way that has not stopped the thread yet? */
@@ -299,6 +339,16 @@ static bool is_trap_pending(const struct target *target)
 			return true;
 	}
 	return false;
+}
+
+enum target_event target_interrupt(struct target *target)
+{
+	return wait_event(target, 0);
+}
+
+void target_release(struct target *target)
+{
+	resume(target, PTRACE_CONT);
 }
 
 enum target_event target_continue(struct target *target, unsigned int usec)
@@ -325,6 +375,43 @@ enum target_event target_continue(struct target *target, unsigned int usec)
 		ptrace(PTRACE_SETREGS, target->pid, 0, &regs);
 	}
 	return event;
+}
+
+bool target_handles(const struct target *target, int signal)
+{
+	unsigned long caught = 0;
+	char path[32], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "SigCgt: %lx", &caught) == 1)
+			break;
+	}
+	fclose(file);
+	return caught >> (signal - 1) & 1;
+}
+
+bool target_run_to_entry(struct target *target)
+{
+	ElfW(auxv_t) entry = { 0 };
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fread(&entry, sizeof(entry), 1, file) == 1 &&
+	       entry.a_type != AT_ENTRY)
+		;
+	fclose(file);
+	return entry.a_type == AT_ENTRY &&
+	       target_break(target, entry.a_un.a_val) &&
+	       target_continue(target, PATIENCE_USEC) == TARGET_TRAP;
 }
 
 int target_request(struct target *target, uint64_t user_data,

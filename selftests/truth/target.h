@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Target: the program under test, of which the main thread is traced and the
- * agent's thread is not.
+ * Target: the thread under test, which is traced: the main thread of a program
+ * that is started here, or any thread of one that runs.
  */
 #ifndef TRUTH_TARGET_H
 #define TRUTH_TARGET_H
@@ -21,9 +21,11 @@ struct breakpoint {
 };
 
 struct target {
-	pid_t pid;		/* 0: none */
-	int socket;		/* to the agent */
+	pid_t pid;		/* of the thread; 0: none */
+	bool is_ours;		/* started here */
+	int socket;		/* to the agent, or -1 */
 	int memory_fd;
+	unsigned int patience;	/* for one step, in microseconds */
 	struct memory memory;
 	int signal;		/* to be delivered when it goes on */
 	int status;		/* as of waitpid(), once it has exited */
@@ -31,7 +33,7 @@ struct target {
 	struct breakpoint breakpoints[MAX_BREAKPOINTS];
 };
 
-/* Why the main thread is stopped. */
+/* Why the thread is stopped. */
 enum target_event {
 	TARGET_TRAP,		/* a step is done, or a breakpoint hit */
 	TARGET_INTERRUPTED,	/* nothing happened in time */
@@ -41,19 +43,38 @@ enum target_event {
 
 /*
  * Start @argv with @agent preloaded and @device open, and wait until the agent
- * is ready. Returns false with a message printed. The main thread is stopped.
+ * is ready; or without an agent, if that is NULL. Returns false with a message
+ * printed. The main thread is stopped, without an agent at the program's very
+ * first instruction.
  */
 bool target_start(struct target *target, char *const *argv, const char *agent,
 		  int device);
+
+/* Go on from there to the program's own first instruction, behind ld.so's. */
+bool target_run_to_entry(struct target *target);
+
+/* Trace thread @tid, which runs on. Returns false with a message printed. */
+bool target_attach(struct target *target, pid_t tid);
+
+/* Kill it if it was started here, else leave it alone. It is stopped. */
 void target_kill(struct target *target);
 
+/* Stop the thread, which runs. */
+enum target_event target_interrupt(struct target *target);
+
+/* Let the thread run without waiting for anything. */
+void target_release(struct target *target);
+
 /*
- * Let the main thread go on, for one instruction or until stopped by a
+ * Let the thread go on, for one instruction or until stopped by a
  * breakpoint or after @usec microseconds. A hit breakpoint is removed and the
  * instruction pointer is at its address.
  */
 enum target_event target_step(struct target *target);
 enum target_event target_continue(struct target *target, unsigned int usec);
+
+/* Does the program have a handler for @signal yet? */
+bool target_handles(const struct target *target, int signal);
 
 void target_registers(struct target *target, struct user_regs_struct *regs);
 

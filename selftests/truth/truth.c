@@ -274,29 +274,11 @@ static enum method run_on(void)
 	return is_break ? METHOD_BREAK : METHOD_TIMER;
 }
 
-/* Does the program have a handler for truth.signal yet? */
-static bool has_handler(void)
-{
-	unsigned long caught = 0;
-	char path[32], line[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", truth.target.pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "SigCgt: %lx", &caught) == 1)
-			break;
-	}
-	fclose(file);
-	return caught >> (truth.signal - 1) & 1;
-}
-
 /* Have the next steps go through a signal handler. */
 static void maybe_signal(void)
 {
-	if (truth.signal && !random_below(&truth.random, 8) && has_handler())
+	if (truth.signal && !random_below(&truth.random, 8) &&
+	    target_handles(&truth.target, truth.signal))
 		tgkill(truth.target.pid, truth.target.pid, truth.signal);
 }
 

@@ -13,6 +13,7 @@
 
 #include <sframe_unwind_convert.h>
 
+#include "attach_file.h"
 #include "attach_object.h"
 #include "cli.h"
 #include "module/elf.h"
@@ -51,16 +52,6 @@ struct object {
 	bool lacks_room;
 };
 
-/* A file that has been looked at; @changed tells when it has to be again. */
-struct known_file {
-	struct known_file *next;
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec changed;
-	struct object *object;
-};
-
 struct objects {
 	struct sframe_unwind *handle;
 	object_told_fn told;
@@ -71,7 +62,7 @@ struct objects {
 	bool wants_room;
 	struct object_totals totals;
 	struct object *objects[NR_BUCKETS];
-	struct known_file *files[NR_BUCKETS];
+	struct known_files files;
 	const char *busy_name;
 };
 
@@ -105,13 +96,8 @@ void objects_free(struct objects *objects)
 			free(object->name);
 			free(object);
 		}
-		while (objects->files[i]) {
-			struct known_file *file = objects->files[i];
-
-			objects->files[i] = file->next;
-			free(file);
-		}
 	}
+	known_files_free(&objects->files);
 	close(objects->sframe_fd);
 	free(objects);
 }
@@ -121,60 +107,13 @@ const struct object_totals *objects_totals(const struct objects *objects)
 	return &objects->totals;
 }
 
-/* --- files */
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static struct known_file **file_bucket(struct objects *objects,
-				       const struct stat *stat)
-{
-	return &objects->files[(stat->st_ino ^ stat->st_dev * 31) % NR_BUCKETS];
-}
-
-static struct known_file *find_file(struct objects *objects,
-				    const struct stat *stat)
-{
-	struct known_file *file = *file_bucket(objects, stat);
-
-	while (file && (file->inode != stat->st_ino ||
-			file->device != stat->st_dev))
-		file = file->next;
-	return file;
-}
-
 bool objects_know(struct objects *objects, const struct stat *stat)
 {
-	const struct known_file *file = find_file(objects, stat);
+	struct object *object = known_files_find(&objects->files, stat);
 
-	if (!file || file->size != stat->st_size ||
-	    !is_same_time(&file->changed, &stat->st_ctim) || !file->object)
-		return false;
-	file->object->round = objects->round;
-	return true;
-}
-
-/* Remember what @stat is. Without memory it is looked at once more. */
-static void remember_file(struct objects *objects, const struct stat *stat,
-			  struct object *object)
-{
-	struct known_file **bucket = file_bucket(objects, stat);
-	struct known_file *file = find_file(objects, stat);
-
-	if (!file) {
-		file = calloc(1, sizeof(*file));
-		if (!file)
-			return;
-		file->device = stat->st_dev;
-		file->inode = stat->st_ino;
-		file->next = *bucket;
-		*bucket = file;
-	}
-	file->size = stat->st_size;
-	file->changed = stat->st_ctim;
-	file->object = object;
+	if (object)
+		object->round = objects->round;
+	return object;
 }
 
 /* --- what a file says about itself */
@@ -228,7 +167,7 @@ static bool is_same(const struct object *object, const struct sfu_elf *elf,
 	return elf->build_id_size ||
 	       (object->device == stat->st_dev &&
 		object->inode == stat->st_ino &&
-		is_same_time(&object->changed, &stat->st_ctim));
+		is_unchanged(&object->changed, stat));
 }
 
 static struct object **object_bucket(struct objects *objects,
@@ -457,7 +396,7 @@ int objects_look(struct objects *objects, int fd, const struct stat *stat,
 		err = 0;
 	}
 	object->round = objects->round;
-	remember_file(objects, stat, object);
+	known_files_set(&objects->files, stat, object);
 	return err;
 }
 
@@ -480,11 +419,7 @@ static void forget(struct objects *objects, struct object *object)
 {
 	struct object_totals *totals = &objects->totals;
 
-	for (size_t i = 0; i < NR_BUCKETS; i++)
-		for (struct known_file *file = objects->files[i]; file;
-		     file = file->next)
-			if (file->object == object)
-				file->object = NULL;
+	known_files_forget(&objects->files, object);
 	totals->nr[object->state]--;
 	totals->functions -= object->functions;
 	totals->bytes -= object->bytes;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Sections that nobody has registered, found in the files that code is from. */
+#include <sys/wait.h>
+
+#include "elf_map.h"
+
+FIXTURE(discover)
+{
+	int fd;
+	int elf_fd;
+	struct elf_base elf;
+	unsigned char *at;
+};
+
+FIXTURE_SETUP(discover)
+{
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	elf_base_init(&self->elf);
+	self->elf_fd = make_file(&self->elf, sizeof(self->elf));
+	self->at = map_elf(self->elf_fd);
+	ASSERT_NE(NULL, self->at);
+}
+
+FIXTURE_TEARDOWN(discover)
+{
+	unmap_elf(self->at);
+	close(self->elf_fd);
+	close(self->fd);
+}
+
+/* Does this process have the page that tells of its end? */
+static bool has_marker(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	bool found = false;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		found |= strstr(line, "[sframe_unwind]") != NULL;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+TEST_F(discover, control)
+{
+	struct sframe_unwind_section section, other;
+
+	EXPECT_FALSE(has_marker());
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	EXPECT_TRUE(has_marker());
+	section = section_of(self->fd, self->at + ELF_SMALL_VADDR);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, section.source);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_ACTIVE, section.state);
+	EXPECT_EQ((uintptr_t)self->at + ELF_AT(sframe), section.sframe_start);
+	EXPECT_EQ(sizeof(self->elf.sframe), section.sframe_size);
+	EXPECT_EQ((uintptr_t)self->at + ELF_SMALL_VADDR, section.text_start);
+	EXPECT_EQ(ELF_PAGE, section.text_size);
+	EXPECT_EQ(2, section.num_fdes);
+	EXPECT_EQ(1, section.hits);
+	EXPECT_NE(0, section.id);
+	EXPECT_EQ(0, section.reserved);
+
+	/* The second executable segment is looked at when a walk meets it. */
+	EXPECT_EQ(0, section_of(self->fd, self->at + ELF_LARGE_VADDR).source);
+	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
+	other = section_of(self->fd, self->at + ELF_LARGE_VADDR);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, other.source);
+	EXPECT_NE(section.id, other.id);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+}
+
+/* What was found, and what was not, is remembered. */
+TEST_F(discover, once)
+{
+	unsigned char *bare, *again;
+	long before;
+	int i, file;
+
+	self->elf.phdr[ELF_SFRAME].p_type = PT_NULL;
+	file = make_file(&self->elf, sizeof(self->elf));
+	bare = map_elf(file);
+	ASSERT_NE(NULL, bare);
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, bare));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	before = counter("total_discovered");
+	ASSERT_LT(0, before);
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(NO_RULE, walk_small(self->fd, bare));
+		EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	}
+	EXPECT_EQ(before, counter("total_discovered"));
+	/* For the code that it was asked for. */
+	again = map_elf(file);
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, again));
+	EXPECT_EQ(before + 1, counter("total_discovered"));
+	EXPECT_EQ(NO_RULE, walk_large(self->fd, again));
+	EXPECT_EQ(before + 2, counter("total_discovered"));
+	unmap_elf(again);
+	unmap_elf(bare);
+	close(file);
+}
+
+/* In each address space. A child starts with what its parent knows. */
+TEST_F(discover, forked)
+{
+	long before;
+	int status;
+	pid_t child;
+
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	before = counter("total_discovered");
+	child = fork();
+	if (!child)
+		_exit(walk_small(self->fd, self->at) == CALLER &&
+		      counter("total_discovered") == before ? 0 : 1);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(discover, anonymous_code)
+{
+	struct fake fake;
+	long before;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	EXPECT_EQ(NO_RULE, walk(self->fd, fake.text));
+	before = counter("total_discovered");
+	EXPECT_EQ(NO_RULE, walk(self->fd, fake.text));
+	EXPECT_EQ(before, counter("total_discovered"));
+	free_fake(&fake);
+}
+
+/* --- where the section is */
+
+/* The page with it is not mapped, or not any more: it is read from the file. */
+TEST_F(discover, section_not_mapped)
+{
+	ASSERT_EQ(0, munmap(self->at, PAGE));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	EXPECT_EQ(0, section_of(self->fd, self->at + ELF_SMALL_VADDR)
+			     .sframe_start);
+	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
+}
+
+TEST_F(discover, section_unmapped)
+{
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	ASSERT_EQ(0, munmap(self->at, PAGE));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	EXPECT_EQ(0, section_of(self->fd, self->at + ELF_SMALL_VADDR)
+			     .sframe_start);
+}
+
+TEST_F(discover, section_replaced)
+{
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	ASSERT_EQ(self->at, mmap(self->at, PAGE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+				 0));
+	memset(self->at, 0xff, PAGE);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+}
+
+TEST_F(discover, section_unreadable)
+{
+	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_NONE));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_READ));
+	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
+	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_NONE));
+	/* A section that cannot be read when it is needed is gone. */
+	EXPECT_EQ(REMOVED, walk_large(self->fd, self->at));
+	EXPECT_EQ(NO_RULE, walk_large(self->fd, self->at));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+}
+
+/* Bytes that turn bad in the file take the section, and nothing else. */
+TEST_F(discover, section_overwritten)
+{
+	const struct elf_base bad = {};
+	struct sframe_unwind_stats s;
+	unsigned char *other;
+	int file;
+
+	file = make_file(&self->elf, sizeof(self->elf));
+	other = map_elf(file);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	EXPECT_EQ(CALLER, walk_small(self->fd, other));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, s.corrupt);
+	memset(&self->elf.sframe.small, 0xff, sizeof(self->elf.sframe.small));
+	ASSERT_EQ(sizeof(bad.sframe),
+		  pwrite(self->elf_fd, &self->elf.sframe, sizeof(bad.sframe),
+			 ELF_AT(sframe)));
+	EXPECT_EQ(REMOVED, walk_small(self->fd, self->at));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.corrupt);
+	EXPECT_EQ(CALLER, walk_small(self->fd, other));
+	unmap_elf(other);
+	close(file);
+}
+
+/* --- a registration takes precedence */
+
+TEST_F(discover, registered_first)
+{
+	unsigned char *text = self->at + ELF_SMALL_VADDR;
+	struct sframe_unwind_register reg = {
+		.size = sizeof(reg),
+		.sframe_start = (uintptr_t)self->at + ELF_AT(sframe),
+		.sframe_size = sizeof(self->elf.sframe),
+		.text_start = (uintptr_t)text,
+		.text_size = ELF_PAGE,
+	};
+	__u64 id;
+
+	EXPECT_EQ(CALLER, walk(self->fd, text));
+	ASSERT_EQ(0, register_section(self->fd, &reg));
+	id = reg.id;
+	EXPECT_EQ(CALLER, walk(self->fd, text));
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_REGISTERED,
+		  section_of(self->fd, text).source);
+	EXPECT_EQ(id, section_of(self->fd, text).id);
+	/* What was registered does not give way. */
+	EXPECT_EQ(-1, register_section(self->fd, &reg));
+	EXPECT_EQ(EEXIST, errno);
+	ASSERT_EQ(0, unregister_id(self->fd, id));
+	EXPECT_EQ(CALLER, walk(self->fd, text));
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND,
+		  section_of(self->fd, text).source);
+}
+
+/* Of part of the code: the rest is the file's. */
+TEST_F(discover, registered_in_part)
+{
+	unsigned char *text = self->at + ELF_SMALL_VADDR;
+	struct sframe_unwind_register reg = {
+		.size = sizeof(reg),
+		.sframe_start = (uintptr_t)self->at + ELF_AT(sframe),
+		.sframe_size = sizeof(self->elf.sframe),
+		.text_start = (uintptr_t)text + 0x800,
+		.text_size = 0x100,
+	};
+
+	EXPECT_EQ(CALLER, walk(self->fd, text));
+	ASSERT_EQ(0, register_section(self->fd, &reg));
+	EXPECT_EQ(CALLER, walk(self->fd, text));
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND,
+		  section_of(self->fd, text).source);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_REGISTERED,
+		  section_of(self->fd, text + 0x800).source);
+	EXPECT_EQ(0, section_of(self->fd, text + 0xfff).source);
+}
+
+/* What was found is found again, whatever is done to its id. */
+TEST_F(discover, not_registered)
+{
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	unregister_id(self->fd, section_of(self->fd,
+					   self->at + ELF_SMALL_VADDR).id);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Special frames: code that compilers did not make, and beginnings of stacks.
+ * Each instruction is visited on journeys, see journey.h.
+ */
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "journey.h"
+
+/* A debug kernel takes its time. */
+#define JOURNEY(name)	TEST_F_TIMEOUT(journey, name, 120)
+
+/* More instructions than any journey has. */
+#define MAX_STEPS	60000
+
+void on_stack(void *top, void (*function)(void));
+void on_stack_silently(void *top, void (*function)(void));
+
+static char stacks[2][64 * 1024] __attribute__((aligned(16)));
+
+FIXTURE(journey)
+{
+	int fd;
+	struct journey journey;
+};
+
+FIXTURE_SETUP(journey)
+{
+	self->fd = open_client(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_ATTACHED(self->fd, SFRAME_UNWIND_ATTACH_SYSTEM);
+}
+
+FIXTURE_TEARDOWN(journey)
+{
+	if (self->journey.pid)
+		journey_end(&self->journey);
+	close(self->fd);
+}
+
+/* Go all the way, with every stack complete; @at counts stops where it holds. */
+#define WALK_THROUGH(function, at)					\
+	({								\
+		struct journey *j_ = &self->journey;			\
+		unsigned int seen_ = 0;					\
+		bool over_ = false;					\
+		ASSERT_RIGHT(j_, journey_begin(j_, self->fd, function)); \
+		while (!over_ && j_->steps < MAX_STEPS) {		\
+			ASSERT_RIGHT(j_, journey_step(j_, &over_));	\
+			ASSERT_RIGHT(j_, journey_check_tail(j_));	\
+			seen_ += !!(at(j_->stack.head.ips[0]));		\
+		}							\
+		ASSERT_GT(MAX_STEPS, j_->steps);			\
+		seen_;							\
+	})
+
+static bool is_vdso(__u64 ip) { return is_in_object(ip, is_vdso); }
+static bool is_libc(__u64 ip) { return is_in_object(ip, is_libc); }
+static bool is_loader(__u64 ip) { return is_in_object(ip, is_loader); }
+
+/* The functions of the vDSO that are more than one instruction. */
+static void read_clocks(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(CLOCK_REALTIME_COARSE, &time);
+	clock_getres(CLOCK_MONOTONIC, &time);
+}
+
+JOURNEY(vdso)
+{
+	read_clocks();
+	EXPECT_LE(20, WALK_THROUGH(read_clocks, is_vdso));
+}
+
+/* Written by hand for each kind of CPU, and chosen when the program starts. */
+static void copy_and_search(void)
+{
+	static char from[2200], to[2200];
+	static const size_t sizes[] = { 1, 7, 31, 65, 129, 300, 2100 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		memset(from, 'x', sizes[i]);
+		from[sizes[i]] = '\0';
+		memcpy(to, from, sizes[i] + 1);
+		memmove(to + 1, to, sizes[i]);
+		if (strlen(from) != sizes[i] || !memchr(from, 0, sizes[i] + 1) ||
+		    strcmp(from, "y") > 0 || strchr(from, 'y') ||
+		    !memcmp(from, "y", 1))
+			abort();
+	}
+}
+
+JOURNEY(assembly_in_libc)
+{
+	copy_and_search();
+	EXPECT_LE(500, WALK_THROUGH(copy_and_search, is_libc));
+}
+
+static bool is_nowhere(__u64 ip)
+{
+	return false;
+}
+
+/* A child of vfork() on its parent's stack, up to its end. */
+static void vfork_and_exit(void)
+{
+	if (!vfork())
+		_exit(0);
+}
+
+JOURNEY(vfork_parent)
+{
+	vfork_and_exit();
+	WALK_THROUGH(vfork_and_exit, is_nowhere);
+}
+
+JOURNEY(vfork_child)
+{
+	struct journey *parent = &self->journey, child;
+	const char *why = NULL;
+	unsigned long pid = 0;
+	bool over;
+
+	vfork_and_exit();
+	ASSERT_RIGHT(parent, journey_begin(parent, self->fd, vfork_and_exit));
+	ptrace(PTRACE_SETOPTIONS, parent->pid, 0,
+	       PTRACE_O_EXITKILL | PTRACE_O_TRACEVFORK);
+	ASSERT_TRUE(journey_go(parent, PTRACE_CONT, 0));
+	ASSERT_EQ(SIGTRAP | PTRACE_EVENT_VFORK << 8, parent->status >> 8);
+	ASSERT_EQ(0, ptrace(PTRACE_GETEVENTMSG, parent->pid, 0, &pid));
+	child = *parent;
+	child.pid = pid;
+	child.steps = 0;
+	ASSERT_TRUE(journey_wait(&child));
+	child.signal = 0;		/* the SIGSTOP that it begins with */
+	while (!why && child.steps < 1000) {
+		why = journey_step(&child, &over);
+		if (!why)
+			ASSERT_RIGHT(&child, journey_check_tail(&child));
+	}
+	EXPECT_STREQ("it is gone", why);
+	EXPECT_LE(10, child.steps);
+	EXPECT_TRUE(WIFEXITED(child.status));
+}
+
+/*
+ * From clone3 on, where a thread's stack begins. There are few instructions
+ * behind the system call, in either thread, that libc has no CFI for.
+ */
+static void *thread_work(void *unused)
+{
+	return unused;
+}
+
+static void start_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, thread_work, NULL);
+	pthread_join(thread, NULL);
+}
+
+JOURNEY(thread_start)
+{
+	struct journey *parent = &self->journey, thread;
+	const struct sframe_unwind_stack *stack = &thread.stack.head;
+	unsigned int in_work = 0, no_rule = 0;
+	unsigned long tid = 0;
+	const char *why = NULL;
+	bool over;
+
+	start_thread();
+	ASSERT_RIGHT(parent, journey_begin(parent, self->fd, start_thread));
+	ptrace(PTRACE_SETOPTIONS, parent->pid, 0,
+	       PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE);
+	ASSERT_TRUE(journey_go(parent, PTRACE_CONT, 0));
+	ASSERT_EQ(SIGTRAP | PTRACE_EVENT_CLONE << 8, parent->status >> 8);
+	ASSERT_EQ(0, ptrace(PTRACE_GETEVENTMSG, parent->pid, 0, &tid));
+	thread = *parent;
+	thread.pid = tid;
+	thread.steps = 0;
+	ASSERT_TRUE(journey_wait(&thread));
+	thread.signal = 0;
+	while (thread.steps < MAX_STEPS) {
+		why = journey_step(&thread, &over);
+		if (why)
+			break;
+		if (stack->stop == SFRAME_UNWIND_STOP_NO_RULE &&
+		    stack->nr_frames == 1 && no_rule == thread.steps - 1) {
+			no_rule++;
+			continue;
+		}
+		if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE ||
+		    !is_libc(stack->ips[stack->nr_frames - 1]))
+			ASSERT_RIGHT(&thread, "does not end in libc");
+		in_work += stack->ips[0] - (uintptr_t)thread_work < 4;
+	}
+	EXPECT_STREQ("it is gone", why);
+	EXPECT_GE(4, no_rule);
+	EXPECT_LE(1, in_work);
+	EXPECT_LE(50, thread.steps);
+}
+
+/*
+ * Coroutines: their stacks begin in libc's __start_context(). swapcontext() and
+ * setcontext() say nothing in their CFI about the instructions between changing
+ * stacks and having the return address there, and end anyhow.
+ */
+#define SWAPCONTEXT_SIZE	0x120
+#define BETWEEN_STACKS		10	/* instructions of it */
+
+static ucontext_t main_context, coroutine;
+
+/* Never returns: libc's CFI is wrong for what comes then. */
+static void coroutine_work(void)
+{
+	swapcontext(&coroutine, &main_context);
+}
+
+static void switch_contexts(void)
+{
+	getcontext(&coroutine);
+	coroutine.uc_stack.ss_sp = stacks[0];
+	coroutine.uc_stack.ss_size = sizeof(stacks[0]);
+	coroutine.uc_link = &main_context;
+	makecontext(&coroutine, coroutine_work, 0);
+	swapcontext(&main_context, &coroutine);
+}
+
+JOURNEY(coroutine)
+{
+	struct journey *journey = &self->journey;
+	const struct sframe_unwind_stack *stack = &journey->stack.head;
+	unsigned int on_coroutine = 0, between = 0;
+	bool over = false;
+
+	switch_contexts();
+	ASSERT_RIGHT(journey, journey_begin(journey, self->fd, switch_contexts));
+	while (!over && journey->steps < MAX_STEPS) {
+		ASSERT_RIGHT(journey, journey_step(journey, &over));
+		if (!journey_check_tail(journey))
+			continue;
+		if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE &&
+		    stack->ips[0] - (uintptr_t)swapcontext < SWAPCONTEXT_SIZE) {
+			between++;
+			continue;
+		}
+		on_coroutine++;
+		if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE ||
+		    !is_libc(stack->ips[stack->nr_frames - 1]))
+			ASSERT_RIGHT(journey, "not a coroutine's stack either");
+	}
+	EXPECT_LE(10, on_coroutine);
+	EXPECT_GE(2 * BETWEEN_STACKS, between);
+}
+
+/* Lazy binding: the stub, and the loader's trampoline, which calls on. */
+static void bind_lazily(void)
+{
+	/* Nothing else here calls it. */
+	if (getpgrp() < 0)
+		abort();
+}
+
+/* The stub's second instruction: what the linker has put into the GOT. */
+static uintptr_t lazy_entry(const char *name)
+{
+	const ElfW(Rela) *relocations = NULL;
+	const ElfW(Sym) *symbols = NULL;
+	const char *names = NULL;
+	size_t size = 0;
+
+	for (const ElfW(Dyn) *dyn = _DYNAMIC; dyn->d_tag; dyn++) {
+		switch (dyn->d_tag) {
+		case DT_JMPREL:
+			relocations = (void *)dyn->d_un.d_ptr;
+			break;
+		case DT_PLTRELSZ:
+			size = dyn->d_un.d_val;
+			break;
+		case DT_SYMTAB:
+			symbols = (void *)dyn->d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			names = (void *)dyn->d_un.d_ptr;
+			break;
+		}
+	}
+	for (size_t i = 0; i < size / sizeof(*relocations); i++) {
+		const size_t symbol = ELF64_R_SYM(relocations[i].r_info);
+
+		if (!strcmp(names + symbols[symbol].st_name, name))
+			return *(uintptr_t *)(attached[0].base +
+					      relocations[i].r_offset);
+	}
+	return 0;
+}
+
+JOURNEY(lazy_binding)
+{
+	const uintptr_t entry = lazy_entry("getpgrp");
+	struct journey *journey = &self->journey;
+	const struct sframe_unwind_stack *stack = &journey->stack.head;
+	unsigned int in_stub = 0, in_loader = 0, below = 0;
+	__u64 trampoline = 0;
+	bool over = false;
+
+	ASSERT_TRUE(is_in_object(entry, is_program));
+	ASSERT_RIGHT(journey, journey_begin(journey, self->fd, bind_lazily));
+	while (!over && journey->steps < MAX_STEPS) {
+		ASSERT_RIGHT(journey, journey_step(journey, &over));
+		in_stub += stack->ips[0] - entry < 16;
+		/*
+		 * The trampoline keeps its CFA in rbx, which is known as long
+		 * as it is the innermost frame, and not when it has called.
+		 */
+		if (stack->stop == SFRAME_UNWIND_STOP_NO_REGISTER) {
+			ASSERT_LE(2, stack->nr_frames);
+			for (unsigned int i = 0; i < stack->nr_frames; i++)
+				EXPECT_TRUE(is_loader(stack->ips[i]));
+			if (!trampoline)
+				trampoline = stack->ips[stack->nr_frames - 1];
+			EXPECT_EQ(trampoline, stack->ips[stack->nr_frames - 1]);
+			below++;
+			continue;
+		}
+		ASSERT_RIGHT(journey, journey_check_tail(journey));
+		in_loader += is_loader(stack->ips[0]);
+	}
+	EXPECT_LE(2, in_stub);
+	EXPECT_LE(10, in_loader);
+	EXPECT_LE(100, below);
+	TH_LOG("%u in the stub, %u in the trampoline, %u below it", in_stub,
+	       in_loader, below);
+}
+
+/*
+ * The loader, from a program's first instruction on. Where it begins there is
+ * no CFI, and so no rule.
+ */
+JOURNEY(loader_start)
+{
+	struct journey *journey = &self->journey;
+	const struct sframe_unwind_stack *stack = &journey->stack.head;
+	struct user_regs_struct regs;
+	unsigned int deeper = 0;
+	bool over;
+
+	journey->fd = self->fd;
+	journey->pid = fork();
+	if (!journey->pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	ASSERT_TRUE(journey_wait(journey));
+	ptrace(PTRACE_SETOPTIONS, journey->pid, 0, PTRACE_O_EXITKILL);
+	ptrace(PTRACE_GETREGS, journey->pid, 0, &regs);
+	while (journey->steps < 5000) {
+		ASSERT_RIGHT(journey, journey_step(journey, &over));
+		if (stack->stop != SFRAME_UNWIND_STOP_NO_RULE ||
+		    stack->ips[stack->nr_frames - 1] - regs.rip > 64)
+			ASSERT_RIGHT(journey, "does not end at its start");
+		for (unsigned int i = 1; i < stack->nr_frames; i++)
+			EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME,
+				  how(&journey->stack, i));
+		deeper += stack->nr_frames > 2;
+	}
+	EXPECT_LE(1000, deeper);
+}
+
+/* Stacks changed by hand. */
+static char *top_of(char *stack)
+{
+	return stack + sizeof(stacks[0]) - 16;
+}
+
+static void nothing(void)
+{
+}
+
+static void on_low_stack(void) { on_stack(top_of(stacks[0]), nothing); }
+static void on_high_stack(void) { on_stack(top_of(stacks[1]), nothing); }
+
+/* The program's data lies below the stack: the way back leads upwards. */
+JOURNEY(stack_below)
+{
+	WALK_THROUGH(on_low_stack, is_nowhere);
+}
+
+static void from_low_to_high(void)
+{
+	on_stack(top_of(stacks[0]), on_high_stack);
+}
+
+/* Downwards it is not gone. What was found up to there is right. */
+JOURNEY(stack_above)
+{
+	struct journey *journey = &self->journey;
+	const struct sframe_unwind_stack *stack = &journey->stack.head;
+	unsigned int no_progress = 0;
+	bool over = false;
+
+	ASSERT_RIGHT(journey, journey_begin(journey, self->fd,
+					    from_low_to_high));
+	while (!over && journey->steps < MAX_STEPS) {
+		ASSERT_RIGHT(journey, journey_step(journey, &over));
+		if (stack->stop != SFRAME_UNWIND_STOP_NO_PROGRESS) {
+			ASSERT_RIGHT(journey, journey_check_tail(journey));
+			continue;
+		}
+		EXPECT_GT(128, stack->ips[stack->nr_frames - 1] -
+			       (uintptr_t)on_stack);
+		no_progress++;
+	}
+	EXPECT_LE(1, no_progress);
+}
+
+static void without_a_word(void)
+{
+	on_stack_silently(top_of(stacks[0]), nothing);
+}
+
+JOURNEY(stack_without_a_word)
+{
+	struct journey *journey = &self->journey;
+	const struct sframe_unwind_stack *stack = &journey->stack.head;
+	unsigned int no_rule = 0;
+	bool over = false;
+
+	ASSERT_RIGHT(journey, journey_begin(journey, self->fd,
+					    without_a_word));
+	while (!over && journey->steps < MAX_STEPS) {
+		ASSERT_RIGHT(journey, journey_step(journey, &over));
+		if (stack->stop != SFRAME_UNWIND_STOP_NO_RULE) {
+			ASSERT_RIGHT(journey, journey_check_tail(journey));
+			continue;
+		}
+		EXPECT_GT(64, stack->ips[stack->nr_frames - 1] -
+			      (uintptr_t)on_stack_silently);
+		no_rule++;
+	}
+	EXPECT_LE(5, no_rule);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program without SFrame data and without frame pointers, which goes through
+ * libc to take its stack. For the test of "sframe-unwind attach".
+ *
+ * usage: attach_program          take stacks until one is whole; exit status 0
+ *        attach_program wait     print a line and wait for one on stdin first
+ *        attach_program map FILE map FILE executable, print a line, and wait
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../wrappers.h"
+
+static int client;
+
+static int compare(const void *a, const void *b)
+{
+	struct sframe_unwind_request req = request_self();
+
+	request(client, &req);
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Is every frame from here to the program's start found by SFrame? */
+static bool is_whole(void)
+{
+	static union {
+		struct sframe_unwind_stack stack;
+		__u64 words[8192];
+	} record;
+	const struct sframe_unwind_stack *stack = &record.stack;
+	const __u8 *how;
+	unsigned int i;
+
+	if (read(client, &record, sizeof(record)) < (ssize_t)sizeof(*stack))
+		return false;
+	how = (const __u8 *)(stack->ips + stack->nr_frames);
+	for (i = 1; i < stack->nr_frames; i++) {
+		if (how[i] != SFRAME_UNWIND_FRAME_SFRAME)
+			return false;
+	}
+	/* compare, libc's sort, try, main, and libc's start below it. */
+	return stack->stop == SFRAME_UNWIND_STOP_COMPLETE &&
+	       stack->nr_frames >= 6;
+}
+
+static __attribute__((noinline)) bool try(void)
+{
+	int numbers[2] = { 2, 1 };
+
+	qsort(numbers, 2, sizeof(numbers[0]), compare);
+	return is_whole();
+}
+
+static void wait_for_word(void)
+{
+	char byte;
+
+	puts("running");
+	fflush(stdout);
+	if (read(0, &byte, 1) != 1)
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2) {
+		const int file = open(argv[2], O_RDONLY | O_CLOEXEC);
+
+		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file,
+			 0) == MAP_FAILED)
+			return 1;
+		wait_for_word();
+		return 0;
+	}
+	if (argc > 1)
+		wait_for_word();
+	client = open_client(0);
+	if (client < 0)
+		return 1;
+	while (!try())
+		;
+	return 0;
+}

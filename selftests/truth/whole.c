@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * whole: stop a program of a distribution again and again, and compare its
+ * whole stack as the module has it, with sections attached to the program's
+ * files, with what libdw's CFI unwinder finds at the same stop.
+ */
+#include <dirent.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "whole_stop.h"
+
+/* After a stop, up to so many single steps; after most of the stops some. */
+#define MANY_STEPS	24
+#define SOME_STEPS	2
+
+/* Up to so long from one stop to the next, mostly; and sometimes. */
+#define SHORT_USEC	8000
+#define LONG_USEC	200000
+
+/* As many breakpoints at a time. */
+#define ARMED		96
+
+/* A step over a system call that sleeps is not waited for any longer. */
+#define PATIENCE_USEC	500000
+
+#define MAX_THREADS	64
+
+static struct {
+	char *const *argv;
+	pid_t pid;			/* that runs already, or 0 */
+	unsigned long wanted, warm_up;
+	double percent;
+	int signal;
+	unsigned int nr_targets;
+	struct target targets[MAX_THREADS];
+	struct whole_stop stop;
+} whole;
+
+static unsigned long compared(void)
+{
+	return whole_results_compared(&whole.stop.results);
+}
+
+static bool is_done(void)
+{
+	return compared() >= whole.wanted || whole_now() > whole.stop.deadline;
+}
+
+/* Breakpoints are for all threads, of which only one would be ready for them. */
+static bool can_arm(const struct target *target)
+{
+	unsigned int threads = 0;
+	struct dirent *entry;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		threads += entry->d_name[0] != '.';
+	closedir(dir);
+	return threads == 1;
+}
+
+static void arm(struct target *target)
+{
+	target_unbreak_all(target);
+	if (!can_arm(target))
+		return;
+	for (int i = 0; i < ARMED; i++) {
+		const uint64_t recent =
+			whole.stop.recent[random_below(&whole.stop.random, MAX_RECENT)];
+		const uint64_t at = i % 2 ?
+			code_pick(&whole.stop.code, &whole.stop.random) :
+			code_pick_near(&whole.stop.code, recent, &whole.stop.random);
+
+		if (at)
+			target_break(target, at);
+	}
+}
+
+static enum method run_on(struct target *target)
+{
+	const unsigned int usec = 50 + random_below(&whole.stop.random,
+			random_below(&whole.stop.random, 8) ? SHORT_USEC :
+							 LONG_USEC);
+	enum target_event event = target_continue(target, usec);
+	const bool is_break = event == TARGET_TRAP;
+
+	/* A signal's delivery must not come between a stop and its record. */
+	while (event == TARGET_SIGNAL)
+		event = target_step(target);
+	return is_break ? METHOD_BREAK : METHOD_TIMER;
+}
+
+/* Have the next steps go through a signal handler. */
+static void maybe_signal(const struct target *target)
+{
+	if (whole.signal && !random_below(&whole.stop.random, 8) &&
+	    target_handles(target, whole.signal))
+		tgkill(whole.pid ? whole.pid : target->pid, target->pid,
+		       whole.signal);
+}
+
+/* @target is stopped, if it is the only one, else it runs; so it is afterwards. */
+static void round_of_stops(struct target *target)
+{
+	unsigned int steps = random_below(&whole.stop.random,
+			random_below(&whole.stop.random, 4) ? SOME_STEPS :
+							 MANY_STEPS);
+	enum method method;
+
+	if (whole.nr_targets > 1 &&
+	    target_interrupt(target) == TARGET_EXITED)
+		return;
+	switch (random_below(&whole.stop.random, 4)) {
+	case 0:
+	case 1:
+		arm(target);
+		break;
+	case 2:
+		target_unbreak_all(target);
+		break;
+	}
+	method = run_on(target);
+	while (target->pid && !is_done()) {
+		if (!whole_stop_examine(&whole.stop, target, method) || !steps--)
+			break;
+		method = METHOD_STEP;
+	}
+	if (!target->pid)
+		return;
+	maybe_signal(target);
+	if (whole.nr_targets > 1)
+		target_release(target);
+}
+
+/* Trace the threads that process whole.pid has now. */
+static bool attach(void)
+{
+	struct dirent *entry;
+	char path[32];
+	bool ok = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", whole.pid);
+	dir = opendir(path);
+	if (!dir) {
+		perror("whole: no such process");
+		return false;
+	}
+	while (ok && (entry = readdir(dir)) && whole.nr_targets < MAX_THREADS) {
+		if (entry->d_name[0] != '.')
+			ok = target_attach(&whole.targets[whole.nr_targets++],
+					   atoi(entry->d_name));
+	}
+	closedir(dir);
+	return ok && whole.nr_targets;
+}
+
+static bool start(void)
+{
+	struct target *first = &whole.targets[0];
+
+	if (whole.pid) {
+		if (!attach())
+			return false;
+	} else {
+		if (!target_start(first, whole.argv, NULL, whole.stop.device))
+			return false;
+		whole.nr_targets = 1;
+		/* In ld.so before it there is no .eh_frame for what calls. */
+		if (!target_run_to_entry(first))
+			return false;
+		if (whole.warm_up)
+			target_continue(first, whole.warm_up * 1000);
+	}
+	for (unsigned int i = 0; i < whole.nr_targets; i++)
+		whole.targets[i].patience = PATIENCE_USEC;
+	if (whole.pid && whole.nr_targets == 1)
+		target_interrupt(first);
+	return whole_stop_load(&whole.stop, first);
+}
+
+/* Mostly the first one: that is where the work is done. */
+static struct target *pick_target(void)
+{
+	if (random_below(&whole.stop.random, 2))
+		return &whole.targets[0];
+	return &whole.targets[random_below(&whole.stop.random, whole.nr_targets)];
+}
+
+/* Run the program until it exits or enough has been seen. */
+static bool run_program(void)
+{
+	struct target *first = &whole.targets[0];
+	const unsigned long before = compared();
+	bool ok = start();
+
+	while (ok && first->pid && !is_done()) {
+		struct target *target = pick_target();
+
+		if (target->pid)
+			round_of_stops(target);
+	}
+	if (ok && !first->pid && (whole.pid || !WIFEXITED(first->status) ||
+				  WEXITSTATUS(first->status) ||
+				  compared() == before)) {
+		fprintf(stderr, "whole: %s ended with status %#x after %lu stops\n",
+			whole.stop.name, first->status, compared() - before);
+		ok = false;
+	}
+	for (unsigned int i = 0; i < whole.nr_targets; i++) {
+		if (whole.nr_targets > 1 && whole.targets[i].pid)
+			target_interrupt(&whole.targets[i]);
+		target_kill(&whole.targets[i]);
+	}
+	image_unload(&whole.stop.image);
+	return ok;
+}
+
+static void usage(void)
+{
+	fprintf(stderr,
+		"usage: whole [OPTION]... NAME {-p PID | PROGRAM [ARG]...}\n"
+		"  -n STOPS    to compare; default: 1000\n"
+		"  -s SEED     of the random numbers\n"
+		"  -t SECONDS  give up after that time\n"
+		"  -g SIGNAL   that the program has a handler for\n"
+		"  -p PID      a program that runs already, with all its threads\n"
+		"  -f          ask for frame pointers where nothing else is known\n"
+		"  -c PERCENT  of the stacks that can be must be complete; default: 99.9\n"
+		"  -a FILE     wait until this output of 'sframe-unwind attach -v' names all\n"
+		"              that is mapped\n"
+		"  -w MSEC     let the program run for so long first\n"
+		"The stdout of PROGRAM is thrown away. NAME is for the messages.\n");
+	exit(2);
+}
+
+static void read_options(int argc, char **argv)
+{
+	int option;
+
+	whole.wanted = 1000;
+	whole.stop.random.state = 1;
+	whole.stop.deadline = 600;
+	whole.percent = 99.9;
+	while ((option = getopt(argc, argv, "+n:s:t:g:p:fc:a:w:")) != -1) {
+		switch (option) {
+		case 'n':
+			whole.wanted = strtoul(optarg, NULL, 0);
+			break;
+		case 's':
+			whole.stop.random.state = strtoul(optarg, NULL, 0) | 1UL << 63;
+			break;
+		case 't':
+			whole.stop.deadline = strtoul(optarg, NULL, 0);
+			break;
+		case 'g':
+			whole.signal = strtoul(optarg, NULL, 0);
+			break;
+		case 'p':
+			whole.pid = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			whole.stop.judge.fallback = true;
+			break;
+		case 'c':
+			whole.percent = strtod(optarg, NULL);
+			break;
+		case 'a':
+			whole.stop.attached = optarg;
+			break;
+		case 'w':
+			whole.warm_up = strtoul(optarg, NULL, 0);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (argc - optind < 1 || (argc - optind == 1) != !!whole.pid)
+		usage();
+	whole.stop.name = argv[optind];
+	whole.argv = argv + optind + 1;
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned long begin = whole_now();
+	sigset_t child;
+	bool ok = true;
+
+	read_options(argc, argv);
+	whole.stop.deadline += begin;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	whole_stop_open(&whole.stop);
+
+	while (ok && !is_done())
+		ok = run_program();
+	whole_results_print(&whole.stop.results, whole.stop.name, whole_now() - begin);
+	free(whole.stop.record);
+	if (compared() < whole.wanted) {
+		fprintf(stderr, "whole: %s: only %lu of %lu stops compared\n",
+			whole.stop.name, compared(), whole.wanted);
+		ok = false;
+	}
+	if (!whole_results_are_good(&whole.stop.results, whole.percent)) {
+		fprintf(stderr, "whole: %s: too many stacks that are wrong or not complete\n",
+			whole.stop.name);
+		ok = false;
+	}
+	return !ok;
+}
