@@ -3,28 +3,21 @@
  * Ioctl: the only reader of the structures in the uapi header.
  */
 #include <linux/build_bug.h>
-#include <linux/capability.h>
 #include <linux/compat.h>
-#include <linux/file.h>
-#include <linux/limits.h>
-#include <linux/sched/signal.h>
 #include <linux/sframe_unwind.h>
-#include <linux/slab.h>
 #include <linux/stddef.h>
 #include <linux/uaccess.h>
 
-#include "attach.h"
 #include "client.h"
 #include "elf.h"
 #include "ioctl.h"
+#include "ioctl_ops.h"
 #include "limits.h"
-#include "lookup.h"
 #include "message.h"
 #include "request.h"
 #include "section.h"
 #include "sframe_format.h"
 #include "space.h"
-#include "test_timer.h"
 
 /* The structures are ABI: a change of layout must not compile. */
 /* What is one thing has one number. */
@@ -45,6 +38,8 @@ static_assert(sizeof(struct sframe_unwind_attach) == 112);
 static_assert(sizeof(struct sframe_unwind_detach) == 32);
 static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
+static_assert(sizeof(struct sframe_unwind_batch_entry) == 56);
+static_assert(sizeof(struct sframe_unwind_batch) == 40);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
@@ -56,40 +51,7 @@ static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
 static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
 static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
 
-union arg {
-	u32 size;
-	struct sframe_unwind_query query;
-	struct sframe_unwind_register reg;
-	struct sframe_unwind_unregister unreg;
-	struct sframe_unwind_request request;
-	struct sframe_unwind_stats stats;
-	struct sframe_unwind_list list;
-	struct sframe_unwind_events events;
-	struct sframe_unwind_attach attach;
-	struct sframe_unwind_detach detach;
-	struct sframe_unwind_list_attached list_attached;
-#ifdef SFU_TEST
-	struct sfu_test_timer_spec test_timer;
-#endif
-};
-
-static int check_flags(u32 flags, u32 known, struct sfu_message *message)
-{
-	if (flags & ~known)
-		return sfu_message_fail(message, -EINVAL, "unknown flags 0x%x",
-					flags & ~known);
-	return 0;
-}
-
-static int check_reserved(u32 reserved, struct sfu_message *message)
-{
-	if (reserved)
-		return sfu_message_fail(message, -EINVAL,
-					"reserved is 0x%x, not 0", reserved);
-	return 0;
-}
-
-static int do_query(struct sfu_client *client, union arg *arg,
+static int do_query(struct sfu_client *client, union sfu_arg *arg,
 		    struct sfu_message *message)
 {
 	arg->query = (struct sframe_unwind_query) {
@@ -104,7 +66,8 @@ static int do_query(struct sfu_client *client, union arg *arg,
 			    SFRAME_UNWIND_FEATURE_EVENTS |
 			    SFRAME_UNWIND_FEATURE_DISCOVERY |
 			    SFRAME_UNWIND_FEATURE_ATTACH |
-			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS,
+			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS |
+			    SFRAME_UNWIND_FEATURE_BATCH,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -119,104 +82,7 @@ static int do_query(struct sfu_client *client, union arg *arg,
 	return 0;
 }
 
-/*
- * Add @section to @space. One in its way gives way if nobody registered it, or
- * if its code has been unmapped, as by dlclose(), and no walk has met it since.
- */
-static int add_section(struct sfu_space *space, struct sfu_section *section,
-		       struct sfu_message *message)
-{
-	struct sfu_section *other;
-	bool again;
-	u64 pc;
-	int err;
-
-	do {
-		err = sfu_space_add(space, section, &other, message);
-		if (err != -EEXIST)
-			return err;
-		pc = max(section->text.start, other->text.start);
-		again = other->source == SFU_REGISTERED ?
-				sfu_lookup_remove_stale(space, other, pc) :
-				sfu_space_drop(space, other);
-		sfu_section_put(other);
-	} while (again);
-	return err;
-}
-
-static int do_register(struct sfu_client *client, union arg *arg,
-		       struct sfu_message *message)
-{
-	struct sframe_unwind_register *reg = &arg->reg;
-	struct sfu_section_spec spec = {
-		.sframe_start = reg->sframe_start,
-		.sframe_size = reg->sframe_size,
-		.text_start = reg->text_start,
-		.text_size = reg->text_size,
-		.validate = reg->flags & SFRAME_UNWIND_REGISTER_VALIDATE,
-	};
-	struct sfu_section *section;
-	struct sfu_space *space;
-	int err;
-
-	reg->id = 0;
-	reg->defect_offset = 0;
-	err = check_flags(reg->flags, SFRAME_UNWIND_REGISTER_VALIDATE, message);
-	if (err)
-		return err;
-	err = check_reserved(reg->reserved, message);
-	if (err)
-		return err;
-
-	section = sfu_section_create(&spec, message);
-	reg->defect_offset = spec.defect_offset;
-	if (IS_ERR(section))
-		return PTR_ERR(section);
-	space = sfu_space_get_or_create(message);
-	if (IS_ERR(space)) {
-		err = PTR_ERR(space);
-		goto err_section;
-	}
-	err = add_section(space, section, message);
-	if (!err)
-		reg->id = section->id;
-	sfu_space_put(space);
-err_section:
-	sfu_section_put(section);
-	return err;
-}
-
-static int do_unregister(struct sfu_client *client, union arg *arg,
-			 struct sfu_message *message)
-{
-	struct sframe_unwind_unregister *unreg = &arg->unreg;
-	struct sfu_space *space;
-	int ret;
-
-	unreg->removed = 0;
-	ret = check_flags(unreg->flags, 0, message);
-	if (ret)
-		return ret;
-	if (!unreg->id == !unreg->sframe_start)
-		return sfu_message_fail(message, -EINVAL,
-					"one of id and sframe_start must be given, the other be 0");
-
-	space = sfu_space_get();
-	ret = sfu_space_remove(space, unreg->id, unreg->sframe_start);
-	sfu_space_put(space);
-	if (ret == -ENOENT && unreg->id)
-		return sfu_message_fail(message, ret, "no section with id %llu",
-					unreg->id);
-	if (ret == -ENOENT)
-		return sfu_message_fail(message, ret, "no section at 0x%llx",
-					unreg->sframe_start);
-	if (ret < 0)
-		return sfu_message_fail(message, ret, "no memory");
-	unreg->removed = ret;
-	return 0;
-}
-
-static int do_request(struct sfu_client *client, union arg *arg,
+static int do_request(struct sfu_client *client, union sfu_arg *arg,
 		      struct sfu_message *message)
 {
 	struct sframe_unwind_request *request = &arg->request;
@@ -229,11 +95,11 @@ static int do_request(struct sfu_client *client, union arg *arg,
 	int err;
 
 	request->cookie = 0;
-	err = check_flags(request->flags, SFRAME_UNWIND_REQUEST_FP_FALLBACK |
+	err = sfu_check_flags(request->flags, SFRAME_UNWIND_REQUEST_FP_FALLBACK |
 			  SFRAME_UNWIND_REQUEST_INTERRUPT, message);
 	if (err)
 		return err;
-	err = check_reserved(request->reserved, message);
+	err = sfu_check_reserved(request->reserved, message);
 	if (err)
 		return err;
 	if (request->max_depth > SFU_MAX_DEPTH)
@@ -264,7 +130,7 @@ static int do_request(struct sfu_client *client, union arg *arg,
 	return err;
 }
 
-static int do_stats(struct sfu_client *client, union arg *arg,
+static int do_stats(struct sfu_client *client, union sfu_arg *arg,
 		    struct sfu_message *message)
 {
 	struct sfu_space *space = sfu_space_get();
@@ -280,119 +146,17 @@ static int do_stats(struct sfu_client *client, union arg *arg,
 	return 0;
 }
 
-static int check_list(const struct sframe_unwind_list *list,
-		      struct sfu_message *message)
-{
-	int err = check_flags(list->flags, 0, message);
-
-	if (!err && list->name && list->nr != 1)
-		err = sfu_message_fail(message, -EINVAL,
-				       "name is given with nr %u, not 1",
-				       list->nr);
-	return err;
-}
-
-/* Write the file name of @section to the caller's buffer. */
-static int list_name(const struct sframe_unwind_list *list,
-		     const struct sfu_section *section)
-{
-	char __user *to = u64_to_user_ptr(list->name);
-	const char *name;
-	char *path;
-	int err = 0;
-	u32 length;
-
-	if (!list->name || !list->name_size)
-		return 0;
-	path = kmalloc(PATH_MAX, GFP_KERNEL);
-	if (!path)
-		return -ENOMEM;
-	name = sfu_section_file_name(section, path);
-	length = min_t(u32, strlen(name), list->name_size - 1);
-	if (copy_to_user(to, name, length) || put_user('\0', to + length))
-		err = -EFAULT;
-	kfree(path);
-	return err;
-}
-
-/* Write entry number @nr of the caller's array. */
-static int list_section(const struct sframe_unwind_list *list, u32 nr,
-			struct sfu_section *section)
-{
-	struct sframe_unwind_section entry = {
-		.id = section->id,
-		.sframe_start = sfu_section_address(section),
-		.sframe_size = section->size,
-		.text_start = section->text.start,
-		.text_size = section->text.end - section->text.start,
-		.hits = atomic64_read(&section->hits),
-		.num_fdes = section->num_fdes,
-		.state = SFRAME_UNWIND_SECTION_ACTIVE,
-		.source = section->source,
-	};
-	struct sframe_unwind_section __user *to =
-		u64_to_user_ptr(list->sections);
-	u64 start, end;
-	int err;
-
-	err = sfu_section_check(section, section->text.start, &start, &end);
-	if (err == -ESTALE)
-		entry.state = SFRAME_UNWIND_SECTION_STALE;
-	else if (err)
-		return err;
-	return copy_to_user(to + nr, &entry, sizeof(entry)) ? -EFAULT : 0;
-}
-
-static int do_list(struct sfu_client *client, union arg *arg,
-		   struct sfu_message *message)
-{
-	struct sframe_unwind_list *list = &arg->list;
-	struct sfu_space *space;
-	struct sfu_section *section;
-	u64 from = list->from;
-	u32 nr = 0;
-	int err;
-
-	err = check_list(list, message);
-	if (err)
-		return err;
-	space = sfu_space_get();
-	list->total = sfu_space_nr_sections(space);
-	while (!err && nr < list->nr) {
-		section = sfu_space_find_from(space, from);
-		if (!section)
-			break;
-		from = section->text.end;
-		if (section->source != SFU_NOTHING) {
-			err = list_section(list, nr, section);
-			if (!err)
-				err = list_name(list, section);
-			nr++;
-		}
-		if (!err && fatal_signal_pending(current))
-			err = -EINTR;
-		sfu_section_put(section);
-		cond_resched();
-	}
-	sfu_space_put(space);
-	if (err)
-		return sfu_message_fail(message, err,
-					"entry %u could not be written", nr);
-	list->nr = nr;
-	return 0;
-}
-
-static int do_events(struct sfu_client *client, union arg *arg,
+static int do_events(struct sfu_client *client, union sfu_arg *arg,
 		     struct sfu_message *message)
 {
 	struct sframe_unwind_events *events = &arg->events;
 	struct sfu_space *space;
 	int err;
 
-	err = check_flags(events->flags, SFRAME_UNWIND_EVENTS_REMOVED, message);
+	err = sfu_check_flags(events->flags, SFRAME_UNWIND_EVENTS_REMOVED, message);
 	if (err)
 		return err;
-	err = check_reserved(events->reserved, message);
+	err = sfu_check_reserved(events->reserved, message);
 	if (err)
 		return err;
 	if (!events->flags) {
@@ -410,134 +174,8 @@ static int do_events(struct sfu_client *client, union arg *arg,
 	return 0;
 }
 
-static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
-		  struct file *elf, struct file *sframe,
-		  struct sfu_message *message)
-{
-	struct sfu_attach_spec spec = {
-		.elf = elf,
-		.sframe = sframe,
-		.sframe_offset = attach->sframe_offset,
-		.sframe_size = attach->sframe_size,
-		.build_id = attach->build_id,
-		.build_id_size = attach->build_id_size,
-		.flags = attach->flags,
-	};
-	int err;
-
-	if (!elf)
-		return sfu_message_fail(message, -EBADF, "elf_fd %d is not open",
-					attach->elf_fd);
-	if (!sframe)
-		return sfu_message_fail(message, -EBADF,
-					"sframe_fd %d is not open",
-					attach->sframe_fd);
-	err = sfu_attach_add(&client->attachments, &spec, message);
-	attach->defect_offset = spec.defect_offset;
-	if (!err) {
-		attach->id = spec.id;
-		attach->memory = spec.memory;
-	}
-	return err;
-}
-
-static int do_attach(struct sfu_client *client, union arg *arg,
-		     struct sfu_message *message)
-{
-	struct sframe_unwind_attach *spec = &arg->attach;
-	struct file *elf, *sframe;
-	int err;
-
-	spec->id = 0;
-	spec->memory = 0;
-	spec->defect_offset = 0;
-	err = check_flags(spec->flags, SFRAME_UNWIND_ATTACH_SYSTEM |
-			  SFRAME_UNWIND_ATTACH_PREFER, message);
-	if (err)
-		return err;
-	err = check_reserved(spec->reserved | spec->reserved2, message);
-	if (err)
-		return err;
-	if (spec->build_id_size > sizeof(spec->build_id))
-		return sfu_message_fail(message, -EINVAL,
-					"build_id_size %u exceeds %zu",
-					spec->build_id_size,
-					sizeof(spec->build_id));
-	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
-		return sfu_message_fail(message, -EINVAL,
-					"sframe_size 0x%llx exceeds 0x%x",
-					spec->sframe_size, SFU_MAX_SFRAME_SIZE);
-	if (spec->sframe_offset > S64_MAX - SFU_MAX_SFRAME_SIZE)
-		return sfu_message_fail(message, -EINVAL,
-					"sframe_offset 0x%llx is beyond all files",
-					spec->sframe_offset);
-	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !perfmon_capable())
-		return sfu_message_fail(message, -EPERM,
-					"attaching for all processes needs CAP_PERFMON");
-
-	elf = fget(spec->elf_fd);
-	sframe = fget(spec->sframe_fd);
-	err = attach(client, spec, elf, sframe, message);
-	if (sframe)
-		fput(sframe);
-	if (elf)
-		fput(elf);
-	return err;
-}
-
-static int do_detach(struct sfu_client *client, union arg *arg,
-		     struct sfu_message *message)
-{
-	const struct sframe_unwind_detach *detach = &arg->detach;
-	int err;
-
-	err = check_flags(detach->flags, 0, message);
-	if (err)
-		return err;
-	err = check_reserved(detach->reserved, message);
-	if (err)
-		return err;
-	err = sfu_attach_remove(&client->attachments, detach->id);
-	if (err)
-		return sfu_message_fail(message, err,
-					"nothing attached has id %llu",
-					detach->id);
-	return 0;
-}
-
-static int do_list_attached(struct sfu_client *client, union arg *arg,
-			    struct sfu_message *message)
-{
-	struct sframe_unwind_list_attached *list = &arg->list_attached;
-	struct sframe_unwind_attached entry, __user *to;
-	u64 from = list->from;
-	u32 nr = 0;
-	int err;
-
-	err = check_flags(list->flags, 0, message);
-	if (err)
-		return err;
-	err = check_reserved(list->reserved, message);
-	if (err)
-		return err;
-	sfu_attach_total(&client->attachments, &list->total, &list->memory);
-	to = u64_to_user_ptr(list->attached);
-	while (nr < list->nr &&
-	       sfu_attach_next(&client->attachments, from, &entry)) {
-		if (copy_to_user(to + nr, &entry, sizeof(entry)))
-			return sfu_message_fail(message, -EFAULT,
-						"entry %u could not be written",
-						nr);
-		from = entry.id + 1;
-		nr++;
-		cond_resched();
-	}
-	list->nr = nr;
-	return 0;
-}
-
 #ifdef SFU_TEST
-static int do_test_timer(struct sfu_client *client, union arg *arg,
+static int do_test_timer(struct sfu_client *client, union sfu_arg *arg,
 			 struct sfu_message *message)
 {
 	return sfu_test_timer_set(client, &arg->test_timer);
@@ -557,7 +195,7 @@ static int do_test_timer(struct sfu_client *client, union arg *arg,
  *	before, and concerns the caller's code, which must be 64-bit.
  */
 struct op {
-	int (*run)(struct sfu_client *client, union arg *arg,
+	int (*run)(struct sfu_client *client, union sfu_arg *arg,
 		   struct sfu_message *message);
 	u32 size;
 	u32 min_size;
@@ -577,14 +215,14 @@ static const struct op ops[] = {
 		.min_size = 64,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER)] = {
-		.run = do_register,
+		.run = sfu_ioctl_register,
 		.size = sizeof(struct sframe_unwind_register),
 		.min_size = 72,
 		OP_MESSAGE(sframe_unwind_register),
 		.changes = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_UNREGISTER)] = {
-		.run = do_unregister,
+		.run = sfu_ioctl_unregister,
 		.size = sizeof(struct sframe_unwind_unregister),
 		.min_size = 40,
 		OP_MESSAGE(sframe_unwind_unregister),
@@ -603,7 +241,7 @@ static const struct op ops[] = {
 		.min_size = 64,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_LIST)] = {
-		.run = do_list,
+		.run = sfu_ioctl_list,
 		.size = sizeof(struct sframe_unwind_list),
 		.min_size = 56,
 		OP_MESSAGE(sframe_unwind_list),
@@ -617,24 +255,38 @@ static const struct op ops[] = {
 		.changes = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_ATTACH)] = {
-		.run = do_attach,
+		.run = sfu_ioctl_attach,
 		.size = sizeof(struct sframe_unwind_attach),
 		.min_size = 112,
 		OP_MESSAGE(sframe_unwind_attach),
 		.changes = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_DETACH)] = {
-		.run = do_detach,
+		.run = sfu_ioctl_detach,
 		.size = sizeof(struct sframe_unwind_detach),
 		.min_size = 32,
 		OP_MESSAGE(sframe_unwind_detach),
 		.changes = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_LIST_ATTACHED)] = {
-		.run = do_list_attached,
+		.run = sfu_ioctl_list_attached,
 		.size = sizeof(struct sframe_unwind_list_attached),
 		.min_size = 56,
 		OP_MESSAGE(sframe_unwind_list_attached),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER_BATCH)] = {
+		.run = sfu_ioctl_register_batch,
+		.size = sizeof(struct sframe_unwind_batch),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_batch),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_UNREGISTER_BATCH)] = {
+		.run = sfu_ioctl_unregister_batch,
+		.size = sizeof(struct sframe_unwind_batch),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_batch),
 		.changes = true,
 	},
 #ifdef SFU_TEST
@@ -659,7 +311,7 @@ static const struct op *find_op(unsigned int cmd)
 }
 
 /* Tell the caller why; no word about a buffer that cannot be written. */
-static void copy_message(const struct op *op, const union arg *arg,
+static void copy_message(const struct op *op, const union sfu_arg *arg,
 			 const struct sfu_message *message)
 {
 	u64 address = *(const u64 *)((const u8 *)arg + op->message);
@@ -675,7 +327,7 @@ static void copy_message(const struct op *op, const union arg *arg,
 }
 
 static int run(const struct op *op, struct sfu_client *client,
-	       union arg *arg, struct sfu_message *message)
+	       union sfu_arg *arg, struct sfu_message *message)
 {
 	if (op->changes && in_compat_syscall())
 		return sfu_message_fail(message, -EOPNOTSUPP,
@@ -688,7 +340,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 	const struct op *op = find_op(cmd);
 	struct sfu_message message = {};
 	u32 user_size, size;
-	union arg arg;
+	union sfu_arg arg;
 	int err;
 
 	if (!op)

@@ -52,6 +52,7 @@
 #define SFRAME_UNWIND_FEATURE_DISCOVERY		0x80ULL /* sections of files */
 #define SFRAME_UNWIND_FEATURE_ATTACH		0x100ULL
 #define SFRAME_UNWIND_FEATURE_OTHER_PROCESS	0x200ULL
+#define SFRAME_UNWIND_FEATURE_BATCH		0x400ULL
 
 /**
  * struct sframe_unwind_query - what this module is and can do
@@ -236,6 +237,77 @@ struct sframe_unwind_unregister {
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
+
+/**
+ * struct sframe_unwind_batch_entry - one registration of several
+ *
+ * @sframe_start: in: as in struct sframe_unwind_register; for
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH as in struct
+ *	sframe_unwind_unregister.
+ * @sframe_size: in: as in struct sframe_unwind_register.
+ * @text_start: in: likewise.
+ * @text_size: in: likewise.
+ * @id: out: identifies the registration, 0 if there is none; in: for
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH, as in struct
+ *	sframe_unwind_unregister.
+ * @defect_offset: out: as in struct sframe_unwind_register.
+ * @error: out: 0, or the errno that the ioctl for one would have failed with.
+ * @removed: out: by SFRAME_UNWIND_IOC_UNREGISTER_BATCH, registrations that
+ *	ended.
+ */
+struct sframe_unwind_batch_entry {
+	__u64 sframe_start;
+	__u64 sframe_size;
+	__u64 text_start;
+	__u64 text_size;
+	__u64 id;
+	__u64 defect_offset;
+	__u32 error;
+	__u32 removed;
+};
+
+/**
+ * struct sframe_unwind_batch - many registrations by one ioctl
+ *
+ * @size: in: sizeof(struct sframe_unwind_batch).
+ * @flags: in: SFRAME_UNWIND_REGISTER_* bits, for all; for
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH 0.
+ * @entries: in: address of an array of struct sframe_unwind_batch_entry.
+ * @nr: in: entries in that array. out: entries that have been dealt with, the
+ *	first ones.
+ * @nr_failed: out: of these, with an @error.
+ * @message: in: address of a buffer for what was wrong, or 0.
+ * @message_size: in: size of that buffer in bytes, or 0.
+ * @reserved: must be 0.
+ */
+struct sframe_unwind_batch {
+	__u32 size;
+	__u32 flags;
+	__u64 entries;
+	__u32 nr;
+	__u32 nr_failed;
+	__u64 message;
+	__u32 message_size;
+	__u32 reserved;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_REGISTER_BATCH, SFRAME_UNWIND_IOC_UNREGISTER_BATCH: as the
+ * ioctls for one, entry after entry. One that fails does not stop the others,
+ * and its error is the entry's, not the ioctl's: that succeeds if all entries
+ * have been dealt with.
+ *
+ * EINVAL	size, flags or reserved.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure or the array cannot be accessed; entries counted by
+ *		nr have been dealt with, and some of the eight behind them may
+ *		have been.
+ * ENOMEM	no memory, or the address space cannot take another mapping.
+ * EINTR	a fatal signal arrived.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_REGISTER_BATCH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x0a)
+#define SFRAME_UNWIND_IOC_UNREGISTER_BATCH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x0b)
 
 /*
  * Flag of struct sframe_unwind_request: where no section covers an address,

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctl: attaching sections to files.
+ */
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/uaccess.h>
+
+#include "attach.h"
+#include "client.h"
+#include "ioctl_ops.h"
+#include "limits.h"
+
+static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
+		  struct file *elf, struct file *sframe,
+		  struct sfu_message *message)
+{
+	struct sfu_attach_spec spec = {
+		.elf = elf,
+		.sframe = sframe,
+		.sframe_offset = attach->sframe_offset,
+		.sframe_size = attach->sframe_size,
+		.build_id = attach->build_id,
+		.build_id_size = attach->build_id_size,
+		.flags = attach->flags,
+	};
+	int err;
+
+	if (!elf)
+		return sfu_message_fail(message, -EBADF, "elf_fd %d is not open",
+					attach->elf_fd);
+	if (!sframe)
+		return sfu_message_fail(message, -EBADF,
+					"sframe_fd %d is not open",
+					attach->sframe_fd);
+	err = sfu_attach_add(&client->attachments, &spec, message);
+	attach->defect_offset = spec.defect_offset;
+	if (!err) {
+		attach->id = spec.id;
+		attach->memory = spec.memory;
+	}
+	return err;
+}
+
+int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
+		     struct sfu_message *message)
+{
+	struct sframe_unwind_attach *spec = &arg->attach;
+	struct file *elf, *sframe;
+	int err;
+
+	spec->id = 0;
+	spec->memory = 0;
+	spec->defect_offset = 0;
+	err = sfu_check_flags(spec->flags, SFRAME_UNWIND_ATTACH_SYSTEM |
+			  SFRAME_UNWIND_ATTACH_PREFER, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(spec->reserved | spec->reserved2, message);
+	if (err)
+		return err;
+	if (spec->build_id_size > sizeof(spec->build_id))
+		return sfu_message_fail(message, -EINVAL,
+					"build_id_size %u exceeds %zu",
+					spec->build_id_size,
+					sizeof(spec->build_id));
+	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_size 0x%llx exceeds 0x%x",
+					spec->sframe_size, SFU_MAX_SFRAME_SIZE);
+	if (spec->sframe_offset > S64_MAX - SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_offset 0x%llx is beyond all files",
+					spec->sframe_offset);
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !perfmon_capable())
+		return sfu_message_fail(message, -EPERM,
+					"attaching for all processes needs CAP_PERFMON");
+
+	elf = fget(spec->elf_fd);
+	sframe = fget(spec->sframe_fd);
+	err = attach(client, spec, elf, sframe, message);
+	if (sframe)
+		fput(sframe);
+	if (elf)
+		fput(elf);
+	return err;
+}
+
+int sfu_ioctl_detach(struct sfu_client *client, union sfu_arg *arg,
+		     struct sfu_message *message)
+{
+	const struct sframe_unwind_detach *detach = &arg->detach;
+	int err;
+
+	err = sfu_check_flags(detach->flags, 0, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(detach->reserved, message);
+	if (err)
+		return err;
+	err = sfu_attach_remove(&client->attachments, detach->id);
+	if (err)
+		return sfu_message_fail(message, err,
+					"nothing attached has id %llu",
+					detach->id);
+	return 0;
+}
+
+int sfu_ioctl_list_attached(struct sfu_client *client, union sfu_arg *arg,
+			    struct sfu_message *message)
+{
+	struct sframe_unwind_list_attached *list = &arg->list_attached;
+	struct sframe_unwind_attached entry, __user *to;
+	u64 from = list->from;
+	u32 nr = 0;
+	int err;
+
+	err = sfu_check_flags(list->flags, 0, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(list->reserved, message);
+	if (err)
+		return err;
+	sfu_attach_total(&client->attachments, &list->total, &list->memory);
+	to = u64_to_user_ptr(list->attached);
+	while (nr < list->nr &&
+	       sfu_attach_next(&client->attachments, from, &entry)) {
+		if (copy_to_user(to + nr, &entry, sizeof(entry)))
+			return sfu_message_fail(message, -EFAULT,
+						"entry %u could not be written",
+						nr);
+		from = entry.id + 1;
+		nr++;
+		cond_resched();
+	}
+	list->nr = nr;
+	return 0;
+}
+

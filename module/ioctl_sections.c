@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctl: registering, unregistering and listing sections.
+ */
+#include <linux/limits.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "ioctl_ops.h"
+#include "lookup.h"
+#include "section.h"
+#include "space.h"
+
+/*
+ * Add @section to @space. One in its way gives way if nobody registered it, or
+ * if its code has been unmapped, as by dlclose(), and no walk has met it since.
+ */
+static int add_section(struct sfu_space *space, struct sfu_section *section,
+		       struct sfu_message *message)
+{
+	struct sfu_section *other;
+	bool again;
+	u64 pc;
+	int err;
+
+	do {
+		err = sfu_space_add(space, section, &other, message);
+		if (err != -EEXIST)
+			return err;
+		pc = max(section->text.start, other->text.start);
+		again = other->source == SFU_REGISTERED ?
+				sfu_lookup_remove_stale(space, other, pc) :
+				sfu_space_drop(space, other);
+		sfu_section_put(other);
+	} while (again);
+	return err;
+}
+
+/* Register one section in @space, or, with NULL, in the space made for it. */
+static int register_one(struct sfu_space *space, struct sfu_section_spec *spec,
+			u64 *id, struct sfu_message *message)
+{
+	struct sfu_section *section = sfu_section_create(spec, message);
+	struct sfu_space *made = NULL;
+	int err;
+
+	if (IS_ERR(section))
+		return PTR_ERR(section);
+	if (!space)
+		space = made = sfu_space_get_or_create(message);
+	if (IS_ERR(space)) {
+		err = PTR_ERR(space);
+		goto err_section;
+	}
+	err = add_section(space, section, message);
+	if (!err)
+		*id = section->id;
+	sfu_space_put(made);
+err_section:
+	sfu_section_put(section);
+	return err;
+}
+
+int sfu_ioctl_register(struct sfu_client *client, union sfu_arg *arg,
+		       struct sfu_message *message)
+{
+	struct sframe_unwind_register *reg = &arg->reg;
+	struct sfu_section_spec spec = {
+		.sframe_start = reg->sframe_start,
+		.sframe_size = reg->sframe_size,
+		.text_start = reg->text_start,
+		.text_size = reg->text_size,
+		.validate = reg->flags & SFRAME_UNWIND_REGISTER_VALIDATE,
+	};
+	int err;
+
+	reg->id = 0;
+	reg->defect_offset = 0;
+	err = sfu_check_flags(reg->flags, SFRAME_UNWIND_REGISTER_VALIDATE,
+			      message) ?:
+	      sfu_check_reserved(reg->reserved, message);
+	if (err)
+		return err;
+	err = register_one(NULL, &spec, &reg->id, message);
+	reg->defect_offset = spec.defect_offset;
+	return err;
+}
+
+int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
+			 struct sfu_message *message)
+{
+	struct sframe_unwind_unregister *unreg = &arg->unreg;
+	struct sfu_space *space;
+	int ret;
+
+	unreg->removed = 0;
+	ret = sfu_check_flags(unreg->flags, 0, message);
+	if (ret)
+		return ret;
+	if (!unreg->id == !unreg->sframe_start)
+		return sfu_message_fail(message, -EINVAL,
+					"one of id and sframe_start must be given, the other be 0");
+
+	space = sfu_space_get();
+	ret = sfu_space_remove(space, unreg->id, unreg->sframe_start);
+	sfu_space_put(space);
+	if (ret == -ENOENT && unreg->id)
+		return sfu_message_fail(message, ret, "no section with id %llu",
+					unreg->id);
+	if (ret == -ENOENT)
+		return sfu_message_fail(message, ret, "no section at 0x%llx",
+					unreg->sframe_start);
+	if (ret < 0)
+		return sfu_message_fail(message, ret, "no memory");
+	unreg->removed = ret;
+	return 0;
+}
+
+/* Deals with one entry of a batch. Returns 0 or an errno. */
+typedef int (*entry_fn)(struct sfu_space *space, u32 flags,
+			struct sframe_unwind_batch_entry *entry);
+
+static int register_entry(struct sfu_space *space, u32 flags,
+			  struct sframe_unwind_batch_entry *entry)
+{
+	struct sfu_section_spec spec = {
+		.sframe_start = entry->sframe_start,
+		.sframe_size = entry->sframe_size,
+		.text_start = entry->text_start,
+		.text_size = entry->text_size,
+		.validate = flags & SFRAME_UNWIND_REGISTER_VALIDATE,
+	};
+	struct sfu_message message;
+	int err;
+
+	entry->id = 0;
+	err = register_one(space, &spec, &entry->id, &message);
+	entry->defect_offset = spec.defect_offset;
+	return err;
+}
+
+static int unregister_entry(struct sfu_space *space, u32 flags,
+			    struct sframe_unwind_batch_entry *entry)
+{
+	int ret;
+
+	if (!entry->id == !entry->sframe_start)
+		return -EINVAL;
+	ret = sfu_space_remove(space, entry->id, entry->sframe_start);
+	if (ret < 0)
+		return ret;
+	entry->removed = ret;
+	return 0;
+}
+
+/* Entries that are copied from and to the caller at once. */
+#define BATCH_ENTRIES	8
+
+static int run_entries(struct sframe_unwind_batch *batch,
+		       struct sfu_space *space, entry_fn run, u32 nr)
+{
+	struct sframe_unwind_batch_entry entries[BATCH_ENTRIES];
+	struct sframe_unwind_batch_entry __user *at =
+		(void __user *)u64_to_user_ptr(batch->entries) +
+		(u64)batch->nr * sizeof(entries[0]);
+	u32 i, failed = 0;
+
+	if (copy_from_user(entries, at, nr * sizeof(entries[0])))
+		return -EFAULT;
+	for (i = 0; i < nr; i++) {
+		entries[i].removed = 0;
+		entries[i].error = -run(space, batch->flags, &entries[i]);
+		failed += !!entries[i].error;
+	}
+	if (copy_to_user(at, entries, nr * sizeof(entries[0])))
+		return -EFAULT;
+	batch->nr += nr;
+	batch->nr_failed += failed;
+	return 0;
+}
+
+static int run_batch(struct sframe_unwind_batch *batch, struct sfu_space *space,
+		     entry_fn run, struct sfu_message *message)
+{
+	const u32 nr = batch->nr;
+	int err = 0;
+
+	batch->nr = 0;
+	batch->nr_failed = 0;
+	while (!err && batch->nr < nr) {
+		err = run_entries(batch, space, run,
+				  min_t(u32, nr - batch->nr, BATCH_ENTRIES));
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	if (err)
+		sfu_message_fail(message, err,
+				 "entries from %u on cannot be accessed",
+				 batch->nr);
+	return err;
+}
+
+static int check_batch(const struct sframe_unwind_batch *batch, u32 flags,
+		       struct sfu_message *message)
+{
+	return sfu_check_flags(batch->flags, flags, message) ?:
+	       sfu_check_reserved(batch->reserved, message);
+}
+
+int sfu_ioctl_register_batch(struct sfu_client *client, union sfu_arg *arg,
+			     struct sfu_message *message)
+{
+	struct sfu_space *space;
+	int err;
+
+	err = check_batch(&arg->batch, SFRAME_UNWIND_REGISTER_VALIDATE, message);
+	if (err)
+		return err;
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	err = run_batch(&arg->batch, space, register_entry, message);
+	sfu_space_put(space);
+	return err;
+}
+
+int sfu_ioctl_unregister_batch(struct sfu_client *client, union sfu_arg *arg,
+			       struct sfu_message *message)
+{
+	struct sfu_space *space;
+	int err;
+
+	err = check_batch(&arg->batch, 0, message);
+	if (err)
+		return err;
+	space = sfu_space_get();
+	err = run_batch(&arg->batch, space, unregister_entry, message);
+	sfu_space_put(space);
+	return err;
+}
+
+static int check_list(const struct sframe_unwind_list *list,
+		      struct sfu_message *message)
+{
+	int err = sfu_check_flags(list->flags, 0, message);
+
+	if (!err && list->name && list->nr != 1)
+		err = sfu_message_fail(message, -EINVAL,
+				       "name is given with nr %u, not 1",
+				       list->nr);
+	return err;
+}
+
+/* Write the file name of @section to the caller's buffer. */
+static int list_name(const struct sframe_unwind_list *list,
+		     const struct sfu_section *section)
+{
+	char __user *to = u64_to_user_ptr(list->name);
+	const char *name;
+	char *path;
+	int err = 0;
+	u32 length;
+
+	if (!list->name || !list->name_size)
+		return 0;
+	path = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	name = sfu_section_file_name(section, path);
+	length = min_t(u32, strlen(name), list->name_size - 1);
+	if (copy_to_user(to, name, length) || put_user('\0', to + length))
+		err = -EFAULT;
+	kfree(path);
+	return err;
+}
+
+/* Write entry number @nr of the caller's array. */
+static int list_section(const struct sframe_unwind_list *list, u32 nr,
+			struct sfu_section *section)
+{
+	struct sframe_unwind_section entry = {
+		.id = section->id,
+		.sframe_start = sfu_section_address(section),
+		.sframe_size = section->size,
+		.text_start = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.hits = atomic64_read(&section->hits),
+		.num_fdes = section->num_fdes,
+		.state = SFRAME_UNWIND_SECTION_ACTIVE,
+		.source = section->source,
+	};
+	struct sframe_unwind_section __user *to =
+		u64_to_user_ptr(list->sections);
+	u64 start, end;
+	int err;
+
+	err = sfu_section_check(section, section->text.start, &start, &end);
+	if (err == -ESTALE)
+		entry.state = SFRAME_UNWIND_SECTION_STALE;
+	else if (err)
+		return err;
+	return copy_to_user(to + nr, &entry, sizeof(entry)) ? -EFAULT : 0;
+}
+
+int sfu_ioctl_list(struct sfu_client *client, union sfu_arg *arg,
+		   struct sfu_message *message)
+{
+	struct sframe_unwind_list *list = &arg->list;
+	struct sfu_space *space;
+	struct sfu_section *section;
+	u64 from = list->from;
+	u32 nr = 0;
+	int err;
+
+	err = check_list(list, message);
+	if (err)
+		return err;
+	space = sfu_space_get();
+	list->total = sfu_space_nr_sections(space);
+	while (!err && nr < list->nr) {
+		section = sfu_space_find_from(space, from);
+		if (!section)
+			break;
+		from = section->text.end;
+		if (section->source != SFU_NOTHING) {
+			err = list_section(list, nr, section);
+			if (!err)
+				err = list_name(list, section);
+			nr++;
+		}
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		sfu_section_put(section);
+		cond_resched();
+	}
+	sfu_space_put(space);
+	if (err)
+		return sfu_message_fail(message, err,
+					"entry %u could not be written", nr);
+	list->nr = nr;
+	return 0;
+}
+
