@@ -182,6 +182,14 @@ static int do_test_timer(struct sfu_client *client, union sfu_arg *arg,
 }
 #endif
 
+#ifdef SFU_BENCH
+static int do_bench(struct sfu_client *client, union sfu_arg *arg,
+		    struct sfu_message *message)
+{
+	return sfu_bench_run(&arg->bench);
+}
+#endif
+
 /**
  * struct op - one ioctl
  *
@@ -294,6 +302,14 @@ static const struct op ops[] = {
 		.run = do_test_timer,
 		.size = sizeof(struct sfu_test_timer_spec),
 		.min_size = sizeof(struct sfu_test_timer_spec),
+		.changes = true,
+	},
+#endif
+#ifdef SFU_BENCH
+	[_IOC_NR(SFU_BENCH_IOC_RUN)] = {
+		.run = do_bench,
+		.size = sizeof(struct sfu_bench_spec),
+		.min_size = sizeof(struct sfu_bench_spec),
 		.changes = true,
 	},
 #endif

@@ -7,6 +7,7 @@
 
 #include <linux/sframe_unwind.h>
 
+#include "bench.h"
 #include "message.h"
 #include "test_timer.h"
 
@@ -28,6 +29,9 @@ union sfu_arg {
 	struct sframe_unwind_batch batch;
 #ifdef SFU_TEST
 	struct sfu_test_timer_spec test_timer;
+#endif
+#ifdef SFU_BENCH
+	struct sfu_bench_spec bench;
 #endif
 };
 
