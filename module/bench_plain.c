@@ -56,11 +56,11 @@ struct plain_fde {
 };
 
 struct plain_row {
-	u32 start;
+	s32 start;
+	s32 cfa_offset;
+	s32 fp_offset;
 	u8 info;
-	u8 word_size;
 	u8 num_words;
-	s32 words[2];
 };
 
 #define read_user(value, address) \
@@ -147,7 +147,7 @@ static int find_entry(const struct plain_section *section, u64 pc, u32 *number)
 	u64 start;
 
 	while (low < high) {
-		const u32 mid = low + (high - low) / 2;
+		const u32 mid = (low + high) / 2;
 
 		if (read_start(section, mid, &start))
 			return -EFAULT;
@@ -187,118 +187,95 @@ static int read_fde(const struct plain_section *section, u32 number,
 	return 0;
 }
 
-static int read_row_start(u64 address, u8 type, u32 *start)
+/* Read a value of 1 << @shift bytes. Returns whether that failed. */
+static __always_inline bool read_value(u64 address, u8 shift, bool is_signed,
+				       s32 *value)
 {
-	u16 start2;
-	u8 start1;
+	u16 value2;
+	u8 value1;
 
-	switch (type) {
-	case SFRAME_FRE_TYPE_ADDR1:
-		if (read_user(start1, address))
-			return -EFAULT;
-		*start = start1;
-		return 0;
-	case SFRAME_FRE_TYPE_ADDR2:
-		if (read_user(start2, address))
-			return -EFAULT;
-		*start = start2;
-		return 0;
-	case SFRAME_FRE_TYPE_ADDR4:
-		return read_user(*start, address) ? -EFAULT : 0;
-	default:
-		return -EINVAL;
+	if (!shift) {
+		if (read_user(value1, address))
+			return true;
+		*value = is_signed ? (s8)value1 : value1;
+		return false;
 	}
-}
-
-static int read_word(u64 address, u8 size, s32 *word)
-{
-	s16 word2;
-	s8 word1;
-
-	switch (size) {
-	case 1:
-		if (read_user(word1, address))
-			return -EFAULT;
-		*word = word1;
-		return 0;
-	case 2:
-		if (read_user(word2, address))
-			return -EFAULT;
-		*word = word2;
-		return 0;
-	case 4:
-		return read_user(*word, address) ? -EFAULT : 0;
-	default:
-		return -EINVAL;
+	if (shift == 1) {
+		if (read_user(value2, address))
+			return true;
+		*value = is_signed ? (s16)value2 : value2;
+		return false;
 	}
+	return read_user(*value, address);
 }
 
 /* Read the row at *@address with all of its words, and go behind it. */
-static int read_row(const struct plain_section *section,
-		    const struct plain_fde *fde, u64 *address,
-		    struct plain_row *row)
+static __always_inline int read_row(const struct plain_section *section,
+				    u8 type, u64 *address,
+				    struct plain_row *row)
 {
-	const u8 type = fde->info & SFRAME_FDE_FRE_TYPE_MASK;
 	u64 at = *address;
-	u32 i;
-	int err;
+	u8 shift;
 
-	if (at + (1 << type) + 1 > section->fres_end)
-		return -EINVAL;
-	err = read_row_start(at, type, &row->start);
-	if (err)
-		return err;
+	if (read_value(at, type, false, &row->start))
+		return -EFAULT;
 	at += 1 << type;
 	if (read_user(row->info, at))
 		return -EFAULT;
 	at++;
 	row->num_words = row->info >> SFRAME_FRE_WORD_COUNT_SHIFT &
 			 SFRAME_FRE_WORD_COUNT_MASK;
-	row->word_size = 1 << (row->info >> SFRAME_FRE_WORD_SIZE_SHIFT &
-			       SFRAME_FRE_WORD_SIZE_MASK);
-	if (row->num_words > ARRAY_SIZE(row->words) ||
-	    at + row->num_words * row->word_size > section->fres_end)
+	shift = row->info >> SFRAME_FRE_WORD_SIZE_SHIFT;
+	*address = at + (row->num_words << shift);
+	if (row->num_words > 2 || shift > 2 || *address > section->fres_end)
 		return -EINVAL;
-	for (i = 0; i < row->num_words; i++) {
-		err = read_word(at, row->word_size, &row->words[i]);
-		if (err)
-			return err;
-		at += row->word_size;
-	}
-	*address = at;
+	if (row->num_words && read_value(at, shift, true, &row->cfa_offset))
+		return -EFAULT;
+	if (row->num_words > 1 &&
+	    read_value(at + (1 << shift), shift, true, &row->fp_offset))
+		return -EFAULT;
 	return 0;
 }
 
-/* The last row that starts at or below @offset. */
-static int find_row(const struct plain_section *section,
-		    const struct plain_fde *fde, u32 offset,
-		    struct plain_row *row)
+/*
+ * The last row that starts at or below @offset, in one of @rows. Returns NULL
+ * with *@err.
+ */
+static struct plain_row *find_row(const struct plain_section *section,
+				  const struct plain_fde *fde, u32 offset,
+				  struct plain_row *rows, int *err)
 {
+	const u8 type = fde->info & SFRAME_FDE_FRE_TYPE_MASK;
 	u64 address = fde->block + SFRAME_ATTR_SIZE;
-	struct plain_row next;
-	bool found = false;
+	struct plain_row *found = NULL, *next = rows, *other = rows + 1;
+	s64 previous = -1;
 	u32 i;
-	int err;
 
-	for (i = 0; i < fde->num_rows; i++) {
-		err = read_row(section, fde, &address, &next);
-		if (err)
-			return err;
-		if (found && next.start <= row->start)
-			return -EINVAL;
-		if (next.start > offset)
+	*err = -EINVAL;
+	if (type > SFRAME_FRE_TYPE_ADDR4)
+		return NULL;
+	for (i = fde->num_rows; i; i--) {
+		*err = read_row(section, type, &address, next);
+		if (*err)
+			return NULL;
+		if ((u32)next->start > offset)
 			break;
-		*row = next;
-		found = true;
+		*err = -EINVAL;
+		if ((u32)next->start <= previous)
+			return NULL;
+		previous = (u32)next->start;
+		found = next;
+		swap(next, other);
 	}
-	return found ? 0 : -ENOENT;
+	*err = -ENOENT;
+	return found;
 }
 
 static int find_rule(const struct plain_section *section, u64 pc,
 		     struct sfu_rule *rule)
 {
+	struct plain_row rows[2], *row;
 	struct plain_fde fde;
-	struct plain_row row;
 	u32 number;
 	int err;
 
@@ -310,25 +287,24 @@ static int find_rule(const struct plain_section *section, u64 pc,
 		return err;
 	if (pc - fde.start >= fde.size)
 		return -ENOENT;
-	err = find_row(section, &fde, pc - fde.start, &row);
-	if (err)
+	row = find_row(section, &fde, pc - fde.start, rows, &err);
+	if (!row)
 		return err;
 
-	*rule = (struct sfu_rule) { .flags = SFU_RULE_OUTERMOST };
-	if (!row.num_words)
-		return 0;
 	*rule = (struct sfu_rule) {
-		.cfa = row.info & SFRAME_FRE_CFA_BASE_SP ?
+		.cfa_offset = row->cfa_offset,
+		.cfa = row->info & SFRAME_FRE_CFA_BASE_SP ?
 			       SFRAME_AMD64_REG_SP : SFRAME_AMD64_REG_FP,
-		.cfa_offset = row.words[0],
 		.ra = SFU_BASE_CFA | SFU_DEREF,
 		.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
 		.fp = SFU_SAME,
 	};
-	if (row.num_words > 1) {
+	if (row->num_words > 1) {
 		rule->fp = SFU_BASE_CFA | SFU_DEREF;
-		rule->fp_offset = row.words[1];
+		rule->fp_offset = row->fp_offset;
 	}
+	if (!row->num_words)
+		rule->flags = SFU_RULE_OUTERMOST;
 	return 0;
 }
 

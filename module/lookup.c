@@ -177,28 +177,24 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 }
 
 /*
- * Is @section, which covers @pc, to be used for it? Returns 0 with the addresses
- * around @pc for which that is so in lookup->start and ->end; -ESTALE, -EINTR.
+ * Is checked->section, which covers @pc, to be used for it? Returns 0 with the
+ * addresses around @pc for which that is so; -ESTALE, -EINTR.
  */
-static int check(struct sfu_lookup *lookup, struct sfu_section *section, u64 pc)
+static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 {
 	struct sfu_rules *rules = &lookup->space->rules;
-	struct sfu_found *found = sfu_found_of(section);
-	struct sfu_checked checked = { .section = section };
+	struct sfu_found *found = sfu_found_of(checked->section);
 	int err;
 
 	if (found && !sfu_discover_is_current(lookup->space, found))
 		return -ESTALE;
-	if (!sfu_rules_is_checked(rules, lookup->epoch, pc, &checked)) {
-		err = sfu_section_check(section, pc, &checked.start,
-					&checked.end);
-		if (err)
-			return err;
-		sfu_rules_set_checked(rules, lookup->epoch, &checked);
-	}
-	lookup->start = checked.start;
-	lookup->end = checked.end;
-	return 0;
+	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
+		return 0;
+	err = sfu_section_check(checked->section, pc, &checked->start,
+				&checked->end);
+	if (!err)
+		sfu_rules_set_checked(rules, lookup->epoch, checked);
+	return err;
 }
 
 /*
@@ -209,13 +205,16 @@ static int check(struct sfu_lookup *lookup, struct sfu_section *section, u64 pc)
 static int use_section(struct sfu_lookup *lookup, u64 pc)
 {
 	struct sfu_section *section = sfu_space_find(lookup->space, pc);
+	struct sfu_checked checked = { .section = section };
 	int err;
 
 	if (!section)
 		return -ENOENT;
-	err = check(lookup, section, pc);
+	err = check(lookup, pc, &checked);
 	if (!err) {
 		lookup->section = section;
+		lookup->start = checked.start;
+		lookup->end = checked.end;
 		return 0;
 	}
 	if (err == -ESTALE) {
@@ -292,28 +291,42 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	return err == -ESTALE ? -ENOENT : err;
 }
 
+/* Check @section once more for @pc, and remove it if it is stale. */
+static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
+		       u64 pc)
+{
+	struct sfu_checked checked = { .section = section };
+	int err;
+
+	if (!sfu_section_covers(section, pc))
+		return -ENOENT;
+	err = check(lookup, pc, &checked);
+	if (err == -ESTALE)
+		remove_stale(lookup->space, section, pc);
+	return err;
+}
+
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 		       struct sfu_rule *rule)
 {
 	const u64 pc = (key & ~SFU_CACHE_EXACT) - !(key & SFU_CACHE_EXACT);
 	enum sfu_rules_result result;
 	struct sfu_section *section;
-	int err;
+	int err, tries;
 
 	if (!lookup->space)
 		return false;
-	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
-				&section);
-	if (result != SFU_RULES_UNCHECKED)
-		return result == SFU_RULES_HIT;
-	err = -ENOENT;
-	if (sfu_section_covers(section, pc))
-		err = check(lookup, section, pc);
-	if (err == -ESTALE)
-		remove_stale(lookup->space, section, pc);
-	sfu_section_put(section);
-	return !err && sfu_rules_find(&lookup->space->rules, lookup->epoch, key,
-				      rule, &section) == SFU_RULES_HIT;
+	for (tries = 0; tries < 2; tries++) {
+		result = sfu_rules_find(&lookup->space->rules, lookup->epoch,
+					key, rule, &section);
+		if (result != SFU_RULES_UNCHECKED)
+			return result == SFU_RULES_HIT;
+		err = check_again(lookup, section, pc);
+		sfu_section_put(section);
+		if (err)
+			return false;
+	}
+	return false;
 }
 
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,

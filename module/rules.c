@@ -25,7 +25,7 @@
  * @start: first of the addresses that were checked.
  * @end: behind the last of them.
  * @epoch: in which they were.
- * @number: what entries know it by; its place is in the low bits.
+ * @number: what entries know it by, its place in the low bits; 0 is none.
  */
 struct owner {
 	struct sfu_section *section;
@@ -119,6 +119,13 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 				     lockdep_is_held(&rules->lock));
 }
 
+/* Forget all rules. */
+static void clear(struct sfu_rules_table *table)
+{
+	memset(table->cache.entry, 0, sfu_cache_nr_entries(&table->cache) *
+	       sizeof(table->cache.entry[0]));
+}
+
 /* Have nothing hold any more that is not asked for again. */
 static void begin_epoch(struct sfu_rules *rules)
 {
@@ -134,8 +141,23 @@ static void begin_epoch(struct sfu_rules *rules)
 		return;
 	for (i = 0; i < nr_owners(table); i++)
 		table->owner[i].epoch = 0;
-	memset(table->cache.entry, 0, sfu_cache_nr_entries(&table->cache) *
-	       sizeof(table->cache.entry[0]));
+	clear(table);
+}
+
+/* A number that no rule knows an owner by. */
+static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
+		      const struct owner *owner)
+{
+	u32 i;
+
+	if (rules->next_owner >> (32 - table->set_bits)) {
+		/* They start anew, once in a million times. */
+		rules->next_owner = 1;
+		clear(table);
+		for (i = 0; i < nr_owners(table); i++)
+			table->owner[i].number = 0;
+	}
+	return rules->next_owner++ << table->set_bits | (owner - table->owner);
 }
 
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
@@ -272,10 +294,10 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch,
 			old = owner->section;
 			sfu_section_get(section);
 			owner->section = section;
-			owner->number = rules->next_owner << table->set_bits |
-					(owner - table->owner);
-			rules->next_owner++;
+			owner->number = 0;
 		}
+		if (!owner->number)
+			owner->number = new_number(rules, table, owner);
 		owner->start = checked->start;
 		owner->end = checked->end;
 		owner->epoch = epoch;
