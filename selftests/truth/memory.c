@@ -17,6 +17,9 @@ static const uint8_t *page_at(struct memory *memory, uint64_t address)
 	struct iovec local = { page->bytes, MEMORY_PAGE };
 	struct iovec remote = { (void *)(uintptr_t)address, MEMORY_PAGE };
 
+	/* Nothing is ever there, and 0 says that nothing has been fetched. */
+	if (!address)
+		return NULL;
 	if (page->address != address) {
 		page->address = 0;
 		if (process_vm_readv(memory->pid, &local, 1, &remote, 1, 0) !=

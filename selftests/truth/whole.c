@@ -235,7 +235,7 @@ static void usage(void)
 		"  -g SIGNAL   that the program has a handler for\n"
 		"  -p PID      a program that runs already, with all its threads\n"
 		"  -f          ask for frame pointers where nothing else is known\n"
-		"  -c PERCENT  of the stacks that can be must be complete; default: 99.9\n"
+		"  -c PERCENT  of the stacks must be complete if they can; default: 99.9\n"
 		"  -a FILE     wait until this output of 'sframe-unwind attach -v' names all\n"
 		"              that is mapped\n"
 		"  -w MSEC     let the program run for so long first\n"

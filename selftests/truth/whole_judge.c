@@ -231,8 +231,8 @@ static enum whole_verdict judge_ends(struct whole_judge *judge,
 		return WHOLE_NOT_COMPLETE;
 	why = why_it_ends(judge, record->stop, same - 1);
 	if (!why)
-		return same == truth->nr && !truth->ended ?
-		       WHOLE_NOT_COMPLETE : WHOLE_UNEXPLAINED;
+		return same == truth->nr ? WHOLE_NOT_COMPLETE :
+					   WHOLE_UNEXPLAINED;
 	name_place(judge, pc, why, judgement->place, sizeof(judgement->place));
 	return WHOLE_EXPLAINED;
 }

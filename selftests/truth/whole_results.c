@@ -61,7 +61,8 @@ bool whole_results_are_good(const struct whole_results *results,
 				     results->verdicts[WHOLE_NO_CFI];
 
 	return !results->verdicts[WHOLE_UNEXPLAINED] &&
-	       results->can_be_complete * 100.0 >= can_be * percent &&
+	       (can_be - results->can_be_complete) * 100.0 <=
+	       nr * (100.0 - percent) + 1e-6 &&
 	       no_form * 100 <= nr * MAX_NO_FORM;
 }
 

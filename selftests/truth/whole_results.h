@@ -37,9 +37,9 @@ unsigned long whole_results_compared(const struct whole_results *results);
 double whole_results_percent(const struct whole_results *results);
 
 /*
- * Are there at least @percent of complete ones among those that can be, for not
- * going through code without .eh_frame, nor to where SFrame has no form for
- * what it says; and hardly any of the latter?
+ * Are at least @percent complete, or cannot be, as they go through code without
+ * .eh_frame or end where SFrame has no form for what it says; and hardly any of
+ * the latter?
  */
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent);
