@@ -80,7 +80,7 @@ u64 sfu_attach_generation(const struct sfu_space *space)
 	       (u32)atomic_read(&space->attached);
 }
 
-u64 sfu_attach_key(const struct sfu_elf *elf, const struct file *file)
+u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
 {
 	struct {
 		u64 origin;
@@ -89,8 +89,8 @@ u64 sfu_attach_key(const struct sfu_elf *elf, const struct file *file)
 		struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
 	} what = { .build_id_size = elf->build_id_size };
 
-	if (!elf->build_id_size && file)
-		what.origin = sfu_mapping_origin(file, 0).hash;
+	if (!elf->build_id_size && inode)
+		what.origin = sfu_mapping_origin(inode, 0).hash;
 	memcpy(what.build_id, elf->build_id, elf->build_id_size);
 	memcpy(what.segments, elf->segments,
 	       elf->nr_segments * sizeof(what.segments[0]));
@@ -260,7 +260,8 @@ static struct attachment *create(struct sfu_attach_spec *spec,
 	image->space_id = space ? space->id : 0;
 	attachment->image = image;
 	attachment->space = space;
-	attachment->key = sfu_attach_key(elf, spec->elf);
+	attachment->key = sfu_attach_key(elf,
+					 d_real_inode(spec->elf->f_path.dentry));
 	attachment->memory = image->memory + sizeof(*attachment);
 	attachment->flags = spec->flags;
 	attachment->build_id_size = elf->build_id_size;

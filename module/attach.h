@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 struct file;
+struct inode;
 struct sframe_unwind_attached;
 struct sfu_client;
 struct sfu_elf;
@@ -73,9 +74,10 @@ void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory)
 
 /*
  * What attachments go by: the build ID and the executable segments of @elf, or,
- * without a build ID, its file, which is NULL for the vDSO.
+ * without a build ID, its inode, which is NULL for the vDSO. Of file systems on
+ * top of others that of the file that is mapped in the end.
  */
-u64 sfu_attach_key(const struct sfu_elf *elf, const struct file *file);
+u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode);
 
 /*
  * The image attached to what has @key, for processes whose space is @space_id,

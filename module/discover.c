@@ -92,7 +92,7 @@ static bool is_mapped(const struct sfu_code *code, u64 address, u64 size,
 	return address + size > address && address + size <= TASK_SIZE_MAX &&
 	       !sfu_mapping_find(address, address + size, VM_READ, origin,
 				 &at) &&
-	       origin->hash == sfu_mapping_origin(code->file, offset).hash;
+	       origin->hash == sfu_mapping_origin(code->inode, offset).hash;
 }
 
 /* The file's own section where the process has it in memory. */
@@ -155,8 +155,6 @@ static bool use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
 	int err;
 
-	if (!discovery->elf.sframe_size)
-		return false;
 	err = open_mapped(discovery, defect);
 	if (!err)
 		discovery->found.section.source = SFU_FOUND;
@@ -192,8 +190,11 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 		return err == -EINTR ? err : 0;
 	if (!place(discovery, pc))
 		return 0;
-	found->key = sfu_attach_key(&discovery->elf, discovery->code.file);
-	if (!use_attached(found, true) && !(own && use_own(discovery, defect)))
+	found->key = sfu_attach_key(&discovery->elf, discovery->code.inode);
+	found->has_own = own && discovery->elf.sframe_size;
+	/* Of what is attached, some comes before a section of the file's own. */
+	if (!found->has_own || (!use_attached(found, true) &&
+				!use_own(discovery, defect)))
 		use_attached(found, false);
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
@@ -253,7 +254,7 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 	intersect(text, start, end);
 	err = look(&discovery, pc, own, defect);
 	if (!err) {
-		text->origin = sfu_mapping_origin(discovery.code.file,
+		text->origin = sfu_mapping_origin(discovery.code.inode,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));
@@ -271,8 +272,10 @@ out:
 static struct sfu_image *find_attached(const struct sfu_space *space,
 				       const struct sfu_found *found)
 {
-	struct sfu_image *image = sfu_attach_find(found->key, space->id, true);
+	struct sfu_image *image = NULL;
 
+	if (found->has_own)
+		image = sfu_attach_find(found->key, space->id, true);
 	/* A section of the file's own gives way to a preferred one only. */
 	if (!image && found->section.source != SFU_FOUND)
 		image = sfu_attach_find(found->key, space->id, false);

@@ -59,7 +59,7 @@ static u64 memory_of(const u8 *bytes, u64 size)
 static int fail_read(int err, struct sfu_message *message)
 {
 	if (err == -EFAULT)
-		return sfu_message_fail(message, err,
+		return sfu_message_fail(message, -EIO,
 					"the section ends behind its file");
 	return sfu_message_fail(message, err == -EINTR ? err : -EIO,
 				"the section's file cannot be read (error %d)",

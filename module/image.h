@@ -49,8 +49,8 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size);
  * Copy the section at @offset of @file, which has @size bytes for it, and whose
  * first byte is at address @vaddr of the ELF file. Bytes behind the table are
  * left behind. May sleep. Returns an image with one reference, or an error with
- * @message and, for wrong contents, @defect: -EFAULT, -EINVAL, -EOPNOTSUPP,
- * -ENOSPC if it takes more than @max_memory, -ENOMEM, -EINTR, -EIO.
+ * @message and, for wrong contents, @defect: -EINVAL, -EOPNOTSUPP, -ENOSPC if it
+ * takes more than @max_memory, -ENOMEM, -EINTR, -EIO.
  */
 struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 				   u64 vaddr, u64 max_memory,

@@ -186,8 +186,11 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 	struct sfu_found *found = sfu_found_of(checked->section);
 	int err;
 
-	if (found && !sfu_discover_is_current(lookup->space, found))
+	if (found && !sfu_discover_is_current(lookup->space, found)) {
+		/* Bad sections of files stay bad. */
+		lookup->no_own = !found->has_own;
 		return -ESTALE;
+	}
 	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
 		return 0;
 	err = sfu_section_check(checked->section, pc, &checked->start,
@@ -242,7 +245,8 @@ static int find_section(struct sfu_lookup *lookup, u64 pc)
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		err = use_section(lookup, pc);
 		if (err == -ENOENT) {
-			err = discover(lookup, pc, true);
+			err = discover(lookup, pc, !lookup->no_own);
+			lookup->no_own = false;
 			if (err)
 				return err;
 			err = -EAGAIN;

@@ -20,6 +20,7 @@ struct sfu_space;
  * @start, @end: addresses for which its mappings have been checked.
  * @epoch: of the space's rules.
  * @budget: rows that may be looked at yet.
+ * @no_own: what is found next is not to be a section of the file's own.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
@@ -28,6 +29,7 @@ struct sfu_lookup {
 	u64 end;
 	u32 epoch;
 	u32 budget;
+	bool no_own;
 };
 
 void sfu_lookup_begin(struct sfu_lookup *lookup);

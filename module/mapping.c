@@ -38,14 +38,11 @@ static struct sfu_origin make_origin(u64 device, u64 inode, u64 generation,
 	};
 }
 
-struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset)
+struct sfu_origin sfu_mapping_origin(const struct inode *inode, u64 offset)
 {
-	const struct inode *inode;
-
 	/* No file system has device 0, so that no file is taken for the vDSO. */
-	if (!file)
+	if (!inode)
 		return make_origin(0, 0, 0, offset);
-	inode = file_inode(file);
 	return make_origin(inode->i_sb->s_dev, inode->i_ino,
 			   inode->i_generation, offset);
 }
@@ -63,7 +60,7 @@ static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start)
 	const u64 offset = start - vma->vm_start;
 
 	if (vma->vm_file)
-		return sfu_mapping_origin(vma->vm_file, offset +
+		return sfu_mapping_origin(file_inode(vma->vm_file), offset +
 					  ((u64)vma->vm_pgoff << PAGE_SHIFT));
 	if (is_vdso(vma))
 		return sfu_mapping_origin(NULL, offset);
@@ -163,6 +160,7 @@ static int find_code(struct mm_struct *mm, u64 pc, struct sfu_code *code)
 	}
 	code->image = vma->vm_file ? 0 : from;
 	code->file = vma->vm_file ? get_file(vma->vm_file) : NULL;
+	code->inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
 	code->offset = ((u64)vma->vm_pgoff << PAGE_SHIFT) - (from - code->start);
 	if (!vma->vm_file)
 		code->offset = 0;

@@ -30,13 +30,14 @@ struct sfu_origin {
 int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
 		     struct sfu_origin *origin, u64 *at);
 
-/* The origin of what is at @offset of @file, or, with NULL, of the vDSO. */
-struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
+/* The origin of what is at @offset of @inode, or, with NULL, of the vDSO. */
+struct sfu_origin sfu_mapping_origin(const struct inode *inode, u64 offset);
 
 /**
  * struct sfu_code - code mapped from a file, or from the vDSO's image
  *
  * @file: with a reference; NULL for the vDSO.
+ * @inode: of @file.
  * @image: without @file, address of the vDSO's image.
  * @start, @end: addresses that are mapped executable without a gap, from one
  *	place of the file to the next.
@@ -44,6 +45,7 @@ struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
  */
 struct sfu_code {
 	struct file *file;
+	const struct inode *inode;
 	u64 image;
 	u64 start;
 	u64 end;

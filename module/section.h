@@ -74,6 +74,7 @@ void sfu_section_set_table(struct sfu_section *section,
  * @key: what sfu_attach_find() goes by.
  * @space_id: of the space it was found for. Another one, made by fork, may be
  *	entitled to something else.
+ * @has_own: the file has a section of its own that has not been found bad.
  * @generation: of what is attached, then. Any thread may set it to a later one.
  */
 struct sfu_found {
@@ -82,6 +83,7 @@ struct sfu_found {
 	u64 bias;
 	u64 key;
 	u64 space_id;
+	bool has_own;
 	atomic64_t generation;
 };
 

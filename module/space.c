@@ -293,7 +293,11 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 		section = id ? sfu_sections_find_id(&space->sections, id) :
 			       sfu_sections_find_bytes(&space->sections,
 						       sframe_start);
-		err = section ? remove(space, section) : -ENOENT;
+		/* What was found is not the caller's to unregister. */
+		if (!section || section->source != SFU_REGISTERED)
+			err = -ENOENT;
+		else
+			err = remove(space, section);
 		removed += !err;
 	} while (!err && !id);
 	up_write(&space->lock);

@@ -70,7 +70,8 @@
  *	of this size never fails for want of space.
  * @max_attached: out: sections that one client may have attached.
  * @reserved: out: 0.
- * @max_attached_memory: out: bytes of kernel memory that they may take.
+ * @max_attached_memory: out: bytes of kernel memory that they may take; what is
+ *	attached for one address space only, 64 MiB.
  */
 struct sframe_unwind_query {
 	__u32 size;
@@ -631,7 +632,9 @@ struct sframe_unwind_attach {
  *
  * The section is examined as a whole, copied, and belongs to the kernel from
  * then on. It is used for every file with the same build ID and the same
- * executable segments; without a build ID for that file only. Where several are
+ * executable segments; without a build ID for that file only. A file may have
+ * 128 program headers, 8 executable segments and 64 notes; a build ID of more
+ * than 32 bytes is as none. Where several are
  * attached to a file, one for the address space comes before one for all, and
  * of these the last one.
  *
