@@ -194,8 +194,10 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	found->has_own = own && discovery->elf.sframe_size;
 	/* Of what is attached, some comes before a section of the file's own. */
 	if (!found->has_own || (!use_attached(found, true) &&
-				!use_own(discovery, defect)))
+				!use_own(discovery, defect))) {
+		found->has_own = false;
 		use_attached(found, false);
+	}
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
