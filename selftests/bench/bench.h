@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The parts of the bench that run in a VM. Each reports values by name, which
+ * table.awk makes tables of.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdio.h>
+
+#include "measure.h"
+
+#define MAX_DEPTH	128
+
+/* The program's own section, as its headers say. */
+struct sframe_unwind_register own_section(void);
+
+void measure_walks(int fd);
+void measure_many(int fd);
+
+#endif /* BENCH_BENCH_H */

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+# The bench's tables, of lines "name<TAB>value" by what measures.
+#
+# usage: awk -f table.awk -v title=TITLE -v part=kernel|native [-v tsv=FILE] VALUES...
+#
+# FILE gets every value and every bar, as "title<TAB>name<TAB>value[<TAB>bar<TAB>verdict]". Bars are never changed here to
+# fit what is measured. The exit status is 1 if one is missed.
+BEGIN { FS = OFS = "\t" }
+NF == 2 { value[$1] = $2; order[++n] = $1 }
+
+function number(name, format) { return name in value ? sprintf(format, value[name]) : "-" }
+
+function head(text, a, b, c, d) { printf "\n%-58s %9s %9s %9s %9s\n", text, a, b, c, d }
+
+# What a frame costs in walks of several depths, and more in deeper ones.
+function walk_row(text, name) {
+	if (name ".slope" in value)
+		printf "%-58s %9s %9s %9s %9s\n", text, number(name ".8", "%.1f"), number(name ".32", "%.1f"),
+			number(name ".128", "%.1f"), number(name ".slope", "%.1f")
+}
+
+function row(text, name, format) { printf "%-58s %9s\n", text, number(name, format) }
+
+function fraction(over, under) {
+	return over in value && under in value && value[under] ? value[over] / value[under] : ""
+}
+
+# One bar: what, its value, "<" or ">", and what it is to be at most or at least.
+function bar(text, have, how, want, format,    verdict) {
+	if (have == "") {
+		printf "%-58s %9s %9s %9s\n", text, "-", (how == "<" ? "<= " : ">= ") want, "-"
+		return
+	}
+	verdict = how == "<" && have <= want || how == ">" && have >= want ? "meets" : "MISSES"
+	missed += verdict == "MISSES"
+	bars++
+	printf "%-58s %9s %9s %9s\n", text, sprintf(format, have), (how == "<" ? "<= " : ">= ") want, verdict
+	if (tsv)
+		print title, "bar: " text, sprintf("%.4f", have), (how == "<" ? "<=" : ">=") want, verdict >>tsv
+}
+
+function kernel_tables() {
+	head("instructions a frame, walking to a depth of", "8", "32", "128", "32-128")
+	walk_row("SFrame, rules remembered", "sframe")
+	walk_row("  rows by the frame pointer instead of the stack pointer", "sframe_fp")
+	walk_row("  no frame pointer saved", "sframe_no_fp")
+	walk_row("kernel's unwind_user(), by frame pointers", "unwind_user")
+	walk_row("kernel's perf_callchain_user(), by frame pointers", "perf")
+	walk_row("frame pointers, as fallback where nothing is registered", "fallback")
+	walk_row("SFrame, nothing remembered, 1,200 functions a table", "cold")
+	walk_row("SFrame, nothing remembered, 4,027 functions a table", "libc6")
+	walk_row("  plain unwinder", "libc6.plain")
+	walk_row("SFrame, nothing remembered, 26 rows before", "libc26")
+	walk_row("  plain unwinder", "libc26.plain")
+
+	head("instructions", "each")
+	row("ioctl QUERY", "query", "%.0f")
+	row("ioctl REQUEST, until the record of 32 frames is there", "request.32", "%.0f")
+	row("lookup, rule not remembered, 5th of 6 rows", "libc6.lookup", "%.0f")
+	row("  plain unwinder", "libc6.plain.lookup", "%.0f")
+	row("lookup, rule not remembered, 27th of 28 rows", "libc26.lookup", "%.0f")
+	row("  plain unwinder", "libc26.plain.lookup", "%.0f")
+	row("a frame, 4,000 addresses in rotation", "rotation", "%.1f")
+	row("a frame, 500 addresses in rotation", "rotation.steady", "%.1f")
+	row("frames of the 4,000 answered by the cache, %", "rotation.cached", "%.2f")
+	row("lookup, rule not remembered, among 10 sections", "lookup.10", "%.0f")
+	row("  1,000", "lookup.1000", "%.0f")
+	row("  100,000", "lookup.100000", "%.0f")
+	row("  1,000,000", "lookup.1000000", "%.0f")
+	row("the same, first after a mapping changed, among 10", "lookup.changed.10", "%.0f")
+	row("  1,000", "lookup.changed.1000", "%.0f")
+	row("  100,000", "lookup.changed.100000", "%.0f")
+	row("  1,000,000", "lookup.changed.1000000", "%.0f")
+	row("register one, in a batch of 1,000", "register.batch.none", "%.0f")
+	row("  by an ioctl of its own", "register.single.none", "%.0f")
+	row("  in a batch, among 1,000,000", "register.batch.many", "%.0f")
+	row("unregister one, in a batch of 1,000", "unregister.batch.none", "%.0f")
+	row("  by an ioctl of its own", "unregister.single.none", "%.0f")
+	row("  in a batch, among 1,000,000", "unregister.batch.many", "%.0f")
+	row("fork, nothing ever registered", "fork.no_space", "%.0f")
+	row("  no section any more", "fork.none", "%.0f")
+	row("  100,000 sections", "fork.100000", "%.0f")
+	row("bytes of kernel memory a section, of 100,000", "memory.100000", "%.0f")
+	row("  of 1,000,000", "memory.1000000", "%.0f")
+
+	head("bar", "measured", "to be", "")
+	bar("SFrame / unwind_user(), a frame, 32-128", fraction("sframe.slope", "unwind_user.slope"), "<", 0.5, "%.3f")
+	bar("SFrame / perf_callchain_user(), a frame, 32-128", fraction("sframe.slope", "perf.slope"), "<", 1.15, "%.3f")
+	bar("lookup, not remembered / plain, 6 rows", fraction("libc6.lookup", "libc6.plain.lookup"), "<", 0.4, "%.3f")
+	bar("lookup, not remembered / plain, 26 rows before", fraction("libc26.lookup", "libc26.plain.lookup"), "<", 0.25,
+	    "%.3f")
+	bar("request to record of 32 frames", value["request.32"], "<", 2600, "%.0f")
+	bar("4,000 addresses in rotation, % from the cache", value["rotation.cached"], ">", 95, "%.1f")
+	bar("4,000 addresses in rotation / 500, a frame", fraction("rotation", "rotation.steady"), "<", 1.5, "%.3f")
+	bar("register one in a batch of 1,000", value["register.batch.none"], "<", 1500, "%.0f")
+	bar("bytes of kernel memory a section", value["memory.100000"], "<", 128, "%.0f")
+	bar("lookup among 1,000,000 sections / among 10", fraction("lookup.1000000", "lookup.10"), "<", 1.5, "%.3f")
+	bar("  first after a mapping changed", fraction("lookup.changed.1000000", "lookup.changed.10"), "<", 1.5, "%.3f")
+	bar("fork with 100,000 sections / with none any more", fraction("fork.100000", "fork.none"), "<", 1.01, "%.4f")
+	bar("fork with 100,000 sections / nothing ever registered", fraction("fork.100000", "fork.no_space"), "<", 1.01,
+	    "%.4f")
+}
+
+function native_tables() { }
+
+END {
+	if (!n) {
+		print "table.awk: no values" >"/dev/stderr"
+		exit 1
+	}
+	if (tsv)
+		for (i = 1; i <= n; i++)
+			print title, order[i], value[order[i]] >>tsv
+	print title
+	if (part == "kernel")
+		kernel_tables()
+	else
+		native_tables()
+	print ""
+	print bars - missed + 0 " of " bars + 0 " bars met"
+	exit missed > 0
+}
