@@ -83,6 +83,77 @@ static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 	return 0;
 }
 
+/*
+ * Reads of many numbers of @bytes in a row, which have been checked to be inside.
+ * Between
+ *
+ * sfu_window_begin()	which returns whether there may be reads at all
+ * sfu_window_end()
+ *
+ * nothing may be called that is not inlined, and there is only
+ *
+ * sfu_window_get()	fetch @value, of 1 to 8 bytes, from @offset, or go to
+ *			@label if it cannot be read
+ *
+ * @copied is whether there is a copy: where compilers know it, nothing is left
+ * of the other way. May sleep in the kernel, for pages that have to be read in.
+ */
+#ifdef __KERNEL__
+
+static __always_inline bool sfu_window_begin(const struct sfu_bytes *bytes,
+					     bool copied)
+{
+	return copied || user_access_begin(u64_to_user_ptr(bytes->address),
+					   bytes->size);
+}
+
+static __always_inline void sfu_window_end(bool copied)
+{
+	if (!copied)
+		user_access_end();
+}
+
+#define sfu_window_get(bytes, copied, offset, value, label)		\
+	do {								\
+		const u64 offset_ = (offset);				\
+									\
+		if (copied)						\
+			memcpy(&(value), (bytes)->copy + offset_,	\
+			       sizeof(value));				\
+		else							\
+			unsafe_get_user(value, (typeof(value) __user *)	\
+				u64_to_user_ptr((bytes)->address +	\
+						offset_), label);	\
+	} while (0)
+
+#else
+
+static inline bool sfu_window_begin(const struct sfu_bytes *bytes, bool copied)
+{
+	(void)bytes;
+	(void)copied;
+	return true;
+}
+
+static inline void sfu_window_end(bool copied)
+{
+	(void)copied;
+}
+
+#define sfu_window_get(bytes, copied, offset, value, label)		\
+	do {								\
+		const u8 *from_ = (copied) ? (bytes)->copy :		\
+			(const u8 *)(uintptr_t)(bytes)->address;	\
+									\
+		if (!from_)						\
+			goto label;					\
+		memcpy(&(value), from_ + (offset), sizeof(value));	\
+	} while (0)
+
+#define __always_inline	inline __attribute__((always_inline))
+
+#endif
+
 /**
  * struct sfu_stack - the memory that a walk reads stack words from
  *

@@ -184,27 +184,23 @@ static void parse_entry(const struct sfu_table *table, u64 entry, const u8 *raw,
 	fde->block = table->fres + get_le32(raw + SFRAME_FDE_FRE_OFF);
 }
 
-/* Read the attribute of @fde and check it. */
-static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
-			  struct sfu_defect *defect)
+/* Check what the index entry of @fde says about its block. */
+static int check_entry(const struct sfu_table *table, const struct sfu_fde *fde,
+		       struct sfu_defect *defect)
+{
+	if (fde->start + fde->size < fde->start)
+		return malformed(defect, SFU_DEFECT_FDE_WRAP, fde->entry);
+	if (!sfu_bytes_has(&table->bytes, fde->block, SFRAME_ATTR_SIZE))
+		return malformed(defect, SFU_DEFECT_FDE_BLOCK,
+				 fde->entry + SFRAME_FDE_FRE_OFF);
+	return 0;
+}
+
+/* Check the attribute of @fde, which has been filled in. */
+static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 {
 	const u64 info = fde->block + SFRAME_ATTR_INFO;
 	const u64 rep = fde->block + SFRAME_ATTR_REP_SIZE;
-	u8 raw[SFRAME_ATTR_SIZE];
-	int err;
-
-	if (fde->start + fde->size < fde->start)
-		return malformed(defect, SFU_DEFECT_FDE_WRAP, fde->entry);
-	if (!sfu_bytes_has(&table->bytes, fde->block, sizeof(raw)))
-		return malformed(defect, SFU_DEFECT_FDE_BLOCK,
-				 fde->entry + SFRAME_FDE_FRE_OFF);
-	err = sfu_bytes_read(&table->bytes, fde->block, raw, sizeof(raw));
-	if (err)
-		return err;
-	fde->num_rows = get_le16(raw + SFRAME_ATTR_NUM_FRES);
-	fde->info = raw[SFRAME_ATTR_INFO];
-	fde->info2 = raw[SFRAME_ATTR_INFO2];
-	fde->rep_size = raw[SFRAME_ATTR_REP_SIZE];
 
 	if (fde->info & (SFRAME_FDE_INFO_RESERVED | SFRAME_FDE_PAUTH_KEY_B))
 		return malformed(defect, SFU_DEFECT_FDE_INFO, info);
@@ -227,6 +223,26 @@ static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
 	return 0;
 }
 
+/* Read the attribute of @fde and check it. */
+static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
+			  struct sfu_defect *defect)
+{
+	u8 raw[SFRAME_ATTR_SIZE];
+	int err;
+
+	err = check_entry(table, fde, defect);
+	if (err)
+		return err;
+	err = sfu_bytes_read(&table->bytes, fde->block, raw, sizeof(raw));
+	if (err)
+		return err;
+	fde->num_rows = get_le16(raw + SFRAME_ATTR_NUM_FRES);
+	fde->info = raw[SFRAME_ATTR_INFO];
+	fde->info2 = raw[SFRAME_ATTR_INFO2];
+	fde->rep_size = raw[SFRAME_ATTR_REP_SIZE];
+	return check_attribute(fde, defect);
+}
+
 int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect)
 {
@@ -241,30 +257,37 @@ int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 	return read_attribute(table, fde, defect);
 }
 
-int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
-		   struct sfu_defect *defect)
+/*
+ * Find the last index entry at or below @pc, with its function in @fde and its
+ * attribute if it covers @pc. All in one window; the machine is little-endian as
+ * the section is. Returns as sfu_table_find().
+ */
+static __always_inline int search(const struct sfu_table *table, bool copied,
+				  u64 pc, struct sfu_fde *fde,
+				  struct sfu_defect *defect)
 {
+	const struct sfu_bytes *bytes = &table->bytes;
+	const u64 field = table->pcrel ? ~0ULL : 0;
 	/* Entries below low start at or below pc, those from high on above. */
-	u32 low = 0, high = table->num_fdes;
 	u64 low_start = 0, high_start = ~0ULL;
-	u8 raw[SFRAME_FDE_SIZE];
-	bool found = false;
+	u32 low = 0, high = table->num_fdes;
+	u32 size, offset;
 
+	if (!sfu_window_begin(bytes, copied))
+		return -EFAULT;
 	while (low < high) {
-		const u32 mid = low + (high - low) / 2;
+		const u32 mid = (low + high) / 2;
 		const u64 entry = entry_offset(table, mid);
 		u64 start;
-		int err;
 
-		err = sfu_bytes_read(&table->bytes, entry, raw, sizeof(raw));
-		if (err)
-			return err;
-		start = entry_start(table, entry, raw);
-		if (start < low_start || start > high_start)
+		sfu_window_get(bytes, copied, entry + SFRAME_FDE_START, start,
+			       unreadable);
+		start += bytes->address + (entry & field);
+		if (start < low_start || start > high_start) {
+			sfu_window_end(copied);
 			return malformed(defect, SFU_DEFECT_FDE_ORDER, entry);
+		}
 		if (start <= pc) {
-			parse_entry(table, entry, raw, fde);
-			found = true;
 			low = mid + 1;
 			low_start = start;
 		} else {
@@ -272,9 +295,46 @@ int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 			high_start = start;
 		}
 	}
-	if (!found || pc - fde->start >= fde->size)
-		return -ENOENT;
-	return read_attribute(table, fde, defect);
+	if (!low)
+		goto nothing;
+	fde->start = low_start;
+	fde->entry = entry_offset(table, low - 1);
+	sfu_window_get(bytes, copied, fde->entry + SFRAME_FDE_FUNC_SIZE, size,
+		       unreadable);
+	sfu_window_get(bytes, copied, fde->entry + SFRAME_FDE_FRE_OFF, offset,
+		       unreadable);
+	fde->size = size;
+	fde->block = table->fres + offset;
+	if (pc - fde->start >= size)
+		goto nothing;
+	if (!sfu_bytes_has(bytes, fde->block, SFRAME_ATTR_SIZE)) {
+		sfu_window_end(copied);
+		return check_entry(table, fde, defect);
+	}
+	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_NUM_FRES,
+		       fde->num_rows, unreadable);
+	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_INFO, fde->info,
+		       unreadable);
+	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_INFO2,
+		       fde->info2, unreadable);
+	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_REP_SIZE,
+		       fde->rep_size, unreadable);
+	sfu_window_end(copied);
+	return check_entry(table, fde, defect) ?: check_attribute(fde, defect);
+
+nothing:
+	sfu_window_end(copied);
+	return -ENOENT;
+unreadable:
+	sfu_window_end(copied);
+	return -EFAULT;
+}
+
+int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
+		   struct sfu_defect *defect)
+{
+	return table->bytes.copy ? search(table, true, pc, fde, defect) :
+				   search(table, false, pc, fde, defect);
 }
 
 void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,
@@ -494,14 +554,157 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 	return err;
 }
 
+/* Rows that are looked at in one window: others want to run, too. */
+#define WINDOW_ROWS	256
+
+/**
+ * struct scan - where a search through the rows of a function is
+ *
+ * @next: offset of the next row.
+ * @left: rows from there on.
+ * @below: rows before it, all of which start at or below the wanted offset.
+ * @row: the last of those, if there is one.
+ */
+struct scan {
+	u64 next;
+	u32 left;
+	u32 below;
+	struct sfu_row row;
+};
+
+/*
+ * Look at the next rows, each of which has a start of the type of @start_type,
+ * up to the first that starts above @wanted. Returns 1 at that one or behind the
+ * last, 0 if there are more, -EFAULT or -EINVAL.
+ */
+static __always_inline int scan_window(const struct sfu_table *table,
+				       const struct sfu_fde *fde, bool copied,
+				       u8 start_size, u32 wanted,
+				       struct scan *scan,
+				       struct sfu_defect *defect)
+{
+	const struct sfu_bytes *bytes = &table->bytes;
+	const u64 end = bytes->size;
+	s64 previous = scan->below ? (s64)scan->row.start : -1;
+	u32 i, rows = scan->left < WINDOW_ROWS ? scan->left : WINDOW_ROWS;
+	u64 at = scan->next, found = scan->row.offset;
+	enum sfu_defect_kind kind = SFU_DEFECT_NONE;
+	u64 defect_at = at;
+	u8 info, size, found_info = scan->row.info;
+
+	if (!sfu_window_begin(bytes, copied))
+		return -EFAULT;
+	for (i = 0; i < rows; i++) {
+		u32 start;
+
+		defect_at = at;
+		if (at + start_size + 1 > end) {
+			kind = SFU_DEFECT_ROW_BOUNDS;
+			break;
+		}
+		if (start_size == 1) {
+			u8 value;
+
+			sfu_window_get(bytes, copied, at, value, unreadable);
+			start = value;
+		} else if (start_size == 2) {
+			u16 value;
+
+			sfu_window_get(bytes, copied, at, value, unreadable);
+			start = value;
+		} else {
+			sfu_window_get(bytes, copied, at, start, unreadable);
+		}
+		if (start <= previous) {
+			kind = SFU_DEFECT_ROW_ORDER;
+			break;
+		}
+		/* What is wanted lies inside, and so does what is below. */
+		if (start > wanted) {
+			if (fde->info & SFRAME_FDE_PCMASK) {
+				if (start >= fde->rep_size)
+					kind = SFU_DEFECT_ROW_PAST_REP;
+			} else if (start > fde->size) {
+				kind = SFU_DEFECT_ROW_PAST_END;
+			}
+			if (kind)
+				break;
+		}
+		sfu_window_get(bytes, copied, at + start_size, info,
+			       unreadable);
+		defect_at = at + start_size;
+		size = info >> SFRAME_FRE_WORD_SIZE_SHIFT;
+		if (size >= SFRAME_FRE_WORD_SIZE_INVALID) {
+			size &= SFRAME_FRE_WORD_SIZE_MASK;
+			kind = size == SFRAME_FRE_WORD_SIZE_INVALID ?
+				       SFU_DEFECT_ROW_WORD_SIZE :
+				       SFU_DEFECT_ROW_MANGLED;
+			break;
+		}
+		defect_at++;
+		size = ((info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			SFRAME_FRE_WORD_COUNT_MASK) << size;
+		if (at + start_size + 1 + size > end) {
+			kind = SFU_DEFECT_ROW_WORDS;
+			break;
+		}
+		if (start > wanted)
+			break;
+		previous = start;
+		found = at;
+		found_info = info;
+		at += start_size + 1 + size;
+	}
+	sfu_window_end(copied);
+	if (kind)
+		return malformed(defect, kind, defect_at);
+	scan->next = at;
+	scan->left -= i;
+	scan->below += i;
+	scan->row.start = previous;
+	scan->row.offset = found;
+	scan->row.info = found_info;
+	return i < rows || !scan->left;
+
+unreadable:
+	sfu_window_end(copied);
+	return -EFAULT;
+}
+
+/* The same for rows and bytes of any kind. */
+static int scan_rows(const struct sfu_table *table, const struct sfu_fde *fde,
+		     u32 wanted, struct scan *scan, struct sfu_defect *defect)
+{
+	const u8 type = fde->info & SFRAME_FDE_FRE_TYPE_MASK;
+
+	if (table->bytes.copy)
+		return scan_window(table, fde, true, 1 << type, wanted, scan,
+				   defect);
+	if (type == SFRAME_FRE_TYPE_ADDR1)
+		return scan_window(table, fde, false, 1, wanted, scan, defect);
+	return scan_window(table, fde, false, 1 << type, wanted, scan, defect);
+}
+
+/* Fetch the data words of scan->row, which have been checked to be there. */
+static int read_words(const struct sfu_table *table, const struct sfu_fde *fde,
+		      struct sfu_row *row)
+{
+	const u8 start_size = 1 << (fde->info & SFRAME_FDE_FRE_TYPE_MASK);
+
+	row->word_size = 1 << ((row->info >> SFRAME_FRE_WORD_SIZE_SHIFT) &
+			       SFRAME_FRE_WORD_SIZE_MASK);
+	row->num_words = (row->info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			 SFRAME_FRE_WORD_COUNT_MASK;
+	return sfu_bytes_read(&table->bytes, row->offset + start_size + 1,
+			      row->words, row->num_words * row->word_size);
+}
+
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      u64 pc, u32 *budget, struct sfu_rule *rule,
 		      struct sfu_defect *defect)
 {
 	u32 offset = pc - fde->start;
-	struct sfu_row row, next;
-	struct sfu_rows rows;
-	bool found = false;
+	struct scan scan;
 	int ret;
 
 	/*
@@ -519,21 +722,27 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 	if (fde->info & SFRAME_FDE_PCMASK)
 		offset %= fde->rep_size;
 
-	sfu_rows_begin(&rows, table, fde);
-	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
-		if (next.start > offset)
-			break;
-		if (!*budget)
-			return -ETIME;
-		--*budget;
-		row = next;
-		found = true;
-	}
+	scan.next = fde->block + SFRAME_ATTR_SIZE;
+	scan.left = fde->num_rows;
+	scan.below = 0;
+	scan.row.offset = 0;
+	scan.row.info = 0;
+	do {
+		ret = scan_rows(table, fde, offset, &scan, defect);
+	} while (!ret && scan.below <= *budget);
 	if (ret < 0)
 		return ret;
-	if (!found)
+	if (scan.below > *budget) {
+		*budget = 0;
+		return -ETIME;
+	}
+	*budget -= scan.below;
+	if (!scan.below)
 		return -ENOENT;
-	return sfu_row_decode(fde, &row, rule, defect);
+	ret = read_words(table, fde, &scan.row);
+	if (ret)
+		return ret;
+	return sfu_row_decode(fde, &scan.row, rule, defect);
 }
 
 /* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */

@@ -29,7 +29,8 @@ static bool is_restorer(u64 ip)
 
 /*
  * Look the rule for @frame up. Returns as sfu_lookup_rule(); *@restorer says
- * that the frame is a signal trampoline which no section describes.
+ * that the frame is the signal trampoline whose stack is known: better than by
+ * its rule, as all registers of the interrupted frame are then known, too.
  */
 static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 		   struct sfu_match *match, bool *restorer)
@@ -39,6 +40,8 @@ static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 
 	*restorer = false;
 	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
+	if (!err && match->rule.flags & SFU_RULE_SIGNAL)
+		*restorer = is_restorer(frame->ip);
 	if (err ? err != -ENOENT : frame->exact || match->end != frame->ip)
 		return err;
 
@@ -50,7 +53,7 @@ static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
 		*match = at_ip;
-		return 0;
+		err = 0;
 	}
 	*restorer = is_restorer(frame->ip);
 	return err;
@@ -153,6 +156,13 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	return 0;
 }
 
+/* What a frame is marked with that was found behind a guess. */
+static u8 unsure(const struct sfu_walk *walk)
+{
+	return walk->guessed && walk->nr > walk->nr_sure ?
+		       SFRAME_UNWIND_FRAME_UNSURE : 0;
+}
+
 /*
  * Go as far as rules of the cache lead, without a look at anything else.
  * Returns 0, or why the walk ends here.
@@ -167,7 +177,8 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 		return 0;
 	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
 			      walk->ip + walk->nr, walk->max_depth - walk->nr);
-	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME, nr);
+	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME | unsure(walk),
+	       nr);
 	walk->nr += nr;
 	if (!nr || (frame->ip && frame->ip < SFU_USER_END))
 		return 0;
@@ -213,7 +224,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 			break;
 		}
 		walk->ip[walk->nr] = frame.ip;
-		walk->how[walk->nr] = how;
+		walk->how[walk->nr] = how | unsure(walk);
 		walk->nr++;
 	}
 	sfu_lookup_end(&lookup);

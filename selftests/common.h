@@ -53,6 +53,7 @@ static inline const char *read_stack(int fd, struct stack *stack)
 	static __thread char why[96];
 	size_t room = sizeof(stack->head);
 	unsigned int i, end;
+	bool guessed = false;
 	ssize_t got;
 
 	memset(stack, 0xa5, sizeof(*stack));
@@ -84,8 +85,13 @@ static inline const char *read_stack(int fd, struct stack *stack)
 		if (!stack->head.ips[i])
 			return "a frame at 0";
 		if ((how(stack, i) == SFRAME_UNWIND_FRAME_REGS) != (i == 0) ||
-		    how(stack, i) > SFRAME_UNWIND_FRAME_SIGNAL || !how(stack, i))
+		    (how(stack, i) & ~SFRAME_UNWIND_FRAME_UNSURE) >
+			    SFRAME_UNWIND_FRAME_SIGNAL || !how(stack, i))
 			return "frames are not marked right";
+		/* Behind a guess nothing is sure, and nothing else is unsure. */
+		if (!(how(stack, i) & SFRAME_UNWIND_FRAME_UNSURE) == guessed)
+			return "a frame behind a guess is marked as sure";
+		guessed |= how(stack, i) == SFRAME_UNWIND_FRAME_FP;
 	}
 	return NULL;
 }

@@ -204,9 +204,6 @@ TEST_F(signal, interrupted_registers)
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 4));
 }
 
-/* Where a section describes the trampoline, its rule knows but SP and FP. */
-XFAIL_ADD(signal, attached, interrupted_registers);
-
 /*
  * A fault at the first instruction of a function: its address is exact. One
  * less is the function before, which has another frame.

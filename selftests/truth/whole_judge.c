@@ -246,8 +246,9 @@ void whole_record(struct whole_judge *judge,
 	for (unsigned int i = 0; i < record->nr_frames; i++) {
 		judgement->signal |=
 			marks(record)[i] == SFRAME_UNWIND_FRAME_SIGNAL;
-		judgement->guesses += marks(record)[i] ==
-				      SFRAME_UNWIND_FRAME_FP;
+		judgement->guesses +=
+			(marks(record)[i] & ~SFRAME_UNWIND_FRAME_UNSURE) ==
+			SFRAME_UNWIND_FRAME_FP;
 	}
 	judgement->verdict = judge_ends(judge, record, judgement);
 }

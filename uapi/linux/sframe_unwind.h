@@ -828,6 +828,8 @@ enum sframe_unwind_stop {
  * @SFRAME_UNWIND_FRAME_FP: return address by the frame pointer; a guess.
  * @SFRAME_UNWIND_FRAME_SIGNAL: instruction pointer saved in a signal frame.
  *	Exact: the instruction that the signal interrupted.
+ * @SFRAME_UNWIND_FRAME_UNSURE: set in addition to one of the above behind a
+ *	frame found by the frame pointer: as good as that guess.
  *
  * A return address names the instruction after a call; to find the function
  * or source line of the call, look up the address minus 1.
@@ -837,6 +839,7 @@ enum sframe_unwind_frame {
 	SFRAME_UNWIND_FRAME_SFRAME		= 2,
 	SFRAME_UNWIND_FRAME_FP			= 3,
 	SFRAME_UNWIND_FRAME_SIGNAL		= 4,
+	SFRAME_UNWIND_FRAME_UNSURE		= 0x80,
 };
 
 /**

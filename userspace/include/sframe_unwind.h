@@ -452,7 +452,7 @@ sframe_unwind_stack_ip(const struct sframe_unwind_stack *stack, unsigned int i)
 	return i < stack->nr_frames ? stack->ips[i] : 0;
 }
 
-/* How frame @i was found, enum sframe_unwind_frame; 0 if there is none. */
+/* How frame @i was found, bits of enum sframe_unwind_frame; 0 if there is none. */
 static inline unsigned int
 sframe_unwind_stack_how(const struct sframe_unwind_stack *stack, unsigned int i)
 {
@@ -466,7 +466,8 @@ static inline bool
 sframe_unwind_stack_is_exact(const struct sframe_unwind_stack *stack,
 			     unsigned int i)
 {
-	const unsigned int how = sframe_unwind_stack_how(stack, i);
+	const unsigned int how = sframe_unwind_stack_how(stack, i) &
+				 ~SFRAME_UNWIND_FRAME_UNSURE;
 
 	return how == SFRAME_UNWIND_FRAME_REGS ||
 	       how == SFRAME_UNWIND_FRAME_SIGNAL;

@@ -43,7 +43,15 @@ const char *sframe_unwind_frame_name(unsigned int how)
 		[SFRAME_UNWIND_FRAME_FP] = "frame pointer",
 		[SFRAME_UNWIND_FRAME_SIGNAL] = "signal frame",
 	};
+	static const char * const unsure_names[] = {
+		[SFRAME_UNWIND_FRAME_SFRAME] = "sframe, behind a guess",
+		[SFRAME_UNWIND_FRAME_FP] = "frame pointer, behind a guess",
+		[SFRAME_UNWIND_FRAME_SIGNAL] = "signal frame, behind a guess",
+	};
 
+	if (how & SFRAME_UNWIND_FRAME_UNSURE)
+		return name_at(unsure_names, COUNT(unsure_names),
+			       how & ~SFRAME_UNWIND_FRAME_UNSURE);
 	return name_at(names, COUNT(names), how);
 }
 
