@@ -101,7 +101,42 @@ function kernel_tables() {
 	    "%.4f")
 }
 
-function native_tables() { }
+function recorded_row(name) {
+	if (name ".stacks" in value)
+		printf "%-24s %9d %9d %9s %9s %9s %9s\n", name, value[name ".stacks"], value[name ".frames"],
+			number(name ".cached", "%.1f"), number(name ".cold", "%.1f"), number(name ".libunwind", "%.1f"),
+			number(name ".libdwfl", "%.1f")
+}
+
+function live_row(text, name) {
+	printf "%-58s %9s %9s\n", text, number(name ".32", "%.1f"), number(name ".128", "%.1f")
+}
+
+function native_tables() {
+	printf "\n%-24s %9s %9s %9s %9s %9s %9s\n", "nanoseconds a frame", "", "", "SFrame", "SFrame", "libunwind", "libdwfl"
+	printf "%-24s %9s %9s %9s %9s %9s %9s\n", "recorded stacks of", "stacks", "frames", "remembrd", "cold", "remote", ""
+	recorded_row("redis")
+	recorded_row("lua")
+	recorded_row("sqlite")
+	recorded_row("bash")
+
+	printf "\n%-58s %9s %9s\n", "nanoseconds a frame, a live stack of as many calls", "32", "128"
+	live_row("frame pointers, a bare loop", "live.glibc.fp")
+	live_row("SFrame, rules remembered", "live.glibc.cached")
+	live_row("  in the program with libunwind", "live.libunwind.cached")
+	live_row("libunwind, unw_backtrace()", "live.libunwind.unw_backtrace")
+	live_row("SFrame, nothing remembered", "live.glibc.cold")
+	live_row("glibc, backtrace()", "live.glibc.backtrace")
+	live_row("libunwind, cursor", "live.libunwind.cursor")
+
+	head("bar, at 128 calls", "measured", "to be", "")
+	bar("SFrame, remembered / unw_backtrace()",
+	    fraction("live.libunwind.cached.128", "live.libunwind.unw_backtrace.128"), "<", 1, "%.2f")
+	bar("backtrace() / SFrame, remembered", fraction("live.glibc.backtrace.128", "live.glibc.cached.128"), ">", 20,
+	    "%.1f")
+	bar("libunwind's cursor / SFrame, remembered",
+	    fraction("live.libunwind.cursor.128", "live.libunwind.cached.128"), ">", 100, "%.1f")
+}
 
 END {
 	if (!n) {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ours: the module's decode, step and cache, as they are, on a stack in memory.
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include "ours.h"
+
+/* As large as the module's largest. */
+#define SET_BITS	12
+
+#define EPOCH		1
+
+void ours_open(struct ours *ours, u64 address, const void *bytes, u64 size,
+	       u64 start, u64 end)
+{
+	const struct sfu_bytes section = {
+		.address = address,
+		.size = size,
+		.copy = bytes,
+	};
+	struct sfu_cache_entry *entries;
+	struct sfu_defect defect;
+
+	if (!bytes || sfu_table_open(&ours->table, &section, &defect))
+		errx(1, "not a good section");
+	ours->start = start;
+	ours->end = end;
+	entries = calloc(SFU_CACHE_WAYS << SET_BITS, sizeof(entries[0]));
+	if (!entries)
+		err(1, "cache");
+	sfu_cache_init(&ours->cache, SET_BITS, entries);
+}
+
+static bool has(const struct ours *ours, u64 ip)
+{
+	return ip >= ours->start && ip < ours->end;
+}
+
+static int look_up(const struct ours *ours, const struct sfu_frame *frame,
+		   struct sfu_rule *rule)
+{
+	const u64 pc = sfu_frame_pc(frame);
+	struct sfu_defect defect;
+	struct sfu_fde fde;
+	u32 budget = ~0U;
+	int ret;
+
+	ret = sfu_table_find(&ours->table, pc, &fde, &defect);
+	if (ret)
+		return ret;
+	return sfu_fde_find_rule(&ours->table, &fde, pc, &budget, rule,
+				 &defect);
+}
+
+u32 ours_cold(struct ours *ours, const struct sfu_frame *frame,
+	      const struct sfu_stack *stack, u64 *ip, u32 max)
+{
+	struct sfu_frame now = *frame;
+	struct sfu_rule rule;
+	u32 nr = 0;
+
+	while (nr < max && has(ours, now.ip) && !look_up(ours, &now, &rule) &&
+	       !sfu_step_rule(&now, &rule, stack))
+		ip[nr++] = now.ip;
+	return nr;
+}
+
+u32 ours_cached(struct ours *ours, const struct sfu_frame *frame,
+		const struct sfu_stack *stack, u64 *ip, u32 max)
+{
+	struct sfu_frame now = *frame;
+	u32 nr = 0;
+
+	for (;;) {
+		const struct sfu_cache_entry *entry;
+		struct sfu_rule rule;
+
+		nr += sfu_cache_follow(&ours->cache, EPOCH, &now, stack,
+				       ip + nr, max - nr);
+		if (nr == max || !has(ours, now.ip))
+			return nr;
+		entry = sfu_cache_find(&ours->cache, sfu_cache_key(&now));
+		if (entry) {
+			rule = entry->rule;
+		} else {
+			if (look_up(ours, &now, &rule))
+				return nr;
+			sfu_cache_insert(&ours->cache, sfu_cache_key(&now),
+					 EPOCH, 0, &rule);
+		}
+		if (sfu_step_rule(&now, &rule, stack))
+			return nr;
+		ip[nr++] = now.ip;
+	}
+}
