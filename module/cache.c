@@ -11,14 +11,17 @@
 /* A walk that starts lower in memory is none for sfu_cache_follow(). */
 #define MIN_ADDRESS	(2 * MAX_FP_DISTANCE)
 
-/* First entry of the set for @key. */
+/* Offset in the entries of the set for @key, in bytes. */
+static inline u64 set_offset(u64 key, u32 mask)
+{
+	/* High bits of a product depend on all bits of its factors below. */
+	return ((key * 0x9e3779b97f4a7c15ULL) >> 40) & mask;
+}
+
 static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
 					     u64 key)
 {
-	/* The highest bits of a product depend on all bits of its factors. */
-	const u64 set = (key * 0x9e3779b97f4a7c15ULL) >> cache->shift;
-
-	return cache->entry + set * SFU_CACHE_WAYS;
+	return (void *)cache->entry + set_offset(key, cache->mask);
 }
 
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
@@ -33,24 +36,24 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
 	return NULL;
 }
 
-/* Which bits tell that @rule is simple? */
-static u8 simple_flags(const struct sfu_rule *rule)
+/* What sfu_cache_follow() is to know of @rule. */
+static u8 follow_flags(const struct sfu_rule *rule)
 {
-	u8 flags = SFU_RULE_SIMPLE;
+	u8 flags = 0;
 
 	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
 	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
 	    rule->cfa_offset % SFU_WORD_SIZE)
-		return 0;
+		return SFU_RULE_COMPLEX;
 	if (rule->cfa == SFU_REG_FP)
 		flags |= SFU_RULE_CFA_FP;
 	else if (rule->cfa != SFU_REG_SP)
-		return 0;
+		return SFU_RULE_COMPLEX;
 	if (rule->fp & SFU_SAME)
 		return flags;
 	if (rule->fp != (SFU_BASE_CFA | SFU_DEREF) || rule->fp_offset >= 0 ||
 	    rule->fp_offset < -MAX_FP_DISTANCE)
-		return 0;
+		return SFU_RULE_COMPLEX;
 	return flags | SFU_RULE_LOADS_FP;
 }
 
@@ -88,7 +91,7 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 		.owner = owner,
 		.rule = *rule,
 	};
-	entry->rule.flags |= simple_flags(rule);
+	entry->rule.flags |= follow_flags(rule);
 	return replaces;
 }
 
@@ -98,22 +101,25 @@ u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
 {
 	const u64 limit = sfu_fast_limit(stack);
 	const u64 *end = ip + max, *begin = ip;
-	u64 pc = frame->ip, sp = frame->sp, fp = frame->fp;
+	const void *entries = cache->entry;
+	const u32 mask = cache->mask;
+	u64 key = sfu_cache_key(frame), sp = frame->sp, fp = frame->fp;
 
-	if (frame->exact || !frame->fp_known || sp % SFU_WORD_SIZE ||
-	    sp < MIN_ADDRESS || !sfu_fast_begin(stack, sp))
+	if (!frame->fp_known || sp % SFU_WORD_SIZE || sp < MIN_ADDRESS ||
+	    !sfu_fast_begin(stack, sp))
 		return 0;
 	while (ip < end) {
-		const struct sfu_cache_entry *entry = set_of(cache, pc);
+		const struct sfu_cache_entry *entry =
+			entries + set_offset(key, mask);
 		u64 cfa, ra, saved;
 		u8 flags;
 
-		if (entry->key != pc) {
-			if (entry[1].key == pc)
+		if (entry->key != key) {
+			if (entry[1].key == key)
 				entry += 1;
-			else if (entry[2].key == pc)
+			else if (entry[2].key == key)
 				entry += 2;
-			else if (entry[3].key == pc)
+			else if (entry[3].key == key)
 				entry += 3;
 			else
 				break;
@@ -122,15 +128,11 @@ u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
 			break;
 		flags = entry->rule.flags;
 		cfa = sp;
-		if (flags != SFU_RULE_SIMPLE) {
-			if (!(flags & SFU_RULE_SIMPLE))
+		if (flags & (SFU_RULE_COMPLEX | SFU_RULE_CFA_FP)) {
+			if (flags & SFU_RULE_COMPLEX || fp % SFU_WORD_SIZE ||
+			    fp + entry->rule.cfa_offset <= sp)
 				break;
-			if (flags & SFU_RULE_CFA_FP) {
-				cfa = fp;
-				if (fp % SFU_WORD_SIZE ||
-				    fp + entry->rule.cfa_offset <= sp)
-					break;
-			}
+			cfa = fp;
 		}
 		cfa += entry->rule.cfa_offset;
 		/* What is there cannot be read, not even ahead of this. */
@@ -143,17 +145,17 @@ u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
 			fp = saved;
 		}
 		*ip++ = ra;
-		pc = ra;
+		key = ra;
 		sp = cfa;
 	}
 out:
 	sfu_fast_end();
-	frame->ip = pc;
-	frame->sp = sp;
-	frame->fp = fp;
-	if (ip > begin) {
-		frame->regs = NULL;
-		frame->sigcontext = 0;
-	}
+	if (ip > begin)
+		*frame = (struct sfu_frame) {
+			.ip = key,
+			.sp = sp,
+			.fp = fp,
+			.fp_known = true,
+		};
 	return ip - begin;
 }

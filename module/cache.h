@@ -16,13 +16,16 @@
 #define SFU_CACHE_WAYS	4
 
 /*
- * Bits of an entry's rule.flags: what sfu_cache_follow() can do by itself. The
- * CFA is above the stack pointer or frame pointer by a multiple of the word
- * size, and the return address below it.
+ * Bits of an entry's rule.flags: what sfu_cache_follow() can do by itself. It
+ * knows rules by which the CFA is above the stack pointer or frame pointer by a
+ * multiple of the word size, and the return address below it.
  */
-#define SFU_RULE_SIMPLE		0x10
+#define SFU_RULE_COMPLEX	0x10	/* another one */
 #define SFU_RULE_CFA_FP		0x20	/* above the frame pointer */
 #define SFU_RULE_LOADS_FP	0x40	/* the caller's is at the CFA + fp_offset */
+
+/* The rule is that there is none: the frame was looked for in vain. */
+#define SFU_RULE_NONE		0x80
 
 /**
  * struct sfu_cache_entry
@@ -42,19 +45,31 @@ struct sfu_cache_entry {
 /**
  * struct sfu_cache
  *
- * @shift: 64 minus the binary logarithm of the number of sets.
+ * @mask: bits of a set's offset in @entry, in bytes.
  * @next: the way that is replaced next in a set that is full.
- * @entry: sets of SFU_CACHE_WAYS entries.
+ * @entry: sets of SFU_CACHE_WAYS entries; a power of two of them, 65536 at most.
  */
 struct sfu_cache {
-	u8 shift;
+	u32 mask;
 	u8 next;
 	struct sfu_cache_entry *entry;
 };
 
-static inline u32 sfu_cache_nr_entries(const struct sfu_cache *cache)
+#define SFU_CACHE_SET_SIZE						\
+	(SFU_CACHE_WAYS * (u32)sizeof(struct sfu_cache_entry))
+
+static inline void sfu_cache_init(struct sfu_cache *cache, u8 set_bits,
+				  struct sfu_cache_entry *entry)
 {
-	return (u32)(1ULL << (64 - cache->shift)) * SFU_CACHE_WAYS;
+	cache->mask = ((1U << set_bits) - 1) * SFU_CACHE_SET_SIZE;
+	cache->next = 0;
+	cache->entry = entry;
+}
+
+/* Bytes of all entries. */
+static inline u32 sfu_cache_size(const struct sfu_cache *cache)
+{
+	return cache->mask + SFU_CACHE_SET_SIZE;
 }
 
 /* User addresses leave the highest bit free: an exact address has it set. */
@@ -77,8 +92,8 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 		      const struct sfu_rule *rule);
 
 /*
- * Step from @frame to its callers as long as it is behind a call and there is a
- * simple rule for it in @epoch, at most @max times, and note their addresses in
+ * Step from @frame to its callers as long as there is a rule that is not complex
+ * for it in @epoch, at most @max times, and note their addresses in
  * @ip. Reads @stack without sleeping. Returns the number of steps; @frame is
  * the last frame reached.
  *

@@ -33,6 +33,7 @@ struct sfu_client *sfu_client_create(void)
 	raw_spin_lock_init(&client->lock);
 	INIT_LIST_HEAD(&client->listener);
 	sfu_attachments_init(&client->attachments);
+	INIT_LIST_HEAD(&client->spare);
 	sfu_count(SFU_CLIENTS);
 	return client;
 }
@@ -41,6 +42,8 @@ static void put(struct sfu_client *client)
 {
 	if (!refcount_dec_and_test(&client->refs))
 		return;
+	sfu_request_free_spare(&client->spare);
+	sfu_request_free_walk(client->walk);
 	sfu_ring_free(&client->ring);
 	put_pid_ns(client->pid_ns);
 	sfu_uncount(SFU_CLIENTS);
@@ -60,27 +63,43 @@ void sfu_client_close(struct sfu_client *client)
 	put(client);
 }
 
+static int alloc(struct sfu_client *client)
+{
+	struct sfu_ring ring = {};
+	int err;
+
+	lockdep_assert_held(&client->read_mutex);
+	if (client->ring.data)
+		return 0;
+	client->walk = sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
+	if (!client->walk)
+		return -ENOMEM;
+	err = sfu_ring_alloc(&ring);
+	if (err) {
+		sfu_request_free_walk(client->walk);
+		client->walk = NULL;
+		return err;
+	}
+	/* Pairs with the load below. */
+	smp_store_release(&client->ring.data, ring.data);
+	return 0;
+}
+
 /* Only a client that is to read something needs a ring. */
 int sfu_client_prepare(struct sfu_client *client)
 {
-	struct sfu_ring ring = {};
-	int err = 0;
+	int err;
 
-	/* Pairs with the store below: a ring that is seen is whole. */
+	/* Pairs with the store above: a ring that is seen is whole. */
 	if (smp_load_acquire(&client->ring.data))
 		return 0;
-
 	mutex_lock(&client->read_mutex);
-	if (!client->ring.data) {
-		err = sfu_ring_alloc(&ring);
-		/* Pairs with the load above. */
-		smp_store_release(&client->ring.data, ring.data);
-	}
+	err = alloc(client);
 	mutex_unlock(&client->read_mutex);
 	return err;
 }
 
-int sfu_client_begin(struct sfu_client *client)
+int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 {
 	unsigned long flags;
 	int err = 0;
@@ -89,6 +108,15 @@ int sfu_client_begin(struct sfu_client *client)
 	if (client->pending < SFU_MAX_PENDING) {
 		client->pending++;
 		client->accepted++;
+		if (spare) {
+			*spare = list_first_entry_or_null(&client->spare,
+							  struct sfu_request,
+							  link);
+			if (*spare) {
+				list_del(&(*spare)->link);
+				client->nr_spare--;
+			}
+		}
 	} else {
 		err = -EAGAIN;
 	}
@@ -103,11 +131,23 @@ int sfu_client_begin(struct sfu_client *client)
 	return 0;
 }
 
-/* What sfu_client_begin() took, when its counters have been settled. */
-static void end(struct sfu_client *client)
+bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 {
+	unsigned long flags;
+	bool keep = false;
+
+	if (spare) {
+		raw_spin_lock_irqsave(&client->lock, flags);
+		keep = client->nr_spare < SFU_MAX_SPARE;
+		if (keep) {
+			list_add(&spare->link, &client->spare);
+			client->nr_spare++;
+		}
+		raw_spin_unlock_irqrestore(&client->lock, flags);
+	}
 	sfu_uncount(SFU_REQUESTS);
 	put(client);
+	return keep;
 }
 
 void sfu_client_cancel(struct sfu_client *client)
@@ -119,7 +159,6 @@ void sfu_client_cancel(struct sfu_client *client)
 	client->accepted--;
 	raw_spin_unlock_irqrestore(&client->lock, flags);
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
-	end(client);
 }
 
 /* Put a record into the ring. Returns whether there was room. */
@@ -127,22 +166,33 @@ static bool write_record(struct sfu_client *client,
 			 const struct sframe_unwind_stack *stack,
 			 const struct sfu_walk *walk)
 {
-	static const u8 zeros[8];
 	const u32 nr = stack->nr_frames;
-	u64 position = client->ring.head;
+	u64 last, position = client->ring.head;
 
 	lockdep_assert_held(&client->lock);
 	if (stack->record.size > sfu_ring_room(&client->ring))
 		return false;
-	sfu_ring_write(&client->ring, &position, stack, sizeof(*stack));
+	sfu_ring_write(&client->ring, &position, (const u64 *)stack,
+		       sizeof(*stack) / 8);
 	if (nr) {
-		sfu_ring_write(&client->ring, &position, walk->ip,
-			       nr * sizeof(walk->ip[0]));
-		sfu_ring_write(&client->ring, &position, walk->how, nr);
-		sfu_ring_write(&client->ring, &position, zeros, -nr & 7);
+		const u64 *how = (const u64 *)walk->how;
+
+		sfu_ring_write(&client->ring, &position, walk->ip, nr);
+		sfu_ring_write(&client->ring, &position, how, nr / 8);
+		/* The bytes behind the last one are 0. */
+		last = how[nr / 8] & ((1ULL << nr % 8 * 8) - 1);
+		if (nr % 8)
+			sfu_ring_write(&client->ring, &position, &last, 1);
 	}
 	client->ring.head = position;
 	return true;
+}
+
+static void wake(struct sfu_client *client)
+{
+	if (wq_has_sleeper(&client->wait))
+		wake_up_interruptible_poll(&client->wait,
+					   EPOLLIN | EPOLLRDNORM);
 }
 
 void sfu_client_deliver(struct sfu_client *client,
@@ -178,13 +228,12 @@ void sfu_client_deliver(struct sfu_client *client,
 
 	if (written) {
 		sfu_count(SFU_TOTAL_DELIVERED);
-		wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+		wake(client);
 	} else if (closed) {
 		sfu_count(SFU_TOTAL_LOST_CLOSED);
 	} else {
 		sfu_count(SFU_TOTAL_LOST_FULL);
 	}
-	end(client);
 }
 
 void sfu_client_listen(struct sfu_client *client, u64 space_id)
@@ -211,14 +260,15 @@ static void tell(struct sfu_client *client,
 	written = size <= sfu_ring_room(&client->ring);
 	if (written) {
 		position = client->ring.head;
-		sfu_ring_write(&client->ring, &position, removed, size);
+		sfu_ring_write(&client->ring, &position, (const u64 *)removed,
+			       size / 8);
 		client->ring.head = position;
 	} else {
 		client->lost_events++;
 	}
 	raw_spin_unlock_irqrestore(&client->lock, flags);
 	if (written)
-		wake_up_interruptible_poll(&client->wait, EPOLLIN | EPOLLRDNORM);
+		wake(client);
 }
 
 void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed)

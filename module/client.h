@@ -27,10 +27,13 @@ struct sfu_walk;
  * @listener: in the list of clients that want events, protected by its lock.
  * @space_id: of the space whose events it wants, likewise.
  * @attachments: what it has attached.
+ * @walk: memory for a walk, or NULL while one uses it.
  * @read_mutex: serialises readers, and making the ring.
  * @lock: taken in any context.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
  * @closed: nobody can read any more.
+ * @spare: memory for requests.
+ * @nr_spare: entries in it.
  * @pending, @accepted, @delivered, @lost_full, @lost_events: see struct
  *	sframe_unwind_stats.
  */
@@ -41,10 +44,13 @@ struct sfu_client {
 	struct list_head listener;
 	u64 space_id;
 	struct sfu_attachments attachments;
+	struct sfu_walk *walk;
 	struct mutex read_mutex;	/* readers; making the ring */
 	raw_spinlock_t lock;		/* all members below */
 	struct sfu_ring ring;
 	bool closed;
+	struct list_head spare;
+	u32 nr_spare;
 	u32 pending;
 	u64 accepted;
 	u64 delivered;
@@ -61,23 +67,29 @@ struct sfu_client *sfu_client_create(void);
 /* The file is closed: drop its reference and what nobody will read. */
 void sfu_client_close(struct sfu_client *client);
 
-/* Make the ring on first use. May sleep. Returns 0 or -ENOMEM. */
+/* Make what requests need on first use. May sleep. Returns 0 or -ENOMEM. */
 int sfu_client_prepare(struct sfu_client *client);
 
 /*
- * Count a request in, with a reference that sfu_client_deliver() gives back.
- * sfu_client_prepare() has been called. Any context but NMI. Returns 0, or
- * -EAGAIN with too many pending.
+ * Count a request in, with a reference that sfu_client_end() gives back.
+ * sfu_client_prepare() has been called. Any context but NMI. Returns 0, with a
+ * spare request in *@spare if there is one and @spare is not NULL; or -EAGAIN
+ * with too many pending.
  */
-int sfu_client_begin(struct sfu_client *client);
+int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare);
 
-/* Take sfu_client_begin() back: the request was not accepted after all. */
+/* Take sfu_client_begin() back but for sfu_client_end(): it was not accepted. */
 void sfu_client_cancel(struct sfu_client *client);
 
 /*
+ * A request of @client is over. @spare may be NULL; if not, returns whether the
+ * client keeps it. Any context but NMI if it is NULL.
+ */
+bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare);
+
+/*
  * Deliver the current thread's stack for @request, the first @nr frames of
- * @walk, which may be NULL with 0, or count it as lost; ends what
- * sfu_client_begin() began. Process context.
+ * @walk, which may be NULL with 0, or count it as lost. Process context.
  */
 void sfu_client_deliver(struct sfu_client *client,
 			const struct sfu_request *request,

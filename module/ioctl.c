@@ -351,10 +351,55 @@ static int run(const struct op *op, struct sfu_client *client,
 	return op->run(client, arg, message);
 }
 
+/*
+ * Copy a structure of so many bytes, a multiple of 8, from or to the caller.
+ * Quicker than copy_from_user() for so few; and all of them are in one window.
+ */
+static bool copy_in(union sfu_arg *arg, const void __user *user, u32 size)
+{
+	u64 *to = (u64 *)arg;
+	u32 i;
+
+	if (!user_access_begin(user, size))
+		return false;
+	for (i = 0; i < size / sizeof(*to); i++)
+		unsafe_get_user(to[i], (u64 __user *)user + i, fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+static bool copy_out(void __user *user, const union sfu_arg *arg, u32 size)
+{
+	const u64 *from = (const u64 *)arg;
+	u32 i;
+
+	if (!user_access_begin(user, size))
+		return false;
+	for (i = 0; i < size / sizeof(*from); i++)
+		unsafe_put_user(from[i], (u64 __user *)user + i, fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+/* Fetch the caller's structure, of a size of its own, to one of ours. */
+static int fetch(const struct op *op, union sfu_arg *arg,
+		 const void __user *user, u32 size)
+{
+	if (size == op->size)
+		return copy_in(arg, user, size) ? 0 : -EFAULT;
+	return copy_struct_from_user(arg, op->size, user, size);
+}
+
 long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 {
 	const struct op *op = find_op(cmd);
-	struct sfu_message message = {};
+	struct sfu_message message;
 	u32 user_size, size;
 	union sfu_arg arg;
 	int err;
@@ -365,8 +410,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 		return -EFAULT;
 	if (user_size < op->min_size)
 		return -EINVAL;
-	memset(&arg, 0, sizeof(arg));
-	err = copy_struct_from_user(&arg, op->size, user, user_size);
+	err = fetch(op, &arg, user, user_size);
 	if (err)
 		return err;
 	/* The size has been read twice; the first one was checked. */
@@ -374,11 +418,12 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 
 	/* What has been done cannot be told with a structure in const memory. */
 	size = min(user_size, op->size);
-	if (op->changes && copy_to_user(user, &arg, size))
+	if (op->changes && !copy_out(user, &arg, size))
 		return -EFAULT;
 
+	message.text[0] = '\0';
 	err = run(op, client, &arg, &message);
-	if (copy_to_user(user, &arg, size))
+	if (!copy_out(user, &arg, size))
 		return -EFAULT;
 	if (err && op->message)
 		copy_message(op, &arg, &message);

@@ -24,6 +24,9 @@
 /* Requests that one client may have outstanding. */
 #define SFU_MAX_PENDING		1024
 
+/* Requests whose memory a client keeps for those to come. */
+#define SFU_MAX_SPARE		16
+
 /* Requests that may join a walk while it is being delivered. */
 #define SFU_MAX_LATE		16
 

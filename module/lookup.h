@@ -52,7 +52,16 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 		       struct sfu_rule *rule);
 
-/* Have the rule cache remember what sfu_lookup_rule() has just found. */
+/* Is @pc covered by the section that sfu_lookup_rule() has used last? */
+static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
+{
+	return lookup->section && sfu_section_covers(lookup->section, pc);
+}
+
+/*
+ * Have the rule cache remember what sfu_lookup_rule() has just found, or, with
+ * SFU_RULE_NONE, that the section which covers the address has nothing for it.
+ */
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule);
 

@@ -130,14 +130,42 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 	return NULL;
 }
 
+/* The memory goes to who may want it again. */
+static void release(struct sfu_request *request)
+{
+	struct sfu_client *client = request->client;
+
+	if (request->pool) {
+		give_back(request);
+		sfu_client_end(client, NULL);
+	} else if (!sfu_client_end(client, request)) {
+		kmem_cache_free(cache, request);
+	}
+}
+
 static void put(struct sfu_request *request)
 {
-	if (!refcount_dec_and_test(&request->refs))
-		return;
-	if (request->pool)
-		give_back(request);
-	else
+	if (refcount_dec_and_test(&request->refs))
+		release(request);
+}
+
+void sfu_request_free_spare(struct list_head *spare)
+{
+	struct sfu_request *request, *next;
+
+	list_for_each_entry_safe(request, next, spare, link)
 		kmem_cache_free(cache, request);
+}
+
+struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
+{
+	return kmem_cache_alloc(walk_cache, gfp);
+}
+
+void sfu_request_free_walk(struct sfu_walk *walk)
+{
+	if (walk)
+		kmem_cache_free(walk_cache, walk);
 }
 
 /* Has the current thread a user stack? Not any more when it exits. */
@@ -146,24 +174,33 @@ static bool can_walk(void)
 	return current->mm && !(current->flags & PF_EXITING);
 }
 
-/* Walk for all that @first and those that have joined it ask for together. */
-static void walk_for_all(struct sfu_request *first, struct sfu_walk *walk)
+/*
+ * Begin the walk that @first and those that have joined it share. Returns false
+ * if @first is not the first one, else what they ask for together.
+ */
+static bool begin_walk(struct sfu_request *first, u32 *max_depth,
+		       bool *fallback)
 {
 	struct bucket *bucket = bucket_of(current);
 	const struct sfu_request *request = first;
 	unsigned long flags;
+	bool is_first;
 
-	walk->max_depth = 0;
-	walk->fallback = false;
+	*max_depth = 0;
+	*fallback = false;
+	/* The lock waits for attach(), which may be on its way out yet. */
 	raw_spin_lock_irqsave(&bucket->lock, flags);
-	do {
-		walk->max_depth = max(walk->max_depth, request->max_depth);
-		walk->fallback |= request->fallback;
-		request = list_next_entry(request, link);
-	} while (request != first);
-	first->walking = true;
+	is_first = !hlist_unhashed(&first->node);
+	if (is_first) {
+		do {
+			*max_depth = max(*max_depth, request->max_depth);
+			*fallback |= request->fallback;
+			request = list_next_entry(request, link);
+		} while (request != first);
+		first->walking = true;
+	}
 	raw_spin_unlock_irqrestore(&bucket->lock, flags);
-	sfu_walk_user(walk, task_pt_regs(current));
+	return is_first;
 }
 
 /*
@@ -221,38 +258,35 @@ static struct sfu_request *take_next(struct sfu_request *first)
 	return next;
 }
 
-/* Walk once, and deliver to @first and all that join it. */
+/* Walk once, and deliver to @first, if it is that, and all that join it. */
 static void serve(struct sfu_request *first)
 {
+	struct sfu_client *client = first->client;
 	struct sfu_request *request;
 	struct sfu_walk *walk = NULL;
+	u32 max_depth;
+	bool fallback;
 
+	/* One that is not the first has only woken the thread. */
+	if (!begin_walk(first, &max_depth, &fallback))
+		return;
 	if (can_walk())
-		walk = kmem_cache_alloc(walk_cache, GFP_KERNEL);
-	if (walk)
-		walk_for_all(first, walk);
+		walk = xchg(&client->walk, NULL) ?:
+		       sfu_request_alloc_walk(GFP_KERNEL);
+	if (walk) {
+		walk->max_depth = max_depth;
+		walk->fallback = fallback;
+		sfu_walk_user(walk, task_pt_regs(current));
+	}
 	do {
 		request = take_next(first);
 		if (walk)
 			walk_again_for(request, walk);
 		deliver(request, walk);
 	} while (request != first);
+	/* Our caller keeps @first, which keeps the client. */
 	if (walk)
-		kmem_cache_free(walk_cache, walk);
-}
-
-/* Is @request the first one of the current thread? */
-static bool is_first(const struct sfu_request *request)
-{
-	struct bucket *bucket = bucket_of(current);
-	unsigned long flags;
-	bool first;
-
-	/* The lock waits for attach(), which may be on its way out yet. */
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	first = !hlist_unhashed(&request->node);
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
-	return first;
+		sfu_request_free_walk(xchg(&client->walk, walk));
 }
 
 /* The task_work: the thread is about to return to user space, or exits. */
@@ -261,9 +295,7 @@ static void run(struct callback_head *work)
 	struct sfu_request *request =
 		container_of(work, struct sfu_request, work);
 
-	/* One that is not the first has only woken the thread. */
-	if (is_first(request))
-		serve(request);
+	serve(request);
 	put(request);
 	module_put(THIS_MODULE);
 }
@@ -355,15 +387,16 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 	struct task_struct *task;
 	int err;
 
-	err = sfu_client_prepare(client);
+	err = sfu_client_prepare(client) ?: sfu_client_begin(client, &request);
 	if (err)
 		return err;
-	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
 	if (!request)
+		request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
+	if (!request) {
+		sfu_client_cancel(client);
+		sfu_client_end(client, NULL);
 		return -ENOMEM;
-	err = sfu_client_begin(client);
-	if (err)
-		goto err_free;
+	}
 	fill(request, client, spec);
 
 	rcu_read_lock();
@@ -374,14 +407,10 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		err = attach(request, task, spec->interrupt && task != current,
 			     cookie);
 	rcu_read_unlock();
-	if (err)
-		goto err_cancel;
-	return 0;
-
-err_cancel:
-	sfu_client_cancel(client);
-err_free:
-	kmem_cache_free(cache, request);
+	if (err) {
+		sfu_client_cancel(client);
+		release(request);
+	}
 	return err;
 }
 
@@ -394,19 +423,17 @@ int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 	request = take(pool);
 	if (!request)
 		return -ENOMEM;
-	err = sfu_client_begin(client);
-	if (err)
-		goto err_give_back;
+	err = sfu_client_begin(client, NULL);
+	if (err) {
+		give_back(request);
+		return err;
+	}
 	fill(request, client, spec);
 	err = attach(request, current, false, cookie);
-	if (err)
-		goto err_cancel;
-	return 0;
-
-err_cancel:
-	sfu_client_cancel(client);
-err_give_back:
-	give_back(request);
+	if (err) {
+		sfu_client_cancel(client);
+		release(request);
+	}
 	return err;
 }
 

@@ -14,6 +14,7 @@
 
 struct sfu_client;
 struct sfu_pool;
+struct sfu_walk;
 
 /**
  * struct sfu_request
@@ -22,7 +23,8 @@ struct sfu_pool;
  *	serves, and by each later one that has to interrupt the thread.
  * @refs: one until delivered, one while @work is queued.
  * @node: of the first: in the hash of threads with requests.
- * @link: in the list that starts at the first one, or in sfu_pool.free.
+ * @link: in the list that starts at the first one, or in sfu_pool.free, or in
+ *	sfu_client.spare.
  * @task: the thread. Not followed; it cannot end before @work has run.
  * @mm: the thread's when it was asked for; compared, never followed.
  * @client: gets the record; holds a reference.
@@ -99,6 +101,13 @@ void sfu_pool_destroy(struct sfu_pool *pool);
  */
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
+
+/* Free all requests in @spare, by their link. */
+void sfu_request_free_spare(struct list_head *spare);
+
+/* Memory for a walk. @walk may be NULL. */
+struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp);
+void sfu_request_free_walk(struct sfu_walk *walk);
 
 int sfu_request_init(void);
 void sfu_request_exit(void);

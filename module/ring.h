@@ -14,7 +14,8 @@
 /**
  * struct sfu_ring
  *
- * @data: SFU_RING_SIZE bytes, or NULL before sfu_ring_alloc().
+ * @data: SFU_RING_SIZE bytes, or NULL before sfu_ring_alloc(). Records are
+ *	multiples of 8 bytes.
  * @head: position behind the last whole record.
  * @tail: position of the first record not yet taken.
  */
@@ -32,11 +33,12 @@ void sfu_ring_free(struct sfu_ring *ring);
 u32 sfu_ring_room(const struct sfu_ring *ring);
 
 /*
- * Write @size bytes at *@position, which starts as ring->head and moves on;
- * the record is there once ring->head is set to it. There is room for all.
+ * Write @words words of 8 bytes at *@position, which starts as ring->head and
+ * moves on; the record is there once ring->head is set to it. There is room for
+ * all.
  */
-void sfu_ring_write(struct sfu_ring *ring, u64 *position, const void *from,
-		    u32 size);
+void sfu_ring_write(struct sfu_ring *ring, u64 *position, const u64 *from,
+		    u32 words);
 
 /* Copy @size bytes from @position, not all of which need be one record. */
 void sfu_ring_peek(const struct sfu_ring *ring, u64 position, void *to,

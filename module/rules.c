@@ -67,8 +67,7 @@ static struct sfu_rules_table *create_table(u8 set_bits)
 	if (!table)
 		return NULL;
 	table->set_bits = set_bits;
-	table->cache.shift = 64 - set_bits;
-	table->cache.entry = (void *)table->owner + owners;
+	sfu_cache_init(&table->cache, set_bits, (void *)table->owner + owners);
 	sfu_count(SFU_CACHES);
 	return table;
 }
@@ -122,8 +121,7 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 /* Forget all rules. */
 static void clear(struct sfu_rules_table *table)
 {
-	memset(table->cache.entry, 0, sfu_cache_nr_entries(&table->cache) *
-	       sizeof(table->cache.entry[0]));
+	memset(table->cache.entry, 0, sfu_cache_size(&table->cache));
 }
 
 /* Have nothing hold any more that is not asked for again. */

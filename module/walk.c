@@ -69,11 +69,19 @@ static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 
 	*restorer = false;
 	if (sfu_lookup_cached(lookup, key, rule))
-		return 0;
+		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up(lookup, frame, &match, restorer);
 	*rule = match.rule;
-	if (!err && !*restorer)
-		sfu_lookup_remember(lookup, key, rule);
+	if (*restorer || (err && err != -ENOENT))
+		return err;
+	if (err) {
+		/* Of two sections each could change that. */
+		if (!sfu_lookup_is_in(lookup, sfu_frame_pc(frame)) ||
+		    !sfu_lookup_is_in(lookup, frame->ip))
+			return err;
+		rule->flags = SFU_RULE_NONE;
+	}
+	sfu_lookup_remember(lookup, key, rule);
 	return err;
 }
 

@@ -26,6 +26,7 @@ struct pt_regs;
  * @nr_sure: with @guessed, frames before the first by the fallback.
  * @ip: the frames' addresses, innermost first.
  * @how: how each was found, enum sframe_unwind_frame.
+ * @end_of_how: never used.
  */
 struct sfu_walk {
 	u32 max_depth;
@@ -36,7 +37,8 @@ struct sfu_walk {
 	u32 nr;
 	u32 nr_sure;
 	u64 ip[SFU_MAX_DEPTH];
-	u8 how[SFU_MAX_DEPTH];
+	u8 how[SFU_MAX_DEPTH] __aligned(8);
+	u64 end_of_how;		/* readers of words may read one too many */
 };
 
 /*
