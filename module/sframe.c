@@ -268,6 +268,7 @@ static __always_inline int search(const struct sfu_table *table, bool copied,
 {
 	const struct sfu_bytes *bytes = &table->bytes;
 	const u64 field = table->pcrel ? ~0ULL : 0;
+	const u64 address = bytes->address, index = table->index;
 	/* Entries below low start at or below pc, those from high on above. */
 	u64 low_start = 0, high_start = ~0ULL;
 	u32 low = 0, high = table->num_fdes;
@@ -277,12 +278,12 @@ static __always_inline int search(const struct sfu_table *table, bool copied,
 		return -EFAULT;
 	while (low < high) {
 		const u32 mid = (low + high) / 2;
-		const u64 entry = entry_offset(table, mid);
+		const u64 entry = index + (u64)mid * SFRAME_FDE_SIZE;
 		u64 start;
 
 		sfu_window_get(bytes, copied, entry + SFRAME_FDE_START, start,
 			       unreadable);
-		start += bytes->address + (entry & field);
+		start += address + (entry & field);
 		if (start < low_start || start > high_start) {
 			sfu_window_end(copied);
 			return malformed(defect, SFU_DEFECT_FDE_ORDER, entry);
@@ -594,7 +595,41 @@ static __always_inline int scan_window(const struct sfu_table *table,
 
 	if (!sfu_window_begin(bytes, copied))
 		return -EFAULT;
-	for (i = 0; i < rows; i++) {
+	/*
+	 * Most rows are only passed by. While one of any size would fit, what is
+	 * odd about a row is left to the loop below.
+	 */
+	for (i = 0; i < rows && at + SFU_MAX_ROW_SIZE <= end; i++) {
+		u32 start;
+
+		if (start_size == 1) {
+			u8 value;
+
+			sfu_window_get(bytes, copied, at, value, unreadable);
+			start = value;
+		} else if (start_size == 2) {
+			u16 value;
+
+			sfu_window_get(bytes, copied, at, value, unreadable);
+			start = value;
+		} else {
+			sfu_window_get(bytes, copied, at, start, unreadable);
+		}
+		if (start > wanted || start <= previous)
+			break;
+		sfu_window_get(bytes, copied, at + start_size, info,
+			       unreadable);
+		size = info >> SFRAME_FRE_WORD_SIZE_SHIFT;
+		if (size >= SFRAME_FRE_WORD_SIZE_INVALID)
+			break;
+		previous = start;
+		found = at;
+		found_info = info;
+		at += start_size + 1 +
+		      (((info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			SFRAME_FRE_WORD_COUNT_MASK) << size);
+	}
+	for (; i < rows; i++) {
 		u32 start;
 
 		defect_at = at;
