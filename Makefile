@@ -29,11 +29,17 @@ check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
 check-debug:		## all VM tests and the storm in a debug kernel (KASAN, lockdep, kmemleak ...)
 	@selftests/check-debug
 
-check-truth:		## stacks against libdw at 30,000 random stops of real programs
+check-truth:		## stacks against libdw at random stops of real programs, built with SFrame data and unmodified
 	@selftests/truth/check
+
+check-convert:		## every ELF file of the VM's userland converted, against libdw row by row; libLLVM
+	@selftests/convert/check
 
 check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 minutes
 	@selftests/storm/check
+
+bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
+	@selftests/bench/check
 
 lint:			## compiler, sparse, checkpatch and shellcheck warnings
 	@qemu/lint
@@ -59,4 +65,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-storm lint module_install install clean distclean help
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm bench lint module_install install clean distclean help
