@@ -17,7 +17,7 @@
 #define MOST		1000000
 #define BATCH		1000
 #define BATCHES		16
-#define FORKS		300
+#define FORKS		600
 #define LOOKUPS		64
 #define ROUNDS		12
 

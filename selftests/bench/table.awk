@@ -10,7 +10,12 @@ NF == 2 { value[$1] = $2; order[++n] = $1 }
 
 function number(name, format) { return name in value ? sprintf(format, value[name]) : "-" }
 
-function head(text, a, b, c, d) { printf "\n%-58s %9s %9s %9s %9s\n", text, a, b, c, d }
+function head(text, a, b, c, d,    line) {
+	line = sprintf("%-58s %9s %9s %9s %9s", text, a, b, c, d)
+	sub(/ +$/, "", line)
+	print ""
+	print line
+}
 
 # What a frame costs in walks of several depths, and more in deeper ones.
 function walk_row(text, name) {
@@ -41,29 +46,29 @@ function bar(text, have, how, want, format,    verdict) {
 
 function kernel_tables() {
 	head("instructions a frame, walking to a depth of", "8", "32", "128", "32-128")
-	walk_row("SFrame, rules remembered", "sframe")
+	walk_row("SFrame, rules cached", "sframe")
 	walk_row("  rows by the frame pointer instead of the stack pointer", "sframe_fp")
 	walk_row("  no frame pointer saved", "sframe_no_fp")
 	walk_row("kernel's unwind_user(), by frame pointers", "unwind_user")
 	walk_row("kernel's perf_callchain_user(), by frame pointers", "perf")
 	walk_row("frame pointers, as fallback where nothing is registered", "fallback")
-	walk_row("SFrame, nothing remembered, 1,200 functions a table", "cold")
-	walk_row("SFrame, nothing remembered, 4,027 functions a table", "libc6")
+	walk_row("SFrame, nothing cached, 1,200 functions a table", "cold")
+	walk_row("SFrame, nothing cached, 4,027 functions a table", "libc6")
 	walk_row("  plain unwinder", "libc6.plain")
-	walk_row("SFrame, nothing remembered, 26 rows before", "libc26")
+	walk_row("SFrame, nothing cached, 26 rows before", "libc26")
 	walk_row("  plain unwinder", "libc26.plain")
 
 	head("instructions", "each")
 	row("ioctl QUERY", "query", "%.0f")
 	row("ioctl REQUEST, until the record of 32 frames is there", "request.32", "%.0f")
-	row("lookup, rule not remembered, 5th of 6 rows", "libc6.lookup", "%.0f")
+	row("lookup, rule not cached, 5th of 6 rows", "libc6.lookup", "%.0f")
 	row("  plain unwinder", "libc6.plain.lookup", "%.0f")
-	row("lookup, rule not remembered, 27th of 28 rows", "libc26.lookup", "%.0f")
+	row("lookup, rule not cached, 27th of 28 rows", "libc26.lookup", "%.0f")
 	row("  plain unwinder", "libc26.plain.lookup", "%.0f")
 	row("a frame, 4,000 addresses in rotation", "rotation", "%.1f")
 	row("a frame, 500 addresses in rotation", "rotation.steady", "%.1f")
-	row("frames of the 4,000 answered by the cache, %", "rotation.cached", "%.2f")
-	row("lookup, rule not remembered, among 10 sections", "lookup.10", "%.0f")
+	row("frames of the 4,000 found in the cache, %", "rotation.cached", "%.2f")
+	row("lookup, rule not cached, among 10 sections", "lookup.10", "%.0f")
 	row("  1,000", "lookup.1000", "%.0f")
 	row("  100,000", "lookup.100000", "%.0f")
 	row("  1,000,000", "lookup.1000000", "%.0f")
@@ -86,8 +91,8 @@ function kernel_tables() {
 	head("bar", "measured", "to be", "")
 	bar("SFrame / unwind_user(), a frame, 32-128", fraction("sframe.slope", "unwind_user.slope"), "<", 0.5, "%.3f")
 	bar("SFrame / perf_callchain_user(), a frame, 32-128", fraction("sframe.slope", "perf.slope"), "<", 1.15, "%.3f")
-	bar("lookup, not remembered / plain, 6 rows", fraction("libc6.lookup", "libc6.plain.lookup"), "<", 0.4, "%.3f")
-	bar("lookup, not remembered / plain, 26 rows before", fraction("libc26.lookup", "libc26.plain.lookup"), "<", 0.25,
+	bar("lookup, not cached / plain, 6 rows", fraction("libc6.lookup", "libc6.plain.lookup"), "<", 0.4, "%.3f")
+	bar("lookup, not cached / plain, 26 rows before", fraction("libc26.lookup", "libc26.plain.lookup"), "<", 0.25,
 	    "%.3f")
 	bar("request to record of 32 frames", value["request.32"], "<", 2600, "%.0f")
 	bar("4,000 addresses in rotation, % from the cache", value["rotation.cached"], ">", 95, "%.1f")
@@ -114,7 +119,7 @@ function live_row(text, name) {
 
 function native_tables() {
 	printf "\n%-24s %9s %9s %9s %9s %9s %9s\n", "nanoseconds a frame", "", "", "SFrame", "SFrame", "libunwind", "libdwfl"
-	printf "%-24s %9s %9s %9s %9s %9s %9s\n", "recorded stacks of", "stacks", "frames", "remembrd", "cold", "remote", ""
+	printf "%-24s %9s %9s %9s %9s %9s\n", "recorded stacks of", "stacks", "frames", "cached", "cold", "remote"
 	recorded_row("redis")
 	recorded_row("lua")
 	recorded_row("sqlite")
@@ -122,19 +127,19 @@ function native_tables() {
 
 	printf "\n%-58s %9s %9s\n", "nanoseconds a frame, a live stack of as many calls", "32", "128"
 	live_row("frame pointers, a bare loop", "live.glibc.fp")
-	live_row("SFrame, rules remembered", "live.glibc.cached")
+	live_row("SFrame, rules cached", "live.glibc.cached")
 	live_row("  in the program with libunwind", "live.libunwind.cached")
 	live_row("libunwind, unw_backtrace()", "live.libunwind.unw_backtrace")
-	live_row("SFrame, nothing remembered", "live.glibc.cold")
+	live_row("SFrame, nothing cached", "live.glibc.cold")
 	live_row("glibc, backtrace()", "live.glibc.backtrace")
 	live_row("libunwind, cursor", "live.libunwind.cursor")
 
 	head("bar, at 128 calls", "measured", "to be", "")
-	bar("SFrame, remembered / unw_backtrace()",
+	bar("SFrame, cached / unw_backtrace()",
 	    fraction("live.libunwind.cached.128", "live.libunwind.unw_backtrace.128"), "<", 1, "%.2f")
-	bar("backtrace() / SFrame, remembered", fraction("live.glibc.backtrace.128", "live.glibc.cached.128"), ">", 20,
+	bar("backtrace() / SFrame, cached", fraction("live.glibc.backtrace.128", "live.glibc.cached.128"), ">", 20,
 	    "%.1f")
-	bar("libunwind's cursor / SFrame, remembered",
+	bar("libunwind's cursor / SFrame, cached",
 	    fraction("live.libunwind.cursor.128", "live.libunwind.cached.128"), ">", 100, "%.1f")
 }
 
