@@ -73,7 +73,7 @@ static inline u32 sfu_cache_size(const struct sfu_cache *cache)
 }
 
 /* User addresses leave the highest bit free: an exact address has it set. */
-#define SFU_CACHE_EXACT	(1ULL << 63)
+#define SFU_CACHE_EXACT	0x8000000000000000ULL
 
 /* What the rule of @frame is found by: its address, and what that means. */
 static inline u64 sfu_cache_key(const struct sfu_frame *frame)

@@ -81,34 +81,22 @@ static inline void hrtimer_setup(struct hrtimer *timer,
  * change is over. Returns false where the kernel has none, or while a change is
  * under way.
  */
-#ifdef CONFIG_PER_VMA_LOCK
-
-static inline bool sfu_sequence_of_seqcount(const seqcount_t *from,
-					    u64 *sequence)
-{
-	*sequence = smp_load_acquire(&from->sequence);
-	return !(*sequence & 1);
-}
-
-/* It was a number once, which counts changes that are over. */
-static inline bool sfu_sequence_of_int(const int *from, u64 *sequence)
-{
-	*sequence = (u32)smp_load_acquire(from);
-	return true;
-}
-
-#define sfu_mm_sequence(mm, sequence)					\
-	_Generic(&(mm)->mm_lock_seq,					\
-		 seqcount_t *: sfu_sequence_of_seqcount,		\
-		 int *: sfu_sequence_of_int)(&(mm)->mm_lock_seq, sequence)
-
-#else
-
 static inline bool sfu_mm_sequence(const struct mm_struct *mm, u64 *sequence)
 {
-	return false;
-}
+#ifdef CONFIG_PER_VMA_LOCK
+	/*
+	 * A seqcount_t, or, before that was one, an int that counts changes
+	 * which are over: there odd numbers are as good as even ones, but to
+	 * take them for a change under way costs a check and nothing else.
+	 */
+	const u32 *from = (const u32 *)&mm->mm_lock_seq;
 
+	/* Pairs with the release by whoever ends a change. */
+	*sequence = smp_load_acquire(from);
+	return !(*sequence & 1);
+#else
+	return false;
 #endif
+}
 
 #endif /* SFU_COMPAT_H */

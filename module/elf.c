@@ -48,7 +48,7 @@
 #define MAX_NOTES	64
 
 /* Addresses and file offsets that can be mapped. */
-#define MAX_ADDRESS	(1ULL << 47)
+#define MAX_ADDRESS	0x800000000000ULL
 #define PAGE_BYTES	4096ULL
 
 static int malformed(struct sfu_elf *elf, u64 offset, const char *problem)

@@ -150,7 +150,9 @@ static inline void sfu_window_end(bool copied)
 		memcpy(&(value), from_ + (offset), sizeof(value));	\
 	} while (0)
 
+#ifndef __always_inline
 #define __always_inline	inline __attribute__((always_inline))
+#endif
 
 #endif
 

@@ -47,8 +47,10 @@ static int register_one(struct sfu_space *space, struct sfu_section_spec *spec,
 
 	if (IS_ERR(section))
 		return PTR_ERR(section);
-	if (!space)
-		space = made = sfu_space_get_or_create(message);
+	if (!space) {
+		made = sfu_space_get_or_create(message);
+		space = made;
+	}
 	if (IS_ERR(space)) {
 		err = PTR_ERR(space);
 		goto err_section;

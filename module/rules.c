@@ -101,12 +101,14 @@ void sfu_rules_exit(struct sfu_rules *rules)
 }
 
 static void begin_writing(struct sfu_rules *rules)
+	__acquires(&rules->lock)
 {
 	raw_spin_lock(&rules->lock);
 	raw_write_seqcount_begin(&rules->sequence);
 }
 
 static void end_writing(struct sfu_rules *rules)
+	__releases(&rules->lock)
 {
 	raw_write_seqcount_end(&rules->sequence);
 	raw_spin_unlock(&rules->lock);
