@@ -59,17 +59,12 @@ static u8 follow_flags(const struct sfu_rule *rule)
 
 /* The place for a new entry of the set that starts at @entry. */
 static struct sfu_cache_entry *choose(struct sfu_cache *cache,
-				      struct sfu_cache_entry *entry, u64 key,
-				      u32 epoch)
+				      struct sfu_cache_entry *entry, u64 key)
 {
 	u32 i;
 
 	for (i = 0; i < SFU_CACHE_WAYS; i++) {
 		if (entry[i].key == key || !entry[i].key)
-			return &entry[i];
-	}
-	for (i = 0; i < SFU_CACHE_WAYS; i++) {
-		if (entry[i].epoch != epoch)
 			return &entry[i];
 	}
 	/* Rotations of a few more than fit must not replace each other all. */
@@ -83,8 +78,8 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	struct sfu_cache_entry *entry;
 	bool replaces;
 
-	entry = choose(cache, set_of(cache, key), key, epoch);
-	replaces = entry->key && entry->key != key && entry->epoch == epoch;
+	entry = choose(cache, set_of(cache, key), key);
+	replaces = entry->key && entry->key != key;
 	*entry = (struct sfu_cache_entry) {
 		.key = key,
 		.epoch = epoch,

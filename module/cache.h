@@ -85,8 +85,7 @@ static inline u64 sfu_cache_key(const struct sfu_frame *frame)
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key);
 
 /*
- * Remember @rule for @key. Returns whether another entry had to go for it that
- * holds in @epoch.
+ * Remember @rule for @key. Returns whether another entry had to go for it.
  */
 bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 		      const struct sfu_rule *rule);
