@@ -448,6 +448,36 @@ TEST_F(fake, fallback)
 		  how(&self->stack, 3));
 }
 
+/*
+ * Registrations for the same code, one after the other, of which some are walked
+ * through, with more and more between them: wherever their rules are remembered,
+ * none is taken for that of another.
+ */
+TEST_F(fake, rule_of_each_registration)
+{
+	int i, at, between;
+
+	put_request_code(&self->fake);
+	memcpy(self->fake.text + 32, request_code, sizeof(request_code));
+	for (i = 0; i < 200; i++) {
+		self->fake.section[FAKE_ROW_WORD] = i % 2 ? 8 : 16;
+		for (between = 0; between <= i; between++)
+			ASSERT_EQ(0, register_anew(self->fd, &self->fake));
+		/* When the first is looked up, the second is remembered yet. */
+		for (at = 0; at <= 32; at += 32) {
+			ASSERT_EQ(0, call_request_code(self->fake.text + at,
+						       self->fd, &self->req));
+			ASSERT_STACK(self->fd, &self->stack);
+			ASSERT_EQ(i % 2, self->stack.head.nr_frames > 1 &&
+				  inside(self->stack.head.ips[1],
+					 call_request_code, 128))
+			{
+				TH_LOG("registration %d, code %d", i, at);
+			}
+		}
+	}
+}
+
 /* The fallback fills gaps; it never takes the place of a rule. */
 TEST_F(fake, fallback_not_needed)
 {
