@@ -22,6 +22,7 @@
 #include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
@@ -29,6 +30,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include <linux/timex.h>
 
 #include "client.h"
 #include "compat.h"
@@ -47,6 +49,21 @@ static struct bucket {
 	raw_spinlock_t lock;
 	struct hlist_head first;
 } buckets[1 << BUCKET_BITS];
+
+/**
+ * struct served - the last walk that ended on a CPU
+ *
+ * @task: compared, never followed.
+ * @end: when, in cycles of the CPU's counter.
+ * @took: cycles from its beginning until all were delivered.
+ */
+struct served {
+	const struct task_struct *task;
+	cycles_t end;
+	cycles_t took;
+};
+
+static DEFINE_PER_CPU(struct served, last_served);
 
 static atomic64_t last_cookie = ATOMIC64_INIT(0);
 static struct kmem_cache *cache;
@@ -258,9 +275,33 @@ static struct sfu_request *take_next(struct sfu_request *first)
 	return next;
 }
 
+static void note_served(cycles_t start)
+{
+	struct served *served = get_cpu_ptr(&last_served);
+
+	served->task = current;
+	served->end = get_cycles();
+	served->took = served->end - start;
+	put_cpu_ptr(&last_served);
+}
+
+/*
+ * Interrupts that come faster than their walks are done would keep the thread
+ * from ever getting back to user space: so much time as its last walk took is
+ * its own. Interrupt context.
+ */
+static bool is_served_enough(void)
+{
+	const struct served *served = this_cpu_ptr(&last_served);
+
+	return served->task == current &&
+	       get_cycles() - served->end < served->took;
+}
+
 /* Walk once, and deliver to @first, if it is that, and all that join it. */
 static void serve(struct sfu_request *first)
 {
+	const cycles_t start = get_cycles();
 	struct sfu_client *client = first->client;
 	struct sfu_request *request;
 	struct sfu_walk *walk = NULL;
@@ -287,6 +328,7 @@ static void serve(struct sfu_request *first)
 	/* Our caller keeps @first, which keeps the client. */
 	if (walk)
 		sfu_request_free_walk(xchg(&client->walk, walk));
+	note_served(start);
 }
 
 /* The task_work: the thread is about to return to user space, or exits. */
@@ -420,6 +462,8 @@ int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 	struct sfu_request *request;
 	int err;
 
+	if (is_served_enough())
+		return -EAGAIN;
 	request = take(pool);
 	if (!request)
 		return -ENOMEM;

@@ -96,8 +96,9 @@ void sfu_pool_destroy(struct sfu_pool *pool);
  * Ask for the stack of the current thread with a request of @pool. Any context
  * but NMI; the caller keeps @client and @pool and has called
  * sfu_client_prepare(). Returns 0 with the walk's cookie; -ENOMEM if the pool
- * is empty, -EAGAIN with too many pending or late, -ESRCH in a thread that exits,
- * -EOPNOTSUPP in one that never runs in user space.
+ * is empty, -EAGAIN with too many pending or late, or if the thread's last walk
+ * has but ended, -ESRCH in a thread that exits, -EOPNOTSUPP in one that never
+ * runs in user space.
  */
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
