@@ -78,6 +78,20 @@ static void wrong(const char *why, const struct sframe_unwind_stack *stack,
 	     text.bytes);
 }
 
+/* Is @ip in code whose section has bits of it flipped? */
+static bool is_flipped(uint64_t ip)
+{
+	return process.flips && is_in_slots(ip) &&
+	       (ip - SLOTS_BASE) / SLOT_SIZE % NR_SLOTS == NR_SLOTS - 1;
+}
+
+/* Could the rule by which frame @i was found say that it is a signal's? */
+static bool can_be_signal(const struct sframe_unwind_stack *stack,
+			  unsigned int i)
+{
+	return i && is_flipped(stack->ips[i - 1]);
+}
+
 void judge_form(const struct sframe_unwind_stack *stack)
 {
 	const unsigned int nr = stack->nr_frames;
@@ -93,7 +107,8 @@ void judge_form(const struct sframe_unwind_stack *stack)
 		if (!stack->ips[i] ||
 		    (stack_how(stack, i) == SFRAME_UNWIND_FRAME_REGS) !=
 			    (i == 0) ||
-		    stack_how(stack, i) == SFRAME_UNWIND_FRAME_SIGNAL)
+		    (stack_how(stack, i) == SFRAME_UNWIND_FRAME_SIGNAL &&
+		     !can_be_signal(stack, i)))
 			wrong("frames are not marked right", stack, NULL);
 	}
 	atomic_fetch_add(&shared->stops[stack->stop], 1);
@@ -180,12 +195,6 @@ static bool is_behind_call(uint64_t ip)
 	       (p[-4] == 0xff && p[-3] == 0x54) ||
 	       (p[-6] == 0xff && (p[-5] & 0x38) == 0x10) ||
 	       (p[-7] == 0xff && p[-6] == 0x94);
-}
-
-static bool is_flipped(uint64_t ip)
-{
-	return process.flips && is_in_slots(ip) &&
-	       (ip - SLOTS_BASE) / SLOT_SIZE % NR_SLOTS == NR_SLOTS - 1;
 }
 
 /* What can be said of a stack when nobody knows what it should be. */
