@@ -13,27 +13,46 @@
 #include "space.h"
 
 /*
- * Add @section to @space. One in its way gives way if nobody registered it, or
- * if its code has been unmapped, as by dlclose(), and no walk has met it since.
+ * Have @other, which is in the way of @section, give way if nobody registered
+ * it, or if its code has been unmapped, as by dlclose(), and no walk has met it
+ * since. Returns whether it is gone, which may be the work of others.
  */
+static bool gives_way(struct sfu_space *space, struct sfu_section *section,
+		      struct sfu_section *other)
+{
+	struct sfu_section *now;
+
+	if (other->source == SFU_REGISTERED)
+		sfu_lookup_remove_stale(space, other,
+					max(section->text.start,
+					    other->text.start));
+	else
+		sfu_space_drop(space, other);
+	now = sfu_space_find(space, other->text.start);
+	if (now)
+		sfu_section_put(now);
+	return now != other;
+}
+
+/* How often others may find something for the same code meanwhile. */
+#define MAX_TRIES	64
+
 static int add_section(struct sfu_space *space, struct sfu_section *section,
 		       struct sfu_message *message)
 {
 	struct sfu_section *other;
 	bool again;
-	u64 pc;
-	int err;
+	int err, tries;
 
-	do {
+	for (tries = 0; tries < MAX_TRIES; tries++) {
 		err = sfu_space_add(space, section, &other, message);
 		if (err != -EEXIST)
 			return err;
-		pc = max(section->text.start, other->text.start);
-		again = other->source == SFU_REGISTERED ?
-				sfu_lookup_remove_stale(space, other, pc) :
-				sfu_space_drop(space, other);
+		again = gives_way(space, section, other);
 		sfu_section_put(other);
-	} while (again);
+		if (!again)
+			return err;
+	}
 	return err;
 }
 
