@@ -555,58 +555,32 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 	return err;
 }
 
-/* Rows that are looked at in one window: others want to run, too. */
+/* Rows that are passed by in one window: others want to run, too. */
 #define WINDOW_ROWS	256
 
-/**
- * struct scan - where a search through the rows of a function is
- *
- * @next: offset of the next row.
- * @left: rows from there on.
- * @below: rows before it, all of which start at or below the wanted offset.
- * @row: the last of those, if there is one.
- */
-struct scan {
-	u64 next;
-	u32 left;
-	u32 below;
-	struct sfu_row row;
-};
-
 /*
- * Look at the next rows, each of which has a start of the type of @start_type,
- * up to the first that starts above @wanted. Returns 1 at that one or behind the
- * last, 0 if there are more, -EFAULT or -EINVAL.
+ * Move @rows, whose start is @start_size bytes long, to the last row of the next
+ * ones that starts at or below @wanted. Stops early at whatever is not plain: the
+ * table's end, a row out of order or malformed. Returns 1 if there may be more to
+ * pass by, 0 if not, or -EFAULT.
  */
-static __always_inline int scan_window(const struct sfu_table *table,
-				       const struct sfu_fde *fde, bool copied,
-				       u8 start_size, u32 wanted,
-				       struct scan *scan,
-				       struct sfu_defect *defect)
+static __always_inline int pass_window(struct sfu_rows *rows, bool copied,
+				       u8 start_size, u32 wanted)
 {
-	const struct sfu_bytes *bytes = &table->bytes;
-	const u64 end = bytes->size;
-	s64 previous = scan->below ? (s64)scan->row.start : -1;
-	u32 i, rows = scan->left < WINDOW_ROWS ? scan->left : WINDOW_ROWS;
-	u64 at = scan->next, found = scan->row.offset;
-	enum sfu_defect_kind kind = SFU_DEFECT_NONE;
-	u64 defect_at = at;
-	u8 info, size, found_info = scan->row.info;
+	const struct sfu_bytes *bytes = &rows->table->bytes;
+	u32 i, nr = rows->left < WINDOW_ROWS ? rows->left : WINDOW_ROWS;
+	u64 at = rows->next, last = at;
+	s64 previous = rows->previous, before = previous;
 
 	if (!sfu_window_begin(bytes, copied))
 		return -EFAULT;
-	/*
-	 * Most rows are only passed by. While one of any size would fit, what is
-	 * odd about a row is left to the loop below.
-	 */
-	for (i = 0; i < rows && at + SFU_MAX_ROW_SIZE <= end; i++) {
+	for (i = 0; i < nr && at + SFU_MAX_ROW_SIZE <= bytes->size; i++) {
 		u32 start;
+		u8 info, size;
 
 		if (start_size == 1) {
-			u8 value;
-
-			sfu_window_get(bytes, copied, at, value, unreadable);
-			start = value;
+			sfu_window_get(bytes, copied, at, size, unreadable);
+			start = size;
 		} else if (start_size == 2) {
 			u16 value;
 
@@ -622,116 +596,46 @@ static __always_inline int scan_window(const struct sfu_table *table,
 		size = info >> SFRAME_FRE_WORD_SIZE_SHIFT;
 		if (size >= SFRAME_FRE_WORD_SIZE_INVALID)
 			break;
+		last = at;
+		before = previous;
 		previous = start;
-		found = at;
-		found_info = info;
 		at += start_size + 1 +
 		      (((info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
 			SFRAME_FRE_WORD_COUNT_MASK) << size);
 	}
-	for (; i < rows; i++) {
-		u32 start;
-
-		defect_at = at;
-		if (at + start_size + 1 > end) {
-			kind = SFU_DEFECT_ROW_BOUNDS;
-			break;
-		}
-		if (start_size == 1) {
-			u8 value;
-
-			sfu_window_get(bytes, copied, at, value, unreadable);
-			start = value;
-		} else if (start_size == 2) {
-			u16 value;
-
-			sfu_window_get(bytes, copied, at, value, unreadable);
-			start = value;
-		} else {
-			sfu_window_get(bytes, copied, at, start, unreadable);
-		}
-		if (start <= previous) {
-			kind = SFU_DEFECT_ROW_ORDER;
-			break;
-		}
-		/* What is wanted lies inside, and so does what is below. */
-		if (start > wanted) {
-			if (fde->info & SFRAME_FDE_PCMASK) {
-				if (start >= fde->rep_size)
-					kind = SFU_DEFECT_ROW_PAST_REP;
-			} else if (start > fde->size) {
-				kind = SFU_DEFECT_ROW_PAST_END;
-			}
-			if (kind)
-				break;
-		}
-		sfu_window_get(bytes, copied, at + start_size, info,
-			       unreadable);
-		defect_at = at + start_size;
-		size = info >> SFRAME_FRE_WORD_SIZE_SHIFT;
-		if (size >= SFRAME_FRE_WORD_SIZE_INVALID) {
-			size &= SFRAME_FRE_WORD_SIZE_MASK;
-			kind = size == SFRAME_FRE_WORD_SIZE_INVALID ?
-				       SFU_DEFECT_ROW_WORD_SIZE :
-				       SFU_DEFECT_ROW_MANGLED;
-			break;
-		}
-		defect_at++;
-		size = ((info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
-			SFRAME_FRE_WORD_COUNT_MASK) << size;
-		if (at + start_size + 1 + size > end) {
-			kind = SFU_DEFECT_ROW_WORDS;
-			break;
-		}
-		if (start > wanted)
-			break;
-		previous = start;
-		found = at;
-		found_info = info;
-		at += start_size + 1 + size;
-	}
 	sfu_window_end(copied);
-	if (kind)
-		return malformed(defect, kind, defect_at);
-	scan->next = at;
-	scan->left -= i;
-	scan->below += i;
-	scan->row.start = previous;
-	scan->row.offset = found;
-	scan->row.info = found_info;
-	return i < rows || !scan->left;
+	if (!i)
+		return 0;
+	/* The last one is for who decodes it, and looks at it once more. */
+	rows->next = last;
+	rows->previous = before;
+	rows->left -= i - 1;
+	return i == nr && i > 1;
 
 unreadable:
 	sfu_window_end(copied);
 	return -EFAULT;
 }
 
-/* The same for rows and bytes of any kind. */
-static int scan_rows(const struct sfu_table *table, const struct sfu_fde *fde,
-		     u32 wanted, struct scan *scan, struct sfu_defect *defect)
+/*
+ * Pass by all rows that are sure not to be the one for @wanted, or by more than
+ * @budget.
+ */
+static int pass_rows(struct sfu_rows *rows, u32 wanted, u32 budget)
 {
-	const u8 type = fde->info & SFRAME_FDE_FRE_TYPE_MASK;
+	const u8 type = rows->fde->info & SFRAME_FDE_FRE_TYPE_MASK;
+	int ret;
 
-	if (table->bytes.copy)
-		return scan_window(table, fde, true, 1 << type, wanted, scan,
-				   defect);
-	if (type == SFRAME_FRE_TYPE_ADDR1)
-		return scan_window(table, fde, false, 1, wanted, scan, defect);
-	return scan_window(table, fde, false, 1 << type, wanted, scan, defect);
-}
-
-/* Fetch the data words of scan->row, which have been checked to be there. */
-static int read_words(const struct sfu_table *table, const struct sfu_fde *fde,
-		      struct sfu_row *row)
-{
-	const u8 start_size = 1 << (fde->info & SFRAME_FDE_FRE_TYPE_MASK);
-
-	row->word_size = 1 << ((row->info >> SFRAME_FRE_WORD_SIZE_SHIFT) &
-			       SFRAME_FRE_WORD_SIZE_MASK);
-	row->num_words = (row->info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
-			 SFRAME_FRE_WORD_COUNT_MASK;
-	return sfu_bytes_read(&table->bytes, row->offset + start_size + 1,
-			      row->words, row->num_words * row->word_size);
+	do {
+		if (rows->table->bytes.copy)
+			ret = pass_window(rows, true, 1 << type, wanted);
+		else if (type == SFRAME_FRE_TYPE_ADDR1)
+			ret = pass_window(rows, false, 1, wanted);
+		else
+			ret = pass_window(rows, false, 1 << type, wanted);
+	} while (ret > 0 && rows->fde->num_rows - rows->left <= budget);
+	rows->window = rows->next;
+	return ret < 0 ? ret : 0;
 }
 
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
@@ -739,7 +643,10 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      struct sfu_defect *defect)
 {
 	u32 offset = pc - fde->start;
-	struct scan scan;
+	struct sfu_row row, next;
+	struct sfu_rows rows;
+	bool found = false;
+	u32 passed;
 	int ret;
 
 	/*
@@ -757,27 +664,31 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 	if (fde->info & SFRAME_FDE_PCMASK)
 		offset %= fde->rep_size;
 
-	scan.next = fde->block + SFRAME_ATTR_SIZE;
-	scan.left = fde->num_rows;
-	scan.below = 0;
-	scan.row.offset = 0;
-	scan.row.info = 0;
-	do {
-		ret = scan_rows(table, fde, offset, &scan, defect);
-	} while (!ret && scan.below <= *budget);
-	if (ret < 0)
+	sfu_rows_begin(&rows, table, fde);
+	ret = pass_rows(&rows, offset, *budget);
+	if (ret)
 		return ret;
-	if (scan.below > *budget) {
+	passed = fde->num_rows - rows.left;
+	if (passed > *budget) {
 		*budget = 0;
 		return -ETIME;
 	}
-	*budget -= scan.below;
-	if (!scan.below)
-		return -ENOENT;
-	ret = read_words(table, fde, &scan.row);
-	if (ret)
+	*budget -= passed;
+
+	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
+		if (next.start > offset)
+			break;
+		if (!*budget)
+			return -ETIME;
+		--*budget;
+		row = next;
+		found = true;
+	}
+	if (ret < 0)
 		return ret;
-	return sfu_row_decode(fde, &scan.row, rule, defect);
+	if (!found)
+		return -ENOENT;
+	return sfu_row_decode(fde, &row, rule, defect);
 }
 
 /* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */
