@@ -74,6 +74,15 @@ struct sfu_defect {
 	u64 offset;
 };
 
+/* Say what is malformed. Returns -EINVAL, to be returned on. */
+static inline int sfu_malformed(struct sfu_defect *defect,
+				enum sfu_defect_kind kind, u64 offset)
+{
+	defect->kind = kind;
+	defect->offset = offset;
+	return -EINVAL;
+}
+
 /* The text of a kind, never NULL. */
 const char *sfu_defect_text(enum sfu_defect_kind kind);
 

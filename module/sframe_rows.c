@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Decode: the rows of an FDE, and the rule that one of them is.
+ */
+#include "bytes.h"
+#include "sframe.h"
+#include "sframe_format.h"
+
+/* A data word as offsets are stored. */
+static s32 get_signed(const u8 *p, u8 size)
+{
+	switch (size) {
+	case 1:
+		return (s8)p[0];
+	case 2:
+		return (s16)get_le16(p);
+	default:
+		return (s32)get_le32(p);
+	}
+}
+
+/* A data word as control words are stored, and the start of a row. */
+static u32 get_unsigned(const u8 *p, u8 size)
+{
+	switch (size) {
+	case 1:
+		return p[0];
+	case 2:
+		return get_le16(p);
+	default:
+		return get_le32(p);
+	}
+}
+
+void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,
+		    const struct sfu_fde *fde)
+{
+	rows->table = table;
+	rows->fde = fde;
+	rows->next = fde->block + SFRAME_ATTR_SIZE;
+	rows->window = rows->next;
+	rows->filled = 0;
+	rows->left = fde->num_rows;
+	rows->previous = -1;
+}
+
+/*
+ * Have the bytes at rows->next in the buffer, as many as a row can have or
+ * the table has left. Bytes in the buffer already are not fetched again.
+ */
+static int fill_window(struct sfu_rows *rows)
+{
+	const struct sfu_bytes *bytes = &rows->table->bytes;
+	const u64 used = rows->next - rows->window;
+	const u32 kept = used < rows->filled ? rows->filled - used : 0;
+	u64 more;
+	int err;
+
+	if (kept >= SFU_MAX_ROW_SIZE)
+		return 0;
+	memmove(rows->buf, rows->buf + (kept ? used : 0), kept);
+	rows->window = rows->next;
+	rows->filled = kept;
+
+	more = bytes->size - (rows->window + kept);
+	if (more > sizeof(rows->buf) - kept)
+		more = sizeof(rows->buf) - kept;
+	err = sfu_bytes_read(bytes, rows->window + kept, rows->buf + kept, more);
+	if (err)
+		return err;
+	rows->filled += more;
+	return 0;
+}
+
+/* Check where @row starts against its function and the row before. */
+static int check_row_start(const struct sfu_rows *rows,
+			   const struct sfu_row *row, struct sfu_defect *defect)
+{
+	const struct sfu_fde *fde = rows->fde;
+
+	if ((s64)row->start <= rows->previous)
+		return sfu_malformed(defect, SFU_DEFECT_ROW_ORDER, row->offset);
+	if (fde->info & SFRAME_FDE_PCMASK) {
+		if (row->start >= fde->rep_size)
+			return sfu_malformed(defect, SFU_DEFECT_ROW_PAST_REP,
+					 row->offset);
+	} else if (row->start > fde->size) {
+		return sfu_malformed(defect, SFU_DEFECT_ROW_PAST_END, row->offset);
+	}
+	return 0;
+}
+
+int sfu_rows_next(struct sfu_rows *rows, struct sfu_row *row,
+		  struct sfu_defect *defect)
+{
+	/* ADDR1, ADDR2, ADDR4 are 1, 2 and 4 bytes; read_attribute() checked. */
+	const u8 start_size =
+		1 << (rows->fde->info & SFRAME_FDE_FRE_TYPE_MASK);
+	u32 have, words;
+	const u8 *p;
+	u8 size;
+	int err;
+
+	if (!rows->left)
+		return 0;
+	err = fill_window(rows);
+	if (err)
+		return err;
+	p = rows->buf + (rows->next - rows->window);
+	have = rows->filled - (rows->next - rows->window);
+
+	row->offset = rows->next;
+	if (have < start_size + 1U)
+		return sfu_malformed(defect, SFU_DEFECT_ROW_BOUNDS, row->offset);
+	row->start = get_unsigned(p, start_size);
+	err = check_row_start(rows, row, defect);
+	if (err)
+		return err;
+
+	row->info = p[start_size];
+	size = (row->info >> SFRAME_FRE_WORD_SIZE_SHIFT) &
+	       SFRAME_FRE_WORD_SIZE_MASK;
+	if (size == SFRAME_FRE_WORD_SIZE_INVALID)
+		return sfu_malformed(defect, SFU_DEFECT_ROW_WORD_SIZE,
+				 row->offset + start_size);
+	if (row->info & SFRAME_FRE_MANGLED_RA)
+		return sfu_malformed(defect, SFU_DEFECT_ROW_MANGLED,
+				 row->offset + start_size);
+	row->word_size = 1 << size;
+	row->num_words = (row->info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			 SFRAME_FRE_WORD_COUNT_MASK;
+	words = row->num_words * row->word_size;
+	if (words > have - start_size - 1)
+		return sfu_malformed(defect, SFU_DEFECT_ROW_WORDS,
+				 row->offset + start_size + 1);
+	memcpy(row->words, p + start_size + 1, words);
+
+	rows->previous = row->start;
+	rows->next += start_size + 1 + words;
+	rows->left--;
+	return 1;
+}
+
+static const struct sfu_rule outermost_rule = { .flags = SFU_RULE_OUTERMOST };
+
+/* What holds where a row does not say otherwise. */
+static const struct sfu_rule default_rule = {
+	.ra = SFU_BASE_CFA | SFU_DEREF,
+	.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
+	.fp = SFU_SAME,
+};
+
+static int decode_default(const struct sfu_row *row, struct sfu_rule *rule,
+			  struct sfu_defect *defect)
+{
+	if (row->num_words > 2)
+		return sfu_malformed(defect, SFU_DEFECT_DEFAULT_COUNT, row->offset);
+	rule->cfa = row->info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
+							 SFRAME_AMD64_REG_FP;
+	rule->cfa_offset = get_signed(row->words, row->word_size);
+	if (row->num_words == 2) {
+		rule->fp = SFU_BASE_CFA | SFU_DEREF;
+		rule->fp_offset = get_signed(row->words + row->word_size,
+					     row->word_size);
+	}
+	return 0;
+}
+
+/*
+ * Take one control word and its offset from row->words, starting with word
+ * number *@at, which is moved behind them. Returns 1 with @base and @offset,
+ * 0 if the word is padding or there is none, -EINVAL.
+ */
+static int decode_flex_pair(const struct sfu_row *row, u32 *at, u8 *base,
+			    s32 *offset, struct sfu_defect *defect)
+{
+	const u8 *word = row->words + *at * row->word_size;
+	u32 control, reg;
+
+	if (*at >= row->num_words)
+		return 0;
+	control = get_unsigned(word, row->word_size);
+	*at += 1;
+	if (!control)
+		return 0;
+	if (*at >= row->num_words)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_NO_OFFSET, row->offset);
+	if (control & SFRAME_FLEX_RESERVED)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_RESERVED, row->offset);
+	*at += 1;
+
+	if (control & SFRAME_FLEX_REG) {
+		reg = control >> SFRAME_FLEX_REGNUM_SHIFT;
+		*base = reg <= SFRAME_AMD64_REG_RA ? reg : SFU_BASE_OTHER;
+	} else {
+		*base = SFU_BASE_CFA;
+	}
+	if (control & SFRAME_FLEX_DEREF)
+		*base |= SFU_DEREF;
+	*offset = get_signed(word + row->word_size, row->word_size);
+	return 1;
+}
+
+static int decode_flex(const struct sfu_row *row, struct sfu_rule *rule,
+		       struct sfu_defect *defect)
+{
+	u32 at = 0;
+	int ret;
+
+	ret = decode_flex_pair(row, &at, &rule->cfa, &rule->cfa_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (!ret || (rule->cfa & SFU_BASE_MASK) == SFU_BASE_CFA)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_CFA_BASE, row->offset);
+
+	ret = decode_flex_pair(row, &at, &rule->ra, &rule->ra_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (rule->ra == SFU_BASE_CFA)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_RA_CFA, row->offset);
+
+	ret = decode_flex_pair(row, &at, &rule->fp, &rule->fp_offset, defect);
+	if (ret < 0)
+		return ret;
+	if (rule->fp == SFU_BASE_CFA)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_FP_CFA, row->offset);
+
+	if (at < row->num_words)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_LEFTOVER, row->offset);
+	return 0;
+}
+
+int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
+		   struct sfu_rule *rule, struct sfu_defect *defect)
+{
+	int err;
+
+	if (!row->num_words) {
+		*rule = outermost_rule;
+		return 0;
+	}
+	*rule = default_rule;
+	if (fde->info2 == SFRAME_FDE_TYPE_FLEX)
+		err = decode_flex(row, rule, defect);
+	else
+		err = decode_default(row, rule, defect);
+	if (sfu_fde_is_signal(fde))
+		rule->flags |= SFU_RULE_SIGNAL;
+	return err;
+}
+
+/* Rows that are passed by in one window: others want to run, too. */
+#define WINDOW_ROWS	256
+
+/*
+ * Move @rows, whose start is @start_size bytes long, to the last row of the next
+ * ones that starts at or below @wanted. Stops early at whatever is not plain: the
+ * table's end, a row out of order or malformed. Returns 1 if there may be more to
+ * pass by, 0 if not, or -EFAULT.
+ */
+static __always_inline int pass_window(struct sfu_rows *rows, bool copied,
+				       u8 start_size, u32 wanted)
+{
+	const struct sfu_bytes *bytes = &rows->table->bytes;
+	u32 i, nr = rows->left < WINDOW_ROWS ? rows->left : WINDOW_ROWS;
+	u64 at = rows->next, last = at;
+	s64 previous = rows->previous, before = previous;
+
+	if (!sfu_window_begin(bytes, copied))
+		return -EFAULT;
+	for (i = 0; i < nr && at + SFU_MAX_ROW_SIZE <= bytes->size; i++) {
+		u32 start;
+		u8 info, size;
+
+		if (start_size == 1) {
+			sfu_window_get(bytes, copied, at, size, unreadable);
+			start = size;
+		} else if (start_size == 2) {
+			u16 value;
+
+			sfu_window_get(bytes, copied, at, value, unreadable);
+			start = value;
+		} else {
+			sfu_window_get(bytes, copied, at, start, unreadable);
+		}
+		if (start > wanted || start <= previous)
+			break;
+		sfu_window_get(bytes, copied, at + start_size, info,
+			       unreadable);
+		size = info >> SFRAME_FRE_WORD_SIZE_SHIFT;
+		if (size >= SFRAME_FRE_WORD_SIZE_INVALID)
+			break;
+		last = at;
+		before = previous;
+		previous = start;
+		at += start_size + 1 +
+		      (((info >> SFRAME_FRE_WORD_COUNT_SHIFT) &
+			SFRAME_FRE_WORD_COUNT_MASK) << size);
+	}
+	sfu_window_end(copied);
+	if (!i)
+		return 0;
+	/* The last one is for who decodes it, and looks at it once more. */
+	rows->next = last;
+	rows->previous = before;
+	rows->left -= i - 1;
+	return i == nr && i > 1;
+
+unreadable:
+	sfu_window_end(copied);
+	return -EFAULT;
+}
+
+/*
+ * Pass by all rows that are sure not to be the one for @wanted, or by more than
+ * @budget.
+ */
+static int pass_rows(struct sfu_rows *rows, u32 wanted, u32 budget)
+{
+	const u8 type = rows->fde->info & SFRAME_FDE_FRE_TYPE_MASK;
+	int ret;
+
+	do {
+		if (rows->table->bytes.copy)
+			ret = pass_window(rows, true, 1 << type, wanted);
+		else if (type == SFRAME_FRE_TYPE_ADDR1)
+			ret = pass_window(rows, false, 1, wanted);
+		else
+			ret = pass_window(rows, false, 1 << type, wanted);
+	} while (ret > 0 && rows->fde->num_rows - rows->left <= budget);
+	rows->window = rows->next;
+	return ret < 0 ? ret : 0;
+}
+
+int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
+		      u64 pc, u32 *budget, struct sfu_rule *rule,
+		      struct sfu_defect *defect)
+{
+	u32 offset = pc - fde->start;
+	struct sfu_row row, next;
+	struct sfu_rows rows;
+	bool found = false;
+	u32 passed;
+	int ret;
+
+	/*
+	 * A function without rows is an outermost one. Assemblers also write
+	 * it, with the signal bit, for a signal frame they cannot express.
+	 */
+	if (!fde->num_rows) {
+		*rule = outermost_rule;
+		if (!sfu_fde_is_signal(fde))
+			return 0;
+		rule->flags = SFU_RULE_SIGNAL;
+		return -ENOENT;
+	}
+	/* From the function's start, whatever its alignment; not from pc. */
+	if (fde->info & SFRAME_FDE_PCMASK)
+		offset %= fde->rep_size;
+
+	sfu_rows_begin(&rows, table, fde);
+	ret = pass_rows(&rows, offset, *budget);
+	if (ret)
+		return ret;
+	passed = fde->num_rows - rows.left;
+	if (passed > *budget) {
+		*budget = 0;
+		return -ETIME;
+	}
+	*budget -= passed;
+
+	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
+		if (next.start > offset)
+			break;
+		if (!*budget)
+			return -ETIME;
+		--*budget;
+		row = next;
+		found = true;
+	}
+	if (ret < 0)
+		return ret;
+	if (!found)
+		return -ENOENT;
+	return sfu_row_decode(fde, &row, rule, defect);
+}
