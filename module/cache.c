@@ -11,17 +11,14 @@
 /* A walk that starts lower in memory is none for sfu_cache_follow(). */
 #define MIN_ADDRESS	(2 * MAX_FP_DISTANCE)
 
-/* Offset in the entries of the set for @key, in bytes. */
-static inline u64 set_offset(u64 key, u32 mask)
-{
-	/* High bits of a product depend on all bits of its factors below. */
-	return ((key * 0x9e3779b97f4a7c15ULL) >> 40) & mask;
-}
-
+/* The entries for @key are SFU_CACHE_WAYS from here on. */
 static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
 					     u64 key)
 {
-	return (void *)cache->entry + set_offset(key, cache->mask);
+	/* High bits of a product depend on all bits of its factors below. */
+	const u32 hash = (key * 0x9e3779b97f4a7c15ULL) >> 40;
+
+	return &cache->entry[(hash & (cache->nr_sets - 1)) * SFU_CACHE_WAYS];
 }
 
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
@@ -68,8 +65,8 @@ static struct sfu_cache_entry *choose(struct sfu_cache *cache,
 			return &entry[i];
 	}
 	/* Rotations of a few more than fit must not replace each other all. */
-	cache->next = cache->next * 5 + 3;
-	return &entry[(cache->next >> 4) % SFU_CACHE_WAYS];
+	cache->victim = cache->victim * 1103515245 + 12345;
+	return &entry[(cache->victim >> 16) % SFU_CACHE_WAYS];
 }
 
 bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
@@ -90,27 +87,29 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	return replaces;
 }
 
-u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
+u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		     struct sfu_frame *frame, const struct sfu_stack *stack,
 		     u64 *ip, u32 max)
 {
 	const u64 limit = sfu_fast_limit(stack);
-	const u64 *end = ip + max, *begin = ip;
-	const void *entries = cache->entry;
-	const u32 mask = cache->mask;
+	const u64 *const end = ip + max, *const begin = ip;
+	void *const entries = cache->entry;
 	u64 key = sfu_cache_key(frame), sp = frame->sp, fp = frame->fp;
+	u32 *caller = &cache->innermost;
 
 	if (!frame->fp_known || sp % SFU_WORD_SIZE || sp < MIN_ADDRESS ||
 	    !sfu_fast_begin(stack, sp))
 		return 0;
 	while (ip < end) {
-		const struct sfu_cache_entry *entry =
-			entries + set_offset(key, mask);
-		u64 cfa, ra, saved;
+		struct sfu_cache_entry *entry = entries + READ_ONCE(*caller);
+		u64 cfa, saved;
 		u8 flags;
 
 		if (entry->key != key) {
-			if (entry[1].key == key)
+			entry = set_of(cache, key);
+			if (entry->key == key)
+				entry += 0;
+			else if (entry[1].key == key)
 				entry += 1;
 			else if (entry[2].key == key)
 				entry += 2;
@@ -118,9 +117,11 @@ u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
 				entry += 3;
 			else
 				break;
+			WRITE_ONCE(*caller, (void *)entry - entries);
 		}
 		if (entry->epoch != epoch)
 			break;
+		caller = &entry->caller;
 		flags = entry->rule.flags;
 		cfa = sp;
 		if (flags & (SFU_RULE_COMPLEX | SFU_RULE_CFA_FP)) {
@@ -133,21 +134,20 @@ u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
 		/* What is there cannot be read, not even ahead of this. */
 		if (cfa > limit)
 			cfa = limit;
-		sfu_fast_read(stack, cfa - SFU_WORD_SIZE, ra, out);
+		sfu_fast_read(stack, cfa - SFU_WORD_SIZE, key, out);
 		if (flags & SFU_RULE_LOADS_FP) {
 			sfu_fast_read(stack, cfa + entry->rule.fp_offset, saved,
 				      out);
 			fp = saved;
 		}
-		*ip++ = ra;
-		key = ra;
+		*ip++ = key;
 		sp = cfa;
 	}
 out:
 	sfu_fast_end();
 	if (ip > begin)
 		*frame = (struct sfu_frame) {
-			.ip = key,
+			.ip = ip[-1],
 			.sp = sp,
 			.fp = fp,
 			.fp_known = true,

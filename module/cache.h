@@ -34,42 +34,54 @@
  * @epoch: in which it is known to hold.
  * @owner: of whoever fills the cache.
  * @rule: for that frame.
+ * @caller: where the entry is that the frame's caller had last, in bytes from
+ *	the first one. Just where to look first: any is right, and whoever walks
+ *	writes here, without a lock.
  */
 struct sfu_cache_entry {
 	u64 key;
 	u32 epoch;
 	u32 owner;
 	struct sfu_rule rule;
+	u32 caller;
 };
 
 /**
  * struct sfu_cache
  *
- * @mask: bits of a set's offset in @entry, in bytes.
- * @next: the way that is replaced next in a set that is full.
- * @entry: sets of SFU_CACHE_WAYS entries; a power of two of them, 65536 at most.
+ * @nr_sets: a power of two.
+ * @victim: chooses the way that is replaced in a set that is full.
+ * @innermost: as an entry's @caller, for the first frame of a walk.
+ * @entry: sets of SFU_CACHE_WAYS entries.
  */
 struct sfu_cache {
-	u32 mask;
-	u8 next;
+	u32 nr_sets;
+	u32 victim;
+	u32 innermost;
 	struct sfu_cache_entry *entry;
 };
 
-#define SFU_CACHE_SET_SIZE						\
-	(SFU_CACHE_WAYS * (u32)sizeof(struct sfu_cache_entry))
-
-static inline void sfu_cache_init(struct sfu_cache *cache, u8 set_bits,
-				  struct sfu_cache_entry *entry)
+/* What 2^@set_bits sets need. */
+static inline size_t sfu_cache_bytes(u8 set_bits)
 {
-	cache->mask = ((1U << set_bits) - 1) * SFU_CACHE_SET_SIZE;
-	cache->next = 0;
-	cache->entry = entry;
+	return (sizeof(struct sfu_cache_entry) * SFU_CACHE_WAYS) << set_bits;
 }
 
-/* Bytes of all entries. */
-static inline u32 sfu_cache_size(const struct sfu_cache *cache)
+/* Forget all rules. */
+static inline void sfu_cache_clear(struct sfu_cache *cache)
 {
-	return cache->mask + SFU_CACHE_SET_SIZE;
+	memset(cache->entry, 0, cache->nr_sets * SFU_CACHE_WAYS *
+	       sizeof(cache->entry[0]));
+}
+
+/* @memory, of sfu_cache_bytes(), is all zeroes; @set_bits is 16 at most. */
+static inline void sfu_cache_init(struct sfu_cache *cache, u8 set_bits,
+				  void *memory)
+{
+	*cache = (struct sfu_cache) {
+		.nr_sets = 1U << set_bits,
+		.entry = memory,
+	};
 }
 
 /* User addresses leave the highest bit free: an exact address has it set. */
@@ -96,10 +108,10 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
  * @ip. Reads @stack without sleeping. Returns the number of steps; @frame is
  * the last frame reached.
  *
- * The last address noted may be none of user space. If others write to the
+ * The last address noted may be none of user space. If others change the
  * cache meanwhile, anything may have been noted, but nothing else has happened.
  */
-u32 sfu_cache_follow(const struct sfu_cache *cache, u32 epoch,
+u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		     struct sfu_frame *frame, const struct sfu_stack *stack,
 		     u64 *ip, u32 max);
 

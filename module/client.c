@@ -33,7 +33,7 @@ struct sfu_client *sfu_client_create(void)
 	raw_spin_lock_init(&client->lock);
 	INIT_LIST_HEAD(&client->listener);
 	sfu_attachments_init(&client->attachments);
-	INIT_LIST_HEAD(&client->spare);
+	INIT_HLIST_HEAD(&client->spare);
 	sfu_count(SFU_CLIENTS);
 	return client;
 }
@@ -109,11 +109,10 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 		client->pending++;
 		client->accepted++;
 		if (spare) {
-			*spare = list_first_entry_or_null(&client->spare,
-							  struct sfu_request,
-							  link);
+			*spare = hlist_entry_safe(client->spare.first,
+						  struct sfu_request, node);
 			if (*spare) {
-				list_del(&(*spare)->link);
+				hlist_del(&(*spare)->node);
 				client->nr_spare--;
 			}
 		}
@@ -140,7 +139,7 @@ bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 		raw_spin_lock_irqsave(&client->lock, flags);
 		keep = client->nr_spare < SFU_MAX_SPARE;
 		if (keep) {
-			list_add(&spare->link, &client->spare);
+			hlist_add_head(&spare->node, &client->spare);
 			client->nr_spare++;
 		}
 		raw_spin_unlock_irqrestore(&client->lock, flags);
@@ -172,20 +171,35 @@ static bool write_record(struct sfu_client *client,
 	lockdep_assert_held(&client->lock);
 	if (stack->record.size > sfu_ring_room(&client->ring))
 		return false;
-	sfu_ring_write(&client->ring, &position, (const u64 *)stack,
-		       sizeof(*stack) / 8);
+	sfu_ring_write(&client->ring, &position, stack, sizeof(*stack));
 	if (nr) {
 		const u64 *how = (const u64 *)walk->how;
 
-		sfu_ring_write(&client->ring, &position, walk->ip, nr);
-		sfu_ring_write(&client->ring, &position, how, nr / 8);
+		sfu_ring_write(&client->ring, &position, walk->ip,
+			       nr * sizeof(walk->ip[0]));
+		sfu_ring_write(&client->ring, &position, how,
+			       round_down(nr, 8));
 		/* The bytes behind the last one are 0. */
 		last = how[nr / 8] & ((1ULL << nr % 8 * 8) - 1);
 		if (nr % 8)
-			sfu_ring_write(&client->ring, &position, &last, 1);
+			sfu_ring_write(&client->ring, &position, &last,
+				       sizeof(last));
 	}
 	client->ring.head = position;
 	return true;
+}
+
+/*
+ * The current thread, and its process, as whoever has opened @client sees them;
+ * 0 if that is in a PID namespace that they are not in.
+ */
+static void number_current(const struct sfu_client *client, u32 *pid, u32 *tid)
+{
+	struct pid_namespace *ns = client->pid_ns;
+	const bool is_first = ns == &init_pid_ns;
+
+	*pid = is_first ? task_tgid_nr(current) : task_tgid_nr_ns(current, ns);
+	*tid = is_first ? task_pid_nr(current) : task_pid_nr_ns(current, ns);
 }
 
 static void wake(struct sfu_client *client)
@@ -200,21 +214,20 @@ void sfu_client_deliver(struct sfu_client *client,
 			const struct sfu_walk *walk, u32 nr,
 			enum sframe_unwind_stop stop)
 {
-	const struct sframe_unwind_stack stack = {
+	struct sframe_unwind_stack stack = {
 		.record.size = sizeof(stack) + nr * sizeof(stack.ips[0]) +
 			       round_up(nr, 8),
 		.record.type = SFRAME_UNWIND_RECORD_STACK,
 		.cookie = request->cookie,
 		.user_data = request->user_data,
 		.time = request->time,
-		.pid = task_tgid_nr_ns(current, client->pid_ns),
-		.tid = task_pid_nr_ns(current, client->pid_ns),
 		.nr_frames = nr,
 		.stop = stop,
 	};
 	bool closed, written = false;
 	unsigned long flags;
 
+	number_current(client, &stack.pid, &stack.tid);
 	raw_spin_lock_irqsave(&client->lock, flags);
 	closed = client->closed;
 	if (!closed)
@@ -254,14 +267,12 @@ static void tell(struct sfu_client *client,
 	bool written;
 	u64 position;
 
-	removed->pid = task_tgid_nr_ns(current, client->pid_ns);
-	removed->tid = task_pid_nr_ns(current, client->pid_ns);
+	number_current(client, &removed->pid, &removed->tid);
 	raw_spin_lock_irqsave(&client->lock, flags);
 	written = size <= sfu_ring_room(&client->ring);
 	if (written) {
 		position = client->ring.head;
-		sfu_ring_write(&client->ring, &position, (const u64 *)removed,
-			       size / 8);
+		sfu_ring_write(&client->ring, &position, removed, size);
 		client->ring.head = position;
 	} else {
 		client->lost_events++;

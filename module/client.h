@@ -49,7 +49,7 @@ struct sfu_client {
 	raw_spinlock_t lock;		/* all members below */
 	struct sfu_ring ring;
 	bool closed;
-	struct list_head spare;
+	struct hlist_head spare;
 	u32 nr_spare;
 	u32 pending;
 	u64 accepted;

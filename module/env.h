@@ -35,6 +35,9 @@ typedef int32_t s32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
+
 #endif
 
 /**
@@ -92,12 +95,18 @@ static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
  *
  * nothing may be called that is not inlined, and there is only
  *
- * sfu_window_get()	fetch @value, of 1 to 8 bytes, from @offset, or go to
- *			@label if it cannot be read
+ * sfu_window_get()	fetch @value, of 1 to 8 bytes, from @at, or go to @label
+ *			if it cannot be read; what is at offset n of @bytes is at
+ *			sfu_window_base() + n
  *
  * @copied is whether there is a copy: where compilers know it, nothing is left
  * of the other way. May sleep in the kernel, for pages that have to be read in.
  */
+static inline u64 sfu_window_base(const struct sfu_bytes *bytes, bool copied)
+{
+	return copied ? (unsigned long)bytes->copy : bytes->address;
+}
+
 #ifdef __KERNEL__
 
 static __always_inline bool sfu_window_begin(const struct sfu_bytes *bytes,
@@ -113,26 +122,23 @@ static __always_inline void sfu_window_end(bool copied)
 		user_access_end();
 }
 
-#define sfu_window_get(bytes, copied, offset, value, label)		\
+#define sfu_window_get(copied, at, value, label)			\
 	do {								\
-		const u64 offset_ = (offset);				\
+		const u64 at_ = (at);					\
 									\
 		if (copied)						\
-			memcpy(&(value), (bytes)->copy + offset_,	\
+			memcpy(&(value), (const void *)at_,		\
 			       sizeof(value));				\
 		else							\
 			unsafe_get_user(value, (typeof(value) __user *)	\
-				u64_to_user_ptr((bytes)->address +	\
-						offset_), label);	\
+					u64_to_user_ptr(at_), label);	\
 	} while (0)
 
 #else
 
 static inline bool sfu_window_begin(const struct sfu_bytes *bytes, bool copied)
 {
-	(void)bytes;
-	(void)copied;
-	return true;
+	return sfu_window_base(bytes, copied);
 }
 
 static inline void sfu_window_end(bool copied)
@@ -140,16 +146,20 @@ static inline void sfu_window_end(bool copied)
 	(void)copied;
 }
 
-#define sfu_window_get(bytes, copied, offset, value, label)		\
+/* Every window has a label for what cannot be read, though here all can be. */
+#define sfu_window_get(copied, at, value, label)			\
 	do {								\
-		const u8 *from_ = (copied) ? (bytes)->copy :		\
-			(const u8 *)(uintptr_t)(bytes)->address;	\
+		const u64 at_ = (at);					\
 									\
-		if (!from_)						\
+		if (!at_)						\
 			goto label;					\
-		memcpy(&(value), from_ + (offset), sizeof(value));	\
+		memcpy(&(value), (const void *)(uintptr_t)at_,		\
+		       sizeof(value));					\
 	} while (0)
 
+#ifndef noinline
+#define noinline	__attribute__((noinline))
+#endif
 #ifndef __always_inline
 #define __always_inline	inline __attribute__((always_inline))
 #endif

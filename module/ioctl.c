@@ -387,6 +387,18 @@ fault:
 	return false;
 }
 
+/*
+ * Can a structure of so many bytes be written? It has as many pages as its first
+ * and last word, which are given back as they came.
+ */
+static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
+{
+	const u64 *from = (const u64 *)arg, *last = from + size / sizeof(u64) - 1;
+
+	return !put_user(*from, (u64 __user *)user) &&
+	       !put_user(*last, (u64 __user *)user + (last - from));
+}
+
 /* Fetch the caller's structure, of a size of its own, to one of ours. */
 static int fetch(const struct op *op, union sfu_arg *arg,
 		 const void __user *user, u32 size)
@@ -399,9 +411,10 @@ static int fetch(const struct op *op, union sfu_arg *arg,
 long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 {
 	const struct op *op = find_op(cmd);
-	struct sfu_message message;
+	/* Large, and written before they are read. */
+	struct sfu_message message __uninitialized;
+	union sfu_arg arg __uninitialized;
 	u32 user_size, size;
-	union sfu_arg arg;
 	int err;
 
 	if (!op)
@@ -418,7 +431,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 
 	/* What has been done cannot be told with a structure in const memory. */
 	size = min(user_size, op->size);
-	if (op->changes && !copy_out(user, &arg, size))
+	if (op->changes && !is_writable(user, &arg, size))
 		return -EFAULT;
 
 	message.text[0] = '\0';

@@ -196,8 +196,16 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 	err = sfu_section_check(checked->section, pc, &checked->start,
 				&checked->end);
 	if (!err)
-		sfu_rules_set_checked(rules, lookup->epoch, checked);
+		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
 	return err;
+}
+
+static void set_section(struct sfu_lookup *lookup,
+			const struct sfu_checked *checked)
+{
+	lookup->section = checked->section;
+	lookup->start = checked->start;
+	lookup->end = checked->end;
 }
 
 /*
@@ -215,9 +223,7 @@ static int use_section(struct sfu_lookup *lookup, u64 pc)
 		return -ENOENT;
 	err = check(lookup, pc, &checked);
 	if (!err) {
-		lookup->section = section;
-		lookup->start = checked.start;
-		lookup->end = checked.end;
+		set_section(lookup, &checked);
 		return 0;
 	}
 	if (err == -ESTALE) {
@@ -237,11 +243,18 @@ static int use_section(struct sfu_lookup *lookup, u64 pc)
  */
 static int find_section(struct sfu_lookup *lookup, u64 pc)
 {
+	struct sfu_checked checked;
 	int err, tries;
 
 	if (lookup->section && pc >= lookup->start && pc < lookup->end)
 		return 0;
 	forget_section(lookup);
+	if (lookup->space &&
+	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
+				   &checked)) {
+		set_section(lookup, &checked);
+		return 0;
+	}
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		err = use_section(lookup, pc);
 		if (err == -ENOENT) {
@@ -274,7 +287,7 @@ static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 {
-	struct sfu_defect defect;
+	struct sfu_defect defect = {};
 	int err, tries;
 
 	*match = (struct sfu_match) {};

@@ -166,11 +166,12 @@ static void put(struct sfu_request *request)
 		release(request);
 }
 
-void sfu_request_free_spare(struct list_head *spare)
+void sfu_request_free_spare(struct hlist_head *spare)
 {
-	struct sfu_request *request, *next;
+	struct sfu_request *request;
+	struct hlist_node *next;
 
-	list_for_each_entry_safe(request, next, spare, link)
+	hlist_for_each_entry_safe(request, next, spare, node)
 		kmem_cache_free(cache, request);
 }
 

@@ -22,9 +22,9 @@ struct sfu_walk;
  * @work: queued to the thread, by the first of the requests that one walk
  *	serves, and by each later one that has to interrupt the thread.
  * @refs: one until delivered, one while @work is queued.
- * @node: of the first: in the hash of threads with requests.
- * @link: in the list that starts at the first one, or in sfu_pool.free, or in
+ * @node: of the first: in the hash of threads with requests. Or in
  *	sfu_client.spare.
+ * @link: in the list that starts at the first one, or in sfu_pool.free.
  * @task: the thread. Not followed; it cannot end before @work has run.
  * @mm: the thread's when it was asked for; compared, never followed.
  * @client: gets the record; holds a reference.
@@ -104,7 +104,7 @@ int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
 
 /* Free all requests in @spare, by their link. */
-void sfu_request_free_spare(struct list_head *spare);
+void sfu_request_free_spare(struct hlist_head *spare);
 
 /* Memory for a walk. @walk may be NULL. */
 struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp);

@@ -37,16 +37,16 @@ static u8 *locate(const struct sfu_ring *ring, u64 position, u32 *size)
 	return ring->data + offset;
 }
 
-void sfu_ring_write(struct sfu_ring *ring, u64 *position, const u64 *from,
-		    u32 words)
+void sfu_ring_write(struct sfu_ring *ring, u64 *position, const void *from,
+		    u32 size)
 {
-	const u32 mask = SFU_RING_SIZE / sizeof(u64) - 1;
-	u64 at = *position / sizeof(u64), *data = (u64 *)ring->data;
-	u32 i;
+	u32 first = size;
+	u8 *to = locate(ring, *position, &first);
 
-	for (i = 0; i < words; i++)
-		data[at++ & mask] = from[i];
-	*position = at * sizeof(u64);
+	memcpy(to, from, first);
+	if (first < size)
+		memcpy(ring->data, from + first, size - first);
+	*position += size;
 }
 
 void sfu_ring_peek(const struct sfu_ring *ring, u64 position, void *to,

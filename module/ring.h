@@ -33,12 +33,11 @@ void sfu_ring_free(struct sfu_ring *ring);
 u32 sfu_ring_room(const struct sfu_ring *ring);
 
 /*
- * Write @words words of 8 bytes at *@position, which starts as ring->head and
- * moves on; the record is there once ring->head is set to it. There is room for
- * all.
+ * Write @size bytes at *@position, which starts as ring->head and moves on; the
+ * record is there once ring->head is set to it. There is room for all.
  */
-void sfu_ring_write(struct sfu_ring *ring, u64 *position, const u64 *from,
-		    u32 words);
+void sfu_ring_write(struct sfu_ring *ring, u64 *position, const void *from,
+		    u32 size);
 
 /* Copy @size bytes from @position, not all of which need be one record. */
 void sfu_ring_peek(const struct sfu_ring *ring, u64 position, void *to,

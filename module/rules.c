@@ -13,7 +13,7 @@
 #include "rules.h"
 #include "section.h"
 
-/* Sets of the smallest and of the largest cache: 8 KiB and 512 KiB. */
+/* Sets of the smallest and of the largest cache: 12 and 800 KiB with owners. */
 #define MIN_SET_BITS	6
 #define MAX_SET_BITS	12
 #define GROWTH_BITS	2
@@ -40,13 +40,16 @@ struct owner {
  *
  * @rcu: to be freed by.
  * @cache: rules.
- * @set_bits: binary logarithm of the number of sets, and of owners.
+ * @set_bits: binary logarithm of the number of sets, of owners, and of pages.
+ * @page: numbers of owners, by a hash of the page of code that each was checked
+ *	for last.
  * @owner: by a hash of the section's id.
  */
 struct sfu_rules_table {
 	struct rcu_head rcu;
 	u8 set_bits;
 	struct sfu_cache cache;
+	u32 *page;
 	struct owner owner[];
 };
 
@@ -58,16 +61,17 @@ static u32 nr_owners(const struct sfu_rules_table *table)
 static struct sfu_rules_table *create_table(u8 set_bits)
 {
 	const size_t owners = sizeof(struct owner) << set_bits;
-	const size_t entries = (sizeof(struct sfu_cache_entry) *
-				SFU_CACHE_WAYS) << set_bits;
+	const size_t cache = sfu_cache_bytes(set_bits);
 	struct sfu_rules_table *table;
 
-	table = kvzalloc(sizeof(*table) + owners + entries,
+	table = kvzalloc(sizeof(*table) + owners + cache +
+			 (sizeof(table->page[0]) << set_bits),
 			 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!table)
 		return NULL;
 	table->set_bits = set_bits;
 	sfu_cache_init(&table->cache, set_bits, (void *)table->owner + owners);
+	table->page = (void *)table->owner + owners + cache;
 	sfu_count(SFU_CACHES);
 	return table;
 }
@@ -120,12 +124,6 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 				     lockdep_is_held(&rules->lock));
 }
 
-/* Forget all rules. */
-static void clear(struct sfu_rules_table *table)
-{
-	memset(table->cache.entry, 0, sfu_cache_size(&table->cache));
-}
-
 /* Have nothing hold any more that is not asked for again. */
 static void begin_epoch(struct sfu_rules *rules)
 {
@@ -141,7 +139,7 @@ static void begin_epoch(struct sfu_rules *rules)
 		return;
 	for (i = 0; i < nr_owners(table); i++)
 		table->owner[i].epoch = 0;
-	clear(table);
+	sfu_cache_clear(&table->cache);
 }
 
 /* A number that no rule knows an owner by. */
@@ -153,7 +151,7 @@ static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
 	if (rules->next_owner >> (32 - table->set_bits)) {
 		/* They start anew, once in a million times. */
 		rules->next_owner = 1;
-		clear(table);
+		sfu_cache_clear(&table->cache);
 		for (i = 0; i < nr_owners(table); i++)
 			table->owner[i].number = 0;
 	}
@@ -231,6 +229,34 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	return result;
 }
 
+static u32 *page_of(struct sfu_rules_table *table, u64 pc)
+{
+	return &table->page[hash_64(pc >> PAGE_SHIFT, table->set_bits)];
+}
+
+bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			    struct sfu_checked *checked)
+{
+	struct sfu_rules_table *table;
+	struct owner *owner = NULL;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	if (table)
+		owner = owner_numbered(table, *page_of(table, pc));
+	if (owner && owner->epoch == epoch && pc - owner->start <
+					      owner->end - owner->start) {
+		checked->section = owner->section;
+		checked->start = owner->start;
+		checked->end = owner->end;
+		sfu_section_get(owner->section);
+	} else {
+		owner = NULL;
+	}
+	raw_spin_unlock(&rules->lock);
+	return owner;
+}
+
 bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			  struct sfu_checked *checked)
 {
@@ -245,6 +271,7 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
 		checked->start = owner->start;
 		checked->end = owner->end;
+		*page_of(table, pc) = owner->number;
 		is_checked = true;
 	}
 	raw_spin_unlock(&rules->lock);
@@ -276,7 +303,7 @@ static void grow(struct sfu_rules *rules)
 	free_table(table);
 }
 
-void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch,
+void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			   const struct sfu_checked *checked)
 {
 	struct sfu_section *section = checked->section, *old = NULL;
@@ -301,6 +328,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch,
 		owner->start = checked->start;
 		owner->end = checked->end;
 		owner->epoch = epoch;
+		*page_of(table, pc) = owner->number;
 	}
 	end_writing(rules);
 	if (old)
@@ -355,7 +383,7 @@ u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 		     struct sfu_frame *frame, u64 *ip, u32 max)
 {
 	static const struct sfu_stack user_stack;
-	const struct sfu_rules_table *table;
+	struct sfu_rules_table *table;
 	const struct sfu_frame start = *frame;
 	unsigned int sequence;
 	u32 nr = 0;

@@ -85,14 +85,22 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 				     struct sfu_section **section);
 
 /*
- * Have addresses around @pc been checked for @section in @epoch? Then sets the
- * other members of @checked.
+ * Is it known which section is the one for @pc in @epoch, and has been checked?
+ * Then sets @checked, with a reference to the section. If not, there may be one
+ * all the same.
+ */
+bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			    struct sfu_checked *checked);
+
+/*
+ * Have addresses around @pc been checked for checked->section, which covers it,
+ * in @epoch? Then sets the other members of @checked.
  */
 bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			  struct sfu_checked *checked);
 
 /* They have been now. May sleep. */
-void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch,
+void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			   const struct sfu_checked *checked);
 
 /*

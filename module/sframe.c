@@ -115,8 +115,9 @@ static int check_entry(const struct sfu_table *table, const struct sfu_fde *fde,
 	return 0;
 }
 
-/* Check the attribute of @fde, which has been filled in. */
-static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
+/* What is wrong with the attribute of @fde? */
+static int find_attribute_defect(const struct sfu_fde *fde,
+				 struct sfu_defect *defect)
 {
 	const u64 info = fde->block + SFRAME_ATTR_INFO;
 	const u64 rep = fde->block + SFRAME_ATTR_REP_SIZE;
@@ -140,6 +141,17 @@ static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 		return sfu_malformed(defect, SFU_DEFECT_FDE_REP_PCINC, rep);
 	}
 	return 0;
+}
+
+/* Check the attribute of @fde, which has been filled in. */
+static inline int check_attribute(const struct sfu_fde *fde,
+				  struct sfu_defect *defect)
+{
+	/* As nearly all are. */
+	if (!(fde->info & ~(SFRAME_FRE_TYPE_ADDR2 | SFRAME_FDE_SIGNAL)) &&
+	    fde->info2 <= SFRAME_FDE_TYPE_FLEX && !fde->rep_size)
+		return 0;
+	return find_attribute_defect(fde, defect);
 }
 
 /* Read the attribute of @fde and check it. */
@@ -176,85 +188,135 @@ int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 	return read_attribute(table, fde, defect);
 }
 
+static __always_inline int read_starts(const struct sfu_table *table,
+				       bool copied, u32 index, u32 nr,
+				       u64 *starts)
+{
+	const struct sfu_bytes *bytes = &table->bytes;
+	u64 entry = entry_offset(table, index), start;
+	u32 i;
+
+	if (!sfu_window_begin(bytes, copied))
+		return -EFAULT;
+	for (i = 0; i < nr; i++, entry += SFRAME_FDE_SIZE) {
+		sfu_window_get(copied, sfu_window_base(bytes, copied) + entry +
+			       SFRAME_FDE_START, start, unreadable);
+		starts[i] = start + bytes->address + (table->pcrel ? entry : 0);
+	}
+	sfu_window_end(copied);
+	return 0;
+
+unreadable:
+	sfu_window_end(copied);
+	return -EFAULT;
+}
+
+int sfu_table_read_starts(const struct sfu_table *table, u32 index, u32 nr,
+			  u64 *starts)
+{
+	return table->bytes.copy ? read_starts(table, true, index, nr, starts) :
+				   read_starts(table, false, index, nr, starts);
+}
+
 /*
- * Find the last index entry at or below @pc, with its function in @fde and its
- * attribute if it covers @pc. All in one window; the machine is little-endian as
- * the section is. Returns as sfu_table_find().
+ * Find the last index entry of @range at or below @pc, with its function in @fde
+ * and its attribute if it covers @pc. All in one window; the machine is
+ * little-endian as the section is. Returns as sfu_table_find().
  */
 static __always_inline int search(const struct sfu_table *table, bool copied,
-				  u64 pc, struct sfu_fde *fde,
+				  struct sfu_fde_range range, u64 pc,
+				  struct sfu_fde *fde,
 				  struct sfu_defect *defect)
 {
 	const struct sfu_bytes *bytes = &table->bytes;
+	const u64 base = sfu_window_base(bytes, copied);
+	const u64 index = base + table->index;
+	/* What is added to a function's start, and how much of its address. */
 	const u64 field = table->pcrel ? ~0ULL : 0;
-	const u64 address = bytes->address, index = table->index;
+	const u64 bias = bytes->address - (base & field);
 	/* Entries below low start at or below pc, those from high on above. */
 	u64 low_start = 0, high_start = ~0ULL;
-	u32 low = 0, high = table->num_fdes;
+	u32 low = range.low, high = range.high;
+	u64 entry, start, block;
 	u32 size, offset;
+	u16 infos;
 
 	if (!sfu_window_begin(bytes, copied))
 		return -EFAULT;
 	while (low < high) {
 		const u32 mid = (low + high) / 2;
-		const u64 entry = index + (u64)mid * SFRAME_FDE_SIZE;
-		u64 start;
 
-		sfu_window_get(bytes, copied, entry + SFRAME_FDE_START, start,
+		entry = index + (u64)mid * SFRAME_FDE_SIZE;
+		sfu_window_get(copied, entry + SFRAME_FDE_START, start,
 			       unreadable);
-		start += address + (entry & field);
-		if (start < low_start || start > high_start) {
-			sfu_window_end(copied);
-			return sfu_malformed(defect, SFU_DEFECT_FDE_ORDER, entry);
-		}
+		start += (entry & field) + bias;
 		if (start <= pc) {
-			low = mid + 1;
+			if (start < low_start)
+				goto disorder;
 			low_start = start;
+			low = mid + 1;
 		} else {
-			high = mid;
+			if (start > high_start)
+				goto disorder;
 			high_start = start;
+			high = mid;
 		}
 	}
 	if (!low)
 		goto nothing;
+	entry = index + (u64)(low - 1) * SFRAME_FDE_SIZE;
+	if (low == range.low) {
+		sfu_window_get(copied, entry + SFRAME_FDE_START, low_start,
+			       unreadable);
+		low_start += (entry & field) + bias;
+	}
+	sfu_window_get(copied, entry + SFRAME_FDE_FUNC_SIZE, size, unreadable);
+	sfu_window_get(copied, entry + SFRAME_FDE_FRE_OFF, offset, unreadable);
+	if (pc - low_start >= size)
+		goto nothing;
 	fde->start = low_start;
-	fde->entry = entry_offset(table, low - 1);
-	sfu_window_get(bytes, copied, fde->entry + SFRAME_FDE_FUNC_SIZE, size,
-		       unreadable);
-	sfu_window_get(bytes, copied, fde->entry + SFRAME_FDE_FRE_OFF, offset,
-		       unreadable);
+	fde->entry = entry - base;
 	fde->size = size;
 	fde->block = table->fres + offset;
-	if (pc - fde->start >= size)
-		goto nothing;
 	if (!sfu_bytes_has(bytes, fde->block, SFRAME_ATTR_SIZE)) {
 		sfu_window_end(copied);
 		return check_entry(table, fde, defect);
 	}
-	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_NUM_FRES,
-		       fde->num_rows, unreadable);
-	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_INFO, fde->info,
+	block = base + fde->block;
+	sfu_window_get(copied, block + SFRAME_ATTR_NUM_FRES, fde->num_rows,
 		       unreadable);
-	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_INFO2,
-		       fde->info2, unreadable);
-	sfu_window_get(bytes, copied, fde->block + SFRAME_ATTR_REP_SIZE,
-		       fde->rep_size, unreadable);
+	sfu_window_get(copied, block + SFRAME_ATTR_INFO, infos, unreadable);
+	fde->info = infos;
+	fde->info2 = infos >> 8;
+	sfu_window_get(copied, block + SFRAME_ATTR_REP_SIZE, fde->rep_size,
+		       unreadable);
 	sfu_window_end(copied);
 	return check_entry(table, fde, defect) ?: check_attribute(fde, defect);
 
 nothing:
 	sfu_window_end(copied);
 	return -ENOENT;
+disorder:
+	sfu_window_end(copied);
+	return sfu_malformed(defect, SFU_DEFECT_FDE_ORDER, entry - base);
 unreadable:
 	sfu_window_end(copied);
 	return -EFAULT;
 }
 
+int sfu_table_find_in(const struct sfu_table *table, struct sfu_fde_range range,
+		      u64 pc, struct sfu_fde *fde, struct sfu_defect *defect)
+{
+	return table->bytes.copy ? search(table, true, range, pc, fde, defect) :
+				   search(table, false, range, pc, fde, defect);
+}
+
 int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		   struct sfu_defect *defect)
 {
-	return table->bytes.copy ? search(table, true, pc, fde, defect) :
-				   search(table, false, pc, fde, defect);
+	const struct sfu_fde_range all = { .high = table->num_fdes };
+
+	return sfu_table_find_in(table, all, pc, fde, defect);
 }
 
 /* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */

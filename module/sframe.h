@@ -213,6 +213,22 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		   struct sfu_defect *defect);
 
+/**
+ * struct sfu_fde_range - index entries from number @low on, below @high
+ */
+struct sfu_fde_range {
+	u32 low;
+	u32 high;
+};
+
+/*
+ * The same, but of the index only @range and the entry before it are looked at.
+ * The range is inside the index; it may be the wrong one, and then returns what
+ * it does for addresses that no entry covers.
+ */
+int sfu_table_find_in(const struct sfu_table *table, struct sfu_fde_range range,
+		      u64 pc, struct sfu_fde *fde, struct sfu_defect *defect);
+
 /*
  * Index entry number @index, which is below num_fdes, with its attribute.
  * Returns 0, -EFAULT or -EINVAL; also with -EINVAL for the attribute, start,
@@ -220,6 +236,13 @@ int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
  */
 int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect);
+
+/*
+ * Function starts of @nr index entries, from number @index on, all of which are
+ * below num_fdes. Returns 0 or -EFAULT.
+ */
+int sfu_table_read_starts(const struct sfu_table *table, u32 index, u32 nr,
+			  u64 *starts);
 
 /* Start over the rows of @fde. @table and @fde must outlive @rows. */
 void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,

@@ -183,13 +183,21 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 
 	if (!lookup->space)
 		return 0;
+	/* One more than wanted tells that there are more. */
 	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
-			      walk->ip + walk->nr, walk->max_depth - walk->nr);
+			      walk->ip + walk->nr,
+			      walk->max_depth + 1 - walk->nr);
 	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME | unsure(walk),
 	       nr);
 	walk->nr += nr;
-	if (!nr || (frame->ip && frame->ip < SFU_USER_END))
+	if (!nr)
 		return 0;
+	if (frame->ip && frame->ip < SFU_USER_END) {
+		if (walk->nr <= walk->max_depth)
+			return 0;
+		walk->nr = walk->max_depth;
+		return SFRAME_UNWIND_STOP_DEPTH;
+	}
 	/* The last address is none of a frame. */
 	walk->nr--;
 	return stop_for_step(frame->ip ? SFU_STEP_BAD_ADDRESS :

@@ -16,6 +16,7 @@
 struct sframe_unwind_register own_section(void);
 
 void measure_walks(int fd);
+void measure_lookups(int fd);
 void measure_many(int fd);
 
 #endif /* BENCH_BENCH_H */

@@ -3,7 +3,7 @@
  * The bench in a VM: what the module costs, in instructions, on a machine that
  * counts them.
  *
- * usage: kernel walks | many
+ * usage: kernel walks | lookups | many
  */
 #include <elf.h>
 #include <errno.h>
@@ -56,9 +56,11 @@ int main(int argc, char **argv)
 	/* In processes of their own: what fork costs depends on all there is. */
 	if (!strcmp(what, "walks"))
 		measure_walks(fd);
+	else if (!strcmp(what, "lookups"))
+		measure_lookups(fd);
 	else if (!strcmp(what, "many"))
 		measure_many(fd);
 	else
-		die("walks or many?");
+		die("walks, lookups or many?");
 	return 0;
 }

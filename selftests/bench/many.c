@@ -142,7 +142,7 @@ static void measure_registrations(int fd, unsigned int first, const char *among)
  * Rules looked up among @nr sections, each of another one: with the sections'
  * mappings looked at already, and after these have changed.
  */
-static void measure_lookups(int fd, unsigned int nr)
+static void measure_many_lookups(int fd, unsigned int nr)
 {
 	uint64_t checked = 0, changed = 0;
 	unsigned int i, round;
@@ -259,7 +259,7 @@ void measure_many(int fd)
 		if (nr >= 100000)
 			report((double)(kernel_memory() - memory) / nr,
 			       "memory.%u", nr);
-		measure_lookups(fd, nr);
+		measure_many_lookups(fd, nr);
 		if (nr == 100000)
 			measure_forks("100000");
 	}

@@ -337,6 +337,10 @@ void measure_walks(int fd)
 	measure_other_rows(fd, "sframe_fp", ROWS_FP);
 	measure_other_rows(fd, "sframe_no_fp", ROWS_NO_FP);
 	measure_rotation(fd);
+}
+
+void measure_lookups(int fd)
+{
 	say("lookups in tables as large as libc's");
 	measure_cold(fd, "libc6", 4);
 	measure_cold(fd, "libc26", 26);

@@ -20,17 +20,17 @@ void ours_open(struct ours *ours, u64 address, const void *bytes, u64 size,
 		.size = size,
 		.copy = bytes,
 	};
-	struct sfu_cache_entry *entries;
+	void *memory;
 	struct sfu_defect defect;
 
 	if (!bytes || sfu_table_open(&ours->table, &section, &defect))
 		errx(1, "not a good section");
 	ours->start = start;
 	ours->end = end;
-	entries = calloc(SFU_CACHE_WAYS << SET_BITS, sizeof(entries[0]));
-	if (!entries)
+	memory = calloc(1, sfu_cache_bytes(SET_BITS));
+	if (!memory)
 		err(1, "cache");
-	sfu_cache_init(&ours->cache, SET_BITS, entries);
+	sfu_cache_init(&ours->cache, SET_BITS, memory);
 }
 
 static bool has(const struct ours *ours, u64 ip)
