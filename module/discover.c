@@ -87,11 +87,17 @@ static bool place(struct discovery *discovery, u64 pc)
 static bool is_mapped(const struct sfu_code *code, u64 address, u64 size,
 		      u64 offset, struct sfu_origin *origin)
 {
+	struct sfu_mappings mappings;
 	u64 at;
+	int err;
 
-	return address + size > address && address + size <= TASK_SIZE_MAX &&
-	       !sfu_mapping_find(address, address + size, VM_READ, origin,
-				 &at) &&
+	if (address + size <= address || address + size > TASK_SIZE_MAX ||
+	    sfu_mappings_lock(&mappings))
+		return false;
+	err = sfu_mappings_find(&mappings, SFU_MAPPED_BYTES, address,
+				address + size, origin, &at);
+	sfu_mappings_unlock(&mappings);
+	return !err &&
 	       origin->hash == sfu_mapping_origin(code->inode, offset).hash;
 }
 

@@ -56,30 +56,56 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 	return err;
 }
 
-/* Register one section in @space, or, with NULL, in the space made for it. */
-static int register_one(struct sfu_space *space, struct sfu_section_spec *spec,
-			u64 *id, struct sfu_message *message)
+/* Find the code and bytes of @spec. */
+static int locate(struct sfu_section_spec *spec, struct sfu_message *message)
 {
-	struct sfu_section *section = sfu_section_create(spec, message);
-	struct sfu_space *made = NULL;
+	struct sfu_mappings mappings;
 	int err;
 
-	if (IS_ERR(section))
-		return PTR_ERR(section);
-	if (!space) {
-		made = sfu_space_get_or_create(message);
-		space = made;
-	}
-	if (IS_ERR(space)) {
-		err = PTR_ERR(space);
-		goto err_section;
-	}
-	err = add_section(space, section, message);
+	if (sfu_mappings_lock(&mappings))
+		return sfu_message_fail(message, -EINTR, "killed");
+	err = sfu_section_locate(spec, &mappings, message);
+	sfu_mappings_unlock(&mappings);
+	return err;
+}
+
+/* Add @section to @space, for good or not: takes over the reference. */
+static int add(struct sfu_space *space, struct sfu_section *section, u64 *id,
+	       struct sfu_message *message)
+{
+	int err = add_section(space, section, message);
+
 	if (!err)
 		*id = section->id;
-	sfu_space_put(made);
-err_section:
 	sfu_section_put(section);
+	return err;
+}
+
+/* Register one section, in a space that is made for it if there is none. */
+static int register_one(struct sfu_section_spec *spec, u64 *id,
+			struct sfu_message *message)
+{
+	struct sfu_section *section;
+	struct sfu_space *space;
+	int err;
+
+	err = locate(spec, message);
+	if (err)
+		return err;
+	if (!sfu_section_alloc(&section, 1))
+		return sfu_message_fail(message, -ENOMEM, "no memory");
+	err = sfu_section_make(section, spec, message);
+	if (err) {
+		sfu_section_free(section);
+		return err;
+	}
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space)) {
+		sfu_section_put(section);
+		return PTR_ERR(space);
+	}
+	err = add(space, section, id, message);
+	sfu_space_put(space);
 	return err;
 }
 
@@ -103,7 +129,7 @@ int sfu_ioctl_register(struct sfu_client *client, union sfu_arg *arg,
 	      sfu_check_reserved(reg->reserved, message);
 	if (err)
 		return err;
-	err = register_one(NULL, &spec, &reg->id, message);
+	err = register_one(&spec, &reg->id, message);
 	reg->defect_offset = spec.defect_offset;
 	return err;
 }
@@ -138,50 +164,103 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 	return 0;
 }
 
-/* Deals with one entry of a batch. Returns 0 or an errno. */
-typedef int (*entry_fn)(struct sfu_space *space, u32 flags,
-			struct sframe_unwind_batch_entry *entry);
+/* Entries of a batch that are copied from and to the caller at once. */
+#define CHUNK	8
 
-static int register_entry(struct sfu_space *space, u32 flags,
-			  struct sframe_unwind_batch_entry *entry)
+/* Deals with so many entries: sets the error of each, and what it gives back. */
+typedef void (*entries_fn)(struct sfu_space *space, u32 flags,
+			   struct sframe_unwind_batch_entry *entries, u32 nr);
+
+/* Find code and bytes of @nr specs with one look at the mappings. */
+static void locate_all(struct sfu_section_spec *specs,
+		       struct sframe_unwind_batch_entry *entries, u32 nr)
 {
-	struct sfu_section_spec spec = {
-		.sframe_start = entry->sframe_start,
-		.sframe_size = entry->sframe_size,
-		.text_start = entry->text_start,
-		.text_size = entry->text_size,
-		.validate = flags & SFRAME_UNWIND_REGISTER_VALIDATE,
-	};
-	struct sfu_message message;
+	struct sfu_message message __uninitialized;
+	struct sfu_mappings mappings;
+	const int err = sfu_mappings_lock(&mappings);
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		entries[i].error = err ? -err :
+				   -sfu_section_locate(&specs[i], &mappings,
+						       &message);
+	if (!err)
+		sfu_mappings_unlock(&mappings);
+}
+
+/* Register one that has been located, with the last of *@nr in @memory. */
+static int register_entry(struct sfu_space *space,
+			  struct sfu_section_spec *spec, u64 *id,
+			  struct sfu_section **memory, u32 *nr)
+{
+	struct sfu_message message __uninitialized;
+	struct sfu_section *section;
 	int err;
 
-	entry->id = 0;
-	err = register_one(space, &spec, &entry->id, &message);
-	entry->defect_offset = spec.defect_offset;
-	return err;
+	if (!*nr)
+		return -ENOMEM;
+	section = memory[*nr - 1];
+	err = sfu_section_make(section, spec, &message);
+	if (err)
+		return err;
+	--*nr;
+	return add(space, section, id, &message);
 }
 
-static int unregister_entry(struct sfu_space *space, u32 flags,
-			    struct sframe_unwind_batch_entry *entry)
+static void register_entries(struct sfu_space *space, u32 flags,
+			     struct sframe_unwind_batch_entry *entries, u32 nr)
 {
-	int ret;
+	struct sfu_section_spec specs[CHUNK] __uninitialized;
+	struct sfu_section *memory[CHUNK] __uninitialized;
+	u32 i, nr_memory = 0;
 
-	if (!entry->id == !entry->sframe_start)
-		return -EINVAL;
-	ret = sfu_space_remove(space, entry->id, entry->sframe_start);
-	if (ret < 0)
-		return ret;
-	entry->removed = ret;
-	return 0;
+	for (i = 0; i < nr; i++) {
+		specs[i] = (struct sfu_section_spec) {
+			.sframe_start = entries[i].sframe_start,
+			.sframe_size = entries[i].sframe_size,
+			.text_start = entries[i].text_start,
+			.text_size = entries[i].text_size,
+			.validate = flags & SFRAME_UNWIND_REGISTER_VALIDATE,
+		};
+		entries[i].id = 0;
+		entries[i].removed = 0;
+	}
+	locate_all(specs, entries, nr);
+	for (i = 0; i < nr; i++) {
+		if (!entries[i].error && !nr_memory)
+			nr_memory = sfu_section_alloc(memory, nr - i);
+		if (!entries[i].error)
+			entries[i].error = -register_entry(space, &specs[i],
+							   &entries[i].id,
+							   memory, &nr_memory);
+		entries[i].defect_offset = specs[i].defect_offset;
+	}
+	while (nr_memory)
+		sfu_section_free(memory[--nr_memory]);
 }
 
-/* Entries that are copied from and to the caller at once. */
-#define BATCH_ENTRIES	8
+static void unregister_entries(struct sfu_space *space, u32 flags,
+			       struct sframe_unwind_batch_entry *entries,
+			       u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		struct sframe_unwind_batch_entry *entry = &entries[i];
+		int ret = -EINVAL;
+
+		if (!entry->id != !entry->sframe_start)
+			ret = sfu_space_remove(space, entry->id,
+					       entry->sframe_start);
+		entry->removed = max(ret, 0);
+		entry->error = -min(ret, 0);
+	}
+}
 
 static int run_entries(struct sframe_unwind_batch *batch,
-		       struct sfu_space *space, entry_fn run, u32 nr)
+		       struct sfu_space *space, entries_fn run, u32 nr)
 {
-	struct sframe_unwind_batch_entry entries[BATCH_ENTRIES];
+	struct sframe_unwind_batch_entry entries[CHUNK] __uninitialized;
 	struct sframe_unwind_batch_entry __user *at =
 		(void __user *)u64_to_user_ptr(batch->entries) +
 		(u64)batch->nr * sizeof(entries[0]);
@@ -189,11 +268,9 @@ static int run_entries(struct sframe_unwind_batch *batch,
 
 	if (copy_from_user(entries, at, nr * sizeof(entries[0])))
 		return -EFAULT;
-	for (i = 0; i < nr; i++) {
-		entries[i].removed = 0;
-		entries[i].error = -run(space, batch->flags, &entries[i]);
+	run(space, batch->flags, entries, nr);
+	for (i = 0; i < nr; i++)
 		failed += !!entries[i].error;
-	}
 	if (copy_to_user(at, entries, nr * sizeof(entries[0])))
 		return -EFAULT;
 	batch->nr += nr;
@@ -202,7 +279,7 @@ static int run_entries(struct sframe_unwind_batch *batch,
 }
 
 static int run_batch(struct sframe_unwind_batch *batch, struct sfu_space *space,
-		     entry_fn run, struct sfu_message *message)
+		     entries_fn run, struct sfu_message *message)
 {
 	const u32 nr = batch->nr;
 	int err = 0;
@@ -211,7 +288,7 @@ static int run_batch(struct sframe_unwind_batch *batch, struct sfu_space *space,
 	batch->nr_failed = 0;
 	while (!err && batch->nr < nr) {
 		err = run_entries(batch, space, run,
-				  min_t(u32, nr - batch->nr, BATCH_ENTRIES));
+				  min_t(u32, nr - batch->nr, CHUNK));
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
@@ -242,7 +319,7 @@ int sfu_ioctl_register_batch(struct sfu_client *client, union sfu_arg *arg,
 	space = sfu_space_get_or_create(message);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	err = run_batch(&arg->batch, space, register_entry, message);
+	err = run_batch(&arg->batch, space, register_entries, message);
 	sfu_space_put(space);
 	return err;
 }
@@ -257,7 +334,7 @@ int sfu_ioctl_unregister_batch(struct sfu_client *client, union sfu_arg *arg,
 	if (err)
 		return err;
 	space = sfu_space_get();
-	err = run_batch(&arg->batch, space, unregister_entry, message);
+	err = run_batch(&arg->batch, space, unregister_entries, message);
 	sfu_space_put(space);
 	return err;
 }

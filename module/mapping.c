@@ -26,25 +26,27 @@ void __init sfu_mapping_init(void)
 /* Mappings of one kind that are looked at to either side of an address. */
 #define MAX_NEIGHBOURS	16
 
-/*
- * A keyed hash, which nobody can find a second file for, is smaller than what
- * it is made of, and every section has two. 0 is anonymous memory.
- */
-static struct sfu_origin make_origin(u64 device, u64 inode, u64 generation,
-				     u64 offset)
+/* A keyed hash, which nobody can find a second file for. */
+static u64 hash_file(const struct inode *inode)
+{
+	/* No file system has device 0, so that no file is taken for the vDSO. */
+	if (!inode)
+		return siphash_3u64(0, 0, 0, &key);
+	return siphash_3u64(inode->i_sb->s_dev, inode->i_ino,
+			    inode->i_generation, &key);
+}
+
+/* Is smaller than what it is made of, and every section has two. */
+static struct sfu_origin make_origin(u64 file, u64 offset)
 {
 	return (struct sfu_origin) {
-		.hash = siphash_4u64(device, inode, generation, offset, &key) | 1,
+		.hash = file + offset ?: 1,	/* 0 is anonymous memory */
 	};
 }
 
 struct sfu_origin sfu_mapping_origin(const struct inode *inode, u64 offset)
 {
-	/* No file system has device 0, so that no file is taken for the vDSO. */
-	if (!inode)
-		return make_origin(0, 0, 0, offset);
-	return make_origin(inode->i_sb->s_dev, inode->i_ino,
-			   inode->i_generation, offset);
+	return make_origin(hash_file(inode), offset);
 }
 
 /* Special mappings have operations of their own, anonymous memory has none. */
@@ -74,28 +76,51 @@ static bool has_origin(const struct vm_area_struct *vma,
 	       origin_of(vma, range->start).hash == range->origin.hash;
 }
 
-int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
-		     struct sfu_origin *origin, u64 *at)
+int sfu_mappings_lock(struct sfu_mappings *mappings)
 {
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	int err = 0;
+	*mappings = (struct sfu_mappings) { .mm = current->mm };
+	return mmap_read_lock_killable(mappings->mm) ? -EINTR : 0;
+}
 
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	for (*at = start; *at < end; *at = vma->vm_end) {
-		vma = vma_lookup(mm, *at);
-		if (!vma)
-			err = -EFAULT;
-		else if ((vma->vm_flags & flags) != flags)
-			err = -EACCES;
-		else if (*at == start)
-			*origin = origin_of(vma, start);
-		if (err)
-			break;
+void sfu_mappings_unlock(struct sfu_mappings *mappings)
+{
+	mmap_read_unlock(mappings->mm);
+}
+
+/* Have @last be the mapping at @address. Returns whether there is one. */
+static bool go_to(struct sfu_mappings *mappings, struct sfu_mapping *last,
+		  u64 address)
+{
+	const struct vm_area_struct *vma = last->vma;
+
+	if (vma && address >= vma->vm_start && address < vma->vm_end)
+		return true;
+	vma = vma_lookup(mappings->mm, address);
+	last->vma = vma;
+	if (!vma)
+		return false;
+	last->base = origin_of(vma, vma->vm_start).hash;
+	return true;
+}
+
+int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
+		      u64 start, u64 end, struct sfu_origin *origin, u64 *at)
+{
+	const vm_flags_t flag = what == SFU_MAPPED_TEXT ? VM_EXEC : VM_READ;
+	struct sfu_mapping *last = &mappings->last[what];
+
+	for (*at = start; *at < end; *at = last->vma->vm_end) {
+		if (!go_to(mappings, last, *at))
+			return -EFAULT;
+		if (!(last->vma->vm_flags & flag))
+			return -EACCES;
+		if (*at == start)
+			*origin = last->base ?
+				  make_origin(last->base,
+					      start - last->vma->vm_start) :
+				  (struct sfu_origin) {};
 	}
-	mmap_read_unlock(mm);
-	return err;
+	return 0;
 }
 
 int sfu_mapping_check(const struct sfu_range *text, u64 pc,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Mapping: what lies at an address of the current mm, and whether it is still
- * the same. All of it takes the mmap lock and may sleep.
+ * the same. All of it takes the mmap lock, or wants it taken, and may sleep.
  */
 #ifndef SFU_MAPPING_H
 #define SFU_MAPPING_H
@@ -22,13 +22,39 @@ struct sfu_origin {
 	u64 hash;
 };
 
-/*
- * Is [start, end) mapped with @flags all through? Returns 0 with the origin of
- * @start; -EFAULT with a hole, -EACCES without the permission, both with *@at;
- * or -EINTR.
+/* What something is mapped for. */
+enum sfu_mapped {
+	SFU_MAPPED_BYTES,	/* readable */
+	SFU_MAPPED_TEXT,	/* executable */
+	SFU_NR_MAPPED
+};
+
+/**
+ * struct sfu_mappings - those of the current mm, locked, to look at many
+ *
+ * @mm: the current one.
+ * @last: what was looked at last.
+ * @last.vma: or NULL.
+ * @last.base: origin of its first byte.
  */
-int sfu_mapping_find(u64 start, u64 end, vm_flags_t flags,
-		     struct sfu_origin *origin, u64 *at);
+struct sfu_mappings {
+	struct mm_struct *mm;
+	struct sfu_mapping {
+		const struct vm_area_struct *vma;
+		u64 base;
+	} last[SFU_NR_MAPPED];
+};
+
+/* Takes the mmap lock: no user memory may be touched. Returns 0 or -EINTR. */
+int sfu_mappings_lock(struct sfu_mappings *mappings);
+void sfu_mappings_unlock(struct sfu_mappings *mappings);
+
+/*
+ * Is [start, end) mapped for @what all through? Returns 0 with the origin of
+ * @start; -EFAULT with a hole, or -EACCES without the permission, both with *@at.
+ */
+int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
+		      u64 start, u64 end, struct sfu_origin *origin, u64 *at);
 
 /* The origin of what is at @offset of @inode, or, with NULL, of the vDSO. */
 struct sfu_origin sfu_mapping_origin(const struct inode *inode, u64 offset);

@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "counters.h"
+#include "directory.h"
 #include "image.h"
 #include "limits.h"
 #include "message.h"
@@ -59,9 +60,9 @@ static bool is_user_range(u64 start, u64 size)
 	return size && start + size > start && start + size <= TASK_SIZE_MAX;
 }
 
-static int check_ranges(const struct sfu_section_spec *spec,
-			struct sfu_origin *bytes, struct sfu_origin *text,
-			struct sfu_message *message)
+int sfu_section_locate(struct sfu_section_spec *spec,
+		       struct sfu_mappings *mappings,
+		       struct sfu_message *message)
 {
 	u64 at = 0;
 	int err;
@@ -79,16 +80,16 @@ static int check_ranges(const struct sfu_section_spec *spec,
 					"text at 0x%llx, 0x%llx bytes, is not a range of user addresses",
 					spec->text_start, spec->text_size);
 
-	err = sfu_mapping_find(spec->sframe_start,
-			       spec->sframe_start + spec->sframe_size, VM_READ,
-			       bytes, &at);
+	err = sfu_mappings_find(mappings, SFU_MAPPED_BYTES, spec->sframe_start,
+				spec->sframe_start + spec->sframe_size,
+				&spec->bytes_origin, &at);
 	if (err)
 		return sfu_message_fail(message, err,
 					"section is not mapped readable at 0x%llx",
 					at);
-	err = sfu_mapping_find(spec->text_start,
-			       spec->text_start + spec->text_size, VM_EXEC,
-			       text, &at);
+	err = sfu_mappings_find(mappings, SFU_MAPPED_TEXT, spec->text_start,
+				spec->text_start + spec->text_size,
+				&spec->text_origin, &at);
 	if (err)
 		return sfu_message_fail(message, err,
 					"text is not mapped executable at 0x%llx",
@@ -125,6 +126,7 @@ static int stop_at_first(void *data, const struct sfu_defect *defect)
 	return -EINVAL;
 }
 
+/* Look at the bytes, which are user memory: no lock is held. */
 static int check_contents(struct sfu_section_spec *spec,
 			  struct sfu_table *table, struct sfu_message *message)
 {
@@ -160,35 +162,41 @@ static void begin(struct sfu_section *section)
 	refcount_set(&section->refs, 1);
 	section->id = atomic64_inc_return(&last_id);
 	atomic64_set(&section->hits, 0);
+	section->directory = NULL;
 	sfu_count(SFU_SECTIONS);
 }
 
-struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
-				       struct sfu_message *message)
+u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
 {
-	struct sfu_origin bytes_origin, text_origin;
-	struct sfu_section *section;
+	if (nr > 1 && kmem_cache_alloc_bulk(cache, GFP_KERNEL_ACCOUNT, nr,
+					    (void **)memory))
+		return nr;
+	memory[0] = nr ? kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT) : NULL;
+	return !!memory[0];
+}
+
+void sfu_section_free(struct sfu_section *memory)
+{
+	kmem_cache_free(cache, memory);
+}
+
+int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
+		     struct sfu_message *message)
+{
 	struct sfu_table table;
 	int err;
 
-	err = check_ranges(spec, &bytes_origin, &text_origin, message);
-	if (err)
-		return ERR_PTR(err);
 	err = check_contents(spec, &table, message);
 	if (err)
-		return ERR_PTR(err);
-
-	section = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
-	if (!section)
-		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
+		return err;
 	section->source = SFU_REGISTERED;
 	section->text.start = spec->text_start;
 	section->text.end = spec->text_start + spec->text_size;
-	section->text.origin = text_origin;
-	section->bytes_origin = bytes_origin;
+	section->text.origin = spec->text_origin;
+	section->bytes_origin = spec->bytes_origin;
 	sfu_section_set_table(section, &table);
 	begin(section);
-	return section;
+	return 0;
 }
 
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
@@ -215,6 +223,7 @@ void sfu_section_put(struct sfu_section *section)
 	if (!refcount_dec_and_test(&section->refs))
 		return;
 	sfu_uncount(SFU_SECTIONS);
+	kvfree(section->directory);
 	if (!found) {
 		kmem_cache_free(cache, section);
 		return;
@@ -249,14 +258,34 @@ int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start, u64 *end)
 	return sfu_mapping_check(&section->text, pc, &bytes, start, end);
 }
 
-static int find_rule(const struct sfu_section *section,
-		     const struct sfu_table *table, u64 pc, u32 *budget,
-		     struct sfu_match *match, struct sfu_defect *defect)
+static __always_inline int find_fde(const struct sfu_section *section,
+				    const struct sfu_table *table, u64 pc,
+				    struct sfu_fde *fde,
+				    struct sfu_defect *defect)
+{
+	const struct sfu_directory *directory =
+		smp_load_acquire(&section->directory);
+	int err;
+
+	if (directory) {
+		err = sfu_table_find_in(table,
+					sfu_directory_find(directory, pc), pc,
+					fde, defect);
+		if (err != -ENOENT)
+			return err;
+	}
+	return sfu_table_find(table, pc, fde, defect);
+}
+
+static __always_inline int find_rule(const struct sfu_section *section,
+				     const struct sfu_table *table, u64 pc,
+				     u32 *budget, struct sfu_match *match,
+				     struct sfu_defect *defect)
 {
 	struct sfu_fde fde;
 	int err;
 
-	err = sfu_table_find(table, pc, &fde, defect);
+	err = find_fde(section, table, pc, &fde, defect);
 	if (err)
 		return err;
 	/* A file's own section may describe more than what is mapped here. */
@@ -272,10 +301,41 @@ static int find_rule(const struct sfu_section *section,
 	return sfu_fde_find_rule(table, &fde, pc, budget, &match->rule, defect);
 }
 
+/*
+ * Have @section have a directory, if it is worth it: making one costs as much as
+ * it saves in one lookup for every 32 functions.
+ */
+static void make_directory(struct sfu_section *section,
+			   const struct sfu_table *table)
+{
+	struct sfu_directory plan, *directory;
+
+	sfu_directory_plan(&plan, table->num_fdes, section->text.start,
+			   section->text.end - section->text.start);
+	directory = kvmalloc(sfu_directory_size(&plan),
+			     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!directory)
+		return;
+	*directory = plan;
+	if (sfu_directory_fill(directory, table) ||
+	    cmpxchg(&section->directory, NULL, directory))
+		kvfree(directory);
+}
+
+/* Count that a rule was found in @section. */
+static void count_hit(struct sfu_section *section, const struct sfu_table *table)
+{
+	const u64 hits = atomic64_inc_return(&section->hits);
+
+	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES &&
+	    hits == section->num_fdes / 32)
+		make_directory(section, table);
+}
+
 /* The bytes are in kernel memory, and can be taken away at any time. */
-static int find_rule_in_image(const struct sfu_found *found, u64 pc,
-			      u32 *budget, struct sfu_match *match,
-			      struct sfu_defect *defect)
+static noinline int find_rule_in_image(const struct sfu_found *found, u64 pc,
+				       u32 *budget, struct sfu_match *match,
+				       struct sfu_defect *defect)
 {
 	struct sfu_table table = table_of(&found->section);
 	int err = -ESTALE;
@@ -295,23 +355,26 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect)
 {
 	const struct sfu_found *found = sfu_found_of(section);
-	const struct sfu_table table = table_of(section);
-	const struct sfu_range bytes = bytes_of(section);
+	struct sfu_table table;
+	struct sfu_range bytes;
 	int err;
 
-	*match = (struct sfu_match) {};
-	*defect = (struct sfu_defect) {};
-	if (section->source == SFU_NOTHING)
+	if (unlikely(section->source == SFU_NOTHING))
 		return -ENOENT;
-	if (found && found->image)
+	if (unlikely(found && found->image)) {
 		err = find_rule_in_image(found, pc, budget, match, defect);
-	else
-		err = find_rule(section, &table, pc, budget, match,
-				defect);
+		if (!err)
+			atomic64_inc(&section->hits);
+		return err;
+	}
+	table = table_of(section);
+	err = find_rule(section, &table, pc, budget, match, defect);
 	if (!err)
-		atomic64_inc(&section->hits);
-	if (err == -EFAULT)
+		count_hit(section, &table);
+	if (err == -EFAULT) {
+		bytes = bytes_of(section);
 		err = sfu_mapping_why_unreadable(bytes.start, bytes.end);
+	}
 	return err;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Section: one .sframe byte range and one range of code that it describes.
  *
- * Immutable once made, apart from its reference count. The bytes stay in the
+ * Immutable once made, apart from its reference count, hits and directory. The bytes stay in the
  * memory of the process that registered it, and of its forked children; all
  * functions here that read them work on the current mm.
  */
@@ -17,6 +17,7 @@
 #include "mapping.h"
 #include "sframe.h"
 
+struct sfu_directory;
 struct sfu_image;
 struct sfu_message;
 
@@ -39,6 +40,7 @@ enum sfu_source {
  * @text: the code.
  * @bytes_origin: of the section's first byte.
  * @address: of the first byte; for bytes in kernel memory, what they count from.
+ * @directory: of the table, or NULL; set once.
  * @size: bytes of the table.
  * @index: offset of the FDE index.
  * @fres: offset of the FRE area.
@@ -54,6 +56,7 @@ struct sfu_section {
 	struct sfu_range text;
 	struct sfu_origin bytes_origin;
 	u64 address;
+	struct sfu_directory *directory;
 	u32 size;
 	u32 index;
 	u32 fres;
@@ -95,14 +98,19 @@ static inline struct sfu_found *sfu_found_of(struct sfu_section *section)
 
 /**
  * struct sfu_section_spec - what a caller says about a section
+ *
+ * @bytes_origin, @text_origin: set by sfu_section_locate().
+ * @defect_offset: set by sfu_section_make(), where the contents are wrong.
  */
 struct sfu_section_spec {
 	u64 sframe_start;
 	u64 sframe_size;
 	u64 text_start;
 	u64 text_size;
+	struct sfu_origin bytes_origin;
+	struct sfu_origin text_origin;
+	u64 defect_offset;
 	bool validate;
-	u64 defect_offset;	/* out: where the contents are wrong */
 };
 
 /**
@@ -115,12 +123,32 @@ struct sfu_match {
 };
 
 /*
- * Check @spec against the current mm and the section's contents, and make a
- * section of it. May sleep; takes the mmap lock. Returns a section with one
- * reference, or an error and its message: see SFRAME_UNWIND_IOC_REGISTER.
+ * Registering is to locate, with the mappings locked, and then, with nothing
+ * locked, to allocate and make. All give errors, with their messages, of
+ * SFRAME_UNWIND_IOC_REGISTER.
  */
-struct sfu_section *sfu_section_create(struct sfu_section_spec *spec,
-				       struct sfu_message *message);
+
+/* Are code and bytes of @spec mapped? Returns 0 or an errno. */
+int sfu_section_locate(struct sfu_section_spec *spec,
+		       struct sfu_mappings *mappings,
+		       struct sfu_message *message);
+
+/*
+ * Memory for @nr sections, cheaper than @nr times for one. May sleep. Returns
+ * how many there are in @memory, which may be less.
+ */
+u32 sfu_section_alloc(struct sfu_section **memory, u32 nr);
+
+/* Give memory back that no section has been made in. */
+void sfu_section_free(struct sfu_section *memory);
+
+/*
+ * Check the contents of @spec, which has been located, and make a section of it
+ * in the memory @section. May sleep. Returns 0, the section having one reference,
+ * or an errno, and then it is memory yet.
+ */
+int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
+		     struct sfu_message *message);
 
 /*
  * Make a section of the members of @spec that say what was found: text, source,

@@ -44,18 +44,24 @@ struct sfu_node {
 	};
 };
 
-/* The way from the root to a section: node and entry, by height. */
+/**
+ * struct path - the way from the root to a section
+ *
+ * @node, @at: node and entry, by height.
+ * @is_shared: is one of the nodes?
+ */
 struct path {
 	struct sfu_node *node[MAX_HEIGHT];
 	u16 at[MAX_HEIGHT];
+	bool is_shared;
 };
 
 static struct kmem_cache *cache;
 
-static u64 key_of(const struct sfu_tree *tree,
-		  const struct sfu_section *section)
+static __always_inline u64 key_in(enum sfu_order order,
+				  const struct sfu_section *section)
 {
-	switch (tree->order) {
+	switch (order) {
 	case SFU_BY_TEXT:
 		return section->text.start;
 	case SFU_BY_BYTES:
@@ -63,6 +69,12 @@ static u64 key_of(const struct sfu_tree *tree,
 	default:
 		return section->id;
 	}
+}
+
+static u64 key_of(const struct sfu_tree *tree,
+		  const struct sfu_section *section)
+{
+	return key_in(tree->order, section);
 }
 
 static struct sfu_node *create(u8 height)
@@ -123,13 +135,14 @@ static const struct sfu_section *first_of(const struct sfu_node *node)
 }
 
 /* Is entry @i of @node at or below @key and @id? */
-static bool is_upto(const struct sfu_tree *tree, const struct sfu_node *node,
-		    u32 i, u64 key, u64 id)
+static __always_inline bool is_upto(enum sfu_order order,
+				    const struct sfu_node *node, u32 i, u64 key,
+				    u64 id)
 {
 	const u64 have = node->height ? node->key[i] :
-					key_of(tree, node->section[i]);
+					key_in(order, node->section[i]);
 
-	if (have != key)
+	if (likely(have != key))
 		return have < key;
 	/* Then it is worth a look at who is first below. */
 	return (node->height ? first_of(node->child[i]) :
@@ -137,20 +150,41 @@ static bool is_upto(const struct sfu_tree *tree, const struct sfu_node *node,
 }
 
 /* How many entries of @node are at or below @key and @id? */
-static u32 count_upto(const struct sfu_tree *tree, const struct sfu_node *node,
-		      u64 key, u64 id)
+static __always_inline u32 count_upto(enum sfu_order order,
+				      const struct sfu_node *node, u64 key,
+				      u64 id)
 {
-	u32 low = 0, high = node->nr;
+	u32 low = 0, high = node->nr - 1;
 
+	/* Many are added in ascending order. */
+	if (is_upto(order, node, high, key, id))
+		return high + 1;
 	while (low < high) {
 		const u32 mid = (low + high) / 2;
 
-		if (is_upto(tree, node, mid, key, id))
+		if (is_upto(order, node, mid, key, id))
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	return low;
+}
+
+static __always_inline bool find_in(enum sfu_order order,
+				    struct sfu_node *node, u64 key, u64 id,
+				    struct path *path)
+{
+	u32 nr = 0;
+
+	path->is_shared = false;
+	while (node) {
+		nr = count_upto(order, node, key, id);
+		path->is_shared |= refcount_read(&node->refs) > 1;
+		path->node[node->height] = node;
+		path->at[node->height] = nr ? nr - 1 : 0;
+		node = node->height ? node->child[nr ? nr - 1 : 0] : NULL;
+	}
+	return nr;
 }
 
 /*
@@ -160,21 +194,20 @@ static u32 count_upto(const struct sfu_tree *tree, const struct sfu_node *node,
 static bool find(const struct sfu_tree *tree, u64 key, u64 id,
 		 struct path *path)
 {
-	struct sfu_node *node = tree->root;
-	u32 nr = 0;
-
-	while (node) {
-		nr = count_upto(tree, node, key, id);
-		path->node[node->height] = node;
-		path->at[node->height] = nr ? nr - 1 : 0;
-		node = node->height ? node->child[nr ? nr - 1 : 0] : NULL;
+	/* Compilers make better code of each order for itself. */
+	switch (tree->order) {
+	case SFU_BY_TEXT:
+		return find_in(SFU_BY_TEXT, tree->root, key, id, path);
+	case SFU_BY_BYTES:
+		return find_in(SFU_BY_BYTES, tree->root, key, id, path);
+	default:
+		return find_in(SFU_BY_ID, tree->root, key, id, path);
 	}
-	return nr;
 }
 
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key)
 {
-	struct path path;
+	struct path path __uninitialized;
 
 	if (!find(tree, key, ~0ULL, &path))
 		return NULL;
@@ -232,6 +265,8 @@ static int unshare(struct sfu_tree *tree, struct path *path)
 	struct sfu_node **link = &tree->root;
 	s32 height;
 
+	if (!path->is_shared)
+		return 0;
 	for (height = tree->root->height; height >= 0; height--) {
 		struct sfu_node *old = *link, *node = old;
 
@@ -265,8 +300,9 @@ static void update_first(struct sfu_tree *tree, struct path *path)
 static void insert_section(struct sfu_node *node, u32 at,
 			   struct sfu_section *section)
 {
-	memmove(node->section + at + 1, node->section + at,
-		(node->nr - at) * sizeof(node->section[0]));
+	if (at < node->nr)
+		memmove(node->section + at + 1, node->section + at,
+			(node->nr - at) * sizeof(node->section[0]));
 	node->section[at] = section;
 	node->nr++;
 }
@@ -306,10 +342,10 @@ static bool is_full(const struct sfu_node *node)
 /*
  * Nodes that a new section in path->node[0] needs: @spare[height] is the right
  * half of the full node at that height, and the last one a new root. Returns 0
- * or -ENOMEM.
+ * or -ENOMEM; there are *@nr of them, which was 0.
  */
 static int create_spares(const struct sfu_tree *tree, const struct path *path,
-			 struct sfu_node **spare)
+			 struct sfu_node **spare, u32 *nr)
 {
 	u32 height, top = tree->root->height;
 
@@ -319,6 +355,7 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 		spare[height] = create(height);
 		if (!spare[height])
 			return -ENOMEM;
+		++*nr;
 	}
 	return 0;
 }
@@ -382,9 +419,9 @@ static void insert(struct sfu_tree *tree, struct path *path,
 
 int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 {
-	struct sfu_node *spare[MAX_HEIGHT + 1] = {};
-	struct path path;
-	u32 i, at;
+	struct sfu_node *spare[MAX_HEIGHT + 1] __uninitialized;
+	struct path path __uninitialized;
+	u32 nr_spare = 0, at;
 	int err;
 
 	if (!tree->root) {
@@ -396,11 +433,10 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 		at = find(tree, key_of(tree, section), section->id, &path);
 		at += path.at[0];
 		err = unshare(tree, &path) ?:
-		      create_spares(tree, &path, spare);
+		      create_spares(tree, &path, spare, &nr_spare);
 		if (err) {
-			for (i = 0; i < ARRAY_SIZE(spare); i++)
-				if (spare[i])
-					free_node(spare[i]);
+			while (nr_spare)
+				free_node(spare[--nr_spare]);
 			return err;
 		}
 		insert(tree, &path, spare, section, at);
@@ -413,7 +449,7 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 int sfu_tree_prepare_removal(struct sfu_tree *tree,
 			     const struct sfu_section *section)
 {
-	struct path path;
+	struct path path __uninitialized;
 
 	find(tree, key_of(tree, section), section->id, &path);
 	return unshare(tree, &path);
@@ -508,7 +544,7 @@ static void settle(struct sfu_tree *tree, struct path *path)
 
 void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
 {
-	struct path path;
+	struct path path __uninitialized;
 
 	find(tree, key_of(tree, section), section->id, &path);
 	remove_entry(path.node[0], path.at[0]);

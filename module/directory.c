@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Directory: by blocks of a section's code, where in its FDE index to look.
+ */
+#include "directory.h"
+
+/* Entries of the index that are read between two looks at the clock. */
+#define CHUNK	256
+
+void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
+			u64 start, u64 size)
+{
+	const u32 most = num_fdes / 2 < SFU_DIRECTORY_MAX_NR ?
+				 num_fdes / 2 : SFU_DIRECTORY_MAX_NR;
+
+	directory->start = start;
+	directory->shift = 0;
+	while ((size - 1) >> directory->shift >= most)
+		directory->shift++;
+	directory->nr = ((size - 1) >> directory->shift) + 1;
+}
+
+int sfu_directory_fill(struct sfu_directory *directory,
+		       const struct sfu_table *table)
+{
+	u64 starts[16], previous = 0;
+	u32 i, j, nr, block = 0;
+	int err;
+
+	for (i = 0; i < table->num_fdes; i += nr) {
+		nr = table->num_fdes - i < 16 ? table->num_fdes - i : 16;
+		err = sfu_table_read_starts(table, i, nr, starts);
+		if (!err && i % CHUNK == 0)
+			err = sfu_env_relax();
+		if (err)
+			return err;
+		for (j = 0; j < nr; j++) {
+			if (starts[j] < previous)
+				return -EINVAL;
+			previous = starts[j];
+			/* Blocks that begin before it are done with. */
+			while (block <= directory->nr &&
+			       directory->start +
+			       ((u64)block << directory->shift) < previous)
+				directory->first[block++] = i + j;
+		}
+	}
+	while (block <= directory->nr)
+		directory->first[block++] = table->num_fdes;
+	return 0;
+}
