@@ -160,32 +160,52 @@ void sfu_client_cancel(struct sfu_client *client)
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
 }
 
+/* Fill the memory @to with a record. */
+static void fill_record(void *to, const struct sframe_unwind_stack *stack,
+			const struct sfu_walk *walk)
+{
+	const u32 nr = stack->nr_frames;
+	u8 *how;
+
+	memcpy(to, stack, sizeof(*stack));
+	if (!nr)
+		return;
+	memcpy(to + sizeof(*stack), walk->ip, nr * sizeof(walk->ip[0]));
+	how = to + sizeof(*stack) + nr * sizeof(walk->ip[0]);
+	/* The bytes behind the last one are 0. */
+	*(u64 *)(how + round_down(nr - 1, 8)) = 0;
+	memcpy(how, walk->how, nr);
+}
+
 /* Put a record into the ring. Returns whether there was room. */
 static bool write_record(struct sfu_client *client,
 			 const struct sframe_unwind_stack *stack,
 			 const struct sfu_walk *walk)
 {
+	struct sfu_ring *ring = &client->ring;
 	const u32 nr = stack->nr_frames;
-	u64 last, position = client->ring.head;
+	u64 position = ring->head;
+	static const u64 zeroes;
+	void *to;
 
 	lockdep_assert_held(&client->lock);
-	if (stack->record.size > sfu_ring_room(&client->ring))
+	if (stack->record.size > sfu_ring_room(ring))
 		return false;
-	sfu_ring_write(&client->ring, &position, stack, sizeof(*stack));
-	if (nr) {
-		const u64 *how = (const u64 *)walk->how;
-
-		sfu_ring_write(&client->ring, &position, walk->ip,
-			       nr * sizeof(walk->ip[0]));
-		sfu_ring_write(&client->ring, &position, how,
-			       round_down(nr, 8));
-		/* The bytes behind the last one are 0. */
-		last = how[nr / 8] & ((1ULL << nr % 8 * 8) - 1);
-		if (nr % 8)
-			sfu_ring_write(&client->ring, &position, &last,
-				       sizeof(last));
+	to = sfu_ring_at(ring, position, stack->record.size);
+	if (to) {
+		fill_record(to, stack, walk);
+		ring->head += stack->record.size;
+		return true;
 	}
-	client->ring.head = position;
+	/* It goes on at the ring's start. */
+	sfu_ring_write(ring, &position, stack, sizeof(*stack));
+	if (nr) {
+		sfu_ring_write(ring, &position, walk->ip,
+			       nr * sizeof(walk->ip[0]));
+		sfu_ring_write(ring, &position, walk->how, nr);
+		sfu_ring_write(ring, &position, &zeroes, round_up(nr, 8) - nr);
+	}
+	ring->head = position;
 	return true;
 }
 

@@ -37,6 +37,13 @@ static u8 *locate(const struct sfu_ring *ring, u64 position, u32 *size)
 	return ring->data + offset;
 }
 
+void *sfu_ring_at(struct sfu_ring *ring, u64 position, u32 size)
+{
+	const u32 offset = position & (SFU_RING_SIZE - 1);
+
+	return size <= SFU_RING_SIZE - offset ? ring->data + offset : NULL;
+}
+
 void sfu_ring_write(struct sfu_ring *ring, u64 *position, const void *from,
 		    u32 size)
 {

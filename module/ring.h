@@ -32,6 +32,9 @@ void sfu_ring_free(struct sfu_ring *ring);
 /* Bytes that can be written. */
 u32 sfu_ring_room(const struct sfu_ring *ring);
 
+/* Where @size bytes from @position on are, or NULL if they are not in one piece. */
+void *sfu_ring_at(struct sfu_ring *ring, u64 position, u32 size);
+
 /*
  * Write @size bytes at *@position, which starts as ring->head and moves on; the
  * record is there once ring->head is set to it. There is room for all.

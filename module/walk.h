@@ -26,7 +26,6 @@ struct pt_regs;
  * @nr_sure: with @guessed, frames before the first by the fallback.
  * @ip: the frames' addresses, innermost first, and room for one more.
  * @how: how each was found, enum sframe_unwind_frame.
- * @end_of_how: never used but for the one more.
  */
 struct sfu_walk {
 	u32 max_depth;
@@ -37,8 +36,7 @@ struct sfu_walk {
 	u32 nr;
 	u32 nr_sure;
 	u64 ip[SFU_MAX_DEPTH + 1];
-	u8 how[SFU_MAX_DEPTH] __aligned(8);
-	u64 end_of_how;		/* readers of words may read one too many */
+	u8 how[SFU_MAX_DEPTH + 1];
 };
 
 /*
