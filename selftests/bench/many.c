@@ -32,25 +32,26 @@ static bool has_batches(int fd)
 	return query.features & SFRAME_UNWIND_FEATURE_BATCH;
 }
 
-/* Run @cmd for entries [from, to). Returns its cycles. */
-static uint64_t batch(int fd, long cmd, unsigned int from, unsigned int to)
+/* Run @cmd for @nr entries from @first on. Returns its cycles. */
+static uint64_t batch(int fd, long cmd, struct sframe_unwind_batch_entry *first,
+		      unsigned int nr)
 {
 	struct sframe_unwind_batch call = {
 		.size = sizeof(call),
-		.entries = (uintptr_t)(entries + from),
-		.nr = to - from,
+		.entries = (uintptr_t)first,
+		.nr = nr,
 	};
 	uint64_t cycles;
 
 	/* What is registered is found by its id alone. */
 	if (cmd == SFRAME_UNWIND_IOC_UNREGISTER_BATCH) {
-		for (unsigned int i = from; i < to; i++)
-			entries[i].sframe_start = 0;
+		for (unsigned int i = 0; i < nr; i++)
+			first[i].sframe_start = 0;
 	}
 	cycles = plain_ioctl(fd, cmd, &call);
-	if (call.nr != to - from || call.nr_failed)
+	if (call.nr != nr || call.nr_failed)
 		die("batch 0x%lx: %u of %u failed, the first with %s", cmd,
-		    call.nr_failed, call.nr, strerror(entries[from].error));
+		    call.nr_failed, call.nr, strerror(first->error));
 	return cycles;
 }
 
@@ -84,7 +85,8 @@ static uint64_t unregister_one(int fd, const struct sframe_unwind_batch_entry *e
 static void register_upto(int fd, unsigned int from, unsigned int to)
 {
 	if (has_batches(fd)) {
-		batch(fd, SFRAME_UNWIND_IOC_REGISTER_BATCH, from, to);
+		batch(fd, SFRAME_UNWIND_IOC_REGISTER_BATCH, entries + from,
+		      to - from);
 		return;
 	}
 	while (from < to)
@@ -129,9 +131,9 @@ static void measure_registrations(int fd, unsigned int first, const char *among)
 	for (round = 0; round < BATCHES; round++) {
 		memcpy(copy, entries + first, sizeof(copy));
 		note_least(&in_batch, batch(fd, SFRAME_UNWIND_IOC_REGISTER_BATCH,
-				       first, first + BATCH));
+					    entries + first, BATCH));
 		note_least(&out_batch, batch(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH,
-					first, first + BATCH));
+					     entries + first, BATCH));
 		memcpy(entries + first, copy, sizeof(copy));
 	}
 	report((double)in_batch / BATCH, "register.batch.%s", among);
@@ -231,6 +233,61 @@ static void unmap_marker(void)
 	fclose(f);
 }
 
+#define CHURN		100000
+#define CHURN_ROUNDS	4
+
+/* Run @cmd for the entries in @picked, BATCH at a time. Returns what one costs. */
+static double churn(int fd, long cmd, struct sframe_unwind_batch_entry *picked)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < CHURN / 2; i += BATCH)
+		sum += batch(fd, cmd, picked + i, BATCH);
+	return (double)sum / (CHURN / 2);
+}
+
+/*
+ * A JIT of many functions frees half of them, in random order, and makes them
+ * again, in that order, and so on. It is to cost what it did the first time.
+ */
+static void measure_churn(int fd)
+{
+	struct sframe_unwind_batch_entry *picked, *copy;
+	unsigned int i, j, round;
+	double in, out;
+
+	picked = calloc(CHURN, sizeof(*picked));
+	copy = calloc(CHURN, sizeof(*copy));
+	if (!picked || !copy)
+		die("no memory");
+	memcpy(copy, entries, CHURN * sizeof(*copy));
+	register_upto(fd, 0, CHURN);
+	memcpy(picked, entries, CHURN * sizeof(*picked));
+	srandom(1);
+	for (round = 0; round < CHURN_ROUNDS; round++) {
+		for (i = CHURN - 1; i; i--) {
+			const struct sframe_unwind_batch_entry swap = picked[i];
+
+			j = random() % (i + 1);
+			picked[i] = picked[j];
+			picked[j] = swap;
+		}
+		memcpy(copy, picked, CHURN / 2 * sizeof(*copy));
+		out = churn(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, picked);
+		memcpy(picked, copy, CHURN / 2 * sizeof(*copy));
+		in = churn(fd, SFRAME_UNWIND_IOC_REGISTER_BATCH, picked);
+		report(out, "churn.out.%u", round);
+		report(in, "churn.in.%u", round);
+		report((double)kernel_memory() / CHURN, "churn.memory.%u",
+		       round);
+	}
+	for (i = 0; i < CHURN; i += BATCH)
+		batch(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, picked + i, BATCH);
+	free(picked);
+	free(copy);
+}
+
 void measure_many(int fd)
 {
 	static const unsigned int upto[] = { 10, 1000, 100000, MOST };
@@ -250,6 +307,8 @@ void measure_many(int fd)
 	munmap(array, (MOST + BATCH) * sizeof(*entries));
 	make_jit(entries, MOST + BATCH);
 	measure_registrations(fd, 0, "none");
+	if (has_batches(fd))
+		measure_churn(fd);
 	memory = kernel_memory();
 	measure_forks("none");
 	for (i = 0; i < sizeof(upto) / sizeof(upto[0]); i++) {
@@ -265,7 +324,7 @@ void measure_many(int fd)
 	}
 	measure_registrations(fd, nr, "many");
 	say("unregistering");
-	batch(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, 0, MOST);
+	batch(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, entries, MOST);
 	unmap_marker();
 	measure_forks("no_space");
 }
