@@ -225,7 +225,8 @@ static void compare_lookup(const struct side *side, s64 pc)
  * - the index to be where the header ends,
  * - any of several functions at one address, of which all but the last are empty,
  * - distances from the section as signed, so that functions far above it are in
- *   front of it, and those from a function as of 32 bits.
+ *   front of it, and those from a function as of 32 bits, so that very large
+ *   functions end elsewhere.
  */
 static bool has_known_starts(const struct sfu_table *table)
 {
@@ -237,7 +238,8 @@ static bool has_known_starts(const struct sfu_table *table)
 	for (i = 0; i < table->num_fdes; i++) {
 		sfu_table_read_fde(table, i, &fde, &defect);
 		start = fde.start - ADDRESS;
-		if ((i && start <= previous) || start != (s32)start)
+		if ((i && start <= previous) || start != (s32)start ||
+		    fde.size > INT32_MAX)
 			return false;
 		previous = start;
 	}
