@@ -142,6 +142,9 @@ u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		}
 		*ip++ = key;
 		sp = cfa;
+		/* None of user space, but what an exact address is found by. */
+		if (key & SFU_CACHE_EXACT)
+			break;
 	}
 out:
 	sfu_fast_end();

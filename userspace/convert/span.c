@@ -95,6 +95,7 @@ static int add_part(struct buffer *spans, size_t count, const struct cfi *cfi,
 int sfu_span_merge(struct buffer *spans, struct cfi *cfi)
 {
 	const size_t before = nr_spans(spans), count = nr_fdes(cfi);
+	bool in_order = !before;
 	int err = 0;
 
 	if (!count)
@@ -114,11 +115,12 @@ int sfu_span_merge(struct buffer *spans, struct cfi *cfi)
 		/* Behind the function that lies in this one. */
 		if (i + 2 < count && rest.end > fde[2].start)
 			rest.end = fde[2].start;
-		if (!err && rest.start < rest.end && to < fde->end)
+		if (!err && rest.start < rest.end && to < fde->end) {
 			err = add_uncovered(spans, before, rest);
+			in_order = false;
+		}
 	}
-	/* What was added is in order. */
-	if (!err && before)
+	if (!err && !in_order)
 		qsort(spans->bytes, nr_spans(spans), sizeof(struct span),
 		      compare_spans);
 	return err;

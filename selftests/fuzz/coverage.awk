@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+# coverage.awk: lines that the inputs reach, file by file.
+#
+# awk -v tree=DIRECTORY/ -f coverage.awk UNCOVERED LCOV
+#
+# UNCOVERED has a line for each line of code that is not reached, of fields that tabs separate: file, function, text, reason.
+# LCOV is what "llvm-cov export -format=lcov" writes. Fails if a line has no reason, or too many are not reached.
+BEGIN {
+	FS = "\t"
+	MINIMUM = 95
+	n = split("sframe.c sframe_rows.c step.c cache.c elf.c", names, " ")
+	for (i = 1; i <= n; i++)
+		wanted["module/" names[i]] = 1
+}
+
+FILENAME == ARGV[1] {
+	if ($0 !~ /^(#|$)/) {
+		reason[$1, $2, $3] = $4
+		key_text[$1, $2, $3] = $1 ": " $2 "(): " $3
+	}
+	next
+}
+
+/^SF:/ {
+	file = substr($0, 4)
+	sub(/^.*\/module\//, "module/", file)
+	skip = !(file in wanted)
+	if (skip)
+		next
+	nr = 0
+	while ((getline line < (tree file)) > 0) {
+		gsub(/^[ \t]+|[ \t]+$/, "", line)
+		text[file, ++nr] = line
+	}
+	close(tree file)
+	functions = 0
+	seen[file] = 1
+}
+
+skip { next }
+
+# LINE,NAME, where static ones have the file's name in front.
+/^FN:/ {
+	split(substr($0, 4), part, ",")
+	name = part[2]
+	sub(/^.*:/, "", name)
+	first[++functions] = part[1]
+	called[functions] = name
+}
+
+/^DA:/ {
+	split(substr($0, 4), part, ",")
+	lines[file]++
+	if (part[2] > 0) {
+		reached[file]++
+		next
+	}
+	owner = "?"
+	best = 0
+	for (i = 1; i <= functions; i++) {
+		if (first[i] <= part[1] && first[i] > best) {
+			best = first[i]
+			owner = called[i]
+		}
+	}
+	code = text[file, part[1]]
+	if ((file, owner, code) in reason) {
+		explained[file]++
+		used[file, owner, code] = 1
+	} else if (code !~ /^[{}]*;?$/) {
+		print file ":" part[1] ": " owner "(): not reached, and no reason why: " code
+		failed = 1
+	}
+}
+
+END {
+	for (i = 1; i <= n; i++) {
+		file = "module/" names[i]
+		if (!seen[file]) {
+			print file ": nothing is known of it"
+			failed = 1
+			continue
+		}
+		share = 100 * reached[file] / lines[file]
+		printf "%-22s %4d of %4d lines reached, %6.2f %%, %d with a reason why not\n", file, reached[file], \
+			lines[file], share, explained[file]
+		failed = failed || share < MINIMUM
+	}
+	for (key in key_text)
+		if (!(key in used))
+			print key_text[key] ": is reached, or gone, but has a reason why not"
+	exit failed
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * decode: what a walk does in a frame. A section is opened and asked for the rule
+ * at an address; the rule goes to the cache, and is followed on a stack that is
+ * the input's bytes: step by step, and by the cache in one go.
+ */
+#include "arch_x86.h"
+#include "cache.h"
+#include "decode.h"
+#include "fuzz.h"
+#include "lookup.h"
+#include "step.h"
+
+/* Not 0, so that an address taken for an offset shows. */
+#define ADDRESS		0x7f1234567000ULL
+#define STACK		0x7ffd00000000ULL
+
+/* Steps from one frame, all by the same rule, and room for their rules. */
+#define MAX_STEPS	6
+#define SET_BITS	1
+
+#define EPOCH		7
+#define OWNER		9
+
+struct answer {
+	int ret;
+	u32 budget;
+	struct sfu_rule rule;
+	struct sfu_defect defect;
+	u64 pc;
+};
+
+static struct answer ask(const struct sfu_bytes *bytes,
+			 const struct decode_tail *tail)
+{
+	struct answer answer = { .budget = tail->budget, .defect = UNTOUCHED };
+	struct sfu_defect other;
+	struct sfu_table table;
+	struct sfu_fde fde;
+
+	answer.ret = sfu_table_open(&table, bytes, &answer.defect);
+	if (answer.ret) {
+		FUZZ_CHECK(answer.ret == -EINVAL || answer.ret == -EOPNOTSUPP,
+			   "open: %d", answer.ret);
+		return answer;
+	}
+	FUZZ_CHECK(table.num_fdes && table.bytes.size <= bytes->size,
+		   "%u FDEs", table.num_fdes);
+
+	answer.pc = bytes->address + tail->pc;
+	if (tail->flags & DECODE_PC_IN_FDE) {
+		sfu_table_read_fde(&table, tail->fde % table.num_fdes, &fde,
+				   &other);
+		answer.pc = fde.start - 1 + tail->pc % (fde.size + 2ULL);
+	}
+	answer.ret = sfu_table_find(&table, answer.pc, &fde, &answer.defect);
+	if (!answer.ret) {
+		FUZZ_CHECK(answer.pc - fde.start < fde.size, "not its function");
+		answer.ret = sfu_fde_find_rule(&table, &fde, answer.pc,
+					       &answer.budget, &answer.rule,
+					       &answer.defect);
+	}
+	FUZZ_CHECK(!answer.ret || answer.ret == -ENOENT ||
+		   answer.ret == -EINVAL || answer.ret == -ETIME,
+		   "lookup: %d", answer.ret);
+	FUZZ_CHECK(answer.budget <= tail->budget, "budget grew");
+	return answer;
+}
+
+static bool place_is_sane(u8 place, bool may_be_cfa)
+{
+	const u8 base = place & SFU_BASE_MASK;
+
+	if (base == SFU_BASE_CFA)
+		return may_be_cfa && place == (SFU_BASE_CFA | SFU_DEREF);
+	return !(place & ~(SFU_BASE_MASK | SFU_DEREF)) &&
+	       (base <= 16 || base == SFU_BASE_OTHER);
+}
+
+/* What holds for every answer. */
+static void check_answer(const struct answer *answer, u64 size)
+{
+	const struct sfu_defect *defect = &answer->defect;
+	const struct sfu_rule *rule = &answer->rule;
+
+	if (answer->ret == -EINVAL || answer->ret == -EOPNOTSUPP)
+		FUZZ_CHECK(defect->kind > SFU_DEFECT_NONE &&
+			   defect->kind < SFU_NR_DEFECTS &&
+			   defect->offset <= size, "kind %d at %#llx",
+			   defect->kind, (unsigned long long)defect->offset);
+	else
+		FUZZ_CHECK(is_untouched(defect), "%d with \"%s\"", answer->ret,
+			   sfu_defect_text(defect->kind));
+	if (answer->ret || rule->flags & SFU_RULE_OUTERMOST)
+		return;
+	FUZZ_CHECK(!(rule->flags & ~SFU_RULE_SIGNAL), "flags %#x", rule->flags);
+	FUZZ_CHECK(place_is_sane(rule->cfa, false), "cfa %#x", rule->cfa);
+	FUZZ_CHECK(place_is_sane(rule->ra, true), "ra %#x", rule->ra);
+	FUZZ_CHECK(place_is_sane(rule->fp, true) ||
+		   (rule->fp == SFU_SAME && !rule->fp_offset),
+		   "fp %#x", rule->fp);
+}
+
+static bool is_same_answer(const struct answer *a, const struct answer *b)
+{
+	return a->ret == b->ret && a->budget == b->budget && a->pc == b->pc &&
+	       a->defect.kind == b->defect.kind &&
+	       a->defect.offset == b->defect.offset &&
+	       !memcmp(&a->rule, &b->rule, sizeof(a->rule));
+}
+
+static bool is_same_frame(const struct sfu_frame *a, const struct sfu_frame *b)
+{
+	return a->ip == b->ip && a->sp == b->sp && a->fp == b->fp &&
+	       a->fp_known == b->fp_known && a->exact == b->exact &&
+	       a->regs == b->regs && a->sigcontext == b->sigcontext;
+}
+
+/* @ret is what a step from @before came to, with @after. */
+static void check_step(enum sfu_step ret, const struct sfu_frame *before,
+		       const struct sfu_frame *after)
+{
+	if (ret == SFU_STEP_OK)
+		FUZZ_CHECK(after->ip < SFU_USER_END, "ip %#llx",
+			   (unsigned long long)after->ip);
+	else
+		FUZZ_CHECK(is_same_frame(before, after), "step %d, but moved",
+			   ret);
+}
+
+/* A step on one stack goes up, and may stay only where nothing was called yet. */
+static bool is_progress(const struct sfu_frame *before,
+			const struct sfu_frame *after)
+{
+	return after->sp % 8 == 0 &&
+	       (after->sp > before->sp ||
+		(before->exact && after->sp == before->sp));
+}
+
+static void try_other_steps(const struct sfu_frame *frame,
+			    const struct sfu_stack *stack)
+{
+	struct sfu_frame next = *frame;
+	enum sfu_step ret;
+
+	ret = sfu_step_fp(&next, stack);
+	check_step(ret, frame, &next);
+	FUZZ_CHECK(ret != SFU_STEP_OK || is_progress(frame, &next),
+		   "no progress");
+	next = *frame;
+	check_step(sfu_step_signal(&next, stack), frame, &next);
+}
+
+/*
+ * Walk from @first by @cache: the same @n steps with the outcomes @steps, which
+ * led to @frames, or less.
+ */
+static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first,
+			  const struct sfu_stack *stack,
+			  const struct sfu_frame *frames,
+			  const enum sfu_step *steps, u32 n)
+{
+	struct sfu_frame last = *first;
+	u64 ip[MAX_STEPS];
+	u32 i;
+
+	i = sfu_cache_follow(cache, EPOCH, &last, stack, ip, MAX_STEPS);
+	FUZZ_CHECK(i <= n + 1 && i <= MAX_STEPS, "%u steps, not %u", i, n);
+	/* Of an address that is none of user space it need not know. */
+	if (i > n) {
+		FUZZ_CHECK(steps[n] == SFU_STEP_OUTERMOST ||
+			   steps[n] == SFU_STEP_BAD_ADDRESS,
+			   "step %u should be %d", n, steps[n]);
+		FUZZ_CHECK(!ip[n] || ip[n] >= SFU_USER_END, "ip %#llx",
+			   (unsigned long long)ip[n]);
+		i--;
+	} else {
+		FUZZ_CHECK(is_same_frame(&last, &frames[i]), "frame %u", i);
+	}
+	while (i--)
+		FUZZ_CHECK(ip[i] == frames[i + 1].ip, "ip %u", i);
+}
+
+/*
+ * Follow @rule from @first, as if it were that of every frame, and then do what
+ * has been cached of it at once: the second way has to come along the first one.
+ */
+static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
+		   const struct sfu_stack *stack)
+{
+	struct sfu_cache_entry entries[SFU_CACHE_WAYS << SET_BITS] = { 0 };
+	struct sfu_frame frames[MAX_STEPS + 1] = { *first };
+	enum sfu_step steps[MAX_STEPS];
+	struct sfu_cache_entry *entry;
+	struct sfu_cache cache;
+	u32 n;
+
+	sfu_cache_init(&cache, SET_BITS, entries);
+	for (n = 0; n < MAX_STEPS; n++) {
+		const u64 key = sfu_cache_key(&frames[n]);
+
+		/* A user address, and no free entry's. */
+		if (key && frames[n].ip < SFU_USER_END) {
+			sfu_cache_insert(&cache, key, EPOCH, OWNER, rule);
+			entry = sfu_cache_find(&cache, key);
+			FUZZ_CHECK(entry && entry->key == key &&
+				   entry->epoch == EPOCH &&
+				   entry->owner == OWNER, "not in the cache");
+		}
+		frames[n + 1] = frames[n];
+		steps[n] = sfu_step_rule(&frames[n + 1], rule, stack);
+		check_step(steps[n], &frames[n], &frames[n + 1]);
+		if (steps[n] != SFU_STEP_OK)
+			break;
+		FUZZ_CHECK(rule->flags & SFU_RULE_SIGNAL ||
+			   is_progress(&frames[n], &frames[n + 1]),
+			   "no progress");
+	}
+
+	follow_cached(&cache, first, stack, frames, steps, n);
+	/* Now each entry knows its caller's. */
+	follow_cached(&cache, first, stack, frames, steps, n);
+}
+
+void fuzz_decode(const u8 *data, size_t size)
+{
+	const struct sfu_stack stack = { STACK, size, data };
+	struct decode_tail tail;
+	struct sfu_bytes bytes;
+	struct answer answer;
+	u64 regs[SFU_NR_REGS];
+
+	if (!fuzz_take_tail(data, &size, &tail, sizeof(tail)))
+		return;
+	bytes = bytes_at(data, size, ADDRESS);
+	if (tail.flags & DECODE_MAPPED)
+		bytes.address = (uintptr_t)data;
+	answer = ask(&bytes, &tail);
+	check_answer(&answer, size);
+
+	if (tail.flags & DECODE_MAPPED) {
+		struct answer mapped;
+
+		bytes.copy = NULL;
+		mapped = ask(&bytes, &tail);
+		FUZZ_CHECK(is_same_answer(&answer, &mapped),
+			   "%d from a copy, %d from memory", answer.ret,
+			   mapped.ret);
+	}
+	if (!answer.ret) {
+		struct sfu_frame frame = {
+			.ip = answer.pc,
+			.sp = STACK + tail.sp,
+			.fp = tail.flags & DECODE_FP_ZERO ? tail.fp :
+							    STACK + tail.fp,
+			.fp_known = tail.flags & DECODE_FP_KNOWN,
+			.exact = tail.flags & DECODE_EXACT,
+		};
+		u32 i;
+
+		if (tail.flags & DECODE_REGS) {
+			for (i = 0; i < SFU_NR_REGS; i++)
+				regs[i] = frame.sp + 8 * i;
+			frame.regs = (const struct pt_regs *)regs;
+		} else if (tail.flags & DECODE_SIGCONTEXT) {
+			frame.sigcontext = frame.fp;
+		}
+		try_other_steps(&frame, &stack);
+		follow(&frame, &answer.rule, &stack);
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * make_seeds DIRECTORY FILE...: inputs to start from, made of real sections.
+ *
+ * A FILE is a section, or an ELF file that has one. Written are, each named after
+ * its file and a number,
+ *
+ *	DIRECTORY/validate	the section; if it is large, its functions, a few at
+ *				a time, as sections of their own
+ *	DIRECTORY/decode	the same with addresses in them
+ *	DIRECTORY/elf		the headers of ELF files, and the files of
+ *				selftests/fixtures/elf_broken.h
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "decode.h"
+#include "elf_broken.h"
+#include "elf_section.h"
+#include "lookup.h"
+#include "sframe_format.h"
+
+/* More is cut in pieces of some functions. */
+#define MAX_SECTION	768
+#define MAX_FUNCTIONS	4
+
+/* Of an ELF file: its headers. */
+#define MAX_HEADERS	2048
+
+static const char *directory;
+static char name[200];
+static unsigned int number;
+
+static FILE *create(const char *target)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, target);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/%s/%s-%u", directory, target, name,
+		 number++);
+	file = fopen(path, "w");
+	if (!file) {
+		perror(path);
+		exit(1);
+	}
+	return file;
+}
+
+static void done(FILE *file)
+{
+	if (ferror(file) | fclose(file)) {
+		perror("make_seeds");
+		exit(1);
+	}
+}
+
+static void write_decode(const u8 *section, u64 size,
+			 const struct decode_tail *tail)
+{
+	FILE *file = create("decode");
+
+	fwrite(section, 1, size, file);
+	fwrite(tail, 1, sizeof(*tail), file);
+	done(file);
+}
+
+/* With an address in a few functions, each with other flags. */
+static void write_section(const u8 *section, u64 size)
+{
+	static const u8 flags[] = {
+		DECODE_EXACT | DECODE_FP_KNOWN,
+		DECODE_MAPPED | DECODE_FP_KNOWN | DECODE_FP_ZERO,
+		DECODE_EXACT | DECODE_REGS,
+		DECODE_MAPPED | DECODE_FP_KNOWN | DECODE_SIGCONTEXT,
+		DECODE_EXACT | DECODE_FP_KNOWN | DECODE_REGS,
+		0,
+	};
+	struct decode_tail tail = { 0 };
+	FILE *file = create("validate");
+	u32 i;
+
+	fwrite(section, 1, size, file);
+	done(file);
+	for (i = 0; i < sizeof(flags); i++) {
+		tail.flags = DECODE_PC_IN_FDE | flags[i];
+		tail.fde = i * 3;
+		tail.pc = 1 + 7 * i;
+		tail.sp = 24;
+		tail.fp = 40 * (i != 1);
+		tail.budget = i == 5 ? 1 : 200;
+		write_decode(section, size, &tail);
+	}
+}
+
+static void put_le(u8 *to, u64 value, int size)
+{
+	while (size--) {
+		*to++ = value;
+		value >>= 8;
+	}
+}
+
+/* Offset of the byte behind the rows of @fde, or 0 if they cannot be read. */
+static u64 end_of_rows(const struct sfu_table *table, const struct sfu_fde *fde)
+{
+	struct sfu_defect defect;
+	struct sfu_rows rows;
+	struct sfu_row row;
+	int ret;
+
+	sfu_rows_begin(&rows, table, fde);
+	while ((ret = sfu_rows_next(&rows, &row, &defect)) > 0)
+		;
+	return ret ? 0 : rows.next;
+}
+
+/* Functions @first to @last of @table, with their rows, as a section. */
+static void write_piece(const struct sfu_table *table, const u8 *bytes,
+			u32 first, u32 last)
+{
+	const u64 nr = last - first + 1, fres = SFRAME_HDR_SIZE + nr * 16;
+	u64 end = fres, length, at = SFRAME_HDR_SIZE;
+	u8 piece[MAX_SECTION];
+	struct sfu_defect defect;
+	struct sfu_fde fde;
+	u32 i;
+
+	memcpy(piece, bytes, SFRAME_HDR_SIZE);
+	for (i = first; i <= last; i++, at += 16) {
+		if (sfu_table_read_fde(table, i, &fde, &defect))
+			return;
+		length = end_of_rows(table, &fde);
+		if (!length)
+			return;
+		length -= fde.block;
+		if (length > sizeof(piece) - end)
+			return;
+		put_le(piece + at, fde.start - table->bytes.address -
+				   (table->pcrel ? at : 0), 8);
+		put_le(piece + at + SFRAME_FDE_FUNC_SIZE, fde.size, 4);
+		put_le(piece + at + SFRAME_FDE_FRE_OFF, end - fres, 4);
+		memcpy(piece + end, bytes + fde.block, length);
+		end += length;
+	}
+	put_le(piece + SFRAME_HDR_NUM_FDES, nr, 4);
+	put_le(piece + SFRAME_HDR_FDE_OFF, 0, 4);
+	put_le(piece + SFRAME_HDR_FRE_OFF, nr * 16, 4);
+	put_le(piece + SFRAME_HDR_FRE_LEN, end - fres, 4);
+	write_section(piece, end);
+}
+
+static void cut_section(const u8 *section, u64 size, u64 address)
+{
+	const struct sfu_bytes bytes = bytes_at(section, size, address);
+	struct sfu_defect defect;
+	struct sfu_table table;
+	u32 i;
+
+	if (size <= MAX_SECTION) {
+		write_section(section, size);
+		return;
+	}
+	if (sfu_table_open(&table, &bytes, &defect))
+		return;
+	for (i = 0; i + MAX_FUNCTIONS <= table.num_fdes; i += MAX_FUNCTIONS)
+		write_piece(&table, section, i, i + MAX_FUNCTIONS - 1);
+}
+
+/* @size bytes, and no read that fails. */
+static void write_elf(const void *bytes, size_t size)
+{
+	FILE *file = create("elf");
+
+	fwrite(bytes, 1, size, file);
+	fputc(0, file);
+	done(file);
+}
+
+static void read_file(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	struct elf_section section;
+	u8 bytes[65536];
+	size_t size;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%s", base ? base + 1 : path);
+	file = fopen(path, "r");
+	if (!file) {
+		perror(path);
+		exit(1);
+	}
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	if (size < SELFMAG || memcmp(bytes, ELFMAG, SELFMAG)) {
+		cut_section(bytes, size, 0);
+		return;
+	}
+	write_elf(bytes, size < MAX_HEADERS ? size : MAX_HEADERS);
+	if (elf_section_open(&section, path)) {
+		cut_section(section.bytes, section.size, section.address);
+		elf_section_close(&section);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct elf_base elf;
+	unsigned int i;
+	int arg;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: make_seeds DIRECTORY FILE...\n");
+		return 2;
+	}
+	directory = argv[1];
+	for (arg = 2; arg < argc; arg++)
+		read_file(argv[arg]);
+	for (i = 0; i < ELF_NR_BROKEN; i++) {
+		const size_t size = elf_broken_build(&elf_broken[i], &elf);
+
+		snprintf(name, sizeof(name), "%s", elf_broken[i].name);
+		write_elf(&elf, size < MAX_HEADERS ? size : MAX_HEADERS);
+	}
+	return 0;
+}
