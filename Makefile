@@ -26,7 +26,7 @@ demo:			## a real program's stack in a VM, from nothing
 check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
 	@selftests/check
 
-check-debug:		## all VM tests and the storm in a debug kernel (KASAN, lockdep, kmemleak ...)
+check-debug:		## VM tests and storms in kernels with KASAN, lockdep, kmemleak ..., and with KCSAN
 	@selftests/check-debug
 
 check-truth:		## stacks against libdw at random stops of real programs, built with SFrame data and unmodified

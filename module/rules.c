@@ -128,14 +128,13 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 static void begin_epoch(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table = table_of(rules);
+	const u32 next = rules->epoch + 1;
 	u32 i;
 
 	lockdep_assert_held(&rules->lock);
-	if (++rules->epoch)
-		return;
+	WRITE_ONCE(rules->epoch, next ?: 1);
 	/* Once in four thousand million times an old one comes again. */
-	rules->epoch = 1;
-	if (!table)
+	if (next || !table)
 		return;
 	for (i = 0; i < nr_owners(table); i++)
 		table->owner[i].epoch = 0;
@@ -161,22 +160,29 @@ static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		    u64 generation)
 {
-	u32 epoch = READ_ONCE(rules->epoch);
 	u64 sequence;
 	bool known;
+	u32 epoch;
 
-	/* The epoch first: it can only be older than the sequence. */
-	smp_rmb();
 	known = sfu_mm_sequence(mm, &sequence);
 	if (known && READ_ONCE(rules->mm_sequence) == sequence &&
-	    READ_ONCE(rules->generation) == generation)
-		return epoch;
+	    READ_ONCE(rules->generation) == generation) {
+		/*
+		 * Pairs with the barrier below: the epoch is that of these two,
+		 * or a later one. Rules of an earlier one need not hold.
+		 */
+		smp_rmb();
+		return READ_ONCE(rules->epoch);
+	}
 	begin_writing(rules);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
 		begin_epoch(rules);
-		rules->mm_sequence = known ? sequence : SFU_NO_SEQUENCE;
-		rules->generation = generation;
+		/* Pairs with the barrier above. */
+		smp_wmb();
+		WRITE_ONCE(rules->mm_sequence,
+			   known ? sequence : SFU_NO_SEQUENCE);
+		WRITE_ONCE(rules->generation, generation);
 	}
 	epoch = rules->epoch;
 	end_writing(rules);

@@ -107,12 +107,27 @@ check_kernel() {
 # Is kernel K built here rather than downloaded?
 is_built_here() { kernel_lines | awk -v name="$1" '$1 == name && $4 ~ /^linux-source-/ { n++ } END { exit !n }'; }
 
+# The configuration of kernel K, which is built here: what is set over tinyconfig, and nothing else. A later line for the
+# same option holds.
+kernel_config() {
+	{
+		printf 'CONFIG_LOCALVERSION="-%s"\n' "$1"
+		grep -h CONFIG_ "$QEMU_DIR/machine.config" "$QEMU_DIR/$1.config"
+	} | awk '{
+		name = $0
+		gsub(/^# | is not set$|=.*/, "", name)
+		if (!(name in at))
+			at[name] = ++nr
+		line[at[name]] = $0
+	} END { for (i = 1; i <= nr; i++) print line[i] }'
+}
+
 # Where kernel K is: vmlinuz, release, compiler, build (a link for KDIR), lib/modules. For one that is built here the name
 # holds a hash of its configuration and source. Raise the number when build-debug-kernel makes something else of them.
 kernel_dir() {
 	local hash=''
 	if is_built_here "$1"; then
-		hash=$({ echo 1; kernel_lines | grep "^$1 "; grep CONFIG_ "$QEMU_DIR/debug.config"; } | sha256sum)
+		hash=$({ echo 1; kernel_lines | grep "^$1 "; kernel_config "$1"; } | sha256sum)
 	fi
 	printf '%s\n' "$CACHE/kernels/$1${hash:+-${hash:0:12}}"
 }

@@ -17,8 +17,8 @@ enum {
 };
 
 #define COUNTS(X)							\
-	X(FORKS, "forks")						\
-	X(EXECS, "execs")						\
+	X(FORKS, "processes forked")					\
+	X(EXECS, "processes that have executed a program")		\
 	X(THREADS, "threads")						\
 	X(KILLS, "kills")						\
 	X(DLOPENS, "dlopens")						\

@@ -4,7 +4,8 @@
  * registered, while stacks are taken of them all the time. No stack may be
  * wrong, and nothing may be left in the kernel.
  *
- * usage: storm [-s SEED] SECONDS
+ * usage: storm [-s SEED] [-p PROCESSES] SECONDS
+ *        longer, until so many processes have lived; twice SECONDS at most
  *        storm -w SEED		only one worker, that of a failure
  */
 #include <err.h>
@@ -189,16 +190,29 @@ static bool is_alone(void)
 	       errno == ECHILD;
 }
 
-/* The storm until @end, then calm. Returns whether all went well. */
-static bool blow(uint64_t end, uint64_t *random)
+/* Processes that have lived so far, or do now. */
+static unsigned long count_processes(void)
 {
-	bool well = true;
+	return atomic_load(&shared->count[COUNT_FORKS]);
+}
+
+/*
+ * The storm for @time, and up to twice that while there have not been as many
+ * @processes. Then calm. Returns whether all went well.
+ */
+static bool blow(uint64_t time, unsigned long processes, uint64_t *random)
+{
+	const uint64_t end = now() + time, last = end + time;
+	bool well = true, blowing = true;
+	uint64_t calm;
 	int i;
 
-	while (well && !has_failed() && (reap() || now() < end)) {
+	while (well && !has_failed() && (reap() || blowing)) {
+		blowing = now() < end ||
+			  (now() < last && count_processes() < processes);
 		for (i = 0; i < MAX_WORKERS; i++) {
 			well &= look_after(&workers[i]);
-			if (!workers[i].pid && now() < end)
+			if (!workers[i].pid && blowing)
 				start_worker(&workers[i], random);
 		}
 		usleep(3000);
@@ -209,10 +223,11 @@ static bool blow(uint64_t end, uint64_t *random)
 	if (!well || has_failed())
 		kill_all();
 	/* Orphans that are on their way. */
+	calm = now();
 	while (well && !has_failed() && !is_alone()) {
 		reap();
 		usleep(3000);
-		if (now() > end + 60000 * MS * shared->factor) {
+		if (now() > calm + 60000 * MS * shared->factor) {
 			printf("# orphans do not end\n");
 			well = false;
 		}
@@ -223,7 +238,7 @@ static bool blow(uint64_t end, uint64_t *random)
 #define COUNT_TEXT(name, text)	text,
 static const char * const count_texts[NR_COUNTS] = { COUNTS(COUNT_TEXT) };
 
-static void show(unsigned int seconds, uint64_t seed)
+static void show(unsigned long seconds, uint64_t seed)
 {
 	static const char * const stops[NR_STOPS] = {
 		"", "complete", "depth", "no rule", "section removed",
@@ -238,7 +253,7 @@ static void show(unsigned int seconds, uint64_t seed)
 	};
 	unsigned int i;
 
-	printf("# %-42s %12u\n", "seconds", seconds);
+	printf("# %-42s %12lu\n", "seconds", seconds);
 	printf("# %-42s %#12lx\n", "seed", seed);
 	printf("# %-42s %12u\n", "slower than usual by", shared->factor);
 	printf("# %-42s %12.1f\n", "processes per second",
@@ -308,8 +323,9 @@ static void judge_variety(void)
 	result(ok, "everything happened");
 }
 
-static int run(unsigned int seconds, uint64_t seed)
+static int run(unsigned int seconds, unsigned long processes, uint64_t seed)
 {
+	const uint64_t start = now();
 	const unsigned int warm_up = seconds / 4 < 30 ? seconds / 4 + 1 : 30;
 	struct kernel_memory memory;
 	uint64_t random = seed;
@@ -323,10 +339,10 @@ static int run(unsigned int seconds, uint64_t seed)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	printf("# seed %#lx, %u seconds, slower than usual by %u\n", seed,
 	       seconds, shared->factor);
-	ok = blow(now() + warm_up * 1000 * MS, &random);
+	ok = blow(warm_up * 1000 * MS, 0, &random);
 	if (ok) {
 		memory = kernel_measure();
-		ok = blow(now() + (seconds - warm_up) * 1000 * MS, &random);
+		ok = blow((seconds - warm_up) * 1000 * MS, processes, &random);
 	}
 	if (has_failed()) {
 		char *line, *rest = shared->message;
@@ -337,6 +353,9 @@ static int run(unsigned int seconds, uint64_t seed)
 	}
 	result(ok, "every stack is right, no process failed");
 	result(is_alone(), "all processes have ended");
+	if (processes)
+		result(count_processes() >= processes,
+		       "as many processes have lived as shall");
 	ok = kernel_is_clean(left, sizeof(left));
 	if (!ok)
 		printf("# left:%s\n", left);
@@ -346,7 +365,7 @@ static int run(unsigned int seconds, uint64_t seed)
 		judge_memory(&memory);
 		judge_variety();
 	}
-	show(seconds, seed);
+	show((now() - start) / 1000 / MS, seed);
 	remove_libraries();
 	return all_ok ? 0 : 1;
 }
@@ -368,6 +387,7 @@ static int run_one(uint64_t seed)
 int main(int argc, char **argv)
 {
 	uint64_t seed = (uint64_t)time(NULL) << 20 ^ getpid();
+	unsigned long processes = 0;
 	int option;
 
 	if (argc > 1 && (!strcmp(argv[1], "worker") ||
@@ -376,8 +396,11 @@ int main(int argc, char **argv)
 		return argc > 2 ? worker_run(strtoul(argv[2], NULL, 0)) :
 				  worker_after_exec();
 	}
-	while ((option = getopt(argc, argv, "s:w:")) != -1) {
+	while ((option = getopt(argc, argv, "p:s:w:")) != -1) {
 		switch (option) {
+		case 'p':
+			processes = strtoul(optarg, NULL, 0);
+			break;
 		case 's':
 			seed = strtoul(optarg, NULL, 0);
 			break;
@@ -389,8 +412,8 @@ int main(int argc, char **argv)
 	}
 	setlinebuf(stdout);
 	if (optind + 1 != argc || atoi(argv[optind]) < 2) {
-		fprintf(stderr, "usage: storm [-s SEED] SECONDS | -w SEED\n");
+		fprintf(stderr, "usage: storm [-s SEED] [-p PROCESSES] SECONDS | -w SEED\n");
 		return 2;
 	}
-	return run(atoi(argv[optind]), seed);
+	return run(atoi(argv[optind]), processes, seed);
 }
