@@ -30,19 +30,6 @@ TEST_F(attach, max_attached)
 #define OWN_MEMORY	(64UL << 20)
 #define STEP		(4UL << 20)
 
-static int attach_large(int fd, struct sframe_unwind_attach *arg, size_t size)
-{
-	__u32 fre_len = size - offsetof(struct elf_sframe, small);
-
-	/* Bytes that no function has. */
-	if (ftruncate(arg->sframe_fd, size) ||
-	    pwrite(arg->sframe_fd, &fre_len, sizeof(fre_len),
-		   offsetof(struct elf_sframe, fre_len)) < 0)
-		return -1;
-	arg->sframe_size = size;
-	return attach(fd, arg);
-}
-
 TEST_F(attach, max_memory)
 {
 	struct sframe_unwind_list_attached list = {};
