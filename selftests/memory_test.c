@@ -46,6 +46,38 @@ static void end(struct sleeper *sleeper)
 	close(sleeper->pipe[0]);
 }
 
+/*
+ * What other limits do not see
+ */
+
+#define CLOSED	256
+
+/* A pending request keeps its client, but not what only a reader needs. */
+TEST_F(attach, closed_clients)
+{
+	long before, after;
+	struct sleeper sleeper;
+	int i, fd;
+
+	if (!enter_group())
+		SKIP(return, "needs root, for a memory cgroup");
+	ASSERT_TRUE(start(&sleeper));
+	before = read_number(GROUP "/memory.stat", "kernel");
+	ASSERT_LE(0, before);
+	for (i = 0; i < CLOSED; i++) {
+		fd = open_client(0);
+		ASSERT_EQ(0, try_request(fd, sleeper.tid));
+		close(fd);
+	}
+	EXPECT_EQ(CLOSED, counter("requests"));
+	after = read_number(GROUP "/memory.stat", "kernel");
+	TH_LOG("%ld bytes of kernel memory each", (after - before) / CLOSED);
+	EXPECT_GT(CLOSED * 8192, after - before);
+	end(&sleeper);
+	EXPECT_EQ(0, counter("requests"));
+	leave_group();
+}
+
 #define MAX_JOINED	4096
 
 /*
