@@ -346,7 +346,7 @@ static void run(struct callback_head *work)
  * Have @request served when @task next returns to user space. @task is current
  * or kept by the caller's RCU read section. Any context but NMI. Returns 0 with
  * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space,
- * -EAGAIN if too many join a walk that is being delivered.
+ * -EAGAIN if too many share a walk, or join one that is being delivered.
  */
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
@@ -364,6 +364,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	request->task = task;
 	request->mm = READ_ONCE(task->mm);
 	request->walking = false;
+	request->joined = 1;
 	request->late = 0;
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
@@ -375,6 +376,8 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	/* Else requests could keep the thread from ever getting away. */
 	if (first && first->walking && first->late++ >= SFU_MAX_LATE)
 		err = -EAGAIN;
+	if (first && first->joined >= SFU_MAX_JOINED)
+		err = -EAGAIN;
 	if (!err && (!first || interrupt)) {
 		refcount_inc(&request->refs);
 		err = sfu_task_work_add(task, &request->work,
@@ -385,6 +388,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	}
 	if (!err && first) {
 		request->cookie = first->cookie;
+		first->joined++;
 		list_add_tail(&request->link, &first->link);
 	} else if (!err) {
 		request->cookie = atomic64_inc_return(&last_cookie);

@@ -80,6 +80,45 @@ TEST_F(attach, closed_clients)
 
 #define MAX_JOINED	4096
 
+/* Requests for one thread, of however many clients, open or closed. */
+TEST_F(attach, requests_of_a_thread)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sleeper sleeper, other;
+	struct sframe_unwind_stats s;
+	int i, fd = -1;
+
+	ASSERT_TRUE(start(&sleeper));
+	ASSERT_TRUE(start(&other));
+	for (i = 0; i < MAX_JOINED; i++) {
+		if (i % 1024 == 0) {
+			close(fd);
+			fd = open_client(0);
+		}
+		ASSERT_EQ(0, try_request(fd, sleeper.tid));
+	}
+	req.tid = sleeper.tid;
+	req.message = (uintptr_t)self->message;
+	req.message_size = sizeof(self->message);
+	EXPECT_EQ(-1, request(self->fd, &req));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_NE(NULL, strstr(self->message, "for the thread"));
+	EXPECT_EQ(0, try_request(self->fd, other.tid));
+	end(&sleeper);
+	ASSERT_EQ(0, stats(fd, &s));
+	EXPECT_EQ(1024, s.accepted);
+	EXPECT_EQ(0, s.pending);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+	/* And again from the start. */
+	ASSERT_TRUE(start(&sleeper));
+	EXPECT_EQ(0, try_request(self->fd, sleeper.tid));
+	end(&sleeper);
+	end(&other);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(2, s.delivered);
+	close(fd);
+}
+
 /*
  * A user who takes what he can get
  */
