@@ -119,6 +119,28 @@ TEST_F(attach, requests_of_a_thread)
 	close(fd);
 }
 
+#define CHILDREN	20
+
+/* What was attached for a process that has gone keeps little of it. */
+TEST_F(attach, rules_of_the_gone)
+{
+	const long caches = counter("caches"), sections = counter("sections");
+	const long images = counter("images");
+	pid_t child;
+	int i;
+
+	for (i = 0; i < CHILDREN; i++) {
+		child = fork();
+		if (!child)
+			_exit(attach(self->fd, &self->arg) ? FAILED :
+			      walk_small(self->fd, self->at));
+		ASSERT_EQ(CALLER, outcome_of(child));
+	}
+	EXPECT_EQ(images + CHILDREN, counter("images"));
+	EXPECT_EQ(caches, counter("caches"));
+	EXPECT_EQ(sections, counter("sections"));
+}
+
 /*
  * A user who takes what he can get
  */
