@@ -41,7 +41,7 @@ check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
 	@selftests/bench/check
 
-lint:			## compiler, sparse, checkpatch and shellcheck warnings
+lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and shellcheck
 	@qemu/lint
 
 module_install:		## install the module for the running kernel
