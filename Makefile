@@ -44,7 +44,7 @@ fuzz:			## decoder, ELF reader, rule cache and converter on any bytes, a minute 
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
 	@selftests/bench/check
 
-lint:			## compiler, sparse, checkpatch and shellcheck warnings
+lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and shellcheck
 	@qemu/lint
 
 module_install:		## install the module for the running kernel

@@ -28,7 +28,7 @@
 /**
  * struct attachment
  *
- * @node: in the hash of attachments, by @key, the latest first.
+ * @node: in the hash of attachments, by place_of(), the latest first.
  * @link: in the client's list.
  * @image: the section; holds a reference.
  * @space: that it is for, with a reference, or NULL for all.
@@ -60,7 +60,7 @@ struct elf_file {
 	struct file *file;
 };
 
-static DEFINE_HASHTABLE(attachments_by_key, 10);
+static DEFINE_HASHTABLE(attachments_by_place, 10);
 
 /* Protects the hash, the lists of all clients, and the attachments in them. */
 static DECLARE_RWSEM(lock);
@@ -97,24 +97,38 @@ u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
 	return siphash(&what, sizeof(what), &hash_key);
 }
 
+/*
+ * Where in the hash an attachment with @key for @space_id is: what anybody may
+ * attach for himself, as much as he likes, is in nobody else's way.
+ */
+static u64 place_of(u64 key, u64 space_id)
+{
+	return siphash_2u64(key, space_id, &hash_key);
+}
+
+/* The last attachment for @space_id, with the flags @wanted. */
+static struct sfu_image *find(u64 key, u64 space_id, u32 wanted)
+{
+	const struct attachment *attachment;
+
+	lockdep_assert_held(&lock);
+	hash_for_each_possible(attachments_by_place, attachment, node,
+			       place_of(key, space_id)) {
+		if (attachment->key == key &&
+		    attachment->image->space_id == space_id &&
+		    (attachment->flags & wanted) == wanted)
+			return attachment->image;
+	}
+	return NULL;
+}
+
 struct sfu_image *sfu_attach_find(u64 key, u64 space_id, bool preferred)
 {
 	const u32 wanted = preferred ? SFRAME_UNWIND_ATTACH_PREFER : 0;
-	const struct attachment *attachment;
-	struct sfu_image *image = NULL;
+	struct sfu_image *image;
 
 	down_read(&lock);
-	hash_for_each_possible(attachments_by_key, attachment, node, key) {
-		if (attachment->key != key ||
-		    (attachment->flags & wanted) != wanted)
-			continue;
-		if (attachment->image->space_id == space_id) {
-			image = attachment->image;
-			break;
-		}
-		if (!attachment->image->space_id && !image)
-			image = attachment->image;
-	}
+	image = find(key, space_id, wanted) ?: find(key, 0, wanted);
 	if (image)
 		sfu_image_get(image);
 	up_read(&lock);
@@ -225,8 +239,9 @@ static int publish(struct sfu_attachments *attachments,
 		attachments->nr++;
 		attachments->memory += attachment->memory;
 		list_add_tail(&attachment->link, &attachments->list);
-		hash_add(attachments_by_key, &attachment->node,
-			 attachment->key);
+		hash_add(attachments_by_place, &attachment->node,
+			 place_of(attachment->key,
+				  attachment->image->space_id));
 		begin_generation(attachment);
 	}
 	up_write(&lock);

@@ -52,14 +52,26 @@ static void put(struct sfu_client *client)
 
 void sfu_client_close(struct sfu_client *client)
 {
+	struct sfu_ring ring;
 	unsigned long flags;
+	HLIST_HEAD(spare);
 
 	sfu_test_timer_stop(client);
 	sfu_client_listen(client, 0);
 	sfu_attach_remove_all(&client->attachments);
 	raw_spin_lock_irqsave(&client->lock, flags);
 	client->closed = true;
+	ring = client->ring;
+	client->ring = (struct sfu_ring) {};
+	hlist_move_list(&client->spare, &spare);
 	raw_spin_unlock_irqrestore(&client->lock, flags);
+	/*
+	 * Pending requests keep the client for as long as their threads sleep,
+	 * and no limit of open files counts it any more: it shall be small.
+	 */
+	sfu_ring_free(&ring);
+	sfu_request_free_spare(&spare);
+	sfu_request_free_walk(xchg(&client->walk, NULL));
 	put(client);
 }
 
@@ -137,7 +149,7 @@ bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 
 	if (spare) {
 		raw_spin_lock_irqsave(&client->lock, flags);
-		keep = client->nr_spare < SFU_MAX_SPARE;
+		keep = !client->closed && client->nr_spare < SFU_MAX_SPARE;
 		if (keep) {
 			hlist_add_head(&spare->node, &client->spare);
 			client->nr_spare++;

@@ -118,8 +118,9 @@ static int do_request(struct sfu_client *client, union sfu_arg *arg,
 					request->tid);
 	case -EAGAIN:
 		return sfu_message_fail(message, err,
-					"%u requests are outstanding, or %u since the walk began",
-					SFU_MAX_PENDING, SFU_MAX_LATE);
+					"%u requests are outstanding, or %u for the thread, or %u since the walk began",
+					SFU_MAX_PENDING, SFU_MAX_JOINED,
+					SFU_MAX_LATE);
 	case -EOPNOTSUPP:
 		return sfu_message_fail(message, err,
 					"thread %d never runs in user space",

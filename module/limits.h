@@ -28,6 +28,12 @@
 /* Requests that one client may have outstanding. */
 #define SFU_MAX_PENDING		1024
 
+/*
+ * Requests for one thread until it is back in user space, of all clients: of
+ * closed ones, too, which no other limit counts.
+ */
+#define SFU_MAX_JOINED		4096
+
 /* Requests whose memory a client keeps for those to come. */
 #define SFU_MAX_SPARE		16
 

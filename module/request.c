@@ -314,7 +314,7 @@ static void serve(struct sfu_request *first)
 		return;
 	if (can_walk())
 		walk = xchg(&client->walk, NULL) ?:
-		       sfu_request_alloc_walk(GFP_KERNEL);
+		       sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
 	if (walk) {
 		walk->max_depth = max_depth;
 		walk->fallback = fallback;
@@ -347,7 +347,7 @@ static void run(struct callback_head *work)
  * Have @request served when @task next returns to user space. @task is current
  * or kept by the caller's RCU read section. Any context but NMI. Returns 0 with
  * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space,
- * -EAGAIN if too many join a walk that is being delivered.
+ * -EAGAIN if too many share a walk, or join one that is being delivered.
  */
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
@@ -365,6 +365,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	request->task = task;
 	request->mm = READ_ONCE(task->mm);
 	request->walking = false;
+	request->joined = 1;
 	request->late = 0;
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
@@ -376,6 +377,8 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	/* Else requests could keep the thread from ever getting away. */
 	if (first && first->walking && first->late++ >= SFU_MAX_LATE)
 		err = -EAGAIN;
+	if (first && first->joined >= SFU_MAX_JOINED)
+		err = -EAGAIN;
 	if (!err && (!first || interrupt)) {
 		refcount_inc(&request->refs);
 		err = sfu_task_work_add(task, &request->work,
@@ -386,6 +389,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	}
 	if (!err && first) {
 		request->cookie = first->cookie;
+		first->joined++;
 		list_add_tail(&request->link, &first->link);
 	} else if (!err) {
 		request->cookie = atomic64_inc_return(&last_cookie);

@@ -31,7 +31,8 @@ struct sfu_walk;
  * @pool: that it belongs to, or NULL.
  * @cookie: of the walk.
  * @walking: of the first: the walk has begun.
- * @late: of the first: requests that have joined since.
+ * @joined: of the first: requests that share its walk.
+ * @late: of the first: requests that have joined since the walk has begun.
  * @user_data, @max_depth, @fallback: as asked for.
  * @time: of the request, CLOCK_MONOTONIC, in ns.
  */
@@ -50,6 +51,7 @@ struct sfu_request {
 	u32 max_depth;
 	bool fallback;
 	bool walking;
+	u32 joined;
 	u32 late;
 };
 

@@ -99,11 +99,6 @@ void sfu_rules_init(struct sfu_rules *rules)
 	rules->next_owner = 1;
 }
 
-void sfu_rules_exit(struct sfu_rules *rules)
-{
-	free_table(rcu_dereference_protected(rules->table, true));
-}
-
 static void begin_writing(struct sfu_rules *rules)
 	__acquires(&rules->lock)
 {
@@ -139,6 +134,19 @@ static void begin_epoch(struct sfu_rules *rules)
 	for (i = 0; i < nr_owners(table); i++)
 		table->owner[i].epoch = 0;
 	sfu_cache_clear(&table->cache);
+}
+
+void sfu_rules_exit(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table;
+
+	begin_writing(rules);
+	rules->over = true;
+	begin_epoch(rules);
+	table = table_of(rules);
+	RCU_INIT_POINTER(rules->table, NULL);
+	end_writing(rules);
+	free_table(table);
 }
 
 /* A number that no rule knows an owner by. */
@@ -300,7 +308,7 @@ static void grow(struct sfu_rules *rules)
 	begin_writing(rules);
 	rules->misses = 0;
 	old = table_of(rules);
-	if (table && (!old || old->set_bits < set_bits)) {
+	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
 		rcu_assign_pointer(rules->table, table);
 		table = old;
 	}

@@ -36,6 +36,7 @@ struct sfu_section;
  * @epoch: grows; not 0.
  * @next_owner: number of the next owner.
  * @misses: rules that had to go for others, since the table was made.
+ * @over: no table is made any more.
  */
 struct sfu_rules {
 	raw_spinlock_t lock;
@@ -46,6 +47,7 @@ struct sfu_rules {
 	u32 epoch;
 	u32 next_owner;
 	u32 misses;
+	bool over;
 };
 
 /**
@@ -66,7 +68,10 @@ enum sfu_rules_result {
 
 void sfu_rules_init(struct sfu_rules *rules);
 
-/* Nobody uses it any more. May sleep. */
+/*
+ * Free what it takes, for good. Walks may be under way, and find nothing any
+ * more. May be called again. May sleep.
+ */
 void sfu_rules_exit(struct sfu_rules *rules);
 
 /*

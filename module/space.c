@@ -133,6 +133,8 @@ static void marker_close(struct vm_area_struct *vma)
 	sfu_sections_clear(&space->sections);
 	space->gone = true;
 	up_write(&space->lock);
+	/* What is attached for it keeps it, for as long as some client likes. */
+	sfu_rules_exit(&space->rules);
 	sfu_space_put(space);
 }
 

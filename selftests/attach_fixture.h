@@ -57,6 +57,19 @@ static inline int attach(int fd, struct sframe_unwind_attach *arg)
 	return ioctl(fd, SFRAME_UNWIND_IOC_ATTACH, arg);
 }
 
+/* Attach a section of @size bytes, most of which no function has. */
+static inline int attach_large(int fd, struct sframe_unwind_attach *arg, size_t size)
+{
+	__u32 fre_len = size - offsetof(struct elf_sframe, small);
+
+	if (ftruncate(arg->sframe_fd, size) ||
+	    pwrite(arg->sframe_fd, &fre_len, sizeof(fre_len),
+		   offsetof(struct elf_sframe, fre_len)) < 0)
+		return -1;
+	arg->sframe_size = size;
+	return attach(fd, arg);
+}
+
 static inline int detach(int fd, __u64 id)
 {
 	struct sframe_unwind_detach arg = { .size = sizeof(arg), .id = id };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How much may be attached: at each limit, and one past it. */
+#include <time.h>
+
 #include "attach_fixture.h"
+#include "process.h"
 
 TEST_F(attach, max_attached)
 {
@@ -29,19 +32,6 @@ TEST_F(attach, max_attached)
 /* As much memory as a client without privilege may have, and not a page more. */
 #define OWN_MEMORY	(64UL << 20)
 #define STEP		(4UL << 20)
-
-static int attach_large(int fd, struct sframe_unwind_attach *arg, size_t size)
-{
-	__u32 fre_len = size - offsetof(struct elf_sframe, small);
-
-	/* Bytes that no function has. */
-	if (ftruncate(arg->sframe_fd, size) ||
-	    pwrite(arg->sframe_fd, &fre_len, sizeof(fre_len),
-		   offsetof(struct elf_sframe, fre_len)) < 0)
-		return -1;
-	arg->sframe_size = size;
-	return attach(fd, arg);
-}
 
 TEST_F(attach, max_memory)
 {
@@ -73,6 +63,82 @@ TEST_F(attach, max_memory)
 	self->fd = open_client(0);
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	EXPECT_EQ(0, attach_large(self->fd, &self->arg, STEP));
+}
+
+/*
+ * Nanoseconds of a walk through code that has not been looked at before: each
+ * time somewhere else.
+ */
+static long discovery_time(int fd, int elf_fd)
+{
+	struct timespec before, after;
+	unsigned char *at = map_elf(elf_fd);
+	enum outcome outcome;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	outcome = walk_small(fd, at);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	return outcome == NO_RULE ?
+		       (after.tv_sec - before.tv_sec) * 1000000000L +
+		       after.tv_nsec - before.tv_nsec : -1;
+}
+
+static long least_discovery_time(int fd, int elf_fd)
+{
+	long least = 1000000000, time;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		time = discovery_time(fd, elf_fd);
+		if (time < least)
+			least = time;
+	}
+	return least;
+}
+
+#define MANY_ATTACHED	32768
+
+static int attach_many(struct sframe_unwind_attach *arg)
+{
+	int i, fd = -1;
+
+	for (i = 0; i < MANY_ATTACHED; i++) {
+		if (i % 16384 == 0)
+			fd = open_client(0);
+		if (attach(fd, arg))
+			return -1;
+	}
+	return 0;
+}
+
+/* What others attach to a file for themselves costs nobody else anything. */
+TEST_F(attach, in_nobody_elses_way)
+{
+	long before, after;
+	int sync[2];
+	pid_t other;
+	char byte;
+
+	before = least_discovery_time(self->fd, self->elf_fd);
+	ASSERT_LT(0, before);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sync));
+	other = fork();
+	if (!other) {
+		close(sync[0]);
+		if (become(USER) || attach_many(&self->arg) ||
+		    write(sync[1], "x", 1) != 1)
+			_exit(1);
+		_exit(read(sync[1], &byte, 1));
+	}
+	close(sync[1]);
+	ASSERT_EQ(1, read(sync[0], &byte, 1));
+	after = least_discovery_time(self->fd, self->elf_fd);
+	TH_LOG("%ld ns, with %u attached by another process %ld ns", before,
+	       MANY_ATTACHED, after);
+	EXPECT_LT(0, after);
+	EXPECT_GT(3 * before, after);
+	close(sync[0]);
+	EXPECT_EQ(0, outcome_of(other));
 }
 
 TEST_HARNESS_MAIN

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Sections attached to files from outside: whom they serve, and for how long. */
-#include <linux/capability.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
 #include "attach_fixture.h"
+#include "process.h"
 
 /* Rules found in what @fd has attached as @id; -1 if there is none. */
 static long hits(int fd, __u64 id)
@@ -348,17 +345,6 @@ TEST_F(attach, registered_first)
 
 /* --- whom it serves, and who may */
 
-/* Wait for @child, which returns an outcome. */
-static int outcome_of(pid_t child)
-{
-	int status;
-
-	if (child < 0 || waitpid(child, &status, 0) != child ||
-	    !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
-}
-
 TEST_F(attach, not_for_children)
 {
 	pid_t child;
@@ -425,21 +411,6 @@ TEST_F(attach, for_all)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
-/* Keep only the capabilities in @mask. */
-static int keep_capabilities(__u64 mask)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2] = {
-		{ .effective = mask, .permitted = mask },
-		{ .effective = mask >> 32, .permitted = mask >> 32 },
-	};
-
-	return syscall(SYS_capset, &head, data);
-}
-
-/* Attach in a child that has only the capabilities in @mask. Returns errno. */
 static int attach_with(__u64 mask, struct sframe_unwind_attach *arg)
 {
 	const pid_t child = fork();
@@ -456,8 +427,8 @@ static int attach_with(__u64 mask, struct sframe_unwind_attach *arg)
 
 TEST_F(attach, privilege)
 {
-	const __u64 perfmon = 1ULL << CAP_PERFMON;
-	const __u64 admin = 1ULL << CAP_SYS_ADMIN;
+	const __u64 perfmon = CAP_MASK(CAP_PERFMON);
+	const __u64 admin = CAP_MASK(CAP_SYS_ADMIN);
 
 	if (geteuid())
 		SKIP(return, "needs root");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Work and memory that a section or a program can cost: all of it is bounded. */
-#include <sys/stat.h>
 #include <time.h>
 
+#include "cgroup.h"
 #include "common.h"
 
 /*
@@ -226,34 +226,6 @@ TEST_F(bounds, large_index)
 }
 
 /* What registrations cost is charged to the caller's memory cgroup. */
-static long read_number(const char *path, const char *key)
-{
-	char line[256], word[128];
-	long value = -1, number;
-	FILE *f = fopen(path, "r");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%127s %ld", word, &number) == 2 &&
-		    !strcmp(word, key))
-			value = number;
-	}
-	if (f)
-		fclose(f);
-	return value;
-}
-
-static bool write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool written = fd >= 0 &&
-		       write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	close(fd);
-	return written;
-}
-
-#define GROUP	"/sys/fs/cgroup/sframe_unwind_test"
-
 TEST_F(bounds, charged_to_the_cgroup)
 {
 	struct sframe_unwind_unregister unreg = { .size = sizeof(unreg) };
@@ -261,14 +233,10 @@ TEST_F(bounds, charged_to_the_cgroup)
 	const unsigned int nr = 20000;
 	long before, after, end;
 	unsigned int i;
-	char pid[16];
 
 	if (geteuid())
 		SKIP(return, "needs root, for a cgroup");
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	ASSERT_TRUE(!mkdir(GROUP, 0700) || errno == EEXIST);
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	ASSERT_TRUE(write_text(GROUP "/cgroup.procs", pid));
+	ASSERT_TRUE(enter_group());
 
 	before = read_number(GROUP "/memory.stat", "kernel");
 	ASSERT_LE(0, before);
@@ -286,8 +254,7 @@ TEST_F(bounds, charged_to_the_cgroup)
 	EXPECT_GT(nr * 100L / 2, end - before);
 	TH_LOG("%ld bytes of kernel memory a registration",
 	       (after - before) / nr);
-	write_text("/sys/fs/cgroup/cgroup.procs", pid);
-	rmdir(GROUP);
+	leave_group();
 }
 
 TEST_HARNESS_MAIN

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "common.h"
+#include "process.h"
 
 /* A thread, and what it is told to do. */
 struct worker {
@@ -91,30 +91,6 @@ static void *epoll_sleeper(void *arg)
 	worker->error = errno;
 	close(ep);
 	return NULL;
-}
-
-/* Is the thread asleep in the kernel, in system call @nr? */
-static bool sleeps_in(pid_t tid, long nr)
-{
-	char name[64], state = 0, *line = NULL;
-	size_t size = 0;
-	long in = -1;
-	FILE *f;
-
-	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
-	f = fopen(name, "r");
-	if (f && getline(&line, &size, f) > 0)
-		state = strrchr(line, ')')[2];
-	if (f)
-		fclose(f);
-	snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", tid);
-	f = fopen(name, "r");
-	if (f && getline(&line, &size, f) > 0)
-		in = strtol(line, NULL, 10);
-	if (f)
-		fclose(f);
-	free(line);
-	return state == 'S' && in == nr;
 }
 
 static pid_t start(struct worker *worker, void *(*run)(void *))

@@ -5,11 +5,11 @@
  */
 #include <linux/userfaultfd.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../module/test_timer.h"
+#include "cgroup.h"
 #include "common.h"
 
 FIXTURE(unreadable)
@@ -92,37 +92,7 @@ TEST_F(unreadable, page_to_come)
  * The limit of a memory cgroup
  */
 
-#define GROUP		"/sys/fs/cgroup/sframe_unwind_test"
 #define TABLE_SPAN	(2UL << 20)	/* what one page of page table maps */
-
-static bool write_file(const char *name, const char *text)
-{
-	const int file = open(name, O_WRONLY | O_CLOEXEC);
-	const ssize_t size = strlen(text);
-	const bool is_written = file >= 0 && write(file, text, size) == size;
-
-	close(file);
-	return is_written;
-}
-
-static bool enter_group(void)
-{
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	return write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory") &&
-	       (!mkdir(GROUP, 0755) || errno == EEXIST) &&
-	       write_file(GROUP "/cgroup.procs", pid);
-}
-
-static void leave_group(void)
-{
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	write_file("/sys/fs/cgroup/cgroup.procs", pid);
-	rmdir(GROUP);
-}
 
 /*
  * A section whose header is in memory, but whose functions lie where the

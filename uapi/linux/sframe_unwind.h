@@ -375,8 +375,9 @@ struct sframe_unwind_request {
  * EFAULT	the structure cannot be read or written.
  * ESRCH	no such thread in the caller's process, or, with privilege, at
  *		all, or it is exiting.
- * EAGAIN	the client has max_pending requests outstanding; or requests
- *		for the thread come faster than its stack can be delivered.
+ * EAGAIN	the client has max_pending requests outstanding; or there are
+ *		4096 for the thread, of all clients; or requests for it come
+ *		faster than its stack can be delivered.
  * ENOMEM	no memory.
  * EOPNOTSUPP	a 32-bit or x32 caller, or a thread that never runs in user
  *		space (an io_uring worker).

@@ -73,8 +73,9 @@ static int take(struct sframe_unwind *handle,
 	if (left < sizeof(*head) || head->size < sizeof(*head) ||
 	    head->size % 8 || head->size > left) {
 		handle->next = handle->filled;
-		return sfu_error_set(handle, EBADMSG,
-				     "malformed record, dropped %zu bytes", left);
+		sfu_error_set(handle, EBADMSG,
+			      "malformed record, dropped %zu bytes", left);
+		return -EBADMSG;
 	}
 	handle->next += head->size;
 	*record = head;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A memory cgroup for a test.
+ */
+#ifndef SELFTESTS_CGROUP_H
+#define SELFTESTS_CGROUP_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GROUP	"/sys/fs/cgroup/sframe_unwind_test"
+
+static inline bool write_file(const char *name, const char *text)
+{
+	const int file = open(name, O_WRONLY | O_CLOEXEC);
+	const ssize_t size = strlen(text);
+	const bool is_written = file >= 0 && write(file, text, size) == size;
+
+	close(file);
+	return is_written;
+}
+
+/* The number behind @key in a file, or its first one with "", or -1. */
+static inline long read_number(const char *name, const char *key)
+{
+	char line[256], word[128] = "";
+	long value = -1, number;
+	FILE *file = fopen(name, "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (*key ? sscanf(line, "%127s %ld", word, &number) == 2 &&
+			   !strcmp(word, key) :
+			   sscanf(line, "%ld", &number) == 1)
+			value = number;
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static inline bool make_group(void)
+{
+	return write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory") &&
+	       (!mkdir(GROUP, 0755) || errno == EEXIST);
+}
+
+static inline bool move_to_group(const char *procs)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	return write_file(procs, pid);
+}
+
+static inline bool enter_group(void)
+{
+	return make_group() && move_to_group(GROUP "/cgroup.procs");
+}
+
+static inline void leave_group(void)
+{
+	move_to_group("/sys/fs/cgroup/cgroup.procs");
+	rmdir(GROUP);
+}
+
+#endif /* SELFTESTS_CGROUP_H */

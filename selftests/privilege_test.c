@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who can learn what about whom, and do what to whom. */
+#include <signal.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+
+#include "attach_fixture.h"
+#include "process.h"
+
+#define ALL_CAPABILITIES	((1ULL << 41) - 1)
+
+/* 0 or its errno. */
+static int try_attach_system(int fd, const struct sframe_unwind_attach *arg)
+{
+	struct sframe_unwind_attach system = *arg;
+
+	system.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
+	return attach(fd, &system) ? errno : 0;
+}
+
+/*
+ * Whose stacks
+ */
+
+/* A child of the test that waits for it to end, as @uid. */
+static pid_t fork_sleeper(uid_t uid)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		if (become(uid))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+static int request_with(int fd, pid_t tid, __u64 mask)
+{
+	const pid_t child = fork();
+
+	if (!child)
+		_exit(keep_capabilities(mask) ? 255 : try_request(fd, tid));
+	return outcome_of(child);
+}
+
+TEST_F(attach, other_process_needs_a_capability)
+{
+	const __u64 perfmon = CAP_MASK(CAP_PERFMON);
+	const __u64 admin = CAP_MASK(CAP_SYS_ADMIN);
+	pid_t victim;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	victim = fork_sleeper(0);
+	EXPECT_EQ(0, request_with(self->fd, victim, perfmon));
+	EXPECT_EQ(0, request_with(self->fd, victim, admin));
+	EXPECT_EQ(ESRCH, request_with(self->fd, victim, 0));
+	/* Also who might ptrace() it learns nothing this way. */
+	EXPECT_EQ(ESRCH, request_with(self->fd, victim,
+				      ALL_CAPABILITIES & ~(perfmon | admin)));
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
+}
+
+/* The same user's processes are others all the same, whoever is whose parent. */
+TEST_F(attach, other_process_of_the_same_user)
+{
+	pid_t victim, child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	victim = fork_sleeper(USER);
+	child = fork();
+	if (!child) {
+		if (become(USER) || try_request(self->fd, 0))
+			_exit(1);
+		_exit(try_request(self->fd, victim) == ESRCH &&
+		      try_request(self->fd, getppid()) == ESRCH &&
+		      try_request(self->fd, 1) == ESRCH ? 0 : 2);
+	}
+	EXPECT_EQ(0, outcome_of(child));
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
+}
+
+/* One process is one thread group, not one address space. */
+TEST_F(attach, shared_memory_is_not_one_process)
+{
+	volatile int error = -1;
+	pid_t child;
+
+	if (geteuid() == 0)
+		ASSERT_EQ(0, become(USER));
+	child = vfork();
+	if (!child) {
+		error = try_request(self->fd, getppid());
+		_exit(0);
+	}
+	ASSERT_EQ(0, outcome_of(child));
+	EXPECT_EQ(ESRCH, error);
+}
+
+/*
+ * Clients in other hands
+ */
+
+/* What a process can do with a client that another one has opened. */
+static const char *use_passed_client(int fd, const struct fake *theirs,
+				     unsigned char *at)
+{
+	struct sframe_unwind_stats s;
+	struct fake fake;
+
+	if (fd < 0 || become(USER))
+		return "no client";
+	if (stats(fd, &s) || s.sections)
+		return "the sender's sections are counted";
+	if (!unregister_id(fd, theirs->reg.id) || errno != ENOENT)
+		return "the sender's section can be named";
+	if (section_of(fd, theirs->text).id)
+		return "the sender's section is listed";
+	if (try_request(fd, getppid()) != ESRCH)
+		return "the sender's stack can be had";
+	if (walk_small(fd, at) != NO_RULE)
+		return "what the sender attached for itself is used";
+	if (!make_fake(&fake) || register_section(fd, &fake.reg))
+		return "no section of its own can be registered";
+	if (stats(fd, &s) || s.sections != 1)
+		return "a section of its own is not counted";
+	return try_request(fd, 0) ? "no stack of its own" : NULL;
+}
+
+/* It does for each caller what it would do for any: it is no capability. */
+TEST_F(attach, passed_client)
+{
+	struct sframe_unwind_stats s;
+	struct stack stack;
+	struct fake fake;
+	const char *why;
+	int sock[2], fd;
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	ASSERT_TRUE(make_fake(&fake));
+	child = fork();
+	if (!child) {
+		fd = receive_fd(sock[1]);
+		/* By now the parent has registered: tell the child the id. */
+		if (read(sock[1], &fake.reg.id, sizeof(fake.reg.id)) !=
+		    sizeof(fake.reg.id))
+			_exit(1);
+		why = use_passed_client(fd, &fake, self->at);
+		if (why)
+			fprintf(stderr, "# %s\n", why);
+		_exit(!!why);
+	}
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	ASSERT_EQ(0, send_fd(sock[0], self->fd));
+	ASSERT_EQ(sizeof(fake.reg.id),
+		  write(sock[0], &fake.reg.id, sizeof(fake.reg.id)));
+	ASSERT_EQ(0, outcome_of(child));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.sections);
+	/* The ring is the client's: whoever has it reads all. */
+	ASSERT_STACK(self->fd, &stack);
+	EXPECT_EQ(child, stack.head.pid);
+	EXPECT_TRUE(is_empty(self->fd));
+}
+
+/* A client that fork() has copied. */
+TEST_F(attach, inherited_client)
+{
+	struct stack stack;
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	child = fork();
+	if (!child)
+		_exit(become(USER) || try_request(self->fd, 0) ||
+		      try_request(self->fd, getppid()) != ESRCH);
+	ASSERT_EQ(0, outcome_of(child));
+	ASSERT_STACK(self->fd, &stack);
+	EXPECT_EQ(child, stack.head.pid);
+	EXPECT_TRUE(is_empty(self->fd));
+}
+
+/*
+ * A program with more rights
+ */
+
+/* A copy of this program that runs as root whoever starts it. */
+static int make_setuid_copy(char *path)
+{
+	const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const int to = mkostemp(path, O_CLOEXEC);
+	ssize_t got;
+
+	do {
+		got = sendfile(to, from, NULL, 1 << 20);
+	} while (got > 0);
+	close(from);
+	if (fchmod(to, 04755))
+		got = -1;
+	close(to);
+	return got;
+}
+
+#define FD_VARIABLE	"PRIVILEGE_TEST_FD"
+#define SOCK_VARIABLE	"PRIVILEGE_TEST_SOCK"
+
+/* What the program finds in the client that its caller has left it. */
+static const char *look_around(int fd, int sock)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sframe_unwind_stats s;
+	const int own = open_client(0);
+	struct stack stack;
+	struct fake fake;
+	char byte = 'r';
+
+	if (getuid() != USER || geteuid() != 0)
+		return "not setuid";
+	if (stats(fd, &s) || s.sections)
+		return "sections of the program before";
+	/* A section of its own that is found to be bad. */
+	if (!make_fake(&fake) || register_section(own, &fake.reg))
+		return "no section of its own";
+	put_request_code(&fake);
+	fake.section[FAKE_INFO] = 0x40;
+	if (call_request_code(fake.text, own, &req) || read_stack(own, &stack) ||
+	    stack.head.stop != SFRAME_UNWIND_STOP_SECTION_REMOVED)
+		return "no section removed";
+	/* Wait while the caller tries. */
+	if (write(sock, &byte, 1) != 1 || read(sock, &byte, 1) != 1)
+		return "no caller";
+	return NULL;
+}
+
+/* The other half of setuid_exec: runs before main, in the new program. */
+static __attribute__((constructor)) void after_exec(int argc, char **argv)
+{
+	const char *fd = getenv(FD_VARIABLE), *sock = getenv(SOCK_VARIABLE);
+	const char *why;
+
+	(void)argc;
+	if (!fd || !sock)
+		return;
+	unlink(argv[0]);
+	why = look_around(atoi(fd), atoi(sock));
+	if (why)
+		fprintf(stderr, "# %s\n", why);
+	_exit(!!why);
+}
+
+static void exec_setuid(int fd, int sock, char *path,
+			struct sframe_unwind_attach *arg)
+{
+	struct sframe_unwind_events events = {
+		.size = sizeof(events),
+		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
+	};
+	char number[16];
+
+	if (become(USER) || register_own(fd) || attach(fd, arg) ||
+	    ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events))
+		_exit(90);
+	snprintf(number, sizeof(number), "%d", fd);
+	setenv(FD_VARIABLE, number, 1);
+	snprintf(number, sizeof(number), "%d", sock);
+	setenv(SOCK_VARIABLE, number, 1);
+	fcntl(fd, F_SETFD, 0);
+	execl(path, path, NULL);
+	_exit(91);
+}
+
+/*
+ * A client that has been kept across exec of a setuid program: what its caller
+ * has registered, attached and asked to be told is for the program before.
+ */
+TEST_F(attach, setuid_exec)
+{
+	char path[] = "/tmp/privilege_test.XXXXXX", byte = 'g';
+	int sock[2];
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, make_setuid_copy(path));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	child = fork();
+	if (!child) {
+		close(sock[0]);
+		exec_setuid(self->fd, sock[1], path, &self->arg);
+	}
+	close(sock[1]);
+	ASSERT_EQ(0, become(USER));
+	ASSERT_EQ(1, read(sock[0], &byte, 1));
+	EXPECT_EQ(ESRCH, try_request(self->fd, child));
+	EXPECT_TRUE(is_empty(self->fd));
+	ASSERT_EQ(1, write(sock[0], &byte, 1));
+	EXPECT_EQ(0, outcome_of(child));
+	EXPECT_TRUE(is_empty(self->fd));
+}
+
+/* Dropping rights is for all that a client does from then on, whoever opened. */
+TEST_F(attach, rights_are_the_callers)
+{
+	if (geteuid())
+		SKIP(return, "needs root");
+	EXPECT_EQ(0, try_attach_system(self->fd, &self->arg));
+	ASSERT_EQ(0, become(USER));
+	EXPECT_EQ(ESRCH, try_request(self->fd, getppid()));
+	EXPECT_EQ(EPERM, try_attach_system(self->fd, &self->arg));
+	EXPECT_EQ(0, attach(self->fd, &self->arg));
+}
+
+/*
+ * Memory of the kernel
+ */
+
+static const __u64 not_ours[] = {
+	0x00007ffffffff000,		/* the first behind user space */
+	0x00007fffffffeff0,		/* its last page, which is never mapped */
+	0x0000800000000000,		/* no address at all */
+	0x00ffffffffffff00,
+	0x8000000000000000,
+	0xffff888000000000,		/* all physical memory */
+	0xffffffff81000000,		/* the kernel's text */
+	0xffffffffff600000,		/* vsyscall page */
+	0xfffffffffffffff0,
+};
+
+#define NR_NOT_OURS	(sizeof(not_ours) / sizeof(not_ours[0]))
+
+/* No frame may be there but the first @nr, whatever the stack says. */
+#define EXPECT_NOTHING_READ(fd, nr)					\
+	do {								\
+		static struct stack stack_;				\
+		ASSERT_STACK(fd, &stack_);				\
+		EXPECT_EQ(nr, stack_.head.nr_frames);			\
+		for (__u32 i_ = 0; i_ < stack_.head.nr_frames; i_++)	\
+			EXPECT_EQ(0, stack_.head.ips[i_] >> 47);	\
+	} while (0)
+
+typedef long (*code_with_value_t)(long fd, long cmd, void *arg, __u64 value);
+
+/*
+ * Calls request_code at +32 with the value as frame pointer, which is where its
+ * caller's frame is according to the first of two rows.
+ */
+static void put_code_with_value(struct fake *fake)
+{
+	static const unsigned char code[] = {
+		0x55,				/* push %rbp */
+		0x48, 0x89, 0xcd,		/* mov %rcx,%rbp */
+		0xe8, 0x17, 0x00, 0x00, 0x00,	/* call +32 */
+		0x5d, 0xc3,			/* pop %rbp; ret */
+	};
+	unsigned char *s = fake->section;
+
+	memcpy(fake->text, code, sizeof(code));
+	memcpy(fake->text + 32, request_code, sizeof(request_code));
+	s[FAKE_ATTR] = 2;
+	put32(s + FAKE_FRE_LEN, 5 + 2 * 3);
+	s[FAKE_ROW_INFO] = 0x02;		/* FP */
+	s[FAKE_ROW_WORD] = 16;
+	memcpy(s + FAKE_ROW + 3, "\x20\x03\x08", 3);	/* at +32: SP + 8 */
+	fake->reg.sframe_size = FAKE_SECTION_SIZE + 3;
+}
+
+/* A frame pointer that is an address of the kernel's, by rule and by cache. */
+TEST_F(attach, kernel_memory_by_rule)
+{
+	struct sframe_unwind_request req = request_self();
+	code_with_value_t code;
+	struct fake fake;
+	unsigned int i;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_code_with_value(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	code = (code_with_value_t)(uintptr_t)fake.text;
+	for (i = 0; i < 3 * NR_NOT_OURS; i++) {
+		ASSERT_EQ(0, code(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req,
+				  not_ours[i % NR_NOT_OURS]));
+		EXPECT_NOTHING_READ(self->fd, 2);
+	}
+}
+
+/* The same without a section, as a guess. */
+TEST_F(attach, kernel_memory_by_fallback)
+{
+	struct sframe_unwind_request req = request_self();
+	code_with_value_t code;
+	struct fake fake;
+	unsigned int i;
+
+	req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	ASSERT_TRUE(make_fake(&fake));
+	put_code_with_value(&fake);
+	code = (code_with_value_t)(uintptr_t)fake.text;
+	for (i = 0; i < NR_NOT_OURS; i++) {
+		ASSERT_EQ(0, code(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req,
+				  not_ours[i]));
+		EXPECT_NOTHING_READ(self->fd, 1);
+	}
+}
+
+static struct {
+	int fd, reg;
+	__u64 value;
+	long result;
+} forged;
+
+/* Request a stack with a register of the interrupted frame forged. */
+static void forge(int number, siginfo_t *info, void *context)
+{
+	greg_t *reg = &((ucontext_t *)context)->uc_mcontext.gregs[forged.reg];
+	struct sframe_unwind_request req = request_self();
+	const greg_t was = *reg;
+
+	(void)number;
+	(void)info;
+	*reg = forged.value;
+	forged.result = request(forged.fd, &req);
+	*reg = was;
+}
+
+static __attribute__((noinline)) void be_interrupted(void)
+{
+	asm volatile("int3");
+}
+
+/* A signal frame whose registers are addresses of the kernel's. */
+TEST_F(attach, kernel_memory_by_signal_frame)
+{
+	const struct sigaction action = {
+		.sa_sigaction = forge,
+		.sa_flags = SA_SIGINFO,
+	};
+	static struct stack stack;
+	unsigned int i;
+	__u32 frames;
+
+	ASSERT_EQ(0, register_own(self->fd));
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	forged.fd = self->fd;
+	forged.reg = REG_CR2;	/* no harm in that */
+	be_interrupted();
+	ASSERT_EQ(0, forged.result);
+	ASSERT_STACK(self->fd, &stack);
+	for (frames = 0; how(&stack, frames) != SFRAME_UNWIND_FRAME_SIGNAL;)
+		ASSERT_GT(stack.head.nr_frames, ++frames);
+	/* Without a caller of the interrupted one, or without that one, too. */
+	ASSERT_LT(frames + 1, stack.head.nr_frames);
+	for (i = 0; i < 2 * NR_NOT_OURS; i++) {
+		forged.value = not_ours[i % NR_NOT_OURS];
+		forged.reg = REG_RSP;
+		be_interrupted();
+		EXPECT_NOTHING_READ(self->fd, frames + 1);
+		forged.reg = REG_RIP;
+		be_interrupted();
+		if (forged.value >> 56)
+			EXPECT_NOTHING_READ(self->fd, frames);
+		else
+			ASSERT_STACK(self->fd, &stack);
+	}
+}
+
+/* Arguments that point to memory of the kernel's. */
+TEST_F(attach, kernel_memory_by_pointer)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sframe_unwind_list list = { .size = sizeof(list), .nr = 1 };
+	struct sframe_unwind_batch batch = { .size = sizeof(batch), .nr = 1 };
+	struct sframe_unwind_list_attached attached;
+	unsigned int i;
+
+	ASSERT_EQ(0, register_own(self->fd));
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	req.max_depth = ~0U;
+	req.message_size = 100;
+	for (i = 0; i < NR_NOT_OURS; i++) {
+		const uintptr_t address = not_ours[i];
+
+		EXPECT_EQ(-1, request(self->fd, (void *)address));
+		EXPECT_EQ(EFAULT, errno);
+		req.message = address;
+		EXPECT_EQ(-1, request(self->fd, &req));
+		EXPECT_EQ(EINVAL, errno);
+		list.sections = address;
+		EXPECT_EQ(-1, ioctl(self->fd, SFRAME_UNWIND_IOC_LIST, &list));
+		EXPECT_EQ(EFAULT, errno);
+		batch.entries = address;
+		batch.nr = 1;
+		EXPECT_EQ(-1, ioctl(self->fd, SFRAME_UNWIND_IOC_REGISTER_BATCH,
+				    &batch));
+		EXPECT_EQ(EFAULT, errno);
+		EXPECT_EQ(-1, list_attached(self->fd, 0, (void *)address, 1,
+					    &attached));
+		EXPECT_EQ(EFAULT, errno);
+		EXPECT_EQ(0, try_request(self->fd, 0));
+		EXPECT_EQ(-1, read(self->fd, (void *)address, 1 << 16));
+		EXPECT_EQ(EFAULT, errno);
+	}
+}
+
+static bool is_zero(const void *bytes, size_t size)
+{
+	const char *byte = bytes;
+
+	while (size && !*byte++)
+		size--;
+	return !size;
+}
+
+/* Each byte that comes out was written: the last ones of strings, too. */
+TEST_F(attach, no_stale_bytes)
+{
+	struct sframe_unwind_events events = {
+		.size = sizeof(events),
+		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
+	};
+	struct sframe_unwind_request req = request_self();
+	struct sframe_unwind_list_attached list;
+	struct sframe_unwind_attached entry;
+	struct sframe_unwind_section section;
+	struct sframe_unwind_removed removed;
+	struct stack stack;
+	struct fake fake;
+	size_t length;
+
+	memset(&entry, 0xa5, sizeof(entry));
+	self->arg.build_id_size = ELF_ID_SIZE;
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	ASSERT_EQ(0, list_attached(self->fd, 0, &entry, 1, &list));
+	EXPECT_EQ(0, entry.reserved);
+	EXPECT_EQ(0, list.reserved);
+	EXPECT_TRUE(is_zero(entry.build_id + ELF_ID_SIZE,
+			    sizeof(entry.build_id) - ELF_ID_SIZE));
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	section = section_of(self->fd, fake.text);
+	EXPECT_EQ(0, section.reserved);
+
+	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_EVENTS, &events));
+	fake.section[FAKE_INFO] = 0x40;
+	ASSERT_EQ(0, call_request_code(fake.text, self->fd, &req));
+	memset(&removed, 0xa5, sizeof(removed));
+	ASSERT_EQ(sizeof(removed), read(self->fd, &removed, sizeof(removed)));
+	EXPECT_EQ(SFRAME_UNWIND_RECORD_REMOVED, removed.record.type);
+	EXPECT_EQ(0, removed.record.reserved);
+	EXPECT_EQ(0, removed.reserved);
+	length = strnlen(removed.defect, sizeof(removed.defect));
+	EXPECT_TRUE(is_zero(removed.defect + length,
+			    sizeof(removed.defect) - length));
+	EXPECT_TRUE(is_zero(removed.name, sizeof(removed.name)));
+	ASSERT_STACK(self->fd, &stack);
+}
+
+TEST_HARNESS_MAIN
