@@ -427,6 +427,7 @@ static void live_shortly(unsigned int what)
 		.period = 100000,
 	};
 	unsigned int i;
+	pid_t pid;
 	int fd = open_client(O_NONBLOCK);
 
 	/* It may just not be there. */
@@ -445,8 +446,13 @@ static void live_shortly(unsigned int what)
 		_exit(0);
 	}
 	if (what & 16) {
-		req.tid = getppid();
+		pid = fork();
+		if (!pid)
+			pause();
+		req.tid = pid;
 		request(fd, &req);
+		if (pid > 0)
+			kill(pid, SIGKILL);
 	}
 	if (what & 32)
 		kill(getpid(), SIGKILL);
