@@ -156,8 +156,11 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 	return 0;
 }
 
-/* Use the file's own section. Returns whether there is a good one. */
-static bool use_own(struct discovery *discovery, struct sfu_defect *defect)
+/*
+ * Use the file's own section. Returns 0; -ENOMEM, which another time may not be;
+ * or another errno if there is no good one.
+ */
+static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
 	int err;
 
@@ -166,7 +169,7 @@ static bool use_own(struct discovery *discovery, struct sfu_defect *defect)
 		discovery->found.section.source = SFU_FOUND;
 	else if (err == -ENOENT)
 		err = open_read(discovery, defect);
-	return !err;
+	return err;
 }
 
 /* What has been attached to the file. Returns whether there is something. */
@@ -181,7 +184,10 @@ static bool use_attached(struct sfu_found *found, bool preferred)
 	return true;
 }
 
-/* Look at the file. Returns 0 with discovery->found filled, or -EINTR. */
+/*
+ * Look at the file. Returns 0 with discovery->found filled; -EINTR; or -ENOENT
+ * without memory, which says nothing of the file and is not to be remembered.
+ */
 static int look(struct discovery *discovery, u64 pc, bool own,
 		struct sfu_defect *defect)
 {
@@ -192,6 +198,8 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	if (discovery->code.file && !sfu_image_can_read(discovery->code.file))
 		return 0;
 	err = sfu_elf_read(&discovery->elf, &discovery->reader);
+	if (err == -ENOMEM)
+		return -ENOENT;
 	if (err)
 		return err == -EINTR ? err : 0;
 	if (!place(discovery, pc))
@@ -199,8 +207,15 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	found->key = sfu_attach_key(&discovery->elf, discovery->code.inode);
 	found->has_own = own && discovery->elf.sframe_size;
 	/* Of what is attached, some comes before a section of the file's own. */
-	if (!found->has_own || (!use_attached(found, true) &&
-				!use_own(discovery, defect))) {
+	if (found->has_own && use_attached(found, true))
+		err = 0;
+	else if (found->has_own)
+		err = use_own(discovery, defect);
+	else
+		err = -ENOENT;
+	if (err == -ENOMEM)
+		return -ENOENT;
+	if (err) {
 		found->has_own = false;
 		use_attached(found, false);
 	}

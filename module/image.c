@@ -61,6 +61,8 @@ static int fail_read(int err, struct sfu_message *message)
 	if (err == -EFAULT)
 		return sfu_message_fail(message, -EIO,
 					"the section ends behind its file");
+	if (err == -ENOMEM)
+		return sfu_message_fail(message, err, "no memory");
 	return sfu_message_fail(message, err == -EINTR ? err : -EIO,
 				"the section's file cannot be read (error %d)",
 				-err);

@@ -182,12 +182,13 @@ static int map_marker(void)
 
 	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
 				  O_RDWR | O_CLOEXEC);
+	/* No file left is like no memory, and so is what mlockall() forbids. */
 	if (IS_ERR(file))
-		return PTR_ERR(file);
+		return -ENOMEM;
 	address = vm_mmap(file, 0, PAGE_SIZE, PROT_NONE, MAP_SHARED, 0);
 	fput(file);
 	if (IS_ERR_VALUE(address) && (long)address != -EEXIST)
-		return address;
+		return (long)address == -EINTR ? -EINTR : -ENOMEM;
 	return 0;
 }
 
@@ -303,7 +304,8 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 		removed += !err;
 	} while (!err && !id);
 	up_write(&space->lock);
-	return removed ?: err;
+	/* Without memory for all of them the caller has to try again. */
+	return removed && err != -ENOMEM ? removed : err;
 }
 
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)

@@ -61,7 +61,7 @@ struct sfu_space *sfu_space_get(void);
 
 /*
  * The same, made if there is none: maps the marker. May sleep, takes the mmap
- * lock. Returns -ENOMEM or what mmap(2) fails with.
+ * lock. Returns -ENOMEM or -EINTR.
  */
 struct sfu_space *sfu_space_get_or_create(struct sfu_message *message);
 

@@ -234,7 +234,7 @@ struct sframe_unwind_unregister {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * ENOENT	no such registration in the caller's address space.
- * ENOMEM	no memory.
+ * ENOMEM	no memory; of several, some may have ended.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
