@@ -6,19 +6,10 @@
  */
 #include "common.h"
 #include "fixtures/corpus.h"
+#include "scene.h"
 
 #define DIRECTORY	"corpus"
 #define MIN_FILES	200
-
-long enter_scene(const u64 *regs, const void *code, long fd, void *arg,
-		 long cmd);
-
-/* The system call is the last thing before the address that is looked up. */
-static const unsigned char code[] = {
-	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
-	0x0f, 0x05,			/* syscall */
-	0x41, 0xff, 0xe6,		/* jmp *%r14 */
-};
 
 FIXTURE(corpus)
 {
@@ -224,37 +215,56 @@ static bool was_removed(int fd, bool *was)
 	return true;
 }
 
+/* Walk from @walk's address. Returns whether that could be done. */
+static bool walk_from(FIXTURE_DATA(corpus) *self,
+		      const struct corpus_walk *walk)
+{
+	unsigned char *at = scene_at(&self->line, walk->pc - SCENE_CODE_IP);
+	struct sframe_unwind_request req = request_self();
+	u64 regs[SCENE_NR_REGS];
+
+	req.max_depth = SCENE_DEPTH;
+	scene_registers(self->line.address, regs);
+	memcpy(at, scene_code, sizeof(scene_code));
+	return !enter_scene((__u64 *)regs, at, self->fd, &req,
+			    SFRAME_UNWIND_IOC_REQUEST);
+}
+
+#define EXPECT_WALK(walk)						\
+	EXPECT_TRUE(is_as_expected(self, walk))				\
+	{								\
+		TH_LOG("%s at %#llx: %s: \"%s\"", self->line.name,	\
+		       (unsigned long long)(walk)->pc, self->line.what,	\
+		       (walk)->rule);					\
+		log_walk(&self->stack);					\
+	}
+
 TEST_F(corpus, walked)
 {
-	struct sframe_unwind_request req = request_self();
+	struct corpus_walk again;
 	unsigned int i, nr = 0;
-	u64 regs[SCENE_NR_REGS];
 	bool removed;
 	int ret;
 
-	req.max_depth = SCENE_DEPTH;
 	while ((ret = next_file(self)) > 0) {
-		scene_registers(self->line.address, regs);
 		for (i = 0; i < self->line.nr_walks; i++, nr++) {
 			const struct corpus_walk *walk = &self->line.walks[i];
-			unsigned char *at = scene_at(&self->line, walk->pc - 7);
 
-			memcpy(at, code, sizeof(code));
 			ASSERT_EQ(0, register_section(self->fd, &self->reg));
-			ASSERT_EQ(0, enter_scene(regs, at, self->fd, &req,
-						 SFRAME_UNWIND_IOC_REQUEST));
+			ASSERT_TRUE(walk_from(self, walk));
 			ASSERT_STACK(self->fd, &self->stack);
-			EXPECT_TRUE(is_as_expected(self, walk))
-			{
-				TH_LOG("%s at %#llx: %s: \"%s\"",
-				       self->line.name,
-				       (unsigned long long)walk->pc,
-				       self->line.what, walk->rule);
-				log_walk(&self->stack);
-			}
+			EXPECT_WALK(walk);
 			/* Corruption removes, and nothing else does. */
 			ASSERT_TRUE(was_removed(self->fd, &removed));
 			EXPECT_LINE(removed == !strcmp(walk->rule, "EINVAL"));
+
+			/* Once more: what is remembered is no different. */
+			again = *walk;
+			if (removed)
+				again.stop = SFRAME_UNWIND_STOP_NO_RULE;
+			ASSERT_TRUE(walk_from(self, walk));
+			ASSERT_STACK(self->fd, &self->stack);
+			EXPECT_WALK(&again);
 			EXPECT_EQ(removed ? -1 : 0,
 				  unregister_id(self->fd, self->reg.id));
 		}
