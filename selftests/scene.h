@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Stacks of code that has the registers, and the stack, that a test chooses. */
+#ifndef SELFTESTS_SCENE_H
+#define SELFTESTS_SCENE_H
+
+#include <linux/types.h>
+
+/* See targets/scene.S. */
+long enter_scene(const __u64 *regs, const void *code, long fd, void *arg,
+		 long cmd);
+
+#define DWARF_RBX	3
+#define DWARF_RBP	6
+#define DWARF_RSP	7
+#define DWARF_REGS	16
+
+/* The system call is the last thing before the address that is looked up. */
+static const unsigned char scene_code[] = {
+	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
+	0x0f, 0x05,			/* syscall */
+	0x41, 0xff, 0xe6,		/* jmp *%r14 */
+};
+
+#define SCENE_CODE_IP	7
+
+/* An address that nothing is known about, to be returned to. */
+#define SCENE_CALLER	0x123456789000ULL
+
+#endif /* SELFTESTS_SCENE_H */

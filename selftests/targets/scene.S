@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * long enter_scene(const u64 *regs, const void *code, long fd, void *arg, long cmd)
+ *
+ * Run @code, which does a system call and jumps to r14, with the registers and
+ * on the stack that @regs says, by DWARF number; see scene_registers(). Nothing
+ * is written to that stack. Not for two threads at a time.
+ */
+	.text
+	.globl	enter_scene
+	.type	enter_scene, @function
+enter_scene:
+	push	%rbx
+	push	%rbp
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+	mov	%rsp, saved_rsp(%rip)
+	mov	%rdi, %rax
+	mov	%rsi, %r15
+	mov	%rdx, %rdi
+	mov	%r8, %rsi
+	mov	%rcx, %rdx
+	mov	3 * 8(%rax), %rbx
+	mov	6 * 8(%rax), %rbp
+	mov	7 * 8(%rax), %rsp
+	mov	10 * 8(%rax), %r10
+	mov	12 * 8(%rax), %r12
+	mov	13 * 8(%rax), %r13
+	lea	1f(%rip), %r14
+	/* SCENE_FLAGS; the system call puts them into r11. */
+	cmp	%eax, %eax
+	jmp	*%r15
+1:
+	mov	saved_rsp(%rip), %rsp
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbp
+	pop	%rbx
+	ret
+	.size	enter_scene, . - enter_scene
+
+	.local	saved_rsp
+	.comm	saved_rsp, 8, 8
+	.section .note.GNU-stack, "", @progbits
