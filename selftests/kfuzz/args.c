@@ -189,7 +189,7 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 	case KIND_NR:
 		return constant(is_odd(about, 60) ?
 				ONE_OF(random, 0, 1, 1, 2, 7, 8, 9, 1000, ~0U) :
-				24);
+				250);
 	case KIND_TID:
 		return thread(about);
 	case KIND_NEW_TID:

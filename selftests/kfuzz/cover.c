@@ -18,7 +18,8 @@
 #define NR_AREAS	(MAX_THREADS + 1)
 #define AREA_WORDS	(1UL << 17)
 
-static uint64_t *areas[NR_JOBS][NR_AREAS];
+/* Of this process, if it is a job. */
+static uint64_t *areas[NR_AREAS];
 static uint64_t text;
 
 static int area_fd(unsigned int job, unsigned int nr)
@@ -26,22 +27,14 @@ static int area_fd(unsigned int job, unsigned int nr)
 	return FD_COVER + job * NR_AREAS + nr;
 }
 
-static uint64_t *open_area(int to)
+static void open_area(int to)
 {
 	const int fd = open(KCOV, O_RDWR);
-	uint64_t *area;
 
 	if (fd < 0 || ioctl(fd, KCOV_INIT_TRACE, AREA_WORDS) ||
 	    dup2(fd, to) < 0)
 		err(2, "%s", KCOV);
 	close(fd);
-	area = mmap(NULL, AREA_WORDS * sizeof(*area), PROT_READ | PROT_WRITE,
-		    MAP_SHARED, to, 0);
-	/* Its pages would be copied by each fork. */
-	if (area == MAP_FAILED ||
-	    madvise(area, AREA_WORDS * sizeof(*area), MADV_DONTFORK))
-		err(2, "%s", KCOV);
-	return area;
 }
 
 void cover_init(void)
@@ -54,7 +47,22 @@ void cover_init(void)
 	fclose(file);
 	for (job = 0; job < NR_JOBS; job++) {
 		for (i = 0; i < NR_AREAS; i++)
-			areas[job][i] = open_area(area_fd(job, i));
+			open_area(area_fd(job, i));
+	}
+}
+
+void cover_map(unsigned int job)
+{
+	const size_t size = AREA_WORDS * sizeof(*areas[0]);
+	unsigned int i;
+
+	for (i = 0; text && i < NR_AREAS; i++) {
+		areas[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+				area_fd(job, i), 0);
+		/* Its pages would be copied by each fork. */
+		if (areas[i] == MAP_FAILED ||
+		    madvise(areas[i], size, MADV_DONTFORK))
+			err(2, "%s", KCOV);
 	}
 }
 
@@ -75,20 +83,20 @@ static bool is_new(uint64_t address)
 	       !atomic_exchange(&shared->covered[address - text], 1);
 }
 
-unsigned int cover_collect(unsigned int job)
+unsigned int cover_collect(void)
 {
 	unsigned int i, found = 0;
 	uint64_t nr;
 
-	for (i = 0; i < NR_AREAS && areas[job][i]; i++) {
-		nr = areas[job][i][0];
+	for (i = 0; i < NR_AREAS && areas[i]; i++) {
+		nr = areas[i][0];
 		if (nr >= AREA_WORDS - 1) {
 			atomic_fetch_add(&shared->overflows, 1);
 			nr = AREA_WORDS - 1;
 		}
 		for (; nr; nr--)
-			found += is_new(areas[job][i][nr]);
-		areas[job][i][0] = 0;
+			found += is_new(areas[i][nr]);
+		areas[i][0] = 0;
 	}
 	atomic_fetch_add(&shared->nr_covered, found);
 	return found;

@@ -11,11 +11,14 @@ void cover_init(void);
 /* Note from now on what the calling thread, @nr of a job's, reaches. */
 void cover_enable(unsigned int job, unsigned int nr);
 
+/* Have what @job's threads reach at hand, in the process that is the job. */
+void cover_map(unsigned int job);
+
 /*
- * Add what @job's threads, which have ended, have reached. Returns how much of
- * it is new.
+ * Add what the job's threads, which have ended, have reached. Returns how much
+ * of it is new.
  */
-unsigned int cover_collect(unsigned int job);
+unsigned int cover_collect(void);
 
 /* Write the offsets in the module's code that have been reached to a file. */
 bool cover_write(const char *name);

@@ -181,12 +181,13 @@ void job_run(unsigned int nr, unsigned int programs)
 {
 	struct job *job = &shared->job[nr];
 
+	cover_map(nr);
 	while (programs-- && !atomic_load(&shared->failed)) {
 		make_program(job);
 		keep_recent(nr);
 		if (!job_run_program(nr))
 			return;
-		if (cover_collect(nr))
+		if (cover_collect())
 			keep_program(&job->program);
 	}
 }

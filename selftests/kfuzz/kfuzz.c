@@ -179,7 +179,7 @@ static void fuzz(unsigned long calls, unsigned long seconds, uint64_t seed,
 	fflush(stdout);
 	do {
 		run_round();
-		if (is_clean() && time(NULL) - shown >= 60) {
+		if (is_clean() && time(NULL) - shown >= 30) {
 			shown = time(NULL);
 			printf("# after %ld s: %lu calls, %u kept, %lu places\n",
 			       shown - start, count_calls(),

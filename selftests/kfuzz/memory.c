@@ -12,6 +12,9 @@
 #include "calls.h"
 #include "content.h"
 
+/* As many as the slot of structures has room for; more than a node of a tree. */
+#define NR_ENTRIES	250
+
 bool memory_put(uint64_t to, const void *from, size_t size)
 {
 	if (sigsetjmp(self.fault, 0))
@@ -79,21 +82,21 @@ long run_fill(const struct call *call, const uint64_t *value)
 	return put_content(value[0], value[1], value[2]) ? 0 : -EFAULT;
 }
 
-/* An array for batches: registrations of a slot's functions, and others. */
+/* An array for batches: registrations of parts of a slot's code. */
 long run_entries(const struct call *call, const uint64_t *value)
 {
-	struct sframe_unwind_batch_entry entry[24] = {};
+	struct sframe_unwind_batch_entry entry[NR_ENTRIES] = {};
 	const uint64_t at = SLOTS_BASE + value[1] % SLOT_STRUCTS * SLOT_SIZE;
 	uint64_t seed = value[2];
 	unsigned int i;
 
 	(void)call;
-	for (i = 0; i < 24; i++) {
+	for (i = 0; i < NR_ENTRIES; i++) {
 		entry[i].sframe_start = at;
 		entry[i].sframe_size = PAGE;
 		entry[i].text_start = at + SLOT_TEXT +
-				      random_below(&seed, 0x50) * 0x10;
-		entry[i].text_size = 0x10 << random_below(&seed, 4);
+				      random_below(&seed, 0x1300) * 0x10;
+		entry[i].text_size = 0x10 << random_below(&seed, 6);
 		/* To be unregistered. */
 		if (random_percent(&seed, 30))
 			entry[i].id = world.id[random_below(&seed, NR_IDS)];

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Run: a process that makes a program's calls. */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/sframe_unwind.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "../wrappers.h"
 #include "calls.h"
 #include "cover.h"
 #include "run.h"
@@ -37,14 +33,15 @@ static void on_fault(int signal)
 
 static void on_request(int signal)
 {
-	struct sframe_unwind_request request = {
-		.size = sizeof(request),
+	struct sframe_unwind_request args = {
+		.size = sizeof(args),
 		.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK,
 	};
 	const int before = errno;
 
 	(void)signal;
-	syscall(SYS_ioctl, world.fd[0], SFRAME_UNWIND_IOC_REQUEST, &request);
+	/* From our own code, so that the walk goes on to the signal's frame. */
+	request(world.fd[0], &args);
 	errno = before;
 }
 
