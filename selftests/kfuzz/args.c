@@ -188,8 +188,8 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 		return structure(about);
 	case KIND_NR:
 		return constant(is_odd(about, 60) ?
-				ONE_OF(random, 0, 1, 1, 2, 7, 8, 9, 1000, ~0U) :
-				250);
+				ONE_OF(random, 0, 1, 7, 8, 9, 250, 1000, ~0U) :
+				24);
 	case KIND_TID:
 		return thread(about);
 	case KIND_NEW_TID:

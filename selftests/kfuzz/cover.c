@@ -37,14 +37,22 @@ static void open_area(int to)
 	close(fd);
 }
 
-void cover_init(void)
+uint64_t cover_text(void)
 {
 	FILE *file = fopen(TEXT, "r");
-	unsigned int job, i;
+	uint64_t address;
 
-	if (!file || fscanf(file, "%lx", &text) != 1 || !text)
+	if (!file || fscanf(file, "%lx", &address) != 1 || !address)
 		err(2, "%s", TEXT);
 	fclose(file);
+	return address;
+}
+
+void cover_init(void)
+{
+	unsigned int job, i;
+
+	text = cover_text();
 	for (job = 0; job < NR_JOBS; job++) {
 		for (i = 0; i < NR_AREAS; i++)
 			open_area(area_fd(job, i));

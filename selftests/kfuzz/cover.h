@@ -4,8 +4,12 @@
 #define KFUZZ_COVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Find the module's code and open what is needed for all threads of all jobs. */
+/* Where the module's code is. */
+uint64_t cover_text(void);
+
+/* Open what is needed for all threads of all jobs. */
 void cover_init(void);
 
 /* Note from now on what the calling thread, @nr of a job's, reaches. */

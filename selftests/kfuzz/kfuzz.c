@@ -37,7 +37,7 @@
 #define ROUND		100
 
 /* Milliseconds for one program. */
-#define LIMIT		1500
+#define LIMIT		5000
 
 static const char *dir = ".";
 static bool all_ok = true;
@@ -49,30 +49,35 @@ static void result(bool ok, const char *what)
 	all_ok &= ok;
 }
 
-/* Only allocations and copies of the module's fail, and nobody reports them. */
-static void prepare_faults(void)
+/* Where the kernel lets itself be set up, or not, as it was built. */
+static void set_up(const char *dir, const char *name, const char *value)
 {
-	static const char * const files[] = {
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", dir, name);
+	file = fopen(path, "w");
+	if (file && (fputs(value, file) < 0 || fclose(file)))
+		warn("%s", path);
+}
+
+/* Only allocations and copies of the module's fail, and nobody reports them. */
+static void prepare_faults(uint64_t text)
+{
+	static const char * const dirs[] = {
 		"failslab", "fail_page_alloc", "fail_usercopy"
 	};
-	static const char commands[] =
-		"start=$((0x$(cut -c3- /sys/module/sframe_unwind/sections/.text)))\n"
-		"for f in %s; do d=/sys/kernel/debug/$f; [ -d $d ] || continue\n"
-		"echo 0 >$d/verbose\n"
-		"[ ! -e $d/ignore-gfp-wait ] || echo N >$d/ignore-gfp-wait\n"
-		"printf 0x%%x $start >$d/require-start\n"
-		"printf 0x%%x $((start + 0x100000)) >$d/require-end\n"
-		"done";
-	char command[1024], names[64] = "";
+	char start[32], end[32];
 	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
-		strcat(names, files[i]);
-		strcat(names, " ");
+	snprintf(start, sizeof(start), "%#lx", text);
+	snprintf(end, sizeof(end), "%#lx", text + COVER_SIZE);
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		set_up(dirs[i], "verbose", "0");
+		set_up(dirs[i], "ignore-gfp-wait", "N");
+		set_up(dirs[i], "require-start", start);
+		set_up(dirs[i], "require-end", end);
 	}
-	snprintf(command, sizeof(command), commands, names);
-	if (system(command))
-		warnx("faults cannot be injected");
 }
 
 static unsigned long count_calls(void)
@@ -264,7 +269,7 @@ int main(int argc, char **argv)
 	}
 	shared_create();
 	shared->limit = LIMIT;
-	prepare_faults();
+	prepare_faults(cover_text());
 	if (covers)
 		cover_init();
 	if (program) {
