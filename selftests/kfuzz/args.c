@@ -322,7 +322,8 @@ static struct arg other_arg(enum kind kind, const struct about *about)
 			return constant(CONTENT_SECTION);
 		return constant(ONE_OF(random, CONTENT_BROKEN, CONTENT_BROKEN,
 				       CONTENT_FLIPPED, CONTENT_FLIPPED,
-				       CONTENT_STACK, CONTENT_RANDOM));
+				       CONTENT_STACK, CONTENT_DEEP,
+				       CONTENT_RANDOM));
 	case KIND_ELF_CONTENT:
 		return constant(is_odd(about, 50) ?
 				ONE_OF(random, FILE_ELF_BROKEN,

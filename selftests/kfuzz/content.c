@@ -8,6 +8,7 @@
 #include "run.h"
 
 #define STACK_SIZE	2048
+#define DEEP		1536
 
 /* Where a walk may be led to: starts of functions, and places in them. */
 static uint64_t code_address(uint64_t slot, uint64_t *random)
@@ -53,6 +54,16 @@ static size_t make_stack(uint64_t seed, uint64_t at, uint64_t *to)
 	return STACK_SIZE;
 }
 
+/* More calls of one function than any walk goes up. */
+static size_t make_deep(uint64_t at, uint64_t *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < DEEP; i++)
+		to[i] = (at & -SLOT_SIZE) + PLAIN_PC + 1;
+	return DEEP * sizeof(*to);
+}
+
 void content_flip(void *to, size_t size, uint64_t seed)
 {
 	unsigned int nr = 1 + random_below(&seed, 4);
@@ -85,6 +96,8 @@ size_t content_make(enum content content, uint64_t seed, uint64_t at, void *to)
 		return sizeof(base);
 	case CONTENT_STACK:
 		return make_stack(seed, at, to);
+	case CONTENT_DEEP:
+		return make_deep(at, to);
 	case CONTENT_RANDOM:
 		for (i = 0; i < 64; i++)
 			((uint64_t *)to)[i] = random_next(&seed);

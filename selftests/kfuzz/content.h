@@ -11,6 +11,7 @@ enum content {
 	CONTENT_BROKEN,		/* fixtures/broken.h, by number */
 	CONTENT_FLIPPED,	/* some bytes of a section are others */
 	CONTENT_STACK,		/* addresses of code and of the stack */
+	CONTENT_DEEP,		/* a stack of many small frames */
 	CONTENT_RANDOM,
 	NR_CONTENTS
 };

@@ -72,7 +72,8 @@ long run_make(const struct call *call, const uint64_t *value)
 	if (got == MAP_FAILED)
 		return -errno;
 	put_content(at, value[2], value[3]);
-	put_content(at + SLOT_STACK, CONTENT_STACK, value[3]);
+	put_content(at + SLOT_STACK,
+		    value[3] % 4 ? CONTENT_STACK : CONTENT_DEEP, value[3]);
 	return 0;
 }
 

@@ -77,7 +77,7 @@ bool memory_get(void *to, uint64_t from, size_t size);
 /* Run the job's program in this process, which ends with it. */
 __attribute__((noreturn)) void run_program(unsigned int job);
 
-/* Go on with it after exec, as save_state() has it. */
+/* Go on with it after exec, as run_save() left it. */
 __attribute__((noreturn)) void run_rest(unsigned int job);
 
 /* For run_rest(). */
