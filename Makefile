@@ -44,6 +44,9 @@ fuzz:			## decoder, ELF reader, rule cache and converter on any bytes, a minute 
 check-faults:		## each allocation, copy and call in the module fails once, in a debug kernel; rmmod under load
 	@selftests/faults/check
 
+fuzz-ioctl:		## the device's calls, coverage-guided, in the debug kernel: a million of them
+	@selftests/kfuzz/check
+
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
 	@selftests/bench/check
 
@@ -71,4 +74,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm fuzz bench lint module_install install clean distclean help check-faults
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm fuzz bench lint module_install install clean distclean help check-faults fuzz-ioctl
