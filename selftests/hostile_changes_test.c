@@ -155,6 +155,7 @@ TEST_F(changing, section_of_anything)
 	unsigned int i, registered = 0;
 
 	memcpy(good, self->fake.section, sizeof(good));
+	self->words[256] = SCENE_CALLER + 8;
 	ASSERT_TRUE(start(&change));
 	for (i = 0; i < CHANGED_WALKS; i++) {
 		self->fake.reg.flags = i % 4 ? 0 : SFRAME_UNWIND_REGISTER_VALIDATE;

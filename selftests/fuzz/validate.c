@@ -173,6 +173,25 @@ static void look_at_rows(struct agree *agree, const struct sfu_fde *fde,
 		   "%u of %u rows: %d", count, fde->num_rows, ret);
 }
 
+/* Where nothing can be read, that is what is said. */
+static void check_unreadable(const struct agree *agree, u64 pc)
+{
+	struct sfu_table table = agree->table;
+	struct sfu_defect defect = UNTOUCHED;
+	struct sfu_fde fde = { .num_rows = 1, .size = 1 };
+	struct sfu_rule rule;
+	u32 budget = 1;
+	u64 start;
+
+	table.bytes.copy = NULL;
+	table.bytes.address = 0;
+	FUZZ_CHECK(sfu_table_find(&table, pc, &fde, &defect) == -EFAULT &&
+		   sfu_table_read_starts(&table, 0, 1, &start) == -EFAULT &&
+		   sfu_fde_find_rule(&table, &fde, fde.start, &budget, &rule,
+				     &defect) == -EFAULT &&
+		   is_untouched(&defect), "read");
+}
+
 void fuzz_validate(const u8 *data, size_t size)
 {
 	struct sfu_defect defect;
@@ -186,6 +205,7 @@ void fuzz_validate(const u8 *data, size_t size)
 		give_up();
 	if (!ret)
 		return;
+	check_unreadable(&agree, size);
 	look_by_directory(&agree, size);
 	for (i = 0; i < agree.table.num_fdes && left; i++) {
 		ret = sfu_table_read_fde(&agree.table, i, &fde, &defect);
