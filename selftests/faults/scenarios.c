@@ -475,8 +475,9 @@ static int run_two_walks(struct world *world)
 		.src = (uintptr_t)copy,
 		.len = PAGE,
 	};
+	unsigned int nr;
 	void *failed;
-	int err, nr;
+	int err;
 
 	world->done = false;
 	world->nr_left = 0;
