@@ -33,7 +33,7 @@ static struct ending {
 	char wrong[160];
 } *outcome;
 
-static unsigned int nr_tests, nr_wrong;
+static unsigned int nr_wrong, nr_covered, nr_excused;
 
 static void test(bool good, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -42,7 +42,6 @@ static void test(bool good, const char *format, ...)
 {
 	va_list args;
 
-	nr_tests++;
 	nr_wrong += !good;
 	printf("%s - ", good ? "ok" : "not ok");
 	va_start(args, format);
@@ -388,33 +387,27 @@ static bool find_reason(const char *path, const struct site *site, char *reason,
 	return found;
 }
 
-static void report(const char *table)
+/* What came of @site, which has had its chance. */
+static void report(const struct site *site)
 {
-	unsigned int i, nr_covered = 0, nr_excused = 0;
+	const char *what = site->is_call ? site->callee : "user memory";
 	char reason[256];
+	const bool excused = find_reason("not_failed", site, reason,
+					 sizeof(reason));
 
-	for (i = 0; i < nr_sites; i++) {
-		const struct site *site = &sites[i];
-		const bool excused = find_reason(table, site, reason,
-						 sizeof(reason));
-		const char *what = site->is_call ? site->callee : "user memory";
-
-		if (site->covered && excused)
-			test(false, "%s: %s() %s: is in not_failed, and has failed",
-			     site->place, site->function, what);
-		else if (excused)
-			test(true, "%s: %s() %s: not failed: %s", site->place,
-			     site->function, what, reason);
-		else
-			test(site->covered && !site->wrong, "%s: %s() %s: %s",
-			     site->place, site->function, what,
-			     site->covered || site->wrong ? site->seen :
-							    "nothing fails it");
-		nr_covered += site->covered;
-		nr_excused += excused;
-	}
-	printf("%u sites, %u covered, %u not failed by anything\n", nr_sites,
-	       nr_covered, nr_excused);
+	if (site->covered && excused)
+		test(false, "%s: %s() %s: is in not_failed, and has failed",
+		     site->place, site->function, what);
+	else if (excused)
+		test(true, "%s: %s() %s: not failed: %s", site->place,
+		     site->function, what, reason);
+	else
+		test(site->covered && !site->wrong, "%s: %s() %s: %s",
+		     site->place, site->function, what,
+		     site->covered || site->wrong || !site->is_call ?
+			     site->seen : "nothing fails it");
+	nr_covered += site->covered;
+	nr_excused += excused;
 }
 
 /* faults DIRECTORY: of the modules, of the lists. */
@@ -453,15 +446,23 @@ int main(int argc, char **argv)
 	if (nr_wrong)
 		return 1;
 	for (i = 0; i < nr_sites; i++) {
-		if (sites[i].is_call && !sites[i].covered)
+		if (!sites[i].is_call)
+			continue;
+		if (!sites[i].covered)
 			fail_site(&sites[i]);
+		report(&sites[i]);
 	}
 	for (i = 0; can_inject && i < nr_scenarios; i++)
 		fail_below(&scenarios[i]);
 	why = fail_accesses();
 	test(!why && mark_accesses(), "accesses%s%s", why ? ": " : "",
 	     why ?: "");
-	report("not_failed");
+	for (i = 0; i < nr_sites; i++) {
+		if (!sites[i].is_call)
+			report(&sites[i]);
+	}
+	printf("%u sites, %u covered, %u not failed by anything\n", nr_sites,
+	       nr_covered, nr_excused);
 	why = wait_for_nothing();
 	test(!why, "nothing is left%s%s", why ? ": " : "", why ?: "");
 	test(!unload(MODULE) && !is_there(), "unload at the end");

@@ -34,6 +34,7 @@ struct world {
 	pid_t child, tid;
 	pthread_t thread;
 	int uffd;
+	unsigned int nr_left;		/* registrations, or records, to be found yet */
 	bool done;		/* the thread has what it asked for */
 };
 
