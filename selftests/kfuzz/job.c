@@ -177,12 +177,13 @@ static void keep_program(const struct program *program)
 	atomic_flag_clear(&shared->corpus_busy);
 }
 
-void job_run(unsigned int nr, unsigned int programs)
+void job_run(unsigned int nr, unsigned int seconds)
 {
+	const uint64_t end = now_ms() + seconds * 1000UL;
 	struct job *job = &shared->job[nr];
 
 	cover_map(nr);
-	while (programs-- && !atomic_load(&shared->failed)) {
+	while (now_ms() < end && !atomic_load(&shared->failed)) {
 		make_program(job);
 		keep_recent(nr);
 		if (!job_run_program(nr))

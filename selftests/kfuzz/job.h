@@ -11,7 +11,7 @@ void job_init(const char *dir);
 /* Run the program that is there in a process of its own. False if it hangs. */
 bool job_run_program(unsigned int nr);
 
-/* Make and run so many programs. */
-void job_run(unsigned int nr, unsigned int programs);
+/* Make and run programs for so long. */
+void job_run(unsigned int nr, unsigned int seconds);
 
 #endif /* KFUZZ_JOB_H */

@@ -33,8 +33,8 @@
 #include "job.h"
 #include "shared.h"
 
-/* Programs of each job between two looks at what is left. */
-#define ROUND		100
+/* Seconds between two looks at what is left. */
+#define ROUND		15
 
 /* Milliseconds for one program. */
 #define LIMIT		5000

@@ -12,6 +12,7 @@
 #include "shared.h"
 
 #define ALTSTACK_SIZE	16384
+#define MAX_FORKS	3
 #define THREAD_STACK	(512UL << 10)	/* with the threads' own variables */
 
 struct world world;
@@ -43,6 +44,12 @@ static void on_request(int signal)
 	/* From our own code, so that the walk goes on to the signal's frame. */
 	request(world.fd[0], &args);
 	errno = before;
+}
+
+bool run_is_alone(void)
+{
+	return !is_child && world.forks == MAX_FORKS &&
+	       program_threads(&job->program) == 1;
 }
 
 static void handle(int signal, void (*handler)(int), int flags)
@@ -172,7 +179,7 @@ void run_program(unsigned int nr)
 	memset(&world, 0, sizeof(world));
 	memset(world.fd, 0xff, sizeof(world.fd));
 	world.tid[OTHER_TID] = atomic_load(&shared->job[(nr + 1) % NR_JOBS].child);
-	world.forks = 3;
+	world.forks = MAX_FORKS;
 	start(0);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK);

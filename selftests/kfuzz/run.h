@@ -86,6 +86,9 @@ void run_save(void);
 /* This process is a child of the one that ran. */
 void run_as_child(void);
 
+/* Does nobody but this thread run the program's calls? */
+bool run_is_alone(void);
+
 /* Make one call. Returns what it did, or a negative errno. */
 long run_call(const struct call *call);
 
