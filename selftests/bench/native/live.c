@@ -102,8 +102,7 @@ static unsigned long walk_cold(void *data)
 }
 
 /* The least that a walk can do. */
-static __attribute__((noinline)) u32 follow_frame_pointers(u64 fp, u64 *to,
-							   u32 max)
+static noinline u32 follow_frame_pointers(u64 fp, u64 *to, u32 max)
 {
 	u32 nr;
 
