@@ -198,8 +198,8 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 		return based('t', random_below(random, NR_TIDS), 0);
 	case KIND_DEPTH:
 		return constant(is_odd(about, 70) ?
-				ONE_OF(random, 1, 2, 8, 128, 1024, 1024, 1025,
-				       ~0U) : 0);
+				ONE_OF(random, 1, 8, 128, 1025, ~0U, ~0U) :
+				ONE_OF(random, 0, 1024));
 	case KIND_CMD:
 		return constant(random_percent(random, 80) ?
 				0xde00 + random_below(random, 0x20) :

@@ -165,8 +165,8 @@ long run_dup(const struct call *call, const uint64_t *value)
 	return call_keep(&call->arg[1], call_result(dup(value[0])));
 }
 
-/* Are these whole records, of types that there are? */
-static bool are_records(const unsigned char *bytes, long size)
+/* Are these whole records, of types and sizes that there are? */
+static bool are_records(const unsigned char *bytes, long size, long max_size)
 {
 	struct sframe_unwind_record record;
 
@@ -175,8 +175,8 @@ static bool are_records(const unsigned char *bytes, long size)
 			return false;
 		memcpy(&record, bytes, sizeof(record));
 		if (record.size < sizeof(record) || record.size % 8 ||
-		    record.size > size || record.reserved || !record.type ||
-		    record.type > SFRAME_UNWIND_RECORD_REMOVED)
+		    record.size > size || record.size > max_size ||
+		    record.reserved || !record.type || record.type > SFRAME_UNWIND_RECORD_REMOVED)
 			return false;
 		bytes += record.size;
 		size -= record.size;
@@ -198,7 +198,7 @@ long run_read(const struct call *call, const uint64_t *value)
 	if (call->arg[1].base != 'm')
 		return call_result(read(value[0], (void *)value[1], value[2]));
 	ret = call_result(read(value[0], bytes, size));
-	if (ret > 0 && !are_records(bytes, ret))
+	if (ret > 0 && !are_records(bytes, ret, query.max_record_size))
 		fail("read: not whole records in %ld bytes", ret);
 	return ret;
 }
