@@ -23,13 +23,16 @@ FIXTURE(changing)
 
 FIXTURE_SETUP(changing)
 {
+	unsigned int i;
+
 	self->fd = open_client(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_TRUE(make_fake(&self->fake));
 	memcpy(self->fake.text, scene_code, sizeof(scene_code));
 	self->req = request_self();
 	memset(self->regs, 0, sizeof(self->regs));
-	memset(self->words, 0, sizeof(self->words));
+	for (i = 0; i < 512; i++)
+		self->words[i] = SCENE_CALLER;
 	self->regs[DWARF_RSP] = (uintptr_t)&self->words[256];
 	self->corrupt = 0;
 }
@@ -155,7 +158,6 @@ TEST_F(changing, section_of_anything)
 	unsigned int i, registered = 0;
 
 	memcpy(good, self->fake.section, sizeof(good));
-	self->words[256] = SCENE_CALLER + 8;
 	ASSERT_TRUE(start(&change));
 	for (i = 0; i < CHANGED_WALKS; i++) {
 		self->fake.reg.flags = i % 4 ? 0 : SFRAME_UNWIND_REGISTER_VALIDATE;
