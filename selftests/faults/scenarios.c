@@ -258,6 +258,13 @@ static int run_request(struct world *world)
 	return request_at(world, world->fake.text);
 }
 
+/* A rule of a signal frame; its code is looked at, too. */
+static bool setup_signal(struct world *world)
+{
+	world->fake.section[FAKE_INFO] |= 0x80;
+	return setup_registered(world);
+}
+
 static bool setup_waiting(struct world *world)
 {
 	struct sframe_unwind_request req = request_self();
@@ -384,17 +391,17 @@ static bool is_asleep(pid_t tid)
 	return asleep;
 }
 
-/* Wakes the reader by a stack of its own. */
+/* Wakes the reader by a stack, of this thread. */
 static void *wake_reader(void *data)
 {
 	struct world *world = data;
 	struct sframe_unwind_request req = request_self();
 
-	req.tid = getpid();
-	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
-	while (!is_asleep(req.tid))
+	while (!is_asleep(getpid()))
 		sched_yield();
-	return request(world->other, &req) ? data : NULL;
+	/* What fails may be this; the second time it does not. */
+	return request(world->other, &req) && request(world->other, &req) ?
+		       data : NULL;
 }
 
 static bool setup_reader(struct world *world)
@@ -430,7 +437,8 @@ static bool take_page_away(struct world *world, unsigned char *copy)
 	};
 
 	memcpy(copy, world->fake.section, PAGE);
-	world->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	/* One that waits cannot be polled. */
+	world->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	return world->uffd >= 0 && !ioctl(world->uffd, UFFDIO_API, &api) &&
 	       !ioctl(world->uffd, UFFDIO_REGISTER, &reg) &&
 	       !madvise(world->fake.section, PAGE, MADV_DONTNEED);
@@ -787,6 +795,7 @@ const struct scenario scenarios[] = {
 	{ "unregister a batch", setup_batch, run_unregister_batch,
 	  undo_unregister_all },
 	{ "request", setup_registered, run_request, NULL },
+	{ "request in a signal frame", setup_signal, run_request, NULL },
 	{ "request of a sleeping thread", setup_thread, run_request_thread, NULL },
 	{ "request while another walk waits", NULL, run_two_walks, NULL },
 	{ "request through the vDSO", setup_stack_switch, run_vdso, NULL },

@@ -17,6 +17,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
+#include <linux/gfp.h>
 #include <linux/kprobes.h>
 #include <linux/linkage.h>
 #include <linux/module.h>
@@ -32,7 +33,7 @@
 static DEFINE_MUTEX(lock);	/* arming */
 static struct kprobe probe;
 static char function[64];
-static bool armed;
+static bool armed, allocates;
 static unsigned long from, value;
 static atomic_t calls, nth;
 static bool failed;
@@ -70,6 +71,9 @@ static int at_call(struct kprobe *kprobe, struct pt_regs *regs)
 
 	if (from ? to != from : !is_in_module(to))
 		return 0;
+	/* Allocators have their flags second; those calls never fail. */
+	if (allocates && regs->si & (__force unsigned long)__GFP_NOFAIL)
+		return 0;
 	if (atomic_inc_return(&calls) != atomic_read(&nth))
 		return 0;
 	/* Now, as a module that cannot be loaded soon has no symbols any more. */
@@ -105,6 +109,7 @@ static int arm(char *words)
 	if (sscanf(words, "%63s %lld %lx", function, &what, &from) != 3)
 		return -EINVAL;
 	value = what;
+	allocates = strstr(function, "alloc");
 	probe = (struct kprobe) {
 		.symbol_name = function,
 		.pre_handler = at_call,
