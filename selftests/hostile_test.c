@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walks with addresses that are none, and through stacks that lead back to
+ * themselves. Each one ends, with a record, and no section is blamed for it.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "common.h"
+#include "scene.h"
+
+/* Info bytes and control words of rows. */
+#define SP_1		0x03
+#define FP_1		0x02
+#define FP_2		0x04
+#define FLEX_N(n)	((n) << 1)
+#define REG(n)		((n) << 3 | 1)
+#define MEM(n)		((n) << 3 | 3)
+#define CFA_MEM		0x02
+#define PADDING		0
+
+#define ROW_ROOM	8
+
+FIXTURE(hostile)
+{
+	int fd;
+	struct fake fake;
+	struct stack stack;
+	struct sframe_unwind_request req;
+	__u64 regs[DWARF_REGS];
+	__u64 words[512];
+};
+
+FIXTURE_SETUP(hostile)
+{
+	unsigned int i;
+
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(make_fake(&self->fake));
+	memcpy(self->fake.text, scene_code, sizeof(scene_code));
+	self->fake.reg.sframe_size = FAKE_SECTION_SIZE + ROW_ROOM;
+	self->req = request_self();
+	memset(self->regs, 0, sizeof(self->regs));
+	for (i = 0; i < 512; i++)
+		self->words[i] = SCENE_CALLER;
+	self->regs[DWARF_RSP] = (uintptr_t)&self->words[256];
+}
+
+FIXTURE_TEARDOWN(hostile)
+{
+	struct sframe_unwind_stats s;
+
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, s.corrupt);
+	EXPECT_EQ(0, s.stale);
+	EXPECT_EQ(0, s.pending);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+	free_fake(&self->fake);
+	close(self->fd);
+}
+
+/* The fake function's only row: @info and its words. */
+static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
+		    const char *words, unsigned int size)
+{
+	fake->section[FAKE_INFO2] = is_flexible;
+	fake->section[FAKE_ROW_INFO] = info;
+	memset(fake->section + FAKE_ROW_WORD, 0, ROW_ROOM);
+	memcpy(fake->section + FAKE_ROW_WORD, words, size);
+	put32(fake->section + FAKE_FRE_LEN, 5 + 2 + size);
+}
+
+#define PUT_ROW(fake, is_flexible, info, ...)				\
+	do {								\
+		static const char words_[] = { __VA_ARGS__ };		\
+		put_row(fake, is_flexible, info, words_, sizeof(words_)); \
+	} while (0)
+
+static long walk(FIXTURE_DATA(hostile) *self)
+{
+	return enter_scene(self->regs, self->fake.text, self->fd, &self->req,
+			   SFRAME_UNWIND_IOC_REQUEST);
+}
+
+/*
+ * Addresses where no program has anything: below the first page, at the end of
+ * user space, not canonical, the kernel's, the vsyscall page.
+ */
+static const __u64 nowhere[] = {
+	0, 1, 7, 8, 15, 16, 4088, 4095,
+	0x7fffffffe000, 0x7fffffffeff0, 0x7fffffffeff8, 0x7fffffffefff,
+	0x7ffffffff000, 0x7ffffffffff0, 0x7ffffffffff8, 0x7fffffffffff,
+	0x800000000000, 0x800000000008, 0x00fffffffffff000, 0x00ffffffffffffff,
+	0x0100000000000000, 0x7ffffffffffffff8, 0x7fffffffffffffff,
+	0x8000000000000000, 0x8000000000000008, 0xff00000000000000,
+	0xffff7ffffffffff8, 0xffff800000000000, 0xffff888000000000,
+	0xffffffff81000000, 0xffffffff81000007, 0xffffffffff600000,
+	0xffffffffff600400, 0xfffffffffffff000, 0xffffffffffffffe8,
+	0xfffffffffffffff0, 0xfffffffffffffff8, 0xffffffffffffffff,
+};
+
+#define NR_NOWHERE	(sizeof(nowhere) / sizeof(nowhere[0]))
+
+/* What an address of the list is taken for, and what comes of it. */
+struct place {
+	const char *name;
+	bool is_flexible, has_section, leads_on;
+	unsigned char info;
+	unsigned int nr_words;
+	char words[ROW_ROOM];
+	unsigned int reg;
+};
+
+static const struct place places[] = {
+	{ "stack pointer", false, true, false, SP_1, 1, { 8 }, DWARF_RSP },
+	{ "CFA is the stack pointer", false, true, false, SP_1, 1, { 0 },
+	  DWARF_RSP },
+	{ "frame pointer", false, true, false, FP_1, 1, { 16 }, DWARF_RBP },
+	{ "frame pointer, with FP", false, true, false, FP_2, 2, { 16, -16 },
+	  DWARF_RBP },
+	{ "CFA", true, true, false, FLEX_N(2), 2, { REG(DWARF_RBX), 0 },
+	  DWARF_RBX },
+	{ "where the CFA is", true, true, false, FLEX_N(2), 2,
+	  { MEM(DWARF_RBX), 0 }, DWARF_RBX },
+	{ "where the RA is", true, true, false, FLEX_N(4), 4,
+	  { REG(DWARF_RSP), 8, MEM(DWARF_RBX), 0 }, DWARF_RBX },
+	/* A frame pointer that cannot be read is nobody's misfortune. */
+	{ "where the FP is", true, true, true, FLEX_N(5), 5,
+	  { REG(DWARF_RSP), 8, PADDING, MEM(DWARF_RBX), 0 }, DWARF_RBX },
+	{ "FP", true, true, true, FLEX_N(5), 5,
+	  { REG(DWARF_RSP), 8, PADDING, REG(DWARF_RBX), 0 }, DWARF_RBX },
+	{ "frame pointer without a section", false, false, false, SP_1, 1,
+	  { 8 }, DWARF_RBP },
+};
+
+/* A step to nowhere is refused for what is wrong with it. */
+static bool is_refused(const struct stack *stack, bool has_section)
+{
+	switch (stack->head.stop) {
+	case SFRAME_UNWIND_STOP_STACK_UNREADABLE:
+	case SFRAME_UNWIND_STOP_NO_PROGRESS:
+		return has_section;
+	case SFRAME_UNWIND_STOP_NO_RULE:
+		return !has_section;
+	default:
+		return false;
+	}
+}
+
+TEST_F(hostile, addresses)
+{
+	unsigned int i, j, again;
+	bool good;
+
+	self->req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct place *place = &places[i];
+		__u64 *reg = &self->regs[place->reg], was = *reg;
+
+		put_row(&self->fake, place->is_flexible, place->info,
+			place->words, place->nr_words);
+		if (place->has_section) {
+			ASSERT_EQ(0, register_section(self->fd,
+						      &self->fake.reg));
+		}
+		/* The second time by what is remembered of the first. */
+		for (j = 0; j < 2 * NR_NOWHERE; j++) {
+			again = j % 2;
+			*reg = nowhere[j / 2];
+			ASSERT_EQ(0, walk(self));
+			ASSERT_STACK(self->fd, &self->stack);
+			good = place->leads_on ?
+				self->stack.head.nr_frames >= 2 &&
+				self->stack.head.ips[1] == SCENE_CALLER :
+				self->stack.head.nr_frames == 1 &&
+				is_refused(&self->stack, place->has_section);
+			EXPECT_TRUE(good)
+			{
+				TH_LOG("%#llx as %s (%u): stop %u, %u frames",
+				       *reg, place->name, again,
+				       self->stack.head.stop,
+				       self->stack.head.nr_frames);
+			}
+		}
+		*reg = was;
+		if (place->has_section) {
+			ASSERT_EQ(0, unregister_id(self->fd,
+						   self->fake.reg.id));
+		}
+	}
+}
+
+/* As return address: of user space, whether there is something or not. */
+TEST_F(hostile, return_addresses)
+{
+	unsigned int i, stop, nr;
+
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	for (i = 0; i < 2 * NR_NOWHERE; i++) {
+		const __u64 ra = nowhere[i / 2];
+
+		stop = !ra ? SFRAME_UNWIND_STOP_COMPLETE :
+			ra >= 1ULL << 56 ? SFRAME_UNWIND_STOP_BAD_ADDRESS :
+					   SFRAME_UNWIND_STOP_NO_RULE;
+		nr = stop == SFRAME_UNWIND_STOP_NO_RULE ? 2 : 1;
+		self->words[256] = ra;
+		ASSERT_EQ(0, walk(self));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(stop, self->stack.head.stop)
+		{
+			TH_LOG("return address %#llx", ra);
+		}
+		EXPECT_EQ(nr, self->stack.head.nr_frames);
+	}
+}
+
+/* As ranges to register: refused, as nothing is there or can be there. */
+TEST_F(hostile, ranges)
+{
+	struct sframe_unwind_register reg;
+	unsigned int i, j;
+
+	for (i = 0; i < NR_NOWHERE; i++) {
+		for (j = 0; j < 4; j++) {
+			reg = self->fake.reg;
+			*(j & 1 ? &reg.sframe_start : &reg.text_start) =
+				nowhere[i];
+			if (j & 2)
+				*(j & 1 ? &reg.sframe_size : &reg.text_size) =
+					-nowhere[i];
+			ASSERT_EQ(-1, register_section(self->fd, &reg))
+			{
+				TH_LOG("%#llx, %u", nowhere[i], j);
+			}
+			EXPECT_TRUE(errno == EINVAL || errno == EFAULT);
+		}
+	}
+}
+
+/* Every return address is in the function itself. */
+TEST_F(hostile, stack_of_itself)
+{
+	unsigned int i;
+
+	for (i = 0; i < 512; i++)
+		self->words[i] = (uintptr_t)self->fake.text + SCENE_CODE_IP;
+	self->words[511] = 0;
+	self->req.max_depth = MAX_FRAMES;
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	ASSERT_EQ(0, walk(self));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_COMPLETE, self->stack.head.stop);
+	EXPECT_EQ(256, self->stack.head.nr_frames);
+	self->req.max_depth = 100;
+	ASSERT_EQ(0, walk(self));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_DEPTH, self->stack.head.stop);
+	EXPECT_EQ(100, self->stack.head.nr_frames);
+}
+
+/*
+ * Frames that each say where the next one is: at themselves, or two at each
+ * other. By rules, and by the fallback.
+ */
+TEST_F(hostile, frames_in_a_circle)
+{
+	__u64 *a = &self->words[300], *b = &self->words[310];
+	unsigned int i, by_rules;
+
+	self->regs[DWARF_RBP] = (uintptr_t)a;
+	a[1] = (uintptr_t)self->fake.text + SCENE_CODE_IP;
+	b[1] = a[1];
+	PUT_ROW(&self->fake, false, FP_2, 16, -16);
+	self->req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	for (i = 0; i < 8; i++) {
+		by_rules = i & 2;
+		if (i % 4 == 2) {
+			ASSERT_EQ(0, register_section(self->fd,
+						      &self->fake.reg));
+		} else if (i == 4) {
+			ASSERT_EQ(0, unregister_id(self->fd,
+						   self->fake.reg.id));
+		}
+		/* To itself first, then there and back. */
+		a[0] = (uintptr_t)(i < 4 ? a : b);
+		b[0] = (uintptr_t)a;
+		ASSERT_EQ(0, walk(self));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(by_rules ? SFRAME_UNWIND_STOP_NO_PROGRESS :
+				     SFRAME_UNWIND_STOP_NO_RULE,
+			  self->stack.head.stop);
+		EXPECT_EQ(i < 4 ? 2 : 3, self->stack.head.nr_frames);
+	}
+}
+
+/* Two functions of two sections, whose CFAs are below and above each other. */
+TEST_F(hostile, sections_in_a_circle)
+{
+	struct fake other;
+	__u64 *sp = &self->words[256];
+
+	ASSERT_TRUE(make_fake(&other));
+	memcpy(other.text, scene_code, sizeof(scene_code));
+	other.reg.sframe_size = FAKE_SECTION_SIZE + ROW_ROOM;
+	PUT_ROW(&self->fake, false, SP_1, 16);
+	PUT_ROW(&other, false, SP_1, -16);
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	ASSERT_EQ(0, register_section(self->fd, &other.reg));
+	sp[1] = (uintptr_t)other.text + SCENE_CODE_IP;
+	sp[-1] = (uintptr_t)self->fake.text + SCENE_CODE_IP;
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, walk(self));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_PROGRESS,
+			  self->stack.head.stop);
+		EXPECT_EQ(2, self->stack.head.nr_frames);
+	}
+	free_fake(&other);
+}
+
+/* Signal frames may lead down the stack; only the depth ends this. */
+TEST_F(hostile, signal_frames_in_a_circle)
+{
+	self->fake.section[FAKE_INFO] = 0x80;
+	PUT_ROW(&self->fake, false, SP_1, 0);
+	self->words[255] = (uintptr_t)self->fake.text + SCENE_CODE_IP;
+	self->req.max_depth = MAX_FRAMES;
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, walk(self));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_DEPTH, self->stack.head.stop);
+		EXPECT_EQ(MAX_FRAMES, self->stack.head.nr_frames);
+	}
+}
+
+/*
+ * A section of as many functions as fit, all of them empty and in order, which
+ * takes no memory. Who validates it can be killed.
+ */
+TEST_F(hostile, validation_is_killed)
+{
+	const size_t size = 1UL << 30;
+	struct sframe_unwind_register reg = self->fake.reg;
+	unsigned int nr = (size - PAGE) / 16;
+	unsigned char *section;
+	int ends[2], status;
+	pid_t pid;
+	char byte;
+
+	section = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, section);
+	memcpy(section, self->fake.section, FAKE_FDE);
+	put32(section + FAKE_NUM_FDES, nr);
+	put32(section + FAKE_FRE_OFF, nr * 16);
+	put32(section + FAKE_FRE_LEN, 5);
+	reg.flags = SFRAME_UNWIND_REGISTER_VALIDATE;
+	reg.sframe_start = (uintptr_t)section;
+	reg.sframe_size = size;
+	ASSERT_EQ(0, pipe(ends));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (write(ends[1], "", 1) != 1)
+			_exit(2);
+		_exit(register_section(self->fd, &reg) ? 1 : 0);
+	}
+	ASSERT_EQ(1, read(ends[0], &byte, 1));
+	/* It is in there for a minute, or about to be. */
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(SIGKILL, status);
+	munmap(section, size);
+}
+
+TEST_HARNESS_MAIN
