@@ -352,7 +352,6 @@ TEST_F(hostile, validation_is_killed)
 	section = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(MAP_FAILED, section);
-	ASSERT_EQ(0, madvise(section, size, MADV_NOHUGEPAGE));
 	memcpy(section, self->fake.section, FAKE_FDE);
 	put32(section + FAKE_NUM_FDES, nr);
 	put32(section + FAKE_FRE_OFF, nr * 16);
