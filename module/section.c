@@ -263,10 +263,11 @@ static __always_inline int find_fde(const struct sfu_section *section,
 				    struct sfu_fde *fde,
 				    struct sfu_defect *defect)
 {
-	const struct sfu_directory *directory =
-		smp_load_acquire(&section->directory);
+	const struct sfu_directory *directory;
 	int err;
 
+	/* Pairs with cmpxchg(): a directory that is seen is whole. */
+	directory = smp_load_acquire(&section->directory);
 	if (directory) {
 		err = sfu_table_find_in(table,
 					sfu_directory_find(directory, pc), pc,

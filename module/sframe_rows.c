@@ -364,7 +364,7 @@ static __always_inline int skim_window(struct skim *skim, bool copied, u8 type,
 	s64 previous = -1;
 	int result = SKIM_ODD;
 	u32 left = nr;
-	u8 info;
+	u8 info = 0, behind;
 
 	if (!sfu_window_begin(bytes, copied))
 		return -EFAULT;
@@ -386,9 +386,9 @@ static __always_inline int skim_window(struct skim *skim, bool copied, u8 type,
 		goto out;
 	if (left) {
 		/* Also the row behind the one that is wanted must be one. */
-		sfu_window_get(copied, next + start_size, info, unreadable);
-		if (!is_inside(skim->fde, start) || !row_size[type][info] ||
-		    row_size[type][info] > end - next)
+		sfu_window_get(copied, next + start_size, behind, unreadable);
+		if (!is_inside(skim->fde, start) || !row_size[type][behind] ||
+		    row_size[type][behind] > end - next)
 			goto out;
 	} else if (next > end) {
 		goto out;
@@ -397,10 +397,8 @@ static __always_inline int skim_window(struct skim *skim, bool copied, u8 type,
 		goto out;
 	}
 	next -= size;
-	sfu_window_get(copied, next + start_size, info, unreadable);
-	/* Others may write there. */
 	if (skim->fde->info2 != SFRAME_FDE_TYPE_DEFAULT ||
-	    WORD_COUNT(info) - 1U > 1 || row_size[type][info] != size)
+	    WORD_COUNT(info) - 1U > 1)
 		goto careful;
 
 	*rule = default_rule;

@@ -7,6 +7,7 @@
 
 /* A section with rows of which start takes so many bytes, for FAKE_SIZE bytes. */
 #define NR_ROWS		40
+#define MAX_ROW		(4 + 1 + 2 * 4)
 
 static const unsigned char stack_switch[] = {
 	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
@@ -43,6 +44,7 @@ static void take_records(struct world *world)
 static const char *fail_arguments(struct world *world)
 {
 	struct sframe_unwind_events *events;
+	struct sframe_unwind_query *asked;
 
 	if (!query(world->fd, NULL) || errno != EFAULT)
 		return "a structure at address 0";
@@ -56,10 +58,14 @@ static const char *fail_arguments(struct world *world)
 	events = (void *)(world->pages + 2 * PAGE);
 	memset(events, 0, sizeof(*events));
 	events->size = sizeof(*events);
+	asked = (void *)(events + 1);
+	asked->size = sizeof(*asked);
 	if (mprotect(world->pages + 2 * PAGE, PAGE, PROT_READ) ||
 	    !ioctl(world->fd, SFRAME_UNWIND_IOC_EVENTS, events) ||
 	    errno != EFAULT)
 		return "a structure that cannot be written";
+	if (!query(world->fd, asked) || errno != EFAULT)
+		return "an answer that cannot be written";
 	if (mprotect(world->pages, 4 * PAGE, PROT_READ | PROT_WRITE))
 		return "mprotect";
 	return NULL;
@@ -85,17 +91,34 @@ static void write_rows(struct world *world, unsigned char *s, unsigned int type)
 	}
 }
 
-/* Walk with a section that cannot be read from byte @from on. */
-static const char *fail_section_from(struct world *world, unsigned int from,
-				     unsigned int type)
+/* One row only, of two words of so many bytes. */
+static void write_row(struct world *world, unsigned char *s, unsigned int type,
+		      unsigned int width)
+{
+	unsigned char *row = s + FAKE_ROW;
+
+	write_fake_section(s, world->fake.text);
+	s[FAKE_INFO] |= type;
+	put32(s + FAKE_FRE_LEN, 5 + (1 << type) + 1 + (2 << width));
+	memset(row, 0, MAX_ROW);
+	row += 1 << type;
+	*row++ = width << 5 | 0x05;	/* SP, two words */
+	memset(row, 0, 2 << width);
+	*row = 8;
+	memset(row + (1 << width), 0xff, 1 << width);
+	row[1 << width] = 0xf0;		/* -16 */
+}
+
+/* Walk with the section at @from, so that it cannot be read from the page's end on. */
+static const char *fail_section_at(struct world *world, unsigned char *from,
+				   unsigned int size)
 {
 	struct sframe_unwind_register *reg = &world->fake.reg;
 	struct sframe_unwind_request req = request_self();
 	unsigned char *end = world->pages + PAGE;
 
-	write_rows(world, end - from, type);
-	reg->sframe_start = (uintptr_t)end - from;
-	reg->sframe_size = FAKE_ROW + NR_ROWS * ((1 << type) + 2);
+	reg->sframe_start = (uintptr_t)from;
+	reg->sframe_size = size;
 	if (register_section(world->fd, reg))
 		return "register";
 	mprotect(end, PAGE, PROT_NONE);
@@ -113,16 +136,103 @@ static const char *fail_section_from(struct world *world, unsigned int from,
 
 static const char *fail_sections(struct world *world)
 {
-	unsigned int from, type;
+	unsigned char *end = world->pages + PAGE;
+	unsigned int from, type, width;
 	const char *why = NULL;
 
 	put_request_code(&world->fake);
 	for (type = 0; type < 3; type++) {
 		/* Behind the header, which is copied, up to the rows that count. */
-		for (from = FAKE_FDE; from < FAKE_ROW + 64 && !why; from++)
-			why = fail_section_from(world, from, type);
+		for (from = FAKE_FDE; from < FAKE_ROW + 64 && !why; from++) {
+			write_rows(world, end - from, type);
+			why = fail_section_at(world, end - from, FAKE_ROW +
+					      NR_ROWS * ((1 << type) + 2));
+		}
+		for (width = 0; width < 3; width++) {
+			const unsigned int size = FAKE_ROW + (1 << type) + 1 +
+						  (2 << width);
+
+			for (from = FAKE_ROW; from < size && !why; from++) {
+				write_row(world, end - from, type, width);
+				why = fail_section_at(world, end - from, size);
+			}
+		}
 	}
 	return why;
+}
+
+/* Enough functions for a directory, which is made at the second lookup. */
+#define NR_FDES		64
+#define FDE_SIZE	16
+#define NOP		0x90
+#define CODE_SIZE	(FAKE_SIZE + (NR_FDES - 1) * 16)
+
+/* The first function is the code; the others, behind it, have no row of theirs. */
+static void write_functions(struct world *world, unsigned char *s)
+{
+	const uint64_t text = (uintptr_t)world->fake.text;
+	unsigned char *rows = s + FAKE_FDE + NR_FDES * FDE_SIZE;
+	unsigned int i;
+
+	write_fake_section(s, world->fake.text);
+	memcpy(rows, s + FAKE_ATTR, FAKE_SECTION_SIZE - FAKE_ATTR);
+	put32(s + FAKE_NUM_FDES, NR_FDES);
+	put32(s + FAKE_FRE_OFF, NR_FDES * FDE_SIZE);
+	for (i = 0; i < NR_FDES; i++) {
+		unsigned char *fde = s + FAKE_FDE + i * FDE_SIZE;
+
+		put64(fde, text + (i ? FAKE_SIZE + (i - 1) * 16 : 0) -
+			   (uintptr_t)fde);
+		put32(fde + 8, i ? 16 : FAKE_SIZE);
+		put32(fde + 12, 0);
+	}
+}
+
+/*
+ * Walk with the part of such a section that is in page @page not readable, after
+ * @before walks. What is not needed may be there.
+ */
+static const char *fail_index(struct world *world, unsigned char *from,
+			      unsigned int page, unsigned int before)
+{
+	struct sframe_unwind_register *reg = &world->fake.reg;
+	unsigned char *unreadable = world->pages + page * PAGE;
+	struct sframe_unwind_request req = request_self();
+	const uint64_t text_size = reg->text_size;
+	unsigned int i;
+
+	write_functions(world, from);
+	reg->sframe_start = (uintptr_t)from;
+	reg->sframe_size = FAKE_FDE + NR_FDES * FDE_SIZE + FAKE_SECTION_SIZE -
+			   FAKE_ATTR;
+	reg->text_size = CODE_SIZE;
+	if (register_section(world->fd, reg))
+		return "register many functions";
+	reg->text_size = text_size;
+	for (i = 0; i < before + 4; i++) {
+		if (i == before)
+			mprotect(unreadable, PAGE, PROT_NONE);
+		/* Each time at another address, so that it is looked up. */
+		memset(world->fake.text, NOP, i);
+		memcpy(world->fake.text + i, request_code,
+		       sizeof(request_code));
+		if (call_request_code(world->fake.text, world->fd, &req) ||
+		    read_stack(world->fd, &world->stack))
+			return "request from many functions";
+	}
+	mprotect(unreadable, PAGE, PROT_READ | PROT_WRITE);
+	unregister_id(world->fd, reg->id);
+	return NULL;
+}
+
+static const char *fail_directories(struct world *world)
+{
+	unsigned char *end = world->pages + PAGE;
+
+	/* It cannot be made: the last functions are not readable. */
+	return fail_index(world, end - FAKE_FDE - 40 * FDE_SIZE, 1, 0) ?:
+	/* It leads to an entry that is not, from one that is. */
+	       fail_index(world, end - FAKE_FDE - FDE_SIZE, 0, 8);
 }
 
 /* The rule of both frames is cached the first time. */
@@ -175,7 +285,7 @@ const char *fail_accesses(void)
 	if (world.fd < 0 || world.pages == MAP_FAILED || !make_fake(&world.fake))
 		return "setup";
 	why = fail_arguments(&world) ?: fail_sections(&world) ?:
-	      fail_stacks(&world);
+	      fail_directories(&world) ?: fail_stacks(&world);
 	take_records(&world);
 	close(world.fd);
 	return why;
