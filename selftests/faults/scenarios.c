@@ -489,9 +489,10 @@ static int run_two_walks(struct world *world)
 
 	world->done = false;
 	world->nr_left = 0;
+	/* It is there yet if unregistering it has failed, and its rules are known. */
+	undo_register(world);
 	err = run_register(world);
-	/* It is there yet if unregistering it has failed. */
-	if (err && err != EEXIST)
+	if (err)
 		return err;
 	if (!take_page_away(world, copy) ||
 	    pthread_create(&world->thread, NULL, request_in_thread, world))
