@@ -13,7 +13,7 @@
 #include "rules.h"
 #include "section.h"
 
-/* Sets of the smallest and of the largest cache: 12 and 800 KiB with owners. */
+/* Sets of the smallest and of the largest cache: 12 and 784 KiB with owners. */
 #define MIN_SET_BITS	6
 #define MAX_SET_BITS	12
 #define GROWTH_BITS	2

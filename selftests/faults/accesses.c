@@ -161,11 +161,16 @@ static const char *fail_sections(struct world *world)
 	return why;
 }
 
-/* Enough functions for a directory, which is made at the second lookup. */
-#define NR_FDES		64
+/*
+ * Enough functions for half of the index to be a page that a search for the first
+ * one does not look at; and lookups enough for a directory to be made.
+ */
+#define NR_FDES		514
 #define FDE_SIZE	16
+#define NR_LOOKUPS	(NR_FDES / 32 + 2)
+#define OTHER_SIZE	4
+#define CODE_SIZE	(FAKE_SIZE + (NR_FDES - 1) * OTHER_SIZE)
 #define NOP		0x90
-#define CODE_SIZE	(FAKE_SIZE + (NR_FDES - 1) * 16)
 
 /* The first function is the code; the others, behind it, have no row of theirs. */
 static void write_functions(struct world *world, unsigned char *s)
@@ -181,16 +186,16 @@ static void write_functions(struct world *world, unsigned char *s)
 	for (i = 0; i < NR_FDES; i++) {
 		unsigned char *fde = s + FAKE_FDE + i * FDE_SIZE;
 
-		put64(fde, text + (i ? FAKE_SIZE + (i - 1) * 16 : 0) -
+		put64(fde, text + (i ? FAKE_SIZE + (i - 1) * OTHER_SIZE : 0) -
 			   (uintptr_t)fde);
-		put32(fde + 8, i ? 16 : FAKE_SIZE);
+		put32(fde + 8, i ? OTHER_SIZE : FAKE_SIZE);
 		put32(fde + 12, 0);
 	}
 }
 
 /*
- * Walk with the part of such a section that is in page @page not readable, after
- * @before walks. What is not needed may be there.
+ * Walk from the first function of such a section, again and again, @before times
+ * while all of it can be read, and then without page @page.
  */
 static const char *fail_index(struct world *world, unsigned char *from,
 			      unsigned int page, unsigned int before)
@@ -209,7 +214,7 @@ static const char *fail_index(struct world *world, unsigned char *from,
 	if (register_section(world->fd, reg))
 		return "register many functions";
 	reg->text_size = text_size;
-	for (i = 0; i < before + 4; i++) {
+	for (i = 0; i < before + NR_LOOKUPS; i++) {
 		if (i == before)
 			mprotect(unreadable, PAGE, PROT_NONE);
 		/* Each time at another address, so that it is looked up. */
@@ -227,12 +232,14 @@ static const char *fail_index(struct world *world, unsigned char *from,
 
 static const char *fail_directories(struct world *world)
 {
-	unsigned char *end = world->pages + PAGE;
+	unsigned char *pages = world->pages;
 
-	/* It cannot be made: the last functions are not readable. */
-	return fail_index(world, end - FAKE_FDE - 40 * FDE_SIZE, 1, 0) ?:
+	/* It cannot be made: the second half of the index is not readable. */
+	return fail_index(world, pages + 2 * PAGE - FAKE_FDE -
+			  (NR_FDES / 2 + 1) * FDE_SIZE, 2, 0) ?:
 	/* It leads to an entry that is not, from one that is. */
-	       fail_index(world, end - FAKE_FDE - FDE_SIZE, 0, 8);
+	       fail_index(world, pages + PAGE - FAKE_FDE - FDE_SIZE, 0,
+			  NR_LOOKUPS);
 }
 
 /* The rule of both frames is cached the first time. */
