@@ -38,6 +38,9 @@ check-convert:		## every ELF file of the VM's userland converted, against libdw 
 check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 minutes
 	@selftests/storm/check
 
+check-faults:		## each allocation, copy and call in the module fails once, in a debug kernel; rmmod under load
+	@selftests/faults/check
+
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
 	@selftests/bench/check
 
@@ -65,4 +68,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm bench lint module_install install clean distclean help
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-faults bench lint module_install install clean distclean help

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module is removed: not while anything of it is in use, whatever that is,
+ * and at any moment else. The module's file is named by SFU_MODULE.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../../module/test_timer.h"
+#include "../attach_fixture.h"
+
+/* Removals of the module under load, and tries for one of them. */
+#define NR_ROUNDS	200
+#define MAX_TRIES	3000
+#define NR_WORKERS	3
+
+static int load(void)
+{
+	int fd = open(getenv("SFU_MODULE") ?: "sframe_unwind.ko",
+		      O_RDONLY | O_CLOEXEC);
+	int err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+
+	close(fd);
+	return err;
+}
+
+/* Returns EAGAIN while it is in use. */
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "sframe_unwind", O_NONBLOCK) ? errno : 0;
+}
+
+/* A child that does something, says so, and goes on when told to. */
+struct child {
+	pid_t pid;
+	int said, told;		/* pipes */
+};
+
+static void say(const struct child *child)
+{
+	if (write(child->said, "", 1) != 1)
+		_exit(1);
+}
+
+static void wait_until_told(const struct child *child)
+{
+	char byte;
+
+	if (read(child->told, &byte, 1) != 1)
+		_exit(1);
+}
+
+static bool start(struct child *child, void (*work)(const struct child *child))
+{
+	int said[2], told[2];
+	char byte;
+
+	if (pipe2(said, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
+		return false;
+	child->pid = fork();
+	if (!child->pid) {
+		child->said = said[1];
+		child->told = told[0];
+		work(child);
+		_exit(0);
+	}
+	close(said[1]);
+	close(told[0]);
+	child->said = said[0];
+	child->told = told[1];
+	return child->pid > 0 && read(child->said, &byte, 1) == 1;
+}
+
+static bool tell(struct child *child)
+{
+	return write(child->told, "", 1) == 1;
+}
+
+static bool end(struct child *child)
+{
+	int status;
+
+	kill(child->pid, SIGKILL);
+	close(child->said);
+	close(child->told);
+	return waitpid(child->pid, &status, 0) == child->pid;
+}
+
+static bool is_asleep(pid_t pid)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+	bool asleep;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	asleep = file && fgets(line, sizeof(line), file) && strstr(line, ") S ");
+	if (file)
+		fclose(file);
+	return asleep;
+}
+
+FIXTURE(rmmod)
+{
+	struct child child;
+};
+
+FIXTURE_SETUP(rmmod)
+{
+	ASSERT_EQ(0, load());
+}
+
+/* In the end it can be removed. */
+FIXTURE_TEARDOWN(rmmod)
+{
+	EXPECT_EQ(0, unload());
+}
+
+TEST_F(rmmod, open_client)
+{
+	int fd = open_client(0);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(EAGAIN, unload());
+	close(fd);
+}
+
+/* A file on its way from one socket to another is nobody's, and open. */
+TEST_F(rmmod, client_in_flight)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.head.cmsg_len = CMSG_LEN(sizeof(int)),
+		.head.cmsg_level = SOL_SOCKET,
+		.head.cmsg_type = SCM_RIGHTS,
+	};
+	struct iovec iov = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd = open_client(0), pair[2];
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	ASSERT_EQ(1, sendmsg(pair[0], &msg, 0));
+	close(fd);
+	EXPECT_EQ(EAGAIN, unload());
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void register_and_close(const struct child *child)
+{
+	int fd = open_client(0);
+
+	if (register_own(fd))
+		_exit(1);
+	close(fd);
+	say(child);
+	wait_until_told(child);
+}
+
+/* The marker page of a process keeps the module. */
+TEST_F(rmmod, registered)
+{
+	ASSERT_TRUE(start(&self->child, register_and_close));
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+static void register_and_exec(const struct child *child)
+{
+	int fd = open_client(0);
+	char command[64];
+
+	if (register_own(fd))
+		_exit(1);
+	dup2(child->said, 100);
+	dup2(child->told, 101);
+	snprintf(command, sizeof(command), "echo >&100; read -r x <&101");
+	execl("/bin/bash", "bash", "-c", command, NULL);
+	_exit(1);
+}
+
+TEST_F(rmmod, executed)
+{
+	ASSERT_TRUE(start(&self->child, register_and_exec));
+	/* The process lives, its address space is another. */
+	EXPECT_EQ(0, unload());
+	EXPECT_EQ(0, load());
+	EXPECT_TRUE(end(&self->child));
+}
+
+static void register_and_fork(const struct child *child)
+{
+	int fd = open_client(0);
+
+	if (register_own(fd))
+		_exit(1);
+	close(fd);
+	if (fork())
+		_exit(0);
+	say(child);
+	wait_until_told(child);
+}
+
+/* What a child has inherited is enough. */
+TEST_F(rmmod, forked)
+{
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	ASSERT_TRUE(start(&self->child, register_and_fork));
+	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, NULL, 0));
+	EXPECT_EQ(EAGAIN, unload());
+	ASSERT_TRUE(tell(&self->child));
+	/* The child's child. */
+	EXPECT_LT(0, wait(NULL));
+}
+
+static void unmap_marker(const struct child *child)
+{
+	FILE *maps;
+	unsigned long from, to;
+	char line[512];
+	int fd = open_client(0);
+
+	if (register_own(fd))
+		_exit(1);
+	close(fd);
+	maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[sframe_unwind]") &&
+		    sscanf(line, "%lx-%lx", &from, &to) == 2)
+			munmap((void *)from, to - from);
+	}
+	fclose(maps);
+	say(child);
+	wait_until_told(child);
+}
+
+TEST_F(rmmod, marker_unmapped)
+{
+	ASSERT_TRUE(start(&self->child, unmap_marker));
+	EXPECT_EQ(0, unload());
+	EXPECT_EQ(0, load());
+	EXPECT_TRUE(end(&self->child));
+}
+
+static void just_wait(const struct child *child)
+{
+	say(child);
+	wait_until_told(child);
+	say(child);
+	wait_until_told(child);
+}
+
+/* Ask for the stack of the child, and forget about it. */
+static int request_of(const struct child *child)
+{
+	struct sframe_unwind_request req = request_self();
+	int fd = open_client(0), err;
+
+	req.tid = child->pid;
+	err = request(fd, &req) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* A request keeps the module until the thread gets back to user space. */
+TEST_F(rmmod, pending_asleep)
+{
+	char byte;
+
+	ASSERT_TRUE(start(&self->child, just_wait));
+	/* In read(): there is nothing else that it could sleep in. */
+	while (!is_asleep(self->child.pid))
+		sched_yield();
+	ASSERT_EQ(0, request_of(&self->child));
+	EXPECT_EQ(EAGAIN, unload());
+	ASSERT_TRUE(tell(&self->child));
+	ASSERT_EQ(1, read(self->child.said, &byte, 1));
+	EXPECT_TRUE(end(&self->child));
+}
+
+TEST_F(rmmod, pending_stopped)
+{
+	int status;
+	char byte;
+
+	ASSERT_TRUE(start(&self->child, just_wait));
+	ASSERT_EQ(0, kill(self->child.pid, SIGSTOP));
+	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, request_of(&self->child));
+	EXPECT_EQ(EAGAIN, unload());
+	ASSERT_TRUE(tell(&self->child));
+	EXPECT_EQ(EAGAIN, unload());
+	ASSERT_EQ(0, kill(self->child.pid, SIGCONT));
+	ASSERT_EQ(1, read(self->child.said, &byte, 1));
+	/* Its walk gave it a marker page. */
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+TEST_F(rmmod, pending_killed)
+{
+	int status;
+
+	ASSERT_TRUE(start(&self->child, just_wait));
+	ASSERT_EQ(0, kill(self->child.pid, SIGSTOP));
+	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, &status, WUNTRACED));
+	ASSERT_EQ(0, request_of(&self->child));
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+static void read_asleep(const struct child *child)
+{
+	char buffer[64];
+	int fd = open_client(0);
+
+	say(child);
+	/* Nothing comes. */
+	if (read(fd, buffer, sizeof(buffer)) < 0)
+		_exit(1);
+}
+
+static void poll_asleep(const struct child *child)
+{
+	struct pollfd pfd = { .fd = open_client(0), .events = POLLIN };
+
+	say(child);
+	poll(&pfd, 1, -1);
+}
+
+TEST_F(rmmod, reader_asleep)
+{
+	ASSERT_TRUE(start(&self->child, read_asleep));
+	while (!is_asleep(self->child.pid))
+		sched_yield();
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+TEST_F(rmmod, poller_asleep)
+{
+	ASSERT_TRUE(start(&self->child, poll_asleep));
+	while (!is_asleep(self->child.pid))
+		sched_yield();
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+/* Exits with a timer running, which asks for its stack until then. */
+static void run_timer(const struct child *child)
+{
+	struct sfu_test_timer_spec spec = {
+		.size = sizeof(spec),
+		.max_depth = 64,
+		.period = 1000000,
+	};
+	int fd = open_client(0);
+
+	if (ioctl(fd, SFU_TEST_IOC_TIMER, &spec))
+		_exit(1);
+	say(child);
+	for (;;)
+		asm volatile("");
+}
+
+TEST_F(rmmod, timer)
+{
+	ASSERT_TRUE(start(&self->child, run_timer));
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+/* Walks through a file that something is attached to. */
+static void walk_attached(const struct child *child)
+{
+	struct elf_sframe sframe = elf_sframe_at(0);
+	struct sframe_unwind_attach arg = {
+		.size = sizeof(arg),
+		.flags = SFRAME_UNWIND_ATTACH_SYSTEM,
+		.sframe_size = sizeof(sframe),
+		.build_id_size = ELF_ID_SIZE,
+	};
+	int fd = open_client(0);
+	struct elf_base elf;
+
+	elf_base_init(&elf);
+	elf.phdr[ELF_SFRAME].p_type = PT_NULL;
+	memcpy(arg.build_id, elf.note.id, ELF_ID_SIZE);
+	arg.elf_fd = make_file(&elf, sizeof(elf));
+	arg.sframe_fd = make_file(&sframe, sizeof(sframe));
+	if (attach(fd, &arg) || walk_small(fd, map_elf(arg.elf_fd)) != CALLER)
+		_exit(1);
+	/* With this its attachment goes; the page of the process stays. */
+	close(fd);
+	say(child);
+	wait_until_told(child);
+}
+
+TEST_F(rmmod, attached)
+{
+	ASSERT_TRUE(start(&self->child, walk_attached));
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
+/* Things that keep the module for a moment, in a process that ends soon. */
+static void live_shortly(unsigned int what)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sfu_test_timer_spec spec = {
+		.size = sizeof(spec),
+		.max_depth = 64,
+		.period = 100000,
+	};
+	unsigned int i;
+	pid_t pid;
+	int fd = open_client(O_NONBLOCK);
+
+	/* It may just not be there. */
+	if (fd < 0)
+		return;
+	if (what & 1)
+		register_own(fd);
+	if (what & 2)
+		ioctl(fd, SFU_TEST_IOC_TIMER, &spec);
+	for (i = 0; i < 4; i++)
+		request(fd, &req);
+	if (what & 4)
+		close(fd);
+	if (what & 8 && !fork()) {
+		request(fd, &req);
+		_exit(0);
+	}
+	if (what & 16) {
+		pid = fork();
+		if (!pid)
+			pause();
+		req.tid = pid;
+		request(fd, &req);
+		if (pid > 0)
+			kill(pid, SIGKILL);
+	}
+	if (what & 32)
+		kill(getpid(), SIGKILL);
+}
+
+/* What all workers see. */
+struct shared {
+	bool stop, pause;
+	unsigned int idle, lives;
+};
+
+static void work(struct shared *shared, unsigned int what)
+{
+	pid_t pid;
+
+	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
+			__atomic_add_fetch(&shared->idle, 1, __ATOMIC_ACQ_REL);
+			while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE))
+				sched_yield();
+			__atomic_sub_fetch(&shared->idle, 1, __ATOMIC_ACQ_REL);
+		}
+		pid = fork();
+		if (!pid) {
+			live_shortly(what);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		__atomic_add_fetch(&shared->lives, 1, __ATOMIC_RELAXED);
+		/* All of them, in an order of their own. */
+		what = what * 5 + 3;
+	}
+	_exit(0);
+}
+
+/*
+ * Remove it while the workers go on; only if that does not happen in many tries,
+ * have them pause. Returns whether it needed no pause, or -1.
+ */
+static int remove_under_load(struct shared *shared)
+{
+	int tries, err;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = unload();
+		if (err != EAGAIN)
+			return err ? -1 : 1;
+		sched_yield();
+	}
+	__atomic_store_n(&shared->pause, true, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&shared->idle, __ATOMIC_ACQUIRE) < NR_WORKERS)
+		sched_yield();
+	/* Children of children may be on their way out. */
+	for (tries = 0; tries < 10000; tries++) {
+		err = unload();
+		if (err != EAGAIN)
+			break;
+		usleep(1000);
+	}
+	__atomic_store_n(&shared->pause, false, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&shared->idle, __ATOMIC_ACQUIRE))
+		sched_yield();
+	return err ? -1 : 0;
+}
+
+TEST_F(rmmod, under_load)
+{
+	struct shared *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i, raced = 0;
+	int ret;
+
+	ASSERT_NE(MAP_FAILED, shared);
+	for (i = 0; i < NR_WORKERS; i++) {
+		if (!fork())
+			work(shared, i);
+	}
+	for (i = 0; i < NR_ROUNDS; i++) {
+		ret = remove_under_load(shared);
+		EXPECT_LE(0, ret);
+		EXPECT_EQ(0, load());
+		if (ret < 0)
+			break;
+		raced += ret;
+	}
+	__atomic_store_n(&shared->stop, true, __ATOMIC_RELEASE);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	printf("# removed %u times, %u of them while workers ran; they ran %u times\n",
+	       i, raced, shared->lives);
+	EXPECT_LT(0, raced);
+	/* The last children of theirs. */
+	for (i = 0; i < 10000 && unload(); i++)
+		usleep(1000);
+	EXPECT_EQ(0, load());
+}
+
+TEST_HARNESS_MAIN
