@@ -296,7 +296,8 @@ static bool load_failing(const char *path, const struct way *way,
 		note("load or unload", err);
 	if (is_there())
 		note("something is left", 0);
-	if (failed) {
+	/* For what is below the next try, or the last one, shows it. */
+	if (failed && callee) {
 		err = load(path) ?: unload(MODULE);
 		if (err)
 			note("the same once more", err);
