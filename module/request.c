@@ -279,10 +279,12 @@ static struct sfu_request *take_next(struct sfu_request *first)
 static void note_served(cycles_t start)
 {
 	struct served *served = get_cpu_ptr(&last_served);
+	const cycles_t end = get_cycles();
 
-	served->task = current;
-	served->end = get_cycles();
-	served->took = served->end - start;
+	/* An interrupt may see some of it: it lets one request more pass. */
+	WRITE_ONCE(served->task, current);
+	WRITE_ONCE(served->end, end);
+	WRITE_ONCE(served->took, end - start);
 	put_cpu_ptr(&last_served);
 }
 
@@ -295,8 +297,8 @@ static bool is_served_enough(void)
 {
 	const struct served *served = this_cpu_ptr(&last_served);
 
-	return served->task == current &&
-	       get_cycles() - served->end < served->took;
+	return READ_ONCE(served->task) == current &&
+	       get_cycles() - READ_ONCE(served->end) < READ_ONCE(served->took);
 }
 
 /* Walk once, and deliver to @first, if it is that, and all that join it. */
@@ -352,18 +354,21 @@ static void run(struct callback_head *work)
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
 {
+	/* It may be changing both; if it exits, task_work_add() knows for sure. */
+	const unsigned int task_flags = data_race(READ_ONCE(task->flags));
+	struct mm_struct *mm = data_race(READ_ONCE(task->mm));
 	struct bucket *bucket = bucket_of(task);
 	struct sfu_request *first;
 	unsigned long flags;
 	int err = 0;
 
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+	if (task_flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return -EOPNOTSUPP;
-	if (task->flags & PF_EXITING || !task->mm)
+	if (task_flags & PF_EXITING || !mm)
 		return -ESRCH;
 
 	request->task = task;
-	request->mm = READ_ONCE(task->mm);
+	request->mm = mm;
 	request->walking = false;
 	request->joined = 1;
 	request->late = 0;
