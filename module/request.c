@@ -354,8 +354,9 @@ static void run(struct callback_head *work)
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
 {
-	/* It may be changing both; if it exits, task_work_add() knows for sure. */
+	/* It may be changing them; if it exits, task_work_add() knows for sure. */
 	const unsigned int task_flags = data_race(READ_ONCE(task->flags));
+	/* The same. */
 	struct mm_struct *mm = data_race(READ_ONCE(task->mm));
 	struct bucket *bucket = bucket_of(task);
 	struct sfu_request *first;
