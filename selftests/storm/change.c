@@ -97,9 +97,15 @@ static void change_slot(struct thread *thread, struct slot *slot)
 
 static void register_library(struct thread *thread, struct library *library)
 {
-	const int error = library_register(library, thread->client);
-	int i;
+	int i, error;
 
+	/* Where it was before it would be right again if it came back there. */
+	if (library->id) {
+		error = library_unregister(library, thread->client, false);
+		if (error && error != ENOENT)
+			fail("unregister a shared object: %s", strerror(error));
+	}
+	error = library_register(library, thread->client);
 	if (error) {
 		if (!is_loss(error))
 			fail("register a shared object: %s", strerror(error));
