@@ -295,12 +295,17 @@ static void settle(struct thread *thread, const struct window *window)
 	}
 }
 
-/* The first slot without a valid rule, which the walk must have met. */
+/*
+ * The slot without a valid rule that the walk has met, by the address that it
+ * ended with: behind a rule with flipped bits, or a guess, that need not be the
+ * one at this place of the window.
+ */
 static struct slot *find_met(struct thread *thread,
 			     const struct window *window,
 			     const struct sframe_unwind_stack *stack)
 {
-	unsigned int i, last = stack->nr_frames - 1;
+	const unsigned int last = stack->nr_frames - 1;
+	unsigned int i;
 
 	if (stack->stop != SFRAME_UNWIND_STOP_NO_RULE || window->lossy ||
 	    stack_how(stack, last) == SFRAME_UNWIND_FRAME_FP)
@@ -308,9 +313,9 @@ static struct slot *find_met(struct thread *thread,
 	for (i = 0; i < NR_SLOTS; i++) {
 		struct slot *slot = &thread->slot[i];
 
-		if (last < window->nr && !slot->flipped && slot->code >= 0 &&
+		if (!slot->flipped && slot->code >= 0 &&
 		    slot->registered_code >= 0 && !slot_is_valid(slot) &&
-		    window->level[last].start - (uintptr_t)slot->at < PAGE)
+		    stack->ips[last] - (uintptr_t)slot->at < PAGE)
 			return slot;
 	}
 	return NULL;
@@ -367,7 +372,9 @@ static void judge_request(struct thread *thread, const struct plan *plan,
 		   plan->request.flags & SFRAME_UNWIND_REQUEST_FP_FALLBACK);
 	met = find_met(thread, plan->window, stack);
 	if (met && slot_unregister(met, thread->client, false) != ENOENT)
-		fail("a stale section is there after a walk through it");
+		fail("section %lu of %p is stale and there after a walk that ended at 0x%llx",
+		     met->id, (void *)met->at,
+		     stack->ips[stack->nr_frames - 1]);
 }
 
 void chain_run(struct thread *thread)
