@@ -93,6 +93,12 @@ static inline u64 sfu_cache_key(const struct sfu_frame *frame)
 	return frame->exact ? frame->ip | SFU_CACHE_EXACT : frame->ip;
 }
 
+/* The address that the rule for @key is looked up by. */
+static inline u64 sfu_cache_pc(u64 key)
+{
+	return key & SFU_CACHE_EXACT ? key & ~SFU_CACHE_EXACT : key - 1;
+}
+
 /* The entry for @key, or NULL. */
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key);
 

@@ -326,7 +326,7 @@ static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 		       struct sfu_rule *rule)
 {
-	const u64 pc = (key & ~SFU_CACHE_EXACT) - !(key & SFU_CACHE_EXACT);
+	const u64 pc = sfu_cache_pc(key);
 	enum sfu_rules_result result;
 	struct sfu_section *section;
 	int err, tries;

@@ -215,7 +215,7 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 				     struct sfu_section **section)
 {
 	enum sfu_rules_result result = SFU_RULES_MISS;
-	const u64 pc = key & ~SFU_CACHE_EXACT;
+	const u64 pc = sfu_cache_pc(key);
 	struct sfu_cache_entry *entry = NULL;
 	struct sfu_rules_table *table;
 	struct owner *owner;
@@ -225,7 +225,7 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	if (table)
 		entry = sfu_cache_find(&table->cache, key);
 	owner = entry ? owner_numbered(table, entry->owner) : NULL;
-	if (owner && owner->epoch == epoch && pc - owner->start <=
+	if (owner && owner->epoch == epoch && pc - owner->start <
 					      owner->end - owner->start) {
 		result = SFU_RULES_HIT;
 		if (entry->epoch != epoch) {

@@ -311,6 +311,47 @@ TEST_F(mapping, split_by_protection)
 	ASSERT_USED(p);
 }
 
+/*
+ * A call at the very end of a page returns to the next one. When another page
+ * has come in place of the first, the second one says nothing of the call.
+ */
+TEST_F(mapping, call_at_the_end_of_a_page)
+{
+	static const unsigned char call[] = { 0xe8, 16, 0, 0, 0 };
+	const int file = make_file();
+	unsigned char *p;
+
+	ASSERT_LE(0, file);
+	pwrite(file, call, sizeof(call), PAGE - sizeof(call));
+	pwrite(file, "\xc3", 1, PAGE);
+	pwrite(file, small_code, sizeof(small_code), PAGE + 16);
+	pwrite(file, call, sizeof(call), 3 * PAGE - sizeof(call));
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_TRUE(make_fake(&self->fake));
+	write_fake_section(self->fake.section, p);
+	put32(self->fake.section + FAKE_FUNC_SIZE, 2 * PAGE);
+	self->fake.reg.text_start = (uintptr_t)p;
+	self->fake.reg.text_size = 2 * PAGE;
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+
+	p += PAGE - sizeof(call);
+	ASSERT_EQ(0, call_request_code(p, self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	ASSERT_LE(3, self->stack.head.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 2));
+
+	p += sizeof(call) - PAGE;
+	ASSERT_EQ(p, map(p, file, 2));
+	p += PAGE - sizeof(call);
+	ASSERT_EQ(0, call_request_code(p, self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(2, self->stack.head.nr_frames);
+	EXPECT_EQ((uintptr_t)p + sizeof(call), self->stack.head.ips[1]);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
+	close(file);
+}
+
 static unsigned int wait_for(pid_t pid)
 {
 	int status = -1;
