@@ -10,8 +10,8 @@
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 			u64 start, u64 size)
 {
-	const u32 most = num_fdes / 2 < SFU_DIRECTORY_MAX_NR ?
-				 num_fdes / 2 : SFU_DIRECTORY_MAX_NR;
+	const u32 most = num_fdes < SFU_DIRECTORY_MAX_NR ?
+				 num_fdes : SFU_DIRECTORY_MAX_NR;
 
 	directory->start = start;
 	directory->shift = 0;

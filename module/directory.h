@@ -33,8 +33,8 @@ struct sfu_directory {
 #define SFU_DIRECTORY_MAX_NR	16384
 
 /*
- * The blocks for a table with @num_fdes functions in @size bytes of code, two
- * functions in each: sets shift and nr, so that the size of the whole is known.
+ * The blocks for a table with @num_fdes functions in @size bytes of code, one or
+ * two in each: sets shift and nr, so that the size of the whole is known.
  */
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 			u64 start, u64 size);

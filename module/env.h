@@ -151,6 +151,7 @@ static inline void sfu_window_end(bool copied)
 	do {								\
 		const u64 at_ = (at);					\
 									\
+		(void)(copied);						\
 		if (!at_)						\
 			goto label;					\
 		memcpy(&(value), (const void *)(uintptr_t)at_,		\

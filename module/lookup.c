@@ -43,9 +43,9 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 
 static void forget_section(struct sfu_lookup *lookup)
 {
-	if (lookup->section)
-		sfu_section_put(lookup->section);
-	lookup->section = NULL;
+	if (lookup->used.section)
+		sfu_section_put(lookup->used.section);
+	lookup->used.section = NULL;
 }
 
 void sfu_lookup_end(struct sfu_lookup *lookup)
@@ -200,17 +200,9 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 	return err;
 }
 
-static void set_section(struct sfu_lookup *lookup,
-			const struct sfu_checked *checked)
-{
-	lookup->section = checked->section;
-	lookup->start = checked->start;
-	lookup->end = checked->end;
-}
-
 /*
  * What the space has for @pc, which may be that there is nothing, with its
- * mappings checked. Returns 0 with a reference in lookup->section; -ENOENT,
+ * mappings checked. Returns 0 with a reference in lookup->used; -ENOENT,
  * -EAGAIN if it was to be removed, or -EINTR.
  */
 static int use_section(struct sfu_lookup *lookup, u64 pc)
@@ -223,7 +215,7 @@ static int use_section(struct sfu_lookup *lookup, u64 pc)
 		return -ENOENT;
 	err = check(lookup, pc, &checked);
 	if (!err) {
-		set_section(lookup, &checked);
+		lookup->used = checked;
 		return 0;
 	}
 	if (err == -ESTALE) {
@@ -237,24 +229,11 @@ static int use_section(struct sfu_lookup *lookup, u64 pc)
 /* Others may remove and attach all the time. */
 #define MAX_TRIES	8
 
-/*
- * Have lookup->section be the one for @pc, its mappings checked in this walk.
- * Returns 0, -ENOENT or -EINTR, and then there is none.
- */
-static int find_section(struct sfu_lookup *lookup, u64 pc)
+/* As find_section(), when it is not known which one has been checked. */
+static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 {
-	struct sfu_checked checked;
 	int err, tries;
 
-	if (lookup->section && pc >= lookup->start && pc < lookup->end)
-		return 0;
-	forget_section(lookup);
-	if (lookup->space &&
-	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
-				   &checked)) {
-		set_section(lookup, &checked);
-		return 0;
-	}
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		err = use_section(lookup, pc);
 		if (err == -ENOENT) {
@@ -270,13 +249,31 @@ static int find_section(struct sfu_lookup *lookup, u64 pc)
 	return -ENOENT;
 }
 
+/*
+ * Have lookup->used be the one for @pc, its mappings checked in this walk.
+ * Returns 0, -ENOENT or -EINTR, and then there is none.
+ */
+static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
+{
+	if (lookup->used.section) {
+		if (pc >= lookup->used.start && pc < lookup->used.end)
+			return 0;
+		forget_section(lookup);
+	}
+	if (lookup->space &&
+	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
+				   &lookup->used))
+		return 0;
+	return find_and_check(lookup, pc);
+}
+
 /* The section in use is corrupt, or can never be read again. */
 static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 		       const struct sfu_defect *defect)
 {
-	const bool registered = lookup->section->source == SFU_REGISTERED;
+	const bool registered = lookup->used.section->source == SFU_REGISTERED;
 
-	remove(lookup->space, lookup->section, pc,
+	remove(lookup->space, lookup->used.section, pc,
 	       defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
 			      SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
 	forget_section(lookup);
@@ -285,7 +282,8 @@ static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 		discover(lookup, pc, false);
 }
 
-int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
+static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
+					struct sfu_match *match)
 {
 	struct sfu_defect defect = {};
 	int err, tries;
@@ -295,17 +293,31 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 		err = find_section(lookup, pc);
 		if (err)
 			return err;
-		err = sfu_section_find_rule(lookup->section, pc,
+		err = sfu_section_find_rule(lookup->used.section, pc,
 					    &lookup->budget, match, &defect);
 		if (err != -ESTALE)
 			break;
 		/* It has been detached. */
-		sfu_space_drop(lookup->space, lookup->section);
+		sfu_space_drop(lookup->space, lookup->used.section);
 		forget_section(lookup);
 	}
 	if (err == -EINVAL)
 		remove_bad(lookup, pc, &defect);
 	return err == -ESTALE ? -ENOENT : err;
+}
+
+int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
+{
+	int err = find_section(lookup, pc);
+
+	if (err) {
+		*match = (struct sfu_match) {};
+		return err;
+	}
+	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
+					  &lookup->budget, match))
+		return 0;
+	return find_rule_carefully(lookup, pc, match);
 }
 
 /* Check @section once more for @pc, and remove it if it is stale. */
@@ -350,5 +362,5 @@ void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule)
 {
 	sfu_rules_insert(&lookup->space->rules, lookup->epoch, key, rule,
-			 lookup->section);
+			 lookup->used.section);
 }

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 
+#include "rules.h"
 #include "section.h"
 
 struct sfu_space;
@@ -16,17 +17,15 @@ struct sfu_space;
  * struct sfu_lookup - belongs to one walk
  *
  * @space: the current mm's, with a reference, or NULL.
- * @section: the last one used, with a reference, or NULL.
- * @start, @end: addresses for which its mappings have been checked.
+ * @used: the section used last, with a reference, or NULL, and the addresses
+ *	for which its mappings have been checked.
  * @epoch: of the space's rules.
  * @budget: rows that may be looked at yet.
  * @no_own: what is found next is not to be a section of the file's own.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
-	struct sfu_section *section;
-	u64 start;
-	u64 end;
+	struct sfu_checked used;
 	u32 epoch;
 	u32 budget;
 	bool no_own;
@@ -55,7 +54,8 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 /* Is @pc covered by the section that sfu_lookup_rule() has used last? */
 static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 {
-	return lookup->section && sfu_section_covers(lookup->section, pc);
+	return lookup->used.section &&
+	       sfu_section_covers(lookup->used.section, pc);
 }
 
 /*

@@ -41,8 +41,8 @@ struct owner {
  * @rcu: to be freed by.
  * @cache: rules.
  * @set_bits: binary logarithm of the number of sets, of owners, and of pages.
- * @page: numbers of owners, by a hash of the page of code that each was checked
- *	for last.
+ * @page: numbers of owners, by the low bits of the page of code that each was
+ *	checked for last.
  * @owner: by a hash of the section's id.
  */
 struct sfu_rules_table {
@@ -55,7 +55,7 @@ struct sfu_rules_table {
 
 static u32 nr_owners(const struct sfu_rules_table *table)
 {
-	return 1U << table->set_bits;
+	return table->cache.nr_sets;
 }
 
 static struct sfu_rules_table *create_table(u8 set_bits)
@@ -245,7 +245,7 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 
 static u32 *page_of(struct sfu_rules_table *table, u64 pc)
 {
-	return &table->page[hash_64(pc >> PAGE_SHIFT, table->set_bits)];
+	return &table->page[pc >> PAGE_SHIFT & (nr_owners(table) - 1)];
 }
 
 bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
@@ -253,22 +253,22 @@ bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 {
 	struct sfu_rules_table *table;
 	struct owner *owner = NULL;
+	bool is_checked;
 
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	if (table)
 		owner = owner_numbered(table, *page_of(table, pc));
-	if (owner && owner->epoch == epoch && pc - owner->start <
-					      owner->end - owner->start) {
+	is_checked = owner && owner->epoch == epoch &&
+		     pc - owner->start < owner->end - owner->start;
+	if (is_checked) {
 		checked->section = owner->section;
 		checked->start = owner->start;
 		checked->end = owner->end;
 		sfu_section_get(owner->section);
-	} else {
-		owner = NULL;
 	}
 	raw_spin_unlock(&rules->lock);
-	return owner;
+	return is_checked;
 }
 
 bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,

@@ -92,7 +92,7 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 /*
  * Is it known which section is the one for @pc in @epoch, and has been checked?
  * Then sets @checked, with a reference to the section. If not, there may be one
- * all the same.
+ * all the same, and @checked is as it was.
  */
 bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			    struct sfu_checked *checked);

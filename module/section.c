@@ -14,7 +14,7 @@
 #include "limits.h"
 #include "message.h"
 #include "section.h"
-#include "sframe_format.h"
+#include "sframe_find.h"
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
 static struct kmem_cache *cache;
@@ -42,16 +42,17 @@ void sfu_section_set_table(struct sfu_section *section,
 	section->pcrel = table->pcrel;
 }
 
-static struct sfu_table table_of(const struct sfu_section *section)
+/* With bytes in user memory. */
+static __always_inline void get_table(const struct sfu_section *section,
+				      struct sfu_table *table)
 {
-	return (struct sfu_table) {
-		.bytes.address = section->address,
-		.bytes.size = section->size,
-		.num_fdes = section->num_fdes,
-		.index = section->index,
-		.fres = section->fres,
-		.pcrel = section->pcrel,
-	};
+	table->bytes.address = section->address;
+	table->bytes.size = section->size;
+	table->bytes.copy = NULL;
+	table->num_fdes = section->num_fdes;
+	table->index = section->index;
+	table->fres = section->fres;
+	table->pcrel = section->pcrel;
 }
 
 /* Is [start, start + size) not empty and all in user space? */
@@ -211,11 +212,6 @@ struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
 	return found;
 }
 
-void sfu_section_get(struct sfu_section *section)
-{
-	refcount_inc(&section->refs);
-}
-
 void sfu_section_put(struct sfu_section *section)
 {
 	struct sfu_found *found = sfu_found_of(section);
@@ -258,120 +254,145 @@ int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start, u64 *end)
 	return sfu_mapping_check(&section->text, pc, &bytes, start, end);
 }
 
-static __always_inline int find_fde(const struct sfu_section *section,
-				    const struct sfu_table *table, u64 pc,
-				    struct sfu_fde *fde,
-				    struct sfu_defect *defect)
+/* Is the function of @match inside of what @section is registered for? */
+static bool is_inside(const struct sfu_section *section,
+		      const struct sfu_match *match)
 {
-	const struct sfu_directory *directory;
-	int err;
-
-	/* Pairs with cmpxchg(): a directory that is seen is whole. */
-	directory = smp_load_acquire(&section->directory);
-	if (directory) {
-		err = sfu_table_find_in(table,
-					sfu_directory_find(directory, pc), pc,
-					fde, defect);
-		if (err != -ENOENT)
-			return err;
-	}
-	return sfu_table_find(table, pc, fde, defect);
+	/* A file's own section may describe more than what is mapped here. */
+	return section->source != SFU_REGISTERED ||
+	       (match->start >= section->text.start &&
+		match->end <= section->text.end);
 }
 
-static __always_inline int find_rule(const struct sfu_section *section,
-				     const struct sfu_table *table, u64 pc,
-				     u32 *budget, struct sfu_match *match,
-				     struct sfu_defect *defect)
+/* Caller has an RCU read section if there is a @copy of the bytes. */
+static noinline int find_rule_carefully(const struct sfu_section *section,
+					const u8 *copy, u64 pc, u32 *budget,
+					struct sfu_match *match,
+					struct sfu_defect *defect)
 {
+	struct sfu_table table;
 	struct sfu_fde fde;
 	int err;
 
-	err = find_fde(section, table, pc, &fde, defect);
+	get_table(section, &table);
+	table.bytes.copy = copy;
+	err = sfu_table_find(&table, pc, &fde, defect);
 	if (err)
 		return err;
-	/* A file's own section may describe more than what is mapped here. */
-	if (section->source == SFU_REGISTERED &&
-	    (fde.start < section->text.start ||
-	     fde.start + fde.size > section->text.end)) {
-		defect->kind = SFU_DEFECT_FDE_TEXT;
-		defect->offset = fde.entry;
-		return -EINVAL;
-	}
 	match->start = fde.start;
 	match->end = fde.start + fde.size;
-	return sfu_fde_find_rule(table, &fde, pc, budget, &match->rule, defect);
+	if (!is_inside(section, match))
+		return sfu_malformed(defect, SFU_DEFECT_FDE_TEXT, fde.entry);
+	return sfu_fde_find_rule(&table, &fde, pc, budget, &match->rule, defect);
+}
+
+/* Does as find_rule_carefully() would? */
+static __always_inline bool find_rule(const struct sfu_section *section,
+				      const u8 *copy, u64 pc, u32 *budget,
+				      struct sfu_match *match)
+{
+	/* Pairs with cmpxchg(): a directory that is seen is whole. */
+	const struct sfu_directory *directory =
+		smp_load_acquire(&section->directory);
+	struct sfu_fde_range range = { .high = section->num_fdes };
+	struct sfu_table table;
+
+	get_table(section, &table);
+	table.bytes.copy = copy;
+	if (directory)
+		range = sfu_directory_find(directory, pc);
+	return sfu_table_find_rule(&table, copy, range, pc, budget, match) &&
+	       is_inside(section, match);
 }
 
 /*
  * Have @section have a directory, if it is worth it: making one costs as much as
  * it saves in one lookup for every 32 functions.
  */
-static void make_directory(struct sfu_section *section,
-			   const struct sfu_table *table)
+static noinline void make_directory(struct sfu_section *section)
 {
 	struct sfu_directory plan, *directory;
+	struct sfu_table table;
 
-	sfu_directory_plan(&plan, table->num_fdes, section->text.start,
+	get_table(section, &table);
+	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
 			   section->text.end - section->text.start);
 	directory = kvmalloc(sfu_directory_size(&plan),
 			     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!directory)
 		return;
 	*directory = plan;
-	if (sfu_directory_fill(directory, table) ||
+	if (sfu_directory_fill(directory, &table) ||
 	    cmpxchg(&section->directory, NULL, directory))
 		kvfree(directory);
 }
 
 /* Count that a rule was found in @section. */
-static void count_hit(struct sfu_section *section, const struct sfu_table *table)
+static __always_inline void count_hit(struct sfu_section *section)
 {
 	const u64 hits = atomic64_inc_return(&section->hits);
 
 	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES &&
 	    hits == section->num_fdes / 32)
-		make_directory(section, table);
+		make_directory(section);
 }
 
 /* The bytes are in kernel memory, and can be taken away at any time. */
-static noinline int find_rule_in_image(const struct sfu_found *found, u64 pc,
+static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 				       u32 *budget, struct sfu_match *match,
 				       struct sfu_defect *defect)
 {
-	struct sfu_table table = table_of(&found->section);
+	struct sfu_section *section = &found->section;
 	int err = -ESTALE;
+	const u8 *copy;
 
 	rcu_read_lock();
-	table.bytes.copy = rcu_dereference(found->image->bytes);
-	if (table.bytes.copy)
-		err = find_rule(&found->section, &table, pc, budget, match,
-				defect);
+	copy = rcu_dereference(found->image->bytes);
+	if (copy && find_rule(section, copy, pc, budget, match))
+		err = 0;
+	else if (copy)
+		err = find_rule_carefully(section, copy, pc, budget, match,
+					  defect);
 	rcu_read_unlock();
-	if (!err)
+	if (!err) {
 		atomic64_inc(&found->image->hits);
+		atomic64_inc(&section->hits);
+	}
 	return err;
+}
+
+/* Are the bytes in user memory? */
+static bool is_mapped(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return !found || (section->source != SFU_NOTHING && !found->image);
+}
+
+bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
+				   u32 *budget, struct sfu_match *match)
+{
+	if (!is_mapped(section) ||
+	    !find_rule(section, NULL, pc, budget, match))
+		return false;
+	count_hit(section);
+	return true;
 }
 
 int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 			  struct sfu_match *match, struct sfu_defect *defect)
 {
-	const struct sfu_found *found = sfu_found_of(section);
-	struct sfu_table table;
+	struct sfu_found *found = sfu_found_of(section);
 	struct sfu_range bytes;
 	int err;
 
-	if (unlikely(section->source == SFU_NOTHING))
+	if (section->source == SFU_NOTHING)
 		return -ENOENT;
-	if (unlikely(found && found->image)) {
-		err = find_rule_in_image(found, pc, budget, match, defect);
-		if (!err)
-			atomic64_inc(&section->hits);
-		return err;
-	}
-	table = table_of(section);
-	err = find_rule(section, &table, pc, budget, match, defect);
+	if (found && found->image)
+		return find_rule_in_image(found, pc, budget, match, defect);
+	err = find_rule_carefully(section, NULL, pc, budget, match, defect);
 	if (!err)
-		count_hit(section, &table);
+		count_hit(section);
 	if (err == -EFAULT) {
 		bytes = bytes_of(section);
 		err = sfu_mapping_why_unreadable(bytes.start, bytes.end);

@@ -93,14 +93,22 @@ static u64 entry_start(const struct sfu_table *table, u64 entry, const u8 *raw)
 	return base + get_le64(raw + SFRAME_FDE_START);
 }
 
-/* Fill the members of @fde that come from the index entry. */
-static void parse_entry(const struct sfu_table *table, u64 entry, const u8 *raw,
-			struct sfu_fde *fde)
+/* Fill the members of @fde that come from index entry number @index. */
+static int read_entry(const struct sfu_table *table, u32 index,
+		      struct sfu_fde *fde)
 {
+	const u64 entry = entry_offset(table, index);
+	u8 raw[SFRAME_FDE_SIZE];
+	int err;
+
+	err = sfu_bytes_read(&table->bytes, entry, raw, sizeof(raw));
+	if (err)
+		return err;
 	fde->start = entry_start(table, entry, raw);
 	fde->size = get_le32(raw + SFRAME_FDE_FUNC_SIZE);
 	fde->entry = entry;
 	fde->block = table->fres + get_le32(raw + SFRAME_FDE_FRE_OFF);
+	return 0;
 }
 
 /* Check what the index entry of @fde says about its block. */
@@ -115,9 +123,8 @@ static int check_entry(const struct sfu_table *table, const struct sfu_fde *fde,
 	return 0;
 }
 
-/* What is wrong with the attribute of @fde? */
-static int find_attribute_defect(const struct sfu_fde *fde,
-				 struct sfu_defect *defect)
+/* Check the attribute of @fde, which has been filled in. */
+static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 {
 	const u64 info = fde->block + SFRAME_ATTR_INFO;
 	const u64 rep = fde->block + SFRAME_ATTR_REP_SIZE;
@@ -143,17 +150,6 @@ static int find_attribute_defect(const struct sfu_fde *fde,
 	return 0;
 }
 
-/* Check the attribute of @fde, which has been filled in. */
-static inline int check_attribute(const struct sfu_fde *fde,
-				  struct sfu_defect *defect)
-{
-	/* As nearly all are. */
-	if (!(fde->info & ~(SFRAME_FRE_TYPE_ADDR2 | SFRAME_FDE_SIGNAL)) &&
-	    fde->info2 <= SFRAME_FDE_TYPE_FLEX && !fde->rep_size)
-		return 0;
-	return find_attribute_defect(fde, defect);
-}
-
 /* Read the attribute of @fde and check it. */
 static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
 			  struct sfu_defect *defect)
@@ -177,15 +173,8 @@ static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
 int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect)
 {
-	const u64 entry = entry_offset(table, index);
-	u8 raw[SFRAME_FDE_SIZE];
-	int err;
-
-	err = sfu_bytes_read(&table->bytes, entry, raw, sizeof(raw));
-	if (err)
-		return err;
-	parse_entry(table, entry, raw, fde);
-	return read_attribute(table, fde, defect);
+	return read_entry(table, index, fde) ?:
+	       read_attribute(table, fde, defect);
 }
 
 static __always_inline int read_starts(const struct sfu_table *table,
@@ -218,105 +207,39 @@ int sfu_table_read_starts(const struct sfu_table *table, u32 index, u32 nr,
 				   read_starts(table, false, index, nr, starts);
 }
 
-/*
- * Find the last index entry of @range at or below @pc, with its function in @fde
- * and its attribute if it covers @pc. All in one window; the machine is
- * little-endian as the section is. Returns as sfu_table_find().
- */
-static __always_inline int search(const struct sfu_table *table, bool copied,
-				  struct sfu_fde_range range, u64 pc,
-				  struct sfu_fde *fde,
-				  struct sfu_defect *defect)
+int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
+		   struct sfu_defect *defect)
 {
-	const struct sfu_bytes *bytes = &table->bytes;
-	const u64 base = sfu_window_base(bytes, copied);
-	const u64 index = base + table->index;
-	/* What is added to a function's start, and how much of its address. */
-	const u64 field = table->pcrel ? ~0ULL : 0;
-	const u64 bias = bytes->address - (base & field);
 	/* Entries below low start at or below pc, those from high on above. */
-	u64 low_start = 0, high_start = ~0ULL;
-	u32 low = range.low, high = range.high;
-	u64 entry, start, block;
-	u32 size, offset;
-	u16 infos;
+	u64 low_start = 0, high_start = ~0ULL, start;
+	u32 low = 0, high = table->num_fdes;
+	int err;
 
-	if (!sfu_window_begin(bytes, copied))
-		return -EFAULT;
 	while (low < high) {
 		const u32 mid = (low + high) / 2;
 
-		entry = index + (u64)mid * SFRAME_FDE_SIZE;
-		sfu_window_get(copied, entry + SFRAME_FDE_START, start,
-			       unreadable);
-		start += (entry & field) + bias;
+		err = sfu_table_read_starts(table, mid, 1, &start);
+		if (err)
+			return err;
+		if (start < low_start || start > high_start)
+			return sfu_malformed(defect, SFU_DEFECT_FDE_ORDER,
+					     entry_offset(table, mid));
 		if (start <= pc) {
-			if (start < low_start)
-				goto disorder;
 			low_start = start;
 			low = mid + 1;
 		} else {
-			if (start > high_start)
-				goto disorder;
 			high_start = start;
 			high = mid;
 		}
 	}
 	if (!low)
-		goto nothing;
-	entry = index + (u64)(low - 1) * SFRAME_FDE_SIZE;
-	if (low == range.low) {
-		sfu_window_get(copied, entry + SFRAME_FDE_START, low_start,
-			       unreadable);
-		low_start += (entry & field) + bias;
-	}
-	sfu_window_get(copied, entry + SFRAME_FDE_FUNC_SIZE, size, unreadable);
-	sfu_window_get(copied, entry + SFRAME_FDE_FRE_OFF, offset, unreadable);
-	if (pc - low_start >= size)
-		goto nothing;
-	fde->start = low_start;
-	fde->entry = entry - base;
-	fde->size = size;
-	fde->block = table->fres + offset;
-	if (!sfu_bytes_has(bytes, fde->block, SFRAME_ATTR_SIZE)) {
-		sfu_window_end(copied);
-		return check_entry(table, fde, defect);
-	}
-	block = base + fde->block;
-	sfu_window_get(copied, block + SFRAME_ATTR_NUM_FRES, fde->num_rows,
-		       unreadable);
-	sfu_window_get(copied, block + SFRAME_ATTR_INFO, infos, unreadable);
-	fde->info = infos;
-	fde->info2 = infos >> 8;
-	sfu_window_get(copied, block + SFRAME_ATTR_REP_SIZE, fde->rep_size,
-		       unreadable);
-	sfu_window_end(copied);
-	return check_entry(table, fde, defect) ?: check_attribute(fde, defect);
-
-nothing:
-	sfu_window_end(copied);
-	return -ENOENT;
-disorder:
-	sfu_window_end(copied);
-	return sfu_malformed(defect, SFU_DEFECT_FDE_ORDER, entry - base);
-unreadable:
-	sfu_window_end(copied);
-	return -EFAULT;
-}
-
-int sfu_table_find_in(const struct sfu_table *table, struct sfu_fde_range range,
-		      u64 pc, struct sfu_fde *fde, struct sfu_defect *defect)
-{
-	return table->bytes.copy ? search(table, true, range, pc, fde, defect) :
-				   search(table, false, range, pc, fde, defect);
-}
-
-int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
-		   struct sfu_defect *defect)
-{
-	const struct sfu_fde_range all = { .high = table->num_fdes };
-
-	return sfu_table_find_in(table, all, pc, fde, defect);
+		return -ENOENT;
+	err = read_entry(table, low - 1, fde);
+	if (err)
+		return err;
+	if (pc - fde->start >= fde->size)
+		return -ENOENT;
+	return read_attribute(table, fde, defect);
 }
 
 /* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */

@@ -213,22 +213,6 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		   struct sfu_defect *defect);
 
-/**
- * struct sfu_fde_range - index entries from number @low on, below @high
- */
-struct sfu_fde_range {
-	u32 low;
-	u32 high;
-};
-
-/*
- * The same, but of the index only @range and the entry before it are looked at.
- * The range is inside the index; it may be the wrong one, and then returns what
- * it does for addresses that no entry covers.
- */
-int sfu_table_find_in(const struct sfu_table *table, struct sfu_fde_range range,
-		      u64 pc, struct sfu_fde *fde, struct sfu_defect *defect);
-
 /*
  * Index entry number @index, which is below num_fdes, with its attribute.
  * Returns 0, -EFAULT or -EINVAL; also with -EINVAL for the attribute, start,
@@ -265,6 +249,23 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      u64 pc, u32 *budget, struct sfu_rule *rule,
 		      struct sfu_defect *defect);
+
+/**
+ * struct sfu_match - the rule for an address and the function it belongs to
+ */
+struct sfu_match {
+	struct sfu_rule rule;
+	u64 start;		/* of the function; with @end only if one was found */
+	u64 end;
+};
+
+/**
+ * struct sfu_fde_range - index entries from number @low on, below @high
+ */
+struct sfu_fde_range {
+	u32 low;
+	u32 high;
+};
 
 /*
  * Called by sfu_table_validate() for each defect. Returns 0 to go on behind

@@ -249,282 +249,14 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 	return err;
 }
 
-/*
- * Bytes of a row by the size of its start and its info byte; 0 for those that are
- * malformed, among them all from 128 on.
- */
-#define WORD_SIZE(info)	((info) >> SFRAME_FRE_WORD_SIZE_SHIFT &		\
-			 SFRAME_FRE_WORD_SIZE_MASK)
-#define WORD_COUNT(info)						\
-	((info) >> SFRAME_FRE_WORD_COUNT_SHIFT & SFRAME_FRE_WORD_COUNT_MASK)
-#define SIZE(n, info)							\
-	(WORD_SIZE(info) == SFRAME_FRE_WORD_SIZE_INVALID ?		\
-		 0 : (n) + 1 + (WORD_COUNT(info) << WORD_SIZE(info)))
-#define SIZE_4(n, i)	SIZE(n, i), SIZE(n, (i) + 1), SIZE(n, (i) + 2),	\
-			SIZE(n, (i) + 3)
-#define SIZE_16(n, i)	SIZE_4(n, i), SIZE_4(n, (i) + 4),		\
-			SIZE_4(n, (i) + 8), SIZE_4(n, (i) + 12)
-#define SIZE_64(n, i)	SIZE_16(n, i), SIZE_16(n, (i) + 16),		\
-			SIZE_16(n, (i) + 32), SIZE_16(n, (i) + 48)
-#define SIZE_128(n)	SIZE_64(n, 0), SIZE_64(n, 64)
-
-static const u8 row_size[][256] = {
-	[SFRAME_FRE_TYPE_ADDR1] = { SIZE_128(1) },
-	[SFRAME_FRE_TYPE_ADDR2] = { SIZE_128(2) },
-	[SFRAME_FRE_TYPE_ADDR4] = { SIZE_128(4) },
-};
-
-/* Rows that are looked at in one window: others want to run, too. */
-#define WINDOW_ROWS	256
-
-/**
- * struct skim - a search through the rows of an FDE
- *
- * @table, @fde: whose.
- * @wanted: the row is the last one that starts at or below this.
- * @left: rows from the next one on.
- * @next: its offset; all rows before it are sound, and none of them is the one.
- */
-struct skim {
-	const struct sfu_table *table;
-	const struct sfu_fde *fde;
-	u32 wanted;
-	u32 left;
-	u64 next;
-};
-
-/* How a window of a search ended, or an errno. */
-enum skim_result {
-	SKIM_FOUND,	/* with its rule */
-	SKIM_MORE,	/* rows, which may be the one, too */
-	SKIM_ODD,	/* the rest is for who looks more closely */
-};
-
-/* May a row of @fde, which is not the first, start at @start? */
-static inline bool is_inside(const struct sfu_fde *fde, u32 start)
-{
-	return fde->info & SFRAME_FDE_PCMASK ? start < fde->rep_size :
-					       start <= fde->size;
-}
-
-/* Fetch the start of the row at @at. */
-#define get_start(copied, type, at, start, label)			\
-	do {								\
-		if ((type) == SFRAME_FRE_TYPE_ADDR1) {			\
-			u8 byte_;					\
-									\
-			sfu_window_get(copied, at, byte_, label);	\
-			(start) = byte_;				\
-		} else if ((type) == SFRAME_FRE_TYPE_ADDR2) {		\
-			u16 word_;					\
-									\
-			sfu_window_get(copied, at, word_, label);	\
-			(start) = word_;				\
-		} else {						\
-			u32 word_;					\
-									\
-			sfu_window_get(copied, at, word_, label);	\
-			(start) = word_;				\
-		}							\
-	} while (0)
-
-/* Fetch the one or two data words at @at, and have @rule be what they say. */
-#define get_words(copied, kind, at, info, rule, label)			\
-	do {								\
-		kind word_;						\
-									\
-		sfu_window_get(copied, at, word_, label);		\
-		(rule)->cfa_offset = word_;				\
-		if (WORD_COUNT(info) == 2) {				\
-			sfu_window_get(copied, (at) + sizeof(word_),	\
-				       word_, label);			\
-			(rule)->fp_offset = word_;			\
-			(rule)->fp = SFU_BASE_CFA | SFU_DEREF;		\
-		}							\
-	} while (0)
-
-/*
- * Look at the next rows, whose starts are of @type, and decode the one that is
- * searched for, if it is plain: in order, inside the function, of the default
- * kind, with nothing malformed about it nor the one behind it. Returns enum
- * skim_result, or -EFAULT.
- */
-static __always_inline int skim_window(struct skim *skim, bool copied, u8 type,
-				       struct sfu_rule *rule)
-{
-	const struct sfu_bytes *bytes = &skim->table->bytes;
-	const u64 base = sfu_window_base(bytes, copied);
-	const u64 end = base + bytes->size;
-	const u32 nr = skim->left < WINDOW_ROWS ? skim->left : WINDOW_ROWS;
-	const u8 start_size = 1 << type;
-	/* The last place for a row, if it has no data words. */
-	const u64 last = end - start_size - 1;
-	const u64 wanted = skim->wanted;
-	u64 next = base + skim->next, start, size = 0;
-	s64 previous = -1;
-	int result = SKIM_ODD;
-	u32 left = nr;
-	u8 info = 0, behind;
-
-	if (!sfu_window_begin(bytes, copied))
-		return -EFAULT;
-	for (; left; left--) {
-		if (next > last)
-			goto out;
-		get_start(copied, type, next, start, unreadable);
-		if (start > wanted)
-			break;
-		/* True also of a malformed row, when it comes again. */
-		if ((s64)start <= previous)
-			goto out;
-		sfu_window_get(copied, next + start_size, info, unreadable);
-		size = row_size[type][info];
-		previous = start;
-		next += size;
-	}
-	if (!size)
-		goto out;
-	if (left) {
-		/* Also the row behind the one that is wanted must be one. */
-		sfu_window_get(copied, next + start_size, behind, unreadable);
-		if (!is_inside(skim->fde, start) || !row_size[type][behind] ||
-		    row_size[type][behind] > end - next)
-			goto out;
-	} else if (next > end) {
-		goto out;
-	} else if (nr < skim->left) {
-		result = SKIM_MORE;
-		goto out;
-	}
-	next -= size;
-	if (skim->fde->info2 != SFRAME_FDE_TYPE_DEFAULT ||
-	    WORD_COUNT(info) - 1U > 1)
-		goto careful;
-
-	*rule = default_rule;
-	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
-						    SFRAME_AMD64_REG_FP;
-	if (WORD_SIZE(info) == 0)
-		get_words(copied, s8, next + start_size + 1, info, rule,
-			  unreadable);
-	else if (WORD_SIZE(info) == 1)
-		get_words(copied, s16, next + start_size + 1, info, rule,
-			  unreadable);
-	else
-		get_words(copied, s32, next + start_size + 1, info, rule,
-			  unreadable);
-	sfu_window_end(copied);
-	skim->left -= nr - left;
-	if (sfu_fde_is_signal(skim->fde))
-		rule->flags = SFU_RULE_SIGNAL;
-	return SKIM_FOUND;
-
-out:
-	next -= size;
-careful:
-	sfu_window_end(copied);
-	/* The last one that was passed by is to be looked at once more. */
-	if (left < nr) {
-		skim->next = next - base;
-		skim->left -= nr - left - 1;
-	}
-	return result;
-
-unreadable:
-	sfu_window_end(copied);
-	return -EFAULT;
-}
-
-/* The common cases for themselves: compilers make better code of them. */
-
-static noinline int skim_addr1(struct skim *skim, struct sfu_rule *rule)
-{
-	return skim_window(skim, false, SFRAME_FRE_TYPE_ADDR1, rule);
-}
-
-static noinline int skim_addr2(struct skim *skim, struct sfu_rule *rule)
-{
-	return skim_window(skim, false, SFRAME_FRE_TYPE_ADDR2, rule);
-}
-
-static noinline int skim_addr4(struct skim *skim, struct sfu_rule *rule)
-{
-	return skim_window(skim, false, SFRAME_FRE_TYPE_ADDR4, rule);
-}
-
-static noinline int skim_copy(struct skim *skim, struct sfu_rule *rule)
-{
-	return skim_window(skim, true,
-			   skim->fde->info & SFRAME_FDE_FRE_TYPE_MASK, rule);
-}
-
-static int skim_one_window(struct skim *skim, struct sfu_rule *rule)
-{
-	if (skim->table->bytes.copy)
-		return skim_copy(skim, rule);
-	switch (skim->fde->info & SFRAME_FDE_FRE_TYPE_MASK) {
-	case SFRAME_FRE_TYPE_ADDR1:
-		return skim_addr1(skim, rule);
-	case SFRAME_FRE_TYPE_ADDR2:
-		return skim_addr2(skim, rule);
-	default:
-		return skim_addr4(skim, rule);
-	}
-}
-
-/* Look at rows until there is no more to be had without a closer look. */
-static int skim_rows(struct skim *skim, u32 budget, struct sfu_rule *rule)
-{
-	int ret;
-
-	do {
-		ret = skim_one_window(skim, rule);
-	} while (ret == SKIM_MORE && skim->fde->num_rows - skim->left <= budget);
-	return ret;
-}
-
-/* The same with a closer look, from where @skim has come to. */
-static noinline int find_carefully(const struct skim *skim, u32 *budget,
-				   struct sfu_rule *rule,
-				   struct sfu_defect *defect)
-{
-	struct sfu_row row, next;
-	struct sfu_rows rows;
-	bool found = false;
-	int ret;
-
-	sfu_rows_begin(&rows, skim->table, skim->fde);
-	rows.next = skim->next;
-	rows.window = skim->next;
-	rows.left = skim->left;
-	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
-		if (next.start > skim->wanted)
-			break;
-		if (!*budget)
-			return -ETIME;
-		--*budget;
-		row = next;
-		found = true;
-	}
-	if (ret < 0)
-		return ret;
-	if (!found)
-		return -ENOENT;
-	return sfu_row_decode(skim->fde, &row, rule, defect);
-}
-
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      u64 pc, u32 *budget, struct sfu_rule *rule,
 		      struct sfu_defect *defect)
 {
-	struct skim skim = {
-		.table = table,
-		.fde = fde,
-		.wanted = pc - fde->start,
-		.left = fde->num_rows,
-		.next = fde->block + SFRAME_ATTR_SIZE,
-	};
-	u32 passed;
+	u32 wanted = pc - fde->start;
+	struct sfu_row row, next;
+	struct sfu_rows rows;
+	bool found = false;
 	int ret;
 
 	/*
@@ -540,18 +272,21 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 	}
 	/* From the function's start, whatever its alignment; not from pc. */
 	if (fde->info & SFRAME_FDE_PCMASK)
-		skim.wanted %= fde->rep_size;
+		wanted %= fde->rep_size;
 
-	ret = skim_rows(&skim, *budget, rule);
+	sfu_rows_begin(&rows, table, fde);
+	while ((ret = sfu_rows_next(&rows, &next, defect)) > 0) {
+		if (next.start > wanted)
+			break;
+		if (!*budget)
+			return -ETIME;
+		--*budget;
+		row = next;
+		found = true;
+	}
 	if (ret < 0)
 		return ret;
-	passed = fde->num_rows - skim.left;
-	if (passed > *budget) {
-		*budget = 0;
-		return -ETIME;
-	}
-	*budget -= passed;
-	if (ret == SKIM_FOUND)
-		return 0;
-	return find_carefully(&skim, budget, rule, defect);
+	if (!found)
+		return -ENOENT;
+	return sfu_row_decode(fde, &row, rule, defect);
 }

@@ -64,6 +64,9 @@ static struct answer ask(const struct sfu_bytes *bytes,
 		   answer.ret == -EINVAL || answer.ret == -ETIME,
 		   "lookup: %d", answer.ret);
 	FUZZ_CHECK(answer.budget <= tail->budget, "budget grew");
+	FUZZ_CHECK(is_found_alike(&table, answer.pc, answer.ret, &answer.rule,
+				  tail->budget, answer.budget),
+		   "found otherwise");
 	return answer;
 }
 

@@ -41,12 +41,19 @@ static bool has(const struct ours *ours, u64 ip)
 static int look_up(const struct ours *ours, const struct sfu_frame *frame,
 		   struct sfu_rule *rule)
 {
+	const struct sfu_fde_range all = { .high = ours->table.num_fdes };
 	const u64 pc = sfu_frame_pc(frame);
 	struct sfu_defect defect;
+	struct sfu_match match;
 	struct sfu_fde fde;
 	u32 budget = ~0U;
 	int ret;
 
+	if (sfu_table_find_rule(&ours->table, ours->table.bytes.copy, all, pc,
+				&budget, &match)) {
+		*rule = match.rule;
+		return 0;
+	}
 	ret = sfu_table_find(&ours->table, pc, &fde, &defect);
 	if (ret)
 		return ret;
