@@ -64,28 +64,40 @@ static inline int try_request(int fd, pid_t tid)
 	return request(fd, &req) ? errno : 0;
 }
 
-/* Is the thread asleep in the kernel, in system call @nr? */
-static inline bool sleeps_in(pid_t tid, long nr)
+/* Is a thread, of any process, asleep in the kernel? */
+static inline bool is_asleep(pid_t tid)
 {
 	char name[64], state = 0, *line = NULL;
 	size_t size = 0;
-	long in = -1;
 	FILE *f;
 
-	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
+	snprintf(name, sizeof(name), "/proc/%d/stat", tid);
 	f = fopen(name, "r");
 	if (f && getline(&line, &size, f) > 0)
 		state = strrchr(line, ')')[2];
 	if (f)
 		fclose(f);
-	snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", tid);
+	free(line);
+	return state == 'S';
+}
+
+/* Is it, in system call @nr? */
+static inline bool sleeps_in(pid_t tid, long nr)
+{
+	char name[64], *line = NULL;
+	bool asleep = is_asleep(tid);
+	size_t size = 0;
+	long in = -1;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/syscall", tid);
 	f = fopen(name, "r");
 	if (f && getline(&line, &size, f) > 0)
 		in = strtol(line, NULL, 10);
 	if (f)
 		fclose(f);
 	free(line);
-	return state == 'S' && in == nr;
+	return asleep && in == nr;
 }
 
 /* One message of SCM_RIGHTS. */

@@ -9,10 +9,10 @@
  * request is accounted for; and when the process has ended nothing is left.
  */
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "fail.h"
+#include "module.h"
 #include "scenario.h"
 
 /* Failures of one place in one scenario; how many calls below the module may be. */
@@ -86,21 +86,6 @@ static const char *wait_for_nothing(void)
 		usleep(1000);
 	}
 	return left;
-}
-
-static const char *make_world(struct world *world)
-{
-	world->fd = open_client(O_NONBLOCK);
-	world->pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	elf_base_init(&world->elf);
-	world->elf_fd = make_file(&world->elf, sizeof(world->elf));
-	world->at = map_elf(world->elf_fd);
-	if (world->fd < 0 || world->pages == MAP_FAILED || !world->at ||
-	    !make_fake(&world->fake))
-		return "no world";
-	put_request_code(&world->fake);
-	return NULL;
 }
 
 static void note(const char *what, int result)
@@ -251,20 +236,6 @@ static void fail_below(const struct scenario *scenario)
 	     scenario->name, n - 1, failed, less);
 }
 
-static int load(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-
-	close(fd);
-	return err;
-}
-
-static int unload(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
-}
-
 /* Is there anything of the module? */
 static bool is_there(void)
 {
@@ -283,13 +254,13 @@ static bool load_failing(const char *path, const struct way *way,
 
 	*outcome = (struct ending) {};
 	way->begin(n);
-	err = load(path);
+	err = load_module(path);
 	if (callee)
 		site = failed_site(callee);
 	failed = way->end();
 	outcome->result = err;
 	if (!err)
-		err = unload(MODULE);
+		err = unload_module(MODULE);
 	else if (err == ENOMEM || err == EBUSY)
 		err = 0;
 	if (err)
@@ -298,7 +269,7 @@ static bool load_failing(const char *path, const struct way *way,
 		note("something is left", 0);
 	/* For what is below the next try, or the last one, shows it. */
 	if (failed && callee) {
-		err = load(path) ?: unload(MODULE);
+		err = load_module(path) ?: unload_module(MODULE);
 		if (err)
 			note("the same once more", err);
 	}
@@ -439,20 +410,20 @@ int main(int argc, char **argv)
 	outcome = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc != 2 || chdir(argv[1]) || outcome == MAP_FAILED ||
-	    !read_sites("sites") || load("fail_call.ko")) {
+	    !read_sites("sites") || load_module("fail_call.ko")) {
 		perror("faults");
 		return 2;
 	}
-	test(!load(MODULE ".ko"), "load");
+	test(!load_module(MODULE ".ko"), "load");
 	can_inject = prepare_injection(section_address(".text"));
-	test(!unload(MODULE) && !is_there(), "unload");
+	test(!unload_module(MODULE) && !is_there(), "unload");
 	fail_load(MODULE ".ko");
 	if (can_inject)
 		fail_below_load(MODULE ".ko");
 	else
 		test(true, "fault injection # SKIP not in this kernel");
 
-	test(!load(MODULE ".ko"), "load once more");
+	test(!load_module(MODULE ".ko"), "load once more");
 	/* Everything works when nothing fails. */
 	test(trace_calls(), "note calls");
 	for (i = 0; i < nr_scenarios; i++) {
@@ -483,7 +454,7 @@ int main(int argc, char **argv)
 	       nr_covered, nr_excused);
 	why = wait_for_nothing();
 	test(!why, "nothing is left%s%s", why ? ": " : "", why ?: "");
-	test(!unload(MODULE) && !is_there(), "unload at the end");
-	unload("fail_call");
+	test(!unload_module(MODULE) && !is_there(), "unload at the end");
+	unload_module("fail_call");
 	return nr_wrong != 0;
 }

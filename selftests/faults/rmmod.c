@@ -5,33 +5,32 @@
  */
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <time.h>
 
 #include "../../module/test_timer.h"
-#include "../attach_fixture.h"
+#include "../attach.h"
+#include "../process.h"
+#include "module.h"
 
-/* Removals of the module under load, and tries for one of them. */
+/*
+ * Removals of the module under load, and tries for one of them. A round takes
+ * half a second on two free processors and several on busy ones: then they are
+ * fewer, so that the harness's time limit is not met.
+ */
 #define NR_ROUNDS	200
+#define MAX_SECONDS	(TEST_TIMEOUT_DEFAULT / 2)
 #define MAX_TRIES	3000
 #define NR_WORKERS	3
 
 static int load(void)
 {
-	int fd = open(getenv("SFU_MODULE") ?: "sframe_unwind.ko",
-		      O_RDONLY | O_CLOEXEC);
-	int err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-
-	close(fd);
-	return err;
+	return load_module(getenv("SFU_MODULE") ?: "sframe_unwind.ko");
 }
 
 /* Returns EAGAIN while it is in use. */
 static int unload(void)
 {
-	return syscall(SYS_delete_module, "sframe_unwind", O_NONBLOCK) ? errno : 0;
+	return unload_module("sframe_unwind");
 }
 
 /* A child that does something, says so, and goes on when told to. */
@@ -54,10 +53,22 @@ static void wait_until_told(const struct child *child)
 		_exit(1);
 }
 
+static void say_and_wait(const struct child *child)
+{
+	say(child);
+	wait_until_told(child);
+}
+
+static bool hear(struct child *child)
+{
+	char byte;
+
+	return read(child->said, &byte, 1) == 1;
+}
+
 static bool start(struct child *child, void (*work)(const struct child *child))
 {
 	int said[2], told[2];
-	char byte;
 
 	if (pipe2(said, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
 		return false;
@@ -72,12 +83,27 @@ static bool start(struct child *child, void (*work)(const struct child *child))
 	close(told[0]);
 	child->said = said[0];
 	child->told = told[1];
-	return child->pid > 0 && read(child->said, &byte, 1) == 1;
+	return child->pid > 0 && hear(child);
 }
 
 static bool tell(struct child *child)
 {
 	return write(child->told, "", 1) == 1;
+}
+
+static bool stop(struct child *child)
+{
+	int status;
+
+	return !kill(child->pid, SIGSTOP) &&
+	       waitpid(child->pid, &status, WUNTRACED) == child->pid &&
+	       WIFSTOPPED(status);
+}
+
+static void wait_until_in(struct child *child, long nr)
+{
+	while (!sleeps_in(child->pid, nr))
+		sched_yield();
 }
 
 static bool end(struct child *child)
@@ -88,20 +114,6 @@ static bool end(struct child *child)
 	close(child->said);
 	close(child->told);
 	return waitpid(child->pid, &status, 0) == child->pid;
-}
-
-static bool is_asleep(pid_t pid)
-{
-	char path[64], line[256] = "";
-	FILE *file;
-	bool asleep;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "r");
-	asleep = file && fgets(line, sizeof(line), file) && strstr(line, ") S ");
-	if (file)
-		fclose(file);
-	return asleep;
 }
 
 FIXTURE(rmmod)
@@ -132,42 +144,31 @@ TEST_F(rmmod, open_client)
 /* A file on its way from one socket to another is nobody's, and open. */
 TEST_F(rmmod, client_in_flight)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {
-		.head.cmsg_len = CMSG_LEN(sizeof(int)),
-		.head.cmsg_level = SOL_SOCKET,
-		.head.cmsg_type = SCM_RIGHTS,
-	};
-	struct iovec iov = { .iov_base = "", .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
 	int fd = open_client(0), pair[2];
 
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	ASSERT_EQ(1, sendmsg(pair[0], &msg, 0));
+	ASSERT_EQ(0, send_fd(pair[0], fd));
 	close(fd);
 	EXPECT_EQ(EAGAIN, unload());
 	close(pair[0]);
 	close(pair[1]);
 }
 
-static void register_and_close(const struct child *child)
+/* A client that has registered. */
+static int open_registered(void)
 {
 	int fd = open_client(0);
 
 	if (register_own(fd))
 		_exit(1);
-	close(fd);
-	say(child);
-	wait_until_told(child);
+	return fd;
+}
+
+static void register_and_close(const struct child *child)
+{
+	close(open_registered());
+	say_and_wait(child);
 }
 
 /* The marker page of a process keeps the module. */
@@ -180,11 +181,9 @@ TEST_F(rmmod, registered)
 
 static void register_and_exec(const struct child *child)
 {
-	int fd = open_client(0);
 	char command[64];
 
-	if (register_own(fd))
-		_exit(1);
+	open_registered();
 	dup2(child->said, 100);
 	dup2(child->told, 101);
 	snprintf(command, sizeof(command), "echo >&100; read -r x <&101");
@@ -203,15 +202,10 @@ TEST_F(rmmod, executed)
 
 static void register_and_fork(const struct child *child)
 {
-	int fd = open_client(0);
-
-	if (register_own(fd))
-		_exit(1);
-	close(fd);
+	close(open_registered());
 	if (fork())
 		_exit(0);
-	say(child);
-	wait_until_told(child);
+	say_and_wait(child);
 }
 
 /* What a child has inherited is enough. */
@@ -231,11 +225,8 @@ static void unmap_marker(const struct child *child)
 	FILE *maps;
 	unsigned long from, to;
 	char line[512];
-	int fd = open_client(0);
 
-	if (register_own(fd))
-		_exit(1);
-	close(fd);
+	close(open_registered());
 	maps = fopen("/proc/self/maps", "r");
 	while (fgets(line, sizeof(line), maps)) {
 		if (strstr(line, "[sframe_unwind]") &&
@@ -243,8 +234,7 @@ static void unmap_marker(const struct child *child)
 			munmap((void *)from, to - from);
 	}
 	fclose(maps);
-	say(child);
-	wait_until_told(child);
+	say_and_wait(child);
 }
 
 TEST_F(rmmod, marker_unmapped)
@@ -257,20 +247,16 @@ TEST_F(rmmod, marker_unmapped)
 
 static void just_wait(const struct child *child)
 {
-	say(child);
-	wait_until_told(child);
-	say(child);
-	wait_until_told(child);
+	say_and_wait(child);
+	say_and_wait(child);
 }
 
 /* Ask for the stack of the child, and forget about it. */
 static int request_of(const struct child *child)
 {
-	struct sframe_unwind_request req = request_self();
-	int fd = open_client(0), err;
+	int fd = open_client(0);
+	int err = try_request(fd, child->pid);
 
-	req.tid = child->pid;
-	err = request(fd, &req) ? errno : 0;
 	close(fd);
 	return err;
 }
@@ -278,34 +264,25 @@ static int request_of(const struct child *child)
 /* A request keeps the module until the thread gets back to user space. */
 TEST_F(rmmod, pending_asleep)
 {
-	char byte;
-
 	ASSERT_TRUE(start(&self->child, just_wait));
-	/* In read(): there is nothing else that it could sleep in. */
-	while (!is_asleep(self->child.pid))
-		sched_yield();
+	wait_until_in(&self->child, SYS_read);
 	ASSERT_EQ(0, request_of(&self->child));
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_TRUE(tell(&self->child));
-	ASSERT_EQ(1, read(self->child.said, &byte, 1));
+	ASSERT_TRUE(hear(&self->child));
 	EXPECT_TRUE(end(&self->child));
 }
 
 TEST_F(rmmod, pending_stopped)
 {
-	int status;
-	char byte;
-
 	ASSERT_TRUE(start(&self->child, just_wait));
-	ASSERT_EQ(0, kill(self->child.pid, SIGSTOP));
-	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_TRUE(stop(&self->child));
 	ASSERT_EQ(0, request_of(&self->child));
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_TRUE(tell(&self->child));
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_EQ(0, kill(self->child.pid, SIGCONT));
-	ASSERT_EQ(1, read(self->child.said, &byte, 1));
+	ASSERT_TRUE(hear(&self->child));
 	/* Its walk gave it a marker page. */
 	EXPECT_EQ(EAGAIN, unload());
 	EXPECT_TRUE(end(&self->child));
@@ -313,11 +290,8 @@ TEST_F(rmmod, pending_stopped)
 
 TEST_F(rmmod, pending_killed)
 {
-	int status;
-
 	ASSERT_TRUE(start(&self->child, just_wait));
-	ASSERT_EQ(0, kill(self->child.pid, SIGSTOP));
-	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, &status, WUNTRACED));
+	ASSERT_TRUE(stop(&self->child));
 	ASSERT_EQ(0, request_of(&self->child));
 	EXPECT_EQ(EAGAIN, unload());
 	EXPECT_TRUE(end(&self->child));
@@ -345,8 +319,7 @@ static void poll_asleep(const struct child *child)
 TEST_F(rmmod, reader_asleep)
 {
 	ASSERT_TRUE(start(&self->child, read_asleep));
-	while (!is_asleep(self->child.pid))
-		sched_yield();
+	wait_until_in(&self->child, SYS_read);
 	EXPECT_EQ(EAGAIN, unload());
 	EXPECT_TRUE(end(&self->child));
 }
@@ -354,8 +327,7 @@ TEST_F(rmmod, reader_asleep)
 TEST_F(rmmod, poller_asleep)
 {
 	ASSERT_TRUE(start(&self->child, poll_asleep));
-	while (!is_asleep(self->child.pid))
-		sched_yield();
+	wait_until_in(&self->child, SYS_poll);
 	EXPECT_EQ(EAGAIN, unload());
 	EXPECT_TRUE(end(&self->child));
 }
@@ -387,27 +359,19 @@ TEST_F(rmmod, timer)
 /* Walks through a file that something is attached to. */
 static void walk_attached(const struct child *child)
 {
-	struct elf_sframe sframe = elf_sframe_at(0);
-	struct sframe_unwind_attach arg = {
-		.size = sizeof(arg),
-		.flags = SFRAME_UNWIND_ATTACH_SYSTEM,
-		.sframe_size = sizeof(sframe),
-		.build_id_size = ELF_ID_SIZE,
-	};
+	struct sframe_unwind_attach arg;
+	struct elf_sframe sframe;
 	int fd = open_client(0);
 	struct elf_base elf;
 
-	elf_base_init(&elf);
-	elf.phdr[ELF_SFRAME].p_type = PT_NULL;
-	memcpy(arg.build_id, elf.note.id, ELF_ID_SIZE);
-	arg.elf_fd = make_file(&elf, sizeof(elf));
-	arg.sframe_fd = make_file(&sframe, sizeof(sframe));
+	if (!make_bare(&elf, &sframe, &arg))
+		_exit(1);
+	arg.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
 	if (attach(fd, &arg) || walk_small(fd, map_elf(arg.elf_fd)) != CALLER)
 		_exit(1);
 	/* With this its attachment goes; the page of the process stays. */
 	close(fd);
-	say(child);
-	wait_until_told(child);
+	say_and_wait(child);
 }
 
 TEST_F(rmmod, attached)
@@ -522,6 +486,7 @@ TEST_F(rmmod, under_load)
 {
 	struct shared *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const time_t until = time(NULL) + MAX_SECONDS;
 	unsigned int i, raced = 0;
 	int ret;
 
@@ -530,7 +495,7 @@ TEST_F(rmmod, under_load)
 		if (!fork())
 			work(shared, i);
 	}
-	for (i = 0; i < NR_ROUNDS; i++) {
+	for (i = 0; i < NR_ROUNDS && time(NULL) < until; i++) {
 		ret = remove_under_load(shared);
 		EXPECT_LE(0, ret);
 		EXPECT_EQ(0, load());

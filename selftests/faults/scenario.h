@@ -24,7 +24,7 @@ struct world {
 	struct stack stack;
 	struct elf_base elf;
 	struct elf_sframe sframe;
-	int elf_fd, sframe_fd;
+	int elf_fd;
 	unsigned char *at;	/* where it is mapped */
 	unsigned char *pages;	/* for stacks and odd places */
 	struct sframe_unwind_attach attach;
@@ -56,11 +56,94 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
+/* Returns NULL, or what went wrong. */
+const char *make_world(struct world *world);
+
+/* The errno of a system call that has returned @ret, or 0. */
+int result(long ret);
+
+/*
+ * Take all records there are. Returns how many were of @type. What fails in a
+ * scenario may be one of these reads; the next one does not.
+ */
+int drain(int fd, int type);
+
+/*
+ * Walk from @code, which requests its stack, to its caller; or only read the
+ * stack that has been requested. Returns 0; an errno; LESS if the walk did not
+ * come to request_at().
+ */
+int request_at(struct world *world, const void *code);
+int read_caller(struct world *world);
+
 /* Code that requests its stack with another stack pointer, as function(fd, cmd, arg, unused, sp). */
 bool make_stack_switch(struct world *world);
 long call_on_stack(struct world *world, void *sp);
 
 /* Accesses to user memory that really fail, at all places. Returns NULL, or what went wrong. */
 const char *fail_accesses(void);
+
+/* scenario_client.c */
+int run_open(struct world *world);
+void undo_open(struct world *world);
+int run_query(struct world *world);
+int run_query_newer(struct world *world);
+int run_counters(struct world *world);
+int run_timer(struct world *world);
+void undo_timer(struct world *world);
+int run_fork(struct world *world);
+int run_exec(struct world *world);
+
+/* scenario_file.c */
+void map_anew(struct world *world);
+int run_discover(struct world *world);
+bool setup_unmapped(struct world *world);
+void undo_unmapped(struct world *world);
+bool setup_bare(struct world *world);
+bool setup_bare_system(struct world *world);
+bool setup_bare_large(struct world *world);
+int run_attach(struct world *world);
+int run_detach(struct world *world);
+void undo_attach(struct world *world);
+void undo_detach(struct world *world);
+bool setup_attached(struct world *world);
+int run_list_attached(struct world *world);
+bool setup_discovered(struct world *world);
+int run_list(struct world *world);
+
+/* scenario_section.c */
+int run_register(struct world *world);
+void undo_register(struct world *world);
+bool setup_registered(struct world *world);
+int run_refused(struct world *world);
+bool setup_shared(struct world *world);
+int run_unregister(struct world *world);
+void undo_unregister(struct world *world);
+int run_batch(struct world *world);
+void undo_batch(struct world *world);
+bool setup_batch(struct world *world);
+int run_unregister_all(struct world *world);
+void undo_unregister_all(struct world *world);
+int run_unregister_batch(struct world *world);
+bool setup_events(struct world *world);
+int run_events(struct world *world);
+void undo_events(struct world *world);
+int run_corrupt(struct world *world);
+int run_unreadable(struct world *world);
+
+/* scenario_walk.c */
+int run_request(struct world *world);
+bool setup_signal(struct world *world);
+bool setup_waiting(struct world *world);
+int run_read(struct world *world);
+void undo_read(struct world *world);
+bool setup_wrapped(struct world *world);
+bool setup_stack_switch(struct world *world);
+int run_vdso(struct world *world);
+bool setup_thread(struct world *world);
+int run_request_thread(struct world *world);
+bool setup_reader(struct world *world);
+int run_read_asleep(struct world *world);
+int run_two_walks(struct world *world);
 
 #endif /* FAULTS_SCENARIO_H */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Scenarios of a client and its process: opening, asking, the test timer, fork
+ * and exec.
+ */
+#include "../../module/test_timer.h"
+#include "../process.h"
+#include "scenario.h"
+
+int run_open(struct world *world)
+{
+	world->other = open_client(0);
+	return result(world->other);
+}
+
+void undo_open(struct world *world)
+{
+	close(world->other);
+}
+
+int run_query(struct world *world)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+
+	return result(query(world->fd, &q));
+}
+
+int run_query_newer(struct world *world)
+{
+	struct {
+		struct sframe_unwind_query query;
+		char more[64];
+	} newer = { .query.size = sizeof(newer) };
+
+	return result(query(world->fd, &newer.query));
+}
+
+int run_counters(struct world *world)
+{
+	char text[64];
+	int fd = open("/sys/kernel/debug/sframe_unwind/counters", O_RDONLY);
+	int err = result(fd < 0 ? fd : read(fd, text, sizeof(text)));
+
+	close(fd);
+	return err;
+}
+
+int run_timer(struct world *world)
+{
+	struct sfu_test_timer_spec spec = {
+		.size = sizeof(spec),
+		.period = 1000000000,
+	};
+
+	return result(ioctl(world->fd, SFU_TEST_IOC_TIMER, &spec));
+}
+
+void undo_timer(struct world *world)
+{
+	struct sfu_test_timer_spec spec = { .size = sizeof(spec) };
+
+	ioctl(world->fd, SFU_TEST_IOC_TIMER, &spec);
+}
+
+/* What @work returns in a child. */
+static int in_child(struct world *world, int (*work)(struct world *world))
+{
+	pid_t pid = fork();
+	int err;
+
+	if (!pid) {
+		err = work(world);
+		_exit(err == LESS ? 255 : err);
+	}
+	if (pid < 0)
+		return errno;
+	err = outcome_of(pid);
+	return err < 0 ? EPROTO : err == 255 ? LESS : err;
+}
+
+/* The child's own client: the parent reads the other one. */
+static int request_in_child(struct world *world)
+{
+	world->fd = open_client(O_NONBLOCK);
+	if (world->fd < 0)
+		return errno;
+	return run_request(world) ?: run_unregister(world);
+}
+
+int run_fork(struct world *world)
+{
+	return in_child(world, request_in_child);
+}
+
+static int execute(struct world *world)
+{
+	execl("/bin/true", "true", NULL);
+	return errno;
+}
+
+int run_exec(struct world *world)
+{
+	return in_child(world, execute);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Scenarios of files: their sections are discovered, attached, listed. */
+#include "../attach.h"
+#include "scenario.h"
+
+void map_anew(struct world *world)
+{
+	unmap_elf(world->at);
+	world->at = map_elf(world->elf_fd);
+}
+
+int run_discover(struct world *world)
+{
+	return request_at(world, world->at + ELF_SMALL_VADDR);
+}
+
+/* Nothing maps the section: it has to be read. */
+bool setup_unmapped(struct world *world)
+{
+	return !munmap(world->at, ELF_PAGE);
+}
+
+void undo_unmapped(struct world *world)
+{
+	map_anew(world);
+	setup_unmapped(world);
+}
+
+/* A file without a section of its own. */
+bool setup_bare(struct world *world)
+{
+	if (!make_bare(&world->elf, &world->sframe, &world->attach))
+		return false;
+	world->elf_fd = world->attach.elf_fd;
+	map_anew(world);
+	return world->at;
+}
+
+bool setup_bare_system(struct world *world)
+{
+	if (!setup_bare(world))
+		return false;
+	world->attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
+	return true;
+}
+
+/* A section of several pages, most of them behind its last row. */
+bool setup_bare_large(struct world *world)
+{
+	return setup_bare(world) &&
+	       grow_section(&world->attach, sizeof(world->sframe) + 2 * PAGE);
+}
+
+int run_attach(struct world *world)
+{
+	return result(attach(world->fd, &world->attach));
+}
+
+int run_detach(struct world *world)
+{
+	return result(detach(world->fd, world->attach.id));
+}
+
+void undo_attach(struct world *world)
+{
+	run_detach(world);
+}
+
+void undo_detach(struct world *world)
+{
+	run_attach(world);
+}
+
+bool setup_attached(struct world *world)
+{
+	return setup_bare(world) && !run_attach(world);
+}
+
+int run_list_attached(struct world *world)
+{
+	struct sframe_unwind_list_attached list;
+	struct sframe_unwind_attached entry;
+	int err = result(list_attached(world->fd, 0, &entry, 1, &list));
+
+	return err || entry.id == world->attach.id ? err : EPROTO;
+}
+
+bool setup_discovered(struct world *world)
+{
+	return !run_discover(world);
+}
+
+int run_list(struct world *world)
+{
+	struct sframe_unwind_section entry;
+	char name[256];
+	struct sframe_unwind_list arg = {
+		.size = sizeof(arg),
+		.from = (uintptr_t)world->at,
+		.sections = (uintptr_t)&entry,
+		.nr = 1,
+		.name = (uintptr_t)name,
+		.name_size = sizeof(name),
+	};
+	int err = result(ioctl(world->fd, SFRAME_UNWIND_IOC_LIST, &arg));
+
+	return err || arg.nr == 1 ? err : EPROTO;
+}
