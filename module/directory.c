@@ -4,8 +4,11 @@
  */
 #include "directory.h"
 
-/* Entries of the index that are read between two looks at the clock. */
-#define CHUNK	256
+/* Entries of the index that are read at once. */
+#define CHUNK	16
+
+/* Those between two times of giving way to others: whole chunks. */
+#define TURN	256
 
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 			u64 start, u64 size)
@@ -23,14 +26,14 @@ void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 int sfu_directory_fill(struct sfu_directory *directory,
 		       const struct sfu_table *table)
 {
-	u64 starts[16], previous = 0;
+	u64 starts[CHUNK], previous = 0;
 	u32 i, j, nr, block = 0;
 	int err;
 
 	for (i = 0; i < table->num_fdes; i += nr) {
-		nr = table->num_fdes - i < 16 ? table->num_fdes - i : 16;
+		nr = table->num_fdes - i < CHUNK ? table->num_fdes - i : CHUNK;
 		err = sfu_table_read_starts(table, i, nr, starts);
-		if (!err && i % CHUNK == 0)
+		if (!err && i % TURN == 0)
 			err = sfu_env_relax();
 		if (err)
 			return err;

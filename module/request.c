@@ -356,7 +356,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 {
 	/* It may be changing them; if it exits, task_work_add() knows for sure. */
 	const unsigned int task_flags = data_race(READ_ONCE(task->flags));
-	/* The same. */
+	/* exec and exit may be changing it; it is compared, never followed. */
 	struct mm_struct *mm = data_race(READ_ONCE(task->mm));
 	struct bucket *bucket = bucket_of(task);
 	struct sfu_request *first;

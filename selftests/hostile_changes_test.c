@@ -7,54 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "common.h"
-#include "scene.h"
-
-FIXTURE(changing)
-{
-	int fd;
-	struct fake fake;
-	struct stack stack;
-	struct sframe_unwind_request req;
-	__u64 regs[DWARF_REGS];
-	__u64 words[512];
-	__u64 corrupt;
-};
-
-FIXTURE_SETUP(changing)
-{
-	unsigned int i;
-
-	self->fd = open_client(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_TRUE(make_fake(&self->fake));
-	memcpy(self->fake.text, scene_code, sizeof(scene_code));
-	self->req = request_self();
-	memset(self->regs, 0, sizeof(self->regs));
-	for (i = 0; i < 512; i++)
-		self->words[i] = SCENE_CALLER;
-	self->regs[DWARF_RSP] = (uintptr_t)&self->words[256];
-	self->corrupt = 0;
-}
-
-FIXTURE_TEARDOWN(changing)
-{
-	struct sframe_unwind_stats s;
-
-	ASSERT_EQ(0, stats(self->fd, &s));
-	EXPECT_EQ(self->corrupt, s.corrupt);
-	EXPECT_EQ(0, s.stale);
-	EXPECT_EQ(0, s.pending);
-	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
-	free_fake(&self->fake);
-	close(self->fd);
-}
-
-static long walk(FIXTURE_DATA(changing) *self)
-{
-	return enter_scene(self->regs, self->fake.text, self->fd, &self->req,
-			   SFRAME_UNWIND_IOC_REQUEST);
-}
+#include "scene_fixture.h"
 
 struct change {
 	pthread_t thread;
@@ -103,7 +56,7 @@ static void change_offset(struct change *change)
 #define CHANGED_WALKS	3000
 
 /* Each walk finds one rule or the other, and nothing else. */
-TEST_F(changing, two_rules_by_turns)
+TEST_F(scene, two_rules_by_turns)
 {
 	struct change change = {
 		.function = change_offset,
@@ -145,7 +98,7 @@ static void change_anything(struct change *change)
 }
 
 /* The header too: a registration may be refused, and a section may go. */
-TEST_F(changing, section_of_anything)
+TEST_F(scene, section_of_anything)
 {
 	unsigned char good[FAKE_SECTION_SIZE];
 	struct change change = {
@@ -185,7 +138,7 @@ TEST_F(changing, section_of_anything)
 }
 
 /* Words of the stack, while a walk goes up to its end. */
-TEST_F(changing, stack_of_anything)
+TEST_F(scene, stack_of_anything)
 {
 	static __u64 good[256];
 	struct change change = {

@@ -6,8 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "common.h"
-#include "scene.h"
+#include "scene_fixture.h"
 
 /* Info bytes and control words of rows. */
 #define SP_1		0x03
@@ -21,45 +20,6 @@
 
 #define ROW_ROOM	8
 
-FIXTURE(hostile)
-{
-	int fd;
-	struct fake fake;
-	struct stack stack;
-	struct sframe_unwind_request req;
-	__u64 regs[DWARF_REGS];
-	__u64 words[512];
-};
-
-FIXTURE_SETUP(hostile)
-{
-	unsigned int i;
-
-	self->fd = open_client(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_TRUE(make_fake(&self->fake));
-	memcpy(self->fake.text, scene_code, sizeof(scene_code));
-	self->fake.reg.sframe_size = FAKE_SECTION_SIZE + ROW_ROOM;
-	self->req = request_self();
-	memset(self->regs, 0, sizeof(self->regs));
-	for (i = 0; i < 512; i++)
-		self->words[i] = SCENE_CALLER;
-	self->regs[DWARF_RSP] = (uintptr_t)&self->words[256];
-}
-
-FIXTURE_TEARDOWN(hostile)
-{
-	struct sframe_unwind_stats s;
-
-	ASSERT_EQ(0, stats(self->fd, &s));
-	EXPECT_EQ(0, s.corrupt);
-	EXPECT_EQ(0, s.stale);
-	EXPECT_EQ(0, s.pending);
-	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
-	free_fake(&self->fake);
-	close(self->fd);
-}
-
 /* The fake function's only row: @info and its words. */
 static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
 		    const char *words, unsigned int size)
@@ -69,6 +29,7 @@ static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
 	memset(fake->section + FAKE_ROW_WORD, 0, ROW_ROOM);
 	memcpy(fake->section + FAKE_ROW_WORD, words, size);
 	put32(fake->section + FAKE_FRE_LEN, 5 + 2 + size);
+	fake->reg.sframe_size = FAKE_SECTION_SIZE + ROW_ROOM;
 }
 
 #define PUT_ROW(fake, is_flexible, info, ...)				\
@@ -76,12 +37,6 @@ static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
 		static const char words_[] = { __VA_ARGS__ };		\
 		put_row(fake, is_flexible, info, words_, sizeof(words_)); \
 	} while (0)
-
-static long walk(FIXTURE_DATA(hostile) *self)
-{
-	return enter_scene(self->regs, self->fake.text, self->fd, &self->req,
-			   SFRAME_UNWIND_IOC_REQUEST);
-}
 
 /*
  * Addresses where no program has anything: below the first page, at the end of
@@ -148,7 +103,7 @@ static bool is_refused(const struct stack *stack, bool has_section)
 	}
 }
 
-TEST_F(hostile, addresses)
+TEST_F(scene, addresses)
 {
 	unsigned int i, j, again;
 	bool good;
@@ -192,7 +147,7 @@ TEST_F(hostile, addresses)
 }
 
 /* As return address: of user space, whether there is something or not. */
-TEST_F(hostile, return_addresses)
+TEST_F(scene, return_addresses)
 {
 	unsigned int i, stop, nr;
 
@@ -216,7 +171,7 @@ TEST_F(hostile, return_addresses)
 }
 
 /* As ranges to register: refused, as nothing is there or can be there. */
-TEST_F(hostile, ranges)
+TEST_F(scene, ranges)
 {
 	struct sframe_unwind_register reg;
 	unsigned int i, j;
@@ -239,7 +194,7 @@ TEST_F(hostile, ranges)
 }
 
 /* Every return address is in the function itself. */
-TEST_F(hostile, stack_of_itself)
+TEST_F(scene, stack_of_itself)
 {
 	unsigned int i;
 
@@ -263,7 +218,7 @@ TEST_F(hostile, stack_of_itself)
  * Frames that each say where the next one is: at themselves, or two at each
  * other. By rules, and by the fallback.
  */
-TEST_F(hostile, frames_in_a_circle)
+TEST_F(scene, frames_in_a_circle)
 {
 	__u64 *a = &self->words[300], *b = &self->words[310];
 	unsigned int i, by_rules;
@@ -295,14 +250,13 @@ TEST_F(hostile, frames_in_a_circle)
 }
 
 /* Two functions of two sections, whose CFAs are below and above each other. */
-TEST_F(hostile, sections_in_a_circle)
+TEST_F(scene, sections_in_a_circle)
 {
 	struct fake other;
 	__u64 *sp = &self->words[256];
 
 	ASSERT_TRUE(make_fake(&other));
 	memcpy(other.text, scene_code, sizeof(scene_code));
-	other.reg.sframe_size = FAKE_SECTION_SIZE + ROW_ROOM;
 	PUT_ROW(&self->fake, false, SP_1, 16);
 	PUT_ROW(&other, false, SP_1, -16);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
@@ -320,7 +274,7 @@ TEST_F(hostile, sections_in_a_circle)
 }
 
 /* Signal frames may lead down the stack; only the depth ends this. */
-TEST_F(hostile, signal_frames_in_a_circle)
+TEST_F(scene, signal_frames_in_a_circle)
 {
 	self->fake.section[FAKE_INFO] = 0x80;
 	PUT_ROW(&self->fake, false, SP_1, 0);
@@ -339,7 +293,7 @@ TEST_F(hostile, signal_frames_in_a_circle)
  * A section of as many functions as fit, all of them empty and in order, which
  * takes no memory. Who validates it can be killed.
  */
-TEST_F(hostile, validation_is_killed)
+TEST_F(scene, validation_is_killed)
 {
 	const size_t size = 1UL << 30;
 	struct sframe_unwind_register reg = self->fake.reg;

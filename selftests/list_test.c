@@ -167,16 +167,6 @@ TEST_F(list, bad_arguments)
 	EXPECT_EQ(1, self->list.total);
 }
 
-static int listen_to(int fd, __u32 flags)
-{
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = flags,
-	};
-
-	return ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events);
-}
-
 /* Read an event that is to be there. */
 static bool read_removed(int fd, struct sframe_unwind_removed *removed)
 {

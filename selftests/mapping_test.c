@@ -490,10 +490,6 @@ TEST_F(mapping, killed_in_userfaultfd)
 	static struct handler handler;
 	static char stack[65536] __attribute__((aligned(16)));
 	struct sharer sharer = { .fd = self->fd, .req = &self->req };
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
-	};
 	struct uffd_msg msg;
 	struct fake fake;
 	pid_t pid;
@@ -505,7 +501,7 @@ TEST_F(mapping, killed_in_userfaultfd)
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
 	sharer.text = fake.text;
 	ASSERT_TRUE(make_handler(&handler, fake.section));
-	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_EVENTS, &events));
+	ASSERT_EQ(0, listen_to(self->fd, SFRAME_UNWIND_EVENTS_REMOVED));
 	pid = clone(request_in_sharer, stack + sizeof(stack),
 		    CLONE_VM | SIGCHLD, &sharer);
 	ASSERT_LE(0, pid);

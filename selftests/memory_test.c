@@ -206,14 +206,10 @@ static int take_client(struct hog *hog)
 
 static int take_client_with_events(struct hog *hog)
 {
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
-	};
 	const int fd = open_client(0);
 
 	(void)hog;
-	return fd < 0 ? -1 : ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events);
+	return fd < 0 ? -1 : listen_to(fd, SFRAME_UNWIND_EVENTS_REMOVED);
 }
 
 /* A thread, and as many requests as it can have; their clients are closed. */

@@ -23,6 +23,18 @@ static int use_rights(int fd, struct sframe_unwind_attach *arg, pid_t victim)
 	return attach(fd, arg) ? 5 : 0;
 }
 
+/* Fork somebody without privilege, in new namespaces. */
+static pid_t fork_into(int namespaces)
+{
+	const pid_t child = fork();
+
+	if (!child && !geteuid() && become(USER))
+		_exit(1);
+	if (!child && unshare(namespaces))
+		_exit(UNSUPPORTED);
+	return child;
+}
+
 static int have_all_rights(void)
 {
 	struct __user_cap_header_struct head = {
@@ -41,15 +53,10 @@ TEST_F(attach, user_namespace)
 	int outcome;
 	pid_t child;
 
-	child = fork();
-	if (!child) {
-		if (!geteuid() && become(USER))
-			_exit(1);
-		if (unshare(CLONE_NEWUSER))
-			_exit(UNSUPPORTED);
+	child = fork_into(CLONE_NEWUSER);
+	if (!child)
 		_exit(have_all_rights() ?
 		      use_rights(self->fd, &self->arg, victim) : 6);
-	}
 	outcome = outcome_of(child);
 	if (outcome == UNSUPPORTED)
 		SKIP(return, "no user namespaces for users");
@@ -62,12 +69,8 @@ TEST_F(attach, user_and_pid_namespace)
 	int outcome;
 	pid_t child, init, other;
 
-	child = fork();
+	child = fork_into(CLONE_NEWUSER | CLONE_NEWPID);
 	if (!child) {
-		if (!geteuid() && become(USER))
-			_exit(1);
-		if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
-			_exit(UNSUPPORTED);
 		init = fork();
 		if (init)
 			_exit(outcome_of(init));
@@ -137,10 +140,6 @@ static int open_client_inside(void)
 /* A client that was opened inside knows no process outside by a number. */
 TEST_F(attach, opener_inside_requester_outside)
 {
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
-	};
 	struct sframe_unwind_request req = request_self();
 	struct sframe_unwind_removed removed;
 	struct stack stack;
@@ -157,7 +156,7 @@ TEST_F(attach, opener_inside_requester_outside)
 	EXPECT_EQ(0, stack.head.tid);
 
 	/* Nor does an event tell. */
-	ASSERT_EQ(0, ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events));
+	ASSERT_EQ(0, listen_to(fd, SFRAME_UNWIND_EVENTS_REMOVED));
 	ASSERT_TRUE(make_fake(&fake));
 	put_request_code(&fake);
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));

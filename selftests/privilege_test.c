@@ -262,14 +262,10 @@ static __attribute__((constructor)) void after_exec(int argc, char **argv)
 static void exec_setuid(int fd, int sock, char *path,
 			struct sframe_unwind_attach *arg)
 {
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
-	};
 	char number[16];
 
 	if (become(USER) || register_own(fd) || attach(fd, arg) ||
-	    ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events))
+	    listen_to(fd, SFRAME_UNWIND_EVENTS_REMOVED))
 		_exit(90);
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(FD_VARIABLE, number, 1);
@@ -325,24 +321,60 @@ TEST_F(attach, rights_are_the_callers)
  * Memory of the kernel
  */
 
-static const __u64 not_ours[] = {
+static __u64 not_ours[12] = {
 	0x00007ffffffff000,		/* the first behind user space */
 	0x00007fffffffeff0,		/* its last page, which is never mapped */
 	0x0000800000000000,		/* no address at all */
 	0x00ffffffffffff00,
 	0x8000000000000000,
-	0xffff888000000000,		/* all physical memory */
-	0xffffffff81000000,		/* the kernel's text */
+	0xffff888000000000,		/* all physical memory, if it is not moved */
+	0xffffffff81000000,		/* the kernel's text, likewise */
 	0xffffffffff600000,		/* vsyscall page */
 	0xfffffffffffffff0,
 };
 
-#define NR_NOT_OURS	(sizeof(not_ours) / sizeof(not_ours[0]))
+#define NR_FIXED	9	/* that are there whoever asks */
+
+static unsigned int nr_not_ours = NR_FIXED;
+
+/* Offset in a signal frame, from the restorer's stack pointer, of the IP. */
+#define SIGNAL_IP	(40 + 16 * 8)
+
+/*
+ * A word that the kernel has indeed, and that a walk which could read it would
+ * take for an address of user code: its clock, a small number. Root is told
+ * where it is; once for all tests, as it takes a second.
+ */
+static __attribute__((constructor)) void find_kernel_word(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long word = 0;
+	char line[512];
+
+	while (file && !word && fgets(line, sizeof(line), file)) {
+		if (strstr(line, " jiffies\n"))
+			word = strtoull(line, NULL, 16);
+	}
+	if (file)
+		fclose(file);
+	if (!word)
+		return;
+	not_ours[nr_not_ours++] = word;
+	not_ours[nr_not_ours++] = word - 8;	/* above a frame pointer */
+	not_ours[nr_not_ours++] = word - SIGNAL_IP;
+}
+
+#define ASSERT_KERNEL_WORD()						\
+	do {								\
+		if (!geteuid())						\
+			ASSERT_LT(NR_FIXED, nr_not_ours);		\
+	} while (0)
 
 /* No frame may be there but the first @nr, whatever the stack says. */
 #define EXPECT_NOTHING_READ(fd, nr)					\
 	do {								\
 		static struct stack stack_;				\
+		ASSERT_KERNEL_WORD();					\
 		ASSERT_STACK(fd, &stack_);				\
 		EXPECT_EQ(nr, stack_.head.nr_frames);			\
 		for (__u32 i_ = 0; i_ < stack_.head.nr_frames; i_++)	\
@@ -387,9 +419,9 @@ TEST_F(attach, kernel_memory_by_rule)
 	put_code_with_value(&fake);
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
 	code = (code_with_value_t)(uintptr_t)fake.text;
-	for (i = 0; i < 3 * NR_NOT_OURS; i++) {
+	for (i = 0; i < 3 * nr_not_ours; i++) {
 		ASSERT_EQ(0, code(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req,
-				  not_ours[i % NR_NOT_OURS]));
+				  not_ours[i % nr_not_ours]));
 		EXPECT_NOTHING_READ(self->fd, 2);
 	}
 }
@@ -406,10 +438,65 @@ TEST_F(attach, kernel_memory_by_fallback)
 	ASSERT_TRUE(make_fake(&fake));
 	put_code_with_value(&fake);
 	code = (code_with_value_t)(uintptr_t)fake.text;
-	for (i = 0; i < NR_NOT_OURS; i++) {
+	for (i = 0; i < nr_not_ours; i++) {
 		ASSERT_EQ(0, code(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req,
 				  not_ours[i]));
 		EXPECT_NOTHING_READ(self->fd, 1);
+	}
+}
+
+typedef long (*code_with_frame_t)(long fd, long cmd, void *arg, __u64 value,
+				  const void *ret);
+
+/*
+ * Requests its stack with @ret on top of it, and the value as frame pointer. By
+ * its row it returns to @ret with the value as stack pointer.
+ */
+static void put_code_with_frame(struct fake *fake)
+{
+	static const unsigned char code[] = {
+		0x55,				/* push %rbp */
+		0x48, 0x89, 0xcd,		/* mov %rcx,%rbp */
+		0x41, 0x50,			/* push %r8 */
+		0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
+		0x0f, 0x05,			/* syscall */
+		0x41, 0x58,			/* pop %r8 */
+		0x5d, 0xc3,			/* pop %rbp; ret */
+	};
+	unsigned char *s = fake->section;
+
+	memcpy(fake->text, code, sizeof(code));
+	s[FAKE_INFO2] = 1;			/* flexible: */
+	put32(s + FAKE_FRE_LEN, 5 + 2 + 4);
+	s[FAKE_ROW_INFO] = 4 << 1;
+	/* CFA = FP + 0, RA at SP + 0 */
+	memcpy(s + FAKE_ROW_WORD, "\x31\x00\x3b\x00", 4);
+	fake->reg.sframe_size = FAKE_SECTION_SIZE + 3;
+}
+
+/* A signal frame that is said to be where the kernel's memory is. */
+TEST_F(attach, kernel_memory_as_signal_frame)
+{
+	static const unsigned char restorer[] = {
+		0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00,	/* mov $15,%rax */
+		0x0f, 0x05,					/* syscall */
+	};
+	struct sframe_unwind_request req = request_self();
+	code_with_frame_t code;
+	unsigned char *ret;
+	struct fake fake;
+	unsigned int i;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_code_with_frame(&fake);
+	ret = fake.text + 2 * FAKE_SIZE;
+	memcpy(ret, restorer, sizeof(restorer));
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	code = (code_with_frame_t)(uintptr_t)fake.text;
+	for (i = 0; i < 2 * nr_not_ours; i++) {
+		ASSERT_EQ(0, code(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req,
+				  not_ours[i % nr_not_ours], ret));
+		EXPECT_NOTHING_READ(self->fd, 2);
 	}
 }
 
@@ -460,8 +547,8 @@ TEST_F(attach, kernel_memory_by_signal_frame)
 		ASSERT_GT(stack.head.nr_frames, ++frames);
 	/* Without a caller of the interrupted one, or without that one, too. */
 	ASSERT_LT(frames + 1, stack.head.nr_frames);
-	for (i = 0; i < 2 * NR_NOT_OURS; i++) {
-		forged.value = not_ours[i % NR_NOT_OURS];
+	for (i = 0; i < 2 * nr_not_ours; i++) {
+		forged.value = not_ours[i % nr_not_ours];
 		forged.reg = REG_RSP;
 		be_interrupted();
 		EXPECT_NOTHING_READ(self->fd, frames + 1);
@@ -483,11 +570,12 @@ TEST_F(attach, kernel_memory_by_pointer)
 	struct sframe_unwind_list_attached attached;
 	unsigned int i;
 
+	ASSERT_KERNEL_WORD();
 	ASSERT_EQ(0, register_own(self->fd));
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	req.max_depth = ~0U;
 	req.message_size = 100;
-	for (i = 0; i < NR_NOT_OURS; i++) {
+	for (i = 0; i < nr_not_ours; i++) {
 		const uintptr_t address = not_ours[i];
 
 		EXPECT_EQ(-1, request(self->fd, (void *)address));
@@ -524,10 +612,6 @@ static bool is_zero(const void *bytes, size_t size)
 /* Each byte that comes out was written: the last ones of strings, too. */
 TEST_F(attach, no_stale_bytes)
 {
-	struct sframe_unwind_events events = {
-		.size = sizeof(events),
-		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
-	};
 	struct sframe_unwind_request req = request_self();
 	struct sframe_unwind_list_attached list;
 	struct sframe_unwind_attached entry;
@@ -552,7 +636,7 @@ TEST_F(attach, no_stale_bytes)
 	section = section_of(self->fd, fake.text);
 	EXPECT_EQ(0, section.reserved);
 
-	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_EVENTS, &events));
+	ASSERT_EQ(0, listen_to(self->fd, SFRAME_UNWIND_EVENTS_REMOVED));
 	fake.section[FAKE_INFO] = 0x40;
 	ASSERT_EQ(0, call_request_code(fake.text, self->fd, &req));
 	memset(&removed, 0xa5, sizeof(removed));
@@ -565,6 +649,24 @@ TEST_F(attach, no_stale_bytes)
 			    sizeof(removed.defect) - length));
 	EXPECT_TRUE(is_zero(removed.name, sizeof(removed.name)));
 	ASSERT_STACK(self->fd, &stack);
+}
+
+/* Nor of stacks read before, where a record goes on at the ring's start. */
+TEST_F(attach, no_stale_bytes_around_the_ring)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+	struct sframe_unwind_request req = request_self();
+	struct stack stack;
+	size_t got = 0;
+
+	ASSERT_EQ(0, query(self->fd, &q));
+	ASSERT_EQ(0, register_own(self->fd));
+	while (got < 8 * q.ring_size) {
+		req.max_depth = req.max_depth % 5 + 1;
+		ASSERT_EQ(0, request(self->fd, &req));
+		ASSERT_STACK(self->fd, &stack);
+		got += stack.head.record.size;
+	}
 }
 
 TEST_HARNESS_MAIN

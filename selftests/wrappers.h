@@ -51,6 +51,16 @@ static inline int unregister_id(int fd, __u64 id)
 	return unregister_section(fd, &unreg);
 }
 
+static inline int listen_to(int fd, __u32 flags)
+{
+	struct sframe_unwind_events events = {
+		.size = sizeof(events),
+		.flags = flags,
+	};
+
+	return ioctl(fd, SFRAME_UNWIND_IOC_EVENTS, &events);
+}
+
 /*
  * Not through libc's ioctl(): the stack starts here, and libc has no SFrame
  * data. Never inlined, so that it is a frame of its own.

@@ -19,6 +19,7 @@
 #include "elf_broken.h"
 #include "elf_section.h"
 #include "lookup.h"
+#include "output.h"
 #include "sframe_format.h"
 
 /* More is cut in pieces of some functions. */
@@ -35,26 +36,12 @@ static unsigned int number;
 static FILE *create(const char *target)
 {
 	char path[4096];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, target);
 	mkdir(path, 0777);
 	snprintf(path, sizeof(path), "%s/%s/%s-%u", directory, target, name,
 		 number++);
-	file = fopen(path, "w");
-	if (!file) {
-		perror(path);
-		exit(1);
-	}
-	return file;
-}
-
-static void done(FILE *file)
-{
-	if (ferror(file) | fclose(file)) {
-		perror("make_seeds");
-		exit(1);
-	}
+	return output_create(path);
 }
 
 static void write_decode(const u8 *section, u64 size,
@@ -64,7 +51,7 @@ static void write_decode(const u8 *section, u64 size,
 
 	fwrite(section, 1, size, file);
 	fwrite(tail, 1, sizeof(*tail), file);
-	done(file);
+	output_done(file);
 }
 
 /* With an address in a few functions, each with other flags. */
@@ -83,7 +70,7 @@ static void write_section(const u8 *section, u64 size)
 	u32 i;
 
 	fwrite(section, 1, size, file);
-	done(file);
+	output_done(file);
 	for (i = 0; i < sizeof(flags); i++) {
 		tail.flags = DECODE_PC_IN_FDE | flags[i];
 		tail.fde = i * 3;
@@ -176,7 +163,7 @@ static void write_elf(const void *bytes, size_t size)
 
 	fwrite(bytes, 1, size, file);
 	fputc(0, file);
-	done(file);
+	output_done(file);
 }
 
 static void read_file(const char *path)

@@ -3,31 +3,15 @@
  * gen_broken DIRECTORY: write the sections of broken.h to files NAME.sframe,
  * and EXPECT, with a line for each; see corpus.h.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "expect.h"
+#include "output.h"
 
 static FILE *create(const char *dir, const char *name, const char *ending)
 {
 	char path[4096];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s%s", dir, name, ending);
-	file = fopen(path, "w");
-	if (!file) {
-		perror(path);
-		exit(1);
-	}
-	return file;
-}
-
-static void done(FILE *file)
-{
-	if (ferror(file) | fclose(file)) {
-		perror("gen_broken");
-		exit(1);
-	}
+	return output_create(path);
 }
 
 int main(int argc, char **argv)
@@ -47,9 +31,9 @@ int main(int argc, char **argv)
 		size = broken_build(&broken[i], section);
 		file = create(argv[1], broken[i].name, ".sframe");
 		fwrite(section, 1, size, file);
-		done(file);
+		output_done(file);
 		expect_write(expect, &broken[i], section, size);
 	}
-	done(expect);
+	output_done(expect);
 	return 0;
 }
