@@ -21,16 +21,22 @@ static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
 	return &cache->entry[(hash & (cache->nr_sets - 1)) * SFU_CACHE_WAYS];
 }
 
-struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
+/* The entry for @key among those of its set, or NULL. */
+static __always_inline struct sfu_cache_entry *
+find_in_set(struct sfu_cache_entry *set, u64 key)
 {
-	struct sfu_cache_entry *entry = set_of(cache, key);
 	u32 i;
 
 	for (i = 0; i < SFU_CACHE_WAYS; i++) {
-		if (entry[i].key == key)
-			return &entry[i];
+		if (set[i].key == key)
+			return &set[i];
 	}
 	return NULL;
+}
+
+struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
+{
+	return find_in_set(set_of(cache, key), key);
 }
 
 /* What sfu_cache_follow() is to know of @rule. */
@@ -106,16 +112,8 @@ u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		u8 flags;
 
 		if (entry->key != key) {
-			entry = set_of(cache, key);
-			if (entry->key == key)
-				entry += 0;
-			else if (entry[1].key == key)
-				entry += 1;
-			else if (entry[2].key == key)
-				entry += 2;
-			else if (entry[3].key == key)
-				entry += 3;
-			else
+			entry = find_in_set(set_of(cache, key), key);
+			if (!entry)
 				break;
 			WRITE_ONCE(*caller, (void *)entry - entries);
 		}

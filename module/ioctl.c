@@ -19,13 +19,13 @@
 #include "sframe_format.h"
 #include "space.h"
 
-/* The structures are ABI: a change of layout must not compile. */
 /* What is one thing has one number. */
 static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
 static_assert((int)SFU_FOUND == (int)SFRAME_UNWIND_SECTION_FOUND);
 static_assert((int)SFU_ATTACHED == (int)SFRAME_UNWIND_SECTION_ATTACHED);
 static_assert(SFU_ELF_MAX_BUILD_ID == SFRAME_UNWIND_BUILD_ID_SIZE);
 
+/* The structures are ABI: a change of layout must not compile. */
 static_assert(sizeof(struct sframe_unwind_query) == 64);
 static_assert(sizeof(struct sframe_unwind_register) == 72);
 static_assert(sizeof(struct sframe_unwind_unregister) == 40);
@@ -389,8 +389,8 @@ fault:
 }
 
 /*
- * Can a structure of so many bytes be written? It has as many pages as its first
- * and last word, which are given back as they came.
+ * Can a structure of @size bytes be written to @user? It is smaller than a page:
+ * if its first and its last word can, all can. Both are written as they came.
  */
 static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 {
