@@ -291,12 +291,12 @@ static __always_inline bool find_rule(const struct sfu_section *section,
 				      const u8 *copy, u64 pc, u32 *budget,
 				      struct sfu_match *match)
 {
-	/* Pairs with cmpxchg(): a directory that is seen is whole. */
-	const struct sfu_directory *directory =
-		smp_load_acquire(&section->directory);
 	struct sfu_fde_range range = { .high = section->num_fdes };
+	const struct sfu_directory *directory;
 	struct sfu_table table;
 
+	/* Pairs with cmpxchg(): a directory that is seen is whole. */
+	directory = smp_load_acquire(&section->directory);
 	get_table(section, &table);
 	table.bytes.copy = copy;
 	if (directory)
