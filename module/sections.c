@@ -19,8 +19,7 @@ void sfu_sections_init(struct sfu_sections *sections)
 	sections->tree[SFU_BY_TEXT].holds = true;
 }
 
-void sfu_sections_share(struct sfu_sections *to,
-			const struct sfu_sections *from)
+void sfu_sections_share(struct sfu_sections *to, struct sfu_sections *from)
 {
 	u32 i;
 
@@ -100,10 +99,13 @@ static void count(struct sfu_sections *sections,
 static struct sfu_section *find_overlap(const struct sfu_sections *sections,
 					const struct sfu_section *section)
 {
-	struct sfu_section *other;
+	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
+	struct sfu_section *other = sfu_tree_known_last(tree);
 
-	other = sfu_tree_last_upto(&sections->tree[SFU_BY_TEXT],
-				   section->text.end - 1);
+	/* Most are added in ascending order. */
+	if (other && other->text.end <= section->text.start)
+		return NULL;
+	other = sfu_tree_last_upto(tree, section->text.end - 1);
 	return other && other->text.end > section->text.start ? other : NULL;
 }
 

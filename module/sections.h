@@ -33,8 +33,7 @@ struct sfu_sections {
 void sfu_sections_init(struct sfu_sections *sections);
 
 /* Have @to, which is empty, be the same as @from. */
-void sfu_sections_share(struct sfu_sections *to,
-			const struct sfu_sections *from);
+void sfu_sections_share(struct sfu_sections *to, struct sfu_sections *from);
 
 /* Remove all. May sleep. */
 void sfu_sections_clear(struct sfu_sections *sections);

@@ -113,8 +113,9 @@ static void put(const struct sfu_tree *tree, struct sfu_node *node)
 	free_node(node);
 }
 
-void sfu_tree_share(struct sfu_tree *to, const struct sfu_tree *from)
+void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from)
 {
+	from->tail = NULL;
 	*to = *from;
 	if (to->root)
 		refcount_inc(&to->root->refs);
@@ -125,6 +126,7 @@ void sfu_tree_clear(struct sfu_tree *tree)
 	if (tree->root)
 		put(tree, tree->root);
 	tree->root = NULL;
+	tree->tail = NULL;
 }
 
 static const struct sfu_section *first_of(const struct sfu_node *node)
@@ -212,6 +214,11 @@ struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key)
 	if (!find(tree, key, ~0ULL, &path))
 		return NULL;
 	return path.node[0]->section[path.at[0]];
+}
+
+struct sfu_section *sfu_tree_known_last(const struct sfu_tree *tree)
+{
+	return tree->tail ? tree->tail->section[tree->tail->nr - 1] : NULL;
 }
 
 struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
@@ -390,15 +397,18 @@ static u64 first_key(const struct sfu_tree *tree, const struct sfu_node *node)
 	return node->height ? node->key[0] : key_of(tree, node->section[0]);
 }
 
-static void insert(struct sfu_tree *tree, struct path *path,
-		   struct sfu_node **spare, struct sfu_section *section, u32 at)
+/* Returns the leaf that @section is in then. */
+static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
+			       struct sfu_node **spare,
+			       struct sfu_section *section, u32 at)
 {
-	struct sfu_node *node = path->node[0], *right = NULL, *into;
+	struct sfu_node *node = path->node[0], *right = NULL, *into, *leaf;
 	u32 height;
 
 	into = is_full(node) ? split(node, right = spare[0], &at) : node;
-	insert_section(into, at, section);
-	if (into == node && !at)
+	leaf = into;
+	insert_section(leaf, at, section);
+	if (leaf == node && !at)
 		update_first(tree, path);
 	for (height = 1; right; height++) {
 		struct sfu_node *child = right;
@@ -406,7 +416,7 @@ static void insert(struct sfu_tree *tree, struct path *path,
 		if (height > tree->root->height) {
 			grow(tree, spare[height], first_key(tree, tree->root),
 			     tree->root, first_key(tree, child), child);
-			return;
+			break;
 		}
 		node = path->node[height];
 		at = path->at[height] + 1;
@@ -415,13 +425,28 @@ static void insert(struct sfu_tree *tree, struct path *path,
 			       split(node, right = spare[height], &at) : node;
 		insert_child(into, at, first_key(tree, child), child);
 	}
+	return leaf;
 }
 
-int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
+/* Does @path lead to the last leaf? */
+static bool is_last(const struct sfu_tree *tree, const struct path *path)
 {
-	struct sfu_node *spare[MAX_HEIGHT + 1] __uninitialized;
+	u32 height;
+
+	for (height = 1; height <= tree->root->height; height++) {
+		if (path->at[height] + 1 < path->node[height]->nr)
+			return false;
+	}
+	return true;
+}
+
+static noinline int insert_anywhere(struct sfu_tree *tree,
+				    struct sfu_section *section)
+{
+	struct sfu_node *spare[MAX_HEIGHT + 1] __uninitialized, *leaf;
 	struct path path __uninitialized;
 	u32 nr_spare = 0, at;
+	bool last;
 	int err;
 
 	if (!tree->root) {
@@ -429,21 +454,47 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 		if (!tree->root)
 			return -ENOMEM;
 		insert_section(tree->root, 0, section);
-	} else {
-		at = find(tree, key_of(tree, section), section->id, &path);
-		at += path.at[0];
-		err = unshare(tree, &path) ?:
-		      create_spares(tree, &path, spare, &nr_spare);
-		if (err) {
-			while (nr_spare)
-				free_node(spare[--nr_spare]);
-			return err;
-		}
-		insert(tree, &path, spare, section, at);
+		tree->tail = tree->root;
+		return 0;
 	}
-	if (tree->holds)
-		sfu_section_get(section);
+	at = find(tree, key_of(tree, section), section->id, &path);
+	at += path.at[0];
+	err = unshare(tree, &path) ?:
+	      create_spares(tree, &path, spare, &nr_spare);
+	if (err) {
+		while (nr_spare)
+			free_node(spare[--nr_spare]);
+		return err;
+	}
+	last = at == path.node[0]->nr && is_last(tree, &path);
+	leaf = insert(tree, &path, spare, section, at);
+	/* The way to it is not shared, and it is the last one yet. */
+	tree->tail = last ? leaf : NULL;
 	return 0;
+}
+
+/* Returns false if it does not go behind all others, or this is not known. */
+static __always_inline bool append(enum sfu_order order,
+				   struct sfu_node *tail,
+				   struct sfu_section *section)
+{
+	if (!tail || tail->nr == LEAF_SIZE ||
+	    key_in(order, tail->section[tail->nr - 1]) >=
+	    key_in(order, section))
+		return false;
+	tail->section[tail->nr++] = section;
+	return true;
+}
+
+int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
+{
+	int err = 0;
+
+	if (!append(tree->order, tree->tail, section))
+		err = insert_anywhere(tree, section);
+	if (!err && tree->holds)
+		sfu_section_get(section);
+	return err;
 }
 
 int sfu_tree_prepare_removal(struct sfu_tree *tree,
@@ -470,7 +521,7 @@ static void remove_entry(struct sfu_node *node, u32 at)
 }
 
 /* Move all entries of @right, which follow those of @node, to it. */
-static void append(struct sfu_node *node, struct sfu_node *right)
+static void absorb(struct sfu_node *node, struct sfu_node *right)
 {
 	if (node->height) {
 		memcpy(node->key + node->nr, right->key,
@@ -500,7 +551,7 @@ static bool join(struct sfu_node *parent, u32 at)
 	if (refcount_read(&left->refs) > 1 || refcount_read(&right->refs) > 1 ||
 	    left->nr + right->nr > (left->height ? INNER_SIZE : LEAF_SIZE) / 2)
 		return false;
-	append(left, right);
+	absorb(left, right);
 	remove_entry(parent, at + 1);
 	return true;
 }
@@ -546,6 +597,8 @@ void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
 {
 	struct path path __uninitialized;
 
+	/* The last leaf may go, or become one with another. */
+	tree->tail = NULL;
 	find(tree, key_of(tree, section), section->id, &path);
 	remove_entry(path.node[0], path.at[0]);
 	settle(tree, &path);

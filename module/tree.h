@@ -27,24 +27,29 @@ enum sfu_order {
  * struct sfu_tree
  *
  * @root: NULL if it is empty.
+ * @tail: the last leaf, if that is known and nothing on the way to it is shared.
  * @order: of its sections.
  * @holds: does it have a reference to each section? One of several trees with
  *	the same sections is enough.
  */
 struct sfu_tree {
 	struct sfu_node *root;
+	struct sfu_node *tail;
 	u8 order;
 	bool holds;
 };
 
 /* Have @to, which is empty, be the same as @from. */
-void sfu_tree_share(struct sfu_tree *to, const struct sfu_tree *from);
+void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from);
 
 /* Make it empty. May sleep. */
 void sfu_tree_clear(struct sfu_tree *tree);
 
 /* The last section whose key is at or below @key, or NULL. */
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key);
+
+/* The last section of all, if that is known without a search, or NULL. */
+struct sfu_section *sfu_tree_known_last(const struct sfu_tree *tree);
 
 /* The first section whose key is at or above @key, or NULL. */
 struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key);
