@@ -3,7 +3,8 @@
  * validate: a section as a whole. Both decoders find it sound, or neither does;
  * if it is sound there is no defect at any address, the answer is the
  * reference's, and that of the row that the iterator has for the address. Sound or
- * not, the short way finds what the long one does.
+ * not, the short way finds what the long one does, and what is unreadable is no
+ * defect.
  */
 #include "agree.h"
 #include "directory.h"
@@ -126,23 +127,55 @@ static void look_at_rows(struct agree *agree, const struct sfu_fde *fde,
 		   "%u of %u rows: %d", count, fde->num_rows, ret);
 }
 
-/* Where no window can be opened, that is what is said. */
-static void check_unreadable(const struct agree *agree, u64 pc)
+/* At @address, what lookups read first cannot be read; that is what is said. */
+static void check_unreadable_at(const struct agree *agree, u64 address, u64 pc)
 {
 	struct sfu_table table = agree->table;
+	const u32 middle = table.num_fdes / 2;
 	const struct sfu_fde_range all = { .high = table.num_fdes };
 	struct sfu_defect defect = UNTOUCHED;
 	struct sfu_match match;
 	struct sfu_fde fde;
-	u32 budget = ~0U;
+	u32 budget = 9;
 	u64 start;
 
 	table.bytes.copy = NULL;
-	table.bytes.address = 0;
+	table.bytes.address = address;
 	FUZZ_CHECK(sfu_table_find(&table, pc, &fde, &defect) == -EFAULT &&
-		   sfu_table_read_starts(&table, 0, 1, &start) == -EFAULT &&
+		   sfu_table_read_starts(&table, middle, 1,
+					 &start) == -EFAULT &&
 		   !find_in(&table, all, pc, &budget, &match) &&
-		   is_untouched(&defect), "read");
+		   budget == 9 && is_untouched(&defect), "read");
+}
+
+/* Without a window, and in one with the middle of the index at address 0. */
+static void check_unreadable(const struct agree *agree, u64 pc)
+{
+	const struct sfu_table *table = &agree->table;
+	const u64 middle = table->index +
+			   table->num_fdes / 2 * (u64)SFRAME_FDE_SIZE;
+
+	check_unreadable_at(agree, 0, pc);
+	check_unreadable_at(agree, -(middle + SFRAME_FDE_START), pc);
+}
+
+static int keep_one(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return 1;
+}
+
+/* Whoever wants no more than the first defect gets that, and no other. */
+static void check_reports(const struct agree *agree)
+{
+	struct sfu_defect first = UNTOUCHED, only = UNTOUCHED;
+	int ret;
+
+	sfu_table_validate(&agree->table, keep_first, &first);
+	ret = sfu_table_validate(&agree->table, keep_one, &only);
+	FUZZ_CHECK(ret == !agree->sound && only.kind == first.kind &&
+		   only.offset == first.offset, "%d with \"%s\"", ret,
+		   sfu_defect_text(only.kind));
 }
 
 void fuzz_validate(const u8 *data, size_t size)
@@ -158,6 +191,7 @@ void fuzz_validate(const u8 *data, size_t size)
 		give_up();
 	if (!ret)
 		return;
+	check_reports(&agree);
 	check_unreadable(&agree, size);
 	look_by_directory(&agree, size);
 	for (i = 0; i < agree.table.num_fdes && left; i++) {
