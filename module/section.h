@@ -2,9 +2,9 @@
 /*
  * Section: one .sframe byte range and one range of code that it describes.
  *
- * Immutable once made, apart from its reference count, hits and directory. The bytes stay in the
- * memory of the process that registered it, and of its forked children; all
- * functions here that read them work on the current mm.
+ * Immutable once made, apart from its reference count, hits and directory. The
+ * bytes stay in the memory of the process that registered it, and of its forked
+ * children; all functions here that read them work on the current mm.
  */
 #ifndef SFU_SECTION_H
 #define SFU_SECTION_H

@@ -47,7 +47,8 @@ struct sfu_node {
 /**
  * struct path - the way from the root to a section
  *
- * @node, @at: node and entry, by height.
+ * @node: by height.
+ * @at: entry in that, by height.
  * @is_shared: is one of the nodes?
  */
 struct path {
