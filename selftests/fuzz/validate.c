@@ -152,9 +152,14 @@ static void check_unreadable_at(const struct agree *agree, u64 address, u64 pc)
 static void check_unreadable(const struct agree *agree, u64 pc)
 {
 	const struct sfu_table *table = &agree->table;
+	const struct sfu_bytes none = { .size = table->bytes.size };
 	const u64 middle = table->index +
 			   table->num_fdes / 2 * (u64)SFRAME_FDE_SIZE;
+	struct sfu_defect defect = UNTOUCHED;
+	struct sfu_table other;
 
+	FUZZ_CHECK(sfu_table_open(&other, &none, &defect) == -EFAULT &&
+		   is_untouched(&defect), "opened");
 	check_unreadable_at(agree, 0, pc);
 	check_unreadable_at(agree, -(middle + SFRAME_FDE_START), pc);
 }
