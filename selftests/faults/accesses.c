@@ -142,7 +142,7 @@ static const char *fail_sections(struct world *world)
 
 	put_request_code(&world->fake);
 	for (type = 0; type < 3; type++) {
-		/* Behind the header, which is copied, up to the rows that count. */
+		/* Behind the header, up to the rows that count. */
 		for (from = FAKE_FDE; from < FAKE_ROW + 64 && !why; from++) {
 			write_rows(world, end - from, type);
 			why = fail_section_at(world, end - from, FAKE_ROW +
@@ -158,6 +158,42 @@ static const char *fail_sections(struct world *world)
 			}
 		}
 	}
+	return why;
+}
+
+/*
+ * Register with a header that can be read up to @from the end of a file: the
+ * page behind it is mapped like the one before, but nothing is there.
+ */
+static const char *fail_header_at(struct world *world, unsigned char *end,
+				  unsigned int from)
+{
+	struct sframe_unwind_register *reg = &world->fake.reg;
+
+	memcpy(end - from, world->fake.section, from);
+	reg->sframe_start = (uintptr_t)end - from;
+	reg->sframe_size = FAKE_SECTION_SIZE;
+	return !register_section(world->fd, reg) || errno != EFAULT ?
+		       "a header that cannot be read" : NULL;
+}
+
+static const char *fail_headers(struct world *world)
+{
+	const int file = memfd_create("faults", MFD_CLOEXEC);
+	const char *why = "a file of one page";
+	unsigned char *at = MAP_FAILED;
+	unsigned int from;
+
+	if (file >= 0 && !ftruncate(file, PAGE))
+		at = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  file, 0);
+	write_fake_section(world->fake.section, world->fake.text);
+	if (at != MAP_FAILED) {
+		for (from = 0, why = NULL; from < FAKE_FDE && !why; from++)
+			why = fail_header_at(world, at + PAGE, from);
+		munmap(at, 2 * PAGE);
+	}
+	close(file);
 	return why;
 }
 
@@ -291,8 +327,9 @@ const char *fail_accesses(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (world.fd < 0 || world.pages == MAP_FAILED || !make_fake(&world.fake))
 		return "setup";
-	why = fail_arguments(&world) ?: fail_sections(&world) ?:
-	      fail_directories(&world) ?: fail_stacks(&world);
+	why = fail_arguments(&world) ?: fail_headers(&world) ?:
+	      fail_sections(&world) ?: fail_directories(&world) ?:
+	      fail_stacks(&world);
 	take_records(&world);
 	close(world.fd);
 	return why;
