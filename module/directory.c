@@ -13,9 +13,10 @@
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 			u64 start, u64 size)
 {
-	const u32 most = num_fdes < SFU_DIRECTORY_MAX_NR ?
-				 num_fdes : SFU_DIRECTORY_MAX_NR;
+	u32 most = num_fdes;
 
+	if (most > SFU_DIRECTORY_MAX_NR)
+		most = SFU_DIRECTORY_MAX_NR;
 	directory->start = start;
 	directory->shift = 0;
 	while ((size - 1) >> directory->shift >= most)
@@ -31,7 +32,9 @@ int sfu_directory_fill(struct sfu_directory *directory,
 	int err;
 
 	for (i = 0; i < table->num_fdes; i += nr) {
-		nr = table->num_fdes - i < CHUNK ? table->num_fdes - i : CHUNK;
+		nr = table->num_fdes - i;
+		if (nr > CHUNK)
+			nr = CHUNK;
 		err = sfu_table_read_starts(table, i, nr, starts);
 		if (!err && i % TURN == 0)
 			err = sfu_env_relax();

@@ -216,7 +216,9 @@ static int read_notes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 			elf->build_id_size = descsz;
 		}
 		at += size;
-		left -= size < left ? size : left;
+		if (size > left)
+			break;
+		left -= size;
 	}
 	return 0;
 }

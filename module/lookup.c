@@ -63,9 +63,10 @@ static void copy_end(char *to, size_t size, const char *name)
 }
 
 /* Tell clients and dynamic debug that @section was removed. */
-static void tell(const struct sfu_space *space, struct sfu_section *section,
-		 u64 pc, enum sframe_unwind_cause cause,
-		 const struct sfu_defect *defect)
+static void tell_of_removal(const struct sfu_space *space,
+			    struct sfu_section *section, u64 pc,
+			    enum sframe_unwind_cause cause,
+			    const struct sfu_defect *defect)
 {
 	struct sframe_unwind_removed removed = {
 		.record.size = sizeof(removed),
@@ -120,7 +121,7 @@ static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
 	} else {
 		count_bad(space);
 	}
-	tell(space, section, pc, cause, defect);
+	tell_of_removal(space, section, pc, cause, defect);
 	return true;
 }
 
@@ -168,8 +169,8 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 		section = sfu_space_find(lookup->space, pc);
 		if (section) {
 			count_bad(lookup->space);
-			tell(lookup->space, section, pc,
-			     SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
+			tell_of_removal(lookup->space, section, pc,
+					SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
 			sfu_section_put(section);
 		}
 	}
