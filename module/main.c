@@ -14,9 +14,9 @@
 #include "counters.h"
 #include "ioctl.h"
 #include "mapping.h"
+#include "node.h"
 #include "request.h"
 #include "section.h"
-#include "tree.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -79,12 +79,12 @@ static int __init sfu_init(void)
 	err = sfu_section_init();
 	if (err)
 		return err;
-	err = sfu_tree_init();
+	err = sfu_node_init();
 	if (err)
 		goto err_section;
 	err = sfu_request_init();
 	if (err)
-		goto err_tree;
+		goto err_node;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -94,8 +94,8 @@ static int __init sfu_init(void)
 err_counters:
 	sfu_counters_exit();
 	sfu_request_exit();
-err_tree:
-	sfu_tree_exit();
+err_node:
+	sfu_node_exit();
 err_section:
 	sfu_section_exit();
 	return err;
@@ -106,7 +106,7 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
-	sfu_tree_exit();
+	sfu_node_exit();
 	sfu_section_exit();
 }
 

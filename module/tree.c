@@ -5,44 +5,16 @@
  * Leaves have nothing but pointers: a section is compared by looking into it.
  * Inner nodes have for each child the key of its first section, exactly.
  */
-#include <linux/bug.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
-#include "counters.h"
+#include "node.h"
 #include "section.h"
 #include "tree.h"
 
-#define LEAF_SIZE	63
-#define INNER_SIZE	31
-
 /* Levels of nodes: a tree of millions of half empty nodes has five. */
 #define MAX_HEIGHT	8
-
-/**
- * struct sfu_node
- *
- * @refs: one of each parent, or of a tree whose root it is.
- * @nr: entries; never 0.
- * @height: 0 is a leaf.
- * @section: of a leaf.
- * @key: of an inner node, keys of the children's first sections.
- * @child: of an inner node.
- */
-struct sfu_node {
-	refcount_t refs;
-	u16 nr;
-	u8 height;
-	union {
-		struct sfu_section *section[LEAF_SIZE];
-		struct {
-			u64 key[INNER_SIZE];
-			struct sfu_node *child[INNER_SIZE];
-		};
-	};
-};
 
 /**
  * struct path - the way from the root to a section
@@ -56,8 +28,6 @@ struct path {
 	u16 at[MAX_HEIGHT];
 	bool is_shared;
 };
-
-static struct kmem_cache *cache;
 
 static __always_inline u64 key_in(enum sfu_order order,
 				  const struct sfu_section *section)
@@ -78,25 +48,6 @@ static u64 key_of(const struct sfu_tree *tree,
 	return key_in(tree->order, section);
 }
 
-static struct sfu_node *create(u8 height)
-{
-	struct sfu_node *node = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
-
-	if (!node)
-		return NULL;
-	refcount_set(&node->refs, 1);
-	node->nr = 0;
-	node->height = height;
-	sfu_count(SFU_NODES);
-	return node;
-}
-
-static void free_node(struct sfu_node *node)
-{
-	sfu_uncount(SFU_NODES);
-	kmem_cache_free(cache, node);
-}
-
 /* As deep as the tree is high. */
 static void put(const struct sfu_tree *tree, struct sfu_node *node)
 {
@@ -111,7 +62,7 @@ static void put(const struct sfu_tree *tree, struct sfu_node *node)
 			sfu_section_put(node->section[i]);
 	}
 	cond_resched();
-	free_node(node);
+	sfu_node_free(node);
 }
 
 void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from)
@@ -247,7 +198,7 @@ struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 static struct sfu_node *copy(const struct sfu_tree *tree,
 			     const struct sfu_node *from)
 {
-	struct sfu_node *node = create(from->height);
+	struct sfu_node *node = sfu_node_create(from->height);
 	u32 i;
 
 	if (!node)
@@ -305,48 +256,6 @@ static void update_first(struct sfu_tree *tree, struct path *path)
 	}
 }
 
-static void insert_section(struct sfu_node *node, u32 at,
-			   struct sfu_section *section)
-{
-	if (at < node->nr)
-		memmove(node->section + at + 1, node->section + at,
-			(node->nr - at) * sizeof(node->section[0]));
-	node->section[at] = section;
-	node->nr++;
-}
-
-static void insert_child(struct sfu_node *node, u32 at, u64 key,
-			 struct sfu_node *child)
-{
-	memmove(node->key + at + 1, node->key + at,
-		(node->nr - at) * sizeof(node->key[0]));
-	memmove(node->child + at + 1, node->child + at,
-		(node->nr - at) * sizeof(node->child[0]));
-	node->key[at] = key;
-	node->child[at] = child;
-	node->nr++;
-}
-
-/* Move the entries of @node from @at on to the empty @to. */
-static void move_tail(struct sfu_node *node, u32 at, struct sfu_node *to)
-{
-	to->nr = node->nr - at;
-	if (node->height) {
-		memcpy(to->key, node->key + at, to->nr * sizeof(to->key[0]));
-		memcpy(to->child, node->child + at,
-		       to->nr * sizeof(to->child[0]));
-	} else {
-		memcpy(to->section, node->section + at,
-		       to->nr * sizeof(to->section[0]));
-	}
-	node->nr = at;
-}
-
-static bool is_full(const struct sfu_node *node)
-{
-	return node->nr == (node->height ? INNER_SIZE : LEAF_SIZE);
-}
-
 /*
  * Nodes that a new section in path->node[0] needs: @spare[height] is the right
  * half of the full node at that height, and the last one a new root. Returns 0
@@ -358,9 +267,9 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 	u32 height, top = tree->root->height;
 
 	for (height = 0; height <= top + 1; height++) {
-		if (height <= top && !is_full(path->node[height]))
+		if (height <= top && !sfu_node_is_full(path->node[height]))
 			return 0;
-		spare[height] = create(height);
+		spare[height] = sfu_node_create(height);
 		if (!spare[height])
 			return -ENOMEM;
 		++*nr;
@@ -368,28 +277,12 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 	return 0;
 }
 
-/*
- * Split the full @node for a new entry at @at. Those who add in ascending order
- * get full nodes. Returns the half that the entry belongs to, and its place.
- */
-static struct sfu_node *split(struct sfu_node *node, struct sfu_node *right,
-			      u32 *at)
-{
-	const u32 middle = *at == node->nr ? node->nr : node->nr / 2;
-
-	move_tail(node, middle, right);
-	if (*at < middle || (*at == middle && right->nr && middle))
-		return node;
-	*at -= middle;
-	return right;
-}
-
 /* A root above @left, which was it, and @right. */
 static void grow(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
 		 struct sfu_node *left, u64 right_key, struct sfu_node *right)
 {
-	insert_child(root, 0, left_key, left);
-	insert_child(root, 1, right_key, right);
+	sfu_node_insert_child(root, 0, left_key, left);
+	sfu_node_insert_child(root, 1, right_key, right);
 	tree->root = root;
 }
 
@@ -406,9 +299,12 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 	struct sfu_node *node = path->node[0], *right = NULL, *into, *leaf;
 	u32 height;
 
-	into = is_full(node) ? split(node, right = spare[0], &at) : node;
-	leaf = into;
-	insert_section(leaf, at, section);
+	leaf = node;
+	if (sfu_node_is_full(node)) {
+		right = spare[0];
+		leaf = sfu_node_split(node, right, &at);
+	}
+	sfu_node_insert_section(leaf, at, section);
 	if (leaf == node && !at)
 		update_first(tree, path);
 	for (height = 1; right; height++) {
@@ -422,9 +318,12 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 		node = path->node[height];
 		at = path->at[height] + 1;
 		right = NULL;
-		into = is_full(node) ?
-			       split(node, right = spare[height], &at) : node;
-		insert_child(into, at, first_key(tree, child), child);
+		into = node;
+		if (sfu_node_is_full(node)) {
+			right = spare[height];
+			into = sfu_node_split(node, right, &at);
+		}
+		sfu_node_insert_child(into, at, first_key(tree, child), child);
 	}
 	return leaf;
 }
@@ -451,10 +350,10 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 	int err;
 
 	if (!tree->root) {
-		tree->root = create(0);
+		tree->root = sfu_node_create(0);
 		if (!tree->root)
 			return -ENOMEM;
-		insert_section(tree->root, 0, section);
+		sfu_node_insert_section(tree->root, 0, section);
 		tree->tail = tree->root;
 		return 0;
 	}
@@ -464,7 +363,7 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 	      create_spares(tree, &path, spare, &nr_spare);
 	if (err) {
 		while (nr_spare)
-			free_node(spare[--nr_spare]);
+			sfu_node_free(spare[--nr_spare]);
 		return err;
 	}
 	last = at == path.node[0]->nr && is_last(tree, &path);
@@ -479,7 +378,7 @@ static __always_inline bool append(enum sfu_order order,
 				   struct sfu_node *tail,
 				   struct sfu_section *section)
 {
-	if (!tail || tail->nr == LEAF_SIZE ||
+	if (!tail || tail->nr == SFU_LEAF_SIZE ||
 	    key_in(order, tail->section[tail->nr - 1]) >=
 	    key_in(order, section))
 		return false;
@@ -507,36 +406,6 @@ int sfu_tree_prepare_removal(struct sfu_tree *tree,
 	return unshare(tree, &path);
 }
 
-static void remove_entry(struct sfu_node *node, u32 at)
-{
-	node->nr--;
-	if (node->height) {
-		memmove(node->key + at, node->key + at + 1,
-			(node->nr - at) * sizeof(node->key[0]));
-		memmove(node->child + at, node->child + at + 1,
-			(node->nr - at) * sizeof(node->child[0]));
-	} else {
-		memmove(node->section + at, node->section + at + 1,
-			(node->nr - at) * sizeof(node->section[0]));
-	}
-}
-
-/* Move all entries of @right, which follow those of @node, to it. */
-static void absorb(struct sfu_node *node, struct sfu_node *right)
-{
-	if (node->height) {
-		memcpy(node->key + node->nr, right->key,
-		       right->nr * sizeof(node->key[0]));
-		memcpy(node->child + node->nr, right->child,
-		       right->nr * sizeof(node->child[0]));
-	} else {
-		memcpy(node->section + node->nr, right->section,
-		       right->nr * sizeof(node->section[0]));
-	}
-	node->nr += right->nr;
-	free_node(right);
-}
-
 /*
  * Join child @at of @parent with the next one if both fill but half a node.
  * Shared ones are left to who changes them next.
@@ -550,10 +419,10 @@ static bool join(struct sfu_node *parent, u32 at)
 	left = parent->child[at];
 	right = parent->child[at + 1];
 	if (refcount_read(&left->refs) > 1 || refcount_read(&right->refs) > 1 ||
-	    left->nr + right->nr > (left->height ? INNER_SIZE : LEAF_SIZE) / 2)
+	    left->nr + right->nr > sfu_node_room(left) / 2)
 		return false;
-	absorb(left, right);
-	remove_entry(parent, at + 1);
+	sfu_node_absorb(left, right);
+	sfu_node_remove(parent, at + 1);
 	return true;
 }
 
@@ -572,8 +441,8 @@ static void settle(struct sfu_tree *tree, struct path *path)
 		const u32 at = path->at[height];
 
 		if (!node->nr) {
-			free_node(node);
-			remove_entry(parent, at);
+			sfu_node_free(node);
+			sfu_node_remove(parent, at);
 			continue;
 		}
 		parent->key[at] = first_key(tree, node);
@@ -582,14 +451,14 @@ static void settle(struct sfu_tree *tree, struct path *path)
 	}
 	while (root->height && root->nr == 1) {
 		tree->root = root->child[0];
-		free_node(root);
+		sfu_node_free(root);
 		root = tree->root;
 		/* It may be shared: what is below is not ours to look at. */
 		if (refcount_read(&root->refs) > 1)
 			return;
 	}
 	if (!root->nr) {
-		free_node(root);
+		sfu_node_free(root);
 		tree->root = NULL;
 	}
 }
@@ -601,20 +470,8 @@ void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
 	/* The last leaf may go, or become one with another. */
 	tree->tail = NULL;
 	find(tree, key_of(tree, section), section->id, &path);
-	remove_entry(path.node[0], path.at[0]);
+	sfu_node_remove(path.node[0], path.at[0]);
 	settle(tree, &path);
 	if (tree->holds)
 		sfu_section_put(section);
-}
-
-int sfu_tree_init(void)
-{
-	BUILD_BUG_ON(sizeof(struct sfu_node) != 512);
-	cache = KMEM_CACHE(sfu_node, 0);
-	return cache ? 0 : -ENOMEM;
-}
-
-void sfu_tree_exit(void)
-{
-	kmem_cache_destroy(cache);
 }

@@ -39,7 +39,11 @@ struct sfu_tree {
 	bool holds;
 };
 
-/* Have @to, which is empty, be the same as @from. */
+/*
+ * Have @to, which is empty, be the same as @from. Nobody changes or shares @from
+ * meanwhile: its owner's lock is held for reading, and of forks, which share,
+ * there is one at a time, as they hold the mmap lock of the parent for writing.
+ */
 void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from);
 
 /* Make it empty. May sleep. */
@@ -69,8 +73,5 @@ int sfu_tree_prepare_removal(struct sfu_tree *tree,
 
 /* Remove @section, after sfu_tree_add() of it or the above. */
 void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section);
-
-int sfu_tree_init(void);
-void sfu_tree_exit(void);
 
 #endif /* SFU_TREE_H */
