@@ -235,7 +235,7 @@ static int add_rows(struct verify *verify, const struct sfu_table *table,
 	struct span span = { .start = end };
 	struct sfu_rows rows;
 	struct sfu_row row;
-	int err = 0, ret;
+	int err, ret;
 
 	/* No rows mean that there is no caller, but for signal trampolines. */
 	if (!fde->num_rows && !sfu_fde_is_signal(fde)) {
@@ -243,20 +243,22 @@ static int add_rows(struct verify *verify, const struct sfu_table *table,
 		span.rule.flags = SFU_RULE_OUTERMOST;
 	}
 	sfu_rows_begin(&rows, table, fde);
-	while (!err && (ret = sfu_rows_next(&rows, &row, defect)) > 0) {
+	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
 		struct sfu_rule rule;
 
 		span.end = row.start < end - start ? start + row.start : end;
 		err = add_sframe_span(verify, &span, first);
 		if (!err)
 			err = sfu_row_decode(fde, &row, &rule, defect);
+		if (err)
+			return err;
 		span.start = span.end;
 		span.rule = normal_rule(&rule);
 	}
+	if (ret)
+		return ret;
 	span.end = end;
-	if (!err && fde->num_rows)
-		err = ret;
-	return err ? err : add_sframe_span(verify, &span, first);
+	return add_sframe_span(verify, &span, first);
 }
 
 static int add_fde(struct verify *verify, const struct sfu_table *table,

@@ -233,7 +233,7 @@ static int convert_opened(struct image *image, int err,
 			  struct sframe_unwind_converted **converted)
 {
 	struct sframe_unwind_convert_options options;
-	struct result *result;
+	struct result *result = NULL;
 
 	if (err)
 		return err;

@@ -82,28 +82,38 @@ static int take(struct sframe_unwind *handle,
 	return 0;
 }
 
+/* The next record of any kind. */
+static int next(struct sframe_unwind *handle, unsigned int flags,
+		const struct sframe_unwind_record **record)
+{
+	int err;
+
+	if (handle->next == handle->filled) {
+		err = fill(handle, flags);
+		if (err)
+			return err;
+	}
+	return take(handle, record);
+}
+
 int sframe_unwind_read(struct sframe_unwind *handle, unsigned int flags,
 		       const struct sframe_unwind_record **record)
 {
+	const struct sframe_unwind_record *head;
 	int err;
 
 	*record = NULL;
 	if (flags & ~(SFRAME_UNWIND_READ_NONBLOCK | SFRAME_UNWIND_READ_ANY))
 		return sfu_error_set(handle, EINVAL, "unknown flags 0x%x", flags);
-	for (;;) {
-		if (handle->next == handle->filled) {
-			err = fill(handle, flags);
-			if (err)
-				return err;
-		}
-		err = take(handle, record);
+	do {
+		err = next(handle, flags, &head);
 		if (err)
 			return err;
-		if (flags & SFRAME_UNWIND_READ_ANY ||
-		    (*record)->type == SFRAME_UNWIND_RECORD_STACK ||
-		    (*record)->type == SFRAME_UNWIND_RECORD_REMOVED)
-			return 0;
-	}
+	} while (!(flags & SFRAME_UNWIND_READ_ANY) &&
+		 head->type != SFRAME_UNWIND_RECORD_STACK &&
+		 head->type != SFRAME_UNWIND_RECORD_REMOVED);
+	*record = head;
+	return 0;
 }
 
 int sframe_unwind_read_stack(struct sframe_unwind *handle, unsigned int flags,
@@ -116,7 +126,7 @@ int sframe_unwind_read_stack(struct sframe_unwind *handle, unsigned int flags,
 	if (flags & ~SFRAME_UNWIND_READ_NONBLOCK)
 		return sfu_error_set(handle, EINVAL, "unknown flags 0x%x", flags);
 	do {
-		err = sframe_unwind_read(handle, flags, &record);
+		err = next(handle, flags, &record);
 		if (err)
 			return err;
 	} while (record->type != SFRAME_UNWIND_RECORD_STACK);
