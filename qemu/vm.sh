@@ -85,7 +85,7 @@ serve() {
 	# shellcheck disable=SC2046
 	if "$(find_virtiofsd)" --help 2>&1 | grep -q -- --shared-dir; then
 		options="--shared-dir=$name.mnt --cache=$mode --sandbox=none"
-		[ "$mode" = always ] || options+=" --announce-submounts"
+		[ "$mode" = auto ] || options+=" --no-announce-submounts"
 	else
 		options="-f -o source=$PWD/$name.mnt,cache=$mode,sandbox=chroot,no_posix_lock"
 		[ "$mode" = always ] || options+=,announce_submounts
