@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Work and memory that a section or a program can cost: all of it is bounded. */
-#include <time.h>
 
 #include "cgroup.h"
 #include "common.h"
@@ -105,14 +104,6 @@ TEST_F(bounds, many_rows)
 	EXPECT_GT(256, self->stack.head.ips[1] - (uintptr_t)recurse);
 }
 
-static __u64 now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 #define CHAIN		8
 #define CHAIN_SIZE	8	/* bytes from a link to the next */
 
@@ -141,10 +132,10 @@ TEST_F(bounds, budget)
 	put_chain(self->text + MANY_ROWS);
 	ASSERT_EQ(0, register_section(self->fd, &self->reg));
 	do {
-		took = now();
+		took = now_ns();
 		ASSERT_EQ(0, recurse(self->text + MANY_ROWS, self->fd,
 				     &self->req, 1));
-		took = now() - took;
+		took = now_ns() - took;
 		ASSERT_STACK(self->fd, &self->stack);
 		if (self->stack.head.stop != SFRAME_UNWIND_STOP_BUDGET)
 			break;

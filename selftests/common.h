@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "kselftest_harness.h"
 #include "wrappers.h"
@@ -31,6 +32,15 @@
 
 #define PAGE		4096UL
 #define MAX_FRAMES	1024
+
+/* Nanoseconds since the machine started. */
+static inline __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
 
 /* One stack record with room for the largest there is. */
 struct stack {

@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "common.h"
 
@@ -30,22 +29,14 @@ FIXTURE_TEARDOWN(request)
 	close(self->fd);
 }
 
-static __u64 now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 TEST_F(request, record)
 {
-	__u64 before = now(), after;
+	__u64 before = now_ns(), after;
 
 	self->req.user_data = 0x123456789abcdef0ULL;
 	self->req.cookie = 0;
 	ASSERT_EQ(0, request(self->fd, &self->req));
-	after = now();
+	after = now_ns();
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_NE(0, self->req.cookie);
 	EXPECT_EQ(self->req.cookie, self->stack.head.cookie);
