@@ -202,7 +202,7 @@ TEST_F(irq, through_exit)
 	int status, i;
 	pid_t pid;
 
-	for (i = 0; i < 30; i++) {
+	for (i = 0; i < 60; i++) {
 		pid = fork();
 		ASSERT_LE(0, pid);
 		if (!pid) {
