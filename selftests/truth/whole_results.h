@@ -18,6 +18,12 @@ struct whole_results {
 	unsigned long disturbed;		/* a signal came in between */
 	unsigned long complete, can_be_complete;
 	unsigned long verdicts[NR_WHOLE_VERDICTS];
+	/*
+	 * A round is a stop by timer or breakpoint and the steps from there: those
+	 * that came upon what SFrame has no form for.
+	 */
+	unsigned long no_form_rounds;
+	bool no_form_in_round;
 	unsigned long frames, deepest;
 	unsigned long guesses;			/* by frame pointer */
 	unsigned long guess_differs;
