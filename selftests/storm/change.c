@@ -97,15 +97,9 @@ static void change_slot(struct thread *thread, struct slot *slot)
 
 static void register_library(struct thread *thread, struct library *library)
 {
-	int i, error;
+	const int error = library_register(library, thread->client);
+	int i;
 
-	/* Where it was before it would be right again if it came back there. */
-	if (library->id) {
-		error = library_unregister(library, thread->client, false);
-		if (error && error != ENOENT)
-			fail("unregister a shared object: %s", strerror(error));
-	}
-	error = library_register(library, thread->client);
 	if (error) {
 		if (!is_loss(error))
 			fail("register a shared object: %s", strerror(error));
@@ -122,6 +116,23 @@ static void register_library(struct thread *thread, struct library *library)
 	}
 }
 
+/*
+ * Where it was registered before dlclose() it would be right again, unless another
+ * one came there and was interrupted, in its _init() for one: the walk then has
+ * met the registration and removed it.
+ */
+static void forget_library(struct thread *thread, struct library *library)
+{
+	int error;
+
+	if (!library->id)
+		return;
+	error = library_unregister(library, thread->client, false);
+	if (error && error != ENOENT)
+		fail("unregister a shared object that was closed: %s",
+		     strerror(error));
+}
+
 static void change_library(struct thread *thread)
 {
 	const unsigned int file = random_below(&thread->random, NR_LIBRARIES);
@@ -130,8 +141,8 @@ static void change_library(struct thread *thread)
 
 	if (!library->handle) {
 		library_open(library, file);
-		if (random_percent(&thread->random, 70) &&
-		    !library_is_valid(library))
+		forget_library(thread, library);
+		if (random_percent(&thread->random, 70))
 			register_library(thread, library);
 		return;
 	}
