@@ -111,34 +111,49 @@ static int attach_many(struct sframe_unwind_attach *arg)
 	return 0;
 }
 
-/* What others attach to a file for themselves costs nobody else anything. */
-TEST_F(attach, in_nobody_elses_way)
+/* While another process has attached many to the same file; or -1. */
+static long crowded_discovery_time(int fd, struct sframe_unwind_attach *arg)
 {
-	long before, after;
+	long time = -1;
 	int sync[2];
 	pid_t other;
 	char byte;
 
-	before = least_discovery_time(self->fd, self->elf_fd);
-	ASSERT_LT(0, before);
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sync));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sync))
+		return -1;
 	other = fork();
 	if (!other) {
 		close(sync[0]);
-		if (become(USER) || attach_many(&self->arg) ||
+		if (become(USER) || attach_many(arg) ||
 		    write(sync[1], "x", 1) != 1)
 			_exit(1);
 		_exit(read(sync[1], &byte, 1));
 	}
 	close(sync[1]);
-	ASSERT_EQ(1, read(sync[0], &byte, 1));
-	after = least_discovery_time(self->fd, self->elf_fd);
-	TH_LOG("%ld ns, with %u attached by another process %ld ns", before,
-	       MANY_ATTACHED, after);
-	EXPECT_LT(0, after);
-	EXPECT_GT(3 * before, after);
+	if (read(sync[0], &byte, 1) == 1)
+		time = least_discovery_time(fd, arg->elf_fd);
 	close(sync[0]);
-	EXPECT_EQ(0, outcome_of(other));
+	return outcome_of(other) ? -1 : time;
+}
+
+/*
+ * What others attach to a file for themselves costs nobody else anything. Of 512
+ * processes one may be in the way by chance, where the hash has it; not three.
+ */
+TEST_F(attach, in_nobody_elses_way)
+{
+	long before, after;
+	int tries = 0;
+
+	before = least_discovery_time(self->fd, self->elf_fd);
+	ASSERT_LT(0, before);
+	do {
+		after = crowded_discovery_time(self->fd, &self->arg);
+		TH_LOG("%ld ns, with %u attached by another process %ld ns",
+		       before, MANY_ATTACHED, after);
+		ASSERT_LT(0, after);
+	} while (after >= 3 * before && ++tries < 3);
+	EXPECT_GT(3, tries);
 }
 
 TEST_HARNESS_MAIN
