@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How much may be attached: at each limit, and one past it. */
-#include <time.h>
-
 #include "attach_fixture.h"
 #include "process.h"
 
@@ -71,16 +69,12 @@ TEST_F(attach, max_memory)
  */
 static long discovery_time(int fd, int elf_fd)
 {
-	struct timespec before, after;
 	unsigned char *at = map_elf(elf_fd);
-	enum outcome outcome;
+	const __u64 before = now_ns();
+	const enum outcome outcome = walk_small(fd, at);
+	const __u64 after = now_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	outcome = walk_small(fd, at);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	return outcome == NO_RULE ?
-		       (after.tv_sec - before.tv_sec) * 1000000000L +
-		       after.tv_nsec - before.tv_nsec : -1;
+	return outcome == NO_RULE ? (long)(after - before) : -1;
 }
 
 static long least_discovery_time(int fd, int elf_fd)
@@ -153,7 +147,7 @@ TEST_F(attach, in_nobody_elses_way)
 		       before, MANY_ATTACHED, after);
 		ASSERT_LT(0, after);
 	} while (after >= 3 * before && ++tries < 3);
-	EXPECT_GT(3, tries);
+	EXPECT_GT(3 * before, after);
 }
 
 TEST_HARNESS_MAIN
