@@ -5,18 +5,36 @@
  * An attachment lives until its client detaches it. Its image may live longer,
  * as long as spaces have sections of it, but without its bytes: what was
  * attached takes no memory to speak of any more, and finds no rule.
+ *
+ * Each attachment is in two trees, from publish() to unpublish(): its client's,
+ * by id, and a table's, by key. The table is that of the space that it is for or
+ * that of all spaces. It keeps neither the space nor the process: what is
+ * attached for a space that is gone is found by nobody, and is listed, detached
+ * and counted as ever.
+ *
+ *	object		held by				ends with
+ *	attachment	the client's tree		DETACH, close of the client
+ *	table		its space, each attachment	the last of them; that of
+ *			in it				all spaces never
+ *	image		its attachment, each section	the last of them
+ *			that uses it
+ *	image's bytes	the image			an RCU grace period after
+ *							the attachment
+ *
+ * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for
+ * some steps in a tree only; memory is allocated, read and freed without.
  */
 #include <linux/fs.h>
-#include <linux/hashtable.h>
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/random.h>
-#include <linux/rwsem.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/sframe_unwind.h>
 
 #include "attach.h"
+#include "attach_table.h"
 #include "counters.h"
 #include "elf.h"
 #include "image.h"
@@ -28,26 +46,25 @@
 /**
  * struct attachment
  *
- * @node: in the hash of attachments, by place_of(), the latest first.
- * @link: in the client's list.
- * @image: the section; holds a reference.
- * @space: that it is for, with a reference, or NULL for all.
- * @bytes: taken away from @image, while it is being detached.
- * @id: unique in the system, never 0.
- * @key: see sfu_attach_key().
+ * @entry: in @table, with the id, which is never 0. entry.image is the section,
+ *	with a reference.
+ * @by_id: in the client's tree, protected by its lock.
+ * @removed: next one that has been detached together with this one.
+ * @table: with a reference.
+ * @bytes: taken away from the image, while it is being detached.
  * @memory: bytes of kernel memory.
  * @flags: SFRAME_UNWIND_ATTACH_* bits.
  * @build_id_size: bytes of @build_id, which is 0 if the file has none.
  * @build_id: of the file.
  */
 struct attachment {
-	struct hlist_node node;
-	struct list_head link;
-	struct sfu_image *image;
-	struct sfu_space *space;
+	struct sfu_attach_entry entry;
+	union {
+		struct rb_node by_id;
+		struct attachment *removed;
+	};
+	struct sfu_attach_table *table;
 	const u8 *bytes;
-	u64 id;
-	u64 key;
 	u64 memory;
 	u32 flags;
 	u32 build_id_size;
@@ -60,13 +77,7 @@ struct elf_file {
 	struct file *file;
 };
 
-static DEFINE_HASHTABLE(attachments_by_place, 10);
-
-/* Protects the hash, the lists of all clients, and the attachments in them. */
-static DECLARE_RWSEM(lock);
-
 static atomic64_t last_id = ATOMIC64_INIT(0);
-static atomic_t generation = ATOMIC_INIT(0);
 static siphash_key_t hash_key __ro_after_init;
 
 void __init sfu_attach_init(void)
@@ -74,10 +85,9 @@ void __init sfu_attach_init(void)
 	get_random_bytes(&hash_key, sizeof(hash_key));
 }
 
-u64 sfu_attach_generation(const struct sfu_space *space)
+u64 sfu_attach_generation(struct sfu_space *space)
 {
-	return (u64)atomic_read(&generation) << 32 |
-	       (u32)atomic_read(&space->attached);
+	return sfu_attach_view_generation(&space->attached);
 }
 
 u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
@@ -95,44 +105,6 @@ u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
 	memcpy(what.segments, elf->segments,
 	       elf->nr_segments * sizeof(what.segments[0]));
 	return siphash(&what, sizeof(what), &hash_key);
-}
-
-/*
- * Where in the hash an attachment with @key for @space_id is: what anybody may
- * attach for himself, as much as he likes, is in nobody else's way.
- */
-static u64 place_of(u64 key, u64 space_id)
-{
-	return siphash_2u64(key, space_id, &hash_key);
-}
-
-/* The last attachment for @space_id, with the flags @wanted. */
-static struct sfu_image *find(u64 key, u64 space_id, u32 wanted)
-{
-	const struct attachment *attachment;
-
-	lockdep_assert_held(&lock);
-	hash_for_each_possible(attachments_by_place, attachment, node,
-			       place_of(key, space_id)) {
-		if (attachment->key == key &&
-		    attachment->image->space_id == space_id &&
-		    (attachment->flags & wanted) == wanted)
-			return attachment->image;
-	}
-	return NULL;
-}
-
-struct sfu_image *sfu_attach_find(u64 key, u64 space_id, bool preferred)
-{
-	const u32 wanted = preferred ? SFRAME_UNWIND_ATTACH_PREFER : 0;
-	struct sfu_image *image;
-
-	down_read(&lock);
-	image = find(key, space_id, wanted) ?: find(key, 0, wanted);
-	if (image)
-		sfu_image_get(image);
-	up_read(&lock);
-	return image;
 }
 
 static int read_elf_bytes(const struct sfu_elf_reader *reader, u64 offset,
@@ -210,55 +182,79 @@ static u64 max_memory_for(u32 flags)
 		       SFU_MAX_ATTACHED_MEMORY : SFU_MAX_OWN_ATTACHED_MEMORY;
 }
 
-/* Have lookups see what has changed. */
-static void begin_generation(const struct attachment *attachment)
+static u64 id_of(const struct rb_node *node)
 {
-	lockdep_assert_held_write(&lock);
-	atomic_inc(attachment->space ? &attachment->space->attached :
-				       &generation);
+	return rb_entry(node, struct attachment, by_id)->entry.id;
 }
 
+static bool is_before(struct rb_node *node, const struct rb_node *other)
+{
+	return id_of(node) < id_of(other);
+}
+
+/* The first one whose id is at or above @id, or NULL. */
+static struct attachment *find_from(const struct sfu_attachments *attachments,
+				    u64 id)
+{
+	struct rb_node *node = attachments->by_id.rb_node, *found = NULL;
+
+	lockdep_assert_held(&attachments->lock);
+	while (node) {
+		if (id_of(node) >= id) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return rb_entry_safe(found, struct attachment, by_id);
+}
+
+/* Sets *@id. If it succeeds another thread may detach @attachment, and free it. */
 static int publish(struct sfu_attachments *attachments,
-		   struct attachment *attachment, struct sfu_message *message)
+		   struct attachment *attachment, u64 *id,
+		   struct sfu_message *message)
 {
 	const u64 max_memory = max_memory_for(attachment->flags);
-	int err = 0;
+	bool is_full, is_too_much;
+	u64 memory;
 
-	down_write(&lock);
-	if (attachments->nr >= SFU_MAX_ATTACHED) {
-		err = sfu_message_fail(message, -ENOSPC,
-				       "the client has %u sections attached",
-				       SFU_MAX_ATTACHED);
-	} else if (attachments->memory + attachment->memory > max_memory) {
-		err = sfu_message_fail(message, -ENOSPC,
-				       "%llu bytes and %llu attached already exceed %llu",
-				       attachment->memory, attachments->memory,
-				       max_memory);
-	} else {
-		attachment->id = atomic64_inc_return(&last_id);
+	spin_lock(&attachments->lock);
+	memory = attachments->memory;
+	is_full = attachments->nr >= SFU_MAX_ATTACHED;
+	is_too_much = memory + attachment->memory > max_memory;
+	if (!is_full && !is_too_much) {
+		*id = atomic64_inc_return(&last_id);
+		attachment->entry.id = *id;
 		attachments->nr++;
 		attachments->memory += attachment->memory;
-		list_add_tail(&attachment->link, &attachments->list);
-		hash_add(attachments_by_place, &attachment->node,
-			 place_of(attachment->key,
-				  attachment->image->space_id));
-		begin_generation(attachment);
+		rb_add(&attachment->by_id, &attachments->by_id, is_before);
+		sfu_attach_table_add(attachment->table, &attachment->entry);
 	}
-	up_write(&lock);
-	return err;
+	spin_unlock(&attachments->lock);
+	if (is_full)
+		return sfu_message_fail(message, -ENOSPC,
+					"the client has %u sections attached",
+					SFU_MAX_ATTACHED);
+	if (is_too_much)
+		return sfu_message_fail(message, -ENOSPC,
+					"%llu bytes and %llu attached already exceed %llu",
+					attachment->memory, memory, max_memory);
+	return 0;
 }
 
 static void destroy(struct attachment *attachment)
 {
-	sfu_image_put(attachment->image);
-	sfu_space_put(attachment->space);
+	sfu_image_put(attachment->entry.image);
+	sfu_attach_table_put(attachment->table);
+	sfu_uncount(SFU_ATTACHMENTS);
 	kfree(attachment);
 }
 
-/* Takes over the reference to @space, unless it fails. */
+/* Takes over the reference to @table, unless it fails. */
 static struct attachment *create(struct sfu_attach_spec *spec,
 				 const struct sfu_elf *elf,
-				 struct sfu_space *space,
+				 struct sfu_attach_table *table,
 				 struct sfu_message *message)
 {
 	struct attachment *attachment;
@@ -272,11 +268,13 @@ static struct attachment *create(struct sfu_attach_spec *spec,
 		kfree(attachment);
 		return ERR_CAST(image);
 	}
-	image->space_id = space ? space->id : 0;
-	attachment->image = image;
-	attachment->space = space;
-	attachment->key = sfu_attach_key(elf,
-					 d_real_inode(spec->elf->f_path.dentry));
+	sfu_count(SFU_ATTACHMENTS);
+	attachment->entry.image = image;
+	attachment->entry.key =
+		sfu_attach_key(elf, d_real_inode(spec->elf->f_path.dentry));
+	attachment->entry.is_preferred =
+		spec->flags & SFRAME_UNWIND_ATTACH_PREFER;
+	attachment->table = table;
 	attachment->memory = image->memory + sizeof(*attachment);
 	attachment->flags = spec->flags;
 	attachment->build_id_size = elf->build_id_size;
@@ -284,105 +282,123 @@ static struct attachment *create(struct sfu_attach_spec *spec,
 	return attachment;
 }
 
+/*
+ * The table that an attachment with @flags is to be in, with a reference. Only
+ * what is for the current mm alone needs its space.
+ */
+static struct sfu_attach_table *get_table(u32 flags,
+					  struct sfu_message *message)
+{
+	struct sfu_attach_table *table;
+	struct sfu_space *space;
+
+	if (flags & SFRAME_UNWIND_ATTACH_SYSTEM)
+		return sfu_attach_table_get(NULL);
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return ERR_CAST(space);
+	table = sfu_attach_table_get(&space->attached);
+	sfu_space_put(space);
+	return table ?: ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						 "no memory"));
+}
+
 int sfu_attach_add(struct sfu_attachments *attachments,
 		   struct sfu_attach_spec *spec, struct sfu_message *message)
 {
+	struct sfu_attach_table *table;
 	struct attachment *attachment;
-	struct sfu_space *space = NULL;
 	struct sfu_elf elf;
 	int err;
 
 	err = check_elf(spec, &elf, message);
 	if (err)
 		return err;
-	if (!(spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM)) {
-		space = sfu_space_get_or_create(message);
-		if (IS_ERR(space))
-			return PTR_ERR(space);
-	}
-	attachment = create(spec, &elf, space, message);
+	table = get_table(spec->flags, message);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	attachment = create(spec, &elf, table, message);
 	if (IS_ERR(attachment)) {
-		sfu_space_put(space);
+		sfu_attach_table_put(table);
 		return PTR_ERR(attachment);
 	}
 	spec->memory = attachment->memory;
-	err = publish(attachments, attachment, message);
-	if (err) {
+	err = publish(attachments, attachment, &spec->id, message);
+	if (err)
 		destroy(attachment);
-		return err;
-	}
-	spec->id = attachment->id;
-	sfu_count(SFU_ATTACHMENTS);
-	return 0;
+	return err;
 }
 
-/* Out of the hash and of the client's list into @removed. */
-static void unpublish(struct sfu_attachments *attachments,
-		      struct attachment *attachment, struct list_head *removed)
+/* Out of its table. Nobody finds it any more; who has found it, finds it empty. */
+static void unpublish(struct attachment *attachment)
 {
-	lockdep_assert_held_write(&lock);
-	hash_del(&attachment->node);
-	list_move_tail(&attachment->link, removed);
-	attachments->nr--;
-	attachments->memory -= attachment->memory;
-	/* Nobody finds it any more; who has found it, finds it empty. */
-	attachment->bytes = sfu_image_empty(attachment->image);
-	begin_generation(attachment);
+	sfu_attach_table_remove(attachment->table, &attachment->entry);
+	attachment->bytes = sfu_image_empty(attachment->entry.image);
 }
 
-static void free_all(struct list_head *removed)
+static void free_removed(struct attachment *attachment)
 {
-	struct attachment *attachment, *next;
+	struct attachment *next;
 
-	if (list_empty(removed))
-		return;
 	/* For lookups that are reading the bytes. */
 	synchronize_rcu();
-	list_for_each_entry_safe(attachment, next, removed, link) {
+	for (; attachment; attachment = next) {
+		next = attachment->removed;
 		kvfree(attachment->bytes);
 		destroy(attachment);
-		sfu_uncount(SFU_ATTACHMENTS);
+		cond_resched();
 	}
 }
 
 int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 {
 	struct attachment *attachment;
-	LIST_HEAD(removed);
 
-	down_write(&lock);
-	list_for_each_entry(attachment, &attachments->list, link) {
-		if (attachment->id != id)
-			continue;
-		unpublish(attachments, attachment, &removed);
-		break;
+	spin_lock(&attachments->lock);
+	attachment = find_from(attachments, id);
+	if (attachment && attachment->entry.id == id) {
+		rb_erase(&attachment->by_id, &attachments->by_id);
+		attachments->nr--;
+		attachments->memory -= attachment->memory;
+		unpublish(attachment);
+		attachment->removed = NULL;
+	} else {
+		attachment = NULL;
 	}
-	up_write(&lock);
-	if (list_empty(&removed))
+	spin_unlock(&attachments->lock);
+	if (!attachment)
 		return -ENOENT;
-	free_all(&removed);
+	free_removed(attachment);
 	return 0;
 }
 
 void sfu_attach_remove_all(struct sfu_attachments *attachments)
 {
-	struct attachment *attachment, *next;
-	LIST_HEAD(removed);
+	struct attachment *attachment, *removed = NULL;
+	struct rb_node *node;
 
-	down_write(&lock);
-	list_for_each_entry_safe(attachment, next, &attachments->list, link)
-		unpublish(attachments, attachment, &removed);
-	up_write(&lock);
-	free_all(&removed);
+	/* Nobody else has the client, so that takes no lock. */
+	while ((node = rb_first(&attachments->by_id))) {
+		rb_erase(node, &attachments->by_id);
+		attachment = rb_entry(node, struct attachment, by_id);
+		unpublish(attachment);
+		attachment->removed = removed;
+		removed = attachment;
+		cond_resched();
+	}
+	attachments->nr = 0;
+	attachments->memory = 0;
+	if (removed)
+		free_removed(removed);
 }
 
 static void fill_entry(const struct attachment *attachment,
 		       struct sframe_unwind_attached *entry)
 {
-	const struct sfu_image *image = attachment->image;
+	const struct sfu_image *image = attachment->entry.image;
 
 	*entry = (struct sframe_unwind_attached) {
-		.id = attachment->id,
+		.id = attachment->entry.id,
 		.sframe_size = image->table.bytes.size,
 		.memory = attachment->memory,
 		.hits = atomic64_read(&image->hits),
@@ -398,24 +414,19 @@ bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
 		     struct sframe_unwind_attached *entry)
 {
 	const struct attachment *attachment;
-	bool found = false;
 
-	down_read(&lock);
-	list_for_each_entry(attachment, &attachments->list, link) {
-		if (attachment->id < from)
-			continue;
+	spin_lock(&attachments->lock);
+	attachment = find_from(attachments, from);
+	if (attachment)
 		fill_entry(attachment, entry);
-		found = true;
-		break;
-	}
-	up_read(&lock);
-	return found;
+	spin_unlock(&attachments->lock);
+	return attachment;
 }
 
 void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory)
 {
-	down_read(&lock);
+	spin_lock(&attachments->lock);
 	*nr = attachments->nr;
 	*memory = attachments->memory;
-	up_read(&lock);
+	spin_unlock(&attachments->lock);
 }

@@ -5,34 +5,37 @@
 #ifndef SFU_ATTACH_H
 #define SFU_ATTACH_H
 
-#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 struct file;
 struct inode;
 struct sframe_unwind_attached;
-struct sfu_client;
 struct sfu_elf;
-struct sfu_image;
 struct sfu_message;
 struct sfu_space;
 
 /**
  * struct sfu_attachments - what one client has attached
  *
- * @list: in ascending order of their ids; all protected by one lock.
+ * @lock: protects all members. Taken outside of the lock of a table: see
+ *	attach_table.c.
+ * @by_id: in ascending order of their ids.
  * @nr: number of them.
  * @memory: bytes of kernel memory they take.
  */
 struct sfu_attachments {
-	struct list_head list;
+	spinlock_t lock;	/* see above */
+	struct rb_root by_id;
 	u32 nr;
 	u64 memory;
 };
 
 static inline void sfu_attachments_init(struct sfu_attachments *attachments)
 {
-	INIT_LIST_HEAD(&attachments->list);
+	spin_lock_init(&attachments->lock);
+	attachments->by_id = RB_ROOT;
 }
 
 /**
@@ -62,7 +65,10 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 /* Detach one. May sleep for an RCU grace period. Returns 0 or -ENOENT. */
 int sfu_attach_remove(struct sfu_attachments *attachments, u64 id);
 
-/* Detach all. May sleep as well. */
+/*
+ * Detach all, of a client that nobody can use any more. May sleep, for an RCU
+ * grace period if there is something.
+ */
 void sfu_attach_remove_all(struct sfu_attachments *attachments);
 
 /* Tell of the first one whose id is at or above @from. Is there one? */
@@ -79,15 +85,8 @@ void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory)
  */
 u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode);
 
-/*
- * The image attached to what has @key, for processes whose space is @space_id,
- * of those to be preferred only, or of all. Returns it with a reference, or
- * NULL. May sleep.
- */
-struct sfu_image *sfu_attach_find(u64 key, u64 space_id, bool preferred);
-
-/* Changes whenever sfu_attach_find() may find something else in @space. */
-u64 sfu_attach_generation(const struct sfu_space *space);
+/* What @space sees of what is attached: see sfu_attach_view_generation(). */
+u64 sfu_attach_generation(struct sfu_space *space);
 
 void sfu_attach_init(void);
 

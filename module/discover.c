@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "attach.h"
+#include "attach_table.h"
 #include "counters.h"
 #include "discover.h"
 #include "elf.h"
@@ -26,12 +27,14 @@
  *
  * @reader: of the file.
  * @code: mapping that the address is in.
+ * @space: that it is for.
  * @elf: the file's headers.
  * @found: what comes of it.
  */
 struct discovery {
 	struct sfu_elf_reader reader;
 	struct sfu_code code;
+	const struct sfu_space *space;
 	struct sfu_elf elf;
 	struct sfu_found found;
 };
@@ -175,8 +178,10 @@ static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 /* What has been attached to the file. Returns whether there is something. */
 static bool use_attached(struct sfu_found *found, bool preferred)
 {
-	struct sfu_image *image = sfu_attach_find(found->key, found->space_id,
-						  preferred);
+	const struct sfu_space *space =
+		container_of(found, struct discovery, found)->space;
+	struct sfu_image *image = sfu_attach_view_find(&space->attached,
+						       found->key, preferred);
 
 	if (!image)
 		return false;
@@ -267,7 +272,7 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 	if (!*space)
 		goto out;
 
-	found->space_id = (*space)->id;
+	discovery.space = *space;
 	atomic64_set(&found->generation, sfu_attach_generation(*space));
 	sfu_space_find_gap(*space, pc, &start, &end);
 	*text = (struct sfu_range) {
@@ -298,15 +303,14 @@ static struct sfu_image *find_attached(const struct sfu_space *space,
 	struct sfu_image *image = NULL;
 
 	if (found->has_own)
-		image = sfu_attach_find(found->key, space->id, true);
+		image = sfu_attach_view_find(&space->attached, found->key, true);
 	/* A section of the file's own gives way to a preferred one only. */
 	if (!image && found->section.source != SFU_FOUND)
-		image = sfu_attach_find(found->key, space->id, false);
+		image = sfu_attach_view_find(&space->attached, found->key, false);
 	return image;
 }
 
-bool sfu_discover_is_current(const struct sfu_space *space,
-			     struct sfu_found *found)
+bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
 {
 	const u64 generation = sfu_attach_generation(space);
 	const struct sfu_image *used = found->section.source == SFU_ATTACHED ?
@@ -314,8 +318,6 @@ bool sfu_discover_is_current(const struct sfu_space *space,
 	struct sfu_image *image;
 	bool is_current;
 
-	if (used && used->space_id && used->space_id != space->id)
-		return false;
 	if (atomic64_read(&found->generation) == generation)
 		return true;
 	image = find_attached(space, found);

@@ -29,7 +29,6 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
  * Is what was found for @space, and is still mapped, what would be found now?
  * May sleep.
  */
-bool sfu_discover_is_current(const struct sfu_space *space,
-			     struct sfu_found *found);
+bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found);
 
 #endif /* SFU_DISCOVER_H */

@@ -25,7 +25,6 @@ struct sfu_message;
  * @table: its header; addresses are the ELF file's own.
  * @memory: bytes of kernel memory it takes.
  * @hits: rules found in it.
- * @space_id: of the only space that may use it, or 0.
  */
 struct sfu_image {
 	refcount_t refs;
@@ -33,7 +32,6 @@ struct sfu_image {
 	struct sfu_table table;
 	u64 memory;
 	atomic64_t hits;
-	u64 space_id;
 };
 
 /* Can kernel code read @file, as a regular file? */

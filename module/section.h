@@ -74,18 +74,16 @@ void sfu_section_set_table(struct sfu_section *section,
  * @section: its bytes are in user memory if @image is NULL.
  * @image: the bytes, or NULL; holds a reference.
  * @bias: how far the code is from where the ELF file says.
- * @key: what sfu_attach_find() goes by.
- * @space_id: of the space it was found for. Another one, made by fork, may be
- *	entitled to something else.
+ * @key: what attachments go by.
  * @has_own: the file has a section of its own that has not been found bad.
- * @generation: of what is attached, then. Any thread may set it to a later one.
+ * @generation: of what is attached, as the space saw it that has found this to be
+ *	current last. Another one, made by fork, may be entitled to something else.
  */
 struct sfu_found {
 	struct sfu_section section;
 	struct sfu_image *image;
 	u64 bias;
 	u64 key;
-	u64 space_id;
 	bool has_own;
 	atomic64_t generation;
 };

@@ -61,6 +61,7 @@ void sfu_space_put(struct sfu_space *space)
 	if (!space || !refcount_dec_and_test(&space->refs))
 		return;
 	sfu_rules_exit(&space->rules);
+	sfu_attach_view_exit(&space->attached);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
 }
@@ -133,7 +134,6 @@ static void marker_close(struct vm_area_struct *vma)
 	sfu_sections_clear(&space->sections);
 	space->gone = true;
 	up_write(&space->lock);
-	/* What is attached for it keeps it, for as long as some client likes. */
 	sfu_rules_exit(&space->rules);
 	sfu_space_put(space);
 }

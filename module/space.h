@@ -14,6 +14,7 @@
 #include <linux/rwsem.h>
 #include <linux/types.h>
 
+#include "attach_table.h"
 #include "rules.h"
 #include "sections.h"
 
@@ -38,7 +39,7 @@ struct sfu_section;
  *	@sections any more.
  * @corrupt: sections removed because they were corrupt or unreadable.
  * @stale: sections removed because their mappings had changed.
- * @attached: how often something was attached for this space alone.
+ * @attached: what it sees of what is attached; needs no lock.
  */
 struct sfu_space {
 	struct hlist_node node;
@@ -52,7 +53,7 @@ struct sfu_space {
 	bool gone;
 	atomic64_t corrupt;
 	atomic64_t stale;
-	atomic_t attached;
+	struct sfu_attach_view attached;
 	struct rcu_head rcu;
 };
 

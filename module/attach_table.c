@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attach table: what is attached for one space, or for all.
+ *
+ * Who holds a table: the space, from the first attachment for it alone until it
+ * is freed, and each attachment in it, which may be listed by its client long
+ * after the process is gone. An attachment does not hold the space.
+ *
+ * What is done under a table's lock takes the steps from the root of a tree to a
+ * leaf, whatever is attached. The lock of the table of all spaces is taken for
+ * adding and removing by privileged callers only, and for finding only while it
+ * has something.
+ */
+#include <linux/compiler.h>
+#include <linux/lockdep.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "attach_table.h"
+#include "image.h"
+
+/**
+ * struct sfu_attach_table
+ *
+ * @refs: see above.
+ * @lock: protects @by_key and the nodes in it. Taken inside the lock of a
+ *	client's attachments; nothing is taken inside it.
+ * @by_key: entries by is_before(): of each key those to be preferred come first,
+ *	of these and of the others the latest one.
+ * @nr: number of them; written under @lock.
+ * @changed: stamp of the last change; written under @lock.
+ */
+struct sfu_attach_table {
+	refcount_t refs;
+	spinlock_t lock;	/* see above */
+	struct rb_root by_key;
+	unsigned long nr;
+	atomic64_t changed;
+};
+
+/* What is attached for all spaces. Static, so the last reference stays. */
+static struct sfu_attach_table for_all = {
+	.refs = REFCOUNT_INIT(1),
+	.lock = __SPIN_LOCK_UNLOCKED(for_all.lock),
+	.by_key = RB_ROOT,
+};
+
+/*
+ * Stamps are drawn from one counter, each once in the system. Who changes a
+ * table draws one after the change and stores it as table->changed; a space's
+ * stamp that is not later than those of both of its tables is not used any more.
+ * A space's stamp that is later was drawn after the change, so whoever uses it
+ * and then searches finds what has changed: drawing is a full barrier on both
+ * sides.
+ */
+static atomic64_t last_stamp = ATOMIC64_INIT(0);
+
+static bool is_older(s64 stamp, const struct sfu_attach_table *table)
+{
+	return stamp <= atomic64_read(&table->changed);
+}
+
+u64 sfu_attach_view_generation(struct sfu_attach_view *view)
+{
+	const struct sfu_attach_table *own = READ_ONCE(view->own);
+	/* Pairs with the cmpxchg: what the stamp stands for is seen. */
+	s64 stamp = atomic64_read_acquire(&view->stamp), next;
+
+	while (is_older(stamp, &for_all) || (own && is_older(stamp, own))) {
+		next = atomic64_inc_return(&last_stamp);
+		/* If another thread was quicker, its stamp may do as well. */
+		if (atomic64_try_cmpxchg(&view->stamp, &stamp, next))
+			return next;
+	}
+	return stamp;
+}
+
+/* Have all views of @table draw a new stamp. The table has been changed. */
+static void change(struct sfu_attach_table *table)
+{
+	lockdep_assert_held(&table->lock);
+	atomic64_set(&table->changed, atomic64_inc_return(&last_stamp));
+}
+
+static bool is_before(struct rb_node *node, const struct rb_node *other)
+{
+	const struct sfu_attach_entry *a =
+		rb_entry(node, struct sfu_attach_entry, node);
+	const struct sfu_attach_entry *b =
+		rb_entry(other, struct sfu_attach_entry, node);
+
+	if (a->key != b->key)
+		return a->key < b->key;
+	if (a->is_preferred != b->is_preferred)
+		return a->is_preferred;
+	return a->id > b->id;
+}
+
+void sfu_attach_table_add(struct sfu_attach_table *table,
+			  struct sfu_attach_entry *entry)
+{
+	spin_lock(&table->lock);
+	rb_add(&entry->node, &table->by_key, is_before);
+	WRITE_ONCE(table->nr, table->nr + 1);
+	change(table);
+	spin_unlock(&table->lock);
+}
+
+void sfu_attach_table_remove(struct sfu_attach_table *table,
+			     struct sfu_attach_entry *entry)
+{
+	spin_lock(&table->lock);
+	rb_erase(&entry->node, &table->by_key);
+	WRITE_ONCE(table->nr, table->nr - 1);
+	change(table);
+	spin_unlock(&table->lock);
+}
+
+/* What is looked for: the first one with this key, preferred or not. */
+struct wanted {
+	u64 key;
+	bool is_preferred;
+};
+
+static int compare(const void *data, const struct rb_node *node)
+{
+	const struct sfu_attach_entry *entry =
+		rb_entry(node, struct sfu_attach_entry, node);
+	const struct wanted *wanted = data;
+
+	if (wanted->key != entry->key)
+		return wanted->key < entry->key ? -1 : 1;
+	return entry->is_preferred - wanted->is_preferred;
+}
+
+static struct sfu_attach_entry *latest(const struct sfu_attach_table *table,
+				       u64 key, bool is_preferred)
+{
+	const struct wanted wanted = {
+		.key = key,
+		.is_preferred = is_preferred,
+	};
+	struct rb_node *node;
+
+	lockdep_assert_held(&table->lock);
+	node = rb_find_first(&wanted, &table->by_key, compare);
+	return node ? rb_entry(node, struct sfu_attach_entry, node) : NULL;
+}
+
+static struct sfu_image *find(struct sfu_attach_table *table, u64 key,
+			      bool preferred)
+{
+	struct sfu_attach_entry *entry, *other = NULL;
+	struct sfu_image *image = NULL;
+
+	/* Who sees an old 0 has an old stamp, too, and looks again. */
+	if (!READ_ONCE(table->nr))
+		return NULL;
+	spin_lock(&table->lock);
+	entry = latest(table, key, true);
+	if (!preferred)
+		other = latest(table, key, false);
+	if (!entry || (other && other->id > entry->id))
+		entry = other;
+	if (entry) {
+		image = entry->image;
+		sfu_image_get(image);
+	}
+	spin_unlock(&table->lock);
+	return image;
+}
+
+struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
+				       u64 key, bool preferred)
+{
+	struct sfu_attach_table *own = READ_ONCE(view->own);
+	struct sfu_image *image = NULL;
+
+	if (own)
+		image = find(own, key, preferred);
+	return image ?: find(&for_all, key, preferred);
+}
+
+static struct sfu_attach_table *create(void)
+{
+	struct sfu_attach_table *table;
+
+	table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return NULL;
+	refcount_set(&table->refs, 1);
+	spin_lock_init(&table->lock);
+	table->by_key = RB_ROOT;
+	return table;
+}
+
+struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view)
+{
+	struct sfu_attach_table *table, *other;
+
+	table = view ? READ_ONCE(view->own) : &for_all;
+	if (!table) {
+		table = create();
+		if (!table)
+			return NULL;
+		/* A full barrier: who sees the table sees it initialised. */
+		other = cmpxchg(&view->own, NULL, table);
+		if (other) {
+			kfree(table);
+			table = other;
+		}
+	}
+	refcount_inc(&table->refs);
+	return table;
+}
+
+void sfu_attach_table_put(struct sfu_attach_table *table)
+{
+	if (table && refcount_dec_and_test(&table->refs))
+		kfree(table);
+}
+
+void sfu_attach_view_exit(struct sfu_attach_view *view)
+{
+	/* Who reads this has a reference to the space, so nobody does now. */
+	sfu_attach_table_put(view->own);
+}
