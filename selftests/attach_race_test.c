@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Threads and processes that attach, detach, list, walk, fork and end at the
+ * same time, with one client: the limits hold, and nothing is left.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "attach_fixture.h"
+#include "process.h"
+
+#define THREADS	2
+
+/* What one of several threads does, with what it needs of its own. */
+struct racer {
+	pthread_t thread;
+	pthread_barrier_t *barrier;
+	atomic_int *stop;
+	int fd;
+	const unsigned char *at;
+	struct sframe_unwind_attach arg;
+	__u64 *ids;
+	unsigned int nr;	/* of @ids, or rounds */
+	unsigned int done;	/* what it has succeeded with */
+	const char *why;	/* what is wrong */
+};
+
+static void start(struct racer *racer, const FIXTURE_DATA(attach) *self,
+		  void *(*function)(void *))
+{
+	racer->fd = self->fd;
+	racer->at = self->at;
+	racer->arg = self->arg;
+	racer->arg.message = 0;
+	racer->arg.message_size = 0;
+	if (pthread_create(&racer->thread, NULL, function, racer))
+		racer->why = "pthread_create";
+}
+
+static const char *end(struct racer *racer)
+{
+	pthread_join(racer->thread, NULL);
+	if (racer->why)
+		fprintf(stderr, "# %s\n", racer->why);
+	return racer->why;
+}
+
+/* Nothing is attached by @fd, and what is counted is what there was. */
+static bool is_nothing_left(int fd, long attachments)
+{
+	struct sframe_unwind_list_attached list;
+
+	return !list_attached(fd, 0, NULL, 0, &list) && !list.total &&
+	       !list.memory && counter("attachments") == attachments;
+}
+
+/*
+ * The limits
+ */
+
+static void *attach_last(void *data)
+{
+	struct racer *racer = data;
+	unsigned int i;
+
+	for (i = 0; i < racer->nr; i++) {
+		pthread_barrier_wait(racer->barrier);
+		if (!attach(racer->fd, &racer->arg))
+			racer->done++;
+		else if (errno != ENOSPC)
+			racer->why = "attach";
+		/* Who has won, makes room for the next round. */
+		else
+			racer->arg.id = 0;
+		pthread_barrier_wait(racer->barrier);
+		if (racer->arg.id && detach(racer->fd, racer->arg.id))
+			racer->why = "detach";
+	}
+	return NULL;
+}
+
+/* Two threads want the place that is left: one gets it, @rounds times. */
+static unsigned int race_for_last(const FIXTURE_DATA(attach) *self,
+				  unsigned int rounds)
+{
+	struct racer racers[THREADS] = {};
+	pthread_barrier_t barrier;
+	unsigned int i, done = 0;
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (i = 0; i < THREADS; i++) {
+		racers[i].barrier = &barrier;
+		racers[i].nr = rounds;
+		start(&racers[i], self, attach_last);
+	}
+	for (i = 0; i < THREADS; i++) {
+		if (end(&racers[i]))
+			return 0;
+		done += racers[i].done;
+	}
+	return done;
+}
+
+TEST_F(attach, number_is_exact)
+{
+	struct sframe_unwind_query q = { .size = sizeof(q) };
+	struct sframe_unwind_list_attached list;
+	unsigned int i;
+
+	ASSERT_EQ(0, query(self->fd, &q));
+	for (i = 0; i + 1 < q.max_attached; i++)
+		ASSERT_EQ(0, attach(self->fd, &self->arg));
+	EXPECT_EQ(500, race_for_last(self, 500));
+	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
+	EXPECT_EQ(q.max_attached - 1, list.total);
+	EXPECT_EQ(list.total * self->arg.memory, list.memory);
+}
+
+/* 15 of 16 parts are taken. */
+#define PART	((64UL << 20) / 16 - PAGE)
+
+TEST_F(attach, memory_is_exact)
+{
+	struct sframe_unwind_list_attached list;
+	unsigned int i;
+
+	ASSERT_TRUE(grow_section(&self->arg, PART));
+	for (i = 0; i < 15; i++)
+		ASSERT_EQ(0, attach(self->fd, &self->arg));
+	EXPECT_EQ(50, race_for_last(self, 50));
+	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
+	EXPECT_EQ(15, list.total);
+	EXPECT_EQ(15 * self->arg.memory, list.memory);
+}
+
+/*
+ * One thing detached by two
+ */
+
+#define DETACHED	500
+
+static void *detach_all(void *data)
+{
+	struct racer *racer = data;
+	unsigned int i;
+
+	pthread_barrier_wait(racer->barrier);
+	for (i = 0; i < racer->nr; i++) {
+		if (!detach(racer->fd, racer->ids[i]))
+			racer->done++;
+		else if (errno != ENOENT)
+			racer->why = "detach";
+	}
+	return NULL;
+}
+
+TEST_F(attach, detached_once)
+{
+	const long before = counter("attachments");
+	struct racer racers[THREADS] = {};
+	pthread_barrier_t barrier;
+	__u64 ids[DETACHED];
+	unsigned int i;
+
+	for (i = 0; i < DETACHED; i++) {
+		self->arg.flags = i % 3 ? SFRAME_UNWIND_ATTACH_PREFER : 0;
+		ASSERT_EQ(0, attach(self->fd, &self->arg));
+		ids[i] = self->arg.id;
+	}
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (i = 0; i < THREADS; i++) {
+		racers[i].barrier = &barrier;
+		racers[i].ids = ids;
+		racers[i].nr = DETACHED;
+		start(&racers[i], self, detach_all);
+	}
+	for (i = 0; i < THREADS; i++)
+		EXPECT_EQ(NULL, end(&racers[i]));
+	EXPECT_EQ(DETACHED, racers[0].done + racers[1].done);
+	EXPECT_TRUE(is_nothing_left(self->fd, before));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
+}
+
+/*
+ * All at the same time
+ */
+
+#define ROUNDS	300
+
+static void *attach_and_detach(void *data)
+{
+	struct racer *racer = data;
+	unsigned int i;
+	__u64 last = 0;
+
+	for (i = 0; i < ROUNDS && !racer->why; i++) {
+		racer->arg.flags = i % 2 ? SFRAME_UNWIND_ATTACH_PREFER : 0;
+		if (attach(racer->fd, &racer->arg))
+			racer->why = "attach";
+		else if (racer->arg.id <= last)
+			racer->why = "an id that is not the next";
+		else if (detach(racer->fd, racer->arg.id))
+			racer->why = "detach";
+		last = racer->arg.id;
+	}
+	return NULL;
+}
+
+/* Ids ascend, and each entry is a whole one. */
+static void *list_all(void *data)
+{
+	struct sframe_unwind_attached entries[8];
+	struct sframe_unwind_list_attached list;
+	struct racer *racer = data;
+	unsigned int i;
+	__u64 from;
+
+	while (!racer->why && !atomic_load(racer->stop)) {
+		from = 0;
+		if (list_attached(racer->fd, from, entries, 8, &list) ||
+		    list.total > THREADS || list.memory % (list.total ?: 1))
+			racer->why = "list";
+		for (i = 0; i < list.nr; i++) {
+			if (entries[i].id < from || entries[i].num_fdes != 2 ||
+			    entries[i].build_id_size != ELF_ID_SIZE)
+				racer->why = "an entry";
+			from = entries[i].id + 1;
+		}
+	}
+	return NULL;
+}
+
+static void *walk_all(void *data)
+{
+	struct racer *racer = data;
+	const int fd = open_client(0);
+	enum outcome outcome;
+
+	while (!racer->why && !atomic_load(racer->stop)) {
+		outcome = walk_small(fd, racer->at);
+		if (outcome != NO_RULE && outcome != CALLER)
+			racer->why = "a wrong stack";
+	}
+	close(fd);
+	return NULL;
+}
+
+/* A client of its own that is closed with all that it has attached. */
+static void *attach_and_close(void *data)
+{
+	struct racer *racer = data;
+	int i, fd;
+
+	while (!racer->why && !atomic_load(racer->stop)) {
+		fd = open_client(0);
+		for (i = 0; i < 5; i++) {
+			if (attach(fd, &racer->arg))
+				racer->why = "attach";
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+TEST_F(attach, all_at_once)
+{
+	static void *(*const others[])(void *) = {
+		list_all, walk_all, attach_and_close
+	};
+	const long before = counter("attachments");
+	struct racer racers[THREADS] = {}, other[3] = {};
+	atomic_int stop = 0;
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		start(&racers[i], self, attach_and_detach);
+	for (i = 0; i < 3; i++) {
+		other[i].stop = &stop;
+		start(&other[i], self, others[i]);
+	}
+	for (i = 0; i < THREADS; i++)
+		EXPECT_EQ(NULL, end(&racers[i]));
+	atomic_store(&stop, 1);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(NULL, end(&other[i]));
+	EXPECT_TRUE(is_nothing_left(self->fd, before));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
+}
+
+/*
+ * Processes
+ */
+
+/* Detach whatever is listed first. */
+static void *detach_listed(void *data)
+{
+	struct sframe_unwind_list_attached list;
+	struct sframe_unwind_attached entry;
+	struct racer *racer = data;
+
+	while (!racer->why && !atomic_load(racer->stop)) {
+		if (list_attached(racer->fd, 0, &entry, 1, &list))
+			racer->why = "list";
+		else if (list.nr && detach(racer->fd, entry.id))
+			racer->why = "detach";
+	}
+	return NULL;
+}
+
+/* A child with the same client: attaches for itself, looks, and ends. */
+static void be_child(int fd, struct sframe_unwind_attach *arg,
+		     const unsigned char *at, int number)
+{
+	const int own = open_client(0);
+	enum outcome outcome;
+
+	if (attach(fd, arg) || attach(own, arg))
+		_exit(1);
+	outcome = walk_small(own, at);
+	if (outcome != CALLER)
+		_exit(2);
+	if (number % 2)
+		execl("/bin/true", "true", NULL);
+	_exit(0);
+}
+
+TEST_F(attach, processes_come_and_go)
+{
+	const long before = counter("attachments");
+	struct racer detacher = {}, walker = {};
+	atomic_int stop = 0;
+	pid_t child;
+	int i;
+
+	detacher.stop = &stop;
+	walker.stop = &stop;
+	start(&detacher, self, detach_listed);
+	start(&walker, self, walk_all);
+	for (i = 0; i < 60; i++) {
+		child = fork();
+		if (!child)
+			be_child(self->fd, &self->arg, self->at, i);
+		EXPECT_EQ(0, outcome_of(child));
+	}
+	atomic_store(&stop, 1);
+	EXPECT_EQ(NULL, end(&detacher));
+	EXPECT_EQ(NULL, end(&walker));
+	close(self->fd);
+	self->fd = open_client(0);
+	EXPECT_TRUE(is_nothing_left(self->fd, before));
+}
+
+TEST_HARNESS_MAIN
