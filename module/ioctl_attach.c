@@ -42,6 +42,17 @@ static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach
 	return err;
 }
 
+/*
+ * Rules of what is attached for all say which registers of other processes are
+ * followed into their memory, and what is there is told as addresses. That is
+ * more than to observe them.
+ */
+static bool may_attach_for_all(void)
+{
+	return capable(CAP_SYS_ADMIN) ||
+	       (capable(CAP_PERFMON) && capable(CAP_SYS_PTRACE));
+}
+
 int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 		     struct sfu_message *message)
 {
@@ -72,9 +83,9 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, -EINVAL,
 					"sframe_offset 0x%llx is beyond all files",
 					spec->sframe_offset);
-	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !perfmon_capable())
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !may_attach_for_all())
 		return sfu_message_fail(message, -EPERM,
-					"attaching for all processes needs CAP_PERFMON");
+					"attaching for all processes needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
 
 	elf = fget(spec->elf_fd);
 	sframe = fget(spec->sframe_fd);

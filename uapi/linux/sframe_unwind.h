@@ -572,8 +572,11 @@ struct sframe_unwind_events {
 /*
  * Flags of struct sframe_unwind_attach.
  *
- * SYSTEM	for all processes; needs CAP_PERFMON or CAP_SYS_ADMIN. Else for
- *		the caller's address space only; not for children forked from it.
+ * SYSTEM	for all processes; needs CAP_SYS_ADMIN, or CAP_PERFMON and
+ *		CAP_SYS_PTRACE, in the initial user namespace: the section's
+ *		rules say which words of their memory are told as addresses.
+ *		Else for the caller's address space only; not for children
+ *		forked from it.
  * PREFER	rather than the file's own section, if it has one. Registered
  *		sections take precedence all the same.
  */
@@ -646,7 +649,7 @@ struct sframe_unwind_attach {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EBADF	a file that is not open for reading.
- * EPERM	SYSTEM without privilege.
+ * EPERM	SYSTEM without its privilege.
  * EOPNOTSUPP	an ELF file or a section for another machine or of another
  *		version; a 32-bit or x32 caller.
  * ENOSPC	the client has max_attached sections, or their memory would

@@ -41,8 +41,8 @@ const char attach_help[] =
 "  -v, --verbose      print a line for each object\n"
 "      --help         print this\n"
 "\n"
-"Needs CAP_PERFMON, and CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE to look at the\n"
-"processes of others; root has them all.\n"
+"Needs CAP_PERFMON and CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE to look at the\n"
+"files of others; root has them all.\n"
 "\n"
 "Exit status: 0 when ended by a signal or with the last PID, 2 on failure.\n";
 
@@ -78,8 +78,8 @@ static int fail(struct session *session, int err)
 	report_remove_bar(&session->report);
 	if (err == -EPERM)
 		return complain("%s\n"
-			"To attach for other processes takes CAP_PERFMON: be root. A program can attach\n"
-			"to itself without, by sframe_unwind_attach(3).",
+			"To attach for other processes takes CAP_PERFMON and CAP_SYS_PTRACE: be root. A\n"
+			"program can attach to itself without, by sframe_unwind_attach(3).",
 			sframe_unwind_error(session->handle));
 	return complain("attach: %s", strerror(-err));
 }

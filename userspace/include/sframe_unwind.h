@@ -259,7 +259,8 @@ int sframe_unwind_section_name(struct sframe_unwind *handle,
  * libsframe_unwind_convert makes such data of .eh_frame. Any thread.
  *
  * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM if it was to be
- * for all processes and the caller lacks CAP_PERFMON.
+ * for all processes and the caller has neither CAP_SYS_ADMIN nor both CAP_PERFMON
+ * and CAP_SYS_PTRACE.
  */
 int sframe_unwind_attach(struct sframe_unwind *handle,
 			 struct sframe_unwind_attach *attach);
