@@ -404,6 +404,9 @@ static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 static int fetch(const struct op *op, union sfu_arg *arg,
 		 const void __user *user, u32 size)
 {
+	/* Before it is looked at, byte for byte. */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	if (size == op->size)
 		return copy_in(arg, user, size) ? 0 : -EFAULT;
 	return copy_struct_from_user(arg, op->size, user, size);

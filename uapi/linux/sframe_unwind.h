@@ -14,7 +14,8 @@
  *   sizeof() of the structure that the caller was compiled with. A structure
  *   shorter than the first published one gets EINVAL. A longer one than the
  *   kernel knows is accepted if all bytes it does not know are zero, else
- *   E2BIG. Of output members only those inside the caller's size are written.
+ *   E2BIG; one of more than 4096 bytes gets E2BIG in any case. Of output
+ *   members only those inside the caller's size are written.
  * - Unknown flags and reserved members that are not zero get EINVAL.
  * - Addresses and pointers travel as __u64. The layout is the same for 32-bit
  *   and 64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
