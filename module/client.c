@@ -365,13 +365,18 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 
 /* As sfu_client_read(), but 0 without a record. */
 static ssize_t read_records(struct sfu_client *client, char __user *buffer,
-			    size_t size)
+			    size_t size, bool nonblock)
 {
 	unsigned long flags;
 	ssize_t taken;
 
-	if (mutex_lock_interruptible(&client->read_mutex))
+	/* Who has it may wait for a page, and for as long as he likes. */
+	if (nonblock) {
+		if (!mutex_trylock(&client->read_mutex))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&client->read_mutex)) {
 		return -ERESTARTSYS;
+	}
 	taken = count_whole(client, size);
 	if (taken > 0 && sfu_ring_copy_to_user(&client->ring, client->ring.tail,
 					       buffer, taken))
@@ -391,7 +396,7 @@ ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_records(client, buffer, size);
+		ret = read_records(client, buffer, size, nonblock);
 		if (ret)
 			return ret;
 		if (nonblock)

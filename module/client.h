@@ -109,9 +109,9 @@ void sfu_client_listen(struct sfu_client *client, u64 space_id);
 void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed);
 
 /*
- * Copy whole records to @buffer, waiting for one unless @nonblock. Returns the
- * number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL if @size is less than the
- * first record, -EFAULT.
+ * Copy whole records to @buffer. Waits for one, and while another thread reads,
+ * unless @nonblock. Returns the number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL
+ * if @size is less than the first record, -EFAULT.
  */
 ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 			size_t size, bool nonblock);

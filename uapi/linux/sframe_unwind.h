@@ -759,8 +759,10 @@ struct sframe_unwind_list_attached {
  * read(2) returns as many whole records as fit into the buffer, in the order
  * of their walks. It sleeps while there is none, or fails with EAGAIN on a
  * non-blocking file; with a buffer shorter than the next record it fails with
- * EINVAL and takes nothing. poll(2) and epoll report EPOLLIN while a record
- * waits. A record whose type is not known is to be skipped by its size.
+ * EINVAL and takes nothing. A non-blocking file gets EAGAIN also while another
+ * thread reads from it, for however long that waits for a page of its buffer,
+ * although there may be a record. poll(2) and epoll report EPOLLIN while a
+ * record waits. A record whose type is not known is to be skipped by its size.
  */
 
 /**
