@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Client: one open file of /dev/sframe_unwind.
+ *
+ * Lock order: sfu_client.listen_mutex > sfu_space.listeners_mutex > the lock of
+ * any client; sfu_client.read_mutex > its lock.
  */
 #include <linux/kernel.h>
 #include <linux/pid_namespace.h>
@@ -13,12 +16,9 @@
 #include "counters.h"
 #include "limits.h"
 #include "request.h"
+#include "space.h"
 #include "test_timer.h"
 #include "walk.h"
-
-/* Clients that want to be told of events; few, and events are rare. */
-static LIST_HEAD(listeners);
-static DEFINE_SPINLOCK(listeners_lock);
 
 struct sfu_client *sfu_client_create(void)
 {
@@ -31,6 +31,7 @@ struct sfu_client *sfu_client_create(void)
 	init_waitqueue_head(&client->wait);
 	mutex_init(&client->read_mutex);
 	raw_spin_lock_init(&client->lock);
+	mutex_init(&client->listen_mutex);
 	INIT_LIST_HEAD(&client->listener);
 	sfu_attachments_init(&client->attachments);
 	INIT_HLIST_HEAD(&client->spare);
@@ -57,7 +58,7 @@ void sfu_client_close(struct sfu_client *client)
 	HLIST_HEAD(spare);
 
 	sfu_test_timer_stop(client);
-	sfu_client_listen(client, 0);
+	sfu_client_listen(client, NULL);
 	sfu_attach_remove_all(&client->attachments);
 	raw_spin_lock_irqsave(&client->lock, flags);
 	client->closed = true;
@@ -281,14 +282,48 @@ void sfu_client_deliver(struct sfu_client *client,
 	}
 }
 
-void sfu_client_listen(struct sfu_client *client, u64 space_id)
+/* Returns 0, or -ENOSPC with too many listeners. */
+static int add_listener(struct sfu_client *client, struct sfu_space *space)
 {
-	spin_lock(&listeners_lock);
+	struct list_head *at;
+	u32 nr = 0;
+
+	mutex_lock(&space->listeners_mutex);
+	list_for_each(at, &space->listeners)
+		nr++;
+	if (nr < SFU_MAX_LISTENERS)
+		list_add(&client->listener, &space->listeners);
+	mutex_unlock(&space->listeners_mutex);
+	return nr < SFU_MAX_LISTENERS ? 0 : -ENOSPC;
+}
+
+static void remove_listener(struct sfu_client *client, struct sfu_space *space)
+{
+	mutex_lock(&space->listeners_mutex);
 	list_del_init(&client->listener);
-	client->space_id = space_id;
-	if (space_id)
-		list_add(&client->listener, &listeners);
-	spin_unlock(&listeners_lock);
+	mutex_unlock(&space->listeners_mutex);
+}
+
+int sfu_client_listen(struct sfu_client *client, struct sfu_space *space)
+{
+	struct sfu_space *unused;
+	int err = 0;
+
+	mutex_lock(&client->listen_mutex);
+	unused = client->space;
+	if (space != unused) {
+		if (unused)
+			remove_listener(client, unused);
+		if (space)
+			err = add_listener(client, space);
+		client->space = err ? NULL : space;
+	}
+	mutex_unlock(&client->listen_mutex);
+	/* The one before; or, of one and the same, the second reference. */
+	sfu_space_put(unused);
+	if (err)
+		sfu_space_put(space);
+	return err;
 }
 
 static void tell(struct sfu_client *client,
@@ -314,16 +349,15 @@ static void tell(struct sfu_client *client,
 		wake(client);
 }
 
-void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed)
+void sfu_client_tell(struct sfu_space *space,
+		     struct sframe_unwind_removed *removed)
 {
 	struct sfu_client *client;
 
-	spin_lock(&listeners_lock);
-	list_for_each_entry(client, &listeners, listener) {
-		if (client->space_id == space_id)
-			tell(client, removed);
-	}
-	spin_unlock(&listeners_lock);
+	mutex_lock(&space->listeners_mutex);
+	list_for_each_entry(client, &space->listeners, listener)
+		tell(client, removed);
+	mutex_unlock(&space->listeners_mutex);
 }
 
 bool sfu_client_is_readable(struct sfu_client *client)

@@ -161,7 +161,7 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 	if (err)
 		return err;
 	if (!events->flags) {
-		sfu_client_listen(client, 0);
+		sfu_client_listen(client, NULL);
 		return 0;
 	}
 
@@ -170,8 +170,11 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 	space = sfu_space_get_or_create(message);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	sfu_client_listen(client, space->id);
-	sfu_space_put(space);
+	err = sfu_client_listen(client, space);
+	if (err)
+		return sfu_message_fail(message, err,
+					"%u clients get the events of this address space already",
+					SFU_MAX_LISTENERS);
 	return 0;
 }
 

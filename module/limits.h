@@ -40,6 +40,9 @@
 /* Requests that may join a walk while it is being delivered. */
 #define SFU_MAX_LATE		16
 
+/* Clients that get the events of one address space. */
+#define SFU_MAX_LISTENERS	64
+
 /* Bytes of records waiting in one client; a power of two. */
 #define SFU_RING_SIZE		SZ_256K
 

@@ -63,7 +63,7 @@ static void copy_end(char *to, size_t size, const char *name)
 }
 
 /* Tell clients and dynamic debug that @section was removed. */
-static void tell_of_removal(const struct sfu_space *space,
+static void tell_of_removal(struct sfu_space *space,
 			    struct sfu_section *section, u64 pc,
 			    enum sframe_unwind_cause cause,
 			    const struct sfu_defect *defect)
@@ -98,7 +98,7 @@ static void tell_of_removal(const struct sfu_space *space,
 			     removed.sframe_start,
 			     removed.name[0] ? removed.name : "anonymous memory",
 			     removed.defect, removed.defect_offset);
-	sfu_client_tell(space->id, &removed);
+	sfu_client_tell(space, &removed);
 }
 
 /* Count that a section of @space has been found to be good for nothing. */

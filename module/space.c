@@ -77,6 +77,8 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	space->markers = 1;
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
+	mutex_init(&space->listeners_mutex);
+	INIT_LIST_HEAD(&space->listeners);
 	sfu_sections_init(&space->sections);
 	sfu_rules_init(&space->rules);
 	sfu_count(SFU_SPACES);

@@ -10,6 +10,8 @@
 #define SFU_SPACE_H
 
 #include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
@@ -39,6 +41,8 @@ struct sfu_section;
  * @corrupt: sections removed because they were corrupt or unreadable.
  * @stale: sections removed because their mappings had changed.
  * @attached: how often something was attached for this space alone.
+ * @listeners_mutex: protects @listeners.
+ * @listeners: clients that want its events.
  */
 struct sfu_space {
 	struct hlist_node node;
@@ -53,6 +57,8 @@ struct sfu_space {
 	atomic64_t corrupt;
 	atomic64_t stale;
 	atomic_t attached;
+	struct mutex listeners_mutex;	/* listeners */
+	struct list_head listeners;
 	struct rcu_head rcu;
 };
 

@@ -544,11 +544,14 @@ struct sframe_unwind_events {
 /*
  * SFRAME_UNWIND_IOC_EVENTS: have records of events in the caller's address
  * space put into this client, from now on until that address space ends. A
- * child made by fork() is another address space.
+ * child made by fork() is another address space. A client gets the events of
+ * one address space: the last one that it has been told to.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
+ * ENOSPC	64 clients get the events of the address space already; this one
+ *		gets none from now on.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
