@@ -15,6 +15,7 @@
 #include "client.h"
 #include "counters.h"
 #include "limits.h"
+#include "lock.h"
 #include "request.h"
 #include "space.h"
 #include "test_timer.h"
@@ -53,6 +54,7 @@ static void put(struct sfu_client *client)
 
 void sfu_client_close(struct sfu_client *client)
 {
+	struct sfu_walk *walk;
 	struct sfu_ring ring;
 	unsigned long flags;
 	HLIST_HEAD(spare);
@@ -60,19 +62,20 @@ void sfu_client_close(struct sfu_client *client)
 	sfu_test_timer_stop(client);
 	sfu_client_listen(client, NULL);
 	sfu_attach_remove_all(&client->attachments);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	client->closed = true;
 	ring = client->ring;
 	client->ring = (struct sfu_ring) {};
+	walk = xchg(&client->walk, NULL);
 	hlist_move_list(&client->spare, &spare);
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	/*
 	 * Pending requests keep the client for as long as their threads sleep,
 	 * and no limit of open files counts it any more: it shall be small.
 	 */
 	sfu_ring_free(&ring);
 	sfu_request_free_spare(&spare);
-	sfu_request_free_walk(xchg(&client->walk, NULL));
+	sfu_request_free_walk(walk);
 	put(client);
 }
 
@@ -117,7 +120,7 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 	unsigned long flags;
 	int err = 0;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	if (client->pending < SFU_MAX_PENDING) {
 		client->pending++;
 		client->accepted++;
@@ -132,7 +135,7 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 	} else {
 		err = -EAGAIN;
 	}
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	if (err)
 		return err;
 
@@ -149,13 +152,13 @@ bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 	bool keep = false;
 
 	if (spare) {
-		raw_spin_lock_irqsave(&client->lock, flags);
+		flags = sfu_lock_irqsave(&client->lock);
 		keep = !client->closed && client->nr_spare < SFU_MAX_SPARE;
 		if (keep) {
 			hlist_add_head(&spare->node, &client->spare);
 			client->nr_spare++;
 		}
-		raw_spin_unlock_irqrestore(&client->lock, flags);
+		sfu_unlock_irqrestore(&client->lock, flags);
 	}
 	sfu_uncount(SFU_REQUESTS);
 	put(client);
@@ -166,11 +169,23 @@ void sfu_client_cancel(struct sfu_client *client)
 {
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	client->pending--;
 	client->accepted--;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
+}
+
+void sfu_client_keep_walk(struct sfu_client *client, struct sfu_walk *walk)
+{
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&client->lock);
+	if (!client->closed)
+		walk = xchg(&client->walk, walk);
+	sfu_unlock_irqrestore(&client->lock, flags);
+	/* Another thread may have given its own back. */
+	sfu_request_free_walk(walk);
 }
 
 /* Fill the memory @to with a record. */
@@ -261,7 +276,7 @@ void sfu_client_deliver(struct sfu_client *client,
 	unsigned long flags;
 
 	number_current(client, &stack.pid, &stack.tid);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	closed = client->closed;
 	if (!closed)
 		written = write_record(client, &stack, walk);
@@ -270,7 +285,7 @@ void sfu_client_deliver(struct sfu_client *client,
 		client->delivered++;
 	else
 		client->lost_full++;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 
 	if (written) {
 		sfu_count(SFU_TOTAL_DELIVERED);
@@ -335,7 +350,7 @@ static void tell(struct sfu_client *client,
 	u64 position;
 
 	number_current(client, &removed->pid, &removed->tid);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	written = size <= sfu_ring_room(&client->ring);
 	if (written) {
 		position = client->ring.head;
@@ -344,7 +359,7 @@ static void tell(struct sfu_client *client,
 	} else {
 		client->lost_events++;
 	}
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	if (written)
 		wake(client);
 }
@@ -365,9 +380,9 @@ bool sfu_client_is_readable(struct sfu_client *client)
 	unsigned long flags;
 	bool readable;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	readable = client->ring.head != client->ring.tail;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	return readable;
 }
 
@@ -383,9 +398,9 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 	u64 head;
 
 	lockdep_assert_held(&client->read_mutex);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	head = client->ring.head;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 
 	while (client->ring.tail + taken != head) {
 		sfu_ring_peek(&client->ring, client->ring.tail + taken,
@@ -416,9 +431,9 @@ static ssize_t read_records(struct sfu_client *client, char __user *buffer,
 					       buffer, taken))
 		taken = -EFAULT;
 	if (taken > 0) {
-		raw_spin_lock_irqsave(&client->lock, flags);
+		flags = sfu_lock_irqsave(&client->lock);
 		client->ring.tail += taken;
-		raw_spin_unlock_irqrestore(&client->lock, flags);
+		sfu_unlock_irqrestore(&client->lock, flags);
 	}
 	mutex_unlock(&client->read_mutex);
 	return taken;
@@ -446,11 +461,11 @@ void sfu_client_stats(struct sfu_client *client,
 {
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	stats->pending = client->pending;
 	stats->accepted = client->accepted;
 	stats->delivered = client->delivered;
 	stats->lost_full = client->lost_full;
 	stats->lost_events = client->lost_events;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 }

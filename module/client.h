@@ -29,9 +29,10 @@ struct sfu_walk;
  * @space: whose events it wants, with a reference, or NULL.
  * @listener: in the list of @space, protected by that one's listeners_mutex.
  * @attachments: what it has attached.
- * @walk: memory for a walk, or NULL while one uses it.
+ * @walk: memory for a walk, or NULL while one uses it. Taken by xchg(), put
+ *	there under @lock.
  * @read_mutex: serialises readers, and making the ring.
- * @lock: taken in any context.
+ * @lock: taken in any context, see lock.h.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
  * @closed: nobody can read any more.
  * @spare: memory for requests.
@@ -98,6 +99,12 @@ void sfu_client_deliver(struct sfu_client *client,
 			const struct sfu_request *request,
 			const struct sfu_walk *walk, u32 nr,
 			enum sframe_unwind_stop stop);
+
+/*
+ * Give back the memory for a walk that @client or its user has had: it is kept
+ * for the next one unless nobody will read that. Process context.
+ */
+void sfu_client_keep_walk(struct sfu_client *client, struct sfu_walk *walk);
 
 /*
  * Have @client told of events in @space, and of no other; of none, with NULL.

@@ -19,6 +19,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",
 	[SFU_REQUESTS] = "requests",
+	[SFU_WALKS] = "walks",
 	[SFU_TOTAL_WALKS] = "total_walks",
 	[SFU_TOTAL_ACCEPTED] = "total_accepted",
 	[SFU_TOTAL_DELIVERED] = "total_delivered",

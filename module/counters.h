@@ -19,6 +19,7 @@ enum sfu_counter {
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */
+	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,
 	SFU_TOTAL_DELIVERED,

@@ -116,6 +116,10 @@ static int do_request(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, err,
 					"no thread %d that may be watched",
 					request->tid);
+	case -EPERM:
+		return sfu_message_fail(message, err,
+					"interrupting thread %d of another process needs CAP_SYS_PTRACE",
+					request->tid);
 	case -EAGAIN:
 		return sfu_message_fail(message, err,
 					"%u requests are outstanding, or %u for the thread, or %u since the walk began",

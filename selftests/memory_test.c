@@ -78,6 +78,30 @@ TEST_F(attach, closed_clients)
 	leave_group();
 }
 
+/*
+ * Nor does one whose walk is over when the client has been closed, with another
+ * request pending.
+ */
+TEST_F(attach, closed_while_walked)
+{
+	struct sleeper sleeper, walked;
+	int i, fd;
+
+	ASSERT_TRUE(start(&sleeper));
+	for (i = 0; i < 20; i++) {
+		ASSERT_TRUE(start(&walked));
+		fd = open_client(0);
+		ASSERT_EQ(0, try_request(fd, sleeper.tid));
+		ASSERT_EQ(0, try_request(fd, walked.tid));
+		close(fd);
+		end(&walked);
+	}
+	EXPECT_EQ(20, counter("requests"));
+	EXPECT_EQ(0, counter("walks"));
+	end(&sleeper);
+	EXPECT_EQ(0, counter("requests"));
+}
+
 #define MAX_JOINED	4096
 
 /* Requests for one thread, of however many clients, open or closed. */

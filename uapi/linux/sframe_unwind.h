@@ -327,6 +327,8 @@ struct sframe_unwind_batch {
  * epoll_wait, epoll_pwait, semtimedop, sigtimedwait, and recv on a socket with
  * SO_RCVTIMEO. Uninterruptible sleep, a stopped thread and the parent of a
  * vfork() child are not woken. No effect on a request for the caller itself.
+ * For a thread of another process the caller also needs CAP_SYS_PTRACE or
+ * CAP_SYS_ADMIN in the initial user namespace, as to trace it.
  */
 #define SFRAME_UNWIND_REQUEST_INTERRUPT		0x02U
 
@@ -375,7 +377,10 @@ struct sframe_unwind_request {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * ESRCH	no such thread in the caller's process, or, with privilege, at
- *		all, or it is exiting.
+ *		all, or it is exiting; with SFRAME_UNWIND_REQUEST_INTERRUPT
+ *		also if a signal has ended it and it dumps core.
+ * EPERM	SFRAME_UNWIND_REQUEST_INTERRUPT for another process without
+ *		the capabilities named there.
  * EAGAIN	the client has max_pending requests outstanding; or there are
  *		4096 for the thread, of all clients; or requests for it come
  *		faster than its stack can be delivered.
