@@ -222,7 +222,10 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* Add what was found to @space. Another thread may have been quicker. */
+/*
+ * Add what was found to @space. Returns 0; -EEXIST if another thread was quicker;
+ * -ENOENT if it cannot be remembered.
+ */
 static int add(struct sfu_space *space, const struct sfu_found *spec)
 {
 	struct sfu_section *other;
@@ -237,7 +240,7 @@ static int add(struct sfu_space *space, const struct sfu_found *spec)
 	sfu_section_put(&found->section);
 	if (err == -EEXIST)
 		sfu_section_put(other);
-	return err && err != -EEXIST ? -ENOENT : 0;
+	return err && err != -EEXIST ? -ENOENT : err;
 }
 
 static struct sfu_space *make_space(void)
@@ -269,7 +272,11 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 
 	found->space_id = (*space)->id;
 	atomic64_set(&found->generation, sfu_attach_generation(*space));
-	sfu_space_find_gap(*space, pc, &start, &end);
+	/* Another thread may have added something since the caller looked. */
+	if (!sfu_space_find_gap(*space, pc, &start, &end)) {
+		err = 0;
+		goto out;
+	}
 	*text = (struct sfu_range) {
 		.start = discovery.code.start,
 		.end = discovery.code.end,
@@ -282,6 +289,11 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 						  (text->start -
 						   discovery.code.start));
 		err = add(*space, found);
+		/* What is there now is not what was looked at. */
+		if (err == -EEXIST) {
+			defect->kind = SFU_DEFECT_NONE;
+			err = 0;
+		}
 	} else {
 		sfu_image_put(found->image);
 	}

@@ -19,8 +19,9 @@ struct sfu_space;
  * considered; if it is considered and malformed, *@defect says how.
  *
  * May sleep, takes the mmap lock, reads the file. Returns 0 if the space has
- * something for @pc now; -ENOENT if it is not in a file's code or there is no
- * way of remembering; or -EINTR.
+ * something for @pc now, or another thread has just added something beside it;
+ * -ENOENT if it is not in a file's code or there is no way of remembering; or
+ * -EINTR.
  */
 int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 		 struct sfu_defect *defect);

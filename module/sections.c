@@ -54,7 +54,7 @@ struct sfu_section *sfu_sections_find_from(const struct sfu_sections *sections,
 	return sfu_tree_first_from(&sections->tree[SFU_BY_TEXT], address);
 }
 
-void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
+bool sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
 			   u64 *start, u64 *end)
 {
 	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
@@ -63,6 +63,7 @@ void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
 
 	*start = before ? before->text.end : 0;
 	*end = behind ? behind->text.start : ~0ULL;
+	return pc >= *start;
 }
 
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *sections,
@@ -115,6 +116,9 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 	u32 i;
 	int err;
 
+	/* Overlaps would not be seen, nor the section be found. */
+	if (section->text.start >= section->text.end)
+		return -EINVAL;
 	*other = find_overlap(sections, section);
 	if (*other)
 		return -EEXIST;

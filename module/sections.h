@@ -47,10 +47,10 @@ struct sfu_section *sfu_sections_find_from(const struct sfu_sections *sections,
 					   u64 address);
 
 /*
- * The addresses around @pc, which no section covers, that no section covers:
- * [*start, *end).
+ * The addresses around @pc that no section covers: [*start, *end). Returns false
+ * if one covers @pc.
  */
-void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
+bool sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
 			   u64 *start, u64 *end);
 
 /* The section numbered @id, or NULL. */
@@ -63,9 +63,9 @@ sfu_sections_find_bytes(const struct sfu_sections *sections, u64 address);
 
 /*
  * Add @section, with a reference of its own, or remove it and put that. May
- * sleep. Return 0; -EEXIST, with *@other, if @section overlaps that one;
- * -ENOSPC if there are too many; -ENOMEM; -ENOENT if what is to be removed is
- * not there.
+ * sleep. Return 0; -EEXIST, with *@other, if @section overlaps that one; -EINVAL
+ * if it covers nothing; -ENOSPC if there are too many; -ENOMEM; -ENOENT if what is
+ * to be removed is not there.
  */
 int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 		     struct sfu_section **other);

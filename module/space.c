@@ -336,11 +336,14 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 	return section;
 }
 
-void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
+bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
 {
+	bool is_gap;
+
 	down_read(&space->lock);
-	sfu_sections_find_gap(&space->sections, pc, start, end);
+	is_gap = sfu_sections_find_gap(&space->sections, pc, start, end);
 	up_read(&space->lock);
+	return is_gap;
 }
 
 bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)

@@ -76,9 +76,9 @@ u32 sfu_space_nr_registered(struct sfu_space *space);
 u32 sfu_space_nr_sections(struct sfu_space *space);
 
 /*
- * Add @section. Returns 0; -EEXIST, with a reference to the section that it
- * overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with @message; see
- * SFRAME_UNWIND_IOC_REGISTER.
+ * Add @section, which covers something. Returns 0; -EEXIST, with a reference to
+ * the section that it overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with
+ * @message; see SFRAME_UNWIND_IOC_REGISTER.
  */
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message);
@@ -97,7 +97,7 @@ struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
 struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
 
 /* See sfu_sections_find_gap(). */
-void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);
+bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);
 
 /*
  * Remove @section if it is there yet. May sleep. Returns whether it was; false
