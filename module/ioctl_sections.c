@@ -159,7 +159,8 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, ret, "no section at 0x%llx",
 					unreg->sframe_start);
 	if (ret < 0)
-		return sfu_message_fail(message, ret, "no memory");
+		return sfu_message_fail(message, ret, "%s",
+					ret == -EINTR ? "killed" : "no memory");
 	unreg->removed = ret;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <linux/hashtable.h>
 #include <linux/mman.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -284,13 +285,18 @@ static int remove(struct sfu_space *space, struct sfu_section *section)
 	return err;
 }
 
-int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+/*
+ * Sections that are removed under one hold of the lock: less than a hundred
+ * thousand instructions, also if others share their nodes.
+ */
+#define MAX_REMOVED_AT_ONCE	8
+
+/* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
+static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
 {
 	struct sfu_section *section;
 	int err, removed = 0;
 
-	if (!space)
-		return -ENOENT;
 	down_write(&space->lock);
 	do {
 		section = id ? sfu_sections_find_id(&space->sections, id) :
@@ -302,10 +308,29 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 		else
 			err = remove(space, section);
 		removed += !err;
-	} while (!err && !id);
+	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
 	up_write(&space->lock);
 	/* Without memory for all of them the caller has to try again. */
 	return removed && err != -ENOMEM ? removed : err;
+}
+
+int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+{
+	int ret, removed = 0;
+
+	if (!space)
+		return -ENOENT;
+	for (;;) {
+		ret = remove_some(space, id, sframe_start);
+		if (ret < 0)
+			return ret == -ENOENT && removed ? removed : ret;
+		removed += ret;
+		if (ret < MAX_REMOVED_AT_ONCE)
+			return removed;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
 }
 
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)

@@ -84,8 +84,9 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message);
 
 /*
- * Remove the section with @id, or with 0 all from @sframe_start. Returns how
- * many, -ENOENT, or -ENOMEM. @space may be NULL.
+ * Remove the registered section with @id, or with 0 all from @sframe_start. May
+ * sleep. Returns how many; -ENOENT; or -ENOMEM or -EINTR, and then of several some
+ * may have been removed. @space may be NULL.
  */
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
 

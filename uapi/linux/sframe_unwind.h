@@ -235,6 +235,7 @@ struct sframe_unwind_unregister {
  * EFAULT	the structure cannot be read or written.
  * ENOENT	no such registration in the caller's address space.
  * ENOMEM	no memory; of several, some may have ended.
+ * EINTR	a fatal signal arrived; of several, some may have ended.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
