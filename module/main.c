@@ -17,6 +17,7 @@
 #include "node.h"
 #include "request.h"
 #include "section.h"
+#include "sections.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -82,9 +83,12 @@ static int __init sfu_init(void)
 	err = sfu_node_init();
 	if (err)
 		goto err_section;
-	err = sfu_request_init();
+	err = sfu_sections_start_workers();
 	if (err)
 		goto err_node;
+	err = sfu_request_init();
+	if (err)
+		goto err_workers;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -94,6 +98,8 @@ static int __init sfu_init(void)
 err_counters:
 	sfu_counters_exit();
 	sfu_request_exit();
+err_workers:
+	sfu_sections_stop_workers();
 err_node:
 	sfu_node_exit();
 err_section:
@@ -106,6 +112,7 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_sections_stop_workers();
 	sfu_node_exit();
 	sfu_section_exit();
 }

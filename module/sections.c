@@ -2,11 +2,28 @@
 /*
  * Sections: those of a space, without overlaps.
  */
+#include <linux/container_of.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "limits.h"
 #include "section.h"
 #include "sections.h"
+
+/* As many as may be freed with the mmap lock held. */
+#define MAX_FREED_AT_ONCE	256
+
+/**
+ * struct discarded - sections that are left to a worker
+ */
+struct discarded {
+	struct work_struct work;
+	struct sfu_sections sections;
+};
+
+static struct workqueue_struct *workers;
 
 void sfu_sections_init(struct sfu_sections *sections)
 {
@@ -37,6 +54,36 @@ void sfu_sections_clear(struct sfu_sections *sections)
 	sections->nr = 0;
 	sections->nr_registered = 0;
 	sections->nr_nothing = 0;
+}
+
+static void clear_discarded(struct work_struct *work)
+{
+	struct discarded *discarded = container_of(work, struct discarded, work);
+
+	sfu_sections_clear(&discarded->sections);
+	kfree(discarded);
+}
+
+void sfu_sections_discard(struct sfu_sections *sections)
+{
+	struct discarded *discarded = NULL;
+	bool is_shared = true;
+	u32 i;
+
+	/* What other spaces have yet, after fork, is theirs. */
+	for (i = 0; i < SFU_NR_ORDERS; i++)
+		is_shared &= sfu_tree_clear_shared(&sections->tree[i]);
+	if (!is_shared && sections->nr > MAX_FREED_AT_ONCE)
+		discarded = kmalloc(sizeof(*discarded), GFP_KERNEL);
+	/* Without memory it takes as long as it takes. */
+	if (!discarded) {
+		sfu_sections_clear(sections);
+		return;
+	}
+	INIT_WORK(&discarded->work, clear_discarded);
+	discarded->sections = *sections;
+	sfu_sections_init(sections);
+	queue_work(workers, &discarded->work);
 }
 
 struct sfu_section *sfu_sections_find(const struct sfu_sections *sections,
@@ -156,4 +203,17 @@ int sfu_sections_remove(struct sfu_sections *sections,
 	while (i--)
 		sfu_tree_remove(&sections->tree[i], section);
 	return 0;
+}
+
+int sfu_sections_start_workers(void)
+{
+	/* One for each processor: together quicker than all who add sections. */
+	workers = alloc_workqueue("sframe_unwind", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				  num_online_cpus());
+	return workers ? 0 : -ENOMEM;
+}
+
+void sfu_sections_stop_workers(void)
+{
+	destroy_workqueue(workers);
 }

@@ -119,6 +119,7 @@ static void marker_open(struct vm_area_struct *vma)
 static void marker_close(struct vm_area_struct *vma)
 {
 	struct sfu_space *space = vma->vm_private_data;
+	struct sfu_sections sections;
 	bool last;
 
 	spin_lock(&spaces_lock);
@@ -131,9 +132,11 @@ static void marker_close(struct vm_area_struct *vma)
 
 	/* Walks and calls of other threads may still hold the space. */
 	down_write(&space->lock);
-	sfu_sections_clear(&space->sections);
+	sections = space->sections;
+	sfu_sections_init(&space->sections);
 	space->gone = true;
 	up_write(&space->lock);
+	sfu_sections_discard(&sections);
 	/* What is attached for it keeps it, for as long as some client likes. */
 	sfu_rules_exit(&space->rules);
 	sfu_space_put(space);

@@ -112,6 +112,15 @@ void sfu_tree_clear(struct sfu_tree *tree)
 	tree->tail = NULL;
 }
 
+bool sfu_tree_clear_shared(struct sfu_tree *tree)
+{
+	if (tree->root && !refcount_dec_not_one(&tree->root->refs))
+		return false;
+	tree->root = NULL;
+	tree->tail = NULL;
+	return true;
+}
+
 static const struct sfu_section *first_of(const struct sfu_node *node)
 {
 	while (node->height)

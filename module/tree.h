@@ -46,8 +46,17 @@ struct sfu_tree {
  */
 void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from);
 
-/* Make it empty. May sleep. */
+/*
+ * Make it empty. May sleep, and reschedules: it takes as long as there are nodes
+ * that are not shared.
+ */
 void sfu_tree_clear(struct sfu_tree *tree);
+
+/*
+ * Make it empty if others share all of it, which takes no time. Returns whether
+ * it is empty.
+ */
+bool sfu_tree_clear_shared(struct sfu_tree *tree);
 
 /* The last section whose key is at or below @key, or NULL. */
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key);
