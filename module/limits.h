@@ -16,11 +16,7 @@
 #define SFU_MAX_WALK_ROWS	262144
 
 /* Registered ranges of one address space. */
-#ifdef SFU_TEST
-#define SFU_MAX_SECTIONS	65536	/* kernels that look for errors are slow */
-#else
 #define SFU_MAX_SECTIONS	1048576
-#endif
 
 /* Bytes of one section, which stays in user memory. */
 #define SFU_MAX_SFRAME_SIZE	SZ_1G
