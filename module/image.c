@@ -12,6 +12,7 @@
 #include "counters.h"
 #include "elf.h"
 #include "image.h"
+#include "limits.h"
 #include "message.h"
 #include "sframe_format.h"
 
@@ -45,7 +46,7 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
 /* Memory of exactly so many pages, or less than one: not rounded up by much. */
 static u8 *alloc_bytes(u64 size)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	const gfp_t gfp = SFU_GFP_OPTIONAL;
 
 	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
 }
@@ -136,7 +137,7 @@ struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
 						"section of %llu bytes exceeds the %llu that may be used",
 						size, max_memory));
-	image = kzalloc(sizeof(*image), GFP_KERNEL_ACCOUNT);
+	image = kzalloc(sizeof(*image), SFU_GFP_OPTIONAL);
 	copy = alloc_bytes(size);
 	if (image && copy)
 		err = fill(image, file, offset, copy, size, vaddr, defect,

@@ -53,6 +53,12 @@
 /* Bytes of a section that is read from its file as nothing maps it. */
 #define SFU_MAX_READ_SIZE	SZ_16M
 
+/*
+ * For memory that a stack can do without, more or less: who is observed is to
+ * notice nothing of it, and above all not to be killed for it.
+ */
+#define SFU_GFP_OPTIONAL	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
+
 /* Bytes of a message about a failed ioctl, with its NUL. */
 #define SFU_MESSAGE_SIZE	192
 

@@ -80,7 +80,7 @@ static void tell_of_removal(const struct sfu_space *space,
 		.defect_offset = defect->offset,
 		.cause = cause,
 	};
-	char *path = kmalloc(PATH_MAX, GFP_KERNEL);
+	char *path = kmalloc(PATH_MAX, SFU_GFP_OPTIONAL);
 	const char *text = "its bytes cannot be read any more";
 
 	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)

@@ -7,13 +7,14 @@
 #include <linux/string.h>
 
 #include "counters.h"
+#include "limits.h"
 #include "node.h"
 
 static struct kmem_cache *cache;
 
 struct sfu_node *sfu_node_create(u8 height)
 {
-	struct sfu_node *node = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
+	struct sfu_node *node = kmem_cache_alloc(cache, SFU_GFP_OPTIONAL);
 
 	if (!node)
 		return NULL;

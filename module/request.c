@@ -316,7 +316,7 @@ static void serve(struct sfu_request *first)
 		return;
 	if (can_walk())
 		walk = xchg(&client->walk, NULL) ?:
-		       sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
+		       sfu_request_alloc_walk(SFU_GFP_OPTIONAL);
 	if (walk) {
 		walk->max_depth = max_depth;
 		walk->fallback = fallback;

@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "compat.h"
 #include "counters.h"
+#include "limits.h"
 #include "rules.h"
 #include "section.h"
 
@@ -66,7 +67,7 @@ static struct sfu_rules_table *create_table(u8 set_bits)
 
 	table = kvzalloc(sizeof(*table) + owners + cache +
 			 (sizeof(table->page[0]) << set_bits),
-			 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			 SFU_GFP_OPTIONAL);
 	if (!table)
 		return NULL;
 	table->set_bits = set_bits;

@@ -203,7 +203,7 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
 {
 	struct sfu_found *found = kmemdup(spec, sizeof(*spec),
-					  GFP_KERNEL_ACCOUNT);
+					  SFU_GFP_OPTIONAL);
 
 	if (found)
 		begin(&found->section);
@@ -318,7 +318,7 @@ static noinline void make_directory(struct sfu_section *section)
 	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
 			   section->text.end - section->text.start);
 	directory = kvmalloc(sfu_directory_size(&plan),
-			     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			     SFU_GFP_OPTIONAL);
 	if (!directory)
 		return;
 	*directory = plan;
