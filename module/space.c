@@ -166,10 +166,46 @@ static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
+/* Every mapping of it has gone, and with them who used the address_space. */
+static int marker_release(struct inode *inode, struct file *file)
+{
+	kfree(file->f_mapping);
+	return 0;
+}
+
 static const struct file_operations marker_fops = {
 	.owner = THIS_MODULE,
 	.mmap = marker_mmap,
+	.release = marker_release,
 };
+
+/*
+ * Forks and exits enter and leave the mappings of a file under a lock of its
+ * address_space, which all anonymous inodes share. So that processes which have
+ * nothing to do with each other do not wait for each other, each marker has an
+ * address_space of its own, which is always empty.
+ */
+static struct file *open_marker(void)
+{
+	struct address_space *mapping = kzalloc(sizeof(*mapping),
+						GFP_KERNEL_ACCOUNT);
+	struct file *file;
+
+	if (!mapping)
+		return ERR_PTR(-ENOMEM);
+	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
+				  O_RDWR | O_CLOEXEC);
+	if (IS_ERR(file)) {
+		kfree(mapping);
+		return file;
+	}
+	address_space_init_once(mapping);
+	init_rwsem(&mapping->invalidate_lock);
+	mapping->host = file_inode(file);
+	mapping->a_ops = &empty_aops;
+	file->f_mapping = mapping;
+	return file;
+}
 
 /*
  * Give the current mm its marker. Returns 0, also if another thread was
@@ -180,8 +216,7 @@ static int map_marker(void)
 	unsigned long address;
 	struct file *file;
 
-	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
-				  O_RDWR | O_CLOEXEC);
+	file = open_marker();
 	/* No file left is like no memory, and so is what mlockall() forbids. */
 	if (IS_ERR(file))
 		return -ENOMEM;
