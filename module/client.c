@@ -13,6 +13,7 @@
 #include "counters.h"
 #include "limits.h"
 #include "request.h"
+#include "space.h"
 #include "test_timer.h"
 #include "walk.h"
 
@@ -69,6 +70,8 @@ void sfu_client_close(struct sfu_client *client)
 	 * Pending requests keep the client for as long as their threads sleep,
 	 * and no limit of open files counts it any more: it shall be small.
 	 */
+	if (ring.data)
+		sfu_space_asker_remove();
 	sfu_ring_free(&ring);
 	sfu_request_free_spare(&spare);
 	sfu_request_free_walk(xchg(&client->walk, NULL));
@@ -92,6 +95,7 @@ static int alloc(struct sfu_client *client)
 		client->walk = NULL;
 		return err;
 	}
+	sfu_space_asker_add();
 	/* Pairs with the load below. */
 	smp_store_release(&client->ring.data, ring.data);
 	return 0;

@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/task_work.h>
+#include <linux/workqueue.h>
 
 /*
  * Debian exports task_work_add(), mainline does not; Kbuild knows. Without the
@@ -71,6 +72,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define system_dfl_wq	system_unbound_wq
 #endif
 
 /* What sfu_mm_sequence() never gives. */

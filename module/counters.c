@@ -13,6 +13,7 @@ atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_CLIENTS] = "clients",
 	[SFU_SPACES] = "spaces",
+	[SFU_OBSERVED] = "observed",
 	[SFU_NODES] = "nodes",
 	[SFU_SECTIONS] = "sections",
 	[SFU_CACHES] = "caches",

@@ -12,7 +12,8 @@
 
 enum sfu_counter {
 	SFU_CLIENTS,		/* open files, and closed ones with requests */
-	SFU_SPACES,		/* address spaces with a marker */
+	SFU_SPACES,		/* of processes that registered, or were observed */
+	SFU_OBSERVED,		/* of these, without a marker */
 	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
 	SFU_CACHES,		/* rule caches of spaces */

@@ -240,14 +240,6 @@ static int add(struct sfu_space *space, const struct sfu_found *spec)
 	return err && err != -EEXIST ? -ENOENT : 0;
 }
 
-static struct sfu_space *make_space(void)
-{
-	struct sfu_message message;
-	struct sfu_space *space = sfu_space_get_or_create(&message);
-
-	return IS_ERR(space) ? NULL : space;
-}
-
 int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 		 struct sfu_defect *defect)
 {
@@ -262,7 +254,7 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 	if (err)
 		return err;
 	if (!*space)
-		*space = make_space();
+		*space = sfu_space_observe();
 	err = -ENOENT;
 	if (!*space)
 		goto out;

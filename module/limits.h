@@ -53,6 +53,9 @@
 /* Bytes of a section that is read from its file as nothing maps it. */
 #define SFU_MAX_READ_SIZE	SZ_16M
 
+/* After so long without a walk what was found for an observed process goes. */
+#define SFU_OBSERVED_SECONDS	10
+
 /*
  * For memory that a stack can do without, more or less: who is observed is to
  * notice nothing of it, and above all not to be killed for it.

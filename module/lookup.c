@@ -38,6 +38,8 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 		.space = sfu_space_get(),
 		.budget = SFU_MAX_WALK_ROWS,
 	};
+	if (lookup->space)
+		sfu_space_note_walk(lookup->space);
 	begin_epoch(lookup);
 }
 

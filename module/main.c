@@ -17,6 +17,7 @@
 #include "node.h"
 #include "request.h"
 #include "section.h"
+#include "space.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -85,6 +86,9 @@ static int __init sfu_init(void)
 	err = sfu_request_init();
 	if (err)
 		goto err_node;
+	err = sfu_space_init();
+	if (err)
+		goto err_request;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -93,6 +97,8 @@ static int __init sfu_init(void)
 
 err_counters:
 	sfu_counters_exit();
+	sfu_space_exit();
+err_request:
 	sfu_request_exit();
 err_node:
 	sfu_node_exit();
@@ -106,6 +112,7 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_space_exit();
 	sfu_node_exit();
 	sfu_section_exit();
 }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Space: the state of one mm, and the marker that ties it to the mm's life.
+ * Space: the state of one mm, and what ties it to the mm's life.
  *
- * The marker is a mapping of an anonymous inode of our own. The kernel calls
- * vm_ops->open for the child's copy on fork (threads and vfork make none), and
- * vm_ops->close on munmap, exec and exit, before the mm is freed. The mapping
- * holds its file, and the file this module.
+ * That of a process which registers is the marker, a mapping of an anonymous
+ * inode of our own. The kernel calls vm_ops->open for the child's copy on fork
+ * (threads and vfork make none), and vm_ops->close on munmap, exec and exit,
+ * before the mm is freed. The mapping holds its file, and the file this module.
+ *
+ * Observed spaces have no such tie and do not keep the module. They are looked
+ * at in turns, from the head of their list: a few whenever one is made, so that
+ * there are never many more than processes, and all every few seconds. One that
+ * is not needed goes if nobody has a reference to it: taking the last one under
+ * spaces_lock is what ends it, and then nobody finds it any more.
  *
  * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock.
  */
@@ -15,7 +21,9 @@
 #include <linux/hashtable.h>
 #include <linux/mman.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "counters.h"
@@ -28,6 +36,27 @@
 /* Spaces by mm. */
 static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_SPINLOCK(spaces_lock);
+
+/* Those without a marker, the one to be looked at next first. */
+static LIST_HEAD(observed);
+
+/* Who asks for stacks. */
+static atomic_t nr_askers = ATOMIC_INIT(0);
+
+/* Time between two looks at all observed spaces. */
+#define SWEEP_INTERVAL	(2 * HZ)
+
+/* Observed spaces that are looked at with spaces_lock held once. */
+#define TURN	64
+
+/*
+ * Those that are looked at when one is made: when one in three processes has
+ * gone, as many go as are made.
+ */
+#define TURN_OF_WALK	4
+
+static void sweep(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sweep_work, sweep);
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
 
@@ -56,16 +85,21 @@ struct sfu_space *sfu_space_get(void)
 	return space;
 }
 
-void sfu_space_put(struct sfu_space *space)
+/* Nobody has a reference to @space any more. */
+static void destroy(struct sfu_space *space)
 {
-	if (!space || !refcount_dec_and_test(&space->refs))
-		return;
 	sfu_rules_exit(&space->rules);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
 }
 
-/* Make a space for @mm, which has none, with one marker. */
+void sfu_space_put(struct sfu_space *space)
+{
+	if (space && refcount_dec_and_test(&space->refs))
+		destroy(space);
+}
+
+/* Make a space for @mm, with a reference for the hash, which it is not in. */
 static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 {
 	struct sfu_space *space = kzalloc(sizeof(*space), gfp);
@@ -73,8 +107,10 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	if (!space)
 		return NULL;
 	space->id = atomic64_inc_return(&last_id);
+	mmgrab(mm);
 	space->mm = mm;
-	space->markers = 1;
+	INIT_LIST_HEAD(&space->link);
+	space->walked = jiffies;
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
 	sfu_sections_init(&space->sections);
@@ -83,11 +119,49 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	return space;
 }
 
+/* @space has not been published: another thread was quicker. */
+static void discard(struct sfu_space *space)
+{
+	mmdrop(space->mm);
+	sfu_space_put(space);
+}
+
 static void publish(struct sfu_space *space)
 {
-	spin_lock(&spaces_lock);
+	lockdep_assert_held(&spaces_lock);
 	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
-	spin_unlock(&spaces_lock);
+}
+
+/* Does its process register? @space may be NULL. */
+static bool is_registered(const struct sfu_space *space)
+{
+	return space && READ_ONCE(space->markers);
+}
+
+static void set_markers(struct sfu_space *space, unsigned int nr)
+{
+	lockdep_assert_held(&spaces_lock);
+	WRITE_ONCE(space->markers, nr);
+}
+
+/* Add @space to the observed ones. */
+static void begin_observing(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	list_add_tail(&space->link, &observed);
+	sfu_count(SFU_OBSERVED);
+}
+
+static void end_observing(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	list_del_init(&space->link);
+	sfu_uncount(SFU_OBSERVED);
+}
+
+static long nr_observed(void)
+{
+	return atomic_long_read(&sfu_counters[SFU_OBSERVED]);
 }
 
 /*
@@ -99,9 +173,10 @@ static void marker_open(struct vm_area_struct *vma)
 	struct sfu_space *parent = vma->vm_private_data, *space;
 
 	spin_lock(&spaces_lock);
+	/* One that is copied within an mm is that of a registered space. */
 	space = find(vma->vm_mm);
 	if (space)
-		space->markers++;
+		set_markers(space, space->markers + 1);
 	spin_unlock(&spaces_lock);
 
 	if (!space) {
@@ -110,7 +185,10 @@ static void marker_open(struct vm_area_struct *vma)
 		down_read(&parent->lock);
 		sfu_sections_share(&space->sections, &parent->sections);
 		up_read(&parent->lock);
+		spin_lock(&spaces_lock);
+		set_markers(space, 1);
 		publish(space);
+		spin_unlock(&spaces_lock);
 	}
 	vma->vm_private_data = space;
 }
@@ -121,12 +199,15 @@ static void marker_close(struct vm_area_struct *vma)
 	bool last;
 
 	spin_lock(&spaces_lock);
-	last = --space->markers == 0;
+	set_markers(space, space->markers - 1);
+	last = !space->markers;
 	if (last)
 		hash_del_rcu(&space->node);
 	spin_unlock(&spaces_lock);
 	if (!last)
 		return;
+	/* Not the last reference: our caller needs the mm yet. */
+	mmdrop(space->mm);
 
 	/* Walks and calls of other threads may still hold the space. */
 	down_write(&space->lock);
@@ -146,23 +227,35 @@ static const struct vm_operations_struct marker_vm_ops = {
 /* Called once, by map_marker() below, with the mmap lock held for writing. */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct sfu_space *space;
+	struct sfu_space *space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
+	struct sfu_space *other;
 	bool exists;
 
-	rcu_read_lock();
-	exists = find(vma->vm_mm);
-	rcu_read_unlock();
-	if (exists)
-		return -EEXIST;
-	space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
+	spin_lock(&spaces_lock);
+	other = find(vma->vm_mm);
+	exists = is_registered(other);
+	if (!other) {
+		set_markers(space, 1);
+		publish(space);
+	} else if (!exists) {
+		/* What walks have found stays. */
+		end_observing(other);
+		set_markers(other, 1);
+	}
+	spin_unlock(&spaces_lock);
+	if (other) {
+		discard(space);
+		space = other;
+	}
+	if (exists)
+		return -EEXIST;
 	/* VM_IO keeps mlock, core dumps and get_user_pages() away. */
 	vm_flags_set(vma, VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vm_flags_clear(vma, VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC);
 	vma->vm_private_data = space;
 	vma->vm_ops = &marker_vm_ops;
-	publish(space);
 	return 0;
 }
 
@@ -233,18 +326,126 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 	int err;
 
 	space = sfu_space_get();
-	if (space)
+	if (is_registered(space))
 		return space;
+	sfu_space_put(space);
 	err = map_marker();
 	if (err)
 		return ERR_PTR(sfu_message_fail(message, err,
 						"cannot map the marker page"));
 	/* The program itself may have unmapped it already. */
 	space = sfu_space_get();
+	if (is_registered(space))
+		return space;
+	sfu_space_put(space);
+	return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+					"the marker page was unmapped"));
+}
+
+/* Is there no need for @space, which is observed, any more? */
+static bool is_over(const struct sfu_space *space)
+{
+	return !atomic_read(&nr_askers) || !atomic_read(&space->mm->mm_users) ||
+	       time_after(jiffies, READ_ONCE(space->walked) +
+				   SFU_OBSERVED_SECONDS * HZ);
+}
+
+/* @space is in no hash and no list, and nobody has a reference to it. */
+static void drop(struct sfu_space *space)
+{
+	struct mm_struct *mm = space->mm;
+
+	sfu_sections_clear(&space->sections);
+	destroy(space);
+	/* May be the last one, of a process that has gone. */
+	mmdrop(mm);
+}
+
+/*
+ * Look at the next @nr observed spaces, and end those that are over, or all;
+ * but not those in use. Returns how many have gone.
+ */
+static unsigned int sweep_some(unsigned int nr, bool all)
+{
+	struct sfu_space *space, *next;
+	unsigned int dropped = 0;
+	LIST_HEAD(over);
+
+	spin_lock(&spaces_lock);
+	while (nr-- && !list_empty(&observed)) {
+		space = list_first_entry(&observed, struct sfu_space, link);
+		list_move_tail(&space->link, &observed);
+		if (!(all || is_over(space)) ||
+		    !refcount_dec_if_one(&space->refs))
+			continue;
+		hash_del_rcu(&space->node);
+		end_observing(space);
+		list_add(&space->link, &over);
+		dropped++;
+	}
+	spin_unlock(&spaces_lock);
+	list_for_each_entry_safe(space, next, &over, link)
+		drop(space);
+	return dropped;
+}
+
+static void sweep(struct work_struct *work)
+{
+	long left;
+
+	for (left = nr_observed(); left > 0; left -= TURN) {
+		sweep_some(min_t(long, left, TURN), false);
+		cond_resched();
+	}
+	if (nr_observed())
+		queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
+}
+
+struct sfu_space *sfu_space_observe(void)
+{
+	struct sfu_space *space = create(current->mm, SFU_GFP_OPTIONAL);
+	struct sfu_space *other;
+
 	if (!space)
-		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
-						"the marker page was unmapped"));
+		return NULL;
+	sweep_some(TURN_OF_WALK, false);
+	spin_lock(&spaces_lock);
+	other = find(current->mm);
+	refcount_inc(&(other ?: space)->refs);
+	if (!other) {
+		publish(space);
+		begin_observing(space);
+	}
+	spin_unlock(&spaces_lock);
+	if (other) {
+		discard(space);
+		return other;
+	}
+	queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
 	return space;
+}
+
+void sfu_space_asker_add(void)
+{
+	atomic_inc(&nr_askers);
+}
+
+void sfu_space_asker_remove(void)
+{
+	if (atomic_dec_and_test(&nr_askers) && nr_observed())
+		mod_delayed_work(system_dfl_wq, &sweep_work, 0);
+}
+
+int sfu_space_init(void)
+{
+	return 0;
+}
+
+void sfu_space_exit(void)
+{
+	cancel_delayed_work_sync(&sweep_work);
+	while (sweep_some(TURN, true))
+		cond_resched();
 }
 
 u32 sfu_space_nr_registered(struct sfu_space *space)

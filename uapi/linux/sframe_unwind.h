@@ -396,7 +396,8 @@ struct sframe_unwind_request {
  * @sections: out: sections registered in the caller's address space.
  * @reserved: out: 0.
  * @corrupt: out: sections removed from the caller's address space because
- *	they were found corrupt, or could never be read again.
+ *	they were found corrupt, or could never be read again. Forgotten with
+ *	what was found, see Discovery, if the process has registered nothing.
  * @stale: out: sections removed from it because their code or bytes were no
  *	longer mapped as registered.
  */
@@ -561,8 +562,11 @@ struct sframe_unwind_events {
  * file's PT_GNU_SFRAME segment is used as if it had been registered for the
  * executable segment that the address is in. What was found, and that nothing
  * was, is remembered as long as that code is mapped. The program need not do
- * anything, and gets the marker page, as by SFRAME_UNWIND_IOC_REGISTER, at its
- * first walk. A registration takes precedence: what was found gives way to it.
+ * anything, and walks leave nothing in it: unless it has the marker page of
+ * SFRAME_UNWIND_IOC_REGISTER, what was found for it is forgotten after 10 seconds
+ * without a walk, when no client is left that has requested anything, or when
+ * memory is short, and found again by the next walk; a child made by fork()
+ * begins anew. A registration takes precedence: what was found gives way to it.
  *
  * The section is read where the program has it mapped, or from the file if no
  * PT_LOAD maps it. The table's own header decides where it ends, whatever the
