@@ -17,6 +17,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_NODES] = "nodes",
 	[SFU_SECTIONS] = "sections",
 	[SFU_CACHES] = "caches",
+	[SFU_CACHE_PAGES] = "cache_pages",
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",
 	[SFU_REQUESTS] = "requests",

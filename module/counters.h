@@ -17,6 +17,7 @@ enum sfu_counter {
 	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
 	SFU_CACHES,		/* rule caches of spaces */
+	SFU_CACHE_PAGES,	/* memory that they take */
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */
@@ -41,6 +42,11 @@ static inline void sfu_count(enum sfu_counter counter)
 static inline void sfu_uncount(enum sfu_counter counter)
 {
 	atomic_long_dec(&sfu_counters[counter]);
+}
+
+static inline void sfu_count_many(enum sfu_counter counter, long nr)
+{
+	atomic_long_add(nr, &sfu_counters[counter]);
 }
 
 void sfu_counters_init(void);

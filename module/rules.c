@@ -59,6 +59,12 @@ static u32 nr_owners(const struct sfu_rules_table *table)
 	return table->cache.nr_sets;
 }
 
+static long pages_of(const struct sfu_rules_table *table)
+{
+	return DIV_ROUND_UP((void *)(table->page + nr_owners(table)) -
+			    (void *)table, PAGE_SIZE);
+}
+
 static struct sfu_rules_table *create_table(u8 set_bits)
 {
 	const size_t owners = sizeof(struct owner) << set_bits;
@@ -74,6 +80,7 @@ static struct sfu_rules_table *create_table(u8 set_bits)
 	sfu_cache_init(&table->cache, set_bits, (void *)table->owner + owners);
 	table->page = (void *)table->owner + owners + cache;
 	sfu_count(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, pages_of(table));
 	return table;
 }
 
@@ -89,6 +96,7 @@ static void free_table(struct sfu_rules_table *table)
 			sfu_section_put(table->owner[i].section);
 	}
 	sfu_uncount(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, -pages_of(table));
 	kvfree_rcu(table, rcu);
 }
 
@@ -148,6 +156,20 @@ void sfu_rules_exit(struct sfu_rules *rules)
 	RCU_INIT_POINTER(rules->table, NULL);
 	end_writing(rules);
 	free_table(table);
+}
+
+unsigned long sfu_rules_shrink(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table;
+	unsigned long nr;
+
+	begin_writing(rules);
+	table = table_of(rules);
+	RCU_INIT_POINTER(rules->table, NULL);
+	end_writing(rules);
+	nr = table ? pages_of(table) : 0;
+	free_table(table);
+	return nr;
 }
 
 /* A number that no rule knows an owner by. */

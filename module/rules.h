@@ -75,6 +75,12 @@ void sfu_rules_init(struct sfu_rules *rules);
 void sfu_rules_exit(struct sfu_rules *rules);
 
 /*
+ * Free what it takes for now: memory is short. Takes no lock that anybody holds
+ * while allocating. Returns the number of pages.
+ */
+unsigned long sfu_rules_shrink(struct sfu_rules *rules);
+
+/*
  * Begin a walk in @mm, the current one, with @generation of what is attached.
  * Returns the epoch it is in.
  */

@@ -13,7 +13,8 @@
  * is not needed goes if nobody has a reference to it: taking the last one under
  * spaces_lock is what ends it, and then nobody finds it any more.
  *
- * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock.
+ * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock. The
+ * shrinker may run under the first two, and takes the last two only.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -57,6 +58,8 @@ static atomic_t nr_askers = ATOMIC_INIT(0);
 
 static void sweep(struct work_struct *work);
 static DECLARE_DELAYED_WORK(sweep_work, sweep);
+
+static struct shrinker *shrinker;
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
 
@@ -436,13 +439,79 @@ void sfu_space_asker_remove(void)
 		mod_delayed_work(system_dfl_wq, &sweep_work, 0);
 }
 
+/* A space in @bucket that remembers rules, with a reference, or NULL. */
+static struct sfu_space *get_with_rules(struct hlist_head *bucket)
+{
+	struct sfu_space *space;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(space, bucket, node) {
+		if (rcu_access_pointer(space->rules.table) &&
+		    refcount_inc_not_zero(&space->refs))
+			break;
+	}
+	rcu_read_unlock();
+	return space;
+}
+
+/*
+ * Have spaces of all kinds, in turns, forget their rules, until @nr pages of
+ * memory are free. Walks find them again. Returns the number of pages.
+ */
+static unsigned long shrink_rules(unsigned long nr)
+{
+	static atomic_t hand = ATOMIC_INIT(0);
+	struct sfu_space *space;
+	unsigned long freed = 0;
+	unsigned int i, at;
+
+	for (i = 0; i < HASH_SIZE(spaces) && freed < nr; i++) {
+		at = (unsigned int)atomic_inc_return(&hand) % HASH_SIZE(spaces);
+		while (freed < nr && (space = get_with_rules(&spaces[at]))) {
+			freed += sfu_rules_shrink(&space->rules);
+			sfu_space_put(space);
+		}
+	}
+	return freed;
+}
+
+/* What may go when memory is short: pages of rules, and observed spaces. */
+static unsigned long count_objects(struct shrinker *self,
+				   struct shrink_control *control)
+{
+	return nr_observed() +
+	       atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
+}
+
+/*
+ * Runs in whatever allocates, also in a thread that holds the lock of a space:
+ * such a space is in use. First goes what nobody needs, then what walks make
+ * again quickly.
+ */
+static unsigned long scan_objects(struct shrinker *self,
+				  struct shrink_control *control)
+{
+	const unsigned long nr = control->nr_to_scan;
+	unsigned long freed;
+
+	freed = sweep_some(nr, false);
+	if (freed < nr)
+		freed += shrink_rules(nr - freed);
+	if (freed < nr)
+		freed += sweep_some(nr - freed, true);
+	return freed;
+}
+
 int sfu_space_init(void)
 {
-	return 0;
+	shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
+				       scan_objects);
+	return shrinker ? 0 : -ENOMEM;
 }
 
 void sfu_space_exit(void)
 {
+	sfu_shrinker_destroy(shrinker);
 	cancel_delayed_work_sync(&sweep_work);
 	while (sweep_some(TURN, true))
 		cond_resched();

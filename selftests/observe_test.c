@@ -96,6 +96,7 @@ TEST_F(observe, client_closed)
 	EXPECT_TRUE(comes_to("sections", 0, SOON));
 	EXPECT_TRUE(comes_to("nodes", 0, SOON));
 	EXPECT_TRUE(comes_to("caches", 0, SOON));
+	EXPECT_TRUE(comes_to("cache_pages", 0, SOON));
 	for (i = 0; i < NR_CHILDREN; i++)
 		EXPECT_EQ(0, kill(self->child[i].pid, 0));
 	/* That one has never asked; now it does. */
@@ -322,6 +323,78 @@ TEST_F(observe, marker_unmapped)
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
 	EXPECT_EQ(0, counter("observed"));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	free_fake(&fake);
+}
+
+/*
+ * When memory is short
+ */
+
+static bool drop_caches(void)
+{
+	const int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	const bool done = fd >= 0 && write(fd, "2", 1) == 1;
+
+	close(fd);
+	return done;
+}
+
+/* Rules go, and who is observed; not what was registered. */
+TEST_F(observe, memory_is_short)
+{
+	struct sframe_unwind_stats s;
+	struct fake fake;
+	int round;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	for (round = 0; round < 3; round++) {
+		EXPECT_EQ(CALLER, walk(self->fd, fake.text));
+		EXPECT_TRUE(observe(self->fd, &self->child[0]));
+		EXPECT_EQ(2, counter("caches"));
+		EXPECT_EQ(2, counter("spaces"));
+		EXPECT_EQ(1, counter("observed"));
+		ASSERT_TRUE(drop_caches());
+		EXPECT_EQ(0, counter("caches"));
+		EXPECT_EQ(0, counter("cache_pages"));
+		EXPECT_EQ(0, counter("observed"));
+		EXPECT_EQ(1, counter("spaces"));
+	}
+	EXPECT_EQ(CALLER, walk(self->fd, fake.text));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.sections);
+	free_fake(&fake);
+}
+
+/* While others walk, who always get the right stack. */
+TEST_F(observe, memory_is_always_short)
+{
+	const __u64 end = now_ns() + 2000000000ULL;
+	unsigned int walks = 0, wrong = 0;
+	struct fake fake;
+	pid_t dropper;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	dropper = fork();
+	while (!dropper)
+		drop_caches();
+	while (now_ns() < end) {
+		wrong += walk_small(self->fd, self->own) != CALLER;
+		wrong += !observe(self->fd, &self->child[walks % NR_CHILDREN]);
+		walks++;
+	}
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	while (now_ns() < end + 2000000000ULL) {
+		wrong += walk_small(self->fd, self->own) != CALLER;
+		wrong += walk(self->fd, fake.text) != CALLER;
+		walks++;
+	}
+	TH_LOG("%u rounds", walks);
+	EXPECT_EQ(0, wrong);
+	kill(dropper, SIGKILL);
+	waitpid(dropper, NULL, 0);
 	free_fake(&fake);
 }
 
