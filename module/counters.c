@@ -27,6 +27,9 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",
+#ifdef SFU_TEST
+	[SFU_TOTAL_BENT] = "total_bent",
+#endif
 };
 
 static struct dentry *debugfs_dir;
