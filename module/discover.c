@@ -25,12 +25,14 @@
  * struct discovery - what is being found out
  *
  * @reader: of the file.
+ * @budget: mappings that may be looked at yet.
  * @code: mapping that the address is in.
  * @elf: the file's headers.
  * @found: what comes of it.
  */
 struct discovery {
 	struct sfu_elf_reader reader;
+	u32 *budget;
 	struct sfu_code code;
 	struct sfu_elf elf;
 	struct sfu_found found;
@@ -84,21 +86,26 @@ static bool place(struct discovery *discovery, u64 pc)
 }
 
 /* Is @size bytes of the file from @offset on mapped readable at @address? */
-static bool is_mapped(const struct sfu_code *code, u64 address, u64 size,
+static bool is_mapped(const struct discovery *discovery, u64 address, u64 size,
 		      u64 offset, struct sfu_origin *origin)
 {
+	const struct file *file = discovery->code.file;
 	struct sfu_mappings mappings;
-	u64 at;
+	u64 same_end, at;
+	u32 most;
 	int err;
 
 	if (address + size <= address || address + size > TASK_SIZE_MAX ||
 	    sfu_mappings_lock(&mappings))
 		return false;
+	most = min(mappings.left, *discovery->budget);
+	mappings.left = most;
 	err = sfu_mappings_find(&mappings, SFU_MAPPED_BYTES, address,
-				address + size, origin, &at);
+				address + size, origin, &same_end, &at);
 	sfu_mappings_unlock(&mappings);
-	return !err &&
-	       origin->hash == sfu_mapping_origin(code->inode, offset).hash;
+	*discovery->budget -= most - mappings.left;
+	return !err && same_end >= address + size &&
+	       origin->hash == sfu_mapping_origin(file, offset).hash;
 }
 
 /* The file's own section where the process has it in memory. */
@@ -113,14 +120,14 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 	struct sfu_table table;
 	int err;
 
-	if (!is_mapped(&discovery->code, bytes.address,
+	if (!is_mapped(discovery, bytes.address,
 		       min_t(u64, bytes.size, SFRAME_HDR_SIZE),
 		       elf->sframe_offset, &section->bytes_origin))
 		return -ENOENT;
 	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
 		return err == -EFAULT ? -ENOENT : err;
-	if (!is_mapped(&discovery->code, bytes.address,
+	if (!is_mapped(discovery, bytes.address,
 		       table.bytes.size, elf->sframe_offset,
 		       &section->bytes_origin))
 		return -ENOENT;
@@ -248,17 +255,22 @@ static struct sfu_space *make_space(void)
 	return IS_ERR(space) ? NULL : space;
 }
 
-int sfu_discover(struct sfu_space **space, u64 pc, bool own,
-		 struct sfu_defect *defect)
+int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
+		 u64 *code_start, u64 *code_end, struct sfu_defect *defect)
 {
-	struct discovery discovery = { .reader.read = read_code_file };
+	struct discovery discovery = {
+		.reader.read = read_code_file,
+		.budget = budget,
+	};
 	struct sfu_found *found = &discovery.found;
 	struct sfu_range *text = &found->section.text;
 	u64 start, end;
 	int err;
 
 	defect->kind = SFU_DEFECT_NONE;
-	err = sfu_mapping_find_code(pc, &discovery.code);
+	err = sfu_mapping_find_code(pc, budget, &discovery.code);
+	*code_start = discovery.code.start;
+	*code_end = discovery.code.end;
 	if (err)
 		return err;
 	if (!*space)
@@ -277,7 +289,7 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 	intersect(text, start, end);
 	err = look(&discovery, pc, own, defect);
 	if (!err) {
-		text->origin = sfu_mapping_origin(discovery.code.inode,
+		text->origin = sfu_mapping_origin(discovery.code.file,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));

@@ -15,6 +15,13 @@
  */
 #define SFU_MAX_WALK_ROWS	262144
 
+/*
+ * Mappings that one walk may look at, and that are looked at in one go with the
+ * mmap lock held: 100,000 instructions. More than that no section may lie in.
+ */
+#define SFU_MAX_WALK_MAPPINGS	4096
+#define SFU_MAX_HELD_MAPPINGS	512
+
 /* Registered ranges of one address space. */
 #ifdef SFU_TEST
 #define SFU_MAX_SECTIONS	65536	/* kernels that look for errors are slow */

@@ -36,7 +36,10 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 {
 	*lookup = (struct sfu_lookup) {
 		.space = sfu_space_get(),
-		.budget = SFU_MAX_WALK_ROWS,
+		.budget = {
+			.rows = SFU_MAX_WALK_ROWS,
+			.mappings = SFU_MAX_WALK_MAPPINGS,
+		},
 	};
 	begin_epoch(lookup);
 }
@@ -130,9 +133,11 @@ static const struct sfu_defect no_defect;
 bool sfu_lookup_remove_stale(struct sfu_space *space,
 			     struct sfu_section *section, u64 pc)
 {
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
 	u64 start, end;
 
-	return sfu_section_check(section, pc, &start, &end) == -ESTALE &&
+	return sfu_section_check(section, pc, &budget, &start,
+				 &end) == -ESTALE &&
 	       remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
 		      &no_defect);
 }
@@ -160,9 +165,14 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 	struct sfu_section *section;
 	struct sfu_defect defect;
 	const bool had_space = lookup->space;
+	u64 start, end;
 	int err;
 
-	err = sfu_discover(&lookup->space, pc, own, &defect);
+	/* What there was nothing for a moment ago is not asked for again. */
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return lookup->nothing.err;
+	err = sfu_discover(&lookup->space, pc, own, &lookup->budget.mappings,
+			   &start, &end, &defect);
 	if (!had_space)
 		begin_epoch(lookup);
 	if (!err && defect.kind) {
@@ -173,6 +183,11 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 					SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
 			sfu_section_put(section);
 		}
+	}
+	if (err && start < end) {
+		lookup->nothing.start = start;
+		lookup->nothing.end = end;
+		lookup->nothing.err = err;
 	}
 	return err;
 }
@@ -194,8 +209,8 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 	}
 	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
 		return 0;
-	err = sfu_section_check(checked->section, pc, &checked->start,
-				&checked->end);
+	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
+				&checked->start, &checked->end);
 	if (!err)
 		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
 	return err;

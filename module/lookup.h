@@ -20,15 +20,22 @@ struct sfu_space;
  * @used: the section used last, with a reference, or NULL, and the addresses
  *	for which its mappings have been checked.
  * @epoch: of the space's rules.
- * @budget: rows that may be looked at yet.
+ * @budget: what may be looked at yet.
  * @no_own: what is found next is not to be a section of the file's own.
+ * @nothing: executable memory that there is nothing to be had for in this walk.
+ * @nothing.err: why.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
 	struct sfu_checked used;
 	u32 epoch;
-	u32 budget;
+	struct sfu_budget budget;
 	bool no_own;
+	struct {
+		u64 start;
+		u64 end;
+		int err;
+	} nothing;
 };
 
 void sfu_lookup_begin(struct sfu_lookup *lookup);

@@ -171,6 +171,8 @@ struct sframe_unwind_register {
  * - mprotect() of the code changes nothing, so that it may be made writable
  *   and executable by turns. A section that is not readable when a walk needs
  *   it is gone.
+ * - A section that comes to lie in more than 512 mappings, as by mprotect() of
+ *   its pages, ends, too.
  * - Where a child lacks the code or the section (MADV_DONTFORK), its
  *   registration ends at its first use there; the parent's does not.
  * - Section bytes that have been swapped out or dropped from the page cache are
@@ -188,7 +190,9 @@ struct sframe_unwind_register {
  * EINVAL	size, flags or reserved; a range that is empty, wraps around or
  *		leaves user space; sframe_size too large; a section that is not
  *		well-formed or not sorted or whose function starts are not
- *		relative to their field.
+ *		relative to their field; a section or a text that is mapped from
+ *		more than one place (several anonymous mappings are one), or both
+ *		in more than 512 mappings together.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written; the section or the
  *		text is not mapped, or the section's bytes cannot be read.
@@ -800,8 +804,8 @@ struct sframe_unwind_record {
  *	before it returned to user space. No frames.
  * @SFRAME_UNWIND_STOP_KILLED: a fatal signal ended the walk.
  * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
- * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections as one
- *	walk may.
+ * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections, or as
+ *	many mappings, as one walk may.
  */
 enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_COMPLETE		= 1,
