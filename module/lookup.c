@@ -192,6 +192,20 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 	return err;
 }
 
+int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
+{
+	if (lookup->used.section &&
+	    pc >= lookup->used.start && pc < lookup->used.end)
+		return 0;
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return 0;
+	if (pc >= lookup->code.start && pc < lookup->code.end)
+		return 0;
+	return sfu_mapping_find_executable(pc, &lookup->budget.mappings,
+					   &lookup->code.start,
+					   &lookup->code.end);
+}
+
 /*
  * Is checked->section, which covers @pc, to be used for it? Returns 0 with the
  * addresses around @pc for which that is so; -ESTALE, -EINTR.

@@ -24,6 +24,7 @@ struct sfu_space;
  * @no_own: what is found next is not to be a section of the file's own.
  * @nothing: executable memory that there is nothing to be had for in this walk.
  * @nothing.err: why.
+ * @code: executable memory.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
@@ -36,6 +37,10 @@ struct sfu_lookup {
 		u64 end;
 		int err;
 	} nothing;
+	struct {
+		u64 start;
+		u64 end;
+	} code;
 };
 
 void sfu_lookup_begin(struct sfu_lookup *lookup);
@@ -64,6 +69,13 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 	return lookup->used.section &&
 	       sfu_section_covers(lookup->used.section, pc);
 }
+
+/*
+ * Is @pc in memory that is mapped executable? Without a look at it where this
+ * walk knows already. May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME
+ * or -EINTR.
+ */
+int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 
 /*
  * Have the rule cache remember what sfu_lookup_rule() has just found, or, with

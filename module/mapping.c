@@ -248,6 +248,29 @@ static bool is_executable(const struct vm_area_struct *vma)
 	return vma && vma->vm_flags & VM_EXEC;
 }
 
+int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end)
+{
+	struct mm_struct *mm = current->mm;
+	const struct vm_area_struct *vma;
+	int err = -EACCES;
+
+	if (!spend(budget))
+		return -ETIME;
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, pc);
+	/* What nobody has called may begin where its mapping does. */
+	if (!is_executable(vma))
+		vma = vma_lookup(mm, pc + 1);
+	if (is_executable(vma)) {
+		*start = vma->vm_start;
+		*end = vma->vm_end;
+		err = 0;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
 /* Is @vma, which may be NULL, code where @origin says, counted from @start? */
 static bool is_same_code(const struct vm_area_struct *vma, u64 start,
 			 struct sfu_origin origin, struct sfu_hashed *hashed)

@@ -138,6 +138,13 @@ int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 		      u64 *end);
 
 /*
+ * Is @pc, or the address behind it, in memory that is mapped executable? Takes
+ * mappings that are looked at off *@budget. Returns 0 with that memory,
+ * [*start, *end); -EACCES, -ETIME or -EINTR.
+ */
+int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end);
+
+/*
  * The bytes in [start, end) could not be read. Will they ever be? Not if they
  * are not mapped readable, or lie behind the end of their file. Otherwise
  * memory was short. Takes mappings that are looked at off *@budget. Returns

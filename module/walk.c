@@ -97,6 +97,8 @@ static enum sframe_unwind_stop stop_for_errno(int err)
 		return SFRAME_UNWIND_STOP_BUDGET;
 	case -EINTR:
 		return SFRAME_UNWIND_STOP_KILLED;
+	case -EACCES:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
 	default:
 		return SFRAME_UNWIND_STOP_NO_RULE;
 	}
@@ -119,6 +121,33 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 	}
 }
 
+/* The address of @frame is not one of code, or not known to be: it is not told. */
+static void leave_out(struct sfu_walk *walk, const struct sfu_frame *frame)
+{
+	/* Where the thread itself is, is. */
+	if (!frame->regs)
+		walk->nr--;
+}
+
+/*
+ * There is no section, whose mappings are checked, that covers @frame, the last
+ * one. Is it in code? A rule may have made an address of any word.
+ */
+static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
+					     struct sfu_lookup *lookup,
+					     const struct sfu_frame *frame)
+{
+	int err;
+
+	if (frame->regs)
+		return 0;
+	err = sfu_lookup_check_code(lookup, sfu_frame_pc(frame));
+	if (!err)
+		return 0;
+	leave_out(walk, frame);
+	return stop_for_errno(err);
+}
+
 /*
  * Make @frame its caller. Returns 0 with how it was found in *@how, or why
  * there is no caller to be had.
@@ -133,10 +162,17 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	bool restorer;
 	int err;
 
-	if (fatal_signal_pending(current))
+	if (fatal_signal_pending(current)) {
+		leave_out(walk, frame);
 		return SFRAME_UNWIND_STOP_KILLED;
+	}
 
 	err = find_rule(lookup, frame, &rule, &restorer);
+	if (err && !(rule.flags & SFU_RULE_NONE)) {
+		stop = check_address(walk, lookup, frame);
+		if (stop)
+			return stop;
+	}
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);

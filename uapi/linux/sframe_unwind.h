@@ -798,7 +798,9 @@ struct sframe_unwind_record {
  *	or not be aligned to 8 bytes.
  * @SFRAME_UNWIND_STOP_NO_REGISTER: the rule needs a register whose value is
  *	not known in this frame.
- * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address is not in user space.
+ * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address, or the one in a signal
+ *	frame, is not in user space, or not in memory mapped executable. It is
+ *	not told.
  * @SFRAME_UNWIND_STOP_UNSUPPORTED_TASK: not 64-bit code.
  * @SFRAME_UNWIND_STOP_EXITED: the thread exited or executed another program
  *	before it returned to user space. No frames.
