@@ -13,6 +13,7 @@
 #include "counters.h"
 #include "discover.h"
 #include "elf.h"
+#include "file_read.h"
 #include "image.h"
 #include "limits.h"
 #include "mapping.h"
@@ -45,12 +46,13 @@ static int read_code_file(const struct sfu_elf_reader *reader, u64 offset,
 		&container_of(reader, struct discovery, reader)->code;
 
 	if (code->file)
-		return sfu_image_read_file(code->file, offset, to, size);
+		return sfu_file_read(code->file, offset, to, size);
 	if (offset > code->end - code->image ||
 	    size > code->end - code->image - offset)
 		return -EFAULT;
+	/* It is there; if it is not, then for want of memory. */
 	return copy_from_user(to, u64_to_user_ptr(code->image + offset), size) ?
-		       -EFAULT : 0;
+		       -ENOMEM : 0;
 }
 
 /* Make [*start, *end) what it has in common with [start2, end2). */
@@ -149,14 +151,14 @@ static void use_image(struct sfu_found *found, struct sfu_image *image,
 static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 {
 	const struct sfu_elf *elf = &discovery->elf;
-	struct sfu_message message;
 	struct sfu_image *image;
 
 	if (!discovery->code.file)
-		return -ENOENT;
-	image = sfu_image_create(discovery->code.file, elf->sframe_offset,
-				 elf->sframe_size, elf->sframe_vaddr,
-				 SFU_MAX_READ_SIZE, defect, &message);
+		return -EINVAL;
+	image = sfu_image_create_cached(discovery->code.file,
+					elf->sframe_offset, elf->sframe_size,
+					elf->sframe_vaddr, SFU_MAX_READ_SIZE,
+					defect);
 	if (IS_ERR(image))
 		return PTR_ERR(image);
 	use_image(&discovery->found, image, SFU_FOUND);
@@ -164,8 +166,8 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 }
 
 /*
- * Use the file's own section. Returns 0; -ENOMEM, which another time may not be;
- * or another errno if there is no good one.
+ * Use the file's own section. Returns 0; an errno that is_final() if there is no
+ * good one; or one that another time need not be.
  */
 static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
@@ -192,8 +194,23 @@ static bool use_attached(struct sfu_found *found, bool preferred)
 }
 
 /*
- * Look at the file. Returns 0 with discovery->found filled; -EINTR; or -ENOENT
- * without memory, which says nothing of the file and is not to be remembered.
+ * Does @err say something of what the file has in it? All else may be different
+ * next time, and is not to be remembered.
+ */
+static bool is_final(int err)
+{
+	return err == -EINVAL || err == -EOPNOTSUPP || err == -ENOSPC;
+}
+
+/* What to return for an error that is not. */
+static int pass_on(int err)
+{
+	return err == -EINTR || err == -EINPROGRESS ? err : -ENOENT;
+}
+
+/*
+ * Look at the file. Returns 0 with discovery->found filled; or -EINTR,
+ * -EINPROGRESS or -ENOENT if there is nothing to be remembered of it.
  */
 static int look(struct discovery *discovery, u64 pc, bool own,
 		struct sfu_defect *defect)
@@ -202,13 +219,11 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	int err;
 
 	sfu_count(SFU_TOTAL_DISCOVERED);
-	if (discovery->code.file && !sfu_image_can_read(discovery->code.file))
+	if (discovery->code.file && !sfu_file_can_read(discovery->code.file))
 		return 0;
 	err = sfu_elf_read(&discovery->elf, &discovery->reader);
-	if (err == -ENOMEM)
-		return -ENOENT;
 	if (err)
-		return err == -EINTR ? err : 0;
+		return is_final(err) ? 0 : pass_on(err);
 	if (!place(discovery, pc))
 		return 0;
 	found->key = sfu_attach_key(&discovery->elf, discovery->code.inode);
@@ -219,9 +234,9 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	else if (found->has_own)
 		err = use_own(discovery, defect);
 	else
-		err = -ENOENT;
-	if (err == -ENOMEM)
-		return -ENOENT;
+		err = -EINVAL;
+	if (err && !is_final(err))
+		return pass_on(err);
 	if (err) {
 		found->has_own = false;
 		use_attached(found, false);

@@ -19,9 +19,10 @@ struct sfu_space;
  * considered; if it is considered and malformed, *@defect says how. Takes
  * mappings that are looked at off *@budget.
  *
- * May sleep, takes the mmap lock, reads the file. Returns 0 if the space has
- * something for @pc now; -ENOENT if it is not in a file's code or there is no
- * way of remembering; -ETIME if the budget does not suffice; or -EINTR. With an
+ * May sleep, takes the mmap lock, does not wait for the file. Returns 0 if the
+ * space has something for @pc now; -ENOENT if it is not in a file's code, or the
+ * file cannot be read, or there is no way of remembering; -EINPROGRESS if the
+ * file is being read; -ETIME if the budget does not suffice; or -EINTR. With an
  * error, [*start, *end) is the executable memory around @pc that it is for, or
  * empty.
  */

@@ -60,6 +60,14 @@
 /* Bytes of a section that is read from its file as nothing maps it. */
 #define SFU_MAX_READ_SIZE	SZ_16M
 
+/*
+ * Files that are being read for walks, of all and of one file system; and for
+ * how long, in jiffies, one that could not be read is left alone.
+ */
+#define SFU_MAX_READINGS	64
+#define SFU_MAX_READINGS_OF_ONE	4
+#define SFU_READING_PAUSE	HZ
+
 /* Bytes of a message about a failed ioctl, with its NUL. */
 #define SFU_MESSAGE_SIZE	192
 

@@ -51,8 +51,8 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
  * mapped otherwise than registered is removed, and told of. May sleep, takes
  * the mmap lock. Returns 0; -ENOENT if no section has one (match->rule.flags
  * tells of a signal frame that is not described); -EINVAL if its section was
- * removed as corrupt or unreadable; -EAGAIN, -ETIME, -EINTR as
- * sfu_section_find_rule().
+ * removed as corrupt or unreadable; -EINPROGRESS if its file has to be read
+ * first; -EAGAIN, -ETIME, -EINTR as sfu_section_find_rule().
  */
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 

@@ -12,6 +12,7 @@
 #include "client.h"
 #include "compat.h"
 #include "counters.h"
+#include "file_read.h"
 #include "ioctl.h"
 #include "mapping.h"
 #include "node.h"
@@ -82,9 +83,12 @@ static int __init sfu_init(void)
 	err = sfu_node_init();
 	if (err)
 		goto err_section;
-	err = sfu_request_init();
+	err = sfu_file_read_init();
 	if (err)
 		goto err_node;
+	err = sfu_request_init();
+	if (err)
+		goto err_file_read;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -94,6 +98,8 @@ static int __init sfu_init(void)
 err_counters:
 	sfu_counters_exit();
 	sfu_request_exit();
+err_file_read:
+	sfu_file_read_exit();
 err_node:
 	sfu_node_exit();
 err_section:
@@ -106,6 +112,7 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_file_read_exit();
 	sfu_node_exit();
 	sfu_section_exit();
 }

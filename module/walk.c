@@ -97,6 +97,8 @@ static enum sframe_unwind_stop stop_for_errno(int err)
 		return SFRAME_UNWIND_STOP_BUDGET;
 	case -EINTR:
 		return SFRAME_UNWIND_STOP_KILLED;
+	case -EINPROGRESS:
+		return SFRAME_UNWIND_STOP_PENDING;
 	case -EACCES:
 		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
 	default:

@@ -267,11 +267,13 @@ static int take_attachment(struct hog *hog)
 static int take_file(struct hog *hog)
 {
 	unsigned char *at = map_elf(hog->large_elf);
+	enum outcome outcome;
 
 	if (!at || munmap(at, PAGE))
 		return -1;
+	outcome = walk_small(hog->fd, at);
 	errno = ENOMEM;
-	return walk_small(hog->fd, at) == CALLER ? 0 : -1;
+	return outcome == CALLER ? 0 : -1;
 }
 
 FIXTURE(hog)

@@ -571,6 +571,15 @@ struct sframe_unwind_events {
  * The section is read where the program has it mapped, or from the file if no
  * PT_LOAD maps it. The table's own header decides where it ends, whatever the
  * segment's size. The vDSO is treated as a file, too.
+ *
+ * A walk takes what it needs of a file from the page cache, and does not wait
+ * for the rest: a thread of the kernel's reads that, and the stack, or, with
+ * fallback, the part of it that is sure, ends with SFRAME_UNWIND_STOP_PENDING.
+ * Files of FUSE, whose servers need not answer, are never read for walks: there
+ * is nothing for their code until something else has brought the pages with
+ * their ELF headers into the page cache. What cannot be read is not remembered,
+ * and a file that has failed to be read is left alone for a second. Files on DAX
+ * and of hugetlbfs have no section.
  */
 
 /*
@@ -808,6 +817,8 @@ struct sframe_unwind_record {
  * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
  * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections, or as
  *	many mappings, as one walk may.
+ * @SFRAME_UNWIND_STOP_PENDING: what is to be known of the file that the last
+ *	address is in is being read, and no fallback led on. Ask again.
  */
 enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_COMPLETE		= 1,
@@ -824,6 +835,7 @@ enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_KILLED		= 12,
 	SFRAME_UNWIND_STOP_NO_MEMORY		= 13,
 	SFRAME_UNWIND_STOP_BUDGET		= 14,
+	SFRAME_UNWIND_STOP_PENDING		= 15,
 };
 
 /**
