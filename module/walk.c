@@ -12,6 +12,7 @@
 #include "lookup.h"
 #include "space.h"
 #include "step.h"
+#include "uretprobe.h"
 #include "walk.h"
 
 /* Words are read from the current process's memory. */
@@ -151,6 +152,23 @@ static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
 }
 
 /*
+ * A step has led to @frame. Returns 0 with the address that its callee is to
+ * return to, or what it means for the stack that this is none.
+ */
+static enum sframe_unwind_stop enter(struct sfu_frame *frame)
+{
+	if (frame->exact)
+		return 0;
+	frame->ip = sfu_uretprobe_original(frame->sp - SFU_WORD_SIZE,
+					   frame->ip);
+	if (!frame->ip)
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	if (frame->ip >= SFU_USER_END)
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	return 0;
+}
+
+/*
  * Make @frame its caller. Returns 0 with how it was found in *@how, or why
  * there is no caller to be had.
  */
@@ -178,14 +196,14 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
-		return ret ? stop_for_step(ret) : 0;
+		return ret ? stop_for_step(ret) : enter(frame);
 	}
 	if (!err) {
 		*how = rule.flags & SFU_RULE_SIGNAL ?
 			       SFRAME_UNWIND_FRAME_SIGNAL :
 			       SFRAME_UNWIND_FRAME_SFRAME;
 		ret = sfu_step_rule(frame, &rule, &user_stack);
-		return ret ? stop_for_step(ret) : 0;
+		return ret ? stop_for_step(ret) : enter(frame);
 	}
 
 	stop = stop_for_errno(err);
@@ -199,7 +217,7 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 		walk->nr_sure = walk->nr;
 		walk->stop_sure = stop;
 	}
-	return 0;
+	return enter(frame);
 }
 
 /* What a frame is marked with that was found behind a guess. */
@@ -217,6 +235,7 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 				      struct sfu_lookup *lookup,
 				      struct sfu_frame *frame)
 {
+	enum sframe_unwind_stop stop;
 	u32 nr;
 
 	if (!lookup->space)
@@ -230,16 +249,18 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 	walk->nr += nr;
 	if (!nr)
 		return 0;
-	if (frame->ip && frame->ip < SFU_USER_END) {
-		if (walk->nr <= walk->max_depth)
-			return 0;
+	stop = enter(frame);
+	if (stop) {
+		/* The last address is none of a frame. */
+		walk->nr--;
+		return stop;
+	}
+	if (walk->nr > walk->max_depth) {
 		walk->nr = walk->max_depth;
 		return SFRAME_UNWIND_STOP_DEPTH;
 	}
-	/* The last address is none of a frame. */
-	walk->nr--;
-	return stop_for_step(frame->ip ? SFU_STEP_BAD_ADDRESS :
-					 SFU_STEP_OUTERMOST);
+	walk->ip[walk->nr - 1] = frame->ip;
+	return 0;
 }
 
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
