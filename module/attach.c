@@ -100,7 +100,7 @@ u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
 	} what = { .build_id_size = elf->build_id_size };
 
 	if (!elf->build_id_size && inode)
-		what.origin = sfu_mapping_origin(inode, 0).hash;
+		what.origin = sfu_mapping_file_key(inode);
 	memcpy(what.build_id, elf->build_id, elf->build_id_size);
 	memcpy(what.segments, elf->segments,
 	       elf->nr_segments * sizeof(what.segments[0]));

@@ -4,6 +4,7 @@
  */
 #include "arch_x86.h"
 #include "cache.h"
+#include "user.h"
 
 /* So far from the CFA may a simple rule have the frame pointer. */
 #define MAX_FP_DISTANCE	32768
@@ -28,7 +29,7 @@ find_in_set(struct sfu_cache_entry *set, u64 key)
 	u32 i;
 
 	for (i = 0; i < SFU_CACHE_WAYS; i++) {
-		if (set[i].key == key)
+		if (READ_ONCE(set[i].key) == key)
 			return &set[i];
 	}
 	return NULL;
@@ -39,25 +40,56 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
 	return find_in_set(set_of(cache, key), key);
 }
 
-/* What sfu_cache_follow() is to know of @rule. */
-static u8 follow_flags(const struct sfu_rule *rule)
+/* The bits SFU_BRIEF_* of @rule. */
+static u64 brief_of(const struct sfu_rule *rule)
 {
-	u8 flags = 0;
+	u64 brief = (u32)rule->cfa_offset;
 
 	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
 	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
 	    rule->cfa_offset % SFU_WORD_SIZE)
-		return SFU_RULE_COMPLEX;
+		return SFU_BRIEF_COMPLEX;
 	if (rule->cfa == SFU_REG_FP)
-		flags |= SFU_RULE_CFA_FP;
+		brief |= SFU_BRIEF_FP;
 	else if (rule->cfa != SFU_REG_SP)
-		return SFU_RULE_COMPLEX;
+		return SFU_BRIEF_COMPLEX;
 	if (rule->fp & SFU_SAME)
-		return flags;
+		return brief;
 	if (rule->fp != (SFU_BASE_CFA | SFU_DEREF) || rule->fp_offset >= 0 ||
 	    rule->fp_offset < -MAX_FP_DISTANCE)
-		return SFU_RULE_COMPLEX;
-	return flags | SFU_RULE_LOADS_FP;
+		return SFU_BRIEF_COMPLEX;
+	return brief | (u64)rule->fp_offset << SFU_BRIEF_FP_SHIFT;
+}
+
+/*
+ * What is written in between is not used by sfu_cache_follow(), wherever it
+ * started: it sees an odd number, or two that differ.
+ */
+static void begin_writing(struct sfu_cache *cache)
+{
+	WRITE_ONCE(cache->sequence, cache->sequence + 1);
+	/* Pairs with the barrier in is_unchanged(). */
+	smp_wmb();
+}
+
+static void end_writing(struct sfu_cache *cache)
+{
+	/* Pairs with the acquire in begin_reading(). */
+	smp_wmb();
+	WRITE_ONCE(cache->sequence, cache->sequence + 1);
+}
+
+static inline u32 begin_reading(const struct sfu_cache *cache)
+{
+	/* Pairs with the barrier in end_writing(). */
+	return smp_load_acquire(&cache->sequence);
+}
+
+static inline bool is_unchanged(const struct sfu_cache *cache, u32 sequence)
+{
+	/* Pairs with the barrier in begin_writing(). */
+	smp_rmb();
+	return READ_ONCE(cache->sequence) == sequence;
 }
 
 /* The place for a new entry of the set that starts at @entry. */
@@ -83,75 +115,103 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 
 	entry = choose(cache, set_of(cache, key), key);
 	replaces = entry->key && entry->key != key;
-	*entry = (struct sfu_cache_entry) {
-		.key = key,
-		.epoch = epoch,
-		.owner = owner,
-		.rule = *rule,
-	};
-	entry->rule.flags |= follow_flags(rule);
+	begin_writing(cache);
+	WRITE_ONCE(entry->key, key);
+	WRITE_ONCE(entry->brief, brief_of(rule));
+	WRITE_ONCE(entry->epoch, epoch);
+	WRITE_ONCE(entry->caller, 0);
+	end_writing(cache);
+	entry->owner = owner;
+	entry->rule = *rule;
 	return replaces;
+}
+
+void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
+		     u32 epoch)
+{
+	begin_writing(cache);
+	WRITE_ONCE(entry->epoch, epoch);
+	end_writing(cache);
+}
+
+void sfu_cache_clear(struct sfu_cache *cache)
+{
+	u32 i;
+
+	begin_writing(cache);
+	for (i = 0; i < cache->nr_sets * SFU_CACHE_WAYS; i++) {
+		WRITE_ONCE(cache->entry[i].key, 0);
+		WRITE_ONCE(cache->entry[i].epoch, 0);
+	}
+	end_writing(cache);
 }
 
 u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		     struct sfu_frame *frame, const struct sfu_stack *stack,
 		     u64 *ip, u32 max)
 {
-	const u64 limit = sfu_fast_limit(stack);
-	const u64 *const end = ip + max, *const begin = ip;
+	u64 *const end = ip + max;
 	void *const entries = cache->entry;
-	u64 key = sfu_cache_key(frame), sp = frame->sp, fp = frame->fp;
+	/* Where the word is that the stack pointer was moved over last. */
+	u64 last = frame->sp - SFU_WORD_SIZE;
+	u64 key = sfu_cache_key(frame), fp = frame->fp;
 	u32 *caller = &cache->innermost;
+	struct sfu_words words;
+	s64 i = -(s64)max;
+	u32 sequence;
 
-	if (!frame->fp_known || sp % SFU_WORD_SIZE || sp < MIN_ADDRESS ||
-	    !sfu_fast_begin(stack, sp))
+	sequence = begin_reading(cache);
+	if (sequence & 1 || !frame->fp_known || frame->sp % SFU_WORD_SIZE ||
+	    frame->sp < MIN_ADDRESS ||
+	    !sfu_words_begin(&words, stack, frame->sp))
 		return 0;
-	while (ip < end) {
+	do {
 		struct sfu_cache_entry *entry = entries + READ_ONCE(*caller);
-		u64 cfa, saved;
-		u8 flags;
+		u64 brief, at, fp_at, saved;
+		s64 distance;
 
-		if (entry->key != key) {
+		if (READ_ONCE(entry->key) != key) {
 			entry = find_in_set(set_of(cache, key), key);
 			if (!entry)
 				break;
 			WRITE_ONCE(*caller, (void *)entry - entries);
 		}
-		if (entry->epoch != epoch)
+		if (READ_ONCE(entry->epoch) != epoch)
 			break;
 		caller = &entry->caller;
-		flags = entry->rule.flags;
-		cfa = sp;
-		if (flags & (SFU_RULE_COMPLEX | SFU_RULE_CFA_FP)) {
-			if (flags & SFU_RULE_COMPLEX || fp % SFU_WORD_SIZE ||
-			    fp + entry->rule.cfa_offset <= sp)
+		brief = READ_ONCE(entry->brief);
+		distance = (s32)brief;
+		at = last + distance;
+		if (brief & SFU_BRIEF_FP) {
+			at = fp + distance - SFU_BRIEF_FP - SFU_WORD_SIZE;
+			if (brief == SFU_BRIEF_COMPLEX || fp % SFU_WORD_SIZE ||
+			    at <= last)
 				break;
-			cfa = fp;
 		}
-		cfa += entry->rule.cfa_offset;
-		/* What is there cannot be read, not even ahead of this. */
-		if (cfa > limit)
-			cfa = limit;
-		sfu_fast_read(stack, cfa - SFU_WORD_SIZE, key, out);
-		if (flags & SFU_RULE_LOADS_FP) {
-			sfu_fast_read(stack, cfa + entry->rule.fp_offset, saved,
-				      out);
+		sfu_words_get(&words, at, key, out);
+		distance = (s64)brief >> SFU_BRIEF_FP_SHIFT;
+		if (distance) {
+			fp_at = at + SFU_WORD_SIZE + distance;
+			sfu_words_get(&words, fp_at, saved, out);
 			fp = saved;
 		}
-		*ip++ = key;
-		sp = cfa;
-		/* None of user space, but what an exact address is found by. */
-		if (key & SFU_CACHE_EXACT)
+		last = at;
+		end[i] = key;
+		if (!++i)
 			break;
-	}
+		/* One that is none of user space could be an exact one's key. */
+	} while (!(key & SFU_CACHE_EXACT));
 out:
-	sfu_fast_end();
-	if (ip > begin)
+	sfu_words_end(&words);
+	if (!is_unchanged(cache, sequence))
+		return 0;
+	sfu_words_count(&words);
+	if (end + i > ip)
 		*frame = (struct sfu_frame) {
-			.ip = ip[-1],
-			.sp = sp,
+			.ip = end[i - 1],
+			.sp = last + SFU_WORD_SIZE,
 			.fp = fp,
 			.fp_known = true,
 		};
-	return ip - begin;
+	return max + i;
 }

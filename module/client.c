@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Client: one open file of /dev/sframe_unwind.
+ *
+ * Lock order: sfu_client.listen_mutex > sfu_space.listeners_mutex > the lock of
+ * any client; sfu_client.read_mutex > its lock.
  */
 #include <linux/kernel.h>
 #include <linux/pid_namespace.h>
@@ -12,13 +15,11 @@
 #include "client.h"
 #include "counters.h"
 #include "limits.h"
+#include "lock.h"
 #include "request.h"
+#include "space.h"
 #include "test_timer.h"
 #include "walk.h"
-
-/* Clients that want to be told of events; few, and events are rare. */
-static LIST_HEAD(listeners);
-static DEFINE_SPINLOCK(listeners_lock);
 
 struct sfu_client *sfu_client_create(void)
 {
@@ -31,6 +32,7 @@ struct sfu_client *sfu_client_create(void)
 	init_waitqueue_head(&client->wait);
 	mutex_init(&client->read_mutex);
 	raw_spin_lock_init(&client->lock);
+	mutex_init(&client->listen_mutex);
 	INIT_LIST_HEAD(&client->listener);
 	sfu_attachments_init(&client->attachments);
 	INIT_HLIST_HEAD(&client->spare);
@@ -52,26 +54,30 @@ static void put(struct sfu_client *client)
 
 void sfu_client_close(struct sfu_client *client)
 {
+	struct sfu_walk *walk;
 	struct sfu_ring ring;
 	unsigned long flags;
 	HLIST_HEAD(spare);
 
 	sfu_test_timer_stop(client);
-	sfu_client_listen(client, 0);
+	sfu_client_listen(client, NULL);
 	sfu_attach_remove_all(&client->attachments);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	client->closed = true;
 	ring = client->ring;
 	client->ring = (struct sfu_ring) {};
+	walk = xchg(&client->walk, NULL);
 	hlist_move_list(&client->spare, &spare);
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	/*
 	 * Pending requests keep the client for as long as their threads sleep,
 	 * and no limit of open files counts it any more: it shall be small.
 	 */
+	if (ring.data)
+		sfu_space_asker_remove();
 	sfu_ring_free(&ring);
 	sfu_request_free_spare(&spare);
-	sfu_request_free_walk(xchg(&client->walk, NULL));
+	sfu_request_free_walk(walk);
 	put(client);
 }
 
@@ -92,6 +98,7 @@ static int alloc(struct sfu_client *client)
 		client->walk = NULL;
 		return err;
 	}
+	sfu_space_asker_add();
 	/* Pairs with the load below. */
 	smp_store_release(&client->ring.data, ring.data);
 	return 0;
@@ -116,7 +123,7 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 	unsigned long flags;
 	int err = 0;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	if (client->pending < SFU_MAX_PENDING) {
 		client->pending++;
 		client->accepted++;
@@ -131,7 +138,7 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 	} else {
 		err = -EAGAIN;
 	}
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	if (err)
 		return err;
 
@@ -148,13 +155,13 @@ bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 	bool keep = false;
 
 	if (spare) {
-		raw_spin_lock_irqsave(&client->lock, flags);
+		flags = sfu_lock_irqsave(&client->lock);
 		keep = !client->closed && client->nr_spare < SFU_MAX_SPARE;
 		if (keep) {
 			hlist_add_head(&spare->node, &client->spare);
 			client->nr_spare++;
 		}
-		raw_spin_unlock_irqrestore(&client->lock, flags);
+		sfu_unlock_irqrestore(&client->lock, flags);
 	}
 	sfu_uncount(SFU_REQUESTS);
 	put(client);
@@ -165,11 +172,23 @@ void sfu_client_cancel(struct sfu_client *client)
 {
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	client->pending--;
 	client->accepted--;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
+}
+
+void sfu_client_keep_walk(struct sfu_client *client, struct sfu_walk *walk)
+{
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&client->lock);
+	if (!client->closed)
+		walk = xchg(&client->walk, walk);
+	sfu_unlock_irqrestore(&client->lock, flags);
+	/* Another thread may have given its own back. */
+	sfu_request_free_walk(walk);
 }
 
 /* Fill the memory @to with a record. */
@@ -260,7 +279,7 @@ void sfu_client_deliver(struct sfu_client *client,
 	unsigned long flags;
 
 	number_current(client, &stack.pid, &stack.tid);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	closed = client->closed;
 	if (!closed)
 		written = write_record(client, &stack, walk);
@@ -269,7 +288,7 @@ void sfu_client_deliver(struct sfu_client *client,
 		client->delivered++;
 	else
 		client->lost_full++;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 
 	if (written) {
 		sfu_count(SFU_TOTAL_DELIVERED);
@@ -281,14 +300,48 @@ void sfu_client_deliver(struct sfu_client *client,
 	}
 }
 
-void sfu_client_listen(struct sfu_client *client, u64 space_id)
+/* Returns 0, or -ENOSPC with too many listeners. */
+static int add_listener(struct sfu_client *client, struct sfu_space *space)
 {
-	spin_lock(&listeners_lock);
+	struct list_head *at;
+	u32 nr = 0;
+
+	mutex_lock(&space->listeners_mutex);
+	list_for_each(at, &space->listeners)
+		nr++;
+	if (nr < SFU_MAX_LISTENERS)
+		list_add(&client->listener, &space->listeners);
+	mutex_unlock(&space->listeners_mutex);
+	return nr < SFU_MAX_LISTENERS ? 0 : -ENOSPC;
+}
+
+static void remove_listener(struct sfu_client *client, struct sfu_space *space)
+{
+	mutex_lock(&space->listeners_mutex);
 	list_del_init(&client->listener);
-	client->space_id = space_id;
-	if (space_id)
-		list_add(&client->listener, &listeners);
-	spin_unlock(&listeners_lock);
+	mutex_unlock(&space->listeners_mutex);
+}
+
+int sfu_client_listen(struct sfu_client *client, struct sfu_space *space)
+{
+	struct sfu_space *unused;
+	int err = 0;
+
+	mutex_lock(&client->listen_mutex);
+	unused = client->space;
+	if (space != unused) {
+		if (unused)
+			remove_listener(client, unused);
+		if (space)
+			err = add_listener(client, space);
+		client->space = err ? NULL : space;
+	}
+	mutex_unlock(&client->listen_mutex);
+	/* The one before; or, of one and the same, the second reference. */
+	sfu_space_put(unused);
+	if (err)
+		sfu_space_put(space);
+	return err;
 }
 
 static void tell(struct sfu_client *client,
@@ -300,7 +353,7 @@ static void tell(struct sfu_client *client,
 	u64 position;
 
 	number_current(client, &removed->pid, &removed->tid);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	written = size <= sfu_ring_room(&client->ring);
 	if (written) {
 		position = client->ring.head;
@@ -309,21 +362,20 @@ static void tell(struct sfu_client *client,
 	} else {
 		client->lost_events++;
 	}
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	if (written)
 		wake(client);
 }
 
-void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed)
+void sfu_client_tell(struct sfu_space *space,
+		     struct sframe_unwind_removed *removed)
 {
 	struct sfu_client *client;
 
-	spin_lock(&listeners_lock);
-	list_for_each_entry(client, &listeners, listener) {
-		if (client->space_id == space_id)
-			tell(client, removed);
-	}
-	spin_unlock(&listeners_lock);
+	mutex_lock(&space->listeners_mutex);
+	list_for_each_entry(client, &space->listeners, listener)
+		tell(client, removed);
+	mutex_unlock(&space->listeners_mutex);
 }
 
 bool sfu_client_is_readable(struct sfu_client *client)
@@ -331,9 +383,9 @@ bool sfu_client_is_readable(struct sfu_client *client)
 	unsigned long flags;
 	bool readable;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	readable = client->ring.head != client->ring.tail;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 	return readable;
 }
 
@@ -349,9 +401,9 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 	u64 head;
 
 	lockdep_assert_held(&client->read_mutex);
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	head = client->ring.head;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 
 	while (client->ring.tail + taken != head) {
 		sfu_ring_peek(&client->ring, client->ring.tail + taken,
@@ -365,21 +417,26 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 
 /* As sfu_client_read(), but 0 without a record. */
 static ssize_t read_records(struct sfu_client *client, char __user *buffer,
-			    size_t size)
+			    size_t size, bool nonblock)
 {
 	unsigned long flags;
 	ssize_t taken;
 
-	if (mutex_lock_interruptible(&client->read_mutex))
+	/* Who has it may wait for a page, and for as long as he likes. */
+	if (nonblock) {
+		if (!mutex_trylock(&client->read_mutex))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&client->read_mutex)) {
 		return -ERESTARTSYS;
+	}
 	taken = count_whole(client, size);
 	if (taken > 0 && sfu_ring_copy_to_user(&client->ring, client->ring.tail,
 					       buffer, taken))
 		taken = -EFAULT;
 	if (taken > 0) {
-		raw_spin_lock_irqsave(&client->lock, flags);
+		flags = sfu_lock_irqsave(&client->lock);
 		client->ring.tail += taken;
-		raw_spin_unlock_irqrestore(&client->lock, flags);
+		sfu_unlock_irqrestore(&client->lock, flags);
 	}
 	mutex_unlock(&client->read_mutex);
 	return taken;
@@ -391,7 +448,7 @@ ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_records(client, buffer, size);
+		ret = read_records(client, buffer, size, nonblock);
 		if (ret)
 			return ret;
 		if (nonblock)
@@ -407,11 +464,11 @@ void sfu_client_stats(struct sfu_client *client,
 {
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&client->lock, flags);
+	flags = sfu_lock_irqsave(&client->lock);
 	stats->pending = client->pending;
 	stats->accepted = client->accepted;
 	stats->delivered = client->delivered;
 	stats->lost_full = client->lost_full;
 	stats->lost_events = client->lost_events;
-	raw_spin_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->lock, flags);
 }

@@ -16,6 +16,7 @@
 
 struct pid_namespace;
 struct sfu_request;
+struct sfu_space;
 struct sfu_walk;
 
 /**
@@ -24,12 +25,14 @@ struct sfu_walk;
  * @refs: one of the open file, one of each pending request.
  * @pid_ns: of the opener; records number pids as it does.
  * @wait: readers and pollers.
- * @listener: in the list of clients that want events, protected by its lock.
- * @space_id: of the space whose events it wants, likewise.
+ * @listen_mutex: serialises changes of @space.
+ * @space: whose events it wants, with a reference, or NULL.
+ * @listener: in the list of @space, protected by that one's listeners_mutex.
  * @attachments: what it has attached.
- * @walk: memory for a walk, or NULL while one uses it.
+ * @walk: memory for a walk, or NULL while one uses it. Taken by xchg(), put
+ *	there under @lock.
  * @read_mutex: serialises readers, and making the ring.
- * @lock: taken in any context.
+ * @lock: taken in any context, see lock.h.
  * @ring: undelivered records. ring.tail moves under @read_mutex and @lock.
  * @closed: nobody can read any more.
  * @spare: memory for requests.
@@ -41,8 +44,9 @@ struct sfu_client {
 	refcount_t refs;
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
+	struct mutex listen_mutex;	/* space */
+	struct sfu_space *space;
 	struct list_head listener;
-	u64 space_id;
 	struct sfu_attachments attachments;
 	struct sfu_walk *walk;
 	struct mutex read_mutex;	/* readers; making the ring */
@@ -97,21 +101,30 @@ void sfu_client_deliver(struct sfu_client *client,
 			enum sframe_unwind_stop stop);
 
 /*
- * Have @client told of events in the space numbered @space_id; of none, with 0.
- * sfu_client_prepare() has been called. Process context.
+ * Give back the memory for a walk that @client or its user has had: it is kept
+ * for the next one unless nobody will read that. Process context.
  */
-void sfu_client_listen(struct sfu_client *client, u64 space_id);
+void sfu_client_keep_walk(struct sfu_client *client, struct sfu_walk *walk);
+
+/*
+ * Have @client told of events in @space, and of no other; of none, with NULL.
+ * Takes over the caller's reference. sfu_client_prepare() has been called. May
+ * sleep. Returns 0, or -ENOSPC with SFU_MAX_LISTENERS there already: then it is
+ * told of none.
+ */
+int sfu_client_listen(struct sfu_client *client, struct sfu_space *space);
 
 /*
  * Put @removed, with the current thread's pid and tid, into the ring of each
- * client that listens to the space numbered @space_id. Process context.
+ * client that listens to @space. May sleep.
  */
-void sfu_client_tell(u64 space_id, struct sframe_unwind_removed *removed);
+void sfu_client_tell(struct sfu_space *space,
+		     struct sframe_unwind_removed *removed);
 
 /*
- * Copy whole records to @buffer, waiting for one unless @nonblock. Returns the
- * number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL if @size is less than the
- * first record, -EFAULT.
+ * Copy whole records to @buffer. Waits for one, and while another thread reads,
+ * unless @nonblock. Returns the number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL
+ * if @size is less than the first record, -EFAULT.
  */
 ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 			size_t size, bool nonblock);

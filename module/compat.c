@@ -1,12 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
+ * What differs between kernels and is no inline function.
+ */
+#include "compat.h"
+
+#if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
+
+#include <linux/slab.h>
+
+struct shrinker *
+sfu_shrinker_create(const char *name,
+		    unsigned long (*count)(struct shrinker *shrinker,
+					   struct shrink_control *control),
+		    unsigned long (*scan)(struct shrinker *shrinker,
+					  struct shrink_control *control))
+{
+	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+
+	if (!shrinker)
+		return NULL;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+	if (register_shrinker(shrinker, "%s", name)) {
+		kfree(shrinker);
+		return NULL;
+	}
+	return shrinker;
+}
+
+void sfu_shrinker_destroy(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+
+#else
+
+struct shrinker *
+sfu_shrinker_create(const char *name,
+		    unsigned long (*count)(struct shrinker *shrinker,
+					   struct shrink_control *control),
+		    unsigned long (*scan)(struct shrinker *shrinker,
+					  struct shrink_control *control))
+{
+	struct shrinker *shrinker = shrinker_alloc(0, "%s", name);
+
+	if (!shrinker)
+		return NULL;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker_register(shrinker);
+	return shrinker;
+}
+
+void sfu_shrinker_destroy(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
+}
+
+#endif
+
+/*
  * task_work_add() where the kernel has it and does not export it: found by a
  * kprobe, which knows every function, and called by a static call, which is a
  * direct call and needs no landing pad (the kernel removes those of functions
  * that nobody takes the address of).
  */
-#include "compat.h"
-
 #ifdef SFU_NO_TASK_WORK_ADD
 
 #include <linux/kprobes.h>

@@ -10,7 +10,9 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/shrinker.h>
 #include <linux/task_work.h>
+#include <linux/workqueue.h>
 
 /*
  * Debian exports task_work_add(), mainline does not; Kbuild knows. Without the
@@ -72,6 +74,24 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define system_dfl_wq	system_unbound_wq
+#endif
+
+/*
+ * Make a shrinker, called for pressure on all of the memory: @count tells how
+ * many objects there are, @scan frees some. Returns NULL without memory.
+ */
+struct shrinker *
+sfu_shrinker_create(const char *name,
+		    unsigned long (*count)(struct shrinker *shrinker,
+					   struct shrink_control *control),
+		    unsigned long (*scan)(struct shrinker *shrinker,
+					  struct shrink_control *control));
+
+/* Waits until none of its functions runs any more. */
+void sfu_shrinker_destroy(struct shrinker *shrinker);
 
 /* What sfu_mm_sequence() never gives. */
 #define SFU_NO_SEQUENCE	(~0ULL)

@@ -13,12 +13,15 @@ atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_CLIENTS] = "clients",
 	[SFU_SPACES] = "spaces",
+	[SFU_OBSERVED] = "observed",
 	[SFU_NODES] = "nodes",
 	[SFU_SECTIONS] = "sections",
 	[SFU_CACHES] = "caches",
+	[SFU_CACHE_PAGES] = "cache_pages",
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",
 	[SFU_REQUESTS] = "requests",
+	[SFU_WALKS] = "walks",
 	[SFU_TOTAL_WALKS] = "total_walks",
 	[SFU_TOTAL_ACCEPTED] = "total_accepted",
 	[SFU_TOTAL_DELIVERED] = "total_delivered",
@@ -27,6 +30,9 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",
+#ifdef SFU_TEST
+	[SFU_TOTAL_BENT] = "total_bent",
+#endif
 };
 
 static struct dentry *debugfs_dir;

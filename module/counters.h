@@ -12,13 +12,16 @@
 
 enum sfu_counter {
 	SFU_CLIENTS,		/* open files, and closed ones with requests */
-	SFU_SPACES,		/* address spaces with a marker */
+	SFU_SPACES,		/* of processes that registered, or were observed */
+	SFU_OBSERVED,		/* of these, without a marker */
 	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
 	SFU_CACHES,		/* rule caches of spaces */
+	SFU_CACHE_PAGES,	/* memory that they take */
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */
+	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,
 	SFU_TOTAL_DELIVERED,
@@ -27,6 +30,9 @@ enum sfu_counter {
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files looked at */
+#ifdef SFU_TEST
+	SFU_TOTAL_BENT,		/* addresses that user.h has bent, see there */
+#endif
 	SFU_NR_COUNTERS
 };
 
@@ -40,6 +46,11 @@ static inline void sfu_count(enum sfu_counter counter)
 static inline void sfu_uncount(enum sfu_counter counter)
 {
 	atomic_long_dec(&sfu_counters[counter]);
+}
+
+static inline void sfu_count_many(enum sfu_counter counter, long nr)
+{
+	atomic_long_add(nr, &sfu_counters[counter]);
 }
 
 void sfu_counters_init(void);

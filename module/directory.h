@@ -55,10 +55,11 @@ int sfu_directory_fill(struct sfu_directory *directory,
 static inline struct sfu_fde_range
 sfu_directory_find(const struct sfu_directory *directory, u64 pc)
 {
-	const u64 block = (pc - directory->start) >> directory->shift;
+	u64 block = (pc - directory->start) >> directory->shift;
 
 	if (block >= directory->nr)
 		return (struct sfu_fde_range) {};
+	block = array_index_nospec(block, directory->nr);
 	return (struct sfu_fde_range) {
 		.low = directory->first[block],
 		.high = directory->first[block + 1],

@@ -14,6 +14,7 @@
 #include "counters.h"
 #include "discover.h"
 #include "elf.h"
+#include "file_read.h"
 #include "image.h"
 #include "limits.h"
 #include "mapping.h"
@@ -26,6 +27,7 @@
  * struct discovery - what is being found out
  *
  * @reader: of the file.
+ * @budget: mappings that may be looked at yet.
  * @code: mapping that the address is in.
  * @space: that it is for.
  * @elf: the file's headers.
@@ -33,6 +35,7 @@
  */
 struct discovery {
 	struct sfu_elf_reader reader;
+	u32 *budget;
 	struct sfu_code code;
 	const struct sfu_space *space;
 	struct sfu_elf elf;
@@ -46,12 +49,13 @@ static int read_code_file(const struct sfu_elf_reader *reader, u64 offset,
 		&container_of(reader, struct discovery, reader)->code;
 
 	if (code->file)
-		return sfu_image_read_file(code->file, offset, to, size);
+		return sfu_file_read(code->file, offset, to, size);
 	if (offset > code->end - code->image ||
 	    size > code->end - code->image - offset)
 		return -EFAULT;
+	/* It is there; if it is not, then for want of memory. */
 	return copy_from_user(to, u64_to_user_ptr(code->image + offset), size) ?
-		       -EFAULT : 0;
+		       -ENOMEM : 0;
 }
 
 /* Make [*start, *end) what it has in common with [start2, end2). */
@@ -87,21 +91,26 @@ static bool place(struct discovery *discovery, u64 pc)
 }
 
 /* Is @size bytes of the file from @offset on mapped readable at @address? */
-static bool is_mapped(const struct sfu_code *code, u64 address, u64 size,
+static bool is_mapped(const struct discovery *discovery, u64 address, u64 size,
 		      u64 offset, struct sfu_origin *origin)
 {
+	const struct file *file = discovery->code.file;
 	struct sfu_mappings mappings;
-	u64 at;
+	u64 same_end, at;
+	u32 most;
 	int err;
 
 	if (address + size <= address || address + size > TASK_SIZE_MAX ||
 	    sfu_mappings_lock(&mappings))
 		return false;
+	most = min(mappings.left, *discovery->budget);
+	mappings.left = most;
 	err = sfu_mappings_find(&mappings, SFU_MAPPED_BYTES, address,
-				address + size, origin, &at);
+				address + size, origin, &same_end, &at);
 	sfu_mappings_unlock(&mappings);
-	return !err &&
-	       origin->hash == sfu_mapping_origin(code->inode, offset).hash;
+	*discovery->budget -= most - mappings.left;
+	return !err && same_end >= address + size &&
+	       origin->hash == sfu_mapping_origin(file, offset).hash;
 }
 
 /* The file's own section where the process has it in memory. */
@@ -116,14 +125,14 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 	struct sfu_table table;
 	int err;
 
-	if (!is_mapped(&discovery->code, bytes.address,
+	if (!is_mapped(discovery, bytes.address,
 		       min_t(u64, bytes.size, SFRAME_HDR_SIZE),
 		       elf->sframe_offset, &section->bytes_origin))
 		return -ENOENT;
 	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
 		return err == -EFAULT ? -ENOENT : err;
-	if (!is_mapped(&discovery->code, bytes.address,
+	if (!is_mapped(discovery, bytes.address,
 		       table.bytes.size, elf->sframe_offset,
 		       &section->bytes_origin))
 		return -ENOENT;
@@ -145,14 +154,14 @@ static void use_image(struct sfu_found *found, struct sfu_image *image,
 static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 {
 	const struct sfu_elf *elf = &discovery->elf;
-	struct sfu_message message;
 	struct sfu_image *image;
 
 	if (!discovery->code.file)
-		return -ENOENT;
-	image = sfu_image_create(discovery->code.file, elf->sframe_offset,
-				 elf->sframe_size, elf->sframe_vaddr,
-				 SFU_MAX_READ_SIZE, defect, &message);
+		return -EINVAL;
+	image = sfu_image_create_cached(discovery->code.file,
+					elf->sframe_offset, elf->sframe_size,
+					elf->sframe_vaddr, SFU_MAX_READ_SIZE,
+					defect);
 	if (IS_ERR(image))
 		return PTR_ERR(image);
 	use_image(&discovery->found, image, SFU_FOUND);
@@ -160,8 +169,8 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 }
 
 /*
- * Use the file's own section. Returns 0; -ENOMEM, which another time may not be;
- * or another errno if there is no good one.
+ * Use the file's own section. Returns 0; an errno that is_final() if there is no
+ * good one; or one that another time need not be.
  */
 static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
@@ -190,8 +199,23 @@ static bool use_attached(struct sfu_found *found, bool preferred)
 }
 
 /*
- * Look at the file. Returns 0 with discovery->found filled; -EINTR; or -ENOENT
- * without memory, which says nothing of the file and is not to be remembered.
+ * Does @err say something of what the file has in it? All else may be different
+ * next time, and is not to be remembered.
+ */
+static bool is_final(int err)
+{
+	return err == -EINVAL || err == -EOPNOTSUPP || err == -ENOSPC;
+}
+
+/* What to return for an error that is not. */
+static int pass_on(int err)
+{
+	return err == -EINTR || err == -EINPROGRESS ? err : -ENOENT;
+}
+
+/*
+ * Look at the file. Returns 0 with discovery->found filled; or -EINTR,
+ * -EINPROGRESS or -ENOENT if there is nothing to be remembered of it.
  */
 static int look(struct discovery *discovery, u64 pc, bool own,
 		struct sfu_defect *defect)
@@ -200,13 +224,11 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	int err;
 
 	sfu_count(SFU_TOTAL_DISCOVERED);
-	if (discovery->code.file && !sfu_image_can_read(discovery->code.file))
+	if (discovery->code.file && !sfu_file_can_read(discovery->code.file))
 		return 0;
 	err = sfu_elf_read(&discovery->elf, &discovery->reader);
-	if (err == -ENOMEM)
-		return -ENOENT;
 	if (err)
-		return err == -EINTR ? err : 0;
+		return is_final(err) ? 0 : pass_on(err);
 	if (!place(discovery, pc))
 		return 0;
 	found->key = sfu_attach_key(&discovery->elf, discovery->code.inode);
@@ -217,9 +239,9 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	else if (found->has_own)
 		err = use_own(discovery, defect);
 	else
-		err = -ENOENT;
-	if (err == -ENOMEM)
-		return -ENOENT;
+		err = -EINVAL;
+	if (err && !is_final(err))
+		return pass_on(err);
 	if (err) {
 		found->has_own = false;
 		use_attached(found, false);
@@ -227,7 +249,10 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* Add what was found to @space. Another thread may have been quicker. */
+/*
+ * Add what was found to @space. Returns 0; -EEXIST if another thread was quicker;
+ * -ENOENT if it cannot be remembered.
+ */
 static int add(struct sfu_space *space, const struct sfu_found *spec)
 {
 	struct sfu_section *other;
@@ -242,39 +267,40 @@ static int add(struct sfu_space *space, const struct sfu_found *spec)
 	sfu_section_put(&found->section);
 	if (err == -EEXIST)
 		sfu_section_put(other);
-	return err && err != -EEXIST ? -ENOENT : 0;
+	return err && err != -EEXIST ? -ENOENT : err;
 }
 
-static struct sfu_space *make_space(void)
+int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
+		 u64 *code_start, u64 *code_end, struct sfu_defect *defect)
 {
-	struct sfu_message message;
-	struct sfu_space *space = sfu_space_get_or_create(&message);
-
-	return IS_ERR(space) ? NULL : space;
-}
-
-int sfu_discover(struct sfu_space **space, u64 pc, bool own,
-		 struct sfu_defect *defect)
-{
-	struct discovery discovery = { .reader.read = read_code_file };
+	struct discovery discovery = {
+		.reader.read = read_code_file,
+		.budget = budget,
+	};
 	struct sfu_found *found = &discovery.found;
 	struct sfu_range *text = &found->section.text;
 	u64 start, end;
 	int err;
 
 	defect->kind = SFU_DEFECT_NONE;
-	err = sfu_mapping_find_code(pc, &discovery.code);
+	err = sfu_mapping_find_code(pc, budget, &discovery.code);
+	*code_start = discovery.code.start;
+	*code_end = discovery.code.end;
 	if (err)
 		return err;
 	if (!*space)
-		*space = make_space();
+		*space = sfu_space_observe();
 	err = -ENOENT;
 	if (!*space)
 		goto out;
 
 	discovery.space = *space;
 	atomic64_set(&found->generation, sfu_attach_generation(*space));
-	sfu_space_find_gap(*space, pc, &start, &end);
+	/* Another thread may have added something since the caller looked. */
+	if (!sfu_space_find_gap(*space, pc, &start, &end)) {
+		err = 0;
+		goto out;
+	}
 	*text = (struct sfu_range) {
 		.start = discovery.code.start,
 		.end = discovery.code.end,
@@ -282,11 +308,16 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own,
 	intersect(text, start, end);
 	err = look(&discovery, pc, own, defect);
 	if (!err) {
-		text->origin = sfu_mapping_origin(discovery.code.inode,
+		text->origin = sfu_mapping_origin(discovery.code.file,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));
 		err = add(*space, found);
+		/* What is there now is not what was looked at. */
+		if (err == -EEXIST) {
+			defect->kind = SFU_DEFECT_NONE;
+			err = 0;
+		}
 	} else {
 		sfu_image_put(found->image);
 	}

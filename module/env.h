@@ -12,11 +12,14 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/uaccess.h>
+
+#include <asm/barrier.h>
 
 #else
 
@@ -35,8 +38,30 @@ typedef int32_t s32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
-#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
+#define U32_MAX		UINT32_MAX
+
+/* Of numbers; ThreadSanitizer takes these for races that are meant to be. */
+#define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, value)	__atomic_store_n(&(x), (value), __ATOMIC_RELAXED)
+#define smp_load_acquire(from)	__atomic_load_n(from, __ATOMIC_ACQUIRE)
+#ifdef __x86_64__
+#define smp_rmb()	__asm__ volatile("" ::: "memory")
+#define smp_wmb()	__asm__ volatile("" ::: "memory")
+#else
+#define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+/* There is nobody here to be kept from what a processor reads ahead. */
+#define array_index_nospec(index, size)	(index)
+#define array_index_mask_nospec(index, size)	((void)(index), ~0UL)
+
+#ifndef noinline
+#define noinline	__attribute__((noinline))
+#endif
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((always_inline))
+#endif
 
 #endif
 
@@ -63,17 +88,32 @@ static inline bool sfu_bytes_has(const struct sfu_bytes *bytes, u64 offset,
 }
 
 /*
- * Fetch bytes once; what is decoded afterwards is the copy. The caller has
- * checked the bounds with sfu_bytes_has(). May sleep in the kernel. Returns 0,
- * or -EFAULT if the memory cannot be read.
+ * @offset, and 0 where a processor runs ahead of sfu_bytes_has() and there are
+ * not @length bytes from there on.
+ */
+static __always_inline u64 sfu_bytes_nospec(const struct sfu_bytes *bytes,
+					    u64 offset, u64 length)
+{
+	const u64 size = bytes->size;
+
+	offset &= array_index_mask_nospec(length, size + 1);
+	return array_index_nospec(offset, size - length + 1);
+}
+
+/*
+ * Fetch bytes once; what is decoded afterwards is the copy. May sleep in the
+ * kernel. Returns 0, or -EFAULT if they are not in @bytes or cannot be read.
  */
 static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 				 void *to, u32 length)
 {
 	const u8 *from = bytes->copy;
 
+	if (!sfu_bytes_has(bytes, offset, length))
+		return -EFAULT;
 	if (from) {
-		memcpy(to, from + offset, length);
+		memcpy(to, from + sfu_bytes_nospec(bytes, offset, length),
+		       length);
 		return 0;
 	}
 #ifdef __KERNEL__
@@ -85,87 +125,6 @@ static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 #endif
 	return 0;
 }
-
-/*
- * Reads of many numbers of @bytes in a row, which have been checked to be inside.
- * Between
- *
- * sfu_window_begin()	which returns whether there may be reads at all
- * sfu_window_end()
- *
- * nothing may be called that is not inlined, and there is only
- *
- * sfu_window_get()	fetch @value, of 1 to 8 bytes, from @at, or go to @label
- *			if it cannot be read; what is at offset n of @bytes is at
- *			sfu_window_base() + n
- *
- * @copied is whether there is a copy: where compilers know it, nothing is left
- * of the other way. May sleep in the kernel, for pages that have to be read in.
- */
-static inline u64 sfu_window_base(const struct sfu_bytes *bytes, bool copied)
-{
-	return copied ? (unsigned long)bytes->copy : bytes->address;
-}
-
-#ifdef __KERNEL__
-
-static __always_inline bool sfu_window_begin(const struct sfu_bytes *bytes,
-					     bool copied)
-{
-	return copied || user_access_begin(u64_to_user_ptr(bytes->address),
-					   bytes->size);
-}
-
-static __always_inline void sfu_window_end(bool copied)
-{
-	if (!copied)
-		user_access_end();
-}
-
-#define sfu_window_get(copied, at, value, label)			\
-	do {								\
-		const u64 at_ = (at);					\
-									\
-		if (copied)						\
-			memcpy(&(value), (const void *)at_,		\
-			       sizeof(value));				\
-		else							\
-			unsafe_get_user(value, (typeof(value) __user *)	\
-					u64_to_user_ptr(at_), label);	\
-	} while (0)
-
-#else
-
-static inline bool sfu_window_begin(const struct sfu_bytes *bytes, bool copied)
-{
-	return sfu_window_base(bytes, copied);
-}
-
-static inline void sfu_window_end(bool copied)
-{
-	(void)copied;
-}
-
-/* Every window has a label for what cannot be read, though here all can be. */
-#define sfu_window_get(copied, at, value, label)			\
-	do {								\
-		const u64 at_ = (at);					\
-									\
-		(void)(copied);						\
-		if (!at_)						\
-			goto label;					\
-		memcpy(&(value), (const void *)(uintptr_t)at_,		\
-		       sizeof(value));					\
-	} while (0)
-
-#ifndef noinline
-#define noinline	__attribute__((noinline))
-#endif
-#ifndef __always_inline
-#define __always_inline	inline __attribute__((always_inline))
-#endif
-
-#endif
 
 /**
  * struct sfu_stack - the memory that a walk reads stack words from
@@ -203,60 +162,6 @@ static inline int sfu_stack_read(const struct sfu_stack *stack, u64 address,
 	return 0;
 #endif
 }
-
-/*
- * Reads of many stack words in a row, without sleeping. Between
- *
- * sfu_fast_begin()	which returns whether words from @address on may be read
- * sfu_fast_end()
- *
- * nothing may be called, and there is only
- *
- * sfu_fast_read()	read a word at an address that is not above
- *			sfu_fast_limit() - 8, or go to @label with @word as it
- *			was, or any value
- *
- * What is at the limit itself, and for 4 KiB above it, can never be read.
- */
-#ifdef __KERNEL__
-
-/* The last page below the end of user addresses is never mapped. */
-#define sfu_fast_limit(stack)	((void)(stack), (u64)TASK_SIZE_MAX + 8)
-
-static inline bool sfu_fast_begin(const struct sfu_stack *stack, u64 address)
-{
-	pagefault_disable();
-	if (user_access_begin((void __user *)address, 8))
-		return true;
-	pagefault_enable();
-	return false;
-}
-
-#define sfu_fast_end()							\
-	do {								\
-		user_access_end();					\
-		pagefault_enable();					\
-	} while (0)
-
-#define sfu_fast_read(stack, address, word, label)			\
-	unsafe_get_user(word, (u64 __user *)(address), label)
-
-#else
-
-#define sfu_fast_limit(stack)	(~0ULL)
-#define sfu_fast_begin(stack, address)	true
-#define sfu_fast_end()	do { } while (0)
-
-#define sfu_fast_read(stack, at, word, label)				\
-	do {								\
-		const u64 offset_ = (at) - (stack)->address;		\
-									\
-		if (offset_ > (stack)->size - 8)			\
-			goto label;					\
-		memcpy(&(word), (stack)->copy + offset_, 8);		\
-	} while (0)
-
-#endif
 
 /*
  * For loops whose length a user chooses: give way to others. Returns 0, or

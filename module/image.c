@@ -11,7 +11,9 @@
 
 #include "counters.h"
 #include "elf.h"
+#include "file_read.h"
 #include "image.h"
+#include "limits.h"
 #include "message.h"
 #include "sframe_format.h"
 
@@ -42,10 +44,32 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
 	return 0;
 }
 
-/* Memory of exactly so many pages, or less than one: not rounded up by much. */
-static u8 *alloc_bytes(u64 size)
+/**
+ * struct source - where a section is read from
+ *
+ * @file: the file.
+ * @offset: of the section.
+ * @waits: is this the caller's own read, which may wait for the file?
+ */
+struct source {
+	struct file *file;
+	u64 offset;
+	bool waits;
+};
+
+static int read_source(const struct source *source, void *to, u32 size)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	if (source->waits)
+		return sfu_image_read_file(source->file, source->offset, to,
+					   size);
+	return sfu_file_read(source->file, source->offset, to, size);
+}
+
+/* Memory of exactly so many pages, or less than one: not rounded up by much. */
+static u8 *alloc_bytes(u64 size, bool must)
+{
+	const gfp_t gfp = must ? GFP_KERNEL_ACCOUNT | __GFP_NOWARN :
+				 SFU_GFP_OPTIONAL;
 
 	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
 }
@@ -56,8 +80,12 @@ static u64 memory_of(const u8 *bytes, u64 size)
 	       (is_vmalloc_addr(bytes) ? PAGE_ALIGN(size) : ksize(bytes));
 }
 
-static int fail_read(int err, struct sfu_message *message)
+static int fail_read(const struct source *source, int err,
+		     struct sfu_message *message)
 {
+	/* Nobody reads the message, and the end of a file is no passing state. */
+	if (!source->waits)
+		return err == -EFAULT ? -EINVAL : err;
 	if (err == -EFAULT)
 		return sfu_message_fail(message, -EIO,
 					"the section ends behind its file");
@@ -75,8 +103,8 @@ static int fail_contents(int err, const struct sfu_defect *defect,
 				sfu_defect_text(defect->kind), defect->offset);
 }
 
-/* How long is the table whose header is at @offset of @file? */
-static int read_size(struct file *file, u64 offset, u64 *size,
+/* How long is the table whose header is at @source? */
+static int read_size(const struct source *source, u64 *size,
 		     struct sfu_defect *defect, struct sfu_message *message)
 {
 	u8 hdr[SFRAME_HDR_SIZE];
@@ -85,9 +113,9 @@ static int read_size(struct file *file, u64 offset, u64 *size,
 	int err;
 
 	if (*size >= sizeof(hdr)) {
-		err = sfu_image_read_file(file, offset, hdr, sizeof(hdr));
+		err = read_source(source, hdr, sizeof(hdr));
 		if (err)
-			return fail_read(err, message);
+			return fail_read(source, err, message);
 	}
 	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
@@ -97,8 +125,8 @@ static int read_size(struct file *file, u64 offset, u64 *size,
 }
 
 /* Open what has been read, which need not be what it was a moment ago. */
-static int fill(struct sfu_image *image, struct file *file, u64 offset,
-		u8 *copy, u64 size, u64 vaddr, struct sfu_defect *defect,
+static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
+		u64 size, u64 vaddr, struct sfu_defect *defect,
 		struct sfu_message *message)
 {
 	const struct sfu_bytes bytes = {
@@ -108,9 +136,9 @@ static int fill(struct sfu_image *image, struct file *file, u64 offset,
 	};
 	int err;
 
-	err = sfu_image_read_file(file, offset, copy, size);
+	err = read_source(source, copy, size);
 	if (err)
-		return fail_read(err, message);
+		return fail_read(source, err, message);
 	err = sfu_table_open(&image->table, &bytes, defect);
 	if (err)
 		return fail_contents(err, defect, message);
@@ -120,27 +148,30 @@ static int fill(struct sfu_image *image, struct file *file, u64 offset,
 	return 0;
 }
 
-struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
-				   u64 vaddr, u64 max_memory,
-				   struct sfu_defect *defect,
-				   struct sfu_message *message)
+static struct sfu_image *create(const struct source *source, u64 size,
+				u64 vaddr, u64 max_memory,
+				struct sfu_defect *defect,
+				struct sfu_message *message)
 {
 	struct sfu_image *image;
 	u8 *copy;
 	int err;
 
-	err = read_size(file, offset, &size, defect, message);
+	err = read_size(source, &size, defect, message);
 	if (err)
 		return ERR_PTR(err);
 	if (size > max_memory)
 		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
 						"section of %llu bytes exceeds the %llu that may be used",
 						size, max_memory));
-	image = kzalloc(sizeof(*image), GFP_KERNEL_ACCOUNT);
-	copy = alloc_bytes(size);
+	/* Nothing is allocated for what has to be waited for. */
+	err = source->waits ? 0 : read_source(source, NULL, size);
+	if (err)
+		return ERR_PTR(fail_read(source, err, message));
+	image = kzalloc(sizeof(*image), SFU_GFP_OPTIONAL);
+	copy = alloc_bytes(size, source->waits);
 	if (image && copy)
-		err = fill(image, file, offset, copy, size, vaddr, defect,
-			   message);
+		err = fill(image, source, copy, size, vaddr, defect, message);
 	else
 		err = sfu_message_fail(message, -ENOMEM, "no memory");
 	if (err) {
@@ -151,6 +182,30 @@ struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 	refcount_set(&image->refs, 1);
 	sfu_count(SFU_IMAGES);
 	return image;
+}
+
+struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
+				   u64 vaddr, u64 max_memory,
+				   struct sfu_defect *defect,
+				   struct sfu_message *message)
+{
+	const struct source source = {
+		.file = file,
+		.offset = offset,
+		.waits = true,
+	};
+
+	return create(&source, size, vaddr, max_memory, defect, message);
+}
+
+struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
+					  u64 size, u64 vaddr, u64 max_memory,
+					  struct sfu_defect *defect)
+{
+	const struct source source = { .file = file, .offset = offset };
+	struct sfu_message message __uninitialized;
+
+	return create(&source, size, vaddr, max_memory, defect, &message);
 }
 
 static int stop_at_first(void *data, const struct sfu_defect *defect)

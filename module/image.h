@@ -34,7 +34,7 @@ struct sfu_image {
 	atomic64_t hits;
 };
 
-/* Can kernel code read @file, as a regular file? */
+/* Can kernel code read @file, as a regular file of the caller's? */
 bool sfu_image_can_read(const struct file *file);
 
 /*
@@ -54,6 +54,16 @@ struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 				   u64 vaddr, u64 max_memory,
 				   struct sfu_defect *defect,
 				   struct sfu_message *message);
+
+/*
+ * The same from the page cache, see sfu_file_read(), for a walk. Returns errors
+ * without a message: -EINVAL, -EOPNOTSUPP and -ENOSPC for what the file has in
+ * it, where it ends included; -EINPROGRESS, -EIO, -ENOMEM and -EINTR for what
+ * another time need not be so.
+ */
+struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
+					  u64 size, u64 vaddr, u64 max_memory,
+					  struct sfu_defect *defect);
 
 /*
  * Examine all of a new image, and that its functions lie in executable segments

@@ -4,6 +4,7 @@
  */
 #include <linux/build_bug.h>
 #include <linux/compat.h>
+#include <linux/nospec.h>
 #include <linux/sframe_unwind.h>
 #include <linux/stddef.h>
 #include <linux/uaccess.h>
@@ -18,6 +19,7 @@
 #include "section.h"
 #include "sframe_format.h"
 #include "space.h"
+#include "user.h"
 
 /* What is one thing has one number. */
 static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
@@ -116,6 +118,10 @@ static int do_request(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, err,
 					"no thread %d that may be watched",
 					request->tid);
+	case -EPERM:
+		return sfu_message_fail(message, err,
+					"interrupting thread %d of another process needs CAP_SYS_PTRACE",
+					request->tid);
 	case -EAGAIN:
 		return sfu_message_fail(message, err,
 					"%u requests are outstanding, or %u for the thread, or %u since the walk began",
@@ -161,7 +167,7 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 	if (err)
 		return err;
 	if (!events->flags) {
-		sfu_client_listen(client, 0);
+		sfu_client_listen(client, NULL);
 		return 0;
 	}
 
@@ -170,8 +176,11 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 	space = sfu_space_get_or_create(message);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	sfu_client_listen(client, space->id);
-	sfu_space_put(space);
+	err = sfu_client_listen(client, space);
+	if (err)
+		return sfu_message_fail(message, err,
+					"%u clients get the events of this address space already",
+					SFU_MAX_LISTENERS);
 	return 0;
 }
 
@@ -323,7 +332,7 @@ static const struct op *find_op(unsigned int cmd)
 	if (cmd != _IO(SFRAME_UNWIND_IOC_MAGIC, _IOC_NR(cmd)) ||
 	    _IOC_NR(cmd) >= ARRAY_SIZE(ops))
 		return NULL;
-	op = &ops[_IOC_NR(cmd)];
+	op = &ops[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(ops))];
 	return op->run ? op : NULL;
 }
 
@@ -353,42 +362,6 @@ static int run(const struct op *op, struct sfu_client *client,
 }
 
 /*
- * Copy a structure of so many bytes, a multiple of 8, from or to the caller.
- * Quicker than copy_from_user() for so few; and all of them are in one window.
- */
-static bool copy_in(union sfu_arg *arg, const void __user *user, u32 size)
-{
-	u64 *to = (u64 *)arg;
-	u32 i;
-
-	if (!user_access_begin(user, size))
-		return false;
-	for (i = 0; i < size / sizeof(*to); i++)
-		unsafe_get_user(to[i], (u64 __user *)user + i, fault);
-	user_access_end();
-	return true;
-fault:
-	user_access_end();
-	return false;
-}
-
-static bool copy_out(void __user *user, const union sfu_arg *arg, u32 size)
-{
-	const u64 *from = (const u64 *)arg;
-	u32 i;
-
-	if (!user_access_begin(user, size))
-		return false;
-	for (i = 0; i < size / sizeof(*from); i++)
-		unsafe_put_user(from[i], (u64 __user *)user + i, fault);
-	user_access_end();
-	return true;
-fault:
-	user_access_end();
-	return false;
-}
-
-/*
  * Can a structure of @size bytes be written to @user? It is smaller than a page:
  * if its first and its last word can, all can. Both are written as they came.
  */
@@ -404,8 +377,11 @@ static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 static int fetch(const struct op *op, union sfu_arg *arg,
 		 const void __user *user, u32 size)
 {
+	/* Before it is looked at, byte for byte. */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	if (size == op->size)
-		return copy_in(arg, user, size) ? 0 : -EFAULT;
+		return sfu_user_copy_in((u64 *)arg, user, size) ? 0 : -EFAULT;
 	return copy_struct_from_user(arg, op->size, user, size);
 }
 
@@ -437,7 +413,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 
 	message.text[0] = '\0';
 	err = run(op, client, &arg, &message);
-	if (!copy_out(user, &arg, size))
+	if (!sfu_user_copy_out(user, (const u64 *)&arg, size))
 		return -EFAULT;
 	if (err && op->message)
 		copy_message(op, &arg, &message);

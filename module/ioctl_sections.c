@@ -159,7 +159,8 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, ret, "no section at 0x%llx",
 					unreg->sframe_start);
 	if (ret < 0)
-		return sfu_message_fail(message, ret, "no memory");
+		return sfu_message_fail(message, ret, "%s",
+					ret == -EINTR ? "killed" : "no memory");
 	unreg->removed = ret;
 	return 0;
 }
@@ -171,20 +172,38 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 typedef void (*entries_fn)(struct sfu_space *space, u32 flags,
 			   struct sframe_unwind_batch_entry *entries, u32 nr);
 
-/* Find code and bytes of @nr specs with one look at the mappings. */
+/*
+ * Find code and bytes of @spec with the mappings locked, and still so unless this
+ * returns -EINTR. Who waits for the lock gets it when enough has been looked at.
+ */
+static int locate_locked(struct sfu_section_spec *spec,
+			 struct sfu_mappings *mappings)
+{
+	struct sfu_message message __uninitialized;
+	const u32 left = mappings->left;
+	int err = sfu_section_locate(spec, mappings, &message);
+
+	if (!err || mappings->left || left == SFU_MAX_HELD_MAPPINGS)
+		return err;
+	sfu_mappings_unlock(mappings);
+	return sfu_mappings_lock(mappings) ?:
+	       sfu_section_locate(spec, mappings, &message);
+}
+
+/* Find code and bytes of @nr specs with as few looks at the mappings as can be. */
 static void locate_all(struct sfu_section_spec *specs,
 		       struct sframe_unwind_batch_entry *entries, u32 nr)
 {
-	struct sfu_message message __uninitialized;
 	struct sfu_mappings mappings;
-	const int err = sfu_mappings_lock(&mappings);
+	int err = sfu_mappings_lock(&mappings);
 	u32 i;
 
-	for (i = 0; i < nr; i++)
-		entries[i].error = err ? -err :
-				   -sfu_section_locate(&specs[i], &mappings,
-						       &message);
-	if (!err)
+	for (i = 0; i < nr; i++) {
+		if (err != -EINTR)
+			err = locate_locked(&specs[i], &mappings);
+		entries[i].error = -err;
+	}
+	if (err != -EINTR)
 		sfu_mappings_unlock(&mappings);
 }
 
@@ -391,10 +410,12 @@ static int list_section(const struct sframe_unwind_list *list, u32 nr,
 	};
 	struct sframe_unwind_section __user *to =
 		u64_to_user_ptr(list->sections);
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
 	u64 start, end;
 	int err;
 
-	err = sfu_section_check(section, section->text.start, &start, &end);
+	err = sfu_section_check(section, section->text.start, &budget, &start,
+				&end);
 	if (err == -ESTALE)
 		entry.state = SFRAME_UNWIND_SECTION_STALE;
 	else if (err)

@@ -15,12 +15,15 @@
  */
 #define SFU_MAX_WALK_ROWS	262144
 
+/*
+ * Mappings that one walk may look at, and that are looked at in one go with the
+ * mmap lock held: 100,000 instructions. More than that no section may lie in.
+ */
+#define SFU_MAX_WALK_MAPPINGS	4096
+#define SFU_MAX_HELD_MAPPINGS	512
+
 /* Registered ranges of one address space. */
-#ifdef SFU_TEST
-#define SFU_MAX_SECTIONS	65536	/* kernels that look for errors are slow */
-#else
 #define SFU_MAX_SECTIONS	1048576
-#endif
 
 /* Bytes of one section, which stays in user memory. */
 #define SFU_MAX_SFRAME_SIZE	SZ_1G
@@ -40,6 +43,9 @@
 /* Requests that may join a walk while it is being delivered. */
 #define SFU_MAX_LATE		16
 
+/* Clients that get the events of one address space. */
+#define SFU_MAX_LISTENERS	64
+
 /* Bytes of records waiting in one client; a power of two. */
 #define SFU_RING_SIZE		SZ_256K
 
@@ -52,6 +58,22 @@
 
 /* Bytes of a section that is read from its file as nothing maps it. */
 #define SFU_MAX_READ_SIZE	SZ_16M
+
+/*
+ * Files that are being read for walks, of all and of one file system; and for
+ * how long, in jiffies, one that could not be read is left alone.
+ */
+#define SFU_MAX_READINGS	64
+#define SFU_MAX_READINGS_OF_ONE	4
+#define SFU_READING_PAUSE	HZ
+/* After so long without a walk what was found for an observed process goes. */
+#define SFU_OBSERVED_SECONDS	10
+
+/*
+ * For memory that a stack can do without, more or less: who is observed is to
+ * notice nothing of it, and above all not to be killed for it.
+ */
+#define SFU_GFP_OPTIONAL	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /* Bytes of a message about a failed ioctl, with its NUL. */
 #define SFU_MESSAGE_SIZE	192

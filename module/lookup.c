@@ -36,8 +36,13 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 {
 	*lookup = (struct sfu_lookup) {
 		.space = sfu_space_get(),
-		.budget = SFU_MAX_WALK_ROWS,
+		.budget = {
+			.rows = SFU_MAX_WALK_ROWS,
+			.mappings = SFU_MAX_WALK_MAPPINGS,
+		},
 	};
+	if (lookup->space)
+		sfu_space_note_walk(lookup->space);
 	begin_epoch(lookup);
 }
 
@@ -63,7 +68,7 @@ static void copy_end(char *to, size_t size, const char *name)
 }
 
 /* Tell clients and dynamic debug that @section was removed. */
-static void tell_of_removal(const struct sfu_space *space,
+static void tell_of_removal(struct sfu_space *space,
 			    struct sfu_section *section, u64 pc,
 			    enum sframe_unwind_cause cause,
 			    const struct sfu_defect *defect)
@@ -80,7 +85,7 @@ static void tell_of_removal(const struct sfu_space *space,
 		.defect_offset = defect->offset,
 		.cause = cause,
 	};
-	char *path = kmalloc(PATH_MAX, GFP_KERNEL);
+	char *path = kmalloc(PATH_MAX, SFU_GFP_OPTIONAL);
 	const char *text = "its bytes cannot be read any more";
 
 	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
@@ -98,7 +103,7 @@ static void tell_of_removal(const struct sfu_space *space,
 			     removed.sframe_start,
 			     removed.name[0] ? removed.name : "anonymous memory",
 			     removed.defect, removed.defect_offset);
-	sfu_client_tell(space->id, &removed);
+	sfu_client_tell(space, &removed);
 }
 
 /* Count that a section of @space has been found to be good for nothing. */
@@ -130,9 +135,11 @@ static const struct sfu_defect no_defect;
 bool sfu_lookup_remove_stale(struct sfu_space *space,
 			     struct sfu_section *section, u64 pc)
 {
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
 	u64 start, end;
 
-	return sfu_section_check(section, pc, &start, &end) == -ESTALE &&
+	return sfu_section_check(section, pc, &budget, &start,
+				 &end) == -ESTALE &&
 	       remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
 		      &no_defect);
 }
@@ -160,9 +167,14 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 	struct sfu_section *section;
 	struct sfu_defect defect;
 	const bool had_space = lookup->space;
+	u64 start, end;
 	int err;
 
-	err = sfu_discover(&lookup->space, pc, own, &defect);
+	/* What there was nothing for a moment ago is not asked for again. */
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return lookup->nothing.err;
+	err = sfu_discover(&lookup->space, pc, own, &lookup->budget.mappings,
+			   &start, &end, &defect);
 	if (!had_space)
 		begin_epoch(lookup);
 	if (!err && defect.kind) {
@@ -174,7 +186,26 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
 			sfu_section_put(section);
 		}
 	}
+	if (err && start < end) {
+		lookup->nothing.start = start;
+		lookup->nothing.end = end;
+		lookup->nothing.err = err;
+	}
 	return err;
+}
+
+int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
+{
+	if (lookup->used.section &&
+	    pc >= lookup->used.start && pc < lookup->used.end)
+		return 0;
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return 0;
+	if (pc >= lookup->code.start && pc < lookup->code.end)
+		return 0;
+	return sfu_mapping_find_executable(pc, &lookup->budget.mappings,
+					   &lookup->code.start,
+					   &lookup->code.end);
 }
 
 /*
@@ -194,8 +225,8 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 	}
 	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
 		return 0;
-	err = sfu_section_check(checked->section, pc, &checked->start,
-				&checked->end);
+	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
+				&checked->start, &checked->end);
 	if (!err)
 		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
 	return err;

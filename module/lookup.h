@@ -20,15 +20,27 @@ struct sfu_space;
  * @used: the section used last, with a reference, or NULL, and the addresses
  *	for which its mappings have been checked.
  * @epoch: of the space's rules.
- * @budget: rows that may be looked at yet.
+ * @budget: what may be looked at yet.
  * @no_own: what is found next is not to be a section of the file's own.
+ * @nothing: executable memory that there is nothing to be had for in this walk.
+ * @nothing.err: why.
+ * @code: executable memory.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
 	struct sfu_checked used;
 	u32 epoch;
-	u32 budget;
+	struct sfu_budget budget;
 	bool no_own;
+	struct {
+		u64 start;
+		u64 end;
+		int err;
+	} nothing;
+	struct {
+		u64 start;
+		u64 end;
+	} code;
 };
 
 void sfu_lookup_begin(struct sfu_lookup *lookup);
@@ -39,8 +51,8 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
  * mapped otherwise than registered is removed, and told of. May sleep, takes
  * the mmap lock. Returns 0; -ENOENT if no section has one (match->rule.flags
  * tells of a signal frame that is not described); -EINVAL if its section was
- * removed as corrupt or unreadable; -EAGAIN, -ETIME, -EINTR as
- * sfu_section_find_rule().
+ * removed as corrupt or unreadable; -EINPROGRESS if its file has to be read
+ * first; -EAGAIN, -ETIME, -EINTR as sfu_section_find_rule().
  */
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 
@@ -57,6 +69,13 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 	return lookup->used.section &&
 	       sfu_section_covers(lookup->used.section, pc);
 }
+
+/*
+ * Is @pc in memory that is mapped executable? Without a look at it where this
+ * walk knows already. May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME
+ * or -EINTR.
+ */
+int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 
 /*
  * Have the rule cache remember what sfu_lookup_rule() has just found, or, with

@@ -12,11 +12,14 @@
 #include "client.h"
 #include "compat.h"
 #include "counters.h"
+#include "file_read.h"
 #include "ioctl.h"
 #include "mapping.h"
 #include "node.h"
 #include "request.h"
 #include "section.h"
+#include "sections.h"
+#include "space.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {
@@ -82,9 +85,18 @@ static int __init sfu_init(void)
 	err = sfu_node_init();
 	if (err)
 		goto err_section;
-	err = sfu_request_init();
+	err = sfu_sections_start_workers();
 	if (err)
 		goto err_node;
+	err = sfu_file_read_init();
+	if (err)
+		goto err_workers;
+	err = sfu_request_init();
+	if (err)
+		goto err_file_read;
+	err = sfu_space_init();
+	if (err)
+		goto err_request;
 	sfu_counters_init();
 	err = misc_register(&device);
 	if (err)
@@ -93,7 +105,13 @@ static int __init sfu_init(void)
 
 err_counters:
 	sfu_counters_exit();
+	sfu_space_exit();
+err_request:
 	sfu_request_exit();
+err_file_read:
+	sfu_file_read_exit();
+err_workers:
+	sfu_sections_stop_workers();
 err_node:
 	sfu_node_exit();
 err_section:
@@ -106,6 +124,9 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_file_read_exit();
+	sfu_space_exit();
+	sfu_sections_stop_workers();
 	sfu_node_exit();
 	sfu_section_exit();
 }

@@ -30,15 +30,32 @@ enum sfu_mapped {
 };
 
 /**
+ * struct sfu_hashed - the file whose hash was made last
+ *
+ * Most mappings in a row are of one file, and a hash costs more than the rest.
+ *
+ * @of: inode or file.
+ * @hash: of it.
+ */
+struct sfu_hashed {
+	const void *of;
+	u64 hash;
+};
+
+/**
  * struct sfu_mappings - those of the current mm, locked, to look at many
  *
  * @mm: the current one.
+ * @left: mappings that may be looked at yet before the lock is to be given up.
+ * @hashed: the last file.
  * @last: what was looked at last.
  * @last.vma: or NULL.
  * @last.base: origin of its first byte.
  */
 struct sfu_mappings {
 	struct mm_struct *mm;
+	u32 left;
+	struct sfu_hashed hashed;
 	struct sfu_mapping {
 		const struct vm_area_struct *vma;
 		u64 base;
@@ -51,13 +68,26 @@ void sfu_mappings_unlock(struct sfu_mappings *mappings);
 
 /*
  * Is [start, end) mapped for @what all through? Returns 0 with the origin of
- * @start; -EFAULT with a hole, or -EACCES without the permission, both with *@at.
+ * @start and where what is of that origin ends, *@same_end; -EFAULT with a hole,
+ * -EACCES without the permission, or -E2BIG when as many mappings have been
+ * looked at as may be, all with *@at.
  */
 int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
-		      u64 start, u64 end, struct sfu_origin *origin, u64 *at);
+		      u64 start, u64 end, struct sfu_origin *origin,
+		      u64 *same_end, u64 *at);
 
-/* The origin of what is at @offset of @inode, or, with NULL, of the vDSO. */
-struct sfu_origin sfu_mapping_origin(const struct inode *inode, u64 offset);
+/*
+ * The origin of what is at @offset of @file, which somebody has mapped, or, with
+ * NULL, of the vDSO.
+ */
+struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
+
+/*
+ * A number for the file of @inode, whether it is mapped or not, for as long as
+ * its file system is mounted; or, with NULL, for the vDSO. Files of different
+ * snapshots of one file system may share it.
+ */
+u64 sfu_mapping_file_key(const struct inode *inode);
 
 /**
  * struct sfu_code - code mapped from a file, or from the vDSO's image
@@ -79,11 +109,13 @@ struct sfu_code {
 };
 
 /*
- * Find the code around @pc. Returns 0 with @code, whose file is to be put by
- * fput() if there is one; -ENOENT if @pc is not in executable memory from a file,
- * or -EINTR.
+ * Find the code around @pc. Takes mappings that are looked at off *@budget.
+ * Returns 0 with @code, whose file is to be put by fput() if there is one;
+ * -ENOENT if @pc is not in executable memory from a file, and then code->start
+ * and code->end are those of the executable memory that it is in, or both 0;
+ * -ETIME if the budget does not suffice, or -EINTR.
  */
-int sfu_mapping_find_code(u64 pc, struct sfu_code *code);
+int sfu_mapping_find_code(u64 pc, u32 *budget, struct sfu_code *code);
 
 /**
  * struct sfu_range - addresses, and the origin that the first one had
@@ -95,19 +127,30 @@ struct sfu_range {
 };
 
 /*
- * Is what is mapped at @pc, in @text, and in all of @bytes what it was? Returns
- * 0 with the part of @text around @pc, [*start, *end), for which that is so;
- * -ESTALE, or -EINTR.
+ * Is what is mapped at @pc, in @text, and in all of @bytes what it was? Takes
+ * mappings that are looked at off *@budget. Returns 0 with the part of @text
+ * around @pc, [*start, *end), for which that is so; -ESTALE, also if there are
+ * more than SFU_MAX_HELD_MAPPINGS; -ETIME if the budget does not suffice; or
+ * -EINTR.
  */
 int sfu_mapping_check(const struct sfu_range *text, u64 pc,
-		      const struct sfu_range *bytes, u64 *start, u64 *end);
+		      const struct sfu_range *bytes, u32 *budget, u64 *start,
+		      u64 *end);
+
+/*
+ * Is @pc, or the address behind it, in memory that is mapped executable? Takes
+ * mappings that are looked at off *@budget. Returns 0 with that memory,
+ * [*start, *end); -EACCES, -ETIME or -EINTR.
+ */
+int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end);
 
 /*
  * The bytes in [start, end) could not be read. Will they ever be? Not if they
  * are not mapped readable, or lie behind the end of their file. Otherwise
- * memory was short. Returns -EINVAL, -EAGAIN or -EINTR.
+ * memory was short. Takes mappings that are looked at off *@budget. Returns
+ * -EINVAL, -EAGAIN, -ETIME or -EINTR.
  */
-int sfu_mapping_why_unreadable(u64 start, u64 end);
+int sfu_mapping_why_unreadable(u64 start, u64 end, u32 *budget);
 
 /*
  * The name of the file that @range is mapped from, in @buffer of PATH_MAX

@@ -7,13 +7,14 @@
 #include <linux/string.h>
 
 #include "counters.h"
+#include "limits.h"
 #include "node.h"
 
 static struct kmem_cache *cache;
 
 struct sfu_node *sfu_node_create(u8 height)
 {
-	struct sfu_node *node = kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT);
+	struct sfu_node *node = kmem_cache_alloc(cache, SFU_GFP_OPTIONAL);
 
 	if (!node)
 		return NULL;
@@ -52,28 +53,42 @@ void sfu_node_insert_child(struct sfu_node *node, u32 at, u64 key,
 	node->nr++;
 }
 
-/* Move the entries of @node from @at on to the empty @to. */
-static void move_tail(struct sfu_node *node, u32 at, struct sfu_node *to)
+/*
+ * Have @nr entries of @to, from @to_at on, be those of @from, of the same height,
+ * from @from_at on. They may be the same node.
+ */
+static void copy_entries(struct sfu_node *to, u32 to_at,
+			 const struct sfu_node *from, u32 from_at, u32 nr)
 {
-	to->nr = node->nr - at;
-	if (node->height) {
-		memcpy(to->key, node->key + at, to->nr * sizeof(to->key[0]));
-		memcpy(to->child, node->child + at,
-		       to->nr * sizeof(to->child[0]));
+	if (to->height) {
+		memmove(to->key + to_at, from->key + from_at,
+			nr * sizeof(to->key[0]));
+		memmove(to->child + to_at, from->child + from_at,
+			nr * sizeof(to->child[0]));
 	} else {
-		memcpy(to->section, node->section + at,
-		       to->nr * sizeof(to->section[0]));
+		memmove(to->section + to_at, from->section + from_at,
+			nr * sizeof(to->section[0]));
 	}
-	node->nr = at;
+}
+
+/* How many entries of the full @node stay when there is a new one at @at? */
+static u32 split_at(const struct sfu_node *node, u32 at, bool last)
+{
+	if (at < node->nr)
+		return node->nr / 2;
+	/* There may be more to come here, in ascending order. */
+	return last ? node->nr : node->nr - sfu_node_least(node);
 }
 
 struct sfu_node *sfu_node_split(struct sfu_node *node, struct sfu_node *right,
-				u32 *at)
+				u32 *at, bool last)
 {
-	const u32 middle = *at == node->nr ? node->nr : node->nr / 2;
+	const u32 middle = split_at(node, *at, last);
 
-	move_tail(node, middle, right);
-	if (*at < middle || (*at == middle && right->nr && middle))
+	right->nr = node->nr - middle;
+	copy_entries(right, 0, node, middle, right->nr);
+	node->nr = middle;
+	if (*at < middle || (*at == middle && right->nr))
 		return node;
 	*at -= middle;
 	return right;
@@ -82,35 +97,36 @@ struct sfu_node *sfu_node_split(struct sfu_node *node, struct sfu_node *right,
 void sfu_node_remove(struct sfu_node *node, u32 at)
 {
 	node->nr--;
-	if (node->height) {
-		memmove(node->key + at, node->key + at + 1,
-			(node->nr - at) * sizeof(node->key[0]));
-		memmove(node->child + at, node->child + at + 1,
-			(node->nr - at) * sizeof(node->child[0]));
-	} else {
-		memmove(node->section + at, node->section + at + 1,
-			(node->nr - at) * sizeof(node->section[0]));
-	}
+	copy_entries(node, at, node, at + 1, node->nr - at);
 }
 
 void sfu_node_absorb(struct sfu_node *node, struct sfu_node *right)
 {
-	if (node->height) {
-		memcpy(node->key + node->nr, right->key,
-		       right->nr * sizeof(node->key[0]));
-		memcpy(node->child + node->nr, right->child,
-		       right->nr * sizeof(node->child[0]));
-	} else {
-		memcpy(node->section + node->nr, right->section,
-		       right->nr * sizeof(node->section[0]));
-	}
+	copy_entries(node, node->nr, right, 0, right->nr);
 	node->nr += right->nr;
 	sfu_node_free(right);
 }
 
+void sfu_node_balance(struct sfu_node *node, struct sfu_node *right)
+{
+	const u32 left_nr = (node->nr + right->nr) / 2;
+	const u32 right_nr = node->nr + right->nr - left_nr;
+
+	if (node->nr > left_nr) {
+		copy_entries(right, right_nr - right->nr, right, 0, right->nr);
+		copy_entries(right, 0, node, left_nr, node->nr - left_nr);
+	} else {
+		copy_entries(node, node->nr, right, 0, left_nr - node->nr);
+		copy_entries(right, 0, right, right->nr - right_nr, right_nr);
+	}
+	node->nr = left_nr;
+	right->nr = right_nr;
+}
+
 int sfu_node_init(void)
 {
-	BUILD_BUG_ON(sizeof(struct sfu_node) != 512);
+	/* As many entries as a slab of such objects has room for. */
+	BUILD_BUG_ON(sizeof(struct sfu_node) > 512);
 	cache = KMEM_CACHE(sfu_node, 0);
 	return cache ? 0 : -ENOMEM;
 }

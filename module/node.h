@@ -11,8 +11,14 @@
 
 struct sfu_section;
 
+/* Entries that there is room for. Unit tests have smaller nodes, not less than 5. */
+#ifndef SFU_LEAF_SIZE
 #define SFU_LEAF_SIZE	63
 #define SFU_INNER_SIZE	31
+#endif
+
+/* A quarter of @room, which is what trees keep in their nodes. */
+#define SFU_NODE_LEAST(room)	(((room) + 3) / 4)
 
 /**
  * struct sfu_node
@@ -48,6 +54,22 @@ static inline bool sfu_node_is_full(const struct sfu_node *node)
 	return node->nr == sfu_node_room(node);
 }
 
+/* The fewest entries that it is to have. */
+static inline u32 sfu_node_least(const struct sfu_node *node)
+{
+	return SFU_NODE_LEAST(sfu_node_room(node));
+}
+
+/*
+ * Are the entries of @node and of one beside it, @nr together, put into one node,
+ * if one of the two has too few? That one has room for some more then. If not,
+ * there are enough for two.
+ */
+static inline bool sfu_node_joins(const struct sfu_node *node, u32 nr)
+{
+	return nr <= sfu_node_room(node) * 3 / 4;
+}
+
 /* An empty one with one reference. May sleep. Returns NULL without memory. */
 struct sfu_node *sfu_node_create(u8 height);
 
@@ -63,15 +85,19 @@ void sfu_node_insert_child(struct sfu_node *node, u32 at, u64 key,
 void sfu_node_remove(struct sfu_node *node, u32 at);
 
 /*
- * Split the full @node, whose second half goes to the empty @right, for a new
- * entry at *@at. Those who add in ascending order get full nodes. Returns the
- * half that the entry belongs to, and in *@at its place there.
+ * Split the full @node, whose last entries go to the empty @right, for a new entry
+ * at *@at. Both have as many as they are to have, but if the new one is the
+ * @last of the tree, all others stay: those who add in ascending order get full
+ * nodes. Returns the node that the entry belongs to, and in *@at its place there.
  */
 struct sfu_node *sfu_node_split(struct sfu_node *node, struct sfu_node *right,
-				u32 *at);
+				u32 *at, bool last);
 
 /* Move all entries of @right, which follow those of @node, to it; free @right. */
 void sfu_node_absorb(struct sfu_node *node, struct sfu_node *right);
+
+/* Move entries between @node and @right, which follows it: each has half of them. */
+void sfu_node_balance(struct sfu_node *node, struct sfu_node *right);
 
 int sfu_node_init(void);
 void sfu_node_exit(void);

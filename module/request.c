@@ -3,20 +3,43 @@
  * Request: one ask for a stack, from the call until its thread returns to
  * user space.
  *
- * The first request for a thread queues a task_work and enters the hash of
- * threads with requests; later ones, of whatever client, join its list and
- * share its walk and cookie. The callback walks, delivers, and takes the first
- * one out of the hash last, so that a request that arrives meanwhile is served
- * by the same walk. Only one that an interrupt makes in the few instructions
- * from there to user space gets a walk, and a cookie, of its own.
+ * The first request for a thread enters the hash of threads with requests and
+ * queues a task_work; later ones, of whatever client, join its list and share
+ * its walk and cookie. The callback walks, delivers, and takes the first one out
+ * of the hash when nothing is left to be delivered, so that a request that
+ * arrives meanwhile is served by the same walk. Only one that is made in the few
+ * instructions from there to user space gets a walk, and a cookie, of its own,
+ * and only after as much time as the last walk took.
  *
- * Why the module cannot go while a request lives: each queued task_work has a
- * reference to it, which the callback gives back as the last thing it does. The
- * few instructions from there to its end are waited for by sfu_request_exit():
- * a thread in them does not sleep, so it has left our code when every thread
- * has slept or been in user space once.
+ * task_work_add() wakes threads and sends interrupts: it takes the locks of the
+ * scheduler and runs through tracepoints. Requests are made from there, with
+ * these locks held, so it is called without a lock of ours. In between, the
+ * first request is in the hash as adding, and nobody joins it, so that it can
+ * leave again if its thread exits:
  *
- * Why a request's memory outlives its task_work: see sfu_request.refs.
+ * - Interrupts are off on the CPU that adds. Other CPUs meet such a request
+ *   for no longer than they would wait for a lock.
+ * - A requester that may sleep tries again. One in any other context is on
+ *   the thread's own CPU, so within this very task_work_add(), and is refused.
+ * - The callback may run, on another CPU, before the adding one comes back: it
+ *   ends the state as well.
+ *
+ * Who may hold a request, and why that ends; see sfu_request.refs:
+ *
+ * - Whoever asked, until attach() returns. It has a reference of its own while
+ *   the work may run and end on another CPU. That is never the last one in a
+ *   context that cannot sleep: there the thread is the current one, and the
+ *   callback has yet to run.
+ * - The hash, or the list of the first one, until delivered. The callback of
+ *   the first one empties the list and leaves the hash; it runs at the latest
+ *   when the thread exits, and task_work_add() fails from then on.
+ * - The thread's task_works, until the callback.
+ *
+ * Why the module cannot go while a request lives: each task_work has a
+ * reference to it, which is taken before it is queued and which the callback
+ * gives back as the last thing it does. The few instructions from there to its
+ * end are waited for by sfu_request_exit(): a thread in them does not sleep, so
+ * it has left our code when every thread has slept or been in user space once.
  */
 #include <linux/capability.h>
 #include <linux/hash.h>
@@ -36,14 +59,17 @@
 #include "compat.h"
 #include "counters.h"
 #include "limits.h"
+#include "lock.h"
 #include "request.h"
 #include "walk.h"
 
 #define BUCKET_BITS	8
 
+DEFINE_PER_CPU(bool, sfu_lock_busy);
+
 /*
  * Threads with requests: the first request of each. The lock protects the
- * bucket, the lists that start in it, and is taken in any context.
+ * bucket, the lists that start in it, and is taken in any context: see lock.h.
  */
 static struct bucket {
 	raw_spinlock_t lock;
@@ -87,12 +113,12 @@ static struct sfu_request *take(struct sfu_pool *pool)
 	struct sfu_request *request;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	flags = sfu_lock_irqsave(&pool->lock);
 	request = list_first_entry_or_null(&pool->free, struct sfu_request,
 					   link);
 	if (request)
 		list_del(&request->link);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	sfu_unlock_irqrestore(&pool->lock, flags);
 	if (request)
 		refcount_inc(&pool->refs);
 	return request;
@@ -104,9 +130,9 @@ static void give_back(struct sfu_request *request)
 	struct sfu_pool *pool = request->pool;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	flags = sfu_lock_irqsave(&pool->lock);
 	list_add(&request->link, &pool->free);
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
+	sfu_unlock_irqrestore(&pool->lock, flags);
 	put_pool(pool);
 }
 
@@ -177,13 +203,19 @@ void sfu_request_free_spare(struct hlist_head *spare)
 
 struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
 {
-	return kmem_cache_alloc(walk_cache, gfp);
+	struct sfu_walk *walk = kmem_cache_alloc(walk_cache, gfp);
+
+	if (walk)
+		sfu_count(SFU_WALKS);
+	return walk;
 }
 
 void sfu_request_free_walk(struct sfu_walk *walk)
 {
-	if (walk)
-		kmem_cache_free(walk_cache, walk);
+	if (!walk)
+		return;
+	kmem_cache_free(walk_cache, walk);
+	sfu_uncount(SFU_WALKS);
 }
 
 /* Has the current thread a user stack? Not any more when it exits. */
@@ -193,31 +225,26 @@ static bool can_walk(void)
 }
 
 /*
- * Begin the walk that @first and those that have joined it share. Returns false
- * if @first is not the first one, else what they ask for together.
+ * Begin the walk that @first and those that have joined it share. Returns
+ * false if @first is not the first one, else what they ask for together.
  */
 static bool begin_walk(struct sfu_request *first, u32 *max_depth,
 		       bool *fallback)
 {
 	struct bucket *bucket = bucket_of(current);
-	const struct sfu_request *request = first;
 	unsigned long flags;
 	bool is_first;
 
-	*max_depth = 0;
-	*fallback = false;
-	/* The lock waits for attach(), which may be on its way out yet. */
-	raw_spin_lock_irqsave(&bucket->lock, flags);
+	flags = sfu_lock_irqsave(&bucket->lock);
 	is_first = !hlist_unhashed(&first->node);
 	if (is_first) {
-		do {
-			*max_depth = max(*max_depth, request->max_depth);
-			*fallback |= request->fallback;
-			request = list_next_entry(request, link);
-		} while (request != first);
 		first->walking = true;
+		/* Also if attach(), on another CPU, has yet to notice. */
+		WRITE_ONCE(first->adding, false);
+		*max_depth = first->most_depth;
+		*fallback = first->any_fallback;
 	}
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	sfu_unlock_irqrestore(&bucket->lock, flags);
 	return is_first;
 }
 
@@ -256,49 +283,52 @@ static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
 	put(request);
 }
 
+/* The current thread has been served by a walk that began at @start. */
+static void note_served(cycles_t start)
+{
+	struct served *served = this_cpu_ptr(&last_served);
+	const cycles_t end = get_cycles();
+
+	lockdep_assert_irqs_disabled();
+	served->task = current;
+	served->end = end;
+	served->took = end - start;
+}
+
 /*
- * The request that has joined @first before all others, or, when there is none
- * left, @first, out of the hash: nobody joins any more.
+ * The request that has joined @first before all others that are left. If there
+ * is none, @first leaves the hash, so that nobody joins any more, and what
+ * @start began is over. Returns NULL then.
  */
-static struct sfu_request *take_next(struct sfu_request *first)
+static struct sfu_request *take_next(struct sfu_request *first, cycles_t start)
 {
 	struct bucket *bucket = bucket_of(current);
 	struct sfu_request *next;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&bucket->lock, flags);
-	next = list_next_entry(first, link);
-	if (next == first)
-		hlist_del_init(&first->node);
-	else
+	flags = sfu_lock_irqsave(&bucket->lock);
+	next = list_first_entry_or_null(&first->link, struct sfu_request, link);
+	if (next) {
 		list_del(&next->link);
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	} else {
+		hlist_del_init(&first->node);
+		note_served(start);
+	}
+	sfu_unlock_irqrestore(&bucket->lock, flags);
 	return next;
 }
 
-static void note_served(cycles_t start)
-{
-	struct served *served = get_cpu_ptr(&last_served);
-	const cycles_t end = get_cycles();
-
-	/* An interrupt may see some of it: it lets one request more pass. */
-	WRITE_ONCE(served->task, current);
-	WRITE_ONCE(served->end, end);
-	WRITE_ONCE(served->took, end - start);
-	put_cpu_ptr(&last_served);
-}
-
 /*
- * Interrupts that come faster than their walks are done would keep the thread
- * from ever getting back to user space: so much time as its last walk took is
- * its own. Interrupt context.
+ * Interrupts that come faster than their walks are done, and tracepoints that a
+ * walk's end runs through, would keep the thread from ever getting back to user
+ * space: so much time as its last walk took is its own. With interrupts off.
  */
 static bool is_served_enough(void)
 {
 	const struct served *served = this_cpu_ptr(&last_served);
 
-	return READ_ONCE(served->task) == current &&
-	       get_cycles() - READ_ONCE(served->end) < READ_ONCE(served->took);
+	return served->task == current &&
+	       get_cycles() - served->end < served->took;
 }
 
 /* Walk once, and deliver to @first, if it is that, and all that join it. */
@@ -316,22 +346,22 @@ static void serve(struct sfu_request *first)
 		return;
 	if (can_walk())
 		walk = xchg(&client->walk, NULL) ?:
-		       sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
+		       sfu_request_alloc_walk(SFU_GFP_OPTIONAL);
 	if (walk) {
 		walk->max_depth = max_depth;
 		walk->fallback = fallback;
 		sfu_walk_user(walk, task_pt_regs(current));
 	}
-	do {
-		request = take_next(first);
+	/* Our caller keeps @first, which keeps the client. */
+	deliver(first, walk);
+	while ((request = take_next(first, start))) {
 		if (walk)
 			walk_again_for(request, walk);
 		deliver(request, walk);
-	} while (request != first);
-	/* Our caller keeps @first, which keeps the client. */
+		cond_resched();
+	}
 	if (walk)
-		sfu_request_free_walk(xchg(&client->walk, walk));
-	note_served(start);
+		sfu_client_keep_walk(client, walk);
 }
 
 /* The task_work: the thread is about to return to user space, or exits. */
@@ -345,11 +375,93 @@ static void run(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
+/* Does @task, by a signal, dump core, or is it about to? */
+static bool is_dumping(const struct task_struct *task, unsigned int task_flags)
+{
+	/* The kernel keeps it for as long as the thread's structure. */
+	return task_flags & (PF_SIGNALED | PF_DUMPCORE) ||
+	       data_race(READ_ONCE(task->signal->core_state));
+}
+
+/* Have the thread of @bucket whose first request this is walk for it. */
+static void enter(struct bucket *bucket, struct sfu_request *request)
+{
+	lockdep_assert_held(&bucket->lock);
+	refcount_set(&request->refs, 3);
+	request->adding = true;
+	request->walking = false;
+	request->most_depth = request->max_depth;
+	request->any_fallback = request->fallback;
+	request->joined = 1;
+	request->late = 0;
+	request->cookie = atomic64_inc_return(&last_cookie);
+	hlist_add_head(&request->node, &bucket->first);
+}
+
+/*
+ * Have @request share the walk of @first. Returns 0, -EBUSY if it is not known
+ * yet whether that will have one, -EAGAIN if too many share it, or join one that
+ * is being delivered.
+ */
+static int join(struct sfu_request *first, struct sfu_request *request,
+		bool interrupt)
+{
+	/* Pairs with the release in add_first(). */
+	if (smp_load_acquire(&first->adding))
+		return -EBUSY;
+	/* Else requests could keep the thread from ever getting away. */
+	if (first->walking && first->late++ >= SFU_MAX_LATE)
+		return -EAGAIN;
+	if (first->joined >= SFU_MAX_JOINED)
+		return -EAGAIN;
+	refcount_set(&request->refs, interrupt ? 2 : 1);
+	first->joined++;
+	first->most_depth = max(first->most_depth, request->max_depth);
+	first->any_fallback |= request->fallback;
+	request->cookie = first->cookie;
+	list_add_tail(&request->link, &first->link);
+	return 0;
+}
+
+/* Queue the work of @request. Returns 0, or -ESRCH if its thread exits. */
+static int add_work(struct sfu_request *request, bool interrupt)
+{
+	int err;
+
+	__module_get(THIS_MODULE);
+	err = sfu_task_work_add(request->task, &request->work,
+				interrupt ? TWA_SIGNAL : TWA_RESUME);
+	if (err)
+		module_put(THIS_MODULE);
+	return err;
+}
+
+/*
+ * The same for one that has entered @bucket as the first. Without success it has
+ * left, and nobody has joined it.
+ */
+static int add_first(struct bucket *bucket, struct sfu_request *request,
+		     bool interrupt)
+{
+	const int err = add_work(request, interrupt);
+
+	lockdep_assert_irqs_disabled();
+	if (err) {
+		sfu_lock(&bucket->lock);
+		hlist_del_init(&request->node);
+		sfu_unlock(&bucket->lock);
+	} else {
+		smp_store_release(&request->adding, false);
+	}
+	return err;
+}
+
 /*
  * Have @request served when @task next returns to user space. @task is current
- * or kept by the caller's RCU read section. Any context but NMI. Returns 0 with
- * *@cookie, -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space,
- * -EAGAIN if too many share a walk, or join one that is being delivered.
+ * or kept by the caller's RCU read section; only then it may be interrupted, and
+ * not from a context that cannot sleep. Any context but NMI. Returns 0 with
+ * *@cookie; -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space, and
+ * what join() does.
  */
 static int attach(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie)
@@ -360,6 +472,7 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	struct mm_struct *mm = data_race(READ_ONCE(task->mm));
 	struct bucket *bucket = bucket_of(task);
 	struct sfu_request *first;
+	bool is_added = true;
 	unsigned long flags;
 	int err = 0;
 
@@ -367,43 +480,42 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 		return -EOPNOTSUPP;
 	if (task_flags & PF_EXITING || !mm)
 		return -ESRCH;
+	/*
+	 * On older kernels the dump to a pipe would end there. A window is left:
+	 * a thread runs its works, then takes the signal from the queue, then
+	 * sets PF_SIGNALED. A work that is added in between is not seen before
+	 * the dump. Nothing that a module can lock closes it.
+	 */
+	if (interrupt && is_dumping(task, task_flags))
+		return -ESRCH;
 
 	request->task = task;
 	request->mm = mm;
-	request->walking = false;
-	request->joined = 1;
-	request->late = 0;
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
 	init_task_work(&request->work, run);
-	refcount_set(&request->refs, 1);
 
-	raw_spin_lock_irqsave(&bucket->lock, flags);
+	/* Waking the thread may ask for this one to be preempted. */
+	preempt_disable();
+	flags = sfu_lock_irqsave(&bucket->lock);
 	first = find_first(bucket, task);
-	/* Else requests could keep the thread from ever getting away. */
-	if (first && first->walking && first->late++ >= SFU_MAX_LATE)
-		err = -EAGAIN;
-	if (first && first->joined >= SFU_MAX_JOINED)
-		err = -EAGAIN;
-	if (!err && (!first || interrupt)) {
-		refcount_inc(&request->refs);
-		err = sfu_task_work_add(task, &request->work,
-					interrupt ? TWA_SIGNAL : TWA_RESUME);
-		/* Its callback waits for the lock, and the caller keeps us. */
-		if (!err)
-			__module_get(THIS_MODULE);
-	}
-	if (!err && first) {
-		request->cookie = first->cookie;
-		first->joined++;
-		list_add_tail(&request->link, &first->link);
-	} else if (!err) {
-		request->cookie = atomic64_inc_return(&last_cookie);
-		hlist_add_head(&request->node, &bucket->first);
-	}
-	/* Without the lock the request may be gone already. */
+	if (first)
+		err = join(first, request, interrupt);
+	else
+		enter(bucket, request);
+	/* Without the lock the request may be delivered, and this another one. */
 	*cookie = request->cookie;
-	raw_spin_unlock_irqrestore(&bucket->lock, flags);
+	sfu_unlock(&bucket->lock);
+
+	if (!first)
+		err = add_first(bucket, request, interrupt);
+	else if (!err && interrupt)
+		is_added = !add_work(request, true);
+	local_irq_restore(flags);
+	preempt_enable();
+	/* Ours, or that of a work that is not queued. */
+	if (first ? !is_added : !err)
+		put(request);
 	return err;
 }
 
@@ -423,21 +535,51 @@ static struct task_struct *find_thread(pid_t tid)
 	return NULL;
 }
 
+/*
+ * May the current process have a system call of @task interrupted? Not only
+ * observed: it can see EINTR. Of another process as who may trace any;
+ * ptrace_may_access() is not for modules.
+ */
+static bool may_interrupt(struct task_struct *task)
+{
+	return same_thread_group(task, current) || capable(CAP_SYS_PTRACE) ||
+	       capable(CAP_SYS_ADMIN);
+}
+
 static void fill(struct sfu_request *request, struct sfu_client *client,
-		 const struct sfu_request_spec *spec)
+		 const struct sfu_request_spec *spec, u64 time)
 {
 	request->client = client;
 	request->user_data = spec->user_data;
-	request->time = ktime_get_ns();
+	request->time = time;
 	request->max_depth = spec->max_depth;
 	request->fallback = spec->fallback;
+}
+
+/* As attach(), for thread @tid; also -EPERM, and -EBUSY of join(). */
+static int attach_to(struct sfu_request *request, pid_t tid, bool interrupt,
+		     u64 *cookie)
+{
+	struct task_struct *task;
+	int err;
+
+	rcu_read_lock();
+	task = find_thread(tid);
+	interrupt = interrupt && task != current;
+	if (!task)
+		err = -ESRCH;
+	else if (interrupt && !may_interrupt(task))
+		err = -EPERM;
+	else
+		err = attach(request, task, interrupt, cookie);
+	rcu_read_unlock();
+	return err;
 }
 
 int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct sfu_request *request;
-	struct task_struct *task;
 	int err;
 
 	err = sfu_client_prepare(client) ?: sfu_client_begin(client, &request);
@@ -450,31 +592,26 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		sfu_client_end(client, NULL);
 		return -ENOMEM;
 	}
-	fill(request, client, spec);
+	fill(request, client, spec, ktime_get_ns());
 
-	rcu_read_lock();
-	task = find_thread(tid);
-	if (!task)
-		err = -ESRCH;
-	else
-		err = attach(request, task, spec->interrupt && task != current,
-			     cookie);
-	rcu_read_unlock();
+	/* Another CPU is about to know, with its interrupts off. */
+	while ((err = attach_to(request, tid, spec->interrupt, cookie)) == -EBUSY &&
+	       !fatal_signal_pending(current))
+		cond_resched();
 	if (err) {
 		sfu_client_cancel(client);
 		release(request);
 	}
-	return err;
+	return err == -EBUSY ? -EAGAIN : err;
 }
 
-int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
-			       const struct sfu_request_spec *spec, u64 *cookie)
+/* With interrupts off, and while this CPU has none of our locks. */
+static int submit_current(struct sfu_client *client, struct sfu_pool *pool,
+			  const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct sfu_request *request;
 	int err;
 
-	if (is_served_enough())
-		return -EAGAIN;
 	request = take(pool);
 	if (!request)
 		return -ENOMEM;
@@ -483,12 +620,26 @@ int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 		give_back(request);
 		return err;
 	}
-	fill(request, client, spec);
+	/* The clock that can be read while the kernel is setting clocks. */
+	fill(request, client, spec, ktime_get_mono_fast_ns());
 	err = attach(request, current, false, cookie);
 	if (err) {
 		sfu_client_cancel(client);
 		release(request);
 	}
+	return err == -EBUSY ? -EAGAIN : err;
+}
+
+int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
+			       const struct sfu_request_spec *spec, u64 *cookie)
+{
+	unsigned long flags;
+	int err = -EAGAIN;
+
+	local_irq_save(flags);
+	if (!sfu_lock_is_busy() && !is_served_enough())
+		err = submit_current(client, pool, spec, cookie);
+	local_irq_restore(flags);
 	return err;
 }
 

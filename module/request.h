@@ -21,7 +21,8 @@ struct sfu_walk;
  *
  * @work: queued to the thread, by the first of the requests that one walk
  *	serves, and by each later one that has to interrupt the thread.
- * @refs: one until delivered, one while @work is queued.
+ * @refs: one until delivered, one while @work is queued, one while whoever
+ *	asked has yet to come back from queueing it.
  * @node: of the first: in the hash of threads with requests. Or in
  *	sfu_client.spare.
  * @link: in the list that starts at the first one, or in sfu_pool.free.
@@ -30,7 +31,11 @@ struct sfu_walk;
  * @client: gets the record; holds a reference.
  * @pool: that it belongs to, or NULL.
  * @cookie: of the walk.
+ * @adding: of the first: it is not known yet whether @work can be queued. Set
+ *	under the lock of the hash, cleared also without it.
  * @walking: of the first: the walk has begun.
+ * @any_fallback, @most_depth: of the first: what all that had joined when the
+ *	walk began ask for together.
  * @joined: of the first: requests that share its walk.
  * @late: of the first: requests that have joined since the walk has begun.
  * @user_data, @max_depth, @fallback: as asked for.
@@ -50,7 +55,10 @@ struct sfu_request {
 	u64 time;
 	u32 max_depth;
 	bool fallback;
+	bool adding;
 	bool walking;
+	bool any_fallback;
+	u32 most_depth;
 	u32 joined;
 	u32 late;
 };
@@ -68,7 +76,7 @@ struct sfu_request_spec {
 /*
  * Ask for the stack of thread @tid, numbered as the current process sees it, 0
  * for the current thread; of a process that the current one may watch. May
- * sleep. Returns 0 with the walk's cookie, -ESRCH, -EAGAIN, -ENOMEM or
+ * sleep. Returns 0 with the walk's cookie, -ESRCH, -EPERM, -EAGAIN, -ENOMEM or
  * -EOPNOTSUPP; see SFRAME_UNWIND_IOC_REQUEST.
  */
 int sfu_request_submit(struct sfu_client *client, pid_t tid,
@@ -96,11 +104,13 @@ void sfu_pool_destroy(struct sfu_pool *pool);
 
 /*
  * Ask for the stack of the current thread with a request of @pool. Any context
- * but NMI; the caller keeps @client and @pool and has called
- * sfu_client_prepare(). Returns 0 with the walk's cookie; -ENOMEM if the pool
- * is empty, -EAGAIN with too many pending or late, or if the thread's last walk
- * has but ended, -ESRCH in a thread that exits, -EOPNOTSUPP in one that never
- * runs in user space.
+ * but NMI: also from tracepoints and with any lock of the kernel held, see
+ * lock.h; nothing is waited for but the locks of this module. The caller keeps
+ * @client and @pool and has called sfu_client_prepare(). Returns 0 with the
+ * walk's cookie; -ENOMEM if the pool is empty, -EAGAIN with too many pending or
+ * late, if the thread's last walk has but ended, or if a request of this CPU is
+ * just being made or delivered, -ESRCH in a thread that exits, -EOPNOTSUPP in
+ * one that never runs in user space.
  */
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);

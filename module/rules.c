@@ -10,10 +10,11 @@
 #include "cache.h"
 #include "compat.h"
 #include "counters.h"
+#include "limits.h"
 #include "rules.h"
 #include "section.h"
 
-/* Sets of the smallest and of the largest cache: 12 and 784 KiB with owners. */
+/* Sets of the smallest and of the largest cache: 14 and 912 KiB with owners. */
 #define MIN_SET_BITS	6
 #define MAX_SET_BITS	12
 #define GROWTH_BITS	2
@@ -58,6 +59,12 @@ static u32 nr_owners(const struct sfu_rules_table *table)
 	return table->cache.nr_sets;
 }
 
+static long pages_of(const struct sfu_rules_table *table)
+{
+	return DIV_ROUND_UP((void *)(table->page + nr_owners(table)) -
+			    (void *)table, PAGE_SIZE);
+}
+
 static struct sfu_rules_table *create_table(u8 set_bits)
 {
 	const size_t owners = sizeof(struct owner) << set_bits;
@@ -66,13 +73,14 @@ static struct sfu_rules_table *create_table(u8 set_bits)
 
 	table = kvzalloc(sizeof(*table) + owners + cache +
 			 (sizeof(table->page[0]) << set_bits),
-			 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			 SFU_GFP_OPTIONAL);
 	if (!table)
 		return NULL;
 	table->set_bits = set_bits;
 	sfu_cache_init(&table->cache, set_bits, (void *)table->owner + owners);
 	table->page = (void *)table->owner + owners + cache;
 	sfu_count(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, pages_of(table));
 	return table;
 }
 
@@ -88,29 +96,15 @@ static void free_table(struct sfu_rules_table *table)
 			sfu_section_put(table->owner[i].section);
 	}
 	sfu_uncount(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, -pages_of(table));
 	kvfree_rcu(table, rcu);
 }
 
 void sfu_rules_init(struct sfu_rules *rules)
 {
 	raw_spin_lock_init(&rules->lock);
-	seqcount_init(&rules->sequence);
 	rules->epoch = 1;
 	rules->next_owner = 1;
-}
-
-static void begin_writing(struct sfu_rules *rules)
-	__acquires(&rules->lock)
-{
-	raw_spin_lock(&rules->lock);
-	raw_write_seqcount_begin(&rules->sequence);
-}
-
-static void end_writing(struct sfu_rules *rules)
-	__releases(&rules->lock)
-{
-	raw_write_seqcount_end(&rules->sequence);
-	raw_spin_unlock(&rules->lock);
 }
 
 static struct sfu_rules_table *table_of(struct sfu_rules *rules)
@@ -140,13 +134,27 @@ void sfu_rules_exit(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table;
 
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	rules->over = true;
 	begin_epoch(rules);
 	table = table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	free_table(table);
+}
+
+unsigned long sfu_rules_shrink(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table;
+	unsigned long nr;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	RCU_INIT_POINTER(rules->table, NULL);
+	raw_spin_unlock(&rules->lock);
+	nr = table ? pages_of(table) : 0;
+	free_table(table);
+	return nr;
 }
 
 /* A number that no rule knows an owner by. */
@@ -182,7 +190,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		smp_rmb();
 		return READ_ONCE(rules->epoch);
 	}
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
 		begin_epoch(rules);
@@ -193,7 +201,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		WRITE_ONCE(rules->generation, generation);
 	}
 	epoch = rules->epoch;
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	return epoch;
 }
 
@@ -228,11 +236,8 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	if (owner && owner->epoch == epoch && pc - owner->start <
 					      owner->end - owner->start) {
 		result = SFU_RULES_HIT;
-		if (entry->epoch != epoch) {
-			raw_write_seqcount_begin(&rules->sequence);
-			entry->epoch = epoch;
-			raw_write_seqcount_end(&rules->sequence);
-		}
+		if (entry->epoch != epoch)
+			sfu_cache_renew(&table->cache, entry, epoch);
 		*rule = entry->rule;
 	} else if (owner) {
 		result = SFU_RULES_UNCHECKED;
@@ -305,14 +310,14 @@ static void grow(struct sfu_rules *rules)
 	rcu_read_unlock();
 	table = set_bits <= MAX_SET_BITS ? create_table(set_bits) : NULL;
 
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	rules->misses = 0;
 	old = table_of(rules);
 	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
 		rcu_assign_pointer(rules->table, table);
 		table = old;
 	}
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	/* The one that is not used, or the one that another thread made. */
 	free_table(table);
 }
@@ -326,7 +331,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 
 	if (!rcu_access_pointer(rules->table))
 		grow(rules);
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	/* What goes while it is being checked begins a new epoch. */
 	if (table && rules->epoch == epoch) {
@@ -344,7 +349,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 		owner->epoch = epoch;
 		*page_of(table, pc) = owner->number;
 	}
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	if (old)
 		sfu_section_put(old);
 }
@@ -357,7 +362,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 	const struct owner *owner;
 	bool is_small = false;
 
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	owner = table ? place_of(table, section) : NULL;
 	if (owner && owner->section == section && owner->epoch == epoch) {
@@ -366,7 +371,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 		is_small = table->set_bits < MAX_SET_BITS &&
 			   rules->misses > nr_owners(table);
 	}
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	if (is_small)
 		grow(rules);
 }
@@ -377,7 +382,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	struct owner *owner;
 	bool owns = false;
 
-	begin_writing(rules);
+	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	owner = table ? place_of(table, section) : NULL;
 	if (owner && owner->section == section) {
@@ -388,7 +393,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	}
 	/* Also for what is being checked now. */
 	begin_epoch(rules);
-	end_writing(rules);
+	raw_spin_unlock(&rules->lock);
 	if (owns)
 		sfu_section_put(section);
 }
@@ -398,20 +403,13 @@ u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 {
 	static const struct sfu_stack user_stack;
 	struct sfu_rules_table *table;
-	const struct sfu_frame start = *frame;
-	unsigned int sequence;
 	u32 nr = 0;
 
 	rcu_read_lock();
-	sequence = raw_read_seqcount(&rules->sequence);
 	table = rcu_dereference(rules->table);
-	if (table && !(sequence & 1))
+	if (table)
 		nr = sfu_cache_follow(&table->cache, epoch, frame, &user_stack,
 				      ip, max);
-	if (read_seqcount_retry(&rules->sequence, sequence)) {
-		*frame = start;
-		nr = 0;
-	}
 	rcu_read_unlock();
 	return nr;
 }

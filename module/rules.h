@@ -15,7 +15,6 @@
 #ifndef SFU_RULES_H
 #define SFU_RULES_H
 
-#include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -28,19 +27,21 @@ struct sfu_section;
 /**
  * struct sfu_rules
  *
- * @lock: of all writers. Nests inside all other locks.
- * @sequence: odd while something is written.
+ * Members marked with (*) are also read without the lock: they are written by
+ * WRITE_ONCE() alone.
+ *
+ * @lock: of all members, and of what is in @table but for sfu_cache_follow(). Nests
+ *	inside all other locks.
  * @table: cache and owners, NULL before the first rule; read by RCU.
- * @mm_sequence: the mm's, at the start of the epoch.
- * @generation: of what is attached, likewise.
- * @epoch: grows; not 0.
+ * @mm_sequence: (*) the mm's, at the start of the epoch.
+ * @generation: (*) of what is attached, likewise.
+ * @epoch: (*) grows; not 0.
  * @next_owner: number of the next owner.
  * @misses: rules that had to go for others, since the table was made.
  * @over: no table is made any more.
  */
 struct sfu_rules {
 	raw_spinlock_t lock;
-	seqcount_t sequence;
 	struct sfu_rules_table __rcu *table;
 	u64 mm_sequence;
 	u64 generation;
@@ -73,6 +74,12 @@ void sfu_rules_init(struct sfu_rules *rules);
  * more. May be called again. May sleep.
  */
 void sfu_rules_exit(struct sfu_rules *rules);
+
+/*
+ * Free what it takes for now: memory is short. Takes no lock that anybody holds
+ * while allocating. Returns the number of pages.
+ */
+unsigned long sfu_rules_shrink(struct sfu_rules *rules);
 
 /*
  * Begin a walk in @mm, the current one, with @generation of what is attached.

@@ -61,11 +61,22 @@ static bool is_user_range(u64 start, u64 size)
 	return size && start + size > start && start + size <= TASK_SIZE_MAX;
 }
 
+static int fail_locate(int err, const char *what, const char *how, u64 at,
+		       struct sfu_message *message)
+{
+	if (err == -E2BIG)
+		return sfu_message_fail(message, -EINVAL,
+					"section and text lie in more than %u mappings, at 0x%llx",
+					SFU_MAX_HELD_MAPPINGS, at);
+	return sfu_message_fail(message, err, "%s is not mapped %s at 0x%llx",
+				what, how, at);
+}
+
 int sfu_section_locate(struct sfu_section_spec *spec,
 		       struct sfu_mappings *mappings,
 		       struct sfu_message *message)
 {
-	u64 at = 0;
+	u64 at = 0, text_end = 0;
 	int err;
 
 	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
@@ -83,18 +94,18 @@ int sfu_section_locate(struct sfu_section_spec *spec,
 
 	err = sfu_mappings_find(mappings, SFU_MAPPED_BYTES, spec->sframe_start,
 				spec->sframe_start + spec->sframe_size,
-				&spec->bytes_origin, &at);
+				&spec->bytes_origin, &spec->bytes_end, &at);
 	if (err)
-		return sfu_message_fail(message, err,
-					"section is not mapped readable at 0x%llx",
-					at);
+		return fail_locate(err, "section", "readable", at, message);
 	err = sfu_mappings_find(mappings, SFU_MAPPED_TEXT, spec->text_start,
 				spec->text_start + spec->text_size,
-				&spec->text_origin, &at);
+				&spec->text_origin, &text_end, &at);
 	if (err)
-		return sfu_message_fail(message, err,
-					"text is not mapped executable at 0x%llx",
-					at);
+		return fail_locate(err, "text", "executable", at, message);
+	if (text_end < spec->text_start + spec->text_size)
+		return sfu_message_fail(message, -EINVAL,
+					"text is mapped from elsewhere at 0x%llx",
+					text_end);
 	return 0;
 }
 
@@ -141,6 +152,10 @@ static int check_contents(struct sfu_section_spec *spec,
 	err = sfu_table_open(table, &bytes, &defect);
 	if (err)
 		return fail_contents(spec, err, &defect, message);
+	if (table->bytes.size > spec->bytes_end - spec->sframe_start)
+		return sfu_message_fail(message, -EINVAL,
+					"section is mapped from elsewhere at 0x%llx",
+					spec->bytes_end);
 	if (!table->pcrel) {
 		spec->defect_offset = SFRAME_HDR_FLAGS;
 		return sfu_message_fail(message, -EINVAL,
@@ -203,7 +218,7 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
 {
 	struct sfu_found *found = kmemdup(spec, sizeof(*spec),
-					  GFP_KERNEL_ACCOUNT);
+					  SFU_GFP_OPTIONAL);
 
 	if (found)
 		begin(&found->section);
@@ -247,11 +262,13 @@ static struct sfu_range bytes_of(struct sfu_section *section)
 	};
 }
 
-int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start, u64 *end)
+int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
+		      u64 *start, u64 *end)
 {
 	const struct sfu_range bytes = bytes_of(section);
 
-	return sfu_mapping_check(&section->text, pc, &bytes, start, end);
+	return sfu_mapping_check(&section->text, pc, &bytes, budget, start,
+				 end);
 }
 
 /* Is the function of @match inside of what @section is registered for? */
@@ -318,7 +335,7 @@ static noinline void make_directory(struct sfu_section *section)
 	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
 			   section->text.end - section->text.start);
 	directory = kvmalloc(sfu_directory_size(&plan),
-			     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			     SFU_GFP_OPTIONAL);
 	if (!directory)
 		return;
 	*directory = plan;
@@ -370,17 +387,19 @@ static bool is_mapped(struct sfu_section *section)
 }
 
 bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
-				   u32 *budget, struct sfu_match *match)
+				   struct sfu_budget *budget,
+				   struct sfu_match *match)
 {
 	if (!is_mapped(section) ||
-	    !find_rule(section, NULL, pc, budget, match))
+	    !find_rule(section, NULL, pc, &budget->rows, match))
 		return false;
 	count_hit(section);
 	return true;
 }
 
-int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
-			  struct sfu_match *match, struct sfu_defect *defect)
+int sfu_section_find_rule(struct sfu_section *section, u64 pc,
+			  struct sfu_budget *budget, struct sfu_match *match,
+			  struct sfu_defect *defect)
 {
 	struct sfu_found *found = sfu_found_of(section);
 	struct sfu_range bytes;
@@ -389,13 +408,16 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
 	if (section->source == SFU_NOTHING)
 		return -ENOENT;
 	if (found && found->image)
-		return find_rule_in_image(found, pc, budget, match, defect);
-	err = find_rule_carefully(section, NULL, pc, budget, match, defect);
+		return find_rule_in_image(found, pc, &budget->rows, match,
+					  defect);
+	err = find_rule_carefully(section, NULL, pc, &budget->rows, match,
+				  defect);
 	if (!err)
 		count_hit(section);
 	if (err == -EFAULT) {
 		bytes = bytes_of(section);
-		err = sfu_mapping_why_unreadable(bytes.start, bytes.end);
+		err = sfu_mapping_why_unreadable(bytes.start, bytes.end,
+						 &budget->mappings);
 	}
 	return err;
 }

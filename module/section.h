@@ -14,6 +14,7 @@
 #include <linux/refcount.h>
 #include <linux/types.h>
 
+#include "limits.h"
 #include "mapping.h"
 #include "sframe.h"
 
@@ -98,6 +99,7 @@ static inline struct sfu_found *sfu_found_of(struct sfu_section *section)
  * struct sfu_section_spec - what a caller says about a section
  *
  * @bytes_origin, @text_origin: set by sfu_section_locate().
+ * @bytes_end: likewise; bytes from there on come from elsewhere than the first.
  * @defect_offset: set by sfu_section_make(), where the contents are wrong.
  */
 struct sfu_section_spec {
@@ -107,6 +109,7 @@ struct sfu_section_spec {
 	u64 text_size;
 	struct sfu_origin bytes_origin;
 	struct sfu_origin text_origin;
+	u64 bytes_end;
 	u64 defect_offset;
 	bool validate;
 };
@@ -117,7 +120,11 @@ struct sfu_section_spec {
  * SFRAME_UNWIND_IOC_REGISTER.
  */
 
-/* Are code and bytes of @spec mapped? Returns 0 or an errno. */
+/*
+ * Are code and bytes of @spec mapped? Returns 0 or an errno. If it fails with
+ * mappings->left 0, and that was not SFU_MAX_HELD_MAPPINGS before, it may be
+ * tried again with the mappings locked anew.
+ */
 int sfu_section_locate(struct sfu_section_spec *spec,
 		       struct sfu_mappings *mappings,
 		       struct sfu_message *message);
@@ -164,31 +171,48 @@ static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)
 
 /*
  * Are the code at @pc, which the section covers, and the section's bytes mapped
- * in the current mm as they were when it was registered or found? May sleep,
- * takes the mmap lock. Returns 0 with the addresses around @pc for which that is
- * so, [*start, *end); -ESTALE, or -EINTR.
+ * in the current mm as they were when it was registered or found? Takes mappings
+ * that are looked at off *@budget. May sleep, takes the mmap lock. Returns 0 with
+ * the addresses around @pc for which that is so, [*start, *end); -ESTALE; -ETIME
+ * if the budget does not suffice; or -EINTR.
  */
-int sfu_section_check(struct sfu_section *section, u64 pc, u64 *start,
-		      u64 *end);
+int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
+		      u64 *start, u64 *end);
+
+/* What sfu_section_check() needs at the most. */
+#define SFU_SECTION_CHECK_BUDGET	(SFU_MAX_HELD_MAPPINGS + 1)
+
+/**
+ * struct sfu_budget - what may be done yet
+ *
+ * @rows: to be looked at.
+ * @mappings: likewise.
+ */
+struct sfu_budget {
+	u32 rows;
+	u32 mappings;
+};
 
 /*
- * Find the rule for @pc, which the section covers. Takes the rows it looks at
- * off *@budget. May sleep, takes the mmap lock. Returns 0; -ENOENT if there is
+ * Find the rule for @pc, which the section covers. Takes what it looks at off
+ * *@budget. May sleep, takes the mmap lock. Returns 0; -ENOENT if there is
  * none (match->rule.flags tells of a signal frame that is not described);
  * -ETIME if the budget does not suffice; -EAGAIN if the bytes cannot be read
  * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt,
  * with @defect, or its bytes are gone, with SFU_DEFECT_NONE; -ESTALE if it was
  * attached and is not any more.
  */
-int sfu_section_find_rule(struct sfu_section *section, u64 pc, u32 *budget,
-			  struct sfu_match *match, struct sfu_defect *defect);
+int sfu_section_find_rule(struct sfu_section *section, u64 pc,
+			  struct sfu_budget *budget, struct sfu_match *match,
+			  struct sfu_defect *defect);
 
 /*
  * The same for what is usual, at a fraction of the cost. Returns whether it did;
  * if not, *@match may have been changed, and that one knows.
  */
 bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
-				   u32 *budget, struct sfu_match *match);
+				   struct sfu_budget *budget,
+				   struct sfu_match *match);
 
 /* Address of the section in user memory, 0 if it is not there. */
 u64 sfu_section_address(struct sfu_section *section);

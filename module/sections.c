@@ -2,11 +2,28 @@
 /*
  * Sections: those of a space, without overlaps.
  */
+#include <linux/container_of.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "limits.h"
 #include "section.h"
 #include "sections.h"
+
+/* As many as can be freed with the mmap lock held: some ten thousand instructions. */
+#define MAX_FREED_AT_ONCE	256
+
+/**
+ * struct discarded - sections that are left to a worker
+ */
+struct discarded {
+	struct work_struct work;
+	struct sfu_sections sections;
+};
+
+static struct workqueue_struct *workers;
 
 void sfu_sections_init(struct sfu_sections *sections)
 {
@@ -39,6 +56,36 @@ void sfu_sections_clear(struct sfu_sections *sections)
 	sections->nr_nothing = 0;
 }
 
+static void clear_discarded(struct work_struct *work)
+{
+	struct discarded *discarded = container_of(work, struct discarded, work);
+
+	sfu_sections_clear(&discarded->sections);
+	kfree(discarded);
+}
+
+void sfu_sections_discard(struct sfu_sections *sections)
+{
+	struct discarded *discarded = NULL;
+	bool is_shared = true;
+	u32 i;
+
+	/* What other spaces have yet, after fork, is theirs. */
+	for (i = 0; i < SFU_NR_ORDERS; i++)
+		is_shared &= sfu_tree_clear_shared(&sections->tree[i]);
+	if (!is_shared && sections->nr > MAX_FREED_AT_ONCE)
+		discarded = kmalloc(sizeof(*discarded), GFP_KERNEL);
+	/* Without memory it takes as long as it takes. */
+	if (!discarded) {
+		sfu_sections_clear(sections);
+		return;
+	}
+	INIT_WORK(&discarded->work, clear_discarded);
+	discarded->sections = *sections;
+	sfu_sections_init(sections);
+	queue_work(workers, &discarded->work);
+}
+
 struct sfu_section *sfu_sections_find(const struct sfu_sections *sections,
 				      u64 pc)
 {
@@ -54,7 +101,7 @@ struct sfu_section *sfu_sections_find_from(const struct sfu_sections *sections,
 	return sfu_tree_first_from(&sections->tree[SFU_BY_TEXT], address);
 }
 
-void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
+bool sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
 			   u64 *start, u64 *end)
 {
 	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
@@ -63,6 +110,7 @@ void sfu_sections_find_gap(const struct sfu_sections *sections, u64 pc,
 
 	*start = before ? before->text.end : 0;
 	*end = behind ? behind->text.start : ~0ULL;
+	return pc >= *start;
 }
 
 struct sfu_section *sfu_sections_find_id(const struct sfu_sections *sections,
@@ -115,6 +163,9 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 	u32 i;
 	int err;
 
+	/* Overlaps would not be seen, nor the section be found. */
+	if (section->text.start >= section->text.end)
+		return -EINVAL;
 	*other = find_overlap(sections, section);
 	if (*other)
 		return -EEXIST;
@@ -152,4 +203,17 @@ int sfu_sections_remove(struct sfu_sections *sections,
 	while (i--)
 		sfu_tree_remove(&sections->tree[i], section);
 	return 0;
+}
+
+int sfu_sections_start_workers(void)
+{
+	/* One for each processor: together quicker than all who add sections. */
+	workers = alloc_workqueue("sframe_unwind", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				  num_online_cpus());
+	return workers ? 0 : -ENOMEM;
+}
+
+void sfu_sections_stop_workers(void)
+{
+	destroy_workqueue(workers);
 }

@@ -6,28 +6,31 @@
 #include "bytes.h"
 #include "sframe.h"
 #include "sframe_format.h"
+#include "user.h"
 
 /* Fetch the header to @hdr: by words, which are cheaper than a copy of so few. */
 static __always_inline int read_words(const struct sfu_bytes *bytes,
 				      bool copied, u8 *hdr)
 {
-	const u64 at = sfu_window_base(bytes, copied);
+	struct sfu_window window;
 	u64 word;
 	u32 i, last;
 
-	if (!sfu_window_begin(bytes, copied))
+	if (!sfu_window_begin(&window, bytes, 0, SFRAME_HDR_SIZE, copied))
 		return -EFAULT;
 	for (i = 0; i + sizeof(word) <= SFRAME_HDR_SIZE; i += sizeof(word)) {
-		sfu_window_get(copied, at + i, word, unreadable);
+		sfu_window_get(copied, &window, sfu_window_at(&window, i), 0,
+			       word, unreadable);
 		memcpy(hdr + i, &word, sizeof(word));
 	}
-	sfu_window_get(copied, at + i, last, unreadable);
+	sfu_window_get(copied, &window, sfu_window_at(&window, i), 0, last,
+		       unreadable);
 	memcpy(hdr + i, &last, sizeof(last));
-	sfu_window_end(copied);
+	sfu_window_end(&window, copied);
 	return 0;
 
 unreadable:
-	sfu_window_end(copied);
+	sfu_window_end(&window, copied);
 	return -EFAULT;
 }
 
@@ -211,22 +214,30 @@ static __always_inline int read_starts(const struct sfu_table *table,
 				       bool copied, u32 index, u32 nr,
 				       u64 *starts)
 {
-	const struct sfu_bytes *bytes = &table->bytes;
-	u64 entry = entry_offset(table, index), start;
+	/* What is added to a start that is in the window's first entry. */
+	u64 base = table->bytes.address;
+	struct sfu_window window;
+	u64 start;
 	u32 i;
 
-	if (!sfu_window_begin(bytes, copied))
+	if (!sfu_window_begin(&window, &table->bytes, entry_offset(table, index),
+			      (u64)nr * SFRAME_FDE_SIZE, copied))
 		return -EFAULT;
-	for (i = 0; i < nr; i++, entry += SFRAME_FDE_SIZE) {
-		sfu_window_get(copied, sfu_window_base(bytes, copied) + entry +
+	if (table->pcrel)
+		base += entry_offset(table, index) + SFRAME_FDE_START;
+	for (i = 0; i < nr; i++) {
+		sfu_window_get(copied, &window,
+			       sfu_window_at(&window, i * SFRAME_FDE_SIZE),
 			       SFRAME_FDE_START, start, unreadable);
-		starts[i] = start + bytes->address + (table->pcrel ? entry : 0);
+		starts[i] = base + start;
+		if (table->pcrel)
+			base += SFRAME_FDE_SIZE;
 	}
-	sfu_window_end(copied);
+	sfu_window_end(&window, copied);
 	return 0;
 
 unreadable:
-	sfu_window_end(copied);
+	sfu_window_end(&window, copied);
 	return -EFAULT;
 }
 

@@ -12,6 +12,7 @@
 
 #include "sframe.h"
 #include "sframe_format.h"
+#include "user.h"
 
 /* Of a row's info byte: binary logarithm of the size of data words, how many. */
 #define SFU_WORD_BITS(info)						\
@@ -46,37 +47,40 @@ static const u8 sfu_row_size[][256] = {
 /* Functions with more rows are left to those who let others run meanwhile. */
 #define SFU_FIND_MAX_ROWS	4096
 
-/* Fetch the start of the row at @at. */
-#define sfu_get_start(copied, type, at, start, label)			\
+/* Fetch the start of the row at @place. */
+#define sfu_get_start(copied, window, type, place, start, label)	\
 	do {								\
 		if ((type) == SFRAME_FRE_TYPE_ADDR1) {			\
 			u8 byte_;					\
 									\
-			sfu_window_get(copied, at, byte_, label);	\
+			sfu_window_get(copied, window, place, 0, byte_,	\
+				       label);				\
 			(start) = byte_;				\
 		} else if ((type) == SFRAME_FRE_TYPE_ADDR2) {		\
 			u16 word_;					\
 									\
-			sfu_window_get(copied, at, word_, label);	\
+			sfu_window_get(copied, window, place, 0, word_,	\
+				       label);				\
 			(start) = word_;				\
 		} else {						\
 			u32 word_;					\
 									\
-			sfu_window_get(copied, at, word_, label);	\
+			sfu_window_get(copied, window, place, 0, word_,	\
+				       label);				\
 			(start) = word_;				\
 		}							\
 	} while (0)
 
-/* Fetch the one or two data words at @at, and have @rule be what they say. */
-#define sfu_get_words(copied, kind, at, info, rule, label)		\
+/* Fetch the one or two data words at @place, and have @rule be what they say. */
+#define sfu_get_words(copied, window, kind, place, info, rule, label)	\
 	do {								\
 		kind word_;						\
 									\
-		sfu_window_get(copied, at, word_, label);		\
+		sfu_window_get(copied, window, place, 0, word_, label);	\
 		(rule)->cfa_offset = word_;				\
 		if (SFU_WORD_COUNT(info) == 2) {			\
-			sfu_window_get(copied, (at) + sizeof(word_),	\
-				       word_, label);			\
+			sfu_window_get(copied, window, place,		\
+				       sizeof(word_), word_, label);	\
 			(rule)->fp_offset = word_;			\
 			(rule)->fp = SFU_BASE_CFA | SFU_DEREF;		\
 		}							\
@@ -89,59 +93,63 @@ static const u8 sfu_row_size[][256] = {
  * @end: where the table ends.
  * @nr: rows, at least 1; becomes how many there are up to the one wanted.
  * @wanted: the last one is, that starts at or below this.
- * @size: of the function.
  */
 struct sfu_run {
-	u64 next;
-	u64 end;
+	struct sfu_place next;
+	struct sfu_place end;
 	u32 nr;
 	u32 wanted;
-	u32 size;
 };
 
 /*
- * Find the row that is wanted, and decode it if there is nothing unusual about
- * it, nor anything malformed up to the row behind it. With @roomy as many rows
- * would fit into the table, however large. Returns whether it did.
+ * Find the row that is wanted of the function of @match, and decode it if there is
+ * nothing unusual about it, nor anything malformed up to the row behind it. With
+ * @roomy as many rows would fit into the table, however large. Returns whether it
+ * did.
  */
-static __always_inline bool sfu_run_find(struct sfu_run *run, bool copied,
+static __always_inline bool sfu_run_find(struct sfu_window *window,
+					 struct sfu_run *run, bool copied,
 					 u8 type, bool roomy,
-					 struct sfu_rule *rule)
+					 struct sfu_match *match)
 {
+	struct sfu_rule *rule = &match->rule;
 	const u8 start_size = 1 << type;
 	/* The last place for a row, if it has no data words. */
-	const u64 last = run->end - start_size - 1;
-	u64 next = run->next, start, least = 0, size = 0;
+	const u64 last = run->end.at - start_size - 1;
+	struct sfu_place next = run->next;
+	u64 start, least = 0, size = 0;
 	u32 left = run->nr;
 	u8 info = 0, behind;
 
 	do {
-		if (!roomy && next > last)
+		if (!roomy && next.at > last)
 			return false;
-		sfu_get_start(copied, type, next, start, unreadable);
+		sfu_get_start(copied, window, type, next, start, unreadable);
 		if (start > run->wanted)
 			break;
 		/* True also of a malformed row, when it comes again. */
 		if (start < least)
 			return false;
-		sfu_window_get(copied, next + start_size, info, unreadable);
+		sfu_window_get(copied, window, next, start_size, info,
+			       unreadable);
 		least = start + 1;
 		size = sfu_row_size[type][info];
-		next += size;
+		next = sfu_place_behind(next, size);
 	} while (--left);
-	if (!size || next > run->end)
+	if (!size || next.at > run->end.at)
 		return false;
 	if (left) {
-		sfu_window_get(copied, next + start_size, behind, unreadable);
-		if (start > run->size || !sfu_row_size[type][behind] ||
-		    sfu_row_size[type][behind] > run->end - next)
+		sfu_window_get(copied, window, next, start_size, behind,
+			       unreadable);
+		if (start > match->end - match->start || !sfu_row_size[type][behind] ||
+		    sfu_row_size[type][behind] > run->end.at - next.at)
 			return false;
 	}
 	if (SFU_WORD_COUNT(info) - 1U > 1)
 		return false;
 	run->nr -= left;
 
-	next -= size - start_size - 1;
+	next = sfu_place_behind(next, start_size + 1 - size);
 	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
 						    SFRAME_AMD64_REG_FP;
 	rule->ra = SFU_BASE_CFA | SFU_DEREF;
@@ -149,33 +157,40 @@ static __always_inline bool sfu_run_find(struct sfu_run *run, bool copied,
 	rule->fp = SFU_SAME;
 	rule->fp_offset = 0;
 	if (SFU_WORD_BITS(info) == 0)
-		sfu_get_words(copied, s8, next, info, rule, unreadable);
+		sfu_get_words(copied, window, s8, next, info, rule, unreadable);
 	else if (SFU_WORD_BITS(info) == 1)
-		sfu_get_words(copied, s16, next, info, rule, unreadable);
+		sfu_get_words(copied, window, s16, next, info, rule,
+			      unreadable);
 	else
-		sfu_get_words(copied, s32, next, info, rule, unreadable);
+		sfu_get_words(copied, window, s32, next, info, rule,
+			      unreadable);
 	return true;
 
 unreadable:
 	return false;
 }
 
-/* The same by the type of row starts, which is below 3. */
-static __always_inline bool sfu_run_find_any(struct sfu_run *run, bool copied,
-					     u8 type, struct sfu_rule *rule)
+/* The same by the type of row starts. */
+static __always_inline bool sfu_run_find_any(struct sfu_window *window,
+					     struct sfu_run *run, bool copied,
+					     u8 type,
+					     struct sfu_match *match)
 {
-	const bool roomy = run->end - run->next >=
+	const bool roomy = run->end.at - run->next.at >=
 			   (u64)run->nr * SFU_MAX_ROW_SIZE;
 
 	if (type == SFRAME_FRE_TYPE_ADDR1)
-		return roomy ? sfu_run_find(run, copied, SFRAME_FRE_TYPE_ADDR1,
-					    true, rule) :
-			       sfu_run_find(run, copied, SFRAME_FRE_TYPE_ADDR1,
-					    false, rule);
+		return roomy ? sfu_run_find(window, run, copied,
+					    SFRAME_FRE_TYPE_ADDR1, true, match) :
+			       sfu_run_find(window, run, copied,
+					    SFRAME_FRE_TYPE_ADDR1, false,
+					    match);
 	if (type == SFRAME_FRE_TYPE_ADDR2)
-		return sfu_run_find(run, copied, SFRAME_FRE_TYPE_ADDR2, false,
-				    rule);
-	return sfu_run_find(run, copied, SFRAME_FRE_TYPE_ADDR4, false, rule);
+		return sfu_run_find(window, run, copied, SFRAME_FRE_TYPE_ADDR2,
+				    false, match);
+	return type == SFRAME_FRE_TYPE_ADDR4 &&
+	       sfu_run_find(window, run, copied, SFRAME_FRE_TYPE_ADDR4, false,
+			    match);
 }
 
 /*
@@ -183,21 +198,22 @@ static __always_inline bool sfu_run_find_any(struct sfu_run *run, bool copied,
  * so that disorder is noticed by both or none.
  */
 static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
+					       struct sfu_window *window,
 					       bool copied,
 					       struct sfu_fde_range range,
 					       u64 pc, u32 *budget,
 					       struct sfu_match *match)
 {
-	const u64 base = sfu_window_base(&table->bytes, copied);
-	const u64 index = base + table->index;
+	const struct sfu_place index = sfu_window_at(window, table->index);
 	/* What is added to a function's start and the place of its entry. */
-	const u64 bias = table->bytes.address - base;
+	const u64 bias = copied ? table->bytes.address : window->base;
 	/* Entries below low start at or below pc, those from high on above. */
 	u64 low_start = 0, high_start = ~0ULL;
 	u32 low = range.low, high = range.high;
-	struct sfu_run run = { .end = base + table->bytes.size };
-	u64 entry, start, block;
-	u32 offset, attr;
+	struct sfu_place entry;
+	struct sfu_run run;
+	u64 start, end, block;
+	u32 size, offset, attr;
 	u8 rep_size, info;
 
 	if (!table->pcrel)
@@ -205,10 +221,10 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	while (low < high) {
 		const u32 mid = (low + high) / 2;
 
-		entry = index + (u64)mid * SFRAME_FDE_SIZE;
-		sfu_window_get(copied, entry + SFRAME_FDE_START, start,
+		entry = sfu_place_behind(index, (u64)mid * SFRAME_FDE_SIZE);
+		sfu_window_get(copied, window, entry, SFRAME_FDE_START, start,
 			       unreadable);
-		start += entry + bias;
+		start += bias + entry.at;
 		if (start < low_start || start > high_start)
 			return false;
 		if (start <= pc) {
@@ -221,39 +237,44 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	}
 	if (!low)
 		return false;
-	entry = index + (u64)(low - 1) * SFRAME_FDE_SIZE;
+	entry = sfu_place_behind(index, (low - 1ULL) * SFRAME_FDE_SIZE);
 	if (low == range.low) {
-		sfu_window_get(copied, entry + SFRAME_FDE_START, low_start,
-			       unreadable);
-		low_start += entry + bias;
+		sfu_window_get(copied, window, entry, SFRAME_FDE_START,
+			       low_start, unreadable);
+		low_start += bias + entry.at;
 	}
-	sfu_window_get(copied, entry + SFRAME_FDE_FUNC_SIZE, run.size,
+	sfu_window_get(copied, window, entry, SFRAME_FDE_FUNC_SIZE, size,
 		       unreadable);
-	sfu_window_get(copied, entry + SFRAME_FDE_FRE_OFF, offset, unreadable);
+	sfu_window_get(copied, window, entry, SFRAME_FDE_FRE_OFF, offset,
+		       unreadable);
 	block = table->fres + offset;
-	if (pc - low_start >= run.size || low_start + run.size < low_start ||
+	end = low_start + size;
+	/* Nor does the sum wrap, if both are so. */
+	if (pc < low_start || pc >= end ||
 	    block + SFRAME_ATTR_SIZE > table->bytes.size)
 		return false;
 
 	/* The machine is little-endian, as the section is. */
-	block += base;
-	sfu_window_get(copied, block, attr, unreadable);
-	sfu_window_get(copied, block + SFRAME_ATTR_REP_SIZE, rep_size,
+	run.next = sfu_window_at(window, block);
+	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
+	sfu_window_get(copied, window, run.next, SFRAME_ATTR_REP_SIZE, rep_size,
 		       unreadable);
 	run.nr = (u16)attr;
 	info = attr >> 8 * SFRAME_ATTR_INFO;
-	if (attr >> 8 * SFRAME_ATTR_INFO2 != SFRAME_FDE_TYPE_DEFAULT ||
-	    (info & ~SFRAME_FDE_SIGNAL) > SFRAME_FRE_TYPE_ADDR4 || rep_size ||
-	    !run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
+	/* A type other than SFRAME_FDE_TYPE_DEFAULT, or repeated blocks? */
+	if (attr >> 8 * SFRAME_ATTR_INFO2 | rep_size)
 		return false;
-	run.next = block + SFRAME_ATTR_SIZE;
+	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
+		return false;
+	run.next = sfu_place_behind(run.next, SFRAME_ATTR_SIZE);
+	run.end = sfu_window_at(window, table->bytes.size);
 	run.wanted = pc - low_start;
-	if (!sfu_run_find_any(&run, copied, info & SFRAME_FDE_FRE_TYPE_MASK,
-			      &match->rule))
+	match->start = low_start;
+	match->end = end;
+	if (!sfu_run_find_any(window, &run, copied,
+			      info & ~SFRAME_FDE_SIGNAL, match))
 		return false;
 	match->rule.flags = info & SFRAME_FDE_SIGNAL ? SFU_RULE_SIGNAL : 0;
-	match->start = low_start;
-	match->end = low_start + run.size;
 	*budget -= run.nr;
 	return true;
 
@@ -266,19 +287,22 @@ unreadable:
  * their cost, if it is usual and sound. Of the index only @range, which is inside
  * of it but may be the wrong one, and the entry before it are looked at. @copied
  * is whether the table's bytes are a copy. Returns whether it did; if not,
- * nothing has been changed but perhaps match->rule, and those two know.
+ * nothing has been changed but perhaps *@match, and those two know.
  */
 static __always_inline bool
 sfu_table_find_rule(const struct sfu_table *table, bool copied,
 		    struct sfu_fde_range range, u64 pc, u32 *budget,
 		    struct sfu_match *match)
 {
+	struct sfu_window window;
 	bool found;
 
-	if (!sfu_window_begin(&table->bytes, copied))
+	if (!sfu_window_begin(&window, &table->bytes, 0, table->bytes.size,
+			      copied))
 		return false;
-	found = sfu_find_in_window(table, copied, range, pc, budget, match);
-	sfu_window_end(copied);
+	found = sfu_find_in_window(table, &window, copied, range, pc, budget,
+				   match);
+	sfu_window_end(&window, copied);
 	return found;
 }
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Space: the state of one mm, and the marker that ties it to the mm's life.
+ * Space: the state of one mm, and what ties it to the mm's life.
  *
- * The marker is a mapping of an anonymous inode of our own. The kernel calls
- * vm_ops->open for the child's copy on fork (threads and vfork make none), and
- * vm_ops->close on munmap, exec and exit, before the mm is freed. The mapping
- * holds its file, and the file this module.
+ * That of a process which registers is the marker, a mapping of an anonymous
+ * inode of our own. The kernel calls vm_ops->open for the child's copy on fork
+ * (threads and vfork make none), and vm_ops->close on munmap, exec and exit,
+ * before the mm is freed. The mapping holds its file, and the file this module.
  *
- * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock.
+ * Observed spaces have no such tie and do not keep the module. They are looked
+ * at in turns, from the head of their list: a few whenever one is made, so that
+ * there are never many more than processes, and all every few seconds. One that
+ * is not needed goes if nobody has a reference to it: taking the last one under
+ * spaces_lock is what ends it, and then nobody finds it any more.
+ *
+ * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock. The
+ * shrinker may run under the first two, and takes the last two only.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -15,7 +22,10 @@
 #include <linux/hashtable.h>
 #include <linux/mman.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "counters.h"
@@ -28,6 +38,29 @@
 /* Spaces by mm. */
 static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_SPINLOCK(spaces_lock);
+
+/* Those without a marker, the one to be looked at next first. */
+static LIST_HEAD(observed);
+
+/* Who asks for stacks. */
+static atomic_t nr_askers = ATOMIC_INIT(0);
+
+/* Time between two looks at all observed spaces. */
+#define SWEEP_INTERVAL	(2 * HZ)
+
+/* Observed spaces that are looked at with spaces_lock held once. */
+#define TURN	64
+
+/*
+ * Those that are looked at when one is made: when one in three processes has
+ * gone, as many go as are made.
+ */
+#define TURN_OF_WALK	4
+
+static void sweep(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sweep_work, sweep);
+
+static struct shrinker *shrinker;
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
 
@@ -56,17 +89,22 @@ struct sfu_space *sfu_space_get(void)
 	return space;
 }
 
-void sfu_space_put(struct sfu_space *space)
+/* Nobody has a reference to @space any more. */
+static void destroy(struct sfu_space *space)
 {
-	if (!space || !refcount_dec_and_test(&space->refs))
-		return;
 	sfu_rules_exit(&space->rules);
 	sfu_attach_view_exit(&space->attached);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
 }
 
-/* Make a space for @mm, which has none, with one marker. */
+void sfu_space_put(struct sfu_space *space)
+{
+	if (space && refcount_dec_and_test(&space->refs))
+		destroy(space);
+}
+
+/* Make a space for @mm, with a reference for the hash, which it is not in. */
 static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 {
 	struct sfu_space *space = kzalloc(sizeof(*space), gfp);
@@ -74,21 +112,63 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 	if (!space)
 		return NULL;
 	space->id = atomic64_inc_return(&last_id);
+	mmgrab(mm);
 	space->mm = mm;
-	space->markers = 1;
+	INIT_LIST_HEAD(&space->link);
+	space->walked = jiffies;
 	refcount_set(&space->refs, 1);
 	init_rwsem(&space->lock);
+	mutex_init(&space->listeners_mutex);
+	INIT_LIST_HEAD(&space->listeners);
 	sfu_sections_init(&space->sections);
 	sfu_rules_init(&space->rules);
 	sfu_count(SFU_SPACES);
 	return space;
 }
 
+/* @space has not been published: another thread was quicker. */
+static void discard(struct sfu_space *space)
+{
+	mmdrop(space->mm);
+	sfu_space_put(space);
+}
+
 static void publish(struct sfu_space *space)
 {
-	spin_lock(&spaces_lock);
+	lockdep_assert_held(&spaces_lock);
 	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
-	spin_unlock(&spaces_lock);
+}
+
+/* Does its process register? @space may be NULL. */
+static bool is_registered(const struct sfu_space *space)
+{
+	return space && READ_ONCE(space->markers);
+}
+
+static void set_markers(struct sfu_space *space, unsigned int nr)
+{
+	lockdep_assert_held(&spaces_lock);
+	WRITE_ONCE(space->markers, nr);
+}
+
+/* Add @space to the observed ones. */
+static void begin_observing(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	list_add_tail(&space->link, &observed);
+	sfu_count(SFU_OBSERVED);
+}
+
+static void end_observing(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	list_del_init(&space->link);
+	sfu_uncount(SFU_OBSERVED);
+}
+
+static long nr_observed(void)
+{
+	return atomic_long_read(&sfu_counters[SFU_OBSERVED]);
 }
 
 /*
@@ -100,9 +180,10 @@ static void marker_open(struct vm_area_struct *vma)
 	struct sfu_space *parent = vma->vm_private_data, *space;
 
 	spin_lock(&spaces_lock);
+	/* One that is copied within an mm is that of a registered space. */
 	space = find(vma->vm_mm);
 	if (space)
-		space->markers++;
+		set_markers(space, space->markers + 1);
 	spin_unlock(&spaces_lock);
 
 	if (!space) {
@@ -111,7 +192,10 @@ static void marker_open(struct vm_area_struct *vma)
 		down_read(&parent->lock);
 		sfu_sections_share(&space->sections, &parent->sections);
 		up_read(&parent->lock);
+		spin_lock(&spaces_lock);
+		set_markers(space, 1);
 		publish(space);
+		spin_unlock(&spaces_lock);
 	}
 	vma->vm_private_data = space;
 }
@@ -119,21 +203,27 @@ static void marker_open(struct vm_area_struct *vma)
 static void marker_close(struct vm_area_struct *vma)
 {
 	struct sfu_space *space = vma->vm_private_data;
+	struct sfu_sections sections;
 	bool last;
 
 	spin_lock(&spaces_lock);
-	last = --space->markers == 0;
+	set_markers(space, space->markers - 1);
+	last = !space->markers;
 	if (last)
 		hash_del_rcu(&space->node);
 	spin_unlock(&spaces_lock);
 	if (!last)
 		return;
+	/* Not the last reference: our caller needs the mm yet. */
+	mmdrop(space->mm);
 
 	/* Walks and calls of other threads may still hold the space. */
 	down_write(&space->lock);
-	sfu_sections_clear(&space->sections);
+	sections = space->sections;
+	sfu_sections_init(&space->sections);
 	space->gone = true;
 	up_write(&space->lock);
+	sfu_sections_discard(&sections);
 	sfu_rules_exit(&space->rules);
 	sfu_space_put(space);
 }
@@ -146,30 +236,78 @@ static const struct vm_operations_struct marker_vm_ops = {
 /* Called once, by map_marker() below, with the mmap lock held for writing. */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct sfu_space *space;
+	struct sfu_space *space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
+	struct sfu_space *other;
 	bool exists;
 
-	rcu_read_lock();
-	exists = find(vma->vm_mm);
-	rcu_read_unlock();
-	if (exists)
-		return -EEXIST;
-	space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return -ENOMEM;
+	spin_lock(&spaces_lock);
+	other = find(vma->vm_mm);
+	exists = is_registered(other);
+	if (!other) {
+		set_markers(space, 1);
+		publish(space);
+	} else if (!exists) {
+		/* What walks have found stays. */
+		end_observing(other);
+		set_markers(other, 1);
+	}
+	spin_unlock(&spaces_lock);
+	if (other) {
+		discard(space);
+		space = other;
+	}
+	if (exists)
+		return -EEXIST;
 	/* VM_IO keeps mlock, core dumps and get_user_pages() away. */
 	vm_flags_set(vma, VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vm_flags_clear(vma, VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC);
 	vma->vm_private_data = space;
 	vma->vm_ops = &marker_vm_ops;
-	publish(space);
+	return 0;
+}
+
+/* Every mapping of it has gone, and with them who used the address_space. */
+static int marker_release(struct inode *inode, struct file *file)
+{
+	kfree(file->f_mapping);
 	return 0;
 }
 
 static const struct file_operations marker_fops = {
 	.owner = THIS_MODULE,
 	.mmap = marker_mmap,
+	.release = marker_release,
 };
+
+/*
+ * Forks and exits enter and leave the mappings of a file under a lock of its
+ * address_space, which all anonymous inodes share. So that processes which have
+ * nothing to do with each other do not wait for each other, each marker has an
+ * address_space of its own, which is always empty.
+ */
+static struct file *open_marker(void)
+{
+	struct address_space *mapping = kzalloc(sizeof(*mapping),
+						GFP_KERNEL_ACCOUNT);
+	struct file *file;
+
+	if (!mapping)
+		return ERR_PTR(-ENOMEM);
+	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
+				  O_RDWR | O_CLOEXEC);
+	if (IS_ERR(file)) {
+		kfree(mapping);
+		return file;
+	}
+	address_space_init_once(mapping);
+	init_rwsem(&mapping->invalidate_lock);
+	mapping->host = file_inode(file);
+	mapping->a_ops = &empty_aops;
+	file->f_mapping = mapping;
+	return file;
+}
 
 /*
  * Give the current mm its marker. Returns 0, also if another thread was
@@ -180,8 +318,7 @@ static int map_marker(void)
 	unsigned long address;
 	struct file *file;
 
-	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
-				  O_RDWR | O_CLOEXEC);
+	file = open_marker();
 	/* No file left is like no memory, and so is what mlockall() forbids. */
 	if (IS_ERR(file))
 		return -ENOMEM;
@@ -198,18 +335,192 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 	int err;
 
 	space = sfu_space_get();
-	if (space)
+	if (is_registered(space))
 		return space;
+	sfu_space_put(space);
 	err = map_marker();
 	if (err)
 		return ERR_PTR(sfu_message_fail(message, err,
 						"cannot map the marker page"));
 	/* The program itself may have unmapped it already. */
 	space = sfu_space_get();
+	if (is_registered(space))
+		return space;
+	sfu_space_put(space);
+	return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+					"the marker page was unmapped"));
+}
+
+/* Is there no need for @space, which is observed, any more? */
+static bool is_over(const struct sfu_space *space)
+{
+	return !atomic_read(&nr_askers) || !atomic_read(&space->mm->mm_users) ||
+	       time_after(jiffies, READ_ONCE(space->walked) +
+				   SFU_OBSERVED_SECONDS * HZ);
+}
+
+/* @space is in no hash and no list, and nobody has a reference to it. */
+static void drop(struct sfu_space *space)
+{
+	struct mm_struct *mm = space->mm;
+
+	sfu_sections_clear(&space->sections);
+	destroy(space);
+	/* May be the last one, of a process that has gone. */
+	mmdrop(mm);
+}
+
+/*
+ * Look at the next @nr observed spaces, and end those that are over, or all;
+ * but not those in use. Returns how many have gone.
+ */
+static unsigned int sweep_some(unsigned int nr, bool all)
+{
+	struct sfu_space *space, *next;
+	unsigned int dropped = 0;
+	LIST_HEAD(over);
+
+	spin_lock(&spaces_lock);
+	while (nr-- && !list_empty(&observed)) {
+		space = list_first_entry(&observed, struct sfu_space, link);
+		list_move_tail(&space->link, &observed);
+		if (!(all || is_over(space)) ||
+		    !refcount_dec_if_one(&space->refs))
+			continue;
+		hash_del_rcu(&space->node);
+		end_observing(space);
+		list_add(&space->link, &over);
+		dropped++;
+	}
+	spin_unlock(&spaces_lock);
+	list_for_each_entry_safe(space, next, &over, link)
+		drop(space);
+	return dropped;
+}
+
+static void sweep(struct work_struct *work)
+{
+	long left;
+
+	for (left = nr_observed(); left > 0; left -= TURN) {
+		sweep_some(min_t(long, left, TURN), false);
+		cond_resched();
+	}
+	if (nr_observed())
+		queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
+}
+
+struct sfu_space *sfu_space_observe(void)
+{
+	struct sfu_space *space = create(current->mm, SFU_GFP_OPTIONAL);
+	struct sfu_space *other;
+
 	if (!space)
-		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
-						"the marker page was unmapped"));
+		return NULL;
+	sweep_some(TURN_OF_WALK, false);
+	spin_lock(&spaces_lock);
+	other = find(current->mm);
+	refcount_inc(&(other ?: space)->refs);
+	if (!other) {
+		publish(space);
+		begin_observing(space);
+	}
+	spin_unlock(&spaces_lock);
+	if (other) {
+		discard(space);
+		return other;
+	}
+	queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
 	return space;
+}
+
+void sfu_space_asker_add(void)
+{
+	atomic_inc(&nr_askers);
+}
+
+void sfu_space_asker_remove(void)
+{
+	if (atomic_dec_and_test(&nr_askers) && nr_observed())
+		mod_delayed_work(system_dfl_wq, &sweep_work, 0);
+}
+
+/* A space in @bucket that remembers rules, with a reference, or NULL. */
+static struct sfu_space *get_with_rules(struct hlist_head *bucket)
+{
+	struct sfu_space *space;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(space, bucket, node) {
+		if (rcu_access_pointer(space->rules.table) &&
+		    refcount_inc_not_zero(&space->refs))
+			break;
+	}
+	rcu_read_unlock();
+	return space;
+}
+
+/*
+ * Have spaces of all kinds, in turns, forget their rules, until @nr pages of
+ * memory are free. Walks find them again. Returns the number of pages.
+ */
+static unsigned long shrink_rules(unsigned long nr)
+{
+	static atomic_t hand = ATOMIC_INIT(0);
+	struct sfu_space *space;
+	unsigned long freed = 0;
+	unsigned int i, at;
+
+	for (i = 0; i < HASH_SIZE(spaces) && freed < nr; i++) {
+		at = (unsigned int)atomic_inc_return(&hand) % HASH_SIZE(spaces);
+		while (freed < nr && (space = get_with_rules(&spaces[at]))) {
+			freed += sfu_rules_shrink(&space->rules);
+			sfu_space_put(space);
+		}
+	}
+	return freed;
+}
+
+/* What may go when memory is short: pages of rules, and observed spaces. */
+static unsigned long count_objects(struct shrinker *self,
+				   struct shrink_control *control)
+{
+	return nr_observed() +
+	       atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
+}
+
+/*
+ * Runs in whatever allocates, also in a thread that holds the lock of a space:
+ * such a space is in use. First goes what nobody needs, then what walks make
+ * again quickly.
+ */
+static unsigned long scan_objects(struct shrinker *self,
+				  struct shrink_control *control)
+{
+	const unsigned long nr = control->nr_to_scan;
+	unsigned long freed;
+
+	freed = sweep_some(nr, false);
+	if (freed < nr)
+		freed += shrink_rules(nr - freed);
+	if (freed < nr)
+		freed += sweep_some(nr - freed, true);
+	return freed;
+}
+
+int sfu_space_init(void)
+{
+	shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
+				       scan_objects);
+	return shrinker ? 0 : -ENOMEM;
+}
+
+void sfu_space_exit(void)
+{
+	sfu_shrinker_destroy(shrinker);
+	cancel_delayed_work_sync(&sweep_work);
+	while (sweep_some(TURN, true))
+		cond_resched();
 }
 
 u32 sfu_space_nr_registered(struct sfu_space *space)
@@ -284,13 +595,18 @@ static int remove(struct sfu_space *space, struct sfu_section *section)
 	return err;
 }
 
-int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+/*
+ * Sections that are removed under one hold of the lock: less than a hundred
+ * thousand instructions, also if others share their nodes.
+ */
+#define MAX_REMOVED_AT_ONCE	8
+
+/* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
+static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
 {
 	struct sfu_section *section;
 	int err, removed = 0;
 
-	if (!space)
-		return -ENOENT;
 	down_write(&space->lock);
 	do {
 		section = id ? sfu_sections_find_id(&space->sections, id) :
@@ -302,10 +618,29 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 		else
 			err = remove(space, section);
 		removed += !err;
-	} while (!err && !id);
+	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
 	up_write(&space->lock);
 	/* Without memory for all of them the caller has to try again. */
 	return removed && err != -ENOMEM ? removed : err;
+}
+
+int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+{
+	int ret, removed = 0;
+
+	if (!space)
+		return -ENOENT;
+	for (;;) {
+		ret = remove_some(space, id, sframe_start);
+		if (ret < 0)
+			return ret == -ENOENT && removed ? removed : ret;
+		removed += ret;
+		if (ret < MAX_REMOVED_AT_ONCE)
+			return removed;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
 }
 
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)
@@ -336,11 +671,14 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 	return section;
 }
 
-void sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
+bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
 {
+	bool is_gap;
+
 	down_read(&space->lock);
-	sfu_sections_find_gap(&space->sections, pc, start, end);
+	is_gap = sfu_sections_find_gap(&space->sections, pc, start, end);
 	up_read(&space->lock);
+	return is_gap;
 }
 
 bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Test timer: requests from interrupt context, for the tests. Only in a module
- * built with SFU_TEST=1; shared with the tests, which include it.
+ * Test timer: requests from interrupt context, and from wherever the kernel has
+ * tracepoints, for the tests. Only in a module built with SFU_TEST=1; shared
+ * with the tests, which include it.
  */
 #ifndef SFU_TEST_TIMER_H
 #define SFU_TEST_TIMER_H
@@ -9,17 +10,21 @@
 #include <linux/types.h>
 
 /**
- * struct sfu_test_timer_spec - start a timer, once for each client
+ * struct sfu_test_timer_spec - start a timer or a probe, one for each client
  *
  * @size: sizeof(struct sfu_test_timer_spec).
  * @max_depth: of its requests.
- * @period: in nanoseconds; 0 stops the timer.
+ * @period: in nanoseconds; 0 stops it. Of a probe, anything else starts it.
  * @ticks: out, when it is stopped: how often it fired in this process.
  * @refused: out, likewise: how many of those ticks could make no request.
+ * @tracepoint: name of one of the kernel's, NUL-terminated, whose probe makes
+ *	the requests; empty for a timer. ENOENT if there is none.
  *
  * It fires on the CPU that it was started on and requests the stack of the
  * thread that it interrupts, if that is one of this process. user_data of the
- * request is the interrupted instruction pointer in user mode, else 0.
+ * request is the interrupted instruction pointer in user mode, else 0. The
+ * probe requests the stack of the thread that runs through the tracepoint, if it
+ * is one of this process, also where that is in an interrupt. user_data is 0.
  */
 struct sfu_test_timer_spec {
 	__u32 size;
@@ -27,6 +32,7 @@ struct sfu_test_timer_spec {
 	__u64 period;
 	__u64 ticks;
 	__u64 refused;
+	char tracepoint[32];
 };
 
 #define SFU_TEST_IOC_TIMER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x10)

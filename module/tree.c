@@ -4,17 +4,48 @@
  *
  * Leaves have nothing but pointers: a section is compared by looking into it.
  * Inner nodes have for each child the key of its first section, exactly.
+ *
+ * Of the nodes other than the root, those on the way to the last section have one
+ * entry or more, all others a quarter of what they have room for or more. A root
+ * that is not a leaf has two or more.
  */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/math.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "limits.h"
 #include "node.h"
 #include "section.h"
 #include "tree.h"
 
-/* Levels of nodes: a tree of millions of half empty nodes has five. */
-#define MAX_HEIGHT	8
+#define LEAST_LEAF	SFU_NODE_LEAST(SFU_LEAF_SIZE)
+#define LEAST_INNER	SFU_NODE_LEAST(SFU_INNER_SIZE)
+
+/*
+ * Levels of nodes that a tree can have: 6 for a million sections.
+ *
+ * A tree of n levels gets another one only when its root is full. All children of
+ * the root but the last are at least a quarter full then, and so are all nodes
+ * below them: the tree has
+ *
+ *	(SFU_INNER_SIZE - 1) * LEAST_INNER ^ (n - 2) * LEAST_LEAF
+ *
+ * sections or more: 30 * 8 ^ 4 * 16 with 6 levels, which exceeds
+ * SFU_MAX_SECTIONS. Sharing a tree does not change its height, and copying a node
+ * not its number of entries.
+ */
+#define MAX_HEIGHT							\
+	(2 + DIV_ROUND_UP(const_ilog2(SFU_MAX_SECTIONS /		\
+				      ((SFU_INNER_SIZE - 1) *		\
+				       LEAST_LEAF)) + 1,		\
+			  const_ilog2(LEAST_INNER)))
+static_assert((SFU_INNER_SIZE - 1ULL) * LEAST_LEAF
+	      << const_ilog2(LEAST_INNER) * (MAX_HEIGHT - 2) >=
+	      SFU_MAX_SECTIONS);
 
 /**
  * struct path - the way from the root to a section
@@ -79,6 +110,15 @@ void sfu_tree_clear(struct sfu_tree *tree)
 		put(tree, tree->root);
 	tree->root = NULL;
 	tree->tail = NULL;
+}
+
+bool sfu_tree_clear_shared(struct sfu_tree *tree)
+{
+	if (tree->root && !refcount_dec_not_one(&tree->root->refs))
+		return false;
+	tree->root = NULL;
+	tree->tail = NULL;
+	return true;
 }
 
 static const struct sfu_section *first_of(const struct sfu_node *node)
@@ -218,27 +258,40 @@ static struct sfu_node *copy(const struct sfu_tree *tree,
 	return node;
 }
 
+/*
+ * Have the node at @link, whose parent is not shared, not be shared either.
+ * Returns 0 or -ENOMEM.
+ */
+static int unshare_node(struct sfu_tree *tree, struct sfu_node **link)
+{
+	struct sfu_node *old = *link, *node;
+
+	if (refcount_read(&old->refs) == 1)
+		return 0;
+	node = copy(tree, old);
+	if (!node)
+		return -ENOMEM;
+	*link = node;
+	put(tree, old);
+	return 0;
+}
+
 /* Have no node of @path shared. Returns 0 or -ENOMEM, the tree being right. */
 static int unshare(struct sfu_tree *tree, struct path *path)
 {
 	struct sfu_node **link = &tree->root;
 	s32 height;
+	int err;
 
 	if (!path->is_shared)
 		return 0;
 	for (height = tree->root->height; height >= 0; height--) {
-		struct sfu_node *old = *link, *node = old;
-
-		if (refcount_read(&old->refs) > 1) {
-			node = copy(tree, old);
-			if (!node)
-				return -ENOMEM;
-			*link = node;
-			put(tree, old);
-		}
-		path->node[height] = node;
+		err = unshare_node(tree, link);
+		if (err)
+			return err;
+		path->node[height] = *link;
 		if (height)
-			link = &node->child[path->at[height]];
+			link = &(*link)->child[path->at[height]];
 	}
 	return 0;
 }
@@ -256,10 +309,21 @@ static void update_first(struct sfu_tree *tree, struct path *path)
 	}
 }
 
+/* Is path->node[@height] on the way to the last section? */
+static bool is_last(const struct sfu_tree *tree, const struct path *path,
+		    u32 height)
+{
+	while (height++ < tree->root->height) {
+		if (path->at[height] + 1 < path->node[height]->nr)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Nodes that a new section in path->node[0] needs: @spare[height] is the right
- * half of the full node at that height, and the last one a new root. Returns 0
- * or -ENOMEM; there are *@nr of them, which was 0.
+ * half of the full node at that height, and the last one a new root. Returns 0,
+ * -ENOMEM or -ENOSPC; there are *@nr of them, which was 0.
  */
 static int create_spares(const struct sfu_tree *tree, const struct path *path,
 			 struct sfu_node **spare, u32 *nr)
@@ -269,6 +333,8 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 	for (height = 0; height <= top + 1; height++) {
 		if (height <= top && !sfu_node_is_full(path->node[height]))
 			return 0;
+		if (height == MAX_HEIGHT)
+			return -ENOSPC;
 		spare[height] = sfu_node_create(height);
 		if (!spare[height])
 			return -ENOMEM;
@@ -291,10 +357,13 @@ static u64 first_key(const struct sfu_tree *tree, const struct sfu_node *node)
 	return node->height ? node->key[0] : key_of(tree, node->section[0]);
 }
 
-/* Returns the leaf that @section is in then. */
+/*
+ * Insert @section at @at of path->node[0]; @last says that it is the last one.
+ * Returns the leaf that it is in then.
+ */
 static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 			       struct sfu_node **spare,
-			       struct sfu_section *section, u32 at)
+			       struct sfu_section *section, u32 at, bool last)
 {
 	struct sfu_node *node = path->node[0], *right = NULL, *into, *leaf;
 	u32 height;
@@ -302,7 +371,7 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 	leaf = node;
 	if (sfu_node_is_full(node)) {
 		right = spare[0];
-		leaf = sfu_node_split(node, right, &at);
+		leaf = sfu_node_split(node, right, &at, last);
 	}
 	sfu_node_insert_section(leaf, at, section);
 	if (leaf == node && !at)
@@ -321,29 +390,17 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 		into = node;
 		if (sfu_node_is_full(node)) {
 			right = spare[height];
-			into = sfu_node_split(node, right, &at);
+			into = sfu_node_split(node, right, &at, last);
 		}
 		sfu_node_insert_child(into, at, first_key(tree, child), child);
 	}
 	return leaf;
 }
 
-/* Does @path lead to the last leaf? */
-static bool is_last(const struct sfu_tree *tree, const struct path *path)
-{
-	u32 height;
-
-	for (height = 1; height <= tree->root->height; height++) {
-		if (path->at[height] + 1 < path->node[height]->nr)
-			return false;
-	}
-	return true;
-}
-
 static noinline int insert_anywhere(struct sfu_tree *tree,
 				    struct sfu_section *section)
 {
-	struct sfu_node *spare[MAX_HEIGHT + 1] __uninitialized, *leaf;
+	struct sfu_node *spare[MAX_HEIGHT] __uninitialized, *leaf;
 	struct path path __uninitialized;
 	u32 nr_spare = 0, at;
 	bool last;
@@ -366,8 +423,8 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 			sfu_node_free(spare[--nr_spare]);
 		return err;
 	}
-	last = at == path.node[0]->nr && is_last(tree, &path);
-	leaf = insert(tree, &path, spare, section, at);
+	last = at == path.node[0]->nr && is_last(tree, &path, 0);
+	leaf = insert(tree, &path, spare, section, at, last);
 	/* The way to it is not shared, and it is the last one yet. */
 	tree->tail = last ? leaf : NULL;
 	return 0;
@@ -397,70 +454,128 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 	return err;
 }
 
+/*
+ * A node on @path, and that is not the root, is to have a quarter of what it has
+ * room for, or more. With fewer it needs a sibling: to become one node with it, or
+ * to have some of its entries. Those on the way to the last section need none, and
+ * go when they are empty. The others have one: their parents have two children
+ * or more.
+ */
+static bool is_too_small(const struct sfu_tree *tree, const struct path *path,
+			 u32 height, u32 nr)
+{
+	return nr < sfu_node_least(path->node[height]) &&
+	       (!nr || !is_last(tree, path, height));
+}
+
+/* The place in its parent of the first of @path's node at @height and its sibling. */
+static u32 place_of_pair(const struct path *path, u32 height)
+{
+	const struct sfu_node *parent = path->node[height + 1];
+	const u32 at = path->at[height + 1];
+
+	return at + 1 < parent->nr ? at : at - 1;
+}
+
+/*
+ * Have the siblings not be shared that nodes of @path, which is not either, need
+ * when an entry of the leaf goes. Returns 0 or -ENOMEM, the tree being right.
+ */
+static int unshare_siblings(struct sfu_tree *tree, const struct path *path)
+{
+	u32 height, at, nr;
+	int err;
+
+	for (height = 0; height < tree->root->height; height++) {
+		struct sfu_node *parent = path->node[height + 1];
+
+		nr = path->node[height]->nr - 1;
+		if (!is_too_small(tree, path, height, nr))
+			return 0;
+		/* If it goes, its parent has one less. */
+		if (is_last(tree, path, height))
+			continue;
+		at = place_of_pair(path, height);
+		err = unshare_node(tree, &parent->child[at]) ?:
+		      unshare_node(tree, &parent->child[at + 1]);
+		if (err)
+			return err;
+		nr = parent->child[at]->nr + parent->child[at + 1]->nr - 1;
+		if (!sfu_node_joins(parent->child[at], nr))
+			return 0;
+	}
+	return 0;
+}
+
 int sfu_tree_prepare_removal(struct sfu_tree *tree,
 			     const struct sfu_section *section)
 {
 	struct path path __uninitialized;
 
 	find(tree, key_of(tree, section), section->id, &path);
-	return unshare(tree, &path);
+	return unshare(tree, &path) ?: unshare_siblings(tree, &path);
 }
 
 /*
- * Join child @at of @parent with the next one if both fill but half a node.
- * Shared ones are left to who changes them next.
+ * Child @at of @parent, or the one behind it, has too few entries. Neither is
+ * shared.
  */
-static bool join(struct sfu_node *parent, u32 at)
+static void fill(const struct sfu_tree *tree, struct sfu_node *parent, u32 at)
 {
-	struct sfu_node *left, *right;
+	struct sfu_node *left = parent->child[at];
+	struct sfu_node *right = parent->child[at + 1];
 
-	if (at + 1 >= parent->nr)
-		return false;
-	left = parent->child[at];
-	right = parent->child[at + 1];
-	if (refcount_read(&left->refs) > 1 || refcount_read(&right->refs) > 1 ||
-	    left->nr + right->nr > sfu_node_room(left) / 2)
-		return false;
-	sfu_node_absorb(left, right);
-	sfu_node_remove(parent, at + 1);
-	return true;
+	if (sfu_node_joins(left, left->nr + right->nr)) {
+		sfu_node_absorb(left, right);
+		sfu_node_remove(parent, at + 1);
+	} else {
+		sfu_node_balance(left, right);
+		parent->key[at + 1] = first_key(tree, right);
+	}
+	parent->key[at] = first_key(tree, left);
 }
 
-/*
- * After an entry of the leaf went: nodes that have become empty or small, and
- * keys of first sections, up to the root.
- */
-static void settle(struct sfu_tree *tree, struct path *path)
+/* Have the root have two children, or be a leaf that is not empty. */
+static void shrink(struct sfu_tree *tree)
 {
 	struct sfu_node *root = tree->root;
-	u32 height;
 
-	for (height = 1; height <= root->height; height++) {
-		struct sfu_node *parent = path->node[height];
-		struct sfu_node *node = path->node[height - 1];
-		const u32 at = path->at[height];
-
-		if (!node->nr) {
-			sfu_node_free(node);
-			sfu_node_remove(parent, at);
-			continue;
-		}
-		parent->key[at] = first_key(tree, node);
-		if (!join(parent, at) && at)
-			join(parent, at - 1);
-	}
 	while (root->height && root->nr == 1) {
+		/* It may be shared, and so may be what is below. */
 		tree->root = root->child[0];
-		sfu_node_free(root);
+		refcount_inc(&tree->root->refs);
+		put(tree, root);
 		root = tree->root;
-		/* It may be shared: what is below is not ours to look at. */
-		if (refcount_read(&root->refs) > 1)
-			return;
 	}
 	if (!root->nr) {
 		sfu_node_free(root);
 		tree->root = NULL;
 	}
+}
+
+/*
+ * After an entry of the leaf went: nodes that have become empty or too small, and
+ * keys of first sections, up to the root.
+ */
+static void settle(struct sfu_tree *tree, struct path *path)
+{
+	u32 height;
+
+	for (height = 0; height < tree->root->height; height++) {
+		struct sfu_node *parent = path->node[height + 1];
+		struct sfu_node *node = path->node[height];
+		const u32 at = path->at[height + 1];
+
+		if (!is_too_small(tree, path, height, node->nr)) {
+			parent->key[at] = first_key(tree, node);
+		} else if (is_last(tree, path, height)) {
+			sfu_node_free(node);
+			sfu_node_remove(parent, at);
+		} else {
+			fill(tree, parent, place_of_pair(path, height));
+		}
+	}
+	shrink(tree);
 }
 
 void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)

@@ -46,8 +46,17 @@ struct sfu_tree {
  */
 void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from);
 
-/* Make it empty. May sleep. */
+/*
+ * Make it empty. May sleep, and reschedules: it takes as long as there are nodes
+ * that are not shared.
+ */
 void sfu_tree_clear(struct sfu_tree *tree);
+
+/*
+ * Make it empty if others share all of it, which takes no time. Returns whether
+ * it is empty.
+ */
+bool sfu_tree_clear_shared(struct sfu_tree *tree);
 
 /* The last section whose key is at or below @key, or NULL. */
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key);
@@ -59,8 +68,9 @@ struct sfu_section *sfu_tree_known_last(const struct sfu_tree *tree);
 struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key);
 
 /*
- * Add @section, which is not in it. May sleep. Returns 0, or -ENOMEM with the
- * tree as it was.
+ * Add @section, which is not in it. May sleep. Returns 0; or, with the tree as it
+ * was, -ENOMEM, or -ENOSPC if it would be too high, which takes more than
+ * SFU_MAX_SECTIONS.
  */
 int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section);
 
@@ -71,7 +81,7 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section);
 int sfu_tree_prepare_removal(struct sfu_tree *tree,
 			     const struct sfu_section *section);
 
-/* Remove @section, after sfu_tree_add() of it or the above. */
+/* Remove @section, after sfu_tree_add() of it or the above, and nothing else. */
 void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section);
 
 #endif /* SFU_TREE_H */

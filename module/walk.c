@@ -12,6 +12,7 @@
 #include "lookup.h"
 #include "space.h"
 #include "step.h"
+#include "uretprobe.h"
 #include "walk.h"
 
 /* Words are read from the current process's memory. */
@@ -97,6 +98,10 @@ static enum sframe_unwind_stop stop_for_errno(int err)
 		return SFRAME_UNWIND_STOP_BUDGET;
 	case -EINTR:
 		return SFRAME_UNWIND_STOP_KILLED;
+	case -EINPROGRESS:
+		return SFRAME_UNWIND_STOP_PENDING;
+	case -EACCES:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
 	default:
 		return SFRAME_UNWIND_STOP_NO_RULE;
 	}
@@ -119,6 +124,50 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 	}
 }
 
+/* The address of @frame is not one of code, or not known to be: it is not told. */
+static void leave_out(struct sfu_walk *walk, const struct sfu_frame *frame)
+{
+	/* Where the thread itself is, is. */
+	if (!frame->regs)
+		walk->nr--;
+}
+
+/*
+ * There is no section, whose mappings are checked, that covers @frame, the last
+ * one. Is it in code? A rule may have made an address of any word.
+ */
+static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
+					     struct sfu_lookup *lookup,
+					     const struct sfu_frame *frame)
+{
+	int err;
+
+	if (frame->regs)
+		return 0;
+	err = sfu_lookup_check_code(lookup, sfu_frame_pc(frame));
+	if (!err)
+		return 0;
+	leave_out(walk, frame);
+	return stop_for_errno(err);
+}
+
+/*
+ * A step has led to @frame. Returns 0 with the address that its callee is to
+ * return to, or what it means for the stack that this is none.
+ */
+static enum sframe_unwind_stop enter(struct sfu_frame *frame)
+{
+	if (frame->exact)
+		return 0;
+	frame->ip = sfu_uretprobe_original(frame->sp - SFU_WORD_SIZE,
+					   frame->ip);
+	if (!frame->ip)
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	if (frame->ip >= SFU_USER_END)
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	return 0;
+}
+
 /*
  * Make @frame its caller. Returns 0 with how it was found in *@how, or why
  * there is no caller to be had.
@@ -133,21 +182,28 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	bool restorer;
 	int err;
 
-	if (fatal_signal_pending(current))
+	if (fatal_signal_pending(current)) {
+		leave_out(walk, frame);
 		return SFRAME_UNWIND_STOP_KILLED;
+	}
 
 	err = find_rule(lookup, frame, &rule, &restorer);
+	if (err && !(rule.flags & SFU_RULE_NONE)) {
+		stop = check_address(walk, lookup, frame);
+		if (stop)
+			return stop;
+	}
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
-		return ret ? stop_for_step(ret) : 0;
+		return ret ? stop_for_step(ret) : enter(frame);
 	}
 	if (!err) {
 		*how = rule.flags & SFU_RULE_SIGNAL ?
 			       SFRAME_UNWIND_FRAME_SIGNAL :
 			       SFRAME_UNWIND_FRAME_SFRAME;
 		ret = sfu_step_rule(frame, &rule, &user_stack);
-		return ret ? stop_for_step(ret) : 0;
+		return ret ? stop_for_step(ret) : enter(frame);
 	}
 
 	stop = stop_for_errno(err);
@@ -161,7 +217,7 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 		walk->nr_sure = walk->nr;
 		walk->stop_sure = stop;
 	}
-	return 0;
+	return enter(frame);
 }
 
 /* What a frame is marked with that was found behind a guess. */
@@ -179,6 +235,7 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 				      struct sfu_lookup *lookup,
 				      struct sfu_frame *frame)
 {
+	enum sframe_unwind_stop stop;
 	u32 nr;
 
 	if (!lookup->space)
@@ -192,16 +249,18 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 	walk->nr += nr;
 	if (!nr)
 		return 0;
-	if (frame->ip && frame->ip < SFU_USER_END) {
-		if (walk->nr <= walk->max_depth)
-			return 0;
+	stop = enter(frame);
+	if (stop) {
+		/* The last address is none of a frame. */
+		walk->nr--;
+		return stop;
+	}
+	if (walk->nr > walk->max_depth) {
 		walk->nr = walk->max_depth;
 		return SFRAME_UNWIND_STOP_DEPTH;
 	}
-	/* The last address is none of a frame. */
-	walk->nr--;
-	return stop_for_step(frame->ip ? SFU_STEP_BAD_ADDRESS :
-					 SFU_STEP_OUTERMOST);
+	walk->ip[walk->nr - 1] = frame->ip;
+	return 0;
 }
 
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)

@@ -170,6 +170,21 @@ static __u8 how_found(const struct corpus_walk *walk)
 		       SFRAME_UNWIND_FRAME_SIGNAL : SFRAME_UNWIND_FRAME_SFRAME;
 }
 
+/*
+ * Words of the stack that are cut out askew make addresses outside of the scenes,
+ * which decode and step cannot tell from others: the module does not tell them.
+ */
+static void leave_out(struct corpus_walk *want)
+{
+	const u64 last = want->ips[want->nr_frames - 1];
+
+	if (want->nr_frames < 2 || want->stop != SFRAME_UNWIND_STOP_NO_RULE ||
+	    last <= SCENE_SIZE || last - SCENE_ADDRESS <= SCENE_SIZE)
+		return;
+	want->stop = SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	want->nr_frames--;
+}
+
 static bool is_as_expected(const FIXTURE_DATA(corpus) *self,
 			   const struct corpus_walk *want)
 {
@@ -248,8 +263,9 @@ TEST_F(corpus, walked)
 
 	while ((ret = next_file(self)) > 0) {
 		for (i = 0; i < self->line.nr_walks; i++, nr++) {
-			const struct corpus_walk *walk = &self->line.walks[i];
+			struct corpus_walk *walk = &self->line.walks[i];
 
+			leave_out(walk);
 			ASSERT_EQ(0, register_section(self->fd, &self->reg));
 			ASSERT_TRUE(walk_from(self, walk));
 			ASSERT_STACK(self->fd, &self->stack);

@@ -69,6 +69,7 @@ enum outcome {
 	CALLER,		/* the caller, by SFrame */
 	WRONG,		/* something else, by SFrame */
 	REMOVED,	/* its section was found corrupt */
+	PENDING,	/* only the code itself, until its file has been read */
 };
 
 static __attribute__((unused)) enum outcome walk(int fd, const void *code)
@@ -93,6 +94,8 @@ static __attribute__((unused)) enum outcome walk(int fd, const void *code)
 			return NO_RULE;
 		case SFRAME_UNWIND_STOP_SECTION_REMOVED:
 			return REMOVED;
+		case SFRAME_UNWIND_STOP_PENDING:
+			return PENDING;
 		default:
 			return WRONG;
 		}

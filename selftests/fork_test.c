@@ -2,6 +2,7 @@
 /* The life of registrations: fork, vfork, threads, exec, exit, the marker. */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "common.h"
@@ -370,6 +371,54 @@ TEST_F(life, marker_not_inherited)
 			!register_section(self->fd, &self->fake.reg) &&
 			unwinds(self->fd, &self->fake));
 	EXPECT_EQ(1, count_sections(self->fd));
+}
+
+/* Whatever is said about the page, it stays what it is. */
+TEST_F(life, marker_and_advice)
+{
+	unsigned char in_memory;
+	unsigned int number;
+	char *marker;
+	int advice;
+
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	marker = (char *)find_marker(&number);
+	ASSERT_NE(NULL, marker);
+	for (advice = 0; advice < 128; advice++) {
+		/* The one that is obeyed: marker_not_inherited. */
+		if (advice != MADV_DONTFORK)
+			madvise(marker, PAGE, advice);
+	}
+	EXPECT_EQ(-1, msync(marker, PAGE, MS_SYNC));
+	msync(marker, PAGE, MS_ASYNC | MS_INVALIDATE);
+	EXPECT_EQ(0, mincore(marker, PAGE, &in_memory));
+	EXPECT_EQ(0, in_memory & 1);
+	mlock(marker, PAGE);
+	munlock(marker, PAGE);
+	syscall(SYS_mbind, marker, PAGE, 0, NULL, 0, 2);
+	syscall(SYS_process_madvise, -1, NULL, 0, 0, 0);
+	EXPECT_EQ(marker, (char *)find_marker(&number));
+	EXPECT_EQ(1, number);
+	EXPECT_TRUE(unwinds(self->fd, &self->fake));
+	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake));
+}
+
+/* Mapping it anew is unmapping it, and mapping one, in whatever order. */
+TEST_F(life, marker_remapped)
+{
+	unsigned int number;
+	char *marker;
+
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	marker = (char *)find_marker(&number);
+	syscall(SYS_remap_file_pages, marker, PAGE, 0, 0, 0);
+	find_marker(&number);
+	EXPECT_GE(1, number);
+	EXPECT_GE(1, count_sections(self->fd));
+	if (!count_sections(self->fd))
+		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	EXPECT_TRUE(unwinds(self->fd, &self->fake));
+	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake));
 }
 
 TEST_F(life, marker_and_locked_memory)

@@ -50,7 +50,7 @@ static bool map_code(void)
 	if (!map(CODE_AT, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, -1))
 		return false;
 	memcpy((void *)CODE_AT, scene_code, sizeof(scene_code));
-	return true;
+	return map_scene_caller();
 }
 
 static int register_pages(int fd)

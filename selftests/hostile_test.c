@@ -146,19 +146,17 @@ TEST_F(scene, addresses)
 	}
 }
 
-/* As return address: of user space, whether there is something or not. */
+/* As return address: not told, in user space neither. */
 TEST_F(scene, return_addresses)
 {
-	unsigned int i, stop, nr;
+	unsigned int i, stop;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	for (i = 0; i < 2 * NR_NOWHERE; i++) {
 		const __u64 ra = nowhere[i / 2];
 
-		stop = !ra ? SFRAME_UNWIND_STOP_COMPLETE :
-			ra >= 1ULL << 56 ? SFRAME_UNWIND_STOP_BAD_ADDRESS :
-					   SFRAME_UNWIND_STOP_NO_RULE;
-		nr = stop == SFRAME_UNWIND_STOP_NO_RULE ? 2 : 1;
+		stop = ra ? SFRAME_UNWIND_STOP_BAD_ADDRESS :
+			    SFRAME_UNWIND_STOP_COMPLETE;
 		self->words[256] = ra;
 		ASSERT_EQ(0, walk(self));
 		ASSERT_STACK(self->fd, &self->stack);
@@ -166,7 +164,85 @@ TEST_F(scene, return_addresses)
 		{
 			TH_LOG("return address %#llx", ra);
 		}
-		EXPECT_EQ(nr, self->stack.head.nr_frames);
+		EXPECT_EQ(1, self->stack.head.nr_frames);
+	}
+}
+
+/*
+ * Words that are no addresses of code, as somebody would like to have them told:
+ * a secret, of memory that is not mapped or of data.
+ */
+static const struct {
+	const char *name;
+	bool has_section;
+	char words[4];
+	__u32 flags;
+} readers[] = {
+	{ "rule", true, { REG(DWARF_RSP), 8, MEM(DWARF_RBX), 0 }, 0 },
+	{ "rule, with fallback", true,
+	  { REG(DWARF_RSP), 8, MEM(DWARF_RBX), 0 },
+	  SFRAME_UNWIND_REQUEST_FP_FALLBACK },
+	{ "register", true, { REG(DWARF_RSP), 8, REG(DWARF_RBX), 0 }, 0 },
+	{ "frame pointer", false, {}, SFRAME_UNWIND_REQUEST_FP_FALLBACK },
+};
+
+#define NR_READERS	(sizeof(readers) / sizeof(readers[0]))
+
+/* Take the stack with @word where @reader takes a return address from. */
+static long walk_with_word(FIXTURE_DATA(scene) *self, unsigned int reader,
+			   __u64 word)
+{
+	__u64 *at = &self->words[300];
+
+	at[0] = 0;
+	at[1] = word;
+	self->regs[DWARF_RBX] = readers[reader].words[2] & 2 ?
+					(uintptr_t)&at[1] : word;
+	self->regs[DWARF_RBP] = readers[reader].has_section ? 0 :
+							      (uintptr_t)at;
+	self->req.flags = readers[reader].flags;
+	return walk(self);
+}
+
+#define EXPECT_WORD(reader, word, why, nr)				\
+	do {								\
+		ASSERT_EQ(0, walk_with_word(self, reader, word));	\
+		ASSERT_STACK(self->fd, &self->stack);			\
+		EXPECT_EQ(SFRAME_UNWIND_STOP_##why,			\
+			  self->stack.head.stop)			\
+		{							\
+			TH_LOG("%#llx by %s", (__u64)(word),		\
+			       readers[reader].name);			\
+		}							\
+		EXPECT_EQ(nr, self->stack.head.nr_frames);		\
+	} while (0)
+
+TEST_F(scene, words_are_not_told)
+{
+	unsigned char *page = (unsigned char *)(uintptr_t)SCENE_CALLER;
+	unsigned int i, again;
+
+	for (i = 0; i < NR_READERS; i++) {
+		put_row(&self->fake, true, FLEX_N(4), readers[i].words, 4);
+		if (readers[i].has_section) {
+			ASSERT_EQ(0, register_section(self->fd,
+						      &self->fake.reg));
+		}
+		/* The second time by what is remembered of the first. */
+		for (again = 0; again < 2; again++) {
+			EXPECT_WORD(i, 0x0032726574e75668, BAD_ADDRESS, 1);
+			EXPECT_WORD(i, 0x00327265746e75, BAD_ADDRESS, 1);
+			EXPECT_WORD(i, (uintptr_t)&self->words, BAD_ADDRESS, 1);
+			EXPECT_WORD(i, SCENE_CALLER + 8, NO_RULE, 2);
+			ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+			EXPECT_WORD(i, SCENE_CALLER + 8, BAD_ADDRESS, 1);
+			ASSERT_EQ(0, mprotect(page, PAGE,
+					      PROT_READ | PROT_EXEC));
+		}
+		if (readers[i].has_section) {
+			ASSERT_EQ(0, unregister_id(self->fd,
+						   self->fake.reg.id));
+		}
 	}
 }
 

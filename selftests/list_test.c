@@ -286,6 +286,120 @@ TEST_F(list, no_event)
 	close(quiet);
 }
 
+#define MAX_LISTENERS	64
+
+/* Removed by a walk: an event. */
+static long make_event(int fd, struct fake *fake)
+{
+	struct sframe_unwind_request req = request_self();
+
+	write_fake_section(fake->section, fake->text);
+	if (register_section(fd, &fake->reg))
+		return -1;
+	fake->section[FAKE_INFO] = 0x40;
+	return call_request_code(fake->text, fd, &req);
+}
+
+/* As many clients that listen as there may be, and one that does not yet. */
+static int make_listeners(int *fd)
+{
+	int i;
+
+	for (i = 0; i < MAX_LISTENERS; i++) {
+		fd[i] = open_client(0);
+		if (listen_to(fd[i], SFRAME_UNWIND_EVENTS_REMOVED))
+			return -1;
+	}
+	fd[i] = open_client(0);
+	return fd[i];
+}
+
+static void close_listeners(const int *fd)
+{
+	int i;
+
+	for (i = 0; i <= MAX_LISTENERS; i++)
+		close(fd[i]);
+}
+
+/* So many clients get the events of an address space, and no more. */
+TEST_F(list, most_listeners)
+{
+	struct sframe_unwind_events events = {
+		.size = sizeof(events),
+		.flags = SFRAME_UNWIND_EVENTS_REMOVED,
+	};
+	struct sframe_unwind_removed removed;
+	int fd[MAX_LISTENERS + 1], i;
+	char message[128] = "";
+
+	ASSERT_LE(0, make_listeners(fd));
+	/* Once more is not one more. */
+	ASSERT_EQ(0, listen_to(fd[0], SFRAME_UNWIND_EVENTS_REMOVED));
+	events.message = (uintptr_t)message;
+	events.message_size = sizeof(message);
+	EXPECT_EQ(-1, ioctl(fd[MAX_LISTENERS], SFRAME_UNWIND_IOC_EVENTS,
+			    &events));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_NE(NULL, strstr(message, "64 clients"));
+	ASSERT_EQ(0, make_event(self->fd, &self->fake));
+	for (i = 0; i < MAX_LISTENERS; i++)
+		EXPECT_TRUE(read_removed(fd[i], &removed));
+	EXPECT_TRUE(is_empty(fd[i]));
+	close_listeners(fd);
+}
+
+/* Room is where one has been closed or wants no more, and in other processes. */
+TEST_F(list, room_for_listeners)
+{
+	int fd[MAX_LISTENERS + 1], status, last;
+	pid_t pid;
+
+	last = make_listeners(fd);
+	ASSERT_LE(0, last);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!!listen_to(last, SFRAME_UNWIND_EVENTS_REMOVED));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(-1, listen_to(last, SFRAME_UNWIND_EVENTS_REMOVED));
+	close(fd[0]);
+	EXPECT_EQ(0, listen_to(last, SFRAME_UNWIND_EVENTS_REMOVED));
+	ASSERT_EQ(0, listen_to(fd[1], 0));
+	fd[0] = open_client(0);
+	EXPECT_EQ(0, listen_to(fd[0], SFRAME_UNWIND_EVENTS_REMOVED));
+	EXPECT_EQ(-1, listen_to(fd[1], SFRAME_UNWIND_EVENTS_REMOVED));
+	EXPECT_EQ(ENOSPC, errno);
+	close_listeners(fd);
+}
+
+/* A client that was told of an address space that has gone, then of another. */
+TEST_F(list, listener_moves)
+{
+	struct sframe_unwind_removed removed;
+	int listener = open_client(0), status;
+	pid_t pid;
+
+	ASSERT_LE(0, listener);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(listen_to(listener, SFRAME_UNWIND_EVENTS_REMOVED) ||
+		      make_event(self->fd, &self->fake));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_TRUE(read_removed(listener, &removed));
+	EXPECT_EQ(pid, removed.pid);
+	ASSERT_EQ(0, make_event(self->fd, &self->fake));
+	EXPECT_TRUE(is_empty(listener));
+	ASSERT_EQ(0, listen_to(listener, SFRAME_UNWIND_EVENTS_REMOVED));
+	ASSERT_EQ(0, make_event(self->fd, &self->fake));
+	ASSERT_TRUE(read_removed(listener, &removed));
+	EXPECT_EQ(getpid(), removed.pid);
+	close(listener);
+}
+
 /* Events that find no room are counted. */
 TEST_F(list, events_lost)
 {

@@ -9,6 +9,7 @@
 
 #include "attach_fixture.h"
 #include "cgroup.h"
+#include "observed.h"
 #include "process.h"
 
 /* A thread that sleeps: requests for it stay pending. */
@@ -76,6 +77,30 @@ TEST_F(attach, closed_clients)
 	end(&sleeper);
 	EXPECT_EQ(0, counter("requests"));
 	leave_group();
+}
+
+/*
+ * Nor does one whose walk is over when the client has been closed, with another
+ * request pending.
+ */
+TEST_F(attach, closed_while_walked)
+{
+	struct sleeper sleeper, walked;
+	int i, fd;
+
+	ASSERT_TRUE(start(&sleeper));
+	for (i = 0; i < 20; i++) {
+		ASSERT_TRUE(start(&walked));
+		fd = open_client(0);
+		ASSERT_EQ(0, try_request(fd, sleeper.tid));
+		ASSERT_EQ(0, try_request(fd, walked.tid));
+		close(fd);
+		end(&walked);
+	}
+	EXPECT_EQ(20, counter("requests"));
+	EXPECT_EQ(0, counter("walks"));
+	end(&sleeper);
+	EXPECT_EQ(0, counter("requests"));
 }
 
 #define MAX_JOINED	4096
@@ -267,11 +292,13 @@ static int take_attachment(struct hog *hog)
 static int take_file(struct hog *hog)
 {
 	unsigned char *at = map_elf(hog->large_elf);
+	enum outcome outcome;
 
 	if (!at || munmap(at, PAGE))
 		return -1;
+	outcome = walk_small(hog->fd, at);
 	errno = ENOMEM;
-	return walk_small(hog->fd, at) == CALLER ? 0 : -1;
+	return outcome == CALLER ? 0 : -1;
 }
 
 FIXTURE(hog)
@@ -403,6 +430,51 @@ FIXTURE_TEARDOWN(hog)
 	/* Its children are the business of init. */
 	while (rmdir(GROUP) && errno == EBUSY)
 		sched_yield();
+}
+
+/*
+ * Who is observed by others, in a cgroup that has next to nothing left, is not
+ * killed for what they want: the section is larger than that.
+ */
+TEST(observed_in_a_tight_cgroup)
+{
+	const int fd = open_client(0);
+	struct observed observed;
+	struct stack stack;
+	struct elf_base elf;
+	char limit[32];
+	int elf_fd;
+
+	if (geteuid() || !make_group())
+		SKIP(return, "needs root, for a memory cgroup");
+	elf_base_init(&elf);
+	make_readers(&elf);
+	elf.sframe.fre_len = LARGE;
+	elf.phdr[ELF_SFRAME].p_filesz = 2 * LARGE;
+	elf.phdr[ELF_SFRAME].p_memsz = 2 * LARGE;
+	elf_fd = make_file(&elf, sizeof(elf));
+	ASSERT_EQ(0, ftruncate(elf_fd, 4 * LARGE));
+	observed.at = map_elf(elf_fd);
+	ASSERT_NE(NULL, observed.at);
+	ASSERT_EQ(0, munmap(observed.at, PAGE));
+	/* Born there: all that it has is charged to it. */
+	ASSERT_TRUE(enter_group());
+	ASSERT_TRUE(start_observed(&observed));
+	ASSERT_TRUE(move_to_group("/sys/fs/cgroup/cgroup.procs"));
+	while (!sleeps(&observed))
+		sched_yield();
+	ASSERT_TRUE(write_file(GROUP "/memory.swap.max", "0"));
+	snprintf(limit, sizeof(limit), "%ld",
+		 read_number(GROUP "/memory.current", "") + LARGE / 4);
+	ASSERT_TRUE(write_file(GROUP "/memory.max", limit));
+
+	EXPECT_TRUE(take_stack(fd, &observed, &stack));
+	EXPECT_TRUE(take_stack(fd, &observed, &stack));
+	EXPECT_EQ(0, read_number(GROUP "/memory.events", "oom_kill"));
+	EXPECT_EQ(0, kill(observed.pid, 0));
+	end_observed(&observed);
+	close(fd);
+	leave_group();
 }
 
 #define AVAILABLE()	(read_number("/proc/meminfo", "MemAvailable:") * 1024)

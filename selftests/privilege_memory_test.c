@@ -246,10 +246,34 @@ TEST_F(attach, kernel_memory_by_signal_frame)
 		EXPECT_NOTHING_READ(self->fd, frames + 1);
 		forged.reg = REG_RIP;
 		be_interrupted();
-		if (forged.value >> 56)
-			EXPECT_NOTHING_READ(self->fd, frames);
-		else
-			ASSERT_STACK(self->fd, &stack);
+		EXPECT_NOTHING_READ(self->fd, frames);
+	}
+}
+
+/* Or an address of data, as the last one or before others. */
+TEST_F(attach, data_by_signal_frame)
+{
+	const struct sigaction action = {
+		.sa_sigaction = forge,
+		.sa_flags = SA_SIGINFO,
+	};
+	static struct stack stack;
+	static char data[64];
+	__u32 i;
+
+	ASSERT_EQ(0, register_own(self->fd));
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	forged.fd = self->fd;
+	forged.reg = REG_RIP;
+	forged.value = (uintptr_t)data;
+	be_interrupted();
+	ASSERT_EQ(0, forged.result);
+	ASSERT_STACK(self->fd, &stack);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_BAD_ADDRESS, stack.head.stop);
+	EXPECT_LE(2, stack.head.nr_frames);
+	for (i = 0; i < stack.head.nr_frames; i++) {
+		EXPECT_NE(SFRAME_UNWIND_FRAME_SIGNAL, how(&stack, i));
+		EXPECT_NE(forged.value, stack.head.ips[i]);
 	}
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who can learn what about whom, and do what to whom. */
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
@@ -100,6 +103,83 @@ TEST_F(attach, shared_memory_is_not_one_process)
 	}
 	ASSERT_EQ(0, outcome_of(child));
 	EXPECT_EQ(ESRCH, error);
+}
+
+/* Request the stack of a thread, waking it. Returns 0 or the errno. */
+static int try_interrupt(int fd, pid_t tid)
+{
+	struct sframe_unwind_request req = request_self();
+
+	req.tid = tid;
+	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	return request(fd, &req) ? errno : 0;
+}
+
+static int interrupt_with(int fd, pid_t tid, __u64 mask)
+{
+	const pid_t child = fork();
+
+	if (!child)
+		_exit(keep_capabilities(mask) ? 255 : try_interrupt(fd, tid));
+	return outcome_of(child);
+}
+
+/* To look at a process is not to disturb it, which it can notice. */
+TEST_F(attach, interrupting_needs_more)
+{
+	const __u64 perfmon = CAP_MASK(CAP_PERFMON);
+	const __u64 ptrace = CAP_MASK(CAP_SYS_PTRACE);
+	struct sframe_unwind_request req = request_self();
+	pid_t victim, child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	victim = fork_sleeper(0);
+	EXPECT_EQ(ESRCH, interrupt_with(self->fd, victim, 0));
+	EXPECT_EQ(ESRCH, interrupt_with(self->fd, victim, ptrace));
+	EXPECT_EQ(EPERM, interrupt_with(self->fd, victim, perfmon));
+	EXPECT_EQ(0, interrupt_with(self->fd, victim, perfmon | ptrace));
+	EXPECT_EQ(0, interrupt_with(self->fd, victim, CAP_MASK(CAP_SYS_ADMIN)));
+	EXPECT_EQ(0, request_with(self->fd, victim, perfmon));
+	child = fork();
+	if (!child) {
+		req.tid = victim;
+		req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+		req.message = (uintptr_t)self->message;
+		req.message_size = sizeof(self->message);
+		_exit(keep_capabilities(perfmon) || !request(self->fd, &req) ||
+		      !strstr(self->message, "needs CAP_SYS_PTRACE"));
+	}
+	EXPECT_EQ(0, outcome_of(child));
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
+}
+
+static void *sleep_for_ever(void *arg)
+{
+	atomic_store((atomic_int *)arg, gettid());
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* One's own threads need no capability. */
+TEST_F(attach, interrupting_ones_own)
+{
+	atomic_int tid = 0;
+	pthread_t thread;
+	pid_t child;
+
+	child = fork();
+	if (!child) {
+		if ((!geteuid() && become(USER)) ||
+		    pthread_create(&thread, NULL, sleep_for_ever, &tid))
+			_exit(1);
+		while (!atomic_load(&tid) || !is_asleep(tid))
+			sched_yield();
+		_exit(try_interrupt(self->fd, tid));
+	}
+	EXPECT_EQ(0, outcome_of(child));
 }
 
 /*

@@ -294,32 +294,6 @@ TEST_F(reg, overlaps)
 	EXPECT_EQ(3, count_sections(self->fd));
 }
 
-TEST_F(reg, limit)
-{
-	struct sframe_unwind_query q = { .size = sizeof(q) };
-	struct sframe_unwind_register reg = self->fake.reg;
-	unsigned char *text;
-	unsigned int i;
-
-	ASSERT_EQ(0, query(self->fd, &q));
-	text = mmap(NULL, q.max_sections + PAGE,
-		    PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, text);
-	reg.text_size = 1;
-	for (i = 0; i < q.max_sections; i++) {
-		reg.text_start = (uintptr_t)text + i;
-		ASSERT_EQ(0, register_section(self->fd, &reg))
-		{
-			TH_LOG("%u: %s", i, self->message);
-		}
-	}
-	EXPECT_EQ(q.max_sections, count_sections(self->fd));
-	EXPECT_REFUSED(ENOSPC, "sections already");
-	ASSERT_EQ(0, unregister_id(self->fd, reg.id));
-	EXPECT_EQ(0, register_section(self->fd, &self->fake.reg));
-	munmap(text, q.max_sections + PAGE);
-}
-
 /* The registrations are the address space's, not the client's. */
 TEST_F(reg, outlives_its_client)
 {

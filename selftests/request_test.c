@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Requests for the calling thread, records, reading, accounting. */
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,6 +9,12 @@
 #include <sys/wait.h>
 
 #include "common.h"
+
+struct stuck {
+	int fd;
+	char *page;
+	ssize_t got;
+};
 
 FIXTURE(request)
 {
@@ -115,6 +122,64 @@ TEST_F(request, nonblocking_read)
 	EXPECT_EQ(-1, read(fd, &byte, 0));
 	EXPECT_EQ(EAGAIN, errno);
 	close(fd);
+}
+
+/* Reads into memory that lacks its page, and so for as long as that does. */
+static void *read_into(void *arg)
+{
+	struct stuck *stuck = arg;
+
+	stuck->got = read(stuck->fd, stuck->page, PAGE);
+	return NULL;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* Whoever reads and has to wait for a page keeps nobody who does not wait. */
+TEST_F(request, nonblocking_read_behind_a_stuck_one)
+{
+	static char zeroes[PAGE] __attribute__((aligned(PAGE)));
+	const struct sigaction action = { .sa_handler = on_alarm };
+	struct stuck stuck = { .fd = self->fd };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_copy copy = { .src = (uintptr_t)zeroes, .len = PAGE };
+	struct uffd_msg msg;
+	pthread_t thread;
+	int uffd;
+
+	stuck.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (uffd < 0 && errno == EPERM)
+		SKIP(return, "needs root, for userfaultfd");
+	copy.dst = reg.range.start = (uintptr_t)stuck.page;
+	reg.range.len = PAGE;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_into, &stuck));
+	ASSERT_EQ(sizeof(msg), read(uffd, &msg, sizeof(msg)));
+
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	alarm(20);
+	EXPECT_EQ(-1, read(self->fd, &self->stack, sizeof(self->stack)));
+	EXPECT_EQ(EAGAIN, errno);
+	alarm(0);
+	/* There is a record all the same, and more come. */
+	EXPECT_FALSE(is_empty(self->fd));
+	EXPECT_EQ(0, request(self->fd, &self->req));
+
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	pthread_join(thread, NULL);
+	EXPECT_LT(0, stuck.got);
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_TRUE(is_empty(self->fd));
+	close(uffd);
 }
 
 TEST_F(request, short_buffer)

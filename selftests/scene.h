@@ -4,6 +4,9 @@
 #define SELFTESTS_SCENE_H
 
 #include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
 
 /* See targets/scene.S. */
 long enter_scene(const __u64 *regs, const void *code, long fd, void *arg,
@@ -23,7 +26,16 @@ static const unsigned char scene_code[] = {
 
 #define SCENE_CODE_IP	7
 
-/* An address that nothing is known about, to be returned to. */
+/* Code that nothing is known about, to be returned to. */
 #define SCENE_CALLER	0x123456789000ULL
+
+static inline bool map_scene_caller(void)
+{
+	void *at = (void *)(uintptr_t)SCENE_CALLER;
+
+	return mmap(at, 4096, PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		    0) == at;
+}
 
 #endif /* SELFTESTS_SCENE_H */

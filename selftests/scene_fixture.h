@@ -27,6 +27,7 @@ FIXTURE_SETUP(scene)
 	self->fd = open_client(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_TRUE(make_fake(&self->fake));
+	ASSERT_TRUE(map_scene_caller());
 	memcpy(self->fake.text, scene_code, sizeof(scene_code));
 	self->req = request_self();
 	memset(self->regs, 0, sizeof(self->regs));
@@ -45,6 +46,7 @@ FIXTURE_TEARDOWN(scene)
 	EXPECT_EQ(0, s.stale);
 	EXPECT_EQ(0, s.pending);
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+	munmap((void *)(uintptr_t)SCENE_CALLER, PAGE);
 	free_fake(&self->fake);
 	close(self->fd);
 }

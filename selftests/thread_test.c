@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "common.h"
+#include "elf_map.h"
 #include "process.h"
 
 /* A thread, and what it is told to do. */
@@ -231,6 +232,33 @@ TEST_F(thread, interrupt_shows_in_epoll_wait)
 	pthread_join(self->worker.thread, NULL);
 	EXPECT_EQ(-1, self->worker.got);
 	EXPECT_EQ(EINTR, self->worker.error);
+}
+
+/* What those ask for together that come before it is what the walk is made for. */
+TEST_F(thread, one_walk_for_the_deepest)
+{
+	const long walks = counter("total_walks");
+	__u32 depth;
+
+	if (walks < 0)
+		SKIP(return, "needs root, for the counters");
+	self->req.tid = start(&self->worker, sleeper);
+	ASSERT_LT(0, self->req.tid);
+	while (!sleeps_in(self->req.tid, SYS_read))
+		sched_yield();
+	for (depth = 1; depth <= 4; depth++) {
+		self->req.max_depth = depth;
+		self->req.flags = depth == 2 ?
+				  SFRAME_UNWIND_REQUEST_FP_FALLBACK : 0;
+		ASSERT_EQ(0, request(self->fd, &self->req));
+	}
+	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
+	for (depth = 1; depth <= 4; depth++) {
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_GE(depth, self->stack.head.nr_frames);
+	}
+	EXPECT_EQ(walks + 1, counter("total_walks"));
+	pthread_join(self->worker.thread, NULL);
 }
 
 /* Several clients and depths, one walk: each gets its own part once. */

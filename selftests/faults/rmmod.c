@@ -3,12 +3,15 @@
  * The module is removed: not while anything of it is in use, whatever that is,
  * and at any moment else. The module's file is named by SFU_MODULE.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
 
 #include "../../module/test_timer.h"
 #include "../attach.h"
+#include "../observed.h"
 #include "../process.h"
 #include "module.h"
 
@@ -283,8 +286,9 @@ TEST_F(rmmod, pending_stopped)
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_EQ(0, kill(self->child.pid, SIGCONT));
 	ASSERT_TRUE(hear(&self->child));
-	/* Its walk gave it a marker page. */
-	EXPECT_EQ(EAGAIN, unload());
+	/* Its walk has left nothing in it. */
+	EXPECT_EQ(0, unload());
+	EXPECT_EQ(0, load());
 	EXPECT_TRUE(end(&self->child));
 }
 
@@ -369,7 +373,7 @@ static void walk_attached(const struct child *child)
 	arg.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
 	if (attach(fd, &arg) || walk_small(fd, map_elf(arg.elf_fd)) != CALLER)
 		_exit(1);
-	/* With this its attachment goes; the page of the process stays. */
+	/* With this its attachment goes, and what a walk has found. */
 	close(fd);
 	say_and_wait(child);
 }
@@ -377,8 +381,77 @@ static void walk_attached(const struct child *child)
 TEST_F(rmmod, attached)
 {
 	ASSERT_TRUE(start(&self->child, walk_attached));
-	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_EQ(0, unload());
+	EXPECT_EQ(0, load());
 	EXPECT_TRUE(end(&self->child));
+}
+
+#define NR_OBSERVED	200
+
+/* The kernel's objects of a kind, or -1. */
+static long slab_objects(const char *kind)
+{
+	FILE *file = fopen("/proc/slabinfo", "r");
+	char line[256], name[64];
+	long value = -1, objects;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%63s %ld", name, &objects) == 2 &&
+		    !strcmp(name, kind))
+			value = objects;
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Processes that have a marker, of all that there are. */
+static unsigned int count_marked(void)
+{
+	unsigned int nr = 0;
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	while ((entry = readdir(dir))) {
+		if (isdigit(entry->d_name[0]))
+			nr += has_marker(atoi(entry->d_name));
+	}
+	closedir(dir);
+	return nr;
+}
+
+/* All processes there are have been observed, and live; nothing is left. */
+TEST_F(rmmod, observed)
+{
+	static struct observed observed[NR_OBSERVED];
+	struct elf_base elf;
+	unsigned char *at;
+	long before;
+	int i, fd;
+
+	elf_base_init(&elf);
+	make_readers(&elf);
+	at = map_elf(make_file(&elf, sizeof(elf)));
+	ASSERT_NE(NULL, at);
+	for (i = 0; i < NR_OBSERVED; i++) {
+		observed[i].at = at;
+		ASSERT_TRUE(start_observed(&observed[i]));
+	}
+	before = slab_objects("mm_struct");
+	fd = open_client(0);
+	for (i = 0; i < NR_OBSERVED; i++)
+		EXPECT_TRUE(observe(fd, &observed[i]));
+	EXPECT_EQ(NR_OBSERVED, counter("observed"));
+	EXPECT_EQ(0, count_marked());
+	close(fd);
+	/* It need not wait for what goes soon by itself. */
+	EXPECT_EQ(0, unload());
+	EXPECT_EQ(0, load());
+	for (i = 0; i < NR_OBSERVED; i++)
+		end_observed(&observed[i]);
+	printf("# mm_struct: %ld before, %ld after all have gone\n", before,
+	       slab_objects("mm_struct"));
+	unmap_elf(at);
 }
 
 /* Things that keep the module for a moment, in a process that ends soon. */

@@ -153,6 +153,47 @@ int run_unregister_batch(struct world *world)
 
 /* Ends of sections. */
 
+/* More than are freed at once. */
+#define NR_MANY	300
+
+bool setup_many(struct world *world)
+{
+	struct sframe_unwind_register reg = world->fake.reg;
+	unsigned int i;
+
+	reg.text_size = 1;
+	for (i = 0; i < NR_MANY; i++, reg.text_start++) {
+		if (register_section(world->fd, &reg))
+			return false;
+	}
+	return true;
+}
+
+/* With the marker all go, whatever fails. */
+int run_end_of_many(struct world *world)
+{
+	struct sframe_unwind_stats s;
+	unsigned long start, end;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[sframe_unwind]") &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			munmap((void *)start, end - start);
+	}
+	if (maps)
+		fclose(maps);
+	if (stats(world->fd, &s))
+		return errno;
+	return s.sections ? EPROTO : 0;
+}
+
+void undo_end_of_many(struct world *world)
+{
+	setup_many(world);
+}
+
 bool setup_events(struct world *world)
 {
 	struct sframe_unwind_events events = {

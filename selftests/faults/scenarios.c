@@ -21,6 +21,8 @@ const struct scenario scenarios[] = {
 	  undo_unregister_all },
 	{ "unregister a batch", setup_batch, run_unregister_batch,
 	  undo_unregister_all },
+	{ "end of many sections", setup_many, run_end_of_many,
+	  undo_end_of_many },
 	{ "request", setup_registered, run_request, NULL },
 	{ "request in a signal frame", setup_signal, run_request, NULL },
 	{ "request of a sleeping thread", setup_thread, run_request_thread, NULL },

@@ -14,7 +14,7 @@
  *   sizeof() of the structure that the caller was compiled with. A structure
  *   shorter than the first published one gets EINVAL. A longer one than the
  *   kernel knows is accepted if all bytes it does not know are zero, else
- *   E2BIG. Of output members only those inside the caller's size are written.
+ *   E2BIG; so does one of more than 4096 bytes. Of output members only those inside the caller's size are written.
  * - Unknown flags and reserved members that are not zero get EINVAL.
  * - Addresses and pointers travel as __u64. The layout is the same for 32-bit
  *   and 64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
@@ -171,6 +171,8 @@ struct sframe_unwind_register {
  * - mprotect() of the code changes nothing, so that it may be made writable
  *   and executable by turns. A section that is not readable when a walk needs
  *   it is gone.
+ * - A section that comes to lie in more than 512 mappings, as by mprotect() of
+ *   its pages, ends, too.
  * - Where a child lacks the code or the section (MADV_DONTFORK), its
  *   registration ends at its first use there; the parent's does not.
  * - Section bytes that have been swapped out or dropped from the page cache are
@@ -188,7 +190,9 @@ struct sframe_unwind_register {
  * EINVAL	size, flags or reserved; a range that is empty, wraps around or
  *		leaves user space; sframe_size too large; a section that is not
  *		well-formed or not sorted or whose function starts are not
- *		relative to their field.
+ *		relative to their field; a section or a text that is mapped from
+ *		more than one place (several anonymous mappings are one), or both
+ *		in more than 512 mappings together.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written; the section or the
  *		text is not mapped, or the section's bytes cannot be read.
@@ -235,6 +239,7 @@ struct sframe_unwind_unregister {
  * EFAULT	the structure cannot be read or written.
  * ENOENT	no such registration in the caller's address space.
  * ENOMEM	no memory; of several, some may have ended.
+ * EINTR	a fatal signal arrived; of several, some may have ended.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
@@ -326,6 +331,8 @@ struct sframe_unwind_batch {
  * epoll_wait, epoll_pwait, semtimedop, sigtimedwait, and recv on a socket with
  * SO_RCVTIMEO. Uninterruptible sleep, a stopped thread and the parent of a
  * vfork() child are not woken. No effect on a request for the caller itself.
+ * For a thread of another process the caller also needs CAP_SYS_PTRACE or
+ * CAP_SYS_ADMIN in the initial user namespace, as to trace it.
  */
 #define SFRAME_UNWIND_REQUEST_INTERRUPT		0x02U
 
@@ -374,7 +381,10 @@ struct sframe_unwind_request {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * ESRCH	no such thread in the caller's process, or, with privilege, at
- *		all, or it is exiting.
+ *		all, or it is exiting; with SFRAME_UNWIND_REQUEST_INTERRUPT
+ *		also if a signal has ended it and it dumps core.
+ * EPERM	SFRAME_UNWIND_REQUEST_INTERRUPT for another process without
+ *		the capabilities named there.
  * EAGAIN	the client has max_pending requests outstanding; or there are
  *		4096 for the thread, of all clients; or requests for it come
  *		faster than its stack can be delivered.
@@ -396,7 +406,8 @@ struct sframe_unwind_request {
  * @sections: out: sections registered in the caller's address space.
  * @reserved: out: 0.
  * @corrupt: out: sections removed from the caller's address space because
- *	they were found corrupt, or could never be read again.
+ *	they were found corrupt, or could never be read again. Forgotten with
+ *	what was found, see Discovery, if the process has registered nothing.
  * @stale: out: sections removed from it because their code or bytes were no
  *	longer mapped as registered.
  */
@@ -543,11 +554,14 @@ struct sframe_unwind_events {
 /*
  * SFRAME_UNWIND_IOC_EVENTS: have records of events in the caller's address
  * space put into this client, from now on until that address space ends. A
- * child made by fork() is another address space.
+ * child made by fork() is another address space. A client gets the events of
+ * one address space: the last one that it has been told to.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
+ * ENOSPC	64 clients get the events of the address space already; this one
+ *		gets none from now on.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
@@ -561,12 +575,24 @@ struct sframe_unwind_events {
  * file's PT_GNU_SFRAME segment is used as if it had been registered for the
  * executable segment that the address is in. What was found, and that nothing
  * was, is remembered as long as that code is mapped. The program need not do
- * anything, and gets the marker page, as by SFRAME_UNWIND_IOC_REGISTER, at its
- * first walk. A registration takes precedence: what was found gives way to it.
+ * anything, and walks leave nothing in it: unless it has the marker page of
+ * SFRAME_UNWIND_IOC_REGISTER, what was found for it is forgotten after 10 seconds
+ * without a walk, when no client is left that has requested anything, or when
+ * memory is short, and found again by the next walk; a child made by fork()
+ * begins anew. A registration takes precedence: what was found gives way to it.
  *
  * The section is read where the program has it mapped, or from the file if no
  * PT_LOAD maps it. The table's own header decides where it ends, whatever the
  * segment's size. The vDSO is treated as a file, too.
+ *
+ * A walk takes what it needs of a file from the page cache, and does not wait
+ * for the rest: a thread of the kernel's reads that, and the stack, or, with
+ * fallback, the part of it that is sure, ends with SFRAME_UNWIND_STOP_PENDING.
+ * Files of FUSE, whose servers need not answer, are never read for walks: there
+ * is nothing for their code until something else has brought the pages with
+ * their ELF headers into the page cache. What cannot be read is not remembered,
+ * and a file that has failed to be read is left alone for a second. Files on DAX
+ * and of hugetlbfs have no section.
  */
 
 /*
@@ -761,8 +787,10 @@ struct sframe_unwind_list_attached {
  * read(2) returns as many whole records as fit into the buffer, in the order
  * of their walks. It sleeps while there is none, or fails with EAGAIN on a
  * non-blocking file; with a buffer shorter than the next record it fails with
- * EINVAL and takes nothing. poll(2) and epoll report EPOLLIN while a record
- * waits. A record whose type is not known is to be skipped by its size.
+ * EINVAL and takes nothing. On a non-blocking file it also fails with EAGAIN
+ * while another thread is just reading, which may take long (a page of its
+ * buffer that userfaultfd is to provide), although there is a record: try again.
+ * poll(2) and epoll report EPOLLIN while a record waits. A record whose type is not known is to be skipped by its size.
  */
 
 /**
@@ -797,14 +825,18 @@ struct sframe_unwind_record {
  *	or not be aligned to 8 bytes.
  * @SFRAME_UNWIND_STOP_NO_REGISTER: the rule needs a register whose value is
  *	not known in this frame.
- * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address is not in user space.
+ * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address, or the one in a signal
+ *	frame, is not in user space, or not in memory mapped executable. It is
+ *	not told.
  * @SFRAME_UNWIND_STOP_UNSUPPORTED_TASK: not 64-bit code.
  * @SFRAME_UNWIND_STOP_EXITED: the thread exited or executed another program
  *	before it returned to user space. No frames.
  * @SFRAME_UNWIND_STOP_KILLED: a fatal signal ended the walk.
  * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
- * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections as one
- *	walk may.
+ * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections, or as
+ *	many mappings, as one walk may.
+ * @SFRAME_UNWIND_STOP_PENDING: what is to be known of the file that the last
+ *	address is in is being read, and no fallback led on. Ask again.
  */
 enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_COMPLETE		= 1,
@@ -821,6 +853,7 @@ enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_KILLED		= 12,
 	SFRAME_UNWIND_STOP_NO_MEMORY		= 13,
 	SFRAME_UNWIND_STOP_BUDGET		= 14,
+	SFRAME_UNWIND_STOP_PENDING		= 15,
 };
 
 /**

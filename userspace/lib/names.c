@@ -29,7 +29,8 @@ const char *sframe_unwind_stop_name(unsigned int stop)
 		[SFRAME_UNWIND_STOP_EXITED] = "thread exited or executed",
 		[SFRAME_UNWIND_STOP_KILLED] = "killed",
 		[SFRAME_UNWIND_STOP_NO_MEMORY] = "no memory",
-		[SFRAME_UNWIND_STOP_BUDGET] = "too many rows",
+		[SFRAME_UNWIND_STOP_BUDGET] = "too many rows or mappings",
+		[SFRAME_UNWIND_STOP_PENDING] = "file being read",
 	};
 
 	return name_at(names, COUNT(names), stop);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * User: the accesses to user memory that the kernel's own functions do not make
+ * safe: words of stacks, numbers of sections, and structures of ioctls.
+ *
+ * Each address is made safe where it is dereferenced, whatever it was computed
+ * from, and without a branch: nothing but user memory is read, not even by a
+ * processor that runs ahead of a comparison. Nothing else in the module may use
+ * unsafe_get_user() and its like, which "qemu/lint user" checks.
+ *
+ * Programs can map what is below TASK_SIZE_MAX. The page that starts there is the
+ * last one before addresses that no processor takes (a reason for a warning in
+ * older kernels), and is never mapped: to read it is to fault. It is where
+ * addresses end up that are too high.
+ */
+#ifndef SFU_USER_H
+#define SFU_USER_H
+
+#include "env.h"
+
+#ifdef __KERNEL__
+
+#include <linux/build_bug.h>
+#include <linux/sizes.h>
+
+#ifdef SFU_TEST
+#include "counters.h"
+#endif
+
+#define SFU_USER_LIMIT	((u64)TASK_SIZE_MAX)
+
+/* What a window can span; some bytes less than 32 bits count. */
+#define SFU_WINDOW_SPAN	(SZ_4G - SZ_2K)
+
+#else
+
+/* That of the kernel with four levels of page tables. */
+#define SFU_USER_LIMIT	0x7ffffffff000ULL
+
+/* A test may look at each address of a stack word: as asked for, as used. */
+#ifndef sfu_words_watch
+#define sfu_words_watch(asked, used)	do { } while (0)
+#endif
+
+#endif
+
+/* The lower one of @address and @limit. */
+static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
+{
+#ifdef __x86_64__
+	/* What compilers make of an if may be a branch. */
+	asm("cmpq %1, %0\n\t"
+	    "cmovaq %1, %0" : "+r" (address) : "r" (limit) : "cc");
+	return address;
+#else
+	return address < limit ? address : limit;
+#endif
+}
+
+/*
+ * Reads of many stack words in a row, without sleeping. Between
+ *
+ * sfu_words_begin()	which returns whether words from @address on may be read
+ * sfu_words_end()
+ *
+ * nothing may be called, and there is only
+ *
+ * sfu_words_get()	read @word at any @address, a variable that becomes the
+ *			address read, or go to @label with @word as it was, or any
+ *			value
+ *
+ * sfu_words_count()	is for afterwards: it counts in test builds what no walk by
+ *			sound rules over a sound stack asks for
+ */
+struct sfu_words {
+	u64 limit;
+#ifndef __KERNEL__
+	const struct sfu_stack *stack;
+#elif defined(SFU_TEST)
+	u32 bent;
+#endif
+};
+
+#ifdef __KERNEL__
+
+static __always_inline bool sfu_words_begin(struct sfu_words *words,
+					    const struct sfu_stack *stack,
+					    u64 address)
+{
+	words->limit = SFU_USER_LIMIT;
+#ifdef SFU_TEST
+	words->bent = 0;
+#endif
+	pagefault_disable();
+	if (user_access_begin(u64_to_user_ptr(address), sizeof(u64)))
+		return true;
+	pagefault_enable();
+	return false;
+}
+
+#define sfu_words_end(words)						\
+	do {								\
+		user_access_end();					\
+		pagefault_enable();					\
+	} while (0)
+
+#ifdef SFU_TEST
+#define sfu_words_watch_(words, asked)	\
+	((words)->bent += (asked) > (words)->limit)
+#define sfu_words_count(words)						\
+	atomic_long_add((words)->bent, &sfu_counters[SFU_TOTAL_BENT])
+#else
+#define sfu_words_watch_(words, asked)	do { } while (0)
+#define sfu_words_count(words)	do { } while (0)
+#endif
+
+#define sfu_words_get(words, address, word, label)			\
+	do {								\
+		sfu_words_watch_(words, address);			\
+		(address) = sfu_user_clamp(address, (words)->limit);	\
+		unsafe_get_user(word, (u64 __user *)			\
+				u64_to_user_ptr(address), label);	\
+	} while (0)
+
+#else
+
+static inline bool sfu_words_begin(struct sfu_words *words,
+				   const struct sfu_stack *stack, u64 address)
+{
+	(void)address;
+	*words = (struct sfu_words) { SFU_USER_LIMIT, stack };
+	return true;
+}
+
+#define sfu_words_end(words)	((void)(words))
+#define sfu_words_count(words)	((void)(words))
+
+#define sfu_words_get(words, address, word, label)			\
+	do {								\
+		const struct sfu_stack *const stack_ = (words)->stack;	\
+		const u64 asked_ = (address), offset_ =			\
+			((address) = sfu_user_clamp(asked_,		\
+						    (words)->limit)) -	\
+			stack_->address;				\
+									\
+		sfu_words_watch(asked_, address);			\
+		if (offset_ >= stack_->size ||				\
+		    stack_->size - offset_ < sizeof(word))		\
+			goto label;					\
+		memcpy(&(word), stack_->copy + offset_, sizeof(word));	\
+	} while (0)
+
+#endif
+
+/**
+ * struct sfu_place - where something is in a window
+ *
+ * @at: less than 32 bits: nothing makes one but sfu_window_at() and
+ *	sfu_place_behind().
+ */
+struct sfu_place {
+	u64 at;
+};
+
+/**
+ * struct sfu_window - bytes of a section that are open for sfu_window_get()
+ *
+ * What is at offset n of them has the place @first + n, by 32 bits, and is at
+ * @base + that place. A base in user memory is so far from the end of it that all
+ * places are in user memory, or in the page behind it; a copy's places are
+ * checked one by one.
+ *
+ * @base: see above.
+ * @first: of a copy 0.
+ * @size: number of bytes.
+ */
+struct sfu_window {
+	u64 base;
+	u32 first;
+	u32 size;
+#if defined(__KERNEL__) && defined(SFU_TEST)
+	u32 bent;
+#endif
+};
+
+/*
+ * Reads of many numbers of @bytes in a row. Between
+ *
+ * sfu_window_begin()	which opens @size of them, at least 16, from @offset on,
+ *			and returns whether there may be reads at all
+ * sfu_window_end()
+ *
+ * nothing may be called that is not inlined, and there are only
+ *
+ * sfu_window_at()	the place of the byte at @offset
+ * sfu_place_behind()	the place @distance behind another one
+ * sfu_window_get()	fetch @value, @behind constant bytes behind the place @at,
+ *			16 bytes behind it at most, or go to @label if it cannot
+ *			be read
+ *
+ * @copied is whether there is a copy: where compilers know it, nothing is left
+ * of the other way. May sleep in the kernel, for pages that have to be read in.
+ */
+static __always_inline struct sfu_place
+sfu_place_behind(struct sfu_place place, u64 distance)
+{
+#ifdef __x86_64__
+	/* Compilers need another instruction for the upper half to be 0. */
+	asm("addl %k1, %k0" : "+r" (place.at) : "re" (distance) : "cc");
+	return place;
+#else
+	return (struct sfu_place) { (u32)(place.at + distance) };
+#endif
+}
+
+static __always_inline struct sfu_place
+sfu_window_at(const struct sfu_window *window, u64 offset)
+{
+	const struct sfu_place first = { window->first };
+
+	return sfu_place_behind(first, offset);
+}
+
+#ifdef __KERNEL__
+
+static __always_inline bool sfu_window_begin(struct sfu_window *window,
+					     const struct sfu_bytes *bytes,
+					     u64 offset, u64 size, bool copied)
+{
+	const u64 address = bytes->address + offset;
+
+	if (size > U32_MAX || !sfu_bytes_has(bytes, offset, size))
+		return false;
+	window->size = size;
+#ifdef SFU_TEST
+	window->bent = 0;
+#endif
+	if (copied) {
+		window->base = (unsigned long)bytes->copy +
+			       sfu_bytes_nospec(bytes, offset, size);
+		window->first = 0;
+		return true;
+	}
+	window->base = sfu_user_clamp(address,
+				      SFU_USER_LIMIT - SFU_WINDOW_SPAN);
+	window->first = address - window->base;
+	/* There is nothing that this has to check. */
+	return user_access_begin(u64_to_user_ptr(window->base), sizeof(u64));
+}
+
+#ifdef SFU_TEST
+#define sfu_window_watch_(window, at, size_)				\
+	((window)->bent += (u32)((at) - (window)->first) >		\
+			   (window)->size - (size_))
+#define sfu_window_count_(window)					\
+	atomic_long_add((window)->bent, &sfu_counters[SFU_TOTAL_BENT])
+#else
+#define sfu_window_watch_(window, at, size_)	do { } while (0)
+#define sfu_window_count_(window)	do { } while (0)
+#endif
+
+#define sfu_window_end(window, copied)					\
+	do {								\
+		if (!(copied))						\
+			user_access_end();				\
+		sfu_window_count_(window);				\
+	} while (0)
+
+#define sfu_window_get(copied, window, place, behind, value, label)	\
+	do {								\
+		const u32 size_ = (behind) + sizeof(value);		\
+		const u32 end_ = (window)->size - size_ + 1;		\
+		const u64 at_ = (place).at;				\
+		const u64 base_ = (window)->base + (behind);		\
+									\
+		BUILD_BUG_ON(size_ > 16);				\
+		sfu_window_watch_(window, at_, size_);			\
+		if (!(copied))						\
+			unsafe_get_user(value, (typeof(value) __user *)	\
+					u64_to_user_ptr(base_ + at_),	\
+					label);				\
+		else if (at_ >= end_)					\
+			goto label;					\
+		else							\
+			memcpy(&(value), (const void *)(base_ +		\
+			       array_index_nospec(at_, end_)),		\
+			       sizeof(value));				\
+	} while (0)
+
+/*
+ * Copy a structure of @size bytes, a multiple of 8 and at most a quarter of a
+ * page, from or to the caller of an ioctl. Quicker than copy_from_user() for so few;
+ * and all of them are in one window. May sleep. Returns whether it could.
+ *
+ * A loop that a processor runs some rounds longer than it has gets no further
+ * than that page which is never mapped.
+ */
+static inline bool sfu_user_copy_in(u64 *to, const void __user *user, u32 size)
+{
+	const u64 from = sfu_user_clamp((unsigned long)user, SFU_USER_LIMIT);
+	u32 i;
+
+	if (!user_access_begin(user, size))
+		return false;
+	for (i = 0; i < size / sizeof(*to); i++)
+		unsafe_get_user(to[i], (u64 __user *)u64_to_user_ptr(from) + i,
+				fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+static inline bool sfu_user_copy_out(void __user *user, const u64 *from,
+				     u32 size)
+{
+	const u64 to = sfu_user_clamp((unsigned long)user, SFU_USER_LIMIT);
+	u32 i;
+
+	if (!user_access_begin(user, size))
+		return false;
+	for (i = 0; i < size / sizeof(*from); i++)
+		unsafe_put_user(from[i], (u64 __user *)u64_to_user_ptr(to) + i,
+				fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+#else
+
+static inline bool sfu_window_begin(struct sfu_window *window,
+				    const struct sfu_bytes *bytes, u64 offset,
+				    u64 size, bool copied)
+{
+	if (size > U32_MAX || !sfu_bytes_has(bytes, offset, size))
+		return false;
+	*window = (struct sfu_window) {
+		.base = copied ? (uintptr_t)bytes->copy + offset :
+				 bytes->address + offset,
+		.size = size,
+	};
+	return true;
+}
+
+#define sfu_window_end(window, copied)	((void)(window), (void)(copied))
+
+/* Every window has a label for what cannot be read, though here all can be. */
+#define sfu_window_get(copied, window, place, behind, value, label)	\
+	do {								\
+		(void)(copied);						\
+		if (!(window)->base)					\
+			goto label;					\
+		memcpy(&(value), (const void *)(uintptr_t)		\
+		       ((window)->base + (place).at + (behind)),		\
+		       sizeof(value));					\
+	} while (0)
+
+#endif
+
+#endif /* SFU_USER_H */

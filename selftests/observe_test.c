@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Processes that have asked for nothing: what walks leave in them, and when. */
+#include "observed.h"
+
+#define NR_CHILDREN	3
+
+/* Seconds: of what is to happen at once, or at the next look. */
+#define SOON		6
+/* Without a walk. */
+#define IDLE		10
+
+FIXTURE(observe)
+{
+	int fd;
+	int elf_fd;
+	struct elf_base elf;
+	struct observed child[NR_CHILDREN];
+	unsigned char *own;	/* code that requests a stack, of a file */
+};
+
+FIXTURE_SETUP(observe)
+{
+	int own_fd, i;
+
+	if (geteuid())
+		SKIP(return, "needs root, for CAP_PERFMON");
+	elf_base_init(&self->elf);
+	own_fd = make_file(&self->elf, sizeof(self->elf));
+	self->own = map_elf(own_fd);
+	close(own_fd);
+	make_readers(&self->elf);
+	self->elf_fd = make_file(&self->elf, sizeof(self->elf));
+	for (i = 0; i < NR_CHILDREN; i++) {
+		self->child[i].at = map_elf(self->elf_fd);
+		ASSERT_TRUE(start_observed(&self->child[i]));
+	}
+	/* Which they do not have. */
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(observe)
+{
+	int i;
+
+	for (i = 0; i < NR_CHILDREN; i++)
+		end_observed(&self->child[i]);
+	close(self->fd);
+	close(self->elf_fd);
+}
+
+/* Nothing is to be seen of it, and what was found is remembered. */
+TEST_F(observe, no_marker)
+{
+	long before;
+
+	EXPECT_TRUE(observe(self->fd, &self->child[0]));
+	EXPECT_FALSE(has_marker(self->child[0].pid));
+	before = counter("total_discovered");
+	EXPECT_TRUE(observe(self->fd, &self->child[0]));
+	EXPECT_EQ(before, counter("total_discovered"));
+	EXPECT_EQ(1, counter("observed"));
+	EXPECT_FALSE(has_marker(self->child[0].pid));
+}
+
+/* Also the VM's first process, which lives until the module has gone. */
+TEST_F(observe, init)
+{
+	struct sframe_unwind_request req = request_self();
+	struct stack stack;
+
+	/* It sleeps until the tests are over. */
+	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	req.tid = 1;
+	ASSERT_EQ(0, request(self->fd, &req));
+	ASSERT_STACK(self->fd, &stack);
+	EXPECT_EQ(1, stack.head.pid);
+	EXPECT_FALSE(has_marker(1));
+}
+
+/* With the last who asked goes what was found. */
+TEST_F(observe, client_closed)
+{
+	const int other = open_client(0);
+	int i;
+
+	ASSERT_EQ(0, listen_to(other, 0));
+	for (i = 0; i < NR_CHILDREN; i++)
+		EXPECT_TRUE(observe(self->fd, &self->child[i]));
+	EXPECT_EQ(NR_CHILDREN, counter("observed"));
+	EXPECT_LT(0, counter("sections"));
+	EXPECT_EQ(NR_CHILDREN, counter("caches"));
+	close(self->fd);
+	EXPECT_TRUE(comes_to("observed", 0, SOON));
+	EXPECT_TRUE(comes_to("spaces", 0, 0));
+	EXPECT_TRUE(comes_to("sections", 0, SOON));
+	EXPECT_TRUE(comes_to("nodes", 0, SOON));
+	EXPECT_TRUE(comes_to("caches", 0, SOON));
+	EXPECT_TRUE(comes_to("cache_pages", 0, SOON));
+	for (i = 0; i < NR_CHILDREN; i++)
+		EXPECT_EQ(0, kill(self->child[i].pid, 0));
+	/* That one has never asked; now it does. */
+	self->fd = other;
+	EXPECT_TRUE(observe(self->fd, &self->child[0]));
+}
+
+/* One who asks is enough. */
+TEST_F(observe, another_client)
+{
+	const int other = open_client(0);
+
+	ASSERT_TRUE(observe(other, &self->child[0]));
+	ASSERT_TRUE(observe(self->fd, &self->child[1]));
+	ASSERT_EQ(2, counter("observed"));
+	close(self->fd);
+	self->fd = other;
+	/* Longer than it takes to look at all. */
+	EXPECT_FALSE(comes_to("observed", 0, 3));
+	EXPECT_EQ(2, counter("observed"));
+}
+
+/* Who is not observed any more is forgotten, who is, is not. */
+TEST_F(observe, idle)
+{
+	const __u64 end = now_ns() + 3 * IDLE * 1000000000ULL;
+	__u64 start;
+
+	ASSERT_TRUE(observe(self->fd, &self->child[0]));
+	start = now_ns();
+	ASSERT_TRUE(observe(self->fd, &self->child[1]));
+	ASSERT_EQ(2, counter("observed"));
+	while (counter("observed") == 2 && now_ns() < end) {
+		ASSERT_TRUE(observe(self->fd, &self->child[1]));
+		usleep(10000);
+	}
+	EXPECT_EQ(1, counter("observed"));
+	EXPECT_LE(IDLE * 1000000000ULL, now_ns() - start + 20000000);
+	EXPECT_TRUE(observe(self->fd, &self->child[0]));
+	EXPECT_EQ(2, counter("observed"));
+}
+
+TEST_F(observe, exit)
+{
+	ASSERT_TRUE(observe(self->fd, &self->child[0]));
+	ASSERT_TRUE(observe(self->fd, &self->child[1]));
+	end_observed(&self->child[0]);
+	EXPECT_TRUE(comes_to("observed", 1, SOON));
+	EXPECT_TRUE(observe(self->fd, &self->child[1]));
+	ASSERT_TRUE(start_observed(&self->child[0]));
+}
+
+TEST_F(observe, exec)
+{
+	struct sframe_unwind_request req = request_self();
+	struct observed *child = &self->child[0];
+	struct stack stack;
+
+	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+
+	ASSERT_TRUE(observe(self->fd, child));
+	ASSERT_TRUE(send_byte(child, EXEC));
+	EXPECT_TRUE(comes_to("observed", 0, SOON));
+	EXPECT_EQ(0, kill(child->pid, 0));
+	/* It is another one now. */
+	while (!is_asleep(child->pid))
+		sched_yield();
+	req.tid = child->pid;
+	ASSERT_EQ(0, request(self->fd, &req));
+	ASSERT_STACK(self->fd, &stack);
+	EXPECT_NE((uintptr_t)child->at + ELF_SMALL_VADDR + REQUEST_CODE_IP,
+		  stack.head.ips[0]);
+	EXPECT_FALSE(has_marker(child->pid));
+}
+
+#define NR_EXITS	1000
+
+/* They are never many, though they exit faster than anybody looks. */
+TEST_F(observe, many_exits)
+{
+	long most = 0;
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < NR_EXITS; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(walk_small(self->fd, self->own));
+		ASSERT_EQ(CALLER, outcome_of(pid));
+		if (i % 8 == 0 && counter("observed") > most)
+			most = counter("observed");
+	}
+	TH_LOG("%ld at the most", most);
+	EXPECT_GT(16, most);
+	EXPECT_TRUE(comes_to("observed", 0, SOON));
+	EXPECT_EQ(0, counter("spaces"));
+}
+
+/* The same, living at the same time. */
+TEST_F(observe, many_at_once)
+{
+	static struct observed many[200];
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		many[i].at = self->child[0].at;
+		ASSERT_TRUE(start_observed(&many[i]));
+	}
+	for (i = 0; i < 200; i++)
+		EXPECT_TRUE(observe(self->fd, &many[i]));
+	EXPECT_EQ(200, counter("observed"));
+	for (i = 0; i < 200; i++) {
+		EXPECT_TRUE(observe(self->fd, &many[i]));
+		EXPECT_FALSE(has_marker(many[i].pid));
+		end_observed(&many[i]);
+	}
+	EXPECT_TRUE(comes_to("observed", 0, SOON));
+}
+
+/*
+ * A process that asks for its own stack, and then registers
+ */
+
+/* Registering brings the marker, and what was found stays. */
+TEST_F(observe, registers)
+{
+	struct sframe_unwind_section found;
+	struct fake fake;
+	long before;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	EXPECT_FALSE(has_marker(getpid()));
+	found = section_of(self->fd, self->own + ELF_SMALL_VADDR);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, found.source);
+	before = counter("total_discovered");
+	EXPECT_EQ(1, counter("observed"));
+
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	EXPECT_TRUE(has_marker(getpid()));
+	EXPECT_EQ(0, counter("observed"));
+	EXPECT_EQ(1, counter("spaces"));
+	EXPECT_EQ(CALLER, walk(self->fd, fake.text));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	EXPECT_EQ(found.id,
+		  section_of(self->fd, self->own + ELF_SMALL_VADDR).id);
+	EXPECT_EQ(before, counter("total_discovered"));
+
+	/* And stays for good. */
+	close(self->fd);
+	self->fd = open_client(0);
+	EXPECT_EQ(found.id,
+		  section_of(self->fd, self->own + ELF_SMALL_VADDR).id);
+	free_fake(&fake);
+}
+
+/* So do the other calls that mean to stay. */
+TEST_F(observe, listens)
+{
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	ASSERT_EQ(0, listen_to(self->fd, SFRAME_UNWIND_EVENTS_REMOVED));
+	EXPECT_TRUE(has_marker(getpid()));
+	EXPECT_EQ(0, counter("observed"));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+}
+
+/* Others do not. */
+TEST_F(observe, looks)
+{
+	struct sframe_unwind_stats s;
+
+	EXPECT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, section_of(self->fd, self->own).id);
+	EXPECT_EQ(-1, unregister_id(self->fd, 1));
+	EXPECT_EQ(ENOENT, errno);
+	EXPECT_EQ(0, counter("spaces"));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	EXPECT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(0, s.sections);
+	EXPECT_FALSE(has_marker(getpid()));
+}
+
+/* Nothing tells of the fork of a process without a marker. */
+TEST_F(observe, fork_begins_anew)
+{
+	const unsigned char *code = self->own + ELF_SMALL_VADDR;
+	long before;
+	pid_t child;
+
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	before = counter("total_discovered");
+	child = fork();
+	if (!child)
+		_exit(!section_of(self->fd, code).id &&
+		      walk_small(self->fd, self->own) == CALLER &&
+		      section_of(self->fd, code).id &&
+		      counter("total_discovered") > before ? 0 : 1);
+	EXPECT_EQ(0, outcome_of(child));
+	before = counter("total_discovered");
+	EXPECT_NE(0, section_of(self->fd, code).id);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	EXPECT_EQ(before, counter("total_discovered"));
+}
+
+/* The marker goes: as from the start. */
+TEST_F(observe, marker_unmapped)
+{
+	unsigned long start = 0, end = 0;
+	struct fake fake;
+	char line[512];
+	FILE *maps;
+
+	ASSERT_TRUE(make_fake(&fake));
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[sframe_unwind]"))
+			sscanf(line, "%lx-%lx", &start, &end);
+	}
+	fclose(maps);
+	ASSERT_EQ(0, munmap((void *)start, end - start));
+	EXPECT_EQ(0, counter("spaces"));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	EXPECT_EQ(1, counter("observed"));
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	EXPECT_EQ(0, counter("observed"));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
+	free_fake(&fake);
+}
+
+/*
+ * When memory is short
+ */
+
+static bool drop_caches(void)
+{
+	const int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	const bool done = fd >= 0 && write(fd, "2", 1) == 1;
+
+	close(fd);
+	return done;
+}
+
+/* Rules go, and who is observed; not what was registered. */
+TEST_F(observe, memory_is_short)
+{
+	struct sframe_unwind_stats s;
+	struct fake fake;
+	int round;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	for (round = 0; round < 3; round++) {
+		EXPECT_EQ(CALLER, walk(self->fd, fake.text));
+		EXPECT_TRUE(observe(self->fd, &self->child[0]));
+		EXPECT_EQ(2, counter("caches"));
+		EXPECT_EQ(2, counter("spaces"));
+		EXPECT_EQ(1, counter("observed"));
+		ASSERT_TRUE(drop_caches());
+		EXPECT_EQ(0, counter("caches"));
+		EXPECT_EQ(0, counter("cache_pages"));
+		EXPECT_EQ(0, counter("observed"));
+		EXPECT_EQ(1, counter("spaces"));
+	}
+	EXPECT_EQ(CALLER, walk(self->fd, fake.text));
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.sections);
+	free_fake(&fake);
+}
+
+/* While others walk, who always get the right stack. */
+TEST_F(observe, memory_is_always_short)
+{
+	const __u64 end = now_ns() + 2000000000ULL;
+	unsigned int walks = 0, wrong = 0;
+	struct fake fake;
+	pid_t dropper;
+
+	ASSERT_TRUE(make_fake(&fake));
+	put_request_code(&fake);
+	dropper = fork();
+	while (!dropper)
+		drop_caches();
+	while (now_ns() < end) {
+		wrong += walk_small(self->fd, self->own) != CALLER;
+		wrong += !observe(self->fd, &self->child[walks % NR_CHILDREN]);
+		walks++;
+	}
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	while (now_ns() < end + 2000000000ULL) {
+		wrong += walk_small(self->fd, self->own) != CALLER;
+		wrong += walk(self->fd, fake.text) != CALLER;
+		walks++;
+	}
+	TH_LOG("%u rounds", walks);
+	EXPECT_EQ(0, wrong);
+	kill(dropper, SIGKILL);
+	waitpid(dropper, NULL, 0);
+	free_fake(&fake);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests from tracepoints: with locks of the scheduler held, in the midst of
+ * waking a thread for another request, while locks are taken and released.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "../module/test_timer.h"
+#include "common.h"
+#include "process.h"
+
+/* Two threads on two CPUs that wake each other by turns, without end. */
+struct player {
+	pthread_t thread;
+	atomic_int tid;
+	atomic_bool *stop;
+	int cpu;
+	int in, out;
+};
+
+FIXTURE(tracepoint)
+{
+	int fd;			/* asks for the players' stacks */
+	int probe;		/* gets what the tracepoint asks for */
+	struct sfu_test_timer_spec spec;
+	struct player players[2];
+	atomic_bool stop;
+	struct stack stack;
+};
+
+FIXTURE_VARIANT(tracepoint)
+{
+	const char *name;
+	unsigned int least;	/* stacks that it must give */
+};
+
+#define TRACEPOINT(event, stacks)					\
+	FIXTURE_VARIANT_ADD(tracepoint, event) {			\
+		.name = #event, .least = stacks,			\
+	}
+
+/* With the lock of a run queue, and of a thread that is about to run. */
+TRACEPOINT(sched_switch, 1000);
+TRACEPOINT(sched_waking, 1000);
+/* Some kernels have this one within task_work_add(), on the way of a request. */
+TRACEPOINT(ipi_send_cpu, 1);
+/* Around waiting for locks, on real-time kernels with others held. */
+TRACEPOINT(contention_begin, 0);
+TRACEPOINT(contention_end, 0);
+/* Within a request, and behind a walk's end. */
+TRACEPOINT(module_get, 100);
+TRACEPOINT(module_put, 1);
+/* Of kernels that check locks: while each one is taken, and before it is free. */
+TRACEPOINT(lock_acquire, 100);
+TRACEPOINT(lock_release, 100);
+
+static void *play(void *arg)
+{
+	struct player *player = arg;
+	cpu_set_t cpu;
+	char byte;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(player->cpu, &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	atomic_store(&player->tid, gettid());
+	while (!atomic_load(player->stop) && read(player->in, &byte, 1) == 1 &&
+	       write(player->out, &byte, 1) == 1)
+		;
+	/* The other one need not wait for more. */
+	close(player->out);
+	return NULL;
+}
+
+FIXTURE_SETUP(tracepoint)
+{
+	int pipes[2][2], i;
+
+	self->fd = open_client(0);
+	self->probe = open_client(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->probe);
+	self->spec = (struct sfu_test_timer_spec) {
+		.size = sizeof(self->spec),
+		.max_depth = 16,
+	};
+	if (ioctl(self->probe, SFU_TEST_IOC_TIMER, &self->spec))
+		SKIP(return, "the module was built without SFU_TEST=1");
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pipe(pipes[i]));
+	for (i = 0; i < 2; i++) {
+		self->players[i] = (struct player) {
+			.stop = &self->stop, .cpu = i,
+			.in = pipes[i][0], .out = pipes[!i][1],
+		};
+		ASSERT_EQ(0, pthread_create(&self->players[i].thread, NULL,
+					    play, &self->players[i]));
+		while (!atomic_load(&self->players[i].tid))
+			sched_yield();
+	}
+	ASSERT_EQ(1, write(pipes[0][1], "x", 1));
+	self->spec.period = 1;
+	strcpy(self->spec.tracepoint, variant->name);
+	if (ioctl(self->probe, SFU_TEST_IOC_TIMER, &self->spec))
+		SKIP(return, "no such tracepoint: %s", strerror(errno));
+}
+
+FIXTURE_TEARDOWN(tracepoint)
+{
+	close(self->probe);
+	close(self->fd);
+}
+
+/* All that was accepted is delivered, once each, and nobody waits for ever. */
+TEST_F(tracepoint, requests)
+{
+	struct sframe_unwind_request req = request_self();
+	struct sframe_unwind_stats s;
+	int i;
+
+	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	for (i = 0; i < 1000; i++) {
+		req.tid = self->players[i % 2].tid;
+		ASSERT_EQ(0, request(self->fd, &req));
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_EQ(req.tid, self->stack.head.tid);
+		while (read(self->probe, &self->stack, sizeof(self->stack)) > 0)
+			;
+	}
+	self->spec.period = 0;
+	ASSERT_EQ(0, ioctl(self->probe, SFU_TEST_IOC_TIMER, &self->spec));
+	atomic_store(&self->stop, true);
+	for (i = 0; i < 2; i++)
+		pthread_join(self->players[i].thread, NULL);
+	/* Joined is not quite through with exit. */
+	do {
+		ASSERT_EQ(0, stats(self->probe, &s));
+	} while (s.pending);
+	TH_LOG("%llu times, %llu refused, %llu delivered, %llu lost",
+	       self->spec.ticks, self->spec.refused, s.delivered, s.lost_full);
+	EXPECT_EQ(self->spec.ticks, s.accepted + self->spec.refused);
+	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
+	EXPECT_LE(variant->least, s.delivered);
+}
+
+TEST_HARNESS_MAIN

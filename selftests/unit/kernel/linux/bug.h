@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Checks by the compiler. */
+#ifndef UNIT_KERNEL_BUG_H
+#define UNIT_KERNEL_BUG_H
+
+#include <linux/build_bug.h>
+
+#endif /* UNIT_KERNEL_BUG_H */

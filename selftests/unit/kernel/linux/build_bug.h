@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Checks by the compiler. */
+#ifndef UNIT_KERNEL_BUILD_BUG_H
+#define UNIT_KERNEL_BUILD_BUG_H
+
+#undef static_assert
+#define static_assert(condition)	_Static_assert(condition, #condition)
+#define BUILD_BUG_ON(condition)		_Static_assert(!(condition), #condition)
+
+#endif /* UNIT_KERNEL_BUILD_BUG_H */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Logarithms that the compiler knows. */
+#ifndef UNIT_KERNEL_LOG2_H
+#define UNIT_KERNEL_LOG2_H
+
+#define const_ilog2(n)	(63 - __builtin_clzll(n))
+
+#endif /* UNIT_KERNEL_LOG2_H */

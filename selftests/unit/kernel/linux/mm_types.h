@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Nothing that is looked into. */
+#ifndef UNIT_KERNEL_MM_TYPES_H
+#define UNIT_KERNEL_MM_TYPES_H
+
+struct inode;
+struct mm_struct;
+struct vm_area_struct;
+
+#endif /* UNIT_KERNEL_MM_TYPES_H */

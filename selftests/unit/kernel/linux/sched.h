@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* There is no other thread. */
+#ifndef UNIT_KERNEL_SCHED_H
+#define UNIT_KERNEL_SCHED_H
+
+#define cond_resched()	do { } while (0)
+
+#endif /* UNIT_KERNEL_SCHED_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Allocations, which a test may have fail. */
+#ifndef UNIT_KERNEL_SLAB_H
+#define UNIT_KERNEL_SLAB_H
+
+#include <stdlib.h>
+
+#define GFP_KERNEL		0
+#define GFP_KERNEL_ACCOUNT	0
+
+struct kmem_cache;
+
+/* See tree_memory.c. */
+struct kmem_cache *unit_cache_create(size_t size);
+void *kmem_cache_alloc(struct kmem_cache *cache, int gfp);
+void kmem_cache_free(struct kmem_cache *cache, void *memory);
+void kmem_cache_destroy(struct kmem_cache *cache);
+void *kmalloc(size_t size, int gfp);
+
+#define KMEM_CACHE(name, flags)	unit_cache_create(sizeof(struct name))
+#define kfree(memory)		free(memory)
+
+#endif /* UNIT_KERNEL_SLAB_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's types and what its compiler header gives, for unit tests. */
+#ifndef UNIT_KERNEL_TYPES_H
+#define UNIT_KERNEL_TYPES_H
+
+#include_next <linux/types.h>
+
+#include "env.h"
+
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define __uninitialized
+#define container_of(pointer, type, member) \
+	((type *)((char *)(pointer) - offsetof(type, member)))
+
+#endif /* UNIT_KERNEL_TYPES_H */
