@@ -6,7 +6,7 @@
  * as long as spaces have sections of it, but without its bytes: what was
  * attached takes no memory to speak of any more, and finds no rule.
  *
- * Each attachment is in two trees, from publish() to unpublish(): its client's,
+ * Each attachment is in two trees, from publish() until it is detached: its client's,
  * by id, and a table's, by key. The table is that of the space that it is for or
  * that of all spaces. It keeps neither the space nor the process: what is
  * attached for a space that is gone is found by nobody, and is listed, detached
@@ -18,8 +18,8 @@
  *			in it				all spaces never
  *	image		its attachment, each section	the last of them
  *			that uses it
- *	image's bytes	the image			an RCU grace period after
- *							the attachment
+ *	image's bytes	its attachment, each lookup	the last of them
+ *			that reads them
  *
  * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for
  * some steps in a tree only; memory is allocated, read and freed without.
@@ -41,6 +41,7 @@
 #include "limits.h"
 #include "mapping.h"
 #include "message.h"
+#include "payer.h"
 #include "space.h"
 
 /**
@@ -51,7 +52,6 @@
  * @by_id: in the client's tree, protected by its lock.
  * @removed: next one that has been detached together with this one.
  * @table: with a reference.
- * @bytes: taken away from the image, while it is being detached.
  * @memory: bytes of kernel memory.
  * @flags: SFRAME_UNWIND_ATTACH_* bits.
  * @build_id_size: bytes of @build_id, which is 0 if the file has none.
@@ -64,7 +64,6 @@ struct attachment {
 		struct attachment *removed;
 	};
 	struct sfu_attach_table *table;
-	const u8 *bytes;
 	u64 memory;
 	u32 flags;
 	u32 build_id_size;
@@ -245,7 +244,11 @@ static int publish(struct sfu_attachments *attachments,
 
 static void destroy(struct attachment *attachment)
 {
-	sfu_image_put(attachment->entry.image);
+	struct sfu_image *image = attachment->entry.image;
+
+	sfu_payer_uncharge(image->payer, sizeof(*attachment));
+	sfu_image_empty(image);
+	sfu_image_put(image);
 	sfu_attach_table_put(attachment->table);
 	sfu_uncount(SFU_ATTACHMENTS);
 	kfree(attachment);
@@ -267,6 +270,12 @@ static struct attachment *create(struct sfu_attach_spec *spec,
 	if (IS_ERR(image)) {
 		kfree(attachment);
 		return ERR_CAST(image);
+	}
+	if (sfu_payer_charge(image->payer, sizeof(*attachment), false)) {
+		sfu_image_put(image);
+		kfree(attachment);
+		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						"more memory than RLIMIT_MEMLOCK allows"));
 	}
 	sfu_count(SFU_ATTACHMENTS);
 	attachment->entry.image = image;
@@ -329,22 +338,12 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 	return err;
 }
 
-/* Out of its table. Nobody finds it any more; who has found it, finds it empty. */
-static void unpublish(struct attachment *attachment)
-{
-	sfu_attach_table_remove(attachment->table, &attachment->entry);
-	attachment->bytes = sfu_image_empty(attachment->entry.image);
-}
-
 static void free_removed(struct attachment *attachment)
 {
 	struct attachment *next;
 
-	/* For lookups that are reading the bytes. */
-	synchronize_rcu();
 	for (; attachment; attachment = next) {
 		next = attachment->removed;
-		kvfree(attachment->bytes);
 		destroy(attachment);
 		cond_resched();
 	}
@@ -360,7 +359,7 @@ int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 		rb_erase(&attachment->by_id, &attachments->by_id);
 		attachments->nr--;
 		attachments->memory -= attachment->memory;
-		unpublish(attachment);
+		sfu_attach_table_remove(attachment->table, &attachment->entry);
 		attachment->removed = NULL;
 	} else {
 		attachment = NULL;
@@ -381,7 +380,7 @@ void sfu_attach_remove_all(struct sfu_attachments *attachments)
 	while ((node = rb_first(&attachments->by_id))) {
 		rb_erase(node, &attachments->by_id);
 		attachment = rb_entry(node, struct attachment, by_id);
-		unpublish(attachment);
+		sfu_attach_table_remove(attachment->table, &attachment->entry);
 		attachment->removed = removed;
 		removed = attachment;
 		cond_resched();

@@ -62,12 +62,11 @@ struct sfu_attach_spec {
 int sfu_attach_add(struct sfu_attachments *attachments,
 		   struct sfu_attach_spec *spec, struct sfu_message *message);
 
-/* Detach one. May sleep for an RCU grace period. Returns 0 or -ENOENT. */
+/* Detach one. Returns 0 or -ENOENT. */
 int sfu_attach_remove(struct sfu_attachments *attachments, u64 id);
 
 /*
- * Detach all, of a client that nobody can use any more. May sleep, for an RCU
- * grace period if there is something.
+ * Detach all, of a client that nobody can use any more. May sleep.
  */
 void sfu_attach_remove_all(struct sfu_attachments *attachments);
 

@@ -16,6 +16,7 @@
 #include "counters.h"
 #include "limits.h"
 #include "lock.h"
+#include "payer.h"
 #include "request.h"
 #include "space.h"
 #include "test_timer.h"
@@ -23,10 +24,15 @@
 
 struct sfu_client *sfu_client_create(void)
 {
-	struct sfu_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	struct sfu_payer *payer = sfu_payer_get_current();
+	struct sfu_client *client;
 
+	if (!payer || sfu_payer_charge(payer, sizeof(*client), false))
+		goto err_payer;
+	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 	if (!client)
-		return NULL;
+		goto err_charge;
+	client->payer = payer;
 	refcount_set(&client->refs, 1);
 	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
 	init_waitqueue_head(&client->wait);
@@ -38,16 +44,38 @@ struct sfu_client *sfu_client_create(void)
 	INIT_HLIST_HEAD(&client->spare);
 	sfu_count(SFU_CLIENTS);
 	return client;
+
+err_charge:
+	sfu_payer_uncharge(payer, sizeof(*client));
+err_payer:
+	sfu_payer_put(payer);
+	return NULL;
+}
+
+/* What a client takes that requests: with the memory for a walk. */
+static u64 ring_memory(void)
+{
+	return SFU_RING_SIZE + sizeof(struct sfu_walk);
+}
+
+static void free_ring(const struct sfu_client *client, struct sfu_ring *ring,
+		      struct sfu_walk *walk)
+{
+	if (ring->data)
+		sfu_payer_uncharge(client->payer, ring_memory());
+	sfu_ring_free(ring);
+	sfu_request_free_walk(walk);
 }
 
 static void put(struct sfu_client *client)
 {
 	if (!refcount_dec_and_test(&client->refs))
 		return;
-	sfu_request_free_spare(&client->spare);
-	sfu_request_free_walk(client->walk);
-	sfu_ring_free(&client->ring);
+	sfu_request_free_spare(client, &client->spare);
+	free_ring(client, &client->ring, client->walk);
 	put_pid_ns(client->pid_ns);
+	sfu_payer_uncharge(client->payer, sizeof(*client));
+	sfu_payer_put(client->payer);
 	sfu_uncount(SFU_CLIENTS);
 	kfree(client);
 }
@@ -75,9 +103,8 @@ void sfu_client_close(struct sfu_client *client)
 	 */
 	if (ring.data)
 		sfu_space_asker_remove();
-	sfu_ring_free(&ring);
-	sfu_request_free_spare(&spare);
-	sfu_request_free_walk(walk);
+	free_ring(client, &ring, walk);
+	sfu_request_free_spare(client, &spare);
 	put(client);
 }
 
@@ -89,14 +116,15 @@ static int alloc(struct sfu_client *client)
 	lockdep_assert_held(&client->read_mutex);
 	if (client->ring.data)
 		return 0;
+	err = sfu_payer_charge(client->payer, ring_memory(), false);
+	if (err)
+		return err;
 	client->walk = sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
-	if (!client->walk)
-		return -ENOMEM;
-	err = sfu_ring_alloc(&ring);
-	if (err) {
+	if (!client->walk || sfu_ring_alloc(&ring)) {
 		sfu_request_free_walk(client->walk);
 		client->walk = NULL;
-		return err;
+		sfu_payer_uncharge(client->payer, ring_memory());
+		return -ENOMEM;
 	}
 	sfu_space_asker_add();
 	/* Pairs with the load below. */
@@ -149,10 +177,10 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
 	return 0;
 }
 
-bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
+void sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 {
 	unsigned long flags;
-	bool keep = false;
+	bool keep;
 
 	if (spare) {
 		flags = sfu_lock_irqsave(&client->lock);
@@ -162,10 +190,11 @@ bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
 			client->nr_spare++;
 		}
 		sfu_unlock_irqrestore(&client->lock, flags);
+		if (!keep)
+			sfu_request_free(client, spare);
 	}
 	sfu_uncount(SFU_REQUESTS);
 	put(client);
-	return keep;
 }
 
 void sfu_client_cancel(struct sfu_client *client)

@@ -15,6 +15,7 @@
 #include "ring.h"
 
 struct pid_namespace;
+struct sfu_payer;
 struct sfu_request;
 struct sfu_space;
 struct sfu_walk;
@@ -23,6 +24,7 @@ struct sfu_walk;
  * struct sfu_client
  *
  * @refs: one of the open file, one of each pending request.
+ * @payer: whoever is charged for it, its ring and its requests: the opener.
  * @pid_ns: of the opener; records number pids as it does.
  * @wait: readers and pollers.
  * @listen_mutex: serialises changes of @space.
@@ -42,6 +44,7 @@ struct sfu_walk;
  */
 struct sfu_client {
 	refcount_t refs;
+	struct sfu_payer *payer;
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
 	struct mutex listen_mutex;	/* space */
@@ -86,10 +89,10 @@ int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare);
 void sfu_client_cancel(struct sfu_client *client);
 
 /*
- * A request of @client is over. @spare may be NULL; if not, returns whether the
- * client keeps it. Any context but NMI if it is NULL.
+ * A request of @client is over, whose memory is @spare, or NULL if the client is
+ * not to have it. Any context but NMI if it is NULL.
  */
-bool sfu_client_end(struct sfu_client *client, struct sfu_request *spare);
+void sfu_client_end(struct sfu_client *client, struct sfu_request *spare);
 
 /*
  * Deliver the current thread's stack for @request, the first @nr frames of

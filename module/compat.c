@@ -4,7 +4,7 @@
  */
 #include "compat.h"
 
-#if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
+#ifdef SFU_NO_SHRINKER_ALLOC
 
 #include <linux/slab.h>
 

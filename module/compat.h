@@ -79,6 +79,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define system_dfl_wq	system_unbound_wq
 #endif
 
+#if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
+#define SFU_NO_SHRINKER_ALLOC	/* see compat.c */
+#endif
+
 /*
  * Make a shrinker, called for pressure on all of the memory: @count tells how
  * many objects there are, @scan frees some. Returns NULL without memory.

@@ -90,9 +90,12 @@ static bool place(struct discovery *discovery, u64 pc)
 	return true;
 }
 
-/* Is @size bytes of the file from @offset on mapped readable at @address? */
-static bool is_mapped(const struct discovery *discovery, u64 address, u64 size,
-		      u64 offset, struct sfu_origin *origin)
+/*
+ * Are @size bytes of the file from @offset on mapped readable at @address?
+ * Returns 0, -ENOENT, -EINTR, or -ETIME if the budget does not suffice.
+ */
+static int check_mapped(const struct discovery *discovery, u64 address,
+			u64 size, u64 offset, struct sfu_origin *origin)
 {
 	const struct file *file = discovery->code.file;
 	struct sfu_mappings mappings;
@@ -100,17 +103,21 @@ static bool is_mapped(const struct discovery *discovery, u64 address, u64 size,
 	u32 most;
 	int err;
 
-	if (address + size <= address || address + size > TASK_SIZE_MAX ||
-	    sfu_mappings_lock(&mappings))
-		return false;
+	if (address + size <= address || address + size > TASK_SIZE_MAX)
+		return -ENOENT;
+	if (sfu_mappings_lock(&mappings))
+		return -EINTR;
 	most = min(mappings.left, *discovery->budget);
 	mappings.left = most;
 	err = sfu_mappings_find(&mappings, SFU_MAPPED_BYTES, address,
 				address + size, origin, &same_end, &at);
 	sfu_mappings_unlock(&mappings);
 	*discovery->budget -= most - mappings.left;
+	if (err && !*discovery->budget)
+		return -ETIME;
 	return !err && same_end >= address + size &&
-	       origin->hash == sfu_mapping_origin(file, offset).hash;
+	       origin->hash == sfu_mapping_origin(file, offset).hash ?
+		       0 : -ENOENT;
 }
 
 /* The file's own section where the process has it in memory. */
@@ -125,17 +132,18 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 	struct sfu_table table;
 	int err;
 
-	if (!is_mapped(discovery, bytes.address,
-		       min_t(u64, bytes.size, SFRAME_HDR_SIZE),
-		       elf->sframe_offset, &section->bytes_origin))
-		return -ENOENT;
+	err = check_mapped(discovery, bytes.address,
+			   min_t(u64, bytes.size, SFRAME_HDR_SIZE),
+			   elf->sframe_offset, &section->bytes_origin);
+	if (err)
+		return err;
 	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
 		return err == -EFAULT ? -ENOENT : err;
-	if (!is_mapped(discovery, bytes.address,
-		       table.bytes.size, elf->sframe_offset,
-		       &section->bytes_origin))
-		return -ENOENT;
+	err = check_mapped(discovery, bytes.address, table.bytes.size,
+			   elf->sframe_offset, &section->bytes_origin);
+	if (err)
+		return err;
 	sfu_section_set_table(section, &table);
 	return 0;
 }
@@ -210,7 +218,8 @@ static bool is_final(int err)
 /* What to return for an error that is not. */
 static int pass_on(int err)
 {
-	return err == -EINTR || err == -EINPROGRESS ? err : -ENOENT;
+	return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
+		       err : -ENOENT;
 }
 
 /*
@@ -260,10 +269,15 @@ static int add(struct sfu_space *space, const struct sfu_found *spec)
 	struct sfu_found *found;
 	int err;
 
-	found = sfu_section_create_found(spec);
+	/* What a process that registers has is not given back by itself. */
+	found = sfu_section_create_found(spec, READ_ONCE(space->markers));
 	if (!found)
 		return -ENOENT;
 	err = sfu_space_add(space, &found->section, &other, &message);
+	if (err == -ENOSPC) {
+		sfu_space_forget_found(space);
+		err = sfu_space_add(space, &found->section, &other, &message);
+	}
 	sfu_section_put(&found->section);
 	if (err == -EEXIST)
 		sfu_section_put(other);

@@ -20,12 +20,11 @@ struct sfu_space;
  * mappings that are looked at off *@budget.
  *
  * May sleep, takes the mmap lock, does not wait for the file. Returns 0 if the
- * space has something for @pc now, or another thread has added what is in the
- * way; -ENOENT if it is not in a file's code, or the
- * file cannot be read, or there is no way of remembering; -EINPROGRESS if the
- * file is being read; -ETIME if the budget does not suffice; or -EINTR. With an
- * error, [*start, *end) is the executable memory around @pc that it is for, or
- * empty.
+ * space has something for @pc now, or another thread has just added something
+ * beside it; -ENOENT if it is not in a file's code, or the file cannot be read,
+ * or there is no way of remembering; -EINPROGRESS if the file is being read;
+ * -ETIME if the budget does not suffice; or -EINTR. With an error,
+ * [*start, *end) is the executable memory around @pc that it is for, or empty.
  */
 int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 		 u64 *start, u64 *end, struct sfu_defect *defect);

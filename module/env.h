@@ -53,8 +53,8 @@ typedef int64_t s64;
 #endif
 
 /* There is nobody here to be kept from what a processor reads ahead. */
-#define array_index_nospec(index, size)	(index)
-#define array_index_mask_nospec(index, size)	((void)(index), ~0UL)
+#define array_index_nospec(index, size)	((void)(size), (index))
+#define array_index_mask_nospec(index, size)	((void)(index), (void)(size), ~0UL)
 
 #ifndef noinline
 #define noinline	__attribute__((noinline))

@@ -17,6 +17,7 @@
  * FUSE servers are processes of ordinary users, which may choose never to
  * answer: their files are taken from the page cache or not at all.
  */
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
@@ -42,6 +43,7 @@
  * @work: reads them.
  * @file: with a reference; NULL if it is over.
  * @inode: of the file. When it is over, compared only.
+ * @user: whose process it is for.
  * @memcg: that is charged, with a reference, or NULL.
  * @first: page.
  * @last: page.
@@ -54,6 +56,7 @@ struct reading {
 	struct work_struct work;
 	struct file *file;
 	const struct inode *inode;
+	kuid_t user;
 	struct mem_cgroup *memcg;
 	pgoff_t first;
 	pgoff_t last;
@@ -133,7 +136,7 @@ static int read_in_page(const struct file *file, u64 offset, void *to, u32 size)
 static struct reading *choose(const struct inode *inode, int *err)
 {
 	struct reading *reading, *chosen = NULL;
-	u32 of_one = 0;
+	u32 of_one = 0, of_user = 0;
 
 	lockdep_assert_held(&lock);
 	*err = -EINPROGRESS;
@@ -147,14 +150,17 @@ static struct reading *choose(const struct inode *inode, int *err)
 				return NULL;
 			}
 		}
-		if (reading->file)
+		if (reading->file) {
 			of_one += reading->inode->i_sb == inode->i_sb;
-		else if (reading->inode == inode || !chosen ||
-			 (chosen->inode != inode &&
-			  time_before(reading->until, chosen->until)))
+			of_user += uid_eq(reading->user, current_uid());
+		} else if (reading->inode == inode || !chosen ||
+			   (chosen->inode != inode &&
+			    time_before(reading->until, chosen->until))) {
 			chosen = reading;
+		}
 	}
-	return of_one < SFU_MAX_READINGS_OF_ONE ? chosen : NULL;
+	return of_one < SFU_MAX_READINGS_OF_ONE &&
+	       of_user < SFU_MAX_READINGS_OF_USER ? chosen : NULL;
 }
 
 /* Have pages of @file read. Returns -EINPROGRESS, or -EIO if they are not. */
@@ -173,7 +179,9 @@ static int start(struct file *file, pgoff_t first, pgoff_t last)
 		reading->inode = inode;
 		reading->memcg = get_mem_cgroup_from_mm(current->mm);
 		reading->first = first;
-		reading->last = last;
+		reading->user = current_uid();
+		/* The next walk goes on from there. */
+		reading->last = min(last, first + SFU_MAX_READING_PAGES - 1);
 		/* Whoever requests stacks has one. */
 		__module_get(THIS_MODULE);
 		queue_work(queue, &reading->work);
@@ -209,12 +217,16 @@ int sfu_file_read(struct file *file, u64 offset, void *to, u32 size)
 	return 0;
 }
 
+/* Have page @index of @file in the page cache. May wait. */
 static int read_page(struct file *file, pgoff_t index)
 {
 	struct address_space *mapping = file->f_mapping;
 	struct folio *folio;
 	struct page *page;
 
+	/* It may have become shorter. */
+	if ((loff_t)index << PAGE_SHIFT >= i_size_read(file_inode(file)))
+		return 0;
 	if (is_shmem(file)) {
 		if (is_hole(file, index))
 			return 0;
@@ -231,11 +243,6 @@ static int read_page(struct file *file, pgoff_t index)
 	return 0;
 }
 
-static bool is_in_file(const struct file *file, pgoff_t index)
-{
-	return (loff_t)index << PAGE_SHIFT < i_size_read(file_inode(file));
-}
-
 static void run(struct work_struct *work)
 {
 	struct reading *reading = container_of(work, struct reading, work);
@@ -245,15 +252,16 @@ static void run(struct work_struct *work)
 	int err = 0;
 
 	old = set_active_memcg(memcg);
-	for (index = reading->first; !err && index <= reading->last &&
-				     is_in_file(file, index); index++) {
+	for (index = reading->first; !err && index <= reading->last; index++) {
 		err = read_page(file, index);
 		cond_resched();
 	}
 	set_active_memcg(old);
 
 	spin_lock(&lock);
-	reading->until = jiffies + (err ? SFU_READING_PAUSE : 0);
+	/* That one's cgroup has no memory says nothing of the file. */
+	reading->until = jiffies +
+			 (err && err != -ENOMEM ? SFU_READING_PAUSE : 0);
 	reading->file = NULL;
 	spin_unlock(&lock);
 	fput(file);

@@ -4,7 +4,7 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/rcupdate.h>
+#include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -15,6 +15,7 @@
 #include "image.h"
 #include "limits.h"
 #include "message.h"
+#include "payer.h"
 #include "sframe_format.h"
 
 bool sfu_image_can_read(const struct file *file)
@@ -29,7 +30,9 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
 	loff_t position = offset;
 
 	while (size) {
-		ssize_t got = kernel_read(file, to, size, &position);
+		/* A file system need not look for signals on its way. */
+		ssize_t got = kernel_read(file, to, min_t(u32, size, SZ_256K),
+					  &position);
 
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -74,10 +77,10 @@ static u8 *alloc_bytes(u64 size, bool must)
 	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
 }
 
-static u64 memory_of(const u8 *bytes, u64 size)
+/* What @size bytes take in kernel memory. */
+static u64 memory_of(u64 size)
 {
-	return sizeof(struct sfu_image) +
-	       (is_vmalloc_addr(bytes) ? PAGE_ALIGN(size) : ksize(bytes));
+	return size > PAGE_SIZE ? PAGE_ALIGN(size) : roundup_pow_of_two(size);
 }
 
 static int fail_read(const struct source *source, int err,
@@ -143,9 +146,28 @@ static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
 	if (err)
 		return fail_contents(err, defect, message);
 	image->table.bytes.copy = NULL;
-	RCU_INIT_POINTER(image->bytes, copy);
-	image->memory = memory_of(copy, size);
+	image->bytes = copy;
+	image->memory = sizeof(*image) + memory_of(size);
 	return 0;
+}
+
+/* Charge an image of @size bytes. Returns who pays, with a reference, or NULL. */
+static struct sfu_payer *charge(u64 size)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+
+	if (payer && sfu_payer_charge(payer, sizeof(struct sfu_image) +
+				      memory_of(size), false)) {
+		sfu_payer_put(payer);
+		return NULL;
+	}
+	return payer;
+}
+
+static void uncharge(struct sfu_payer *payer, u64 size)
+{
+	sfu_payer_uncharge(payer, sizeof(struct sfu_image) + memory_of(size));
+	sfu_payer_put(payer);
 }
 
 static struct sfu_image *create(const struct source *source, u64 size,
@@ -153,6 +175,7 @@ static struct sfu_image *create(const struct source *source, u64 size,
 				struct sfu_defect *defect,
 				struct sfu_message *message)
 {
+	struct sfu_payer *payer;
 	struct sfu_image *image;
 	u8 *copy;
 	int err;
@@ -164,10 +187,16 @@ static struct sfu_image *create(const struct source *source, u64 size,
 		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
 						"section of %llu bytes exceeds the %llu that may be used",
 						size, max_memory));
+	payer = charge(size);
+	if (!payer)
+		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						"no memory, or more than RLIMIT_MEMLOCK allows"));
 	/* Nothing is allocated for what has to be waited for. */
 	err = source->waits ? 0 : read_source(source, NULL, size);
-	if (err)
+	if (err) {
+		uncharge(payer, size);
 		return ERR_PTR(fail_read(source, err, message));
+	}
 	image = kzalloc(sizeof(*image), SFU_GFP_OPTIONAL);
 	copy = alloc_bytes(size, source->waits);
 	if (image && copy)
@@ -177,9 +206,12 @@ static struct sfu_image *create(const struct source *source, u64 size,
 	if (err) {
 		kvfree(copy);
 		kfree(image);
+		uncharge(payer, size);
 		return ERR_PTR(err);
 	}
+	image->payer = payer;
 	refcount_set(&image->refs, 1);
+	refcount_set(&image->readers, 1);
 	sfu_count(SFU_IMAGES);
 	return image;
 }
@@ -223,7 +255,7 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 	int err;
 
 	/* Nobody else knows the image yet. */
-	table.bytes.copy = rcu_dereference_protected(image->bytes, true);
+	table.bytes.copy = image->bytes;
 	err = sfu_table_validate(&table, stop_at_first, defect);
 	if (err)
 		return err;
@@ -250,13 +282,30 @@ void sfu_image_put(struct sfu_image *image)
 {
 	if (!image || !refcount_dec_and_test(&image->refs))
 		return;
-	/* Nobody is left that could be reading. */
-	kvfree(rcu_dereference_protected(image->bytes, true));
+	/* Lookups have a reference, so the last reader is whoever made it. */
+	if (refcount_read(&image->readers))
+		sfu_image_put_bytes(image);
 	sfu_uncount(SFU_IMAGES);
+	sfu_payer_uncharge(image->payer, sizeof(*image));
+	sfu_payer_put(image->payer);
 	kfree(image);
 }
 
-const u8 *sfu_image_empty(struct sfu_image *image)
+const u8 *sfu_image_get_bytes(struct sfu_image *image)
 {
-	return unrcu_pointer(xchg(&image->bytes, NULL));
+	return refcount_inc_not_zero(&image->readers) ? image->bytes : NULL;
+}
+
+void sfu_image_put_bytes(struct sfu_image *image)
+{
+	if (!refcount_dec_and_test(&image->readers))
+		return;
+	sfu_payer_uncharge(image->payer, image->memory - sizeof(*image));
+	kvfree(image->bytes);
+	image->bytes = NULL;
+}
+
+void sfu_image_empty(struct sfu_image *image)
+{
+	sfu_image_put_bytes(image);
 }

@@ -15,20 +15,25 @@
 struct file;
 struct sfu_elf;
 struct sfu_message;
+struct sfu_payer;
 
 /**
  * struct sfu_image
  *
  * @refs: one of whoever made it, one of each section that uses it.
- * @bytes: of the section; read by RCU. NULL once sfu_image_empty() was called,
- *	and then the image is good for nothing any more.
+ * @readers: lookups that have the bytes, and one until sfu_image_empty(). With
+ *	the last of them the bytes go, and the image is good for nothing any more.
+ * @bytes: of the section.
+ * @payer: whoever is charged for it, with a reference.
  * @table: its header; addresses are the ELF file's own.
  * @memory: bytes of kernel memory it takes.
  * @hits: rules found in it.
  */
 struct sfu_image {
 	refcount_t refs;
-	const u8 __rcu *bytes;
+	refcount_t readers;
+	const u8 *bytes;
+	struct sfu_payer *payer;
 	struct sfu_table table;
 	u64 memory;
 	atomic64_t hits;
@@ -74,13 +79,20 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 
 void sfu_image_get(struct sfu_image *image);
 
-/* Any context. @image may be NULL. */
+/* Process context. @image may be NULL. */
 void sfu_image_put(struct sfu_image *image);
 
 /*
- * Take the bytes away from an image that may be in use. They are to be freed by
- * kvfree() after an RCU grace period.
+ * The bytes, to be given back by sfu_image_put_bytes(), or NULL if the image is
+ * empty. The caller has a reference to @image. May sleep in between.
  */
-const u8 *sfu_image_empty(struct sfu_image *image);
+const u8 *sfu_image_get_bytes(struct sfu_image *image);
+void sfu_image_put_bytes(struct sfu_image *image);
+
+/*
+ * Take the bytes away, once: nobody gets them any more. They are freed with the
+ * last lookup that has them. Process context.
+ */
+void sfu_image_empty(struct sfu_image *image);
 
 #endif /* SFU_IMAGE_H */

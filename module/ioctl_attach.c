@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/file.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "attach.h"
@@ -143,6 +144,8 @@ int sfu_ioctl_list_attached(struct sfu_client *client, union sfu_arg *arg,
 		from = entry.id + 1;
 		nr++;
 		cond_resched();
+		if (fatal_signal_pending(current))
+			return sfu_message_fail(message, -EINTR, "killed");
 	}
 	list->nr = nr;
 	return 0;

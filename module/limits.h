@@ -20,13 +20,19 @@
  * mmap lock held: 100,000 instructions. More than that no section may lie in.
  */
 #define SFU_MAX_WALK_MAPPINGS	4096
-#define SFU_MAX_HELD_MAPPINGS	512
+#define SFU_MAX_HELD_MAPPINGS	256
 
 /* Registered ranges of one address space. */
 #define SFU_MAX_SECTIONS	1048576
 
 /* Bytes of one section, which stays in user memory. */
 #define SFU_MAX_SFRAME_SIZE	SZ_1G
+
+/*
+ * What may be remembered of code that nobody registered, in one address space: of
+ * so many mappings. With one more all of it is forgotten, and found again.
+ */
+#define SFU_MAX_FOUND		4096
 
 /* Requests that one client may have outstanding. */
 #define SFU_MAX_PENDING		1024
@@ -60,11 +66,14 @@
 #define SFU_MAX_READ_SIZE	SZ_16M
 
 /*
- * Files that are being read for walks, of all and of one file system; and for
- * how long, in jiffies, one that could not be read is left alone.
+ * Files that are being read for walks, of all, of one file system and for one
+ * user; pages that are read at once; and for how long, in jiffies, a file that
+ * could not be read is left alone.
  */
 #define SFU_MAX_READINGS	64
 #define SFU_MAX_READINGS_OF_ONE	4
+#define SFU_MAX_READINGS_OF_USER	2
+#define SFU_MAX_READING_PAGES	256
 #define SFU_READING_PAUSE	HZ
 /* After so long without a walk what was found for an observed process goes. */
 #define SFU_OBSERVED_SECONDS	10

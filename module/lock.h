@@ -18,7 +18,7 @@
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
 
-/* Does this CPU wait for such a lock, or hold one? Changes with interrupts off. */
+/* Does this CPU wait for such a lock, or hold it? With interrupts off. */
 DECLARE_PER_CPU(bool, sfu_lock_busy);
 
 static inline bool sfu_lock_is_busy(void)

@@ -16,6 +16,7 @@
 #include "ioctl.h"
 #include "mapping.h"
 #include "node.h"
+#include "payer.h"
 #include "request.h"
 #include "section.h"
 #include "sections.h"
@@ -116,6 +117,7 @@ err_node:
 	sfu_node_exit();
 err_section:
 	sfu_section_exit();
+	sfu_payer_exit();
 	return err;
 }
 
@@ -129,6 +131,7 @@ static void __exit sfu_exit(void)
 	sfu_sections_stop_workers();
 	sfu_node_exit();
 	sfu_section_exit();
+	sfu_payer_exit();
 }
 
 module_init(sfu_init);

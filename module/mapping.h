@@ -9,6 +9,8 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
+struct file;
+
 /**
  * struct sfu_origin - where the memory at an address comes from
  *

@@ -9,16 +9,23 @@
 #include "counters.h"
 #include "limits.h"
 #include "node.h"
+#include "payer.h"
 
 static struct kmem_cache *cache;
 
-struct sfu_node *sfu_node_create(u8 height)
+struct sfu_node *sfu_node_create(u8 height, u16 payer, bool force)
 {
-	struct sfu_node *node = kmem_cache_alloc(cache, SFU_GFP_OPTIONAL);
+	struct sfu_node *node;
 
-	if (!node)
+	if (sfu_payer_charge_number(payer, sizeof(*node), force))
 		return NULL;
+	node = kmem_cache_alloc(cache, SFU_GFP_OPTIONAL);
+	if (!node) {
+		sfu_payer_uncharge_number(payer, sizeof(*node));
+		return NULL;
+	}
 	refcount_set(&node->refs, 1);
+	node->payer = payer;
 	node->nr = 0;
 	node->height = height;
 	sfu_count(SFU_NODES);
@@ -27,6 +34,7 @@ struct sfu_node *sfu_node_create(u8 height)
 
 void sfu_node_free(struct sfu_node *node)
 {
+	sfu_payer_uncharge_number(node->payer, sizeof(*node));
 	sfu_uncount(SFU_NODES);
 	kmem_cache_free(cache, node);
 }

@@ -24,6 +24,7 @@ struct sfu_section;
  * struct sfu_node
  *
  * @refs: one of each parent, or of a tree whose root it is.
+ * @payer: number of the payer that it is charged to, or 0.
  * @nr: entries; never 0.
  * @height: 0 is a leaf.
  * @section: of a leaf.
@@ -32,7 +33,8 @@ struct sfu_section;
  */
 struct sfu_node {
 	refcount_t refs;
-	u16 nr;
+	u16 payer;
+	u8 nr;
 	u8 height;
 	union {
 		struct sfu_section *section[SFU_LEAF_SIZE];
@@ -70,8 +72,12 @@ static inline bool sfu_node_joins(const struct sfu_node *node, u32 nr)
 	return nr <= sfu_node_room(node) * 3 / 4;
 }
 
-/* An empty one with one reference. May sleep. Returns NULL without memory. */
-struct sfu_node *sfu_node_create(u8 height);
+/*
+ * An empty one with one reference, charged to the payer numbered @payer, with
+ * @force beyond the limit. May sleep. Returns NULL without memory, or if the
+ * payer's limit does not allow it.
+ */
+struct sfu_node *sfu_node_create(u8 height, u16 payer, bool force);
 
 /* Nobody refers to @node any more; what it refers to is the caller's to put. */
 void sfu_node_free(struct sfu_node *node);

@@ -19,8 +19,9 @@
  *
  * - Interrupts are off on the CPU that adds. Other CPUs meet such a request
  *   for no longer than they would wait for a lock.
- * - A requester that may sleep tries again. One in any other context is on
- *   the thread's own CPU, so within this very task_work_add(), and is refused.
+ * - A requester that may sleep tries again. One in any other context is
+ *   refused: it is within this very task_work_add(), or its thread is just
+ *   being asked for by another CPU.
  * - The callback may run, on another CPU, before the adding one comes back: it
  *   ends the state as well.
  *
@@ -55,11 +56,14 @@
 #include <linux/timekeeping.h>
 #include <linux/timex.h>
 
+#include <asm/tsc.h>
+
 #include "client.h"
 #include "compat.h"
 #include "counters.h"
 #include "limits.h"
 #include "lock.h"
+#include "payer.h"
 #include "request.h"
 #include "walk.h"
 
@@ -81,7 +85,8 @@ static struct bucket {
  *
  * @task: compared, never followed.
  * @end: when, in cycles of the CPU's counter.
- * @took: cycles from its beginning until all were delivered.
+ * @took: cycles from its beginning until all were delivered, those of a
+ *	millisecond at most.
  */
 struct served {
 	const struct task_struct *task;
@@ -173,6 +178,25 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 	return NULL;
 }
 
+static struct sfu_request *alloc(const struct sfu_client *client)
+{
+	struct sfu_request *request;
+
+	if (sfu_payer_charge(client->payer, sizeof(*request), false))
+		return NULL;
+	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
+	if (!request)
+		sfu_payer_uncharge(client->payer, sizeof(*request));
+	return request;
+}
+
+void sfu_request_free(const struct sfu_client *client,
+		      struct sfu_request *request)
+{
+	kmem_cache_free(cache, request);
+	sfu_payer_uncharge(client->payer, sizeof(*request));
+}
+
 /* The memory goes to who may want it again. */
 static void release(struct sfu_request *request)
 {
@@ -181,8 +205,8 @@ static void release(struct sfu_request *request)
 	if (request->pool) {
 		give_back(request);
 		sfu_client_end(client, NULL);
-	} else if (!sfu_client_end(client, request)) {
-		kmem_cache_free(cache, request);
+	} else {
+		sfu_client_end(client, request);
 	}
 }
 
@@ -192,13 +216,14 @@ static void put(struct sfu_request *request)
 		release(request);
 }
 
-void sfu_request_free_spare(struct hlist_head *spare)
+void sfu_request_free_spare(const struct sfu_client *client,
+			    struct hlist_head *spare)
 {
 	struct sfu_request *request;
 	struct hlist_node *next;
 
 	hlist_for_each_entry_safe(request, next, spare, node)
-		kmem_cache_free(cache, request);
+		sfu_request_free(client, request);
 }
 
 struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
@@ -292,7 +317,8 @@ static void note_served(cycles_t start)
 	lockdep_assert_irqs_disabled();
 	served->task = current;
 	served->end = end;
-	served->took = end - start;
+	/* It may have slept, and begun on a CPU whose counter is ahead. */
+	served->took = min_t(cycles_t, end - start, tsc_khz);
 }
 
 /*
@@ -375,12 +401,16 @@ static void run(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
-/* Does @task, by a signal, dump core, or is it about to? */
+/*
+ * Does @task dump core, or is it about to? The caller is in an RCU read section,
+ * or @task is current.
+ */
 static bool is_dumping(const struct task_struct *task, unsigned int task_flags)
 {
-	/* The kernel keeps it for as long as the thread's structure. */
-	return task_flags & (PF_SIGNALED | PF_DUMPCORE) ||
-	       data_race(READ_ONCE(task->signal->core_state));
+	/* It lives as long as the thread's structure; no lock of ours helps. */
+	const void *core_state = data_race(READ_ONCE(task->signal->core_state));
+
+	return core_state || task_flags & (PF_SIGNALED | PF_DUMPCORE);
 }
 
 /* Have the thread of @bucket whose first request this is walk for it. */
@@ -451,6 +481,7 @@ static int add_first(struct bucket *bucket, struct sfu_request *request,
 		hlist_del_init(&request->node);
 		sfu_unlock(&bucket->lock);
 	} else {
+		/* Who sees it cleared may join: pairs with join(). */
 		smp_store_release(&request->adding, false);
 	}
 	return err;
@@ -586,7 +617,7 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 	if (err)
 		return err;
 	if (!request)
-		request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
+		request = alloc(client);
 	if (!request) {
 		sfu_client_cancel(client);
 		sfu_client_end(client, NULL);
@@ -594,10 +625,14 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 	}
 	fill(request, client, spec, ktime_get_ns());
 
-	/* Another CPU is about to know, with its interrupts off. */
-	while ((err = attach_to(request, tid, spec->interrupt, cookie)) == -EBUSY &&
-	       !fatal_signal_pending(current))
+	for (;;) {
+		err = attach_to(request, tid, spec->interrupt, cookie);
+		if (err != -EBUSY || fatal_signal_pending(current))
+			break;
+		/* Another CPU adds, with its interrupts off. */
+		cpu_relax();
 		cond_resched();
+	}
 	if (err) {
 		sfu_client_cancel(client);
 		release(request);

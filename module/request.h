@@ -108,15 +108,18 @@ void sfu_pool_destroy(struct sfu_pool *pool);
  * lock.h; nothing is waited for but the locks of this module. The caller keeps
  * @client and @pool and has called sfu_client_prepare(). Returns 0 with the
  * walk's cookie; -ENOMEM if the pool is empty, -EAGAIN with too many pending or
- * late, if the thread's last walk has but ended, or if a request of this CPU is
- * just being made or delivered, -ESRCH in a thread that exits, -EOPNOTSUPP in
- * one that never runs in user space.
+ * late, if the thread's last walk has but ended, or while another request is
+ * just being made, of the same thread or by this CPU, -ESRCH in a thread that
+ * exits, -EOPNOTSUPP in one that never runs in user space.
  */
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
 
-/* Free all requests in @spare, by their link. */
-void sfu_request_free_spare(struct hlist_head *spare);
+/* Free one request of @client, which no pool has, and all in @spare. */
+void sfu_request_free(const struct sfu_client *client,
+		      struct sfu_request *request);
+void sfu_request_free_spare(const struct sfu_client *client,
+			    struct hlist_head *spare);
 
 /* Memory for a walk. @walk may be NULL. */
 struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp);

@@ -5,6 +5,7 @@
 #include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "cache.h"
@@ -94,6 +95,8 @@ static void free_table(struct sfu_rules_table *table)
 	for (i = 0; i < nr_owners(table); i++) {
 		if (table->owner[i].section)
 			sfu_section_put(table->owner[i].section);
+		if (i % 64 == 0)
+			cond_resched();
 	}
 	sfu_uncount(SFU_CACHES);
 	sfu_count_many(SFU_CACHE_PAGES, -pages_of(table));
@@ -167,8 +170,11 @@ static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
 		/* They start anew, once in a million times. */
 		rules->next_owner = 1;
 		sfu_cache_clear(&table->cache);
-		for (i = 0; i < nr_owners(table); i++)
+		for (i = 0; i < nr_owners(table); i++) {
 			table->owner[i].number = 0;
+			/* To be checked, and numbered, again. */
+			table->owner[i].epoch = 0;
+		}
 	}
 	return rules->next_owner++ << table->set_bits | (owner - table->owner);
 }
@@ -209,7 +215,8 @@ static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
 {
 	struct owner *owner = &table->owner[number & (nr_owners(table) - 1)];
 
-	return owner->number == number ? owner : NULL;
+	/* Those that are not in use are numbered 0, too. */
+	return number && owner->number == number ? owner : NULL;
 }
 
 static struct owner *place_of(struct sfu_rules_table *table,

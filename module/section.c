@@ -4,7 +4,6 @@
  */
 #include <linux/atomic.h>
 #include <linux/mm.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -13,6 +12,7 @@
 #include "image.h"
 #include "limits.h"
 #include "message.h"
+#include "payer.h"
 #include "section.h"
 #include "sframe_find.h"
 
@@ -182,7 +182,7 @@ static void begin(struct sfu_section *section)
 	sfu_count(SFU_SECTIONS);
 }
 
-u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
+static u32 alloc(struct sfu_section **memory, u32 nr)
 {
 	if (nr > 1 && kmem_cache_alloc_bulk(cache, GFP_KERNEL_ACCOUNT, nr,
 					    (void **)memory))
@@ -191,8 +191,40 @@ u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
 	return !!memory[0];
 }
 
+static u32 alloc_charged(struct sfu_section **memory, u32 nr,
+			 struct sfu_payer *payer)
+{
+	const size_t size = sizeof(**memory);
+	u32 i, got;
+
+	/* Near the limit there may be room for one yet. */
+	if (sfu_payer_charge(payer, nr * size, false)) {
+		nr = 1;
+		if (sfu_payer_charge(payer, size, false))
+			return 0;
+	}
+	got = alloc(memory, nr);
+	if (got < nr)
+		sfu_payer_uncharge(payer, (nr - got) * size);
+	for (i = 0; i < got; i++)
+		memory[i]->payer = sfu_payer_number(payer);
+	return got;
+}
+
+u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+
+	if (!payer)
+		return 0;
+	nr = alloc_charged(memory, nr, payer);
+	sfu_payer_put(payer);
+	return nr;
+}
+
 void sfu_section_free(struct sfu_section *memory)
 {
+	sfu_payer_uncharge_number(memory->payer, sizeof(*memory));
 	kmem_cache_free(cache, memory);
 }
 
@@ -215,16 +247,46 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 	return 0;
 }
 
-struct sfu_found *sfu_section_create_found(const struct sfu_found *spec)
+/* Charge @found, which is new, to the current user. Returns whether it could. */
+static bool charge_found(struct sfu_found *found)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+	bool could;
+
+	if (!payer)
+		return false;
+	could = !sfu_payer_charge(payer, sizeof(*found), false);
+	if (could)
+		found->section.payer = sfu_payer_number(payer);
+	sfu_payer_put(payer);
+	return could;
+}
+
+struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
+					   bool charged)
 {
 	struct sfu_found *found = kmemdup(spec, sizeof(*spec),
 					  SFU_GFP_OPTIONAL);
 
+	if (found && charged && !charge_found(found)) {
+		kfree(found);
+		found = NULL;
+	}
 	if (found)
 		begin(&found->section);
 	else
 		sfu_image_put(spec->image);
 	return found;
+}
+
+static void free_directory(const struct sfu_section *section,
+			   struct sfu_directory *directory)
+{
+	if (!directory)
+		return;
+	sfu_payer_uncharge_number(section->payer,
+				  sfu_directory_size(directory));
+	kvfree(directory);
 }
 
 void sfu_section_put(struct sfu_section *section)
@@ -234,12 +296,13 @@ void sfu_section_put(struct sfu_section *section)
 	if (!refcount_dec_and_test(&section->refs))
 		return;
 	sfu_uncount(SFU_SECTIONS);
-	kvfree(section->directory);
+	free_directory(section, section->directory);
 	if (!found) {
-		kmem_cache_free(cache, section);
+		sfu_section_free(section);
 		return;
 	}
 	sfu_image_put(found->image);
+	sfu_payer_uncharge_number(section->payer, sizeof(*found));
 	kfree(found);
 }
 
@@ -281,7 +344,6 @@ static bool is_inside(const struct sfu_section *section,
 		match->end <= section->text.end);
 }
 
-/* Caller has an RCU read section if there is a @copy of the bytes. */
 static noinline int find_rule_carefully(const struct sfu_section *section,
 					const u8 *copy, u64 pc, u32 *budget,
 					struct sfu_match *match,
@@ -334,14 +396,19 @@ static noinline void make_directory(struct sfu_section *section)
 	get_table(section, &table);
 	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
 			   section->text.end - section->text.start);
-	directory = kvmalloc(sfu_directory_size(&plan),
-			     SFU_GFP_OPTIONAL);
-	if (!directory)
+	if (sfu_payer_charge_number(section->payer, sfu_directory_size(&plan),
+				    false))
 		return;
+	directory = kvmalloc(sfu_directory_size(&plan), SFU_GFP_OPTIONAL);
+	if (!directory) {
+		sfu_payer_uncharge_number(section->payer,
+					  sfu_directory_size(&plan));
+		return;
+	}
 	*directory = plan;
 	if (sfu_directory_fill(directory, &table) ||
 	    cmpxchg(&section->directory, NULL, directory))
-		kvfree(directory);
+		free_directory(section, directory);
 }
 
 /* Count that a rule was found in @section. */
@@ -360,17 +427,15 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 				       struct sfu_defect *defect)
 {
 	struct sfu_section *section = &found->section;
-	int err = -ESTALE;
-	const u8 *copy;
+	const u8 *copy = sfu_image_get_bytes(found->image);
+	int err = 0;
 
-	rcu_read_lock();
-	copy = rcu_dereference(found->image->bytes);
-	if (copy && find_rule(section, copy, pc, budget, match))
-		err = 0;
-	else if (copy)
+	if (!copy)
+		return -ESTALE;
+	if (!find_rule(section, copy, pc, budget, match))
 		err = find_rule_carefully(section, copy, pc, budget, match,
 					  defect);
-	rcu_read_unlock();
+	sfu_image_put_bytes(found->image);
 	if (!err) {
 		atomic64_inc(&found->image->hits);
 		atomic64_inc(&section->hits);

@@ -35,6 +35,7 @@ enum sfu_source {
  *
  * @refs: one of each table of sections that holds it, one of each lookup that
  *	uses it.
+ * @payer: number of the payer that it and its directory are charged to, or 0.
  * @num_fdes: of the table, as are all members from @size on.
  * @id: unique in the system, never 0.
  * @hits: rules looked up in it and found.
@@ -63,6 +64,7 @@ struct sfu_section {
 	u32 fres;
 	bool pcrel;
 	u8 source;
+	u16 payer;
 };
 
 /* Have @section be the one whose header @table is. */
@@ -130,8 +132,8 @@ int sfu_section_locate(struct sfu_section_spec *spec,
 		       struct sfu_message *message);
 
 /*
- * Memory for @nr sections, cheaper than @nr times for one. May sleep. Returns
- * how many there are in @memory, which may be less.
+ * Memory for @nr sections, cheaper than @nr times for one, charged to the current
+ * user. May sleep. Returns how many there are in @memory, which may be less.
  */
 u32 sfu_section_alloc(struct sfu_section **memory, u32 nr);
 
@@ -147,12 +149,14 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 		     struct sfu_message *message);
 
 /*
- * Make a section of the members of @spec that say what was found: text, source,
+ * Make a section, charged to the current user with @charged, of the members of
+ * @spec that say what was found: text, source,
  * table and bytes_origin of @spec->section, and the others. Takes over the
  * reference to the image. May sleep. Returns NULL without memory, having put
  * the image.
  */
-struct sfu_found *sfu_section_create_found(const struct sfu_found *spec);
+struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
+					   bool charged);
 
 int sfu_section_init(void);
 void sfu_section_exit(void);

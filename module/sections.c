@@ -12,7 +12,7 @@
 #include "section.h"
 #include "sections.h"
 
-/* As many as can be freed with the mmap lock held: some ten thousand instructions. */
+/* As many as may be freed with the mmap lock held. */
 #define MAX_FREED_AT_ONCE	256
 
 /**
@@ -74,7 +74,8 @@ void sfu_sections_discard(struct sfu_sections *sections)
 	for (i = 0; i < SFU_NR_ORDERS; i++)
 		is_shared &= sfu_tree_clear_shared(&sections->tree[i]);
 	if (!is_shared && sections->nr > MAX_FREED_AT_ONCE)
-		discarded = kmalloc(sizeof(*discarded), GFP_KERNEL);
+		discarded = kmalloc(sizeof(*discarded),
+				    GFP_NOWAIT | __GFP_NOWARN);
 	/* Without memory it takes as long as it takes. */
 	if (!discarded) {
 		sfu_sections_clear(sections);
@@ -170,6 +171,9 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 	if (*other)
 		return -EEXIST;
 	if (sections->nr >= SFU_MAX_SECTIONS)
+		return -ENOSPC;
+	if (section->source != SFU_REGISTERED &&
+	    sections->nr - sections->nr_registered >= SFU_MAX_FOUND)
 		return -ENOSPC;
 	for (i = 0; i < SFU_NR_ORDERS; i++) {
 		err = sfu_tree_add(&sections->tree[i], section);

@@ -295,6 +295,8 @@ static int validate_rows(const struct sfu_table *table,
 	sfu_rows_begin(&rows, table, fde);
 	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
 		ret = sfu_row_decode(fde, &row, &rule, defect);
+		if (!ret && rows.left % SFU_ROWS_A_TURN == 0)
+			ret = sfu_env_relax();
 		if (ret)
 			return ret;
 	}
@@ -329,7 +331,7 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 			end = fde.start + fde.size;
 		if (!ret)
 			ret = validate_rows(table, &fde, &defect);
-		if (ret == -EFAULT)
+		if (ret == -EFAULT || ret == -EINTR)
 			return ret;
 		if (ret)
 			ret = report(data, &defect);

@@ -164,6 +164,9 @@ static inline bool sfu_fde_is_signal(const struct sfu_fde *fde)
 	return fde->info & 0x80;
 }
 
+/* Rows looked at between two times of giving way to others. */
+#define SFU_ROWS_A_TURN		1024
+
 #define SFU_MAX_ROW_WORDS	15
 #define SFU_MAX_ROW_SIZE	(4 + 1 + SFU_MAX_ROW_WORDS * 4)
 
@@ -243,8 +246,9 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 /*
  * The rule of @fde at @pc, which lies inside it. Takes the number of rows that
  * it looks at off *@budget. Returns 0, -EFAULT, -EINVAL, -ETIME if the budget
- * does not suffice, or -ENOENT: @pc is before the first row, or the FDE is a
- * signal frame without rows (then rule->flags is SFU_RULE_SIGNAL).
+ * does not suffice, -EINTR if the thread is being killed, or -ENOENT: @pc is
+ * before the first row, or the FDE is a signal frame without rows (then
+ * rule->flags is SFU_RULE_SIGNAL). May sleep.
  */
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      u64 pc, u32 *budget, struct sfu_rule *rule,

@@ -283,6 +283,11 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		--*budget;
 		row = next;
 		found = true;
+		if (*budget % SFU_ROWS_A_TURN == 0) {
+			ret = sfu_env_relax();
+			if (ret)
+				break;
+		}
 	}
 	if (ret < 0)
 		return ret;

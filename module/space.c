@@ -344,8 +344,11 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 						"cannot map the marker page"));
 	/* The program itself may have unmapped it already. */
 	space = sfu_space_get();
-	if (is_registered(space))
+	if (is_registered(space)) {
+		/* From now on it is charged, and the shrinker leaves it. */
+		sfu_space_forget_found(space);
 		return space;
+	}
 	sfu_space_put(space);
 	return ERR_PTR(sfu_message_fail(message, -ENOMEM,
 					"the marker page was unmapped"));
@@ -364,7 +367,8 @@ static void drop(struct sfu_space *space)
 {
 	struct mm_struct *mm = space->mm;
 
-	sfu_sections_clear(&space->sections);
+	/* Whoever makes a space, or allocates, is not to free all of it. */
+	sfu_sections_discard(&space->sections);
 	destroy(space);
 	/* May be the last one, of a process that has gone. */
 	mmdrop(mm);
@@ -485,7 +489,8 @@ static unsigned long shrink_rules(unsigned long nr)
 static unsigned long count_objects(struct shrinker *self,
 				   struct shrink_control *control)
 {
-	return nr_observed() +
+	/* Each has some sections. */
+	return nr_observed() * 8 +
 	       atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
 }
 
@@ -599,7 +604,7 @@ static int remove(struct sfu_space *space, struct sfu_section *section)
  * Sections that are removed under one hold of the lock: less than a hundred
  * thousand instructions, also if others share their nodes.
  */
-#define MAX_REMOVED_AT_ONCE	8
+#define MAX_REMOVED_AT_ONCE	4
 
 /* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
 static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
@@ -689,4 +694,19 @@ bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
 	err = remove(space, section);
 	up_write(&space->lock);
 	return !err;
+}
+
+void sfu_space_forget_found(struct sfu_space *space)
+{
+	struct sfu_section *section;
+	u64 from = 0;
+
+	while (!fatal_signal_pending(current) &&
+	       (section = sfu_space_find_from(space, from))) {
+		from = section->text.end;
+		if (section->source != SFU_REGISTERED)
+			sfu_space_drop(space, section);
+		sfu_section_put(section);
+		cond_resched();
+	}
 }

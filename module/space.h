@@ -124,8 +124,8 @@ u32 sfu_space_nr_sections(struct sfu_space *space);
 
 /*
  * Add @section, which covers something. Returns 0; -EEXIST, with a reference to
- * the section that it overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with @message; see
- * SFRAME_UNWIND_IOC_REGISTER.
+ * the section that it overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with
+ * @message; see SFRAME_UNWIND_IOC_REGISTER.
  */
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message);
@@ -143,6 +143,12 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
  */
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
 struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
+
+/*
+ * Remove all that nobody registered. Walks find it again. May sleep; ends early
+ * if the thread is being killed.
+ */
+void sfu_space_forget_found(struct sfu_space *space);
 
 /* See sfu_sections_find_gap(). */
 bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);

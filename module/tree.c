@@ -238,7 +238,9 @@ struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 static struct sfu_node *copy(const struct sfu_tree *tree,
 			     const struct sfu_node *from)
 {
-	struct sfu_node *node = sfu_node_create(from->height);
+	/* Who was charged for the one that is shared is for this one. */
+	struct sfu_node *node = sfu_node_create(from->height, from->payer,
+						true);
 	u32 i;
 
 	if (!node)
@@ -321,12 +323,12 @@ static bool is_last(const struct sfu_tree *tree, const struct path *path,
 }
 
 /*
- * Nodes that a new section in path->node[0] needs: @spare[height] is the right
+ * Nodes, charged to @payer, that a new section in path->node[0] needs: @spare[height] is the right
  * half of the full node at that height, and the last one a new root. Returns 0,
  * -ENOMEM or -ENOSPC; there are *@nr of them, which was 0.
  */
 static int create_spares(const struct sfu_tree *tree, const struct path *path,
-			 struct sfu_node **spare, u32 *nr)
+			 u16 payer, struct sfu_node **spare, u32 *nr)
 {
 	u32 height, top = tree->root->height;
 
@@ -335,7 +337,7 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 			return 0;
 		if (height == MAX_HEIGHT)
 			return -ENOSPC;
-		spare[height] = sfu_node_create(height);
+		spare[height] = sfu_node_create(height, payer, false);
 		if (!spare[height])
 			return -ENOMEM;
 		++*nr;
@@ -407,7 +409,7 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 	int err;
 
 	if (!tree->root) {
-		tree->root = sfu_node_create(0);
+		tree->root = sfu_node_create(0, section->payer, false);
 		if (!tree->root)
 			return -ENOMEM;
 		sfu_node_insert_section(tree->root, 0, section);
@@ -417,7 +419,7 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 	at = find(tree, key_of(tree, section), section->id, &path);
 	at += path.at[0];
 	err = unshare(tree, &path) ?:
-	      create_spares(tree, &path, spare, &nr_spare);
+	      create_spares(tree, &path, section->payer, spare, &nr_spare);
 	if (err) {
 		while (nr_spare)
 			sfu_node_free(spare[--nr_spare]);

@@ -6,7 +6,7 @@
  * Each address is made safe where it is dereferenced, whatever it was computed
  * from, and without a branch: nothing but user memory is read, not even by a
  * processor that runs ahead of a comparison. Nothing else in the module may use
- * unsafe_get_user() and its like, which "qemu/lint user" checks.
+ * unsafe_get_user() and its like.
  *
  * Programs can map what is below TASK_SIZE_MAX. The page that starts there is the
  * last one before addresses that no processor takes (a reason for a warning in
@@ -29,7 +29,10 @@
 
 #define SFU_USER_LIMIT	((u64)TASK_SIZE_MAX)
 
-/* What a window can span; some bytes less than 32 bits count. */
+/*
+ * So far below the limit is a window's base. No place, nor what is 16 bytes behind
+ * it, is above the limit by a page.
+ */
 #define SFU_WINDOW_SPAN	(SZ_4G - SZ_2K)
 
 #else
@@ -65,7 +68,7 @@ static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
  *
  * nothing may be called, and there is only
  *
- * sfu_words_get()	read @word at any @address, a variable that becomes the
+ * sfu_words_get()	read @word at any address @at, a variable that becomes the
  *			address read, or go to @label with @word as it was, or any
  *			value
  *
@@ -114,12 +117,12 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 #define sfu_words_count(words)	do { } while (0)
 #endif
 
-#define sfu_words_get(words, address, word, label)			\
+#define sfu_words_get(words, at, word, label)				\
 	do {								\
-		sfu_words_watch_(words, address);			\
-		(address) = sfu_user_clamp(address, (words)->limit);	\
-		unsafe_get_user(word, (u64 __user *)			\
-				u64_to_user_ptr(address), label);	\
+		sfu_words_watch_(words, at);				\
+		(at) = sfu_user_clamp(at, (words)->limit);		\
+		unsafe_get_user(word, (u64 __user *)u64_to_user_ptr(at), \
+				label);					\
 	} while (0)
 
 #else
@@ -135,15 +138,15 @@ static inline bool sfu_words_begin(struct sfu_words *words,
 #define sfu_words_end(words)	((void)(words))
 #define sfu_words_count(words)	((void)(words))
 
-#define sfu_words_get(words, address, word, label)			\
+#define sfu_words_get(words, at, word, label)				\
 	do {								\
 		const struct sfu_stack *const stack_ = (words)->stack;	\
-		const u64 asked_ = (address), offset_ =			\
-			((address) = sfu_user_clamp(asked_,		\
-						    (words)->limit)) -	\
-			stack_->address;				\
+		const u64 asked_ = (at);				\
+		u64 offset_;						\
 									\
-		sfu_words_watch(asked_, address);			\
+		(at) = sfu_user_clamp(asked_, (words)->limit);		\
+		sfu_words_watch(asked_, at);				\
+		offset_ = (at) - stack_->address;			\
 		if (offset_ >= stack_->size ||				\
 		    stack_->size - offset_ < sizeof(word))		\
 			goto label;					\
@@ -165,13 +168,13 @@ struct sfu_place {
 /**
  * struct sfu_window - bytes of a section that are open for sfu_window_get()
  *
- * What is at offset n of them has the place @first + n, by 32 bits, and is at
- * @base + that place. A base in user memory is so far from the end of it that all
- * places are in user memory, or in the page behind it; a copy's places are
- * checked one by one.
+ * What is at offset n of them has the place @first + n, of which only 32 bits
+ * count, and is at @base + that place. A base in user memory is so low that all
+ * places are in user memory, or in the page behind it; those of a copy are checked
+ * one by one.
  *
- * @base: see above.
- * @first: of a copy 0.
+ * @base: as above.
+ * @first: 0 with a copy.
  * @size: number of bytes.
  */
 struct sfu_window {
@@ -194,9 +197,9 @@ struct sfu_window {
  *
  * sfu_window_at()	the place of the byte at @offset
  * sfu_place_behind()	the place @distance behind another one
- * sfu_window_get()	fetch @value, @behind constant bytes behind the place @at,
- *			16 bytes behind it at most, or go to @label if it cannot
- *			be read
+ * sfu_window_get()	fetch @value, @behind bytes behind @place, or go to @label
+ *			if it cannot be read; where it ends is a constant that is
+ *			16 at most
  *
  * @copied is whether there is a copy: where compilers know it, nothing is left
  * of the other way. May sleep in the kernel, for pages that have to be read in.
@@ -244,7 +247,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 	window->base = sfu_user_clamp(address,
 				      SFU_USER_LIMIT - SFU_WINDOW_SPAN);
 	window->first = address - window->base;
-	/* There is nothing that this has to check. */
+	/* The base is one of user space, so there is nothing to check here. */
 	return user_access_begin(u64_to_user_ptr(window->base), sizeof(u64));
 }
 
@@ -336,26 +339,25 @@ static inline bool sfu_window_begin(struct sfu_window *window,
 				    const struct sfu_bytes *bytes, u64 offset,
 				    u64 size, bool copied)
 {
-	if (size > U32_MAX || !sfu_bytes_has(bytes, offset, size))
+	const u64 base = copied ? (uintptr_t)bytes->copy : bytes->address;
+
+	if (!base || size > U32_MAX || !sfu_bytes_has(bytes, offset, size))
 		return false;
-	*window = (struct sfu_window) {
-		.base = copied ? (uintptr_t)bytes->copy + offset :
-				 bytes->address + offset,
-		.size = size,
-	};
+	*window = (struct sfu_window) { .base = base + offset, .size = size };
 	return true;
 }
 
 #define sfu_window_end(window, copied)	((void)(window), (void)(copied))
 
-/* Every window has a label for what cannot be read, though here all can be. */
+/* Every window has a label for what cannot be read: here, what is at 0. */
 #define sfu_window_get(copied, window, place, behind, value, label)	\
 	do {								\
+		const u64 at_ = (window)->base + (place).at + (behind);	\
+									\
 		(void)(copied);						\
-		if (!(window)->base)					\
+		if (!at_)						\
 			goto label;					\
-		memcpy(&(value), (const void *)(uintptr_t)		\
-		       ((window)->base + (place).at + (behind)),		\
+		memcpy(&(value), (const void *)(uintptr_t)at_,		\
 		       sizeof(value));					\
 	} while (0)
 

@@ -82,7 +82,9 @@ static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 			return err;
 		rule->flags = SFU_RULE_NONE;
 	}
-	sfu_lookup_remember(lookup, key, rule);
+	/* The second look at another address may have left the section. */
+	if (sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
+		sfu_lookup_remember(lookup, key, rule);
 	return err;
 }
 

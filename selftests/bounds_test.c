@@ -107,17 +107,22 @@ TEST_F(bounds, many_rows)
 #define CHAIN		8
 #define CHAIN_SIZE	8	/* bytes from a link to the next */
 
-/* Each link is at an address of its own, and calls the next one. */
-static void put_chain(unsigned char *code)
+/* @nr links, each at an address of its own, which calls the next one. */
+static void put_chain_of(unsigned char *code, int nr)
 {
 	static const unsigned char link[CHAIN_SIZE] = {
 		0xe8, CHAIN_SIZE - 5, 0x00, 0x00, 0x00, 0xc3
 	};
 	int i;
 
-	for (i = 0; i < CHAIN; i++)
+	for (i = 0; i < nr; i++)
 		memcpy(code + i * CHAIN_SIZE, link, sizeof(link));
-	memcpy(code + CHAIN * CHAIN_SIZE, request_code, sizeof(request_code));
+	memcpy(code + nr * CHAIN_SIZE, request_code, sizeof(request_code));
+}
+
+static void put_chain(unsigned char *code)
+{
+	put_chain_of(code, CHAIN);
 }
 
 /*
@@ -165,6 +170,168 @@ TEST_F(bounds, budget_is_per_walk)
 		ASSERT_STACK(self->fd, &self->stack);
 		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
 	}
+}
+
+/*
+ * Many mappings of one section, whose every second page is protected otherwise
+ */
+
+/* Mappings that one walk looks at, and that a section may lie in, see limits.h. */
+#define MAX_WALKED	4096
+#define MAX_HELD	256
+
+/* With one more for the code. */
+#define MANY_MAPPINGS	(MAX_HELD - 1)
+
+/* Sections of that many: more than one walk may look at. */
+#define MANY_SECTIONS	16
+
+struct split {
+	unsigned char *text;		/* a chain of calls, see put_chain() */
+	unsigned char *section;		/* for all of it */
+	struct sframe_unwind_register reg;
+};
+
+/* Pages of the last mapping of a section. */
+#define TAIL_PAGES	3
+
+/* A section of @nr mappings, whose table fills them all. */
+static bool make_split(struct split *split, unsigned int nr)
+{
+	const unsigned int fres = FAKE_FDE + 16 * MANY_SECTIONS;
+	const size_t size = (nr - 1 + TAIL_PAGES) * PAGE;
+	unsigned char *s;
+	unsigned int i;
+
+	split->text = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Nothing that a neighbour could become one with. */
+	s = mmap(NULL, size + 2 * PAGE, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (split->text == MAP_FAILED || s == MAP_FAILED)
+		return false;
+	s += PAGE;
+	split->section = s;
+	for (i = 0; i < nr; i++) {
+		if (mprotect(s + i * PAGE,
+			     i + 1 < nr ? PAGE : TAIL_PAGES * PAGE,
+			     i % 2 ? PROT_READ : PROT_READ | PROT_WRITE))
+			return false;
+	}
+	write_fake_section(s, split->text);
+	put32(s + FAKE_NUM_FDES, MANY_SECTIONS);
+	put32(s + FAKE_FRE_OFF, 16 * MANY_SECTIONS);
+	put32(s + FAKE_FRE_LEN, size - fres);
+	for (i = 0; i < MANY_SECTIONS; i++) {
+		unsigned char *fde = s + FAKE_FDE + 16 * i;
+
+		put64(fde, (uintptr_t)split->text + CHAIN_SIZE * i -
+			   (uintptr_t)fde);
+		put32(fde + 8, CHAIN_SIZE);
+		put32(fde + 12, 0);
+	}
+	memcpy(s + fres, "\x01\0\0\0\0\0\x03\x08", 8);
+	put_chain_of(split->text, MANY_SECTIONS - 1);
+	split->reg = (struct sframe_unwind_register) {
+		.size = sizeof(split->reg),
+		.sframe_start = (uintptr_t)s,
+		.sframe_size = size,
+		.text_size = CHAIN_SIZE,
+	};
+	return true;
+}
+
+/* Register it for function @nr of the chain. */
+static int register_split(int fd, struct split *split, unsigned int nr)
+{
+	split->reg.text_start = (uintptr_t)split->text + CHAIN_SIZE * nr;
+	return register_section(fd, &split->reg);
+}
+
+/* Have all that is remembered of mappings be asked for again. */
+static void change_mappings(void)
+{
+	munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	       PAGE);
+}
+
+TEST_F(bounds, mappings_of_a_walk)
+{
+	struct split split;
+	unsigned int i;
+
+	ASSERT_TRUE(make_split(&split, MANY_MAPPINGS));
+	for (i = 0; i < MANY_SECTIONS; i++) {
+		ASSERT_EQ(0, register_split(self->fd, &split, i));
+	}
+	for (i = 0; i < 2; i++) {
+		change_mappings();
+		ASSERT_EQ(0, call_request_code(split.text, self->fd,
+					       &self->req));
+		ASSERT_STACK(self->fd, &self->stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_BUDGET, self->stack.head.stop);
+		/* Each function has a section, and that its mappings. */
+		EXPECT_LE(MAX_WALKED / MAX_HELD - 1,
+			  self->stack.head.nr_frames);
+		EXPECT_GE(MAX_WALKED / MAX_HELD + 1,
+			  self->stack.head.nr_frames);
+	}
+}
+
+/* At the limit, one past it, and past it later. */
+TEST_F(bounds, mappings_of_a_section)
+{
+	const unsigned int last = MANY_SECTIONS - 1;
+	struct split split, larger;
+	struct sframe_unwind_stats s;
+
+	ASSERT_TRUE(make_split(&split, MANY_MAPPINGS));
+	ASSERT_EQ(0, register_split(self->fd, &split, last));
+	ASSERT_EQ(0, call_request_code(split.text + last * CHAIN_SIZE, self->fd,
+				       &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_LE(3, self->stack.head.nr_frames);
+	unregister_id(self->fd, split.reg.id);
+
+	ASSERT_TRUE(make_split(&larger, MANY_MAPPINGS + 1));
+	EXPECT_EQ(-1, register_split(self->fd, &larger, last));
+	EXPECT_EQ(EINVAL, errno);
+
+	/* Two more when it is registered. */
+	ASSERT_TRUE(make_split(&larger, MANY_MAPPINGS));
+	ASSERT_EQ(0, register_split(self->fd, &larger, last));
+	ASSERT_EQ(0, mprotect(larger.section + MANY_MAPPINGS * PAGE, PAGE,
+			      PROT_READ | PROT_EXEC));
+	ASSERT_EQ(0, call_request_code(larger.text + last * CHAIN_SIZE,
+				       self->fd, &self->req));
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(1, self->stack.head.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
+	ASSERT_EQ(0, stats(self->fd, &s));
+	EXPECT_EQ(1, s.stale);
+}
+
+/* Entries of a batch may each have as many as one alone. */
+TEST_F(bounds, mappings_of_a_batch)
+{
+	struct sframe_unwind_batch_entry entries[MANY_SECTIONS] = {};
+	struct sframe_unwind_batch batch = {
+		.size = sizeof(batch),
+		.entries = (uintptr_t)entries,
+		.nr = MANY_SECTIONS,
+	};
+	struct split split;
+	unsigned int i;
+
+	ASSERT_TRUE(make_split(&split, MANY_MAPPINGS - 100));
+	for (i = 0; i < MANY_SECTIONS; i++) {
+		entries[i].sframe_start = split.reg.sframe_start;
+		entries[i].sframe_size = split.reg.sframe_size;
+		entries[i].text_start = (uintptr_t)split.text + CHAIN_SIZE * i;
+		entries[i].text_size = CHAIN_SIZE;
+	}
+	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_REGISTER_BATCH, &batch));
+	EXPECT_EQ(0, batch.nr_failed);
 }
 
 /* An index of 100,000 functions, of four bytes each. */

@@ -138,7 +138,7 @@ TEST_F(core, left_alone)
 	ASSERT_EQ(req.tid, waitpid(req.tid, &status, 0));
 	EXPECT_TRUE(WCOREDUMP(status));
 	ASSERT_STACK(self->fd, &stack);
-	EXPECT_EQ(SFRAME_UNWIND_STOP_KILLED, stack.head.stop);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_EXITED, stack.head.stop);
 	close(go);
 	close(result);
 }

@@ -405,4 +405,24 @@ TEST_F(scene, validation_is_killed)
 	munmap(section, size);
 }
 
+/*
+ * A return address behind the last function of all is looked up twice, as it could
+ * be a signal trampoline: the second time there is no section.
+ */
+TEST_F(scene, behind_the_last_section)
+{
+	const __u64 behind = (uintptr_t)self->fake.text + PAGE;
+	unsigned int i;
+
+	put32(self->fake.section + FAKE_FUNC_SIZE, PAGE);
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	self->words[256] = behind;
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, walk(self));
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_LE(2, self->stack.head.nr_frames);
+		EXPECT_EQ(behind, self->stack.head.ips[1]);
+	}
+}
+
 TEST_HARNESS_MAIN

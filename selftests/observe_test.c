@@ -122,11 +122,9 @@ TEST_F(observe, another_client)
 /* Who is not observed any more is forgotten, who is, is not. */
 TEST_F(observe, idle)
 {
-	const __u64 end = now_ns() + 3 * IDLE * 1000000000ULL;
-	__u64 start;
+	const __u64 start = now_ns(), end = start + 3 * IDLE * 1000000000ULL;
 
 	ASSERT_TRUE(observe(self->fd, &self->child[0]));
-	start = now_ns();
 	ASSERT_TRUE(observe(self->fd, &self->child[1]));
 	ASSERT_EQ(2, counter("observed"));
 	while (counter("observed") == 2 && now_ns() < end) {
@@ -134,7 +132,7 @@ TEST_F(observe, idle)
 		usleep(10000);
 	}
 	EXPECT_EQ(1, counter("observed"));
-	EXPECT_LE(IDLE * 1000000000ULL, now_ns() - start + 20000000);
+	EXPECT_LE(IDLE * 1000000000ULL, now_ns() - start);
 	EXPECT_TRUE(observe(self->fd, &self->child[0]));
 	EXPECT_EQ(2, counter("observed"));
 }
@@ -220,7 +218,7 @@ TEST_F(observe, many_at_once)
  * A process that asks for its own stack, and then registers
  */
 
-/* Registering brings the marker, and what was found stays. */
+/* Registering brings the marker, and what was found is found anew, to be charged. */
 TEST_F(observe, registers)
 {
 	struct sframe_unwind_section found;
@@ -242,9 +240,10 @@ TEST_F(observe, registers)
 	EXPECT_EQ(1, counter("spaces"));
 	EXPECT_EQ(CALLER, walk(self->fd, fake.text));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
-	EXPECT_EQ(found.id,
+	EXPECT_NE(found.id,
 		  section_of(self->fd, self->own + ELF_SMALL_VADDR).id);
-	EXPECT_EQ(before, counter("total_discovered"));
+	EXPECT_LT(before, counter("total_discovered"));
+	found = section_of(self->fd, self->own + ELF_SMALL_VADDR);
 
 	/* And stays for good. */
 	close(self->fd);

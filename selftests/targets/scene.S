@@ -4,7 +4,7 @@
  *
  * Run @code, which does a system call and jumps to r14, with the registers and
  * on the stack that @regs says, by DWARF number; see scene_registers(). Nothing
- * is written to that stack. Not for two threads at a time.
+ * is written to that stack.
  */
 	.text
 	.globl	enter_scene
@@ -16,7 +16,7 @@ enter_scene:
 	push	%r13
 	push	%r14
 	push	%r15
-	mov	%rsp, saved_rsp(%rip)
+	mov	%rsp, %fs:saved_rsp@tpoff
 	mov	%rdi, %rax
 	mov	%rsi, %r15
 	mov	%rdx, %rdi
@@ -33,7 +33,7 @@ enter_scene:
 	cmp	%eax, %eax
 	jmp	*%r15
 1:
-	mov	saved_rsp(%rip), %rsp
+	mov	%fs:saved_rsp@tpoff, %rsp
 	pop	%r15
 	pop	%r14
 	pop	%r13
@@ -43,6 +43,9 @@ enter_scene:
 	ret
 	.size	enter_scene, . - enter_scene
 
-	.local	saved_rsp
-	.comm	saved_rsp, 8, 8
+	/* One for each thread. */
+	.section .tbss, "awT", @nobits
+	.balign	8
+saved_rsp:
+	.zero	8
 	.section .note.GNU-stack, "", @progbits

@@ -3,11 +3,13 @@
 #include <linux/slab.h>
 
 #include "counters.h"
+#include "payer.h"
 #include "section.h"
 #include "tree_memory.h"
 
 atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 u32 allocations_left = ~0U, nr_nodes, nr_sections, nr_met;
+u64 charged;
 static u32 round_of_met = 1;
 static size_t node_size;
 
@@ -76,6 +78,7 @@ struct sfu_section *make_section(void)
 
 	refcount_set(&section->refs, 1);
 	section->id = ++last_id;
+	section->payer = 1;
 	nr_sections++;
 	return section;
 }
@@ -86,6 +89,21 @@ void sfu_section_put(struct sfu_section *section)
 		return;
 	nr_sections--;
 	free((struct head *)section - 1);
+}
+
+/* One payer, numbered 1, with no limit. */
+int sfu_payer_charge_number(u16 number, u64 bytes, bool force)
+{
+	(void)force;
+	if (number)
+		charged += bytes;
+	return 0;
+}
+
+void sfu_payer_uncharge_number(u16 number, u64 bytes)
+{
+	if (number)
+		charged -= bytes;
 }
 
 u32 met(const void *memory)

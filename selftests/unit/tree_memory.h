@@ -13,8 +13,9 @@ struct sfu_section;
 /* How many allocations succeed yet before one fails; ~0 is all. */
 extern u32 allocations_left;
 
-/* Nodes and sections that there are. */
+/* Nodes and sections that there are, and bytes of nodes that are charged. */
 extern u32 nr_nodes, nr_sections;
+extern u64 charged;
 
 /* One with a reference, numbered above all others, all but the id 0. */
 struct sfu_section *make_section(void);

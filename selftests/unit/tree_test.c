@@ -251,6 +251,7 @@ static void anything_done_to_spaces_that_share(void)
 			return;
 	}
 	EXPECT_EQ(nr_nodes, 0);
+	EXPECT_EQ(charged, 0);
 	EXPECT_EQ(nr_sections, 0);
 }
 
@@ -262,7 +263,7 @@ static struct sfu_tree make_full(u32 levels, struct sfu_section *section)
 	u32 i, height;
 
 	for (height = 0; height < levels; height++) {
-		tree.root = sfu_node_create(height);
+		tree.root = sfu_node_create(height, 0, false);
 		for (i = 0; i < sfu_node_room(tree.root); i++) {
 			if (height)
 				sfu_node_insert_child(tree.root, i,

@@ -14,7 +14,8 @@
  *   sizeof() of the structure that the caller was compiled with. A structure
  *   shorter than the first published one gets EINVAL. A longer one than the
  *   kernel knows is accepted if all bytes it does not know are zero, else
- *   E2BIG; so does one of more than 4096 bytes. Of output members only those inside the caller's size are written.
+ *   E2BIG; one of more than 4096 bytes gets E2BIG in any case. Of output
+ *   members only those inside the caller's size are written.
  * - Unknown flags and reserved members that are not zero get EINVAL.
  * - Addresses and pointers travel as __u64. The layout is the same for 32-bit
  *   and 64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
@@ -24,6 +25,11 @@
  *   buffer that cannot be written is ignored, the errno stays the same. The
  *   same sentence goes to the kernel's dynamic debug.
  * - An unknown ioctl gets ENOTTY, an unreadable structure EFAULT.
+ * - Memory that a call makes the kernel keep counts against RLIMIT_MEMLOCK, with
+ *   what the same user has locked otherwise: registrations, attached sections,
+ *   clients with their rings, and requests. Who would exceed it gets ENOMEM, but
+ *   not with CAP_IPC_LOCK. What a registration or an attachment takes belongs to
+ *   the caller, what a client takes to who has opened it.
  *
  * ABI policy: numbers and layouts below never change meaning; structures grow
  * at their end; SFRAME_UNWIND_IOC_QUERY tells what the module supports.
@@ -171,7 +177,7 @@ struct sframe_unwind_register {
  * - mprotect() of the code changes nothing, so that it may be made writable
  *   and executable by turns. A section that is not readable when a walk needs
  *   it is gone.
- * - A section that comes to lie in more than 512 mappings, as by mprotect() of
+ * - A section that comes to lie in more than 256 mappings, as by mprotect() of
  *   its pages, ends, too.
  * - Where a child lacks the code or the section (MADV_DONTFORK), its
  *   registration ends at its first use there; the parent's does not.
@@ -192,7 +198,7 @@ struct sframe_unwind_register {
  *		well-formed or not sorted or whose function starts are not
  *		relative to their field; a section or a text that is mapped from
  *		more than one place (several anonymous mappings are one), or both
- *		in more than 512 mappings together.
+ *		in more than 256 mappings together.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written; the section or the
  *		text is not mapped, or the section's bytes cannot be read.
@@ -777,6 +783,7 @@ struct sframe_unwind_list_attached {
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure or the array cannot be accessed.
+ * EINTR	a fatal signal arrived.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_LIST_ATTACHED	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x09)
@@ -787,10 +794,10 @@ struct sframe_unwind_list_attached {
  * read(2) returns as many whole records as fit into the buffer, in the order
  * of their walks. It sleeps while there is none, or fails with EAGAIN on a
  * non-blocking file; with a buffer shorter than the next record it fails with
- * EINVAL and takes nothing. On a non-blocking file it also fails with EAGAIN
- * while another thread is just reading, which may take long (a page of its
- * buffer that userfaultfd is to provide), although there is a record: try again.
- * poll(2) and epoll report EPOLLIN while a record waits. A record whose type is not known is to be skipped by its size.
+ * EINVAL and takes nothing. A non-blocking file gets EAGAIN also while another
+ * thread reads from it, for however long that waits for a page of its buffer,
+ * although there may be a record. poll(2) and epoll report EPOLLIN while a
+ * record waits. A record whose type is not known is to be skipped by its size.
  */
 
 /**

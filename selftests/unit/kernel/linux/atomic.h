@@ -21,4 +21,9 @@ static inline void atomic_long_dec(atomic_long_t *n)
 	n->value--;
 }
 
+static inline void atomic_long_add(s64 value, atomic_long_t *to)
+{
+	to->value += value;
+}
+
 #endif /* UNIT_KERNEL_ATOMIC_H */

@@ -7,6 +7,9 @@
 
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	0
+#define __GFP_NORETRY		0
+#define GFP_NOWAIT		0
+#define __GFP_NOWARN		0
 
 struct kmem_cache;
 

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Payer: a user, charged for the kernel memory that the module keeps for him.
+ *
+ * A payer lives as long as somebody has a reference or something is charged to
+ * it. Both end under payers_lock, under which alone a payer is found: so one
+ * that is found is not about to be freed.
+ *
+ * Lock order: payers_lock is taken inside of all other locks.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/hashtable.h>
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/user_namespace.h>
+#include <linux/xarray.h>
+
+#include "counters.h"
+#include "limits.h"
+#include "payer.h"
+
+/**
+ * struct sfu_payer - all members protected by payers_lock
+ *
+ * @node: in the hash of payers, by @user.
+ * @user: with a reference.
+ * @refs: references, and one if @bytes is not 0.
+ * @bytes: charged.
+ * @pages: of these, as counted in @user->locked_vm.
+ * @number: index in the array of payers; constant.
+ */
+struct sfu_payer {
+	struct hlist_node node;
+	struct user_struct *user;
+	u32 refs;
+	u64 bytes;
+	long pages;
+	u16 number;
+};
+
+static DEFINE_HASHTABLE(payers_by_user, 10);
+static DEFINE_XARRAY_ALLOC1(payers);
+static DEFINE_SPINLOCK(payers_lock);
+
+static struct sfu_payer *find(const struct user_struct *user)
+{
+	struct sfu_payer *payer;
+
+	lockdep_assert_held(&payers_lock);
+	hash_for_each_possible(payers_by_user, payer, node,
+			       (unsigned long)user) {
+		if (payer->user == user)
+			return payer;
+	}
+	return NULL;
+}
+
+static void destroy(struct sfu_payer *payer)
+{
+	free_uid(payer->user);
+	kfree(payer);
+	sfu_uncount(SFU_PAYERS);
+}
+
+/* Returns whether it was the last reference: the caller destroys @payer. */
+static bool drop(struct sfu_payer *payer)
+{
+	lockdep_assert_held(&payers_lock);
+	if (--payer->refs)
+		return false;
+	hash_del(&payer->node);
+	return true;
+}
+
+static void put(struct sfu_payer *payer, bool last)
+{
+	if (!last)
+		return;
+	/* Nobody finds it by user any more, nor by a number: nothing has that. */
+	xa_erase(&payers, payer->number);
+	destroy(payer);
+}
+
+/* Make one, or find the one that another thread has made meanwhile. */
+static struct sfu_payer *create(void)
+{
+	struct sfu_payer *payer, *other;
+	struct xa_limit limit = { .min = 1 };
+	u32 number;
+
+	payer = kzalloc(sizeof(*payer), SFU_GFP_OPTIONAL);
+	if (!payer)
+		return NULL;
+	/*
+	 * Who has a user namespace has many users: they leave half of the
+	 * numbers to those of the initial one.
+	 */
+	limit.max = current_user_ns() == &init_user_ns ? U16_MAX : U16_MAX / 2;
+	if (xa_alloc(&payers, &number, payer, limit, SFU_GFP_OPTIONAL)) {
+		kfree(payer);
+		return NULL;
+	}
+	payer->number = number;
+	payer->user = get_uid(current_user());
+	payer->refs = 1;
+	sfu_count(SFU_PAYERS);
+
+	spin_lock(&payers_lock);
+	other = find(payer->user);
+	if (other)
+		other->refs++;
+	else
+		hash_add(payers_by_user, &payer->node,
+			 (unsigned long)payer->user);
+	spin_unlock(&payers_lock);
+	if (!other)
+		return payer;
+	xa_erase(&payers, number);
+	destroy(payer);
+	return other;
+}
+
+struct sfu_payer *sfu_payer_get_current(void)
+{
+	struct sfu_payer *payer;
+
+	spin_lock(&payers_lock);
+	payer = find(current_user());
+	if (payer)
+		payer->refs++;
+	spin_unlock(&payers_lock);
+	return payer ?: create();
+}
+
+void sfu_payer_get(struct sfu_payer *payer)
+{
+	spin_lock(&payers_lock);
+	payer->refs++;
+	spin_unlock(&payers_lock);
+}
+
+void sfu_payer_put(struct sfu_payer *payer)
+{
+	bool last;
+
+	if (!payer)
+		return;
+	spin_lock(&payers_lock);
+	last = drop(payer);
+	spin_unlock(&payers_lock);
+	put(payer, last);
+}
+
+u16 sfu_payer_number(const struct sfu_payer *payer)
+{
+	return payer->number;
+}
+
+static bool may_lock(long pages)
+{
+	return pages <= rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT ||
+	       ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
+}
+
+/* Have @pages be counted in the user's locked memory. Returns 0 or -ENOMEM. */
+static int count_pages(struct sfu_payer *payer, long pages, bool force)
+{
+	const long more = pages - payer->pages;
+	long locked;
+
+	lockdep_assert_held(&payers_lock);
+	if (!more)
+		return 0;
+	locked = atomic_long_add_return(more, &payer->user->locked_vm);
+	if (more > 0 && !force && !may_lock(locked)) {
+		atomic_long_sub(more, &payer->user->locked_vm);
+		return -ENOMEM;
+	}
+	payer->pages = pages;
+	return 0;
+}
+
+int sfu_payer_charge(struct sfu_payer *payer, u64 bytes, bool force)
+{
+	int err;
+
+	spin_lock(&payers_lock);
+	err = count_pages(payer, DIV_ROUND_UP(payer->bytes + bytes, PAGE_SIZE),
+			  force);
+	if (!err && !payer->bytes && bytes)
+		payer->refs++;
+	if (!err)
+		payer->bytes += bytes;
+	spin_unlock(&payers_lock);
+	return err;
+}
+
+static bool uncharge(struct sfu_payer *payer, u64 bytes)
+{
+	lockdep_assert_held(&payers_lock);
+	payer->bytes -= bytes;
+	count_pages(payer, DIV_ROUND_UP(payer->bytes, PAGE_SIZE), true);
+	return bytes && !payer->bytes && drop(payer);
+}
+
+void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes)
+{
+	bool last;
+
+	spin_lock(&payers_lock);
+	last = uncharge(payer, bytes);
+	spin_unlock(&payers_lock);
+	put(payer, last);
+}
+
+int sfu_payer_charge_number(u16 number, u64 bytes, bool force)
+{
+	return number ? sfu_payer_charge(xa_load(&payers, number), bytes,
+					 force) : 0;
+}
+
+void sfu_payer_uncharge_number(u16 number, u64 bytes)
+{
+	if (number)
+		sfu_payer_uncharge(xa_load(&payers, number), bytes);
+}
+
+void sfu_payer_exit(void)
+{
+	xa_destroy(&payers);
+}
