@@ -33,7 +33,9 @@ static void *take_mmap_lock(void *arg)
 	unsigned char *p = mmap(NULL, LOCK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED || madvise(p, LOCK_SIZE, MADV_NOHUGEPAGE) ||
+	/* Real-time kernels have no huge pages to keep away. */
+	if (p == MAP_FAILED ||
+	    (madvise(p, LOCK_SIZE, MADV_NOHUGEPAGE) && errno != EINVAL) ||
 	    madvise(p, LOCK_SIZE, MADV_POPULATE_READ))
 		return NULL;
 	while (!self->over) {
