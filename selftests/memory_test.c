@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "attach_fixture.h"
 #include "cgroup.h"
@@ -374,15 +375,20 @@ static bool set_up(struct hog *hog, struct sframe_unwind_attach *attach)
 	return !ftruncate(attach->sframe_fd, 4 * LARGE);
 }
 
-/* The hog's life: get ready, take until something fails, tell, and stay. */
+/*
+ * The hog's life: get ready, take until something fails, tell, and stay. It may
+ * lock what it likes, so that only the cgroup is there to stop it.
+ */
 static void live(struct hog *hog, int (*take)(struct hog *hog),
 		 unsigned int enough)
 {
+	const struct rlimit locked = { RLIM_INFINITY, RLIM_INFINITY };
 	struct sframe_unwind_attach attach;
 	unsigned char error;
 	unsigned int i;
 
-	if (setpgid(0, 0) || !enter_group() || become(USER) ||
+	if (setpgid(0, 0) || !enter_group() ||
+	    setrlimit(RLIMIT_MEMLOCK, &locked) || become(USER) ||
 	    !set_up(hog, &attach) || take(hog) || write(hog->sock, "r", 1) != 1 ||
 	    read(hog->sock, &error, 1) != 1)
 		_exit(1);
