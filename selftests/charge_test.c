@@ -132,6 +132,37 @@ static int take_requests(void)
 	return take_requests_of(atomic_load(&sleeper));
 }
 
+#define MAX_FOUND	4096	/* see limits.h */
+
+/* Mappings of a file whose code is found, for a process that has registered. */
+static int take_found(void)
+{
+	const struct rlimit locked = { LOCKED / 2, LOCKED / 2 };
+	static unsigned char *next = (unsigned char *)0x500000000000;
+	static int elf_fd, nr;
+	enum outcome outcome;
+	struct elf_base elf;
+
+	if (!nr++) {
+		elf_base_init(&elf);
+		elf_fd = make_file(&elf, sizeof(elf));
+		code.size = sizeof(code);
+		code.text_size = PAGE;
+		if (setrlimit(RLIMIT_MEMLOCK, &locked) ||
+		    register_section(fd, &code))
+			return -1;
+	}
+	errno = 0;
+	/* With one more all would be forgotten. */
+	if (nr == MAX_FOUND - 16 || !map_elf_at(next, elf_fd))
+		return -1;
+	outcome = walk_small(fd, next);
+	unmap_elf(next);
+	next += 0x100000;
+	errno = ENOMEM;
+	return outcome == CALLER ? 0 : -1;
+}
+
 static long take_all(const struct what *what)
 {
 	long nr = 0;
@@ -207,13 +238,15 @@ static int run(FIXTURE_DATA(charge) *self, const struct what *what)
 }
 
 /* At least so many bytes each, and, by what is remembered, not many more. */
-#define EXPECT_EACH(bytes)						\
+#define EXPECT_EACH_OF(memory, bytes)					\
 	do {								\
 		TH_LOG("%ld until refused", self->found->taken);	\
 		EXPECT_EQ(ENOMEM, self->found->error);			\
-		EXPECT_GE(LOCKED / (bytes), self->found->taken);	\
-		EXPECT_LE(LOCKED / (bytes) / 2, self->found->taken);	\
+		EXPECT_GE((memory) / (bytes), self->found->taken);	\
+		EXPECT_LE((memory) / (bytes) / 2, self->found->taken);	\
 	} while (0)
+
+#define EXPECT_EACH(bytes)	EXPECT_EACH_OF(LOCKED, bytes)
 
 TEST_F(charge, clients)
 {
@@ -287,7 +320,15 @@ TEST_F(charge, ends_with_the_process)
 	}
 }
 
-#define MAX_FOUND	4096	/* see limits.h */
+/* What was found for a process that registers, of which less may be locked. */
+TEST_F(charge, found_for_who_registers)
+{
+	const struct what what = { take_found, NULL };
+
+	ASSERT_EQ(0, run(self, &what));
+	/* Besides the client's ring. */
+	EXPECT_EACH_OF(LOCKED / 2 - (256 << 10), 128);
+}
 
 /* What was found of mappings that have gone does not add up. */
 TEST_F(charge, found)
