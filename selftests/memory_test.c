@@ -147,7 +147,10 @@ TEST_F(attach, requests_of_a_thread)
 
 #define CHILDREN	20
 
-/* What was attached for a process that has gone keeps little of it. */
+/*
+ * What was attached for a process that has gone keeps little of it, and so does
+ * who wants its events.
+ */
 TEST_F(attach, rules_of_the_gone)
 {
 	const long caches = counter("caches"), sections = counter("sections");
@@ -158,8 +161,9 @@ TEST_F(attach, rules_of_the_gone)
 	for (i = 0; i < CHILDREN; i++) {
 		child = fork();
 		if (!child)
-			_exit(attach(self->fd, &self->arg) ? FAILED :
-			      walk_small(self->fd, self->at));
+			_exit(attach(self->fd, &self->arg) ||
+			      listen_to(self->fd, SFRAME_UNWIND_EVENTS_REMOVED) ?
+				      FAILED : walk_small(self->fd, self->at));
 		ASSERT_EQ(CALLER, outcome_of(child));
 	}
 	EXPECT_EQ(images + CHILDREN, counter("images"));
