@@ -4,6 +4,7 @@
  * same time, with one client: the limits hold, and nothing is left.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "attach_fixture.h"
@@ -14,7 +15,9 @@
 /* What one of several threads does, with what it needs of its own. */
 struct racer {
 	pthread_t thread;
-	pthread_barrier_t *barrier;
+	unsigned int number;	/* of those that meet */
+	atomic_uint *met;	/* how often they have all together */
+	unsigned int meetings;	/* of its own */
 	atomic_int *stop;
 	int fd;
 	const unsigned char *at;
@@ -35,6 +38,25 @@ static void start(struct racer *racer, const FIXTURE_DATA(attach) *self,
 	racer->arg.message_size = 0;
 	if (pthread_create(&racer->thread, NULL, function, racer))
 		racer->why = "pthread_create";
+}
+
+/*
+ * Wait for the others, each on a processor of its own, and without sleeping, so
+ * that all go on at the same time.
+ */
+static void meet(struct racer *racer)
+{
+	const unsigned int all = THREADS * ++racer->meetings;
+	unsigned int nr = atomic_fetch_add(racer->met, 1) + 1;
+	cpu_set_t cpu;
+
+	if (racer->meetings == 1) {
+		CPU_ZERO(&cpu);
+		CPU_SET(racer->number, &cpu);
+		sched_setaffinity(0, sizeof(cpu), &cpu);
+	}
+	while (nr < all)
+		nr = atomic_load(racer->met);
 }
 
 static const char *end(struct racer *racer)
@@ -64,7 +86,7 @@ static void *attach_last(void *data)
 	unsigned int i;
 
 	for (i = 0; i < racer->nr; i++) {
-		pthread_barrier_wait(racer->barrier);
+		meet(racer);
 		if (!attach(racer->fd, &racer->arg))
 			racer->done++;
 		else if (errno != ENOSPC)
@@ -72,7 +94,7 @@ static void *attach_last(void *data)
 		/* Who has won, makes room for the next round. */
 		else
 			racer->arg.id = 0;
-		pthread_barrier_wait(racer->barrier);
+		meet(racer);
 		if (racer->arg.id && detach(racer->fd, racer->arg.id))
 			racer->why = "detach";
 	}
@@ -84,12 +106,12 @@ static unsigned int race_for_last(const FIXTURE_DATA(attach) *self,
 				  unsigned int rounds)
 {
 	struct racer racers[THREADS] = {};
-	pthread_barrier_t barrier;
+	atomic_uint met = 0;
 	unsigned int i, done = 0;
 
-	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (i = 0; i < THREADS; i++) {
-		racers[i].barrier = &barrier;
+		racers[i].number = i;
+		racers[i].met = &met;
 		racers[i].nr = rounds;
 		start(&racers[i], self, attach_last);
 	}
@@ -116,21 +138,36 @@ TEST_F(attach, number_is_exact)
 	EXPECT_EQ(list.total * self->arg.memory, list.memory);
 }
 
-/* 15 of 16 parts are taken. */
+/* 16 of these leave room for some small ones. */
 #define PART	((64UL << 20) / 16 - PAGE)
 
 TEST_F(attach, memory_is_exact)
 {
+	struct sframe_unwind_attach large = self->arg;
 	struct sframe_unwind_list_attached list;
-	unsigned int i;
+	unsigned int i, nr = 0;
+	__u64 memory = 0;
 
-	ASSERT_TRUE(grow_section(&self->arg, PART));
-	for (i = 0; i < 15; i++)
-		ASSERT_EQ(0, attach(self->fd, &self->arg));
-	EXPECT_EQ(50, race_for_last(self, 50));
+	large.sframe_fd = make_file(&self->sframe, sizeof(self->sframe));
+	ASSERT_TRUE(grow_section(&large, PART));
+	for (i = 0; i < 16; i++)
+		ASSERT_EQ(0, attach(self->fd, &large));
+	while (!attach(self->fd, &self->arg)) {
+		memory = self->arg.memory;
+		nr++;
+	}
+	EXPECT_EQ(ENOSPC, errno);
+	ASSERT_LT(1, nr);
 	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
-	EXPECT_EQ(15, list.total);
-	EXPECT_EQ(15 * self->arg.memory, list.memory);
+	EXPECT_EQ(16 * large.memory + nr * memory, list.memory);
+	EXPECT_LT(64UL << 20, list.memory + memory);
+	/* The first of the small ones. */
+	ASSERT_EQ(0, detach(self->fd, large.id + 1));
+	EXPECT_EQ(500, race_for_last(self, 500));
+	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
+	EXPECT_EQ(16 + nr - 1, list.total);
+	EXPECT_EQ(16 * large.memory + (nr - 1) * memory, list.memory);
+	close(large.sframe_fd);
 }
 
 /*
@@ -144,8 +181,8 @@ static void *detach_all(void *data)
 	struct racer *racer = data;
 	unsigned int i;
 
-	pthread_barrier_wait(racer->barrier);
 	for (i = 0; i < racer->nr; i++) {
+		meet(racer);
 		if (!detach(racer->fd, racer->ids[i]))
 			racer->done++;
 		else if (errno != ENOENT)
@@ -158,7 +195,7 @@ TEST_F(attach, detached_once)
 {
 	const long before = counter("attachments");
 	struct racer racers[THREADS] = {};
-	pthread_barrier_t barrier;
+	atomic_uint met = 0;
 	__u64 ids[DETACHED];
 	unsigned int i;
 
@@ -167,9 +204,9 @@ TEST_F(attach, detached_once)
 		ASSERT_EQ(0, attach(self->fd, &self->arg));
 		ids[i] = self->arg.id;
 	}
-	pthread_barrier_init(&barrier, NULL, THREADS);
 	for (i = 0; i < THREADS; i++) {
-		racers[i].barrier = &barrier;
+		racers[i].number = i;
+		racers[i].met = &met;
 		racers[i].ids = ids;
 		racers[i].nr = DETACHED;
 		start(&racers[i], self, detach_all);

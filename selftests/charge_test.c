@@ -132,6 +132,88 @@ static int take_requests(void)
 	return take_requests_of(atomic_load(&sleeper));
 }
 
+#define MAX_FOUND	4096	/* see limits.h */
+
+/* Mappings of a file whose code is found, for a process that has registered. */
+static int take_found(void)
+{
+	const struct rlimit locked = { LOCKED / 2, LOCKED / 2 };
+	static unsigned char *next = (unsigned char *)0x500000000000;
+	static int elf_fd, nr;
+	enum outcome outcome;
+	struct elf_base elf;
+
+	if (!nr++) {
+		elf_base_init(&elf);
+		elf_fd = make_file(&elf, sizeof(elf));
+		code.size = sizeof(code);
+		code.text_size = PAGE;
+		if (setrlimit(RLIMIT_MEMLOCK, &locked) ||
+		    register_section(fd, &code))
+			return -1;
+	}
+	errno = 0;
+	/* With one more all would be forgotten. */
+	if (nr == MAX_FOUND - 16 || !map_elf_at(next, elf_fd))
+		return -1;
+	outcome = walk_small(fd, next);
+	unmap_elf(next);
+	next += 0x100000;
+	errno = ENOMEM;
+	return outcome == CALLER ? 0 : -1;
+}
+
+/*
+ * Sections of many functions, of which so many are walked through that the module
+ * makes a directory, and when that does not fit any more, others.
+ */
+#define FUNCTIONS	4096
+#define DIRECTORY	(FUNCTIONS * 4)
+#define DIRECTORIES	((LOCKED / 2 - (256 << 10)) / DIRECTORY)
+
+static int take_directory(void)
+{
+	const struct rlimit locked = { LOCKED / 2, LOCKED / 2 };
+	static int nr;
+	unsigned char *text, *section, *fde;
+	int i;
+
+	text = mmap(NULL, FUNCTIONS * (4 + 16) + PAGE,
+		    PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (text == MAP_FAILED || setrlimit(RLIMIT_MEMLOCK, &locked))
+		return -1;
+	section = text + FUNCTIONS * 4;
+	write_fake_section(section, text);
+	put32(section + FAKE_NUM_FDES, FUNCTIONS);
+	put32(section + FAKE_FRE_OFF, FUNCTIONS * 16);
+	for (i = 0; i < FUNCTIONS; i++) {
+		fde = section + FAKE_FDE + 16 * i;
+		put64(fde, (uintptr_t)text + 4 * i - (uintptr_t)fde);
+		put32(fde + 8, 4);
+		put32(fde + 12, 0);
+	}
+	memcpy(section + FAKE_FDE + 16 * FUNCTIONS,
+	       "\x01\0\0\0\0\0\x03\x08", 8);
+	code = (struct sframe_unwind_register) {
+		.size = sizeof(code),
+		.sframe_start = (uintptr_t)section,
+		.sframe_size = FUNCTIONS * 16 + PAGE,
+		.text_start = (uintptr_t)text,
+		.text_size = FUNCTIONS * 4,
+	};
+	if (register_section(fd, &code))
+		return -1;
+	/* One in 32 is found in it, each at an address of its own. */
+	for (i = 0; i < FUNCTIONS / 32 && nr < DIRECTORIES; i++) {
+		memcpy(text + 32 * i, request_code, sizeof(request_code));
+		if (walk(fd, text + 32 * i) != CALLER)
+			return -1;
+	}
+	nr++;
+	return 0;
+}
+
 static long take_all(const struct what *what)
 {
 	long nr = 0;
@@ -207,13 +289,15 @@ static int run(FIXTURE_DATA(charge) *self, const struct what *what)
 }
 
 /* At least so many bytes each, and, by what is remembered, not many more. */
-#define EXPECT_EACH(bytes)						\
+#define EXPECT_EACH_OF(memory, bytes)					\
 	do {								\
 		TH_LOG("%ld until refused", self->found->taken);	\
 		EXPECT_EQ(ENOMEM, self->found->error);			\
-		EXPECT_GE(LOCKED / (bytes), self->found->taken);	\
-		EXPECT_LE(LOCKED / (bytes) / 2, self->found->taken);	\
+		EXPECT_GE((memory) / (bytes), self->found->taken);	\
+		EXPECT_LE((memory) / (bytes) / 2, self->found->taken);	\
 	} while (0)
+
+#define EXPECT_EACH(bytes)	EXPECT_EACH_OF(LOCKED, bytes)
 
 TEST_F(charge, clients)
 {
@@ -287,7 +371,28 @@ TEST_F(charge, ends_with_the_process)
 	}
 }
 
-#define MAX_FOUND	4096	/* see limits.h */
+/* What was found for a process that registers, of which less may be locked. */
+TEST_F(charge, found_for_who_registers)
+{
+	const struct what what = { take_found, NULL };
+
+	ASSERT_EQ(0, run(self, &what));
+	/* Besides the client's ring. */
+	EXPECT_EACH_OF(LOCKED / 2 - (256 << 10), 128);
+}
+
+/* What is made for a section later leaves less for other sections. */
+TEST_F(charge, directories)
+{
+	const struct what what = { take_directory, NULL };
+
+	ASSERT_EQ(0, run(self, &what));
+	TH_LOG("%ld until refused", self->found->taken);
+	EXPECT_EQ(ENOMEM, self->found->error);
+	EXPECT_LE(DIRECTORIES / 2, self->found->taken);
+	/* Where no directory fits there is room for some sections yet. */
+	EXPECT_GE(DIRECTORIES + 2 * DIRECTORY / 100, self->found->taken);
+}
 
 /* What was found of mappings that have gone does not add up. */
 TEST_F(charge, found)

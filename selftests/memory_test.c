@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "attach_fixture.h"
 #include "cgroup.h"
@@ -146,7 +147,10 @@ TEST_F(attach, requests_of_a_thread)
 
 #define CHILDREN	20
 
-/* What was attached for a process that has gone keeps little of it. */
+/*
+ * What was attached for a process that has gone keeps little of it, and so does
+ * who wants its events.
+ */
 TEST_F(attach, rules_of_the_gone)
 {
 	const long caches = counter("caches"), sections = counter("sections");
@@ -157,8 +161,9 @@ TEST_F(attach, rules_of_the_gone)
 	for (i = 0; i < CHILDREN; i++) {
 		child = fork();
 		if (!child)
-			_exit(attach(self->fd, &self->arg) ? FAILED :
-			      walk_small(self->fd, self->at));
+			_exit(attach(self->fd, &self->arg) ||
+			      listen_to(self->fd, SFRAME_UNWIND_EVENTS_REMOVED) ?
+				      FAILED : walk_small(self->fd, self->at));
 		ASSERT_EQ(CALLER, outcome_of(child));
 	}
 	EXPECT_EQ(images + CHILDREN, counter("images"));
@@ -374,15 +379,20 @@ static bool set_up(struct hog *hog, struct sframe_unwind_attach *attach)
 	return !ftruncate(attach->sframe_fd, 4 * LARGE);
 }
 
-/* The hog's life: get ready, take until something fails, tell, and stay. */
+/*
+ * The hog's life: get ready, take until something fails, tell, and stay. It may
+ * lock what it likes, so that only the cgroup is there to stop it.
+ */
 static void live(struct hog *hog, int (*take)(struct hog *hog),
 		 unsigned int enough)
 {
+	const struct rlimit locked = { RLIM_INFINITY, RLIM_INFINITY };
 	struct sframe_unwind_attach attach;
 	unsigned char error;
 	unsigned int i;
 
-	if (setpgid(0, 0) || !enter_group() || become(USER) ||
+	if (setpgid(0, 0) || !enter_group() ||
+	    setrlimit(RLIMIT_MEMLOCK, &locked) || become(USER) ||
 	    !set_up(hog, &attach) || take(hog) || write(hog->sock, "r", 1) != 1 ||
 	    read(hog->sock, &error, 1) != 1)
 		_exit(1);

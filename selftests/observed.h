@@ -78,12 +78,24 @@ static inline bool send_byte(const struct observed *observed, char byte)
 	return write(observed->wake, &byte, 1) == 1;
 }
 
+/* Has somebody killed it? */
+static inline bool has_ended(const struct observed *observed)
+{
+	siginfo_t info = {};
+
+	return waitid(P_PID, observed->pid, &info,
+		      WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
 /* Have its stack taken as it wakes up. Returns whether there is one. */
 static inline bool take_stack(int fd, const struct observed *observed,
 			      struct stack *stack)
 {
-	while (!sleeps(observed))
+	while (!sleeps(observed)) {
+		if (has_ended(observed))
+			return false;
 		sched_yield();
+	}
 	return !try_request(fd, observed->pid) &&
 	       send_byte(observed, GO_ON) && !read_stack(fd, stack);
 }

@@ -10,10 +10,12 @@
 
 #include "cgroup.h"
 #include "elf_map.h"
+#include "process.h"
 #include "slow_disk.h"
 
-/* Files that are read for one user at a time, as in limits.h. */
+/* Files that are read for one user at a time, and of one file system: limits.h. */
 #define MAX_READINGS	2
+#define MAX_READINGS_OF_ONE	4
 
 static bool is_resident(void *page)
 {
@@ -150,6 +152,34 @@ TEST_F(disk, stalled)
 	}
 	now = references();
 	EXPECT_EQ(before + MAX_READINGS, now);
+	fuse_server_open_gate(&self->disk.server);
+	for (i = 1; i < DISK_FILES; i++)
+		EXPECT_EQ(CALLER, WALK_ON(self, i));
+}
+
+/* Nor do several users have many of them read. */
+TEST_F(disk, stalled_for_all)
+{
+	unsigned int i, j;
+	long before;
+	pid_t child;
+
+	EXPECT_EQ(CALLER, WALK_ON(self, 0));
+	before = references();
+	fuse_server_close_gate(&self->disk.server);
+	for (i = 1; i < DISK_FILES; i += MAX_READINGS) {
+		child = fork();
+		if (!child) {
+			int wrong = become(USER + i);
+
+			for (j = i; j < i + MAX_READINGS && j < DISK_FILES; j++)
+				wrong |= walk_small(self->fd, self->at[j]) !=
+					 PENDING;
+			_exit(wrong);
+		}
+		EXPECT_EQ(0, outcome_of(child));
+	}
+	EXPECT_EQ(before + MAX_READINGS_OF_ONE, references());
 	fuse_server_open_gate(&self->disk.server);
 	for (i = 1; i < DISK_FILES; i++)
 		EXPECT_EQ(CALLER, WALK_ON(self, i));

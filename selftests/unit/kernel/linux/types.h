@@ -9,6 +9,7 @@
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define __uninitialized
+#define __rcu
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * module/rules.h: whose rules are remembered, above all when the numbers of
+ * owners have run out and start anew, once in a million times.
+ */
+#include <linux/hash.h>
+
+#include "cache.h"
+#include "counters.h"
+#include "rules.h"
+#include "section.h"
+#include "tap.h"
+
+/* Of the first table: owners, and how many numbers each place has. */
+#define SET_BITS	6
+#define NR_PLACES	(1U << SET_BITS)
+#define NR_NUMBERS	(1U << (32 - SET_BITS))
+
+#define CODE		0x7f0000000000ULL
+#define CODE_SIZE	0x1000
+
+atomic_long_t sfu_counters[SFU_NR_COUNTERS];
+u64 mm_sequence = 2;
+
+void sfu_section_put(struct sfu_section *section)
+{
+	refcount_dec_and_test(&section->refs);
+}
+
+/* All that there are, so that no two are at the same addresses. */
+static struct sfu_section sections[4 * NR_PLACES];
+static u32 nr_sections;
+
+/* One whose owner is at @place, and of whose code all has been checked. */
+static struct sfu_checked make(u32 place)
+{
+	struct sfu_section *section = &sections[nr_sections];
+	static u64 last_id;
+
+	do {
+		last_id++;
+	} while (hash_64(last_id, SET_BITS) != place);
+	*section = (struct sfu_section) {
+		.id = last_id,
+		.text.start = CODE + 2 * CODE_SIZE * nr_sections,
+	};
+	section->text.end = section->text.start + CODE_SIZE;
+	refcount_set(&section->refs, 1);
+	nr_sections++;
+	return (struct sfu_checked) {
+		.section = section,
+		.start = section->text.start,
+		.end = section->text.end,
+	};
+}
+
+static u64 key_of(const struct sfu_checked *checked)
+{
+	return (checked->start + 0x10) | SFU_CACHE_EXACT;
+}
+
+/* A rule that no other section has. */
+static struct sfu_rule rule_of(const struct sfu_checked *checked)
+{
+	return (struct sfu_rule) {
+		.cfa = 7,
+		.cfa_offset = 16 * checked->section->id,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = -8,
+		.fp = SFU_SAME,
+	};
+}
+
+static void remember(struct sfu_rules *rules, const struct sfu_checked *checked)
+{
+	const struct sfu_rule rule = rule_of(checked);
+
+	sfu_rules_insert(rules, rules->epoch, key_of(checked), &rule,
+			 checked->section);
+}
+
+/* As a walk does that comes to the section for the first time. */
+static void meet(struct sfu_rules *rules, struct sfu_checked *checked)
+{
+	const u64 pc = checked->start + 0x10;
+
+	if (!sfu_rules_is_checked(rules, rules->epoch, pc, checked))
+		sfu_rules_set_checked(rules, rules->epoch, pc, checked);
+	remember(rules, checked);
+}
+
+/* Is the rule that is found for its code its own? Sets whether there is one. */
+static bool is_own(struct sfu_rules *rules, const struct sfu_checked *checked,
+		   bool *found)
+{
+	const struct sfu_rule own = rule_of(checked);
+	struct sfu_section *section = NULL;
+	enum sfu_rules_result result;
+	struct sfu_rule rule;
+
+	result = sfu_rules_find(rules, rules->epoch, key_of(checked), &rule,
+				&section);
+	*found = result == SFU_RULES_HIT;
+	if (result == SFU_RULES_UNCHECKED) {
+		if (section)
+			sfu_section_put(section);
+		return section == checked->section;
+	}
+	return result == SFU_RULES_MISS || rule.cfa_offset == own.cfa_offset;
+}
+
+#define EXPECT_OWN(rules, checked, is_found)				\
+	do {								\
+		bool found_;						\
+		EXPECT(is_own(rules, checked, &found_));		\
+		EXPECT_EQ(found_, is_found);				\
+	} while (0)
+
+static struct sfu_rules make_rules(void)
+{
+	struct sfu_rules rules = {};
+
+	sfu_rules_init(&rules);
+	sfu_rules_begin(&rules, NULL, 1);
+	return rules;
+}
+
+static void remembered_in_the_epoch(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked checked = make(3);
+
+	meet(&rules, &checked);
+	EXPECT_OWN(&rules, &checked, true);
+	/* Mappings have changed: it is there, if the section is checked again. */
+	mm_sequence += 2;
+	sfu_rules_begin(&rules, NULL, 1);
+	EXPECT_OWN(&rules, &checked, false);
+	meet(&rules, &checked);
+	EXPECT_OWN(&rules, &checked, true);
+	sfu_rules_forget(&rules, checked.section);
+	EXPECT_OWN(&rules, &checked, false);
+	EXPECT_EQ(refcount_read(&checked.section->refs), 1);
+	sfu_rules_exit(&rules);
+}
+
+/* Two at one place: the later one is there, and nothing of the earlier. */
+static void one_owner_at_a_place(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked first = make(0), second = make(0);
+
+	meet(&rules, &first);
+	meet(&rules, &second);
+	EXPECT_OWN(&rules, &first, false);
+	EXPECT_OWN(&rules, &second, true);
+	sfu_rules_exit(&rules);
+	EXPECT_EQ(refcount_read(&first.section->refs), 1);
+	EXPECT_EQ(refcount_read(&second.section->refs), 1);
+}
+
+/*
+ * The section at @place is the first to be numbered anew, while a walk has one
+ * of each place in use.
+ */
+static void start_anew_at(u32 place)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked checked[NR_PLACES], next = make(place);
+	u32 i;
+
+	for (i = 0; i < NR_PLACES; i++) {
+		checked[i] = make(i);
+		meet(&rules, &checked[i]);
+		EXPECT_OWN(&rules, &checked[i], true);
+	}
+	rules.next_owner = NR_NUMBERS;
+	meet(&rules, &next);
+	EXPECT_OWN(&rules, &next, true);
+	/* What the walk goes on to remember is nobody else's. */
+	for (i = 0; i < NR_PLACES; i++) {
+		remember(&rules, &checked[i]);
+		EXPECT_OWN(&rules, &checked[i], false);
+	}
+	/* The next walk has them numbered, each but the one that is replaced. */
+	for (i = 0; i < NR_PLACES; i++) {
+		if (i == place)
+			continue;
+		meet(&rules, &checked[i]);
+		EXPECT_OWN(&rules, &checked[i], true);
+	}
+	EXPECT_OWN(&rules, &next, true);
+	sfu_rules_exit(&rules);
+}
+
+static void numbers_start_anew(void)
+{
+	start_anew_at(0);
+}
+
+static void numbers_start_anew_elsewhere(void)
+{
+	start_anew_at(5);
+}
+
+/* A number that comes again does not bring back what was remembered for it. */
+static void rules_of_old_numbers_are_forgotten(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked old[2] = { make(1), make(2) };
+	struct sfu_checked new[2] = { make(1), make(2) };
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		meet(&rules, &old[i]);
+	rules.next_owner = NR_NUMBERS;
+	meet(&rules, &new[0]);
+	/* This one is numbered anew as well before it is replaced. */
+	meet(&rules, &old[1]);
+	meet(&rules, &new[1]);
+	for (i = 0; i < 2; i++) {
+		EXPECT_OWN(&rules, &old[i], false);
+		EXPECT_OWN(&rules, &new[i], true);
+	}
+	sfu_rules_exit(&rules);
+}
+
+/* The last number that fits is as good as any. */
+static void last_number(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked first = make(7), last = make(NR_PLACES - 1);
+
+	meet(&rules, &first);
+	rules.next_owner = NR_NUMBERS - 1;
+	meet(&rules, &last);
+	EXPECT_OWN(&rules, &last, true);
+	EXPECT_OWN(&rules, &first, true);
+	sfu_rules_exit(&rules);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(remembered_in_the_epoch),
+		TAP_TEST(one_owner_at_a_place),
+		TAP_TEST(numbers_start_anew),
+		TAP_TEST(numbers_start_anew_elsewhere),
+		TAP_TEST(rules_of_old_numbers_are_forgotten),
+		TAP_TEST(last_number),
+	};
+
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	return tap_done();
+}
