@@ -144,9 +144,12 @@ TEST_F(tracepoint, requests)
 	EXPECT_EQ(self->spec.ticks, s.accepted + self->spec.refused);
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
 	EXPECT_LE(variant->least, s.delivered);
-	/* The end of a walk does not bring about the next, and that one's... */
+	/*
+	 * The end of a walk does not bring about the next, and that one's... The
+	 * very last may come when the probe is gone.
+	 */
 	if (!strcmp(variant->name, "module_put")) {
-		EXPECT_LE(1000, self->spec.ticks);
+		EXPECT_LE(900, self->spec.ticks);
 		EXPECT_GT(20000, self->spec.ticks);
 	}
 }
