@@ -10,7 +10,10 @@
 #define CLI_DEFECT	1	/* a section is not what it should be */
 #define CLI_TROUBLE	2	/* wrong usage, unreadable or unsuitable file */
 
-/* Print "sframe-unwind: " and the message to stderr. Returns CLI_TROUBLE. */
+/*
+ * Print "sframe-unwind: " and the message to stderr, as one line, escaped: see
+ * escape.h. Returns CLI_TROUBLE.
+ */
 __attribute__((format(printf, 1, 2)))
 int complain(const char *format, ...);
 

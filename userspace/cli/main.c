@@ -2,7 +2,6 @@
 /*
  * sframe-unwind: what to do with SFrame sections from a shell.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,26 +24,6 @@ static const struct command {
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	fputs("sframe-unwind: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return CLI_TROUBLE;
-}
-
-int usage_error(const char *command, const char *message)
-{
-	if (message)
-		complain("%s: %s", command, message);
-	fprintf(stderr, "Try 'sframe-unwind %s --help'.\n", command);
-	return CLI_TROUBLE;
-}
 
 static void print_help(FILE *to)
 {
