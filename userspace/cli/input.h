@@ -55,10 +55,10 @@ struct input_options {
 };
 
 /*
- * Read the section of @file. Returns 0 with @input filled, to be closed, or
- * -1 having complained.
+ * Read the section of the file @name, "-" for standard input. Returns 0 with
+ * @input filled, to be closed, or, having complained, the exit status.
  */
-int input_open(struct input *input, const char *file,
+int input_open(struct input *input, const char *name,
 	       const struct input_options *options);
 
 void input_close(struct input *input);

@@ -3,8 +3,6 @@
  * sframe-unwind verify: does .sframe say what .eh_frame says?
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,10 @@
 #include <sframe_unwind_convert.h>
 
 #include "cli.h"
+#include "defect.h"
+#include "escape.h"
+#include "file.h"
+#include "options.h"
 #include "verify_defect.h"
 #include "verify_symbols.h"
 #include "convert/cfi.h"
@@ -31,10 +33,12 @@ const char verify_help[] =
 "\n"
 "      --complete     code that only .eh_frame describes is a disagreement\n"
 "  -q, --quiet        print disagreements only\n"
-"      --help         print this\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n"
 "\n"
-"Exit status: 0 they agree, 1 they do not, 2 wrong usage, or a FILE that cannot be\n"
-"read or lacks one of the two. Of several FILEs the highest counts.\n";
+"Exit status: 0 they agree, 1 they do not, 2 wrong usage, 3 a FILE lacks one of\n"
+"the two, 4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be\n"
+"read, or other trouble. Of several FILEs the highest counts.\n";
 
 /**
  * struct verify - a file being verified
@@ -65,11 +69,12 @@ static void print_range(const struct verify *verify, uint64_t start,
 	uint64_t offset;
 	const char *name = symbols_function(verify->symbols, start, &offset);
 
-	printf("%s: 0x%" PRIx64 "..0x%" PRIx64, verify->file, start, end);
+	print_escaped(stdout, verify->file);
+	printf(": 0x%" PRIx64 "..0x%" PRIx64 " ", start, end);
+	print_escaped(stdout, name ? name :
+			      symbols_section(verify->symbols, start));
 	if (name)
-		printf(" %s+0x%" PRIx64, name, offset);
-	else
-		printf(" %s", symbols_section(verify->symbols, start));
+		printf("+0x%" PRIx64, offset);
 	fputs(": ", stdout);
 }
 
@@ -296,6 +301,7 @@ static int read_sframe(struct verify *verify)
 		.copy = verify->image.sframe.data->d_buf,
 	};
 	struct sfu_defect defect = { 0 };
+	char text[DEFECT_SIZE];
 	struct sfu_table table;
 	int err;
 
@@ -305,8 +311,10 @@ static int read_sframe(struct verify *verify)
 	if (err == -ENOMEM)
 		return complain("no memory");
 	if (err)
-		return complain("%s: .sframe+0x%" PRIx64 ": %s", verify->file,
-				defect.offset, sfu_defect_text(defect.kind));
+		return complain_as(CLI_UNSUITABLE, "%s: .sframe+0x%" PRIx64 ": %s",
+				   verify->file, defect.offset,
+				   defect_describe(&defect, bytes.copy,
+						   bytes.size, text));
 	return CLI_OK;
 }
 
@@ -348,7 +356,7 @@ static int expand_stubs(struct verify *verify)
 static int read_cfi(struct verify *verify)
 {
 	struct cfi eh_frame = { 0 }, debug_frame = { 0 };
-	int err = 0;
+	int err = 0, status = CLI_OK;
 
 	if (verify->image.eh_frame.data)
 		err = sfu_cfi_read(&eh_frame, &verify->image, true, NULL, NULL);
@@ -356,14 +364,15 @@ static int read_cfi(struct verify *verify)
 		err = sfu_cfi_read(&debug_frame, &verify->image, false, NULL,
 				   NULL);
 	if (err)
-		complain("%s", sframe_unwind_convert_error());
+		status = complain_as(convert_status(err), "%s",
+				     sframe_unwind_convert_error());
 	else if (sfu_span_merge(&verify->cfi, &eh_frame) ||
 		 sfu_span_merge(&verify->cfi, &debug_frame) ||
 		 expand_stubs(verify))
-		err = complain("no memory");
+		status = complain("no memory");
 	cfi_free(&eh_frame);
 	cfi_free(&debug_frame);
-	return err ? CLI_TROUBLE : CLI_OK;
+	return status;
 }
 
 static int verify_image(struct verify *verify)
@@ -372,10 +381,11 @@ static int verify_image(struct verify *verify)
 	int status;
 
 	if (!image->sframe.data)
-		return complain("%s: no .sframe", verify->file);
+		return complain_as(CLI_NOTHING, "%s: no .sframe", verify->file);
 	if (!image->eh_frame.data && !image->debug_frame.data)
-		return complain("%s: no .eh_frame to compare .sframe with",
-				verify->file);
+		return complain_as(CLI_NOTHING,
+				   "%s: no .eh_frame to compare .sframe with",
+				   verify->file);
 	status = read_sframe(verify);
 	if (!status)
 		status = read_cfi(verify);
@@ -386,7 +396,7 @@ static int verify_image(struct verify *verify)
 		return complain("no memory");
 	compare_all(verify);
 	if (!verify->is_quiet)
-		printf("%s: %lu disagreements; %" PRIu64 " bytes of code agree, %" PRIu64 " have no rule in .sframe\n",
+		print_line(stdout, "%s: %lu disagreements; %" PRIu64 " bytes of code agree, %" PRIu64 " have no rule in .sframe",
 		       verify->file, verify->disagreements, verify->agreed,
 		       verify->missing);
 	symbols_free(verify->symbols);
@@ -400,15 +410,18 @@ static int verify_file(const char *file, bool is_complete, bool is_quiet)
 		.is_complete = is_complete,
 		.is_quiet = is_quiet,
 	};
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+	const int fd = file_open(file, &stat);
 	int status;
 
 	if (fd < 0)
-		return complain("%s: %s", file, strerror(errno));
+		return -fd;
 	sfu_message_begin(file);
-	if (sfu_image_open_fd(&verify.image, fd)) {
+	status = sfu_image_open_fd(&verify.image, fd);
+	if (status) {
 		close(fd);
-		return complain("%s", sframe_unwind_convert_error());
+		return complain_as(convert_status(status), "%s",
+				   sframe_unwind_convert_error());
 	}
 	status = verify_image(&verify);
 	buffer_free(&verify.cfi);
@@ -424,13 +437,16 @@ int verify_main(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "complete", no_argument, NULL, 'c' },
 		{ "quiet", no_argument, NULL, 'q' },
-		{ 0 }
+		OPTIONS_LONG
+	};
+	static const struct options known = {
+		"verify", verify_help, OPTIONS_SHORT "q", longs,
 	};
 	bool is_complete = false, is_quiet = false;
 	int worst = CLI_OK;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "q", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'c':
 			is_complete = true;
