@@ -367,7 +367,7 @@ static int parse_options(struct session *session, int argc, char **argv)
 			break;
 		case 'p':
 			if (add_pids(&session->watch, optarg))
-				return CLI_TROUBLE;
+				return CLI_USAGE;
 			break;
 		case 'P':
 			if (parse_number(optarg, 0.001, 86400, &number))
