@@ -2,11 +2,11 @@
 /*
  * Cache: results of conversions by the digest of what was converted.
  *
- * A directory of files that belongs to one user, is written by nobody else, and
- * is read by nobody else. A file's name is a digest of the snapshot's digest, the
- * options and the converter's version; it ends with a digest of its own bytes,
- * against damage. Who can write neither to the directory nor to the memory of
- * those who do cannot put anything there that is taken for another content's.
+ * A directory of files that belongs to one user, and that nobody else reads or
+ * writes. A file's name is a digest of the snapshot's digest, the options and the
+ * converter's version; in it is a digest of its name and its bytes, against
+ * damage. Whoever cannot write to the directory cannot have anything in it that is
+ * taken for a result of other contents than his own.
  *
  * Files come and go by rename(2) and unlink(2): any number of processes may read,
  * write and clean at once. When the files are larger than a limit, those not used
@@ -17,17 +17,23 @@
 #ifndef SFRAME_UNWIND_CACHE_H
 #define SFRAME_UNWIND_CACHE_H
 
+#include <stdint.h>
+#include <time.h>
+
 #include <sframe_unwind_convert.h>
 
 #include "digest.h"
 
-/* Bytes of all files, where nobody has said otherwise, and the least. */
-#define CACHE_DEFAULT_LIMIT	(512ULL << 20)
+/* Bytes of all files, where nobody has said otherwise. */
+#define CACHE_DEFAULT_LIMIT	(256ULL << 20)
 
-/* Name of a file in the cache, and room for it. */
-#define CACHE_NAME_SUFFIX	".section"
-#define CACHE_NAME_SIZE		(DIGEST_TEXT_SIZE + sizeof(CACHE_NAME_SUFFIX))
+/* Files. */
+#define CACHE_MAX_FILES		32768U
 
+/* Room for the name of a file in the cache. */
+#define CACHE_NAME_SIZE		(DIGEST_TEXT_SIZE + sizeof(".section"))
+
+/* For one thread at a time. */
 struct sfu_cache;
 
 /*
@@ -35,7 +41,8 @@ struct sfu_cache;
  * the user's: see sframe_unwind_convert_options.cache_dir. Returns 0 with *@cache
  * to be closed, or a negative errno with a message that names the directory:
  * -ENOENT if there is no place for one, -EPERM if somebody else could write to it
- * or to a directory above it, -ENOTDIR or -ELOOP if it is something else.
+ * or to a directory above it, -ENOTDIR or -ELOOP if it is something else, such as
+ * a link; another.
  */
 int sfu_cache_open(const char *path, struct sfu_cache **cache);
 
@@ -70,5 +77,59 @@ int sfu_cache_read(struct sfu_cache *cache, const char *name,
  */
 int sfu_cache_write(struct sfu_cache *cache, const char *name, const char *file,
 		    const struct sframe_unwind_converted *converted);
+
+/* --- for those who look after it */
+
+/* The limit on bytes of all files. */
+uint64_t sfu_cache_limit(const struct sfu_cache *cache);
+
+/*
+ * Set the limit for all who open the cache from now on, and remove what is over
+ * it. Returns 0 or a negative errno with a message.
+ */
+int sfu_cache_set_limit(struct sfu_cache *cache, uint64_t limit);
+
+/*
+ * Remove all files that are a cache's, those of earlier versions as well. Sets
+ * *@count and *@size to their number and bytes. Returns 0 or a negative errno
+ * with a message.
+ */
+int sfu_cache_clean(struct sfu_cache *cache, uint64_t *count, uint64_t *size);
+
+enum cache_kind {
+	CACHE_OLD,		/* of an earlier version: of no use any more */
+	CACHE_TEMPORARY,	/* being written, or left by who was killed */
+	CACHE_STAMP,		/* see stamp.h */
+	CACHE_SECTION,
+};
+
+/**
+ * struct cache_file - a file of the cache
+ *
+ * @name: in the directory.
+ * @kind: enum cache_kind.
+ * @size: what it takes of the limit, in bytes.
+ * @used: when it was last used.
+ */
+struct cache_file {
+	char name[160];
+	enum cache_kind kind;
+	uint64_t size;
+	struct timespec used;
+};
+
+/*
+ * List all files, those used last first. Returns 0 with *@files, to be freed,
+ * and their number in *@count, or a negative errno with a message.
+ */
+int sfu_cache_list(const struct sfu_cache *cache, struct cache_file **files,
+		   size_t *count);
+
+/*
+ * Read a file of kind CACHE_SECTION as sfu_cache_read(), but not as a use of it;
+ * also sets *@file to the name that it was written with, to be freed.
+ */
+int sfu_cache_look(const struct sfu_cache *cache, const char *name,
+		   char **file, struct sframe_unwind_converted **converted);
 
 #endif /* SFRAME_UNWIND_CACHE_H */

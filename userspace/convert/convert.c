@@ -11,6 +11,7 @@
 
 #include "cfi.h"
 #include "cut.h"
+#include "image.h"
 #include "message.h"
 #include "old_sframe.h"
 #include "result.h"
@@ -200,7 +201,8 @@ static int write_section(const struct conversion *conversion,
 	if (size < 0)
 		return sfu_message_fail(-size, "%s",
 					sframe_unwind_writer_error(writer));
-	*result = sfu_result_create(conversion->image, size,
+	*result = sfu_result_create(conversion->image->build_id,
+				    conversion->image->build_id_size, size,
 				    list_left_out(&conversion->spans, NULL));
 	if (!*result)
 		return sfu_message_fail(ENOMEM, "no memory");
@@ -227,47 +229,26 @@ int sfu_convert_image(const struct image *image,
 	return err;
 }
 
-/* Convert @image, which was opened if @err is 0, and close it. */
-static int convert_opened(struct image *image, int err,
-			  const struct sframe_unwind_convert_options *given,
-			  struct sframe_unwind_converted **converted)
+int
+sframe_unwind_convert_memory(const void *bytes, size_t size, const char *name,
+			     const struct sframe_unwind_convert_options *given,
+			     struct sframe_unwind_converted **converted)
 {
 	struct sframe_unwind_convert_options options;
-	struct result *result = NULL;
+	struct result *result;
+	struct image image;
+	int err;
 
+	*converted = NULL;
+	sfu_message_begin(name);
+	err = sfu_image_open_memory(&image, bytes, size);
 	if (err)
 		return err;
 	err = sfu_options_complete(given, &options);
 	if (!err)
-		err = sfu_convert_image(image, &options, &result);
+		err = sfu_convert_image(&image, &options, &result);
 	if (!err)
 		*converted = &result->out;
-	sfu_image_close(image);
+	sfu_image_close(&image);
 	return err;
-}
-
-int sframe_unwind_convert_fd(int fd, const char *name,
-			     const struct sframe_unwind_convert_options *options,
-			     struct sframe_unwind_converted **converted)
-{
-	struct image image;
-
-	*converted = NULL;
-	sfu_message_begin(name);
-	return convert_opened(&image, sfu_image_open_fd(&image, fd), options,
-			      converted);
-}
-
-int
-sframe_unwind_convert_memory(const void *bytes, size_t size, const char *name,
-			     const struct sframe_unwind_convert_options *options,
-			     struct sframe_unwind_converted **converted)
-{
-	struct image image;
-
-	*converted = NULL;
-	sfu_message_begin(name);
-	return convert_opened(&image,
-			      sfu_image_open_memory(&image, bytes, size),
-			      options, converted);
 }

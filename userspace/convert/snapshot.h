@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "digest.h"
 #include "module/elf.h"
@@ -40,16 +41,13 @@
 /* Bytes of the section names. */
 #define SNAPSHOT_MAX_NAMES	(1ULL << 20)
 
-/* Sections with CFI, and notes: linkers make a hand full. */
-#define SNAPSHOT_MAX_SECTIONS	16
-
 /**
  * struct sfu_snapshot_limits - how much to read; NULL or all 0 is the default
  *
  * @max_bytes: of the file, in all; 0 or more than SNAPSHOT_MAX_BYTES: that.
  * @skip_own: if the kernel unwinds with the file's own .sframe, take no snapshot
  *	but tell so by @has_own of the snapshot.
- * @is_ended: called about every 256 KiB; if it returns true, there is no
+ * @is_ended: called before each 256 KiB; if it returns true, there is no
  *	snapshot, but -ECANCELED. May be NULL.
  * @data: for @is_ended.
  */
@@ -60,17 +58,12 @@ struct sfu_snapshot_limits {
 	void *data;
 };
 
-/* Bytes of the file that are in the snapshot. */
-struct sfu_snapshot_range {
-	uint64_t offset;
-	uint64_t size;
-};
-
 /**
  * struct sfu_snapshot - what was taken
  *
  * @fd: memfd, close-on-exec, sealed against all changes; -1 if there is none.
  * @size: of the file and of the memfd, in bytes.
+ * @stat: of the file, the same before and behind all reading.
  * @nr_bytes: bytes read.
  * @digest: over all that was read.
  * @elf: what the kernel will see in the headers, if @elf_status is 0: executable
@@ -78,18 +71,19 @@ struct sfu_snapshot_range {
  * @elf_status: 0; -EINVAL or -EOPNOTSUPP if the file is none that the kernel
  *	takes, with @elf.problem and @elf.problem_offset.
  * @has_own: does the kernel unwind with the file's own .sframe of version 3?
- * @ranges, @nr_ranges: what was read, by offset, without overlaps.
+ *
+ * Nothing in it has to be freed but by closing @fd, and @elf.problem is constant:
+ * a process may hand it to its parent as bytes, with @fd beside it.
  */
 struct sfu_snapshot {
 	int fd;
 	uint64_t size;
+	struct stat stat;
 	uint64_t nr_bytes;
 	struct digest digest;
 	struct sfu_elf elf;
 	int elf_status;
 	bool has_own;
-	struct sfu_snapshot_range *ranges;
-	size_t nr_ranges;
 };
 
 /*
@@ -111,7 +105,7 @@ struct sfu_snapshot {
 int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		      struct sfu_snapshot *snapshot);
 
-/* Close and free what is in it; fit for one that was never taken and is all 0. */
+/* Close what is in it; may be called again, and after a failure. */
 void sfu_snapshot_free(struct sfu_snapshot *snapshot);
 
 #endif /* SFRAME_UNWIND_SNAPSHOT_H */

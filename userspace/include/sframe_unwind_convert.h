@@ -124,6 +124,8 @@ struct sframe_unwind_left_out {
  * @nr_left_out: number of them.
  * @left_out_size: bytes of them in all.
  * @cache_file: path in the cache, if @flags tell that it is there, or NULL.
+ * @cache_problem: why it is not there, after sframe_unwind_convert_cached(), or
+ *	NULL: a sentence that names the cache's directory.
  */
 struct sframe_unwind_converted {
 	const unsigned char *bytes;
@@ -141,6 +143,7 @@ struct sframe_unwind_converted {
 	size_t nr_left_out;
 	uint64_t left_out_size;
 	const char *cache_file;
+	const char *cache_problem;
 };
 
 /**
