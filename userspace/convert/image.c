@@ -3,7 +3,6 @@
  * Sections are found by name, as debuggers find them. A file without section
  * headers still has its .eh_frame, by the segment that the C library uses.
  */
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -224,12 +223,42 @@ static int read_sections(struct image *image)
 	return err;
 }
 
+struct elf_reader {
+	struct sfu_elf_reader reader;
+	Elf *elf;
+};
+
+static int read_elf(const struct sfu_elf_reader *reader, u64 offset, void *to,
+		    u32 size)
+{
+	Elf *elf = ((const struct elf_reader *)reader)->elf;
+	const Elf_Data *data;
+
+	if (offset > INT64_MAX)
+		return -EFAULT;
+	data = elf_getdata_rawchunk(elf, offset, size, ELF_T_BYTE);
+	if (!data || data->d_size != size)
+		return -EFAULT;
+	memcpy(to, data->d_buf, size);
+	return 0;
+}
+
+/* As the kernel finds it, which is by segments only. */
+static void read_build_id(struct image *image)
+{
+	const struct elf_reader reader = { { read_elf }, image->elf };
+	struct sfu_elf found;
+
+	/* What else the kernel would say of the file is not asked here. */
+	sfu_elf_read(&found, &reader.reader);
+	image->build_id_size = found.build_id_size;
+	memcpy(image->build_id, found.build_id, found.build_id_size);
+}
+
 /* Takes over @elf. */
 static int open_elf(struct image *image, Elf *elf)
 {
-	const void *build_id;
 	GElf_Ehdr header;
-	ssize_t size;
 	int err;
 
 	memset(image, 0, sizeof(*image));
@@ -250,11 +279,7 @@ static int open_elf(struct image *image, Elf *elf)
 		sfu_image_close(image);
 		return err;
 	}
-	size = dwelf_elf_gnu_build_id(elf, &build_id);
-	if (size > 0) {
-		image->build_id = build_id;
-		image->build_id_size = size;
-	}
+	read_build_id(image);
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "module/elf.h"
+
 /**
  * struct image_section - a section's contents
  *
@@ -53,7 +55,7 @@ struct image {
 	uint64_t eh_frame_hdr_size;
 	struct image_text *texts;
 	size_t nr_texts;
-	const unsigned char *build_id;
+	unsigned char build_id[SFU_ELF_MAX_BUILD_ID];
 	size_t build_id_size;
 };
 
