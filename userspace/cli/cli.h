@@ -43,6 +43,7 @@ int convert_status(int error);
  * Subcommands. argv[0] is the subcommand's name. Return the exit status.
  */
 int attach_main(int argc, char **argv);
+int cache_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
@@ -50,6 +51,7 @@ int exec_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 
 extern const char attach_help[];
+extern const char cache_help[];
 extern const char check_help[];
 extern const char convert_help[];
 extern const char dump_help[];

@@ -206,10 +206,9 @@ static int use_cached(struct convert *convert,
 {
 	if (!converted->cache_file) {
 		print_result(convert, converted, NULL);
-		return complain("%s: cannot be kept in the cache%s; use -o",
-				convert->file,
-				converted->build_id_size ? "" :
-				" without a build ID");
+		return complain("%s: cannot be kept in the cache: %s; use -o",
+				convert->file, converted->cache_problem ?
+				converted->cache_problem : "no memory");
 	}
 	print_result(convert, converted, converted->cache_file);
 	return CLI_OK;

@@ -17,6 +17,7 @@ static const struct command {
 } commands[] = {
 	{ "attach", "give running programs SFrame data", attach_main,
 	  attach_help },
+	{ "cache", "look after converted sections", cache_main, cache_help },
 	{ "check", "find defects in .sframe sections", check_main, check_help },
 	{ "convert", "make .sframe sections of .eh_frame", convert_main,
 	  convert_help },
