@@ -746,6 +746,34 @@ static void without_build_id(void)
 	EXPECT(converts_well(true));
 }
 
+/* A section that libelf uncompresses, for which it writes to the image's header. */
+static void compressed(void)
+{
+	const Elf64_Chdr header = {
+		.ch_type = ELFCOMPRESS_ZLIB,
+		.ch_size = 8,
+		.ch_addralign = 8,
+	};
+	/* One stored block of 8 bytes, all 0, and their checksum. */
+	static const uint8_t zeroes[] = { 0x78, 0x01, 1, 8, 0, 0xf7, 0xff,
+					  0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1 };
+	struct sframe_unwind_converted *found;
+
+	EXPECT(begin());
+	cfi_file_init(&file);
+	memcpy(file.data, &header, sizeof(header));
+	memcpy(file.data + sizeof(header), zeroes, sizeof(zeroes));
+	file.shdr[CFI_DEBUG_FRAME].sh_flags = SHF_COMPRESSED;
+	file.shdr[CFI_DEBUG_FRAME].sh_offset = CFI_AT(data);
+	file.shdr[CFI_DEBUG_FRAME].sh_size = sizeof(header) + sizeof(zeroes);
+	EXPECT_EQ(convert(&found), 0);
+	EXPECT_EQ(found->nr_functions, 2);
+	sframe_unwind_converted_free(found);
+	EXPECT_EQ(convert(&found), 0);
+	EXPECT(found->flags & SFRAME_UNWIND_CONVERTED_FROM_CACHE);
+	sframe_unwind_converted_free(found);
+}
+
 /* The one in the segments, which the kernel goes by; sections may say another. */
 static void kernels_build_id(void)
 {
@@ -820,6 +848,7 @@ int main(void)
 		TAP_TEST(forged),
 		TAP_TEST(other_code),
 		TAP_TEST(without_build_id),
+		TAP_TEST(compressed),
 		TAP_TEST(kernels_build_id),
 		TAP_TEST(problems),
 	};

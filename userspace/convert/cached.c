@@ -15,7 +15,10 @@
 #include "snapshot.h"
 #include "stamp.h"
 
-/* Convert what is in a snapshot, which nobody can make shorter. */
+/*
+ * Convert what is in a snapshot, which nobody can make shorter. libelf writes to
+ * the headers that it is given when it uncompresses a section: to a copy of ours.
+ */
 static int convert_snapshot(const struct sfu_snapshot *snapshot,
 			    const struct sframe_unwind_convert_options *options,
 			    struct result **result)
@@ -25,8 +28,8 @@ static int convert_snapshot(const struct sfu_snapshot *snapshot,
 	int err;
 
 	if (snapshot->size)
-		bytes = mmap(NULL, snapshot->size, PROT_READ, MAP_SHARED,
-			     snapshot->fd, 0);
+		bytes = mmap(NULL, snapshot->size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_NORESERVE, snapshot->fd, 0);
 	if (bytes == MAP_FAILED)
 		return sfu_message_fail(errno, "no room for 0x%llx bytes: %s",
 					(unsigned long long)snapshot->size,
