@@ -20,7 +20,7 @@
 
 #define MAX_FILE_NAME 4096
 
-static const char cache_magic[8] = "SFUCACH2";
+static const char cache_magic[] = "SFUCACH2";
 
 /**
  * struct cache_header - first bytes of a file

@@ -238,6 +238,11 @@ static int count(struct sfu_cache *cache, uint64_t size)
 	struct buffer found;
 	int err;
 
+	/* Somebody may have set another one. */
+	sfu_cache_read_limit(cache);
+	/* For what cannot be kept no room is made. */
+	if (size > cache->limit)
+		size = 0;
 	err = scan(cache->dir, &found);
 	if (err)
 		return err;
@@ -275,6 +280,8 @@ int sfu_cache_make_room(struct sfu_cache *cache, uint64_t size)
 			return errno == EWOULDBLOCK ? 0 : -errno;
 		err = count(cache, size);
 		flock(cache->dir, LOCK_UN);
+		if (size > cache->limit)
+			return -EFBIG;
 	}
 	cache->used += size;
 	cache->written += size;
@@ -289,10 +296,8 @@ int sfu_cache_set_limit(struct sfu_cache *cache, uint64_t limit)
 
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", limit);
 	err = sfu_cache_dir_write(cache->dir, LIMIT_FILE, text, strlen(text));
-	if (!err) {
-		cache->limit = limit;
+	if (!err)
 		err = count(cache, 0);
-	}
 	return err ? sfu_message_fail(-err, "%s: %s", cache->path,
 				      strerror(-err)) : 0;
 }

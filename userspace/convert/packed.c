@@ -11,7 +11,7 @@
 #include "packed.h"
 #include "result.h"
 
-static const char packed_magic[8] = "SFUPACK1";
+static const char packed_magic[] = "SFUPACK1";
 
 /* Members: see struct sframe_unwind_converted. */
 struct packed_header {

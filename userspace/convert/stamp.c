@@ -26,7 +26,7 @@
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_SIZE 36
 
-static const char stamp_magic[8] = "SFUSTAMP";
+static const char stamp_magic[] = "SFUSTAMP";
 
 /* A file's contents; @digest is of the other two and of its name. */
 struct stamp_file {

@@ -2,8 +2,8 @@
 /*
  * Converter of the call frame information (CFI) that every AMD64 program comes
  * with, .eh_frame or .debug_frame, to an SFrame V3 section; and of .sframe
- * sections of versions 1 and 2. Needs elfutils' libdw and libelf. Link with
- * libsframe_unwind_convert and libsframe_unwind.
+ * sections of versions 1 and 2. Needs elfutils' libdw and libelf, and
+ * libgcrypt. Link with libsframe_unwind_convert and libsframe_unwind.
  *
  * The section is written as if it lay at address 0 of its ELF file: a function
  * start is the offset of its field plus its value, and comes out as the
@@ -153,7 +153,8 @@ struct sframe_unwind_converted {
  * @options: how, or NULL.
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
- * Linked files only: executables and shared objects of AMD64. Any thread.
+ * Linked files only: executables and shared objects of AMD64. The file is read
+ * once, so that it may change meanwhile: see -ESTALE. Any thread.
  *
  * Return: 0, or a negative errno, of which sframe_unwind_convert_error() tells
  * more:
@@ -162,9 +163,12 @@ struct sframe_unwind_converted {
  * -EOPNOTSUPP	no ELF file, or none of AMD64, or a relocatable object, or a
  *		separate debug file; a .sframe of version 3, which needs no
  *		conversion, and nothing else to convert.
- * -EFBIG	the section would exceed what the format can express.
+ * -EFBIG	the section would exceed what the format can express; more than
+ *		2 GiB, or more than can be in what is allocated to the file,
+ *		would have to be read; too many headers.
+ * -ESTALE	the file was changed while it was read: try again.
  * -ENOMEM	no memory.
- * another	as read(2) failed.
+ * another	as pread(2) or memfd_create(2) failed.
  */
 int sframe_unwind_convert_fd(int fd, const char *name,
 			     const struct sframe_unwind_convert_options *options,
@@ -194,12 +198,13 @@ sframe_unwind_convert_memory(const void *image, size_t size, const char *name,
  * @options: how, or NULL.
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
- * Looks for a result of the same build ID, the same CFI, the same options and
- * the same version of the converter in the cache directory, and leaves the
- * result there, in one step, so that any number of processes can do so at
- * once. What is there but damaged, or not the user's own, is not used but
- * replaced. Files without build ID are converted each time. That nothing can
- * be stored is no failure: @flags of the result tell.
+ * Looks for a result of the same contents (a cryptographic digest of all that
+ * a conversion depends on), the same options and the same version of the
+ * converter in the cache directory, and leaves the result there, in one step, so
+ * that any number of processes can do so at once. What is there but damaged, or
+ * not the user's own, is not used but replaced; what was not used for long goes
+ * when the cache is larger than its limit. That nothing can be stored is no
+ * failure: @flags of the result tell, and @cache_problem why.
  *
  * Any thread.
  *
