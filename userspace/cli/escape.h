@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
  * Strings that somebody else chose (names of files, functions and sections,
  * messages that contain them), for terminals and logs.

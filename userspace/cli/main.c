@@ -2,9 +2,11 @@
 /*
  * sframe-unwind: what to do with SFrame sections from a shell.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "options.h"
@@ -93,10 +95,23 @@ static bool print_attach_help(int argc, char **argv)
 	return false;
 }
 
+/*
+ * Of the standard files those that are closed would be the next to be opened,
+ * and output go there. Have something in their place that fails.
+ */
+static void fill_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY :
+							       O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	fill_standard_files();
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

@@ -14,7 +14,9 @@
 /**
  * struct sframe_unwind - an open device
  *
- * @fd: set once, so that any thread and signal handler may use it.
+ * @fd: set once, so that any thread and signal handler may use it. The first
+ *	member in all versions: what "sframe-unwind exec" preloads, which may be
+ *	of another version, makes requests with it.
  * @owns_fd: close it with the handle?
  * @record_space: smallest buffer that a read is sure to succeed with.
  * @buffer: what was read; allocated by the first read. This and the members
@@ -32,6 +34,8 @@ struct sframe_unwind {
 	size_t filled;
 	size_t next;
 };
+
+_Static_assert(!offsetof(struct sframe_unwind, fd), "fd is not first");
 
 #define ERROR_SIZE 256
 
