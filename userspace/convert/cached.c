@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "cache.h"
 #include "image.h"
@@ -15,32 +15,18 @@
 #include "snapshot.h"
 #include "stamp.h"
 
-/*
- * Convert what is in a snapshot, which nobody can make shorter. libelf writes to
- * the headers that it is given when it uncompresses a section: to a copy of ours.
- */
 static int convert_snapshot(const struct sfu_snapshot *snapshot,
 			    const struct sframe_unwind_convert_options *options,
 			    struct result **result)
 {
-	const void *bytes = "";
 	struct image image;
 	int err;
 
-	if (snapshot->size)
-		bytes = mmap(NULL, snapshot->size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_NORESERVE, snapshot->fd, 0);
-	if (bytes == MAP_FAILED)
-		return sfu_message_fail(errno, "no room for 0x%llx bytes: %s",
-					(unsigned long long)snapshot->size,
-					strerror(errno));
-	err = sfu_image_open_memory(&image, bytes, snapshot->size);
-	if (!err) {
-		err = sfu_convert_image(&image, options, result);
-		sfu_image_close(&image);
-	}
-	if (snapshot->size)
-		munmap((void *)(uintptr_t)bytes, snapshot->size);
+	err = sfu_image_open_fd(&image, snapshot->fd);
+	if (err)
+		return err;
+	err = sfu_convert_image(&image, options, result);
+	sfu_image_close(&image);
 	return err;
 }
 

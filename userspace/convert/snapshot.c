@@ -345,7 +345,7 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		return sfu_message_fail(errno, "cannot be looked at: %s",
 					strerror(errno));
 	if (!S_ISREG(snapshot->stat.st_mode))
-		return sfu_message_fail(EINVAL, "no regular file");
+		return sfu_message_fail(EOPNOTSUPP, "not a regular file");
 	err = sfu_intake_begin(&taking.intake, fd, &snapshot->stat, most);
 	if (err)
 		return err;

@@ -94,7 +94,7 @@ struct sfu_snapshot {
  * broken one: @elf_status tells; its snapshot has the headers at least. Or a
  * negative errno with a message (message.h) and nothing to be freed:
  *
- * -EINVAL	no regular file.
+ * -EOPNOTSUPP	no regular file.
  * -EFBIG	more would have to be read than limits allow; more than is
  *		allocated to the file; too many headers, sections or names.
  * -ESTALE	the file was changed or got shorter while it was read: try again.

@@ -67,7 +67,8 @@ struct sframe_unwind_convert_options {
  * @SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED: frame pointer is lost.
  * @SFRAME_UNWIND_LEFT_OUT_SP: caller's stack pointer is not the CFA.
  * @SFRAME_UNWIND_LEFT_OUT_RA_COLUMN: return address is not in column 16.
- * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on.
+ * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on, or is of a
+ *	function of 4 GiB or more.
  * @SFRAME_UNWIND_LEFT_OUT_OVERLAP: another function's CFI begins in front of
  *	it and ends behind it.
  */
@@ -154,18 +155,22 @@ struct sframe_unwind_converted {
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
  * Linked files only: executables and shared objects of AMD64. The file is read
- * once, so that it may change meanwhile: see -ESTALE. Any thread.
+ * once, so that it may change meanwhile: see -ESTALE. Time and memory are at most
+ * proportional to the bytes that the file takes on its disk, whatever it claims.
+ * Any thread.
  *
  * Return: 0, or a negative errno, of which sframe_unwind_convert_error() tells
  * more:
  * -EINVAL	the file or its CFI is broken; an unknown source bit.
  * -ENODATA	nothing to convert: no CFI, or none that can be expressed.
- * -EOPNOTSUPP	no ELF file, or none of AMD64, or a relocatable object, or a
- *		separate debug file; a .sframe of version 3, which needs no
- *		conversion, and nothing else to convert.
- * -EFBIG	the section would exceed what the format can express; more than
- *		2 GiB, or more than can be in what is allocated to the file,
- *		would have to be read; too many headers.
+ * -EOPNOTSUPP	no regular file, no ELF file, or none of AMD64, or a relocatable
+ *		object, or a separate debug file; a .sframe of version 3, which
+ *		needs no conversion, and nothing else to convert.
+ * -EFBIG	the section would exceed what the format can express; or the file
+ *		claims more than it is worth: more than 2 GiB or than can be in
+ *		what it takes on its disk to be read, tables of more than 16 MiB
+ *		and 16 times those bytes, or more than 128 program headers or
+ *		65,535 sections.
  * -ESTALE	the file was changed while it was read: try again.
  * -ENOMEM	no memory.
  * another	as pread(2) or memfd_create(2) failed.
