@@ -196,8 +196,9 @@ static void private_way_there(void)
 
 static void links(void)
 {
-	const char *link = text("%s/link", work);
+	char link[80];
 
+	snprintf(link, sizeof(link), "%s/link", work);
 	EXPECT(begin());
 	EXPECT(!symlink(dir, link));
 	sfu_cache_close(cache);
@@ -210,6 +211,13 @@ static void links(void)
 	EXPECT_EQ(sfu_cache_open(text("%s/sections", link), &cache), 0);
 	sfu_cache_close(cache);
 	cache = NULL;
+	/* But not if others can change what is behind them. */
+	EXPECT(!mkdir(in("open"), 0700) && !chmod(in("open"), 0777));
+	EXPECT(!unlink(link) && !symlink(in("open"), link));
+	EXPECT_EQ(sfu_cache_open(text("%s/below", link), &cache), -EPERM);
+	EXPECT(strstr(sfu_message_text(), in("open")));
+	EXPECT(!rmdir(in("open/below")) && !rmdir(in("open")));
+	EXPECT(!unlink(link) && !symlink(work, link));
 	if (!geteuid()) {
 		EXPECT(!lchown(link, STRANGER, -1));
 		EXPECT_EQ(sfu_cache_open(text("%s/sections", link), &cache),

@@ -225,6 +225,23 @@ static void places_count(void)
 	file.phdr[CFI_TEXT].p_offset += 1024;
 	EXPECT_EQ(take(), 0);
 	EXPECT(memcmp(&first, &snapshot.digest, sizeof(first)));
+	/* The same bytes with the hole behind or in front of them. */
+	begin();
+	for (unsigned int i = 0; i < 2; i++) {
+		sfu_snapshot_free(&snapshot);
+		fd = memory_file(&file, CFI_AT(text));
+		file.phdr[CFI_TEXT].p_filesz = 2 * CFI_PAGE;
+		file.phdr[CFI_TEXT].p_memsz = 2 * CFI_PAGE;
+		EXPECT_EQ(pwrite(fd, &file, CFI_AT(text), 0), CFI_AT(text));
+		EXPECT(!ftruncate(fd, CFI_AT(text) + 2 * CFI_PAGE));
+		EXPECT_EQ(pwrite(fd, file.text, CFI_PAGE,
+				 CFI_AT(text) + i * CFI_PAGE), CFI_PAGE);
+		EXPECT_EQ(sfu_snapshot_take(fd, NULL, &snapshot), 0);
+		EXPECT(snapshot.nr_bytes < 2 * CFI_PAGE);
+		EXPECT(!i || memcmp(&first, &snapshot.digest, sizeof(first)));
+		first = snapshot.digest;
+		close(fd);
+	}
 	/* The same bytes in a longer file. */
 	begin();
 	EXPECT_EQ(take(), 0);

@@ -270,8 +270,6 @@ int sfu_cache_make_room(struct sfu_cache *cache, uint64_t size)
 	int err = 0;
 
 	size = room_of(size);
-	if (size > cache->limit)
-		return -EFBIG;
 	if (!cache->is_counted || cache->used + size > cache->limit ||
 	    cache->nr_files >= CACHE_MAX_FILES ||
 	    cache->written > cache->limit / UNCOUNTED_PART) {
