@@ -47,25 +47,31 @@ static size_t count_hex(const char *name)
 	return strspn(name, "0123456789abcdef");
 }
 
+/* Of a file that is being written, by this version or an earlier one. */
+static bool is_temporary(const char *name)
+{
+	const size_t hex = name[0] == '.' ? count_hex(name + 1) : 0;
+
+	return !strncmp(name, CACHE_TEMPORARY_PREFIX,
+			strlen(CACHE_TEMPORARY_PREFIX)) ||
+	       (hex >= 2 && name[1 + hex] == '.' &&
+		strlen(name + 2 + hex) == 16);
+}
+
 /* Is it a name of the cache's? Others are left alone. */
 static bool has_kind(const char *name, enum cache_kind *kind)
 {
 	const size_t hex = count_hex(name);
 
-	if (!strncmp(name, CACHE_TEMPORARY_PREFIX,
-		     strlen(CACHE_TEMPORARY_PREFIX)))
+	if (is_temporary(name))
 		*kind = CACHE_TEMPORARY;
 	else if (hex == DIGEST_TEXT_SIZE - 1 && !strcmp(name + hex, ".section"))
 		*kind = CACHE_SECTION;
 	else if (hex == DIGEST_TEXT_SIZE - 1 && !strcmp(name + hex, ".stamp"))
 		*kind = CACHE_STAMP;
-	/* A build ID; and, while it was written, with a number behind it. */
+	/* A build ID */
 	else if (hex >= 2 && hex % 2 == 0 && hex <= 128 && !name[hex])
 		*kind = CACHE_OLD;
-	else if (name[0] == '.' && count_hex(name + 1) >= 2 &&
-		 name[1 + count_hex(name + 1)] == '.' &&
-		 strlen(name + 2 + count_hex(name + 1)) == 16)
-		*kind = CACHE_TEMPORARY;
 	else
 		return false;
 	return true;
@@ -93,7 +99,7 @@ static int add_file(int dir, const char *name, struct buffer *files)
 	    fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) ||
 	    S_ISDIR(stat.st_mode))
 		return 0;
-	strcpy(file.name, name);
+	memcpy(file.name, name, strlen(name) + 1);
 	file.size = room_of(stat.st_size);
 	file.used = stat.st_mtim;
 	/* Of no use to anybody: the first to go. */

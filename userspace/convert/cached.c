@@ -54,9 +54,10 @@ int sframe_unwind_convert_fd(int fd, const char *name,
 }
 
 /* Look for a result by the stamp of the file, which is then not even read. */
-static int read_by_stamp(struct sfu_cache *cache, int fd,
-			 const struct sframe_unwind_convert_options *options,
-			 char *name, struct sframe_unwind_converted **converted)
+static void read_by_stamp(struct sfu_cache *cache, int fd,
+			  const struct sframe_unwind_convert_options *options,
+			  char *name,
+			  struct sframe_unwind_converted **converted)
 {
 	struct digest content;
 	struct stamp stamp;
@@ -64,13 +65,14 @@ static int read_by_stamp(struct sfu_cache *cache, int fd,
 	int err;
 
 	if (fstat(fd, &stat))
-		return -errno;
+		return;
 	err = sfu_stamp_make(&stamp, fd, &stat);
 	if (!err)
 		err = sfu_stamp_find(cache, &stamp, &content);
 	if (!err)
 		err = sfu_cache_name(&content, options, name);
-	return err ? err : sfu_cache_read(cache, name, converted);
+	if (!err)
+		sfu_cache_read(cache, name, converted);
 }
 
 static void write_stamp(struct sfu_cache *cache, int fd,
@@ -118,7 +120,8 @@ static int convert_cached(struct sfu_cache *cache, int fd, const char *file,
 	struct sfu_snapshot snapshot;
 	int err;
 
-	if (read_by_stamp(cache, fd, options, name, converted)) {
+	read_by_stamp(cache, fd, options, name, converted);
+	if (!*converted) {
 		err = sfu_snapshot_take(fd, NULL, &snapshot);
 		if (err)
 			return err;
