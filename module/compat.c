@@ -8,7 +8,7 @@
 
 #include <linux/slab.h>
 
-struct shrinker *
+struct shrinker *__init
 sfu_shrinker_create(const char *name,
 		    unsigned long (*count)(struct shrinker *shrinker,
 					   struct shrink_control *control),
@@ -37,7 +37,7 @@ void sfu_shrinker_destroy(struct shrinker *shrinker)
 
 #else
 
-struct shrinker *
+struct shrinker *__init
 sfu_shrinker_create(const char *name,
 		    unsigned long (*count)(struct shrinker *shrinker,
 					   struct shrink_control *control),

@@ -5,6 +5,7 @@
 #include <linux/container_of.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/init.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -209,7 +210,7 @@ int sfu_sections_remove(struct sfu_sections *sections,
 	return 0;
 }
 
-int sfu_sections_start_workers(void)
+int __init sfu_sections_start_workers(void)
 {
 	/* One for each processor: together quicker than all who add sections. */
 	workers = alloc_workqueue("sframe_unwind", WQ_UNBOUND | WQ_MEM_RECLAIM,

@@ -20,6 +20,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
+#include <linux/init.h>
 #include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -513,7 +514,7 @@ static unsigned long scan_objects(struct shrinker *self,
 	return freed;
 }
 
-int sfu_space_init(void)
+int __init sfu_space_init(void)
 {
 	shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
 				       scan_objects);

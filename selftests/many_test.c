@@ -162,12 +162,14 @@ TEST(unregistering_gives_way_to_others)
 
 TEST(unregistering_can_be_killed)
 {
+	/* The end of a process takes ten times as long in a slow kernel. */
+	const __u64 most = is_slow_kernel() ? 10 * SHORT_NS : SHORT_NS;
 	__u64 start, took = ~0ULL;
 	unsigned int try;
 	int status = 0;
 	pid_t child;
 
-	for (try = 0; try < TRIES && took > SHORT_NS; try++) {
+	for (try = 0; try < TRIES && took > most; try++) {
 		child = unregister_all();
 		ASSERT_LT(0, child);
 		longest_gap(SHORT_NS);
@@ -178,7 +180,7 @@ TEST(unregistering_can_be_killed)
 		/* It was not over before. */
 		EXPECT_TRUE(is_slow_kernel() || WIFSIGNALED(status));
 	}
-	EXPECT_GT(SHORT_NS, took);
+	EXPECT_GT(most, took);
 }
 
 /* End all registrations, as the end of the process would. */

@@ -43,7 +43,7 @@ function row(kind,    each, lock, good) {
 		lock = "shrinker"
 	printf "%-36s %-27s %9s %8s %12s %8s %12s %-6s %8s %12s %-6s %-9s %s\n", kind, bound[kind], number(each),
 		number(made[kind, 0]), number(kept[kind, 0]), number(made[kind, 1]), number(rest(kind, 1)), err[kind, 1],
-		number(made[kind, 8]), number(rest(kind, 8)), err[kind, 8], kept[kind, 0] > 0 ? "memcg" : "nobody", lock
+		number(made[kind, 8]), number(rest(kind, 8)), err[kind, 8], (kept[kind, 0] > 0 ? "memcg" : "nobody"), lock
 	if (bound[kind] == "-")
 		return
 	bars++

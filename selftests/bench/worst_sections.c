@@ -304,8 +304,8 @@ static void validate(void)
 			    SFRAME_UNWIND_REGISTER_VALIDATE);
 }
 
-/* As many mappings as a registration may lie in, half of them of code. */
-#define PIECES		240
+/* Nearly as many mappings as a registration may lie in, half of them of code. */
+#define PIECES		120
 #define PIECE		8192
 
 static unsigned char *cut(int prot, int prot2)

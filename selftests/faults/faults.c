@@ -285,7 +285,8 @@ static bool is_of_load(const struct site *site)
 {
 	const char *end = strstr(site->function, "_init");
 
-	return site->is_call && end && !end[strlen("_init")];
+	return site->is_call && (!strcmp(site->section, ".init.text") ||
+				 (end && !end[strlen("_init")]));
 }
 
 /* Calls that are made when the module is loaded; each name once. */
