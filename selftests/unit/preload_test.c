@@ -4,7 +4,7 @@
  * it is in malloc(): nothing may be allocated, looked up or locked there. And
  * without sframe-unwind it does nothing at all.
  *
- * usage: preload_test PRELOAD-OBJECT
+ * usage: preload_test OBJECT: what exec preloads, or the library
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -94,38 +94,48 @@ static int read_part(const struct file *file, uint64_t offset, void *to,
 	return 0;
 }
 
-/* Have @size bytes in memory that is set to them, to be freed. */
-static int read_new(struct file *file, uint64_t offset, uint64_t size,
-		    const char *what, void *to)
+/*
+ * Read part of the file to new memory, to be freed. Returns NULL with *@status
+ * if that fails, having complained.
+ */
+static void *read_new(struct file *file, uint64_t offset, uint64_t size,
+		      const char *what, int *status)
 {
 	void *bytes;
-	int status;
 
-	if (offset > file->size || size > file->size - offset)
-		return read_part(file, offset, NULL, size, what);
-	if (size > file->budget)
-		return fail(file->input, CLI_UNSUITABLE,
-			    "%s: %" PRIu64 " bytes, more than are kept of a file with so little allocated (limit %" PRIu64 ")",
-			    what, size, file->budget);
+	/* Before the memory is taken. */
+	if (offset > file->size || size > file->size - offset) {
+		*status = read_part(file, offset, NULL, size, what);
+		return NULL;
+	}
+	if (size > file->budget) {
+		*status = fail(file->input, CLI_UNSUITABLE,
+			       "%s: %" PRIu64 " bytes, more than are kept of a file with so little allocated (limit %" PRIu64 ")",
+			       what, size, file->budget);
+		return NULL;
+	}
 	file->budget -= size;
 	bytes = malloc(size ? size : 1);
-	if (!bytes)
-		return fail(file->input, CLI_TROUBLE, "no memory");
-	status = read_part(file, offset, bytes, size, what);
-	if (status)
-		free(bytes);
-	else
-		memcpy(to, &bytes, sizeof(bytes));
-	return status;
+	if (!bytes) {
+		*status = fail(file->input, CLI_TROUBLE, "no memory");
+		return NULL;
+	}
+	*status = read_part(file, offset, bytes, size, what);
+	if (!*status)
+		return bytes;
+	free(bytes);
+	return NULL;
 }
 
 static int read_raw(struct file *file, uint64_t address)
 {
 	struct input *input = file->input;
+	int status;
 
 	input->address = address;
 	input->size = file->size;
-	return read_new(file, 0, file->size, "the section", &input->bytes);
+	input->bytes = read_new(file, 0, file->size, "the section", &status);
+	return status;
 }
 
 /* Section header 0 has the numbers that are too large for the ELF header. */
@@ -188,10 +198,10 @@ static int read_segments(struct file *file, uint64_t count, Elf64_Phdr *sframe)
 		return fail(input, CLI_UNSUITABLE,
 			    "broken: program headers of %u bytes",
 			    file->header.e_phentsize);
-	status = read_new(file, file->header.e_phoff,
-			  count * sizeof(*segments), "program headers",
-			  &segments);
-	if (status)
+	segments = read_new(file, file->header.e_phoff,
+			    count * sizeof(*segments), "program headers",
+			    &status);
+	if (!segments)
 		return status;
 	for (uint64_t i = 0; !status && i < count; i++) {
 		const Elf64_Phdr *segment = &segments[i];
@@ -237,10 +247,10 @@ static int find_section(struct file *file, uint64_t count, uint64_t names,
 	/* What wraps is beyond the end of any file. */
 	if (count > UINT64_MAX / sizeof(*sections))
 		count = UINT64_MAX / sizeof(*sections);
-	status = read_new(file, file->header.e_shoff,
-			  count * sizeof(*sections), "section headers",
-			  &sections);
-	if (status)
+	sections = read_new(file, file->header.e_shoff,
+			    count * sizeof(*sections), "section headers",
+			    &status);
+	if (!sections)
 		return status;
 	for (uint64_t i = 0; i < count; i++) {
 		const Elf64_Shdr *section = &sections[i];
@@ -261,6 +271,7 @@ static int find_section(struct file *file, uint64_t count, uint64_t names,
 static int read_section(struct file *file, const Elf64_Shdr *section)
 {
 	struct input *input = file->input;
+	int status;
 
 	if (section->sh_type == SHT_NOBITS)
 		return fail(input, CLI_NOTHING,
@@ -271,21 +282,24 @@ static int read_section(struct file *file, const Elf64_Shdr *section)
 	input->has_section = true;
 	input->address = section->sh_addr;
 	input->size = section->sh_size;
-	return read_new(file, section->sh_offset, section->sh_size, ".sframe",
-			&input->bytes);
+	input->bytes = read_new(file, section->sh_offset, section->sh_size,
+				".sframe", &status);
+	return status;
 }
 
 static int read_segment(struct file *file, const Elf64_Phdr *segment)
 {
 	struct input *input = file->input;
+	int status;
 
 	if (!segment->p_filesz)
 		return fail(input, CLI_NOTHING,
 			    "no .sframe contents: the segment is empty");
 	input->address = segment->p_vaddr;
 	input->size = segment->p_filesz;
-	return read_new(file, segment->p_offset, segment->p_filesz,
-			"PT_GNU_SFRAME", &input->bytes);
+	input->bytes = read_new(file, segment->p_offset, segment->p_filesz,
+				"PT_GNU_SFRAME", &status);
+	return status;
 }
 
 /* A linker that has dropped all functions leaves zero bytes. */

@@ -61,7 +61,7 @@ static char *long_target(const char *dir, const char *file)
 		}
 		file += length + (file[length] == '/');
 	}
-	strcpy(end, ".sframe");
+	memcpy(end, ".sframe", sizeof(".sframe"));
 	return target;
 }
 

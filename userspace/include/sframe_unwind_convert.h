@@ -11,6 +11,10 @@
  *
  * What SFrame cannot express is left out, row by row, and listed: the code
  * there has no rule, that around it has.
+ *
+ * Any thread may convert, any number at once; results belong to who has them.
+ * Nothing here is async-signal-safe. A child of fork() may use all, with the
+ * results that it has inherited.
  */
 #ifndef SFRAME_UNWIND_CONVERT_H
 #define SFRAME_UNWIND_CONVERT_H
@@ -242,6 +246,10 @@ int sframe_unwind_converted_elf(const struct sframe_unwind_converted *converted,
 
 /**
  * sframe_unwind_convert_error() - what the last call of this thread found wrong
+ *
+ * The name is the one that the call was given, byte by byte, and so are names
+ * from the file: nothing is escaped, as only who prints the sentence knows where
+ * to. On a terminal or in a log they may forge lines and have other effects.
  *
  * Return: a sentence that begins with the file's name, empty after success;
  * valid until the thread's next call.

@@ -8,6 +8,10 @@
  * the canonical frame address (CFA: the stack pointer's value before the call
  * that entered the function), the return address and the caller's frame
  * pointer. It holds until the next row or the function's end.
+ *
+ * A writer is for one thread at a time; different ones are independent. Nothing
+ * here is async-signal-safe: all allocate. A child of fork() may use all, and
+ * has a copy of each writer that no thread was in.
  */
 #ifndef SFRAME_UNWIND_WRITER_H
 #define SFRAME_UNWIND_WRITER_H

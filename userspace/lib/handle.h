@@ -51,6 +51,12 @@ char *sfu_error_begin(const struct sframe_unwind *handle);
  */
 int sfu_error_end(int error, const char *what);
 
+/*
+ * The text of @error, in English. Not strerror(), whose locks a child of fork()
+ * may find taken.
+ */
+const char *sfu_error_text(int error);
+
 /* Replace the message. Returns -@error. */
 __attribute__((format(printf, 3, 4)))
 int sfu_error_set(const struct sframe_unwind *handle, int error,
