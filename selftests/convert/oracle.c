@@ -36,6 +36,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "machine.h"
+#include "module/sframe_format.h"
 
 /* Differences printed for each file. */
 #define MAX_SHOWN 10
@@ -282,7 +283,8 @@ static void check_boundary(struct oracle *oracle, uint64_t pc)
 
 static void check_rows(struct oracle *oracle, const struct sfu_fde *fde)
 {
-	const u32 block = fde->rep_size ? fde->rep_size : fde->size;
+	const u32 block = fde->info & SFRAME_FDE_PCMASK ? fde->rep_size :
+							    fde->size;
 	struct sfu_defect defect;
 	struct sfu_rows rows;
 	struct sfu_row row;
