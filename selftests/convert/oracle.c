@@ -250,6 +250,12 @@ static void check_gap(struct oracle *oracle, const struct text *text,
 	oracle->padding += count;
 }
 
+/* Did libdw know the function, when it just failed, but could not go on in it? */
+static bool is_beyond_libdw(void)
+{
+	return strstr(dwarf_errmsg(-1), "CFI");
+}
+
 static void check_text(struct oracle *oracle, const struct text *text)
 {
 	uint64_t pc = text->start, gap = pc;
@@ -259,6 +265,11 @@ static void check_text(struct oracle *oracle, const struct text *text)
 
 		if (!cfi_frame(oracle, pc, &frame)) {
 			pc++;
+			/* Some of that we know, as libgcc does. */
+			if (is_beyond_libdw()) {
+				check_gap(oracle, text, gap, pc - 1);
+				gap = pc;
+			}
 			continue;
 		}
 		check_gap(oracle, text, gap, pc);

@@ -224,7 +224,7 @@ static void write_result(struct result *result, int dir, const char *name,
 }
 
 /* Through the directory @dir, whose name is @path. */
-static int convert_in(const struct image *image, int dir, const char *path,
+static int convert_in(struct image *image, int dir, const char *path,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result)
 {
@@ -250,7 +250,7 @@ static int convert_in(const struct image *image, int dir, const char *path,
 	return 0;
 }
 
-static int convert_image(const struct image *image,
+static int convert_image(struct image *image,
 			 const struct sframe_unwind_convert_options *given,
 			 struct result **result)
 {

@@ -24,7 +24,7 @@
  * @spans: array of struct span: all code with CFI.
  */
 struct conversion {
-	const struct image *image;
+	struct image *image;
 	const struct sframe_unwind_convert_options *options;
 	uint64_t whole;
 	uint64_t done;
@@ -62,15 +62,16 @@ static int add_source(struct conversion *conversion, struct cfi *cfi,
 {
 	const size_t before = nr_spans(&conversion->spans);
 
-	if (!err && sfu_span_merge(&conversion->spans, cfi))
-		err = sfu_message_fail(ENOMEM, "no memory");
+	if (!err)
+		err = sfu_span_merge(&conversion->image->file.budget,
+				     &conversion->spans, cfi);
 	if (!err && nr_spans(&conversion->spans) > before) {
 		conversion->sources |= source;
 		conversion->nr_functions += nr_fdes(cfi);
 		conversion->cfi_size += size;
 	}
 	conversion->done += size;
-	cfi_free(cfi);
+	cfi_free(&conversion->image->file.budget, cfi);
 	return err;
 }
 
@@ -209,7 +210,7 @@ static int write_section(const struct conversion *conversion,
 	return 0;
 }
 
-int sfu_convert_image(const struct image *image,
+int sfu_convert_image(struct image *image,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result)
 {
@@ -222,7 +223,7 @@ int sfu_convert_image(const struct image *image,
 	err = read_sources(&conversion);
 	if (!err)
 		err = write_section(&conversion, writer, result);
-	buffer_free(&conversion.spans);
+	sfu_budget_free(&image->file.budget, &conversion.spans);
 	sframe_unwind_writer_free(writer);
 	return err;
 }

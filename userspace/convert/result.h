@@ -44,7 +44,7 @@ int sfu_options_complete(const struct sframe_unwind_convert_options *given,
 			 struct sframe_unwind_convert_options *options);
 
 /* Convert. Returns 0 or a negative errno with a message. */
-int sfu_convert_image(const struct image *image,
+int sfu_convert_image(struct image *image,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result);
 

@@ -67,7 +67,8 @@ struct sframe_unwind_convert_options {
  * @SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED: frame pointer is lost.
  * @SFRAME_UNWIND_LEFT_OUT_SP: caller's stack pointer is not the CFA.
  * @SFRAME_UNWIND_LEFT_OUT_RA_COLUMN: return address is not in column 16.
- * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on.
+ * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on, or is of a
+ *	function of 4 GiB or more.
  * @SFRAME_UNWIND_LEFT_OUT_OVERLAP: another function's CFI begins in front of
  *	it and ends behind it.
  */
@@ -150,16 +151,21 @@ struct sframe_unwind_converted {
  * @options: how, or NULL.
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
- * Linked files only: executables and shared objects of AMD64. Any thread.
+ * Linked files only: executables and shared objects of AMD64. Any thread. Time
+ * and memory are at most proportional to the bytes that the file takes on its
+ * disk, whatever it claims.
  *
  * Return: 0, or a negative errno, of which sframe_unwind_convert_error() tells
  * more:
  * -EINVAL	the file or its CFI is broken; an unknown source bit.
  * -ENODATA	nothing to convert: no CFI, or none that can be expressed.
- * -EOPNOTSUPP	no ELF file, or none of AMD64, or a relocatable object, or a
- *		separate debug file; a .sframe of version 3, which needs no
- *		conversion, and nothing else to convert.
- * -EFBIG	the section would exceed what the format can express.
+ * -EOPNOTSUPP	no regular file, no ELF file, or none of AMD64, or a relocatable
+ *		object, or a separate debug file; a .sframe of version 3, which
+ *		needs no conversion, and nothing else to convert.
+ * -EFBIG	the section would exceed what the format can express; or the file
+ *		claims more than it is worth: tables of more than 16 MiB and 16
+ *		times the bytes that it takes on its disk, or more than 128
+ *		program headers or 65,535 sections.
  * -ENOMEM	no memory.
  * another	as read(2) failed.
  */
