@@ -301,15 +301,15 @@ int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *orde
 	return ret;
 }
 
-int sfu_fde_validate(const struct sfu_table *table, const struct sfu_fde *fde,
-		     u32 *last, struct sfu_defect *defect)
+/* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */
+static int validate_rows(const struct sfu_table *table,
+			 const struct sfu_fde *fde, struct sfu_defect *defect)
 {
 	struct sfu_rows rows;
 	struct sfu_rule rule;
 	struct sfu_row row;
 	int ret;
 
-	*last = 0;
 	sfu_rows_begin(&rows, table, fde);
 	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
 		ret = sfu_row_decode(fde, &row, &rule, defect);
@@ -317,7 +317,6 @@ int sfu_fde_validate(const struct sfu_table *table, const struct sfu_fde *fde,
 			ret = sfu_env_relax();
 		if (ret)
 			return ret;
-		*last = row.start;
 	}
 	return ret;
 }
@@ -328,7 +327,6 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 	struct sfu_fde_order order = { 0 };
 	struct sfu_defect defect;
 	struct sfu_fde fde;
-	u32 last;
 	int ret;
 
 	while (order.next < table->num_fdes) {
@@ -337,7 +335,7 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 			return ret;
 		ret = sfu_table_next_fde(table, &order, &fde, &defect);
 		if (!ret)
-			ret = sfu_fde_validate(table, &fde, &last, &defect);
+			ret = validate_rows(table, &fde, &defect);
 		if (ret == -EFAULT || ret == -EINTR)
 			return ret;
 		if (ret)

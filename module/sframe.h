@@ -293,14 +293,6 @@ int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *orde
 		       struct sfu_fde *fde, struct sfu_defect *defect);
 
 /*
- * Examine the rows of @fde. Returns 0 with the start of the last one in *@last, 0
- * if there is none; -EINVAL with the first defect; -EFAULT; or -EINTR if a fatal
- * signal arrived.
- */
-int sfu_fde_validate(const struct sfu_table *table, const struct sfu_fde *fde,
-		     u32 *last, struct sfu_defect *defect);
-
-/*
  * Called by sfu_table_validate() for each defect. Returns 0 to go on behind
  * the FDE with the defect, anything else to stop.
  */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check_rows.h"
 #include "cli.h"
 #include "defect.h"
 #include "escape.h"
@@ -51,14 +52,13 @@ static void report(struct check *check, uint64_t offset, const char *format,
 		   offset, what);
 }
 
-static int report_defect(void *data, const struct sfu_defect *defect)
+static void report_defect(struct check *check, const struct sfu_defect *defect)
 {
-	const struct input *input = ((struct check *)data)->input;
+	const struct input *input = check->input;
 	char text[DEFECT_SIZE];
 
-	report(data, defect->offset, "%s",
+	report(check, defect->offset, "%s",
 	       defect_describe(defect, input->bytes, input->size, text));
-	return 0;
 }
 
 static uint32_t header_u32(const unsigned char *header, unsigned int field)
@@ -137,7 +137,7 @@ static void check_segment(struct check *check)
 {
 	const struct input *input = check->input;
 
-	if (!input->has_section)
+	if (!input->has_section || input->is_bare)
 		return;
 	if (!input->has_segment)
 		print_line(stdout,
@@ -153,9 +153,37 @@ static void check_segment(struct check *check)
 		       input->segment.size, table_end(input, 0));
 }
 
-static void check_input(struct check *check, bool is_quiet)
+/* Returns 0, or a status having complained that it has not come to the end. */
+static int check_table(struct check *check, const struct sfu_table *table)
+{
+	struct sfu_fde_order order = { 0 };
+	struct check_rows rows;
+	int err;
+
+	if (check_rows_init(&rows, table))
+		return complain("no memory");
+	do {
+		struct sfu_defect defect;
+		struct sfu_fde fde;
+
+		err = sfu_table_next_fde(table, &order, &fde, &defect);
+		if (!err)
+			err = check_rows(&rows, &fde, &defect);
+		if (err == -EINVAL)
+			report_defect(check, &defect);
+		else if (err)
+			complain("%s: .sframe+0x%" PRIx64 ": functions share rows in so many ways that %" PRIu64 " have been looked at, the limit for %" PRIu64 " bytes; the rest has not been examined",
+				 check->input->file, fde.entry, rows.limit,
+				 table->bytes.size);
+	} while (err != -ETIME && order.next < table->num_fdes);
+	check_rows_free(&rows);
+	return err == -ETIME ? CLI_UNSUITABLE : CLI_OK;
+}
+
+static int check_input(struct check *check, bool is_quiet)
 {
 	const struct input *input = check->input;
+	int status = CLI_OK;
 	const struct sfu_bytes bytes = {
 		.address = input->address,
 		.size = input->size,
@@ -167,17 +195,18 @@ static void check_input(struct check *check, bool is_quiet)
 	if (sfu_table_open(&table, &bytes, &defect)) {
 		report_defect(check, &defect);
 	} else {
-		sfu_table_validate(&table, report_defect, check);
-		if (input->is_elf)
+		status = check_table(check, &table);
+		if (input->is_elf && !input->is_bare)
 			check_texts(check, &table);
 	}
 	if (input->is_elf)
 		check_segment(check);
 	if (input->has_section || !input->is_elf)
 		check_extra_tables(check);
-	if (!check->defects && !is_quiet)
+	if (!check->defects && !status && !is_quiet)
 		print_line(stdout, "%s: no defects in %u functions",
 			   input->file, table.num_fdes);
+	return check->defects && status < CLI_DEFECT ? CLI_DEFECT : status;
 }
 
 static int check_file(const char *file, const struct input_options *options,
@@ -190,9 +219,9 @@ static int check_file(const char *file, const struct input_options *options,
 	status = input_open(&input, file, options);
 	if (status)
 		return status;
-	check_input(&check, is_quiet);
+	status = check_input(&check, is_quiet);
 	input_close(&input);
-	return check.defects ? CLI_DEFECT : CLI_OK;
+	return status;
 }
 
 int check_main(int argc, char **argv)

@@ -192,6 +192,7 @@ static int read_segments(struct file *file, uint64_t count, Elf64_Phdr *sframe)
 	Elf64_Phdr *segments;
 	int status;
 
+	input->is_bare = !count;
 	if (!count)
 		return 0;
 	if (file->header.e_phentsize != sizeof(*segments))

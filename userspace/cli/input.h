@@ -23,6 +23,8 @@ struct input_range {
  * @size: bytes of it.
  * @address: where it is mapped, before relocation.
  * @is_elf: does it come from an ELF file?
+ * @is_bare: one without program headers, as "convert --elf" writes it: nothing
+ *	is known of the code?
  * @has_section: is @size the size of a section, not that of a segment, which
  *	linkers make too large?
  * @has_segment: is there a PT_GNU_SFRAME, by which it is found at run time?
@@ -36,6 +38,7 @@ struct input {
 	size_t size;
 	uint64_t address;
 	bool is_elf;
+	bool is_bare;
 	bool has_section;
 	bool has_segment;
 	struct input_range segment;
