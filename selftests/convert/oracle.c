@@ -36,6 +36,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "machine.h"
+#include "module/sframe_format.h"
 
 /* Differences printed for each file. */
 #define MAX_SHOWN 10
@@ -249,6 +250,12 @@ static void check_gap(struct oracle *oracle, const struct text *text,
 	oracle->padding += count;
 }
 
+/* Did libdw know the function, when it just failed, but could not go on in it? */
+static bool is_beyond_libdw(void)
+{
+	return strstr(dwarf_errmsg(-1), "CFI");
+}
+
 static void check_text(struct oracle *oracle, const struct text *text)
 {
 	uint64_t pc = text->start, gap = pc;
@@ -258,6 +265,11 @@ static void check_text(struct oracle *oracle, const struct text *text)
 
 		if (!cfi_frame(oracle, pc, &frame)) {
 			pc++;
+			/* Some of that we know, as libgcc does. */
+			if (is_beyond_libdw()) {
+				check_gap(oracle, text, gap, pc - 1);
+				gap = pc;
+			}
 			continue;
 		}
 		check_gap(oracle, text, gap, pc);
@@ -282,7 +294,8 @@ static void check_boundary(struct oracle *oracle, uint64_t pc)
 
 static void check_rows(struct oracle *oracle, const struct sfu_fde *fde)
 {
-	const u32 block = fde->rep_size ? fde->rep_size : fde->size;
+	const u32 block = fde->info & SFRAME_FDE_PCMASK ? fde->rep_size :
+							    fde->size;
 	struct sfu_defect defect;
 	struct sfu_rows rows;
 	struct sfu_row row;

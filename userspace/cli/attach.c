@@ -76,11 +76,13 @@ static void end(int signal)
 static int fail(struct session *session, int err)
 {
 	report_remove_bar(&session->report);
-	if (err == -EPERM)
-		return complain("%s\n"
-			"To attach for other processes takes CAP_PERFMON and CAP_SYS_PTRACE: be root. A\n"
-			"program can attach to itself without, by sframe_unwind_attach(3).",
-			sframe_unwind_error(session->handle));
+	if (err == -EPERM) {
+		complain("%s", sframe_unwind_error(session->handle));
+		fputs("To attach for other processes takes CAP_PERFMON and CAP_SYS_PTRACE: be root. A\n"
+		      "program can attach to itself without, by sframe_unwind_attach(3).\n",
+		      stderr);
+		return CLI_TROUBLE;
+	}
 	return complain("attach: %s", strerror(-err));
 }
 
@@ -365,7 +367,7 @@ static int parse_options(struct session *session, int argc, char **argv)
 			break;
 		case 'p':
 			if (add_pids(&session->watch, optarg))
-				return CLI_TROUBLE;
+				return CLI_USAGE;
 			break;
 		case 'P':
 			if (parse_number(optarg, 0.001, 86400, &number))
