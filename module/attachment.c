@@ -32,9 +32,11 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 	struct sfu_image *image;
 	int err;
 
-	if (!sfu_image_can_read(spec->sframe))
-		return ERR_PTR(sfu_message_fail(message, -EBADF,
-						"sframe_fd is not a regular file open for reading"));
+	if (!sfu_image_can_read(spec->sframe)) {
+		err = sfu_message_fail(message, -EBADF,
+				       "sframe_fd is not a regular file open for reading");
+		return ERR_PTR(err);
+	}
 	image = sfu_image_create(spec->sframe, spec->sframe_offset,
 				 spec->sframe_size, 0,
 				 sfu_attachment_max_memory(spec->flags),
