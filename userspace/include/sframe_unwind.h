@@ -285,12 +285,38 @@ int sframe_unwind_section_name(struct sframe_unwind *handle,
  *
  * libsframe_unwind_convert makes such data of .eh_frame. Any thread.
  *
+ * With SFRAME_UNWIND_ATTACH_INODE it is used for that very file only. Who attaches
+ * for others, to files that are not his own, should say so, and tell in @segments
+ * what the data was made for: build IDs are names that anybody may choose, and
+ * files change. A module without SFRAME_UNWIND_FEATURE_ATTACH_INODE fails with
+ * -EINVAL or -E2BIG.
+ *
  * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM if it was to be
  * for all processes and the caller has neither CAP_SYS_ADMIN nor both CAP_PERFMON
- * and CAP_SYS_PTRACE.
+ * and CAP_SYS_PTRACE; -EEXIST if there is something for all processes already and
+ * SFRAME_UNWIND_ATTACH_REPLACE was not given; -ESTALE if the file's segments are
+ * not those of @segments; -ENOENT if @share_id is unknown.
  */
 int sframe_unwind_attach(struct sframe_unwind *handle,
 			 struct sframe_unwind_attach *attach);
+
+/**
+ * sframe_unwind_attach_sized() - the same, with the structure's size
+ * @handle: the handle, whose closing ends it.
+ * @attach: as for sframe_unwind_attach().
+ * @size: bytes of it that there are, 112 at least.
+ *
+ * What sframe_unwind_attach() is in C. The function of that name is for programs
+ * that were built when the structure had 112 bytes. Any thread.
+ *
+ * Return: as sframe_unwind_attach().
+ */
+int sframe_unwind_attach_sized(struct sframe_unwind *handle,
+			       struct sframe_unwind_attach *attach,
+			       size_t size);
+#define sframe_unwind_attach(handle, attach)				\
+	sframe_unwind_attach_sized(handle, attach,			\
+				   sizeof(struct sframe_unwind_attach))
 
 /**
  * sframe_unwind_detach() - end the use of an attached section
