@@ -74,25 +74,26 @@ static int add(struct symbols *symbols, struct buffer *to, uint64_t start,
 static int add_functions(struct symbols *symbols, const Elf64_Shdr *table)
 {
 	struct file *file = &symbols->image->file;
-	const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-	const unsigned char *bytes;
-	int err = 0;
+	const void *bytes;
+	int err;
 
-	for (uint64_t i = 0; !err && i < count; i++) {
+	err = sfu_file_load(file, "symbols", table->sh_offset, table->sh_size,
+			    &bytes);
+	if (err)
+		return err;
+	for (uint64_t i = 0; !err && i < table->sh_size / sizeof(Elf64_Sym);
+	     i++) {
 		Elf64_Sym symbol;
 
-		err = sfu_file_peek(file, "symbols", table->sh_offset +
-				    i * sizeof(symbol), sizeof(symbol),
-				    &bytes);
-		if (err)
-			break;
-		memcpy(&symbol, bytes, sizeof(symbol));
+		memcpy(&symbol, (const char *)bytes + i * sizeof(symbol),
+		       sizeof(symbol));
 		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
 		    symbol.st_shndx != SHN_UNDEF)
 			err = add(symbols, &symbols->functions,
 				  symbol.st_value, symbol.st_size,
 				  symbol.st_name);
 	}
+	sfu_file_unload(file, bytes, table->sh_size);
 	return err;
 }
 
@@ -117,8 +118,7 @@ static int read_functions(struct symbols *symbols)
 	if (!table)
 		table = find_table(headers, SHT_DYNSYM);
 	if (!table || table->sh_link >= headers->nr_sections ||
-	    table->sh_entsize != sizeof(Elf64_Sym) ||
-	    !sfu_file_has(file, table->sh_offset, table->sh_size))
+	    table->sh_entsize != sizeof(Elf64_Sym))
 		return 0;
 	strings = &headers->sections[table->sh_link];
 	err = sfu_file_load(file, "symbol names", strings->sh_offset,

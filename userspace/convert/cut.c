@@ -258,7 +258,8 @@ static int add_row(struct cutter *cutter, const struct span *span)
 		struct row *last = row_at(cutter, nr_rows(cutter) - 1);
 
 		last->end = span->start;
-		if (!memcmp(last->rule, row.rule, sizeof(*row.rule))) {
+		if (!memcmp(last->rule, row.rule, sizeof(*row.rule)) &&
+		    span->end - last->start <= UINT32_MAX) {
 			last->end = span->end;
 			return 0;
 		}
