@@ -3,8 +3,8 @@
  * Events: being told by perf of what processes map, as they do it.
  *
  * A dummy event on each CPU counts nothing, but tells of each new executable
- * mapping, of fork and of exit on that CPU, in a ring that is shared with the
- * kernel.
+ * mapping on that CPU, and of fork, in a ring that is shared with the kernel.
+ * Build IDs are not asked for: the inode's numbers take their place.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -13,9 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "attach_events.h"
+#include "events.h"
 
 #define RING_PAGES 32
 
@@ -25,6 +26,8 @@
  * @files: of the events, @nr of them.
  * @rings: page with positions, and behind it the bytes.
  * @ring_size: number of these bytes, a power of two.
+ * @first: ring to begin with.
+ * @next_at: nothing is handled before that.
  */
 struct events {
 	size_t nr;
@@ -32,6 +35,8 @@ struct events {
 	struct perf_event_mmap_page **rings;
 	size_t ring_size;
 	size_t page_size;
+	size_t first;
+	uint64_t next_at;
 };
 
 /* The largest record; its size has 16 bits. */
@@ -41,17 +46,8 @@ union record {
 		struct perf_event_header header;
 		uint32_t pid, tid;
 		uint64_t start, size, offset;
-		union {
-			struct {
-				uint32_t major, minor;
-				uint64_t inode, generation;
-			};
-			struct {
-				uint8_t build_id_size;
-				uint8_t reserved[3];
-				uint8_t build_id[20];
-			};
-		};
+		uint32_t major, minor;
+		uint64_t inode, generation;
 		uint32_t prot, flags;
 		char name[];
 	} mmap;
@@ -62,7 +58,7 @@ union record {
 	unsigned char bytes[65536];
 };
 
-static int open_event(int cpu, bool with_build_id)
+static int open_event(int cpu, bool forks)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -70,11 +66,9 @@ static int open_event(int cpu, bool with_build_id)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
-		.comm = 1,
-		.task = 1,
+		.task = forks,
 		.watermark = 1,
 		.wakeup_watermark = 1,
-		.build_id = with_build_id,
 	};
 
 	return syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
@@ -82,14 +76,12 @@ static int open_event(int cpu, bool with_build_id)
 }
 
 /* Returns 0, or a negative errno: -ENODEV if there is no such CPU now. */
-static int open_ring(struct events *events, int cpu)
+static int open_ring(struct events *events, int cpu, bool forks)
 {
 	void *ring;
 	int fd;
 
-	fd = open_event(cpu, true);
-	if (fd < 0 && errno == EINVAL)
-		fd = open_event(cpu, false);
+	fd = open_event(cpu, forks);
 	if (fd < 0)
 		return -errno;
 	ring = mmap(NULL, events->page_size + events->ring_size,
@@ -108,7 +100,7 @@ static int open_ring(struct events *events, int cpu)
 	return 0;
 }
 
-int events_open(struct events **to)
+int events_open(struct events **to, bool forks)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct events *events = calloc(1, sizeof(*events));
@@ -124,7 +116,7 @@ int events_open(struct events **to)
 	if (!events->files || !events->rings)
 		err = -ENOMEM;
 	for (long cpu = 0; !err && cpu < cpus; cpu++) {
-		err = open_ring(events, cpu);
+		err = open_ring(events, cpu, forks);
 		if (err == -ENODEV)
 			err = 0;
 	}
@@ -172,84 +164,91 @@ static void copy(const struct events *events,
 	memcpy((unsigned char *)to + first, bytes, size - first);
 }
 
-static int handle_mmap(struct watch *watch, const union record *record)
+static void handle_mmap(const union record *record,
+			const struct event_fns *fns, void *data)
 {
+	const char *name = record->mmap.name;
 	struct mapping mapping = {
 		.pid = record->mmap.pid,
+		.generation = record->mmap.generation,
 		.start = record->mmap.start,
 		.end = record->mmap.start + record->mmap.size,
-		.name = record->mmap.name,
+		.key.device = makedev(record->mmap.major, record->mmap.minor),
+		.key.inode = record->mmap.inode,
 	};
 
 	/* Anonymous memory, the vDSO and the like. */
-	if (mapping.name[0] != '/' || !strncmp(mapping.name, "//", 2))
-		return 0;
-	if (record->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-	    record->mmap.build_id_size <= sizeof(record->mmap.build_id)) {
-		mapping.build_id = record->mmap.build_id;
-		mapping.build_id_size = record->mmap.build_id_size;
-	}
-	return watch_mapping(watch, &mapping);
+	if (!mapping.key.inode || name[0] != '/')
+		return;
+	mapping_set_name(&mapping, strncmp(name, "//", 2) ? name : "");
+	fns->mapping(data, &mapping);
 }
 
-/* What the child has mapped by now may have been told by another CPU before. */
-static int handle_fork(struct watch *watch, const union record *record)
-{
-	const pid_t child = record->fork.pid, parent = record->fork.parent;
-
-	if (watch->all || child == parent || !watch_has(watch, parent) ||
-	    watch_has(watch, child) || watch_add(watch, child))
-		return 0;
-	return watch_process(watch, child);
-}
-
-static int handle(struct watch *watch, const union record *record,
-		  bool *is_lost)
+static bool handle(const union record *record, const struct event_fns *fns,
+		   void *data)
 {
 	switch (record->header.type) {
 	case PERF_RECORD_MMAP2:
-		return handle_mmap(watch, record);
+		handle_mmap(record, fns, data);
+		return false;
 	case PERF_RECORD_FORK:
-		return handle_fork(watch, record);
-	case PERF_RECORD_LOST:
-		*is_lost = true;
-		return 0;
+		if (record->fork.pid != record->fork.parent)
+			fns->fork(data, record->fork.pid, record->fork.parent);
+		return false;
 	default:
-		return 0;
+		return record->header.type == PERF_RECORD_LOST;
 	}
 }
 
-int events_handle(struct events *events, struct watch *watch, bool *is_lost)
+/* Until the ring is empty or the time is over. Returns whether events are lost. */
+static bool handle_ring(const struct events *events,
+			struct perf_event_mmap_page *ring, uint64_t end,
+			const struct event_fns *fns, void *data)
 {
+	const uint64_t head = __atomic_load_n(&ring->data_head,
+					      __ATOMIC_ACQUIRE);
 	static union record record;
-	int err = 0;
+	uint64_t tail = ring->data_tail;
+	unsigned int nr = 0;
+	bool is_lost = false;
 
-	*is_lost = false;
-	for (size_t i = 0; !err && i < events->nr; i++) {
-		struct perf_event_mmap_page *ring = events->rings[i];
-		const uint64_t head = __atomic_load_n(&ring->data_head,
-						      __ATOMIC_ACQUIRE);
-		uint64_t tail = ring->data_tail;
-
-		while (!err && head - tail >= sizeof(record.header)) {
-			copy(events, ring, tail, &record.header,
-			     sizeof(record.header));
-			if (record.header.size < sizeof(record.header) ||
-			    record.header.size > head - tail) {
-				tail = head;
-				*is_lost = true;
-				break;
-			}
-			copy(events, ring, tail, &record, record.header.size);
-			/* Names end inside their records, but let us be sure. */
-			record.bytes[record.header.size] = '\0';
-			tail += record.header.size;
-			/* Room for others before work that takes its time. */
-			__atomic_store_n(&ring->data_tail, tail,
-					 __ATOMIC_RELEASE);
-			err = handle(watch, &record, is_lost);
+	while (head - tail >= sizeof(record.header) &&
+	       (++nr % 16 || cpu_ns() < end)) {
+		copy(events, ring, tail, &record.header,
+		     sizeof(record.header));
+		if (record.header.size < sizeof(record.header) ||
+		    record.header.size > head - tail) {
+			tail = head;
+			is_lost = true;
+			break;
 		}
-		__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+		copy(events, ring, tail, &record, record.header.size);
+		/* Names end inside their records, but let us be sure. */
+		record.bytes[record.header.size] = '\0';
+		tail += record.header.size;
+		is_lost |= handle(&record, fns, data);
 	}
-	return err;
+	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+	return is_lost;
+}
+
+bool events_handle(struct events *events, const struct event_fns *fns,
+		   void *data)
+{
+	const uint64_t before = cpu_ns();
+	bool is_lost = false;
+	size_t i;
+
+	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++)
+		is_lost |= handle_ring(events, events->rings[(events->first + i) %
+							     events->nr],
+				       before + EVENTS_STEP_NS, fns, data);
+	events->first = (events->first + i) % events->nr;
+	events->next_at = now_ns() + EVENTS_SHARE * (cpu_ns() - before);
+	return is_lost;
+}
+
+uint64_t events_next(const struct events *events)
+{
+	return events->next_at;
 }
