@@ -59,6 +59,9 @@ module_install:		## install the module for the running kernel
 install: userspace	## install library, command and manual pages under PREFIX
 	$(MAKE) -C userspace install
 
+uninstall:		## remove what install has put under PREFIX
+	$(MAKE) -C userspace uninstall
+
 clean:			## remove what was built in the tree
 	@if [ -e "$(KDIR)/Makefile" ]; then \
 		$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean; \
@@ -74,4 +77,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm fuzz bench lint module_install install clean distclean help check-faults fuzz-ioctl
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl

@@ -12,178 +12,46 @@
  * attached for a space that is gone is found by nobody, and is listed, detached
  * and counted as ever.
  *
+ * Attachments of one client may share an image, each for a file of its own.
+ *
  *	object		held by				ends with
  *	attachment	the client's tree		DETACH, close of the client
  *	table		its space, each attachment	the last of them; that of
  *			in it				all spaces never
- *	image		its attachment, each section	the last of them
+ *	image		its attachments, each section	the last of them
  *			that uses it
- *	image's bytes	its attachment, each lookup	the last of them
+ *	image's bytes	its attachments, each lookup	the last of them
  *			that reads them
+ *	pin		attachments to its file		the last of them
  *
  * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for
  * some steps in a tree only; memory is allocated, read and freed without.
  */
-#include <linux/fs.h>
-#include <linux/init.h>
-#include <linux/mm.h>
-#include <linux/random.h>
+#include <linux/err.h>
+#include <linux/lockdep.h>
 #include <linux/sched.h>
-#include <linux/siphash.h>
-#include <linux/slab.h>
 #include <linux/sframe_unwind.h>
 
 #include "attach.h"
+#include "attach_file.h"
 #include "attach_table.h"
-#include "counters.h"
+#include "attachment.h"
 #include "elf.h"
 #include "image.h"
 #include "limits.h"
-#include "mapping.h"
 #include "message.h"
-#include "payer.h"
 #include "space.h"
 
-/**
- * struct attachment
- *
- * @entry: in @table, with the id, which is never 0. entry.image is the section,
- *	with a reference.
- * @by_id: in the client's tree, protected by its lock.
- * @removed: next one that has been detached together with this one.
- * @table: with a reference.
- * @memory: bytes of kernel memory.
- * @flags: SFRAME_UNWIND_ATTACH_* bits.
- * @build_id_size: bytes of @build_id, which is 0 if the file has none.
- * @build_id: of the file.
- */
-struct attachment {
-	struct sfu_attach_entry entry;
-	union {
-		struct rb_node by_id;
-		struct attachment *removed;
-	};
-	struct sfu_attach_table *table;
-	u64 memory;
-	u32 flags;
-	u32 build_id_size;
-	u8 build_id[SFU_ELF_MAX_BUILD_ID];
-};
-
-/* A file to read ELF headers from. */
-struct elf_file {
-	struct sfu_elf_reader reader;
-	struct file *file;
-};
-
 static atomic64_t last_id = ATOMIC64_INIT(0);
-static siphash_key_t hash_key __ro_after_init;
-
-void __init sfu_attach_init(void)
-{
-	get_random_bytes(&hash_key, sizeof(hash_key));
-}
 
 u64 sfu_attach_generation(struct sfu_space *space)
 {
 	return sfu_attach_view_generation(&space->attached);
 }
 
-u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode)
-{
-	struct {
-		u64 origin;
-		u64 build_id_size;
-		u8 build_id[SFU_ELF_MAX_BUILD_ID];
-		struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
-	} what = { .build_id_size = elf->build_id_size };
-
-	if (!elf->build_id_size && inode)
-		what.origin = sfu_mapping_file_key(inode);
-	memcpy(what.build_id, elf->build_id, elf->build_id_size);
-	memcpy(what.segments, elf->segments,
-	       elf->nr_segments * sizeof(what.segments[0]));
-	return siphash(&what, sizeof(what), &hash_key);
-}
-
-static int read_elf_bytes(const struct sfu_elf_reader *reader, u64 offset,
-			  void *to, u32 size)
-{
-	const struct elf_file *from =
-		container_of(reader, struct elf_file, reader);
-
-	return sfu_image_read_file(from->file, offset, to, size);
-}
-
-static int check_elf(const struct sfu_attach_spec *spec, struct sfu_elf *elf,
-		     struct sfu_message *message)
-{
-	const struct elf_file from = {
-		.reader.read = read_elf_bytes,
-		.file = spec->elf,
-	};
-	int err;
-
-	if (!sfu_image_can_read(spec->elf))
-		return sfu_message_fail(message, -EBADF,
-					"elf_fd is not a regular file open for reading");
-	if (!sfu_image_can_read(spec->sframe))
-		return sfu_message_fail(message, -EBADF,
-					"sframe_fd is not a regular file open for reading");
-	err = sfu_elf_read(elf, &from.reader);
-	if (elf->problem)
-		return sfu_message_fail(message, err, "ELF file: %s (offset 0x%llx)",
-					elf->problem, elf->problem_offset);
-	if (err)
-		return sfu_message_fail(message, err == -EINTR ? err : -EIO,
-					"the ELF file cannot be read (error %d)",
-					-err);
-	if (elf->build_id_size != spec->build_id_size ||
-	    memcmp(elf->build_id, spec->build_id, elf->build_id_size))
-		return sfu_message_fail(message, -EINVAL,
-					"the ELF file's build ID is %*phN, not %*phN",
-					(int)elf->build_id_size, elf->build_id,
-					(int)spec->build_id_size,
-					spec->build_id);
-	return 0;
-}
-
-static struct sfu_image *make_image(struct sfu_attach_spec *spec,
-				    const struct sfu_elf *elf, u64 max_memory,
-				    struct sfu_message *message)
-{
-	struct sfu_defect defect = {};
-	struct sfu_image *image;
-	int err;
-
-	image = sfu_image_create(spec->sframe, spec->sframe_offset,
-				 spec->sframe_size, 0, max_memory, &defect,
-				 message);
-	spec->defect_offset = defect.offset;
-	if (IS_ERR(image))
-		return image;
-	err = sfu_image_validate(image, elf, &defect);
-	if (!err)
-		return image;
-	spec->defect_offset = defect.offset;
-	sfu_image_put(image);
-	if (err == -EINTR)
-		return ERR_PTR(sfu_message_fail(message, err, "killed"));
-	return ERR_PTR(sfu_message_fail(message, err, "section: %s (offset 0x%llx)",
-					sfu_defect_text(defect.kind),
-					defect.offset));
-}
-
-/* Bytes that a client may attach with these flags. */
-static u64 max_memory_for(u32 flags)
-{
-	return flags & SFRAME_UNWIND_ATTACH_SYSTEM ?
-		       SFU_MAX_ATTACHED_MEMORY : SFU_MAX_OWN_ATTACHED_MEMORY;
-}
-
 static u64 id_of(const struct rb_node *node)
 {
-	return rb_entry(node, struct attachment, by_id)->entry.id;
+	return rb_entry(node, struct sfu_attachment, by_id)->entry.id;
 }
 
 static bool is_before(struct rb_node *node, const struct rb_node *other)
@@ -192,8 +60,8 @@ static bool is_before(struct rb_node *node, const struct rb_node *other)
 }
 
 /* The first one whose id is at or above @id, or NULL. */
-static struct attachment *find_from(const struct sfu_attachments *attachments,
-				    u64 id)
+static struct sfu_attachment *
+find_from(const struct sfu_attachments *attachments, u64 id)
 {
 	struct rb_node *node = attachments->by_id.rb_node, *found = NULL;
 
@@ -206,89 +74,103 @@ static struct attachment *find_from(const struct sfu_attachments *attachments,
 			node = node->rb_right;
 		}
 	}
-	return rb_entry_safe(found, struct attachment, by_id);
+	return rb_entry_safe(found, struct sfu_attachment, by_id);
 }
 
-/* Sets *@id. If it succeeds another thread may detach @attachment, and free it. */
-static int publish(struct sfu_attachments *attachments,
-		   struct attachment *attachment, u64 *id,
-		   struct sfu_message *message)
+/*
+ * The image of the client's attachment spec->share_id, for one more attachment, to
+ * a file with @key. Returns it as sfu_image_share() does, or an error.
+ */
+static struct sfu_image *share_image(struct sfu_attachments *attachments,
+				     const struct sfu_attach_spec *spec,
+				     u64 key, struct sfu_message *message)
 {
-	const u64 max_memory = max_memory_for(attachment->flags);
-	bool is_full, is_too_much;
-	u64 memory;
+	const struct sfu_attachment *attachment;
+	struct sfu_image *image = NULL;
+	bool is_known;
 
 	spin_lock(&attachments->lock);
-	memory = attachments->memory;
-	is_full = attachments->nr >= SFU_MAX_ATTACHED;
-	is_too_much = memory + attachment->memory > max_memory;
-	if (!is_full && !is_too_much) {
-		*id = atomic64_inc_return(&last_id);
-		attachment->entry.id = *id;
-		attachments->nr++;
-		attachments->memory += attachment->memory;
-		rb_add(&attachment->by_id, &attachments->by_id, is_before);
-		sfu_attach_table_add(attachment->table, &attachment->entry);
+	attachment = find_from(attachments, spec->share_id);
+	is_known = attachment && attachment->entry.id == spec->share_id;
+	if (is_known && attachment->file_key == key) {
+		image = attachment->entry.image;
+		sfu_image_share(image);
 	}
 	spin_unlock(&attachments->lock);
-	if (is_full)
-		return sfu_message_fail(message, -ENOSPC,
-					"the client has %u sections attached",
-					SFU_MAX_ATTACHED);
-	if (is_too_much)
-		return sfu_message_fail(message, -ENOSPC,
-					"%llu bytes and %llu attached already exceed %llu",
-					attachment->memory, memory, max_memory);
+	if (image)
+		return image;
+	if (!is_known)
+		return ERR_PTR(sfu_message_fail(message, -ENOENT,
+						"nothing attached has id %llu",
+						spec->share_id));
+	return ERR_PTR(sfu_message_fail(message, -EINVAL,
+					"what has id %llu is for another build ID or other segments",
+					spec->share_id));
+}
+
+/* What @attachment takes, beyond what the client has attached already. */
+static u64 memory_for(const struct sfu_attachment *attachment)
+{
+	const struct sfu_image *image = attachment->entry.image;
+
+	return attachment->memory + (image->nr_attached ? 0 : image->memory);
+}
+
+/* Have @attachment be the client's, with the lock of @attachments. */
+static int insert(struct sfu_attachments *attachments,
+		  struct sfu_attachment *attachment)
+{
+	lockdep_assert_held(&attachments->lock);
+	attachment->entry.id = atomic64_inc_return(&last_id);
+	if (sfu_attach_table_add(attachment->table, &attachment->entry,
+				 !(attachment->flags &
+				   SFRAME_UNWIND_ATTACH_REPLACE)))
+		return -EEXIST;
+	rb_add(&attachment->by_id, &attachments->by_id, is_before);
+	attachments->nr++;
+	attachments->memory += memory_for(attachment);
+	attachment->entry.image->nr_attached++;
 	return 0;
 }
 
-static void destroy(struct attachment *attachment)
+/*
+ * Sets *@id and *@memory. If it succeeds another thread may detach @attachment, and
+ * free it.
+ */
+static int publish(struct sfu_attachments *attachments,
+		   struct sfu_attachment *attachment, u64 *id, u64 *memory,
+		   struct sfu_message *message)
 {
-	struct sfu_image *image = attachment->entry.image;
+	const u64 max_memory = sfu_attachment_max_memory(attachment->flags);
+	u64 memory_before;
+	int err = 0;
+	bool is_full;
 
-	sfu_payer_uncharge(image->payer, sizeof(*attachment));
-	sfu_image_empty(image);
-	sfu_image_put(image);
-	sfu_attach_table_put(attachment->table);
-	sfu_uncount(SFU_ATTACHMENTS);
-	kfree(attachment);
-}
-
-/* Takes over the reference to @table, unless it fails. */
-static struct attachment *create(struct sfu_attach_spec *spec,
-				 const struct sfu_elf *elf,
-				 struct sfu_attach_table *table,
-				 struct sfu_message *message)
-{
-	struct attachment *attachment;
-	struct sfu_image *image;
-
-	attachment = kzalloc(sizeof(*attachment), GFP_KERNEL_ACCOUNT);
-	if (!attachment)
-		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
-	image = make_image(spec, elf, max_memory_for(spec->flags), message);
-	if (IS_ERR(image)) {
-		kfree(attachment);
-		return ERR_CAST(image);
-	}
-	if (sfu_payer_charge(image->payer, sizeof(*attachment), false)) {
-		sfu_image_put(image);
-		kfree(attachment);
-		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
-						"more memory than RLIMIT_MEMLOCK allows"));
-	}
-	sfu_count(SFU_ATTACHMENTS);
-	attachment->entry.image = image;
-	attachment->entry.key =
-		sfu_attach_key(elf, d_real_inode(spec->elf->f_path.dentry));
-	attachment->entry.is_preferred =
-		spec->flags & SFRAME_UNWIND_ATTACH_PREFER;
-	attachment->table = table;
-	attachment->memory = image->memory + sizeof(*attachment);
-	attachment->flags = spec->flags;
-	attachment->build_id_size = elf->build_id_size;
-	memcpy(attachment->build_id, elf->build_id, elf->build_id_size);
-	return attachment;
+	spin_lock(&attachments->lock);
+	memory_before = attachments->memory;
+	*memory = memory_for(attachment);
+	is_full = attachments->nr >= SFU_MAX_ATTACHED;
+	if (is_full || memory_before + *memory > max_memory)
+		err = -ENOSPC;
+	else
+		err = insert(attachments, attachment);
+	if (!err)
+		*id = attachment->entry.id;
+	spin_unlock(&attachments->lock);
+	if (err == -EEXIST)
+		return sfu_message_fail(message, err,
+					"a section is attached for all processes already to %s",
+					attachment->pin ? "that file" :
+					"files with that build ID and segments");
+	if (err && is_full)
+		return sfu_message_fail(message, err,
+					"the client has %u sections attached",
+					SFU_MAX_ATTACHED);
+	if (err)
+		return sfu_message_fail(message, err,
+					"%llu bytes and %llu attached already exceed %llu",
+					*memory, memory_before, max_memory);
+	return 0;
 }
 
 /*
@@ -315,50 +197,57 @@ static struct sfu_attach_table *get_table(u32 flags,
 int sfu_attach_add(struct sfu_attachments *attachments,
 		   struct sfu_attach_spec *spec, struct sfu_message *message)
 {
+	struct sfu_attachment *attachment;
 	struct sfu_attach_table *table;
-	struct attachment *attachment;
+	struct sfu_image *image = NULL;
 	struct sfu_elf elf;
 	int err;
 
-	err = check_elf(spec, &elf, message);
+	err = sfu_attach_check_file(spec, &elf, message);
 	if (err)
 		return err;
 	table = get_table(spec->flags, message);
 	if (IS_ERR(table))
 		return PTR_ERR(table);
-	attachment = create(spec, &elf, table, message);
-	if (IS_ERR(attachment)) {
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SHARE)
+		image = share_image(attachments, spec, sfu_attach_key(&elf),
+				    message);
+	if (IS_ERR(image)) {
 		sfu_attach_table_put(table);
-		return PTR_ERR(attachment);
+		return PTR_ERR(image);
 	}
-	spec->memory = attachment->memory;
-	err = publish(attachments, attachment, &spec->id, message);
+	attachment = sfu_attachment_create(spec, &elf, table, image, message);
+	if (IS_ERR(attachment))
+		return PTR_ERR(attachment);
+	err = publish(attachments, attachment, &spec->id, &spec->memory,
+		      message);
 	if (err)
-		destroy(attachment);
+		sfu_attachment_destroy(attachment);
 	return err;
 }
 
-static void free_removed(struct attachment *attachment)
+static void free_removed(struct sfu_attachment *attachment)
 {
-	struct attachment *next;
+	struct sfu_attachment *next;
 
 	for (; attachment; attachment = next) {
 		next = attachment->removed;
-		destroy(attachment);
+		sfu_attachment_destroy(attachment);
 		cond_resched();
 	}
 }
 
 int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 {
-	struct attachment *attachment;
+	struct sfu_attachment *attachment;
 
 	spin_lock(&attachments->lock);
 	attachment = find_from(attachments, id);
 	if (attachment && attachment->entry.id == id) {
 		rb_erase(&attachment->by_id, &attachments->by_id);
 		attachments->nr--;
-		attachments->memory -= attachment->memory;
+		attachment->entry.image->nr_attached--;
+		attachments->memory -= memory_for(attachment);
 		sfu_attach_table_remove(attachment->table, &attachment->entry);
 		attachment->removed = NULL;
 	} else {
@@ -373,13 +262,13 @@ int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 
 void sfu_attach_remove_all(struct sfu_attachments *attachments)
 {
-	struct attachment *attachment, *removed = NULL;
+	struct sfu_attachment *attachment, *removed = NULL;
 	struct rb_node *node;
 
 	/* Nobody else has the client, so that takes no lock. */
 	while ((node = rb_first(&attachments->by_id))) {
 		rb_erase(node, &attachments->by_id);
-		attachment = rb_entry(node, struct attachment, by_id);
+		attachment = rb_entry(node, struct sfu_attachment, by_id);
 		sfu_attach_table_remove(attachment->table, &attachment->entry);
 		attachment->removed = removed;
 		removed = attachment;
@@ -391,7 +280,7 @@ void sfu_attach_remove_all(struct sfu_attachments *attachments)
 		free_removed(removed);
 }
 
-static void fill_entry(const struct attachment *attachment,
+static void fill_entry(const struct sfu_attachment *attachment,
 		       struct sframe_unwind_attached *entry)
 {
 	const struct sfu_image *image = attachment->entry.image;
@@ -399,7 +288,7 @@ static void fill_entry(const struct attachment *attachment,
 	*entry = (struct sframe_unwind_attached) {
 		.id = attachment->entry.id,
 		.sframe_size = image->table.bytes.size,
-		.memory = attachment->memory,
+		.memory = attachment->memory + image->memory,
 		.hits = atomic64_read(&image->hits),
 		.num_fdes = image->table.num_fdes,
 		.flags = attachment->flags,
@@ -412,7 +301,7 @@ static void fill_entry(const struct attachment *attachment,
 bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
 		     struct sframe_unwind_attached *entry)
 {
-	const struct attachment *attachment;
+	const struct sfu_attachment *attachment;
 
 	spin_lock(&attachments->lock);
 	attachment = find_from(attachments, from);

@@ -9,10 +9,10 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "elf.h"
+
 struct file;
-struct inode;
 struct sframe_unwind_attached;
-struct sfu_elf;
 struct sfu_message;
 struct sfu_space;
 
@@ -23,7 +23,8 @@ struct sfu_space;
  *	attach_table.c.
  * @by_id: in ascending order of their ids.
  * @nr: number of them.
- * @memory: bytes of kernel memory they take.
+ * @memory: bytes of kernel memory they take; an image that several share counts
+ *	once.
  */
 struct sfu_attachments {
 	spinlock_t lock;	/* see above */
@@ -43,12 +44,15 @@ static inline void sfu_attachments_init(struct sfu_attachments *attachments)
  */
 struct sfu_attach_spec {
 	struct file *elf;
-	struct file *sframe;
+	struct file *sframe;	/* NULL with SFRAME_UNWIND_ATTACH_SHARE */
 	u64 sframe_offset;
 	u64 sframe_size;
+	u64 share_id;
 	const u8 *build_id;
 	u32 build_id_size;
 	u32 flags;		/* SFRAME_UNWIND_ATTACH_* */
+	u32 nr_segments;	/* 0: nothing is said of them */
+	struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
 	u64 id;			/* out */
 	u64 memory;		/* out: bytes of kernel memory */
 	u64 defect_offset;	/* out: where the contents are wrong */
@@ -77,16 +81,7 @@ bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
 /* How many are there, and what memory do they take? */
 void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory);
 
-/*
- * What attachments go by: the build ID and the executable segments of @elf, or,
- * without a build ID, its inode, which is NULL for the vDSO. Of file systems on
- * top of others that of the file that is mapped in the end.
- */
-u64 sfu_attach_key(const struct sfu_elf *elf, const struct inode *inode);
-
 /* What @space sees of what is attached: see sfu_attach_view_generation(). */
 u64 sfu_attach_generation(struct sfu_space *space);
-
-void sfu_attach_init(void);
 
 #endif /* SFU_ATTACH_H */

@@ -12,6 +12,7 @@
  * has something.
  */
 #include <linux/compiler.h>
+#include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
@@ -97,26 +98,6 @@ static bool is_before(struct rb_node *node, const struct rb_node *other)
 	return a->id > b->id;
 }
 
-void sfu_attach_table_add(struct sfu_attach_table *table,
-			  struct sfu_attach_entry *entry)
-{
-	spin_lock(&table->lock);
-	rb_add(&entry->node, &table->by_key, is_before);
-	WRITE_ONCE(table->nr, table->nr + 1);
-	change(table);
-	spin_unlock(&table->lock);
-}
-
-void sfu_attach_table_remove(struct sfu_attach_table *table,
-			     struct sfu_attach_entry *entry)
-{
-	spin_lock(&table->lock);
-	rb_erase(&entry->node, &table->by_key);
-	WRITE_ONCE(table->nr, table->nr - 1);
-	change(table);
-	spin_unlock(&table->lock);
-}
-
 /* What is looked for: the first one with this key, preferred or not. */
 struct wanted {
 	u64 key;
@@ -134,8 +115,8 @@ static int compare(const void *data, const struct rb_node *node)
 	return entry->is_preferred - wanted->is_preferred;
 }
 
-static struct sfu_attach_entry *latest(const struct sfu_attach_table *table,
-				       u64 key, bool is_preferred)
+static struct sfu_attach_entry *find_first(const struct sfu_attach_table *table,
+					   u64 key, bool is_preferred)
 {
 	const struct wanted wanted = {
 		.key = key,
@@ -148,21 +129,59 @@ static struct sfu_attach_entry *latest(const struct sfu_attach_table *table,
 	return node ? rb_entry(node, struct sfu_attach_entry, node) : NULL;
 }
 
-static struct sfu_image *find(struct sfu_attach_table *table, u64 key,
-			      bool preferred)
+/* The latest one with @key, of those to be preferred or of all, or NULL. */
+static struct sfu_attach_entry *latest(const struct sfu_attach_table *table,
+				       u64 key, bool preferred)
 {
-	struct sfu_attach_entry *entry, *other = NULL;
+	struct sfu_attach_entry *entry = find_first(table, key, true);
+	struct sfu_attach_entry *other = NULL;
+
+	if (!preferred)
+		other = find_first(table, key, false);
+	return !entry || (other && other->id > entry->id) ? other : entry;
+}
+
+int sfu_attach_table_add(struct sfu_attach_table *table,
+			 struct sfu_attach_entry *entry, bool alone)
+{
+	int err = 0;
+
+	spin_lock(&table->lock);
+	if (alone && table == &for_all && latest(table, entry->key, false)) {
+		err = -EEXIST;
+	} else {
+		rb_add(&entry->node, &table->by_key, is_before);
+		WRITE_ONCE(table->nr, table->nr + 1);
+		change(table);
+	}
+	spin_unlock(&table->lock);
+	return err;
+}
+
+void sfu_attach_table_remove(struct sfu_attach_table *table,
+			     struct sfu_attach_entry *entry)
+{
+	spin_lock(&table->lock);
+	rb_erase(&entry->node, &table->by_key);
+	WRITE_ONCE(table->nr, table->nr - 1);
+	change(table);
+	spin_unlock(&table->lock);
+}
+
+static struct sfu_image *find(struct sfu_attach_table *table,
+			      struct sfu_attach_keys keys, bool preferred)
+{
+	struct sfu_attach_entry *entry = NULL;
 	struct sfu_image *image = NULL;
 
 	/* Who sees an old 0 has an old stamp, too, and looks again. */
 	if (!READ_ONCE(table->nr))
 		return NULL;
 	spin_lock(&table->lock);
-	entry = latest(table, key, true);
-	if (!preferred)
-		other = latest(table, key, false);
-	if (!entry || (other && other->id > entry->id))
-		entry = other;
+	if (keys.inode)
+		entry = latest(table, keys.inode, preferred);
+	if (!entry)
+		entry = latest(table, keys.file, preferred);
 	if (entry) {
 		image = entry->image;
 		sfu_image_get(image);
@@ -172,14 +191,15 @@ static struct sfu_image *find(struct sfu_attach_table *table, u64 key,
 }
 
 struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
-				       u64 key, bool preferred)
+				       struct sfu_attach_keys keys,
+				       bool preferred)
 {
 	struct sfu_attach_table *own = READ_ONCE(view->own);
 	struct sfu_image *image = NULL;
 
 	if (own)
-		image = find(own, key, preferred);
-	return image ?: find(&for_all, key, preferred);
+		image = find(own, keys, preferred);
+	return image ?: find(&for_all, keys, preferred);
 }
 
 static struct sfu_attach_table *create(void)

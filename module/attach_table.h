@@ -19,7 +19,7 @@ struct sfu_image;
  * @node: in the table; protected by its lock. All else is immutable.
  * @image: what is attached. Whoever adds the entry holds a reference until the
  *	entry is removed.
- * @key: see sfu_attach_key().
+ * @key: see sfu_attach_key(), or sfu_attach_inode_key() if it is for one file.
  * @id: unique in the system; the highest one is the latest.
  * @is_preferred: rather than a section of the file's own.
  */
@@ -55,13 +55,26 @@ void sfu_attach_view_exit(struct sfu_attach_view *view);
  */
 u64 sfu_attach_view_generation(struct sfu_attach_view *view);
 
+/**
+ * struct sfu_attach_keys - what a file goes by
+ *
+ * @inode: by itself, or 0 if nothing is attached to it as such.
+ * @file: with all that have the same headers.
+ */
+struct sfu_attach_keys {
+	u64 inode;
+	u64 file;
+};
+
 /*
- * The latest image with @key in the space's own table, or else in that of all
- * spaces, of those to be preferred only, or of all. Returns it with a reference,
- * or NULL. Takes one lock after the other; process context.
+ * The latest image for @keys.inode, or else for @keys.file, in the space's own
+ * table, or else in that of all spaces, of those to be preferred only, or of all.
+ * Returns it with a reference, or NULL. Takes one lock after the other; process
+ * context.
  */
 struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
-				       u64 key, bool preferred);
+				       struct sfu_attach_keys keys,
+				       bool preferred);
 
 /*
  * The space's own table, made if there is none, or, if @view is NULL, that of
@@ -72,9 +85,15 @@ struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view);
 /* Any context. @table may be NULL; with the last reference it is empty. */
 void sfu_attach_table_put(struct sfu_attach_table *table);
 
-/* Process context. The caller has a reference to @table. */
-void sfu_attach_table_add(struct sfu_attach_table *table,
-			  struct sfu_attach_entry *entry);
+/*
+ * Process context. The caller has a reference to @table. With @alone it is to be
+ * the only one with its key in that of all spaces; returns -EEXIST if it would not
+ * be, else 0.
+ */
+int sfu_attach_table_add(struct sfu_attach_table *table,
+			 struct sfu_attach_entry *entry, bool alone);
+
+/* Likewise. */
 void sfu_attach_table_remove(struct sfu_attach_table *table,
 			     struct sfu_attach_entry *entry);
 

@@ -7,6 +7,7 @@
 #define SFU_COMPAT_H
 
 #include <linux/version.h>
+#include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -73,6 +74,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+#ifndef FSNOTIFY_GROUP_NOFS
+#define FSNOTIFY_GROUP_NOFS	0	/* no group takes its lock otherwise */
 #endif
 
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE

@@ -20,6 +20,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_CACHE_PAGES] = "cache_pages",
 	[SFU_IMAGES] = "images",
 	[SFU_ATTACHMENTS] = "attachments",
+	[SFU_PINS] = "pins",
 	[SFU_PAYERS] = "payers",
 	[SFU_REQUESTS] = "requests",
 	[SFU_WALKS] = "walks",

@@ -20,6 +20,7 @@ enum sfu_counter {
 	SFU_CACHE_PAGES,	/* memory that they take */
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
+	SFU_PINS,		/* files that something is attached to as such */
 	SFU_PAYERS,		/* users who are charged, or may be */
 	SFU_REQUESTS,		/* accepted, not delivered nor lost */
 	SFU_WALKS,		/* memory for walks, 9 KiB each */

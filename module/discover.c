@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "attach.h"
+#include "attach_file.h"
 #include "attach_table.h"
 #include "counters.h"
 #include "discover.h"
@@ -19,6 +20,7 @@
 #include "limits.h"
 #include "mapping.h"
 #include "message.h"
+#include "pin.h"
 #include "section.h"
 #include "sframe_format.h"
 #include "space.h"
@@ -31,6 +33,7 @@
  * @code: mapping that the address is in.
  * @space: that it is for.
  * @elf: the file's headers.
+ * @bias: how far the code is from where they say.
  * @found: what comes of it.
  */
 struct discovery {
@@ -39,6 +42,7 @@ struct discovery {
 	struct sfu_code code;
 	const struct sfu_space *space;
 	struct sfu_elf elf;
+	u64 bias;
 	struct sfu_found found;
 };
 
@@ -67,7 +71,7 @@ static void intersect(struct sfu_range *range, u64 start, u64 end)
 
 /*
  * Where the segment that @pc is in has been mapped. Returns whether that makes
- * sense, with found->bias, and the text cut down to the segment.
+ * sense, with discovery->bias, and the text cut down to the segment.
  */
 static bool place(struct discovery *discovery, u64 pc)
 {
@@ -85,7 +89,7 @@ static bool place(struct discovery *discovery, u64 pc)
 		  bias + round_up(segment->vaddr + segment->memsz, PAGE_SIZE));
 	if (pc < text.start || pc >= text.end)
 		return false;
-	discovery->found.bias = bias;
+	discovery->bias = bias;
 	discovery->found.section.text = text;
 	return true;
 }
@@ -126,7 +130,7 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 	struct sfu_section *section = &discovery->found.section;
 	const struct sfu_elf *elf = &discovery->elf;
 	const struct sfu_bytes bytes = {
-		.address = discovery->found.bias + elf->sframe_vaddr,
+		.address = discovery->bias + elf->sframe_vaddr,
 		.size = min_t(u64, elf->sframe_size, SFU_MAX_SFRAME_SIZE),
 	};
 	struct sfu_table table;
@@ -149,13 +153,15 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 }
 
 /* Have the section come from @image. */
-static void use_image(struct sfu_found *found, struct sfu_image *image,
+static void use_image(struct discovery *discovery, struct sfu_image *image,
 		      enum sfu_source source)
 {
-	found->image = image;
-	sfu_section_set_table(&found->section, &image->table);
-	found->section.address += found->bias;
-	found->section.source = source;
+	struct sfu_section *section = &discovery->found.section;
+
+	discovery->found.image = image;
+	sfu_section_set_table(section, &image->table);
+	section->address += discovery->bias;
+	section->source = source;
 }
 
 /* The file's own section, as no PT_LOAD of it has been mapped. */
@@ -172,7 +178,7 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 					defect);
 	if (IS_ERR(image))
 		return PTR_ERR(image);
-	use_image(&discovery->found, image, SFU_FOUND);
+	use_image(discovery, image, SFU_FOUND);
 	return 0;
 }
 
@@ -192,17 +198,29 @@ static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 	return err;
 }
 
-/* What has been attached to the file. Returns whether there is something. */
-static bool use_attached(struct sfu_found *found, bool preferred)
+/* The latest that is attached to the file, as @space sees it, or NULL. */
+static struct sfu_image *latest_attached(const struct sfu_space *space,
+					 const struct sfu_found *found,
+					 bool preferred)
 {
-	const struct sfu_space *space =
-		container_of(found, struct discovery, found)->space;
-	struct sfu_image *image = sfu_attach_view_find(&space->attached,
-						       found->key, preferred);
+	const struct sfu_attach_keys keys = {
+		.inode = sfu_attach_inode_key(found->key,
+					      sfu_pin_find(found->inode)),
+		.file = found->key,
+	};
+
+	return sfu_attach_view_find(&space->attached, keys, preferred);
+}
+
+/* What has been attached to the file. Returns whether there is something. */
+static bool use_attached(struct discovery *discovery, bool preferred)
+{
+	struct sfu_image *image = latest_attached(discovery->space,
+						  &discovery->found, preferred);
 
 	if (!image)
 		return false;
-	use_image(found, image, SFU_ATTACHED);
+	use_image(discovery, image, SFU_ATTACHED);
 	return true;
 }
 
@@ -240,10 +258,11 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 		return is_final(err) ? 0 : pass_on(err);
 	if (!place(discovery, pc))
 		return 0;
-	found->key = sfu_attach_key(&discovery->elf, discovery->code.inode);
+	found->key = sfu_attach_key(&discovery->elf);
+	found->inode = discovery->code.inode;
 	found->has_own = own && discovery->elf.sframe_size;
 	/* Of what is attached, some comes before a section of the file's own. */
-	if (found->has_own && use_attached(found, true))
+	if (found->has_own && use_attached(discovery, true))
 		err = 0;
 	else if (found->has_own)
 		err = use_own(discovery, defect);
@@ -253,7 +272,7 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 		return pass_on(err);
 	if (err) {
 		found->has_own = false;
-		use_attached(found, false);
+		use_attached(discovery, false);
 	}
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
@@ -348,10 +367,10 @@ static struct sfu_image *find_attached(const struct sfu_space *space,
 	struct sfu_image *image = NULL;
 
 	if (found->has_own)
-		image = sfu_attach_view_find(&space->attached, found->key, true);
+		image = latest_attached(space, found, true);
 	/* A section of the file's own gives way to a preferred one only. */
 	if (!image && found->section.source != SFU_FOUND)
-		image = sfu_attach_view_find(&space->attached, found->key, false);
+		image = latest_attached(space, found, false);
 	return image;
 }
 

@@ -278,6 +278,12 @@ void sfu_image_get(struct sfu_image *image)
 	refcount_inc(&image->refs);
 }
 
+void sfu_image_share(struct sfu_image *image)
+{
+	refcount_inc(&image->refs);
+	refcount_inc(&image->readers);
+}
+
 void sfu_image_put(struct sfu_image *image)
 {
 	if (!image || !refcount_dec_and_test(&image->refs))

@@ -21,13 +21,16 @@ struct sfu_payer;
  * struct sfu_image
  *
  * @refs: one of whoever made it, one of each section that uses it.
- * @readers: lookups that have the bytes, and one until sfu_image_empty(). With
- *	the last of them the bytes go, and the image is good for nothing any more.
+ * @readers: lookups that have the bytes, and one for each attachment, or whoever
+ *	made it, until sfu_image_empty(). With the last of them the bytes go, and
+ *	the image is good for nothing any more.
  * @bytes: of the section.
  * @payer: whoever is charged for it, with a reference.
  * @table: its header; addresses are the ELF file's own.
  * @memory: bytes of kernel memory it takes.
  * @hits: rules found in it.
+ * @nr_attached: of attachments that are counted, all of one client, protected by
+ *	the lock of its attachments.
  */
 struct sfu_image {
 	refcount_t refs;
@@ -37,6 +40,7 @@ struct sfu_image {
 	struct sfu_table table;
 	u64 memory;
 	atomic64_t hits;
+	u32 nr_attached;
 };
 
 /* Can kernel code read @file, as a regular file of the caller's? */
@@ -79,6 +83,12 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 
 void sfu_image_get(struct sfu_image *image);
 
+/*
+ * Take a reference for one more attachment, which ends with sfu_image_empty() and
+ * sfu_image_put(). The caller keeps another one from ending meanwhile.
+ */
+void sfu_image_share(struct sfu_image *image);
+
 /* Process context. @image may be NULL. */
 void sfu_image_put(struct sfu_image *image);
 
@@ -90,8 +100,9 @@ const u8 *sfu_image_get_bytes(struct sfu_image *image);
 void sfu_image_put_bytes(struct sfu_image *image);
 
 /*
- * Take the bytes away, once: nobody gets them any more. They are freed with the
- * last lookup that has them. Process context.
+ * Take the bytes away, once for each attachment: with the last of them nobody
+ * gets them any more. They are freed with the last lookup that has them. Process
+ * context.
  */
 void sfu_image_empty(struct sfu_image *image);
 

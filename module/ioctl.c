@@ -36,7 +36,8 @@ static_assert(sizeof(struct sframe_unwind_stats) == 64);
 static_assert(sizeof(struct sframe_unwind_section) == 64);
 static_assert(sizeof(struct sframe_unwind_list) == 56);
 static_assert(sizeof(struct sframe_unwind_events) == 24);
-static_assert(sizeof(struct sframe_unwind_attach) == 112);
+static_assert(sizeof(struct sframe_unwind_segment) == 32);
+static_assert(sizeof(struct sframe_unwind_attach) == 136);
 static_assert(sizeof(struct sframe_unwind_detach) == 32);
 static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
@@ -51,6 +52,7 @@ static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
 static_assert(offsetof(struct sframe_unwind_request, cookie) == 24);
 static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
 static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
+static_assert(offsetof(struct sframe_unwind_attach, segments) == 112);
 static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
 
 static int do_query(struct sfu_client *client, union sfu_arg *arg,
@@ -69,7 +71,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_DISCOVERY |
 			    SFRAME_UNWIND_FEATURE_ATTACH |
 			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS |
-			    SFRAME_UNWIND_FEATURE_BATCH,
+			    SFRAME_UNWIND_FEATURE_BATCH |
+			    SFRAME_UNWIND_FEATURE_ATTACH_INODE,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

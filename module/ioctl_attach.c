@@ -9,8 +9,39 @@
 
 #include "attach.h"
 #include "client.h"
+#include "elf.h"
 #include "ioctl_ops.h"
 #include "limits.h"
+
+/* What the caller has seen of the ELF file, by our names. */
+static int fetch_segments(struct sfu_attach_spec *spec,
+			  const struct sframe_unwind_attach *attach,
+			  struct sfu_message *message)
+{
+	struct sframe_unwind_segment from[SFU_ELF_MAX_SEGMENTS];
+	u32 i;
+
+	if (attach->nr_segments > ARRAY_SIZE(from))
+		return sfu_message_fail(message, -EINVAL,
+					"nr_segments %u exceeds %zu",
+					attach->nr_segments, ARRAY_SIZE(from));
+	if (attach->segments && !attach->nr_segments)
+		return sfu_message_fail(message, -EINVAL,
+					"segments without nr_segments");
+	if (copy_from_user(from, u64_to_user_ptr(attach->segments),
+			   attach->nr_segments * sizeof(from[0])))
+		return sfu_message_fail(message, -EFAULT,
+					"segments cannot be read");
+	spec->nr_segments = attach->nr_segments;
+	for (i = 0; i < spec->nr_segments; i++)
+		spec->segments[i] = (struct sfu_elf_segment) {
+			.offset = from[i].offset,
+			.filesz = from[i].file_size,
+			.vaddr = from[i].address,
+			.memsz = from[i].size,
+		};
+	return 0;
+}
 
 static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
 		  struct file *elf, struct file *sframe,
@@ -21,16 +52,20 @@ static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach
 		.sframe = sframe,
 		.sframe_offset = attach->sframe_offset,
 		.sframe_size = attach->sframe_size,
+		.share_id = attach->share_id,
 		.build_id = attach->build_id,
 		.build_id_size = attach->build_id_size,
 		.flags = attach->flags,
 	};
 	int err;
 
+	err = fetch_segments(&spec, attach, message);
+	if (err)
+		return err;
 	if (!elf)
 		return sfu_message_fail(message, -EBADF, "elf_fd %d is not open",
 					attach->elf_fd);
-	if (!sframe)
+	if (!sframe && !(spec.flags & SFRAME_UNWIND_ATTACH_SHARE))
 		return sfu_message_fail(message, -EBADF,
 					"sframe_fd %d is not open",
 					attach->sframe_fd);
@@ -54,6 +89,25 @@ static bool may_attach_for_all(void)
 	       (capable(CAP_PERFMON) && capable(CAP_SYS_PTRACE));
 }
 
+/* Do the members that go with SFRAME_UNWIND_ATTACH_SHARE, or do not, fit it? */
+static int check_share(const struct sframe_unwind_attach *spec,
+		       struct sfu_message *message)
+{
+	if (!(spec->flags & SFRAME_UNWIND_ATTACH_SHARE)) {
+		if (spec->share_id)
+			return sfu_message_fail(message, -EINVAL,
+						"share_id without SHARE");
+		return 0;
+	}
+	if (!(spec->flags & SFRAME_UNWIND_ATTACH_INODE))
+		return sfu_message_fail(message, -EINVAL,
+					"SHARE without INODE");
+	if (spec->sframe_fd != -1 || spec->sframe_offset || spec->sframe_size)
+		return sfu_message_fail(message, -EINVAL,
+					"SHARE with a section");
+	return 0;
+}
+
 int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 		     struct sfu_message *message)
 {
@@ -65,10 +119,17 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 	spec->memory = 0;
 	spec->defect_offset = 0;
 	err = sfu_check_flags(spec->flags, SFRAME_UNWIND_ATTACH_SYSTEM |
-			  SFRAME_UNWIND_ATTACH_PREFER, message);
+			  SFRAME_UNWIND_ATTACH_PREFER |
+			  SFRAME_UNWIND_ATTACH_INODE |
+			  SFRAME_UNWIND_ATTACH_REPLACE |
+			  SFRAME_UNWIND_ATTACH_SHARE, message);
 	if (err)
 		return err;
-	err = sfu_check_reserved(spec->reserved | spec->reserved2, message);
+	err = sfu_check_reserved(spec->reserved | spec->reserved2 |
+				 spec->reserved3, message);
+	if (err)
+		return err;
+	err = check_share(spec, message);
 	if (err)
 		return err;
 	if (spec->build_id_size > sizeof(spec->build_id))
@@ -89,7 +150,8 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 					"attaching for all processes needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
 
 	elf = fget(spec->elf_fd);
-	sframe = fget(spec->sframe_fd);
+	sframe = spec->flags & SFRAME_UNWIND_ATTACH_SHARE ?
+			 NULL : fget(spec->sframe_fd);
 	err = attach(client, spec, elf, sframe, message);
 	if (sframe)
 		fput(sframe);

@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 
+#include "attach_file.h"
 #include "client.h"
 #include "compat.h"
 #include "counters.h"
@@ -17,6 +18,7 @@
 #include "mapping.h"
 #include "node.h"
 #include "payer.h"
+#include "pin.h"
 #include "request.h"
 #include "section.h"
 #include "sections.h"
@@ -92,9 +94,12 @@ static int __init sfu_init(void)
 	err = sfu_file_read_init();
 	if (err)
 		goto err_workers;
-	err = sfu_request_init();
+	err = sfu_pin_init();
 	if (err)
 		goto err_file_read;
+	err = sfu_request_init();
+	if (err)
+		goto err_pin;
 	err = sfu_space_init();
 	if (err)
 		goto err_request;
@@ -109,6 +114,8 @@ err_counters:
 	sfu_space_exit();
 err_request:
 	sfu_request_exit();
+err_pin:
+	sfu_pin_exit();
 err_file_read:
 	sfu_file_read_exit();
 err_workers:
@@ -126,6 +133,7 @@ static void __exit sfu_exit(void)
 	misc_deregister(&device);
 	sfu_counters_exit();
 	sfu_request_exit();
+	sfu_pin_exit();
 	sfu_file_read_exit();
 	sfu_space_exit();
 	sfu_sections_stop_workers();

@@ -66,11 +66,6 @@ static u64 hash_again(const struct file *file, struct sfu_hashed *hashed)
 	return hashed->hash;
 }
 
-u64 sfu_mapping_file_key(const struct inode *inode)
-{
-	return hash_file(inode, NULL);
-}
-
 /* Is smaller than what it is made of, and every section has two. */
 static struct sfu_origin make_origin(u64 file, u64 offset)
 {

@@ -84,13 +84,6 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
  */
 struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
 
-/*
- * A number for the file of @inode, whether it is mapped or not, for as long as
- * its file system is mounted; or, with NULL, for the vDSO. Files of different
- * snapshots of one file system may share it.
- */
-u64 sfu_mapping_file_key(const struct inode *inode);
-
 /**
  * struct sfu_code - code mapped from a file, or from the vDSO's image
  *

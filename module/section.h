@@ -18,6 +18,7 @@
 #include "mapping.h"
 #include "sframe.h"
 
+struct inode;
 struct sfu_directory;
 struct sfu_image;
 struct sfu_message;
@@ -76,8 +77,8 @@ void sfu_section_set_table(struct sfu_section *section,
  *
  * @section: its bytes are in user memory if @image is NULL.
  * @image: the bytes, or NULL; holds a reference.
- * @bias: how far the code is from where the ELF file says.
- * @key: what attachments go by.
+ * @key: what attachments to all such files go by, see sfu_attach_key().
+ * @inode: of the file; compared only, as long as the file is mapped; or NULL.
  * @has_own: the file has a section of its own that has not been found bad.
  * @generation: of what is attached, as the space saw it that has found this to be
  *	current last. Another one, made by fork, may be entitled to something else.
@@ -85,8 +86,8 @@ void sfu_section_set_table(struct sfu_section *section,
 struct sfu_found {
 	struct sfu_section section;
 	struct sfu_image *image;
-	u64 bias;
 	u64 key;
+	const struct inode *inode;
 	bool has_own;
 	atomic64_t generation;
 };

@@ -177,8 +177,6 @@ static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 			return sfu_malformed(defect, SFU_DEFECT_FDE_REP_ZERO, rep);
 		if (fde->rep_size > fde->size)
 			return sfu_malformed(defect, SFU_DEFECT_FDE_REP_LARGE, rep);
-	} else if (fde->rep_size) {
-		return sfu_malformed(defect, SFU_DEFECT_FDE_REP_PCINC, rep);
 	}
 	return 0;
 }
@@ -283,6 +281,26 @@ int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 	return read_attribute(table, fde, defect);
 }
 
+int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *order,
+		       struct sfu_fde *fde, struct sfu_defect *defect)
+{
+	int ret;
+
+	ret = sfu_table_read_fde(table, order->next, fde, defect);
+	if (ret == -EFAULT)
+		return ret;
+	if (fde->start < order->start)
+		ret = sfu_malformed(defect, SFU_DEFECT_FDE_ORDER, fde->entry);
+	else if (fde->start < order->end)
+		ret = sfu_malformed(defect, SFU_DEFECT_FDE_OVERLAP,
+				    fde->entry);
+	order->next++;
+	order->start = fde->start;
+	if (fde->size && fde->start + fde->size > order->end)
+		order->end = fde->start + fde->size;
+	return ret;
+}
+
 /* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */
 static int validate_rows(const struct sfu_table *table,
 			 const struct sfu_fde *fde, struct sfu_defect *defect)
@@ -306,29 +324,16 @@ static int validate_rows(const struct sfu_table *table,
 int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 		       void *data)
 {
+	struct sfu_fde_order order = { 0 };
 	struct sfu_defect defect;
 	struct sfu_fde fde;
-	u64 previous = 0;	/* start of the entry before */
-	u64 end = 0;		/* of the function before */
-	u32 i;
 	int ret;
 
-	for (i = 0; i < table->num_fdes; i++) {
+	while (order.next < table->num_fdes) {
 		ret = sfu_env_relax();
 		if (ret)
 			return ret;
-		ret = sfu_table_read_fde(table, i, &fde, &defect);
-		if (ret == -EFAULT)
-			return ret;
-		if (fde.start < previous)
-			ret = sfu_malformed(&defect, SFU_DEFECT_FDE_ORDER,
-					    fde.entry);
-		else if (fde.start < end)
-			ret = sfu_malformed(&defect, SFU_DEFECT_FDE_OVERLAP,
-					    fde.entry);
-		previous = fde.start;
-		if (fde.size && fde.start + fde.size > end)
-			end = fde.start + fde.size;
+		ret = sfu_table_next_fde(table, &order, &fde, &defect);
 		if (!ret)
 			ret = validate_rows(table, &fde, &defect);
 		if (ret == -EFAULT || ret == -EINTR)

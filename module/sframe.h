@@ -46,7 +46,6 @@ enum sfu_defect_kind {
 	SFU_DEFECT_FDE_TYPE,
 	SFU_DEFECT_FDE_REP_ZERO,
 	SFU_DEFECT_FDE_REP_LARGE,
-	SFU_DEFECT_FDE_REP_PCINC,
 	SFU_DEFECT_ROW_BOUNDS,
 	SFU_DEFECT_ROW_ORDER,
 	SFU_DEFECT_ROW_PAST_END,
@@ -270,6 +269,28 @@ struct sfu_fde_range {
 	u32 low;
 	u32 high;
 };
+
+/**
+ * struct sfu_fde_order - entries of the index looked at one after the other
+ *
+ * All 0 at first.
+ *
+ * @next: number of the next entry.
+ * @start: where the function of the entry before it starts.
+ * @end: where the code of all before it ends.
+ */
+struct sfu_fde_order {
+	u32 next;
+	u64 start;
+	u64 end;
+};
+
+/*
+ * The next entry of the index, which is there, with its attribute. Returns as
+ * sfu_table_read_fde(), also -EINVAL if it is not in order with those before it.
+ */
+int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *order,
+		       struct sfu_fde *fde, struct sfu_defect *defect);
 
 /*
  * Called by sfu_table_validate() for each defect. Returns 0 to go on behind

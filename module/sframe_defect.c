@@ -30,7 +30,6 @@ static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_FDE_TYPE] = "unknown FDE type",
 	[SFU_DEFECT_FDE_REP_ZERO] = "PC-mask FDE with repetition size 0",
 	[SFU_DEFECT_FDE_REP_LARGE] = "repetition size exceeds the function",
-	[SFU_DEFECT_FDE_REP_PCINC] = "repetition size in a PC-increment FDE",
 	[SFU_DEFECT_ROW_BOUNDS] = "row is beyond the FRE area",
 	[SFU_DEFECT_ROW_ORDER] = "rows are not in ascending order",
 	[SFU_DEFECT_ROW_PAST_END] = "row starts beyond the function's end",

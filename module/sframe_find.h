@@ -214,7 +214,7 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	struct sfu_run run;
 	u64 start, end, block;
 	u32 size, offset, attr;
-	u8 rep_size, info;
+	u8 info;
 
 	if (!table->pcrel)
 		return false;
@@ -257,12 +257,10 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	/* The machine is little-endian, as the section is. */
 	run.next = sfu_window_at(window, block);
 	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
-	sfu_window_get(copied, window, run.next, SFRAME_ATTR_REP_SIZE, rep_size,
-		       unreadable);
 	run.nr = (u16)attr;
 	info = attr >> 8 * SFRAME_ATTR_INFO;
-	/* A type other than SFRAME_FDE_TYPE_DEFAULT, or repeated blocks? */
-	if (attr >> 8 * SFRAME_ATTR_INFO2 | rep_size)
+	/* Another type than SFRAME_FDE_TYPE_DEFAULT? */
+	if (attr >> 8 * SFRAME_ATTR_INFO2)
 		return false;
 	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
 		return false;
@@ -271,6 +269,7 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	run.wanted = pc - low_start;
 	match->start = low_start;
 	match->end = end;
+	/* With SFRAME_FDE_PCMASK it is no type of row starts. */
 	if (!sfu_run_find_any(window, &run, copied,
 			      info & ~SFRAME_FDE_SIGNAL, match))
 		return false;

@@ -67,4 +67,35 @@ static inline int list_attached(int fd, __u64 from,
 	return ioctl(fd, SFRAME_UNWIND_IOC_LIST_ATTACHED, list);
 }
 
+/* Rules found in what @fd has attached as @id; -1 if there is none. */
+static inline long hits(int fd, __u64 id)
+{
+	struct sframe_unwind_list_attached list;
+	struct sframe_unwind_attached entry;
+
+	if (list_attached(fd, id, &entry, 1, &list) || list.nr != 1 ||
+	    entry.id != id)
+		return -1;
+	return entry.hits;
+}
+
+/* The executable segments of @elf, as the kernel is told of them. */
+static inline void tell_segments(struct sframe_unwind_attach *arg,
+				 const struct elf_base *elf,
+				 struct sframe_unwind_segment *segments)
+{
+	arg->segments = (uintptr_t)segments;
+	arg->nr_segments = 2;
+	for (int i = 0; i < 2; i++) {
+		const Elf64_Phdr *phdr = &elf->phdr[ELF_SMALL + i];
+
+		segments[i] = (struct sframe_unwind_segment) {
+			.address = phdr->p_vaddr,
+			.size = phdr->p_memsz,
+			.offset = phdr->p_offset,
+			.file_size = phdr->p_filesz,
+		};
+	}
+}
+
 #endif /* SELFTESTS_ATTACH_H */

@@ -246,7 +246,7 @@ TEST_F(section, bad_place)
 
 TEST_F(section, bad_arguments)
 {
-	self->arg.flags = 0x4;
+	self->arg.flags = 0x20;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
 	self->arg.flags = 0x80000000;
@@ -261,6 +261,10 @@ TEST_F(section, bad_arguments)
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
 	self->arg.reserved2 = 0;
+	self->arg.reserved3 = 1;
+	EXPECT_EQ(-1, attach(self->fd, &self->arg));
+	EXPECT_EQ(EINVAL, errno);
+	self->arg.reserved3 = 0;
 	self->arg.build_id_size = SFRAME_UNWIND_BUILD_ID_SIZE + 1;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);

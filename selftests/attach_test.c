@@ -3,18 +3,6 @@
 #include "attach_fixture.h"
 #include "process.h"
 
-/* Rules found in what @fd has attached as @id; -1 if there is none. */
-static long hits(int fd, __u64 id)
-{
-	struct sframe_unwind_list_attached list;
-	struct sframe_unwind_attached entry;
-
-	if (list_attached(fd, id, &entry, 1, &list) || list.nr != 1 ||
-	    entry.id != id)
-		return -1;
-	return entry.hits;
-}
-
 TEST_F(attach, control)
 {
 	struct sframe_unwind_list_attached list;
@@ -471,7 +459,8 @@ TEST_F(attach, list_in_parts)
 	unsigned int i, seen = 0;
 
 	for (i = 0; i < 10; i++) {
-		self->arg.flags = i % 2 ? SFRAME_UNWIND_ATTACH_SYSTEM : 0;
+		self->arg.flags = i % 2 ? SFRAME_UNWIND_ATTACH_SYSTEM |
+					  SFRAME_UNWIND_ATTACH_REPLACE : 0;
 		ASSERT_EQ(0, attach(self->fd, &self->arg));
 		ids[i] = self->arg.id;
 	}
@@ -485,7 +474,8 @@ TEST_F(attach, list_in_parts)
 
 			ASSERT_GT(9, seen);
 			EXPECT_EQ(ids[which], entries[i].id);
-			EXPECT_EQ(which % 2 ? SFRAME_UNWIND_ATTACH_SYSTEM : 0,
+			EXPECT_EQ(which % 2 ? SFRAME_UNWIND_ATTACH_SYSTEM |
+					      SFRAME_UNWIND_ATTACH_REPLACE : 0,
 				  entries[i].flags);
 			from = entries[i].id + 1;
 		}

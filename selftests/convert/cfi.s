@@ -178,6 +178,29 @@
 	END stubs_ibt
 
 /* An instruction that DWARF does not have. */
+/*
+ * Part of a CFA after an expression: libgcc has the offset from before it still,
+ * and the expression goes on until there is a register.
+ */
+	FUNCTION part_after_expression
+	.cfi_def_cfa_offset 32
+	nop
+	.cfi_escape 0x0f, 3, 0x77, 16, 0x06		/* CFA = *(rsp + 16) */
+	nop
+	.cfi_escape 0x0e, 40				/* offset 40 */
+	nop
+	.cfi_escape 0x0d, 6				/* register rbp */
+	nop
+	.cfi_escape 0x0f, 2, 0x7b, 0			/* CFA = r11 */
+	.cfi_remember_state
+	nop
+	.cfi_def_cfa rsp, 8
+	nop
+	.cfi_restore_state
+	.cfi_escape 0x0d, 7				/* register rsp */
+	nop
+	END part_after_expression
+
 	FUNCTION malformed
 	nop
 	.cfi_escape 0x3f

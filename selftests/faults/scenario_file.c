@@ -44,6 +44,14 @@ bool setup_bare_system(struct world *world)
 	return true;
 }
 
+bool setup_bare_inode(struct world *world)
+{
+	if (!setup_bare(world))
+		return false;
+	world->attach.flags = SFRAME_UNWIND_ATTACH_INODE;
+	return true;
+}
+
 /* A section of several pages, most of them behind its last row. */
 bool setup_bare_large(struct world *world)
 {
@@ -74,6 +82,21 @@ void undo_detach(struct world *world)
 bool setup_attached(struct world *world)
 {
 	return setup_bare(world) && !run_attach(world);
+}
+
+/* Something is attached that stays, and is to be shared with the same file. */
+bool setup_share(struct world *world)
+{
+	static struct sframe_unwind_segment segments[2];
+
+	if (!setup_bare_inode(world) || run_attach(world))
+		return false;
+	world->attach.flags |= SFRAME_UNWIND_ATTACH_SHARE;
+	world->attach.share_id = world->attach.id;
+	world->attach.sframe_fd = -1;
+	world->attach.sframe_size = 0;
+	tell_segments(&world->attach, &world->elf, segments);
+	return true;
 }
 
 int run_list_attached(struct world *world)

@@ -41,6 +41,8 @@ const struct scenario scenarios[] = {
 	{ "discover what is attached", setup_attached, run_discover, map_anew },
 	{ "attach", setup_bare, run_attach, undo_attach },
 	{ "attach for all", setup_bare_system, run_attach, undo_attach },
+	{ "attach to an inode", setup_bare_inode, run_attach, undo_attach },
+	{ "share", setup_share, run_attach, undo_attach },
 	{ "attach a large section", setup_bare_large, run_attach, undo_attach },
 	{ "detach", setup_attached, run_detach, undo_detach },
 	{ "list", setup_discovered, run_list, NULL },

@@ -167,6 +167,17 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 		return constant(flags(about, 1));
 	case KIND_FLAGS:
 		return constant(flags(about, 3));
+	case KIND_ATTACH_FLAGS:
+		return constant(flags(about, 0xf));
+	case KIND_SHARE_FLAGS:
+		return constant(0x14 | flags(about, 0xb));
+	case KIND_NONE:
+		return constant(is_odd(about, 3) ? any_number(random) : -1ULL);
+	case KIND_SEGMENTS:
+		return is_odd(about, 5) ? structure(about) : constant(0);
+	case KIND_NR_SEGMENTS:
+		return constant(is_odd(about, 5) ?
+				ONE_OF(random, 1, 2, 2, 8, 9, ~0U) : 0);
 	case KIND_OPEN_FLAGS:
 		return constant((random_percent(random, 98) ? O_NONBLOCK : 0) |
 				(random_percent(random, 50) ? O_CLOEXEC : 0));

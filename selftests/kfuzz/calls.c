@@ -18,6 +18,10 @@
 	MEMBER(type, message, MESSAGE),				\
 	MEMBER(type, message_size, MESSAGE_SIZE)
 
+#define ATTACH_ERRNOS						\
+	ERRNOS(EINVAL, E2BIG, EFAULT, EBADF, EPERM, EEXIST, ESTALE,	\
+	       ENOENT, EOPNOTSUPP, ENOSPC, ENOMEM, EIO, EINTR)
+
 const struct call_type call_types[] = {
 	{ "open", 30, true, run_open,
 	  .arg = { ARG(fd, NEW_FD), ARG(flags, OPEN_FLAGS) } },
@@ -92,11 +96,10 @@ const struct call_type call_types[] = {
 		   MEMBER(sframe_unwind_events, reserved, ZERO) } },
 	{ "attach", 50, false, IOCTL(ATTACH, sframe_unwind_attach),
 	  .id = offsetof(struct sframe_unwind_attach, id),
-	  .errnos = ERRNOS(EINVAL, E2BIG, EFAULT, EBADF, EPERM, EOPNOTSUPP,
-			   ENOSPC, ENOMEM, EIO, EINTR),
+	  .errnos = ATTACH_ERRNOS,
 	  .arg = { ARG(fd, FD), ARG(at, AT), ARG(keep, NEW_ID),
 		   MEMBER(sframe_unwind_attach, size, SIZE),
-		   MEMBER(sframe_unwind_attach, flags, FLAGS),
+		   MEMBER(sframe_unwind_attach, flags, ATTACH_FLAGS),
 		   MEMBER(sframe_unwind_attach, elf_fd, ELF),
 		   MEMBER(sframe_unwind_attach, sframe_fd, SFRAME),
 		   MEMBER(sframe_unwind_attach, sframe_offset, FILE_OFFSET),
@@ -104,7 +107,29 @@ const struct call_type call_types[] = {
 		   MEMBER(sframe_unwind_attach, build_id, BUILD_ID),
 		   MEMBER(sframe_unwind_attach, build_id_size, BUILD_ID_SIZE),
 		   MESSAGE(sframe_unwind_attach),
-		   MEMBER(sframe_unwind_attach, reserved2, ZERO) } },
+		   MEMBER(sframe_unwind_attach, reserved2, ZERO),
+		   MEMBER(sframe_unwind_attach, segments, SEGMENTS),
+		   MEMBER(sframe_unwind_attach, nr_segments, NR_SEGMENTS),
+		   MEMBER(sframe_unwind_attach, reserved3, ZERO),
+		   MEMBER(sframe_unwind_attach, share_id, ZERO) } },
+	{ "share", 20, false, IOCTL(ATTACH, sframe_unwind_attach),
+	  .id = offsetof(struct sframe_unwind_attach, id),
+	  .errnos = ATTACH_ERRNOS,
+	  .arg = { ARG(fd, FD), ARG(at, AT), ARG(keep, NEW_ID),
+		   MEMBER(sframe_unwind_attach, size, SIZE),
+		   MEMBER(sframe_unwind_attach, flags, SHARE_FLAGS),
+		   MEMBER(sframe_unwind_attach, elf_fd, ELF),
+		   MEMBER(sframe_unwind_attach, sframe_fd, NONE),
+		   MEMBER(sframe_unwind_attach, sframe_offset, ZERO),
+		   MEMBER(sframe_unwind_attach, sframe_size, ZERO),
+		   MEMBER(sframe_unwind_attach, build_id, BUILD_ID),
+		   MEMBER(sframe_unwind_attach, build_id_size, BUILD_ID_SIZE),
+		   MESSAGE(sframe_unwind_attach),
+		   MEMBER(sframe_unwind_attach, reserved2, ZERO),
+		   MEMBER(sframe_unwind_attach, segments, SEGMENTS),
+		   MEMBER(sframe_unwind_attach, nr_segments, NR_SEGMENTS),
+		   MEMBER(sframe_unwind_attach, reserved3, ZERO),
+		   MEMBER(sframe_unwind_attach, share_id, ID) } },
 	{ "detach", 16, false, IOCTL(DETACH, sframe_unwind_detach),
 	  .errnos = ERRNOS(EINVAL, E2BIG, EFAULT, ENOENT, EOPNOTSUPP),
 	  .arg = { ARG(fd, FD), ARG(at, AT),

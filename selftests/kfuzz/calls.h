@@ -21,6 +21,11 @@ enum kind {
 	KIND_ZERO,
 	KIND_FLAG,		/* one is known, */
 	KIND_FLAGS,		/* two are */
+	KIND_ATTACH_FLAGS,
+	KIND_SHARE_FLAGS,
+	KIND_NONE,		/* no descriptor */
+	KIND_SEGMENTS,
+	KIND_NR_SEGMENTS,
 	KIND_OPEN_FLAGS,
 	KIND_SECTION,
 	KIND_SECTION_SIZE,

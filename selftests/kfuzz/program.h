@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #define MAX_CALLS	32
-#define MAX_ARGS	14
+#define MAX_ARGS	18
 #define MAX_THREADS	4
 
 /**

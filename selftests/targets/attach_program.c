@@ -5,7 +5,8 @@
  *
  * usage: attach_program          take stacks until one is whole; exit status 0
  *        attach_program wait     print a line and wait for one on stdin first
- *        attach_program map FILE map FILE executable, print a line, and wait
+ *        attach_program map FILE...
+ *                                map each FILE executable, print a line, and wait
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,11 +70,14 @@ static void wait_for_word(void)
 int main(int argc, char **argv)
 {
 	if (argc > 2) {
-		const int file = open(argv[2], O_RDONLY | O_CLOEXEC);
+		for (int i = 2; i < argc; i++) {
+			const int file = open(argv[i], O_RDONLY | O_CLOEXEC);
 
-		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file,
-			 0) == MAP_FAILED)
-			return 1;
+			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+				 file, 0) == MAP_FAILED)
+				return 1;
+			close(file);
+		}
 		wait_for_word();
 		return 0;
 	}

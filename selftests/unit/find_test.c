@@ -48,6 +48,21 @@ static void the_unusual_is_left_to_others(void)
 	EXPECT(!finds(&table, ADDRESS + PLAIN_PC, 3));
 }
 
+/* Where nothing repeats, the size of what repeats means nothing. */
+static void a_repetition_size_is_ignored(void)
+{
+	struct base section = base;
+	struct sfu_bytes bytes = bytes_at(&section, sizeof(section), ADDRESS);
+	struct sfu_defect defect;
+	struct sfu_table table;
+
+	section.plain.attr.rep_size = 2;
+	section.stubs.attr.rep_size = 8;
+	EXPECT_EQ(sfu_table_open(&table, &bytes, &defect), 0);
+	EXPECT(finds(&table, ADDRESS + PLAIN_PC + 4, ~0U));
+	EXPECT(!finds(&table, ADDRESS + STUBS_PC, ~0U));
+}
+
 /* Memory of the process is read as a copy of it is. */
 static void memory_is_as_good_as_a_copy(void)
 {
@@ -125,6 +140,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(the_usual_is_found),
 		TAP_TEST(the_unusual_is_left_to_others),
+		TAP_TEST(a_repetition_size_is_ignored),
 		TAP_TEST(memory_is_as_good_as_a_copy),
 		TAP_TEST(rows_are_found_up_to_the_end),
 		TAP_TEST(too_many_rows_are_left_to_others),

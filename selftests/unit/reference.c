@@ -154,8 +154,6 @@ static bool function_is_sound(const struct ref_section *s, struct function *f)
 		return false;
 	if (f->pcmask && (f->rep_size == 0 || (uint64_t)f->rep_size > f->size))
 		return false;
-	if (!f->pcmask && f->rep_size)
-		return false;
 
 	at = f->block + 5;
 	for (i = 0; i < f->rows; i++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* module/sframe.h: validation of a whole section. */
 #include "made.h"
+#include "sframe_format.h"
 
 /* sfu_table_validate() */
 
@@ -44,7 +45,7 @@ static void damage_three_functions(struct base *section)
 	section->plain.at0.info |= 0x80;
 	section->plain.at4.info |= 0x80;	/* not the first of its function */
 	section->index[FLEX].fre_off = 0xffffffff;
-	section->late.attr.rep_size = 1;
+	section->late.attr.info |= SFRAME_FDE_INFO_RESERVED;
 }
 
 static void validate_is_quiet_about_nothing(void)
@@ -66,8 +67,8 @@ static void validate_reports_one_defect_a_function(void)
 	expect_report(&reports, 0, SFU_DEFECT_ROW_MANGLED, AT(plain.at0.info));
 	expect_report(&reports, 1, SFU_DEFECT_FDE_BLOCK,
 		      AT(index[FLEX].fre_off));
-	expect_report(&reports, 2, SFU_DEFECT_FDE_REP_PCINC,
-		      AT(late.attr.rep_size));
+	expect_report(&reports, 2, SFU_DEFECT_FDE_INFO,
+		      AT(late.attr.info));
 }
 
 static void validate_stops_when_told(void)
@@ -87,11 +88,11 @@ static void validate_goes_on_behind_an_unsorted_one(void)
 	struct base section = base;
 
 	section.index[EMPTY].start = START(EMPTY, LATE_PC);
-	section.late.attr.rep_size = 1;
+	section.late.attr.info |= SFRAME_FDE_INFO_RESERVED;
 	EXPECT_EQ(validate(&section, &reports), 0);
 	expect_report(&reports, 0, SFU_DEFECT_FDE_ORDER, AT(index[WIDE]));
-	expect_report(&reports, reports.count - 1, SFU_DEFECT_FDE_REP_PCINC,
-		      AT(late.attr.rep_size));
+	expect_report(&reports, reports.count - 1, SFU_DEFECT_FDE_INFO,
+		      AT(late.attr.info));
 }
 
 /* Its start counts, whatever else is wrong with it. */

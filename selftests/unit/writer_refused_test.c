@@ -117,6 +117,12 @@ static void bad_functions_are_refused(void)
 		{ { "f", TEXT, 16, &one_row, 1, 2, 0 }, "unknown flag" },
 		{ { "f", TEXT, 16, NULL, 0, 0, 0 }, "no rows" },
 		{ { "f", TEXT, 16, NULL, 0, 0, 16 }, "no rows" },
+		{ { "f", TEXT, 16, NULL, 2, 0, 0 }, "rows are NULL" },
+		{ { "f", TEXT, 16, NULL, 1, 0, 16 }, "rows are NULL" },
+		{ { "f", TEXT, 16, NULL, 1, 1, 0 }, "rows are NULL" },
+		{ { "f", 0, (1ULL << 47) + 1, &one_row, 1, 0, 0 }, "2^47" },
+		{ { "f", 0, 1ULL << 62, &one_row, 1, 0, 0 }, "2^47" },
+		{ { "f", 0, 1ULL << 62, &one_row, 1, 0, 16 }, "2^47" },
 		{ { "f", TEXT, 512, &one_row, 1, 0, 256 }, "above 255" },
 		{ { "f", TEXT, 17, &one_row, 1, 0, 16 }, "no multiple" },
 		{ { "f", TEXT, 8, &one_row, 1, 0, 16 }, "no multiple" },
@@ -185,6 +191,56 @@ static void refused_function_changes_nothing(void)
 	EXPECT(bytes_are(0, before, size));
 }
 
+/* As many entries as it takes, and no more. */
+static void largest_function_is_taken(void)
+{
+	sframe_unwind_writer_reset(writer);
+	EXPECT_EQ(add_rows("f", 0, 1ULL << 47, &one_row, 1), 0);
+	EXPECT(sframe_unwind_writer_size(writer) > 32768 * 16);
+	EXPECT(sframe_unwind_writer_size(writer) < 32770 * 16 + 100);
+}
+
+static void section_that_wraps_is_refused(void)
+{
+	unsigned char room[256];
+	ssize_t size;
+
+	sframe_unwind_writer_reset(writer);
+	EXPECT_EQ(add_rows(NULL, TEXT, 16, &one_row, 1), 0);
+	size = sframe_unwind_writer_size(writer);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, room, sizeof(room),
+					     -size), -EINVAL);
+	EXPECT(strstr(sframe_unwind_writer_error(writer), "wraps"));
+	EXPECT_EQ(sframe_unwind_writer_write(writer, room, sizeof(room),
+					     UINT64_MAX), -EINVAL);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, room, sizeof(room),
+					     -size - 1), size);
+}
+
+static void nothing_given_is_refused(void)
+{
+	const struct sframe_unwind_function function = {
+		"f", TEXT, 16, &one_row, 1, 0, 0,
+	};
+	unsigned char room[256];
+
+	EXPECT_EQ(sframe_unwind_writer_create(NULL), -EINVAL);
+	EXPECT_EQ(sframe_unwind_writer_add(NULL, &function), -EINVAL);
+	EXPECT_EQ(sframe_unwind_writer_size(NULL), -EINVAL);
+	EXPECT_EQ(sframe_unwind_writer_write(NULL, room, sizeof(room), 0),
+		  -EINVAL);
+	EXPECT(*sframe_unwind_writer_error(NULL));
+	sframe_unwind_writer_reset(NULL);
+
+	sframe_unwind_writer_reset(writer);
+	EXPECT_EQ(sframe_unwind_writer_add(writer, NULL), -EINVAL);
+	EXPECT(strstr(sframe_unwind_writer_error(writer), "NULL"));
+	EXPECT_EQ(sframe_unwind_writer_add(writer, &function), 0);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, NULL, sizeof(room), 0),
+		  -EINVAL);
+	EXPECT(strstr(sframe_unwind_writer_error(writer), "NULL"));
+}
+
 static void free_of_nothing_is_nothing(void)
 {
 	struct sframe_unwind_writer *other;
@@ -205,6 +261,9 @@ static const struct tap_test tests[] = {
 	TAP_TEST(no_memory_is_reported),
 	TAP_TEST(long_names_fit_the_message),
 	TAP_TEST(refused_function_changes_nothing),
+	TAP_TEST(largest_function_is_taken),
+	TAP_TEST(section_that_wraps_is_refused),
+	TAP_TEST(nothing_given_is_refused),
 	TAP_TEST(free_of_nothing_is_nothing),
 };
 

@@ -59,6 +59,7 @@
 #define SFRAME_UNWIND_FEATURE_ATTACH		0x100ULL
 #define SFRAME_UNWIND_FEATURE_OTHER_PROCESS	0x200ULL
 #define SFRAME_UNWIND_FEATURE_BATCH		0x400ULL
+#define SFRAME_UNWIND_FEATURE_ATTACH_INODE	0x800ULL /* and REPLACE, SHARE */
 
 /**
  * struct sframe_unwind_query - what this module is and can do
@@ -611,12 +612,41 @@ struct sframe_unwind_events {
  *		forked from it.
  * PREFER	rather than the file's own section, if it has one. Registered
  *		sections take precedence all the same.
+ * INODE	for the file of elf_fd only, by its inode: anybody may give another
+ *		file the same build ID and segments. It serves until that file is
+ *		deleted, or its file system unmounted, neither of which it is in
+ *		the way of. Of overlayfs the file is the one underneath.
+ * REPLACE	with SYSTEM: also if something is attached for the same already,
+ *		by whatever client. That is used again when this one is detached.
+ *		Without SYSTEM the last one is used in any case.
+ * SHARE	with INODE: no section of its own, but that of @share_id, for
+ *		another file with the same build ID and segments. Each is detached
+ *		by its own id, in any order; the section stays until the last is.
+ *		What is the same in both files is for the caller to know.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
+#define SFRAME_UNWIND_ATTACH_INODE	0x04U
+#define SFRAME_UNWIND_ATTACH_REPLACE	0x08U
+#define SFRAME_UNWIND_ATTACH_SHARE	0x10U
 
 /* Bytes of the longest build ID. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
+
+/**
+ * struct sframe_unwind_segment - an executable PT_LOAD of an ELF file
+ *
+ * @address: p_vaddr, in bytes.
+ * @size: p_memsz, in bytes.
+ * @offset: p_offset, in bytes.
+ * @file_size: p_filesz, in bytes.
+ */
+struct sframe_unwind_segment {
+	__u64 address;
+	__u64 size;
+	__u64 offset;
+	__u64 file_size;
+};
 
 /**
  * struct sframe_unwind_attach - give a file SFrame data that it does not have
@@ -625,23 +655,37 @@ struct sframe_unwind_events {
  * @flags: in: SFRAME_UNWIND_ATTACH_* bits.
  * @elf_fd: in: the ELF file, open for reading. For the vDSO, a file with a copy
  *	of its image. Only its headers and build ID are looked at, now.
- * @sframe_fd: in: a file with an SFrame V3 section, open for reading.
+ * @sframe_fd: in: a file with an SFrame V3 section, open for reading; -1 with
+ *	SHARE.
  * @sframe_offset: in: where in it the section starts, in bytes.
  * @sframe_size: in: its size in bytes. The section is made as if it lay at
  *	address 0 of the ELF file's own addresses: start of a function =
  *	offset in the section of the start's field + its value = the address
- *	that the ELF file gives it.
+ *	that the ELF file gives it. With SHARE both must be 0.
  * @build_id: in: the ELF file's build ID, which it is compared with.
  * @build_id_size: in: bytes of it; 0 says that the file has none.
  * @reserved: must be 0.
  * @id: out: identifies it in SFRAME_UNWIND_IOC_DETACH; unique in the system,
  *	never 0.
- * @memory: out: bytes of kernel memory that it takes.
+ * @memory: out: bytes of kernel memory that it takes; with SHARE, that it takes
+ *	in addition.
  * @defect_offset: out, on EINVAL and EOPNOTSUPP for the section's contents:
  *	byte of the section at which they are wrong.
  * @message: in: address of a buffer for what was wrong, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved2: must be 0.
+ * @segments: in: address of an array of struct sframe_unwind_segment: what the
+ *	section was made for, which the ELF file is compared with. All
+ *	executable segments of more than 0 bytes of memory, in the order of
+ *	their program headers.
+ * @nr_segments: in: entries in that array, 8 at most; 0, with @segments 0, and
+ *	nothing is compared.
+ * @reserved3: must be 0.
+ * @share_id: in: with SHARE, what SFRAME_UNWIND_IOC_ATTACH of the same client
+ *	returned; else 0.
+ *
+ * Of the members from @segments on, those that the caller's size leaves out are
+ * as 0.
  */
 struct sframe_unwind_attach {
 	__u32 size;
@@ -659,6 +703,10 @@ struct sframe_unwind_attach {
 	__u64 message;
 	__u32 message_size;
 	__u32 reserved2;
+	__u64 segments;
+	__u32 nr_segments;
+	__u32 reserved3;
+	__u64 share_id;
 };
 
 /*
@@ -668,19 +716,28 @@ struct sframe_unwind_attach {
  *
  * The section is examined as a whole, copied, and belongs to the kernel from
  * then on. It is used for every file with the same build ID and the same
- * executable segments; without a build ID for that file only. A file may have
- * 128 program headers, 8 executable segments and 64 notes; a build ID of more
- * than 32 bytes is as none. Where several are
- * attached to a file, one for the address space comes before one for all, and
- * of these the last one.
+ * executable segments, as the headers of the file that is mapped say when a walk
+ * meets it; with INODE, and without a build ID, for that file only. A file may
+ * have 128 program headers, 8 executable segments and 64 notes; a build ID of
+ * more than 32 bytes is as none. Where several are attached to a file, one for
+ * the address space comes before one for all, of these one for the file alone
+ * before one for all such files, and of these the last one.
  *
- * EINVAL	size, flags or reserved; build_id_size too large; not an ELF
- *		file, or a malformed one; a build ID that is not the file's; a
- *		section that is not well-formed, or has a function outside of
- *		the file's executable segments.
+ * EINVAL	size, flags or reserved; build_id_size or nr_segments too large;
+ *		not an ELF file, or a malformed one; a build ID that is not the
+ *		file's; a section that is not well-formed, or has a function
+ *		outside of the file's executable segments; SHARE without INODE,
+ *		with a section, or with the section of a file that has another
+ *		build ID or other segments; share_id without SHARE.
  * E2BIG	size is larger than known and the tail is not zero.
- * EFAULT	the structure cannot be read or written.
+ * EFAULT	the structure cannot be read or written, or the segments cannot
+ *		be read.
  * EBADF	a file that is not open for reading.
+ * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
+ *		already, to the same file if it is for that only, else to all with
+ *		the same build ID and segments.
+ * ESTALE	the ELF file's executable segments are not those in segments.
+ * ENOENT	the client has not attached share_id.
  * EPERM	SYSTEM without its privilege.
  * EOPNOTSUPP	an ELF file or a section for another machine or of another
  *		version; a 32-bit or x32 caller.
@@ -713,7 +770,8 @@ struct sframe_unwind_detach {
 
 /*
  * SFRAME_UNWIND_IOC_DETACH: no lookup that starts after the return uses the
- * section, and its memory is freed.
+ * section for what it was attached to, and its memory is freed, if it is not
+ * shared.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
@@ -728,9 +786,10 @@ struct sframe_unwind_detach {
  *
  * @id: what SFRAME_UNWIND_IOC_ATTACH returned.
  * @sframe_size: bytes of the table.
- * @memory: bytes of kernel memory.
- * @hits: rules looked up and found in it, by all processes; not those that
- *	were remembered.
+ * @memory: bytes of kernel memory; of those that share a section, each with all
+ *	of it.
+ * @hits: rules looked up and found in it, by all processes, for all that share
+ *	it; not those that were remembered.
  * @num_fdes: functions in it.
  * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with.
  * @build_id: of the file.
@@ -758,7 +817,7 @@ struct sframe_unwind_attached {
  * @attached: in: address of an array of struct sframe_unwind_attached.
  * @nr: in: entries in that array. out: entries written.
  * @total: out: sections that the client has attached.
- * @memory: out: bytes of kernel memory that they take.
+ * @memory: out: bytes of kernel memory that they take; what is shared, once.
  * @message: in: address of a buffer for what was wrong, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.

@@ -2,14 +2,17 @@
 /*
  * sframe-unwind check: find defects with the decoder that the module uses.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "check_rows.h"
 #include "cli.h"
+#include "defect.h"
+#include "escape.h"
 #include "input.h"
+#include "options.h"
 #include "module/sframe.h"
 #include "module/sframe_format.h"
 
@@ -17,15 +20,17 @@ const char check_help[] =
 "usage: sframe-unwind check [OPTION]... FILE...\n"
 "\n"
 "Examine the .sframe section of each FILE, a linked ELF file or a raw section,\n"
-"and print each defect with its offset in the section.\n"
+"and print each defect with its offset in the section. - is standard input.\n"
 "\n"
 "  -q, --quiet        print defects only, not what is in order\n"
 "      --raw          take each FILE as a section, whatever it looks like\n"
 "      --address=N    address of the first byte of raw sections, default 0\n"
-"      --help         print this\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n"
 "\n"
-"Exit status: 0 no defects, 1 defects, 2 wrong usage, or a FILE that cannot be\n"
-"read or has no .sframe. Of several FILEs the highest counts.\n";
+"Exit status: 0 no defects, 1 defects, 2 wrong usage, 3 a FILE has no .sframe,\n"
+"4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be read, or\n"
+"other trouble. Of several FILEs the highest counts.\n";
 
 struct check {
 	const struct input *input;
@@ -36,20 +41,24 @@ __attribute__((format(printf, 3, 4)))
 static void report(struct check *check, uint64_t offset, const char *format,
 		   ...)
 {
+	char what[200];
 	va_list args;
 
 	check->defects++;
-	printf("%s: .sframe+0x%" PRIx64 ": ", check->input->file, offset);
 	va_start(args, format);
-	vprintf(format, args);
+	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	putchar('\n');
+	print_line(stdout, "%s: .sframe+0x%" PRIx64 ": %s", check->input->file,
+		   offset, what);
 }
 
-static int report_defect(void *data, const struct sfu_defect *defect)
+static void report_defect(struct check *check, const struct sfu_defect *defect)
 {
-	report(data, defect->offset, "%s", sfu_defect_text(defect->kind));
-	return 0;
+	const struct input *input = check->input;
+	char text[DEFECT_SIZE];
+
+	report(check, defect->offset, "%s",
+	       defect_describe(defect, input->bytes, input->size, text));
 }
 
 static uint32_t header_u32(const unsigned char *header, unsigned int field)
@@ -128,11 +137,12 @@ static void check_segment(struct check *check)
 {
 	const struct input *input = check->input;
 
-	if (!input->has_section)
+	if (!input->has_section || input->is_bare)
 		return;
 	if (!input->has_segment)
-		printf("%s: warning: no PT_GNU_SFRAME segment, the section is not found at run time\n",
-		       input->file);
+		print_line(stdout,
+			   "%s: warning: no PT_GNU_SFRAME segment, the section is not found at run time",
+			   input->file);
 	else if (input->segment.start != input->address)
 		report(check, 0,
 		       "PT_GNU_SFRAME is at 0x%" PRIx64 ", the section at 0x%" PRIx64,
@@ -143,9 +153,37 @@ static void check_segment(struct check *check)
 		       input->segment.size, table_end(input, 0));
 }
 
-static void check_input(struct check *check, bool is_quiet)
+/* Returns 0, or a status having complained that it has not come to the end. */
+static int check_table(struct check *check, const struct sfu_table *table)
+{
+	struct sfu_fde_order order = { 0 };
+	struct check_rows rows;
+	int err;
+
+	if (check_rows_init(&rows, table))
+		return complain("no memory");
+	do {
+		struct sfu_defect defect;
+		struct sfu_fde fde;
+
+		err = sfu_table_next_fde(table, &order, &fde, &defect);
+		if (!err)
+			err = check_rows(&rows, &fde, &defect);
+		if (err == -EINVAL)
+			report_defect(check, &defect);
+		else if (err)
+			complain("%s: .sframe+0x%" PRIx64 ": functions share rows in so many ways that %" PRIu64 " have been looked at, the limit for %" PRIu64 " bytes; the rest has not been examined",
+				 check->input->file, fde.entry, rows.limit,
+				 table->bytes.size);
+	} while (err != -ETIME && order.next < table->num_fdes);
+	check_rows_free(&rows);
+	return err == -ETIME ? CLI_UNSUITABLE : CLI_OK;
+}
+
+static int check_input(struct check *check, bool is_quiet)
 {
 	const struct input *input = check->input;
+	int status = CLI_OK;
 	const struct sfu_bytes bytes = {
 		.address = input->address,
 		.size = input->size,
@@ -157,17 +195,18 @@ static void check_input(struct check *check, bool is_quiet)
 	if (sfu_table_open(&table, &bytes, &defect)) {
 		report_defect(check, &defect);
 	} else {
-		sfu_table_validate(&table, report_defect, check);
-		if (input->is_elf)
+		status = check_table(check, &table);
+		if (input->is_elf && !input->is_bare)
 			check_texts(check, &table);
 	}
 	if (input->is_elf)
 		check_segment(check);
 	if (input->has_section || !input->is_elf)
 		check_extra_tables(check);
-	if (!check->defects && !is_quiet)
-		printf("%s: no defects in %u functions\n", input->file,
-		       table.num_fdes);
+	if (!check->defects && !status && !is_quiet)
+		print_line(stdout, "%s: no defects in %u functions",
+			   input->file, table.num_fdes);
+	return check->defects && status < CLI_DEFECT ? CLI_DEFECT : status;
 }
 
 static int check_file(const char *file, const struct input_options *options,
@@ -175,12 +214,14 @@ static int check_file(const char *file, const struct input_options *options,
 {
 	struct input input;
 	struct check check = { .input = &input };
+	int status;
 
-	if (input_open(&input, file, options))
-		return CLI_TROUBLE;
-	check_input(&check, is_quiet);
+	status = input_open(&input, file, options);
+	if (status)
+		return status;
+	status = check_input(&check, is_quiet);
 	input_close(&input);
-	return check.defects ? CLI_DEFECT : CLI_OK;
+	return status;
 }
 
 int check_main(int argc, char **argv)
@@ -189,14 +230,17 @@ int check_main(int argc, char **argv)
 		{ "address", required_argument, NULL, 'a' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "raw", no_argument, NULL, 'r' },
-		{ 0 }
+		OPTIONS_LONG
+	};
+	static const struct options known = {
+		"check", check_help, OPTIONS_SHORT "q", longs,
 	};
 	struct input_options options = { 0 };
 	bool is_quiet = false;
 	int worst = CLI_OK;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "q", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'a':
 			if (input_parse_address(optarg, &options.address))

@@ -3,8 +3,6 @@
  * sframe-unwind convert: SFrame sections for programs that have none.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,25 +15,33 @@
 #include <sframe_unwind_convert.h>
 
 #include "cli.h"
+#include "escape.h"
+#include "file.h"
 #include "input.h"
+#include "options.h"
+#include "targets.h"
 
 const char convert_help[] =
 "usage: sframe-unwind convert [OPTION]... FILE...\n"
 "\n"
 "Make SFrame sections, version 3, of the .eh_frame of each FILE, an executable or\n"
 "shared object; of its .debug_frame for what .eh_frame does not cover; or of its\n"
-".sframe of version 1 or 2 if it has neither.\n"
+".sframe of version 1 or 2 if it has neither. - is standard input.\n"
 "\n"
 "  -o, --output=DIR   write FILE.sframe to DIR: the bytes of the section as if it\n"
-"                     lay at address 0 of FILE; otherwise it goes to the cache\n"
+"                     lay at address 0 of FILE; otherwise it goes to the cache.\n"
+"                     FILEs of the same name keep their paths below DIR\n"
 "      --elf          write an ELF file with that section\n"
 "      --from=SOURCE  only eh_frame, debug_frame or sframe\n"
 "      --max-rows=N   at most N rows in an entry of the index, default 32\n"
 "  -q, --quiet        print nothing but errors\n"
 "  -v, --verbose      list the code that was left out, and why\n"
-"      --help         print this\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n"
 "\n"
-"Exit status: 0 converted, 2 wrong usage, or a FILE that cannot be converted.\n";
+"Exit status: 0 converted, 2 wrong usage, 3 a FILE has no call frame information,\n"
+"4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be read, the\n"
+"result cannot be written, or other trouble. Of several FILEs the highest counts.\n";
 
 /* A bar appears when the work takes longer than this. */
 #define PATIENCE_MS 300
@@ -45,8 +51,8 @@ const char convert_help[] =
  * struct convert - options, and what has been done
  *
  * @output: directory, or NULL for the cache.
- * @names: files written to @output, of @nr_names inputs.
  * @file: the file being converted.
+ * @target: where its result goes in @output.
  * @start_ms: when that began.
  * @has_bar: is there a bar to remove?
  */
@@ -56,9 +62,8 @@ struct convert {
 	bool is_elf;
 	bool is_quiet;
 	bool is_verbose;
-	char **names;
-	size_t nr_names;
 	const char *file;
+	const char *target;
 	uint64_t start_ms;
 	bool has_bar;
 };
@@ -74,7 +79,7 @@ static uint64_t now_ms(void)
 static void show_bar(void *data, uint64_t done, uint64_t whole)
 {
 	struct convert *convert = data;
-	char bar[BAR_WIDTH + 1];
+	char bar[BAR_WIDTH + 1], name[60];
 	unsigned int filled;
 
 	if (now_ms() - convert->start_ms < PATIENCE_MS)
@@ -85,8 +90,9 @@ static void show_bar(void *data, uint64_t done, uint64_t whole)
 	memset(bar, ' ', BAR_WIDTH);
 	memset(bar, '#', filled);
 	bar[BAR_WIDTH] = '\0';
-	fprintf(stderr, "\r[%s] %3u%% %.60s\033[K", bar,
-		whole ? (unsigned int)(done * 100 / whole) : 0, convert->file);
+	fprintf(stderr, "\r[%s] %3u%% %s\033[K", bar,
+		whole ? (unsigned int)(done * 100 / whole) : 0,
+		escape(name, sizeof(name), convert->file));
 	convert->has_bar = true;
 }
 
@@ -118,22 +124,25 @@ static void print_result(const struct convert *convert,
 			 converted->sources & SFRAME_UNWIND_FROM_EH_FRAME ?
 			 ".eh_frame and its index" : ".debug_frame";
 
+	char left_out[100] = "";
+
 	if (convert->is_quiet)
 		return;
-	printf("%s: %" PRIu64 " functions, %" PRIu64 " rows, %zu bytes, %.2f of %s",
-	       convert->file, converted->nr_functions, converted->nr_rows,
-	       converted->size,
-	       converted->cfi_size ?
-	       (double)converted->size / converted->cfi_size : 0, of);
 	if (converted->nr_left_out)
-		printf("; left out: %zu ranges, %" PRIu64 " of %" PRIu64 " bytes of code",
-		       converted->nr_left_out, converted->left_out_size,
-		       converted->left_out_size + converted->covered);
-	if (path)
-		printf(" -> %s%s", path,
-		       converted->flags & SFRAME_UNWIND_CONVERTED_FROM_CACHE ?
-		       " (was there)" : "");
-	putchar('\n');
+		snprintf(left_out, sizeof(left_out),
+			 "; left out: %zu ranges, %" PRIu64 " of %" PRIu64 " bytes of code",
+			 converted->nr_left_out, converted->left_out_size,
+			 converted->left_out_size + converted->covered);
+	print_line(stdout,
+		   "%s: %" PRIu64 " functions, %" PRIu64 " rows, %zu bytes, %.2f of %s%s%s%s%s",
+		   convert->file, converted->nr_functions, converted->nr_rows,
+		   converted->size,
+		   converted->cfi_size ?
+		   (double)converted->size / converted->cfi_size : 0, of,
+		   left_out, path ? " -> " : "", path ? path : "",
+		   path && converted->flags &
+			   SFRAME_UNWIND_CONVERTED_FROM_CACHE ?
+		   " (was there)" : "");
 	if (convert->is_verbose)
 		print_left_out(converted);
 }
@@ -168,36 +177,17 @@ static int write_file(const char *path, const void *bytes, size_t size)
 	return err;
 }
 
-/* Two files of one name would overwrite each other. */
-static bool is_taken(const struct convert *convert, const char *path)
-{
-	for (size_t i = 0; i < convert->nr_names; i++)
-		if (!strcmp(convert->names[i], path))
-			return true;
-	return false;
-}
-
 static int write_output(struct convert *convert,
 			const struct sframe_unwind_converted *converted)
 {
-	const char *slash = strrchr(convert->file, '/');
-	unsigned char *elf = NULL;
+	const char *path = convert->target;
 	const void *bytes = converted->bytes;
 	size_t size = converted->size;
-	char *path;
-	int err = 0;
+	unsigned char *elf = NULL;
+	int err;
 
-	if (asprintf(&path, "%s/%s.sframe", convert->output,
-		     slash ? slash + 1 : convert->file) < 0)
-		return complain("no memory");
-	if (is_taken(convert, path)) {
-		complain("%s: %s has been written for another file",
-			 convert->file, path);
-		free(path);
-		return CLI_TROUBLE;
-	}
-	convert->names[convert->nr_names++] = path;
-	if (convert->is_elf) {
+	err = targets_make_parents(path, strlen(convert->output));
+	if (!err && convert->is_elf) {
 		err = sframe_unwind_converted_elf(converted, &elf, &size);
 		bytes = elf;
 	}
@@ -216,25 +206,39 @@ static int use_cached(struct convert *convert,
 {
 	if (!converted->cache_file) {
 		print_result(convert, converted, NULL);
-		return complain("%s: cannot be kept in the cache%s; use -o",
-				convert->file,
-				converted->build_id_size ? "" :
-				" without a build ID");
+		return complain("%s: cannot be kept in the cache: %s; use -o",
+				convert->file, converted->cache_problem ?
+				converted->cache_problem : "no memory");
 	}
 	print_result(convert, converted, converted->cache_file);
 	return CLI_OK;
 }
 
+int convert_status(int error)
+{
+	switch (error) {
+	case -ENODATA:
+		return CLI_NOTHING;
+	case -EINVAL:
+	case -EOPNOTSUPP:
+	case -EFBIG:
+		return CLI_UNSUITABLE;
+	default:
+		return CLI_TROUBLE;
+	}
+}
+
 static int convert_file(struct convert *convert, const char *file)
 {
 	struct sframe_unwind_converted *converted;
+	struct stat stat;
 	int fd, err, status;
 
 	convert->file = file;
 	convert->start_ms = now_ms();
-	fd = open(file, O_RDONLY | O_CLOEXEC);
+	fd = file_open(file, &stat);
 	if (fd < 0)
-		return complain("%s: %s", file, strerror(errno));
+		return -fd;
 	if (convert->output)
 		err = sframe_unwind_convert_fd(fd, file, &convert->options,
 					       &converted);
@@ -244,7 +248,8 @@ static int convert_file(struct convert *convert, const char *file)
 	close(fd);
 	remove_bar(convert);
 	if (err)
-		return complain("%s", sframe_unwind_convert_error());
+		return complain_as(convert_status(err), "%s",
+				   sframe_unwind_convert_error());
 	status = convert->output ? write_output(convert, converted) :
 				   use_cached(convert, converted);
 	sframe_unwind_converted_free(converted);
@@ -273,12 +278,15 @@ static int parse_options(struct convert *convert, int argc, char **argv)
 		{ "output", required_argument, NULL, 'o' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "verbose", no_argument, NULL, 'v' },
-		{ 0 }
+		OPTIONS_LONG
+	};
+	static const struct options known = {
+		"convert", convert_help, OPTIONS_SHORT "o:qv", longs,
 	};
 	uint64_t number;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "o:qv", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'e':
 			convert->is_elf = true;
@@ -316,26 +324,37 @@ static int parse_options(struct convert *convert, int argc, char **argv)
 int convert_main(int argc, char **argv)
 {
 	struct convert convert = { 0 };
+	char **files, **targets = NULL;
 	int worst;
+	size_t nr;
 
 	worst = parse_options(&convert, argc, argv);
 	if (worst)
 		return worst;
+	files = argv + optind;
+	nr = argc - optind;
 	if (isatty(STDERR_FILENO) && !convert.is_quiet) {
 		convert.options.progress = show_bar;
 		convert.options.data = &convert;
 	}
-	convert.names = calloc(argc, sizeof(*convert.names));
-	if (!convert.names)
-		return complain("no memory");
-	for (int i = optind; i < argc; i++) {
-		const int status = convert_file(&convert, argv[i]);
+	if (convert.output) {
+		targets = targets_plan(convert.output, files, nr);
+		if (!targets)
+			return complain("no memory");
+	}
+	for (size_t i = 0; targets && i < nr; i++)
+		if (!targets[i])
+			return complain_as(CLI_USAGE,
+					   "%s: its result would replace that of another FILE",
+					   files[i]);
+	for (size_t i = 0; i < nr; i++) {
+		int status;
 
+		convert.target = targets ? targets[i] : NULL;
+		status = convert_file(&convert, files[i]);
 		if (status > worst)
 			worst = status;
 	}
-	for (size_t i = 0; i < convert.nr_names; i++)
-		free(convert.names[i]);
-	free(convert.names);
+	targets_free(targets, nr);
 	return worst;
 }

@@ -2,32 +2,36 @@
 /*
  * sframe-unwind dump: show a section in the columns of readelf --sframe.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
+#include "defect.h"
 #include "input.h"
+#include "options.h"
 #include "module/sframe.h"
 #include "module/sframe_format.h"
 
 const char dump_help[] =
 "usage: sframe-unwind dump [OPTION]... FILE\n"
 "\n"
-"Show the .sframe section of FILE, a linked ELF file or a raw section.\n"
+"Show the .sframe section of FILE, a linked ELF file or a raw section; - is\n"
+"standard input.\n"
 "\n"
 "      --raw          take FILE as a section, whatever it looks like\n"
 "      --address=N    address of the first byte of a raw section, default 0\n"
-"      --help         print this\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n"
 "\n"
 "Columns: CFA is a register plus offset; (REG+OFF) is the word in memory there,\n"
 "c+OFF the word at CFA+OFF. FP: u is unchanged. RA: f is the word at CFA-8, as\n"
 "the header says for all functions. STARTPC[m] counts from the start of each of\n"
 "a function's equal blocks. attr: S signal frame, F flexible.\n"
 "\n"
-"Exit status: 0 shown, 1 shown up to a defect, 2 wrong usage, or a FILE that\n"
-"cannot be read or has no .sframe.\n";
+"Exit status: 0 shown, 1 shown up to a defect, 2 wrong usage, 3 FILE has no\n"
+".sframe, 4 it is broken or of a kind that is not taken, 5 it cannot be read, or\n"
+"other trouble.\n";
 
 static void print_header(const struct sfu_table *table,
 			 const unsigned char *header)
@@ -52,12 +56,40 @@ static void print_header(const struct sfu_table *table,
 	puts("  Function Index :\n");
 }
 
-/* Print a column of @width for one place. */
-static void print_place(u8 place, s32 offset, int width)
-{
-	char reg[8], text[32];
+/* What a flexible row tells the places of, in this order. */
+enum place { PLACE_CFA, PLACE_RA, PLACE_FP };
 
-	switch (place & SFU_BASE_MASK) {
+static uint32_t get_word(const struct sfu_row *row, unsigned int number)
+{
+	const unsigned char *word = row->words + number * row->word_size;
+	uint32_t value = 0;
+
+	for (unsigned int i = 0; i < row->word_size; i++)
+		value |= (uint32_t)word[i] << 8 * i;
+	return value;
+}
+
+/*
+ * The register that @place of @row is based on, of which the decoder only says
+ * that AMD64 has none of that number. The row has been decoded.
+ */
+static uint32_t read_register(const struct sfu_row *row, enum place place)
+{
+	unsigned int at = 0;
+
+	/* A control word of 0, which is padding, has no offset behind it. */
+	for (; place; place--)
+		at += get_word(row, at) ? 2 : 1;
+	return get_word(row, at) >> SFRAME_FLEX_REGNUM_SHIFT;
+}
+
+/* Print a column of @width for one place, which is @base and @offset. */
+static void print_place(const struct sfu_row *row, enum place place, u8 base,
+			s32 offset, int width)
+{
+	char reg[16], text[40];
+
+	switch (base & SFU_BASE_MASK) {
 	case SFRAME_AMD64_REG_FP:
 		strcpy(reg, "fp");
 		break;
@@ -68,13 +100,14 @@ static void print_place(u8 place, s32 offset, int width)
 		strcpy(reg, "c");
 		break;
 	case SFU_BASE_OTHER:
-		strcpy(reg, "r?");
+		snprintf(reg, sizeof(reg), "r%" PRIu32,
+			 read_register(row, place));
 		break;
 	default:
-		snprintf(reg, sizeof(reg), "r%d", place & SFU_BASE_MASK);
+		snprintf(reg, sizeof(reg), "r%d", base & SFU_BASE_MASK);
 	}
 	/* What is based on the CFA is always in memory. */
-	if (place & SFU_DEREF && (place & SFU_BASE_MASK) != SFU_BASE_CFA)
+	if (base & SFU_DEREF && (base & SFU_BASE_MASK) != SFU_BASE_CFA)
 		snprintf(text, sizeof(text), "(%s%+d)", reg, offset);
 	else
 		snprintf(text, sizeof(text), "%s%+d", reg, offset);
@@ -87,21 +120,21 @@ static bool is_default_ra(const struct sfu_rule *rule)
 	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
 }
 
-static void print_rule(const struct sfu_rule *rule)
+static void print_rule(const struct sfu_row *row, const struct sfu_rule *rule)
 {
 	if (rule->flags & SFU_RULE_OUTERMOST) {
 		puts("RA undefined");
 		return;
 	}
-	print_place(rule->cfa, rule->cfa_offset, 10);
+	print_place(row, PLACE_CFA, rule->cfa, rule->cfa_offset, 10);
 	if (rule->fp & SFU_SAME)
 		printf("%-10s", "u");
 	else
-		print_place(rule->fp, rule->fp_offset, 10);
+		print_place(row, PLACE_FP, rule->fp, rule->fp_offset, 10);
 	if (is_default_ra(rule))
 		printf("%-13s", "f");
 	else
-		print_place(rule->ra, rule->ra_offset, 13);
+		print_place(row, PLACE_RA, rule->ra, rule->ra_offset, 13);
 	putchar('\n');
 }
 
@@ -123,7 +156,7 @@ static int print_rows(const struct sfu_table *table, const struct sfu_fde *fde,
 			return ret;
 		printf("    %016" PRIx64 "  ",
 		       (is_masked ? 0 : fde->start) + row.start);
-		print_rule(&rule);
+		print_rule(&row, &rule);
 	}
 	return ret;
 }
@@ -148,10 +181,13 @@ static int print_fde(const struct sfu_table *table, u32 index,
 	return print_rows(table, &fde, defect);
 }
 
-static void print_defect(const struct sfu_defect *defect)
+static void print_defect(const struct input *input,
+			 const struct sfu_defect *defect)
 {
+	char text[DEFECT_SIZE];
+
 	printf("    defect at .sframe+0x%" PRIx64 ": %s\n", defect->offset,
-	       sfu_defect_text(defect->kind));
+	       defect_describe(defect, input->bytes, input->size, text));
 }
 
 static int dump_input(const struct input *input)
@@ -166,14 +202,14 @@ static int dump_input(const struct input *input)
 	int status = CLI_OK;
 
 	if (sfu_table_open(&table, &bytes, &defect)) {
-		print_defect(&defect);
+		print_defect(input, &defect);
 		return CLI_DEFECT;
 	}
 	print_header(&table, input->bytes);
 	for (u32 i = 0; i < table.num_fdes; i++) {
 		/* The next function does not depend on this one. */
 		if (print_fde(&table, i, &defect)) {
-			print_defect(&defect);
+			print_defect(input, &defect);
 			status = CLI_DEFECT;
 		}
 		putchar('\n');
@@ -186,13 +222,16 @@ int dump_main(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "address", required_argument, NULL, 'a' },
 		{ "raw", no_argument, NULL, 'r' },
-		{ 0 }
+		OPTIONS_LONG
+	};
+	static const struct options known = {
+		"dump", dump_help, OPTIONS_SHORT, longs,
 	};
 	struct input_options options = { 0 };
 	struct input input;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'a':
 			if (input_parse_address(optarg, &options.address))
@@ -207,8 +246,9 @@ int dump_main(int argc, char **argv)
 	}
 	if (optind != argc - 1)
 		return usage_error("dump", "takes one file");
-	if (input_open(&input, argv[optind], &options))
-		return CLI_TROUBLE;
+	status = input_open(&input, argv[optind], &options);
+	if (status)
+		return status;
 	status = dump_input(&input);
 	input_close(&input);
 	return status;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -12,69 +11,94 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sframe_unwind.h>
 
 #include "cli.h"
-#include "exec_shared.h"
+#include "exec_answer.h"
+#include "exec_image.h"
+#include "exec_start.h"
+#include "options.h"
 #include "stack_print.h"
 
 const char exec_help[] =
 "usage: sframe-unwind exec [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"
 "Run COMMAND and print the stack of its thread whenever it gets SIGNAL or calls\n"
-"a sframe_unwind_request function of the shared library libsframe_unwind.\n"
+"a sframe_unwind_request function of the shared library libsframe_unwind. A\n"
+"statically linked COMMAND runs as it would without.\n"
 "\n"
 "  -s, --signal=SIGNAL  signal that prints a stack, a name or number; one that\n"
 "                       sframe-unwind itself gets is passed on to COMMAND\n"
 "  -d, --depth=N        largest number of frames, default 128\n"
 "  -o, --output=FILE    print to FILE instead of standard error\n"
 "      --no-fallback    use SFrame only, never assume frame pointers\n"
-"      --help           print this\n"
+"  -h, --help           print this\n"
+"  -V, --version        print the version\n"
 "\n"
-"Exit status: that of COMMAND, 128 plus its number if a signal ended it, 126 if\n"
-"COMMAND cannot be run, 127 if there is none, 2 if sframe-unwind fails.\n";
+"Exit status: that of COMMAND, 128 plus its number if a signal ended it; 125 if\n"
+"sframe-unwind fails or is used wrongly, 126 if COMMAND cannot be run, 127 if\n"
+"there is none.\n";
 
-/* Files that the program inherits are out of the way of those it opens. */
-#define MIN_INHERITED_FD 101
+/*
+ * For so long a signal is kept from a program that the object is preloaded
+ * into, and has not asked for its files yet.
+ */
+#define PATIENCE_MS 5000
+
+/* Nobody who asks all the time shall keep us from the rest. */
+#define ANSWERS_A_TURN 64
 
 /**
  * struct session - one run of a program
  *
- * @setup: what the program is told; with the files of this process.
+ * @setup: what the program is told.
+ * @files: what it gets when it asks.
+ * @socket: where it does.
+ * @signals: a signalfd of the signal, which is blocked here, or -1.
+ * @mask: signals that were blocked when we came.
  * @lifeline: write end, which no other process has.
  * @page: shared with the program.
  * @handle: the device.
  * @printer: prints stacks.
  * @lost: stacks that are known to be lost.
  * @child: the program.
+ * @is_ready: does it get signals at once?
+ * @is_held: is there one for it when it does?
+ * @ready_ms: when it does, whether it has asked or not.
  */
 struct session {
 	struct exec_setup setup;
+	int files[EXEC_NR_FILES];
+	int socket;
+	int signals;
+	sigset_t mask;
 	int lifeline;
 	struct exec_page *page;
 	struct sframe_unwind *handle;
 	struct stack_printer *printer;
 	uint64_t lost;
 	pid_t child;
+	bool is_ready;
+	bool is_held;
+	uint64_t ready_ms;
 };
 
-/* For the handler that passes a signal on; set before that is installed. */
-static pid_t signalled_child;
-
-static void pass_on(int signal)
+static uint64_t now_ms(void)
 {
-	const int old_errno = errno;
+	struct timespec now;
 
-	kill(signalled_child, signal);
-	errno = old_errno;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
 }
 
 /* Returns the number of a signal given as USR1, SIGUSR1 or 10; 0 if none. */
-static int parse_signal(const char *text)
+static int find_signal(const char *text)
 {
 	char *end;
 	long number;
@@ -93,86 +117,72 @@ static int parse_signal(const char *text)
 	return 0;
 }
 
-/* Where the object to preload is, from the directory of this program. */
-static const char * const preload_places[] = {
-	"/sframe_unwind/preload.so",		/* not installed */
-	"/../lib/sframe_unwind/preload.so",	/* perhaps moved since */
-};
-
-static int find_preload(char *path, size_t size)
+/* The same, and 0 if programs cannot have a handler for it. */
+static int parse_signal(const char *text)
 {
-	char exe[PATH_MAX];
-	ssize_t length;
-
-	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (length > 0) {
-		exe[length] = '\0';
-		*strrchr(exe, '/') = '\0';
-		for (size_t i = 0; i < 2; i++) {
-			snprintf(path, size, "%s%s", exe, preload_places[i]);
-			if (!access(path, R_OK))
-				return 0;
-		}
-	}
-	snprintf(path, size, "%s", SFRAME_UNWIND_LIBDIR
-		 "/sframe_unwind/preload.so");
-	if (!access(path, R_OK))
-		return 0;
-	complain("%s: %s", path, strerror(errno));
-	return -1;
-}
-
-/* What the dynamic linker splits LD_PRELOAD at can't be in a name there. */
-static int set_preload(const char *path)
-{
-	const char *old = getenv("LD_PRELOAD");
-	char *value;
-	int err;
-
-	if (strpbrk(path, " :")) {
-		complain("%s: a path with a blank or colon cannot be preloaded",
-			 path);
-		return -1;
-	}
-	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "",
-		     old ? old : "") < 0)
-		return -1;
-	err = setenv("LD_PRELOAD", value, 1);
-	free(value);
-	return err;
-}
-
-/* A copy of @fd that exec keeps open. */
-static int inherit(int fd)
-{
-	return fcntl(fd, F_DUPFD, MIN_INHERITED_FD);
-}
-
-/* In the child: become the program. */
-__attribute__((noreturn))
-static void run(const struct session *session, const char *preload,
-		char **command)
-{
-	const struct exec_setup *setup = &session->setup;
-	char text[128];
+	const int number = find_signal(text);
 	sigset_t set;
-	int err;
 
-	snprintf(text, sizeof(text), EXEC_SETUP_FORMAT, inherit(setup->device),
-		 inherit(setup->page), inherit(setup->lifeline), setup->signal,
-		 setup->depth, setup->flags);
-	if (setenv(EXEC_VARIABLE, text, 1) || set_preload(preload))
-		_exit(CLI_TROUBLE);
-	if (setup->signal) {
-		/* Until the preloaded object is ready for it. */
-		sigemptyset(&set);
-		sigaddset(&set, setup->signal);
-		sigprocmask(SIG_BLOCK, &set, NULL);
+	/* sigaddset() refuses those that the C library has for itself. */
+	sigemptyset(&set);
+	return number == SIGKILL || number == SIGSTOP ||
+	       sigaddset(&set, number) ? 0 : number;
+}
+
+/* Start the program. Returns 0, or -1 having complained. */
+static int start(struct session *session, const char *preload, char **command)
+{
+	const char *why;
+
+	session->child = exec_start(&session->setup, &session->mask, preload,
+				    command);
+	if (session->child < 0)
+		return -1;
+	why = exec_image_refuses(session->child);
+	if (why)
+		complain("%s: no stacks will be printed: %s", command[0], why);
+	session->is_ready = why;
+	session->ready_ms = now_ms() + PATIENCE_MS;
+	return 0;
+}
+
+/* The program can get signals now. */
+static void set_ready(struct session *session)
+{
+	session->is_ready = true;
+	if (session->is_held)
+		kill(session->child, session->setup.signal);
+	session->is_held = false;
+}
+
+/* What we get of the signal is for the program. */
+static void pass_signals_on(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signals, &info, sizeof(info)) == sizeof(info)) {
+		/* From the keyboard: the program has it, too. */
+		if (info.ssi_code == SI_KERNEL)
+			continue;
+		if (session->is_ready)
+			kill(session->child, session->setup.signal);
+		else
+			session->is_held = true;
 	}
-	execvp(command[0], command);
-	err = errno;
-	complain("%s: %s", command[0], strerror(err));
-	_exit(err == ENOENT ? 127 : 126);
+}
+
+/* Give files to those who ask, if more do by and by. */
+static void answer(struct session *session)
+{
+	pid_t asker;
+
+	for (int i = 0; i < ANSWERS_A_TURN; i++) {
+		if (!exec_answer(session->socket, &session->setup,
+				 session->files, &asker))
+			break;
+		if (asker == session->child)
+			set_ready(session);
+	}
 }
 
 static void wake(uint32_t *slot)
@@ -225,23 +235,55 @@ static int print_waiting(struct session *session)
 	return -1;
 }
 
-/* Print stacks until the program, known as @pidfd, has ended. */
+/* How long poll() may wait. */
+static int patience_ms(const struct session *session)
+{
+	const uint64_t now = now_ms();
+
+	if (!session->is_held)
+		return -1;
+	return now < session->ready_ms ? session->ready_ms - now : 0;
+}
+
+/* Nobody prints any more: don't let the program wait for it. */
+static void end_printing(struct session *session)
+{
+	if (session->lifeline >= 0)
+		close(session->lifeline);
+	session->lifeline = -1;
+}
+
+/*
+ * Print stacks, as long as that is possible, and pass signals on until the
+ * program, known as @pidfd, has ended. Returns 0, or -1 having complained.
+ */
 static int serve(struct session *session, int pidfd)
 {
 	struct pollfd files[] = {
 		{ .fd = sframe_unwind_fd(session->handle), .events = POLLIN },
 		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = session->socket, .events = POLLIN },
+		{ .fd = session->signals, .events = POLLIN },
 	};
+	int err = 0;
 
 	do {
-		if (poll(files, 2, -1) < 0 && errno != EINTR) {
+		if (poll(files, 4, patience_ms(session)) < 0 &&
+		    errno != EINTR) {
 			complain("poll: %s", strerror(errno));
 			return -1;
 		}
-		if (print_waiting(session))
-			return -1;
+		if (!session->is_ready && now_ms() >= session->ready_ms)
+			set_ready(session);
+		if (!err && print_waiting(session)) {
+			err = -1;
+			files[0].fd = -1;
+			end_printing(session);
+		}
+		answer(session);
+		pass_signals_on(session);
 	} while (!files[1].revents);
-	return 0;
+	return err;
 }
 
 static int exit_status(int status)
@@ -250,24 +292,19 @@ static int exit_status(int status)
 				     WEXITSTATUS(status);
 }
 
-/* Returns the exit status of the program, or CLI_TROUBLE. */
+/* Returns the exit status of the program, or EXEC_FAILED. */
 static int run_session(struct session *session, const char *preload,
 		       char **command)
 {
 	int pidfd, status, err;
 
-	session->child = fork();
-	if (session->child < 0)
-		return complain("fork: %s", strerror(errno));
-	if (!session->child)
-		run(session, preload, command);
-
+	if (start(session, preload, command))
+		return EXEC_FAILED;
 	/* What the keyboard sends is for the program to decide on. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signalled_child = session->child;
-	if (session->setup.signal)
-		signal(session->setup.signal, pass_on);
+	if (session->setup.signal != SIGINT)
+		signal(SIGINT, SIG_IGN);
+	if (session->setup.signal != SIGQUIT)
+		signal(SIGQUIT, SIG_IGN);
 	pidfd = syscall(SYS_pidfd_open, session->child, 0);
 	if (pidfd < 0) {
 		err = complain("pidfd_open: %s", strerror(errno));
@@ -275,11 +312,10 @@ static int run_session(struct session *session, const char *preload,
 		err = serve(session, pidfd);
 		close(pidfd);
 	}
-	/* Nobody prints any more: don't let the program wait for it. */
-	close(session->lifeline);
+	end_printing(session);
 	while (waitpid(session->child, &status, 0) < 0 && errno == EINTR)
 		;
-	return err ? CLI_TROUBLE : exit_status(status);
+	return err ? EXEC_FAILED : exit_status(status);
 }
 
 static int open_page(struct session *session)
@@ -295,8 +331,25 @@ static int open_page(struct session *session)
 	if (map == MAP_FAILED)
 		return -1;
 	session->page = map;
-	session->setup.page = fd;
+	session->files[EXEC_PAGE] = fd;
 	return 0;
+}
+
+/* Have the signal come by a file, from now on. */
+static int open_signals(struct session *session)
+{
+	sigset_t set;
+
+	session->signals = -1;
+	sigemptyset(&set);
+	if (session->setup.signal)
+		sigaddset(&set, session->setup.signal);
+	if (sigprocmask(SIG_BLOCK, &set, &session->mask))
+		return -1;
+	if (session->setup.signal)
+		session->signals = signalfd(-1, &set,
+					    SFD_CLOEXEC | SFD_NONBLOCK);
+	return session->setup.signal && session->signals < 0 ? -1 : 0;
 }
 
 /* What is opened here the end of the process closes. */
@@ -307,10 +360,12 @@ static int open_session(struct session *session, const char *output)
 
 	if (sframe_unwind_open(&session->handle, 0))
 		return complain("%s", sframe_unwind_error(NULL));
-	session->setup.device = sframe_unwind_fd(session->handle);
-	if (open_page(session) || pipe2(lifeline, O_CLOEXEC))
+	session->files[EXEC_DEVICE] = sframe_unwind_fd(session->handle);
+	session->socket = exec_answer_open(&session->setup);
+	if (session->socket < 0 || open_signals(session) ||
+	    open_page(session) || pipe2(lifeline, O_CLOEXEC))
 		return complain("%s", strerror(errno));
-	session->setup.lifeline = lifeline[0];
+	session->files[EXEC_LIFELINE] = lifeline[0];
 	session->lifeline = lifeline[1];
 	if (output) {
 		out = fopen(output, "we");
@@ -334,6 +389,13 @@ static int parse_depth(const char *text, unsigned int *depth)
 	return 0;
 }
 
+/* usage_error(), of a command whose statuses are COMMAND's. */
+static int misuse(const char *message)
+{
+	usage_error("exec", message);
+	return EXEC_FAILED;
+}
+
 int exec_main(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -341,7 +403,10 @@ int exec_main(int argc, char **argv)
 		{ "no-fallback", no_argument, NULL, 'n' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "signal", required_argument, NULL, 's' },
-		{ 0 }
+		OPTIONS_LONG
+	};
+	static const struct options known = {
+		"exec", exec_help, "+" OPTIONS_SHORT "d:o:s:", longs,
 	};
 	struct session session = {
 		.setup.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK,
@@ -350,11 +415,11 @@ int exec_main(int argc, char **argv)
 	char preload[2 * PATH_MAX];
 	int option;
 
-	while ((option = getopt_long(argc, argv, "+d:o:s:", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'd':
 			if (parse_depth(optarg, &session.setup.depth))
-				return usage_error("exec", "bad depth");
+				return misuse("bad depth");
 			break;
 		case 'n':
 			session.setup.flags = 0;
@@ -365,16 +430,16 @@ int exec_main(int argc, char **argv)
 		case 's':
 			session.setup.signal = parse_signal(optarg);
 			if (!session.setup.signal)
-				return usage_error("exec", "no such signal");
+				return misuse("no such signal");
 			break;
 		default:
-			return usage_error("exec", NULL);
+			return misuse(NULL);
 		}
 	}
 	if (optind == argc)
-		return usage_error("exec", "no command given");
-	if (find_preload(preload, sizeof(preload)) ||
+		return misuse("no command given");
+	if (exec_find_preload(preload, sizeof(preload)) ||
 	    open_session(&session, output))
-		return CLI_TROUBLE;
+		return EXEC_FAILED;
 	return run_session(&session, preload, argv + optind);
 }

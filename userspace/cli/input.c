@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding and reading the .sframe section of a file.
+ * Finding and reading the .sframe section of a file. By hand, not by libelf,
+ * whose memory is what the headers say: here it is what file_budget() allows.
  */
+#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "file.h"
 #include "input.h"
 
 #ifndef PT_GNU_SFRAME
@@ -21,8 +23,28 @@
 #define SHT_GNU_SFRAME 0x6ffffff4
 #endif
 
+/* Executable segments; linkers make one, seldom two. */
+#define MAX_TEXTS 64
+
 /* First bytes of a section, in the byte order of the machines that have it. */
 static const unsigned char raw_magic[] = { 0xe2, 0xde };
+
+/**
+ * struct file - a file being read
+ *
+ * @input: what is made of it.
+ * @fd: open for reading.
+ * @size: bytes of it.
+ * @budget: bytes that may be read of it.
+ * @header: the ELF header.
+ */
+struct file {
+	struct input *input;
+	int fd;
+	uint64_t size;
+	uint64_t budget;
+	Elf64_Ehdr header;
+};
 
 int input_parse_address(const char *text, uint64_t *address)
 {
@@ -33,137 +55,252 @@ int input_parse_address(const char *text, uint64_t *address)
 	return errno || end == text || *end || strchr(text, '-') ? -1 : 0;
 }
 
-static int fail(const struct input *input, const char *message)
+/* Complain of the file. Returns @status. */
+__attribute__((format(printf, 3, 4)))
+static int fail(const struct input *input, int status, const char *format, ...)
 {
-	complain("%s: %s", input->file, message);
-	return -1;
+	va_list args;
+	char what[200];
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return complain_as(status, "%s: %s", input->file, what);
 }
 
-static int fail_elf(const struct input *input)
+/* Read part of the file, of which @what is a name. Returns 0 or a status. */
+static int read_part(const struct file *file, uint64_t offset, void *to,
+		     size_t size, const char *what)
 {
-	complain("%s: broken ELF file: %s", input->file, elf_errmsg(-1));
-	return -1;
-}
+	size_t at = 0;
+	ssize_t got;
 
-/* Keep a copy, which outlives libelf's. */
-static int keep_bytes(struct input *input, const void *bytes, size_t size)
-{
-	input->bytes = malloc(size ? size : 1);
-	if (!input->bytes)
-		return fail(input, "no memory");
-	memcpy(input->bytes, bytes, size);
-	input->size = size;
+	if (offset > file->size || size > file->size - offset)
+		return fail(file->input, CLI_UNSUITABLE,
+			    "broken: %s, 0x%zx bytes at 0x%" PRIx64 ", beyond the end of the file",
+			    what, size, offset);
+	while (at < size) {
+		got = pread(file->fd, (char *)to + at, size - at, offset + at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fail(file->input, CLI_TROUBLE, "%s",
+				    strerror(errno));
+		if (!got)
+			return fail(file->input, CLI_UNSUITABLE,
+				    "cut while it was being read");
+		at += got;
+	}
 	return 0;
 }
 
-static int read_raw(struct input *input, int fd, uint64_t address)
+/*
+ * Read part of the file to new memory, to be freed. Returns NULL with *@status
+ * if that fails, having complained.
+ */
+static void *read_new(struct file *file, uint64_t offset, uint64_t size,
+		      const char *what, int *status)
 {
-	struct stat stat;
-	ssize_t ret = 0;
-	size_t at = 0;
+	void *bytes;
 
-	if (fstat(fd, &stat))
-		return fail(input, strerror(errno));
-	input->address = address;
-	input->size = stat.st_size;
-	input->bytes = malloc(input->size ? input->size : 1);
-	if (!input->bytes)
-		return fail(input, "no memory");
-	while (at < input->size) {
-		ret = pread(fd, input->bytes + at, input->size - at, at);
-		if (ret <= 0)
-			break;
-		at += ret;
+	/* Before the memory is taken. */
+	if (offset > file->size || size > file->size - offset) {
+		*status = read_part(file, offset, NULL, size, what);
+		return NULL;
 	}
-	if (ret < 0)
-		return fail(input, strerror(errno));
-	input->size = at;
+	if (size > file->budget) {
+		*status = fail(file->input, CLI_UNSUITABLE,
+			       "%s: %" PRIu64 " bytes, more than are kept of a file with so little allocated (limit %" PRIu64 ")",
+			       what, size, file->budget);
+		return NULL;
+	}
+	file->budget -= size;
+	bytes = malloc(size ? size : 1);
+	if (!bytes) {
+		*status = fail(file->input, CLI_TROUBLE, "no memory");
+		return NULL;
+	}
+	*status = read_part(file, offset, bytes, size, what);
+	if (!*status)
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+static int read_raw(struct file *file, uint64_t address)
+{
+	struct input *input = file->input;
+	int status;
+
+	input->address = address;
+	input->size = file->size;
+	input->bytes = read_new(file, 0, file->size, "the section", &status);
+	return status;
+}
+
+/* Section header 0 has the numbers that are too large for the ELF header. */
+static int read_counts(struct file *file, uint64_t *nr_segments,
+		       uint64_t *nr_sections, uint64_t *names)
+{
+	const Elf64_Ehdr *header = &file->header;
+	Elf64_Shdr first = { 0 };
+	int status;
+
+	*nr_segments = header->e_phnum;
+	*nr_sections = header->e_shnum;
+	*names = header->e_shstrndx;
+	if (!header->e_shoff)
+		return 0;
+	if (header->e_shentsize != sizeof(first))
+		return fail(file->input, CLI_UNSUITABLE,
+			    "broken: section headers of %u bytes",
+			    header->e_shentsize);
+	if (header->e_phnum != PN_XNUM && header->e_shnum &&
+	    header->e_shstrndx != SHN_XINDEX)
+		return 0;
+	status = read_part(file, header->e_shoff, &first, sizeof(first),
+			   "section headers");
+	if (header->e_phnum == PN_XNUM)
+		*nr_segments = first.sh_info;
+	if (!header->e_shnum)
+		*nr_sections = first.sh_size;
+	if (header->e_shstrndx == SHN_XINDEX)
+		*names = first.sh_link;
+	return status;
+}
+
+static int add_text(struct input *input, const Elf64_Phdr *segment)
+{
+	struct input_range *texts;
+
+	if (input->nr_texts == MAX_TEXTS)
+		return fail(input, CLI_UNSUITABLE,
+			    "more than %d executable segments", MAX_TEXTS);
+	texts = realloc(input->texts, (input->nr_texts + 1) * sizeof(*texts));
+	if (!texts)
+		return fail(input, CLI_TROUBLE, "no memory");
+	input->texts = texts;
+	texts[input->nr_texts++] = (struct input_range){ segment->p_vaddr,
+							 segment->p_memsz };
 	return 0;
 }
 
 /* Take note of the executable segments and of PT_GNU_SFRAME. */
-static int read_segments(struct input *input, Elf *elf, GElf_Phdr *sframe)
+static int read_segments(struct file *file, uint64_t count, Elf64_Phdr *sframe)
 {
-	size_t count;
+	struct input *input = file->input;
+	Elf64_Phdr *segments;
+	int status;
 
-	if (elf_getphdrnum(elf, &count))
-		return fail_elf(input);
-	input->texts = calloc(count ? count : 1, sizeof(*input->texts));
-	if (!input->texts)
-		return fail(input, "no memory");
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr segment;
+	input->is_bare = !count;
+	if (!count)
+		return 0;
+	if (file->header.e_phentsize != sizeof(*segments))
+		return fail(input, CLI_UNSUITABLE,
+			    "broken: program headers of %u bytes",
+			    file->header.e_phentsize);
+	segments = read_new(file, file->header.e_phoff,
+			    count * sizeof(*segments), "program headers",
+			    &status);
+	if (!segments)
+		return status;
+	for (uint64_t i = 0; !status && i < count; i++) {
+		const Elf64_Phdr *segment = &segments[i];
 
-		if (!gelf_getphdr(elf, i, &segment))
-			return fail_elf(input);
-		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X)
-			input->texts[input->nr_texts++] = (struct input_range){
-				segment.p_vaddr, segment.p_memsz };
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X)
+			status = add_text(input, segment);
 		/* Tools that remove the section leave a segment of size 0. */
-		if (segment.p_type != PT_GNU_SFRAME || !segment.p_memsz)
+		if (segment->p_type != PT_GNU_SFRAME || !segment->p_memsz)
 			continue;
-		*sframe = segment;
+		*sframe = *segment;
 		input->has_segment = true;
-		input->segment = (struct input_range){ segment.p_vaddr,
-						       segment.p_memsz };
+		input->segment = (struct input_range){ segment->p_vaddr,
+						       segment->p_memsz };
 	}
+	free(segments);
+	return status;
+}
+
+/* Is the section named ".sframe"? A name that cannot be read is none. */
+static bool has_name(const struct file *file, const Elf64_Shdr *section,
+		     const Elf64_Shdr *names)
+{
+	static const char wanted[] = ".sframe";
+	char name[sizeof(wanted)];
+
+	return section->sh_name < names->sh_size &&
+	       pread(file->fd, name, sizeof(name),
+		     names->sh_offset + section->sh_name) == sizeof(name) &&
+	       !memcmp(name, wanted, sizeof(name));
+}
+
+/* Find the section. It is of type SHT_NULL if there is none. */
+static int find_section(struct file *file, uint64_t count, uint64_t names,
+			Elf64_Shdr *found)
+{
+	const Elf64_Shdr none = { 0 };
+	Elf64_Shdr *sections;
+	int status;
+
+	*found = none;
+	if (!count || !file->header.e_shoff)
+		return 0;
+	/* What wraps is beyond the end of any file. */
+	if (count > UINT64_MAX / sizeof(*sections))
+		count = UINT64_MAX / sizeof(*sections);
+	sections = read_new(file, file->header.e_shoff,
+			    count * sizeof(*sections), "section headers",
+			    &status);
+	if (!sections)
+		return status;
+	for (uint64_t i = 0; i < count; i++) {
+		const Elf64_Shdr *section = &sections[i];
+
+		if (section->sh_type != SHT_GNU_SFRAME &&
+		    ((section->sh_type != SHT_PROGBITS &&
+		      section->sh_type != SHT_NOBITS) ||
+		     !has_name(file, section,
+			       names < count ? &sections[names] : &none)))
+			continue;
+		*found = *section;
+		break;
+	}
+	free(sections);
 	return 0;
 }
 
-/* Returns the section or NULL; *is_error tells if that is for a broken file. */
-static Elf_Scn *find_section(Elf *elf, GElf_Shdr *header, bool *is_error)
+static int read_section(struct file *file, const Elf64_Shdr *section)
 {
-	Elf_Scn *section = NULL;
-	size_t names;
+	struct input *input = file->input;
+	int status;
 
-	*is_error = elf_getshdrstrndx(elf, &names) != 0;
-	if (*is_error)
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, header)) {
-			*is_error = true;
-			return NULL;
-		}
-		if (header->sh_type == SHT_GNU_SFRAME)
-			return section;
-		name = elf_strptr(elf, names, header->sh_name);
-		if (name && !strcmp(name, ".sframe"))
-			return section;
-	}
-	return NULL;
-}
-
-static int read_section(struct input *input, Elf_Scn *section,
-			const GElf_Shdr *header)
-{
-	Elf_Data *data;
-
-	if (header->sh_type == SHT_NOBITS)
-		return fail(input, "no .sframe contents, only its header (a debug file?)");
-	if (!header->sh_size)
-		return fail(input, "no .sframe contents: the section is empty");
-	data = elf_rawdata(section, NULL);
-	if (!data)
-		return fail_elf(input);
+	if (section->sh_type == SHT_NOBITS)
+		return fail(input, CLI_NOTHING,
+			    "no .sframe contents, only its header (a debug file?)");
+	if (!section->sh_size)
+		return fail(input, CLI_NOTHING,
+			    "no .sframe contents: the section is empty");
 	input->has_section = true;
-	input->address = header->sh_addr;
-	return keep_bytes(input, data->d_buf, data->d_size);
+	input->address = section->sh_addr;
+	input->size = section->sh_size;
+	input->bytes = read_new(file, section->sh_offset, section->sh_size,
+				".sframe", &status);
+	return status;
 }
 
-static int read_segment(struct input *input, Elf *elf, const GElf_Phdr *segment)
+static int read_segment(struct file *file, const Elf64_Phdr *segment)
 {
-	Elf_Data *data;
+	struct input *input = file->input;
+	int status;
 
 	if (!segment->p_filesz)
-		return fail(input, "no .sframe contents: the segment is empty");
-	data = elf_getdata_rawchunk(elf, segment->p_offset, segment->p_filesz,
-				    ELF_T_BYTE);
-	if (!data)
-		return fail_elf(input);
+		return fail(input, CLI_NOTHING,
+			    "no .sframe contents: the segment is empty");
 	input->address = segment->p_vaddr;
-	return keep_bytes(input, data->d_buf, data->d_size);
+	input->size = segment->p_filesz;
+	input->bytes = read_new(file, segment->p_offset, segment->p_filesz,
+				"PT_GNU_SFRAME", &status);
+	return status;
 }
 
 /* A linker that has dropped all functions leaves zero bytes. */
@@ -175,79 +312,84 @@ static bool is_zero(const struct input *input)
 	return true;
 }
 
-static int read_elf(struct input *input, Elf *elf)
+static int read_elf(struct file *file)
 {
-	GElf_Phdr segment = { 0 };
-	GElf_Shdr header;
-	Elf_Scn *section;
-	GElf_Ehdr ehdr;
-	bool is_error;
-	int err;
+	uint64_t nr_segments, nr_sections, names;
+	struct input *input = file->input;
+	Elf64_Phdr segment = { 0 };
+	Elf64_Shdr section;
+	int status;
 
 	input->is_elf = true;
-	if (!gelf_getehdr(elf, &ehdr))
-		return fail_elf(input);
-	if (read_segments(input, elf, &segment))
-		return -1;
-	section = find_section(elf, &header, &is_error);
-	if (is_error)
-		return fail_elf(input);
-	if (!section && !input->has_segment)
-		return fail(input, "no .sframe");
-	if (ehdr.e_type == ET_REL)
-		return fail(input, "a relocatable object: only linked files have function starts");
+	status = read_part(file, 0, &file->header, sizeof(file->header),
+			   "ELF header");
+	if (status)
+		return status;
+	if (file->header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    file->header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return fail(input, CLI_UNSUITABLE,
+			    "not of 64 bits and little-endian, as AMD64 is");
+	status = read_counts(file, &nr_segments, &nr_sections, &names);
+	if (!status)
+		status = read_segments(file, nr_segments, &segment);
+	if (!status)
+		status = find_section(file, nr_sections, names, &section);
+	if (status)
+		return status;
+	if (section.sh_type == SHT_NULL && !input->has_segment)
+		return fail(input, CLI_NOTHING, "no .sframe");
+	if (file->header.e_type == ET_REL)
+		return fail(input, CLI_UNSUITABLE,
+			    "a relocatable object: only linked files have function starts");
 	/* The segment's size is what it was before the linker merged. */
-	if (section)
-		err = read_section(input, section, &header);
+	if (section.sh_type != SHT_NULL)
+		status = read_section(file, &section);
 	else
-		err = read_segment(input, elf, &segment);
-	if (!err && is_zero(input))
-		err = fail(input, "no .sframe contents: all bytes are zero");
-	return err;
+		status = read_segment(file, &segment);
+	if (!status && is_zero(input))
+		status = fail(input, CLI_NOTHING,
+			      "no .sframe contents: all bytes are zero");
+	return status;
 }
 
-static int read_file(struct input *input, int fd,
-		     const struct input_options *options)
+static int read_file(struct file *file, const struct input_options *options)
 {
-	unsigned char magic[sizeof(raw_magic)];
-	ssize_t ret;
-	Elf *elf;
-	int err;
+	unsigned char magic[SELFMAG] = { 0 };
+	int status;
 
-	ret = pread(fd, magic, sizeof(magic), 0);
-	if (ret < 0)
-		return fail(input, strerror(errno));
-	if (options->is_raw || (ret == sizeof(magic) &&
-				!memcmp(magic, raw_magic, sizeof(magic))))
-		return read_raw(input, fd, options->address);
-
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return fail_elf(input);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf)
-		return fail_elf(input);
-	if (elf_kind(elf) == ELF_K_ELF)
-		err = read_elf(input, elf);
-	else
-		err = fail(input, "neither an ELF file nor a raw section");
-	elf_end(elf);
-	return err;
+	status = read_part(file, 0, magic,
+			   file->size < SELFMAG ? file->size : SELFMAG,
+			   "its magic");
+	if (status)
+		return status;
+	if (options->is_raw || !memcmp(magic, raw_magic, sizeof(raw_magic)))
+		return read_raw(file, options->address);
+	if (!file->size)
+		return fail(file->input, CLI_UNSUITABLE, "empty");
+	if (memcmp(magic, ELFMAG, SELFMAG))
+		return fail(file->input, CLI_UNSUITABLE,
+			    "neither an ELF file nor a raw section");
+	return read_elf(file);
 }
 
-int input_open(struct input *input, const char *file,
+int input_open(struct input *input, const char *name,
 	       const struct input_options *options)
 {
-	int err, fd;
+	struct file file = { .input = input };
+	struct stat stat;
+	int status;
 
-	*input = (struct input){ .file = file };
-	fd = open(file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return fail(input, strerror(errno));
-	err = read_file(input, fd, options);
-	close(fd);
-	if (err)
+	*input = (struct input){ .file = name };
+	file.fd = file_open(name, &stat);
+	if (file.fd < 0)
+		return -file.fd;
+	file.size = stat.st_size;
+	file.budget = file_budget(&stat);
+	status = read_file(&file, options);
+	close(file.fd);
+	if (status)
 		input_close(input);
-	return err;
+	return status;
 }
 
 void input_close(struct input *input)

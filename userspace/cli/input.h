@@ -23,6 +23,8 @@ struct input_range {
  * @size: bytes of it.
  * @address: where it is mapped, before relocation.
  * @is_elf: does it come from an ELF file?
+ * @is_bare: one without program headers, as "convert --elf" writes it: nothing
+ *	is known of the code?
  * @has_section: is @size the size of a section, not that of a segment, which
  *	linkers make too large?
  * @has_segment: is there a PT_GNU_SFRAME, by which it is found at run time?
@@ -36,6 +38,7 @@ struct input {
 	size_t size;
 	uint64_t address;
 	bool is_elf;
+	bool is_bare;
 	bool has_section;
 	bool has_segment;
 	struct input_range segment;
@@ -55,10 +58,10 @@ struct input_options {
 };
 
 /*
- * Read the section of @file. Returns 0 with @input filled, to be closed, or
- * -1 having complained.
+ * Read the section of the file @name, "-" for standard input. Returns 0 with
+ * @input filled, to be closed, or, having complained, the exit status.
  */
-int input_open(struct input *input, const char *file,
+int input_open(struct input *input, const char *name,
 	       const struct input_options *options);
 
 void input_close(struct input *input);

@@ -2,11 +2,14 @@
 /*
  * sframe-unwind: what to do with SFrame sections from a shell.
  */
-#include <stdarg.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
+#include "options.h"
 
 static const struct command {
 	const char *name;
@@ -16,6 +19,7 @@ static const struct command {
 } commands[] = {
 	{ "attach", "give running programs SFrame data", attach_main,
 	  attach_help },
+	{ "cache", "look after converted sections", cache_main, cache_help },
 	{ "check", "find defects in .sframe sections", check_main, check_help },
 	{ "convert", "make .sframe sections of .eh_frame", convert_main,
 	  convert_help },
@@ -26,30 +30,11 @@ static const struct command {
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	fputs("sframe-unwind: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return CLI_TROUBLE;
-}
-
-int usage_error(const char *command, const char *message)
-{
-	if (message)
-		complain("%s: %s", command, message);
-	fprintf(stderr, "Try 'sframe-unwind %s --help'.\n", command);
-	return CLI_TROUBLE;
-}
-
 static void print_help(FILE *to)
 {
 	fputs("usage: sframe-unwind COMMAND [OPTION]... [ARGUMENT]...\n"
-	      "       sframe-unwind --help | --version\n\n"
+	      "       sframe-unwind help [COMMAND]\n"
+	      "       sframe-unwind -h | --help | -V | --version\n\n"
 	      "Commands:\n", to);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(to, "  %-8s%s\n", commands[i].name,
@@ -62,54 +47,91 @@ static const struct command *find_command(const char *name)
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
+	complain("no command '%s'", name);
+	fputs("Try 'sframe-unwind --help'.\n", stderr);
 	return NULL;
 }
 
-/* Is --help among the options? What follows "--" belongs to somebody else. */
-static int wants_help(int argc, char **argv)
+static bool is_help(const char *option)
 {
-	for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
-		if (!strcmp(argv[i], "--"))
-			break;
-		if (!strcmp(argv[i], "--help"))
-			return 1;
-	}
-	return 0;
+	return !strcmp(option, "--help") || !strcmp(option, "-h");
 }
 
-/* Output that could not be written is trouble, whatever was found. */
-static int finish(int status)
+static bool is_version(const char *option)
 {
-	if (fflush(stdout) || ferror(stdout))
-		return complain("cannot write to standard output");
-	return status;
+	return !strcmp(option, "--version") || !strcmp(option, "-V");
+}
+
+static int help_main(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc > 2)
+		return usage_error("help", "takes one command");
+	if (argc < 2 || is_help(argv[1])) {
+		print_help(stdout);
+		return CLI_OK;
+	}
+	command = find_command(argv[1]);
+	if (!command)
+		return CLI_USAGE;
+	fputs(command->help, stdout);
+	return CLI_OK;
+}
+
+/* "attach" is another program, which has no help. */
+static bool print_attach_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
+		if (is_help(argv[i])) {
+			fputs(attach_help, stdout);
+			return true;
+		}
+		if (is_version(argv[i])) {
+			options_print_version();
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Of the standard files those that are closed would be the next to be opened,
+ * and output go there. Have something in their place that fails.
+ */
+static void fill_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY :
+							       O_RDONLY);
 }
 
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	fill_standard_files();
 	if (argc < 2) {
 		print_help(stderr);
-		return CLI_TROUBLE;
+		return CLI_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+	argc--;
+	argv++;
+	if (is_help(argv[0])) {
 		print_help(stdout);
-		return finish(CLI_OK);
+		return finish_output(CLI_OK);
 	}
-	if (!strcmp(argv[1], "--version")) {
-		puts("sframe-unwind " SFRAME_UNWIND_VERSION);
-		return finish(CLI_OK);
+	if (is_version(argv[0])) {
+		options_print_version();
+		return finish_output(CLI_OK);
 	}
-	command = find_command(argv[1]);
-	if (!command) {
-		complain("no command '%s'", argv[1]);
-		fputs("Try 'sframe-unwind --help'.\n", stderr);
-		return CLI_TROUBLE;
-	}
-	if (wants_help(argc - 1, argv + 1)) {
-		fputs(command->help, stdout);
-		return finish(CLI_OK);
-	}
-	return finish(command->main(argc - 1, argv + 1));
+	if (!strcmp(argv[0], "help"))
+		return finish_output(help_main(argc, argv));
+	command = find_command(argv[0]);
+	if (!command)
+		return CLI_USAGE;
+	if (command->main == attach_main && print_attach_help(argc, argv))
+		return finish_output(CLI_OK);
+	return finish_output(command->main(argc, argv));
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "escape.h"
 #include "stack_print.h"
 
 /**
@@ -96,12 +97,13 @@ static void print_symbol(const struct stack_printer *printer,
 					NULL, NULL);
 	object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
 				  NULL);
+	putc(' ', printer->out);
+	print_escaped(printer->out, function ? function : "?");
 	if (function)
-		fprintf(printer->out, " %s+0x%" PRIx64, function,
-			offset + (ip - lookup));
-	else
-		fputs(" ?", printer->out);
-	fprintf(printer->out, " (%s)", object ? object : "?");
+		fprintf(printer->out, "+0x%" PRIx64, offset + (ip - lookup));
+	fputs(" (", printer->out);
+	print_escaped(printer->out, object ? object : "?");
+	putc(')', printer->out);
 }
 
 static void print_frame(const struct stack_printer *printer,

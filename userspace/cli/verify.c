@@ -3,23 +3,23 @@
  * sframe-unwind verify: does .sframe say what .eh_frame says?
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sframe_unwind_convert.h>
 
 #include "cli.h"
-#include "verify_defect.h"
-#include "verify_symbols.h"
+#include "defect.h"
+#include "escape.h"
+#include "file.h"
+#include "input.h"
+#include "options.h"
+#include "targets.h"
+#include "verify_compare.h"
 #include "convert/cfi.h"
-#include "convert/image.h"
 #include "convert/message.h"
-#include "module/sframe_format.h"
 
 const char verify_help[] =
 "usage: sframe-unwind verify [OPTION]... FILE...\n"
@@ -27,292 +27,93 @@ const char verify_help[] =
 "Compare the .sframe section of each FILE, an executable or shared object, with\n"
 "its .eh_frame (or .debug_frame), row by row, and print each disagreement with\n"
 "what both say, and the name of the assembler's or linker's defect if it is a\n"
-"known one.\n"
+"known one. Padding between functions may have the rule of the code before it.\n"
 "\n"
 "      --complete     code that only .eh_frame describes is a disagreement\n"
+"      --ignore-known print what known defects explain, but count it as agreement\n"
+"                     for the exit status\n"
 "  -q, --quiet        print disagreements only\n"
-"      --help         print this\n"
+"      --sframe=PATH  take the .sframe section from PATH: that of one FILE, raw or\n"
+"                     in an ELF file, or the directory that \"convert -o PATH\" of\n"
+"                     the same FILEs has written to\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n"
 "\n"
-"Exit status: 0 they agree, 1 they do not, 2 wrong usage, or a FILE that cannot be\n"
-"read or lacks one of the two. Of several FILEs the highest counts.\n";
+"Exit status: 0 they agree, 1 they do not, 2 wrong usage, 3 a FILE lacks one of\n"
+"the two, 4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be\n"
+"read, or other trouble. Of several FILEs the highest counts.\n";
 
 /**
- * struct verify - a file being verified
+ * struct arguments - what the command was given
  *
- * @cfi, @sframe: arrays of struct span, in order: what the two say.
- * @firsts: of each span of @sframe, number of its entry's first one.
- * @agreed, @missing: bytes of code.
- * @disagreements: number of them.
+ * @other: where .sframe is, if it is not in the file itself; or NULL.
  */
-struct verify {
-	const char *file;
+struct arguments {
 	bool is_complete;
+	bool ignores_known;
 	bool is_quiet;
-	struct image image;
-	struct symbols *symbols;
-	struct buffer cfi;
-	struct buffer sframe;
-	struct buffer firsts;
-	uint64_t agreed;
-	uint64_t missing;
-	unsigned long disagreements;
+	const char *other;
 };
 
-/* Both names of an address: in its function and in the file. */
-static void print_range(const struct verify *verify, uint64_t start,
-			uint64_t end)
+/* Complain of what the converter's functions have refused. */
+static int complain_error(int err)
 {
-	uint64_t offset;
-	const char *name = symbols_function(verify->symbols, start, &offset);
-
-	printf("%s: 0x%" PRIx64 "..0x%" PRIx64, verify->file, start, end);
-	if (name)
-		printf(" %s+0x%" PRIx64, name, offset);
-	else
-		printf(" %s", symbols_section(verify->symbols, start));
-	fputs(": ", stdout);
+	return complain_as(convert_status(err), "%s",
+			   sframe_unwind_convert_error());
 }
 
-static void report(struct verify *verify, const struct disagreement *found)
-{
-	const char *defect = verify_defect(found);
-	char cfi[160], sframe[160];
-
-	verify->disagreements++;
-	verify_describe(found->cfi, cfi, sizeof(cfi));
-	verify_describe(found->sframe, sframe, sizeof(sframe));
-	print_range(verify, found->start, found->end);
-	printf(".sframe says %s; .eh_frame says %s%s%s%s\n", sframe, cfi,
-	       defect ? " [known defect: " : "", defect ? defect : "",
-	       defect ? "]" : "");
-}
-
-static bool is_same(const struct span *a, const struct span *b)
-{
-	if (!a || !b)
-		return a == b;
-	/* Of a signal trampoline without a caller nothing else counts. */
-	if (a->rule.flags & b->rule.flags & SFU_RULE_OUTERMOST)
-		return true;
-	return a->reason == b->reason &&
-	       !memcmp(&a->rule, &b->rule, sizeof(a->rule));
-}
-
-/* A rule with a register that AMD64 does not have leads nowhere. */
-static bool is_usable(const struct span *span)
-{
-	return (span->rule.cfa & SFU_BASE_MASK) != SFU_BASE_OTHER;
-}
-
-/* Do they differ? [now->start, now->end) is code that one of them describes. */
-static bool differs(struct verify *verify, const struct disagreement *now)
-{
-	const uint64_t size = now->end - now->start;
-
-	if (is_same(now->cfi, now->sframe)) {
-		verify->agreed += size;
-		return false;
-	}
-	if (!now->cfi)
-		return true;
-	if (now->sframe && (!now->cfi->reason || is_usable(now->sframe)))
-		return true;
-	/* Neither can say what to do, or only .eh_frame can. */
-	if (now->cfi->reason)
-		return false;
-	verify->missing += size;
-	return verify->is_complete;
-}
-
-/* Report what differs, the code with the same difference at once. */
-static void compare(struct verify *verify, struct disagreement *pending,
-		    const struct disagreement *now)
-{
-	if (!differs(verify, now))
-		return;
-	if (pending->end == now->start && is_same(pending->cfi, now->cfi) &&
-	    is_same(pending->sframe, now->sframe)) {
-		pending->end = now->end;
-		return;
-	}
-	if (pending->end)
-		report(verify, pending);
-	*pending = *now;
-}
-
-/* Go through both lists at once. */
-static void compare_all(struct verify *verify)
-{
-	const size_t nr_cfi = nr_spans(&verify->cfi);
-	const size_t nr_sframe = nr_spans(&verify->sframe);
-	struct disagreement pending = { 0 };
-	bool was_outermost = false;
-	size_t i = 0, j = 0;
-	uint64_t at = 0;
-
-	while (i < nr_cfi || j < nr_sframe) {
-		const struct span *cfi = i < nr_cfi ?
-					 span_at(&verify->cfi, i) : NULL;
-		const struct span *sframe = j < nr_sframe ?
-					    span_at(&verify->sframe, j) : NULL;
-		struct disagreement now = { .end = UINT64_MAX };
-
-		/* From where at least one says something, to where one ends. */
-		if (cfi && cfi->end <= at) {
-			i++;
-			continue;
-		}
-		if (sframe && sframe->end <= at) {
-			j++;
-			continue;
-		}
-		now.start = UINT64_MAX;
-		if (cfi && cfi->start < now.start)
-			now.start = cfi->start;
-		if (sframe && sframe->start < now.start)
-			now.start = sframe->start;
-		if (now.start < at)
-			now.start = at;
-		if (cfi && cfi->start <= now.start) {
-			now.cfi = cfi;
-			now.end = cfi->end;
-		} else if (cfi) {
-			now.end = cfi->start;
-		}
-		if (sframe && sframe->start <= now.start) {
-			now.sframe = sframe;
-			now.first = &span_at(&verify->sframe,
-				((size_t *)verify->firsts.bytes)[j])->rule;
-			if (sframe->end < now.end)
-				now.end = sframe->end;
-		} else if (sframe && sframe->start < now.end) {
-			now.end = sframe->start;
-		}
-		if (now.cfi && now.cfi->flags & SPAN_ENTRY)
-			was_outermost = false;
-		now.was_outermost = was_outermost;
-		now.section = symbols_section(verify->symbols, now.start);
-		compare(verify, &pending, &now);
-		if (now.cfi && now.cfi->rule.flags & SFU_RULE_OUTERMOST)
-			was_outermost = true;
-		at = now.end;
-	}
-	if (pending.end)
-		report(verify, &pending);
-}
-
-/* A rule as this compares them: what does not count is 0. */
-static struct sfu_rule normal_rule(const struct sfu_rule *rule)
-{
-	struct sfu_rule normal = *rule;
-
-	if (rule->flags & SFU_RULE_OUTERMOST)
-		normal = (struct sfu_rule){ .flags = rule->flags };
-	else if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
-		normal.fp = SFU_SAME;
-	return normal;
-}
-
-static int add_sframe_span(struct verify *verify, const struct span *span,
-			   size_t first)
-{
-	if (span->start >= span->end)
-		return 0;
-	if (buffer_reserve(&verify->sframe, sizeof(*span)) ||
-	    buffer_reserve(&verify->firsts, sizeof(first)))
-		return -ENOMEM;
-	buffer_put(&verify->sframe, span, sizeof(*span));
-	buffer_put(&verify->firsts, &first, sizeof(first));
-	return 0;
-}
-
-/* The rows of an FDE, or of one of its blocks, from @start to @end. */
-static int add_rows(struct verify *verify, const struct sfu_table *table,
-		    const struct sfu_fde *fde, uint64_t start, uint64_t end,
-		    struct sfu_defect *defect)
-{
-	const size_t first = nr_spans(&verify->sframe);
-	struct span span = { .start = end };
-	struct sfu_rows rows;
-	struct sfu_row row;
-	int err, ret;
-
-	/* No rows mean that there is no caller, but for signal trampolines. */
-	if (!fde->num_rows && !sfu_fde_is_signal(fde)) {
-		span.start = start;
-		span.rule.flags = SFU_RULE_OUTERMOST;
-	}
-	sfu_rows_begin(&rows, table, fde);
-	while ((ret = sfu_rows_next(&rows, &row, defect)) > 0) {
-		struct sfu_rule rule;
-
-		span.end = row.start < end - start ? start + row.start : end;
-		err = add_sframe_span(verify, &span, first);
-		if (!err)
-			err = sfu_row_decode(fde, &row, &rule, defect);
-		if (err)
-			return err;
-		span.start = span.end;
-		span.rule = normal_rule(&rule);
-	}
-	if (ret)
-		return ret;
-	span.end = end;
-	return add_sframe_span(verify, &span, first);
-}
-
-static int add_fde(struct verify *verify, const struct sfu_table *table,
-		   u32 index, struct sfu_defect *defect)
-{
-	const unsigned char *code;
-	struct sfu_fde fde;
-	uint64_t step;
-	int err;
-
-	err = sfu_table_read_fde(table, index, &fde, defect);
-	if (err || !fde.size)
-		return err;
-	step = fde.size;
-	/* In the file, whose size bounds the number of blocks. */
-	if (fde.info & SFRAME_FDE_PCMASK &&
-	    sfu_image_code(&verify->image, fde.start, fde.size, &code) ==
-	    fde.size)
-		step = fde.rep_size;
-	for (uint64_t at = 0; !err && at < fde.size; at += step) {
-		const uint64_t left = fde.size - at;
-
-		err = add_rows(verify, table, &fde, fde.start + at,
-			       fde.start + at + (left < step ? left : step),
-			       defect);
-	}
-	return err;
-}
-
-static int read_sframe(struct verify *verify)
+static int read_sframe(struct verify *verify, const struct input *input)
 {
 	const struct sfu_bytes bytes = {
-		.address = verify->image.sframe.address,
-		.size = verify->image.sframe.data->d_size,
-		.copy = verify->image.sframe.data->d_buf,
+		.address = input->address,
+		.size = input->size,
+		.copy = input->bytes,
 	};
 	struct sfu_defect defect = { 0 };
-	struct sfu_table table;
+	char text[DEFECT_SIZE];
 	int err;
 
-	err = sfu_table_open(&table, &bytes, &defect);
-	for (u32 i = 0; !err && i < table.num_fdes; i++)
-		err = add_fde(verify, &table, i, &defect);
-	if (err == -ENOMEM)
-		return complain("no memory");
-	if (err)
-		return complain("%s: .sframe+0x%" PRIx64 ": %s", verify->file,
-				defect.offset, sfu_defect_text(defect.kind));
-	return CLI_OK;
+	err = verify_sframe_read(&verify->sframe, &verify->image.file.budget,
+				 &bytes, &defect);
+	if (!err)
+		return CLI_OK;
+	if (err != -EINVAL && err != -EOPNOTSUPP)
+		return complain_error(err);
+	return complain_as(CLI_UNSUITABLE, "%s: .sframe+0x%" PRIx64 ": %s",
+			   input->file, defect.offset,
+			   defect_describe(&defect, bytes.copy, bytes.size,
+					   text));
+}
+
+/* The section of the file, or the one in another that was given. */
+static int find_sframe(struct verify *verify, const char *other)
+{
+	const struct input_options options = { 0 };
+	const struct image_section *own = &verify->image.sframe;
+	struct input input = { .file = verify->file };
+	int status;
+
+	if (!other) {
+		if (!own->data)
+			return complain_as(CLI_NOTHING, "%s: no .sframe",
+					   verify->file);
+		input.bytes = own->data->d_buf;
+		input.size = own->data->d_size;
+		input.address = own->address;
+		return read_sframe(verify, &input);
+	}
+	status = input_open(&input, other, &options);
+	if (status)
+		return status;
+	status = read_sframe(verify, &input);
+	input_close(&input);
+	return status;
 }
 
 /* Linkage stubs are alike, which the section says its own way. */
 static int expand_stubs(struct verify *verify)
 {
+	struct budget *budget = &verify->image.file.budget;
 	struct buffer expanded = { 0 };
 	int err = 0;
 
@@ -336,107 +137,166 @@ static int expand_stubs(struct verify *verify)
 			part.start = at;
 			part.end = end < span->end ? end : span->end;
 			part.plt_push = 0;
-			err = sfu_span_add(&expanded, nr_spans(&expanded),
-					   &part);
+			err = sfu_span_add(budget, &expanded,
+					   nr_spans(&expanded), &part);
 		}
 	}
-	buffer_free(&verify->cfi);
+	sfu_budget_free(budget, &verify->cfi);
 	verify->cfi = expanded;
+	return err;
+}
+
+static int add_cfi(struct verify *verify, const struct image_section *section)
+{
+	struct image *image = &verify->image;
+	struct cfi cfi = { 0 };
+	int err;
+
+	if (!section->data)
+		return 0;
+	err = sfu_cfi_read(&cfi, image, section == &image->eh_frame, NULL,
+			   NULL);
+	if (!err)
+		err = sfu_span_merge(&image->file.budget, &verify->cfi, &cfi);
+	cfi_free(&image->file.budget, &cfi);
 	return err;
 }
 
 static int read_cfi(struct verify *verify)
 {
-	struct cfi eh_frame = { 0 }, debug_frame = { 0 };
-	int err = 0;
+	int err;
 
-	if (verify->image.eh_frame.data)
-		err = sfu_cfi_read(&eh_frame, &verify->image, true, NULL, NULL);
-	if (!err && verify->image.debug_frame.data)
-		err = sfu_cfi_read(&debug_frame, &verify->image, false, NULL,
-				   NULL);
-	if (err)
-		complain("%s", sframe_unwind_convert_error());
-	else if (sfu_span_merge(&verify->cfi, &eh_frame) ||
-		 sfu_span_merge(&verify->cfi, &debug_frame) ||
-		 expand_stubs(verify))
-		err = complain("no memory");
-	cfi_free(&eh_frame);
-	cfi_free(&debug_frame);
-	return err ? CLI_TROUBLE : CLI_OK;
+	err = add_cfi(verify, &verify->image.eh_frame);
+	if (!err)
+		err = add_cfi(verify, &verify->image.debug_frame);
+	if (!err)
+		err = expand_stubs(verify);
+	return err ? complain_error(err) : CLI_OK;
 }
 
-static int verify_image(struct verify *verify)
+static void print_sum(const struct verify *verify)
+{
+	print_line(stdout, "%s: %lu disagreement%s, %lu by known defects; %" PRIu64 " bytes of code agree, %" PRIu64 " have no rule in .sframe, %" PRIu64 " are padding with a rule",
+		   verify->file, verify->disagreements,
+		   verify->disagreements == 1 ? "" : "s", verify->known,
+		   verify->agreed, verify->missing, verify->padding);
+}
+
+static int verify_image(struct verify *verify,
+			const struct arguments *arguments)
 {
 	const struct image *image = &verify->image;
-	int status;
+	int status, err;
 
-	if (!image->sframe.data)
-		return complain("%s: no .sframe", verify->file);
-	if (!image->eh_frame.data && !image->debug_frame.data)
-		return complain("%s: no .eh_frame to compare .sframe with",
-				verify->file);
-	status = read_sframe(verify);
-	if (!status)
-		status = read_cfi(verify);
+	status = find_sframe(verify, arguments->other);
 	if (status)
 		return status;
-	verify->symbols = symbols_read(image->elf);
+	if (!image->eh_frame.data && !image->debug_frame.data)
+		return complain_as(CLI_NOTHING,
+				   "%s: no .eh_frame to compare .sframe with",
+				   verify->file);
+	status = read_cfi(verify);
+	if (status)
+		return status;
+	verify->symbols = symbols_read(&verify->image);
 	if (!verify->symbols)
 		return complain("no memory");
-	compare_all(verify);
-	if (!verify->is_quiet)
-		printf("%s: %lu disagreements; %" PRIu64 " bytes of code agree, %" PRIu64 " have no rule in .sframe\n",
-		       verify->file, verify->disagreements, verify->agreed,
-		       verify->missing);
+	err = verify_compare(verify);
 	symbols_free(verify->symbols);
+	if (err)
+		return complain_error(err);
+	if (!arguments->is_quiet)
+		print_sum(verify);
+	if (arguments->ignores_known)
+		verify->disagreements -= verify->known;
 	return verify->disagreements ? CLI_DEFECT : CLI_OK;
 }
 
-static int verify_file(const char *file, bool is_complete, bool is_quiet)
+static int verify_file(const char *file, const struct arguments *arguments)
 {
 	struct verify verify = {
 		.file = file,
-		.is_complete = is_complete,
-		.is_quiet = is_quiet,
+		.is_complete = arguments->is_complete,
 	};
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
-	int status;
+	struct stat stat;
+	const int fd = file_open(file, &stat);
+	int err, status;
 
 	if (fd < 0)
-		return complain("%s: %s", file, strerror(errno));
+		return -fd;
 	sfu_message_begin(file);
-	if (sfu_image_open_fd(&verify.image, fd)) {
+	err = sfu_image_open_fd(&verify.image, fd);
+	if (err) {
 		close(fd);
-		return complain("%s", sframe_unwind_convert_error());
+		return complain_error(err);
 	}
-	status = verify_image(&verify);
-	buffer_free(&verify.cfi);
-	buffer_free(&verify.sframe);
-	buffer_free(&verify.firsts);
+	status = verify_image(&verify, arguments);
+	sfu_budget_free(&verify.image.file.budget, &verify.cfi);
+	verify_sframe_free(&verify.sframe, &verify.image.file.budget);
 	sfu_image_close(&verify.image);
 	close(fd);
 	return status;
+}
+
+/* @path is a directory with the sections of @files, or the section of the only one. */
+static int verify_files(struct arguments *arguments, const char *path,
+			char **files, size_t nr)
+{
+	char **targets = NULL;
+	int worst = CLI_OK;
+	struct stat status_of;
+
+	if (path && !stat(path, &status_of) && S_ISDIR(status_of.st_mode)) {
+		targets = targets_plan(path, files, nr);
+		if (!targets)
+			return complain("no memory");
+	} else if (path && nr > 1) {
+		return usage_error("verify", "--sframe: several files need a directory");
+	}
+	for (size_t i = 0; i < nr; i++) {
+		int status;
+
+		/* Given twice? */
+		if (targets && !targets[i])
+			continue;
+		arguments->other = targets ? targets[i] : path;
+		status = verify_file(files[i], arguments);
+		if (status > worst)
+			worst = status;
+	}
+	targets_free(targets, nr);
+	return worst;
 }
 
 int verify_main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "complete", no_argument, NULL, 'c' },
+		{ "ignore-known", no_argument, NULL, 'i' },
 		{ "quiet", no_argument, NULL, 'q' },
-		{ 0 }
+		{ "sframe", required_argument, NULL, 's' },
+		OPTIONS_LONG
 	};
-	bool is_complete = false, is_quiet = false;
-	int worst = CLI_OK;
+	static const struct options known = {
+		"verify", verify_help, OPTIONS_SHORT "q", longs,
+	};
+	struct arguments arguments = { 0 };
+	const char *sframe = NULL;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "q", longs, NULL)) != -1) {
+	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
 		case 'c':
-			is_complete = true;
+			arguments.is_complete = true;
+			break;
+		case 'i':
+			arguments.ignores_known = true;
 			break;
 		case 'q':
-			is_quiet = true;
+			arguments.is_quiet = true;
+			break;
+		case 's':
+			sframe = optarg;
 			break;
 		default:
 			return usage_error("verify", NULL);
@@ -444,11 +304,5 @@ int verify_main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage_error("verify", "no file given");
-	for (int i = optind; i < argc; i++) {
-		const int status = verify_file(argv[i], is_complete, is_quiet);
-
-		if (status > worst)
-			worst = status;
-	}
-	return worst;
+	return verify_files(&arguments, sframe, argv + optind, argc - optind);
 }

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Names of addresses of an ELF file: functions and sections.
+ * Names of addresses, from the symbols and sections of an ELF file.
  */
 #ifndef VERIFY_SYMBOLS_H
 #define VERIFY_SYMBOLS_H
 
-#include <libelf.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "convert/image.h"
+
+/* Room for a name; of longer ones the beginning counts. */
+#define SYMBOLS_NAME_SIZE 256
 
 struct symbols;
 
-/* Read .symtab, or .dynsym if that is all. Returns NULL without memory. */
-struct symbols *symbols_read(Elf *elf);
-
+/*
+ * Read the symbols of @image, which must outlive them. What is broken has no
+ * names. Returns NULL without memory.
+ */
+struct symbols *symbols_read(struct image *image);
 void symbols_free(struct symbols *symbols);
 
 /*
- * The function that @address is in: returns its name and sets *@offset from its
- * start, or returns NULL.
+ * The function that @address is in, and its offset from there. Returns false if
+ * there is none, or it has no name.
  */
-const char *symbols_function(const struct symbols *symbols, uint64_t address,
-			     uint64_t *offset);
+bool symbols_function(const struct symbols *symbols, uint64_t address,
+		      char name[SYMBOLS_NAME_SIZE], uint64_t *offset);
 
-/* Name of the section that @address is in, "" for none. */
-const char *symbols_section(const struct symbols *symbols, uint64_t address);
+/* The section of code that @address is in; "" if there is none. */
+void symbols_section(const struct symbols *symbols, uint64_t address,
+		     char name[SYMBOLS_NAME_SIZE]);
 
 #endif /* VERIFY_SYMBOLS_H */

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Once every directory from the root down to ours has been found to be one that
+ * nobody but root and the user can change, none of them can be made another one:
+ * what was checked by its name is what is opened by it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cache_dir.h"
+#include "message.h"
 
 #define ROOT_DIR	"/var/cache/sframe_unwind/sections"
 #define USER_DIR	"sframe_unwind/sections"
@@ -19,78 +23,164 @@
 /* More than a section can have. */
 #define MAX_FILE_SIZE	(1ULL << 33)
 
-char *sfu_cache_dir_path(const char *given)
+int sfu_cache_dir_path(const char *given, char **path)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME");
 	const char *home = secure_getenv("HOME");
-	char *path;
-	int ret;
+	int length;
 
 	if (given)
-		return strdup(given);
-	if (!geteuid())
-		return strdup(ROOT_DIR);
-	if (cache && cache[0] == '/')
-		ret = asprintf(&path, "%s/%s", cache, USER_DIR);
+		length = asprintf(path, "%s", given);
+	else if (!geteuid())
+		length = asprintf(path, "%s", ROOT_DIR);
+	else if (cache && cache[0] == '/')
+		length = asprintf(path, "%s/%s", cache, USER_DIR);
 	else if (home && home[0] == '/')
-		ret = asprintf(&path, "%s/.cache/%s", home, USER_DIR);
+		length = asprintf(path, "%s/.cache/%s", home, USER_DIR);
 	else
-		return NULL;
-	return ret < 0 ? NULL : path;
+		return sfu_message_fail(ENOENT, "no cache: neither XDG_CACHE_HOME nor HOME says where");
+	if (length < 0)
+		return sfu_message_fail(ENOMEM, "no memory");
+	/* A link at its end is to be seen as one. */
+	while (length > 1 && (*path)[length - 1] == '/')
+		(*path)[--length] = '\0';
+	return 0;
+}
+
+static int fail_errno(const char *path, int error)
+{
+	return sfu_message_fail(error, "%s: %s", path, strerror(error));
+}
+
+/* Is @at behind the end of a name in @path, which is not its last? */
+static bool is_above(const char *path, const char *at)
+{
+	return at > path && *at == '/' && at[-1] != '/';
 }
 
 /* Make all directories of @path that are missing. */
 static int make_dirs(const char *path)
 {
-	const mode_t mode = geteuid() ? 0700 : 0755;
+	const mode_t above = geteuid() ? 0700 : 0755;
 	char *copy = strdup(path);
 	int err = 0;
 
 	if (!copy)
-		return -ENOMEM;
-	for (char *at = copy + 1; !err; at++) {
-		const char end = *at;
-
-		if (end && end != '/')
+		return sfu_message_fail(ENOMEM, "no memory");
+	for (char *at = copy; !err && *at; at++) {
+		if (!is_above(copy, at))
 			continue;
 		*at = '\0';
-		if (mkdir(copy, mode) && errno != EEXIST)
-			err = -errno;
-		*at = end;
-		if (!end)
-			break;
+		if (mkdir(copy, above) && errno != EEXIST)
+			err = fail_errno(copy, errno);
+		*at = '/';
+	}
+	if (!err && mkdir(copy, 0700) && errno != EEXIST)
+		err = fail_errno(copy, errno);
+	free(copy);
+	return err;
+}
+
+/* Can nobody but root and us change what a name in this directory stands for? */
+static bool is_safe_above(const struct stat *stat)
+{
+	if (stat->st_uid && stat->st_uid != geteuid())
+		return false;
+	/* In these, names belong to the owners of what they name. */
+	if (S_ISLNK(stat->st_mode) || stat->st_mode & S_ISVTX)
+		return true;
+	return !(stat->st_mode & S_IWOTH) &&
+	       (!(stat->st_mode & S_IWGRP) || !stat->st_gid ||
+		stat->st_gid == getegid());
+}
+
+static int check_above(const char *path)
+{
+	char *copy = strdup(path);
+	struct stat stat;
+	int err = 0;
+
+	if (!copy)
+		return sfu_message_fail(ENOMEM, "no memory");
+	if (lstat("/", &stat) || !is_safe_above(&stat))
+		err = sfu_message_fail(EPERM, "%s: others can write to /", path);
+	for (char *at = copy; !err && *at; at++) {
+		if (!is_above(copy, at))
+			continue;
+		*at = '\0';
+		if (lstat(copy, &stat))
+			err = fail_errno(copy, errno);
+		else if (!is_safe_above(&stat))
+			err = sfu_message_fail(EPERM, "%s: others can write to %s, which it is in",
+					       path, copy);
+		*at = '/';
 	}
 	free(copy);
 	return err;
 }
 
-static bool is_ours(const struct stat *stat)
+bool sfu_cache_dir_is_ours(const struct stat *stat)
 {
 	return stat->st_uid == geteuid() && !(stat->st_mode & 022);
 }
 
-int sfu_cache_dir_open(const char *path)
+/* Where nobody can put anything else in its place. */
+static int open_checked(const char *path)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 	struct stat stat;
-	int dir, err;
+	int dir;
 
-	dir = open(path, flags);
-	if (dir < 0 && errno == ENOENT) {
-		err = make_dirs(path);
-		if (err)
-			return err;
-		dir = open(path, flags);
-	}
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return -errno;
-	if (!fstat(dir, &stat) && is_ours(&stat))
-		return dir;
-	close(dir);
-	return -EPERM;
+		return fail_errno(path, errno);
+	if (fstat(dir, &stat) || !sfu_cache_dir_is_ours(&stat)) {
+		close(dir);
+		return sfu_message_fail(EPERM, "%s: somebody else's, or others can write to it",
+					path);
+	}
+	/* Earlier versions let others read. */
+	if (stat.st_mode & 077 && fchmod(dir, 0700)) {
+		const int error = errno;
+
+		close(dir);
+		return fail_errno(path, error);
+	}
+	return dir;
 }
 
-static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
+int sfu_cache_dir_open(const char *path)
+{
+	struct stat stat;
+	char *real;
+	int err;
+
+	if (lstat(path, &stat)) {
+		err = errno == ENOENT ? make_dirs(path) :
+					fail_errno(path, errno);
+		if (err)
+			return err;
+		if (lstat(path, &stat))
+			return fail_errno(path, errno);
+	}
+	if (S_ISLNK(stat.st_mode))
+		return sfu_message_fail(ELOOP, "%s: is a link", path);
+	/* As it was given, for links in it, and as it is behind them. */
+	err = path[0] == '/' ? check_above(path) : 0;
+	if (err)
+		return err;
+	real = realpath(path, NULL);
+	if (!real)
+		return fail_errno(path, errno);
+	err = check_above(real);
+	if (!err)
+		err = open_checked(real);
+	free(real);
+	return err;
+}
+
+/* --- files */
+
+static size_t read_all(int fd, unsigned char *bytes, size_t size)
 {
 	size_t at = 0;
 
@@ -106,22 +196,34 @@ static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
 	return at;
 }
 
-unsigned char *sfu_cache_dir_read(int dir, const char *name, size_t *size)
+int sfu_cache_dir_read(int dir, const char *name, bool is_use,
+		       unsigned char **bytes, size_t *size)
 {
 	const int fd = openat(dir, name,
 			      O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	unsigned char *bytes = NULL;
 	struct stat stat;
+	int err = 0;
 
+	*bytes = NULL;
 	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode) && is_ours(&stat) &&
-	    (uint64_t)stat.st_size < MAX_FILE_SIZE)
-		bytes = malloc(stat.st_size + 1);
-	if (bytes)
-		*size = read_all(fd, bytes, stat.st_size);
+		return -errno;
+	if (fstat(fd, &stat))
+		err = -errno;
+	else if (!S_ISREG(stat.st_mode) || !sfu_cache_dir_is_ours(&stat))
+		err = -EPERM;
+	else if ((uint64_t)stat.st_size > MAX_FILE_SIZE)
+		err = -EFBIG;
+	if (!err) {
+		*bytes = malloc(stat.st_size + 1);
+		err = *bytes ? 0 : -ENOMEM;
+	}
+	if (!err)
+		*size = read_all(fd, *bytes, stat.st_size);
+	/* Of no consequence if it fails: the file is removed earlier. */
+	if (!err && is_use)
+		futimens(fd, NULL);
 	close(fd);
-	return bytes;
+	return err;
 }
 
 static int write_all(int fd, const void *bytes, size_t size)
@@ -141,24 +243,22 @@ static int write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-int sfu_cache_dir_write(int dir, const char *name, const void *header,
-			size_t header_size, const void *bytes, size_t size)
+int sfu_cache_dir_write(int dir, const char *name, const void *bytes,
+			size_t size)
 {
-	char temporary[256];
+	char temporary[sizeof(CACHE_TEMPORARY_PREFIX) + 16];
 	uint64_t number;
 	int fd, err;
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return -EIO;
-	snprintf(temporary, sizeof(temporary), ".%.200s.%016" PRIx64, name,
-		 number);
+	snprintf(temporary, sizeof(temporary),
+		 CACHE_TEMPORARY_PREFIX "%016" PRIx64, number);
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		    0644);
+		    0600);
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, header, header_size);
-	if (!err)
-		err = write_all(fd, bytes, size);
+	err = write_all(fd, bytes, size);
 	if (close(fd) && !err)
 		err = -errno;
 	/* No fsync(): what a crash leaves of it is seen to be damaged. */

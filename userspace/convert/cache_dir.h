@@ -1,35 +1,46 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Cache directory: where it is, and files of it read and replaced.
+ * Cache directory: where it is, whose it is, and files of it read and replaced.
  */
 #ifndef SFRAME_UNWIND_CACHE_DIR_H
 #define SFRAME_UNWIND_CACHE_DIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
+
+/* What names of files that are being written begin with. */
+#define CACHE_TEMPORARY_PREFIX ".new."
 
 /*
- * Returns the path of the directory, by options->cache_dir if that is not NULL,
- * to be freed; NULL if there is none or no memory.
+ * The path of the directory, by options->cache_dir if that is not NULL. Returns 0
+ * with *@path to be freed, or -ENOENT or -ENOMEM with a message.
  */
-char *sfu_cache_dir_path(const char *given);
+int sfu_cache_dir_path(const char *given, char **path);
 
 /*
- * Open it, made if it's missing. Returns a file descriptor, or a negative errno:
- * -EPERM if somebody else could write to it.
+ * Open it, made if it's missing. Returns a file descriptor, or a negative errno
+ * with a message: see sfu_cache_open().
  */
 int sfu_cache_dir_open(const char *path);
 
-/*
- * Read the file @name. Returns its bytes, to be freed, or NULL if it is not
- * there, cannot be read, or somebody else could have written it.
- */
-unsigned char *sfu_cache_dir_read(int dir, const char *name, size_t *size);
+/* Does it belong to the user, and can nobody else write to it? */
+bool sfu_cache_dir_is_ours(const struct stat *stat);
 
 /*
- * Make @name a file with these two runs of bytes, in one step: whoever opens it
- * sees it complete, before and after. Returns 0 or a negative errno.
+ * Read the file @name. Returns 0 with its bytes, to be freed, or a negative errno:
+ * -ENOENT if it is not there, -ELOOP if it is a link, -EPERM if it is no file or
+ * somebody else could have written it, -ENOMEM, another. With @is_use its time of
+ * modification becomes now.
  */
-int sfu_cache_dir_write(int dir, const char *name, const void *header,
-			size_t header_size, const void *bytes, size_t size);
+int sfu_cache_dir_read(int dir, const char *name, bool is_use,
+		       unsigned char **bytes, size_t *size);
+
+/*
+ * Make @name a file with these bytes, in one step: whoever opens it sees it
+ * complete, before and after. Returns 0 or a negative errno.
+ */
+int sfu_cache_dir_write(int dir, const char *name, const void *bytes,
+			size_t size);
 
 #endif /* SFRAME_UNWIND_CACHE_DIR_H */

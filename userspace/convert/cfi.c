@@ -15,6 +15,9 @@
 #include "message.h"
 #include "program.h"
 
+/* A function of more bytes has no form, nor a machine to run on. */
+#define MAX_FUNCTION UINT32_MAX
+
 /* Bytes of a section between two calls of the progress function. */
 #define PROGRESS_STEP (1U << 16)
 
@@ -45,6 +48,8 @@ struct cie {
  *
  * @cies: array of struct cie, by offset.
  * @cie: the one used last.
+ * @budget: for what is made of it.
+ * @progress, @data, @told: whom to tell, and how much he has been told of.
  */
 struct section {
 	const struct image *image;
@@ -55,6 +60,10 @@ struct section {
 	size_t cie;
 	struct program program;
 	struct cfi *cfi;
+	struct budget *budget;
+	cfi_progress progress;
+	void *data;
+	uint64_t told;
 };
 
 static int fail_at(const struct section *section, uint64_t offset,
@@ -64,21 +73,20 @@ static int fail_at(const struct section *section, uint64_t offset,
 				offset, what);
 }
 
-static int fail_memory(void)
-{
-	return sfu_message_fail(ENOMEM, "no memory");
-}
-
 static struct cie *cie_at(const struct section *section, size_t number)
 {
 	return (struct cie *)section->cies.bytes + number;
 }
 
-/* Number of the first CIE at or behind @offset. */
-static size_t search_cie(const struct section *section, uint64_t offset)
+/* The CIE at @offset, or NULL. */
+static const struct cie *find_cie(struct section *section, uint64_t offset)
 {
-	size_t low = 0, high = section->cies.size / sizeof(struct cie);
+	const size_t count = section->cies.size / sizeof(struct cie);
+	size_t low = 0, high = count;
 
+	if (section->cie < count &&
+	    cie_at(section, section->cie)->offset == offset)
+		return cie_at(section, section->cie);
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -87,7 +95,9 @@ static size_t search_cie(const struct section *section, uint64_t offset)
 		else
 			high = middle;
 	}
-	return low;
+	section->cie = low;
+	return low < count && cie_at(section, low)->offset == offset ?
+	       cie_at(section, low) : NULL;
 }
 
 /* A pointer as entries have it; only what does not depend on run time. */
@@ -172,6 +182,7 @@ static void read_augmentation(const struct section *section,
 	cie->is_bad |= reader.is_bad;
 }
 
+/* The next one by its place in the section. */
 static int add_cie(struct section *section, uint64_t offset,
 		   const Dwarf_CIE *entry)
 {
@@ -185,8 +196,6 @@ static int add_cie(struct section *section, uint64_t offset,
 		.ra_column = entry->return_address_register,
 		.encoding = DW_EH_PE_absptr,
 	};
-	size_t number = search_cie(section, offset);
-	size_t count;
 	int err;
 
 	read_augmentation(section, entry, &cie);
@@ -197,52 +206,15 @@ static int add_cie(struct section *section, uint64_t offset,
 	program->ra_column = cie.ra_column;
 	program->spans = NULL;
 	err = sfu_program_run(program, &reader);
-	if (err == -ENOMEM || buffer_reserve(&section->cies, sizeof(cie)))
-		return fail_memory();
+	if (err && err != -EINVAL)
+		return err;
 	cie.is_bad |= err != 0;
 	cie.state = program->state;
-
-	count = section->cies.size / sizeof(cie);
-	section->cies.size += sizeof(cie);
-	memmove(cie_at(section, number + 1), cie_at(section, number),
-		(count - number) * sizeof(cie));
-	*cie_at(section, number) = cie;
-	section->cie = number;
-	return 0;
-}
-
-static int next_entry(const struct section *section, uint64_t offset,
-		      Dwarf_Off *next, Dwarf_CFI_Entry *entry)
-{
-	return dwarf_next_cfi(section->image->ident, section->bytes->data,
-			      section->is_eh_frame, offset, next, entry);
-}
-
-/* The CIE at @offset, which may come later in the section. */
-static int find_cie(struct section *section, uint64_t offset,
-		    const struct cie **cie)
-{
-	const size_t count = section->cies.size / sizeof(**cie);
-	Dwarf_CFI_Entry entry;
-	Dwarf_Off next;
-	int err;
-
-	if (section->cie >= count ||
-	    cie_at(section, section->cie)->offset != offset)
-		section->cie = search_cie(section, offset);
-	if (section->cie >= count ||
-	    cie_at(section, section->cie)->offset != offset) {
-		*cie = NULL;
-		if (offset >= section->bytes->data->d_size ||
-		    next_entry(section, offset, &next, &entry) ||
-		    !dwarf_cfi_cie_p(&entry))
-			return 0;
-		err = add_cie(section, offset, &entry.cie);
-		if (err)
-			return err;
-	}
-	*cie = cie_at(section, section->cie);
-	return 0;
+	err = sfu_budget_reserve(section->budget, &section->cies, sizeof(cie),
+				 section->name);
+	if (!err)
+		buffer_put(&section->cies, &cie, sizeof(cie));
+	return err;
 }
 
 /* Run a function's instructions; what has no rule has a reason. */
@@ -260,14 +232,15 @@ static int run_fde(struct section *section, const struct cie *cie,
 	program->state = cie->state;
 	program->spans = &section->cfi->spans;
 	program->first = nr_spans(program->spans);
-	if (!cie->is_bad && !reader->is_bad)
+	if (!cie->is_bad && !reader->is_bad &&
+	    program->end - program->at <= MAX_FUNCTION)
 		err = sfu_program_run(program, reader);
 	if (!err)
 		err = sfu_program_finish(program);
 	if (err == -EINVAL)
 		err = sfu_program_leave_out(program, program->end,
 					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
-	return err ? fail_memory() : 0;
+	return err;
 }
 
 static int add_fde(struct section *section, uint64_t offset,
@@ -282,9 +255,7 @@ static int add_fde(struct section *section, uint64_t offset,
 	bool is_known, is_known_too;
 	int err;
 
-	err = find_cie(section, entry->CIE_pointer, &cie);
-	if (err)
-		return err;
+	cie = find_cie(section, entry->CIE_pointer);
 	if (!cie)
 		return fail_at(section, offset, "function without a CIE");
 	start = read_pointer(section, &reader, cie->encoding, &is_known);
@@ -315,10 +286,11 @@ static int add_fde(struct section *section, uint64_t offset,
 		.count = nr_spans(&cfi->spans) - program->first,
 		.order = nr_fdes(cfi),
 	};
-	if (buffer_reserve(&cfi->fdes, sizeof(fde)))
-		return fail_memory();
-	buffer_put(&cfi->fdes, &fde, sizeof(fde));
-	return 0;
+	err = sfu_budget_reserve(section->budget, &cfi->fdes, sizeof(fde),
+				 section->name);
+	if (!err)
+		buffer_put(&cfi->fdes, &fde, sizeof(fde));
+	return err;
 }
 
 /* Linkers leave empty entries, which should mean the end, between others. */
@@ -332,11 +304,23 @@ static bool is_empty_entry(const struct section *section, uint64_t offset)
 		       sizeof(empty));
 }
 
-static int read_entries(struct section *section, cfi_progress progress,
-			void *data)
+static int next_entry(const struct section *section, uint64_t offset,
+		      Dwarf_Off *next, Dwarf_CFI_Entry *entry)
+{
+	if (dwarf_next_cfi(section->image->headers.ehdr.e_ident,
+			   section->bytes->data, section->is_eh_frame, offset,
+			   next, entry) || *next <= offset)
+		return fail_at(section, offset, "malformed entry, or beyond the section's end");
+	return 0;
+}
+
+/* Call @take with each entry. */
+static int read_entries(struct section *section,
+			int (*take)(struct section *section, uint64_t offset,
+				    Dwarf_CFI_Entry *entry))
 {
 	const uint64_t size = section->bytes->data->d_size;
-	uint64_t offset = 0, told = 0;
+	uint64_t offset = 0;
 	int err = 0;
 
 	while (!err && offset < size) {
@@ -349,24 +333,36 @@ static int read_entries(struct section *section, cfi_progress progress,
 			offset += 4;
 			continue;
 		}
-		if (next_entry(section, offset, &next, &entry) ||
-		    next <= offset)
-			return fail_at(section, offset, "malformed entry, or beyond the section's end");
-		if (dwarf_cfi_cie_p(&entry))
-			err = add_cie(section, offset, &entry.cie);
-		else
-			err = add_fde(section, offset, &entry.fde);
+		err = next_entry(section, offset, &next, &entry);
+		if (!err)
+			err = take(section, offset, &entry);
 		offset = next;
-		if (progress && offset - told >= PROGRESS_STEP) {
-			told = offset;
-			progress(data, told);
-		}
 	}
 	return err;
 }
 
-int sfu_cfi_read(struct cfi *cfi, const struct image *image,
-		 bool is_eh_frame, cfi_progress progress, void *data)
+static int take_cie(struct section *section, uint64_t offset,
+		    Dwarf_CFI_Entry *entry)
+{
+	if (!dwarf_cfi_cie_p(entry))
+		return 0;
+	return add_cie(section, offset, &entry->cie);
+}
+
+static int take_fde(struct section *section, uint64_t offset,
+		    Dwarf_CFI_Entry *entry)
+{
+	if (section->progress && offset - section->told >= PROGRESS_STEP) {
+		section->told = offset;
+		section->progress(section->data, offset);
+	}
+	if (dwarf_cfi_cie_p(entry))
+		return 0;
+	return add_fde(section, offset, &entry->fde);
+}
+
+int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
+		 cfi_progress progress, void *data)
 {
 	struct section section = {
 		.image = image,
@@ -374,11 +370,18 @@ int sfu_cfi_read(struct cfi *cfi, const struct image *image,
 		.name = is_eh_frame ? ".eh_frame" : ".debug_frame",
 		.is_eh_frame = is_eh_frame,
 		.cfi = cfi,
+		.budget = &image->file.budget,
+		.progress = progress,
+		.data = data,
 	};
 	int err;
 
-	err = read_entries(&section, progress, data);
-	buffer_free(&section.cies);
+	section.program.budget = section.budget;
+	/* A function's CIE may come behind it: all of them first. */
+	err = read_entries(&section, take_cie);
+	if (!err)
+		err = read_entries(&section, take_fde);
+	sfu_budget_free(section.budget, &section.cies);
 	buffer_free(&section.program.remembered);
 	return err;
 }

@@ -13,10 +13,10 @@ typedef void (*cfi_progress)(void *data, uint64_t bytes);
 
 /*
  * Fill the empty @cfi with a section of @image, which has it. Functions whose
- * instructions are malformed have a span with that reason. Returns 0, or a
- * negative errno with a message.
+ * instructions are malformed, or that claim 4 GiB or more, have a span with that
+ * reason. Returns 0, or a negative errno with a message.
  */
-int sfu_cfi_read(struct cfi *cfi, const struct image *image,
-		 bool is_eh_frame, cfi_progress progress, void *data);
+int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
+		 cfi_progress progress, void *data);
 
 #endif /* SFRAME_UNWIND_CFI_H */

@@ -11,6 +11,7 @@
 
 #include "cfi.h"
 #include "cut.h"
+#include "image.h"
 #include "message.h"
 #include "old_sframe.h"
 #include "result.h"
@@ -24,7 +25,7 @@
  * @spans: array of struct span: all code with CFI.
  */
 struct conversion {
-	const struct image *image;
+	struct image *image;
 	const struct sframe_unwind_convert_options *options;
 	uint64_t whole;
 	uint64_t done;
@@ -62,15 +63,16 @@ static int add_source(struct conversion *conversion, struct cfi *cfi,
 {
 	const size_t before = nr_spans(&conversion->spans);
 
-	if (!err && sfu_span_merge(&conversion->spans, cfi))
-		err = sfu_message_fail(ENOMEM, "no memory");
+	if (!err)
+		err = sfu_span_merge(&conversion->image->file.budget,
+				     &conversion->spans, cfi);
 	if (!err && nr_spans(&conversion->spans) > before) {
 		conversion->sources |= source;
 		conversion->nr_functions += nr_fdes(cfi);
 		conversion->cfi_size += size;
 	}
 	conversion->done += size;
-	cfi_free(cfi);
+	cfi_free(&conversion->image->file.budget, cfi);
 	return err;
 }
 
@@ -200,7 +202,8 @@ static int write_section(const struct conversion *conversion,
 	if (size < 0)
 		return sfu_message_fail(-size, "%s",
 					sframe_unwind_writer_error(writer));
-	*result = sfu_result_create(conversion->image, size,
+	*result = sfu_result_create(conversion->image->build_id,
+				    conversion->image->build_id_size, size,
 				    list_left_out(&conversion->spans, NULL));
 	if (!*result)
 		return sfu_message_fail(ENOMEM, "no memory");
@@ -209,7 +212,7 @@ static int write_section(const struct conversion *conversion,
 	return 0;
 }
 
-int sfu_convert_image(const struct image *image,
+int sfu_convert_image(struct image *image,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result)
 {
@@ -222,52 +225,31 @@ int sfu_convert_image(const struct image *image,
 	err = read_sources(&conversion);
 	if (!err)
 		err = write_section(&conversion, writer, result);
-	buffer_free(&conversion.spans);
+	sfu_budget_free(&image->file.budget, &conversion.spans);
 	sframe_unwind_writer_free(writer);
 	return err;
 }
 
-/* Convert @image, which was opened if @err is 0, and close it. */
-static int convert_opened(struct image *image, int err,
-			  const struct sframe_unwind_convert_options *given,
-			  struct sframe_unwind_converted **converted)
+int
+sframe_unwind_convert_memory(const void *bytes, size_t size, const char *name,
+			     const struct sframe_unwind_convert_options *given,
+			     struct sframe_unwind_converted **converted)
 {
 	struct sframe_unwind_convert_options options;
-	struct result *result = NULL;
+	struct result *result;
+	struct image image;
+	int err;
 
+	*converted = NULL;
+	sfu_message_begin(name);
+	err = sfu_image_open_memory(&image, bytes, size);
 	if (err)
 		return err;
 	err = sfu_options_complete(given, &options);
 	if (!err)
-		err = sfu_convert_image(image, &options, &result);
+		err = sfu_convert_image(&image, &options, &result);
 	if (!err)
 		*converted = &result->out;
-	sfu_image_close(image);
+	sfu_image_close(&image);
 	return err;
-}
-
-int sframe_unwind_convert_fd(int fd, const char *name,
-			     const struct sframe_unwind_convert_options *options,
-			     struct sframe_unwind_converted **converted)
-{
-	struct image image;
-
-	*converted = NULL;
-	sfu_message_begin(name);
-	return convert_opened(&image, sfu_image_open_fd(&image, fd), options,
-			      converted);
-}
-
-int
-sframe_unwind_convert_memory(const void *bytes, size_t size, const char *name,
-			     const struct sframe_unwind_convert_options *options,
-			     struct sframe_unwind_converted **converted)
-{
-	struct image image;
-
-	*converted = NULL;
-	sfu_message_begin(name);
-	return convert_opened(&image,
-			      sfu_image_open_memory(&image, bytes, size),
-			      options, converted);
 }

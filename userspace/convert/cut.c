@@ -37,7 +37,7 @@ struct row {
 };
 
 struct cutter {
-	const struct image *image;
+	struct image *image;
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
 	struct buffer rows;		/* struct row, of the run */
@@ -226,20 +226,24 @@ static int write_run(struct cutter *cutter)
 	return err;
 }
 
-/* Can @span go on where the run ends? */
-static bool is_continued(const struct cutter *cutter, const struct span *span)
+/*
+ * Can @span go on where the run ends? Returns 1 or 0, or a negative errno with a
+ * message.
+ */
+static int is_continued(const struct cutter *cutter, const struct span *span)
 {
 	const struct row *last;
 
 	if (!nr_rows(cutter) || span->reason || span->plt_push)
-		return false;
+		return 0;
 	last = row_at(cutter, nr_rows(cutter) - 1);
 	/* That a signal trampoline starts here is seen by the entry's start. */
 	if ((span->rule.flags ^ last->rule->flags) & SFU_RULE_SIGNAL ||
 	    (span->rule.flags & SFU_RULE_SIGNAL && span->flags & SPAN_ENTRY))
-		return false;
-	return last->end == span->start ||
-	       sfu_padding_is(cutter->image, last->end, span->start);
+		return 0;
+	if (last->end == span->start)
+		return 1;
+	return sfu_padding_is(cutter->image, last->end, span->start);
 }
 
 static int add_row(struct cutter *cutter, const struct span *span)
@@ -254,7 +258,8 @@ static int add_row(struct cutter *cutter, const struct span *span)
 		struct row *last = row_at(cutter, nr_rows(cutter) - 1);
 
 		last->end = span->start;
-		if (!memcmp(last->rule, row.rule, sizeof(*row.rule))) {
+		if (!memcmp(last->rule, row.rule, sizeof(*row.rule)) &&
+		    span->end - last->start <= UINT32_MAX) {
 			last->end = span->end;
 			return 0;
 		}
@@ -316,9 +321,10 @@ static int write_stubs(struct cutter *cutter, const struct span *span)
 
 static int add_span(struct cutter *cutter, const struct span *span)
 {
-	int err = 0;
+	const int ret = is_continued(cutter, span);
+	int err = ret < 0 ? ret : 0;
 
-	if (!is_continued(cutter, span))
+	if (!ret)
 		err = write_run(cutter);
 	if (err || span->reason)
 		return err;
@@ -326,7 +332,7 @@ static int add_span(struct cutter *cutter, const struct span *span)
 				add_row(cutter, span);
 }
 
-int sfu_cut(const struct buffer *spans, const struct image *image,
+int sfu_cut(const struct buffer *spans, struct image *image,
 	    uint32_t max_rows, struct sframe_unwind_writer *writer)
 {
 	struct cutter cutter = {

@@ -16,7 +16,7 @@
  * Give the spans, which are in order and don't overlap, to @writer, in entries
  * of at most @max_rows rows. Returns 0, or a negative errno with a message.
  */
-int sfu_cut(const struct buffer *spans, const struct image *image,
+int sfu_cut(const struct buffer *spans, struct image *image,
 	    uint32_t max_rows, struct sframe_unwind_writer *writer);
 
 #endif /* SFRAME_UNWIND_CUT_H */

@@ -3,33 +3,19 @@
  * Sections are found by name, as debuggers find them. A file without section
  * headers still has its .eh_frame, by the segment that the C library uses.
  */
-#include <elfutils/libdwelf.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "compressed.h"
 #include "image.h"
 #include "message.h"
-
-#ifndef SHT_GNU_SFRAME
-#define SHT_GNU_SFRAME 0x6ffffff4
-#endif
 
 /* Encodings of the two pointers of .eh_frame_hdr that linkers write. */
 #define PCREL_SDATA4 0x1b
 
-static int fail_elf(const char *what)
+static int check_header(const Elf64_Ehdr *header)
 {
-	return sfu_message_fail(EINVAL, "broken ELF file: %s: %s", what,
-				elf_errmsg(-1));
-}
-
-static int check_header(struct image *image, const GElf_Ehdr *header)
-{
-	memcpy(image->ident, header->e_ident, sizeof(image->ident));
-	if (header->e_machine != EM_X86_64 ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64)
+	if (header->e_machine != EM_X86_64)
 		return sfu_message_fail(EOPNOTSUPP, "not for AMD64 (machine %u, class %u)",
 					header->e_machine,
 					header->e_ident[EI_CLASS]);
@@ -41,85 +27,126 @@ static int check_header(struct image *image, const GElf_Ehdr *header)
 	return 0;
 }
 
-/* Bytes of the file; *@bytes is NULL for none, which is no error. */
-static int get_chunk(Elf *elf, const char *what, uint64_t offset, uint64_t size,
-		     Elf_Data **data)
+/* Fill @section with bytes of the file; none are no error. */
+static int load_section(struct image *image, struct image_section *section,
+			const char *name, uint64_t address, uint64_t offset,
+			uint64_t size)
 {
-	*data = NULL;
-	if (!size)
-		return 0;
-	if (offset > INT64_MAX)
-		return sfu_message_fail(EINVAL, "broken ELF file: %s is at offset 0x%" PRIx64,
-					what, offset);
-	*data = elf_getdata_rawchunk(elf, offset, size, ELF_T_BYTE);
-	if (!*data)
-		return sfu_message_fail(EINVAL, "broken ELF file: %s at offset 0x%" PRIx64 ", 0x%" PRIx64 " bytes, is beyond the file's end",
-					what, offset, size);
-	return 0;
-}
-
-static int add_text(struct image *image, const GElf_Phdr *segment)
-{
-	struct image_text *text = &image->texts[image->nr_texts];
-	Elf_Data *data;
+	const void *bytes;
 	int err;
 
-	err = get_chunk(image->elf, "an executable segment", segment->p_offset,
-			segment->p_filesz, &data);
+	if (!size)
+		return 0;
+	err = sfu_file_load(&image->file, name, offset, size, &bytes);
 	if (err)
 		return err;
-	if (segment->p_vaddr + segment->p_memsz < segment->p_vaddr)
-		return sfu_message_fail(EINVAL, "broken ELF file: segment at 0x%" PRIx64 " wraps around the address space",
-					(uint64_t)segment->p_vaddr);
-	*text = (struct image_text){
-		.address = segment->p_vaddr,
-		.size = segment->p_memsz,
-		.file_size = data ? data->d_size : 0,
-		.bytes = data ? data->d_buf : NULL,
+	section->bytes = (Elf_Data){
+		.d_buf = (void *)(uintptr_t)bytes,
+		.d_type = ELF_T_BYTE,
+		.d_version = EV_CURRENT,
+		.d_size = size,
 	};
-	image->nr_texts++;
+	section->data = &section->bytes;
+	section->address = address;
 	return 0;
 }
 
-/* What is loaded at @address, up to the end of its segment. */
-static Elf_Data *loaded_data(struct image *image, size_t nr_segments,
-			     uint64_t address)
+static void unload_section(struct image *image, struct image_section *section)
 {
-	for (size_t i = 0; i < nr_segments; i++) {
-		GElf_Phdr segment;
-		uint64_t offset;
+	if (section->is_unpacked)
+		sfu_budget_free_memory(&image->file.budget,
+				       section->bytes.d_buf,
+				       section->bytes.d_size);
+	else
+		sfu_file_unload(&image->file, section->bytes.d_buf,
+				section->bytes.d_size);
+	memset(section, 0, sizeof(*section));
+}
 
-		if (!gelf_getphdr(image->elf, i, &segment) ||
-		    segment.p_type != PT_LOAD)
+/* Have the bytes uncompressed in the place of the compressed ones. */
+static int unpack_section(struct image *image, struct image_section *section,
+			  const char *name)
+{
+	const struct image_section packed = *section;
+	uint64_t size;
+	void *bytes;
+	int err;
+
+	err = sfu_compressed_read(&image->file.budget, name,
+				  packed.bytes.d_buf, packed.bytes.d_size,
+				  &bytes, &size);
+	if (err)
+		return err;
+	sfu_file_unload(&image->file, packed.bytes.d_buf, packed.bytes.d_size);
+	section->bytes.d_buf = bytes;
+	section->bytes.d_size = size;
+	section->is_unpacked = true;
+	if (!size)
+		section->data = NULL;
+	return 0;
+}
+
+static int add_text(struct image *image, const Elf64_Phdr *segment)
+{
+	/* Behind the file's end nothing can be executed. */
+	if (!sfu_file_has(&image->file, segment->p_offset, segment->p_filesz))
+		return sfu_message_fail(EINVAL, "broken ELF file: an executable segment at offset 0x%" PRIx64 ", 0x%" PRIx64 " bytes, is beyond the file's end",
+					segment->p_offset, segment->p_filesz);
+	if (segment->p_vaddr + segment->p_memsz < segment->p_vaddr)
+		return sfu_message_fail(EINVAL, "broken ELF file: segment at 0x%" PRIx64 " wraps around the address space",
+					segment->p_vaddr);
+	image->texts[image->nr_texts++] = (struct image_text){
+		.address = segment->p_vaddr,
+		.size = segment->p_memsz,
+		.file_size = segment->p_filesz,
+		.offset = segment->p_offset,
+	};
+	return 0;
+}
+
+/* Find what is loaded at @address. Returns how many bytes, at *@offset. */
+static uint64_t find_loaded(const struct image *image, uint64_t address,
+			    uint64_t *offset)
+{
+	for (size_t i = 0; i < image->headers.nr_segments; i++) {
+		const Elf64_Phdr *segment = &image->headers.segments[i];
+		const uint64_t at = address - segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || at >= segment->p_filesz)
 			continue;
-		offset = address - segment.p_vaddr;
-		if (offset < segment.p_filesz)
-			return elf_getdata_rawchunk(image->elf,
-						    segment.p_offset + offset,
-						    segment.p_filesz - offset,
-						    ELF_T_BYTE);
+		*offset = segment->p_offset + at;
+		return segment->p_filesz - at;
 	}
-	return NULL;
+	return 0;
 }
 
 /* Without section headers, .eh_frame is where its index says. */
-static void find_eh_frame(struct image *image, const GElf_Phdr *header,
-			  size_t nr_segments)
+static int find_eh_frame(struct image *image, const Elf64_Phdr *header)
 {
-	Elf_Data *data = loaded_data(image, nr_segments, header->p_vaddr);
-	const unsigned char *bytes;
-	int32_t offset;
+	unsigned char index[8];
+	uint64_t offset, size;
+	int32_t distance;
+	int err;
 
-	if (image->eh_frame.data || !data || data->d_size < 8)
-		return;
-	bytes = data->d_buf;
-	if (bytes[0] != 1 || bytes[1] != PCREL_SDATA4)
-		return;
-	memcpy(&offset, bytes + 4, sizeof(offset));
-	image->eh_frame.address = header->p_vaddr + 4 + offset;
-	image->eh_frame.data = loaded_data(image, nr_segments,
-					   image->eh_frame.address);
+	if (image->eh_frame.data)
+		return 0;
+	size = find_loaded(image, header->p_vaddr, &offset);
+	if (size < sizeof(index) ||
+	    !sfu_file_has(&image->file, offset, sizeof(index)))
+		return 0;
+	err = sfu_file_read(&image->file, ".eh_frame_hdr", offset,
+			    sizeof(index), index);
+	if (err)
+		return err;
+	if (index[0] != 1 || index[1] != PCREL_SDATA4)
+		return 0;
+	memcpy(&distance, index + 4, sizeof(distance));
 	image->eh_frame_hdr_size = header->p_memsz;
+	size = find_loaded(image, header->p_vaddr + 4 + distance, &offset);
+	if (!sfu_file_has(&image->file, offset, size))
+		return 0;
+	return load_section(image, &image->eh_frame, ".eh_frame",
+			    header->p_vaddr + 4 + distance, offset, size);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -132,53 +159,43 @@ static int compare_texts(const void *a, const void *b)
 
 static int read_segments(struct image *image)
 {
-	GElf_Phdr segment, eh_frame_hdr = { .p_type = PT_NULL };
-	size_t count;
+	const Elf64_Phdr *eh_frame_hdr = NULL;
 	int err;
 
-	if (elf_getphdrnum(image->elf, &count))
-		return fail_elf("program headers");
-	image->texts = calloc(count + 1, sizeof(*image->texts));
-	if (!image->texts)
-		return sfu_message_fail(ENOMEM, "no memory");
-	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(image->elf, i, &segment))
-			return fail_elf("program headers");
-		if (segment.p_type == PT_GNU_EH_FRAME)
+	for (size_t i = 0; i < image->headers.nr_segments; i++) {
+		const Elf64_Phdr *segment = &image->headers.segments[i];
+
+		if (segment->p_type == PT_GNU_EH_FRAME)
 			eh_frame_hdr = segment;
-		if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
 			continue;
-		err = add_text(image, &segment);
+		err = add_text(image, segment);
 		if (err)
 			return err;
 	}
-	qsort(image->texts, image->nr_texts, sizeof(*image->texts),
+	qsort(image->texts, image->nr_texts, sizeof(image->texts[0]),
 	      compare_texts);
-	if (eh_frame_hdr.p_type != PT_NULL)
-		find_eh_frame(image, &eh_frame_hdr, count);
-	return 0;
+	return eh_frame_hdr ? find_eh_frame(image, eh_frame_hdr) : 0;
 }
 
 /* The contents of a section, uncompressed. */
-static int read_section(struct image_section *section, Elf_Scn *scn,
-			const GElf_Shdr *header, const char *name)
+static int read_section(struct image *image, struct image_section *section,
+			const Elf64_Shdr *header, const char *name)
 {
-	if (section->data || header->sh_type == SHT_NOBITS || !header->sh_size)
+	int err;
+
+	if (section->data || header->sh_type == SHT_NOBITS)
 		return 0;
-	if (header->sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
-		return fail_elf(name);
-	section->data = elf_rawdata(scn, NULL);
-	if (!section->data)
-		return fail_elf(name);
-	if (!section->data->d_buf || !section->data->d_size)
-		section->data = NULL;
-	section->address = header->sh_addr;
+	err = load_section(image, section, name, header->sh_addr,
+			   header->sh_offset, header->sh_size);
+	if (!err && section->data && header->sh_flags & SHF_COMPRESSED)
+		err = unpack_section(image, section, name);
 	section->has_end = true;
-	return 0;
+	return err;
 }
 
 /* In a separate debug file the code is a header without contents. */
-static int check_code(const GElf_Shdr *header, const char *name)
+static int check_code(const Elf64_Shdr *header, const char *name)
 {
 	if (header->sh_type == SHT_NOBITS && header->sh_flags & SHF_EXECINSTR &&
 	    header->sh_size)
@@ -189,93 +206,113 @@ static int check_code(const GElf_Shdr *header, const char *name)
 
 static int read_sections(struct image *image)
 {
-	Elf_Scn *scn = NULL;
-	size_t names, count;
 	int err = 0;
 
-	if (elf_getshdrnum(image->elf, &count))
-		return fail_elf("section headers");
-	if (!count)
-		return 0;
-	if (elf_getshdrstrndx(image->elf, &names))
-		return fail_elf("section names");
-	while (!err && (scn = elf_nextscn(image->elf, scn))) {
-		GElf_Shdr header;
-		const char *name;
+	for (size_t i = 1; !err && i < image->headers.nr_sections; i++) {
+		const Elf64_Shdr *header = &image->headers.sections[i];
+		char name[HEADERS_NAME_SIZE];
 
-		if (!gelf_getshdr(scn, &header))
-			return fail_elf("section headers");
-		name = elf_strptr(image->elf, names, header.sh_name);
-		if (!name)
-			return fail_elf("section names");
-		err = check_code(&header, name);
-		if (!err && !strcmp(name, ".eh_frame"))
-			err = read_section(&image->eh_frame, scn, &header,
+		err = sfu_headers_name(&image->headers, &image->file, header,
+				       name);
+		if (!err)
+			err = check_code(header, name);
+		if (err)
+			break;
+		if (!strcmp(name, ".eh_frame"))
+			err = read_section(image, &image->eh_frame, header,
 					   name);
-		else if (!err && !strcmp(name, ".debug_frame"))
-			err = read_section(&image->debug_frame, scn, &header,
+		else if (!strcmp(name, ".debug_frame"))
+			err = read_section(image, &image->debug_frame, header,
 					   name);
-		else if (!err && (header.sh_type == SHT_GNU_SFRAME ||
-				  !strcmp(name, ".sframe")))
-			err = read_section(&image->sframe, scn, &header, name);
+		else if (header->sh_type == SHT_GNU_SFRAME ||
+			 !strcmp(name, ".sframe"))
+			err = read_section(image, &image->sframe, header, name);
 		else if (!strcmp(name, ".eh_frame_hdr"))
-			image->eh_frame_hdr_size = header.sh_size;
+			image->eh_frame_hdr_size = header->sh_size;
 	}
 	return err;
 }
 
-/* Takes over @elf. */
-static int open_elf(struct image *image, Elf *elf)
+struct build_id_reader {
+	struct sfu_elf_reader reader;
+	struct file *file;
+};
+
+static int read_for_build_id(const struct sfu_elf_reader *reader, u64 offset,
+			     void *to, u32 size)
 {
-	const void *build_id;
-	GElf_Ehdr header;
-	ssize_t size;
+	struct file *file = ((const struct build_id_reader *)reader)->file;
+	const unsigned char *bytes;
 	int err;
 
-	memset(image, 0, sizeof(*image));
-	if (!elf)
-		return fail_elf("header");
-	image->elf = elf;
-	if (elf_kind(elf) != ELF_K_ELF)
-		err = sfu_message_fail(EOPNOTSUPP, "not an ELF file");
-	else if (!gelf_getehdr(elf, &header))
-		err = fail_elf("header");
-	else
-		err = check_header(image, &header);
+	if (!sfu_file_has(file, offset, size))
+		return -EFAULT;
+	err = sfu_file_peek(file, "header", offset, size, &bytes);
+	if (!err)
+		memcpy(to, bytes, size);
+	return err;
+}
+
+/* A file that the module does not take has none that counts. */
+static int read_build_id(struct image *image)
+{
+	const struct build_id_reader reader = {
+		.reader = { .read = read_for_build_id },
+		.file = &image->file,
+	};
+	struct sfu_elf elf;
+	int err;
+
+	err = sfu_elf_read(&elf, &reader.reader);
+	if (err)
+		return elf.problem ? 0 : err;
+	image->build_id_size = elf.build_id_size;
+	memcpy(image->build_id, elf.build_id, elf.build_id_size);
+	return 0;
+}
+
+/* @image->file is open. */
+static int open_image(struct image *image)
+{
+	int err;
+
+	err = sfu_headers_read(&image->headers, &image->file);
+	if (!err)
+		err = check_header(&image->headers.ehdr);
 	if (!err)
 		err = read_sections(image);
 	if (!err)
 		err = read_segments(image);
-	if (err) {
+	if (!err)
+		err = read_build_id(image);
+	if (err)
 		sfu_image_close(image);
-		return err;
-	}
-	size = dwelf_elf_gnu_build_id(elf, &build_id);
-	if (size > 0) {
-		image->build_id = build_id;
-		image->build_id_size = size;
-	}
-	return 0;
+	return err;
 }
 
 int sfu_image_open_fd(struct image *image, int fd)
 {
-	elf_version(EV_CURRENT);
-	/* Not mapped: others may make the file shorter. */
-	return open_elf(image, elf_begin(fd, ELF_C_READ, NULL));
+	int err;
+
+	memset(image, 0, sizeof(*image));
+	err = sfu_file_open_fd(&image->file, fd);
+	return err ? err : open_image(image);
 }
 
 int sfu_image_open_memory(struct image *image, const void *bytes, size_t size)
 {
-	elf_version(EV_CURRENT);
-	/* libelf reads only, in spite of the parameter's type. */
-	return open_elf(image, elf_memory((char *)(uintptr_t)bytes, size));
+	memset(image, 0, sizeof(*image));
+	sfu_file_open_memory(&image->file, bytes, size);
+	return open_image(image);
 }
 
 void sfu_image_close(struct image *image)
 {
-	free(image->texts);
-	elf_end(image->elf);
+	unload_section(image, &image->eh_frame);
+	unload_section(image, &image->debug_frame);
+	unload_section(image, &image->sframe);
+	sfu_headers_free(&image->headers, &image->file);
+	sfu_file_close(&image->file);
 	memset(image, 0, sizeof(*image));
 }
 
@@ -290,19 +327,37 @@ uint64_t sfu_image_text(const struct image *image, uint64_t address)
 	return 0;
 }
 
-size_t sfu_image_code(const struct image *image, uint64_t address, size_t size,
-		      const unsigned char **bytes)
+/* The segment with the file's byte for @address, or NULL. */
+static const struct image_text *find_filled(const struct image *image,
+					    uint64_t address)
 {
-	for (size_t i = 0; i < image->nr_texts; i++) {
-		const struct image_text *text = &image->texts[i];
-		const uint64_t offset = address - text->address;
+	for (size_t i = 0; i < image->nr_texts; i++)
+		if (address - image->texts[i].address <
+		    image->texts[i].file_size)
+			return &image->texts[i];
+	return NULL;
+}
 
-		if (offset >= text->file_size)
-			continue;
-		*bytes = text->bytes + offset;
-		if (size > text->file_size - offset)
-			size = text->file_size - offset;
-		return size;
-	}
-	return 0;
+uint64_t sfu_image_filled(const struct image *image, uint64_t address)
+{
+	const struct image_text *text = find_filled(image, address);
+
+	return text ? text->file_size - (address - text->address) : 0;
+}
+
+int sfu_image_code(struct image *image, uint64_t address, size_t size,
+		   const unsigned char **bytes)
+{
+	const struct image_text *text = find_filled(image, address);
+	uint64_t offset;
+	int err;
+
+	if (!text)
+		return 0;
+	offset = address - text->address;
+	if (size > text->file_size - offset)
+		return 0;
+	err = sfu_file_peek(&image->file, "code", text->offset + offset, size,
+			    bytes);
+	return err ? err : 1;
 }

@@ -8,23 +8,30 @@
 
 static __thread const char *about;
 static __thread char message[512];
+static __thread size_t text_at;
 
 void sfu_message_begin(const char *name)
 {
 	about = name ? name : "(no name)";
 	message[0] = '\0';
+	text_at = 0;
 }
 
 int sfu_message_fail(int error, const char *format, ...)
 {
 	va_list args;
-	int length;
 
-	length = snprintf(message, sizeof(message), "%.300s: ", about);
+	text_at = snprintf(message, sizeof(message), "%.300s: ",
+			   about ? about : "(no name)");
 	va_start(args, format);
-	vsnprintf(message + length, sizeof(message) - length, format, args);
+	vsnprintf(message + text_at, sizeof(message) - text_at, format, args);
 	va_end(args);
 	return -error;
+}
+
+const char *sfu_message_text(void)
+{
+	return message + text_at;
 }
 
 const char *sframe_unwind_convert_error(void)

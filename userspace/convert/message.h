@@ -12,4 +12,7 @@ void sfu_message_begin(const char *name);
 __attribute__((format(printf, 2, 3)))
 int sfu_message_fail(int error, const char *format, ...);
 
+/* The message without the name in front of it, "" if there is none. */
+const char *sfu_message_text(void);
+
 #endif /* SFRAME_UNWIND_MESSAGE_H */

@@ -30,6 +30,7 @@
  * @count: index entries.
  * @index, @fres: offsets of the index and of the rows.
  * @fres_end: where the rows end.
+ * @max_rows, @nr_rows: how many rows may be looked at, and have been.
  */
 struct old {
 	const unsigned char *bytes;
@@ -43,7 +44,10 @@ struct old {
 	uint64_t index;
 	uint64_t fres;
 	uint64_t fres_end;
-	const struct image *image;
+	struct image *image;
+	struct budget *budget;
+	uint64_t max_rows;
+	uint64_t nr_rows;
 	struct cfi *cfi;
 };
 
@@ -180,8 +184,17 @@ static bool read_rule(const struct old *old, struct reader *reader,
 	return !words;
 }
 
+/* Functions can share rows, and blocks of one byte can be repeated 2^32 times. */
+static int count_row(struct old *old, uint64_t at)
+{
+	if (old->nr_rows++ < old->max_rows)
+		return 0;
+	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": functions share rows, or blocks repeat, so that there are more than %" PRIu64 "; the limit is by the %" PRIu64 " bytes that the file takes on its disk",
+				at, old->max_rows, old->budget->allocated);
+}
+
 /* Rows of a function, or of one block of it, from @start to @end. */
-static int add_rows(const struct old *old, const struct entry *entry,
+static int add_rows(struct old *old, const struct entry *entry,
 		    uint64_t start, uint64_t end, size_t first)
 {
 	const unsigned int width = 1 << (entry->info & INFO_FRE_TYPE);
@@ -197,6 +210,9 @@ static int add_rows(const struct old *old, const struct entry *entry,
 		const uint64_t offset = reader_unsigned(&reader, width);
 		struct sfu_rule rule;
 
+		err = count_row(old, at);
+		if (err)
+			return err;
 		if (!read_rule(old, &reader, &rule))
 			return fail_at(at, "malformed data words");
 		if (reader.is_bad)
@@ -205,17 +221,17 @@ static int add_rows(const struct old *old, const struct entry *entry,
 			return fail_at(at, "rows are not in ascending order");
 		previous = offset;
 		span.end = offset < end - start ? start + offset : end;
-		err = sfu_span_add(&old->cfi->spans, first, &span);
+		err = sfu_span_add(old->budget, &old->cfi->spans, first, &span);
 		span.start = span.end;
 		span.rule = rule;
 	}
 	span.end = end;
-	if (!err && entry->nr_rows)
-		err = sfu_span_add(&old->cfi->spans, first, &span);
-	return err ? sfu_message_fail(ENOMEM, "no memory") : 0;
+	if (!err)
+		err = sfu_span_add(old->budget, &old->cfi->spans, first, &span);
+	return err;
 }
 
-static int add_entry(const struct old *old, const struct entry *entry)
+static int add_entry(struct old *old, const struct entry *entry)
 {
 	struct cfi *cfi = old->cfi;
 	const size_t first = nr_spans(&cfi->spans);
@@ -227,14 +243,11 @@ static int add_entry(const struct old *old, const struct entry *entry)
 		.first = first,
 		.order = nr_fdes(cfi),
 	};
-	const unsigned char *code;
 	int err = 0;
 
-	if (!entry->size)
+	if (!entry->size || !entry->nr_rows)
 		return 0;
-	/* In the file, whose size bounds the number of blocks. */
-	if (sfu_image_code(old->image, entry->start, entry->size, &code) <
-	    entry->size)
+	if (sfu_image_filled(old->image, entry->start) < entry->size)
 		return fail_at(entry->offset, "function is not in an executable segment");
 	for (uint64_t at = 0; !err && at < entry->size; at += step) {
 		const uint64_t left = entry->size - at;
@@ -243,21 +256,28 @@ static int add_entry(const struct old *old, const struct entry *entry)
 			       entry->start + at + (left < step ? left : step),
 			       first);
 	}
+	if (err)
+		return err;
 	fde.count = nr_spans(&cfi->spans) - first;
-	if (!err && buffer_reserve(&cfi->fdes, sizeof(fde)))
-		err = sfu_message_fail(ENOMEM, "no memory");
-	if (!err && fde.count)
+	if (!fde.count)
+		return 0;
+	err = sfu_budget_reserve(old->budget, &cfi->fdes, sizeof(fde),
+				 "functions of .sframe");
+	if (!err)
 		buffer_put(&cfi->fdes, &fde, sizeof(fde));
 	return err;
 }
 
-int sfu_old_sframe_read(struct cfi *cfi, const struct image *image)
+int sfu_old_sframe_read(struct cfi *cfi, struct image *image)
 {
 	struct old old = {
 		.bytes = image->sframe.data->d_buf,
 		.size = image->sframe.data->d_size,
 		.address = image->sframe.address,
 		.image = image,
+		.budget = &image->file.budget,
+		.max_rows = sfu_budget_limit(&image->file.budget) /
+			    sizeof(struct span),
 		.cfi = cfi,
 	};
 	int err;

@@ -15,8 +15,9 @@ unsigned int sfu_old_sframe_version(const struct image *image);
 /*
  * Fill the empty @cfi with the .sframe section of @image, which has one.
  * Returns 0, or a negative errno with a message: -EOPNOTSUPP if it is of
- * another version or machine, -EINVAL if it is broken.
+ * another version or machine, -EINVAL if it is broken, -EFBIG if functions share
+ * rows, or blocks repeat, to more than the file's budget.
  */
-int sfu_old_sframe_read(struct cfi *cfi, const struct image *image);
+int sfu_old_sframe_read(struct cfi *cfi, struct image *image);
 
 #endif /* SFRAME_UNWIND_OLD_SFRAME_H */

@@ -45,22 +45,23 @@ static size_t padding_size(const unsigned char *code, size_t size)
 	return operand ? at + operand : 0;
 }
 
-bool sfu_padding_is(const struct image *image, uint64_t start, uint64_t end)
+int sfu_padding_is(struct image *image, uint64_t start, uint64_t end)
 {
 	const unsigned char *code;
-	size_t at = 0, size;
+	size_t at = 0, size = end - start;
+	int ret;
 
 	if (end - start > MAX_PADDING)
-		return false;
-	size = sfu_image_code(image, start, end - start, &code);
-	if (size != end - start)
-		return false;
+		return 0;
+	ret = sfu_image_code(image, start, size, &code);
+	if (ret <= 0)
+		return ret;
 	while (at < size) {
 		const size_t length = padding_size(code + at, size - at);
 
 		if (!length)
-			return false;
+			return 0;
 		at += length;
 	}
-	return true;
+	return 1;
 }

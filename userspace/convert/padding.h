@@ -6,17 +6,16 @@
 #ifndef SFRAME_UNWIND_PADDING_H
 #define SFRAME_UNWIND_PADDING_H
 
-#include <stdbool.h>
-
 #include "image.h"
 
 /* Longest run of padding that is worth a look. */
-#define MAX_PADDING 4096
+#define MAX_PADDING FILE_PEEK
 
 /*
  * Does [start, end) consist of instructions that do nothing, or of int3? Such
- * code can have the rule of the code before it.
+ * code can have the rule of the code before it. Returns 1 if it does, 0 if not,
+ * or a negative errno with a message.
  */
-bool sfu_padding_is(const struct image *image, uint64_t start, uint64_t end);
+int sfu_padding_is(struct image *image, uint64_t start, uint64_t end);
 
 #endif /* SFRAME_UNWIND_PADDING_H */

@@ -6,6 +6,7 @@
 #include <dwarf.h>
 #include <sframe_unwind_convert.h>
 
+#include "message.h"
 #include "module/sframe_format.h"
 #include "program.h"
 
@@ -29,26 +30,57 @@ static struct column *find_column(struct program *program, struct state *state,
 }
 
 static void set_column(struct program *program, uint64_t number,
-		       enum column_kind kind, int64_t offset)
+		       enum column_kind kind, struct value value)
 {
 	struct column *column = find_column(program, &program->state, number);
 
 	if (column)
-		*column = (struct column){ .kind = kind, .offset = offset };
+		*column = (struct column){ .kind = kind, .value = value };
 }
 
-static int set_expression(struct program *program, uint64_t number,
-			  enum column_kind kind, struct reader *reader)
+static void set_kind(struct program *program, uint64_t number,
+		     enum column_kind kind)
 {
-	struct column *column = find_column(program, &program->state, number);
+	set_column(program, number, kind, (struct value){ 0 });
+}
+
+/* At CFA + offset, or that itself. */
+static void set_offset(struct program *program, uint64_t number,
+		       int64_t offset, bool is_memory)
+{
+	set_column(program, number, COLUMN_VALUE,
+		   (struct value){ offset, BASE_CFA, is_memory });
+}
+
+static void set_register(struct program *program, uint64_t number,
+			 uint64_t other)
+{
+	if (other > 15)
+		set_kind(program, number, COLUMN_NO_FORM);
+	else
+		set_column(program, number, COLUMN_VALUE,
+			   (struct value){ 0, other, false });
+}
+
+/* The value of an expression, or what is in memory there. */
+static int set_expression(struct program *program, uint64_t number,
+			  bool is_memory, struct reader *reader)
+{
 	const uint64_t size = reader_uleb128(reader);
 	const unsigned char *bytes = reader_skip(reader, size);
+	struct value value;
 
 	if (!bytes)
 		return -EINVAL;
-	if (column)
-		*column = (struct column){ .kind = kind, .expression = bytes,
-					   .size = size };
+	if (!find_column(program, &program->state, number))
+		return 0;
+	if (!sfu_expression_evaluate(bytes, size, true, &value) ||
+	    (is_memory && value.is_memory)) {
+		set_kind(program, number, COLUMN_NO_FORM);
+		return 0;
+	}
+	value.is_memory |= is_memory;
+	set_column(program, number, COLUMN_VALUE, value);
 	return 0;
 }
 
@@ -69,7 +101,7 @@ static int remember(struct program *program)
 	if (program->remembered.size > MAX_REMEMBERED)
 		return -EINVAL;
 	if (buffer_reserve(&program->remembered, sizeof(program->state)))
-		return -ENOMEM;
+		return sfu_message_fail(ENOMEM, "no memory");
 	buffer_put(&program->remembered, &program->state,
 		   sizeof(program->state));
 	return 0;
@@ -90,28 +122,28 @@ static int restore(struct program *program)
 
 static int define_cfa(struct program *program, uint64_t base, int64_t offset)
 {
-	program->state.cfa = (struct cfa){ .is_defined = true, .base = base,
+	program->state.cfa = (struct cfa){ .kind = CFA_REGISTER, .base = base,
 					   .offset = offset };
 	return 0;
 }
 
-/* A part of a CFA can be changed only if it has parts. */
-static bool has_cfa_parts(const struct program *program)
-{
-	return program->state.cfa.is_defined && !program->state.cfa.expression;
-}
-
+/*
+ * After an expression, libgcc's unwinder, which is the one that runs what it is
+ * about, has the offset from before it still, and begins to use that again with
+ * the next register; a new offset alone does not end the expression.
+ */
 static int change_cfa_base(struct program *program, uint64_t base)
 {
-	if (!has_cfa_parts(program))
+	if (program->state.cfa.kind == CFA_NONE)
 		return -EINVAL;
+	program->state.cfa.kind = CFA_REGISTER;
 	program->state.cfa.base = base;
 	return 0;
 }
 
 static int change_cfa_offset(struct program *program, int64_t offset)
 {
-	if (!has_cfa_parts(program))
+	if (program->state.cfa.kind == CFA_NONE)
 		return -EINVAL;
 	program->state.cfa.offset = offset;
 	return 0;
@@ -122,11 +154,19 @@ static int define_cfa_expression(struct program *program,
 {
 	const uint64_t size = reader_uleb128(reader);
 	const unsigned char *bytes = reader_skip(reader, size);
+	struct cfa *cfa = &program->state.cfa;
 
 	if (!bytes || !size)
 		return -EINVAL;
-	program->state.cfa = (struct cfa){ .is_defined = true,
-					   .expression = bytes, .size = size };
+	cfa->plt_push = sfu_expression_plt(bytes, size);
+	if (cfa->plt_push)
+		cfa->kind = CFA_PLT;
+	else if (sfu_expression_evaluate(bytes, size, false,
+					 &cfa->expression) &&
+		 cfa->expression.base <= 15)
+		cfa->kind = CFA_EXPRESSION;
+	else
+		cfa->kind = CFA_NO_FORM;
 	return 0;
 }
 
@@ -154,7 +194,8 @@ static int add_span(struct program *program, uint64_t to)
 		span.reason = SFRAME_UNWIND_LEFT_OUT_RA_COLUMN;
 	else
 		sfu_state_translate(&program->state, &span);
-	return sfu_span_add(program->spans, program->first, &span);
+	return sfu_span_add(program->budget, program->spans, program->first,
+			    &span);
 }
 
 static int advance_to(struct program *program, uint64_t to)
@@ -229,46 +270,40 @@ static int step_extended(struct program *program, struct reader *reader,
 	case DW_CFA_def_cfa_register:
 		return change_cfa_base(program, number);
 	case DW_CFA_offset_extended:
-		set_column(program, number, COLUMN_OFFSET,
-			   factored(program, reader_uleb128(reader)));
+		set_offset(program, number,
+			   factored(program, reader_uleb128(reader)), true);
 		return 0;
 	case DW_CFA_offset_extended_sf:
-		set_column(program, number, COLUMN_OFFSET,
-			   factored(program, reader_sleb128(reader)));
+		set_offset(program, number,
+			   factored(program, reader_sleb128(reader)), true);
 		return 0;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_column(program, number, COLUMN_OFFSET,
-			   -factored(program, reader_uleb128(reader)));
+		set_offset(program, number,
+			   -factored(program, reader_uleb128(reader)), true);
 		return 0;
 	case DW_CFA_val_offset:
-		set_column(program, number, COLUMN_VAL_OFFSET,
-			   factored(program, reader_uleb128(reader)));
+		set_offset(program, number,
+			   factored(program, reader_uleb128(reader)), false);
 		return 0;
 	case DW_CFA_val_offset_sf:
-		set_column(program, number, COLUMN_VAL_OFFSET,
-			   factored(program, reader_sleb128(reader)));
+		set_offset(program, number,
+			   factored(program, reader_sleb128(reader)), false);
 		return 0;
 	case DW_CFA_restore_extended:
 		return restore_column(program, number);
 	case DW_CFA_undefined:
-		set_column(program, number, COLUMN_UNDEFINED, 0);
+		set_kind(program, number, COLUMN_UNDEFINED);
 		return 0;
 	case DW_CFA_same_value:
-		set_column(program, number, COLUMN_SAME, 0);
+		set_kind(program, number, COLUMN_SAME);
 		return 0;
-	case DW_CFA_register: {
-		const uint64_t other = reader_uleb128(reader);
-
-		set_column(program, number, COLUMN_REGISTER,
-			   other > 15 ? -1 : (int64_t)other);
+	case DW_CFA_register:
+		set_register(program, number, reader_uleb128(reader));
 		return 0;
-	}
 	case DW_CFA_expression:
-		return set_expression(program, number, COLUMN_EXPRESSION,
-				      reader);
+		return set_expression(program, number, true, reader);
 	case DW_CFA_val_expression:
-		return set_expression(program, number, COLUMN_VAL_EXPRESSION,
-				      reader);
+		return set_expression(program, number, false, reader);
 	default:
 		/* With DW_CFA_set_loc, which no toolchain of AMD64 writes. */
 		return -EINVAL;
@@ -284,8 +319,8 @@ static int step(struct program *program, struct reader *reader)
 	case DW_CFA_advance_loc:
 		return advance(program, operand);
 	case DW_CFA_offset:
-		set_column(program, operand, COLUMN_OFFSET,
-			   factored(program, reader_uleb128(reader)));
+		set_offset(program, operand,
+			   factored(program, reader_uleb128(reader)), true);
 		return 0;
 	case DW_CFA_restore:
 		return restore_column(program, operand);
@@ -324,5 +359,6 @@ int sfu_program_leave_out(struct program *program, uint64_t to, uint8_t reason)
 
 	span.reason = reason;
 	program->at = to;
-	return sfu_span_add(program->spans, program->first, &span);
+	return sfu_span_add(program->budget, program->spans, program->first,
+			    &span);
 }

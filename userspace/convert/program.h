@@ -21,6 +21,7 @@
  * @at: address that @state holds from.
  * @end: of the code.
  * @spans: where spans go, from number @first on; NULL while a CIE is run.
+ * @budget: for them.
  */
 struct program {
 	uint64_t code_align;
@@ -35,19 +36,26 @@ struct program {
 	uint64_t end;
 	struct buffer *spans;
 	size_t first;
+	struct budget *budget;
 };
 
 /*
  * Run instructions from the state @program->state on, up to the end of the
- * code. Returns 0, -ENOMEM, or -EINVAL if they are malformed: then the code
- * from @program->at on is in no span.
+ * code. Returns 0; -EINVAL, without a message, if they are malformed: then the
+ * code from @program->at on is in no span; -ENOMEM or -EFBIG with a message.
  */
 int sfu_program_run(struct program *program, struct reader *reader);
 
-/* End the code: the last state holds up to its end. Returns 0 or -ENOMEM. */
+/*
+ * End the code: the last state holds up to its end. Returns 0, or -ENOMEM or
+ * -EFBIG with a message.
+ */
 int sfu_program_finish(struct program *program);
 
-/* Add a span from @program->at to @to with a reason for having no rule. */
+/*
+ * Add a span from @program->at to @to with a reason for having no rule. Returns
+ * as sfu_program_finish().
+ */
 int sfu_program_leave_out(struct program *program, uint64_t to, uint8_t reason);
 
 #endif /* SFRAME_UNWIND_PROGRAM_H */

@@ -10,27 +10,26 @@
 		     SFRAME_UNWIND_FROM_DEBUG_FRAME |	\
 		     SFRAME_UNWIND_FROM_OLD_SFRAME)
 
-struct result *sfu_result_create(const struct image *image, size_t size,
-				 size_t nr_left_out)
+struct result *sfu_result_create(const void *build_id, size_t build_id_size,
+				 size_t size, size_t nr_left_out)
 {
 	struct result *result = calloc(1, sizeof(*result));
 
 	if (!result)
 		return NULL;
 	result->bytes = malloc(size ? size : 1);
-	result->build_id = malloc(image->build_id_size + 1);
+	result->build_id = malloc(build_id_size + 1);
 	result->left_out = calloc(nr_left_out + 1, sizeof(*result->left_out));
 	if (!result->bytes || !result->build_id || !result->left_out) {
 		sframe_unwind_converted_free(&result->out);
 		return NULL;
 	}
-	if (image->build_id_size)
-		memcpy(result->build_id, image->build_id,
-		       image->build_id_size);
+	if (build_id_size)
+		memcpy(result->build_id, build_id, build_id_size);
 	result->out.bytes = result->bytes;
 	result->out.size = size;
 	result->out.build_id = result->build_id;
-	result->out.build_id_size = image->build_id_size;
+	result->out.build_id_size = build_id_size;
 	result->out.left_out = result->left_out;
 	result->out.nr_left_out = nr_left_out;
 	return result;
@@ -46,6 +45,7 @@ void sframe_unwind_converted_free(struct sframe_unwind_converted *converted)
 	free(result->build_id);
 	free(result->left_out);
 	free(result->cache_file);
+	free(result->cache_problem);
 	free(result);
 }
 

@@ -7,7 +7,7 @@
 
 #include <sframe_unwind_convert.h>
 
-#include "image.h"
+struct image;
 
 /* The rows of sframe_unwind_convert_options.max_rows that 0 means. */
 #define DEFAULT_MAX_ROWS 32
@@ -16,7 +16,8 @@
  * struct result - the public part and what it points to
  *
  * @out: what callers see.
- * @bytes, @build_id, @left_out, @cache_file: its pointers, not constant.
+ * @bytes, @build_id, @left_out, @cache_file, @cache_problem: its pointers, not
+ *	constant.
  */
 struct result {
 	struct sframe_unwind_converted out;
@@ -24,6 +25,7 @@ struct result {
 	unsigned char *build_id;
 	struct sframe_unwind_left_out *left_out;
 	char *cache_file;
+	char *cache_problem;
 };
 
 static inline struct result *
@@ -33,18 +35,18 @@ result_of(struct sframe_unwind_converted *converted)
 }
 
 /*
- * Returns a result with the build ID of @image and room for @size bytes of
- * section and @nr_left_out ranges, or NULL without memory.
+ * Returns a result with this build ID and room for @size bytes of section and
+ * @nr_left_out ranges, or NULL without memory.
  */
-struct result *sfu_result_create(const struct image *image, size_t size,
-				 size_t nr_left_out);
+struct result *sfu_result_create(const void *build_id, size_t build_id_size,
+				 size_t size, size_t nr_left_out);
 
 /* The options with defaults filled in. Returns 0, or -EINVAL with a message. */
 int sfu_options_complete(const struct sframe_unwind_convert_options *given,
 			 struct sframe_unwind_convert_options *options);
 
 /* Convert. Returns 0 or a negative errno with a message. */
-int sfu_convert_image(const struct image *image,
+int sfu_convert_image(struct image *image,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result);
 

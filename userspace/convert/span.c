@@ -5,9 +5,11 @@
 
 #include "span.h"
 
-int sfu_span_add(struct buffer *spans, size_t first, const struct span *span)
+int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
+		 const struct span *span)
 {
 	const size_t count = nr_spans(spans);
+	int err;
 
 	if (span->start >= span->end)
 		return 0;
@@ -21,8 +23,9 @@ int sfu_span_add(struct buffer *spans, size_t first, const struct span *span)
 			return 0;
 		}
 	}
-	if (buffer_reserve(spans, sizeof(*span)))
-		return -ENOMEM;
+	err = sfu_budget_reserve(budget, spans, sizeof(*span), "table of rules");
+	if (err)
+		return err;
 	buffer_put(spans, span, sizeof(*span));
 	return 0;
 }
@@ -44,7 +47,8 @@ static int compare_spans(const void *a_pointer, const void *b_pointer)
 }
 
 /* The parts of @span in [from, to) that the first @count spans don't cover. */
-static int add_uncovered(struct buffer *spans, size_t count, struct span span)
+static int add_uncovered(struct budget *budget, struct buffer *spans,
+			 size_t count, struct span span)
 {
 	size_t low = 0, high = count;
 	int err = 0;
@@ -65,17 +69,18 @@ static int add_uncovered(struct buffer *spans, size_t count, struct span span)
 
 		before.end = covered.start;
 		if (before.start < before.end)
-			err = sfu_span_add(spans, count, &before);
+			err = sfu_span_add(budget, spans, count, &before);
 		if (covered.end >= span.end)
 			return err;
 		span.start = covered.end;
 	}
-	return err ? err : sfu_span_add(spans, count, &span);
+	return err ? err : sfu_span_add(budget, spans, count, &span);
 }
 
 /* What @fde says from @from to @to. */
-static int add_part(struct buffer *spans, size_t count, const struct cfi *cfi,
-		    const struct cfi_fde *fde, uint64_t from, uint64_t to)
+static int add_part(struct budget *budget, struct buffer *spans, size_t count,
+		    const struct cfi *cfi, const struct cfi_fde *fde,
+		    uint64_t from, uint64_t to)
 {
 	int err = 0;
 
@@ -87,12 +92,13 @@ static int add_part(struct buffer *spans, size_t count, const struct cfi *cfi,
 		if (span.end > to)
 			span.end = to;
 		if (span.start < span.end)
-			err = add_uncovered(spans, count, span);
+			err = add_uncovered(budget, spans, count, span);
 	}
 	return err;
 }
 
-int sfu_span_merge(struct buffer *spans, struct cfi *cfi)
+int sfu_span_merge(struct budget *budget, struct buffer *spans,
+		   struct cfi *cfi)
 {
 	const size_t before = nr_spans(spans), count = nr_fdes(cfi);
 	bool in_order = !before;
@@ -111,12 +117,13 @@ int sfu_span_merge(struct buffer *spans, struct cfi *cfi)
 			.reason = SFRAME_UNWIND_LEFT_OUT_OVERLAP,
 		};
 
-		err = add_part(spans, before, cfi, fde, fde->start, to);
+		err = add_part(budget, spans, before, cfi, fde, fde->start,
+			       to);
 		/* Behind the function that lies in this one. */
 		if (i + 2 < count && rest.end > fde[2].start)
 			rest.end = fde[2].start;
 		if (!err && rest.start < rest.end && to < fde->end) {
-			err = add_uncovered(spans, before, rest);
+			err = add_uncovered(budget, spans, before, rest);
 			in_order = false;
 		}
 	}

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/buffer.h"
+#include "budget.h"
 #include "module/sframe.h"
 
 /* Stubs of a procedure linkage table lie 16 bytes apart. */
@@ -93,24 +93,27 @@ static inline struct cfi_fde *fde_at(const struct cfi *cfi, size_t number)
 	return (struct cfi_fde *)cfi->fdes.bytes + number;
 }
 
-static inline void cfi_free(struct cfi *cfi)
+static inline void cfi_free(struct budget *budget, struct cfi *cfi)
 {
-	buffer_free(&cfi->fdes);
-	buffer_free(&cfi->spans);
+	sfu_budget_free(budget, &cfi->fdes);
+	sfu_budget_free(budget, &cfi->spans);
 }
 
 /*
  * Append a span to @spans; a rule that goes on from the span before, which is
- * at or behind number @first, makes that one longer. Returns 0 or -ENOMEM.
+ * at or behind number @first, makes that one longer. Returns 0, or -ENOMEM or
+ * -EFBIG with a message.
  */
-int sfu_span_add(struct buffer *spans, size_t first, const struct span *span);
+int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
+		 const struct span *span);
 
 /*
  * Append to @spans what @cfi says of code that @spans, which are in order, do
  * not cover, and put them in order. Where functions overlap, the one that
  * starts later counts, as for unwinders that look it up by its start. Returns
- * 0 or -ENOMEM.
+ * 0, or -ENOMEM or -EFBIG with a message.
  */
-int sfu_span_merge(struct buffer *spans, struct cfi *cfi);
+int sfu_span_merge(struct budget *budget, struct buffer *spans,
+		   struct cfi *cfi);
 
 #endif /* SFRAME_UNWIND_SPAN_H */

@@ -1,67 +1,32 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <sframe_unwind_convert.h>
 
-#include "expression.h"
 #include "module/sframe_format.h"
 #include "state.h"
-
-/* A caller's value as a form, which BASE_CFA may be in. */
-enum form { FORM_NONE, FORM_SAME, FORM_UNDEFINED, FORM_VALUE };
-
-static enum form column_form(const struct column *column, struct value *value)
-{
-	switch (column->kind) {
-	case COLUMN_UNSPECIFIED:
-	case COLUMN_SAME:
-		return FORM_SAME;
-	case COLUMN_UNDEFINED:
-		return FORM_UNDEFINED;
-	case COLUMN_OFFSET:
-		*value = (struct value){ column->offset, BASE_CFA, true };
-		return FORM_VALUE;
-	case COLUMN_VAL_OFFSET:
-		*value = (struct value){ column->offset, BASE_CFA, false };
-		return FORM_VALUE;
-	case COLUMN_REGISTER:
-		if (column->offset < 0 || column->offset > 15)
-			return FORM_NONE;
-		*value = (struct value){ 0, column->offset, false };
-		return FORM_VALUE;
-	case COLUMN_EXPRESSION:
-		if (!sfu_expression_evaluate(column->expression, column->size,
-					     true, value) || value->is_memory)
-			return FORM_NONE;
-		value->is_memory = true;
-		return FORM_VALUE;
-	case COLUMN_VAL_EXPRESSION:
-		return sfu_expression_evaluate(column->expression, column->size,
-					       true, value) ? FORM_VALUE :
-							      FORM_NONE;
-	}
-	return FORM_NONE;
-}
 
 /* Returns a reason, or 0 with the CFA in *@value. */
 static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
 			 uint8_t *plt_push)
 {
-	if (!cfa->is_defined)
+	switch (cfa->kind) {
+	case CFA_NONE:
 		return SFRAME_UNWIND_LEFT_OUT_CFA_NONE;
-	if (!cfa->expression) {
+	case CFA_REGISTER:
 		if (cfa->base > 15)
 			return SFRAME_UNWIND_LEFT_OUT_CFA_EXPRESSION;
 		*value = (struct value){ cfa->offset, cfa->base, false };
 		return 0;
-	}
-	*plt_push = sfu_expression_plt(cfa->expression, cfa->size);
-	if (*plt_push) {
+	case CFA_EXPRESSION:
+		*value = cfa->expression;
+		return 0;
+	case CFA_PLT:
+		*plt_push = cfa->plt_push;
 		*value = (struct value){ 8, SFRAME_AMD64_REG_SP, false };
 		return 0;
+	case CFA_NO_FORM:
+		break;
 	}
-	if (!sfu_expression_evaluate(cfa->expression, cfa->size, false,
-				     value) || value->base > 15)
-		return SFRAME_UNWIND_LEFT_OUT_CFA_EXPRESSION;
-	return 0;
+	return SFRAME_UNWIND_LEFT_OUT_CFA_EXPRESSION;
 }
 
 /*
@@ -97,17 +62,17 @@ static bool is_equal(const struct value *a, const struct value *b)
 static bool is_sp_cfa(const struct column *column, const struct value *cfa)
 {
 	const struct value same = { 0, SFRAME_AMD64_REG_SP, false };
-	struct value value;
+	const struct value *value = &column->value;
 
-	if (column->kind == COLUMN_UNSPECIFIED)
+	switch (column->kind) {
+	case COLUMN_UNSPECIFIED:
 		return true;
-	switch (column_form(column, &value)) {
-	case FORM_SAME:
+	case COLUMN_SAME:
 		return is_equal(&same, cfa);
-	case FORM_VALUE:
-		if (value.base == BASE_CFA && !value.is_memory)
-			return !value.offset;
-		return is_equal(&value, cfa);
+	case COLUMN_VALUE:
+		if (value->base == BASE_CFA && !value->is_memory)
+			return !value->offset;
+		return is_equal(value, cfa);
 	default:
 		return false;
 	}
@@ -116,16 +81,16 @@ static bool is_sp_cfa(const struct column *column, const struct value *cfa)
 static uint8_t translate_fp(const struct column *column,
 			    const struct value *cfa, struct sfu_rule *rule)
 {
-	struct value value;
-
-	switch (column_form(column, &value)) {
-	case FORM_SAME:
+	switch (column->kind) {
+	case COLUMN_UNSPECIFIED:
+	case COLUMN_SAME:
 		rule->fp = SFU_SAME;
 		return 0;
-	case FORM_UNDEFINED:
+	case COLUMN_UNDEFINED:
 		return SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED;
-	case FORM_VALUE:
-		if (!place_value(value, cfa, &rule->fp, &rule->fp_offset))
+	case COLUMN_VALUE:
+		if (!place_value(column->value, cfa, &rule->fp,
+				 &rule->fp_offset))
 			return SFRAME_UNWIND_LEFT_OUT_FP;
 		/* The same in other words. */
 		if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
@@ -140,7 +105,8 @@ static uint8_t translate(const struct state *state, struct sfu_rule *rule,
 			 uint8_t *plt_push)
 {
 	const struct column *columns = state->columns;
-	struct value cfa, ra;
+	const struct column *ra = &columns[STATE_RA];
+	struct value cfa;
 	uint8_t reason;
 
 	reason = cfa_value(&state->cfa, &cfa, plt_push);
@@ -148,8 +114,8 @@ static uint8_t translate(const struct state *state, struct sfu_rule *rule,
 		return reason;
 	if (!place_value(cfa, &cfa, &rule->cfa, &rule->cfa_offset))
 		return SFRAME_UNWIND_LEFT_OUT_CFA_OFFSET;
-	if (column_form(&columns[STATE_RA], &ra) != FORM_VALUE ||
-	    !place_value(ra, &cfa, &rule->ra, &rule->ra_offset))
+	if (ra->kind != COLUMN_VALUE ||
+	    !place_value(ra->value, &cfa, &rule->ra, &rule->ra_offset))
 		return SFRAME_UNWIND_LEFT_OUT_RA;
 	if (!is_sp_cfa(&columns[STATE_SP], &cfa))
 		return SFRAME_UNWIND_LEFT_OUT_SP;

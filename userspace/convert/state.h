@@ -10,48 +10,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "expression.h"
 #include "span.h"
 
 enum column_kind {
 	COLUMN_UNSPECIFIED,	/* what the ABI says: unchanged, rsp the CFA */
 	COLUMN_UNDEFINED,
 	COLUMN_SAME,
-	COLUMN_OFFSET,		/* in memory at CFA + offset */
-	COLUMN_VAL_OFFSET,	/* CFA + offset */
-	COLUMN_REGISTER,	/* in another register */
-	COLUMN_EXPRESSION,	/* in memory at the expression's value */
-	COLUMN_VAL_EXPRESSION,	/* the expression's value */
+	COLUMN_VALUE,		/* a value, which BASE_CFA may be in */
+	COLUMN_NO_FORM,		/* another, by an expression or a register */
 };
 
 /**
  * struct column - where a register's value of the caller is
  *
  * @kind: enum column_kind.
- * @offset: of COLUMN_OFFSET and COLUMN_VAL_OFFSET; number of COLUMN_REGISTER.
- * @expression: of the others, @size bytes.
+ * @value: of COLUMN_VALUE.
  */
 struct column {
 	enum column_kind kind;
-	int64_t offset;
-	const unsigned char *expression;
-	size_t size;
+	struct value value;
 };
 
 enum state_column { STATE_FP, STATE_SP, STATE_RA, STATE_COLUMNS };
 
+enum cfa_kind {
+	CFA_NONE,		/* not defined yet */
+	CFA_REGISTER,
+	CFA_EXPRESSION,
+	CFA_PLT,		/* the expression of linkage stubs */
+	CFA_NO_FORM,		/* another expression */
+};
+
 /**
  * struct cfa - the canonical frame address
  *
- * @is_defined: is there one?
- * @expression: that it is the value of, @size bytes; or NULL:
- * @base, @offset: register and offset.
+ * Expressions are evaluated when they are met: what they cost is once.
+ *
+ * @kind: enum cfa_kind.
+ * @base, @offset: of CFA_REGISTER; an expression leaves them as they are.
+ * @expression: value of CFA_EXPRESSION.
+ * @plt_push: of CFA_PLT, see struct span.
  */
 struct cfa {
-	bool is_defined;
-	const unsigned char *expression;
-	size_t size;
+	enum cfa_kind kind;
 	uint64_t base;
 	int64_t offset;
+	struct value expression;
+	uint8_t plt_push;
 };
 
 struct state {

@@ -11,8 +11,30 @@
  * - sframe_unwind_error() has a sentence about the last failure.
  * - Limits and errors that come from the kernel are described where they are
  *   made: <linux/sframe_unwind.h>.
- * - Thread safety is told per function. "Any thread": any number of threads
- *   may be in it with the same handle at the same time.
+ * Threads, signals and forks
+ *
+ * - "Any thread": any number of threads may be in the function with the same
+ *   handle at the same time. The library has no lock; what is said to be for
+ *   one thread at a time the caller has to order.
+ * - "Async-signal-safe": may be called anywhere, also in a signal handler that
+ *   has interrupted malloc() or this library, in malloc() itself, and in a child
+ *   of vfork(). It makes a system call, or none, and touches no lock, no memory
+ *   of malloc(), no thread-local variable, neither errno nor the message. No
+ *   function is unless that is said; in a child of vfork() no other may be
+ *   called.
+ * - sframe_unwind_read() and sframe_unwind_read_stack() are points where a
+ *   thread can be cancelled, as read(2) is; the handle can be used afterwards.
+ * - A child of fork() may use all functions. Where other threads ran in its
+ *   parent, it may not call sframe_unwind_register_objects(), unless it executes
+ *   a program first: these threads may have had locks of the dynamic linker.
+ *   What its parent has registered it has inherited.
+ * - A handle that a child inherits is the same client of the kernel. Stacks that
+ *   either asks for come to that client, and each record is read once, by one of
+ *   them; what the parent had taken from the kernel, but not returned yet, both
+ *   return. So let one of them read, and the other open a handle of its own.
+ *   Closing it in one changes nothing in the other.
+ * - exec ends all: files are closed on exec, registrations are the address
+ *   space's.
  */
 #ifndef SFRAME_UNWIND_H
 #define SFRAME_UNWIND_H
@@ -74,7 +96,8 @@ int sframe_unwind_open_fd(struct sframe_unwind **handle, int fd);
  * @handle: the handle, or NULL.
  *
  * Sections stay registered: they belong to the address space. Stacks that
- * were not read are lost. Nobody may be using the handle.
+ * were not read are lost. Nobody may be using the handle: no thread, and no
+ * signal handler of one.
  */
 void sframe_unwind_close(struct sframe_unwind *handle);
 
@@ -95,6 +118,9 @@ int sframe_unwind_fd(const struct sframe_unwind *handle);
  * Any thread. Each thread sees its own last failure and only until it has one
  * with another handle. sframe_unwind_request() and sframe_unwind_request_self()
  * leave no message, so that signal handlers can use them.
+ *
+ * Names in it are as they are in the system: who prints it on a terminal has to
+ * escape what is there. Not async-signal-safe.
  *
  * Return: an English sentence, empty if there is none; never NULL. It is valid
  * until the thread calls a function of this library again.
@@ -177,7 +203,7 @@ int sframe_unwind_unregister_section(struct sframe_unwind *handle,
 /**
  * typedef sframe_unwind_refused_fn - told of an object that was refused
  * @data: from the caller of sframe_unwind_register_objects().
- * @object: file name of the object.
+ * @object: file name of the object, as it is: to be escaped when printed.
  * @error: negative errno of SFRAME_UNWIND_IOC_REGISTER.
  * @message: what was wrong with its section.
  *
@@ -199,7 +225,8 @@ typedef void (*sframe_unwind_refused_fn)(void *data, const char *object,
  * with an empty one, or registered before are passed over: to cover what
  * dlopen(3) brought, call this again. What dlclose(3) unmaps needs no call.
  *
- * Any thread; holds the dynamic linker's lock meanwhile.
+ * Any thread, but not in a child of fork() whose parent has several: holds locks
+ * of the dynamic linker meanwhile, as dl_iterate_phdr(3) does.
  *
  * Return: number of objects newly registered, which may be 0, or the error
  * that ended it before all objects were seen: -ENOSPC, -ENOMEM, -EINTR,
@@ -258,12 +285,38 @@ int sframe_unwind_section_name(struct sframe_unwind *handle,
  *
  * libsframe_unwind_convert makes such data of .eh_frame. Any thread.
  *
+ * With SFRAME_UNWIND_ATTACH_INODE it is used for that very file only. Who attaches
+ * for others, to files that are not his own, should say so, and tell in @segments
+ * what the data was made for: build IDs are names that anybody may choose, and
+ * files change. A module without SFRAME_UNWIND_FEATURE_ATTACH_INODE fails with
+ * -EINVAL or -E2BIG.
+ *
  * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM if it was to be
  * for all processes and the caller has neither CAP_SYS_ADMIN nor both CAP_PERFMON
- * and CAP_SYS_PTRACE.
+ * and CAP_SYS_PTRACE; -EEXIST if there is something for all processes already and
+ * SFRAME_UNWIND_ATTACH_REPLACE was not given; -ESTALE if the file's segments are
+ * not those of @segments; -ENOENT if @share_id is unknown.
  */
 int sframe_unwind_attach(struct sframe_unwind *handle,
 			 struct sframe_unwind_attach *attach);
+
+/**
+ * sframe_unwind_attach_sized() - the same, with the structure's size
+ * @handle: the handle, whose closing ends it.
+ * @attach: as for sframe_unwind_attach().
+ * @size: bytes of it that there are, 112 at least.
+ *
+ * What sframe_unwind_attach() is in C. The function of that name is for programs
+ * that were built when the structure had 112 bytes. Any thread.
+ *
+ * Return: as sframe_unwind_attach().
+ */
+int sframe_unwind_attach_sized(struct sframe_unwind *handle,
+			       struct sframe_unwind_attach *attach,
+			       size_t size);
+#define sframe_unwind_attach(handle, attach)				\
+	sframe_unwind_attach_sized(handle, attach,			\
+				   sizeof(struct sframe_unwind_attach))
 
 /**
  * sframe_unwind_detach() - end the use of an attached section

@@ -2,8 +2,8 @@
 /*
  * Converter of the call frame information (CFI) that every AMD64 program comes
  * with, .eh_frame or .debug_frame, to an SFrame V3 section; and of .sframe
- * sections of versions 1 and 2. Needs elfutils' libdw and libelf. Link with
- * libsframe_unwind_convert and libsframe_unwind.
+ * sections of versions 1 and 2. Needs elfutils' libdw and libelf, and
+ * libgcrypt. Link with libsframe_unwind_convert and libsframe_unwind.
  *
  * The section is written as if it lay at address 0 of its ELF file: a function
  * start is the offset of its field plus its value, and comes out as the
@@ -11,6 +11,10 @@
  *
  * What SFrame cannot express is left out, row by row, and listed: the code
  * there has no rule, that around it has.
+ *
+ * Any thread may convert, any number at once; results belong to who has them.
+ * Nothing here is async-signal-safe. A child of fork() may use all, with the
+ * results that it has inherited.
  */
 #ifndef SFRAME_UNWIND_CONVERT_H
 #define SFRAME_UNWIND_CONVERT_H
@@ -67,7 +71,8 @@ struct sframe_unwind_convert_options {
  * @SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED: frame pointer is lost.
  * @SFRAME_UNWIND_LEFT_OUT_SP: caller's stack pointer is not the CFA.
  * @SFRAME_UNWIND_LEFT_OUT_RA_COLUMN: return address is not in column 16.
- * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on.
+ * @SFRAME_UNWIND_LEFT_OUT_MALFORMED: CFI is malformed from here on, or is of a
+ *	function of 4 GiB or more.
  * @SFRAME_UNWIND_LEFT_OUT_OVERLAP: another function's CFI begins in front of
  *	it and ends behind it.
  */
@@ -124,6 +129,8 @@ struct sframe_unwind_left_out {
  * @nr_left_out: number of them.
  * @left_out_size: bytes of them in all.
  * @cache_file: path in the cache, if @flags tell that it is there, or NULL.
+ * @cache_problem: why it is not there, after sframe_unwind_convert_cached(), or
+ *	NULL: a sentence that names the cache's directory.
  */
 struct sframe_unwind_converted {
 	const unsigned char *bytes;
@@ -141,6 +148,7 @@ struct sframe_unwind_converted {
 	size_t nr_left_out;
 	uint64_t left_out_size;
 	const char *cache_file;
+	const char *cache_problem;
 };
 
 /**
@@ -150,18 +158,26 @@ struct sframe_unwind_converted {
  * @options: how, or NULL.
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
- * Linked files only: executables and shared objects of AMD64. Any thread.
+ * Linked files only: executables and shared objects of AMD64. The file is read
+ * once, so that it may change meanwhile: see -ESTALE. Time and memory are at most
+ * proportional to the bytes that the file takes on its disk, whatever it claims.
+ * Any thread.
  *
  * Return: 0, or a negative errno, of which sframe_unwind_convert_error() tells
  * more:
  * -EINVAL	the file or its CFI is broken; an unknown source bit.
  * -ENODATA	nothing to convert: no CFI, or none that can be expressed.
- * -EOPNOTSUPP	no ELF file, or none of AMD64, or a relocatable object, or a
- *		separate debug file; a .sframe of version 3, which needs no
- *		conversion, and nothing else to convert.
- * -EFBIG	the section would exceed what the format can express.
+ * -EOPNOTSUPP	no regular file, no ELF file, or none of AMD64, or a relocatable
+ *		object, or a separate debug file; a .sframe of version 3, which
+ *		needs no conversion, and nothing else to convert.
+ * -EFBIG	the section would exceed what the format can express; or the file
+ *		claims more than it is worth: more than 2 GiB or than can be in
+ *		what it takes on its disk to be read, tables of more than 16 MiB
+ *		and 16 times those bytes, or more than 128 program headers or
+ *		65,535 sections.
+ * -ESTALE	the file was changed while it was read: try again.
  * -ENOMEM	no memory.
- * another	as read(2) failed.
+ * another	as pread(2) or memfd_create(2) failed.
  */
 int sframe_unwind_convert_fd(int fd, const char *name,
 			     const struct sframe_unwind_convert_options *options,
@@ -191,12 +207,13 @@ sframe_unwind_convert_memory(const void *image, size_t size, const char *name,
  * @options: how, or NULL.
  * @converted: set to the result, to be freed, or to NULL on failure.
  *
- * Looks for a result of the same build ID, the same CFI, the same options and
- * the same version of the converter in the cache directory, and leaves the
- * result there, in one step, so that any number of processes can do so at
- * once. What is there but damaged, or not the user's own, is not used but
- * replaced. Files without build ID are converted each time. That nothing can
- * be stored is no failure: @flags of the result tell.
+ * Looks for a result of the same contents (a cryptographic digest of all that
+ * a conversion depends on), the same options and the same version of the
+ * converter in the cache directory, and leaves the result there, in one step, so
+ * that any number of processes can do so at once. What is there but damaged, or
+ * not the user's own, is not used but replaced; what was not used for long goes
+ * when the cache is larger than its limit. That nothing can be stored is no
+ * failure: @flags of the result tell, and @cache_problem why.
  *
  * Any thread.
  *
@@ -229,6 +246,10 @@ int sframe_unwind_converted_elf(const struct sframe_unwind_converted *converted,
 
 /**
  * sframe_unwind_convert_error() - what the last call of this thread found wrong
+ *
+ * The name is the one that the call was given, byte by byte, and so are names
+ * from the file: nothing is escaped, as only who prints the sentence knows where
+ * to. On a terminal or in a log they may forge lines and have other effects.
  *
  * Return: a sentence that begins with the file's name, empty after success;
  * valid until the thread's next call.

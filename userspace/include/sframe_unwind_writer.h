@@ -8,6 +8,10 @@
  * the canonical frame address (CFA: the stack pointer's value before the call
  * that entered the function), the return address and the caller's frame
  * pointer. It holds until the next row or the function's end.
+ *
+ * A writer is for one thread at a time; different ones are independent. Nothing
+ * here is async-signal-safe: all allocate. A child of fork() may use all, and
+ * has a copy of each writer that no thread was in.
  */
 #ifndef SFRAME_UNWIND_WRITER_H
 #define SFRAME_UNWIND_WRITER_H
@@ -129,7 +133,7 @@ struct sframe_unwind_row {
  *
  * @name: for messages; NULL if it has none.
  * @start: address of its first byte at run time.
- * @size: in bytes, not 0.
+ * @size: in bytes, 1 to 2^47.
  * @rows: its rows in ascending order of their start. Code before the first row
  *	has no rule. Of rows with the same start the last one counts, a row at
  *	the end is dropped, a row that says what the one before says is too.
@@ -157,7 +161,7 @@ struct sframe_unwind_writer;
  *
  * Any thread.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or -EINVAL if @writer is NULL.
  */
 int sframe_unwind_writer_create(struct sframe_unwind_writer **writer);
 
@@ -199,7 +203,7 @@ sframe_unwind_writer_error(const struct sframe_unwind_writer *writer);
  * for each writer.
  *
  * Return: 0, or
- * -EINVAL	not a function as described above.
+ * -EINVAL	not a function as described above; something is NULL.
  * -EFBIG	the section would exceed what the format can express.
  * -ENOMEM	no memory.
  */
@@ -214,7 +218,7 @@ int sframe_unwind_writer_add(struct sframe_unwind_writer *writer,
  *
  * Return: bytes that sframe_unwind_writer_write() will write, or
  * -ENODATA	no function has been added.
- * -EINVAL	two functions overlap.
+ * -EINVAL	two functions overlap; @writer is NULL.
  */
 ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer);
 
@@ -230,8 +234,11 @@ ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer);
  * afterwards unless the code moves with it. One thread at a time for each
  * writer.
  *
- * Return: bytes written, or -ENODATA or -EINVAL as sframe_unwind_writer_size(),
- * or -ENOSPC if they do not fit into @size.
+ * Return: bytes written, or
+ * -ENODATA	no function has been added.
+ * -EINVAL	two functions overlap; the section would wrap around the address
+ *		space; something is NULL.
+ * -ENOSPC	they do not fit into @size.
  */
 ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
 				   void *buffer, size_t size,

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 
 #include "handle.h"
@@ -13,12 +14,12 @@ static uint64_t to_u64(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-int sframe_unwind_attach(struct sframe_unwind *handle,
-			 struct sframe_unwind_attach *attach)
+int sframe_unwind_attach_sized(struct sframe_unwind *handle,
+			       struct sframe_unwind_attach *attach, size_t size)
 {
 	int err = 0;
 
-	attach->size = sizeof(*attach);
+	attach->size = size;
 	attach->message = to_u64(sfu_error_begin(handle));
 	attach->message_size = ERROR_SIZE;
 	if (ioctl(handle->fd, SFRAME_UNWIND_IOC_ATTACH, attach))
@@ -27,6 +28,16 @@ int sframe_unwind_attach(struct sframe_unwind *handle,
 	attach->message = 0;
 	attach->message_size = 0;
 	return err;
+}
+
+/* For programs that were built when the structure ended with reserved2. */
+#undef sframe_unwind_attach
+int sframe_unwind_attach(struct sframe_unwind *handle,
+			 struct sframe_unwind_attach *attach)
+{
+	return sframe_unwind_attach_sized(handle, attach,
+					  offsetof(struct sframe_unwind_attach,
+						   segments));
 }
 
 int sframe_unwind_detach(struct sframe_unwind *handle, uint64_t id)

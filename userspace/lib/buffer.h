@@ -17,24 +17,36 @@ struct buffer {
 	size_t space;
 };
 
-/* Have room for @more bytes behind the end. Returns 0 or -ENOMEM. */
-static inline int buffer_reserve(struct buffer *buffer, size_t more)
+/* The space that is needed for @more bytes behind the end; 0 if none suffices. */
+static inline size_t buffer_space(const struct buffer *buffer, size_t more)
 {
 	size_t space = buffer->space ? buffer->space : 256;
-	void *bytes;
 
-	if (buffer->bytes && more <= buffer->space - buffer->size)
-		return 0;
 	if (more > SIZE_MAX / 4 - buffer->size)
-		return -ENOMEM;
+		return 0;
 	while (space < buffer->size + more)
 		space *= 2;
-	bytes = realloc(buffer->bytes, space);
+	return space;
+}
+
+/* Have @space bytes in all, of which 0 are too many. Returns 0 or -ENOMEM. */
+static inline int buffer_resize(struct buffer *buffer, size_t space)
+{
+	void *bytes = space ? realloc(buffer->bytes, space) : NULL;
+
 	if (!bytes)
 		return -ENOMEM;
 	buffer->bytes = bytes;
 	buffer->space = space;
 	return 0;
+}
+
+/* Have room for @more bytes behind the end. Returns 0 or -ENOMEM. */
+static inline int buffer_reserve(struct buffer *buffer, size_t more)
+{
+	if (buffer->bytes && more <= buffer->space - buffer->size)
+		return 0;
+	return buffer_resize(buffer, buffer_space(buffer, more));
 }
 
 /* Append, room having been reserved. */

@@ -3,9 +3,9 @@
  * Messages of failures. They are kept per thread, not in the handle: threads
  * that share a handle don't overwrite each other's, and no lock is needed.
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "handle.h"
 
@@ -26,12 +26,19 @@ char *sfu_error_begin(const struct sframe_unwind *handle)
 	return last.text;
 }
 
+const char *sfu_error_text(int error)
+{
+	const char *text = strerrordesc_np(error);
+
+	return text ? text : "unknown error";
+}
+
 int sfu_error_end(int error, const char *what)
 {
 	if (last.text[0])
 		return -error;
-	errno = error;
-	snprintf(last.text, sizeof(last.text), "%s: %m", what);
+	snprintf(last.text, sizeof(last.text), "%s: %s", what,
+		 sfu_error_text(error));
 	return -error;
 }
 

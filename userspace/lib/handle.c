@@ -62,8 +62,9 @@ int sframe_unwind_open(struct sframe_unwind **handle, unsigned int flags)
 	fd = open(SFRAME_UNWIND_DEVICE, mode);
 	if (fd < 0) {
 		err = errno;
-		return sfu_error_set(NULL, err, "%s: %m%s",
-				     SFRAME_UNWIND_DEVICE, err == ENOENT ?
+		return sfu_error_set(NULL, err, "%s: %s%s",
+				     SFRAME_UNWIND_DEVICE, sfu_error_text(err),
+				     err == ENOENT ?
 				     " (is the module loaded?)" : "");
 	}
 	err = wrap(handle, fd, true);

@@ -14,7 +14,9 @@
 /**
  * struct sframe_unwind - an open device
  *
- * @fd: set once, so that any thread and signal handler may use it.
+ * @fd: set once, so that any thread and signal handler may use it. The first
+ *	member in all versions: what "sframe-unwind exec" preloads, which may be
+ *	of another version, makes requests with it.
  * @owns_fd: close it with the handle?
  * @record_space: smallest buffer that a read is sure to succeed with.
  * @buffer: what was read; allocated by the first read. This and the members
@@ -33,6 +35,8 @@ struct sframe_unwind {
 	size_t next;
 };
 
+_Static_assert(!offsetof(struct sframe_unwind, fd), "fd is not first");
+
 #define ERROR_SIZE 256
 
 /*
@@ -46,6 +50,12 @@ char *sfu_error_begin(const struct sframe_unwind *handle);
  * sfu_error_begin() stays; else the message is @what and the text of @error.
  */
 int sfu_error_end(int error, const char *what);
+
+/*
+ * The text of @error, in English. Not strerror(), whose locks a child of fork()
+ * may find taken.
+ */
+const char *sfu_error_text(int error);
 
 /* Replace the message. Returns -@error. */
 __attribute__((format(printf, 3, 4)))

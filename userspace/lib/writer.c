@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "pool.h"
 #include "rows.h"
+#include "writer.h"
 #include "module/sframe_format.h"
 
 /* Rows that one FDE can have. */
@@ -16,40 +16,13 @@
 /* FDEs whose index has an end that the header can express. */
 #define MAX_FDES (UINT32_MAX / SFRAME_FDE_SIZE)
 
-#define NO_NAME SIZE_MAX
-
-struct fde {
-	uint64_t start;
-	uint32_t size;
-	uint32_t block;		/* offset in the FRE area */
-	size_t name;		/* offset in the names, or NO_NAME */
-};
-
-/**
- * struct sframe_unwind_writer - what has been added
- *
- * @fdes: array of struct fde.
- * @is_sorted: are they by start, and known not to overlap?
- * @nr_rows: of all FDEs, shared ones counted for each.
- * @pool: the FRE area.
- * @names: of functions, NUL-terminated.
- * @rows: normalised rows of the function being added.
- * @block: bytes of the block being added.
- * @error: message of the last call.
- */
-struct sframe_unwind_writer {
-	struct buffer fdes;
-	bool is_sorted;
-	uint64_t nr_rows;
-	struct pool pool;
-	struct buffer names;
-	struct buffer rows;
-	struct buffer block;
-	char error[256];
-};
+/* A function has no more bytes than a process has addresses. */
+#define MAX_FUNCTION (1ULL << 47)
 
 int sframe_unwind_writer_create(struct sframe_unwind_writer **writer)
 {
+	if (!writer)
+		return -EINVAL;
 	*writer = calloc(1, sizeof(**writer));
 	return *writer ? 0 : -ENOMEM;
 }
@@ -68,6 +41,8 @@ void sframe_unwind_writer_free(struct sframe_unwind_writer *writer)
 
 void sframe_unwind_writer_reset(struct sframe_unwind_writer *writer)
 {
+	if (!writer)
+		return;
 	writer->fdes.size = 0;
 	writer->is_sorted = false;
 	writer->nr_rows = 0;
@@ -79,12 +54,11 @@ void sframe_unwind_writer_reset(struct sframe_unwind_writer *writer)
 const char *
 sframe_unwind_writer_error(const struct sframe_unwind_writer *writer)
 {
-	return writer->error;
+	return writer ? writer->error : "there is no writer";
 }
 
-__attribute__((format(printf, 3, 4)))
-static int fail(struct sframe_unwind_writer *writer, int error,
-		const char *format, ...)
+int sfu_writer_fail(struct sframe_unwind_writer *writer, int error,
+		    const char *format, ...)
 {
 	va_list args;
 
@@ -94,7 +68,7 @@ static int fail(struct sframe_unwind_writer *writer, int error,
 	return -error;
 }
 
-/* fail(), saying which function and, unless it is negative, which row. */
+/* The same, saying which function and, unless it is negative, which row. */
 static int refuse(struct sframe_unwind_writer *writer,
 		  const struct sframe_unwind_function *function, ssize_t row,
 		  int error, const char *wrong)
@@ -107,7 +81,8 @@ static int refuse(struct sframe_unwind_writer *writer,
 		snprintf(name, sizeof(name), "at 0x%" PRIx64, function->start);
 	if (row >= 0)
 		snprintf(number, sizeof(number), ", row %zd", row);
-	return fail(writer, error, "function %s%s: %s", name, number, wrong);
+	return sfu_writer_fail(writer, error, "function %s%s: %s", name,
+			       number, wrong);
 }
 
 static int check_function(struct sframe_unwind_writer *writer,
@@ -119,6 +94,8 @@ static int check_function(struct sframe_unwind_writer *writer,
 		wrong = "size is 0";
 	else if (function->start + function->size < function->start)
 		wrong = "wraps around the address space";
+	else if (function->size > MAX_FUNCTION)
+		wrong = "is larger than 2^47 bytes";
 	else if (function->flags & ~SFRAME_UNWIND_FUNCTION_SIGNAL)
 		wrong = "unknown flag";
 	else if (function->block_size > UINT8_MAX)
@@ -128,6 +105,8 @@ static int check_function(struct sframe_unwind_writer *writer,
 	else if (!function->nr_rows &&
 		 !(function->flags & SFRAME_UNWIND_FUNCTION_SIGNAL))
 		wrong = "no rows";
+	else if (function->nr_rows && !function->rows)
+		wrong = "rows are NULL";
 	return wrong ? refuse(writer, function, -1, EINVAL, wrong) : 0;
 }
 
@@ -326,14 +305,19 @@ static int put_name(struct sframe_unwind_writer *writer, const char *name,
 int sframe_unwind_writer_add(struct sframe_unwind_writer *writer,
 			     const struct sframe_unwind_function *function)
 {
-	const size_t fdes = writer->fdes.size;
-	const size_t names = writer->names.size;
-	const size_t area = writer->pool.area.size;
-	const uint64_t nr_rows = writer->nr_rows;
-	size_t name;
+	size_t fdes, names, area, name;
+	uint64_t nr_rows;
 	int err;
 
+	if (!writer)
+		return -EINVAL;
 	writer->error[0] = '\0';
+	if (!function)
+		return sfu_writer_fail(writer, EINVAL, "the function is NULL");
+	fdes = writer->fdes.size;
+	names = writer->names.size;
+	area = writer->pool.area.size;
+	nr_rows = writer->nr_rows;
 	err = check_function(writer, function);
 	if (!err)
 		err = take_rows(writer, function);
@@ -356,105 +340,4 @@ int sframe_unwind_writer_add(struct sframe_unwind_writer *writer,
 	return refuse(writer, function, -1, -err, err == -EFBIG ?
 		      "the section becomes too large for the format" :
 		      "no memory");
-}
-
-static int compare_fdes(const void *a, const void *b)
-{
-	const uint64_t a_start = ((const struct fde *)a)->start;
-	const uint64_t b_start = ((const struct fde *)b)->start;
-
-	return (a_start > b_start) - (a_start < b_start);
-}
-
-static const char *fde_name(const struct sframe_unwind_writer *writer,
-			    const struct fde *fde)
-{
-	return fde->name == NO_NAME ? "(no name)" :
-	       (const char *)writer->names.bytes + fde->name;
-}
-
-static int check_overlaps(struct sframe_unwind_writer *writer)
-{
-	const struct fde *fdes = (const struct fde *)writer->fdes.bytes;
-	const size_t count = writer->fdes.size / sizeof(*fdes);
-
-	for (size_t i = 1; i < count; i++) {
-		if (fdes[i].start - fdes[i - 1].start >= fdes[i - 1].size)
-			continue;
-		return fail(writer, EINVAL, "function %.64s at 0x%" PRIx64
-			    " overlaps function %.64s at 0x%" PRIx64,
-			    fde_name(writer, &fdes[i]), fdes[i].start,
-			    fde_name(writer, &fdes[i - 1]), fdes[i - 1].start);
-	}
-	return 0;
-}
-
-ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer)
-{
-	const size_t count = writer->fdes.size / sizeof(struct fde);
-	int err;
-
-	writer->error[0] = '\0';
-	if (!count)
-		return fail(writer, ENODATA, "no function has been added");
-	if (!writer->is_sorted) {
-		qsort(writer->fdes.bytes, count, sizeof(struct fde),
-		      compare_fdes);
-		err = check_overlaps(writer);
-		if (err)
-			return err;
-		writer->is_sorted = true;
-	}
-	return SFRAME_HDR_SIZE + count * SFRAME_FDE_SIZE +
-	       writer->pool.area.size;
-}
-
-static void write_header(const struct sframe_unwind_writer *writer,
-			 unsigned char *to, uint32_t nr_fdes)
-{
-	memset(to, 0, SFRAME_HDR_SIZE);
-	put_le(to + SFRAME_HDR_MAGIC, SFRAME_MAGIC, 2);
-	to[SFRAME_HDR_VERSION] = SFRAME_VERSION_3;
-	to[SFRAME_HDR_FLAGS] = SFRAME_F_FDE_SORTED |
-			       SFRAME_F_FDE_FUNC_START_PCREL;
-	to[SFRAME_HDR_ABI] = SFRAME_ABI_AMD64_ENDIAN_LITTLE;
-	to[SFRAME_HDR_FIXED_RA] = (unsigned char)SFRAME_AMD64_FIXED_RA_OFFSET;
-	put_le(to + SFRAME_HDR_NUM_FDES, nr_fdes, 4);
-	put_le(to + SFRAME_HDR_NUM_FRES, writer->nr_rows, 4);
-	put_le(to + SFRAME_HDR_FRE_LEN, writer->pool.area.size, 4);
-	put_le(to + SFRAME_HDR_FRE_OFF, nr_fdes * SFRAME_FDE_SIZE, 4);
-}
-
-/* @field is the run-time address of the entry's first field. */
-static void write_entry(const struct fde *fde, unsigned char *to,
-			uint64_t field)
-{
-	put_le(to + SFRAME_FDE_START, fde->start - field, 8);
-	put_le(to + SFRAME_FDE_FUNC_SIZE, fde->size, 4);
-	put_le(to + SFRAME_FDE_FRE_OFF, fde->block, 4);
-}
-
-ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
-				   void *buffer, size_t size,
-				   uint64_t section_address)
-{
-	const ssize_t needed = sframe_unwind_writer_size(writer);
-	const struct fde *fdes = (const struct fde *)writer->fdes.bytes;
-	const uint32_t count = writer->fdes.size / sizeof(*fdes);
-	unsigned char *to = buffer;
-	size_t at = SFRAME_HDR_SIZE;
-
-	if (needed < 0)
-		return needed;
-	if (size < (size_t)needed)
-		return fail(writer, ENOSPC,
-			    "the section has %zd bytes, there is room for %zu",
-			    needed, size);
-	write_header(writer, to, count);
-	for (uint32_t i = 0; i < count; i++) {
-		write_entry(&fdes[i], to + at, section_address + at);
-		at += SFRAME_FDE_SIZE;
-	}
-	memcpy(to + at, writer->pool.area.bytes, writer->pool.area.size);
-	return needed;
 }

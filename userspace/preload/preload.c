@@ -2,6 +2,10 @@
 /*
  * What "sframe-unwind exec" preloads into a program: registers its objects,
  * and has its stack printed when it gets the signal or asks the library.
+ *
+ * What is interposed for signal handlers (sframe_unwind_request() and
+ * sframe_unwind_request_self()) and the handler itself make system calls only.
+ * They look up no function: that takes locks and memory.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,31 +20,33 @@
 
 #include <sframe_unwind.h>
 
+#include "ask.h"
 #include "exec_shared.h"
-#include "syscall.h"
+#include "request.h"
+#include "cli/escape.h"
 
 /*
- * Written by the constructor, before there are other threads. A child made by
- * fork() goes on with them as they are.
+ * Written by the constructor, @page last. A child made by fork() goes on with
+ * them as they are.
  */
 static struct exec_setup setup;
+static int files[EXEC_NR_FILES];
+static struct sframe_unwind *handle;	/* NULL: nothing is registered */
 static struct exec_page *page;		/* NULL: nobody to print */
-static struct sframe_unwind *handle;
 
-/*
- * The functions that are interposed here. Looked up when objects are loaded,
- * ahead of their use, which may be in a signal handler.
- */
-static __typeof__(sframe_unwind_request) *real_request;
-static __typeof__(sframe_unwind_request_self) *real_request_self;
+/* Looked up at its first use, which is in no signal handler. */
 static __typeof__(dlopen) *real_dlopen;
 
 /* Is sframe-unwind gone? Then nobody will wake us. */
 static bool is_orphan(void)
 {
-	struct pollfd lifeline = { .fd = setup.lifeline, .events = POLLIN };
+	struct pollfd lifeline = {
+		.fd = files[EXEC_LIFELINE],
+		.events = POLLIN,
+	};
 
-	return poll(&lifeline, 1, 0) > 0;
+	/* Not poll(), at which a thread can be cancelled. */
+	return syscall(SYS_poll, &lifeline, 1, 0) > 0;
 }
 
 /* Sleep until the stack has been printed. Async-signal-safe. */
@@ -64,6 +70,8 @@ static void wait_for_printer(const uint32_t *slot, uint32_t ticket)
 __attribute__((noinline))
 static void print_stack(pid_t tid)
 {
+	struct exec_page *const shared = __atomic_load_n(&page,
+							 __ATOMIC_ACQUIRE);
 	const bool is_self = !tid || tid == (pid_t)syscall(SYS_gettid);
 	struct sframe_unwind_request request = {
 		.size = sizeof(request),
@@ -74,20 +82,20 @@ static void print_stack(pid_t tid)
 	const int old_errno = errno;
 	uint32_t *slot, ticket;
 
-	if (!page || is_orphan())
+	if (!shared || is_orphan())
 		goto out;
 	/* 0 is the ticket of requests that nobody waits for. */
 	do {
-		ticket = __atomic_add_fetch(&page->tickets, 1,
+		ticket = __atomic_add_fetch(&shared->tickets, 1,
 					    __ATOMIC_RELAXED);
 	} while (!ticket);
-	slot = exec_slot(page, ticket);
+	slot = exec_slot(shared, ticket);
 	if (is_self) {
 		request.user_data = ticket;
 		__atomic_store_n(slot, ticket, __ATOMIC_RELEASE);
 	}
-	if (!ioctl_inline(setup.device, SFRAME_UNWIND_IOC_REQUEST, &request) &&
-	    is_self)
+	if (!ioctl_inline(files[EXEC_DEVICE], SFRAME_UNWIND_IOC_REQUEST,
+			  &request) && is_self)
 		wait_for_printer(slot, ticket);
 out:
 	errno = old_errno;
@@ -106,80 +114,77 @@ static void print_refused(void *data, const char *object, int error,
 {
 	(void)data;
 	(void)error;
-	fprintf(stderr, "sframe-unwind: %s: not used: %s\n", object, message);
+	print_line(stderr, "sframe-unwind: %s: not used: %s", object, message);
 }
 
 static void register_objects(void)
 {
 	if (sframe_unwind_register_objects(handle, 0, print_refused, NULL) < 0)
-		fprintf(stderr, "sframe-unwind: %s\n",
-			sframe_unwind_error(handle));
+		print_line(stderr, "sframe-unwind: %s",
+			   sframe_unwind_error(handle));
 }
 
-/* Constructors of other objects may call what is interposed before ours. */
-static void find_dlopen(void)
+/* Get the files, and be ready for requests. Returns 0 or -1. */
+static int open_session(void)
 {
-	if (!real_dlopen)
-		real_dlopen = dlsym(RTLD_NEXT, "dlopen");
+	struct exec_page *map;
+
+	if (ask_for_files(&setup, files))
+		return -1;
+	map = mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED,
+		   files[EXEC_PAGE], 0);
+	if (map == MAP_FAILED)
+		goto err_close;
+	if (sframe_unwind_open_fd(&handle, files[EXEC_DEVICE])) {
+		print_line(stderr, "sframe-unwind: %s",
+			   sframe_unwind_error(NULL));
+		goto err_unmap;
+	}
+	register_objects();
+	__atomic_store_n(&page, map, __ATOMIC_RELEASE);
+	return 0;
+
+err_unmap:
+	munmap(map, sizeof(*map));
+err_close:
+	for (int i = 0; i < EXEC_NR_FILES; i++)
+		close(files[i]);
+	return -1;
 }
 
 /*
- * The library may be linked to the program, or come with an object that was
- * opened with RTLD_LOCAL and be invisible to RTLD_NEXT. The reference taken is
- * kept, for the pointers to stay good.
+ * As sframe-unwind passes signals on once it has been asked for the files, the
+ * handler is there before; the signal waits until it can do its work.
  */
-static void find_real_functions(void)
+static void open_session_with_signal(void)
 {
-	void *library;
-
-	if (real_request)
-		return;
-	find_dlopen();
-	library = real_dlopen(EXEC_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library)
-		return;
-	real_request = dlsym(library, "sframe_unwind_request");
-	real_request_self = dlsym(library, "sframe_unwind_request_self");
-}
-
-/* It was blocked by sframe-unwind, so as not to kill before there is this. */
-static void install_handler(void)
-{
-	struct sigaction action = {
+	const struct sigaction action = {
 		.sa_sigaction = handle_signal,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
-	sigset_t set;
+	struct sigaction old_action;
+	sigset_t set, old_set;
 
-	sigemptyset(&action.sa_mask);
-	sigaction(setup.signal, &action, NULL);
 	sigemptyset(&set);
-	sigaddset(&set, setup.signal);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	if (sigaddset(&set, setup.signal) ||
+	    sigprocmask(SIG_BLOCK, &set, &old_set))
+		return;
+	if (!sigaction(setup.signal, &action, &old_action) && open_session())
+		sigaction(setup.signal, &old_action, NULL);
+	sigprocmask(SIG_SETMASK, &old_set, NULL);
 }
 
 __attribute__((constructor))
 static void start(void)
 {
 	const char *text = getenv(EXEC_VARIABLE);
-	void *map;
 
-	find_real_functions();
 	if (!text || exec_setup_parse(text, &setup))
 		return;
-	if (sframe_unwind_open_fd(&handle, setup.device)) {
-		fprintf(stderr, "sframe-unwind: %s\n",
-			sframe_unwind_error(NULL));
-		return;
-	}
-	map = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED,
-		   setup.page, 0);
-	if (map == MAP_FAILED)
-		return;
-	page = map;
-	register_objects();
 	if (setup.signal)
-		install_handler();
+		open_session_with_signal();
+	else
+		open_session();
 }
 
 /*
@@ -192,12 +197,12 @@ PUBLIC void *dlopen(const char *file, int mode)
 {
 	void *object;
 
-	find_dlopen();
+	/* Constructors of other objects may be here before ours. */
+	if (!real_dlopen)
+		real_dlopen = dlsym(RTLD_NEXT, "dlopen");
 	object = real_dlopen(file, mode);
-	if (object && handle) {
+	if (object && handle)
 		register_objects();
-		find_real_functions();
-	}
 	return object;
 }
 
@@ -206,12 +211,9 @@ PUBLIC int sframe_unwind_request(const struct sframe_unwind *to,
 				 unsigned int max_depth, uint64_t user_data,
 				 uint64_t *cookie)
 {
-	int err = -ENOSYS;
+	const int err = request_inline(to, flags, tid, max_depth, user_data,
+				       cookie);
 
-	find_real_functions();
-	if (real_request)
-		err = real_request(to, flags, tid, max_depth, user_data,
-				   cookie);
 	print_stack(tid);
 	return err;
 }
@@ -219,11 +221,8 @@ PUBLIC int sframe_unwind_request(const struct sframe_unwind *to,
 PUBLIC int sframe_unwind_request_self(const struct sframe_unwind *to,
 				      uint64_t user_data)
 {
-	int err = -ENOSYS;
+	const int err = request_inline(to, 0, 0, 0, user_data, NULL);
 
-	find_real_functions();
-	if (real_request_self)
-		err = real_request_self(to, user_data);
 	print_stack(0);
 	return err;
 }

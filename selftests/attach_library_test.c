@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The library's call for attaching, as programs call it that were built when its
+ * structure was shorter, and as they do now.
+ */
+#include <dlfcn.h>
+#include <libgen.h>
+
+#include "attach_fixture.h"
+
+/* The structure as it was published first. */
+#define OLD_SIZE	112
+
+struct sframe_unwind;
+
+struct library {
+	void *handle;
+	int (*open_fd)(struct sframe_unwind **handle, int fd);
+	int (*attach)(struct sframe_unwind *handle,
+		      struct sframe_unwind_attach *attach);
+	int (*attach_sized)(struct sframe_unwind *handle,
+			    struct sframe_unwind_attach *attach, size_t size);
+	void (*close)(struct sframe_unwind *handle);
+};
+
+/* The one that was built beside this program. */
+static bool load_library(struct library *library)
+{
+	char exe[256] = "", path[512];
+
+	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+		return false;
+	snprintf(path, sizeof(path),
+		 "%s/../userspace/libsframe_unwind.so", dirname(exe));
+	library->handle = dlopen(path, RTLD_NOW);
+	if (!library->handle) {
+		fprintf(stderr, "# %s\n", dlerror());
+		return false;
+	}
+	library->open_fd = dlsym(library->handle, "sframe_unwind_open_fd");
+	library->attach = dlsym(library->handle, "sframe_unwind_attach");
+	library->attach_sized = dlsym(library->handle,
+				      "sframe_unwind_attach_sized");
+	library->close = dlsym(library->handle, "sframe_unwind_close");
+	return library->open_fd && library->attach && library->attach_sized &&
+	       library->close;
+}
+
+/* Behind the old structure are bytes that are none of the kernel's business. */
+TEST_F(attach, by_an_old_program)
+{
+	struct sframe_unwind *handle;
+	struct library library;
+
+	ASSERT_TRUE(load_library(&library));
+	ASSERT_EQ(0, library.open_fd(&handle, open_client(0)));
+	self->arg.size = 0;
+	memset((char *)&self->arg + OLD_SIZE, 0xa5,
+	       sizeof(self->arg) - OLD_SIZE);
+	EXPECT_EQ(0, library.attach(handle, &self->arg));
+	EXPECT_EQ(OLD_SIZE, self->arg.size);
+	EXPECT_NE(0, self->arg.id);
+	EXPECT_EQ(0xa5, ((unsigned char *)&self->arg)[OLD_SIZE]);
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	library.close(handle);
+}
+
+TEST_F(attach, by_a_new_program)
+{
+	struct sframe_unwind_segment segments[2];
+	struct sframe_unwind *handle;
+	struct library library;
+
+	ASSERT_TRUE(load_library(&library));
+	ASSERT_EQ(0, library.open_fd(&handle, open_client(0)));
+	self->arg.size = 0;
+	self->arg.flags = SFRAME_UNWIND_ATTACH_INODE;
+	tell_segments(&self->arg, &self->elf, segments);
+	segments[0].size++;
+	EXPECT_EQ(-ESTALE, library.attach_sized(handle, &self->arg,
+						sizeof(self->arg)));
+	segments[0].size--;
+	EXPECT_EQ(0, library.attach_sized(handle, &self->arg,
+					  sizeof(self->arg)));
+	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
+	library.close(handle);
+}
+
+TEST_HARNESS_MAIN

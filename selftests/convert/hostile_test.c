@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What hostile files cost, in steps and bytes that are counted: at two sizes of
+ * each construction, work may grow as the bytes on the disk do and no faster,
+ * and memory is within the limit for those.
+ *
+ * usage: hostile_test [-v] [NAME]
+ *   -v    print the numbers
+ *   NAME  of one construction
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "cli/cli.h"
+#include "count.h"
+#include "hostile.h"
+#include "selftests/unit/tap.h"
+
+#define MIB(n) ((uint64_t)(n) << 20)
+
+/* What convert/budget.h promises, and cli/file.h: base and factor. */
+#define CONVERT_MEMORY(allocated)	(MIB(16) + 16 * (allocated))
+#define CHECK_MEMORY(allocated)		(MIB(64) + 8 * (allocated))
+
+/* Beside tables, which the limits are about, there are rows and the section. */
+#define TIMES_LIMIT 2
+
+/* How much more than its share the larger file may cost, in percent. */
+#define TOLERANCE 130
+
+/* Steps and bytes that any file takes. */
+#define FEW_STEPS 5000
+#define FEW_BYTES MIB(2)
+
+/* Steps for each byte that is on the disk or may be used as memory. */
+#define MAX_STEPS_A_BYTE 40
+
+/**
+ * struct cost - of one file
+ *
+ * @allocated: bytes that it takes on its disk.
+ * @result: error or exit status.
+ */
+struct cost {
+	uint64_t allocated;
+	struct count count;
+	int result;
+};
+
+static bool is_verbose;
+
+static int convert(int fd)
+{
+	struct sframe_unwind_converted *converted;
+	int err;
+
+	err = sframe_unwind_convert_fd(fd, "hostile", NULL, &converted);
+	if (err && is_verbose)
+		printf("# %s\n", sframe_unwind_convert_error());
+	sframe_unwind_converted_free(converted);
+	return err;
+}
+
+/* The command's own function; what it says is for nobody. */
+static int run_command(const char *command, int fd)
+{
+	int saved[2], null, result;
+	char path[40];
+	char *argv[] = { (char *)command, path, NULL };
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fflush(stdout);
+	saved[0] = dup(STDOUT_FILENO);
+	saved[1] = dup(STDERR_FILENO);
+	null = open("/dev/null", O_WRONLY);
+	dup2(null, STDOUT_FILENO);
+	if (!is_verbose)
+		dup2(null, STDERR_FILENO);
+	optind = 0;
+	result = !strcmp(command, "check") ? check_main(2, argv) :
+					     verify_main(2, argv);
+	fflush(stdout);
+	dup2(saved[0], STDOUT_FILENO);
+	dup2(saved[1], STDERR_FILENO);
+	close(saved[0]);
+	close(saved[1]);
+	close(null);
+	return result;
+}
+
+static struct cost measure(const struct hostile *hostile, uint64_t size)
+{
+	const int fd = memfd_create(hostile->name, MFD_CLOEXEC);
+	struct cost cost = { 0 };
+	struct stat stat;
+
+	if (fd < 0)
+		err(2, "memfd_create");
+	hostile->make(fd, size);
+	if (fstat(fd, &stat))
+		err(2, "fstat");
+	cost.allocated = stat.st_blocks * 512;
+	count_begin();
+	cost.result = !strcmp(hostile->command, "convert") ? convert(fd) :
+		      run_command(hostile->command, fd);
+	cost.count = count_end();
+	close(fd);
+	if (is_verbose)
+		printf("# %s of %" PRIu64 ": %" PRIu64 " KiB on the disk, %" PRIu64 " steps, %" PRIu64 " KiB, result %d\n",
+		       hostile->name, size, cost.allocated >> 10,
+		       cost.count.steps, cost.count.peak >> 10, cost.result);
+	return cost;
+}
+
+static uint64_t limit(const struct hostile *hostile, uint64_t allocated)
+{
+	return strcmp(hostile->command, "check") ? CONVERT_MEMORY(allocated) :
+						   CHECK_MEMORY(allocated);
+}
+
+static void check_cost(const struct hostile *hostile, const struct cost *cost)
+{
+	const uint64_t memory = limit(hostile, cost->allocated);
+
+	if (cost->result != hostile->error)
+		tap_fail("result is %d, not %d", cost->result, hostile->error);
+	if (cost->count.peak > TIMES_LIMIT * memory)
+		tap_fail("%" PRIu64 " MiB of memory for a file of %" PRIu64 " KiB, limit %" PRIu64 " MiB",
+			 cost->count.peak >> 20, cost->allocated >> 10,
+			 memory >> 20);
+	if (cost->count.steps > MAX_STEPS_A_BYTE * memory)
+		tap_fail("%" PRIu64 " steps for a file of %" PRIu64 " KiB",
+			 cost->count.steps, cost->allocated >> 10);
+}
+
+/* What costs nothing on the disk shall cost nothing here, however much it is. */
+static void test_hostile(const struct hostile *hostile)
+{
+	const struct cost small = measure(hostile, hostile->small);
+	const struct cost large = measure(hostile, hostile->large);
+	const uint64_t growth = hostile->grows ?
+				hostile->large / hostile->small : 1;
+
+	check_cost(hostile, &small);
+	check_cost(hostile, &large);
+	if (large.count.steps > (small.count.steps + FEW_STEPS) * growth *
+				TOLERANCE / 100)
+		tap_fail("%" PRIu64 " KiB take %" PRIu64 " steps, %" PRIu64 " KiB %" PRIu64,
+			 small.allocated >> 10, small.count.steps,
+			 large.allocated >> 10, large.count.steps);
+	if (large.count.peak > (small.count.peak + FEW_BYTES) * growth *
+			       TOLERANCE / 100)
+		tap_fail("%" PRIu64 " KiB take %" PRIu64 " KiB of memory, %" PRIu64 " KiB %" PRIu64,
+			 small.allocated >> 10, small.count.peak >> 10,
+			 large.allocated >> 10, large.count.peak >> 10);
+	tap_case("hostile: %s: %s", hostile->command, hostile->name);
+}
+
+int main(int argc, char **argv)
+{
+	/* A limit that does not work ends this, not the machine. */
+	const struct rlimit memory = { 4096ULL << 20, 4096ULL << 20 };
+	const char *name = NULL;
+
+	setrlimit(RLIMIT_AS, &memory);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-v"))
+			is_verbose = true;
+		else
+			name = argv[i];
+	}
+	for (unsigned int i = 0; i < nr_hostiles; i++)
+		if (!name || !strcmp(name, hostiles[i].name))
+			test_hostile(&hostiles[i]);
+	return tap_done();
+}

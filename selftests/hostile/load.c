@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * usage: load without-cfi FROM TO	a clone that has nothing to convert
+ *        load sparse TO TEXT CFI	bytes of text, not stored, and of CFI
+ *        load map FILE		map it, print a line, and wait
+ *        load race LIBRARY DIR NUMBER	clones whose headers change back and forth
+ *        load lease FILE		map it, and hold a write lease on it
+ *        load kernel-log FROM PATH	map copies at PATH, and leave a link there
+ *        load fifo FROM PATH		the same with a FIFO
+ *        load fuse FROM DIR		a file whose server does not answer any more
+ *        load storm FILE		map and unmap it for ever
+ *        load new FROM DIR		ever new files
+ *        load exec PROGRAM		fork and exec for ever, eight at a time
+ *        load fill DIR		fill the file system
+ *
+ * All but the first two go on until they are killed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "load.h"
+
+void *map_file(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *mapped = MAP_FAILED;
+
+	if (fd >= 0) {
+		mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+			      fd, 0);
+		close(fd);
+	}
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static bool copy_file(const char *from, const char *to)
+{
+	const int in = open(from, O_RDONLY | O_CLOEXEC);
+	const int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			     0755);
+	char bytes[65536];
+	ssize_t got = -1;
+
+	while (in >= 0 && out >= 0 && (got = read(in, bytes, sizeof(bytes))) > 0)
+		if (write(out, bytes, got) != got)
+			break;
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return !got;
+}
+
+static int wait_for_ever(void)
+{
+	puts("running");
+	fflush(stdout);
+	for (;;)
+		pause();
+	return 0;
+}
+
+static int map(const char *path)
+{
+	return map_file(path) ? wait_for_ever() : 1;
+}
+
+/* The forged headers when they are looked at, the genuine ones when they count. */
+static int race(const char *library, const char *dir, unsigned int number)
+{
+	struct toggle toggle;
+	char path[PATH_MAX];
+	uint64_t value;
+
+	for (unsigned int i = 1; i <= number; i++) {
+		const clock_t end = clock() + CLOCKS_PER_SEC / 5;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/clone-%u", dir, i);
+		if (!make_shrunk(library, path, i, &toggle) || !map_file(path))
+			return 1;
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		for (unsigned int turn = 0; clock() < end; turn++) {
+			value = turn % 2 ? toggle.forged : toggle.genuine;
+			if (pwrite(fd, &value, sizeof(value),
+				   toggle.offset) != sizeof(value))
+				return 1;
+			usleep(500);
+		}
+		value = toggle.genuine;
+		if (pwrite(fd, &value, sizeof(value), toggle.offset) < 0)
+			return 1;
+		close(fd);
+	}
+	return wait_for_ever();
+}
+
+/* Taken anew each time that the kernel breaks it. */
+static int lease(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+		    MAP_FAILED)
+		return 1;
+	puts("running");
+	fflush(stdout);
+	for (;;) {
+		sleep(1);
+		fcntl(fd, F_SETLEASE, F_WRLCK);
+	}
+}
+
+/* By the time that somebody looks, the name leads elsewhere. */
+static int swap(const char *from, const char *path, bool is_fifo)
+{
+	for (unsigned int turn = 0;; turn++) {
+		void *mapped;
+
+		unlink(path);
+		if (!copy_file(from, path))
+			return 1;
+		mapped = map_file(path);
+		if (!mapped)
+			return 1;
+		munmap(mapped, 4096);
+		unlink(path);
+		if (is_fifo ? mkfifo(path, 0644) :
+			      symlink("/proc/kmsg", path))
+			return 1;
+		if (turn == 20) {
+			puts("running");
+			fflush(stdout);
+		}
+		usleep(20000);
+	}
+}
+
+static int storm(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	puts("running");
+	fflush(stdout);
+	for (;;) {
+		void *mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+				    MAP_PRIVATE, fd, 0);
+
+		if (mapped == MAP_FAILED)
+			return 1;
+		munmap(mapped, 4096);
+	}
+}
+
+static int ever_new(const char *from, const char *dir)
+{
+	char path[PATH_MAX];
+	void *mapped;
+
+	puts("running");
+	fflush(stdout);
+	for (unsigned int i = 0;; i++) {
+		snprintf(path, sizeof(path), "%s/new-%u", dir, i % 64);
+		unlink(path);
+		if (!copy_file(from, path))
+			continue;
+		mapped = map_file(path);
+		if (mapped)
+			munmap(mapped, 4096);
+	}
+	return 0;
+}
+
+static int execute(char *program)
+{
+	char *arguments[] = { program, NULL };
+	unsigned int nr = 0;
+	int null;
+
+	puts("running");
+	fflush(stdout);
+	null = open("/dev/null", O_RDWR);
+	for (;;) {
+		const pid_t child = fork();
+
+		if (!child) {
+			dup2(null, 1);
+			execv(program, arguments);
+			_exit(1);
+		}
+		nr += child > 0;
+		if (child < 0 || nr >= 8)
+			nr -= wait(NULL) > 0;
+	}
+}
+
+static int fill(const char *dir)
+{
+	static char bytes[1 << 20];
+	char path[PATH_MAX];
+
+	memset(bytes, 1, sizeof(bytes));
+	puts("running");
+	fflush(stdout);
+	snprintf(path, sizeof(path), "%s/fill", dir);
+	for (;;) {
+		const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		while (write(fd, bytes, sizeof(bytes)) > 0)
+			;
+		sleep(2);
+		close(fd);
+		unlink(path);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "without-cfi") && argc == 4)
+		return !make_without_cfi(argv[2], argv[3]);
+	if (!strcmp(what, "sparse") && argc == 5)
+		return !make_sparse(argv[2], strtoull(argv[3], NULL, 0),
+				    strtoull(argv[4], NULL, 0));
+	if (!strcmp(what, "map") && argc == 3)
+		return map(argv[2]);
+	if (!strcmp(what, "race") && argc == 5)
+		return race(argv[2], argv[3], atoi(argv[4]));
+	if (!strcmp(what, "lease") && argc == 3)
+		return lease(argv[2]);
+	if (!strcmp(what, "kernel-log") && argc == 4)
+		return swap(argv[2], argv[3], false);
+	if (!strcmp(what, "fifo") && argc == 4)
+		return swap(argv[2], argv[3], true);
+	if (!strcmp(what, "fuse") && argc == 4)
+		return !map_silent_fuse(argv[2], argv[3]);
+	if (!strcmp(what, "storm") && argc == 3)
+		return storm(argv[2]);
+	if (!strcmp(what, "new") && argc == 4)
+		return ever_new(argv[2], argv[3]);
+	if (!strcmp(what, "exec") && argc == 3)
+		return execute(argv[2]);
+	if (!strcmp(what, "fill") && argc == 3)
+		return fill(argv[2]);
+	fprintf(stderr, "load: see the top of load.c\n");
+	return 2;
+}

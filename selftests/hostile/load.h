@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a user can do to the daemon of "sframe-unwind attach --all" without any
+ * privilege. For its tests.
+ */
+#ifndef HOSTILE_LOAD_H
+#define HOSTILE_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Eight bytes of a file that are to be the one or the other. */
+struct toggle {
+	off_t offset;
+	uint64_t genuine;
+	uint64_t forged;
+};
+
+/* A copy with the same build ID and segments, but without CFI. */
+bool make_without_cfi(const char *from, const char *to);
+
+/* A copy with little CFI, and, for now, an executable segment that is shorter. */
+bool make_shrunk(const char *from, const char *to, unsigned int by,
+		 struct toggle *toggle);
+
+/* A file with @cfi_size bytes of CFI and @text_size of text that are not stored. */
+bool make_sparse(const char *to, uint64_t text_size, size_t cfi_size);
+
+/* Map the first page of a file executable. Returns its address or NULL. */
+void *map_file(const char *path);
+
+/* Serve a copy of @from as a file of FUSE, map it, and never answer again. */
+bool map_silent_fuse(const char *from, const char *dir);
+
+#endif /* HOSTILE_LOAD_H */

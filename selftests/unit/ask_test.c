@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a program that "sframe-unwind exec" runs gets its files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "userspace/cli/exec_answer.h"
+#include "userspace/preload/ask.h"
+
+static struct exec_setup setup;
+static int files[EXEC_NR_FILES];
+static int listening = -1;
+
+static void begin(void)
+{
+	if (listening >= 0)
+		close(listening);
+	listening = exec_answer_open(&setup);
+	for (int i = 0; i < EXEC_NR_FILES; i++)
+		if (!files[i])
+			files[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static int nr_open(void)
+{
+	int nr = 0;
+
+	for (int i = 0; i < 256; i++)
+		nr += fcntl(i, F_GETFD) >= 0;
+	return nr;
+}
+
+/*
+ * In a child: ask by @as. Its status is 0 if it got the files, 1 if nothing, 2
+ * if what it got is not as it should be.
+ */
+static pid_t start_asker(const struct exec_setup *as)
+{
+	const pid_t pid = fork();
+	int got[EXEC_NR_FILES], before;
+	struct stat a, b;
+
+	if (pid)
+		return pid;
+	before = nr_open();
+	if (ask_for_files(as, got))
+		_exit(nr_open() == before ? 1 : 2);
+	for (int i = 0; i < EXEC_NR_FILES; i++)
+		if (got[i] < 101 || fstat(got[i], &a) || fstat(files[i], &b) ||
+		    a.st_ino != b.st_ino ||
+		    fcntl(got[i], F_GETFD) != FD_CLOEXEC)
+			_exit(2);
+	_exit(nr_open() == before + EXEC_NR_FILES ? 0 : 2);
+}
+
+/* Answer until @pid has ended. Returns its status; *@asker is who had the secret. */
+static int serve(pid_t pid, pid_t *asker)
+{
+	pid_t who;
+	int status;
+
+	*asker = 0;
+	while (!waitpid(pid, &status, WNOHANG)) {
+		while (exec_answer(listening, &setup, files, &who))
+			if (who)
+				*asker = who;
+		usleep(1000);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void gets_files(void)
+{
+	const int before = nr_open();
+	pid_t pid, asker;
+
+	pid = start_asker(&setup);
+	EXPECT_EQ(serve(pid, &asker), 0);
+	EXPECT_EQ(asker, pid);
+	EXPECT_EQ(nr_open(), before);
+}
+
+static void survives_the_environment(void)
+{
+	struct exec_setup parsed, sent = setup;
+	char text[256];
+
+	sent.signal = 15;
+	sent.depth = 7;
+	sent.flags = 1;
+	exec_setup_print(&sent, text, sizeof(text));
+	EXPECT(!exec_setup_parse(text, &parsed));
+	EXPECT(!strcmp(parsed.socket, setup.socket) &&
+	       !strcmp(parsed.ask, setup.ask) &&
+	       !strcmp(parsed.answer, setup.answer));
+	EXPECT(parsed.signal == 15 && parsed.depth == 7 && parsed.flags == 1);
+	/* As older ones had it, and cut anywhere. */
+	EXPECT(exec_setup_parse("101:102:103:10:0:1", &parsed));
+	for (size_t length = strlen(text) - 1; length; length--) {
+		text[length] = '\0';
+		if (strrchr(text, ':') && strrchr(text, ':')[1] &&
+		    !exec_setup_parse(text, &parsed))
+			EXPECT(length > 70);
+	}
+}
+
+static void needs_the_secret(void)
+{
+	struct exec_setup wrong = setup;
+	pid_t pid;
+	int status;
+
+	wrong.ask[0] = wrong.ask[0] == '0' ? '1' : '0';
+	pid = start_asker(&wrong);
+	/* It waits for what does not come. */
+	for (int i = 0; i < 200; i++) {
+		pid_t who;
+
+		while (exec_answer(listening, &setup, files, &who))
+			EXPECT_EQ(who, 0);
+		usleep(1000);
+	}
+	EXPECT_EQ(waitpid(pid, &status, WNOHANG), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* Who has taken the name of the socket does not know the other secret. */
+static void wants_the_right_answer(void)
+{
+	struct exec_setup wrong = setup;
+	pid_t pid, asker;
+
+	wrong.answer[5] = wrong.answer[5] == '0' ? '1' : '0';
+	pid = start_asker(&wrong);
+	EXPECT_EQ(serve(pid, &asker), 1);
+	EXPECT_EQ(asker, pid);
+}
+
+static void nobody_there(void)
+{
+	pid_t pid;
+	int status;
+
+	close(listening);
+	listening = -1;
+	pid = start_asker(&setup);
+	waitpid(pid, &status, 0);
+	EXPECT(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+/* A stranger who finds the name of the asker's socket cannot write to it. */
+static void hears_nobody_else(void)
+{
+	const int stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct sockaddr_un from;
+	struct msghdr message = {
+		.msg_name = &from,
+		.msg_namelen = sizeof(from),
+	};
+	char asked[EXEC_SECRET_SIZE];
+	struct iovec vector = { asked, sizeof(asked) };
+	pid_t pid, asker;
+
+	message.msg_iov = &vector;
+	message.msg_iovlen = 1;
+	pid = start_asker(&setup);
+	while (recvmsg(listening, &message, MSG_PEEK) < 0 && errno == EAGAIN)
+		usleep(1000);
+	EXPECT_EQ(sendto(stranger, setup.answer, EXEC_SECRET_SIZE, MSG_DONTWAIT,
+			 (struct sockaddr *)&from, message.msg_namelen), -1);
+	EXPECT_EQ(errno, EPERM);
+	EXPECT_EQ(serve(pid, &asker), 0);
+	close(stranger);
+}
+
+/* Files that come with a question are not received. */
+static void takes_no_files(void)
+{
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const int before = nr_open();
+	struct sockaddr_un address;
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET,
+				  SCM_RIGHTS } };
+	struct iovec vector = { setup.ask, EXEC_SECRET_SIZE };
+	struct msghdr message = {
+		.msg_name = &address,
+		.msg_namelen = exec_setup_address(&setup, &address),
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	pid_t who;
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	EXPECT_EQ(sendmsg(fd, &message, 0), EXEC_SECRET_SIZE);
+	EXPECT(exec_answer(listening, &setup, files, &who));
+	EXPECT(!exec_answer(listening, &setup, files, &who));
+	EXPECT_EQ(nr_open(), before);
+	close(fd);
+}
+
+/* A process that may not have so many files gets none, and loses none. */
+static void no_room(void)
+{
+	const struct rlimit few = { 101, 101 };
+	pid_t pid = fork(), asker;
+	int status;
+
+	if (!pid) {
+		setrlimit(RLIMIT_NOFILE, &few);
+		pid = start_asker(&setup);
+		waitpid(pid, &status, 0);
+		_exit(WEXITSTATUS(status));
+	}
+	EXPECT_EQ(serve(pid, &asker), 1);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(gets_files),
+		TAP_TEST(survives_the_environment),
+		TAP_TEST(needs_the_secret),
+		TAP_TEST(wants_the_right_answer),
+		TAP_TEST(hears_nobody_else),
+		TAP_TEST(takes_no_files),
+		TAP_TEST(no_room),
+		TAP_TEST(nobody_there),
+	};
+
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		begin();
+		tap_run(&tests[i], 1);
+	}
+	return tap_done();
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Stamps: which files have one, and that it stands for one state of one file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cfi_file.h"
+#include "convert/stamp.h"
+#include "memory_file.h"
+#include "tap.h"
+
+static char dir[64];
+static struct sfu_cache *cache;
+static struct cfi_file file;
+
+/* What the system says of the file; changed by tests. */
+static struct stat stat_now;
+static struct statfs fs_now;
+static int fd = -1;
+
+/* A file that has a stamp. */
+static void begin(void)
+{
+	watch_reads(-1);
+	if (fd >= 0)
+		close(fd);
+	cfi_file_init(&file);
+	fd = memory_file(&file, sizeof(file));
+	if (fstat(fd, &stat_now))
+		exit(1);
+	stat_now.st_uid = 0;
+	stat_now.st_mode = S_IFREG | 0755;
+	stat_now.st_ctim.tv_sec -= 60;
+	stat_now.st_mtim.tv_sec -= 60;
+	fs_now = (struct statfs){ .f_type = EXT4_SUPER_MAGIC };
+	watch_reads(fd);
+	watched_stat = &stat_now;
+	watched_fs = &fs_now;
+}
+
+static int make(struct stamp *stamp)
+{
+	memset(stamp, 0, sizeof(*stamp));
+	return sfu_stamp_make(stamp, fd, &stat_now);
+}
+
+static void which_files(void)
+{
+	static const long good[] = { EXT4_SUPER_MAGIC, 0x58465342,
+				     BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC };
+	static const long bad[] = { TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+				    SQUASHFS_MAGIC, NFS_SUPER_MAGIC,
+				    FUSE_SUPER_MAGIC, MSDOS_SUPER_MAGIC, 0 };
+	struct stamp stamp;
+
+	begin();
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		fs_now.f_type = good[i];
+		EXPECT_EQ(make(&stamp), 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fs_now.f_type = bad[i];
+		EXPECT_EQ(make(&stamp), -EPERM);
+	}
+	begin();
+	fs_now.f_flags = ST_NODEV | ST_NOEXEC;
+	EXPECT_EQ(make(&stamp), 0);
+	fs_now.f_flags = ST_NOSUID;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_uid = 1;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_mode |= S_IWGRP;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_mode |= S_IWOTH;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_mode = S_IFIFO | 0755;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_ctim.tv_sec = time(NULL);
+	EXPECT_EQ(make(&stamp), -EPERM);
+	begin();
+	stat_now.st_mtim.tv_sec = time(NULL) + 10;
+	EXPECT_EQ(make(&stamp), -EPERM);
+}
+
+/* A file that differs in one of these is another one. */
+static void what_counts(void)
+{
+	struct stamp first, other;
+
+	begin();
+	EXPECT_EQ(make(&first), 0);
+	EXPECT_EQ(make(&other), 0);
+	EXPECT(!memcmp(&first, &other, sizeof(first)));
+#define COUNTS(member, change) do {					\
+	stat_now.member += (change);					\
+	EXPECT_EQ(make(&other), 0);					\
+	EXPECT(memcmp(&first, &other, sizeof(first)));			\
+	stat_now.member -= (change);					\
+} while (0)
+	COUNTS(st_dev, 1);
+	COUNTS(st_ino, 1);
+	COUNTS(st_size, 1);
+	COUNTS(st_ctim.tv_sec, -1);
+	COUNTS(st_ctim.tv_nsec, 1);
+	COUNTS(st_mtim.tv_sec, -1);
+	COUNTS(st_mtim.tv_nsec, 1);
+#undef COUNTS
+	/* Reading it is no change. */
+	stat_now.st_atim.tv_sec++;
+	EXPECT_EQ(make(&other), 0);
+	EXPECT(!memcmp(&first, &other, sizeof(first)));
+}
+
+static char *path_of(const struct stamp *stamp)
+{
+	static char path[256];
+	char name[DIGEST_TEXT_SIZE];
+
+	sfu_digest_text(&stamp->inode, name);
+	snprintf(path, sizeof(path), "%s/%s.stamp", dir, name);
+	return path;
+}
+
+static void gives_back(void)
+{
+	const struct digest content = { { 1, 2, 3 } };
+	struct digest found;
+	struct stamp stamp, other;
+	char from[256];
+	int out;
+
+	begin();
+	EXPECT_EQ(make(&stamp), 0);
+	EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), -ENOENT);
+	EXPECT_EQ(sfu_stamp_write(cache, &stamp, &content), 0);
+	EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), 0);
+	EXPECT(!memcmp(&found, &content, sizeof(found)));
+	stat_now.st_ino++;
+	EXPECT_EQ(make(&other), 0);
+	EXPECT_EQ(sfu_stamp_find(cache, &other, &found), -ENOENT);
+	/* Another one's file */
+	strcpy(from, path_of(&stamp));
+	EXPECT(!rename(from, path_of(&other)));
+	EXPECT_EQ(sfu_stamp_find(cache, &other, &found), -EINVAL);
+	/* Damaged, cut short, too long */
+	EXPECT_EQ(sfu_stamp_write(cache, &stamp, &content), 0);
+	out = open(path_of(&stamp), O_RDWR);
+	for (off_t at = 0; at < 72; at++) {
+		unsigned char byte;
+
+		EXPECT(pread(out, &byte, 1, at) == 1);
+		byte ^= 1;
+		EXPECT(pwrite(out, &byte, 1, at) == 1);
+		EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), -EINVAL);
+		byte ^= 1;
+		EXPECT(pwrite(out, &byte, 1, at) == 1);
+	}
+	EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), 0);
+	EXPECT(pwrite(out, "", 1, 72) == 1);
+	EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), -EINVAL);
+	EXPECT(!ftruncate(out, 71));
+	EXPECT_EQ(sfu_stamp_find(cache, &stamp, &found), -EINVAL);
+	close(out);
+}
+
+/* Returns whether it was in the cache, or -1. */
+static int convert(void)
+{
+	const struct sframe_unwind_convert_options options = {
+		.cache_dir = dir,
+	};
+	struct sframe_unwind_converted *converted;
+	int known;
+
+	if (sframe_unwind_convert_cached(fd, "file", &options, &converted))
+		return -1;
+	known = !!(converted->flags & SFRAME_UNWIND_CONVERTED_FROM_CACHE);
+	sframe_unwind_converted_free(converted);
+	return known;
+}
+
+/* The second time a file with a stamp is not even read. */
+static void saves_reading(void)
+{
+	begin();
+	EXPECT_EQ(convert(), 0);
+	EXPECT(watched_bytes > 0);
+	watched_bytes = 0;
+	EXPECT_EQ(convert(), 1);
+	EXPECT_EQ(watched_bytes, 0);
+	/* It has been changed. */
+	stat_now.st_ctim.tv_sec++;
+	EXPECT_EQ(convert(), 1);
+	EXPECT(watched_bytes > 0);
+	/* Somebody else's is read each time. */
+	stat_now.st_uid = 1;
+	watched_bytes = 0;
+	EXPECT_EQ(convert(), 1);
+	EXPECT(watched_bytes > 0);
+	watched_bytes = 0;
+	EXPECT_EQ(convert(), 1);
+	EXPECT(watched_bytes > 0);
+}
+
+/* A change in the same tick of the clock is in no stamp. */
+static void not_settled(void)
+{
+	begin();
+	stat_now.st_ctim.tv_sec = stat_now.st_mtim.tv_sec = time(NULL);
+	stat_now.st_ino += 1000;
+	EXPECT_EQ(convert(), 1);
+	watched_bytes = 0;
+	clock_ahead = 2;
+	EXPECT_EQ(convert(), 1);
+	EXPECT(watched_bytes > 0);
+	clock_ahead = 10;
+	watched_bytes = 0;
+	EXPECT_EQ(convert(), 1);
+	EXPECT(watched_bytes > 0);
+	watched_bytes = 0;
+	EXPECT_EQ(convert(), 1);
+	EXPECT_EQ(watched_bytes, 0);
+	clock_ahead = 0;
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(which_files),
+		TAP_TEST(what_counts),
+		TAP_TEST(gives_back),
+		TAP_TEST(saves_reading),
+		TAP_TEST(not_settled),
+	};
+	uint64_t count, size;
+	char limit[96];
+
+	strcpy(dir, "/tmp/stamp.XXXXXX");
+	if (!mkdtemp(dir) || sfu_cache_open(dir, &cache)) {
+		perror(dir);
+		return 1;
+	}
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	sfu_cache_clean(cache, &count, &size);
+	sfu_cache_close(cache);
+	snprintf(limit, sizeof(limit), "%s/limit", dir);
+	unlink(limit);
+	rmdir(dir);
+	return tap_done();
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the tests of workers have in common. */
+#ifndef SELFTESTS_WORKER_COMMON_H
+#define SELFTESTS_WORKER_COMMON_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "selftests/unit/tap.h"
+#include "userspace/cli/attach/child.h"
+#include "userspace/cli/attach/worker.h"
+
+#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
+
+/* A sealed memfd with @bytes. */
+static inline int make_sealed(const void *bytes, size_t size)
+{
+	const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size ||
+	    fcntl(fd, F_ADD_SEALS, SEALS))
+		abort();
+	return fd;
+}
+
+/* All bytes of the file @path, to be freed. */
+static inline unsigned char *read_file(const char *path, size_t *size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const off_t end = lseek(fd, 0, SEEK_END);
+	unsigned char *bytes = malloc(end + 1);
+
+	if (fd < 0 || !bytes || pread(fd, bytes, end, 0) != end)
+		abort();
+	close(fd);
+	*size = end;
+	return bytes;
+}
+
+static inline int make_snapshot(const char *path)
+{
+	size_t size;
+	unsigned char *bytes = read_file(path, &size);
+	const int fd = make_sealed(bytes, size);
+
+	free(bytes);
+	return fd;
+}
+
+/* Wait for the end, or for its deadline. */
+static inline void wait_for_worker(struct worker *worker,
+				   struct worker_end *end)
+{
+	struct pollfd ended = { .fd = worker_fd(worker), .events = POLLIN };
+
+	while (worker_finish(worker, end))
+		poll(&ended, 1, 10);
+}
+
+/* Convert what is in @fd, which is closed. Returns worker_start()'s error. */
+static inline int run_worker(int fd, const struct worker_limits *limits,
+			     struct worker_end *end)
+{
+	struct worker *worker;
+	int err;
+
+	memset(end, 0, sizeof(*end));
+	end->result_fd = -1;
+	err = worker_start(&worker, fd, limits);
+	close(fd);
+	if (!err)
+		wait_for_worker(worker, end);
+	return err;
+}
+
+static inline unsigned int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* Neither a process nor one that nobody has waited for. */
+static inline bool has_children(void)
+{
+	children_collect_left();
+	return waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
+}
+
+/* Those that have been killed are dying yet. Returns whether they have died. */
+static inline bool wait_for_children(void)
+{
+	for (int tries = 0; has_children() && tries < 500; tries++)
+		poll(NULL, 0, 10);
+	return !has_children();
+}
+
+/* What all tests here leave behind: nothing. */
+static inline void test_nothing_left(unsigned int descriptors)
+{
+	if (!wait_for_children())
+		tap_fail("there are processes left");
+	if (children_left_of_all())
+		tap_fail("%u children left", children_left_of_all());
+	if (count_descriptors() != descriptors)
+		tap_fail("%u descriptors, not %u", count_descriptors(),
+			 descriptors);
+	tap_case("leaves no process and no descriptor behind");
+}
+
+#endif /* SELFTESTS_WORKER_COMMON_H */

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * In place of the converter: one with a bug, which jumps into what it should
+ * read. The rest of the worker is the real one, but that it has mapped its input
+ * executable.
+ */
+#include <errno.h>
+
+#include "userspace/convert/packed.h"
+
+int sframe_unwind_convert_memory(const void *image, size_t size,
+				 const char *name,
+				 const struct sframe_unwind_convert_options *options,
+				 struct sframe_unwind_converted **converted)
+{
+	(void)size;
+	(void)name;
+	(void)options;
+	*converted = NULL;
+	((void (*)(const void *))(uintptr_t)image)(image);
+	return -EINVAL;
+}
+
+const char *sframe_unwind_convert_error(void)
+{
+	return "file: came back";
+}
+
+int sfu_packed_write(struct buffer *to,
+		     const struct sframe_unwind_converted *converted)
+{
+	(void)to;
+	(void)converted;
+	return -ENOMEM;
+}

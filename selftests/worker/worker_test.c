@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Workers that convert: what comes out, each limit, and how they end. Runs beside
+ * the worker.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "common.h"
+
+static const char *library;
+static struct worker_end end;
+static struct sframe_unwind_converted *converted;
+static char text[256];
+
+/* Convert the library, or @path, and read the result. */
+static int convert(const char *path, const struct worker_limits *limits)
+{
+	int err;
+
+	sframe_unwind_converted_free(converted);
+	converted = NULL;
+	text[0] = '\0';
+	err = run_worker(make_snapshot(path), limits, &end);
+	if (err || end.error)
+		return err ? err : end.error;
+	err = worker_result_read(end.result_fd, limits, &converted, text,
+				 sizeof(text));
+	close(end.result_fd);
+	return err;
+}
+
+static void test_same_as_converter(void)
+{
+	struct sframe_unwind_converted *direct;
+	const int fd = open(library, O_RDONLY | O_CLOEXEC);
+
+	EXPECT_EQ(sframe_unwind_convert_fd(fd, "x", NULL, &direct), 0);
+	close(fd);
+	EXPECT_EQ(convert(library, NULL), 0);
+	EXPECT_EQ(converted->size, direct->size);
+	EXPECT(!memcmp(converted->bytes, direct->bytes, direct->size));
+	EXPECT_EQ(converted->nr_functions, direct->nr_functions);
+	EXPECT_EQ(converted->nr_rows, direct->nr_rows);
+	EXPECT_EQ(converted->covered, direct->covered);
+	EXPECT_EQ(converted->nr_left_out, direct->nr_left_out);
+	EXPECT_EQ(converted->build_id_size, direct->build_id_size);
+	EXPECT(end.cpu_ns > 0 && end.cpu_ns < 10000000000);
+	EXPECT(!text[0]);
+	sframe_unwind_converted_free(direct);
+}
+
+static void test_options(void)
+{
+	const struct worker_limits rows = { .max_rows = 4 };
+	size_t size;
+
+	EXPECT_EQ(convert(library, NULL), 0);
+	size = converted->size;
+	EXPECT_EQ(convert(library, &rows), 0);
+	EXPECT(converted->size > size);
+}
+
+/* The file's faults are told in the converter's words, without a name. */
+static void test_refused(void)
+{
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	EXPECT(!strcmp(text, "not an ELF file"));
+}
+
+static void test_memory(void)
+{
+	const struct worker_limits limits = { .memory = 1 << 20 };
+
+	EXPECT_EQ(convert(library, &limits), -ENOMEM);
+	EXPECT(!strcmp(text, "takes more than 1 MiB of memory to convert"));
+}
+
+static void test_result_size(void)
+{
+	const struct worker_limits limits = { .result_size = 5000 };
+
+	EXPECT_EQ(convert(library, &limits), -EFBIG);
+	EXPECT(strstr(text, "may have 5000"));
+}
+
+/* A hole of a terabyte takes nothing, neither here nor of the snapshot. */
+static void test_hole(void)
+{
+	const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t size;
+	unsigned char *bytes = read_file(library, &size);
+	const int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	struct stat before, after;
+
+	EXPECT_EQ(pwrite(fd, bytes, size, 0), size);
+	free(bytes);
+	EXPECT_EQ(ftruncate(fd, 1LL << 40), 0);
+	EXPECT_EQ(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+	EXPECT_EQ(fstat(fd, &before), 0);
+	EXPECT_EQ(run_worker(fd, NULL, &end), 0);
+	EXPECT_EQ(end.error, 0);
+	sframe_unwind_converted_free(converted);
+	EXPECT_EQ(worker_result_read(end.result_fd, NULL, &converted, text,
+				     sizeof(text)), 0);
+	close(end.result_fd);
+	EXPECT_EQ(fstat(kept, &after), 0);
+	EXPECT_EQ(after.st_blocks, before.st_blocks);
+	close(kept);
+}
+
+static void test_not_sealed(void)
+{
+	struct worker *worker;
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	EXPECT_EQ(ftruncate(fd, 4096), 0);
+	EXPECT_EQ(fcntl(fd, F_ADD_SEALS, SEALS & ~F_SEAL_WRITE), 0);
+	EXPECT_EQ(worker_start(&worker, fd, NULL), -EINVAL);
+	EXPECT(!worker);
+	close(fd);
+	fd = open(library, O_RDONLY | O_CLOEXEC);
+	EXPECT_EQ(worker_start(&worker, fd, NULL), -EINVAL);
+	close(fd);
+	EXPECT_EQ(worker_start(&worker, -1, NULL), -EBADF);
+}
+
+static void test_empty(void)
+{
+	const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	EXPECT_EQ(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+	EXPECT_EQ(run_worker(fd, NULL, &end), 0);
+	EXPECT_EQ(end.error, 0);
+	sframe_unwind_converted_free(converted);
+	EXPECT_EQ(worker_result_read(end.result_fd, NULL, &converted, text,
+				     sizeof(text)), -ENOEXEC);
+	close(end.result_fd);
+}
+
+static void test_nice(void)
+{
+	const struct worker_limits limits = { .nice = 19 };
+
+	EXPECT_EQ(convert(library, &limits), 0);
+}
+
+static void test_kill(void)
+{
+	struct worker *worker;
+
+	for (int i = 0; i < 20; i++) {
+		const int fd = make_snapshot(library);
+
+		EXPECT_EQ(worker_start(&worker, fd, NULL), 0);
+		close(fd);
+		/* At any point of its life. */
+		usleep(i * 200);
+		worker_kill(worker);
+	}
+	worker_kill(NULL);
+	EXPECT(wait_for_children());
+}
+
+/* The only child of ours. */
+static pid_t only_child(void)
+{
+	const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	char pids[64] = "";
+
+	if (fd < 0 || read(fd, pids, sizeof(pids) - 1) < 0)
+		abort();
+	close(fd);
+	return atoi(pids);
+}
+
+static void test_stopped(void)
+{
+	const struct worker_limits limits = { .wall_ms = 300 };
+	const int fd = make_snapshot(library);
+	struct worker *worker;
+
+	EXPECT_EQ(worker_start(&worker, fd, &limits), 0);
+	close(fd);
+	EXPECT_EQ(kill(only_child(), SIGSTOP), 0);
+	EXPECT_EQ(worker_finish(worker, &end), -EAGAIN);
+	wait_for_worker(worker, &end);
+	EXPECT_EQ(end.error, -ETIMEDOUT);
+	EXPECT_EQ(end.result_fd, -1);
+	EXPECT(wait_for_children());
+}
+
+static void test_killed(void)
+{
+	const int fd = make_snapshot(library);
+	struct worker *worker;
+
+	EXPECT_EQ(worker_start(&worker, fd, NULL), 0);
+	close(fd);
+	EXPECT_EQ(kill(only_child(), SIGKILL), 0);
+	wait_for_worker(worker, &end);
+	EXPECT_EQ(end.error, -EINTR);
+	EXPECT(strstr(end.text, "killed"));
+	EXPECT_EQ(end.result_fd, -1);
+}
+
+static void test_cut_snapshot(void)
+{
+	size_t size;
+	unsigned char *bytes = read_file(library, &size);
+
+	for (size_t part = 64; part < size; part += size / 7 + 1) {
+		if (run_worker(make_sealed(bytes, part), NULL, &end) ||
+		    end.error ||
+		    worker_result_read(end.result_fd, NULL, &converted, text,
+				       sizeof(text)) == -EPROTO)
+			tap_fail("%zu bytes: error %d: %s", part, end.error,
+				 end.text);
+		sframe_unwind_converted_free(converted);
+		converted = NULL;
+		if (end.result_fd >= 0)
+			close(end.result_fd);
+	}
+	free(bytes);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(test_same_as_converter),
+		TAP_TEST(test_options),
+		TAP_TEST(test_refused),
+		TAP_TEST(test_memory),
+		TAP_TEST(test_result_size),
+		TAP_TEST(test_hole),
+		TAP_TEST(test_not_sealed),
+		TAP_TEST(test_empty),
+		TAP_TEST(test_nice),
+		TAP_TEST(test_kill),
+		TAP_TEST(test_stopped),
+		TAP_TEST(test_killed),
+		TAP_TEST(test_cut_snapshot),
+	};
+	const unsigned int descriptors = count_descriptors();
+
+	library = argc > 1 ? argv[1] : "/proc/self/exe";
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	sframe_unwind_converted_free(converted);
+	test_nothing_left(descriptors);
+	return tap_done();
+}

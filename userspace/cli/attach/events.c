@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events: being told by perf of what processes map, as they do it.
+ *
+ * A dummy event on each CPU counts nothing, but tells of each new executable
+ * mapping on that CPU, and of fork, in a ring that is shared with the kernel.
+ * Build IDs are not asked for: the inode's numbers take their place.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "events.h"
+
+#define RING_PAGES 32
+
+/**
+ * struct events - a ring for each CPU
+ *
+ * @files: of the events, @nr of them.
+ * @rings: page with positions, and behind it the bytes.
+ * @ring_size: number of these bytes, a power of two.
+ * @first: ring to begin with.
+ * @next_at: nothing is handled before that.
+ */
+struct events {
+	size_t nr;
+	struct pollfd *files;
+	struct perf_event_mmap_page **rings;
+	size_t ring_size;
+	size_t page_size;
+	size_t first;
+	uint64_t next_at;
+};
+
+/* The largest record; its size has 16 bits. */
+union record {
+	struct perf_event_header header;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t start, size, offset;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+		char name[];
+	} mmap;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, parent;
+	} fork;
+	unsigned char bytes[65536];
+};
+
+static int open_event(int cpu, bool forks)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.task = forks,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
+		       PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Returns 0, or a negative errno: -ENODEV if there is no such CPU now. */
+static int open_ring(struct events *events, int cpu, bool forks)
+{
+	void *ring;
+	int fd;
+
+	fd = open_event(cpu, forks);
+	if (fd < 0)
+		return -errno;
+	ring = mmap(NULL, events->page_size + events->ring_size,
+		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED) {
+		const int err = errno;
+
+		close(fd);
+		return -err;
+	}
+	events->files[events->nr] = (struct pollfd) {
+		.fd = fd,
+		.events = POLLIN,
+	};
+	events->rings[events->nr++] = ring;
+	return 0;
+}
+
+int events_open(struct events **to, bool forks)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct events *events = calloc(1, sizeof(*events));
+	int err = 0;
+
+	*to = NULL;
+	if (!events)
+		return -ENOMEM;
+	events->page_size = sysconf(_SC_PAGESIZE);
+	events->ring_size = RING_PAGES * events->page_size;
+	events->files = calloc(cpus, sizeof(*events->files));
+	events->rings = calloc(cpus, sizeof(*events->rings));
+	if (!events->files || !events->rings)
+		err = -ENOMEM;
+	for (long cpu = 0; !err && cpu < cpus; cpu++) {
+		err = open_ring(events, cpu, forks);
+		if (err == -ENODEV)
+			err = 0;
+	}
+	if (!err && !events->nr)
+		err = -ENODEV;
+	if (err) {
+		events_close(events);
+		return err;
+	}
+	*to = events;
+	return 0;
+}
+
+void events_close(struct events *events)
+{
+	if (!events)
+		return;
+	for (size_t i = 0; i < events->nr; i++) {
+		munmap(events->rings[i], events->page_size + events->ring_size);
+		close(events->files[i].fd);
+	}
+	free(events->files);
+	free(events->rings);
+	free(events);
+}
+
+const struct pollfd *events_files(const struct events *events, size_t *nr)
+{
+	*nr = events->nr;
+	return events->files;
+}
+
+/* Copy from the ring, around its end. */
+static void copy(const struct events *events,
+		 const struct perf_event_mmap_page *ring, uint64_t at,
+		 void *to, size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)ring +
+				     events->page_size;
+	const size_t offset = at & (events->ring_size - 1);
+	const size_t first = size < events->ring_size - offset ?
+			     size : events->ring_size - offset;
+
+	memcpy(to, bytes + offset, first);
+	memcpy((unsigned char *)to + first, bytes, size - first);
+}
+
+static void handle_mmap(const union record *record,
+			const struct event_fns *fns, void *data)
+{
+	const char *name = record->mmap.name;
+	struct mapping mapping = {
+		.pid = record->mmap.pid,
+		.generation = record->mmap.generation,
+		.start = record->mmap.start,
+		.end = record->mmap.start + record->mmap.size,
+		.key.device = makedev(record->mmap.major, record->mmap.minor),
+		.key.inode = record->mmap.inode,
+	};
+
+	/* Anonymous memory, the vDSO and the like. */
+	if (!mapping.key.inode || name[0] != '/')
+		return;
+	mapping_set_name(&mapping, strncmp(name, "//", 2) ? name : "");
+	fns->mapping(data, &mapping);
+}
+
+static bool handle(const union record *record, const struct event_fns *fns,
+		   void *data)
+{
+	switch (record->header.type) {
+	case PERF_RECORD_MMAP2:
+		handle_mmap(record, fns, data);
+		return false;
+	case PERF_RECORD_FORK:
+		if (record->fork.pid != record->fork.parent)
+			fns->fork(data, record->fork.pid, record->fork.parent);
+		return false;
+	default:
+		return record->header.type == PERF_RECORD_LOST;
+	}
+}
+
+/* Until the ring is empty or the time is over. Returns whether events are lost. */
+static bool handle_ring(const struct events *events,
+			struct perf_event_mmap_page *ring, uint64_t end,
+			const struct event_fns *fns, void *data)
+{
+	const uint64_t head = __atomic_load_n(&ring->data_head,
+					      __ATOMIC_ACQUIRE);
+	static union record record;
+	uint64_t tail = ring->data_tail;
+	unsigned int nr = 0;
+	bool is_lost = false;
+
+	while (head - tail >= sizeof(record.header) &&
+	       (++nr % 16 || cpu_ns() < end)) {
+		copy(events, ring, tail, &record.header,
+		     sizeof(record.header));
+		if (record.header.size < sizeof(record.header) ||
+		    record.header.size > head - tail) {
+			tail = head;
+			is_lost = true;
+			break;
+		}
+		copy(events, ring, tail, &record, record.header.size);
+		/* Names end inside their records, but let us be sure. */
+		record.bytes[record.header.size] = '\0';
+		tail += record.header.size;
+		is_lost |= handle(&record, fns, data);
+	}
+	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+	return is_lost;
+}
+
+bool events_handle(struct events *events, const struct event_fns *fns,
+		   void *data)
+{
+	const uint64_t before = cpu_ns();
+	bool is_lost = false;
+	size_t i;
+
+	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++)
+		is_lost |= handle_ring(events, events->rings[(events->first + i) %
+							     events->nr],
+				       before + EVENTS_STEP_NS, fns, data);
+	events->first = (events->first + i) % events->nr;
+	events->next_at = now_ns() + EVENTS_SHARE * (cpu_ns() - before);
+	return is_lost;
+}
+
+uint64_t events_next(const struct events *events)
+{
+	return events->next_at;
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Job: one file on its way from a mapping to an attachment.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "job.h"
+#include "worker.h"
+
+/* A snapshot may have one part in this many of the machine's memory. */
+#define MEMORY_SHARE		8
+#define MIN_SNAPSHOT		(64ULL << 20)
+
+static uint64_t total_memory(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit;
+}
+
+void jobs_init(struct jobs *jobs)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const uint64_t share = total_memory() / MEMORY_SHARE;
+
+	jobs->max_workers = cpus + 1 < JOBS_MIN_WORKERS ? JOBS_MIN_WORKERS :
+			    cpus + 1 > JOBS_MAX_WORKERS ? JOBS_MAX_WORKERS :
+							  cpus + 1;
+	jobs->max_bytes = share < MIN_SNAPSHOT ? MIN_SNAPSHOT : share;
+}
+
+/* --- life */
+
+/* How many of a state there are of a user, and in all. */
+static void count(struct jobs *jobs, const struct job *job, int by)
+{
+	job->user->nr_waiting += job->state == JOB_WAIT ? by : 0;
+	job->user->nr_converting += job->state == JOB_CONVERT ? by : 0;
+	jobs->nr_converting += job->state == JOB_CONVERT ? by : 0;
+}
+
+void job_set_state(struct jobs *jobs, struct job *job, enum job_state state)
+{
+	count(jobs, job, -1);
+	job->state = state;
+	job->is_asked = false;
+	count(jobs, job, 1);
+}
+
+struct job *job_create(struct jobs *jobs, struct user *user, bool is_first)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->user = user;
+	job->is_first = is_first;
+	job->elf_fd = -1;
+	job->snapshot_fd = -1;
+	job->result_fd = -1;
+	job->next = jobs->jobs;
+	jobs->jobs = job;
+	jobs->nr++;
+	user->nr_jobs++;
+	user->nr_first += is_first;
+	return job;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void job_end(struct jobs *jobs, struct job *job)
+{
+	struct job **link = &jobs->jobs;
+
+	while (*link != job)
+		link = &(*link)->next;
+	*link = job->next;
+	count(jobs, job, -1);
+	jobs->nr--;
+	jobs->nr_bytes -= job->snapshot_fd >= 0 ? job->file.nr_bytes : 0;
+	job->user->nr_jobs--;
+	job->user->nr_first -= job->is_first;
+	worker_kill(job->worker);
+	close_fd(job->elf_fd);
+	close_fd(job->snapshot_fd);
+	close_fd(job->result_fd);
+	free(job);
+}
+
+void jobs_end(struct jobs *jobs)
+{
+	while (jobs->jobs)
+		job_end(jobs, jobs->jobs);
+}
+
+void job_charge(struct jobs *jobs, struct job *job, uint64_t ns)
+{
+	if (job->file.is_trusted && !job->file.is_known)
+		users_charge(jobs->users, ns);
+	else
+		user_charge(job->user, ns);
+}
+
+/* --- what comes in */
+
+/* Is that file being looked at for the same user? */
+static bool is_under_way(const struct jobs *jobs, const struct mapping *mapping,
+			 const struct user *user)
+{
+	const struct job *job;
+
+	for (job = jobs->jobs; job; job = job->next)
+		if (job->user == user && is_same_file(&job->mapping, mapping))
+			return true;
+	return false;
+}
+
+void jobs_add_mapping(struct jobs *jobs, const struct mapping *mapping,
+		      struct user *user, bool is_first)
+{
+	struct known *known = known_find(jobs->known, &mapping->key);
+	const uint64_t now = now_ns();
+
+	if (known && mapping->generation && known->generation &&
+	    mapping->generation != known->generation)
+		known = NULL;
+	if (known) {
+		known_use(jobs->known, known, mapping, now);
+		if (now < known->checked_at + JOBS_RECHECK_NS) {
+			known_add_recheck(jobs->known, known, mapping);
+			return;
+		}
+	}
+	if (!user)
+		user = users_of_process(jobs->users, mapping->pid);
+	if (!user_is_served(user, now))
+		user->is_missed = true;
+	else if (!is_under_way(jobs, mapping, user))
+		user_add_file(jobs->users, user, mapping, is_first);
+}
+
+void jobs_add_vdso(struct jobs *jobs, int fd)
+{
+	struct job *job = job_create(jobs, users_get(jobs->users, 0), true);
+
+	if (!job) {
+		close(fd);
+		return;
+	}
+	mapping_set_name(&job->mapping, "[vdso]");
+	job->is_vdso = true;
+	job->elf_fd = fd;
+}
+
+static void add_again(struct jobs *jobs, const struct known *known)
+{
+	const struct mapping mapping = {
+		.pid = known->recheck_pid,
+		.generation = known->generation,
+		.start = known->recheck_start,
+		.end = known->recheck_end,
+		.key = known->key,
+	};
+
+	jobs_add_mapping(jobs, &mapping, NULL, false);
+}
+
+void jobs_recheck(struct jobs *jobs, uint64_t now)
+{
+	const struct known *known;
+
+	while ((known = known_take_recheck(jobs->known, now,
+					   JOBS_RECHECK_NS)))
+		add_again(jobs, known);
+	/* One at a time: all of them are gone through for it. */
+	known = known_take_retry(jobs->known, now);
+	if (known)
+		add_again(jobs, known);
+}
+
+/* --- readers */
+
+static void told_maps(struct jobs *jobs, struct user *user,
+		      const struct queued_process *process,
+		      const struct reader_reply *reply,
+		      const unsigned char *rest, size_t size)
+{
+	struct reader_maps_entry entry;
+	struct mapping mapping;
+
+	if (!reply) {
+		user_block(user, now_ns());
+		return;
+	}
+	user_charge(user, reply->cpu_ns);
+	*jobs->maps_ns += reply->cpu_ns;
+	jobs->forbidden += reply->error == -EACCES || reply->error == -EPERM;
+	for (uint32_t i = 0; i < reply->maps.nr && size >= sizeof(entry); i++) {
+		memcpy(&entry, rest, sizeof(entry));
+		rest += sizeof(entry);
+		size -= sizeof(entry);
+		if (!entry.name_size || entry.name_size > size)
+			break;
+		mapping = (struct mapping) {
+			.pid = process->pid,
+			.start = entry.start,
+			.end = entry.end,
+			.key = entry.key,
+		};
+		mapping_set_name(&mapping, (const char *)rest);
+		rest += entry.name_size;
+		size -= entry.name_size;
+		jobs_add_mapping(jobs, &mapping, user, process->is_first);
+	}
+	if (reply->maps.next)
+		user_add_process(user, process->pid, reply->maps.next,
+				 process->is_first);
+}
+
+/* What a reader was asked: a process, or, if @job is set, a file. */
+struct question {
+	struct job *job;
+	struct queued_process process;
+};
+
+void jobs_told(void *data, void *asked, struct user *user,
+	       const struct reader_reply *reply, const unsigned char *rest,
+	       size_t size, const int fds[2])
+{
+	struct question *question = asked;
+	struct jobs *jobs = data;
+	struct job *job = question->job;
+	const uint64_t before = cpu_ns();
+
+	if (!job) {
+		told_maps(jobs, user, &question->process, reply, rest, size);
+		user->nr_first -= question->process.is_first;
+	} else {
+		if (reply && job->state == JOB_FILE)
+			job->file = reply->file;
+		if (reply)
+			job_charge(jobs, job, reply->cpu_ns);
+		if (job->state == JOB_FILE)
+			job_told_file(jobs, job, reply, fds);
+		else
+			job_told_attached(jobs, job, reply);
+	}
+	free(question);
+	user_charge(user, cpu_ns() - before);
+}
+
+static int ask(struct jobs *jobs, struct user *user,
+	       const struct question *question,
+	       const struct reader_request *request, const int fds[2])
+{
+	struct question *copy = malloc(sizeof(*copy));
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *question;
+	err = readers_ask(jobs->readers, user, copy, request, fds);
+	if (err)
+		free(copy);
+	return err;
+}
+
+/* Returns whether something was asked. */
+static bool ask_process(struct jobs *jobs, struct user *user)
+{
+	struct reader_request request = { .what = READER_MAPS };
+	const int fds[2] = { -1, -1 };
+	struct question question = { 0 };
+	struct queued_process *process = &question.process;
+
+	if (!user_take_process(user, process))
+		return false;
+	request.mapping.pid = process->pid;
+	request.mapping.start = process->from;
+	if (ask(jobs, user, &question, &request, fds)) {
+		user->is_missed = true;
+		return false;
+	}
+	user->nr_first += process->is_first;
+	return true;
+}
+
+static void fill_file_request(struct jobs *jobs, const struct job *job,
+			      struct reader_request *request)
+{
+	const struct known *known = known_find(jobs->known, &job->mapping.key);
+
+	request->what = READER_FILE;
+	request->max_bytes = jobs->max_bytes;
+	if (job->is_vdso || !known || now_ns() >= known->retry_at)
+		return;
+	request->known = (struct reader_known) {
+		.is_set = true,
+		.device = known->device,
+		.inode = known->inode,
+		.size = known->size,
+		.changed = known->changed,
+	};
+}
+
+static bool ask_job(struct jobs *jobs, struct job *job)
+{
+	struct reader_request request = { .mapping = job->mapping };
+	const struct question question = { .job = job };
+	const int fds[2] = { job->elf_fd, job->result_fd };
+
+	if (job->state == JOB_FILE)
+		fill_file_request(jobs, job, &request);
+	else
+		job_fill_attach(jobs, job, &request);
+	if (ask(jobs, job->user, &question, &request, fds)) {
+		job->user->is_missed = true;
+		job_end(jobs, job);
+		return false;
+	}
+	job->is_asked = true;
+	return true;
+}
+
+/* Whose file is read next is read; a reader is there. */
+static bool begin_reading(struct jobs *jobs, struct user *user)
+{
+	struct queued_file *file;
+	struct job *job;
+
+	for (job = jobs->jobs; job; job = job->next)
+		if (job->user == user && !job->is_asked &&
+		    (job->state == JOB_FILE || job->state == JOB_ATTACH))
+			return ask_job(jobs, job);
+	if (user->nr_waiting < JOBS_MAX_WAITING && jobs->nr < JOBS_MAX &&
+	    (jobs->nr_bytes < jobs->max_bytes || !user->nr_jobs))
+		file = user_take_file(jobs->users, user);
+	else
+		return false;
+	if (!file)
+		return ask_process(jobs, user);
+	job = job_create(jobs, user, file->is_first);
+	if (job)
+		job->mapping = file->mapping;
+	else
+		user->is_missed = true;
+	free(file);
+	return job && ask_job(jobs, job);
+}
+
+/* --- whose turn it is */
+
+/* Serve each user once at most. Returns whether anybody was served. */
+static bool serve_each(struct jobs *jobs,
+		       bool (*serve)(struct jobs *jobs, struct user *user),
+		       uint64_t now)
+{
+	struct user *user = NULL, *served = NULL;
+
+	while ((user = users_next(jobs->users, user)))
+		if (user_is_served(user, now) && serve(jobs, user))
+			served = user;
+	if (served)
+		users_set_turn(jobs->users, served);
+	return served;
+}
+
+static bool read_one(struct jobs *jobs, struct user *user)
+{
+	return readers_has_room(jobs->readers, user) &&
+	       begin_reading(jobs, user);
+}
+
+void jobs_schedule(struct jobs *jobs)
+{
+	const uint64_t now = now_ns();
+
+	while (serve_each(jobs, job_convert_one, now))
+		;
+	while (serve_each(jobs, read_one, now))
+		;
+}

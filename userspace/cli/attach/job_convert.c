@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Job: conversion by workers. See job.h.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "job.h"
+#include "worker.h"
+
+/* What a conversion may take of files that only root can write, and of others. */
+#define TRUSTED_CPU_SECONDS	60
+#define TRUSTED_WALL_MS		120000
+#define USER_CPU_SECONDS	10
+#define USER_WALL_MS		20000
+
+/* May @job have a worker? One is left for those who have none. */
+static bool may_convert(const struct jobs *jobs, const struct job *job)
+{
+	const unsigned int left = jobs->max_workers - jobs->nr_converting;
+
+	if (!job->user->nr_converting && user_is_modest(job->user))
+		return left;
+	if (job->user->nr_converting && !job->file.is_trusted)
+		return false;
+	return left > 1;
+}
+
+/* Is the same being converted, with as much time for it? */
+static bool is_being_converted(const struct jobs *jobs, const struct job *job)
+{
+	const struct job *other;
+
+	for (other = jobs->jobs; other; other = other->next)
+		if ((other->state == JOB_CONVERT ||
+		     (other->state == JOB_ATTACH && other->is_asked)) &&
+		    other->file.is_trusted &&
+		    !memcmp(&other->file.digest, &job->file.digest,
+			    sizeof(job->file.digest)))
+			return true;
+	return false;
+}
+
+static void begin_converting(struct jobs *jobs, struct job *job)
+{
+	const bool is_trusted = job->file.is_trusted;
+	const struct worker_limits limits = {
+		.cpu_seconds = is_trusted ? TRUSTED_CPU_SECONDS :
+					    USER_CPU_SECONDS,
+		.wall_ms = is_trusted ? TRUSTED_WALL_MS : USER_WALL_MS,
+		.nice = is_trusted || user_is_modest(job->user) ? 0 : 10,
+		.user = job->user->uid,
+	};
+	int err;
+
+	err = worker_start(&job->worker, job->snapshot_fd, &limits);
+	if (err) {
+		job->worker = NULL;
+		job_refuse(jobs, job, err, "no process to convert it",
+			   strerror(-err));
+		return;
+	}
+	job_set_state(jobs, job, JOB_CONVERT);
+}
+
+bool job_convert_one(struct jobs *jobs, struct user *user)
+{
+	struct job *job, *first = NULL;
+
+	if (!user->nr_waiting)
+		return false;
+	/* The list begins with the latest. */
+	for (job = jobs->jobs; job; job = job->next)
+		if (job->user == user && job->state == JOB_WAIT &&
+		    !is_being_converted(jobs, job))
+			first = job;
+	if (!first)
+		return false;
+	/* By now another user may have had it converted. */
+	if (job_use_same(jobs, first))
+		return true;
+	if (!may_convert(jobs, first))
+		return false;
+	begin_converting(jobs, first);
+	return true;
+}
+
+static void end_converting(struct jobs *jobs, struct job *job,
+			   struct worker_end *end)
+{
+	job->worker = NULL;
+	job_charge(jobs, job, end->cpu_ns);
+	if (end->error) {
+		job_refuse(jobs, job, end->error,
+			   end->error == -ENOEXEC ?
+				   "the converter does not run" :
+				   "the converter did not end well on it",
+			   end->text);
+		return;
+	}
+	job->result_fd = end->result_fd;
+	job->is_converted = true;
+	job_set_state(jobs, job, JOB_ATTACH);
+}
+
+void jobs_check_workers(struct jobs *jobs)
+{
+	struct worker_end end;
+	struct job *next;
+
+	for (struct job *job = jobs->jobs; job; job = next) {
+		next = job->next;
+		if (job->state == JOB_CONVERT &&
+		    !worker_finish(job->worker, &end))
+			end_converting(jobs, job, &end);
+	}
+}
+
+size_t jobs_files(const struct jobs *jobs, struct pollfd *files)
+{
+	size_t nr = 0;
+
+	for (const struct job *job = jobs->jobs; job; job = job->next)
+		if (job->state == JOB_CONVERT && nr < JOBS_MAX_WORKERS)
+			files[nr++] = (struct pollfd) {
+				.fd = worker_fd(job->worker),
+				.events = POLLIN,
+			};
+	return nr;
+}
+
+uint64_t jobs_next(const struct jobs *jobs)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (const struct job *job = jobs->jobs; job; job = job->next)
+		if (job->state == JOB_CONVERT &&
+		    worker_deadline(job->worker) < next)
+			next = worker_deadline(job->worker);
+	return next;
+}

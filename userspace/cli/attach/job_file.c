@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Job: what becomes of a file. See job.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/sframe_unwind.h>
+
+#include "job.h"
+
+/*
+ * The first time after which a file that was refused is tried again: if that was
+ * because of somebody who uses it, or for another reason; and the longest.
+ */
+#define BUSY_RETRY_NS	SECOND
+#define RETRY_NS	(60 * SECOND)
+#define MAX_RETRY_NS	(3600 * SECOND)
+
+static const char no_room[] = "no room in the kernel";
+
+/* --- what is known of a file from now on */
+
+static uint8_t group_of(const struct job *job)
+{
+	return job->file.is_trusted ? KNOWN_TRUSTED :
+				      known_group(job->user->uid);
+}
+
+static void begin_known(const struct job *job, struct known *known)
+{
+	const struct reader_known *found = &job->file.known;
+	const uint64_t now = now_ns();
+
+	*known = (struct known) {
+		.key = job->mapping.key,
+		.generation = job->mapping.generation,
+		.device = found->device,
+		.inode = found->inode,
+		.size = found->size,
+		.changed = found->changed,
+		.group = group_of(job),
+		.checked_at = now,
+		.used_at = now,
+		.retry_at = UINT64_MAX,
+	};
+}
+
+static void keep(struct jobs *jobs, const struct job *job,
+		 const struct known *known)
+{
+	if (job->file.is_found)
+		known_set(jobs->known, known);
+}
+
+__attribute__((format(printf, 4, 5)))
+static void tell(struct jobs *jobs, const struct job *job,
+		 enum file_state state, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	report_file(jobs->report, job->mapping.name, state, text);
+}
+
+/* Is it so whoever asks again about the same bytes? */
+static bool is_final(int error)
+{
+	return error == -ENODATA || error == -EOPNOTSUPP || error == -EINVAL ||
+	       error == -EFBIG;
+}
+
+void job_refuse(struct jobs *jobs, struct job *job, int error,
+		const char *reason, const char *text)
+{
+	const struct known *before;
+	struct known known;
+
+	begin_known(job, &known);
+	before = known_find_inode(jobs->known, known.device, known.inode);
+	known.state = FILE_REFUSED;
+	known.reason = reason;
+	known.digest = job->file.digest;
+	/* Without a snapshot its bytes are not known. */
+	known.has_digest = job->snapshot_fd >= 0;
+	known.is_final = known.has_digest && is_final(error);
+	if (!known.is_final) {
+		const bool is_busy = error == -EWOULDBLOCK || error == -ESTALE;
+		const unsigned int tries =
+			before && before->state == FILE_REFUSED ?
+				before->nr_tries : 0;
+		uint64_t pause = (is_busy ? BUSY_RETRY_NS : RETRY_NS) << tries;
+
+		if (pause > MAX_RETRY_NS)
+			pause = MAX_RETRY_NS;
+		known.nr_tries = tries < 12 ? tries + 1 : tries;
+		known.retry_at = known.checked_at + pause;
+		known.recheck_pid = job->mapping.pid;
+		known.recheck_start = job->mapping.start;
+		known.recheck_end = job->mapping.end;
+	}
+	keep(jobs, job, &known);
+	report_refused(jobs->report, job->mapping.name, reason);
+	tell(jobs, job, FILE_REFUSED, "%s", *text ? text : reason);
+	job_end(jobs, job);
+}
+
+void jobs_forget_refused(struct jobs *jobs)
+{
+	known_forget_refused(jobs->known, no_room);
+}
+
+static void pass_over(struct jobs *jobs, struct job *job, enum file_state state,
+		      const char *text)
+{
+	struct known known;
+
+	begin_known(job, &known);
+	known.state = state;
+	keep(jobs, job, &known);
+	tell(jobs, job, state, "%s", text);
+	job_end(jobs, job);
+}
+
+/* --- what was read */
+
+/* The vDSO has no inode that counts; of others what was found is the name. */
+static void take_file(struct jobs *jobs, struct job *job,
+		      const struct reader_file *file, const int fds[2])
+{
+	job->file = *file;
+	if (!users_have_credit(jobs->users))
+		job->file.is_trusted = false;
+	if (job->is_vdso) {
+		job->file.is_found = false;
+		job->file.is_trusted = true;
+		job->file.known = (struct reader_known) { 0 };
+		close(job->elf_fd);
+	}
+	if (!job->mapping.name[0])
+		memcpy(job->mapping.name, file->name,
+		       sizeof(job->mapping.name));
+	job->elf_fd = fds[0];
+	job->snapshot_fd = fds[1];
+	if (job->snapshot_fd >= 0)
+		jobs->nr_bytes += file->nr_bytes;
+}
+
+static void handle_known(struct jobs *jobs, struct job *job)
+{
+	struct known *known = known_find_inode(jobs->known,
+					       job->file.known.device,
+					       job->file.known.inode);
+
+	if (known) {
+		known->checked_at = now_ns();
+		known_use(jobs->known, known, &job->mapping,
+			  known->checked_at);
+		job_end(jobs, job);
+		return;
+	}
+	/* Forgotten meanwhile: look at it as if it were new. */
+	job->file.is_known = false;
+	job_set_state(jobs, job, JOB_FILE);
+}
+
+static void handle_read_error(struct jobs *jobs, struct job *job,
+			      const struct reader_reply *reply)
+{
+	const int error = reply->error;
+
+	if (reply->stage == READER_FIND) {
+		/* That a process has ended already is nothing to tell of. */
+		jobs->missed += error != -ENOENT && error != -ESRCH &&
+				error != -ENOTSUP;
+		job_end(jobs, job);
+	} else if (error == -EWOULDBLOCK) {
+		job_refuse(jobs, job, error, "held by a lease", "");
+	} else if (reply->stage == READER_OPEN) {
+		job_refuse(jobs, job, error, "cannot be opened", reply->text);
+	} else {
+		job_refuse(jobs, job, error, error == -EFBIG ?
+			   "too large to read" : "cannot be read",
+			   reply->text);
+	}
+}
+
+bool job_use_same(struct jobs *jobs, struct job *job)
+{
+	const struct known *same = known_find_digest(jobs->known,
+						     &job->file.digest);
+
+	if (!same)
+		return false;
+	if (same->state == FILE_REFUSED) {
+		job_refuse(jobs, job, -EINVAL, same->reason, same->reason);
+		return true;
+	}
+	job->shared.id = same->id;
+	job->shared.functions = same->functions;
+	job->shared.bytes = same->bytes;
+	job_set_state(jobs, job, JOB_ATTACH);
+	return true;
+}
+
+/*
+ * The files of one user may fill their part of the kernel's room, those of root
+ * all but one part: the latest ones count.
+ */
+static void make_own_room(struct jobs *jobs, const struct job *job)
+{
+	const unsigned int parts = job->file.is_trusted ? JOBS_SHARE - 1 : 1;
+	const uint8_t group = group_of(job);
+	unsigned int nr;
+	uint64_t memory;
+
+	do {
+		known_group_attached(jobs->known, group, &nr, &memory);
+	} while ((nr >= jobs->max_attached / JOBS_SHARE * parts ||
+		  memory >= jobs->max_memory / JOBS_SHARE * parts) &&
+		 known_forget_oldest(jobs->known, group, UINT64_MAX));
+}
+
+void job_told_file(struct jobs *jobs, struct job *job,
+		   const struct reader_reply *reply, const int fds[2])
+{
+	job->is_asked = false;
+	if (!reply) {
+		jobs->missed++;
+		user_block(job->user, now_ns());
+		job_end(jobs, job);
+		return;
+	}
+	take_file(jobs, job, &reply->file, fds);
+	if (reply->error) {
+		handle_read_error(jobs, job, reply);
+	} else if (job->file.is_known) {
+		handle_known(jobs, job);
+	} else if (job->file.elf_status) {
+		pass_over(jobs, job, FILE_FOREIGN, job->file.elf.problem ?
+			  job->file.elf.problem : "not to be read");
+	} else if (job->file.has_own) {
+		pass_over(jobs, job, FILE_OWN, "has its own .sframe");
+	} else {
+		make_own_room(jobs, job);
+		if (!job_use_same(jobs, job))
+			job_set_state(jobs, job, JOB_ATTACH);
+	}
+}
+
+/* --- attaching */
+
+void job_fill_attach(const struct jobs *jobs, const struct job *job,
+		     struct reader_request *request)
+{
+	struct reader_attach *attach = &request->attach;
+
+	request->what = READER_ATTACH;
+	attach->flags = SFRAME_UNWIND_ATTACH_SYSTEM;
+	/* Its own is of a version that the kernel does not know, or empty. */
+	if (job->file.elf.sframe_size)
+		attach->flags |= SFRAME_UNWIND_ATTACH_PREFER;
+	if (jobs->has_inodes)
+		attach->flags |= SFRAME_UNWIND_ATTACH_REPLACE;
+	if (jobs->has_inodes && !job->is_vdso) {
+		attach->flags |= SFRAME_UNWIND_ATTACH_INODE;
+		attach->share_id = job->is_converted ? 0 : job->shared.id;
+		if (attach->share_id)
+			attach->flags |= SFRAME_UNWIND_ATTACH_SHARE;
+	}
+	attach->is_converted = job->is_converted;
+	attach->elf = job->file.elf;
+	attach->digest = job->file.digest;
+}
+
+static const char *conversion_reason(int error)
+{
+	switch (error) {
+	case -ENODATA:
+		return "no call frame information";
+	case -EOPNOTSUPP:
+		return "not a linked program or shared object of x86-64";
+	case -EINVAL:
+		return "malformed file or call frame information";
+	case -EFBIG:
+		return "too large for SFrame";
+	case -ENOMEM:
+		return "no memory to convert it";
+	case -EPROTO:
+	case -ENOEXEC:
+		return "the converter did not end well on it";
+	default:
+		return "cannot be read";
+	}
+}
+
+static void handle_kernel_error(struct jobs *jobs, struct job *job,
+				const struct reader_reply *reply)
+{
+	if (reply->error == -EPERM) {
+		jobs->fatal = reply->error;
+		memcpy(jobs->text, reply->text, sizeof(jobs->text));
+		job_end(jobs, job);
+	} else if (reply->error == -ENOSPC || reply->error == -ENOMEM) {
+		jobs->wants_room |= reply->error == -ENOSPC;
+		job_refuse(jobs, job, reply->error, no_room, reply->text);
+	} else if (reply->error == -ESTALE) {
+		job_refuse(jobs, job, reply->error,
+			   "changed while it was looked at", reply->text);
+	} else {
+		/* Of a refusal by the kernel the bytes are not to blame alone. */
+		job_refuse(jobs, job, -EIO, "refused by the kernel",
+			   reply->text);
+	}
+}
+
+static void handle_attached(struct jobs *jobs, struct job *job,
+			    const struct reader_attached *attached)
+{
+	const bool is_shared = job->shared.id && !job->is_converted &&
+			       !attached->bytes;
+	struct known known;
+
+	begin_known(job, &known);
+	known.state = FILE_ATTACHED;
+	known.has_digest = true;
+	known.digest = job->file.digest;
+	known.id = attached->id;
+	known.functions = is_shared ? job->shared.functions :
+				      attached->functions;
+	known.bytes = is_shared ? job->shared.bytes : attached->bytes;
+	known.memory = attached->memory;
+	known.from_cache = attached->from_cache;
+	known_set(jobs->known, &known);
+	tell(jobs, job, FILE_ATTACHED, "%" PRIu64 " functions, %" PRIu64
+	     " bytes, %" PRIu64 " of kernel memory%s", known.functions,
+	     known.bytes, known.memory,
+	     attached->from_cache ? ", from the cache" :
+	     is_shared ? ", the same as another file's" : "");
+	job_end(jobs, job);
+}
+
+void job_told_attached(struct jobs *jobs, struct job *job,
+		       const struct reader_reply *reply)
+{
+	job->is_asked = false;
+	if (!reply) {
+		user_block(job->user, now_ns());
+		job_refuse(jobs, job, -ETIMEDOUT, "cannot be read",
+			   "the file takes too long to read");
+	} else if (!reply->error) {
+		handle_attached(jobs, job, &reply->attached);
+	} else if (reply->stage == READER_CACHE) {
+		job_set_state(jobs, job, JOB_WAIT);
+	} else if (reply->stage == READER_RESULT) {
+		job_refuse(jobs, job, reply->error,
+			   conversion_reason(reply->error), reply->text);
+	} else if (job->shared.id && !job->is_converted) {
+		/* What was to be shared is gone: make it anew. */
+		job->shared.id = 0;
+		job_set_state(jobs, job, JOB_ATTACH);
+	} else {
+		handle_kernel_error(jobs, job, reply);
+	}
+}

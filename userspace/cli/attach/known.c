@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Known files: what became of each file that was looked at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "known.h"
+
+#define NR_BUCKETS 8192U
+
+/**
+ * struct group - files of the same users
+ *
+ * @first, @last: by use, the latest first.
+ * @nr: of them. @nr_attached, @memory: of those attached.
+ */
+struct group {
+	struct known *first;
+	struct known *last;
+	unsigned int nr;
+	unsigned int nr_attached;
+	uint64_t memory;
+};
+
+/**
+ * struct known_files - the table
+ *
+ * @first_recheck, @last_recheck: in the order in which they were added.
+ */
+struct known_files {
+	void (*detach)(void *data, uint64_t id);
+	void *data;
+	unsigned int nr;
+	struct known *first_recheck;
+	struct known *last_recheck;
+	struct known_totals totals;
+	struct group groups[KNOWN_GROUPS];
+	struct known *by_key[NR_BUCKETS];
+	struct known *by_identity[NR_BUCKETS];
+	struct known *by_digest[NR_BUCKETS];
+};
+
+struct known_files *known_files_create(void (*detach)(void *data, uint64_t id),
+				       void *data)
+{
+	struct known_files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return NULL;
+	files->detach = detach;
+	files->data = data;
+	return files;
+}
+
+void known_files_free(struct known_files *files)
+{
+	if (!files)
+		return;
+	for (size_t i = 0; i < KNOWN_GROUPS; i++) {
+		while (files->groups[i].first) {
+			struct known *known = files->groups[i].first;
+
+			files->groups[i].first = known->after;
+			free(known);
+		}
+	}
+	free(files);
+}
+
+const struct known_totals *known_files_totals(const struct known_files *files)
+{
+	return &files->totals;
+}
+
+/* --- finding */
+
+/* Inode numbers are chosen by users, but a user is charged for what he makes. */
+static size_t hash(uint64_t device, uint64_t inode)
+{
+	uint64_t mixed = (inode ^ device << 40) * 0x9e3779b97f4a7c15;
+
+	return (mixed >> 40) % NR_BUCKETS;
+}
+
+static size_t hash_digest(const struct digest *digest)
+{
+	uint64_t word;
+
+	memcpy(&word, digest->bytes, sizeof(word));
+	return word % NR_BUCKETS;
+}
+
+struct known *known_find(const struct known_files *files,
+			 const struct file_key *key)
+{
+	struct known *known = files->by_key[hash(key->device, key->inode)];
+
+	while (known && !is_same_key(&known->key, key))
+		known = known->by_key;
+	return known;
+}
+
+struct known *known_find_inode(const struct known_files *files,
+			       uint64_t device, uint64_t inode)
+{
+	struct known *known = files->by_identity[hash(device, inode)];
+
+	while (known && (known->device != device || known->inode != inode))
+		known = known->by_identity;
+	return known;
+}
+
+struct known *known_find_digest(const struct known_files *files,
+				const struct digest *digest)
+{
+	struct known *known = files->by_digest[hash_digest(digest)];
+
+	while (known && ((known->state != FILE_ATTACHED && !known->is_final) ||
+			 memcmp(&known->digest, digest, sizeof(*digest))))
+		known = known->by_digest;
+	return known;
+}
+
+/* --- the lists that a file is in */
+
+static void link_group(struct known_files *files, struct known *known)
+{
+	struct group *group = &files->groups[known->group];
+
+	known->before = NULL;
+	known->after = group->first;
+	if (group->first)
+		group->first->before = known;
+	else
+		group->last = known;
+	group->first = known;
+}
+
+static void unlink_group(struct known_files *files, struct known *known)
+{
+	struct group *group = &files->groups[known->group];
+
+	if (known->before)
+		known->before->after = known->after;
+	else
+		group->first = known->after;
+	if (known->after)
+		known->after->before = known->before;
+	else
+		group->last = known->before;
+}
+
+static void link_key(struct known_files *files, struct known *known)
+{
+	struct known **bucket =
+		&files->by_key[hash(known->key.device, known->key.inode)];
+
+	known->by_key = *bucket;
+	*bucket = known;
+}
+
+static void unlink_key(struct known_files *files, const struct known *known)
+{
+	struct known **link =
+		&files->by_key[hash(known->key.device, known->key.inode)];
+
+	while (*link != known)
+		link = &(*link)->by_key;
+	*link = known->by_key;
+}
+
+static void unlink_identity(struct known_files *files,
+			    const struct known *known)
+{
+	struct known **link =
+		&files->by_identity[hash(known->device, known->inode)];
+
+	while (*link != known)
+		link = &(*link)->by_identity;
+	*link = known->by_identity;
+}
+
+static void unlink_digest(struct known_files *files, const struct known *known)
+{
+	struct known **link;
+
+	if (!known->has_digest)
+		return;
+	link = &files->by_digest[hash_digest(&known->digest)];
+	while (*link != known)
+		link = &(*link)->by_digest;
+	*link = known->by_digest;
+}
+
+static void unlink_recheck(struct known_files *files, struct known *known)
+{
+	struct known **link = &files->first_recheck, *before = NULL;
+
+	if (!known->has_recheck)
+		return;
+	while (*link != known) {
+		before = *link;
+		link = &before->recheck;
+	}
+	*link = known->recheck;
+	if (files->last_recheck == known)
+		files->last_recheck = before;
+	known->has_recheck = false;
+}
+
+/* --- counting */
+
+static void count(struct known_files *files, const struct known *known, int by)
+{
+	struct known_totals *totals = &files->totals;
+	struct group *group = &files->groups[known->group];
+
+	group->nr += by;
+	totals->nr[known->state] += by;
+	if (known->state != FILE_ATTACHED)
+		return;
+	group->nr_attached += by;
+	group->memory += by * (int64_t)known->memory;
+	totals->functions += by * (int64_t)known->functions;
+	totals->bytes += by * (int64_t)known->bytes;
+	totals->memory += by * (int64_t)known->memory;
+	totals->from_cache += by * known->from_cache;
+}
+
+/* --- coming and going */
+
+static void forget(struct known_files *files, struct known *known)
+{
+	count(files, known, -1);
+	unlink_group(files, known);
+	unlink_key(files, known);
+	unlink_identity(files, known);
+	unlink_digest(files, known);
+	unlink_recheck(files, known);
+	files->nr--;
+	free(known);
+}
+
+void known_forget(struct known_files *files, struct known *known)
+{
+	if (known->id) {
+		files->detach(files->data, known->id);
+		files->totals.detached++;
+	}
+	forget(files, known);
+}
+
+/* Make room in the table: in the largest group, and not of what is attached. */
+static void forget_one(struct known_files *files)
+{
+	struct group *largest = &files->groups[0];
+	struct known *known;
+
+	for (size_t i = 1; i < KNOWN_GROUPS; i++)
+		if (files->groups[i].nr - files->groups[i].nr_attached >
+		    largest->nr - largest->nr_attached)
+			largest = &files->groups[i];
+	known = largest->last;
+	while (known && known->id)
+		known = known->before;
+	if (known)
+		forget(files, known);
+}
+
+void known_set(struct known_files *files, const struct known *from)
+{
+	struct known *known;
+
+	known = known_find_inode(files, from->device, from->inode);
+	if (known) {
+		if (known->id && known->id != from->id)
+			files->detach(files->data, known->id);
+		forget(files, known);
+	}
+	if (files->nr >= KNOWN_MAX)
+		forget_one(files);
+	known = malloc(sizeof(*known));
+	if (!known) {
+		if (from->id)
+			files->detach(files->data, from->id);
+		return;
+	}
+	*known = *from;
+	known->has_recheck = false;
+	known->is_retried = false;
+	known->recheck = NULL;
+	count(files, known, 1);
+	link_group(files, known);
+	link_key(files, known);
+	known->by_identity =
+		files->by_identity[hash(known->device, known->inode)];
+	files->by_identity[hash(known->device, known->inode)] = known;
+	if (known->has_digest) {
+		struct known **bucket =
+			&files->by_digest[hash_digest(&known->digest)];
+
+		known->by_digest = *bucket;
+		*bucket = known;
+	}
+	files->nr++;
+}
+
+void known_use(struct known_files *files, struct known *known,
+	       const struct mapping *mapping, uint64_t now)
+{
+	known->used_at = now;
+	if (files->groups[known->group].first != known) {
+		unlink_group(files, known);
+		link_group(files, known);
+	}
+	if (!is_same_key(&known->key, &mapping->key)) {
+		unlink_key(files, known);
+		known->key = mapping->key;
+		link_key(files, known);
+	}
+	if (mapping->generation)
+		known->generation = mapping->generation;
+}
+
+/* --- making room in the kernel */
+
+void known_group_attached(const struct known_files *files, uint8_t group,
+			  unsigned int *nr, uint64_t *memory)
+{
+	*nr = files->groups[group].nr_attached;
+	*memory = files->groups[group].memory;
+}
+
+bool known_forget_oldest(struct known_files *files, uint8_t group,
+			 uint64_t since)
+{
+	struct known *known = files->groups[group].last;
+
+	while (known && !known->id)
+		known = known->before;
+	if (!known || known->used_at >= since)
+		return false;
+	known_forget(files, known);
+	return true;
+}
+
+uint8_t known_largest_group(const struct known_files *files, uint64_t *memory)
+{
+	uint8_t largest = KNOWN_TRUSTED + 1;
+
+	for (uint8_t i = largest; i < KNOWN_GROUPS; i++)
+		if (files->groups[i].memory > files->groups[largest].memory)
+			largest = i;
+	*memory = files->groups[largest].memory;
+	return largest;
+}
+
+void known_forget_refused(struct known_files *files, const char *reason)
+{
+	for (size_t i = 0; i < KNOWN_GROUPS; i++) {
+		struct known *known = files->groups[i].first;
+
+		while (known) {
+			struct known *next = known->after;
+
+			if (known->state == FILE_REFUSED &&
+			    known->reason == reason)
+				forget(files, known);
+			known = next;
+		}
+	}
+}
+
+/* --- looking again */
+
+void known_add_recheck(struct known_files *files, struct known *known,
+		       const struct mapping *mapping)
+{
+	known->recheck_pid = mapping->pid;
+	known->recheck_start = mapping->start;
+	known->recheck_end = mapping->end;
+	if (known->has_recheck)
+		return;
+	known->has_recheck = true;
+	known->recheck = NULL;
+	if (files->first_recheck)
+		files->last_recheck->recheck = known;
+	else
+		files->first_recheck = known;
+	files->last_recheck = known;
+}
+
+struct known *known_take_recheck(struct known_files *files, uint64_t now,
+				 uint64_t age)
+{
+	struct known *known = files->first_recheck;
+
+	if (!known || now < known->checked_at + age)
+		return NULL;
+	unlink_recheck(files, known);
+	return known;
+}
+
+struct known *known_take_retry(struct known_files *files, uint64_t now)
+{
+	if (!files->totals.nr[FILE_REFUSED])
+		return NULL;
+	for (size_t i = 0; i < KNOWN_GROUPS; i++)
+		for (struct known *known = files->groups[i].first; known;
+		     known = known->after) {
+			if (known->retry_at > now || known->is_retried)
+				continue;
+			known->is_retried = true;
+			return known;
+		}
+	return NULL;
+}
+
+void known_for_each(const struct known_files *files,
+		    void (*fn)(void *data, const struct known *known),
+		    void *data)
+{
+	for (size_t i = 0; i < KNOWN_GROUPS; i++)
+		for (const struct known *known = files->groups[i].first; known;
+		     known = known->after)
+			fn(data, known);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Open file: from what a mapping says of its file to the file itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "file_system.h"
+#include "open_file.h"
+
+/* Without asking the file's server, which may never answer. */
+#define LOOK (AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC)
+
+/* --- what a file is */
+
+/* Fill in @file from the descriptor that it has. */
+static int describe(struct open_file *file, uint64_t *mount)
+{
+	struct statx stat;
+	int kind;
+
+	if (statx(file->fd, "", LOOK, STATX_BASIC_STATS | STATX_MNT_ID, &stat))
+		return -errno;
+	if (!S_ISREG(stat.stx_mode))
+		return -ENOTSUP;
+	*mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0;
+	kind = file_system_kind(file->fd, *mount);
+	if (kind < 0)
+		return kind;
+	if (kind == FILE_SYSTEM_NONE)
+		return -ENOTSUP;
+	if (kind == FILE_SYSTEM_SERVED)
+		file->flags |= OPEN_FILE_MAY_BLOCK;
+	file->device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+	file->inode = stat.stx_ino;
+	file->size = stat.stx_size;
+	file->allocated = 512 * stat.stx_blocks;
+	file->changed = (struct timespec){
+		.tv_sec = stat.stx_ctime.tv_sec,
+		.tv_nsec = stat.stx_ctime.tv_nsec,
+	};
+	file->owner = stat.stx_uid;
+	file->mode = stat.stx_mode;
+	return 0;
+}
+
+/* Close it if it is not what was looked for. Returns @err. */
+static int end(struct open_file *file, int err)
+{
+	if (err && file->fd >= 0) {
+		close(file->fd);
+		file->fd = -1;
+	}
+	return err;
+}
+
+int open_path_file(int fd, struct open_file *file)
+{
+	uint64_t mount;
+
+	*file = (struct open_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3) };
+	if (file->fd < 0)
+		return -errno;
+	return end(file, describe(file, &mount));
+}
+
+/* --- the two ways to it */
+
+/* A magic link: what is mapped there, wherever it is. */
+static int open_mapping(const struct mapped_file *mapped)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)mapped->pid,
+		 mapped->start, mapped->end);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_root(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+		fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Names of mappings have no symbolic links in them. Where there is one by now,
+ * it was put there afterwards.
+ */
+static int open_name(const struct mapped_file *mapped)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS |
+			   RESOLVE_NO_SYMLINKS,
+	};
+	const int root = open_root(mapped->pid);
+	int fd, err;
+
+	if (root < 0)
+		return root;
+	fd = syscall(SYS_openat2, root, mapped->name, &how, sizeof(how));
+	err = -errno;
+	close(root);
+	if (fd >= 0)
+		return fd;
+	return err == -ELOOP ? -ESTALE : err;
+}
+
+/*
+ * Is it the file that the mapping has? What mappings tell is the device of the
+ * whole file system, which on btrfs is another than the file's own.
+ */
+static bool is_mapped(const struct open_file *file, uint64_t mount,
+		      const struct mapped_file *mapped)
+{
+	dev_t device;
+
+	if (file->inode != mapped->inode)
+		return false;
+	return file->device == mapped->device ||
+	       (!file_system_device(mapped->pid, mount, &device) &&
+		device == mapped->device);
+}
+
+int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
+{
+	uint64_t mount;
+	int err;
+
+	*file = (struct open_file){ .fd = -ENOENT };
+	if (mapped->start < mapped->end)
+		file->fd = open_mapping(mapped);
+	if (file->fd >= 0)
+		return end(file, describe(file, &mount));
+	err = file->fd;
+	file->fd = -1;
+	if (!mapped->name || mapped->name[0] != '/' || !mapped->inode)
+		return err;
+	*file = (struct open_file){
+		.fd = open_name(mapped),
+		.flags = OPEN_FILE_BY_NAME,
+	};
+	if (file->fd < 0) {
+		err = file->fd;
+		file->fd = -1;
+		return err;
+	}
+	err = describe(file, &mount);
+	if (!err && !is_mapped(file, mount, mapped))
+		err = -ESTALE;
+	return end(file, err);
+}
+
+/* --- reading */
+
+int open_file_to_read(const struct open_file *file)
+{
+	struct stat stat;
+	char path[32];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* That was for leases. Reading is to wait for the disk. */
+	err = fcntl(fd, F_SETFL, 0) || fstat(fd, &stat) ? -errno : 0;
+	if (!err && (stat.st_ino != file->inode || stat.st_dev != file->device))
+		err = -ESTALE;
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}

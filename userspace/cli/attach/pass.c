@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pass: a look through /proc.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pass.h"
+#include "process.h"
+
+bool pass_is_due(const struct pass *pass, uint64_t now)
+{
+	return pass_next(pass) <= now;
+}
+
+uint64_t pass_next(const struct pass *pass)
+{
+	uint64_t pause = PASS_SHARE * pass->used_ns;
+
+	if (pass->is_running)
+		return 0;
+	if (pass->poll_ns && pass->nr_made)
+		return pass->ended_at + pass->poll_ns;
+	if (!pass->wants_all && !pass->wants_missed)
+		return UINT64_MAX;
+	if (pause < PASS_MIN_NS)
+		pause = PASS_MIN_NS;
+	if (pause > PASS_MAX_NS)
+		pause = PASS_MAX_NS;
+	return pass->nr_made ? pass->ended_at + pause : 0;
+}
+
+/* Who has not been through with the last pass yet misses this one. */
+static void add_process(struct pass *pass, struct user *user, pid_t pid)
+{
+	if (user->pass != pass->nr_made + 1) {
+		user->pass = pass->nr_made + 1;
+		user->is_behind = user->nr_processes;
+	}
+	if (user->is_behind || !user_is_served(user, now_ns())) {
+		user->is_missed = true;
+		pass->seen[pid % PASS_SEEN].pid = 0;
+	} else {
+		user_add_process(user, pid, 0, pass->is_first);
+	}
+}
+
+/* --- of some processes: their children and those of these, too */
+
+static void remember(struct pass *pass, pid_t pid, pid_t parent)
+{
+	if (pass->family.nr == pass->family.space) {
+		const size_t space = 2 * pass->family.space + 256;
+		pid_t (*pairs)[2] = realloc(pass->family.pairs,
+					    space * sizeof(*pairs));
+
+		if (!pairs)
+			return;
+		pass->family.pairs = pairs;
+		pass->family.space = space;
+	}
+	pass->family.pairs[pass->family.nr][0] = pid;
+	pass->family.pairs[pass->family.nr++][1] = parent;
+}
+
+static void add_children(struct pass *pass)
+{
+	size_t before;
+
+	do {
+		before = pass->watch->nr;
+		for (size_t i = 0; i < pass->family.nr; i++)
+			if (watch_has(pass->watch, pass->family.pairs[i][1]))
+				watch_add(pass->watch,
+					  pass->family.pairs[i][0]);
+	} while (pass->watch->nr != before);
+	pass->family.nr = 0;
+	for (size_t i = 0; i < pass->watch->nr; i++)
+		add_process(pass, users_of_process(pass->users,
+						   pass->watch->pids[i]),
+			    pass->watch->pids[i]);
+}
+
+/* --- a pass */
+
+static int begin(struct pass *pass)
+{
+	struct user *user = NULL;
+
+	pass->proc = opendir("/proc");
+	if (!pass->proc)
+		return -errno;
+	pass->is_running = true;
+	pass->is_first = !pass->nr_made;
+	pass->is_all = pass->wants_all || pass->is_first || pass->poll_ns ||
+		       !pass->watch->all;
+	pass->is_thorough = pass->wants_use || pass->is_first;
+	pass->wants_all = false;
+	pass->wants_use = false;
+	pass->wants_missed = false;
+	pass->used_ns = 0;
+	pass->done = 0;
+	pass->family.nr = 0;
+	/* What they miss from now on is for the next one. */
+	while ((user = users_next(pass->users, user))) {
+		user->is_looked_at = pass->is_all || user->is_missed;
+		if (user->is_looked_at && user_is_served(user, now_ns()))
+			user->is_missed = false;
+	}
+	return 0;
+}
+
+static void end(struct pass *pass)
+{
+	if (!pass->watch->all)
+		add_children(pass);
+	closedir(pass->proc);
+	pass->proc = NULL;
+	pass->is_running = false;
+	pass->nr_made++;
+	pass->whole = pass->done;
+	pass->ended_at = now_ns();
+}
+
+/* Does it seem to have the code that it had when it was last looked at? */
+static bool is_same_code(struct pass *pass, pid_t pid,
+			 const struct process *process)
+{
+	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
+	const uint64_t now = now_ns();
+
+	if (!pass->is_thorough && seen->pid == pid &&
+	    seen->code == process->code && now < seen->at + PASS_SEEN_NS)
+		return true;
+	*seen = (struct pass_seen) {
+		.pid = pid,
+		.code = process->code,
+		.at = now,
+	};
+	return false;
+}
+
+static void look_at(struct pass *pass, pid_t pid)
+{
+	const uint64_t before = now_ns();
+	struct process process;
+	struct user *user;
+
+	if (process_read(pid, &process) || !process.has_memory)
+		return;
+	if (!pass->watch->all) {
+		remember(pass, pid, process.parent);
+		return;
+	}
+	user = users_get(pass->users, process.uid);
+	if (!user_is_served(user, before))
+		user->is_missed = true;
+	else if ((pass->is_all || user->is_looked_at) &&
+		 !is_same_code(pass, pid, &process))
+		add_process(pass, user, pid);
+	user_charge(user, now_ns() - before);
+}
+
+int pass_step(struct pass *pass)
+{
+	const uint64_t before = cpu_ns();
+	const struct dirent *entry;
+	int err;
+
+	if (!pass->is_running) {
+		err = begin(pass);
+		if (err)
+			return err;
+	}
+	do {
+		pid_t pid;
+
+		entry = readdir(pass->proc);
+		if (!entry) {
+			pass->used_ns += cpu_ns() - before;
+			end(pass);
+			return 0;
+		}
+		pid = atoi(entry->d_name);
+		if (pid <= 0)
+			continue;
+		pass->done++;
+		look_at(pass, pid);
+	} while (cpu_ns() < before + PASS_STEP_NS);
+	pass->used_ns += cpu_ns() - before;
+	return 0;
+}
+
+void pass_free(struct pass *pass)
+{
+	if (pass->proc)
+		closedir(pass->proc);
+	free(pass->family.pairs);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reader task: attaching. See reader_task.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/sframe_unwind.h>
+#include <sframe_unwind_convert.h>
+
+#include "convert/cache.h"
+#include "convert/message.h"
+#include "reader_task.h"
+#include "worker.h"
+
+/* Of this process: the cache, and what was attached last and is to go there. */
+static struct sfu_cache *cache;
+static struct sframe_unwind_converted *to_be_kept;
+
+static struct sfu_cache *open_cache(void)
+{
+	static bool is_tried;
+
+	if (!is_tried && sfu_cache_open(NULL, &cache))
+		cache = NULL;
+	is_tried = true;
+	return cache;
+}
+
+static struct sframe_unwind_converted *
+read_cache(const struct reader_request *request)
+{
+	struct sframe_unwind_converted *converted;
+	char name[CACHE_NAME_SIZE];
+
+	if (!open_cache() ||
+	    sfu_cache_name(&request->attach.digest, NULL, name) ||
+	    sfu_cache_read(cache, name, &converted))
+		return NULL;
+	return converted;
+}
+
+/* Returns a file with the section, or a negative errno. */
+static int put_section(const struct sframe_unwind_converted *converted)
+{
+	const int fd = memfd_create("sframe", MFD_CLOEXEC);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < converted->size) {
+		const ssize_t put = write(fd, converted->bytes + done,
+					  converted->size - done);
+
+		if (put < 0) {
+			const int err = errno;
+
+			close(fd);
+			return -err;
+		}
+		done += put;
+	}
+	return fd;
+}
+
+static void attach(const struct reader_request *request, int elf_fd,
+		   const struct sframe_unwind_converted *converted,
+		   struct reader_reply *reply)
+{
+	struct sframe_unwind_segment segments[SFU_ELF_MAX_SEGMENTS];
+	const struct sfu_elf *elf = &request->attach.elf;
+	char message[sizeof(reply->text)] = "";
+	struct sframe_unwind_attach arg = {
+		.size = sizeof(arg),
+		.flags = request->attach.flags,
+		.elf_fd = elf_fd,
+		.sframe_fd = -1,
+		.build_id_size = elf->build_id_size,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+		.share_id = request->attach.share_id,
+	};
+
+	memcpy(arg.build_id, elf->build_id, elf->build_id_size);
+	if (request->attach.flags & SFRAME_UNWIND_ATTACH_INODE) {
+		for (uint32_t i = 0; i < elf->nr_segments; i++)
+			segments[i] = (struct sframe_unwind_segment) {
+				.address = elf->segments[i].vaddr,
+				.size = elf->segments[i].memsz,
+				.offset = elf->segments[i].offset,
+				.file_size = elf->segments[i].filesz,
+			};
+		arg.segments = (uintptr_t)segments;
+		arg.nr_segments = elf->nr_segments;
+	}
+	if (converted) {
+		arg.sframe_fd = put_section(converted);
+		if (arg.sframe_fd < 0) {
+			reader_fail(reply, READER_KERNEL, arg.sframe_fd,
+				    "no memory to carry its section");
+			return;
+		}
+		arg.sframe_size = converted->size;
+		reply->attached.functions = converted->nr_functions;
+		reply->attached.bytes = converted->size;
+	}
+	if (ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_ATTACH, &arg)) {
+		const int err = errno;
+
+		reader_fail(reply, READER_KERNEL, -err, "%s",
+			    *message ? message : strerror(err));
+	}
+	reply->attached.id = arg.id;
+	reply->attached.memory = arg.memory;
+	if (arg.sframe_fd >= 0)
+		close(arg.sframe_fd);
+}
+
+bool reader_attach(const struct reader_request *request, int elf_fd,
+		   int result_fd, struct reader_reply *reply)
+{
+	struct sframe_unwind_converted *converted;
+	int err;
+
+	if (request->attach.flags & SFRAME_UNWIND_ATTACH_SHARE) {
+		attach(request, elf_fd, NULL, reply);
+		return false;
+	}
+	if (!request->attach.is_converted) {
+		converted = read_cache(request);
+		if (!converted) {
+			reader_fail(reply, READER_CACHE, -ENOENT,
+				    "not in the cache");
+			return false;
+		}
+		reply->attached.from_cache = true;
+		attach(request, elf_fd, converted, reply);
+		sframe_unwind_converted_free(converted);
+		return false;
+	}
+	err = worker_result_read(result_fd, NULL, &converted, reply->text,
+				 sizeof(reply->text));
+	if (err) {
+		reply->stage = READER_RESULT;
+		reply->error = err;
+		return false;
+	}
+	attach(request, elf_fd, converted, reply);
+	to_be_kept = converted;
+	return true;
+}
+
+void reader_attach_end(const struct reader_request *request)
+{
+	char name[CACHE_NAME_SIZE];
+
+	if (to_be_kept && open_cache() &&
+	    !sfu_cache_name(&request->attach.digest, NULL, name))
+		sfu_cache_write(cache, name, request->mapping.name, to_be_kept);
+	sframe_unwind_converted_free(to_be_kept);
+	to_be_kept = NULL;
+}

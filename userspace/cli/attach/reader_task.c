@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reader task: life of a reader, and looking at processes and files. See
+ * reader_task.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "convert/message.h"
+#include "convert/snapshot.h"
+#include "message.h"
+#include "open_file.h"
+#include "reader_task.h"
+
+/* CPU time after which a look at a process goes on with its next turn. */
+#define MAPS_NS (100 * MS)
+
+/* Keys that are told once only. */
+#define NR_SEEN 256
+
+void mapping_set_name(struct mapping *mapping, const char *name)
+{
+	const size_t length = strlen(name), room = sizeof(mapping->name);
+
+	if (length < room)
+		memcpy(mapping->name, name, length + 1);
+	else
+		snprintf(mapping->name, room, "...%s",
+			 name + length - (room - 4));
+}
+
+void reader_fail(struct reader_reply *reply, enum reader_stage stage, int error,
+		 const char *format, ...)
+{
+	va_list args;
+
+	reply->stage = stage;
+	reply->error = error;
+	va_start(args, format);
+	vsnprintf(reply->text, sizeof(reply->text), format, args);
+	va_end(args);
+}
+
+/* --- which files a process maps */
+
+struct maps_line {
+	struct reader_maps_entry entry;
+	const char *name;
+};
+
+/* Returns whether it is an executable mapping of a file. */
+static bool parse_line(char *line, struct maps_line *to)
+{
+	struct reader_maps_entry *entry = &to->entry;
+	unsigned int major, minor;
+	char modes[5];
+	int name = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n",
+		   &entry->start, &entry->end, modes, &major, &minor,
+		   &entry->key.inode, &name) != 6 || !name)
+		return false;
+	if (modes[2] != 'x' || !entry->key.inode)
+		return false;
+	entry->key.device = makedev(major, minor);
+	line[strcspn(line, "\n")] = '\0';
+	to->name = line + name;
+	return true;
+}
+
+static bool is_seen(struct file_key *seen, const struct file_key *key)
+{
+	struct file_key *slot = &seen[(key->inode ^ key->device) % NR_SEEN];
+
+	if (is_same_key(slot, key))
+		return true;
+	*slot = *key;
+	return false;
+}
+
+/* Returns whether there was room for it. */
+static bool put_entry(struct maps_line *line, unsigned char *entries,
+		      size_t *size)
+{
+	const size_t room = READER_MAX_REPLY - sizeof(struct reader_reply);
+	struct mapping mapping;
+
+	mapping_set_name(&mapping, line->name);
+	line->entry.name_size = strlen(mapping.name) + 1;
+	if (*size + sizeof(line->entry) + line->entry.name_size > room)
+		return false;
+	memcpy(entries + *size, &line->entry, sizeof(line->entry));
+	*size += sizeof(line->entry);
+	memcpy(entries + *size, mapping.name, line->entry.name_size);
+	*size += line->entry.name_size;
+	return true;
+}
+
+void reader_maps(const struct reader_request *request,
+		 struct reader_reply *reply, unsigned char *entries,
+		 size_t *size)
+{
+	const uint64_t end = cpu_ns() + MAPS_NS;
+	struct file_key seen[NR_SEEN] = { 0 };
+	struct maps_line parsed;
+	unsigned int lines = 0;
+	char path[64], *line = NULL;
+	size_t line_size = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)request->mapping.pid);
+	maps = fopen(path, "re");
+	if (!maps) {
+		reader_fail(reply, READER_FIND, -errno, "%s", strerror(errno));
+		return;
+	}
+	errno = 0;
+	while (getline(&line, &line_size, maps) > 0) {
+		if (!parse_line(line, &parsed) ||
+		    parsed.entry.start < request->mapping.start ||
+		    is_seen(seen, &parsed.entry.key))
+			continue;
+		if (!put_entry(&parsed, entries, size) ||
+		    (!(++lines % 64) && cpu_ns() > end)) {
+			reply->maps.next = parsed.entry.start;
+			break;
+		}
+		reply->maps.nr++;
+	}
+	/* /proc says only when it is read whether one may. */
+	if (ferror(maps))
+		reader_fail(reply, READER_FIND, -errno, "%s", strerror(errno));
+	free(line);
+	fclose(maps);
+}
+
+/* --- one file */
+
+static bool is_known(const struct reader_known *known,
+		     const struct reader_known *found)
+{
+	return known->is_set && known->device == found->device &&
+	       known->inode == found->inode && known->size == found->size &&
+	       known->changed.tv_sec == found->changed.tv_sec &&
+	       known->changed.tv_nsec == found->changed.tv_nsec;
+}
+
+/* As /proc/PID/maps would tell it, but seen from here. */
+static void read_name(int fd, struct reader_file *file)
+{
+	struct mapping mapping;
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	mapping_set_name(&mapping, path);
+	memcpy(file->name, mapping.name, sizeof(file->name));
+}
+
+/* Has root, and nobody else, said what is in it? */
+static bool is_trusted(const struct open_file *found)
+{
+	struct statfs stat;
+
+	if (found->owner || found->mode & (S_IWGRP | S_IWOTH))
+		return false;
+	/* What serves it may say what it likes of the owner. */
+	return !(found->flags & OPEN_FILE_MAY_BLOCK) ||
+	       (!fstatfs(found->fd, &stat) &&
+		stat.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+/* Returns a descriptor to read from, or -1 with @reply. */
+static int find_and_open(const struct reader_request *request,
+			 struct reader_reply *reply)
+{
+	const struct mapping *mapping = &request->mapping;
+	const struct mapped_file mapped = {
+		.pid = mapping->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.name = mapping->name,
+		.device = mapping->key.device,
+		.inode = mapping->key.inode,
+	};
+	struct reader_file *file = &reply->file;
+	struct open_file found;
+	int fd, err;
+
+	err = open_mapped_file(&mapped, &found);
+	if (err) {
+		reader_fail(reply, READER_FIND, err, "%s", strerror(-err));
+		return -1;
+	}
+	file->is_found = true;
+	file->is_trusted = is_trusted(&found);
+	file->known = (struct reader_known) {
+		.is_set = true,
+		.device = found.device,
+		.inode = found.inode,
+		.size = found.size,
+		.changed = found.changed,
+	};
+	file->is_known = is_known(&request->known, &file->known);
+	if (!mapping->name[0])
+		read_name(found.fd, file);
+	fd = -1;
+	if (!file->is_known) {
+		fd = open_file_to_read(&found);
+		if (fd < 0)
+			reader_fail(reply, READER_OPEN, fd, "%s",
+				    strerror(-fd));
+	}
+	close(found.fd);
+	return fd;
+}
+
+void reader_file(const struct reader_request *request, int given_fd,
+		 struct reader_reply *reply, int fds[2])
+{
+	const struct sfu_snapshot_limits limits = {
+		.max_bytes = request->max_bytes,
+		.skip_own = true,
+	};
+	struct reader_file *file = &reply->file;
+	struct sfu_snapshot snapshot;
+	int fd = given_fd, err;
+
+	if (fd < 0)
+		fd = find_and_open(request, reply);
+	if (fd < 0)
+		return;
+	sfu_message_begin("file");
+	err = sfu_snapshot_take(fd, &limits, &snapshot);
+	if (err) {
+		reader_fail(reply, READER_SNAPSHOT, err, "%s",
+			    sfu_message_text());
+		close(fd);
+		return;
+	}
+	/* What was read is what is known from now on, if it was changed. */
+	file->known = (struct reader_known) {
+		.is_set = true,
+		.device = snapshot.stat.st_dev,
+		.inode = snapshot.stat.st_ino,
+		.size = snapshot.stat.st_size,
+		.changed = snapshot.stat.st_ctim,
+	};
+	file->is_found = true;
+	file->has_own = snapshot.has_own;
+	file->elf_status = snapshot.elf_status;
+	file->elf = snapshot.elf;
+	file->digest = snapshot.digest;
+	file->nr_bytes = snapshot.nr_bytes;
+	fds[0] = fd;
+	fds[1] = snapshot.fd;
+}
+
+/* --- life */
+
+static int answer(struct reader_reply *reply, const unsigned char *rest,
+		  size_t size, int fds[2], uint64_t *cpu)
+{
+	const uint64_t now = cpu_ns();
+	int err;
+
+	reply->cpu_ns = now - *cpu;
+	*cpu = now;
+	err = message_send(READER_SOCKET, reply, sizeof(*reply), rest, size,
+			   fds);
+	for (size_t i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	fds[0] = -1;
+	fds[1] = -1;
+	return err;
+}
+
+int reader_run(void *data)
+{
+	static unsigned char rest[READER_MAX_REPLY];
+	struct reader_request request;
+	uint64_t cpu = cpu_ns();
+
+	(void)data;
+	for (;;) {
+		struct reader_reply reply = { .is_last = true };
+		int given[2], fds[2] = { -1, -1 };
+		size_t size = 0;
+
+		if (message_receive(READER_SOCKET, &request, sizeof(request),
+				    given, false) != sizeof(request))
+			return 1;
+		if (request.what == READER_MAPS)
+			reader_maps(&request, &reply, rest, &size);
+		else if (request.what == READER_FILE)
+			reader_file(&request, given[0], &reply, fds);
+		else
+			reply.is_last = !reader_attach(&request, given[0],
+						       given[1], &reply);
+		if (answer(&reply, rest, size, fds, &cpu))
+			return 1;
+		/* FILE has closed, or passed on, its own. */
+		for (size_t i = 0; request.what == READER_ATTACH && i < 2; i++)
+			if (given[i] >= 0)
+				close(given[i]);
+		if (reply.is_last)
+			continue;
+		reader_attach_end(&request);
+		reply = (struct reader_reply) { .is_last = true };
+		if (answer(&reply, NULL, 0, fds, &cpu))
+			return 1;
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Worker: what it says. Each number is the worker's claim, and it may be in the
+ * hands of the file that it was to convert.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "convert/packed.h"
+#include "module/sframe.h"
+#include "worker.h"
+#include "worker/protocol.h"
+
+/* Is it an error that a worker can have? */
+static bool is_error(int error)
+{
+	switch (error) {
+	case -EINVAL:
+	case -ENODATA:
+	case -EOPNOTSUPP:
+	case -EFBIG:
+	case -ENOMEM:
+	case -ENOEXEC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int read_header(int fd, struct worker_header *header, uint64_t *whole)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	if (seals < 0 || !(seals & F_SEAL_WRITE) || fstat(fd, &stat))
+		return -EPROTO;
+	*whole = stat.st_size;
+	if (pread(fd, header, sizeof(*header), 0) != sizeof(*header) ||
+	    memcmp(header->magic, WORKER_MAGIC, sizeof(header->magic)) ||
+	    header->text_size > WORKER_MAX_TEXT ||
+	    header->packed_size > *whole ||
+	    sizeof(*header) + header->text_size + header->packed_size != *whole)
+		return -EPROTO;
+	if (header->error)
+		return header->packed_size || !header->text_size ||
+		       !is_error(header->error) ? -EPROTO : 0;
+	return header->text_size ? -EPROTO : 0;
+}
+
+static int tell_error(int fd, const struct worker_header *header,
+		      const struct worker_limits *limits, char *text,
+		      size_t size)
+{
+	char said[WORKER_MAX_TEXT + 1];
+	ssize_t got;
+
+	if (header->error == -ENOMEM && limits && limits->memory) {
+		snprintf(text, size,
+			 "takes more than %llu MiB of memory to convert",
+			 (unsigned long long)limits->memory >> 20);
+		return -ENOMEM;
+	}
+	got = pread(fd, said, header->text_size, sizeof(*header));
+	said[got > 0 ? got : 0] = '\0';
+	snprintf(text, size, "%s", said);
+	return header->error;
+}
+
+static int stop_at_first(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return -EINVAL;
+}
+
+/* Returns 0, or -EPROTO with a text. */
+static int examine(const struct sframe_unwind_converted *converted, char *text,
+		   size_t size)
+{
+	const struct sfu_bytes bytes = {
+		.size = converted->size,
+		.copy = converted->bytes,
+	};
+	struct sfu_defect defect = { SFU_DEFECT_NONE };
+	struct sfu_table table;
+
+	if (!sfu_table_open(&table, &bytes, &defect) &&
+	    !sfu_table_validate(&table, stop_at_first, &defect))
+		return 0;
+	snprintf(text, size, "its conversion made a broken section: byte %llu: %s",
+		 (unsigned long long)defect.offset,
+		 sfu_defect_text(defect.kind));
+	return -EPROTO;
+}
+
+static int unpack(int fd, const struct worker_header *header, uint64_t whole,
+		  struct sframe_unwind_converted **converted, char *text,
+		  size_t size)
+{
+	const unsigned char *bytes;
+	int err;
+
+	bytes = mmap(NULL, whole, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED) {
+		snprintf(text, size, "no memory to read its result");
+		return -ENOMEM;
+	}
+	err = sfu_packed_read(bytes + sizeof(*header), header->packed_size,
+			      converted);
+	munmap((void *)(uintptr_t)bytes, whole);
+	if (err == -ENOMEM) {
+		snprintf(text, size, "no memory to read its result");
+		return err;
+	}
+	if (err) {
+		snprintf(text, size, "its conversion made no section");
+		return -EPROTO;
+	}
+	err = examine(*converted, text, size);
+	if (err) {
+		sframe_unwind_converted_free(*converted);
+		*converted = NULL;
+	}
+	return err;
+}
+
+int worker_result_read(int result_fd, const struct worker_limits *limits,
+		       struct sframe_unwind_converted **converted, char *text,
+		       size_t size)
+{
+	struct worker_header header;
+	uint64_t whole;
+
+	*converted = NULL;
+	text[0] = '\0';
+	if (read_header(result_fd, &header, &whole)) {
+		snprintf(text, size, "its conversion returned no result");
+		return -EPROTO;
+	}
+	if (header.error)
+		return tell_error(result_fd, &header, limits, text, size);
+	return unpack(result_fd, &header, whole, converted, text, size);
+}
+
+const char *worker_weakness(int result_fd)
+{
+	struct worker_header header;
+	uint64_t whole;
+
+	if (read_header(result_fd, &header, &whole) || !header.weak)
+		return NULL;
+	if (header.weak & WORKER_WEAK_NAMESPACES)
+		return header.weak & WORKER_WEAK_USER ?
+		       "conversions run as this user and in no namespaces of their own" :
+		       "conversions run in no namespaces of their own";
+	if (header.weak & WORKER_WEAK_ROOT)
+		return "conversions have no root directory of their own";
+	if (header.weak & WORKER_WEAK_USER)
+		return "conversions run as this user";
+	return "conversions have no user namespace of their own";
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "exec_start.h"
+
+/* Where the object to preload is, from the directory of this program. */
+static const char * const preload_places[] = {
+	"/sframe_unwind/preload.so",		/* not installed */
+	"/../lib/sframe_unwind/preload.so",	/* perhaps moved since */
+};
+
+int exec_find_preload(char *path, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t length;
+
+	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (length > 0) {
+		exe[length] = '\0';
+		*strrchr(exe, '/') = '\0';
+		for (size_t i = 0; i < 2; i++) {
+			snprintf(path, size, "%s%s", exe, preload_places[i]);
+			if (!access(path, R_OK))
+				return 0;
+		}
+	}
+	snprintf(path, size, "%s", SFRAME_UNWIND_LIBDIR
+		 "/sframe_unwind/preload.so");
+	if (!access(path, R_OK))
+		return 0;
+	complain("%s: %s", path, strerror(errno));
+	return -1;
+}
+
+/* What the dynamic linker splits LD_PRELOAD at can't be in a name there. */
+static int set_preload(const char *path)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *value;
+	int err;
+
+	if (strpbrk(path, " :")) {
+		complain("%s: a path with a blank or colon cannot be preloaded",
+			 path);
+		return -1;
+	}
+	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "",
+		     old ? old : "") < 0)
+		return -1;
+	err = setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return err;
+}
+
+/* In the child: become the program, or write to @failure why not. */
+__attribute__((noreturn))
+static void run(const struct exec_setup *setup, const sigset_t *mask,
+		const char *preload, char **command, int failure)
+{
+	char text[256];
+	int err;
+
+	exec_setup_print(setup, text, sizeof(text));
+	if (setenv(EXEC_VARIABLE, text, 1) || set_preload(preload))
+		_exit(EXEC_FAILED);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(command[0], command);
+	err = errno;
+	if (write(failure, &err, sizeof(err)) != sizeof(err))
+		_exit(EXEC_FAILED);
+	_exit(err == ENOENT ? EXEC_NOT_FOUND : EXEC_CANNOT_RUN);
+}
+
+pid_t exec_start(const struct exec_setup *setup, const sigset_t *mask,
+		 const char *preload, char **command)
+{
+	int failure[2], err;
+	pid_t child;
+
+	if (pipe2(failure, O_CLOEXEC)) {
+		complain("%s", strerror(errno));
+		return -1;
+	}
+	child = fork();
+	if (!child)
+		run(setup, mask, preload, command, failure[1]);
+	if (child < 0)
+		complain("fork: %s", strerror(errno));
+	close(failure[1]);
+	/* Its end is that of the program's execve(). */
+	if (read(failure[0], &err, sizeof(err)) == sizeof(err))
+		complain("%s: %s", command[0], strerror(err));
+	close(failure[0]);
+	return child;
+}

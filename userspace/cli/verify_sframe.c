@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+
+#include "verify_sframe.h"
+#include "convert/message.h"
+#include "module/sframe_format.h"
+
+/**
+ * struct reading - a section being read
+ *
+ * @nr_rows: how many rows have been looked at, of @max_rows.
+ */
+struct reading {
+	struct sfu_table table;
+	struct verify_sframe *to;
+	struct budget *budget;
+	uint64_t nr_rows;
+	uint64_t max_rows;
+	struct sfu_defect *defect;
+};
+
+/* A rule as verify compares them: what does not count is 0. */
+static struct sfu_rule normal_rule(const struct sfu_rule *rule)
+{
+	struct sfu_rule normal = *rule;
+
+	if (rule->flags & SFU_RULE_OUTERMOST)
+		normal = (struct sfu_rule){ .flags = rule->flags };
+	else if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
+		normal.fp = SFU_SAME;
+	return normal;
+}
+
+static int add_span(struct reading *reading, const struct span *span,
+		    size_t first)
+{
+	struct verify_sframe *to = reading->to;
+	int err;
+
+	if (span->start >= span->end)
+		return 0;
+	err = sfu_budget_reserve(reading->budget, &to->spans, sizeof(*span),
+				 "table of rules");
+	if (!err)
+		err = sfu_budget_reserve(reading->budget, &to->firsts,
+					 sizeof(first), "table of rules");
+	if (err)
+		return err;
+	buffer_put(&to->spans, span, sizeof(*span));
+	buffer_put(&to->firsts, &first, sizeof(first));
+	return 0;
+}
+
+static int count_row(struct reading *reading, const struct sfu_row *row)
+{
+	if (reading->nr_rows++ < reading->max_rows)
+		return 0;
+	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": functions share rows, or blocks repeat, so that there are more than %" PRIu64 "; the limit is by the %" PRIu64 " bytes that the file takes on its disk",
+				row->offset, reading->max_rows,
+				reading->budget->allocated);
+}
+
+/* The rows of an FDE, or of one of its blocks, from @start to @end. */
+static int add_rows(struct reading *reading, const struct sfu_fde *fde,
+		    uint64_t start, uint64_t end)
+{
+	const size_t first = nr_spans(&reading->to->spans);
+	struct span span = { .start = end };
+	struct sfu_rows rows;
+	struct sfu_row row;
+	int err, ret;
+
+	/* No rows mean that there is no caller, but for signal trampolines. */
+	if (!fde->num_rows && !sfu_fde_is_signal(fde)) {
+		span.start = start;
+		span.rule.flags = SFU_RULE_OUTERMOST;
+	}
+	sfu_rows_begin(&rows, &reading->table, fde);
+	while ((ret = sfu_rows_next(&rows, &row, reading->defect)) > 0) {
+		struct sfu_rule rule;
+
+		err = count_row(reading, &row);
+		if (err)
+			return err;
+		span.end = row.start < end - start ? start + row.start : end;
+		err = add_span(reading, &span, first);
+		if (!err)
+			err = sfu_row_decode(fde, &row, &rule,
+					     reading->defect);
+		if (err)
+			return err;
+		span.start = span.end;
+		span.rule = normal_rule(&rule);
+	}
+	if (ret)
+		return ret;
+	span.end = end;
+	return add_span(reading, &span, first);
+}
+
+static int add_fde(struct reading *reading, const struct sfu_fde *fde)
+{
+	uint64_t step = fde->size;
+	int err = 0;
+
+	/* Where there are no rows, blocks make no difference. */
+	if (fde->info & SFRAME_FDE_PCMASK && fde->num_rows)
+		step = fde->rep_size;
+	for (uint64_t at = 0; !err && at < fde->size; at += step) {
+		const uint64_t left = fde->size - at;
+
+		err = add_rows(reading, fde, fde->start + at,
+			       fde->start + at + (left < step ? left : step));
+	}
+	return err;
+}
+
+int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
+		       const struct sfu_bytes *bytes,
+		       struct sfu_defect *defect)
+{
+	struct reading reading = {
+		.to = sframe,
+		.budget = budget,
+		.max_rows = sfu_budget_limit(budget) / sizeof(struct span),
+		.defect = defect,
+	};
+	struct sfu_fde_order order = { 0 };
+	int err;
+
+	err = sfu_table_open(&reading.table, bytes, defect);
+	while (!err && order.next < reading.table.num_fdes) {
+		struct sfu_fde fde;
+
+		err = sfu_table_next_fde(&reading.table, &order, &fde, defect);
+		if (!err)
+			err = add_fde(&reading, &fde);
+	}
+	return err;
+}
+
+void verify_sframe_free(struct verify_sframe *sframe, struct budget *budget)
+{
+	sfu_budget_free(budget, &sframe->spans);
+	sfu_budget_free(budget, &sframe->firsts);
+}

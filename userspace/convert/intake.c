@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "intake.h"
+#include "lib/buffer.h"
+#include "message.h"
+#include "snapshot.h"
+
+#define CHUNK (256U << 10)
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* Bytes that a file with these may have, if it is no trick. */
+static uint64_t plausible_bytes(const struct stat *stat)
+{
+	/* Some file systems do not count blocks. */
+	const uint64_t allocated = stat->st_blocks ? stat->st_blocks * 512ULL :
+				   (uint64_t)stat->st_size;
+
+	return allocated > SNAPSHOT_MAX_BYTES ? SNAPSHOT_MAX_BYTES :
+	       allocated * SNAPSHOT_COMPRESSION + SNAPSHOT_SLACK;
+}
+
+static int open_copy(uint64_t size)
+{
+	int fd = -1;
+
+#ifdef MFD_NOEXEC_SEAL
+	fd = memfd_create("snapshot", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+#endif
+	/* Before Linux 6.3 */
+	if (fd < 0)
+		fd = memfd_create("snapshot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return sfu_message_fail(errno, "no memory file for a copy: %s",
+					strerror(errno));
+	if (ftruncate(fd, size)) {
+		const int error = errno;
+
+		close(fd);
+		return sfu_message_fail(error, "no memory file of 0x%" PRIx64 " bytes for a copy: %s",
+					size, strerror(error));
+	}
+	return fd;
+}
+
+int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
+		     uint64_t limit)
+{
+	const uint64_t plausible = plausible_bytes(stat);
+	static const char about[] = "sframe_unwind snapshot 1";
+
+	memset(intake, 0, sizeof(*intake));
+	intake->from = from;
+	intake->size = stat->st_size;
+	intake->limit = limit;
+	intake->most = plausible < limit ? plausible : limit;
+	intake->chunk = malloc(CHUNK);
+	if (!intake->chunk)
+		return sfu_message_fail(ENOMEM, "no memory");
+	if (sfu_digest_begin(&intake->digest)) {
+		free(intake->chunk);
+		return sfu_message_fail(ENOMEM, "no memory");
+	}
+	intake->to = open_copy(intake->size);
+	if (intake->to < 0) {
+		sfu_digest_end(&intake->digest, NULL);
+		free(intake->chunk);
+		return intake->to;
+	}
+	sfu_digest_add(&intake->digest, about, sizeof(about));
+	intake->at = lseek(from, 0, SEEK_CUR);
+	return 0;
+}
+
+static void add_numbers(struct intake *intake, uint64_t a, uint64_t b)
+{
+	unsigned char bytes[16];
+
+	put_le(bytes, a, 8);
+	put_le(bytes + 8, b, 8);
+	sfu_digest_add(&intake->digest, bytes, sizeof(bytes));
+}
+
+static int read_chunk(const struct intake *intake, uint64_t at, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		const ssize_t got = pread(intake->from, intake->chunk + done,
+					  size - done, at + done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return sfu_message_fail(errno, "cannot be read at offset 0x%" PRIx64 ": %s",
+						at + done, strerror(errno));
+		if (!got)
+			return sfu_message_fail(ESTALE, "got shorter while it was read");
+		done += got;
+	}
+	return 0;
+}
+
+static int write_chunk(const struct intake *intake, uint64_t at, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		const ssize_t put = pwrite(intake->to, intake->chunk + done,
+					   size - done, at + done);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return sfu_message_fail(put ? errno : EIO, "no memory for a copy of 0x%" PRIx64 " bytes: %s",
+						intake->done + size,
+						strerror(put ? errno : EIO));
+		done += put;
+	}
+	return 0;
+}
+
+static int fail_too_large(const struct intake *intake, uint64_t size)
+{
+	if (intake->most == intake->limit)
+		return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes of it would be read, and 0x%" PRIx64 " are the limit",
+					intake->done + size, intake->limit);
+	return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes of it would be read, too many for what is allocated to it",
+				intake->done + size);
+}
+
+/* Bytes without a hole. Their place goes in front of them into the digest. */
+static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
+{
+	int err = 0;
+
+	if (size > intake->most - intake->done)
+		return fail_too_large(intake, size);
+	add_numbers(intake, start, size);
+	for (uint64_t at = start; !err && at < start + size; ) {
+		const uint64_t left = start + size - at;
+		const size_t chunk = left < CHUNK ? left : CHUNK;
+
+		if (intake->is_ended && intake->is_ended(intake->data))
+			return sfu_message_fail(ECANCELED, "ended while it was read");
+		err = read_chunk(intake, at, chunk);
+		if (!err)
+			err = write_chunk(intake, at, chunk);
+		if (!err)
+			sfu_digest_add(&intake->digest, intake->chunk, chunk);
+		at += chunk;
+		intake->done += chunk;
+	}
+	return err;
+}
+
+/*
+ * The next bytes of [*start, end) that are no hole, by a file that may say
+ * anything. Returns whether there are any.
+ */
+static bool find_bytes(const struct intake *intake, uint64_t *start,
+		       uint64_t *size, uint64_t end)
+{
+	off_t from = lseek(intake->from, *start, SEEK_DATA), to;
+
+	if (from < 0 && errno == ENXIO)
+		return false;
+	/* A file system without holes, or one that makes no sense. */
+	if (from < 0 || (uint64_t)from < *start)
+		from = *start;
+	if ((uint64_t)from >= end)
+		return false;
+	to = lseek(intake->from, from, SEEK_HOLE);
+	if (to <= from || (uint64_t)to > end)
+		to = end;
+	*start = from;
+	*size = to - from;
+	return true;
+}
+
+static int copy_gap(struct intake *intake, uint64_t start, uint64_t end)
+{
+	uint64_t size;
+	int err = 0;
+
+	for (; !err && start < end && find_bytes(intake, &start, &size, end);
+	     start += size)
+		err = copy_bytes(intake, start, size);
+	return err;
+}
+
+/* Note that [start, end) has been copied. */
+static int add_part(struct intake *intake, uint64_t start, uint64_t end)
+{
+	unsigned int first = 0, behind;
+
+	while (first < intake->nr_parts && intake->parts[first].end < start)
+		first++;
+	for (behind = first; behind < intake->nr_parts &&
+	     intake->parts[behind].start <= end; behind++) {
+		if (intake->parts[behind].start < start)
+			start = intake->parts[behind].start;
+		if (intake->parts[behind].end > end)
+			end = intake->parts[behind].end;
+	}
+	if (first == behind && intake->nr_parts == INTAKE_MAX_PARTS)
+		return sfu_message_fail(EFBIG, "has more than %u parts to read",
+					INTAKE_MAX_PARTS);
+	memmove(&intake->parts[first + 1], &intake->parts[behind],
+		(intake->nr_parts - behind) * sizeof(intake->parts[0]));
+	intake->nr_parts += 1 + first - behind;
+	intake->parts[first].start = start;
+	intake->parts[first].end = end;
+	return 0;
+}
+
+int sfu_intake_add(struct intake *intake, uint64_t offset, uint64_t size)
+{
+	uint64_t at = offset, end;
+	int err = 0;
+
+	if (!size || offset >= intake->size)
+		return 0;
+	if (size > intake->size - offset)
+		size = intake->size - offset;
+	end = offset + size;
+	for (unsigned int i = 0; !err && i < intake->nr_parts; i++) {
+		if (intake->parts[i].end <= at)
+			continue;
+		if (intake->parts[i].start >= end)
+			break;
+		if (intake->parts[i].start > at)
+			err = copy_gap(intake, at, intake->parts[i].start);
+		at = intake->parts[i].end;
+	}
+	if (!err && at < end)
+		err = copy_gap(intake, at, end);
+	return err ? err : add_part(intake, offset, end);
+}
+
+int sfu_intake_get(const struct intake *intake, uint64_t offset, void *to,
+		   size_t size)
+{
+	ssize_t got;
+
+	if (offset > intake->size || size > intake->size - offset)
+		return -EFAULT;
+	got = pread(intake->to, to, size, offset);
+	if (got < 0)
+		return sfu_message_fail(errno, "its copy cannot be read: %s",
+					strerror(errno));
+	return (size_t)got == size ? 0 : -EFAULT;
+}
+
+int sfu_intake_finish(struct intake *intake, struct digest *digest)
+{
+	const int fd = intake->to;
+
+	if (fcntl(fd, F_ADD_SEALS, SEALS))
+		return sfu_message_fail(errno, "its copy cannot be sealed: %s",
+					strerror(errno));
+	add_numbers(intake, intake->size, intake->done);
+	sfu_digest_end(&intake->digest, digest);
+	intake->to = -1;
+	return fd;
+}
+
+void sfu_intake_end(struct intake *intake)
+{
+	if (intake->at >= 0)
+		lseek(intake->from, intake->at, SEEK_SET);
+	if (intake->to >= 0)
+		close(intake->to);
+	if (intake->digest.handle)
+		sfu_digest_end(&intake->digest, NULL);
+	free(intake->chunk);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Intake: parts of a file that may change at any time, copied into a memfd. No
+ * byte is read twice; what is looked at later is the copy.
+ */
+#ifndef SFRAME_UNWIND_INTAKE_H
+#define SFRAME_UNWIND_INTAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "digest.h"
+
+/* Parts of one file, neighbours counted as one. */
+#define INTAKE_MAX_PARTS 256
+
+/**
+ * struct intake - a copy in the making
+ *
+ * @from: the file.
+ * @at: its offset, which looking for holes changes, to be put back.
+ * @to: the memfd.
+ * @size: of both, in bytes.
+ * @done: bytes copied.
+ * @most: bytes to copy at most, and why it is not more: @limit of the caller, or
+ *	what is allocated to the file.
+ * @is_ended, @data: see struct sfu_snapshot_limits.
+ * @digest: of what has been copied.
+ * @chunk: bytes on their way.
+ * @parts, @nr_parts: what has been asked for, by start, without overlaps.
+ */
+struct intake {
+	int from;
+	off_t at;
+	int to;
+	uint64_t size;
+	uint64_t done;
+	uint64_t most;
+	uint64_t limit;
+	bool (*is_ended)(void *data);
+	void *data;
+	struct digest_run digest;
+	unsigned char *chunk;
+	struct {
+		uint64_t start;
+		uint64_t end;
+	} parts[INTAKE_MAX_PARTS];
+	unsigned int nr_parts;
+};
+
+/*
+ * Begin to copy from @from, which @stat is of, at most @limit bytes. Returns 0
+ * with @intake to be ended, or a negative errno with a message.
+ */
+int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
+		     uint64_t limit);
+
+/*
+ * Copy what there is of [@offset, @offset + @size) and has not been copied
+ * before; what is beyond the file's end is not there. Returns 0 or a negative
+ * errno with a message, as sfu_snapshot_take().
+ */
+int sfu_intake_add(struct intake *intake, uint64_t offset, uint64_t size);
+
+/*
+ * Read @size bytes of the copy: zeroes where nothing has been copied. Returns 0;
+ * -EFAULT, without a message, if the file is not so long; or as pread(2) failed.
+ */
+int sfu_intake_get(const struct intake *intake, uint64_t offset, void *to,
+		   size_t size);
+
+/*
+ * Close the copy for changes and give it away. Returns the memfd, with the
+ * digest of size and contents, or a negative errno with a message.
+ */
+int sfu_intake_finish(struct intake *intake, struct digest *digest);
+
+/* Free what is left of it, after success as well. */
+void sfu_intake_end(struct intake *intake);
+
+#endif /* SFRAME_UNWIND_INTAKE_H */

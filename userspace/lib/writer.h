@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Writer: what the functions of writer.c and writer_section.c share.
+ */
+#ifndef SFRAME_UNWIND_LIB_WRITER_H
+#define SFRAME_UNWIND_LIB_WRITER_H
+
+#include <stdbool.h>
+
+#include <sframe_unwind.h>
+
+#include "pool.h"
+
+/* Of a function without name. */
+#define NO_NAME SIZE_MAX
+
+struct fde {
+	uint64_t start;
+	uint32_t size;
+	uint32_t block;		/* offset in the FRE area */
+	size_t name;		/* offset in the names, or NO_NAME */
+};
+
+/**
+ * struct sframe_unwind_writer - what has been added
+ *
+ * @fdes: array of struct fde.
+ * @is_sorted: are they by start, and known not to overlap?
+ * @nr_rows: of all FDEs, shared ones counted for each.
+ * @pool: the FRE area.
+ * @names: of functions, NUL-terminated.
+ * @rows: normalised rows of the function being added.
+ * @block: bytes of the block being added.
+ * @error: message of the last call.
+ */
+struct sframe_unwind_writer {
+	struct buffer fdes;
+	bool is_sorted;
+	uint64_t nr_rows;
+	struct pool pool;
+	struct buffer names;
+	struct buffer rows;
+	struct buffer block;
+	char error[256];
+};
+
+/* Set the message. Returns -@error. */
+__attribute__((format(printf, 3, 4)))
+int sfu_writer_fail(struct sframe_unwind_writer *writer, int error,
+		    const char *format, ...);
+
+#endif /* SFRAME_UNWIND_LIB_WRITER_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Protocol: between who starts a worker and the worker, both of one build.
+ *
+ * The worker's arguments are numbers, in this order: bytes of memory, bytes of
+ * the result, seconds of CPU time, max_rows of the conversion. Descriptor 0 is the
+ * snapshot, descriptor 1 the result, written from its beginning and in order:
+ *
+ *	struct worker_header
+ *	text, @text_size bytes, without a terminating zero
+ *	a packed result (convert/packed.h), @packed_size bytes
+ *
+ * and nothing behind it. It counts only if the worker exits with status 0.
+ */
+#ifndef WORKER_PROTOCOL_H
+#define WORKER_PROTOCOL_H
+
+#include <stdint.h>
+
+#define WORKER_PROGRAM "sframe-unwind-convert-worker"
+
+#define WORKER_MAGIC "SFUWORK1"
+
+/* Bytes of the longest text. */
+#define WORKER_MAX_TEXT 512
+
+/*
+ * Bits of @weak: what the worker has not got.
+ *
+ * USER		a user of its own
+ * USER_NS	a user namespace
+ * NAMESPACES	namespaces of the other kinds
+ * ROOT		an empty root directory
+ */
+#define WORKER_WEAK_USER	0x01U
+#define WORKER_WEAK_USER_NS	0x02U
+#define WORKER_WEAK_NAMESPACES	0x04U
+#define WORKER_WEAK_ROOT	0x08U
+
+/**
+ * struct worker_header - first bytes of a result
+ *
+ * @magic: WORKER_MAGIC, without its zero.
+ * @error: 0 or a negative errno.
+ * @weak: WORKER_WEAK_* bits.
+ * @text_size: bytes of the error's text; 0 without an error.
+ * @reserved: 0.
+ * @packed_size: bytes of the result; 0 with an error.
+ */
+struct worker_header {
+	char magic[8];
+	int32_t error;
+	uint32_t weak;
+	uint32_t text_size;
+	uint32_t reserved;
+	uint64_t packed_size;
+};
+
+/* Exit statuses; those of programs that signals end are 128 and the signal. */
+#define WORKER_EXIT_DONE	0	/* there is a result, or an error in it */
+#define WORKER_EXIT_FAILED	1	/* not even that could be written */
+#define WORKER_EXIT_USAGE	2	/* wrong arguments */
+#define WORKER_EXIT_CPU_TIME	3	/* it has had all that it may have */
+#define WORKER_EXIT_NO_EXEC	127
+#define WORKER_EXIT_SIGNAL	128
+
+#endif /* WORKER_PROTOCOL_H */

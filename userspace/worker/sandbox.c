@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sandbox: a process that can compute, and write to descriptor 1.
+ *
+ * Namespaces are had with CAP_SYS_ADMIN, before there is another user, or with a
+ * user namespace, in which the new user may have them. Where the administrator
+ * forbids these, what is left is told. The rest can be had everywhere, and
+ * without it there is no going on.
+ */
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "protocol.h"
+#include "sandbox.h"
+
+#define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
+		    CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* Users from here on are nobody's: one for each process number. */
+#define FIRST_USER 0xf0000000U
+
+/* The user of those who cannot have that, in containers with few. */
+#define NOBODY 65534U
+
+/* --- namespaces */
+
+/*
+ * Make an empty directory that cannot be written to the root, with nothing else
+ * to be reached. Any directory will do to put it on.
+ */
+static bool leave_files(void)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/proc", "tmpfs",
+		  MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "size=4k,nr_inodes=1,mode=555") ||
+	    chdir("/proc"))
+		return false;
+	/* The first root directory of a system, an initramfs, stays where it is. */
+	if (!syscall(SYS_pivot_root, ".", "."))
+		return !umount2(".", MNT_DETACH) && !chdir("/");
+	return !mount(".", "/", NULL, MS_MOVE, NULL) && !chroot(".") &&
+	       !chdir("/");
+}
+
+/* Returns whether it is another user now, with no group but its own. */
+static bool change_user(void)
+{
+	const uid_t users[] = { FIRST_USER + getpid(), NOBODY };
+
+	if (setgroups(0, NULL))
+		return false;
+	for (size_t i = 0; i < 2; i++)
+		if (!setresgid(users[i], users[i], users[i]) &&
+		    !setresuid(users[i], users[i], users[i]))
+			return true;
+	return false;
+}
+
+/* Returns WORKER_WEAK_* bits. */
+static unsigned int change_namespaces(void)
+{
+	bool are_new = !unshare(NAMESPACES);
+	bool is_empty = are_new && leave_files();
+	unsigned int weak = 0;
+
+	if (!change_user())
+		weak |= WORKER_WEAK_USER;
+	if (unshare(CLONE_NEWUSER | (are_new ? 0 : NAMESPACES)))
+		weak |= WORKER_WEAK_USER_NS;
+	else if (!are_new)
+		are_new = true;
+	if (!are_new)
+		weak |= WORKER_WEAK_NAMESPACES | WORKER_WEAK_ROOT;
+	else if (!is_empty && !leave_files())
+		weak |= WORKER_WEAK_ROOT;
+	return weak;
+}
+
+/* To die with the parent, whose pidfd @parent is. */
+static bool die_with(int parent)
+{
+	struct pollfd ended = { .fd = parent, .events = POLLIN };
+
+	/* It may have died before. */
+	return !prctl(PR_SET_PDEATHSIG, SIGKILL) && !poll(&ended, 1, 0);
+}
+
+/*
+ * The first process of a new process namespace is a child of ours. Returns false
+ * in us if there cannot be one, and in the child if it should not go on.
+ */
+static bool change_process(void)
+{
+	const int self = syscall(SYS_pidfd_open, getpid(), 0);
+	pid_t child;
+	int status;
+
+	if (self < 0)
+		return false;
+	child = fork();
+	if (child < 0)
+		return false;
+	if (!child)
+		return die_with(self);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			_exit(WORKER_EXIT_FAILED);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) :
+				  WORKER_EXIT_SIGNAL + WTERMSIG(status));
+}
+
+/* --- limits */
+
+static bool limit_softly(__rlimit_resource_t resource, uint64_t soft,
+			 uint64_t hard)
+{
+	struct rlimit limit;
+
+	/* Nobody may raise one that has been set for us. */
+	if (getrlimit(resource, &limit))
+		return false;
+	if (hard > limit.rlim_max)
+		hard = limit.rlim_max;
+	limit.rlim_cur = soft < hard ? soft : hard;
+	limit.rlim_max = hard;
+	return !setrlimit(resource, &limit);
+}
+
+static bool limit(__rlimit_resource_t resource, uint64_t value)
+{
+	return limit_softly(resource, value, value);
+}
+
+/* By default the first process of a namespace does not mind. */
+static void end_by_cpu_time(int number)
+{
+	(void)number;
+	_exit(WORKER_EXIT_CPU_TIME);
+}
+
+/* A second before the end that nothing can put off. */
+static bool limit_cpu_time(unsigned int seconds)
+{
+	const struct sigaction action = { .sa_handler = end_by_cpu_time };
+
+	return !sigaction(SIGXCPU, &action, NULL) &&
+	       limit_softly(RLIMIT_CPU, seconds, seconds + 1ULL);
+}
+
+/**
+ * struct memory - what the process has
+ *
+ * @whole: bytes of its address space.
+ * @data: bytes of it that are private and can be written to.
+ */
+struct memory {
+	uint64_t whole;
+	uint64_t data;
+};
+
+static bool read_memory(struct memory *memory)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	unsigned long long whole, data;
+	char text[128];
+	ssize_t got;
+	int fd;
+
+	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (got < 0)
+		return false;
+	text[got] = '\0';
+	errno = EINVAL;
+	if (sscanf(text, "%llu %*u %*u %*u %*u %llu", &whole, &data) != 2)
+		return false;
+	memory->whole = whole * page;
+	memory->data = data * page;
+	return true;
+}
+
+static bool set_limits(const struct sandbox *sandbox,
+		       const struct memory *memory)
+{
+	return limit(RLIMIT_DATA, memory->data + sandbox->memory) &&
+	       limit(RLIMIT_AS, memory->whole + sandbox->memory) &&
+	       limit_cpu_time(sandbox->cpu_seconds) &&
+	       limit(RLIMIT_FSIZE, sandbox->output) &&
+	       limit(RLIMIT_NPROC, 0) && limit(RLIMIT_NOFILE, 0) &&
+	       limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_CORE, 0);
+}
+
+/* --- privileges and system calls */
+
+static bool give_up_capabilities(void)
+{
+	capng_clear(CAPNG_SELECT_ALL);
+	/* The bounding set needs CAP_SETPCAP; without any it gives nothing. */
+	if (capng_apply(CAPNG_SELECT_ALL) && capng_apply(CAPNG_SELECT_CAPS))
+		return false;
+	capng_get_caps_process();
+	errno = EPERM;
+	return capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE;
+}
+
+static bool give_up_calls(void)
+{
+	const uint64_t pages = PROT_READ | PROT_WRITE;
+	const uint64_t kind = MAP_PRIVATE | MAP_ANONYMOUS;
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int err;
+
+	errno = ENOMEM;
+	if (!filter)
+		return false;
+	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
+			       SCMP_A0(SCMP_CMP_EQ, 1));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(brk), 0);
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				       SCMP_A2(SCMP_CMP_EQ, pages),
+				       SCMP_A3(SCMP_CMP_EQ, kind));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+				       SCMP_SYS(exit_group), 0);
+	if (!err)
+		err = seccomp_load(filter);
+	/* Not released: that would take calls, and is memory as any. */
+	errno = -err;
+	return !err;
+}
+
+const char *sandbox_enter(const struct sandbox *sandbox, unsigned int *weak)
+{
+	const int parent = syscall(SYS_pidfd_open, getppid(), 0);
+	struct memory memory;
+
+	if (!read_memory(&memory))
+		return "/proc/self/statm";
+	*weak = change_namespaces();
+	if (!give_up_capabilities())
+		return "capabilities";
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return "no_new_privs";
+	if (prctl(PR_SET_DUMPABLE, 0))
+		return "dumpable";
+	/* Who has become another user dies with nobody any more. */
+	if (parent < 0 || !die_with(parent))
+		return "parent";
+	if (!(*weak & WORKER_WEAK_NAMESPACES) && !change_process())
+		return "process";
+	if (!set_limits(sandbox, &memory))
+		return "limits";
+	/* From here on, nothing can be opened. */
+	close_range(2, ~0U, 0);
+	if (!give_up_calls())
+		return "seccomp";
+	return NULL;
+}
