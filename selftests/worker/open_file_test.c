@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -65,6 +66,7 @@ static bool start(struct victim *victim, const char *path, const char *root)
 	if (!victim->pid) {
 		int fd;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (root && (chroot(root) || chdir("/")))
 			_exit(1);
 		fd = open(path, O_RDONLY);
@@ -309,6 +311,7 @@ static void take_lease(const char *path, int ready, int go)
 	char byte;
 
 	signal(SIGIO, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (setgroups(0, NULL) || setresgid(65533, 65533, 65533) ||
 	    setresuid(65533, 65533, 65533) ||
 	    fcntl(fd, F_SETLEASE, F_WRLCK) || write(ready, "x", 1) != 1)
@@ -353,11 +356,6 @@ static void test_lease(void)
 }
 
 /* --- file systems that are served */
-
-struct attempt {
-	struct mapped_file mapped;
-	int result;
-};
 
 static int open_it(void *data)
 {
