@@ -195,7 +195,8 @@ void machine_by_cfi(const struct machine *machine, Dwarf_Frame *frame,
 	*caller = (struct caller){ 0 };
 	caller->has_cfa = UNKNOWN;
 	dwarf_frame_info(frame, NULL, NULL, &caller->is_signal);
-	if (!dwarf_frame_cfa(frame, &ops, &count))
+	caller->has_no_cfa = dwarf_frame_cfa(frame, &ops, &count);
+	if (!caller->has_no_cfa)
 		caller->has_cfa = count ? evaluate(machine, ops, count, 0,
 						   false, &caller->cfa) :
 					  UNDEFINED;

@@ -26,10 +26,12 @@ enum known { UNDEFINED, VALUE, UNKNOWN };
  *
  * @ra, @fp, @sp: UNDEFINED, or VALUE with the value in the member of that name.
  *	UNKNOWN: the expression is beyond this machine.
+ * @has_no_cfa: does libdw refuse to say what the CFA is?
  */
 struct caller {
 	enum known has_cfa, has_ra, has_fp, has_sp;
 	uint64_t cfa, ra, fp, sp;
+	bool has_no_cfa;
 	bool is_signal;
 };
 

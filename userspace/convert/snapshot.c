@@ -275,6 +275,7 @@ static int take_loaded_eh_frame(struct taking *taking)
 		return 0;
 	memcpy(&distance, bytes + 4, sizeof(distance));
 	size = loaded_at(taking, index->p_vaddr + 4 + distance, &offset);
+	taking->has[EH_FRAME] = true;
 	return sfu_intake_add(&taking->intake, offset, size);
 }
 
@@ -300,7 +301,9 @@ static int take_all(struct taking *taking, bool skip_own)
 	err = take_sections(taking);
 	if (!err)
 		err = take_loaded_eh_frame(taking);
-	if (!err)
+	/* What nothing is known of is not looked at either. */
+	if (!err && (taking->has[EH_FRAME] || taking->has[DEBUG_FRAME] ||
+		     taking->has[SFRAME]))
 		err = take_code(taking);
 	return err;
 }
