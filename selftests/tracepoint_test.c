@@ -124,7 +124,9 @@ TEST_F(tracepoint, requests)
 	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
 	for (i = 0; i < 1000; i++) {
 		req.tid = self->players[i % 2].tid;
-		ASSERT_EQ(0, request(self->fd, &req));
+		/* All that are made meanwhile may be as many as a thread may have. */
+		while (request(self->fd, &req))
+			ASSERT_EQ(EAGAIN, errno);
 		ASSERT_STACK(self->fd, &self->stack);
 		ASSERT_EQ(req.tid, self->stack.head.tid);
 		while (read(self->probe, &self->stack, sizeof(self->stack)) > 0)
@@ -144,9 +146,12 @@ TEST_F(tracepoint, requests)
 	EXPECT_EQ(self->spec.ticks, s.accepted + self->spec.refused);
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
 	EXPECT_LE(variant->least, s.delivered);
-	/* The end of a walk does not bring about the next, and that one's... */
+	/*
+	 * The end of a walk does not bring about the next, and that one's... The
+	 * very last may come when the probe is gone.
+	 */
 	if (!strcmp(variant->name, "module_put")) {
-		EXPECT_LE(1000, self->spec.ticks);
+		EXPECT_LE(900, self->spec.ticks);
 		EXPECT_GT(20000, self->spec.ticks);
 	}
 }
