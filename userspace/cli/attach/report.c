@@ -162,6 +162,21 @@ static void print_totals(const struct report *report, const struct jobs *jobs,
 	fflush(stdout);
 }
 
+/* Whose files are not among those, as there was enough done for him for now. */
+static void print_waiting(const struct jobs *jobs)
+{
+	const struct user *user = NULL;
+
+	while ((user = users_next(jobs->users, user)))
+		if (user->nr_first)
+			printf("left for later: %u files and processes of user %u: %s\n",
+			       user->nr_first, (unsigned int)user->uid,
+			       user->is_paused ?
+				       "his tenth of a processor is used up" :
+				       "what he maps does not answer");
+	fflush(stdout);
+}
+
 void report_ready(struct report *report, const struct jobs *jobs)
 {
 	char when[64];
@@ -173,6 +188,7 @@ void report_ready(struct report *report, const struct jobs *jobs)
 	snprintf(when, sizeof(when), "ready after %.1f s",
 		 (now_ns() - report->start_ns) / (double)SECOND);
 	print_totals(report, jobs, when);
+	print_waiting(jobs);
 }
 
 /* How much of it was of use. */
