@@ -42,12 +42,18 @@ struct users {
 	struct owner owners[NR_OWNERS];
 };
 
+/* Who can do anything anyhow has as much as files of root's have. */
+static int64_t burst_of(const struct user *user)
+{
+	return user->uid ? USER_BURST_NS : USERS_BURST_NS;
+}
+
 /* --- the table */
 
 static void begin(struct users *users, struct user *user, uid_t uid)
 {
 	user->uid = uid;
-	user->credit_ns = USER_BURST_NS;
+	user->credit_ns = burst_of(user);
 	user->credited_at = now_ns();
 	if (users->turn) {
 		user->turn_next = users->turn->turn_next;
@@ -155,7 +161,7 @@ static void raise_credit(struct user *user, uint64_t now, int64_t burst)
 
 static void credit(struct user *user, uint64_t now)
 {
-	raise_credit(user, now, USER_BURST_NS);
+	raise_credit(user, now, burst_of(user));
 }
 
 static bool is_idle(struct user *user, uint64_t now)
@@ -164,7 +170,7 @@ static bool is_idle(struct user *user, uint64_t now)
 	return !user->nr_files && !user->nr_processes && !user->nr_reading &&
 	       !user->nr_jobs && !user->is_missed &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&
-	       user->credit_ns == USER_BURST_NS;
+	       user->credit_ns == burst_of(user);
 }
 
 static void leave_circle(struct users *users, struct user *user)
@@ -244,7 +250,7 @@ bool user_is_served(struct user *user, uint64_t now)
 
 bool user_is_modest(const struct user *user)
 {
-	return user->credit_ns > USER_BURST_NS / 2;
+	return user->credit_ns > burst_of(user) / 2;
 }
 
 void user_block(struct user *user, uint64_t now)

@@ -24,7 +24,7 @@
 #define USER_BURST_NS	((int64_t)(10 * SECOND))
 #define USER_SHARE	10
 
-/* What may be spent on files of root's at once; it comes back as slowly. */
+/* What may be spent for root, and on files of root's; it comes back as slowly. */
 #define USERS_BURST_NS	((int64_t)(300 * SECOND))
 
 /* With this much he is served again after his credit was used up. */
