@@ -56,7 +56,6 @@ static const struct patch malformed[] = {
 	PATCH("info2: reserved bit", FAKE_INFO2, 0x20),
 	PATCH("PC-mask with repetition size 0", FAKE_INFO, 0x10),
 	PATCH("PC-mask with large repetition", FAKE_INFO, 0x10, 0, 65),
-	PATCH("repetition size without PC-mask", FAKE_REP_SIZE, 16),
 	PATCH("row starts beyond the function", FAKE_ROW, FAKE_SIZE + 1),
 	PATCH("row starts beyond the repeated block", FAKE_INFO, 0x10, 0, 8,
 	      8, 0x03, 8),

@@ -8,11 +8,12 @@
 #include "job.h"
 #include "worker.h"
 
-/* What a conversion may take of files that only root can write, and of others. */
-#define TRUSTED_CPU_SECONDS	60
-#define TRUSTED_WALL_MS		120000
-#define USER_CPU_SECONDS	10
-#define USER_WALL_MS		20000
+/*
+ * What a conversion may take. The largest programs need half a second of a
+ * processor, and thirty times as much under emulation. It is charged.
+ */
+#define CPU_SECONDS	60
+#define WALL_MS		120000
 
 /* May @job have a worker? One is left for those who have none. */
 static bool may_convert(const struct jobs *jobs, const struct job *job)
@@ -45,9 +46,8 @@ static void begin_converting(struct jobs *jobs, struct job *job)
 {
 	const bool is_trusted = job->file.is_trusted;
 	const struct worker_limits limits = {
-		.cpu_seconds = is_trusted ? TRUSTED_CPU_SECONDS :
-					    USER_CPU_SECONDS,
-		.wall_ms = is_trusted ? TRUSTED_WALL_MS : USER_WALL_MS,
+		.cpu_seconds = CPU_SECONDS,
+		.wall_ms = WALL_MS,
 		.nice = is_trusted || user_is_modest(job->user) ? 0 : 10,
 		.user = job->user->uid,
 	};
