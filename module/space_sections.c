@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Space sections: adding, removing and finding sections of a space, each under
+ * its lock.
+ */
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "limits.h"
+#include "message.h"
+#include "rules.h"
+#include "section.h"
+#include "sections.h"
+#include "space.h"
+
+u32 sfu_space_nr_registered(struct sfu_space *space)
+{
+	u32 nr;
+
+	if (!space)
+		return 0;
+	down_read(&space->lock);
+	nr = space->sections.nr_registered;
+	up_read(&space->lock);
+	return nr;
+}
+
+u32 sfu_space_nr_sections(struct sfu_space *space)
+{
+	u32 nr;
+
+	if (!space)
+		return 0;
+	down_read(&space->lock);
+	nr = space->sections.nr - space->sections.nr_nothing;
+	up_read(&space->lock);
+	return nr;
+}
+
+int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
+		  struct sfu_section **other, struct sfu_message *message)
+{
+	int err;
+
+	down_write(&space->lock);
+	if (space->gone)
+		err = -ENOMEM;
+	else
+		err = sfu_sections_add(&space->sections, section, other);
+	switch (err) {
+	case -EEXIST:
+		sfu_section_get(*other);
+		sfu_message_fail(message, err,
+				 "text 0x%llx-0x%llx overlaps 0x%llx-0x%llx, registered as %llu",
+				 section->text.start, section->text.end,
+				 (*other)->text.start, (*other)->text.end,
+				 (*other)->id);
+		break;
+	case -ENOSPC:
+		sfu_message_fail(message, err,
+				 "the address space has %u sections already",
+				 SFU_MAX_SECTIONS);
+		break;
+	case -ENOMEM:
+		sfu_message_fail(message, err,
+				 space->gone ? "the marker page was unmapped" :
+					       "no memory");
+		break;
+	}
+	up_write(&space->lock);
+	return err;
+}
+
+/* The section, and the rules of it. */
+static int remove(struct sfu_space *space, struct sfu_section *section)
+{
+	int err;
+
+	lockdep_assert_held_write(&space->lock);
+	sfu_section_get(section);
+	err = sfu_sections_remove(&space->sections, section);
+	if (!err)
+		sfu_rules_forget(&space->rules, section);
+	sfu_section_put(section);
+	return err;
+}
+
+/*
+ * Sections that are removed under one hold of the lock: less than a hundred
+ * thousand instructions, also if others share their nodes.
+ */
+#define MAX_REMOVED_AT_ONCE	4
+
+/* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
+static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
+{
+	struct sfu_section *section;
+	int err, removed = 0;
+
+	down_write(&space->lock);
+	do {
+		section = id ? sfu_sections_find_id(&space->sections, id) :
+			       sfu_sections_find_bytes(&space->sections,
+						       sframe_start);
+		/* What was found is not the caller's to unregister. */
+		if (!section || section->source != SFU_REGISTERED)
+			err = -ENOENT;
+		else
+			err = remove(space, section);
+		removed += !err;
+	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
+	up_write(&space->lock);
+	/* Without memory for all of them the caller has to try again. */
+	return removed && err != -ENOMEM ? removed : err;
+}
+
+int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
+{
+	int ret, removed = 0;
+
+	if (!space)
+		return -ENOENT;
+	for (;;) {
+		ret = remove_some(space, id, sframe_start);
+		if (ret < 0)
+			return ret == -ENOENT && removed ? removed : ret;
+		removed += ret;
+		if (ret < MAX_REMOVED_AT_ONCE)
+			return removed;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+}
+
+struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc)
+{
+	struct sfu_section *section;
+
+	if (!space)
+		return NULL;
+	down_read(&space->lock);
+	section = sfu_sections_find(&space->sections, pc);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	return section;
+}
+
+struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
+{
+	struct sfu_section *section;
+
+	if (!space)
+		return NULL;
+	down_read(&space->lock);
+	section = sfu_sections_find_from(&space->sections, address);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	return section;
+}
+
+bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
+{
+	bool is_gap;
+
+	down_read(&space->lock);
+	is_gap = sfu_sections_find_gap(&space->sections, pc, start, end);
+	up_read(&space->lock);
+	return is_gap;
+}
+
+bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
+{
+	int err;
+
+	down_write(&space->lock);
+	err = remove(space, section);
+	up_write(&space->lock);
+	return !err;
+}
+
+void sfu_space_forget_found(struct sfu_space *space)
+{
+	struct sfu_section *section;
+	u64 from = 0;
+
+	while (!fatal_signal_pending(current) &&
+	       (section = sfu_space_find_from(space, from))) {
+		from = section->text.end;
+		if (section->source != SFU_REGISTERED)
+			sfu_space_drop(space, section);
+		sfu_section_put(section);
+		cond_resched();
+	}
+}
