@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "installed.h"
 
 #define PROGRAM "sframe-unwind-attach"
 
@@ -42,32 +43,14 @@ static const char * const places[] = {
 	"/../libexec/sframe_unwind/" PROGRAM,	/* perhaps moved since */
 };
 
-static int find_program(char *path, size_t size)
-{
-	char exe[PATH_MAX];
-	ssize_t length;
-
-	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (length > 0) {
-		exe[length] = '\0';
-		*strrchr(exe, '/') = '\0';
-		for (size_t i = 0; i < 2; i++) {
-			snprintf(path, size, "%s%s", exe, places[i]);
-			if (!access(path, X_OK))
-				return 0;
-		}
-	}
-	snprintf(path, size, "%s", SFRAME_UNWIND_LIBEXECDIR "/" PROGRAM);
-	return access(path, X_OK);
-}
-
 int attach_main(int argc, char **argv)
 {
 	char path[2 * PATH_MAX];
 
 	(void)argc;
-	if (find_program(path, sizeof(path)))
-		return complain("%s: %s", path, strerror(errno));
+	if (find_installed(places, SFRAME_UNWIND_LIBEXECDIR "/" PROGRAM, X_OK,
+			   path, sizeof(path)))
+		return CLI_TROUBLE;
 	execv(path, argv);
 	return complain("%s: %s", path, strerror(errno));
 }

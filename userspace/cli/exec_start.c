@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "exec_start.h"
+#include "installed.h"
 
 /* Where the object to preload is, from the directory of this program. */
 static const char * const preload_places[] = {
@@ -17,25 +18,8 @@ static const char * const preload_places[] = {
 
 int exec_find_preload(char *path, size_t size)
 {
-	char exe[PATH_MAX];
-	ssize_t length;
-
-	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (length > 0) {
-		exe[length] = '\0';
-		*strrchr(exe, '/') = '\0';
-		for (size_t i = 0; i < 2; i++) {
-			snprintf(path, size, "%s%s", exe, preload_places[i]);
-			if (!access(path, R_OK))
-				return 0;
-		}
-	}
-	snprintf(path, size, "%s", SFRAME_UNWIND_LIBDIR
-		 "/sframe_unwind/preload.so");
-	if (!access(path, R_OK))
-		return 0;
-	complain("%s: %s", path, strerror(errno));
-	return -1;
+	return find_installed(preload_places, SFRAME_UNWIND_LIBDIR
+			      "/sframe_unwind/preload.so", R_OK, path, size);
 }
 
 /* What the dynamic linker splits LD_PRELOAD at can't be in a name there. */
