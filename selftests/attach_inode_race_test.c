@@ -293,11 +293,10 @@ static bool mount_own(char *dir)
 	       !mount("none", dir, "tmpfs", 0, NULL);
 }
 
-TEST_F(attach, deleted)
+/* In a file system of one's own, after which nothing is left of what was attached. */
+static void race_in_own(struct __test_metadata *_metadata,
+			FIXTURE_DATA(attach) *self, const function *functions)
 {
-	static const function functions[] = {
-		delete_files, delete_files, detach_last, walk_both,
-	};
 	char dir[] = "/tmp/attach_race.XXXXXX";
 	const long before = counter("attachments"), pins = counter("pins");
 	struct race *race = make_race(self);
@@ -313,6 +312,15 @@ TEST_F(attach, deleted)
 	EXPECT_TRUE(no_pins_are_left(pins));
 	EXPECT_EQ(0, umount(dir));
 	rmdir(dir);
+}
+
+TEST_F(attach, deleted)
+{
+	static const function functions[] = {
+		delete_files, delete_files, detach_last, walk_both,
+	};
+
+	race_in_own(_metadata, self, functions);
 }
 
 /* A file system of one's own, again and again, gone with what is attached. */
@@ -355,21 +363,8 @@ TEST_F(attach, unmounted)
 	static const function functions[] = {
 		unmount, unmount, detach_last, walk_both,
 	};
-	char dir[] = "/tmp/attach_race.XXXXXX";
-	const long before = counter("attachments"), pins = counter("pins");
-	struct race *race = make_race(self);
 
-	if (!mount_own(dir))
-		SKIP(return, "cannot mount");
-	race->dir = dir;
-	run(race, functions, 2, 4);
-	EXPECT_EQ(NULL, race->why);
-	close(self->fd);
-	self->fd = open_client(0);
-	EXPECT_TRUE(is_nothing_left(self->fd, before));
-	EXPECT_TRUE(no_pins_are_left(pins));
-	EXPECT_EQ(0, umount(dir));
-	rmdir(dir);
+	race_in_own(_metadata, self, functions);
 }
 
 /*
