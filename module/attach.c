@@ -21,7 +21,7 @@
  *	image		its attachments, each section	the last of them
  *			that uses it
  *	image's bytes	its attachments, each lookup	the last of them
- *			that reads them
+ *			that uses them
  *	pin		attachments to its file		the last of them
  *
  * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for

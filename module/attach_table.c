@@ -184,7 +184,7 @@ static struct sfu_image *find(struct sfu_attach_table *table,
 		entry = latest(table, keys.file, preferred);
 	if (entry) {
 		image = entry->image;
-		sfu_image_get(image);
+		sfu_image_share(image);
 	}
 	spin_unlock(&table->lock);
 	return image;

@@ -69,8 +69,9 @@ struct sfu_attach_keys {
 /*
  * The latest image for @keys.inode, or else for @keys.file, in the space's own
  * table, or else in that of all spaces, of those to be preferred only, or of all.
- * Returns it with a reference, or NULL. Takes one lock after the other; process
- * context.
+ * Returns it, to be given back by sfu_image_empty() and sfu_image_put() as its
+ * attachments do that, so that it has its bytes till then; or NULL. Takes one lock
+ * after the other; process context.
  */
 struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
 				       struct sfu_attach_keys keys,

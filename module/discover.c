@@ -34,7 +34,7 @@
  * @space: that it is for.
  * @elf: the file's headers.
  * @bias: how far the code is from where they say.
- * @found: what comes of it.
+ * @found: what comes of it. Its image, if any, has its bytes.
  */
 struct discovery {
 	struct sfu_elf_reader reader;
@@ -178,6 +178,7 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 					defect);
 	if (IS_ERR(image))
 		return PTR_ERR(image);
+	sfu_image_get_bytes(image);
 	use_image(discovery, image, SFU_FOUND);
 	return 0;
 }
@@ -198,7 +199,7 @@ static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 	return err;
 }
 
-/* The latest that is attached to the file, as @space sees it, or NULL. */
+/* The latest that is attached to the file, as sfu_attach_view_find() returns it. */
 static struct sfu_image *latest_attached(const struct sfu_space *space,
 					 const struct sfu_found *found,
 					 bool preferred)
@@ -277,34 +278,64 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
+static void release(struct sfu_found *found)
+{
+	if (!found->image)
+		return;
+	sfu_image_put_bytes(found->image);
+	sfu_image_put(found->image);
+}
+
 /*
- * Add what was found to @space. Returns 0; -EEXIST if another thread was quicker;
+ * Add @section to @space. Returns 0; -EEXIST if another thread was quicker; or
  * -ENOENT if it cannot be remembered.
  */
-static int add(struct sfu_space *space, const struct sfu_found *spec)
+static int add(struct sfu_space *space, struct sfu_section *section)
 {
 	struct sfu_section *other;
 	struct sfu_message message;
-	struct sfu_found *found;
 	int err;
 
-	/* What a process that registers has is not given back by itself. */
-	found = sfu_section_create_found(spec, READ_ONCE(space->markers));
-	if (!found)
-		return -ENOENT;
-	err = sfu_space_add(space, &found->section, &other, &message);
+	err = sfu_space_add(space, section, &other, &message);
 	if (err == -ENOSPC) {
 		sfu_space_forget_found(space);
-		err = sfu_space_add(space, &found->section, &other, &message);
+		err = sfu_space_add(space, section, &other, &message);
 	}
-	sfu_section_put(&found->section);
 	if (err == -EEXIST)
 		sfu_section_put(other);
 	return err && err != -EEXIST ? -ENOENT : err;
 }
 
+/*
+ * Make a section of what was found, and add it to @space if it @is_gap. Returns as
+ * sfu_discover().
+ */
+static int make(struct sfu_space *space, struct sfu_found *spec, bool is_gap,
+		struct sfu_section **section)
+{
+	struct sfu_found *found;
+	int err = -EEXIST;
+
+	/* What a process that registers has is not given back by itself. */
+	found = sfu_section_create_found(spec, READ_ONCE(space->markers));
+	if (!found) {
+		release(spec);
+		return -ENOENT;
+	}
+	if (is_gap)
+		err = add(space, &found->section);
+	if (err == -ENOENT) {
+		sfu_section_release(&found->section);
+		sfu_section_put(&found->section);
+	} else {
+		*section = &found->section;
+	}
+	return err;
+}
+
 int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
-		 u64 *code_start, u64 *code_end, struct sfu_defect *defect)
+		 u64 *code_start, u64 *code_end, struct sfu_section **section,
+		 struct sfu_defect *defect)
 {
 	struct discovery discovery = {
 		.reader.read = read_code_file,
@@ -313,8 +344,10 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 	struct sfu_found *found = &discovery.found;
 	struct sfu_range *text = &found->section.text;
 	u64 start, end;
+	bool is_gap;
 	int err;
 
+	*section = NULL;
 	defect->kind = SFU_DEFECT_NONE;
 	err = sfu_mapping_find_code(pc, budget, &discovery.code);
 	*code_start = discovery.code.start;
@@ -330,9 +363,10 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 	discovery.space = *space;
 	atomic64_set(&found->generation, sfu_attach_generation(*space));
 	/* Another thread may have added something since the caller looked. */
-	if (!sfu_space_find_gap(*space, pc, &start, &end)) {
-		err = 0;
-		goto out;
+	is_gap = sfu_space_find_gap(*space, pc, &start, &end);
+	if (!is_gap) {
+		start = pc;
+		end = pc + 1;
 	}
 	*text = (struct sfu_range) {
 		.start = discovery.code.start,
@@ -345,14 +379,12 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));
-		err = add(*space, found);
-		/* What is there now is not what was looked at. */
-		if (err == -EEXIST) {
+		err = make(*space, found, is_gap, section);
+		/* The other thread tells of it. */
+		if (err == -EEXIST)
 			defect->kind = SFU_DEFECT_NONE;
-			err = 0;
-		}
 	} else {
-		sfu_image_put(found->image);
+		release(found);
 	}
 out:
 	if (discovery.code.file)
@@ -360,7 +392,7 @@ out:
 	return err;
 }
 
-/* What would be attached to @found->section now, for @space, or NULL. */
+/* What would be attached to @found->section now, as latest_attached() does. */
 static struct sfu_image *find_attached(const struct sfu_space *space,
 				       const struct sfu_found *found)
 {
@@ -386,7 +418,10 @@ bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
 		return true;
 	image = find_attached(space, found);
 	is_current = image == used;
-	sfu_image_put(image);
+	if (image) {
+		sfu_image_empty(image);
+		sfu_image_put(image);
+	}
 	if (is_current)
 		atomic64_set(&found->generation, generation);
 	return is_current;

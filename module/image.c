@@ -273,11 +273,6 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 	return 0;
 }
 
-void sfu_image_get(struct sfu_image *image)
-{
-	refcount_inc(&image->refs);
-}
-
 void sfu_image_share(struct sfu_image *image)
 {
 	refcount_inc(&image->refs);

@@ -21,7 +21,7 @@ struct sfu_payer;
  * struct sfu_image
  *
  * @refs: one of whoever made it, one of each section that uses it.
- * @readers: lookups that have the bytes, and one for each attachment, or whoever
+ * @readers: sections held by lookups, and one for each attachment, or whoever
  *	made it, until sfu_image_empty(). With the last of them the bytes go, and
  *	the image is good for nothing any more.
  * @bytes: of the section.
@@ -81,10 +81,8 @@ struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
 int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 		       struct sfu_defect *defect);
 
-void sfu_image_get(struct sfu_image *image);
-
 /*
- * Take a reference for one more attachment, which ends with sfu_image_empty() and
+ * Take a reference as an attachment has one, which ends with sfu_image_empty() and
  * sfu_image_put(). The caller keeps another one from ending meanwhile.
  */
 void sfu_image_share(struct sfu_image *image);

@@ -48,8 +48,12 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 
 static void forget_section(struct sfu_lookup *lookup)
 {
-	if (lookup->used.section)
-		sfu_section_put(lookup->used.section);
+	struct sfu_section *section = lookup->used.section;
+
+	if (!section)
+		return;
+	sfu_section_release(section);
+	sfu_section_put(section);
 	lookup->used.section = NULL;
 }
 
@@ -162,31 +166,28 @@ static void remove_stale(struct sfu_space *space, struct sfu_section *section,
  * Look at the file that @pc is in for something that covers it; without @own
  * not for the section of the file itself. Returns as sfu_discover().
  */
-static int discover(struct sfu_lookup *lookup, u64 pc, bool own)
+static int discover(struct sfu_lookup *lookup, u64 pc, bool own,
+		    struct sfu_section **section)
 {
-	struct sfu_section *section;
 	struct sfu_defect defect;
 	const bool had_space = lookup->space;
 	u64 start, end;
 	int err;
 
+	*section = NULL;
 	/* What there was nothing for a moment ago is not asked for again. */
 	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
 		return lookup->nothing.err;
 	err = sfu_discover(&lookup->space, pc, own, &lookup->budget.mappings,
-			   &start, &end, &defect);
+			   &start, &end, section, &defect);
 	if (!had_space)
 		begin_epoch(lookup);
-	if (!err && defect.kind) {
-		section = sfu_space_find(lookup->space, pc);
-		if (section) {
-			count_bad(lookup->space);
-			tell_of_removal(lookup->space, section, pc,
-					SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
-			sfu_section_put(section);
-		}
+	if (*section && defect.kind) {
+		count_bad(lookup->space);
+		tell_of_removal(lookup->space, *section, pc,
+				SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
 	}
-	if (err && start < end) {
+	if (!*section && start < end) {
 		lookup->nothing.start = start;
 		lookup->nothing.end = end;
 		lookup->nothing.err = err;
@@ -208,17 +209,29 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
 					   &lookup->code.end);
 }
 
+/* Where a section comes from. */
+enum origin {
+	KNOWN,		/* it was there */
+	ADDED,		/* this walk has just added it */
+	PRIVATE,	/* this walk has just found it, for itself alone */
+};
+
 /*
- * Is checked->section, which covers @pc, to be used for it? Returns 0 with the
- * addresses around @pc for which that is so; -ESTALE, -EINTR.
+ * Is checked->section, which covers @pc, to be used for it? What this walk has
+ * just found is right for it, even if others attach and detach all the time.
+ * Returns 0 with the addresses around @pc for which that is so; -ESTALE, -EINTR.
  */
-static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
+static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked,
+		 enum origin origin)
 {
 	struct sfu_rules *rules = &lookup->space->rules;
 	struct sfu_found *found = sfu_found_of(checked->section);
+	bool is_current = origin != PRIVATE;
 	int err;
 
-	if (found && !sfu_discover_is_current(lookup->space, found)) {
+	if (found && is_current)
+		is_current = sfu_discover_is_current(lookup->space, found);
+	if (origin == KNOWN && !is_current) {
 		/* Bad sections of files stay bad. */
 		lookup->no_own = !found->has_own;
 		return -ESTALE;
@@ -227,55 +240,70 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 		return 0;
 	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
 				&checked->start, &checked->end);
-	if (!err)
+	if (!err && is_current)
 		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
 	return err;
 }
 
 /*
- * What the space has for @pc, which may be that there is nothing, with its
- * mappings checked. Returns 0 with a reference in lookup->used; -ENOENT,
- * -EAGAIN if it was to be removed, or -EINTR.
+ * Have @section, which covers @pc, be the one in use, with its mappings checked.
+ * Takes over the reference, and the hold, see sfu_section_hold(). Returns 0;
+ * -ESTALE if it was to be removed; or -EINTR.
  */
-static int use_section(struct sfu_lookup *lookup, u64 pc)
+static int use(struct sfu_lookup *lookup, u64 pc, struct sfu_section *section,
+	       enum origin origin)
 {
-	struct sfu_section *section = sfu_space_find(lookup->space, pc);
 	struct sfu_checked checked = { .section = section };
-	int err;
+	int err = check(lookup, pc, &checked, origin);
 
-	if (!section)
-		return -ENOENT;
-	err = check(lookup, pc, &checked);
 	if (!err) {
 		lookup->used = checked;
 		return 0;
 	}
-	if (err == -ESTALE) {
+	sfu_section_release(section);
+	if (err == -ESTALE)
 		remove_stale(lookup->space, section, pc);
-		err = -EAGAIN;
-	}
 	sfu_section_put(section);
 	return err;
 }
 
-/* Others may remove and attach all the time. */
+/*
+ * Use what the space has for @pc, which may be that there is nothing. Returns as
+ * use(), and -ENOENT.
+ */
+static int use_known(struct sfu_lookup *lookup, u64 pc)
+{
+	struct sfu_section *section = sfu_space_find(lookup->space, pc);
+
+	if (!section)
+		return -ENOENT;
+	if (sfu_section_hold(section))
+		return use(lookup, pc, section, KNOWN);
+	/* It has been detached. */
+	sfu_space_drop(lookup->space, section);
+	sfu_section_put(section);
+	return -ENOENT;
+}
+
+/* Mappings may change all the time. */
 #define MAX_TRIES	8
 
 /* As find_section(), when it is not known which one has been checked. */
 static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 {
+	struct sfu_section *section;
 	int err, tries;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
-		err = use_section(lookup, pc);
-		if (err == -ENOENT) {
-			err = discover(lookup, pc, !lookup->no_own);
+		err = use_known(lookup, pc);
+		if (err == -ENOENT || err == -ESTALE) {
+			err = discover(lookup, pc, !lookup->no_own, &section);
 			lookup->no_own = false;
-			if (err)
+			if (!section)
 				return err;
-			err = -EAGAIN;
+			err = use(lookup, pc, section, err ? PRIVATE : ADDED);
 		}
-		if (err != -EAGAIN)
+		if (err != -ESTALE)
 			return err;
 	}
 	return -ENOENT;
@@ -294,8 +322,12 @@ static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 	}
 	if (lookup->space &&
 	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
-				   &lookup->used))
-		return 0;
+				   &lookup->used)) {
+		if (sfu_section_hold(lookup->used.section))
+			return 0;
+		sfu_section_put(lookup->used.section);
+		lookup->used.section = NULL;
+	}
 	return find_and_check(lookup, pc);
 }
 
@@ -304,38 +336,34 @@ static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 		       const struct sfu_defect *defect)
 {
 	const bool registered = lookup->used.section->source == SFU_REGISTERED;
+	struct sfu_section *other;
 
 	remove(lookup->space, lookup->used.section, pc,
 	       defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
 			      SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
 	forget_section(lookup);
+	if (registered)
+		return;
 	/* So as not to find it again. */
-	if (!registered)
-		discover(lookup, pc, false);
+	discover(lookup, pc, false, &other);
+	if (other) {
+		sfu_section_release(other);
+		sfu_section_put(other);
+	}
 }
 
 static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
 					struct sfu_match *match)
 {
 	struct sfu_defect defect = {};
-	int err, tries;
+	int err;
 
 	*match = (struct sfu_match) {};
-	for (tries = 0; tries < MAX_TRIES; tries++) {
-		err = find_section(lookup, pc);
-		if (err)
-			return err;
-		err = sfu_section_find_rule(lookup->used.section, pc,
-					    &lookup->budget, match, &defect);
-		if (err != -ESTALE)
-			break;
-		/* It has been detached. */
-		sfu_space_drop(lookup->space, lookup->used.section);
-		forget_section(lookup);
-	}
+	err = sfu_section_find_rule(lookup->used.section, pc, &lookup->budget,
+				    match, &defect);
 	if (err == -EINVAL)
 		remove_bad(lookup, pc, &defect);
-	return err == -ESTALE ? -ENOENT : err;
+	return err;
 }
 
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
@@ -361,7 +389,7 @@ static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
 
 	if (!sfu_section_covers(section, pc))
 		return -ENOENT;
-	err = check(lookup, pc, &checked);
+	err = check(lookup, pc, &checked, KNOWN);
 	if (err == -ESTALE)
 		remove_stale(lookup->space, section, pc);
 	return err;

@@ -274,8 +274,6 @@ struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
 	}
 	if (found)
 		begin(&found->section);
-	else
-		sfu_image_put(spec->image);
 	return found;
 }
 
@@ -306,11 +304,31 @@ void sfu_section_put(struct sfu_section *section)
 	kfree(found);
 }
 
-u64 sfu_section_address(struct sfu_section *section)
+static struct sfu_image *image_of(struct sfu_section *section)
 {
 	const struct sfu_found *found = sfu_found_of(section);
 
-	return found && found->image ? 0 : section->address;
+	return found ? found->image : NULL;
+}
+
+bool sfu_section_hold(struct sfu_section *section)
+{
+	struct sfu_image *image = image_of(section);
+
+	return !image || sfu_image_get_bytes(image);
+}
+
+void sfu_section_release(struct sfu_section *section)
+{
+	struct sfu_image *image = image_of(section);
+
+	if (image)
+		sfu_image_put_bytes(image);
+}
+
+u64 sfu_section_address(struct sfu_section *section)
+{
+	return image_of(section) ? 0 : section->address;
 }
 
 /* The bytes in user memory; an empty range if there are none. */
@@ -421,21 +439,18 @@ static __always_inline void count_hit(struct sfu_section *section)
 		make_directory(section);
 }
 
-/* The bytes are in kernel memory, and can be taken away at any time. */
+/* The bytes are in kernel memory, and the caller keeps them there. */
 static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 				       u32 *budget, struct sfu_match *match,
 				       struct sfu_defect *defect)
 {
 	struct sfu_section *section = &found->section;
-	const u8 *copy = sfu_image_get_bytes(found->image);
+	const u8 *copy = found->image->bytes;
 	int err = 0;
 
-	if (!copy)
-		return -ESTALE;
 	if (!find_rule(section, copy, pc, budget, match))
 		err = find_rule_carefully(section, copy, pc, budget, match,
 					  defect);
-	sfu_image_put_bytes(found->image);
 	if (!err) {
 		atomic64_inc(&found->image->hits);
 		atomic64_inc(&section->hits);

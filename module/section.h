@@ -153,8 +153,7 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
  * Make a section, charged to the current user with @charged, of the members of
  * @spec that say what was found: text, source,
  * table and bytes_origin of @spec->section, and the others. Takes over the
- * reference to the image. May sleep. Returns NULL without memory, having put
- * the image.
+ * reference to the image, unless it returns NULL for want of memory. May sleep.
  */
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
 					   bool charged);
@@ -168,6 +167,14 @@ static inline void sfu_section_get(struct sfu_section *section)
 }
 
 void sfu_section_put(struct sfu_section *section);
+
+/*
+ * Keep what is attached from being taken away while the section is in use. Returns
+ * whether it is still there; if so, sfu_section_release() is to follow, before the
+ * caller's reference is put. Process context.
+ */
+bool sfu_section_hold(struct sfu_section *section);
+void sfu_section_release(struct sfu_section *section);
 
 static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)
 {
@@ -204,8 +211,8 @@ struct sfu_budget {
  * none (match->rule.flags tells of a signal frame that is not described);
  * -ETIME if the budget does not suffice; -EAGAIN if the bytes cannot be read
  * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt,
- * with @defect, or its bytes are gone, with SFU_DEFECT_NONE; -ESTALE if it was
- * attached and is not any more.
+ * with @defect, or its bytes are gone, with SFU_DEFECT_NONE. The caller holds the
+ * section.
  */
 int sfu_section_find_rule(struct sfu_section *section, u64 pc,
 			  struct sfu_budget *budget, struct sfu_match *match,
