@@ -110,6 +110,16 @@ bool make_without_cfi(const char *from, const char *to)
 	return write_image(to, &image);
 }
 
+bool make_with_little_cfi(const char *from, const char *to)
+{
+	struct image image;
+
+	if (!read_image(from, &image))
+		return false;
+	cut_cfi(&image, 2);
+	return write_image(to, &image);
+}
+
 bool make_stranger(const char *from, const char *to)
 {
 	const size_t head = sizeof(Elf64_Nhdr) + sizeof(ELF_NOTE_GNU);

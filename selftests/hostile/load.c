@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * usage: load without-cfi FROM TO	a clone that has nothing to convert
+ *        load little-cfi FROM TO	one that has little
  *        load sparse TO TEXT CFI	bytes of text, not stored, and of CFI
  *        load map FILE		map it, print a line, and wait
  *        load race LIBRARY DIR NUMBER	clones whose headers change back and forth
@@ -18,7 +19,7 @@
  *        load fork			the same without exec
  *        load fill DIR		fill the file system
  *
- * All but the first two, and served, go on until they are killed.
+ * All but the first three, and served, go on until they are killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -295,6 +296,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "without-cfi") && argc == 4)
 		return !make_without_cfi(argv[2], argv[3]);
+	if (!strcmp(what, "little-cfi") && argc == 4)
+		return !make_with_little_cfi(argv[2], argv[3]);
 	if (!strcmp(what, "sparse") && argc == 5)
 		return !make_sparse(argv[2], strtoull(argv[3], NULL, 0),
 				    strtoull(argv[4], NULL, 0));

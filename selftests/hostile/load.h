@@ -21,6 +21,9 @@ struct toggle {
 /* A copy with the same build ID and segments, but without CFI. */
 bool make_without_cfi(const char *from, const char *to);
 
+/* The same with the CFI of one function. */
+bool make_with_little_cfi(const char *from, const char *to);
+
 /* A copy with little CFI, and, for now, an executable segment that is shorter. */
 bool make_shrunk(const char *from, const char *to, unsigned int by,
 		 struct toggle *toggle);
