@@ -38,6 +38,9 @@ check-convert:		## every ELF file of the VM's userland converted, against libdw 
 check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 minutes
 	@selftests/storm/check
 
+check-hostile:		## the daemon of attach --all against users who do all that they can to it, for 20 minutes
+	@selftests/hostile/check
+
 fuzz:			## decoder, ELF reader, rule cache and converter on any bytes, a minute each; lines reached
 	@selftests/fuzz/check
 
@@ -77,4 +80,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl

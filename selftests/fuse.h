@@ -38,8 +38,12 @@ struct fuse {
 	uint64_t open_offset;
 };
 
-/* Mount @bytes as a file. Nobody may open it before fuse_serve(). */
-static inline bool fuse_mount(struct fuse *fuse, const void *bytes, size_t size)
+/*
+ * Mount @bytes as a file, with @more options, each with a comma in front. Nobody may
+ * open it before fuse_serve().
+ */
+static inline bool fuse_mount_with(struct fuse *fuse, const void *bytes,
+				   size_t size, const char *more)
 {
 	char options[96];
 	int file;
@@ -55,9 +59,14 @@ static inline bool fuse_mount(struct fuse *fuse, const void *bytes, size_t size)
 		return false;
 	close(file);
 	snprintf(options, sizeof(options),
-		 "fd=%d,rootmode=100000,user_id=0,group_id=0", fuse->fd);
+		 "fd=%d,rootmode=100000,user_id=0,group_id=0%s", fuse->fd, more);
 	return !mount("sframe_unwind_test", fuse->path, "fuse",
 		      MS_NOSUID | MS_NODEV, options);
+}
+
+static inline bool fuse_mount(struct fuse *fuse, const void *bytes, size_t size)
+{
+	return fuse_mount_with(fuse, bytes, size, "");
 }
 
 /* The server is gone: whatever it has not answered fails. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,34 @@ bool make_without_cfi(const char *from, const char *to)
 		if (segments[i].p_type == PT_GNU_EH_FRAME)
 			segments[i].p_type = PT_NULL;
 	return write_image(to, &image);
+}
+
+bool make_with_little_cfi(const char *from, const char *to)
+{
+	struct image image;
+
+	if (!read_image(from, &image))
+		return false;
+	cut_cfi(&image, 2);
+	return write_image(to, &image);
+}
+
+bool make_stranger(const char *from, const char *to)
+{
+	const size_t head = sizeof(Elf64_Nhdr) + sizeof(ELF_NOTE_GNU);
+	Elf64_Shdr *note;
+	struct image image;
+	bool is_made;
+
+	if (!read_image(from, &image))
+		return false;
+	note = find_section(&image, ".note.gnu.build-id");
+	is_made = note && note->sh_size > head &&
+		  getrandom(image.bytes + note->sh_offset + head,
+			    note->sh_size - head, 0) > 0 &&
+		  write_image(to, &image);
+	munmap(image.bytes, image.size);
+	return is_made;
 }
 
 bool make_shrunk(const char *from, const char *to, unsigned int by,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A file whose server answers until it is mapped: see load.h. In a user and a
- * mount namespace of its own, where that takes no privilege.
+ * Files whose server is slow or silent: see load.h. In a user and a mount namespace
+ * of their own, where that takes no privilege, or mounted by root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,13 @@
 #include <linux/fuse.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -33,7 +35,7 @@ static bool write_text(const char *path, const char *text)
 	return is_good;
 }
 
-static bool enter_namespaces(void)
+bool enter_namespaces(void)
 {
 	char map[64], groups[64];
 
@@ -45,18 +47,28 @@ static bool enter_namespaces(void)
 	       write_text("/proc/self/gid_map", groups);
 }
 
+static char bytes[1 << 20];
+
+/* Returns the bytes of whole pages. */
+static size_t read_bytes(const char *from)
+{
+	const int fd = open(from, O_RDONLY | O_CLOEXEC);
+	const ssize_t size = fd < 0 ? 0 : read(fd, bytes, sizeof(bytes));
+
+	if (fd >= 0)
+		close(fd);
+	return size < 0 ? 0 : (size + 4095) & ~4095;
+}
+
 bool map_silent_fuse(const char *from, const char *dir)
 {
-	static char bytes[1 << 20];
+	const size_t size = read_bytes(from);
 	struct fuse fuse;
-	ssize_t size;
 	pid_t reader;
-	int fd, i;
+	int i;
 
-	fd = open(from, O_RDONLY | O_CLOEXEC);
-	size = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
-	if (size <= 0 || chdir(dir) || !enter_namespaces() ||
-	    !fuse_mount(&fuse, bytes, (size + 4095) & ~4095))
+	if (!size || chdir(dir) || !enter_namespaces() ||
+	    !fuse_mount(&fuse, bytes, size))
 		return false;
 	reader = fork();
 	if (!reader) {
@@ -75,6 +87,49 @@ bool map_silent_fuse(const char *from, const char *dir)
 	}
 	printf("mapped a file of FUSE after %d answers\n", i);
 	fflush(stdout);
+	pause();
+	return reader > 0;
+}
+
+/* For those who look at it when it is mapped. */
+__attribute__((noreturn))
+static void map_for_ever(const char *path)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		void *mapped = map_file(path);
+
+		usleep(100000);
+		if (mapped)
+			munmap(mapped, 4096);
+	}
+}
+
+bool map_served_fuse(const char *from, uid_t uid, unsigned int ms)
+{
+	const size_t size = read_bytes(from);
+	struct fuse fuse;
+	pid_t reader;
+
+	/* It is gone with its last process. */
+	if (!size || unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    !fuse_mount_with(&fuse, bytes, size, ",allow_other") ||
+	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		return false;
+	reader = fork();
+	if (!reader) {
+		fuse_die(&fuse);
+		map_for_ever(fuse.path);
+	}
+	puts("running");
+	fflush(stdout);
+	/* Whom SIGKILL does not end while we are silent can end then. */
+	alarm(60);
+	for (int i = 0; ms || i < 6; i++) {
+		usleep(1000 * ms);
+		fuse_serve_one(&fuse, FUSE_NO_PAGE);
+	}
 	pause();
 	return reader > 0;
 }

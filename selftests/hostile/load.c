@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * usage: load without-cfi FROM TO	a clone that has nothing to convert
+ *        load little-cfi FROM TO	one that has little
  *        load sparse TO TEXT CFI	bytes of text, not stored, and of CFI
  *        load map FILE		map it, print a line, and wait
  *        load race LIBRARY DIR NUMBER	clones whose headers change back and forth
  *        load lease FILE		map it, and hold a write lease on it
  *        load kernel-log FROM PATH	map copies at PATH, and leave a link there
+ *        load bind FROM PATH		the same with the kernel's log bound over it
  *        load fifo FROM PATH		the same with a FIFO
+ *        load rename LIBRARY DIR	the same with clones whose headers change
  *        load fuse FROM DIR		a file whose server does not answer any more
+ *        load served FROM UID MS	as root: one that UID serves to everybody for a
+ *					minute, answering after MS, or not if that is 0
  *        load storm FILE		map and unmap it for ever
  *        load new FROM DIR		ever new files
  *        load exec PROGRAM		fork and exec for ever, eight at a time
+ *        load fork			the same without exec
  *        load fill DIR		fill the file system
  *
- * All but the first two go on until they are killed.
+ * All but the first three, and served, go on until they are killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -123,9 +130,26 @@ static int lease(const char *path)
 	}
 }
 
-/* By the time that somebody looks, the name leads elsewhere. */
-static int swap(const char *from, const char *path, bool is_fifo)
+enum swap {
+	SWAP_LINK,
+	SWAP_BIND,
+	SWAP_FIFO,
+};
+
+static bool put_in_place(const char *path, enum swap what)
 {
+	if (what == SWAP_BIND)
+		return !mount("/proc/kmsg", path, NULL, MS_BIND, NULL);
+	unlink(path);
+	return !(what == SWAP_FIFO ? mkfifo(path, 0644) :
+				     symlink("/proc/kmsg", path));
+}
+
+/* By the time that somebody looks, the name leads elsewhere. */
+static int swap(const char *from, const char *path, enum swap what)
+{
+	if (what == SWAP_BIND && !enter_namespaces())
+		return 1;
 	for (unsigned int turn = 0;; turn++) {
 		void *mapped;
 
@@ -136,16 +160,53 @@ static int swap(const char *from, const char *path, bool is_fifo)
 		if (!mapped)
 			return 1;
 		munmap(mapped, 4096);
-		unlink(path);
-		if (is_fifo ? mkfifo(path, 0644) :
-			      symlink("/proc/kmsg", path))
+		if (!put_in_place(path, what))
 			return 1;
 		if (turn == 20) {
 			puts("running");
 			fflush(stdout);
 		}
 		usleep(20000);
+		if (what == SWAP_BIND && umount(path))
+			return 1;
 	}
+}
+
+/* Two names of a library and its clone, exchanged while the clone changes. */
+static int exchange(const char *library, const char *dir)
+{
+	char genuine[PATH_MAX], clone[PATH_MAX];
+	struct toggle toggle;
+
+	snprintf(genuine, sizeof(genuine), "%s/genuine", dir);
+	snprintf(clone, sizeof(clone), "%s/exchanged", dir);
+	puts("running");
+	fflush(stdout);
+	for (unsigned int turn = 0;; turn++) {
+		int fd;
+
+		unlink(genuine);
+		unlink(clone);
+		if (!copy_file(library, genuine) ||
+		    !make_shrunk(library, clone, 1 + turn % 64, &toggle))
+			continue;
+		fd = open(clone, O_WRONLY | O_CLOEXEC);
+		for (int i = 0; i < 200; i++) {
+			const uint64_t *value = i % 2 ? &toggle.genuine :
+							&toggle.forged;
+			void *mapped = map_file(genuine);
+
+			if (pwrite(fd, value, sizeof(*value), toggle.offset) < 0)
+				break;
+			renameat2(AT_FDCWD, genuine, AT_FDCWD, clone,
+				  RENAME_EXCHANGE);
+			usleep(500);
+			if (mapped)
+				munmap(mapped, 4096);
+		}
+		close(fd);
+	}
+	return 0;
 }
 
 static int storm(const char *path)
@@ -183,6 +244,7 @@ static int ever_new(const char *from, const char *dir)
 	return 0;
 }
 
+/* Of @program, or, if that is NULL, of nothing. */
 static int execute(char *program)
 {
 	char *arguments[] = { program, NULL };
@@ -197,7 +259,8 @@ static int execute(char *program)
 
 		if (!child) {
 			dup2(null, 1);
-			execv(program, arguments);
+			if (program)
+				execv(program, arguments);
 			_exit(1);
 		}
 		nr += child > 0;
@@ -233,6 +296,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "without-cfi") && argc == 4)
 		return !make_without_cfi(argv[2], argv[3]);
+	if (!strcmp(what, "little-cfi") && argc == 4)
+		return !make_with_little_cfi(argv[2], argv[3]);
 	if (!strcmp(what, "sparse") && argc == 5)
 		return !make_sparse(argv[2], strtoull(argv[3], NULL, 0),
 				    strtoull(argv[4], NULL, 0));
@@ -243,17 +308,25 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "lease") && argc == 3)
 		return lease(argv[2]);
 	if (!strcmp(what, "kernel-log") && argc == 4)
-		return swap(argv[2], argv[3], false);
+		return swap(argv[2], argv[3], SWAP_LINK);
+	if (!strcmp(what, "bind") && argc == 4)
+		return swap(argv[2], argv[3], SWAP_BIND);
 	if (!strcmp(what, "fifo") && argc == 4)
-		return swap(argv[2], argv[3], true);
+		return swap(argv[2], argv[3], SWAP_FIFO);
+	if (!strcmp(what, "rename") && argc == 4)
+		return exchange(argv[2], argv[3]);
 	if (!strcmp(what, "fuse") && argc == 4)
 		return !map_silent_fuse(argv[2], argv[3]);
+	if (!strcmp(what, "served") && argc == 5)
+		return !map_served_fuse(argv[2], atoi(argv[3]), atoi(argv[4]));
 	if (!strcmp(what, "storm") && argc == 3)
 		return storm(argv[2]);
 	if (!strcmp(what, "new") && argc == 4)
 		return ever_new(argv[2], argv[3]);
 	if (!strcmp(what, "exec") && argc == 3)
 		return execute(argv[2]);
+	if (!strcmp(what, "fork") && argc == 2)
+		return execute(NULL);
 	if (!strcmp(what, "fill") && argc == 3)
 		return fill(argv[2]);
 	fprintf(stderr, "load: see the top of load.c\n");

@@ -311,9 +311,10 @@ static void take_lease(const char *path, int ready, int go)
 	char byte;
 
 	signal(SIGIO, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Who becomes another user does not die with his parent any more. */
 	if (setgroups(0, NULL) || setresgid(65533, 65533, 65533) ||
 	    setresuid(65533, 65533, 65533) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) ||
 	    fcntl(fd, F_SETLEASE, F_WRLCK) || write(ready, "x", 1) != 1)
 		_exit(1);
 	if (read(go, &byte, 1) != 1)

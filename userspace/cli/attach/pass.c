@@ -101,7 +101,6 @@ static int begin(struct pass *pass)
 	pass->wants_missed = false;
 	pass->used_ns = 0;
 	pass->done = 0;
-	pass->family.nr = 0;
 	/* What they miss from now on is for the next one. */
 	while ((user = users_next(pass->users, user))) {
 		user->is_looked_at = pass->is_all || user->is_missed;

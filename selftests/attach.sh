@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154
+# For scripts that test "sframe-unwind attach" in a VM: it is started and ended. $command is the command, $work a directory.
+
+number=0 attach=''
+: >"$work/out"
+
+# result STATUS NAME: what the command said follows a failure.
+result() {
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		tail -n 15 "$work/out" | sed 's/^/# /'
+	fi
+}
+
+# by USER COMMAND...
+by() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+
+# start_attach OPTION...: and wait until it says that it is ready. As a service it has a session of its own.
+start_attach() {
+	local line
+	rm -f "$work/ready"
+	mkfifo "$work/ready"
+	setsid "$command" attach -v --ready-fd=9 "$@" 9>"$work/ready" >"$work/out" 2>&1 &
+	attach=$!
+	read -r -t 120 line <"$work/ready"
+	[ "$line" = ready ]
+}
+
+# Milliseconds since an arbitrary time.
+now() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
+
+# end_attach MILLISECONDS: does it end within that time, and leave no child?
+end_attach() {
+	local before took
+	before=$(now)
+	kill -TERM "$attach"
+	timeout 30 tail --pid="$attach" -s 0.02 -f /dev/null
+	took=$(($(now) - before))
+	echo "ended after $took ms" >>"$work/out"
+	kill -KILL "$attach" 2>/dev/null
+	wait "$attach" 2>/dev/null
+	[ $took -le "$1" ] || return 1
+	# Those killed may take a moment.
+	for ((try = 0; try < 20; try++)); do
+		pgrep -f "sframe-unwind-(attach|convert)" >/dev/null || return 0
+		sleep 0.1
+	done
+	pgrep -fa "sframe-unwind-(attach|convert)" >>"$work/out"
+	return 1
+}
+
+# KiB that the daemon has had in memory at most.
+peak() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$attach/status"; }

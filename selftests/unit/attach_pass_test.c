@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Pass: whose processes are looked at, and how often. Of "sframe-unwind attach". */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach_world.h"
+#include "tap.h"
+#include "userspace/cli/attach/pass.h"
+
+#define UID 1000
+
+static struct users *users;
+static struct user *user;
+static struct watch watch;
+static struct pass pass;
+
+static void begin(void)
+{
+	users_free(users);
+	pass_free(&pass);
+	watch_free(&watch);
+	world_begin();
+	users = users_create();
+	user = users_get(users, UID);
+	watch = (struct watch) { .all = true };
+	pass = (struct pass) { .users = users, .watch = &watch };
+}
+
+/* A whole pass. Returns how many steps it took; its end is when the clock is read. */
+static unsigned int make(void)
+{
+	unsigned int steps = 0;
+
+	do {
+		if (pass_step(&pass))
+			return 0;
+		steps++;
+	} while (pass.is_running && steps < 1000);
+	return steps;
+}
+
+/* The processes in his queue, as digits of a number, which they are taken from. */
+static long taken(struct user *from)
+{
+	struct queued_process process;
+	long number = 0;
+
+	while (user_take_process(from, &process))
+		number = 10 * number + process.pid;
+	return number;
+}
+
+/* --- when */
+
+static void none_is_made_that_is_not_wanted(void)
+{
+	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
+	EXPECT(!pass_is_due(&pass, world.now));
+	pass.wants_missed = true;
+	EXPECT(pass_is_due(&pass, 0));
+	pass.wants_missed = false;
+	pass.wants_all = true;
+	EXPECT(pass_is_due(&pass, 0));
+}
+
+static void takes_a_part_of_the_time(void)
+{
+	pass.nr_made = 1;
+	pass.ended_at = world.now;
+	pass.wants_all = true;
+	pass.used_ns = 0;
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_MIN_NS);
+	pass.used_ns = 50 * MS;
+	EXPECT_EQ(pass_next(&pass), world.now + 50 * MS * PASS_SHARE);
+	EXPECT(!pass_is_due(&pass, world.now + 50 * MS * PASS_SHARE - 1));
+	EXPECT(pass_is_due(&pass, world.now + 50 * MS * PASS_SHARE));
+	pass.used_ns = 20 * SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_MAX_NS);
+	/* What has begun goes on. */
+	pass.is_running = true;
+	EXPECT(pass_is_due(&pass, 0));
+}
+
+static void is_made_as_often_as_is_asked_for(void)
+{
+	pass.poll_ns = 3 * SECOND;
+	pass.wants_all = true;
+	EXPECT(pass_is_due(&pass, 0));
+	make();
+	EXPECT_EQ(pass_next(&pass), world.now + 3 * SECOND);
+	pass.wants_missed = true;
+	EXPECT_EQ(pass_next(&pass), world.now + 3 * SECOND);
+}
+
+/* --- what */
+
+static void enters_processes_for_their_users(void)
+{
+	struct queued_process process;
+
+	world_add(1, 0);
+	world_add(2, UID);
+	world_add(3, 0)->is_kernel = true;
+	world_add(4, UID);
+	pass.wants_all = true;
+	pass.wants_missed = true;
+	pass.wants_use = true;
+	EXPECT_EQ(make(), 1);
+	EXPECT(!pass.wants_all && !pass.wants_missed && !pass.wants_use);
+	EXPECT_EQ(pass.nr_made, 1);
+	EXPECT_EQ(pass.done, 4);
+	EXPECT_EQ(pass.whole, 4);
+	EXPECT_EQ(pass.ended_at, world.now);
+	EXPECT_EQ(user->nr_first, 2);
+	EXPECT(user_take_process(user, &process));
+	EXPECT(process.pid == 2 && !process.from && process.is_first);
+	EXPECT_EQ(taken(user), 4);
+	EXPECT_EQ(taken(users_get(users, 0)), 1);
+	/* Of the next one nothing belongs to the start. */
+	world_add(5, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(user->nr_first, 0);
+	EXPECT_EQ(taken(user), 5);
+	EXPECT_EQ(pass.done, 5);
+}
+
+static void needs_proc(void)
+{
+	world.has_no_proc = true;
+	EXPECT_EQ(pass_step(&pass), -EMFILE);
+	EXPECT(!pass.is_running);
+}
+
+static void is_made_in_steps(void)
+{
+	for (pid_t pid = 1; pid <= 9; pid++)
+		world_add(pid, UID);
+	world.look_ns = PASS_STEP_NS / 2;
+	EXPECT_EQ(make(), 5);
+	EXPECT_EQ(pass.used_ns, 9 * PASS_STEP_NS / 2);
+	/* Each look is charged, and some of that has come back by the last one. */
+	EXPECT_EQ(USER_BURST_NS - user->credit_ns,
+		  9 * PASS_STEP_NS / 2 - 8 * PASS_STEP_NS / 2 / USER_SHARE);
+	EXPECT_EQ(taken(user), 123456789);
+	/* What the next one takes counts anew. */
+	world.nr = 1;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(pass.used_ns, PASS_STEP_NS / 2);
+}
+
+/* Those with the same code are not looked at again, for a while. */
+static void passes_over_what_has_not_changed(void)
+{
+	world_add(1, UID);
+	world_add(2, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 12);
+	world.processes[1].code = 2;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 2);
+	/* Another one with a number that has its place. */
+	world.processes[0].pid += PASS_SEEN;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1 + PASS_SEEN);
+	world.now += PASS_SEEN_NS - 1;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 0);
+	world.now++;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 10 * (1 + PASS_SEEN) + 2);
+	pass.wants_all = true;
+	pass.wants_use = true;
+	make();
+	EXPECT_EQ(taken(user), 10 * (1 + PASS_SEEN) + 2);
+}
+
+/* --- whose */
+
+static void looks_for_what_was_missed(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	pass.nr_made = 1;
+	world_add(1, UID);
+	world_add(2, UID + 1);
+	user->is_missed = true;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	EXPECT_EQ(taken(other), 0);
+	EXPECT(!user->is_missed);
+	/* Of all, if something of all was. */
+	world.processes[0].code = 2;
+	user->is_missed = false;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	EXPECT_EQ(taken(other), 2);
+}
+
+static void polling_looks_at_all(void)
+{
+	pass.nr_made = 1;
+	pass.poll_ns = SECOND;
+	world_add(1, UID);
+	make();
+	EXPECT_EQ(taken(user), 1);
+}
+
+/* Whose credit is used up is for later. */
+static void passes_over_who_is_not_served(void)
+{
+	pass.nr_made = 1;
+	world_add(1, UID);
+	world_add(2, 0);
+	user_charge(user, USER_BURST_NS);
+	user->is_missed = true;
+	pass.wants_all = true;
+	make();
+	EXPECT(user->is_missed);
+	EXPECT_EQ(user->nr_processes, 0);
+	EXPECT_EQ(taken(users_get(users, 0)), 2);
+	/* Nor is that forgotten if he had missed nothing before. */
+	user->is_missed = false;
+	pass.wants_all = true;
+	make();
+	EXPECT(user->is_missed);
+	/* Nor if none of his is there for a moment. */
+	world.processes[0].uid = 0;
+	pass.wants_missed = true;
+	make();
+	EXPECT(user->is_missed);
+	world.processes[0].uid = UID;
+	/* It was not looked at: it is as new as before. */
+	world.now += USER_SHARE * USER_BURST_NS;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+}
+
+/* While a pass is made he may use up what he has. */
+static void looks_at_it_later_if_it_was_too_much(void)
+{
+	pass.nr_made = 1;
+	world_add(1, UID);
+	world_add(2, UID);
+	world.look_ns = USER_BURST_NS;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	EXPECT(user->is_missed);
+	world.look_ns = 0;
+	world.now += USER_SHARE * 2 * USER_BURST_NS;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(taken(user), 12);
+}
+
+/* Who is not through with what the last one found misses this one. */
+static void does_not_add_to_a_queue_that_is_not_empty(void)
+{
+	world_add(1, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(user->nr_processes, 1);
+	world_add(2, UID);
+	world_add(3, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(user->nr_processes, 1);
+	EXPECT(user->is_missed);
+	EXPECT_EQ(taken(user), 1);
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(taken(user), 23);
+	EXPECT(!user->is_missed);
+}
+
+/* --- of some processes */
+
+static void finds_descendants(void)
+{
+	const pid_t self = getpid(), parent = getppid();
+
+	watch.all = false;
+	EXPECT(!watch_add(&watch, parent));
+	/* The child comes before its parent, and a stranger. */
+	world_add(self, UID)->parent = parent;
+	world_add(parent, UID)->parent = 1;
+	world_add(1, 0);
+	make();
+	EXPECT_EQ(watch.nr, 2);
+	EXPECT(watch_has(&watch, self) && watch_has(&watch, parent) &&
+	       !watch_has(&watch, 1));
+	EXPECT_EQ(user->nr_processes, 2);
+	EXPECT_EQ(users_get(users, 0)->nr_processes, 0);
+	/* Grandchildren, found in whatever order. */
+	begin();
+	watch.all = false;
+	EXPECT(!watch_add(&watch, 1));
+	world_add(self, UID)->parent = parent;
+	world_add(parent, UID)->parent = 1;
+	make();
+	EXPECT_EQ(watch.nr, 3);
+	/* Of who was there in an earlier pass nothing is known. */
+	begin();
+	watch.all = false;
+	EXPECT(!watch_add(&watch, 1));
+	world_add(self, UID)->parent = parent;
+	make();
+	EXPECT(!watch_add(&watch, parent));
+	world.nr = 0;
+	make();
+	EXPECT_EQ(watch.nr, 2);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(none_is_made_that_is_not_wanted),
+		TAP_TEST(takes_a_part_of_the_time),
+		TAP_TEST(is_made_as_often_as_is_asked_for),
+		TAP_TEST(enters_processes_for_their_users),
+		TAP_TEST(needs_proc),
+		TAP_TEST(is_made_in_steps),
+		TAP_TEST(passes_over_what_has_not_changed),
+		TAP_TEST(looks_for_what_was_missed),
+		TAP_TEST(polling_looks_at_all),
+		TAP_TEST(passes_over_who_is_not_served),
+		TAP_TEST(looks_at_it_later_if_it_was_too_much),
+		TAP_TEST(does_not_add_to_a_queue_that_is_not_empty),
+		TAP_TEST(finds_descendants),
+	};
+
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		begin();
+		tap_run(&tests[i], 1);
+	}
+	pass_free(&pass);
+	users_free(users);
+	watch_free(&watch);
+	return tap_done();
+}
