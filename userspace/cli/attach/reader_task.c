@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "convert/message.h"
 #include "convert/snapshot.h"
-#include "message.h"
+#include "worker/message.h"
 #include "open_file.h"
 #include "reader_task.h"
 
