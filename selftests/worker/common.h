@@ -109,6 +109,7 @@ static inline bool wait_for_children(void)
 /* What all tests here leave behind: nothing. */
 static inline void test_nothing_left(unsigned int descriptors)
 {
+	workers_end_idle(0);
 	if (!wait_for_children())
 		tap_fail("there are processes left");
 	if (children_left_of_all())

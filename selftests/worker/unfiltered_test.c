@@ -4,6 +4,7 @@
  * nothing all the same. Runs beside it, as root.
  */
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -75,16 +76,23 @@ static void test_no_process(void)
 	add_call(SYS_kill, 0, getpid(), 0, 0);
 	add_call(SYS_kill, 0, -1, SIGKILL, 0);
 	add_call(SYS_ptrace, 0, PTRACE_ATTACH, getpid(), 0);
+	/* The one that has forked it, which is the first of the namespace */
 	add_call(SYS_getppid, 0, 0, 0, 0);
-	add_call(SYS_getpid, 0, 0, 0, 0);
+	add_call(SYS_kill, 0, 1, SIGKILL, 0);
+	add_call(SYS_kill, 0, 1, SIGSTOP, 0);
+	add_call(SYS_ptrace, 0, PTRACE_ATTACH, 1, 0);
+	add_call(SYS_process_vm_writev, 0, 1, 0, 0);
 	end_and_run();
 	EXPECT_EQ(end.error, 0);
 	EXPECT_EQ(result(0), -EAGAIN);
 	EXPECT_EQ(result(1), -ESRCH);
 	EXPECT_EQ(result(2), -ESRCH);
 	EXPECT_EQ(result(3), -ESRCH);
-	EXPECT_EQ(result(4), 0);
-	EXPECT_EQ(result(5), 1);
+	EXPECT_EQ(result(4), 1);
+	EXPECT_EQ(result(5), 0);
+	EXPECT_EQ(result(6), 0);
+	EXPECT_EQ(result(7), -EPERM);
+	EXPECT(result(8) <= 0);
 }
 
 static void test_no_privilege(void)

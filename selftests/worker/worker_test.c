@@ -176,12 +176,20 @@ static pid_t only_child(void)
 	return atoi(pids);
 }
 
+/* Returns whether there is no process left. */
+static bool end_idle(void)
+{
+	workers_end_idle(0);
+	return wait_for_children();
+}
+
 static void test_stopped(void)
 {
 	const struct worker_limits limits = { .wall_ms = 300 };
 	const int fd = make_snapshot(library);
 	struct worker *worker;
 
+	EXPECT(end_idle());
 	EXPECT_EQ(worker_start(&worker, fd, &limits), 0);
 	close(fd);
 	EXPECT_EQ(kill(only_child(), SIGSTOP), 0);
@@ -204,6 +212,42 @@ static void test_killed(void)
 	EXPECT_EQ(end.error, -EINTR);
 	EXPECT(strstr(end.text, "killed"));
 	EXPECT_EQ(end.result_fd, -1);
+}
+
+/* What has ended well serves again, and is none of those that are left behind. */
+static void test_again(void)
+{
+	pid_t server;
+
+	EXPECT(end_idle());
+	EXPECT_EQ(convert(library, NULL), 0);
+	server = only_child();
+	EXPECT(server > 0);
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	EXPECT_EQ(convert(library, NULL), 0);
+	EXPECT_EQ(only_child(), server);
+	workers_end_idle(60000);
+	EXPECT_EQ(only_child(), server);
+	EXPECT(end_idle());
+}
+
+/* Another one takes its place. */
+static void test_killed_while_idle(void)
+{
+	pid_t server;
+
+	EXPECT_EQ(convert(library, NULL), 0);
+	server = only_child();
+	EXPECT_EQ(kill(server, SIGKILL), 0);
+	EXPECT_EQ(waitid(P_PID, server, NULL, WEXITED | WNOWAIT), 0);
+	/* Its own child goes with it, but not at once. */
+	for (int tries = 0; tries < 100; tries++) {
+		if (!convert(library, NULL))
+			break;
+		EXPECT_EQ(end.error, -EINTR);
+	}
+	EXPECT(converted);
+	EXPECT(only_child() != server);
 }
 
 static void test_cut_snapshot(void)
@@ -241,6 +285,8 @@ int main(int argc, char **argv)
 		TAP_TEST(test_kill),
 		TAP_TEST(test_stopped),
 		TAP_TEST(test_killed),
+		TAP_TEST(test_again),
+		TAP_TEST(test_killed_while_idle),
 		TAP_TEST(test_cut_snapshot),
 	};
 	const unsigned int descriptors = count_descriptors();

@@ -59,6 +59,7 @@ int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
 	memset(intake, 0, sizeof(*intake));
 	intake->from = from;
 	intake->size = stat->st_size;
+	intake->is_dense = stat->st_blocks * 512LL >= stat->st_size;
 	intake->limit = limit;
 	intake->most = plausible < limit ? plausible : limit;
 	intake->chunk = malloc(CHUNK);
@@ -75,7 +76,7 @@ int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
 		return intake->to;
 	}
 	sfu_digest_add(&intake->digest, about, sizeof(about));
-	intake->at = lseek(from, 0, SEEK_CUR);
+	intake->at = intake->is_dense ? -1 : lseek(from, 0, SEEK_CUR);
 	return 0;
 }
 
@@ -168,8 +169,14 @@ static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
 static bool find_bytes(const struct intake *intake, uint64_t *start,
 		       uint64_t *size, uint64_t end)
 {
-	off_t from = lseek(intake->from, *start, SEEK_DATA), to;
+	off_t from, to;
 
+	/* As much is stored as there is: nothing to ask the file system for. */
+	if (intake->is_dense) {
+		*size = end - *start;
+		return *start < end;
+	}
+	from = lseek(intake->from, *start, SEEK_DATA);
 	if (from < 0 && errno == ENXIO)
 		return false;
 	/* A file system without holes, or one that makes no sense. */

@@ -20,7 +20,9 @@
  * struct intake - a copy in the making
  *
  * @from: the file.
- * @at: its offset, which looking for holes changes, to be put back.
+ * @is_dense: is as much allocated to it as it is long? Then it has no holes that
+ *	are worth a look.
+ * @at: its offset, which looking for holes changes, to be put back; or -1.
  * @to: the memfd.
  * @size: of both, in bytes.
  * @done: bytes copied.
@@ -33,6 +35,7 @@
  */
 struct intake {
 	int from;
+	bool is_dense;
 	off_t at;
 	int to;
 	uint64_t size;

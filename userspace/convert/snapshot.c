@@ -6,6 +6,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ enum { EH_FRAME, DEBUG_FRAME, SFRAME, NR_KINDS };
  *
  * @header: of the file.
  * @segments, @nr_segments: program headers.
+ * @sections, @nr_sections: section headers, as many as are in the file.
+ * @names, @names_size: names of sections.
  * @has: sections found.
  */
 struct taking {
@@ -40,6 +43,10 @@ struct taking {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[SNAPSHOT_MAX_PHDRS];
 	size_t nr_segments;
+	Elf64_Shdr *sections;
+	uint64_t nr_sections;
+	char *names;
+	uint64_t names_size;
 	bool has[NR_KINDS];
 };
 
@@ -134,40 +141,36 @@ static int take_code(struct taking *taking)
 	return err;
 }
 
-/* Is @name the string at @offset of the section @names? */
-static bool is_named(const struct taking *taking, const Elf64_Shdr *names,
-		     uint32_t offset, const char *name)
+/* Is @name the one at @offset? */
+static bool is_named(const struct taking *taking, uint32_t offset,
+		     const char *name)
 {
 	const size_t size = strlen(name) + 1;
-	char found[16];
 
-	return offset < names->sh_size && size <= names->sh_size - offset &&
-	       !sfu_intake_get(&taking->intake, names->sh_offset + offset,
-			       found, size) &&
-	       !memcmp(found, name, size);
+	return offset < taking->names_size &&
+	       size <= taking->names_size - offset &&
+	       !memcmp(taking->names + offset, name, size);
 }
 
-static int kind_of(const struct taking *taking, const Elf64_Shdr *names,
-		   const Elf64_Shdr *section)
+static int kind_of(const struct taking *taking, const Elf64_Shdr *section)
 {
-	if (is_named(taking, names, section->sh_name, ".eh_frame"))
+	if (is_named(taking, section->sh_name, ".eh_frame"))
 		return EH_FRAME;
-	if (is_named(taking, names, section->sh_name, ".debug_frame"))
+	if (is_named(taking, section->sh_name, ".debug_frame"))
 		return DEBUG_FRAME;
 	if (section->sh_type == SHT_GNU_SFRAME ||
-	    is_named(taking, names, section->sh_name, ".sframe"))
+	    is_named(taking, section->sh_name, ".sframe"))
 		return SFRAME;
 	return NR_KINDS;
 }
 
-static int take_section(struct taking *taking, const Elf64_Shdr *names,
-			const Elf64_Shdr *section)
+static int take_section(struct taking *taking, const Elf64_Shdr *section)
 {
 	int kind;
 
 	if (section->sh_type == SHT_NOBITS || !section->sh_size)
 		return 0;
-	kind = kind_of(taking, names, section);
+	kind = kind_of(taking, section);
 	if (kind == NR_KINDS || taking->has[kind])
 		return 0;
 	taking->has[kind] = true;
@@ -175,40 +178,59 @@ static int take_section(struct taking *taking, const Elf64_Shdr *names,
 			      section->sh_size);
 }
 
-/* The section header with this number, which has been copied. */
-static int get_section(const struct taking *taking, uint64_t number,
-		       Elf64_Shdr *section)
+/*
+ * Copy what there is of @size bytes at @offset, and look at them in *@to, to be
+ * freed, in which *@got are.
+ */
+static int take_table(struct taking *taking, uint64_t offset, uint64_t size,
+		      void *to, uint64_t *got)
 {
-	return sfu_intake_get(&taking->intake, taking->header.e_shoff +
-			      number * sizeof(*section), section,
-			      sizeof(*section));
+	const uint64_t whole = taking->intake.size;
+	int err = sfu_intake_add(&taking->intake, offset, size);
+	void *bytes;
+
+	if (offset >= whole)
+		size = 0;
+	else if (size > whole - offset)
+		size = whole - offset;
+	if (err || !size)
+		return err;
+	bytes = malloc(size);
+	if (!bytes)
+		return sfu_message_fail(ENOMEM, "no memory");
+	err = sfu_intake_get(&taking->intake, offset, bytes, size);
+	if (err) {
+		free(bytes);
+		return err;
+	}
+	*(void **)to = bytes;
+	*got = size;
+	return 0;
 }
 
-/* Copy the names of sections. Where there are none, @names is empty. */
-static int take_names(struct taking *taking, uint64_t number, uint64_t count,
-		      Elf64_Shdr *names)
+/* Where there are none, they are empty. */
+static int take_names(struct taking *taking, uint64_t number)
 {
-	int err = number < count ? get_section(taking, number, names) : -EFAULT;
+	const Elf64_Shdr *names;
 
-	if (err == -EFAULT || (!err && names->sh_type == SHT_NOBITS)) {
-		memset(names, 0, sizeof(*names));
+	if (number >= taking->nr_sections)
 		return 0;
-	}
-	if (err)
-		return err;
+	names = &taking->sections[number];
+	if (names->sh_type == SHT_NOBITS)
+		return 0;
 	if (names->sh_size > SNAPSHOT_MAX_NAMES)
 		return sfu_message_fail(EFBIG, "has 0x%llx bytes of section names, and 0x%llx are the limit",
 					(unsigned long long)names->sh_size,
 					SNAPSHOT_MAX_NAMES);
-	return sfu_intake_add(&taking->intake, names->sh_offset,
-			      names->sh_size);
+	return take_table(taking, names->sh_offset, names->sh_size,
+			  &taking->names, &taking->names_size);
 }
 
 static int take_sections(struct taking *taking)
 {
 	const Elf64_Ehdr *header = &taking->header;
-	uint64_t count = header->e_shnum, number = header->e_shstrndx;
-	Elf64_Shdr section, names;
+	uint64_t count = header->e_shnum, number = header->e_shstrndx, size = 0;
+	Elf64_Shdr section;
 	int err;
 
 	if (!header->e_shoff)
@@ -225,16 +247,14 @@ static int take_sections(struct taking *taking)
 		return sfu_message_fail(EFBIG, "has %llu sections, and %u are the limit",
 					(unsigned long long)count,
 					MAX_SECTIONS);
-	err = sfu_intake_add(&taking->intake, header->e_shoff,
-			     count * sizeof(section));
+	err = take_table(taking, header->e_shoff, count * sizeof(section),
+			 &taking->sections, &size);
+	taking->nr_sections = size / sizeof(section);
 	if (!err)
-		err = take_names(taking, number, count, &names);
-	for (uint64_t i = 0; !err && i < count; i++) {
-		err = get_section(taking, i, &section);
-		if (!err)
-			err = take_section(taking, &names, &section);
-	}
-	return err == -EFAULT ? 0 : err;
+		err = take_names(taking, number);
+	for (uint64_t i = 0; !err && i < taking->nr_sections; i++)
+		err = take_section(taking, &taking->sections[i]);
+	return err;
 }
 
 /* The bytes of the file from @address on, up to the end of its segment. */
@@ -364,6 +384,8 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		err = snapshot->fd < 0 ? snapshot->fd : 0;
 	}
 	snapshot->nr_bytes = taking.intake.done;
+	free(taking.sections);
+	free(taking.names);
 	sfu_intake_end(&taking.intake);
 	return err;
 }

@@ -1,80 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind-convert-worker: convert one snapshot in a sandbox. See
- * protocol.h for what goes in and out.
+ * sframe-unwind-convert-worker: convert snapshots in a sandbox, each in a process
+ * of its own. See protocol.h for what goes in and out.
+ *
+ * What takes long is done once: to be executed and linked, and to enter the
+ * sandbox. The process that has done it looks at no byte of any snapshot. From
+ * its memory each conversion begins, and nothing of one is left for the next.
  */
 #include <errno.h>
 #include <malloc.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <sframe_unwind_convert.h>
-
-#include "convert/packed.h"
-#include "input.h"
+#include "conversion.h"
+#include "message.h"
 #include "protocol.h"
 #include "sandbox.h"
-
-/* What the converter puts before its messages; cut off again. */
-#define NAME "file"
-
-static bool write_all(const void *bytes, size_t size)
-{
-	const char *at = bytes;
-
-	while (size) {
-		const ssize_t put = write(STDOUT_FILENO, at, size);
-
-		if (put < 0)
-			return false;
-		at += put;
-		size -= put;
-	}
-	return true;
-}
-
-static int answer(struct worker_header *header, const void *bytes)
-{
-	memcpy(header->magic, WORKER_MAGIC, sizeof(header->magic));
-	if (!write_all(header, sizeof(*header)) ||
-	    !write_all(bytes, header->text_size + header->packed_size))
-		return WORKER_EXIT_FAILED;
-	return WORKER_EXIT_DONE;
-}
-
-__attribute__((format(printf, 3, 4)))
-static int answer_error(unsigned int weak, int error, const char *format, ...)
-{
-	struct worker_header header = { .error = -error, .weak = weak };
-	char text[WORKER_MAX_TEXT];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	header.text_size = strlen(text);
-	return answer(&header, text);
-}
-
-static int answer_converted(unsigned int weak, uint64_t room,
-			    const struct sframe_unwind_converted *converted)
-{
-	struct worker_header header = { .weak = weak };
-	struct buffer packed = { 0 };
-
-	if (sfu_packed_write(&packed, converted))
-		return answer_error(weak, ENOMEM, "no memory");
-	header.packed_size = packed.size;
-	if (sizeof(header) + packed.size > room)
-		return answer_error(weak, EFBIG,
-				    "its section would take %zu bytes, of which it may have %llu",
-				    packed.size, (unsigned long long)room);
-	return answer(&header, packed.bytes);
-}
 
 /*
  * Have no other call than brk for memory, and give nothing back. Some functions
@@ -100,57 +48,102 @@ static bool settle_memory(void)
 	return true;
 }
 
-/* A number from the command line, 0 if it is none. */
-static uint64_t number(const char *text)
-{
-	char *end;
-	const uint64_t value = strtoull(text, &end, 10);
+/* --- one request */
 
-	return *end ? 0 : value;
+/**
+ * struct service - what does not change from one request to the next
+ *
+ * @failed: what of the sandbox could not be had, with @error; or NULL.
+ */
+struct service {
+	struct sandbox sandbox;
+	const char *failed;
+	int error;
+};
+
+/* Does not return. @fds: snapshot and result. */
+__attribute__((noreturn))
+static void convert(const struct service *service,
+		    const struct worker_request *request, const int fds[2],
+		    pid_t parent)
+{
+	/* It may have died before it could be asked for. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(WORKER_EXIT_FAILED);
+	errno = 0;
+	if (request->nice && nice(request->nice) < 0 && errno)
+		_exit(WORKER_EXIT_FAILED);
+	/* In the place of the socket: there is no way back. */
+	if (dup2(fds[0], STDIN_FILENO) < 0 || dup2(fds[1], STDOUT_FILENO) < 0)
+		_exit(WORKER_EXIT_FAILED);
+	if (!service->failed)
+		_exit(conversion_run(&service->sandbox, request));
+	errno = service->error;
+	_exit(conversion_refuse(&service->sandbox, service->failed));
 }
 
-int main(int argc, char **argv)
+static uint64_t ns_of(const struct timeval *time)
 {
-	struct sframe_unwind_convert_options options = { 0 };
-	struct sframe_unwind_converted *converted;
-	struct sandbox sandbox;
-	unsigned int weak = 0;
-	const char *failed;
-	const void *input;
-	size_t size;
-	int err;
+	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
+}
 
-	if (argc != 5) {
+static void serve_one(const struct service *service,
+		      const struct worker_request *request, const int fds[2],
+		      struct worker_reply *reply)
+{
+	const pid_t parent = getpid(), child = fork();
+	struct rusage usage;
+	int status;
+
+	reply->status = WORKER_EXIT_FAILED;
+	if (!child)
+		convert(service, request, fds, parent);
+	if (child < 0)
+		return;
+	while (wait4(child, &status, 0, &usage) < 0)
+		if (errno != EINTR)
+			return;
+	reply->status = WIFEXITED(status) ? WEXITSTATUS(status) :
+					    WORKER_EXIT_SIGNAL + WTERMSIG(status);
+	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+}
+
+/* Until the other end is closed. */
+static int serve(const struct service *service)
+{
+	static const int no_fds[2] = { -1, -1 };
+	struct worker_request request;
+	int fds[2];
+
+	while (message_receive(STDIN_FILENO, &request, sizeof(request), fds,
+			       false) == sizeof(request)) {
+		struct worker_reply reply = { 0 };
+
+		if (fds[0] < 0 || fds[1] < 0)
+			return WORKER_EXIT_FAILED;
+		serve_one(service, &request, fds, &reply);
+		/* Whoever is told can rely on it that nobody writes any more. */
+		close(fds[0]);
+		close(fds[1]);
+		if (message_send(STDIN_FILENO, &reply, sizeof(reply), NULL, 0,
+				 no_fds))
+			return WORKER_EXIT_FAILED;
+	}
+	return WORKER_EXIT_DONE;
+}
+
+int main(void)
+{
+	static struct service service;
+	struct stat stat;
+
+	if (fstat(STDIN_FILENO, &stat) || !S_ISSOCK(stat.st_mode)) {
 		fputs("sframe-unwind-convert-worker: is run by \"sframe-unwind attach\"\n",
 		      stderr);
 		return WORKER_EXIT_USAGE;
 	}
-	sandbox = (struct sandbox){
-		.memory = number(argv[1]),
-		.output = number(argv[2]),
-		.cpu_seconds = number(argv[3]),
-	};
-	options.max_rows = number(argv[4]);
-	input = input_map(STDIN_FILENO, &size);
-	if (!input)
-		return answer_error(0, errno == EFBIG || errno == ENOMEM ?
-				    EFBIG : ENOEXEC, "the snapshot: %s",
-				    strerror(errno));
-	if (!settle_memory())
-		return answer_error(0, ENOEXEC, "mallopt");
-	failed = sandbox_enter(&sandbox, &weak);
-	if (failed)
-		return answer_error(weak, ENOEXEC, "no sandbox: %s: %s", failed,
-				    strerror(errno));
-
-	/* Here the first byte of the file is looked at. */
-	err = sframe_unwind_convert_memory(input, size, NAME, &options,
-					   &converted);
-	if (err)
-		err = answer_error(weak, -err, "%s",
-				   sframe_unwind_convert_error() +
-				   strlen(NAME ": "));
-	else
-		err = answer_converted(weak, sandbox.output, converted);
-	_exit(err);
+	service.failed = settle_memory() ? sandbox_enter(&service.sandbox) :
+					   "mallopt";
+	service.error = errno;
+	return serve(&service);
 }

@@ -2,15 +2,18 @@
 /*
  * Protocol: between who starts a worker and the worker, both of one build.
  *
- * The worker's arguments are numbers, in this order: bytes of memory, bytes of
- * the result, seconds of CPU time, max_rows of the conversion. Descriptor 0 is the
- * snapshot, descriptor 1 the result, written from its beginning and in order:
+ * Descriptor 0 of the worker is a socket (message.h). Each request is a message
+ * with two descriptors, the snapshot and the result, and is answered when the
+ * process that converts it has ended; the next one may follow. The worker ends
+ * when the other end is closed.
+ *
+ * The result is written from its beginning and in order:
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
  *	a packed result (convert/packed.h), @packed_size bytes
  *
- * and nothing behind it. It counts only if the worker exits with status 0.
+ * and nothing behind it. It counts only if the status of the reply is 0.
  */
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H
@@ -20,6 +23,36 @@
 #define WORKER_PROGRAM "sframe-unwind-convert-worker"
 
 #define WORKER_MAGIC "SFUWORK1"
+
+/**
+ * struct worker_request - what to do with a snapshot
+ *
+ * @memory: bytes that may be allocated.
+ * @output: bytes of the result.
+ * @cpu_seconds: of CPU time.
+ * @max_rows: of the conversion.
+ * @nice: added to the niceness.
+ */
+struct worker_request {
+	uint64_t memory;
+	uint64_t output;
+	uint32_t cpu_seconds;
+	uint32_t max_rows;
+	int32_t nice;
+	uint32_t reserved;
+};
+
+/**
+ * struct worker_reply - how that ended
+ *
+ * @cpu_ns: CPU time that it took.
+ * @status: WORKER_EXIT_*.
+ */
+struct worker_reply {
+	uint64_t cpu_ns;
+	int32_t status;
+	uint32_t reserved;
+};
 
 /* Bytes of the longest text. */
 #define WORKER_MAX_TEXT 512
@@ -59,7 +92,7 @@ struct worker_header {
 /* Exit statuses; those of programs that signals end are 128 and the signal. */
 #define WORKER_EXIT_DONE	0	/* there is a result, or an error in it */
 #define WORKER_EXIT_FAILED	1	/* not even that could be written */
-#define WORKER_EXIT_USAGE	2	/* wrong arguments */
+#define WORKER_EXIT_USAGE	2	/* not started by us */
 #define WORKER_EXIT_CPU_TIME	3	/* it has had all that it may have */
 #define WORKER_EXIT_NO_EXEC	127
 #define WORKER_EXIT_SIGNAL	128

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sandbox: a process that can compute, and write to descriptor 1.
+ * Sandbox: processes that can compute, and write to descriptor 1.
  *
  * Namespaces are had with CAP_SYS_ADMIN, before there is another user, or with a
  * user namespace, in which the new user may have them. Where the administrator
@@ -13,11 +13,9 @@
 #include <grp.h>
 #include <poll.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "filter.h"
 #include "protocol.h"
 #include "sandbox.h"
 
@@ -147,7 +146,7 @@ static bool limit(__rlimit_resource_t resource, uint64_t value)
 	return limit_softly(resource, value, value);
 }
 
-/* By default the first process of a namespace does not mind. */
+/* So it is not taken for a signal that the file has brought about. */
 static void end_by_cpu_time(int number)
 {
 	(void)number;
@@ -163,18 +162,7 @@ static bool limit_cpu_time(unsigned int seconds)
 	       limit_softly(RLIMIT_CPU, seconds, seconds + 1ULL);
 }
 
-/**
- * struct memory - what the process has
- *
- * @whole: bytes of its address space.
- * @data: bytes of it that are private and can be written to.
- */
-struct memory {
-	uint64_t whole;
-	uint64_t data;
-};
-
-static bool read_memory(struct memory *memory)
+static bool read_memory(struct sandbox *sandbox)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);
 	unsigned long long whole, data;
@@ -193,23 +181,24 @@ static bool read_memory(struct memory *memory)
 	errno = EINVAL;
 	if (sscanf(text, "%llu %*u %*u %*u %*u %llu", &whole, &data) != 2)
 		return false;
-	memory->whole = whole * page;
-	memory->data = data * page;
+	sandbox->whole = whole * page;
+	sandbox->data = data * page;
 	return true;
 }
 
 static bool set_limits(const struct sandbox *sandbox,
-		       const struct memory *memory)
+		       const struct sandbox_limits *limits)
 {
-	return limit(RLIMIT_DATA, memory->data + sandbox->memory) &&
-	       limit(RLIMIT_AS, memory->whole + sandbox->memory) &&
-	       limit_cpu_time(sandbox->cpu_seconds) &&
-	       limit(RLIMIT_FSIZE, sandbox->output) &&
+	return limit(RLIMIT_DATA, sandbox->data + limits->memory) &&
+	       limit(RLIMIT_AS,
+		     sandbox->whole + limits->input + limits->memory) &&
+	       limit_cpu_time(limits->cpu_seconds) &&
+	       limit(RLIMIT_FSIZE, limits->output) &&
 	       limit(RLIMIT_NPROC, 0) && limit(RLIMIT_NOFILE, 0) &&
 	       limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_CORE, 0);
 }
 
-/* --- privileges and system calls */
+/* --- privileges */
 
 static bool give_up_capabilities(void)
 {
@@ -222,42 +211,16 @@ static bool give_up_capabilities(void)
 	return capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE;
 }
 
-static bool give_up_calls(void)
-{
-	const uint64_t pages = PROT_READ | PROT_WRITE;
-	const uint64_t kind = MAP_PRIVATE | MAP_ANONYMOUS;
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int err;
-
-	errno = ENOMEM;
-	if (!filter)
-		return false;
-	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
-			       SCMP_A0(SCMP_CMP_EQ, 1));
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(brk), 0);
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-				       SCMP_A2(SCMP_CMP_EQ, pages),
-				       SCMP_A3(SCMP_CMP_EQ, kind));
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
-				       SCMP_SYS(exit_group), 0);
-	if (!err)
-		err = seccomp_load(filter);
-	/* Not released: that would take calls, and is memory as any. */
-	errno = -err;
-	return !err;
-}
-
-const char *sandbox_enter(const struct sandbox *sandbox, unsigned int *weak)
+const char *sandbox_enter(struct sandbox *sandbox)
 {
 	const int parent = syscall(SYS_pidfd_open, getppid(), 0);
-	struct memory memory;
 
-	if (!read_memory(&memory))
+	sandbox->weak = 0;
+	if (!filter_prepare())
+		return "filter";
+	if (!read_memory(sandbox))
 		return "/proc/self/statm";
-	*weak = change_namespaces();
+	sandbox->weak = change_namespaces();
 	if (!give_up_capabilities())
 		return "capabilities";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -267,13 +230,18 @@ const char *sandbox_enter(const struct sandbox *sandbox, unsigned int *weak)
 	/* Who has become another user dies with nobody any more. */
 	if (parent < 0 || !die_with(parent))
 		return "parent";
-	if (!(*weak & WORKER_WEAK_NAMESPACES) && !change_process())
+	if (!(sandbox->weak & WORKER_WEAK_NAMESPACES) && !change_process())
 		return "process";
-	if (!set_limits(sandbox, &memory))
+	close_range(3, ~0U, 0);
+	return NULL;
+}
+
+const char *sandbox_close(const struct sandbox *sandbox,
+			  const struct sandbox_limits *limits)
+{
+	if (!set_limits(sandbox, limits))
 		return "limits";
 	/* From here on, nothing can be opened. */
 	close_range(2, ~0U, 0);
-	if (!give_up_calls())
-		return "seccomp";
-	return NULL;
+	return filter_load() ? NULL : "seccomp";
 }

@@ -8,6 +8,8 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <linux/sframe_unwind.h>
+
 #include "cli/cli.h"
 #include "job.h"
 #include "worker.h"
@@ -301,6 +303,10 @@ static void fill_file_request(struct jobs *jobs, const struct job *job,
 
 	request->what = READER_FILE;
 	request->max_bytes = jobs->max_bytes;
+	if (jobs->has_inodes && !job->is_vdso && !job->is_same)
+		request->attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM |
+					SFRAME_UNWIND_ATTACH_REPLACE |
+					SFRAME_UNWIND_ATTACH_INODE;
 	if (job->is_vdso || !known || now_ns() >= known->retry_at)
 		return;
 	request->known = (struct reader_known) {

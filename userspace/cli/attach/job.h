@@ -2,7 +2,8 @@
 /*
  * Job: one file on its way from a mapping to an attachment.
  *
- *	JOB_FILE	a reader finds, opens and reads it
+ *	JOB_FILE	a reader finds, opens and reads it, and attaches what the cache
+ *			has
  *	JOB_ATTACH	a reader attaches: what another file with the same bytes
  *			has, what the cache has, or what a worker has made
  *	JOB_WAIT	for a worker
@@ -55,6 +56,7 @@ struct worker;
  * @is_first: does it belong to what was there at the start?
  * @is_asked: is a reader at it?
  * @is_vdso: no file, but a copy of what all processes have; @elf_fd.
+ * @is_same: is it to share what is attached to another file?
  * @is_converted: has a worker made @result_fd of it?
  * @shared: what it shares: a file that is attached; its id is 0 if there is none.
  * @file: what a reader has found.
@@ -68,6 +70,7 @@ struct job {
 	bool is_first;
 	bool is_asked;
 	bool is_vdso;
+	bool is_same;
 	bool is_converted;
 	struct {
 		uint64_t id;

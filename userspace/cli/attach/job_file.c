@@ -228,6 +228,53 @@ static void make_own_room(struct jobs *jobs, const struct job *job)
 		 known_forget_oldest(jobs->known, group, UINT64_MAX));
 }
 
+static void handle_attached(struct jobs *jobs, struct job *job,
+			    const struct reader_attached *attached)
+{
+	const bool is_shared = job->shared.id && !job->is_converted &&
+			       !attached->bytes;
+	struct known known;
+
+	begin_known(job, &known);
+	known.state = FILE_ATTACHED;
+	known.has_digest = true;
+	known.digest = job->file.digest;
+	known.id = attached->id;
+	known.functions = is_shared ? job->shared.functions :
+				      attached->functions;
+	known.bytes = is_shared ? job->shared.bytes : attached->bytes;
+	known.memory = attached->memory;
+	known.from_cache = attached->from_cache;
+	known_set(jobs->known, &known);
+	tell(jobs, job, FILE_ATTACHED, "%" PRIu64 " functions, %" PRIu64
+	     " bytes, %" PRIu64 " of kernel memory%s", known.functions,
+	     known.bytes, known.memory,
+	     attached->from_cache ? ", from the cache" :
+	     is_shared ? ", the same as another file's" : "");
+	job_end(jobs, job);
+}
+
+/*
+ * It has been attached at once, from the cache. If another file has the same
+ * bytes, one section is enough for both: then that was one too many.
+ */
+static void handle_attached_at_once(struct jobs *jobs, struct job *job,
+				    const struct reader_attached *attached)
+{
+	const struct known *same = known_find_digest(jobs->known,
+						     &job->file.digest);
+
+	if (!same || (same->device == job->file.known.device &&
+		      same->inode == job->file.known.inode)) {
+		make_own_room(jobs, job);
+		handle_attached(jobs, job, attached);
+		return;
+	}
+	known_detach(jobs->known, attached->id);
+	job->is_same = true;
+	job_set_state(jobs, job, JOB_FILE);
+}
+
 void job_told_file(struct jobs *jobs, struct job *job,
 		   const struct reader_reply *reply, const int fds[2])
 {
@@ -248,10 +295,13 @@ void job_told_file(struct jobs *jobs, struct job *job,
 			  job->file.elf.problem : "not to be read");
 	} else if (job->file.has_own) {
 		pass_over(jobs, job, FILE_OWN, "has its own .sframe");
+	} else if (job->file.is_attached) {
+		handle_attached_at_once(jobs, job, &reply->attached);
 	} else {
 		make_own_room(jobs, job);
 		if (!job_use_same(jobs, job))
-			job_set_state(jobs, job, JOB_ATTACH);
+			job_set_state(jobs, job, job->file.is_uncached ?
+				      JOB_WAIT : JOB_ATTACH);
 	}
 }
 
@@ -319,32 +369,6 @@ static void handle_kernel_error(struct jobs *jobs, struct job *job,
 		job_refuse(jobs, job, -EIO, "refused by the kernel",
 			   reply->text);
 	}
-}
-
-static void handle_attached(struct jobs *jobs, struct job *job,
-			    const struct reader_attached *attached)
-{
-	const bool is_shared = job->shared.id && !job->is_converted &&
-			       !attached->bytes;
-	struct known known;
-
-	begin_known(job, &known);
-	known.state = FILE_ATTACHED;
-	known.has_digest = true;
-	known.digest = job->file.digest;
-	known.id = attached->id;
-	known.functions = is_shared ? job->shared.functions :
-				      attached->functions;
-	known.bytes = is_shared ? job->shared.bytes : attached->bytes;
-	known.memory = attached->memory;
-	known.from_cache = attached->from_cache;
-	known_set(jobs->known, &known);
-	tell(jobs, job, FILE_ATTACHED, "%" PRIu64 " functions, %" PRIu64
-	     " bytes, %" PRIu64 " of kernel memory%s", known.functions,
-	     known.bytes, known.memory,
-	     attached->from_cache ? ", from the cache" :
-	     is_shared ? ", the same as another file's" : "");
-	job_end(jobs, job);
 }
 
 void job_told_attached(struct jobs *jobs, struct job *job,

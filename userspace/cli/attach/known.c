@@ -325,6 +325,11 @@ void known_use(struct known_files *files, struct known *known,
 
 /* --- making room in the kernel */
 
+void known_detach(const struct known_files *files, uint64_t id)
+{
+	files->detach(files->data, id);
+}
+
 void known_group_attached(const struct known_files *files, uint8_t group,
 			  unsigned int *nr, uint64_t *memory)
 {

@@ -145,6 +145,9 @@ void known_use(struct known_files *files, struct known *known,
 /* Forget it, and detach what is attached to it. */
 void known_forget(struct known_files *files, struct known *known);
 
+/* Detach what is attached to no file of the table. */
+void known_detach(const struct known_files *files, uint64_t id);
+
 /* Those attached of one group, and the memory that they take. */
 void known_group_attached(const struct known_files *files, uint8_t group,
 			  unsigned int *nr, uint64_t *memory);

@@ -27,11 +27,15 @@
 #include "reader.h"
 #include "room.h"
 #include "vdso.h"
+#include "worker.h"
 
 #define POLL_MS 1000	/* between looks at /proc without perf */
 
 /* How often what has no event of its own is seen to. */
 #define TICK_NS (500 * MS)
+
+/* How long a program that converts is kept for the next file. */
+#define WORKERS_IDLE_MS 2000
 
 /**
  * struct session - one run of the command
@@ -103,6 +107,7 @@ static void tick(struct session *session, uint64_t now)
 		return;
 	session->tick_at = now + TICK_NS;
 	children_collect_left();
+	workers_end_idle(WORKERS_IDLE_MS);
 	users_forget_idle(session->jobs.users, now);
 	jobs_recheck(&session->jobs, now);
 	room_check(&session->room, &session->jobs, &session->pass);
@@ -369,6 +374,7 @@ static int open_session(struct session *session)
 static void close_session(struct session *session)
 {
 	jobs_end(&session->jobs);
+	workers_end_idle(0);
 	readers_free(session->jobs.readers);
 	known_files_free(session->jobs.known);
 	users_free(session->jobs.users);

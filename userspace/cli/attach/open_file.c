@@ -21,20 +21,67 @@
 /* Without asking the file's server, which may never answer. */
 #define LOOK (AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC)
 
+/* Never that of another mount, from Linux 6.8 on. */
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U
+#endif
+
+/* Mounts whose kind is remembered. */
+#define NR_MOUNTS 64
+
 /* --- what a file is */
 
+/* Returns 0 if the kernel does not tell. */
+static uint64_t mount_of(int fd)
+{
+	struct statx stat;
+
+	if (statx(fd, "", LOOK, STATX_MNT_ID, &stat) ||
+	    !(stat.stx_mask & STATX_MNT_ID))
+		return 0;
+	return stat.stx_mnt_id;
+}
+
+/*
+ * Kind of the file system of @fd, which @stat is of: for a file system that is
+ * served, to find that out is one more question to its server. A mount is of one
+ * file system for as long as there is one.
+ */
+static int kind_of(int fd, const struct statx *stat)
+{
+	static struct {
+		uint64_t mount;
+		int kind;
+	} kinds[NR_MOUNTS];
+	const uint64_t mount = stat->stx_mnt_id;
+	const size_t slot = mount % NR_MOUNTS;
+	int kind;
+
+	if (!(stat->stx_mask & STATX_MNT_ID_UNIQUE))
+		return file_system_kind(fd, stat->stx_mask & STATX_MNT_ID ?
+					mount : 0);
+	if (kinds[slot].mount == mount)
+		return kinds[slot].kind;
+	kind = file_system_kind(fd, mount_of(fd));
+	if (kind >= 0) {
+		kinds[slot].mount = mount;
+		kinds[slot].kind = kind;
+	}
+	return kind;
+}
+
 /* Fill in @file from the descriptor that it has. */
-static int describe(struct open_file *file, uint64_t *mount)
+static int describe(struct open_file *file)
 {
 	struct statx stat;
 	int kind;
 
-	if (statx(file->fd, "", LOOK, STATX_BASIC_STATS | STATX_MNT_ID, &stat))
+	if (statx(file->fd, "", LOOK, STATX_BASIC_STATS | STATX_MNT_ID_UNIQUE,
+		  &stat))
 		return -errno;
 	if (!S_ISREG(stat.stx_mode))
 		return -ENOTSUP;
-	*mount = stat.stx_mask & STATX_MNT_ID ? stat.stx_mnt_id : 0;
-	kind = file_system_kind(file->fd, *mount);
+	kind = kind_of(file->fd, &stat);
 	if (kind < 0)
 		return kind;
 	if (kind == FILE_SYSTEM_NONE)
@@ -66,12 +113,10 @@ static int end(struct open_file *file, int err)
 
 int open_path_file(int fd, struct open_file *file)
 {
-	uint64_t mount;
-
 	*file = (struct open_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 	if (file->fd < 0)
 		return -errno;
-	return end(file, describe(file, &mount));
+	return end(file, describe(file));
 }
 
 /* --- the two ways to it */
@@ -129,7 +174,7 @@ static int open_name(const struct mapped_file *mapped)
  * Is it the file that the mapping has? What mappings tell is the device of the
  * whole file system, which on btrfs is another than the file's own.
  */
-static bool is_mapped(const struct open_file *file, uint64_t mount,
+static bool is_mapped(const struct open_file *file,
 		      const struct mapped_file *mapped)
 {
 	dev_t device;
@@ -137,20 +182,20 @@ static bool is_mapped(const struct open_file *file, uint64_t mount,
 	if (file->inode != mapped->inode)
 		return false;
 	return file->device == mapped->device ||
-	       (!file_system_device(mapped->pid, mount, &device) &&
+	       (!file_system_device(mapped->pid, mount_of(file->fd),
+				    &device) &&
 		device == mapped->device);
 }
 
 int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 {
-	uint64_t mount;
 	int err;
 
 	*file = (struct open_file){ .fd = -ENOENT };
 	if (mapped->start < mapped->end)
 		file->fd = open_mapping(mapped);
 	if (file->fd >= 0)
-		return end(file, describe(file, &mount));
+		return end(file, describe(file));
 	err = file->fd;
 	file->fd = -1;
 	if (!mapped->name || mapped->name[0] != '/' || !mapped->inode)
@@ -164,8 +209,8 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 		file->fd = -1;
 		return err;
 	}
-	err = describe(file, &mount);
-	if (!err && !is_mapped(file, mount, mapped))
+	err = describe(file);
+	if (!err && !is_mapped(file, mapped))
 		err = -ESTALE;
 	return end(file, err);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "message.h"
+#include "worker/message.h"
 #include "reader.h"
 
 /**

@@ -155,6 +155,30 @@ bool reader_attach(const struct reader_request *request, int elf_fd,
 	return true;
 }
 
+bool reader_attach_cached(const struct reader_request *request, int elf_fd,
+			  struct reader_reply *reply)
+{
+	struct reader_request direct = *request;
+	struct reader_reply attached = { .attached.from_cache = true };
+	struct sframe_unwind_converted *converted;
+
+	direct.attach.elf = reply->file.elf;
+	direct.attach.digest = reply->file.digest;
+	if (direct.attach.elf.sframe_size)
+		direct.attach.flags |= SFRAME_UNWIND_ATTACH_PREFER;
+	converted = read_cache(&direct);
+	reply->file.is_uncached = !converted;
+	if (!converted)
+		return false;
+	attach(&direct, elf_fd, converted, &attached);
+	sframe_unwind_converted_free(converted);
+	if (attached.error)
+		return false;
+	reply->attached = attached.attached;
+	reply->file.is_attached = true;
+	return true;
+}
+
 void reader_attach_end(const struct reader_request *request)
 {
 	char name[CACHE_NAME_SIZE];

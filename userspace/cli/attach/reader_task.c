@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "convert/message.h"
 #include "convert/snapshot.h"
-#include "message.h"
+#include "worker/message.h"
 #include "open_file.h"
 #include "reader_task.h"
 
@@ -272,6 +272,19 @@ void reader_file(const struct reader_request *request, int given_fd,
 
 /* --- life */
 
+/* With it, if the cache has it: then nobody needs the descriptors any more. */
+static void attach_at_once(const struct reader_request *request,
+			   struct reader_reply *reply, int fds[2])
+{
+	if (!request->attach.flags || fds[1] < 0 || reply->file.elf_status ||
+	    !reader_attach_cached(request, fds[0], reply))
+		return;
+	for (size_t i = 0; i < 2; i++) {
+		close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
 static int answer(struct reader_reply *reply, const unsigned char *rest,
 		  size_t size, int fds[2], uint64_t *cpu)
 {
@@ -312,6 +325,8 @@ int reader_run(void *data)
 		else
 			reply.is_last = !reader_attach(&request, given[0],
 						       given[1], &reply);
+		if (request.what == READER_FILE)
+			attach_at_once(&request, &reply, fds);
 		if (answer(&reply, rest, size, fds, &cpu))
 			return 1;
 		/* FILE has closed, or passed on, its own. */

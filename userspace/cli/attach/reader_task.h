@@ -66,7 +66,7 @@ struct reader_attach {
  * @known: of FILE: no snapshot if it is this one.
  * @max_bytes: of FILE: of the snapshot.
  * @attach: of ATTACH, with descriptors of the ELF file, and of the worker's
- *	result.
+ *	result. Of FILE: if @flags are set, what the cache has is attached at once.
  */
 struct reader_request {
 	enum reader_what what;
@@ -93,6 +93,8 @@ enum reader_stage {
  * @is_trusted: nobody but root can have written it.
  * @is_known: it is the one that is known already, unchanged.
  * @has_own: the kernel unwinds with its own .sframe.
+ * @is_attached: what the cache has is attached already. Without descriptors.
+ * @is_uncached: the cache has been asked, and has none.
  * @known: the file.
  * @elf, @elf_status, @digest: see struct sfu_snapshot. With descriptors of the
  *	file and of the snapshot.
@@ -104,6 +106,8 @@ struct reader_file {
 	bool is_trusted;
 	bool is_known;
 	bool has_own;
+	bool is_attached;
+	bool is_uncached;
 	struct reader_known known;
 	int elf_status;
 	struct sfu_elf elf;
@@ -147,6 +151,7 @@ struct reader_maps_entry {
  *	the file: to be escaped.
  * @is_last: may the reader be asked again? Else another reply will say so.
  * @cpu_ns: CPU time since the last reply.
+ * @attached: of ATTACH, and of FILE with @file.is_attached.
  */
 struct reader_reply {
 	int error;
@@ -154,10 +159,10 @@ struct reader_reply {
 	bool is_last;
 	uint64_t cpu_ns;
 	char text[256];
+	struct reader_attached attached;
 	union {
 		struct reader_maps maps;
 		struct reader_file file;
-		struct reader_attached attached;
 	};
 };
 
@@ -187,6 +192,14 @@ bool reader_attach(const struct reader_request *request, int elf_fd,
 
 /* After that has been told: what is left to do of it. */
 void reader_attach_end(const struct reader_request *request);
+
+/*
+ * After reader_file(): attach to the file @elf_fd at once, if the cache has it.
+ * Returns whether it is attached; what went wrong is found out again by those who
+ * ask for ATTACH.
+ */
+bool reader_attach_cached(const struct reader_request *request, int elf_fd,
+			  struct reader_reply *reply);
 
 /* Say what is wrong. */
 __attribute__((format(printf, 4, 5)))

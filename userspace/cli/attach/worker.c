@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Worker: a conversion in a process of its own: starting and ending it.
+ *
+ * It is a server that forks the processes which convert: see worker/main.c. A
+ * server whose conversion has ended well is kept for the next one, and all others
+ * are killed: what goes wrong, goes wrong once with a given layout of memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +23,7 @@
 
 #include "child.h"
 #include "worker.h"
+#include "worker/message.h"
 #include "worker/protocol.h"
 
 #define MIB (1ULL << 20)
@@ -28,16 +34,38 @@
 
 #define SNAPSHOT_SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
+/* While a server is idle, it is nobody's. */
+#define SERVERS_USER ((uid_t)-4)
+
+/**
+ * struct server - a process that makes one conversion at a time
+ *
+ * @child: the process.
+ * @socket: to talk to it.
+ * @idle_since: in nanoseconds of CLOCK_MONOTONIC.
+ * @next: of those that are idle.
+ */
+struct server {
+	struct child *child;
+	int socket;
+	uint64_t idle_since;
+	struct server *next;
+};
+
+static struct server *idle;
+
 /**
  * struct worker - one conversion
  *
- * @child: the process.
+ * @server: who makes it.
+ * @is_cut_off: has the server closed its socket? Then it is about to end.
  * @result_fd: memfd for the result.
  * @limits: complete ones.
  * @started: in nanoseconds of CLOCK_MONOTONIC.
  */
 struct worker {
-	struct child *child;
+	struct server *server;
+	bool is_cut_off;
 	int result_fd;
 	struct worker_limits limits;
 	uint64_t started;
@@ -77,7 +105,7 @@ static void complete_limits(struct worker_limits *limits, uint64_t stored)
 		limits->wall_ms = WORKER_WALL_MS;
 }
 
-/* --- start */
+/* --- servers */
 
 /* Beside the program that runs, where it is also when nothing is installed. */
 static int find_program(char path[PATH_MAX])
@@ -98,25 +126,98 @@ static int find_program(char path[PATH_MAX])
 	return access(path, X_OK) ? -errno : 0;
 }
 
-/* What the child needs to become the worker. */
-struct command {
-	char path[PATH_MAX];
-	char numbers[4][24];
-};
-
-static int become_worker(void *data)
+static int become_server(void *data)
 {
-	struct command *command = data;
+	const char *path = data;
 	char name[] = WORKER_PROGRAM;
-	char *arguments[] = {
-		name, command->numbers[0], command->numbers[1],
-		command->numbers[2], command->numbers[3], NULL
-	};
-	char *environment[] = { NULL };
+	char *arguments[] = { name, NULL };
+	/* Linked before it forks, rather than in each process that it has forked. */
+	char bind_now[] = "LD_BIND_NOW=1";
+	char *environment[] = { bind_now, NULL };
 
-	execve(command->path, arguments, environment);
+	execve(path, arguments, environment);
 	return WORKER_EXIT_NO_EXEC;
 }
+
+static void end_server(struct server *server)
+{
+	close(server->socket);
+	child_leave(server->child);
+	free(server);
+}
+
+static int start_server(struct server **server, uid_t user)
+{
+	char path[PATH_MAX];
+	int sockets[2], keep[3] = { -1, -1, -1 };
+	const struct child_spec spec = {
+		.run = become_server,
+		.data = path,
+		.keep = keep,
+		.nr_keep = 3,
+		.user = user,
+	};
+	int err;
+
+	err = find_program(path);
+	if (err)
+		return err;
+	*server = calloc(1, sizeof(**server));
+	if (!*server)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		err = -errno;
+		free(*server);
+		return err;
+	}
+	keep[0] = sockets[1];
+	(*server)->socket = sockets[0];
+	err = child_start(&(*server)->child, &spec);
+	close(sockets[1]);
+	if (err) {
+		close(sockets[0]);
+		free(*server);
+	}
+	return err;
+}
+
+static void keep_server(struct server *server)
+{
+	child_set_user(server->child, SERVERS_USER);
+	server->idle_since = now();
+	server->next = idle;
+	idle = server;
+}
+
+/* Returns whether there is one. */
+static bool take_server(struct server **server, uid_t user)
+{
+	*server = idle;
+	if (!idle)
+		return false;
+	idle = idle->next;
+	child_set_user((*server)->child, user);
+	return true;
+}
+
+void workers_end_idle(unsigned int ms)
+{
+	const uint64_t at = now();
+	struct server **link = &idle;
+
+	while (*link) {
+		struct server *server = *link;
+
+		if (at - server->idle_since < ms * 1000000ULL) {
+			link = &server->next;
+			continue;
+		}
+		*link = server->next;
+		end_server(server);
+	}
+}
+
+/* --- start */
 
 static int create_result(void)
 {
@@ -130,32 +231,42 @@ static int create_result(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int start_child(struct worker *worker, int snapshot_fd)
+static int ask(struct worker *worker, int snapshot_fd)
 {
 	const struct worker_limits *limits = &worker->limits;
-	const int keep[] = { snapshot_fd, worker->result_fd, -1 };
-	struct command command;
-	const struct child_spec spec = {
-		.run = become_worker,
-		.data = &command,
-		.keep = keep,
-		.nr_keep = 3,
+	const struct worker_request request = {
+		.memory = limits->memory,
+		.output = limits->result_size,
+		.cpu_seconds = limits->cpu_seconds,
+		.max_rows = limits->max_rows,
 		.nice = limits->nice,
-		.user = limits->user,
 	};
-	const uint64_t numbers[] = {
-		limits->memory, limits->result_size, limits->cpu_seconds,
-		limits->max_rows
-	};
+	const int fds[2] = { snapshot_fd, worker->result_fd };
+
+	return message_send(worker->server->socket, &request, sizeof(request),
+			    NULL, 0, fds);
+}
+
+static int begin(struct worker *worker, int snapshot_fd)
+{
+	const uid_t user = worker->limits.user;
 	int err;
 
-	err = find_program(command.path);
+	if (children_left(user) >= CHILDREN_MAX_LEFT)
+		return -EBUSY;
+	/* Somebody may have killed those that are idle. */
+	while (take_server(&worker->server, user)) {
+		if (!ask(worker, snapshot_fd))
+			return 0;
+		end_server(worker->server);
+	}
+	err = start_server(&worker->server, user);
 	if (err)
 		return err;
-	for (unsigned int i = 0; i < 4; i++)
-		snprintf(command.numbers[i], sizeof(command.numbers[i]), "%llu",
-			 (unsigned long long)numbers[i]);
-	return child_start(&worker->child, &spec);
+	err = ask(worker, snapshot_fd);
+	if (err)
+		end_server(worker->server);
+	return err;
 }
 
 int worker_start(struct worker **worker, int snapshot_fd,
@@ -180,7 +291,7 @@ int worker_start(struct worker **worker, int snapshot_fd,
 	new->started = now();
 	new->result_fd = create_result();
 	err = new->result_fd < 0 ? new->result_fd :
-				   start_child(new, snapshot_fd);
+				   begin(new, snapshot_fd);
 	if (err) {
 		if (new->result_fd >= 0)
 			close(new->result_fd);
@@ -193,7 +304,8 @@ int worker_start(struct worker **worker, int snapshot_fd,
 
 int worker_fd(const struct worker *worker)
 {
-	return child_fd(worker->child);
+	return worker->is_cut_off ? child_fd(worker->server->child) :
+				    worker->server->socket;
 }
 
 uint64_t worker_deadline(const struct worker *worker)
@@ -219,11 +331,9 @@ static uint64_t ns_of(const struct timeval *time)
 	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
 }
 
-static void judge(struct worker_end *end, int status,
+static void judge(struct worker_end *end, int code,
 		  const struct worker_limits *limits)
 {
-	const int code = WIFEXITED(status) ? WEXITSTATUS(status) :
-			 WORKER_EXIT_SIGNAL + WTERMSIG(status);
 	const int number = code - WORKER_EXIT_SIGNAL;
 
 	if (code == WORKER_EXIT_DONE)
@@ -244,22 +354,64 @@ static void judge(struct worker_end *end, int status,
 		fail(end, EPROTO, "its conversion ended with status %d", code);
 }
 
-int worker_finish(struct worker *worker, struct worker_end *end)
+/* Returns whether the server has answered, and may be asked again. */
+static bool has_answered(struct worker *worker, struct worker_reply *reply)
 {
-	const uint64_t elapsed = now() - worker->started;
+	int fds[2];
+	ssize_t size;
+
+	if (worker->is_cut_off)
+		return false;
+	size = message_receive(worker->server->socket, reply, sizeof(*reply),
+			       fds, true);
+	if (size == sizeof(*reply))
+		return true;
+	worker->is_cut_off = size != -EAGAIN;
+	return false;
+}
+
+/* Returns whether the server has ended, and is gone. */
+static bool has_ended(struct worker *worker, struct worker_reply *reply)
+{
 	struct rusage usage;
 	int status;
 
+	if (!worker->is_cut_off ||
+	    !child_collect(worker->server->child, &status, &usage))
+		return false;
+	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	reply->status = WIFEXITED(status) ? WEXITSTATUS(status) :
+					    WORKER_EXIT_SIGNAL + WTERMSIG(status);
+	/* Without an answer there is no result. */
+	if (reply->status == WORKER_EXIT_DONE)
+		reply->status = WORKER_EXIT_FAILED;
+	close(worker->server->socket);
+	free(worker->server);
+	return true;
+}
+
+int worker_finish(struct worker *worker, struct worker_end *end)
+{
+	const uint64_t elapsed = now() - worker->started;
+	struct worker_reply reply;
+
 	memset(end, 0, sizeof(*end));
 	end->result_fd = -1;
-	if (child_collect(worker->child, &status, &usage)) {
-		end->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
-		judge(end, status, &worker->limits);
+	if (has_answered(worker, &reply)) {
+		end->cpu_ns = reply.cpu_ns;
+		judge(end, reply.status, &worker->limits);
+		if (end->error)
+			end_server(worker->server);
+		else
+			keep_server(worker->server);
+	} else if (has_ended(worker, &reply)) {
+		end->cpu_ns = reply.cpu_ns;
+		judge(end, reply.status, &worker->limits);
 	} else if (elapsed >= worker->limits.wall_ms * 1000000ULL) {
 		end->cpu_ns = elapsed;
 		fail(end, ETIMEDOUT, "takes more than %u ms to convert",
 		     worker->limits.wall_ms);
-		child_leave(worker->child);
+		end_server(worker->server);
 	} else {
 		return -EAGAIN;
 	}
@@ -280,7 +432,7 @@ void worker_kill(struct worker *worker)
 {
 	if (!worker)
 		return;
-	child_leave(worker->child);
+	end_server(worker->server);
 	close(worker->result_fd);
 	free(worker);
 }

@@ -2,11 +2,12 @@
 /*
  * Worker: a conversion in a process of its own, which is trusted with nothing.
  *
- * The program, libexec/sframe-unwind-convert-worker, has the snapshot as
- * descriptor 0, a memfd for the result as descriptor 1, and nothing else: a user
- * of its own, no privileges, empty namespaces, no files, limited memory and CPU
- * time, and no system calls but write, brk, anonymous mmap and exit_group, all
- * that before it looks at the first byte of the snapshot. See worker/sandbox.h.
+ * The program, libexec/sframe-unwind-convert-worker, enters a sandbox, a user of its
+ * own, no privileges, empty namespaces, no files, and forks a process for each
+ * conversion. That one has the snapshot as descriptor 0, a memfd for the result as
+ * descriptor 1, and nothing else: limited memory and CPU time, and no system calls
+ * but write, brk, anonymous mmap and exit_group, all that before it looks at the
+ * first byte of the snapshot. See worker/sandbox.h.
  *
  * What it returns may be a lie. It has ended and the result is sealed when it is
  * looked at: that it is a section without defect is found out here.
@@ -85,7 +86,8 @@ struct worker_end {
  *	caller may close it at once.
  * @limits: or NULL for the usual ones.
  *
- * Forks and executes. Waits for nobody.
+ * By a program that has made a conversion before, or else forks and executes. Waits
+ * for nobody.
  *
  * Needs CAP_SETUID, CAP_SETGID and CAP_KILL to give it a user of its own; without
  * it runs as the caller's. CAP_SETPCAP empties its bounding set, CAP_SYS_ADMIN
@@ -99,7 +101,7 @@ struct worker_end {
 int worker_start(struct worker **worker, int snapshot_fd,
 		 const struct worker_limits *limits);
 
-/* For poll(2): readable when the worker has ended. */
+/* For poll(2): readable when something has changed: worker_finish() says what. */
 int worker_fd(const struct worker *worker);
 
 /* When its time is over, in nanoseconds of CLOCK_MONOTONIC. */
@@ -119,6 +121,9 @@ int worker_finish(struct worker *worker, struct worker_end *end);
 
 /* Give it up. Returns at once. NULL is allowed. */
 void worker_kill(struct worker *worker);
+
+/* End the programs that have not been used for @ms, and wait for none. */
+void workers_end_idle(unsigned int ms);
 
 /**
  * worker_result_read() - what a worker says

@@ -2,8 +2,8 @@
 /*
  * Message: bytes with file descriptors over a socket of the kind SOCK_SEQPACKET.
  */
-#ifndef ATTACH_MESSAGE_H
-#define ATTACH_MESSAGE_H
+#ifndef WORKER_MESSAGE_H
+#define WORKER_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,4 +25,4 @@ int message_send(int socket, const void *bytes, size_t size, const void *rest,
 ssize_t message_receive(int socket, void *bytes, size_t size, int fds[2],
 			bool is_now);
 
-#endif /* ATTACH_MESSAGE_H */
+#endif /* WORKER_MESSAGE_H */

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "conversion.h"
+#include "convert/packed.h"
+#include "input.h"
+
+/* What the converter puts before its messages; cut off again. */
+#define NAME "file"
+
+static bool write_all(const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size) {
+		const ssize_t put = write(STDOUT_FILENO, at, size);
+
+		if (put < 0)
+			return false;
+		at += put;
+		size -= put;
+	}
+	return true;
+}
+
+static int answer(struct worker_header *header, const void *bytes)
+{
+	memcpy(header->magic, WORKER_MAGIC, sizeof(header->magic));
+	if (!write_all(header, sizeof(*header)) ||
+	    !write_all(bytes, header->text_size + header->packed_size))
+		return WORKER_EXIT_FAILED;
+	return WORKER_EXIT_DONE;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int answer_error(unsigned int weak, int error, const char *format, ...)
+{
+	struct worker_header header = { .error = -error, .weak = weak };
+	char text[WORKER_MAX_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	header.text_size = strlen(text);
+	return answer(&header, text);
+}
+
+static int answer_converted(unsigned int weak, uint64_t room,
+			    const struct sframe_unwind_converted *converted)
+{
+	struct worker_header header = { .weak = weak };
+	struct buffer packed = { 0 };
+
+	if (sfu_packed_write(&packed, converted))
+		return answer_error(weak, ENOMEM, "no memory");
+	header.packed_size = packed.size;
+	if (sizeof(header) + packed.size > room)
+		return answer_error(weak, EFBIG,
+				    "its section would take %zu bytes, of which it may have %llu",
+				    packed.size, (unsigned long long)room);
+	return answer(&header, packed.bytes);
+}
+
+int conversion_refuse(const struct sandbox *sandbox, const char *failed)
+{
+	return answer_error(sandbox->weak, ENOEXEC, "no sandbox: %s: %s", failed,
+			    strerror(errno));
+}
+
+int conversion_run(const struct sandbox *sandbox,
+		   const struct worker_request *request)
+{
+	const struct sframe_unwind_convert_options options = {
+		.max_rows = request->max_rows,
+	};
+	struct sandbox_limits limits = {
+		.memory = request->memory,
+		.output = request->output,
+		.cpu_seconds = request->cpu_seconds,
+	};
+	struct sframe_unwind_converted *converted;
+	const char *failed;
+	const void *input;
+	size_t size;
+	int err;
+
+	input = input_map(STDIN_FILENO, &size);
+	if (!input)
+		return answer_error(0, errno == EFBIG || errno == ENOMEM ?
+				    EFBIG : ENOEXEC, "the snapshot: %s",
+				    strerror(errno));
+	limits.input = size;
+	failed = sandbox_close(sandbox, &limits);
+	if (failed)
+		return conversion_refuse(sandbox, failed);
+
+	/* Here the first byte of the file is looked at. */
+	err = sframe_unwind_convert_memory(input, size, NAME, &options,
+					   &converted);
+	if (err)
+		return answer_error(sandbox->weak, -err, "%s",
+				    sframe_unwind_convert_error() +
+				    strlen(NAME ": "));
+	return answer_converted(sandbox->weak, limits.output, converted);
+}
