@@ -448,6 +448,9 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 	const u8 *copy = found->image->bytes;
 	int err = 0;
 
+	/* Never, but the compiler leaves out accesses to user memory by this. */
+	if (WARN_ON_ONCE(!copy))
+		return -ENOENT;
 	if (!find_rule(section, copy, pc, budget, match))
 		err = find_rule_carefully(section, copy, pc, budget, match,
 					  defect);
