@@ -23,10 +23,11 @@ struct sfu_space;
  * May sleep, takes the mmap lock, does not wait for the file. Returns 0 with what
  * was added in *@section, or -EEXIST with what is for the caller alone, as another
  * thread has just added something for @pc or beside it: with a reference, held, see
- * sfu_section_hold(), and right even if it has been detached since. -ENOENT if it is not in a file's code, or the file cannot be read,
- * or there is no way of remembering; -EINPROGRESS if the file is being read;
- * -ETIME if the budget does not suffice; or -EINTR. With one of these,
- * [*start, *end) is the executable memory around @pc that it is for, or empty.
+ * sfu_section_hold(), and right even if it has been detached since. -ENOENT if it is
+ * not in a file's code, or the file cannot be read, or there is no way of
+ * remembering; -EINPROGRESS if the file is being read; -ETIME if the budget does
+ * not suffice; or -EINTR. With one of these, [*start, *end) is the executable
+ * memory around @pc that it is for, or empty.
  */
 int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 		 u64 *start, u64 *end, struct sfu_section **section,

@@ -18,6 +18,9 @@
 
 /**
  * struct discarded - sections that are left to a worker
+ *
+ * @work: what the worker is given; it frees all of this.
+ * @sections: no space has them any more.
  */
 struct discarded {
 	struct work_struct work;

@@ -56,7 +56,8 @@ static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
 	    "cmovaq %1, %0" : "+r" (address) : "r" (limit) : "cc");
 	return address;
 #else
-	return address < limit ? address : limit;
+	/* For other processors, that is in user space, which has no min(). */
+	return address > limit ? limit : address;
 #endif
 }
 

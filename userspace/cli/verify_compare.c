@@ -27,14 +27,13 @@ static void print_range(const struct verify *verify, uint64_t start,
 	fputs(": ", stdout);
 }
 
-static void report(struct verify *verify, struct disagreement *found)
+static void report(struct verify *verify, const struct disagreement *found)
 {
 	char cfi[160], sframe[160], section[SYMBOLS_NAME_SIZE];
 	const char *defect;
 
 	symbols_section(verify->symbols, found->start, section);
-	found->section = section;
-	defect = verify_defect(found);
+	defect = verify_defect(found, section);
 	verify->disagreements++;
 	verify->known += defect != NULL;
 	verify_describe(found->cfi, cfi, sizeof(cfi));

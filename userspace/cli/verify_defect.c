@@ -88,7 +88,8 @@ static bool is_cut(s32 whole, s32 part)
 				 part == (int16_t)whole);
 }
 
-const char *verify_defect(const struct disagreement *disagreement)
+const char *verify_defect(const struct disagreement *disagreement,
+			  const char *section)
 {
 	const struct sfu_rule *first = disagreement->first;
 	const struct sfu_rule *sframe, *cfi;
@@ -110,7 +111,7 @@ const char *verify_defect(const struct disagreement *disagreement)
 		       "RA stays undefined" : NULL;
 	if (cfi->flags & SFU_RULE_OUTERMOST)
 		return NULL;
-	if (!strcmp(disagreement->section, ".plt.got") &&
+	if (!strcmp(section, ".plt.got") &&
 	    is_cfa(cfi, SFRAME_AMD64_REG_SP, 8) &&
 	    is_cfa(sframe, SFRAME_AMD64_REG_SP, 16))
 		return "CFA in .plt.got";

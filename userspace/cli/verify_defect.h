@@ -16,7 +16,6 @@
  *
  * @start, @end: the code.
  * @cfi, @sframe: what .eh_frame and .sframe say; NULL for nothing.
- * @section: name of the section that it is in.
  * @first: what .sframe says of the start of this entry; NULL for nothing.
  * @was_outermost: does .eh_frame say so earlier in the function?
  */
@@ -25,7 +24,6 @@ struct disagreement {
 	uint64_t end;
 	const struct span *cfi;
 	const struct span *sframe;
-	const char *section;
 	const struct sfu_rule *first;
 	bool was_outermost;
 };
@@ -33,7 +31,11 @@ struct disagreement {
 /* Write what @span says to @text. */
 void verify_describe(const struct span *span, char *text, size_t size);
 
-/* The name of the defect that explains it, or NULL. */
-const char *verify_defect(const struct disagreement *disagreement);
+/*
+ * The name of the defect that explains it, or NULL. @section is the name of the
+ * section that the code is in.
+ */
+const char *verify_defect(const struct disagreement *disagreement,
+			  const char *section);
 
 #endif /* VERIFY_DEFECT_H */

@@ -220,6 +220,7 @@ int sfu_convert_image(struct image *image,
 	struct sframe_unwind_writer *writer;
 	int err;
 
+	*result = NULL;
 	if (sframe_unwind_writer_create(&writer))
 		return sfu_message_fail(ENOMEM, "no memory");
 	err = read_sources(&conversion);

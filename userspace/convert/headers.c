@@ -38,6 +38,7 @@ static int read_table(struct file *file, const char *what, uint64_t offset,
 {
 	int err;
 
+	*table = NULL;
 	if (entry_size != size)
 		return sfu_message_fail(EINVAL, "broken ELF file: %s have %zu bytes each",
 					what, entry_size);

@@ -239,11 +239,11 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 	bool is_lost = false;
 	size_t i;
 
-	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++)
-		is_lost |= handle_ring(events, events->rings[(events->first + i) %
-							     events->nr],
+	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++) {
+		is_lost |= handle_ring(events, events->rings[events->first],
 				       before + EVENTS_STEP_NS, fns, data);
-	events->first = (events->first + i) % events->nr;
+		events->first = (events->first + 1) % events->nr;
+	}
 	events->next_at = now_ns() + EVENTS_SHARE * (cpu_ns() - before);
 	return is_lost;
 }

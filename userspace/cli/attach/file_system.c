@@ -110,6 +110,7 @@ static int find_mount(const char *path, uint64_t mount,
 	char *line = NULL;
 	size_t size = 0;
 
+	*found = (struct mount_line){ 0 };
 	if (!file)
 		return -errno;
 	while (!is_found && getline(&line, &size, file) > 0)

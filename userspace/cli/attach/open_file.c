@@ -221,15 +221,16 @@ int open_file_to_read(const struct open_file *file)
 {
 	struct stat stat;
 	char path[32];
-	int fd, err;
+	int fd, err = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	/* That was for leases. Reading is to wait for the disk. */
-	err = fcntl(fd, F_SETFL, 0) || fstat(fd, &stat) ? -errno : 0;
-	if (!err && (stat.st_ino != file->inode || stat.st_dev != file->device))
+	if (fcntl(fd, F_SETFL, 0) || fstat(fd, &stat))
+		err = -errno;
+	else if (stat.st_ino != file->inode || stat.st_dev != file->device)
 		err = -ESTALE;
 	if (err)
 		close(fd);

@@ -122,7 +122,7 @@ static int find_program(char path[PATH_MAX])
 	length = slash ? slash + 1 - path : 0;
 	if (length + sizeof(WORKER_PROGRAM) > PATH_MAX)
 		return -ENAMETOOLONG;
-	strcpy(path + length, WORKER_PROGRAM);
+	memcpy(path + length, WORKER_PROGRAM, sizeof(WORKER_PROGRAM));
 	return access(path, X_OK) ? -errno : 0;
 }
 
@@ -146,8 +146,10 @@ static void end_server(struct server *server)
 	free(server);
 }
 
+/* Without success there is none: @server becomes NULL. */
 static int start_server(struct server **server, uid_t user)
 {
+	struct server *new;
 	char path[PATH_MAX];
 	int sockets[2], keep[3] = { -1, -1, -1 };
 	const struct child_spec spec = {
@@ -159,26 +161,29 @@ static int start_server(struct server **server, uid_t user)
 	};
 	int err;
 
+	*server = NULL;
 	err = find_program(path);
 	if (err)
 		return err;
-	*server = calloc(1, sizeof(**server));
-	if (!*server)
+	new = calloc(1, sizeof(*new));
+	if (!new)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		err = -errno;
-		free(*server);
+		free(new);
 		return err;
 	}
 	keep[0] = sockets[1];
-	(*server)->socket = sockets[0];
-	err = child_start(&(*server)->child, &spec);
+	new->socket = sockets[0];
+	err = child_start(&new->child, &spec);
 	close(sockets[1]);
 	if (err) {
 		close(sockets[0]);
-		free(*server);
+		free(new);
+		return err;
 	}
-	return err;
+	*server = new;
+	return 0;
 }
 
 static void keep_server(struct server *server)
@@ -261,7 +266,7 @@ static int begin(struct worker *worker, int snapshot_fd)
 		end_server(worker->server);
 	}
 	err = start_server(&worker->server, user);
-	if (err)
+	if (!worker->server)
 		return err;
 	err = ask(worker, snapshot_fd);
 	if (err)
