@@ -310,8 +310,9 @@ static int add(struct sfu_space *space, struct sfu_section *section)
  * Make a section of what was found, and add it to @space if it @is_gap. Returns as
  * sfu_discover().
  */
-static int make(struct sfu_space *space, struct sfu_found *spec, bool is_gap,
-		struct sfu_section **section)
+static noinline_for_stack int make(struct sfu_space *space,
+				   struct sfu_found *spec, bool is_gap,
+				   struct sfu_section **section)
 {
 	struct sfu_found *found;
 	int err = -EEXIST;

@@ -12,21 +12,23 @@
 static __always_inline int read_words(const struct sfu_bytes *bytes,
 				      bool copied, u8 *hdr)
 {
+	u64 words[SFRAME_HDR_SIZE / sizeof(u64)], *to = words, word;
 	struct sfu_window window;
-	u64 word;
 	u32 i, last;
 
 	if (!sfu_window_begin(&window, bytes, 0, SFRAME_HDR_SIZE, copied))
 		return -EFAULT;
-	for (i = 0; i + sizeof(word) <= SFRAME_HDR_SIZE; i += sizeof(word)) {
+	/* No functions until the end of the window: none of KASAN's or UBSAN's. */
+	for (i = 0; i < sizeof(words); i += sizeof(word)) {
 		sfu_window_get(copied, &window, sfu_window_at(&window, i), 0,
 			       word, unreadable);
-		memcpy(hdr + i, &word, sizeof(word));
+		*to++ = word;
 	}
-	sfu_window_get(copied, &window, sfu_window_at(&window, i), 0, last,
-		       unreadable);
-	memcpy(hdr + i, &last, sizeof(last));
+	sfu_window_get(copied, &window, sfu_window_at(&window, sizeof(words)), 0,
+		       last, unreadable);
 	sfu_window_end(&window, copied);
+	memcpy(hdr, words, sizeof(words));
+	memcpy(hdr + sizeof(words), &last, sizeof(last));
 	return 0;
 
 unreadable:
