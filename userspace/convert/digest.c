@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <cpuid.h>
 #include <errno.h>
 #include <gcrypt.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +11,25 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Is this a virtual machine without KVM, on QEMU's translator? */
+static bool is_translated(void)
+{
+	unsigned int eax, ebx, ecx, edx, name[3];
+
+	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1U << 31))
+		return false;
+	__cpuid(0x40000000, eax, name[0], name[1], name[2]);
+	return !memcmp(name, "TCGTCGTCGTCG", sizeof(name));
+}
+
 /* The library may be in use by others in this process. */
 static void initialize(void)
 {
 	if (gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P))
 		return;
+	/* A third quicker on a processor, three times slower where translated. */
+	if (is_translated())
+		gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx2", NULL);
 	/* That mode has no BLAKE2; and there is nothing secret here. */
 	gcry_control(GCRYCTL_NO_FIPS_MODE, 0);
 	gcry_check_version(NULL);
