@@ -21,7 +21,7 @@ struct sfu_payer;
  * struct sfu_image
  *
  * @refs: one of whoever made it, one of each section that uses it.
- * @readers: sections held by lookups, and one for each attachment, or whoever
+ * @readers: holds of lookups, and one for each attachment, or whoever
  *	made it, until sfu_image_empty(). With the last of them the bytes go, and
  *	the image is good for nothing any more.
  * @bytes: of the section.

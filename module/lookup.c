@@ -48,12 +48,8 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 
 static void forget_section(struct sfu_lookup *lookup)
 {
-	struct sfu_section *section = lookup->used.section;
-
-	if (!section)
-		return;
-	sfu_section_release(section);
-	sfu_section_put(section);
+	if (lookup->used.section)
+		sfu_section_put(lookup->used.section);
 	lookup->used.section = NULL;
 }
 
@@ -310,13 +306,16 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
- * Have lookup->used be the one for @pc, its mappings checked in this walk.
- * Returns 0, -ENOENT or -EINTR, and then there is none.
+ * Have lookup->used be the one for @pc, its mappings checked in this walk, and
+ * held, which is to end before user memory is waited for: whoever attached it
+ * pays for its bytes till then. Returns 0, -ENOENT or -EINTR, and then there is
+ * none.
  */
 static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 {
 	if (lookup->used.section) {
-		if (pc >= lookup->used.start && pc < lookup->used.end)
+		if (pc >= lookup->used.start && pc < lookup->used.end &&
+		    sfu_section_hold(lookup->used.section))
 			return 0;
 		forget_section(lookup);
 	}
@@ -325,8 +324,7 @@ static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 				   &lookup->used)) {
 		if (sfu_section_hold(lookup->used.section))
 			return 0;
-		sfu_section_put(lookup->used.section);
-		lookup->used.section = NULL;
+		forget_section(lookup);
 	}
 	return find_and_check(lookup, pc);
 }
@@ -361,6 +359,7 @@ static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
 	*match = (struct sfu_match) {};
 	err = sfu_section_find_rule(lookup->used.section, pc, &lookup->budget,
 				    match, &defect);
+	sfu_section_release(lookup->used.section);
 	if (err == -EINVAL)
 		remove_bad(lookup, pc, &defect);
 	return err;
@@ -374,6 +373,7 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 		*match = (struct sfu_match) {};
 		return err;
 	}
+	/* Not for what is held: only sections in user memory are quick. */
 	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
 					  &lookup->budget, match))
 		return 0;

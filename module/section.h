@@ -169,7 +169,7 @@ static inline void sfu_section_get(struct sfu_section *section)
 void sfu_section_put(struct sfu_section *section);
 
 /*
- * Keep what is attached from being taken away while the section is in use. Returns
+ * Keep what is attached from being taken away while a rule is looked up. Returns
  * whether it is still there; if so, sfu_section_release() is to follow, before the
  * caller's reference is put. Process context.
  */
