@@ -52,7 +52,6 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/timex.h>
 
@@ -60,10 +59,8 @@
 
 #include "client.h"
 #include "compat.h"
-#include "counters.h"
 #include "limits.h"
 #include "lock.h"
-#include "payer.h"
 #include "request.h"
 #include "walk.h"
 
@@ -97,71 +94,10 @@ struct served {
 static DEFINE_PER_CPU(struct served, last_served);
 
 static atomic64_t last_cookie = ATOMIC64_INIT(0);
-static struct kmem_cache *cache;
-static struct kmem_cache *walk_cache;
 
 static struct bucket *bucket_of(const struct task_struct *task)
 {
 	return &buckets[hash_ptr(task, BUCKET_BITS)];
-}
-
-/* Free @pool with the last that needs it: its owner, or a request of it. */
-static void put_pool(struct sfu_pool *pool)
-{
-	if (refcount_dec_and_test(&pool->refs))
-		kvfree(pool);
-}
-
-/* Take a request out of @pool. Any context. Returns NULL if there is none. */
-static struct sfu_request *take(struct sfu_pool *pool)
-{
-	struct sfu_request *request;
-	unsigned long flags;
-
-	flags = sfu_lock_irqsave(&pool->lock);
-	request = list_first_entry_or_null(&pool->free, struct sfu_request,
-					   link);
-	if (request)
-		list_del(&request->link);
-	sfu_unlock_irqrestore(&pool->lock, flags);
-	if (request)
-		refcount_inc(&pool->refs);
-	return request;
-}
-
-/* Put @request back into its pool. Any context. */
-static void give_back(struct sfu_request *request)
-{
-	struct sfu_pool *pool = request->pool;
-	unsigned long flags;
-
-	flags = sfu_lock_irqsave(&pool->lock);
-	list_add(&request->link, &pool->free);
-	sfu_unlock_irqrestore(&pool->lock, flags);
-	put_pool(pool);
-}
-
-struct sfu_pool *sfu_pool_create(u32 nr)
-{
-	struct sfu_pool *pool;
-	u32 i;
-
-	pool = kvzalloc(struct_size(pool, request, nr), GFP_KERNEL_ACCOUNT);
-	if (!pool)
-		return NULL;
-	refcount_set(&pool->refs, 1);
-	raw_spin_lock_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->free);
-	for (i = 0; i < nr; i++) {
-		pool->request[i].pool = pool;
-		list_add(&pool->request[i].link, &pool->free);
-	}
-	return pool;
-}
-
-void sfu_pool_destroy(struct sfu_pool *pool)
-{
-	put_pool(pool);
 }
 
 /* The first request of @task, or NULL. */
@@ -178,32 +114,13 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 	return NULL;
 }
 
-static struct sfu_request *alloc(const struct sfu_client *client)
-{
-	struct sfu_request *request;
-
-	if (sfu_payer_charge(client->payer, sizeof(*request), false))
-		return NULL;
-	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
-	if (!request)
-		sfu_payer_uncharge(client->payer, sizeof(*request));
-	return request;
-}
-
-void sfu_request_free(const struct sfu_client *client,
-		      struct sfu_request *request)
-{
-	kmem_cache_free(cache, request);
-	sfu_payer_uncharge(client->payer, sizeof(*request));
-}
-
 /* The memory goes to who may want it again. */
 static void release(struct sfu_request *request)
 {
 	struct sfu_client *client = request->client;
 
 	if (request->pool) {
-		give_back(request);
+		sfu_pool_give_back(request);
 		sfu_client_end(client, NULL);
 	} else {
 		sfu_client_end(client, request);
@@ -214,33 +131,6 @@ static void put(struct sfu_request *request)
 {
 	if (refcount_dec_and_test(&request->refs))
 		release(request);
-}
-
-void sfu_request_free_spare(const struct sfu_client *client,
-			    struct hlist_head *spare)
-{
-	struct sfu_request *request;
-	struct hlist_node *next;
-
-	hlist_for_each_entry_safe(request, next, spare, node)
-		sfu_request_free(client, request);
-}
-
-struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
-{
-	struct sfu_walk *walk = kmem_cache_alloc(walk_cache, gfp);
-
-	if (walk)
-		sfu_count(SFU_WALKS);
-	return walk;
-}
-
-void sfu_request_free_walk(struct sfu_walk *walk)
-{
-	if (!walk)
-		return;
-	kmem_cache_free(walk_cache, walk);
-	sfu_uncount(SFU_WALKS);
 }
 
 /* Has the current thread a user stack? Not any more when it exits. */
@@ -617,7 +507,7 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 	if (err)
 		return err;
 	if (!request)
-		request = alloc(client);
+		request = sfu_request_alloc(client);
 	if (!request) {
 		sfu_client_cancel(client);
 		sfu_client_end(client, NULL);
@@ -647,12 +537,12 @@ static int submit_current(struct sfu_client *client, struct sfu_pool *pool,
 	struct sfu_request *request;
 	int err;
 
-	request = take(pool);
+	request = sfu_pool_take(pool);
 	if (!request)
 		return -ENOMEM;
 	err = sfu_client_begin(client, NULL);
 	if (err) {
-		give_back(request);
+		sfu_pool_give_back(request);
 		return err;
 	}
 	/* The clock that can be read while the kernel is setting clocks. */
@@ -686,21 +576,12 @@ int sfu_request_init(void)
 		raw_spin_lock_init(&buckets[i].lock);
 		INIT_HLIST_HEAD(&buckets[i].first);
 	}
-	cache = KMEM_CACHE(sfu_request, 0);
-	if (!cache)
-		return -ENOMEM;
-	walk_cache = KMEM_CACHE(sfu_walk, 0);
-	if (!walk_cache) {
-		kmem_cache_destroy(cache);
-		return -ENOMEM;
-	}
-	return 0;
+	return sfu_request_memory_init();
 }
 
 void sfu_request_exit(void)
 {
 	/* See the top of this file. */
 	synchronize_rcu_tasks();
-	kmem_cache_destroy(walk_cache);
-	kmem_cache_destroy(cache);
+	sfu_request_memory_exit();
 }

@@ -102,6 +102,12 @@ struct sfu_pool *sfu_pool_create(u32 nr);
 /* Nothing is taken from @pool any more; requests of it may be pending yet. */
 void sfu_pool_destroy(struct sfu_pool *pool);
 
+/* Take a request out of @pool. Any context. Returns NULL if there is none. */
+struct sfu_request *sfu_pool_take(struct sfu_pool *pool);
+
+/* Put @request back into its pool. Any context. */
+void sfu_pool_give_back(struct sfu_request *request);
+
 /*
  * Ask for the stack of the current thread with a request of @pool. Any context
  * but NMI: also from tracepoints and with any lock of the kernel held, see
@@ -115,6 +121,9 @@ void sfu_pool_destroy(struct sfu_pool *pool);
 int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
 
+/* A request of @client, all zero. May sleep. Returns NULL without memory. */
+struct sfu_request *sfu_request_alloc(const struct sfu_client *client);
+
 /* Free one request of @client, which no pool has, and all in @spare. */
 void sfu_request_free(const struct sfu_client *client,
 		      struct sfu_request *request);
@@ -127,5 +136,7 @@ void sfu_request_free_walk(struct sfu_walk *walk);
 
 int sfu_request_init(void);
 void sfu_request_exit(void);
+int sfu_request_memory_init(void);
+void sfu_request_memory_exit(void);
 
 #endif /* SFU_REQUEST_H */
