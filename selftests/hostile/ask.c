@@ -10,29 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../whole.h"
 
-/* Is every frame from here to the program's start found by SFrame? */
-static bool is_whole(int client)
+/* The C library's ioctl, we two, main, and what calls it. */
+#define LEAST_FRAMES 5
+
+static bool has_whole_stack(int client)
 {
 	struct sframe_unwind_request req = request_self();
-	static union {
-		struct sframe_unwind_stack stack;
-		__u64 words[8192];
-	} record;
-	const struct sframe_unwind_stack *stack = &record.stack;
-	const __u8 *how;
 
-	if (request(client, &req) ||
-	    read(client, &record, sizeof(record)) < (ssize_t)sizeof(*stack))
-		return false;
-	how = (const __u8 *)(stack->ips + stack->nr_frames);
-	for (unsigned int i = 1; i < stack->nr_frames; i++)
-		if (how[i] != SFRAME_UNWIND_FRAME_SFRAME)
-			return false;
-	/* The C library's ioctl, we two, main, and what calls it. */
-	return stack->stop == SFRAME_UNWIND_STOP_COMPLETE &&
-	       stack->nr_frames >= 5;
+	return !request(client, &req) && read_whole(client, LEAST_FRAMES);
 }
 
 static void spin(long ms)
@@ -59,7 +46,7 @@ char *setlocale(int category, const char *locale)
 	if (client < 0)
 		_exit(1);
 	/* As a profiler would, now and then. */
-	while (!is_whole(client))
+	while (!has_whole_stack(client))
 		usleep(5000);
 	_exit(0);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../wrappers.h"
+#include "../whole.h"
 
 static int client;
 
@@ -26,35 +26,15 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Is every frame from here to the program's start found by SFrame? */
-static bool is_whole(void)
-{
-	static union {
-		struct sframe_unwind_stack stack;
-		__u64 words[8192];
-	} record;
-	const struct sframe_unwind_stack *stack = &record.stack;
-	const __u8 *how;
-	unsigned int i;
-
-	if (read(client, &record, sizeof(record)) < (ssize_t)sizeof(*stack))
-		return false;
-	how = (const __u8 *)(stack->ips + stack->nr_frames);
-	for (i = 1; i < stack->nr_frames; i++) {
-		if (how[i] != SFRAME_UNWIND_FRAME_SFRAME)
-			return false;
-	}
-	/* compare, libc's sort, try, main, and libc's start below it. */
-	return stack->stop == SFRAME_UNWIND_STOP_COMPLETE &&
-	       stack->nr_frames >= 6;
-}
+/* compare, libc's sort, try, main, and libc's start below it. */
+#define LEAST_FRAMES 6
 
 static __attribute__((noinline)) bool try(void)
 {
 	int numbers[2] = { 2, 1 };
 
 	qsort(numbers, 2, sizeof(numbers[0]), compare);
-	return is_whole();
+	return read_whole(client, LEAST_FRAMES);
 }
 
 static void wait_for_word(void)
