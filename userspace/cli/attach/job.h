@@ -95,6 +95,7 @@ struct job {
  * @missed: files that could not be looked at before they were gone.
  * @forbidden: processes that may not be looked at.
  * @wants_room: has the kernel no more room?
+ * @weakness: what of the sandbox conversions do without here; NULL for nothing.
  * @fatal: a negative errno that concerns all files: -EPERM; with @text.
  */
 struct jobs {
@@ -115,6 +116,7 @@ struct jobs {
 	unsigned int missed;
 	unsigned int forbidden;
 	bool wants_room;
+	const char *weakness;
 	int fatal;
 	char text[256];
 };

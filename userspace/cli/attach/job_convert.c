@@ -98,6 +98,8 @@ static void end_converting(struct jobs *jobs, struct job *job,
 			   end->text);
 		return;
 	}
+	if (!jobs->weakness)
+		jobs->weakness = worker_weakness(end->result_fd);
 	job->result_fd = end->result_fd;
 	job->is_converted = true;
 	job_set_state(jobs, job, JOB_ATTACH);

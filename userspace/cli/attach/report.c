@@ -156,6 +156,8 @@ static void print_totals(const struct report *report, const struct jobs *jobs,
 	if (jobs->forbidden)
 		printf("%u processes may not be looked at: that needs CAP_SYS_PTRACE\n",
 		       jobs->forbidden);
+	if (jobs->weakness)
+		printf("weaker than elsewhere: %s\n", jobs->weakness);
 	if (report->unprinted)
 		printf("%u lines could not be printed in time\n",
 		       report->unprinted);

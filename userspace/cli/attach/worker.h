@@ -152,8 +152,8 @@ int worker_result_read(int result_fd, const struct worker_limits *limits,
  * worker_weakness() - what of the sandbox cannot be had here
  * @result_fd: of any worker.
  *
- * Return: a phrase to be told once, such as "no user namespaces", or NULL:
- * everything is as it should be.
+ * Return: a phrase to be told, such as "conversions run as this user", or NULL:
+ * everything is as it should be. It is the worker's own word.
  */
 const char *worker_weakness(int result_fd);
 
