@@ -49,18 +49,11 @@ static void keep_recent(unsigned int nr)
 	const struct job *job = &shared->job[nr];
 	const int fd = recent[nr][job->programs % NR_RECENT];
 	static char text[PROGRAM_TEXT + 64];
-	static int longest[NR_RECENT];
-	int *last = &longest[job->programs % NR_RECENT];
 	int length;
 
 	length = sprintf(text, "# program %lu of job %u\n", job->programs, nr);
 	length += program_print(&job->program, text + length);
-	/* Over all of the longer one that was there: blank lines. */
-	if (length < *last)
-		memset(text + length, '\n', *last - length);
-	else
-		*last = length;
-	if (pwrite(fd, text, *last, 0) != *last)
+	if (pwrite(fd, text, length, 0) != length || ftruncate(fd, length))
 		err(2, "cannot keep a program");
 }
 
