@@ -2,6 +2,8 @@
 /*
  * Sections attached to files, and fork: parent and child share what has been
  * found, and each finds what is attached for it.
+ *
+ * Racing: run with KCSAN.
  */
 #include "attach_fixture.h"
 #include "process.h"

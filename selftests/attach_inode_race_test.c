@@ -3,6 +3,8 @@
  * Threads that attach to files by their inodes, share, replace and detach, and
  * delete and unmount the files, at the same time as others walk: what is counted
  * comes back, and nobody is served what is another's.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>

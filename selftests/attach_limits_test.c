@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How much may be attached: at each limit, and one past it. */
+/*
+ * How much may be attached: at each limit, and one past it.
+ *
+ * Racing: run with KCSAN.
+ */
 #include <sys/resource.h>
 
 #include "attach_fixture.h"

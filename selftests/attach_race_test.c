@@ -2,6 +2,8 @@
 /*
  * Threads and processes that attach, detach, list, walk, fork and end at the
  * same time, with one client: the limits hold, and nothing is left.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sections attached to files from outside: whom they serve, and for how long. */
+/*
+ * Sections attached to files from outside: whom they serve, and for how long.
+ *
+ * Racing: run with KCSAN.
+ */
 #include "attach_fixture.h"
 #include "process.h"
 

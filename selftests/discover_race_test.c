@@ -2,6 +2,8 @@
 /*
  * Several threads walk through code that no walk has met before, at the same
  * time: one of them adds what there is for it, and the others nothing.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,6 +2,8 @@
 /*
  * A thread that has changed mappings walks while others do: what they find to
  * be right now is not what was remembered before.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of registrations: fork, vfork, threads, exec, exit, the marker. */
+/*
+ * The life of registrations: fork, vfork, threads, exec, exit, the marker.
+ *
+ * Racing: run with KCSAN.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>

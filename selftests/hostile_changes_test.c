@@ -2,6 +2,8 @@
 /*
  * Sections and stacks that another thread changes while walks read them. Each
  * walk ends with a record, and what is whole again is as good as before.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>

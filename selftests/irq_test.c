@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests from interrupt context: of user code, of system calls, of the end. */
+/*
+ * Requests from interrupt context: of user code, of system calls, of the end.
+ *
+ * Racing: run with KCSAN.
+ */
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -2,6 +2,8 @@
 /*
  * Requests that join a walk while it is being delivered: a few, so that whoever
  * asks fast enough does not keep the thread from user space for ever.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -2,6 +2,8 @@
 /*
  * A section lives as long as its mapping: no rule of code that is gone is used
  * for what is mapped in its place.
+ *
+ * Racing: run with KCSAN.
  */
 #include <linux/userfaultfd.h>
 #include <pthread.h>

@@ -2,6 +2,8 @@
 /*
  * Kernel memory that a user can have: charged to his memory cgroup, and no more
  * than what the numbers of his files, threads and processes allow.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests for the calling thread, records, reading, accounting. */
+/*
+ * Requests for the calling thread, records, reading, accounting.
+ *
+ * Racing: run with KCSAN.
+ */
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>

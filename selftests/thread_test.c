@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Requests for other threads of the process: running, sleeping, ending. */
+/*
+ * Requests for other threads of the process: running, sleeping, ending.
+ *
+ * Racing: run with KCSAN.
+ */
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>

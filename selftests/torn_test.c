@@ -3,6 +3,8 @@
  * A walk follows the rule of an entry of the cache while another thread replaces
  * that very entry. A walk that took one rule's key and another one's offset would
  * read 2 GiB away from its stack: out of user memory. Nothing does.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,6 +2,8 @@
 /*
  * Requests from tracepoints: with locks of the scheduler held, in the midst of
  * waking a thread for another request, while locks are taken and released.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>

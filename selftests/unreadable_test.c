@@ -2,6 +2,8 @@
 /*
  * A section that cannot be read just now, though nothing is wrong with it: the
  * stack says so, and the section stays.
+ *
+ * Racing: run with KCSAN.
  */
 #include <linux/userfaultfd.h>
 #include <sched.h>
