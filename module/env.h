@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What decode and step need from around them. sframe.c and step.c are one
- * source for the module, the library, the unit tests and the fuzzers; this
- * header is the only place where those environments differ.
+ * What decode and step need from around them. The module, the library, the unit
+ * tests and the fuzzers compile the same sframe*.c, step.c, cache.c and elf.c;
+ * this header is the only place where these environments differ.
  */
 #ifndef SFU_ENV_H
 #define SFU_ENV_H

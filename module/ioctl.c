@@ -409,7 +409,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 	/* The size has been read twice; the first one was checked. */
 	arg.size = user_size;
 
-	/* What has been done cannot be told with a structure in const memory. */
+	/* Fail before side effects if the result could not be written back. */
 	size = min(user_size, op->size);
 	if (op->changes && !is_writable(user, &arg, size))
 		return -EFAULT;

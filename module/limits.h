@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Every number that a caller can run into. */
+/*
+ * Limits that a caller can reach. Those that one file alone knows are defined
+ * there: of ELF headers in elf.h, of the rule cache in rules.c, of a look at
+ * neighbouring mappings in mapping.c.
+ */
 #ifndef SFU_LIMITS_H
 #define SFU_LIMITS_H
 

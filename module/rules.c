@@ -116,7 +116,7 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 				     lockdep_is_held(&rules->lock));
 }
 
-/* Have nothing hold any more that is not asked for again. */
+/* Invalidate everything: entries must be revalidated. */
 static void begin_epoch(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table = table_of(rules);
@@ -125,7 +125,7 @@ static void begin_epoch(struct sfu_rules *rules)
 
 	lockdep_assert_held(&rules->lock);
 	WRITE_ONCE(rules->epoch, next ?: 1);
-	/* Once in four thousand million times an old one comes again. */
+	/* The counter has wrapped: entries of earlier epochs would seem valid. */
 	if (next || !table)
 		return;
 	for (i = 0; i < nr_owners(table); i++)

@@ -5,9 +5,9 @@
  * An entry of the cache belongs to an owner: a section in use, and the addresses
  * around for which its mappings have been checked. An epoch is a time in which
  * no mapping of the mm has changed, no section has gone, and nothing has been
- * attached or detached; what was right once in it is right. In a new epoch an
- * entry is asked for its owner, which may have gone, and an owner for its
- * mappings, once.
+ * attached or detached: a check made in an epoch stays valid until the epoch ends.
+ * In a new one, an entry is asked for its owner, which may have gone, and an owner
+ * for its mappings, once.
  *
  * Kernels that tell whether mappings have changed have epochs as long as that;
  * on others, each walk begins one.

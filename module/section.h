@@ -2,9 +2,11 @@
 /*
  * Section: one .sframe byte range and one range of code that it describes.
  *
- * Immutable once made, apart from its reference count, hits and directory. The
- * bytes stay in the memory of the process that registered it, and of its forked
- * children; all functions here that read them work on the current mm.
+ * Immutable once made, apart from its reference count, hits and directory. Its
+ * bytes are in the memory of the process that registered it or maps its file, and
+ * of its forked children: all functions here that read them work on the current
+ * mm. Bytes of an attached section, or of one that no process maps, are in kernel
+ * memory: see struct sfu_image.
  */
 #ifndef SFU_SECTION_H
 #define SFU_SECTION_H
@@ -138,7 +140,7 @@ int sfu_section_locate(struct sfu_section_spec *spec,
  */
 u32 sfu_section_alloc(struct sfu_section **memory, u32 nr);
 
-/* Give memory back that no section has been made in. */
+/* Free memory from sfu_section_alloc() that no section has been made in. */
 void sfu_section_free(struct sfu_section *memory);
 
 /*

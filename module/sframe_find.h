@@ -127,7 +127,7 @@ static __always_inline bool sfu_run_find(struct sfu_window *window,
 		sfu_get_start(copied, window, type, next, start, unreadable);
 		if (start > run->wanted)
 			break;
-		/* True also of a malformed row, when it comes again. */
+		/* Size 0 would repeat the row: treat it as malformed. */
 		if (start < least)
 			return false;
 		sfu_window_get(copied, window, next, start_size, info,

@@ -182,8 +182,9 @@ static __always_inline bool find_in(enum sfu_order order,
 }
 
 /*
- * Find the way to the last section at or below @key and @id. Returns whether
- * there is one; if not, to where it would be inserted, but one entry behind.
+ * Find the path to the last section at or below @key and @id. Returns whether
+ * there is one. If not, the path leads to the first section of the tree, in front
+ * of which it would be inserted.
  */
 static bool find(const struct sfu_tree *tree, u64 key, u64 id,
 		 struct path *path)

@@ -76,7 +76,7 @@ static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 	if (*restorer || (err && err != -ENOENT))
 		return err;
 	if (err) {
-		/* Of two sections each could change that. */
+		/* Cache a negative result only if one section covers both addresses. */
 		if (!sfu_lookup_is_in(lookup, sfu_frame_pc(frame)) ||
 		    !sfu_lookup_is_in(lookup, frame->ip))
 			return err;
