@@ -334,13 +334,14 @@ static noinline_for_stack int make(struct sfu_space *space,
 	return err;
 }
 
-int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
+int sfu_discover(struct sfu_space *space, u64 pc, bool own, u32 *budget,
 		 u64 *code_start, u64 *code_end, struct sfu_section **section,
 		 struct sfu_defect *defect)
 {
 	struct discovery discovery = {
 		.reader.read = read_code_file,
 		.budget = budget,
+		.space = space,
 	};
 	struct sfu_found *found = &discovery.found;
 	struct sfu_range *text = &found->section.text;
@@ -355,16 +356,9 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 	*code_end = discovery.code.end;
 	if (err)
 		return err;
-	if (!*space)
-		*space = sfu_space_observe();
-	err = -ENOENT;
-	if (!*space)
-		goto out;
-
-	discovery.space = *space;
-	atomic64_set(&found->generation, sfu_attach_generation(*space));
+	atomic64_set(&found->generation, sfu_attach_generation(space));
 	/* Another thread may have added something since the caller looked. */
-	is_gap = sfu_space_find_gap(*space, pc, &start, &end);
+	is_gap = sfu_space_find_gap(space, pc, &start, &end);
 	if (!is_gap) {
 		start = pc;
 		end = pc + 1;
@@ -380,14 +374,13 @@ int sfu_discover(struct sfu_space **space, u64 pc, bool own, u32 *budget,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));
-		err = make(*space, found, is_gap, section);
+		err = make(space, found, is_gap, section);
 		/* The other thread tells of it. */
 		if (err == -EEXIST)
 			defect->kind = SFU_DEFECT_NONE;
 	} else {
 		release(found);
 	}
-out:
 	if (discovery.code.file)
 		fput(discovery.code.file);
 	return err;

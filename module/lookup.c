@@ -159,14 +159,34 @@ static void remove_stale(struct sfu_space *space, struct sfu_section *section,
 }
 
 /*
+ * The file's own section is malformed; *@section, which is held, has been found
+ * instead. It is not held while its name is looked for, which may take long.
+ * Returns @err; or -ESTALE without a section if it has been detached meanwhile.
+ */
+static int tell_of_defect(struct sfu_lookup *lookup, u64 pc,
+			  const struct sfu_defect *defect,
+			  struct sfu_section **section, int err)
+{
+	sfu_section_release(*section);
+	count_bad(lookup->space);
+	tell_of_removal(lookup->space, *section, pc,
+			SFRAME_UNWIND_CAUSE_CORRUPT, defect);
+	if (sfu_section_hold(*section))
+		return err;
+	sfu_section_put(*section);
+	*section = NULL;
+	return -ESTALE;
+}
+
+/*
  * Look at the file that @pc is in for something that covers it; without @own
- * not for the section of the file itself. Returns as sfu_discover().
+ * not for the section of the file itself. Returns as sfu_discover(), and -ESTALE
+ * if it is to be tried again.
  */
 static int discover(struct sfu_lookup *lookup, u64 pc, bool own,
 		    struct sfu_section **section)
 {
 	struct sfu_defect defect;
-	const bool had_space = lookup->space;
 	u64 start, end;
 	int err;
 
@@ -174,15 +194,17 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own,
 	/* What there was nothing for a moment ago is not asked for again. */
 	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
 		return lookup->nothing.err;
-	err = sfu_discover(&lookup->space, pc, own, &lookup->budget.mappings,
-			   &start, &end, section, &defect);
-	if (!had_space)
+	/* The epoch has begun before the mappings are looked at. */
+	if (!lookup->space) {
+		lookup->space = sfu_space_observe();
 		begin_epoch(lookup);
-	if (*section && defect.kind) {
-		count_bad(lookup->space);
-		tell_of_removal(lookup->space, *section, pc,
-				SFRAME_UNWIND_CAUSE_CORRUPT, &defect);
 	}
+	if (!lookup->space)
+		return -ENOENT;
+	err = sfu_discover(lookup->space, pc, own, &lookup->budget.mappings,
+			   &start, &end, section, &defect);
+	if (*section && defect.kind)
+		return tell_of_defect(lookup, pc, &defect, section, err);
 	if (!*section && start < end) {
 		lookup->nothing.start = start;
 		lookup->nothing.end = end;
@@ -205,80 +227,77 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
 					   &lookup->code.end);
 }
 
-/* Where a section comes from. */
-enum origin {
-	KNOWN,		/* it was there */
-	ADDED,		/* this walk has just added it */
-	PRIVATE,	/* this walk has just found it, for itself alone */
-};
-
 /*
- * Is checked->section, which covers @pc, to be used for it? What this walk has
- * just found is right for it, even if others attach and detach all the time.
- * Returns 0 with the addresses around @pc for which that is so; -ESTALE, -EINTR.
+ * Is checked->section, which covers @pc, what would be found for it now, and mapped
+ * as it was? Waits for the mmap lock: nothing is held. Returns 0 with the addresses
+ * around @pc for which that is so; -ESTALE, with *@own false if the file has no
+ * good section of its own: a bad one stays bad; or -EINTR.
  */
 static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked,
-		 enum origin origin)
+		 bool *own)
 {
 	struct sfu_rules *rules = &lookup->space->rules;
 	struct sfu_found *found = sfu_found_of(checked->section);
-	bool is_current = origin != PRIVATE;
 	int err;
 
-	if (found && is_current)
-		is_current = sfu_discover_is_current(lookup->space, found);
-	if (origin == KNOWN && !is_current) {
-		/* Bad sections of files stay bad. */
-		lookup->no_own = !found->has_own;
+	if (found && !sfu_discover_is_current(lookup->space, found)) {
+		*own = found->has_own;
 		return -ESTALE;
 	}
 	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
 		return 0;
 	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
 				&checked->start, &checked->end);
-	if (!err && is_current)
+	if (!err)
 		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
 	return err;
 }
 
 /*
- * Have @section, which covers @pc, be the one in use, with its mappings checked.
- * Takes over the reference, and the hold, see sfu_section_hold(). Returns 0;
- * -ESTALE if it was to be removed; or -EINTR.
+ * Use what the space has for @pc, which may be that there is nothing. Returns 0
+ * with lookup->used set and held; -ENOENT; -ESTALE if it was to be removed, with
+ * *@own as check(); or -EINTR.
  */
-static int use(struct sfu_lookup *lookup, u64 pc, struct sfu_section *section,
-	       enum origin origin)
-{
-	struct sfu_checked checked = { .section = section };
-	int err = check(lookup, pc, &checked, origin);
-
-	if (!err) {
-		lookup->used = checked;
-		return 0;
-	}
-	sfu_section_release(section);
-	if (err == -ESTALE)
-		remove_stale(lookup->space, section, pc);
-	sfu_section_put(section);
-	return err;
-}
-
-/*
- * Use what the space has for @pc, which may be that there is nothing. Returns as
- * use(), and -ENOENT.
- */
-static int use_known(struct sfu_lookup *lookup, u64 pc)
+static int use_known(struct sfu_lookup *lookup, u64 pc, bool *own)
 {
 	struct sfu_section *section = sfu_space_find(lookup->space, pc);
+	struct sfu_checked checked = { .section = section };
+	int err;
 
 	if (!section)
 		return -ENOENT;
-	if (sfu_section_hold(section))
-		return use(lookup, pc, section, KNOWN);
-	/* It has been detached. */
-	sfu_space_drop(lookup->space, section);
+	err = check(lookup, pc, &checked, own);
+	if (!err && sfu_section_hold(section)) {
+		lookup->used = checked;
+		return 0;
+	}
+	/* Without an error it has been detached since. */
+	if (!err || err == -ESTALE)
+		remove_stale(lookup->space, section, pc);
 	sfu_section_put(section);
-	return -ENOENT;
+	return err ?: -ESTALE;
+}
+
+/*
+ * Use @section, which this walk has just found for @pc, held: its mappings are
+ * what discovery has seen in this epoch. It is right for this walk even if others
+ * attach and detach all the time. Takes over the reference and the hold. With
+ * @is_added it is in the space, and others may use it.
+ */
+static void use_found(struct sfu_lookup *lookup, u64 pc,
+		      struct sfu_section *section, bool is_added)
+{
+	const struct sfu_checked checked = {
+		.section = section,
+		.start = section->text.start,
+		.end = section->text.end,
+	};
+
+	if (is_added &&
+	    sfu_discover_is_current(lookup->space, sfu_found_of(section)))
+		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
+				      &checked);
+	lookup->used = checked;
 }
 
 /* Mappings may change all the time. */
@@ -291,13 +310,15 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 	int err, tries;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
-		err = use_known(lookup, pc);
+		bool own = true;
+
+		err = use_known(lookup, pc, &own);
 		if (err == -ENOENT || err == -ESTALE) {
-			err = discover(lookup, pc, !lookup->no_own, &section);
-			lookup->no_own = false;
-			if (!section)
-				return err;
-			err = use(lookup, pc, section, err ? PRIVATE : ADDED);
+			err = discover(lookup, pc, own, &section);
+			if (section) {
+				use_found(lookup, pc, section, !err);
+				return 0;
+			}
 		}
 		if (err != -ESTALE)
 			return err;
@@ -385,13 +406,17 @@ static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
 		       u64 pc)
 {
 	struct sfu_checked checked = { .section = section };
+	bool own;
 	int err;
 
 	if (!sfu_section_covers(section, pc))
 		return -ENOENT;
-	err = check(lookup, pc, &checked, KNOWN);
-	if (err == -ESTALE)
+	err = check(lookup, pc, &checked, &own);
+	if (err == -ESTALE) {
+		if (lookup->used.section == section)
+			forget_section(lookup);
 		remove_stale(lookup->space, section, pc);
+	}
 	return err;
 }
 

@@ -21,7 +21,6 @@ struct sfu_space;
  *	for which its mappings have been checked.
  * @epoch: of the space's rules.
  * @budget: what may be looked at yet.
- * @no_own: what is found next is not to be a section of the file's own.
  * @nothing: executable memory that there is nothing to be had for in this walk.
  * @nothing.err: why.
  * @code: executable memory.
@@ -31,7 +30,6 @@ struct sfu_lookup {
 	struct sfu_checked used;
 	u32 epoch;
 	struct sfu_budget budget;
-	bool no_own;
 	struct {
 		u64 start;
 		u64 end;
