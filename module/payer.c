@@ -24,11 +24,19 @@
 #include "limits.h"
 #include "payer.h"
 
+/*
+ * Payers in user namespaces, of all, and for one crowd: whoever has such a
+ * namespace has thousands of users.
+ */
+#define MAX_IN_NAMESPACES	(U16_MAX / 2)
+#define MAX_OF_CROWD		1024
+
 /**
  * struct sfu_payer - all members protected by payers_lock
  *
  * @node: in the hash of payers, by @user.
  * @user: with a reference.
+ * @crowd: that it was made in, see current_crowd(); constant.
  * @refs: references, and one if @bytes is not 0.
  * @bytes: charged.
  * @pages: of these, as counted in @user->locked_vm.
@@ -37,6 +45,7 @@
 struct sfu_payer {
 	struct hlist_node node;
 	struct user_struct *user;
+	unsigned long crowd;
 	u32 refs;
 	u64 bytes;
 	long pages;
@@ -46,6 +55,49 @@ struct sfu_payer {
 static DEFINE_HASHTABLE(payers_by_user, 10);
 static DEFINE_XARRAY_ALLOC1(payers);
 static DEFINE_SPINLOCK(payers_lock);
+
+/* Number of payers of each crowd. */
+static DEFINE_XARRAY(crowds);
+
+/*
+ * Who answers for the current user: 0 in the initial user namespace; else the
+ * user that has made the outermost one around this; or that namespace, if root has
+ * made it: then it is a container.
+ */
+static unsigned long current_crowd(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	uid_t owner;
+
+	if (ns == &init_user_ns)
+		return 0;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	owner = __kuid_val(ns->owner);
+	return owner ?: (unsigned long)ns;
+}
+
+/*
+ * Add @by, 1 or -1, to the payers of @crowd. Returns whether it could: not without
+ * memory, or beyond the limit.
+ */
+static bool count_crowd(unsigned long crowd, int by, gfp_t gfp)
+{
+	unsigned long nr;
+	void *old, *new;
+
+	if (!crowd)
+		return true;
+	do {
+		old = xa_load(&crowds, crowd);
+		nr = (old ? xa_to_value(old) : 0) + by;
+		if (nr > MAX_OF_CROWD)
+			return false;
+		new = nr ? xa_mk_value(nr) : NULL;
+	} while ((new = xa_cmpxchg(&crowds, crowd, old, new, gfp)) != old &&
+		 !xa_is_err(new));
+	return !xa_is_err(new);
+}
 
 static struct sfu_payer *find(const struct user_struct *user)
 {
@@ -62,6 +114,8 @@ static struct sfu_payer *find(const struct user_struct *user)
 
 static void destroy(struct sfu_payer *payer)
 {
+	/* There is an entry, so it takes no memory. */
+	count_crowd(payer->crowd, -1, GFP_NOWAIT);
 	free_uid(payer->user);
 	kfree(payer);
 	sfu_uncount(SFU_PAYERS);
@@ -86,26 +140,36 @@ static void put(struct sfu_payer *payer, bool last)
 	destroy(payer);
 }
 
+/* Have a new payer be numbered and counted. Returns its number, or 0. */
+static u16 number(struct sfu_payer *payer)
+{
+	struct xa_limit limit = { .min = 1, .max = U16_MAX };
+	u32 number;
+
+	payer->crowd = current_crowd();
+	if (payer->crowd)
+		limit.max = MAX_IN_NAMESPACES;
+	if (!count_crowd(payer->crowd, 1, SFU_GFP_OPTIONAL))
+		return 0;
+	if (!xa_alloc(&payers, &number, payer, limit, SFU_GFP_OPTIONAL))
+		return number;
+	count_crowd(payer->crowd, -1, GFP_NOWAIT);
+	return 0;
+}
+
 /* Make one, or find the one that another thread has made meanwhile. */
 static struct sfu_payer *create(void)
 {
 	struct sfu_payer *payer, *other;
-	struct xa_limit limit = { .min = 1 };
-	u32 number;
 
 	payer = kzalloc(sizeof(*payer), SFU_GFP_OPTIONAL);
 	if (!payer)
 		return NULL;
-	/*
-	 * Who has a user namespace has many users: they leave half of the
-	 * numbers to those of the initial one.
-	 */
-	limit.max = current_user_ns() == &init_user_ns ? U16_MAX : U16_MAX / 2;
-	if (xa_alloc(&payers, &number, payer, limit, SFU_GFP_OPTIONAL)) {
+	payer->number = number(payer);
+	if (!payer->number) {
 		kfree(payer);
 		return NULL;
 	}
-	payer->number = number;
 	payer->user = get_uid(current_user());
 	payer->refs = 1;
 	sfu_count(SFU_PAYERS);
@@ -120,7 +184,7 @@ static struct sfu_payer *create(void)
 	spin_unlock(&payers_lock);
 	if (!other)
 		return payer;
-	xa_erase(&payers, number);
+	xa_erase(&payers, payer->number);
 	destroy(payer);
 	return other;
 }
@@ -232,5 +296,6 @@ void sfu_payer_uncharge_number(u16 number, u64 bytes)
 
 void sfu_payer_exit(void)
 {
+	xa_destroy(&crowds);
 	xa_destroy(&payers);
 }

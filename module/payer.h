@@ -15,8 +15,9 @@ struct sfu_payer;
 
 /*
  * The payer for the current task's user, with a reference. May sleep. Returns
- * NULL without memory, or if there are 65,535 of them,
- * 32,767 in user namespaces but the initial one.
+ * NULL without memory, or if there are 65,535 of them; in user namespaces other
+ * than the initial one, 32,767, and 1,024 in all namespaces of one user or in one
+ * that root has made.
  */
 struct sfu_payer *sfu_payer_get_current(void);
 
