@@ -11,6 +11,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/user.h>
 #include <linux/shrinker.h>
 #include <linux/task_work.h>
 #include <linux/workqueue.h>
@@ -49,6 +50,21 @@ static inline int sfu_compat_init(void)
 }
 
 #endif
+
+/*
+ * Add @pages to what @user has locked; @own of it were added here. Returns the sum.
+ * A kernel in which nobody else does that has no member for it.
+ */
+static inline long sfu_locked_vm_add(struct user_struct *user, long own,
+				     long pages)
+{
+#if defined(CONFIG_NET) || defined(CONFIG_IO_URING) || \
+	defined(CONFIG_SECRETMEM) || IS_ENABLED(CONFIG_IOMMUFD)
+	return atomic_long_add_return(pages, &user->locked_vm);
+#else
+	return own + pages;
+#endif
+}
 
 #if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

@@ -20,6 +20,7 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
+#include "compat.h"
 #include "counters.h"
 #include "limits.h"
 #include "payer.h"
@@ -240,9 +241,9 @@ static int count_pages(struct sfu_payer *payer, long pages, bool force)
 	lockdep_assert_held(&payers_lock);
 	if (!more)
 		return 0;
-	locked = atomic_long_add_return(more, &payer->user->locked_vm);
+	locked = sfu_locked_vm_add(payer->user, payer->pages, more);
 	if (more > 0 && !force && !may_lock(locked)) {
-		atomic_long_sub(more, &payer->user->locked_vm);
+		sfu_locked_vm_add(payer->user, payer->pages, -more);
 		return -ENOMEM;
 	}
 	payer->pages = pages;
