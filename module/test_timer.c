@@ -83,6 +83,8 @@ static int start_probe(struct sfu_test_timer *test, const char *name)
 {
 	struct search search = { .name = name };
 
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
+		return -ENOENT;
 	for_each_kernel_tracepoint(compare, &search);
 	if (!search.found)
 		return -ENOENT;
@@ -141,7 +143,7 @@ static int start(struct sfu_client *client, struct sfu_test_timer_spec *spec)
 /* When this has returned nobody uses @test or takes requests. */
 static void stop(struct sfu_test_timer *test)
 {
-	if (!test->tracepoint) {
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS) || !test->tracepoint) {
 		hrtimer_cancel(&test->timer);
 		return;
 	}
