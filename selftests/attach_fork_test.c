@@ -59,7 +59,8 @@ TEST_F(attach, child_finds_its_own)
 	pid_t child;
 
 	ASSERT_TRUE(make_other(&other));
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
+		SKIP(return, "a kernel without sockets");
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	child = fork();
 	if (!child)

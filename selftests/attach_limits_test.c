@@ -211,7 +211,8 @@ TEST_F(attach, in_nobody_elses_way)
 	ASSERT_TRUE(give_section(&self->elf, &self->arg));
 	before = take_times(self->fd, self->elf_fd);
 	ASSERT_LT(0, before.discovery);
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
+		SKIP(return, "a kernel without sockets");
 	other = fork();
 	if (!other) {
 		close(sock[0]);

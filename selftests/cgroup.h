@@ -49,6 +49,13 @@ static inline bool make_group(void)
 	       (!mkdir(GROUP, 0755) || errno == EEXIST);
 }
 
+/* The group's memory is not to be swapped; some kernels cannot. */
+static inline bool forbid_swap(void)
+{
+	return access(GROUP "/memory.swap.max", F_OK) ||
+	       write_file(GROUP "/memory.swap.max", "0");
+}
+
 static inline bool move_to_group(const char *procs)
 {
 	char pid[16];

@@ -415,8 +415,8 @@ FIXTURE_SETUP(hog)
 	if (geteuid() || !make_group())
 		SKIP(return, "needs root, for a memory cgroup");
 	memset(&self->hog, 0, sizeof(self->hog));
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				self->sock));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, self->sock))
+		SKIP(return, "a kernel without sockets");
 	self->pid = fork();
 	ASSERT_LE(0, self->pid);
 	if (!self->pid) {
@@ -427,7 +427,7 @@ FIXTURE_SETUP(hog)
 	}
 	close(self->sock[1]);
 	ASSERT_EQ(1, read(self->sock[0], &ready, 1));
-	ASSERT_TRUE(write_file(GROUP "/memory.swap.max", "0"));
+	ASSERT_TRUE(forbid_swap());
 	snprintf(limit, sizeof(limit), "%ld",
 		 read_number(GROUP "/memory.current", "") + LIMIT);
 	ASSERT_TRUE(write_file(GROUP "/memory.max", limit));
@@ -475,7 +475,7 @@ TEST(observed_in_a_tight_cgroup)
 	ASSERT_TRUE(move_to_group("/sys/fs/cgroup/cgroup.procs"));
 	while (!sleeps(&observed))
 		sched_yield();
-	ASSERT_TRUE(write_file(GROUP "/memory.swap.max", "0"));
+	ASSERT_TRUE(forbid_swap());
 	snprintf(limit, sizeof(limit), "%ld",
 		 read_number(GROUP "/memory.current", "") + LARGE / 4);
 	ASSERT_TRUE(write_file(GROUP "/memory.max", limit));
