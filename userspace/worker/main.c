@@ -117,7 +117,7 @@ static int serve(const struct service *service)
 
 	while (message_receive(STDIN_FILENO, &request, sizeof(request), fds,
 			       false) == sizeof(request)) {
-		struct worker_reply reply = { 0 };
+		struct worker_reply reply = { .is_last = !!service->failed };
 
 		if (fds[0] < 0 || fds[1] < 0)
 			return WORKER_EXIT_FAILED;

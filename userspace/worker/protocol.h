@@ -47,11 +47,13 @@ struct worker_request {
  *
  * @cpu_ns: CPU time that it took.
  * @status: WORKER_EXIT_*.
+ * @is_last: is the worker of no use for another file? It had no sandbox for this
+ *	one; the next worker may have it.
  */
 struct worker_reply {
 	uint64_t cpu_ns;
 	int32_t status;
-	uint32_t reserved;
+	uint32_t is_last;
 };
 
 /* Bytes of the longest text. */

@@ -4,7 +4,8 @@
  *
  * It is a server that forks the processes which convert: see worker/main.c. A
  * server whose conversion has ended well is kept for the next one, and all others
- * are killed: what goes wrong, goes wrong once with a given layout of memory.
+ * are killed: what goes wrong, goes wrong once with a given layout of memory, or
+ * with what the machine had no room for at that moment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -405,7 +406,7 @@ int worker_finish(struct worker *worker, struct worker_end *end)
 	if (has_answered(worker, &reply)) {
 		end->cpu_ns = reply.cpu_ns;
 		judge(end, reply.status, &worker->limits);
-		if (end->error)
+		if (end->error || reply.is_last)
 			end_server(worker->server);
 		else
 			keep_server(worker->server);
