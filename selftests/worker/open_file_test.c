@@ -414,6 +414,73 @@ static void test_overlay(void)
 	umount2(merged, MNT_DETACH);
 }
 
+/* --- whose it is */
+
+static bool is_trusted(const char *path)
+{
+	const int fd = open(path, O_PATH | O_CLOEXEC);
+	struct open_file file;
+	bool trusted;
+
+	if (fd < 0 || open_path_file(fd, &file))
+		abort();
+	close(fd);
+	trusted = open_file_is_trusted(&file, getpid());
+	close(file.fd);
+	return trusted;
+}
+
+static void test_trust(void)
+{
+	char trust[160], path[256];
+
+	snprintf(trust, sizeof(trust), "%s/trust", directory);
+	EXPECT_EQ(mkdir(trust, 0755), 0);
+	EXPECT_EQ(mount("none", trust, "tmpfs", 0, NULL), 0);
+	snprintf(path, sizeof(path), "%s", make_file("trust/file", "root's"));
+	EXPECT(is_trusted(path));
+	EXPECT_EQ(chmod(path, 0664), 0);
+	EXPECT(!is_trusted(path));
+	EXPECT_EQ(chmod(path, 0644), 0);
+	EXPECT_EQ(chown(path, 65533, 0), 0);
+	EXPECT(!is_trusted(path));
+	EXPECT_EQ(chown(path, 0, 0), 0);
+	EXPECT(is_trusted(path));
+	EXPECT_EQ(mount(NULL, trust, NULL, MS_REMOUNT | MS_NOSUID, NULL), 0);
+	EXPECT(!is_trusted(path));
+	umount2(trust, MNT_DETACH);
+}
+
+/* An overlay is where it was mounted, and with it what it says of owners. */
+static void test_trust_in_overlay(void)
+{
+	const int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	char options[512], path[256], merged[160];
+	struct victim victim;
+	struct open_file file;
+
+	snprintf(merged, sizeof(merged), "%s/owned", directory);
+	snprintf(path, sizeof(path), "%s/below", merged);
+	EXPECT_EQ(mkdir(merged, 0755), 0);
+	make_file("below", "root's");
+	snprintf(options, sizeof(options), "lowerdir=%s:%s/lower", directory,
+		 directory);
+	EXPECT_EQ(unshare(CLONE_NEWNS), 0);
+	EXPECT_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	if (!mount("none", merged, "overlay", MS_RDONLY, options)) {
+		EXPECT(is_trusted(path));
+		EXPECT(start(&victim, path, NULL));
+		EXPECT_EQ(setns(here, CLONE_NEWNS), 0);
+		EXPECT_EQ(open_mapped_file(&victim.mapped, &file), 0);
+		EXPECT_EQ(file.owner, 0);
+		EXPECT(!open_file_is_trusted(&file, victim.pid));
+		close(file.fd);
+		stop(&victim);
+	}
+	EXPECT_EQ(setns(here, CLONE_NEWNS), 0);
+	close(here);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -426,6 +493,8 @@ int main(void)
 		TAP_TEST(test_lease),
 		TAP_TEST(test_fuse),
 		TAP_TEST(test_overlay),
+		TAP_TEST(test_trust),
+		TAP_TEST(test_trust_in_overlay),
 	};
 	const unsigned int descriptors = count_descriptors();
 	char command[64];

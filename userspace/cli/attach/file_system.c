@@ -86,7 +86,8 @@ struct mount_line {
 	char type[32];
 };
 
-static bool parse_line(const char *line, uint64_t mount,
+/* Of the mount with that ID, or, if it is 0, of the first one of @device. */
+static bool parse_line(const char *line, uint64_t mount, dev_t device,
 		       struct mount_line *found)
 {
 	unsigned int major, minor;
@@ -94,7 +95,7 @@ static bool parse_line(const char *line, uint64_t mount,
 	uint64_t id;
 
 	if (sscanf(line, "%" SCNu64 " %*u %u:%u ", &id, &major, &minor) != 3 ||
-	    id != mount)
+	    (mount ? id != mount : makedev(major, minor) != device))
 		return false;
 	found->device = makedev(major, minor);
 	/* Blanks in names are told otherwise; optional fields come before. */
@@ -102,7 +103,7 @@ static bool parse_line(const char *line, uint64_t mount,
 	return rest && sscanf(rest, " - %31s", found->type) == 1;
 }
 
-static int find_mount(const char *path, uint64_t mount,
+static int find_mount(const char *path, uint64_t mount, dev_t device,
 		      struct mount_line *found)
 {
 	FILE *file = fopen(path, "re");
@@ -114,7 +115,7 @@ static int find_mount(const char *path, uint64_t mount,
 	if (!file)
 		return -errno;
 	while (!is_found && getline(&line, &size, file) > 0)
-		is_found = parse_line(line, mount, found);
+		is_found = parse_line(line, mount, device, found);
 	free(line);
 	fclose(file);
 	return is_found ? 0 : -ENOENT;
@@ -131,7 +132,7 @@ int file_system_kind(int fd, uint64_t mount)
 	kind = kind_of_type(stat.f_type);
 	/* To fstatfs() they look the same: FUSE from this machine's host. */
 	if ((uint32_t)stat.f_type == FUSE_SUPER_MAGIC &&
-	    !find_mount("/proc/self/mountinfo", mount, &line) &&
+	    !find_mount("/proc/self/mountinfo", mount, 0, &line) &&
 	    !strcmp(line.type, "virtiofs"))
 		return FILE_SYSTEM_LOCAL;
 	return kind;
@@ -144,10 +145,21 @@ int file_system_device(pid_t pid, uint64_t mount, dev_t *device)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-	err = find_mount(path, mount, &line);
+	err = find_mount(path, mount, 0, &line);
 	/* -EINVAL: it is ending, and has no namespace any more. */
 	if (err && err != -EACCES)
-		err = find_mount("/proc/self/mountinfo", mount, &line);
+		err = find_mount("/proc/self/mountinfo", mount, 0, &line);
 	*device = err ? 0 : line.device;
 	return err;
+}
+
+bool file_system_is_here(pid_t pid, uint64_t mount)
+{
+	static const char here[] = "/proc/self/mountinfo";
+	struct mount_line line;
+	dev_t device;
+
+	return mount && (!find_mount(here, mount, 0, &line) ||
+			 (!file_system_device(pid, mount, &device) &&
+			  !find_mount(here, 0, device, &line)));
 }

@@ -5,6 +5,7 @@
 #ifndef ATTACH_FILE_SYSTEM_H
 #define ATTACH_FILE_SYSTEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -43,5 +44,11 @@ int file_system_kind(int fd, uint64_t mount);
  * Return: 0, or -ENOENT if there is no such mount.
  */
 int file_system_device(pid_t pid, uint64_t mount, dev_t *device);
+
+/*
+ * Is what @pid has mounted there mounted here, too? Then by an administrator: what
+ * others mount, in user namespaces of theirs, does not come here.
+ */
+bool file_system_is_here(pid_t pid, uint64_t mount);
 
 #endif /* ATTACH_FILE_SYSTEM_H */

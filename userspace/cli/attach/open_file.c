@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "file_system.h"
@@ -213,6 +216,20 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 	if (!err && !is_mapped(file, mapped))
 		err = -ESTALE;
 	return end(file, err);
+}
+
+/* --- whose it is */
+
+bool open_file_is_trusted(const struct open_file *file, pid_t pid)
+{
+	struct statfs stat;
+
+	if (file->owner || file->mode & (S_IWGRP | S_IWOTH) ||
+	    fstatfs(file->fd, &stat) || stat.f_flags & ST_NOSUID)
+		return false;
+	return !(file->flags & OPEN_FILE_MAY_BLOCK) ||
+	       (stat.f_type == OVERLAYFS_SUPER_MAGIC &&
+		file_system_is_here(pid, mount_of(file->fd)));
 }
 
 /* --- reading */

@@ -15,6 +15,7 @@
 #ifndef ATTACH_OPEN_FILE_H
 #define ATTACH_OPEN_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -102,6 +103,18 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file);
  * Return: 0, -ENOTSUP or another negative errno, as above.
  */
 int open_path_file(int fd, struct open_file *file);
+
+/**
+ * open_file_is_trusted() - has root, and nobody else, said what is in it?
+ * @file: the file.
+ * @pid: a process that maps it.
+ *
+ * Whose the file is says its file system. That is believed where it could make
+ * set-user-ID programs as well: not of media that users may mount. Nor is it of what
+ * another machine or process serves, or of an overlay that a user has mounted over
+ * that.
+ */
+bool open_file_is_trusted(const struct open_file *file, pid_t pid);
 
 /**
  * open_file_to_read() - open for reading what has been found

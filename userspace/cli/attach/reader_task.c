@@ -11,9 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -171,19 +169,6 @@ static void read_name(int fd, struct reader_file *file)
 	memcpy(file->name, mapping.name, sizeof(file->name));
 }
 
-/* Has root, and nobody else, said what is in it? */
-static bool is_trusted(const struct open_file *found)
-{
-	struct statfs stat;
-
-	if (found->owner || found->mode & (S_IWGRP | S_IWOTH))
-		return false;
-	/* What serves it may say what it likes of the owner. */
-	return !(found->flags & OPEN_FILE_MAY_BLOCK) ||
-	       (!fstatfs(found->fd, &stat) &&
-		stat.f_type == OVERLAYFS_SUPER_MAGIC);
-}
-
 /* Returns a descriptor to read from, or -1 with @reply. */
 static int find_and_open(const struct reader_request *request,
 			 struct reader_reply *reply)
@@ -207,7 +192,7 @@ static int find_and_open(const struct reader_request *request,
 		return -1;
 	}
 	file->is_found = true;
-	file->is_trusted = is_trusted(&found);
+	file->is_trusted = open_file_is_trusted(&found, mapping->pid);
 	file->known = (struct reader_known) {
 		.is_set = true,
 		.device = found.device,
