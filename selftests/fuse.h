@@ -28,6 +28,7 @@
  * @bytes, @size: what is in it.
  * @open_question: the read that has not been answered, or 0.
  * @open_offset: what it wants.
+ * @closer: if it is set, close(2) of others than this process is not answered.
  */
 struct fuse {
 	int fd;
@@ -36,6 +37,7 @@ struct fuse {
 	uint64_t size;
 	uint64_t open_question;
 	uint64_t open_offset;
+	pid_t closer;
 };
 
 /*
@@ -155,6 +157,7 @@ static inline bool fuse_serve_one(struct fuse *fuse, uint64_t stall)
 	const struct fuse_in_header *head = (const void *)buffer;
 	const struct fuse_read_in *in = (const void *)(head + 1);
 	const struct fuse_open_out opened = { .fh = 1 };
+	static const struct fuse_statfs_out statfs;
 
 	if (read(fuse->fd, buffer, sizeof(buffer)) < (ssize_t)sizeof(*head))
 		return false;
@@ -168,6 +171,13 @@ static inline bool fuse_serve_one(struct fuse *fuse, uint64_t stall)
 				  sizeof(opened));
 	case FUSE_RELEASE:
 		return fuse_reply(fuse, head->unique, 0, NULL, 0);
+	case FUSE_STATFS:
+		return fuse_reply(fuse, head->unique, 0, &statfs,
+				  sizeof(statfs));
+	case FUSE_FLUSH:
+		return (fuse->closer && head->pid != (uint32_t)fuse->closer) ||
+		       fuse_reply(fuse, head->unique,
+				  fuse->closer ? 0 : ENOSYS, NULL, 0);
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:

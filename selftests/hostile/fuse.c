@@ -105,31 +105,52 @@ static void map_for_ever(const char *path)
 	}
 }
 
-bool map_served_fuse(const char *from, uid_t uid, unsigned int ms)
+/*
+ * Mount it for everybody, be @uid, and map it in a child. It is gone with its last
+ * process.
+ */
+static bool serve_as(struct fuse *fuse, const char *from, uid_t uid)
 {
 	const size_t size = read_bytes(from);
-	struct fuse fuse;
-	pid_t reader;
 
-	/* It is gone with its last process. */
 	if (!size || unshare(CLONE_NEWNS) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    !fuse_mount_with(&fuse, bytes, size, ",allow_other") ||
+	    !fuse_mount_with(fuse, bytes, size, ",allow_other") ||
 	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		return false;
-	reader = fork();
-	if (!reader) {
-		fuse_die(&fuse);
-		map_for_ever(fuse.path);
+	fuse->closer = fork();
+	if (!fuse->closer) {
+		fuse_die(fuse);
+		map_for_ever(fuse->path);
 	}
 	puts("running");
 	fflush(stdout);
 	/* Whom SIGKILL does not end while we are silent can end then. */
 	alarm(60);
+	return fuse->closer > 0;
+}
+
+bool map_served_fuse(const char *from, uid_t uid, unsigned int ms)
+{
+	struct fuse fuse;
+
+	if (!serve_as(&fuse, from, uid))
+		return false;
+	fuse.closer = 0;
 	for (int i = 0; ms || i < 6; i++) {
 		usleep(1000 * ms);
 		fuse_serve_one(&fuse, FUSE_NO_PAGE);
 	}
 	pause();
-	return reader > 0;
+	return true;
+}
+
+bool map_unclosed_fuse(const char *from, uid_t uid)
+{
+	struct fuse fuse;
+
+	if (!serve_as(&fuse, from, uid))
+		return false;
+	for (;;)
+		fuse_serve_one(&fuse, FUSE_NO_PAGE);
 }

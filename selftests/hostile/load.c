@@ -13,13 +13,14 @@
  *        load fuse FROM DIR		a file whose server does not answer any more
  *        load served FROM UID MS	as root: one that UID serves to everybody for a
  *					minute, answering after MS, or not if that is 0
+ *        load unclosed FROM UID	the same, answering all but close(2)
  *        load storm FILE		map and unmap it for ever
  *        load new FROM DIR		ever new files
  *        load exec PROGRAM		fork and exec for ever, eight at a time
  *        load fork			the same without exec
  *        load fill DIR		fill the file system
  *
- * All but the first three, and served, go on until they are killed.
+ * All but the first three, served and unclosed go on until they are killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -319,6 +320,8 @@ int main(int argc, char **argv)
 		return !map_silent_fuse(argv[2], argv[3]);
 	if (!strcmp(what, "served") && argc == 5)
 		return !map_served_fuse(argv[2], atoi(argv[3]), atoi(argv[4]));
+	if (!strcmp(what, "unclosed") && argc == 4)
+		return !map_unclosed_fuse(argv[2], atoi(argv[3]));
 	if (!strcmp(what, "storm") && argc == 3)
 		return storm(argv[2]);
 	if (!strcmp(what, "new") && argc == 4)

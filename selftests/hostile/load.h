@@ -50,4 +50,7 @@ bool map_silent_fuse(const char *from, const char *dir);
  */
 bool map_served_fuse(const char *from, uid_t uid, unsigned int ms);
 
+/* The same with a server that answers all but the close(2) of others. */
+bool map_unclosed_fuse(const char *from, uid_t uid);
+
 #endif /* HOSTILE_LOAD_H */

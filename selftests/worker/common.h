@@ -98,6 +98,18 @@ static inline bool has_children(void)
 	return waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
 }
 
+/* The only child of ours. */
+static inline pid_t only_child(void)
+{
+	const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	char pids[64] = "";
+
+	if (fd < 0 || read(fd, pids, sizeof(pids) - 1) < 0)
+		abort();
+	close(fd);
+	return atoi(pids);
+}
+
 /* Those that have been killed are dying yet. Returns whether they have died. */
 static inline bool wait_for_children(void)
 {

@@ -164,18 +164,6 @@ static void test_kill(void)
 	EXPECT(wait_for_children());
 }
 
-/* The only child of ours. */
-static pid_t only_child(void)
-{
-	const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-	char pids[64] = "";
-
-	if (fd < 0 || read(fd, pids, sizeof(pids) - 1) < 0)
-		abort();
-	close(fd);
-	return atoi(pids);
-}
-
 /* Returns whether there is no process left. */
 static bool end_idle(void)
 {

@@ -11,6 +11,7 @@
 #include <linux/sframe_unwind.h>
 
 #include "cli/cli.h"
+#include "closer.h"
 #include "job.h"
 #include "worker.h"
 
@@ -92,7 +93,7 @@ void job_end(struct jobs *jobs, struct job *job)
 	job->user->nr_jobs--;
 	job->user->nr_first -= job->is_first;
 	worker_kill(job->worker);
-	close_fd(job->elf_fd);
+	closer_close(job->elf_fd);
 	close_fd(job->snapshot_fd);
 	close_fd(job->result_fd);
 	free(job);

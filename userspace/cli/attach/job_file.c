@@ -381,6 +381,8 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 			   "the file takes too long to read");
 	} else if (!reply->error) {
 		handle_attached(jobs, job, &reply->attached);
+	} else if (reply->stage == READER_OPEN) {
+		handle_read_error(jobs, job, reply);
 	} else if (reply->stage == READER_CACHE) {
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT) {

@@ -19,6 +19,7 @@
 
 #include "child.h"
 #include "cli/cli.h"
+#include "closer.h"
 #include "events.h"
 #include "job.h"
 #include "options.h"
@@ -374,6 +375,7 @@ static int open_session(struct session *session)
 static void close_session(struct session *session)
 {
 	jobs_end(&session->jobs);
+	closer_end();
 	workers_end_idle(0);
 	readers_free(session->jobs.readers);
 	known_files_free(session->jobs.known);

@@ -15,6 +15,7 @@
 
 #include "convert/cache.h"
 #include "convert/message.h"
+#include "open_file.h"
 #include "reader_task.h"
 #include "worker.h"
 
@@ -121,38 +122,68 @@ static void attach(const struct reader_request *request, int elf_fd,
 		close(arg.sframe_fd);
 }
 
-bool reader_attach(const struct reader_request *request, int elf_fd,
-		   int result_fd, struct reader_reply *reply)
+/* Open it again. Returns a descriptor, or -1 with @reply. */
+static int open_again(int path_fd, struct reader_reply *reply)
+{
+	struct open_file file;
+	int fd;
+
+	fd = open_path_file(path_fd, &file);
+	if (!fd) {
+		fd = open_file_to_read(&file);
+		close(file.fd);
+	}
+	if (fd >= 0)
+		return fd;
+	reader_fail(reply, READER_OPEN, fd, "%s", strerror(-fd));
+	return -1;
+}
+
+static void attach_cached(const struct reader_request *request, int elf_fd,
+			  struct reader_reply *reply)
+{
+	struct sframe_unwind_converted *converted = read_cache(request);
+
+	if (!converted) {
+		reader_fail(reply, READER_CACHE, -ENOENT, "not in the cache");
+		return;
+	}
+	reply->attached.from_cache = true;
+	attach(request, elf_fd, converted, reply);
+	sframe_unwind_converted_free(converted);
+}
+
+static void attach_converted(const struct reader_request *request, int elf_fd,
+			     int result_fd, struct reader_reply *reply)
 {
 	struct sframe_unwind_converted *converted;
 	int err;
 
-	if (request->attach.flags & SFRAME_UNWIND_ATTACH_SHARE) {
-		attach(request, elf_fd, NULL, reply);
-		return false;
-	}
-	if (!request->attach.is_converted) {
-		converted = read_cache(request);
-		if (!converted) {
-			reader_fail(reply, READER_CACHE, -ENOENT,
-				    "not in the cache");
-			return false;
-		}
-		reply->attached.from_cache = true;
-		attach(request, elf_fd, converted, reply);
-		sframe_unwind_converted_free(converted);
-		return false;
-	}
 	err = worker_result_read(result_fd, NULL, &converted, reply->text,
 				 sizeof(reply->text));
 	if (err) {
 		reply->stage = READER_RESULT;
 		reply->error = err;
-		return false;
+		return;
 	}
 	attach(request, elf_fd, converted, reply);
 	to_be_kept = converted;
-	return true;
+}
+
+int reader_attach(const struct reader_request *request, int path_fd,
+		  int result_fd, struct reader_reply *reply)
+{
+	const int elf_fd = open_again(path_fd, reply);
+
+	if (elf_fd < 0)
+		return -1;
+	if (request->attach.flags & SFRAME_UNWIND_ATTACH_SHARE)
+		attach(request, elf_fd, NULL, reply);
+	else if (request->attach.is_converted)
+		attach_converted(request, elf_fd, result_fd, reply);
+	else
+		attach_cached(request, elf_fd, reply);
+	return elf_fd;
 }
 
 bool reader_attach_cached(const struct reader_request *request, int elf_fd,

@@ -51,6 +51,15 @@ void reader_fail(struct reader_reply *reply, enum reader_stage stage, int error,
 	va_end(args);
 }
 
+static void close_both(int fds[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
 /* --- which files a process maps */
 
 struct maps_line {
@@ -169,9 +178,12 @@ static void read_name(int fd, struct reader_file *file)
 	memcpy(file->name, mapping.name, sizeof(file->name));
 }
 
-/* Returns a descriptor to read from, or -1 with @reply. */
-static int find_and_open(const struct reader_request *request,
-			 struct reader_reply *reply)
+/*
+ * Returns a descriptor to read from, with *@found_fd to be closed as well, or -1
+ * with @reply.
+ */
+static int find_and_open(const struct reader_request *request, int given_fd,
+			 struct reader_reply *reply, int *found_fd)
 {
 	const struct mapping *mapping = &request->mapping;
 	const struct mapped_file mapped = {
@@ -186,7 +198,8 @@ static int find_and_open(const struct reader_request *request,
 	struct open_file found;
 	int fd, err;
 
-	err = open_mapped_file(&mapped, &found);
+	err = given_fd < 0 ? open_mapped_file(&mapped, &found) :
+			     open_path_file(given_fd, &found);
 	if (err) {
 		reader_fail(reply, READER_FIND, err, "%s", strerror(-err));
 		return -1;
@@ -210,12 +223,15 @@ static int find_and_open(const struct reader_request *request,
 			reader_fail(reply, READER_OPEN, fd, "%s",
 				    strerror(-fd));
 	}
-	close(found.fd);
+	if (fd < 0)
+		close(found.fd);
+	else
+		*found_fd = found.fd;
 	return fd;
 }
 
-void reader_file(const struct reader_request *request, int given_fd,
-		 struct reader_reply *reply, int fds[2])
+int reader_file(const struct reader_request *request, int given_fd,
+		struct reader_reply *reply, int fds[2])
 {
 	const struct sfu_snapshot_limits limits = {
 		.max_bytes = request->max_bytes,
@@ -223,19 +239,18 @@ void reader_file(const struct reader_request *request, int given_fd,
 	};
 	struct reader_file *file = &reply->file;
 	struct sfu_snapshot snapshot;
-	int fd = given_fd, err;
+	int fd, err;
 
+	fd = find_and_open(request, given_fd, reply, &fds[0]);
 	if (fd < 0)
-		fd = find_and_open(request, reply);
-	if (fd < 0)
-		return;
+		return -1;
 	sfu_message_begin("file");
 	err = sfu_snapshot_take(fd, &limits, &snapshot);
 	if (err) {
 		reader_fail(reply, READER_SNAPSHOT, err, "%s",
 			    sfu_message_text());
-		close(fd);
-		return;
+		close_both(fds);
+		return fd;
 	}
 	/* What was read is what is known from now on, if it was changed. */
 	file->known = (struct reader_known) {
@@ -251,23 +266,19 @@ void reader_file(const struct reader_request *request, int given_fd,
 	file->elf = snapshot.elf;
 	file->digest = snapshot.digest;
 	file->nr_bytes = snapshot.nr_bytes;
-	fds[0] = fd;
 	fds[1] = snapshot.fd;
+	return fd;
 }
 
 /* --- life */
 
 /* With it, if the cache has it: then nobody needs the descriptors any more. */
-static void attach_at_once(const struct reader_request *request,
+static void attach_at_once(const struct reader_request *request, int elf_fd,
 			   struct reader_reply *reply, int fds[2])
 {
-	if (!request->attach.flags || fds[1] < 0 || reply->file.elf_status ||
-	    !reader_attach_cached(request, fds[0], reply))
-		return;
-	for (size_t i = 0; i < 2; i++) {
-		close(fds[i]);
-		fds[i] = -1;
-	}
+	if (request->attach.flags && fds[1] >= 0 && !reply->file.elf_status &&
+	    reader_attach_cached(request, elf_fd, reply))
+		close_both(fds);
 }
 
 static int answer(struct reader_reply *reply, const unsigned char *rest,
@@ -280,11 +291,7 @@ static int answer(struct reader_reply *reply, const unsigned char *rest,
 	*cpu = now;
 	err = message_send(READER_SOCKET, reply, sizeof(*reply), rest, size,
 			   fds);
-	for (size_t i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	fds[0] = -1;
-	fds[1] = -1;
+	close_both(fds);
 	return err;
 }
 
@@ -296,30 +303,31 @@ int reader_run(void *data)
 
 	(void)data;
 	for (;;) {
-		struct reader_reply reply = { .is_last = true };
-		int given[2], fds[2] = { -1, -1 };
+		struct reader_reply reply = { 0 };
+		int given[2], fds[2] = { -1, -1 }, file = -1;
 		size_t size = 0;
 
 		if (message_receive(READER_SOCKET, &request, sizeof(request),
 				    given, false) != sizeof(request))
 			return 1;
-		if (request.what == READER_MAPS)
+		if (request.what == READER_MAPS) {
 			reader_maps(&request, &reply, rest, &size);
-		else if (request.what == READER_FILE)
-			reader_file(&request, given[0], &reply, fds);
-		else
-			reply.is_last = !reader_attach(&request, given[0],
-						       given[1], &reply);
-		if (request.what == READER_FILE)
-			attach_at_once(&request, &reply, fds);
+		} else if (request.what == READER_FILE) {
+			file = reader_file(&request, given[0], &reply, fds);
+			attach_at_once(&request, file, &reply, fds);
+		} else {
+			file = reader_attach(&request, given[0], given[1],
+					     &reply);
+		}
+		reply.is_last = request.what == READER_MAPS;
 		if (answer(&reply, rest, size, fds, &cpu))
 			return 1;
-		/* FILE has closed, or passed on, its own. */
-		for (size_t i = 0; request.what == READER_ATTACH && i < 2; i++)
-			if (given[i] >= 0)
-				close(given[i]);
 		if (reply.is_last)
 			continue;
+		/* Even to be closed may be more than its server answers. */
+		if (file >= 0)
+			close(file);
+		close_both(given);
 		reader_attach_end(&request);
 		reply = (struct reader_reply) { .is_last = true };
 		if (answer(&reply, NULL, 0, fds, &cpu))

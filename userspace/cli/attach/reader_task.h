@@ -19,6 +19,10 @@
  * READER_FILE		find the file of a mapping, open it, and take a snapshot
  *			of it. With a descriptor: of that file, which is ours.
  * READER_ATTACH	attach what the cache, a worker or another file has.
+ *
+ * Files come and go as O_PATH descriptors: to open, to read and to close(2) one is
+ * to wait for its server, which is for readers only. One that has told of a file
+ * says once more that it has closed it.
  */
 enum reader_what {
 	READER_MAPS = 1,
@@ -65,7 +69,7 @@ struct reader_attach {
  *	its name, for those who list the cache.
  * @known: of FILE: no snapshot if it is this one.
  * @max_bytes: of FILE: of the snapshot.
- * @attach: of ATTACH, with descriptors of the ELF file, and of the worker's
+ * @attach: of ATTACH, with descriptors of the ELF file, O_PATH, and of the worker's
  *	result. Of FILE: if @flags are set, what the cache has is attached at once.
  */
 struct reader_request {
@@ -79,7 +83,7 @@ struct reader_request {
 /* Where it failed, of FILE and ATTACH. */
 enum reader_stage {
 	READER_FIND = 1,	/* open_mapped_file() */
-	READER_OPEN,		/* open_file_to_read() */
+	READER_OPEN,		/* open_file_to_read(), of ATTACH as well */
 	READER_SNAPSHOT,	/* sfu_snapshot_take() */
 	READER_CACHE,		/* the cache has none */
 	READER_RESULT,		/* worker_result_read() */
@@ -97,7 +101,7 @@ enum reader_stage {
  * @is_uncached: the cache has been asked, and has none.
  * @known: the file.
  * @elf, @elf_status, @digest: see struct sfu_snapshot. With descriptors of the
- *	file and of the snapshot.
+ *	file, O_PATH, and of the snapshot.
  * @nr_bytes: bytes of the snapshot.
  * @name: of the file, if the request had none.
  */
@@ -176,19 +180,25 @@ struct reader_reply {
 /* Life of a reader. Does not return before the socket is closed. */
 int reader_run(void *data);
 
-/* The tasks. @fds of FILE: of file and snapshot, to be closed; -1 if there is none. */
+/* The tasks. */
 void reader_maps(const struct reader_request *request,
 		 struct reader_reply *reply, unsigned char *entries,
 		 size_t *size);
-void reader_file(const struct reader_request *request, int given_fd,
-		 struct reader_reply *reply, int fds[2]);
 
 /*
- * @elf_fd, @result_fd: see struct reader_request; -1 if there is none. Returns
- * whether there is something left to be done by reader_attach_end().
+ * @given_fd: the file, or -1 to find it. @fds: of file and snapshot, to be closed;
+ * -1 if there is none. Returns the file, open for reading, to be closed when that
+ * has been told, or -1.
  */
-bool reader_attach(const struct reader_request *request, int elf_fd,
-		   int result_fd, struct reader_reply *reply);
+int reader_file(const struct reader_request *request, int given_fd,
+		struct reader_reply *reply, int fds[2]);
+
+/*
+ * @path_fd, @result_fd: see struct reader_request; -1 if there is none. Returns the
+ * file in the same way. reader_attach_end() is to follow.
+ */
+int reader_attach(const struct reader_request *request, int path_fd,
+		  int result_fd, struct reader_reply *reply);
 
 /* After that has been told: what is left to do of it. */
 void reader_attach_end(const struct reader_request *request);
