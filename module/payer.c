@@ -26,18 +26,18 @@
 #include "payer.h"
 
 /*
- * Payers in user namespaces, of all, and for one crowd: whoever has such a
+ * Payers in user namespaces, of all, and of one owner: whoever has such a
  * namespace has thousands of users.
  */
 #define MAX_IN_NAMESPACES	(U16_MAX / 2)
-#define MAX_OF_CROWD		1024
+#define MAX_OF_NS_OWNER		1024
 
 /**
  * struct sfu_payer - all members protected by payers_lock
  *
  * @node: in the hash of payers, by @user.
  * @user: with a reference.
- * @crowd: that it was made in, see current_crowd(); constant.
+ * @ns_owner: of the namespace that it was made in, see current_ns_owner(); constant.
  * @refs: references, and one if @bytes is not 0.
  * @bytes: charged.
  * @pages: of these, as counted in @user->locked_vm.
@@ -46,7 +46,7 @@
 struct sfu_payer {
 	struct hlist_node node;
 	struct user_struct *user;
-	unsigned long crowd;
+	unsigned long ns_owner;
 	u32 refs;
 	u64 bytes;
 	long pages;
@@ -57,15 +57,14 @@ static DEFINE_HASHTABLE(payers_by_user, 10);
 static DEFINE_XARRAY_ALLOC1(payers);
 static DEFINE_SPINLOCK(payers_lock);
 
-/* Number of payers of each crowd. */
-static DEFINE_XARRAY(crowds);
+/* Number of payers in the namespaces of each owner. */
+static DEFINE_XARRAY(ns_owners);
 
 /*
- * Who answers for the current user: 0 in the initial user namespace; else the
- * user that has made the outermost one around this; or that namespace, if root has
- * made it: then it is a container.
+ * Who owns the outermost user namespace around the current one, but for the initial
+ * one, which counts as 0. Those of root are containers: each stands for itself.
  */
-static unsigned long current_crowd(void)
+static unsigned long current_ns_owner(void)
 {
 	const struct user_namespace *ns = current_user_ns();
 	uid_t owner;
@@ -79,24 +78,24 @@ static unsigned long current_crowd(void)
 }
 
 /*
- * Add @by, 1 or -1, to the payers of @crowd. Returns whether it could: not without
- * memory, or beyond the limit.
+ * Add @by, 1 or -1, to the payers in the namespaces of @ns_owner. Returns whether it
+ * could: not without memory, or beyond the limit.
  */
-static bool count_crowd(unsigned long crowd, int by, gfp_t gfp)
+static bool count_ns_owner(unsigned long ns_owner, int by, gfp_t gfp)
 {
 	unsigned long nr;
 	void *old, *new;
 
-	if (!crowd)
+	if (!ns_owner)
 		return true;
 	do {
-		old = xa_load(&crowds, crowd);
+		old = xa_load(&ns_owners, ns_owner);
 		nr = (old ? xa_to_value(old) : 0) + by;
-		if (nr > MAX_OF_CROWD)
+		if (nr > MAX_OF_NS_OWNER)
 			return false;
 		new = nr ? xa_mk_value(nr) : NULL;
-	} while ((new = xa_cmpxchg(&crowds, crowd, old, new, gfp)) != old &&
-		 !xa_is_err(new));
+		new = xa_cmpxchg(&ns_owners, ns_owner, old, new, gfp);
+	} while (new != old && !xa_is_err(new));
 	return !xa_is_err(new);
 }
 
@@ -116,7 +115,7 @@ static struct sfu_payer *find(const struct user_struct *user)
 static void destroy(struct sfu_payer *payer)
 {
 	/* There is an entry, so it takes no memory. */
-	count_crowd(payer->crowd, -1, GFP_NOWAIT);
+	count_ns_owner(payer->ns_owner, -1, GFP_NOWAIT);
 	free_uid(payer->user);
 	kfree(payer);
 	sfu_uncount(SFU_PAYERS);
@@ -147,14 +146,14 @@ static u16 number(struct sfu_payer *payer)
 	struct xa_limit limit = { .min = 1, .max = U16_MAX };
 	u32 number;
 
-	payer->crowd = current_crowd();
-	if (payer->crowd)
+	payer->ns_owner = current_ns_owner();
+	if (payer->ns_owner)
 		limit.max = MAX_IN_NAMESPACES;
-	if (!count_crowd(payer->crowd, 1, SFU_GFP_OPTIONAL))
+	if (!count_ns_owner(payer->ns_owner, 1, SFU_GFP_OPTIONAL))
 		return 0;
 	if (!xa_alloc(&payers, &number, payer, limit, SFU_GFP_OPTIONAL))
 		return number;
-	count_crowd(payer->crowd, -1, GFP_NOWAIT);
+	count_ns_owner(payer->ns_owner, -1, GFP_NOWAIT);
 	return 0;
 }
 
@@ -297,6 +296,6 @@ void sfu_payer_uncharge_number(u16 number, u64 bytes)
 
 void sfu_payer_exit(void)
 {
-	xa_destroy(&crowds);
+	xa_destroy(&ns_owners);
 	xa_destroy(&payers);
 }

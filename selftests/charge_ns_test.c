@@ -19,8 +19,8 @@
 /* Users that the owner of a namespace is given, as by /etc/subuid. */
 #define NR_USERS	65536
 
-/* See MAX_OF_CROWD of module/payer.c. */
-#define MAX_OF_CROWD	1024
+/* See MAX_OF_NS_OWNER of module/payer.c. */
+#define MAX_OF_NS_OWNER	1024
 
 static int put(const char *file, pid_t pid, const char *text)
 {
@@ -98,7 +98,7 @@ static int be_many(int done)
 
 	while (open_as(user) >= 0)
 		user++;
-	if (errno != ENOMEM || user != MAX_OF_CROWD + 1)
+	if (errno != ENOMEM || user != MAX_OF_NS_OWNER + 1)
 		_exit(2);
 	close(done);
 	pause();
