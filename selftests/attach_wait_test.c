@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A walk waits for a page of the stack that does not come. What it has used is
- * detached meanwhile, and goes at once: the bytes, and what is charged for them.
+ * A walk waits for a page of the stack that does not come, or for the mmap lock.
+ * What it has used is detached meanwhile, and goes at once: the bytes, and what
+ * is charged for them.
  */
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "attach_fixture.h"
 #include "cgroup.h"
+#include "fuse.h"
 #include "process.h"
 #include "scene.h"
 
@@ -138,6 +141,163 @@ TEST_F(attach, detached_while_a_walk_waits)
 TEST_F(attach, known_and_detached_while_a_walk_waits)
 {
 	detach_while_waiting(_metadata, self, true);
+}
+
+/*
+ * The mmap lock: a fault that waits for a FUSE server keeps it, and another
+ * thread that wants to change mappings keeps all others from it.
+ */
+
+/* A process whose first thread is walked, shared with the test. */
+struct victim {
+	int fd;
+	const unsigned char *code;	/* the same again 32 bytes further on */
+	const char *path;		/* of a page that does not come */
+	const volatile unsigned char *page;
+	atomic_int mapper;		/* the thread that changes mappings */
+	atomic_uint mappings;		/* how often it has */
+	atomic_bool go;			/* be walked now */
+};
+
+static void *fault(void *data)
+{
+	struct victim *victim = data;
+
+	return (void *)(uintptr_t)*victim->page;
+}
+
+static void *change_mappings(void *data)
+{
+	struct victim *victim = data;
+
+	atomic_store(&victim->mapper, gettid());
+	for (;;) {
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0), PAGE);
+		atomic_fetch_add(&victim->mappings, 1);
+		usleep(100);
+	}
+	return NULL;
+}
+
+/*
+ * The first walk makes the section known. What the second one touches in user
+ * memory the first one has touched: it waits for nothing else than the lock.
+ */
+static void be_victim(struct victim *victim)
+{
+	const int file = open(victim->path, O_RDONLY);
+	pthread_t mapper, faulter;
+	struct stat stat;
+
+	/* For the kernel to ask how long the file is. */
+	fstat(file, &stat);
+	victim->page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	/* Later nobody answers what close() asks. */
+	close(file);
+	if (victim->page == MAP_FAILED ||
+	    walk(victim->fd, victim->code + 32) != CALLER ||
+	    pthread_create(&mapper, NULL, change_mappings, victim))
+		_exit(FAILED);
+	while (!atomic_load(&victim->mappings))
+		usleep(1000);
+	if (pthread_create(&faulter, NULL, fault, victim))
+		_exit(FAILED);
+	while (!atomic_load(&victim->go))
+		usleep(1000);
+	_exit(walk(victim->fd, victim->code));
+}
+
+/*
+ * Wait until thread @tid sleeps where no signal but a deadly one wakes it, and
+ * goes on doing so. Returns false if @counter, of what it does, advances, or it
+ * has ended.
+ */
+static bool stays_blocked(pid_t tid, atomic_uint *counter)
+{
+	const unsigned int before = atomic_load(counter);
+	int blocked = 0;
+	char state;
+
+	/* Once it may have been about to count. */
+	while (blocked < 20 && atomic_load(counter) < before + 2) {
+		state = thread_state(tid);
+		if (!state || state == 'Z')
+			return false;
+		blocked = state == 'D' ? blocked + 1 : 0;
+		usleep(10000);
+	}
+	return blocked == 20;
+}
+
+/*
+ * Let the victim's fault wait with the mmap lock. Which of its attempts to read
+ * the page keeps the lock depends on the kernel: the ones before get an error.
+ */
+static bool block_mmap_lock(struct fuse *fuse, pid_t pid, struct victim *victim)
+{
+	const int pidfd = syscall(SYS_pidfd_open, pid, 0);
+	bool is_blocked = false;
+
+	while (pidfd >= 0 && !is_blocked && fuse_serve(fuse, pidfd, 0)) {
+		is_blocked = stays_blocked(victim->mapper, &victim->mappings);
+		if (!is_blocked) {
+			fuse_reply(fuse, fuse->open_question, EIO, NULL, 0);
+			fuse->open_question = 0;
+		}
+	}
+	close(pidfd);
+	return is_blocked;
+}
+
+static pid_t start_victim(struct victim *victim, struct fuse *fuse)
+{
+	const pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fuse_die(fuse);
+		be_victim(victim);
+	}
+	return pid;
+}
+
+TEST_F(attach, detached_while_a_walk_waits_for_the_mmap_lock)
+{
+	static const unsigned char page[PAGE];
+	struct victim *victim = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	atomic_uint never = 0;
+	struct fuse fuse;
+	long memory;
+	pid_t pid;
+
+	if (geteuid())
+		SKIP(return, "needs root, for FUSE, and to attach for all");
+	ASSERT_NE(MAP_FAILED, victim);
+	ASSERT_TRUE(fuse_mount(&fuse, page, sizeof(page)));
+	ASSERT_EQ(sizeof(elf_small_code),
+		  pwrite(self->elf_fd, elf_small_code, sizeof(elf_small_code),
+			 ELF_AT(small) + 32));
+	memory = kernel_memory();
+	self->arg.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
+	ASSERT_EQ(0, attach_large(self->fd, &self->arg, LARGE));
+	EXPECT_LT(memory + LARGE / 2, kernel_memory());
+
+	victim->fd = self->fd;
+	victim->code = self->at + ELF_SMALL_VADDR;
+	victim->path = fuse.path;
+	pid = start_victim(victim, &fuse);
+	ASSERT_TRUE(block_mmap_lock(&fuse, pid, victim));
+	atomic_store(&victim->go, true);
+	ASSERT_TRUE(stays_blocked(pid, &never));
+
+	ASSERT_EQ(0, detach(self->fd, self->arg.id));
+	EXPECT_GT(memory + LARGE / 2, kernel_memory());
+
+	EXPECT_TRUE(fuse_answer(&fuse));
+	EXPECT_EQ(NO_RULE, outcome_of(pid));
+	fuse_unmount(&fuse);
 }
 
 TEST_HARNESS_MAIN

@@ -64,8 +64,8 @@ static inline int try_request(int fd, pid_t tid)
 	return request(fd, &req) ? errno : 0;
 }
 
-/* Is a thread, of any process, asleep in the kernel? */
-static inline bool is_asleep(pid_t tid)
+/* The letter of the state of a thread, of any process; see proc(5). */
+static inline char thread_state(pid_t tid)
 {
 	char name[64], state = 0, *line = NULL;
 	size_t size = 0;
@@ -78,7 +78,13 @@ static inline bool is_asleep(pid_t tid)
 	if (f)
 		fclose(f);
 	free(line);
-	return state == 'S';
+	return state;
+}
+
+/* Is it asleep in the kernel? */
+static inline bool is_asleep(pid_t tid)
+{
+	return thread_state(tid) == 'S';
 }
 
 /* Is it, in system call @nr? */
