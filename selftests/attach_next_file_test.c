@@ -5,12 +5,11 @@
  *
  * Racing: run with KCSAN.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 
 #include "attach_fixture.h"
 #include "scene.h"
+#include "userfaultfd.h"
 
 /* Where frames begin in each of the two pages of the stack. */
 #define FRAME	0x100
@@ -28,19 +27,12 @@ FIXTURE(files)
 
 static bool make_stack(FIXTURE_DATA(files) *self)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-		.range.len = 2 * PAGE,
-	};
-
 	self->stack = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	self->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	reg.range.start = (uintptr_t)self->stack;
-	return self->stack != MAP_FAILED && self->uffd >= 0 &&
-	       !ioctl(self->uffd, UFFDIO_API, &api) &&
-	       !ioctl(self->uffd, UFFDIO_REGISTER, &reg);
+	if (self->stack == MAP_FAILED)
+		return false;
+	self->uffd = uffd_open(self->stack, 2 * PAGE, 0);
+	return self->uffd >= 0;
 }
 
 FIXTURE_SETUP(files)
@@ -94,24 +86,10 @@ static void *be_walked(void *data)
 	return NULL;
 }
 
-/* Returns whether a walk waits for a page. */
-static bool waits(FIXTURE_DATA(files) *self)
+static bool provide(FIXTURE_DATA(files) *self, int page)
 {
-	struct uffd_msg msg;
-
-	return read(self->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_PAGEFAULT;
-}
-
-static int provide(FIXTURE_DATA(files) *self, int page)
-{
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)self->stack + page * PAGE,
-		.src = (uintptr_t)self->page[page],
-		.len = PAGE,
-	};
-
-	return ioctl(self->uffd, UFFDIO_COPY, &copy);
+	return uffd_provide(self->uffd, self->stack + page * PAGE,
+			    self->page[page], PAGE);
 }
 
 /* Have a new epoch begin, in a walk of this thread. */
@@ -155,12 +133,12 @@ TEST_F(files, next_one_keeps_its_own)
 
 	fill_stack(self, first, second);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, be_walked, self));
-	ASSERT_TRUE(waits(self));
+	ASSERT_NE(0, uffd_wait(self->uffd));
 	ASSERT_TRUE(begin_epoch(self));
-	ASSERT_EQ(0, provide(self, 0));
-	ASSERT_TRUE(waits(self));
+	ASSERT_TRUE(provide(self, 0));
+	ASSERT_NE(0, uffd_wait(self->uffd));
 	ASSERT_EQ(0, attach(self->other_fd, &self->bare.arg));
-	ASSERT_EQ(0, provide(self, 1));
+	ASSERT_TRUE(provide(self, 1));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_STACK(self->bare.fd, &stack);
 

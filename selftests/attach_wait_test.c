@@ -4,7 +4,6 @@
  * What it has used is detached meanwhile, and goes at once: the bytes, and what
  * is charged for them.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include "fuse.h"
 #include "process.h"
 #include "scene.h"
+#include "userfaultfd.h"
 
 #define NOBODY_ELSE	54322	/* a user who has nothing locked */
 #define LARGE		(16L << 20)	/* bytes of a section */
@@ -31,19 +31,12 @@ struct waiter {
 
 static bool make_stack(struct waiter *waiter)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-		.range.len = PAGE,
-	};
-
 	waiter->stack = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	waiter->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	reg.range.start = (uintptr_t)waiter->stack;
-	return waiter->stack != MAP_FAILED && waiter->uffd >= 0 &&
-	       !ioctl(waiter->uffd, UFFDIO_API, &api) &&
-	       !ioctl(waiter->uffd, UFFDIO_REGISTER, &reg);
+	if (waiter->stack == MAP_FAILED)
+		return false;
+	waiter->uffd = uffd_open(waiter->stack, PAGE, 0);
+	return waiter->uffd >= 0;
 }
 
 static void *be_walked(void *data)
@@ -61,11 +54,8 @@ static void *be_walked(void *data)
 /* Start it. Returns whether its walk waits now. */
 static bool wait_for_walk(struct waiter *waiter)
 {
-	struct uffd_msg msg;
-
 	return !pthread_create(&waiter->thread, NULL, be_walked, waiter) &&
-	       read(waiter->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_PAGEFAULT;
+	       uffd_wait(waiter->uffd);
 }
 
 /* Without the descriptor the page is one of zeroes. */

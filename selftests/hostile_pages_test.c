@@ -4,7 +4,6 @@
  * FUSE server that stalls, behind the end of a file or of the stack. The walk
  * waits as any access of the thread would, can be killed, and raises no signal.
  */
-#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include "common.h"
 #include "fuse.h"
 #include "scene.h"
+#include "userfaultfd.h"
 
 /* The code, and a file or as much anonymous memory: section, table, stack. */
 #define CODE_AT		0x100000000000UL
@@ -161,14 +161,8 @@ FIXTURE_TEARDOWN(stall)
 /* Anonymous memory that lacks @page, and tell the parent who has it. */
 static bool map_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-		.range.start = PAGES_AT + page,
-		.range.len = PAGE,
-	};
-	const int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	unsigned long at;
+	int uffd;
 
 	if (!map(PAGES_AT, PAGES_SIZE, PROT_READ | PROT_WRITE, -1))
 		return false;
@@ -176,8 +170,8 @@ static bool map_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 		if (at != page)
 			memcpy((void *)(PAGES_AT + at), self->pages + at, PAGE);
 	}
-	if (ioctl(uffd, UFFDIO_API, &api) ||
-	    ioctl(uffd, UFFDIO_REGISTER, &reg) ||
+	uffd = uffd_open((void *)(PAGES_AT + page), PAGE, 0);
+	if (uffd < 0 ||
 	    write(self->ends[1], &uffd, sizeof(uffd)) != sizeof(uffd))
 		return false;
 	/* The parent takes a copy and ends this one's. */
@@ -216,7 +210,6 @@ static int ask(FIXTURE_DATA(stall) *self, bool is_fuse, unsigned long page)
 /* Take the userfaultfd of the child, and wait for its question. */
 static bool wait_for_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 {
-	struct uffd_msg msg;
 	int theirs, status;
 
 	if (read(self->ends[0], &theirs, sizeof(theirs)) != sizeof(theirs) ||
@@ -226,21 +219,14 @@ static bool wait_for_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 	self->uffd = syscall(SYS_pidfd_getfd, self->pidfd, theirs, 0);
 	if (self->uffd < 0 || kill(self->pid, SIGCONT))
 		return false;
-	return read(self->uffd, &msg, sizeof(msg)) == sizeof(msg) &&
-	       msg.event == UFFD_EVENT_PAGEFAULT &&
-	       msg.arg.pagefault.address / PAGE == (PAGES_AT + page) / PAGE;
+	return uffd_wait(self->uffd) / PAGE == (PAGES_AT + page) / PAGE;
 }
 
 static bool answer(FIXTURE_DATA(stall) *self, bool is_fuse, unsigned long page)
 {
-	struct uffdio_copy copy = {
-		.dst = PAGES_AT + page,
-		.src = (uintptr_t)self->pages + page,
-		.len = PAGE,
-	};
-
 	return is_fuse ? fuse_answer(&self->fuse) :
-			 !ioctl(self->uffd, UFFDIO_COPY, &copy);
+			 uffd_provide(self->uffd, (void *)(PAGES_AT + page),
+				      self->pages + page, PAGE);
 }
 
 TEST_F(stall, walk)

@@ -5,14 +5,13 @@
  *
  * Racing: run with KCSAN.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "common.h"
+#include "userfaultfd.h"
 
 /*
  * Two functions that request their stack, with frames of different sizes, so
@@ -422,34 +421,19 @@ struct handler {
 static void *handle_fault(void *arg)
 {
 	struct handler *handler = arg;
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)handler->page,
-		.src = (uintptr_t)handler->source,
-		.len = PAGE,
-	};
-	struct uffd_msg msg;
 
-	if (read(handler->uffd, &msg, sizeof(msg)) != sizeof(msg) ||
-	    ioctl(handler->uffd, UFFDIO_COPY, &copy))
+	if (!uffd_wait(handler->uffd) ||
+	    !uffd_provide(handler->uffd, handler->page, handler->source, PAGE))
 		return "no fault";
 	return NULL;
 }
 
 static bool make_handler(struct handler *handler, unsigned char *page)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-		.range.start = (uintptr_t)page,
-		.range.len = PAGE,
-	};
-
 	memcpy(handler->source, page, PAGE);
 	handler->page = page;
-	handler->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	return handler->uffd >= 0 && !ioctl(handler->uffd, UFFDIO_API, &api) &&
-	       !ioctl(handler->uffd, UFFDIO_REGISTER, &reg) &&
-	       !madvise(page, PAGE, MADV_DONTNEED);
+	handler->uffd = uffd_open(page, PAGE, 0);
+	return handler->uffd >= 0 && !madvise(page, PAGE, MADV_DONTNEED);
 }
 
 TEST_F(mapping, bytes_by_userfaultfd)
@@ -492,7 +476,6 @@ TEST_F(mapping, killed_in_userfaultfd)
 	static struct handler handler;
 	static char stack[65536] __attribute__((aligned(16)));
 	struct sharer sharer = { .fd = self->fd, .req = &self->req };
-	struct uffd_msg msg;
 	struct fake fake;
 	pid_t pid;
 
@@ -507,7 +490,7 @@ TEST_F(mapping, killed_in_userfaultfd)
 	pid = clone(request_in_sharer, stack + sizeof(stack),
 		    CLONE_VM | SIGCHLD, &sharer);
 	ASSERT_LE(0, pid);
-	ASSERT_EQ(sizeof(msg), read(handler.uffd, &msg, sizeof(msg)));
+	ASSERT_NE(0, uffd_wait(handler.uffd));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	EXPECT_EQ(SIGKILL, wait_for(pid));
 	ASSERT_STACK(self->fd, &self->stack);

@@ -4,15 +4,14 @@
  *
  * Racing: run with KCSAN.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "common.h"
+#include "userfaultfd.h"
 
 struct stuck {
 	int fd;
@@ -148,25 +147,18 @@ TEST_F(request, nonblocking_read_behind_a_stuck_one)
 	static char zeroes[PAGE] __attribute__((aligned(PAGE)));
 	const struct sigaction action = { .sa_handler = on_alarm };
 	struct stuck stuck = { .fd = self->fd };
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct uffdio_copy copy = { .src = (uintptr_t)zeroes, .len = PAGE };
-	struct uffd_msg msg;
 	pthread_t thread;
 	int uffd;
 
 	stuck.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	uffd = uffd_open(stuck.page, PAGE, 0);
 	if (uffd < 0 && errno == EPERM)
 		SKIP(return, "needs root, for userfaultfd");
-	copy.dst = reg.range.start = (uintptr_t)stuck.page;
-	reg.range.len = PAGE;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
+	ASSERT_LE(0, uffd);
 	ASSERT_EQ(0, request(self->fd, &self->req));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_into, &stuck));
-	ASSERT_EQ(sizeof(msg), read(uffd, &msg, sizeof(msg)));
+	ASSERT_NE(0, uffd_wait(uffd));
 
 	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
@@ -178,7 +170,7 @@ TEST_F(request, nonblocking_read_behind_a_stuck_one)
 	EXPECT_FALSE(is_empty(self->fd));
 	EXPECT_EQ(0, request(self->fd, &self->req));
 
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	ASSERT_TRUE(uffd_provide(uffd, stuck.page, zeroes, PAGE));
 	pthread_join(thread, NULL);
 	EXPECT_LT(0, stuck.got);
 	ASSERT_STACK(self->fd, &self->stack);

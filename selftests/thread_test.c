@@ -4,7 +4,6 @@
  *
  * Racing: run with KCSAN.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +13,7 @@
 #include "common.h"
 #include "elf_map.h"
 #include "process.h"
+#include "userfaultfd.h"
 
 /* A thread, and what it is told to do. */
 struct worker {
@@ -388,38 +388,27 @@ static void *let_exec_go_on(void *arg)
 	static char source[PAGE] __attribute__((aligned(PAGE))) = "/bin/true";
 	struct exec_helper *helper = arg;
 	struct sframe_unwind_request req = request_self();
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)helper->page,
-		.src = (uintptr_t)source,
-		.len = PAGE,
-	};
-	struct uffd_msg msg;
 
-	if (read(helper->uffd, &msg, sizeof(msg)) != sizeof(msg))
+	if (!uffd_wait(helper->uffd))
 		_exit(10);
 	req.tid = helper->tid;
 	if (request(helper->fd, &req))
 		_exit(11);
-	ioctl(helper->uffd, UFFDIO_COPY, &copy);
+	uffd_provide(helper->uffd, helper->page, source, PAGE);
 	pause();
 	return NULL;
 }
 
 static void exec_with_request(int fd)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct exec_helper helper = { .fd = fd, .tid = gettid() };
 	char *args[] = { "true", NULL };
 	pthread_t thread;
 
 	helper.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	helper.uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	reg.range.start = (uintptr_t)helper.page;
-	reg.range.len = PAGE;
-	if (helper.uffd < 0 || ioctl(helper.uffd, UFFDIO_API, &api) ||
-	    ioctl(helper.uffd, UFFDIO_REGISTER, &reg))
+	helper.uffd = uffd_open(helper.page, PAGE, 0);
+	if (helper.uffd < 0)
 		_exit(12);
 	if (pthread_create(&thread, NULL, let_exec_go_on, &helper))
 		_exit(13);

@@ -5,14 +5,13 @@
  *
  * Racing: run with KCSAN.
  */
-#include <linux/userfaultfd.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../module/test_timer.h"
 #include "cgroup.h"
 #include "common.h"
+#include "userfaultfd.h"
 
 FIXTURE(unreadable)
 {
@@ -50,30 +49,14 @@ FIXTURE_TEARDOWN(unreadable)
 TEST_F(unreadable, page_to_come)
 {
 	static unsigned char source[PAGE] __attribute__((aligned(PAGE)));
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		.features = UFFD_FEATURE_SIGBUS,
-	};
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-		.range.start = (uintptr_t)self->fake.section,
-		.range.len = PAGE,
-	};
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)self->fake.section,
-		.src = (uintptr_t)source,
-		.len = PAGE,
-	};
 	int uffd;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	memcpy(source, self->fake.section, PAGE);
-	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	uffd = uffd_open(self->fake.section, PAGE, UFFD_FEATURE_SIGBUS);
 	if (uffd < 0 && errno == EPERM)
 		SKIP(return, "needs root, for userfaultfd");
 	ASSERT_LE(0, uffd);
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &reg));
 	ASSERT_EQ(0, madvise(self->fake.section, PAGE, MADV_DONTNEED));
 
 	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &self->req));
@@ -82,7 +65,7 @@ TEST_F(unreadable, page_to_come)
 	EXPECT_EQ(SFRAME_UNWIND_STOP_SECTION_UNREADABLE, self->stack.head.stop);
 	ASSERT_NOTHING_REMOVED();
 
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	ASSERT_TRUE(uffd_provide(uffd, self->fake.section, source, PAGE));
 	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &self->req));
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_LE(3, self->stack.head.nr_frames);
