@@ -63,6 +63,8 @@ static DEFINE_XARRAY(ns_owners);
 /*
  * Who owns the outermost user namespace around the current one, but for the initial
  * one, which counts as 0. Those of root are containers: each stands for itself.
+ * A key only, never followed: a namespace that has gone may lend its address to
+ * another one, which is then counted together with what is left of it.
  */
 static unsigned long current_ns_owner(void)
 {
@@ -83,8 +85,8 @@ static unsigned long current_ns_owner(void)
  */
 static bool count_ns_owner(unsigned long ns_owner, int by, gfp_t gfp)
 {
+	void *old, *seen;
 	unsigned long nr;
-	void *old, *new;
 
 	if (!ns_owner)
 		return true;
@@ -93,10 +95,10 @@ static bool count_ns_owner(unsigned long ns_owner, int by, gfp_t gfp)
 		nr = (old ? xa_to_value(old) : 0) + by;
 		if (nr > MAX_OF_NS_OWNER)
 			return false;
-		new = nr ? xa_mk_value(nr) : NULL;
-		new = xa_cmpxchg(&ns_owners, ns_owner, old, new, gfp);
-	} while (new != old && !xa_is_err(new));
-	return !xa_is_err(new);
+		seen = xa_cmpxchg(&ns_owners, ns_owner, old,
+				  nr ? xa_mk_value(nr) : NULL, gfp);
+	} while (seen != old && !xa_is_err(seen));
+	return !xa_is_err(seen);
 }
 
 static struct sfu_payer *find(const struct user_struct *user)
@@ -141,7 +143,7 @@ static void put(struct sfu_payer *payer, bool last)
 }
 
 /* Have a new payer be numbered and counted. Returns its number, or 0. */
-static u16 number(struct sfu_payer *payer)
+static u16 take_number(struct sfu_payer *payer)
 {
 	struct xa_limit limit = { .min = 1, .max = U16_MAX };
 	u32 number;
@@ -165,7 +167,7 @@ static struct sfu_payer *create(void)
 	payer = kzalloc(sizeof(*payer), SFU_GFP_OPTIONAL);
 	if (!payer)
 		return NULL;
-	payer->number = number(payer);
+	payer->number = take_number(payer);
 	if (!payer->number) {
 		kfree(payer);
 		return NULL;

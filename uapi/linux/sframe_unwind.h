@@ -31,6 +31,18 @@
  *   not with CAP_IPC_LOCK. What a registration or an attachment takes belongs to
  *   the caller, what a client takes to who has opened it.
  *
+ * Contents, in this order; each structure stands before its call:
+ *
+ *	QUERY				what the module supports
+ *	REGISTER, UNREGISTER		sections of the caller's address space
+ *	REGISTER_BATCH, UNREGISTER_BATCH
+ *	REQUEST				a stack
+ *	STATS
+ *	LIST				what is registered and found
+ *	EVENTS				be told of sections that are removed
+ *	ATTACH, DETACH, LIST_ATTACHED	sections for files
+ *	records				what read(2) returns: stacks, removals
+ *
  * ABI policy: numbers and layouts below never change meaning; structures grow
  * at their end; SFRAME_UNWIND_IOC_QUERY tells what the module supports.
  */
