@@ -23,6 +23,7 @@
 #include "exec_answer.h"
 #include "exec_image.h"
 #include "exec_start.h"
+#include "lib/memory_file.h"
 #include "options.h"
 #include "stack_print.h"
 
@@ -323,7 +324,7 @@ static int open_page(struct session *session)
 	void *map;
 	int fd;
 
-	fd = memfd_create("sframe-unwind", MFD_CLOEXEC);
+	fd = memory_file_create("sframe-unwind");
 	if (fd < 0 || ftruncate(fd, sizeof(*session->page)))
 		return -1;
 	map = mmap(NULL, sizeof(*session->page), PROT_READ | PROT_WRITE,

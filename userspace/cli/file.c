@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "file.h"
+#include "lib/memory_file.h"
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
@@ -46,7 +46,7 @@ static int copy_stdin(int fd)
 
 static int open_stdin(void)
 {
-	const int fd = memfd_create("stdin", MFD_CLOEXEC);
+	const int fd = memory_file_create("stdin");
 	int err;
 
 	if (fd < 0)

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "intake.h"
@@ -13,8 +11,6 @@
 #include "snapshot.h"
 
 #define CHUNK (256U << 10)
-
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* Bytes that a file with these may have, if it is no trick. */
 static uint64_t plausible_bytes(const struct stat *stat)
@@ -27,34 +23,12 @@ static uint64_t plausible_bytes(const struct stat *stat)
 	       allocated * SNAPSHOT_COMPRESSION + SNAPSHOT_SLACK;
 }
 
-static int open_copy(uint64_t size)
-{
-	int fd = -1;
-
-#ifdef MFD_NOEXEC_SEAL
-	fd = memfd_create("snapshot", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-#endif
-	/* Before Linux 6.3 */
-	if (fd < 0)
-		fd = memfd_create("snapshot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return sfu_message_fail(errno, "no memory file for a copy: %s",
-					strerror(errno));
-	if (ftruncate(fd, size)) {
-		const int error = errno;
-
-		close(fd);
-		return sfu_message_fail(error, "no memory file of 0x%" PRIx64 " bytes for a copy: %s",
-					size, strerror(error));
-	}
-	return fd;
-}
-
 int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
-		     uint64_t limit)
+		     uint64_t limit, void *room, size_t room_size)
 {
 	const uint64_t plausible = plausible_bytes(stat);
 	static const char about[] = "sframe_unwind snapshot 1";
+	int err;
 
 	memset(intake, 0, sizeof(*intake));
 	intake->from = from;
@@ -69,11 +43,11 @@ int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
 		free(intake->chunk);
 		return sfu_message_fail(ENOMEM, "no memory");
 	}
-	intake->to = open_copy(intake->size);
-	if (intake->to < 0) {
+	err = sfu_copy_begin(&intake->copy, intake->size, room, room_size);
+	if (err) {
 		sfu_digest_end(&intake->digest, NULL);
 		free(intake->chunk);
-		return intake->to;
+		return err;
 	}
 	sfu_digest_add(&intake->digest, about, sizeof(about));
 	intake->at = intake->is_dense ? -1 : lseek(from, 0, SEEK_CUR);
@@ -109,25 +83,6 @@ static int read_chunk(const struct intake *intake, uint64_t at, size_t size)
 	return 0;
 }
 
-static int write_chunk(const struct intake *intake, uint64_t at, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		const ssize_t put = pwrite(intake->to, intake->chunk + done,
-					   size - done, at + done);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return sfu_message_fail(put ? errno : EIO, "no memory for a copy of 0x%" PRIx64 " bytes: %s",
-						intake->done + size,
-						strerror(put ? errno : EIO));
-		done += put;
-	}
-	return 0;
-}
-
 static int fail_too_large(const struct intake *intake, uint64_t size)
 {
 	if (intake->most == intake->limit)
@@ -153,7 +108,8 @@ static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
 			return sfu_message_fail(ECANCELED, "ended while it was read");
 		err = read_chunk(intake, at, chunk);
 		if (!err)
-			err = write_chunk(intake, at, chunk);
+			err = sfu_copy_add(&intake->copy, at, intake->chunk,
+					   chunk);
 		if (!err)
 			sfu_digest_add(&intake->digest, intake->chunk, chunk);
 		at += chunk;
@@ -252,39 +208,17 @@ int sfu_intake_add(struct intake *intake, uint64_t offset, uint64_t size)
 	return err ? err : add_part(intake, offset, end);
 }
 
-int sfu_intake_get(const struct intake *intake, uint64_t offset, void *to,
-		   size_t size)
+void sfu_intake_finish(struct intake *intake, struct digest *digest)
 {
-	ssize_t got;
-
-	if (offset > intake->size || size > intake->size - offset)
-		return -EFAULT;
-	got = pread(intake->to, to, size, offset);
-	if (got < 0)
-		return sfu_message_fail(errno, "its copy cannot be read: %s",
-					strerror(errno));
-	return (size_t)got == size ? 0 : -EFAULT;
-}
-
-int sfu_intake_finish(struct intake *intake, struct digest *digest)
-{
-	const int fd = intake->to;
-
-	if (fcntl(fd, F_ADD_SEALS, SEALS))
-		return sfu_message_fail(errno, "its copy cannot be sealed: %s",
-					strerror(errno));
 	add_numbers(intake, intake->size, intake->done);
 	sfu_digest_end(&intake->digest, digest);
-	intake->to = -1;
-	return fd;
 }
 
 void sfu_intake_end(struct intake *intake)
 {
 	if (intake->at >= 0)
 		lseek(intake->from, intake->at, SEEK_SET);
-	if (intake->to >= 0)
-		close(intake->to);
+	sfu_copy_end(&intake->copy);
 	if (intake->digest.handle)
 		sfu_digest_end(&intake->digest, NULL);
 	free(intake->chunk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Intake: parts of a file that may change at any time, copied into a memfd. No
- * byte is read twice; what is looked at later is the copy.
+ * Intake: parts of a file that may change at any time, copied. No byte is read
+ * twice; what is looked at later is the copy.
  */
 #ifndef SFRAME_UNWIND_INTAKE_H
 #define SFRAME_UNWIND_INTAKE_H
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "copy.h"
 #include "digest.h"
 
 /* Parts of one file, neighbours counted as one. */
@@ -23,8 +24,8 @@
  * @is_dense: is as much allocated to it as it is long? Then it has no holes that
  *	are worth a look.
  * @at: its offset, which looking for holes changes, to be put back; or -1.
- * @to: the memfd.
- * @size: of both, in bytes.
+ * @copy: where they go.
+ * @size: of the file, in bytes.
  * @done: bytes copied.
  * @most: bytes to copy at most, and why it is not more: @limit of the caller, or
  *	what is allocated to the file.
@@ -37,7 +38,7 @@ struct intake {
 	int from;
 	bool is_dense;
 	off_t at;
-	int to;
+	struct copy copy;
 	uint64_t size;
 	uint64_t done;
 	uint64_t most;
@@ -54,11 +55,12 @@ struct intake {
 };
 
 /*
- * Begin to copy from @from, which @stat is of, at most @limit bytes. Returns 0
- * with @intake to be ended, or a negative errno with a message.
+ * Begin to copy from @from, which @stat is of, at most @limit bytes; @room: see
+ * sfu_copy_begin(). Returns 0 with @intake to be ended, or a negative errno with a
+ * message.
  */
 int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
-		     uint64_t limit);
+		     uint64_t limit, void *room, size_t room_size);
 
 /*
  * Copy what there is of [@offset, @offset + @size) and has not been copied
@@ -67,18 +69,8 @@ int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
  */
 int sfu_intake_add(struct intake *intake, uint64_t offset, uint64_t size);
 
-/*
- * Read @size bytes of the copy: zeroes where nothing has been copied. Returns 0;
- * -EFAULT, without a message, if the file is not so long; or as pread(2) failed.
- */
-int sfu_intake_get(const struct intake *intake, uint64_t offset, void *to,
-		   size_t size);
-
-/*
- * Close the copy for changes and give it away. Returns the memfd, with the
- * digest of size and contents, or a negative errno with a message.
- */
-int sfu_intake_finish(struct intake *intake, struct digest *digest);
+/* All is there: get the digest of size and contents. */
+void sfu_intake_finish(struct intake *intake, struct digest *digest);
 
 /* Free what is left of it, after success as well. */
 void sfu_intake_end(struct intake *intake);

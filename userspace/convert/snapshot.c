@@ -55,7 +55,8 @@ static int take(struct taking *taking, uint64_t offset, void *to, size_t size)
 {
 	const int err = sfu_intake_add(&taking->intake, offset, size);
 
-	return err ? err : sfu_intake_get(&taking->intake, offset, to, size);
+	return err ? err : sfu_copy_get(&taking->intake.copy, offset, to,
+					size);
 }
 
 /* --- headers */
@@ -198,7 +199,7 @@ static int take_table(struct taking *taking, uint64_t offset, uint64_t size,
 	bytes = malloc(size);
 	if (!bytes)
 		return sfu_message_fail(ENOMEM, "no memory");
-	err = sfu_intake_get(&taking->intake, offset, bytes, size);
+	err = sfu_copy_get(&taking->intake.copy, offset, bytes, size);
 	if (err) {
 		free(bytes);
 		return err;
@@ -349,6 +350,22 @@ static int check_unchanged(int fd, const struct stat *before)
 	return 0;
 }
 
+/* As it is if there was room for it, and else as a file. */
+static int keep_copy(struct copy *copy,
+		     const struct sfu_snapshot_limits *limits,
+		     struct sfu_snapshot *snapshot)
+{
+	if (limits->room && copy->fd < 0) {
+		snapshot->copy = malloc(sizeof(*copy));
+		if (!snapshot->copy)
+			return sfu_message_fail(ENOMEM, "no memory");
+		*snapshot->copy = *copy;
+		return 0;
+	}
+	snapshot->fd = sfu_copy_take(copy);
+	return snapshot->fd < 0 ? snapshot->fd : 0;
+}
+
 int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		      struct sfu_snapshot *snapshot)
 {
@@ -369,7 +386,8 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 					strerror(errno));
 	if (!S_ISREG(snapshot->stat.st_mode))
 		return sfu_message_fail(EOPNOTSUPP, "not a regular file");
-	err = sfu_intake_begin(&taking.intake, fd, &snapshot->stat, most);
+	err = sfu_intake_begin(&taking.intake, fd, &snapshot->stat, most,
+			       limits->room, limits->room_size);
 	if (err)
 		return err;
 	taking.intake.is_ended = limits->is_ended;
@@ -379,9 +397,8 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 	if (!err)
 		err = check_unchanged(fd, &snapshot->stat);
 	if (!err && !(limits->skip_own && snapshot->has_own)) {
-		snapshot->fd = sfu_intake_finish(&taking.intake,
-						 &snapshot->digest);
-		err = snapshot->fd < 0 ? snapshot->fd : 0;
+		sfu_intake_finish(&taking.intake, &snapshot->digest);
+		err = keep_copy(&taking.intake.copy, limits, snapshot);
 	}
 	snapshot->nr_bytes = taking.intake.done;
 	free(taking.sections);
@@ -390,8 +407,23 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 	return err;
 }
 
+int sfu_snapshot_open(struct sfu_snapshot *snapshot)
+{
+	if (!snapshot->copy)
+		return 0;
+	snapshot->fd = sfu_copy_take(snapshot->copy);
+	if (snapshot->fd < 0)
+		return snapshot->fd;
+	free(snapshot->copy);
+	snapshot->copy = NULL;
+	return 0;
+}
+
 void sfu_snapshot_free(struct sfu_snapshot *snapshot)
 {
+	if (snapshot->copy)
+		sfu_copy_end(snapshot->copy);
+	free(snapshot->copy);
 	if (snapshot->fd >= 0)
 		close(snapshot->fd);
 	memset(snapshot, 0, sizeof(*snapshot));

@@ -50,18 +50,26 @@
  * @is_ended: called before each 256 KiB; if it returns true, there is no
  *	snapshot, but -ECANCELED. May be NULL.
  * @data: for @is_ended.
+ * @room, @room_size: memory of the caller's. A snapshot that it is large enough for
+ *	is no memfd before sfu_snapshot_open() makes it one, and lies there until
+ *	then; NULL for a memfd at once.
  */
 struct sfu_snapshot_limits {
 	uint64_t max_bytes;
 	bool skip_own;
 	bool (*is_ended)(void *data);
 	void *data;
+	void *room;
+	size_t room_size;
 };
+
+struct copy;
 
 /**
  * struct sfu_snapshot - what was taken
  *
  * @fd: memfd, close-on-exec, sealed against all changes; -1 if there is none.
+ * @copy: what it is to be made of, if there is none yet.
  * @size: of the file and of the memfd, in bytes.
  * @stat: of the file, the same before and behind all reading.
  * @nr_bytes: bytes read.
@@ -72,11 +80,12 @@ struct sfu_snapshot_limits {
  *	takes, with @elf.problem and @elf.problem_offset.
  * @has_own: does the kernel unwind with the file's own .sframe of version 3?
  *
- * Nothing in it has to be freed but by closing @fd, and @elf.problem is constant:
- * a process may hand it to its parent as bytes, with @fd beside it.
+ * @elf.problem is constant: a process may hand it to its parent as bytes, with @fd
+ * beside it.
  */
 struct sfu_snapshot {
 	int fd;
+	struct copy *copy;
 	uint64_t size;
 	struct stat stat;
 	uint64_t nr_bytes;
@@ -104,6 +113,12 @@ struct sfu_snapshot {
  */
 int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		      struct sfu_snapshot *snapshot);
+
+/*
+ * Have a memfd of it, if there is none yet: of what was read, not of the file.
+ * Returns 0, or a negative errno with a message.
+ */
+int sfu_snapshot_open(struct sfu_snapshot *snapshot);
 
 /* Close what is in it; may be called again, and after a failure. */
 void sfu_snapshot_free(struct sfu_snapshot *snapshot);

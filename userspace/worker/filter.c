@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "filter.h"
+#include "lib/memory_file.h"
 
 /* Instructions that there is room for; it has some 30. */
 #define MAX_INSTRUCTIONS 128
@@ -38,7 +39,7 @@ static int add_rules(scmp_filter_ctx filter)
 /* The library gives it away by a file only. */
 static int take_program(scmp_filter_ctx filter)
 {
-	const int fd = memfd_create("filter", MFD_CLOEXEC);
+	const int fd = memory_file_create("filter");
 	ssize_t size = 0;
 	int err;
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
@@ -15,6 +14,7 @@
 
 #include "convert/cache.h"
 #include "convert/message.h"
+#include "lib/memory_file.h"
 #include "open_file.h"
 #include "reader_task.h"
 #include "worker.h"
@@ -49,7 +49,7 @@ read_cache(const struct reader_request *request)
 /* Returns a file with the section, or a negative errno. */
 static int put_section(const struct sframe_unwind_converted *converted)
 {
-	const int fd = memfd_create("sframe", MFD_CLOEXEC);
+	const int fd = memory_file_create("sframe");
 	size_t done = 0;
 
 	if (fd < 0)

@@ -25,6 +25,9 @@
 /* CPU time after which a look at a process goes on with its next turn. */
 #define MAPS_NS (100 * MS)
 
+/* Bytes of a file that are kept until it is known whether the cache has it. */
+#define ROOM (4U << 20)
+
 /* Keys that are told once only. */
 #define NR_SEEN 256
 
@@ -230,12 +233,23 @@ static int find_and_open(const struct reader_request *request, int given_fd,
 	return fd;
 }
 
+/* With it, if the cache has it. */
+static bool is_attached_at_once(const struct reader_request *request,
+				int elf_fd, struct reader_reply *reply)
+{
+	return request->attach.flags && !reply->file.has_own &&
+	       !reply->file.elf_status &&
+	       reader_attach_cached(request, elf_fd, reply);
+}
+
 int reader_file(const struct reader_request *request, int given_fd,
 		struct reader_reply *reply, int fds[2])
 {
-	const struct sfu_snapshot_limits limits = {
-		.max_bytes = request->max_bytes,
+	static unsigned char room[ROOM];
+	struct sfu_snapshot_limits limits = {
 		.skip_own = true,
+		.room = room,
+		.room_size = sizeof(room),
 	};
 	struct reader_file *file = &reply->file;
 	struct sfu_snapshot snapshot;
@@ -245,6 +259,7 @@ int reader_file(const struct reader_request *request, int given_fd,
 	if (fd < 0)
 		return -1;
 	sfu_message_begin("file");
+	limits.max_bytes = request->max_bytes;
 	err = sfu_snapshot_take(fd, &limits, &snapshot);
 	if (err) {
 		reader_fail(reply, READER_SNAPSHOT, err, "%s",
@@ -266,20 +281,24 @@ int reader_file(const struct reader_request *request, int given_fd,
 	file->elf = snapshot.elf;
 	file->digest = snapshot.digest;
 	file->nr_bytes = snapshot.nr_bytes;
+	if (is_attached_at_once(request, fd, reply)) {
+		/* Nobody needs the descriptors any more. */
+		close_both(fds);
+		sfu_snapshot_free(&snapshot);
+		return fd;
+	}
+	err = sfu_snapshot_open(&snapshot);
+	if (err) {
+		reader_fail(reply, READER_SNAPSHOT, err, "%s",
+			    sfu_message_text());
+		close_both(fds);
+		sfu_snapshot_free(&snapshot);
+	}
 	fds[1] = snapshot.fd;
 	return fd;
 }
 
 /* --- life */
-
-/* With it, if the cache has it: then nobody needs the descriptors any more. */
-static void attach_at_once(const struct reader_request *request, int elf_fd,
-			   struct reader_reply *reply, int fds[2])
-{
-	if (request->attach.flags && fds[1] >= 0 && !reply->file.elf_status &&
-	    reader_attach_cached(request, elf_fd, reply))
-		close_both(fds);
-}
 
 static int answer(struct reader_reply *reply, const unsigned char *rest,
 		  size_t size, int fds[2], uint64_t *cpu)
@@ -314,7 +333,6 @@ int reader_run(void *data)
 			reader_maps(&request, &reply, rest, &size);
 		} else if (request.what == READER_FILE) {
 			file = reader_file(&request, given[0], &reply, fds);
-			attach_at_once(&request, file, &reply, fds);
 		} else {
 			file = reader_attach(&request, given[0], given[1],
 					     &reply);

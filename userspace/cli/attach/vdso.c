@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/memory_file.h"
 #include "vdso.h"
 
 static int copy_range(unsigned long from, unsigned long to)
 {
-	const int fd = memfd_create("vdso", MFD_CLOEXEC);
+	const int fd = memory_file_create("vdso");
 
 	if (fd < 0)
 		return -1;

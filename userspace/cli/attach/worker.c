@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,15 +22,12 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "lib/memory_file.h"
 #include "worker.h"
 #include "worker/message.h"
 #include "worker/protocol.h"
 
 #define MIB (1ULL << 20)
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 #define SNAPSHOT_SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
@@ -227,13 +223,8 @@ void workers_end_idle(unsigned int ms)
 
 static int create_result(void)
 {
-	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd;
+	const int fd = memory_file_create("sframe_unwind_result");
 
-	/* Kernels before 6.3 do not know that it is not to be executed. */
-	fd = memfd_create("sframe_unwind_result", flags | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("sframe_unwind_result", flags);
 	return fd < 0 ? -errno : fd;
 }
 
