@@ -36,6 +36,13 @@ static bool can_print(struct report *report, int fd)
 	return false;
 }
 
+/* Let go what has been printed. Returns whether there is room for another line. */
+static bool next_line(struct report *report)
+{
+	fflush(stdout);
+	return can_print(report, STDOUT_FILENO);
+}
+
 void report_remove_bar(struct report *report)
 {
 	if (report->bar_ns && can_print(report, STDERR_FILENO))
@@ -110,7 +117,7 @@ static void add_to_tally(void *data, const struct known *known)
 		     known->reason == tally->reason;
 }
 
-static void print_refused(const struct report *report)
+static void print_refused(struct report *report)
 {
 	for (size_t i = 0; i < REPORT_MAX_REASONS; i++) {
 		struct tally tally = { .reason = report->refused[i].reason };
@@ -118,7 +125,7 @@ static void print_refused(const struct report *report)
 		if (!tally.reason)
 			break;
 		known_for_each(report->known, add_to_tally, &tally);
-		if (tally.nr)
+		if (tally.nr && next_line(report))
 			print_line(stdout, "refused: %u: %s, such as %s",
 				   tally.nr, tally.reason,
 				   report->refused[i].name);
@@ -130,7 +137,7 @@ static double to_mib(uint64_t bytes)
 	return bytes / 1048576.0;
 }
 
-static void print_totals(const struct report *report, const struct jobs *jobs,
+static void print_totals(struct report *report, const struct jobs *jobs,
 			 const char *when)
 {
 	const struct known_totals *totals = known_files_totals(report->known);
@@ -153,24 +160,24 @@ static void print_totals(const struct report *report, const struct jobs *jobs,
 		       jobs->missed);
 	putchar('\n');
 	print_refused(report);
-	if (jobs->forbidden)
+	if (jobs->forbidden && next_line(report))
 		printf("%u processes may not be looked at: that needs CAP_SYS_PTRACE\n",
 		       jobs->forbidden);
-	if (jobs->weakness)
+	if (jobs->weakness && next_line(report))
 		printf("weaker than elsewhere: %s\n", jobs->weakness);
-	if (report->unprinted)
+	if (report->unprinted && next_line(report))
 		printf("%u lines could not be printed in time\n",
 		       report->unprinted);
 	fflush(stdout);
 }
 
 /* Whose files are not among those, as there was enough done for him for now. */
-static void print_waiting(const struct jobs *jobs)
+static void print_waiting(struct report *report, const struct jobs *jobs)
 {
 	const struct user *user = NULL;
 
 	while ((user = users_next(jobs->users, user)))
-		if (user->nr_first)
+		if (user->nr_first && next_line(report))
 			printf("left for later: %u files and processes of user %u: %s\n",
 			       user->nr_first, (unsigned int)user->uid,
 			       user->is_paused ?
@@ -190,7 +197,7 @@ void report_ready(struct report *report, const struct jobs *jobs)
 	snprintf(when, sizeof(when), "ready after %.1f s",
 		 (now_ns() - report->start_ns) / (double)SECOND);
 	print_totals(report, jobs, when);
-	print_waiting(jobs);
+	print_waiting(report, jobs);
 }
 
 /* How much of it was of use. */
