@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "clock.h"
 
 #define MAX_KEEP 8
 
@@ -167,6 +168,17 @@ bool child_is_running(const struct child *child)
 	text[got > 0 ? got : 0] = '\0';
 	state = strrchr(text, ')');
 	return state && !strncmp(state, ") R", 3);
+}
+
+uint64_t child_cpu_ns(const struct child *child)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(child->pid, &clock) ||
+	    clock_gettime(clock, &used))
+		return 0;
+	return used.tv_sec * SECOND + used.tv_nsec;
 }
 
 int child_fd(const struct child *child)

@@ -13,6 +13,7 @@
 #define ATTACH_CHILD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -56,6 +57,9 @@ void child_set_user(struct child *child, uid_t user);
 
 /* Would it go on if it had a processor? Else it waits for somebody. */
 bool child_is_running(const struct child *child);
+
+/* CPU time that it has used since it was started, in nanoseconds; 0 if it is gone. */
+uint64_t child_cpu_ns(const struct child *child);
 
 /* For poll(2): readable when it has ended. */
 int child_fd(const struct child *child);

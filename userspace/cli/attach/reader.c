@@ -20,6 +20,7 @@
  * @is_told: has the job been answered? The reader is about to be idle.
  * @asked_at: when it was asked.
  * @ends_at: when it is too late.
+ * @told_ns: CPU time of it that it has told of.
  */
 struct reader {
 	struct child *child;
@@ -29,6 +30,7 @@ struct reader {
 	bool is_told;
 	uint64_t asked_at;
 	uint64_t ends_at;
+	uint64_t told_ns;
 };
 
 struct readers {
@@ -83,6 +85,7 @@ static int start(const struct readers *readers, struct reader *reader)
 		return err;
 	}
 	reader->socket = sockets[0];
+	reader->told_ns = 0;
 	return 0;
 }
 
@@ -99,7 +102,11 @@ static void stop(struct reader *reader)
 	close(reader->socket);
 	reader->socket = -1;
 	if (reader->user) {
-		/* If even SIGKILL does not end it, that is his. */
+		const uint64_t used = child_cpu_ns(reader->child);
+
+		/* What it was killed at, and what even SIGKILL does not end, is his. */
+		if (used > reader->told_ns)
+			user_charge(reader->user, used - reader->told_ns);
 		child_set_user(reader->child, reader->user->uid);
 		release(reader);
 	}
@@ -230,7 +237,9 @@ static void receive(struct readers *readers, struct reader *reader)
 		tell(readers, reader, NULL, NULL, 0, no_fds);
 		return;
 	}
-	if (reader->user)
+	reader->told_ns += reply->cpu_ns;
+	/* Whoever is told of the job charges for it; of what comes after it nobody is. */
+	if (reader->user && reader->is_told)
 		user_charge(reader->user, reply->cpu_ns);
 	tell(readers, reader, reply, message.bytes + sizeof(*reply),
 	     size - sizeof(*reply), fds);
