@@ -77,6 +77,16 @@ static bool is_final(int error)
 	       error == -EFBIG;
 }
 
+/*
+ * Is it because of somebody who uses the file, or of others, who have taken what
+ * reading or converting it needs?
+ */
+static bool is_busy(int error)
+{
+	return error == -EWOULDBLOCK || error == -ESTALE || error == -EINTR ||
+	       error == -ENOEXEC || error == -EBUSY;
+}
+
 void job_refuse(struct jobs *jobs, struct job *job, int error,
 		const char *reason, const char *text)
 {
@@ -92,11 +102,11 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 	known.has_digest = job->snapshot_fd >= 0;
 	known.is_final = known.has_digest && is_final(error);
 	if (!known.is_final) {
-		const bool is_busy = error == -EWOULDBLOCK || error == -ESTALE;
 		const unsigned int tries =
 			before && before->state == FILE_REFUSED ?
 				before->nr_tries : 0;
-		uint64_t pause = (is_busy ? BUSY_RETRY_NS : RETRY_NS) << tries;
+		uint64_t pause = (is_busy(error) ? BUSY_RETRY_NS :
+						   RETRY_NS) << tries;
 
 		if (pause > MAX_RETRY_NS)
 			pause = MAX_RETRY_NS;
