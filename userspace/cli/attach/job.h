@@ -96,6 +96,7 @@ struct job {
  * @forbidden: processes that may not be looked at.
  * @wants_room: has the kernel no more room?
  * @weakness: what of the sandbox conversions do without here; NULL for nothing.
+ * @nr_lost: readers that were to attach something, and did not tell of it.
  * @fatal: a negative errno that concerns all files: -EPERM; with @text.
  */
 struct jobs {
@@ -118,6 +119,7 @@ struct jobs {
 	bool wants_room;
 	const char *weakness;
 	int fatal;
+	unsigned int nr_lost;
 	char text[256];
 };
 

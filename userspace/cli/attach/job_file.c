@@ -297,6 +297,7 @@ void job_told_file(struct jobs *jobs, struct job *job,
 	}
 	take_file(jobs, job, &reply->file, fds);
 	if (reply->error) {
+		jobs->nr_lost++;
 		handle_read_error(jobs, job, reply);
 	} else if (job->file.is_known) {
 		handle_known(jobs, job);
@@ -394,6 +395,7 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 	} else if (reply->stage == READER_OPEN) {
 		handle_read_error(jobs, job, reply);
 	} else if (reply->stage == READER_CACHE) {
+		jobs->nr_lost++;
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT) {
 		job_refuse(jobs, job, reply->error,

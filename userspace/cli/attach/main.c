@@ -27,6 +27,7 @@
 #include "privilege.h"
 #include "reader.h"
 #include "room.h"
+#include "stray.h"
 #include "vdso.h"
 #include "worker.h"
 
@@ -54,6 +55,7 @@ struct session {
 	struct jobs jobs;
 	struct pass pass;
 	struct room room;
+	struct strays strays;
 	int device;
 	bool is_ready;
 	uint64_t tick_at;
@@ -112,6 +114,7 @@ static void tick(struct session *session, uint64_t now)
 	users_forget_idle(session->jobs.users, now);
 	jobs_recheck(&session->jobs, now);
 	room_check(&session->room, &session->jobs, &session->pass);
+	strays_check(&session->strays, &session->jobs, session->device);
 	if (users_any_missed(session->jobs.users, now))
 		session->pass.wants_missed = true;
 }

@@ -284,3 +284,16 @@ uint64_t readers_next(const struct readers *readers)
 	}
 	return next;
 }
+
+uint64_t readers_asked_since(const struct readers *readers)
+{
+	uint64_t since = UINT64_MAX;
+
+	for (size_t i = 0; i < READERS_MAX_ALL; i++) {
+		const struct reader *reader = &readers->readers[i];
+
+		if (reader->user && !reader->is_told && reader->asked_at < since)
+			since = reader->asked_at;
+	}
+	return since;
+}

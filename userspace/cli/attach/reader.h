@@ -80,4 +80,10 @@ void readers_check(struct readers *readers, uint64_t now);
 /* When that is to be done next; UINT64_MAX if nobody is asked anything. */
 uint64_t readers_next(const struct readers *readers);
 
+/*
+ * All that was asked before that time has been told, or never will be; UINT64_MAX
+ * if all has.
+ */
+uint64_t readers_asked_since(const struct readers *readers);
+
 #endif /* ATTACH_READER_H */

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stray: what was attached by a reader that did not live to tell of it. Of
+ * "sframe-unwind attach".
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <linux/sframe_unwind.h>
+
+#include "attach_world.h"
+#include "tap.h"
+#include "userspace/cli/attach/stray.h"
+
+#define DEVICE 77
+
+static struct jobs jobs;
+static struct strays strays;
+
+/* Since when there are questions without an answer. */
+static uint64_t asked_since;
+
+/* What the kernel has attached: ids up to there, without those that are detached. */
+static bool attached[1000];
+static unsigned int nr_detached;
+static unsigned int nr_listed;
+
+uint64_t readers_asked_since(const struct readers *readers)
+{
+	(void)readers;
+	return asked_since;
+}
+
+static void detach(void *data, uint64_t id)
+{
+	(void)data;
+	nr_detached += attached[id];
+	attached[id] = false;
+}
+
+int __wrap_ioctl(int fd, unsigned long number, ...)
+{
+	struct sframe_unwind_list_attached *list;
+	struct sframe_unwind_attached *to;
+	uint32_t nr = 0;
+	va_list args;
+
+	va_start(args, number);
+	list = va_arg(args, struct sframe_unwind_list_attached *);
+	va_end(args);
+	if (fd != DEVICE || number != SFRAME_UNWIND_IOC_LIST_ATTACHED)
+		return -1;
+	nr_listed++;
+	to = (struct sframe_unwind_attached *)(uintptr_t)list->attached;
+	for (uint64_t id = list->from; id < 1000 && nr < list->nr; id++)
+		if (attached[id])
+			to[nr++] = (struct sframe_unwind_attached) { .id = id };
+	list->nr = nr;
+	return 0;
+}
+
+static void begin(void)
+{
+	known_files_free(jobs.known);
+	world_begin();
+	jobs = (struct jobs) { .known = known_files_create(detach, NULL) };
+	strays = (struct strays) { 0 };
+	memset(attached, 0, sizeof(attached));
+	asked_since = UINT64_MAX;
+	nr_detached = 0;
+	nr_listed = 0;
+}
+
+static void tell_of(uint64_t id)
+{
+	const struct known known = {
+		.key = { .inode = id },
+		.inode = id,
+		.state = FILE_ATTACHED,
+		.id = id,
+		.retry_at = UINT64_MAX,
+	};
+
+	known_set(jobs.known, &known);
+}
+
+static void attach(uint64_t first, uint64_t last, bool is_told)
+{
+	for (uint64_t id = first; id <= last; id++) {
+		attached[id] = true;
+		if (is_told)
+			tell_of(id);
+	}
+}
+
+static void check(void)
+{
+	world.now++;
+	strays_check(&strays, &jobs, DEVICE);
+}
+
+static void nothing_is_asked_without_need(void)
+{
+	attach(1, 5, false);
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_listed, 0);
+	EXPECT_EQ(nr_detached, 0);
+}
+
+static void what_nobody_knows_of_is_detached(void)
+{
+	attach(1, 200, true);
+	attach(201, 203, false);
+	attach(204, 300, true);
+	jobs.nr_lost++;
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_detached, 3);
+	EXPECT(!attached[201] && !attached[203] && attached[200] && attached[204]);
+	/* Once is enough. */
+	EXPECT_EQ(nr_listed, 6);
+}
+
+static void what_is_told_of_later_stays(void)
+{
+	attach(1, 2, false);
+	jobs.nr_lost++;
+	asked_since = world.now;
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_detached, 0);
+	tell_of(1);
+	/* Asked after the kernel was: about something else. */
+	asked_since = world.now;
+	attach(3, 3, false);
+	check();
+	EXPECT_EQ(nr_detached, 1);
+	EXPECT(attached[1] && !attached[2] && attached[3]);
+}
+
+static void what_the_killed_one_attaches_yet(void)
+{
+	jobs.nr_lost++;
+	world.left = 1;
+	for (int i = 0; i < 4; i++)
+		check();
+	attach(1, 1, false);
+	world.left = 0;
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_detached, 1);
+	nr_listed = 0;
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_listed, 0);
+}
+
+static void another_is_lost_meanwhile(void)
+{
+	jobs.nr_lost++;
+	asked_since = world.now;
+	check();
+	check();
+	attach(1, 1, false);
+	jobs.nr_lost++;
+	asked_since = UINT64_MAX;
+	for (int i = 0; i < 5; i++)
+		check();
+	EXPECT_EQ(nr_detached, 1);
+}
+
+static void more_than_are_found_at_a_time(void)
+{
+	attach(1, 3 * STRAYS_MAX, false);
+	jobs.nr_lost++;
+	for (int i = 0; i < 20; i++)
+		check();
+	EXPECT_EQ(nr_detached, 3 * STRAYS_MAX);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(nothing_is_asked_without_need),
+		TAP_TEST(what_nobody_knows_of_is_detached),
+		TAP_TEST(what_is_told_of_later_stays),
+		TAP_TEST(what_the_killed_one_attaches_yet),
+		TAP_TEST(another_is_lost_meanwhile),
+		TAP_TEST(more_than_are_found_at_a_time),
+	};
+
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		begin();
+		tap_run(&tests[i], 1);
+	}
+	known_files_free(jobs.known);
+	return tap_done();
+}
