@@ -22,7 +22,7 @@ static void begin(void)
 	pass_free(&pass);
 	watch_free(&watch);
 	world_begin();
-	users = users_create();
+	users = users_create(NULL);
 	user = users_get(users, UID);
 	watch = (struct watch) { .all = true };
 	pass = (struct pass) { .users = users, .watch = &watch };

@@ -105,7 +105,7 @@ static void begin(void)
 	is_terminal = false;
 	known = known_files_create(detach, NULL);
 	report = (struct report) { .known = known, .is_verbose = true };
-	jobs = (struct jobs) { .users = users_create(), .known = known };
+	jobs = (struct jobs) { .users = users_create(NULL), .known = known };
 	report_begin(&report);
 }
 

@@ -36,7 +36,7 @@ static void begin(void)
 	world_begin();
 	nr_forgotten = 0;
 	jobs = (struct jobs) {
-		.users = users_create(),
+		.users = users_create(NULL),
 		.known = known_files_create(detach, NULL),
 		.max_memory = MEMORY,
 	};

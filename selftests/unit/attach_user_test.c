@@ -20,7 +20,7 @@ static void begin(void)
 {
 	users_free(users);
 	world_begin();
-	users = users_create();
+	users = users_create(NULL);
 	user = users_get(users, UID);
 }
 

@@ -359,7 +359,7 @@ static int open_session(struct session *session)
 		return complain("privileges cannot be dropped: %s",
 				strerror(-err));
 	jobs_init(jobs);
-	jobs->users = users_create();
+	jobs->users = users_create("/etc/subuid");
 	jobs->known = known_files_create(detach, session);
 	jobs->readers = readers_create(session->device, jobs_told, jobs);
 	if (!jobs->users || !jobs->known || !jobs->readers)

@@ -6,6 +6,7 @@
 
 #include "child.h"
 #include "process.h"
+#include "subuid.h"
 #include "user.h"
 
 #define NR_BUCKETS 64
@@ -31,6 +32,7 @@ struct owner {
  * @nr_files: in all queues.
  * @common: in which only the credit counts, that for files of root's.
  * @owners: of processes, by number.
+ * @subuids: of the system.
  */
 struct users {
 	struct user *buckets[NR_BUCKETS];
@@ -40,6 +42,7 @@ struct users {
 	unsigned int nr_files;
 	struct user common;
 	struct owner owners[NR_OWNERS];
+	struct subuids *subuids;
 };
 
 /* Who can do anything anyhow has as much as files of root's have. */
@@ -65,12 +68,17 @@ static void begin(struct users *users, struct user *user, uid_t uid)
 	users->nr++;
 }
 
-struct users *users_create(void)
+struct users *users_create(const char *subuid_path)
 {
 	struct users *users = calloc(1, sizeof(*users));
 
 	if (!users)
 		return NULL;
+	users->subuids = subuids_create(subuid_path);
+	if (!users->subuids) {
+		free(users);
+		return NULL;
+	}
 	begin(users, &users->others, USER_OTHERS);
 	users->common.credit_ns = USERS_BURST_NS;
 	users->common.credited_at = now_ns();
@@ -102,14 +110,18 @@ void users_free(struct users *users)
 		}
 	}
 	free_queues(&users->others);
+	subuids_free(users->subuids);
 	free(users);
 }
 
 struct user *users_get(struct users *users, uid_t uid)
 {
-	struct user **bucket = &users->buckets[uid % NR_BUCKETS];
-	struct user *user = *bucket;
+	struct user **bucket, *user;
 
+	if (uid && uid < USER_OTHERS)
+		uid = subuids_first(users->subuids, uid);
+	bucket = &users->buckets[uid % NR_BUCKETS];
+	user = *bucket;
 	while (user && user->uid != uid)
 		user = user->next;
 	if (user)

@@ -2,10 +2,12 @@
 /*
  * User: what is to be done on behalf of each, and what that may cost.
  *
- * A user is a real user ID. Each has a queue of his own, of bounded length, and
- * they are served in turn. What is done for him is charged to him as CPU time: he
- * has a credit of USER_BURST_NS, which comes back at the rate of one part in
- * USER_SHARE of a CPU. While it is used up, what he maps is left for later.
+ * A user is a real user ID, or all subordinate ones that are given to somebody
+ * together, of which there are 65,536 by default. Each has a queue of his own, of
+ * bounded length, and they are served in turn. What is done for him is charged to
+ * him as CPU time: he has a credit of USER_BURST_NS, which comes back at the rate
+ * of one part in USER_SHARE of a CPU. While it is used up, what he maps is left for
+ * later.
  *
  * What does not fit, or is left for later, is only remembered as a fact: a look
  * through his processes makes up for it.
@@ -66,7 +68,7 @@ struct queued_process {
 /**
  * struct user
  *
- * @uid: real user ID.
+ * @uid: real user ID; of subordinate ones, the first.
  * @next: in its bucket.
  * @turn_next: the next one to be served, in a circle.
  * @credit_ns: CPU time that may be spent for him; negative if more was.
@@ -116,10 +118,14 @@ struct user {
 
 struct users;
 
-struct users *users_create(void);
+/* @subuid_path: /etc/subuid. Returns NULL without memory. */
+struct users *users_create(const char *subuid_path);
 void users_free(struct users *users);
 
-/* The user with that ID; never NULL. Valid until users_forget_idle(). */
+/*
+ * The user with that ID, or whose range it is in; never NULL. Valid until
+ * users_forget_idle().
+ */
 struct user *users_get(struct users *users, uid_t uid);
 
 /*
