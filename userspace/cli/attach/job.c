@@ -74,6 +74,18 @@ struct job *job_create(struct jobs *jobs, struct user *user, bool is_first)
 	return job;
 }
 
+uint64_t jobs_others_part(const struct jobs *jobs)
+{
+	return jobs->others_bytes < jobs->max_bytes ?
+		       (jobs->max_bytes - jobs->others_bytes) / 2 : 0;
+}
+
+void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes)
+{
+	jobs->others_bytes += bytes - job->others_bytes;
+	job->others_bytes = bytes;
+}
+
 static void close_fd(int fd)
 {
 	if (fd >= 0)
@@ -90,6 +102,7 @@ void job_end(struct jobs *jobs, struct job *job)
 	count(jobs, job, -1);
 	jobs->nr--;
 	jobs->nr_bytes -= job->snapshot_fd >= 0 ? job->file.nr_bytes : 0;
+	job_set_others_bytes(jobs, job, 0);
 	job->user->nr_jobs--;
 	job->user->nr_first -= job->is_first;
 	worker_kill(job->worker);
@@ -297,13 +310,17 @@ static bool ask_process(struct jobs *jobs, struct user *user)
 	return true;
 }
 
-static void fill_file_request(struct jobs *jobs, const struct job *job,
+static void fill_file_request(struct jobs *jobs, struct job *job,
 			      struct reader_request *request)
 {
 	const struct known *known = known_find(jobs->known, &job->mapping.key);
 
 	request->what = READER_FILE;
 	request->max_bytes = jobs->max_bytes;
+	job_set_others_bytes(jobs, job, 0);
+	job_set_others_bytes(jobs, job, jobs_others_part(jobs));
+	/* No limit is 0. */
+	request->max_others = job->others_bytes + 1;
 	if (jobs->has_inodes && !job->is_vdso && !job->is_same)
 		request->attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM |
 					SFRAME_UNWIND_ATTACH_REPLACE |

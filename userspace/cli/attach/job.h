@@ -61,6 +61,7 @@ struct worker;
  * @shared: what it shares: a file that is attached; its id is 0 if there is none.
  * @file: what a reader has found.
  * @elf_fd, @snapshot_fd, @result_fd: -1 if they are not there.
+ * @others_bytes: its part of jobs.others_bytes.
  */
 struct job {
 	struct job *next;
@@ -81,6 +82,7 @@ struct job {
 	int elf_fd;
 	int snapshot_fd;
 	int result_fd;
+	uint64_t others_bytes;
 	struct worker *worker;
 };
 
@@ -90,13 +92,15 @@ struct job {
  * @has_inodes: can the module attach to inodes?
  * @max_attached, @max_memory: the kernel's limits.
  * @jobs, @nr: the jobs. @nr_converting: those with a worker, of @max_workers.
- * @max_bytes: of one snapshot. @nr_bytes: of all that there are.
+ * @max_bytes: of one snapshot. @nr_bytes: of all that there are. @others_bytes: of
+ *	those of files that not only root can have written, and may be of those that
+ *	are being taken; never more than @max_bytes.
  * @maps_ns: where the CPU time of looks at processes is added up.
+ * @nr_lost: readers that were to attach something, and did not tell of it.
  * @missed: files that could not be looked at before they were gone.
  * @forbidden: processes that may not be looked at.
  * @wants_room: has the kernel no more room?
  * @weakness: what of the sandbox conversions do without here; NULL for nothing.
- * @nr_lost: readers that were to attach something, and did not tell of it.
  * @fatal: a negative errno that concerns all files: -EPERM; with @text.
  */
 struct jobs {
@@ -113,13 +117,14 @@ struct jobs {
 	unsigned int max_workers;
 	uint64_t max_bytes;
 	uint64_t nr_bytes;
+	uint64_t others_bytes;
 	uint64_t *maps_ns;
+	unsigned int nr_lost;
 	unsigned int missed;
 	unsigned int forbidden;
 	bool wants_room;
 	const char *weakness;
 	int fatal;
-	unsigned int nr_lost;
 	char text[256];
 };
 
@@ -171,6 +176,14 @@ void jobs_told(void *data, void *job, struct user *user,
 struct job *job_create(struct jobs *jobs, struct user *user, bool is_first);
 void job_end(struct jobs *jobs, struct job *job);
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state);
+
+/*
+ * What the next snapshot of a file that not only root can have written may have:
+ * half of what is left, so that something is left for the one after it, whoever has
+ * taken how much. And what @job has of it.
+ */
+uint64_t jobs_others_part(const struct jobs *jobs);
+void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes);
 
 /* Charge CPU time to whoever is to be charged for it. */
 void job_charge(struct jobs *jobs, struct job *job, uint64_t ns);

@@ -161,6 +161,8 @@ static void take_file(struct jobs *jobs, struct job *job,
 	job->snapshot_fd = fds[1];
 	if (job->snapshot_fd >= 0)
 		jobs->nr_bytes += file->nr_bytes;
+	job_set_others_bytes(jobs, job, job->snapshot_fd < 0 || file->is_trusted ?
+						0 : file->nr_bytes);
 }
 
 static void handle_known(struct jobs *jobs, struct job *job)
@@ -181,8 +183,9 @@ static void handle_known(struct jobs *jobs, struct job *job)
 	job_set_state(jobs, job, JOB_FILE);
 }
 
+/* @is_short: was there not the room that there is at other times? */
 static void handle_read_error(struct jobs *jobs, struct job *job,
-			      const struct reader_reply *reply)
+			      const struct reader_reply *reply, bool is_short)
 {
 	const int error = reply->error;
 
@@ -195,6 +198,8 @@ static void handle_read_error(struct jobs *jobs, struct job *job,
 		job_refuse(jobs, job, error, "held by a lease", "");
 	} else if (reply->stage == READER_OPEN) {
 		job_refuse(jobs, job, error, "cannot be opened", reply->text);
+	} else if (error == -EFBIG && is_short) {
+		job_refuse(jobs, job, -EBUSY, "no room to read it now", "");
 	} else {
 		job_refuse(jobs, job, error, error == -EFBIG ?
 			   "too large to read" : "cannot be read",
@@ -288,8 +293,11 @@ static void handle_attached_at_once(struct jobs *jobs, struct job *job,
 void job_told_file(struct jobs *jobs, struct job *job,
 		   const struct reader_reply *reply, const int fds[2])
 {
+	const bool is_short = job->others_bytes < jobs->max_bytes / 2;
+
 	job->is_asked = false;
 	if (!reply) {
+		jobs->nr_lost++;
 		jobs->missed++;
 		user_block(job->user, now_ns());
 		job_end(jobs, job);
@@ -297,8 +305,8 @@ void job_told_file(struct jobs *jobs, struct job *job,
 	}
 	take_file(jobs, job, &reply->file, fds);
 	if (reply->error) {
-		jobs->nr_lost++;
-		handle_read_error(jobs, job, reply);
+		handle_read_error(jobs, job, reply, is_short &&
+				  !reply->file.is_trusted);
 	} else if (job->file.is_known) {
 		handle_known(jobs, job);
 	} else if (job->file.elf_status) {
@@ -387,15 +395,15 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 {
 	job->is_asked = false;
 	if (!reply) {
+		jobs->nr_lost++;
 		user_block(job->user, now_ns());
 		job_refuse(jobs, job, -ETIMEDOUT, "cannot be read",
 			   "the file takes too long to read");
 	} else if (!reply->error) {
 		handle_attached(jobs, job, &reply->attached);
 	} else if (reply->stage == READER_OPEN) {
-		handle_read_error(jobs, job, reply);
+		handle_read_error(jobs, job, reply, false);
 	} else if (reply->stage == READER_CACHE) {
-		jobs->nr_lost++;
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT) {
 		job_refuse(jobs, job, reply->error,

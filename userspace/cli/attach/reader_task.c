@@ -259,7 +259,8 @@ int reader_file(const struct reader_request *request, int given_fd,
 	if (fd < 0)
 		return -1;
 	sfu_message_begin("file");
-	limits.max_bytes = request->max_bytes;
+	limits.max_bytes = file->is_trusted ? request->max_bytes :
+					      request->max_others;
 	err = sfu_snapshot_take(fd, &limits, &snapshot);
 	if (err) {
 		reader_fail(reply, READER_SNAPSHOT, err, "%s",

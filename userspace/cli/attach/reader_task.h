@@ -68,7 +68,8 @@ struct reader_attach {
  * @mapping: of MAPS its pid and start, the address to start at; of FILE; of ATTACH
  *	its name, for those who list the cache.
  * @known: of FILE: no snapshot if it is this one.
- * @max_bytes: of FILE: of the snapshot.
+ * @max_bytes, @max_others: of FILE: of the snapshot, if nobody but root can have
+ *	written the file, and otherwise.
  * @attach: of ATTACH, with descriptors of the ELF file, O_PATH, and of the worker's
  *	result. Of FILE: if @flags are set, what the cache has is attached at once.
  */
@@ -77,6 +78,7 @@ struct reader_request {
 	struct mapping mapping;
 	struct reader_known known;
 	uint64_t max_bytes;
+	uint64_t max_others;
 	struct reader_attach attach;
 };
 
