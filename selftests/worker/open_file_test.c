@@ -432,7 +432,7 @@ static bool is_trusted(const char *path)
 
 static void test_trust(void)
 {
-	char trust[160], path[256];
+	char trust[160], again[160], path[256];
 
 	snprintf(trust, sizeof(trust), "%s/trust", directory);
 	EXPECT_EQ(mkdir(trust, 0755), 0);
@@ -446,8 +446,20 @@ static void test_trust(void)
 	EXPECT(!is_trusted(path));
 	EXPECT_EQ(chown(path, 0, 0), 0);
 	EXPECT(is_trusted(path));
-	EXPECT_EQ(mount(NULL, trust, NULL, MS_REMOUNT | MS_NOSUID, NULL), 0);
+	/* Once more, without set-user-ID programs: that says nothing of the first. */
+	snprintf(again, sizeof(again), "%s/again", directory);
+	EXPECT_EQ(mkdir(again, 0755), 0);
+	EXPECT_EQ(mount(trust, again, NULL, MS_BIND, NULL), 0);
+	EXPECT_EQ(mount(NULL, again, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID, NULL),
+		  0);
+	snprintf(path, sizeof(path), "%s/file", again);
+	EXPECT(is_trusted(path));
+	EXPECT_EQ(mount(NULL, trust, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID, NULL),
+		  0);
 	EXPECT(!is_trusted(path));
+	snprintf(path, sizeof(path), "%s/file", trust);
+	EXPECT(!is_trusted(path));
+	umount2(again, MNT_DETACH);
 	umount2(trust, MNT_DETACH);
 }
 

@@ -86,16 +86,40 @@ struct mount_line {
 	char type[32];
 };
 
-/* Of the mount with that ID, or, if it is 0, of the first one of @device. */
-static bool parse_line(const char *line, uint64_t mount, dev_t device,
+/**
+ * struct mount_sought - which mount
+ *
+ * @mount: its ID; 0: the first one of @device, if @is_suid one with set-user-ID
+ *	programs.
+ */
+struct mount_sought {
+	uint64_t mount;
+	dev_t device;
+	bool is_suid;
+};
+
+/* The options of a mount begin with "rw" or "ro". */
+static bool has_suid(const char *options)
+{
+	const char *at = strstr(options, ",nosuid");
+
+	return !at || (at[7] && at[7] != ',');
+}
+
+static bool parse_line(const char *line, const struct mount_sought *sought,
 		       struct mount_line *found)
 {
 	unsigned int major, minor;
+	char options[256];
 	const char *rest;
 	uint64_t id;
 
-	if (sscanf(line, "%" SCNu64 " %*u %u:%u ", &id, &major, &minor) != 3 ||
-	    (mount ? id != mount : makedev(major, minor) != device))
+	if (sscanf(line, "%" SCNu64 " %*u %u:%u %*s %*s %255s", &id, &major,
+		   &minor, options) != 4)
+		return false;
+	if (sought->mount ? id != sought->mount :
+			    makedev(major, minor) != sought->device ||
+			    (sought->is_suid && !has_suid(options)))
 		return false;
 	found->device = makedev(major, minor);
 	/* Blanks in names are told otherwise; optional fields come before. */
@@ -103,7 +127,9 @@ static bool parse_line(const char *line, uint64_t mount, dev_t device,
 	return rest && sscanf(rest, " - %31s", found->type) == 1;
 }
 
-static int find_mount(const char *path, uint64_t mount, dev_t device,
+static const char here[] = "/proc/self/mountinfo";
+
+static int find_mount(const char *path, const struct mount_sought *sought,
 		      struct mount_line *found)
 {
 	FILE *file = fopen(path, "re");
@@ -115,7 +141,7 @@ static int find_mount(const char *path, uint64_t mount, dev_t device,
 	if (!file)
 		return -errno;
 	while (!is_found && getline(&line, &size, file) > 0)
-		is_found = parse_line(line, mount, device, found);
+		is_found = parse_line(line, sought, found);
 	free(line);
 	fclose(file);
 	return is_found ? 0 : -ENOENT;
@@ -123,6 +149,7 @@ static int find_mount(const char *path, uint64_t mount, dev_t device,
 
 int file_system_kind(int fd, uint64_t mount)
 {
+	const struct mount_sought sought = { .mount = mount };
 	struct mount_line line;
 	enum file_system_kind kind;
 	struct statfs stat;
@@ -131,8 +158,8 @@ int file_system_kind(int fd, uint64_t mount)
 		return -errno;
 	kind = kind_of_type(stat.f_type);
 	/* To fstatfs() they look the same: FUSE from this machine's host. */
-	if ((uint32_t)stat.f_type == FUSE_SUPER_MAGIC &&
-	    !find_mount("/proc/self/mountinfo", mount, 0, &line) &&
+	if ((uint32_t)stat.f_type == FUSE_SUPER_MAGIC && mount &&
+	    !find_mount(here, &sought, &line) &&
 	    !strcmp(line.type, "virtiofs"))
 		return FILE_SYSTEM_LOCAL;
 	return kind;
@@ -140,26 +167,43 @@ int file_system_kind(int fd, uint64_t mount)
 
 int file_system_device(pid_t pid, uint64_t mount, dev_t *device)
 {
+	const struct mount_sought sought = { .mount = mount };
 	struct mount_line line;
 	char path[40];
-	int err;
+	int err = -ENOENT;
 
+	*device = 0;
+	if (!mount)
+		return err;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
-	err = find_mount(path, mount, 0, &line);
+	err = find_mount(path, &sought, &line);
 	/* -EINVAL: it is ending, and has no namespace any more. */
 	if (err && err != -EACCES)
-		err = find_mount("/proc/self/mountinfo", mount, 0, &line);
+		err = find_mount(here, &sought, &line);
 	*device = err ? 0 : line.device;
 	return err;
 }
 
+/* Is the device of a mount of @pid's mounted here? */
+static bool is_device_here(pid_t pid, uint64_t mount, bool is_suid)
+{
+	struct mount_sought sought = { .is_suid = is_suid };
+	struct mount_line line;
+
+	return !file_system_device(pid, mount, &sought.device) &&
+	       !find_mount(here, &sought, &line);
+}
+
 bool file_system_is_here(pid_t pid, uint64_t mount)
 {
-	static const char here[] = "/proc/self/mountinfo";
+	const struct mount_sought sought = { .mount = mount };
 	struct mount_line line;
-	dev_t device;
 
-	return mount && (!find_mount(here, mount, 0, &line) ||
-			 (!file_system_device(pid, mount, &device) &&
-			  !find_mount(here, 0, device, &line)));
+	return mount && (!find_mount(here, &sought, &line) ||
+			 is_device_here(pid, mount, false));
+}
+
+bool file_system_is_suid_here(pid_t pid, uint64_t mount)
+{
+	return is_device_here(pid, mount, true);
 }

@@ -51,4 +51,10 @@ int file_system_device(pid_t pid, uint64_t mount, dev_t *device);
  */
 bool file_system_is_here(pid_t pid, uint64_t mount);
 
+/*
+ * And so that set-user-ID programs in it count? Whoever says what is in it could be
+ * root by them.
+ */
+bool file_system_is_suid_here(pid_t pid, uint64_t mount);
+
 #endif /* ATTACH_FILE_SYSTEM_H */

@@ -225,7 +225,11 @@ bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 	struct statfs stat;
 
 	if (file->owner || file->mode & (S_IWGRP | S_IWOTH) ||
-	    fstatfs(file->fd, &stat) || stat.f_flags & ST_NOSUID)
+	    fstatfs(file->fd, &stat))
+		return false;
+	/* Anybody can mount once more, without them, what is mounted with them. */
+	if (stat.f_flags & ST_NOSUID &&
+	    !file_system_is_suid_here(pid, mount_of(file->fd)))
 		return false;
 	return !(file->flags & OPEN_FILE_MAY_BLOCK) ||
 	       (stat.f_type == OVERLAYFS_SUPER_MAGIC &&
