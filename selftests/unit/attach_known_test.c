@@ -37,7 +37,7 @@ static struct known file(uint64_t inode, enum file_state state)
 		.key = { .device = 1, .inode = inode },
 		.device = 9,
 		.inode = inode,
-		.group = known_group(5),
+		.group = known_group(files, 5),
 		.state = state,
 		.retry_at = UINT64_MAX,
 	};
@@ -238,7 +238,7 @@ static void is_counted(void)
 	EXPECT_EQ(totals->bytes, 100);
 	EXPECT_EQ(totals->memory, 1000);
 	EXPECT_EQ(totals->from_cache, 0);
-	known_group_attached(files, known_group(5), &nr, &memory);
+	known_group_attached(files, known_group(files, 5), &nr, &memory);
 	EXPECT_EQ(nr, 0);
 	EXPECT_EQ(memory, 0);
 }
@@ -262,12 +262,54 @@ static void is_found_by_its_latest_mapping(void)
 	EXPECT(!find(1, 1) && !find(1, 7));
 }
 
+static void set_of(uid_t uid, uint64_t inode)
+{
+	struct known known = file(inode, FILE_OWN);
+
+	known.group = known_group(files, uid);
+	set(known);
+}
+
 static void groups_are_of_users(void)
 {
-	EXPECT_EQ(known_group(0), 1);
-	EXPECT_EQ(known_group(63), 64);
-	EXPECT_EQ(known_group(64), 1);
-	EXPECT_EQ(known_group((uid_t)-1), 64);
+	uint8_t groups[KNOWN_GROUPS] = { 0 };
+
+	/* Whatever their numbers are, as long as there are groups. */
+	for (unsigned int i = 0; i < KNOWN_GROUPS - 1; i++) {
+		const uid_t uid = 64 * i;
+
+		set_of(uid, 1 + i);
+		EXPECT(known_group(files, uid) != KNOWN_TRUSTED);
+		EXPECT_EQ(groups[known_group(files, uid)]++, 0);
+	}
+	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);
+	/* Then others have to do. */
+	EXPECT_EQ(known_group(files, 63), 64);
+	EXPECT_EQ(known_group(files, 64 * 64), 1);
+	EXPECT_EQ(known_group(files, (uid_t)-1), 64);
+	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);
+	/* Whose last file is forgotten gives it away. */
+	known_forget(files, find(1, 8));
+	EXPECT_EQ(groups[known_group(files, 63)], 1);
+	set_of(63, 100);
+	EXPECT(known_group(files, 64 * 7) == 1 + 64 * 7 % 64);
+}
+
+static void a_file_changes_its_group(void)
+{
+	unsigned int nr;
+	uint64_t memory;
+
+	set(attached(1, 51));
+	set(attached(2, 52));
+	known_set_group(files, find(1, 1), KNOWN_TRUSTED);
+	known_group_attached(files, KNOWN_TRUSTED, &nr, &memory);
+	EXPECT(nr == 1 && memory == 1000);
+	known_group_attached(files, known_group(files, 5), &nr, &memory);
+	EXPECT(nr == 1 && memory == 1000);
+	EXPECT_EQ(known_files_totals(files)->nr[FILE_ATTACHED], 2);
+	EXPECT(known_forget_oldest(files, KNOWN_TRUSTED, UINT64_MAX));
+	EXPECT(!find(1, 1) && find(1, 2));
 }
 
 /* --- room in the table */
@@ -284,7 +326,7 @@ static void the_largest_group_makes_room(void)
 		set(attached(inode, inode));
 	for (; inode <= 13; inode++) {
 		known = file(inode, FILE_OWN);
-		known.group = known_group(6);
+		known.group = known_group(files, 6);
 		set(known);
 	}
 	for (; inode <= KNOWN_MAX; inode++)
@@ -294,7 +336,7 @@ static void the_largest_group_makes_room(void)
 	mapping = world_mapping(14);
 	known_use(files, find(1, 14), &mapping, 1);
 	known = file(inode, FILE_OWN);
-	known.group = known_group(6);
+	known.group = known_group(files, 6);
 	set(known);
 	EXPECT(find(1, 14) && !find(1, 15) && find(1, 16));
 	EXPECT(find(1, 4) && find(1, 1) && find(1, 3) && find(1, inode));
@@ -318,7 +360,7 @@ static void those_attached_do_not_make_a_group_large(void)
 		for (; inode <= KNOWN_MAX; inode++) {
 			struct known known = file(inode, FILE_OWN);
 
-			known.group = known_group(uid);
+			known.group = known_group(files, uid);
 			set(known);
 		}
 		set(file(inode, FILE_OWN));
@@ -332,7 +374,7 @@ static void those_attached_do_not_make_a_group_large(void)
 
 static void the_oldest_attached_is_given_up(void)
 {
-	const uint8_t group = known_group(5);
+	const uint8_t group = known_group(files, 5);
 	struct known known;
 
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -345,7 +387,7 @@ static void the_oldest_attached_is_given_up(void)
 	known.group = KNOWN_TRUSTED;
 	set(known);
 	EXPECT(!known_forget_oldest(files, group, 10));
-	EXPECT(!known_forget_oldest(files, known_group(6), UINT64_MAX));
+	EXPECT(!known_forget_oldest(files, known_group(files, 6), UINT64_MAX));
 	EXPECT(known_forget_oldest(files, group, 11));
 	EXPECT_EQ(nr_detached, 1);
 	EXPECT_EQ(detached[0], 51);
@@ -374,16 +416,16 @@ static void knows_who_has_most(void)
 	known_largest_group(files, &memory);
 	EXPECT_EQ(memory, 0);
 	known = attached(2, 2);
-	known.group = KNOWN_GROUPS - 1;
+	known.group = KNOWN_TRUSTED + 1;
 	known.memory = 3000;
 	set(known);
 	set(attached(3, 3));
 	set(attached(4, 4));
-	EXPECT_EQ(known_largest_group(files, &memory), KNOWN_GROUPS - 1);
+	EXPECT_EQ(known_largest_group(files, &memory), KNOWN_TRUSTED + 1);
 	EXPECT_EQ(memory, 3000);
 	set(attached(5, 5));
 	set(attached(6, 6));
-	EXPECT_EQ(known_largest_group(files, &memory), known_group(5));
+	EXPECT_EQ(known_largest_group(files, &memory), known_group(files, 5));
 	EXPECT_EQ(memory, 4000);
 }
 
@@ -512,6 +554,7 @@ int main(void)
 		TAP_TEST(is_counted),
 		TAP_TEST(is_found_by_its_latest_mapping),
 		TAP_TEST(groups_are_of_users),
+		TAP_TEST(a_file_changes_its_group),
 		TAP_TEST(the_largest_group_makes_room),
 		TAP_TEST(those_attached_do_not_make_a_group_large),
 		TAP_TEST(the_oldest_attached_is_given_up),

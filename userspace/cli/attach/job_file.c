@@ -25,13 +25,14 @@ static const char no_room[] = "no room in the kernel";
 
 /* --- what is known of a file from now on */
 
-static uint8_t group_of(const struct job *job)
+static uint8_t group_of(const struct jobs *jobs, const struct job *job)
 {
 	return job->file.is_trusted ? KNOWN_TRUSTED :
 				      known_group(job->user->uid);
 }
 
-static void begin_known(const struct job *job, struct known *known)
+static void begin_known(const struct jobs *jobs, const struct job *job,
+			struct known *known)
 {
 	const struct reader_known *found = &job->file.known;
 	const uint64_t now = now_ns();
@@ -43,7 +44,7 @@ static void begin_known(const struct job *job, struct known *known)
 		.inode = found->inode,
 		.size = found->size,
 		.changed = found->changed,
-		.group = group_of(job),
+		.group = group_of(jobs, job),
 		.checked_at = now,
 		.used_at = now,
 		.retry_at = UINT64_MAX,
@@ -93,7 +94,7 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 	const struct known *before;
 	struct known known;
 
-	begin_known(job, &known);
+	begin_known(jobs, job, &known);
 	before = known_find_inode(jobs->known, known.device, known.inode);
 	known.state = FILE_REFUSED;
 	known.reason = reason;
@@ -132,7 +133,7 @@ static void pass_over(struct jobs *jobs, struct job *job, enum file_state state,
 {
 	struct known known;
 
-	begin_known(job, &known);
+	begin_known(jobs, job, &known);
 	known.state = state;
 	keep(jobs, job, &known);
 	tell(jobs, job, state, "%s", text);
@@ -176,6 +177,9 @@ static void handle_known(struct jobs *jobs, struct job *job)
 		known_use(jobs->known, known, &job->mapping,
 			  known->checked_at);
 		job_end(jobs, job);
+		/* Whoever mapped it first may not be the one whose file it is. */
+		if (job->file.is_trusted)
+			known_set_group(jobs->known, known, KNOWN_TRUSTED);
 		return;
 	}
 	/* Forgotten meanwhile: look at it as if it were new. */
@@ -232,7 +236,7 @@ bool job_use_same(struct jobs *jobs, struct job *job)
 static void make_own_room(struct jobs *jobs, const struct job *job)
 {
 	const unsigned int parts = job->file.is_trusted ? JOBS_SHARE - 1 : 1;
-	const uint8_t group = group_of(job);
+	const uint8_t group = group_of(jobs, job);
 	unsigned int nr;
 	uint64_t memory;
 
@@ -250,7 +254,7 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 			       !attached->bytes;
 	struct known known;
 
-	begin_known(job, &known);
+	begin_known(jobs, job, &known);
 	known.state = FILE_ATTACHED;
 	known.has_digest = true;
 	known.digest = job->file.digest;

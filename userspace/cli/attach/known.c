@@ -12,10 +12,12 @@
 /**
  * struct group - files of the same users
  *
+ * @user: whose it is, as long as there are any.
  * @first, @last: by use, the latest first.
  * @nr: of them. @nr_attached, @memory: of those attached.
  */
 struct group {
+	uid_t user;
 	struct known *first;
 	struct known *last;
 	unsigned int nr;
@@ -120,6 +122,21 @@ struct known *known_find_digest(const struct known_files *files,
 			 memcmp(&known->digest, digest, sizeof(*digest))))
 		known = known->by_digest;
 	return known;
+}
+
+uint8_t known_group(struct known_files *files, uid_t uid)
+{
+	uint8_t empty = 1 + uid % (KNOWN_GROUPS - 1);
+
+	for (uint8_t i = KNOWN_TRUSTED + 1; i < KNOWN_GROUPS; i++) {
+		if (!files->groups[i].nr)
+			empty = i;
+		else if (files->groups[i].user == uid)
+			return i;
+	}
+	if (!files->groups[empty].nr)
+		files->groups[empty].user = uid;
+	return empty;
 }
 
 /* --- the lists that a file is in */
@@ -304,6 +321,16 @@ void known_set(struct known_files *files, const struct known *from)
 		*bucket = known;
 	}
 	files->nr++;
+}
+
+void known_set_group(struct known_files *files, struct known *known,
+		     uint8_t group)
+{
+	count(files, known, -1);
+	unlink_group(files, known);
+	known->group = group;
+	link_group(files, known);
+	count(files, known, 1);
 }
 
 void known_use(struct known_files *files, struct known *known,

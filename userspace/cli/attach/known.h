@@ -88,16 +88,17 @@ struct known {
 	uint64_t recheck_end;
 };
 
-/* Groups: of files that only root can write, and of users, by their IDs. */
+/* Groups: of files that only root can write, and of users. */
 #define KNOWN_TRUSTED	0
 #define KNOWN_GROUPS	65
 
-static inline uint8_t known_group(uid_t uid)
-{
-	return 1 + uid % (KNOWN_GROUPS - 1);
-}
-
 struct known_files;
+
+/*
+ * The group of a user: his own, or, if so many others have files in the table, one
+ * with others.
+ */
+uint8_t known_group(struct known_files *files, uid_t uid);
 
 /* @detach is called for an attachment that is given up. */
 struct known_files *known_files_create(void (*detach)(void *data, uint64_t id),
@@ -137,6 +138,10 @@ struct known *known_find_digest(const struct known_files *files,
  * once.
  */
 void known_set(struct known_files *files, const struct known *known);
+
+/* Put it into another group. */
+void known_set_group(struct known_files *files, struct known *known,
+		     uint8_t group);
 
 /* It is mapped; by a mapping with this key. */
 void known_use(struct known_files *files, struct known *known,
