@@ -214,6 +214,40 @@ static void test_leave(void)
 }
 
 /* A parent that is killed: its child must not live longer. */
+static int sleep_ms(void *data)
+{
+	poll(NULL, 0, *(int *)data);
+	return 0;
+}
+
+/* Who has been told to end has a second for it. */
+static void test_retire(void)
+{
+	int soon = 300, late = 60000;
+	struct child *child;
+	int tries = 0;
+
+	spec = (struct child_spec){ .run = sleep_ms, .data = &soon, .user = 5 };
+	EXPECT_EQ(child_start(&child, &spec), 0);
+	child_retire(child);
+	spec.data = &late;
+	EXPECT_EQ(child_start(&child, &spec), 0);
+	child_retire(child);
+	EXPECT_EQ(children_left_of_all(), 2);
+	for (; children_left_of_all() == 2 && tries < 80; tries++) {
+		poll(NULL, 0, 10);
+		children_collect_left();
+	}
+	EXPECT_EQ(children_left_of_all(), 1);
+	for (tries = 0; children_left_of_all() && tries < 1000; tries++) {
+		poll(NULL, 0, 10);
+		/* It has not been killed yet, so it is not stuck. */
+		EXPECT_EQ(children_left(5), 0);
+	}
+	EXPECT_EQ(children_left_of_all(), 0);
+	child_retire(NULL);
+}
+
 static void test_death_of_parent(void)
 {
 	int pids[2];
@@ -311,6 +345,7 @@ int main(void)
 		TAP_TEST(test_signals),
 		TAP_TEST(test_oom_score),
 		TAP_TEST(test_leave),
+		TAP_TEST(test_retire),
 		TAP_TEST(test_death_of_parent),
 		TAP_TEST(test_stuck),
 	};

@@ -95,7 +95,7 @@ int conversion_run(const struct sandbox *sandbox,
 	input = input_map(STDIN_FILENO, &size);
 	if (!input)
 		return answer_error(0, errno == EFBIG || errno == ENOMEM ?
-				    EFBIG : ENOEXEC, "the snapshot: %s",
+				    errno : ENOEXEC, "the snapshot: %s",
 				    strerror(errno));
 	limits.input = size;
 	failed = sandbox_close(sandbox, &limits);

@@ -11,6 +11,9 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
+/* Bytes of a file, with its holes: half of what a process can have. */
+#define MAX_SIZE (1LL << 46)
+
 /* Places that data is in; a snapshot has some ten. */
 #define MAX_PLACES 1024
 
@@ -52,6 +55,11 @@ const void *input_map(int fd, size_t *size)
 		return NULL;
 	if ((seals & SEALS) != SEALS || stat.st_size <= 0) {
 		errno = EINVAL;
+		return NULL;
+	}
+	/* Room for addresses is no question of memory. */
+	if (stat.st_size > MAX_SIZE) {
+		errno = EFBIG;
 		return NULL;
 	}
 	*size = stat.st_size;

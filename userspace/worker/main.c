@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conversion.h"
@@ -50,16 +51,36 @@ static bool settle_memory(void)
 
 /* --- one request */
 
+/* For how long one with a weak sandbox serves: the next one may have a better one. */
+#define WEAK_SECONDS 10
+
 /**
  * struct service - what does not change from one request to the next
  *
  * @failed: what of the sandbox could not be had, with @error; or NULL.
+ * @began: when that was, in seconds of CLOCK_MONOTONIC.
  */
 struct service {
 	struct sandbox sandbox;
 	const char *failed;
 	int error;
+	time_t began;
 };
+
+static time_t seconds(void)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : now.tv_sec;
+}
+
+/* Might another one, begun now, do better? */
+static bool is_last(const struct service *service)
+{
+	return service->failed ||
+	       (service->sandbox.weak &&
+		seconds() > service->began + WEAK_SECONDS);
+}
 
 /* Does not return. @fds: snapshot and result. */
 __attribute__((noreturn))
@@ -98,8 +119,10 @@ static void serve_one(const struct service *service,
 	reply->status = WORKER_EXIT_FAILED;
 	if (!child)
 		convert(service, request, fds, parent);
-	if (child < 0)
+	if (child < 0) {
+		reply->status = WORKER_EXIT_NO_PROCESS;
 		return;
+	}
 	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
 			return;
@@ -117,7 +140,7 @@ static int serve(const struct service *service)
 
 	while (message_receive(STDIN_FILENO, &request, sizeof(request), fds,
 			       false) == sizeof(request)) {
-		struct worker_reply reply = { .is_last = !!service->failed };
+		struct worker_reply reply = { .is_last = is_last(service) };
 
 		if (fds[0] < 0 || fds[1] < 0)
 			return WORKER_EXIT_FAILED;
@@ -145,5 +168,6 @@ int main(void)
 	service.failed = settle_memory() ? sandbox_enter(&service.sandbox) :
 					   "mallopt";
 	service.error = errno;
+	service.began = seconds();
 	return serve(&service);
 }

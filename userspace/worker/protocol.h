@@ -48,7 +48,7 @@ struct worker_request {
  * @cpu_ns: CPU time that it took.
  * @status: WORKER_EXIT_*.
  * @is_last: is the worker of no use for another file? It had no sandbox for this
- *	one; the next worker may have it.
+ *	one, or a weak one for some time; the next worker may have it.
  */
 struct worker_reply {
 	uint64_t cpu_ns;
@@ -96,6 +96,7 @@ struct worker_header {
 #define WORKER_EXIT_FAILED	1	/* not even that could be written */
 #define WORKER_EXIT_USAGE	2	/* not started by us */
 #define WORKER_EXIT_CPU_TIME	3	/* it has had all that it may have */
+#define WORKER_EXIT_NO_PROCESS	4	/* there was none to convert it */
 #define WORKER_EXIT_NO_EXEC	127
 #define WORKER_EXIT_SIGNAL	128
 

@@ -28,7 +28,8 @@
  *
  * @pid: its number, @pidfd: is readable when it has ended.
  * @user: on whose behalf it runs.
- * @killed: when it was, in seconds of CLOCK_MONOTONIC.
+ * @killed: when it was, in seconds of CLOCK_MONOTONIC; @may_end: it has not been, as
+ *	it is about to end by itself.
  * @next: of those left behind.
  */
 struct child {
@@ -36,6 +37,7 @@ struct child {
 	int pidfd;
 	uid_t user;
 	time_t killed;
+	bool may_end;
 	struct child *next;
 };
 
@@ -227,16 +229,34 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
-void child_leave(struct child *child)
+static void leave(struct child *child, bool may_end)
 {
 	if (!child)
 		return;
-	syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
+	if (!may_end)
+		syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
 	if (child_collect(child, NULL, NULL))
 		return;
 	child->killed = seconds();
+	child->may_end = may_end;
 	child->next = left_behind;
 	left_behind = child;
+}
+
+void child_leave(struct child *child)
+{
+	leave(child, false);
+}
+
+void child_retire(struct child *child)
+{
+	leave(child, true);
+}
+
+/* Does SIGKILL not help? Exiting takes its time, too. */
+static bool is_stuck(const struct child *child)
+{
+	return seconds() - child->killed > CHILDREN_DYING_SECONDS;
 }
 
 void children_collect_left(void)
@@ -246,17 +266,17 @@ void children_collect_left(void)
 	while (*link) {
 		struct child *child = *link, *next = child->next;
 
-		if (child_collect(child, NULL, NULL))
+		if (child_collect(child, NULL, NULL)) {
 			*link = next;
-		else
-			link = &child->next;
+			continue;
+		}
+		link = &child->next;
+		if (!child->may_end || !is_stuck(child))
+			continue;
+		syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
+		child->killed = seconds();
+		child->may_end = false;
 	}
-}
-
-/* Does SIGKILL not help? Exiting takes its time, too. */
-static bool is_stuck(const struct child *child)
-{
-	return seconds() - child->killed > CHILDREN_DYING_SECONDS;
 }
 
 unsigned int children_left(uid_t user)
@@ -265,7 +285,8 @@ unsigned int children_left(uid_t user)
 
 	children_collect_left();
 	for (const struct child *child = left_behind; child; child = child->next)
-		count += child->user == user && is_stuck(child);
+		count += child->user == user && !child->may_end &&
+			 is_stuck(child);
 	return count;
 }
 

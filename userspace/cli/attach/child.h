@@ -82,6 +82,12 @@ bool child_collect(struct child *child, int *status, struct rusage *usage);
  */
 void child_leave(struct child *child);
 
+/*
+ * The same for one that has been told to end: it is killed only if it has not within
+ * CHILDREN_DYING_SECONDS.
+ */
+void child_retire(struct child *child);
+
 /**
  * children_collect_left() - collect those left behind that have ended by now
  *

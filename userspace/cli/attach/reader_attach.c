@@ -156,18 +156,18 @@ static void attach_cached(const struct reader_request *request, int elf_fd,
 static void attach_converted(const struct reader_request *request, int elf_fd,
 			     int result_fd, struct reader_reply *reply)
 {
-	struct sframe_unwind_converted *converted;
+	char text[sizeof(reply->text)];
 	int err;
 
-	err = worker_result_read(result_fd, NULL, &converted, reply->text,
-				 sizeof(reply->text));
-	if (err) {
-		reply->stage = READER_RESULT;
-		reply->error = err;
+	err = worker_result_read(result_fd, NULL, &to_be_kept, text,
+				 sizeof(text));
+	/* That the file can no longer be opened does not make it worse. */
+	if (elf_fd < 0)
 		return;
-	}
-	attach(request, elf_fd, converted, reply);
-	to_be_kept = converted;
+	if (err)
+		reader_fail(reply, READER_RESULT, err, "%s", text);
+	else
+		attach(request, elf_fd, to_be_kept, reply);
 }
 
 int reader_attach(const struct reader_request *request, int path_fd,
@@ -175,13 +175,12 @@ int reader_attach(const struct reader_request *request, int path_fd,
 {
 	const int elf_fd = open_again(path_fd, reply);
 
-	if (elf_fd < 0)
-		return -1;
-	if (request->attach.flags & SFRAME_UNWIND_ATTACH_SHARE)
-		attach(request, elf_fd, NULL, reply);
-	else if (request->attach.is_converted)
+	if (request->attach.is_converted)
 		attach_converted(request, elf_fd, result_fd, reply);
-	else
+	else if (elf_fd >= 0 &&
+		 request->attach.flags & SFRAME_UNWIND_ATTACH_SHARE)
+		attach(request, elf_fd, NULL, reply);
+	else if (elf_fd >= 0)
 		attach_cached(request, elf_fd, reply);
 	return elf_fd;
 }

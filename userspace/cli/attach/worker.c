@@ -136,10 +136,19 @@ static int become_server(void *data)
 	return WORKER_EXIT_NO_EXEC;
 }
 
+/* Nothing is told and nothing expected any more. */
 static void end_server(struct server *server)
 {
 	close(server->socket);
 	child_leave(server->child);
+	free(server);
+}
+
+/* One that is idle ends by itself, and waits for its own processes. */
+static void retire_server(struct server *server)
+{
+	close(server->socket);
+	child_retire(server->child);
 	free(server);
 }
 
@@ -215,7 +224,7 @@ void workers_end_idle(unsigned int ms)
 			continue;
 		}
 		*link = server->next;
-		end_server(server);
+		retire_server(server);
 	}
 }
 
@@ -337,6 +346,8 @@ static void judge(struct worker_end *end, int code,
 		return;
 	if (code == WORKER_EXIT_NO_EXEC)
 		fail(end, ENOEXEC, "the program " WORKER_PROGRAM " cannot be run");
+	else if (code == WORKER_EXIT_NO_PROCESS)
+		fail(end, EINTR, "there was no process to convert it");
 	else if (code == WORKER_EXIT_CPU_TIME)
 		fail(end, ETIMEDOUT,
 		     "takes more than %u s of CPU time to convert",
