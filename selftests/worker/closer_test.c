@@ -1,77 +1,240 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is handed to the closer is closed, whatever becomes of the closer.
+ * What the closers are given is closed, by them and never by this process, whatever
+ * becomes of them; and nobody waits for a file of somebody else's.
  */
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "common.h"
 #include "userspace/cli/attach/closer.h"
 
-/* More than wait for a closer. */
-#define MANY 1000
+#define USER	((uid_t)1000)
+#define OTHER	((uid_t)1001)
 
-/* Hand over a pipe's end. Returns the other one. */
-static int hand_over(void)
+/* --- what the closers see of the system */
+
+/* Children that are stuck, for USER. */
+static unsigned int nr_left;
+
+unsigned int __wrap_children_left(uid_t user)
+{
+	return user == USER ? nr_left : 0;
+}
+
+unsigned int __wrap_children_left_of_all(void)
+{
+	return nr_left;
+}
+
+/* Has a child of ours the pipe @inode open? */
+static bool has_child_with(ino_t inode)
+{
+	char path[64], link[64], pipe[32];
+	struct dirent *entry;
+	bool is_found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)only_child());
+	snprintf(pipe, sizeof(pipe), "pipe:[%lu]", (unsigned long)inode);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while (!is_found && (entry = readdir(dir))) {
+		const ssize_t length = readlinkat(dirfd(dir), entry->d_name,
+						  link, sizeof(link) - 1);
+
+		link[length > 0 ? length : 0] = '\0';
+		is_found = !strcmp(link, pipe);
+	}
+	closedir(dir);
+	return is_found;
+}
+
+/* Closed by this process while it is watched; and while no child had it any more. */
+static int watched = -1;
+static unsigned int nr_closed, nr_closed_last;
+
+int __real_close(int fd);
+int __wrap_close(int fd)
+{
+	struct stat stat;
+
+	if (fd == watched && !fstat(fd, &stat)) {
+		watched = -1;
+		/* For whoever could be faster. */
+		usleep(50000);
+		nr_closed++;
+		nr_closed_last += !has_child_with(stat.st_ino);
+	}
+	return __real_close(fd);
+}
+
+/* --- */
+
+/* Have a pipe's end closed. Returns the other one. */
+static int hand_over(uid_t user)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		abort();
-	closer_close(ends[1]);
+	closer_close(ends[1], user);
 	return ends[0];
 }
 
-/* Returns whether it has been closed within ten seconds. */
-static bool is_closed(int other_end)
+static void go_on(int other_end, int ms)
+{
+	struct pollfd files[CLOSERS_MAX + 1];
+	const size_t nr = closers_files(files);
+
+	files[nr] = (struct pollfd) { .fd = other_end };
+	poll(files, nr + 1, ms);
+	closers_handle(files);
+}
+
+/* Returns whether it has been closed by now. */
+static bool is_closed_by_now(int other_end)
 {
 	struct pollfd file = { .fd = other_end };
-	const bool is_closed = poll(&file, 1, 10000) == 1 &&
-			       file.revents & POLLHUP;
 
+	return poll(&file, 1, 0) == 1 && file.revents & POLLHUP;
+}
+
+/* Returns whether it has been closed within ten seconds, and closes the other end. */
+static bool is_closed(int other_end)
+{
+	bool is_closed = false;
+
+	for (int i = 0; i < 1000 && !is_closed; i++) {
+		go_on(other_end, 10);
+		is_closed = is_closed_by_now(other_end);
+	}
 	close(other_end);
 	return is_closed;
 }
 
+static void end_all(void)
+{
+	closers_end();
+	if (!wait_for_children())
+		tap_fail("there are processes left");
+}
+
 static void test_closed(void)
 {
-	closer_close(-1);
-	EXPECT(is_closed(hand_over()));
-	EXPECT(is_closed(hand_over()));
-	closer_end();
-	EXPECT(is_closed(hand_over()));
-	closer_end();
-	closer_end();
+	closer_close(-1, USER);
+	EXPECT(is_closed(hand_over(USER)));
+	EXPECT(is_closed(hand_over(OTHER)));
+	closers_end();
+	EXPECT(is_closed(hand_over(USER)));
+	closers_end();
+	end_all();
+}
+
+static void test_never_closed_last(void)
+{
+	int ends[2];
+
+	EXPECT(is_closed(hand_over(USER)));
+	for (unsigned int i = 0; i < 3; i++) {
+		EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+		watched = ends[1];
+		closer_close(ends[1], USER);
+		EXPECT(is_closed(ends[0]));
+		EXPECT_EQ(nr_closed, i + 1);
+		EXPECT_EQ(nr_closed_last, 0);
+	}
+	end_all();
 }
 
 static void test_killed(void)
 {
-	EXPECT(is_closed(hand_over()));
+	EXPECT(is_closed(hand_over(USER)));
 	EXPECT_EQ(kill(only_child(), SIGKILL), 0);
-	EXPECT(is_closed(hand_over()));
-	closer_end();
+	EXPECT(is_closed(hand_over(USER)));
+	end_all();
 }
 
-static void test_stuck(void)
+/* One file that is not closed keeps the others of its user waiting, for a second. */
+static void test_late(void)
 {
-	static int other_ends[MANY];
-	bool are_closed = true;
+	int first, second;
 
-	EXPECT(is_closed(hand_over()));
+	EXPECT(is_closed(hand_over(USER)));
 	EXPECT_EQ(kill(only_child(), SIGSTOP), 0);
-	for (int i = 0; i < MANY; i++)
-		other_ends[i] = hand_over();
-	closer_end();
-	for (int i = 0; i < MANY; i++)
-		are_closed &= is_closed(other_ends[i]);
-	EXPECT(are_closed);
+	first = hand_over(USER);
+	second = hand_over(USER);
+	EXPECT(is_closed(hand_over(OTHER)));
+	EXPECT(!is_closed_by_now(first) && !is_closed_by_now(second));
+	EXPECT(is_closed(first));
+	EXPECT(is_closed(second));
+	end_all();
+}
+
+static void test_room(void)
+{
+	static int other_ends[CLOSERS_MAX_WAITING];
+
+	nr_left = CHILDREN_MAX_LEFT;
+	for (unsigned int i = 0; i < CLOSERS_MAX_WAITING; i++) {
+		EXPECT(closers_have_room(USER));
+		other_ends[i] = hand_over(USER);
+	}
+	EXPECT(!closers_have_room(USER));
+	EXPECT(closers_have_room(OTHER));
+	EXPECT(is_closed(hand_over(OTHER)));
+	for (unsigned int i = 0; i < CLOSERS_MAX_WAITING; i++)
+		EXPECT(!is_closed_by_now(other_ends[i]));
+	nr_left = 0;
+	for (unsigned int i = 0; i < CLOSERS_MAX_WAITING; i++)
+		EXPECT(is_closed(other_ends[i]));
+	EXPECT(closers_have_room(USER));
+	end_all();
+}
+
+/* A process that ends with a file that waits, and with one of another kind. */
+static void end_with(int waiting, int other)
+{
+	nr_left = CHILDREN_MAX_LEFT;
+	closer_close(waiting, USER);
+	closers_end();
+	/* Time for the one that stays to close what is not to stay. */
+	usleep(200000);
+	close(other);
+	usleep(200000);
+	_exit(0);
+}
+
+static void test_end(void)
+{
+	int waiting[2], other[2];
+	pid_t pid;
+
+	EXPECT(!pipe2(waiting, O_CLOEXEC) && !pipe2(other, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		close(waiting[0]);
+		close(other[0]);
+		end_with(waiting[1], other[1]);
+	}
+	close(waiting[1]);
+	close(other[1]);
+	EXPECT(is_closed(other[0]));
+	EXPECT(!is_closed_by_now(waiting[0]));
+	EXPECT_EQ(waitpid(pid, NULL, 0), pid);
+	EXPECT(is_closed(waiting[0]));
 }
 
 int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(test_closed),
+		TAP_TEST(test_never_closed_last),
 		TAP_TEST(test_killed),
-		TAP_TEST(test_stuck),
+		TAP_TEST(test_late),
+		TAP_TEST(test_room),
+		TAP_TEST(test_end),
 	};
 	const unsigned int descriptors = count_descriptors();
 

@@ -1,41 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Closer: a child that closes files of strangers.
+ * Closer: children that close files of strangers.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "clock.h"
 #include "closer.h"
 #include "worker/message.h"
 
-/* What it closes is anybody's. */
+/* While one is idle, it is nobody's. */
 #define CLOSERS_USER ((uid_t)-5)
 
-/* While there is none, @socket is -1. */
-static struct {
+/**
+ * struct closer - one child
+ *
+ * @child: NULL if there is none.
+ * @socket: to talk to it; -1 if there is none.
+ * @is_busy: is it closing a file of @user? Since @asked_at; at @late_at it is time
+ *	to look after it.
+ */
+struct closer {
 	struct child *child;
 	int socket;
-} closer = { .socket = -1 };
+	bool is_busy;
+	uid_t user;
+	uint64_t asked_at;
+	uint64_t late_at;
+};
 
-static int close_all(void *data)
+/* A file that waits for a closer. */
+struct waiting {
+	struct waiting *next;
+	int fd;
+	uid_t user;
+};
+
+static struct closer closers[CLOSERS_MAX];
+
+/* In the order in which they came. */
+static struct waiting *first_waiting, **last_waiting = &first_waiting;
+
+static const int no_fds[2] = { -1, -1 };
+
+/* --- in the child */
+
+/*
+ * A file comes with the first message. The second one says that nobody else holds
+ * it on the way: before that, it would be the parent who closes it last.
+ */
+static int live(void *data)
 {
 	char byte;
-	int fds[2];
+	int fds[2], none[2];
 
 	(void)data;
 	while (message_receive(STDIN_FILENO, &byte, sizeof(byte), fds,
-			       false) == sizeof(byte))
+			       false) == sizeof(byte) &&
+	       message_receive(STDIN_FILENO, &byte, sizeof(byte), none,
+			       false) == sizeof(byte)) {
 		close(fds[0]);
+		if (message_send(STDIN_FILENO, "", 1, NULL, 0, no_fds))
+			break;
+	}
 	return 0;
 }
 
-static int start(void)
+/* --- in the parent */
+
+static int start(struct closer *closer)
 {
 	int sockets[2], keep[3] = { -1, -1, -1 };
 	const struct child_spec spec = {
-		.run = close_all,
+		.run = live,
 		.keep = keep,
 		.nr_keep = 3,
 		.user = CLOSERS_USER,
@@ -45,41 +87,256 @@ static int start(void)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	keep[0] = sockets[1];
-	err = child_start(&closer.child, &spec);
+	err = child_start(&closer->child, &spec);
 	close(sockets[1]);
-	if (err)
+	if (err) {
 		close(sockets[0]);
-	else
-		closer.socket = sockets[0];
-	return err;
+		return err;
+	}
+	closer->socket = sockets[0];
+	return 0;
 }
 
-void closer_end(void)
+/* It ends as soon as it can. */
+static void leave(struct closer *closer)
 {
-	if (closer.socket < 0)
+	close(closer->socket);
+	closer->socket = -1;
+	child_leave(closer->child);
+	closer->child = NULL;
+	closer->is_busy = false;
+}
+
+/* Has it told that it is done, or died? */
+static void hear(struct closer *closer)
+{
+	ssize_t got;
+	char byte;
+	int fds[2];
+
+	got = message_receive(closer->socket, &byte, sizeof(byte), fds, true);
+	if (got == -EAGAIN)
 		return;
-	close(closer.socket);
-	closer.socket = -1;
-	child_leave(closer.child);
+	if (got == sizeof(byte)) {
+		closer->is_busy = false;
+		child_set_user(closer->child, CLOSERS_USER);
+	} else {
+		leave(closer);
+	}
 }
 
-static int hand_over(int fd)
+/* Others may have kept the processors from it. */
+static void check_time(struct closer *closer, uint64_t now)
 {
-	const int fds[2] = { fd, -1 };
-	const int err = closer.socket < 0 ? start() : 0;
-
-	return err ? err : message_send(closer.socket, "", 1, NULL, 0, fds);
+	if (now < closer->late_at)
+		return;
+	if (now < closer->asked_at + CLOSER_RUN_NS &&
+	    child_is_running(closer->child))
+		closer->late_at = now + CLOSER_WAIT_NS;
+	else
+		leave(closer);
 }
 
-void closer_close(int fd)
+/* Returns 0 if the file is the child's from now on. */
+static int hand_over(struct closer *closer, const struct waiting *waiting)
 {
+	const int fds[2] = { waiting->fd, -1 };
+	int err;
+
+	err = message_send(closer->socket, "", 1, NULL, 0, fds);
+	if (err)
+		return err;
+	close(waiting->fd);
+	closer->is_busy = true;
+	closer->user = waiting->user;
+	closer->asked_at = now_ns();
+	closer->late_at = closer->asked_at + CLOSER_WAIT_NS;
+	child_set_user(closer->child, waiting->user);
+	/* If this fails it is dead, and is heard of. */
+	message_send(closer->socket, "", 1, NULL, 0, no_fds);
+	return 0;
+}
+
+static struct closer *find_idle(void)
+{
+	struct closer *none = NULL;
+
+	for (size_t i = 0; i < CLOSERS_MAX; i++) {
+		if (closers[i].child && !closers[i].is_busy)
+			return &closers[i];
+		if (!closers[i].child && !none)
+			none = &closers[i];
+	}
+	return none;
+}
+
+static bool has_closer(uid_t user)
+{
+	for (size_t i = 0; i < CLOSERS_MAX; i++)
+		if (closers[i].is_busy && closers[i].user == user)
+			return true;
+	return false;
+}
+
+/* Returns whether @waiting has been handed over. */
+static bool serve(const struct waiting *waiting)
+{
+	struct closer *closer;
+
+	if (has_closer(waiting->user) ||
+	    (children_left_of_all() &&
+	     children_left(waiting->user) >= CHILDREN_MAX_LEFT))
+		return false;
+	/* One that has died meanwhile is found out by asking it. */
+	while ((closer = find_idle())) {
+		if (!closer->child && start(closer))
+			return false;
+		if (!hand_over(closer, waiting))
+			return true;
+		leave(closer);
+	}
+	return false;
+}
+
+static void serve_all(void)
+{
+	struct waiting **link = &first_waiting;
+
+	while (*link) {
+		struct waiting *waiting = *link;
+
+		if (!serve(waiting)) {
+			link = &waiting->next;
+			continue;
+		}
+		*link = waiting->next;
+		free(waiting);
+	}
+	last_waiting = link;
+}
+
+void closer_close(int fd, uid_t user)
+{
+	struct waiting *waiting;
+
 	if (fd < 0)
 		return;
-	/* One that is at it for too long to take more goes on, or one that died. */
-	if (hand_over(fd)) {
-		closer_end();
-		hand_over(fd);
+	waiting = malloc(sizeof(*waiting));
+	/* It stays open: that is a leak, and this process goes on. */
+	if (!waiting)
+		return;
+	*waiting = (struct waiting) { .fd = fd, .user = user };
+	*last_waiting = waiting;
+	last_waiting = &waiting->next;
+	serve_all();
+}
+
+bool closers_have_room(uid_t user)
+{
+	unsigned int his = 0, all = 0;
+
+	for (const struct waiting *waiting = first_waiting; waiting;
+	     waiting = waiting->next) {
+		his += waiting->user == user;
+		all++;
 	}
-	/* What is on its way is not gone with this. */
-	close(fd);
+	return his < CLOSERS_MAX_WAITING &&
+	       (!his || all < CLOSERS_MAX_WAITING_OF_ALL);
+}
+
+size_t closers_files(struct pollfd *files)
+{
+	for (size_t i = 0; i < CLOSERS_MAX; i++)
+		files[i] = (struct pollfd) {
+			.fd = closers[i].child ? closers[i].socket : -1,
+			.events = POLLIN,
+		};
+	return CLOSERS_MAX;
+}
+
+void closers_handle(const struct pollfd *files)
+{
+	const uint64_t now = now_ns();
+
+	for (size_t i = 0; i < CLOSERS_MAX; i++) {
+		struct closer *closer = &closers[i];
+
+		/* It may be another one by now. */
+		if (closer->child && files[i].revents &&
+		    files[i].fd == closer->socket)
+			hear(closer);
+		if (closer->is_busy)
+			check_time(closer, now);
+	}
+	serve_all();
+}
+
+uint64_t closers_next(void)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < CLOSERS_MAX; i++)
+		if (closers[i].is_busy && closers[i].late_at < next)
+			next = closers[i].late_at;
+	return next;
+}
+
+static bool is_waiting(int fd)
+{
+	const struct waiting *waiting = first_waiting;
+
+	while (waiting && waiting->fd != fd)
+		waiting = waiting->next;
+	return waiting;
+}
+
+/* Close all files but those that wait: what they are is not to be held by them. */
+static void keep_waiting(void)
+{
+	int last = -1;
+
+	for (const struct waiting *waiting = first_waiting; waiting;
+	     waiting = waiting->next)
+		if (waiting->fd > last)
+			last = waiting->fd;
+	close_range(last + 1, ~0U, 0);
+	for (int fd = 0; fd < last; fd++)
+		if (!is_waiting(fd))
+			close(fd);
+}
+
+/*
+ * A process that is killed when this one is dead, which is when it has closed its
+ * own: not as the last one.
+ */
+static void hold_waiting(void)
+{
+	const pid_t parent = getpid();
+	sigset_t none;
+
+	if (fork())
+		return;
+	sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(0);
+	keep_waiting();
+	for (;;)
+		sigsuspend(&none);
+}
+
+void closers_end(void)
+{
+	for (size_t i = 0; i < CLOSERS_MAX; i++)
+		if (closers[i].child)
+			leave(&closers[i]);
+	if (first_waiting)
+		hold_waiting();
+	while (first_waiting) {
+		struct waiting *waiting = first_waiting;
+
+		first_waiting = waiting->next;
+		close(waiting->fd);
+		free(waiting);
+	}
+	last_waiting = &first_waiting;
 }

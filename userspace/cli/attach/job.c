@@ -19,6 +19,9 @@
 #define MEMORY_SHARE		8
 #define MIN_SNAPSHOT		(64ULL << 20)
 
+/* Bytes that are freed here; more are freed by a closer. */
+#define MAX_FREED		(16ULL << 20)
+
 static uint64_t total_memory(void)
 {
 	struct sysinfo info;
@@ -106,8 +109,12 @@ void job_end(struct jobs *jobs, struct job *job)
 	job->user->nr_jobs--;
 	job->user->nr_first -= job->is_first;
 	worker_kill(job->worker);
-	closer_close(job->elf_fd);
-	close_fd(job->snapshot_fd);
+	closer_close(job->elf_fd, job->user->uid);
+	/* Much memory takes its time as well. */
+	if (job->file.nr_bytes > MAX_FREED)
+		closer_close(job->snapshot_fd, job->user->uid);
+	else
+		close_fd(job->snapshot_fd);
 	close_fd(job->result_fd);
 	free(job);
 }
@@ -386,6 +393,7 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 /* Serve each user once at most. Returns whether anybody was served. */
 static bool serve_each(struct jobs *jobs,
 		       bool (*serve)(struct jobs *jobs, struct user *user),
+	    closers_have_room(user->uid) &&
 		       uint64_t now)
 {
 	struct user *user = NULL, *served = NULL;

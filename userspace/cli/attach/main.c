@@ -112,6 +112,7 @@ static void tick(struct session *session, uint64_t now)
 	children_collect_left();
 	workers_end_idle(WORKERS_IDLE_MS);
 	users_forget_idle(session->jobs.users, now);
+	jobs_drop_waiting(&session->jobs, now);
 	jobs_recheck(&session->jobs, now);
 	room_check(&session->room, &session->jobs, &session->pass);
 	strays_check(&session->strays, &session->jobs, session->device);
@@ -147,6 +148,7 @@ static uint64_t next_time(const struct session *session)
 		pass_next(&session->pass),
 		jobs_next(&session->jobs),
 		readers_next(session->jobs.readers),
+		closers_next(),
 		session->tick_at,
 	};
 	uint64_t next = UINT64_MAX;
@@ -164,6 +166,7 @@ struct places {
 	struct pollfd *files;
 	size_t nr_events;
 	size_t nr_readers;
+	size_t nr_closers;
 	size_t nr_workers;
 	size_t nr;
 };
@@ -178,7 +181,7 @@ static int fill_places(const struct session *session, struct places *places)
 	if (session->events && now_ns() >= events_next(session->events))
 		events = events_files(session->events, &places->nr_events);
 	places->files = calloc(places->nr_events + READERS_MAX_ALL +
-			       JOBS_MAX_WORKERS + watch->nr + 1,
+			       CLOSERS_MAX + JOBS_MAX_WORKERS + watch->nr + 1,
 			       sizeof(*places->files));
 	if (!places->files)
 		return -ENOMEM;
@@ -188,6 +191,8 @@ static int fill_places(const struct session *session, struct places *places)
 	at += places->nr_events;
 	places->nr_readers = readers_files(session->jobs.readers, at);
 	at += places->nr_readers;
+	places->nr_closers = closers_files(at);
+	at += places->nr_closers;
 	places->nr_workers = jobs_files(&session->jobs, at);
 	at += places->nr_workers;
 	if (watch->nr)
@@ -226,7 +231,9 @@ static void handle_change(struct session *session,
 
 	readers_handle(session->jobs.readers, at);
 	readers_check(session->jobs.readers, now);
-	at += places->nr_readers + places->nr_workers;
+	at += places->nr_readers;
+	closers_handle(at);
+	at += places->nr_closers + places->nr_workers;
 	if (watch->nr)
 		memcpy(watch->processes, at, watch->nr * sizeof(*at));
 	jobs_check_workers(&session->jobs);
@@ -378,9 +385,9 @@ static int open_session(struct session *session)
 static void close_session(struct session *session)
 {
 	jobs_end(&session->jobs);
-	closer_end();
 	workers_end_idle(0);
 	readers_free(session->jobs.readers);
+	closers_end();
 	known_files_free(session->jobs.known);
 	users_free(session->jobs.users);
 	pass_free(&session->pass);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "closer.h"
 #include "worker/message.h"
 #include "reader.h"
 
@@ -97,8 +98,22 @@ static void release(struct reader *reader)
 	reader->job = NULL;
 }
 
+/* What it has said and nobody has heard: files come with it. */
+static void drain(const struct reader *reader, uid_t user)
+{
+	static unsigned char unheard[READER_MAX_REPLY];
+	int fds[2];
+
+	shutdown(reader->socket, SHUT_RD);
+	while (message_receive(reader->socket, unheard, sizeof(unheard), fds,
+			       true) > 0)
+		for (size_t i = 0; i < 2; i++)
+			closer_close(fds[i], user);
+}
+
 static void stop(struct reader *reader)
 {
+	drain(reader, reader->user ? reader->user->uid : READERS_USER);
 	close(reader->socket);
 	reader->socket = -1;
 	if (reader->user) {
@@ -210,13 +225,15 @@ static void tell(struct readers *readers, struct reader *reader,
 		stop(reader);
 	else if (reply->is_last && user)
 		release(reader);
+	/* Whose file could not be closed could as well not have been read. */
+	if (!reply && user && !is_first)
+		user_block(user, now_ns());
 	if (is_first) {
 		readers->told(readers->data, job, user, reply, rest, size, fds);
 		return;
 	}
 	for (size_t i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+		closer_close(fds[i], user ? user->uid : READERS_USER);
 }
 
 static void receive(struct readers *readers, struct reader *reader)
