@@ -97,7 +97,7 @@ static void attach(uint64_t first, uint64_t last, bool is_told)
 
 static void check(void)
 {
-	world.now++;
+	world.now += STRAYS_MIN_NS / 2;
 	strays_check(&strays, &jobs, DEVICE);
 }
 

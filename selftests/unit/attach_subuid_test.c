@@ -44,6 +44,17 @@ static void a_range_is_one(void)
 	EXPECT_EQ(subuids_first(subuids, 300001), 300001);
 }
 
+/* What root has for many containers. */
+static void a_large_range_is_many(void)
+{
+	write_file("root:1000000:1000000000\n");
+	EXPECT_EQ(subuids_first(subuids, 1000000), 1000000);
+	EXPECT_EQ(subuids_first(subuids, 1065535), 1000000);
+	EXPECT_EQ(subuids_first(subuids, 1065536), 1065536);
+	EXPECT_EQ(subuids_first(subuids, 1065537), 1065536);
+	EXPECT_EQ(subuids_first(subuids, 1001000000), 1001000000);
+}
+
 static void lines_that_make_no_sense_do_not_count(void)
 {
 	write_file("# alice:1000:65536\n\nbob\nbob:\nbob:x:y\n:1:2\nbob:10:\n"
@@ -107,6 +118,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(a_range_is_one),
+		TAP_TEST(a_large_range_is_many),
 		TAP_TEST(lines_that_make_no_sense_do_not_count),
 		TAP_TEST(a_change_is_seen),
 		TAP_TEST(too_many_ranges),

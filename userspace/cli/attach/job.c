@@ -77,15 +77,21 @@ struct job *job_create(struct jobs *jobs, struct user *user, bool is_first)
 	return job;
 }
 
-uint64_t jobs_others_part(const struct jobs *jobs)
+uint64_t job_others_part(const struct jobs *jobs, const struct job *job)
 {
-	return jobs->others_bytes < jobs->max_bytes ?
-		       (jobs->max_bytes - jobs->others_bytes) / 2 : 0;
+	const uint64_t all = jobs->max_bytes, his = all / 2;
+	const uint64_t used = jobs->others_bytes;
+	const uint64_t part = used < all ? (all - used) / 2 : 0;
+	const uint64_t his_used = job->user->others_bytes;
+	const uint64_t his_part = his_used < his ? his - his_used : 0;
+
+	return part < his_part ? part : his_part;
 }
 
 void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes)
 {
 	jobs->others_bytes += bytes - job->others_bytes;
+	job->user->others_bytes += bytes - job->others_bytes;
 	job->others_bytes = bytes;
 }
 
@@ -195,6 +201,20 @@ static void add_again(struct jobs *jobs, const struct known *known)
 	};
 
 	jobs_add_mapping(jobs, &mapping, NULL, false);
+}
+
+void jobs_drop_waiting(struct jobs *jobs, uint64_t now)
+{
+	struct job *job, *next;
+
+	for (job = jobs->jobs; job; job = next) {
+		next = job->next;
+		if (job->state != JOB_WAIT || job->is_first ||
+		    user_is_served(job->user, now))
+			continue;
+		job->user->is_missed = true;
+		job_end(jobs, job);
+	}
 }
 
 void jobs_recheck(struct jobs *jobs, uint64_t now)
@@ -325,7 +345,7 @@ static void fill_file_request(struct jobs *jobs, struct job *job,
 	request->what = READER_FILE;
 	request->max_bytes = jobs->max_bytes;
 	job_set_others_bytes(jobs, job, 0);
-	job_set_others_bytes(jobs, job, jobs_others_part(jobs));
+	job_set_others_bytes(jobs, job, job_others_part(jobs, job));
 	/* No limit is 0. */
 	request->max_others = job->others_bytes + 1;
 	if (jobs->has_inodes && !job->is_vdso && !job->is_same)
@@ -373,6 +393,7 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 		    (job->state == JOB_FILE || job->state == JOB_ATTACH))
 			return ask_job(jobs, job);
 	if (user->nr_waiting < JOBS_MAX_WAITING && jobs->nr < JOBS_MAX &&
+	    closers_have_room(user->uid) &&
 	    (jobs->nr_bytes < jobs->max_bytes || !user->nr_jobs))
 		file = user_take_file(jobs->users, user);
 	else
@@ -393,7 +414,6 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 /* Serve each user once at most. Returns whether anybody was served. */
 static bool serve_each(struct jobs *jobs,
 		       bool (*serve)(struct jobs *jobs, struct user *user),
-	    closers_have_room(user->uid) &&
 		       uint64_t now)
 {
 	struct user *user = NULL, *served = NULL;

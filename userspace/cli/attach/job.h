@@ -153,6 +153,12 @@ void jobs_forget_refused(struct jobs *jobs);
 /* Look again at what was mapped again, and at what is to be tried again. */
 void jobs_recheck(struct jobs *jobs, uint64_t now);
 
+/*
+ * Drop what waits for a worker of users who are not served now: it is found again
+ * when they are, and until then its snapshots would take others' room.
+ */
+void jobs_drop_waiting(struct jobs *jobs, uint64_t now);
+
 /* Fill in the workers to poll, JOBS_MAX_WORKERS at most. Returns their number. */
 size_t jobs_files(const struct jobs *jobs, struct pollfd *files);
 
@@ -178,11 +184,11 @@ void job_end(struct jobs *jobs, struct job *job);
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state);
 
 /*
- * What the next snapshot of a file that not only root can have written may have:
- * half of what is left, so that something is left for the one after it, whoever has
- * taken how much. And what @job has of it.
+ * What the snapshot of a file that not only root can have written may have: half of
+ * what is left, so that something is left for the next one, whoever has taken how
+ * much; and not more than half of all for one user. And what @job has of it.
  */
-uint64_t jobs_others_part(const struct jobs *jobs);
+uint64_t job_others_part(const struct jobs *jobs, const struct job *job);
 void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes);
 
 /* Charge CPU time to whoever is to be charged for it. */

@@ -14,12 +14,13 @@
 #include "job.h"
 
 /*
- * The first time after which a file that was refused is tried again: if that was
- * because of somebody who uses it, or for another reason; and the longest.
+ * The first and the longest time after which a file that was refused is tried again:
+ * if that was because of others, or for another reason.
  */
-#define BUSY_RETRY_NS	SECOND
-#define RETRY_NS	(60 * SECOND)
-#define MAX_RETRY_NS	(3600 * SECOND)
+#define BUSY_RETRY_NS		SECOND
+#define BUSY_MAX_RETRY_NS	(60 * SECOND)
+#define RETRY_NS		(60 * SECOND)
+#define MAX_RETRY_NS		(3600 * SECOND)
 
 static const char no_room[] = "no room in the kernel";
 
@@ -28,7 +29,7 @@ static const char no_room[] = "no room in the kernel";
 static uint8_t group_of(const struct jobs *jobs, const struct job *job)
 {
 	return job->file.is_trusted ? KNOWN_TRUSTED :
-				      known_group(job->user->uid);
+				      known_group(jobs->known, job->user->uid);
 }
 
 static void begin_known(const struct jobs *jobs, const struct job *job,
@@ -85,7 +86,7 @@ static bool is_final(int error)
 static bool is_busy(int error)
 {
 	return error == -EWOULDBLOCK || error == -ESTALE || error == -EINTR ||
-	       error == -ENOEXEC || error == -EBUSY;
+	       error == -ENOEXEC || error == -EBUSY || error == -ENOMEM;
 }
 
 void job_refuse(struct jobs *jobs, struct job *job, int error,
@@ -106,11 +107,13 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 		const unsigned int tries =
 			before && before->state == FILE_REFUSED ?
 				before->nr_tries : 0;
+		const uint64_t longest = is_busy(error) ? BUSY_MAX_RETRY_NS :
+							  MAX_RETRY_NS;
 		uint64_t pause = (is_busy(error) ? BUSY_RETRY_NS :
 						   RETRY_NS) << tries;
 
-		if (pause > MAX_RETRY_NS)
-			pause = MAX_RETRY_NS;
+		if (pause > longest)
+			pause = longest;
 		known.nr_tries = tries < 12 ? tries + 1 : tries;
 		known.retry_at = known.checked_at + pause;
 		known.recheck_pid = job->mapping.pid;
@@ -174,12 +177,12 @@ static void handle_known(struct jobs *jobs, struct job *job)
 
 	if (known) {
 		known->checked_at = now_ns();
-		known_use(jobs->known, known, &job->mapping,
-			  known->checked_at);
-		job_end(jobs, job);
 		/* Whoever mapped it first may not be the one whose file it is. */
 		if (job->file.is_trusted)
 			known_set_group(jobs->known, known, KNOWN_TRUSTED);
+		known_use(jobs->known, known, &job->mapping,
+			  known->checked_at);
+		job_end(jobs, job);
 		return;
 	}
 	/* Forgotten meanwhile: look at it as if it were new. */
@@ -410,8 +413,10 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 	} else if (reply->stage == READER_CACHE) {
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT) {
-		job_refuse(jobs, job, reply->error,
-			   conversion_reason(reply->error), reply->text);
+		/* The memory that there was not is what it may take. */
+		job_refuse(jobs, job, reply->error == -ENOMEM ? -EIO :
+			   reply->error, conversion_reason(reply->error),
+			   reply->text);
 	} else if (job->shared.id && !job->is_converted) {
 		/* What was to be shared is gone: make it anew. */
 		job->shared.id = 0;

@@ -93,6 +93,7 @@ static void begin(struct strays *strays, const struct jobs *jobs, int device)
 		return;
 	strays->nr_lost = jobs->nr_lost;
 	strays->listed_at = now_ns();
+	strays->next_at = strays->listed_at + STRAYS_MIN_NS;
 	list_unknown(strays, &known, device);
 	free(known.ids);
 	/* What has been killed and is not gone may still be about to attach. */
@@ -116,7 +117,8 @@ static void end(struct strays *strays, const struct jobs *jobs)
 
 void strays_check(struct strays *strays, const struct jobs *jobs, int device)
 {
-	if (!strays->listed_at && strays->nr_lost != jobs->nr_lost)
+	if (!strays->listed_at && strays->nr_lost != jobs->nr_lost &&
+	    now_ns() >= strays->next_at)
 		begin(strays, jobs, device);
 	else if (strays->listed_at &&
 		 readers_asked_since(jobs->readers) > strays->listed_at)

@@ -95,8 +95,11 @@ static void check(struct subuids *subuids)
 uid_t subuids_first(struct subuids *subuids, uid_t uid)
 {
 	check(subuids);
-	for (unsigned int i = 0; i < subuids->nr; i++)
-		if (uid - subuids->ranges[i].first < subuids->ranges[i].count)
-			return subuids->ranges[i].first;
+	for (unsigned int i = 0; i < subuids->nr; i++) {
+		const struct range *range = &subuids->ranges[i];
+
+		if (uid - range->first < range->count)
+			return uid - (uid - range->first) % SUBUIDS_ONE;
+	}
 	return uid;
 }

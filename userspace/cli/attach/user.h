@@ -83,6 +83,7 @@ struct queued_process {
  * @nr_reading: readers that are busy for him.
  * @nr_jobs, @nr_waiting, @nr_converting: his jobs, and those in these states: see
  *	job.h.
+ * @others_bytes: his part of jobs.others_bytes.
  * @nr_first: of all of these, those that were there at the start.
  * @is_missed: something of his was passed over: look through his processes.
  * @is_looked_at, @is_behind, @pass: for pass.c: whether the present pass does that,
@@ -113,6 +114,7 @@ struct user {
 	unsigned int nr_jobs;
 	unsigned int nr_waiting;
 	unsigned int nr_converting;
+	uint64_t others_bytes;
 	unsigned int nr_first;
 };
 
