@@ -334,9 +334,19 @@ static noinline_for_stack int make(struct sfu_space *space,
 	return err;
 }
 
-int sfu_discover(struct sfu_space *space, u64 pc, bool own, u32 *budget,
-		 u64 *code_start, u64 *code_end, struct sfu_section **section,
-		 struct sfu_defect *defect)
+/* Is @code from the file, and the place in it, that @range has been mapped from? */
+static bool is_from_same(const struct sfu_code *code,
+			 const struct sfu_range *range)
+{
+	const u64 offset = code->offset + (range->start - code->start);
+
+	return range->end && sfu_mapping_origin(code->file, offset).hash ==
+				     range->origin.hash;
+}
+
+int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
+		 u32 *budget, u64 *code_start, u64 *code_end,
+		 struct sfu_section **section, struct sfu_defect *defect)
 {
 	struct discovery discovery = {
 		.reader.read = read_code_file,
@@ -368,7 +378,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, bool own, u32 *budget,
 		.end = discovery.code.end,
 	};
 	intersect(text, start, end);
-	err = look(&discovery, pc, own, defect);
+	err = look(&discovery, pc, !is_from_same(&discovery.code, bad), defect);
 	if (!err) {
 		text->origin = sfu_mapping_origin(discovery.code.file,
 						  discovery.code.offset +

@@ -159,32 +159,28 @@ static void remove_stale(struct sfu_space *space, struct sfu_section *section,
 }
 
 /*
- * The file's own section is malformed; *@section, which is held, has been found
- * instead. It is not held while its name is looked for, which may take long.
- * Returns @err; or -ESTALE without a section if it has been detached meanwhile.
+ * The file's own section is malformed; @section, which is held, has been found
+ * instead, and added to the space. Gives it back: to look for its name may take
+ * long, and the mappings may be others then.
  */
-static int tell_of_defect(struct sfu_lookup *lookup, u64 pc,
-			  const struct sfu_defect *defect,
-			  struct sfu_section **section, int err)
+static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
+			   const struct sfu_defect *defect,
+			   struct sfu_section *section)
 {
-	sfu_section_release(*section);
+	sfu_section_release(section);
 	count_bad(lookup->space);
-	tell_of_removal(lookup->space, *section, pc,
+	tell_of_removal(lookup->space, section, pc,
 			SFRAME_UNWIND_CAUSE_CORRUPT, defect);
-	if (sfu_section_hold(*section))
-		return err;
-	sfu_section_put(*section);
-	*section = NULL;
-	return -ESTALE;
+	sfu_section_put(section);
 }
 
 /*
- * Look at the file that @pc is in for something that covers it; without @own
- * not for the section of the file itself. Returns as sfu_discover(), and -ESTALE
- * if it is to be tried again.
+ * Look at the file that @pc is in for something that covers it; if it is the file
+ * that @bad has been mapped from, not for the section of the file itself. Returns
+ * as sfu_discover(), and -ESTALE if it is to be tried again.
  */
-static int discover(struct sfu_lookup *lookup, u64 pc, bool own,
-		    struct sfu_section **section)
+static int discover(struct sfu_lookup *lookup, u64 pc,
+		    const struct sfu_range *bad, struct sfu_section **section)
 {
 	struct sfu_defect defect;
 	u64 start, end;
@@ -201,10 +197,13 @@ static int discover(struct sfu_lookup *lookup, u64 pc, bool own,
 	}
 	if (!lookup->space)
 		return -ENOENT;
-	err = sfu_discover(lookup->space, pc, own, &lookup->budget.mappings,
+	err = sfu_discover(lookup->space, pc, bad, &lookup->budget.mappings,
 			   &start, &end, section, &defect);
-	if (*section && defect.kind)
-		return tell_of_defect(lookup, pc, &defect, section, err);
+	if (*section && defect.kind) {
+		tell_of_defect(lookup, pc, &defect, *section);
+		*section = NULL;
+		return -ESTALE;
+	}
 	if (!*section && start < end) {
 		lookup->nothing.start = start;
 		lookup->nothing.end = end;
@@ -230,20 +229,17 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
 /*
  * Is checked->section, which covers @pc, what would be found for it now, and mapped
  * as it was? Waits for the mmap lock: nothing is held. Returns 0 with the addresses
- * around @pc for which that is so; -ESTALE, with *@own false if the file has no
- * good section of its own: a bad one stays bad; or -EINTR.
+ * around @pc for which that is so; -ESTALE; -ETIME if the budget does not suffice;
+ * or -EINTR.
  */
-static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked,
-		 bool *own)
+static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
 {
 	struct sfu_rules *rules = &lookup->space->rules;
 	struct sfu_found *found = sfu_found_of(checked->section);
 	int err;
 
-	if (found && !sfu_discover_is_current(lookup->space, found)) {
-		*own = found->has_own;
+	if (found && !sfu_discover_is_current(lookup->space, found))
 		return -ESTALE;
-	}
 	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
 		return 0;
 	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
@@ -253,12 +249,21 @@ static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked,
 	return err;
 }
 
+/* Has the file of @section, which is mapped there, a good one of its own? */
+static bool may_have_own(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return !found || found->has_own;
+}
+
 /*
  * Use what the space has for @pc, which may be that there is nothing. Returns 0
  * with lookup->used set and held; -ENOENT; -ESTALE if it was to be removed, with
- * *@own as check(); or -EINTR.
+ * the code in *@bad if its file has no good section of its own: a bad one stays
+ * bad; or as check().
  */
-static int use_known(struct sfu_lookup *lookup, u64 pc, bool *own)
+static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 {
 	struct sfu_section *section = sfu_space_find(lookup->space, pc);
 	struct sfu_checked checked = { .section = section };
@@ -266,16 +271,21 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, bool *own)
 
 	if (!section)
 		return -ENOENT;
-	err = check(lookup, pc, &checked, own);
+	err = check(lookup, pc, &checked);
 	if (!err && sfu_section_hold(section)) {
 		lookup->used = checked;
 		return 0;
 	}
-	/* Without an error it has been detached since. */
-	if (!err || err == -ESTALE)
+	/* It has been detached since. */
+	if (!err)
+		err = -ESTALE;
+	if (err == -ESTALE) {
+		if (!may_have_own(section))
+			*bad = section->text;
 		remove_stale(lookup->space, section, pc);
+	}
 	sfu_section_put(section);
-	return err ?: -ESTALE;
+	return err;
 }
 
 /*
@@ -310,11 +320,11 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 	int err, tries;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
-		bool own = true;
+		struct sfu_range bad = {};
 
-		err = use_known(lookup, pc, &own);
+		err = use_known(lookup, pc, &bad);
 		if (err == -ENOENT || err == -ESTALE) {
-			err = discover(lookup, pc, own, &section);
+			err = discover(lookup, pc, &bad, &section);
 			if (section) {
 				use_found(lookup, pc, section, !err);
 				return 0;
@@ -329,8 +339,8 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 /*
  * Have lookup->used be the one for @pc, its mappings checked in this walk, and
  * held, which is to end before user memory is waited for: whoever attached it
- * pays for its bytes till then. Returns 0, -ENOENT or -EINTR, and then there is
- * none.
+ * pays for its bytes till then. Returns 0; or, and then there is none, as
+ * sfu_discover() or check().
  */
 static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 {
@@ -355,6 +365,7 @@ static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 		       const struct sfu_defect *defect)
 {
 	const bool registered = lookup->used.section->source == SFU_REGISTERED;
+	const struct sfu_range bad = lookup->used.section->text;
 	struct sfu_section *other;
 
 	remove(lookup->space, lookup->used.section, pc,
@@ -364,7 +375,7 @@ static void remove_bad(struct sfu_lookup *lookup, u64 pc,
 	if (registered)
 		return;
 	/* So as not to find it again. */
-	discover(lookup, pc, false, &other);
+	discover(lookup, pc, &bad, &other);
 	if (other) {
 		sfu_section_release(other);
 		sfu_section_put(other);
@@ -401,22 +412,21 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	return find_rule_carefully(lookup, pc, match);
 }
 
-/* Check @section once more for @pc, and remove it if it is stale. */
+/*
+ * Check @section once more for @pc. If it is stale, find_section() comes to that
+ * again, and does what is to be done.
+ */
 static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
 		       u64 pc)
 {
 	struct sfu_checked checked = { .section = section };
-	bool own;
 	int err;
 
 	if (!sfu_section_covers(section, pc))
 		return -ENOENT;
-	err = check(lookup, pc, &checked, &own);
-	if (err == -ESTALE) {
-		if (lookup->used.section == section)
-			forget_section(lookup);
-		remove_stale(lookup->space, section, pc);
-	}
+	err = check(lookup, pc, &checked);
+	if (err == -ESTALE && lookup->used.section == section)
+		forget_section(lookup);
 	return err;
 }
 
