@@ -13,7 +13,7 @@
 
 static struct kmem_cache *cache;
 
-struct sfu_node *sfu_node_create(u8 height, u16 payer, bool force)
+struct sfu_node *sfu_node_create(u32 height, u32 payer, bool force)
 {
 	struct sfu_node *node;
 

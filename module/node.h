@@ -9,6 +9,8 @@
 #include <linux/refcount.h>
 #include <linux/types.h>
 
+#include "payer.h"
+
 struct sfu_section;
 
 /* Entries that there is room for. Unit tests have smaller nodes, not less than 5. */
@@ -33,9 +35,9 @@ struct sfu_section;
  */
 struct sfu_node {
 	refcount_t refs;
-	u16 payer;
-	u8 nr;
-	u8 height;
+	u32 payer : SFU_PAYER_BITS;
+	u32 nr : 6;
+	u32 height : 5;
 	union {
 		struct sfu_section *section[SFU_LEAF_SIZE];
 		struct {
@@ -77,7 +79,7 @@ static inline bool sfu_node_joins(const struct sfu_node *node, u32 nr)
  * @force beyond the limit. May sleep. Returns NULL without memory, or if the
  * payer's limit does not allow it.
  */
-struct sfu_node *sfu_node_create(u8 height, u16 payer, bool force);
+struct sfu_node *sfu_node_create(u32 height, u32 payer, bool force);
 
 /* Nobody refers to @node any more; what it refers to is the caller's to put. */
 void sfu_node_free(struct sfu_node *node);

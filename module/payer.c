@@ -17,7 +17,6 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
 #include "compat.h"
@@ -25,19 +24,11 @@
 #include "limits.h"
 #include "payer.h"
 
-/*
- * Payers in user namespaces, of all, and of one owner: whoever has such a
- * namespace has thousands of users.
- */
-#define MAX_IN_NAMESPACES	(U16_MAX / 2)
-#define MAX_OF_NS_OWNER		1024
-
 /**
  * struct sfu_payer - all members protected by payers_lock
  *
  * @node: in the hash of payers, by @user.
  * @user: with a reference.
- * @ns_owner: of the namespace that it was made in, see current_ns_owner(); constant.
  * @refs: references, and one if @bytes is not 0.
  * @bytes: charged.
  * @pages: of these, as counted in @user->locked_vm.
@@ -46,60 +37,15 @@
 struct sfu_payer {
 	struct hlist_node node;
 	struct user_struct *user;
-	unsigned long ns_owner;
 	u32 refs;
 	u64 bytes;
 	long pages;
-	u16 number;
+	u32 number;
 };
 
 static DEFINE_HASHTABLE(payers_by_user, 10);
 static DEFINE_XARRAY_ALLOC1(payers);
 static DEFINE_SPINLOCK(payers_lock);
-
-/* Number of payers in the namespaces of each owner. */
-static DEFINE_XARRAY(ns_owners);
-
-/*
- * Who owns the outermost user namespace around the current one, but for the initial
- * one, which counts as 0. Those of root are containers: each stands for itself.
- * A key only, never followed: a namespace that has gone may lend its address to
- * another one, which is then counted together with what is left of it.
- */
-static unsigned long current_ns_owner(void)
-{
-	const struct user_namespace *ns = current_user_ns();
-	uid_t owner;
-
-	if (ns == &init_user_ns)
-		return 0;
-	while (ns->parent != &init_user_ns)
-		ns = ns->parent;
-	owner = __kuid_val(ns->owner);
-	return owner ?: (unsigned long)ns;
-}
-
-/*
- * Add @by, 1 or -1, to the payers in the namespaces of @ns_owner. Returns whether it
- * could: not without memory, or beyond the limit.
- */
-static bool count_ns_owner(unsigned long ns_owner, int by, gfp_t gfp)
-{
-	void *old, *seen;
-	unsigned long nr;
-
-	if (!ns_owner)
-		return true;
-	do {
-		old = xa_load(&ns_owners, ns_owner);
-		nr = (old ? xa_to_value(old) : 0) + by;
-		if (nr > MAX_OF_NS_OWNER)
-			return false;
-		seen = xa_cmpxchg(&ns_owners, ns_owner, old,
-				  nr ? xa_mk_value(nr) : NULL, gfp);
-	} while (seen != old && !xa_is_err(seen));
-	return !xa_is_err(seen);
-}
 
 static struct sfu_payer *find(const struct user_struct *user)
 {
@@ -116,8 +62,6 @@ static struct sfu_payer *find(const struct user_struct *user)
 
 static void destroy(struct sfu_payer *payer)
 {
-	/* There is an entry, so it takes no memory. */
-	count_ns_owner(payer->ns_owner, -1, GFP_NOWAIT);
 	free_uid(payer->user);
 	kfree(payer);
 	sfu_uncount(SFU_PAYERS);
@@ -142,33 +86,16 @@ static void put(struct sfu_payer *payer, bool last)
 	destroy(payer);
 }
 
-/* Have a new payer be numbered and counted. Returns its number, or 0. */
-static u16 take_number(struct sfu_payer *payer)
-{
-	struct xa_limit limit = { .min = 1, .max = U16_MAX };
-	u32 number;
-
-	payer->ns_owner = current_ns_owner();
-	if (payer->ns_owner)
-		limit.max = MAX_IN_NAMESPACES;
-	if (!count_ns_owner(payer->ns_owner, 1, SFU_GFP_OPTIONAL))
-		return 0;
-	if (!xa_alloc(&payers, &number, payer, limit, SFU_GFP_OPTIONAL))
-		return number;
-	count_ns_owner(payer->ns_owner, -1, GFP_NOWAIT);
-	return 0;
-}
-
 /* Make one, or find the one that another thread has made meanwhile. */
 static struct sfu_payer *create(void)
 {
+	const struct xa_limit limit = XA_LIMIT(1, SFU_MAX_PAYERS);
 	struct sfu_payer *payer, *other;
 
 	payer = kzalloc(sizeof(*payer), SFU_GFP_OPTIONAL);
 	if (!payer)
 		return NULL;
-	payer->number = take_number(payer);
-	if (!payer->number) {
+	if (xa_alloc(&payers, &payer->number, payer, limit, SFU_GFP_OPTIONAL)) {
 		kfree(payer);
 		return NULL;
 	}
@@ -222,7 +149,7 @@ void sfu_payer_put(struct sfu_payer *payer)
 	put(payer, last);
 }
 
-u16 sfu_payer_number(const struct sfu_payer *payer)
+u32 sfu_payer_number(const struct sfu_payer *payer)
 {
 	return payer->number;
 }
@@ -284,13 +211,13 @@ void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes)
 	put(payer, last);
 }
 
-int sfu_payer_charge_number(u16 number, u64 bytes, bool force)
+int sfu_payer_charge_number(u32 number, u64 bytes, bool force)
 {
 	return number ? sfu_payer_charge(xa_load(&payers, number), bytes,
 					 force) : 0;
 }
 
-void sfu_payer_uncharge_number(u16 number, u64 bytes)
+void sfu_payer_uncharge_number(u32 number, u64 bytes)
 {
 	if (number)
 		sfu_payer_uncharge(xa_load(&payers, number), bytes);
@@ -298,6 +225,5 @@ void sfu_payer_uncharge_number(u16 number, u64 bytes)
 
 void sfu_payer_exit(void)
 {
-	xa_destroy(&ns_owners);
 	xa_destroy(&payers);
 }

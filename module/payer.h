@@ -14,10 +14,15 @@
 struct sfu_payer;
 
 /*
+ * Bits of the number that a payer has: two million of them. Somebody can have 65,536
+ * user IDs, with or without a namespace, and a client of each takes more than 1 KiB.
+ */
+#define SFU_PAYER_BITS	21
+#define SFU_MAX_PAYERS	((1U << SFU_PAYER_BITS) - 1)
+
+/*
  * The payer for the current task's user, with a reference. May sleep. Returns
- * NULL without memory, or if there are 65,535 of them; in user namespaces other
- * than the initial one, 32,767, and 1,024 in all namespaces of one user or in one
- * that root has made.
+ * NULL without memory, or if there are SFU_MAX_PAYERS of them.
  */
 struct sfu_payer *sfu_payer_get_current(void);
 
@@ -31,7 +36,7 @@ void sfu_payer_put(struct sfu_payer *payer);
  * The number that objects too small for a pointer know @payer by, never 0.
  * Valid for as long as something is charged, or a reference is held.
  */
-u16 sfu_payer_number(const struct sfu_payer *payer);
+u32 sfu_payer_number(const struct sfu_payer *payer);
 
 /*
  * Charge @bytes to @payer. With @force also beyond the limit, which is for copies
@@ -48,8 +53,8 @@ void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes);
  * The same by sfu_payer_number(); 0 is nobody, and not charged. Something is
  * charged to the number already, or a reference to the payer is held.
  */
-int sfu_payer_charge_number(u16 number, u64 bytes, bool force);
-void sfu_payer_uncharge_number(u16 number, u64 bytes);
+int sfu_payer_charge_number(u32 number, u64 bytes, bool force);
+void sfu_payer_uncharge_number(u32 number, u64 bytes);
 
 void sfu_payer_exit(void);
 

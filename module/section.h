@@ -18,6 +18,7 @@
 
 #include "limits.h"
 #include "mapping.h"
+#include "payer.h"
 #include "sframe.h"
 
 struct inode;
@@ -65,9 +66,9 @@ struct sfu_section {
 	u32 size;
 	u32 index;
 	u32 fres;
-	bool pcrel;
-	u8 source;
-	u16 payer;
+	u32 payer : SFU_PAYER_BITS;
+	u32 source : 8;
+	u32 pcrel : 1;
 };
 
 /* Have @section be the one whose header @table is. */

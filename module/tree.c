@@ -46,6 +46,8 @@
 static_assert((SFU_INNER_SIZE - 1ULL) * LEAST_LEAF
 	      << const_ilog2(LEAST_INNER) * (MAX_HEIGHT - 2) >=
 	      SFU_MAX_SECTIONS);
+/* What struct sfu_node has bits for. */
+static_assert(SFU_LEAF_SIZE < 1 << 6 && MAX_HEIGHT <= 1 << 5);
 
 /**
  * struct path - the way from the root to a section
@@ -329,7 +331,7 @@ static bool is_last(const struct sfu_tree *tree, const struct path *path,
  * -ENOMEM or -ENOSPC; there are *@nr of them, which was 0.
  */
 static int create_spares(const struct sfu_tree *tree, const struct path *path,
-			 u16 payer, struct sfu_node **spare, u32 *nr)
+			 u32 payer, struct sfu_node **spare, u32 *nr)
 {
 	u32 height, top = tree->root->height;
 

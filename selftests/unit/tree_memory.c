@@ -92,7 +92,7 @@ void sfu_section_put(struct sfu_section *section)
 }
 
 /* One payer, numbered 1, with no limit. */
-int sfu_payer_charge_number(u16 number, u64 bytes, bool force)
+int sfu_payer_charge_number(u32 number, u64 bytes, bool force)
 {
 	(void)force;
 	if (number)
@@ -100,7 +100,7 @@ int sfu_payer_charge_number(u16 number, u64 bytes, bool force)
 	return 0;
 }
 
-void sfu_payer_uncharge_number(u16 number, u64 bytes)
+void sfu_payer_uncharge_number(u32 number, u64 bytes)
 {
 	if (number)
 		charged -= bytes;
