@@ -285,6 +285,7 @@ static void groups_are_of_users(void)
 	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);
 	/* Then others have to do. */
 	EXPECT_EQ(known_group(files, 63), 64);
+	EXPECT_EQ(known_group(files, 0), 64);
 	EXPECT_EQ(known_group(files, 64 * 64), 1);
 	EXPECT_EQ(known_group(files, (uid_t)-1), 64);
 	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);

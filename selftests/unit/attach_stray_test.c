@@ -158,6 +158,18 @@ static void what_the_killed_one_attaches_yet(void)
 	EXPECT_EQ(nr_listed, 0);
 }
 
+/* As long as there is one that cannot be killed. */
+static void the_kernel_is_not_asked_all_the_time(void)
+{
+	jobs.nr_lost++;
+	world.left = 1;
+	for (unsigned int i = 0; i < 100; i++) {
+		world.now += SECOND;
+		strays_check(&strays, &jobs, DEVICE);
+	}
+	EXPECT_EQ(nr_listed, 10);
+}
+
 static void another_is_lost_meanwhile(void)
 {
 	jobs.nr_lost++;
@@ -188,6 +200,7 @@ int main(void)
 		TAP_TEST(what_nobody_knows_of_is_detached),
 		TAP_TEST(what_is_told_of_later_stays),
 		TAP_TEST(what_the_killed_one_attaches_yet),
+		TAP_TEST(the_kernel_is_not_asked_all_the_time),
 		TAP_TEST(another_is_lost_meanwhile),
 		TAP_TEST(more_than_are_found_at_a_time),
 	};

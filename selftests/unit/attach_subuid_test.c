@@ -101,7 +101,7 @@ static void they_have_one_budget(void)
 	struct users *users;
 	struct user *user;
 
-	write_file("alice:100000:65536\nzero:0:5\n");
+	write_file("alice:100000:65536\nzero:0:5\nall:4294967000:296\n");
 	users = users_create(path);
 	user = users_get(users, 100000);
 	EXPECT(users_get(users, 100007) == user);
@@ -110,6 +110,7 @@ static void they_have_one_budget(void)
 	EXPECT(users_of_process(users, 7) == user);
 	/* Root, and those who are nobody, are not of it, whatever the file says. */
 	EXPECT_EQ(users_get(users, 0)->uid, 0);
+	EXPECT_EQ(users_get(users, 3)->uid, 3);
 	EXPECT_EQ(users_get(users, USER_UNKNOWN)->uid, USER_UNKNOWN);
 	users_free(users);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "convert/copy.h"
 #include "snapshot_file.h"
 #include "tap.h"
 
@@ -254,6 +255,41 @@ static void places_count(void)
 	close(fd);
 }
 
+/* Pieces in any order, and what is read of them and between them, in both places. */
+static void pieces_of_a_copy(void)
+{
+	enum { SIZE = 1 << 16, PIECE = 100, STEP = 160 };
+	static unsigned char room[SIZE], want[SIZE], got[SIZE];
+	const unsigned int nr = SIZE / STEP;
+	struct copy copy;
+	int fd;
+
+	EXPECT_EQ(sfu_copy_begin(&copy, SIZE, room, sizeof(room)), 0);
+	for (unsigned int i = 0; i < nr; i++) {
+		/* As 7 has no factor in common with it, each once. */
+		const size_t at = i * 7 % nr * STEP;
+
+		memset(want + at, 1 + i % 255, PIECE);
+		EXPECT_EQ(sfu_copy_add(&copy, at, want + at, PIECE), 0);
+		/* More than there is room for pieces. */
+		EXPECT_EQ(copy.fd >= 0, i >= COPY_MAX_PIECES);
+		for (size_t size = 1; size < 400; size += 77) {
+			const size_t from = at > 150 ? at - 150 : 0;
+
+			memset(got, 0xee, size);
+			EXPECT_EQ(sfu_copy_get(&copy, from, got, size), 0);
+			EXPECT(!memcmp(got, want + from, size));
+		}
+	}
+	EXPECT_EQ(sfu_copy_get(&copy, SIZE - 1, got, 2), -EFAULT);
+	EXPECT_EQ(sfu_copy_get(&copy, SIZE + 1, got, 0), -EFAULT);
+	fd = sfu_copy_take(&copy);
+	sfu_copy_end(&copy);
+	EXPECT_EQ(pread(fd, got, SIZE, 0), SIZE);
+	EXPECT(!memcmp(got, want, SIZE));
+	close(fd);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -265,6 +301,7 @@ int main(void)
 		TAP_TEST(same_digest),
 		TAP_TEST(each_byte_counts),
 		TAP_TEST(places_count),
+		TAP_TEST(pieces_of_a_copy),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

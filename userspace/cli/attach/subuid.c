@@ -57,13 +57,14 @@ static void read_ranges(struct subuids *subuids)
 	subuids->nr = 0;
 	while (file && subuids->nr < SUBUIDS_MAX &&
 	       getline(&line, &size, file) > 0) {
+		/* Nobody is one user with root. */
 		if (sscanf(line, "%*[^:]:%" SCNu64 ":%" SCNu64, &first,
-			   &count) != 2 || !count || first > UINT32_MAX ||
+			   &count) != 2 || !first || first > UINT32_MAX ||
 		    count > UINT32_MAX - first + 1)
 			continue;
 		subuids->ranges[subuids->nr++] = (struct range) {
 			.first = first,
-			.count = count > UINT32_MAX ? UINT32_MAX : count,
+			.count = count,
 		};
 	}
 	free(line);

@@ -118,7 +118,7 @@ struct user *users_get(struct users *users, uid_t uid)
 {
 	struct user **bucket, *user;
 
-	if (uid && uid < USER_OTHERS)
+	if (uid < USER_OTHERS)
 		uid = subuids_first(users->subuids, uid);
 	bucket = &users->buckets[uid % NR_BUCKETS];
 	user = *bucket;
