@@ -43,7 +43,7 @@ struct sfu_payer {
 	u32 number;
 };
 
-static DEFINE_HASHTABLE(payers_by_user, 10);
+static DEFINE_HASHTABLE(payers_by_user, 14);
 static DEFINE_XARRAY_ALLOC1(payers);
 static DEFINE_SPINLOCK(payers_lock);
 
