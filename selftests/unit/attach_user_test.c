@@ -176,6 +176,15 @@ static void has_few_children_that_are_stuck(void)
 	EXPECT(user_is_served(user, world.now));
 }
 
+static void whose_files_are_not_closed_waits(void)
+{
+	EXPECT(user_is_served(user, world.now));
+	world.no_closer_user = UID;
+	EXPECT(!user_is_served(user, world.now));
+	world.no_closer_user = UID + 1;
+	EXPECT(user_is_served(user, world.now));
+}
+
 /* --- the table */
 
 static void finds_them_again(void)
@@ -495,6 +504,7 @@ int main(void)
 		TAP_TEST(who_uses_little_is_modest),
 		TAP_TEST(is_left_alone_longer_each_time),
 		TAP_TEST(has_few_children_that_are_stuck),
+		TAP_TEST(whose_files_are_not_closed_waits),
 		TAP_TEST(finds_them_again),
 		TAP_TEST(there_are_so_many),
 		TAP_TEST(forgets_who_is_idle_only),

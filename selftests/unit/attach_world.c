@@ -7,13 +7,18 @@
 
 #include "attach_world.h"
 #include "userspace/cli/attach/child.h"
+#include "userspace/cli/attach/closer.h"
 #include "userspace/cli/attach/process.h"
 
 struct world world;
 
 void world_begin(void)
 {
-	world = (struct world) { .now = 3600 * SECOND, .cpu = SECOND };
+	world = (struct world) {
+		.now = 3600 * SECOND,
+		.cpu = SECOND,
+		.no_closer_user = (uid_t)-1,
+	};
 }
 
 struct world_process *world_add(pid_t pid, uid_t uid)
@@ -75,6 +80,11 @@ unsigned int children_left(uid_t user)
 unsigned int children_left_of_all(void)
 {
 	return world.left;
+}
+
+bool closers_have_room(uid_t user)
+{
+	return user != world.no_closer_user;
 }
 
 /* --- /proc: two entries that are no processes, and then these */

@@ -22,6 +22,7 @@
  * @processes: those that there are, in the order in which /proc has them.
  * @has_no_proc: can it not be opened?
  * @left, @left_user: children that got stuck for that user.
+ * @no_closer_user: whose files are not closed in time.
  */
 struct world {
 	uint64_t now;
@@ -39,6 +40,7 @@ struct world {
 	bool has_no_proc;
 	unsigned int left;
 	uid_t left_user;
+	uid_t no_closer_user;
 };
 
 extern struct world world;

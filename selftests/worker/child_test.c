@@ -241,11 +241,57 @@ static void test_retire(void)
 	EXPECT_EQ(children_left_of_all(), 1);
 	for (tries = 0; children_left_of_all() && tries < 1000; tries++) {
 		poll(NULL, 0, 10);
+		children_collect_left();
 		/* It has not been killed yet, so it is not stuck. */
 		EXPECT_EQ(children_left(5), 0);
 	}
 	EXPECT_EQ(children_left_of_all(), 0);
 	child_retire(NULL);
+}
+
+static int is_slow;
+
+int __real_close_range(unsigned int first, unsigned int last, int flags);
+int __wrap_close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (is_slow)
+		poll(NULL, 0, 300);
+	return __real_close_range(first, last, flags);
+}
+
+/* A new child has all files for as long as it has not closed them. */
+static void test_birth(void)
+{
+	struct pollfd other_end = { 0 };
+	struct child *children[3];
+	int ends[2];
+
+	while (children_have_files())
+		poll(NULL, 0, 10);
+	EXPECT(!pipe2(ends, O_CLOEXEC));
+	other_end.fd = ends[0];
+	is_slow = 1;
+	spec = (struct child_spec){ .run = stay };
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(child_start(&children[i], &spec), 0);
+	is_slow = 0;
+	EXPECT(children_have_files());
+	close(ends[1]);
+	for (int tries = 0; children_have_files() && tries < 1000; tries++)
+		poll(NULL, 0, 10);
+	EXPECT(!children_have_files());
+	EXPECT(poll(&other_end, 1, 0) == 1 && other_end.revents & POLLHUP);
+	/* One that dies has none either. */
+	is_slow = 1;
+	child_leave(children[0]);
+	EXPECT_EQ(child_start(&children[0], &spec), 0);
+	is_slow = 0;
+	for (int i = 0; i < 3; i++)
+		child_leave(children[i]);
+	EXPECT(wait_for_children());
+	EXPECT(!children_have_files());
+	EXPECT_EQ(children_left_of_all(), 0);
+	close(ends[0]);
 }
 
 static void test_death_of_parent(void)
@@ -346,6 +392,7 @@ int main(void)
 		TAP_TEST(test_oom_score),
 		TAP_TEST(test_leave),
 		TAP_TEST(test_retire),
+		TAP_TEST(test_birth),
 		TAP_TEST(test_death_of_parent),
 		TAP_TEST(test_stuck),
 	};

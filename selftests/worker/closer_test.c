@@ -27,6 +27,15 @@ unsigned int __wrap_children_left_of_all(void)
 	return nr_left;
 }
 
+/* Is a child being started that has all files? */
+static bool is_birth;
+
+bool __real_children_have_files(void);
+bool __wrap_children_have_files(void)
+{
+	return is_birth || __real_children_have_files();
+}
+
 /* Has a child of ours the pipe @inode open? */
 static bool has_child_with(ino_t inode)
 {
@@ -193,6 +202,42 @@ static void test_room(void)
 	end_all();
 }
 
+static uid_t charged;
+
+static void charge(void *data, uid_t user, uint64_t ns)
+{
+	if (ns)
+		*(uid_t *)data = user;
+}
+
+static void test_charge(void)
+{
+	EXPECT(is_closed(hand_over(OTHER)));
+	closers_set_charge(charge, &charged);
+	EXPECT(is_closed(hand_over(USER)));
+	EXPECT_EQ(charged, USER);
+	closers_set_charge(NULL, NULL);
+	end_all();
+}
+
+/* Nothing is handed over while somebody else has it. */
+static void test_birth(void)
+{
+	int other_end;
+
+	EXPECT(is_closed(hand_over(USER)));
+	is_birth = true;
+	other_end = hand_over(USER);
+	EXPECT(closers_next() != UINT64_MAX);
+	for (int i = 0; i < 20; i++)
+		go_on(other_end, 10);
+	EXPECT(!is_closed_by_now(other_end));
+	is_birth = false;
+	EXPECT(is_closed(other_end));
+	EXPECT_EQ(closers_next(), UINT64_MAX);
+	end_all();
+}
+
 /* A process that ends with a file that waits, and with one of another kind. */
 static void end_with(int waiting, int other)
 {
@@ -234,6 +279,8 @@ int main(void)
 		TAP_TEST(test_killed),
 		TAP_TEST(test_late),
 		TAP_TEST(test_room),
+		TAP_TEST(test_charge),
+		TAP_TEST(test_birth),
 		TAP_TEST(test_end),
 	};
 	const unsigned int descriptors = count_descriptors();

@@ -124,6 +124,7 @@ static inline void test_nothing_left(unsigned int descriptors)
 	workers_end_idle(0);
 	if (!wait_for_children())
 		tap_fail("there are processes left");
+	children_collect_left();
 	if (children_left_of_all())
 		tap_fail("%u children left", children_left_of_all());
 	if (count_descriptors() != descriptors)

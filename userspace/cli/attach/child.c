@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,15 @@ struct child {
 };
 
 static struct child *left_behind;
+
+/*
+ * Children that may still have files of ours: the ends of pipes whose other ends go
+ * with these.
+ */
+#define MAX_BIRTHS 64
+
+static struct pollfd births[MAX_BIRTHS];
+static unsigned int nr_births;
 
 /* --- in the child */
 
@@ -105,22 +115,51 @@ static void live(const struct child_spec *spec, pid_t parent)
 
 /* --- in the parent */
 
+bool children_have_files(void)
+{
+	unsigned int nr = 0;
+
+	/* What is not known is taken for so. */
+	if (nr_births && poll(births, nr_births, 0) < 0)
+		return true;
+	for (unsigned int i = 0; i < nr_births; i++) {
+		if (births[i].revents)
+			close(births[i].fd);
+		else
+			births[nr++] = births[i];
+	}
+	nr_births = nr;
+	return nr;
+}
+
+/* Note that a child is born that has the other end of @fd, for as long as it has. */
+static void add_birth(int fd)
+{
+	births[nr_births++] = (struct pollfd){ .fd = fd };
+}
+
 int child_start(struct child **child, const struct child_spec *spec)
 {
 	const pid_t parent = getpid();
 	sigset_t all, before;
-	int err = 0;
+	int err = 0, birth[2];
 	pid_t pid;
 
 	*child = NULL;
 	if (spec->nr_keep > MAX_KEEP)
 		return -EINVAL;
-	if (children_left(spec->user) >= CHILDREN_MAX_LEFT ||
+	children_collect_left();
+	if (nr_births == MAX_BIRTHS || children_left(spec->user) >= CHILDREN_MAX_LEFT ||
 	    children_left_of_all() >= CHILDREN_MAX_LEFT_OF_ALL)
 		return -EBUSY;
+	if (pipe2(birth, O_CLOEXEC))
+		return -errno;
 	*child = calloc(1, sizeof(**child));
-	if (!*child)
+	if (!*child) {
+		close(birth[0]);
+		close(birth[1]);
 		return -ENOMEM;
+	}
 	(*child)->user = spec->user;
 	/* No handler of the parent's may run in the child. */
 	sigfillset(&all);
@@ -130,6 +169,8 @@ int child_start(struct child **child, const struct child_spec *spec)
 		live(spec, parent);
 	if (pid < 0)
 		err = -errno;
+	close(birth[1]);
+	add_birth(birth[0]);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!err) {
 		(*child)->pid = pid;
@@ -263,6 +304,7 @@ void children_collect_left(void)
 {
 	struct child **link = &left_behind;
 
+	children_have_files();
 	while (*link) {
 		struct child *child = *link, *next = child->next;
 
@@ -283,7 +325,6 @@ unsigned int children_left(uid_t user)
 {
 	unsigned int count = 0;
 
-	children_collect_left();
 	for (const struct child *child = left_behind; child; child = child->next)
 		count += child->user == user && !child->may_end &&
 			 is_stuck(child);

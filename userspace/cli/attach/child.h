@@ -95,11 +95,19 @@ void child_retire(struct child *child);
  */
 void children_collect_left(void);
 
+/*
+ * Is there a child that has just been started, and may have copies of all of this
+ * process's descriptors yet? One that is closed here is not gone before it closes
+ * its own.
+ */
+bool children_have_files(void);
+
 /**
  * children_left() - children that even SIGKILL has not ended
  * @user: on whose behalf they were started.
  *
- * Counts those that were killed more than CHILDREN_DYING_SECONDS ago. With
+ * Counts those that were killed more than CHILDREN_DYING_SECONDS ago, and that had
+ * not ended when they were last collected. With
  * CHILDREN_MAX_LEFT of them a user gets no child any more: child_start() fails.
  */
 unsigned int children_left(uid_t user);

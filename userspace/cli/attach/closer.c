@@ -17,6 +17,9 @@
 /* While one is idle, it is nobody's. */
 #define CLOSERS_USER ((uid_t)-5)
 
+/* When to look again whether a child that has just been started has our files. */
+#define BIRTH_NS (10 * MS)
+
 /**
  * struct closer - one child
  *
@@ -24,6 +27,7 @@
  * @socket: to talk to it; -1 if there is none.
  * @is_busy: is it closing a file of @user? Since @asked_at; at @late_at it is time
  *	to look after it.
+ * @charged_ns: CPU time of it that has been charged.
  */
 struct closer {
 	struct child *child;
@@ -32,6 +36,7 @@ struct closer {
 	uid_t user;
 	uint64_t asked_at;
 	uint64_t late_at;
+	uint64_t charged_ns;
 };
 
 /* A file that waits for a closer. */
@@ -46,6 +51,9 @@ static struct closer closers[CLOSERS_MAX];
 /* In the order in which they came. */
 static struct waiting *first_waiting, **last_waiting = &first_waiting;
 
+static void (*charge)(void *data, uid_t user, uint64_t ns);
+static void *charge_data;
+
 static const int no_fds[2] = { -1, -1 };
 
 /* --- in the child */
@@ -54,7 +62,7 @@ static const int no_fds[2] = { -1, -1 };
  * A file comes with the first message. The second one says that nobody else holds
  * it on the way: before that, it would be the parent who closes it last.
  */
-static int live(void *data)
+static int live_and_close(void *data)
 {
 	char byte;
 	int fds[2], none[2];
@@ -77,10 +85,11 @@ static int start(struct closer *closer)
 {
 	int sockets[2], keep[3] = { -1, -1, -1 };
 	const struct child_spec spec = {
-		.run = live,
+		.run = live_and_close,
 		.keep = keep,
 		.nr_keep = 3,
 		.user = CLOSERS_USER,
+		.nice = 10,
 	};
 	int err;
 
@@ -94,12 +103,24 @@ static int start(struct closer *closer)
 		return err;
 	}
 	closer->socket = sockets[0];
+	closer->charged_ns = 0;
 	return 0;
+}
+
+/* What it has used is on the account of whose file it closes. */
+static void charge_user(struct closer *closer)
+{
+	const uint64_t used = child_cpu_ns(closer->child);
+
+	if (charge && closer->is_busy && used > closer->charged_ns)
+		charge(charge_data, closer->user, used - closer->charged_ns);
+	closer->charged_ns = used;
 }
 
 /* It ends as soon as it can. */
 static void leave(struct closer *closer)
 {
+	charge_user(closer);
 	close(closer->socket);
 	closer->socket = -1;
 	child_leave(closer->child);
@@ -118,6 +139,7 @@ static void hear(struct closer *closer)
 	if (got == -EAGAIN)
 		return;
 	if (got == sizeof(byte)) {
+		charge_user(closer);
 		closer->is_busy = false;
 		child_set_user(closer->child, CLOSERS_USER);
 	} else {
@@ -178,30 +200,43 @@ static bool has_closer(uid_t user)
 	return false;
 }
 
+/* Has it died? */
+static bool is_dead(int err)
+{
+	return err == -EPIPE || err == -ECONNRESET || err == -ECONNREFUSED;
+}
+
 /* Returns whether @waiting has been handed over. */
 static bool serve(const struct waiting *waiting)
 {
 	struct closer *closer;
+	int err;
 
 	if (has_closer(waiting->user) ||
 	    (children_left_of_all() &&
 	     children_left(waiting->user) >= CHILDREN_MAX_LEFT))
 		return false;
 	/* One that has died meanwhile is found out by asking it. */
-	while ((closer = find_idle())) {
-		if (!closer->child && start(closer))
+	do {
+		closer = find_idle();
+		if (!closer || (!closer->child && start(closer)))
 			return false;
-		if (!hand_over(closer, waiting))
-			return true;
-		leave(closer);
-	}
-	return false;
+		/* The new one has what waits as well, for a moment. */
+		if (children_have_files())
+			return false;
+		err = hand_over(closer, waiting);
+		if (is_dead(err))
+			leave(closer);
+	} while (is_dead(err));
+	return !err;
 }
 
 static void serve_all(void)
 {
 	struct waiting **link = &first_waiting;
 
+	if (children_have_files())
+		return;
 	while (*link) {
 		struct waiting *waiting = *link;
 
@@ -271,9 +306,19 @@ void closers_handle(const struct pollfd *files)
 	serve_all();
 }
 
+void closers_set_charge(void (*fn)(void *data, uid_t user, uint64_t ns),
+			void *data)
+{
+	charge = fn;
+	charge_data = data;
+}
+
 uint64_t closers_next(void)
 {
 	uint64_t next = UINT64_MAX;
+
+	if (first_waiting && children_have_files())
+		next = now_ns() + BIRTH_NS;
 
 	for (size_t i = 0; i < CLOSERS_MAX; i++)
 		if (closers[i].is_busy && closers[i].late_at < next)
@@ -305,16 +350,34 @@ static void keep_waiting(void)
 			close(fd);
 }
 
+/* There is no process to hold them: have them on their way to the closers. */
+static void leave_waiting(void)
+{
+	const struct waiting *waiting = first_waiting;
+
+	for (; waiting; waiting = waiting->next) {
+		const int fds[2] = { waiting->fd, -1 };
+
+		for (size_t i = 0; i < CLOSERS_MAX; i++)
+			if (closers[i].child &&
+			    !message_send(closers[i].socket, "", 1, NULL, 0,
+					  fds))
+				break;
+	}
+}
+
 /*
  * A process that is killed when this one is dead, which is when it has closed its
  * own: not as the last one.
  */
 static void hold_waiting(void)
 {
-	const pid_t parent = getpid();
+	const pid_t parent = getpid(), child = fork();
 	sigset_t none;
 
-	if (fork())
+	if (child < 0)
+		leave_waiting();
+	if (child)
 		return;
 	sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
@@ -326,9 +389,6 @@ static void hold_waiting(void)
 
 void closers_end(void)
 {
-	for (size_t i = 0; i < CLOSERS_MAX; i++)
-		if (closers[i].child)
-			leave(&closers[i]);
 	if (first_waiting)
 		hold_waiting();
 	while (first_waiting) {
@@ -339,4 +399,7 @@ void closers_end(void)
 		free(waiting);
 	}
 	last_waiting = &first_waiting;
+	for (size_t i = 0; i < CLOSERS_MAX; i++)
+		if (closers[i].child)
+			leave(&closers[i]);
 }

@@ -2,8 +2,8 @@
 /*
  * Closer: children that close files of strangers. A file that has been removed
  * meanwhile, or the file system that it was in, goes with its last descriptor, and
- * that takes as long as there is to free, or as its server likes. This process
- * never closes one that could be the last.
+ * that takes as long as there is to free, or as its server likes. So this process
+ * hands it to a closer, and closes its own when that has it.
  *
  * A closer has one file at a time, and no user has two closers. One that is late is
  * left behind, on the account of the user whose file it closes.
@@ -30,6 +30,10 @@
 
 /* Have @fd closed, a file that was opened for @user; -1 is allowed. Returns at once. */
 void closer_close(int fd, uid_t user);
+
+/* Charge what closing takes, in nanoseconds of CPU time, by @fn. */
+void closers_set_charge(void (*fn)(void *data, uid_t user, uint64_t ns),
+			void *data);
 
 /* May another file be opened for that user? */
 bool closers_have_room(uid_t user);

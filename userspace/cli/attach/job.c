@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -19,8 +20,9 @@
 #define MEMORY_SHARE		8
 #define MIN_SNAPSHOT		(64ULL << 20)
 
-/* Bytes that are freed here; more are freed by a closer. */
-#define MAX_FREED		(16ULL << 20)
+/* Bytes that are freed here; more are freed by a closer, for nobody. */
+#define MAX_FREED		(16LL << 20)
+#define MEMORY_USER		((uid_t)-6)
 
 static uint64_t total_memory(void)
 {
@@ -95,10 +97,27 @@ void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes)
 	job->others_bytes = bytes;
 }
 
-static void close_fd(int fd)
+/* To free much of it takes its time. Nothing else keeps a closer from that. */
+static void close_memory(int fd)
 {
-	if (fd >= 0)
+	struct stat stat;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &stat) && 512LL * stat.st_blocks > MAX_FREED)
+		closer_close(fd, MEMORY_USER);
+	else
 		close(fd);
+}
+
+void job_free_snapshot(struct jobs *jobs, struct job *job)
+{
+	if (job->snapshot_fd < 0)
+		return;
+	close_memory(job->snapshot_fd);
+	job->snapshot_fd = -1;
+	jobs->nr_bytes -= job->file.nr_bytes;
+	job_set_others_bytes(jobs, job, 0);
 }
 
 void job_end(struct jobs *jobs, struct job *job)
@@ -110,18 +129,13 @@ void job_end(struct jobs *jobs, struct job *job)
 	*link = job->next;
 	count(jobs, job, -1);
 	jobs->nr--;
-	jobs->nr_bytes -= job->snapshot_fd >= 0 ? job->file.nr_bytes : 0;
 	job_set_others_bytes(jobs, job, 0);
 	job->user->nr_jobs--;
 	job->user->nr_first -= job->is_first;
 	worker_kill(job->worker);
 	closer_close(job->elf_fd, job->user->uid);
-	/* Much memory takes its time as well. */
-	if (job->file.nr_bytes > MAX_FREED)
-		closer_close(job->snapshot_fd, job->user->uid);
-	else
-		close_fd(job->snapshot_fd);
-	close_fd(job->result_fd);
+	job_free_snapshot(jobs, job);
+	close_memory(job->result_fd);
 	free(job);
 }
 
@@ -207,12 +221,16 @@ void jobs_drop_waiting(struct jobs *jobs, uint64_t now)
 {
 	struct job *job, *next;
 
+	if (!jobs->wants_bytes)
+		return;
+	jobs->wants_bytes = false;
 	for (job = jobs->jobs; job; job = next) {
 		next = job->next;
-		if (job->state != JOB_WAIT || job->is_first ||
-		    user_is_served(job->user, now))
+		if (job->is_asked || job->is_vdso || job->snapshot_fd < 0 ||
+		    job->state == JOB_CONVERT || user_is_served(job->user, now))
 			continue;
-		job->user->is_missed = true;
+		user_add_file(jobs->users, job->user, &job->mapping,
+			      job->is_first);
 		job_end(jobs, job);
 	}
 }
@@ -393,7 +411,6 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 		    (job->state == JOB_FILE || job->state == JOB_ATTACH))
 			return ask_job(jobs, job);
 	if (user->nr_waiting < JOBS_MAX_WAITING && jobs->nr < JOBS_MAX &&
-	    closers_have_room(user->uid) &&
 	    (jobs->nr_bytes < jobs->max_bytes || !user->nr_jobs))
 		file = user_take_file(jobs->users, user);
 	else

@@ -57,6 +57,7 @@ struct worker;
  * @is_asked: is a reader at it?
  * @is_vdso: no file, but a copy of what all processes have; @elf_fd.
  * @is_same: is it to share what is attached to another file?
+ * @has_digest: has all of it been read?
  * @is_converted: has a worker made @result_fd of it?
  * @shared: what it shares: a file that is attached; its id is 0 if there is none.
  * @file: what a reader has found.
@@ -72,6 +73,7 @@ struct job {
 	bool is_asked;
 	bool is_vdso;
 	bool is_same;
+	bool has_digest;
 	bool is_converted;
 	struct {
 		uint64_t id;
@@ -94,12 +96,13 @@ struct job {
  * @jobs, @nr: the jobs. @nr_converting: those with a worker, of @max_workers.
  * @max_bytes: of one snapshot. @nr_bytes: of all that there are. @others_bytes: of
  *	those of files that not only root can have written, and may be of those that
- *	are being taken; never more than @max_bytes.
+ *	are being taken; not more than @max_bytes, but for a byte each.
  * @maps_ns: where the CPU time of looks at processes is added up.
  * @nr_lost: readers that were to attach something, and did not tell of it.
  * @missed: files that could not be looked at before they were gone.
  * @forbidden: processes that may not be looked at.
- * @wants_room: has the kernel no more room?
+ * @wants_room: has the kernel no more room? @wants_bytes: was there none for a
+ *	snapshot?
  * @weakness: what of the sandbox conversions do without here; NULL for nothing.
  * @fatal: a negative errno that concerns all files: -EPERM; with @text.
  */
@@ -123,6 +126,7 @@ struct jobs {
 	unsigned int missed;
 	unsigned int forbidden;
 	bool wants_room;
+	bool wants_bytes;
 	const char *weakness;
 	int fatal;
 	char text[256];
@@ -154,8 +158,8 @@ void jobs_forget_refused(struct jobs *jobs);
 void jobs_recheck(struct jobs *jobs, uint64_t now);
 
 /*
- * Drop what waits for a worker of users who are not served now: it is found again
- * when they are, and until then its snapshots would take others' room.
+ * If there was no room for somebody's snapshot, give up those of users who are not
+ * served now: their files are looked at again when they are.
  */
 void jobs_drop_waiting(struct jobs *jobs, uint64_t now);
 
@@ -193,6 +197,9 @@ void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes);
 
 /* Charge CPU time to whoever is to be charged for it. */
 void job_charge(struct jobs *jobs, struct job *job, uint64_t ns);
+
+/* Its snapshot has been of use, or will not be any more. */
+void job_free_snapshot(struct jobs *jobs, struct job *job);
 
 /* Begin one conversion for @user. Returns whether there was one that may begin. */
 bool job_convert_one(struct jobs *jobs, struct user *user);

@@ -102,6 +102,7 @@ static void end_converting(struct jobs *jobs, struct job *job,
 		jobs->weakness = worker_weakness(end->result_fd);
 	job->result_fd = end->result_fd;
 	job->is_converted = true;
+	job_free_snapshot(jobs, job);
 	job_set_state(jobs, job, JOB_ATTACH);
 }
 

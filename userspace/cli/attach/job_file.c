@@ -100,8 +100,7 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 	known.state = FILE_REFUSED;
 	known.reason = reason;
 	known.digest = job->file.digest;
-	/* Without a snapshot its bytes are not known. */
-	known.has_digest = job->snapshot_fd >= 0;
+	known.has_digest = job->has_digest;
 	known.is_final = known.has_digest && is_final(error);
 	if (!known.is_final) {
 		const unsigned int tries =
@@ -163,7 +162,8 @@ static void take_file(struct jobs *jobs, struct job *job,
 		       sizeof(job->mapping.name));
 	job->elf_fd = fds[0];
 	job->snapshot_fd = fds[1];
-	if (job->snapshot_fd >= 0)
+	job->has_digest = job->snapshot_fd >= 0;
+	if (job->has_digest)
 		jobs->nr_bytes += file->nr_bytes;
 	job_set_others_bytes(jobs, job, job->snapshot_fd < 0 || file->is_trusted ?
 						0 : file->nr_bytes);
@@ -206,6 +206,7 @@ static void handle_read_error(struct jobs *jobs, struct job *job,
 	} else if (reply->stage == READER_OPEN) {
 		job_refuse(jobs, job, error, "cannot be opened", reply->text);
 	} else if (error == -EFBIG && is_short) {
+		jobs->wants_bytes = true;
 		job_refuse(jobs, job, -EBUSY, "no room to read it now", "");
 	} else {
 		job_refuse(jobs, job, error, error == -EFBIG ?

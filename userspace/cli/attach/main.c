@@ -350,6 +350,11 @@ static int open_events(struct session *session)
 	return 0;
 }
 
+static void charge(void *data, uid_t user, uint64_t ns)
+{
+	user_charge(users_get(data, user), ns);
+}
+
 static int open_session(struct session *session)
 {
 	struct jobs *jobs = &session->jobs;
@@ -371,6 +376,7 @@ static int open_session(struct session *session)
 	jobs->readers = readers_create(session->device, jobs_told, jobs);
 	if (!jobs->users || !jobs->known || !jobs->readers)
 		return complain("no memory");
+	closers_set_charge(charge, jobs->users);
 	jobs->report = &session->report;
 	session->report.known = jobs->known;
 	session->pass.users = jobs->users;
@@ -389,6 +395,7 @@ static void close_session(struct session *session)
 	readers_free(session->jobs.readers);
 	closers_end();
 	known_files_free(session->jobs.known);
+	closers_set_charge(NULL, NULL);
 	users_free(session->jobs.users);
 	pass_free(&session->pass);
 	watch_free(&session->watch);

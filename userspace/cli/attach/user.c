@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "child.h"
+#include "closer.h"
 #include "process.h"
 #include "subuid.h"
 #include "user.h"
@@ -257,7 +258,8 @@ bool user_is_served(struct user *user, uint64_t now)
 	if (user->credit_ns >= USER_RESUME_NS)
 		user->is_paused = false;
 	return !user->is_paused && now >= user->blocked_until &&
-	       user->nr_left < CHILDREN_MAX_LEFT;
+	       user->nr_left < CHILDREN_MAX_LEFT &&
+	       closers_have_room(user->uid);
 }
 
 bool user_is_modest(const struct user *user)
