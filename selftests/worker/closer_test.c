@@ -215,6 +215,9 @@ static void test_charge(void)
 	EXPECT(is_closed(hand_over(OTHER)));
 	closers_set_charge(charge, &charged);
 	EXPECT(is_closed(hand_over(USER)));
+	/* It is told after it has been done. */
+	for (int i = 0; charged != USER && i < 1000; i++)
+		go_on(-1, 10);
 	EXPECT_EQ(charged, USER);
 	closers_set_charge(NULL, NULL);
 	end_all();
@@ -234,6 +237,8 @@ static void test_birth(void)
 	EXPECT(!is_closed_by_now(other_end));
 	is_birth = false;
 	EXPECT(is_closed(other_end));
+	for (int i = 0; closers_next() != UINT64_MAX && i < 1000; i++)
+		go_on(-1, 10);
 	EXPECT_EQ(closers_next(), UINT64_MAX);
 	end_all();
 }
