@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -13,6 +14,10 @@
 /* More than 16 bits can number. */
 #define NR_USERS	66000
 #define FIRST_USER	200000
+
+/* Seconds that this may take, and the exit status if it takes more. */
+#define MAX_SECONDS	20
+#define TOO_SLOW	77
 
 static bool open_as(int user)
 {
@@ -24,14 +29,18 @@ static bool open_as(int user)
 static int be_many(int there, int end)
 {
 	const struct rlimit files = { NR_USERS + 100, NR_USERS + 100 };
+	const time_t start = time(NULL);
 	char byte;
 	int user;
 
 	if (setrlimit(RLIMIT_NOFILE, &files))
 		return 1;
-	for (user = FIRST_USER; user < FIRST_USER + NR_USERS; user++)
+	for (user = FIRST_USER; user < FIRST_USER + NR_USERS; user++) {
 		if (!open_as(user))
 			return 2;
+		if (time(NULL) > start + MAX_SECONDS)
+			return TOO_SLOW;
+	}
 	close(there);
 	return read(end, &byte, 1) ? 3 : 0;
 }
@@ -48,6 +57,7 @@ static pid_t fork_as(int user)
 TEST(others_are_not_shut_out)
 {
 	int there[2], end[2];
+	int outcome;
 	pid_t many;
 	char byte;
 
@@ -66,7 +76,10 @@ TEST(others_are_not_shut_out)
 	EXPECT_EQ(0, outcome_of(fork_as(1001)));
 	EXPECT_EQ(0, outcome_of(fork_as(0)));
 	close(end[1]);
-	EXPECT_EQ(0, outcome_of(many));
+	outcome = outcome_of(many);
+	if (outcome == TOO_SLOW)
+		SKIP(return, "this kernel is too slow for so many users");
+	EXPECT_EQ(0, outcome);
 }
 
 TEST_HARNESS_MAIN

@@ -86,6 +86,8 @@ const char *fail_accesses(void);
 /* scenario_client.c */
 int run_open(struct world *world);
 void undo_open(struct world *world);
+int run_open_as_other(struct world *world);
+void undo_open_as_other(struct world *world);
 int run_query(struct world *world);
 int run_query_newer(struct world *world);
 int run_counters(struct world *world);
@@ -147,6 +149,7 @@ bool setup_stack_switch(struct world *world);
 int run_vdso(struct world *world);
 bool setup_thread(struct world *world);
 int run_request_thread(struct world *world);
+int run_request_again(struct world *world);
 bool setup_reader(struct world *world);
 int run_read_asleep(struct world *world);
 int run_two_walks(struct world *world);

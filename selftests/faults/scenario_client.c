@@ -18,6 +18,21 @@ void undo_open(struct world *world)
 	close(world->other);
 }
 
+/* The first one of a user. */
+int run_open_as_other(struct world *world)
+{
+	if (setresuid(4321, -1, -1))
+		return errno;
+	world->other = open_client(0);
+	return result(world->other);
+}
+
+void undo_open_as_other(struct world *world)
+{
+	close(world->other);
+	setresuid(0, -1, -1);
+}
+
 int run_query(struct world *world)
 {
 	struct sframe_unwind_query q = { .size = sizeof(q) };

@@ -130,6 +130,26 @@ int run_request_thread(struct world *world)
 	return err == LESS ? 0 : err;
 }
 
+/* What has been asked for of it before, it is to deliver now. */
+int run_request_again(struct world *world)
+{
+	struct sframe_unwind_request req = request_self();
+	int err;
+
+	req.tid = world->tid;
+	if (request(world->fd, &req))
+		return errno;
+	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
+	if (request(world->fd, &req))
+		return errno;
+	/* If it has not been interrupted, it goes on by itself. */
+	if (write(world->pipe[1], "", 1) != 1 ||
+	    pthread_join(world->thread, NULL))
+		return ETIMEDOUT;
+	err = read_caller(world);
+	return err == LESS ? 0 : err;
+}
+
 /* Wakes the reader by a stack, of this thread. */
 static void *wake_reader(void *data)
 {

@@ -10,6 +10,7 @@
 
 const struct scenario scenarios[] = {
 	{ "open", NULL, run_open, undo_open },
+	{ "open as another user", NULL, run_open_as_other, undo_open_as_other },
 	{ "query", NULL, run_query, NULL },
 	{ "query by a newer program", NULL, run_query_newer, NULL },
 	{ "counters", NULL, run_counters, NULL },
@@ -26,6 +27,8 @@ const struct scenario scenarios[] = {
 	{ "request", setup_registered, run_request, NULL },
 	{ "request in a signal frame", setup_signal, run_request, NULL },
 	{ "request of a sleeping thread", setup_thread, run_request_thread, NULL },
+	{ "request once more of that thread", setup_thread, run_request_again,
+	  NULL },
 	{ "request while another walk waits", NULL, run_two_walks, NULL },
 	{ "request through the vDSO", setup_stack_switch, run_vdso, NULL },
 	{ "read", setup_waiting, run_read, undo_read },
