@@ -147,6 +147,7 @@ void undo_read(struct world *world);
 bool setup_wrapped(struct world *world);
 bool setup_stack_switch(struct world *world);
 int run_vdso(struct world *world);
+int run_no_code(struct world *world);
 bool setup_thread(struct world *world);
 int run_request_thread(struct world *world);
 int run_request_again(struct world *world);

@@ -95,6 +95,20 @@ int run_vdso(struct world *world)
 	return err == LESS && world->stack.head.nr_frames > 1 ? 0 : err;
 }
 
+/* A return address that is in no code. */
+int run_no_code(struct world *world)
+{
+	uint64_t *sp = (void *)(world->pages + PAGE - 64);
+	int err;
+
+	*sp = (uintptr_t)world->pages;
+	err = -call_on_stack(world, sp);
+	if (err)
+		return err;
+	err = read_caller(world);
+	return err == LESS ? 0 : err;
+}
+
 static void *sleep_in_read(void *data)
 {
 	struct world *world = data;

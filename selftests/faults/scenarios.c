@@ -31,6 +31,8 @@ const struct scenario scenarios[] = {
 	  NULL },
 	{ "request while another walk waits", NULL, run_two_walks, NULL },
 	{ "request through the vDSO", setup_stack_switch, run_vdso, NULL },
+	{ "request with a return address in no code", setup_stack_switch,
+	  run_no_code, NULL },
 	{ "read", setup_waiting, run_read, undo_read },
 	{ "read around the ring's end", setup_wrapped, run_read,
 	  undo_read },
