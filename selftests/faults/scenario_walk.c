@@ -145,23 +145,34 @@ int run_request_thread(struct world *world)
 }
 
 /* What has been asked for of it before, it is to deliver now. */
-int run_request_again(struct world *world)
+static int interrupt_again(struct world *world)
 {
 	struct sframe_unwind_request req = request_self();
-	int err;
 
 	req.tid = world->tid;
 	if (request(world->fd, &req))
 		return errno;
 	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
-	if (request(world->fd, &req))
+	return request(world->fd, &req) ? errno : 0;
+}
+
+/* A thread that sleeps, another one each time. */
+int run_request_again(struct world *world)
+{
+	int err, nr;
+
+	world->tid = 0;
+	if (!setup_thread(world))
 		return errno;
+	err = interrupt_again(world);
 	/* If it has not been interrupted, it goes on by itself. */
 	if (write(world->pipe[1], "", 1) != 1 ||
 	    pthread_join(world->thread, NULL))
-		return ETIMEDOUT;
-	err = read_caller(world);
-	return err == LESS ? 0 : err;
+		err = ETIMEDOUT;
+	close(world->pipe[0]);
+	close(world->pipe[1]);
+	nr = drain(world->fd, SFRAME_UNWIND_RECORD_STACK);
+	return err || nr ? err : EPROTO;
 }
 
 /* Wakes the reader by a stack, of this thread. */

@@ -27,7 +27,7 @@ const struct scenario scenarios[] = {
 	{ "request", setup_registered, run_request, NULL },
 	{ "request in a signal frame", setup_signal, run_request, NULL },
 	{ "request of a sleeping thread", setup_thread, run_request_thread, NULL },
-	{ "request once more of that thread", setup_thread, run_request_again,
+	{ "request once more of a sleeping thread", NULL, run_request_again,
 	  NULL },
 	{ "request while another walk waits", NULL, run_two_walks, NULL },
 	{ "request through the vDSO", setup_stack_switch, run_vdso, NULL },

@@ -253,7 +253,7 @@ static void says_who_has_to_wait(void)
 	user_add_process(blocked, 3, 0, true);
 	capture();
 	report_ready(&report, &jobs);
-	EXPECT(has(taken(1), "left for later: 2 files and processes of user 5: his tenth of a processor is used up\n"));
+	EXPECT(has(taken(1), "left for later: 2 files and processes of user 5: his part of a processor is used up\n"));
 	EXPECT(has(taken(1), "left for later: 1 files and processes of user 6: what he maps does not answer\n"));
 }
 

@@ -181,7 +181,7 @@ static void print_waiting(struct report *report, const struct jobs *jobs)
 			printf("left for later: %u files and processes of user %u: %s\n",
 			       user->nr_first, (unsigned int)user->uid,
 			       user->is_paused ?
-				       "his tenth of a processor is used up" :
+				       "his part of a processor is used up" :
 				       "what he maps does not answer");
 	fflush(stdout);
 }

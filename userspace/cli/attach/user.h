@@ -24,7 +24,7 @@
 #include "mapping.h"
 
 #define USER_BURST_NS	((int64_t)(10 * SECOND))
-#define USER_SHARE	10
+#define USER_SHARE	20
 
 /* What may be spent for root, and on files of root's; it comes back as slowly. */
 #define USERS_BURST_NS	((int64_t)(300 * SECOND))
