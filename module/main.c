@@ -9,20 +9,20 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 
-#include "attach_file.h"
-#include "client.h"
 #include "compat.h"
 #include "counters.h"
-#include "file_read.h"
-#include "ioctl.h"
-#include "mapping.h"
-#include "node.h"
+#include "dev/client.h"
+#include "dev/ioctl.h"
+#include "file/attach_file.h"
+#include "file/file_read.h"
+#include "file/pin.h"
+#include "mm/mapping.h"
+#include "mm/node.h"
+#include "mm/section.h"
+#include "mm/sections.h"
+#include "mm/space.h"
 #include "payer.h"
-#include "pin.h"
-#include "request.h"
-#include "section.h"
-#include "sections.h"
-#include "space.h"
+#include "walk/request.h"
 
 static int device_open(struct inode *inode, struct file *file)
 {

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../module/test_timer.h"
+#include "../module/test/test_timer.h"
 #include "common.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "../module/test_timer.h"
+#include "../module/test/test_timer.h"
 #include "common.h"
 #include "process.h"
 

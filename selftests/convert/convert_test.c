@@ -20,7 +20,7 @@
 #include "cli/verify_defect.h"
 #include "selftests/unit/elf_section.h"
 #include "selftests/unit/tap.h"
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 static const char *directory;
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "hostile_kinds.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 #define V2_ENTRY_SIZE 20
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 #define NR_REGS 17
 

@@ -36,7 +36,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "machine.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /* Differences printed for each file. */
 #define MAX_SHOWN 10

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "../../module/test_timer.h"
+#include "../../module/test/test_timer.h"
 #include "../attach.h"
 #include "../observed.h"
 #include "../process.h"

@@ -3,7 +3,7 @@
  * Scenarios of a client and its process: opening, asking, the test timer, fork
  * and exec.
  */
-#include "../../module/test_timer.h"
+#include "../../module/test/test_timer.h"
 #include "../process.h"
 #include "scenario.h"
 

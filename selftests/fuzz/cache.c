@@ -3,8 +3,8 @@
  * cache: operations on a rule cache, and on a map that forgets nothing. The cache
  * may forget, and says so, but what it has is what was remembered last.
  */
-#include "arch_x86.h"
-#include "cache.h"
+#include "arch/x86/arch.h"
+#include "decode/cache.h"
 #include "fuzz.h"
 
 #define NR_KEYS		64

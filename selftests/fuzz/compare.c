@@ -13,7 +13,7 @@
 #include "fuzz.h"
 #include "lookup.h"
 #include "oracle.h"
-#include "sframe_format.h"
+#include "decode/sframe_format.h"
 
 /* Not 0, so that an address taken for an offset shows. */
 #define ADDRESS		0x100000000ULL

@@ -9,7 +9,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "fuzz.h"
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 #ifndef SHT_GNU_SFRAME
 #define SHT_GNU_SFRAME	0x6ffffff4

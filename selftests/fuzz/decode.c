@@ -4,12 +4,12 @@
  * at an address; the rule goes to the cache, and is followed on a stack that is
  * the input's bytes: step by step, and by the cache in one go.
  */
-#include "arch_x86.h"
-#include "cache.h"
+#include "arch/x86/arch.h"
+#include "decode/cache.h"
 #include "decode.h"
 #include "fuzz.h"
 #include "lookup.h"
-#include "step.h"
+#include "decode/step.h"
 
 /* Not 0, so that an address taken for an offset shows. */
 #define ADDRESS		0x7f1234567000ULL

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * elf: the headers of a file of any bytes. What comes of them holds what
- * module/elf.h says, and a read that fails is told as it failed.
+ * module/file/elf.h says, and a read that fails is told as it failed.
  */
-#include "elf.h"
+#include "file/elf.h"
 #include "fuzz.h"
 
 #define PAGE_BYTES	4096

@@ -20,7 +20,7 @@
 #include "elf_section.h"
 #include "lookup.h"
 #include "output.h"
-#include "sframe_format.h"
+#include "decode/sframe_format.h"
 
 /* More is cut in pieces of some functions. */
 #define MAX_SECTION	768

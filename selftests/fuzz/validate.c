@@ -7,9 +7,9 @@
  * defect.
  */
 #include "agree.h"
-#include "directory.h"
+#include "decode/directory.h"
 #include "fuzz.h"
-#include "sframe_format.h"
+#include "decode/sframe_format.h"
 
 /* Not 0, so that an address taken for an offset shows. */
 #define ADDRESS		0x7f1234567000ULL

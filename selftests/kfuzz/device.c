@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "../../module/test_timer.h"
+#include "../../module/test/test_timer.h"
 #include "../wrappers.h"
 #include "calls.h"
 #include "shared.h"

@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../../module/test_timer.h"
+#include "../../module/test/test_timer.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "change.h"

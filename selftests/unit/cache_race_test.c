@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/cache.h: walks without a lock while others write. Built with
+ * module/decode/cache.h: walks without a lock while others write. Built with
  * ThreadSanitizer, which ends this at the first access that is neither atomic nor
  * under the lock. It does not know barriers: that they do what they are for is
  * seen by where the walks get.
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "arch_x86.h"
-#include "cache.h"
+#include "arch/x86/arch.h"
+#include "decode/cache.h"
 #include "cache_race_watch.h"
 #include "tap.h"
 #include "user.h"
@@ -59,7 +59,7 @@ struct reader {
 };
 
 static struct sfu_cache cache;
-/* For all functions but sfu_cache_follow(), as in module/rules.c. */
+/* For all functions but sfu_cache_follow(), as in module/mm/rules.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reader readers[NR_READERS];
 static atomic_bool stop;

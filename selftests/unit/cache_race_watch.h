@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Included ahead of module/cache.c, so that cache_race_test sees each address of
+ * Included ahead of module/decode/cache.c, so that cache_race_test sees each address of
  * a stack word.
  */
 #ifndef SFU_CACHE_RACE_WATCH_H

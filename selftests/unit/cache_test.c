@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/cache.h: what is remembered, and walks by it. */
+/* module/decode/cache.h: what is remembered, and walks by it. */
 #include <stdlib.h>
 
-#include "cache.h"
+#include "decode/cache.h"
 #include "tap.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

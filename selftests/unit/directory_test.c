@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/directory.h: a directory never changes what is found. */
+/* module/decode/directory.h: a directory never changes what is found. */
 #include <errno.h>
 
-#include "directory.h"
+#include "decode/directory.h"
 #include "made.h"
 
 #define NR_FDES		300

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "elf_broken.h"
-#include "elf.h"
+#include "file/elf.h"
 #include "tap.h"
 
 /* A file in memory of its own, allocated to the byte. */

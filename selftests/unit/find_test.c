@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/sframe_find.h: the short way knows what is usual, and says nothing
+ * module/decode/sframe_find.h: the short way knows what is usual, and says nothing
  * where it does not. That it finds what the long way does, lookup() sees to in
  * all tests.
  */

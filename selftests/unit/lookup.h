@@ -4,7 +4,7 @@
 #define SFU_LOOKUP_H
 
 #include "reference.h"
-#include "sframe_find.h"
+#include "decode/sframe_find.h"
 
 /* No defect that anybody reports; to see who writes when nothing is wrong. */
 #define UNTOUCHED	((struct sfu_defect){ SFU_NR_DEFECTS, 0x5f5f5f5f })

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A second decoder to compare the first one with. Written from the description
- * of the format, shares no code and no constants with module/sframe.c, and does
+ * of the format, shares no code and no constants with module/decode/sframe.c, and does
  * everything the long way: looks at all of the section before it says a word
  * about any address, and searches by walking.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/sframe.h: rows and rules. What is refused is in broken_test.c. */
+/* module/decode/sframe.h: rows and rules. What is refused is in broken_test.c. */
 #include "made.h"
 
 /* sfu_rows_begin(), sfu_rows_next() */

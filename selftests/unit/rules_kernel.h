@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/rules.c needs of a kernel, in place of module/compat.h and headers
+ * What module/mm/rules.c needs of a kernel, in place of module/compat.h and headers
  * of the kernel's: one thread, one mm, whose mappings change when a test says so.
  */
 #ifndef RULES_KERNEL_H

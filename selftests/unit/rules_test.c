@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/rules.h: whose rules are remembered, above all when the numbers of
+ * module/mm/rules.h: whose rules are remembered, above all when the numbers of
  * owners have run out and start anew, once in a million times.
  */
 #include <linux/hash.h>
 
-#include "cache.h"
+#include "decode/cache.h"
 #include "counters.h"
-#include "rules.h"
-#include "section.h"
+#include "mm/rules.h"
+#include "mm/section.h"
 #include "tap.h"
 
 /* Of the first table: owners, and how many numbers each place has. */

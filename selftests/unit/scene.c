@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "linux/sframe_unwind.h"
 #include "scene.h"
-#include "sframe_format.h"
-#include "step.h"
+#include "decode/sframe_format.h"
+#include "decode/step.h"
 
 static int open_table(struct sfu_table *table, const u8 *section, u32 size,
 		      u64 address, struct sfu_defect *defect)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/sframe.h: headers and index. What is refused is in broken_test.c. */
+/* module/decode/sframe.h: headers and index. What is refused is in broken_test.c. */
 #include "made.h"
 
 /* sfu_defect_text() */

@@ -8,7 +8,7 @@
 #include "snapshot_file.h"
 #include "tap.h"
 
-/* As in module/sframe_format.h */
+/* As in module/decode/sframe_format.h */
 #define SFRAME_HEADER_SIZE 28
 
 /* Is [offset, offset + size) in the snapshot as it is in @file? */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node.h"
-#include "section.h"
+#include "mm/node.h"
+#include "mm/section.h"
 #include "tree_check.h"
 #include "tree_memory.h"
 

@@ -6,7 +6,7 @@
 #ifndef SFU_TREE_CHECK_H
 #define SFU_TREE_CHECK_H
 
-#include "sections.h"
+#include "mm/sections.h"
 
 #define MAX_MODEL	400
 

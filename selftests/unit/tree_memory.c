@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory for module/tree.c and what it works on. */
+/* Memory for module/mm/tree.c and what it works on. */
 #include <linux/slab.h>
 
 #include "counters.h"
 #include "payer.h"
-#include "section.h"
+#include "mm/section.h"
 #include "tree_memory.h"
 
 atomic_long_t sfu_counters[SFU_NR_COUNTERS];

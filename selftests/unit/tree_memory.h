@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory for module/tree.c and what it works on: allocations can fail, and of
+ * Memory for module/mm/tree.c and what it works on: allocations can fail, and of
  * each node and section it is known how often it has been met.
  */
 #ifndef SFU_TREE_MEMORY_H

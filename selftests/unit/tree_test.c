@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/tree.c, node.c and sections.c with nodes of five entries: anything done
+ * module/mm/tree.c, node.c and sections.c with nodes of five entries: anything done
  * to spaces that share nodes, with allocations that fail.
  *
  * usage: tree_test [ROUNDS [FIRST]]
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "limits.h"
-#include "node.h"
-#include "section.h"
+#include "mm/node.h"
+#include "mm/section.h"
 #include "tap.h"
 #include "tree_check.h"
 #include "tree_memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/sframe.h: validation of a whole section. */
+/* module/decode/sframe.h: validation of a whole section. */
 #include "made.h"
-#include "sframe_format.h"
+#include "decode/sframe_format.h"
 
 /* sfu_table_validate() */
 

@@ -8,8 +8,8 @@
 
 #include <sframe_unwind.h>
 
-#include "sframe.h"
-#include "sframe_format.h"
+#include "decode/sframe.h"
+#include "decode/sframe_format.h"
 #include "tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

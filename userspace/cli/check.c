@@ -13,8 +13,8 @@
 #include "escape.h"
 #include "input.h"
 #include "options.h"
-#include "module/sframe.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe.h"
+#include "module/decode/sframe_format.h"
 
 const char check_help[] =
 "usage: sframe-unwind check [OPTION]... FILE...\n"

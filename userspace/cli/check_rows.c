@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check_rows.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /*
  * Rows that may be looked at for each byte of the table. A row has two bytes at

@@ -6,7 +6,7 @@
 #ifndef CHECK_ROWS_H
 #define CHECK_ROWS_H
 
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 /**
  * struct check_block - the rows of one or more functions

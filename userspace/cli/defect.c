@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "defect.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 const char *defect_describe(const struct sfu_defect *defect,
 			    const unsigned char *bytes, size_t size, char *text)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 /* Bytes that every description has room in. */
 #define DEFECT_SIZE 160

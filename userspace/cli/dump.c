@@ -10,8 +10,8 @@
 #include "defect.h"
 #include "input.h"
 #include "options.h"
-#include "module/sframe.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe.h"
+#include "module/decode/sframe_format.h"
 
 const char dump_help[] =
 "usage: sframe-unwind dump [OPTION]... FILE\n"

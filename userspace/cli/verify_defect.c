@@ -5,7 +5,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "verify_defect.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 static void describe_place(u8 base, s32 offset, char *text, size_t size)
 {

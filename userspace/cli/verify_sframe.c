@@ -3,7 +3,7 @@
 
 #include "verify_sframe.h"
 #include "convert/message.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /**
  * struct reading - a section being read

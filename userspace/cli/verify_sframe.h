@@ -6,7 +6,7 @@
 #define VERIFY_SFRAME_H
 
 #include "convert/span.h"
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 /**
  * struct verify_sframe - code that a section describes

@@ -15,7 +15,7 @@
 #include "message.h"
 #include "old_sframe.h"
 #include "result.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /**
  * struct conversion - one conversion

@@ -11,7 +11,7 @@
 
 #include "cut.h"
 #include "message.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 #include "padding.h"
 
 /**

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "headers.h"
-#include "module/elf.h"
+#include "module/file/elf.h"
 
 /**
  * struct image_section - a section's contents

@@ -8,7 +8,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "message.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 #include "old_sframe.h"
 #include "reader.h"
 

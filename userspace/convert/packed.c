@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "message.h"
-#include "module/elf.h"
-#include "module/sframe.h"
+#include "module/file/elf.h"
+#include "module/decode/sframe.h"
 #include "packed.h"
 #include "result.h"
 

@@ -7,7 +7,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "message.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 #include "program.h"
 
 #ifndef DW_CFA_MIPS_advance_loc8

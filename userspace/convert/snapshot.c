@@ -13,7 +13,7 @@
 #include "intake.h"
 #include "message.h"
 #include "snapshot.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 #ifndef SHT_GNU_SFRAME
 #define SHT_GNU_SFRAME 0x6ffffff4

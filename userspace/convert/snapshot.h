@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 
 #include "digest.h"
-#include "module/elf.h"
+#include "module/file/elf.h"
 
 /* The bytes read of one file, where limits do not say less: 2 GiB. */
 #define SNAPSHOT_MAX_BYTES	(2ULL << 30)

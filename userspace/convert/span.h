@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "budget.h"
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 
 /* Stubs of a procedure linkage table lie 16 bytes apart. */
 #define PLT_STUB_SIZE 16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <sframe_unwind_convert.h>
 
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 #include "state.h"
 
 /* Returns a reason, or 0 with the CFA in *@value. */

@@ -3,7 +3,7 @@
  * Rows of the writer: check them, and encode them in the fewest bytes.
  */
 #include "rows.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /* Control words and offsets of CFA, RA and FP. */
 #define MAX_WORDS 6

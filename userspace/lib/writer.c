@@ -9,7 +9,7 @@
 
 #include "rows.h"
 #include "writer.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 /* Rows that one FDE can have. */
 #define MAX_FDE_ROWS UINT16_MAX

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "writer.h"
-#include "module/sframe_format.h"
+#include "module/decode/sframe_format.h"
 
 static int compare_fdes(const void *a, const void *b)
 {

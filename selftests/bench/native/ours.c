@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "ours.h"
-#include "sframe_find.h"
+#include "decode/sframe_find.h"
 
 /* As large as the module's largest. */
 #define SET_BITS	12

@@ -5,9 +5,9 @@
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
 
-#include "cache.h"
-#include "sframe.h"
-#include "step.h"
+#include "decode/cache.h"
+#include "decode/sframe.h"
+#include "decode/step.h"
 
 /**
  * struct ours

@@ -12,7 +12,7 @@
 
 #include "convert/digest.h"
 #include "mapping.h"
-#include "module/elf.h"
+#include "module/file/elf.h"
 
 /*
  * READER_MAPS		which files does a process map executable?

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "convert/packed.h"
-#include "module/sframe.h"
+#include "module/decode/sframe.h"
 #include "worker.h"
 #include "worker/protocol.h"
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Cache: rules by the instruction pointer of the frame they are for.
+ */
+#include "../arch/x86/arch.h"
+#include "../user.h"
+#include "cache.h"
+
+/* So far from the CFA may a simple rule have the frame pointer. */
+#define MAX_FP_DISTANCE	32768
+
+/* A walk that starts lower in memory is none for sfu_cache_follow(). */
+#define MIN_ADDRESS	(2 * MAX_FP_DISTANCE)
+
+/* The entries for @key are SFU_CACHE_WAYS from here on. */
+static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
+					     u64 key)
+{
+	/* High bits of a product depend on all bits of its factors below. */
+	const u32 hash = (key * 0x9e3779b97f4a7c15ULL) >> 40;
+
+	return &cache->entry[(hash & (cache->nr_sets - 1)) * SFU_CACHE_WAYS];
+}
+
+/* The entry for @key among those of its set, or NULL. */
+static __always_inline struct sfu_cache_entry *
+find_in_set(struct sfu_cache_entry *set, u64 key)
+{
+	u32 i;
+
+	for (i = 0; i < SFU_CACHE_WAYS; i++) {
+		if (READ_ONCE(set[i].key) == key)
+			return &set[i];
+	}
+	return NULL;
+}
+
+struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
+{
+	return find_in_set(set_of(cache, key), key);
+}
+
+/* The bits SFU_BRIEF_* of @rule. */
+static u64 brief_of(const struct sfu_rule *rule)
+{
+	u64 brief = (u32)rule->cfa_offset;
+
+	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
+	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
+	    rule->cfa_offset % SFU_WORD_SIZE)
+		return SFU_BRIEF_COMPLEX;
+	if (rule->cfa == SFU_REG_FP)
+		brief |= SFU_BRIEF_FP;
+	else if (rule->cfa != SFU_REG_SP)
+		return SFU_BRIEF_COMPLEX;
+	if (rule->fp & SFU_SAME)
+		return brief;
+	if (rule->fp != (SFU_BASE_CFA | SFU_DEREF) || rule->fp_offset >= 0 ||
+	    rule->fp_offset < -MAX_FP_DISTANCE)
+		return SFU_BRIEF_COMPLEX;
+	return brief | (u64)rule->fp_offset << SFU_BRIEF_FP_SHIFT;
+}
+
+/*
+ * What is written in between is not used by sfu_cache_follow(), wherever it
+ * started: it sees an odd number, or two that differ.
+ */
+static void begin_writing(struct sfu_cache *cache)
+{
+	WRITE_ONCE(cache->sequence, cache->sequence + 1);
+	/* Pairs with the barrier in is_unchanged(). */
+	smp_wmb();
+}
+
+static void end_writing(struct sfu_cache *cache)
+{
+	/* Pairs with the acquire in begin_reading(). */
+	smp_wmb();
+	WRITE_ONCE(cache->sequence, cache->sequence + 1);
+}
+
+static inline u32 begin_reading(const struct sfu_cache *cache)
+{
+	/* Pairs with the barrier in end_writing(). */
+	return smp_load_acquire(&cache->sequence);
+}
+
+static inline bool is_unchanged(const struct sfu_cache *cache, u32 sequence)
+{
+	/* Pairs with the barrier in begin_writing(). */
+	smp_rmb();
+	return READ_ONCE(cache->sequence) == sequence;
+}
+
+/* The place for a new entry of the set that starts at @entry. */
+static struct sfu_cache_entry *choose(struct sfu_cache *cache,
+				      struct sfu_cache_entry *entry, u64 key)
+{
+	u32 i;
+
+	for (i = 0; i < SFU_CACHE_WAYS; i++) {
+		if (entry[i].key == key || !entry[i].key)
+			return &entry[i];
+	}
+	/* Rotations of a few more than fit must not replace each other all. */
+	cache->victim = cache->victim * 1103515245 + 12345;
+	return &entry[(cache->victim >> 16) % SFU_CACHE_WAYS];
+}
+
+bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
+		      const struct sfu_rule *rule)
+{
+	struct sfu_cache_entry *entry;
+	bool replaces;
+
+	entry = choose(cache, set_of(cache, key), key);
+	replaces = entry->key && entry->key != key;
+	begin_writing(cache);
+	WRITE_ONCE(entry->key, key);
+	WRITE_ONCE(entry->brief, brief_of(rule));
+	WRITE_ONCE(entry->epoch, epoch);
+	WRITE_ONCE(entry->caller, 0);
+	end_writing(cache);
+	entry->owner = owner;
+	entry->rule = *rule;
+	return replaces;
+}
+
+void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
+		     u32 epoch)
+{
+	begin_writing(cache);
+	WRITE_ONCE(entry->epoch, epoch);
+	end_writing(cache);
+}
+
+void sfu_cache_clear(struct sfu_cache *cache)
+{
+	u32 i;
+
+	begin_writing(cache);
+	for (i = 0; i < cache->nr_sets * SFU_CACHE_WAYS; i++) {
+		WRITE_ONCE(cache->entry[i].key, 0);
+		WRITE_ONCE(cache->entry[i].epoch, 0);
+	}
+	end_writing(cache);
+}
+
+u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
+		     struct sfu_frame *frame, const struct sfu_stack *stack,
+		     u64 *ip, u32 max)
+{
+	u64 *const end = ip + max;
+	void *const entries = cache->entry;
+	/* Where the word is that the stack pointer was moved over last. */
+	u64 last = frame->sp - SFU_WORD_SIZE;
+	u64 key = sfu_cache_key(frame), fp = frame->fp;
+	u32 *caller = &cache->innermost;
+	struct sfu_words words;
+	s64 i = -(s64)max;
+	u32 sequence;
+
+	sequence = begin_reading(cache);
+	if (sequence & 1 || !frame->fp_known || frame->sp % SFU_WORD_SIZE ||
+	    frame->sp < MIN_ADDRESS ||
+	    !sfu_words_begin(&words, stack, frame->sp))
+		return 0;
+	do {
+		struct sfu_cache_entry *entry = entries + READ_ONCE(*caller);
+		u64 brief, at, fp_at, saved;
+		s64 distance;
+
+		if (READ_ONCE(entry->key) != key) {
+			entry = find_in_set(set_of(cache, key), key);
+			if (!entry)
+				break;
+			WRITE_ONCE(*caller, (void *)entry - entries);
+		}
+		if (READ_ONCE(entry->epoch) != epoch)
+			break;
+		caller = &entry->caller;
+		brief = READ_ONCE(entry->brief);
+		distance = (s32)brief;
+		at = last + distance;
+		if (brief & SFU_BRIEF_FP) {
+			at = fp + distance - SFU_BRIEF_FP - SFU_WORD_SIZE;
+			if (brief == SFU_BRIEF_COMPLEX || fp % SFU_WORD_SIZE ||
+			    at <= last)
+				break;
+		}
+		sfu_words_get(&words, at, key, out);
+		distance = (s64)brief >> SFU_BRIEF_FP_SHIFT;
+		if (distance) {
+			fp_at = at + SFU_WORD_SIZE + distance;
+			sfu_words_get(&words, fp_at, saved, out);
+			fp = saved;
+		}
+		last = at;
+		end[i] = key;
+		if (!++i)
+			break;
+		/* One that is none of user space could be an exact one's key. */
+	} while (!(key & SFU_CACHE_EXACT));
+out:
+	sfu_words_end(&words);
+	if (!is_unchanged(cache, sequence))
+		return 0;
+	sfu_words_count(&words);
+	if (end + i > ip)
+		*frame = (struct sfu_frame) {
+			.ip = end[i - 1],
+			.sp = last + SFU_WORD_SIZE,
+			.fp = fp,
+			.fp_known = true,
+		};
+	return max + i;
+}

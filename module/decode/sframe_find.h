@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Find: the rule for a pc the short way, all in one window. It knows what nearly
+ * all functions are, and leaves the others, and whatever is wrong with a section,
+ * to sfu_table_find() and sfu_fde_find_rule().
+ *
+ * Inline: where it is used, neither the table nor what is found out of it on the
+ * way need be in memory.
+ */
+#ifndef SFU_SFRAME_FIND_H
+#define SFU_SFRAME_FIND_H
+
+#include "../user.h"
+#include "sframe.h"
+#include "sframe_format.h"
+
+/* Of a row's info byte: binary logarithm of the size of data words, how many. */
+#define SFU_WORD_BITS(info)						\
+	((info) >> SFRAME_FRE_WORD_SIZE_SHIFT & SFRAME_FRE_WORD_SIZE_MASK)
+#define SFU_WORD_COUNT(info)						\
+	((info) >> SFRAME_FRE_WORD_COUNT_SHIFT & SFRAME_FRE_WORD_COUNT_MASK)
+
+/*
+ * Bytes of a row by the type of its start and its info byte; 0 for those that are
+ * malformed, among them all from 128 on.
+ */
+#define SFU_SIZE(n, info)						\
+	(SFU_WORD_BITS(info) == SFRAME_FRE_WORD_SIZE_INVALID ?		\
+		 0 : (n) + 1 + (SFU_WORD_COUNT(info) << SFU_WORD_BITS(info)))
+#define SFU_SIZE_4(n, i)						\
+	SFU_SIZE(n, i), SFU_SIZE(n, (i) + 1), SFU_SIZE(n, (i) + 2),	\
+	SFU_SIZE(n, (i) + 3)
+#define SFU_SIZE_16(n, i)						\
+	SFU_SIZE_4(n, i), SFU_SIZE_4(n, (i) + 4),			\
+	SFU_SIZE_4(n, (i) + 8), SFU_SIZE_4(n, (i) + 12)
+#define SFU_SIZE_64(n, i)						\
+	SFU_SIZE_16(n, i), SFU_SIZE_16(n, (i) + 16),			\
+	SFU_SIZE_16(n, (i) + 32), SFU_SIZE_16(n, (i) + 48)
+#define SFU_SIZE_128(n)	SFU_SIZE_64(n, 0), SFU_SIZE_64(n, 64)
+
+static const u8 sfu_row_size[][256] = {
+	[SFRAME_FRE_TYPE_ADDR1] = { SFU_SIZE_128(1) },
+	[SFRAME_FRE_TYPE_ADDR2] = { SFU_SIZE_128(2) },
+	[SFRAME_FRE_TYPE_ADDR4] = { SFU_SIZE_128(4) },
+};
+
+/* Functions with more rows are left to those who let others run meanwhile. */
+#define SFU_FIND_MAX_ROWS	4096
+
+/* Fetch the start of the row at @place. */
+#define sfu_get_start(copied, window, type, place, start, label)	\
+	do {								\
+		if ((type) == SFRAME_FRE_TYPE_ADDR1) {			\
+			u8 byte_;					\
+									\
+			sfu_window_get(copied, window, place, 0, byte_,	\
+				       label);				\
+			(start) = byte_;				\
+		} else if ((type) == SFRAME_FRE_TYPE_ADDR2) {		\
+			u16 word_;					\
+									\
+			sfu_window_get(copied, window, place, 0, word_,	\
+				       label);				\
+			(start) = word_;				\
+		} else {						\
+			u32 word_;					\
+									\
+			sfu_window_get(copied, window, place, 0, word_,	\
+				       label);				\
+			(start) = word_;				\
+		}							\
+	} while (0)
+
+/* Fetch the one or two data words at @place, and have @rule be what they say. */
+#define sfu_get_words(copied, window, kind, place, info, rule, label)	\
+	do {								\
+		kind word_;						\
+									\
+		sfu_window_get(copied, window, place, 0, word_, label);	\
+		(rule)->cfa_offset = word_;				\
+		if (SFU_WORD_COUNT(info) == 2) {			\
+			sfu_window_get(copied, window, place,		\
+				       sizeof(word_), word_, label);	\
+			(rule)->fp_offset = word_;			\
+			(rule)->fp = SFU_BASE_CFA | SFU_DEREF;		\
+		}							\
+	} while (0)
+
+/**
+ * struct sfu_run - a function's rows in a window
+ *
+ * @next: where the first one is.
+ * @end: where the table ends.
+ * @nr: rows, at least 1; becomes how many there are up to the one wanted.
+ * @wanted: the last one is, that starts at or below this.
+ */
+struct sfu_run {
+	struct sfu_place next;
+	struct sfu_place end;
+	u32 nr;
+	u32 wanted;
+};
+
+/*
+ * Find the row that is wanted of the function of @match, and decode it if there is
+ * nothing unusual about it, nor anything malformed up to the row behind it. With
+ * @roomy as many rows would fit into the table, however large. Returns whether it
+ * did.
+ */
+static __always_inline bool sfu_run_find(struct sfu_window *window,
+					 struct sfu_run *run, bool copied,
+					 u8 type, bool roomy,
+					 struct sfu_match *match)
+{
+	struct sfu_rule *rule = &match->rule;
+	const u8 start_size = 1 << type;
+	/* The last place for a row, if it has no data words. */
+	const u64 last = run->end.at - start_size - 1;
+	struct sfu_place next = run->next;
+	u64 start, least = 0, size = 0;
+	u32 left = run->nr;
+	u8 info = 0, behind;
+
+	do {
+		if (!roomy && next.at > last)
+			return false;
+		sfu_get_start(copied, window, type, next, start, unreadable);
+		if (start > run->wanted)
+			break;
+		/* Size 0 would repeat the row: treat it as malformed. */
+		if (start < least)
+			return false;
+		sfu_window_get(copied, window, next, start_size, info,
+			       unreadable);
+		least = start + 1;
+		size = sfu_row_size[type][info];
+		next = sfu_place_behind(next, size);
+	} while (--left);
+	if (!size || next.at > run->end.at)
+		return false;
+	if (left) {
+		sfu_window_get(copied, window, next, start_size, behind,
+			       unreadable);
+		if (start > match->end - match->start || !sfu_row_size[type][behind] ||
+		    sfu_row_size[type][behind] > run->end.at - next.at)
+			return false;
+	}
+	if (SFU_WORD_COUNT(info) - 1U > 1)
+		return false;
+	run->nr -= left;
+
+	next = sfu_place_behind(next, start_size + 1 - size);
+	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
+						    SFRAME_AMD64_REG_FP;
+	rule->ra = SFU_BASE_CFA | SFU_DEREF;
+	rule->ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET;
+	rule->fp = SFU_SAME;
+	rule->fp_offset = 0;
+	if (SFU_WORD_BITS(info) == 0)
+		sfu_get_words(copied, window, s8, next, info, rule, unreadable);
+	else if (SFU_WORD_BITS(info) == 1)
+		sfu_get_words(copied, window, s16, next, info, rule,
+			      unreadable);
+	else
+		sfu_get_words(copied, window, s32, next, info, rule,
+			      unreadable);
+	return true;
+
+unreadable:
+	return false;
+}
+
+/* The same by the type of row starts. */
+static __always_inline bool sfu_run_find_any(struct sfu_window *window,
+					     struct sfu_run *run, bool copied,
+					     u8 type,
+					     struct sfu_match *match)
+{
+	const bool roomy = run->end.at - run->next.at >=
+			   (u64)run->nr * SFU_MAX_ROW_SIZE;
+
+	if (type == SFRAME_FRE_TYPE_ADDR1)
+		return roomy ? sfu_run_find(window, run, copied,
+					    SFRAME_FRE_TYPE_ADDR1, true, match) :
+			       sfu_run_find(window, run, copied,
+					    SFRAME_FRE_TYPE_ADDR1, false,
+					    match);
+	if (type == SFRAME_FRE_TYPE_ADDR2)
+		return sfu_run_find(window, run, copied, SFRAME_FRE_TYPE_ADDR2,
+				    false, match);
+	return type == SFRAME_FRE_TYPE_ADDR4 &&
+	       sfu_run_find(window, run, copied, SFRAME_FRE_TYPE_ADDR4, false,
+			    match);
+}
+
+/*
+ * The window is open. Entries of the index are searched as sfu_table_find() does,
+ * so that disorder is noticed by both or none.
+ */
+static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
+					       struct sfu_window *window,
+					       bool copied,
+					       struct sfu_fde_range range,
+					       u64 pc, u32 *budget,
+					       struct sfu_match *match)
+{
+	const struct sfu_place index = sfu_window_at(window, table->index);
+	/* What is added to a function's start and the place of its entry. */
+	const u64 bias = copied ? table->bytes.address : window->base;
+	/* Entries below low start at or below pc, those from high on above. */
+	u64 low_start = 0, high_start = ~0ULL;
+	u32 low = range.low, high = range.high;
+	struct sfu_place entry;
+	struct sfu_run run;
+	u64 start, end, block;
+	u32 size, offset, attr;
+	u8 info;
+
+	if (!table->pcrel)
+		return false;
+	while (low < high) {
+		const u32 mid = (low + high) / 2;
+
+		entry = sfu_place_behind(index, (u64)mid * SFRAME_FDE_SIZE);
+		sfu_window_get(copied, window, entry, SFRAME_FDE_START, start,
+			       unreadable);
+		start += bias + entry.at;
+		if (start < low_start || start > high_start)
+			return false;
+		if (start <= pc) {
+			low_start = start;
+			low = mid + 1;
+		} else {
+			high_start = start;
+			high = mid;
+		}
+	}
+	if (!low)
+		return false;
+	entry = sfu_place_behind(index, (low - 1ULL) * SFRAME_FDE_SIZE);
+	if (low == range.low) {
+		sfu_window_get(copied, window, entry, SFRAME_FDE_START,
+			       low_start, unreadable);
+		low_start += bias + entry.at;
+	}
+	sfu_window_get(copied, window, entry, SFRAME_FDE_FUNC_SIZE, size,
+		       unreadable);
+	sfu_window_get(copied, window, entry, SFRAME_FDE_FRE_OFF, offset,
+		       unreadable);
+	block = table->fres + offset;
+	end = low_start + size;
+	/* Nor does the sum wrap, if both are so. */
+	if (pc < low_start || pc >= end ||
+	    block + SFRAME_ATTR_SIZE > table->bytes.size)
+		return false;
+
+	/* The machine is little-endian, as the section is. */
+	run.next = sfu_window_at(window, block);
+	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
+	run.nr = (u16)attr;
+	info = attr >> 8 * SFRAME_ATTR_INFO;
+	/* Another type than SFRAME_FDE_TYPE_DEFAULT? */
+	if (attr >> 8 * SFRAME_ATTR_INFO2)
+		return false;
+	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
+		return false;
+	run.next = sfu_place_behind(run.next, SFRAME_ATTR_SIZE);
+	run.end = sfu_window_at(window, table->bytes.size);
+	run.wanted = pc - low_start;
+	match->start = low_start;
+	match->end = end;
+	/* With SFRAME_FDE_PCMASK it is no type of row starts. */
+	if (!sfu_run_find_any(window, &run, copied,
+			      info & ~SFRAME_FDE_SIGNAL, match))
+		return false;
+	match->rule.flags = info & SFRAME_FDE_SIGNAL ? SFU_RULE_SIGNAL : 0;
+	*budget -= run.nr;
+	return true;
+
+unreadable:
+	return false;
+}
+
+/*
+ * What sfu_table_find() and sfu_fde_find_rule() find for @pc, at a fraction of
+ * their cost, if it is usual and sound. Of the index only @range, which is inside
+ * of it but may be the wrong one, and the entry before it are looked at. @copied
+ * is whether the table's bytes are a copy. Returns whether it did; if not,
+ * nothing has been changed but perhaps *@match, and those two know.
+ */
+static __always_inline bool
+sfu_table_find_rule(const struct sfu_table *table, bool copied,
+		    struct sfu_fde_range range, u64 pc, u32 *budget,
+		    struct sfu_match *match)
+{
+	struct sfu_window window;
+	bool found;
+
+	if (!sfu_window_begin(&window, &table->bytes, 0, table->bytes.size,
+			      copied))
+		return false;
+	found = sfu_find_in_window(table, &window, copied, range, pc, budget,
+				   match);
+	sfu_window_end(&window, copied);
+	return found;
+}
+
+#endif /* SFU_SFRAME_FIND_H */

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctl: the only reader of the structures in the uapi header.
+ */
+#include <linux/build_bug.h>
+#include <linux/compat.h>
+#include <linux/nospec.h>
+#include <linux/sframe_unwind.h>
+#include <linux/stddef.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "decode/sframe_format.h"
+#include "file/elf.h"
+#include "ioctl.h"
+#include "ioctl_ops.h"
+#include "limits.h"
+#include "message.h"
+#include "mm/section.h"
+#include "mm/space.h"
+#include "user.h"
+#include "walk/request.h"
+
+/* What is one thing has one number. */
+static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
+static_assert((int)SFU_FOUND == (int)SFRAME_UNWIND_SECTION_FOUND);
+static_assert((int)SFU_ATTACHED == (int)SFRAME_UNWIND_SECTION_ATTACHED);
+static_assert(SFU_ELF_MAX_BUILD_ID == SFRAME_UNWIND_BUILD_ID_SIZE);
+
+/* The structures are ABI: a change of layout must not compile. */
+static_assert(sizeof(struct sframe_unwind_query) == 64);
+static_assert(sizeof(struct sframe_unwind_register) == 72);
+static_assert(sizeof(struct sframe_unwind_unregister) == 40);
+static_assert(sizeof(struct sframe_unwind_request) == 48);
+static_assert(sizeof(struct sframe_unwind_stats) == 64);
+static_assert(sizeof(struct sframe_unwind_section) == 64);
+static_assert(sizeof(struct sframe_unwind_list) == 56);
+static_assert(sizeof(struct sframe_unwind_events) == 24);
+static_assert(sizeof(struct sframe_unwind_segment) == 32);
+static_assert(sizeof(struct sframe_unwind_attach) == 136);
+static_assert(sizeof(struct sframe_unwind_detach) == 32);
+static_assert(sizeof(struct sframe_unwind_attached) == 80);
+static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
+static_assert(sizeof(struct sframe_unwind_batch_entry) == 56);
+static_assert(sizeof(struct sframe_unwind_batch) == 40);
+static_assert(sizeof(struct sframe_unwind_record) == 8);
+static_assert(sizeof(struct sframe_unwind_stack) == 48);
+static_assert(sizeof(struct sframe_unwind_removed) == 272);
+static_assert(offsetof(struct sframe_unwind_register, id) == 40);
+static_assert(offsetof(struct sframe_unwind_register, message) == 56);
+static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
+static_assert(offsetof(struct sframe_unwind_request, cookie) == 24);
+static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
+static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
+static_assert(offsetof(struct sframe_unwind_attach, segments) == 112);
+static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
+
+static int do_query(struct sfu_client *client, union sfu_arg *arg,
+		    struct sfu_message *message)
+{
+	arg->query = (struct sframe_unwind_query) {
+		.size = arg->size,
+		.abi_version = SFRAME_UNWIND_ABI_VERSION,
+		.features = SFRAME_UNWIND_FEATURE_FLEX |
+			    SFRAME_UNWIND_FEATURE_FP_FALLBACK |
+			    SFRAME_UNWIND_FEATURE_OTHER_THREAD |
+			    SFRAME_UNWIND_FEATURE_SIGNAL_FRAME |
+			    SFRAME_UNWIND_FEATURE_VALIDATE |
+			    SFRAME_UNWIND_FEATURE_LIST |
+			    SFRAME_UNWIND_FEATURE_EVENTS |
+			    SFRAME_UNWIND_FEATURE_DISCOVERY |
+			    SFRAME_UNWIND_FEATURE_ATTACH |
+			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS |
+			    SFRAME_UNWIND_FEATURE_BATCH |
+			    SFRAME_UNWIND_FEATURE_ATTACH_INODE,
+		.sframe_version = SFRAME_VERSION_3,
+		.max_depth = SFU_MAX_DEPTH,
+		.max_sections = SFU_MAX_SECTIONS,
+		.max_pending = SFU_MAX_PENDING,
+		.max_sframe_size = SFU_MAX_SFRAME_SIZE,
+		.ring_size = SFU_RING_SIZE,
+		.max_record_size = sizeof(struct sframe_unwind_stack) +
+				   SFU_MAX_DEPTH * (sizeof(u64) + sizeof(u8)),
+		.max_attached = SFU_MAX_ATTACHED,
+		.max_attached_memory = SFU_MAX_ATTACHED_MEMORY,
+	};
+	return 0;
+}
+
+static int do_request(struct sfu_client *client, union sfu_arg *arg,
+		      struct sfu_message *message)
+{
+	struct sframe_unwind_request *request = &arg->request;
+	const struct sfu_request_spec spec = {
+		.user_data = request->user_data,
+		.max_depth = request->max_depth ?: SFU_DEFAULT_DEPTH,
+		.fallback = request->flags & SFRAME_UNWIND_REQUEST_FP_FALLBACK,
+		.interrupt = request->flags & SFRAME_UNWIND_REQUEST_INTERRUPT,
+	};
+	int err;
+
+	request->cookie = 0;
+	err = sfu_check_flags(request->flags, SFRAME_UNWIND_REQUEST_FP_FALLBACK |
+			  SFRAME_UNWIND_REQUEST_INTERRUPT, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(request->reserved, message);
+	if (err)
+		return err;
+	if (request->max_depth > SFU_MAX_DEPTH)
+		return sfu_message_fail(message, -EINVAL,
+					"max_depth %u exceeds %u",
+					request->max_depth, SFU_MAX_DEPTH);
+	if (request->tid < 0)
+		return sfu_message_fail(message, -EINVAL, "tid %d is negative",
+					request->tid);
+
+	err = sfu_request_submit(client, request->tid, &spec, &request->cookie);
+	switch (err) {
+	case -ESRCH:
+		return sfu_message_fail(message, err,
+					"no thread %d that may be watched",
+					request->tid);
+	case -EPERM:
+		return sfu_message_fail(message, err,
+					"interrupting thread %d of another process needs CAP_SYS_PTRACE",
+					request->tid);
+	case -EAGAIN:
+		return sfu_message_fail(message, err,
+					"%u requests are outstanding, or %u for the thread, or %u since the walk began",
+					SFU_MAX_PENDING, SFU_MAX_JOINED,
+					SFU_MAX_LATE);
+	case -EOPNOTSUPP:
+		return sfu_message_fail(message, err,
+					"thread %d never runs in user space",
+					request->tid);
+	case -ENOMEM:
+		return sfu_message_fail(message, err, "no memory");
+	}
+	return err;
+}
+
+static int do_stats(struct sfu_client *client, union sfu_arg *arg,
+		    struct sfu_message *message)
+{
+	struct sfu_space *space = sfu_space_get();
+
+	arg->stats = (struct sframe_unwind_stats) {
+		.size = arg->size,
+		.sections = sfu_space_nr_registered(space),
+		.corrupt = space ? atomic64_read(&space->corrupt) : 0,
+		.stale = space ? atomic64_read(&space->stale) : 0,
+	};
+	sfu_space_put(space);
+	sfu_client_stats(client, &arg->stats);
+	return 0;
+}
+
+static int do_events(struct sfu_client *client, union sfu_arg *arg,
+		     struct sfu_message *message)
+{
+	struct sframe_unwind_events *events = &arg->events;
+	struct sfu_space *space;
+	int err;
+
+	err = sfu_check_flags(events->flags, SFRAME_UNWIND_EVENTS_REMOVED, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(events->reserved, message);
+	if (err)
+		return err;
+	if (!events->flags) {
+		sfu_client_listen(client, NULL);
+		return 0;
+	}
+
+	if (sfu_client_prepare(client))
+		return sfu_message_fail(message, -ENOMEM, "no memory");
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	err = sfu_client_listen(client, space);
+	if (err)
+		return sfu_message_fail(message, err,
+					"%u clients get the events of this address space already",
+					SFU_MAX_LISTENERS);
+	return 0;
+}
+
+#ifdef SFU_TEST
+static int do_test_timer(struct sfu_client *client, union sfu_arg *arg,
+			 struct sfu_message *message)
+{
+	return sfu_test_timer_set(client, &arg->test_timer);
+}
+#endif
+
+#ifdef SFU_BENCH
+static int do_bench(struct sfu_client *client, union sfu_arg *arg,
+		    struct sfu_message *message)
+{
+	return sfu_bench_run(&arg->bench);
+}
+#endif
+
+/**
+ * struct op - one ioctl
+ *
+ * @run: does it, on a copy of the caller's structure, which goes back to the
+ *	caller also on failure.
+ * @size: of the structure.
+ * @min_size: of its first published version.
+ * @message: offset in it of the message buffer's address, or 0.
+ * @message_size: offset of the buffer's size.
+ * @changes: has an effect, so that the structure must be known to be writable
+ *	before, and concerns the caller's code, which must be 64-bit.
+ */
+struct op {
+	int (*run)(struct sfu_client *client, union sfu_arg *arg,
+		   struct sfu_message *message);
+	u32 size;
+	u32 min_size;
+	u32 message;
+	u32 message_size;
+	bool changes;
+};
+
+#define OP_MESSAGE(type)						\
+	.message = offsetof(struct type, message),			\
+	.message_size = offsetof(struct type, message_size)
+
+static const struct op ops[] = {
+	[_IOC_NR(SFRAME_UNWIND_IOC_QUERY)] = {
+		.run = do_query,
+		.size = sizeof(struct sframe_unwind_query),
+		.min_size = 64,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER)] = {
+		.run = sfu_ioctl_register,
+		.size = sizeof(struct sframe_unwind_register),
+		.min_size = 72,
+		OP_MESSAGE(sframe_unwind_register),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_UNREGISTER)] = {
+		.run = sfu_ioctl_unregister,
+		.size = sizeof(struct sframe_unwind_unregister),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_unregister),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REQUEST)] = {
+		.run = do_request,
+		.size = sizeof(struct sframe_unwind_request),
+		.min_size = 48,
+		OP_MESSAGE(sframe_unwind_request),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_STATS)] = {
+		.run = do_stats,
+		.size = sizeof(struct sframe_unwind_stats),
+		.min_size = 64,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_LIST)] = {
+		.run = sfu_ioctl_list,
+		.size = sizeof(struct sframe_unwind_list),
+		.min_size = 56,
+		OP_MESSAGE(sframe_unwind_list),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_EVENTS)] = {
+		.run = do_events,
+		.size = sizeof(struct sframe_unwind_events),
+		.min_size = 24,
+		OP_MESSAGE(sframe_unwind_events),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_ATTACH)] = {
+		.run = sfu_ioctl_attach,
+		.size = sizeof(struct sframe_unwind_attach),
+		.min_size = 112,
+		OP_MESSAGE(sframe_unwind_attach),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_DETACH)] = {
+		.run = sfu_ioctl_detach,
+		.size = sizeof(struct sframe_unwind_detach),
+		.min_size = 32,
+		OP_MESSAGE(sframe_unwind_detach),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_LIST_ATTACHED)] = {
+		.run = sfu_ioctl_list_attached,
+		.size = sizeof(struct sframe_unwind_list_attached),
+		.min_size = 56,
+		OP_MESSAGE(sframe_unwind_list_attached),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER_BATCH)] = {
+		.run = sfu_ioctl_register_batch,
+		.size = sizeof(struct sframe_unwind_batch),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_batch),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_UNREGISTER_BATCH)] = {
+		.run = sfu_ioctl_unregister_batch,
+		.size = sizeof(struct sframe_unwind_batch),
+		.min_size = 40,
+		OP_MESSAGE(sframe_unwind_batch),
+		.changes = true,
+	},
+#ifdef SFU_TEST
+	[_IOC_NR(SFU_TEST_IOC_TIMER)] = {
+		.run = do_test_timer,
+		.size = sizeof(struct sfu_test_timer_spec),
+		.min_size = sizeof(struct sfu_test_timer_spec),
+		.changes = true,
+	},
+#endif
+#ifdef SFU_BENCH
+	[_IOC_NR(SFU_BENCH_IOC_RUN)] = {
+		.run = do_bench,
+		.size = sizeof(struct sfu_bench_spec),
+		.min_size = sizeof(struct sfu_bench_spec),
+		.changes = true,
+	},
+#endif
+};
+
+static const struct op *find_op(unsigned int cmd)
+{
+	const struct op *op;
+
+	if (cmd != _IO(SFRAME_UNWIND_IOC_MAGIC, _IOC_NR(cmd)) ||
+	    _IOC_NR(cmd) >= ARRAY_SIZE(ops))
+		return NULL;
+	op = &ops[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(ops))];
+	return op->run ? op : NULL;
+}
+
+/* Tell the caller why; no word about a buffer that cannot be written. */
+static void copy_message(const struct op *op, const union sfu_arg *arg,
+			 const struct sfu_message *message)
+{
+	u64 address = *(const u64 *)((const u8 *)arg + op->message);
+	u32 size = *(const u32 *)((const u8 *)arg + op->message_size);
+	u32 length = strnlen(message->text, sizeof(message->text) - 1);
+	char __user *to = u64_to_user_ptr(address);
+
+	if (!address || !size)
+		return;
+	length = min(length, size - 1);
+	if (!copy_to_user(to, message->text, length))
+		put_user('\0', to + length);
+}
+
+static int run(const struct op *op, struct sfu_client *client,
+	       union sfu_arg *arg, struct sfu_message *message)
+{
+	if (op->changes && in_compat_syscall())
+		return sfu_message_fail(message, -EOPNOTSUPP,
+					"only 64-bit programs are supported");
+	return op->run(client, arg, message);
+}
+
+/*
+ * Can a structure of @size bytes be written to @user? It is smaller than a page:
+ * if its first and its last word can, all can. Both are written as they came.
+ */
+static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
+{
+	const u64 *from = (const u64 *)arg, *last = from + size / sizeof(u64) - 1;
+
+	return !put_user(*from, (u64 __user *)user) &&
+	       !put_user(*last, (u64 __user *)user + (last - from));
+}
+
+/* Fetch the caller's structure, of a size of its own, to one of ours. */
+static int fetch(const struct op *op, union sfu_arg *arg,
+		 const void __user *user, u32 size)
+{
+	/* Before it is looked at, byte for byte. */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (size == op->size)
+		return sfu_user_copy_in((u64 *)arg, user, size) ? 0 : -EFAULT;
+	return copy_struct_from_user(arg, op->size, user, size);
+}
+
+long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
+{
+	const struct op *op = find_op(cmd);
+	/* Large, and written before they are read. */
+	struct sfu_message message __uninitialized;
+	union sfu_arg arg __uninitialized;
+	u32 user_size, size;
+	int err;
+
+	if (!op)
+		return -ENOTTY;
+	if (get_user(user_size, (u32 __user *)user))
+		return -EFAULT;
+	if (user_size < op->min_size)
+		return -EINVAL;
+	err = fetch(op, &arg, user, user_size);
+	if (err)
+		return err;
+	/* The size has been read twice; the first one was checked. */
+	arg.size = user_size;
+
+	/* Fail before side effects if the result could not be written back. */
+	size = min(user_size, op->size);
+	if (op->changes && !is_writable(user, &arg, size))
+		return -EFAULT;
+
+	message.text[0] = '\0';
+	err = run(op, client, &arg, &message);
+	if (!sfu_user_copy_out(user, (const u64 *)&arg, size))
+		return -EFAULT;
+	if (err && op->message)
+		copy_message(op, &arg, &message);
+	return err;
+}

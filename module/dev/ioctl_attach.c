@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctl: attaching sections to files.
+ */
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "client.h"
+#include "file/attach.h"
+#include "file/elf.h"
+#include "ioctl_ops.h"
+#include "limits.h"
+
+/* What the caller has seen of the ELF file, by our names. */
+static int fetch_segments(struct sfu_attach_spec *spec,
+			  const struct sframe_unwind_attach *attach,
+			  struct sfu_message *message)
+{
+	struct sframe_unwind_segment from[SFU_ELF_MAX_SEGMENTS];
+	u32 i;
+
+	if (attach->nr_segments > ARRAY_SIZE(from))
+		return sfu_message_fail(message, -EINVAL,
+					"nr_segments %u exceeds %zu",
+					attach->nr_segments, ARRAY_SIZE(from));
+	if (attach->segments && !attach->nr_segments)
+		return sfu_message_fail(message, -EINVAL,
+					"segments without nr_segments");
+	if (copy_from_user(from, u64_to_user_ptr(attach->segments),
+			   attach->nr_segments * sizeof(from[0])))
+		return sfu_message_fail(message, -EFAULT,
+					"segments cannot be read");
+	spec->nr_segments = attach->nr_segments;
+	for (i = 0; i < spec->nr_segments; i++)
+		spec->segments[i] = (struct sfu_elf_segment) {
+			.offset = from[i].offset,
+			.filesz = from[i].file_size,
+			.vaddr = from[i].address,
+			.memsz = from[i].size,
+		};
+	return 0;
+}
+
+static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
+		  struct file *elf, struct file *sframe,
+		  struct sfu_message *message)
+{
+	struct sfu_attach_spec spec = {
+		.elf = elf,
+		.sframe = sframe,
+		.sframe_offset = attach->sframe_offset,
+		.sframe_size = attach->sframe_size,
+		.share_id = attach->share_id,
+		.build_id = attach->build_id,
+		.build_id_size = attach->build_id_size,
+		.flags = attach->flags,
+	};
+	int err;
+
+	err = fetch_segments(&spec, attach, message);
+	if (err)
+		return err;
+	if (!elf)
+		return sfu_message_fail(message, -EBADF, "elf_fd %d is not open",
+					attach->elf_fd);
+	if (!sframe && !(spec.flags & SFRAME_UNWIND_ATTACH_SHARE))
+		return sfu_message_fail(message, -EBADF,
+					"sframe_fd %d is not open",
+					attach->sframe_fd);
+	err = sfu_attach_add(&client->attachments, &spec, message);
+	attach->defect_offset = spec.defect_offset;
+	if (!err) {
+		attach->id = spec.id;
+		attach->memory = spec.memory;
+	}
+	return err;
+}
+
+/*
+ * Rules of what is attached for all say which registers of other processes are
+ * followed into their memory, and what is there is told as addresses. That is
+ * more than to observe them.
+ */
+static bool may_attach_for_all(void)
+{
+	return capable(CAP_SYS_ADMIN) ||
+	       (capable(CAP_PERFMON) && capable(CAP_SYS_PTRACE));
+}
+
+/* Do the members that go with SFRAME_UNWIND_ATTACH_SHARE, or do not, fit it? */
+static int check_share(const struct sframe_unwind_attach *spec,
+		       struct sfu_message *message)
+{
+	if (!(spec->flags & SFRAME_UNWIND_ATTACH_SHARE)) {
+		if (spec->share_id)
+			return sfu_message_fail(message, -EINVAL,
+						"share_id without SHARE");
+		return 0;
+	}
+	if (!(spec->flags & SFRAME_UNWIND_ATTACH_INODE))
+		return sfu_message_fail(message, -EINVAL,
+					"SHARE without INODE");
+	if (spec->sframe_fd != -1 || spec->sframe_offset || spec->sframe_size)
+		return sfu_message_fail(message, -EINVAL,
+					"SHARE with a section");
+	return 0;
+}
+
+int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
+		     struct sfu_message *message)
+{
+	struct sframe_unwind_attach *spec = &arg->attach;
+	struct file *elf, *sframe;
+	int err;
+
+	spec->id = 0;
+	spec->memory = 0;
+	spec->defect_offset = 0;
+	err = sfu_check_flags(spec->flags, SFRAME_UNWIND_ATTACH_SYSTEM |
+			  SFRAME_UNWIND_ATTACH_PREFER |
+			  SFRAME_UNWIND_ATTACH_INODE |
+			  SFRAME_UNWIND_ATTACH_REPLACE |
+			  SFRAME_UNWIND_ATTACH_SHARE, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(spec->reserved | spec->reserved2 |
+				 spec->reserved3, message);
+	if (err)
+		return err;
+	err = check_share(spec, message);
+	if (err)
+		return err;
+	if (spec->build_id_size > sizeof(spec->build_id))
+		return sfu_message_fail(message, -EINVAL,
+					"build_id_size %u exceeds %zu",
+					spec->build_id_size,
+					sizeof(spec->build_id));
+	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_size 0x%llx exceeds 0x%x",
+					spec->sframe_size, SFU_MAX_SFRAME_SIZE);
+	if (spec->sframe_offset > S64_MAX - SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_offset 0x%llx is beyond all files",
+					spec->sframe_offset);
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !may_attach_for_all())
+		return sfu_message_fail(message, -EPERM,
+					"attaching for all processes needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
+
+	elf = fget(spec->elf_fd);
+	sframe = spec->flags & SFRAME_UNWIND_ATTACH_SHARE ?
+			 NULL : fget(spec->sframe_fd);
+	err = attach(client, spec, elf, sframe, message);
+	if (sframe)
+		fput(sframe);
+	if (elf)
+		fput(elf);
+	return err;
+}
+
+int sfu_ioctl_detach(struct sfu_client *client, union sfu_arg *arg,
+		     struct sfu_message *message)
+{
+	const struct sframe_unwind_detach *detach = &arg->detach;
+	int err;
+
+	err = sfu_check_flags(detach->flags, 0, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(detach->reserved, message);
+	if (err)
+		return err;
+	err = sfu_attach_remove(&client->attachments, detach->id);
+	if (err)
+		return sfu_message_fail(message, err,
+					"nothing attached has id %llu",
+					detach->id);
+	return 0;
+}
+
+int sfu_ioctl_list_attached(struct sfu_client *client, union sfu_arg *arg,
+			    struct sfu_message *message)
+{
+	struct sframe_unwind_list_attached *list = &arg->list_attached;
+	struct sframe_unwind_attached entry, __user *to;
+	u64 from = list->from;
+	u32 nr = 0;
+	int err;
+
+	err = sfu_check_flags(list->flags, 0, message);
+	if (err)
+		return err;
+	err = sfu_check_reserved(list->reserved, message);
+	if (err)
+		return err;
+	sfu_attach_total(&client->attachments, &list->total, &list->memory);
+	to = u64_to_user_ptr(list->attached);
+	while (nr < list->nr &&
+	       sfu_attach_next(&client->attachments, from, &entry)) {
+		if (copy_to_user(to + nr, &entry, sizeof(entry)))
+			return sfu_message_fail(message, -EFAULT,
+						"entry %u could not be written",
+						nr);
+		from = entry.id + 1;
+		nr++;
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return sfu_message_fail(message, -EINTR, "killed");
+	}
+	list->nr = nr;
+	return 0;
+}
+

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Ioctl: what the files that read the structures in the uapi header share.
+ */
+#ifndef SFU_IOCTL_OPS_H
+#define SFU_IOCTL_OPS_H
+
+#include <linux/sframe_unwind.h>
+
+#include "message.h"
+#include "test/bench.h"
+#include "test/test_timer.h"
+
+struct sfu_client;
+
+/* A copy of the caller's structure, which goes back also on failure. */
+union sfu_arg {
+	u32 size;
+	struct sframe_unwind_query query;
+	struct sframe_unwind_register reg;
+	struct sframe_unwind_unregister unreg;
+	struct sframe_unwind_request request;
+	struct sframe_unwind_stats stats;
+	struct sframe_unwind_list list;
+	struct sframe_unwind_events events;
+	struct sframe_unwind_attach attach;
+	struct sframe_unwind_detach detach;
+	struct sframe_unwind_list_attached list_attached;
+	struct sframe_unwind_batch batch;
+#ifdef SFU_TEST
+	struct sfu_test_timer_spec test_timer;
+#endif
+#ifdef SFU_BENCH
+	struct sfu_bench_spec bench;
+#endif
+};
+
+static inline int sfu_check_flags(u32 flags, u32 known,
+				  struct sfu_message *message)
+{
+	if (flags & ~known)
+		return sfu_message_fail(message, -EINVAL, "unknown flags 0x%x",
+					flags & ~known);
+	return 0;
+}
+
+static inline int sfu_check_reserved(u32 reserved, struct sfu_message *message)
+{
+	if (reserved)
+		return sfu_message_fail(message, -EINVAL,
+					"reserved is 0x%x, not 0", reserved);
+	return 0;
+}
+
+/* Each does one ioctl, as the uapi header says. Return 0 or an errno. */
+#define SFU_DECLARE_IOCTL(name)						\
+	int sfu_ioctl_##name(struct sfu_client *client,			\
+			     union sfu_arg *arg, struct sfu_message *message)
+
+SFU_DECLARE_IOCTL(register);
+SFU_DECLARE_IOCTL(unregister);
+SFU_DECLARE_IOCTL(register_batch);
+SFU_DECLARE_IOCTL(unregister_batch);
+SFU_DECLARE_IOCTL(list);
+SFU_DECLARE_IOCTL(attach);
+SFU_DECLARE_IOCTL(detach);
+SFU_DECLARE_IOCTL(list_attached);
+
+#endif /* SFU_IOCTL_OPS_H */

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attach: SFrame sections that clients have given to files from outside.
+ *
+ * An attachment lives until its client detaches it. Its image may live longer,
+ * as long as spaces have sections of it, but without its bytes: what was
+ * attached takes no memory to speak of any more, and finds no rule.
+ *
+ * Each attachment is in two trees, from publish() until it is detached: its client's,
+ * by id, and a table's, by key. The table is that of the space that it is for or
+ * that of all spaces. It keeps neither the space nor the process: what is
+ * attached for a space that is gone is found by nobody, and is listed, detached
+ * and counted as ever.
+ *
+ * Attachments of one client may share an image, each for a file of its own.
+ *
+ *	object		held by				ends with
+ *	attachment	the client's tree		DETACH, close of the client
+ *	table		its space, each attachment	the last of them; that of
+ *			in it				all spaces never
+ *	image		its attachments, each section	the last of them
+ *			that uses it
+ *	image's bytes	its attachments, each lookup	the last of them
+ *			that uses them
+ *	pin		attachments to its file		the last of them
+ *
+ * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for
+ * some steps in a tree only; memory is allocated, read and freed without.
+ */
+#include <linux/err.h>
+#include <linux/lockdep.h>
+#include <linux/sched.h>
+#include <linux/sframe_unwind.h>
+
+#include "attach.h"
+#include "attach_file.h"
+#include "attach_table.h"
+#include "attachment.h"
+#include "elf.h"
+#include "image.h"
+#include "limits.h"
+#include "message.h"
+#include "mm/space.h"
+
+static atomic64_t last_id = ATOMIC64_INIT(0);
+
+u64 sfu_attach_generation(struct sfu_space *space)
+{
+	return sfu_attach_view_generation(&space->attached);
+}
+
+static u64 id_of(const struct rb_node *node)
+{
+	return rb_entry(node, struct sfu_attachment, by_id)->entry.id;
+}
+
+static bool is_before(struct rb_node *node, const struct rb_node *other)
+{
+	return id_of(node) < id_of(other);
+}
+
+/* The first one whose id is at or above @id, or NULL. */
+static struct sfu_attachment *
+find_from(const struct sfu_attachments *attachments, u64 id)
+{
+	struct rb_node *node = attachments->by_id.rb_node, *found = NULL;
+
+	lockdep_assert_held(&attachments->lock);
+	while (node) {
+		if (id_of(node) >= id) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return rb_entry_safe(found, struct sfu_attachment, by_id);
+}
+
+/*
+ * The image of the client's attachment spec->share_id, for one more attachment, to
+ * a file with @key. Returns it as sfu_image_share() does, or an error.
+ */
+static struct sfu_image *share_image(struct sfu_attachments *attachments,
+				     const struct sfu_attach_spec *spec,
+				     u64 key, struct sfu_message *message)
+{
+	const struct sfu_attachment *attachment;
+	struct sfu_image *image = NULL;
+	bool is_known;
+
+	spin_lock(&attachments->lock);
+	attachment = find_from(attachments, spec->share_id);
+	is_known = attachment && attachment->entry.id == spec->share_id;
+	if (is_known && attachment->file_key == key) {
+		image = attachment->entry.image;
+		sfu_image_share(image);
+	}
+	spin_unlock(&attachments->lock);
+	if (image)
+		return image;
+	if (!is_known)
+		return ERR_PTR(sfu_message_fail(message, -ENOENT,
+						"nothing attached has id %llu",
+						spec->share_id));
+	return ERR_PTR(sfu_message_fail(message, -EINVAL,
+					"what has id %llu is for another build ID or other segments",
+					spec->share_id));
+}
+
+/* What @attachment takes, beyond what the client has attached already. */
+static u64 memory_for(const struct sfu_attachment *attachment)
+{
+	const struct sfu_image *image = attachment->entry.image;
+
+	return attachment->memory + (image->nr_attached ? 0 : image->memory);
+}
+
+/* Have @attachment be the client's, with the lock of @attachments. */
+static int insert(struct sfu_attachments *attachments,
+		  struct sfu_attachment *attachment)
+{
+	lockdep_assert_held(&attachments->lock);
+	attachment->entry.id = atomic64_inc_return(&last_id);
+	if (sfu_attach_table_add(attachment->table, &attachment->entry,
+				 !(attachment->flags &
+				   SFRAME_UNWIND_ATTACH_REPLACE)))
+		return -EEXIST;
+	rb_add(&attachment->by_id, &attachments->by_id, is_before);
+	attachments->nr++;
+	attachments->memory += memory_for(attachment);
+	attachment->entry.image->nr_attached++;
+	return 0;
+}
+
+/*
+ * Sets *@id and *@memory. If it succeeds another thread may detach @attachment, and
+ * free it.
+ */
+static int publish(struct sfu_attachments *attachments,
+		   struct sfu_attachment *attachment, u64 *id, u64 *memory,
+		   struct sfu_message *message)
+{
+	const u64 max_memory = sfu_attachment_max_memory(attachment->flags);
+	u64 memory_before;
+	int err = 0;
+	bool is_full;
+
+	spin_lock(&attachments->lock);
+	memory_before = attachments->memory;
+	*memory = memory_for(attachment);
+	is_full = attachments->nr >= SFU_MAX_ATTACHED;
+	if (is_full || memory_before + *memory > max_memory)
+		err = -ENOSPC;
+	else
+		err = insert(attachments, attachment);
+	if (!err)
+		*id = attachment->entry.id;
+	spin_unlock(&attachments->lock);
+	if (err == -EEXIST)
+		return sfu_message_fail(message, err,
+					"a section is attached for all processes already to %s",
+					attachment->pin ? "that file" :
+					"files with that build ID and segments");
+	if (err && is_full)
+		return sfu_message_fail(message, err,
+					"the client has %u sections attached",
+					SFU_MAX_ATTACHED);
+	if (err)
+		return sfu_message_fail(message, err,
+					"%llu bytes and %llu attached already exceed %llu",
+					*memory, memory_before, max_memory);
+	return 0;
+}
+
+/*
+ * The table that an attachment with @flags is to be in, with a reference. Only
+ * what is for the current mm alone needs its space.
+ */
+static struct sfu_attach_table *get_table(u32 flags,
+					  struct sfu_message *message)
+{
+	struct sfu_attach_table *table;
+	struct sfu_space *space;
+
+	if (flags & SFRAME_UNWIND_ATTACH_SYSTEM)
+		return sfu_attach_table_get(NULL);
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return ERR_CAST(space);
+	table = sfu_attach_table_get(&space->attached);
+	sfu_space_put(space);
+	return table ?: ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						 "no memory"));
+}
+
+int sfu_attach_add(struct sfu_attachments *attachments,
+		   struct sfu_attach_spec *spec, struct sfu_message *message)
+{
+	struct sfu_attachment *attachment;
+	struct sfu_attach_table *table;
+	struct sfu_image *image = NULL;
+	struct sfu_elf elf;
+	int err;
+
+	err = sfu_attach_check_file(spec, &elf, message);
+	if (err)
+		return err;
+	table = get_table(spec->flags, message);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SHARE)
+		image = share_image(attachments, spec, sfu_attach_key(&elf),
+				    message);
+	if (IS_ERR(image)) {
+		sfu_attach_table_put(table);
+		return PTR_ERR(image);
+	}
+	attachment = sfu_attachment_create(spec, &elf, table, image, message);
+	if (IS_ERR(attachment))
+		return PTR_ERR(attachment);
+	err = publish(attachments, attachment, &spec->id, &spec->memory,
+		      message);
+	if (err)
+		sfu_attachment_destroy(attachment);
+	return err;
+}
+
+static void free_removed(struct sfu_attachment *attachment)
+{
+	struct sfu_attachment *next;
+
+	for (; attachment; attachment = next) {
+		next = attachment->removed;
+		sfu_attachment_destroy(attachment);
+		cond_resched();
+	}
+}
+
+int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
+{
+	struct sfu_attachment *attachment;
+
+	spin_lock(&attachments->lock);
+	attachment = find_from(attachments, id);
+	if (attachment && attachment->entry.id == id) {
+		rb_erase(&attachment->by_id, &attachments->by_id);
+		attachments->nr--;
+		attachment->entry.image->nr_attached--;
+		attachments->memory -= memory_for(attachment);
+		sfu_attach_table_remove(attachment->table, &attachment->entry);
+		attachment->removed = NULL;
+	} else {
+		attachment = NULL;
+	}
+	spin_unlock(&attachments->lock);
+	if (!attachment)
+		return -ENOENT;
+	free_removed(attachment);
+	return 0;
+}
+
+void sfu_attach_remove_all(struct sfu_attachments *attachments)
+{
+	struct sfu_attachment *attachment, *removed = NULL;
+	struct rb_node *node;
+
+	/* Nobody else has the client, so that takes no lock. */
+	while ((node = rb_first(&attachments->by_id))) {
+		rb_erase(node, &attachments->by_id);
+		attachment = rb_entry(node, struct sfu_attachment, by_id);
+		sfu_attach_table_remove(attachment->table, &attachment->entry);
+		attachment->removed = removed;
+		removed = attachment;
+		cond_resched();
+	}
+	attachments->nr = 0;
+	attachments->memory = 0;
+	if (removed)
+		free_removed(removed);
+}
+
+static void fill_entry(const struct sfu_attachment *attachment,
+		       struct sframe_unwind_attached *entry)
+{
+	const struct sfu_image *image = attachment->entry.image;
+
+	*entry = (struct sframe_unwind_attached) {
+		.id = attachment->entry.id,
+		.sframe_size = image->table.bytes.size,
+		.memory = attachment->memory + image->memory,
+		.hits = atomic64_read(&image->hits),
+		.num_fdes = image->table.num_fdes,
+		.flags = attachment->flags,
+		.build_id_size = attachment->build_id_size,
+	};
+	memcpy(entry->build_id, attachment->build_id,
+	       attachment->build_id_size);
+}
+
+bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
+		     struct sframe_unwind_attached *entry)
+{
+	const struct sfu_attachment *attachment;
+
+	spin_lock(&attachments->lock);
+	attachment = find_from(attachments, from);
+	if (attachment)
+		fill_entry(attachment, entry);
+	spin_unlock(&attachments->lock);
+	return attachment;
+}
+
+void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory)
+{
+	spin_lock(&attachments->lock);
+	*nr = attachments->nr;
+	*memory = attachments->memory;
+	spin_unlock(&attachments->lock);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Image: a file's SFrame section in kernel memory.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/refcount.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "counters.h"
+#include "decode/sframe_format.h"
+#include "elf.h"
+#include "file_read.h"
+#include "image.h"
+#include "limits.h"
+#include "message.h"
+#include "payer.h"
+
+bool sfu_image_can_read(const struct file *file)
+{
+	return S_ISREG(file_inode(file)->i_mode) &&
+	       (file->f_mode & FMODE_READ) && file->f_op->read_iter &&
+	       !file->f_op->read;
+}
+
+int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
+{
+	loff_t position = offset;
+
+	while (size) {
+		/* A file system need not look for signals on its way. */
+		ssize_t got = kernel_read(file, to, min_t(u32, size, SZ_256K),
+					  &position);
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (got < 0)
+			return got;
+		if (!got)
+			return -EFAULT;
+		to += got;
+		size -= got;
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * struct source - where a section is read from
+ *
+ * @file: the file.
+ * @offset: of the section.
+ * @waits: is this the caller's own read, which may wait for the file?
+ */
+struct source {
+	struct file *file;
+	u64 offset;
+	bool waits;
+};
+
+static int read_source(const struct source *source, void *to, u32 size)
+{
+	if (source->waits)
+		return sfu_image_read_file(source->file, source->offset, to,
+					   size);
+	return sfu_file_read(source->file, source->offset, to, size);
+}
+
+/* Memory of exactly so many pages, or less than one: not rounded up by much. */
+static u8 *alloc_bytes(u64 size, bool must)
+{
+	const gfp_t gfp = must ? GFP_KERNEL_ACCOUNT | __GFP_NOWARN :
+				 SFU_GFP_OPTIONAL;
+
+	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
+}
+
+/* What @size bytes take in kernel memory. */
+static u64 memory_of(u64 size)
+{
+	return size > PAGE_SIZE ? PAGE_ALIGN(size) : roundup_pow_of_two(size);
+}
+
+static int fail_read(const struct source *source, int err,
+		     struct sfu_message *message)
+{
+	/* Nobody reads the message, and the end of a file is no passing state. */
+	if (!source->waits)
+		return err == -EFAULT ? -EINVAL : err;
+	if (err == -EFAULT)
+		return sfu_message_fail(message, -EIO,
+					"the section ends behind its file");
+	if (err == -ENOMEM)
+		return sfu_message_fail(message, err, "no memory");
+	return sfu_message_fail(message, err == -EINTR ? err : -EIO,
+				"the section's file cannot be read (error %d)",
+				-err);
+}
+
+static int fail_contents(int err, const struct sfu_defect *defect,
+			 struct sfu_message *message)
+{
+	return sfu_message_fail(message, err, "section: %s (offset 0x%llx)",
+				sfu_defect_text(defect->kind), defect->offset);
+}
+
+/* How long is the table whose header is at @source? */
+static int read_size(const struct source *source, u64 *size,
+		     struct sfu_defect *defect, struct sfu_message *message)
+{
+	u8 hdr[SFRAME_HDR_SIZE];
+	const struct sfu_bytes bytes = { .size = *size, .copy = hdr };
+	struct sfu_table table;
+	int err;
+
+	if (*size >= sizeof(hdr)) {
+		err = read_source(source, hdr, sizeof(hdr));
+		if (err)
+			return fail_read(source, err, message);
+	}
+	err = sfu_table_open(&table, &bytes, defect);
+	if (err)
+		return fail_contents(err, defect, message);
+	*size = table.bytes.size;
+	return 0;
+}
+
+/* Open what has been read, which need not be what it was a moment ago. */
+static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
+		u64 size, u64 vaddr, struct sfu_defect *defect,
+		struct sfu_message *message)
+{
+	const struct sfu_bytes bytes = {
+		.address = vaddr,
+		.size = size,
+		.copy = copy,
+	};
+	int err;
+
+	err = read_source(source, copy, size);
+	if (err)
+		return fail_read(source, err, message);
+	err = sfu_table_open(&image->table, &bytes, defect);
+	if (err)
+		return fail_contents(err, defect, message);
+	image->table.bytes.copy = NULL;
+	image->bytes = copy;
+	image->memory = sizeof(*image) + memory_of(size);
+	return 0;
+}
+
+/* Charge an image of @size bytes. Returns who pays, with a reference, or NULL. */
+static struct sfu_payer *charge(u64 size)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+
+	if (payer && sfu_payer_charge(payer, sizeof(struct sfu_image) +
+				      memory_of(size), false)) {
+		sfu_payer_put(payer);
+		return NULL;
+	}
+	return payer;
+}
+
+static void uncharge(struct sfu_payer *payer, u64 size)
+{
+	sfu_payer_uncharge(payer, sizeof(struct sfu_image) + memory_of(size));
+	sfu_payer_put(payer);
+}
+
+static struct sfu_image *create(const struct source *source, u64 size,
+				u64 vaddr, u64 max_memory,
+				struct sfu_defect *defect,
+				struct sfu_message *message)
+{
+	struct sfu_payer *payer;
+	struct sfu_image *image;
+	u8 *copy;
+	int err;
+
+	err = read_size(source, &size, defect, message);
+	if (err)
+		return ERR_PTR(err);
+	if (size > max_memory)
+		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
+						"section of %llu bytes exceeds the %llu that may be used",
+						size, max_memory));
+	payer = charge(size);
+	if (!payer)
+		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						"no memory, or more than RLIMIT_MEMLOCK allows"));
+	/* Nothing is allocated for what has to be waited for. */
+	err = source->waits ? 0 : read_source(source, NULL, size);
+	if (err) {
+		uncharge(payer, size);
+		return ERR_PTR(fail_read(source, err, message));
+	}
+	image = kzalloc(sizeof(*image), SFU_GFP_OPTIONAL);
+	copy = alloc_bytes(size, source->waits);
+	if (image && copy)
+		err = fill(image, source, copy, size, vaddr, defect, message);
+	else
+		err = sfu_message_fail(message, -ENOMEM, "no memory");
+	if (err) {
+		kvfree(copy);
+		kfree(image);
+		uncharge(payer, size);
+		return ERR_PTR(err);
+	}
+	image->payer = payer;
+	refcount_set(&image->refs, 1);
+	refcount_set(&image->readers, 1);
+	sfu_count(SFU_IMAGES);
+	return image;
+}
+
+struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
+				   u64 vaddr, u64 max_memory,
+				   struct sfu_defect *defect,
+				   struct sfu_message *message)
+{
+	const struct source source = {
+		.file = file,
+		.offset = offset,
+		.waits = true,
+	};
+
+	return create(&source, size, vaddr, max_memory, defect, message);
+}
+
+struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
+					  u64 size, u64 vaddr, u64 max_memory,
+					  struct sfu_defect *defect)
+{
+	const struct source source = { .file = file, .offset = offset };
+	struct sfu_message message __uninitialized;
+
+	return create(&source, size, vaddr, max_memory, defect, &message);
+}
+
+static int stop_at_first(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return -EINVAL;
+}
+
+int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
+		       struct sfu_defect *defect)
+{
+	struct sfu_table table = image->table;
+	struct sfu_fde fde;
+	u32 i;
+	int err;
+
+	/* Nobody else knows the image yet. */
+	table.bytes.copy = image->bytes;
+	err = sfu_table_validate(&table, stop_at_first, defect);
+	if (err)
+		return err;
+	for (i = 0; i < table.num_fdes; i++) {
+		err = sfu_env_relax() ?:
+		      sfu_table_read_fde(&table, i, &fde, defect);
+		if (err)
+			return err;
+		if (!sfu_elf_is_code(elf, fde.start, fde.size)) {
+			defect->kind = SFU_DEFECT_FDE_TEXT;
+			defect->offset = fde.entry;
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+void sfu_image_share(struct sfu_image *image)
+{
+	refcount_inc(&image->refs);
+	refcount_inc(&image->readers);
+}
+
+void sfu_image_put(struct sfu_image *image)
+{
+	if (!image || !refcount_dec_and_test(&image->refs))
+		return;
+	/* Lookups have a reference, so the last reader is whoever made it. */
+	if (refcount_read(&image->readers))
+		sfu_image_put_bytes(image);
+	sfu_uncount(SFU_IMAGES);
+	sfu_payer_uncharge(image->payer, sizeof(*image));
+	sfu_payer_put(image->payer);
+	kfree(image);
+}
+
+const u8 *sfu_image_get_bytes(struct sfu_image *image)
+{
+	return refcount_inc_not_zero(&image->readers) ? image->bytes : NULL;
+}
+
+void sfu_image_put_bytes(struct sfu_image *image)
+{
+	if (!refcount_dec_and_test(&image->readers))
+		return;
+	sfu_payer_uncharge(image->payer, image->memory - sizeof(*image));
+	kvfree(image->bytes);
+	image->bytes = NULL;
+}
+
+void sfu_image_empty(struct sfu_image *image)
+{
+	sfu_image_put_bytes(image);
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules: the rule cache of a space, and what makes it never stale.
+ */
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "counters.h"
+#include "decode/cache.h"
+#include "limits.h"
+#include "rules.h"
+#include "section.h"
+
+/* Sets of the smallest and of the largest cache: 14 and 912 KiB with owners. */
+#define MIN_SET_BITS	6
+#define MAX_SET_BITS	12
+#define GROWTH_BITS	2
+
+/**
+ * struct owner - a section with rules in the cache
+ *
+ * @section: with a reference, or NULL.
+ * @start: first of the addresses that were checked.
+ * @end: behind the last of them.
+ * @epoch: in which they were.
+ * @number: what entries know it by, its place in the low bits; 0 is none.
+ */
+struct owner {
+	struct sfu_section *section;
+	u64 start;
+	u64 end;
+	u32 epoch;
+	u32 number;
+};
+
+/**
+ * struct sfu_rules_table
+ *
+ * @rcu: to be freed by.
+ * @cache: rules.
+ * @set_bits: binary logarithm of the number of sets, of owners, and of pages.
+ * @page: numbers of owners, by the low bits of the page of code that each was
+ *	checked for last.
+ * @owner: by a hash of the section's id.
+ */
+struct sfu_rules_table {
+	struct rcu_head rcu;
+	u8 set_bits;
+	struct sfu_cache cache;
+	u32 *page;
+	struct owner owner[];
+};
+
+static u32 nr_owners(const struct sfu_rules_table *table)
+{
+	return table->cache.nr_sets;
+}
+
+static long pages_of(const struct sfu_rules_table *table)
+{
+	return DIV_ROUND_UP((void *)(table->page + nr_owners(table)) -
+			    (void *)table, PAGE_SIZE);
+}
+
+static struct sfu_rules_table *create_table(u8 set_bits)
+{
+	const size_t owners = sizeof(struct owner) << set_bits;
+	const size_t cache = sfu_cache_bytes(set_bits);
+	struct sfu_rules_table *table;
+
+	table = kvzalloc(sizeof(*table) + owners + cache +
+			 (sizeof(table->page[0]) << set_bits),
+			 SFU_GFP_OPTIONAL);
+	if (!table)
+		return NULL;
+	table->set_bits = set_bits;
+	sfu_cache_init(&table->cache, set_bits, (void *)table->owner + owners);
+	table->page = (void *)table->owner + owners + cache;
+	sfu_count(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, pages_of(table));
+	return table;
+}
+
+/* Nobody changes @table any more, though there may be readers. May sleep. */
+static void free_table(struct sfu_rules_table *table)
+{
+	u32 i;
+
+	if (!table)
+		return;
+	for (i = 0; i < nr_owners(table); i++) {
+		if (table->owner[i].section)
+			sfu_section_put(table->owner[i].section);
+		if (i % 64 == 0)
+			cond_resched();
+	}
+	sfu_uncount(SFU_CACHES);
+	sfu_count_many(SFU_CACHE_PAGES, -pages_of(table));
+	kvfree_rcu(table, rcu);
+}
+
+void sfu_rules_init(struct sfu_rules *rules)
+{
+	raw_spin_lock_init(&rules->lock);
+	rules->epoch = 1;
+	rules->next_owner = 1;
+}
+
+static struct sfu_rules_table *table_of(struct sfu_rules *rules)
+{
+	return rcu_dereference_check(rules->table,
+				     lockdep_is_held(&rules->lock));
+}
+
+/* Invalidate everything: entries must be revalidated. */
+static void begin_epoch(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table = table_of(rules);
+	const u32 next = rules->epoch + 1;
+	u32 i;
+
+	lockdep_assert_held(&rules->lock);
+	WRITE_ONCE(rules->epoch, next ?: 1);
+	/* The counter has wrapped: entries of earlier epochs would seem valid. */
+	if (next || !table)
+		return;
+	for (i = 0; i < nr_owners(table); i++)
+		table->owner[i].epoch = 0;
+	sfu_cache_clear(&table->cache);
+}
+
+void sfu_rules_exit(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table;
+
+	raw_spin_lock(&rules->lock);
+	rules->over = true;
+	begin_epoch(rules);
+	table = table_of(rules);
+	RCU_INIT_POINTER(rules->table, NULL);
+	raw_spin_unlock(&rules->lock);
+	free_table(table);
+}
+
+unsigned long sfu_rules_shrink(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table;
+	unsigned long nr;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	RCU_INIT_POINTER(rules->table, NULL);
+	raw_spin_unlock(&rules->lock);
+	nr = table ? pages_of(table) : 0;
+	free_table(table);
+	return nr;
+}
+
+/* A number that no rule knows an owner by. */
+static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
+		      const struct owner *owner)
+{
+	u32 i;
+
+	if (rules->next_owner >> (32 - table->set_bits)) {
+		/* They start anew, once in a million times. */
+		rules->next_owner = 1;
+		sfu_cache_clear(&table->cache);
+		for (i = 0; i < nr_owners(table); i++) {
+			table->owner[i].number = 0;
+			/* To be checked, and numbered, again. */
+			table->owner[i].epoch = 0;
+		}
+	}
+	return rules->next_owner++ << table->set_bits | (owner - table->owner);
+}
+
+u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
+		    u64 generation)
+{
+	u64 sequence;
+	bool known;
+	u32 epoch;
+
+	known = sfu_mm_sequence(mm, &sequence);
+	if (known && READ_ONCE(rules->mm_sequence) == sequence &&
+	    READ_ONCE(rules->generation) == generation) {
+		/*
+		 * Pairs with the barrier below: the epoch is that of these two,
+		 * or a later one. Rules of an earlier one need not hold.
+		 */
+		smp_rmb();
+		return READ_ONCE(rules->epoch);
+	}
+	raw_spin_lock(&rules->lock);
+	if (!known || rules->mm_sequence != sequence ||
+	    rules->generation != generation) {
+		begin_epoch(rules);
+		/* Pairs with the barrier above. */
+		smp_wmb();
+		WRITE_ONCE(rules->mm_sequence,
+			   known ? sequence : SFU_NO_SEQUENCE);
+		WRITE_ONCE(rules->generation, generation);
+	}
+	epoch = rules->epoch;
+	raw_spin_unlock(&rules->lock);
+	return epoch;
+}
+
+static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
+{
+	struct owner *owner = &table->owner[number & (nr_owners(table) - 1)];
+
+	/* Those that are not in use are numbered 0, too. */
+	return number && owner->number == number ? owner : NULL;
+}
+
+static struct owner *place_of(struct sfu_rules_table *table,
+			      const struct sfu_section *section)
+{
+	return &table->owner[hash_64(section->id, table->set_bits)];
+}
+
+enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
+				     u64 key, struct sfu_rule *rule,
+				     struct sfu_section **section)
+{
+	enum sfu_rules_result result = SFU_RULES_MISS;
+	const u64 pc = sfu_cache_pc(key);
+	struct sfu_cache_entry *entry = NULL;
+	struct sfu_rules_table *table;
+	struct owner *owner;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	if (table)
+		entry = sfu_cache_find(&table->cache, key);
+	owner = entry ? owner_numbered(table, entry->owner) : NULL;
+	if (owner && owner->epoch == epoch && pc - owner->start <
+					      owner->end - owner->start) {
+		result = SFU_RULES_HIT;
+		if (entry->epoch != epoch)
+			sfu_cache_renew(&table->cache, entry, epoch);
+		*rule = entry->rule;
+	} else if (owner) {
+		result = SFU_RULES_UNCHECKED;
+		*section = owner->section;
+		sfu_section_get(*section);
+	}
+	raw_spin_unlock(&rules->lock);
+	return result;
+}
+
+static u32 *page_of(struct sfu_rules_table *table, u64 pc)
+{
+	return &table->page[pc >> PAGE_SHIFT & (nr_owners(table) - 1)];
+}
+
+bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			    struct sfu_checked *checked)
+{
+	struct sfu_rules_table *table;
+	struct owner *owner = NULL;
+	bool is_checked;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	if (table)
+		owner = owner_numbered(table, *page_of(table, pc));
+	is_checked = owner && owner->epoch == epoch &&
+		     pc - owner->start < owner->end - owner->start;
+	if (is_checked) {
+		checked->section = owner->section;
+		checked->start = owner->start;
+		checked->end = owner->end;
+		sfu_section_get(owner->section);
+	}
+	raw_spin_unlock(&rules->lock);
+	return is_checked;
+}
+
+bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			  struct sfu_checked *checked)
+{
+	struct sfu_rules_table *table;
+	const struct owner *owner;
+	bool is_checked = false;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	owner = table ? place_of(table, checked->section) : NULL;
+	if (owner && owner->section == checked->section &&
+	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
+		checked->start = owner->start;
+		checked->end = owner->end;
+		*page_of(table, pc) = owner->number;
+		is_checked = true;
+	}
+	raw_spin_unlock(&rules->lock);
+	return is_checked;
+}
+
+/* A first table, or a larger one. Without memory things stay as they are. */
+static void grow(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *table, *old;
+	u8 set_bits = MIN_SET_BITS;
+
+	rcu_read_lock();
+	old = rcu_dereference(rules->table);
+	if (old)
+		set_bits = old->set_bits + GROWTH_BITS;
+	rcu_read_unlock();
+	table = set_bits <= MAX_SET_BITS ? create_table(set_bits) : NULL;
+
+	raw_spin_lock(&rules->lock);
+	rules->misses = 0;
+	old = table_of(rules);
+	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
+		rcu_assign_pointer(rules->table, table);
+		table = old;
+	}
+	raw_spin_unlock(&rules->lock);
+	/* The one that is not used, or the one that another thread made. */
+	free_table(table);
+}
+
+void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
+			   const struct sfu_checked *checked)
+{
+	struct sfu_section *section = checked->section, *old = NULL;
+	struct sfu_rules_table *table;
+	struct owner *owner;
+
+	if (!rcu_access_pointer(rules->table))
+		grow(rules);
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	/* What goes while it is being checked begins a new epoch. */
+	if (table && rules->epoch == epoch) {
+		owner = place_of(table, section);
+		if (owner->section != section) {
+			old = owner->section;
+			sfu_section_get(section);
+			owner->section = section;
+			owner->number = 0;
+		}
+		if (!owner->number)
+			owner->number = new_number(rules, table, owner);
+		owner->start = checked->start;
+		owner->end = checked->end;
+		owner->epoch = epoch;
+		*page_of(table, pc) = owner->number;
+	}
+	raw_spin_unlock(&rules->lock);
+	if (old)
+		sfu_section_put(old);
+}
+
+void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
+		      const struct sfu_rule *rule,
+		      const struct sfu_section *section)
+{
+	struct sfu_rules_table *table;
+	const struct owner *owner;
+	bool is_small = false;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	owner = table ? place_of(table, section) : NULL;
+	if (owner && owner->section == section && owner->epoch == epoch) {
+		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
+						  owner->number, rule);
+		is_small = table->set_bits < MAX_SET_BITS &&
+			   rules->misses > nr_owners(table);
+	}
+	raw_spin_unlock(&rules->lock);
+	if (is_small)
+		grow(rules);
+}
+
+void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
+{
+	struct sfu_rules_table *table;
+	struct owner *owner;
+	bool owns = false;
+
+	raw_spin_lock(&rules->lock);
+	table = table_of(rules);
+	owner = table ? place_of(table, section) : NULL;
+	if (owner && owner->section == section) {
+		owner->section = NULL;
+		owner->number = 0;
+		owner->epoch = 0;
+		owns = true;
+	}
+	/* Also for what is being checked now. */
+	begin_epoch(rules);
+	raw_spin_unlock(&rules->lock);
+	if (owns)
+		sfu_section_put(section);
+}
+
+u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+		     struct sfu_frame *frame, u64 *ip, u32 max)
+{
+	static const struct sfu_stack user_stack;
+	struct sfu_rules_table *table;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	table = rcu_dereference(rules->table);
+	if (table)
+		nr = sfu_cache_follow(&table->cache, epoch, frame, &user_stack,
+				      ip, max);
+	rcu_read_unlock();
+	return nr;
+}

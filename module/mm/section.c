@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Section: one .sframe byte range and one range of code that it describes.
+ */
+#include <linux/atomic.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "counters.h"
+#include "decode/directory.h"
+#include "decode/sframe_find.h"
+#include "file/image.h"
+#include "limits.h"
+#include "message.h"
+#include "payer.h"
+#include "section.h"
+
+static atomic64_t last_id = ATOMIC64_INIT(0);
+static struct kmem_cache *cache;
+
+int sfu_section_init(void)
+{
+	cache = KMEM_CACHE(sfu_section, 0);
+	return cache ? 0 : -ENOMEM;
+}
+
+void sfu_section_exit(void)
+{
+	kmem_cache_destroy(cache);
+}
+
+void sfu_section_set_table(struct sfu_section *section,
+			   const struct sfu_table *table)
+{
+	section->address = table->bytes.address;
+	/* No table is as large as 4 GiB: its parts are counted by 32 bits. */
+	section->size = table->bytes.size;
+	section->num_fdes = table->num_fdes;
+	section->index = table->index;
+	section->fres = table->fres;
+	section->pcrel = table->pcrel;
+}
+
+/* With bytes in user memory. */
+static __always_inline void get_table(const struct sfu_section *section,
+				      struct sfu_table *table)
+{
+	table->bytes.address = section->address;
+	table->bytes.size = section->size;
+	table->bytes.copy = NULL;
+	table->num_fdes = section->num_fdes;
+	table->index = section->index;
+	table->fres = section->fres;
+	table->pcrel = section->pcrel;
+}
+
+/* Is [start, start + size) not empty and all in user space? */
+static bool is_user_range(u64 start, u64 size)
+{
+	return size && start + size > start && start + size <= TASK_SIZE_MAX;
+}
+
+static int fail_locate(int err, const char *what, const char *how, u64 at,
+		       struct sfu_message *message)
+{
+	if (err == -E2BIG)
+		return sfu_message_fail(message, -EINVAL,
+					"section and text lie in more than %u mappings, at 0x%llx",
+					SFU_MAX_HELD_MAPPINGS, at);
+	return sfu_message_fail(message, err, "%s is not mapped %s at 0x%llx",
+				what, how, at);
+}
+
+int sfu_section_locate(struct sfu_section_spec *spec,
+		       struct sfu_mappings *mappings,
+		       struct sfu_message *message)
+{
+	u64 at = 0, text_end = 0;
+	int err;
+
+	if (spec->sframe_size > SFU_MAX_SFRAME_SIZE)
+		return sfu_message_fail(message, -EINVAL,
+					"sframe_size 0x%llx exceeds 0x%x",
+					spec->sframe_size, SFU_MAX_SFRAME_SIZE);
+	if (!is_user_range(spec->sframe_start, spec->sframe_size))
+		return sfu_message_fail(message, -EINVAL,
+					"section at 0x%llx, 0x%llx bytes, is not a range of user addresses",
+					spec->sframe_start, spec->sframe_size);
+	if (!is_user_range(spec->text_start, spec->text_size))
+		return sfu_message_fail(message, -EINVAL,
+					"text at 0x%llx, 0x%llx bytes, is not a range of user addresses",
+					spec->text_start, spec->text_size);
+
+	err = sfu_mappings_find(mappings, SFU_MAPPED_BYTES, spec->sframe_start,
+				spec->sframe_start + spec->sframe_size,
+				&spec->bytes_origin, &spec->bytes_end, &at);
+	if (err)
+		return fail_locate(err, "section", "readable", at, message);
+	err = sfu_mappings_find(mappings, SFU_MAPPED_TEXT, spec->text_start,
+				spec->text_start + spec->text_size,
+				&spec->text_origin, &text_end, &at);
+	if (err)
+		return fail_locate(err, "text", "executable", at, message);
+	if (text_end < spec->text_start + spec->text_size)
+		return sfu_message_fail(message, -EINVAL,
+					"text is mapped from elsewhere at 0x%llx",
+					text_end);
+	return 0;
+}
+
+static int fail_contents(struct sfu_section_spec *spec, int err,
+			 const struct sfu_defect *defect,
+			 struct sfu_message *message)
+{
+	u8 version;
+
+	if (err == -EFAULT)
+		return sfu_message_fail(message, err,
+					"section at 0x%llx cannot be read",
+					spec->sframe_start);
+	spec->defect_offset = defect->offset;
+	if (defect->kind == SFU_DEFECT_HDR_VERSION &&
+	    !get_user(version, (u8 __user *)u64_to_user_ptr(spec->sframe_start +
+							    defect->offset)))
+		return sfu_message_fail(message, err,
+					"section at 0x%llx: version is %u, not %u",
+					spec->sframe_start, version,
+					SFRAME_VERSION_3);
+	return sfu_message_fail(message, err, "section at 0x%llx: %s (offset 0x%llx)",
+				spec->sframe_start,
+				sfu_defect_text(defect->kind), defect->offset);
+}
+
+static int stop_at_first(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return -EINVAL;
+}
+
+/* Look at the bytes, which are user memory: no lock is held. */
+static int check_contents(struct sfu_section_spec *spec,
+			  struct sfu_table *table, struct sfu_message *message)
+{
+	const struct sfu_bytes bytes = {
+		.address = spec->sframe_start,
+		.size = spec->sframe_size,
+	};
+	struct sfu_defect defect;
+	int err;
+
+	err = sfu_table_open(table, &bytes, &defect);
+	if (err)
+		return fail_contents(spec, err, &defect, message);
+	if (table->bytes.size > spec->bytes_end - spec->sframe_start)
+		return sfu_message_fail(message, -EINVAL,
+					"section is mapped from elsewhere at 0x%llx",
+					spec->bytes_end);
+	if (!table->pcrel) {
+		spec->defect_offset = SFRAME_HDR_FLAGS;
+		return sfu_message_fail(message, -EINVAL,
+					"section at 0x%llx: function starts are not relative to their field",
+					spec->sframe_start);
+	}
+	if (spec->validate) {
+		err = sfu_table_validate(table, stop_at_first, &defect);
+		if (err == -EINTR)
+			return sfu_message_fail(message, err, "killed");
+		if (err)
+			return fail_contents(spec, err, &defect, message);
+	}
+	return 0;
+}
+
+/* The members that are the same for all new sections. */
+static void begin(struct sfu_section *section)
+{
+	refcount_set(&section->refs, 1);
+	section->id = atomic64_inc_return(&last_id);
+	atomic64_set(&section->hits, 0);
+	section->directory = NULL;
+	sfu_count(SFU_SECTIONS);
+}
+
+static u32 alloc(struct sfu_section **memory, u32 nr)
+{
+	if (nr > 1 && kmem_cache_alloc_bulk(cache, GFP_KERNEL_ACCOUNT, nr,
+					    (void **)memory))
+		return nr;
+	memory[0] = nr ? kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT) : NULL;
+	return !!memory[0];
+}
+
+static u32 alloc_charged(struct sfu_section **memory, u32 nr,
+			 struct sfu_payer *payer)
+{
+	const size_t size = sizeof(**memory);
+	u32 i, got;
+
+	/* Near the limit there may be room for one yet. */
+	if (sfu_payer_charge(payer, nr * size, false)) {
+		nr = 1;
+		if (sfu_payer_charge(payer, size, false))
+			return 0;
+	}
+	got = alloc(memory, nr);
+	if (got < nr)
+		sfu_payer_uncharge(payer, (nr - got) * size);
+	for (i = 0; i < got; i++)
+		memory[i]->payer = sfu_payer_number(payer);
+	return got;
+}
+
+u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+
+	if (!payer)
+		return 0;
+	nr = alloc_charged(memory, nr, payer);
+	sfu_payer_put(payer);
+	return nr;
+}
+
+void sfu_section_free(struct sfu_section *memory)
+{
+	sfu_payer_uncharge_number(memory->payer, sizeof(*memory));
+	kmem_cache_free(cache, memory);
+}
+
+int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
+		     struct sfu_message *message)
+{
+	struct sfu_table table;
+	int err;
+
+	err = check_contents(spec, &table, message);
+	if (err)
+		return err;
+	section->source = SFU_REGISTERED;
+	section->text.start = spec->text_start;
+	section->text.end = spec->text_start + spec->text_size;
+	section->text.origin = spec->text_origin;
+	section->bytes_origin = spec->bytes_origin;
+	sfu_section_set_table(section, &table);
+	begin(section);
+	return 0;
+}
+
+/* Charge @found, which is new, to the current user. Returns whether it could. */
+static bool charge_found(struct sfu_found *found)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
+	bool could;
+
+	if (!payer)
+		return false;
+	could = !sfu_payer_charge(payer, sizeof(*found), false);
+	if (could)
+		found->section.payer = sfu_payer_number(payer);
+	sfu_payer_put(payer);
+	return could;
+}
+
+struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
+					   bool charged)
+{
+	struct sfu_found *found = kmemdup(spec, sizeof(*spec),
+					  SFU_GFP_OPTIONAL);
+
+	if (found && charged && !charge_found(found)) {
+		kfree(found);
+		found = NULL;
+	}
+	if (found)
+		begin(&found->section);
+	return found;
+}
+
+static void free_directory(const struct sfu_section *section,
+			   struct sfu_directory *directory)
+{
+	if (!directory)
+		return;
+	sfu_payer_uncharge_number(section->payer,
+				  sfu_directory_size(directory));
+	kvfree(directory);
+}
+
+void sfu_section_put(struct sfu_section *section)
+{
+	struct sfu_found *found = sfu_found_of(section);
+
+	if (!refcount_dec_and_test(&section->refs))
+		return;
+	sfu_uncount(SFU_SECTIONS);
+	free_directory(section, section->directory);
+	if (!found) {
+		sfu_section_free(section);
+		return;
+	}
+	sfu_image_put(found->image);
+	sfu_payer_uncharge_number(section->payer, sizeof(*found));
+	kfree(found);
+}
+
+static struct sfu_image *image_of(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return found ? found->image : NULL;
+}
+
+bool sfu_section_hold(struct sfu_section *section)
+{
+	struct sfu_image *image = image_of(section);
+
+	return !image || sfu_image_get_bytes(image);
+}
+
+void sfu_section_release(struct sfu_section *section)
+{
+	struct sfu_image *image = image_of(section);
+
+	if (image)
+		sfu_image_put_bytes(image);
+}
+
+u64 sfu_section_address(struct sfu_section *section)
+{
+	return image_of(section) ? 0 : section->address;
+}
+
+/* The bytes in user memory; an empty range if there are none. */
+static struct sfu_range bytes_of(struct sfu_section *section)
+{
+	const u64 address = sfu_section_address(section);
+
+	return (struct sfu_range) {
+		.start = address,
+		.end = address ? address + section->size : 0,
+		.origin = section->bytes_origin,
+	};
+}
+
+int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
+		      u64 *start, u64 *end)
+{
+	const struct sfu_range bytes = bytes_of(section);
+
+	return sfu_mapping_check(&section->text, pc, &bytes, budget, start,
+				 end);
+}
+
+/* Is the function of @match inside of what @section is registered for? */
+static bool is_inside(const struct sfu_section *section,
+		      const struct sfu_match *match)
+{
+	/* A file's own section may describe more than what is mapped here. */
+	return section->source != SFU_REGISTERED ||
+	       (match->start >= section->text.start &&
+		match->end <= section->text.end);
+}
+
+static noinline int find_rule_carefully(const struct sfu_section *section,
+					const u8 *copy, u64 pc, u32 *budget,
+					struct sfu_match *match,
+					struct sfu_defect *defect)
+{
+	struct sfu_table table;
+	struct sfu_fde fde;
+	int err;
+
+	get_table(section, &table);
+	table.bytes.copy = copy;
+	err = sfu_table_find(&table, pc, &fde, defect);
+	if (err)
+		return err;
+	match->start = fde.start;
+	match->end = fde.start + fde.size;
+	if (!is_inside(section, match))
+		return sfu_malformed(defect, SFU_DEFECT_FDE_TEXT, fde.entry);
+	return sfu_fde_find_rule(&table, &fde, pc, budget, &match->rule, defect);
+}
+
+/* Does as find_rule_carefully() would? */
+static __always_inline bool find_rule(const struct sfu_section *section,
+				      const u8 *copy, u64 pc, u32 *budget,
+				      struct sfu_match *match)
+{
+	struct sfu_fde_range range = { .high = section->num_fdes };
+	const struct sfu_directory *directory;
+	struct sfu_table table;
+
+	/* Pairs with cmpxchg(): a directory that is seen is whole. */
+	directory = smp_load_acquire(&section->directory);
+	get_table(section, &table);
+	table.bytes.copy = copy;
+	if (directory)
+		range = sfu_directory_find(directory, pc);
+	return sfu_table_find_rule(&table, copy, range, pc, budget, match) &&
+	       is_inside(section, match);
+}
+
+/*
+ * Have @section have a directory, if it is worth it: making one costs as much as
+ * it saves in one lookup for every 32 functions.
+ */
+static noinline void make_directory(struct sfu_section *section)
+{
+	struct sfu_directory plan, *directory;
+	struct sfu_table table;
+
+	get_table(section, &table);
+	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
+			   section->text.end - section->text.start);
+	if (sfu_payer_charge_number(section->payer, sfu_directory_size(&plan),
+				    false))
+		return;
+	directory = kvmalloc(sfu_directory_size(&plan), SFU_GFP_OPTIONAL);
+	if (!directory) {
+		sfu_payer_uncharge_number(section->payer,
+					  sfu_directory_size(&plan));
+		return;
+	}
+	*directory = plan;
+	if (sfu_directory_fill(directory, &table) ||
+	    cmpxchg(&section->directory, NULL, directory))
+		free_directory(section, directory);
+}
+
+/* Count that a rule was found in @section. */
+static __always_inline void count_hit(struct sfu_section *section)
+{
+	const u64 hits = atomic64_inc_return(&section->hits);
+
+	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES &&
+	    hits == section->num_fdes / 32)
+		make_directory(section);
+}
+
+/* The bytes are in kernel memory, and the caller keeps them there. */
+static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
+				       u32 *budget, struct sfu_match *match,
+				       struct sfu_defect *defect)
+{
+	struct sfu_section *section = &found->section;
+	const u8 *copy = found->image->bytes;
+	int err = 0;
+
+	/* Never, but the compiler leaves out accesses to user memory by this. */
+	if (WARN_ON_ONCE(!copy))
+		return -ENOENT;
+	if (!find_rule(section, copy, pc, budget, match))
+		err = find_rule_carefully(section, copy, pc, budget, match,
+					  defect);
+	if (!err) {
+		atomic64_inc(&found->image->hits);
+		atomic64_inc(&section->hits);
+	}
+	return err;
+}
+
+/* Are the bytes in user memory? */
+static bool is_mapped(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return !found || (section->source != SFU_NOTHING && !found->image);
+}
+
+bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
+				   struct sfu_budget *budget,
+				   struct sfu_match *match)
+{
+	if (!is_mapped(section) ||
+	    !find_rule(section, NULL, pc, &budget->rows, match))
+		return false;
+	count_hit(section);
+	return true;
+}
+
+int sfu_section_find_rule(struct sfu_section *section, u64 pc,
+			  struct sfu_budget *budget, struct sfu_match *match,
+			  struct sfu_defect *defect)
+{
+	struct sfu_found *found = sfu_found_of(section);
+	struct sfu_range bytes;
+	int err;
+
+	if (section->source == SFU_NOTHING)
+		return -ENOENT;
+	if (found && found->image)
+		return find_rule_in_image(found, pc, &budget->rows, match,
+					  defect);
+	err = find_rule_carefully(section, NULL, pc, &budget->rows, match,
+				  defect);
+	if (!err)
+		count_hit(section);
+	if (err == -EFAULT) {
+		bytes = bytes_of(section);
+		err = sfu_mapping_why_unreadable(bytes.start, bytes.end,
+						 &budget->mappings);
+	}
+	return err;
+}
+
+const char *sfu_section_file_name(const struct sfu_section *section,
+				  char *buffer)
+{
+	return sfu_mapping_file_name(&section->text, buffer);
+}

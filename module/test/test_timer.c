@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test timer: requests from interrupt context, and from wherever the kernel has
+ * tracepoints, for the tests.
+ */
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include <asm/irq_regs.h>
+
+#include "compat.h"
+#include "dev/client.h"
+#include "limits.h"
+#include "test_timer.h"
+#include "walk/request.h"
+
+struct sfu_test_timer {
+	struct hrtimer timer;
+	struct tracepoint *tracepoint;	/* or NULL: the timer */
+	struct sfu_client *client;
+	struct sfu_pool *pool;
+	const struct mm_struct *mm;
+	u64 period;
+	u32 max_depth;
+	atomic64_t ticks;
+	atomic64_t refused;
+};
+
+static void make_request(struct sfu_test_timer *test, u64 user_data)
+{
+	const struct sfu_request_spec spec = {
+		.max_depth = test->max_depth,
+		.user_data = user_data,
+	};
+	u64 cookie;
+
+	atomic64_inc(&test->ticks);
+	if (sfu_request_submit_current(test->client, test->pool, &spec, &cookie))
+		atomic64_inc(&test->refused);
+}
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct sfu_test_timer *test =
+		container_of(timer, struct sfu_test_timer, timer);
+	struct pt_regs *regs = get_irq_regs();
+
+	if (current->mm == test->mm)
+		make_request(test, regs && user_mode(regs) ? regs->ip : 0);
+	hrtimer_forward_now(timer, ns_to_ktime(test->period));
+	return HRTIMER_RESTART;
+}
+
+/* Of any tracepoint: what else it passes is left where it is. */
+static void probe(void *data)
+{
+	struct sfu_test_timer *test = data;
+
+	if (current->mm == test->mm && !in_nmi())
+		make_request(test, 0);
+}
+
+struct search {
+	const char *name;
+	struct tracepoint *found;
+};
+
+static void compare(struct tracepoint *tracepoint, void *data)
+{
+	struct search *search = data;
+
+	if (!strcmp(tracepoint->name, search->name))
+		search->found = tracepoint;
+}
+
+static int start_probe(struct sfu_test_timer *test, const char *name)
+{
+	struct search search = { .name = name };
+
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
+		return -ENOENT;
+	for_each_kernel_tracepoint(compare, &search);
+	if (!search.found)
+		return -ENOENT;
+	test->tracepoint = search.found;
+	return tracepoint_probe_register(search.found, probe, test);
+}
+
+static void start_timer(struct sfu_test_timer *test)
+{
+	hrtimer_setup(&test->timer, tick, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&test->timer, ns_to_ktime(test->period),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void destroy(struct sfu_test_timer *test)
+{
+	sfu_pool_destroy(test->pool);
+	kfree(test);
+}
+
+static int start(struct sfu_client *client, struct sfu_test_timer_spec *spec)
+{
+	struct sfu_test_timer *test;
+	int err = 0;
+
+	if (client->test_timer)
+		return -EBUSY;
+	if (sfu_client_prepare(client))
+		return -ENOMEM;
+	test = kzalloc(sizeof(*test), GFP_KERNEL);
+	if (!test)
+		return -ENOMEM;
+	test->pool = sfu_pool_create(64);
+	if (!test->pool) {
+		kfree(test);
+		return -ENOMEM;
+	}
+	test->client = client;
+	test->mm = current->mm;
+	test->period = max_t(u64, spec->period, 10 * NSEC_PER_USEC);
+	test->max_depth = clamp_t(u32, spec->max_depth, 1, SFU_MAX_DEPTH);
+	spec->tracepoint[sizeof(spec->tracepoint) - 1] = '\0';
+	client->test_timer = test;
+	if (!spec->tracepoint[0])
+		start_timer(test);
+	else
+		err = start_probe(test, spec->tracepoint);
+	if (err) {
+		client->test_timer = NULL;
+		destroy(test);
+	}
+	return err;
+}
+
+/* When this has returned nobody uses @test or takes requests. */
+static void stop(struct sfu_test_timer *test)
+{
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS) || !test->tracepoint) {
+		hrtimer_cancel(&test->timer);
+		return;
+	}
+	tracepoint_probe_unregister(test->tracepoint, probe, test);
+	tracepoint_synchronize_unregister();
+}
+
+void sfu_test_timer_stop(struct sfu_client *client)
+{
+	struct sfu_test_timer *test = client->test_timer;
+
+	if (!test)
+		return;
+	stop(test);
+	client->test_timer = NULL;
+	destroy(test);
+}
+
+int sfu_test_timer_set(struct sfu_client *client,
+		       struct sfu_test_timer_spec *spec)
+{
+	struct sfu_test_timer *test = client->test_timer;
+
+	if (spec->period)
+		return start(client, spec);
+	if (test) {
+		stop(test);
+		client->test_timer = NULL;
+		spec->ticks = atomic64_read(&test->ticks);
+		spec->refused = atomic64_read(&test->refused);
+		destroy(test);
+	}
+	return 0;
+}

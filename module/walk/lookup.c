@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lookup: from an address of the current mm to its rule.
+ */
+#define pr_fmt(fmt) "sframe_unwind: " fmt
+
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/pid.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/sframe_unwind.h>
+#include <linux/timekeeping.h>
+
+#include "counters.h"
+#include "decode/cache.h"
+#include "dev/client.h"
+#include "discover.h"
+#include "file/attach.h"
+#include "limits.h"
+#include "lookup.h"
+#include "mm/space.h"
+
+static void begin_epoch(struct sfu_lookup *lookup)
+{
+	struct sfu_space *space = lookup->space;
+
+	if (space)
+		lookup->epoch = sfu_rules_begin(&space->rules, current->mm,
+						sfu_attach_generation(space));
+}
+
+void sfu_lookup_begin(struct sfu_lookup *lookup)
+{
+	*lookup = (struct sfu_lookup) {
+		.space = sfu_space_get(),
+		.budget = {
+			.rows = SFU_MAX_WALK_ROWS,
+			.mappings = SFU_MAX_WALK_MAPPINGS,
+		},
+	};
+	if (lookup->space)
+		sfu_space_note_walk(lookup->space);
+	begin_epoch(lookup);
+}
+
+static void forget_section(struct sfu_lookup *lookup)
+{
+	if (lookup->used.section)
+		sfu_section_put(lookup->used.section);
+	lookup->used.section = NULL;
+}
+
+void sfu_lookup_end(struct sfu_lookup *lookup)
+{
+	forget_section(lookup);
+	sfu_space_put(lookup->space);
+}
+
+/* Copy the end of @name, if all of it is too long. */
+static void copy_end(char *to, size_t size, const char *name)
+{
+	const size_t length = strlen(name);
+
+	strscpy(to, name + (length < size ? 0 : length - size + 1), size);
+}
+
+/* Tell clients and dynamic debug that @section was removed. */
+static void tell_of_removal(struct sfu_space *space,
+			    struct sfu_section *section, u64 pc,
+			    enum sframe_unwind_cause cause,
+			    const struct sfu_defect *defect)
+{
+	struct sframe_unwind_removed removed = {
+		.record.size = sizeof(removed),
+		.record.type = SFRAME_UNWIND_RECORD_REMOVED,
+		.time = ktime_get_ns(),
+		.id = section->id,
+		.sframe_start = sfu_section_address(section),
+		.text_start = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.ip = pc,
+		.defect_offset = defect->offset,
+		.cause = cause,
+	};
+	char *path = kmalloc(PATH_MAX, SFU_GFP_OPTIONAL);
+	const char *text = "its bytes cannot be read any more";
+
+	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
+		text = sfu_defect_text(defect->kind);
+	else if (cause == SFRAME_UNWIND_CAUSE_STALE)
+		text = "its code or bytes are not mapped as they were";
+	strscpy(removed.defect, text, sizeof(removed.defect));
+	if (path)
+		copy_end(removed.name, sizeof(removed.name),
+			 sfu_section_file_name(section, path));
+	kfree(path);
+
+	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx of %s removed: %s (offset 0x%llx)\n",
+			     current->comm, task_pid_nr(current), removed.id,
+			     removed.sframe_start,
+			     removed.name[0] ? removed.name : "anonymous memory",
+			     removed.defect, removed.defect_offset);
+	sfu_client_tell(space, &removed);
+}
+
+/* Count that a section of @space has been found to be good for nothing. */
+static void count_bad(struct sfu_space *space)
+{
+	atomic64_inc(&space->corrupt);
+	sfu_count(SFU_TOTAL_CORRUPT);
+}
+
+/* Something ends the use of @section. Returns whether it was there and is not. */
+static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
+		   enum sframe_unwind_cause cause,
+		   const struct sfu_defect *defect)
+{
+	if (!sfu_space_drop(space, section))
+		return false;
+	if (cause == SFRAME_UNWIND_CAUSE_STALE) {
+		atomic64_inc(&space->stale);
+		sfu_count(SFU_TOTAL_STALE);
+	} else {
+		count_bad(space);
+	}
+	tell_of_removal(space, section, pc, cause, defect);
+	return true;
+}
+
+static const struct sfu_defect no_defect;
+
+bool sfu_lookup_remove_stale(struct sfu_space *space,
+			     struct sfu_section *section, u64 pc)
+{
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
+	u64 start, end;
+
+	return sfu_section_check(section, pc, &budget, &start,
+				 &end) == -ESTALE &&
+	       remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+		      &no_defect);
+}
+
+/*
+ * @section, of whatever source, is not mapped any more as it was. Only who has
+ * registered it wants to know.
+ */
+static void remove_stale(struct sfu_space *space, struct sfu_section *section,
+			 u64 pc)
+{
+	if (section->source == SFU_REGISTERED)
+		remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+		       &no_defect);
+	else
+		sfu_space_drop(space, section);
+}
+
+/*
+ * The file's own section is malformed; @section, which is held, has been found
+ * instead, and added to the space. Gives it back: to look for its name may take
+ * long, and the mappings may be others then.
+ */
+static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
+			   const struct sfu_defect *defect,
+			   struct sfu_section *section)
+{
+	sfu_section_release(section);
+	count_bad(lookup->space);
+	tell_of_removal(lookup->space, section, pc,
+			SFRAME_UNWIND_CAUSE_CORRUPT, defect);
+	sfu_section_put(section);
+}
+
+/*
+ * Look at the file that @pc is in for something that covers it; if it is the file
+ * that @bad has been mapped from, not for the section of the file itself. Returns
+ * as sfu_discover(), and -ESTALE if it is to be tried again.
+ */
+static int discover(struct sfu_lookup *lookup, u64 pc,
+		    const struct sfu_range *bad, struct sfu_section **section)
+{
+	struct sfu_defect defect;
+	u64 start, end;
+	int err;
+
+	*section = NULL;
+	/* What there was nothing for a moment ago is not asked for again. */
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return lookup->nothing.err;
+	/* The epoch has begun before the mappings are looked at. */
+	if (!lookup->space) {
+		lookup->space = sfu_space_observe();
+		begin_epoch(lookup);
+	}
+	if (!lookup->space)
+		return -ENOENT;
+	err = sfu_discover(lookup->space, pc, bad, &lookup->budget.mappings,
+			   &start, &end, section, &defect);
+	if (*section && defect.kind) {
+		tell_of_defect(lookup, pc, &defect, *section);
+		*section = NULL;
+		return -ESTALE;
+	}
+	if (!*section && start < end) {
+		lookup->nothing.start = start;
+		lookup->nothing.end = end;
+		lookup->nothing.err = err;
+	}
+	return err;
+}
+
+int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
+{
+	if (lookup->used.section &&
+	    pc >= lookup->used.start && pc < lookup->used.end)
+		return 0;
+	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
+		return 0;
+	if (pc >= lookup->code.start && pc < lookup->code.end)
+		return 0;
+	return sfu_mapping_find_executable(pc, &lookup->budget.mappings,
+					   &lookup->code.start,
+					   &lookup->code.end);
+}
+
+/*
+ * Is checked->section, which covers @pc, what would be found for it now, and mapped
+ * as it was? Waits for the mmap lock: nothing is held. Returns 0 with the addresses
+ * around @pc for which that is so; -ESTALE; -ETIME if the budget does not suffice;
+ * or -EINTR.
+ */
+static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
+{
+	struct sfu_rules *rules = &lookup->space->rules;
+	struct sfu_found *found = sfu_found_of(checked->section);
+	int err;
+
+	if (found && !sfu_discover_is_current(lookup->space, found))
+		return -ESTALE;
+	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
+		return 0;
+	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
+				&checked->start, &checked->end);
+	if (!err)
+		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
+	return err;
+}
+
+/* Has the file of @section, which is mapped there, a good one of its own? */
+static bool may_have_own(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return !found || found->has_own;
+}
+
+/*
+ * Use what the space has for @pc, which may be that there is nothing. Returns 0
+ * with lookup->used set and held; -ENOENT; -ESTALE if it was to be removed, with
+ * the code in *@bad if its file has no good section of its own: a bad one stays
+ * bad; or as check().
+ */
+static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
+{
+	struct sfu_section *section = sfu_space_find(lookup->space, pc);
+	struct sfu_checked checked = { .section = section };
+	int err;
+
+	if (!section)
+		return -ENOENT;
+	err = check(lookup, pc, &checked);
+	if (!err && sfu_section_hold(section)) {
+		lookup->used = checked;
+		return 0;
+	}
+	/* It has been detached since. */
+	if (!err)
+		err = -ESTALE;
+	if (err == -ESTALE) {
+		if (!may_have_own(section))
+			*bad = section->text;
+		remove_stale(lookup->space, section, pc);
+	}
+	sfu_section_put(section);
+	return err;
+}
+
+/*
+ * Use @section, which this walk has just found for @pc, held: its mappings are
+ * what discovery has seen in this epoch. It is right for this walk even if others
+ * attach and detach all the time. Takes over the reference and the hold. With
+ * @is_added it is in the space, and others may use it.
+ */
+static void use_found(struct sfu_lookup *lookup, u64 pc,
+		      struct sfu_section *section, bool is_added)
+{
+	const struct sfu_checked checked = {
+		.section = section,
+		.start = section->text.start,
+		.end = section->text.end,
+	};
+
+	if (is_added &&
+	    sfu_discover_is_current(lookup->space, sfu_found_of(section)))
+		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
+				      &checked);
+	lookup->used = checked;
+}
+
+/* Mappings may change all the time. */
+#define MAX_TRIES	8
+
+/* As find_section(), when it is not known which one has been checked. */
+static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
+{
+	struct sfu_section *section;
+	int err, tries;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		struct sfu_range bad = {};
+
+		err = use_known(lookup, pc, &bad);
+		if (err == -ENOENT || err == -ESTALE) {
+			err = discover(lookup, pc, &bad, &section);
+			if (section) {
+				use_found(lookup, pc, section, !err);
+				return 0;
+			}
+		}
+		if (err != -ESTALE)
+			return err;
+	}
+	return -ENOENT;
+}
+
+/*
+ * Have lookup->used be the one for @pc, its mappings checked in this walk, and
+ * held, which is to end before user memory is waited for: whoever attached it
+ * pays for its bytes till then. Returns 0; or, and then there is none, as
+ * sfu_discover() or check().
+ */
+static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
+{
+	if (lookup->used.section) {
+		if (pc >= lookup->used.start && pc < lookup->used.end &&
+		    sfu_section_hold(lookup->used.section))
+			return 0;
+		forget_section(lookup);
+	}
+	if (lookup->space &&
+	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
+				   &lookup->used)) {
+		if (sfu_section_hold(lookup->used.section))
+			return 0;
+		forget_section(lookup);
+	}
+	return find_and_check(lookup, pc);
+}
+
+/* The section in use is corrupt, or can never be read again. */
+static void remove_bad(struct sfu_lookup *lookup, u64 pc,
+		       const struct sfu_defect *defect)
+{
+	const bool registered = lookup->used.section->source == SFU_REGISTERED;
+	const struct sfu_range bad = lookup->used.section->text;
+	struct sfu_section *other;
+
+	remove(lookup->space, lookup->used.section, pc,
+	       defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
+			      SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
+	forget_section(lookup);
+	if (registered)
+		return;
+	/* So as not to find it again. */
+	discover(lookup, pc, &bad, &other);
+	if (other) {
+		sfu_section_release(other);
+		sfu_section_put(other);
+	}
+}
+
+static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
+					struct sfu_match *match)
+{
+	struct sfu_defect defect = {};
+	int err;
+
+	*match = (struct sfu_match) {};
+	err = sfu_section_find_rule(lookup->used.section, pc, &lookup->budget,
+				    match, &defect);
+	sfu_section_release(lookup->used.section);
+	if (err == -EINVAL)
+		remove_bad(lookup, pc, &defect);
+	return err;
+}
+
+int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
+{
+	int err = find_section(lookup, pc);
+
+	if (err) {
+		*match = (struct sfu_match) {};
+		return err;
+	}
+	/* Not for what is held: only sections in user memory are quick. */
+	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
+					  &lookup->budget, match))
+		return 0;
+	return find_rule_carefully(lookup, pc, match);
+}
+
+/*
+ * Check @section once more for @pc. If it is stale, find_section() comes to that
+ * again, and does what is to be done.
+ */
+static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
+		       u64 pc)
+{
+	struct sfu_checked checked = { .section = section };
+	int err;
+
+	if (!sfu_section_covers(section, pc))
+		return -ENOENT;
+	err = check(lookup, pc, &checked);
+	if (err == -ESTALE && lookup->used.section == section)
+		forget_section(lookup);
+	return err;
+}
+
+bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
+		       struct sfu_rule *rule)
+{
+	const u64 pc = sfu_cache_pc(key);
+	enum sfu_rules_result result;
+	struct sfu_section *section;
+	int err, tries;
+
+	if (!lookup->space)
+		return false;
+	for (tries = 0; tries < 2; tries++) {
+		result = sfu_rules_find(&lookup->space->rules, lookup->epoch,
+					key, rule, &section);
+		if (result != SFU_RULES_UNCHECKED)
+			return result == SFU_RULES_HIT;
+		err = check_again(lookup, section, pc);
+		sfu_section_put(section);
+		if (err)
+			return false;
+	}
+	return false;
+}
+
+void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
+			 const struct sfu_rule *rule)
+{
+	sfu_rules_insert(&lookup->space->rules, lookup->epoch, key, rule,
+			 lookup->used.section);
+}

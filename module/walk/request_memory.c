@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Request memory: of requests and of the walks that serve them. A request is
+ * allocated, and charged to its client, or taken out of a pool.
+ */
+#include <linux/errno.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "counters.h"
+#include "dev/client.h"
+#include "lock.h"
+#include "payer.h"
+#include "request.h"
+#include "walk.h"
+
+static struct kmem_cache *cache;
+static struct kmem_cache *walk_cache;
+
+/* Free @pool with the last that needs it: its owner, or a request of it. */
+static void put_pool(struct sfu_pool *pool)
+{
+	if (refcount_dec_and_test(&pool->refs))
+		kvfree(pool);
+}
+
+struct sfu_request *sfu_pool_take(struct sfu_pool *pool)
+{
+	struct sfu_request *request;
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&pool->lock);
+	request = list_first_entry_or_null(&pool->free, struct sfu_request,
+					   link);
+	if (request)
+		list_del(&request->link);
+	sfu_unlock_irqrestore(&pool->lock, flags);
+	if (request)
+		refcount_inc(&pool->refs);
+	return request;
+}
+
+void sfu_pool_give_back(struct sfu_request *request)
+{
+	struct sfu_pool *pool = request->pool;
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&pool->lock);
+	list_add(&request->link, &pool->free);
+	sfu_unlock_irqrestore(&pool->lock, flags);
+	put_pool(pool);
+}
+
+struct sfu_pool *sfu_pool_create(u32 nr)
+{
+	struct sfu_pool *pool;
+	u32 i;
+
+	pool = kvzalloc(struct_size(pool, request, nr), GFP_KERNEL_ACCOUNT);
+	if (!pool)
+		return NULL;
+	refcount_set(&pool->refs, 1);
+	raw_spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->free);
+	for (i = 0; i < nr; i++) {
+		pool->request[i].pool = pool;
+		list_add(&pool->request[i].link, &pool->free);
+	}
+	return pool;
+}
+
+void sfu_pool_destroy(struct sfu_pool *pool)
+{
+	put_pool(pool);
+}
+
+struct sfu_request *sfu_request_alloc(const struct sfu_client *client)
+{
+	struct sfu_request *request;
+
+	if (sfu_payer_charge(client->payer, sizeof(*request), false))
+		return NULL;
+	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
+	if (!request)
+		sfu_payer_uncharge(client->payer, sizeof(*request));
+	return request;
+}
+
+void sfu_request_free(const struct sfu_client *client,
+		      struct sfu_request *request)
+{
+	kmem_cache_free(cache, request);
+	sfu_payer_uncharge(client->payer, sizeof(*request));
+}
+
+void sfu_request_free_spare(const struct sfu_client *client,
+			    struct hlist_head *spare)
+{
+	struct sfu_request *request;
+	struct hlist_node *next;
+
+	hlist_for_each_entry_safe(request, next, spare, node)
+		sfu_request_free(client, request);
+}
+
+struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
+{
+	struct sfu_walk *walk = kmem_cache_alloc(walk_cache, gfp);
+
+	if (walk)
+		sfu_count(SFU_WALKS);
+	return walk;
+}
+
+void sfu_request_free_walk(struct sfu_walk *walk)
+{
+	if (!walk)
+		return;
+	kmem_cache_free(walk_cache, walk);
+	sfu_uncount(SFU_WALKS);
+}
+
+int sfu_request_memory_init(void)
+{
+	cache = KMEM_CACHE(sfu_request, 0);
+	if (!cache)
+		return -ENOMEM;
+	walk_cache = KMEM_CACHE(sfu_walk, 0);
+	if (!walk_cache) {
+		kmem_cache_destroy(cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void sfu_request_memory_exit(void)
+{
+	kmem_cache_destroy(walk_cache);
+	kmem_cache_destroy(cache);
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Walk: the current thread's user stack, frame after frame.
+ */
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "arch/x86/arch.h"
+#include "counters.h"
+#include "decode/cache.h"
+#include "decode/step.h"
+#include "lookup.h"
+#include "mm/space.h"
+#include "uretprobe.h"
+#include "walk.h"
+
+/* Words are read from the current process's memory. */
+static const struct sfu_stack user_stack;
+
+/* Does the code at @ip return from a signal handler? */
+static bool is_restorer(u64 ip)
+{
+	static const u8 restorer[SFU_RESTORER_SIZE] = SFU_RESTORER_BYTES;
+	u8 code[SFU_RESTORER_SIZE];
+
+	return !copy_from_user(code, u64_to_user_ptr(ip), sizeof(code)) &&
+	       !memcmp(code, restorer, sizeof(code));
+}
+
+/*
+ * Look the rule for @frame up. Returns as sfu_lookup_rule(); *@restorer says
+ * that the frame is the signal trampoline whose stack is known: better than by
+ * its rule, as all registers of the interrupted frame are then known, too.
+ */
+static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
+		   struct sfu_match *match, bool *restorer)
+{
+	struct sfu_match at_ip;
+	int err;
+
+	*restorer = false;
+	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
+	if (!err && match->rule.flags & SFU_RULE_SIGNAL)
+		*restorer = is_restorer(frame->ip);
+	if (err ? err != -ENOENT : frame->exact || match->end != frame->ip)
+		return err;
+
+	/*
+	 * The address lies behind a function, or outside of all that are known.
+	 * A "return address" that nobody pushed by a call is the first byte of
+	 * a signal trampoline, which pc - 1 does not belong to.
+	 */
+	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
+	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
+		*match = at_ip;
+		err = 0;
+	}
+	*restorer = is_restorer(frame->ip);
+	return err;
+}
+
+/* The same, from the rule cache if that has it. */
+static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
+		     struct sfu_rule *rule, bool *restorer)
+{
+	const u64 key = sfu_cache_key(frame);
+	struct sfu_match match;
+	int err;
+
+	*restorer = false;
+	if (sfu_lookup_cached(lookup, key, rule))
+		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
+	err = look_up(lookup, frame, &match, restorer);
+	*rule = match.rule;
+	if (*restorer || (err && err != -ENOENT))
+		return err;
+	if (err) {
+		/* Cache a negative result only if one section covers both addresses. */
+		if (!sfu_lookup_is_in(lookup, sfu_frame_pc(frame)) ||
+		    !sfu_lookup_is_in(lookup, frame->ip))
+			return err;
+		rule->flags = SFU_RULE_NONE;
+	}
+	/* The second look at another address may have left the section. */
+	if (sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
+		sfu_lookup_remember(lookup, key, rule);
+	return err;
+}
+
+/* What a failed lookup means for the stack. */
+static enum sframe_unwind_stop stop_for_errno(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return SFRAME_UNWIND_STOP_SECTION_REMOVED;
+	case -EAGAIN:
+		return SFRAME_UNWIND_STOP_SECTION_UNREADABLE;
+	case -ETIME:
+		return SFRAME_UNWIND_STOP_BUDGET;
+	case -EINTR:
+		return SFRAME_UNWIND_STOP_KILLED;
+	case -EINPROGRESS:
+		return SFRAME_UNWIND_STOP_PENDING;
+	case -EACCES:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	default:
+		return SFRAME_UNWIND_STOP_NO_RULE;
+	}
+}
+
+/* What a step that did not lead to a caller means for the stack. */
+static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
+{
+	switch (step) {
+	case SFU_STEP_OUTERMOST:
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	case SFU_STEP_NO_PROGRESS:
+		return SFRAME_UNWIND_STOP_NO_PROGRESS;
+	case SFU_STEP_NO_REGISTER:
+		return SFRAME_UNWIND_STOP_NO_REGISTER;
+	case SFU_STEP_BAD_ADDRESS:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	default:
+		return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
+	}
+}
+
+/* The address of @frame is not one of code, or not known to be: it is not told. */
+static void leave_out(struct sfu_walk *walk, const struct sfu_frame *frame)
+{
+	/* Where the thread itself is, is. */
+	if (!frame->regs)
+		walk->nr--;
+}
+
+/*
+ * There is no section, whose mappings are checked, that covers @frame, the last
+ * one. Is it in code? A rule may have made an address of any word.
+ */
+static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
+					     struct sfu_lookup *lookup,
+					     const struct sfu_frame *frame)
+{
+	int err;
+
+	if (frame->regs)
+		return 0;
+	err = sfu_lookup_check_code(lookup, sfu_frame_pc(frame));
+	if (!err)
+		return 0;
+	leave_out(walk, frame);
+	return stop_for_errno(err);
+}
+
+/*
+ * A step has led to @frame. Returns 0 with the address that its callee is to
+ * return to, or what it means for the stack that this is none.
+ */
+static enum sframe_unwind_stop enter(struct sfu_frame *frame)
+{
+	if (frame->exact)
+		return 0;
+	frame->ip = sfu_uretprobe_original(frame->sp - SFU_WORD_SIZE,
+					   frame->ip);
+	if (!frame->ip)
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	if (frame->ip >= SFU_USER_END)
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	return 0;
+}
+
+/*
+ * Make @frame its caller. Returns 0 with how it was found in *@how, or why
+ * there is no caller to be had.
+ */
+static enum sframe_unwind_stop step(struct sfu_walk *walk,
+				    struct sfu_lookup *lookup,
+				    struct sfu_frame *frame, u8 *how)
+{
+	enum sframe_unwind_stop stop;
+	struct sfu_rule rule;
+	enum sfu_step ret;
+	bool restorer;
+	int err;
+
+	if (fatal_signal_pending(current)) {
+		leave_out(walk, frame);
+		return SFRAME_UNWIND_STOP_KILLED;
+	}
+
+	err = find_rule(lookup, frame, &rule, &restorer);
+	if (err && !(rule.flags & SFU_RULE_NONE)) {
+		stop = check_address(walk, lookup, frame);
+		if (stop)
+			return stop;
+	}
+	if (restorer) {
+		*how = SFRAME_UNWIND_FRAME_SIGNAL;
+		ret = sfu_step_signal(frame, &user_stack);
+		return ret ? stop_for_step(ret) : enter(frame);
+	}
+	if (!err) {
+		*how = rule.flags & SFU_RULE_SIGNAL ?
+			       SFRAME_UNWIND_FRAME_SIGNAL :
+			       SFRAME_UNWIND_FRAME_SFRAME;
+		ret = sfu_step_rule(frame, &rule, &user_stack);
+		return ret ? stop_for_step(ret) : enter(frame);
+	}
+
+	stop = stop_for_errno(err);
+	if (err == -EINTR || err == -ETIME || !walk->fallback)
+		return stop;
+	*how = SFRAME_UNWIND_FRAME_FP;
+	if (sfu_step_fp(frame, &user_stack))
+		return stop;
+	if (!walk->guessed) {
+		walk->guessed = true;
+		walk->nr_sure = walk->nr;
+		walk->stop_sure = stop;
+	}
+	return enter(frame);
+}
+
+/* What a frame is marked with that was found behind a guess. */
+static u8 unsure(const struct sfu_walk *walk)
+{
+	return walk->guessed && walk->nr > walk->nr_sure ?
+		       SFRAME_UNWIND_FRAME_UNSURE : 0;
+}
+
+/*
+ * Go as far as rules of the cache lead, without a look at anything else.
+ * Returns 0, or why the walk ends here.
+ */
+static enum sframe_unwind_stop follow(struct sfu_walk *walk,
+				      struct sfu_lookup *lookup,
+				      struct sfu_frame *frame)
+{
+	enum sframe_unwind_stop stop;
+	u32 nr;
+
+	if (!lookup->space)
+		return 0;
+	/* One more than wanted tells that there are more. */
+	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
+			      walk->ip + walk->nr,
+			      walk->max_depth + 1 - walk->nr);
+	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME | unsure(walk),
+	       nr);
+	walk->nr += nr;
+	if (!nr)
+		return 0;
+	stop = enter(frame);
+	if (stop) {
+		/* The last address is none of a frame. */
+		walk->nr--;
+		return stop;
+	}
+	if (walk->nr > walk->max_depth) {
+		walk->nr = walk->max_depth;
+		return SFRAME_UNWIND_STOP_DEPTH;
+	}
+	walk->ip[walk->nr - 1] = frame->ip;
+	return 0;
+}
+
+void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
+{
+	struct sfu_frame frame = {
+		.ip = regs->ip,
+		.sp = regs->sp,
+		.fp = regs->bp,
+		.fp_known = true,
+		.exact = true,
+		.regs = regs,
+	};
+	struct sfu_lookup lookup;
+	u8 how;
+
+	sfu_count(SFU_TOTAL_WALKS);
+	walk->nr = 0;
+	walk->guessed = false;
+	if (!user_64bit_mode((struct pt_regs *)regs)) {
+		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
+		return;
+	}
+
+	walk->ip[0] = frame.ip;
+	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
+	walk->nr = 1;
+	sfu_lookup_begin(&lookup);
+	for (;;) {
+		walk->stop = follow(walk, &lookup, &frame);
+		if (!walk->stop)
+			walk->stop = step(walk, &lookup, &frame, &how);
+		if (walk->stop)
+			break;
+		if (walk->nr == walk->max_depth) {
+			walk->stop = SFRAME_UNWIND_STOP_DEPTH;
+			break;
+		}
+		walk->ip[walk->nr] = frame.ip;
+		walk->how[walk->nr] = how | unsure(walk);
+		walk->nr++;
+	}
+	sfu_lookup_end(&lookup);
+}
+
+u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
+		    enum sframe_unwind_stop *stop)
+{
+	const bool cut = walk->guessed && !fallback;
+	const u32 nr = cut ? walk->nr_sure : walk->nr;
+
+	*stop = cut ? walk->stop_sure : walk->stop;
+	if (nr > max_depth) {
+		*stop = SFRAME_UNWIND_STOP_DEPTH;
+		return max_depth;
+	}
+	return nr;
+}
