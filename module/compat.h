@@ -66,6 +66,14 @@ static inline long sfu_locked_vm_add(struct user_struct *user, long own,
 #endif
 }
 
+/* The namespace of what is exported. A word until 6.13, a string since. */
+#if KERNEL_VERSION(6, 13, 0) > LINUX_VERSION_CODE
+#define SFU_NAMESPACE		SFRAME_UNWIND
+#else
+#define SFU_NAMESPACE		"SFRAME_UNWIND"
+#endif
+#define SFU_EXPORT(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, SFU_NAMESPACE)
+
 #if KERNEL_VERSION(6, 3, 0) > LINUX_VERSION_CODE
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {

@@ -32,7 +32,7 @@ static const char * const names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 	[SFU_TOTAL_BENT] = "total_bent",
 #endif
 };

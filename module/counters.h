@@ -32,7 +32,7 @@ enum sfu_counter {
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files looked at */
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 	SFU_TOTAL_BENT,		/* addresses that user.h has bent, see there */
 #endif
 	SFU_NR_COUNTERS

@@ -23,7 +23,7 @@
 #include <linux/build_bug.h>
 #include <linux/sizes.h>
 
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 #include "counters.h"
 #endif
 
@@ -73,14 +73,14 @@ static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
  *			address read, or go to @label with @word as it was, or any
  *			value
  *
- * sfu_words_count()	is for afterwards: it counts in test builds what no walk by
+ * sfu_words_count()	is for afterwards: it counts, with SFU_WATCH=1, what no walk by
  *			sound rules over a sound stack asks for
  */
 struct sfu_words {
 	u64 limit;
 #ifndef __KERNEL__
 	const struct sfu_stack *stack;
-#elif defined(SFU_TEST)
+#elif defined(SFU_WATCH)
 	u32 bent;
 #endif
 };
@@ -92,7 +92,7 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 					    u64 address)
 {
 	words->limit = SFU_USER_LIMIT;
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 	words->bent = 0;
 #endif
 	pagefault_disable();
@@ -108,7 +108,7 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 		pagefault_enable();					\
 	} while (0)
 
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 #define sfu_words_watch_(words, asked)	\
 	((words)->bent += (asked) > (words)->limit)
 #define sfu_words_count(words)						\
@@ -182,7 +182,7 @@ struct sfu_window {
 	u64 base;
 	u32 first;
 	u32 size;
-#if defined(__KERNEL__) && defined(SFU_TEST)
+#if defined(__KERNEL__) && defined(SFU_WATCH)
 	u32 bent;
 #endif
 };
@@ -236,7 +236,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 	if (size > U32_MAX || !sfu_bytes_has(bytes, offset, size))
 		return false;
 	window->size = size;
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 	window->bent = 0;
 #endif
 	if (copied) {
@@ -252,7 +252,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 	return user_access_begin(u64_to_user_ptr(window->base), sizeof(u64));
 }
 
-#ifdef SFU_TEST
+#ifdef SFU_WATCH
 #define sfu_window_watch_(window, at, size_)				\
 	((window)->bent += (u32)((at) - (window)->first) >		\
 			   (window)->size - (size_))

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "../module/test/test_timer.h"
+#include "../module/test/test.h"
 #include "cgroup.h"
 #include "common.h"
 #include "userfaultfd.h"
@@ -142,8 +142,10 @@ TEST_F(unreadable, memory_limit)
 	bool got[2];
 	int fd, max;
 
-	if (ioctl(self->fd, SFU_TEST_IOC_TIMER, &timer) && errno == ENOTTY)
-		SKIP(return, "the module was built without SFU_TEST=1");
+	fd = open_test_client(O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT)
+		SKIP(return, "sframe_unwind_test is not loaded");
+	ASSERT_LE(0, fd);
 	if (!write_file("/proc/self/oom_score_adj", "-1000") || !enter_group())
 		SKIP(return, "needs root, for a memory cgroup");
 	max = open(GROUP "/memory.max", O_WRONLY | O_CLOEXEC);
@@ -151,8 +153,6 @@ TEST_F(unreadable, memory_limit)
 	memcpy(self->fake.text, spin_code, sizeof(spin_code));
 	ASSERT_TRUE(split_section(&self->fake));
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	fd = open_client(O_NONBLOCK);
-	ASSERT_LE(0, fd);
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));

@@ -18,6 +18,12 @@ static inline int open_client(int flags)
 	return open(SFRAME_UNWIND_DEVICE, O_RDWR | O_CLOEXEC | flags);
 }
 
+/* The same, for the ioctls of module/test/test.h, too. */
+static inline int open_test_client(int flags)
+{
+	return open("/dev/sframe_unwind_test", O_RDWR | O_CLOEXEC | flags);
+}
+
 static inline int query(int fd, struct sframe_unwind_query *query)
 {
 	return ioctl(fd, SFRAME_UNWIND_IOC_QUERY, query);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Client: one open file of /dev/sframe_unwind.
+ * Client: one open file of /dev/sframe_unwind, and a consumer of stacks.
  *
- * Lock order: sfu_client.listen_mutex > sfu_space.listeners_mutex > the lock of
- * any client; sfu_client.read_mutex > its lock.
+ * Lock order: sfu_client.read_mutex > sfu_consumer.lock.
  */
 #include <linux/kernel.h>
 #include <linux/pid_namespace.h>
@@ -16,208 +15,13 @@
 #include "counters.h"
 #include "limits.h"
 #include "lock.h"
-#include "mm/space.h"
 #include "payer.h"
-#include "test/test_timer.h"
-#include "walk/request.h"
+#include "walk/request_memory.h"
 #include "walk/walk.h"
 
-struct sfu_client *sfu_client_create(void)
+static struct sfu_client *client_of(struct sfu_consumer *consumer)
 {
-	struct sfu_payer *payer = sfu_payer_get_current();
-	struct sfu_client *client;
-
-	if (!payer || sfu_payer_charge(payer, sizeof(*client), false))
-		goto err_payer;
-	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
-	if (!client)
-		goto err_charge;
-	client->payer = payer;
-	refcount_set(&client->refs, 1);
-	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
-	init_waitqueue_head(&client->wait);
-	mutex_init(&client->read_mutex);
-	raw_spin_lock_init(&client->lock);
-	mutex_init(&client->listen_mutex);
-	INIT_LIST_HEAD(&client->listener);
-	sfu_attachments_init(&client->attachments);
-	INIT_HLIST_HEAD(&client->spare);
-	sfu_count(SFU_CLIENTS);
-	return client;
-
-err_charge:
-	sfu_payer_uncharge(payer, sizeof(*client));
-err_payer:
-	sfu_payer_put(payer);
-	return NULL;
-}
-
-/* What a client takes that requests: with the memory for a walk. */
-static u64 ring_memory(void)
-{
-	return SFU_RING_SIZE + sizeof(struct sfu_walk);
-}
-
-static void free_ring(const struct sfu_client *client, struct sfu_ring *ring,
-		      struct sfu_walk *walk)
-{
-	if (ring->data)
-		sfu_payer_uncharge(client->payer, ring_memory());
-	sfu_ring_free(ring);
-	sfu_request_free_walk(walk);
-}
-
-static void put(struct sfu_client *client)
-{
-	if (!refcount_dec_and_test(&client->refs))
-		return;
-	sfu_request_free_spare(client, &client->spare);
-	free_ring(client, &client->ring, client->walk);
-	put_pid_ns(client->pid_ns);
-	sfu_payer_uncharge(client->payer, sizeof(*client));
-	sfu_payer_put(client->payer);
-	sfu_uncount(SFU_CLIENTS);
-	kfree(client);
-}
-
-void sfu_client_close(struct sfu_client *client)
-{
-	struct sfu_walk *walk;
-	struct sfu_ring ring;
-	unsigned long flags;
-	HLIST_HEAD(spare);
-
-	sfu_test_timer_stop(client);
-	sfu_client_listen(client, NULL);
-	sfu_attach_remove_all(&client->attachments);
-	flags = sfu_lock_irqsave(&client->lock);
-	client->closed = true;
-	ring = client->ring;
-	client->ring = (struct sfu_ring) {};
-	walk = xchg(&client->walk, NULL);
-	hlist_move_list(&client->spare, &spare);
-	sfu_unlock_irqrestore(&client->lock, flags);
-	/*
-	 * Pending requests keep the client for as long as their threads sleep,
-	 * and no limit of open files counts it any more: it shall be small.
-	 */
-	if (ring.data)
-		sfu_space_asker_remove();
-	free_ring(client, &ring, walk);
-	sfu_request_free_spare(client, &spare);
-	put(client);
-}
-
-static int alloc(struct sfu_client *client)
-{
-	struct sfu_ring ring = {};
-	int err;
-
-	lockdep_assert_held(&client->read_mutex);
-	if (client->ring.data)
-		return 0;
-	err = sfu_payer_charge(client->payer, ring_memory(), false);
-	if (err)
-		return err;
-	client->walk = sfu_request_alloc_walk(GFP_KERNEL_ACCOUNT);
-	if (!client->walk || sfu_ring_alloc(&ring)) {
-		sfu_request_free_walk(client->walk);
-		client->walk = NULL;
-		sfu_payer_uncharge(client->payer, ring_memory());
-		return -ENOMEM;
-	}
-	sfu_space_asker_add();
-	/* Pairs with the load below. */
-	smp_store_release(&client->ring.data, ring.data);
-	return 0;
-}
-
-/* Only a client that is to read something needs a ring. */
-int sfu_client_prepare(struct sfu_client *client)
-{
-	int err;
-
-	/* Pairs with the store above: a ring that is seen is whole. */
-	if (smp_load_acquire(&client->ring.data))
-		return 0;
-	mutex_lock(&client->read_mutex);
-	err = alloc(client);
-	mutex_unlock(&client->read_mutex);
-	return err;
-}
-
-int sfu_client_begin(struct sfu_client *client, struct sfu_request **spare)
-{
-	unsigned long flags;
-	int err = 0;
-
-	flags = sfu_lock_irqsave(&client->lock);
-	if (client->pending < SFU_MAX_PENDING) {
-		client->pending++;
-		client->accepted++;
-		if (spare) {
-			*spare = hlist_entry_safe(client->spare.first,
-						  struct sfu_request, node);
-			if (*spare) {
-				hlist_del(&(*spare)->node);
-				client->nr_spare--;
-			}
-		}
-	} else {
-		err = -EAGAIN;
-	}
-	sfu_unlock_irqrestore(&client->lock, flags);
-	if (err)
-		return err;
-
-	/* It is there: the caller has the file open. */
-	refcount_inc(&client->refs);
-	sfu_count(SFU_REQUESTS);
-	sfu_count(SFU_TOTAL_ACCEPTED);
-	return 0;
-}
-
-void sfu_client_end(struct sfu_client *client, struct sfu_request *spare)
-{
-	unsigned long flags;
-	bool keep;
-
-	if (spare) {
-		flags = sfu_lock_irqsave(&client->lock);
-		keep = !client->closed && client->nr_spare < SFU_MAX_SPARE;
-		if (keep) {
-			hlist_add_head(&spare->node, &client->spare);
-			client->nr_spare++;
-		}
-		sfu_unlock_irqrestore(&client->lock, flags);
-		if (!keep)
-			sfu_request_free(client, spare);
-	}
-	sfu_uncount(SFU_REQUESTS);
-	put(client);
-}
-
-void sfu_client_cancel(struct sfu_client *client)
-{
-	unsigned long flags;
-
-	flags = sfu_lock_irqsave(&client->lock);
-	client->pending--;
-	client->accepted--;
-	sfu_unlock_irqrestore(&client->lock, flags);
-	sfu_uncount(SFU_TOTAL_ACCEPTED);
-}
-
-void sfu_client_keep_walk(struct sfu_client *client, struct sfu_walk *walk)
-{
-	unsigned long flags;
-
-	flags = sfu_lock_irqsave(&client->lock);
-	if (!client->closed)
-		walk = xchg(&client->walk, walk);
-	sfu_unlock_irqrestore(&client->lock, flags);
-	/* Another thread may have given its own back. */
-	sfu_request_free_walk(walk);
+	return container_of(consumer, struct sfu_client, consumer);
 }
 
 /* Fill the memory @to with a record. */
@@ -248,7 +52,7 @@ static bool write_record(struct sfu_client *client,
 	static const u64 zeroes;
 	void *to;
 
-	lockdep_assert_held(&client->lock);
+	lockdep_assert_held(&client->consumer.lock);
 	if (stack->record.size > sfu_ring_room(ring))
 		return false;
 	to = sfu_ring_at(ring, position, stack->record.size);
@@ -282,18 +86,12 @@ static void number_current(const struct sfu_client *client, u32 *pid, u32 *tid)
 	*tid = is_first ? task_pid_nr(current) : task_pid_nr_ns(current, ns);
 }
 
-static void wake(struct sfu_client *client)
+static bool client_stack(struct sfu_consumer *consumer,
+			 const struct sfu_request *request,
+			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop)
 {
-	if (wq_has_sleeper(&client->wait))
-		wake_up_interruptible_poll(&client->wait,
-					   EPOLLIN | EPOLLRDNORM);
-}
-
-void sfu_client_deliver(struct sfu_client *client,
-			const struct sfu_request *request,
-			const struct sfu_walk *walk, u32 nr,
-			enum sframe_unwind_stop stop)
-{
+	struct sfu_client *client = client_of(consumer);
 	struct sframe_unwind_stack stack = {
 		.record.size = sizeof(stack) + nr * sizeof(stack.ips[0]) +
 			       round_up(nr, 8),
@@ -304,107 +102,147 @@ void sfu_client_deliver(struct sfu_client *client,
 		.nr_frames = nr,
 		.stop = stop,
 	};
-	bool closed, written = false;
-	unsigned long flags;
 
 	number_current(client, &stack.pid, &stack.tid);
-	flags = sfu_lock_irqsave(&client->lock);
-	closed = client->closed;
-	if (!closed)
-		written = write_record(client, &stack, walk);
-	client->pending--;
-	if (written)
-		client->delivered++;
-	else
-		client->lost_full++;
-	sfu_unlock_irqrestore(&client->lock, flags);
-
-	if (written) {
-		sfu_count(SFU_TOTAL_DELIVERED);
-		wake(client);
-	} else if (closed) {
-		sfu_count(SFU_TOTAL_LOST_CLOSED);
-	} else {
-		sfu_count(SFU_TOTAL_LOST_FULL);
-	}
+	return write_record(client, &stack, walk);
 }
 
-/* Returns 0, or -ENOSPC with too many listeners. */
-static int add_listener(struct sfu_client *client, struct sfu_space *space)
+static void client_ready(struct sfu_consumer *consumer)
 {
-	struct list_head *at;
-	u32 nr = 0;
+	struct sfu_client *client = client_of(consumer);
 
-	mutex_lock(&space->listeners_mutex);
-	list_for_each(at, &space->listeners)
-		nr++;
-	if (nr < SFU_MAX_LISTENERS)
-		list_add(&client->listener, &space->listeners);
-	mutex_unlock(&space->listeners_mutex);
-	return nr < SFU_MAX_LISTENERS ? 0 : -ENOSPC;
+	if (wq_has_sleeper(&client->wait))
+		wake_up_interruptible_poll(&client->wait,
+					   EPOLLIN | EPOLLRDNORM);
 }
 
-static void remove_listener(struct sfu_client *client, struct sfu_space *space)
+static void client_event(struct sfu_consumer *consumer,
+			 const struct sframe_unwind_removed *removed)
 {
-	mutex_lock(&space->listeners_mutex);
-	list_del_init(&client->listener);
-	mutex_unlock(&space->listeners_mutex);
-}
-
-int sfu_client_listen(struct sfu_client *client, struct sfu_space *space)
-{
-	struct sfu_space *unused;
-	int err = 0;
-
-	mutex_lock(&client->listen_mutex);
-	unused = client->space;
-	if (space != unused) {
-		if (unused)
-			remove_listener(client, unused);
-		if (space)
-			err = add_listener(client, space);
-		client->space = err ? NULL : space;
-	}
-	mutex_unlock(&client->listen_mutex);
-	/* The one before; or, of one and the same, the second reference. */
-	sfu_space_put(unused);
-	if (err)
-		sfu_space_put(space);
-	return err;
-}
-
-static void tell(struct sfu_client *client,
-		 struct sframe_unwind_removed *removed)
-{
-	const u32 size = sizeof(*removed);
+	struct sfu_client *client = client_of(consumer);
+	struct sframe_unwind_removed record = *removed;
 	unsigned long flags;
 	bool written;
 	u64 position;
 
-	number_current(client, &removed->pid, &removed->tid);
-	flags = sfu_lock_irqsave(&client->lock);
-	written = size <= sfu_ring_room(&client->ring);
+	number_current(client, &record.pid, &record.tid);
+	flags = sfu_lock_irqsave(&consumer->lock);
+	written = sizeof(record) <= sfu_ring_room(&client->ring);
 	if (written) {
 		position = client->ring.head;
-		sfu_ring_write(&client->ring, &position, removed, size);
+		sfu_ring_write(&client->ring, &position, &record,
+			       sizeof(record));
 		client->ring.head = position;
 	} else {
 		client->lost_events++;
 	}
-	sfu_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (written)
-		wake(client);
+		client_ready(consumer);
 }
 
-void sfu_client_tell(struct sfu_space *space,
-		     struct sframe_unwind_removed *removed)
+static void client_free(struct sfu_consumer *consumer)
 {
+	struct sfu_client *client = client_of(consumer);
+
+	put_pid_ns(client->pid_ns);
+	sfu_payer_uncharge(consumer->payer, sizeof(*client));
+	sfu_uncount(SFU_CLIENTS);
+	kfree(client);
+}
+
+static const struct sfu_consumer_ops client_ops = {
+	.stack = client_stack,
+	.ready = client_ready,
+	.event = client_event,
+	.free = client_free,
+};
+
+struct sfu_client *sfu_client_create(void)
+{
+	struct sfu_payer *payer = sfu_payer_get_current();
 	struct sfu_client *client;
 
-	mutex_lock(&space->listeners_mutex);
-	list_for_each_entry(client, &space->listeners, listener)
-		tell(client, removed);
-	mutex_unlock(&space->listeners_mutex);
+	if (!payer || sfu_payer_charge(payer, sizeof(*client), false))
+		goto err_payer;
+	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	if (!client)
+		goto err_charge;
+	sfu_consumer_init(&client->consumer, &client_ops, payer);
+	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
+	init_waitqueue_head(&client->wait);
+	mutex_init(&client->read_mutex);
+	sfu_attachments_init(&client->attachments);
+	sfu_count(SFU_CLIENTS);
+	return client;
+
+err_charge:
+	sfu_payer_uncharge(payer, sizeof(*client));
+err_payer:
+	sfu_payer_put(payer);
+	return NULL;
+}
+
+void sfu_client_close(struct sfu_client *client)
+{
+	struct sfu_consumer *consumer = &client->consumer;
+	struct sfu_ring ring;
+	unsigned long flags;
+
+	sfu_attach_remove_all(&client->attachments);
+	sfu_consumer_cancel(consumer);
+	/* Nobody writes to the ring any more, but the client may stay for long. */
+	flags = sfu_lock_irqsave(&consumer->lock);
+	ring = client->ring;
+	client->ring = (struct sfu_ring) {};
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	if (ring.data)
+		sfu_payer_uncharge(consumer->payer, SFU_RING_SIZE);
+	sfu_ring_free(&ring);
+	sfu_consumer_put(consumer);
+}
+
+static int make_ring(struct sfu_client *client)
+{
+	struct sfu_payer *payer = client->consumer.payer;
+	struct sfu_ring ring = {};
+	int err;
+
+	lockdep_assert_held(&client->read_mutex);
+	if (client->ring.data)
+		return 0;
+	err = sfu_payer_charge(payer, SFU_RING_SIZE, false);
+	if (err)
+		return err;
+	err = sfu_ring_alloc(&ring);
+	if (err)
+		goto err_charge;
+	err = sfu_consumer_prepare(&client->consumer);
+	if (err)
+		goto err_ring;
+	/* Pairs with the load below. */
+	smp_store_release(&client->ring.data, ring.data);
+	return 0;
+
+err_ring:
+	sfu_ring_free(&ring);
+err_charge:
+	sfu_payer_uncharge(payer, SFU_RING_SIZE);
+	return err;
+}
+
+/* Only a client that is to read something needs a ring. */
+int sfu_client_prepare(struct sfu_client *client)
+{
+	int err;
+
+	/* Pairs with the store above: a ring that is seen is whole. */
+	if (smp_load_acquire(&client->ring.data))
+		return 0;
+	mutex_lock(&client->read_mutex);
+	err = make_ring(client);
+	mutex_unlock(&client->read_mutex);
+	return err;
 }
 
 bool sfu_client_is_readable(struct sfu_client *client)
@@ -412,9 +250,9 @@ bool sfu_client_is_readable(struct sfu_client *client)
 	unsigned long flags;
 	bool readable;
 
-	flags = sfu_lock_irqsave(&client->lock);
+	flags = sfu_lock_irqsave(&client->consumer.lock);
 	readable = client->ring.head != client->ring.tail;
-	sfu_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->consumer.lock, flags);
 	return readable;
 }
 
@@ -430,9 +268,9 @@ static ssize_t count_whole(struct sfu_client *client, size_t size)
 	u64 head;
 
 	lockdep_assert_held(&client->read_mutex);
-	flags = sfu_lock_irqsave(&client->lock);
+	flags = sfu_lock_irqsave(&client->consumer.lock);
 	head = client->ring.head;
-	sfu_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->consumer.lock, flags);
 
 	while (client->ring.tail + taken != head) {
 		sfu_ring_peek(&client->ring, client->ring.tail + taken,
@@ -463,9 +301,9 @@ static ssize_t read_records(struct sfu_client *client, char __user *buffer,
 					       buffer, taken))
 		taken = -EFAULT;
 	if (taken > 0) {
-		flags = sfu_lock_irqsave(&client->lock);
+		flags = sfu_lock_irqsave(&client->consumer.lock);
 		client->ring.tail += taken;
-		sfu_unlock_irqrestore(&client->lock, flags);
+		sfu_unlock_irqrestore(&client->consumer.lock, flags);
 	}
 	mutex_unlock(&client->read_mutex);
 	return taken;
@@ -491,13 +329,14 @@ ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 void sfu_client_stats(struct sfu_client *client,
 		      struct sframe_unwind_stats *stats)
 {
+	const struct sfu_consumer *consumer = &client->consumer;
 	unsigned long flags;
 
-	flags = sfu_lock_irqsave(&client->lock);
-	stats->pending = client->pending;
-	stats->accepted = client->accepted;
-	stats->delivered = client->delivered;
-	stats->lost_full = client->lost_full;
+	flags = sfu_lock_irqsave(&client->consumer.lock);
+	stats->pending = consumer->pending;
+	stats->accepted = consumer->accepted;
+	stats->delivered = consumer->delivered;
+	stats->lost_full = consumer->lost;
 	stats->lost_events = client->lost_events;
-	sfu_unlock_irqrestore(&client->lock, flags);
+	sfu_unlock_irqrestore(&client->consumer.lock, flags);
 }

@@ -115,7 +115,9 @@ static int do_request(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, -EINVAL, "tid %d is negative",
 					request->tid);
 
-	err = sfu_request_submit(client, request->tid, &spec, &request->cookie);
+	err = sfu_client_prepare(client) ?:
+	      sfu_request_submit(&client->consumer, request->tid, &spec,
+				 &request->cookie);
 	switch (err) {
 	case -ESRCH:
 		return sfu_message_fail(message, err,
@@ -186,22 +188,6 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 					SFU_MAX_LISTENERS);
 	return 0;
 }
-
-#ifdef SFU_TEST
-static int do_test_timer(struct sfu_client *client, union sfu_arg *arg,
-			 struct sfu_message *message)
-{
-	return sfu_test_timer_set(client, &arg->test_timer);
-}
-#endif
-
-#ifdef SFU_BENCH
-static int do_bench(struct sfu_client *client, union sfu_arg *arg,
-		    struct sfu_message *message)
-{
-	return sfu_bench_run(&arg->bench);
-}
-#endif
 
 /**
  * struct op - one ioctl
@@ -310,22 +296,6 @@ static const struct op ops[] = {
 		OP_MESSAGE(sframe_unwind_batch),
 		.changes = true,
 	},
-#ifdef SFU_TEST
-	[_IOC_NR(SFU_TEST_IOC_TIMER)] = {
-		.run = do_test_timer,
-		.size = sizeof(struct sfu_test_timer_spec),
-		.min_size = sizeof(struct sfu_test_timer_spec),
-		.changes = true,
-	},
-#endif
-#ifdef SFU_BENCH
-	[_IOC_NR(SFU_BENCH_IOC_RUN)] = {
-		.run = do_bench,
-		.size = sizeof(struct sfu_bench_spec),
-		.min_size = sizeof(struct sfu_bench_spec),
-		.changes = true,
-	},
-#endif
 };
 
 static const struct op *find_op(unsigned int cmd)

@@ -3,15 +3,18 @@
  * Ioctl: attaching sections to files.
  */
 #include <linux/capability.h>
+#include <linux/err.h>
 #include <linux/file.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "client.h"
 #include "file/attach.h"
-#include "file/elf.h"
+#include "file/attach_file.h"
+#include "file/attach_table.h"
 #include "ioctl_ops.h"
 #include "limits.h"
+#include "mm/space.h"
 
 /* What the caller has seen of the ELF file, by our names. */
 static int fetch_segments(struct sfu_attach_spec *spec,
@@ -43,6 +46,27 @@ static int fetch_segments(struct sfu_attach_spec *spec,
 	return 0;
 }
 
+/*
+ * The table that an attachment with @flags is to be in, with a reference. Only
+ * what is for the current mm alone needs its space.
+ */
+static struct sfu_attach_table *get_table(u32 flags,
+					  struct sfu_message *message)
+{
+	struct sfu_attach_table *table;
+	struct sfu_space *space;
+
+	if (flags & SFRAME_UNWIND_ATTACH_SYSTEM)
+		return sfu_attach_table_get(NULL);
+	space = sfu_space_get_or_create(message);
+	if (IS_ERR(space))
+		return ERR_CAST(space);
+	table = sfu_attach_table_get(&space->attached);
+	sfu_space_put(space);
+	return table ?: ERR_PTR(sfu_message_fail(message, -ENOMEM,
+						 "no memory"));
+}
+
 static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
 		  struct file *elf, struct file *sframe,
 		  struct sfu_message *message)
@@ -57,6 +81,8 @@ static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach
 		.build_id_size = attach->build_id_size,
 		.flags = attach->flags,
 	};
+	struct sfu_attach_table *table;
+	struct sfu_elf headers;
 	int err;
 
 	err = fetch_segments(&spec, attach, message);
@@ -69,7 +95,14 @@ static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach
 		return sfu_message_fail(message, -EBADF,
 					"sframe_fd %d is not open",
 					attach->sframe_fd);
-	err = sfu_attach_add(&client->attachments, &spec, message);
+	err = sfu_attach_check_file(&spec, &headers, message);
+	if (err)
+		return err;
+	table = get_table(spec.flags, message);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	err = sfu_attach_add(&client->attachments, &spec, &headers, table,
+			     message);
 	attach->defect_offset = spec.defect_offset;
 	if (!err) {
 		attach->id = spec.id;

@@ -8,8 +8,6 @@
 #include <linux/sframe_unwind.h>
 
 #include "message.h"
-#include "test/bench.h"
-#include "test/test_timer.h"
 
 struct sfu_client;
 
@@ -27,12 +25,6 @@ union sfu_arg {
 	struct sframe_unwind_detach detach;
 	struct sframe_unwind_list_attached list_attached;
 	struct sframe_unwind_batch batch;
-#ifdef SFU_TEST
-	struct sfu_test_timer_spec test_timer;
-#endif
-#ifdef SFU_BENCH
-	struct sfu_bench_spec bench;
-#endif
 };
 
 static inline int sfu_check_flags(u32 flags, u32 known,

@@ -36,18 +36,11 @@
 #include "attach_file.h"
 #include "attach_table.h"
 #include "attachment.h"
-#include "elf.h"
 #include "image.h"
 #include "limits.h"
 #include "message.h"
-#include "mm/space.h"
 
 static atomic64_t last_id = ATOMIC64_INIT(0);
-
-u64 sfu_attach_generation(struct sfu_space *space)
-{
-	return sfu_attach_view_generation(&space->attached);
-}
 
 static u64 id_of(const struct rb_node *node)
 {
@@ -173,50 +166,22 @@ static int publish(struct sfu_attachments *attachments,
 	return 0;
 }
 
-/*
- * The table that an attachment with @flags is to be in, with a reference. Only
- * what is for the current mm alone needs its space.
- */
-static struct sfu_attach_table *get_table(u32 flags,
-					  struct sfu_message *message)
-{
-	struct sfu_attach_table *table;
-	struct sfu_space *space;
-
-	if (flags & SFRAME_UNWIND_ATTACH_SYSTEM)
-		return sfu_attach_table_get(NULL);
-	space = sfu_space_get_or_create(message);
-	if (IS_ERR(space))
-		return ERR_CAST(space);
-	table = sfu_attach_table_get(&space->attached);
-	sfu_space_put(space);
-	return table ?: ERR_PTR(sfu_message_fail(message, -ENOMEM,
-						 "no memory"));
-}
-
 int sfu_attach_add(struct sfu_attachments *attachments,
-		   struct sfu_attach_spec *spec, struct sfu_message *message)
+		   struct sfu_attach_spec *spec, const struct sfu_elf *elf,
+		   struct sfu_attach_table *table, struct sfu_message *message)
 {
 	struct sfu_attachment *attachment;
-	struct sfu_attach_table *table;
 	struct sfu_image *image = NULL;
-	struct sfu_elf elf;
 	int err;
 
-	err = sfu_attach_check_file(spec, &elf, message);
-	if (err)
-		return err;
-	table = get_table(spec->flags, message);
-	if (IS_ERR(table))
-		return PTR_ERR(table);
 	if (spec->flags & SFRAME_UNWIND_ATTACH_SHARE)
-		image = share_image(attachments, spec, sfu_attach_key(&elf),
+		image = share_image(attachments, spec, sfu_attach_key(elf),
 				    message);
 	if (IS_ERR(image)) {
 		sfu_attach_table_put(table);
 		return PTR_ERR(image);
 	}
-	attachment = sfu_attachment_create(spec, &elf, table, image, message);
+	attachment = sfu_attachment_create(spec, elf, table, image, message);
 	if (IS_ERR(attachment))
 		return PTR_ERR(attachment);
 	err = publish(attachments, attachment, &spec->id, &spec->memory,

@@ -8,9 +8,7 @@
 #include <linux/siphash.h>
 #include <linux/string.h>
 
-#include "attach.h"
 #include "attach_file.h"
-#include "elf.h"
 #include "image.h"
 #include "message.h"
 

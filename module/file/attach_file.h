@@ -8,10 +8,30 @@
 
 #include <linux/types.h>
 
+#include "elf.h"
+
+struct file;
 struct inode;
-struct sfu_attach_spec;
-struct sfu_elf;
 struct sfu_message;
+
+/**
+ * struct sfu_attach_spec - what a client says about an attachment
+ */
+struct sfu_attach_spec {
+	struct file *elf;
+	struct file *sframe;	/* NULL with SFRAME_UNWIND_ATTACH_SHARE */
+	u64 sframe_offset;
+	u64 sframe_size;
+	u64 share_id;
+	const u8 *build_id;
+	u32 build_id_size;
+	u32 flags;		/* SFRAME_UNWIND_ATTACH_* */
+	u32 nr_segments;	/* 0: nothing is said of them */
+	struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
+	u64 id;			/* out */
+	u64 memory;		/* out: bytes of kernel memory */
+	u64 defect_offset;	/* out: where the contents are wrong */
+};
 
 /*
  * Read the headers of @spec->elf, and compare them with @spec. May sleep. Returns

@@ -8,7 +8,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "attach.h"
 #include "attach_file.h"
 #include "attachment.h"
 #include "counters.h"

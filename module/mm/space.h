@@ -53,7 +53,7 @@ struct sfu_section;
  * @stale: sections removed because their mappings had changed.
  * @attached: what it sees of what is attached; needs no lock.
  * @listeners_mutex: protects @listeners.
- * @listeners: clients that want its events.
+ * @listeners: consumers that want its events.
  */
 struct sfu_space {
 	struct hlist_node node;
@@ -149,6 +149,12 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
  * if the thread is being killed.
  */
 void sfu_space_forget_found(struct sfu_space *space);
+
+/* What @space sees of what is attached: see sfu_attach_view_generation(). */
+static inline u64 sfu_space_attach_generation(struct sfu_space *space)
+{
+	return sfu_attach_view_generation(&space->attached);
+}
 
 /* See sfu_sections_find_gap(). */
 bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);

@@ -19,6 +19,7 @@
 #include "bench.h"
 #include "bench_plain.h"
 #include "decode/sframe.h"
+#include "test.h"
 #include "walk/lookup.h"
 #include "walk/walk.h"
 

@@ -12,7 +12,6 @@
 #include "counters.h"
 #include "decode/sframe_format.h"
 #include "discover.h"
-#include "file/attach.h"
 #include "file/attach_file.h"
 #include "file/attach_table.h"
 #include "file/elf.h"
@@ -366,7 +365,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	*code_end = discovery.code.end;
 	if (err)
 		return err;
-	atomic64_set(&found->generation, sfu_attach_generation(space));
+	atomic64_set(&found->generation, sfu_space_attach_generation(space));
 	/* Another thread may have added something since the caller looked. */
 	is_gap = sfu_space_find_gap(space, pc, &start, &end);
 	if (!is_gap) {
@@ -412,7 +411,7 @@ static struct sfu_image *find_attached(const struct sfu_space *space,
 
 bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
 {
-	const u64 generation = sfu_attach_generation(space);
+	const u64 generation = sfu_space_attach_generation(space);
 	const struct sfu_image *used = found->section.source == SFU_ATTACHED ?
 					       found->image : NULL;
 	struct sfu_image *image;

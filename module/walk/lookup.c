@@ -16,11 +16,10 @@
 
 #include "counters.h"
 #include "decode/cache.h"
-#include "dev/client.h"
 #include "discover.h"
-#include "file/attach.h"
 #include "limits.h"
 #include "lookup.h"
+#include "mm/listener.h"
 #include "mm/space.h"
 
 static void begin_epoch(struct sfu_lookup *lookup)
@@ -28,8 +27,9 @@ static void begin_epoch(struct sfu_lookup *lookup)
 	struct sfu_space *space = lookup->space;
 
 	if (space)
-		lookup->epoch = sfu_rules_begin(&space->rules, current->mm,
-						sfu_attach_generation(space));
+		lookup->epoch =
+			sfu_rules_begin(&space->rules, current->mm,
+					sfu_space_attach_generation(space));
 }
 
 void sfu_lookup_begin(struct sfu_lookup *lookup)
@@ -103,7 +103,7 @@ static void tell_of_removal(struct sfu_space *space,
 			     removed.sframe_start,
 			     removed.name[0] ? removed.name : "anonymous memory",
 			     removed.defect, removed.defect_offset);
-	sfu_client_tell(space, &removed);
+	sfu_listeners_tell(space, &removed);
 }
 
 /* Count that a section of @space has been found to be good for nothing. */

@@ -4,7 +4,7 @@
  * user space.
  *
  * The first request for a thread enters the hash of threads with requests and
- * queues a task_work; later ones, of whatever client, join its list and share
+ * queues a task_work; later ones, of whatever consumer, join its list and share
  * its walk and cookie. The callback walks, delivers, and takes the first one out
  * of the hash when nothing is left to be delivered, so that a request that
  * arrives meanwhile is served by the same walk. Only one that is made in the few
@@ -58,10 +58,11 @@
 #include <asm/tsc.h>
 
 #include "compat.h"
-#include "dev/client.h"
+#include "consumer.h"
 #include "limits.h"
 #include "lock.h"
 #include "request.h"
+#include "request_memory.h"
 #include "walk.h"
 
 #define BUCKET_BITS	8
@@ -117,13 +118,13 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 /* The memory goes to who may want it again. */
 static void release(struct sfu_request *request)
 {
-	struct sfu_client *client = request->client;
+	struct sfu_consumer *consumer = request->consumer;
 
 	if (request->pool) {
 		sfu_pool_give_back(request);
-		sfu_client_end(client, NULL);
+		sfu_consumer_end(consumer, NULL);
 	} else {
-		sfu_client_end(client, request);
+		sfu_consumer_end(consumer, request);
 	}
 }
 
@@ -194,7 +195,7 @@ static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
 	else
 		nr = sfu_walk_result(walk, request->max_depth,
 				     request->fallback, &stop);
-	sfu_client_deliver(request->client, request, walk, nr, stop);
+	sfu_consumer_deliver(request->consumer, request, walk, nr, stop);
 	put(request);
 }
 
@@ -251,7 +252,7 @@ static bool is_served_enough(void)
 static void serve(struct sfu_request *first)
 {
 	const cycles_t start = get_cycles();
-	struct sfu_client *client = first->client;
+	struct sfu_consumer *consumer = first->consumer;
 	struct sfu_request *request;
 	struct sfu_walk *walk = NULL;
 	u32 max_depth;
@@ -261,14 +262,13 @@ static void serve(struct sfu_request *first)
 	if (!begin_walk(first, &max_depth, &fallback))
 		return;
 	if (can_walk())
-		walk = xchg(&client->walk, NULL) ?:
-		       sfu_request_alloc_walk(SFU_GFP_OPTIONAL);
+		walk = sfu_consumer_take_walk(consumer);
 	if (walk) {
 		walk->max_depth = max_depth;
 		walk->fallback = fallback;
 		sfu_walk_user(walk, task_pt_regs(current));
 	}
-	/* Our caller keeps @first, which keeps the client. */
+	/* Our caller keeps @first, which keeps the consumer. */
 	deliver(first, walk);
 	while ((request = take_next(first, start))) {
 		if (walk)
@@ -277,7 +277,7 @@ static void serve(struct sfu_request *first)
 		cond_resched();
 	}
 	if (walk)
-		sfu_client_keep_walk(client, walk);
+		sfu_consumer_keep_walk(consumer, walk);
 }
 
 /* The task_work: the thread is about to return to user space, or exits. */
@@ -467,10 +467,10 @@ static bool may_interrupt(struct task_struct *task)
 	       capable(CAP_SYS_ADMIN);
 }
 
-static void fill(struct sfu_request *request, struct sfu_client *client,
+static void fill(struct sfu_request *request, struct sfu_consumer *consumer,
 		 const struct sfu_request_spec *spec, u64 time)
 {
-	request->client = client;
+	request->consumer = consumer;
 	request->user_data = spec->user_data;
 	request->time = time;
 	request->max_depth = spec->max_depth;
@@ -497,23 +497,23 @@ static int attach_to(struct sfu_request *request, pid_t tid, bool interrupt,
 	return err;
 }
 
-int sfu_request_submit(struct sfu_client *client, pid_t tid,
+int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct sfu_request *request;
 	int err;
 
-	err = sfu_client_prepare(client) ?: sfu_client_begin(client, &request);
+	err = sfu_consumer_begin(consumer, &request);
 	if (err)
 		return err;
 	if (!request)
-		request = sfu_request_alloc(client);
+		request = sfu_request_alloc(consumer->payer);
 	if (!request) {
-		sfu_client_cancel(client);
-		sfu_client_end(client, NULL);
+		sfu_consumer_take_back(consumer);
+		sfu_consumer_end(consumer, NULL);
 		return -ENOMEM;
 	}
-	fill(request, client, spec, ktime_get_ns());
+	fill(request, consumer, spec, ktime_get_ns());
 
 	for (;;) {
 		err = attach_to(request, tid, spec->interrupt, cookie);
@@ -524,14 +524,14 @@ int sfu_request_submit(struct sfu_client *client, pid_t tid,
 		cond_resched();
 	}
 	if (err) {
-		sfu_client_cancel(client);
+		sfu_consumer_take_back(consumer);
 		release(request);
 	}
 	return err == -EBUSY ? -EAGAIN : err;
 }
 
 /* With interrupts off, and while this CPU has none of our locks. */
-static int submit_current(struct sfu_client *client, struct sfu_pool *pool,
+static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 			  const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct sfu_request *request;
@@ -540,22 +540,22 @@ static int submit_current(struct sfu_client *client, struct sfu_pool *pool,
 	request = sfu_pool_take(pool);
 	if (!request)
 		return -ENOMEM;
-	err = sfu_client_begin(client, NULL);
+	err = sfu_consumer_begin(consumer, NULL);
 	if (err) {
 		sfu_pool_give_back(request);
 		return err;
 	}
 	/* The clock that can be read while the kernel is setting clocks. */
-	fill(request, client, spec, ktime_get_mono_fast_ns());
+	fill(request, consumer, spec, ktime_get_mono_fast_ns());
 	err = attach(request, current, false, cookie);
 	if (err) {
-		sfu_client_cancel(client);
+		sfu_consumer_take_back(consumer);
 		release(request);
 	}
 	return err == -EBUSY ? -EAGAIN : err;
 }
 
-int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
+int sfu_request_submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie)
 {
 	unsigned long flags;
@@ -563,7 +563,7 @@ int sfu_request_submit_current(struct sfu_client *client, struct sfu_pool *pool,
 
 	local_irq_save(flags);
 	if (!sfu_lock_is_busy() && !is_served_enough())
-		err = submit_current(client, pool, spec, cookie);
+		err = submit_current(consumer, pool, spec, cookie);
 	local_irq_restore(flags);
 	return err;
 }

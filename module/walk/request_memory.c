@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Request memory: of requests and of the walks that serve them. A request is
- * allocated, and charged to its client, or taken out of a pool.
+ * Request memory: a request is allocated, and charged to its consumer's payer, or
+ * taken out of a pool.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "counters.h"
-#include "dev/client.h"
 #include "lock.h"
 #include "payer.h"
-#include "request.h"
-#include "walk.h"
+#include "request_memory.h"
 
 static struct kmem_cache *cache;
-static struct kmem_cache *walk_cache;
 
 /* Free @pool with the last that needs it: its owner, or a request of it. */
 static void put_pool(struct sfu_pool *pool)
@@ -75,67 +71,42 @@ void sfu_pool_destroy(struct sfu_pool *pool)
 	put_pool(pool);
 }
 
-struct sfu_request *sfu_request_alloc(const struct sfu_client *client)
+struct sfu_request *sfu_request_alloc(struct sfu_payer *payer)
 {
 	struct sfu_request *request;
 
-	if (sfu_payer_charge(client->payer, sizeof(*request), false))
+	if (sfu_payer_charge(payer, sizeof(*request), false))
 		return NULL;
 	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
 	if (!request)
-		sfu_payer_uncharge(client->payer, sizeof(*request));
+		sfu_payer_uncharge(payer, sizeof(*request));
 	return request;
 }
 
-void sfu_request_free(const struct sfu_client *client,
+void sfu_request_free(struct sfu_payer *payer,
 		      struct sfu_request *request)
 {
 	kmem_cache_free(cache, request);
-	sfu_payer_uncharge(client->payer, sizeof(*request));
+	sfu_payer_uncharge(payer, sizeof(*request));
 }
 
-void sfu_request_free_spare(const struct sfu_client *client,
+void sfu_request_free_spare(struct sfu_payer *payer,
 			    struct hlist_head *spare)
 {
 	struct sfu_request *request;
 	struct hlist_node *next;
 
 	hlist_for_each_entry_safe(request, next, spare, node)
-		sfu_request_free(client, request);
-}
-
-struct sfu_walk *sfu_request_alloc_walk(gfp_t gfp)
-{
-	struct sfu_walk *walk = kmem_cache_alloc(walk_cache, gfp);
-
-	if (walk)
-		sfu_count(SFU_WALKS);
-	return walk;
-}
-
-void sfu_request_free_walk(struct sfu_walk *walk)
-{
-	if (!walk)
-		return;
-	kmem_cache_free(walk_cache, walk);
-	sfu_uncount(SFU_WALKS);
+		sfu_request_free(payer, request);
 }
 
 int sfu_request_memory_init(void)
 {
 	cache = KMEM_CACHE(sfu_request, 0);
-	if (!cache)
-		return -ENOMEM;
-	walk_cache = KMEM_CACHE(sfu_walk, 0);
-	if (!walk_cache) {
-		kmem_cache_destroy(cache);
-		return -ENOMEM;
-	}
-	return 0;
+	return cache ? 0 : -ENOMEM;
 }
 
 void sfu_request_memory_exit(void)
 {
-	kmem_cache_destroy(walk_cache);
 	kmem_cache_destroy(cache);
 }

@@ -4,6 +4,7 @@
  */
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "arch/x86/arch.h"
@@ -15,8 +16,38 @@
 #include "uretprobe.h"
 #include "walk.h"
 
+static struct kmem_cache *walk_cache;
+
 /* Words are read from the current process's memory. */
 static const struct sfu_stack user_stack;
+
+struct sfu_walk *sfu_walk_alloc(gfp_t gfp)
+{
+	struct sfu_walk *walk = kmem_cache_alloc(walk_cache, gfp);
+
+	if (walk)
+		sfu_count(SFU_WALKS);
+	return walk;
+}
+
+void sfu_walk_free(struct sfu_walk *walk)
+{
+	if (!walk)
+		return;
+	kmem_cache_free(walk_cache, walk);
+	sfu_uncount(SFU_WALKS);
+}
+
+int sfu_walk_init(void)
+{
+	walk_cache = KMEM_CACHE(sfu_walk, 0);
+	return walk_cache ? 0 : -ENOMEM;
+}
+
+void sfu_walk_exit(void)
+{
+	kmem_cache_destroy(walk_cache);
+}
 
 /* Does the code at @ip return from a signal handler? */
 static bool is_restorer(u64 ip)

@@ -6,6 +6,7 @@
 #define SFU_WALK_H
 
 #include <linux/sframe_unwind.h>
+#include <linux/types.h>
 
 #include "limits.h"
 
@@ -38,6 +39,13 @@ struct sfu_walk {
 	u64 ip[SFU_MAX_DEPTH + 1];
 	u8 how[SFU_MAX_DEPTH + 1];
 };
+
+/* Memory for a walk. Free with NULL does nothing. */
+struct sfu_walk *sfu_walk_alloc(gfp_t gfp);
+void sfu_walk_free(struct sfu_walk *walk);
+
+int sfu_walk_init(void);
+void sfu_walk_exit(void);
 
 /*
  * Walk the current thread's stack from @regs, its user registers. Runs in a

@@ -49,10 +49,10 @@ struct sframe_unwind_register own_section(void)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	int fd = open_client(0);
+	int fd = open_test_client(0);
 
 	if (fd < 0)
-		die("%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
+		die("%s: %s", SFU_TEST_DEVICE, strerror(errno));
 	/* In processes of their own: what fork costs depends on all there is. */
 	if (!strcmp(what, "walks"))
 		measure_walks(fd);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../module/test/bench.h"
+#include "../../module/test/test.h"
 #include "code.h"
 
 /* Of timed.S: like ioctl(2), but -errno, and with the cycles it took. */

@@ -443,7 +443,8 @@ int main(int argc, char **argv)
 	else
 		test(true, "fault injection # SKIP not in this kernel");
 
-	test(!load_module(MODULE ".ko"), "load once more");
+	test(!load_module(MODULE ".ko") && !load_module(MODULE "_test.ko"),
+	     "load once more");
 	/* Everything works when nothing fails. */
 	test(trace_calls(), "note calls");
 	for (i = 0; i < nr_scenarios; i++) {
@@ -479,6 +480,7 @@ int main(int argc, char **argv)
 	       nr_covered, nr_excused);
 	why = wait_for_nothing();
 	test(!why, "nothing is left%s%s", why ? ": " : "", why ?: "");
+	unload_module(MODULE "_test");
 	test(!unload_module(MODULE) && !is_there(), "unload at the end");
 	unload_module("fail_call");
 	return nr_wrong != 0;

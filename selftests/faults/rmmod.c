@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "../../module/test/test_timer.h"
+#include "../../module/test/test.h"
 #include "../attach.h"
 #include "../observed.h"
 #include "../process.h"
@@ -30,10 +30,18 @@ static int load(void)
 	return load_module(getenv("SFU_MODULE") ?: "sframe_unwind.ko");
 }
 
-/* Returns EAGAIN while it is in use. */
+/* The one whose timers ask it for stacks. */
+static int load_test(void)
+{
+	return load_module("sframe_unwind_test.ko");
+}
+
+/* Returns EAGAIN while it, or the one for tests, is in use. */
 static int unload(void)
 {
-	return unload_module("sframe_unwind");
+	const int err = unload_module("sframe_unwind_test");
+
+	return err && err != ENOENT ? err : unload_module("sframe_unwind");
 }
 
 /* A child that does something, says so, and goes on when told to. */
@@ -344,7 +352,7 @@ static void run_timer(const struct child *child)
 		.max_depth = 64,
 		.period = 1000000,
 	};
-	int fd = open_client(0);
+	int fd = open_test_client(0);
 
 	if (ioctl(fd, SFU_TEST_IOC_TIMER, &spec))
 		_exit(1);
@@ -355,6 +363,7 @@ static void run_timer(const struct child *child)
 
 TEST_F(rmmod, timer)
 {
+	ASSERT_EQ(0, load_test());
 	ASSERT_TRUE(start(&self->child, run_timer));
 	EXPECT_EQ(EAGAIN, unload());
 	EXPECT_TRUE(end(&self->child));
@@ -465,7 +474,7 @@ static void live_shortly(unsigned int what)
 	};
 	unsigned int i;
 	pid_t pid;
-	int fd = open_client(O_NONBLOCK);
+	int fd = what & 2 ? open_test_client(O_NONBLOCK) : open_client(O_NONBLOCK);
 
 	/* It may just not be there. */
 	if (fd < 0)
@@ -572,6 +581,7 @@ TEST_F(rmmod, under_load)
 		ret = remove_under_load(shared);
 		EXPECT_LE(0, ret);
 		EXPECT_EQ(0, load());
+		EXPECT_EQ(0, load_test());
 		if (ret < 0)
 			break;
 		raced += ret;

@@ -3,7 +3,7 @@
  * Scenarios of a client and its process: opening, asking, the test timer, fork
  * and exec.
  */
-#include "../../module/test/test_timer.h"
+#include "../../module/test/test.h"
 #include "../process.h"
 #include "scenario.h"
 
@@ -67,14 +67,23 @@ int run_timer(struct world *world)
 		.period = 1000000000,
 	};
 
-	return result(ioctl(world->fd, SFU_TEST_IOC_TIMER, &spec));
+	int err;
+
+	world->other = open_test_client(0);
+	err = result(world->other);
+	if (err)
+		return err;
+	err = result(ioctl(world->other, SFU_TEST_IOC_TIMER, &spec));
+	if (err) {
+		close(world->other);
+		world->other = -1;
+	}
+	return err;
 }
 
 void undo_timer(struct world *world)
 {
-	struct sfu_test_timer_spec spec = { .size = sizeof(spec) };
-
-	ioctl(world->fd, SFU_TEST_IOC_TIMER, &spec);
+	close(world->other);
 }
 
 /* What @work returns in a child. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "../../module/test/test_timer.h"
+#include "../../module/test/test.h"
 #include "../wrappers.h"
 #include "calls.h"
 #include "shared.h"
@@ -138,9 +138,6 @@ long run_ioctl(const struct call *call, const uint64_t *args)
 long run_raw_ioctl(const struct call *call, const uint64_t *value)
 {
 	(void)call;
-	/* Test code, which trusts its one user. */
-	if ((uint32_t)value[1] == SFU_TEST_IOC_TIMER)
-		return -ENOTTY;
 	return call_result(ioctl(value[0], value[1], value[2]));
 }
 
@@ -230,7 +227,7 @@ long run_timer(const struct call *call, const uint64_t *value)
 		close(fd);
 		return ret;
 	}
-	fd = open_client(O_NONBLOCK);
+	fd = open_test_client(O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	ret = call_result(ioctl(fd, SFU_TEST_IOC_TIMER, &spec));

@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../../module/test/test_timer.h"
+#include "../../module/test/test.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "change.h"
@@ -59,10 +59,10 @@ static void start_timer(struct thread *thread)
 
 	if (spec.period < least)
 		spec.period = least;
-	thread->timer = open_client(O_NONBLOCK);
+	thread->timer = open_test_client(O_NONBLOCK);
 	if (thread->timer < 0 ||
 	    ioctl(thread->timer, SFU_TEST_IOC_TIMER, &spec))
-		fail("timer: %s; is the module built with SFU_TEST=1?",
+		fail("timer: %s; is sframe_unwind_test loaded?",
 		     strerror(errno));
 	count_one(COUNT_TIMERS);
 }

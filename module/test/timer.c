@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test timer: requests from interrupt context, and from wherever the kernel has
- * tracepoints, for the tests.
+ * Timer: requests from interrupt context, and from wherever the kernel has
+ * tracepoints.
  */
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
@@ -17,8 +17,10 @@
 #include "compat.h"
 #include "dev/client.h"
 #include "limits.h"
-#include "test_timer.h"
+#include "test.h"
+#include "timer.h"
 #include "walk/request.h"
+#include "walk/request_memory.h"
 
 struct sfu_test_timer {
 	struct hrtimer timer;
@@ -41,7 +43,7 @@ static void make_request(struct sfu_test_timer *test, u64 user_data)
 	u64 cookie;
 
 	atomic64_inc(&test->ticks);
-	if (sfu_request_submit_current(test->client, test->pool, &spec, &cookie))
+	if (sfu_request_submit_current(&test->client->consumer, test->pool, &spec, &cookie))
 		atomic64_inc(&test->refused);
 }
 
@@ -106,12 +108,13 @@ static void destroy(struct sfu_test_timer *test)
 	kfree(test);
 }
 
-static int start(struct sfu_client *client, struct sfu_test_timer_spec *spec)
+static int start(struct sfu_test_timer **timer, struct sfu_client *client,
+		 struct sfu_test_timer_spec *spec)
 {
 	struct sfu_test_timer *test;
 	int err = 0;
 
-	if (client->test_timer)
+	if (*timer)
 		return -EBUSY;
 	if (sfu_client_prepare(client))
 		return -ENOMEM;
@@ -128,19 +131,17 @@ static int start(struct sfu_client *client, struct sfu_test_timer_spec *spec)
 	test->period = max_t(u64, spec->period, 10 * NSEC_PER_USEC);
 	test->max_depth = clamp_t(u32, spec->max_depth, 1, SFU_MAX_DEPTH);
 	spec->tracepoint[sizeof(spec->tracepoint) - 1] = '\0';
-	client->test_timer = test;
 	if (!spec->tracepoint[0])
 		start_timer(test);
 	else
 		err = start_probe(test, spec->tracepoint);
-	if (err) {
-		client->test_timer = NULL;
+	if (err)
 		destroy(test);
-	}
+	else
+		*timer = test;
 	return err;
 }
 
-/* When this has returned nobody uses @test or takes requests. */
 static void stop(struct sfu_test_timer *test)
 {
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS) || !test->tracepoint) {
@@ -151,27 +152,24 @@ static void stop(struct sfu_test_timer *test)
 	tracepoint_synchronize_unregister();
 }
 
-void sfu_test_timer_stop(struct sfu_client *client)
+void sfu_test_timer_stop(struct sfu_test_timer *timer)
 {
-	struct sfu_test_timer *test = client->test_timer;
-
-	if (!test)
+	if (!timer)
 		return;
-	stop(test);
-	client->test_timer = NULL;
-	destroy(test);
+	stop(timer);
+	destroy(timer);
 }
 
-int sfu_test_timer_set(struct sfu_client *client,
+int sfu_test_timer_set(struct sfu_test_timer **timer, struct sfu_client *client,
 		       struct sfu_test_timer_spec *spec)
 {
-	struct sfu_test_timer *test = client->test_timer;
+	struct sfu_test_timer *test = *timer;
 
 	if (spec->period)
-		return start(client, spec);
+		return start(timer, client, spec);
 	if (test) {
 		stop(test);
-		client->test_timer = NULL;
+		*timer = NULL;
 		spec->ticks = atomic64_read(&test->ticks);
 		spec->refused = atomic64_read(&test->refused);
 		destroy(test);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Export: what other modules may call, in the namespace SFRAME_UNWIND. So far there
+ * is one, for tests; none of this is a stable interface.
+ */
+#include <linux/export.h>
+
+#include "compat.h"
+#include "dev/client.h"
+#include "dev/ioctl.h"
+#include "walk/lookup.h"
+#include "walk/request.h"
+#include "walk/request_memory.h"
+#include "walk/walk.h"
+
+SFU_EXPORT(sfu_client_create);
+SFU_EXPORT(sfu_client_close);
+SFU_EXPORT(sfu_client_prepare);
+SFU_EXPORT(sfu_client_read);
+SFU_EXPORT(sfu_client_is_readable);
+SFU_EXPORT(sfu_ioctl);
+SFU_EXPORT(sfu_pool_create);
+SFU_EXPORT(sfu_pool_destroy);
+SFU_EXPORT(sfu_request_submit_current);
+SFU_EXPORT(sfu_lookup_begin);
+SFU_EXPORT(sfu_lookup_rule);
+SFU_EXPORT(sfu_lookup_end);
+SFU_EXPORT(sfu_walk_user);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sframe_unwind_test: a device that does what /dev/sframe_unwind does, and what only
+ * tests want: requests from contexts that no ioctl is in, and measurements.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "bench.h"
+#include "compat.h"
+#include "dev/client.h"
+#include "dev/ioctl.h"
+#include "test.h"
+#include "timer.h"
+
+/**
+ * struct test_file - one open file
+ *
+ * @client: as an open file of /dev/sframe_unwind has it.
+ * @mutex: protects @timer.
+ * @timer: or NULL.
+ */
+struct test_file {
+	struct sfu_client *client;
+	struct mutex mutex;	/* timer */
+	struct sfu_test_timer *timer;
+};
+
+static int test_open(struct inode *inode, struct file *file)
+{
+	struct test_file *test = kzalloc(sizeof(*test), GFP_KERNEL);
+
+	if (!test)
+		return -ENOMEM;
+	test->client = sfu_client_create();
+	if (!test->client) {
+		kfree(test);
+		return -ENOMEM;
+	}
+	mutex_init(&test->mutex);
+	file->private_data = test;
+	return stream_open(inode, file);
+}
+
+static int test_release(struct inode *inode, struct file *file)
+{
+	struct test_file *test = file->private_data;
+
+	sfu_test_timer_stop(test->timer);
+	sfu_client_close(test->client);
+	kfree(test);
+	return 0;
+}
+
+static ssize_t test_read(struct file *file, char __user *buffer, size_t size,
+			 loff_t *position)
+{
+	struct test_file *test = file->private_data;
+
+	return sfu_client_read(test->client, buffer, size,
+			       file->f_flags & O_NONBLOCK);
+}
+
+static __poll_t test_poll(struct file *file, poll_table *table)
+{
+	struct test_file *test = file->private_data;
+
+	poll_wait(file, &test->client->wait, table);
+	return sfu_client_is_readable(test->client) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int set_timer(struct test_file *test, void __user *user)
+{
+	struct sfu_test_timer_spec spec;
+	int err;
+
+	if (copy_from_user(&spec, user, sizeof(spec)))
+		return -EFAULT;
+	if (spec.size != sizeof(spec))
+		return -EINVAL;
+	mutex_lock(&test->mutex);
+	err = sfu_test_timer_set(&test->timer, test->client, &spec);
+	mutex_unlock(&test->mutex);
+	if (copy_to_user(user, &spec, sizeof(spec)))
+		return -EFAULT;
+	return err;
+}
+
+static int run_bench(void __user *user)
+{
+	struct sfu_bench_spec spec;
+	int err;
+
+	if (copy_from_user(&spec, user, sizeof(spec)))
+		return -EFAULT;
+	if (spec.size != sizeof(spec))
+		return -EINVAL;
+	err = sfu_bench_run(&spec);
+	if (copy_to_user(user, &spec, sizeof(spec)))
+		return -EFAULT;
+	return err;
+}
+
+static long test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct test_file *test = file->private_data;
+	void __user *user = (void __user *)arg;
+
+	switch (cmd) {
+	case SFU_TEST_IOC_TIMER:
+		return set_timer(test, user);
+	case SFU_BENCH_IOC_RUN:
+		return run_bench(user);
+	default:
+		return sfu_ioctl(test->client, cmd, user);
+	}
+}
+
+static const struct file_operations test_fops = {
+	.owner = THIS_MODULE,
+	.open = test_open,
+	.release = test_release,
+	.read = test_read,
+	.poll = test_poll,
+	.unlocked_ioctl = test_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static struct miscdevice test_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "sframe_unwind_test",
+	.mode = 0666,
+	.fops = &test_fops,
+};
+
+module_misc_device(test_device);
+
+MODULE_DESCRIPTION("Tests of sframe_unwind");
+MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS(SFU_NAMESPACE);

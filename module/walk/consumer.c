@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Consumer: whoever gets stacks, and asks for them.
+ */
+#include <linux/container_of.h>
+#include <linux/errno.h>
+
+#include "consumer.h"
+#include "counters.h"
+#include "limits.h"
+#include "lock.h"
+#include "mm/space.h"
+#include "payer.h"
+#include "request_memory.h"
+#include "walk.h"
+
+static void pass_event(struct sfu_listener *listener,
+		       const struct sframe_unwind_removed *removed)
+{
+	struct sfu_consumer *consumer =
+		container_of(listener, struct sfu_consumer, listener);
+
+	consumer->ops->event(consumer, removed);
+}
+
+void sfu_consumer_init(struct sfu_consumer *consumer,
+		       const struct sfu_consumer_ops *ops,
+		       struct sfu_payer *payer)
+{
+	consumer->ops = ops;
+	consumer->payer = payer;
+	refcount_set(&consumer->refs, 1);
+	sfu_listener_init(&consumer->listener, pass_event);
+	raw_spin_lock_init(&consumer->lock);
+	INIT_HLIST_HEAD(&consumer->spare);
+}
+
+int sfu_consumer_prepare(struct sfu_consumer *consumer)
+{
+	struct sfu_walk *walk;
+
+	if (sfu_payer_charge(consumer->payer, sizeof(*walk), false))
+		return -ENOMEM;
+	walk = sfu_walk_alloc(GFP_KERNEL_ACCOUNT);
+	if (!walk) {
+		sfu_payer_uncharge(consumer->payer, sizeof(*walk));
+		return -ENOMEM;
+	}
+	sfu_space_asker_add();
+	consumer->is_prepared = true;
+	consumer->walk = walk;
+	return 0;
+}
+
+void sfu_consumer_put(struct sfu_consumer *consumer)
+{
+	struct sfu_payer *payer = consumer->payer;
+
+	if (!refcount_dec_and_test(&consumer->refs))
+		return;
+	sfu_request_free_spare(payer, &consumer->spare);
+	consumer->ops->free(consumer);
+	sfu_payer_put(payer);
+}
+
+void sfu_consumer_cancel(struct sfu_consumer *consumer)
+{
+	struct sfu_walk *walk;
+	unsigned long flags;
+	HLIST_HEAD(spare);
+
+	sfu_listener_set(&consumer->listener, NULL);
+	flags = sfu_lock_irqsave(&consumer->lock);
+	consumer->cancelled = true;
+	walk = xchg(&consumer->walk, NULL);
+	hlist_move_list(&consumer->spare, &spare);
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	/*
+	 * Pending requests keep the consumer for as long as their threads sleep,
+	 * and no limit of open files counts it any more: it shall be small.
+	 */
+	if (consumer->is_prepared) {
+		sfu_space_asker_remove();
+		sfu_payer_uncharge(consumer->payer, sizeof(*walk));
+	}
+	sfu_walk_free(walk);
+	sfu_request_free_spare(consumer->payer, &spare);
+}
+
+int sfu_consumer_begin(struct sfu_consumer *consumer,
+		       struct sfu_request **spare)
+{
+	unsigned long flags;
+	int err = 0;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	if (consumer->pending < SFU_MAX_PENDING) {
+		consumer->pending++;
+		consumer->accepted++;
+		if (spare) {
+			*spare = hlist_entry_safe(consumer->spare.first,
+						  struct sfu_request, node);
+			if (*spare) {
+				hlist_del(&(*spare)->node);
+				consumer->nr_spare--;
+			}
+		}
+	} else {
+		err = -EAGAIN;
+	}
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	if (err)
+		return err;
+
+	/* It is there: the caller keeps it from being closed. */
+	refcount_inc(&consumer->refs);
+	sfu_count(SFU_REQUESTS);
+	sfu_count(SFU_TOTAL_ACCEPTED);
+	return 0;
+}
+
+void sfu_consumer_end(struct sfu_consumer *consumer, struct sfu_request *spare)
+{
+	unsigned long flags;
+	bool keep;
+
+	if (spare) {
+		flags = sfu_lock_irqsave(&consumer->lock);
+		keep = !consumer->cancelled && consumer->nr_spare < SFU_MAX_SPARE;
+		if (keep) {
+			hlist_add_head(&spare->node, &consumer->spare);
+			consumer->nr_spare++;
+		}
+		sfu_unlock_irqrestore(&consumer->lock, flags);
+		if (!keep)
+			sfu_request_free(consumer->payer, spare);
+	}
+	sfu_uncount(SFU_REQUESTS);
+	sfu_consumer_put(consumer);
+}
+
+void sfu_consumer_take_back(struct sfu_consumer *consumer)
+{
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	consumer->pending--;
+	consumer->accepted--;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	sfu_uncount(SFU_TOTAL_ACCEPTED);
+}
+
+void sfu_consumer_deliver(struct sfu_consumer *consumer,
+			  const struct sfu_request *request,
+			  const struct sfu_walk *walk, u32 nr,
+			  enum sframe_unwind_stop stop)
+{
+	bool cancelled, taken = false;
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	cancelled = consumer->cancelled;
+	if (!cancelled)
+		taken = consumer->ops->stack(consumer, request, walk, nr, stop);
+	consumer->pending--;
+	if (taken)
+		consumer->delivered++;
+	else
+		consumer->lost++;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+
+	if (taken) {
+		sfu_count(SFU_TOTAL_DELIVERED);
+		consumer->ops->ready(consumer);
+	} else if (cancelled) {
+		sfu_count(SFU_TOTAL_LOST_CLOSED);
+	} else {
+		sfu_count(SFU_TOTAL_LOST_FULL);
+	}
+}
+
+struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer)
+{
+	return xchg(&consumer->walk, NULL) ?: sfu_walk_alloc(SFU_GFP_OPTIONAL);
+}
+
+void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
+			    struct sfu_walk *walk)
+{
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	if (!consumer->cancelled)
+		walk = xchg(&consumer->walk, walk);
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	/* Another thread may have given its own back. */
+	sfu_walk_free(walk);
+}
