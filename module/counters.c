@@ -10,7 +10,7 @@
 
 atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 
-static const char * const names[SFU_NR_COUNTERS] = {
+static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_CLIENTS] = "clients",
 	[SFU_SPACES] = "spaces",
 	[SFU_OBSERVED] = "observed",
@@ -44,7 +44,7 @@ static int counters_show(struct seq_file *m, void *unused)
 	int i;
 
 	for (i = 0; i < SFU_NR_COUNTERS; i++)
-		seq_printf(m, "%s %ld\n", names[i],
+		seq_printf(m, "%s %ld\n", counter_names[i],
 			   atomic_long_read(&sfu_counters[i]));
 	return 0;
 }

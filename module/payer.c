@@ -47,7 +47,7 @@ static DEFINE_HASHTABLE(payers_by_user, 14);
 static DEFINE_XARRAY_ALLOC1(payers);
 static DEFINE_SPINLOCK(payers_lock);
 
-static struct sfu_payer *find(const struct user_struct *user)
+static struct sfu_payer *find_payer(const struct user_struct *user)
 {
 	struct sfu_payer *payer;
 
@@ -60,7 +60,7 @@ static struct sfu_payer *find(const struct user_struct *user)
 	return NULL;
 }
 
-static void destroy(struct sfu_payer *payer)
+static void destroy_payer(struct sfu_payer *payer)
 {
 	free_uid(payer->user);
 	kfree(payer);
@@ -68,7 +68,7 @@ static void destroy(struct sfu_payer *payer)
 }
 
 /* Returns whether it was the last reference: the caller destroys @payer. */
-static bool drop(struct sfu_payer *payer)
+static bool drop_payer(struct sfu_payer *payer)
 {
 	lockdep_assert_held(&payers_lock);
 	if (--payer->refs)
@@ -77,17 +77,17 @@ static bool drop(struct sfu_payer *payer)
 	return true;
 }
 
-static void put(struct sfu_payer *payer, bool last)
+static void destroy_payer_if_last(struct sfu_payer *payer, bool last)
 {
 	if (!last)
 		return;
 	/* Nobody finds it by user any more, nor by a number: nothing has that. */
 	xa_erase(&payers, payer->number);
-	destroy(payer);
+	destroy_payer(payer);
 }
 
 /* Make one, or find the one that another thread has made meanwhile. */
-static struct sfu_payer *create(void)
+static struct sfu_payer *create_payer(void)
 {
 	const struct xa_limit limit = XA_LIMIT(1, SFU_MAX_PAYERS);
 	struct sfu_payer *payer, *other;
@@ -104,7 +104,7 @@ static struct sfu_payer *create(void)
 	sfu_count(SFU_PAYERS);
 
 	spin_lock(&payers_lock);
-	other = find(payer->user);
+	other = find_payer(payer->user);
 	if (other)
 		other->refs++;
 	else
@@ -114,7 +114,7 @@ static struct sfu_payer *create(void)
 	if (!other)
 		return payer;
 	xa_erase(&payers, payer->number);
-	destroy(payer);
+	destroy_payer(payer);
 	return other;
 }
 
@@ -123,11 +123,11 @@ struct sfu_payer *sfu_payer_get_current(void)
 	struct sfu_payer *payer;
 
 	spin_lock(&payers_lock);
-	payer = find(current_user());
+	payer = find_payer(current_user());
 	if (payer)
 		payer->refs++;
 	spin_unlock(&payers_lock);
-	return payer ?: create();
+	return payer ?: create_payer();
 }
 
 void sfu_payer_get(struct sfu_payer *payer)
@@ -144,9 +144,9 @@ void sfu_payer_put(struct sfu_payer *payer)
 	if (!payer)
 		return;
 	spin_lock(&payers_lock);
-	last = drop(payer);
+	last = drop_payer(payer);
 	spin_unlock(&payers_lock);
-	put(payer, last);
+	destroy_payer_if_last(payer, last);
 }
 
 u32 sfu_payer_number(const struct sfu_payer *payer)
@@ -193,12 +193,12 @@ int sfu_payer_charge(struct sfu_payer *payer, u64 bytes, bool force)
 	return err;
 }
 
-static bool uncharge(struct sfu_payer *payer, u64 bytes)
+static bool uncharge_payer(struct sfu_payer *payer, u64 bytes)
 {
 	lockdep_assert_held(&payers_lock);
 	payer->bytes -= bytes;
 	count_pages(payer, DIV_ROUND_UP(payer->bytes, PAGE_SIZE), true);
-	return bytes && !payer->bytes && drop(payer);
+	return bytes && !payer->bytes && drop_payer(payer);
 }
 
 void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes)
@@ -206,9 +206,9 @@ void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes)
 	bool last;
 
 	spin_lock(&payers_lock);
-	last = uncharge(payer, bytes);
+	last = uncharge_payer(payer, bytes);
 	spin_unlock(&payers_lock);
-	put(payer, last);
+	destroy_payer_if_last(payer, last);
 }
 
 int sfu_payer_charge_number(u32 number, u64 bytes, bool force)

@@ -93,8 +93,8 @@ static inline bool is_unchanged(const struct sfu_cache *cache, u32 sequence)
 }
 
 /* The place for a new entry of the set that starts at @entry. */
-static struct sfu_cache_entry *choose(struct sfu_cache *cache,
-				      struct sfu_cache_entry *entry, u64 key)
+static struct sfu_cache_entry *
+choose_entry(struct sfu_cache *cache, struct sfu_cache_entry *entry, u64 key)
 {
 	u32 i;
 
@@ -113,7 +113,7 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	struct sfu_cache_entry *entry;
 	bool replaces;
 
-	entry = choose(cache, set_of(cache, key), key);
+	entry = choose_entry(cache, set_of(cache, key), key);
 	replaces = entry->key && entry->key != key;
 	begin_writing(cache);
 	WRITE_ONCE(entry->key, key);

@@ -260,7 +260,7 @@ bool sfu_client_is_readable(struct sfu_client *client)
  * Bytes of the whole records from the tail on that @size has room for. Returns
  * 0 if there is no record, -EINVAL if @size is too small for the first.
  */
-static ssize_t count_whole(struct sfu_client *client, size_t size)
+static ssize_t count_whole_records(struct sfu_client *client, size_t size)
 {
 	struct sframe_unwind_record record;
 	unsigned long flags;
@@ -296,7 +296,7 @@ static ssize_t read_records(struct sfu_client *client, char __user *buffer,
 	} else if (mutex_lock_interruptible(&client->read_mutex)) {
 		return -ERESTARTSYS;
 	}
-	taken = count_whole(client, size);
+	taken = count_whole_records(client, size);
 	if (taken > 0 && sfu_ring_copy_to_user(&client->ring, client->ring.tail,
 					       buffer, taken))
 		taken = -EFAULT;

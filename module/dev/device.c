@@ -51,7 +51,7 @@ static const struct file_operations device_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static struct miscdevice device = {
+static struct miscdevice unwind_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "sframe_unwind",
 	.mode = 0666,
@@ -65,10 +65,10 @@ struct sfu_client *sfu_device_client(const struct file *file)
 
 int sfu_device_init(void)
 {
-	return misc_register(&device);
+	return misc_register(&unwind_device);
 }
 
 void sfu_device_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&unwind_device);
 }

@@ -215,7 +215,7 @@ struct op {
 	.message = offsetof(struct type, message),			\
 	.message_size = offsetof(struct type, message_size)
 
-static const struct op ops[] = {
+static const struct op ioctl_ops[] = {
 	[_IOC_NR(SFRAME_UNWIND_IOC_QUERY)] = {
 		.run = do_query,
 		.size = sizeof(struct sframe_unwind_query),
@@ -303,9 +303,9 @@ static const struct op *find_op(unsigned int cmd)
 	const struct op *op;
 
 	if (cmd != _IO(SFRAME_UNWIND_IOC_MAGIC, _IOC_NR(cmd)) ||
-	    _IOC_NR(cmd) >= ARRAY_SIZE(ops))
+	    _IOC_NR(cmd) >= ARRAY_SIZE(ioctl_ops))
 		return NULL;
-	op = &ops[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(ops))];
+	op = &ioctl_ops[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(ioctl_ops))];
 	return op->run ? op : NULL;
 }
 
@@ -325,8 +325,8 @@ static void copy_message(const struct op *op, const union sfu_arg *arg,
 		put_user('\0', to + length);
 }
 
-static int run(const struct op *op, struct sfu_client *client,
-	       union sfu_arg *arg, struct sfu_message *message)
+static int run_op(const struct op *op, struct sfu_client *client,
+		  union sfu_arg *arg, struct sfu_message *message)
 {
 	if (op->changes && in_compat_syscall())
 		return sfu_message_fail(message, -EOPNOTSUPP,
@@ -347,8 +347,8 @@ static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 }
 
 /* Fetch the caller's structure, of a size of its own, to one of ours. */
-static int fetch(const struct op *op, union sfu_arg *arg,
-		 const void __user *user, u32 size)
+static int fetch_arg(const struct op *op, union sfu_arg *arg,
+		     const void __user *user, u32 size)
 {
 	/* Before it is looked at, byte for byte. */
 	if (size > PAGE_SIZE)
@@ -373,7 +373,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 		return -EFAULT;
 	if (user_size < op->min_size)
 		return -EINVAL;
-	err = fetch(op, &arg, user, user_size);
+	err = fetch_arg(op, &arg, user, user_size);
 	if (err)
 		return err;
 	/* The size has been read twice; the first one was checked. */
@@ -385,7 +385,7 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 		return -EFAULT;
 
 	message.text[0] = '\0';
-	err = run(op, client, &arg, &message);
+	err = run_op(op, client, &arg, &message);
 	if (!sfu_user_copy_out(user, (const u64 *)&arg, size))
 		return -EFAULT;
 	if (err && op->message)

@@ -50,8 +50,8 @@ static int fetch_segments(struct sfu_attach_spec *spec,
  * The table that an attachment with @flags is to be in, with a reference. Only
  * what is for the current mm alone needs its space.
  */
-static struct sfu_attach_table *get_table(u32 flags,
-					  struct sfu_message *message)
+static struct sfu_attach_table *get_attach_table(u32 flags,
+						 struct sfu_message *message)
 {
 	struct sfu_attach_table *table;
 	struct sfu_space *space;
@@ -67,9 +67,9 @@ static struct sfu_attach_table *get_table(u32 flags,
 						 "no memory"));
 }
 
-static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach,
-		  struct file *elf, struct file *sframe,
-		  struct sfu_message *message)
+static int attach_section(struct sfu_client *client,
+			  struct sframe_unwind_attach *attach, struct file *elf,
+			  struct file *sframe, struct sfu_message *message)
 {
 	struct sfu_attach_spec spec = {
 		.elf = elf,
@@ -98,7 +98,7 @@ static int attach(struct sfu_client *client, struct sframe_unwind_attach *attach
 	err = sfu_attach_check_file(&spec, &headers, message);
 	if (err)
 		return err;
-	table = get_table(spec.flags, message);
+	table = get_attach_table(spec.flags, message);
 	if (IS_ERR(table))
 		return PTR_ERR(table);
 	err = sfu_attach_add(&client->attachments, &spec, &headers, table,
@@ -185,7 +185,7 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 	elf = fget(spec->elf_fd);
 	sframe = spec->flags & SFRAME_UNWIND_ATTACH_SHARE ?
 			 NULL : fget(spec->sframe_fd);
-	err = attach(client, spec, elf, sframe, message);
+	err = attach_section(client, spec, elf, sframe, message);
 	if (sframe)
 		fput(sframe);
 	if (elf)

@@ -57,7 +57,8 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 }
 
 /* Find the code and bytes of @spec. */
-static int locate(struct sfu_section_spec *spec, struct sfu_message *message)
+static int locate_section(struct sfu_section_spec *spec,
+			  struct sfu_message *message)
 {
 	struct sfu_mappings mappings;
 	int err;
@@ -70,8 +71,9 @@ static int locate(struct sfu_section_spec *spec, struct sfu_message *message)
 }
 
 /* Add @section to @space, for good or not: takes over the reference. */
-static int add(struct sfu_space *space, struct sfu_section *section, u64 *id,
-	       struct sfu_message *message)
+static int add_and_put_section(struct sfu_space *space,
+			       struct sfu_section *section, u64 *id,
+			       struct sfu_message *message)
 {
 	int err = add_section(space, section, message);
 
@@ -89,7 +91,7 @@ static int register_one(struct sfu_section_spec *spec, u64 *id,
 	struct sfu_space *space;
 	int err;
 
-	err = locate(spec, message);
+	err = locate_section(spec, message);
 	if (err)
 		return err;
 	if (!sfu_section_alloc(&section, 1))
@@ -104,7 +106,7 @@ static int register_one(struct sfu_section_spec *spec, u64 *id,
 		sfu_section_put(section);
 		return PTR_ERR(space);
 	}
-	err = add(space, section, id, message);
+	err = add_and_put_section(space, section, id, message);
 	sfu_space_put(space);
 	return err;
 }
@@ -223,7 +225,7 @@ static int register_entry(struct sfu_space *space,
 	if (err)
 		return err;
 	--*nr;
-	return add(space, section, id, &message);
+	return add_and_put_section(space, section, id, &message);
 }
 
 static void register_entries(struct sfu_space *space, u32 flags,

@@ -29,7 +29,7 @@ u32 sfu_ring_room(const struct sfu_ring *ring)
 }
 
 /* Where @position lies, and in *@size how many bytes until the ring's end. */
-static u8 *locate(const struct sfu_ring *ring, u64 position, u32 *size)
+static u8 *locate_piece(const struct sfu_ring *ring, u64 position, u32 *size)
 {
 	const u32 offset = position & (SFU_RING_SIZE - 1);
 
@@ -48,7 +48,7 @@ void sfu_ring_write(struct sfu_ring *ring, u64 *position, const void *from,
 		    u32 size)
 {
 	u32 first = size;
-	u8 *to = locate(ring, *position, &first);
+	u8 *to = locate_piece(ring, *position, &first);
 
 	memcpy(to, from, first);
 	if (first < size)
@@ -60,7 +60,7 @@ void sfu_ring_peek(const struct sfu_ring *ring, u64 position, void *to,
 		   u32 size)
 {
 	u32 first = size;
-	const u8 *from = locate(ring, position, &first);
+	const u8 *from = locate_piece(ring, position, &first);
 
 	memcpy(to, from, first);
 	memcpy(to + first, ring->data, size - first);
@@ -70,7 +70,7 @@ int sfu_ring_copy_to_user(const struct sfu_ring *ring, u64 position,
 			  void __user *to, u32 size)
 {
 	u32 first = size;
-	const u8 *from = locate(ring, position, &first);
+	const u8 *from = locate_piece(ring, position, &first);
 
 	if (copy_to_user(to, from, first) ||
 	    copy_to_user(to + first, ring->data, size - first))

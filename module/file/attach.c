@@ -6,8 +6,8 @@
  * as long as spaces have sections of it, but without its bytes: what was
  * attached takes no memory to speak of any more, and finds no rule.
  *
- * Each attachment is in two trees, from publish() until it is detached: its client's,
- * by id, and a table's, by key. The table is that of the space that it is for or
+ * Each attachment is in two trees, from publish_attachment() until it is detached:
+ * its client's, by id, and a table's, by key. The table is that of the space that it is for or
  * that of all spaces. It keeps neither the space nor the process: what is
  * attached for a space that is gone is found by nobody, and is listed, detached
  * and counted as ever.
@@ -40,21 +40,21 @@
 #include "limits.h"
 #include "message.h"
 
-static atomic64_t last_id = ATOMIC64_INIT(0);
+static atomic64_t last_attachment_id = ATOMIC64_INIT(0);
 
 static u64 id_of(const struct rb_node *node)
 {
 	return rb_entry(node, struct sfu_attachment, by_id)->entry.id;
 }
 
-static bool is_before(struct rb_node *node, const struct rb_node *other)
+static bool is_id_before(struct rb_node *node, const struct rb_node *other)
 {
 	return id_of(node) < id_of(other);
 }
 
 /* The first one whose id is at or above @id, or NULL. */
 static struct sfu_attachment *
-find_from(const struct sfu_attachments *attachments, u64 id)
+find_attachment_from(const struct sfu_attachments *attachments, u64 id)
 {
 	struct rb_node *node = attachments->by_id.rb_node, *found = NULL;
 
@@ -83,7 +83,7 @@ static struct sfu_image *share_image(struct sfu_attachments *attachments,
 	bool is_known;
 
 	spin_lock(&attachments->lock);
-	attachment = find_from(attachments, spec->share_id);
+	attachment = find_attachment_from(attachments, spec->share_id);
 	is_known = attachment && attachment->entry.id == spec->share_id;
 	if (is_known && attachment->file_key == key) {
 		image = attachment->entry.image;
@@ -110,16 +110,16 @@ static u64 memory_for(const struct sfu_attachment *attachment)
 }
 
 /* Have @attachment be the client's, with the lock of @attachments. */
-static int insert(struct sfu_attachments *attachments,
-		  struct sfu_attachment *attachment)
+static int insert_attachment(struct sfu_attachments *attachments,
+			     struct sfu_attachment *attachment)
 {
 	lockdep_assert_held(&attachments->lock);
-	attachment->entry.id = atomic64_inc_return(&last_id);
+	attachment->entry.id = atomic64_inc_return(&last_attachment_id);
 	if (sfu_attach_table_add(attachment->table, &attachment->entry,
 				 !(attachment->flags &
 				   SFRAME_UNWIND_ATTACH_REPLACE)))
 		return -EEXIST;
-	rb_add(&attachment->by_id, &attachments->by_id, is_before);
+	rb_add(&attachment->by_id, &attachments->by_id, is_id_before);
 	attachments->nr++;
 	attachments->memory += memory_for(attachment);
 	attachment->entry.image->nr_attached++;
@@ -130,9 +130,9 @@ static int insert(struct sfu_attachments *attachments,
  * Sets *@id and *@memory. If it succeeds another thread may detach @attachment, and
  * free it.
  */
-static int publish(struct sfu_attachments *attachments,
-		   struct sfu_attachment *attachment, u64 *id, u64 *memory,
-		   struct sfu_message *message)
+static int publish_attachment(struct sfu_attachments *attachments,
+			      struct sfu_attachment *attachment, u64 *id,
+			      u64 *memory, struct sfu_message *message)
 {
 	const u64 max_memory = sfu_attachment_max_memory(attachment->flags);
 	u64 memory_before;
@@ -146,7 +146,7 @@ static int publish(struct sfu_attachments *attachments,
 	if (is_full || memory_before + *memory > max_memory)
 		err = -ENOSPC;
 	else
-		err = insert(attachments, attachment);
+		err = insert_attachment(attachments, attachment);
 	if (!err)
 		*id = attachment->entry.id;
 	spin_unlock(&attachments->lock);
@@ -184,14 +184,14 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 	attachment = sfu_attachment_create(spec, elf, table, image, message);
 	if (IS_ERR(attachment))
 		return PTR_ERR(attachment);
-	err = publish(attachments, attachment, &spec->id, &spec->memory,
-		      message);
+	err = publish_attachment(attachments, attachment, &spec->id,
+				 &spec->memory, message);
 	if (err)
 		sfu_attachment_destroy(attachment);
 	return err;
 }
 
-static void free_removed(struct sfu_attachment *attachment)
+static void free_removed_attachments(struct sfu_attachment *attachment)
 {
 	struct sfu_attachment *next;
 
@@ -207,7 +207,7 @@ int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 	struct sfu_attachment *attachment;
 
 	spin_lock(&attachments->lock);
-	attachment = find_from(attachments, id);
+	attachment = find_attachment_from(attachments, id);
 	if (attachment && attachment->entry.id == id) {
 		rb_erase(&attachment->by_id, &attachments->by_id);
 		attachments->nr--;
@@ -221,7 +221,7 @@ int sfu_attach_remove(struct sfu_attachments *attachments, u64 id)
 	spin_unlock(&attachments->lock);
 	if (!attachment)
 		return -ENOENT;
-	free_removed(attachment);
+	free_removed_attachments(attachment);
 	return 0;
 }
 
@@ -242,7 +242,7 @@ void sfu_attach_remove_all(struct sfu_attachments *attachments)
 	attachments->nr = 0;
 	attachments->memory = 0;
 	if (removed)
-		free_removed(removed);
+		free_removed_attachments(removed);
 }
 
 static void fill_entry(const struct sfu_attachment *attachment,
@@ -269,7 +269,7 @@ bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
 	const struct sfu_attachment *attachment;
 
 	spin_lock(&attachments->lock);
-	attachment = find_from(attachments, from);
+	attachment = find_attachment_from(attachments, from);
 	if (attachment)
 		fill_entry(attachment, entry);
 	spin_unlock(&attachments->lock);

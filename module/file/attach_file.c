@@ -19,11 +19,11 @@ struct elf_file {
 };
 
 /* Keyed hashes, which nobody can find a second file for. */
-static siphash_key_t hash_key __ro_after_init;
+static siphash_key_t attach_hash_key __ro_after_init;
 
 void __init sfu_attach_init(void)
 {
-	get_random_bytes(&hash_key, sizeof(hash_key));
+	get_random_bytes(&attach_hash_key, sizeof(attach_hash_key));
 }
 
 u64 sfu_attach_key(const struct sfu_elf *elf)
@@ -37,12 +37,12 @@ u64 sfu_attach_key(const struct sfu_elf *elf)
 	memcpy(what.build_id, elf->build_id, elf->build_id_size);
 	memcpy(what.segments, elf->segments,
 	       elf->nr_segments * sizeof(what.segments[0]));
-	return siphash(&what, sizeof(what), &hash_key);
+	return siphash(&what, sizeof(what), &attach_hash_key);
 }
 
 u64 sfu_attach_inode_key(u64 key, u64 number)
 {
-	return number ? siphash_2u64(key, number, &hash_key) ?: 1 : 0;
+	return number ? siphash_2u64(key, number, &attach_hash_key) ?: 1 : 0;
 }
 
 struct inode *sfu_attach_inode(const struct sfu_attach_spec *spec)
@@ -59,8 +59,8 @@ static int read_elf_bytes(const struct sfu_elf_reader *reader, u64 offset,
 	return sfu_image_read_file(from->file, offset, to, size);
 }
 
-static int read_headers(struct file *file, struct sfu_elf *elf,
-			struct sfu_message *message)
+static int read_elf_headers(struct file *file, struct sfu_elf *elf,
+			    struct sfu_message *message)
 {
 	const struct elf_file from = {
 		.reader.read = read_elf_bytes,
@@ -112,7 +112,7 @@ int sfu_attach_check_file(const struct sfu_attach_spec *spec,
 {
 	int err;
 
-	err = read_headers(spec->elf, elf, message);
+	err = read_elf_headers(spec->elf, elf, message);
 	if (err)
 		return err;
 	if (elf->build_id_size != spec->build_id_size ||

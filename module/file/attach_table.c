@@ -27,8 +27,8 @@
  * @refs: see above.
  * @lock: protects @by_key and the nodes in it. Taken inside the lock of a
  *	client's attachments; nothing is taken inside it.
- * @by_key: entries by is_before(): of each key those to be preferred come first,
- *	of these and of the others the latest one.
+ * @by_key: entries by is_entry_before(): of each key those to be preferred come
+ *	first, of these and of the others the latest one.
  * @nr: number of them; written under @lock.
  * @changed: stamp of the last change; written under @lock.
  */
@@ -41,9 +41,9 @@ struct sfu_attach_table {
 };
 
 /* What is attached for all spaces. Static, so the last reference stays. */
-static struct sfu_attach_table for_all = {
+static struct sfu_attach_table table_for_all = {
 	.refs = REFCOUNT_INIT(1),
-	.lock = __SPIN_LOCK_UNLOCKED(for_all.lock),
+	.lock = __SPIN_LOCK_UNLOCKED(table_for_all.lock),
 	.by_key = RB_ROOT,
 };
 
@@ -57,7 +57,7 @@ static struct sfu_attach_table for_all = {
  */
 static atomic64_t last_stamp = ATOMIC64_INIT(0);
 
-static bool is_older(s64 stamp, const struct sfu_attach_table *table)
+static bool is_stamp_older(s64 stamp, const struct sfu_attach_table *table)
 {
 	return stamp <= atomic64_read(&table->changed);
 }
@@ -68,7 +68,8 @@ u64 sfu_attach_view_generation(struct sfu_attach_view *view)
 	/* Pairs with the cmpxchg: what the stamp stands for is seen. */
 	s64 stamp = atomic64_read_acquire(&view->stamp), next;
 
-	while (is_older(stamp, &for_all) || (own && is_older(stamp, own))) {
+	while (is_stamp_older(stamp, &table_for_all) ||
+	       (own && is_stamp_older(stamp, own))) {
 		next = atomic64_inc_return(&last_stamp);
 		/* If another thread was quicker, its stamp may do as well. */
 		if (atomic64_try_cmpxchg(&view->stamp, &stamp, next))
@@ -78,13 +79,13 @@ u64 sfu_attach_view_generation(struct sfu_attach_view *view)
 }
 
 /* Have all views of @table draw a new stamp. The table has been changed. */
-static void change(struct sfu_attach_table *table)
+static void mark_table_changed(struct sfu_attach_table *table)
 {
 	lockdep_assert_held(&table->lock);
 	atomic64_set(&table->changed, atomic64_inc_return(&last_stamp));
 }
 
-static bool is_before(struct rb_node *node, const struct rb_node *other)
+static bool is_entry_before(struct rb_node *node, const struct rb_node *other)
 {
 	const struct sfu_attach_entry *a =
 		rb_entry(node, struct sfu_attach_entry, node);
@@ -104,7 +105,7 @@ struct wanted {
 	bool is_preferred;
 };
 
-static int compare(const void *data, const struct rb_node *node)
+static int compare_wanted(const void *data, const struct rb_node *node)
 {
 	const struct sfu_attach_entry *entry =
 		rb_entry(node, struct sfu_attach_entry, node);
@@ -115,8 +116,9 @@ static int compare(const void *data, const struct rb_node *node)
 	return entry->is_preferred - wanted->is_preferred;
 }
 
-static struct sfu_attach_entry *find_first(const struct sfu_attach_table *table,
-					   u64 key, bool is_preferred)
+static struct sfu_attach_entry *
+find_first_entry(const struct sfu_attach_table *table, u64 key,
+		 bool is_preferred)
 {
 	const struct wanted wanted = {
 		.key = key,
@@ -125,19 +127,19 @@ static struct sfu_attach_entry *find_first(const struct sfu_attach_table *table,
 	struct rb_node *node;
 
 	lockdep_assert_held(&table->lock);
-	node = rb_find_first(&wanted, &table->by_key, compare);
+	node = rb_find_first(&wanted, &table->by_key, compare_wanted);
 	return node ? rb_entry(node, struct sfu_attach_entry, node) : NULL;
 }
 
 /* The latest one with @key, of those to be preferred or of all, or NULL. */
-static struct sfu_attach_entry *latest(const struct sfu_attach_table *table,
-				       u64 key, bool preferred)
+static struct sfu_attach_entry *
+find_latest_entry(const struct sfu_attach_table *table, u64 key, bool preferred)
 {
-	struct sfu_attach_entry *entry = find_first(table, key, true);
+	struct sfu_attach_entry *entry = find_first_entry(table, key, true);
 	struct sfu_attach_entry *other = NULL;
 
 	if (!preferred)
-		other = find_first(table, key, false);
+		other = find_first_entry(table, key, false);
 	return !entry || (other && other->id > entry->id) ? other : entry;
 }
 
@@ -147,12 +149,13 @@ int sfu_attach_table_add(struct sfu_attach_table *table,
 	int err = 0;
 
 	spin_lock(&table->lock);
-	if (alone && table == &for_all && latest(table, entry->key, false)) {
+	if (alone && table == &table_for_all &&
+	    find_latest_entry(table, entry->key, false)) {
 		err = -EEXIST;
 	} else {
-		rb_add(&entry->node, &table->by_key, is_before);
+		rb_add(&entry->node, &table->by_key, is_entry_before);
 		WRITE_ONCE(table->nr, table->nr + 1);
-		change(table);
+		mark_table_changed(table);
 	}
 	spin_unlock(&table->lock);
 	return err;
@@ -164,12 +167,13 @@ void sfu_attach_table_remove(struct sfu_attach_table *table,
 	spin_lock(&table->lock);
 	rb_erase(&entry->node, &table->by_key);
 	WRITE_ONCE(table->nr, table->nr - 1);
-	change(table);
+	mark_table_changed(table);
 	spin_unlock(&table->lock);
 }
 
-static struct sfu_image *find(struct sfu_attach_table *table,
-			      struct sfu_attach_keys keys, bool preferred)
+static struct sfu_image *find_in_attach_table(struct sfu_attach_table *table,
+					      struct sfu_attach_keys keys,
+					      bool preferred)
 {
 	struct sfu_attach_entry *entry = NULL;
 	struct sfu_image *image = NULL;
@@ -179,9 +183,9 @@ static struct sfu_image *find(struct sfu_attach_table *table,
 		return NULL;
 	spin_lock(&table->lock);
 	if (keys.inode)
-		entry = latest(table, keys.inode, preferred);
+		entry = find_latest_entry(table, keys.inode, preferred);
 	if (!entry)
-		entry = latest(table, keys.file, preferred);
+		entry = find_latest_entry(table, keys.file, preferred);
 	if (entry) {
 		image = entry->image;
 		sfu_image_share(image);
@@ -198,11 +202,11 @@ struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
 	struct sfu_image *image = NULL;
 
 	if (own)
-		image = find(own, keys, preferred);
-	return image ?: find(&for_all, keys, preferred);
+		image = find_in_attach_table(own, keys, preferred);
+	return image ?: find_in_attach_table(&table_for_all, keys, preferred);
 }
 
-static struct sfu_attach_table *create(void)
+static struct sfu_attach_table *create_attach_table(void)
 {
 	struct sfu_attach_table *table;
 
@@ -219,9 +223,9 @@ struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view)
 {
 	struct sfu_attach_table *table, *other;
 
-	table = view ? READ_ONCE(view->own) : &for_all;
+	table = view ? READ_ONCE(view->own) : &table_for_all;
 	if (!table) {
-		table = create();
+		table = create_attach_table();
 		if (!table)
 			return NULL;
 		/* A full barrier: who sees the table sees it initialised. */

@@ -56,8 +56,9 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 }
 
 /* What @spec and the headers of its file say. Returns 0 or -ENOMEM. */
-static int fill(struct sfu_attachment *attachment,
-		const struct sfu_attach_spec *spec, const struct sfu_elf *elf)
+static int fill_attachment(struct sfu_attachment *attachment,
+			   const struct sfu_attach_spec *spec,
+			   const struct sfu_elf *elf)
 {
 	attachment->flags = spec->flags;
 	attachment->build_id_size = elf->build_id_size;
@@ -80,7 +81,7 @@ static int fill(struct sfu_attachment *attachment,
 }
 
 /* Who pays for what @attachment takes without its image. Returns 0 or -ENOMEM. */
-static int charge(struct sfu_attachment *attachment)
+static int charge_attachment(struct sfu_attachment *attachment)
 {
 	attachment->payer = sfu_payer_get_current();
 	if (!attachment->payer)
@@ -105,7 +106,8 @@ struct sfu_attachment *sfu_attachment_create(struct sfu_attach_spec *spec,
 		err = sfu_message_fail(message, -ENOMEM, "no memory");
 		goto err_image;
 	}
-	err = fill(attachment, spec, elf) ?: charge(attachment);
+	err = fill_attachment(attachment, spec, elf) ?:
+	      charge_attachment(attachment);
 	if (err) {
 		sfu_message_fail(message, err,
 				 "no memory, or more than RLIMIT_MEMLOCK allows");

@@ -51,7 +51,7 @@
 #define MAX_ADDRESS	0x800000000000ULL
 #define PAGE_BYTES	4096ULL
 
-static int malformed(struct sfu_elf *elf, u64 offset, const char *problem)
+static int fail_malformed(struct sfu_elf *elf, u64 offset, const char *problem)
 {
 	elf->problem = problem;
 	elf->problem_offset = offset;
@@ -65,16 +65,18 @@ static int read_bytes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 	int err;
 
 	if (offset > MAX_ADDRESS)
-		return malformed(elf, offset, "an offset is beyond all files");
+		return fail_malformed(elf, offset,
+				      "an offset is beyond all files");
 	err = reader->read(reader, offset, to, size);
 	if (err == -EFAULT)
-		return malformed(elf, offset, "the file is cut short");
+		return fail_malformed(elf, offset, "the file is cut short");
 	return err;
 }
 
-static int unsupported(struct sfu_elf *elf, u64 offset, const char *problem)
+static int fail_unsupported(struct sfu_elf *elf, u64 offset,
+			    const char *problem)
 {
-	malformed(elf, offset, problem);
+	fail_malformed(elf, offset, problem);
 	return -EOPNOTSUPP;
 }
 
@@ -91,32 +93,35 @@ static int read_ehdr(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 	if (err)
 		return err;
 	if (memcmp(ehdr, magic, sizeof(magic)))
-		return malformed(elf, 0, "not an ELF file");
+		return fail_malformed(elf, 0, "not an ELF file");
 	if (ehdr[EHDR_CLASS] != CLASS_64)
-		return unsupported(elf, EHDR_CLASS, "not a 64-bit ELF file");
+		return fail_unsupported(elf, EHDR_CLASS,
+					"not a 64-bit ELF file");
 	if (ehdr[EHDR_DATA] != DATA_LITTLE)
-		return unsupported(elf, EHDR_DATA,
-				   "not a little-endian ELF file");
+		return fail_unsupported(elf, EHDR_DATA,
+					"not a little-endian ELF file");
 	if (get_le16(ehdr + EHDR_MACHINE) != MACHINE_X86_64)
-		return unsupported(elf, EHDR_MACHINE, "not for x86-64");
+		return fail_unsupported(elf, EHDR_MACHINE, "not for x86-64");
 	if (ehdr[EHDR_IDENT_VERSION] != 1)
-		return malformed(elf, EHDR_IDENT_VERSION,
-				 "unknown version of ELF");
+		return fail_malformed(elf, EHDR_IDENT_VERSION,
+				      "unknown version of ELF");
 	if (get_le32(ehdr + EHDR_VERSION) != 1)
-		return malformed(elf, EHDR_VERSION, "unknown version of ELF");
+		return fail_malformed(elf, EHDR_VERSION,
+				      "unknown version of ELF");
 	type = get_le16(ehdr + EHDR_TYPE);
 	if (type != TYPE_EXEC && type != TYPE_DYN)
-		return malformed(elf, EHDR_TYPE,
-				 "neither a program nor a shared object");
+		return fail_malformed(elf, EHDR_TYPE,
+				      "neither a program nor a shared object");
 	if (get_le16(ehdr + EHDR_PHENTSIZE) != PHDR_SIZE)
-		return malformed(elf, EHDR_PHENTSIZE,
-				 "wrong size of program headers");
+		return fail_malformed(elf, EHDR_PHENTSIZE,
+				      "wrong size of program headers");
 	*phoff = get_le64(ehdr + EHDR_PHOFF);
 	*phnum = get_le16(ehdr + EHDR_PHNUM);
 	if (!*phnum)
-		return malformed(elf, EHDR_PHNUM, "no program headers");
+		return fail_malformed(elf, EHDR_PHNUM, "no program headers");
 	if (*phnum > SFU_ELF_MAX_PHDRS)
-		return malformed(elf, EHDR_PHNUM, "too many program headers");
+		return fail_malformed(elf, EHDR_PHNUM,
+				      "too many program headers");
 	return 0;
 }
 
@@ -132,20 +137,20 @@ static int add_segment(struct sfu_elf *elf, u64 at, const u8 *phdr)
 	if (!segment.memsz)
 		return 0;
 	if (segment.offset >= MAX_ADDRESS || segment.filesz >= MAX_ADDRESS)
-		return malformed(elf, at + PHDR_OFFSET,
-				 "a segment is beyond all files");
+		return fail_malformed(elf, at + PHDR_OFFSET,
+				      "a segment is beyond all files");
 	if (segment.vaddr >= MAX_ADDRESS ||
 	    segment.memsz >= MAX_ADDRESS - segment.vaddr)
-		return malformed(elf, at + PHDR_VADDR,
-				 "a segment is beyond user addresses");
+		return fail_malformed(elf, at + PHDR_VADDR,
+				      "a segment is beyond user addresses");
 	if (segment.filesz > segment.memsz)
-		return malformed(elf, at + PHDR_FILESZ,
-				 "a segment has more bytes than addresses");
+		return fail_malformed(elf, at + PHDR_FILESZ,
+				      "a segment has more bytes than addresses");
 	if ((segment.vaddr - segment.offset) % PAGE_BYTES)
-		return malformed(elf, at + PHDR_VADDR,
-				 "a segment cannot be mapped page by page");
+		return fail_malformed(elf, at + PHDR_VADDR,
+				      "a segment cannot be mapped page by page");
 	if (elf->nr_segments == SFU_ELF_MAX_SEGMENTS)
-		return malformed(elf, at, "too many executable segments");
+		return fail_malformed(elf, at, "too many executable segments");
 	elf->segments[elf->nr_segments++] = segment;
 	return 0;
 }
@@ -160,20 +165,20 @@ static int set_sframe(struct sfu_elf *elf, u64 at, const u8 *phdr)
 	if (!size)
 		return 0;
 	if (elf->sframe_size)
-		return malformed(elf, at, "two PT_GNU_SFRAME");
+		return fail_malformed(elf, at, "two PT_GNU_SFRAME");
 	if (offset >= MAX_ADDRESS || size >= MAX_ADDRESS)
-		return malformed(elf, at + PHDR_OFFSET,
-				 "PT_GNU_SFRAME is beyond all files");
+		return fail_malformed(elf, at + PHDR_OFFSET,
+				      "PT_GNU_SFRAME is beyond all files");
 	if (vaddr >= MAX_ADDRESS || size >= MAX_ADDRESS - vaddr)
-		return malformed(elf, at + PHDR_VADDR,
-				 "PT_GNU_SFRAME is beyond user addresses");
+		return fail_malformed(elf, at + PHDR_VADDR,
+				      "PT_GNU_SFRAME is beyond user addresses");
 	elf->sframe_offset = offset;
 	elf->sframe_vaddr = vaddr;
 	elf->sframe_size = size;
 	return 0;
 }
 
-static u64 align(u64 size, u64 alignment)
+static u64 align_size(u64 size, u64 alignment)
 {
 	return (size + alignment - 1) / alignment * alignment;
 }
@@ -202,8 +207,8 @@ static int read_notes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 			return err == -EFAULT ? 0 : err;
 		namesz = get_le32(note);
 		descsz = get_le32(note + NOTE_DESCSZ);
-		desc = align(NOTE_SIZE + namesz, alignment);
-		size = align(desc + descsz, alignment);
+		desc = align_size(NOTE_SIZE + namesz, alignment);
+		size = align_size(desc + descsz, alignment);
 		if (desc + descsz > left)
 			return 0;
 		if (namesz == 4 && !memcmp(note + NOTE_SIZE, "GNU", 4) &&
@@ -255,12 +260,12 @@ int sfu_elf_read(struct sfu_elf *elf, const struct sfu_elf_reader *reader)
 	memset(elf, 0, sizeof(*elf));
 	err = read_ehdr(elf, reader, &phoff, &phnum);
 	if (!err && phoff > MAX_ADDRESS)
-		err = malformed(elf, EHDR_PHOFF,
-				"program headers are beyond all files");
+		err = fail_malformed(elf, EHDR_PHOFF,
+				     "program headers are beyond all files");
 	for (i = 0; !err && i < phnum; i++)
 		err = read_phdr(elf, reader, phoff + i * PHDR_SIZE, &notes);
 	if (!err && !elf->nr_segments)
-		err = malformed(elf, phoff, "no executable segment");
+		err = fail_malformed(elf, phoff, "no executable segment");
 	return err;
 }
 
@@ -278,7 +283,7 @@ sfu_elf_find_segment(const struct sfu_elf *elf, u64 offset)
 			return segment;
 		/* Whole pages are mapped. */
 		if (offset - (segment->offset - before) <
-		    align(before + segment->filesz, PAGE_BYTES))
+		    align_size(before + segment->filesz, PAGE_BYTES))
 			found = segment;
 	}
 	return found;

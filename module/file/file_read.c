@@ -64,8 +64,8 @@ struct reading {
 };
 
 static struct reading readings[SFU_MAX_READINGS];
-static DEFINE_SPINLOCK(lock);
-static struct workqueue_struct *queue;
+static DEFINE_SPINLOCK(readings_lock);
+static struct workqueue_struct *readings_queue;
 
 /* shmem has no function that page faults of others use. */
 static bool is_shmem(const struct file *file)
@@ -133,12 +133,12 @@ static int read_in_page(const struct file *file, u64 offset, void *to, u32 size)
  * The reading of @inode, or one that is over, for it. Returns NULL, with an
  * error in *@err, if the file is not to be read now.
  */
-static struct reading *choose(const struct inode *inode, int *err)
+static struct reading *choose_reading(const struct inode *inode, int *err)
 {
 	struct reading *reading, *chosen = NULL;
 	u32 of_one = 0, of_user = 0;
 
-	lockdep_assert_held(&lock);
+	lockdep_assert_held(&readings_lock);
 	*err = -EINPROGRESS;
 	for (reading = readings; reading < readings + SFU_MAX_READINGS;
 	     reading++) {
@@ -164,7 +164,7 @@ static struct reading *choose(const struct inode *inode, int *err)
 }
 
 /* Have pages of @file read. Returns -EINPROGRESS, or -EIO if they are not. */
-static int start(struct file *file, pgoff_t first, pgoff_t last)
+static int start_reading(struct file *file, pgoff_t first, pgoff_t last)
 {
 	const struct inode *inode = file_inode(file);
 	struct reading *reading;
@@ -172,8 +172,8 @@ static int start(struct file *file, pgoff_t first, pgoff_t last)
 
 	if (is_served_by_users(file))
 		return -EIO;
-	spin_lock(&lock);
-	reading = choose(inode, &err);
+	spin_lock(&readings_lock);
+	reading = choose_reading(inode, &err);
 	if (reading) {
 		reading->file = get_file(file);
 		reading->inode = inode;
@@ -184,9 +184,9 @@ static int start(struct file *file, pgoff_t first, pgoff_t last)
 		reading->last = min(last, first + SFU_MAX_READING_PAGES - 1);
 		/* Whoever requests stacks has one. */
 		__module_get(THIS_MODULE);
-		queue_work(queue, &reading->work);
+		queue_work(readings_queue, &reading->work);
 	}
-	spin_unlock(&lock);
+	spin_unlock(&readings_lock);
 	return err;
 }
 
@@ -204,8 +204,8 @@ int sfu_file_read(struct file *file, u64 offset, void *to, u32 size)
 
 		err = read_in_page(file, offset, to, part);
 		if (err == -EINPROGRESS)
-			return start(file, offset >> PAGE_SHIFT,
-				     (end - 1) >> PAGE_SHIFT);
+			return start_reading(file, offset >> PAGE_SHIFT,
+					     (end - 1) >> PAGE_SHIFT);
 		if (!err)
 			err = sfu_env_relax();
 		if (err)
@@ -243,7 +243,7 @@ static int read_page(struct file *file, pgoff_t index)
 	return 0;
 }
 
-static void run(struct work_struct *work)
+static void run_reading(struct work_struct *work)
 {
 	struct reading *reading = container_of(work, struct reading, work);
 	struct mem_cgroup *memcg = reading->memcg, *old;
@@ -258,12 +258,12 @@ static void run(struct work_struct *work)
 	}
 	set_active_memcg(old);
 
-	spin_lock(&lock);
+	spin_lock(&readings_lock);
 	/* That one's cgroup has no memory says nothing of the file. */
 	reading->until = jiffies +
 			 (err && err != -ENOMEM ? SFU_READING_PAUSE : 0);
 	reading->file = NULL;
-	spin_unlock(&lock);
+	spin_unlock(&readings_lock);
 	fput(file);
 	mem_cgroup_put(memcg);
 	module_put(THIS_MODULE);
@@ -274,12 +274,13 @@ int __init sfu_file_read_init(void)
 	struct reading *reading;
 
 	/* As many at a time as there can be: stalled ones are in nobody's way. */
-	queue = alloc_workqueue("sframe_unwind", WQ_UNBOUND, SFU_MAX_READINGS);
-	if (!queue)
+	readings_queue = alloc_workqueue("sframe_unwind", WQ_UNBOUND,
+					 SFU_MAX_READINGS);
+	if (!readings_queue)
 		return -ENOMEM;
 	for (reading = readings; reading < readings + SFU_MAX_READINGS;
 	     reading++) {
-		INIT_WORK(&reading->work, run);
+		INIT_WORK(&reading->work, run_reading);
 		reading->until = jiffies;
 	}
 	return 0;
@@ -287,5 +288,5 @@ int __init sfu_file_read_init(void)
 
 void sfu_file_read_exit(void)
 {
-	destroy_workqueue(queue);
+	destroy_workqueue(readings_queue);
 }

@@ -83,8 +83,8 @@ static u64 memory_of(u64 size)
 	return size > PAGE_SIZE ? PAGE_ALIGN(size) : roundup_pow_of_two(size);
 }
 
-static int fail_read(const struct source *source, int err,
-		     struct sfu_message *message)
+static int fail_image_read(const struct source *source, int err,
+			   struct sfu_message *message)
 {
 	/* Nobody reads the message, and the end of a file is no passing state. */
 	if (!source->waits)
@@ -99,8 +99,8 @@ static int fail_read(const struct source *source, int err,
 				-err);
 }
 
-static int fail_contents(int err, const struct sfu_defect *defect,
-			 struct sfu_message *message)
+static int fail_image_contents(int err, const struct sfu_defect *defect,
+			       struct sfu_message *message)
 {
 	return sfu_message_fail(message, err, "section: %s (offset 0x%llx)",
 				sfu_defect_text(defect->kind), defect->offset);
@@ -118,19 +118,19 @@ static int read_size(const struct source *source, u64 *size,
 	if (*size >= sizeof(hdr)) {
 		err = read_source(source, hdr, sizeof(hdr));
 		if (err)
-			return fail_read(source, err, message);
+			return fail_image_read(source, err, message);
 	}
 	err = sfu_table_open(&table, &bytes, defect);
 	if (err)
-		return fail_contents(err, defect, message);
+		return fail_image_contents(err, defect, message);
 	*size = table.bytes.size;
 	return 0;
 }
 
 /* Open what has been read, which need not be what it was a moment ago. */
-static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
-		u64 size, u64 vaddr, struct sfu_defect *defect,
-		struct sfu_message *message)
+static int fill_image(struct sfu_image *image, const struct source *source,
+		      u8 *copy, u64 size, u64 vaddr, struct sfu_defect *defect,
+		      struct sfu_message *message)
 {
 	const struct sfu_bytes bytes = {
 		.address = vaddr,
@@ -141,10 +141,10 @@ static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
 
 	err = read_source(source, copy, size);
 	if (err)
-		return fail_read(source, err, message);
+		return fail_image_read(source, err, message);
 	err = sfu_table_open(&image->table, &bytes, defect);
 	if (err)
-		return fail_contents(err, defect, message);
+		return fail_image_contents(err, defect, message);
 	image->table.bytes.copy = NULL;
 	image->bytes = copy;
 	image->memory = sizeof(*image) + memory_of(size);
@@ -152,7 +152,7 @@ static int fill(struct sfu_image *image, const struct source *source, u8 *copy,
 }
 
 /* Charge an image of @size bytes. Returns who pays, with a reference, or NULL. */
-static struct sfu_payer *charge(u64 size)
+static struct sfu_payer *charge_image(u64 size)
 {
 	struct sfu_payer *payer = sfu_payer_get_current();
 
@@ -164,16 +164,16 @@ static struct sfu_payer *charge(u64 size)
 	return payer;
 }
 
-static void uncharge(struct sfu_payer *payer, u64 size)
+static void uncharge_image(struct sfu_payer *payer, u64 size)
 {
 	sfu_payer_uncharge(payer, sizeof(struct sfu_image) + memory_of(size));
 	sfu_payer_put(payer);
 }
 
-static struct sfu_image *create(const struct source *source, u64 size,
-				u64 vaddr, u64 max_memory,
-				struct sfu_defect *defect,
-				struct sfu_message *message)
+static struct sfu_image *create_image(const struct source *source, u64 size,
+				      u64 vaddr, u64 max_memory,
+				      struct sfu_defect *defect,
+				      struct sfu_message *message)
 {
 	struct sfu_payer *payer;
 	struct sfu_image *image;
@@ -187,26 +187,27 @@ static struct sfu_image *create(const struct source *source, u64 size,
 		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
 						"section of %llu bytes exceeds the %llu that may be used",
 						size, max_memory));
-	payer = charge(size);
+	payer = charge_image(size);
 	if (!payer)
 		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
 						"no memory, or more than RLIMIT_MEMLOCK allows"));
 	/* Nothing is allocated for what has to be waited for. */
 	err = source->waits ? 0 : read_source(source, NULL, size);
 	if (err) {
-		uncharge(payer, size);
-		return ERR_PTR(fail_read(source, err, message));
+		uncharge_image(payer, size);
+		return ERR_PTR(fail_image_read(source, err, message));
 	}
 	image = kzalloc(sizeof(*image), SFU_GFP_OPTIONAL);
 	copy = alloc_bytes(size, source->waits);
 	if (image && copy)
-		err = fill(image, source, copy, size, vaddr, defect, message);
+		err = fill_image(image, source, copy, size, vaddr, defect,
+				 message);
 	else
 		err = sfu_message_fail(message, -ENOMEM, "no memory");
 	if (err) {
 		kvfree(copy);
 		kfree(image);
-		uncharge(payer, size);
+		uncharge_image(payer, size);
 		return ERR_PTR(err);
 	}
 	image->payer = payer;
@@ -227,7 +228,7 @@ struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 		.waits = true,
 	};
 
-	return create(&source, size, vaddr, max_memory, defect, message);
+	return create_image(&source, size, vaddr, max_memory, defect, message);
 }
 
 struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
@@ -237,10 +238,10 @@ struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
 	const struct source source = { .file = file, .offset = offset };
 	struct sfu_message message __uninitialized;
 
-	return create(&source, size, vaddr, max_memory, defect, &message);
+	return create_image(&source, size, vaddr, max_memory, defect, &message);
 }
 
-static int stop_at_first(void *data, const struct sfu_defect *defect)
+static int stop_at_image_defect(void *data, const struct sfu_defect *defect)
 {
 	*(struct sfu_defect *)data = *defect;
 	return -EINVAL;
@@ -256,7 +257,7 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 
 	/* Nobody else knows the image yet. */
 	table.bytes.copy = image->bytes;
-	err = sfu_table_validate(&table, stop_at_first, defect);
+	err = sfu_table_validate(&table, stop_at_image_defect, defect);
 	if (err)
 		return err;
 	for (i = 0; i < table.num_fdes; i++) {

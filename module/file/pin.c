@@ -64,7 +64,7 @@ struct sfu_pin {
 	struct rcu_head rcu;
 };
 
-static const struct rhashtable_params table_params = {
+static const struct rhashtable_params pins_params = {
 	.head_offset = offsetof(struct sfu_pin, node),
 	.key_offset = offsetof(struct sfu_pin, inode),
 	.key_len = sizeof_field(struct sfu_pin, inode),
@@ -72,22 +72,22 @@ static const struct rhashtable_params table_params = {
 };
 
 /* Changed under the lock, searched under RCU. */
-static struct rhashtable table;
-static DEFINE_SPINLOCK(lock);
-static struct fsnotify_group *group;
-static struct workqueue_struct *queue;
-static atomic64_t last_number = ATOMIC64_INIT(0);
+static struct rhashtable pins_table;
+static DEFINE_SPINLOCK(pins_lock);
+static struct fsnotify_group *pins_group;
+static struct workqueue_struct *pins_queue;
+static atomic64_t last_pin_number = ATOMIC64_INIT(0);
 
 static struct sfu_pin *pin_of(struct fsnotify_mark *mark)
 {
 	return container_of(mark, struct sfu_pin, mark);
 }
 
-static void hide(struct sfu_pin *pin)
+static void hide_pin(struct sfu_pin *pin)
 {
-	lockdep_assert_held(&lock);
+	lockdep_assert_held(&pins_lock);
 	if (pin->is_found)
-		rhashtable_remove_fast(&table, &pin->node, table_params);
+		rhashtable_remove_fast(&pins_table, &pin->node, pins_params);
 	pin->is_found = false;
 }
 
@@ -97,10 +97,10 @@ static void on_freeing_mark(struct fsnotify_mark *mark,
 {
 	struct sfu_pin *pin = pin_of(mark);
 
-	spin_lock(&lock);
-	hide(pin);
+	spin_lock(&pins_lock);
+	hide_pin(pin);
 	pin->is_gone = true;
-	spin_unlock(&lock);
+	spin_unlock(&pins_lock);
 }
 
 static void on_free_mark(struct fsnotify_mark *mark)
@@ -124,32 +124,32 @@ static int on_event(struct fsnotify_mark *mark, u32 mask, struct inode *inode,
 	return 0;
 }
 
-static const struct fsnotify_ops group_ops = {
+static const struct fsnotify_ops pins_group_ops = {
 	.handle_inode_event = on_event,
 	.freeing_mark = on_freeing_mark,
 	.free_mark = on_free_mark,
 };
 
-static void take_away(struct work_struct *work)
+static void destroy_pin_mark(struct work_struct *work)
 {
 	struct sfu_pin *pin = container_of(work, struct sfu_pin, work);
 
-	fsnotify_destroy_mark(&pin->mark, group);
+	fsnotify_destroy_mark(&pin->mark, pins_group);
 	fsnotify_put_mark(&pin->mark);
 }
 
 /* A pin that nobody finds yet, with one reference, or NULL. */
-static struct sfu_pin *create(struct inode *inode)
+static struct sfu_pin *create_pin(struct inode *inode)
 {
 	struct sfu_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 
 	if (!pin)
 		return NULL;
-	fsnotify_init_mark(&pin->mark, group);
+	fsnotify_init_mark(&pin->mark, pins_group);
 	pin->inode = inode;
-	pin->number = atomic64_inc_return(&last_number);
+	pin->number = atomic64_inc_return(&last_pin_number);
 	pin->refs = 1;
-	INIT_WORK(&pin->work, take_away);
+	INIT_WORK(&pin->work, destroy_pin_mark);
 	sfu_count(SFU_PINS);
 	/* Who attaches something has one. */
 	__module_get(THIS_MODULE);
@@ -161,12 +161,12 @@ static struct sfu_pin *create(struct inode *inode)
 }
 
 /* The pin that is found by @inode, with a reference, or NULL. */
-static struct sfu_pin *find(const struct inode *inode)
+static struct sfu_pin *find_pin(const struct inode *inode)
 {
 	struct sfu_pin *pin;
 
-	lockdep_assert_held(&lock);
-	pin = rhashtable_lookup_fast(&table, &inode, table_params);
+	lockdep_assert_held(&pins_lock);
+	pin = rhashtable_lookup_fast(&pins_table, &inode, pins_params);
 	/* None is found that has no reference. */
 	if (pin)
 		pin->refs++;
@@ -174,15 +174,15 @@ static struct sfu_pin *find(const struct inode *inode)
 }
 
 /* Have @pin be found. Returns 0 or an errno. */
-static int publish(struct sfu_pin *pin)
+static int publish_pin(struct sfu_pin *pin)
 {
 	int err;
 
-	lockdep_assert_held(&lock);
+	lockdep_assert_held(&pins_lock);
 	/* It is for a file that has been deleted: nobody is to find it. */
 	if (pin->is_gone)
 		return 0;
-	err = rhashtable_insert_fast(&table, &pin->node, table_params);
+	err = rhashtable_insert_fast(&pins_table, &pin->node, pins_params);
 	pin->is_found = !err;
 	return err;
 }
@@ -192,20 +192,20 @@ struct sfu_pin *sfu_pin_get(struct inode *inode)
 	struct sfu_pin *pin, *other;
 	int err = 0;
 
-	spin_lock(&lock);
-	pin = find(inode);
-	spin_unlock(&lock);
+	spin_lock(&pins_lock);
+	pin = find_pin(inode);
+	spin_unlock(&pins_lock);
 	if (pin)
 		return pin;
-	pin = create(inode);
+	pin = create_pin(inode);
 	if (!pin)
 		return NULL;
-	spin_lock(&lock);
+	spin_lock(&pins_lock);
 	/* Another thread may have been quicker. */
-	other = find(inode);
+	other = find_pin(inode);
 	if (!other)
-		err = publish(pin);
-	spin_unlock(&lock);
+		err = publish_pin(pin);
+	spin_unlock(&pins_lock);
 	if (!other && !err)
 		return pin;
 	sfu_pin_put(pin, NULL);
@@ -218,11 +218,11 @@ void sfu_pin_put(struct sfu_pin *pin, struct sfu_payer *payer)
 
 	if (!pin)
 		return;
-	spin_lock(&lock);
+	spin_lock(&pins_lock);
 	last = !--pin->refs;
 	if (last)
-		hide(pin);
-	spin_unlock(&lock);
+		hide_pin(pin);
+	spin_unlock(&pins_lock);
 	if (!last)
 		return;
 	if (payer) {
@@ -230,7 +230,7 @@ void sfu_pin_put(struct sfu_pin *pin, struct sfu_payer *payer)
 		sfu_payer_charge(payer, SFU_PIN_MEMORY, true);
 		pin->payer = payer;
 	}
-	queue_work(queue, &pin->work);
+	queue_work(pins_queue, &pin->work);
 }
 
 u64 sfu_pin_number(const struct sfu_pin *pin)
@@ -244,10 +244,10 @@ u64 sfu_pin_find(const struct inode *inode)
 	u64 number = 0;
 
 	/* Who sees an old 0 will see that something has been attached since. */
-	if (!atomic_read(&table.nelems))
+	if (!atomic_read(&pins_table.nelems))
 		return 0;
 	rcu_read_lock();
-	pin = rhashtable_lookup(&table, &inode, table_params);
+	pin = rhashtable_lookup(&pins_table, &inode, pins_params);
 	if (pin)
 		number = pin->number;
 	rcu_read_unlock();
@@ -258,34 +258,35 @@ int __init sfu_pin_init(void)
 {
 	int err;
 
-	err = rhashtable_init(&table, &table_params);
+	err = rhashtable_init(&pins_table, &pins_params);
 	if (err)
 		return err;
 	/* Two threads may mark an inode at once; one of the marks goes again. */
-	group = fsnotify_alloc_group(&group_ops, FSNOTIFY_GROUP_DUPS |
-						 FSNOTIFY_GROUP_NOFS);
-	if (IS_ERR(group)) {
-		err = PTR_ERR(group);
+	pins_group = fsnotify_alloc_group(&pins_group_ops,
+					  FSNOTIFY_GROUP_DUPS |
+					  FSNOTIFY_GROUP_NOFS);
+	if (IS_ERR(pins_group)) {
+		err = PTR_ERR(pins_group);
 		goto err_table;
 	}
-	queue = alloc_workqueue("sframe_unwind_pins", WQ_UNBOUND, 0);
-	if (!queue) {
+	pins_queue = alloc_workqueue("sframe_unwind_pins", WQ_UNBOUND, 0);
+	if (!pins_queue) {
 		err = -ENOMEM;
 		goto err_group;
 	}
 	return 0;
 
 err_group:
-	fsnotify_put_group(group);
+	fsnotify_put_group(pins_group);
 err_table:
-	rhashtable_destroy(&table);
+	rhashtable_destroy(&pins_table);
 	return err;
 }
 
 void sfu_pin_exit(void)
 {
-	destroy_workqueue(queue);
+	destroy_workqueue(pins_queue);
 	fsnotify_wait_marks_destroyed();
-	fsnotify_put_group(group);
-	rhashtable_destroy(&table);
+	fsnotify_put_group(pins_group);
+	rhashtable_destroy(&pins_table);
 }

@@ -18,11 +18,11 @@
 #include "limits.h"
 #include "mapping.h"
 
-static siphash_key_t key __ro_after_init;
+static siphash_key_t origin_hash_key __ro_after_init;
 
 void __init sfu_mapping_init(void)
 {
-	get_random_bytes(&key, sizeof(key));
+	get_random_bytes(&origin_hash_key, sizeof(origin_hash_key));
 }
 
 /* Mappings of one kind that are looked at to either side of an address. */
@@ -49,9 +49,10 @@ static u64 hash_file(const struct inode *inode, const void *identity)
 {
 	/* No file system has device 0, so that no file is taken for the vDSO. */
 	if (!inode)
-		return siphash_4u64(0, 0, 0, 0, &key);
+		return siphash_4u64(0, 0, 0, 0, &origin_hash_key);
 	return siphash_4u64(inode->i_sb->s_dev, inode->i_ino,
-			    inode->i_generation, (unsigned long)identity, &key);
+			    inode->i_generation, (unsigned long)identity,
+			    &origin_hash_key);
 }
 
 /* The same for @file, with the last one remembered in @hashed. */
@@ -111,7 +112,7 @@ static bool has_origin(const struct vm_area_struct *vma,
 }
 
 /* Take one mapping off *@budget. Returns whether there was one left. */
-static bool spend(u32 *budget)
+static bool spend_mapping(u32 *budget)
 {
 	if (!*budget)
 		return false;
@@ -134,14 +135,14 @@ void sfu_mappings_unlock(struct sfu_mappings *mappings)
 }
 
 /* Have @last be the mapping at @address. Returns 0, -EFAULT or -E2BIG. */
-static int go_to(struct sfu_mappings *mappings, struct sfu_mapping *last,
-		 u64 address)
+static int go_to_mapping(struct sfu_mappings *mappings,
+			 struct sfu_mapping *last, u64 address)
 {
 	const struct vm_area_struct *vma = last->vma;
 
 	if (vma && address >= vma->vm_start && address < vma->vm_end)
 		return 0;
-	if (!spend(&mappings->left))
+	if (!spend_mapping(&mappings->left))
 		return -E2BIG;
 	vma = vma_lookup(mappings->mm, address);
 	last->vma = vma;
@@ -177,7 +178,7 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 	int err;
 
 	for (*at = start; *at < end; *at = last->vma->vm_end) {
-		err = go_to(mappings, last, *at);
+		err = go_to_mapping(mappings, last, *at);
 		if (err)
 			return err;
 		if (!(last->vma->vm_flags & flag))
@@ -194,16 +195,16 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 }
 
 /* As sfu_mapping_check(), with the lock. */
-static int check(struct mm_struct *mm, const struct sfu_range *text, u64 pc,
-		 const struct sfu_range *bytes, u32 *budget, u64 *start,
-		 u64 *end)
+static int check_ranges(struct mm_struct *mm, const struct sfu_range *text,
+			u64 pc, const struct sfu_range *bytes, u32 *budget,
+			u64 *start, u64 *end)
 {
 	u32 left = SFU_MAX_HELD_MAPPINGS;
 	const struct vm_area_struct *vma;
 	struct sfu_hashed hashed = {};
 	u64 at = bytes->start;
 
-	if (!spend(budget))
+	if (!spend_mapping(budget))
 		return -ETIME;
 	vma = vma_lookup(mm, pc);
 	if (!has_origin(vma, text, &hashed))
@@ -211,9 +212,9 @@ static int check(struct mm_struct *mm, const struct sfu_range *text, u64 pc,
 	*start = max_t(u64, text->start, vma->vm_start);
 	*end = min_t(u64, text->end, vma->vm_end);
 	while (at < bytes->end) {
-		if (!spend(&left))
+		if (!spend_mapping(&left))
 			return -ESTALE;
-		if (!spend(budget))
+		if (!spend_mapping(budget))
 			return -ETIME;
 		vma = vma_lookup(mm, at);
 		if (!has_origin(vma, bytes, &hashed))
@@ -232,7 +233,7 @@ int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	err = check(mm, text, pc, bytes, budget, start, end);
+	err = check_ranges(mm, text, pc, bytes, budget, start, end);
 	mmap_read_unlock(mm);
 	return err;
 }
@@ -249,7 +250,7 @@ int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end)
 	const struct vm_area_struct *vma;
 	int err = -EACCES;
 
-	if (!spend(budget))
+	if (!spend_mapping(budget))
 		return -ETIME;
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
@@ -291,13 +292,13 @@ static int find_code(struct mm_struct *mm, u64 pc, u32 *budget,
 		return -ENOENT;
 	origin = origin_of(vma, from, &hashed);
 	/* mprotect() cuts mappings into pieces. */
-	for (i = 0; i < MAX_NEIGHBOURS && spend(budget); i++) {
+	for (i = 0; i < MAX_NEIGHBOURS && spend_mapping(budget); i++) {
 		next = vma_lookup(mm, code->end);
 		if (!is_same_code(next, from, origin, &hashed))
 			break;
 		code->end = next->vm_end;
 	}
-	for (i = 0; i < MAX_NEIGHBOURS && spend(budget); i++) {
+	for (i = 0; i < MAX_NEIGHBOURS && spend_mapping(budget); i++) {
 		next = vma_lookup(mm, code->start - 1);
 		if (!is_same_code(next, from, origin, &hashed))
 			break;
@@ -319,7 +320,7 @@ int sfu_mapping_find_code(u64 pc, u32 *budget, struct sfu_code *code)
 
 	code->start = 0;
 	code->end = 0;
-	if (!spend(budget))
+	if (!spend_mapping(budget))
 		return -ETIME;
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
@@ -349,8 +350,8 @@ static int why_unreadable(struct mm_struct *mm, u64 start, u64 end,
 	u64 at;
 
 	/* Of a section, which lies in no more than that. */
-	for (at = start; at < end && spend(&left); at = vma->vm_end) {
-		if (!spend(budget))
+	for (at = start; at < end && spend_mapping(&left); at = vma->vm_end) {
+		if (!spend_mapping(budget))
 			return -ETIME;
 		vma = vma_lookup(mm, at);
 		if (!vma || !(vma->vm_flags & VM_READ) || is_cut(vma, end))

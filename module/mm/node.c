@@ -11,7 +11,7 @@
 #include "node.h"
 #include "payer.h"
 
-static struct kmem_cache *cache;
+static struct kmem_cache *node_cache;
 
 struct sfu_node *sfu_node_create(u32 height, u32 payer, bool force)
 {
@@ -19,7 +19,7 @@ struct sfu_node *sfu_node_create(u32 height, u32 payer, bool force)
 
 	if (sfu_payer_charge_number(payer, sizeof(*node), force))
 		return NULL;
-	node = kmem_cache_alloc(cache, SFU_GFP_OPTIONAL);
+	node = kmem_cache_alloc(node_cache, SFU_GFP_OPTIONAL);
 	if (!node) {
 		sfu_payer_uncharge_number(payer, sizeof(*node));
 		return NULL;
@@ -36,7 +36,7 @@ void sfu_node_free(struct sfu_node *node)
 {
 	sfu_payer_uncharge_number(node->payer, sizeof(*node));
 	sfu_uncount(SFU_NODES);
-	kmem_cache_free(cache, node);
+	kmem_cache_free(node_cache, node);
 }
 
 void sfu_node_insert_section(struct sfu_node *node, u32 at,
@@ -135,11 +135,11 @@ int sfu_node_init(void)
 {
 	/* As many entries as a slab of such objects has room for. */
 	BUILD_BUG_ON(sizeof(struct sfu_node) > 512);
-	cache = KMEM_CACHE(sfu_node, 0);
-	return cache ? 0 : -ENOMEM;
+	node_cache = KMEM_CACHE(sfu_node, 0);
+	return node_cache ? 0 : -ENOMEM;
 }
 
 void sfu_node_exit(void)
 {
-	kmem_cache_destroy(cache);
+	kmem_cache_destroy(node_cache);
 }

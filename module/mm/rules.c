@@ -117,7 +117,7 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 }
 
 /* Invalidate everything: entries must be revalidated. */
-static void begin_epoch(struct sfu_rules *rules)
+static void begin_rules_epoch(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table = table_of(rules);
 	const u32 next = rules->epoch + 1;
@@ -139,7 +139,7 @@ void sfu_rules_exit(struct sfu_rules *rules)
 
 	raw_spin_lock(&rules->lock);
 	rules->over = true;
-	begin_epoch(rules);
+	begin_rules_epoch(rules);
 	table = table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
 	raw_spin_unlock(&rules->lock);
@@ -161,8 +161,9 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 }
 
 /* A number that no rule knows an owner by. */
-static u32 new_number(struct sfu_rules *rules, struct sfu_rules_table *table,
-		      const struct owner *owner)
+static u32 new_owner_number(struct sfu_rules *rules,
+			    struct sfu_rules_table *table,
+			    const struct owner *owner)
 {
 	u32 i;
 
@@ -199,7 +200,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	raw_spin_lock(&rules->lock);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
-		begin_epoch(rules);
+		begin_rules_epoch(rules);
 		/* Pairs with the barrier above. */
 		smp_wmb();
 		WRITE_ONCE(rules->mm_sequence,
@@ -219,8 +220,8 @@ static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
 	return number && owner->number == number ? owner : NULL;
 }
 
-static struct owner *place_of(struct sfu_rules_table *table,
-			      const struct sfu_section *section)
+static struct owner *owner_slot(struct sfu_rules_table *table,
+				const struct sfu_section *section)
 {
 	return &table->owner[hash_64(section->id, table->set_bits)];
 }
@@ -292,7 +293,7 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
-	owner = table ? place_of(table, checked->section) : NULL;
+	owner = table ? owner_slot(table, checked->section) : NULL;
 	if (owner && owner->section == checked->section &&
 	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
 		checked->start = owner->start;
@@ -305,7 +306,7 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 }
 
 /* A first table, or a larger one. Without memory things stay as they are. */
-static void grow(struct sfu_rules *rules)
+static void grow_table(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table, *old;
 	u8 set_bits = MIN_SET_BITS;
@@ -337,12 +338,12 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	struct owner *owner;
 
 	if (!rcu_access_pointer(rules->table))
-		grow(rules);
+		grow_table(rules);
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	/* What goes while it is being checked begins a new epoch. */
 	if (table && rules->epoch == epoch) {
-		owner = place_of(table, section);
+		owner = owner_slot(table, section);
 		if (owner->section != section) {
 			old = owner->section;
 			sfu_section_get(section);
@@ -350,7 +351,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			owner->number = 0;
 		}
 		if (!owner->number)
-			owner->number = new_number(rules, table, owner);
+			owner->number = new_owner_number(rules, table, owner);
 		owner->start = checked->start;
 		owner->end = checked->end;
 		owner->epoch = epoch;
@@ -371,7 +372,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
-	owner = table ? place_of(table, section) : NULL;
+	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section && owner->epoch == epoch) {
 		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
 						  owner->number, rule);
@@ -380,7 +381,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 	}
 	raw_spin_unlock(&rules->lock);
 	if (is_small)
-		grow(rules);
+		grow_table(rules);
 }
 
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
@@ -391,7 +392,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
-	owner = table ? place_of(table, section) : NULL;
+	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section) {
 		owner->section = NULL;
 		owner->number = 0;
@@ -399,7 +400,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 		owns = true;
 	}
 	/* Also for what is being checked now. */
-	begin_epoch(rules);
+	begin_rules_epoch(rules);
 	raw_spin_unlock(&rules->lock);
 	if (owns)
 		sfu_section_put(section);

@@ -16,18 +16,18 @@
 #include "payer.h"
 #include "section.h"
 
-static atomic64_t last_id = ATOMIC64_INIT(0);
-static struct kmem_cache *cache;
+static atomic64_t last_section_id = ATOMIC64_INIT(0);
+static struct kmem_cache *section_cache;
 
 int sfu_section_init(void)
 {
-	cache = KMEM_CACHE(sfu_section, 0);
-	return cache ? 0 : -ENOMEM;
+	section_cache = KMEM_CACHE(sfu_section, 0);
+	return section_cache ? 0 : -ENOMEM;
 }
 
 void sfu_section_exit(void)
 {
-	kmem_cache_destroy(cache);
+	kmem_cache_destroy(section_cache);
 }
 
 void sfu_section_set_table(struct sfu_section *section,
@@ -43,8 +43,8 @@ void sfu_section_set_table(struct sfu_section *section,
 }
 
 /* With bytes in user memory. */
-static __always_inline void get_table(const struct sfu_section *section,
-				      struct sfu_table *table)
+static __always_inline void get_section_table(const struct sfu_section *section,
+					      struct sfu_table *table)
 {
 	table->bytes.address = section->address;
 	table->bytes.size = section->size;
@@ -109,9 +109,9 @@ int sfu_section_locate(struct sfu_section_spec *spec,
 	return 0;
 }
 
-static int fail_contents(struct sfu_section_spec *spec, int err,
-			 const struct sfu_defect *defect,
-			 struct sfu_message *message)
+static int fail_section_contents(struct sfu_section_spec *spec, int err,
+				 const struct sfu_defect *defect,
+				 struct sfu_message *message)
 {
 	u8 version;
 
@@ -132,7 +132,7 @@ static int fail_contents(struct sfu_section_spec *spec, int err,
 				sfu_defect_text(defect->kind), defect->offset);
 }
 
-static int stop_at_first(void *data, const struct sfu_defect *defect)
+static int stop_at_section_defect(void *data, const struct sfu_defect *defect)
 {
 	*(struct sfu_defect *)data = *defect;
 	return -EINVAL;
@@ -151,7 +151,7 @@ static int check_contents(struct sfu_section_spec *spec,
 
 	err = sfu_table_open(table, &bytes, &defect);
 	if (err)
-		return fail_contents(spec, err, &defect, message);
+		return fail_section_contents(spec, err, &defect, message);
 	if (table->bytes.size > spec->bytes_end - spec->sframe_start)
 		return sfu_message_fail(message, -EINVAL,
 					"section is mapped from elsewhere at 0x%llx",
@@ -163,36 +163,39 @@ static int check_contents(struct sfu_section_spec *spec,
 					spec->sframe_start);
 	}
 	if (spec->validate) {
-		err = sfu_table_validate(table, stop_at_first, &defect);
+		err = sfu_table_validate(table, stop_at_section_defect,
+					 &defect);
 		if (err == -EINTR)
 			return sfu_message_fail(message, err, "killed");
 		if (err)
-			return fail_contents(spec, err, &defect, message);
+			return fail_section_contents(spec, err, &defect,
+						     message);
 	}
 	return 0;
 }
 
 /* The members that are the same for all new sections. */
-static void begin(struct sfu_section *section)
+static void init_section(struct sfu_section *section)
 {
 	refcount_set(&section->refs, 1);
-	section->id = atomic64_inc_return(&last_id);
+	section->id = atomic64_inc_return(&last_section_id);
 	atomic64_set(&section->hits, 0);
 	section->directory = NULL;
 	sfu_count(SFU_SECTIONS);
 }
 
-static u32 alloc(struct sfu_section **memory, u32 nr)
+static u32 alloc_sections(struct sfu_section **memory, u32 nr)
 {
-	if (nr > 1 && kmem_cache_alloc_bulk(cache, GFP_KERNEL_ACCOUNT, nr,
-					    (void **)memory))
+	if (nr > 1 && kmem_cache_alloc_bulk(section_cache, GFP_KERNEL_ACCOUNT,
+					    nr, (void **)memory))
 		return nr;
-	memory[0] = nr ? kmem_cache_alloc(cache, GFP_KERNEL_ACCOUNT) : NULL;
+	memory[0] = nr ? kmem_cache_alloc(section_cache, GFP_KERNEL_ACCOUNT) :
+			 NULL;
 	return !!memory[0];
 }
 
-static u32 alloc_charged(struct sfu_section **memory, u32 nr,
-			 struct sfu_payer *payer)
+static u32 alloc_charged_sections(struct sfu_section **memory, u32 nr,
+				  struct sfu_payer *payer)
 {
 	const size_t size = sizeof(**memory);
 	u32 i, got;
@@ -203,7 +206,7 @@ static u32 alloc_charged(struct sfu_section **memory, u32 nr,
 		if (sfu_payer_charge(payer, size, false))
 			return 0;
 	}
-	got = alloc(memory, nr);
+	got = alloc_sections(memory, nr);
 	if (got < nr)
 		sfu_payer_uncharge(payer, (nr - got) * size);
 	for (i = 0; i < got; i++)
@@ -217,7 +220,7 @@ u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
 
 	if (!payer)
 		return 0;
-	nr = alloc_charged(memory, nr, payer);
+	nr = alloc_charged_sections(memory, nr, payer);
 	sfu_payer_put(payer);
 	return nr;
 }
@@ -225,7 +228,7 @@ u32 sfu_section_alloc(struct sfu_section **memory, u32 nr)
 void sfu_section_free(struct sfu_section *memory)
 {
 	sfu_payer_uncharge_number(memory->payer, sizeof(*memory));
-	kmem_cache_free(cache, memory);
+	kmem_cache_free(section_cache, memory);
 }
 
 int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
@@ -243,7 +246,7 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 	section->text.origin = spec->text_origin;
 	section->bytes_origin = spec->bytes_origin;
 	sfu_section_set_table(section, &table);
-	begin(section);
+	init_section(section);
 	return 0;
 }
 
@@ -273,7 +276,7 @@ struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
 		found = NULL;
 	}
 	if (found)
-		begin(&found->section);
+		init_section(&found->section);
 	return found;
 }
 
@@ -362,16 +365,16 @@ static bool is_inside(const struct sfu_section *section,
 		match->end <= section->text.end);
 }
 
-static noinline int find_rule_carefully(const struct sfu_section *section,
-					const u8 *copy, u64 pc, u32 *budget,
-					struct sfu_match *match,
-					struct sfu_defect *defect)
+static noinline int find_section_rule(const struct sfu_section *section,
+				      const u8 *copy, u64 pc, u32 *budget,
+				      struct sfu_match *match,
+				      struct sfu_defect *defect)
 {
 	struct sfu_table table;
 	struct sfu_fde fde;
 	int err;
 
-	get_table(section, &table);
+	get_section_table(section, &table);
 	table.bytes.copy = copy;
 	err = sfu_table_find(&table, pc, &fde, defect);
 	if (err)
@@ -383,10 +386,10 @@ static noinline int find_rule_carefully(const struct sfu_section *section,
 	return sfu_fde_find_rule(&table, &fde, pc, budget, &match->rule, defect);
 }
 
-/* Does as find_rule_carefully() would? */
-static __always_inline bool find_rule(const struct sfu_section *section,
-				      const u8 *copy, u64 pc, u32 *budget,
-				      struct sfu_match *match)
+/* Does as find_section_rule() would? */
+static __always_inline bool find_usual_rule(const struct sfu_section *section,
+					    const u8 *copy, u64 pc, u32 *budget,
+					    struct sfu_match *match)
 {
 	struct sfu_fde_range range = { .high = section->num_fdes };
 	const struct sfu_directory *directory;
@@ -394,7 +397,7 @@ static __always_inline bool find_rule(const struct sfu_section *section,
 
 	/* Pairs with cmpxchg(): a directory that is seen is whole. */
 	directory = smp_load_acquire(&section->directory);
-	get_table(section, &table);
+	get_section_table(section, &table);
 	table.bytes.copy = copy;
 	if (directory)
 		range = sfu_directory_find(directory, pc);
@@ -411,7 +414,7 @@ static noinline void make_directory(struct sfu_section *section)
 	struct sfu_directory plan, *directory;
 	struct sfu_table table;
 
-	get_table(section, &table);
+	get_section_table(section, &table);
 	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
 			   section->text.end - section->text.start);
 	if (sfu_payer_charge_number(section->payer, sfu_directory_size(&plan),
@@ -451,9 +454,9 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 	/* Never, but the compiler leaves out accesses to user memory by this. */
 	if (WARN_ON_ONCE(!copy))
 		return -ENOENT;
-	if (!find_rule(section, copy, pc, budget, match))
-		err = find_rule_carefully(section, copy, pc, budget, match,
-					  defect);
+	if (!find_usual_rule(section, copy, pc, budget, match))
+		err = find_section_rule(section, copy, pc, budget, match,
+					defect);
 	if (!err) {
 		atomic64_inc(&found->image->hits);
 		atomic64_inc(&section->hits);
@@ -474,7 +477,7 @@ bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
 				   struct sfu_match *match)
 {
 	if (!is_mapped(section) ||
-	    !find_rule(section, NULL, pc, &budget->rows, match))
+	    !find_usual_rule(section, NULL, pc, &budget->rows, match))
 		return false;
 	count_hit(section);
 	return true;
@@ -493,8 +496,8 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc,
 	if (found && found->image)
 		return find_rule_in_image(found, pc, &budget->rows, match,
 					  defect);
-	err = find_rule_carefully(section, NULL, pc, &budget->rows, match,
-				  defect);
+	err = find_section_rule(section, NULL, pc, &budget->rows, match,
+				defect);
 	if (!err)
 		count_hit(section);
 	if (err == -EFAULT) {

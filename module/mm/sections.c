@@ -138,8 +138,8 @@ sfu_sections_find_bytes(const struct sfu_sections *sections, u64 address)
 }
 
 /* Count @section in, with @change 1, or out, with -1. */
-static void count(struct sfu_sections *sections,
-		  const struct sfu_section *section, int change)
+static void count_section(struct sfu_sections *sections,
+			  const struct sfu_section *section, int change)
 {
 	sections->nr += change;
 	if (section->source == SFU_REGISTERED)
@@ -184,7 +184,7 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 		if (err)
 			goto err_remove;
 	}
-	count(sections, section, 1);
+	count_section(sections, section, 1);
 	return 0;
 
 err_remove:
@@ -206,7 +206,7 @@ int sfu_sections_remove(struct sfu_sections *sections,
 		if (err)
 			return err;
 	}
-	count(sections, section, -1);
+	count_section(sections, section, -1);
 	/* The tree that holds the section is the first: go backwards. */
 	while (i--)
 		sfu_tree_remove(&sections->tree[i], section);

@@ -40,7 +40,7 @@ static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_SPINLOCK(spaces_lock);
 
 /* Those without a marker, the one to be looked at next first. */
-static LIST_HEAD(observed);
+static LIST_HEAD(observed_spaces);
 
 /* Who asks for stacks. */
 static atomic_t nr_askers = ATOMIC_INIT(0);
@@ -57,15 +57,15 @@ static atomic_t nr_askers = ATOMIC_INIT(0);
  */
 #define TURN_OF_WALK	4
 
-static void sweep(struct work_struct *work);
-static DECLARE_DELAYED_WORK(sweep_work, sweep);
+static void sweep_spaces(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sweep_work, sweep_spaces);
 
-static struct shrinker *shrinker;
+static struct shrinker *space_shrinker;
 
-static atomic64_t last_id = ATOMIC64_INIT(0);
+static atomic64_t last_space_id = ATOMIC64_INIT(0);
 
 /* Caller holds spaces_lock or is in an RCU read section. */
-static struct sfu_space *find(const struct mm_struct *mm)
+static struct sfu_space *find_space(const struct mm_struct *mm)
 {
 	struct sfu_space *space;
 
@@ -82,7 +82,7 @@ struct sfu_space *sfu_space_get(void)
 	struct sfu_space *space;
 
 	rcu_read_lock();
-	space = find(current->mm);
+	space = find_space(current->mm);
 	if (space && !refcount_inc_not_zero(&space->refs))
 		space = NULL;
 	rcu_read_unlock();
@@ -90,7 +90,7 @@ struct sfu_space *sfu_space_get(void)
 }
 
 /* Nobody has a reference to @space any more. */
-static void destroy(struct sfu_space *space)
+static void destroy_space(struct sfu_space *space)
 {
 	sfu_rules_exit(&space->rules);
 	sfu_attach_view_exit(&space->attached);
@@ -101,17 +101,17 @@ static void destroy(struct sfu_space *space)
 void sfu_space_put(struct sfu_space *space)
 {
 	if (space && refcount_dec_and_test(&space->refs))
-		destroy(space);
+		destroy_space(space);
 }
 
 /* Make a space for @mm, with a reference for the hash, which it is not in. */
-static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
+static struct sfu_space *create_space(struct mm_struct *mm, gfp_t gfp)
 {
 	struct sfu_space *space = kzalloc(sizeof(*space), gfp);
 
 	if (!space)
 		return NULL;
-	space->id = atomic64_inc_return(&last_id);
+	space->id = atomic64_inc_return(&last_space_id);
 	mmgrab(mm);
 	space->mm = mm;
 	INIT_LIST_HEAD(&space->link);
@@ -127,13 +127,13 @@ static struct sfu_space *create(struct mm_struct *mm, gfp_t gfp)
 }
 
 /* @space has not been published: another thread was quicker. */
-static void discard(struct sfu_space *space)
+static void discard_space(struct sfu_space *space)
 {
 	mmdrop(space->mm);
 	sfu_space_put(space);
 }
 
-static void publish(struct sfu_space *space)
+static void publish_space(struct sfu_space *space)
 {
 	lockdep_assert_held(&spaces_lock);
 	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
@@ -155,7 +155,7 @@ static void set_markers(struct sfu_space *space, unsigned int nr)
 static void begin_observing(struct sfu_space *space)
 {
 	lockdep_assert_held(&spaces_lock);
-	list_add_tail(&space->link, &observed);
+	list_add_tail(&space->link, &observed_spaces);
 	sfu_count(SFU_OBSERVED);
 }
 
@@ -181,20 +181,21 @@ static void marker_open(struct vm_area_struct *vma)
 
 	spin_lock(&spaces_lock);
 	/* One that is copied within an mm is that of a registered space. */
-	space = find(vma->vm_mm);
+	space = find_space(vma->vm_mm);
 	if (space)
 		set_markers(space, space->markers + 1);
 	spin_unlock(&spaces_lock);
 
 	if (!space) {
 		/* No way to fail here, so the few bytes have to be had. */
-		space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+		space = create_space(vma->vm_mm,
+				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 		down_read(&parent->lock);
 		sfu_sections_share(&space->sections, &parent->sections);
 		up_read(&parent->lock);
 		spin_lock(&spaces_lock);
 		set_markers(space, 1);
-		publish(space);
+		publish_space(space);
 		spin_unlock(&spaces_lock);
 	}
 	vma->vm_private_data = space;
@@ -236,18 +237,18 @@ static const struct vm_operations_struct marker_vm_ops = {
 /* Called once, by map_marker() below, with the mmap lock held for writing. */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct sfu_space *space = create(vma->vm_mm, GFP_KERNEL_ACCOUNT);
+	struct sfu_space *space = create_space(vma->vm_mm, GFP_KERNEL_ACCOUNT);
 	struct sfu_space *other;
 	bool exists;
 
 	if (!space)
 		return -ENOMEM;
 	spin_lock(&spaces_lock);
-	other = find(vma->vm_mm);
+	other = find_space(vma->vm_mm);
 	exists = is_registered(other);
 	if (!other) {
 		set_markers(space, 1);
-		publish(space);
+		publish_space(space);
 	} else if (!exists) {
 		/* What walks have found stays. */
 		end_observing(other);
@@ -255,7 +256,7 @@ static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 	}
 	spin_unlock(&spaces_lock);
 	if (other) {
-		discard(space);
+		discard_space(space);
 		space = other;
 	}
 	if (exists)
@@ -355,7 +356,7 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 }
 
 /* Is there no need for @space, which is observed, any more? */
-static bool is_over(const struct sfu_space *space)
+static bool is_space_over(const struct sfu_space *space)
 {
 	return !atomic_read(&nr_askers) || !atomic_read(&space->mm->mm_users) ||
 	       time_after(jiffies, READ_ONCE(space->walked) +
@@ -363,13 +364,13 @@ static bool is_over(const struct sfu_space *space)
 }
 
 /* @space is in no hash and no list, and nobody has a reference to it. */
-static void drop(struct sfu_space *space)
+static void free_observed_space(struct sfu_space *space)
 {
 	struct mm_struct *mm = space->mm;
 
 	/* Whoever makes a space, or allocates, is not to free all of it. */
 	sfu_sections_discard(&space->sections);
-	destroy(space);
+	destroy_space(space);
 	/* May be the last one, of a process that has gone. */
 	mmdrop(mm);
 }
@@ -378,17 +379,18 @@ static void drop(struct sfu_space *space)
  * Look at the next @nr observed spaces, and end those that are over, or all;
  * but not those in use. Returns how many have gone.
  */
-static unsigned int sweep_some(unsigned int nr, bool all)
+static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 {
 	struct sfu_space *space, *next;
 	unsigned int dropped = 0;
 	LIST_HEAD(over);
 
 	spin_lock(&spaces_lock);
-	while (nr-- && !list_empty(&observed)) {
-		space = list_first_entry(&observed, struct sfu_space, link);
-		list_move_tail(&space->link, &observed);
-		if (!(all || is_over(space)) ||
+	while (nr-- && !list_empty(&observed_spaces)) {
+		space = list_first_entry(&observed_spaces, struct sfu_space,
+					 link);
+		list_move_tail(&space->link, &observed_spaces);
+		if (!(all || is_space_over(space)) ||
 		    !refcount_dec_if_one(&space->refs))
 			continue;
 		hash_del_rcu(&space->node);
@@ -398,16 +400,16 @@ static unsigned int sweep_some(unsigned int nr, bool all)
 	}
 	spin_unlock(&spaces_lock);
 	list_for_each_entry_safe(space, next, &over, link)
-		drop(space);
+		free_observed_space(space);
 	return dropped;
 }
 
-static void sweep(struct work_struct *work)
+static void sweep_spaces(struct work_struct *work)
 {
 	long left;
 
 	for (left = nr_observed(); left > 0; left -= TURN) {
-		sweep_some(min_t(long, left, TURN), false);
+		sweep_some_spaces(min_t(long, left, TURN), false);
 		cond_resched();
 	}
 	if (nr_observed())
@@ -416,22 +418,22 @@ static void sweep(struct work_struct *work)
 
 struct sfu_space *sfu_space_observe(void)
 {
-	struct sfu_space *space = create(current->mm, SFU_GFP_OPTIONAL);
+	struct sfu_space *space = create_space(current->mm, SFU_GFP_OPTIONAL);
 	struct sfu_space *other;
 
 	if (!space)
 		return NULL;
-	sweep_some(TURN_OF_WALK, false);
+	sweep_some_spaces(TURN_OF_WALK, false);
 	spin_lock(&spaces_lock);
-	other = find(current->mm);
+	other = find_space(current->mm);
 	refcount_inc(&(other ?: space)->refs);
 	if (!other) {
-		publish(space);
+		publish_space(space);
 		begin_observing(space);
 	}
 	spin_unlock(&spaces_lock);
 	if (other) {
-		discard(space);
+		discard_space(space);
 		return other;
 	}
 	queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
@@ -450,7 +452,7 @@ void sfu_space_asker_remove(void)
 }
 
 /* A space in @bucket that remembers rules, with a reference, or NULL. */
-static struct sfu_space *get_with_rules(struct hlist_head *bucket)
+static struct sfu_space *get_space_with_rules(struct hlist_head *bucket)
 {
 	struct sfu_space *space;
 
@@ -477,7 +479,8 @@ static unsigned long shrink_rules(unsigned long nr)
 
 	for (i = 0; i < HASH_SIZE(spaces) && freed < nr; i++) {
 		at = (unsigned int)atomic_inc_return(&hand) % HASH_SIZE(spaces);
-		while (freed < nr && (space = get_with_rules(&spaces[at]))) {
+		while (freed < nr &&
+		       (space = get_space_with_rules(&spaces[at]))) {
 			freed += sfu_rules_shrink(&space->rules);
 			sfu_space_put(space);
 		}
@@ -505,25 +508,25 @@ static unsigned long scan_objects(struct shrinker *self,
 	const unsigned long nr = control->nr_to_scan;
 	unsigned long freed;
 
-	freed = sweep_some(nr, false);
+	freed = sweep_some_spaces(nr, false);
 	if (freed < nr)
 		freed += shrink_rules(nr - freed);
 	if (freed < nr)
-		freed += sweep_some(nr - freed, true);
+		freed += sweep_some_spaces(nr - freed, true);
 	return freed;
 }
 
 int __init sfu_space_init(void)
 {
-	shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
-				       scan_objects);
-	return shrinker ? 0 : -ENOMEM;
+	space_shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
+					     scan_objects);
+	return space_shrinker ? 0 : -ENOMEM;
 }
 
 void sfu_space_exit(void)
 {
-	sfu_shrinker_destroy(shrinker);
+	sfu_shrinker_destroy(space_shrinker);
 	cancel_delayed_work_sync(&sweep_work);
-	while (sweep_some(TURN, true))
+	while (sweep_some_spaces(TURN, true))
 		cond_resched();
 }

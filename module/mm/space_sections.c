@@ -75,7 +75,7 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 }
 
 /* The section, and the rules of it. */
-static int remove(struct sfu_space *space, struct sfu_section *section)
+static int remove_section(struct sfu_space *space, struct sfu_section *section)
 {
 	int err;
 
@@ -95,7 +95,8 @@ static int remove(struct sfu_space *space, struct sfu_section *section)
 #define MAX_REMOVED_AT_ONCE	4
 
 /* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
-static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
+static int remove_some_sections(struct sfu_space *space, u64 id,
+				u64 sframe_start)
 {
 	struct sfu_section *section;
 	int err, removed = 0;
@@ -109,7 +110,7 @@ static int remove_some(struct sfu_space *space, u64 id, u64 sframe_start)
 		if (!section || section->source != SFU_REGISTERED)
 			err = -ENOENT;
 		else
-			err = remove(space, section);
+			err = remove_section(space, section);
 		removed += !err;
 	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
 	up_write(&space->lock);
@@ -124,7 +125,7 @@ int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start)
 	if (!space)
 		return -ENOENT;
 	for (;;) {
-		ret = remove_some(space, id, sframe_start);
+		ret = remove_some_sections(space, id, sframe_start);
 		if (ret < 0)
 			return ret == -ENOENT && removed ? removed : ret;
 		removed += ret;
@@ -179,7 +180,7 @@ bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
 	int err;
 
 	down_write(&space->lock);
-	err = remove(space, section);
+	err = remove_section(space, section);
 	up_write(&space->lock);
 	return !err;
 }

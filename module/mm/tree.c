@@ -50,20 +50,20 @@ static_assert((SFU_INNER_SIZE - 1ULL) * LEAST_LEAF
 static_assert(SFU_LEAF_SIZE < 1 << 6 && MAX_HEIGHT <= 1 << 5);
 
 /**
- * struct path - the way from the root to a section
+ * struct tree_path - the way from the root to a section
  *
  * @node: by height.
  * @at: entry in that, by height.
  * @is_shared: is one of the nodes?
  */
-struct path {
+struct tree_path {
 	struct sfu_node *node[MAX_HEIGHT];
 	u16 at[MAX_HEIGHT];
 	bool is_shared;
 };
 
-static __always_inline u64 key_in(enum sfu_order order,
-				  const struct sfu_section *section)
+static __always_inline u64 key_in_order(enum sfu_order order,
+					const struct sfu_section *section)
 {
 	switch (order) {
 	case SFU_BY_TEXT:
@@ -75,14 +75,14 @@ static __always_inline u64 key_in(enum sfu_order order,
 	}
 }
 
-static u64 key_of(const struct sfu_tree *tree,
-		  const struct sfu_section *section)
+static u64 key_in_tree(const struct sfu_tree *tree,
+		       const struct sfu_section *section)
 {
-	return key_in(tree->order, section);
+	return key_in_order(tree->order, section);
 }
 
 /* As deep as the tree is high. */
-static void put(const struct sfu_tree *tree, struct sfu_node *node)
+static void put_node(const struct sfu_tree *tree, struct sfu_node *node)
 {
 	u32 i;
 
@@ -90,7 +90,7 @@ static void put(const struct sfu_tree *tree, struct sfu_node *node)
 		return;
 	for (i = 0; i < node->nr; i++) {
 		if (node->height)
-			put(tree, node->child[i]);
+			put_node(tree, node->child[i]);
 		else if (tree->holds)
 			sfu_section_put(node->section[i]);
 	}
@@ -109,7 +109,7 @@ void sfu_tree_share(struct sfu_tree *to, struct sfu_tree *from)
 void sfu_tree_clear(struct sfu_tree *tree)
 {
 	if (tree->root)
-		put(tree, tree->root);
+		put_node(tree, tree->root);
 	tree->root = NULL;
 	tree->tail = NULL;
 }
@@ -123,7 +123,7 @@ bool sfu_tree_clear_shared(struct sfu_tree *tree)
 	return true;
 }
 
-static const struct sfu_section *first_of(const struct sfu_node *node)
+static const struct sfu_section *first_section(const struct sfu_node *node)
 {
 	while (node->height)
 		node = node->child[0];
@@ -136,12 +136,12 @@ static __always_inline bool is_upto(enum sfu_order order,
 				    u64 id)
 {
 	const u64 have = node->height ? node->key[i] :
-					key_in(order, node->section[i]);
+					key_in_order(order, node->section[i]);
 
 	if (likely(have != key))
 		return have < key;
 	/* Then it is worth a look at who is first below. */
-	return (node->height ? first_of(node->child[i]) :
+	return (node->height ? first_section(node->child[i]) :
 			       node->section[i])->id <= id;
 }
 
@@ -166,9 +166,9 @@ static __always_inline u32 count_upto(enum sfu_order order,
 	return low;
 }
 
-static __always_inline bool find_in(enum sfu_order order,
-				    struct sfu_node *node, u64 key, u64 id,
-				    struct path *path)
+static __always_inline bool find_path_in_order(enum sfu_order order,
+					       struct sfu_node *node, u64 key,
+					       u64 id, struct tree_path *path)
 {
 	u32 nr = 0;
 
@@ -188,25 +188,27 @@ static __always_inline bool find_in(enum sfu_order order,
  * there is one. If not, the path leads to the first section of the tree, in front
  * of which it would be inserted.
  */
-static bool find(const struct sfu_tree *tree, u64 key, u64 id,
-		 struct path *path)
+static bool find_path(const struct sfu_tree *tree, u64 key, u64 id,
+		      struct tree_path *path)
 {
 	/* Compilers make better code of each order for itself. */
 	switch (tree->order) {
 	case SFU_BY_TEXT:
-		return find_in(SFU_BY_TEXT, tree->root, key, id, path);
+		return find_path_in_order(SFU_BY_TEXT, tree->root, key, id,
+					  path);
 	case SFU_BY_BYTES:
-		return find_in(SFU_BY_BYTES, tree->root, key, id, path);
+		return find_path_in_order(SFU_BY_BYTES, tree->root, key, id,
+					  path);
 	default:
-		return find_in(SFU_BY_ID, tree->root, key, id, path);
+		return find_path_in_order(SFU_BY_ID, tree->root, key, id, path);
 	}
 }
 
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key)
 {
-	struct path path __uninitialized;
+	struct tree_path path __uninitialized;
 
-	if (!find(tree, key, ~0ULL, &path))
+	if (!find_path(tree, key, ~0ULL, &path))
 		return NULL;
 	return path.node[0]->section[path.at[0]];
 }
@@ -219,13 +221,13 @@ struct sfu_section *sfu_tree_known_last(const struct sfu_tree *tree)
 struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 {
 	const struct sfu_node *node;
-	struct path path;
+	struct tree_path path;
 	u32 height = 0;
 
 	if (!tree->root)
 		return NULL;
 	/* The one behind the last that is below. No section has id 0. */
-	if (!find(tree, key, 0, &path))
+	if (!find_path(tree, key, 0, &path))
 		return path.node[0]->section[0];
 	while (path.at[height] + 1 == path.node[height]->nr) {
 		if (height == tree->root->height)
@@ -235,11 +237,12 @@ struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 	node = path.node[height];
 	if (!height)
 		return node->section[path.at[0] + 1];
-	return (struct sfu_section *)first_of(node->child[path.at[height] + 1]);
+	node = node->child[path.at[height] + 1];
+	return (struct sfu_section *)first_section(node);
 }
 
-static struct sfu_node *copy(const struct sfu_tree *tree,
-			     const struct sfu_node *from)
+static struct sfu_node *copy_node(const struct sfu_tree *tree,
+				  const struct sfu_node *from)
 {
 	/* Who was charged for the one that is shared is for this one. */
 	struct sfu_node *node = sfu_node_create(from->height, from->payer,
@@ -273,16 +276,16 @@ static int unshare_node(struct sfu_tree *tree, struct sfu_node **link)
 
 	if (refcount_read(&old->refs) == 1)
 		return 0;
-	node = copy(tree, old);
+	node = copy_node(tree, old);
 	if (!node)
 		return -ENOMEM;
 	*link = node;
-	put(tree, old);
+	put_node(tree, old);
 	return 0;
 }
 
 /* Have no node of @path shared. Returns 0 or -ENOMEM, the tree being right. */
-static int unshare(struct sfu_tree *tree, struct path *path)
+static int unshare_path(struct sfu_tree *tree, struct tree_path *path)
 {
 	struct sfu_node **link = &tree->root;
 	s32 height;
@@ -302,9 +305,9 @@ static int unshare(struct sfu_tree *tree, struct path *path)
 }
 
 /* Entry 0 of path->node[0] is another now: tell the nodes above. */
-static void update_first(struct sfu_tree *tree, struct path *path)
+static void update_first_key(struct sfu_tree *tree, struct tree_path *path)
 {
-	const u64 key = key_of(tree, path->node[0]->section[0]);
+	const u64 key = key_in_tree(tree, path->node[0]->section[0]);
 	u32 height;
 
 	for (height = 1; height <= tree->root->height; height++) {
@@ -315,7 +318,7 @@ static void update_first(struct sfu_tree *tree, struct path *path)
 }
 
 /* Is path->node[@height] on the way to the last section? */
-static bool is_last(const struct sfu_tree *tree, const struct path *path,
+static bool is_last(const struct sfu_tree *tree, const struct tree_path *path,
 		    u32 height)
 {
 	while (height++ < tree->root->height) {
@@ -330,8 +333,9 @@ static bool is_last(const struct sfu_tree *tree, const struct path *path,
  * half of the full node at that height, and the last one a new root. Returns 0,
  * -ENOMEM or -ENOSPC; there are *@nr of them, which was 0.
  */
-static int create_spares(const struct sfu_tree *tree, const struct path *path,
-			 u32 payer, struct sfu_node **spare, u32 *nr)
+static int create_spares(const struct sfu_tree *tree,
+			 const struct tree_path *path, u32 payer,
+			 struct sfu_node **spare, u32 *nr)
 {
 	u32 height, top = tree->root->height;
 
@@ -349,8 +353,9 @@ static int create_spares(const struct sfu_tree *tree, const struct path *path,
 }
 
 /* A root above @left, which was it, and @right. */
-static void grow(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
-		 struct sfu_node *left, u64 right_key, struct sfu_node *right)
+static void add_root(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
+		     struct sfu_node *left, u64 right_key,
+		     struct sfu_node *right)
 {
 	sfu_node_insert_child(root, 0, left_key, left);
 	sfu_node_insert_child(root, 1, right_key, right);
@@ -359,16 +364,19 @@ static void grow(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
 
 static u64 first_key(const struct sfu_tree *tree, const struct sfu_node *node)
 {
-	return node->height ? node->key[0] : key_of(tree, node->section[0]);
+	return node->height ? node->key[0] :
+			      key_in_tree(tree, node->section[0]);
 }
 
 /*
  * Insert @section at @at of path->node[0]; @last says that it is the last one.
  * Returns the leaf that it is in then.
  */
-static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
-			       struct sfu_node **spare,
-			       struct sfu_section *section, u32 at, bool last)
+static struct sfu_node *insert_section(struct sfu_tree *tree,
+				       struct tree_path *path,
+				       struct sfu_node **spare,
+				       struct sfu_section *section, u32 at,
+				       bool last)
 {
 	struct sfu_node *node = path->node[0], *right = NULL, *into, *leaf;
 	u32 height;
@@ -380,13 +388,14 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 	}
 	sfu_node_insert_section(leaf, at, section);
 	if (leaf == node && !at)
-		update_first(tree, path);
+		update_first_key(tree, path);
 	for (height = 1; right; height++) {
 		struct sfu_node *child = right;
 
 		if (height > tree->root->height) {
-			grow(tree, spare[height], first_key(tree, tree->root),
-			     tree->root, first_key(tree, child), child);
+			add_root(tree, spare[height],
+				 first_key(tree, tree->root), tree->root,
+				 first_key(tree, child), child);
 			break;
 		}
 		node = path->node[height];
@@ -402,11 +411,11 @@ static struct sfu_node *insert(struct sfu_tree *tree, struct path *path,
 	return leaf;
 }
 
-static noinline int insert_anywhere(struct sfu_tree *tree,
-				    struct sfu_section *section)
+static noinline int insert_section_anywhere(struct sfu_tree *tree,
+					    struct sfu_section *section)
 {
 	struct sfu_node *spare[MAX_HEIGHT] __uninitialized, *leaf;
-	struct path path __uninitialized;
+	struct tree_path path __uninitialized;
 	u32 nr_spare = 0, at;
 	bool last;
 	int err;
@@ -419,9 +428,9 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 		tree->tail = tree->root;
 		return 0;
 	}
-	at = find(tree, key_of(tree, section), section->id, &path);
+	at = find_path(tree, key_in_tree(tree, section), section->id, &path);
 	at += path.at[0];
-	err = unshare(tree, &path) ?:
+	err = unshare_path(tree, &path) ?:
 	      create_spares(tree, &path, section->payer, spare, &nr_spare);
 	if (err) {
 		while (nr_spare)
@@ -429,20 +438,20 @@ static noinline int insert_anywhere(struct sfu_tree *tree,
 		return err;
 	}
 	last = at == path.node[0]->nr && is_last(tree, &path, 0);
-	leaf = insert(tree, &path, spare, section, at, last);
+	leaf = insert_section(tree, &path, spare, section, at, last);
 	/* The way to it is not shared, and it is the last one yet. */
 	tree->tail = last ? leaf : NULL;
 	return 0;
 }
 
 /* Returns false if it does not go behind all others, or this is not known. */
-static __always_inline bool append(enum sfu_order order,
-				   struct sfu_node *tail,
-				   struct sfu_section *section)
+static __always_inline bool append_section(enum sfu_order order,
+					   struct sfu_node *tail,
+					   struct sfu_section *section)
 {
 	if (!tail || tail->nr == SFU_LEAF_SIZE ||
-	    key_in(order, tail->section[tail->nr - 1]) >=
-	    key_in(order, section))
+	    key_in_order(order, tail->section[tail->nr - 1]) >=
+	    key_in_order(order, section))
 		return false;
 	tail->section[tail->nr++] = section;
 	return true;
@@ -452,8 +461,8 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 {
 	int err = 0;
 
-	if (!append(tree->order, tree->tail, section))
-		err = insert_anywhere(tree, section);
+	if (!append_section(tree->order, tree->tail, section))
+		err = insert_section_anywhere(tree, section);
 	if (!err && tree->holds)
 		sfu_section_get(section);
 	return err;
@@ -466,15 +475,15 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
  * go when they are empty. The others have one: their parents have two children
  * or more.
  */
-static bool is_too_small(const struct sfu_tree *tree, const struct path *path,
-			 u32 height, u32 nr)
+static bool is_too_small(const struct sfu_tree *tree,
+			 const struct tree_path *path, u32 height, u32 nr)
 {
 	return nr < sfu_node_least(path->node[height]) &&
 	       (!nr || !is_last(tree, path, height));
 }
 
 /* The place in its parent of the first of @path's node at @height and its sibling. */
-static u32 place_of_pair(const struct path *path, u32 height)
+static u32 place_of_pair(const struct tree_path *path, u32 height)
 {
 	const struct sfu_node *parent = path->node[height + 1];
 	const u32 at = path->at[height + 1];
@@ -486,7 +495,7 @@ static u32 place_of_pair(const struct path *path, u32 height)
  * Have the siblings not be shared that nodes of @path, which is not either, need
  * when an entry of the leaf goes. Returns 0 or -ENOMEM, the tree being right.
  */
-static int unshare_siblings(struct sfu_tree *tree, const struct path *path)
+static int unshare_siblings(struct sfu_tree *tree, const struct tree_path *path)
 {
 	u32 height, at, nr;
 	int err;
@@ -515,17 +524,18 @@ static int unshare_siblings(struct sfu_tree *tree, const struct path *path)
 int sfu_tree_prepare_removal(struct sfu_tree *tree,
 			     const struct sfu_section *section)
 {
-	struct path path __uninitialized;
+	struct tree_path path __uninitialized;
 
-	find(tree, key_of(tree, section), section->id, &path);
-	return unshare(tree, &path) ?: unshare_siblings(tree, &path);
+	find_path(tree, key_in_tree(tree, section), section->id, &path);
+	return unshare_path(tree, &path) ?: unshare_siblings(tree, &path);
 }
 
 /*
  * Child @at of @parent, or the one behind it, has too few entries. Neither is
  * shared.
  */
-static void fill(const struct sfu_tree *tree, struct sfu_node *parent, u32 at)
+static void refill_child(const struct sfu_tree *tree, struct sfu_node *parent,
+			 u32 at)
 {
 	struct sfu_node *left = parent->child[at];
 	struct sfu_node *right = parent->child[at + 1];
@@ -541,7 +551,7 @@ static void fill(const struct sfu_tree *tree, struct sfu_node *parent, u32 at)
 }
 
 /* Have the root have two children, or be a leaf that is not empty. */
-static void shrink(struct sfu_tree *tree)
+static void shrink_root(struct sfu_tree *tree)
 {
 	struct sfu_node *root = tree->root;
 
@@ -549,7 +559,7 @@ static void shrink(struct sfu_tree *tree)
 		/* It may be shared, and so may be what is below. */
 		tree->root = root->child[0];
 		refcount_inc(&tree->root->refs);
-		put(tree, root);
+		put_node(tree, root);
 		root = tree->root;
 	}
 	if (!root->nr) {
@@ -562,7 +572,7 @@ static void shrink(struct sfu_tree *tree)
  * After an entry of the leaf went: nodes that have become empty or too small, and
  * keys of first sections, up to the root.
  */
-static void settle(struct sfu_tree *tree, struct path *path)
+static void settle_path(struct sfu_tree *tree, struct tree_path *path)
 {
 	u32 height;
 
@@ -577,21 +587,21 @@ static void settle(struct sfu_tree *tree, struct path *path)
 			sfu_node_free(node);
 			sfu_node_remove(parent, at);
 		} else {
-			fill(tree, parent, place_of_pair(path, height));
+			refill_child(tree, parent, place_of_pair(path, height));
 		}
 	}
-	shrink(tree);
+	shrink_root(tree);
 }
 
 void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
 {
-	struct path path __uninitialized;
+	struct tree_path path __uninitialized;
 
 	/* The last leaf may go, or become one with another. */
 	tree->tail = NULL;
-	find(tree, key_of(tree, section), section->id, &path);
+	find_path(tree, key_in_tree(tree, section), section->id, &path);
 	sfu_node_remove(path.node[0], path.at[0]);
-	settle(tree, &path);
+	settle_path(tree, &path);
 	if (tree->holds)
 		sfu_section_put(section);
 }

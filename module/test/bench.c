@@ -183,7 +183,7 @@ static s64 run_lookup_plain(struct bench *bench)
 static const struct {
 	int (*prepare)(struct bench *bench);
 	s64 (*run)(struct bench *bench);
-} ops[SFU_BENCH_NR] = {
+} bench_ops[SFU_BENCH_NR] = {
 	[SFU_BENCH_WALK] = { prepare_walk, run_walk },
 	[SFU_BENCH_WALK_FALLBACK] = { prepare_walk, run_walk },
 	[SFU_BENCH_WALK_UNWIND_USER] = { prepare_unwind_user, run_unwind_user },
@@ -207,7 +207,7 @@ static s64 cost_of_nothing(void)
 	return least;
 }
 
-static int repeat(struct bench *bench)
+static int repeat_bench(struct bench *bench)
 {
 	const s64 nothing = cost_of_nothing();
 	struct sfu_bench_spec *spec = bench->spec;
@@ -215,7 +215,7 @@ static int repeat(struct bench *bench)
 	u32 i;
 
 	for (i = 0; i < spec->repeat; i++) {
-		cycles = ops[spec->what].run(bench);
+		cycles = bench_ops[spec->what].run(bench);
 		if (cycles < 0)
 			return cycles;
 		least = min(least, cycles);
@@ -225,7 +225,7 @@ static int repeat(struct bench *bench)
 }
 
 /* Give the caller what was found. */
-static int tell(struct bench *bench)
+static int tell_result(struct bench *bench)
 {
 	struct sfu_bench_spec *spec = bench->spec;
 	const void *ips = spec->what == SFU_BENCH_WALK_PERF ?
@@ -256,9 +256,9 @@ int sfu_bench_run(struct sfu_bench_spec *spec)
 	bench.chain = kvzalloc(struct_size(bench.chain, ip, SFU_MAX_DEPTH),
 			       GFP_KERNEL);
 	if (bench.walk && bench.chain)
-		err = ops[spec->what].prepare(&bench);
+		err = bench_ops[spec->what].prepare(&bench);
 	if (!err) {
-		err = repeat(&bench) ?: tell(&bench);
+		err = repeat_bench(&bench) ?: tell_result(&bench);
 		sfu_bench_plain_free(bench.plain);
 	}
 	kvfree(bench.chain);

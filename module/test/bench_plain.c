@@ -271,8 +271,8 @@ static struct plain_row *find_row(const struct plain_section *section,
 	return found;
 }
 
-static int find_rule(const struct plain_section *section, u64 pc,
-		     struct sfu_rule *rule)
+static int find_plain_rule(const struct plain_section *section, u64 pc,
+			   struct sfu_rule *rule)
 {
 	struct plain_row rows[2], *row;
 	struct plain_fde fde;
@@ -317,7 +317,7 @@ int sfu_bench_plain_find(struct sfu_bench_plain *plain, u64 pc,
 	idx = srcu_read_lock(&plain_srcu);
 	section = mtree_load(&plain->tree, pc);
 	if (section)
-		err = find_rule(section, pc, rule);
+		err = find_plain_rule(section, pc, rule);
 	srcu_read_unlock(&plain_srcu, idx);
 	return err;
 }

@@ -47,7 +47,7 @@ static void make_request(struct sfu_test_timer *test, u64 user_data)
 		atomic64_inc(&test->refused);
 }
 
-static enum hrtimer_restart tick(struct hrtimer *timer)
+static enum hrtimer_restart fire_timer(struct hrtimer *timer)
 {
 	struct sfu_test_timer *test =
 		container_of(timer, struct sfu_test_timer, timer);
@@ -60,7 +60,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 }
 
 /* Of any tracepoint: what else it passes is left where it is. */
-static void probe(void *data)
+static void probe_tracepoint(void *data)
 {
 	struct sfu_test_timer *test = data;
 
@@ -73,7 +73,7 @@ struct search {
 	struct tracepoint *found;
 };
 
-static void compare(struct tracepoint *tracepoint, void *data)
+static void compare_tracepoint(struct tracepoint *tracepoint, void *data)
 {
 	struct search *search = data;
 
@@ -87,29 +87,30 @@ static int start_probe(struct sfu_test_timer *test, const char *name)
 
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
 		return -ENOENT;
-	for_each_kernel_tracepoint(compare, &search);
+	for_each_kernel_tracepoint(compare_tracepoint, &search);
 	if (!search.found)
 		return -ENOENT;
 	test->tracepoint = search.found;
-	return tracepoint_probe_register(search.found, probe, test);
+	return tracepoint_probe_register(search.found, probe_tracepoint, test);
 }
 
 static void start_timer(struct sfu_test_timer *test)
 {
-	hrtimer_setup(&test->timer, tick, CLOCK_MONOTONIC,
+	hrtimer_setup(&test->timer, fire_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_PINNED_HARD);
 	hrtimer_start(&test->timer, ns_to_ktime(test->period),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-static void destroy(struct sfu_test_timer *test)
+static void destroy_timer(struct sfu_test_timer *test)
 {
 	sfu_pool_destroy(test->pool);
 	kfree(test);
 }
 
-static int start(struct sfu_test_timer **timer, struct sfu_client *client,
-		 struct sfu_test_timer_spec *spec)
+static int start_requests(struct sfu_test_timer **timer,
+			  struct sfu_client *client,
+			  struct sfu_test_timer_spec *spec)
 {
 	struct sfu_test_timer *test;
 	int err = 0;
@@ -136,19 +137,19 @@ static int start(struct sfu_test_timer **timer, struct sfu_client *client,
 	else
 		err = start_probe(test, spec->tracepoint);
 	if (err)
-		destroy(test);
+		destroy_timer(test);
 	else
 		*timer = test;
 	return err;
 }
 
-static void stop(struct sfu_test_timer *test)
+static void stop_requests(struct sfu_test_timer *test)
 {
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS) || !test->tracepoint) {
 		hrtimer_cancel(&test->timer);
 		return;
 	}
-	tracepoint_probe_unregister(test->tracepoint, probe, test);
+	tracepoint_probe_unregister(test->tracepoint, probe_tracepoint, test);
 	tracepoint_synchronize_unregister();
 }
 
@@ -156,8 +157,8 @@ void sfu_test_timer_stop(struct sfu_test_timer *timer)
 {
 	if (!timer)
 		return;
-	stop(timer);
-	destroy(timer);
+	stop_requests(timer);
+	destroy_timer(timer);
 }
 
 int sfu_test_timer_set(struct sfu_test_timer **timer, struct sfu_client *client,
@@ -166,13 +167,13 @@ int sfu_test_timer_set(struct sfu_test_timer **timer, struct sfu_client *client,
 	struct sfu_test_timer *test = *timer;
 
 	if (spec->period)
-		return start(timer, client, spec);
+		return start_requests(timer, client, spec);
 	if (test) {
-		stop(test);
+		stop_requests(test);
 		*timer = NULL;
 		spec->ticks = atomic64_read(&test->ticks);
 		spec->refused = atomic64_read(&test->refused);
-		destroy(test);
+		destroy_timer(test);
 	}
 	return 0;
 }

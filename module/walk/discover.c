@@ -62,7 +62,7 @@ static int read_code_file(const struct sfu_elf_reader *reader, u64 offset,
 }
 
 /* Make [*start, *end) what it has in common with [start2, end2). */
-static void intersect(struct sfu_range *range, u64 start, u64 end)
+static void intersect_range(struct sfu_range *range, u64 start, u64 end)
 {
 	range->start = max(range->start, start);
 	range->end = min(range->end, end);
@@ -72,7 +72,7 @@ static void intersect(struct sfu_range *range, u64 start, u64 end)
  * Where the segment that @pc is in has been mapped. Returns whether that makes
  * sense, with discovery->bias, and the text cut down to the segment.
  */
-static bool place(struct discovery *discovery, u64 pc)
+static bool place_segment(struct discovery *discovery, u64 pc)
 {
 	const struct sfu_code *code = &discovery->code;
 	const u64 offset = code->offset + (pc - code->start);
@@ -84,8 +84,9 @@ static bool place(struct discovery *discovery, u64 pc)
 	if (!segment)
 		return false;
 	bias = pc - (segment->vaddr + (offset - segment->offset));
-	intersect(&text, bias + round_down(segment->vaddr, PAGE_SIZE),
-		  bias + round_up(segment->vaddr + segment->memsz, PAGE_SIZE));
+	intersect_range(&text, bias + round_down(segment->vaddr, PAGE_SIZE),
+			bias + round_up(segment->vaddr + segment->memsz,
+					PAGE_SIZE));
 	if (pc < text.start || pc >= text.end)
 		return false;
 	discovery->bias = bias;
@@ -183,8 +184,8 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 }
 
 /*
- * Use the file's own section. Returns 0; an errno that is_final() if there is no
- * good one; or one that another time need not be.
+ * Use the file's own section. Returns 0; an errno that is_final_error() if
+ * there is no good one; or one that another time need not be.
  */
 static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
@@ -228,13 +229,13 @@ static bool use_attached(struct discovery *discovery, bool preferred)
  * Does @err say something of what the file has in it? All else may be different
  * next time, and is not to be remembered.
  */
-static bool is_final(int err)
+static bool is_final_error(int err)
 {
 	return err == -EINVAL || err == -EOPNOTSUPP || err == -ENOSPC;
 }
 
 /* What to return for an error that is not. */
-static int pass_on(int err)
+static int pass_on_error(int err)
 {
 	return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
 		       err : -ENOENT;
@@ -244,8 +245,8 @@ static int pass_on(int err)
  * Look at the file. Returns 0 with discovery->found filled; or -EINTR,
  * -EINPROGRESS or -ENOENT if there is nothing to be remembered of it.
  */
-static int look(struct discovery *discovery, u64 pc, bool own,
-		struct sfu_defect *defect)
+static int look_at_file(struct discovery *discovery, u64 pc, bool own,
+			struct sfu_defect *defect)
 {
 	struct sfu_found *found = &discovery->found;
 	int err;
@@ -255,8 +256,8 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 		return 0;
 	err = sfu_elf_read(&discovery->elf, &discovery->reader);
 	if (err)
-		return is_final(err) ? 0 : pass_on(err);
-	if (!place(discovery, pc))
+		return is_final_error(err) ? 0 : pass_on_error(err);
+	if (!place_segment(discovery, pc))
 		return 0;
 	found->key = sfu_attach_key(&discovery->elf);
 	found->inode = discovery->code.inode;
@@ -268,8 +269,8 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 		err = use_own(discovery, defect);
 	else
 		err = -EINVAL;
-	if (err && !is_final(err))
-		return pass_on(err);
+	if (err && !is_final_error(err))
+		return pass_on_error(err);
 	if (err) {
 		found->has_own = false;
 		use_attached(discovery, false);
@@ -277,7 +278,7 @@ static int look(struct discovery *discovery, u64 pc, bool own,
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-static void release(struct sfu_found *found)
+static void release_found(struct sfu_found *found)
 {
 	if (!found->image)
 		return;
@@ -289,7 +290,8 @@ static void release(struct sfu_found *found)
  * Add @section to @space. Returns 0; -EEXIST if another thread was quicker; or
  * -ENOENT if it cannot be remembered.
  */
-static int add(struct sfu_space *space, struct sfu_section *section)
+static int add_found_section(struct sfu_space *space,
+			     struct sfu_section *section)
 {
 	struct sfu_section *other;
 	struct sfu_message message;
@@ -309,9 +311,10 @@ static int add(struct sfu_space *space, struct sfu_section *section)
  * Make a section of what was found, and add it to @space if it @is_gap. Returns as
  * sfu_discover().
  */
-static noinline_for_stack int make(struct sfu_space *space,
-				   struct sfu_found *spec, bool is_gap,
-				   struct sfu_section **section)
+static noinline_for_stack int make_found_section(struct sfu_space *space,
+						 struct sfu_found *spec,
+						 bool is_gap,
+						 struct sfu_section **section)
 {
 	struct sfu_found *found;
 	int err = -EEXIST;
@@ -319,11 +322,11 @@ static noinline_for_stack int make(struct sfu_space *space,
 	/* What a process that registers has is not given back by itself. */
 	found = sfu_section_create_found(spec, READ_ONCE(space->markers));
 	if (!found) {
-		release(spec);
+		release_found(spec);
 		return -ENOENT;
 	}
 	if (is_gap)
-		err = add(space, &found->section);
+		err = add_found_section(space, &found->section);
 	if (err == -ENOENT) {
 		sfu_section_release(&found->section);
 		sfu_section_put(&found->section);
@@ -376,19 +379,20 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 		.start = discovery.code.start,
 		.end = discovery.code.end,
 	};
-	intersect(text, start, end);
-	err = look(&discovery, pc, !is_from_same(&discovery.code, bad), defect);
+	intersect_range(text, start, end);
+	err = look_at_file(&discovery, pc, !is_from_same(&discovery.code, bad),
+			   defect);
 	if (!err) {
 		text->origin = sfu_mapping_origin(discovery.code.file,
 						  discovery.code.offset +
 						  (text->start -
 						   discovery.code.start));
-		err = make(space, found, is_gap, section);
+		err = make_found_section(space, found, is_gap, section);
 		/* The other thread tells of it. */
 		if (err == -EEXIST)
 			defect->kind = SFU_DEFECT_NONE;
 	} else {
-		release(found);
+		release_found(found);
 	}
 	if (discovery.code.file)
 		fput(discovery.code.file);

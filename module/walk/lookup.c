@@ -22,7 +22,7 @@
 #include "mm/listener.h"
 #include "mm/space.h"
 
-static void begin_epoch(struct sfu_lookup *lookup)
+static void begin_lookup_epoch(struct sfu_lookup *lookup)
 {
 	struct sfu_space *space = lookup->space;
 
@@ -43,7 +43,7 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 	};
 	if (lookup->space)
 		sfu_space_note_walk(lookup->space);
-	begin_epoch(lookup);
+	begin_lookup_epoch(lookup);
 }
 
 static void forget_section(struct sfu_lookup *lookup)
@@ -114,9 +114,10 @@ static void count_bad(struct sfu_space *space)
 }
 
 /* Something ends the use of @section. Returns whether it was there and is not. */
-static bool remove(struct sfu_space *space, struct sfu_section *section, u64 pc,
-		   enum sframe_unwind_cause cause,
-		   const struct sfu_defect *defect)
+static bool remove_and_tell(struct sfu_space *space,
+			    struct sfu_section *section, u64 pc,
+			    enum sframe_unwind_cause cause,
+			    const struct sfu_defect *defect)
 {
 	if (!sfu_space_drop(space, section))
 		return false;
@@ -140,20 +141,20 @@ bool sfu_lookup_remove_stale(struct sfu_space *space,
 
 	return sfu_section_check(section, pc, &budget, &start,
 				 &end) == -ESTALE &&
-	       remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-		      &no_defect);
+	       remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+			       &no_defect);
 }
 
 /*
  * @section, of whatever source, is not mapped any more as it was. Only who has
  * registered it wants to know.
  */
-static void remove_stale(struct sfu_space *space, struct sfu_section *section,
-			 u64 pc)
+static void remove_stale_section(struct sfu_space *space,
+				 struct sfu_section *section, u64 pc)
 {
 	if (section->source == SFU_REGISTERED)
-		remove(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-		       &no_defect);
+		remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
+				&no_defect);
 	else
 		sfu_space_drop(space, section);
 }
@@ -179,8 +180,9 @@ static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
  * that @bad has been mapped from, not for the section of the file itself. Returns
  * as sfu_discover(), and -ESTALE if it is to be tried again.
  */
-static int discover(struct sfu_lookup *lookup, u64 pc,
-		    const struct sfu_range *bad, struct sfu_section **section)
+static int discover_section(struct sfu_lookup *lookup, u64 pc,
+			    const struct sfu_range *bad,
+			    struct sfu_section **section)
 {
 	struct sfu_defect defect;
 	u64 start, end;
@@ -193,7 +195,7 @@ static int discover(struct sfu_lookup *lookup, u64 pc,
 	/* The epoch has begun before the mappings are looked at. */
 	if (!lookup->space) {
 		lookup->space = sfu_space_observe();
-		begin_epoch(lookup);
+		begin_lookup_epoch(lookup);
 	}
 	if (!lookup->space)
 		return -ENOENT;
@@ -232,7 +234,8 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
  * around @pc for which that is so; -ESTALE; -ETIME if the budget does not suffice;
  * or -EINTR.
  */
-static int check(struct sfu_lookup *lookup, u64 pc, struct sfu_checked *checked)
+static int check_section(struct sfu_lookup *lookup, u64 pc,
+			 struct sfu_checked *checked)
 {
 	struct sfu_rules *rules = &lookup->space->rules;
 	struct sfu_found *found = sfu_found_of(checked->section);
@@ -261,7 +264,7 @@ static bool may_have_own(struct sfu_section *section)
  * Use what the space has for @pc, which may be that there is nothing. Returns 0
  * with lookup->used set and held; -ENOENT; -ESTALE if it was to be removed, with
  * the code in *@bad if its file has no good section of its own: a bad one stays
- * bad; or as check().
+ * bad; or as check_section().
  */
 static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 {
@@ -271,7 +274,7 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 
 	if (!section)
 		return -ENOENT;
-	err = check(lookup, pc, &checked);
+	err = check_section(lookup, pc, &checked);
 	if (!err && sfu_section_hold(section)) {
 		lookup->used = checked;
 		return 0;
@@ -282,7 +285,7 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 	if (err == -ESTALE) {
 		if (!may_have_own(section))
 			*bad = section->text;
-		remove_stale(lookup->space, section, pc);
+		remove_stale_section(lookup->space, section, pc);
 	}
 	sfu_section_put(section);
 	return err;
@@ -314,7 +317,7 @@ static void use_found(struct sfu_lookup *lookup, u64 pc,
 #define MAX_TRIES	8
 
 /* As find_section(), when it is not known which one has been checked. */
-static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
+static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 {
 	struct sfu_section *section;
 	int err, tries;
@@ -324,7 +327,7 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
 
 		err = use_known(lookup, pc, &bad);
 		if (err == -ENOENT || err == -ESTALE) {
-			err = discover(lookup, pc, &bad, &section);
+			err = discover_section(lookup, pc, &bad, &section);
 			if (section) {
 				use_found(lookup, pc, section, !err);
 				return 0;
@@ -340,7 +343,7 @@ static noinline int find_and_check(struct sfu_lookup *lookup, u64 pc)
  * Have lookup->used be the one for @pc, its mappings checked in this walk, and
  * held, which is to end before user memory is waited for: whoever attached it
  * pays for its bytes till then. Returns 0; or, and then there is none, as
- * sfu_discover() or check().
+ * sfu_discover() or check_section().
  */
 static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 {
@@ -357,33 +360,33 @@ static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 			return 0;
 		forget_section(lookup);
 	}
-	return find_and_check(lookup, pc);
+	return find_and_check_section(lookup, pc);
 }
 
 /* The section in use is corrupt, or can never be read again. */
-static void remove_bad(struct sfu_lookup *lookup, u64 pc,
-		       const struct sfu_defect *defect)
+static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
+			       const struct sfu_defect *defect)
 {
 	const bool registered = lookup->used.section->source == SFU_REGISTERED;
 	const struct sfu_range bad = lookup->used.section->text;
 	struct sfu_section *other;
 
-	remove(lookup->space, lookup->used.section, pc,
-	       defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
-			      SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
+	remove_and_tell(lookup->space, lookup->used.section, pc,
+			defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
+				       SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
 	forget_section(lookup);
 	if (registered)
 		return;
 	/* So as not to find it again. */
-	discover(lookup, pc, &bad, &other);
+	discover_section(lookup, pc, &bad, &other);
 	if (other) {
 		sfu_section_release(other);
 		sfu_section_put(other);
 	}
 }
 
-static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
-					struct sfu_match *match)
+static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
+				      struct sfu_match *match)
 {
 	struct sfu_defect defect = {};
 	int err;
@@ -393,7 +396,7 @@ static noinline int find_rule_carefully(struct sfu_lookup *lookup, u64 pc,
 				    match, &defect);
 	sfu_section_release(lookup->used.section);
 	if (err == -EINVAL)
-		remove_bad(lookup, pc, &defect);
+		remove_bad_section(lookup, pc, &defect);
 	return err;
 }
 
@@ -409,22 +412,22 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
 					  &lookup->budget, match))
 		return 0;
-	return find_rule_carefully(lookup, pc, match);
+	return find_rule_in_used(lookup, pc, match);
 }
 
 /*
  * Check @section once more for @pc. If it is stale, find_section() comes to that
  * again, and does what is to be done.
  */
-static int check_again(struct sfu_lookup *lookup, struct sfu_section *section,
-		       u64 pc)
+static int check_section_again(struct sfu_lookup *lookup,
+			       struct sfu_section *section, u64 pc)
 {
 	struct sfu_checked checked = { .section = section };
 	int err;
 
 	if (!sfu_section_covers(section, pc))
 		return -ENOENT;
-	err = check(lookup, pc, &checked);
+	err = check_section(lookup, pc, &checked);
 	if (err == -ESTALE && lookup->used.section == section)
 		forget_section(lookup);
 	return err;
@@ -445,7 +448,7 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 					key, rule, &section);
 		if (result != SFU_RULES_UNCHECKED)
 			return result == SFU_RULES_HIT;
-		err = check_again(lookup, section, pc);
+		err = check_section_again(lookup, section, pc);
 		sfu_section_put(section);
 		if (err)
 			return false;

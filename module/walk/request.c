@@ -27,8 +27,8 @@
  *
  * Who may hold a request, and why that ends; see sfu_request.refs:
  *
- * - Whoever asked, until attach() returns. It has a reference of its own while
- *   the work may run and end on another CPU. That is never the last one in a
+ * - Whoever asked, until enqueue_request() returns. It has a reference of its own
+ *   while the work may run and end on another CPU. That is never the last one in a
  *   context that cannot sleep: there the thread is the current one, and the
  *   callback has yet to run.
  * - The hash, or the list of the first one, until delivered. The callback of
@@ -102,8 +102,8 @@ static struct bucket *bucket_of(const struct task_struct *task)
 }
 
 /* The first request of @task, or NULL. */
-static struct sfu_request *find_first(const struct bucket *bucket,
-				      const struct task_struct *task)
+static struct sfu_request *find_first_request(const struct bucket *bucket,
+					      const struct task_struct *task)
 {
 	struct sfu_request *request;
 
@@ -116,7 +116,7 @@ static struct sfu_request *find_first(const struct bucket *bucket,
 }
 
 /* The memory goes to who may want it again. */
-static void release(struct sfu_request *request)
+static void release_request(struct sfu_request *request)
 {
 	struct sfu_consumer *consumer = request->consumer;
 
@@ -128,10 +128,10 @@ static void release(struct sfu_request *request)
 	}
 }
 
-static void put(struct sfu_request *request)
+static void put_request(struct sfu_request *request)
 {
 	if (refcount_dec_and_test(&request->refs))
-		release(request);
+		release_request(request);
 }
 
 /* Has the current thread a user stack? Not any more when it exits. */
@@ -155,7 +155,7 @@ static bool begin_walk(struct sfu_request *first, u32 *max_depth,
 	is_first = !hlist_unhashed(&first->node);
 	if (is_first) {
 		first->walking = true;
-		/* Also if attach(), on another CPU, has yet to notice. */
+		/* Also if enqueue_request(), on another CPU, has yet to notice. */
 		WRITE_ONCE(first->adding, false);
 		*max_depth = first->most_depth;
 		*fallback = first->any_fallback;
@@ -179,7 +179,8 @@ static void walk_again_for(const struct sfu_request *request,
 	sfu_walk_user(walk, task_pt_regs(current));
 }
 
-static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
+static void deliver_request(struct sfu_request *request,
+			    const struct sfu_walk *walk)
 {
 	enum sframe_unwind_stop stop;
 	u32 nr = 0;
@@ -196,7 +197,7 @@ static void deliver(struct sfu_request *request, const struct sfu_walk *walk)
 		nr = sfu_walk_result(walk, request->max_depth,
 				     request->fallback, &stop);
 	sfu_consumer_deliver(request->consumer, request, walk, nr, stop);
-	put(request);
+	put_request(request);
 }
 
 /* The current thread has been served by a walk that began at @start. */
@@ -217,7 +218,8 @@ static void note_served(cycles_t start)
  * is none, @first leaves the hash, so that nobody joins any more, and what
  * @start began is over. Returns NULL then.
  */
-static struct sfu_request *take_next(struct sfu_request *first, cycles_t start)
+static struct sfu_request *take_next_request(struct sfu_request *first,
+					     cycles_t start)
 {
 	struct bucket *bucket = bucket_of(current);
 	struct sfu_request *next;
@@ -249,7 +251,7 @@ static bool is_served_enough(void)
 }
 
 /* Walk once, and deliver to @first, if it is that, and all that join it. */
-static void serve(struct sfu_request *first)
+static void serve_requests(struct sfu_request *first)
 {
 	const cycles_t start = get_cycles();
 	struct sfu_consumer *consumer = first->consumer;
@@ -269,11 +271,11 @@ static void serve(struct sfu_request *first)
 		sfu_walk_user(walk, task_pt_regs(current));
 	}
 	/* Our caller keeps @first, which keeps the consumer. */
-	deliver(first, walk);
-	while ((request = take_next(first, start))) {
+	deliver_request(first, walk);
+	while ((request = take_next_request(first, start))) {
 		if (walk)
 			walk_again_for(request, walk);
-		deliver(request, walk);
+		deliver_request(request, walk);
 		cond_resched();
 	}
 	if (walk)
@@ -281,13 +283,13 @@ static void serve(struct sfu_request *first)
 }
 
 /* The task_work: the thread is about to return to user space, or exits. */
-static void run(struct callback_head *work)
+static void run_request_work(struct callback_head *work)
 {
 	struct sfu_request *request =
 		container_of(work, struct sfu_request, work);
 
-	serve(request);
-	put(request);
+	serve_requests(request);
+	put_request(request);
 	module_put(THIS_MODULE);
 }
 
@@ -304,7 +306,7 @@ static bool is_dumping(const struct task_struct *task, unsigned int task_flags)
 }
 
 /* Have the thread of @bucket whose first request this is walk for it. */
-static void enter(struct bucket *bucket, struct sfu_request *request)
+static void enter_bucket(struct bucket *bucket, struct sfu_request *request)
 {
 	lockdep_assert_held(&bucket->lock);
 	refcount_set(&request->refs, 3);
@@ -323,10 +325,10 @@ static void enter(struct bucket *bucket, struct sfu_request *request)
  * yet whether that will have one, -EAGAIN if too many share it, or join one that
  * is being delivered.
  */
-static int join(struct sfu_request *first, struct sfu_request *request,
-		bool interrupt)
+static int join_first_request(struct sfu_request *first,
+			      struct sfu_request *request, bool interrupt)
 {
-	/* Pairs with the release in add_first(). */
+	/* Pairs with the release in add_first_work(). */
 	if (smp_load_acquire(&first->adding))
 		return -EBUSY;
 	/* Else requests could keep the thread from ever getting away. */
@@ -344,7 +346,7 @@ static int join(struct sfu_request *first, struct sfu_request *request,
 }
 
 /* Queue the work of @request. Returns 0, or -ESRCH if its thread exits. */
-static int add_work(struct sfu_request *request, bool interrupt)
+static int add_request_work(struct sfu_request *request, bool interrupt)
 {
 	int err;
 
@@ -360,10 +362,10 @@ static int add_work(struct sfu_request *request, bool interrupt)
  * The same for one that has entered @bucket as the first. Without success it has
  * left, and nobody has joined it.
  */
-static int add_first(struct bucket *bucket, struct sfu_request *request,
-		     bool interrupt)
+static int add_first_work(struct bucket *bucket, struct sfu_request *request,
+			  bool interrupt)
 {
-	const int err = add_work(request, interrupt);
+	const int err = add_request_work(request, interrupt);
 
 	lockdep_assert_irqs_disabled();
 	if (err) {
@@ -371,7 +373,7 @@ static int add_first(struct bucket *bucket, struct sfu_request *request,
 		hlist_del_init(&request->node);
 		sfu_unlock(&bucket->lock);
 	} else {
-		/* Who sees it cleared may join: pairs with join(). */
+		/* Who sees it cleared may join: pairs with join_first_request(). */
 		smp_store_release(&request->adding, false);
 	}
 	return err;
@@ -382,10 +384,11 @@ static int add_first(struct bucket *bucket, struct sfu_request *request,
  * or kept by the caller's RCU read section; only then it may be interrupted, and
  * not from a context that cannot sleep. Any context but NMI. Returns 0 with
  * *@cookie; -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space, and
- * what join() does.
+ * what join_first_request() does.
  */
-static int attach(struct sfu_request *request, struct task_struct *task,
-		  bool interrupt, u64 *cookie)
+static int enqueue_request(struct sfu_request *request,
+			   struct task_struct *task, bool interrupt,
+			   u64 *cookie)
 {
 	/* It may be changing them; if it exits, task_work_add() knows for sure. */
 	const unsigned int task_flags = data_race(READ_ONCE(task->flags));
@@ -414,29 +417,29 @@ static int attach(struct sfu_request *request, struct task_struct *task,
 	request->mm = mm;
 	INIT_HLIST_NODE(&request->node);
 	INIT_LIST_HEAD(&request->link);
-	init_task_work(&request->work, run);
+	init_task_work(&request->work, run_request_work);
 
 	/* Waking the thread may ask for this one to be preempted. */
 	preempt_disable();
 	flags = sfu_lock_irqsave(&bucket->lock);
-	first = find_first(bucket, task);
+	first = find_first_request(bucket, task);
 	if (first)
-		err = join(first, request, interrupt);
+		err = join_first_request(first, request, interrupt);
 	else
-		enter(bucket, request);
+		enter_bucket(bucket, request);
 	/* Without the lock the request may be delivered, and this another one. */
 	*cookie = request->cookie;
 	sfu_unlock(&bucket->lock);
 
 	if (!first)
-		err = add_first(bucket, request, interrupt);
+		err = add_first_work(bucket, request, interrupt);
 	else if (!err && interrupt)
-		is_added = !add_work(request, true);
+		is_added = !add_request_work(request, true);
 	local_irq_restore(flags);
 	preempt_enable();
 	/* Ours, or that of a work that is not queued. */
 	if (first ? !is_added : !err)
-		put(request);
+		put_request(request);
 	return err;
 }
 
@@ -467,8 +470,9 @@ static bool may_interrupt(struct task_struct *task)
 	       capable(CAP_SYS_ADMIN);
 }
 
-static void fill(struct sfu_request *request, struct sfu_consumer *consumer,
-		 const struct sfu_request_spec *spec, u64 time)
+static void fill_request(struct sfu_request *request,
+			 struct sfu_consumer *consumer,
+			 const struct sfu_request_spec *spec, u64 time)
 {
 	request->consumer = consumer;
 	request->user_data = spec->user_data;
@@ -477,9 +481,12 @@ static void fill(struct sfu_request *request, struct sfu_consumer *consumer,
 	request->fallback = spec->fallback;
 }
 
-/* As attach(), for thread @tid; also -EPERM, and -EBUSY of join(). */
-static int attach_to(struct sfu_request *request, pid_t tid, bool interrupt,
-		     u64 *cookie)
+/*
+ * As enqueue_request(), for thread @tid; also -EPERM, and -EBUSY of
+ * join_first_request().
+ */
+static int enqueue_for_thread(struct sfu_request *request, pid_t tid,
+			      bool interrupt, u64 *cookie)
 {
 	struct task_struct *task;
 	int err;
@@ -492,7 +499,7 @@ static int attach_to(struct sfu_request *request, pid_t tid, bool interrupt,
 	else if (interrupt && !may_interrupt(task))
 		err = -EPERM;
 	else
-		err = attach(request, task, interrupt, cookie);
+		err = enqueue_request(request, task, interrupt, cookie);
 	rcu_read_unlock();
 	return err;
 }
@@ -513,10 +520,10 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 		sfu_consumer_end(consumer, NULL);
 		return -ENOMEM;
 	}
-	fill(request, consumer, spec, ktime_get_ns());
+	fill_request(request, consumer, spec, ktime_get_ns());
 
 	for (;;) {
-		err = attach_to(request, tid, spec->interrupt, cookie);
+		err = enqueue_for_thread(request, tid, spec->interrupt, cookie);
 		if (err != -EBUSY || fatal_signal_pending(current))
 			break;
 		/* Another CPU adds, with its interrupts off. */
@@ -525,7 +532,7 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 	}
 	if (err) {
 		sfu_consumer_take_back(consumer);
-		release(request);
+		release_request(request);
 	}
 	return err == -EBUSY ? -EAGAIN : err;
 }
@@ -546,11 +553,11 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 		return err;
 	}
 	/* The clock that can be read while the kernel is setting clocks. */
-	fill(request, consumer, spec, ktime_get_mono_fast_ns());
-	err = attach(request, current, false, cookie);
+	fill_request(request, consumer, spec, ktime_get_mono_fast_ns());
+	err = enqueue_request(request, current, false, cookie);
 	if (err) {
 		sfu_consumer_take_back(consumer);
-		release(request);
+		release_request(request);
 	}
 	return err == -EBUSY ? -EAGAIN : err;
 }

@@ -12,7 +12,7 @@
 #include "payer.h"
 #include "request_memory.h"
 
-static struct kmem_cache *cache;
+static struct kmem_cache *request_cache;
 
 /* Free @pool with the last that needs it: its owner, or a request of it. */
 static void put_pool(struct sfu_pool *pool)
@@ -77,7 +77,7 @@ struct sfu_request *sfu_request_alloc(struct sfu_payer *payer)
 
 	if (sfu_payer_charge(payer, sizeof(*request), false))
 		return NULL;
-	request = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT);
+	request = kmem_cache_zalloc(request_cache, GFP_KERNEL_ACCOUNT);
 	if (!request)
 		sfu_payer_uncharge(payer, sizeof(*request));
 	return request;
@@ -86,7 +86,7 @@ struct sfu_request *sfu_request_alloc(struct sfu_payer *payer)
 void sfu_request_free(struct sfu_payer *payer,
 		      struct sfu_request *request)
 {
-	kmem_cache_free(cache, request);
+	kmem_cache_free(request_cache, request);
 	sfu_payer_uncharge(payer, sizeof(*request));
 }
 
@@ -102,11 +102,11 @@ void sfu_request_free_spare(struct sfu_payer *payer,
 
 int sfu_request_memory_init(void)
 {
-	cache = KMEM_CACHE(sfu_request, 0);
-	return cache ? 0 : -ENOMEM;
+	request_cache = KMEM_CACHE(sfu_request, 0);
+	return request_cache ? 0 : -ENOMEM;
 }
 
 void sfu_request_memory_exit(void)
 {
-	kmem_cache_destroy(cache);
+	kmem_cache_destroy(request_cache);
 }

@@ -64,8 +64,9 @@ static bool is_restorer(u64 ip)
  * that the frame is the signal trampoline whose stack is known: better than by
  * its rule, as all registers of the interrupted frame are then known, too.
  */
-static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
-		   struct sfu_match *match, bool *restorer)
+static int look_up_frame(struct sfu_lookup *lookup,
+			 const struct sfu_frame *frame, struct sfu_match *match,
+			 bool *restorer)
 {
 	struct sfu_match at_ip;
 	int err;
@@ -92,8 +93,9 @@ static int look_up(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 }
 
 /* The same, from the rule cache if that has it. */
-static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
-		     struct sfu_rule *rule, bool *restorer)
+static int find_frame_rule(struct sfu_lookup *lookup,
+			   const struct sfu_frame *frame, struct sfu_rule *rule,
+			   bool *restorer)
 {
 	const u64 key = sfu_cache_key(frame);
 	struct sfu_match match;
@@ -102,7 +104,7 @@ static int find_rule(struct sfu_lookup *lookup, const struct sfu_frame *frame,
 	*restorer = false;
 	if (sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
-	err = look_up(lookup, frame, &match, restorer);
+	err = look_up_frame(lookup, frame, &match, restorer);
 	*rule = match.rule;
 	if (*restorer || (err && err != -ENOENT))
 		return err;
@@ -158,7 +160,8 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 }
 
 /* The address of @frame is not one of code, or not known to be: it is not told. */
-static void leave_out(struct sfu_walk *walk, const struct sfu_frame *frame)
+static void leave_out_frame(struct sfu_walk *walk,
+			    const struct sfu_frame *frame)
 {
 	/* Where the thread itself is, is. */
 	if (!frame->regs)
@@ -180,7 +183,7 @@ static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
 	err = sfu_lookup_check_code(lookup, sfu_frame_pc(frame));
 	if (!err)
 		return 0;
-	leave_out(walk, frame);
+	leave_out_frame(walk, frame);
 	return stop_for_errno(err);
 }
 
@@ -188,7 +191,7 @@ static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
  * A step has led to @frame. Returns 0 with the address that its callee is to
  * return to, or what it means for the stack that this is none.
  */
-static enum sframe_unwind_stop enter(struct sfu_frame *frame)
+static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 {
 	if (frame->exact)
 		return 0;
@@ -205,9 +208,9 @@ static enum sframe_unwind_stop enter(struct sfu_frame *frame)
  * Make @frame its caller. Returns 0 with how it was found in *@how, or why
  * there is no caller to be had.
  */
-static enum sframe_unwind_stop step(struct sfu_walk *walk,
-				    struct sfu_lookup *lookup,
-				    struct sfu_frame *frame, u8 *how)
+static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
+					  struct sfu_lookup *lookup,
+					  struct sfu_frame *frame, u8 *how)
 {
 	enum sframe_unwind_stop stop;
 	struct sfu_rule rule;
@@ -216,11 +219,11 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	int err;
 
 	if (fatal_signal_pending(current)) {
-		leave_out(walk, frame);
+		leave_out_frame(walk, frame);
 		return SFRAME_UNWIND_STOP_KILLED;
 	}
 
-	err = find_rule(lookup, frame, &rule, &restorer);
+	err = find_frame_rule(lookup, frame, &rule, &restorer);
 	if (err && !(rule.flags & SFU_RULE_NONE)) {
 		stop = check_address(walk, lookup, frame);
 		if (stop)
@@ -229,14 +232,14 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 	if (restorer) {
 		*how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
-		return ret ? stop_for_step(ret) : enter(frame);
+		return ret ? stop_for_step(ret) : resolve_return_address(frame);
 	}
 	if (!err) {
 		*how = rule.flags & SFU_RULE_SIGNAL ?
 			       SFRAME_UNWIND_FRAME_SIGNAL :
 			       SFRAME_UNWIND_FRAME_SFRAME;
 		ret = sfu_step_rule(frame, &rule, &user_stack);
-		return ret ? stop_for_step(ret) : enter(frame);
+		return ret ? stop_for_step(ret) : resolve_return_address(frame);
 	}
 
 	stop = stop_for_errno(err);
@@ -250,11 +253,11 @@ static enum sframe_unwind_stop step(struct sfu_walk *walk,
 		walk->nr_sure = walk->nr;
 		walk->stop_sure = stop;
 	}
-	return enter(frame);
+	return resolve_return_address(frame);
 }
 
 /* What a frame is marked with that was found behind a guess. */
-static u8 unsure(const struct sfu_walk *walk)
+static u8 unsure_flag(const struct sfu_walk *walk)
 {
 	return walk->guessed && walk->nr > walk->nr_sure ?
 		       SFRAME_UNWIND_FRAME_UNSURE : 0;
@@ -264,9 +267,9 @@ static u8 unsure(const struct sfu_walk *walk)
  * Go as far as rules of the cache lead, without a look at anything else.
  * Returns 0, or why the walk ends here.
  */
-static enum sframe_unwind_stop follow(struct sfu_walk *walk,
-				      struct sfu_lookup *lookup,
-				      struct sfu_frame *frame)
+static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
+						   struct sfu_lookup *lookup,
+						   struct sfu_frame *frame)
 {
 	enum sframe_unwind_stop stop;
 	u32 nr;
@@ -277,12 +280,12 @@ static enum sframe_unwind_stop follow(struct sfu_walk *walk,
 	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
 			      walk->ip + walk->nr,
 			      walk->max_depth + 1 - walk->nr);
-	memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME | unsure(walk),
-	       nr);
+	memset(walk->how + walk->nr,
+	       SFRAME_UNWIND_FRAME_SFRAME | unsure_flag(walk), nr);
 	walk->nr += nr;
 	if (!nr)
 		return 0;
-	stop = enter(frame);
+	stop = resolve_return_address(frame);
 	if (stop) {
 		/* The last address is none of a frame. */
 		walk->nr--;
@@ -322,9 +325,9 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 1;
 	sfu_lookup_begin(&lookup);
 	for (;;) {
-		walk->stop = follow(walk, &lookup, &frame);
+		walk->stop = follow_cached_rules(walk, &lookup, &frame);
 		if (!walk->stop)
-			walk->stop = step(walk, &lookup, &frame, &how);
+			walk->stop = step_frame(walk, &lookup, &frame, &how);
 		if (walk->stop)
 			break;
 		if (walk->nr == walk->max_depth) {
@@ -332,7 +335,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 			break;
 		}
 		walk->ip[walk->nr] = frame.ip;
-		walk->how[walk->nr] = how | unsure(walk);
+		walk->how[walk->nr] = how | unsure_flag(walk);
 		walk->nr++;
 	}
 	sfu_lookup_end(&lookup);
