@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What decode and step need from around them. The module, the library, the unit
- * tests and the fuzzers compile the same sframe*.c, step.c, cache.c and elf.c;
- * this header is the only place where these environments differ.
+ * Environment: what the decoder and step.c need from the kernel or from libc. The
+ * module, the library, the unit tests and the fuzzers compile the same sframe*.c,
+ * step.c, cache.c and elf.c. All differences between these environments are in this
+ * header, in user.h and in arch/x86/arch.h.
  */
 #ifndef SFU_ENV_H
 #define SFU_ENV_H
@@ -40,7 +41,7 @@ typedef int64_t s64;
 
 #define U32_MAX		UINT32_MAX
 
-/* Of numbers; ThreadSanitizer takes these for races that are meant to be. */
+/* For scalars. Atomic, so ThreadSanitizer accepts the races on them. */
 #define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)	__atomic_store_n(&(x), (value), __ATOMIC_RELAXED)
 #define smp_load_acquire(from)	__atomic_load_n(from, __ATOMIC_ACQUIRE)
@@ -52,7 +53,7 @@ typedef int64_t s64;
 #define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
-/* There is nobody here to be kept from what a processor reads ahead. */
+/* User space reads its own memory only: speculation discloses nothing. */
 #define array_index_nospec(index, size)	((void)(size), (index))
 #define array_index_mask_nospec(index, size)	((void)(index), (void)(size), ~0UL)
 
@@ -66,13 +67,13 @@ typedef int64_t s64;
 #endif
 
 /**
- * struct sfu_bytes - a bounded run of bytes to decode
+ * struct sfu_bytes - a bounded range of bytes to decode
  *
- * @address: where byte 0 is mapped, or would be; PC-relative function starts
- *	count from here.
+ * @address: where byte 0 is mapped, or would be mapped; function starts are
+ *	computed from it.
  * @size: number of bytes.
- * @copy: the bytes in our own memory, or NULL for the memory of the current
- *	process at @address.
+ * @copy: the bytes in the decoder's own memory, or NULL to read them from the
+ *	current process at @address.
  */
 struct sfu_bytes {
 	u64 address;
@@ -80,7 +81,7 @@ struct sfu_bytes {
 	const u8 *copy;
 };
 
-/* Is [offset, offset + length) inside @bytes? */
+/* Returns whether [offset, offset + length) is inside @bytes. */
 static inline bool sfu_bytes_has(const struct sfu_bytes *bytes, u64 offset,
 				 u64 length)
 {
@@ -88,8 +89,8 @@ static inline bool sfu_bytes_has(const struct sfu_bytes *bytes, u64 offset,
 }
 
 /*
- * @offset, and 0 where a processor runs ahead of sfu_bytes_has() and there are
- * not @length bytes from there on.
+ * Returns @offset. If the processor speculates past a failed sfu_bytes_has() of
+ * @offset and @length, the speculated value is 0.
  */
 static __always_inline u64 sfu_bytes_nospec(const struct sfu_bytes *bytes,
 					    u64 offset, u64 length)
@@ -101,8 +102,8 @@ static __always_inline u64 sfu_bytes_nospec(const struct sfu_bytes *bytes,
 }
 
 /*
- * Fetch bytes once; what is decoded afterwards is the copy. May sleep in the
- * kernel. Returns 0, or -EFAULT if they are not in @bytes or cannot be read.
+ * Copy bytes to @to once; callers decode the copy. May sleep in the kernel.
+ * Returns 0, or -EFAULT if they are not all in @bytes or cannot be read.
  */
 static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 				 void *to, u32 length)
@@ -129,9 +130,9 @@ static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 /**
  * struct sfu_stack - the memory that a walk reads stack words from
  *
- * @address: of the first byte of @copy.
+ * @address: user address that the first byte of @copy was read from.
  * @size: bytes in @copy.
- * @copy: a recorded stack, or NULL for the memory of the current process.
+ * @copy: a recorded stack, or NULL to read the memory of the current process.
  */
 struct sfu_stack {
 	u64 address;
@@ -164,8 +165,8 @@ static inline int sfu_stack_read(const struct sfu_stack *stack, u64 address,
 }
 
 /*
- * For loops whose length a user chooses: give way to others. Returns 0, or
- * -EINTR if the loop has to end because the thread is being killed.
+ * Reschedule in loops whose length a user controls. Returns 0, or -EINTR if the
+ * thread is being killed and the loop must end.
  */
 static inline int sfu_env_relax(void)
 {

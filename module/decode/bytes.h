@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Little-endian numbers in bytes that need not be aligned. */
+/* Read little-endian numbers that need not be aligned. */
 #ifndef SFU_BYTES_H
 #define SFU_BYTES_H
 

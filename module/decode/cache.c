@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Cache: rules by the instruction pointer of the frame they are for.
+ * Cache: a hash table from the address of a frame to its rule.
  */
 #include "../arch/x86/arch.h"
 #include "../user.h"
 #include "cache.h"
 
-/* So far from the CFA may a simple rule have the frame pointer. */
+/* Maximum distance from the CFA of the saved frame pointer in a simple rule. */
 #define MAX_FP_DISTANCE	32768
 
-/* A walk that starts lower in memory is none for sfu_cache_follow(). */
+/* sfu_cache_follow() declines frames whose stack pointer is lower than this. */
 #define MIN_ADDRESS	(2 * MAX_FP_DISTANCE)
 
-/* The entries for @key are SFU_CACHE_WAYS from here on. */
+/* Returns the first of the SFU_CACHE_WAYS entries that can be for @key. */
 static inline struct sfu_cache_entry *set_of(const struct sfu_cache *cache,
 					     u64 key)
 {
-	/* High bits of a product depend on all bits of its factors below. */
+	/* Multiplicative hash: the high bits depend on all bits of the key. */
 	const u32 hash = (key * 0x9e3779b97f4a7c15ULL) >> 40;
 
 	return &cache->entry[(hash & (cache->nr_sets - 1)) * SFU_CACHE_WAYS];
 }
 
-/* The entry for @key among those of its set, or NULL. */
+/* Returns the entry for @key in @set, or NULL. */
 static __always_inline struct sfu_cache_entry *
 find_in_set(struct sfu_cache_entry *set, u64 key)
 {
@@ -40,7 +40,7 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
 	return find_in_set(set_of(cache, key), key);
 }
 
-/* The bits SFU_BRIEF_* of @rule. */
+/* Returns @rule as SFU_BRIEF_*. */
 static u64 brief_of(const struct sfu_rule *rule)
 {
 	u64 brief = (u32)rule->cfa_offset;
@@ -62,8 +62,8 @@ static u64 brief_of(const struct sfu_rule *rule)
 }
 
 /*
- * What is written in between is not used by sfu_cache_follow(), wherever it
- * started: it sees an odd number, or two that differ.
+ * Values written between begin_writing() and end_writing() are discarded by a
+ * concurrent sfu_cache_follow(): it reads an odd sequence, or two different ones.
  */
 static void begin_writing(struct sfu_cache *cache)
 {
@@ -92,7 +92,7 @@ static inline bool is_unchanged(const struct sfu_cache *cache, u32 sequence)
 	return READ_ONCE(cache->sequence) == sequence;
 }
 
-/* The place for a new entry of the set that starts at @entry. */
+/* Choose the entry to use for @key, in the set that starts at @entry. */
 static struct sfu_cache_entry *
 choose_entry(struct sfu_cache *cache, struct sfu_cache_entry *entry, u64 key)
 {
@@ -102,7 +102,10 @@ choose_entry(struct sfu_cache *cache, struct sfu_cache_entry *entry, u64 key)
 		if (entry[i].key == key || !entry[i].key)
 			return &entry[i];
 	}
-	/* Rotations of a few more than fit must not replace each other all. */
+	/*
+	 * Replace a random entry: with a fixed order, a cycle of a few more keys
+	 * than fit would evict each entry before it is used again.
+	 */
 	cache->victim = cache->victim * 1103515245 + 12345;
 	return &entry[(cache->victim >> 16) % SFU_CACHE_WAYS];
 }
@@ -152,7 +155,7 @@ u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 {
 	u64 *const end = ip + max;
 	void *const entries = cache->entry;
-	/* Where the word is that the stack pointer was moved over last. */
+	/* Address of the last stack word popped: the stack pointer minus a word. */
 	u64 last = frame->sp - SFU_WORD_SIZE;
 	u64 key = sfu_cache_key(frame), fp = frame->fp;
 	u32 *caller = &cache->innermost;
@@ -199,7 +202,7 @@ u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		end[i] = key;
 		if (!++i)
 			break;
-		/* One that is none of user space could be an exact one's key. */
+		/* An invalid return address with this bit would be an exact key. */
 	} while (!(key & SFU_CACHE_EXACT));
 out:
 	sfu_words_end(&words);

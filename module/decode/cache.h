@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Cache: rules by the instruction pointer of the frame they are for, so that a
- * walk through code that has been seen before need not look at sections.
+ * Cache: a hash table from the address of a frame to its rule, so that a walk
+ * through code seen before does not read sections.
  *
- * Nothing here knows a kernel, or how long a rule holds. An entry holds in the
- * epoch that it is marked with; in another one its owner is asked first.
+ * Independent of the kernel. The cache does not decide how long a rule is valid: an
+ * entry is valid in the epoch it is marked with; in another epoch the user of the
+ * cache has to revalidate it (see mm/rules.h).
  *
- * Whoever has a cache has a lock for all functions but sfu_cache_follow(), which
- * goes without. It reads each value once, uses what it has read then, and may
- * find one entry's key beside another one's rule. What it does with that is
- * harmless, and forgotten when it sees by the sequence that something was written
- * meanwhile.
+ * The user of a cache serializes all functions by a lock, but sfu_cache_follow(),
+ * which needs none. It reads each value once and uses the value read. It may
+ * combine the key of one entry with the rule of another: that is harmless, and is
+ * discarded when @sequence shows that entries were written meanwhile.
  */
 #ifndef SFU_CACHE_H
 #define SFU_CACHE_H
@@ -22,38 +22,39 @@
 #define SFU_CACHE_WAYS	4
 
 /*
- * A rule in one word, so that it is read as a whole. It can tell of rules by which
- * the return address is right below the CFA, and that above the stack pointer
- * or frame pointer by a multiple of the word size:
+ * A simple rule in one word, so that it can be read atomically. A rule is simple if
+ * the return address is the word below the CFA, and the CFA is above the stack
+ * pointer or the frame pointer by a multiple of the word size. All other rules are
+ * SFU_BRIEF_COMPLEX.
  *
- * bits 0 to 31		distance of the CFA from that register
- * bit 0		that is the frame pointer; in SFU_BRIEF_COMPLEX, which has
- *			no distance, this says that it is another rule
- * bits 48 to 63	distance of the caller's frame pointer from the CFA; 0 if
- *			it is still in its register
+ * bits 0 to 31		offset of the CFA from that register, with bit 0 as below
+ * bit 0		the register is the frame pointer (SFU_BRIEF_FP); as the
+ *			only bit set, so with offset 0: SFU_BRIEF_COMPLEX
+ * bits 48 to 63	offset from the CFA, negative, at which the caller's frame
+ *			pointer is saved; 0 if it is unchanged
  */
 #define SFU_BRIEF_FP		0x1
 #define SFU_BRIEF_COMPLEX	0x1
 #define SFU_BRIEF_FP_SHIFT	48
 
-/* Of rule.flags: there is none, the frame was looked for in vain. */
+/* In rule.flags: a negative entry, the section has no rule for the frame. */
 #define SFU_RULE_NONE		0x80
 
 /**
  * struct sfu_cache_entry
  *
- * Members marked with (*) are also read without a lock: they are written by
- * WRITE_ONCE() alone.
+ * Members marked with (*) are also read without a lock, so they are written only
+ * with WRITE_ONCE().
  *
- * @key: (*) see sfu_cache_key(); 0 is a free entry.
- * @brief: (*) SFU_BRIEF_*, of @rule.
- * @epoch: (*) in which it is known to hold.
- * @owner: of whoever fills the cache.
- * @rule: for that frame.
- * @caller: (*) where the entry is that the frame's caller had last, in bytes from
- *	the first one. Just where to look first: any entry is right, and whoever
- *	walks writes here, without a lock. Nobody writes what is no entry's place
- *	in this cache, so that it need not be checked.
+ * @key: (*) see sfu_cache_key(); 0 marks a free entry.
+ * @brief: (*) @rule as SFU_BRIEF_*.
+ * @epoch: (*) the epoch in which @rule is known to be valid.
+ * @owner: a value of the cache's user.
+ * @rule: the rule for the frame with @key.
+ * @caller: (*) hint: byte offset in the array of the entry that was last used for
+ *	the caller of this frame. May be the offset of any entry: the key is
+ *	compared. Walks write it without a lock. Only offsets of entries in this
+ *	array are written, so it needs no check.
  */
 struct sfu_cache_entry {
 	u64 key;
@@ -68,10 +69,10 @@ struct sfu_cache_entry {
  * struct sfu_cache
  *
  * @nr_sets: a power of two.
- * @victim: chooses the way that is replaced in a set that is full.
- * @innermost: as an entry's @caller, for the first frame of a walk.
- * @sequence: odd while entries are being written, and changed by that.
- * @entry: sets of SFU_CACHE_WAYS entries.
+ * @victim: pseudo-random state, selects the entry to replace in a full set.
+ * @innermost: like an entry's @caller, for the first frame of a walk.
+ * @sequence: sequence count: odd while entries are being written.
+ * @entry: @nr_sets sets of SFU_CACHE_WAYS entries.
  */
 struct sfu_cache {
 	u32 nr_sets;
@@ -81,13 +82,13 @@ struct sfu_cache {
 	struct sfu_cache_entry *entry;
 };
 
-/* What 2^@set_bits sets need. */
+/* Returns the size in bytes of 2^@set_bits sets. */
 static inline size_t sfu_cache_bytes(u8 set_bits)
 {
 	return (sizeof(struct sfu_cache_entry) * SFU_CACHE_WAYS) << set_bits;
 }
 
-/* @memory, of sfu_cache_bytes(), is all zeroes; @set_bits is 16 at most. */
+/* @memory: sfu_cache_bytes(@set_bits) zeroed bytes. @set_bits: at most 16. */
 static inline void sfu_cache_init(struct sfu_cache *cache, u8 set_bits,
 				  void *memory)
 {
@@ -97,46 +98,47 @@ static inline void sfu_cache_init(struct sfu_cache *cache, u8 set_bits,
 	};
 }
 
-/* User addresses leave the highest bit free: an exact address has it set. */
+/* Set in the key of an exact frame. The highest bit is 0 in user addresses. */
 #define SFU_CACHE_EXACT	0x8000000000000000ULL
 
-/* What the rule of @frame is found by: its address, and what that means. */
+/* Returns the key for @frame: its address, and whether that is exact. */
 static inline u64 sfu_cache_key(const struct sfu_frame *frame)
 {
 	return frame->exact ? frame->ip | SFU_CACHE_EXACT : frame->ip;
 }
 
-/* The address that the rule for @key is looked up by. */
+/* Returns the address to look up for @key, see sfu_frame_pc(). */
 static inline u64 sfu_cache_pc(u64 key)
 {
 	return key & SFU_CACHE_EXACT ? key & ~SFU_CACHE_EXACT : key - 1;
 }
 
-/* The entry for @key, or NULL. */
+/* Returns the entry for @key, or NULL. */
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key);
 
 /*
- * Remember @rule for @key. Returns whether another entry had to go for it.
+ * Insert @rule for @key, or replace it. Returns whether the entry of another key
+ * was evicted.
  */
 bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 		      const struct sfu_rule *rule);
 
-/* @entry holds in @epoch, too. */
+/* Mark @entry valid in @epoch. */
 void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 		     u32 epoch);
 
-/* Forget all rules. */
+/* Remove all entries. */
 void sfu_cache_clear(struct sfu_cache *cache);
 
 /*
- * Step from @frame to its callers as long as there is a rule that is not complex
- * for it in @epoch, at most @max times, which is not 0, and note their addresses in
- * @ip. Reads @stack without sleeping. Returns the number of steps; @frame is
- * the last frame reached.
+ * Step from @frame to its callers as long as the cache has a simple rule that is
+ * valid in @epoch, at most @max times (not 0). Stores the callers' addresses in
+ * @ip. Does not sleep. Returns the number of steps, with @frame set to the last
+ * frame reached.
  *
- * The last address noted may be none of user space. If others change the cache
- * meanwhile, it returns 0, and what is in @ip means nothing. May be called without
- * a lock, but the memory must stay.
+ * The last address stored may be outside of user space. If entries were written
+ * meanwhile, it returns 0 with @frame unchanged and @ip undefined. Needs no lock,
+ * but the caller must keep the cache from being freed.
  */
 u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 		     struct sfu_frame *frame, const struct sfu_stack *stack,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Directory: by blocks of a section's code, where in its FDE index to look.
+ * Directory: maps blocks of a section's code to ranges of its FDE index.
  */
 #include "directory.h"
 
-/* Entries of the index that are read at once. */
+/* Index entries that are read in one user-access window. */
 #define CHUNK	16
 
-/* Those between two times of giving way to others: whole chunks. */
+/* Index entries between two calls of sfu_env_relax(); a multiple of CHUNK. */
 #define TURN	256
 
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
@@ -44,7 +44,7 @@ int sfu_directory_fill(struct sfu_directory *directory,
 			if (starts[j] < previous)
 				return -EINVAL;
 			previous = starts[j];
-			/* Blocks that begin before it are done with. */
+			/* All blocks that begin below this function. */
 			while (block <= directory->nr &&
 			       directory->start +
 			       ((u64)block << directory->shift) < previous)

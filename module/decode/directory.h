@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Directory: by blocks of a section's code, where in its FDE index to look.
+ * Directory: maps blocks of a section's code to ranges of its FDE index, to shorten
+ * the binary search.
  *
- * Made of a section that is asked again and again. It only tells where to look
- * first: the index itself has the last word, and may have changed since.
+ * Built for sections that are looked up often. It is a hint only: the index may
+ * have changed since, so the result is checked against the index itself.
  */
 #ifndef SFU_DIRECTORY_H
 #define SFU_DIRECTORY_H
@@ -13,11 +14,11 @@
 /**
  * struct sfu_directory
  *
- * @start: of the code.
- * @shift: binary logarithm of a block's size.
- * @nr: blocks.
- * @first: for each block, and one behind the last, how many functions start at
- *	or below its first byte.
+ * @start: first address of the code.
+ * @shift: log2 of the size of a block.
+ * @nr: number of blocks.
+ * @first: for each block, and for the end of the last one: number of functions
+ *	that start at or below the block's first byte.
  */
 struct sfu_directory {
 	u64 start;
@@ -26,15 +27,16 @@ struct sfu_directory {
 	u32 first[];
 };
 
-/* An index of fewer entries is searched as quickly without one. */
+/* With fewer FDEs, a directory does not make the search faster. */
 #define SFU_DIRECTORY_MIN_FDES	64
 
-/* The largest directory has so many blocks. */
+/* Maximum number of blocks. */
 #define SFU_DIRECTORY_MAX_NR	16384
 
 /*
- * The blocks for a table with @num_fdes functions in @size bytes of code, one or
- * two in each: sets shift and nr, so that the size of the whole is known.
+ * Choose the blocks for a table with @num_fdes functions in @size bytes of code, so
+ * that a block has one or two functions on average, or more because of
+ * SFU_DIRECTORY_MAX_NR. Sets all members but first, for sfu_directory_size().
  */
 void sfu_directory_plan(struct sfu_directory *directory, u32 num_fdes,
 			u64 start, u64 size);
@@ -45,13 +47,17 @@ static inline size_t sfu_directory_size(const struct sfu_directory *plan)
 }
 
 /*
- * Fill what has been planned from the index of @table. Returns 0; -EFAULT;
- * -EINVAL if the index is not in order; -EINTR if the thread is being killed.
+ * Fill a planned @directory from the index of @table. May sleep. Returns 0;
+ * -EFAULT; -EINVAL if the index is not sorted; or -EINTR if the thread is being
+ * killed.
  */
 int sfu_directory_fill(struct sfu_directory *directory,
 		       const struct sfu_table *table);
 
-/* Where to look for @pc in the index of @table. */
+/*
+ * Returns the range of the index to search for @pc; an empty range from 0 if @pc
+ * is not in the code.
+ */
 static inline struct sfu_fde_range
 sfu_directory_find(const struct sfu_directory *directory, u64 pc)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Decode: SFrame V3 bytes and a pc to a rule. The header, the FDE index, and the
- * section as a whole; for the rows of an FDE see sframe_rows.c.
+ * Decode: the header and the FDE index of a section, and the validation of a whole
+ * section. For the rows of an FDE see sframe_rows.c.
  */
 #include "../user.h"
 #include "bytes.h"
 #include "sframe.h"
 #include "sframe_format.h"
 
-/* Fetch the header to @hdr: by words, which are cheaper than a copy of so few. */
+/* Copy the header to @hdr word by word: cheaper than copy_from_user() for so few. */
 static __always_inline int read_words(const struct sfu_bytes *bytes,
 				      bool copied, u8 *hdr)
 {
@@ -18,7 +18,7 @@ static __always_inline int read_words(const struct sfu_bytes *bytes,
 
 	if (!sfu_window_begin(&window, bytes, 0, SFRAME_HDR_SIZE, copied))
 		return -EFAULT;
-	/* No functions until the end of the window: none of KASAN's or UBSAN's. */
+	/* No function may be called in the window, not even by KASAN or UBSAN. */
 	for (i = 0; i < sizeof(words); i += sizeof(word)) {
 		sfu_window_get(copied, &window, sfu_window_at(&window, i), 0,
 			       word, unreadable);
@@ -92,7 +92,7 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 		return sfu_malformed(defect, SFU_DEFECT_HDR_NO_FDES,
 				 SFRAME_HDR_NUM_FDES);
 
-	/* Sums of a few 32-bit values: no u64 below can overflow. */
+	/* These sums of a few 32-bit values do not overflow 64 bits. */
 	index = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FDE_OFF);
 	index_end = index + (u64)num_fdes * SFRAME_FDE_SIZE;
 	fres = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FRE_OFF);
@@ -118,7 +118,7 @@ static u64 entry_offset(const struct sfu_table *table, u32 index)
 	return table->index + (u64)index * SFRAME_FDE_SIZE;
 }
 
-/* The function start that the index entry at @entry, fetched to @raw, gives. */
+/* Returns the function start of the index entry at @entry, a copy of it being @raw. */
 static u64 entry_start(const struct sfu_table *table, u64 entry, const u8 *raw)
 {
 	u64 base = table->bytes.address;
@@ -128,7 +128,7 @@ static u64 entry_start(const struct sfu_table *table, u64 entry, const u8 *raw)
 	return base + get_le64(raw + SFRAME_FDE_START);
 }
 
-/* Fill the members of @fde that come from index entry number @index. */
+/* Fill the members of @fde that index entry number @index contains. */
 static int read_entry(const struct sfu_table *table, u32 index,
 		      struct sfu_fde *fde)
 {
@@ -146,7 +146,7 @@ static int read_entry(const struct sfu_table *table, u32 index,
 	return 0;
 }
 
-/* Check what the index entry of @fde says about its block. */
+/* Check that the function does not wrap, and that the attribute is in the table. */
 static int check_entry(const struct sfu_table *table, const struct sfu_fde *fde,
 		       struct sfu_defect *defect)
 {
@@ -158,7 +158,7 @@ static int check_entry(const struct sfu_table *table, const struct sfu_fde *fde,
 	return 0;
 }
 
-/* Check the attribute of @fde, which has been filled in. */
+/* Check the attribute, which @fde contains already. */
 static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 {
 	const u64 info = fde->block + SFRAME_ATTR_INFO;
@@ -183,7 +183,7 @@ static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 	return 0;
 }
 
-/* Read the attribute of @fde and check it. */
+/* Read the attribute of @fde, and check it. */
 static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
 			  struct sfu_defect *defect)
 {
@@ -214,7 +214,7 @@ static __always_inline int read_starts(const struct sfu_table *table,
 				       bool copied, u32 index, u32 nr,
 				       u64 *starts)
 {
-	/* What is added to a start that is in the window's first entry. */
+	/* Function start = value in the entry + base; base depends on the entry. */
 	u64 base = table->bytes.address;
 	struct sfu_window window;
 	u64 start;
@@ -251,7 +251,7 @@ int sfu_table_read_starts(const struct sfu_table *table, u32 index, u32 nr,
 int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		   struct sfu_defect *defect)
 {
-	/* Entries below low start at or below pc, those from high on above. */
+	/* Entries below low start at or below pc, entries from high on above pc. */
 	u64 low_start = 0, high_start = ~0ULL, start;
 	u32 low = 0, high = table->num_fdes;
 	int err;
@@ -303,7 +303,10 @@ int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *orde
 	return ret;
 }
 
-/* The first defect in the rows of @fde. Returns 0, -EINVAL or -EFAULT. */
+/*
+ * Check the rows of @fde up to the first defect. Returns 0, -EINVAL, -EFAULT or
+ * -EINTR.
+ */
 static int validate_rows(const struct sfu_table *table,
 			 const struct sfu_fde *fde, struct sfu_defect *defect)
 {

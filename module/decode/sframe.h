@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Decode: SFrame V3 bytes and a pc to a rule. No kernel in it, no allocation,
- * no lock; may sleep where the bytes are user memory.
+ * Decode: find the rule for a pc in the bytes of an SFrame V3 section. Depends on
+ * no kernel function but those in env.h and user.h, allocates nothing and takes no
+ * lock. May sleep if the bytes are user memory.
  *
- * The bytes are hostile and may change at any time. Each value is fetched
- * once and checked where it is used; every loop is bounded by a count that has
- * been checked against the bytes there are.
+ * The bytes are hostile and may change at any time. Each value is fetched once and
+ * checked where it is used. Each loop is bounded by a count that was checked
+ * against the size of the section, or that has 16 bits.
+ *
+ * "Row" is this module's word for an FRE.
  *
  * Errors, the same in all functions here:
- * ENOENT	no FDE covers the address, or no row of it does
+ * ENOENT	no FDE covers the address, or no row of the FDE does
  * EFAULT	the bytes could not be read
  * EINVAL	the bytes are malformed; the defect says where and how
- * EOPNOTSUPP	well-formed, but not what this reads: version, machine
- * ETIME	more rows than the caller wants to have looked at
+ * EOPNOTSUPP	another version, byte order or ABI than this decoder reads
+ * ETIME	more rows would have to be read than the caller's budget allows
  */
 #ifndef SFU_SFRAME_H
 #define SFU_SFRAME_H
 
 #include "../env.h"
 
-/* Everything that can be wrong with a section. */
+/* The ways in which a section can be malformed or unsupported. */
 enum sfu_defect_kind {
 	SFU_DEFECT_NONE,
 	SFU_DEFECT_HDR_SHORT,
@@ -64,16 +67,17 @@ enum sfu_defect_kind {
 };
 
 /**
- * struct sfu_defect - what was found wrong, and at which byte of the section
+ * struct sfu_defect - a defect and its offset in the section
  *
- * Set with -EINVAL and -EOPNOTSUPP, otherwise untouched.
+ * Functions set it if they return -EINVAL or -EOPNOTSUPP, otherwise they leave
+ * it as it was.
  */
 struct sfu_defect {
 	enum sfu_defect_kind kind;
 	u64 offset;
 };
 
-/* Say what is malformed. Returns -EINVAL, to be returned on. */
+/* Record a defect. Returns -EINVAL, for the caller to return. */
 static inline int sfu_malformed(struct sfu_defect *defect,
 				enum sfu_defect_kind kind, u64 offset)
 {
@@ -82,12 +86,12 @@ static inline int sfu_malformed(struct sfu_defect *defect,
 	return -EINVAL;
 }
 
-/* The text of a kind, never NULL. */
+/* Returns a text that describes @kind, never NULL. */
 const char *sfu_defect_text(enum sfu_defect_kind kind);
 
 /*
- * Where a value comes from: a base, and whether what is at base + offset is
- * the value or the address of the value.
+ * The source of a value: a base, and whether base + offset is the value itself
+ * or the address of the stack word that contains it (SFU_DEREF).
  */
 #define SFU_BASE_MASK		0x1f	/* DWARF register 0 to 16, or: */
 #define SFU_BASE_OTHER		0x1e	/* a register that AMD64 does not have */
@@ -97,16 +101,16 @@ const char *sfu_defect_text(enum sfu_defect_kind kind);
 
 /* struct sfu_rule.flags */
 #define SFU_RULE_OUTERMOST	0x1	/* there is no caller */
-#define SFU_RULE_SIGNAL		0x2	/* the caller was interrupted, not calling */
+#define SFU_RULE_SIGNAL		0x2	/* signal frame: the caller made no call */
 
 /**
- * struct sfu_rule - how to get from a frame to its caller
+ * struct sfu_rule - how to compute the caller's registers from a frame's
  *
- * A value: holds no reference to the section it was decoded from.
+ * A plain value: it does not refer to the section it was decoded from.
  *
  * @cfa_offset, @ra_offset, @fp_offset: in bytes.
- * @cfa, @ra, @fp: base, SFU_DEREF, SFU_SAME. SFU_SAME only in @fp.
- * @flags: SFU_RULE_* bits. With SFU_RULE_OUTERMOST nothing else counts.
+ * @cfa, @ra, @fp: SFU_BASE_* and SFU_DEREF; @fp also SFU_SAME.
+ * @flags: SFU_RULE_* bits. With SFU_RULE_OUTERMOST the other members are unused.
  */
 struct sfu_rule {
 	s32 cfa_offset;
@@ -119,15 +123,16 @@ struct sfu_rule {
 };
 
 /**
- * struct sfu_table - one section, its header read and checked
+ * struct sfu_table - the decoded and checked header of one section
  *
  * Offsets are from the section's first byte.
  *
- * @bytes: the section; size is where the table ends, not the section.
+ * @bytes: the section. bytes.size is the end of the FRE area, which can be less
+ *	than the size of the section.
+ * @num_fdes: entries in the FDE index, at least 1.
+ * @pcrel: function starts are relative to their own field, not to the section.
  * @index: offset of the FDE index.
- * @num_fdes: entries in it, at least 1.
  * @fres: offset of the FRE area.
- * @pcrel: are function starts relative to their field? Else to the section.
  */
 struct sfu_table {
 	struct sfu_bytes bytes;
@@ -138,13 +143,13 @@ struct sfu_table {
 };
 
 /**
- * struct sfu_fde - one function's entry in the index, with its attribute
+ * struct sfu_fde - one function's index entry and its attribute
  *
  * @start: address of the function's first byte.
- * @size: of the function in bytes; may be 0.
  * @entry: offset of the index entry.
- * @block: offset of the attribute.
- * @num_rows: FREs of the function.
+ * @block: offset of the attribute, which the rows follow.
+ * @size: of the function in bytes; may be 0.
+ * @num_rows: FREs of the function; may be 0.
  * @info, @info2, @rep_size: the attribute's fields.
  */
 struct sfu_fde {
@@ -163,21 +168,21 @@ static inline bool sfu_fde_is_signal(const struct sfu_fde *fde)
 	return fde->info & 0x80;
 }
 
-/* Rows looked at between two times of giving way to others. */
+/* Rows that are read between two calls of sfu_env_relax(). */
 #define SFU_ROWS_A_TURN		1024
 
 #define SFU_MAX_ROW_WORDS	15
 #define SFU_MAX_ROW_SIZE	(4 + 1 + SFU_MAX_ROW_WORDS * 4)
 
 /**
- * struct sfu_row - one FRE, its data words not interpreted yet
+ * struct sfu_row - one FRE whose data words are not interpreted yet
  *
- * @offset: of its first byte in the section.
- * @start: first byte of the function (PCMASK: of the repeated block) that it
- *	holds for.
+ * @offset: offset in the section of its first byte.
+ * @start: offset in the function (PCMASK: in the repeated block) from which on
+ *	the row applies.
  * @info: its info byte.
  * @word_size: 1, 2 or 4 bytes.
- * @num_words: 0 to 15; 0 is an outermost frame.
+ * @num_words: 0 to 15; 0 marks an outermost frame.
  * @words: the data words, little-endian.
  */
 struct sfu_row {
@@ -197,73 +202,74 @@ struct sfu_rows {
 	u64 window;		/* offset of buf[0] */
 	u32 filled;		/* bytes in buf */
 	u32 left;		/* rows not returned yet */
-	s64 previous;		/* start of the row before, or -1 */
+	s64 previous;		/* start of the previous row, or -1 */
 	u8 buf[128];
 };
 
 /*
- * Read and check the header of the section @bytes. Returns 0 with @table
- * filled, -EFAULT, -EINVAL or -EOPNOTSUPP. Does not look at FDEs.
+ * Read and check the header of the section @bytes, but no FDE. Returns 0 with
+ * @table filled, -EFAULT, -EINVAL or -EOPNOTSUPP.
  */
 int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 		   struct sfu_defect *defect);
 
 /*
- * The last index entry whose start is at or below @pc, if it covers @pc.
- * Returns 0 with @fde filled, attribute included, -ENOENT, -EFAULT, -EINVAL.
+ * Find the last index entry that starts at or below @pc. Returns 0 with @fde
+ * filled, including the attribute; -ENOENT if there is no such entry or it does
+ * not cover @pc; -EFAULT or -EINVAL.
  */
 int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		   struct sfu_defect *defect);
 
 /*
- * Index entry number @index, which is below num_fdes, with its attribute.
- * Returns 0, -EFAULT or -EINVAL; also with -EINVAL for the attribute, start,
- * size and entry are filled.
+ * Read index entry number @index, which must be less than num_fdes, and its
+ * attribute. Returns 0, -EFAULT or -EINVAL. With -EINVAL, start, size and entry
+ * are filled nevertheless.
  */
 int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect);
 
 /*
- * Function starts of @nr index entries, from number @index on, all of which are
- * below num_fdes. Returns 0 or -EFAULT.
+ * Read the function starts of @nr index entries, from number @index on. All of
+ * them must be less than num_fdes. Returns 0 or -EFAULT.
  */
 int sfu_table_read_starts(const struct sfu_table *table, u32 index, u32 nr,
 			  u64 *starts);
 
-/* Start over the rows of @fde. @table and @fde must outlive @rows. */
+/* Begin to iterate over the rows of @fde. @table and @fde must outlive @rows. */
 void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,
 		    const struct sfu_fde *fde);
 
-/* Returns 1 with the next row, 0 at the end, -EFAULT or -EINVAL. */
+/* Read the next row to @row. Returns 1, 0 at the end, -EFAULT or -EINVAL. */
 int sfu_rows_next(struct sfu_rows *rows, struct sfu_row *row,
 		  struct sfu_defect *defect);
 
-/* Interpret a row's data words. Returns 0 or -EINVAL. */
+/* Decode the data words of @row to @rule. Returns 0 or -EINVAL. */
 int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 		   struct sfu_rule *rule, struct sfu_defect *defect);
 
 /*
- * The rule of @fde at @pc, which lies inside it. Takes the number of rows that
- * it looks at off *@budget. Returns 0, -EFAULT, -EINVAL, -ETIME if the budget
- * does not suffice, -EINTR if the thread is being killed, or -ENOENT: @pc is
- * before the first row, or the FDE is a signal frame without rows (then
- * rule->flags is SFU_RULE_SIGNAL). May sleep.
+ * Find the rule of @fde for @pc, which must lie inside the function. Decreases
+ * *@budget by the number of rows read. May sleep. Returns 0; -EFAULT; -EINVAL;
+ * -ETIME if the budget is exhausted; -EINTR if the thread is being killed; or
+ * -ENOENT if @pc is before the first row, or if the FDE is a signal frame without
+ * rows. In the latter case rule->flags is SFU_RULE_SIGNAL.
  */
 int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		      u64 pc, u32 *budget, struct sfu_rule *rule,
 		      struct sfu_defect *defect);
 
 /**
- * struct sfu_match - the rule for an address and the function it belongs to
+ * struct sfu_match - the rule for an address, and the function that covers it
  */
 struct sfu_match {
 	struct sfu_rule rule;
-	u64 start;		/* of the function; with @end only if one was found */
+	u64 start;		/* of the function; both are 0 if none covers it */
 	u64 end;
 };
 
 /**
- * struct sfu_fde_range - index entries from number @low on, below @high
+ * struct sfu_fde_range - index entries number @low to @high - 1
  */
 struct sfu_fde_range {
 	u32 low;
@@ -271,13 +277,13 @@ struct sfu_fde_range {
 };
 
 /**
- * struct sfu_fde_order - entries of the index looked at one after the other
+ * struct sfu_fde_order - state of a pass over the FDE index, to check its order
  *
- * All 0 at first.
+ * Zero-initialized by the caller.
  *
  * @next: number of the next entry.
- * @start: where the function of the entry before it starts.
- * @end: where the code of all before it ends.
+ * @start: start of the previous entry's function.
+ * @end: highest end of the functions of all previous entries.
  */
 struct sfu_fde_order {
 	u32 next;
@@ -286,23 +292,25 @@ struct sfu_fde_order {
 };
 
 /*
- * The next entry of the index, which is there, with its attribute. Returns as
- * sfu_table_read_fde(), also -EINVAL if it is not in order with those before it.
+ * Read index entry number order->next, which must be less than num_fdes, and its
+ * attribute. Returns what sfu_table_read_fde() returns, and -EINVAL also if the
+ * entry starts below the previous one or overlaps an earlier one.
  */
 int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *order,
 		       struct sfu_fde *fde, struct sfu_defect *defect);
 
 /*
- * Called by sfu_table_validate() for each defect. Returns 0 to go on behind
- * the FDE with the defect, anything else to stop.
+ * Called by sfu_table_validate() for each defect. Returns 0 to continue with the
+ * next FDE, anything else to stop.
  */
 typedef int (*sfu_defect_fn)(void *data, const struct sfu_defect *defect);
 
 /*
- * Examine every FDE and row. Returns 0 when the end is reached, -EFAULT, -EINTR
- * if a fatal signal arrived, or what @report returned. What assemblers and
- * linkers legally emit is no defect: equal starts of empty functions, no rows,
- * a first row that does not start at 0, a row at the function's end.
+ * Check every FDE and row. May sleep. Returns 0 if all were checked; -EFAULT;
+ * -EINTR if the thread is being killed; or the nonzero value that @report
+ * returned. These are no defects, as assemblers and linkers emit them: equal
+ * starts of empty functions, functions without rows, a first row that does not
+ * start at 0, a row that starts at the function's end.
  */
 int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 		       void *data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Everything that can be wrong with a section, in words.
+ * Texts that describe the defects of a section.
  */
 #include "sframe.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Find: the rule for a pc the short way, all in one window. It knows what nearly
- * all functions are, and leaves the others, and whatever is wrong with a section,
- * to sfu_table_find() and sfu_fde_find_rule().
+ * Find: a fast path from a pc to its rule that reads the section in one
+ * user-access window. It handles the common kind of function only. For all other
+ * functions, and for every malformed section, it fails, and the caller uses
+ * sfu_table_find() and sfu_fde_find_rule().
  *
- * Inline: where it is used, neither the table nor what is found out of it on the
- * way need be in memory.
+ * Everything is inlined, so that compilers keep the table and intermediate values
+ * in registers.
  */
 #ifndef SFU_SFRAME_FIND_H
 #define SFU_SFRAME_FIND_H
@@ -14,15 +15,15 @@
 #include "sframe.h"
 #include "sframe_format.h"
 
-/* Of a row's info byte: binary logarithm of the size of data words, how many. */
+/* From a row's info byte: log2 of the size of a data word; number of data words. */
 #define SFU_WORD_BITS(info)						\
 	((info) >> SFRAME_FRE_WORD_SIZE_SHIFT & SFRAME_FRE_WORD_SIZE_MASK)
 #define SFU_WORD_COUNT(info)						\
 	((info) >> SFRAME_FRE_WORD_COUNT_SHIFT & SFRAME_FRE_WORD_COUNT_MASK)
 
 /*
- * Bytes of a row by the type of its start and its info byte; 0 for those that are
- * malformed, among them all from 128 on.
+ * Size of a row in bytes, by the type of its start address and by its info byte. 0
+ * if the info byte is malformed; all with the mangled RA bit (128 to 255) are.
  */
 #define SFU_SIZE(n, info)						\
 	(SFU_WORD_BITS(info) == SFRAME_FRE_WORD_SIZE_INVALID ?		\
@@ -44,10 +45,10 @@ static const u8 sfu_row_size[][256] = {
 	[SFRAME_FRE_TYPE_ADDR4] = { SFU_SIZE_128(4) },
 };
 
-/* Functions with more rows are left to those who let others run meanwhile. */
+/* Functions with more rows are left to sfu_fde_find_rule(), which reschedules. */
 #define SFU_FIND_MAX_ROWS	4096
 
-/* Fetch the start of the row at @place. */
+/* Fetch the start address of the row at @place. */
 #define sfu_get_start(copied, window, type, place, start, label)	\
 	do {								\
 		if ((type) == SFRAME_FRE_TYPE_ADDR1) {			\
@@ -71,7 +72,7 @@ static const u8 sfu_row_size[][256] = {
 		}							\
 	} while (0)
 
-/* Fetch the one or two data words at @place, and have @rule be what they say. */
+/* Fetch the one or two data words at @place, and set CFA and FP of @rule. */
 #define sfu_get_words(copied, window, kind, place, info, rule, label)	\
 	do {								\
 		kind word_;						\
@@ -87,12 +88,14 @@ static const u8 sfu_row_size[][256] = {
 	} while (0)
 
 /**
- * struct sfu_run - a function's rows in a window
+ * struct sfu_run - the rows of a function in a window
  *
- * @next: where the first one is.
- * @end: where the table ends.
- * @nr: rows, at least 1; becomes how many there are up to the one wanted.
- * @wanted: the last one is, that starts at or below this.
+ * @next: place of the first row.
+ * @end: place of the table's end.
+ * @nr: number of rows, at least 1. sfu_run_find() sets it to the number of rows up
+ *	to and including the wanted one.
+ * @wanted: offset in the function; the wanted row is the last one that starts at
+ *	or below it.
  */
 struct sfu_run {
 	struct sfu_place next;
@@ -102,10 +105,10 @@ struct sfu_run {
 };
 
 /*
- * Find the row that is wanted of the function of @match, and decode it if there is
- * nothing unusual about it, nor anything malformed up to the row behind it. With
- * @roomy as many rows would fit into the table, however large. Returns whether it
- * did.
+ * Find the wanted row of the function in @match, and decode it to match->rule.
+ * Fails if the row is of an uncommon kind, or if anything is malformed up to and
+ * including the row after it. @roomy: run->nr rows of the maximum size fit into
+ * the table, so that places need not be checked. Returns whether it succeeded.
  */
 static __always_inline bool sfu_run_find(struct sfu_window *window,
 					 struct sfu_run *run, bool copied,
@@ -114,7 +117,7 @@ static __always_inline bool sfu_run_find(struct sfu_window *window,
 {
 	struct sfu_rule *rule = &match->rule;
 	const u8 start_size = 1 << type;
-	/* The last place for a row, if it has no data words. */
+	/* The last place at which a row without data words fits. */
 	const u64 last = run->end.at - start_size - 1;
 	struct sfu_place next = run->next;
 	u64 start, least = 0, size = 0;
@@ -170,7 +173,7 @@ unreadable:
 	return false;
 }
 
-/* The same by the type of row starts. */
+/* Call sfu_run_find() with a constant type, so that it is optimized for each. */
 static __always_inline bool sfu_run_find_any(struct sfu_window *window,
 					     struct sfu_run *run, bool copied,
 					     u8 type,
@@ -194,8 +197,8 @@ static __always_inline bool sfu_run_find_any(struct sfu_window *window,
 }
 
 /*
- * The window is open. Entries of the index are searched as sfu_table_find() does,
- * so that disorder is noticed by both or none.
+ * As sfu_table_find_rule(), with the window open. Searches the index with the same
+ * steps as sfu_table_find(), so that both detect the same disorder.
  */
 static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 					       struct sfu_window *window,
@@ -205,9 +208,9 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 					       struct sfu_match *match)
 {
 	const struct sfu_place index = sfu_window_at(window, table->index);
-	/* What is added to a function's start and the place of its entry. */
+	/* Function start = value in the entry + place of the entry + bias. */
 	const u64 bias = copied ? table->bytes.address : window->base;
-	/* Entries below low start at or below pc, those from high on above. */
+	/* Entries below low start at or below pc, entries from high on above pc. */
 	u64 low_start = 0, high_start = ~0ULL;
 	u32 low = range.low, high = range.high;
 	struct sfu_place entry;
@@ -249,17 +252,17 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 		       unreadable);
 	block = table->fres + offset;
 	end = low_start + size;
-	/* Nor does the sum wrap, if both are so. */
+	/* If both comparisons with pc hold, low_start + size did not wrap. */
 	if (pc < low_start || pc >= end ||
 	    block + SFRAME_ATTR_SIZE > table->bytes.size)
 		return false;
 
-	/* The machine is little-endian, as the section is. */
+	/* Read four fields as one word: machine and section are little-endian. */
 	run.next = sfu_window_at(window, block);
 	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
 	run.nr = (u16)attr;
 	info = attr >> 8 * SFRAME_ATTR_INFO;
-	/* Another type than SFRAME_FDE_TYPE_DEFAULT? */
+	/* Fail unless the type is SFRAME_FDE_TYPE_DEFAULT. */
 	if (attr >> 8 * SFRAME_ATTR_INFO2)
 		return false;
 	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
@@ -269,7 +272,7 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	run.wanted = pc - low_start;
 	match->start = low_start;
 	match->end = end;
-	/* With SFRAME_FDE_PCMASK it is no type of row starts. */
+	/* SFRAME_FDE_PCMASK and reserved bits make the type invalid: this fails. */
 	if (!sfu_run_find_any(window, &run, copied,
 			      info & ~SFRAME_FDE_SIGNAL, match))
 		return false;
@@ -282,11 +285,14 @@ unreadable:
 }
 
 /*
- * What sfu_table_find() and sfu_fde_find_rule() find for @pc, at a fraction of
- * their cost, if it is usual and sound. Of the index only @range, which is inside
- * of it but may be the wrong one, and the entry before it are looked at. @copied
- * is whether the table's bytes are a copy. Returns whether it did; if not,
- * nothing has been changed but perhaps *@match, and those two know.
+ * Find the rule for @pc, at a fraction of the cost of sfu_table_find() and
+ * sfu_fde_find_rule(), and with the same result. Handles common, well-formed
+ * functions only. Reads the index entries in @range, which must be inside of the
+ * index but may be the wrong ones, and the entry before them. @copied is whether
+ * table->bytes has a copy. May sleep.
+ *
+ * Returns whether it succeeded. If not, *@match is undefined, *@budget unchanged,
+ * and the caller has to use these two functions.
  */
 static __always_inline bool
 sfu_table_find_rule(const struct sfu_table *table, bool copied,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * SFrame Version 3 as it lies in a file or in memory. Section numbers refer to
- * "The SFrame Format", version 3, of GNU binutils.
+ * The layout of an SFrame Version 3 section, as "The SFrame Format" of GNU
+ * binutils specifies it.
  *
- * Nothing after the header is aligned: fields are copied out by offset. All of
- * it is little-endian here, as on the one machine this reads, AMD64.
+ * Nothing after the header is aligned: fields are read by offset. All numbers are
+ * little-endian, because AMD64 is the only ABI supported.
  */
 #ifndef SFU_SFRAME_FORMAT_H
 #define SFU_SFRAME_FORMAT_H
@@ -23,7 +23,7 @@
 #define SFRAME_ABI_AMD64_ENDIAN_LITTLE	3
 #define SFRAME_AMD64_FIXED_RA_OFFSET	(-8)
 
-/* Header: offsets of its fields, and its size without auxiliary header */
+/* Header: offsets of its fields, and its size without the auxiliary header */
 #define SFRAME_HDR_MAGIC		0x00	/* u16 */
 #define SFRAME_HDR_VERSION		0x02	/* u8 */
 #define SFRAME_HDR_FLAGS		0x03	/* u8 */
@@ -77,7 +77,7 @@
 #define SFRAME_FRE_MANGLED_RA		0x80	/* AArch64 */
 
 /* Control word of a flexible FRE */
-#define SFRAME_FLEX_REG			0x1	/* base is a register, else the CFA */
+#define SFRAME_FLEX_REG			0x1	/* base: a register; 0: the CFA */
 #define SFRAME_FLEX_DEREF		0x2
 #define SFRAME_FLEX_RESERVED		0x4
 #define SFRAME_FLEX_REGNUM_SHIFT	3

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Decode: the rows of an FDE, and the rule that one of them is.
+ * Decode: the rows (FREs) of an FDE, and the rule that a row encodes.
  */
 #include "bytes.h"
 #include "sframe.h"
 #include "sframe_format.h"
 
-/* A data word as offsets are stored. */
+/* Read a data word that is an offset. */
 static s32 get_signed(const u8 *p, u8 size)
 {
 	switch (size) {
@@ -19,7 +19,7 @@ static s32 get_signed(const u8 *p, u8 size)
 	}
 }
 
-/* A data word as control words are stored, and the start of a row. */
+/* Read a data word that is a control word, or the start address of a row. */
 static u32 get_unsigned(const u8 *p, u8 size)
 {
 	switch (size) {
@@ -45,8 +45,9 @@ void sfu_rows_begin(struct sfu_rows *rows, const struct sfu_table *table,
 }
 
 /*
- * Have the bytes at rows->next in the buffer, as many as a row can have or
- * the table has left. Bytes in the buffer already are not fetched again.
+ * Fill the buffer with the bytes from rows->next on: at least the maximum size of
+ * a row, or up to the end of the table. Bytes that are in the buffer already are
+ * not fetched again.
  */
 static int fill_window(struct sfu_rows *rows)
 {
@@ -72,7 +73,7 @@ static int fill_window(struct sfu_rows *rows)
 	return 0;
 }
 
-/* Check where @row starts against its function and the row before. */
+/* Check that @row starts inside its function, and above the previous row. */
 static int check_row_start(const struct sfu_rows *rows,
 			   const struct sfu_row *row, struct sfu_defect *defect)
 {
@@ -93,7 +94,7 @@ static int check_row_start(const struct sfu_rows *rows,
 int sfu_rows_next(struct sfu_rows *rows, struct sfu_row *row,
 		  struct sfu_defect *defect)
 {
-	/* ADDR1, ADDR2, ADDR4 are 1, 2 and 4 bytes; read_attribute() checked. */
+	/* ADDR1, ADDR2, ADDR4: 1, 2, 4 bytes. check_attribute() checked it. */
 	const u8 start_size =
 		1 << (rows->fde->info & SFRAME_FDE_FRE_TYPE_MASK);
 	u32 have, words;
@@ -143,7 +144,7 @@ int sfu_rows_next(struct sfu_rows *rows, struct sfu_row *row,
 
 static const struct sfu_rule outermost_rule = { .flags = SFU_RULE_OUTERMOST };
 
-/* What holds where a row does not say otherwise. */
+/* RA and FP of a rule, unless the row encodes others. */
 static const struct sfu_rule default_rule = {
 	.ra = SFU_BASE_CFA | SFU_DEREF,
 	.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
@@ -167,9 +168,9 @@ static int decode_default(const struct sfu_row *row, struct sfu_rule *rule,
 }
 
 /*
- * Take one control word and its offset from row->words, starting with word
- * number *@at, which is moved behind them. Returns 1 with @base and @offset,
- * 0 if the word is padding or there is none, -EINVAL.
+ * Decode a control word and the offset that follows it, beginning with data word
+ * number *@at. Advances *@at past the words used. Returns 1 with @base and
+ * @offset; 0 if the control word is 0 (padding) or there is none; or -EINVAL.
  */
 static int decode_flex_pair(const struct sfu_row *row, u32 *at, u8 *base,
 			    s32 *offset, struct sfu_defect *defect)
@@ -260,8 +261,8 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 	int ret;
 
 	/*
-	 * A function without rows is an outermost one. Assemblers also write
-	 * it, with the signal bit, for a signal frame they cannot express.
+	 * A function without rows has no caller. With the signal bit, it is a
+	 * signal frame that the assembler could not express.
 	 */
 	if (!fde->num_rows) {
 		*rule = outermost_rule;
@@ -270,7 +271,7 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
 		rule->flags = SFU_RULE_SIGNAL;
 		return -ENOENT;
 	}
-	/* From the function's start, whatever its alignment; not from pc. */
+	/* The block repeats from the function's start, even if not aligned. */
 	if (fde->info & SFRAME_FDE_PCMASK)
 		wanted %= fde->rep_size;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Step: a rule and a frame's registers to the caller's registers.
+ * Step: compute the caller's registers from a frame's registers and a rule.
  */
 #include "../arch/x86/arch.h"
 #include "step.h"
 
-/* The value of DWARF register @reg in @frame. */
+/* Get the value of DWARF register @reg in @frame. */
 static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 				   const struct sfu_stack *stack, u64 *value)
 {
@@ -34,7 +34,7 @@ static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 	return SFU_STEP_NO_REGISTER;
 }
 
-/* The value that @from and @offset describe, once @cfa is known. */
+/* Compute the value that @from and @offset encode; @cfa is for SFU_BASE_CFA. */
 static enum sfu_step find_value(const struct sfu_frame *frame, u8 from,
 				s32 offset, u64 cfa,
 				const struct sfu_stack *stack, u64 *value)
@@ -55,20 +55,20 @@ static enum sfu_step find_value(const struct sfu_frame *frame, u8 from,
 	return SFU_STEP_OK;
 }
 
-/* Is @cfa a place for the caller's frame of @frame? */
+/* Returns whether @cfa, as the caller's stack pointer, is progress from @frame. */
 static bool is_progress(const struct sfu_frame *frame, u64 cfa)
 {
 	if (cfa % SFU_WORD_SIZE)
 		return false;
-	/* A leaf that has taken its return address off the stack is at its CFA. */
+	/* If a leaf function has popped its return address, its sp is the CFA. */
 	return frame->exact ? cfa >= frame->sp : cfa > frame->sp;
 }
 
-/* Make @frame its caller, if that is in user space. */
+/* Replace @frame by its caller, if the return address is in user space. */
 static enum sfu_step enter_caller(struct sfu_frame *frame, u64 cfa, u64 ra,
 				  u64 fp, bool fp_known)
 {
-	/* Thread and coroutine entries have 0 where a return address would be. */
+	/* Thread and coroutine entry functions have the return address 0. */
 	if (!ra)
 		return SFU_STEP_OUTERMOST;
 	if (ra >= SFU_USER_END)
@@ -103,8 +103,8 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 	if (ret)
 		return ret;
 	/*
-	 * Compilers leave wrong rules for FP in some epilogues. That must not
-	 * end the walk: most callers never need the frame pointer.
+	 * Compilers emit wrong rules for FP in some epilogues. A failure must
+	 * not end the walk, because most callers do not need the frame pointer.
 	 */
 	if (!(rule->fp & SFU_SAME))
 		fp_known = find_value(frame, rule->fp, rule->fp_offset, cfa,
@@ -123,7 +123,7 @@ enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 
 	if (!frame->fp_known)
 		return SFU_STEP_NO_REGISTER;
-	/* The ABI has the outermost frame marked with a frame pointer of 0. */
+	/* By the ABI, a frame pointer of 0 marks the outermost frame. */
 	if (!frame->fp)
 		return SFU_STEP_OUTERMOST;
 	if (!is_progress(frame, frame->fp + SFU_FP_FRAME_SIZE))
@@ -149,7 +149,7 @@ enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 	if (ip >= SFU_USER_END)
 		return SFU_STEP_BAD_ADDRESS;
 
-	/* The handler may run on another stack: sp need not rise here. */
+	/* The handler may run on an alternate stack: sp need not rise. */
 	*frame = (struct sfu_frame) {
 		.ip = ip,
 		.sp = sp,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Step: a rule and a frame's registers to the caller's registers.
+ * Step: compute the caller's registers from a frame's registers and a rule.
  *
- * Knows nothing of sections or of the SFrame format, and has no kernel in it.
- * Stack words are hostile; a word that cannot be read ends the walk and says
- * nothing about the section that the rule came from.
+ * Independent of sections, of the SFrame format and of the kernel. Stack words are
+ * hostile. A stack word that cannot be read ends the walk; it does not mean that
+ * the section of the rule is corrupt.
  */
 #ifndef SFU_STEP_H
 #define SFU_STEP_H
@@ -15,17 +15,17 @@
 struct pt_regs;
 
 /**
- * struct sfu_frame - the registers of one frame, as far as they are known
+ * struct sfu_frame - the known registers of one frame
  *
  * @ip: instruction pointer.
  * @sp: stack pointer.
- * @fp: frame pointer, if @fp_known.
- * @fp_known: false once a rule for FP could not be followed.
- * @exact: @ip is the next instruction to run, not a return address behind a
- *	call; and @sp may equal the CFA.
- * @regs: the thread's registers in its innermost frame, else NULL.
- * @sigcontext: address of the struct sigcontext with the registers of a frame
- *	that a signal interrupted, else 0.
+ * @fp: frame pointer; valid only with @fp_known.
+ * @fp_known: false after a rule for FP could not be applied.
+ * @exact: @ip is the next instruction to execute (innermost or interrupted frame),
+ *	not a return address; and @sp may equal the CFA.
+ * @regs: all registers, in the thread's innermost frame; else NULL.
+ * @sigcontext: in a frame that a signal interrupted, user address of the struct
+ *	sigcontext that contains all its registers; else 0.
  */
 struct sfu_frame {
 	u64 ip;
@@ -37,33 +37,42 @@ struct sfu_frame {
 	u64 sigcontext;
 };
 
-/* The address to look up: a return address may lie behind its function. */
+/*
+ * Returns the address to look up. A return address can be the first byte after the
+ * function, if its last instruction is a call; so look up the byte before.
+ */
 static inline u64 sfu_frame_pc(const struct sfu_frame *frame)
 {
 	return frame->exact ? frame->ip : frame->ip - 1;
 }
 
-/* What a step came to. */
+/* The result of a step. */
 enum sfu_step {
 	SFU_STEP_OK,		/* the frame is now the caller's */
 	SFU_STEP_OUTERMOST,	/* there is no caller */
 	SFU_STEP_UNREADABLE,	/* a stack word cannot be read */
-	SFU_STEP_NO_PROGRESS,	/* the caller's frame is not above, or misaligned */
-	SFU_STEP_NO_REGISTER,	/* a register is needed that is not known */
+	SFU_STEP_NO_PROGRESS,	/* the CFA does not rise, or is misaligned */
+	SFU_STEP_NO_REGISTER,	/* the value of a register is needed and unknown */
 	SFU_STEP_BAD_ADDRESS,	/* the return address is outside user space */
 };
 
-/* All of these leave @frame as it was unless they return SFU_STEP_OK. */
+/*
+ * These three replace @frame by its caller's if they return SFU_STEP_OK, and leave
+ * it unchanged otherwise. May sleep if @stack is user memory.
+ */
 
 /* Apply @rule to @frame. */
 enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule,
 			    const struct sfu_stack *stack);
 
-/* Assume that the code at @frame keeps a frame pointer. */
+/* Step by the frame pointer, assuming that the code of @frame maintains one. */
 enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 			  const struct sfu_stack *stack);
 
-/* From the restorer, in which @frame is, to the code that was interrupted. */
+/*
+ * Step from the signal restorer to the interrupted frame. @frame must be in the
+ * restorer, with sp at the struct ucontext.
+ */
 enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 			      const struct sfu_stack *stack);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the walk knows about x86-64: registers, word size, the signal frame.
+ * What walks depend on of x86-64: registers, word size, the signal frame.
  */
 #ifndef SFU_ARCH_X86_H
 #define SFU_ARCH_X86_H
@@ -13,30 +13,30 @@
 
 #define SFU_WORD_SIZE		8
 
-/* One past the highest address that user code can have. */
+/* One past the highest user address, also with 5-level page tables (LA57). */
 #define SFU_USER_END		0x0100000000000000ULL
 
 /*
- * A frame of code with frame pointers: the frame pointer addresses the
- * caller's frame pointer, above it lie the return address and the CFA.
+ * In code with frame pointers, the frame pointer points to the saved frame pointer
+ * of the caller. The return address is the next word; the CFA is above it.
  */
 #define SFU_FP_FRAME_SIZE	16
 
 /*
- * Returning from a signal handler runs the restorer, "mov $15,%rax; syscall",
- * with the stack pointer at a struct ucontext. Its bytes are the ABI: debuggers
- * and unwinders know a signal frame by them.
+ * A signal handler returns to the restorer, "mov $15,%rax; syscall", with the stack
+ * pointer at a struct ucontext. These bytes are ABI: debuggers and unwinders
+ * recognize a signal frame by them.
  */
 #define SFU_RESTORER_SIZE	9
 #define SFU_RESTORER_BYTES \
 	{ 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }
 
-/* Offset in struct ucontext of uc_mcontext, a struct sigcontext. */
+/* Offset of uc_mcontext, a struct sigcontext, in struct ucontext. */
 #define SFU_UCONTEXT_SIGCONTEXT	40
 
 /*
- * Offset in struct sigcontext of DWARF register @reg, which is below
- * SFU_NR_REGS.
+ * Returns the offset of DWARF register @reg, which must be less than SFU_NR_REGS,
+ * in struct sigcontext.
  */
 static inline u32 sfu_arch_sigcontext_offset(u8 reg)
 {
@@ -56,13 +56,13 @@ static inline u32 sfu_arch_sigcontext_offset(u8 reg)
 
 #include <asm/ptrace.h>
 
-/* Where @mm has the vDSO's image, or had it before it was unmapped. */
+/* Address of the vDSO in @mm; the process may have unmapped it since. */
 static inline unsigned long sfu_arch_vdso(const struct mm_struct *mm)
 {
 	return (unsigned long)mm->context.vdso;
 }
 
-/* The value that DWARF register @reg, below SFU_NR_REGS, has in @regs. */
+/* Returns DWARF register @reg, which must be less than SFU_NR_REGS, of @regs. */
 static inline u64 sfu_arch_register(const struct pt_regs *regs, u8 reg)
 {
 	switch (reg) {
@@ -103,7 +103,7 @@ static inline u64 sfu_arch_register(const struct pt_regs *regs, u8 reg)
 
 #else
 
-/* Outside the kernel registers come as an array by DWARF number. */
+/* Outside the kernel, struct pt_regs is an array of u64 by DWARF number. */
 struct pt_regs;
 
 static inline u64 sfu_arch_register(const struct pt_regs *regs, u8 reg)
