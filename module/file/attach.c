@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach: SFrame sections that clients have given to files from outside.
+ * Attach: SFrame sections that clients attach to files.
  *
- * An attachment lives until its client detaches it. Its image may live longer,
- * as long as spaces have sections of it, but without its bytes: what was
- * attached takes no memory to speak of any more, and finds no rule.
+ * An attachment exists until its client detaches it or is closed. Its image may
+ * exist longer, until no space has a section that uses it, but without its
+ * bytes: it needs little memory then, and lookups in it fail.
  *
- * Each attachment is in two trees, from publish_attachment() until it is detached:
- * its client's, by id, and a table's, by key. The table is that of the space that it is for or
- * that of all spaces. It keeps neither the space nor the process: what is
- * attached for a space that is gone is found by nobody, and is listed, detached
- * and counted as ever.
+ * Each attachment is in two trees, from publish_attachment() until it is
+ * detached: its client's, by id, and a table's, by key. The table belongs to
+ * one space, or to all spaces. An attachment holds no reference to a space or a
+ * process. If its space has ended, no walk finds it any more, but the client
+ * still lists, counts and detaches it.
  *
- * Attachments of one client may share an image, each for a file of its own.
+ * Attachments of one client, each to another file, may share an image.
  *
- *	object		held by				ends with
+ *	object		held by				freed by
  *	attachment	the client's tree		DETACH, close of the client
- *	table		its space, each attachment	the last of them; that of
- *			in it				all spaces never
+ *	table		its space, each attachment	the last of them; the table
+ *			in it				of all spaces never
  *	image		its attachments, each section	the last of them
  *			that uses it
  *	image's bytes	its attachments, each lookup	the last of them
  *			that uses them
  *	pin		attachments to its file		the last of them
  *
- * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held for
- * some steps in a tree only; memory is allocated, read and freed without.
+ * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held only
+ * while a tree is searched or changed, never while memory is allocated, freed
+ * or read.
  */
 #include <linux/err.h>
 #include <linux/lockdep.h>
@@ -52,7 +53,7 @@ static bool is_id_before(struct rb_node *node, const struct rb_node *other)
 	return id_of(node) < id_of(other);
 }
 
-/* The first one whose id is at or above @id, or NULL. */
+/* Returns the first attachment whose id is at or above @id, or NULL. */
 static struct sfu_attachment *
 find_attachment_from(const struct sfu_attachments *attachments, u64 id)
 {
@@ -71,8 +72,9 @@ find_attachment_from(const struct sfu_attachments *attachments, u64 id)
 }
 
 /*
- * The image of the client's attachment spec->share_id, for one more attachment, to
- * a file with @key. Returns it as sfu_image_share() does, or an error.
+ * Get the image of the client's attachment spec->share_id, for another
+ * attachment to a file with @key. Returns it with the references that
+ * sfu_image_share() takes, or an error with @message.
  */
 static struct sfu_image *share_image(struct sfu_attachments *attachments,
 				     const struct sfu_attach_spec *spec,
@@ -101,7 +103,10 @@ static struct sfu_image *share_image(struct sfu_attachments *attachments,
 					spec->share_id));
 }
 
-/* What @attachment takes, beyond what the client has attached already. */
+/*
+ * Memory of @attachment; without its image if an attachment that shares it is
+ * counted.
+ */
 static u64 memory_for(const struct sfu_attachment *attachment)
 {
 	const struct sfu_image *image = attachment->entry.image;
@@ -109,7 +114,10 @@ static u64 memory_for(const struct sfu_attachment *attachment)
 	return attachment->memory + (image->nr_attached ? 0 : image->memory);
 }
 
-/* Have @attachment be the client's, with the lock of @attachments. */
+/*
+ * Insert @attachment into its table and the client's tree, and count it.
+ * Returns 0 or -EEXIST, see sfu_attach_table_add().
+ */
 static int insert_attachment(struct sfu_attachments *attachments,
 			     struct sfu_attachment *attachment)
 {
@@ -127,8 +135,9 @@ static int insert_attachment(struct sfu_attachments *attachments,
 }
 
 /*
- * Sets *@id and *@memory. If it succeeds another thread may detach @attachment, and
- * free it.
+ * Check the client's limits, and insert @attachment. Returns 0 with *@id and
+ * *@memory, after which another thread may detach and free @attachment; or
+ * -ENOSPC or -EEXIST with @message.
  */
 static int publish_attachment(struct sfu_attachments *attachments,
 			      struct sfu_attachment *attachment, u64 *id,
@@ -230,7 +239,7 @@ void sfu_attach_remove_all(struct sfu_attachments *attachments)
 	struct sfu_attachment *attachment, *removed = NULL;
 	struct rb_node *node;
 
-	/* Nobody else has the client, so that takes no lock. */
+	/* No other thread can use the client, so its lock is not needed. */
 	while ((node = rb_first(&attachments->by_id))) {
 		rb_erase(node, &attachments->by_id);
 		attachment = rb_entry(node, struct sfu_attachment, by_id);

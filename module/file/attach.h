@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attach: SFrame sections that clients have given to files from outside.
+ * Attach: SFrame sections that clients attach to files.
  */
 #ifndef SFU_ATTACH_H
 #define SFU_ATTACH_H
@@ -16,14 +16,13 @@ struct sfu_elf;
 struct sfu_message;
 
 /**
- * struct sfu_attachments - what one client has attached
+ * struct sfu_attachments - all attachments of one client
  *
- * @lock: protects all members. Taken outside of the lock of a table: see
+ * @lock: protects all members. The lock of a table nests inside it: see
  *	attach_table.c.
- * @by_id: in ascending order of their ids.
- * @nr: number of them.
- * @memory: bytes of kernel memory they take; an image that several share counts
- *	once.
+ * @by_id: tree of attachments, in ascending order of their ids.
+ * @nr: number of attachments.
+ * @memory: bytes of kernel memory that they use; a shared image counts once.
  */
 struct sfu_attachments {
 	spinlock_t lock;	/* see above */
@@ -39,28 +38,33 @@ static inline void sfu_attachments_init(struct sfu_attachments *attachments)
 }
 
 /*
- * Attach a section, for whoever sees @table, as @spec says, whose file has the
- * headers @elf: sfu_attach_check_file() has found no fault. Takes over the reference
- * to @table, also if it fails. The caller has checked the privilege. May sleep.
- * Returns 0, or an error with @message: see SFRAME_UNWIND_IOC_ATTACH.
+ * Attach a section as @spec says, for the spaces that use @table. @elf: headers
+ * of the file, which sfu_attach_check_file() must have accepted. The caller
+ * must have checked the privilege. Takes over the reference to @table, also on
+ * failure. May sleep. Returns 0 with spec->id and spec->memory, or an error
+ * with @message: see SFRAME_UNWIND_IOC_ATTACH.
  */
 int sfu_attach_add(struct sfu_attachments *attachments,
 		   struct sfu_attach_spec *spec, const struct sfu_elf *elf,
 		   struct sfu_attach_table *table, struct sfu_message *message);
 
-/* Detach one. Returns 0 or -ENOENT. */
+/* Detach the attachment with @id. May sleep. Returns 0 or -ENOENT. */
 int sfu_attach_remove(struct sfu_attachments *attachments, u64 id);
 
 /*
- * Detach all, of a client that nobody can use any more. May sleep.
+ * Detach all attachments of a client that is being closed: no other thread may
+ * use @attachments. May sleep.
  */
 void sfu_attach_remove_all(struct sfu_attachments *attachments);
 
-/* Tell of the first one whose id is at or above @from. Is there one? */
+/*
+ * Describe in @entry the first attachment whose id is at or above @from.
+ * Returns false if there is none.
+ */
 bool sfu_attach_next(struct sfu_attachments *attachments, u64 from,
 		     struct sframe_unwind_attached *entry);
 
-/* How many are there, and what memory do they take? */
+/* Get the number of attachments and the memory they use. */
 void sfu_attach_total(struct sfu_attachments *attachments, u32 *nr, u64 *memory);
 
 #endif /* SFU_ATTACH_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach file: what a client says about an ELF file, compared with the file.
+ * Attach file: compare the ELF file that a client attaches to with what the
+ * client expects.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -12,13 +13,16 @@
 #include "image.h"
 #include "message.h"
 
-/* A file to read ELF headers from. */
+/* A reader of ELF headers from @file. */
 struct elf_file {
 	struct sfu_elf_reader reader;
 	struct file *file;
 };
 
-/* Keyed hashes, which nobody can find a second file for. */
+/*
+ * Key of the hashes, secret so that nobody can construct a file with the same
+ * hash.
+ */
 static siphash_key_t attach_hash_key __ro_after_init;
 
 void __init sfu_attach_init(void)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach table: what is attached for one space, or for all.
+ * Attach table: the attachments for one space, or for all spaces.
  *
- * Who holds a table: the space, from the first attachment for it alone until it
- * is freed, and each attachment in it, which may be listed by its client long
- * after the process is gone. An attachment does not hold the space.
+ * References to a table: one of its space, from the first attachment for that
+ * space alone until the space is freed; and one of each attachment in it, as a
+ * client may list it long after the process has ended. An attachment holds no
+ * reference to the space.
  *
- * What is done under a table's lock takes the steps from the root of a tree to a
- * leaf, whatever is attached. The lock of the table of all spaces is taken for
- * adding and removing by privileged callers only, and for finding only while it
- * has something.
+ * A table's lock is held for O(log n) steps in a tree. Only privileged callers
+ * add to or remove from the table of all spaces, and lookups take its lock only
+ * while it is not empty.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -25,11 +25,11 @@
  * struct sfu_attach_table
  *
  * @refs: see above.
- * @lock: protects @by_key and the nodes in it. Taken inside the lock of a
- *	client's attachments; nothing is taken inside it.
- * @by_key: entries by is_entry_before(): of each key those to be preferred come
- *	first, of these and of the others the latest one.
- * @nr: number of them; written under @lock.
+ * @lock: protects @by_key and the nodes in it. Nests inside the lock of a
+ *	client's attachments; no lock is taken under it.
+ * @by_key: entries in the order of is_entry_before(): for each key, preferred
+ *	ones first; in each of the two groups, the latest first.
+ * @nr: number of entries; written under @lock.
  * @changed: stamp of the last change; written under @lock.
  */
 struct sfu_attach_table {
@@ -40,7 +40,7 @@ struct sfu_attach_table {
 	atomic64_t changed;
 };
 
-/* What is attached for all spaces. Static, so the last reference stays. */
+/* The table of all spaces. Its initial reference is never dropped. */
 static struct sfu_attach_table table_for_all = {
 	.refs = REFCOUNT_INIT(1),
 	.lock = __SPIN_LOCK_UNLOCKED(table_for_all.lock),
@@ -48,12 +48,11 @@ static struct sfu_attach_table table_for_all = {
 };
 
 /*
- * Stamps are drawn from one counter, each once in the system. Who changes a
- * table draws one after the change and stores it as table->changed; a space's
- * stamp that is not later than those of both of its tables is not used any more.
- * A space's stamp that is later was drawn after the change, so whoever uses it
- * and then searches finds what has changed: drawing is a full barrier on both
- * sides.
+ * Stamps are increments of one counter, so each is unique in the system. A
+ * change of a table takes a new stamp after the change, and stores it as
+ * table->changed. The stamp of a view is valid only while it is later than that
+ * of both of its tables. A later stamp was taken after the change, so a search
+ * that follows sees the change: taking a stamp is a full barrier on both sides.
  */
 static atomic64_t last_stamp = ATOMIC64_INIT(0);
 
@@ -65,20 +64,20 @@ static bool is_stamp_older(s64 stamp, const struct sfu_attach_table *table)
 u64 sfu_attach_view_generation(struct sfu_attach_view *view)
 {
 	const struct sfu_attach_table *own = READ_ONCE(view->own);
-	/* Pairs with the cmpxchg: what the stamp stands for is seen. */
+	/* Pairs with the cmpxchg: changes before the stamp are visible. */
 	s64 stamp = atomic64_read_acquire(&view->stamp), next;
 
 	while (is_stamp_older(stamp, &table_for_all) ||
 	       (own && is_stamp_older(stamp, own))) {
 		next = atomic64_inc_return(&last_stamp);
-		/* If another thread was quicker, its stamp may do as well. */
+		/* If another thread was faster, its stamp may be valid. */
 		if (atomic64_try_cmpxchg(&view->stamp, &stamp, next))
 			return next;
 	}
 	return stamp;
 }
 
-/* Have all views of @table draw a new stamp. The table has been changed. */
+/* Invalidate the stamps of all views of @table, after it was changed. */
 static void mark_table_changed(struct sfu_attach_table *table)
 {
 	lockdep_assert_held(&table->lock);
@@ -99,7 +98,7 @@ static bool is_entry_before(struct rb_node *node, const struct rb_node *other)
 	return a->id > b->id;
 }
 
-/* What is looked for: the first one with this key, preferred or not. */
+/* What compare_wanted() compares with: a key, and one of its two groups. */
 struct wanted {
 	u64 key;
 	bool is_preferred;
@@ -131,7 +130,10 @@ find_first_entry(const struct sfu_attach_table *table, u64 key,
 	return node ? rb_entry(node, struct sfu_attach_entry, node) : NULL;
 }
 
-/* The latest one with @key, of those to be preferred or of all, or NULL. */
+/*
+ * Returns the latest entry with @key, or NULL. With @preferred, of preferred
+ * ones only.
+ */
 static struct sfu_attach_entry *
 find_latest_entry(const struct sfu_attach_table *table, u64 key, bool preferred)
 {
@@ -178,7 +180,10 @@ static struct sfu_image *find_in_attach_table(struct sfu_attach_table *table,
 	struct sfu_attach_entry *entry = NULL;
 	struct sfu_image *image = NULL;
 
-	/* Who sees an old 0 has an old stamp, too, and looks again. */
+	/*
+	 * If this 0 is outdated, so is the caller's stamp, and it will search
+	 * again.
+	 */
 	if (!READ_ONCE(table->nr))
 		return NULL;
 	spin_lock(&table->lock);
@@ -228,7 +233,10 @@ struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view)
 		table = create_attach_table();
 		if (!table)
 			return NULL;
-		/* A full barrier: who sees the table sees it initialised. */
+		/*
+		 * A full barrier: a reader of view->own sees an initialized
+		 * table.
+		 */
 		other = cmpxchg(&view->own, NULL, table);
 		if (other) {
 			kfree(table);
@@ -247,6 +255,9 @@ void sfu_attach_table_put(struct sfu_attach_table *table)
 
 void sfu_attach_view_exit(struct sfu_attach_view *view)
 {
-	/* Who reads this has a reference to the space, so nobody does now. */
+	/*
+	 * Readers of view->own hold a reference to the space, so there are
+	 * none.
+	 */
 	sfu_attach_table_put(view->own);
 }

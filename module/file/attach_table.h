@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attach table: what is attached for one space, or for all, by the files it is
- * attached to. What one space has, other spaces neither search nor wait for.
+ * Attach table: the attachments for one space, or for all spaces, indexed by
+ * file. Each space has a table of its own, so that spaces neither search nor
+ * wait for each other's attachments.
  */
 #ifndef SFU_ATTACH_TABLE_H
 #define SFU_ATTACH_TABLE_H
@@ -16,12 +17,14 @@ struct sfu_image;
 /**
  * struct sfu_attach_entry - one attachment in a table
  *
- * @node: in the table; protected by its lock. All else is immutable.
- * @image: what is attached. Whoever adds the entry holds a reference until the
- *	entry is removed.
- * @key: see sfu_attach_key(), or sfu_attach_inode_key() if it is for one file.
- * @id: unique in the system; the highest one is the latest.
- * @is_preferred: rather than a section of the file's own.
+ * @node: in the table; protected by its lock. The other members are immutable
+ *	while the entry is in a table.
+ * @image: the attached section. The owner of the entry holds a reference until
+ *	the entry is removed.
+ * @key: sfu_attach_inode_key() if it is attached to one file, else
+ *	sfu_attach_key().
+ * @id: unique in the system; the highest id is the latest attachment.
+ * @is_preferred: takes precedence over a section of the file itself.
  */
 struct sfu_attach_entry {
 	struct rb_node node;
@@ -32,34 +35,35 @@ struct sfu_attach_entry {
 };
 
 /**
- * struct sfu_attach_view - what a space sees of what is attached
+ * struct sfu_attach_view - the tables that a space sees: its own and that of all
  *
- * All zeroes when the space is made.
+ * Zero-initialized with the space.
  *
- * @stamp: number of what it sees, see sfu_attach_view_generation().
- * @own: what is attached for this space alone, or NULL; set once, without a
- *	lock, and holds a reference.
+ * @stamp: see sfu_attach_view_generation().
+ * @own: table of the attachments for this space alone, or NULL; set once, by
+ *	cmpxchg(); holds a reference.
  */
 struct sfu_attach_view {
 	atomic64_t stamp;
 	struct sfu_attach_table *own;
 };
 
-/* The space is freed. */
+/* Drop the references of @view; its space is being freed. */
 void sfu_attach_view_exit(struct sfu_attach_view *view);
 
 /*
- * A number that no other space has ever had, and that this one has not had
- * before whatever has been added to its tables, or removed, since. Never 0. Any
- * context.
+ * Returns a generation number of what @view sees: it differs from all numbers
+ * returned before the last change of the two tables, and from all numbers of
+ * other views. Never 0. Any context.
  */
 u64 sfu_attach_view_generation(struct sfu_attach_view *view);
 
 /**
- * struct sfu_attach_keys - what a file goes by
+ * struct sfu_attach_keys - the keys of a file
  *
- * @inode: by itself, or 0 if nothing is attached to it as such.
- * @file: with all that have the same headers.
+ * @inode: of this file alone, sfu_attach_inode_key(); 0 if its inode has no
+ *	pin.
+ * @file: of all files with the same build ID and segments, sfu_attach_key().
  */
 struct sfu_attach_keys {
 	u64 inode;
@@ -67,34 +71,40 @@ struct sfu_attach_keys {
 };
 
 /*
- * The latest image for @keys.inode, or else for @keys.file, in the space's own
- * table, or else in that of all spaces, of those to be preferred only, or of all.
- * Returns it, to be given back by sfu_image_empty() and sfu_image_put() as its
- * attachments do that, so that it has its bytes till then; or NULL. Takes one lock
- * after the other; process context.
+ * Find the latest image that is attached for @keys. The space's own table has
+ * precedence over the table of all spaces; in each, keys.inode over keys.file.
+ * With @preferred, only preferred attachments count. Returns the image with the
+ * references that sfu_image_share() takes, so that it keeps its bytes; or NULL.
+ * Takes the locks of both tables, one after the other; process context.
  */
 struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
 				       struct sfu_attach_keys keys,
 				       bool preferred);
 
 /*
- * The space's own table, made if there is none, or, if @view is NULL, that of
- * all spaces. May sleep. Returns it with a reference, or NULL without memory.
+ * Get the own table of @view, creating it if necessary; or the table of all
+ * spaces if @view is NULL. May sleep. Returns it with a reference, or NULL if
+ * out of memory.
  */
 struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view);
 
-/* Any context. @table may be NULL; with the last reference it is empty. */
+/*
+ * Drop a reference. Any context. @table may be NULL. Each entry's owner holds a
+ * reference, so a table without references is empty.
+ */
 void sfu_attach_table_put(struct sfu_attach_table *table);
 
 /*
- * Process context. The caller has a reference to @table. With @alone it is to be
- * the only one with its key in that of all spaces; returns -EEXIST if it would not
- * be, else 0.
+ * Add @entry. Process context. The caller must hold a reference to @table. With
+ * @alone, fails with -EEXIST if @table is the table of all spaces and has an
+ * entry with the same key. Else returns 0.
  */
 int sfu_attach_table_add(struct sfu_attach_table *table,
 			 struct sfu_attach_entry *entry, bool alone);
 
-/* Likewise. */
+/*
+ * Remove @entry. Process context. The caller must hold a reference to @table.
+ */
 void sfu_attach_table_remove(struct sfu_attach_table *table,
 			     struct sfu_attach_entry *entry);
 

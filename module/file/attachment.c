@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attachment: one section that a client has attached to a file, or to all with the
- * same headers.
+ * Attachment: one section that a client has attached to a file, or to all files
+ * with the same build ID and executable segments.
  */
 #include <linux/err.h>
 #include <linux/sframe_unwind.h>
@@ -55,7 +55,7 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 					defect.offset));
 }
 
-/* What @spec and the headers of its file say. Returns 0 or -ENOMEM. */
+/* Fill @attachment from @spec and the file's headers. Returns 0 or -ENOMEM. */
 static int fill_attachment(struct sfu_attachment *attachment,
 			   const struct sfu_attach_spec *spec,
 			   const struct sfu_elf *elf)
@@ -80,7 +80,7 @@ static int fill_attachment(struct sfu_attachment *attachment,
 	return 0;
 }
 
-/* Who pays for what @attachment takes without its image. Returns 0 or -ENOMEM. */
+/* Charge attachment->memory to the current user. Returns 0 or -ENOMEM. */
 static int charge_attachment(struct sfu_attachment *attachment)
 {
 	attachment->payer = sfu_payer_get_current();

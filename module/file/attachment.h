@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attachment: one section that a client has attached to a file, or to all with the
- * same headers.
+ * Attachment: one section that a client has attached to a file, or to all files
+ * with the same build ID and executable segments.
  */
 #ifndef SFU_ATTACHMENT_H
 #define SFU_ATTACHMENT_H
@@ -20,17 +20,18 @@ struct sfu_pin;
 /**
  * struct sfu_attachment
  *
- * @entry: in @table, with the id, which is never 0. entry.image is the section,
- *	with a reference.
+ * @entry: in @table; entry.id is never 0. Holds a reference to entry.image and
+ *	one to its bytes.
  * @by_id: in the client's tree, protected by its lock.
- * @removed: next one that has been detached together with this one.
- * @table: with a reference.
- * @pin: of the file, if it is for that only, with a reference; or NULL.
- * @payer: who is charged for @memory, with a reference.
+ * @removed: after removal: next attachment to free.
+ * @table: holds a reference.
+ * @pin: of the file, if it is attached to this file alone; else NULL. Holds a
+ *	reference.
+ * @payer: the payer charged for @memory, holds a reference.
  * @file_key: see sfu_attach_key().
- * @memory: bytes of kernel memory without the image's.
+ * @memory: bytes of kernel memory that it uses, without the image.
  * @flags: SFRAME_UNWIND_ATTACH_* bits.
- * @build_id_size: bytes of @build_id, which is 0 if the file has none.
+ * @build_id_size: bytes of @build_id; 0 if the file has none.
  * @build_id: of the file.
  */
 struct sfu_attachment {
@@ -49,14 +50,18 @@ struct sfu_attachment {
 	u8 build_id[SFU_ELF_MAX_BUILD_ID];
 };
 
-/* Bytes that a client may attach with SFRAME_UNWIND_ATTACH_* flags. */
+/*
+ * Limit of the memory of a client's attachments, for one with @flags to be
+ * added.
+ */
 u64 sfu_attachment_max_memory(u32 flags);
 
 /*
- * Make one of @spec, whose file has the headers @elf, for @table, with @image, or,
- * if that is NULL, with one read from @spec->sframe. Takes over the references to
- * @table and @image, also if it fails. May sleep. Returns an error with @message:
- * see SFRAME_UNWIND_IOC_ATTACH.
+ * Create an attachment as @spec says, to the file with the headers @elf, for
+ * @table. If @image is NULL, its image is read from spec->sframe. Takes over
+ * the references to @table and @image, also on failure. May sleep. Returns it,
+ * not inserted anywhere; or an error with @message: see
+ * SFRAME_UNWIND_IOC_ATTACH.
  */
 struct sfu_attachment *sfu_attachment_create(struct sfu_attach_spec *spec,
 					     const struct sfu_elf *elf,
@@ -64,7 +69,7 @@ struct sfu_attachment *sfu_attachment_create(struct sfu_attach_spec *spec,
 					     struct sfu_image *image,
 					     struct sfu_message *message);
 
-/* It is in no tree any more. Process context. */
+/* Free @attachment, which must be in no tree any more. Process context. */
 void sfu_attachment_destroy(struct sfu_attachment *attachment);
 
 #endif /* SFU_ATTACHMENT_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Elf: what the headers of an ELF file say about the unwinding of its code.
+ * Elf: read from an ELF file's headers what is needed to unwind its code.
  */
 #include "../decode/bytes.h"
 #include "elf.h"
 
-/* The ELF header, and where its members are. */
+/* The ELF header: its size, and the offsets of its members. */
 #define EHDR_SIZE	64
 #define EHDR_CLASS	4
 #define EHDR_DATA	5
@@ -44,10 +44,10 @@
 #define NOTE_TYPE	8
 #define NOTE_BUILD_ID	3
 
-/* Notes of one file that are looked at. */
+/* Notes of one file that are read. */
 #define MAX_NOTES	64
 
-/* Addresses and file offsets that can be mapped. */
+/* Limit of addresses, and of offsets and sizes in a file. */
 #define MAX_ADDRESS	0x800000000000ULL
 #define PAGE_BYTES	4096ULL
 
@@ -58,7 +58,9 @@ static int fail_malformed(struct sfu_elf *elf, u64 offset, const char *problem)
 	return -EINVAL;
 }
 
-/* Behind the file's end there is nothing that could be right. */
+/*
+ * As reader->read(), but a read past the file's end means that it is malformed.
+ */
 static int read_bytes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 		      u64 offset, void *to, u32 size)
 {
@@ -80,7 +82,9 @@ static int fail_unsupported(struct sfu_elf *elf, u64 offset,
 	return -EOPNOTSUPP;
 }
 
-/* Read the ELF header. Returns 0 with the program headers' place and number. */
+/*
+ * Read the ELF header. Returns 0 with the program headers' offset and number.
+ */
 static int read_ehdr(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 		     u64 *phoff, u32 *phnum)
 {
@@ -161,7 +165,7 @@ static int set_sframe(struct sfu_elf *elf, u64 at, const u8 *phdr)
 	const u64 vaddr = get_le64(phdr + PHDR_VADDR);
 	const u64 size = get_le64(phdr + PHDR_FILESZ);
 
-	/* What strip and objcopy leave of one that they took away. */
+	/* strip and objcopy leave such a header if they remove the section. */
 	if (!size)
 		return 0;
 	if (elf->sframe_size)
@@ -184,9 +188,9 @@ static u64 align_size(u64 size, u64 alignment)
 }
 
 /*
- * Look for the build ID in a segment of notes. They end where they stop making
- * sense: what is behind is not the build ID of anything. Returns 0 or what the
- * reader returned.
+ * Look for the build ID in a segment of notes. Stops at the first malformed
+ * note, which is no error. Returns 0 or an error of the reader other than
+ * -EFAULT.
  */
 static int read_notes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 		      const u8 *phdr, u32 *budget)
@@ -281,7 +285,10 @@ sfu_elf_find_segment(const struct sfu_elf *elf, u64 offset)
 
 		if (offset - segment->offset < segment->filesz)
 			return segment;
-		/* Whole pages are mapped. */
+		/*
+		 * The kernel maps whole pages, so also bytes beside the
+		 * segment.
+		 */
 		if (offset - (segment->offset - before) <
 		    align_size(before + segment->filesz, PAGE_BYTES))
 			found = segment;

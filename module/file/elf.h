@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Elf: what the headers of an ELF file say about the unwinding of its code.
+ * Elf: read from an ELF file's headers what is needed to unwind its code.
  *
- * No kernel in it, no allocation, no lock; may sleep where the reader does. The
- * file is hostile: each value is fetched once and checked, and loops are
- * bounded by limits of our own.
+ * Independent of the kernel; allocates nothing, takes no lock. May sleep if the
+ * reader does. The file is hostile: each value is fetched once and checked, and
+ * loops are bounded by fixed limits.
  */
 #ifndef SFU_ELF_H
 #define SFU_ELF_H
 
 #include "../env.h"
 
-/* Executable segments of one file; linkers make one, seldom two. */
+/* Executable segments of one file; linkers create one, rarely two. */
 #define SFU_ELF_MAX_SEGMENTS	8
 
-/* Program headers of one file; linkers make some ten. */
+/* Program headers of one file; linkers create about ten. */
 #define SFU_ELF_MAX_PHDRS	128
 
 /* Bytes of the longest build ID. */
 #define SFU_ELF_MAX_BUILD_ID	32
 
 /**
- * struct sfu_elf_reader - where the file's bytes come from
+ * struct sfu_elf_reader - how to read the file
  *
- * @read: fetch @size bytes at @offset. Returns 0, -EFAULT if the file is not
- *	so long, or another error, which is passed on.
+ * @read: copy @size bytes at @offset to @to. Returns 0; -EFAULT if the file is
+ *	shorter; or another error, which the functions here return as it is.
  */
 struct sfu_elf_reader {
 	int (*read)(const struct sfu_elf_reader *reader, u64 offset, void *to,
@@ -34,9 +34,9 @@ struct sfu_elf_reader {
 /**
  * struct sfu_elf_segment - an executable PT_LOAD
  *
- * @offset, @filesz: the bytes of the file, page by page.
- * @vaddr, @memsz: the addresses that the file gives them. Neither sum wraps,
- *	and @offset and @vaddr are the same within a page.
+ * @offset, @filesz: the segment's bytes in the file.
+ * @vaddr, @memsz: its addresses, before relocation. Neither sum wraps, and
+ *	@offset and @vaddr are equal modulo the page size.
  */
 struct sfu_elf_segment {
 	u64 offset;
@@ -46,14 +46,14 @@ struct sfu_elf_segment {
 };
 
 /**
- * struct sfu_elf - what was found
+ * struct sfu_elf - what the headers contain
  *
- * @segments, @nr_segments: executable segments with something in them.
- * @sframe_offset, @sframe_vaddr, @sframe_size: PT_GNU_SFRAME. Its size is
- *	often more than the table has; 0 if there is none.
- * @build_id, @build_id_size: size 0 if there is none.
- * @problem: what is wrong with the file, a sentence; NULL if nothing is.
- * @problem_offset: byte of the file at which it is.
+ * @segments, @nr_segments: executable segments whose memsz is not 0.
+ * @sframe_offset, @sframe_vaddr, @sframe_size: PT_GNU_SFRAME. The size can
+ *	exceed that of the SFrame table; it is 0 if there is none.
+ * @build_id, @build_id_size: the size is 0 if there is none.
+ * @problem: text that says what is wrong with the file, or NULL.
+ * @problem_offset: offset in the file of the problem.
  */
 struct sfu_elf {
 	struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
@@ -68,18 +68,20 @@ struct sfu_elf {
 };
 
 /*
- * Read the headers. Returns 0; -EINVAL if it is no ELF file or a malformed one,
- * -EOPNOTSUPP if it is one for another machine, both with @elf->problem; or
- * what the reader returned. A build ID that is malformed, empty, or longer than
- * any is as none.
+ * Read the headers. Returns 0; -EINVAL if the file is not ELF or is malformed;
+ * -EOPNOTSUPP if it is not a 64-bit, little-endian file for x86-64; both with
+ * elf->problem set; or an error of the reader. Ignores a build ID that is
+ * malformed, empty, or longer than SFU_ELF_MAX_BUILD_ID.
  */
 int sfu_elf_read(struct sfu_elf *elf, const struct sfu_elf_reader *reader);
 
-/* The executable segment that maps byte @offset of the file, or NULL. */
+/*
+ * Returns the executable segment that maps byte @offset of the file, or NULL.
+ */
 const struct sfu_elf_segment *
 sfu_elf_find_segment(const struct sfu_elf *elf, u64 offset);
 
-/* Is [start, start + size) inside one executable segment's addresses? */
+/* Returns whether [start, start + size) is inside one executable segment. */
 bool sfu_elf_is_code(const struct sfu_elf *elf, u64 start, u64 size);
 
 #endif /* SFU_ELF_H */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * File read: bytes of files that others have mapped, without waiting for them.
+ * File read: read files that the current process has mapped, without waiting
+ * for I/O in its threads.
  *
- * A walk runs in a thread that knows nothing of it, and that whoever provides the
- * file may be waiting for: a fanotify daemon that is asked for permission, or
- * the server of a network file system. So a walk takes what is in the page
- * cache. The rest is read by a work queue, page by page, by the functions that
- * page faults use: no event is raised, and no permission is asked for. The thread
- * has the file mapped already.
+ * A walk runs in an unsuspecting thread. If it waited for the file, it could
+ * deadlock: a fanotify daemon that is asked for permission, or the server of a
+ * network file system, may be waiting for that very thread. So a walk only
+ * reads the page cache. A workqueue reads the other pages, with the functions
+ * that page faults use, which raise no fsnotify event and need no permission:
+ * the thread has the file mapped already.
  *
- * Readings under way hold their file, and the module, which is why rmmod is
- * refused meanwhile. The few instructions of a work function behind its
- * module_put() are waited for by destroy_workqueue().
+ * A reading in progress holds references to its file and to the module; rmmod
+ * is refused meanwhile. destroy_workqueue() waits for the few instructions that
+ * follow module_put() in the work function.
  *
- * A server that does not answer stalls SFU_MAX_READINGS_OF_ONE of our threads.
- * FUSE servers are processes of ordinary users, which may choose never to
- * answer: their files are taken from the page cache or not at all.
+ * A server that does not answer blocks at most SFU_MAX_READINGS_OF_ONE workers.
+ * FUSE servers are processes of ordinary users, and may choose never to answer:
+ * their files are read from the page cache only.
  */
 #include <linux/cred.h>
 #include <linux/err.h>
@@ -38,19 +39,20 @@
 #include "limits.h"
 
 /**
- * struct reading - pages of a file that are being read, or have been
+ * struct reading - a range of pages that is being read, or was
  *
- * @work: reads them.
- * @file: with a reference; NULL if it is over.
- * @inode: of the file. When it is over, compared only.
- * @user: whose process it is for.
- * @memcg: that is charged, with a reference, or NULL.
- * @first: page.
- * @last: page.
- * @until: in jiffies; after a failure the file is not read again before.
+ * @work: the work item that reads the pages.
+ * @file: holds a reference; NULL if the reading has ended.
+ * @inode: of the file. Only compared after the reading has ended.
+ * @user: user of the process that needs the pages.
+ * @memcg: memory cgroup to charge, holds a reference; or NULL.
+ * @first: index of the first page.
+ * @last: index of the last page.
+ * @until: after a failure, the file is not read again before this time
+ *	(jiffies).
  *
- * All but @work are protected by the lock. Nobody changes @file, @memcg and the
- * pages while it is being read.
+ * readings_lock protects all members but @work. While the reading is in
+ * progress, @file, @memcg, @first and @last do not change.
  */
 struct reading {
 	struct work_struct work;
@@ -67,14 +69,14 @@ static struct reading readings[SFU_MAX_READINGS];
 static DEFINE_SPINLOCK(readings_lock);
 static struct workqueue_struct *readings_queue;
 
-/* shmem has no function that page faults of others use. */
+/* shmem has no read_folio(), but shmem_read_mapping_page(). */
 static bool is_shmem(const struct file *file)
 {
 	return file_inode(file)->i_sb->s_magic == TMPFS_MAGIC &&
 	       !file->f_mapping->a_ops->read_folio;
 }
 
-/* Is @file served by a process that anybody may run? */
+/* Returns whether @file is on FUSE, whose servers are processes of any user. */
 static bool is_served_by_users(const struct file *file)
 {
 	const char *type = file_inode(file)->i_sb->s_type->name;
@@ -87,8 +89,8 @@ bool sfu_file_can_read(const struct file *file)
 	const struct inode *inode = file_inode(file);
 
 	/*
-	 * secretmem has pages which are not for us, and no read_iter. hugetlbfs
-	 * counts its pages in another way, and DAX has none.
+	 * secretmem has no read_iter, and the kernel must not read its pages.
+	 * hugetlbfs uses another page index, and DAX has no page cache.
 	 */
 	return S_ISREG(inode->i_mode) && (file->f_mode & FMODE_READ) &&
 	       file->f_op->read_iter && !file->f_op->read && !IS_DAX(inode) &&
@@ -96,13 +98,16 @@ bool sfu_file_can_read(const struct file *file)
 	       (file->f_mapping->a_ops->read_folio || is_shmem(file));
 }
 
-/* Is there nothing at page @index of @file, neither here nor swapped out? */
+/*
+ * Returns whether page @index of a shmem file is neither in memory nor swapped
+ * out.
+ */
 static bool is_hole(const struct file *file, pgoff_t index)
 {
 	return is_shmem(file) && !xa_load(&file->f_mapping->i_pages, index);
 }
 
-/* Copy what is inside one page. See sfu_file_read(). */
+/* As sfu_file_read(), for bytes inside one page; does not start a reading. */
 static int read_in_page(const struct file *file, u64 offset, void *to, u32 size)
 {
 	const pgoff_t index = offset >> PAGE_SHIFT;
@@ -130,8 +135,9 @@ static int read_in_page(const struct file *file, u64 offset, void *to, u32 size)
 }
 
 /*
- * The reading of @inode, or one that is over, for it. Returns NULL, with an
- * error in *@err, if the file is not to be read now.
+ * Choose an unused element of readings for @inode. Returns NULL, with *@err set
+ * to what sfu_file_read() is to return, if the file is being read already,
+ * failed recently, or too many files are being read.
  */
 static struct reading *choose_reading(const struct inode *inode, int *err)
 {
@@ -163,7 +169,10 @@ static struct reading *choose_reading(const struct inode *inode, int *err)
 	       of_user < SFU_MAX_READINGS_OF_USER ? chosen : NULL;
 }
 
-/* Have pages of @file read. Returns -EINPROGRESS, or -EIO if they are not. */
+/*
+ * Start to read pages @first to @last of @file. Returns -EINPROGRESS, also if
+ * the caller has to try again to start it; or -EIO if they will not be read.
+ */
 static int start_reading(struct file *file, pgoff_t first, pgoff_t last)
 {
 	const struct inode *inode = file_inode(file);
@@ -180,9 +189,9 @@ static int start_reading(struct file *file, pgoff_t first, pgoff_t last)
 		reading->memcg = get_mem_cgroup_from_mm(current->mm);
 		reading->first = first;
 		reading->user = current_uid();
-		/* The next walk goes on from there. */
+		/* A later call reads the pages that follow. */
 		reading->last = min(last, first + SFU_MAX_READING_PAGES - 1);
-		/* Whoever requests stacks has one. */
+		/* Cannot fail: who requested the stack holds a reference. */
 		__module_get(THIS_MODULE);
 		queue_work(readings_queue, &reading->work);
 	}
@@ -217,14 +226,14 @@ int sfu_file_read(struct file *file, u64 offset, void *to, u32 size)
 	return 0;
 }
 
-/* Have page @index of @file in the page cache. May wait. */
+/* Read page @index of @file into the page cache. May wait for I/O. */
 static int read_page(struct file *file, pgoff_t index)
 {
 	struct address_space *mapping = file->f_mapping;
 	struct folio *folio;
 	struct page *page;
 
-	/* It may have become shorter. */
+	/* The file may have been truncated. */
 	if ((loff_t)index << PAGE_SHIFT >= i_size_read(file_inode(file)))
 		return 0;
 	if (is_shmem(file)) {
@@ -259,7 +268,7 @@ static void run_reading(struct work_struct *work)
 	set_active_memcg(old);
 
 	spin_lock(&readings_lock);
-	/* That one's cgroup has no memory says nothing of the file. */
+	/* -ENOMEM is about the memory cgroup, not about the file: no pause. */
 	reading->until = jiffies +
 			 (err && err != -ENOMEM ? SFU_READING_PAUSE : 0);
 	reading->file = NULL;
@@ -273,7 +282,9 @@ int __init sfu_file_read_init(void)
 {
 	struct reading *reading;
 
-	/* As many at a time as there can be: stalled ones are in nobody's way. */
+	/*
+	 * One worker for each reading, so that a blocked one delays no other.
+	 */
 	readings_queue = alloc_workqueue("sframe_unwind", WQ_UNBOUND,
 					 SFU_MAX_READINGS);
 	if (!readings_queue)

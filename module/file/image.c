@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Image: a file's SFrame section in kernel memory.
+ * Image: an SFrame section in kernel memory.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -30,7 +30,7 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
 	loff_t position = offset;
 
 	while (size) {
-		/* A file system need not look for signals on its way. */
+		/* In chunks, as a file system need not check for signals. */
 		ssize_t got = kernel_read(file, to, min_t(u32, size, SZ_256K),
 					  &position);
 
@@ -48,11 +48,12 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
 }
 
 /**
- * struct source - where a section is read from
+ * struct source - where to read a section from, and how
  *
  * @file: the file.
  * @offset: of the section.
- * @waits: is this the caller's own read, which may wait for the file?
+ * @waits: true: the caller attaches the section, may wait for the file, and
+ *	gets messages. False: a walk, which must not wait.
  */
 struct source {
 	struct file *file;
@@ -68,7 +69,7 @@ static int read_source(const struct source *source, void *to, u32 size)
 	return sfu_file_read(source->file, source->offset, to, size);
 }
 
-/* Memory of exactly so many pages, or less than one: not rounded up by much. */
+/* Not kvmalloc(), which may round up to a power of two pages. */
 static u8 *alloc_bytes(u64 size, bool must)
 {
 	const gfp_t gfp = must ? GFP_KERNEL_ACCOUNT | __GFP_NOWARN :
@@ -77,7 +78,7 @@ static u8 *alloc_bytes(u64 size, bool must)
 	return size > PAGE_SIZE ? __vmalloc(size, gfp) : kmalloc(size, gfp);
 }
 
-/* What @size bytes take in kernel memory. */
+/* Returns the kernel memory that alloc_bytes(@size) uses. */
 static u64 memory_of(u64 size)
 {
 	return size > PAGE_SIZE ? PAGE_ALIGN(size) : roundup_pow_of_two(size);
@@ -86,7 +87,10 @@ static u64 memory_of(u64 size)
 static int fail_image_read(const struct source *source, int err,
 			   struct sfu_message *message)
 {
-	/* Nobody reads the message, and the end of a file is no passing state. */
+	/*
+	 * A walk gets no message, and takes a file that is too short as
+	 * permanent.
+	 */
 	if (!source->waits)
 		return err == -EFAULT ? -EINVAL : err;
 	if (err == -EFAULT)
@@ -106,7 +110,9 @@ static int fail_image_contents(int err, const struct sfu_defect *defect,
 				sfu_defect_text(defect->kind), defect->offset);
 }
 
-/* How long is the table whose header is at @source? */
+/*
+ * Read the header at @source. Sets *@size, that of the section, to the table's.
+ */
 static int read_size(const struct source *source, u64 *size,
 		     struct sfu_defect *defect, struct sfu_message *message)
 {
@@ -127,7 +133,7 @@ static int read_size(const struct source *source, u64 *size,
 	return 0;
 }
 
-/* Open what has been read, which need not be what it was a moment ago. */
+/* Read the section, and decode its header again: the file may have changed. */
 static int fill_image(struct sfu_image *image, const struct source *source,
 		      u8 *copy, u64 size, u64 vaddr, struct sfu_defect *defect,
 		      struct sfu_message *message)
@@ -151,7 +157,9 @@ static int fill_image(struct sfu_image *image, const struct source *source,
 	return 0;
 }
 
-/* Charge an image of @size bytes. Returns who pays, with a reference, or NULL. */
+/*
+ * Charge an image of @size bytes. Returns the payer, with a reference, or NULL.
+ */
 static struct sfu_payer *charge_image(u64 size)
 {
 	struct sfu_payer *payer = sfu_payer_get_current();
@@ -191,7 +199,10 @@ static struct sfu_image *create_image(const struct source *source, u64 size,
 	if (!payer)
 		return ERR_PTR(sfu_message_fail(message, -ENOMEM,
 						"no memory, or more than RLIMIT_MEMLOCK allows"));
-	/* Nothing is allocated for what has to be waited for. */
+	/*
+	 * Before memory is allocated, a walk checks that all is in the page
+	 * cache.
+	 */
 	err = source->waits ? 0 : read_source(source, NULL, size);
 	if (err) {
 		uncharge_image(payer, size);
@@ -255,7 +266,7 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 	u32 i;
 	int err;
 
-	/* Nobody else knows the image yet. */
+	/* No other thread knows the image yet, so it needs no reference. */
 	table.bytes.copy = image->bytes;
 	err = sfu_table_validate(&table, stop_at_image_defect, defect);
 	if (err)
@@ -284,7 +295,11 @@ void sfu_image_put(struct sfu_image *image)
 {
 	if (!image || !refcount_dec_and_test(&image->refs))
 		return;
-	/* Lookups have a reference, so the last reader is whoever made it. */
+	/*
+	 * Lookups hold a reference to the image, so none has the bytes. If
+	 * there is a reader left, it is the creator, who did not call
+	 * sfu_image_empty().
+	 */
 	if (refcount_read(&image->readers))
 		sfu_image_put_bytes(image);
 	sfu_uncount(SFU_IMAGES);

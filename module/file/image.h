@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Image: a file's SFrame section in kernel memory, attached to it from outside
- * or read from it because no process has it mapped.
+ * Image: an SFrame section in kernel memory. A client has attached it to a
+ * file, or it was read from the file because the file's mappings do not include
+ * it.
  */
 #ifndef SFU_IMAGE_H
 #define SFU_IMAGE_H
@@ -20,17 +21,19 @@ struct sfu_payer;
 /**
  * struct sfu_image
  *
- * @refs: one of whoever made it, one of each section that uses it.
- * @readers: holds of lookups, and one for each attachment, or whoever
- *	made it, until sfu_image_empty(). With the last of them the bytes go, and
- *	the image is good for nothing any more.
+ * @refs: one for the creator or each attachment, one for each section that uses
+ *	it.
+ * @readers: references to @bytes: one for the creator or each attachment, until
+ *	sfu_image_empty(), and one for each lookup that reads them. The last one
+ *	frees the bytes; after that the image is empty for good.
  * @bytes: of the section.
- * @payer: whoever is charged for it, with a reference.
- * @table: its header; addresses are the ELF file's own.
- * @memory: bytes of kernel memory it takes.
- * @hits: rules found in it.
- * @nr_attached: of attachments that are counted, all of one client, protected by
- *	the lock of its attachments.
+ * @payer: the payer charged for the image, holds a reference.
+ * @table: its decoded header; addresses are those in the ELF file, not
+ *	relocated.
+ * @memory: bytes of kernel memory that the image uses.
+ * @hits: number of rules found in it.
+ * @nr_attached: number of attachments that share it and that their client
+ *	counts; all are of one client, whose attachments' lock protects it.
  */
 struct sfu_image {
 	refcount_t refs;
@@ -43,21 +46,24 @@ struct sfu_image {
 	u32 nr_attached;
 };
 
-/* Can kernel code read @file, as a regular file of the caller's? */
+/*
+ * Returns whether @file is a regular file, open for reading, that kernel_read()
+ * can read.
+ */
 bool sfu_image_can_read(const struct file *file);
 
 /*
- * Read @size bytes at @offset of @file. May sleep. Returns 0, -EFAULT if the
- * file is not so long, -EINTR, or what the file system fails with.
+ * Read @size bytes at @offset of @file. May sleep. Returns 0; -EFAULT if the
+ * file is shorter; -EINTR; or the file system's error.
  */
 int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size);
 
 /*
- * Copy the section at @offset of @file, which has @size bytes for it, and whose
- * first byte is at address @vaddr of the ELF file. Bytes behind the table are
- * left behind. May sleep. Returns an image with one reference, or an error with
- * @message and, for wrong contents, @defect: -EINVAL, -EOPNOTSUPP, -ENOSPC if it
- * takes more than @max_memory, -ENOMEM, -EINTR, -EIO.
+ * Read the section of at most @size bytes at @offset of @file. @vaddr is the
+ * address of its first byte in the ELF file. Bytes after the SFrame table are
+ * not copied. May sleep. Returns an image with one reference, or an error with
+ * @message and, if the contents are wrong, @defect: -EINVAL, -EOPNOTSUPP,
+ * -ENOSPC if the table has more than @max_memory bytes, -ENOMEM, -EINTR, -EIO.
  */
 struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 				   u64 vaddr, u64 max_memory,
@@ -65,42 +71,44 @@ struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 				   struct sfu_message *message);
 
 /*
- * The same from the page cache, see sfu_file_read(), for a walk. Returns errors
- * without a message: -EINVAL, -EOPNOTSUPP and -ENOSPC for what the file has in
- * it, where it ends included; -EINPROGRESS, -EIO, -ENOMEM and -EINTR for what
- * another time need not be so.
+ * As sfu_image_create(), but for a walk: reads with sfu_file_read(), and gives
+ * no message. -EINVAL (also if the file ends inside the section), -EOPNOTSUPP
+ * and -ENOSPC are permanent, because of the file's contents. -EINPROGRESS,
+ * -EIO, -ENOMEM and -EINTR are temporary.
  */
 struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
 					  u64 size, u64 vaddr, u64 max_memory,
 					  struct sfu_defect *defect);
 
 /*
- * Examine all of a new image, and that its functions lie in executable segments
- * of @elf. Returns 0; -EINVAL, with @defect, or -EINTR.
+ * Validate all FDEs and rows of a new @image, and check that its functions are
+ * in executable segments of @elf. No other thread may know the image yet. May
+ * sleep. Returns 0; -EINVAL with @defect; or -EINTR.
  */
 int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 		       struct sfu_defect *defect);
 
 /*
- * Take a reference as an attachment has one, which ends with sfu_image_empty() and
- * sfu_image_put(). The caller keeps another one from ending meanwhile.
+ * Take a reference to the image and one to its bytes, as an attachment does.
+ * Drop them by sfu_image_empty() and sfu_image_put(). The caller must keep
+ * another pair of such references from being dropped meanwhile.
  */
 void sfu_image_share(struct sfu_image *image);
 
-/* Process context. @image may be NULL. */
+/* Drop a reference. Process context. @image may be NULL. */
 void sfu_image_put(struct sfu_image *image);
 
 /*
- * The bytes, to be given back by sfu_image_put_bytes(), or NULL if the image is
- * empty. The caller has a reference to @image. May sleep in between.
+ * Returns the bytes, with a reference to them that sfu_image_put_bytes() drops;
+ * or NULL if the image is empty. The caller must hold a reference to @image,
+ * and may sleep while it holds the bytes.
  */
 const u8 *sfu_image_get_bytes(struct sfu_image *image);
 void sfu_image_put_bytes(struct sfu_image *image);
 
 /*
- * Take the bytes away, once for each attachment: with the last of them nobody
- * gets them any more. They are freed with the last lookup that has them. Process
- * context.
+ * Drop an attachment's reference to the bytes. After the last one, lookups that
+ * still hold the bytes keep them from being freed. Process context.
  */
 void sfu_image_empty(struct sfu_image *image);
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pin: a number for a file, which no other file ever gets.
+ * Pin: a number for an inode that no other inode ever gets.
  *
- * A pin is a mark, as inotify has them: it keeps the inode in memory, without
- * keeping the file system mounted. When the file is deleted for good, or the file
- * system is unmounted, the kernel takes its marks away, before the inode's memory
- * can become that of another one. From then on nobody finds the pin. No events
- * are asked for.
+ * A pin is an fsnotify mark, like those of inotify: it keeps the inode in
+ * memory, but not the file system mounted. When the file is finally deleted, or
+ * the file system is unmounted, the kernel removes the mark, before the inode's
+ * memory is reused. From then on the pin is not found any more. The mark asks
+ * for no events.
  *
- *	object	held by				ends with
+ *	object	held by				released by
  *	pin	each attachment to the inode	the last of them
- *	mark	its pin				a work item behind that
- *	inode	its mark			the mark, or deletion, or unmounting
+ *	mark	its pin				a work item, after the last put
+ *	inode	its mark			the mark, deletion or unmounting
  *
- * The end of a mark may be the end of its inode, which may wait for whoever
- * provides the file: so a work queue does that, and not the thread that detaches,
- * whose user pays for it until it is done.
+ * To remove a mark may release its inode, which may wait for the file system.
+ * So a work item does it, not the thread that detaches. The user of that thread
+ * is charged until it is done.
  *
- * The memory of a pin, which is that of its mark, is freed by a thread of the
- * kernel's. Until then it holds the module. The few instructions behind its
- * module_put() are waited for by fsnotify_wait_marks_destroyed(), those of a work
- * function by destroy_workqueue().
+ * A pin and its mark are one allocation, which a kernel thread of fsnotify
+ * frees. It holds a reference to the module until then.
+ * fsnotify_wait_marks_destroyed() waits for the few instructions after the
+ * module_put() of that thread, and destroy_workqueue() for the last ones of a
+ * work function.
  */
 #include <linux/atomic.h>
 #include <linux/container_of.h>
@@ -41,15 +42,16 @@
  * struct sfu_pin
  *
  * @mark: on the inode.
- * @node: in the table of pins.
- * @inode: compared only.
+ * @node: in pins_table.
+ * @inode: the key; compared only.
  * @number: see sfu_pin_number().
- * @refs: references, protected by the lock.
- * @is_found: it is in the table, likewise.
- * @is_gone: the inode has lost the mark, likewise.
- * @payer: is charged since the last reference was put, with a reference, or NULL.
- * @work: takes the mark away.
- * @rcu: frees it.
+ * @refs: references, protected by pins_lock.
+ * @is_found: the pin is in pins_table; protected by pins_lock.
+ * @is_gone: the mark was removed from the inode; protected by pins_lock.
+ * @payer: charged after the last reference was dropped, holds a reference; or
+ *	NULL.
+ * @work: removes the mark.
+ * @rcu: to free the pin.
  */
 struct sfu_pin {
 	struct fsnotify_mark mark;
@@ -71,7 +73,7 @@ static const struct rhashtable_params pins_params = {
 	.automatic_shrinking = true,
 };
 
-/* Changed under the lock, searched under RCU. */
+/* Pins by inode. Changed under pins_lock, searched under RCU. */
 static struct rhashtable pins_table;
 static DEFINE_SPINLOCK(pins_lock);
 static struct fsnotify_group *pins_group;
@@ -91,7 +93,10 @@ static void hide_pin(struct sfu_pin *pin)
 	pin->is_found = false;
 }
 
-/* The mark is taken away, by us or because the inode is about to go. */
+/*
+ * The mark is being removed: by destroy_pin_mark(), or as the inode is
+ * released.
+ */
 static void on_freeing_mark(struct fsnotify_mark *mark,
 			    struct fsnotify_group *unused)
 {
@@ -111,13 +116,15 @@ static void on_free_mark(struct fsnotify_mark *mark)
 		sfu_payer_uncharge(pin->payer, SFU_PIN_MEMORY);
 		sfu_payer_put(pin->payer);
 	}
-	/* A search may be looking at it yet. */
+	/* sfu_pin_find() may still be reading it. */
 	kfree_rcu(pin, rcu);
 	sfu_uncount(SFU_PINS);
 	module_put(THIS_MODULE);
 }
 
-/* No events are asked for, so there are none. */
+/*
+ * fsnotify requires a handler. It is not called, as the mark has no event mask.
+ */
 static int on_event(struct fsnotify_mark *mark, u32 mask, struct inode *inode,
 		    struct inode *dir, const struct qstr *name, u32 cookie)
 {
@@ -138,7 +145,10 @@ static void destroy_pin_mark(struct work_struct *work)
 	fsnotify_put_mark(&pin->mark);
 }
 
-/* A pin that nobody finds yet, with one reference, or NULL. */
+/*
+ * Create a pin that is not in the table, with one reference. Returns NULL on
+ * failure.
+ */
 static struct sfu_pin *create_pin(struct inode *inode)
 {
 	struct sfu_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
@@ -151,7 +161,7 @@ static struct sfu_pin *create_pin(struct inode *inode)
 	pin->refs = 1;
 	INIT_WORK(&pin->work, destroy_pin_mark);
 	sfu_count(SFU_PINS);
-	/* Who attaches something has one. */
+	/* Cannot fail: the client that attaches holds a reference. */
 	__module_get(THIS_MODULE);
 	if (fsnotify_add_inode_mark(&pin->mark, inode, 0)) {
 		fsnotify_put_mark(&pin->mark);
@@ -160,26 +170,26 @@ static struct sfu_pin *create_pin(struct inode *inode)
 	return pin;
 }
 
-/* The pin that is found by @inode, with a reference, or NULL. */
+/* Returns the pin of @inode in the table, with a reference, or NULL. */
 static struct sfu_pin *find_pin(const struct inode *inode)
 {
 	struct sfu_pin *pin;
 
 	lockdep_assert_held(&pins_lock);
 	pin = rhashtable_lookup_fast(&pins_table, &inode, pins_params);
-	/* None is found that has no reference. */
+	/* Pins in the table have at least one reference. */
 	if (pin)
 		pin->refs++;
 	return pin;
 }
 
-/* Have @pin be found. Returns 0 or an errno. */
+/* Insert @pin into the table. Returns 0 or an errno. */
 static int publish_pin(struct sfu_pin *pin)
 {
 	int err;
 
 	lockdep_assert_held(&pins_lock);
-	/* It is for a file that has been deleted: nobody is to find it. */
+	/* The file was deleted meanwhile: the pin must not be found. */
 	if (pin->is_gone)
 		return 0;
 	err = rhashtable_insert_fast(&pins_table, &pin->node, pins_params);
@@ -201,7 +211,7 @@ struct sfu_pin *sfu_pin_get(struct inode *inode)
 	if (!pin)
 		return NULL;
 	spin_lock(&pins_lock);
-	/* Another thread may have been quicker. */
+	/* Another thread may have inserted one meanwhile. */
 	other = find_pin(inode);
 	if (!other)
 		err = publish_pin(pin);
@@ -243,7 +253,10 @@ u64 sfu_pin_find(const struct inode *inode)
 	const struct sfu_pin *pin;
 	u64 number = 0;
 
-	/* Who sees an old 0 will see that something has been attached since. */
+	/*
+	 * If this 0 is outdated, the generation of attachments is newer: search
+	 * again.
+	 */
 	if (!atomic_read(&pins_table.nelems))
 		return 0;
 	rcu_read_lock();
@@ -261,7 +274,10 @@ int __init sfu_pin_init(void)
 	err = rhashtable_init(&pins_table, &pins_params);
 	if (err)
 		return err;
-	/* Two threads may mark an inode at once; one of the marks goes again. */
+	/*
+	 * DUPS: two threads may create a pin of one inode; one of them is
+	 * dropped.
+	 */
 	pins_group = fsnotify_alloc_group(&pins_group_ops,
 					  FSNOTIFY_GROUP_DUPS |
 					  FSNOTIFY_GROUP_NOFS);
