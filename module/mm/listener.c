@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listener: somebody who is told when a section of one space is removed.
+ * Listener: is called when a section of one space is removed.
  *
  * Lock order: sfu_listener.mutex > sfu_space.listeners_mutex.
  */
@@ -48,7 +48,10 @@ int sfu_listener_set(struct sfu_listener *listener, struct sfu_space *space)
 		listener->space = err ? NULL : space;
 	}
 	mutex_unlock(&listener->mutex);
-	/* The one before; or, of one and the same, the second reference. */
+	/*
+	 * The previous space; or, if it is the same, the surplus reference to
+	 * it.
+	 */
 	sfu_space_put(unused);
 	if (err)
 		sfu_space_put(space);

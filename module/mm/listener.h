@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Listener: somebody who is told when a section of one space is removed.
+ * Listener: is called when a section of one space is removed.
  */
 #ifndef SFU_LISTENER_H
 #define SFU_LISTENER_H
@@ -12,13 +12,13 @@
 struct sfu_space;
 
 /**
- * struct sfu_listener - part of a structure of its owner's
+ * struct sfu_listener - embedded in a structure of its owner
  *
- * @event: a section of @space was removed. May sleep; called with listeners_mutex
- *	of the space.
- * @link: in the list of @space, protected by that one's listeners_mutex.
+ * @event: called after a section of @space was removed, with the
+ *	listeners_mutex of the space held. May sleep.
+ * @link: in the space's list, protected by the listeners_mutex of the space.
  * @mutex: serialises changes of @space.
- * @space: whose events it wants, with a reference, or NULL.
+ * @space: the space whose events it gets; holds a reference; or NULL.
  */
 struct sfu_listener {
 	void (*event)(struct sfu_listener *listener,
@@ -40,13 +40,13 @@ sfu_listener_init(struct sfu_listener *listener,
 }
 
 /*
- * Have @listener told of events in @space, and of no other; of none, with NULL.
- * Takes over the caller's reference. May sleep. Returns 0, or -ENOSPC with
- * SFU_MAX_LISTENERS there already: then it is told of none.
+ * Let @listener get the events of @space only; of no space, if it is NULL.
+ * Takes over the caller's reference to @space. May sleep. Returns 0; or -ENOSPC
+ * if @space has SFU_MAX_LISTENERS already, and @listener gets no events then.
  */
 int sfu_listener_set(struct sfu_listener *listener, struct sfu_space *space);
 
-/* Tell each listener of @space. May sleep. */
+/* Call each listener of @space. May sleep. */
 void sfu_listeners_tell(struct sfu_space *space,
 			const struct sframe_unwind_removed *removed);
 

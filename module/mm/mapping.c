@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapping: what lies at an address of the current mm, and whether it is still
- * the same.
+ * Mapping: what is mapped at an address of the current mm, and whether it is
+ * still the same.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -25,14 +25,15 @@ void __init sfu_mapping_init(void)
 	get_random_bytes(&origin_hash_key, sizeof(origin_hash_key));
 }
 
-/* Mappings of one kind that are looked at to either side of an address. */
+/* Neighbouring mappings of the same file that are visited on each side. */
 #define MAX_NEIGHBOURS	16
 
 /*
- * What @file is one of its kind by while it is mapped. Snapshots of one file
- * system, and inodes of file systems that do not number generations, share the
- * numbers but not the inode. What is no regular file may show something else in
- * each open file: anonymous inodes do, of which there is but one.
+ * Returns a pointer that identifies @file while it is mapped. Device, inode
+ * number and generation are not unique: snapshots of a file system share them,
+ * and some file systems have no generations. So use the address of the inode.
+ * If it is not a regular file, each open file may map something else (all
+ * anonymous inode files share one inode), so use the address of the open file.
  */
 static const void *identity_of(const struct file *file)
 {
@@ -44,10 +45,10 @@ static const void *identity_of(const struct file *file)
 	return file;
 }
 
-/* A keyed hash, which nobody can find a second file for. */
+/* A keyed hash, so that nobody can construct a file with the same hash. */
 static u64 hash_file(const struct inode *inode, const void *identity)
 {
-	/* No file system has device 0, so that no file is taken for the vDSO. */
+	/* The vDSO. No file system has device 0, so no file has this hash. */
 	if (!inode)
 		return siphash_4u64(0, 0, 0, 0, &origin_hash_key);
 	return siphash_4u64(inode->i_sb->s_dev, inode->i_ino,
@@ -55,7 +56,7 @@ static u64 hash_file(const struct inode *inode, const void *identity)
 			    &origin_hash_key);
 }
 
-/* The same for @file, with the last one remembered in @hashed. */
+/* Returns the hash of @file, which @hashed caches. */
 static u64 hash_again(const struct file *file, struct sfu_hashed *hashed)
 {
 	const void *identity = identity_of(file);
@@ -67,7 +68,10 @@ static u64 hash_again(const struct file *file, struct sfu_hashed *hashed)
 	return hashed->hash;
 }
 
-/* Is smaller than what it is made of, and every section has two. */
+/*
+ * Combine file hash and offset in one word, because every section has two
+ * origins.
+ */
 static struct sfu_origin make_origin(u64 file, u64 offset)
 {
 	return (struct sfu_origin) {
@@ -83,14 +87,17 @@ struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset)
 				  hash_file(NULL, NULL), offset);
 }
 
-/* Special mappings have operations of their own, anonymous memory has none. */
+/* Special mappings have vm_ops; anonymous memory at that address has none. */
 static bool is_vdso(const struct vm_area_struct *vma)
 {
 	return !vma->vm_file && vma->vm_ops &&
 	       vma->vm_start == sfu_arch_vdso(vma->vm_mm);
 }
 
-/* The origin that @start has if it and @vma belong to one mapping of a file. */
+/*
+ * Returns the origin of @start, if it is in @vma or in a mapping of the same
+ * file that is contiguous with @vma.
+ */
 static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start,
 				   struct sfu_hashed *hashed)
 {
@@ -111,7 +118,7 @@ static bool has_origin(const struct vm_area_struct *vma,
 			      range->origin.hash;
 }
 
-/* Take one mapping off *@budget. Returns whether there was one left. */
+/* Decrease *@budget by one mapping. Returns false if it was 0. */
 static bool spend_mapping(u32 *budget)
 {
 	if (!*budget)
@@ -134,7 +141,7 @@ void sfu_mappings_unlock(struct sfu_mappings *mappings)
 	mmap_read_unlock(mappings->mm);
 }
 
-/* Have @last be the mapping at @address. Returns 0, -EFAULT or -E2BIG. */
+/* Set @last to the mapping at @address. Returns 0, -EFAULT or -E2BIG. */
 static int go_to_mapping(struct sfu_mappings *mappings,
 			 struct sfu_mapping *last, u64 address)
 {
@@ -152,7 +159,7 @@ static int go_to_mapping(struct sfu_mappings *mappings,
 	return 0;
 }
 
-/* The origin of @address, which is in @mapping. */
+/* Returns the origin of @address, which must be in @mapping. */
 static struct sfu_origin origin_in(const struct sfu_mapping *mapping,
 				   u64 address)
 {
@@ -161,7 +168,7 @@ static struct sfu_origin origin_in(const struct sfu_mapping *mapping,
 	return make_origin(mapping->base, address - mapping->vma->vm_start);
 }
 
-/* The origin of what is @distance behind what has @origin. */
+/* Returns the origin at @distance bytes after a byte with @origin. */
 static struct sfu_origin origin_behind(struct sfu_origin origin, u64 distance)
 {
 	return origin.hash ? make_origin(origin.hash, distance) : origin;
@@ -194,7 +201,7 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 	return 0;
 }
 
-/* As sfu_mapping_check(), with the lock. */
+/* As sfu_mapping_check(), with the mmap lock held. */
 static int check_ranges(struct mm_struct *mm, const struct sfu_range *text,
 			u64 pc, const struct sfu_range *bytes, u32 *budget,
 			u64 *start, u64 *end)
@@ -238,7 +245,7 @@ int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 	return err;
 }
 
-/* Is @vma, which may be NULL, mapped executable? */
+/* Returns whether @vma is mapped executable. @vma may be NULL. */
 static bool is_executable(const struct vm_area_struct *vma)
 {
 	return vma && vma->vm_flags & VM_EXEC;
@@ -255,7 +262,10 @@ int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end)
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, pc);
-	/* What nobody has called may begin where its mapping does. */
+	/*
+	 * @pc may be an address minus 1, and the code begin at the mapping's
+	 * start.
+	 */
 	if (!is_executable(vma))
 		vma = vma_lookup(mm, pc + 1);
 	if (is_executable(vma)) {
@@ -267,7 +277,10 @@ int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end)
 	return err;
 }
 
-/* Is @vma, which may be NULL, code where @origin says, counted from @start? */
+/*
+ * Returns whether @vma, which may be NULL, is executable and contiguous in the
+ * file with a mapping at @start that has @origin.
+ */
 static bool is_same_code(const struct vm_area_struct *vma, u64 start,
 			 struct sfu_origin origin, struct sfu_hashed *hashed)
 {
@@ -291,7 +304,7 @@ static int find_code(struct mm_struct *mm, u64 pc, u32 *budget,
 	if (!vma->vm_file && !is_vdso(vma))
 		return -ENOENT;
 	origin = origin_of(vma, from, &hashed);
-	/* mprotect() cuts mappings into pieces. */
+	/* mprotect() may have split the mapping of the file. */
 	for (i = 0; i < MAX_NEIGHBOURS && spend_mapping(budget); i++) {
 		next = vma_lookup(mm, code->end);
 		if (!is_same_code(next, from, origin, &hashed))
@@ -329,7 +342,9 @@ int sfu_mapping_find_code(u64 pc, u32 *budget, struct sfu_code *code)
 	return err;
 }
 
-/* Does @vma show bytes below @end that its file does not have any more? */
+/*
+ * Returns whether @vma maps bytes below @end that are past the end of its file.
+ */
 static bool is_cut(const struct vm_area_struct *vma, u64 end)
 {
 	u64 offset;
@@ -349,7 +364,7 @@ static int why_unreadable(struct mm_struct *mm, u64 start, u64 end,
 	const struct vm_area_struct *vma;
 	u64 at;
 
-	/* Of a section, which lies in no more than that. */
+	/* A section is in at most SFU_MAX_HELD_MAPPINGS mappings. */
 	for (at = start; at < end && spend_mapping(&left); at = vma->vm_end) {
 		if (!spend_mapping(budget))
 			return -ETIME;

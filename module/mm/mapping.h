@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Mapping: what lies at an address of the current mm, and whether it is still
- * the same. All of it takes the mmap lock, or wants it taken, and may sleep.
+ * Mapping: what is mapped at an address of the current mm, and whether it is
+ * still the same. The functions here take the mmap lock, or need it to be held,
+ * and may sleep.
  */
 #ifndef SFU_MAPPING_H
 #define SFU_MAPPING_H
@@ -12,19 +13,19 @@
 struct file;
 
 /**
- * struct sfu_origin - where the memory at an address comes from
+ * struct sfu_origin - what is mapped at an address
  *
- * Two addresses with the same origin show the same part of the same file, or
- * are both anonymous memory. It holds no reference to the file, which may be
- * deleted and unmounted meanwhile.
+ * Addresses with the same origin are mapped from the same offset of the same
+ * file, or are both anonymous memory. An origin holds no reference to the file,
+ * which may be deleted or its file system unmounted.
  *
- * @hash: of the file and the offset in it; 0 for anonymous memory.
+ * @hash: hash of file and offset; 0 for anonymous memory.
  */
 struct sfu_origin {
 	u64 hash;
 };
 
-/* What something is mapped for. */
+/* The purpose of a mapping: the permission it needs. */
 enum sfu_mapped {
 	SFU_MAPPED_BYTES,	/* readable */
 	SFU_MAPPED_TEXT,	/* executable */
@@ -32,12 +33,13 @@ enum sfu_mapped {
 };
 
 /**
- * struct sfu_hashed - the file whose hash was made last
+ * struct sfu_hashed - the last file hashed, and its hash
  *
- * Most mappings in a row are of one file, and a hash costs more than the rest.
+ * Successive mappings are mostly of one file, and hashing is the most expensive
+ * part of checking a mapping.
  *
- * @of: inode or file.
- * @hash: of it.
+ * @of: the file's identity, see identity_of().
+ * @hash: its hash.
  */
 struct sfu_hashed {
 	const void *of;
@@ -45,13 +47,14 @@ struct sfu_hashed {
 };
 
 /**
- * struct sfu_mappings - those of the current mm, locked, to look at many
+ * struct sfu_mappings - the mappings of the current mm, with the mmap lock held
  *
- * @mm: the current one.
- * @left: mappings that may be looked at yet before the lock is to be given up.
- * @hashed: the last file.
- * @last: what was looked at last.
- * @last.vma: or NULL.
+ * @mm: the current mm.
+ * @left: number of mappings that may still be visited before the lock is
+ *	released.
+ * @hashed: the last file hashed.
+ * @last: for each purpose, the mapping visited last.
+ * @last.vma: the mapping, or NULL.
  * @last.base: origin of its first byte.
  */
 struct sfu_mappings {
@@ -64,35 +67,39 @@ struct sfu_mappings {
 	} last[SFU_NR_MAPPED];
 };
 
-/* Takes the mmap lock: no user memory may be touched. Returns 0 or -EINTR. */
+/*
+ * Take the mmap lock for reading. No user memory may be accessed until it is
+ * released. Returns 0 or -EINTR.
+ */
 int sfu_mappings_lock(struct sfu_mappings *mappings);
 void sfu_mappings_unlock(struct sfu_mappings *mappings);
 
 /*
- * Is [start, end) mapped for @what all through? Returns 0 with the origin of
- * @start and where what is of that origin ends, *@same_end; -EFAULT with a hole,
- * -EACCES without the permission, or -E2BIG when as many mappings have been
- * looked at as may be, all with *@at.
+ * Check that all of [start, end) is mapped with the permission that @what
+ * needs. Returns 0 with the origin of @start, and in *@same_end the end of the
+ * part that is contiguous in the same file. Fails with *@at set to the first
+ * address for which it does: -EFAULT if it is not mapped, -EACCES without the
+ * permission, -E2BIG if mappings->left is exhausted.
  */
 int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 		      u64 start, u64 end, struct sfu_origin *origin,
 		      u64 *same_end, u64 *at);
 
 /*
- * The origin of what is at @offset of @file, which somebody has mapped, or, with
- * NULL, of the vDSO.
+ * Returns the origin that a mapping of @offset of @file has. If @file is NULL,
+ * it is the vDSO.
  */
 struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
 
 /**
- * struct sfu_code - code mapped from a file, or from the vDSO's image
+ * struct sfu_code - code mapped from a file, or the vDSO
  *
- * @file: with a reference; NULL for the vDSO.
- * @inode: of @file.
- * @image: without @file, address of the vDSO's image.
- * @start, @end: addresses that are mapped executable without a gap, from one
- *	place of the file to the next.
- * @offset: of @start in the file.
+ * @file: holds a reference; NULL for the vDSO.
+ * @inode: of @file, or NULL.
+ * @image: if @file is NULL, address of the vDSO.
+ * @start, @end: address range that is mapped executable, contiguous in the
+ *	file.
+ * @offset: offset of @start in the file.
  */
 struct sfu_code {
 	struct file *file;
@@ -104,16 +111,16 @@ struct sfu_code {
 };
 
 /*
- * Find the code around @pc. Takes mappings that are looked at off *@budget.
- * Returns 0 with @code, whose file is to be put by fput() if there is one;
- * -ENOENT if @pc is not in executable memory from a file, and then code->start
- * and code->end are those of the executable memory that it is in, or both 0;
- * -ETIME if the budget does not suffice, or -EINTR.
+ * Find the code around @pc. Decreases *@budget by the number of mappings
+ * visited. Returns 0 with @code, whose file, if any, the caller has to fput();
+ * -ENOENT if @pc is not in executable memory mapped from a file, with
+ * code->start and code->end set to the executable mapping at @pc, or to 0 if
+ * there is none; -ETIME if the budget is exhausted; or -EINTR.
  */
 int sfu_mapping_find_code(u64 pc, u32 *budget, struct sfu_code *code);
 
 /**
- * struct sfu_range - addresses, and the origin that the first one had
+ * struct sfu_range - an address range, and the origin that its first byte had
  */
 struct sfu_range {
 	u64 start;
@@ -122,35 +129,36 @@ struct sfu_range {
 };
 
 /*
- * Is what is mapped at @pc, in @text, and in all of @bytes what it was? Takes
- * mappings that are looked at off *@budget. Returns 0 with the part of @text
- * around @pc, [*start, *end), for which that is so; -ESTALE, also if there are
- * more than SFU_MAX_HELD_MAPPINGS; -ETIME if the budget does not suffice; or
- * -EINTR.
+ * Check that @pc, which must be in @text, and all of @bytes are mapped from
+ * where text->origin and bytes->origin say. Decreases *@budget by the number of
+ * mappings visited. Returns 0 with [*start, *end), the part of @text around @pc
+ * for which this is true; -ESTALE if not, or if @bytes is in more than
+ * SFU_MAX_HELD_MAPPINGS mappings; -ETIME if the budget is exhausted; or -EINTR.
  */
 int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 		      const struct sfu_range *bytes, u32 *budget, u64 *start,
 		      u64 *end);
 
 /*
- * Is @pc, or the address behind it, in memory that is mapped executable? Takes
- * mappings that are looked at off *@budget. Returns 0 with that memory,
- * [*start, *end); -EACCES, -ETIME or -EINTR.
+ * Find the executable mapping of @pc, or else of @pc + 1. Decreases *@budget by
+ * 1. Returns 0 with the mapping [*start, *end); -EACCES if there is none;
+ * -ETIME if the budget is exhausted; or -EINTR.
  */
 int sfu_mapping_find_executable(u64 pc, u32 *budget, u64 *start, u64 *end);
 
 /*
- * The bytes in [start, end) could not be read. Will they ever be? Not if they
- * are not mapped readable, or lie behind the end of their file. Otherwise
- * memory was short. Takes mappings that are looked at off *@budget. Returns
- * -EINVAL, -EAGAIN, -ETIME or -EINTR.
+ * Find out why reading [start, end) has failed. Returns -EINVAL if the bytes
+ * can never be read, because they are not mapped readable or are past the end
+ * of their file; -EAGAIN otherwise, for instance if memory was short; -ETIME if
+ * the budget is exhausted; or -EINTR. Decreases *@budget by the number of
+ * mappings visited.
  */
 int sfu_mapping_why_unreadable(u64 start, u64 end, u32 *budget);
 
 /*
- * The name of the file that @range is mapped from, in @buffer of PATH_MAX
- * bytes. Returns a string in it, empty for anything but a file that is mapped
- * there as it was.
+ * Get the name of the file that @range is mapped from. @buffer must have
+ * PATH_MAX bytes. Returns a string in it; or "" if it is not a file, or is not
+ * mapped there any more.
  */
 const char *sfu_mapping_file_name(const struct sfu_range *range, char *buffer);
 

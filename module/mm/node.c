@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Node: one node of a tree of sections, by itself.
+ * Node: operations on a single node of a tree of sections.
  */
 #include <linux/bug.h>
 #include <linux/slab.h>
@@ -62,8 +62,8 @@ void sfu_node_insert_child(struct sfu_node *node, u32 at, u64 key,
 }
 
 /*
- * Have @nr entries of @to, from @to_at on, be those of @from, of the same height,
- * from @from_at on. They may be the same node.
+ * Copy @nr entries of @from, from @from_at on, to entries of @to, from @to_at
+ * on. Both have the same height, and may be the same node.
  */
 static void copy_entries(struct sfu_node *to, u32 to_at,
 			 const struct sfu_node *from, u32 from_at, u32 nr)
@@ -79,12 +79,15 @@ static void copy_entries(struct sfu_node *to, u32 to_at,
 	}
 }
 
-/* How many entries of the full @node stay when there is a new one at @at? */
+/* Returns how many entries of the full @node stay, for a new one at @at. */
 static u32 split_at(const struct sfu_node *node, u32 at, bool last)
 {
 	if (at < node->nr)
 		return node->nr / 2;
-	/* There may be more to come here, in ascending order. */
+	/*
+	 * Sections are being added in ascending order: leave room in the new
+	 * node.
+	 */
 	return last ? node->nr : node->nr - sfu_node_least(node);
 }
 
@@ -133,7 +136,10 @@ void sfu_node_balance(struct sfu_node *node, struct sfu_node *right)
 
 int sfu_node_init(void)
 {
-	/* As many entries as a slab of such objects has room for. */
+	/*
+	 * The capacities are chosen so that a node fills an object of 512
+	 * bytes.
+	 */
 	BUILD_BUG_ON(sizeof(struct sfu_node) > 512);
 	node_cache = KMEM_CACHE(sfu_node, 0);
 	return node_cache ? 0 : -ENOMEM;

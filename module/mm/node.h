@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Node: one node of a tree of sections, by itself. Its owner is who has the only
- * reference, and nobody else changes it.
+ * Node: operations on a single node of a tree of sections. Only the holder of
+ * the only reference may change a node.
  */
 #ifndef SFU_NODE_H
 #define SFU_NODE_H
@@ -13,25 +13,25 @@
 
 struct sfu_section;
 
-/* Entries that there is room for. Unit tests have smaller nodes, not less than 5. */
+/* Capacity of nodes. Unit tests define smaller ones, at least 5. */
 #ifndef SFU_LEAF_SIZE
 #define SFU_LEAF_SIZE	63
 #define SFU_INNER_SIZE	31
 #endif
 
-/* A quarter of @room, which is what trees keep in their nodes. */
+/* A quarter of @room, rounded up: the minimum fill of nodes. */
 #define SFU_NODE_LEAST(room)	(((room) + 3) / 4)
 
 /**
  * struct sfu_node
  *
- * @refs: one of each parent, or of a tree whose root it is.
+ * @refs: one for each parent, and for each tree whose root it is.
  * @payer: number of the payer that it is charged to, or 0.
- * @nr: entries; never 0.
- * @height: 0 is a leaf.
- * @section: of a leaf.
- * @key: of an inner node, keys of the children's first sections.
- * @child: of an inner node.
+ * @nr: number of entries; never 0 in a tree.
+ * @height: 0 for a leaf.
+ * @section: in a leaf: the sections.
+ * @key: in an inner node: the key of the first section below each child.
+ * @child: in an inner node: the children.
  */
 struct sfu_node {
 	refcount_t refs;
@@ -47,7 +47,7 @@ struct sfu_node {
 	};
 };
 
-/* Entries that it can have. */
+/* Returns the capacity of @node. */
 static inline u32 sfu_node_room(const struct sfu_node *node)
 {
 	return node->height ? SFU_INNER_SIZE : SFU_LEAF_SIZE;
@@ -58,16 +58,16 @@ static inline bool sfu_node_is_full(const struct sfu_node *node)
 	return node->nr == sfu_node_room(node);
 }
 
-/* The fewest entries that it is to have. */
+/* Returns the minimum number of entries of @node. */
 static inline u32 sfu_node_least(const struct sfu_node *node)
 {
 	return SFU_NODE_LEAST(sfu_node_room(node));
 }
 
 /*
- * Are the entries of @node and of one beside it, @nr together, put into one node,
- * if one of the two has too few? That one has room for some more then. If not,
- * there are enough for two.
+ * Returns whether @node and its sibling, with @nr entries together, are to be
+ * merged if one of them has too few. If so, the merged node is not full; if
+ * not, there are enough entries for two nodes.
  */
 static inline bool sfu_node_joins(const struct sfu_node *node, u32 nr)
 {
@@ -75,16 +75,19 @@ static inline bool sfu_node_joins(const struct sfu_node *node, u32 nr)
 }
 
 /*
- * An empty one with one reference, charged to the payer numbered @payer, with
- * @force beyond the limit. May sleep. Returns NULL without memory, or if the
- * payer's limit does not allow it.
+ * Create an empty node with one reference, charged to the payer with number
+ * @payer; with @force, even beyond the payer's limit. May sleep. Returns NULL
+ * if out of memory or beyond the limit.
  */
 struct sfu_node *sfu_node_create(u32 height, u32 payer, bool force);
 
-/* Nobody refers to @node any more; what it refers to is the caller's to put. */
+/*
+ * Free @node, which has no references. Does not drop its references to its
+ * entries.
+ */
 void sfu_node_free(struct sfu_node *node);
 
-/* There is room for one more; @at is where it goes. */
+/* Insert a section or a child as entry @at. @node must not be full. */
 void sfu_node_insert_section(struct sfu_node *node, u32 at,
 			     struct sfu_section *section);
 void sfu_node_insert_child(struct sfu_node *node, u32 at, u64 key,
@@ -93,18 +96,22 @@ void sfu_node_insert_child(struct sfu_node *node, u32 at, u64 key,
 void sfu_node_remove(struct sfu_node *node, u32 at);
 
 /*
- * Split the full @node, whose last entries go to the empty @right, for a new entry
- * at *@at. Both have as many as they are to have, but if the new one is the
- * @last of the tree, all others stay: those who add in ascending order get full
- * nodes. Returns the node that the entry belongs to, and in *@at its place there.
+ * Split the full @node to insert a new entry at *@at: move its last entries to
+ * the empty @right. If the new entry is the @last one of the tree, nothing is
+ * moved, so that adding in ascending order produces full nodes; otherwise both
+ * have at least the minimum number of entries. Returns the node to insert into,
+ * with its *@at.
  */
 struct sfu_node *sfu_node_split(struct sfu_node *node, struct sfu_node *right,
 				u32 *at, bool last);
 
-/* Move all entries of @right, which follow those of @node, to it; free @right. */
+/* Append the entries of @right, the next sibling, to @node, and free @right. */
 void sfu_node_absorb(struct sfu_node *node, struct sfu_node *right);
 
-/* Move entries between @node and @right, which follows it: each has half of them. */
+/*
+ * Move entries between @node and @right, the next sibling: each gets half of
+ * them.
+ */
 void sfu_node_balance(struct sfu_node *node, struct sfu_node *right);
 
 int sfu_node_init(void);

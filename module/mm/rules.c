@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules: the rule cache of a space, and what makes it never stale.
+ * Rules: the rule cache of a space, and how stale entries are avoided.
  */
 #include <linux/hash.h>
 #include <linux/mm.h>
@@ -15,7 +15,10 @@
 #include "rules.h"
 #include "section.h"
 
-/* Sets of the smallest and of the largest cache: 14 and 912 KiB with owners. */
+/*
+ * log2 of the sets of the smallest and the largest cache: 14 and 912 KiB with
+ * owners.
+ */
 #define MIN_SET_BITS	6
 #define MAX_SET_BITS	12
 #define GROWTH_BITS	2
@@ -23,11 +26,12 @@
 /**
  * struct owner - a section with rules in the cache
  *
- * @section: with a reference, or NULL.
- * @start: first of the addresses that were checked.
- * @end: behind the last of them.
- * @epoch: in which they were.
- * @number: what entries know it by, its place in the low bits; 0 is none.
+ * @section: holds a reference; or NULL.
+ * @start: start of the address range for which the section was checked.
+ * @end: end of that range, exclusive.
+ * @epoch: epoch in which it was checked.
+ * @number: identifies the owner in cache entries; the low bits are its index in
+ *	the table; 0 if unused.
  */
 struct owner {
 	struct sfu_section *section;
@@ -40,12 +44,12 @@ struct owner {
 /**
  * struct sfu_rules_table
  *
- * @rcu: to be freed by.
- * @cache: rules.
- * @set_bits: binary logarithm of the number of sets, of owners, and of pages.
- * @page: numbers of owners, by the low bits of the page of code that each was
- *	checked for last.
- * @owner: by a hash of the section's id.
+ * @rcu: to free the table.
+ * @set_bits: log2 of the number of sets, of owners, and of elements of @page.
+ * @cache: the rules.
+ * @page: hint: number of the owner that was last checked for a page of code;
+ *	indexed by the low bits of the page number.
+ * @owner: the owners; indexed by a hash of the section's id.
  */
 struct sfu_rules_table {
 	struct rcu_head rcu;
@@ -85,7 +89,10 @@ static struct sfu_rules_table *create_table(u8 set_bits)
 	return table;
 }
 
-/* Nobody changes @table any more, though there may be readers. May sleep. */
+/*
+ * Free @table, which is not reachable any more, after an RCU grace period. May
+ * sleep.
+ */
 static void free_table(struct sfu_rules_table *table)
 {
 	u32 i;
@@ -160,7 +167,7 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 	return nr;
 }
 
-/* A number that no rule knows an owner by. */
+/* Returns a number for @owner that no entry of the cache refers to. */
 static u32 new_owner_number(struct sfu_rules *rules,
 			    struct sfu_rules_table *table,
 			    const struct owner *owner)
@@ -168,12 +175,14 @@ static u32 new_owner_number(struct sfu_rules *rules,
 	u32 i;
 
 	if (rules->next_owner >> (32 - table->set_bits)) {
-		/* They start anew, once in a million times. */
+		/*
+		 * The counter overflowed: remove all entries, and start again.
+		 */
 		rules->next_owner = 1;
 		sfu_cache_clear(&table->cache);
 		for (i = 0; i < nr_owners(table); i++) {
 			table->owner[i].number = 0;
-			/* To be checked, and numbered, again. */
+			/* Must be checked, and numbered, again. */
 			table->owner[i].epoch = 0;
 		}
 	}
@@ -191,8 +200,9 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	if (known && READ_ONCE(rules->mm_sequence) == sequence &&
 	    READ_ONCE(rules->generation) == generation) {
 		/*
-		 * Pairs with the barrier below: the epoch is that of these two,
-		 * or a later one. Rules of an earlier one need not hold.
+		 * Pairs with the barrier below: the epoch read is the one that
+		 * began with these two values, or a later one; never an earlier
+		 * one, whose rules may be stale.
 		 */
 		smp_rmb();
 		return READ_ONCE(rules->epoch);
@@ -216,7 +226,7 @@ static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
 {
 	struct owner *owner = &table->owner[number & (nr_owners(table) - 1)];
 
-	/* Those that are not in use are numbered 0, too. */
+	/* Unused owners have number 0. */
 	return number && owner->number == number ? owner : NULL;
 }
 
@@ -305,7 +315,9 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	return is_checked;
 }
 
-/* A first table, or a larger one. Without memory things stay as they are. */
+/*
+ * Create the first table, or a larger one. If out of memory, keep the old one.
+ */
 static void grow_table(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table, *old;
@@ -326,7 +338,7 @@ static void grow_table(struct sfu_rules *rules)
 		table = old;
 	}
 	raw_spin_unlock(&rules->lock);
-	/* The one that is not used, or the one that another thread made. */
+	/* The old table; or the new one, if another thread was faster. */
 	free_table(table);
 }
 
@@ -341,7 +353,9 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 		grow_table(rules);
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
-	/* What goes while it is being checked begins a new epoch. */
+	/*
+	 * If the section was removed during the check, a new epoch has begun.
+	 */
 	if (table && rules->epoch == epoch) {
 		owner = owner_slot(table, section);
 		if (owner->section != section) {
@@ -399,7 +413,9 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 		owner->epoch = 0;
 		owns = true;
 	}
-	/* Also for what is being checked now. */
+	/*
+	 * Also if @section has no owner, as another thread may be checking it.
+	 */
 	begin_rules_epoch(rules);
 	raw_spin_unlock(&rules->lock);
 	if (owns)

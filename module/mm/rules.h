@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Rules: the rule cache of a space, and what makes it never stale.
+ * Rules: the rule cache of a space, and how stale entries are avoided.
  *
- * An entry of the cache belongs to an owner: a section in use, and the addresses
- * around for which its mappings have been checked. An epoch is a time in which
- * no mapping of the mm has changed, no section has gone, and nothing has been
- * attached or detached: a check made in an epoch stays valid until the epoch ends.
- * In a new one, an entry is asked for its owner, which may have gone, and an owner
- * for its mappings, once.
+ * Each entry of the cache belongs to an owner: a section, with the address
+ * range for which its mappings have been checked. An epoch is a period in which
+ * no mapping of the mm changes, no section is removed, and nothing is attached
+ * or detached: a check made in an epoch stays valid until the epoch ends. In a
+ * new epoch, an entry is valid again when its owner still exists, and the
+ * owner's mappings have been checked once.
  *
- * Kernels that tell whether mappings have changed have epochs as long as that;
- * on others, each walk begins one.
+ * On kernels that tell whether mappings have changed, an epoch lasts until they
+ * do. On others, each walk begins a new epoch.
  */
 #ifndef SFU_RULES_H
 #define SFU_RULES_H
@@ -27,18 +27,18 @@ struct sfu_section;
 /**
  * struct sfu_rules
  *
- * Members marked with (*) are also read without the lock: they are written by
- * WRITE_ONCE() alone.
+ * Members marked with (*) are also read without the lock, so they are written
+ * only with WRITE_ONCE().
  *
- * @lock: of all members, and of what is in @table but for sfu_cache_follow(). Nests
- *	inside all other locks.
- * @table: cache and owners, NULL before the first rule; read by RCU.
- * @mm_sequence: (*) the mm's, at the start of the epoch.
- * @generation: (*) of what is attached, likewise.
- * @epoch: (*) grows; not 0.
+ * @lock: protects all members, and the contents of @table, except from
+ *	sfu_cache_follow(). Nests inside all other locks.
+ * @table: cache and owners; NULL before the first rule; read under RCU.
+ * @mm_sequence: (*) sfu_mm_sequence() at the start of the epoch.
+ * @generation: (*) generation of the attachments at the start of the epoch.
+ * @epoch: (*) number of the current epoch; increases, and is never 0.
  * @next_owner: number of the next owner.
- * @misses: rules that had to go for others, since the table was made.
- * @over: no table is made any more.
+ * @misses: number of rules evicted since the table was created.
+ * @over: sfu_rules_exit() was called: no table may be created any more.
  */
 struct sfu_rules {
 	raw_spinlock_t lock;
@@ -52,7 +52,7 @@ struct sfu_rules {
 };
 
 /**
- * struct sfu_checked - a section, and addresses for which it is right
+ * struct sfu_checked - a section, and the part of its text that has been checked
  */
 struct sfu_checked {
 	struct sfu_section *section;
@@ -60,76 +60,81 @@ struct sfu_checked {
 	u64 end;
 };
 
-/* What became of a rule that was looked for. */
+/* Results of sfu_rules_find(). */
 enum sfu_rules_result {
 	SFU_RULES_MISS,
 	SFU_RULES_HIT,
-	SFU_RULES_UNCHECKED,	/* there is one, if its section is checked again */
+	SFU_RULES_UNCHECKED,	/* a rule exists, but its section must be checked */
 };
 
 void sfu_rules_init(struct sfu_rules *rules);
 
 /*
- * Free what it takes, for good. Walks may be under way, and find nothing any
- * more. May be called again. May sleep.
+ * Free the cache for good. Concurrent walks find no rule any more. May be
+ * called more than once. May sleep.
  */
 void sfu_rules_exit(struct sfu_rules *rules);
 
 /*
- * Free what it takes for now: memory is short. Takes no lock that anybody holds
- * while allocating. Returns the number of pages.
+ * Free the cache, because memory is short; a later walk creates another one.
+ * For the shrinker: takes no lock that is held during allocations. May sleep.
+ * Returns the number of pages freed.
  */
 unsigned long sfu_rules_shrink(struct sfu_rules *rules);
 
 /*
- * Begin a walk in @mm, the current one, with @generation of what is attached.
- * Returns the epoch it is in.
+ * Begin a walk in @mm, which must be the current one. @generation: of the
+ * attachments. Begins a new epoch if necessary. Returns the epoch of the walk.
  */
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		    u64 generation);
 
 /*
- * The rule for the frame with @key. With SFU_RULES_UNCHECKED *@section is what
- * sfu_rules_set_checked() is to be called for, with a reference.
+ * Find the rule for the frame with @key. On SFU_RULES_UNCHECKED, *@section is
+ * set, with a reference: the caller may check it, call sfu_rules_set_checked()
+ * and try again.
  */
 enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 				     u64 key, struct sfu_rule *rule,
 				     struct sfu_section **section);
 
 /*
- * Is it known which section is the one for @pc in @epoch, and has been checked?
- * Then sets @checked, with a reference to the section. If not, there may be one
- * all the same, and @checked is as it was.
+ * Find a section that covers @pc and has been checked in @epoch. Returns true
+ * with @checked set, and a reference to the section. If it returns false,
+ * @checked is unchanged, and such a section may exist nevertheless.
  */
 bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			    struct sfu_checked *checked);
 
 /*
- * Have addresses around @pc been checked for checked->section, which covers it,
- * in @epoch? Then sets the other members of @checked.
+ * Returns whether checked->section, which must cover @pc, is known to have been
+ * checked for @pc in @epoch. If so, sets the other members of @checked.
  */
 bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			  struct sfu_checked *checked);
 
-/* They have been now. May sleep. */
+/*
+ * Note that @checked, whose range includes @pc, was checked in @epoch. May
+ * sleep.
+ */
 void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			   const struct sfu_checked *checked);
 
 /*
- * Remember @rule, which is of @section, for the frame with @key, if the section
- * has been set checked. May sleep.
+ * Insert @rule of @section for the frame with @key. Does nothing unless
+ * sfu_rules_set_checked() was called for the section in @epoch. May sleep.
  */
 void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 		      const struct sfu_rule *rule,
 		      const struct sfu_section *section);
 
 /*
- * @section is not to be used any more: no walk that begins after this uses a
- * rule of it. May sleep, if it is the last reference.
+ * Invalidate the rules of @section, which was removed: no walk that begins
+ * afterwards uses them. May sleep, if it drops the last reference to @section.
  */
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section);
 
-/* As sfu_cache_follow(). */
+/* See sfu_cache_follow(). Takes no lock. */
 u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 		     struct sfu_frame *frame, u64 *ip, u32 max);
 

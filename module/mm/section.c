@@ -34,7 +34,9 @@ void sfu_section_set_table(struct sfu_section *section,
 			   const struct sfu_table *table)
 {
 	section->address = table->bytes.address;
-	/* No table is as large as 4 GiB: its parts are counted by 32 bits. */
+	/*
+	 * Sections have at most SFU_MAX_SFRAME_SIZE bytes, so 32 bits suffice.
+	 */
 	section->size = table->bytes.size;
 	section->num_fdes = table->num_fdes;
 	section->index = table->index;
@@ -42,7 +44,7 @@ void sfu_section_set_table(struct sfu_section *section,
 	section->pcrel = table->pcrel;
 }
 
-/* With bytes in user memory. */
+/* Set @table from @section, with the bytes in user memory. */
 static __always_inline void get_section_table(const struct sfu_section *section,
 					      struct sfu_table *table)
 {
@@ -55,7 +57,7 @@ static __always_inline void get_section_table(const struct sfu_section *section,
 	table->pcrel = section->pcrel;
 }
 
-/* Is [start, start + size) not empty and all in user space? */
+/* Returns whether [start, start + size) is not empty and in user space. */
 static bool is_user_range(u64 start, u64 size)
 {
 	return size && start + size > start && start + size <= TASK_SIZE_MAX;
@@ -138,7 +140,7 @@ static int stop_at_section_defect(void *data, const struct sfu_defect *defect)
 	return -EINVAL;
 }
 
-/* Look at the bytes, which are user memory: no lock is held. */
+/* Check the bytes. They are user memory, so no lock may be held. */
 static int check_contents(struct sfu_section_spec *spec,
 			  struct sfu_table *table, struct sfu_message *message)
 {
@@ -174,7 +176,7 @@ static int check_contents(struct sfu_section_spec *spec,
 	return 0;
 }
 
-/* The members that are the same for all new sections. */
+/* Initialize the members that do not depend on the section's source. */
 static void init_section(struct sfu_section *section)
 {
 	refcount_set(&section->refs, 1);
@@ -200,7 +202,7 @@ static u32 alloc_charged_sections(struct sfu_section **memory, u32 nr,
 	const size_t size = sizeof(**memory);
 	u32 i, got;
 
-	/* Near the limit there may be room for one yet. */
+	/* Near the limit, one section may still be allowed. */
 	if (sfu_payer_charge(payer, nr * size, false)) {
 		nr = 1;
 		if (sfu_payer_charge(payer, size, false))
@@ -250,7 +252,7 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 	return 0;
 }
 
-/* Charge @found, which is new, to the current user. Returns whether it could. */
+/* Charge the new @found to the current user. Returns whether that succeeded. */
 static bool charge_found(struct sfu_found *found)
 {
 	struct sfu_payer *payer = sfu_payer_get_current();
@@ -334,7 +336,9 @@ u64 sfu_section_address(struct sfu_section *section)
 	return image_of(section) ? 0 : section->address;
 }
 
-/* The bytes in user memory; an empty range if there are none. */
+/*
+ * Returns the range of the bytes in user memory, empty if they are not there.
+ */
 static struct sfu_range bytes_of(struct sfu_section *section)
 {
 	const u64 address = sfu_section_address(section);
@@ -355,11 +359,14 @@ int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
 				 end);
 }
 
-/* Is the function of @match inside of what @section is registered for? */
+/*
+ * Returns whether the function in @match is inside the text that was
+ * registered.
+ */
 static bool is_inside(const struct sfu_section *section,
 		      const struct sfu_match *match)
 {
-	/* A file's own section may describe more than what is mapped here. */
+	/* A section of a file may describe code beside this mapping. */
 	return section->source != SFU_REGISTERED ||
 	       (match->start >= section->text.start &&
 		match->end <= section->text.end);
@@ -386,7 +393,7 @@ static noinline int find_section_rule(const struct sfu_section *section,
 	return sfu_fde_find_rule(&table, &fde, pc, budget, &match->rule, defect);
 }
 
-/* Does as find_section_rule() would? */
+/* Returns whether it found what find_section_rule() would find. */
 static __always_inline bool find_usual_rule(const struct sfu_section *section,
 					    const u8 *copy, u64 pc, u32 *budget,
 					    struct sfu_match *match)
@@ -395,7 +402,7 @@ static __always_inline bool find_usual_rule(const struct sfu_section *section,
 	const struct sfu_directory *directory;
 	struct sfu_table table;
 
-	/* Pairs with cmpxchg(): a directory that is seen is whole. */
+	/* Pairs with cmpxchg() in make_directory(): see its contents. */
 	directory = smp_load_acquire(&section->directory);
 	get_section_table(section, &table);
 	table.bytes.copy = copy;
@@ -406,8 +413,8 @@ static __always_inline bool find_usual_rule(const struct sfu_section *section,
 }
 
 /*
- * Have @section have a directory, if it is worth it: making one costs as much as
- * it saves in one lookup for every 32 functions.
+ * Try to create the directory of @section. That costs as much time as it saves
+ * in num_fdes / 32 lookups.
  */
 static noinline void make_directory(struct sfu_section *section)
 {
@@ -442,7 +449,7 @@ static __always_inline void count_hit(struct sfu_section *section)
 		make_directory(section);
 }
 
-/* The bytes are in kernel memory, and the caller keeps them there. */
+/* For bytes in kernel memory, which the caller holds. */
 static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 				       u32 *budget, struct sfu_match *match,
 				       struct sfu_defect *defect)
@@ -451,7 +458,10 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 	const u8 *copy = found->image->bytes;
 	int err = 0;
 
-	/* Never, but the compiler leaves out accesses to user memory by this. */
+	/*
+	 * Cannot happen. Lets the compiler omit the accesses to user memory
+	 * below.
+	 */
 	if (WARN_ON_ONCE(!copy))
 		return -ENOENT;
 	if (!find_usual_rule(section, copy, pc, budget, match))
@@ -464,7 +474,7 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 	return err;
 }
 
-/* Are the bytes in user memory? */
+/* Returns whether the bytes are in user memory. */
 static bool is_mapped(struct sfu_section *section)
 {
 	const struct sfu_found *found = sfu_found_of(section);

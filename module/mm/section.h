@@ -2,11 +2,11 @@
 /*
  * Section: one .sframe byte range and one range of code that it describes.
  *
- * Immutable once made, apart from its reference count, hits and directory. Its
- * bytes are in the memory of the process that registered it or maps its file, and
- * of its forked children: all functions here that read them work on the current
- * mm. Bytes of an attached section, or of one that no process maps, are in kernel
- * memory: see struct sfu_image.
+ * Immutable after creation, apart from reference count, hits and directory. The
+ * bytes are in the memory of the process that registered the section or maps
+ * its file, and of its forked children, so functions that read them work on the
+ * current mm. The bytes of an attached section, or of one that the process has
+ * not mapped, are in kernel memory: see struct sfu_image.
  */
 #ifndef SFU_SECTION_H
 #define SFU_SECTION_H
@@ -26,33 +26,38 @@ struct sfu_directory;
 struct sfu_image;
 struct sfu_message;
 
-/* Where a section comes from; as enum sframe_unwind_section_source, and: */
+/*
+ * The source of a section. Values as in enum sframe_unwind_section_source, and:
+ */
 enum sfu_source {
-	SFU_NOTHING,		/* no section: the code has been found to have none */
+	SFU_NOTHING,		/* negative entry: no section exists for the code */
 	SFU_REGISTERED,
 	SFU_FOUND,
 	SFU_ATTACHED,
 };
 
 /**
- * struct sfu_section - as small as can be: there may be a million of them
+ * struct sfu_section - a section, or the fact that code has none
  *
- * @refs: one of each table of sections that holds it, one of each lookup that
- *	uses it.
- * @payer: number of the payer that it and its directory are charged to, or 0.
- * @num_fdes: of the table, as are all members from @size on.
+ * Kept small, because there can be a million of them.
+ *
+ * @refs: one for each tree node that holds it (in trees with @holds), each
+ *	owner in a rule cache, and each lookup that uses it.
+ * @num_fdes: of the table, see struct sfu_table.
  * @id: unique in the system, never 0.
- * @hits: rules looked up in it and found.
- * @text: the code.
- * @bytes_origin: of the section's first byte.
- * @address: of the first byte; for bytes in kernel memory, what they count from.
+ * @hits: number of rules found in it.
+ * @text: the code that it describes.
+ * @bytes_origin: origin of the section's first byte.
+ * @address: user address of the section's first byte; if the bytes are in
+ *	kernel memory, the address that function starts are computed from.
  * @directory: of the table, or NULL; set once.
  * @size: bytes of the table.
  * @index: offset of the FDE index.
  * @fres: offset of the FRE area.
+ * @payer: number of the payer that it and its directory are charged to, or 0.
+ * @source: enum sfu_source. If it is not SFU_REGISTERED, the section is part of
+ *	a struct sfu_found.
  * @pcrel: see struct sfu_table.
- * @source: enum sfu_source; with any other than SFU_REGISTERED it is part of a
- *	struct sfu_found.
  */
 struct sfu_section {
 	refcount_t refs;
@@ -71,20 +76,23 @@ struct sfu_section {
 	u32 pcrel : 1;
 };
 
-/* Have @section be the one whose header @table is. */
+/* Copy the decoded header @table into @section. */
 void sfu_section_set_table(struct sfu_section *section,
 			   const struct sfu_table *table);
 
 /**
- * struct sfu_found - what was found out about code that nobody registered
+ * struct sfu_found - the result of discovery, for code without a registered
+ * section
  *
- * @section: its bytes are in user memory if @image is NULL.
- * @image: the bytes, or NULL; holds a reference.
- * @key: what attachments to all such files go by, see sfu_attach_key().
- * @inode: of the file; compared only, as long as the file is mapped; or NULL.
- * @has_own: the file has a section of its own that has not been found bad.
- * @generation: of what is attached, as the space saw it that has found this to be
- *	current last. Another one, made by fork, may be entitled to something else.
+ * @section: the section. Its bytes are in user memory if @image is NULL.
+ * @image: contains the bytes; holds a reference; or NULL.
+ * @key: key of the file's attachments, see sfu_attach_key().
+ * @inode: of the file, or NULL. Only compared, and only while the file is
+ *	mapped.
+ * @has_own: the file contains a section that has not been found malformed.
+ * @generation: of the attachments (see sfu_attach_view_generation()) at the
+ *	last time this was found to be current. It belongs to one space: another
+ *	space that shares this after fork may see other attachments.
  */
 struct sfu_found {
 	struct sfu_section section;
@@ -102,11 +110,13 @@ static inline struct sfu_found *sfu_found_of(struct sfu_section *section)
 }
 
 /**
- * struct sfu_section_spec - what a caller says about a section
+ * struct sfu_section_spec - arguments and results of registering a section
  *
  * @bytes_origin, @text_origin: set by sfu_section_locate().
- * @bytes_end: likewise; bytes from there on come from elsewhere than the first.
- * @defect_offset: set by sfu_section_make(), where the contents are wrong.
+ * @bytes_end: set by sfu_section_locate(): end of the bytes that have
+ *	@bytes_origin.
+ * @defect_offset: set by sfu_section_make(): offset of the defect, if the
+ *	contents are wrong.
  */
 struct sfu_section_spec {
 	u64 sframe_start;
@@ -121,42 +131,48 @@ struct sfu_section_spec {
 };
 
 /*
- * Registering is to locate, with the mappings locked, and then, with nothing
- * locked, to allocate and make. All give errors, with their messages, of
- * SFRAME_UNWIND_IOC_REGISTER.
+ * To register a section, call sfu_section_locate() with the mappings locked,
+ * then, without a lock, sfu_section_alloc() and sfu_section_make(). Errors and
+ * messages are those of SFRAME_UNWIND_IOC_REGISTER.
  */
 
 /*
- * Are code and bytes of @spec mapped? Returns 0 or an errno. If it fails with
- * mappings->left 0, and that was not SFU_MAX_HELD_MAPPINGS before, it may be
- * tried again with the mappings locked anew.
+ * Check that code and bytes of @spec are mapped, and get their origins. Returns
+ * 0 or an errno. If it fails with mappings->left 0, and mappings->left was less
+ * than SFU_MAX_HELD_MAPPINGS before, the caller may unlock and lock the
+ * mappings and try again.
  */
 int sfu_section_locate(struct sfu_section_spec *spec,
 		       struct sfu_mappings *mappings,
 		       struct sfu_message *message);
 
 /*
- * Memory for @nr sections, cheaper than @nr times for one, charged to the current
- * user. May sleep. Returns how many there are in @memory, which may be less.
+ * Allocate memory for up to @nr sections in @memory, charged to the current
+ * user. May sleep. Returns the number allocated, which may be less than @nr, or
+ * 0.
  */
 u32 sfu_section_alloc(struct sfu_section **memory, u32 nr);
 
-/* Free memory from sfu_section_alloc() that no section has been made in. */
+/*
+ * Free memory from sfu_section_alloc() that was not passed to
+ * sfu_section_make().
+ */
 void sfu_section_free(struct sfu_section *memory);
 
 /*
- * Check the contents of @spec, which has been located, and make a section of it
- * in the memory @section. May sleep. Returns 0, the section having one reference,
- * or an errno, and then it is memory yet.
+ * Check the contents of the located @spec, and initialize @section, which
+ * sfu_section_alloc() allocated. May sleep. Returns 0 with one reference to
+ * @section; or an errno, and the caller has to free @section with
+ * sfu_section_free().
  */
 int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 		     struct sfu_message *message);
 
 /*
- * Make a section, charged to the current user with @charged, of the members of
- * @spec that say what was found: text, source,
- * table and bytes_origin of @spec->section, and the others. Takes over the
- * reference to the image, unless it returns NULL for want of memory. May sleep.
+ * Create a section from @spec, in which text, source, table and bytes_origin of
+ * spec->section and all other members are set. With @charged, it is charged to
+ * the current user. Takes over the reference to the image, unless it returns
+ * NULL because it is out of memory. May sleep.
  */
 struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
 					   bool charged);
@@ -172,9 +188,9 @@ static inline void sfu_section_get(struct sfu_section *section)
 void sfu_section_put(struct sfu_section *section);
 
 /*
- * Keep what is attached from being taken away while a rule is looked up. Returns
- * whether it is still there; if so, sfu_section_release() is to follow, before the
- * caller's reference is put. Process context.
+ * Keep the bytes of an attached section from being freed while a rule is looked
+ * up. Returns false if they are gone. If true, the caller must call
+ * sfu_section_release() before it drops its reference. Process context.
  */
 bool sfu_section_hold(struct sfu_section *section);
 void sfu_section_release(struct sfu_section *section);
@@ -185,23 +201,24 @@ static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)
 }
 
 /*
- * Are the code at @pc, which the section covers, and the section's bytes mapped
- * in the current mm as they were when it was registered or found? Takes mappings
- * that are looked at off *@budget. May sleep, takes the mmap lock. Returns 0 with
- * the addresses around @pc for which that is so, [*start, *end); -ESTALE; -ETIME
- * if the budget does not suffice; or -EINTR.
+ * Check that the code at @pc, which the section must cover, and the section's
+ * bytes are mapped in the current mm as they were when it was registered or
+ * found. Decreases *@budget by the number of mappings visited. May sleep, takes
+ * the mmap lock. Returns 0 with [*start, *end), the addresses around @pc for
+ * which this is true; -ESTALE if they are not; -ETIME if the budget is
+ * exhausted; or -EINTR.
  */
 int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
 		      u64 *start, u64 *end);
 
-/* What sfu_section_check() needs at the most. */
+/* The largest budget that sfu_section_check() needs. */
 #define SFU_SECTION_CHECK_BUDGET	(SFU_MAX_HELD_MAPPINGS + 1)
 
 /**
- * struct sfu_budget - what may be done yet
+ * struct sfu_budget - work that a walk may still do
  *
- * @rows: to be looked at.
- * @mappings: likewise.
+ * @rows: rows that may be read.
+ * @mappings: mappings that may be visited.
  */
 struct sfu_budget {
 	u32 rows;
@@ -209,30 +226,36 @@ struct sfu_budget {
 };
 
 /*
- * Find the rule for @pc, which the section covers. Takes what it looks at off
- * *@budget. May sleep, takes the mmap lock. Returns 0; -ENOENT if there is
- * none (match->rule.flags tells of a signal frame that is not described);
- * -ETIME if the budget does not suffice; -EAGAIN if the bytes cannot be read
- * now; -EINTR if the thread is being killed; -EINVAL if the section is corrupt,
- * with @defect, or its bytes are gone, with SFU_DEFECT_NONE. The caller holds the
- * section.
+ * Find the rule for @pc, which the section must cover. Decreases *@budget. May
+ * sleep, takes the mmap lock. The caller must have called sfu_section_hold().
+ * Returns 0; -ENOENT if there is no rule (match->rule.flags is SFU_RULE_SIGNAL
+ * for a signal frame without rows); -ETIME if the budget is exhausted; -EAGAIN
+ * if the bytes cannot be read at present; -EINTR if the thread is being killed;
+ * -EINVAL with @defect if the section is corrupt, or with SFU_DEFECT_NONE if
+ * its bytes can never be read again.
  */
 int sfu_section_find_rule(struct sfu_section *section, u64 pc,
 			  struct sfu_budget *budget, struct sfu_match *match,
 			  struct sfu_defect *defect);
 
 /*
- * The same for what is usual, at a fraction of the cost. Returns whether it did;
- * if not, *@match may have been changed, and that one knows.
+ * As sfu_section_find_rule(), but at a fraction of its cost, and only for
+ * common functions in sections whose bytes are in user memory; needs no
+ * sfu_section_hold(). Returns whether it succeeded. If not, *@match is
+ * undefined, and the caller has to use sfu_section_find_rule().
  */
 bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
 				   struct sfu_budget *budget,
 				   struct sfu_match *match);
 
-/* Address of the section in user memory, 0 if it is not there. */
+/*
+ * Returns the section's user address, or 0 if its bytes are in kernel memory.
+ */
 u64 sfu_section_address(struct sfu_section *section);
 
-/* See sfu_mapping_file_name(): the file of the section's code. */
+/*
+ * Get the name of the file of the section's code, see sfu_mapping_file_name().
+ */
 const char *sfu_section_file_name(const struct sfu_section *section,
 				  char *buffer);
 

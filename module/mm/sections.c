@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections: those of a space, without overlaps.
+ * Sections: the set of sections of a space.
  */
 #include <linux/container_of.h>
 #include <linux/cpumask.h>
@@ -13,14 +13,14 @@
 #include "section.h"
 #include "sections.h"
 
-/* As many as may be freed with the mmap lock held. */
+/* Larger sets are freed by a worker, as the caller may hold the mmap lock. */
 #define MAX_FREED_AT_ONCE	256
 
 /**
- * struct discarded - sections that are left to a worker
+ * struct discarded - a set of sections that a worker is to free
  *
- * @work: what the worker is given; it frees all of this.
- * @sections: no space has them any more.
+ * @work: frees the sections and this structure.
+ * @sections: the set, which no space has any more.
  */
 struct discarded {
 	struct work_struct work;
@@ -36,7 +36,9 @@ void sfu_sections_init(struct sfu_sections *sections)
 	*sections = (struct sfu_sections) {};
 	for (i = 0; i < SFU_NR_ORDERS; i++)
 		sections->tree[i].order = i;
-	/* All trees have the same sections. */
+	/*
+	 * One tree with references suffices: all trees have the same sections.
+	 */
 	sections->tree[SFU_BY_TEXT].holds = true;
 }
 
@@ -74,13 +76,16 @@ void sfu_sections_discard(struct sfu_sections *sections)
 	bool is_shared = true;
 	u32 i;
 
-	/* What other spaces have yet, after fork, is theirs. */
+	/* Trees that another space shares completely need not be traversed. */
 	for (i = 0; i < SFU_NR_ORDERS; i++)
 		is_shared &= sfu_tree_clear_shared(&sections->tree[i]);
 	if (!is_shared && sections->nr > MAX_FREED_AT_ONCE)
 		discarded = kmalloc(sizeof(*discarded),
 				    GFP_NOWAIT | __GFP_NOWARN);
-	/* Without memory it takes as long as it takes. */
+	/*
+	 * A small set; or no memory for the work item, and the caller has to
+	 * wait.
+	 */
 	if (!discarded) {
 		sfu_sections_clear(sections);
 		return;
@@ -137,7 +142,7 @@ sfu_sections_find_bytes(const struct sfu_sections *sections, u64 address)
 	       section->address == address ? section : NULL;
 }
 
-/* Count @section in, with @change 1, or out, with -1. */
+/* Add @change, 1 or -1, to the counters that @section belongs to. */
 static void count_section(struct sfu_sections *sections,
 			  const struct sfu_section *section, int change)
 {
@@ -148,14 +153,14 @@ static void count_section(struct sfu_sections *sections,
 		sections->nr_nothing += change;
 }
 
-/* The section of @sections that @section overlaps, or NULL. */
+/* Returns a section whose text overlaps that of @section, or NULL. */
 static struct sfu_section *find_overlap(const struct sfu_sections *sections,
 					const struct sfu_section *section)
 {
 	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
 	struct sfu_section *other = sfu_tree_known_last(tree);
 
-	/* Most are added in ascending order. */
+	/* Fast path: most sections are added in ascending order. */
 	if (other && other->text.end <= section->text.start)
 		return NULL;
 	other = sfu_tree_last_upto(tree, section->text.end - 1);
@@ -168,7 +173,10 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 	u32 i;
 	int err;
 
-	/* Overlaps would not be seen, nor the section be found. */
+	/*
+	 * An overlap would not be detected, and no lookup would find the
+	 * section.
+	 */
 	if (section->text.start >= section->text.end)
 		return -EINVAL;
 	*other = find_overlap(sections, section);
@@ -207,7 +215,7 @@ int sfu_sections_remove(struct sfu_sections *sections,
 			return err;
 	}
 	count_section(sections, section, -1);
-	/* The tree that holds the section is the first: go backwards. */
+	/* Backwards: the first tree holds the reference to the section. */
 	while (i--)
 		sfu_tree_remove(&sections->tree[i], section);
 	return 0;
@@ -215,7 +223,10 @@ int sfu_sections_remove(struct sfu_sections *sections,
 
 int __init sfu_sections_start_workers(void)
 {
-	/* One for each processor: together quicker than all who add sections. */
+	/*
+	 * One worker for each CPU, to free as fast as all CPUs can add
+	 * sections.
+	 */
 	workers = alloc_workqueue("sframe_unwind", WQ_UNBOUND | WQ_MEM_RECLAIM,
 				  num_online_cpus());
 	return workers ? 0 : -ENOMEM;

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Space: the state of one mm, and what ties it to the mm's life.
+ * Space: the module's state of one mm, and how its lifetime follows that of the
+ * mm.
  *
- * That of a process which registers is the marker, a mapping of an anonymous
- * inode of our own. The kernel calls vm_ops->open for the child's copy on fork
- * (threads and vfork make none), and vm_ops->close on munmap, exec and exit,
- * before the mm is freed. The mapping holds its file, and the file this module.
+ * A registered space is tied to its mm by the marker, a mapping of a file on
+ * the anonymous inode. The kernel calls vm_ops->open for the child's copy on
+ * fork (not for threads and vfork, which share the mm), and vm_ops->close on
+ * munmap, exec and exit, before the mm is freed. The mapping holds its file,
+ * and the file holds this module.
  *
- * Observed spaces have no such tie and do not keep the module. They are looked
- * at in turns, from the head of their list: a few whenever one is made, so that
- * there are never many more than processes, and all every few seconds. One that
- * is not needed goes if nobody has a reference to it: taking the last one under
- * spaces_lock is what ends it, and then nobody finds it any more.
+ * Observed spaces have no marker and do not hold the module. They are checked
+ * in rotation, from the head of their list: a few whenever one is created, so
+ * that there are never many more of them than processes, and all of them every
+ * SWEEP_INTERVAL. A space that is not needed is freed if nobody holds a
+ * reference to it: the hash's reference, if it is the last one, is dropped
+ * under spaces_lock, and the space is removed from the hash before the lock is
+ * released.
  *
  * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock. The
- * shrinker may run under the first two, and takes the last two only.
+ * shrinker may run under the first two, and takes only the last two.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -39,21 +43,22 @@
 static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_SPINLOCK(spaces_lock);
 
-/* Those without a marker, the one to be looked at next first. */
+/* Spaces without a marker; the first is the next to be checked. */
 static LIST_HEAD(observed_spaces);
 
-/* Who asks for stacks. */
+/* Number of consumers that request stacks. */
 static atomic_t nr_askers = ATOMIC_INIT(0);
 
-/* Time between two looks at all observed spaces. */
+/* Interval at which all observed spaces are checked. */
 #define SWEEP_INTERVAL	(2 * HZ)
 
-/* Observed spaces that are looked at with spaces_lock held once. */
+/* Observed spaces that are checked while spaces_lock is held once. */
 #define TURN	64
 
 /*
- * Those that are looked at when one is made: when one in three processes has
- * gone, as many go as are made.
+ * Observed spaces that are checked when one is created. More than one, so that
+ * freeing keeps up with creation even if most of the spaces checked are still
+ * needed.
  */
 #define TURN_OF_WALK	4
 
@@ -64,7 +69,9 @@ static struct shrinker *space_shrinker;
 
 static atomic64_t last_space_id = ATOMIC64_INIT(0);
 
-/* Caller holds spaces_lock or is in an RCU read section. */
+/*
+ * The caller must hold spaces_lock or be in an RCU read-side critical section.
+ */
 static struct sfu_space *find_space(const struct mm_struct *mm)
 {
 	struct sfu_space *space;
@@ -89,7 +96,7 @@ struct sfu_space *sfu_space_get(void)
 	return space;
 }
 
-/* Nobody has a reference to @space any more. */
+/* Free @space, after its last reference was dropped. */
 static void destroy_space(struct sfu_space *space)
 {
 	sfu_rules_exit(&space->rules);
@@ -104,7 +111,9 @@ void sfu_space_put(struct sfu_space *space)
 		destroy_space(space);
 }
 
-/* Make a space for @mm, with a reference for the hash, which it is not in. */
+/*
+ * Create a space for @mm, with the hash's reference, but not in the hash yet.
+ */
 static struct sfu_space *create_space(struct mm_struct *mm, gfp_t gfp)
 {
 	struct sfu_space *space = kzalloc(sizeof(*space), gfp);
@@ -126,7 +135,7 @@ static struct sfu_space *create_space(struct mm_struct *mm, gfp_t gfp)
 	return space;
 }
 
-/* @space has not been published: another thread was quicker. */
+/* Free @space, which was not published because another thread was faster. */
 static void discard_space(struct sfu_space *space)
 {
 	mmdrop(space->mm);
@@ -139,7 +148,7 @@ static void publish_space(struct sfu_space *space)
 	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
 }
 
-/* Does its process register? @space may be NULL. */
+/* Returns whether @space has a marker. @space may be NULL. */
 static bool is_registered(const struct sfu_space *space)
 {
 	return space && READ_ONCE(space->markers);
@@ -151,7 +160,7 @@ static void set_markers(struct sfu_space *space, unsigned int nr)
 	WRITE_ONCE(space->markers, nr);
 }
 
-/* Add @space to the observed ones. */
+/* Add @space to the list of observed spaces. */
 static void begin_observing(struct sfu_space *space)
 {
 	lockdep_assert_held(&spaces_lock);
@@ -172,22 +181,22 @@ static long nr_observed(void)
 }
 
 /*
- * A marker was copied: by fork, into the child's mm, or by mremap, within one.
- * Both hold the mmap locks of the mms involved.
+ * vm_ops->open: a marker was copied, by fork to the child's mm, or by mremap()
+ * within an mm. The mmap locks of the mms involved are held for writing.
  */
 static void marker_open(struct vm_area_struct *vma)
 {
 	struct sfu_space *parent = vma->vm_private_data, *space;
 
 	spin_lock(&spaces_lock);
-	/* One that is copied within an mm is that of a registered space. */
+	/* mremap(): the mm has a space. Fork: the child's mm has none yet. */
 	space = find_space(vma->vm_mm);
 	if (space)
 		set_markers(space, space->markers + 1);
 	spin_unlock(&spaces_lock);
 
 	if (!space) {
-		/* No way to fail here, so the few bytes have to be had. */
+		/* vm_ops->open cannot fail, so the allocation must not. */
 		space = create_space(vma->vm_mm,
 				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 		down_read(&parent->lock);
@@ -215,10 +224,10 @@ static void marker_close(struct vm_area_struct *vma)
 	spin_unlock(&spaces_lock);
 	if (!last)
 		return;
-	/* Not the last reference: our caller needs the mm yet. */
+	/* Not the last reference: the caller still uses the mm. */
 	mmdrop(space->mm);
 
-	/* Walks and calls of other threads may still hold the space. */
+	/* Walks and ioctls of other threads may still hold the space. */
 	down_write(&space->lock);
 	sections = space->sections;
 	sfu_sections_init(&space->sections);
@@ -234,7 +243,7 @@ static const struct vm_operations_struct marker_vm_ops = {
 	.close = marker_close,
 };
 
-/* Called once, by map_marker() below, with the mmap lock held for writing. */
+/* Called by map_marker() below only, with the mmap lock held for writing. */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct sfu_space *space = create_space(vma->vm_mm, GFP_KERNEL_ACCOUNT);
@@ -250,7 +259,10 @@ static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 		set_markers(space, 1);
 		publish_space(space);
 	} else if (!exists) {
-		/* What walks have found stays. */
+		/*
+		 * An observed space becomes a registered one, and keeps its
+		 * sections.
+		 */
 		end_observing(other);
 		set_markers(other, 1);
 	}
@@ -269,7 +281,10 @@ static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Every mapping of it has gone, and with them who used the address_space. */
+/*
+ * All mappings of the file are gone, so nothing uses its address_space any
+ * more.
+ */
 static int marker_release(struct inode *inode, struct file *file)
 {
 	kfree(file->f_mapping);
@@ -283,10 +298,10 @@ static const struct file_operations marker_fops = {
 };
 
 /*
- * Forks and exits enter and leave the mappings of a file under a lock of its
- * address_space, which all anonymous inodes share. So that processes which have
- * nothing to do with each other do not wait for each other, each marker has an
- * address_space of its own, which is always empty.
+ * Fork and exit link and unlink the mappings of a file under a lock of its
+ * address_space, which all files on the anonymous inode share. Each marker gets
+ * an address_space of its own, always empty, so that unrelated processes do not
+ * contend for that lock.
  */
 static struct file *open_marker(void)
 {
@@ -311,8 +326,8 @@ static struct file *open_marker(void)
 }
 
 /*
- * Give the current mm its marker. Returns 0, also if another thread was
- * quicker, or an errno.
+ * Map the marker of the current mm. Returns 0, also if another thread mapped it
+ * meanwhile; -ENOMEM; or -EINTR.
  */
 static int map_marker(void)
 {
@@ -320,7 +335,10 @@ static int map_marker(void)
 	struct file *file;
 
 	file = open_marker();
-	/* No file left is like no memory, and so is what mlockall() forbids. */
+	/*
+	 * Treat the limits on files and on locked memory (mlockall()) as no
+	 * memory.
+	 */
 	if (IS_ERR(file))
 		return -ENOMEM;
 	address = vm_mmap(file, 0, PAGE_SIZE, PROT_NONE, MAP_SHARED, 0);
@@ -343,10 +361,14 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 	if (err)
 		return ERR_PTR(sfu_message_fail(message, err,
 						"cannot map the marker page"));
-	/* The program itself may have unmapped it already. */
+	/* The process may have unmapped it meanwhile. */
 	space = sfu_space_get();
 	if (is_registered(space)) {
-		/* From now on it is charged, and the shrinker leaves it. */
+		/*
+		 * Discard what walks found before. If they find it again, it is
+		 * charged to the user, as the shrinker does not free it any
+		 * more.
+		 */
 		sfu_space_forget_found(space);
 		return space;
 	}
@@ -355,7 +377,7 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 					"the marker page was unmapped"));
 }
 
-/* Is there no need for @space, which is observed, any more? */
+/* Returns whether the observed @space is not needed any more. */
 static bool is_space_over(const struct sfu_space *space)
 {
 	return !atomic_read(&nr_askers) || !atomic_read(&space->mm->mm_users) ||
@@ -363,21 +385,23 @@ static bool is_space_over(const struct sfu_space *space)
 				   SFU_OBSERVED_SECONDS * HZ);
 }
 
-/* @space is in no hash and no list, and nobody has a reference to it. */
+/* Free @space, which is in no hash and no list, and has no references. */
 static void free_observed_space(struct sfu_space *space)
 {
 	struct mm_struct *mm = space->mm;
 
-	/* Whoever makes a space, or allocates, is not to free all of it. */
+	/*
+	 * Leave many sections to a worker, as the caller may be any allocation.
+	 */
 	sfu_sections_discard(&space->sections);
 	destroy_space(space);
-	/* May be the last one, of a process that has gone. */
+	/* May be the last reference, if the process has exited. */
 	mmdrop(mm);
 }
 
 /*
- * Look at the next @nr observed spaces, and end those that are over, or all;
- * but not those in use. Returns how many have gone.
+ * Check the next @nr observed spaces, and free those that are not needed, or
+ * with @all every one, but none that is in use. Returns the number freed.
  */
 static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 {
@@ -451,7 +475,9 @@ void sfu_space_asker_remove(void)
 		mod_delayed_work(system_dfl_wq, &sweep_work, 0);
 }
 
-/* A space in @bucket that remembers rules, with a reference, or NULL. */
+/*
+ * Returns a space in @bucket that has a rule cache, with a reference, or NULL.
+ */
 static struct sfu_space *get_space_with_rules(struct hlist_head *bucket)
 {
 	struct sfu_space *space;
@@ -467,8 +493,8 @@ static struct sfu_space *get_space_with_rules(struct hlist_head *bucket)
 }
 
 /*
- * Have spaces of all kinds, in turns, forget their rules, until @nr pages of
- * memory are free. Walks find them again. Returns the number of pages.
+ * Free the rule caches of spaces of both kinds, in rotation, until @nr pages
+ * are free. Walks fill them again. Returns the number of pages freed.
  */
 static unsigned long shrink_rules(unsigned long nr)
 {
@@ -488,19 +514,20 @@ static unsigned long shrink_rules(unsigned long nr)
 	return freed;
 }
 
-/* What may go when memory is short: pages of rules, and observed spaces. */
+/* Objects that can be freed: pages of rule caches, and observed spaces. */
 static unsigned long count_objects(struct shrinker *self,
 				   struct shrink_control *control)
 {
-	/* Each has some sections. */
+	/* An observed space counts more than a page, as it has sections. */
 	return nr_observed() * 8 +
 	       atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
 }
 
 /*
- * Runs in whatever allocates, also in a thread that holds the lock of a space:
- * such a space is in use. First goes what nobody needs, then what walks make
- * again quickly.
+ * Runs in the context of any allocation, also in a thread that holds the lock
+ * of a space; such a space is in use, and not freed. Frees in this order:
+ * spaces that are not needed, rule caches, which walks refill quickly, other
+ * observed spaces.
  */
 static unsigned long scan_objects(struct shrinker *self,
 				  struct shrink_control *control)

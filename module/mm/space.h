@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Space: the state of one mm.
+ * Space: the module's state of one mm.
  *
- * A registered space lives as long as its mm has the marker: a mapping of one
- * page without access whose vm_ops tell of fork, exec and exit. Whoever holds a
- * reference keeps the memory, not the registrations.
+ * A registered space exists as long as its mm has the marker: a mapping of one
+ * page without access permissions, whose vm_ops report fork, exec and exit. A
+ * reference keeps the structure from being freed, but not its sections from
+ * being removed.
  *
- * An observed space is made by a walk in an mm that has none. It has no marker,
- * as the process did not ask for anything. It goes when the process has gone,
- * when nobody asks for stacks any more, when no walk has needed it for a while,
- * and when memory is short. It becomes a registered one when its process
- * registers. A child that is forked meanwhile begins anew.
+ * An observed space is created by a walk in an mm that has no space. It has no
+ * marker, as the process did not ask for anything. It is freed when the process
+ * has ended, when no consumer requests stacks any more, when no walk has used
+ * it for SFU_OBSERVED_SECONDS, and when memory is short. It becomes a
+ * registered space if its process registers a section. A forked child does not
+ * inherit it.
  */
 #ifndef SFU_SPACE_H
 #define SFU_SPACE_H
@@ -35,25 +37,26 @@ struct sfu_section;
  *
  * @node: in the hash of spaces, by @mm; protected by spaces_lock, read by RCU.
  * @link: in the list of observed spaces; protected by spaces_lock.
- * @id: unique in the system, never 0; unlike @mm not used again.
- * @mm: the key. While it is in the hash it has a reference to the mm_struct, so
- *	that no other mm gets the same address.
- * @markers: mappings that keep it alive; written under spaces_lock. One, unless
- *	mremap() copies or moves it; 0 of an observed space.
- * @walked: jiffies of the last walk that began.
- * @refs: one of the hash, one of each user.
- * @lock: protects @sections. Taken inside the mmap lock by fork, so nothing
- *	that takes the mmap lock, no access to user memory above all, may be
- *	done under it.
- * @sections: registered ones, and what has been found.
- * @rules: rules of these sections; has a lock of its own.
- * @gone: the last marker is gone; protected by @lock. Nothing is added to
- *	@sections any more.
- * @corrupt: sections removed because they were corrupt or unreadable.
- * @stale: sections removed because their mappings had changed.
- * @attached: what it sees of what is attached; needs no lock.
+ * @id: unique in the system, never 0; not reused, unlike @mm.
+ * @mm: the key. While the space is in the hash, it holds a reference to the
+ *	mm_struct (mmgrab()), so that its address is not reused.
+ * @markers: number of marker mappings; written under spaces_lock. 1, but more
+ *	while mremap() copies or moves it; 0 for an observed space.
+ * @walked: jiffies of the start of the last walk.
+ * @refs: one for the hash, one for each user.
+ * @lock: protects @sections. Fork takes it under the mmap lock, so nothing that
+ *	takes the mmap lock may be done under it; in particular, no access to
+ *	user memory.
+ * @sections: registered sections, and those that discovery added.
+ * @rules: cache of the rules of these sections; has a lock of its own.
+ * @gone: the last marker was removed, so that nothing may be added to
+ *	@sections; protected by @lock.
+ * @corrupt: number of sections removed because they were corrupt or unreadable.
+ * @stale: number of sections removed because their mappings had changed.
+ * @attached: the attachments that the space sees; needs no lock.
  * @listeners_mutex: protects @listeners.
- * @listeners: consumers that want its events.
+ * @listeners: listeners to the removal of sections.
+ * @rcu: to free the space.
  */
 struct sfu_space {
 	struct hlist_node node;
@@ -75,22 +78,23 @@ struct sfu_space {
 	struct rcu_head rcu;
 };
 
-/* The current mm's space with a reference, or NULL. */
+/* Returns the current mm's space with a reference, or NULL. */
 struct sfu_space *sfu_space_get(void);
 
 /*
- * The same, for registering: makes it if there is none and maps the marker if
- * it has none. May sleep, takes the mmap lock. Returns -ENOMEM or -EINTR.
+ * Get the current mm's space for a registration: creates it if there is none,
+ * and maps the marker if it has none. May sleep, takes the mmap lock. Returns
+ * it with a reference; or -ENOMEM or -EINTR as ERR_PTR().
  */
 struct sfu_space *sfu_space_get_or_create(struct sfu_message *message);
 
 /*
- * The same, for a walk: makes an observed one if there is none. May sleep.
- * Returns NULL without memory.
+ * Get the current mm's space for a walk: creates an observed one if there is
+ * none. May sleep. Returns it with a reference, or NULL if out of memory.
  */
 struct sfu_space *sfu_space_observe(void);
 
-/* A walk begins in @space. */
+/* Note that a walk begins in @space. */
 static inline void sfu_space_note_walk(struct sfu_space *space)
 {
 	const unsigned long now = jiffies;
@@ -100,8 +104,8 @@ static inline void sfu_space_note_walk(struct sfu_space *space)
 }
 
 /*
- * Somebody begins, or ceases, to ask for stacks. With the last one all observed
- * spaces go, soon afterwards. Any context but NMI.
+ * Count the consumers that request stacks. Soon after the last one was removed,
+ * all observed spaces are freed. Any context but NMI.
  */
 void sfu_space_asker_add(void);
 void sfu_space_asker_remove(void);
@@ -109,48 +113,53 @@ void sfu_space_asker_remove(void);
 /* Returns 0 or -ENOMEM. */
 int sfu_space_init(void);
 
-/* There are no clients, no walks and no markers any more. */
+/* To be called when there are no clients, walks and markers any more. */
 void sfu_space_exit(void);
 
-/* @space may be NULL. */
+/* Drop a reference. @space may be NULL. */
 void sfu_space_put(struct sfu_space *space);
 
 /*
- * Number of sections of @space, which may be NULL: registered ones, and all
- * that there are.
+ * Number of registered sections of @space, and of all its sections; without
+ * negative entries. @space may be NULL.
  */
 u32 sfu_space_nr_registered(struct sfu_space *space);
 u32 sfu_space_nr_sections(struct sfu_space *space);
 
 /*
- * Add @section, which covers something. Returns 0; -EEXIST, with a reference to
- * the section that it overlaps in *@other; -ENOSPC or -ENOMEM. All but 0 with
- * @message; see SFRAME_UNWIND_IOC_REGISTER.
+ * Add @section, whose text must not be empty. May sleep. Returns 0; -EEXIST
+ * with a reference to a section that it overlaps in *@other; -ENOSPC; or
+ * -ENOMEM. Errors come with @message; see SFRAME_UNWIND_IOC_REGISTER.
  */
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message);
 
 /*
- * Remove the registered section with @id, or with 0 all from @sframe_start. May
- * sleep. Returns how many; -ENOENT; or -ENOMEM or -EINTR, and then of several some
- * may have been removed. @space may be NULL.
+ * Remove the registered section with @id; if @id is 0, all registered sections
+ * whose bytes start at @sframe_start. @space may be NULL. May sleep. Returns
+ * the number removed; -ENOENT if there is none; or -ENOMEM or -EINTR, after
+ * which some of several sections may have been removed.
  */
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
 
 /*
- * The section that covers @pc, with a reference, or NULL; and the first one
- * that starts at or above @address. @space may be NULL.
+ * Find the section that covers @pc, or the first one whose text starts at or
+ * above @address. @space may be NULL. May sleep. Returns it with a reference,
+ * or NULL.
  */
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
 struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
 
 /*
- * Remove all that nobody registered. Walks find it again. May sleep; ends early
- * if the thread is being killed.
+ * Remove all sections that discovery added; walks find them again. May sleep.
+ * Stops early if the thread is being killed.
  */
 void sfu_space_forget_found(struct sfu_space *space);
 
-/* What @space sees of what is attached: see sfu_attach_view_generation(). */
+/*
+ * Generation of the attachments that @space sees: see
+ * sfu_attach_view_generation().
+ */
 static inline u64 sfu_space_attach_generation(struct sfu_space *space)
 {
 	return sfu_attach_view_generation(&space->attached);
@@ -160,8 +169,9 @@ static inline u64 sfu_space_attach_generation(struct sfu_space *space)
 bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);
 
 /*
- * Remove @section if it is there yet. May sleep. Returns whether it was; false
- * also without memory, and then the next walk tries again.
+ * Remove @section. May sleep. Returns false if it was removed already, or if
+ * memory for the change was short; in the latter case the next walk tries
+ * again.
  */
 bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Space sections: adding, removing and finding sections of a space, each under
- * its lock.
+ * Space sections: add, remove and find sections of a space, under its lock.
  */
 #include <linux/errno.h>
 #include <linux/lockdep.h>
@@ -74,7 +73,7 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 	return err;
 }
 
-/* The section, and the rules of it. */
+/* Remove @section and invalidate its rules. */
 static int remove_section(struct sfu_space *space, struct sfu_section *section)
 {
 	int err;
@@ -89,12 +88,12 @@ static int remove_section(struct sfu_space *space, struct sfu_section *section)
 }
 
 /*
- * Sections that are removed under one hold of the lock: less than a hundred
- * thousand instructions, also if others share their nodes.
+ * Sections that are removed while the lock is held once: less than 100,000
+ * instructions, even if shared nodes have to be copied.
  */
 #define MAX_REMOVED_AT_ONCE	4
 
-/* As sfu_space_remove(), but MAX_REMOVED_AT_ONCE of them at most. */
+/* As sfu_space_remove(), but removes at most MAX_REMOVED_AT_ONCE sections. */
 static int remove_some_sections(struct sfu_space *space, u64 id,
 				u64 sframe_start)
 {
@@ -106,7 +105,7 @@ static int remove_some_sections(struct sfu_space *space, u64 id,
 		section = id ? sfu_sections_find_id(&space->sections, id) :
 			       sfu_sections_find_bytes(&space->sections,
 						       sframe_start);
-		/* What was found is not the caller's to unregister. */
+		/* A section that discovery added cannot be unregistered. */
 		if (!section || section->source != SFU_REGISTERED)
 			err = -ENOENT;
 		else
@@ -114,7 +113,10 @@ static int remove_some_sections(struct sfu_space *space, u64 id,
 		removed += !err;
 	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
 	up_write(&space->lock);
-	/* Without memory for all of them the caller has to try again. */
+	/*
+	 * Report -ENOMEM even if some were removed: the caller has to try
+	 * again.
+	 */
 	return removed && err != -ENOMEM ? removed : err;
 }
 

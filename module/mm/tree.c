@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tree: sections in one order, in a B-tree that is copied on write.
+ * Tree: a copy-on-write B-tree of sections in one order.
  *
- * Leaves have nothing but pointers: a section is compared by looking into it.
- * Inner nodes have for each child the key of its first section, exactly.
+ * Leaves contain only pointers to sections, which contain the keys. Inner nodes
+ * contain, for each child, the exact key of the first section below it.
  *
- * Of the nodes other than the root, those on the way to the last section have one
- * entry or more, all others a quarter of what they have room for or more. A root
- * that is not a leaf has two or more.
+ * Nodes on the path to the last section, other than the root, have at least one
+ * entry. All other nodes are at least a quarter full. A root that is not a leaf
+ * has at least two entries.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -26,17 +26,17 @@
 #define LEAST_INNER	SFU_NODE_LEAST(SFU_INNER_SIZE)
 
 /*
- * Levels of nodes that a tree can have: 6 for a million sections.
+ * Maximum number of levels: 6 for a million sections.
  *
- * A tree of n levels gets another one only when its root is full. All children of
- * the root but the last are at least a quarter full then, and so are all nodes
- * below them: the tree has
+ * A tree of n levels grows only when its root is full. Then all children of the
+ * root but the last one are at least a quarter full, and so are all nodes below
+ * them: the tree has at least
  *
  *	(SFU_INNER_SIZE - 1) * LEAST_INNER ^ (n - 2) * LEAST_LEAF
  *
- * sections or more: 30 * 8 ^ 4 * 16 with 6 levels, which exceeds
- * SFU_MAX_SECTIONS. Sharing a tree does not change its height, and copying a node
- * not its number of entries.
+ * sections: 30 * 8 ^ 4 * 16 with 6 levels, which exceeds SFU_MAX_SECTIONS.
+ * Sharing a tree does not change its height, and copying a node does not change
+ * its entries.
  */
 #define MAX_HEIGHT							\
 	(2 + DIV_ROUND_UP(const_ilog2(SFU_MAX_SECTIONS /		\
@@ -46,15 +46,15 @@
 static_assert((SFU_INNER_SIZE - 1ULL) * LEAST_LEAF
 	      << const_ilog2(LEAST_INNER) * (MAX_HEIGHT - 2) >=
 	      SFU_MAX_SECTIONS);
-/* What struct sfu_node has bits for. */
+/* The ranges of the bit fields in struct sfu_node. */
 static_assert(SFU_LEAF_SIZE < 1 << 6 && MAX_HEIGHT <= 1 << 5);
 
 /**
- * struct tree_path - the way from the root to a section
+ * struct tree_path - the nodes from the root to a section
  *
- * @node: by height.
- * @at: entry in that, by height.
- * @is_shared: is one of the nodes?
+ * @node: the node at each height.
+ * @at: number of the entry in that node.
+ * @is_shared: at least one of the nodes is shared.
  */
 struct tree_path {
 	struct sfu_node *node[MAX_HEIGHT];
@@ -81,7 +81,7 @@ static u64 key_in_tree(const struct sfu_tree *tree,
 	return key_in_order(tree->order, section);
 }
 
-/* As deep as the tree is high. */
+/* Drop a reference to @node. Recursion is bounded by the height of the tree. */
 static void put_node(const struct sfu_tree *tree, struct sfu_node *node)
 {
 	u32 i;
@@ -130,7 +130,7 @@ static const struct sfu_section *first_section(const struct sfu_node *node)
 	return node->section[0];
 }
 
-/* Is entry @i of @node at or below @key and @id? */
+/* Returns whether entry @i of @node is at or below (@key, @id). */
 static __always_inline bool is_upto(enum sfu_order order,
 				    const struct sfu_node *node, u32 i, u64 key,
 				    u64 id)
@@ -140,19 +140,19 @@ static __always_inline bool is_upto(enum sfu_order order,
 
 	if (likely(have != key))
 		return have < key;
-	/* Then it is worth a look at who is first below. */
+	/* Equal keys: compare the id of the first section below. */
 	return (node->height ? first_section(node->child[i]) :
 			       node->section[i])->id <= id;
 }
 
-/* How many entries of @node are at or below @key and @id? */
+/* Returns the number of entries of @node that are at or below (@key, @id). */
 static __always_inline u32 count_upto(enum sfu_order order,
 				      const struct sfu_node *node, u64 key,
 				      u64 id)
 {
 	u32 low = 0, high = node->nr - 1;
 
-	/* Many are added in ascending order. */
+	/* Fast path: many sections are added in ascending order. */
 	if (is_upto(order, node, high, key, id))
 		return high + 1;
 	while (low < high) {
@@ -184,14 +184,14 @@ static __always_inline bool find_path_in_order(enum sfu_order order,
 }
 
 /*
- * Find the path to the last section at or below @key and @id. Returns whether
- * there is one. If not, the path leads to the first section of the tree, in front
- * of which it would be inserted.
+ * Find the path to the last section at or below (@key, @id). Returns whether
+ * there is one. If not, the path leads to the first section of the tree, before
+ * which a section with @key and @id would be inserted.
  */
 static bool find_path(const struct sfu_tree *tree, u64 key, u64 id,
 		      struct tree_path *path)
 {
-	/* Compilers make better code of each order for itself. */
+	/* With a constant order, compilers generate better code. */
 	switch (tree->order) {
 	case SFU_BY_TEXT:
 		return find_path_in_order(SFU_BY_TEXT, tree->root, key, id,
@@ -226,7 +226,9 @@ struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 
 	if (!tree->root)
 		return NULL;
-	/* The one behind the last that is below. No section has id 0. */
+	/*
+	 * Find the last section below @key (no id is 0), and take the next one.
+	 */
 	if (!find_path(tree, key, 0, &path))
 		return path.node[0]->section[0];
 	while (path.at[height] + 1 == path.node[height]->nr) {
@@ -244,7 +246,7 @@ struct sfu_section *sfu_tree_first_from(const struct sfu_tree *tree, u64 key)
 static struct sfu_node *copy_node(const struct sfu_tree *tree,
 				  const struct sfu_node *from)
 {
-	/* Who was charged for the one that is shared is for this one. */
+	/* Charge the payer of the shared node also for the copy. */
 	struct sfu_node *node = sfu_node_create(from->height, from->payer,
 						true);
 	u32 i;
@@ -267,8 +269,8 @@ static struct sfu_node *copy_node(const struct sfu_tree *tree,
 }
 
 /*
- * Have the node at @link, whose parent is not shared, not be shared either.
- * Returns 0 or -ENOMEM.
+ * Replace the node at *@link by a copy if it is shared. Its parent must not be
+ * shared. Returns 0 or -ENOMEM.
  */
 static int unshare_node(struct sfu_tree *tree, struct sfu_node **link)
 {
@@ -284,7 +286,10 @@ static int unshare_node(struct sfu_tree *tree, struct sfu_node **link)
 	return 0;
 }
 
-/* Have no node of @path shared. Returns 0 or -ENOMEM, the tree being right. */
+/*
+ * Replace shared nodes of @path by copies. Returns 0 or -ENOMEM. In both cases
+ * the tree has the same sections as before.
+ */
 static int unshare_path(struct sfu_tree *tree, struct tree_path *path)
 {
 	struct sfu_node **link = &tree->root;
@@ -304,7 +309,7 @@ static int unshare_path(struct sfu_tree *tree, struct tree_path *path)
 	return 0;
 }
 
-/* Entry 0 of path->node[0] is another now: tell the nodes above. */
+/* Entry 0 of path->node[0] has changed: update the keys in the nodes above. */
 static void update_first_key(struct sfu_tree *tree, struct tree_path *path)
 {
 	const u64 key = key_in_tree(tree, path->node[0]->section[0]);
@@ -317,7 +322,7 @@ static void update_first_key(struct sfu_tree *tree, struct tree_path *path)
 	}
 }
 
-/* Is path->node[@height] on the way to the last section? */
+/* Returns whether path->node[@height] is on the path to the last section. */
 static bool is_last(const struct sfu_tree *tree, const struct tree_path *path,
 		    u32 height)
 {
@@ -329,9 +334,11 @@ static bool is_last(const struct sfu_tree *tree, const struct tree_path *path,
 }
 
 /*
- * Nodes, charged to @payer, that a new section in path->node[0] needs: @spare[height] is the right
- * half of the full node at that height, and the last one a new root. Returns 0,
- * -ENOMEM or -ENOSPC; there are *@nr of them, which was 0.
+ * Create the nodes that inserting a section into path->node[0] needs, charged
+ * to @payer. @spare[height] is for the right half of the full node at that
+ * height; if the root is full, the last one is for a new root. Increases *@nr,
+ * which must be 0, to the number of nodes, also on failure. Returns 0, -ENOMEM
+ * or -ENOSPC.
  */
 static int create_spares(const struct sfu_tree *tree,
 			 const struct tree_path *path, u32 payer,
@@ -352,7 +359,7 @@ static int create_spares(const struct sfu_tree *tree,
 	return 0;
 }
 
-/* A root above @left, which was it, and @right. */
+/* Make the empty node @root the root, above the old root @left and @right. */
 static void add_root(struct sfu_tree *tree, struct sfu_node *root, u64 left_key,
 		     struct sfu_node *left, u64 right_key,
 		     struct sfu_node *right)
@@ -369,8 +376,8 @@ static u64 first_key(const struct sfu_tree *tree, const struct sfu_node *node)
 }
 
 /*
- * Insert @section at @at of path->node[0]; @last says that it is the last one.
- * Returns the leaf that it is in then.
+ * Insert @section as entry @at of path->node[0]. @last: it is the last section
+ * of the tree. Returns the leaf that contains it.
  */
 static struct sfu_node *insert_section(struct sfu_tree *tree,
 				       struct tree_path *path,
@@ -439,12 +446,17 @@ static noinline int insert_section_anywhere(struct sfu_tree *tree,
 	}
 	last = at == path.node[0]->nr && is_last(tree, &path, 0);
 	leaf = insert_section(tree, &path, spare, section, at, last);
-	/* The way to it is not shared, and it is the last one yet. */
+	/*
+	 * No node on the path to it is shared, and it is still the last leaf.
+	 */
 	tree->tail = last ? leaf : NULL;
 	return 0;
 }
 
-/* Returns false if it does not go behind all others, or this is not known. */
+/*
+ * Append @section to the last leaf. Returns false if it is not known to be the
+ * last section, or if the leaf is full.
+ */
 static __always_inline bool append_section(enum sfu_order order,
 					   struct sfu_node *tail,
 					   struct sfu_section *section)
@@ -469,11 +481,11 @@ int sfu_tree_add(struct sfu_tree *tree, struct sfu_section *section)
 }
 
 /*
- * A node on @path, and that is not the root, is to have a quarter of what it has
- * room for, or more. With fewer it needs a sibling: to become one node with it, or
- * to have some of its entries. Those on the way to the last section need none, and
- * go when they are empty. The others have one: their parents have two children
- * or more.
+ * Returns whether the node of @path at @height, which is not the root, needs
+ * work if it has @nr entries. A node that is less than a quarter full is merged
+ * with a sibling, or takes entries from it; its parent has at least two
+ * children. A node on the path to the last section is only removed when it is
+ * empty.
  */
 static bool is_too_small(const struct sfu_tree *tree,
 			 const struct tree_path *path, u32 height, u32 nr)
@@ -482,7 +494,10 @@ static bool is_too_small(const struct sfu_tree *tree,
 	       (!nr || !is_last(tree, path, height));
 }
 
-/* The place in its parent of the first of @path's node at @height and its sibling. */
+/*
+ * Number, in the parent, of the left one of @path's node at @height and its
+ * sibling.
+ */
 static u32 place_of_pair(const struct tree_path *path, u32 height)
 {
 	const struct sfu_node *parent = path->node[height + 1];
@@ -492,8 +507,9 @@ static u32 place_of_pair(const struct tree_path *path, u32 height)
 }
 
 /*
- * Have the siblings not be shared that nodes of @path, which is not either, need
- * when an entry of the leaf goes. Returns 0 or -ENOMEM, the tree being right.
+ * Copy the shared siblings that nodes of @path need when an entry is removed
+ * from the leaf. @path must have no shared nodes. Returns 0 or -ENOMEM. In both
+ * cases the tree has the same sections as before.
  */
 static int unshare_siblings(struct sfu_tree *tree, const struct tree_path *path)
 {
@@ -506,7 +522,7 @@ static int unshare_siblings(struct sfu_tree *tree, const struct tree_path *path)
 		nr = path->node[height]->nr - 1;
 		if (!is_too_small(tree, path, height, nr))
 			return 0;
-		/* If it goes, its parent has one less. */
+		/* It becomes empty, so its parent loses an entry, too. */
 		if (is_last(tree, path, height))
 			continue;
 		at = place_of_pair(path, height);
@@ -531,8 +547,8 @@ int sfu_tree_prepare_removal(struct sfu_tree *tree,
 }
 
 /*
- * Child @at of @parent, or the one behind it, has too few entries. Neither is
- * shared.
+ * Merge children @at and @at + 1 of @parent, or balance their entries: one of
+ * them has too few. Neither may be shared.
  */
 static void refill_child(const struct sfu_tree *tree, struct sfu_node *parent,
 			 u32 at)
@@ -550,13 +566,13 @@ static void refill_child(const struct sfu_tree *tree, struct sfu_node *parent,
 	parent->key[at] = first_key(tree, left);
 }
 
-/* Have the root have two children, or be a leaf that is not empty. */
+/* Remove roots with one child, and an empty root. */
 static void shrink_root(struct sfu_tree *tree)
 {
 	struct sfu_node *root = tree->root;
 
 	while (root->height && root->nr == 1) {
-		/* It may be shared, and so may be what is below. */
+		/* The child may be shared, so take a reference of its own. */
 		tree->root = root->child[0];
 		refcount_inc(&tree->root->refs);
 		put_node(tree, root);
@@ -569,8 +585,8 @@ static void shrink_root(struct sfu_tree *tree)
 }
 
 /*
- * After an entry of the leaf went: nodes that have become empty or too small, and
- * keys of first sections, up to the root.
+ * After an entry was removed from the leaf: from there to the root, fix nodes
+ * that have become empty or too small, and the keys of first sections.
  */
 static void settle_path(struct sfu_tree *tree, struct tree_path *path)
 {
@@ -597,7 +613,7 @@ void sfu_tree_remove(struct sfu_tree *tree, struct sfu_section *section)
 {
 	struct tree_path path __uninitialized;
 
-	/* The last leaf may go, or become one with another. */
+	/* The last leaf may be removed or merged. */
 	tree->tail = NULL;
 	find_path(tree, key_in_tree(tree, section), section->id, &path);
 	sfu_node_remove(path.node[0], path.at[0]);
