@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Consumer: whoever gets stacks, and asks for them.
+ * Consumer: requests stacks and receives them.
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
@@ -76,8 +76,9 @@ void sfu_consumer_cancel(struct sfu_consumer *consumer)
 	hlist_move_list(&consumer->spare, &spare);
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	/*
-	 * Pending requests keep the consumer for as long as their threads sleep,
-	 * and no limit of open files counts it any more: it shall be small.
+	 * Pending requests keep the consumer as long as their threads sleep,
+	 * and RLIMIT_NOFILE does not count it any more: so free what can be
+	 * freed.
 	 */
 	if (consumer->is_prepared) {
 		sfu_space_asker_remove();
@@ -112,7 +113,7 @@ int sfu_consumer_begin(struct sfu_consumer *consumer,
 	if (err)
 		return err;
 
-	/* It is there: the caller keeps it from being closed. */
+	/* refs is not 0: the caller keeps the consumer from being closed. */
 	refcount_inc(&consumer->refs);
 	sfu_count(SFU_REQUESTS);
 	sfu_count(SFU_TOTAL_ACCEPTED);
@@ -193,6 +194,9 @@ void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
 	if (!consumer->cancelled)
 		walk = xchg(&consumer->walk, walk);
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	/* Another thread may have given its own back. */
+	/*
+	 * The previous one, if another thread has given back its memory; or
+	 * ours.
+	 */
 	sfu_walk_free(walk);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Consumer: whoever gets stacks, and asks for them. An open file of the device is
- * one kind. Nothing here knows what becomes of a stack: that is in the operations.
+ * Consumer: requests stacks and receives them. An open file of the device is
+ * one kind of consumer. What happens to a stack is up to its operations.
  */
 #ifndef SFU_CONSUMER_H
 #define SFU_CONSUMER_H
@@ -19,16 +19,18 @@ struct sfu_request;
 struct sfu_walk;
 
 /**
- * struct sfu_consumer_ops - what one kind of consumer does
+ * struct sfu_consumer_ops - operations of one kind of consumer
  *
  * @stack: take the current thread's stack for @request: the first @nr frames of
- *	@walk, which may be NULL with 0. Called with consumer->lock, so it neither
- *	sleeps, takes another lock, wakes a thread nor allocates memory. Returns
- *	whether there was room. Not called after sfu_consumer_cancel().
- * @ready: a stack has been taken, for whoever waits for one. Process context.
- *	May be called until the last reference is put.
+ *	@walk. @walk may be NULL if @nr is 0. Called with consumer->lock held,
+ *	so it must not sleep, take another lock, wake a thread, or allocate or
+ *	free memory. Returns false if there is no room. Not called after
+ *	sfu_consumer_cancel().
+ * @ready: called after @stack has returned true, to wake readers. Process
+ *	context. May be called until the last reference is dropped.
  * @event: see struct sfu_listener. Not called after sfu_consumer_cancel().
- * @free: the last reference is put. Process context, does not sleep.
+ * @free: called when the last reference is dropped. Process context, must not
+ *	sleep.
  */
 struct sfu_consumer_ops {
 	bool (*stack)(struct sfu_consumer *consumer,
@@ -42,23 +44,24 @@ struct sfu_consumer_ops {
 };
 
 /**
- * struct sfu_consumer - part of a structure of its owner's
+ * struct sfu_consumer - embedded in a structure of its owner
  *
  * @ops: see above.
- * @refs: one of the owner, one of each pending request.
- * @payer: whoever is charged for its requests and walk, with a reference.
- * @listener: to a space, if it is set to one.
+ * @refs: one for the owner, one for each pending request.
+ * @payer: charged for its requests and its walk; holds a reference.
+ * @listener: listens to the events of a space, if set.
  * @is_prepared: sfu_consumer_prepare() has been called.
- * @walk: memory for a walk, or NULL before sfu_consumer_prepare() and while a walk
- *	uses it. Taken by xchg(), put there under @lock.
- * @lock: taken in any context, see lock.h. The owner may protect members of its
- *	own by it.
- * @cancelled: see sfu_consumer_cancel().
- * @spare: memory for requests.
- * @nr_spare: entries in it.
- * @pending: requests accepted, whose stacks are neither taken nor lost.
- * @accepted, @delivered, @lost: requests so far, stacks taken, and stacks that
- *	there was no room for.
+ * @walk: memory for a walk; NULL before sfu_consumer_prepare(), and while a
+ *	walk uses it. Taken by xchg(), stored under @lock.
+ * @lock: taken in any context, see lock.h. The owner may protect its own
+ *	members by it.
+ * @cancelled: sfu_consumer_cancel() was called.
+ * @spare: unused requests, kept for later ones.
+ * @nr_spare: number of entries in @spare.
+ * @pending: accepted requests whose stacks are neither delivered nor lost yet.
+ * @accepted, @delivered, @lost: number of requests accepted, of stacks taken,
+ *	and of stacks that were not taken, for lack of room or after
+ *	cancellation.
  */
 struct sfu_consumer {
 	const struct sfu_consumer_ops *ops;
@@ -77,42 +80,50 @@ struct sfu_consumer {
 	u64 lost;
 };
 
-/* Takes over the caller's reference to @payer. The owner has one reference. */
+/*
+ * Initialize @consumer, with one reference for the owner. Takes over the
+ * caller's reference to @payer.
+ */
 void sfu_consumer_init(struct sfu_consumer *consumer,
 		       const struct sfu_consumer_ops *ops,
 		       struct sfu_payer *payer);
 
 /*
- * Make what requests need. To be called once, before the first of them. May sleep.
- * Returns 0 or -ENOMEM.
+ * Allocate what requests need. Must be called once, before the first request.
+ * May sleep. Returns 0 or -ENOMEM.
  */
 int sfu_consumer_prepare(struct sfu_consumer *consumer);
 
 /*
- * Cancel all requests, and listen to nothing: no stack is taken and no event told
- * any more. Stacks of pending requests are lost when their threads come by. No
- * request may be made any more. May sleep.
+ * Cancel all requests, and stop listening: after this, ops->stack() and
+ * ops->event() are not called any more. Pending requests stay pending until
+ * their threads return to user space; their stacks are lost. No request may be
+ * submitted any more. May sleep.
  */
 void sfu_consumer_cancel(struct sfu_consumer *consumer);
 
-/* Put the owner's reference. Pending requests have some of their own. */
+/* Drop a reference: the owner's, or that of a request. */
 void sfu_consumer_put(struct sfu_consumer *consumer);
 
 /*
- * Count a request in, with a reference that sfu_consumer_end() puts.
- * sfu_consumer_prepare() has been called. Any context but NMI. Returns 0, with a
- * spare request in *@spare if there is one and @spare is not NULL; or -EAGAIN
- * with too many pending.
+ * Count a new request as accepted and pending, and take a reference for it,
+ * which sfu_consumer_end() drops. sfu_consumer_prepare() must have been called.
+ * If @spare is not NULL, *@spare is set to a spare request, or NULL. Any
+ * context but NMI. Returns 0, or -EAGAIN if too many requests are pending.
  */
 int sfu_consumer_begin(struct sfu_consumer *consumer,
 		       struct sfu_request **spare);
 
-/* Take sfu_consumer_begin() back but for sfu_consumer_end(): it was not accepted. */
+/*
+ * Undo the counting of sfu_consumer_begin(), because the request failed.
+ * sfu_consumer_end() must still be called.
+ */
 void sfu_consumer_take_back(struct sfu_consumer *consumer);
 
 /*
- * A request of @consumer is over, whose memory is @spare, or NULL if the consumer
- * is not to have it. Any context but NMI if it is NULL.
+ * End a request of @consumer: drop its reference, and take over its memory
+ * @spare, unless that is NULL. Process context; if @spare is NULL and it is not
+ * the last reference, any context but NMI.
  */
 void sfu_consumer_end(struct sfu_consumer *consumer, struct sfu_request *spare);
 
@@ -125,12 +136,15 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  const struct sfu_walk *walk, u32 nr,
 			  enum sframe_unwind_stop stop);
 
-/* Memory for a walk: the consumer's, or new. NULL if there is none. May sleep. */
+/*
+ * Get memory for a walk: the consumer's, or new memory. May sleep. Can return
+ * NULL.
+ */
 struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer);
 
 /*
- * Give that back: it is kept for the next one unless @consumer is cancelled. Process
- * context.
+ * Give back memory for a walk. It is kept for the next walk unless @consumer is
+ * cancelled. Process context.
  */
 void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
 			    struct sfu_walk *walk);

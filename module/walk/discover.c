@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Discover: sections for code that nobody has registered any for.
+ * Discover: find a section for code without a registered one.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -25,15 +25,15 @@
 #include "mm/space.h"
 
 /**
- * struct discovery - what is being found out
+ * struct discovery - state of a discovery
  *
- * @reader: of the file.
- * @budget: mappings that may be looked at yet.
- * @code: mapping that the address is in.
- * @space: that it is for.
- * @elf: the file's headers.
- * @bias: how far the code is from where they say.
- * @found: what comes of it. Its image, if any, has its bytes.
+ * @reader: reads the file.
+ * @budget: number of mappings that may still be visited.
+ * @code: the mapped code that contains the address.
+ * @space: the space that needs a section.
+ * @elf: headers of the file.
+ * @bias: load bias: mapped address minus address in the file's headers.
+ * @found: the result. The bytes of its image, if any, are held.
  */
 struct discovery {
 	struct sfu_elf_reader reader;
@@ -56,12 +56,12 @@ static int read_code_file(const struct sfu_elf_reader *reader, u64 offset,
 	if (offset > code->end - code->image ||
 	    size > code->end - code->image - offset)
 		return -EFAULT;
-	/* It is there; if it is not, then for want of memory. */
+	/* The vDSO is mapped, so only a lack of memory can make this fail. */
 	return copy_from_user(to, u64_to_user_ptr(code->image + offset), size) ?
 		       -ENOMEM : 0;
 }
 
-/* Make [*start, *end) what it has in common with [start2, end2). */
+/* Reduce @range to its intersection with [start, end). */
 static void intersect_range(struct sfu_range *range, u64 start, u64 end)
 {
 	range->start = max(range->start, start);
@@ -69,8 +69,8 @@ static void intersect_range(struct sfu_range *range, u64 start, u64 end)
 }
 
 /*
- * Where the segment that @pc is in has been mapped. Returns whether that makes
- * sense, with discovery->bias, and the text cut down to the segment.
+ * Compute the load bias from the segment that contains @pc, and reduce the text
+ * to that segment. Returns false if the headers do not match the mapping.
  */
 static bool place_segment(struct discovery *discovery, u64 pc)
 {
@@ -95,8 +95,9 @@ static bool place_segment(struct discovery *discovery, u64 pc)
 }
 
 /*
- * Are @size bytes of the file from @offset on mapped readable at @address?
- * Returns 0, -ENOENT, -EINTR, or -ETIME if the budget does not suffice.
+ * Check that @size bytes of the file from @offset on are mapped readable at
+ * @address. Returns 0 with *@origin; -ENOENT if not; -EINTR; or -ETIME if the
+ * budget is exhausted.
  */
 static int check_mapped(const struct discovery *discovery, u64 address,
 			u64 size, u64 offset, struct sfu_origin *origin)
@@ -124,7 +125,10 @@ static int check_mapped(const struct discovery *discovery, u64 address,
 		       0 : -ENOENT;
 }
 
-/* The file's own section where the process has it in memory. */
+/*
+ * Open the section of the file where the process has it mapped. -ENOENT if it
+ * has not.
+ */
 static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 {
 	struct sfu_section *section = &discovery->found.section;
@@ -152,7 +156,10 @@ static int open_mapped(struct discovery *discovery, struct sfu_defect *defect)
 	return 0;
 }
 
-/* Have the section come from @image. */
+/*
+ * Use @image for the section. Takes over the reference, and a hold of the
+ * bytes.
+ */
 static void use_image(struct discovery *discovery, struct sfu_image *image,
 		      enum sfu_source source)
 {
@@ -164,7 +171,7 @@ static void use_image(struct discovery *discovery, struct sfu_image *image,
 	section->source = source;
 }
 
-/* The file's own section, as no PT_LOAD of it has been mapped. */
+/* Read the section of the file, because the process has not mapped it. */
 static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 {
 	const struct sfu_elf *elf = &discovery->elf;
@@ -184,8 +191,9 @@ static int open_read(struct discovery *discovery, struct sfu_defect *defect)
 }
 
 /*
- * Use the file's own section. Returns 0; an errno that is_final_error() if
- * there is no good one; or one that another time need not be.
+ * Use the section of the file itself. Returns 0; an error for which
+ * is_final_error() is true if there is none, or it is malformed; or a temporary
+ * error.
  */
 static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 {
@@ -199,7 +207,7 @@ static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 	return err;
 }
 
-/* The latest that is attached to the file, as sfu_attach_view_find() returns it. */
+/* Returns the latest image attached to the file, see sfu_attach_view_find(). */
 static struct sfu_image *latest_attached(const struct sfu_space *space,
 					 const struct sfu_found *found,
 					 bool preferred)
@@ -213,7 +221,7 @@ static struct sfu_image *latest_attached(const struct sfu_space *space,
 	return sfu_attach_view_find(&space->attached, keys, preferred);
 }
 
-/* What has been attached to the file. Returns whether there is something. */
+/* Use the image attached to the file. Returns whether there is one. */
 static bool use_attached(struct discovery *discovery, bool preferred)
 {
 	struct sfu_image *image = latest_attached(discovery->space,
@@ -226,15 +234,15 @@ static bool use_attached(struct discovery *discovery, bool preferred)
 }
 
 /*
- * Does @err say something of what the file has in it? All else may be different
- * next time, and is not to be remembered.
+ * Returns whether @err is due to the file's contents. Other errors are
+ * temporary, and must not be cached.
  */
 static bool is_final_error(int err)
 {
 	return err == -EINVAL || err == -EOPNOTSUPP || err == -ENOSPC;
 }
 
-/* What to return for an error that is not. */
+/* Returns what sfu_discover() has to return for a temporary error. */
 static int pass_on_error(int err)
 {
 	return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
@@ -242,8 +250,9 @@ static int pass_on_error(int err)
 }
 
 /*
- * Look at the file. Returns 0 with discovery->found filled; or -EINTR,
- * -EINPROGRESS or -ENOENT if there is nothing to be remembered of it.
+ * Find a section in the file or attached to it. @own: consider that of the file
+ * itself. Returns 0 with discovery->found filled; or -EINTR, -EINPROGRESS,
+ * -ETIME or -ENOENT, if the result must not be cached.
  */
 static int look_at_file(struct discovery *discovery, u64 pc, bool own,
 			struct sfu_defect *defect)
@@ -262,7 +271,10 @@ static int look_at_file(struct discovery *discovery, u64 pc, bool own,
 	found->key = sfu_attach_key(&discovery->elf);
 	found->inode = discovery->code.inode;
 	found->has_own = own && discovery->elf.sframe_size;
-	/* Of what is attached, some comes before a section of the file's own. */
+	/*
+	 * Order: preferred attachments, the section of the file, other
+	 * attachments.
+	 */
 	if (found->has_own && use_attached(discovery, true))
 		err = 0;
 	else if (found->has_own)
@@ -287,8 +299,8 @@ static void release_found(struct sfu_found *found)
 }
 
 /*
- * Add @section to @space. Returns 0; -EEXIST if another thread was quicker; or
- * -ENOENT if it cannot be remembered.
+ * Add @section to @space. Returns 0; -EEXIST if another thread has added one;
+ * or -ENOENT if it failed otherwise.
  */
 static int add_found_section(struct sfu_space *space,
 			     struct sfu_section *section)
@@ -308,8 +320,9 @@ static int add_found_section(struct sfu_space *space,
 }
 
 /*
- * Make a section of what was found, and add it to @space if it @is_gap. Returns as
- * sfu_discover().
+ * Create a section from @spec, and add it to @space if @is_gap, that is, if no
+ * section covered the address. Takes over what @spec refers to. Returns what
+ * sfu_discover() returns.
  */
 static noinline_for_stack int make_found_section(struct sfu_space *space,
 						 struct sfu_found *spec,
@@ -319,7 +332,10 @@ static noinline_for_stack int make_found_section(struct sfu_space *space,
 	struct sfu_found *found;
 	int err = -EEXIST;
 
-	/* What a process that registers has is not given back by itself. */
+	/*
+	 * The shrinker does not free it from a registered space: charge it
+	 * there.
+	 */
 	found = sfu_section_create_found(spec, READ_ONCE(space->markers));
 	if (!found) {
 		release_found(spec);
@@ -336,7 +352,7 @@ static noinline_for_stack int make_found_section(struct sfu_space *space,
 	return err;
 }
 
-/* Is @code from the file, and the place in it, that @range has been mapped from? */
+/* Returns whether @range was part of the same mapping of a file as @code. */
 static bool is_from_same(const struct sfu_code *code,
 			 const struct sfu_range *range)
 {
@@ -369,7 +385,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	if (err)
 		return err;
 	atomic64_set(&found->generation, sfu_space_attach_generation(space));
-	/* Another thread may have added something since the caller looked. */
+	/* Another thread may have added a section for @pc meanwhile. */
 	is_gap = sfu_space_find_gap(space, pc, &start, &end);
 	if (!is_gap) {
 		start = pc;
@@ -388,7 +404,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 						  (text->start -
 						   discovery.code.start));
 		err = make_found_section(space, found, is_gap, section);
-		/* The other thread tells of it. */
+		/* The other thread reports the defect. */
 		if (err == -EEXIST)
 			defect->kind = SFU_DEFECT_NONE;
 	} else {
@@ -399,7 +415,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	return err;
 }
 
-/* What would be attached to @found->section now, as latest_attached() does. */
+/* Returns the image that discovery would use for @found now, or NULL. */
 static struct sfu_image *find_attached(const struct sfu_space *space,
 				       const struct sfu_found *found)
 {
@@ -407,7 +423,9 @@ static struct sfu_image *find_attached(const struct sfu_space *space,
 
 	if (found->has_own)
 		image = latest_attached(space, found, true);
-	/* A section of the file's own gives way to a preferred one only. */
+	/*
+	 * Only a preferred attachment replaces the section of the file itself.
+	 */
 	if (!image && found->section.source != SFU_FOUND)
 		image = latest_attached(space, found, false);
 	return image;

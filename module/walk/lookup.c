@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lookup: from an address of the current mm to its rule.
+ * Lookup: find the rule for an address of the current mm.
  */
 #define pr_fmt(fmt) "sframe_unwind: " fmt
 
@@ -59,7 +59,7 @@ void sfu_lookup_end(struct sfu_lookup *lookup)
 	sfu_space_put(lookup->space);
 }
 
-/* Copy the end of @name, if all of it is too long. */
+/* Copy @name; if it is too long, only its end. */
 static void copy_end(char *to, size_t size, const char *name)
 {
 	const size_t length = strlen(name);
@@ -67,7 +67,7 @@ static void copy_end(char *to, size_t size, const char *name)
 	strscpy(to, name + (length < size ? 0 : length - size + 1), size);
 }
 
-/* Tell clients and dynamic debug that @section was removed. */
+/* Report the removal of @section to listeners and to dynamic debug. */
 static void tell_of_removal(struct sfu_space *space,
 			    struct sfu_section *section, u64 pc,
 			    enum sframe_unwind_cause cause,
@@ -106,14 +106,17 @@ static void tell_of_removal(struct sfu_space *space,
 	sfu_listeners_tell(space, &removed);
 }
 
-/* Count that a section of @space has been found to be good for nothing. */
+/* Count a section of @space that was found corrupt or unreadable. */
 static void count_bad(struct sfu_space *space)
 {
 	atomic64_inc(&space->corrupt);
 	sfu_count(SFU_TOTAL_CORRUPT);
 }
 
-/* Something ends the use of @section. Returns whether it was there and is not. */
+/*
+ * Remove @section, count and report that. Returns false, and does neither, if
+ * it was removed already or could not be removed for lack of memory.
+ */
 static bool remove_and_tell(struct sfu_space *space,
 			    struct sfu_section *section, u64 pc,
 			    enum sframe_unwind_cause cause,
@@ -146,8 +149,8 @@ bool sfu_lookup_remove_stale(struct sfu_space *space,
 }
 
 /*
- * @section, of whatever source, is not mapped any more as it was. Only who has
- * registered it wants to know.
+ * Remove @section, of any source, whose mappings have changed. Only for a
+ * registered section, this is counted and reported.
  */
 static void remove_stale_section(struct sfu_space *space,
 				 struct sfu_section *section, u64 pc)
@@ -160,9 +163,10 @@ static void remove_stale_section(struct sfu_space *space,
 }
 
 /*
- * The file's own section is malformed; @section, which is held, has been found
- * instead, and added to the space. Gives it back: to look for its name may take
- * long, and the mappings may be others then.
+ * Report that the section of the file itself is malformed. @section was found
+ * and added to the space instead. Releases @section and drops the reference:
+ * finding the file name can take long, and the mappings may have changed
+ * afterwards.
  */
 static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
 			   const struct sfu_defect *defect,
@@ -176,9 +180,9 @@ static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
 }
 
 /*
- * Look at the file that @pc is in for something that covers it; if it is the file
- * that @bad has been mapped from, not for the section of the file itself. Returns
- * as sfu_discover(), and -ESTALE if it is to be tried again.
+ * Discover a section for @pc, see sfu_discover(). Does not consider the section
+ * of the file itself, if the file is the one that @bad is mapped from. Returns
+ * what sfu_discover() returns, or -ESTALE if the caller has to try again.
  */
 static int discover_section(struct sfu_lookup *lookup, u64 pc,
 			    const struct sfu_range *bad,
@@ -189,10 +193,10 @@ static int discover_section(struct sfu_lookup *lookup, u64 pc,
 	int err;
 
 	*section = NULL;
-	/* What there was nothing for a moment ago is not asked for again. */
+	/* Do not repeat a discovery that has failed in this walk. */
 	if (pc >= lookup->nothing.start && pc < lookup->nothing.end)
 		return lookup->nothing.err;
-	/* The epoch has begun before the mappings are looked at. */
+	/* Begin the epoch before the mappings are visited. */
 	if (!lookup->space) {
 		lookup->space = sfu_space_observe();
 		begin_lookup_epoch(lookup);
@@ -229,10 +233,11 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
- * Is checked->section, which covers @pc, what would be found for it now, and mapped
- * as it was? Waits for the mmap lock: nothing is held. Returns 0 with the addresses
- * around @pc for which that is so; -ESTALE; -ETIME if the budget does not suffice;
- * or -EINTR.
+ * Check that checked->section, which must cover @pc, is what discovery would
+ * find now, and that its mappings have not changed. Takes the mmap lock, so the
+ * caller must not hold the bytes of a section. Returns 0 with the addresses
+ * around @pc for which this is true; -ESTALE; -ETIME if the budget is
+ * exhausted; or -EINTR.
  */
 static int check_section(struct sfu_lookup *lookup, u64 pc,
 			 struct sfu_checked *checked)
@@ -252,7 +257,7 @@ static int check_section(struct sfu_lookup *lookup, u64 pc,
 	return err;
 }
 
-/* Has the file of @section, which is mapped there, a good one of its own? */
+/* Returns whether the file of @section may contain a well-formed section. */
 static bool may_have_own(struct sfu_section *section)
 {
 	const struct sfu_found *found = sfu_found_of(section);
@@ -261,10 +266,11 @@ static bool may_have_own(struct sfu_section *section)
 }
 
 /*
- * Use what the space has for @pc, which may be that there is nothing. Returns 0
- * with lookup->used set and held; -ENOENT; -ESTALE if it was to be removed, with
- * the code in *@bad if its file has no good section of its own: a bad one stays
- * bad; or as check_section().
+ * Use the section of the space that covers @pc, which may be a negative entry.
+ * Returns 0 with lookup->used set, and its bytes held; -ENOENT if there is
+ * none; -ESTALE if it had to be removed; or an error of check_section(). With
+ * -ESTALE, *@bad is set to the section's text if the section of its file is
+ * known to be malformed, so that it is not tried again.
  */
 static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 {
@@ -279,7 +285,7 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 		lookup->used = checked;
 		return 0;
 	}
-	/* It has been detached since. */
+	/* It was detached meanwhile. */
 	if (!err)
 		err = -ESTALE;
 	if (err == -ESTALE) {
@@ -292,10 +298,11 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 }
 
 /*
- * Use @section, which this walk has just found for @pc, held: its mappings are
- * what discovery has seen in this epoch. It is right for this walk even if others
- * attach and detach all the time. Takes over the reference and the hold. With
- * @is_added it is in the space, and others may use it.
+ * Use @section, which this walk has just discovered for @pc, and whose bytes
+ * are held. Its mappings were checked by discovery in this epoch. This walk may
+ * use it even if other threads attach and detach meanwhile. Takes over the
+ * reference and the hold. @is_added: it is in the space, so that other walks
+ * may use it.
  */
 static void use_found(struct sfu_lookup *lookup, u64 pc,
 		      struct sfu_section *section, bool is_added)
@@ -313,10 +320,10 @@ static void use_found(struct sfu_lookup *lookup, u64 pc,
 	lookup->used = checked;
 }
 
-/* Mappings may change all the time. */
+/* Limits retries, as mappings may change all the time. */
 #define MAX_TRIES	8
 
-/* As find_section(), when it is not known which one has been checked. */
+/* As find_section(), if no section is known to have been checked for @pc. */
 static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 {
 	struct sfu_section *section;
@@ -340,10 +347,11 @@ static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
- * Have lookup->used be the one for @pc, its mappings checked in this walk, and
- * held, which is to end before user memory is waited for: whoever attached it
- * pays for its bytes till then. Returns 0; or, and then there is none, as
- * sfu_discover() or check_section().
+ * Set lookup->used to the section for @pc, with its mappings checked in this
+ * epoch, and its bytes held. The caller must release the bytes before it waits
+ * for user memory, as the client that attached them is charged until then.
+ * Returns 0; or an error of sfu_discover() or check_section(), with
+ * lookup->used.section NULL.
  */
 static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 {
@@ -363,7 +371,7 @@ static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 	return find_and_check_section(lookup, pc);
 }
 
-/* The section in use is corrupt, or can never be read again. */
+/* Remove the section in use, which is corrupt or can never be read again. */
 static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 			       const struct sfu_defect *defect)
 {
@@ -377,7 +385,10 @@ static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 	forget_section(lookup);
 	if (registered)
 		return;
-	/* So as not to find it again. */
+	/*
+	 * Discover something else for the code, so that the next walk does not
+	 * find it.
+	 */
 	discover_section(lookup, pc, &bad, &other);
 	if (other) {
 		sfu_section_release(other);
@@ -408,7 +419,7 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 		*match = (struct sfu_match) {};
 		return err;
 	}
-	/* Not for what is held: only sections in user memory are quick. */
+	/* Needs no release on success: it handles only bytes in user memory. */
 	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
 					  &lookup->budget, match))
 		return 0;
@@ -416,8 +427,9 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 }
 
 /*
- * Check @section once more for @pc. If it is stale, find_section() comes to that
- * again, and does what is to be done.
+ * Check @section for @pc, so that its cached rules become valid in this epoch.
+ * If it is stale, the find_section() that follows detects that, too, and
+ * removes it.
  */
 static int check_section_again(struct sfu_lookup *lookup,
 			       struct sfu_section *section, u64 pc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lookup: from an address of the current mm to its rule, with what one walk
- * remembers from one address to the next.
+ * Lookup: find the rule for an address of the current mm, with the state that a
+ * walk keeps between addresses.
  */
 #ifndef SFU_LOOKUP_H
 #define SFU_LOOKUP_H
@@ -14,16 +14,16 @@
 struct sfu_space;
 
 /**
- * struct sfu_lookup - belongs to one walk
+ * struct sfu_lookup - state of the lookups of one walk
  *
- * @space: the current mm's, with a reference, or NULL.
- * @used: the section used last, with a reference, or NULL, and the addresses
+ * @space: the current mm's space, holds a reference; or NULL.
+ * @used: the section used last, holds a reference, or NULL; and the addresses
  *	for which its mappings have been checked.
- * @epoch: of the space's rules.
- * @budget: what may be looked at yet.
- * @nothing: executable memory that there is nothing to be had for in this walk.
- * @nothing.err: why.
- * @code: executable memory.
+ * @epoch: epoch of the space's rules, see mm/rules.h.
+ * @budget: the work that the walk may still do.
+ * @nothing: executable memory for which discovery has failed in this walk.
+ * @nothing.err: the error.
+ * @code: the executable mapping that sfu_lookup_check_code() found last.
  */
 struct sfu_lookup {
 	struct sfu_space *space;
@@ -45,23 +45,25 @@ void sfu_lookup_begin(struct sfu_lookup *lookup);
 void sfu_lookup_end(struct sfu_lookup *lookup);
 
 /*
- * Find the rule for @pc. A section found corrupt, unreadable for ever, or
- * mapped otherwise than registered is removed, and told of. May sleep, takes
- * the mmap lock. Returns 0; -ENOENT if no section has one (match->rule.flags
- * tells of a signal frame that is not described); -EINVAL if its section was
- * removed as corrupt or unreadable; -EINPROGRESS if its file has to be read
- * first; -EAGAIN, -ETIME, -EINTR as sfu_section_find_rule().
+ * Find the rule for @pc. Removes a section that is corrupt, that can never be
+ * read again, or whose mappings have changed, and tells the listeners. May
+ * sleep, takes the mmap lock. Returns 0; -ENOENT if no section has a rule
+ * (match->rule.flags is SFU_RULE_SIGNAL for a signal frame without rows);
+ * -EINVAL if the section was removed as corrupt or unreadable; -EINPROGRESS if
+ * the file has to be read first; or -EAGAIN, -ETIME or -EINTR, see
+ * sfu_section_find_rule().
  */
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 
 /*
- * Has the rule cache a rule for the frame with @key? Sections that it is of are
- * checked first. May sleep, takes the mmap lock.
+ * Find the rule for the frame with @key in the rule cache, after checking its
+ * section if necessary. May sleep, takes the mmap lock. Returns whether there
+ * is one; with SFU_RULE_NONE in its flags, it is a negative entry.
  */
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 		       struct sfu_rule *rule);
 
-/* Is @pc covered by the section that sfu_lookup_rule() has used last? */
+/* Returns whether the section that sfu_lookup_rule() used last covers @pc. */
 static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 {
 	return lookup->used.section &&
@@ -69,23 +71,22 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
- * Is @pc in memory that is mapped executable? Without a look at it where this
- * walk knows already. May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME
- * or -EINTR.
+ * Check that @pc is in executable memory, unless this walk knows that already.
+ * May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME or -EINTR.
  */
 int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 
 /*
- * Have the rule cache remember what sfu_lookup_rule() has just found, or, with
- * SFU_RULE_NONE, that the section which covers the address has nothing for it.
+ * Insert into the rule cache what sfu_lookup_rule() has just found; or, with
+ * SFU_RULE_NONE, that the section has no rule for the address. May sleep.
  */
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule);
 
 /*
- * Remove @section from @space, the current mm's, if what is mapped at @pc, in
- * its code, or at its bytes is not what was registered. May sleep, takes the
- * mmap lock. Returns whether it did.
+ * Remove @section from @space, the current mm's, if the mappings at @pc, which
+ * it must cover, or of its bytes are not as they were when it was registered.
+ * May sleep, takes the mmap lock. Returns whether it removed it.
  */
 bool sfu_lookup_remove_stale(struct sfu_space *space,
 			     struct sfu_section *section, u64 pc);

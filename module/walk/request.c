@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Request: one ask for a stack, from the call until its thread returns to
- * user space.
+ * Request: asks for one user stack of a thread, from the call until the thread
+ * returns to user space and the stack is delivered.
  *
  * The first request for a thread enters the hash of threads with requests and
- * queues a task_work; later ones, of whatever consumer, join its list and share
- * its walk and cookie. The callback walks, delivers, and takes the first one out
- * of the hash when nothing is left to be delivered, so that a request that
- * arrives meanwhile is served by the same walk. Only one that is made in the few
- * instructions from there to user space gets a walk, and a cookie, of its own,
- * and only after as much time as the last walk took.
+ * queues a task_work. Later ones, of any consumer, join its list and share its
+ * walk and cookie. The callback walks, delivers, and removes the first request
+ * from the hash when nothing is left to deliver, so that the same walk serves
+ * requests that arrive meanwhile. A request that arrives in the few
+ * instructions between that and user space gets a walk and a cookie of its own;
+ * in contexts that cannot sleep it is refused unless as much time has passed
+ * since the last walk as that took, see is_served_enough().
  *
- * task_work_add() wakes threads and sends interrupts: it takes the locks of the
- * scheduler and runs through tracepoints. Requests are made from there, with
- * these locks held, so it is called without a lock of ours. In between, the
- * first request is in the hash as adding, and nobody joins it, so that it can
- * leave again if its thread exits:
+ * task_work_add() wakes threads and sends interrupts, so it takes locks of the
+ * scheduler and runs through tracepoints. Requests come from these tracepoints,
+ * too, with those locks held. So task_work_add() is called without holding a
+ * lock of this module. Meanwhile the first request is in the hash with @adding
+ * set, and no other request may join it, so that it can leave the hash again if
+ * its thread is exiting:
  *
- * - Interrupts are off on the CPU that adds. Other CPUs meet such a request
- *   for no longer than they would wait for a lock.
- * - A requester that may sleep tries again. One in any other context is
- *   refused: it is within this very task_work_add(), or its thread is just
- *   being asked for by another CPU.
- * - The callback may run, on another CPU, before the adding one comes back: it
- *   ends the state as well.
+ * - Interrupts are off on the CPU that calls task_work_add(). Other CPUs see
+ *   such a request for no longer than they would wait for a lock.
+ * - A requester that may sleep tries again. In any other context, it is
+ *   refused: either it is called from within this task_work_add(), or another
+ *   CPU is requesting the stack of its thread at this moment.
+ * - The callback may run on another CPU before task_work_add() returns. It
+ *   clears @adding as well.
  *
  * Who may hold a request, and why that ends; see sfu_request.refs:
  *
- * - Whoever asked, until enqueue_request() returns. It has a reference of its own
- *   while the work may run and end on another CPU. That is never the last one in a
- *   context that cannot sleep: there the thread is the current one, and the
- *   callback has yet to run.
- * - The hash, or the list of the first one, until delivered. The callback of
- *   the first one empties the list and leaves the hash; it runs at the latest
- *   when the thread exits, and task_work_add() fails from then on.
- * - The thread's task_works, until the callback.
+ * - The requester, until enqueue_request() returns. It holds a reference
+ *   because the work may run and finish on another CPU. In a context that
+ *   cannot sleep, it is never the last reference: there the thread is the
+ *   current one, so the callback has yet to run.
+ * - The hash, or the list of the first request, until it is delivered. The
+ *   callback of the first request empties the list and leaves the hash. It runs
+ *   at the latest when the thread exits, and task_work_add() fails from then
+ *   on.
+ * - The thread's list of task_works, until the callback.
  *
- * Why the module cannot go while a request lives: each task_work has a
- * reference to it, which is taken before it is queued and which the callback
- * gives back as the last thing it does. The few instructions from there to its
- * end are waited for by sfu_request_exit(): a thread in them does not sleep, so
- * it has left our code when every thread has slept or been in user space once.
+ * Why the module cannot be unloaded while a request exists: each task_work
+ * holds a reference to the module, which is taken before it is queued, and
+ * which the callback drops as its last action. sfu_request_exit() waits for the
+ * few instructions after that: a thread does not sleep in them, so it has left
+ * the module's code when every thread has scheduled voluntarily or been in user
+ * space once (synchronize_rcu_tasks()).
  */
 #include <linux/capability.h>
 #include <linux/hash.h>
@@ -70,8 +74,9 @@
 DEFINE_PER_CPU(bool, sfu_lock_busy);
 
 /*
- * Threads with requests: the first request of each. The lock protects the
- * bucket, the lists that start in it, and is taken in any context: see lock.h.
+ * The hash of threads with requests: contains the first request of each thread.
+ * The lock protects the bucket and the lists of requests that start in it. It
+ * is taken in any context, see lock.h.
  */
 static struct bucket {
 	raw_spinlock_t lock;
@@ -81,10 +86,10 @@ static struct bucket {
 /**
  * struct served - the last walk that ended on a CPU
  *
- * @task: compared, never followed.
- * @end: when, in cycles of the CPU's counter.
- * @took: cycles from its beginning until all were delivered, those of a
- *	millisecond at most.
+ * @task: its thread; compared, never dereferenced.
+ * @end: when it ended, in cycles of the CPU's time stamp counter.
+ * @took: cycles from its start until all stacks were delivered, limited to
+ *	those of a millisecond.
  */
 struct served {
 	const struct task_struct *task;
@@ -101,7 +106,7 @@ static struct bucket *bucket_of(const struct task_struct *task)
 	return &buckets[hash_ptr(task, BUCKET_BITS)];
 }
 
-/* The first request of @task, or NULL. */
+/* Returns the first request of @task, or NULL. */
 static struct sfu_request *find_first_request(const struct bucket *bucket,
 					      const struct task_struct *task)
 {
@@ -115,7 +120,10 @@ static struct sfu_request *find_first_request(const struct bucket *bucket,
 	return NULL;
 }
 
-/* The memory goes to who may want it again. */
+/*
+ * Return the request's memory to its pool, or to the consumer, which may keep
+ * it.
+ */
 static void release_request(struct sfu_request *request)
 {
 	struct sfu_consumer *consumer = request->consumer;
@@ -134,15 +142,15 @@ static void put_request(struct sfu_request *request)
 		release_request(request);
 }
 
-/* Has the current thread a user stack? Not any more when it exits. */
+/* Returns whether the current thread has a user stack and is not exiting. */
 static bool can_walk(void)
 {
 	return current->mm && !(current->flags & PF_EXITING);
 }
 
 /*
- * Begin the walk that @first and those that have joined it share. Returns
- * false if @first is not the first one, else what they ask for together.
+ * Begin the walk of @first and the requests that have joined it. Returns true
+ * with the union of what they ask for; false if @first is not a first request.
  */
 static bool begin_walk(struct sfu_request *first, u32 *max_depth,
 		       bool *fallback)
@@ -155,7 +163,10 @@ static bool begin_walk(struct sfu_request *first, u32 *max_depth,
 	is_first = !hlist_unhashed(&first->node);
 	if (is_first) {
 		first->walking = true;
-		/* Also if enqueue_request(), on another CPU, has yet to notice. */
+		/*
+		 * enqueue_request(), on another CPU, may not have cleared it
+		 * yet.
+		 */
 		WRITE_ONCE(first->adding, false);
 		*max_depth = first->most_depth;
 		*fallback = first->any_fallback;
@@ -165,8 +176,8 @@ static bool begin_walk(struct sfu_request *first, u32 *max_depth,
 }
 
 /*
- * Make @walk enough for @request, which may have come after it. Happens once at
- * the most: the second walk is for all that can be asked.
+ * Walk again if @request, which may have joined late, asks for more than @walk
+ * has. Happens at most once, as the second walk is made for the maximum.
  */
 static void walk_again_for(const struct sfu_request *request,
 			   struct sfu_walk *walk)
@@ -186,8 +197,8 @@ static void deliver_request(struct sfu_request *request,
 	u32 nr = 0;
 
 	/*
-	 * After exec this is another program, which may know secrets that the
-	 * one that asked must not: not even its addresses are told.
+	 * After exec this is another program, which the requester may not be
+	 * allowed to observe: do not disclose its addresses.
 	 */
 	if (!can_walk() || current->mm != request->mm)
 		stop = SFRAME_UNWIND_STOP_EXITED;
@@ -200,7 +211,7 @@ static void deliver_request(struct sfu_request *request,
 	put_request(request);
 }
 
-/* The current thread has been served by a walk that began at @start. */
+/* Note that a walk of the current thread, which began at @start, has ended. */
 static void note_served(cycles_t start)
 {
 	struct served *served = this_cpu_ptr(&last_served);
@@ -209,14 +220,17 @@ static void note_served(cycles_t start)
 	lockdep_assert_irqs_disabled();
 	served->task = current;
 	served->end = end;
-	/* It may have slept, and begun on a CPU whose counter is ahead. */
+	/*
+	 * It may have slept, or begun on a CPU whose counter is ahead: limit
+	 * it.
+	 */
 	served->took = min_t(cycles_t, end - start, tsc_khz);
 }
 
 /*
- * The request that has joined @first before all others that are left. If there
- * is none, @first leaves the hash, so that nobody joins any more, and what
- * @start began is over. Returns NULL then.
+ * Take the next request from the list of @first. If the list is empty, remove
+ * @first from the hash, so that no request joins it any more, note the end of
+ * the walk that began at @start, and return NULL.
  */
 static struct sfu_request *take_next_request(struct sfu_request *first,
 					     cycles_t start)
@@ -238,9 +252,10 @@ static struct sfu_request *take_next_request(struct sfu_request *first,
 }
 
 /*
- * Interrupts that come faster than their walks are done, and tracepoints that a
- * walk's end runs through, would keep the thread from ever getting back to user
- * space: so much time as its last walk took is its own. With interrupts off.
+ * Returns whether less time has passed since the end of the current thread's
+ * last walk than that took. Without this limit, interrupts that arrive faster
+ * than walks are completed, or a tracepoint hit at the end of each walk, could
+ * keep the thread from ever returning to user space. Interrupts must be off.
  */
 static bool is_served_enough(void)
 {
@@ -250,7 +265,7 @@ static bool is_served_enough(void)
 	       get_cycles() - served->end < served->took;
 }
 
-/* Walk once, and deliver to @first, if it is that, and all that join it. */
+/* Walk once, and deliver the stack for @first and all requests that join it. */
 static void serve_requests(struct sfu_request *first)
 {
 	const cycles_t start = get_cycles();
@@ -260,7 +275,7 @@ static void serve_requests(struct sfu_request *first)
 	u32 max_depth;
 	bool fallback;
 
-	/* One that is not the first has only woken the thread. */
+	/* The work of a later request only interrupts the thread. */
 	if (!begin_walk(first, &max_depth, &fallback))
 		return;
 	if (can_walk())
@@ -270,7 +285,7 @@ static void serve_requests(struct sfu_request *first)
 		walk->fallback = fallback;
 		sfu_walk_user(walk, task_pt_regs(current));
 	}
-	/* Our caller keeps @first, which keeps the consumer. */
+	/* The caller's reference to @first keeps @first and its consumer. */
 	deliver_request(first, walk);
 	while ((request = take_next_request(first, start))) {
 		if (walk)
@@ -282,7 +297,10 @@ static void serve_requests(struct sfu_request *first)
 		sfu_consumer_keep_walk(consumer, walk);
 }
 
-/* The task_work: the thread is about to return to user space, or exits. */
+/*
+ * task_work callback: the thread is about to return to user space, or is
+ * exiting.
+ */
 static void run_request_work(struct callback_head *work)
 {
 	struct sfu_request *request =
@@ -294,18 +312,18 @@ static void run_request_work(struct callback_head *work)
 }
 
 /*
- * Does @task dump core, or is it about to? The caller is in an RCU read section,
- * or @task is current.
+ * Returns whether @task dumps core or is about to. The caller must be in an RCU
+ * read-side critical section, or @task be the current one.
  */
 static bool is_dumping(const struct task_struct *task, unsigned int task_flags)
 {
-	/* It lives as long as the thread's structure; no lock of ours helps. */
+	/* Only checks for NULL. No lock that a module can take protects it. */
 	const void *core_state = data_race(READ_ONCE(task->signal->core_state));
 
 	return core_state || task_flags & (PF_SIGNALED | PF_DUMPCORE);
 }
 
-/* Have the thread of @bucket whose first request this is walk for it. */
+/* Enter @request into the hash, as the first one of its thread. */
 static void enter_bucket(struct bucket *bucket, struct sfu_request *request)
 {
 	lockdep_assert_held(&bucket->lock);
@@ -321,9 +339,9 @@ static void enter_bucket(struct bucket *bucket, struct sfu_request *request)
 }
 
 /*
- * Have @request share the walk of @first. Returns 0, -EBUSY if it is not known
- * yet whether that will have one, -EAGAIN if too many share it, or join one that
- * is being delivered.
+ * Let @request share the walk of @first. Returns 0; -EBUSY if it is not known
+ * yet whether @first will get one; -EAGAIN if too many requests share it, or
+ * have joined since it began.
  */
 static int join_first_request(struct sfu_request *first,
 			      struct sfu_request *request, bool interrupt)
@@ -331,7 +349,10 @@ static int join_first_request(struct sfu_request *first,
 	/* Pairs with the release in add_first_work(). */
 	if (smp_load_acquire(&first->adding))
 		return -EBUSY;
-	/* Else requests could keep the thread from ever getting away. */
+	/*
+	 * Unlimited late requests could keep the thread from user space
+	 * forever.
+	 */
 	if (first->walking && first->late++ >= SFU_MAX_LATE)
 		return -EAGAIN;
 	if (first->joined >= SFU_MAX_JOINED)
@@ -345,7 +366,10 @@ static int join_first_request(struct sfu_request *first,
 	return 0;
 }
 
-/* Queue the work of @request. Returns 0, or -ESRCH if its thread exits. */
+/*
+ * Queue the task_work of @request. Returns 0, or -ESRCH if its thread is
+ * exiting.
+ */
 static int add_request_work(struct sfu_request *request, bool interrupt)
 {
 	int err;
@@ -359,8 +383,9 @@ static int add_request_work(struct sfu_request *request, bool interrupt)
 }
 
 /*
- * The same for one that has entered @bucket as the first. Without success it has
- * left, and nobody has joined it.
+ * Queue the task_work of @request, which has entered @bucket as a first
+ * request. On failure, @request has left the bucket, and no request has joined
+ * it.
  */
 static int add_first_work(struct bucket *bucket, struct sfu_request *request,
 			  bool interrupt)
@@ -373,26 +398,34 @@ static int add_first_work(struct bucket *bucket, struct sfu_request *request,
 		hlist_del_init(&request->node);
 		sfu_unlock(&bucket->lock);
 	} else {
-		/* Who sees it cleared may join: pairs with join_first_request(). */
+		/*
+		 * From now on others may join: pairs with join_first_request().
+		 */
 		smp_store_release(&request->adding, false);
 	}
 	return err;
 }
 
 /*
- * Have @request served when @task next returns to user space. @task is current
- * or kept by the caller's RCU read section; only then it may be interrupted, and
- * not from a context that cannot sleep. Any context but NMI. Returns 0 with
- * *@cookie; -ESRCH if it exits, -EOPNOTSUPP if it never runs in user space, and
- * what join_first_request() does.
+ * Queue @request, to be served when @task returns to user space. @task must be
+ * the current thread, or the caller be in an RCU read-side critical section.
+ * @interrupt: interrupt the thread's system call; only for another thread, and
+ * from process context. Any context but NMI otherwise. Returns 0 with *@cookie;
+ * -ESRCH if the thread is exiting; -EOPNOTSUPP if it never runs in user space;
+ * or an error of join_first_request().
  */
 static int enqueue_request(struct sfu_request *request,
 			   struct task_struct *task, bool interrupt,
 			   u64 *cookie)
 {
-	/* It may be changing them; if it exits, task_work_add() knows for sure. */
+	/*
+	 * May be changing. If it is exiting, task_work_add() detects that for
+	 * sure.
+	 */
 	const unsigned int task_flags = data_race(READ_ONCE(task->flags));
-	/* exec and exit may be changing it; it is compared, never followed. */
+	/*
+	 * exec and exit may be changing it. It is compared, never dereferenced.
+	 */
 	struct mm_struct *mm = data_race(READ_ONCE(task->mm));
 	struct bucket *bucket = bucket_of(task);
 	struct sfu_request *first;
@@ -405,10 +438,11 @@ static int enqueue_request(struct sfu_request *request,
 	if (task_flags & PF_EXITING || !mm)
 		return -ESRCH;
 	/*
-	 * On older kernels the dump to a pipe would end there. A window is left:
-	 * a thread runs its works, then takes the signal from the queue, then
-	 * sets PF_SIGNALED. A work that is added in between is not seen before
-	 * the dump. Nothing that a module can lock closes it.
+	 * On older kernels, an interruption would end a core dump to a pipe. A
+	 * window remains: a thread runs its task_works, then dequeues the
+	 * signal, then sets PF_SIGNALED; a work that is added in between
+	 * interrupts the dump. No lock that a module can take closes this
+	 * window.
 	 */
 	if (interrupt && is_dumping(task, task_flags))
 		return -ESRCH;
@@ -419,7 +453,9 @@ static int enqueue_request(struct sfu_request *request,
 	INIT_LIST_HEAD(&request->link);
 	init_task_work(&request->work, run_request_work);
 
-	/* Waking the thread may ask for this one to be preempted. */
+	/*
+	 * Waking the thread may set need_resched: preempt_enable() checks it.
+	 */
 	preempt_disable();
 	flags = sfu_lock_irqsave(&bucket->lock);
 	first = find_first_request(bucket, task);
@@ -427,7 +463,7 @@ static int enqueue_request(struct sfu_request *request,
 		err = join_first_request(first, request, interrupt);
 	else
 		enter_bucket(bucket, request);
-	/* Without the lock the request may be delivered, and this another one. */
+	/* Copy it under the lock: after that, the request may be reused. */
 	*cookie = request->cookie;
 	sfu_unlock(&bucket->lock);
 
@@ -437,15 +473,18 @@ static int enqueue_request(struct sfu_request *request,
 		is_added = !add_request_work(request, true);
 	local_irq_restore(flags);
 	preempt_enable();
-	/* Ours, or that of a work that is not queued. */
+	/*
+	 * A first one: our reference. Else: that of a work that was not queued.
+	 */
 	if (first ? !is_added : !err)
 		put_request(request);
 	return err;
 }
 
 /*
- * Thread @tid, of the current process unless that may watch others, as for perf.
- * The caller is in an RCU read section.
+ * Returns thread @tid, or NULL if there is none, or if it is of another process
+ * and the current one lacks the privilege that perf would require. The caller
+ * must be in an RCU read-side critical section.
  */
 static struct task_struct *find_thread(pid_t tid)
 {
@@ -460,9 +499,10 @@ static struct task_struct *find_thread(pid_t tid)
 }
 
 /*
- * May the current process have a system call of @task interrupted? Not only
- * observed: it can see EINTR. Of another process as who may trace any;
- * ptrace_may_access() is not for modules.
+ * Returns whether the current process may interrupt a system call of @task.
+ * That is more than observing, as the thread can see EINTR. For other processes
+ * it requires the capability to trace any process, because ptrace_may_access()
+ * is not exported.
  */
 static bool may_interrupt(struct task_struct *task)
 {
@@ -482,8 +522,7 @@ static void fill_request(struct sfu_request *request,
 }
 
 /*
- * As enqueue_request(), for thread @tid; also -EPERM, and -EBUSY of
- * join_first_request().
+ * As enqueue_request(), for thread @tid. Returns also -EPERM.
  */
 static int enqueue_for_thread(struct sfu_request *request, pid_t tid,
 			      bool interrupt, u64 *cookie)
@@ -526,7 +565,7 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 		err = enqueue_for_thread(request, tid, spec->interrupt, cookie);
 		if (err != -EBUSY || fatal_signal_pending(current))
 			break;
-		/* Another CPU adds, with its interrupts off. */
+		/* Another CPU is in task_work_add(), with interrupts off. */
 		cpu_relax();
 		cond_resched();
 	}
@@ -537,7 +576,10 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 	return err == -EBUSY ? -EAGAIN : err;
 }
 
-/* With interrupts off, and while this CPU has none of our locks. */
+/*
+ * Interrupts must be off, and this CPU must not hold or wait for a lock of
+ * lock.h.
+ */
 static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 			  const struct sfu_request_spec *spec, u64 *cookie)
 {
@@ -552,7 +594,10 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 		sfu_pool_give_back(request);
 		return err;
 	}
-	/* The clock that can be read while the kernel is setting clocks. */
+	/*
+	 * Unlike ktime_get_ns(), it may be read while timekeeping is being
+	 * updated.
+	 */
 	fill_request(request, consumer, spec, ktime_get_mono_fast_ns());
 	err = enqueue_request(request, current, false, cookie);
 	if (err) {

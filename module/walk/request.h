@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Request: one ask for a stack, from the call until its thread returns to
- * user space.
+ * Request: asks for one user stack of a thread, from the call until the thread
+ * returns to user space and the stack is delivered.
  */
 #ifndef SFU_REQUEST_H
 #define SFU_REQUEST_H
@@ -12,7 +12,8 @@ struct sfu_consumer;
 struct sfu_pool;
 
 /**
- * struct sfu_request_spec - what is asked for
+ * struct sfu_request_spec - arguments of a request, see
+ * SFRAME_UNWIND_IOC_REQUEST
  */
 struct sfu_request_spec {
 	u64 user_data;
@@ -22,24 +23,26 @@ struct sfu_request_spec {
 };
 
 /*
- * Ask for the stack of thread @tid, numbered as the current process sees it, 0
- * for the current thread; of a process that the current one may watch.
- * sfu_consumer_prepare() has been called. May sleep. Returns 0 with the walk's
- * cookie, -ESRCH, -EPERM, -EAGAIN, -ENOMEM or -EOPNOTSUPP; see
- * SFRAME_UNWIND_IOC_REQUEST.
+ * Request the stack of thread @tid of the current PID namespace, or of the
+ * current thread if @tid is 0. Checks whether the current process may observe
+ * the thread. sfu_consumer_prepare() must have been called. May sleep. Returns
+ * 0 with the walk's cookie; or -ESRCH, -EPERM, -EAGAIN, -ENOMEM or -EOPNOTSUPP,
+ * see SFRAME_UNWIND_IOC_REQUEST.
  */
 int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie);
 
 /*
- * Ask for the stack of the current thread with a request of @pool. Any context
- * but NMI: also from tracepoints and with any lock of the kernel held, see
- * lock.h; nothing is waited for but the locks of this module. The caller keeps
- * @consumer and @pool and has called sfu_consumer_prepare(). Returns 0 with the
- * walk's cookie; -ENOMEM if the pool is empty, -EAGAIN with too many pending or
- * late, if the thread's last walk has but ended, or while another request is
- * just being made, of the same thread or by this CPU, -ESRCH in a thread that
- * exits, -EOPNOTSUPP in one that never runs in user space.
+ * Request the stack of the current thread, with memory from @pool. Any context
+ * but NMI, including tracepoints, and with any lock of the kernel held: waits
+ * for nothing but the locks of lock.h. The caller must hold references to
+ * @consumer and @pool, and must have called sfu_consumer_prepare().
+ *
+ * Returns 0 with the walk's cookie; -ENOMEM if the pool is empty; -EAGAIN if
+ * too many requests are pending, or have joined a walk that is being delivered;
+ * if the thread's last walk has just ended; or if this CPU, or another one for
+ * the same thread, is submitting a request at this moment; -ESRCH if the thread
+ * is exiting; -EOPNOTSUPP if it never runs in user space.
  */
 int sfu_request_submit_current(struct sfu_consumer *consumer,
 			       struct sfu_pool *pool,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Request memory: a request is allocated, and charged to its consumer's payer, or
- * taken out of a pool.
+ * Request memory: a request is allocated and charged to its consumer's payer,
+ * or is taken from a pool.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -14,7 +14,7 @@
 
 static struct kmem_cache *request_cache;
 
-/* Free @pool with the last that needs it: its owner, or a request of it. */
+/* Drop a reference of the owner, or of a request. */
 static void put_pool(struct sfu_pool *pool)
 {
 	if (refcount_dec_and_test(&pool->refs))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Request memory: what a request is, and where its memory comes from. It is
- * allocated, and charged to its consumer's payer, or taken out of a pool.
+ * Request memory: struct sfu_request, and its allocation. A request is
+ * allocated and charged to its consumer's payer, or is taken from a pool.
  */
 #ifndef SFU_REQUEST_MEMORY_H
 #define SFU_REQUEST_MEMORY_H
@@ -19,27 +19,34 @@ struct sfu_pool;
 /**
  * struct sfu_request
  *
- * @work: queued to the thread, by the first of the requests that one walk
- *	serves, and by each later one that has to interrupt the thread.
- * @refs: one until delivered, one while @work is queued, one while whoever
- *	asked has yet to come back from queueing it.
- * @node: of the first: in the hash of threads with requests. Or in
+ * The first request of a thread is in the hash of threads with requests, see
+ * request.c. Later ones join it and share its walk. Members marked with (first)
+ * are used in the first request only.
+ *
+ * @work: task_work, queued by the first request, and by each later one that has
+ *	to interrupt the thread.
+ * @refs: one until delivered, one while @work is queued, one until
+ *	enqueue_request() has returned.
+ * @node: (first) in the hash of threads with requests. Or in
  *	sfu_consumer.spare.
- * @link: in the list that starts at the first one, or in sfu_pool.free.
- * @task: the thread. Not followed; it cannot end before @work has run.
- * @mm: the thread's when it was asked for; compared, never followed.
+ * @link: head (first) or element of the list of requests that share a walk. Or
+ *	in sfu_pool.free.
+ * @task: the thread. Not dereferenced after @work was queued. It exits only
+ *	after @work has run.
+ * @mm: the thread's mm at the time of the request; compared, never
+ *	dereferenced.
  * @consumer: gets the stack; holds a reference.
- * @pool: that it belongs to, or NULL.
+ * @pool: the pool it belongs to, or NULL.
  * @cookie: of the walk.
- * @adding: of the first: it is not known yet whether @work can be queued. Set
- *	under the lock of the hash, cleared also without it.
- * @walking: of the first: the walk has begun.
- * @any_fallback, @most_depth: of the first: what all that had joined when the
- *	walk began ask for together.
- * @joined: of the first: requests that share its walk.
- * @late: of the first: requests that have joined since the walk has begun.
- * @user_data, @max_depth, @fallback: as asked for.
- * @time: of the request, CLOCK_MONOTONIC, in ns.
+ * @user_data, @max_depth, @fallback: see struct sfu_request_spec.
+ * @time: time of the request, CLOCK_MONOTONIC, in ns.
+ * @adding: (first) it is not known yet whether @work can be queued. Set under
+ *	the lock of the bucket, cleared with or without it.
+ * @walking: (first) the walk has begun.
+ * @any_fallback, @most_depth: (first) the union of what the requests ask for
+ *	that share the walk.
+ * @joined: (first) number of requests that share the walk.
+ * @late: (first) number of requests that have joined since the walk began.
  */
 struct sfu_request {
 	struct callback_head work;
@@ -64,21 +71,22 @@ struct sfu_request {
 };
 
 /*
- * A request, all zero, charged to @payer. May sleep. Returns NULL without memory,
- * or if the payer's limit does not allow it.
+ * Allocate a zeroed request, charged to @payer. May sleep. Returns NULL if out
+ * of memory or beyond the payer's limit.
  */
 struct sfu_request *sfu_request_alloc(struct sfu_payer *payer);
 
-/* Free one request charged to @payer, and all in @spare. */
+/* Free one request charged to @payer, or all requests in @spare. */
 void sfu_request_free(struct sfu_payer *payer, struct sfu_request *request);
 void sfu_request_free_spare(struct sfu_payer *payer, struct hlist_head *spare);
 
 /**
- * struct sfu_pool - requests made ahead, for contexts that cannot allocate
+ * struct sfu_pool - preallocated requests, for contexts that cannot allocate
  *
- * @refs: one of its owner, one of each request that is not in @free.
- * @lock: protects @free; taken in any context.
- * @free: requests to be had.
+ * @refs: one for the owner, one for each request that is not in @free.
+ * @lock: protects @free; taken in any context, see lock.h.
+ * @free: unused requests.
+ * @request: all requests of the pool.
  */
 struct sfu_pool {
 	refcount_t refs;
@@ -87,16 +95,23 @@ struct sfu_pool {
 	struct sfu_request request[];
 };
 
-/* Make a pool of @nr requests. May sleep. Returns NULL without memory. */
+/* Create a pool of @nr requests. May sleep. Returns NULL if out of memory. */
 struct sfu_pool *sfu_pool_create(u32 nr);
 
-/* Nothing is taken from @pool any more; requests of it may be pending yet. */
+/*
+ * Drop the owner's reference. No request may be taken from @pool any more;
+ * pending ones keep it until they are delivered.
+ */
 void sfu_pool_destroy(struct sfu_pool *pool);
 
-/* Take a request out of @pool. Any context. Returns NULL if there is none. */
+/*
+ * Take a request from @pool. Any context but NMI. Returns NULL if it is empty.
+ */
 struct sfu_request *sfu_pool_take(struct sfu_pool *pool);
 
-/* Put @request back into its pool. Any context. */
+/*
+ * Return @request to its pool. Any context but NMI. May free a destroyed pool.
+ */
 void sfu_pool_give_back(struct sfu_request *request);
 
 int sfu_request_memory_init(void);

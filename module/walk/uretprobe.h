@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Uretprobe: return addresses that the kernel has replaced to be told when a
- * function returns.
+ * Uretprobe: find the original of a return address that a uretprobe has
+ * replaced.
  */
 #ifndef SFU_URETPROBE_H
 #define SFU_URETPROBE_H
@@ -10,13 +10,14 @@
 #include <linux/sched.h>
 #include <linux/uprobes.h>
 
-/* Of one thread; the kernel allows 64. */
+/* Maximum number of nested uretprobes of a thread; as in the kernel. */
 #define SFU_MAX_URETPROBES	64
 
 /*
- * The current thread has @address where a return address is, at @slot of its
- * stack. Returns the one that was there before uretprobes, which is as hostile
- * as any word of the stack.
+ * @address: return address of the current thread, found at @slot in its stack.
+ *	Returns the
+ * address that was there before uretprobes, which is as untrusted as any stack
+ * word.
  */
 static inline u64 sfu_uretprobe_original(u64 slot, u64 address)
 {
@@ -24,10 +25,12 @@ static inline u64 sfu_uretprobe_original(u64 slot, u64 address)
 	const struct return_instance *instance;
 	u32 i;
 
-	/* They put the address of a page of the kernel's there. */
+	/*
+	 * The trampoline is at the start of a page that the kernel has mapped.
+	 */
 	if (likely(address & ~PAGE_MASK) || !current->utask)
 		return address;
-	/* Nobody but the thread itself changes the list. */
+	/* Only the thread itself changes the list. */
 	instance = current->utask->return_instances;
 	for (i = 0; instance && i < SFU_MAX_URETPROBES; i++) {
 		if (instance->stack == slot)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walk: the current thread's user stack, frame after frame.
+ * Walk: unwind the current thread's user stack, frame by frame.
  */
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -18,7 +18,7 @@
 
 static struct kmem_cache *walk_cache;
 
-/* Words are read from the current process's memory. */
+/* All zero: stack words are read from the current process's memory. */
 static const struct sfu_stack user_stack;
 
 struct sfu_walk *sfu_walk_alloc(gfp_t gfp)
@@ -49,7 +49,7 @@ void sfu_walk_exit(void)
 	kmem_cache_destroy(walk_cache);
 }
 
-/* Does the code at @ip return from a signal handler? */
+/* Returns whether the code at @ip is that of a signal restorer. */
 static bool is_restorer(u64 ip)
 {
 	static const u8 restorer[SFU_RESTORER_SIZE] = SFU_RESTORER_BYTES;
@@ -60,9 +60,10 @@ static bool is_restorer(u64 ip)
 }
 
 /*
- * Look the rule for @frame up. Returns as sfu_lookup_rule(); *@restorer says
- * that the frame is the signal trampoline whose stack is known: better than by
- * its rule, as all registers of the interrupted frame are then known, too.
+ * Look up the rule for @frame in sections. Returns what sfu_lookup_rule()
+ * returns. *@restorer is set if the frame is in the signal restorer. Then the
+ * caller should use sfu_step_signal() instead of the rule, because that makes
+ * all registers of the interrupted frame known.
  */
 static int look_up_frame(struct sfu_lookup *lookup,
 			 const struct sfu_frame *frame, struct sfu_match *match,
@@ -79,9 +80,10 @@ static int look_up_frame(struct sfu_lookup *lookup,
 		return err;
 
 	/*
-	 * The address lies behind a function, or outside of all that are known.
-	 * A "return address" that nobody pushed by a call is the first byte of
-	 * a signal trampoline, which pc - 1 does not belong to.
+	 * No function covers the address, or it is the first byte after one. It
+	 * may be the start of a signal trampoline: the kernel, not a call, put
+	 * it on the stack as a return address, so pc - 1 is not in the
+	 * trampoline.
 	 */
 	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
@@ -92,7 +94,7 @@ static int look_up_frame(struct sfu_lookup *lookup,
 	return err;
 }
 
-/* The same, from the rule cache if that has it. */
+/* As look_up_frame(), but tries the rule cache first. */
 static int find_frame_rule(struct sfu_lookup *lookup,
 			   const struct sfu_frame *frame, struct sfu_rule *rule,
 			   bool *restorer)
@@ -115,13 +117,13 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 			return err;
 		rule->flags = SFU_RULE_NONE;
 	}
-	/* The second look at another address may have left the section. */
+	/* The lookup of frame->ip may have used another section. */
 	if (sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
 		sfu_lookup_remember(lookup, key, rule);
 	return err;
 }
 
-/* What a failed lookup means for the stack. */
+/* Returns why the stack ends if a lookup fails with @err. */
 static enum sframe_unwind_stop stop_for_errno(int err)
 {
 	switch (err) {
@@ -142,7 +144,7 @@ static enum sframe_unwind_stop stop_for_errno(int err)
 	}
 }
 
-/* What a step that did not lead to a caller means for the stack. */
+/* Returns why the stack ends if a step has the result @step. */
 static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 {
 	switch (step) {
@@ -159,18 +161,23 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 	}
 }
 
-/* The address of @frame is not one of code, or not known to be: it is not told. */
+/* Remove @frame, the last one, from the result: its address may not be code. */
 static void leave_out_frame(struct sfu_walk *walk,
 			    const struct sfu_frame *frame)
 {
-	/* Where the thread itself is, is. */
+	/*
+	 * Keep the innermost frame: the thread's own ip is reported in any
+	 * case.
+	 */
 	if (!frame->regs)
 		walk->nr--;
 }
 
 /*
- * There is no section, whose mappings are checked, that covers @frame, the last
- * one. Is it in code? A rule may have made an address of any word.
+ * Check that @frame, the last one, is in executable memory. No section whose
+ * mappings were checked covers it, and its address can be any word that a rule
+ * took for a return address. Returns 0, or why the stack ends, with the frame
+ * removed.
  */
 static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
 					     struct sfu_lookup *lookup,
@@ -188,8 +195,9 @@ static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
 }
 
 /*
- * A step has led to @frame. Returns 0 with the address that its callee is to
- * return to, or what it means for the stack that this is none.
+ * After a step to @frame: replace the address of a uretprobe trampoline by the
+ * original return address. Returns 0, or why the stack ends if that is not a
+ * user address.
  */
 static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 {
@@ -205,8 +213,8 @@ static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 }
 
 /*
- * Make @frame its caller. Returns 0 with how it was found in *@how, or why
- * there is no caller to be had.
+ * Replace @frame by its caller. Returns 0 with *@how set to how it was found,
+ * or why the stack ends.
  */
 static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 					  struct sfu_lookup *lookup,
@@ -256,7 +264,10 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 	return resolve_return_address(frame);
 }
 
-/* What a frame is marked with that was found behind a guess. */
+/*
+ * Returns the flag for the next frame: UNSURE if the fallback found an earlier
+ * one.
+ */
 static u8 unsure_flag(const struct sfu_walk *walk)
 {
 	return walk->guessed && walk->nr > walk->nr_sure ?
@@ -264,8 +275,8 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 }
 
 /*
- * Go as far as rules of the cache lead, without a look at anything else.
- * Returns 0, or why the walk ends here.
+ * Step from @frame as far as the simple rules in the cache lead, without
+ * reading sections. Returns 0, or why the stack ends.
  */
 static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 						   struct sfu_lookup *lookup,
@@ -276,7 +287,9 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 
 	if (!lookup->space)
 		return 0;
-	/* One more than wanted tells that there are more. */
+	/*
+	 * Ask for one frame more than wanted, to know whether there are more.
+	 */
 	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
 			      walk->ip + walk->nr,
 			      walk->max_depth + 1 - walk->nr);
@@ -287,7 +300,7 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 		return 0;
 	stop = resolve_return_address(frame);
 	if (stop) {
-		/* The last address is none of a frame. */
+		/* The last address stored is not that of a frame. */
 		walk->nr--;
 		return stop;
 	}

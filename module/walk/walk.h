@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Walk: the current thread's user stack, frame after frame.
+ * Walk: unwind the current thread's user stack, frame by frame.
  */
 #ifndef SFU_WALK_H
 #define SFU_WALK_H
@@ -13,20 +13,21 @@
 struct pt_regs;
 
 /**
- * struct sfu_walk - a walk and what came of it
+ * struct sfu_walk - a walk and its result
  *
- * One walk may serve several requests, with and without fallback: what a walk
- * without it would have found is the first part of one with it.
+ * One walk can serve requests with and without fallback: its first part is what
+ * a walk without fallback would have found.
  *
- * @max_depth: frames wanted, 1 to SFU_MAX_DEPTH.
- * @fallback: use frame pointers where no section covers the address?
- * @guessed: has the fallback been used?
+ * @max_depth: maximum number of frames, 1 to SFU_MAX_DEPTH.
+ * @fallback: use the frame pointer where there is no rule.
+ * @guessed: the fallback was used.
  * @stop: why the walk ended.
- * @stop_sure: with @guessed, why it would have ended without fallback.
- * @nr: frames found.
- * @nr_sure: with @guessed, frames before the first by the fallback.
+ * @stop_sure: if @guessed: why it would have ended without fallback.
+ * @nr: number of frames found.
+ * @nr_sure: if @guessed: number of frames before the first one found by the
+ *	fallback.
  * @ip: the frames' addresses, innermost first, and room for one more.
- * @how: how each was found, enum sframe_unwind_frame.
+ * @how: how each frame was found, enum sframe_unwind_frame.
  */
 struct sfu_walk {
 	u32 max_depth;
@@ -40,7 +41,7 @@ struct sfu_walk {
 	u8 how[SFU_MAX_DEPTH + 1];
 };
 
-/* Memory for a walk. Free with NULL does nothing. */
+/* Allocate and free memory for a walk. @walk may be NULL. */
 struct sfu_walk *sfu_walk_alloc(gfp_t gfp);
 void sfu_walk_free(struct sfu_walk *walk);
 
@@ -48,16 +49,17 @@ int sfu_walk_init(void);
 void sfu_walk_exit(void);
 
 /*
- * Walk the current thread's stack from @regs, its user registers. Runs in a
- * thread with an mm, on its way to user space: may sleep, faults pages in,
- * takes the mmap lock. @walk->max_depth and ->fallback are set.
+ * Unwind the current thread's stack from @regs, its user registers. The thread
+ * must have an mm. Process context; may sleep, faults pages in, takes the mmap
+ * lock. The caller must set max_depth and fallback of @walk.
  */
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs);
 
 /*
- * What the finished @walk is for a request of @max_depth frames, with or
- * without @fallback, at most as much as the walk was made with. Returns the
- * number of frames, and why they end there in *@stop.
+ * Get the part of the finished @walk that is the result of a request with
+ * @max_depth and @fallback, which must not ask for more than @walk was made
+ * with. Returns the number of frames, and sets *@stop to why the stack ends
+ * there.
  */
 u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
 		    enum sframe_unwind_stop *stop);
