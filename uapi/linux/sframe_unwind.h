@@ -1,50 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * sframe_unwind: user stacks by SFrame on an unmodified kernel.
+ * sframe_unwind: unwind user stacks by SFrame on an unmodified kernel.
  *
- * This header is the reference of the ABI. A process opens /dev/sframe_unwind
- * and gets a client. Through it the process registers the .sframe sections of
- * its own address space and requests stacks of its own threads. A requested
- * stack is unwound when its thread next returns to user space and arrives as
- * a record in the client, to be taken with read(2).
+ * This header is the reference of the ABI. An open file of /dev/sframe_unwind
+ * is called a client. Through it, a process registers the .sframe sections of
+ * its own address space, and requests stacks of threads. A requested stack is
+ * unwound when its thread next returns to user space. The result is a record,
+ * which the client's reader gets by read(2).
  *
  * Conventions
  *
  * - Every ioctl takes a pointer to a structure whose first member, size, is
  *   sizeof() of the structure that the caller was compiled with. A structure
- *   shorter than the first published one gets EINVAL. A longer one than the
- *   kernel knows is accepted if all bytes it does not know are zero, else
- *   E2BIG; one of more than 4096 bytes gets E2BIG in any case. Of output
- *   members only those inside the caller's size are written.
- * - Unknown flags and reserved members that are not zero get EINVAL.
- * - Addresses and pointers travel as __u64. The layout is the same for 32-bit
- *   and 64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
- * - message and message_size name an optional buffer for a NUL-terminated
- *   English sentence saying what was wrong and where. It is written only when
- *   the ioctl fails, cut to message_size bytes. 0/0 asks for no message; a
- *   buffer that cannot be written is ignored, the errno stays the same. The
- *   same sentence goes to the kernel's dynamic debug.
- * - An unknown ioctl gets ENOTTY, an unreadable structure EFAULT.
- * - Memory that a call makes the kernel keep counts against RLIMIT_MEMLOCK, with
- *   what the same user has locked otherwise: registrations, attached sections,
- *   clients with their rings, and requests. Who would exceed it gets ENOMEM, but
- *   not with CAP_IPC_LOCK. What a registration or an attachment takes belongs to
- *   the caller, what a client takes to who has opened it.
+ *   shorter than the first published one fails with EINVAL. A structure longer
+ *   than the one the module knows is accepted if all bytes beyond that are
+ *   zero, else it fails with E2BIG; one of more than 4096 bytes always does.
+ *   Only output members inside the caller's size are written.
+ * - Unknown flags, and reserved members that are not zero, fail with EINVAL.
+ * - Addresses and pointers are __u64. The layout is the same for 32-bit and
+ *   64-bit callers; 32-bit and x32 callers get EOPNOTSUPP where noted.
+ * - message and message_size specify an optional buffer for a NUL-terminated
+ *   English sentence that says what was wrong, and where. It is written only if
+ *   the ioctl fails, truncated to message_size bytes. 0/0 asks for no message.
+ *   If the buffer cannot be written, it is ignored, and the errno stays the
+ *   same. The sentence is also available by the kernel's dynamic debug.
+ * - An unknown ioctl fails with ENOTTY, an unreadable structure with EFAULT.
+ * - Kernel memory for registrations, attached sections, clients with their
+ *   rings, and requests is charged to a user, and counts against RLIMIT_MEMLOCK
+ *   together with other memory that the same user has locked. A call that would
+ *   exceed the limit fails with ENOMEM, unless the caller has CAP_IPC_LOCK.
+ *   Registrations and attachments are charged to the caller's user; clients,
+ *   rings and requests to the user who opened the client.
  *
- * Contents, in this order; each structure stands before its call:
+ * Contents, in this order; each structure precedes its ioctl:
  *
  *	QUERY				what the module supports
  *	REGISTER, UNREGISTER		sections of the caller's address space
  *	REGISTER_BATCH, UNREGISTER_BATCH
  *	REQUEST				a stack
  *	STATS
- *	LIST				what is registered and found
- *	EVENTS				be told of sections that are removed
+ *	LIST				the sections of the address space
+ *	EVENTS				records of sections that are removed
  *	ATTACH, DETACH, LIST_ATTACHED	sections for files
  *	records				what read(2) returns: stacks, removals
  *
- * ABI policy: numbers and layouts below never change meaning; structures grow
- * at their end; SFRAME_UNWIND_IOC_QUERY tells what the module supports.
+ * ABI policy: the numbers and layouts below never change their meaning.
+ * Structures grow at their end. SFRAME_UNWIND_IOC_QUERY tells what the module
+ * supports.
  */
 #ifndef _UAPI_LINUX_SFRAME_UNWIND_H
 #define _UAPI_LINUX_SFRAME_UNWIND_H
@@ -54,7 +56,7 @@
 
 #define SFRAME_UNWIND_DEVICE	"/dev/sframe_unwind"
 
-/* What struct sframe_unwind_query.abi_version says today. */
+/* The current value of struct sframe_unwind_query.abi_version. */
 #define SFRAME_UNWIND_ABI_VERSION	1
 
 #define SFRAME_UNWIND_IOC_MAGIC		0xDE
@@ -74,23 +76,24 @@
 #define SFRAME_UNWIND_FEATURE_ATTACH_INODE	0x800ULL /* and REPLACE, SHARE */
 
 /**
- * struct sframe_unwind_query - what this module is and can do
+ * struct sframe_unwind_query - version, features and limits of the module
  *
  * @size: in: sizeof(struct sframe_unwind_query).
  * @abi_version: out: SFRAME_UNWIND_ABI_VERSION of the module.
  * @features: out: SFRAME_UNWIND_FEATURE_* bits.
- * @sframe_version: out: the SFrame version that can be registered (3).
+ * @sframe_version: out: the SFrame version that is supported (3).
  * @max_depth: out: largest @max_depth of a request, in frames.
  * @max_sections: out: sections that one address space may have.
  * @max_pending: out: requests that one client may have outstanding.
  * @max_sframe_size: out: largest @sframe_size, in bytes.
- * @ring_size: out: bytes of undelivered records that a client can hold.
+ * @ring_size: out: bytes of unread records that a client can hold.
  * @max_record_size: out: bytes of the largest record; a read(2) with a buffer
- *	of this size never fails for want of space.
+ *	of this size never fails because the buffer is too small.
  * @max_attached: out: sections that one client may have attached.
  * @reserved: out: 0.
- * @max_attached_memory: out: bytes of kernel memory that they may take; what is
- *	attached for one address space only, 64 MiB.
+ * @max_attached_memory: out: bytes of kernel memory that these may use, if
+ *	attached for all processes. The limit for sections attached for one
+ *	address space is 64 MiB.
  */
 struct sframe_unwind_query {
 	__u32 size;
@@ -119,8 +122,9 @@ struct sframe_unwind_query {
 #define SFRAME_UNWIND_IOC_QUERY		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x00)
 
 /*
- * Flag of struct sframe_unwind_register: examine the whole section first and
- * refuse it at its first defect. Takes time in proportion to the section.
+ * Flag of struct sframe_unwind_register: check the whole section first, and
+ * refuse it at its first defect. The time this takes is proportional to the
+ * size of the section.
  */
 #define SFRAME_UNWIND_REGISTER_VALIDATE	0x01U
 
@@ -130,16 +134,16 @@ struct sframe_unwind_query {
  * @size: in: sizeof(struct sframe_unwind_register).
  * @flags: in: SFRAME_UNWIND_REGISTER_* bits.
  * @sframe_start: in: address of the section's first byte.
- * @sframe_size: in: its size in bytes. The table's own header decides where
- *	it ends; bytes after it are ignored, so a segment size that is too
- *	large, as linkers emit, is fine.
+ * @sframe_size: in: its size in bytes. The header of the SFrame table
+ *	determines where the table ends. Bytes after it are ignored, so the size
+ *	of a segment, which can be larger, may be used.
  * @text_start: in: first address of the code that the section describes.
  * @text_size: in: size of that code in bytes.
  * @id: out: identifies this registration in SFRAME_UNWIND_IOC_UNREGISTER;
  *	unique in the system, never 0.
- * @defect_offset: out, on EINVAL and EOPNOTSUPP for the section's contents:
- *	byte of the section at which they are wrong.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @defect_offset: out: if EINVAL or EOPNOTSUPP is due to the section's
+ *	contents: offset in the section of the defect.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -161,57 +165,57 @@ struct sframe_unwind_register {
  * SFRAME_UNWIND_IOC_REGISTER: use a section of the caller's address space for
  * all walks through [text_start, text_start + text_size) from now on.
  *
- * Only the header is copied; the tables stay in the caller's memory and are
+ * Only the header is copied. The tables stay in the caller's memory, and are
  * read when a walk needs them. The registration belongs to the address space,
- * not to the client: closing the file leaves it in force. Threads share it, a
- * child made by fork() starts with all of its parent's and both then change
- * their own, vfork() shares until exec, exec and exit end it. The same section
- * may be registered again for another range of code.
+ * not to the client: it survives closing the file. Threads share it. A child
+ * created by fork() inherits all registrations of its parent; later changes
+ * affect one of the two only. A child created by vfork() shares them until
+ * exec. exec and exit end them. The same section may be registered for several
+ * ranges of code.
  *
- * The address space gets one page of address range without access, named
- * "[sframe_unwind]" in /proc/PID/maps, whose life is the life of its
- * registrations: unmapping that page ends them all, MADV_DONTFORK on it keeps
- * a child from inheriting them.
+ * With the first registration, the module maps one page without access in the
+ * address space, named "[sframe_unwind]" in /proc/PID/maps. Unmapping that page
+ * ends all registrations. MADV_DONTFORK on it keeps a child from inheriting
+ * them.
  *
- * A registration ends by itself when what it describes is no longer mapped as
- * it was: each walk that is about to use it looks at the mappings of the code
- * and of the section first.
+ * A registration ends by itself when the code or the section is no longer
+ * mapped as it was when it was registered. Each walk checks these mappings
+ * before it uses the section.
  *
- * - Code and sections mapped from files: munmap, mremap, and mapping something
- *   else in their place end it, another file as well as another part of the
- *   same one. Truncating the section's file ends it when a walk next needs a
- *   page that is gone.
- * - Code and sections in anonymous memory (JIT): that memory was unmapped is
- *   noticed as long as nothing anonymous has been mapped there again. One piece
- *   of anonymous memory looks like another, so the program must unregister
- *   before it frees or reuses the code or the section. Register after both are
- *   in place; to change a section publish a new one and register that, do not
- *   edit one that is in use.
- * - mprotect() of the code changes nothing, so that it may be made writable
- *   and executable by turns. A section that is not readable when a walk needs
- *   it is gone.
- * - A section that comes to lie in more than 256 mappings, as by mprotect() of
- *   its pages, ends, too.
- * - Where a child lacks the code or the section (MADV_DONTFORK), its
- *   registration ends at its first use there; the parent's does not.
- * - Section bytes that have been swapped out or dropped from the page cache are
- *   read in again. In memory registered with userfaultfd the walk waits for
- *   the program's handler, as any access of the thread does; a fatal signal
- *   ends the wait.
+ * - Code and sections mapped from files: munmap, mremap, and mapping another
+ *   file, or another part of the same file, in their place end the
+ *   registration. Truncating the section's file ends it when a walk next needs
+ *   a page that does not exist any more.
+ * - Code and sections in anonymous memory (JIT): the registration ends if a
+ *   walk finds the memory unmapped. But different anonymous mappings cannot be
+ *   told apart, so the program must unregister before it frees or reuses the
+ *   code or the section. Register after both are complete. Do not modify a
+ *   registered section: to change it, register a new one.
+ * - mprotect() of the code does not end it, so that the code may be made
+ *   writable and executable in turns. A section that is not readable when a
+ *   walk needs it is removed.
+ * - A section that is split into more than 256 mappings, for instance by
+ *   mprotect() of its pages, is removed.
+ * - If a child lacks the code or the section (MADV_DONTFORK), the child's
+ *   registration ends at its first use; that of the parent does not.
+ * - Section bytes that were swapped out or dropped from the page cache are read
+ *   in again. In memory registered with userfaultfd, the walk waits for the
+ *   program's handler, as any access by the thread does; a fatal signal ends
+ *   the wait.
  *
- * Rules that walks have found are remembered for as long as the registration
- * lasts: sections are not read again for them.
+ * Rules that walks have found are cached as long as the registration exists:
+ * the section is not read again for them.
  *
- * A section with malformed data, met in a walk, is removed from the address
- * space that the walk was in, and no other. So is one that can never be read
- * again; one that cannot be read just now, for want of memory, stays.
+ * A section that a walk finds malformed is removed from the walk's address
+ * space only. So is a section that can never be read again. A section that
+ * cannot be read at present, for lack of memory, is kept.
  *
  * EINVAL	size, flags or reserved; a range that is empty, wraps around or
  *		leaves user space; sframe_size too large; a section that is not
  *		well-formed or not sorted or whose function starts are not
- *		relative to their field; a section or a text that is mapped from
- *		more than one place (several anonymous mappings are one), or both
- *		in more than 256 mappings together.
+ *		relative to their field; a section or a text that is not mapped
+ *		contiguously from one file or from anonymous memory; section and
+ *		text that are in more than 256 mappings together.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written; the section or the
  *		text is not mapped, or the section's bytes cannot be read.
@@ -219,8 +223,8 @@ struct sframe_unwind_register {
  *		without execute permission.
  * EOPNOTSUPP	a well-formed section of another version (1, 2 or above 3) or
  *		for another machine; a 32-bit or x32 caller.
- * EEXIST	the text range overlaps a registered one whose code is mapped
- *		as it was.
+ * EEXIST	the text range overlaps a registered one whose mappings have not
+ *		changed.
  * ENOSPC	the address space has max_sections already.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EINTR	a fatal signal arrived.
@@ -228,16 +232,16 @@ struct sframe_unwind_register {
 #define SFRAME_UNWIND_IOC_REGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x01)
 
 /**
- * struct sframe_unwind_unregister - end the use of a section
+ * struct sframe_unwind_unregister - end one or more registrations
  *
  * @size: in: sizeof(struct sframe_unwind_unregister).
  * @flags: in: must be 0.
- * @id: in: what registration returned, or 0.
- * @sframe_start: in: with @id 0, the address that was registered; all ranges
- *	of code registered with it go. Must be 0 with another @id.
- * @removed: out: number of registrations that ended.
+ * @id: in: the id that SFRAME_UNWIND_IOC_REGISTER returned, or 0.
+ * @sframe_start: in: if @id is 0: address of a section; all registrations of
+ *	that section are removed. Else must be 0.
+ * @removed: out: number of registrations removed.
  * @message_size: in: size of @message in bytes, or 0.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @message: in: address of a buffer for an error message, or 0.
  */
 struct sframe_unwind_unregister {
 	__u32 size;
@@ -250,35 +254,36 @@ struct sframe_unwind_unregister {
 };
 
 /*
- * SFRAME_UNWIND_IOC_UNREGISTER: no walk that starts after the return uses the
- * section; one that another thread is in at this moment may use it to its end.
+ * SFRAME_UNWIND_IOC_UNREGISTER: remove registrations. No walk that starts after
+ * the return uses the section. A walk of another thread that is in progress may
+ * use it until it ends.
  *
  * EINVAL	size or flags; both or neither of id and sframe_start given.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * ENOENT	no such registration in the caller's address space.
- * ENOMEM	no memory; of several, some may have ended.
- * EINTR	a fatal signal arrived; of several, some may have ended.
+ * ENOMEM	no memory; some of several registrations may have been removed.
+ * EINTR	a fatal signal arrived; likewise.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)
 
 /**
- * struct sframe_unwind_batch_entry - one registration of several
+ * struct sframe_unwind_batch_entry - one entry of a batch
  *
- * @sframe_start: in: as in struct sframe_unwind_register; for
- *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH as in struct
- *	sframe_unwind_unregister.
+ * @sframe_start: in: as in struct sframe_unwind_register or, for
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH, struct sframe_unwind_unregister.
  * @sframe_size: in: as in struct sframe_unwind_register.
- * @text_start: in: likewise.
- * @text_size: in: likewise.
- * @id: out: identifies the registration, 0 if there is none; in: for
- *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH, as in struct
+ * @text_start: in: as in struct sframe_unwind_register.
+ * @text_size: in: as in struct sframe_unwind_register.
+ * @id: out: id of the registration, 0 if it failed. For
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH in: as in struct
  *	sframe_unwind_unregister.
  * @defect_offset: out: as in struct sframe_unwind_register.
- * @error: out: 0, or the errno that the ioctl for one would have failed with.
- * @removed: out: by SFRAME_UNWIND_IOC_UNREGISTER_BATCH, registrations that
- *	ended.
+ * @error: out: 0, or the errno of this entry; errnos are those of
+ *	SFRAME_UNWIND_IOC_REGISTER or SFRAME_UNWIND_IOC_UNREGISTER.
+ * @removed: out: for SFRAME_UNWIND_IOC_UNREGISTER_BATCH: number of
+ *	registrations removed.
  */
 struct sframe_unwind_batch_entry {
 	__u64 sframe_start;
@@ -292,16 +297,16 @@ struct sframe_unwind_batch_entry {
 };
 
 /**
- * struct sframe_unwind_batch - many registrations by one ioctl
+ * struct sframe_unwind_batch - register or unregister many sections
  *
  * @size: in: sizeof(struct sframe_unwind_batch).
- * @flags: in: SFRAME_UNWIND_REGISTER_* bits, for all; for
- *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH 0.
+ * @flags: in: SFRAME_UNWIND_REGISTER_* bits for all entries; 0 for
+ *	SFRAME_UNWIND_IOC_UNREGISTER_BATCH.
  * @entries: in: address of an array of struct sframe_unwind_batch_entry.
- * @nr: in: entries in that array. out: entries that have been dealt with, the
- *	first ones.
- * @nr_failed: out: of these, with an @error.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @nr: in: number of entries in that array. out: number of entries processed,
+ *	from the first on.
+ * @nr_failed: out: number of processed entries with an @error.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -317,16 +322,15 @@ struct sframe_unwind_batch {
 };
 
 /*
- * SFRAME_UNWIND_IOC_REGISTER_BATCH, SFRAME_UNWIND_IOC_UNREGISTER_BATCH: as the
- * ioctls for one, entry after entry. One that fails does not stop the others,
- * and its error is the entry's, not the ioctl's: that succeeds if all entries
- * have been dealt with.
+ * SFRAME_UNWIND_IOC_REGISTER_BATCH, SFRAME_UNWIND_IOC_UNREGISTER_BATCH: as
+ * SFRAME_UNWIND_IOC_REGISTER and SFRAME_UNWIND_IOC_UNREGISTER, for each entry
+ * in turn. If an entry fails, its error is set and the next one is processed.
+ * The ioctl succeeds if all entries were processed, even if some have an error.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
- * EFAULT	the structure or the array cannot be accessed; entries counted by
- *		nr have been dealt with, and some of the eight behind them may
- *		have been.
+ * EFAULT	the structure or the array cannot be accessed; nr entries have been
+ *		processed, and up to eight more may have been.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EINTR	a fatal signal arrived.
  * EOPNOTSUPP	a 32-bit or x32 caller.
@@ -335,23 +339,23 @@ struct sframe_unwind_batch {
 #define SFRAME_UNWIND_IOC_UNREGISTER_BATCH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x0b)
 
 /*
- * Flag of struct sframe_unwind_request: where no section covers an address,
- * assume a frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP; in
- * code without frame pointers they are a guess.
+ * Flag of struct sframe_unwind_request: where there is no rule for an address,
+ * use the frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP. In code
+ * without frame pointers they may be wrong.
  */
 #define SFRAME_UNWIND_REQUEST_FP_FALLBACK	0x01U
 
 /*
  * Flag of struct sframe_unwind_request: if the thread sleeps in a system call,
- * wake it so that its stack is taken now. No signal is delivered. These are
- * restarted without the program noticing: nanosleep, clock_nanosleep, read
- * of a pipe or eventfd, futex, poll, ppoll, select, recv, msgrcv, waitpid.
+ * interrupt that, so that its stack is unwound now. No signal is delivered.
+ * These system calls are restarted transparently: nanosleep, clock_nanosleep,
+ * read of a pipe or eventfd, futex, poll, ppoll, select, recv, msgrcv, waitpid.
  * These return EINTR to the program, as they do after SIGSTOP/SIGCONT:
  * epoll_wait, epoll_pwait, semtimedop, sigtimedwait, and recv on a socket with
  * SO_RCVTIMEO. Uninterruptible sleep, a stopped thread and the parent of a
- * vfork() child are not woken. No effect on a request for the caller itself.
- * For a thread of another process the caller also needs CAP_SYS_PTRACE or
- * CAP_SYS_ADMIN in the initial user namespace, as to trace it.
+ * vfork() child are not woken. No effect on a request for the calling thread.
+ * For a thread of another process, the caller also needs CAP_SYS_PTRACE or
+ * CAP_SYS_ADMIN in the initial user namespace, as for tracing it.
  */
 #define SFRAME_UNWIND_REQUEST_INTERRUPT		0x02U
 
@@ -360,16 +364,16 @@ struct sframe_unwind_batch {
  *
  * @size: in: sizeof(struct sframe_unwind_request).
  * @flags: in: SFRAME_UNWIND_REQUEST_* bits.
- * @tid: in: thread of the caller's own process, or, with CAP_PERFMON or
- *	CAP_SYS_ADMIN, of any, as the caller numbers it; 0 is the calling
- *	thread.
- * @max_depth: in: largest number of frames wanted, at most the module's
- *	max_depth; 0 means 128.
+ * @tid: in: id, in the caller's PID namespace, of a thread of the caller's
+ *	process, or of any process with CAP_PERFMON or CAP_SYS_ADMIN. 0 is the
+ *	calling thread.
+ * @max_depth: in: maximum number of frames, at most the module's max_depth; 0
+ *	means 128.
  * @user_data: in: returned in the record.
  * @cookie: out: identifies the walk; the same value is in the record. All
  *	requests made until the thread returns to user space share one walk and
  *	its cookie. Unique in the system, never 0.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -386,14 +390,15 @@ struct sframe_unwind_request {
 };
 
 /*
- * SFRAME_UNWIND_IOC_REQUEST: have a stack unwound when the thread next returns
- * to user space. For the calling thread that is the return from this ioctl:
- * the first frame is the instruction after its system call, and the record can
- * be read when the ioctl has returned. Another thread's stack is taken when it
- * leaves the kernel next: within microseconds if it runs, when its system call
- * ends if it sleeps (see SFRAME_UNWIND_REQUEST_INTERRUPT).
+ * SFRAME_UNWIND_IOC_REQUEST: request the stack of a thread. It is unwound when
+ * the thread next returns to user space. For the calling thread, that is the
+ * return from this ioctl: the first frame is the instruction after its system
+ * call, and the record can be read when the ioctl has returned. Another
+ * thread's stack is unwound when it next leaves the kernel: within microseconds
+ * if it runs; when its system call ends if it sleeps (see
+ * SFRAME_UNWIND_REQUEST_INTERRUPT).
  *
- * Each accepted request ends as one SFRAME_UNWIND_RECORD_STACK record, or is
+ * Each accepted request results in one SFRAME_UNWIND_RECORD_STACK record, or is
  * counted as lost (struct sframe_unwind_stats).
  *
  * EINVAL	size, flags, reserved, max_depth, or a negative tid.
@@ -402,11 +407,11 @@ struct sframe_unwind_request {
  * ESRCH	no such thread in the caller's process, or, with privilege, at
  *		all, or it is exiting; with SFRAME_UNWIND_REQUEST_INTERRUPT
  *		also if a signal has ended it and it dumps core.
- * EPERM	SFRAME_UNWIND_REQUEST_INTERRUPT for another process without
- *		the capabilities named there.
- * EAGAIN	the client has max_pending requests outstanding; or there are
- *		4096 for the thread, of all clients; or requests for it come
- *		faster than its stack can be delivered.
+ * EPERM	SFRAME_UNWIND_REQUEST_INTERRUPT for another process without the
+ *		capabilities that it needs.
+ * EAGAIN	the client has max_pending requests outstanding; or all clients
+ *		together have 4096 for the thread; or requests for the thread
+ *		arrive faster than its stack can be delivered.
  * ENOMEM	no memory.
  * EOPNOTSUPP	a 32-bit or x32 caller, or a thread that never runs in user
  *		space (an io_uring worker).
@@ -424,11 +429,11 @@ struct sframe_unwind_request {
  * @lost_events: out: other records dropped because the ring was full.
  * @sections: out: sections registered in the caller's address space.
  * @reserved: out: 0.
- * @corrupt: out: sections removed from the caller's address space because
- *	they were found corrupt, or could never be read again. Forgotten with
- *	what was found, see Discovery, if the process has registered nothing.
- * @stale: out: sections removed from it because their code or bytes were no
- *	longer mapped as registered.
+ * @corrupt: out: sections removed from the caller's address space because they
+ *	were corrupt, or could never be read again. If the process has
+ *	registered nothing, it may be reset, see Discovery.
+ * @stale: out: sections removed from the caller's address space because their
+ *	code or bytes were no longer mapped as registered.
  */
 struct sframe_unwind_stats {
 	__u32 size;
@@ -454,11 +459,11 @@ struct sframe_unwind_stats {
 #define SFRAME_UNWIND_IOC_STATS		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x04)
 
 /**
- * enum sframe_unwind_section_state - what a registration is worth now
+ * enum sframe_unwind_section_state - whether a section is valid
  *
  * @SFRAME_UNWIND_SECTION_ACTIVE: walks use it.
- * @SFRAME_UNWIND_SECTION_STALE: its code or its bytes are not mapped as they
- *	were registered; the next walk that meets it removes it.
+ * @SFRAME_UNWIND_SECTION_STALE: its code or bytes are no longer mapped as they
+ *	were; the next walk that needs it removes it.
  */
 enum sframe_unwind_section_state {
 	SFRAME_UNWIND_SECTION_ACTIVE	= 1,
@@ -466,7 +471,7 @@ enum sframe_unwind_section_state {
 };
 
 /**
- * enum sframe_unwind_section_source - where a section comes from
+ * enum sframe_unwind_section_source - the source of a section
  *
  * @SFRAME_UNWIND_SECTION_REGISTERED: SFRAME_UNWIND_IOC_REGISTER.
  * @SFRAME_UNWIND_SECTION_FOUND: the file that the code is mapped from.
@@ -481,14 +486,14 @@ enum sframe_unwind_section_source {
 /**
  * struct sframe_unwind_section - one section in use
  *
- * @id: what registration returned; a section that was found has one, too.
+ * @id: unique in the system; for a registered section, the id that registration
+ *	returned.
  * @sframe_start: its address; 0 if it is not in user memory.
  * @sframe_size: bytes of the table, which may be less than registered.
  * @text_start: first address of its code.
- * @text_size: bytes of it.
- * @hits: rules looked up and found in it; not those that were remembered.
- *	Counted together with the copies that processes forked since have of
- *	it.
+ * @text_size: bytes of its code.
+ * @hits: number of rules found in it, not counting rules from the cache. Parent
+ *	and child share the counter after fork().
  * @num_fdes: functions in the section.
  * @state: enum sframe_unwind_section_state.
  * @source: enum sframe_unwind_section_source.
@@ -512,16 +517,17 @@ struct sframe_unwind_section {
  *
  * @size: in: sizeof(struct sframe_unwind_list).
  * @flags: in: must be 0.
- * @from: in: list those whose text_start is at or above this address.
+ * @from: in: list sections whose text_start is at or above this address.
  * @sections: in: address of an array of struct sframe_unwind_section.
  * @nr: in: entries in that array. out: entries written.
- * @total: out: registrations of the address space.
- * @name: in: with @nr 1, address of a buffer for the name of the file that the
- *	first listed registration's code is mapped from, or 0. Gets a string,
- *	empty for code in anonymous memory, cut to @name_size bytes.
+ * @total: out: number of sections of the address space, of all sources.
+ * @name: in: address of a buffer for the name of the file that the section's
+ *	code is mapped from, or 0; only with @nr 1. A NUL-terminated string is
+ *	written, truncated to @name_size bytes; it is empty for code in
+ *	anonymous memory.
  * @name_size: in: size of that buffer in bytes, or 0.
  * @message_size: in: size of @message in bytes, or 0.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @message: in: address of a buffer for an error message, or 0.
  */
 struct sframe_unwind_list {
 	__u32 size;
@@ -537,9 +543,9 @@ struct sframe_unwind_list {
 };
 
 /*
- * SFRAME_UNWIND_IOC_LIST: the registrations of the caller's address space,
- * ascending by address. To see all, call again with from set behind the last
- * one until nr is 0.
+ * SFRAME_UNWIND_IOC_LIST: list the sections of the caller's address space, of
+ * all sources, in ascending order of text_start. To get all of them, call again
+ * with from set to the end of the last one's text, until nr is 0.
  *
  * EINVAL	size or flags; name given with nr other than 1.
  * E2BIG	size is larger than known and the tail is not zero.
@@ -554,11 +560,11 @@ struct sframe_unwind_list {
 #define SFRAME_UNWIND_EVENTS_REMOVED	0x01U
 
 /**
- * struct sframe_unwind_events - which events of its process a client wants
+ * struct sframe_unwind_events - which events a client gets
  *
  * @size: in: sizeof(struct sframe_unwind_events).
- * @flags: in: SFRAME_UNWIND_EVENTS_* bits; 0 ends it.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @flags: in: SFRAME_UNWIND_EVENTS_* bits; 0 for no events.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -571,16 +577,16 @@ struct sframe_unwind_events {
 };
 
 /*
- * SFRAME_UNWIND_IOC_EVENTS: have records of events in the caller's address
- * space put into this client, from now on until that address space ends. A
- * child made by fork() is another address space. A client gets the events of
- * one address space: the last one that it has been told to.
+ * SFRAME_UNWIND_IOC_EVENTS: from now on, put records of events in the caller's
+ * address space into this client, until that address space ends. A child
+ * created by fork() has another address space. A client gets the events of one
+ * address space only: that of the last call.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
- * ENOSPC	64 clients get the events of the address space already; this one
- *		gets none from now on.
+ * ENOSPC	64 clients get the events of the address space already; this client
+ *		gets no events from now on.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
@@ -589,52 +595,55 @@ struct sframe_unwind_events {
 /*
  * Discovery
  *
- * Where a walk meets an address in a file's mapping that no registered section
- * covers, the module looks at the file, once in each address space: an ELF
- * file's PT_GNU_SFRAME segment is used as if it had been registered for the
- * executable segment that the address is in. What was found, and that nothing
- * was, is remembered as long as that code is mapped. The program need not do
- * anything, and walks leave nothing in it: unless it has the marker page of
- * SFRAME_UNWIND_IOC_REGISTER, what was found for it is forgotten after 10 seconds
- * without a walk, when no client is left that has requested anything, or when
- * memory is short, and found again by the next walk; a child made by fork()
- * begins anew. A registration takes precedence: what was found gives way to it.
+ * If a walk gets to code that is mapped from a file and that no registered
+ * section covers, the module examines the file, once in each address space. If
+ * it is an ELF file with a PT_GNU_SFRAME segment, that is used as if it were
+ * registered for the executable segment that contains the address. The result,
+ * also if there is no section, is cached as long as the code is mapped. The
+ * program does not have to do anything, and walks do not change its address
+ * space. Unless the program has the marker page of SFRAME_UNWIND_IOC_REGISTER,
+ * the results are dropped after 10 seconds without a walk, when no client is
+ * left that has requested a stack, or when memory is short; the next walk finds
+ * them again. A child created by fork() does not inherit them. A registration
+ * replaces a section that was found for the same code.
  *
  * The section is read where the program has it mapped, or from the file if no
- * PT_LOAD maps it. The table's own header decides where it ends, whatever the
- * segment's size. The vDSO is treated as a file, too.
+ * PT_LOAD maps it. The header of the table determines where it ends, whatever
+ * the size of the segment. The vDSO is treated like a file.
  *
- * A walk takes what it needs of a file from the page cache, and does not wait
- * for the rest: a thread of the kernel's reads that, and the stack, or, with
- * fallback, the part of it that is sure, ends with SFRAME_UNWIND_STOP_PENDING.
- * Files of FUSE, whose servers need not answer, are never read for walks: there
- * is nothing for their code until something else has brought the pages with
- * their ELF headers into the page cache. What cannot be read is not remembered,
- * and a file that has failed to be read is left alone for a second. Files on DAX
- * and of hugetlbfs have no section.
+ * A walk reads files from the page cache only, and does not wait for I/O. If
+ * data is not cached, a kernel thread reads it, and the stack (with fallback,
+ * the part of it that does not depend on the fallback) ends with
+ * SFRAME_UNWIND_STOP_PENDING. Files on FUSE are never read for walks, because
+ * their servers may not answer: no section is found for their code until
+ * something else has read their ELF headers into the page cache. If a file
+ * cannot be read, this is not cached, but the file is not read again for a
+ * second. Files on DAX and hugetlbfs are not supported.
  */
 
 /*
  * Flags of struct sframe_unwind_attach.
  *
- * SYSTEM	for all processes; needs CAP_SYS_ADMIN, or CAP_PERFMON and
- *		CAP_SYS_PTRACE, in the initial user namespace: the section's
- *		rules say which words of their memory are told as addresses.
- *		Else for the caller's address space only; not for children
- *		forked from it.
- * PREFER	rather than the file's own section, if it has one. Registered
- *		sections take precedence all the same.
- * INODE	for the file of elf_fd only, by its inode: anybody may give another
- *		file the same build ID and segments. It serves until that file is
- *		deleted, or its file system unmounted, neither of which it is in
- *		the way of. Of overlayfs the file is the one underneath.
- * REPLACE	with SYSTEM: also if something is attached for the same already,
- *		by whatever client. That is used again when this one is detached.
- *		Without SYSTEM the last one is used in any case.
- * SHARE	with INODE: no section of its own, but that of @share_id, for
- *		another file with the same build ID and segments. Each is detached
- *		by its own id, in any order; the section stays until the last is.
- *		What is the same in both files is for the caller to know.
+ * SYSTEM	attach for all processes. Needs CAP_SYS_ADMIN, or CAP_PERFMON and
+ *		CAP_SYS_PTRACE, in the initial user namespace, because the
+ *		section's rules determine which words of other processes' memory
+ *		are reported as addresses. Without this flag: attach for the
+ *		caller's address space only, not for children forked from it.
+ * PREFER	use the attached section rather than that of the file itself.
+ *		Registered sections take precedence in any case.
+ * INODE	attach to the file of elf_fd only, by its inode, because anybody
+ *		can create another file with the same build ID and segments.
+ *		Ends when the file is deleted or its file system is unmounted;
+ *		it prevents neither. On overlayfs, this is the underlying file.
+ * REPLACE	with SYSTEM: do not fail if any client has attached a section to
+ *		the same file or files already. The earlier one is used again
+ *		when this one is detached. Without SYSTEM, the last one attached
+ *		is always used.
+ * SHARE	with INODE: use the section of attachment @share_id also for
+ *		another file with the same build ID and segments, instead of a
+ *		section of its own. Each is detached by its own id, in any order;
+ *		the section is freed with the last one. The caller is responsible
+ *		for the section to be right for both files.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
@@ -642,7 +651,7 @@ struct sframe_unwind_events {
 #define SFRAME_UNWIND_ATTACH_REPLACE	0x08U
 #define SFRAME_UNWIND_ATTACH_SHARE	0x10U
 
-/* Bytes of the longest build ID. */
+/* Maximum size of a build ID in bytes. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
 
 /**
@@ -661,43 +670,43 @@ struct sframe_unwind_segment {
 };
 
 /**
- * struct sframe_unwind_attach - give a file SFrame data that it does not have
+ * struct sframe_unwind_attach - attach an SFrame section to a file
  *
  * @size: in: sizeof(struct sframe_unwind_attach).
  * @flags: in: SFRAME_UNWIND_ATTACH_* bits.
  * @elf_fd: in: the ELF file, open for reading. For the vDSO, a file with a copy
- *	of its image. Only its headers and build ID are looked at, now.
+ *	of it. Only its headers and build ID are read, and only by this call.
  * @sframe_fd: in: a file with an SFrame V3 section, open for reading; -1 with
  *	SHARE.
- * @sframe_offset: in: where in it the section starts, in bytes.
- * @sframe_size: in: its size in bytes. The section is made as if it lay at
- *	address 0 of the ELF file's own addresses: start of a function =
- *	offset in the section of the start's field + its value = the address
- *	that the ELF file gives it. With SHARE both must be 0.
- * @build_id: in: the ELF file's build ID, which it is compared with.
- * @build_id_size: in: bytes of it; 0 says that the file has none.
+ * @sframe_offset: in: offset of the section in that file, in bytes.
+ * @sframe_size: in: size of the section in bytes. The section must be made for
+ *	address 0 in the ELF file's address space: offset in the section of a
+ *	function's start field + value of the field = address of the function in
+ *	the ELF file. With SHARE, @sframe_offset and @sframe_size must be 0.
+ * @build_id: in: the expected build ID; that of the ELF file must be equal.
+ * @build_id_size: in: bytes of @build_id; 0 if the file must have none.
  * @reserved: must be 0.
- * @id: out: identifies it in SFRAME_UNWIND_IOC_DETACH; unique in the system,
- *	never 0.
- * @memory: out: bytes of kernel memory that it takes; with SHARE, that it takes
- *	in addition.
- * @defect_offset: out, on EINVAL and EOPNOTSUPP for the section's contents:
- *	byte of the section at which they are wrong.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @id: out: identifies the attachment in SFRAME_UNWIND_IOC_DETACH; unique in
+ *	the system, never 0.
+ * @memory: out: bytes of kernel memory that the attachment uses; with SHARE,
+ *	without the shared section.
+ * @defect_offset: out: if EINVAL or EOPNOTSUPP is due to the section's
+ *	contents: offset in the section of the defect.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved2: must be 0.
- * @segments: in: address of an array of struct sframe_unwind_segment: what the
- *	section was made for, which the ELF file is compared with. All
- *	executable segments of more than 0 bytes of memory, in the order of
- *	their program headers.
- * @nr_segments: in: entries in that array, 8 at most; 0, with @segments 0, and
- *	nothing is compared.
+ * @segments: in: address of an array of struct sframe_unwind_segment: the
+ *	executable segments of the file that the section was made for; those of
+ *	the ELF file must be equal. All executable segments with a memory size
+ *	above 0, in the order of their program headers.
+ * @nr_segments: in: entries in that array, at most 8. With 0, @segments must be
+ *	0 and segments are not compared.
  * @reserved3: must be 0.
- * @share_id: in: with SHARE, what SFRAME_UNWIND_IOC_ATTACH of the same client
- *	returned; else 0.
+ * @share_id: in: with SHARE, an id that SFRAME_UNWIND_IOC_ATTACH of the same
+ *	client returned; else 0.
  *
- * Of the members from @segments on, those that the caller's size leaves out are
- * as 0.
+ * Members from @segments on that are not inside the caller's size are taken as
+ * 0.
  */
 struct sframe_unwind_attach {
 	__u32 size;
@@ -722,18 +731,20 @@ struct sframe_unwind_attach {
 };
 
 /*
- * SFRAME_UNWIND_IOC_ATTACH: unwind code mapped from a file with a section from
- * elsewhere, until detached or the client is closed. Files that are mapped
- * already are included.
+ * SFRAME_UNWIND_IOC_ATTACH: attach a section from elsewhere to a file, to
+ * unwind code mapped from that file, until it is detached or the client is
+ * closed. It also applies to processes that have mapped the file already.
  *
- * The section is examined as a whole, copied, and belongs to the kernel from
- * then on. It is used for every file with the same build ID and the same
- * executable segments, as the headers of the file that is mapped say when a walk
- * meets it; with INODE, and without a build ID, for that file only. A file may
- * have 128 program headers, 8 executable segments and 64 notes; a build ID of
- * more than 32 bytes is as none. Where several are attached to a file, one for
- * the address space comes before one for all, of these one for the file alone
- * before one for all such files, and of these the last one.
+ * The section is validated as a whole and copied; changes of sframe_fd have no
+ * effect afterwards. It is used for every file with the same build ID and the
+ * same executable segments, according to the headers of the mapped file at the
+ * time of the walk. With INODE, or if the file has no build ID, it is used for
+ * that file only. A file may have 128 program headers and 8 executable
+ * segments; 64 notes are read; a build ID of more than 32 bytes is ignored. If
+ * several sections are attached to a file, those for the address space have
+ * precedence over those for all processes; among these, those for the file
+ * alone over those for all files with its build ID and segments; among these,
+ * the last one.
  *
  * EINVAL	size, flags or reserved; build_id_size or nr_segments too large;
  *		not an ELF file, or a malformed one; a build ID that is not the
@@ -746,8 +757,8 @@ struct sframe_unwind_attach {
  *		be read.
  * EBADF	a file that is not open for reading.
  * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
- *		already, to the same file if it is for that only, else to all with
- *		the same build ID and segments.
+ *		already: to the same file, if this is for one file only; else to
+ *		all files with the same build ID and segments.
  * ESTALE	the ELF file's executable segments are not those in segments.
  * ENOENT	the client has not attached share_id.
  * EPERM	SYSTEM without its privilege.
@@ -762,12 +773,12 @@ struct sframe_unwind_attach {
 #define SFRAME_UNWIND_IOC_ATTACH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x07)
 
 /**
- * struct sframe_unwind_detach - end the use of an attached section
+ * struct sframe_unwind_detach - detach a section
  *
  * @size: in: sizeof(struct sframe_unwind_detach).
  * @flags: in: must be 0.
- * @id: in: what SFRAME_UNWIND_IOC_ATTACH of the same client returned.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @id: in: an id that SFRAME_UNWIND_IOC_ATTACH of the same client returned.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -782,7 +793,7 @@ struct sframe_unwind_detach {
 
 /*
  * SFRAME_UNWIND_IOC_DETACH: no lookup that starts after the return uses the
- * section for what it was attached to, and its memory is freed, if it is not
+ * section for the files it was attached to. Its memory is freed, unless it is
  * shared.
  *
  * EINVAL	size, flags or reserved.
@@ -796,12 +807,11 @@ struct sframe_unwind_detach {
 /**
  * struct sframe_unwind_attached - one attached section
  *
- * @id: what SFRAME_UNWIND_IOC_ATTACH returned.
+ * @id: the id that SFRAME_UNWIND_IOC_ATTACH returned.
  * @sframe_size: bytes of the table.
- * @memory: bytes of kernel memory; of those that share a section, each with all
- *	of it.
- * @hits: rules looked up and found in it, by all processes, for all that share
- *	it; not those that were remembered.
+ * @memory: bytes of kernel memory that it uses, including a shared section.
+ * @hits: number of rules found in the section, by all processes and for all
+ *	attachments that share it, not counting rules from the cache.
  * @num_fdes: functions in it.
  * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with.
  * @build_id: of the file.
@@ -821,16 +831,17 @@ struct sframe_unwind_attached {
 };
 
 /**
- * struct sframe_unwind_list_attached - what the client has attached
+ * struct sframe_unwind_list_attached - attachments of the client
  *
  * @size: in: sizeof(struct sframe_unwind_list_attached).
  * @flags: in: must be 0.
- * @from: in: list those whose id is at or above this one.
+ * @from: in: list attachments whose id is at or above this one.
  * @attached: in: address of an array of struct sframe_unwind_attached.
  * @nr: in: entries in that array. out: entries written.
- * @total: out: sections that the client has attached.
- * @memory: out: bytes of kernel memory that they take; what is shared, once.
- * @message: in: address of a buffer for what was wrong, or 0.
+ * @total: out: number of attachments of the client.
+ * @memory: out: bytes of kernel memory that they use; shared sections count
+ *	once.
+ * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
  */
@@ -848,8 +859,8 @@ struct sframe_unwind_list_attached {
 };
 
 /*
- * SFRAME_UNWIND_IOC_LIST_ATTACHED: what the client has attached, ascending by
- * id.
+ * SFRAME_UNWIND_IOC_LIST_ATTACHED: list the client's attachments in ascending
+ * order of id.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.
@@ -862,19 +873,20 @@ struct sframe_unwind_list_attached {
 /*
  * Records
  *
- * read(2) returns as many whole records as fit into the buffer, in the order
- * of their walks. It sleeps while there is none, or fails with EAGAIN on a
- * non-blocking file; with a buffer shorter than the next record it fails with
- * EINVAL and takes nothing. A non-blocking file gets EAGAIN also while another
- * thread reads from it, for however long that waits for a page of its buffer,
- * although there may be a record. poll(2) and epoll report EPOLLIN while a
- * record waits. A record whose type is not known is to be skipped by its size.
+ * read(2) returns as many whole records as fit into the buffer, in the order of
+ * their walks. If there is none, it sleeps, or fails with EAGAIN on a
+ * non-blocking file. If the buffer is shorter than the next record, it fails
+ * with EINVAL and removes no record. On a non-blocking file it also fails with
+ * EAGAIN while another thread reads from the client, even if there is a record;
+ * that thread may wait long for a page of its buffer. poll(2) and epoll report
+ * EPOLLIN while there is a record. Readers must skip records of unknown type by
+ * their size.
  */
 
 /**
- * struct sframe_unwind_record - head of every record
+ * struct sframe_unwind_record - header of every record
  *
- * @size: bytes of the whole record with this head; a multiple of 8.
+ * @size: bytes of the whole record, including this header; a multiple of 8.
  * @type: SFRAME_UNWIND_RECORD_*.
  * @reserved: 0.
  */
@@ -893,28 +905,29 @@ struct sframe_unwind_record {
  * @SFRAME_UNWIND_STOP_COMPLETE: the last frame is the outermost one.
  * @SFRAME_UNWIND_STOP_DEPTH: there are more frames than max_depth.
  * @SFRAME_UNWIND_STOP_NO_RULE: no section covers the last address, or the
- *	section has no rule for it, and no fallback led on.
- * @SFRAME_UNWIND_STOP_SECTION_REMOVED: the section covering the last address
- *	was found corrupt and has been removed.
- * @SFRAME_UNWIND_STOP_SECTION_UNREADABLE: the section covering the last
- *	address could not be read just now; it stays registered.
+ *	section has no rule for it, and the fallback was not used or failed.
+ * @SFRAME_UNWIND_STOP_SECTION_REMOVED: the section that covers the last address
+ *	was corrupt, or can never be read again, and was removed.
+ * @SFRAME_UNWIND_STOP_SECTION_UNREADABLE: the section that covers the last
+ *	address cannot be read at present; it is kept.
  * @SFRAME_UNWIND_STOP_STACK_UNREADABLE: a word of the stack could not be read.
- * @SFRAME_UNWIND_STOP_NO_PROGRESS: the next frame would not lie above this one,
- *	or not be aligned to 8 bytes.
+ * @SFRAME_UNWIND_STOP_NO_PROGRESS: the caller's frame would not be above the
+ *	last one, or not aligned to 8 bytes.
  * @SFRAME_UNWIND_STOP_NO_REGISTER: the rule needs a register whose value is
  *	not known in this frame.
- * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address, or the one in a signal
- *	frame, is not in user space, or not in memory mapped executable. It is
- *	not told.
+ * @SFRAME_UNWIND_STOP_BAD_ADDRESS: the return address, or the address in a
+ *	signal frame, is not in user space, or not in memory mapped executable.
+ *	It is not in the record.
  * @SFRAME_UNWIND_STOP_UNSUPPORTED_TASK: not 64-bit code.
  * @SFRAME_UNWIND_STOP_EXITED: the thread exited or executed another program
  *	before it returned to user space. No frames.
  * @SFRAME_UNWIND_STOP_KILLED: a fatal signal ended the walk.
  * @SFRAME_UNWIND_STOP_NO_MEMORY: no memory for the walk. No frames.
- * @SFRAME_UNWIND_STOP_BUDGET: the walk examined as many rows of sections, or as
- *	many mappings, as one walk may.
- * @SFRAME_UNWIND_STOP_PENDING: what is to be known of the file that the last
- *	address is in is being read, and no fallback led on. Ask again.
+ * @SFRAME_UNWIND_STOP_BUDGET: the walk has read as many rows of sections, or
+ *	visited as many mappings, as a single walk may.
+ * @SFRAME_UNWIND_STOP_PENDING: the file that contains the last address has to
+ *	be read first, which is in progress, and the fallback was not used or
+ *	failed. Try again.
  */
 enum sframe_unwind_stop {
 	SFRAME_UNWIND_STOP_COMPLETE		= 1,
@@ -939,15 +952,17 @@ enum sframe_unwind_stop {
  *
  * @SFRAME_UNWIND_FRAME_REGS: the thread's own instruction pointer. Exact: the
  *	next instruction to run. Always and only the first frame.
- * @SFRAME_UNWIND_FRAME_SFRAME: return address by a rule of a section.
- * @SFRAME_UNWIND_FRAME_FP: return address by the frame pointer; a guess.
+ * @SFRAME_UNWIND_FRAME_SFRAME: return address found by a rule of a section.
+ * @SFRAME_UNWIND_FRAME_FP: return address found by the frame pointer; may be
+ *	wrong.
  * @SFRAME_UNWIND_FRAME_SIGNAL: instruction pointer saved in a signal frame.
  *	Exact: the instruction that the signal interrupted.
- * @SFRAME_UNWIND_FRAME_UNSURE: set in addition to one of the above behind a
- *	frame found by the frame pointer: as good as that guess.
+ * @SFRAME_UNWIND_FRAME_UNSURE: flag, set in addition to one of the above: an
+ *	earlier frame was found by the frame pointer, so this one may be wrong,
+ *	too.
  *
- * A return address names the instruction after a call; to find the function
- * or source line of the call, look up the address minus 1.
+ * A return address is that of the instruction after a call. To find the
+ * function or source line of the call, look up the address minus 1.
  */
 enum sframe_unwind_frame {
 	SFRAME_UNWIND_FRAME_REGS		= 1,
@@ -960,16 +975,17 @@ enum sframe_unwind_frame {
 /**
  * struct sframe_unwind_stack - record of one unwound stack
  *
- * @record: head; type SFRAME_UNWIND_RECORD_STACK.
+ * @record: header; type SFRAME_UNWIND_RECORD_STACK.
  * @cookie: identifies the walk.
  * @user_data: from the request.
- * @time: of the request, CLOCK_MONOTONIC, in nanoseconds.
- * @pid: process, numbered as the opener of the client sees it; 0 if it can't.
- * @tid: thread, likewise.
+ * @time: time of the request, CLOCK_MONOTONIC, in nanoseconds.
+ * @pid: process id in the PID namespace of the client's opener; 0 if it is not
+ *	visible there.
+ * @tid: thread id in that namespace, or 0.
  * @nr_frames: number of frames.
  * @stop: enum sframe_unwind_stop.
  * @reserved: 0.
- * @ips: @nr_frames addresses, innermost first. Behind them follow @nr_frames
+ * @ips: @nr_frames addresses, innermost first. They are followed by @nr_frames
  *	bytes of enum sframe_unwind_frame, in the same order, and zero bytes up
  *	to a multiple of 8.
  */
@@ -987,7 +1003,7 @@ struct sframe_unwind_stack {
 };
 
 /**
- * enum sframe_unwind_cause - why a registration was removed
+ * enum sframe_unwind_cause - why a section was removed
  *
  * @SFRAME_UNWIND_CAUSE_CORRUPT: its contents are malformed.
  * @SFRAME_UNWIND_CAUSE_UNREADABLE: its bytes can never be read again.
@@ -1000,23 +1016,27 @@ enum sframe_unwind_cause {
 };
 
 /**
- * struct sframe_unwind_removed - record of a registration removed by a walk
+ * struct sframe_unwind_removed - record of a section removed by a walk
  *
- * @record: head; type SFRAME_UNWIND_RECORD_REMOVED.
- * @time: CLOCK_MONOTONIC, in nanoseconds.
- * @id: what registration returned.
- * @sframe_start: as registered.
- * @text_start: as registered.
- * @text_size: as registered.
+ * Registered sections are reported with every cause; sections of files and
+ * attached ones not with SFRAME_UNWIND_CAUSE_STALE.
+ *
+ * @record: header; type SFRAME_UNWIND_RECORD_REMOVED.
+ * @time: time of the removal, CLOCK_MONOTONIC, in nanoseconds.
+ * @id: of the section, see struct sframe_unwind_section.
+ * @sframe_start: address of the section; 0 if it was not in user memory.
+ * @text_start: first address of its code.
+ * @text_size: bytes of its code.
  * @ip: the address that was looked up.
- * @defect_offset: byte of the section at which it is wrong.
- * @pid: process, numbered as the opener of the client sees it; 0 if it can't.
- * @tid: thread whose walk met it, likewise.
+ * @defect_offset: offset in the section of the defect.
+ * @pid: process id in the PID namespace of the client's opener; 0 if it is not
+ *	visible there.
+ * @tid: id in that namespace, or 0, of the thread whose walk removed it.
  * @cause: enum sframe_unwind_cause.
  * @reserved: 0.
- * @defect: what is wrong with the contents, a NUL-terminated sentence.
+ * @defect: NUL-terminated text that says what is wrong.
  * @name: file that the code is mapped from, NUL-terminated; empty for
- *	anonymous memory, and cut at its start if it is longer.
+ *	anonymous memory; only the end of the name if it is too long.
  */
 struct sframe_unwind_removed {
 	struct sframe_unwind_record record;
