@@ -24,7 +24,7 @@ static struct sfu_client *client_of(struct sfu_consumer *consumer)
 	return container_of(consumer, struct sfu_client, consumer);
 }
 
-/* Fill the memory @to with a record. */
+/* Write the record of @stack and @walk to @to. */
 static void fill_record(void *to, const struct sframe_unwind_stack *stack,
 			const struct sfu_walk *walk)
 {
@@ -36,12 +36,12 @@ static void fill_record(void *to, const struct sframe_unwind_stack *stack,
 		return;
 	memcpy(to + sizeof(*stack), walk->ip, nr * sizeof(walk->ip[0]));
 	how = to + sizeof(*stack) + nr * sizeof(walk->ip[0]);
-	/* The bytes behind the last one are 0. */
+	/* Zero the padding after the last byte. */
 	*(u64 *)(how + round_down(nr - 1, 8)) = 0;
 	memcpy(how, walk->how, nr);
 }
 
-/* Put a record into the ring. Returns whether there was room. */
+/* Write a record to the ring. Returns false if there is no room. */
 static bool write_record(struct sfu_client *client,
 			 const struct sframe_unwind_stack *stack,
 			 const struct sfu_walk *walk)
@@ -61,7 +61,7 @@ static bool write_record(struct sfu_client *client,
 		ring->head += stack->record.size;
 		return true;
 	}
-	/* It goes on at the ring's start. */
+	/* The record wraps around the end of the ring. */
 	sfu_ring_write(ring, &position, stack, sizeof(*stack));
 	if (nr) {
 		sfu_ring_write(ring, &position, walk->ip,
@@ -74,8 +74,8 @@ static bool write_record(struct sfu_client *client,
 }
 
 /*
- * The current thread, and its process, as whoever has opened @client sees them;
- * 0 if that is in a PID namespace that they are not in.
+ * Get the ids of the current process and thread in the PID namespace of the
+ * opener of @client; 0 if they are not visible there.
  */
 static void number_current(const struct sfu_client *client, u32 *pid, u32 *tid)
 {
@@ -191,7 +191,10 @@ void sfu_client_close(struct sfu_client *client)
 
 	sfu_attach_remove_all(&client->attachments);
 	sfu_consumer_cancel(consumer);
-	/* Nobody writes to the ring any more, but the client may stay for long. */
+	/*
+	 * The ring is not used any more, but pending requests may keep the
+	 * client.
+	 */
 	flags = sfu_lock_irqsave(&consumer->lock);
 	ring = client->ring;
 	client->ring = (struct sfu_ring) {};
@@ -231,12 +234,12 @@ err_charge:
 	return err;
 }
 
-/* Only a client that is to read something needs a ring. */
+/* On first use, because clients that only register or attach need no ring. */
 int sfu_client_prepare(struct sfu_client *client)
 {
 	int err;
 
-	/* Pairs with the store above: a ring that is seen is whole. */
+	/* Pairs with the store above: if the ring is there, all of it is. */
 	if (smp_load_acquire(&client->ring.data))
 		return 0;
 	mutex_lock(&client->read_mutex);
@@ -257,8 +260,8 @@ bool sfu_client_is_readable(struct sfu_client *client)
 }
 
 /*
- * Bytes of the whole records from the tail on that @size has room for. Returns
- * 0 if there is no record, -EINVAL if @size is too small for the first.
+ * Returns the size of the whole records, from the tail on, that fit into @size
+ * bytes; 0 if there is no record; or -EINVAL if the first one does not fit.
  */
 static ssize_t count_whole_records(struct sfu_client *client, size_t size)
 {
@@ -282,14 +285,14 @@ static ssize_t count_whole_records(struct sfu_client *client, size_t size)
 	return taken;
 }
 
-/* As sfu_client_read(), but 0 without a record. */
+/* As sfu_client_read(), but returns 0 if there is no record. */
 static ssize_t read_records(struct sfu_client *client, char __user *buffer,
 			    size_t size, bool nonblock)
 {
 	unsigned long flags;
 	ssize_t taken;
 
-	/* Who has it may wait for a page, and for as long as he likes. */
+	/* The holder may wait for a page of its buffer, without limit. */
 	if (nonblock) {
 		if (!mutex_trylock(&client->read_mutex))
 			return -EAGAIN;

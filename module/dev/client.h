@@ -20,13 +20,15 @@ struct sfu_space;
 /**
  * struct sfu_client
  *
- * @consumer: of stacks. Its payer is the opener's, and charged for the ring, too.
- *	Its lock protects @ring and @lost_events, too.
- * @pid_ns: of the opener; records number pids as it does.
+ * @consumer: the client as a consumer. Its payer, that of the opener, is also
+ *	charged for the client and the ring. Its lock also protects @ring and
+ *	@lost_events.
+ * @pid_ns: PID namespace of the opener, for the ids in records.
  * @wait: readers and pollers.
- * @attachments: what it has attached.
- * @read_mutex: serialises readers, and making the ring.
- * @ring: undelivered records. ring.tail moves under @read_mutex and the lock.
+ * @attachments: the client's attachments.
+ * @read_mutex: serialises readers, and the creation of the ring.
+ * @ring: unread records. ring.tail is changed under both @read_mutex and
+ *	consumer.lock.
  * @lost_events: see struct sframe_unwind_stats.
  */
 struct sfu_client {
@@ -39,20 +41,28 @@ struct sfu_client {
 	u64 lost_events;		/* consumer.lock */
 };
 
-/* Make a client for the current process. Returns NULL without memory. */
+/*
+ * Create a client, charged to the current user. Returns NULL if out of memory.
+ */
 struct sfu_client *sfu_client_create(void);
 
-/* The file is closed: drop its reference and what nobody will read. */
+/*
+ * Close the client: detach its attachments, free its ring, drop the file's
+ * reference.
+ */
 void sfu_client_close(struct sfu_client *client);
 
-/* Make what requests need on first use. May sleep. Returns 0 or -ENOMEM. */
+/*
+ * Allocate the ring and what requests need, once. May sleep. Returns 0 or
+ * -ENOMEM.
+ */
 int sfu_client_prepare(struct sfu_client *client);
 
 /*
- * Have @client told of events in @space, and of no other; of none, with NULL.
- * Takes over the caller's reference. sfu_client_prepare() has been called. May
- * sleep. Returns 0, or -ENOSPC with SFU_MAX_LISTENERS there already: then it is
- * told of none.
+ * Put events of @space only into @client; of no space, if it is NULL. Takes
+ * over the caller's reference to @space. sfu_client_prepare() must have been
+ * called. May sleep. Returns 0; or -ENOSPC if @space has SFU_MAX_LISTENERS
+ * already, and @client gets no events then.
  */
 static inline int sfu_client_listen(struct sfu_client *client,
 				    struct sfu_space *space)
@@ -61,14 +71,15 @@ static inline int sfu_client_listen(struct sfu_client *client,
 }
 
 /*
- * Copy whole records to @buffer. Waits for one, and while another thread reads,
- * unless @nonblock. Returns the number of bytes; -EAGAIN, -ERESTARTSYS, -EINVAL
- * if @size is less than the first record, -EFAULT.
+ * Copy whole records to @buffer, and remove them from the ring. Unless
+ * @nonblock, waits for a record, and for other readers. Returns the number of
+ * bytes; -EAGAIN; -ERESTARTSYS; -EINVAL if the first record is larger than
+ * @size; or -EFAULT.
  */
 ssize_t sfu_client_read(struct sfu_client *client, char __user *buffer,
 			size_t size, bool nonblock);
 
-/* Is there a record to be read? */
+/* Returns whether a record is waiting. */
 bool sfu_client_is_readable(struct sfu_client *client);
 
 void sfu_client_stats(struct sfu_client *client,

@@ -6,7 +6,10 @@
 struct file;
 struct sfu_client;
 
-/* The client that @file is, or NULL if it is none of the device. */
+/*
+ * Returns the client of @file, or NULL if that is not an open file of the
+ * device.
+ */
 struct sfu_client *sfu_device_client(const struct file *file);
 
 /* Returns 0 or an errno. */

@@ -21,7 +21,7 @@
 #include "user.h"
 #include "walk/request.h"
 
-/* What is one thing has one number. */
+/* These enums and constants must have the same values as those of the ABI. */
 static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
 static_assert((int)SFU_FOUND == (int)SFRAME_UNWIND_SECTION_FOUND);
 static_assert((int)SFU_ATTACHED == (int)SFRAME_UNWIND_SECTION_ATTACHED);
@@ -192,14 +192,14 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
 /**
  * struct op - one ioctl
  *
- * @run: does it, on a copy of the caller's structure, which goes back to the
- *	caller also on failure.
- * @size: of the structure.
- * @min_size: of its first published version.
- * @message: offset in it of the message buffer's address, or 0.
- * @message_size: offset of the buffer's size.
- * @changes: has an effect, so that the structure must be known to be writable
- *	before, and concerns the caller's code, which must be 64-bit.
+ * @run: implements it, on a copy of the caller's structure, which is copied
+ *	back also on failure.
+ * @size: size of the structure.
+ * @min_size: size of its first published version.
+ * @message: offset in it of the address of the message buffer, or 0.
+ * @message_size: offset in it of the size of that buffer.
+ * @changes: the ioctl has side effects, so the structure must be writable
+ *	before it runs; and the caller must be 64-bit.
  */
 struct op {
 	int (*run)(struct sfu_client *client, union sfu_arg *arg,
@@ -309,7 +309,10 @@ static const struct op *find_op(unsigned int cmd)
 	return op->run ? op : NULL;
 }
 
-/* Tell the caller why; no word about a buffer that cannot be written. */
+/*
+ * Copy the message to the caller's buffer. Ignores a buffer that cannot be
+ * written.
+ */
 static void copy_message(const struct op *op, const union sfu_arg *arg,
 			 const struct sfu_message *message)
 {
@@ -335,8 +338,8 @@ static int run_op(const struct op *op, struct sfu_client *client,
 }
 
 /*
- * Can a structure of @size bytes be written to @user? It is smaller than a page:
- * if its first and its last word can, all can. Both are written as they came.
+ * Check that @size bytes can be written to @user. The structure is smaller than
+ * a page, so it suffices to write its first and its last word, unchanged.
  */
 static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 {
@@ -346,11 +349,14 @@ static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 	       !put_user(*last, (u64 __user *)user + (last - from));
 }
 
-/* Fetch the caller's structure, of a size of its own, to one of ours. */
+/*
+ * Copy the caller's structure of @size bytes to @arg. Returns 0, -EFAULT or
+ * -E2BIG.
+ */
 static int fetch_arg(const struct op *op, union sfu_arg *arg,
 		     const void __user *user, u32 size)
 {
-	/* Before it is looked at, byte for byte. */
+	/* Limits the bytes that copy_struct_from_user() checks for zero. */
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	if (size == op->size)
@@ -361,7 +367,10 @@ static int fetch_arg(const struct op *op, union sfu_arg *arg,
 long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 {
 	const struct op *op = find_op(cmd);
-	/* Large, and written before they are read. */
+	/*
+	 * Not initialized, as they are large, and are written before they are
+	 * read.
+	 */
 	struct sfu_message message __uninitialized;
 	union sfu_arg arg __uninitialized;
 	u32 user_size, size;
@@ -376,7 +385,10 @@ long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *user)
 	err = fetch_arg(op, &arg, user, user_size);
 	if (err)
 		return err;
-	/* The size has been read twice; the first one was checked. */
+	/*
+	 * size was read a second time with the structure: use the checked
+	 * value.
+	 */
 	arg.size = user_size;
 
 	/* Fail before side effects if the result could not be written back. */

@@ -5,7 +5,7 @@
 
 struct sfu_client;
 
-/* See <linux/sframe_unwind.h> for what it does and returns. */
+/* See <linux/sframe_unwind.h> for the ioctls and their errors. */
 long sfu_ioctl(struct sfu_client *client, unsigned int cmd, void __user *arg);
 
 #endif /* SFU_IOCTL_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ioctl: attaching sections to files.
+ * Ioctl: attach, detach and list sections of files.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -16,7 +16,7 @@
 #include "limits.h"
 #include "mm/space.h"
 
-/* What the caller has seen of the ELF file, by our names. */
+/* Copy the caller's segments to @spec. Returns 0, -EINVAL or -EFAULT. */
 static int fetch_segments(struct sfu_attach_spec *spec,
 			  const struct sframe_unwind_attach *attach,
 			  struct sfu_message *message)
@@ -47,8 +47,9 @@ static int fetch_segments(struct sfu_attach_spec *spec,
 }
 
 /*
- * The table that an attachment with @flags is to be in, with a reference. Only
- * what is for the current mm alone needs its space.
+ * Get the table for an attachment with @flags, with a reference: that of all
+ * spaces, or that of the current mm's space, which is created if necessary.
+ * Returns it or an ERR_PTR().
  */
 static struct sfu_attach_table *get_attach_table(u32 flags,
 						 struct sfu_message *message)
@@ -112,9 +113,9 @@ static int attach_section(struct sfu_client *client,
 }
 
 /*
- * Rules of what is attached for all say which registers of other processes are
- * followed into their memory, and what is there is told as addresses. That is
- * more than to observe them.
+ * The rules of a section attached for all processes determine which words of
+ * their memory are read and reported as addresses. So it needs more privilege
+ * than observing them.
  */
 static bool may_attach_for_all(void)
 {
@@ -122,7 +123,7 @@ static bool may_attach_for_all(void)
 	       (capable(CAP_PERFMON) && capable(CAP_SYS_PTRACE));
 }
 
-/* Do the members that go with SFRAME_UNWIND_ATTACH_SHARE, or do not, fit it? */
+/* Check that other members are consistent with SFRAME_UNWIND_ATTACH_SHARE. */
 static int check_share(const struct sframe_unwind_attach *spec,
 		       struct sfu_message *message)
 {

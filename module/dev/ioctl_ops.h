@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Ioctl: what the files that read the structures in the uapi header share.
+ * Ioctl: declarations shared by the files that implement ioctls.
  */
 #ifndef SFU_IOCTL_OPS_H
 #define SFU_IOCTL_OPS_H
@@ -11,7 +11,7 @@
 
 struct sfu_client;
 
-/* A copy of the caller's structure, which goes back also on failure. */
+/* A copy of the caller's structure, which is copied back also on failure. */
 union sfu_arg {
 	u32 size;
 	struct sframe_unwind_query query;
@@ -44,7 +44,7 @@ static inline int sfu_check_reserved(u32 reserved, struct sfu_message *message)
 	return 0;
 }
 
-/* Each does one ioctl, as the uapi header says. Return 0 or an errno. */
+/* Each implements one ioctl, see the uapi header. Returns 0 or an errno. */
 #define SFU_DECLARE_IOCTL(name)						\
 	int sfu_ioctl_##name(struct sfu_client *client,			\
 			     union sfu_arg *arg, struct sfu_message *message)

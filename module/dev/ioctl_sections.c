@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ioctl: registering, unregistering and listing sections.
+ * Ioctl: register, unregister and list sections.
  */
 #include <linux/limits.h>
 #include <linux/sched/signal.h>
@@ -13,9 +13,10 @@
 #include "walk/lookup.h"
 
 /*
- * Have @other, which is in the way of @section, give way if nobody registered
- * it, or if its code has been unmapped, as by dlclose(), and no walk has met it
- * since. Returns whether it is gone, which may be the work of others.
+ * Remove @other, which overlaps @section, if it is not a registered section, or
+ * if it is stale: its code was unmapped, for instance by dlclose(), and no walk
+ * has noticed yet. Returns whether @other is gone; another thread may have
+ * removed it.
  */
 static bool gives_way(struct sfu_space *space, struct sfu_section *section,
 		      struct sfu_section *other)
@@ -34,7 +35,7 @@ static bool gives_way(struct sfu_space *space, struct sfu_section *section,
 	return now != other;
 }
 
-/* How often others may find something for the same code meanwhile. */
+/* Limits retries, as walks may add sections for the same code meanwhile. */
 #define MAX_TRIES	64
 
 static int add_section(struct sfu_space *space, struct sfu_section *section,
@@ -56,7 +57,7 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 	return err;
 }
 
-/* Find the code and bytes of @spec. */
+/* Check the mappings of @spec, see sfu_section_locate(). */
 static int locate_section(struct sfu_section_spec *spec,
 			  struct sfu_message *message)
 {
@@ -70,7 +71,9 @@ static int locate_section(struct sfu_section_spec *spec,
 	return err;
 }
 
-/* Add @section to @space, for good or not: takes over the reference. */
+/*
+ * Add @section to @space. Takes over the caller's reference, also on failure.
+ */
 static int add_and_put_section(struct sfu_space *space,
 			       struct sfu_section *section, u64 *id,
 			       struct sfu_message *message)
@@ -83,7 +86,7 @@ static int add_and_put_section(struct sfu_space *space,
 	return err;
 }
 
-/* Register one section, in a space that is made for it if there is none. */
+/* Register one section. Creates the space if there is none. */
 static int register_one(struct sfu_section_spec *spec, u64 *id,
 			struct sfu_message *message)
 {
@@ -167,16 +170,17 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 	return 0;
 }
 
-/* Entries of a batch that are copied from and to the caller at once. */
+/* Entries of a batch that are processed at once. */
 #define CHUNK	8
 
-/* Deals with so many entries: sets the error of each, and what it gives back. */
+/* Processes @nr entries: sets the error and other output members of each. */
 typedef void (*entries_fn)(struct sfu_space *space, u32 flags,
 			   struct sframe_unwind_batch_entry *entries, u32 nr);
 
 /*
- * Find code and bytes of @spec with the mappings locked, and still so unless this
- * returns -EINTR. Who waits for the lock gets it when enough has been looked at.
+ * Check the mappings of @spec with the mmap lock held. If mappings->left is
+ * exhausted, releases and takes the lock again, so that others get it. On
+ * return, the lock is held unless it returns -EINTR.
  */
 static int locate_locked(struct sfu_section_spec *spec,
 			 struct sfu_mappings *mappings)
@@ -192,7 +196,10 @@ static int locate_locked(struct sfu_section_spec *spec,
 	       sfu_section_locate(spec, mappings, &message);
 }
 
-/* Find code and bytes of @nr specs with as few looks at the mappings as can be. */
+/*
+ * Check the mappings of @nr specs, taking the mmap lock as few times as
+ * possible.
+ */
 static void locate_all(struct sfu_section_spec *specs,
 		       struct sframe_unwind_batch_entry *entries, u32 nr)
 {
@@ -209,7 +216,9 @@ static void locate_all(struct sfu_section_spec *specs,
 		sfu_mappings_unlock(&mappings);
 }
 
-/* Register one that has been located, with the last of *@nr in @memory. */
+/*
+ * Register the located @spec, using the last of the *@nr elements of @memory.
+ */
 static int register_entry(struct sfu_space *space,
 			  struct sfu_section_spec *spec, u64 *id,
 			  struct sfu_section **memory, u32 *nr)

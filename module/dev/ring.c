@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ring: whole records, as bytes, on their way from walks to one reader.
+ * Ring: a buffer of whole records, written by walks and read by one reader at a
+ * time.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -28,7 +29,10 @@ u32 sfu_ring_room(const struct sfu_ring *ring)
 	return SFU_RING_SIZE - (ring->head - ring->tail);
 }
 
-/* Where @position lies, and in *@size how many bytes until the ring's end. */
+/*
+ * Returns the address of @position; limits *@size to the bytes up to the ring's
+ * end.
+ */
 static u8 *locate_piece(const struct sfu_ring *ring, u64 position, u32 *size)
 {
 	const u32 offset = position & (SFU_RING_SIZE - 1);
