@@ -121,7 +121,7 @@ static int do_request(struct sfu_client *client, union sfu_arg *arg,
 	switch (err) {
 	case -ESRCH:
 		return sfu_message_fail(message, err,
-					"no thread %d that may be watched",
+					"thread %d does not exist or may not be observed",
 					request->tid);
 	case -EPERM:
 		return sfu_message_fail(message, err,

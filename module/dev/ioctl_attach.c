@@ -209,7 +209,7 @@ int sfu_ioctl_detach(struct sfu_client *client, union sfu_arg *arg,
 	err = sfu_attach_remove(&client->attachments, detach->id);
 	if (err)
 		return sfu_message_fail(message, err,
-					"nothing attached has id %llu",
+					"no attachment has id %llu",
 					detach->id);
 	return 0;
 }

@@ -152,7 +152,7 @@ int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
 		return ret;
 	if (!unreg->id == !unreg->sframe_start)
 		return sfu_message_fail(message, -EINVAL,
-					"one of id and sframe_start must be given, the other be 0");
+					"exactly one of id and sframe_start must be given");
 
 	space = sfu_space_get();
 	ret = sfu_space_remove(space, unreg->id, unreg->sframe_start);

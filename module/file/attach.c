@@ -96,10 +96,10 @@ static struct sfu_image *share_image(struct sfu_attachments *attachments,
 		return image;
 	if (!is_known)
 		return ERR_PTR(sfu_message_fail(message, -ENOENT,
-						"nothing attached has id %llu",
+						"no attachment has id %llu",
 						spec->share_id));
 	return ERR_PTR(sfu_message_fail(message, -EINVAL,
-					"what has id %llu is for another build ID or other segments",
+					"attachment %llu is for another build ID or other segments",
 					spec->share_id));
 }
 
@@ -161,7 +161,7 @@ static int publish_attachment(struct sfu_attachments *attachments,
 	spin_unlock(&attachments->lock);
 	if (err == -EEXIST)
 		return sfu_message_fail(message, err,
-					"a section is attached for all processes already to %s",
+					"a section is already attached for all processes to %s",
 					attachment->pin ? "that file" :
 					"files with that build ID and segments");
 	if (err && is_full)
@@ -170,7 +170,7 @@ static int publish_attachment(struct sfu_attachments *attachments,
 					SFU_MAX_ATTACHED);
 	if (err)
 		return sfu_message_fail(message, err,
-					"%llu bytes and %llu attached already exceed %llu",
+					"%llu bytes, with %llu attached already, exceed the limit of %llu",
 					*memory, memory_before, max_memory);
 	return 0;
 }

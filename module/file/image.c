@@ -95,7 +95,7 @@ static int fail_image_read(const struct source *source, int err,
 		return err == -EFAULT ? -EINVAL : err;
 	if (err == -EFAULT)
 		return sfu_message_fail(message, -EIO,
-					"the section ends behind its file");
+					"the section extends past the end of its file");
 	if (err == -ENOMEM)
 		return sfu_message_fail(message, err, "no memory");
 	return sfu_message_fail(message, err == -EINTR ? err : -EIO,
@@ -193,7 +193,7 @@ static struct sfu_image *create_image(const struct source *source, u64 size,
 		return ERR_PTR(err);
 	if (size > max_memory)
 		return ERR_PTR(sfu_message_fail(message, -ENOSPC,
-						"section of %llu bytes exceeds the %llu that may be used",
+						"section of %llu bytes exceeds the limit of %llu",
 						size, max_memory));
 	payer = charge_image(size);
 	if (!payer)

@@ -68,7 +68,7 @@ static int fail_locate(int err, const char *what, const char *how, u64 at,
 {
 	if (err == -E2BIG)
 		return sfu_message_fail(message, -EINVAL,
-					"section and text lie in more than %u mappings, at 0x%llx",
+					"section and text are in more than %u mappings, at 0x%llx",
 					SFU_MAX_HELD_MAPPINGS, at);
 	return sfu_message_fail(message, err, "%s is not mapped %s at 0x%llx",
 				what, how, at);
@@ -106,7 +106,7 @@ int sfu_section_locate(struct sfu_section_spec *spec,
 		return fail_locate(err, "text", "executable", at, message);
 	if (text_end < spec->text_start + spec->text_size)
 		return sfu_message_fail(message, -EINVAL,
-					"text is mapped from elsewhere at 0x%llx",
+					"text from 0x%llx on is mapped from another file or offset",
 					text_end);
 	return 0;
 }
@@ -156,7 +156,7 @@ static int check_contents(struct sfu_section_spec *spec,
 		return fail_section_contents(spec, err, &defect, message);
 	if (table->bytes.size > spec->bytes_end - spec->sframe_start)
 		return sfu_message_fail(message, -EINVAL,
-					"section is mapped from elsewhere at 0x%llx",
+					"section from 0x%llx on is mapped from another file or offset",
 					spec->bytes_end);
 	if (!table->pcrel) {
 		spec->defect_offset = SFRAME_HDR_FLAGS;
