@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bench: what the module's parts cost, and the kernel's own stack walkers on the
+ * Bench: measure parts of the module, and the kernel's stack walkers on the
  * same stack.
  */
 #include <linux/kprobes.h>
@@ -29,11 +29,12 @@
  * struct bench - one run
  *
  * @spec: what to do.
- * @regs: the caller's.
- * @walk: for the module's walks, and for the addresses of all.
- * @chain: for perf's.
- * @plain: for the plain walks and lookups.
- * @match: of a lookup.
+ * @regs: user registers of the caller.
+ * @walk: memory for a walk of the module, and for the addresses of other walks
+ *	but perf's.
+ * @chain: memory for a walk of perf.
+ * @plain: sections for plain walks and lookups.
+ * @match: result of a lookup.
  */
 struct bench {
 	struct sfu_bench_spec *spec;
@@ -45,8 +46,8 @@ struct bench {
 };
 
 /*
- * The kernel's walkers are not exported. A kprobe knows where they are, and a
- * static call, as a direct call, needs no landing pad, see compat.c.
+ * The kernel's walkers are not exported. They are found by a kprobe, and called
+ * by a static call, see compat.c.
  */
 #ifdef CONFIG_UNWIND_USER
 DEFINE_STATIC_CALL_NULL(sfu_unwind_user, unwind_user);
@@ -102,7 +103,10 @@ static int prepare_plain(struct bench *bench)
 	return PTR_ERR_OR_ZERO(bench->plain);
 }
 
-/* Each of these does it once. Returns the cycles, or an errno. */
+/*
+ * Each of these runs the operation once. Returns the cycles it took, or an
+ * errno.
+ */
 
 static s64 run_walk(struct bench *bench)
 {
@@ -193,7 +197,7 @@ static const struct {
 	[SFU_BENCH_LOOKUP_PLAIN] = { prepare_plain, run_lookup_plain },
 };
 
-/* What the measuring itself costs. */
+/* Returns the cost of reading the time stamp counter. */
 static s64 cost_of_nothing(void)
 {
 	s64 least = S64_MAX;
@@ -224,7 +228,7 @@ static int repeat_bench(struct bench *bench)
 	return 0;
 }
 
-/* Give the caller what was found. */
+/* Copy the result to the caller. */
 static int tell_result(struct bench *bench)
 {
 	struct sfu_bench_spec *spec = bench->spec;

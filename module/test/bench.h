@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bench: what the module's parts cost, and the kernel's own stack walkers on the
+ * Bench: measure parts of the module, and the kernel's stack walkers on the
  * same stack.
  */
 #ifndef SFU_BENCH_H
@@ -9,8 +9,8 @@
 struct sfu_bench_spec;
 
 /*
- * Returns 0; -EINVAL for something in @spec; -ENOENT from a lookup;
- * -EOPNOTSUPP for a walker that this kernel has not; -EFAULT; -ENOMEM.
+ * Returns 0; -EINVAL if @spec is invalid; -ENOENT if a lookup found no rule;
+ * -EOPNOTSUPP if the kernel does not have the walker; -EFAULT; or -ENOMEM.
  */
 int sfu_bench_run(struct sfu_bench_spec *spec);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Plain: what the module is compared with.
+ * Plain: a simple unwinder to compare the module with.
  *
- * Functions of the default kind and stack words by their rules only; what it
- * does not know is an error, so that it does no less than has to be done.
+ * Supports only default FDEs without PC-mask. Anything else is an error, so
+ * that it never appears faster by doing less than necessary.
  */
 #include <linux/maple_tree.h>
 #include <linux/ptrace.h>
@@ -21,14 +21,14 @@
 DEFINE_STATIC_SRCU(plain_srcu);
 
 /**
- * struct plain_section - what is remembered of a section
+ * struct plain_section - a section
  *
- * @text_start: of the code.
- * @text_end: behind it.
+ * @text_start: start of the code.
+ * @text_end: end of the code, exclusive.
  * @index: address of the FDE index.
  * @fres: address of the FRE area.
- * @fres_end: behind it.
- * @num_fdes: entries in the index.
+ * @fres_end: end of the FRE area, exclusive.
+ * @num_fdes: entries in the FDE index.
  */
 struct plain_section {
 	u64 text_start;
@@ -140,7 +140,7 @@ static int read_start(const struct plain_section *section, u32 number,
 	return 0;
 }
 
-/* The last entry that starts at or below @pc. */
+/* Find the last index entry that starts at or below @pc. */
 static int find_entry(const struct plain_section *section, u64 pc, u32 *number)
 {
 	u32 low = 0, high = section->num_fdes;
@@ -187,7 +187,7 @@ static int read_fde(const struct plain_section *section, u32 number,
 	return 0;
 }
 
-/* Read a value of 1 << @shift bytes. Returns whether that failed. */
+/* Read a value of 1 << @shift bytes. Returns true on failure. */
 static __always_inline bool read_value(u64 address, u8 shift, bool is_signed,
 				       s32 *value)
 {
@@ -209,7 +209,7 @@ static __always_inline bool read_value(u64 address, u8 shift, bool is_signed,
 	return read_user(*value, address);
 }
 
-/* Read the row at *@address with all of its words, and go behind it. */
+/* Read the row at *@address, and advance *@address to the next row. */
 static __always_inline int read_row(const struct plain_section *section,
 				    u8 type, u64 *address,
 				    struct plain_row *row)
@@ -238,8 +238,8 @@ static __always_inline int read_row(const struct plain_section *section,
 }
 
 /*
- * The last row that starts at or below @offset, in one of @rows. Returns NULL
- * with *@err.
+ * Find the last row that starts at or below @offset. @rows: memory for two
+ * rows. Returns the row, or NULL with *@err set.
  */
 static struct plain_row *find_row(const struct plain_section *section,
 				  const struct plain_fde *fde, u32 offset,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe_unwind_test: a device that does what /dev/sframe_unwind does, and what only
- * tests want: requests from contexts that no ioctl is in, and measurements.
+ * sframe_unwind_test: a device that supports the ioctls of /dev/sframe_unwind,
+ * and others for tests: requests from contexts other than process context, and
+ * measurements.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -21,7 +22,7 @@
 /**
  * struct test_file - one open file
  *
- * @client: as an open file of /dev/sframe_unwind has it.
+ * @client: a client, like that of an open file of /dev/sframe_unwind.
  * @mutex: protects @timer.
  * @timer: or NULL.
  */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timer: requests from interrupt context, and from wherever the kernel has
- * tracepoints.
+ * Timer: requests from interrupt context, and from tracepoints.
  */
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
@@ -59,7 +58,7 @@ static enum hrtimer_restart fire_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Of any tracepoint: what else it passes is left where it is. */
+/* A probe for any tracepoint: ignores all arguments but the first. */
 static void probe_tracepoint(void *data)
 {
 	struct sfu_test_timer *test = data;
