@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What differs between kernels and is no inline function.
+ * Compat: functions for kernel versions that are not inline.
  */
 #include "compat.h"
 
@@ -62,10 +62,10 @@ void sfu_shrinker_destroy(struct shrinker *shrinker)
 #endif
 
 /*
- * task_work_add() where the kernel has it and does not export it: found by a
- * kprobe, which knows every function, and called by a static call, which is a
- * direct call and needs no landing pad (the kernel removes those of functions
- * that nobody takes the address of).
+ * task_work_add() on kernels that do not export it. A kprobe finds its address.
+ * It is called by a static call, because that is a direct call: an indirect
+ * call would need an ENDBR instruction, which the kernel removes from functions
+ * whose address is not taken.
  */
 #ifdef SFU_NO_TASK_WORK_ADD
 
@@ -81,7 +81,7 @@ int __init sfu_compat_init(void)
 	err = register_kprobe(&probe);
 	if (err)
 		return err;
-	/* Where a probe goes: the function, or its part behind a landing pad. */
+	/* The address of the function, or that after its ENDBR instruction. */
 	static_call_update(sfu_task_work_add, (void *)probe.addr);
 	unregister_kprobe(&probe);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The only place that knows kernel versions. It gives older kernels the names
- * of the newest one.
+ * Compat: the only place that depends on kernel versions. It provides the names
+ * of the newest kernel on older ones.
  */
 #ifndef SFU_COMPAT_H
 #define SFU_COMPAT_H
@@ -17,8 +17,8 @@
 #include <linux/workqueue.h>
 
 /*
- * Debian exports task_work_add(), mainline does not; Kbuild knows. Without the
- * export it is found when the module is loaded, see compat.c.
+ * Debian exports task_work_add(), mainline does not; Kbuild checks. Without the
+ * export, its address is looked up when the module is loaded, see compat.c.
  */
 #ifdef SFU_NO_TASK_WORK_ADD
 
@@ -52,8 +52,9 @@ static inline int sfu_compat_init(void)
 #endif
 
 /*
- * Add @pages to what @user has locked; @own of it were added here. Returns the sum.
- * A kernel in which nobody else does that has no member for it.
+ * Add @pages to user->locked_vm. Returns the new value. Kernels without the
+ * options below have no such member; then returns @own + @pages, @own being the
+ * pages that this module has added.
  */
 static inline long sfu_locked_vm_add(struct user_struct *user, long own,
 				     long pages)
@@ -66,7 +67,7 @@ static inline long sfu_locked_vm_add(struct user_struct *user, long own,
 #endif
 }
 
-/* The namespace of what is exported. A word until 6.13, a string since. */
+/* The symbol namespace: an identifier before 6.13, a string literal since. */
 #if KERNEL_VERSION(6, 13, 0) > LINUX_VERSION_CODE
 #define SFU_NAMESPACE		SFRAME_UNWIND
 #else
@@ -101,7 +102,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 #ifndef FSNOTIFY_GROUP_NOFS
-#define FSNOTIFY_GROUP_NOFS	0	/* no group takes its lock otherwise */
+#define FSNOTIFY_GROUP_NOFS	0	/* no such flag: all groups are NOFS */
 #endif
 
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
@@ -113,8 +114,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Make a shrinker, called for pressure on all of the memory: @count tells how
- * many objects there are, @scan frees some. Returns NULL without memory.
+ * Create and register a global shrinker: @count returns the number of objects,
+ * @scan frees some of them. Returns NULL if out of memory.
  */
 struct shrinker *
 sfu_shrinker_create(const char *name,
@@ -123,28 +124,28 @@ sfu_shrinker_create(const char *name,
 		    unsigned long (*scan)(struct shrinker *shrinker,
 					  struct shrink_control *control));
 
-/* Waits until none of its functions runs any more. */
+/* Unregister and free @shrinker. Waits until its functions have returned. */
 void sfu_shrinker_destroy(struct shrinker *shrinker);
 
-/* What sfu_mm_sequence() never gives. */
+/* A value that sfu_mm_sequence() never returns. */
 #define SFU_NO_SEQUENCE	(~0ULL)
 
 /*
- * A number that changes with every change of the mappings of @mm, before the
- * change is over. Returns false where the kernel has none, or while a change is
- * under way.
+ * Get a number that changes whenever the mappings of @mm change, before the
+ * change is complete. Returns false if the kernel has no such number, or while
+ * a change is in progress.
  */
 static inline bool sfu_mm_sequence(const struct mm_struct *mm, u64 *sequence)
 {
 #ifdef CONFIG_PER_VMA_LOCK
 	/*
-	 * A seqcount_t, or, before that was one, an int that counts changes
-	 * which are over: there odd numbers are as good as even ones, but to
-	 * take them for a change under way costs a check and nothing else.
+	 * A seqcount_t; on older kernels, an int that counts completed changes.
+	 * There, an odd number does not mean a change in progress, and taking
+	 * it for one only costs a check of the mappings.
 	 */
 	const u32 *from = (const u32 *)&mm->mm_lock_seq;
 
-	/* Pairs with the release by whoever ends a change. */
+	/* Pairs with the release at the end of a change. */
 	*sequence = smp_load_acquire(from);
 	return !(*sequence & 1);
 #else

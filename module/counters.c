@@ -50,7 +50,7 @@ static int counters_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
-/* debugfs is optional by design: its errors are not looked at. */
+/* debugfs is optional: its errors are ignored by design. */
 void sfu_counters_init(void)
 {
 	debugfs_dir = debugfs_create_dir("sframe_unwind", NULL);

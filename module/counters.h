@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters: how many objects of each kind live in the whole system, and what
- * became of all requests. Shown, one "name value" a line, by the file counters
- * in debugfs under sframe_unwind; everything but totals is 0 when no process
- * uses the module.
+ * Counters: numbers of existing objects of each kind, and totals of events, in
+ * the whole system. Shown as "name value" lines in the debugfs file
+ * sframe_unwind/counters. All but the totals are 0 if no process uses the
+ * module.
  */
 #ifndef SFU_COUNTERS_H
 #define SFU_COUNTERS_H
@@ -17,12 +17,12 @@ enum sfu_counter {
 	SFU_NODES,		/* of trees of sections, shared after fork */
 	SFU_SECTIONS,
 	SFU_CACHES,		/* rule caches of spaces */
-	SFU_CACHE_PAGES,	/* memory that they take */
+	SFU_CACHE_PAGES,	/* pages of memory that they use */
 	SFU_IMAGES,		/* sections in kernel memory */
 	SFU_ATTACHMENTS,	/* of these, attached by clients */
-	SFU_PINS,		/* files that something is attached to as such */
-	SFU_PAYERS,		/* users who are charged, or may be */
-	SFU_REQUESTS,		/* accepted, not delivered nor lost */
+	SFU_PINS,		/* inodes that something is attached to */
+	SFU_PAYERS,		/* users that are or may be charged */
+	SFU_REQUESTS,		/* accepted, neither delivered nor lost */
 	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,
@@ -33,7 +33,7 @@ enum sfu_counter {
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files looked at */
 #ifdef SFU_WATCH
-	SFU_TOTAL_BENT,		/* addresses that user.h has bent, see there */
+	SFU_TOTAL_BENT,		/* addresses that user.h has clamped, see there */
 #endif
 	SFU_NR_COUNTERS
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Export: what other modules may call, in the namespace SFRAME_UNWIND. So far there
- * is one, for tests; none of this is a stable interface.
+ * Export: functions that other modules may call, in the namespace
+ * SFRAME_UNWIND. The only user is sframe_unwind_test. This is not a stable
+ * interface.
  */
 #include <linux/export.h>
 

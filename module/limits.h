@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Limits that a caller can reach. Those that one file alone knows are defined
- * there: of ELF headers in elf.h, of the rule cache in rules.c, of a look at
- * neighbouring mappings in mapping.c.
+ * Limits that a caller can reach. Limits that are used in a single file are
+ * defined there: those of ELF headers in elf.h, of the rule cache in rules.c,
+ * of neighbouring mappings in mapping.c.
  */
 #ifndef SFU_LIMITS_H
 #define SFU_LIMITS_H
 
 #include <linux/sizes.h>
 
-/* Frames of one stack: the most that can be asked for, and what 0 means. */
+/* Frames of one stack: the maximum, and the default for max_depth 0. */
 #define SFU_MAX_DEPTH		1024
 #define SFU_DEFAULT_DEPTH	128
 
 /*
- * Rows of sections that one walk may look at: some milliseconds. Compilers make
- * functions of a few rows, of 200 at most.
+ * Rows of sections that one walk may read, which takes some milliseconds.
+ * Compilers emit a few rows for a function, 200 at most.
  */
 #define SFU_MAX_WALK_ROWS	262144
 
 /*
- * Mappings that one walk may look at, and that are looked at in one go with the
- * mmap lock held: 100,000 instructions. More than that no section may lie in.
+ * Mappings that one walk may visit; and mappings that may be visited while the
+ * mmap lock is held once, which takes 100,000 instructions. The latter is also
+ * the limit of mappings that a section may be in.
  */
 #define SFU_MAX_WALK_MAPPINGS	4096
 #define SFU_MAX_HELD_MAPPINGS	256
@@ -33,8 +34,9 @@
 #define SFU_MAX_SFRAME_SIZE	SZ_1G
 
 /*
- * What may be remembered of code that nobody registered, in one address space: of
- * so many mappings. With one more all of it is forgotten, and found again.
+ * Results of discovery, sections and negative entries, that are cached in one
+ * address space. Beyond the limit, all of them are dropped, and found again by
+ * walks.
  */
 #define SFU_MAX_FOUND		4096
 
@@ -42,49 +44,55 @@
 #define SFU_MAX_PENDING		1024
 
 /*
- * Requests for one thread until it is back in user space, of all clients: of
- * closed ones, too, which no other limit counts.
+ * Requests for one thread until it returns to user space, of all clients.
+ * Includes requests of closed clients, which no other limit counts.
  */
 #define SFU_MAX_JOINED		4096
 
-/* Requests whose memory a client keeps for those to come. */
+/* Unused requests that a client keeps for later. */
 #define SFU_MAX_SPARE		16
 
 /* Requests that may join a walk while it is being delivered. */
 #define SFU_MAX_LATE		16
 
-/* Clients that get the events of one address space. */
+/* Listeners to the events of one address space. */
 #define SFU_MAX_LISTENERS	64
 
 /* Bytes of records waiting in one client; a power of two. */
 #define SFU_RING_SIZE		SZ_256K
 
-/* Sections that one client may have attached, and the memory they may take. */
+/*
+ * Sections that one client may have attached, and the memory that they may use.
+ */
 #define SFU_MAX_ATTACHED	16384
 #define SFU_MAX_ATTACHED_MEMORY	SZ_1G
 
-/* Without privilege. */
+/*
+ * The same memory, if they are attached for one address space, without
+ * privilege.
+ */
 #define SFU_MAX_OWN_ATTACHED_MEMORY SZ_64M
 
-/* Bytes of a section that is read from its file as nothing maps it. */
+/* Bytes of a section that is read from its file, because it is not mapped. */
 #define SFU_MAX_READ_SIZE	SZ_16M
 
 /*
- * Files that are being read for walks, of all, of one file system and for one
- * user; pages that are read at once; and for how long, in jiffies, a file that
- * could not be read is left alone.
+ * Files that are being read for walks at a time: in all, on one file system,
+ * and for one user; pages of a file that are read by one work item; and the
+ * time, in jiffies, after which a file may be read again if reading has failed.
  */
 #define SFU_MAX_READINGS	64
 #define SFU_MAX_READINGS_OF_ONE	4
 #define SFU_MAX_READINGS_OF_USER	2
 #define SFU_MAX_READING_PAGES	256
 #define SFU_READING_PAUSE	HZ
-/* After so long without a walk what was found for an observed process goes. */
+/* Seconds without a walk after which an observed space is freed. */
 #define SFU_OBSERVED_SECONDS	10
 
 /*
- * For memory that a stack can do without, more or less: who is observed is to
- * notice nothing of it, and above all not to be killed for it.
+ * For allocations that may fail without harm. They are made in threads of
+ * observed processes, which must not notice them, and in particular must not be
+ * killed by the OOM killer.
  */
 #define SFU_GFP_OPTIONAL	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 

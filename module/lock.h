@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lock: a spinlock that a request takes, in whatever context it is made.
+ * Lock: operations on spinlocks that requests take in any context but NMI.
  *
- * Requests come from tracepoints, too, and the kernel has tracepoints in the
- * taking and releasing of locks: a request that is made there, while this CPU
- * waits for one of these locks or holds it, would wait for itself. It asks
- * sfu_lock_is_busy() first, and is refused.
+ * Requests can come from tracepoints, and the kernel has tracepoints in lock
+ * operations. A request made there, while this CPU waits for one of these locks
+ * or holds it, would deadlock. So it checks sfu_lock_is_busy() first, and is
+ * refused.
  *
- * Such locks are not nested, and nothing that is done under them takes another
- * lock, wakes a thread or has memory allocated or freed: requests are made with
+ * These locks do not nest. Under them, no other lock may be taken, no thread be
+ * woken, and no memory be allocated or freed, because requests are made with
  * locks of the scheduler, of timers and of the allocators held.
  */
 #ifndef SFU_LOCK_H
@@ -18,7 +18,10 @@
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
 
-/* Does this CPU wait for such a lock, or hold it? With interrupts off. */
+/*
+ * Whether this CPU waits for such a lock, or holds it. Read with interrupts
+ * off.
+ */
 DECLARE_PER_CPU(bool, sfu_lock_busy);
 
 static inline bool sfu_lock_is_busy(void)
@@ -26,7 +29,7 @@ static inline bool sfu_lock_is_busy(void)
 	return raw_cpu_read(sfu_lock_busy);
 }
 
-/* Any context but NMI, with interrupts off. */
+/* Take @lock. Any context but NMI; interrupts must be off. */
 static inline void sfu_lock(raw_spinlock_t *lock) __acquires(lock)
 {
 	raw_cpu_write(sfu_lock_busy, true);
@@ -39,7 +42,9 @@ static inline void sfu_unlock(raw_spinlock_t *lock) __releases(lock)
 	raw_cpu_write(sfu_lock_busy, false);
 }
 
-/* Any context but NMI. Returns what sfu_unlock_irqrestore() needs. */
+/*
+ * Take @lock. Any context but NMI. Returns flags for sfu_unlock_irqrestore().
+ */
 static inline unsigned long sfu_lock_irqsave(raw_spinlock_t *lock)
 	__acquires(lock)
 {

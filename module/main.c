@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe_unwind: user stacks by SFrame, on a stock kernel.
+ * sframe_unwind: unwind user stacks by SFrame, on a stock kernel.
  *
- * This file is the table of contents: the order in which things begin and end.
+ * This file initializes the parts of the module in order, and shuts them down.
  */
 #include <linux/module.h>
 

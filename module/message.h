@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages: what was wrong with a call, in words, for the caller and for
- * dynamic debug.
+ * Messages: texts that say why an ioctl failed, for the caller and for dynamic
+ * debug.
  */
 #ifndef SFU_MESSAGE_H
 #define SFU_MESSAGE_H
@@ -14,7 +14,7 @@ struct sfu_message {
 	char text[SFU_MESSAGE_SIZE];
 };
 
-/* Note why a call fails. Returns @err, to be returned on. */
+/* Record why an ioctl fails. Returns @err, for the caller to return. */
 __printf(3, 4)
 int sfu_message_fail(struct sfu_message *message, int err, const char *fmt, ...);
 

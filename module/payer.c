@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Payer: a user, charged for the kernel memory that the module keeps for him.
+ * Payer: a user that is charged for kernel memory.
  *
- * A payer lives as long as somebody has a reference or something is charged to
- * it. Both end under payers_lock, under which alone a payer is found: so one
- * that is found is not about to be freed.
+ * A payer exists as long as there are references, or anything is charged to it.
+ * Both end under payers_lock, and a payer is looked up by user only under
+ * payers_lock, so a payer that is found is not being freed.
  *
- * Lock order: payers_lock is taken inside of all other locks.
+ * Lock order: payers_lock is taken inside all other locks.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -25,13 +25,15 @@
 #include "payer.h"
 
 /**
- * struct sfu_payer - all members protected by payers_lock
+ * struct sfu_payer - a user that can be charged
+ *
+ * payers_lock protects all members but the constant ones.
  *
  * @node: in the hash of payers, by @user.
- * @user: with a reference.
- * @refs: references, and one if @bytes is not 0.
- * @bytes: charged.
- * @pages: of these, as counted in @user->locked_vm.
+ * @user: the user, holds a reference; constant.
+ * @refs: references, including one if @bytes is not 0.
+ * @bytes: bytes charged.
+ * @pages: the same in pages, as added to user->locked_vm.
  * @number: index in the array of payers; constant.
  */
 struct sfu_payer {
@@ -67,7 +69,10 @@ static void destroy_payer(struct sfu_payer *payer)
 	sfu_uncount(SFU_PAYERS);
 }
 
-/* Returns whether it was the last reference: the caller destroys @payer. */
+/*
+ * Drop a reference. If it returns true, it was the last: call
+ * destroy_payer_if_last().
+ */
 static bool drop_payer(struct sfu_payer *payer)
 {
 	lockdep_assert_held(&payers_lock);
@@ -81,12 +86,16 @@ static void destroy_payer_if_last(struct sfu_payer *payer, bool last)
 {
 	if (!last)
 		return;
-	/* Nobody finds it by user any more, nor by a number: nothing has that. */
+	/*
+	 * Not in the hash any more; and nothing that is charged has its number.
+	 */
 	xa_erase(&payers, payer->number);
 	destroy_payer(payer);
 }
 
-/* Make one, or find the one that another thread has made meanwhile. */
+/*
+ * Create the payer of the current user, or get one that was created meanwhile.
+ */
 static struct sfu_payer *create_payer(void)
 {
 	const struct xa_limit limit = XA_LIMIT(1, SFU_MAX_PAYERS);
@@ -160,7 +169,7 @@ static bool may_lock(long pages)
 	       ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
 }
 
-/* Have @pages be counted in the user's locked memory. Returns 0 or -ENOMEM. */
+/* Set the pages counted in user->locked_vm to @pages. Returns 0 or -ENOMEM. */
 static int count_pages(struct sfu_payer *payer, long pages, bool force)
 {
 	const long more = pages - payer->pages;

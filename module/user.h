@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * User: the accesses to user memory that the kernel's own functions do not make
- * safe: words of stacks, numbers of sections, and structures of ioctls.
+ * User: accesses to user memory with unsafe_get_user() and unsafe_put_user():
+ * stack words, numbers in sections, and structures of ioctls. No other file of
+ * the module may use these functions.
  *
- * Each address is made safe where it is dereferenced, whatever it was computed
- * from, and without a branch: nothing but user memory is read, not even by a
- * processor that runs ahead of a comparison. Nothing else in the module may use
- * unsafe_get_user() and its like.
+ * The accessors here clamp each address where it is dereferenced, whatever it
+ * was computed from, and without a branch. So only user memory is accessed,
+ * even speculatively.
  *
- * Programs can map what is below TASK_SIZE_MAX. The page that starts there is the
- * last one before addresses that no processor takes (a reason for a warning in
- * older kernels), and is never mapped: to read it is to fault. It is where
- * addresses end up that are too high.
+ * Programs can map memory below TASK_SIZE_MAX. Addresses that are too high are
+ * clamped to the page that starts there. It is never mapped, so that an access
+ * faults; and it is the last page before the non-canonical addresses, accesses
+ * to which cause a warning in older kernels.
  */
 #ifndef SFU_USER_H
 #define SFU_USER_H
@@ -30,51 +30,55 @@
 #define SFU_USER_LIMIT	((u64)TASK_SIZE_MAX)
 
 /*
- * So far below the limit is a window's base. No place, nor what is 16 bytes behind
- * it, is above the limit by a page.
+ * Maximum distance of a window's base below the limit. Chosen so that a place
+ * in the window, plus 16 bytes, is always less than a page above the limit.
  */
 #define SFU_WINDOW_SPAN	(SZ_4G - SZ_2K)
 
 #else
 
-/* That of the kernel with four levels of page tables. */
+/* As in kernels with 4-level page tables. */
 #define SFU_USER_LIMIT	0x7ffffffff000ULL
 
-/* A test may look at each address of a stack word: as asked for, as used. */
+/*
+ * Tests may define a hook to see each stack address, as requested and as
+ * clamped.
+ */
 #ifndef sfu_words_watch
 #define sfu_words_watch(asked, used)	do { } while (0)
 #endif
 
 #endif
 
-/* The lower one of @address and @limit. */
+/* Returns the minimum of @address and @limit, without a branch. */
 static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
 {
 #ifdef __x86_64__
-	/* What compilers make of an if may be a branch. */
+	/* Compilers may generate a branch from C code. */
 	asm("cmpq %1, %0\n\t"
 	    "cmovaq %1, %0" : "+r" (address) : "r" (limit) : "cc");
 	return address;
 #else
-	/* For other processors, that is in user space, which has no min(). */
+	/* In user space on other architectures only; there is no min(). */
 	return address > limit ? limit : address;
 #endif
 }
 
 /*
- * Reads of many stack words in a row, without sleeping. Between
+ * Read several stack words in one user-access window, without sleeping.
  *
- * sfu_words_begin()	which returns whether words from @address on may be read
- * sfu_words_end()
+ * sfu_words_begin()	open the window; returns false if words at @address
+ *			cannot be read
+ * sfu_words_get()	read @word at any address @at, a variable that is set to
+ *			the clamped address; on failure go to @label, with @word
+ *			undefined
+ * sfu_words_end()	close the window
  *
- * nothing may be called, and there is only
+ * No function may be called while the window is open, unless it is inlined.
  *
- * sfu_words_get()	read @word at any address @at, a variable that becomes the
- *			address read, or go to @label with @word as it was, or any
- *			value
- *
- * sfu_words_count()	is for afterwards: it counts, with SFU_WATCH=1, what no walk by
- *			sound rules over a sound stack asks for
+ * sfu_words_count()	call it afterwards: with SFU_WATCH=1, adds to a counter
+ *			the addresses that had to be clamped. Well-formed rules
+ *			and stacks cause none.
  */
 struct sfu_words {
 	u64 limit;
@@ -157,25 +161,25 @@ static inline bool sfu_words_begin(struct sfu_words *words,
 #endif
 
 /**
- * struct sfu_place - where something is in a window
+ * struct sfu_place - a place in a window
  *
- * @at: less than 32 bits: nothing makes one but sfu_window_at() and
- *	sfu_place_behind().
+ * @at: less than 2^32, because only sfu_window_at() and sfu_place_behind()
+ *	create places.
  */
 struct sfu_place {
 	u64 at;
 };
 
 /**
- * struct sfu_window - bytes of a section that are open for sfu_window_get()
+ * struct sfu_window - bytes of a section that sfu_window_get() can read
  *
- * What is at offset n of them has the place @first + n, of which only 32 bits
- * count, and is at @base + that place. A base in user memory is so low that all
- * places are in user memory, or in the page behind it; those of a copy are checked
- * one by one.
+ * The byte at offset n has the place (@first + n) modulo 2^32, and the address
+ * @base + place. In user memory, @base is so low that all places are in user
+ * memory or in the page after it, so they need no check. Places in a copy are
+ * checked at each access.
  *
- * @base: as above.
- * @first: 0 with a copy.
+ * @base: address of place 0.
+ * @first: place of the first byte; 0 for a copy.
  * @size: number of bytes.
  */
 struct sfu_window {
@@ -188,28 +192,28 @@ struct sfu_window {
 };
 
 /*
- * Reads of many numbers of @bytes in a row. Between
+ * Read several numbers of @bytes in one user-access window.
  *
- * sfu_window_begin()	which opens @size of them, at least 16, from @offset on,
- *			and returns whether there may be reads at all
- * sfu_window_end()
- *
- * nothing may be called that is not inlined, and there are only
- *
+ * sfu_window_begin()	open a window of @size bytes, at least 16, from @offset
+ *			on; returns false if it cannot be opened
  * sfu_window_at()	the place of the byte at @offset
- * sfu_place_behind()	the place @distance behind another one
- * sfu_window_get()	fetch @value, @behind bytes behind @place, or go to @label
- *			if it cannot be read; where it ends is a constant that is
- *			16 at most
+ * sfu_place_behind()	the place @distance bytes after another one
+ * sfu_window_get()	read @value at @behind bytes after @place, or go to @label
+ *			if it cannot be read; @behind plus the size of @value is
+ *			a constant, at most 16
+ * sfu_window_end()	close the window
  *
- * @copied is whether there is a copy: where compilers know it, nothing is left
- * of the other way. May sleep in the kernel, for pages that have to be read in.
+ * No function may be called while the window is open, unless it is inlined.
+ * @copied is whether @bytes has a copy. If compilers know its value, they omit
+ * the code for the other case. May sleep in the kernel, to fault pages in.
  */
 static __always_inline struct sfu_place
 sfu_place_behind(struct sfu_place place, u64 distance)
 {
 #ifdef __x86_64__
-	/* Compilers need another instruction for the upper half to be 0. */
+	/*
+	 * Clears the upper half, too; compilers would need another instruction.
+	 */
 	asm("addl %k1, %k0" : "+r" (place.at) : "re" (distance) : "cc");
 	return place;
 #else
@@ -248,7 +252,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 	window->base = sfu_user_clamp(address,
 				      SFU_USER_LIMIT - SFU_WINDOW_SPAN);
 	window->first = address - window->base;
-	/* The base is one of user space, so there is nothing to check here. */
+	/* The base is below the limit, so no address needs a check here. */
 	return user_access_begin(u64_to_user_ptr(window->base), sizeof(u64));
 }
 
@@ -293,11 +297,12 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 
 /*
  * Copy a structure of @size bytes, a multiple of 8 and at most a quarter of a
- * page, from or to the caller of an ioctl. Quicker than copy_from_user() for so few;
- * and all of them are in one window. May sleep. Returns whether it could.
+ * page, from or to the caller of an ioctl, in one user-access window. For so
+ * few bytes, faster than copy_from_user(). May sleep. Returns whether it
+ * succeeded.
  *
- * A loop that a processor runs some rounds longer than it has gets no further
- * than that page which is never mapped.
+ * If the processor speculatively executes more iterations than the loop has,
+ * these access at most the page at the limit, which is never mapped.
  */
 static inline bool sfu_user_copy_in(u64 *to, const void __user *user, u32 size)
 {
@@ -350,7 +355,7 @@ static inline bool sfu_window_begin(struct sfu_window *window,
 
 #define sfu_window_end(window, copied)	((void)(window), (void)(copied))
 
-/* Every window has a label for what cannot be read: here, what is at 0. */
+/* The label must be used: go there for address 0. */
 #define sfu_window_get(copied, window, place, behind, value, label)	\
 	do {								\
 		const u64 at_ = (window)->base + (place).at + (behind);	\
