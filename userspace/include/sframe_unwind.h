@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * libsframe_unwind: stacks of one's own threads from /dev/sframe_unwind, SFrame
- * V3 sections for code that is generated at run time, and sections from outside
- * for files that have none.
+ * libsframe_unwind: stacks of the calling process's threads from
+ * /dev/sframe_unwind, SFrame V3 sections for code that is generated at run time,
+ * and sections attached to files that have none.
  *
  * Conventions
  *
- * - Functions return 0 or a number that is not negative, or a negative errno.
- *   They leave errno itself undefined unless said otherwise.
- * - sframe_unwind_error() has a sentence about the last failure.
- * - Limits and errors that come from the kernel are described where they are
- *   made: <linux/sframe_unwind.h>.
+ * - Functions return 0 or a positive number on success, a negative errno on
+ *   failure. They leave errno itself undefined unless noted otherwise.
+ * - sframe_unwind_error() returns a sentence about the last failure.
+ * - <linux/sframe_unwind.h> describes the kernel's limits and errors.
+ *
  * Threads, signals and forks
  *
  * - "Any thread": any number of threads may be in the function with the same
- *   handle at the same time. The library has no lock; what is said to be for
- *   one thread at a time the caller has to order.
- * - "Async-signal-safe": may be called anywhere, also in a signal handler that
- *   has interrupted malloc() or this library, in malloc() itself, and in a child
- *   of vfork(). It makes a system call, or none, and touches no lock, no memory
- *   of malloc(), no thread-local variable, neither errno nor the message. No
- *   function is unless that is said; in a child of vfork() no other may be
- *   called.
- * - sframe_unwind_read() and sframe_unwind_read_stack() are points where a
- *   thread can be cancelled, as read(2) is; the handle can be used afterwards.
- * - A child of fork() may use all functions. Where other threads ran in its
- *   parent, it may not call sframe_unwind_register_objects(), unless it executes
- *   a program first: these threads may have had locks of the dynamic linker.
- *   What its parent has registered it has inherited.
- * - A handle that a child inherits is the same client of the kernel. Stacks that
- *   either asks for come to that client, and each record is read once, by one of
- *   them; what the parent had taken from the kernel, but not returned yet, both
- *   return. So let one of them read, and the other open a handle of its own.
- *   Closing it in one changes nothing in the other.
- * - exec ends all: files are closed on exec, registrations are the address
- *   space's.
+ *   handle at the same time. The library has no lock: for "one thread at a time"
+ *   the caller must serialize the calls.
+ * - "Async-signal-safe": may be called anywhere, including in a signal handler
+ *   that has interrupted malloc() or this library, in malloc() itself, and in a
+ *   child of vfork(). Such a function makes at most one system call and touches
+ *   no lock, no malloc() memory, no thread-local variable, neither errno nor the
+ *   error message. Functions not marked so are not async-signal-safe, and must
+ *   not be called in a child of vfork().
+ * - sframe_unwind_read() and sframe_unwind_read_stack() are cancellation points,
+ *   as read(2) is; the handle remains usable after a cancellation.
+ * - A child of fork() may use all functions, with one exception: if its parent
+ *   had other threads, the child must not call sframe_unwind_register_objects()
+ *   before it executes a program, because these threads may have held locks of
+ *   the dynamic linker. The child inherits its parent's registrations.
+ * - A handle that a child inherits is the same client of the kernel. That client
+ *   gets the stacks which parent and child request, and each record is read by
+ *   only one of the two; but records already in the handle's buffer at the fork
+ *   are returned in both. So let one of them read, and have the other open a
+ *   handle of its own. Closing the handle in one does not affect the other.
+ * - exec ends everything: the device is closed on exec, and registrations belong
+ *   to the address space.
  */
 #ifndef SFRAME_UNWIND_H
 #define SFRAME_UNWIND_H
@@ -54,7 +54,7 @@ extern "C" {
  * The device
  */
 
-/* An open /dev/sframe_unwind, with the buffer that its records are read to. */
+/* An open /dev/sframe_unwind and the buffer that its records are read into. */
 struct sframe_unwind;
 
 /* Flag of sframe_unwind_open(): reads never wait for a record. */
@@ -74,14 +74,14 @@ struct sframe_unwind;
  * -ENOTTY	it is not the device of this module.
  * -EOPNOTSUPP	the module does not speak this library's ABI.
  * -ENOMEM	no memory.
- * and what else open(2) returns. sframe_unwind_error(NULL) tells more.
+ * and other errors of open(2). sframe_unwind_error(NULL) has details.
  */
 int sframe_unwind_open(struct sframe_unwind **handle, unsigned int flags);
 
 /**
  * sframe_unwind_open_fd() - make a handle from a file that is open already
  * @handle: set to a new handle, or to NULL on failure.
- * @fd: the open device. It stays the caller's: sframe_unwind_close() leaves it
+ * @fd: the open device, owned by the caller: sframe_unwind_close() leaves it
  *	open, and it must stay open as long as the handle is used.
  *
  * Any thread.
@@ -96,8 +96,8 @@ int sframe_unwind_open_fd(struct sframe_unwind **handle, int fd);
  * @handle: the handle, or NULL.
  *
  * Sections stay registered: they belong to the address space. Stacks that
- * were not read are lost. Nobody may be using the handle: no thread, and no
- * signal handler of one.
+ * were not read are lost. No thread and no signal handler may be using the
+ * handle.
  */
 void sframe_unwind_close(struct sframe_unwind *handle);
 
@@ -105,22 +105,22 @@ void sframe_unwind_close(struct sframe_unwind *handle);
  * sframe_unwind_fd() - the file of a handle, to poll(2) for records
  * @handle: the handle.
  *
- * Any thread; async-signal-safe. A record that has been taken from the kernel
- * but not yet returned by sframe_unwind_read() does not make the file
- * readable: call that until it returns -EAGAIN before polling.
+ * Any thread; async-signal-safe. Records in the handle's buffer do not make the
+ * file readable: before polling, call sframe_unwind_read() until it returns
+ * -EAGAIN.
  */
 int sframe_unwind_fd(const struct sframe_unwind *handle);
 
 /**
- * sframe_unwind_error() - what went wrong
+ * sframe_unwind_error() - message of the last failure
  * @handle: a handle, or NULL for an open that failed.
  *
- * Any thread. Each thread sees its own last failure and only until it has one
+ * Any thread. Each thread sees its own last failure, until it calls a function
  * with another handle. sframe_unwind_request() and sframe_unwind_request_self()
  * leave no message, so that signal handlers can use them.
  *
- * Names in it are as they are in the system: who prints it on a terminal has to
- * escape what is there. Not async-signal-safe.
+ * File names in the message are not escaped: escape the message before printing
+ * it on a terminal. Not async-signal-safe.
  *
  * Return: an English sentence, empty if there is none; never NULL. It is valid
  * until the thread calls a function of this library again.
@@ -156,14 +156,14 @@ int sframe_unwind_stats(struct sframe_unwind *handle,
  */
 
 /**
- * sframe_unwind_register() - have a section used for a range of code
+ * sframe_unwind_register() - use a section for a range of code
  * @handle: the handle.
- * @sframe_start: the section, in memory that stays until unregistered.
- * @sframe_size: its size in bytes; more than the table has is fine.
+ * @sframe_start: the section, in memory that stays until it is unregistered.
+ * @sframe_size: its size in bytes; may be larger than the table.
  * @text_start: the code that it describes.
  * @text_size: size of that code in bytes.
  * @flags: SFRAME_UNWIND_REGISTER_* bits.
- * @id: set to what sframe_unwind_unregister() takes; NULL if not wanted.
+ * @id: set to the id for sframe_unwind_unregister(); NULL if not wanted.
  *
  * Any thread.
  *
@@ -178,12 +178,12 @@ int sframe_unwind_register(struct sframe_unwind *handle,
 /**
  * sframe_unwind_unregister() - end the use of a registered section
  * @handle: any handle of this process.
- * @id: what sframe_unwind_register() gave.
+ * @id: the id that sframe_unwind_register() returned.
  *
  * Any thread.
  *
- * Return: 0, or -ENOENT if it is not registered (any more), or another error
- * of SFRAME_UNWIND_IOC_UNREGISTER.
+ * Return: 0, or -ENOENT if the section is not registered (any more), or another
+ * error of SFRAME_UNWIND_IOC_UNREGISTER.
  */
 int sframe_unwind_unregister(struct sframe_unwind *handle, uint64_t id);
 
@@ -194,20 +194,20 @@ int sframe_unwind_unregister(struct sframe_unwind *handle, uint64_t id);
  *
  * Any thread.
  *
- * Return: how many registrations ended, at least 1, or -ENOENT, or another
+ * Return: number of registrations that ended, at least 1, or -ENOENT, or another
  * error of SFRAME_UNWIND_IOC_UNREGISTER.
  */
 int sframe_unwind_unregister_section(struct sframe_unwind *handle,
 				     const void *sframe_start);
 
 /**
- * typedef sframe_unwind_refused_fn - told of an object that was refused
+ * typedef sframe_unwind_refused_fn - called for an object that was refused
  * @data: from the caller of sframe_unwind_register_objects().
- * @object: file name of the object, as it is: to be escaped when printed.
+ * @object: file name of the object, not escaped.
  * @error: negative errno of SFRAME_UNWIND_IOC_REGISTER.
  * @message: what was wrong with its section.
  *
- * Must not load or unload objects.
+ * The callback must not load or unload objects.
  */
 typedef void (*sframe_unwind_refused_fn)(void *data, const char *object,
 					 int error, const char *message);
@@ -216,22 +216,22 @@ typedef void (*sframe_unwind_refused_fn)(void *data, const char *object,
  * sframe_unwind_register_objects() - register every loaded object
  * @handle: the handle.
  * @flags: SFRAME_UNWIND_REGISTER_* bits.
- * @refused: called for each object whose section the kernel does not take, or
- *	NULL. Such an object does not stop the others.
+ * @refused: called for each object whose section the kernel refuses, or NULL.
+ *	The other objects are registered all the same.
  * @data: for @refused.
  *
  * Registers the PT_GNU_SFRAME segment of the program and of each shared object
- * for each executable segment of that object. Objects without such a segment,
- * with an empty one, or registered before are passed over: to cover what
- * dlopen(3) brought, call this again. What dlclose(3) unmaps needs no call.
+ * for each executable segment of that object. Skips objects that have no such
+ * segment, an empty one, or are registered already: call it again after
+ * dlopen(3) to register the new objects. dlclose(3) needs no call.
  *
- * Any thread, but not in a child of fork() whose parent has several: holds locks
- * of the dynamic linker meanwhile, as dl_iterate_phdr(3) does.
+ * Any thread, but not in a child of fork() whose parent had several: like
+ * dl_iterate_phdr(3), it holds locks of the dynamic linker.
  *
  * Return: number of objects newly registered, which may be 0, or the error
- * that ended it before all objects were seen: -ENOSPC, -ENOMEM, -EINTR,
- * -EBADF, -ENOTTY. Objects registered by then stay so. With no error,
- * sframe_unwind_error() tells of the last refused object, if any was.
+ * that stopped it before it had seen all objects: -ENOSPC, -ENOMEM, -EINTR,
+ * -EBADF, -ENOTTY. Objects registered by then stay registered. On success,
+ * sframe_unwind_error() describes the last refused object, if there was one.
  */
 int sframe_unwind_register_objects(struct sframe_unwind *handle,
 				   unsigned int flags,
@@ -241,13 +241,13 @@ int sframe_unwind_register_objects(struct sframe_unwind *handle,
 /**
  * sframe_unwind_list() - sections in use in this address space
  * @handle: any handle of this process.
- * @from: list those whose code starts at or above this address.
+ * @from: list sections whose code starts at or above this address.
  * @sections: array to be filled, ascending by address of the code.
- * @nr: entries that it has room for.
- * @total: set to the number of all there are; NULL if not wanted.
+ * @nr: entries that the array has room for.
+ * @total: set to the number of all sections; NULL if not wanted.
  *
- * To see all, call again with @from behind the last one until it returns 0.
- * Any thread.
+ * To list all, call it again with @from just above the last entry's text_start
+ * until it returns 0. Any thread.
  *
  * Return: entries filled, or the error of SFRAME_UNWIND_IOC_LIST.
  */
@@ -256,12 +256,12 @@ int sframe_unwind_list(struct sframe_unwind *handle, uint64_t from,
 		       unsigned int *total);
 
 /**
- * sframe_unwind_section_name() - the file that a section's code is from
+ * sframe_unwind_section_name() - the file that a section's code is mapped from
  * @handle: any handle of this process.
- * @section: what sframe_unwind_list() gave.
- * @name: filled with a string, empty for code in anonymous memory, cut to
+ * @section: an entry filled by sframe_unwind_list().
+ * @name: filled with a string, empty for code in anonymous memory, truncated to
  *	@size bytes.
- * @size: bytes that it has room for, at least 1.
+ * @size: bytes that @name has room for, at least 1.
  *
  * Any thread.
  *
@@ -273,41 +273,43 @@ int sframe_unwind_section_name(struct sframe_unwind *handle,
 			       char *name, size_t size);
 
 /*
- * Sections from outside
+ * Attached sections
  */
 
 /**
  * sframe_unwind_attach() - give a file SFrame data that it does not have
- * @handle: the handle, whose closing ends it.
- * @attach: as <linux/sframe_unwind.h> says; @size, @message and @message_size
- *	are set here. On success @id and @memory are filled, on -EINVAL and
+ * @handle: the handle. Closing it detaches the section.
+ * @attach: see <linux/sframe_unwind.h>. The library sets @size, @message and
+ *	@message_size. On success @id and @memory are filled, on -EINVAL and
  *	-EOPNOTSUPP @defect_offset.
  *
- * libsframe_unwind_convert makes such data of .eh_frame. Any thread.
+ * libsframe_unwind_convert makes such data from .eh_frame. Any thread.
  *
- * With SFRAME_UNWIND_ATTACH_INODE it is used for that very file only. Who attaches
- * for others, to files that are not his own, should say so, and tell in @segments
- * what the data was made for: build IDs are names that anybody may choose, and
- * files change. A module without SFRAME_UNWIND_FEATURE_ATTACH_INODE fails with
- * -EINVAL or -E2BIG.
+ * With SFRAME_UNWIND_ATTACH_INODE the section is used for that file only. Use
+ * this flag when attaching for all processes to files that belong to other
+ * users, and pass in @segments the segments that the data was made for: anybody
+ * can choose a build ID, and files change. A module without
+ * SFRAME_UNWIND_FEATURE_ATTACH_INODE returns -EINVAL or -E2BIG.
  *
- * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM if it was to be
- * for all processes and the caller has neither CAP_SYS_ADMIN nor both CAP_PERFMON
- * and CAP_SYS_PTRACE; -EEXIST if there is something for all processes already and
- * SFRAME_UNWIND_ATTACH_REPLACE was not given; -ESTALE if the file's segments are
- * not those of @segments; -ENOENT if @share_id is unknown.
+ * Return: 0 or the error of SFRAME_UNWIND_IOC_ATTACH; -EPERM with
+ * SFRAME_UNWIND_ATTACH_SYSTEM if the caller has neither CAP_SYS_ADMIN nor both
+ * CAP_PERFMON and CAP_SYS_PTRACE; -EEXIST with SFRAME_UNWIND_ATTACH_SYSTEM and
+ * without SFRAME_UNWIND_ATTACH_REPLACE if a section is attached for all processes
+ * already; -ESTALE if the file's segments differ from @segments; -ENOENT if
+ * @share_id is unknown.
  */
 int sframe_unwind_attach(struct sframe_unwind *handle,
 			 struct sframe_unwind_attach *attach);
 
 /**
- * sframe_unwind_attach_sized() - the same, with the structure's size
- * @handle: the handle, whose closing ends it.
+ * sframe_unwind_attach_sized() - sframe_unwind_attach() with the structure's size
+ * @handle: the handle. Closing it detaches the section.
  * @attach: as for sframe_unwind_attach().
- * @size: bytes of it that there are, 112 at least.
+ * @size: size of *@attach in bytes, at least 112.
  *
- * What sframe_unwind_attach() is in C. The function of that name is for programs
- * that were built when the structure had 112 bytes. Any thread.
+ * The macro sframe_unwind_attach() calls this. The library also has a function
+ * of that name, for programs that were built when the structure had 112 bytes.
+ * Any thread.
  *
  * Return: as sframe_unwind_attach().
  */
@@ -320,8 +322,8 @@ int sframe_unwind_attach_sized(struct sframe_unwind *handle,
 
 /**
  * sframe_unwind_detach() - end the use of an attached section
- * @handle: the handle that it was attached by.
- * @id: what sframe_unwind_attach() gave.
+ * @handle: the handle that attached it.
+ * @id: the id that sframe_unwind_attach() returned.
  *
  * Any thread.
  *
@@ -331,16 +333,17 @@ int sframe_unwind_attach_sized(struct sframe_unwind *handle,
 int sframe_unwind_detach(struct sframe_unwind *handle, uint64_t id);
 
 /**
- * sframe_unwind_list_attached() - what a handle has attached
+ * sframe_unwind_list_attached() - sections that a handle has attached
  * @handle: the handle.
- * @from: list those whose id is at or above this one.
+ * @from: list sections whose id is at or above this one.
  * @attached: array to be filled, ascending by id; NULL with @nr 0.
- * @nr: entries that it has room for.
- * @total: set to the number of all; NULL if not wanted.
- * @memory: set to the bytes of kernel memory of all; NULL if not wanted.
+ * @nr: entries that the array has room for.
+ * @total: set to the number of all sections; NULL if not wanted.
+ * @memory: set to the bytes of kernel memory they use together; NULL if not
+ *	wanted.
  *
- * To see all, call again with @from behind the last one until it returns 0.
- * Any thread.
+ * To list all, call it again with @from 1 above the last entry's id until it
+ * returns 0. Any thread.
  *
  * Return: entries filled, or the error of SFRAME_UNWIND_IOC_LIST_ATTACHED.
  */
@@ -354,13 +357,15 @@ int sframe_unwind_list_attached(struct sframe_unwind *handle, uint64_t from,
  */
 
 /**
- * sframe_unwind_request() - ask for the stack of a thread of this process
+ * sframe_unwind_request() - request the stack of a thread
  * @handle: the handle.
  * @flags: SFRAME_UNWIND_REQUEST_* bits.
- * @tid: the thread; 0 is the calling one.
- * @max_depth: largest number of frames wanted; 0 is 128.
+ * @tid: a thread of this process or, with CAP_PERFMON or CAP_SYS_ADMIN, of any;
+ *	0 is the calling thread.
+ * @max_depth: largest number of frames wanted; 0 means 128.
  * @user_data: returned in the record.
- * @cookie: set to what identifies the walk in its record; NULL if not wanted.
+ * @cookie: set to the number that identifies the walk in its record; NULL if
+ *	not wanted.
  *
  * Any thread; async-signal-safe; leaves errno and the message alone. Makes the
  * system call in its own code, because libc's may have no SFrame data: the
@@ -375,7 +380,7 @@ int sframe_unwind_request(const struct sframe_unwind *handle,
 			  uint64_t *cookie);
 
 /**
- * sframe_unwind_request_self() - ask for the stack of the calling thread
+ * sframe_unwind_request_self() - request the stack of the calling thread
  * @handle: the handle.
  * @user_data: returned in the record.
  *
@@ -392,9 +397,9 @@ int sframe_unwind_request_self(const struct sframe_unwind *handle,
  */
 
 /**
- * sframe_unwind_events() - be told of what happens to sections
- * @handle: the handle that gets records of it.
- * @flags: SFRAME_UNWIND_EVENTS_* bits; 0 ends it.
+ * sframe_unwind_events() - get records of events in this address space
+ * @handle: the handle that gets the records.
+ * @flags: SFRAME_UNWIND_EVENTS_* bits; 0 stops them.
  *
  * Any thread.
  *
@@ -404,7 +409,7 @@ int sframe_unwind_events(struct sframe_unwind *handle, unsigned int flags);
 
 /* Flag of sframe_unwind_read(): return -EAGAIN instead of waiting. */
 #define SFRAME_UNWIND_READ_NONBLOCK	0x01U
-/* Flag of sframe_unwind_read(): return records of unknown types as well. */
+/* Flag of sframe_unwind_read(): return records of unknown types, too. */
 #define SFRAME_UNWIND_READ_ANY		0x02U
 
 /**
@@ -413,16 +418,18 @@ int sframe_unwind_events(struct sframe_unwind *handle, unsigned int flags);
  * @flags: SFRAME_UNWIND_READ_* bits.
  * @record: set to the record, which is valid until the next call.
  *
- * Stacks, and what sframe_unwind_events() has asked for. To tell which, give
- * the record to sframe_unwind_stack_from() and sframe_unwind_removed_from().
- * Takes as many records from the kernel at once as there are. One thread at a
- * time for each handle; requests and registrations may go on meanwhile.
+ * Returns stacks, and the events that sframe_unwind_events() has enabled. To
+ * tell them apart, pass the record to sframe_unwind_stack_from() and
+ * sframe_unwind_removed_from(). One read(2) fetches as many records as the
+ * buffer holds. One thread at a time for each handle; other threads may make
+ * requests and registrations meanwhile.
  *
  * Return: 0, or
  * -EAGAIN	no record, and the file or the call is non-blocking.
  * -EINTR	a signal handler ran while it waited.
  * -EINVAL	unknown flag.
- * -EBADMSG	what was read is no sequence of records; it is dropped.
+ * -EBADMSG	the file had ended, or returned malformed records; these are
+ *		dropped.
  * -ENOMEM	no memory for the buffer.
  */
 int sframe_unwind_read(struct sframe_unwind *handle, unsigned int flags,
@@ -434,18 +441,18 @@ int sframe_unwind_read(struct sframe_unwind *handle, unsigned int flags,
  * @flags: SFRAME_UNWIND_READ_NONBLOCK or 0.
  * @stack: set to the record, which is valid until the next call.
  *
- * As sframe_unwind_read(); records that are no stacks are skipped.
+ * As sframe_unwind_read(), but skips records that are no stacks.
  */
 int sframe_unwind_read_stack(struct sframe_unwind *handle, unsigned int flags,
 			     const struct sframe_unwind_stack **stack);
 
 /**
- * sframe_unwind_stack_from() - a record as a stack, if it is one
- * @record: a record of which at least @size bytes are there.
- * @size: that number.
+ * sframe_unwind_stack_from() - check that a record is a stack
+ * @record: a record.
+ * @size: bytes that can be read at @record.
  *
- * The accessors below may be used on what this or sframe_unwind_read_stack()
- * returns, and on nothing else. Any thread; async-signal-safe.
+ * Use the accessors below only on a stack that this function or
+ * sframe_unwind_read_stack() returned. Any thread; async-signal-safe.
  *
  * Return: the stack, or NULL if the record is of another type, incomplete, or
  * too short for the frames it claims.
@@ -460,7 +467,7 @@ sframe_unwind_stack_from(const void *record, size_t size)
 	    stack->record.size < sizeof(*stack) ||
 	    stack->record.type != SFRAME_UNWIND_RECORD_STACK)
 		return NULL;
-	/* Per frame an address and a byte that says how it was found. */
+	/* Each frame has an address and a byte that tells how it was found. */
 	if (stack->nr_frames > (stack->record.size - sizeof(*stack)) /
 			       (sizeof(stack->ips[0]) + 1))
 		return NULL;
@@ -468,14 +475,14 @@ sframe_unwind_stack_from(const void *record, size_t size)
 }
 
 /**
- * sframe_unwind_removed_from() - a record as a section's removal, if it is one
- * @record: a record of which at least @size bytes are there.
- * @size: that number.
+ * sframe_unwind_removed_from() - check that a record is a section's removal
+ * @record: a record.
+ * @size: bytes that can be read at @record.
  *
  * Any thread; async-signal-safe.
  *
- * Return: the removal, whose strings end, or NULL if the record is of another
- * type, incomplete, or too short.
+ * Return: the removal, whose strings are NUL-terminated, or NULL if the record
+ * is of another type, incomplete, too short, or has a string without an end.
  */
 static inline const struct sframe_unwind_removed *
 sframe_unwind_removed_from(const void *record, size_t size)
@@ -492,7 +499,7 @@ sframe_unwind_removed_from(const void *record, size_t size)
 	return removed;
 }
 
-/* Number of frames, the innermost one being number 0. */
+/* Number of frames. Frame 0 is the innermost. */
 static inline unsigned int
 sframe_unwind_stack_frames(const struct sframe_unwind_stack *stack)
 {
@@ -506,7 +513,7 @@ sframe_unwind_stack_ip(const struct sframe_unwind_stack *stack, unsigned int i)
 	return i < stack->nr_frames ? stack->ips[i] : 0;
 }
 
-/* How frame @i was found, bits of enum sframe_unwind_frame; 0 if there is none. */
+/* How frame @i was found, enum sframe_unwind_frame; 0 if there is no such frame. */
 static inline unsigned int
 sframe_unwind_stack_how(const struct sframe_unwind_stack *stack, unsigned int i)
 {
@@ -515,7 +522,10 @@ sframe_unwind_stack_how(const struct sframe_unwind_stack *stack, unsigned int i)
 	return i < stack->nr_frames ? how[i] : 0;
 }
 
-/* Is the address of frame @i an instruction to run next, not one to return to? */
+/*
+ * Returns whether the address of frame @i is the instruction that runs next, not
+ * a return address.
+ */
 static inline bool
 sframe_unwind_stack_is_exact(const struct sframe_unwind_stack *stack,
 			     unsigned int i)
@@ -528,8 +538,8 @@ sframe_unwind_stack_is_exact(const struct sframe_unwind_stack *stack,
 }
 
 /*
- * The address whose function and source line frame @i is in: a return address
- * may be the first byte behind its function, so the byte before it counts.
+ * Address to look up the function and source line of frame @i: a return address
+ * minus 1, because it may be the first byte after the calling function.
  */
 static inline uint64_t
 sframe_unwind_stack_lookup(const struct sframe_unwind_stack *stack,
@@ -541,8 +551,8 @@ sframe_unwind_stack_lookup(const struct sframe_unwind_stack *stack,
 }
 
 /*
- * What a value of enum sframe_unwind_stop, _frame, _cause, _section_state or
- * _section_source means, in a few English words; never NULL. Any thread;
+ * A value of enum sframe_unwind_stop, _frame, _cause, _section_state or
+ * _section_source in a few English words; never NULL. Any thread;
  * async-signal-safe.
  */
 const char *sframe_unwind_stop_name(unsigned int stop);

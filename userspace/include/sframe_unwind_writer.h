@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Writer of SFrame V3 sections for AMD64: functions and their rows in, a
- * section out. For run-time code generators and converters; needs neither the
+ * Writer of SFrame V3 sections for AMD64: takes functions and their rows, writes
+ * a section. For run-time code generators and converters; needs neither the
  * device nor a handle. Include <sframe_unwind.h>.
  *
- * A row says, from one instruction of a function on, where three things are:
+ * A row tells how to find three values, from one instruction of a function on:
  * the canonical frame address (CFA: the stack pointer's value before the call
  * that entered the function), the return address and the caller's frame
  * pointer. It holds until the next row or the function's end.
  *
- * A writer is for one thread at a time; different ones are independent. Nothing
- * here is async-signal-safe: all allocate. A child of fork() may use all, and
- * has a copy of each writer that no thread was in.
+ * Only one thread at a time may use a writer; writers are independent of each
+ * other. Nothing here is async-signal-safe, because the functions allocate. A
+ * child of fork() may use all functions, and its copies of those writers that no
+ * thread was using at the fork.
  */
 #ifndef SFRAME_UNWIND_WRITER_H
 #define SFRAME_UNWIND_WRITER_H
@@ -25,11 +26,11 @@ extern "C" {
 #endif
 
 /**
- * enum sframe_unwind_place_kind - what a place means
+ * enum sframe_unwind_place_kind - how a value is found
  *
- * @SFRAME_UNWIND_PLACE_DEFAULT: what calls and prologues leave alone: the
- *	return address is the word below the CFA, the frame pointer is the
- *	caller's. Not for the CFA. Base and offset are not looked at.
+ * @SFRAME_UNWIND_PLACE_DEFAULT: as the call left it: the return address is the
+ *	word below the CFA, the frame pointer still has the caller's value. Not
+ *	for the CFA. Base and offset are ignored.
  * @SFRAME_UNWIND_PLACE_VALUE: the value is base + offset.
  * @SFRAME_UNWIND_PLACE_MEMORY: the value is in memory at base + offset.
  */
@@ -48,9 +49,9 @@ enum sframe_unwind_place_kind {
  * struct sframe_unwind_place - where a value is
  *
  * @kind: enum sframe_unwind_place_kind.
- * @base: DWARF register number, or SFRAME_UNWIND_CFA. The CFA itself has a
- *	register; return address and frame pointer may be based on the CFA if
- *	they are in memory.
+ * @base: DWARF register number, or SFRAME_UNWIND_CFA. The CFA itself must be
+ *	based on a register. Return address and frame pointer may be based on
+ *	the CFA only with SFRAME_UNWIND_PLACE_MEMORY.
  * @reserved: 0.
  * @offset: in bytes.
  */
@@ -61,14 +62,14 @@ struct sframe_unwind_place {
 	int32_t offset;
 };
 
-/* Flag of struct sframe_unwind_row: there is no caller; no place counts. */
+/* Flag of struct sframe_unwind_row: there is no caller; the places are ignored. */
 #define SFRAME_UNWIND_ROW_NO_CALLER	0x01U
 
 /**
  * struct sframe_unwind_row - the rules from one instruction on
  *
- * @start: offset of that instruction from the function's start, in bytes; with
- *	a block size, from the start of a block.
+ * @start: offset of that instruction in bytes, from the function's start or, if
+ *	the function has a block size, from the block's start.
  * @flags: SFRAME_UNWIND_ROW_* bits.
  * @reserved: 0.
  * @cfa, @ra, @fp: canonical frame address, return address, frame pointer.
@@ -93,11 +94,11 @@ struct sframe_unwind_row {
 	{ SFRAME_UNWIND_PLACE_DEFAULT, 0, 0, 0 }
 
 /*
- * Initialisers of struct sframe_unwind_row for what compilers usually make.
- * Offsets are in bytes; fp_offset is from the CFA and usually negative.
+ * Initialisers of struct sframe_unwind_row for code as compilers usually emit
+ * it. Offsets are in bytes; fp_offset is from the CFA and usually negative.
  *
  * ROW_SP	CFA = rsp + cfa_offset, rbp untouched
- * ROW_SP_FP	the same, the caller's rbp saved at CFA + fp_offset
+ * ROW_SP_FP	CFA = rsp + cfa_offset, the caller's rbp saved at CFA + fp_offset
  * ROW_FP	CFA = rbp + cfa_offset, the caller's rbp saved at CFA + fp_offset
  * ROW_FLEX	any places, each an initialiser from above
  * ROW_OUTERMOST	there is no caller
@@ -123,8 +124,8 @@ struct sframe_unwind_row {
 	  SFRAME_UNWIND_PLACE_NONE, SFRAME_UNWIND_PLACE_NONE }
 
 /*
- * Flag of struct sframe_unwind_function: a signal trampoline. Its caller was
- * interrupted and did not call. May have no rows: known, but not described.
+ * Flag of struct sframe_unwind_function: a signal trampoline, whose caller did
+ * not call it but was interrupted. Such a function may have no rows.
  */
 #define SFRAME_UNWIND_FUNCTION_SIGNAL	0x01U
 
@@ -135,12 +136,13 @@ struct sframe_unwind_row {
  * @start: address of its first byte at run time.
  * @size: in bytes, 1 to 2^47.
  * @rows: its rows in ascending order of their start. Code before the first row
- *	has no rule. Of rows with the same start the last one counts, a row at
- *	the end is dropped, a row that says what the one before says is too.
- * @nr_rows: number of them.
+ *	has no rule. If several rows have the same start, the last one is used.
+ *	A row at the function's end is dropped, as is a row that repeats the
+ *	one before.
+ * @nr_rows: number of rows.
  * @flags: SFRAME_UNWIND_FUNCTION_* bits.
  * @block_size: 0, or 1 to 255: the function is a sequence of blocks of so many
- *	bytes, and the rows describe each one. @size is a multiple of it.
+ *	bytes, and the rows describe each block. @size is a multiple of it.
  */
 struct sframe_unwind_function {
 	const char *name;
@@ -152,12 +154,12 @@ struct sframe_unwind_function {
 	uint32_t block_size;
 };
 
-/* Functions collected for a section. Writers are independent of each other. */
+/* Functions collected for a section. */
 struct sframe_unwind_writer;
 
 /**
- * sframe_unwind_writer_create() - make an empty writer
- * @writer: set to it, or to NULL on failure.
+ * sframe_unwind_writer_create() - create an empty writer
+ * @writer: set to the writer, or to NULL on failure.
  *
  * Any thread.
  *
@@ -169,26 +171,26 @@ int sframe_unwind_writer_create(struct sframe_unwind_writer **writer);
  * sframe_unwind_writer_free() - free a writer
  * @writer: the writer, or NULL.
  *
- * Sections it has written stay what they are.
+ * Sections that it has written are not affected.
  */
 void sframe_unwind_writer_free(struct sframe_unwind_writer *writer);
 
 /**
- * sframe_unwind_writer_reset() - forget all functions, for the next section
+ * sframe_unwind_writer_reset() - remove all functions, for the next section
  * @writer: the writer.
  *
- * One thread at a time for each writer. Keeps the memory.
+ * One thread at a time for each writer. Keeps the memory for reuse.
  */
 void sframe_unwind_writer_reset(struct sframe_unwind_writer *writer);
 
 /**
- * sframe_unwind_writer_error() - what the last call found wrong
+ * sframe_unwind_writer_error() - message of the last call
  * @writer: the writer.
  *
  * One thread at a time for each writer.
  *
- * Return: a sentence naming function and row, empty after success; valid until
- * the next call with the writer.
+ * Return: a sentence that names function and row, empty after success; valid
+ * until the next call with the writer.
  */
 const char *
 sframe_unwind_writer_error(const struct sframe_unwind_writer *writer);
@@ -196,14 +198,14 @@ sframe_unwind_writer_error(const struct sframe_unwind_writer *writer);
 /**
  * sframe_unwind_writer_add() - add a function
  * @writer: the writer.
- * @function: the function; all of it is copied.
+ * @function: the function, which is copied with its name and rows.
  *
- * In any order; functions that describe equal rows share their bytes. A
- * function that is refused leaves the writer as it was. One thread at a time
- * for each writer.
+ * Functions may be added in any order. Functions with equal rows share the rows'
+ * bytes in the section. If the function is refused, the writer is unchanged. One
+ * thread at a time for each writer.
  *
  * Return: 0, or
- * -EINVAL	not a function as described above; something is NULL.
+ * -EINVAL	not a function as described above; a pointer is NULL.
  * -EFBIG	the section would exceed what the format can express.
  * -ENOMEM	no memory.
  */
@@ -224,21 +226,21 @@ ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer);
 
 /**
  * sframe_unwind_writer_write() - write the section
- * @writer: the writer; not changed, it can write again elsewhere.
- * @buffer: where to.
- * @size: bytes there are.
- * @section_address: of the section's first byte at run time; (uintptr_t)@buffer
- *	if it is used where it is written.
+ * @writer: the writer; it keeps its functions, and can write them again.
+ * @buffer: buffer for the section.
+ * @size: size of @buffer in bytes.
+ * @section_address: address of the section's first byte at run time;
+ *	(uintptr_t)@buffer if it is used where it is written.
  *
- * Function starts are stored relative to the section: it cannot be moved
+ * Function starts are stored relative to the section: do not move the section
  * afterwards unless the code moves with it. One thread at a time for each
  * writer.
  *
  * Return: bytes written, or
  * -ENODATA	no function has been added.
  * -EINVAL	two functions overlap; the section would wrap around the address
- *		space; something is NULL.
- * -ENOSPC	they do not fit into @size.
+ *		space; a pointer is NULL.
+ * -ENOSPC	the section does not fit into @size bytes.
  */
 ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
 				   void *buffer, size_t size,

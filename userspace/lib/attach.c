@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Sections from outside, attached to files.
+ * Attach sections to files.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,13 +24,13 @@ int sframe_unwind_attach_sized(struct sframe_unwind *handle,
 	attach->message_size = ERROR_SIZE;
 	if (ioctl(handle->fd, SFRAME_UNWIND_IOC_ATTACH, attach))
 		err = sfu_error_end(errno, "attach");
-	/* The buffer is this thread's, and not for the caller to write to. */
+	/* Do not leave a pointer to this thread's private buffer to the caller. */
 	attach->message = 0;
 	attach->message_size = 0;
 	return err;
 }
 
-/* For programs that were built when the structure ended with reserved2. */
+/* For programs built when the structure ended with reserved2. */
 #undef sframe_unwind_attach
 int sframe_unwind_attach(struct sframe_unwind *handle,
 			 struct sframe_unwind_attach *attach)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Bytes that grow at their end.
+ * Growing byte buffer.
  */
 #ifndef SFRAME_UNWIND_BUFFER_H
 #define SFRAME_UNWIND_BUFFER_H
@@ -17,7 +17,7 @@ struct buffer {
 	size_t space;
 };
 
-/* The space that is needed for @more bytes behind the end; 0 if none suffices. */
+/* Returns the allocation size needed to append @more bytes; 0 on overflow. */
 static inline size_t buffer_space(const struct buffer *buffer, size_t more)
 {
 	size_t space = buffer->space ? buffer->space : 256;
@@ -29,7 +29,7 @@ static inline size_t buffer_space(const struct buffer *buffer, size_t more)
 	return space;
 }
 
-/* Have @space bytes in all, of which 0 are too many. Returns 0 or -ENOMEM. */
+/* Reallocate to @space bytes; @space 0 means overflow. Returns 0 or -ENOMEM. */
 static inline int buffer_resize(struct buffer *buffer, size_t space)
 {
 	void *bytes = space ? realloc(buffer->bytes, space) : NULL;
@@ -41,7 +41,7 @@ static inline int buffer_resize(struct buffer *buffer, size_t space)
 	return 0;
 }
 
-/* Have room for @more bytes behind the end. Returns 0 or -ENOMEM. */
+/* Make room to append @more bytes. Returns 0 or -ENOMEM. */
 static inline int buffer_reserve(struct buffer *buffer, size_t more)
 {
 	if (buffer->bytes && more <= buffer->space - buffer->size)
@@ -49,7 +49,7 @@ static inline int buffer_reserve(struct buffer *buffer, size_t more)
 	return buffer_resize(buffer, buffer_space(buffer, more));
 }
 
-/* Append, room having been reserved. */
+/* Append. The caller has reserved the room. */
 static inline void buffer_put(struct buffer *buffer, const void *bytes,
 			      size_t size)
 {
@@ -65,7 +65,7 @@ static inline void put_le(unsigned char *to, uint64_t value, unsigned int size)
 		to[i] = value >> (8 * i);
 }
 
-/* Append a number, room having been reserved. */
+/* Append a number in little-endian order. The caller has reserved the room. */
 static inline void buffer_put_le(struct buffer *buffer, uint64_t value,
 				 unsigned int size)
 {

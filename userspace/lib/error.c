@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Messages of failures. They are kept per thread, not in the handle: threads
- * that share a handle don't overwrite each other's, and no lock is needed.
+ * Error messages. They are kept per thread, not in the handle, so that threads
+ * sharing a handle do not overwrite each other's and no lock is needed.
  */
 #include <stdarg.h>
 #include <stdio.h>

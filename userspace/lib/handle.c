@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Opening and closing the device, and what it tells about itself.
+ * Open, close and query the device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static int query(int fd, struct sframe_unwind_query *query)
 	return ioctl(fd, SFRAME_UNWIND_IOC_QUERY, query) ? -errno : 0;
 }
 
-/* Make a handle of @fd; on failure @fd is as it was. */
+/* Make a handle of @fd. On failure @fd stays open. */
 static int wrap(struct sframe_unwind **handle, int fd, bool owns_fd)
 {
 	struct sframe_unwind_query limits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * What the files of the library share. Nothing here is exported.
+ * Internals that the files of the library share. Nothing here is exported.
  */
 #ifndef SFRAME_UNWIND_HANDLE_H
 #define SFRAME_UNWIND_HANDLE_H
@@ -14,16 +14,17 @@
 /**
  * struct sframe_unwind - an open device
  *
- * @fd: set once, so that any thread and signal handler may use it. The first
- *	member in all versions: what "sframe-unwind exec" preloads, which may be
- *	of another version, makes requests with it.
- * @owns_fd: close it with the handle?
- * @record_space: smallest buffer that a read is sure to succeed with.
- * @buffer: what was read; allocated by the first read. This and the members
- *	below belong to the one thread that reads.
- * @size: bytes that @buffer can hold.
+ * @fd: set once, so that any thread and signal handler may use it. Must be the
+ *	first member in all versions: the object that "sframe-unwind exec"
+ *	preloads makes requests with it and may be of another version.
+ * @owns_fd: closing the handle closes @fd.
+ * @record_space: smallest buffer size with which read(2) never fails for want of
+ *	space.
+ * @buffer: records that were read; allocated by the first read. This and the
+ *	members below are used only by the one thread that reads.
+ * @size: size of @buffer in bytes.
  * @filled: bytes of records in @buffer.
- * @next: offset of the first record there that was not returned yet.
+ * @next: offset in @buffer of the first record that was not returned yet.
  */
 struct sframe_unwind {
 	int fd;
@@ -40,20 +41,21 @@ _Static_assert(!offsetof(struct sframe_unwind, fd), "fd is not first");
 #define ERROR_SIZE 256
 
 /*
- * The message buffer of this thread, made empty and said to belong to @handle.
- * The kernel may write to it.
+ * Empty this thread's message buffer and assign it to @handle. Returns the
+ * buffer, ERROR_SIZE bytes, for the kernel to write its message to.
  */
 char *sfu_error_begin(const struct sframe_unwind *handle);
 
 /*
- * End a failed call with -@error. What the kernel wrote to the buffer since
- * sfu_error_begin() stays; else the message is @what and the text of @error.
+ * End a failed call. Keeps the message that the kernel wrote since
+ * sfu_error_begin(); without one, sets it to @what and the text of @error.
+ * Returns -@error.
  */
 int sfu_error_end(int error, const char *what);
 
 /*
- * The text of @error, in English. Not strerror(), whose locks a child of fork()
- * may find taken.
+ * The text of @error, in English. Does not use strerror(), which takes locks
+ * that may be held forever in a child of fork().
  */
 const char *sfu_error_text(int error);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What sections this address space has, and being told when one goes.
+ * List the sections of this address space, and get events of their removal.
  */
 #include <errno.h>
 #include <limits.h>

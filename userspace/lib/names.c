@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What the numbers in records and lists mean.
+ * Names of the enum values in records and lists.
  */
 #include "handle.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Registering what the dynamic linker has loaded.
+ * Register the objects that the dynamic linker has loaded.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ struct walk {
 	void *data;
 	int registered;		/* objects */
 	bool any_refused;
-	char refusal[ERROR_SIZE];	/* message of the last one */
+	char refusal[ERROR_SIZE];	/* message of the last refused object */
 };
 
 static const void *segment_start(const struct dl_phdr_info *info,
@@ -39,7 +39,7 @@ static const ElfW(Phdr) *find_sframe(const struct dl_phdr_info *info)
 	return NULL;
 }
 
-/* Is @sframe inside memory of the object that can be looked at? */
+/* Returns whether a readable segment of the object contains @sframe. */
 static bool is_readable(const struct dl_phdr_info *info,
 			const ElfW(Phdr) *sframe)
 {
@@ -57,9 +57,9 @@ static bool is_readable(const struct dl_phdr_info *info,
 }
 
 /*
- * A linker that has dropped all functions leaves a segment of zero bytes, and
- * tools that remove the section one of size 0: nothing to register. Of what
- * can't be looked at the kernel says what is wrong.
+ * Returns whether @sframe has nothing to register. A linker that has dropped all
+ * functions leaves a segment filled with zeroes. Returns false if the segment
+ * cannot be read: registering it gets the error message from the kernel.
  */
 static bool is_empty(const struct dl_phdr_info *info,
 		     const ElfW(Phdr) *sframe)
@@ -72,7 +72,7 @@ static bool is_empty(const struct dl_phdr_info *info,
 	       !memcmp(segment_start(info, sframe), zeroes, length);
 }
 
-/* These concern the process or the file; the next object won't fare better. */
+/* These errors are about the process or the device, so every object gets them. */
 static bool ends_walk(int error)
 {
 	switch (error) {
@@ -163,7 +163,7 @@ int sframe_unwind_register_objects(struct sframe_unwind *handle,
 	err = dl_iterate_phdr(visit, &walk);
 	if (err)
 		return err;
-	/* -EEXIST, which is no failure here, has left its message as well. */
+	/* Drop the message of an -EEXIST, which is no failure here. */
 	sfu_error_begin(handle);
 	if (walk.any_refused)
 		sfu_error_set(handle, 0, "%s", walk.refusal);

@@ -26,7 +26,7 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t size)
 	return hash;
 }
 
-/* The slot of the block with these bytes, or the empty one where it belongs. */
+/* Returns the slot of the block with these bytes, or the empty slot to put it. */
 static uint32_t *find_slot(const struct pool *pool, const void *bytes,
 			   size_t size, uint64_t hash)
 {
@@ -44,7 +44,7 @@ static uint32_t *find_slot(const struct pool *pool, const void *bytes,
 	}
 }
 
-/* Fill the empty table with all blocks. */
+/* Enter all blocks in the empty table. */
 static void index_blocks(struct pool *pool)
 {
 	for (size_t i = 0; i < nr_blocks(pool); i++) {
@@ -55,7 +55,7 @@ static void index_blocks(struct pool *pool)
 	}
 }
 
-/* Have a free slot for one block more, and the table at most half full. */
+/* Make room for one more block, with the table at most half full. */
 static int grow_table(struct pool *pool)
 {
 	const size_t count = pool->nr_slots ? pool->nr_slots * 2 : 64;

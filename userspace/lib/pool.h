@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * The FRE area of a section being written: blocks of bytes, each kept once.
+ * The FRE area of a section being written: blocks of bytes, stored without
+ * duplicates.
  */
 #ifndef SFRAME_UNWIND_POOL_H
 #define SFRAME_UNWIND_POOL_H
@@ -14,7 +15,7 @@ struct block {
 };
 
 /**
- * struct pool - blocks and an index of them
+ * struct pool - blocks and a hash table of them
  *
  * @area: the blocks' bytes, in the order of their first use.
  * @blocks: array of struct block, in the same order.
@@ -29,14 +30,14 @@ struct pool {
 };
 
 /*
- * Find or add a block. Returns 0 with its offset in the area, -EFBIG if the
- * area would exceed what the format can express, or -ENOMEM; then the pool is
- * as it was.
+ * Find or add a block. Returns 0 and sets *@offset to its offset in the area, or
+ * returns -EFBIG if the area would exceed what the format can express, or
+ * -ENOMEM. On failure the pool's contents are unchanged.
  */
 int sfu_pool_add(struct pool *pool, const void *bytes, size_t size,
 		 uint32_t *offset);
 
-/* Forget the blocks that were added since the area had @area_size bytes. */
+/* Remove the blocks that were added since the area had @area_size bytes. */
 void sfu_pool_truncate(struct pool *pool, size_t area_size);
 
 void sfu_pool_free(struct pool *pool);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Reading records.
+ * Read records.
  */
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #include "handle.h"
 
-/* Enough for a good many records of usual depth. */
+/* Enough for many records of usual depth. */
 #define MIN_BUFFER_SIZE (64 * 1024)
 
 static int allocate(struct sframe_unwind *handle)
@@ -27,7 +27,7 @@ static int allocate(struct sframe_unwind *handle)
 	return 0;
 }
 
-/* Fail with -EAGAIN if a read would wait, whatever the mode of the file. */
+/* Return -EAGAIN if a read would wait, even if the file is in blocking mode. */
 static int check_ready(struct sframe_unwind *handle)
 {
 	struct pollfd file = { .fd = handle->fd, .events = POLLIN };
@@ -62,7 +62,7 @@ static int fill(struct sframe_unwind *handle, unsigned int flags)
 	return 0;
 }
 
-/* The next record in the buffer, which isn't empty. */
+/* Take the next record from the buffer, which is not empty. */
 static int take(struct sframe_unwind *handle,
 		const struct sframe_unwind_record **record)
 {
@@ -82,7 +82,7 @@ static int take(struct sframe_unwind *handle,
 	return 0;
 }
 
-/* The next record of any kind. */
+/* Take the next record of any type; fill the buffer if it is empty. */
 static int next(struct sframe_unwind *handle, unsigned int flags,
 		const struct sframe_unwind_record **record)
 {

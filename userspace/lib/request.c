@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Asking for a stack: for signal handlers.
+ * Request a stack. Async-signal-safe.
  */
 #include "request.h"
 

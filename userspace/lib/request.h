@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Asking for a stack, for the library and for the object that interposes it:
- * no function of the C library, no lock, no errno, no thread-local variable.
+ * Request a stack, in the library and in the preloaded object that interposes
+ * it. Uses no function of the C library, no lock, no errno and no thread-local
+ * variable.
  */
 #ifndef SFRAME_UNWIND_REQUEST_H
 #define SFRAME_UNWIND_REQUEST_H
@@ -9,7 +10,7 @@
 #include "handle.h"
 #include "syscall.h"
 
-/* See sframe_unwind_request(). Inlined, so that it is no frame of its own. */
+/* See sframe_unwind_request(). Inlined, so that it adds no frame to the stack. */
 __attribute__((always_inline))
 static inline int request_inline(const struct sframe_unwind *handle,
 				 unsigned int flags, pid_t tid,

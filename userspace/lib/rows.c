@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Rows of the writer: check them, and encode them in the fewest bytes.
+ * Rows of the writer: check them and encode them in the fewest bytes.
  */
 #include "rows.h"
 #include "module/decode/sframe_format.h"
@@ -22,7 +22,7 @@ static bool is_equal_place(const struct sframe_unwind_place *a,
 	       a->offset == b->offset;
 }
 
-/* Returns NULL, or what is wrong. @implied is what the default says too. */
+/* Returns NULL, or what is wrong. @implied is the place that the default means. */
 static const char *normalise_place(struct sframe_unwind_place *place,
 				   const struct sframe_unwind_place *implied)
 {
@@ -83,7 +83,11 @@ bool sfu_row_is_equal(const struct sframe_unwind_row *a,
 	       is_equal_place(&a->ra, &b->ra) && is_equal_place(&a->fp, &b->fp);
 }
 
-/* Default rows: CFA by SP or FP, RA by the call, FP at most in the frame. */
+/*
+ * Rows of a default FDE have the CFA based on SP or FP, the RA where the call put
+ * it, and the FP untouched or saved relative to the CFA. All others need a
+ * flexible FDE.
+ */
 static bool needs_flex(const struct sframe_unwind_row *row)
 {
 	if (row->flags & SFRAME_UNWIND_ROW_NO_CALLER)
@@ -108,7 +112,7 @@ static unsigned int default_words(const struct sframe_unwind_row *row,
 	return 2;
 }
 
-/* Append a place as control word and offset, or as padding. */
+/* Append a place: control word and offset, or one padding word for the default. */
 static unsigned int flex_place(const struct sframe_unwind_place *place,
 			       int32_t *words)
 {
@@ -140,8 +144,8 @@ static unsigned int flex_words(const struct sframe_unwind_row *row,
 }
 
 /*
- * Smallest code of a word size that holds every word. Control words are
- * unsigned, but with registers up to 15 they are the same as signed bytes.
+ * Returns the code of the smallest word size that holds every word. Control words
+ * are unsigned, but with registers up to 15 they fit in a signed byte.
  */
 static unsigned int word_size_code(const int32_t *words, unsigned int count)
 {
@@ -179,7 +183,10 @@ static void encode_row(const struct sframe_unwind_row *row, uint64_t start,
 		buffer_put_le(to, words[i], 1 << code);
 }
 
-/* By the code's size, as assemblers do; a block's rows always fit a byte. */
+/*
+ * Chosen by the code's size, as assemblers do. Offsets in a block always fit in
+ * one byte.
+ */
 static unsigned int fre_type(const struct sfu_piece *piece)
 {
 	if (piece->block_size || piece->size <= UINT8_MAX)

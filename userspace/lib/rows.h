@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Rows of the writer: from what callers say to the bytes of a block.
+ * Rows of the writer: normalise the caller's rows and encode them.
  */
 #ifndef SFRAME_UNWIND_ROWS_H
 #define SFRAME_UNWIND_ROWS_H
@@ -10,12 +10,12 @@
 #include "buffer.h"
 
 /*
- * Bring @row to the one form of those that mean the same, so that equal rules
- * are equal bytes. Returns NULL, or what is wrong with the row.
+ * Normalise @row, so that rows with the same meaning are encoded as the same
+ * bytes. Returns NULL, or what is wrong with the row.
  */
 const char *sfu_row_normalise(struct sframe_unwind_row *row);
 
-/* Do two normalised rows, wherever they start, have the same rules? */
+/* Returns whether two normalised rows have the same rules; ignores their starts. */
 bool sfu_row_is_equal(const struct sframe_unwind_row *a,
 		      const struct sframe_unwind_row *b);
 
@@ -24,12 +24,12 @@ bool sfu_row_is_equal(const struct sframe_unwind_row *a,
  *
  * @start: address of its first byte.
  * @size: in bytes.
- * @row_base: offset of @start from where the rows count. A row that starts
- *	earlier holds from @start on.
+ * @row_base: offset of @start from the function's start, which the rows' starts
+ *	are relative to. A row that starts earlier holds from @start on.
  * @rows: its normalised rows, in strictly ascending order.
- * @nr_rows: number of them.
+ * @nr_rows: number of rows.
  * @block_size: size of the repeated block, or 0.
- * @is_signal: is it a signal trampoline?
+ * @is_signal: the code is a signal trampoline.
  */
 struct sfu_piece {
 	uint64_t start;
@@ -42,8 +42,8 @@ struct sfu_piece {
 };
 
 /*
- * Append the piece's attribute and rows. They don't depend on its address.
- * Returns 0, or -ENOMEM with the buffer as it was.
+ * Append the piece's attribute and rows to @to. The bytes do not depend on the
+ * piece's address. Returns 0, or -ENOMEM with @to unchanged.
  */
 int sfu_piece_encode(const struct sfu_piece *piece, struct buffer *to);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Registering and unregistering one section.
+ * Register and unregister one section.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -35,7 +35,7 @@ int sframe_unwind_register(struct sframe_unwind *handle,
 	return 0;
 }
 
-/* Returns how many registrations ended. */
+/* Returns the number of registrations that ended, or a negative errno. */
 static int unregister(struct sframe_unwind *handle, uint64_t id,
 		      uint64_t sframe_start)
 {

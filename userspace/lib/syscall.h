@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * ioctl(2) without libc. A stack begins at the instruction behind the system
- * call that asks for it; made here, that is code compiled with SFrame data and
- * a frame pointer, which libc's usually is not. Also async-signal-safe and
- * without errno.
+ * ioctl(2) without libc. The stack of the calling thread begins at the
+ * instruction after the system call that requests it. Made here, the call is in
+ * code compiled with SFrame data and a frame pointer, which libc's usually is
+ * not. It is also async-signal-safe and does not set errno.
  */
 #ifndef SFRAME_UNWIND_SYSCALL_H
 #define SFRAME_UNWIND_SYSCALL_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* Returns 0 or a negative errno. Inlined, so that it is no frame of its own. */
+/* Returns 0 or a negative errno. Inlined, so that it adds no frame to the stack. */
 __attribute__((always_inline))
 static inline long ioctl_inline(int fd, unsigned long number, void *arg)
 {

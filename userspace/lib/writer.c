@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
  * Writer of SFrame V3 sections. A function's rows are encoded when it is
- * added; only the index, where the addresses are, waits for the section's.
+ * added; only the index depends on the section's address and is encoded when
+ * the section is written.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,10 +14,10 @@
 
 /* Rows that one FDE can have. */
 #define MAX_FDE_ROWS UINT16_MAX
-/* FDEs whose index has an end that the header can express. */
+/* Most FDEs: the header must be able to express the offset of the index's end. */
 #define MAX_FDES (UINT32_MAX / SFRAME_FDE_SIZE)
 
-/* A function has no more bytes than a process has addresses. */
+/* No function is larger than the user address space. */
 #define MAX_FUNCTION (1ULL << 47)
 
 int sframe_unwind_writer_create(struct sframe_unwind_writer **writer)
@@ -68,7 +69,7 @@ int sfu_writer_fail(struct sframe_unwind_writer *writer, int error,
 	return -error;
 }
 
-/* The same, saying which function and, unless it is negative, which row. */
+/* Set a message that names the function and, unless it is negative, @row. */
 static int refuse(struct sframe_unwind_writer *writer,
 		  const struct sframe_unwind_function *function, ssize_t row,
 		  int error, const char *wrong)
@@ -122,8 +123,8 @@ static size_t count_rows(const struct sframe_unwind_writer *writer)
 }
 
 /*
- * Append a normalised row. A start that is there already is overruled, and
- * that may make its row equal to the one before.
+ * Append a normalised row. A previous row with the same start is replaced. The
+ * new row is dropped if it repeats the row before it.
  */
 static void put_row(struct sframe_unwind_writer *writer,
 		    const struct sframe_unwind_row *row)
@@ -137,7 +138,7 @@ static void put_row(struct sframe_unwind_writer *writer,
 		buffer_put(&writer->rows, row, sizeof(*row));
 }
 
-/* Fill writer->rows with the function's, normalised and no more than needed. */
+/* Fill writer->rows with the function's rows, normalised, without repetitions. */
 static int take_rows(struct sframe_unwind_writer *writer,
 		     const struct sframe_unwind_function *function)
 {
@@ -203,8 +204,9 @@ static int add_piece(struct sframe_unwind_writer *writer,
 }
 
 /*
- * Cut the piece that starts @offset bytes into the function, as long as one
- * FDE can be. *@first is the row in force there, and then behind the piece.
+ * Returns the piece that starts @offset bytes into the function, as long as one
+ * FDE can be. *@first is the row in force at the start of the piece; it is set
+ * to the row in force after the piece.
  */
 static struct sfu_piece cut_piece(const struct sframe_unwind_writer *writer,
 				  const struct sframe_unwind_function *function,
@@ -230,7 +232,7 @@ static struct sfu_piece cut_piece(const struct sframe_unwind_writer *writer,
 	}
 	piece.nr_rows = last - *first;
 	piece.size = end - offset;
-	/* The last row goes on unless the next piece begins with another. */
+	/* The last row still holds after @end unless another row starts there. */
 	if (last > *first)
 		*first = last < count && row_at(writer, last)->start == end ?
 			 last : last - 1;
@@ -250,8 +252,8 @@ static int add_pieces(struct sframe_unwind_writer *writer,
 			cut_piece(writer, function, offset, &first);
 
 		/*
-		 * Without rows, which is code before the first one in a
-		 * function of many GiB, an FDE would say "outermost".
+		 * Skip a piece before the first row, in a function of more than
+		 * 4 GiB: an FDE without rows would mark it as outermost.
 		 */
 		if (piece.nr_rows || !count_rows(writer))
 			err = add_piece(writer, &piece, name);
@@ -260,7 +262,7 @@ static int add_pieces(struct sframe_unwind_writer *writer,
 	return err;
 }
 
-/* The same for a function of equal blocks: each piece has all the rows. */
+/* Add the pieces of a function of equal blocks: each piece has all the rows. */
 static int add_block_pieces(struct sframe_unwind_writer *writer,
 			    const struct sframe_unwind_function *function,
 			    size_t name)
@@ -332,7 +334,7 @@ int sframe_unwind_writer_add(struct sframe_unwind_writer *writer,
 	if (!err)
 		return 0;
 
-	/* Pieces before the one that failed are in. */
+	/* Undo the pieces that were added before the one that failed. */
 	writer->fdes.size = fdes;
 	writer->names.size = names;
 	writer->nr_rows = nr_rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Writer: what the functions of writer.c and writer_section.c share.
+ * Writer: internals that writer.c and writer_section.c share.
  */
 #ifndef SFRAME_UNWIND_LIB_WRITER_H
 #define SFRAME_UNWIND_LIB_WRITER_H
@@ -11,7 +11,7 @@
 
 #include "pool.h"
 
-/* Of a function without name. */
+/* Value of fde.name for a function without a name. */
 #define NO_NAME SIZE_MAX
 
 struct fde {
@@ -22,13 +22,13 @@ struct fde {
 };
 
 /**
- * struct sframe_unwind_writer - what has been added
+ * struct sframe_unwind_writer - the functions that have been added
  *
  * @fdes: array of struct fde.
- * @is_sorted: are they by start, and known not to overlap?
- * @nr_rows: of all FDEs, shared ones counted for each.
+ * @is_sorted: the FDEs are sorted by start and do not overlap.
+ * @nr_rows: rows of all FDEs; shared rows count once for each FDE.
  * @pool: the FRE area.
- * @names: of functions, NUL-terminated.
+ * @names: names of functions, NUL-terminated.
  * @rows: normalised rows of the function being added.
  * @block: bytes of the block being added.
  * @error: message of the last call.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * From the functions that a writer has to the bytes of a section.
+ * Write the functions of a writer as a section.
  */
 #include <inttypes.h>
 
@@ -81,7 +81,7 @@ static void write_header(const struct sframe_unwind_writer *writer,
 	put_le(to + SFRAME_HDR_FRE_OFF, nr_fdes * SFRAME_FDE_SIZE, 4);
 }
 
-/* @field is the run-time address of the entry's first field. */
+/* @field is the run-time address of the entry's first field, the start. */
 static void write_entry(const struct fde *fde, unsigned char *to,
 			uint64_t field)
 {
