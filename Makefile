@@ -20,7 +20,7 @@ module:			## the module for the running kernel, or for KDIR
 userspace:		## library, command and examples, in build/host/userspace
 	$(MAKE) -C userspace
 
-demo:			## a real program's stack in a VM, from nothing
+demo:			## print a real program's stack in a VM; needs nothing installed
 	@qemu/demo
 
 check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
@@ -35,19 +35,19 @@ check-truth:		## stacks against libdw at random stops of real programs, built wi
 check-convert:		## every ELF file of the VM's userland converted, against libdw row by row; libLLVM
 	@selftests/convert/check
 
-check-storm:		## fork, exec, munmap, dlopen and unregister against walks, for 5 minutes
+check-storm:		## fork, exec, munmap, dlopen and unregister concurrently with walks, for 5 minutes
 	@selftests/storm/check
 
-check-hostile:		## the daemon of attach --all against users who do all that they can to it, for 20 minutes
+check-hostile:		## the daemon of attach --all against hostile users, for 20 minutes
 	@selftests/hostile/check
 
-fuzz:			## decoder, ELF reader, rule cache and converter on any bytes, a minute each; lines reached
+fuzz:			## fuzz decoder, ELF reader, rule cache and converter, a minute each; report lines reached
 	@selftests/fuzz/check
 
 check-faults:		## each allocation, copy and call in the module fails once, in a debug kernel; rmmod under load
 	@selftests/faults/check
 
-fuzz-ioctl:		## the device's calls, coverage-guided, in the debug kernel: a million of them
+fuzz-ioctl:		## a million calls to the device, coverage-guided, in the debug kernel
 	@selftests/kfuzz/check
 
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
@@ -71,7 +71,7 @@ clean:			## remove what was built in the tree
 	fi
 	rm -rf build
 
-# Says what it removes, and asks nobody: the cache can be made again.
+# Lists what it removes and does not ask: the cache can be made again.
 distclean: clean	## remove also the cache of packages, roots and kernels
 	@qemu/prepare --list-cache
 	@qemu/prepare --remove-cache
