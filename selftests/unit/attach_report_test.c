@@ -195,12 +195,12 @@ static void says_what_is_ready(void)
 	capture();
 	report_ready(&report, &jobs);
 	EXPECT(has(taken(1), "memory; 1 have a .sframe; 2 are not for x86-64; 6 gone or unreadable before they were looked at\n"));
-	EXPECT(has(taken(1), "\n7 processes may not be looked at"));
+	EXPECT(has(taken(1), "\n7 processes may not be examined"));
 	EXPECT(!has(taken(1), "weaker"));
 	jobs.weakness = "conversions run as this user";
 	capture();
 	report_ready(&report, &jobs);
-	EXPECT(has(taken(1), "\nweaker than elsewhere: conversions run as this user\n"));
+	EXPECT(has(taken(1), "\nsandbox is incomplete: conversions run as this user\n"));
 	jobs.weakness = NULL;
 	report.is_quiet = true;
 	capture();
@@ -253,8 +253,8 @@ static void says_who_has_to_wait(void)
 	user_add_process(blocked, 3, 0, true);
 	capture();
 	report_ready(&report, &jobs);
-	EXPECT(has(taken(1), "left for later: 2 files and processes of user 5: his part of a processor is used up\n"));
-	EXPECT(has(taken(1), "left for later: 1 files and processes of user 6: what he maps does not answer\n"));
+	EXPECT(has(taken(1), "left for later: 2 files and processes of user 5: the user's CPU time is used up\n"));
+	EXPECT(has(taken(1), "left for later: 1 files and processes of user 6: the user's files do not answer\n"));
 }
 
 static void says_of_what_use_it_was(void)

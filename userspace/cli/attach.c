@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind attach: a program of its own, which goes on for ever as root and
- * shall have as little in it as possible. This is how it is found.
+ * sframe-unwind attach: finds and executes a separate program. It is separate because
+ * it keeps running as root and should contain as little code as possible.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,29 +18,29 @@ const char attach_help[] =
 "usage: sframe-unwind attach [OPTION]... --all | -p PID...\n"
 "\n"
 "Convert the .eh_frame of all executables and shared objects that processes map\n"
-"and that have no .sframe, and attach the result to them in the kernel, so that\n"
-"stacks can be unwound through them. Goes on with what is started or loaded\n"
-"later, until it is ended by SIGINT or SIGTERM: then everything is detached.\n"
+"and that have no .sframe, and attach the results to them in the kernel, so that\n"
+"stacks can be unwound through them. Continues with programs that are started and\n"
+"objects that are loaded later. SIGINT or SIGTERM ends it and detaches everything.\n"
 "\n"
 "  -a, --all          for all processes\n"
 "  -p, --pid=PID,...  for these processes and their children; ends with them\n"
-"      --poll=SECONDS look at /proc every SECONDS instead of listening to perf\n"
-"      --ready-fd=N   when all that runs has been attached, write a line to file\n"
-"                     descriptor N and close it\n"
+"      --poll=SECONDS look at /proc every SECONDS instead of using perf events\n"
+"      --ready-fd=N   when everything mapped now has been attached, write a line to\n"
+"                     file descriptor N and close it\n"
 "  -q, --quiet        print nothing but errors\n"
 "  -v, --verbose      print a line for each object\n"
 "      --help         print this\n"
 "\n"
-"Needs CAP_PERFMON and CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE to look at the\n"
-"files of others; root has them all.\n"
+"Needs CAP_PERFMON and CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE to open deleted\n"
+"files and files in other mount namespaces; root has them all.\n"
 "\n"
 "Exit status: 0 when ended by a signal or with the last PID, 2 on wrong usage, 5 on\n"
 "failure.\n";
 
-/* Where the program is, from the directory of this one. */
+/* Places of the program, relative to the directory of this one. */
 static const char * const places[] = {
 	"/libexec/" PROGRAM,		/* not installed */
-	"/../libexec/sframe_unwind/" PROGRAM,	/* perhaps moved since */
+	"/../libexec/sframe_unwind/" PROGRAM,	/* installed, perhaps moved since */
 };
 
 int attach_main(int argc, char **argv)

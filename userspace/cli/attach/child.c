@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Child: a process of our own that may get stuck.
+ * Child: a child process that may get stuck.
  *
- * A child belongs to its owner until it has ended and been collected, or to the
- * list of those left behind, from which it goes the same way. It is waited for
- * by its pidfd: no signal and no process number that could be another's.
+ * A child belongs to its owner, or to the list of children left behind, until it has
+ * ended and been collected. All operations use its pidfd, because its process ID
+ * could be reused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +27,12 @@
 /**
  * struct child - one process
  *
- * @pid: its number, @pidfd: is readable when it has ended.
- * @user: on whose behalf it runs.
- * @killed: when it was, in seconds of CLOCK_MONOTONIC; @may_end: it has not been, as
- *	it is about to end by itself.
- * @next: of those left behind.
+ * @pid: process ID.
+ * @pidfd: readable when it has ended.
+ * @user: user on whose behalf it runs.
+ * @killed: when it was left behind and killed, in seconds of CLOCK_MONOTONIC.
+ * @may_end: it was left behind without being killed, because it should end by itself.
+ * @next: next child left behind.
  */
 struct child {
 	pid_t pid;
@@ -45,8 +46,9 @@ struct child {
 static struct child *left_behind;
 
 /*
- * Children that may still have files of ours: the ends of pipes whose other ends go
- * with these.
+ * One pipe for each child that may still have copies of our descriptors. The child
+ * has the write end and closes it together with the copies, which shows here as a
+ * hangup.
  */
 #define MAX_BIRTHS 64
 
@@ -55,10 +57,10 @@ static unsigned int nr_births;
 
 /* --- in the child */
 
-/* Past the C library, which keeps two for itself, and does not reset them. */
+/* By system calls, because the C library hides two of its own signals. */
 static void reset_signals(void)
 {
-	/* As the kernel has them: a handler, flags, a restorer, and a mask. */
+	/* The kernel's struct sigaction: handler, flags, restorer, mask. */
 	static const unsigned long action[4], mask;
 
 	for (int number = 1; number <= SIGRTMAX; number++)
@@ -66,12 +68,12 @@ static void reset_signals(void)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* What should not be lost when memory runs out is the parent. */
+/* Make the OOM killer choose the child rather than the parent. */
 static void offer_to_oom_killer(void)
 {
 	const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
-	/* If it cannot be said, the kernel chooses by itself. */
+	/* Failure is harmless. */
 	if (fd >= 0 && write(fd, "1000", 4) <= 0)
 		errno = 0;
 	if (fd >= 0)
@@ -83,7 +85,7 @@ static bool keep_descriptors(const int *keep, unsigned int nr)
 {
 	int high[MAX_KEEP];
 
-	/* First out of the way of each other. */
+	/* First move them out of the way, so that dup2() overwrites none of them. */
 	for (unsigned int i = 0; i < nr; i++) {
 		const int fd = keep[i] < 0 ? open("/dev/null", O_RDWR) : keep[i];
 
@@ -101,7 +103,7 @@ __attribute__((noreturn))
 static void live(const struct child_spec *spec, pid_t parent)
 {
 	reset_signals();
-	/* It may have died before it could be asked for. */
+	/* The parent may have died before prctl(). */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(126);
 	offer_to_oom_killer();
@@ -119,7 +121,7 @@ bool children_have_files(void)
 {
 	unsigned int nr = 0;
 
-	/* What is not known is taken for so. */
+	/* If poll() fails, assume that they still have files. */
 	if (nr_births && poll(births, nr_births, 0) < 0)
 		return true;
 	for (unsigned int i = 0; i < nr_births; i++) {
@@ -132,7 +134,7 @@ bool children_have_files(void)
 	return nr;
 }
 
-/* Note that a child is born that has the other end of @fd, for as long as it has. */
+/* Remember @fd, the read end of the pipe to a child that is being started. */
 static void add_birth(int fd)
 {
 	births[nr_births++] = (struct pollfd){ .fd = fd };
@@ -161,7 +163,7 @@ int child_start(struct child **child, const struct child_spec *spec)
 		return -ENOMEM;
 	}
 	(*child)->user = spec->user;
-	/* No handler of the parent's may run in the child. */
+	/* The parent's signal handlers must not run in the child. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
@@ -177,7 +179,7 @@ int child_start(struct child **child, const struct child_spec *spec)
 		(*child)->pidfd = syscall(SYS_pidfd_open, pid, 0);
 		if ((*child)->pidfd < 0) {
 			err = -errno;
-			/* Ours, and not stuck yet: it has just begun. */
+			/* It has just been started, so waiting for it is short. */
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 		}
@@ -201,7 +203,7 @@ bool child_is_running(const struct child *child)
 	ssize_t got;
 	int fd;
 
-	/* It has not been collected, so the number is still its own. */
+	/* The child has not been collected, so its process ID is not reused. */
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -229,7 +231,7 @@ int child_fd(const struct child *child)
 	return child->pidfd;
 }
 
-/* As waitid(2) tells it to as waitpid(2) does. */
+/* Convert the status of waitid(2) to that of waitpid(2). */
 static int status_of(const siginfo_t *info)
 {
 	if (info->si_code == CLD_EXITED)
@@ -242,10 +244,10 @@ bool child_collect(struct child *child, int *status, struct rusage *usage)
 	siginfo_t info = { .si_pid = 0 };
 	struct rusage unused;
 
-	/* The C library's function has no place for the usage. */
+	/* waitid() of the C library does not return the usage. */
 	if (syscall(SYS_waitid, P_PIDFD, child->pidfd, &info, WEXITED | WNOHANG,
 		    usage ? usage : &unused)) {
-		/* Somebody else has collected it, who should not have. */
+		/* Not expected: other code of this process has collected it. */
 		if (errno != ECHILD)
 			return false;
 		info.si_code = CLD_KILLED;
@@ -294,7 +296,7 @@ void child_retire(struct child *child)
 	leave(child, true);
 }
 
-/* Does SIGKILL not help? Exiting takes its time, too. */
+/* Returns whether the child has not ended within CHILDREN_DYING_SECONDS. */
 static bool is_stuck(const struct child *child)
 {
 	return seconds() - child->killed > CHILDREN_DYING_SECONDS;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Child: a process of our own that may get stuck, in a file server that never
- * answers or in a conversion without end. Nobody ever waits for one: its pidfd is
- * polled, and it is killed when its time is over. One that cannot even be killed
- * is left behind, counted for the user who brought it about, and collected when
- * it has ended at last.
+ * Child: a child process that may get stuck, waiting for a file server that never
+ * answers or in an endless conversion. The daemon never waits for a child: it
+ * polls the pidfd, and kills the child after a time limit. A child that does not
+ * even die by SIGKILL is left behind, counted for the user on whose behalf it ran,
+ * and collected when it has ended at last.
  *
- * For processes of one thread, which leave SIGCHLD as it is by default. The
- * caller's handlers, blocked signals and descriptors do not reach a child.
+ * Callers must be single-threaded and keep the default action of SIGCHLD. A child
+ * does not inherit the caller's signal handlers, blocked signals and descriptors.
  */
 #ifndef ATTACH_CHILD_H
 #define ATTACH_CHILD_H
@@ -20,14 +20,15 @@
 struct child;
 
 /**
- * struct child_spec - what a child is to be
+ * struct child_spec - how to run a child
  *
  * @run: called in the child; its return value is the exit status.
- * @data: for it.
- * @keep: descriptors that the child has as number 0, 1, ..., @nr_keep of them, at
- *	most 8. It has no others. -1 is /dev/null.
+ * @data: argument of @run.
+ * @keep: the only descriptors that the child gets, as number 0, 1, ...; -1 means
+ *	/dev/null.
+ * @nr_keep: entries of @keep, at most 8.
  * @nice: added to the niceness, 0 to 19.
- * @user: on whose behalf it runs.
+ * @user: the user on whose behalf the child runs.
  */
 struct child_spec {
 	int (*run)(void *data);
@@ -39,82 +40,84 @@ struct child_spec {
 };
 
 /**
- * child_start() - fork
- * @child: set to the child. To be ended by child_collect() or child_leave().
- * @spec: what it is to be.
+ * child_start() - fork a child
+ * @child: set to the child, to be released by child_collect() or child_leave().
+ * @spec: how to run it.
  *
- * The child dies with its parent. It has all signals unblocked and their default
- * actions, and is the first to be killed when memory runs out. It has the caller's
- * privileges, and its memory.
+ * The child is killed when its parent dies. It has all signals unblocked and their
+ * default actions, and is the first victim of the OOM killer. It has the caller's
+ * privileges and a copy of the caller's memory.
  *
  * Return: 0 or a negative errno: -EAGAIN too many processes, -ENOMEM, -EMFILE;
- * -EBUSY too many of the user's have been left behind.
+ * -EBUSY too many children were left behind, of this user or of all, or too many
+ * were just started.
  */
 int child_start(struct child **child, const struct child_spec *spec);
 
-/* From now on it runs on behalf of @user. */
+/* Count the child for @user from now on. */
 void child_set_user(struct child *child, uid_t user);
 
-/* Would it go on if it had a processor? Else it waits for somebody. */
+/* Returns whether the child is runnable; if not, it waits for something. */
 bool child_is_running(const struct child *child);
 
-/* CPU time that it has used since it was started, in nanoseconds; 0 if it is gone. */
+/* CPU time since the child was started, in nanoseconds; 0 if it is gone. */
 uint64_t child_cpu_ns(const struct child *child);
 
-/* For poll(2): readable when it has ended. */
+/* The pidfd, for poll(2): readable when the child has ended. */
 int child_fd(const struct child *child);
 
 /**
- * child_collect() - has it ended?
- * @child: the child. Gone if it has.
- * @status: set to its status, as waitpid(2) gives it; may be NULL.
- * @usage: set to what it used; may be NULL.
+ * child_collect() - collect a child if it has ended
+ * @child: the child; freed if it has ended.
+ * @status: set to its status, in the format of waitpid(2); may be NULL.
+ * @usage: set to the resources that it used; may be NULL.
  *
- * Return: true if it has.
+ * Return: whether it has ended.
  */
 bool child_collect(struct child *child, int *status, struct rusage *usage);
 
 /**
- * child_leave() - kill it, and have it collected later
- * @child: the child, gone for the caller; NULL is allowed.
+ * child_leave() - kill a child, and let it be collected later
+ * @child: the child, which the caller must not use any more; may be NULL.
  *
  * Returns at once. Needs CAP_KILL if the child runs as another user.
  */
 void child_leave(struct child *child);
 
 /*
- * The same for one that has been told to end: it is killed only if it has not within
- * CHILDREN_DYING_SECONDS.
+ * Let a child be collected later that has been told to end. It is killed only if it
+ * has not ended within CHILDREN_DYING_SECONDS.
  */
 void child_retire(struct child *child);
 
 /**
- * children_collect_left() - collect those left behind that have ended by now
+ * children_collect_left() - collect children left behind that have ended by now
  *
- * To be called now and then, such as once a second. One system call for each.
+ * Call it periodically, for instance once a second. Makes a system call for each
+ * child left behind.
  */
 void children_collect_left(void);
 
 /*
- * Is there a child that has just been started, and may have copies of all of this
- * process's descriptors yet? One that is closed here is not gone before it closes
- * its own.
+ * Returns whether a child that was just started may still have copies of all of this
+ * process's descriptors. A file that is closed here is not released before such a
+ * child has closed its copy.
  */
 bool children_have_files(void);
 
 /**
- * children_left() - children that even SIGKILL has not ended
- * @user: on whose behalf they were started.
+ * children_left() - number of a user's children that even SIGKILL has not ended
+ * @user: the user on whose behalf they ran.
  *
- * Counts those that were killed more than CHILDREN_DYING_SECONDS ago, and that had
- * not ended when they were last collected. With
- * CHILDREN_MAX_LEFT of them a user gets no child any more: child_start() fails.
+ * Counts children that were killed more than CHILDREN_DYING_SECONDS ago and had not
+ * ended by the last children_collect_left(). If there are CHILDREN_MAX_LEFT of
+ * them, child_start() fails for this user.
  */
 unsigned int children_left(uid_t user);
 
 /*
- * Children of all users that were killed and are not collected yet. With
- * CHILDREN_MAX_LEFT_OF_ALL nobody gets one any more.
+ * Number of children of all users that were left behind and are not collected yet.
+ * If there are CHILDREN_MAX_LEFT_OF_ALL, child_start() fails for all users.
  */
 unsigned int children_left_of_all(void);
 

@@ -19,7 +19,7 @@ static inline uint64_t clock_read(clockid_t clock)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Since the system was started. */
+/* CLOCK_MONOTONIC. */
 static inline uint64_t now_ns(void)
 {
 	return clock_read(CLOCK_MONOTONIC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Closer: children that close files of strangers.
+ * Closer: children that close other users' files.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,20 +14,22 @@
 #include "closer.h"
 #include "worker/message.h"
 
-/* While one is idle, it is nobody's. */
+/* Idle closers are counted for this user. */
 #define CLOSERS_USER ((uid_t)-5)
 
-/* When to look again whether a child that has just been started has our files. */
+/* How often to check whether a child that was just started has closed our files. */
 #define BIRTH_NS (10 * MS)
 
 /**
  * struct closer - one child
  *
  * @child: NULL if there is none.
- * @socket: to talk to it; -1 if there is none.
- * @is_busy: is it closing a file of @user? Since @asked_at; at @late_at it is time
- *	to look after it.
- * @charged_ns: CPU time of it that has been charged.
+ * @socket: connection to the child; -1 if there is none.
+ * @is_busy: it is closing a file.
+ * @user: the user whose file it is closing.
+ * @asked_at: when it got the file.
+ * @late_at: when to check next whether it is late.
+ * @charged_ns: its CPU time that has been charged.
  */
 struct closer {
 	struct child *child;
@@ -48,7 +50,7 @@ struct waiting {
 
 static struct closer closers[CLOSERS_MAX];
 
-/* In the order in which they came. */
+/* Files that wait for a closer, oldest first. */
 static struct waiting *first_waiting, **last_waiting = &first_waiting;
 
 static void (*charge)(void *data, uid_t user, uint64_t ns);
@@ -59,8 +61,8 @@ static const int no_fds[2] = { -1, -1 };
 /* --- in the child */
 
 /*
- * A file comes with the first message. The second one says that nobody else holds
- * it on the way: before that, it would be the parent who closes it last.
+ * Each file is sent with a first message. The second message says that the parent has
+ * closed its own descriptor: closing earlier could leave the last close to the parent.
  */
 static int live_and_close(void *data)
 {
@@ -107,7 +109,7 @@ static int start(struct closer *closer)
 	return 0;
 }
 
-/* What it has used is on the account of whose file it closes. */
+/* Charge the CPU time used since the last call to the user whose file it closes. */
 static void charge_user(struct closer *closer)
 {
 	const uint64_t used = child_cpu_ns(closer->child);
@@ -117,7 +119,7 @@ static void charge_user(struct closer *closer)
 	closer->charged_ns = used;
 }
 
-/* It ends as soon as it can. */
+/* Kill the closer, and let it be collected later. */
 static void leave(struct closer *closer)
 {
 	charge_user(closer);
@@ -128,7 +130,7 @@ static void leave(struct closer *closer)
 	closer->is_busy = false;
 }
 
-/* Has it told that it is done, or died? */
+/* Handle a message of the closer: it is done, or has died. */
 static void hear(struct closer *closer)
 {
 	ssize_t got;
@@ -147,7 +149,7 @@ static void hear(struct closer *closer)
 	}
 }
 
-/* Others may have kept the processors from it. */
+/* Drop the closer if it is late. A runnable one gets more time: CPUs may be busy. */
 static void check_time(struct closer *closer, uint64_t now)
 {
 	if (now < closer->late_at)
@@ -159,7 +161,7 @@ static void check_time(struct closer *closer, uint64_t now)
 		leave(closer);
 }
 
-/* Returns 0 if the file is the child's from now on. */
+/* Pass the file to the child. Returns 0 if the child has it, or a negative errno. */
 static int hand_over(struct closer *closer, const struct waiting *waiting)
 {
 	const int fds[2] = { waiting->fd, -1 };
@@ -174,7 +176,7 @@ static int hand_over(struct closer *closer, const struct waiting *waiting)
 	closer->asked_at = now_ns();
 	closer->late_at = closer->asked_at + CLOSER_WAIT_NS;
 	child_set_user(closer->child, waiting->user);
-	/* If this fails it is dead, and is heard of. */
+	/* If this fails the child is dead, which poll() will report. */
 	message_send(closer->socket, "", 1, NULL, 0, no_fds);
 	return 0;
 }
@@ -200,7 +202,7 @@ static bool has_closer(uid_t user)
 	return false;
 }
 
-/* Has it died? */
+/* Returns whether sending failed because the child has died. */
 static bool is_dead(int err)
 {
 	return err == -EPIPE || err == -ECONNRESET || err == -ECONNREFUSED;
@@ -216,12 +218,12 @@ static bool serve(const struct waiting *waiting)
 	    (children_left_of_all() &&
 	     children_left(waiting->user) >= CHILDREN_MAX_LEFT))
 		return false;
-	/* One that has died meanwhile is found out by asking it. */
+	/* If a closer has died meanwhile, try the next one. */
 	do {
 		closer = find_idle();
 		if (!closer || (!closer->child && start(closer)))
 			return false;
-		/* The new one has what waits as well, for a moment. */
+		/* A new child has copies of the waiting files for a moment. */
 		if (children_have_files())
 			return false;
 		err = hand_over(closer, waiting);
@@ -257,7 +259,7 @@ void closer_close(int fd, uid_t user)
 	if (fd < 0)
 		return;
 	waiting = malloc(sizeof(*waiting));
-	/* It stays open: that is a leak, and this process goes on. */
+	/* Without memory, leak the descriptor rather than block. */
 	if (!waiting)
 		return;
 	*waiting = (struct waiting) { .fd = fd, .user = user };
@@ -296,7 +298,7 @@ void closers_handle(const struct pollfd *files)
 	for (size_t i = 0; i < CLOSERS_MAX; i++) {
 		struct closer *closer = &closers[i];
 
-		/* It may be another one by now. */
+		/* The closer may have been replaced since poll(). */
 		if (closer->child && files[i].revents &&
 		    files[i].fd == closer->socket)
 			hear(closer);
@@ -335,7 +337,7 @@ static bool is_waiting(int fd)
 	return waiting;
 }
 
-/* Close all files but those that wait: what they are is not to be held by them. */
+/* Close all files except the waiting ones, so that this process holds no others. */
 static void keep_waiting(void)
 {
 	int last = -1;
@@ -350,7 +352,7 @@ static void keep_waiting(void)
 			close(fd);
 }
 
-/* There is no process to hold them: have them on their way to the closers. */
+/* Without a process to hold the waiting files, put them into the closers' sockets. */
 static void leave_waiting(void)
 {
 	const struct waiting *waiting = first_waiting;
@@ -367,8 +369,8 @@ static void leave_waiting(void)
 }
 
 /*
- * A process that is killed when this one is dead, which is when it has closed its
- * own: not as the last one.
+ * Fork a process that holds the waiting files. It is killed when this process has
+ * died and so has closed its descriptors: this process never closes a file last.
  */
 static void hold_waiting(void)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Closer: children that close files of strangers. A file that has been removed
- * meanwhile, or the file system that it was in, goes with its last descriptor, and
- * that takes as long as there is to free, or as its server likes. So this process
- * hands it to a closer, and closes its own when that has it.
+ * Closer: children that close other users' files. If the file, or its file system,
+ * has been removed meanwhile, closing the last descriptor frees it. That can take
+ * as long as there are blocks to free, or as the file's server does not answer. So
+ * this process passes the file to a closer, and closes its own descriptor when the
+ * closer has the file.
  *
- * A closer has one file at a time, and no user has two closers. One that is late is
- * left behind, on the account of the user whose file it closes.
+ * A closer has one file at a time, and no user has two closers. A closer that is
+ * late is left behind and counted for the user whose file it closes.
  */
 #ifndef ATTACH_CLOSER_H
 #define ATTACH_CLOSER_H
@@ -17,42 +18,42 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Closers at once. */
+/* Closers at the same time. */
 #define CLOSERS_MAX 4U
 
-/* Files that wait for one: of a user, and of all, before no more are opened. */
+/* Most files waiting for a closer, of a user and of all; then no more are opened. */
 #define CLOSERS_MAX_WAITING		16U
 #define CLOSERS_MAX_WAITING_OF_ALL	256U
 
-/* When one is late: if it waits for somebody, and if it does not. */
+/* A closer is late after this time if it sleeps, and if it is runnable. */
 #define CLOSER_WAIT_NS	SECOND
 #define CLOSER_RUN_NS	(5 * SECOND)
 
-/* Have @fd closed, a file that was opened for @user; -1 is allowed. Returns at once. */
+/* Let a closer close @fd, opened for @user; @fd may be -1. Returns at once. */
 void closer_close(int fd, uid_t user);
 
-/* Charge what closing takes, in nanoseconds of CPU time, by @fn. */
+/* Set the function that charges CPU time of closing, in nanoseconds, to a user. */
 void closers_set_charge(void (*fn)(void *data, uid_t user, uint64_t ns),
 			void *data);
 
-/* May another file be opened for that user? */
+/* Returns whether another file may be opened for that user. */
 bool closers_have_room(uid_t user);
 
 /* Fill in CLOSERS_MAX files to poll. Returns their number. */
 size_t closers_files(struct pollfd *files);
 
 /*
- * After poll(2) of the same files: go on with what waits, and leave those behind
- * that are late.
+ * Call after poll(2) of the same files: assigns waiting files to closers, and leaves
+ * late closers behind.
  */
 void closers_handle(const struct pollfd *files);
 
-/* When that is to be done next at the latest. */
+/* Time by which closers_handle() must be called next. */
 uint64_t closers_next(void);
 
 /*
- * End all of them, and have what still waits closed by a process that ends after
- * this one. Waits for nothing. Nothing may be closed afterwards.
+ * End all closers. Files that still wait are closed by a process that ends after this
+ * one. Does not block. closer_close() must not be called afterwards.
  */
 void closers_end(void);
 

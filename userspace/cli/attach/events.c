@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events: being told by perf of what processes map, as they do it.
+ * Events: perf events of new mappings and processes.
  *
- * A dummy event on each CPU counts nothing, but tells of each new executable
- * mapping on that CPU, and of fork, in a ring that is shared with the kernel.
- * Build IDs are not asked for: the inode's numbers take their place.
+ * A dummy event on each CPU counts nothing, but puts a record of each new executable
+ * mapping on that CPU, and of each fork, into a ring that is shared with the kernel.
+ * The records have device and inode numbers instead of build IDs.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -23,11 +23,13 @@
 /**
  * struct events - a ring for each CPU
  *
- * @files: of the events, @nr of them.
- * @rings: page with positions, and behind it the bytes.
- * @ring_size: number of these bytes, a power of two.
+ * @nr: number of events.
+ * @files: their descriptors.
+ * @rings: for each a page with the positions, followed by the ring's bytes.
+ * @ring_size: bytes of a ring, a power of two.
+ * @page_size: bytes of a page.
  * @first: ring to begin with.
- * @next_at: nothing is handled before that.
+ * @next_at: do not handle events before this time.
  */
 struct events {
 	size_t nr;
@@ -149,7 +151,7 @@ const struct pollfd *events_files(const struct events *events, size_t *nr)
 	return events->files;
 }
 
-/* Copy from the ring, around its end. */
+/* Copy bytes from the ring, which may wrap around. */
 static void copy(const struct events *events,
 		 const struct perf_event_mmap_page *ring, uint64_t at,
 		 void *to, size_t size)
@@ -177,7 +179,7 @@ static void handle_mmap(const union record *record,
 		.key.inode = record->mmap.inode,
 	};
 
-	/* Anonymous memory, the vDSO and the like. */
+	/* Skip anonymous memory, the vDSO and the like. */
 	if (!mapping.key.inode || name[0] != '/')
 		return;
 	mapping_set_name(&mapping, strncmp(name, "//", 2) ? name : "");
@@ -200,7 +202,7 @@ static bool handle(const union record *record, const struct event_fns *fns,
 	}
 }
 
-/* Until the ring is empty or the time is over. Returns whether events are lost. */
+/* Handle records until the ring is empty or at @end. Returns whether any were lost. */
 static bool handle_ring(const struct events *events,
 			struct perf_event_mmap_page *ring, uint64_t end,
 			const struct event_fns *fns, void *data)
@@ -223,7 +225,7 @@ static bool handle_ring(const struct events *events,
 			break;
 		}
 		copy(events, ring, tail, &record, record.header.size);
-		/* Names end inside their records, but let us be sure. */
+		/* Make sure that a name ends inside its record. */
 		record.bytes[record.header.size] = '\0';
 		tail += record.header.size;
 		is_lost |= handle(&record, fns, data);

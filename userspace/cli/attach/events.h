@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events: being told by perf of what processes map, as they do it.
+ * Events: perf events of new mappings and processes.
  */
 #ifndef ATTACH_EVENTS_H
 #define ATTACH_EVENTS_H
@@ -14,9 +14,9 @@
 #include "mapping.h"
 
 /*
- * How long events are handled at most, about, before others have their turn. One
- * part in EVENTS_SHARE of the time is for events: what comes in faster is lost,
- * which is noticed.
+ * Approximate limit of one events_handle() call, and the share of the time that is
+ * spent on events: one part in EVENTS_SHARE. Events that arrive faster are lost,
+ * which is detected.
  */
 #define EVENTS_STEP_NS	(5 * MS)
 #define EVENTS_SHARE	20
@@ -24,10 +24,10 @@
 struct events;
 
 /**
- * struct event_fns - who is told
+ * struct event_fns - callbacks
  *
- * @mapping: of a new executable mapping of a file.
- * @fork: of a new process.
+ * @mapping: called for a new executable mapping of a file.
+ * @fork: called for a new process.
  */
 struct event_fns {
 	void (*mapping)(void *data, const struct mapping *mapping);
@@ -35,24 +35,21 @@ struct event_fns {
 };
 
 /*
- * Start; with events of new processes if @forks. Returns 0 with *@events to be
- * closed; or a negative errno, if perf is not there (-ENOENT, -ENOSYS) or not
- * allowed (-EACCES, -EPERM).
+ * Open the events; with events of new processes if @forks. Returns 0 with *@events,
+ * to be closed, or a negative errno: -ENOENT or -ENOSYS if perf is not available,
+ * -EACCES or -EPERM if it is not permitted.
  */
 int events_open(struct events **events, bool forks);
 
 void events_close(struct events *events);
 
-/* Files to poll for POLLIN, *@nr of them. Not before events_next(). */
+/* Files to poll for POLLIN, *@nr of them. Do not poll them before events_next(). */
 const struct pollfd *events_files(const struct events *events, size_t *nr);
 
-/* When events may be handled again. */
+/* Time from which events may be handled again. */
 uint64_t events_next(const struct events *events);
 
-/*
- * Tell of what has happened since. Returns whether there was more than could be
- * told.
- */
+/* Call @fns for new events. Returns whether events were lost. */
 bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data);
 

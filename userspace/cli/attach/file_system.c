@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * File system: whether it stores files, and who answers for it.
+ * File system: its kind, and whether an administrator has mounted it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "file_system.h"
 
-/* Of file systems that the kernel's header does not have. */
+/* Magic numbers that the kernel's header does not have. */
 #define BCACHEFS_MAGIC	0xca451a4e
 #define GFS2_MAGIC	0x01161970
 #define HFSPLUS_MAGIC	0x482b
@@ -28,7 +28,7 @@
 #define VBOXSF_MAGIC	0x786f4256
 #define ZFS_MAGIC	0x2fc12fc1
 
-/* Those that can have programs. Files of others have never been executed. */
+/* Other types of file systems hold no programs. */
 static enum file_system_kind kind_of_type(uint32_t type)
 {
 	switch (type) {
@@ -80,17 +80,18 @@ static enum file_system_kind kind_of_type(uint32_t type)
 	}
 }
 
-/* What /proc/PID/mountinfo says of a mount. */
+/* A line of /proc/PID/mountinfo. */
 struct mount_line {
 	dev_t device;
 	char type[32];
 };
 
 /**
- * struct mount_sought - which mount
+ * struct mount_sought - the mount to look for
  *
- * @mount: its ID; 0: the first one of @device, if @is_suid one with set-user-ID
- *	programs.
+ * @mount: its ID, or 0 for the first mount of @device.
+ * @device: device number; ignored if @mount is not 0.
+ * @is_suid: with @device, only a mount without nosuid matches.
  */
 struct mount_sought {
 	uint64_t mount;
@@ -98,7 +99,7 @@ struct mount_sought {
 	bool is_suid;
 };
 
-/* The options of a mount begin with "rw" or "ro". */
+/* Options of a mount begin with "rw" or "ro", so nosuid is never the first. */
 static bool has_suid(const char *options)
 {
 	const char *at = strstr(options, ",nosuid");
@@ -122,7 +123,7 @@ static bool parse_line(const char *line, const struct mount_sought *sought,
 			    (sought->is_suid && !has_suid(options)))
 		return false;
 	found->device = makedev(major, minor);
-	/* Blanks in names are told otherwise; optional fields come before. */
+	/* Blanks in names are escaped, so " - " ends the optional fields. */
 	rest = strstr(line, " - ");
 	return rest && sscanf(rest, " - %31s", found->type) == 1;
 }
@@ -157,7 +158,7 @@ int file_system_kind(int fd, uint64_t mount)
 	if (fstatfs(fd, &stat))
 		return -errno;
 	kind = kind_of_type(stat.f_type);
-	/* To fstatfs() they look the same: FUSE from this machine's host. */
+	/* fstatfs(2) cannot tell virtiofs, served by the host, from other FUSE. */
 	if ((uint32_t)stat.f_type == FUSE_SUPER_MAGIC && mount &&
 	    !find_mount(here, &sought, &line) &&
 	    !strcmp(line.type, "virtiofs"))
@@ -177,14 +178,14 @@ int file_system_device(pid_t pid, uint64_t mount, dev_t *device)
 		return err;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
 	err = find_mount(path, &sought, &line);
-	/* -EINVAL: it is ending, and has no namespace any more. */
+	/* -EINVAL: the process is exiting and has no mount namespace any more. */
 	if (err && err != -EACCES)
 		err = find_mount(here, &sought, &line);
 	*device = err ? 0 : line.device;
 	return err;
 }
 
-/* Is the device of a mount of @pid's mounted here? */
+/* Returns whether the device of @pid's mount is mounted in our namespace. */
 static bool is_device_here(pid_t pid, uint64_t mount, bool is_suid)
 {
 	struct mount_sought sought = { .is_suid = is_suid };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * File system: whether it stores files, and who answers for it.
+ * File system: its kind, and whether an administrator has mounted it.
  */
 #ifndef ATTACH_FILE_SYSTEM_H
 #define ATTACH_FILE_SYSTEM_H
@@ -10,13 +10,14 @@
 #include <sys/types.h>
 
 /*
- * What a file system is.
+ * Kinds of file systems.
  *
- * NONE		stores no files: proc, sysfs, debugfs and what else makes up their
- *		contents when they are read; or of a kind that is not known.
- * LOCAL	stores files on this machine, or has them from the machine's host.
- * SERVED	has them from another machine, or from a process on this one (FUSE):
- *		it answers when they like to. So may what lies below an overlay.
+ * NONE		stores no files: proc, sysfs, debugfs and others that generate
+ *		contents on read; or an unknown type.
+ * LOCAL	stores files on this machine, or gets them from the machine's host.
+ * SERVED	gets files from another machine, or from a process on this one
+ *		(FUSE), which may never answer. An overlay counts as SERVED, because
+ *		one may lie below it.
  */
 enum file_system_kind {
 	FILE_SYSTEM_NONE,
@@ -25,11 +26,11 @@ enum file_system_kind {
 };
 
 /**
- * file_system_kind() - of an open file
+ * file_system_kind() - kind of an open file's file system
  * @fd: the file, O_PATH or not.
- * @mount: ID of its mount, as statx(2) tells it, or 0.
+ * @mount: ID of its mount, from statx(2), or 0.
  *
- * Asks the file system: those that are served may never answer.
+ * Calls fstatfs(2), which may never return if the file system is SERVED.
  *
  * Return: enum file_system_kind, or a negative errno of fstatfs(2).
  */
@@ -37,23 +38,26 @@ int file_system_kind(int fd, uint64_t mount);
 
 /**
  * file_system_device() - device number of a mounted file system
- * @pid: a process that has it mounted; ours is asked if that has ended.
+ * @pid: a process with the mount in its namespace; if it has ended, the mount is
+ *	looked up in ours.
  * @mount: ID of the mount.
- * @device: set to it. stat(2) says another one of files in subvolumes.
+ * @device: set to the device number. stat(2) returns another one for files in
+ *	subvolumes.
  *
  * Return: 0, or -ENOENT if there is no such mount.
  */
 int file_system_device(pid_t pid, uint64_t mount, dev_t *device);
 
 /*
- * Is what @pid has mounted there mounted here, too? Then by an administrator: what
- * others mount, in user namespaces of theirs, does not come here.
+ * Returns whether the file system of @pid's mount is also mounted in our namespace.
+ * Then an administrator has mounted it: mounts that users make in their own user
+ * namespaces do not propagate here.
  */
 bool file_system_is_here(pid_t pid, uint64_t mount);
 
 /*
- * And so that set-user-ID programs in it count? Whoever says what is in it could be
- * root by them.
+ * Returns whether it is also mounted here without nosuid. Then whoever controls its
+ * contents could become root by a set-user-ID program, and is as trusted as root.
  */
 bool file_system_is_suid_here(pid_t pid, uint64_t mount);
 

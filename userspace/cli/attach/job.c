@@ -16,11 +16,11 @@
 #include "job.h"
 #include "worker.h"
 
-/* A snapshot may have one part in this many of the machine's memory. */
+/* Limit of snapshots: one part in this many of the machine's memory, or MIN_SNAPSHOT. */
 #define MEMORY_SHARE		8
 #define MIN_SNAPSHOT		(64ULL << 20)
 
-/* Bytes that are freed here; more are freed by a closer, for nobody. */
+/* Memory files of more than this are closed by a closer, on behalf of MEMORY_USER. */
 #define MAX_FREED		(16LL << 20)
 #define MEMORY_USER		((uid_t)-6)
 
@@ -42,9 +42,9 @@ void jobs_init(struct jobs *jobs)
 	jobs->max_bytes = share < MIN_SNAPSHOT ? MIN_SNAPSHOT : share;
 }
 
-/* --- life */
+/* --- lifetime */
 
-/* How many of a state there are of a user, and in all. */
+/* Update the numbers of jobs by state. */
 static void count(struct jobs *jobs, const struct job *job, int by)
 {
 	job->user->nr_waiting += job->state == JOB_WAIT ? by : 0;
@@ -97,7 +97,7 @@ void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes)
 	job->others_bytes = bytes;
 }
 
-/* To free much of it takes its time. Nothing else keeps a closer from that. */
+/* Freeing much memory takes long, so a closer does that. */
 static void close_memory(int fd)
 {
 	struct stat stat;
@@ -153,9 +153,9 @@ void job_charge(struct jobs *jobs, struct job *job, uint64_t ns)
 		user_charge(job->user, ns);
 }
 
-/* --- what comes in */
+/* --- mappings */
 
-/* Is that file being looked at for the same user? */
+/* Returns whether the same user has a job for that file. */
 static bool is_under_way(const struct jobs *jobs, const struct mapping *mapping,
 			 const struct user *user)
 {
@@ -242,7 +242,7 @@ void jobs_recheck(struct jobs *jobs, uint64_t now)
 	while ((known = known_take_recheck(jobs->known, now,
 					   JOBS_RECHECK_NS)))
 		add_again(jobs, known);
-	/* One at a time: all of them are gone through for it. */
+	/* One retry at a time, because each searches the whole table. */
 	known = known_take_retry(jobs->known, now);
 	if (known)
 		add_again(jobs, known);
@@ -287,7 +287,7 @@ static void told_maps(struct jobs *jobs, struct user *user,
 				 process->is_first);
 }
 
-/* What a reader was asked: a process, or, if @job is set, a file. */
+/* What a request to a reader is about: a file if @job is set, else a process. */
 struct question {
 	struct job *job;
 	struct queued_process process;
@@ -335,7 +335,7 @@ static int ask(struct jobs *jobs, struct user *user,
 	return err;
 }
 
-/* Returns whether something was asked. */
+/* Ask a reader for the user's next process. Returns whether there was one. */
 static bool ask_process(struct jobs *jobs, struct user *user)
 {
 	struct reader_request request = { .what = READER_MAPS };
@@ -364,7 +364,7 @@ static void fill_file_request(struct jobs *jobs, struct job *job,
 	request->max_bytes = jobs->max_bytes;
 	job_set_others_bytes(jobs, job, 0);
 	job_set_others_bytes(jobs, job, job_others_part(jobs, job));
-	/* No limit is 0. */
+	/* 0 would mean no limit. */
 	request->max_others = job->others_bytes + 1;
 	if (jobs->has_inodes && !job->is_vdso && !job->is_same)
 		request->attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM |
@@ -400,7 +400,7 @@ static bool ask_job(struct jobs *jobs, struct job *job)
 	return true;
 }
 
-/* Whose file is read next is read; a reader is there. */
+/* Give a reader work for @user. Returns whether there was any. */
 static bool begin_reading(struct jobs *jobs, struct user *user)
 {
 	struct queued_file *file;
@@ -426,9 +426,9 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 	return job && ask_job(jobs, job);
 }
 
-/* --- whose turn it is */
+/* --- turns of users */
 
-/* Serve each user once at most. Returns whether anybody was served. */
+/* Serve each user once at most. Returns whether any was served. */
 static bool serve_each(struct jobs *jobs,
 		       bool (*serve)(struct jobs *jobs, struct user *user),
 		       uint64_t now)

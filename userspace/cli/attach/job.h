@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Job: one file on its way from a mapping to an attachment.
+ * Job: one file on its way from a mapping to an attachment. Its states:
  *
- *	JOB_FILE	a reader finds, opens and reads it, and attaches what the cache
- *			has
- *	JOB_ATTACH	a reader attaches: what another file with the same bytes
- *			has, what the cache has, or what a worker has made
- *	JOB_WAIT	for a worker
- *	JOB_CONVERT	by a worker
+ *	JOB_FILE	a reader finds, opens and reads the file, and attaches the
+ *			section if the cache has it
+ *	JOB_ATTACH	a reader attaches a section: that of another file with the
+ *			same bytes, from the cache, or made by a worker
+ *	JOB_WAIT	waits for a worker
+ *	JOB_CONVERT	a worker converts it
  *
- * A file of which all is known by then goes no further. Each job is on behalf of
- * one user, and keeps nobody else's waiting.
+ * A job ends early if the file turns out to be known, or needs no section. Each job
+ * is on behalf of one user, and does not delay the jobs of other users.
  */
 #ifndef ATTACH_JOB_H
 #define ATTACH_JOB_H
@@ -25,20 +25,23 @@
 #include "report.h"
 #include "user.h"
 
-/* Files of one user that wait for a worker, before no more are read for him. */
+/* Most files of one user waiting for a worker; then no more are read for the user. */
 #define JOBS_MAX_WAITING	4U
 
-/* Jobs at once. */
+/* Jobs at the same time. */
 #define JOBS_MAX		256U
 
-/* Workers at once, by processors. One is not for those who have one already. */
+/*
+ * Workers at the same time: one more than processors, within these limits. One is
+ * reserved for users without a worker.
+ */
 #define JOBS_MIN_WORKERS	3U
 #define JOBS_MAX_WORKERS	8U
 
-/* How long a file that was looked at is not looked at again. */
+/* A file is not examined again for this time. */
 #define JOBS_RECHECK_NS		SECOND
 
-/* One part in this many of the kernel's room is for the files of one user. */
+/* The files of one user may use one part in this many of the kernel's limits. */
 #define JOBS_SHARE		4
 
 enum job_state {
@@ -53,15 +56,15 @@ struct worker;
 /**
  * struct job
  *
- * @is_first: does it belong to what was there at the start?
- * @is_asked: is a reader at it?
- * @is_vdso: no file, but a copy of what all processes have; @elf_fd.
- * @is_same: is it to share what is attached to another file?
- * @has_digest: has all of it been read?
- * @is_converted: has a worker made @result_fd of it?
- * @shared: what it shares: a file that is attached; its id is 0 if there is none.
- * @file: what a reader has found.
- * @elf_fd, @snapshot_fd, @result_fd: -1 if they are not there.
+ * @is_first: its mapping existed at the start of the command.
+ * @is_asked: a reader is working on it.
+ * @is_vdso: it is the vDSO, which has no file; @elf_fd is a copy of the image.
+ * @is_same: it is to share the section of another file with the same bytes.
+ * @has_digest: the snapshot is complete and @file.digest is valid.
+ * @is_converted: a worker has made @result_fd.
+ * @shared: the attachment that it shares; id is 0 if there is none.
+ * @file: result of READER_FILE.
+ * @elf_fd, @snapshot_fd, @result_fd: -1 if not open.
  * @others_bytes: its part of jobs.others_bytes.
  */
 struct job {
@@ -89,22 +92,25 @@ struct job {
 };
 
 /**
- * struct jobs - all of them, and what they have in common
+ * struct jobs - all jobs, and their common data
  *
- * @has_inodes: can the module attach to inodes?
+ * @has_inodes: the module can attach to inodes.
  * @max_attached, @max_memory: the kernel's limits.
- * @jobs, @nr: the jobs. @nr_converting: those with a worker, of @max_workers.
- * @max_bytes: of one snapshot. @nr_bytes: of all that there are. @others_bytes: of
- *	those of files that not only root can have written, and may be of those that
- *	are being taken; not more than @max_bytes, but for a byte each.
- * @maps_ns: where the CPU time of looks at processes is added up.
- * @nr_lost: readers that were to attach something, and did not tell of it.
- * @missed: files that could not be looked at before they were gone.
- * @forbidden: processes that may not be looked at.
- * @wants_room: has the kernel no more room? @wants_bytes: was there none for a
- *	snapshot?
- * @weakness: what of the sandbox conversions do without here; NULL for nothing.
- * @fatal: a negative errno that concerns all files: -EPERM; with @text.
+ * @jobs, @nr: the jobs.
+ * @nr_converting: jobs with a worker, at most @max_workers.
+ * @max_bytes: limit of one snapshot.
+ * @nr_bytes: bytes of all snapshots.
+ * @others_bytes: bytes of snapshots of untrusted files (those that other users than
+ *	root can have written), including bytes reserved for snapshots being taken;
+ *	at most @max_bytes and one byte for each.
+ * @maps_ns: counter of the CPU time of examining processes.
+ * @nr_lost: readers that were to attach something and did not reply.
+ * @missed: files that were gone before they could be examined.
+ * @forbidden: processes that may not be examined.
+ * @wants_room: the kernel refused an attachment because of its limits.
+ * @wants_bytes: a snapshot did not fit into @max_bytes.
+ * @weakness: the part of the sandbox that conversions lack here, or NULL.
+ * @fatal: a negative errno that concerns all files, -EPERM; @text is its message.
  */
 struct jobs {
 	struct users *users;
@@ -132,95 +138,99 @@ struct jobs {
 	char text[256];
 };
 
-/* Set limits. */
+/* Set the limits. */
 void jobs_init(struct jobs *jobs);
 
-/* Give up all of them; waits for none. */
+/* End all jobs. Does not block. */
 void jobs_end(struct jobs *jobs);
 
 /*
- * A mapping is there. @user is whose process it is of, or NULL to find out if it
- * matters.
+ * Handle a mapping that was found. @user is the user of its process; if it is NULL,
+ * the user is looked up when needed.
  */
 void jobs_add_mapping(struct jobs *jobs, const struct mapping *mapping,
 		      struct user *user, bool is_first);
 
-/* The vDSO, of which @fd has a copy, the jobs' own from now on. */
+/* Add a job for the vDSO. @fd is a copy of its image, and is closed by the job. */
 void jobs_add_vdso(struct jobs *jobs, int fd);
 
-/* Begin what can be begun. */
+/* Start all work that can be started now. */
 void jobs_schedule(struct jobs *jobs);
 
-/* Those that were refused for want of room may come again. */
+/* Forget files that were refused for want of room, so that they are tried again. */
 void jobs_forget_refused(struct jobs *jobs);
 
-/* Look again at what was mapped again, and at what is to be tried again. */
+/* Add the files again that were mapped again, and those whose retry is due. */
 void jobs_recheck(struct jobs *jobs, uint64_t now);
 
 /*
- * If there was no room for somebody's snapshot, give up those of users who are not
- * served now: their files are looked at again when they are.
+ * If a snapshot did not fit, drop the waiting snapshots of users who are not served
+ * now. Their files are read again when the users are served.
  */
 void jobs_drop_waiting(struct jobs *jobs, uint64_t now);
 
 /* Fill in the workers to poll, JOBS_MAX_WORKERS at most. Returns their number. */
 size_t jobs_files(const struct jobs *jobs, struct pollfd *files);
 
-/* Take what workers that have ended, or whose time is over, have made. */
+/* Handle workers that have ended or reached their deadline. */
 void jobs_check_workers(struct jobs *jobs);
 
-/* When that is to be done next at the latest. */
+/* Time by which jobs_check_workers() must be called next. */
 uint64_t jobs_next(const struct jobs *jobs);
 
-/* For readers_create(), with a struct jobs as data. */
+/* Callback for readers_create(), with a struct jobs as data. */
 void jobs_told(void *data, void *job, struct user *user,
 	       const struct reader_reply *reply, const unsigned char *rest,
 	       size_t size, const int fds[2]);
 
 /*
- * --- between the parts of jobs: job.c is their life, job_file.c what becomes of
- * files, job_convert.c their conversion
+ * --- internals that job.c (lifetime and scheduling), job_file.c (results) and
+ * job_convert.c (conversion) share
  */
 
-/* Begin one, in JOB_FILE. Returns NULL without memory. */
+/* Create a job, in JOB_FILE. Returns NULL without memory. */
 struct job *job_create(struct jobs *jobs, struct user *user, bool is_first);
 void job_end(struct jobs *jobs, struct job *job);
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state);
 
 /*
- * What the snapshot of a file that not only root can have written may have: half of
- * what is left, so that something is left for the next one, whoever has taken how
- * much; and not more than half of all for one user. And what @job has of it.
+ * Limit for the snapshot of an untrusted file: half of the bytes that are left, so
+ * that some are always left for the next one; and at most half of all bytes for one
+ * user.
  */
 uint64_t job_others_part(const struct jobs *jobs, const struct job *job);
+/* Set the bytes that @job has of jobs.others_bytes. */
 void job_set_others_bytes(struct jobs *jobs, struct job *job, uint64_t bytes);
 
-/* Charge CPU time to whoever is to be charged for it. */
+/* Charge CPU time to the job's user or, for a trusted file, to the common budget. */
 void job_charge(struct jobs *jobs, struct job *job, uint64_t ns);
 
-/* Its snapshot has been of use, or will not be any more. */
+/* Free the snapshot, which is not needed any more. */
 void job_free_snapshot(struct jobs *jobs, struct job *job);
 
-/* Begin one conversion for @user. Returns whether there was one that may begin. */
+/* Start one conversion for @user. Returns whether a job of the user made progress. */
 bool job_convert_one(struct jobs *jobs, struct user *user);
 
-/* A reader's answer of that job; NULL if there is none. */
+/* Handle a reader's reply for the job; NULL if it did not reply. */
 void job_told_file(struct jobs *jobs, struct job *job,
 		   const struct reader_reply *reply, const int fds[2]);
 void job_told_attached(struct jobs *jobs, struct job *job,
 		       const struct reader_reply *reply);
 
 /*
- * Go on with what is known of another file with the same bytes. Returns whether
- * there is one; @job may have been ended.
+ * If another file with the same bytes is known, apply its result to @job. Returns
+ * whether there is one; @job may have been ended.
  */
 bool job_use_same(struct jobs *jobs, struct job *job);
 
-/* Ask to attach what @job is. */
+/* Fill in a request to attach the section of @job. */
 void job_fill_attach(const struct jobs *jobs, const struct job *job,
 		     struct reader_request *request);
 
-/* It was refused, for a constant @reason; end the job. */
+/*
+ * Remember and report that the file was refused, and end the job. @reason is a
+ * constant string, @text has details or is empty.
+ */
 void job_refuse(struct jobs *jobs, struct job *job, int error,
 		const char *reason, const char *text);
 

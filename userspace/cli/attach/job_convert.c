@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Job: conversion by workers. See job.h.
+ * Job: conversion of files by workers. See job.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,13 +9,16 @@
 #include "worker.h"
 
 /*
- * What a conversion may take. The largest programs need half a second of a
- * processor, and thirty times as much under emulation. It is charged.
+ * Limits of a conversion. The largest programs need half a second of CPU time, and
+ * thirty times as much under emulation. The time is charged to the user.
  */
 #define CPU_SECONDS	60
 #define WALL_MS		120000
 
-/* May @job have a worker? One is left for those who have none. */
+/*
+ * Returns whether @job may have a worker. One worker is reserved for users who have
+ * none and have used little of their credit.
+ */
 static bool may_convert(const struct jobs *jobs, const struct job *job)
 {
 	const unsigned int left = jobs->max_workers - jobs->nr_converting;
@@ -27,7 +30,7 @@ static bool may_convert(const struct jobs *jobs, const struct job *job)
 	return left > 1;
 }
 
-/* Is the same being converted, with as much time for it? */
+/* Returns whether the same bytes of a trusted file are being converted or attached. */
 static bool is_being_converted(const struct jobs *jobs, const struct job *job)
 {
 	const struct job *other;
@@ -69,14 +72,14 @@ bool job_convert_one(struct jobs *jobs, struct user *user)
 
 	if (!user->nr_waiting)
 		return false;
-	/* The list begins with the latest. */
+	/* The list begins with the newest job; take the oldest. */
 	for (job = jobs->jobs; job; job = job->next)
 		if (job->user == user && job->state == JOB_WAIT &&
 		    !is_being_converted(jobs, job))
 			first = job;
 	if (!first)
 		return false;
-	/* By now another user may have had it converted. */
+	/* A file with the same bytes may have been converted meanwhile. */
 	if (job_use_same(jobs, first))
 		return true;
 	if (!may_convert(jobs, first))
@@ -94,7 +97,7 @@ static void end_converting(struct jobs *jobs, struct job *job,
 		job_refuse(jobs, job, end->error,
 			   end->error == -ENOEXEC ?
 				   "the converter does not run" :
-				   "the converter did not end well on it",
+				   "the converter failed on it",
 			   end->text);
 		return;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Job: what becomes of a file. See job.h.
+ * Job: results for a file. See job.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include "job.h"
 
 /*
- * The first and the longest time after which a file that was refused is tried again:
- * if that was because of others, or for another reason.
+ * First and longest time after which a refused file is tried again: if other users or
+ * processes caused the refusal (BUSY_), and otherwise.
  */
 #define BUSY_RETRY_NS		SECOND
 #define BUSY_MAX_RETRY_NS	(60 * SECOND)
@@ -24,7 +24,7 @@
 
 static const char no_room[] = "no room in the kernel";
 
-/* --- what is known of a file from now on */
+/* --- entries in the table of known files */
 
 static uint8_t group_of(const struct jobs *jobs, const struct job *job)
 {
@@ -72,7 +72,7 @@ static void tell(struct jobs *jobs, const struct job *job,
 	report_file(jobs->report, job->mapping.name, state, text);
 }
 
-/* Is it so whoever asks again about the same bytes? */
+/* Returns whether the same bytes always get this error. */
 static bool is_final(int error)
 {
 	return error == -ENODATA || error == -EOPNOTSUPP || error == -EINVAL ||
@@ -80,8 +80,8 @@ static bool is_final(int error)
 }
 
 /*
- * Is it because of somebody who uses the file, or of others, who have taken what
- * reading or converting it needs?
+ * Returns whether the error is due to other processes, which use the file or have
+ * taken the resources for reading or converting it.
  */
 static bool is_busy(int error)
 {
@@ -142,9 +142,9 @@ static void pass_over(struct jobs *jobs, struct job *job, enum file_state state,
 	job_end(jobs, job);
 }
 
-/* --- what was read */
+/* --- replies to READER_FILE */
 
-/* The vDSO has no inode that counts; of others what was found is the name. */
+/* Store the reply in the job. The copy of the vDSO has no meaningful inode. */
 static void take_file(struct jobs *jobs, struct job *job,
 		      const struct reader_file *file, const int fds[2])
 {
@@ -177,7 +177,7 @@ static void handle_known(struct jobs *jobs, struct job *job)
 
 	if (known) {
 		known->checked_at = now_ns();
-		/* Whoever mapped it first may not be the one whose file it is. */
+		/* The user who mapped it first need not be its owner. */
 		if (job->file.is_trusted)
 			known_set_group(jobs->known, known, KNOWN_TRUSTED);
 		known_use(jobs->known, known, &job->mapping,
@@ -185,19 +185,19 @@ static void handle_known(struct jobs *jobs, struct job *job)
 		job_end(jobs, job);
 		return;
 	}
-	/* Forgotten meanwhile: look at it as if it were new. */
+	/* It was forgotten meanwhile: examine it as a new file. */
 	job->file.is_known = false;
 	job_set_state(jobs, job, JOB_FILE);
 }
 
-/* @is_short: was there not the room that there is at other times? */
+/* @is_short: the limit of the snapshot was lower than usual. */
 static void handle_read_error(struct jobs *jobs, struct job *job,
 			      const struct reader_reply *reply, bool is_short)
 {
 	const int error = reply->error;
 
 	if (reply->stage == READER_FIND) {
-		/* That a process has ended already is nothing to tell of. */
+		/* It is usual that a process has ended already. */
 		jobs->missed += error != -ENOENT && error != -ESRCH &&
 				error != -ENOTSUP;
 		job_end(jobs, job);
@@ -234,8 +234,9 @@ bool job_use_same(struct jobs *jobs, struct job *job)
 }
 
 /*
- * The files of one user may fill their part of the kernel's room, those of root
- * all but one part: the latest ones count.
+ * Make room in the share of the kernel's limits that the job's files may use: one part
+ * in JOBS_SHARE for each user, all but one part for trusted files. The least recently
+ * used files are detached.
  */
 static void make_own_room(struct jobs *jobs, const struct job *job)
 {
@@ -278,8 +279,8 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 }
 
 /*
- * It has been attached at once, from the cache. If another file has the same
- * bytes, one section is enough for both: then that was one too many.
+ * A reader has attached the section from the cache at once. If another file has the
+ * same bytes, detach it again, so that both files share one section.
  */
 static void handle_attached_at_once(struct jobs *jobs, struct job *job,
 				    const struct reader_attached *attached)
@@ -319,7 +320,7 @@ void job_told_file(struct jobs *jobs, struct job *job,
 		handle_known(jobs, job);
 	} else if (job->file.elf_status) {
 		pass_over(jobs, job, FILE_FOREIGN, job->file.elf.problem ?
-			  job->file.elf.problem : "not to be read");
+			  job->file.elf.problem : "cannot be read");
 	} else if (job->file.has_own) {
 		pass_over(jobs, job, FILE_OWN, "has its own .sframe");
 	} else if (job->file.is_attached) {
@@ -341,7 +342,7 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 
 	request->what = READER_ATTACH;
 	attach->flags = SFRAME_UNWIND_ATTACH_SYSTEM;
-	/* Its own is of a version that the kernel does not know, or empty. */
+	/* The file's own .sframe is empty or of a version unknown to the kernel. */
 	if (job->file.elf.sframe_size)
 		attach->flags |= SFRAME_UNWIND_ATTACH_PREFER;
 	if (jobs->has_inodes)
@@ -372,7 +373,7 @@ static const char *conversion_reason(int error)
 		return "no memory to convert it";
 	case -EPROTO:
 	case -ENOEXEC:
-		return "the converter did not end well on it";
+		return "the converter failed on it";
 	default:
 		return "cannot be read";
 	}
@@ -390,9 +391,9 @@ static void handle_kernel_error(struct jobs *jobs, struct job *job,
 		job_refuse(jobs, job, reply->error, no_room, reply->text);
 	} else if (reply->error == -ESTALE) {
 		job_refuse(jobs, job, reply->error,
-			   "changed while it was looked at", reply->text);
+			   "changed while it was read", reply->text);
 	} else {
-		/* Of a refusal by the kernel the bytes are not to blame alone. */
+		/* -EIO is not final: the bytes need not be the cause. */
 		job_refuse(jobs, job, -EIO, "refused by the kernel",
 			   reply->text);
 	}
@@ -414,12 +415,12 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 	} else if (reply->stage == READER_CACHE) {
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT) {
-		/* The memory that there was not is what it may take. */
+		/* -ENOMEM here is the worker's limit, so it is not due to others. */
 		job_refuse(jobs, job, reply->error == -ENOMEM ? -EIO :
 			   reply->error, conversion_reason(reply->error),
 			   reply->text);
 	} else if (job->shared.id && !job->is_converted) {
-		/* What was to be shared is gone: make it anew. */
+		/* The attachment to share is gone: attach a new one. */
 		job->shared.id = 0;
 		job_set_state(jobs, job, JOB_ATTACH);
 	} else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Known files: what became of each file that was looked at.
+ * Known files: the result for each file that was examined.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,12 @@
 #define NR_BUCKETS 8192U
 
 /**
- * struct group - files of the same users
+ * struct group - files of one user, or of users that share the group
  *
- * @user: whose it is, as long as there are any.
- * @first, @last: by use, the latest first.
- * @nr: of them. @nr_attached, @memory: of those attached.
+ * @user: user ID; valid while the group has files.
+ * @first, @last: list of files, most recently used first.
+ * @nr: number of files.
+ * @nr_attached, @memory: number of attached files, and the memory that they use.
  */
 struct group {
 	uid_t user;
@@ -28,7 +29,7 @@ struct group {
 /**
  * struct known_files - the table
  *
- * @first_recheck, @last_recheck: in the order in which they were added.
+ * @first_recheck, @last_recheck: files to be rechecked, in the order of addition.
  */
 struct known_files {
 	void (*detach)(void *data, uint64_t id);
@@ -77,7 +78,10 @@ const struct known_totals *known_files_totals(const struct known_files *files)
 
 /* --- finding */
 
-/* Inode numbers are chosen by users, but a user is charged for what he makes. */
+/*
+ * Users can choose inode numbers and so cause collisions, but are charged for the
+ * time that these cost.
+ */
 static size_t hash(uint64_t device, uint64_t inode)
 {
 	uint64_t mixed = (inode ^ device << 40) * 0x9e3779b97f4a7c15;
@@ -139,7 +143,7 @@ uint8_t known_group(struct known_files *files, uid_t uid)
 	return empty;
 }
 
-/* --- the lists that a file is in */
+/* --- lists and hash tables */
 
 static void link_group(struct known_files *files, struct known *known)
 {
@@ -245,7 +249,7 @@ static void count(struct known_files *files, const struct known *known, int by)
 	totals->from_cache += by * known->from_cache;
 }
 
-/* --- coming and going */
+/* --- adding and removing */
 
 static void forget(struct known_files *files, struct known *known)
 {
@@ -268,7 +272,7 @@ void known_forget(struct known_files *files, struct known *known)
 	forget(files, known);
 }
 
-/* Make room in the table: in the largest group, and not of what is attached. */
+/* Forget the least recently used file without attachment of the largest group. */
 static void forget_one(struct known_files *files)
 {
 	struct group *largest = &files->groups[0];
@@ -404,7 +408,7 @@ void known_forget_refused(struct known_files *files, const char *reason)
 	}
 }
 
-/* --- looking again */
+/* --- rechecks and retries */
 
 void known_add_recheck(struct known_files *files, struct known *known,
 		       const struct mapping *mapping)

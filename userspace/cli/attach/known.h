@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Known files: what became of each file that was looked at.
+ * Known files: the result for each file that was examined.
  *
- * A file is its inode, as long as that is not changed; what is said of one file
- * holds for another only if what was read of both has the same digest. The table
- * is bounded: files of a user with many of them are forgotten before those of
- * others, the least recently used ones first. To forget a file costs another look
- * at it, no more.
+ * A file is identified by its unchanged inode. The result for one file is used for
+ * another only if the bytes read of both have the same digest. The table is bounded:
+ * files of users with many entries are forgotten first, least recently used first.
+ * A forgotten file only has to be examined again.
  */
 #ifndef ATTACH_KNOWN_H
 #define ATTACH_KNOWN_H
@@ -21,10 +20,10 @@
 /* Files in the table. */
 #define KNOWN_MAX 32768U
 
-/* What became of a file. */
+/* Result for a file. */
 enum file_state {
 	FILE_ATTACHED,
-	FILE_OWN,		/* has a .sframe of its own */
+	FILE_OWN,		/* has its own .sframe */
 	FILE_FOREIGN,		/* no program or shared object of x86-64 */
 	FILE_REFUSED,		/* cannot be converted or attached */
 	FILE_NR_STATES
@@ -33,25 +32,26 @@ enum file_state {
 /**
  * struct known - one file
  *
- * @by_key, @by_identity, @by_digest: next in its buckets.
- * @before, @after: of its group, by use.
- * @key, @generation: of the mapping that it was last found by.
- * @device, @inode, @size, @changed: the file as it was when it was looked at.
- * @has_digest, @digest: of what was read of it.
- * @group: whose share of the table it is in.
- * @state: what became of it.
- * @reason: why it was refused: a constant string.
- * @is_final: will it be so whoever looks at the same bytes again?
- * @id, @functions, @bytes, @memory: of what is attached.
- * @from_cache: was it not converted?
- * @checked_at: when the inode was last compared with this.
- * @used_at: when somebody was last seen to map it.
- * @retry_at, @nr_tries, @is_retried: when to look at it again although it is not
- *	changed, for which time, and whether that is under way.
- * @recheck, @has_recheck: mapped again so shortly after it was looked at that it
- *	was not looked at again: next such one.
- * @recheck_pid, @recheck_start, @recheck_end: the latest mapping of that kind, or
- *	of what is to be tried again.
+ * @by_key, @by_identity, @by_digest: next file in the hash bucket.
+ * @before, @after: neighbours in the group's list, which is ordered by use.
+ * @key, @generation: of the mapping by which it was last found.
+ * @device, @inode, @size, @changed: the file as it was when it was examined.
+ * @has_digest, @digest: digest of the bytes read.
+ * @group: group whose share of the table it uses.
+ * @state: enum file_state.
+ * @reason: why it was refused, a constant string.
+ * @is_final: every examination of the same bytes has this result.
+ * @id, @functions, @bytes, @memory: of the attachment.
+ * @from_cache: the section came from the cache.
+ * @checked_at: when the inode was last compared with this entry.
+ * @used_at: when a process was last seen to map it.
+ * @retry_at: when to examine it again even if it is unchanged.
+ * @nr_tries: number of such retries.
+ * @is_retried: a retry is in progress.
+ * @recheck, @has_recheck: list of files that were mapped again less than
+ *	JOBS_RECHECK_NS after they were examined.
+ * @recheck_pid, @recheck_start, @recheck_end: the mapping to use for the recheck or
+ *	retry.
  */
 struct known {
 	struct known *by_key;
@@ -88,24 +88,24 @@ struct known {
 	uint64_t recheck_end;
 };
 
-/* Groups: of files that only root can write, and of users. */
+/* Groups: one of trusted files, which only root can write, and those of users. */
 #define KNOWN_TRUSTED	0
 #define KNOWN_GROUPS	65
 
 struct known_files;
 
 /*
- * The group of a user: his own, or, if so many others have files in the table, one
- * with others.
+ * The group of a user. If too many users have files in the table, users share
+ * groups.
  */
 uint8_t known_group(struct known_files *files, uid_t uid);
 
-/* @detach is called for an attachment that is given up. */
+/* @detach is called to detach a section. */
 struct known_files *known_files_create(void (*detach)(void *data, uint64_t id),
 				       void *data);
 void known_files_free(struct known_files *files);
 
-/* Files by state, and of those attached: sums of their members. */
+/* Number of files by state, and sums over the attached ones. */
 struct known_totals {
 	unsigned int nr[FILE_NR_STATES];
 	uint64_t functions;
@@ -121,59 +121,57 @@ const struct known_totals *known_files_totals(const struct known_files *files);
 struct known *known_find(const struct known_files *files,
 			 const struct file_key *key);
 
-/* The file with this inode, as stat(2) says it, or NULL. */
+/* The file with this device and inode, as in stat(2), or NULL. */
 struct known *known_find_inode(const struct known_files *files,
 			       uint64_t device, uint64_t inode);
 
-/*
- * A file with that digest that is attached, or of which all is said; or NULL.
- */
+/* A file with that digest that is attached or has a final result, or NULL. */
 struct known *known_find_digest(const struct known_files *files,
 				const struct digest *digest);
 
 /*
- * Put a copy of @known, of which members for the table's own use do not count,
- * into the table, in the place of what was known of that inode before. If that
- * is attached by another id, it is detached. Without memory it is forgotten at
- * once.
+ * Put a copy of @known into the table, instead of the entry that the inode had
+ * before. If that entry has another attachment, the attachment is detached. The
+ * list members of @known are ignored. Without memory, the file is forgotten and
+ * detached at once.
  */
 void known_set(struct known_files *files, const struct known *known);
 
-/* Put it into another group. */
+/* Move the file to another group. */
 void known_set_group(struct known_files *files, struct known *known,
 		     uint8_t group);
 
-/* It is mapped; by a mapping with this key. */
+/* Note that @mapping maps the file now. */
 void known_use(struct known_files *files, struct known *known,
 	       const struct mapping *mapping, uint64_t now);
 
-/* Forget it, and detach what is attached to it. */
+/* Forget the file, and detach its section. */
 void known_forget(struct known_files *files, struct known *known);
 
-/* Detach what is attached to no file of the table. */
+/* Detach a section that belongs to no file in the table. */
 void known_detach(const struct known_files *files, uint64_t id);
 
-/* Those attached of one group, and the memory that they take. */
+/* Number of attached files of one group, and the memory that they use. */
 void known_group_attached(const struct known_files *files, uint8_t group,
 			  unsigned int *nr, uint64_t *memory);
 
 /*
- * Forget the attached file of @group that was not used for longest, if that was
- * not since @since. Returns whether there was one.
+ * Forget the least recently used attached file of @group, if it was not used since
+ * @since. Returns whether there was one.
  */
 bool known_forget_oldest(struct known_files *files, uint8_t group,
 			 uint64_t since);
 
-/* The group of users that has most memory attached, in *@memory. */
+/* The group of users whose attachments use most memory; sets *@memory to that. */
 uint8_t known_largest_group(const struct known_files *files, uint64_t *memory);
 
-/* Forget all that were refused for that reason. */
+/* Forget all files that were refused for that reason. */
 void known_forget_refused(struct known_files *files, const char *reason);
 
 /*
- * Mapped again: to be looked at when it is @age ns since it was looked at.
- * known_take_recheck() returns such a file, or NULL; none waits for longer than
- * @age.
+ * Queue a file that was mapped again, to be examined @age ns after the last
+ * examination. known_take_recheck() returns the first file of the queue if its time
+ * has come, else NULL.
  */
 void known_add_recheck(struct known_files *files, struct known *known,
 		       const struct mapping *mapping);
@@ -181,8 +179,8 @@ struct known *known_take_recheck(struct known_files *files, uint64_t now,
 				 uint64_t age);
 
 /*
- * A file that is to be tried again by now, or NULL; it is not returned once more
- * before it has been looked at.
+ * Returns a file whose retry is due, or NULL. It is not returned again before it has
+ * been examined.
  */
 struct known *known_take_retry(struct known_files *files, uint64_t now);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind attach: give the programs that run SFrame data, made of their
- * .eh_frame. A program of its own: see ../attach.c.
+ * sframe-unwind attach: attach SFrame data, made from .eh_frame, to running programs.
+ * A separate program: see ../attach.c.
  *
- * One loop, which waits for whatever comes next and for nothing else: all that can
- * block, or take long, is done by children. See job.h for the way of a file.
+ * The main loop blocks only in poll(2). Children do all work that can block or take
+ * long. See job.h for the states of a file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,21 +31,20 @@
 #include "vdso.h"
 #include "worker.h"
 
-#define POLL_MS 1000	/* between looks at /proc without perf */
-
-/* How often what has no event of its own is seen to. */
+#define POLL_MS 1000	/* between passes through /proc without perf */
+/* Interval of periodic work. */
 #define TICK_NS (500 * MS)
 
-/* How long a program that converts is kept for the next file. */
+/* How long an idle converter process is kept for the next file. */
 #define WORKERS_IDLE_MS 2000
 
 /**
  * struct session - one run of the command
  *
- * @device: client of the module that all is attached by.
- * @events: of perf; NULL: passes every options.poll_ms instead.
- * @is_ready: has that been told?
- * @tick_at: the next tick.
+ * @events: perf events; NULL: passes every options.poll_ms instead.
+ * @device: client of the module that attaches everything.
+ * @is_ready: "ready" has been reported.
+ * @tick_at: time of the next periodic work.
  */
 struct session {
 	struct options options;
@@ -69,7 +68,7 @@ static void end(int signal)
 	is_ended = 1;
 }
 
-/* --- what happens */
+/* --- events */
 
 static void on_mapping(void *data, const struct mapping *mapping)
 {
@@ -79,7 +78,10 @@ static void on_mapping(void *data, const struct mapping *mapping)
 		jobs_add_mapping(&session->jobs, mapping, NULL, false);
 }
 
-/* What the child has mapped by now may have been told by another CPU before. */
+/*
+ * Watch the children of watched processes. Mappings of a child may have been handled
+ * before its fork, from another CPU's ring, so queue it as a whole.
+ */
 static void on_fork(void *data, pid_t child, pid_t parent)
 {
 	struct session *session = data;
@@ -120,7 +122,7 @@ static void tick(struct session *session, uint64_t now)
 		session->pass.wants_missed = true;
 }
 
-/* Returns an exit status, having complained. */
+/* Report "ready". Returns an exit status; prints a message on failure. */
 static int tell_ready(struct session *session)
 {
 	session->is_ready = true;
@@ -133,7 +135,10 @@ static int tell_ready(struct session *session)
 	return CLI_OK;
 }
 
-/* Is all that was there at the start done, but for those who have to wait? */
+/*
+ * Returns whether everything that existed at the start is done, except for users who
+ * are not served now.
+ */
 static bool is_ready(const struct session *session)
 {
 	return session->pass.nr_made &&
@@ -160,7 +165,7 @@ static uint64_t next_time(const struct session *session)
 }
 
 /**
- * struct places - files that are polled, one kind behind the other
+ * struct places - files to poll: events, readers, closers, workers, processes
  */
 struct places {
 	struct pollfd *files;
@@ -201,7 +206,7 @@ static int fill_places(const struct session *session, struct places *places)
 	return 0;
 }
 
-/* Wait for something to happen, and have what has happened in @places. */
+/* Poll @places until the next deadline. */
 static int wait_for_change(const struct session *session,
 			   struct places *places, const sigset_t *unblocked)
 {
@@ -216,7 +221,7 @@ static int wait_for_change(const struct session *session,
 		interval.tv_sec = (next - now) / SECOND;
 		interval.tv_nsec = (next - now) % SECOND;
 	}
-	/* Signals arrive here and nowhere else. */
+	/* Signals are only unblocked here. */
 	if (ppoll(places->files, places->nr, &interval, unblocked) >= 0)
 		return 0;
 	return errno == EINTR ? 0 : -errno;
@@ -238,7 +243,7 @@ static void handle_change(struct session *session,
 		memcpy(watch->processes, at, watch->nr * sizeof(*at));
 	jobs_check_workers(&session->jobs);
 	handle_events(session);
-	/* Their children have been told of, or found, before. */
+	/* After the events, which report children of the processes that have ended. */
 	watch_drop_ended(watch);
 	tick(session, now);
 }
@@ -267,20 +272,20 @@ static int step(struct session *session, const sigset_t *unblocked)
 	return err ? err : session->jobs.fatal;
 }
 
-/* Why an error that concerns all files is one, and what to do about it. */
+/* Print the message of an error that concerns all files. Returns an exit status. */
 static int fail(struct session *session, int err)
 {
 	report_remove_bar(&session->report);
 	if (err != -EPERM)
 		return complain("attach: %s", strerror(-err));
 	complain("%s", session->jobs.text);
-	fputs("To attach for other processes takes CAP_PERFMON and CAP_SYS_PTRACE: be root. A\n"
-	      "program can attach to itself without, by sframe_unwind_attach(3).\n",
+	fputs("Attaching for other processes needs CAP_PERFMON and CAP_SYS_PTRACE: run it as\n"
+	      "root. A program can attach to itself without them: sframe_unwind_attach(3).\n",
 	      stderr);
 	return CLI_TROUBLE;
 }
 
-/* Until a signal, or the end of all processes that were to be watched. */
+/* Run until a signal arrives or all watched processes have ended. */
 static int serve(struct session *session, const sigset_t *unblocked)
 {
 	int err;
@@ -337,7 +342,7 @@ static int open_events(struct session *session)
 {
 	int err;
 
-	/* Before anything is looked at, so that nothing is in between. */
+	/* Open events before the first pass, so that no mapping is missed in between. */
 	if (session->options.poll_ms)
 		return 0;
 	err = events_open(&session->events, !session->watch.all);
@@ -387,7 +392,7 @@ static int open_session(struct session *session)
 	return CLI_OK;
 }
 
-/* Children are killed and not waited for; the kernel detaches. */
+/* Children are killed without waiting; closing the device detaches everything. */
 static void close_session(struct session *session)
 {
 	jobs_end(&session->jobs);
@@ -404,7 +409,7 @@ static void close_session(struct session *session)
 		close(session->device);
 }
 
-/* They are blocked but for the time that is spent in waiting. */
+/* Catch the signals that end the command. They are blocked except in ppoll(2). */
 static void catch_signals(sigset_t *unblocked)
 {
 	const struct sigaction action = { .sa_handler = end };

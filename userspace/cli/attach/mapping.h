@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Mapping: executable memory of a process, as perf or /proc tell of it.
+ * Mapping: executable memory of a process, as reported by perf or /proc.
  */
 #ifndef ATTACH_MAPPING_H
 #define ATTACH_MAPPING_H
@@ -9,18 +9,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes of a name, with its end, that are kept. */
+/* Bytes of a name that are kept, with the terminating 0. */
 #define MAPPING_NAME_SIZE 256
 
 /**
- * struct file_key - what perf and /proc/PID/maps call a file
+ * struct file_key - device and inode as in perf events and /proc/PID/maps
  *
- * @device: of its file system, as makedev(3); on btrfs and overlayfs not what
- *	stat(2) says.
- * @inode: its number.
+ * @device: of the file system, as makedev(3); on btrfs and overlayfs it differs
+ *	from that of stat(2).
+ * @inode: inode number.
  *
- * Tells most files apart, but not all: two of different subvolumes may have the
- * same. What is attached never goes by it.
+ * The key is not unique: files of different subvolumes may have the same. It is
+ * never used to choose what to attach.
  */
 struct file_key {
 	uint64_t device;
@@ -39,10 +39,10 @@ static inline bool is_same_key(const struct file_key *a,
  * @pid: the process.
  * @start, @end: its addresses.
  * @key: of its file.
- * @generation: of the inode, which tells it from one that had the same number
- *	before; 0 if it is not known.
- * @name: path of the file, as the process sees it. A longer one is cut in front,
- *	and then begins with "...".
+ * @generation: generation number of the inode, which distinguishes it from an
+ *	earlier inode with the same number; 0 if not known.
+ * @name: path of the file, as the process sees it. A path that is too long is cut
+ *	at its start and then begins with "...".
  */
 struct mapping {
 	pid_t pid;
@@ -53,7 +53,7 @@ struct mapping {
 	char name[MAPPING_NAME_SIZE];
 };
 
-/* May both be of the same file? */
+/* Returns whether both may be mappings of the same file. */
 static inline bool is_same_file(const struct mapping *a,
 				const struct mapping *b)
 {
@@ -62,7 +62,7 @@ static inline bool is_same_file(const struct mapping *a,
 		a->generation == b->generation);
 }
 
-/* Copy @name, cut as above, to @mapping. */
+/* Copy @name to @mapping, cut at its start if it is too long. */
 void mapping_set_name(struct mapping *mapping, const char *name);
 
 #endif /* ATTACH_MAPPING_H */

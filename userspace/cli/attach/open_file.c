@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open file: from what a mapping says of its file to the file itself.
+ * Open file: open the file of a mapping.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 #include "file_system.h"
 #include "open_file.h"
 
-/* Without asking the file's server, which may never answer. */
+/* Flags for statx(2) without a request to the file's server, which may never answer. */
 #define LOOK (AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC)
 
-/* Never that of another mount, from Linux 6.8 on. */
+/* A mount ID that is never reused; since Linux 6.8. */
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U
 #endif
@@ -34,7 +34,7 @@
 
 /* --- what a file is */
 
-/* Returns 0 if the kernel does not tell. */
+/* Returns the mount ID of @fd, or 0 if the kernel does not report it. */
 static uint64_t mount_of(int fd)
 {
 	struct statx stat;
@@ -46,9 +46,8 @@ static uint64_t mount_of(int fd)
 }
 
 /*
- * Kind of the file system of @fd, which @stat is of: for a file system that is
- * served, to find that out is one more question to its server. A mount is of one
- * file system for as long as there is one.
+ * Returns the kind of @fd's file system; @stat is that of @fd. The result is cached by
+ * unique mount ID, because file_system_kind() asks the server of a served file system.
  */
 static int kind_of(int fd, const struct statx *stat)
 {
@@ -104,8 +103,8 @@ static int describe(struct open_file *file)
 	return 0;
 }
 
-/* Close it if it is not what was looked for. Returns @err. */
-static int end(struct open_file *file, int err)
+/* If @err is not 0, close the file. Returns @err. */
+static int close_on_error(struct open_file *file, int err)
 {
 	if (err && file->fd >= 0) {
 		close(file->fd);
@@ -119,12 +118,12 @@ int open_path_file(int fd, struct open_file *file)
 	*file = (struct open_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3) };
 	if (file->fd < 0)
 		return -errno;
-	return end(file, describe(file));
+	return close_on_error(file, describe(file));
 }
 
-/* --- the two ways to it */
+/* --- by mapping and by name */
 
-/* A magic link: what is mapped there, wherever it is. */
+/* A magic link to the mapped file, even if it is deleted or in another namespace. */
 static int open_mapping(const struct mapped_file *mapped)
 {
 	char path[96];
@@ -150,8 +149,8 @@ static int open_root(pid_t pid)
 }
 
 /*
- * Names of mappings have no symbolic links in them. Where there is one by now,
- * it was put there afterwards.
+ * Paths of mappings contain no symbolic links. If there is one now, it was created
+ * later, so refuse it.
  */
 static int open_name(const struct mapped_file *mapped)
 {
@@ -174,8 +173,8 @@ static int open_name(const struct mapped_file *mapped)
 }
 
 /*
- * Is it the file that the mapping has? What mappings tell is the device of the
- * whole file system, which on btrfs is another than the file's own.
+ * Returns whether @file is the mapped file. Mappings report the device of the file
+ * system, which on btrfs differs from the file's st_dev.
  */
 static bool is_mapped(const struct open_file *file,
 		      const struct mapped_file *mapped)
@@ -198,7 +197,7 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 	if (mapped->start < mapped->end)
 		file->fd = open_mapping(mapped);
 	if (file->fd >= 0)
-		return end(file, describe(file));
+		return close_on_error(file, describe(file));
 	err = file->fd;
 	file->fd = -1;
 	if (!mapped->name || mapped->name[0] != '/' || !mapped->inode)
@@ -215,10 +214,10 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 	err = describe(file);
 	if (!err && !is_mapped(file, mapped))
 		err = -ESTALE;
-	return end(file, err);
+	return close_on_error(file, err);
 }
 
-/* --- whose it is */
+/* --- trust */
 
 bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 {
@@ -227,7 +226,7 @@ bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 	if (file->owner || file->mode & (S_IWGRP | S_IWOTH) ||
 	    fstatfs(file->fd, &stat))
 		return false;
-	/* Anybody can mount once more, without them, what is mounted with them. */
+	/* A user can mount the same file system once more with nosuid. */
 	if (stat.f_flags & ST_NOSUID &&
 	    !file_system_is_suid_here(pid, mount_of(file->fd)))
 		return false;
@@ -248,7 +247,7 @@ int open_file_to_read(const struct open_file *file)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* That was for leases. Reading is to wait for the disk. */
+	/* O_NONBLOCK was for leases only: reads must wait for the disk. */
 	if (fcntl(fd, F_SETFL, 0) || fstat(fd, &stat))
 		err = -errno;
 	else if (stat.st_ino != file->inode || stat.st_dev != file->device)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Open file: from what a mapping says of its file to the file itself, without
- * opening anything else.
+ * Open file: open the file of a mapping, and nothing else.
  *
- * Whoever maps a file chooses what its name leads to by the time that we look:
- * a device, a FIFO, a file of /proc that is emptied by reading, a file whose
- * server never answers. So only O_PATH, which opens nothing, is used until it is
- * clear what is there.
+ * The process that maps a file controls what its name refers to when the name is
+ * looked up: a device, a FIFO, a file in /proc that reading empties, a file whose
+ * server never answers. So use only O_PATH, which has no side effects, until the
+ * file has been checked.
  *
- * Each function here can wait for a file server, or for the lock of the process
- * that is looked at, both in the hands of others: call them in processes that
- * nobody waits for. See reader.h.
+ * Each function here can block on a file server or on the mmap lock of the observed
+ * process, for as long as other users like. Call them only in readers, see reader.h.
  */
 #ifndef ATTACH_OPEN_FILE_H
 #define ATTACH_OPEN_FILE_H
@@ -21,14 +19,15 @@
 #include <time.h>
 
 /**
- * struct mapped_file - what is known of a mapping, not checked in any way
+ * struct mapped_file - unchecked description of a mapping
  *
  * @pid: the process.
  * @start, @end: the mapping's addresses. Both 0 if they are not known.
- * @name: the file's path as the process sees it, NULL or not absolute if there
- *	is none. Bytes of any kind.
- * @device: of the file, as makedev(3) of what /proc/PID/maps and perf say.
- * @inode: its number. 0 if neither is known: then @name is not used.
+ * @name: the file's path as the process sees it; NULL or not absolute if there is
+ *	none. Can contain any bytes.
+ * @device: device of the file, makedev(3) of the numbers in /proc/PID/maps and perf
+ *	events.
+ * @inode: inode number; 0 if device and inode are not known, then @name is not used.
  */
 struct mapped_file {
 	pid_t pid;
@@ -42,10 +41,10 @@ struct mapped_file {
 /*
  * Bits of @flags of struct open_file.
  *
- * MAY_BLOCK	the file is another machine's, or another process's (FUSE): open(2)
- *		and read(2) may never return, and SIGKILL may not help. virtiofs
- *		is not among them: who serves it holds the machine.
- * BY_NAME	found by the name, not by the mapping.
+ * MAY_BLOCK	another machine or a process (FUSE) serves the file: open(2) and
+ *		read(2) may never return, even after SIGKILL. Not set for virtiofs:
+ *		its server is the machine's host.
+ * BY_NAME	the file was found by its name, not by the mapping.
  */
 #define OPEN_FILE_MAY_BLOCK	0x01U
 #define OPEN_FILE_BY_NAME	0x02U
@@ -55,13 +54,13 @@ struct mapped_file {
  *
  * @fd: the file, O_PATH, or -1.
  * @flags: OPEN_FILE_* bits.
- * @device, @inode: as stat(2) says them. On btrfs and overlayfs a mapping says
- *	others of the same file: compare only what comes from here.
+ * @device, @inode: as in stat(2). On btrfs and overlayfs they differ from those of
+ *	mappings of the same file: compare them only with each other.
  * @size: in bytes.
- * @allocated: bytes of it that are stored.
- * @changed: when its contents or its inode last changed.
- * @owner: its user.
- * @mode: its type and permissions.
+ * @allocated: bytes allocated on disk.
+ * @changed: time of the last change of contents or inode (ctime).
+ * @owner: owner.
+ * @mode: type and permissions.
  */
 struct open_file {
 	int fd;
@@ -77,56 +76,58 @@ struct open_file {
 
 /**
  * open_mapped_file() - find the file of a mapping
- * @mapped: what is known of it.
- * @file: set to what was found; @file->fd is to be closed, -1 on failure.
+ * @mapped: description of the mapping.
+ * @file: filled; @file->fd is to be closed by the caller, -1 on failure.
  *
- * By the mapping itself, /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE
- * and is right also if the file is deleted, or in another mount namespace. Else
- * by the name below the process's root directory, if device and inode are
- * those of the mapping; the root directory is ours if the process has ended.
+ * Opens the file through /proc/PID/map_files, which needs CAP_CHECKPOINT_RESTORE and
+ * also works for deleted files and other mount namespaces. If that fails, opens the
+ * name below the process's root directory, or below ours if the process has ended,
+ * and checks that device and inode are those of the mapping.
  *
  * Return: 0, or a negative errno:
- * -ENOENT	the process or the file is gone, and the name does not help.
- * -ESTALE	the name leads to another file by now, or through a symbolic link.
+ * -ENOENT	the process or the file is gone, and the name was not found.
+ * -ESTALE	the name is another file by now, or its path has a symbolic link.
  * -ENOTSUP	not a regular file, or on a file system that stores no files, such
- *		as proc, sysfs, debugfs, tracefs, or of unknown kind.
- * -EACCES, -EPERM	one may not look.
- * another	as openat2(2) or statx(2) failed.
+ *		as proc, sysfs, debugfs, tracefs, or of unknown type.
+ * -EACCES, -EPERM	no permission.
+ * other	error of openat2(2) or statx(2).
  */
 int open_mapped_file(const struct mapped_file *mapped, struct open_file *file);
 
 /**
- * open_path_file() - the same for a file that somebody has found
- * @fd: the file, opened in any way, O_PATH best; stays open.
- * @file: set to what it is; @file->fd is a duplicate, to be closed, -1 on failure.
+ * open_path_file() - describe a file that was found before
+ * @fd: the file, opened in any mode, preferably O_PATH; stays open.
+ * @file: filled; @file->fd is a duplicate, to be closed by the caller, -1 on failure.
  *
  * Return: 0, -ENOTSUP or another negative errno, as above.
  */
 int open_path_file(int fd, struct open_file *file);
 
 /**
- * open_file_is_trusted() - has root, and nobody else, said what is in it?
+ * open_file_is_trusted() - tell whether only root can have written a file
  * @file: the file.
  * @pid: a process that maps it.
  *
- * Whose the file is says its file system. That is believed where it could make
- * set-user-ID programs as well: not of media that users may mount. Nor is it of what
- * another machine or process serves, or of an overlay that a user has mounted over
- * that.
+ * Believes the owner and the mode that the file system reports only where the file
+ * system could also provide set-user-ID programs, so not for media that users may
+ * mount. Does not trust files that another machine or process serves, nor an overlay
+ * that a user has mounted.
+ *
+ * Return: whether the file is trusted.
  */
 bool open_file_is_trusted(const struct open_file *file, pid_t pid);
 
 /**
- * open_file_to_read() - open for reading what has been found
+ * open_file_to_read() - open a file that was found for reading
  * @file: the file.
  *
- * Never waits for who holds a lease on it.
+ * Does not wait for the holder of a lease.
  *
  * Return: a file descriptor (O_RDONLY, O_CLOEXEC), or a negative errno:
- * -EWOULDBLOCK	somebody holds a write lease, or opens it for the first time:
- *		try again, after a second or more.
- * -EACCES	one may not read it; root may not read FUSE files of users.
- * -ESTALE	it is not the file that was found: never seen, never used.
+ * -EWOULDBLOCK	another process holds a write lease, or is just opening the file:
+ *		try again after a second or more.
+ * -EACCES	no permission; root may not read FUSE files of other users.
+ * -ESTALE	another file was opened. Not expected; the file is not used.
  */
 int open_file_to_read(const struct open_file *file);
 

@@ -7,10 +7,10 @@
 #include "watch.h"
 
 /**
- * struct options - what the command line says
+ * struct options - options of the command line
  *
- * @poll_ms: milliseconds between looks at /proc without perf; 0: with perf.
- * @ready_fd: where to write that the first pass is done, or -1.
+ * @poll_ms: milliseconds between passes through /proc; 0 to use perf events.
+ * @ready_fd: descriptor to write "ready" to, or -1.
  */
 struct options {
 	bool is_quiet;
@@ -20,8 +20,8 @@ struct options {
 };
 
 /*
- * Fill in @options, and the processes of @watch. Returns an exit status, having
- * complained if it is not CLI_OK.
+ * Fill in @options, and the processes of @watch. Returns an exit status; prints a
+ * message if it is not CLI_OK.
  */
 int options_parse(struct options *options, struct watch *watch, int argc,
 		  char **argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pass: a look through /proc.
+ * Pass: a scan of /proc.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ uint64_t pass_next(const struct pass *pass)
 	return pass->nr_made ? pass->ended_at + pause : 0;
 }
 
-/* Who has not been through with the last pass yet misses this one. */
+/* A user whose queue from the last pass is not empty yet is skipped in this one. */
 static void add_process(struct pass *pass, struct user *user, pid_t pid)
 {
 	if (user->pass != pass->nr_made + 1) {
@@ -46,7 +46,7 @@ static void add_process(struct pass *pass, struct user *user, pid_t pid)
 	}
 }
 
-/* --- of some processes: their children and those of these, too */
+/* --- watched processes and their descendants */
 
 static void remember(struct pass *pass, pid_t pid, pid_t parent)
 {
@@ -101,7 +101,7 @@ static int begin(struct pass *pass)
 	pass->wants_missed = false;
 	pass->used_ns = 0;
 	pass->done = 0;
-	/* What they miss from now on is for the next one. */
+	/* Mappings missed from now on are left to the next pass. */
 	while ((user = users_next(pass->users, user))) {
 		user->is_looked_at = pass->is_all || user->is_missed;
 		if (user->is_looked_at && user_is_served(user, now_ns()))
@@ -122,7 +122,7 @@ static void end(struct pass *pass)
 	pass->ended_at = now_ns();
 }
 
-/* Does it seem to have the code that it had when it was last looked at? */
+/* Returns whether the process was examined recently and its code seems unchanged. */
 static bool is_same_code(struct pass *pass, pid_t pid,
 			 const struct process *process)
 {

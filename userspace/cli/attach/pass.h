@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pass: a look through /proc, for what was there before us, and for what has been
- * missed. It is made in steps of bounded length; a step enters processes into
- * the queues of their users.
+ * Pass: a scan of /proc, for processes that existed before the command, and for
+ * mappings that it missed. A pass is made in steps of bounded length; a step enters
+ * processes into the queues of their users.
  */
 #ifndef ATTACH_PASS_H
 #define ATTACH_PASS_H
@@ -13,20 +13,20 @@
 #include "user.h"
 #include "watch.h"
 
-/* How long a step takes at most, about. */
+/* Approximate limit of the CPU time of a step. */
 #define PASS_STEP_NS	(2 * MS)
 
 /*
- * One part in this many of a processor's time is for passes, but for the least and
- * the longest time from one to the next.
+ * Passes use one part in this many of a processor's time; the time between two
+ * passes is also limited to this range.
  */
 #define PASS_SHARE	20
 #define PASS_MIN_NS	(500 * MS)
 #define PASS_MAX_NS	(1500 * MS)
 
 /*
- * Processes whose code is remembered, by number, and for how long one that seems
- * to have no other is not looked at again.
+ * Processes whose code is remembered, by process ID. A process whose code seems
+ * unchanged is not examined again for PASS_SEEN_NS.
  */
 #define PASS_SEEN	8192
 #define PASS_SEEN_NS	(10 * SECOND)
@@ -40,20 +40,20 @@ struct pass_seen {
 /**
  * struct pass
  *
- * @users, @watch: given.
- * @wants_all, @wants_missed: a pass is wanted: of all processes of interest, or
- *	of those users who have missed something.
- * @wants_use: also of those that seem to have no other code than before.
- * @is_running: one is being made; @is_all: of all users' processes; @is_thorough:
- *	as @wants_use has it.
- * @is_first: the first one.
- * @poll_ns: if this is not 0, all processes are looked at that often.
- * @nr_made: passes that are complete.
- * @ended_at: when the last one was complete.
- * @used_ns: CPU time that the last one has taken in its steps, and that readers
- *	have taken for it, which they add.
+ * @users, @watch: set by the caller.
+ * @wants_all: request a pass over all watched processes.
+ * @wants_missed: request a pass over the processes of users with is_missed.
+ * @wants_use: include processes whose code seems unchanged.
+ * @is_running: a pass is in progress.
+ * @is_all: the pass is over the processes of all users.
+ * @is_thorough: the pass includes processes whose code seems unchanged.
+ * @is_first: the pass is the first one.
+ * @poll_ns: if not 0, make a pass over all processes this often.
+ * @nr_made: number of complete passes.
+ * @ended_at: when the last pass was complete.
+ * @used_ns: CPU time of the last pass's steps, and of the readers that worked for it.
  * @done, @whole: processes seen in this pass, and in the last one.
- * @seen, @proc, @family: our own.
+ * @seen, @proc, @family: internal.
  */
 struct pass {
 	struct users *users;
@@ -80,13 +80,13 @@ struct pass {
 	} family;
 };
 
-/* Is there something to do now? */
+/* Returns whether a step is due now. */
 bool pass_is_due(const struct pass *pass, uint64_t now);
 
-/* When there will be, UINT64_MAX if none is wanted. */
+/* Time of the next step; UINT64_MAX if no pass is wanted. */
 uint64_t pass_next(const struct pass *pass);
 
-/* Do a part of it. Returns 0 or a negative errno: /proc cannot be read. */
+/* Make a step. Returns 0, or a negative errno if /proc cannot be read. */
 int pass_step(struct pass *pass);
 
 void pass_free(struct pass *pass);

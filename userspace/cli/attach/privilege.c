@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Privilege: what is kept, and why.
+ * Privilege: drop all capabilities except those listed here.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "privilege.h"
 
 /*
- * PERFMON		attaching for all processes, with SYS_PTRACE
- * SYS_PTRACE		/proc/PID/maps and map_files of others
- * CHECKPOINT_RESTORE	/proc/PID/map_files
- * DAC_READ_SEARCH	files that only their owners may read
- * SETUID, SETGID	workers that run as a user of their own
- * SETPCAP		workers that have no privileges and can get none
- * KILL			ending them
+ * PERFMON		attach for all processes, together with SYS_PTRACE
+ * SYS_PTRACE		read /proc/PID/maps and map_files of other users
+ * CHECKPOINT_RESTORE	open files through /proc/PID/map_files
+ * DAC_READ_SEARCH	read files that only their owners may read
+ * SETUID, SETGID	run workers as a separate user
+ * SETPCAP		run workers that have no privileges and cannot get any
+ * KILL			kill workers
  */
 static const unsigned int kept[] = {
 	CAP_PERFMON,
@@ -31,17 +31,17 @@ static const unsigned int kept[] = {
 	CAP_KILL,
 };
 
-/* A little more of the processors than others: it has little to do. */
+/* Slightly higher priority, because the main loop has little to do. */
 #define NICENESS (-5)
 
-static void raise(int resource, rlim_t to)
+static void raise_limit(int resource, rlim_t to)
 {
 	struct rlimit limit;
 
 	if (getrlimit(resource, &limit))
 		return;
 	limit.rlim_cur = to < limit.rlim_max ? to : limit.rlim_max;
-	/* With CAP_SYS_RESOURCE. */
+	/* Raising the hard limit needs CAP_SYS_RESOURCE. */
 	if (limit.rlim_max < to &&
 	    !setrlimit(resource, &(struct rlimit) { to, to }))
 		return;
@@ -52,9 +52,9 @@ int privilege_drop(void)
 {
 	static const struct rlimit none = { 0, 0 };
 
-	raise(RLIMIT_NOFILE, 4096);
-	/* What is attached counts as locked by us. */
-	raise(RLIMIT_MEMLOCK, RLIM_INFINITY);
+	raise_limit(RLIMIT_NOFILE, 4096);
+	/* Attached sections count as memory that this process has locked. */
+	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 	setrlimit(RLIMIT_CORE, &none);
 	setpriority(PRIO_PROCESS, 0, NICENESS);
 
@@ -70,7 +70,7 @@ int privilege_drop(void)
 				     CAPNG_PERMITTED | CAPNG_INHERITABLE |
 				     CAPNG_BOUNDING_SET, cap);
 	}
-	/* Who has none has nothing to drop, and could not anyway. */
+	/* Dropping from the bounding set needs CAP_SETPCAP. */
 	if (capng_apply(capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) ?
 			CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS))
 		return -EPERM;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Privilege: what is kept, and why: see the manual page.
+ * Privilege: drop all capabilities except those that the manual page lists.
  */
 #ifndef ATTACH_PRIVILEGE_H
 #define ATTACH_PRIVILEGE_H
 
 /*
- * Before anything of others is looked at: have what is left of the limits and of
- * the priority that privileges give, and drop all of them that are not needed any
- * more, for ever. Returns 0, or a negative errno.
+ * Raise resource limits and priority as far as privileges allow, then drop all
+ * privileges that are not needed any more, irrevocably. Call it before any data of
+ * other users is examined. Returns 0 or a negative errno.
  */
 int privilege_drop(void);
 

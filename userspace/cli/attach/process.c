@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Process: what /proc/PID/status says.
+ * Process: contents of /proc/PID/status.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ int process_read(pid_t pid, struct process *process)
 	}
 	close(fd);
 	text[got] = '\0';
-	/* The process's name cannot have a newline there. */
+	/* A newline in the process's name is escaped there. */
 	uid = strstr(text, "\nUid:");
 	parent = strstr(text, "\nPPid:");
 	if (!uid || !parent)
@@ -51,7 +51,7 @@ int process_read(pid_t pid, struct process *process)
 	process->uid = strtoul(uid + strlen("\nUid:"), NULL, 10);
 	process->parent = strtol(parent + strlen("\nPPid:"), NULL, 10);
 	process->has_memory = strstr(text, "\nVmPeak:");
-	/* What is called so first is the kernel's: names are escaped. */
+	/* The first line has the process's name. */
 	process->code = 0xcbf29ce484222325;
 	for (const char *at = text; *at && *at != '\n'; at++)
 		process->code = (process->code ^ (unsigned char)*at) *

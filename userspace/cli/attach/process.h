@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Process: what /proc/PID/status says. Reading that waits for nobody, unlike most
- * else of /proc/PID.
+ * Process: contents of /proc/PID/status. Unlike most other files of /proc/PID, it
+ * can be read without waiting for locks of the process.
  */
 #ifndef ATTACH_PROCESS_H
 #define ATTACH_PROCESS_H
@@ -14,10 +14,10 @@
  * struct process
  *
  * @uid: real user ID.
- * @parent: its parent's number.
- * @has_memory: is it none of the kernel's threads, and has not ended?
- * @code: its name and how much executable memory it has, as a hash: another one
- *	after it has executed another program, or mapped more.
+ * @parent: process ID of its parent.
+ * @has_memory: it has an address space, so is no kernel thread and has not ended.
+ * @code: hash of its name and the sizes of its executable memory. It changes when
+ *	the process executes another program or maps more code.
  */
 struct process {
 	uid_t uid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reader: a child that does what may block.
+ * Reader: a child for work that may block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 /**
  * struct reader - one child
  *
- * @socket: to talk to it; -1 if there is no child.
- * @job, @user: what it was asked for, and for whom; @user is NULL if it is idle.
- * @is_told: has the job been answered? The reader is about to be idle.
- * @asked_at: when it was asked.
- * @ends_at: when it is too late.
- * @told_ns: CPU time of it that it has told of.
+ * @socket: connection to the child; -1 if there is no child.
+ * @job, @user: as passed to readers_ask(); @user is NULL if the reader is idle.
+ * @is_told: the reply has been passed on; the reader will be idle soon.
+ * @asked_at: when the request was sent.
+ * @ends_at: when to check next whether it is too late.
+ * @told_ns: CPU time that its replies have reported.
  */
 struct reader {
 	struct child *child;
@@ -41,7 +41,7 @@ struct readers {
 	void *data;
 };
 
-/* While one is idle, it is nobody's. */
+/* Idle readers are counted for this user. */
 #define READERS_USER ((uid_t)-3)
 
 static const int no_fds[2] = { -1, -1 };
@@ -90,7 +90,7 @@ static int start(const struct readers *readers, struct reader *reader)
 	return 0;
 }
 
-/* It is idle. */
+/* Mark the reader as idle. */
 static void release(struct reader *reader)
 {
 	reader->user->nr_reading--;
@@ -98,7 +98,7 @@ static void release(struct reader *reader)
 	reader->job = NULL;
 }
 
-/* What it has said and nobody has heard: files come with it. */
+/* Receive the pending messages, to close the files that come with them. */
 static void drain(const struct reader *reader, uid_t user)
 {
 	static unsigned char unheard[READER_MAX_REPLY];
@@ -119,7 +119,7 @@ static void stop(struct reader *reader)
 	if (reader->user) {
 		const uint64_t used = child_cpu_ns(reader->child);
 
-		/* What it was killed at, and what even SIGKILL does not end, is his. */
+		/* Charge and count the killed reader to the user that it worked for. */
 		if (used > reader->told_ns)
 			user_charge(reader->user, used - reader->told_ns);
 		child_set_user(reader->child, reader->user->uid);
@@ -210,7 +210,7 @@ size_t readers_files(struct readers *readers, struct pollfd *files)
 	return READERS_MAX_ALL;
 }
 
-/* Tell of @reply, or, if it is NULL, that there is none. Once. */
+/* Pass on @reply, NULL if there is none; but only the first one of a request. */
 static void tell(struct readers *readers, struct reader *reader,
 		 const struct reader_reply *reply, const unsigned char *rest,
 		 size_t size, const int fds[2])
@@ -220,12 +220,12 @@ static void tell(struct readers *readers, struct reader *reader,
 	struct user *user = reader->user;
 
 	reader->is_told = true;
-	/* Whoever is told may ask a reader, so this one's state comes first. */
+	/* The callback may call readers_ask(), so update the state first. */
 	if (!reply)
 		stop(reader);
 	else if (reply->is_last && user)
 		release(reader);
-	/* Whose file could not be closed could as well not have been read. */
+	/* A file that cannot be closed blocks its user like one that cannot be read. */
 	if (!reply && user && !is_first)
 		user_block(user, now_ns());
 	if (is_first) {
@@ -255,7 +255,7 @@ static void receive(struct readers *readers, struct reader *reader)
 		return;
 	}
 	reader->told_ns += reply->cpu_ns;
-	/* Whoever is told of the job charges for it; of what comes after it nobody is. */
+	/* The callback charges the first reply; charge later ones here. */
 	if (reader->user && reader->is_told)
 		user_charge(reader->user, reply->cpu_ns);
 	tell(readers, reader, reply, message.bytes + sizeof(*reply),
@@ -267,7 +267,7 @@ void readers_handle(struct readers *readers, const struct pollfd *files)
 	for (size_t i = 0; i < READERS_MAX_ALL; i++) {
 		struct reader *reader = &readers->readers[i];
 
-		/* It may be another one by now. */
+		/* The reader may have been replaced since poll(). */
 		if (files[i].revents && reader->socket == files[i].fd)
 			receive(readers, reader);
 	}
@@ -280,7 +280,7 @@ void readers_check(struct readers *readers, uint64_t now)
 
 		if (!reader->user || now < reader->ends_at)
 			continue;
-		/* Others may have kept the processors from it. */
+		/* A runnable reader gets more time: the CPUs may be busy. */
 		if (now < reader->asked_at + READER_RUN_NS &&
 		    child_is_running(reader->child))
 			reader->ends_at = now + SECOND;

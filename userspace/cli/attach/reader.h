@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reader: a child that does what may block: looking at processes, opening files
- * and reading them, attaching.
+ * Reader: a child for work that may block: examining processes, opening and reading
+ * files, attaching.
  *
- * A reader lives on and is asked again and again. It has our privileges; nobody
- * ever waits for it. One that is late does not count among those that others
- * have, and one that is too late is killed.
+ * A reader has the daemon's privileges and serves many requests. The daemon never
+ * waits for it. A late reader does not count towards READERS_MAX, so that other
+ * users can have another one; a reader that is too late is killed.
  */
 #ifndef ATTACH_READER_H
 #define ATTACH_READER_H
@@ -18,13 +18,13 @@
 #include "reader_task.h"
 #include "user.h"
 
-/* Readers that are not late, and all of them. */
+/* Most readers that are not late, and most readers including late ones. */
 #define READERS_MAX	4U
 #define READERS_MAX_ALL	16U
 
 /*
- * When one is late, and when it is killed: if it waits for somebody, or if it is
- * still at it although it has not had to wait.
+ * Time after which a reader is late; after which it is killed if it sleeps; and
+ * after which it is killed if it is runnable.
  */
 #define READER_LATE_NS	(500 * MS)
 #define READER_MAX_NS	(5 * SECOND)
@@ -33,37 +33,38 @@
 struct readers;
 
 /**
- * typedef reader_told_fn - what a reader has to say
- * @data: of the table.
- * @job: what the reader was asked for.
- * @user: for whom.
- * @reply: the reply. NULL: it did not answer in time, or is dead.
- * @rest, @size: what follows the reply.
- * @fds: descriptors that came with it, to be closed; -1 where there is none.
+ * typedef reader_told_fn - called with a reader's reply
+ * @data: as passed to readers_create().
+ * @job: as passed to readers_ask().
+ * @user: as passed to readers_ask().
+ * @reply: the reply; NULL if the reader did not reply in time or has died.
+ * @rest, @size: the bytes that follow the reply.
+ * @fds: descriptors that came with the reply, to be closed; -1 where there is none.
  *
- * Called once for each request: later replies of the same are none of the job's.
+ * Called once for each request. Later replies to the same request are handled
+ * internally.
  */
 typedef void (*reader_told_fn)(void *data, void *job, struct user *user,
 			       const struct reader_reply *reply,
 			       const unsigned char *rest, size_t size,
 			       const int fds[2]);
 
-/* @device: a client of the module, that what is attached belongs to. */
+/* @device: the client of the module that all attachments belong to. */
 struct readers *readers_create(int device, reader_told_fn told, void *data);
 
-/* Kill them all, and wait for none. */
+/* Kill all readers, without waiting for them. */
 void readers_free(struct readers *readers);
 
 /*
- * Is there one for @user? The second one that he has at a time is not the last
- * that there is.
+ * Returns whether a reader is available for @user. A user gets at most two readers,
+ * and not the last available one as the second.
  */
 bool readers_has_room(const struct readers *readers, const struct user *user);
 
 /*
- * Ask one, for @user, with @fds, -1 where there is none: duplicates of them go to
- * the reader. Returns 0 or a negative errno, and readers_told_fn is not called
- * then.
+ * Send a request on behalf of @user to a reader, with duplicates of @fds, -1 where
+ * there is none. Returns 0 or a negative errno; on failure reader_told_fn is not
+ * called.
  */
 int readers_ask(struct readers *readers, struct user *user, void *job,
 		const struct reader_request *request, const int fds[2]);
@@ -71,18 +72,18 @@ int readers_ask(struct readers *readers, struct user *user, void *job,
 /* Fill in the files to poll, READERS_MAX_ALL at most. Returns their number. */
 size_t readers_files(struct readers *readers, struct pollfd *files);
 
-/* After poll(2) of the same files. */
+/* Handle replies, after poll(2) of the same files. */
 void readers_handle(struct readers *readers, const struct pollfd *files);
 
-/* Kill those that are too late. */
+/* Kill readers that are too late. */
 void readers_check(struct readers *readers, uint64_t now);
 
-/* When that is to be done next; UINT64_MAX if nobody is asked anything. */
+/* Time of the next readers_check(); UINT64_MAX if no reader is busy. */
 uint64_t readers_next(const struct readers *readers);
 
 /*
- * All that was asked before that time has been told, or never will be; UINT64_MAX
- * if all has.
+ * Time of the oldest request without a reply, UINT64_MAX if there is none: all
+ * earlier requests have been replied to or have failed.
  */
 uint64_t readers_asked_since(const struct readers *readers);
 

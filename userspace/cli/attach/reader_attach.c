@@ -19,7 +19,7 @@
 #include "reader_task.h"
 #include "worker.h"
 
-/* Of this process: the cache, and what was attached last and is to go there. */
+/* Of this reader: the cache, and a worker's result to be stored in the cache. */
 static struct sfu_cache *cache;
 static struct sframe_unwind_converted *to_be_kept;
 
@@ -46,8 +46,8 @@ read_cache(const struct reader_request *request)
 	return converted;
 }
 
-/* Returns a file with the section, or a negative errno. */
-static int put_section(const struct sframe_unwind_converted *converted)
+/* Returns a memory file with the section, or a negative errno. */
+static int write_section(const struct sframe_unwind_converted *converted)
 {
 	const int fd = memory_file_create("sframe");
 	size_t done = 0;
@@ -100,10 +100,10 @@ static void attach(const struct reader_request *request, int elf_fd,
 		arg.nr_segments = elf->nr_segments;
 	}
 	if (converted) {
-		arg.sframe_fd = put_section(converted);
+		arg.sframe_fd = write_section(converted);
 		if (arg.sframe_fd < 0) {
 			reader_fail(reply, READER_KERNEL, arg.sframe_fd,
-				    "no memory to carry its section");
+				    "no memory file for its section");
 			return;
 		}
 		arg.sframe_size = converted->size;
@@ -122,7 +122,7 @@ static void attach(const struct reader_request *request, int elf_fd,
 		close(arg.sframe_fd);
 }
 
-/* Open it again. Returns a descriptor, or -1 with @reply. */
+/* Open an O_PATH file for reading. Returns a descriptor, or -1 with @reply filled. */
 static int open_again(int path_fd, struct reader_reply *reply)
 {
 	struct open_file file;
@@ -161,7 +161,7 @@ static void attach_converted(const struct reader_request *request, int elf_fd,
 
 	err = worker_result_read(result_fd, NULL, &to_be_kept, text,
 				 sizeof(text));
-	/* That the file can no longer be opened does not make it worse. */
+	/* The result can go to the cache even if the file cannot be opened any more. */
 	if (elf_fd < 0)
 		return;
 	if (err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reader task: life of a reader, and looking at processes and files. See
+ * Reader task: main loop of a reader, and the requests MAPS and FILE. See
  * reader_task.h.
  */
 #include <errno.h>
@@ -22,13 +22,13 @@
 #include "open_file.h"
 #include "reader_task.h"
 
-/* CPU time after which a look at a process goes on with its next turn. */
+/* Limit of CPU time of a MAPS request; the rest is left to the next request. */
 #define MAPS_NS (100 * MS)
 
-/* Bytes of a file that are kept until it is known whether the cache has it. */
+/* Memory for snapshots, so that small files need no memfd if the cache has them. */
 #define ROOM (4U << 20)
 
-/* Keys that are told once only. */
+/* Keys that are remembered, to report each file only once. */
 #define NR_SEEN 256
 
 void mapping_set_name(struct mapping *mapping, const char *name)
@@ -63,14 +63,14 @@ static void close_both(int fds[2])
 	}
 }
 
-/* --- which files a process maps */
+/* --- READER_MAPS */
 
 struct maps_line {
 	struct reader_maps_entry entry;
 	const char *name;
 };
 
-/* Returns whether it is an executable mapping of a file. */
+/* Returns whether the line is an executable mapping of a file. */
 static bool parse_line(char *line, struct maps_line *to)
 {
 	struct reader_maps_entry *entry = &to->entry;
@@ -149,14 +149,14 @@ void reader_maps(const struct reader_request *request,
 		}
 		reply->maps.nr++;
 	}
-	/* /proc says only when it is read whether one may. */
+	/* /proc checks the permission only on read. */
 	if (ferror(maps))
 		reader_fail(reply, READER_FIND, -errno, "%s", strerror(errno));
 	free(line);
 	fclose(maps);
 }
 
-/* --- one file */
+/* --- READER_FILE */
 
 static bool is_known(const struct reader_known *known,
 		     const struct reader_known *found)
@@ -167,7 +167,7 @@ static bool is_known(const struct reader_known *known,
 	       known->changed.tv_nsec == found->changed.tv_nsec;
 }
 
-/* As /proc/PID/maps would tell it, but seen from here. */
+/* Read the name of an open file, as it is in our mount namespace. */
 static void read_name(int fd, struct reader_file *file)
 {
 	struct mapping mapping;
@@ -182,8 +182,9 @@ static void read_name(int fd, struct reader_file *file)
 }
 
 /*
- * Returns a descriptor to read from, with *@found_fd to be closed as well, or -1
- * with @reply.
+ * Find the file, and open it unless it is known. Returns a descriptor to read from,
+ * and sets *@found_fd to an O_PATH one, both to be closed; or returns -1 with @reply
+ * filled.
  */
 static int find_and_open(const struct reader_request *request, int given_fd,
 			 struct reader_reply *reply, int *found_fd)
@@ -233,7 +234,7 @@ static int find_and_open(const struct reader_request *request, int given_fd,
 	return fd;
 }
 
-/* With it, if the cache has it. */
+/* Attach the section to the file @elf_fd at once if the cache has it. */
 static bool is_attached_at_once(const struct reader_request *request,
 				int elf_fd, struct reader_reply *reply)
 {
@@ -268,7 +269,7 @@ int reader_file(const struct reader_request *request, int given_fd,
 		close_both(fds);
 		return fd;
 	}
-	/* What was read is what is known from now on, if it was changed. */
+	/* The file may have changed since it was found: use what was read. */
 	file->known = (struct reader_known) {
 		.is_set = true,
 		.device = snapshot.stat.st_dev,
@@ -283,7 +284,7 @@ int reader_file(const struct reader_request *request, int given_fd,
 	file->digest = snapshot.digest;
 	file->nr_bytes = snapshot.nr_bytes;
 	if (is_attached_at_once(request, fd, reply)) {
-		/* Nobody needs the descriptors any more. */
+		/* The daemon does not need the descriptors. */
 		close_both(fds);
 		sfu_snapshot_free(&snapshot);
 		return fd;
@@ -299,7 +300,7 @@ int reader_file(const struct reader_request *request, int given_fd,
 	return fd;
 }
 
-/* --- life */
+/* --- main loop */
 
 static int answer(struct reader_reply *reply, const unsigned char *rest,
 		  size_t size, int fds[2], uint64_t *cpu)
@@ -343,7 +344,7 @@ int reader_run(void *data)
 			return 1;
 		if (reply.is_last)
 			continue;
-		/* Even to be closed may be more than its server answers. */
+		/* Closing can block, too, so it comes after the first reply. */
 		if (file >= 0)
 			close(file);
 		close_both(given);

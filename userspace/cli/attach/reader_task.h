@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reader task: what a reader is asked, and what it answers. One message each,
- * over a socket, with file descriptors.
+ * Reader task: requests to a reader and its replies. Each is one message over a
+ * socket, with file descriptors.
  */
 #ifndef ATTACH_READER_TASK_H
 #define ATTACH_READER_TASK_H
@@ -15,14 +15,16 @@
 #include "module/file/elf.h"
 
 /*
- * READER_MAPS		which files does a process map executable?
- * READER_FILE		find the file of a mapping, open it, and take a snapshot
- *			of it. With a descriptor: of that file, which is ours.
- * READER_ATTACH	attach what the cache, a worker or another file has.
+ * READER_MAPS		list the files that a process maps executable
+ * READER_FILE		find and open the file of a mapping, and take a snapshot
+ *			of it. With a descriptor: take a snapshot of that file, which
+ *			is the daemon's own.
+ * READER_ATTACH	attach a section from the cache, from a worker or of another
+ *			file
  *
- * Files come and go as O_PATH descriptors: to open, to read and to close(2) one is
- * to wait for its server, which is for readers only. One that has told of a file
- * says once more that it has closed it.
+ * Files are passed as O_PATH descriptors: opening, reading and closing a file can
+ * block on its server, so only readers do that. After the reply to FILE and ATTACH
+ * a reader sends a second one when it has closed the file.
  */
 enum reader_what {
 	READER_MAPS = 1,
@@ -31,10 +33,11 @@ enum reader_what {
 };
 
 /**
- * struct reader_known - a file as it was when it was last looked at
+ * struct reader_known - a file as it was when it was last examined
  *
- * @is_set: is there one?
- * The others: see struct known.
+ * @is_set: the other members are valid.
+ *
+ * For the other members see struct known.
  */
 struct reader_known {
 	bool is_set;
@@ -48,11 +51,11 @@ struct reader_known {
  * struct reader_attach - how to attach
  *
  * @flags: SFRAME_UNWIND_ATTACH_* bits.
- * @share_id: with SHARE.
- * @is_converted: is there a worker's result? Else the cache is asked, and @error
- *	is -ENOENT if it has none.
- * @elf: what the section is for.
- * @digest: of the snapshot that it was or is to be made of.
+ * @share_id: with SHARE, the attachment to share.
+ * @is_converted: the request has a worker's result. Otherwise the cache is used; if
+ *	it has no section, the reply's error is -ENOENT.
+ * @elf: headers of the file that the section is for.
+ * @digest: digest of the snapshot that the section is made from.
  */
 struct reader_attach {
 	uint32_t flags;
@@ -65,13 +68,15 @@ struct reader_attach {
 /**
  * struct reader_request
  *
- * @mapping: of MAPS its pid and start, the address to start at; of FILE; of ATTACH
- *	its name, for those who list the cache.
- * @known: of FILE: no snapshot if it is this one.
- * @max_bytes, @max_others: of FILE: of the snapshot, if nobody but root can have
- *	written the file, and otherwise.
- * @attach: of ATTACH, with descriptors of the ELF file, O_PATH, and of the worker's
- *	result. Of FILE: if @flags are set, what the cache has is attached at once.
+ * @what: enum reader_what.
+ * @mapping: MAPS: pid is the process, start the address to begin at. FILE: the
+ *	mapping. ATTACH: only the name is used, for listings of the cache.
+ * @known: FILE: no snapshot is taken if the file is this one, unchanged.
+ * @max_bytes, @max_others: FILE: limit of the snapshot if the file is trusted, and
+ *	if not.
+ * @attach: ATTACH: what to attach; the request has descriptors of the ELF file,
+ *	O_PATH, and of the worker's result. FILE: if its flags are not 0, a section
+ *	in the cache is attached at once.
  */
 struct reader_request {
 	enum reader_what what;
@@ -82,30 +87,31 @@ struct reader_request {
 	struct reader_attach attach;
 };
 
-/* Where it failed, of FILE and ATTACH. */
+/* The step of FILE or ATTACH that failed. */
 enum reader_stage {
 	READER_FIND = 1,	/* open_mapped_file() */
 	READER_OPEN,		/* open_file_to_read(), of ATTACH as well */
 	READER_SNAPSHOT,	/* sfu_snapshot_take() */
-	READER_CACHE,		/* the cache has none */
+	READER_CACHE,		/* the cache has no section */
 	READER_RESULT,		/* worker_result_read() */
 	READER_KERNEL,		/* the ioctl */
 };
 
 /**
- * struct reader_file - a file that was found
+ * struct reader_file - reply to FILE
  *
- * @is_found: is the following of it known?
- * @is_trusted: nobody but root can have written it.
- * @is_known: it is the one that is known already, unchanged.
- * @has_own: the kernel unwinds with its own .sframe.
- * @is_attached: what the cache has is attached already. Without descriptors.
- * @is_uncached: the cache has been asked, and has none.
- * @known: the file.
- * @elf, @elf_status, @digest: see struct sfu_snapshot. With descriptors of the
- *	file, O_PATH, and of the snapshot.
+ * @is_found: the file was found, and @known is valid.
+ * @is_trusted: only root can have written the file.
+ * @is_known: the file is that of the request's known, unchanged.
+ * @has_own: the kernel unwinds with the file's own .sframe.
+ * @is_attached: the section from the cache has been attached; the reply has no
+ *	descriptors.
+ * @is_uncached: the cache has no section.
+ * @known: identity of the file.
+ * @elf, @elf_status, @digest: see struct sfu_snapshot. The reply has descriptors of
+ *	the file, O_PATH, and of the snapshot.
  * @nr_bytes: bytes of the snapshot.
- * @name: of the file, if the request had none.
+ * @name: name of the file, if the request had none.
  */
 struct reader_file {
 	bool is_found;
@@ -122,7 +128,7 @@ struct reader_file {
 	char name[MAPPING_NAME_SIZE];
 };
 
-/* What was attached: see struct known. */
+/* The attachment that was made: see struct known. */
 struct reader_attached {
 	uint64_t id;
 	uint64_t functions;
@@ -132,10 +138,10 @@ struct reader_attached {
 };
 
 /**
- * struct reader_maps - files that a process maps
+ * struct reader_maps - reply to MAPS
  *
- * @next: address to go on at; 0 if this was all.
- * @nr: entries, each a struct reader_maps_entry with a name.
+ * @next: address to continue at; 0 if the list is complete.
+ * @nr: entries that follow the reply, each a struct reader_maps_entry with a name.
  */
 struct reader_maps {
 	uint64_t next;
@@ -153,11 +159,14 @@ struct reader_maps_entry {
 /**
  * struct reader_reply
  *
- * @error: 0 or a negative errno, at @stage, with @text, which may have bytes of
- *	the file: to be escaped.
- * @is_last: may the reader be asked again? Else another reply will say so.
+ * @error: 0 or a negative errno.
+ * @stage: the step that failed.
+ * @is_last: the reader is idle again. If not set, another reply follows.
  * @cpu_ns: CPU time since the last reply.
- * @attached: of ATTACH, and of FILE with @file.is_attached.
+ * @text: message of the failure; may have bytes of the file, so escape it.
+ * @attached: reply to ATTACH, and to FILE with @file.is_attached.
+ * @maps: reply to MAPS.
+ * @file: reply to FILE.
  */
 struct reader_reply {
 	int error;
@@ -172,14 +181,14 @@ struct reader_reply {
 	};
 };
 
-/* Bytes of the longest reply, with all that follows it. */
+/* Bytes of the longest reply, with everything that follows it. */
 #define READER_MAX_REPLY 65536
 
-/* Descriptors of a reader, beside those that are /dev/null. */
+/* Descriptors of a reader; 0 to 2 are /dev/null. */
 #define READER_SOCKET	3
 #define READER_DEVICE	4
 
-/* Life of a reader. Does not return before the socket is closed. */
+/* Main loop of a reader. Returns when the socket is closed. */
 int reader_run(void *data);
 
 /* The tasks. */
@@ -188,32 +197,33 @@ void reader_maps(const struct reader_request *request,
 		 size_t *size);
 
 /*
- * @given_fd: the file, or -1 to find it. @fds: of file and snapshot, to be closed;
- * -1 if there is none. Returns the file, open for reading, to be closed when that
- * has been told, or -1.
+ * READER_FILE. @given_fd is the file, or -1 to find it. Sets @fds to the file,
+ * O_PATH, and the snapshot, to be closed by the caller; -1 if there is none. Returns
+ * the file, open for reading, to be closed after the reply has been sent, or -1.
  */
 int reader_file(const struct reader_request *request, int given_fd,
 		struct reader_reply *reply, int fds[2]);
 
 /*
- * @path_fd, @result_fd: see struct reader_request; -1 if there is none. Returns the
- * file in the same way. reader_attach_end() is to follow.
+ * READER_ATTACH. @path_fd is the ELF file, O_PATH, @result_fd the worker's result or
+ * -1. Returns the ELF file, open for reading, to be closed after the reply has been
+ * sent, or -1. Call reader_attach_end() afterwards.
  */
 int reader_attach(const struct reader_request *request, int path_fd,
 		  int result_fd, struct reader_reply *reply);
 
-/* After that has been told: what is left to do of it. */
+/* After the reply to ATTACH has been sent: store the worker's result in the cache. */
 void reader_attach_end(const struct reader_request *request);
 
 /*
- * After reader_file(): attach to the file @elf_fd at once, if the cache has it.
- * Returns whether it is attached; what went wrong is found out again by those who
- * ask for ATTACH.
+ * Part of READER_FILE: if the cache has a section, attach it to the file @elf_fd at
+ * once. Returns whether it is attached. Errors are not returned: a later ATTACH
+ * request will run into them again.
  */
 bool reader_attach_cached(const struct reader_request *request, int elf_fd,
 			  struct reader_reply *reply);
 
-/* Say what is wrong. */
+/* Fill in the failure of a reply. */
 __attribute__((format(printf, 4, 5)))
 void reader_fail(struct reader_reply *reply, enum reader_stage stage, int error,
 		 const char *format, ...);

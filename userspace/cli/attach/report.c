@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Report: what "attach" prints.
+ * Report: the output of "attach".
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ void report_begin(struct report *report)
 	report->has_bar = isatty(STDERR_FILENO) && !report->is_quiet;
 }
 
-/* A pipe that is writable takes as much as a line has; so does a terminal. */
+/* A pipe or terminal that is writable has room for at least one line. */
 static bool can_print(struct report *report, int fd)
 {
 	struct pollfd file = { .fd = fd, .events = POLLOUT };
@@ -36,7 +36,7 @@ static bool can_print(struct report *report, int fd)
 	return false;
 }
 
-/* Let go what has been printed. Returns whether there is room for another line. */
+/* Flush the output. Returns whether there is room for another line. */
 static bool next_line(struct report *report)
 {
 	fflush(stdout);
@@ -103,7 +103,7 @@ void report_refused(struct report *report, const char *name,
 	}
 }
 
-/* How many are refused for one reason now. */
+/* Number of files that are refused for one reason now. */
 struct tally {
 	const char *reason;
 	unsigned int nr;
@@ -161,17 +161,17 @@ static void print_totals(struct report *report, const struct jobs *jobs,
 	putchar('\n');
 	print_refused(report);
 	if (jobs->forbidden && next_line(report))
-		printf("%u processes may not be looked at: that needs CAP_SYS_PTRACE\n",
+		printf("%u processes may not be examined: that needs CAP_SYS_PTRACE\n",
 		       jobs->forbidden);
 	if (jobs->weakness && next_line(report))
-		printf("weaker than elsewhere: %s\n", jobs->weakness);
+		printf("sandbox is incomplete: %s\n", jobs->weakness);
 	if (report->unprinted && next_line(report))
 		printf("%u lines could not be printed in time\n",
 		       report->unprinted);
 	fflush(stdout);
 }
 
-/* Whose files are not among those, as there was enough done for him for now. */
+/* Print the users whose files are not among these, because they are not served now. */
 static void print_waiting(struct report *report, const struct jobs *jobs)
 {
 	const struct user *user = NULL;
@@ -181,8 +181,8 @@ static void print_waiting(struct report *report, const struct jobs *jobs)
 			printf("left for later: %u files and processes of user %u: %s\n",
 			       user->nr_first, (unsigned int)user->uid,
 			       user->is_paused ?
-				       "his part of a processor is used up" :
-				       "what he maps does not answer");
+				       "the user's CPU time is used up" :
+				       "the user's files do not answer");
 	fflush(stdout);
 }
 
@@ -200,7 +200,7 @@ void report_ready(struct report *report, const struct jobs *jobs)
 	print_waiting(report, jobs);
 }
 
-/* How much of it was of use. */
+/* Print how many of the attachments were used, and how often. */
 static void print_use(int device)
 {
 	struct sframe_unwind_attached attached[64];

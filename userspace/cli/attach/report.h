@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Report: what "attach" prints. What cannot be printed at once is not: nobody
- * shall wait for a reader of it.
+ * Report: the output of "attach". Lines that cannot be printed at once are dropped,
+ * so that the daemon never waits for the reader of its output.
  */
 #ifndef ATTACH_REPORT_H
 #define ATTACH_REPORT_H
@@ -12,23 +12,23 @@
 
 #include "known.h"
 
-/* Reasons that are told apart; of others there are no lines. */
+/* Reasons that get a line of their own; files with further reasons are not listed. */
 #define REPORT_MAX_REASONS 24
 
 struct jobs;
 
 /**
- * struct report - what is to be printed, and how far the work is
+ * struct report - options and state of the output
  *
- * @known: set when it is there.
- * @is_quiet: nothing but errors.
- * @is_verbose: a line for each file.
- * @has_bar: a bar of progress.
- * @start_ns: when the command began.
- * @bar_ns: when the bar was last updated; 0 if there is none to remove.
- * @done, @whole: processes of this pass.
- * @unprinted: lines that could not be printed at once.
- * @refused: reasons, and the last file that was refused for each.
+ * @known: the table of files; set by the caller when it has been created.
+ * @is_quiet: print nothing but errors.
+ * @is_verbose: print a line for each file.
+ * @has_bar: print a progress bar.
+ * @start_ns: when the command started.
+ * @bar_ns: when the bar was last updated; 0 if no bar is on the screen.
+ * @done, @whole: processes seen in this pass, and in the last one.
+ * @unprinted: number of dropped lines.
+ * @refused: reasons, each with the last file that was refused for it.
  */
 struct report {
 	const struct known_files *known;
@@ -46,25 +46,25 @@ struct report {
 	} refused[REPORT_MAX_REASONS];
 };
 
-/* With the options set. */
+/* Start the report. The caller has set the options. */
 void report_begin(struct report *report);
 
-/* A bar, with the name of what is being worked on. */
+/* Update the progress bar; @name is the current file. */
 void report_progress(struct report *report, const char *name);
 void report_remove_bar(struct report *report);
 
-/* What became of a file, and what there is to say of it. */
+/* With --verbose, print the result for a file, with details in @text. */
 void report_file(struct report *report, const char *name,
 		 enum file_state state, const char *text);
 
-/* A file was refused, for a constant @reason. */
+/* Note that a file was refused, for a constant @reason. */
 void report_refused(struct report *report, const char *name,
 		    const char *reason);
 
-/* What is attached now, and how long it took. */
+/* Print the totals of attached files, and how long it took. */
 void report_ready(struct report *report, const struct jobs *jobs);
 
-/* What was attached, and, by the client @device, of how much use it was. */
+/* Print the totals, and how much the attachments of client @device were used. */
 void report_end(struct report *report, const struct jobs *jobs, int device);
 
 #endif /* ATTACH_REPORT_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Room: when the kernel takes no more attachments.
+ * Room: detach unused sections when the kernel's limits are reached.
  */
 #include "room.h"
 
-/* Is a pass through with those who are served? */
+/* Returns whether the queues of all users who are served have been worked off. */
 static bool is_through(const struct jobs *jobs, uint64_t now)
 {
 	struct user *user = NULL;
@@ -17,8 +17,8 @@ static bool is_through(const struct jobs *jobs, uint64_t now)
 }
 
 /*
- * Those not in use go. If all are, users with more than their part of the room
- * lose what they have used least.
+ * Detach the sections of files that are not in use. If all are in use, take the least
+ * recently used ones from users whose sections use more than half of a user's share.
  */
 static void make_room(const struct room *room, struct jobs *jobs)
 {
@@ -44,7 +44,7 @@ void room_check(struct room *room, struct jobs *jobs, struct pass *pass)
 	if (jobs->wants_room && !room->is_wanted && now >= room->next_at) {
 		room->is_wanted = true;
 		room->since = now;
-		/* One that is being made has seen some before. */
+		/* A pass in progress has seen some processes before @since. */
 		room->pass = pass->nr_made + pass->is_running + 1;
 		pass->wants_all = true;
 		pass->wants_use = true;
@@ -57,7 +57,7 @@ void room_check(struct room *room, struct jobs *jobs, struct pass *pass)
 	room->is_wanted = false;
 	room->next_at = now + ROOM_MIN_NS;
 	jobs->wants_room = false;
-	/* What had no room is found once more. */
+	/* Find the files again that were refused for want of room. */
 	pass->wants_all = true;
 	pass->wants_use = true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Room: when the kernel takes no more attachments, those that are not in use are
- * given up: a pass through /proc finds out which are.
+ * Room: when the kernel's limits are reached, detach sections that are not in use. A
+ * pass through /proc finds those in use.
  */
 #ifndef ATTACH_ROOM_H
 #define ATTACH_ROOM_H
@@ -12,15 +12,15 @@
 #include "job.h"
 #include "pass.h"
 
-/* How long what was refused for want of room stays so, at least. */
+/* Minimum time before files that were refused for want of room are tried again. */
 #define ROOM_MIN_NS (10 * SECOND)
 
 /**
  * struct room
  *
- * @is_wanted: a pass is being made for it, which is number @pass of all.
- * @since: what is in use has been seen since then.
- * @next_at: not before that.
+ * @is_wanted: room is to be made when pass number @pass is complete.
+ * @since: files not used since then are detached.
+ * @next_at: do not make room again before this time.
  */
 struct room {
 	bool is_wanted;
@@ -29,7 +29,7 @@ struct room {
 	uint64_t next_at;
 };
 
-/* To be called now and then: have a pass made if room is wanted, and make it. */
+/* Call it periodically: requests a pass if room is wanted, then makes room. */
 void room_check(struct room *room, struct jobs *jobs, struct pass *pass);
 
 #endif /* ATTACH_ROOM_H */

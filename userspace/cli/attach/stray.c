@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stray: what was attached, and nobody knows of.
+ * Stray: detach attachments that are not in the table of known files.
  */
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -10,10 +10,10 @@
 #include "child.h"
 #include "stray.h"
 
-/* Asked for at a time. */
+/* Entries of one listing call. */
 #define NR_LISTED 64U
 
-/* --- what is known */
+/* --- known attachments */
 
 struct ids {
 	uint64_t *ids;
@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Returns whether there was memory for it. */
+/* Collect the ids of all known attachments. Returns false without memory. */
 static bool collect_known(const struct jobs *jobs, struct ids *ids)
 {
 	const struct known_totals *totals = known_files_totals(jobs->known);
@@ -54,7 +54,7 @@ static bool is_known(const struct ids *ids, uint64_t id)
 	return bsearch(&id, ids->ids, ids->nr, sizeof(id), compare);
 }
 
-/* --- what is attached */
+/* --- all attachments */
 
 static void list_unknown(struct strays *strays, const struct ids *known,
 			 int device)
@@ -96,7 +96,7 @@ static void begin(struct strays *strays, const struct jobs *jobs, int device)
 	strays->next_at = strays->listed_at + STRAYS_MIN_NS;
 	list_unknown(strays, &known, device);
 	free(known.ids);
-	/* What has been killed and is not gone may still be about to attach. */
+	/* A reader that was killed but has not ended may still attach something. */
 	strays->has_more |= children_left_of_all() != 0;
 }
 

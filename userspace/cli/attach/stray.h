@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stray: what a reader attached that was killed before it could tell, and that
- * nobody would detach.
+ * Stray: an attachment by a reader that was killed before it could reply. The table
+ * of known files does not have it, so nothing else would detach it.
  */
 #ifndef ATTACH_STRAY_H
 #define ATTACH_STRAY_H
@@ -10,19 +10,20 @@
 
 #include "job.h"
 
-/* Found at a time; if there are more, they are found the next time. */
+/* Strays detached at a time; further ones are found the next time. */
 #define STRAYS_MAX 64U
 
-/* The kernel is not asked more often. */
+/* Minimum time between two listings of attachments. */
 #define STRAYS_MIN_NS (10 * SECOND)
 
 /**
  * struct strays
  *
- * @nr_lost: as jobs.nr_lost was when the kernel was last asked.
- * @listed_at: when that was; 0 if nothing of it is left to do.
- * @has_more: may there be others? Then not before @next_at.
- * @ids, @nr: attachments that were not known then.
+ * @nr_lost: jobs.nr_lost at the time of the last listing.
+ * @listed_at: when the attachments were listed; 0 if the listing has been handled.
+ * @has_more: there may be more strays than @ids.
+ * @next_at: do not list again before this time.
+ * @ids, @nr: attachments in the listing that were not known.
  */
 struct strays {
 	unsigned int nr_lost;
@@ -34,9 +35,8 @@ struct strays {
 };
 
 /*
- * To be called now and then. If a reader has been lost, ask the kernel what is
- * attached, and detach what nobody knows of by the time at which all readers have
- * told what they were at.
+ * Call it periodically. If a reader was lost, list all attachments. When all requests
+ * made before that have been replied to, detach those that are still unknown.
  */
 void strays_check(struct strays *strays, const struct jobs *jobs, int device);
 

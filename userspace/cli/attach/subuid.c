@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Subordinate user IDs. Not by libsubid: names of users, which it looks up, can
- * come from a server that does not answer, and are not needed.
+ * Subordinate user IDs. libsubid is not used, because it looks up names of users,
+ * which are not needed here and can come from a server that does not answer.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,8 +20,9 @@ struct range {
 /**
  * struct subuids
  *
- * @checked_at: when the file was looked at.
- * @changed: its state then; @has_file: was there one?
+ * @checked_at: when the file was last checked for changes.
+ * @has_file: it existed then.
+ * @changed: its ctime then.
  */
 struct subuids {
 	const char *path;
@@ -46,7 +47,7 @@ void subuids_free(struct subuids *subuids)
 	free(subuids);
 }
 
-/* Lines are "name:first:count"; others are left out. */
+/* Lines are "name:first:count"; others are ignored. */
 static void read_ranges(struct subuids *subuids)
 {
 	FILE *file = fopen(subuids->path, "re");
@@ -57,7 +58,7 @@ static void read_ranges(struct subuids *subuids)
 	subuids->nr = 0;
 	while (file && subuids->nr < SUBUIDS_MAX &&
 	       getline(&line, &size, file) > 0) {
-		/* Nobody is one user with root. */
+		/* Ignore ranges that include root. */
 		if (sscanf(line, "%*[^:]:%" SCNu64 ":%" SCNu64, &first,
 			   &count) != 2 || !first || first > UINT32_MAX ||
 		    count > UINT32_MAX - first + 1)
@@ -72,7 +73,8 @@ static void read_ranges(struct subuids *subuids)
 		fclose(file);
 }
 
-static void check(struct subuids *subuids)
+/* Read the file again if it has changed. */
+static void update(struct subuids *subuids)
 {
 	const uint64_t now = now_ns();
 	struct stat stat_now;
@@ -95,7 +97,7 @@ static void check(struct subuids *subuids)
 
 uid_t subuids_first(struct subuids *subuids, uid_t uid)
 {
-	check(subuids);
+	update(subuids);
 	for (unsigned int i = 0; i < subuids->nr; i++) {
 		const struct range *range = &subuids->ranges[i];
 

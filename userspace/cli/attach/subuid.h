@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Subordinate user IDs: those that a user may give to his processes in a user
- * namespace, as /etc/subuid says it (subuid(5)). All of a range are one user; a
- * large range, which an administrator has given to many containers, is as many as
- * there are containers.
+ * Subordinate user IDs: those that a user may use in a user namespace, according to
+ * /etc/subuid (subuid(5)). All user IDs of a range are treated as one user. A large
+ * range, assigned for many containers, is treated as one user for each SUBUIDS_ONE.
  */
 #ifndef ATTACH_SUBUID_H
 #define ATTACH_SUBUID_H
@@ -11,25 +10,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How often the file is looked at: does it say something else by now? */
+/* How often the file is checked for changes. */
 #define SUBUIDS_CHECK_NS (10 * SECOND)
 
-/* User IDs that one container has. */
+/* User IDs of one container. */
 #define SUBUIDS_ONE 65536U
 
-/* Ranges; of more, those at the file's end do not count. */
+/* Most ranges; further ones in the file are ignored. */
 #define SUBUIDS_MAX 4096U
 
 struct subuids;
 
 /*
- * @path: of the file, a constant string; that it is not there is no error. NULL: none.
- * Returns NULL without memory.
+ * @path is the file, a constant string, or NULL for none. It is no error if the file
+ * does not exist. Returns NULL without memory.
  */
 struct subuids *subuids_create(const char *path);
 void subuids_free(struct subuids *subuids);
 
-/* The first one of those that @uid is one user with, or @uid. */
+/* Returns the first user ID of those treated as one user with @uid, or @uid. */
 uid_t subuids_first(struct subuids *subuids, uid_t uid);
 
 #endif /* ATTACH_SUBUID_H */

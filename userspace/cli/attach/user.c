@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User: what is to be done on behalf of each, and what that may cost.
+ * User: pending work on behalf of each user, and a budget of CPU time for it.
  */
 #include <stdlib.h>
 
@@ -12,10 +12,10 @@
 
 #define NR_BUCKETS 64
 
-/* The longest that a user is left alone for. */
+/* Longest time for which a user is blocked. */
 #define MAX_BLOCKED_NS (60 * SECOND)
 
-/* Processes whose users are remembered, and for how long. */
+/* Cache of the users of processes: entries, and how long they are valid. */
 #define NR_OWNERS	1024
 #define OWNER_NS	(SECOND / 2)
 
@@ -28,12 +28,13 @@ struct owner {
 /**
  * struct users
  *
- * @turn: who was served last.
- * @others: for whom there was no more room, and for want of memory anybody.
- * @nr_files: in all queues.
- * @common: in which only the credit counts, that for files of root's.
- * @owners: of processes, by number.
- * @subuids: of the system.
+ * @turn: the user who was served last.
+ * @others: stands for users that did not fit into the table, or into memory.
+ * @nr: number of users, @others included.
+ * @nr_files: files in all queues.
+ * @common: only its credit is used: that for trusted files.
+ * @owners: cache of the users of processes, by process ID.
+ * @subuids: the system's subordinate user IDs.
  */
 struct users {
 	struct user *buckets[NR_BUCKETS];
@@ -46,7 +47,7 @@ struct users {
 	struct subuids *subuids;
 };
 
-/* Who can do anything anyhow has as much as files of root's have. */
+/* Root can do anything anyway, so it has as much credit as trusted files have. */
 static int64_t burst_of(const struct user *user)
 {
 	return user->uid ? USER_BURST_NS : USERS_BURST_NS;
@@ -161,7 +162,7 @@ struct user *users_of_process(struct users *users, pid_t pid)
 	return user;
 }
 
-/* Raise his credit, up to @burst, by what has come back since. */
+/* Refill the credit for the time since the last refill, up to @burst. */
 static void raise_credit(struct user *user, uint64_t now, int64_t burst)
 {
 	if (now <= user->credited_at)
@@ -232,7 +233,7 @@ void users_set_turn(struct users *users, struct user *user)
 	users->turn = user;
 }
 
-/* --- what he may use */
+/* --- credit */
 
 void user_charge(struct user *user, uint64_t ns)
 {
@@ -271,7 +272,7 @@ void user_block(struct user *user, uint64_t now)
 {
 	uint64_t time = SECOND << (user->nr_blocked < 6 ? user->nr_blocked : 6);
 
-	/* It has answered for long enough. */
+	/* Start over if the last block ended long enough ago. */
 	if (user->nr_blocked && now > user->blocked_until + MAX_BLOCKED_NS) {
 		user->nr_blocked = 0;
 		time = SECOND;
@@ -282,7 +283,7 @@ void user_block(struct user *user, uint64_t now)
 	user->is_missed = true;
 }
 
-/* --- what is to be done for him */
+/* --- queues */
 
 void user_add_file(struct users *users, struct user *user,
 		   const struct mapping *mapping, bool is_first)
@@ -292,7 +293,7 @@ void user_add_file(struct users *users, struct user *user,
 	for (file = user->files; file; file = file->next) {
 		if (!is_same_file(&file->mapping, mapping))
 			continue;
-		/* The newer one is there for longer. */
+		/* The newer mapping is likely to exist longer. */
 		file->mapping.pid = mapping->pid;
 		file->mapping.start = mapping->start;
 		file->mapping.end = mapping->end;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * User: what is to be done on behalf of each, and what that may cost.
+ * User: pending work on behalf of each user, and a budget of CPU time for it.
  *
- * A user is a real user ID, or all subordinate ones that are given to somebody
- * together, of which there are 65,536 by default. Each has a queue of his own, of
- * bounded length, and they are served in turn. What is done for him is charged to
- * him as CPU time: he has a credit of USER_BURST_NS, which comes back at the rate
- * of one part in USER_SHARE of a CPU. While it is used up, what he maps is left for
- * later.
+ * A user is a real user ID, or 65,536 subordinate ones that were assigned together.
+ * Each user has queues of bounded length; users are served in turn. The CPU time of
+ * work for a user is charged to the user's credit of USER_BURST_NS, which is refilled
+ * at the rate of one part in USER_SHARE of a CPU. While the credit is used up, the
+ * user's mappings are not examined.
  *
- * What does not fit, or is left for later, is only remembered as a fact: a look
- * through his processes makes up for it.
+ * If a queue is full, or the user is not served, only the fact is remembered
+ * (is_missed): a later pass through the user's processes finds the mappings.
  */
 #ifndef ATTACH_USER_H
 #define ATTACH_USER_H
@@ -26,31 +25,31 @@
 #define USER_BURST_NS	((int64_t)(10 * SECOND))
 #define USER_SHARE	20
 
-/* What may be spent for root, and on files of root's; it comes back as slowly. */
+/* Credit of root, and of trusted files; refilled at the same rate. */
 #define USERS_BURST_NS	((int64_t)(300 * SECOND))
 
-/* With this much he is served again after his credit was used up. */
+/* Credit at which a user is served again after it was used up. */
 #define USER_RESUME_NS	((int64_t)(200 * MS))
 
-/* Things in one user's queue: files, and processes. */
+/* Limits of one user's queues. */
 #define USER_MAX_FILES		256U
 #define USER_MAX_PROCESSES	4096U
 
 /* Files in all queues. */
 #define USERS_MAX_FILES		8192U
 
-/* Users at once. Beyond these, they are one. */
+/* Users in the table. All further users are treated as one. */
 #define USERS_MAX		1024U
 
-/* Whose processes have ended before it was known whose they are. */
+/* Stands for the user of processes that ended before their user ID was read. */
 #define USER_UNKNOWN	((uid_t)-1)
-/* All of those for whom there was no more room. */
+/* Stands for all users that did not fit into the table. */
 #define USER_OTHERS	((uid_t)-2)
 
 /**
- * struct queued_file - a mapping whose file is to be looked at
+ * struct queued_file - a mapping whose file is to be examined
  *
- * @is_first: does it belong to what was there at the start?
+ * @is_first: it existed at the start of the command.
  */
 struct queued_file {
 	struct queued_file *next;
@@ -58,7 +57,7 @@ struct queued_file {
 	struct mapping mapping;
 };
 
-/* A process whose mappings are to be looked at, from an address on. */
+/* A process whose mappings are to be examined, from address @from on. */
 struct queued_process {
 	pid_t pid;
 	bool is_first;
@@ -68,26 +67,29 @@ struct queued_process {
 /**
  * struct user
  *
- * @uid: real user ID; of subordinate ones, the first.
- * @next: in its bucket.
- * @turn_next: the next one to be served, in a circle.
- * @credit_ns: CPU time that may be spent for him; negative if more was.
- * @credited_at: when it was last raised.
- * @is_paused: has it been used up, and not come back far enough?
- * @blocked_until, @nr_blocked: file servers that he maps files of do not answer:
- *	he is left alone until then, longer each time.
- * @nr_left: children that got stuck for him, and that even SIGKILL does not end.
- * @files, @last_file, @nr_files: the queue.
- * @processes, @first_process, @nr_processes: the same of processes, in a ring of
- *	@max_processes.
- * @nr_reading: readers that are busy for him.
- * @nr_jobs, @nr_waiting, @nr_converting: his jobs, and those in these states: see
- *	job.h.
- * @others_bytes: his part of jobs.others_bytes.
- * @nr_first: of all of these, those that were there at the start.
- * @is_missed: something of his was passed over: look through his processes.
- * @is_looked_at, @is_behind, @pass: for pass.c: whether the present pass does that,
- *	or cannot, as the last one is not through; and which one that was said of.
+ * @uid: real user ID; for subordinate user IDs, the first of them.
+ * @next: next user in the hash bucket.
+ * @turn_next: next user to be served; the users form a ring.
+ * @credit_ns: CPU time that may be spent for the user; negative if overdrawn.
+ * @credited_at: when the credit was last refilled.
+ * @is_paused: the credit was used up, and has not reached USER_RESUME_NS again.
+ * @blocked_until: do not serve the user before this time, because the server of a
+ *	file did not answer.
+ * @nr_blocked: how often that has happened; the time grows with it.
+ * @nr_left: the user's children that even SIGKILL does not end.
+ * @files, @last_file, @nr_files: queue of files.
+ * @processes, @first_process, @nr_processes: queue of processes, a ring of
+ *	@max_processes entries.
+ * @nr_reading: readers that are busy for the user.
+ * @nr_jobs, @nr_waiting, @nr_converting: the user's jobs, and those in the states
+ *	JOB_WAIT and JOB_CONVERT.
+ * @others_bytes: the user's part of jobs.others_bytes.
+ * @nr_first: queue entries, requests and jobs that existed at the start.
+ * @is_missed: a mapping of the user was skipped: a pass through the user's processes
+ *	is needed.
+ * @is_looked_at: for pass.c: the current pass includes this user.
+ * @is_behind: for pass.c: the user's queue from the last pass is not empty yet.
+ * @pass: for pass.c: number of the pass that @is_behind is about.
  */
 struct user {
 	uid_t uid;
@@ -125,58 +127,57 @@ struct users *users_create(const char *subuid_path);
 void users_free(struct users *users);
 
 /*
- * The user with that ID, or whose range it is in; never NULL. Valid until
- * users_forget_idle().
+ * The user with that ID, or whose range of subordinate IDs it is in; never NULL.
+ * Valid until users_forget_idle().
  */
 struct user *users_get(struct users *users, uid_t uid);
 
 /*
- * The user of a process; USER_UNKNOWN if it has ended. What was found out is used
- * again for a moment.
+ * The user of a process; USER_UNKNOWN if it has ended. The result is cached for half
+ * a second.
  */
 struct user *users_of_process(struct users *users, pid_t pid);
 
 /*
- * Forget those of whom there is nothing to remember, and count the children that
- * got stuck for each. Now and then.
+ * Free users without pending work and with full credit, and update nr_left of the
+ * others. Call it periodically.
  */
 void users_forget_idle(struct users *users, uint64_t now);
 
 /*
- * The one whose turn it is, and each one after him until all have been there:
- * NULL then. Begin with @last NULL.
+ * Iterate over all users, beginning with the one whose turn it is: pass NULL as
+ * @last first, then the previous result. Returns NULL at the end.
  */
 struct user *users_next(struct users *users, const struct user *last);
 
-/* It is @user who has been served: the next turn is that of the one behind him. */
+/* Note that @user has been served last: the next turn is that of its successor. */
 void users_set_turn(struct users *users, struct user *user);
 
-/* Has anybody missed something who is served again? */
+/* Returns whether a user who is served now has missed something. */
 bool users_any_missed(struct users *users, uint64_t now);
 
-/* Charge CPU time to him. */
+/* Charge CPU time to the user. */
 void user_charge(struct user *user, uint64_t ns);
 
 /*
- * Charge CPU time to all, for a file that only root can have written: it is spent
- * once, whoever maps the file first. users_have_credit() says whether there is
- * any for that.
+ * Charge CPU time for a trusted file to the common credit: the file is examined only
+ * once, whoever maps it first. users_have_credit() tells whether any is left.
  */
 void users_charge(struct users *users, uint64_t ns);
 bool users_have_credit(struct users *users);
 
-/* May anything be done for him now? */
+/* Returns whether work may be done for the user now. */
 bool user_is_served(struct user *user, uint64_t now);
 
-/* Has he more than half of what he may use at once? */
+/* Returns whether the user has more than half of a full credit. */
 bool user_is_modest(const struct user *user);
 
-/* A file server does not answer: leave him alone for a while. */
+/* Stop serving the user for a while, because a file server does not answer. */
 void user_block(struct user *user, uint64_t now);
 
 /*
- * Remember a file or a process, unless it is there already or there is no room:
- * then that something was missed.
+ * Queue a file, unless it is queued already, or a process. If there is no room, set
+ * is_missed.
  */
 void user_add_file(struct users *users, struct user *user,
 		   const struct mapping *mapping, bool is_first);
@@ -189,7 +190,7 @@ struct queued_file *user_take_file(struct users *users, struct user *user);
 /* The next process. Returns whether there is one. */
 bool user_take_process(struct user *user, struct queued_process *process);
 
-/* Has he things to do that were there at the start, and that can be done? */
+/* Returns whether a user who is served now has pending work from the start. */
 bool users_any_first(struct users *users, uint64_t now);
 
 #endif /* ATTACH_USER_H */

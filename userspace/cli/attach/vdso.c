@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vDSO: all processes have the same, of which there is no file.
+ * vDSO: all processes have the same one; there is no file of it.
  */
 #include <stdint.h>
 #include <stdio.h>

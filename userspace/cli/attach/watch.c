@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Watch: which processes are of interest.
+ * Watch: the processes that the command serves.
  */
 #include <errno.h>
 #include <stdlib.h>

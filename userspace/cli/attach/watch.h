@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watch: which processes are of interest.
+ * Watch: the processes that the command serves.
  */
 #ifndef ATTACH_WATCH_H
 #define ATTACH_WATCH_H
@@ -13,14 +13,14 @@
 #define WATCH_BUCKETS 256
 
 /**
- * struct watch - the processes of interest
+ * struct watch - the watched processes
  *
- * @all: every process is.
- * @processes: those that are, if not all, @nr of them, as files to poll: they
- *	are readable when the process has ended.
- * @pids: their numbers.
- * @next: index of the next one in the same bucket, or -1.
- * @buckets: index of the first, plus one, by number.
+ * @all: all processes are watched; the arrays are empty.
+ * @processes: pidfds to poll, @nr of them, readable when the process has ended.
+ * @pids: their process IDs.
+ * @next: index of the next process in the same hash bucket, or -1.
+ * @buckets: hash table by process ID: index of the first process plus one, or 0.
+ * @nr: number of watched processes.
  * @space: entries that the arrays have room for.
  */
 struct watch {
@@ -35,10 +35,10 @@ struct watch {
 
 bool watch_has(const struct watch *watch, pid_t pid);
 
-/* Watch one more process. Returns 0, or a negative errno: -ESRCH. */
+/* Watch one more process. Returns 0, or a negative errno: -ESRCH, -ENOMEM, -EMFILE. */
 int watch_add(struct watch *watch, pid_t pid);
 
-/* Stop watching those of which poll(2) has said that they have ended. */
+/* Stop watching the processes that have ended according to poll(2). */
 void watch_drop_ended(struct watch *watch);
 
 void watch_free(struct watch *watch);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Worker: a conversion in a process of its own: starting and ending it.
+ * Worker: start and end conversions in separate processes.
  *
- * It is a server that forks the processes which convert: see worker/main.c. A
- * server whose conversion has ended well is kept for the next one, and all others
- * are killed: what goes wrong, goes wrong once with a given layout of memory, or
- * with what the machine had no room for at that moment.
+ * A server process forks the processes that convert: see worker/main.c. A server is
+ * kept for the next conversion only if its last one succeeded. After a failure it is
+ * killed, because the cause may be its memory layout or a momentary lack of memory,
+ * which its next children would share.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,16 +31,16 @@
 
 #define SNAPSHOT_SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-/* While a server is idle, it is nobody's. */
+/* Idle servers are counted for this user. */
 #define SERVERS_USER ((uid_t)-4)
 
 /**
  * struct server - a process that makes one conversion at a time
  *
  * @child: the process.
- * @socket: to talk to it.
+ * @socket: connection to it.
  * @idle_since: in nanoseconds of CLOCK_MONOTONIC.
- * @next: of those that are idle.
+ * @next: next idle server.
  */
 struct server {
 	struct child *child;
@@ -54,10 +54,10 @@ static struct server *idle;
 /**
  * struct worker - one conversion
  *
- * @server: who makes it.
- * @is_cut_off: has the server closed its socket? Then it is about to end.
+ * @server: the server that makes it.
+ * @is_cut_off: the server has closed its socket and is about to end.
  * @result_fd: memfd for the result.
- * @limits: complete ones.
+ * @limits: limits, with defaults filled in.
  * @started: in nanoseconds of CLOCK_MONOTONIC.
  */
 struct worker {
@@ -79,8 +79,8 @@ static uint64_t now(void)
 /* --- limits */
 
 /*
- * Of 1,000 programs and libraries none takes more than 4 bytes for each that is
- * stored, or 4 MiB if they are few.
+ * Measured with 1,000 programs and libraries: none needs more than 4 bytes for each
+ * stored byte, or than 4 MiB if it is small.
  */
 uint64_t worker_usual_memory(uint64_t stored)
 {
@@ -93,7 +93,7 @@ static void complete_limits(struct worker_limits *limits, uint64_t stored)
 {
 	if (!limits->memory)
 		limits->memory = worker_usual_memory(stored);
-	/* Sections have 0.6 of the size of what they are made of. */
+	/* Sections are about 0.6 times the size of the CFI that they are made from. */
 	if (!limits->result_size)
 		limits->result_size = MIB + 2 * stored;
 	if (!limits->cpu_seconds)
@@ -104,7 +104,7 @@ static void complete_limits(struct worker_limits *limits, uint64_t stored)
 
 /* --- servers */
 
-/* Beside the program that runs, where it is also when nothing is installed. */
+/* The program is in the directory of this one, whether installed or not. */
 static int find_program(char path[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
@@ -128,7 +128,7 @@ static int become_server(void *data)
 	const char *path = data;
 	char name[] = WORKER_PROGRAM;
 	char *arguments[] = { name, NULL };
-	/* Linked before it forks, rather than in each process that it has forked. */
+	/* Bind symbols once in the server, not in each forked process. */
 	char bind_now[] = "LD_BIND_NOW=1";
 	char *environment[] = { bind_now, NULL };
 
@@ -136,7 +136,7 @@ static int become_server(void *data)
 	return WORKER_EXIT_NO_EXEC;
 }
 
-/* Nothing is told and nothing expected any more. */
+/* Kill the server without waiting. */
 static void end_server(struct server *server)
 {
 	close(server->socket);
@@ -144,7 +144,7 @@ static void end_server(struct server *server)
 	free(server);
 }
 
-/* One that is idle ends by itself, and waits for its own processes. */
+/* Let an idle server end by itself, after it has collected its own children. */
 static void retire_server(struct server *server)
 {
 	close(server->socket);
@@ -152,7 +152,7 @@ static void retire_server(struct server *server)
 	free(server);
 }
 
-/* Without success there is none: @server becomes NULL. */
+/* Returns 0 with *@server, or a negative errno with *@server NULL. */
 static int start_server(struct server **server, uid_t user)
 {
 	struct server *new;
@@ -200,7 +200,7 @@ static void keep_server(struct server *server)
 	idle = server;
 }
 
-/* Returns whether there is one. */
+/* Take an idle server. Returns whether there is one. */
 static bool take_server(struct server **server, uid_t user)
 {
 	*server = idle;
@@ -260,7 +260,7 @@ static int begin(struct worker *worker, int snapshot_fd)
 
 	if (children_left(user) >= CHILDREN_MAX_LEFT)
 		return -EBUSY;
-	/* Somebody may have killed those that are idle. */
+	/* Idle servers may have been killed meanwhile. */
 	while (take_server(&worker->server, user)) {
 		if (!ask(worker, snapshot_fd))
 			return 0;
@@ -337,6 +337,7 @@ static uint64_t ns_of(const struct timeval *time)
 	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
 }
 
+/* Translate the exit code of a conversion to an error and a message. */
 static void judge(struct worker_end *end, int code,
 		  const struct worker_limits *limits)
 {
@@ -362,7 +363,7 @@ static void judge(struct worker_end *end, int code,
 		fail(end, EPROTO, "its conversion ended with status %d", code);
 }
 
-/* Returns whether the server has answered, and may be asked again. */
+/* Returns whether the server has replied. */
 static bool has_answered(struct worker *worker, struct worker_reply *reply)
 {
 	int fds[2];
@@ -378,7 +379,7 @@ static bool has_answered(struct worker *worker, struct worker_reply *reply)
 	return false;
 }
 
-/* Returns whether the server has ended, and is gone. */
+/* Returns whether the server has ended; if so, it has been collected and freed. */
 static bool has_ended(struct worker *worker, struct worker_reply *reply)
 {
 	struct rusage usage;
@@ -390,7 +391,7 @@ static bool has_ended(struct worker *worker, struct worker_reply *reply)
 	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
 	reply->status = WIFEXITED(status) ? WEXITSTATUS(status) :
 					    WORKER_EXIT_SIGNAL + WTERMSIG(status);
-	/* Without an answer there is no result. */
+	/* A server that ended without a reply has made no result. */
 	if (reply->status == WORKER_EXIT_DONE)
 		reply->status = WORKER_EXIT_FAILED;
 	close(worker->server->socket);
@@ -423,7 +424,7 @@ int worker_finish(struct worker *worker, struct worker_end *end)
 	} else {
 		return -EAGAIN;
 	}
-	/* From here on nobody can change what will be examined. */
+	/* Seal the result before it is examined, so that it cannot change any more. */
 	if (!end->error &&
 	    fcntl(worker->result_fd, F_ADD_SEALS, SNAPSHOT_SEALS | F_SEAL_SEAL))
 		fail(end, EPROTO, "its result cannot be sealed: %s",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Worker: what it says. Each number is the worker's claim, and it may be in the
- * hands of the file that it was to convert.
+ * Worker: read and examine its result. No number in it can be trusted: a hostile file
+ * may have taken over the worker.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "worker.h"
 #include "worker/protocol.h"
 
-/* Is it an error that a worker can have? */
+/* Returns whether a worker may report that error. */
 static bool is_error(int error)
 {
 	switch (error) {
