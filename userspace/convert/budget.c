@@ -17,7 +17,7 @@ uint64_t sfu_budget_limit(const struct budget *budget)
 int sfu_budget_take(struct budget *budget, uint64_t bytes, const char *what)
 {
 	if (bytes > sfu_budget_limit(budget) - budget->used)
-		return sfu_message_fail(EFBIG, "%s: needs %" PRIu64 " bytes of memory besides %" PRIu64 " in use; the limit is %u MiB and %u times the %" PRIu64 " bytes that the file takes on its disk",
+		return sfu_message_fail(EFBIG, "%s: needs %" PRIu64 " bytes of memory besides %" PRIu64 " in use; the limit is %u MiB plus %u times the %" PRIu64 " bytes that the file occupies on disk",
 					what, bytes, budget->used,
 					BUDGET_BASE_MIB, BUDGET_FACTOR,
 					budget->allocated);

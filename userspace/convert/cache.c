@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * A file is a header, the name of what was converted, the result as packed.c has
- * it. It is for the machine that wrote it.
+ * A file has a header, the name of the converted file, and the result as written by
+ * packed.c. It is in the byte order of the machine that wrote it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "packed.h"
 #include "result.h"
 
-/* To be raised with every change of what the converter writes. */
+/* Raise it with every change of the converter's output. */
 #define CONVERTER_VERSION 2
 
 #define MAX_FILE_NAME 4096
@@ -25,8 +25,8 @@ static const char cache_magic[] = "SFUCACH2";
 /**
  * struct cache_header - first bytes of a file
  *
- * @digest: of the file's own name and of all that follows.
- * @file_size: bytes of the name of what was converted.
+ * @digest: digest of the file's own name and of all bytes after this member.
+ * @file_size: bytes of the name of the converted file.
  */
 struct cache_header {
 	char magic[8];
@@ -102,7 +102,7 @@ int sfu_cache_name(const struct digest *content,
 	return 0;
 }
 
-/* Of a file named @name with @size bytes behind the digest in its header. */
+/* Digest of the name of a file and of the @size bytes after the digest in its header. */
 static int digest_of(const char *name, const void *bytes, size_t size,
 		     struct digest *digest)
 {
@@ -119,7 +119,7 @@ static int digest_of(const char *name, const void *bytes, size_t size,
 
 #define DIGEST_END (offsetof(struct cache_header, digest) + DIGEST_SIZE)
 
-/* Unpack the @size bytes of the file @name. */
+/* Check and unpack the @size bytes of the file @name. */
 static int unpack(const char *name, const unsigned char *bytes, size_t size,
 		  char **file, struct sframe_unwind_converted **converted)
 {
@@ -229,7 +229,7 @@ int sfu_cache_write(struct sfu_cache *cache, const char *name, const char *file,
 					  bytes.size);
 	buffer_free(&bytes);
 	if (err == -EFBIG)
-		return sfu_message_fail(EFBIG, "%s: larger than the cache may be, which is %llu bytes",
+		return sfu_message_fail(EFBIG, "%s: larger than the cache's limit of %llu bytes",
 					cache->path,
 					(unsigned long long)cache->limit);
 	if (err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Once every directory from the root down to ours has been found to be one that
- * nobody but root and the user can change, none of them can be made another one:
- * what was checked by its name is what is opened by it.
+ * First check that only root and the user can change the directories from the root
+ * down to the cache's. Then nobody else can replace any of them, and opening the path
+ * later opens the directory that was checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define ROOT_DIR	"/var/cache/sframe_unwind/sections"
 #define USER_DIR	"sframe_unwind/sections"
 
-/* More than a section can have. */
+/* More than any section can have. */
 #define MAX_FILE_SIZE	(1ULL << 33)
 
 int sfu_cache_dir_path(const char *given, char **path)
@@ -38,10 +38,10 @@ int sfu_cache_dir_path(const char *given, char **path)
 	else if (home && home[0] == '/')
 		length = asprintf(path, "%s/.cache/%s", home, USER_DIR);
 	else
-		return sfu_message_fail(ENOENT, "no cache: neither XDG_CACHE_HOME nor HOME says where");
+		return sfu_message_fail(ENOENT, "no cache: neither XDG_CACHE_HOME nor HOME is an absolute path");
 	if (length < 0)
 		return sfu_message_fail(ENOMEM, "no memory");
-	/* A link at its end is to be seen as one. */
+	/* With a trailing slash lstat() and open() would follow a symbolic link. */
 	while (length > 1 && (*path)[length - 1] == '/')
 		(*path)[--length] = '\0';
 	return 0;
@@ -52,13 +52,13 @@ static int fail_errno(const char *path, int error)
 	return sfu_message_fail(error, "%s: %s", path, strerror(error));
 }
 
-/* Is @at behind the end of a name in @path, which is not its last? */
+/* Returns whether a directory above @path ends just before @at. */
 static bool is_above(const char *path, const char *at)
 {
 	return at > path && *at == '/' && at[-1] != '/';
 }
 
-/* Make all directories of @path that are missing. */
+/* Create all missing directories of @path. */
 static int make_dirs(const char *path)
 {
 	const mode_t above = geteuid() ? 0700 : 0755;
@@ -81,12 +81,12 @@ static int make_dirs(const char *path)
 	return err;
 }
 
-/* Can nobody but root and us change what a name in this directory stands for? */
+/* Returns whether only root and this user can rename or remove files in a directory. */
 static bool is_safe_above(const struct stat *stat)
 {
 	if (stat->st_uid && stat->st_uid != geteuid())
 		return false;
-	/* In these, names belong to the owners of what they name. */
+	/* In sticky directories only the owner of a file can rename or remove it. */
 	if (S_ISLNK(stat->st_mode) || stat->st_mode & S_ISVTX)
 		return true;
 	return !(stat->st_mode & S_IWOTH) &&
@@ -111,7 +111,7 @@ static int check_above(const char *path)
 		if (lstat(copy, &stat))
 			err = fail_errno(copy, errno);
 		else if (!is_safe_above(&stat))
-			err = sfu_message_fail(EPERM, "%s: others can write to %s, which it is in",
+			err = sfu_message_fail(EPERM, "%s: others can write to %s above it",
 					       path, copy);
 		*at = '/';
 	}
@@ -124,7 +124,7 @@ bool sfu_cache_dir_is_ours(const struct stat *stat)
 	return stat->st_uid == geteuid() && !(stat->st_mode & 022);
 }
 
-/* Where nobody can put anything else in its place. */
+/* Open the directory, whose path has been checked by check_above(). */
 static int open_checked(const char *path)
 {
 	struct stat stat;
@@ -135,10 +135,10 @@ static int open_checked(const char *path)
 		return fail_errno(path, errno);
 	if (fstat(dir, &stat) || !sfu_cache_dir_is_ours(&stat)) {
 		close(dir);
-		return sfu_message_fail(EPERM, "%s: somebody else's, or others can write to it",
+		return sfu_message_fail(EPERM, "%s: belongs to another user, or others can write to it",
 					path);
 	}
-	/* Earlier versions let others read. */
+	/* Earlier versions made it readable by others. */
 	if (stat.st_mode & 077 && fchmod(dir, 0700)) {
 		const int error = errno;
 
@@ -164,7 +164,7 @@ int sfu_cache_dir_open(const char *path)
 	}
 	if (S_ISLNK(stat.st_mode))
 		return sfu_message_fail(ELOOP, "%s: is a link", path);
-	/* As it was given, for links in it, and as it is behind them. */
+	/* Check the path as given, with its symbolic links, and then the resolved one. */
 	err = path[0] == '/' ? check_above(path) : 0;
 	if (err)
 		return err;
@@ -219,7 +219,7 @@ int sfu_cache_dir_read(int dir, const char *name, bool is_use,
 	}
 	if (!err)
 		*size = read_all(fd, *bytes, stat.st_size);
-	/* Of no consequence if it fails: the file is removed earlier. */
+	/* If this fails, the file is only evicted earlier. */
 	if (!err && is_use)
 		futimens(fd, NULL);
 	close(fd);
@@ -261,7 +261,7 @@ int sfu_cache_dir_write(int dir, const char *name, const void *bytes,
 	err = write_all(fd, bytes, size);
 	if (close(fd) && !err)
 		err = -errno;
-	/* No fsync(): what a crash leaves of it is seen to be damaged. */
+	/* No fsync(): a file that a crash damages is detected by its digest. */
 	if (!err && renameat(dir, temporary, dir, name))
 		err = -errno;
 	if (err)

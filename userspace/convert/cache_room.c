@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Nobody keeps account of the directory: it is counted by whoever writes for the
- * first time, and again when he has written a sixteenth of the limit. So each
- * writer may be wrong by that, and the limit be passed by as much.
+ * The size of the directory is not stored anywhere. Each writer counts the files at
+ * its first write, and again when it has written a sixteenth of the limit. So the
+ * files can exceed the limit by that much for each writer.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -23,16 +23,16 @@
 
 #define LIMIT_FILE "limit"
 
-/* Each file takes blocks of this size of the limit. */
+/* File sizes are rounded up to this. */
 #define BLOCK 4096
 
-/* A file is written within this time, or by nobody any more. */
+/* A temporary file older than this has been abandoned by its writer. */
 #define TEMPORARY_SECONDS 600
 
-/* When it is full, this part of it is made free at once. */
+/* Eviction frees one part in this many of the limit. */
 #define FREED_PART 8
 
-/* What is written between two counts. */
+/* Count again after writing one part in this many of the limit. */
 #define UNCOUNTED_PART 16
 
 static uint64_t room_of(uint64_t size)
@@ -47,7 +47,7 @@ static size_t count_hex(const char *name)
 	return strspn(name, "0123456789abcdef");
 }
 
-/* Of a file that is being written, by this version or an earlier one. */
+/* Returns whether it is the name of a temporary file, of this or an earlier version. */
 static bool is_temporary(const char *name)
 {
 	const size_t hex = name[0] == '.' ? count_hex(name + 1) : 0;
@@ -58,7 +58,7 @@ static bool is_temporary(const char *name)
 		strlen(name + 2 + hex) == 16);
 }
 
-/* Is it a name of the cache's? Others are left alone. */
+/* Returns whether a file belongs to the cache, by its name, and sets *@kind. */
 static bool has_kind(const char *name, enum cache_kind *kind)
 {
 	const size_t hex = count_hex(name);
@@ -102,7 +102,7 @@ static int add_file(int dir, const char *name, struct buffer *files)
 	memcpy(file.name, name, strlen(name) + 1);
 	file.size = room_of(stat.st_size);
 	file.used = stat.st_mtim;
-	/* Of no use to anybody: the first to go. */
+	/* Not used any more, so evict it first. */
 	if (file.kind == CACHE_OLD)
 		file.used = (struct timespec){ 0 };
 	if (buffer_reserve(files, sizeof(file)))
@@ -111,7 +111,10 @@ static int add_file(int dir, const char *name, struct buffer *files)
 	return 0;
 }
 
-/* Returns 0 with an array of struct cache_file, used last first, or an error. */
+/*
+ * Returns 0 with an array of struct cache_file in *@files, most recently used first,
+ * or a negative errno.
+ */
 static int scan(int dir, struct buffer *files)
 {
 	const int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -207,7 +210,7 @@ void sfu_cache_read_limit(struct sfu_cache *cache)
 	cache->limit = CACHE_DEFAULT_LIMIT;
 	if (sfu_cache_dir_read(cache->dir, LIMIT_FILE, false, &bytes, &size))
 		return;
-	/* There is room for the end of it. */
+	/* sfu_cache_dir_read() allocates one byte more than @size. */
 	bytes[size] = '\0';
 	if (isdigit(bytes[0]) &&
 	    sscanf((char *)bytes, "%" SCNu64 "%n", &limit, &length) == 1 &&
@@ -216,7 +219,7 @@ void sfu_cache_read_limit(struct sfu_cache *cache)
 	free(bytes);
 }
 
-/* Remove what is over the limit and has been used the longest time ago. */
+/* Remove least recently used files, so that @size bytes and some spare room fit. */
 static void evict(struct sfu_cache *cache, const struct cache_file *files,
 		  size_t count, uint64_t size)
 {
@@ -237,16 +240,16 @@ static void evict(struct sfu_cache *cache, const struct cache_file *files,
 	}
 }
 
-/* Count all files, and make room for @size bytes where it is needed. */
-static int count(struct sfu_cache *cache, uint64_t size)
+/* Count all files, and evict some if @size bytes more would exceed the limit. */
+static int recount(struct sfu_cache *cache, uint64_t size)
 {
 	const struct cache_file *files;
 	struct buffer found;
 	int err;
 
-	/* Somebody may have set another one. */
+	/* Another process may have changed the limit. */
 	sfu_cache_read_limit(cache);
-	/* For what cannot be kept no room is made. */
+	/* Do not evict anything for a file that does not fit at all. */
 	if (size > cache->limit)
 		size = 0;
 	err = scan(cache->dir, &found);
@@ -279,10 +282,10 @@ int sfu_cache_make_room(struct sfu_cache *cache, uint64_t size)
 	if (!cache->is_counted || cache->used + size > cache->limit ||
 	    cache->nr_files >= CACHE_MAX_FILES ||
 	    cache->written > cache->limit / UNCOUNTED_PART) {
-		/* One at a time: two would remove twice as much. */
+		/* Only one process at a time: two would evict twice as much. */
 		if (flock(cache->dir, LOCK_EX | LOCK_NB))
 			return errno == EWOULDBLOCK ? 0 : -errno;
-		err = count(cache, size);
+		err = recount(cache, size);
 		flock(cache->dir, LOCK_UN);
 		if (size > cache->limit)
 			return -EFBIG;
@@ -301,7 +304,7 @@ int sfu_cache_set_limit(struct sfu_cache *cache, uint64_t limit)
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", limit);
 	err = sfu_cache_dir_write(cache->dir, LIMIT_FILE, text, strlen(text));
 	if (!err)
-		err = count(cache, 0);
+		err = recount(cache, 0);
 	return err ? sfu_message_fail(-err, "%s: %s", cache->path,
 				      strerror(-err)) : 0;
 }

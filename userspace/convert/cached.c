@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Conversion of files: of a snapshot, and only where the cache has no result.
+ * Conversion of files: from a snapshot, and only if the cache has no result.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ int sframe_unwind_convert_fd(int fd, const char *name,
 	return err;
 }
 
-/* Look for a result by the stamp of the file, which is then not even read. */
+/* Look for a result by the file's stamp, without reading the file. */
 static void read_by_stamp(struct sfu_cache *cache, int fd,
 			  const struct sframe_unwind_convert_options *options,
 			  char *name,
@@ -80,12 +80,12 @@ static void write_stamp(struct sfu_cache *cache, int fd,
 {
 	struct stamp stamp;
 
-	/* Without one the file is read again the next time. */
+	/* Without a stamp the file is read again the next time. */
 	if (!sfu_stamp_make(&stamp, fd, &snapshot->stat))
 		sfu_stamp_write(cache, &stamp, &snapshot->digest);
 }
 
-/* Set why the result is not in the cache; the conversion is none the worse. */
+/* Set the reason why the result is not in the cache. */
 static void set_problem(struct result *result, const char *problem)
 {
 	result->cache_problem = strdup(problem);
@@ -169,7 +169,7 @@ sframe_unwind_convert_cached(int fd, const char *name,
 				     converted);
 		sfu_cache_close(cache);
 	}
-	/* What went wrong with the cache only is told by the result. */
+	/* Problems with the cache are reported by the result only. */
 	if (!err)
 		sfu_message_begin(name);
 	return err;

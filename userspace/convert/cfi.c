@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * libdw evaluates one address at a time, allocating for each, and looks the
- * function up again: minutes for a large library. So it is asked for the
- * entries only, and each is run through once.
+ * libdw can evaluate CFI only for one address at a time, with a lookup of the
+ * function and allocations for each: minutes for a large library. So libdw only
+ * parses the entries, and program.c runs each function's instructions once.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -15,21 +15,22 @@
 #include "message.h"
 #include "program.h"
 
-/* A function of more bytes has no form, nor a machine to run on. */
+/* SFrame cannot express a larger function. */
 #define MAX_FUNCTION UINT32_MAX
 
 /* Bytes of a section between two calls of the progress function. */
 #define PROGRESS_STEP (1U << 16)
 
 /**
- * struct cie - what functions have in common
+ * struct cie - common information entry of functions
  *
- * @offset: of its entry in the section.
- * @code_align, @data_align, @ra_column, @state: see struct program.
- * @encoding: of the addresses in its functions' entries.
- * @has_length: do those have an augmentation, with its length before it?
- * @is_signal: are they signal frames?
- * @is_bad: instructions or augmentation are malformed or not known.
+ * @offset: offset of the entry in the section.
+ * @code_align, @data_align, @ra_column: see struct program.
+ * @state: state after its instructions.
+ * @encoding: encoding of the addresses in its FDEs.
+ * @has_length: its FDEs have augmentation data, preceded by its length.
+ * @is_signal: its functions are signal frames.
+ * @is_bad: instructions or augmentation are malformed or unknown.
  */
 struct cie {
 	uint64_t offset;
@@ -47,9 +48,10 @@ struct cie {
  * struct section - a section being read
  *
  * @cies: array of struct cie, by offset.
- * @cie: the one used last.
- * @budget: for what is made of it.
- * @progress, @data, @told: whom to tell, and how much he has been told of.
+ * @cie: index of the one used last.
+ * @budget: charged for the memory of the results.
+ * @progress, @data: the progress function, and its argument.
+ * @told: the offset that was last passed to @progress.
  */
 struct section {
 	const struct image *image;
@@ -78,7 +80,7 @@ static struct cie *cie_at(const struct section *section, size_t number)
 	return (struct cie *)section->cies.bytes + number;
 }
 
-/* The CIE at @offset, or NULL. */
+/* Returns the CIE at @offset, or NULL. */
 static const struct cie *find_cie(struct section *section, uint64_t offset)
 {
 	const size_t count = section->cies.size / sizeof(struct cie);
@@ -100,7 +102,10 @@ static const struct cie *find_cie(struct section *section, uint64_t offset)
 	       cie_at(section, low) : NULL;
 }
 
-/* A pointer as entries have it; only what does not depend on run time. */
+/*
+ * Read an encoded pointer. *@is_known is false for encodings that depend on run-time
+ * addresses.
+ */
 static uint64_t read_pointer(const struct section *section,
 			     struct reader *reader, uint8_t encoding,
 			     bool *is_known)
@@ -182,7 +187,7 @@ static void read_augmentation(const struct section *section,
 	cie->is_bad |= reader.is_bad;
 }
 
-/* The next one by its place in the section. */
+/* Add a CIE; they are added in the order of their offsets. */
 static int add_cie(struct section *section, uint64_t offset,
 		   const Dwarf_CIE *entry)
 {
@@ -217,7 +222,7 @@ static int add_cie(struct section *section, uint64_t offset,
 	return err;
 }
 
-/* Run a function's instructions; what has no rule has a reason. */
+/* Run a function's instructions. Code without a rule gets a span with a reason. */
 static int run_fde(struct section *section, const struct cie *cie,
 		   struct reader *reader)
 {
@@ -265,7 +270,7 @@ static int add_fde(struct section *section, uint64_t offset,
 		return fail_at(section, offset, "unknown encoding of addresses");
 	if (reader.is_bad)
 		return fail_at(section, offset, "function ends within its addresses");
-	/* What the linker has dropped is empty or, without relocation, at 0. */
+	/* Functions that the linker dropped are empty or at address 0: skip them. */
 	most = sfu_image_text(section->image, start);
 	if (!size || !most)
 		return 0;
@@ -293,7 +298,10 @@ static int add_fde(struct section *section, uint64_t offset,
 	return err;
 }
 
-/* Linkers leave empty entries, which should mean the end, between others. */
+/*
+ * An empty entry should end the section, but linkers leave such entries between
+ * others.
+ */
 static bool is_empty_entry(const struct section *section, uint64_t offset)
 {
 	const Elf_Data *data = section->bytes->data;
@@ -377,7 +385,7 @@ int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
 	int err;
 
 	section.program.budget = section.budget;
-	/* A function's CIE may come behind it: all of them first. */
+	/* A CIE may come after its FDEs, so read all CIEs first. */
 	err = read_entries(&section, take_cie);
 	if (!err)
 		err = read_entries(&section, take_fde);

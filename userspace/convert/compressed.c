@@ -15,7 +15,10 @@ static uInt at_most(uint64_t size)
 	return size < UINT32_MAX ? size : UINT32_MAX;
 }
 
-/* Streams that become exactly @to_size bytes. Returns 0, -EINVAL or -ENOMEM. */
+/*
+ * Decompress one or more streams to exactly @to_size bytes. Returns 0, -EINVAL or
+ * -ENOMEM.
+ */
 static int read_zlib(const unsigned char *from, uint64_t size,
 		     unsigned char *to, uint64_t to_size)
 {
@@ -35,7 +38,7 @@ static int read_zlib(const unsigned char *from, uint64_t size,
 		ret = inflate(&stream, Z_NO_FLUSH);
 		read += more - stream.avail_in;
 		written += room - stream.avail_out;
-		/* Linkers put streams behind one another. */
+		/* Linkers concatenate streams. */
 		if (ret == Z_STREAM_END && read < size)
 			ret = inflateReset(&stream);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Compressed: sections with SHF_COMPRESSED. How large they become is what they
- * say: that much is taken from the budget first, and no byte more is written.
+ * Compressed: sections with SHF_COMPRESSED. The size in their header is charged to
+ * the budget first, and not a byte more is written.
  */
 #ifndef SFRAME_UNWIND_COMPRESSED_H
 #define SFRAME_UNWIND_COMPRESSED_H
@@ -9,10 +9,10 @@
 #include "file.h"
 
 /*
- * Have the contents of a section in memory of which @bytes are @size bytes.
- * Returns 0 with *@to, to be freed with sfu_budget_free_memory(), *@to_size
- * bytes; or a negative errno with a message about @what: -EINVAL if they are
- * broken, -EOPNOTSUPP if compressed in another way, -EFBIG, -ENOMEM.
+ * Decompress a section of @size @bytes. Returns 0 with *@to, *@to_size bytes to be
+ * freed with sfu_budget_free_memory(); or a negative errno with a message about
+ * @what: -EINVAL if it is broken, -EOPNOTSUPP if the method is unknown, -EFBIG,
+ * -ENOMEM.
  */
 int sfu_compressed_read(struct budget *budget, const char *what,
 			const void *bytes, uint64_t size, void **to,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * From an image to a section: read what the sources say, cut it into entries,
+ * Convert an image to a section: read the sources, divide the code into entries, and
  * write them.
  */
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <sframe_unwind.h>
 
 #include "cfi.h"
-#include "cut.h"
+#include "entries.h"
 #include "image.h"
 #include "message.h"
 #include "old_sframe.h"
@@ -20,7 +20,8 @@
 /**
  * struct conversion - one conversion
  *
- * @whole, @done: bytes of the sources, and of those that have been read.
+ * @whole: bytes of all sources.
+ * @done: bytes of the sources that have been read.
  * @sources, @nr_functions, @cfi_size: see struct sframe_unwind_converted.
  * @spans: array of struct span: all code with CFI.
  */
@@ -57,7 +58,7 @@ static void tell_progress(void *data, uint64_t bytes)
 				  conversion->whole);
 }
 
-/* Add what @cfi has and nothing before said; frees it. */
+/* Add the code of @cfi that no earlier source covers. Frees @cfi. */
 static int add_source(struct conversion *conversion, struct cfi *cfi,
 		      uint32_t source, uint64_t size, int err)
 {
@@ -128,8 +129,8 @@ static int read_sources(struct conversion *conversion)
 }
 
 /*
- * List what has no rule, in neighbouring ranges by one; of them only the
- * number if @to is NULL. Returns the number.
+ * List code without a rule in @to, or only count the entries if @to is NULL.
+ * Neighbouring ranges with the same reason are one entry. Returns their number.
  */
 static size_t list_left_out(const struct buffer *spans,
 			    struct sframe_unwind_left_out *to)
@@ -192,8 +193,8 @@ static int write_section(const struct conversion *conversion,
 	ssize_t size;
 	int err;
 
-	err = sfu_cut(&conversion->spans, conversion->image,
-		      conversion->options->max_rows, writer);
+	err = sfu_entries_write(&conversion->spans, conversion->image,
+				conversion->options->max_rows, writer);
 	if (err)
 		return err;
 	size = sframe_unwind_writer_size(writer);

@@ -31,7 +31,7 @@ static int write_file(const struct copy *copy, uint64_t offset,
 	return 0;
 }
 
-/* From now on it is in a memory file. */
+/* Create the memory file, and move the pieces to it. */
 static int open_file(struct copy *copy)
 {
 	const unsigned char *at = copy->room;
@@ -92,7 +92,10 @@ int sfu_copy_add(struct copy *copy, uint64_t offset, const void *bytes,
 	return 0;
 }
 
-/* What [@offset, @offset + @size) has of the piece at @start, @bytes. */
+/*
+ * Copy the part of the piece [@start, @end), which is at @bytes, that lies in
+ * [@offset, @offset + @size).
+ */
 static void get_part(const unsigned char *bytes, uint64_t start, uint64_t end,
 		     uint64_t offset, unsigned char *to, size_t size)
 {

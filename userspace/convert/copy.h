@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Copy: parts of a file at their offsets, zeroes between them. In memory that the
- * caller has, as long as that is enough, and then in a memory file.
+ * Copy: parts of a file at their offsets, with zeroes between them. Kept in memory of
+ * the caller as long as there is room, then in a memory file.
  */
 #ifndef SFRAME_UNWIND_COPY_H
 #define SFRAME_UNWIND_COPY_H
@@ -15,10 +15,11 @@
 /**
  * struct copy
  *
- * @size: of the file, in bytes.
+ * @size: size of the file in bytes.
  * @fd: memory file of that size; -1 as long as there is none.
- * @room, @room_size: the caller's memory, of which @used are.
- * @pieces, @nr_pieces: what lies in it, one behind the other.
+ * @room, @room_size: the caller's memory.
+ * @used: bytes of it that are in use.
+ * @pieces, @nr_pieces: offsets and sizes of the parts in it, one after the other.
  */
 struct copy {
 	uint64_t size;
@@ -34,35 +35,35 @@ struct copy {
 };
 
 /*
- * Begin an empty one of a file of @size bytes. @room is the caller's until
- * sfu_copy_end(); without it there is a memory file at once. Returns 0, or a
- * negative errno with a message.
+ * Begin an empty copy of a file of @size bytes. @room is in use until sfu_copy_end();
+ * if it is NULL, a memory file is created at once. Returns 0, or a negative errno with
+ * a message.
  */
 int sfu_copy_begin(struct copy *copy, uint64_t size, void *room,
 		   size_t room_size);
 
 /*
- * Add @size bytes at @offset, where nothing has been added before. Returns 0, or a
- * negative errno with a message.
+ * Add @size bytes at @offset; nothing may have been added there before. Returns 0, or
+ * a negative errno with a message.
  */
 int sfu_copy_add(struct copy *copy, uint64_t offset, const void *bytes,
 		 size_t size);
 
 /*
- * Read @size bytes. Returns 0; -EFAULT, without a message, if the file is not so
- * long; or another with a message.
+ * Read @size bytes at @offset. Returns 0; or -EFAULT, without a message, if that is
+ * beyond the file's end; or another negative errno with a message.
  */
 int sfu_copy_get(const struct copy *copy, uint64_t offset, void *to,
 		 size_t size);
 
 /*
- * Have all of it in a memory file, sealed against changes, and give that away:
- * nothing of it is left but to be ended. Returns the file, or a negative errno
- * with a message.
+ * Move the copy to a memory file, seal that against changes, and pass it to the
+ * caller. Afterwards only sfu_copy_end() may be called. Returns the file, or a
+ * negative errno with a message.
  */
 int sfu_copy_take(struct copy *copy);
 
-/* Free what is left of it. */
+/* Free the copy. */
 void sfu_copy_end(struct copy *copy);
 
 #endif /* SFRAME_UNWIND_COPY_H */

@@ -11,7 +11,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Is this a virtual machine without KVM, on QEMU's translator? */
+/* Returns whether this is a VM under QEMU's binary translation (TCG), without KVM. */
 static bool is_translated(void)
 {
 	unsigned int eax, ebx, ecx, edx, name[3];
@@ -22,15 +22,15 @@ static bool is_translated(void)
 	return !memcmp(name, "TCGTCGTCGTCG", sizeof(name));
 }
 
-/* The library may be in use by others in this process. */
+/* Initialise libgcrypt, unless other code of this process has done so. */
 static void initialize(void)
 {
 	if (gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P))
 		return;
-	/* A third quicker on a processor, three times slower where translated. */
+	/* AVX2 is a third faster on a real CPU, but three times slower under TCG. */
 	if (is_translated())
 		gcry_control(GCRYCTL_DISABLE_HWF, "intel-avx2", NULL);
-	/* That mode has no BLAKE2; and there is nothing secret here. */
+	/* FIPS mode has no BLAKE2, and the digests here protect no secrets. */
 	gcry_control(GCRYCTL_NO_FIPS_MODE, 0);
 	gcry_check_version(NULL);
 	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * An ELF file around a section. Written by hand, as libelf writes to files
- * only: header, build ID, names, the section, section headers.
+ * Wrap a section in an ELF file, without libelf, which can write only to files. The
+ * parts are: header, build ID, the section, section names, section headers.
  */
 #include <elf.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ int sframe_unwind_converted_elf(const struct sframe_unwind_converted *converted,
 			.sh_offset = note,
 			.sh_addralign = 4,
 		},
-		/* Not at sframe, but at 0: that is what it was written for. */
+		/* sh_addr is 0, the address that the section was written for. */
 		[SECTION_SFRAME] = {
 			.sh_name = NAME_SFRAME,
 			.sh_type = SHT_GNU_SFRAME,

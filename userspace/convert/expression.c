@@ -5,7 +5,7 @@
 #include "expression.h"
 #include "reader.h"
 
-/* Expressions of CFI are a few operations long. */
+/* Depth of the stack. Expressions in CFI have only a few operations. */
 #define MAX_DEPTH 8
 
 struct stack {
@@ -28,7 +28,7 @@ static bool push_number(struct stack *stack, int64_t number)
 
 static bool add(struct value *value, int64_t number)
 {
-	/* A word of memory plus something has no form. */
+	/* SFrame cannot express a word of memory plus a number. */
 	if (value->is_memory)
 		return !number;
 	value->offset = (uint64_t)value->offset + number;
@@ -147,7 +147,7 @@ bool sfu_expression_evaluate(const unsigned char *bytes, size_t size,
 
 unsigned int sfu_expression_plt(const unsigned char *bytes, size_t size)
 {
-	/* rsp + 8 + ((rip & 15) >= N) * 8, as linkers write it */
+	/* rsp + 8 + ((rip & 15) >= N) * 8, in the form that linkers write */
 	static const unsigned char before[] = {
 		DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Expression: the DWARF expressions of CFI, as far as their value has a form
- * that SFrame knows: a base plus an offset, or the word in memory there.
+ * Expression: evaluate DWARF expressions of CFI whose value SFrame can express: a
+ * base plus an offset, or the word in memory at that address.
  */
 #ifndef SFRAME_UNWIND_EXPRESSION_H
 #define SFRAME_UNWIND_EXPRESSION_H
@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 /* Bases besides DWARF register numbers. */
-#define BASE_NONE	0xfe	/* a plain number */
+#define BASE_NONE	0xfe	/* none: a plain number */
 #define BASE_CFA	0xff
 
 /**
- * struct value - base + offset, or the word there
+ * struct value - base + offset, or the word in memory at that address
  *
  * @offset: in bytes.
  * @base: DWARF register 0 to 16, or BASE_*.
- * @is_memory: is it the word there?
+ * @is_memory: the value is the word at base + offset.
  */
 struct value {
 	int64_t offset;
@@ -28,15 +28,15 @@ struct value {
 };
 
 /*
- * Evaluate @size bytes. With @has_cfa the stack starts with the CFA on it.
- * Returns whether the result has such a form, in *@value then.
+ * Evaluate @size bytes. With @has_cfa the stack initially holds the CFA. Returns
+ * whether the result has such a form, and if so sets *@value.
  */
 bool sfu_expression_evaluate(const unsigned char *bytes, size_t size,
 			     bool has_cfa, struct value *value);
 
 /*
- * Is it the CFA of a linkage stub, rsp + 8, plus 8 from an offset in each stub
- * on? Returns that offset, 1 to 15, or 0.
+ * Recognise the CFA expression of PLT stubs: rsp + 8, and 8 more from a certain
+ * offset in each stub on. Returns that offset, 1 to 15, or 0 for other expressions.
  */
 unsigned int sfu_expression_plt(const unsigned char *bytes, size_t size);
 

@@ -8,7 +8,7 @@
 #include "file.h"
 #include "message.h"
 
-/* Windows begin at multiples of FILE_PEEK, so that any look fits into one. */
+/* Windows begin at multiples of FILE_PEEK, so that any FILE_PEEK bytes fit into one. */
 #define WINDOW_SIZE (4 * FILE_PEEK)
 
 /* Unit of st_blocks. */
@@ -125,7 +125,7 @@ void sfu_file_unload(struct file *file, const void *bytes, uint64_t size)
 				       size);
 }
 
-/* Have a window from the FILE_PEEK before @offset on. */
+/* Read the window that begins at the last multiple of FILE_PEEK up to @offset. */
 static int move_window(struct file *file, const char *what, uint64_t offset)
 {
 	const uint64_t at = offset - offset % FILE_PEEK;

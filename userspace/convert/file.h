@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * File: the bytes of a file that is hostile, read by pread(2), as few as are
- * needed; or of one in memory. Nothing is mapped: others may make files shorter.
+ * File: read the bytes of a hostile file with pread(2), no more than needed; or access
+ * those of a file in memory. Files are not mapped, because others may truncate them.
  */
 #ifndef SFRAME_UNWIND_FILE_H
 #define SFRAME_UNWIND_FILE_H
@@ -10,18 +10,19 @@
 
 #include "budget.h"
 
-/* The most bytes that sfu_file_peek() gives. */
+/* Most bytes that sfu_file_peek() returns. */
 #define FILE_PEEK	4096
 
 /**
  * struct file - an open file
  *
- * @fd: the file; or -1:
- * @memory: its bytes.
- * @size: bytes of it.
- * @budget: what reading it may cost. A file in memory has all of its size.
- * @window: bytes seen last, @window_size of them, at @window_at of the file;
- *	NULL for none.
+ * @fd: the file, or -1 for a file in memory.
+ * @memory: the bytes of a file in memory, else NULL.
+ * @size: its size in bytes.
+ * @budget: limit on memory. A file in memory counts with its full size.
+ * @window: the last bytes read by sfu_file_peek(), or NULL.
+ * @window_at: their offset in the file.
+ * @window_size: their number.
  */
 struct file {
 	int fd;
@@ -34,16 +35,15 @@ struct file {
 };
 
 /*
- * Open what can be read at any place. @fd stays the caller's. Returns 0 with
- * @file to be closed, or a negative errno with a message: -EOPNOTSUPP if it is
- * no regular file.
+ * Open a regular file. @fd still belongs to the caller. Returns 0 with @file, to be
+ * closed, or a negative errno with a message: -EOPNOTSUPP if it is no regular file.
  */
 int sfu_file_open_fd(struct file *file, int fd);
 void sfu_file_open_memory(struct file *file, const void *bytes, size_t size);
 
 void sfu_file_close(struct file *file);
 
-/* Are there @size bytes at @offset? */
+/* Returns whether the file has @size bytes at @offset. */
 bool sfu_file_has(const struct file *file, uint64_t offset, uint64_t size);
 
 /*
@@ -54,8 +54,8 @@ int sfu_file_read(struct file *file, const char *what, uint64_t offset,
 		  uint64_t size, void *to);
 
 /*
- * Have bytes in memory: the file's own if it is there, a copy otherwise. Returns
- * 0 with *@bytes, to be given to sfu_file_unload(), or as sfu_file_read(), or
+ * Get bytes in memory: those of the file if it is in memory, else a copy. Returns 0
+ * with *@bytes, to be passed to sfu_file_unload(), or an error as sfu_file_read(), or
  * -EFBIG if the budget does not suffice.
  */
 int sfu_file_load(struct file *file, const char *what, uint64_t offset,
@@ -63,8 +63,8 @@ int sfu_file_load(struct file *file, const char *what, uint64_t offset,
 void sfu_file_unload(struct file *file, const void *bytes, uint64_t size);
 
 /*
- * Look at 1 to FILE_PEEK bytes, which neighbours of those seen last are at no
- * cost. Returns as sfu_file_read(), *@bytes being valid until the next look.
+ * Get 1 to FILE_PEEK bytes. Bytes near the last ones are cached. Returns as
+ * sfu_file_read(); *@bytes is valid until the next call.
  */
 int sfu_file_peek(struct file *file, const char *what, uint64_t offset,
 		  size_t size, const unsigned char **bytes);

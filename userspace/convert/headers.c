@@ -15,7 +15,7 @@ static int read_ehdr(struct headers *headers, struct file *file)
 	Elf64_Ehdr *ehdr = &headers->ehdr;
 	int err;
 
-	/* As far as it is the same in files of 32 bits. */
+	/* First the part that is the same in 32-bit files. */
 	if (!sfu_file_has(file, 0, ident_size))
 		return sfu_message_fail(EOPNOTSUPP, "not an ELF file");
 	err = sfu_file_read(file, "header", 0, ident_size, ehdr);
@@ -31,7 +31,7 @@ static int read_ehdr(struct headers *headers, struct file *file)
 	return sfu_file_read(file, "header", 0, sizeof(*ehdr), ehdr);
 }
 
-/* A table of @count headers of @size bytes, @entry_size by what the file says. */
+/* Read a table of @count headers of @size bytes; @entry_size is what the file states. */
 static int read_table(struct file *file, const char *what, uint64_t offset,
 		      uint64_t count, size_t size, size_t entry_size,
 		      void **table)
@@ -54,8 +54,8 @@ static int read_table(struct file *file, const char *what, uint64_t offset,
 }
 
 /*
- * Numbers that do not fit into the header are in the first section's; none of
- * those that are allowed needs that, but the place of the names can be there.
+ * Numbers that do not fit into the ELF header are in the section header 0. Permitted
+ * numbers always fit, but a file may still store the index of the names there.
  */
 static int read_sections(struct headers *headers, struct file *file)
 {
@@ -101,7 +101,7 @@ static int read_segments(struct headers *headers, struct file *file)
 
 	if (!ehdr->e_phnum)
 		return 0;
-	/* With PN_XNUM there are more. */
+	/* PN_XNUM stands for an even larger number. */
 	if (ehdr->e_phnum > HEADERS_MAX_SEGMENTS)
 		return sfu_message_fail(EFBIG, "%u program headers; the limit is %u",
 					ehdr->e_phnum, HEADERS_MAX_SEGMENTS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Headers: what an ELF file says of its parts. Read by ourselves: libelf makes
- * tables as large as the file claims to have sections.
+ * Headers: program and section headers of an ELF file. Read without libelf, which
+ * allocates memory for as many sections as the file claims to have.
  */
 #ifndef SFRAME_UNWIND_HEADERS_H
 #define SFRAME_UNWIND_HEADERS_H
@@ -17,21 +17,22 @@
 #define SHT_GNU_SFRAME 0x6ffffff4
 #endif
 
-/* Program headers, as many as the module looks at; linkers make some ten. */
+/* Most program headers, as in the module; linkers write about ten. */
 #define HEADERS_MAX_SEGMENTS	128
 
-/* Sections; linkers make some forty of what has many more. */
+/* Most sections; linkers write about forty. */
 #define HEADERS_MAX_SECTIONS	65535
 
-/* Room for a section's name; of longer ones the beginning counts. */
+/* Room for a section's name; longer names are truncated. */
 #define HEADERS_NAME_SIZE	32
 
 /**
- * struct headers - of a 64-bit little-endian ELF file
+ * struct headers - headers of a 64-bit little-endian ELF file
  *
+ * @ehdr: ELF header.
  * @segments, @nr_segments: program headers.
- * @sections, @nr_sections: section headers; the first one is of no section.
- * @names: number of the section with the names.
+ * @sections, @nr_sections: section headers, including the null section 0.
+ * @names: index of the section with the section names.
  */
 struct headers {
 	Elf64_Ehdr ehdr;
@@ -43,9 +44,9 @@ struct headers {
 };
 
 /*
- * Read the headers of @file, whatever the machine. Returns 0 with @headers to be
- * freed, or a negative errno with a message: -EOPNOTSUPP if it is no such file,
- * -EINVAL if it is a broken one, -EFBIG if there are too many headers.
+ * Read the headers of @file, for any machine. Returns 0 with @headers, to be freed, or
+ * a negative errno with a message: -EOPNOTSUPP if it is no such file, -EINVAL if it is
+ * broken, -EFBIG if there are too many headers.
  */
 int sfu_headers_read(struct headers *headers, struct file *file);
 void sfu_headers_free(struct headers *headers, struct file *file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Sections are found by name, as debuggers find them. A file without section
- * headers still has its .eh_frame, by the segment that the C library uses.
+ * Sections are found by name, as debuggers do. In a file without section headers,
+ * .eh_frame is found by the PT_GNU_EH_FRAME segment, as unwinders do.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "image.h"
 #include "message.h"
 
-/* Encodings of the two pointers of .eh_frame_hdr that linkers write. */
+/* Encoding of the pointer in .eh_frame_hdr that linkers write. */
 #define PCREL_SDATA4 0x1b
 
 static int check_header(const Elf64_Ehdr *header)
@@ -27,7 +27,7 @@ static int check_header(const Elf64_Ehdr *header)
 	return 0;
 }
 
-/* Fill @section with bytes of the file; none are no error. */
+/* Fill @section with bytes of the file. If @size is 0, leave it empty. */
 static int load_section(struct image *image, struct image_section *section,
 			const char *name, uint64_t address, uint64_t offset,
 			uint64_t size)
@@ -63,7 +63,7 @@ static void unload_section(struct image *image, struct image_section *section)
 	memset(section, 0, sizeof(*section));
 }
 
-/* Have the bytes uncompressed in the place of the compressed ones. */
+/* Replace the compressed bytes of a section with the decompressed ones. */
 static int unpack_section(struct image *image, struct image_section *section,
 			  const char *name)
 {
@@ -88,7 +88,7 @@ static int unpack_section(struct image *image, struct image_section *section,
 
 static int add_text(struct image *image, const Elf64_Phdr *segment)
 {
-	/* Behind the file's end nothing can be executed. */
+	/* Pages beyond the file's end cannot be executed. */
 	if (!sfu_file_has(&image->file, segment->p_offset, segment->p_filesz))
 		return sfu_message_fail(EINVAL, "broken ELF file: an executable segment at offset 0x%" PRIx64 ", 0x%" PRIx64 " bytes, is beyond the file's end",
 					segment->p_offset, segment->p_filesz);
@@ -104,7 +104,10 @@ static int add_text(struct image *image, const Elf64_Phdr *segment)
 	return 0;
 }
 
-/* Find what is loaded at @address. Returns how many bytes, at *@offset. */
+/*
+ * Find the file offset of a loaded address. Returns the number of bytes from there to
+ * the end of the segment's file contents, 0 if there are none.
+ */
 static uint64_t find_loaded(const struct image *image, uint64_t address,
 			    uint64_t *offset)
 {
@@ -120,7 +123,7 @@ static uint64_t find_loaded(const struct image *image, uint64_t address,
 	return 0;
 }
 
-/* Without section headers, .eh_frame is where its index says. */
+/* Without section headers, find .eh_frame by the pointer in .eh_frame_hdr. */
 static int find_eh_frame(struct image *image, const Elf64_Phdr *header)
 {
 	unsigned char index[8];
@@ -178,7 +181,7 @@ static int read_segments(struct image *image)
 	return eh_frame_hdr ? find_eh_frame(image, eh_frame_hdr) : 0;
 }
 
-/* The contents of a section, uncompressed. */
+/* Read the contents of a section, and decompress them if needed. */
 static int read_section(struct image *image, struct image_section *section,
 			const Elf64_Shdr *header, const char *name)
 {
@@ -194,7 +197,7 @@ static int read_section(struct image *image, struct image_section *section,
 	return err;
 }
 
-/* In a separate debug file the code is a header without contents. */
+/* In a separate debug file, sections of code have no contents. */
 static int check_code(const Elf64_Shdr *header, const char *name)
 {
 	if (header->sh_type == SHT_NOBITS && header->sh_flags & SHF_EXECINSTR &&
@@ -253,7 +256,7 @@ static int read_for_build_id(const struct sfu_elf_reader *reader, u64 offset,
 	return err;
 }
 
-/* A file that the module does not take has none that counts. */
+/* If the module would refuse the headers, the build ID is not needed. */
 static int read_build_id(struct image *image)
 {
 	const struct build_id_reader reader = {
@@ -327,7 +330,7 @@ uint64_t sfu_image_text(const struct image *image, uint64_t address)
 	return 0;
 }
 
-/* The segment with the file's byte for @address, or NULL. */
+/* Returns the segment whose file contents include @address, or NULL. */
 static const struct image_text *find_filled(const struct image *image,
 					    uint64_t address)
 {

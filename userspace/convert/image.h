@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Image: an ELF file, as far as converting it needs.
+ * Image: the parts of an ELF file that a conversion needs.
  */
 #ifndef SFRAME_UNWIND_IMAGE_H
 #define SFRAME_UNWIND_IMAGE_H
@@ -16,11 +16,12 @@
 /**
  * struct image_section - a section's contents
  *
- * @data: as libdw wants them; NULL if there are none.
- * @address: where it is loaded, before relocation.
- * @has_end: does the section end where the data does, or somewhere in it?
- * @bytes: what @data points to.
- * @is_unpacked: are they memory of their own, not the file's?
+ * @data: points to @bytes, for libdw; NULL if the section is missing or empty.
+ * @address: its address before relocation.
+ * @has_end: the section's size is known from its header. If not set, @bytes extend to
+ *	the segment's end, and an empty entry ends the section.
+ * @bytes: the contents.
+ * @is_unpacked: the contents were decompressed to memory of their own.
  */
 struct image_section {
 	Elf_Data *data;
@@ -31,8 +32,8 @@ struct image_section {
 };
 
 /*
- * An executable segment, @file_size bytes of which are at @offset of the file;
- * behind them there are zeroes. Its bytes are read where they are looked at.
+ * An executable segment. Its first @file_size bytes are at @offset in the file, the
+ * rest is zeroes. Its bytes are read only when needed.
  */
 struct image_text {
 	uint64_t address;
@@ -42,16 +43,16 @@ struct image_text {
 };
 
 /**
- * struct image - an open ELF file of AMD64; not to be moved
+ * struct image - an open ELF file of AMD64. Do not copy it: it has pointers to itself.
  *
- * @file: its bytes, and what it may cost.
- * @headers: what it says of its parts.
+ * @file: its bytes and its budget.
+ * @headers: its headers.
  * @eh_frame, @debug_frame, @sframe: sections.
- * @eh_frame_hdr_size: bytes of the index that .eh_frame comes with.
+ * @eh_frame_hdr_size: bytes of .eh_frame_hdr.
  * @texts: executable segments, by address.
- * @nr_texts: number of them.
+ * @nr_texts: number of executable segments.
  * @build_id: GNU build ID, as the kernel module finds it.
- * @build_id_size: bytes of it; 0 if there is none.
+ * @build_id_size: its size in bytes; 0 if there is none.
  */
 struct image {
 	struct file file;
@@ -67,9 +68,9 @@ struct image {
 };
 
 /*
- * Open a file, or one in memory. Returns 0 with @image to be closed, or a
- * negative errno with a message: -EINVAL if it is broken, -EOPNOTSUPP if it is
- * no linked ELF file of AMD64, -EFBIG if it wants more memory than its budget.
+ * Open a file, or a file in memory. Returns 0 with @image, to be closed, or a negative
+ * errno with a message: -EINVAL if it is broken, -EOPNOTSUPP if it is no linked ELF
+ * file of AMD64, -EFBIG if it needs more memory than its budget.
  */
 int sfu_image_open_fd(struct image *image, int fd);
 int sfu_image_open_memory(struct image *image, const void *bytes, size_t size);
@@ -77,18 +78,18 @@ int sfu_image_open_memory(struct image *image, const void *bytes, size_t size);
 void sfu_image_close(struct image *image);
 
 /*
- * Returns how many bytes of executable segment there are from @address on, 0
+ * Returns the number of bytes from @address to the end of its executable segment, or 0
  * if it is in none.
  */
 uint64_t sfu_image_text(const struct image *image, uint64_t address);
 
-/* The same, of those that are in the file. */
+/* Returns the number of bytes from @address to the end of its segment's file contents. */
 uint64_t sfu_image_filled(const struct image *image, uint64_t address);
 
 /*
- * Look at @size bytes of code in the file at @address, 1 to FILE_PEEK. Returns 1
- * with *@bytes, valid until the next look; 0 if there are not so many; or a
- * negative errno with a message if they cannot be read.
+ * Get @size bytes of code, 1 to FILE_PEEK, at @address. Returns 1 with *@bytes, valid
+ * until the next call; 0 if the file has not so many there; or a negative errno with a
+ * message if they cannot be read.
  */
 int sfu_image_code(struct image *image, uint64_t address, size_t size,
 		   const unsigned char **bytes);

@@ -12,7 +12,7 @@
 
 #define CHUNK (256U << 10)
 
-/* Bytes that a file with these may have, if it is no trick. */
+/* Most bytes that an honest file with these allocated blocks can have. */
 static uint64_t plausible_bytes(const struct stat *stat)
 {
 	/* Some file systems do not count blocks. */
@@ -86,13 +86,16 @@ static int read_chunk(const struct intake *intake, uint64_t at, size_t size)
 static int fail_too_large(const struct intake *intake, uint64_t size)
 {
 	if (intake->most == intake->limit)
-		return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes of it would be read, and 0x%" PRIx64 " are the limit",
+		return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes would have to be read; the limit is 0x%" PRIx64,
 					intake->done + size, intake->limit);
-	return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes of it would be read, too many for what is allocated to it",
+	return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes would have to be read, too many for what it occupies on disk",
 				intake->done + size);
 }
 
-/* Bytes without a hole. Their place goes in front of them into the digest. */
+/*
+ * Copy bytes without a hole. The digest is over their offset and size, followed by the
+ * bytes.
+ */
 static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
 {
 	int err = 0;
@@ -119,15 +122,15 @@ static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
 }
 
 /*
- * The next bytes of [*start, end) that are no hole, by a file that may say
- * anything. Returns whether there are any.
+ * Find the next bytes of [*start, end) that are no hole. The file system's answers are
+ * not trusted. Returns whether there are any.
  */
 static bool find_bytes(const struct intake *intake, uint64_t *start,
 		       uint64_t *size, uint64_t end)
 {
 	off_t from, to;
 
-	/* As much is stored as there is: nothing to ask the file system for. */
+	/* The file has no holes that are worth a system call. */
 	if (intake->is_dense) {
 		*size = end - *start;
 		return *start < end;
@@ -135,7 +138,7 @@ static bool find_bytes(const struct intake *intake, uint64_t *start,
 	from = lseek(intake->from, *start, SEEK_DATA);
 	if (from < 0 && errno == ENXIO)
 		return false;
-	/* A file system without holes, or one that makes no sense. */
+	/* The file system does not support SEEK_DATA, or its answer makes no sense. */
 	if (from < 0 || (uint64_t)from < *start)
 		from = *start;
 	if ((uint64_t)from >= end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Intake: parts of a file that may change at any time, copied. No byte is read
- * twice; what is looked at later is the copy.
+ * Intake: copy parts of a file that may change at any time. No byte of the file is
+ * read twice; all later accesses use the copy.
  */
 #ifndef SFRAME_UNWIND_INTAKE_H
 #define SFRAME_UNWIND_INTAKE_H
@@ -14,25 +14,25 @@
 #include "copy.h"
 #include "digest.h"
 
-/* Parts of one file, neighbours counted as one. */
+/* Most parts of one file; adjacent parts count as one. */
 #define INTAKE_MAX_PARTS 256
 
 /**
- * struct intake - a copy in the making
+ * struct intake - a copy being made
  *
  * @from: the file.
- * @is_dense: is as much allocated to it as it is long? Then it has no holes that
- *	are worth a look.
- * @at: its offset, which looking for holes changes, to be put back; or -1.
- * @copy: where they go.
- * @size: of the file, in bytes.
+ * @is_dense: at least its full size is allocated on disk, so do not look for holes.
+ * @at: its file offset, which lseek(2) for holes changes, to be restored; or -1.
+ * @copy: the copy.
+ * @size: size of the file in bytes.
  * @done: bytes copied.
- * @most: bytes to copy at most, and why it is not more: @limit of the caller, or
- *	what is allocated to the file.
+ * @most: most bytes to copy: the smaller of @limit and a number that is plausible for
+ *	the bytes allocated to the file.
+ * @limit: the caller's limit.
  * @is_ended, @data: see struct sfu_snapshot_limits.
- * @digest: of what has been copied.
- * @chunk: bytes on their way.
- * @parts, @nr_parts: what has been asked for, by start, without overlaps.
+ * @digest: digest of the bytes copied.
+ * @chunk: buffer.
+ * @parts, @nr_parts: ranges that have been copied, by start, without overlaps.
  */
 struct intake {
 	int from;
@@ -55,24 +55,24 @@ struct intake {
 };
 
 /*
- * Begin to copy from @from, which @stat is of, at most @limit bytes; @room: see
- * sfu_copy_begin(). Returns 0 with @intake to be ended, or a negative errno with a
- * message.
+ * Begin to copy at most @limit bytes from the file @from with status @stat. For @room
+ * see sfu_copy_begin(). Returns 0 with @intake, to be ended, or a negative errno with
+ * a message.
  */
 int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
 		     uint64_t limit, void *room, size_t room_size);
 
 /*
- * Copy what there is of [@offset, @offset + @size) and has not been copied
- * before; what is beyond the file's end is not there. Returns 0 or a negative
- * errno with a message, as sfu_snapshot_take().
+ * Copy the bytes of [@offset, @offset + @size) that have not been copied before, up to
+ * the file's end. Returns 0 or a negative errno with a message, as
+ * sfu_snapshot_take().
  */
 int sfu_intake_add(struct intake *intake, uint64_t offset, uint64_t size);
 
-/* All is there: get the digest of size and contents. */
+/* Get the digest of size and contents. Nothing may be added afterwards. */
 void sfu_intake_finish(struct intake *intake, struct digest *digest);
 
-/* Free what is left of it, after success as well. */
+/* Free the intake, also after success. */
 void sfu_intake_end(struct intake *intake);
 
 #endif /* SFRAME_UNWIND_INTAKE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The header is that of version 3. Index entries have 17 bytes in version 1
- * and 20 in version 2; rows are those of version 3's default entries.
+ * The header has the format of version 3. Index entries have 17 bytes in version 1
+ * and 20 in version 2; rows have the format of version 3's default entries.
  */
 #include <inttypes.h>
 
@@ -14,7 +14,7 @@
 
 #define V1_ENTRY_SIZE 17
 #define V2_ENTRY_SIZE 20
-/* Version 1 does not say how long a linkage stub is. */
+/* Version 1 does not store the size of a PLT stub. */
 #define V1_BLOCK_SIZE 16
 
 /* Index entry's info byte */
@@ -26,11 +26,13 @@
  *
  * @bytes, @size, @address: the section.
  * @version, @flags: of its header.
- * @fixed_fp, @fixed_ra: offsets from the CFA that no row repeats; 0 for none.
- * @count: index entries.
+ * @fixed_fp, @fixed_ra: offsets from the CFA that are the same for all rows and not
+ *	stored in them; 0 if they are stored in the rows.
+ * @count: number of index entries.
  * @index, @fres: offsets of the index and of the rows.
- * @fres_end: where the rows end.
- * @max_rows, @nr_rows: how many rows may be looked at, and have been.
+ * @fres_end: offset of the rows' end.
+ * @max_rows: most rows to read.
+ * @nr_rows: rows read so far.
  */
 struct old {
 	const unsigned char *bytes;
@@ -141,7 +143,7 @@ static int read_entry(const struct old *old, uint32_t number,
 	return 0;
 }
 
-/* The rule in @reader. Returns false if its words are malformed. */
+/* Read the rule at @reader. Returns false if its words are malformed. */
 static bool read_rule(const struct old *old, struct reader *reader,
 		      struct sfu_rule *rule)
 {
@@ -184,16 +186,19 @@ static bool read_rule(const struct old *old, struct reader *reader,
 	return !words;
 }
 
-/* Functions can share rows, and blocks of one byte can be repeated 2^32 times. */
+/*
+ * Count a row, with a limit: functions can share rows, and blocks of one byte can be
+ * repeated 2^32 times.
+ */
 static int count_row(struct old *old, uint64_t at)
 {
 	if (old->nr_rows++ < old->max_rows)
 		return 0;
-	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": functions share rows, or blocks repeat, so that there are more than %" PRIu64 "; the limit is by the %" PRIu64 " bytes that the file takes on its disk",
+	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": shared rows and repeated blocks make more than %" PRIu64 " rows, the limit for a file that occupies %" PRIu64 " bytes on disk",
 				at, old->max_rows, old->budget->allocated);
 }
 
-/* Rows of a function, or of one block of it, from @start to @end. */
+/* Add the rows of a function, or of one block of it, from @start to @end. */
 static int add_rows(struct old *old, const struct entry *entry,
 		    uint64_t start, uint64_t end, size_t first)
 {

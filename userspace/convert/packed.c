@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * A header, the build ID, the ranges left out, the section.
+ * The format: a header, the build ID, the ranges left out, the section.
  */
 #include <errno.h>
 #include <string.h>
@@ -57,7 +57,7 @@ int sfu_packed_write(struct buffer *to,
 	return 0;
 }
 
-/* Do the sizes of @header add up to @size bytes behind it? */
+/* Returns whether the sizes in @header add up to the @size bytes that follow it. */
 static bool is_whole(const struct packed_header *header, size_t size)
 {
 	if (memcmp(header->magic, packed_magic, sizeof(header->magic)) ||

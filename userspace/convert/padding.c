@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include "padding.h"
 
-/* Bytes of ModRM, SIB and displacement at @code, or 0 if they are cut off. */
+/* Bytes of ModRM, SIB and displacement at @code, or 0 if they exceed @size. */
 static size_t operand_size(const unsigned char *code, size_t size)
 {
 	size_t length = 1;
@@ -10,7 +10,7 @@ static size_t operand_size(const unsigned char *code, size_t size)
 		return 0;
 	switch (code[0] >> 6) {
 	case 0:
-		/* No displacement, but for rip + 32 bits; of SIB see below. */
+		/* Only rip-relative addresses have a displacement; for SIB see below. */
 		if ((code[0] & 7) == 5)
 			length += 4;
 		break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * All of DWARF's instructions that AMD64 has a use for. States nest as deep as
- * the instructions say; their number is bounded by that of the instructions.
+ * Supports all DWARF call frame instructions that are used on AMD64. Remembered states
+ * may nest to any depth up to MAX_REMEMBERED.
  */
 #include <dwarf.h>
 #include <sframe_unwind_convert.h>
@@ -14,7 +14,7 @@
 #define DW_CFA_MIPS_advance_loc8 0x1d
 #endif
 
-/* More bytes of states than any program has a reason to remember. */
+/* Limit on the bytes of remembered states; no honest file comes near it. */
 #define MAX_REMEMBERED (1U << 20)
 
 static struct column *find_column(struct program *program, struct state *state,
@@ -44,7 +44,7 @@ static void set_kind(struct program *program, uint64_t number,
 	set_column(program, number, kind, (struct value){ 0 });
 }
 
-/* At CFA + offset, or that itself. */
+/* Set a column to the word at CFA + offset, or to CFA + offset itself. */
 static void set_offset(struct program *program, uint64_t number,
 		       int64_t offset, bool is_memory)
 {
@@ -62,7 +62,7 @@ static void set_register(struct program *program, uint64_t number,
 			   (struct value){ 0, other, false });
 }
 
-/* The value of an expression, or what is in memory there. */
+/* Set a column to the value of an expression, or to the word at that address. */
 static int set_expression(struct program *program, uint64_t number,
 			  bool is_memory, struct reader *reader)
 {
@@ -84,7 +84,7 @@ static int set_expression(struct program *program, uint64_t number,
 	return 0;
 }
 
-/* The CIE's rule. In the CIE itself there is none yet, so it means nothing. */
+/* Restore the CIE's rule. In a CIE itself this instruction is malformed. */
 static int restore_column(struct program *program, uint64_t number)
 {
 	struct column *column = find_column(program, &program->state, number);
@@ -128,9 +128,10 @@ static int define_cfa(struct program *program, uint64_t base, int64_t offset)
 }
 
 /*
- * After an expression, libgcc's unwinder, which is the one that runs what it is
- * about, has the offset from before it still, and begins to use that again with
- * the next register; a new offset alone does not end the expression.
+ * CFA instructions after a CFA expression behave as in libgcc's unwinder, which is
+ * the one that programs are tested with: an expression keeps the old offset, and a
+ * new register uses that offset again; a new offset alone does not replace the
+ * expression.
  */
 static int change_cfa_base(struct program *program, uint64_t base)
 {
@@ -259,7 +260,7 @@ static int step_extended(struct program *program, struct reader *reader,
 		return 0;
 	}
 
-	/* The others begin with the number of a register. */
+	/* The first operand of all others is a register number. */
 	number = reader_uleb128(reader);
 	switch (instruction) {
 	case DW_CFA_def_cfa:
@@ -305,7 +306,7 @@ static int step_extended(struct program *program, struct reader *reader,
 	case DW_CFA_val_expression:
 		return set_expression(program, number, false, reader);
 	default:
-		/* With DW_CFA_set_loc, which no toolchain of AMD64 writes. */
+		/* Includes DW_CFA_set_loc, which no toolchain of AMD64 writes. */
 		return -EINVAL;
 	}
 }
@@ -336,7 +337,7 @@ int sfu_program_run(struct program *program, struct reader *reader)
 	while (reader->at < reader->end) {
 		int err;
 
-		/* What follows is about no code. */
+		/* The remaining instructions apply to no code of the function. */
 		if (program->spans && program->at >= program->end)
 			break;
 		err = step(program, reader);

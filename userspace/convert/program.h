@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Program: call frame instructions, run to make a state at each address.
+ * Program: run call frame instructions to get the state at each address.
  */
 #ifndef SFRAME_UNWIND_PROGRAM_H
 #define SFRAME_UNWIND_PROGRAM_H
@@ -9,19 +9,20 @@
 #include "state.h"
 
 /**
- * struct program - instructions of a CIE and of its FDEs being run
+ * struct program - run of the instructions of a CIE or FDE
  *
- * @code_align, @data_align: factors of the CIE.
+ * @code_align, @data_align: alignment factors of the CIE.
  * @ra_column: number of the column with the return address.
  * @initial: state after the CIE's instructions, for DW_CFA_restore.
- * @state: state now.
- * @remembered: array of struct state.
- * @is_nested: has a state been restored that was remembered inside another?
- * @is_signal: of a signal frame?
- * @at: address that @state holds from.
- * @end: of the code.
- * @spans: where spans go, from number @first on; NULL while a CIE is run.
- * @budget: for them.
+ * @state: current state.
+ * @remembered: stack of struct state, for DW_CFA_remember_state.
+ * @is_nested: a nested remembered state has been restored.
+ * @is_signal: the function is a signal frame.
+ * @at: address from which @state holds.
+ * @end: end of the function.
+ * @spans: spans are appended here; NULL while a CIE's instructions are run.
+ * @first: number of the function's first span.
+ * @budget: charged for @spans.
  */
 struct program {
 	uint64_t code_align;
@@ -40,21 +41,21 @@ struct program {
 };
 
 /*
- * Run instructions from the state @program->state on, up to the end of the
- * code. Returns 0; -EINVAL, without a message, if they are malformed: then the
- * code from @program->at on is in no span; -ENOMEM or -EFBIG with a message.
+ * Run instructions, beginning with @program->state, up to the function's end. Returns
+ * 0; -EINVAL, without a message, if they are malformed: then the code from
+ * @program->at on has no span yet; -ENOMEM or -EFBIG with a message.
  */
 int sfu_program_run(struct program *program, struct reader *reader);
 
 /*
- * End the code: the last state holds up to its end. Returns 0, or -ENOMEM or
+ * End the function: the last state holds up to its end. Returns 0, or -ENOMEM or
  * -EFBIG with a message.
  */
 int sfu_program_finish(struct program *program);
 
 /*
- * Add a span from @program->at to @to with a reason for having no rule. Returns
- * as sfu_program_finish().
+ * Add a span from @program->at to @to that has no rule, with the reason. Returns as
+ * sfu_program_finish().
  */
 int sfu_program_leave_out(struct program *program, uint64_t to, uint8_t reason);
 

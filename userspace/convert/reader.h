@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Reader: bytes of a file, taken one after the other and never beyond their
- * end. What is taken beyond it is 0, and the reader remembers.
+ * Reader: read bytes sequentially, and never beyond their end. Reads beyond the end
+ * return 0 and set is_bad.
  */
 #ifndef SFRAME_UNWIND_READER_H
 #define SFRAME_UNWIND_READER_H
@@ -16,7 +16,7 @@ struct reader {
 	bool is_bad;
 };
 
-/* Move on by @size bytes. Returns where they are, or NULL. */
+/* Skip @size bytes. Returns their address, or NULL if there are not so many. */
 static inline const unsigned char *reader_skip(struct reader *reader,
 					       uint64_t size)
 {
@@ -31,7 +31,7 @@ static inline const unsigned char *reader_skip(struct reader *reader,
 	return at;
 }
 
-/* An unsigned little-endian number of 1 to 8 bytes. */
+/* Read an unsigned little-endian number of 1 to 8 bytes. */
 static inline uint64_t reader_unsigned(struct reader *reader, unsigned int size)
 {
 	const unsigned char *bytes = reader_skip(reader, size);
@@ -49,7 +49,10 @@ static inline int64_t reader_signed(struct reader *reader, unsigned int size)
 	return (int64_t)(reader_unsigned(reader, size) << shift) >> shift;
 }
 
-/* Bits that do not fit into 64 are dropped. Also gives the sign's position. */
+/*
+ * Read a LEB128 number. Bits beyond 64 are dropped. Sets *@bits to the number of bits
+ * read, and *@is_negative to the sign bit.
+ */
 static inline uint64_t reader_leb128(struct reader *reader, unsigned int *bits,
 				     bool *is_negative)
 {

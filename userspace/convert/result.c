@@ -75,15 +75,15 @@ const char *sframe_unwind_left_out_text(uint32_t reason)
 	case SFRAME_UNWIND_LEFT_OUT_CFA_OFFSET:
 		return "CFA has an offset of more than 32 bits";
 	case SFRAME_UNWIND_LEFT_OUT_RA:
-		return "return address is nowhere that SFrame can say";
+		return "return address has no form in SFrame";
 	case SFRAME_UNWIND_LEFT_OUT_FP:
-		return "frame pointer is nowhere that SFrame can say";
+		return "frame pointer has no form in SFrame";
 	case SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED:
-		return "frame pointer is lost, which SFrame cannot say";
+		return "frame pointer is undefined, which SFrame cannot express";
 	case SFRAME_UNWIND_LEFT_OUT_SP:
 		return "caller's stack pointer is not the CFA";
 	case SFRAME_UNWIND_LEFT_OUT_RA_COLUMN:
-		return "return address has a column of its own";
+		return "return address is not in column 16";
 	case SFRAME_UNWIND_LEFT_OUT_MALFORMED:
 		return "CFI is malformed";
 	case SFRAME_UNWIND_LEFT_OUT_OVERLAP:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Result: what a conversion returns, and what the cache keeps of it.
+ * Result: the result of a conversion.
  */
 #ifndef SFRAME_UNWIND_RESULT_H
 #define SFRAME_UNWIND_RESULT_H
@@ -9,15 +9,15 @@
 
 struct image;
 
-/* The rows of sframe_unwind_convert_options.max_rows that 0 means. */
+/* Default of sframe_unwind_convert_options.max_rows. */
 #define DEFAULT_MAX_ROWS 32
 
 /**
- * struct result - the public part and what it points to
+ * struct result - the public structure, and its pointers without const
  *
- * @out: what callers see.
- * @bytes, @build_id, @left_out, @cache_file, @cache_problem: its pointers, not
- *	constant.
+ * @out: the structure that callers see.
+ * @bytes, @build_id, @left_out, @cache_file, @cache_problem: its pointers, to memory
+ *	that is freed with the result.
  */
 struct result {
 	struct sframe_unwind_converted out;
@@ -41,11 +41,11 @@ result_of(struct sframe_unwind_converted *converted)
 struct result *sfu_result_create(const void *build_id, size_t build_id_size,
 				 size_t size, size_t nr_left_out);
 
-/* The options with defaults filled in. Returns 0, or -EINVAL with a message. */
+/* Copy @given, or NULL, with defaults filled in. Returns 0, or -EINVAL with a message. */
 int sfu_options_complete(const struct sframe_unwind_convert_options *given,
 			 struct sframe_unwind_convert_options *options);
 
-/* Convert. Returns 0 or a negative errno with a message. */
+/* Convert an image. Returns 0 or a negative errno with a message. */
 int sfu_convert_image(struct image *image,
 		      const struct sframe_unwind_convert_options *options,
 		      struct result **result);

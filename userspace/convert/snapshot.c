@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What a conversion depends on is what image.c looks for. Whatever a header says
- * that makes no sense is left for the reader of the snapshot to find, who sees
- * the same header: here it only means that there is nothing to copy.
+ * Copies the parts that image.c reads. Headers that make no sense are no error here:
+ * there is just nothing to copy. image.c will read the same headers from the snapshot,
+ * and report the error.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,23 +19,23 @@
 #define SHT_GNU_SFRAME 0x6ffffff4
 #endif
 
-/* Section headers: as many as can be numbered without tricks, and those behind. */
+/* Most section headers: all 16-bit indices, including the reserved ones. */
 #define MAX_SECTIONS 65536
 
 /* Encoding of the first pointer of .eh_frame_hdr that linkers write. */
 #define PCREL_SDATA4 0x1b
 
-/* Sections that are copied: the first of each kind that has bytes. */
+/* Kinds of sections that are copied: the first section of each kind that has bytes. */
 enum { EH_FRAME, DEBUG_FRAME, SFRAME, NR_KINDS };
 
 /**
- * struct taking - a snapshot in the making
+ * struct taking - a snapshot being taken
  *
- * @header: of the file.
+ * @header: ELF header.
  * @segments, @nr_segments: program headers.
- * @sections, @nr_sections: section headers, as many as are in the file.
+ * @sections, @nr_sections: section headers, as far as they lie in the file.
  * @names, @names_size: names of sections.
- * @has: sections found.
+ * @has: kinds of sections that were found.
  */
 struct taking {
 	struct intake intake;
@@ -50,8 +50,9 @@ struct taking {
 	bool has[NR_KINDS];
 };
 
-/* Copy @size bytes at @offset, and look at them. */
-static int take(struct taking *taking, uint64_t offset, void *to, size_t size)
+/* Copy @size bytes at @offset to the snapshot, and read them from there to @to. */
+static int copy_and_read(struct taking *taking, uint64_t offset, void *to,
+			 size_t size)
 {
 	const int err = sfu_intake_add(&taking->intake, offset, size);
 
@@ -76,10 +77,10 @@ static int take_segments(struct taking *taking)
 	int err;
 
 	if (count > SNAPSHOT_MAX_PHDRS)
-		return sfu_message_fail(EFBIG, "has %zu program headers, and %u are the limit",
+		return sfu_message_fail(EFBIG, "has %zu program headers; the limit is %u",
 					count, SNAPSHOT_MAX_PHDRS);
-	err = take(taking, taking->header.e_phoff, taking->segments,
-		   count * sizeof(taking->segments[0]));
+	err = copy_and_read(taking, taking->header.e_phoff, taking->segments,
+			    count * sizeof(taking->segments[0]));
 	if (!err)
 		taking->nr_segments = count;
 	return err == -EFAULT ? 0 : err;
@@ -95,10 +96,10 @@ static int read_elf(const struct sfu_elf_reader *reader, u64 offset, void *to,
 {
 	struct taking *taking = ((const struct elf_reader *)reader)->taking;
 
-	return take(taking, offset, to, size);
+	return copy_and_read(taking, offset, to, size);
 }
 
-/* What the kernel will see in the headers. */
+/* Read the headers as the kernel will see them. */
 static int read_headers(struct taking *taking)
 {
 	const struct elf_reader reader = { { read_elf }, taking };
@@ -112,7 +113,8 @@ static int read_headers(struct taking *taking)
 	snapshot->elf_status = err;
 	if (err || snapshot->elf.sframe_size < sizeof(own))
 		return 0;
-	err = take(taking, snapshot->elf.sframe_offset, own, sizeof(own));
+	err = copy_and_read(taking, snapshot->elf.sframe_offset, own,
+			    sizeof(own));
 	if (err)
 		return err == -EFAULT ? 0 : err;
 	/* Magic, version, and a number of entries that is not 0. */
@@ -142,7 +144,7 @@ static int take_code(struct taking *taking)
 	return err;
 }
 
-/* Is @name the one at @offset? */
+/* Returns whether @name is at @offset of the section names. */
 static bool is_named(const struct taking *taking, uint32_t offset,
 		     const char *name)
 {
@@ -180,8 +182,8 @@ static int take_section(struct taking *taking, const Elf64_Shdr *section)
 }
 
 /*
- * Copy what there is of @size bytes at @offset, and look at them in *@to, to be
- * freed, in which *@got are.
+ * Copy @size bytes at @offset, up to the file's end, to the snapshot. Sets *@to to a
+ * second copy of them, to be freed, and *@got to their number.
  */
 static int take_table(struct taking *taking, uint64_t offset, uint64_t size,
 		      void *to, uint64_t *got)
@@ -209,7 +211,7 @@ static int take_table(struct taking *taking, uint64_t offset, uint64_t size,
 	return 0;
 }
 
-/* Where there are none, they are empty. */
+/* Copy the section names. If there are none, they stay empty. */
 static int take_names(struct taking *taking, uint64_t number)
 {
 	const Elf64_Shdr *names;
@@ -220,7 +222,7 @@ static int take_names(struct taking *taking, uint64_t number)
 	if (names->sh_type == SHT_NOBITS)
 		return 0;
 	if (names->sh_size > SNAPSHOT_MAX_NAMES)
-		return sfu_message_fail(EFBIG, "has 0x%llx bytes of section names, and 0x%llx are the limit",
+		return sfu_message_fail(EFBIG, "has 0x%llx bytes of section names; the limit is 0x%llx",
 					(unsigned long long)names->sh_size,
 					SNAPSHOT_MAX_NAMES);
 	return take_table(taking, names->sh_offset, names->sh_size,
@@ -236,8 +238,8 @@ static int take_sections(struct taking *taking)
 
 	if (!header->e_shoff)
 		return 0;
-	/* The first one is none, but has what is too large for the header. */
-	err = take(taking, header->e_shoff, &section, sizeof(section));
+	/* Section header 0 has the numbers that are too large for the ELF header. */
+	err = copy_and_read(taking, header->e_shoff, &section, sizeof(section));
 	if (err)
 		return err == -EFAULT ? 0 : err;
 	if (!count)
@@ -245,7 +247,7 @@ static int take_sections(struct taking *taking)
 	if (number == SHN_XINDEX)
 		number = section.sh_link;
 	if (count > MAX_SECTIONS)
-		return sfu_message_fail(EFBIG, "has %llu sections, and %u are the limit",
+		return sfu_message_fail(EFBIG, "has %llu sections; the limit is %u",
 					(unsigned long long)count,
 					MAX_SECTIONS);
 	err = take_table(taking, header->e_shoff, count * sizeof(section),
@@ -258,7 +260,10 @@ static int take_sections(struct taking *taking)
 	return err;
 }
 
-/* The bytes of the file from @address on, up to the end of its segment. */
+/*
+ * Returns the number of bytes in the file from @address to the end of its segment, and
+ * sets *@offset to their file offset.
+ */
 static uint64_t loaded_at(const struct taking *taking, uint64_t address,
 			  uint64_t *offset)
 {
@@ -274,7 +279,7 @@ static uint64_t loaded_at(const struct taking *taking, uint64_t address,
 	return 0;
 }
 
-/* Without section headers, .eh_frame is where its index says. */
+/* Without section headers, find .eh_frame by the pointer in .eh_frame_hdr. */
 static int take_loaded_eh_frame(struct taking *taking)
 {
 	const Elf64_Phdr *index = NULL;
@@ -289,7 +294,7 @@ static int take_loaded_eh_frame(struct taking *taking)
 	if (!index || taking->has[EH_FRAME] ||
 	    loaded_at(taking, index->p_vaddr, &offset) < sizeof(bytes))
 		return 0;
-	err = take(taking, offset, bytes, sizeof(bytes));
+	err = copy_and_read(taking, offset, bytes, sizeof(bytes));
 	if (err)
 		return err == -EFAULT ? 0 : err;
 	if (bytes[0] != 1 || bytes[1] != PCREL_SDATA4)
@@ -300,12 +305,12 @@ static int take_loaded_eh_frame(struct taking *taking)
 	return sfu_intake_add(&taking->intake, offset, size);
 }
 
-/* Returns 0 or an error; with @skip_own, has_own of the snapshot ends it. */
+/* Copy everything. With @skip_own, stop early if the file has its own .sframe. */
 static int take_all(struct taking *taking, bool skip_own)
 {
 	int err;
 
-	err = take(taking, 0, &taking->header, sizeof(taking->header));
+	err = copy_and_read(taking, 0, &taking->header, sizeof(taking->header));
 	if (err && err != -EFAULT)
 		return err;
 	if (!err && is_convertible(&taking->header)) {
@@ -322,14 +327,14 @@ static int take_all(struct taking *taking, bool skip_own)
 	err = take_sections(taking);
 	if (!err)
 		err = take_loaded_eh_frame(taking);
-	/* What nothing is known of is not looked at either. */
+	/* Code is needed only if there is something to convert. */
 	if (!err && (taking->has[EH_FRAME] || taking->has[DEBUG_FRAME] ||
 		     taking->has[SFRAME]))
 		err = take_code(taking);
 	return err;
 }
 
-/* --- the file around them */
+/* --- snapshot */
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
 {
@@ -350,7 +355,7 @@ static int check_unchanged(int fd, const struct stat *before)
 	return 0;
 }
 
-/* As it is if there was room for it, and else as a file. */
+/* Keep the copy as it is if it fits into the caller's room, else as a memfd. */
 static int keep_copy(struct copy *copy,
 		     const struct sfu_snapshot_limits *limits,
 		     struct sfu_snapshot *snapshot)

@@ -46,14 +46,14 @@ static int compare_spans(const void *a_pointer, const void *b_pointer)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* The parts of @span in [from, to) that the first @count spans don't cover. */
+/* Add the parts of @span that the first @count spans do not cover. */
 static int add_uncovered(struct budget *budget, struct buffer *spans,
 			 size_t count, struct span span)
 {
 	size_t low = 0, high = count;
 	int err = 0;
 
-	/* The first one that ends behind the start. */
+	/* Find the first span that ends after @span's start. */
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -77,7 +77,7 @@ static int add_uncovered(struct budget *budget, struct buffer *spans,
 	return err ? err : sfu_span_add(budget, spans, count, &span);
 }
 
-/* What @fde says from @from to @to. */
+/* Add the spans of @fde from @from to @to. */
 static int add_part(struct budget *budget, struct buffer *spans, size_t count,
 		    const struct cfi *cfi, const struct cfi_fde *fde,
 		    uint64_t from, uint64_t to)
@@ -119,7 +119,7 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 
 		err = add_part(budget, spans, before, cfi, fde, fde->start,
 			       to);
-		/* Behind the function that lies in this one. */
+		/* The rest of this function, after one that lies inside it. */
 		if (i + 2 < count && rest.end > fde[2].start)
 			rest.end = fde[2].start;
 		if (!err && rest.start < rest.end && to < fde->end) {

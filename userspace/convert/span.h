@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Span: code with one rule, or with the reason why it has none.
+ * Span: a range of code with one rule, or with the reason why it has none.
  */
 #ifndef SFRAME_UNWIND_SPAN_H
 #define SFRAME_UNWIND_SPAN_H
@@ -11,23 +11,23 @@
 #include "budget.h"
 #include "module/decode/sframe.h"
 
-/* Stubs of a procedure linkage table lie 16 bytes apart. */
+/* Size of a stub of a procedure linkage table. */
 #define PLT_STUB_SIZE 16
 
-/* A remembered state inside another one has been restored before. */
+/* A nested remembered state has been restored before, in the same function. */
 #define SPAN_NESTED	0x01
-/* The first one of a function. */
+/* The first span of a function. */
 #define SPAN_ENTRY	0x02
 
 /**
- * struct span - [start, end) and what holds there
+ * struct span - [start, end) and its rule
  *
  * @start, @end: addresses.
- * @rule: the rule; bytes that do not count are 0, so that equal rules are
- *	equal bytes. SFU_RULE_SIGNAL goes for spans without a rule as well.
- * @reason: enum sframe_unwind_left_out_reason, or 0.
- * @plt_push: 0, or the offset in each 16-aligned stub behind which the stack
- *	has one word more than @rule says.
+ * @rule: the rule; unused bytes are 0, so that equal rules are equal bytes.
+ *	SFU_RULE_SIGNAL is also set for spans without a rule.
+ * @reason: enum sframe_unwind_left_out_reason, or 0 if there is a rule.
+ * @plt_push: 0, or the offset in each 16-aligned stub from which the CFA is 8 bytes
+ *	higher than in @rule.
  * @flags: SPAN_* bits.
  */
 struct span {
@@ -49,10 +49,10 @@ static inline bool span_has_same_rule(const struct span *a,
 /**
  * struct cfi_fde - spans of one function
  *
- * @start, @end: the code it describes.
- * @first: number of its first span; they are in order and without gaps.
- * @count: number of them.
- * @order: place in its section.
+ * @start, @end: the function's code.
+ * @first: number of its first span; the spans are in order and without gaps.
+ * @count: number of spans.
+ * @order: position in its section.
  */
 struct cfi_fde {
 	uint64_t start;
@@ -63,7 +63,7 @@ struct cfi_fde {
 };
 
 /**
- * struct cfi - all that one source says
+ * struct cfi - the contents of one source
  *
  * @fdes: array of struct cfi_fde.
  * @spans: array of struct span.
@@ -100,18 +100,18 @@ static inline void cfi_free(struct budget *budget, struct cfi *cfi)
 }
 
 /*
- * Append a span to @spans; a rule that goes on from the span before, which is
- * at or behind number @first, makes that one longer. Returns 0, or -ENOMEM or
+ * Append a span to @spans, or extend the last span if that has the same rule, ends
+ * where the new one starts, and has at least number @first. Returns 0, or -ENOMEM or
  * -EFBIG with a message.
  */
 int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 		 const struct span *span);
 
 /*
- * Append to @spans what @cfi says of code that @spans, which are in order, do
- * not cover, and put them in order. Where functions overlap, the one that
- * starts later counts, as for unwinders that look it up by its start. Returns
- * 0, or -ENOMEM or -EFBIG with a message.
+ * Add the spans of @cfi to @spans, for code that @spans do not cover. @spans must be
+ * sorted, and are sorted afterwards. If functions overlap, the one that starts later is
+ * used, as in unwinders that look functions up by their start. Returns 0, or -ENOMEM
+ * or -EFBIG with a message.
  */
 int sfu_span_merge(struct budget *budget, struct buffer *spans,
 		   struct cfi *cfi);

@@ -20,7 +20,7 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* Longer than a tick of any file system's clock. */
+/* Longer than the timestamp granularity of any of these file systems. */
 #define SETTLED_SECONDS 3
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
@@ -28,14 +28,14 @@
 
 static const char stamp_magic[] = "SFUSTAMP";
 
-/* A file's contents; @digest is of the other two and of its name. */
+/* Contents of a stamp file; @digest is over the other members and the stamp. */
 struct stamp_file {
 	char magic[8];
 	struct digest content;
 	struct digest digest;
 };
 
-/* The kernel, and nobody else, sets the times of change there. */
+/* Returns whether only the kernel can set the ctime on that file system. */
 static bool has_own_times(const struct statfs *fs)
 {
 	switch (fs->f_type) {
@@ -83,7 +83,7 @@ int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat)
 	struct statfs fs;
 	int err;
 
-	/* First what needs nobody's answer. */
+	/* First the checks that need no system call, which could block. */
 	if (!S_ISREG(stat->st_mode) || stat->st_uid ||
 	    stat->st_mode & (S_IWGRP | S_IWOTH) || !is_settled(stat))
 		return -EPERM;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Stamp: which contents a file has, from what the kernel says of its inode,
- * without reading it. A file of the cache, named by a digest of device, inode,
- * size, times of change and of modification, and of the running of the system,
- * that has the digest of the contents in it.
+ * Stamp: identifies the contents of a file by its inode, without reading the file. A
+ * stamp is a file of the cache that contains the digest of the contents. Its name is a
+ * digest of device, inode number, size, ctime, mtime and the system's boot ID.
  *
- * It can not be forged, as only these files have one:
+ * It cannot be forged, because only files with all of these properties get one:
  *
- * - Owned by root, and writable by nobody else: whoever writes them, or makes
- *   one, is root.
- * - On ext4, XFS, Btrfs or F2FS, where the kernel sets the time of change, and
- *   nobody else can. Images made elsewhere, as SquashFS's, have what times their
- *   makers like, and the files of one may have the same as those of another.
- * - Mounted with set-user-ID programs allowed: who makes up the inodes of such a
- *   file system, on a stick that is mounted for him, would be root by them.
- * - Unchanged for some seconds: a later change has another time.
+ * - Owned by root and writable by nobody else: only root can write or create them.
+ * - On ext4, XFS, Btrfs or F2FS, where only the kernel can set the ctime. Images made
+ *   elsewhere, such as SquashFS, have whatever times their makers choose, so two
+ *   images can have files with the same times.
+ * - Mounted without nosuid: a user who could choose the inodes of such a file system,
+ *   for example on a USB stick, could become root by a set-user-ID program anyway.
+ * - Unchanged for some seconds, so that a later change gets another ctime.
  *
- * Devices are numbered anew with each start of the system: so stamps end then.
+ * Device numbers can change at each boot, so stamps are valid for one boot only.
  */
 #ifndef SFRAME_UNWIND_STAMP_H
 #define SFRAME_UNWIND_STAMP_H
@@ -25,24 +23,24 @@
 
 #include "cache.h"
 
-/* What stands for an inode in one state. */
+/* Digest that identifies an inode in one state. */
 struct stamp {
 	struct digest inode;
 };
 
 /*
- * Make the stamp of the open file @fd with @stat: of a snapshot, so that it holds
- * for what was read, or, to look for one, of fstat(2) now. Returns 0, or a negative
- * errno without a message: -EPERM if it is a file that has none, another if it
- * cannot be found out.
+ * Make the stamp of the open file @fd. To write a stamp, @stat must be that of the
+ * snapshot, so that the stamp is for what was read; to find one, that of fstat(2) now.
+ * Returns 0, or a negative errno without a message: -EPERM if the file cannot have a
+ * stamp, or another error.
  */
 int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat);
 
-/* Find the digest of the contents. Returns 0, or a negative errno as -ENOENT. */
+/* Find the digest of the contents. Returns 0, or a negative errno such as -ENOENT. */
 int sfu_stamp_find(struct sfu_cache *cache, const struct stamp *stamp,
 		   struct digest *content);
 
-/* Keep the digest of the contents. Returns 0 or a negative errno. */
+/* Store the digest of the contents. Returns 0 or a negative errno. */
 int sfu_stamp_write(struct sfu_cache *cache, const struct stamp *stamp,
 		    const struct digest *content);
 

@@ -4,7 +4,7 @@
 #include "module/decode/sframe_format.h"
 #include "state.h"
 
-/* Returns a reason, or 0 with the CFA in *@value. */
+/* Returns why the CFA has no form in SFrame, or 0 with the CFA in *@value. */
 static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
 			 uint8_t *plt_push)
 {
@@ -30,8 +30,9 @@ static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
 }
 
 /*
- * A value as base and offset of a rule. Only memory can be based on the CFA;
- * if the CFA is itself a register plus offset, a value can be based on that.
+ * Translate a value to base and offset of a rule. In SFrame only a word in memory can
+ * be based on the CFA. If the CFA is a register plus offset, a value based on the CFA
+ * becomes one based on that register. Returns false if there is no form.
  */
 static bool place_value(struct value value, const struct value *cfa, u8 *base,
 			s32 *offset)
@@ -58,7 +59,7 @@ static bool is_equal(const struct value *a, const struct value *b)
 	       a->is_memory == b->is_memory;
 }
 
-/* In a rule the caller's stack pointer is the CFA, whatever says so. */
+/* Returns whether the caller's stack pointer is the CFA, as SFrame rules imply. */
 static bool is_sp_cfa(const struct column *column, const struct value *cfa)
 {
 	const struct value same = { 0, SFRAME_AMD64_REG_SP, false };
@@ -92,7 +93,7 @@ static uint8_t translate_fp(const struct column *column,
 		if (!place_value(column->value, cfa, &rule->fp,
 				 &rule->fp_offset))
 			return SFRAME_UNWIND_LEFT_OUT_FP;
-		/* The same in other words. */
+		/* rbp + 0 also means unchanged. */
 		if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
 			rule->fp = SFU_SAME;
 		return 0;
@@ -132,7 +133,7 @@ void sfu_state_translate(const struct state *state, struct span *span)
 		rule.flags |= SFU_RULE_OUTERMOST;
 	else
 		span->reason = translate(state, &rule, &span->plt_push);
-	/* Nothing half-done. */
+	/* Without a rule, leave no parts of one. */
 	if (span->reason) {
 		rule = (struct sfu_rule){ .flags = rule.flags };
 		span->plt_push = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * State: the columns of a CFI table in one row, as DWARF says them, for those
- * registers that unwinding needs; and the rule of SFrame that says the same.
+ * State: one row of a CFI table in DWARF's terms, with the columns that unwinding
+ * needs; and its translation to an SFrame rule.
  */
 #ifndef SFRAME_UNWIND_STATE_H
 #define SFRAME_UNWIND_STATE_H
@@ -14,18 +14,18 @@
 #include "span.h"
 
 enum column_kind {
-	COLUMN_UNSPECIFIED,	/* what the ABI says: unchanged, rsp the CFA */
+	COLUMN_UNSPECIFIED,	/* the ABI's default: unchanged, rsp is the CFA */
 	COLUMN_UNDEFINED,
 	COLUMN_SAME,
-	COLUMN_VALUE,		/* a value, which BASE_CFA may be in */
-	COLUMN_NO_FORM,		/* another, by an expression or a register */
+	COLUMN_VALUE,		/* a value, perhaps based on BASE_CFA */
+	COLUMN_NO_FORM,		/* an expression or register SFrame cannot express */
 };
 
 /**
- * struct column - where a register's value of the caller is
+ * struct column - how to find the caller's value of a register
  *
  * @kind: enum column_kind.
- * @value: of COLUMN_VALUE.
+ * @value: the value, for COLUMN_VALUE.
  */
 struct column {
 	enum column_kind kind;
@@ -38,19 +38,19 @@ enum cfa_kind {
 	CFA_NONE,		/* not defined yet */
 	CFA_REGISTER,
 	CFA_EXPRESSION,
-	CFA_PLT,		/* the expression of linkage stubs */
-	CFA_NO_FORM,		/* another expression */
+	CFA_PLT,		/* the expression of PLT stubs */
+	CFA_NO_FORM,		/* an expression that SFrame cannot express */
 };
 
 /**
  * struct cfa - the canonical frame address
  *
- * Expressions are evaluated when they are met: what they cost is once.
+ * An expression is evaluated only once, when its instruction is run.
  *
  * @kind: enum cfa_kind.
- * @base, @offset: of CFA_REGISTER; an expression leaves them as they are.
- * @expression: value of CFA_EXPRESSION.
- * @plt_push: of CFA_PLT, see struct span.
+ * @base, @offset: for CFA_REGISTER; a CFA expression does not change them.
+ * @expression: the value, for CFA_EXPRESSION.
+ * @plt_push: for CFA_PLT, see struct span.
  */
 struct cfa {
 	enum cfa_kind kind;
@@ -65,7 +65,7 @@ struct state {
 	struct column columns[STATE_COLUMNS];
 };
 
-/* Set rule, reason and plt_push of @span. */
+/* Translate @state: set rule, reason and plt_push of @span. */
 void sfu_state_translate(const struct state *state, struct span *span);
 
 #endif /* SFRAME_UNWIND_STATE_H */

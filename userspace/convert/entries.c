@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * A run is code that could be one entry. In a run, the cheapest sequence of
- * cuts is found from its front to its end: the best way to have the first n
- * rows is the best way to have the first m, and an entry with those between,
- * for the m where that is cheapest.
+ * A run is a sequence of rows that could be one entry. Dynamic programming finds the
+ * cheapest division of a run into entries: the cheapest division of the first n rows
+ * is that of the first m rows and one entry for the rest, for the m where the sum is
+ * smallest.
  */
 #include <stdlib.h>
 
 #include <sframe_unwind_convert.h>
 
-#include "cut.h"
+#include "entries.h"
 #include "message.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
@@ -17,14 +17,16 @@
 /**
  * struct row - a row of a run
  *
- * @start: address.
- * @end: of the code it holds for.
+ * @start: address from which the row holds.
+ * @end: end of the code for which it holds.
  * @rule: the rule.
- * @plain: bytes of it, its start not counted, in a default entry; 0 if it has
- *	no such form.
- * @flexible: the same in a flexible entry.
- * @cost: bytes of all rows up to here, and of their entries.
- * @first: number of the first row in the entry that ends with this.
+ * @plain: bytes of the row, without its start, in a default entry; 0 if it needs a
+ *	flexible one.
+ * @flexible: bytes of the row, without its start, in a flexible entry.
+ * @cost: bytes of all rows up to this one and of their entries, in the cheapest
+ *	division.
+ * @first: number of the first row of the entry that ends with this row, in that
+ *	division.
  */
 struct row {
 	uint64_t start;
@@ -40,7 +42,7 @@ struct cutter {
 	struct image *image;
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
-	struct buffer rows;		/* struct row, of the run */
+	struct buffer rows;		/* struct row, of the current run */
 	struct buffer entry;		/* struct sframe_unwind_row */
 };
 
@@ -72,7 +74,7 @@ static bool is_default_ra(const struct sfu_rule *rule)
 	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
 }
 
-/* Bytes of info and data words in both kinds of entry. */
+/* Set the bytes of info and data words in both kinds of entry. */
 static void measure_row(struct row *row)
 {
 	const struct sfu_rule *rule = row->rule;
@@ -166,8 +168,8 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 	return write_function(cutter, &function, row_at(cutter, first)->rule);
 }
 
-/* Find the cheapest entry that ends with row number @last. */
-static void place_cut(struct cutter *cutter, size_t last)
+/* Find the cheapest last entry for the rows up to number @last. */
+static void find_first_row(struct cutter *cutter, size_t last)
 {
 	struct row *end = row_at(cutter, last);
 	uint64_t plain = 0, flexible = 0;
@@ -197,7 +199,7 @@ static void place_cut(struct cutter *cutter, size_t last)
 	}
 }
 
-/* Write the rows of the run, and start another. */
+/* Write the rows of the run, and start a new run. */
 static int write_run(struct cutter *cutter)
 {
 	const size_t count = nr_rows(cutter);
@@ -208,8 +210,8 @@ static int write_run(struct cutter *cutter)
 	if (!count)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		place_cut(cutter, i);
-	/* The entries are known from the end; write them from the front. */
+		find_first_row(cutter, i);
+	/* The entries are found from the end; write them from the front. */
 	for (last = count; last; last = row_at(cutter, last - 1)->first) {
 		if (buffer_reserve(&firsts, sizeof(last))) {
 			err = sfu_message_fail(ENOMEM, "no memory");
@@ -227,7 +229,7 @@ static int write_run(struct cutter *cutter)
 }
 
 /*
- * Can @span go on where the run ends? Returns 1 or 0, or a negative errno with a
+ * Check whether @span can continue the run. Returns 1 or 0, or a negative errno with a
  * message.
  */
 static int is_continued(const struct cutter *cutter, const struct span *span)
@@ -237,7 +239,7 @@ static int is_continued(const struct cutter *cutter, const struct span *span)
 	if (!nr_rows(cutter) || span->reason || span->plt_push)
 		return 0;
 	last = row_at(cutter, nr_rows(cutter) - 1);
-	/* That a signal trampoline starts here is seen by the entry's start. */
+	/* The start of a signal trampoline must be the start of an entry. */
 	if ((span->rule.flags ^ last->rule->flags) & SFU_RULE_SIGNAL ||
 	    (span->rule.flags & SFU_RULE_SIGNAL && span->flags & SPAN_ENTRY))
 		return 0;
@@ -271,7 +273,7 @@ static int add_row(struct cutter *cutter, const struct span *span)
 	return 0;
 }
 
-/* Rows of @size bytes of stubs at @start. Returns how many. */
+/* Make the rows for @size bytes of PLT stubs at @start. Returns their number. */
 static size_t make_stub_rows(const struct span *span, uint64_t start,
 			     uint64_t size, struct sframe_unwind_row *rows)
 {
@@ -292,7 +294,7 @@ static size_t make_stub_rows(const struct span *span, uint64_t start,
 	return count;
 }
 
-/* As many blocks as there are, and what remains. */
+/* Write PLT stubs: one entry for all whole blocks, and one for the rest. */
 static int write_stubs(struct cutter *cutter, const struct span *span)
 {
 	const uint64_t size = span->end - span->start;
@@ -332,8 +334,8 @@ static int add_span(struct cutter *cutter, const struct span *span)
 				add_row(cutter, span);
 }
 
-int sfu_cut(const struct buffer *spans, struct image *image,
-	    uint32_t max_rows, struct sframe_unwind_writer *writer)
+int sfu_entries_write(const struct buffer *spans, struct image *image,
+		      uint32_t max_rows, struct sframe_unwind_writer *writer)
 {
 	struct cutter cutter = {
 		.image = image,
