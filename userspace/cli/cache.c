@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind cache: what the converter has kept.
+ * sframe-unwind cache: manage the cache of converted sections.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,25 +19,24 @@
 const char cache_help[] =
 "usage: sframe-unwind cache [OPTION]... list | clean | limit [SIZE]\n"
 "\n"
-"Look after the sections that \"convert\" and \"attach\" keep: root's are in\n"
-"/var/cache/sframe_unwind/sections, those of others in sframe_unwind/sections in\n"
+"Manage the sections that \"convert\" and \"attach\" have cached: for root in\n"
+"/var/cache/sframe_unwind/sections, for other users in sframe_unwind/sections in\n"
 "$XDG_CACHE_HOME or in ~/.cache.\n"
 "\n"
-"  list               list them, those used last first\n"
-"  clean              remove them, and what earlier versions left\n"
-"  limit              print how large the cache is, and how large it may be\n"
-"  limit SIZE         let it have SIZE bytes, of which K, M and G are multiples;\n"
-"                     what was not used for longest goes first\n"
+"  list               list the sections, most recently used first\n"
+"  clean              remove all sections, and the files of earlier versions\n"
+"  limit              print the size of the cache and its limit\n"
+"  limit SIZE         set the limit to SIZE bytes, with suffix K, M or G; remove\n"
+"                     the least recently used sections that exceed it\n"
 "\n"
 "  -d, --directory=DIR\n"
-"                     the cache is there\n"
+"                     use the cache in DIR\n"
 "  -h, --help         print this\n"
 "  -V, --version      print the version\n"
 "\n"
-"Exit status: 0 done, 1 list found a damaged file, 2 wrong usage, 5 no cache there,\n"
-"or other trouble.\n";
-
-/* What is wrong with the cache, in the library's words. */
+"Exit status: 0 done, 1 list found a damaged file, 2 wrong usage, 5 the cache\n"
+"cannot be opened, or another error.\n";
+/* Print the library's message about the cache. */
 static int complain_of_cache(void)
 {
 	return complain("cache: %s", sfu_message_text());
@@ -52,7 +51,7 @@ static void print_build_id(const struct sframe_unwind_converted *converted)
 	printf("%*s ", (int)(40 - 2 * converted->build_id_size), "");
 }
 
-/* Returns the status that it makes of the command. */
+/* Returns an exit status: CLI_DEFECT if the file is damaged. */
 static int print_section(const struct sfu_cache *cache,
 			 const struct cache_file *file)
 {
@@ -61,7 +60,7 @@ static int print_section(const struct sfu_cache *cache,
 	int err;
 
 	err = sfu_cache_look(cache, file->name, &name, &converted);
-	/* Another process has removed it. */
+	/* Another process has removed the file meanwhile. */
 	if (err == -ENOENT)
 		return CLI_OK;
 	if (err) {
@@ -125,7 +124,7 @@ static int list(struct sfu_cache *cache)
 		printf("%9s  %-19s  %9s  %-40s %s\n", "SIZE", "USED",
 		       "FUNCTIONS", "BUILD-ID", "FILE");
 	for (size_t i = 0; i < count; i++)
-		/* Stamps tell nobody anything. */
+		/* Stamps have no information for users. */
 		if (files[i].kind != CACHE_STAMP &&
 		    print_file(cache, &files[i]) != CLI_OK)
 			status = CLI_DEFECT;
@@ -147,7 +146,7 @@ static int clean(struct sfu_cache *cache)
 	return CLI_OK;
 }
 
-/* A number of bytes, or of KiB, MiB or GiB. Returns 0, or -1 if it is none. */
+/* Parse a size in bytes, or with suffix K, M or G. Returns 0, or -1 if it is none. */
 static int parse_size(const char *text, uint64_t *size)
 {
 	static const char units[] = "KMG";

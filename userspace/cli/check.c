@@ -22,15 +22,15 @@ const char check_help[] =
 "Examine the .sframe section of each FILE, a linked ELF file or a raw section,\n"
 "and print each defect with its offset in the section. - is standard input.\n"
 "\n"
-"  -q, --quiet        print defects only, not what is in order\n"
-"      --raw          take each FILE as a section, whatever it looks like\n"
+"  -q, --quiet        print nothing for FILEs without defects\n"
+"      --raw          read each FILE as a raw section, whatever it looks like\n"
 "      --address=N    address of the first byte of raw sections, default 0\n"
 "  -h, --help         print this\n"
 "  -V, --version      print the version\n"
 "\n"
 "Exit status: 0 no defects, 1 defects, 2 wrong usage, 3 a FILE has no .sframe,\n"
-"4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be read, or\n"
-"other trouble. Of several FILEs the highest counts.\n";
+"4 a FILE is broken or of an unsupported kind, 5 a FILE cannot be read, or\n"
+"another error. With several FILEs, the highest is returned.\n";
 
 struct check {
 	const struct input *input;
@@ -68,7 +68,7 @@ static uint32_t header_u32(const unsigned char *header, unsigned int field)
 	return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Where the table at @offset ends by its own header; 0 if there is none. */
+/* Returns the end of the table at @offset by its header; 0 if there is no table. */
 static uint64_t table_end(const struct input *input, uint64_t offset)
 {
 	const unsigned char *header = input->bytes + offset;
@@ -83,8 +83,9 @@ static uint64_t table_end(const struct input *input, uint64_t offset)
 }
 
 /*
- * A linker that knows nothing of SFrame concatenates its inputs. Readers see
- * the first table only. Not told from a segment, whose tail may be stale.
+ * A linker that does not know SFrame concatenates the tables of its inputs, and readers
+ * only find the first one. Not checked if the size is that of a segment, whose end may
+ * have stale bytes.
  */
 static void check_extra_tables(struct check *check)
 {
@@ -116,7 +117,7 @@ static bool is_text(const struct input *input, const struct sfu_fde *fde)
 	return false;
 }
 
-/* Of an ELF file it is known where code can be. */
+/* Check that all functions are in executable segments of the ELF file. */
 static void check_texts(struct check *check, const struct sfu_table *table)
 {
 	for (u32 i = 0; i < table->num_fdes; i++) {
@@ -132,7 +133,7 @@ static void check_texts(struct check *check, const struct sfu_table *table)
 	}
 }
 
-/* At run time the section is found by the segment. */
+/* Check that the segment, by which the section is found at run time, matches it. */
 static void check_segment(struct check *check)
 {
 	const struct input *input = check->input;
@@ -153,7 +154,7 @@ static void check_segment(struct check *check)
 		       input->segment.size, table_end(input, 0));
 }
 
-/* Returns 0, or a status having complained that it has not come to the end. */
+/* Check all functions. Returns 0, or prints a message and returns a status if it stopped. */
 static int check_table(struct check *check, const struct sfu_table *table)
 {
 	struct sfu_fde_order order = { 0 };
@@ -172,7 +173,7 @@ static int check_table(struct check *check, const struct sfu_table *table)
 		if (err == -EINVAL)
 			report_defect(check, &defect);
 		else if (err)
-			complain("%s: .sframe+0x%" PRIx64 ": functions share rows in so many ways that %" PRIu64 " have been looked at, the limit for %" PRIu64 " bytes; the rest has not been examined",
+			complain("%s: .sframe+0x%" PRIx64 ": functions share rows in so many ways that the limit of %" PRIu64 " rows for a section of %" PRIu64 " bytes was reached; the rest was not checked",
 				 check->input->file, fde.entry, rows.limit,
 				 table->bytes.size);
 	} while (err != -ETIME && order.next < table->num_fdes);

@@ -5,13 +5,13 @@
 #include "module/decode/sframe_format.h"
 
 /*
- * Rows that may be looked at for each byte of the table. A row has two bytes at
- * least; where functions that share rows are of different sizes and some of them
- * too small, more than once is needed.
+ * Most rows checked for each byte of the table. A row has at least two bytes. Rows are
+ * checked more than once if functions of different sizes share them and some of these
+ * are too small for the rows.
  */
 #define ROWS_A_BYTE 2
 
-/* And these more, which is what one function can have. */
+/* Most rows of one function, added to the limit. */
 #define ROWS_MORE 65535
 
 static int compare_blocks(const void *a_pointer, const void *b_pointer)
@@ -34,7 +34,7 @@ int check_rows_init(struct check_rows *rows, const struct sfu_table *table)
 		struct sfu_fde fde = { 0 };
 		struct sfu_defect defect;
 
-		/* Of a bad one, too, its block is known. */
+		/* The block is set even if the FDE has a defect. */
 		sfu_table_read_fde(table, i, &fde, &defect);
 		rows->blocks[i].offset = fde.block;
 	}
@@ -48,7 +48,7 @@ void check_rows_free(struct check_rows *rows)
 	free(rows->blocks);
 }
 
-/* The first of those at @offset, which is some function's. */
+/* Returns the first block at @offset, which must be that of a function. */
 static struct check_block *find_block(const struct check_rows *rows, u64 offset)
 {
 	u32 low = 0, high = rows->table->num_fdes - 1;
@@ -73,7 +73,7 @@ int check_rows(struct check_rows *rows, const struct sfu_fde *fde,
 	struct sfu_row row = { .start = 0 };
 	int ret;
 
-	/* Nothing but the size of its function could make it a bad one. */
+	/* The rows are sound; only this function's size can be too small for them. */
 	if (block->is_sound && (block->last <= fde->size ||
 				fde->info & SFRAME_FDE_PCMASK))
 		return 0;

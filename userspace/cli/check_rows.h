@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checking the rows of one function after the other, each row once, however many
- * functions share it: thousands have the same rows in a sound section.
+ * Check the rows of all functions. Rows that functions share are usually checked only
+ * once: in a sound section, thousands of functions can have the same rows.
  */
 #ifndef CHECK_ROWS_H
 #define CHECK_ROWS_H
@@ -11,9 +11,9 @@
 /**
  * struct check_block - the rows of one or more functions
  *
- * @offset: in the table.
- * @is_sound: has it been looked at, and found to be without defects?
- * @last: where the last row starts then.
+ * @offset: offset in the table.
+ * @is_sound: the rows have been checked and have no defects.
+ * @last: start of the last row; valid if @is_sound.
  */
 struct check_block {
 	u64 offset;
@@ -22,10 +22,12 @@ struct check_block {
 };
 
 /**
- * struct check_rows - what has been found of a table
+ * struct check_rows - state of the check of a table
  *
- * @blocks: one for each function, by offset; of the same ones the first counts.
- * @looked_at, @limit: rows that have been looked at, and that may be.
+ * @blocks: one for each function, by offset; if several have the same offset, only the
+ *	first is used.
+ * @looked_at: rows checked so far.
+ * @limit: most rows to check.
  */
 struct check_rows {
 	const struct sfu_table *table;
@@ -40,10 +42,9 @@ int check_rows_init(struct check_rows *rows, const struct sfu_table *table);
 void check_rows_free(struct check_rows *rows);
 
 /*
- * Examine the rows of @fde, whose attribute is sound. Returns 0; -EINVAL with the
- * first defect; or -ETIME if that would need more than the limit, which is
- * proportional to the table: blocks can overlap in as many ways as they have
- * bytes.
+ * Check the rows of @fde, whose attribute is sound. Returns 0; -EINVAL with the first
+ * defect; or -ETIME if the limit is reached. The limit is proportional to the table's
+ * size; it is needed because blocks of rows can overlap at any byte.
  */
 int check_rows(struct check_rows *rows, const struct sfu_fde *fde,
 	       struct sfu_defect *defect);

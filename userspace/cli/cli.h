@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the subcommands share.
+ * Declarations that the subcommands share.
  */
 #ifndef CLI_H
 #define CLI_H
 
-/* Exit statuses. Of several files the highest counts. */
+/* Exit statuses. With several files, the highest is returned. */
 #define CLI_OK		0
-#define CLI_DEFECT	1	/* a section is not what it should be */
+#define CLI_DEFECT	1	/* a section has a defect or a disagreement */
 #define CLI_USAGE	2	/* wrong usage; nothing was done */
-#define CLI_NOTHING	3	/* a file lacks what the command is about */
-#define CLI_UNSUITABLE	4	/* a file is broken, or of no kind that is taken */
-#define CLI_TROUBLE	5	/* cannot read, write, or get what it takes */
+#define CLI_NOTHING	3	/* a file lacks the data that the command needs */
+#define CLI_UNSUITABLE	4	/* a file is broken or of an unsupported kind */
+#define CLI_TROUBLE	5	/* cannot read or write, no memory, no privilege */
 
 /*
  * Print "sframe-unwind: " and the message to stderr, as one line, escaped: see
@@ -20,23 +20,23 @@
 __attribute__((format(printf, 1, 2)))
 int complain(const char *format, ...);
 
-/* The same, but returns @status. */
+/* As complain(), but returns @status. */
 __attribute__((format(printf, 2, 3)))
 int complain_as(int status, const char *format, ...);
 
 /*
- * complain() of wrong usage of @command, unless @message is NULL because that
- * has been done, and point at --help. Returns CLI_USAGE.
+ * Print @message about wrong usage of @command, unless it is NULL because a message
+ * has been printed already, and refer to --help. Returns CLI_USAGE.
  */
 int usage_error(const char *command, const char *message);
 
 /*
- * End the command, whose status is @status: output that could not be written is
- * trouble, whatever was found. Returns the exit status.
+ * Flush the output. Returns the command's exit status: @status, or CLI_TROUBLE if the
+ * output could not be written.
  */
 int finish_output(int status);
 
-/* The status of a file that the converter refused with the negative @error. */
+/* Returns the exit status for a file that the converter refused with -errno @error. */
 int convert_status(int error);
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind convert: SFrame sections for programs that have none.
+ * sframe-unwind convert: make SFrame sections for programs that have none.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,15 +24,16 @@
 const char convert_help[] =
 "usage: sframe-unwind convert [OPTION]... FILE...\n"
 "\n"
-"Make SFrame sections, version 3, of the .eh_frame of each FILE, an executable or\n"
-"shared object; of its .debug_frame for what .eh_frame does not cover; or of its\n"
-".sframe of version 1 or 2 if it has neither. - is standard input.\n"
+"Make an SFrame section, version 3, from the .eh_frame of each FILE, an\n"
+"executable or shared object; from its .debug_frame for code that .eh_frame does\n"
+"not cover; or from its .sframe of version 1 or 2 if it has neither. - is\n"
+"standard input.\n"
 "\n"
-"  -o, --output=DIR   write FILE.sframe to DIR: the bytes of the section as if it\n"
-"                     lay at address 0 of FILE; otherwise it goes to the cache.\n"
-"                     FILEs of the same name keep their paths below DIR\n"
-"      --elf          write an ELF file with that section\n"
-"      --from=SOURCE  only eh_frame, debug_frame or sframe\n"
+"  -o, --output=DIR   write the section to DIR/NAME.sframe, as if it lay at\n"
+"                     address 0 of FILE; without this option it is stored in the\n"
+"                     cache. FILEs with the same NAME keep their paths below DIR\n"
+"      --elf          write an ELF file with the section\n"
+"      --from=SOURCE  use only eh_frame, debug_frame or sframe\n"
 "      --max-rows=N   at most N rows in an entry of the index, default 32\n"
 "  -q, --quiet        print nothing but errors\n"
 "  -v, --verbose      list the code that was left out, and why\n"
@@ -40,21 +41,22 @@ const char convert_help[] =
 "  -V, --version      print the version\n"
 "\n"
 "Exit status: 0 converted, 2 wrong usage, 3 a FILE has no call frame information,\n"
-"4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be read, the\n"
-"result cannot be written, or other trouble. Of several FILEs the highest counts.\n";
+"4 a FILE is broken or of an unsupported kind, 5 a FILE cannot be read, the\n"
+"result cannot be written, or another error. With several FILEs, the highest is\n"
+"returned.\n";
 
-/* A bar appears when the work takes longer than this. */
+/* A progress bar appears when a conversion takes longer than this. */
 #define PATIENCE_MS 300
 #define BAR_WIDTH 40
 
 /**
- * struct convert - options, and what has been done
+ * struct convert - options and state
  *
- * @output: directory, or NULL for the cache.
+ * @output: output directory, or NULL for the cache.
  * @file: the file being converted.
- * @target: where its result goes in @output.
- * @start_ms: when that began.
- * @has_bar: is there a bar to remove?
+ * @target: path of its result in @output.
+ * @start_ms: when its conversion began.
+ * @has_bar: a progress bar is on the screen.
  */
 struct convert {
 	struct sframe_unwind_convert_options options;
@@ -142,12 +144,12 @@ static void print_result(const struct convert *convert,
 		   left_out, path ? " -> " : "", path ? path : "",
 		   path && converted->flags &
 			   SFRAME_UNWIND_CONVERTED_FROM_CACHE ?
-		   " (was there)" : "");
+		   " (from the cache)" : "");
 	if (convert->is_verbose)
 		print_left_out(converted);
 }
 
-/* Write it beside the file and rename: readers see all of it or nothing. */
+/* Write a temporary file and rename it, so that readers never see a partial file. */
 static int write_file(const char *path, const void *bytes, size_t size)
 {
 	char *temporary;
@@ -200,7 +202,7 @@ static int write_output(struct convert *convert,
 	return CLI_OK;
 }
 
-/* Without a directory for it, the cache is what the result is for. */
+/* Report a result that was to be stored in the cache. */
 static int use_cached(struct convert *convert,
 		      const struct sframe_unwind_converted *converted)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Defects in words.
+ * Descriptions of defects.
  */
 #ifndef DEFECT_H
 #define DEFECT_H
@@ -9,12 +9,12 @@
 
 #include "module/decode/sframe.h"
 
-/* Bytes that every description has room in. */
+/* Size of a buffer that is large enough for every description. */
 #define DEFECT_SIZE 160
 
 /*
- * Describe @defect of the section @bytes of @size bytes, with what was found
- * where that tells more, in @text of DEFECT_SIZE bytes. Returns @text.
+ * Describe @defect of the section @bytes of @size bytes in @text, DEFECT_SIZE bytes; for
+ * some defects with the wrong value. Returns @text.
  */
 const char *defect_describe(const struct sfu_defect *defect,
 			    const unsigned char *bytes, size_t size, char *text);

@@ -19,19 +19,19 @@ const char dump_help[] =
 "Show the .sframe section of FILE, a linked ELF file or a raw section; - is\n"
 "standard input.\n"
 "\n"
-"      --raw          take FILE as a section, whatever it looks like\n"
+"      --raw          read FILE as a raw section, whatever it looks like\n"
 "      --address=N    address of the first byte of a raw section, default 0\n"
 "  -h, --help         print this\n"
 "  -V, --version      print the version\n"
 "\n"
-"Columns: CFA is a register plus offset; (REG+OFF) is the word in memory there,\n"
-"c+OFF the word at CFA+OFF. FP: u is unchanged. RA: f is the word at CFA-8, as\n"
-"the header says for all functions. STARTPC[m] counts from the start of each of\n"
-"a function's equal blocks. attr: S signal frame, F flexible.\n"
+"Columns: CFA is a register plus offset; (REG+OFF) is the word in memory at that\n"
+"address, c+OFF the word at CFA+OFF. FP: u is unchanged. RA: f is the word at\n"
+"CFA-8, as the header states for all functions. STARTPC[m] counts from the start\n"
+"of each of a function's equal blocks. attr: S signal frame, F flexible.\n"
 "\n"
-"Exit status: 0 shown, 1 shown up to a defect, 2 wrong usage, 3 FILE has no\n"
-".sframe, 4 it is broken or of a kind that is not taken, 5 it cannot be read, or\n"
-"other trouble.\n";
+"Exit status: 0 shown, 1 the section has defects, 2 wrong usage, 3 FILE has no\n"
+".sframe, 4 it is broken or of an unsupported kind, 5 it cannot be read, or\n"
+"another error.\n";
 
 static void print_header(const struct sfu_table *table,
 			 const unsigned char *header)
@@ -41,7 +41,7 @@ static void print_header(const struct sfu_table *table,
 	puts("Contents of the SFrame section .sframe:\n"
 	     "  Header :\n\n"
 	     "    Version: SFRAME_VERSION_3");
-	/* A table that opens is sorted. */
+	/* sfu_table_open() accepts sorted tables only. */
 	if (table->pcrel)
 		puts("    Flags: SFRAME_F_FDE_SORTED,\n"
 		     "           SFRAME_F_FDE_FUNC_START_PCREL");
@@ -56,7 +56,7 @@ static void print_header(const struct sfu_table *table,
 	puts("  Function Index :\n");
 }
 
-/* What a flexible row tells the places of, in this order. */
+/* The values that a flexible row describes, in this order. */
 enum place { PLACE_CFA, PLACE_RA, PLACE_FP };
 
 static uint32_t get_word(const struct sfu_row *row, unsigned int number)
@@ -70,20 +70,20 @@ static uint32_t get_word(const struct sfu_row *row, unsigned int number)
 }
 
 /*
- * The register that @place of @row is based on, of which the decoder only says
- * that AMD64 has none of that number. The row has been decoded.
+ * Returns the number of the register that @place of @row is based on. The decoder does
+ * not return numbers that AMD64 does not have. The row must have been decoded.
  */
 static uint32_t read_register(const struct sfu_row *row, enum place place)
 {
 	unsigned int at = 0;
 
-	/* A control word of 0, which is padding, has no offset behind it. */
+	/* A control word of 0 is padding and has no offset after it. */
 	for (; place; place--)
 		at += get_word(row, at) ? 2 : 1;
 	return get_word(row, at) >> SFRAME_FLEX_REGNUM_SHIFT;
 }
 
-/* Print a column of @width for one place, which is @base and @offset. */
+/* Print @base and @offset of one place in a column of @width. */
 static void print_place(const struct sfu_row *row, enum place place, u8 base,
 			s32 offset, int width)
 {
@@ -106,7 +106,7 @@ static void print_place(const struct sfu_row *row, enum place place, u8 base,
 	default:
 		snprintf(reg, sizeof(reg), "r%d", base & SFU_BASE_MASK);
 	}
-	/* What is based on the CFA is always in memory. */
+	/* Places based on the CFA are always in memory. */
 	if (base & SFU_DEREF && (base & SFU_BASE_MASK) != SFU_BASE_CFA)
 		snprintf(text, sizeof(text), "(%s%+d)", reg, offset);
 	else

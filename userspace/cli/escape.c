@@ -11,13 +11,13 @@
 #define UNIT_MAX 16
 
 /*
- * Decode the character at @text, which is not at its end. Returns its bytes, or
- * 0 if they are not valid UTF-8: cut short, longer than needed, a surrogate, or
- * beyond the last character. Reads no byte behind the end of the string.
+ * Decode the character at @text, which is not the end of the string. Returns its number
+ * of bytes, or 0 if they are not valid UTF-8: truncated, longer than necessary, a
+ * surrogate, or beyond U+10FFFF. Reads no byte beyond the end of the string.
  */
 static unsigned int decode(const unsigned char *text, uint32_t *character)
 {
-	/* Smallest character that needs so many bytes. */
+	/* Smallest character for each number of bytes. */
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const unsigned char first = text[0];
 	unsigned int length;
@@ -41,7 +41,7 @@ static unsigned int decode(const unsigned char *text, uint32_t *character)
 	return length;
 }
 
-/* May it stand for itself? */
+/* Returns whether the character need not be escaped. */
 static bool is_harmless(uint32_t character)
 {
 	switch (character) {
@@ -60,8 +60,8 @@ static bool is_harmless(uint32_t character)
 }
 
 /*
- * Write the form of the character at *@text, or of one byte that is none, to
- * @unit, and go on behind it. Returns the length of what was written.
+ * Write the escaped form of the character, or of the invalid byte, at *@text to @unit,
+ * and advance *@text. Returns the number of bytes written.
  */
 static unsigned int escape_next(const unsigned char **text, char *unit)
 {
@@ -94,7 +94,7 @@ const char *escape(char *buffer, size_t size, const char *text)
 		const unsigned int more = escape_next(&next, unit);
 
 		if (length + more >= size) {
-			/* There is room for the dots behind @room bytes. */
+			/* The dots and the terminating 0 fit after @room bytes. */
 			memcpy(buffer + room, "...", 4);
 			return buffer;
 		}

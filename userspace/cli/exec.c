@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind exec: run a program and print its stacks as it asks for them.
+ * sframe-unwind exec: run a program and print the stacks that it requests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,48 +30,48 @@
 const char exec_help[] =
 "usage: sframe-unwind exec [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 "\n"
-"Run COMMAND and print the stack of its thread whenever it gets SIGNAL or calls\n"
-"a sframe_unwind_request function of the shared library libsframe_unwind. A\n"
-"statically linked COMMAND runs as it would without.\n"
+"Run COMMAND and print the stack of a thread whenever it gets SIGNAL or calls a\n"
+"sframe_unwind_request function of the shared library libsframe_unwind. Stacks of\n"
+"a statically linked COMMAND cannot be printed.\n"
 "\n"
-"  -s, --signal=SIGNAL  signal that prints a stack, a name or number; one that\n"
-"                       sframe-unwind itself gets is passed on to COMMAND\n"
+"  -s, --signal=SIGNAL  signal that prints a stack, a name or number; if\n"
+"                       sframe-unwind itself gets it, it is passed on to COMMAND\n"
 "  -d, --depth=N        largest number of frames, default 128\n"
 "  -o, --output=FILE    print to FILE instead of standard error\n"
 "      --no-fallback    use SFrame only, never assume frame pointers\n"
 "  -h, --help           print this\n"
 "  -V, --version        print the version\n"
 "\n"
-"Exit status: that of COMMAND, 128 plus its number if a signal ended it; 125 if\n"
-"sframe-unwind fails or is used wrongly, 126 if COMMAND cannot be run, 127 if\n"
-"there is none.\n";
+"Exit status: that of COMMAND, or 128 plus the number of the signal that ended\n"
+"it; 125 if sframe-unwind fails or its usage is wrong, 126 if COMMAND cannot be\n"
+"run, 127 if it does not exist.\n";
 
 /*
- * For so long a signal is kept from a program that the object is preloaded
- * into, and has not asked for its files yet.
+ * A signal is held back for this time if the object in the program has not asked for
+ * its files yet.
  */
 #define PATIENCE_MS 5000
 
-/* Nobody who asks all the time shall keep us from the rest. */
+/* Answers in one round of the main loop, so that askers cannot stall it. */
 #define ANSWERS_A_TURN 64
 
 /**
  * struct session - one run of a program
  *
- * @setup: what the program is told.
- * @files: what it gets when it asks.
- * @socket: where it does.
- * @signals: a signalfd of the signal, which is blocked here, or -1.
- * @mask: signals that were blocked when we came.
- * @lifeline: write end, which no other process has.
- * @page: shared with the program.
+ * @setup: contents of the environment variable for the program.
+ * @files: the files that the program gets when it asks.
+ * @socket: socket for its requests.
+ * @signals: signalfd of the signal, which is blocked here, or -1.
+ * @mask: signal mask at the start.
+ * @lifeline: write end of a pipe; no other process has it.
+ * @page: page shared with the program.
  * @handle: the device.
  * @printer: prints stacks.
- * @lost: stacks that are known to be lost.
+ * @lost: lost stacks that have been reported.
  * @child: the program.
- * @is_ready: does it get signals at once?
- * @is_held: is there one for it when it does?
- * @ready_ms: when it does, whether it has asked or not.
+ * @is_ready: signals are passed on to the program at once.
+ * @is_held: a signal is held back until @is_ready.
+ * @ready_ms: when to set @is_ready even if the program has not asked for its files.
  */
 struct session {
 	struct exec_setup setup;
@@ -118,19 +118,19 @@ static int find_signal(const char *text)
 	return 0;
 }
 
-/* The same, and 0 if programs cannot have a handler for it. */
+/* As find_signal(), but returns 0 if a program cannot handle the signal. */
 static int parse_signal(const char *text)
 {
 	const int number = find_signal(text);
 	sigset_t set;
 
-	/* sigaddset() refuses those that the C library has for itself. */
+	/* sigaddset() refuses signals that the C library reserves. */
 	sigemptyset(&set);
 	return number == SIGKILL || number == SIGSTOP ||
 	       sigaddset(&set, number) ? 0 : number;
 }
 
-/* Start the program. Returns 0, or -1 having complained. */
+/* Start the program. Returns 0, or prints a message and returns -1. */
 static int start(struct session *session, const char *preload, char **command)
 {
 	const char *why;
@@ -147,7 +147,7 @@ static int start(struct session *session, const char *preload, char **command)
 	return 0;
 }
 
-/* The program can get signals now. */
+/* Pass on the signal that was held back, and further ones at once. */
 static void set_ready(struct session *session)
 {
 	session->is_ready = true;
@@ -156,13 +156,13 @@ static void set_ready(struct session *session)
 	session->is_held = false;
 }
 
-/* What we get of the signal is for the program. */
+/* Pass signals that this process got on to the program. */
 static void pass_signals_on(struct session *session)
 {
 	struct signalfd_siginfo info;
 
 	while (read(session->signals, &info, sizeof(info)) == sizeof(info)) {
-		/* From the keyboard: the program has it, too. */
+		/* A signal from the keyboard: the program got it, too. */
 		if (info.ssi_code == SI_KERNEL)
 			continue;
 		if (session->is_ready)
@@ -172,7 +172,7 @@ static void pass_signals_on(struct session *session)
 	}
 }
 
-/* Give files to those who ask, if more do by and by. */
+/* Answer pending requests for files, at most ANSWERS_A_TURN. */
 static void answer(struct session *session)
 {
 	pid_t asker;
@@ -192,7 +192,7 @@ static void wake(uint32_t *slot)
 	syscall(SYS_futex, slot, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Let the thread with this ticket go on. */
+/* Wake the thread that waits with this ticket. */
 static void acknowledge(struct session *session, uint64_t ticket)
 {
 	uint32_t *slot = exec_slot(session->page, ticket);
@@ -201,7 +201,7 @@ static void acknowledge(struct session *session, uint64_t ticket)
 		wake(slot);
 }
 
-/* A stack that found no place will never be printed: wait no longer. */
+/* If stacks were lost, wake all waiting threads: some wait for a stack that was lost. */
 static void release_lost(struct session *session)
 {
 	struct sframe_unwind_stats stats;
@@ -217,7 +217,7 @@ static void release_lost(struct session *session)
 			wake(&session->page->slots[i]);
 }
 
-/* Print what there is. Returns 0, or -1 having complained. */
+/* Print all available stacks. Returns 0, or prints a message and returns -1. */
 static int print_waiting(struct session *session)
 {
 	const struct sframe_unwind_stack *stack;
@@ -236,7 +236,7 @@ static int print_waiting(struct session *session)
 	return -1;
 }
 
-/* How long poll() may wait. */
+/* Timeout for poll(). */
 static int patience_ms(const struct session *session)
 {
 	const uint64_t now = now_ms();
@@ -246,7 +246,7 @@ static int patience_ms(const struct session *session)
 	return now < session->ready_ms ? session->ready_ms - now : 0;
 }
 
-/* Nobody prints any more: don't let the program wait for it. */
+/* Close the lifeline, so that the program does not wait for printing any more. */
 static void end_printing(struct session *session)
 {
 	if (session->lifeline >= 0)
@@ -255,8 +255,9 @@ static void end_printing(struct session *session)
 }
 
 /*
- * Print stacks, as long as that is possible, and pass signals on until the
- * program, known as @pidfd, has ended. Returns 0, or -1 having complained.
+ * Print stacks and pass signals on until the program @pidfd has ended. If printing
+ * fails, prints a message, continues without printing, and returns -1 at the end. Returns
+ * 0 on success.
  */
 static int serve(struct session *session, int pidfd)
 {
@@ -301,7 +302,7 @@ static int run_session(struct session *session, const char *preload,
 
 	if (start(session, preload, command))
 		return EXEC_FAILED;
-	/* What the keyboard sends is for the program to decide on. */
+	/* The program decides about signals from the keyboard. */
 	if (session->setup.signal != SIGINT)
 		signal(SIGINT, SIG_IGN);
 	if (session->setup.signal != SIGQUIT)
@@ -336,7 +337,7 @@ static int open_page(struct session *session)
 	return 0;
 }
 
-/* Have the signal come by a file, from now on. */
+/* Block the signal, and receive it by a signalfd. */
 static int open_signals(struct session *session)
 {
 	sigset_t set;
@@ -353,7 +354,7 @@ static int open_signals(struct session *session)
 	return session->setup.signal && session->signals < 0 ? -1 : 0;
 }
 
-/* What is opened here the end of the process closes. */
+/* Open everything. It stays open until the process ends. */
 static int open_session(struct session *session, const char *output)
 {
 	FILE *out = stderr;
@@ -390,7 +391,7 @@ static int parse_depth(const char *text, unsigned int *depth)
 	return 0;
 }
 
-/* usage_error(), of a command whose statuses are COMMAND's. */
+/* usage_error() with the exit status 125, because others are those of COMMAND. */
 static int misuse(const char *message)
 {
 	usage_error("exec", message);

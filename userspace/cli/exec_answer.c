@@ -17,7 +17,7 @@ static int make_secret(char *text)
 	return 0;
 }
 
-/* Have the kernel choose a name. */
+/* Bind the socket to an abstract name that the kernel chooses. */
 static int name_socket(int fd, struct exec_setup *setup)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -54,7 +54,7 @@ int exec_answer_open(struct exec_setup *setup)
 	return fd;
 }
 
-/* Whose datagram it is, by the kernel's word, or 0. */
+/* Returns the datagram's sender, from the kernel's credentials, or 0. */
 static pid_t find_sender(struct msghdr *message)
 {
 	struct ucred credentials;
@@ -97,14 +97,14 @@ static void send_files(int socket, const struct exec_setup *setup,
 
 	memcpy(CMSG_DATA(&control.header), files,
 	       EXEC_NR_FILES * sizeof(int));
-	/* Who is gone, or does not listen, gets nothing. */
+	/* Failure is ignored: the receiver has ended or does not receive. */
 	sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool exec_answer(int socket, const struct exec_setup *setup,
 		 const int files[EXEC_NR_FILES], pid_t *asker)
 {
-	/* Files that somebody sends here have no room, and are not received. */
+	/* There is no room for descriptors, so none are received. */
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr header;

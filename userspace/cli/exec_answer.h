@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The other end of preload/ask.h: giving files to those who ask.
+ * Answer the requests of preload/ask.h: send files to preloaded objects.
  */
 #ifndef EXEC_ANSWER_H
 #define EXEC_ANSWER_H
@@ -11,15 +11,15 @@
 #include "exec_shared.h"
 
 /*
- * Make the socket, and fill in its name and the secrets in @setup. Returns its
- * number, or -1 with errno.
+ * Create the socket, and fill in its name and the secrets in @setup. Returns the
+ * descriptor, or -1 with errno.
  */
 int exec_answer_open(struct exec_setup *setup);
 
 /*
- * Give @files to who has asked, if somebody has; does not wait. Who does not
- * know the secret gets none. Returns true with *@asker, which is 0 for those,
- * or false if nobody waits.
+ * Answer one request with @files, if there is a request; does not wait. A request
+ * without the secret gets no answer. Returns whether there was a request, and sets
+ * *@asker to the process ID of its sender, or to 0 if it was not answered.
  */
 bool exec_answer(int socket, const struct exec_setup *setup,
 		 const int files[EXEC_NR_FILES], pid_t *asker);

@@ -11,7 +11,7 @@
 
 #include "exec_image.h"
 
-#define SECURE "it has more rights than its caller, as set-user-ID programs"
+#define SECURE "it has more privileges than its caller, like set-user-ID programs"
 
 static int open_proc(pid_t pid, const char *name)
 {
@@ -21,7 +21,7 @@ static int open_proc(pid_t pid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Does the kernel start a dynamic linker for it? */
+/* Returns whether the program has a PT_INTERP, so is dynamically linked. */
 static bool has_linker(int fd, const Elf64_Ehdr *header)
 {
 	Elf64_Phdr segment;
@@ -36,7 +36,7 @@ static bool has_linker(int fd, const Elf64_Ehdr *header)
 	return false;
 }
 
-/* Is it the dynamic linker itself, started by its name? */
+/* Returns whether the program is the dynamic linker itself. */
 static bool is_linker(int fd)
 {
 	char link[64], path[PATH_MAX];

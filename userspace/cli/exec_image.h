@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a process runs.
+ * The program that a process runs.
  */
 #ifndef EXEC_IMAGE_H
 #define EXEC_IMAGE_H
@@ -8,8 +8,9 @@
 #include <sys/types.h>
 
 /*
- * Why no object can be preloaded into what @pid runs, in words; NULL if it can,
- * or if that cannot be told. The process has ended its execve(2).
+ * Returns the reason, in words, why no object can be preloaded into the program that
+ * @pid runs; NULL if one can, or if that is not known. The execve(2) of the process
+ * must be complete.
  */
 const char *exec_image_refuses(pid_t pid);
 

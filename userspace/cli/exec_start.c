@@ -10,10 +10,10 @@
 #include "exec_start.h"
 #include "installed.h"
 
-/* Where the object to preload is, from the directory of this program. */
+/* Places of the object to preload, relative to the directory of this program. */
 static const char * const preload_places[] = {
 	"/sframe_unwind/preload.so",		/* not installed */
-	"/../lib/sframe_unwind/preload.so",	/* perhaps moved since */
+	"/../lib/sframe_unwind/preload.so",	/* installed, perhaps moved since */
 };
 
 int exec_find_preload(char *path, size_t size)
@@ -22,7 +22,7 @@ int exec_find_preload(char *path, size_t size)
 			      "/sframe_unwind/preload.so", R_OK, path, size);
 }
 
-/* What the dynamic linker splits LD_PRELOAD at can't be in a name there. */
+/* The dynamic linker splits LD_PRELOAD at blanks and colons, and has no escapes. */
 static int set_preload(const char *path)
 {
 	const char *old = getenv("LD_PRELOAD");
@@ -42,7 +42,7 @@ static int set_preload(const char *path)
 	return err;
 }
 
-/* In the child: become the program, or write to @failure why not. */
+/* In the child: execute the program. If that fails, write the errno to @failure. */
 __attribute__((noreturn))
 static void run(const struct exec_setup *setup, const sigset_t *mask,
 		const char *preload, char **command, int failure)
@@ -77,7 +77,7 @@ pid_t exec_start(const struct exec_setup *setup, const sigset_t *mask,
 	if (child < 0)
 		complain("fork: %s", strerror(errno));
 	close(failure[1]);
-	/* Its end is that of the program's execve(). */
+	/* The pipe is closed by a successful execve(). */
 	if (read(failure[0], &err, sizeof(err)) == sizeof(err))
 		complain("%s: %s", command[0], strerror(err));
 	close(failure[0]);

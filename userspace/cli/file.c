@@ -12,7 +12,7 @@
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-/* How long somebody may take to give up a lease, and how often to look. */
+/* How often to try again while another process holds a lease, and the interval. */
 #define LEASE_TRIES 20
 #define LEASE_STEP_MS 50
 
@@ -21,7 +21,7 @@ static int fail(const char *name, int error)
 	return -complain("%s: %s", name, strerror(error));
 }
 
-/* Copy standard input to @fd, or complain. Returns 0 or a negated status. */
+/* Copy standard input to @fd. Returns 0, or prints a message and returns a negated status. */
 static int copy_stdin(int fd)
 {
 	static char buffer[1 << 16];
@@ -36,7 +36,7 @@ static int copy_stdin(int fd)
 		whole += got;
 		if (whole > FILE_MAX_STDIN)
 			return -complain_as(CLI_UNSUITABLE,
-					    "standard input: more than %llu MiB, the most that is read of it",
+					    "standard input: more than %llu MiB, which is the limit",
 					    FILE_MAX_STDIN >> 20);
 		if (write(fd, buffer, got) != got)
 			return fail("standard input, in memory", errno);
@@ -77,8 +77,8 @@ static const char *kind_name(mode_t mode)
 }
 
 /*
- * Open what @path refers to. A descriptor of /proc leads to the very file that
- * was looked at, whatever has been put in its place since. Returns the
+ * Open the file of the O_PATH descriptor @path for reading. /proc/self/fd leads to the
+ * same file that was checked, even if its name is another file by now. Returns the
  * descriptor or a negative errno.
  */
 static int reopen(int path)

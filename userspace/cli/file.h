@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files named on the command line.
+ * Open files named on the command line.
  */
 #ifndef FILE_H
 #define FILE_H
@@ -9,24 +9,24 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* The most that is read of standard input: 1 GiB. */
+/* Most bytes that are read from standard input: 1 GiB. */
 #define FILE_MAX_STDIN (1ULL << 30)
 
 /*
- * Open @name for reading: a regular file, or "-", whose bytes up to the end of
- * standard input lie in a file in memory then. What is no regular file is
- * refused at once, without opening it: a FIFO would wait for its writer, and a
- * device may act. Nor does a file wait later: it is opened non-blocking.
+ * Open @name for reading: a regular file, or "-" for standard input, which is copied to
+ * a memory file up to its end. Other kinds of files are refused without being opened:
+ * opening a FIFO would wait for its writer, and opening a device can have side effects.
+ * Files are opened non-blocking, because of leases.
  *
- * Returns the descriptor with *@stat filled, or, having complained, a negated
+ * Returns the descriptor with *@stat filled, or prints a message and returns a negated
  * CLI_* status.
  */
 int file_open(const char *name, struct stat *stat);
 
 /*
- * The most bytes that are kept of a file at one time: 8 times what is allocated
- * to it, as file systems compress, and 64 MiB. A file that is larger by holes
- * costs its maker nothing.
+ * Most bytes of a file that are kept in memory: 8 times the bytes allocated to it, as
+ * file systems compress, and 64 MiB. The file's size is no measure, because holes cost
+ * its author nothing.
  */
 static inline uint64_t file_budget(const struct stat *stat)
 {

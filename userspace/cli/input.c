@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding and reading the .sframe section of a file. By hand, not by libelf,
- * whose memory is what the headers say: here it is what file_budget() allows.
+ * Find and read the .sframe section of a file, without libelf, which allocates as much
+ * memory as the headers claim: here file_budget() is the limit.
  */
 #include <elf.h>
 #include <errno.h>
@@ -23,19 +23,19 @@
 #define SHT_GNU_SFRAME 0x6ffffff4
 #endif
 
-/* Executable segments; linkers make one, seldom two. */
+/* Most executable segments; linkers make one, seldom two. */
 #define MAX_TEXTS 64
 
-/* First bytes of a section, in the byte order of the machines that have it. */
+/* First bytes of a section, in little-endian order. */
 static const unsigned char raw_magic[] = { 0xe2, 0xde };
 
 /**
  * struct file - a file being read
  *
- * @input: what is made of it.
- * @fd: open for reading.
- * @size: bytes of it.
- * @budget: bytes that may be read of it.
+ * @input: the result.
+ * @fd: the file, open for reading.
+ * @size: its size in bytes.
+ * @budget: bytes that may still be read to memory.
  * @header: the ELF header.
  */
 struct file {
@@ -55,7 +55,7 @@ int input_parse_address(const char *text, uint64_t *address)
 	return errno || end == text || *end || strchr(text, '-') ? -1 : 0;
 }
 
-/* Complain of the file. Returns @status. */
+/* Print a message about the file. Returns @status. */
 __attribute__((format(printf, 3, 4)))
 static int fail(const struct input *input, int status, const char *format, ...)
 {
@@ -68,7 +68,7 @@ static int fail(const struct input *input, int status, const char *format, ...)
 	return complain_as(status, "%s: %s", input->file, what);
 }
 
-/* Read part of the file, of which @what is a name. Returns 0 or a status. */
+/* Read part of the file; @what is its name for messages. Returns 0 or a status. */
 static int read_part(const struct file *file, uint64_t offset, void *to,
 		     size_t size, const char *what)
 {
@@ -88,22 +88,22 @@ static int read_part(const struct file *file, uint64_t offset, void *to,
 				    strerror(errno));
 		if (!got)
 			return fail(file->input, CLI_UNSUITABLE,
-				    "cut while it was being read");
+				    "truncated while it was being read");
 		at += got;
 	}
 	return 0;
 }
 
 /*
- * Read part of the file to new memory, to be freed. Returns NULL with *@status
- * if that fails, having complained.
+ * Read part of the file to new memory, to be freed. If that fails, prints a message,
+ * sets *@status and returns NULL.
  */
 static void *read_new(struct file *file, uint64_t offset, uint64_t size,
 		      const char *what, int *status)
 {
 	void *bytes;
 
-	/* Before the memory is taken. */
+	/* Check the range before memory is allocated. */
 	if (offset > file->size || size > file->size - offset) {
 		*status = read_part(file, offset, NULL, size, what);
 		return NULL;
@@ -185,7 +185,7 @@ static int add_text(struct input *input, const Elf64_Phdr *segment)
 	return 0;
 }
 
-/* Take note of the executable segments and of PT_GNU_SFRAME. */
+/* Store the executable segments and PT_GNU_SFRAME. */
 static int read_segments(struct file *file, uint64_t count, Elf64_Phdr *sframe)
 {
 	struct input *input = file->input;
@@ -221,7 +221,7 @@ static int read_segments(struct file *file, uint64_t count, Elf64_Phdr *sframe)
 	return status;
 }
 
-/* Is the section named ".sframe"? A name that cannot be read is none. */
+/* Returns whether the section is named ".sframe". False if the name cannot be read. */
 static bool has_name(const struct file *file, const Elf64_Shdr *section,
 		     const Elf64_Shdr *names)
 {
@@ -234,7 +234,7 @@ static bool has_name(const struct file *file, const Elf64_Shdr *section,
 	       !memcmp(name, wanted, sizeof(name));
 }
 
-/* Find the section. It is of type SHT_NULL if there is none. */
+/* Find the section; @found->sh_type is SHT_NULL if there is none. */
 static int find_section(struct file *file, uint64_t count, uint64_t names,
 			Elf64_Shdr *found)
 {
@@ -245,7 +245,7 @@ static int find_section(struct file *file, uint64_t count, uint64_t names,
 	*found = none;
 	if (!count || !file->header.e_shoff)
 		return 0;
-	/* What wraps is beyond the end of any file. */
+	/* Avoid overflow; so many headers exceed any file anyway. */
 	if (count > UINT64_MAX / sizeof(*sections))
 		count = UINT64_MAX / sizeof(*sections);
 	sections = read_new(file, file->header.e_shoff,
@@ -303,7 +303,7 @@ static int read_segment(struct file *file, const Elf64_Phdr *segment)
 	return status;
 }
 
-/* A linker that has dropped all functions leaves zero bytes. */
+/* A linker that has dropped all functions leaves a section filled with zeroes. */
 static bool is_zero(const struct input *input)
 {
 	for (size_t i = 0; i < input->size; i++)
@@ -328,7 +328,7 @@ static int read_elf(struct file *file)
 	if (file->header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    file->header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return fail(input, CLI_UNSUITABLE,
-			    "not of 64 bits and little-endian, as AMD64 is");
+			    "not a 64-bit little-endian file, so not for AMD64");
 	status = read_counts(file, &nr_segments, &nr_sections, &names);
 	if (!status)
 		status = read_segments(file, nr_segments, &segment);
@@ -341,7 +341,7 @@ static int read_elf(struct file *file)
 	if (file->header.e_type == ET_REL)
 		return fail(input, CLI_UNSUITABLE,
 			    "a relocatable object: only linked files have function starts");
-	/* The segment's size is what it was before the linker merged. */
+	/* Prefer the section: the segment's size can be that before merging. */
 	if (section.sh_type != SHT_NULL)
 		status = read_section(file, &section);
 	else

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The .sframe section of a file: an ELF file's, or a file that is nothing but
- * a section.
+ * Read the .sframe section of an ELF file, or of a file that is a raw section.
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -16,21 +15,21 @@ struct input_range {
 };
 
 /**
- * struct input - a section and what its file says of it
+ * struct input - a section and its file
  *
  * @file: the file's name.
  * @bytes: contents of the section.
- * @size: bytes of it.
- * @address: where it is mapped, before relocation.
- * @is_elf: does it come from an ELF file?
- * @is_bare: one without program headers, as "convert --elf" writes it: nothing
- *	is known of the code?
- * @has_section: is @size the size of a section, not that of a segment, which
- *	linkers make too large?
- * @has_segment: is there a PT_GNU_SFRAME, by which it is found at run time?
+ * @size: its size in bytes.
+ * @address: its address before relocation.
+ * @is_elf: it comes from an ELF file.
+ * @is_bare: the ELF file has no program headers, as written by "convert --elf", so the
+ *	code's addresses are not known.
+ * @has_section: @size is from a section header. If not set, it is that of the segment,
+ *	which linkers can make too large.
+ * @has_segment: there is a PT_GNU_SFRAME, by which the section is found at run time.
  * @segment: that segment.
  * @texts: executable segments.
- * @nr_texts: number of them.
+ * @nr_texts: number of executable segments.
  */
 struct input {
 	const char *file;
@@ -47,10 +46,10 @@ struct input {
 };
 
 /**
- * struct input_options - how to take files
+ * struct input_options - how to read files
  *
- * @is_raw: as a section, whatever it looks like.
- * @address: of such a section.
+ * @is_raw: read the file as a raw section, whatever it looks like.
+ * @address: address of a raw section.
  */
 struct input_options {
 	bool is_raw;
@@ -58,8 +57,8 @@ struct input_options {
 };
 
 /*
- * Read the section of the file @name, "-" for standard input. Returns 0 with
- * @input filled, to be closed, or, having complained, the exit status.
+ * Read the section of the file @name, "-" for standard input. Returns 0 with @input
+ * filled, to be closed, or prints a message and returns the exit status.
  */
 int input_open(struct input *input, const char *name,
 	       const struct input_options *options);
@@ -67,8 +66,8 @@ int input_open(struct input *input, const char *name,
 void input_close(struct input *input);
 
 /*
- * Parse a number given as an option's argument, decimal or hexadecimal.
- * Returns 0, or -1 if it is none.
+ * Parse an option's argument as a number, decimal or hexadecimal. Returns 0, or -1 if
+ * it is no number.
  */
 int input_parse_address(const char *text, uint64_t *address);
 

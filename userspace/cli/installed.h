@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Installed: files that come with the command.
+ * Installed: find files that are installed with the command.
  */
 #ifndef INSTALLED_H
 #define INSTALLED_H
@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 /*
- * Find such a file. @places are two paths from the directory that this program
- * is in: in a build, and where it is installed, perhaps moved since. @fallback is
- * where it was to be installed. @mode is as for access(2). Returns 0 with the path
- * in @path, or, having complained, what complain() returns.
+ * Find such a file. @places are two paths relative to the directory of this program:
+ * in a build directory, and after installation, which may have been moved since.
+ * @fallback is the configured path. @mode is as for access(2). Returns 0 with the path
+ * in @path, or prints a message and returns what complain() returns.
  */
 int find_installed(const char * const places[2], const char *fallback, int mode,
 		   char *path, size_t size);

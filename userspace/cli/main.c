@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind: what to do with SFrame sections from a shell.
+ * sframe-unwind: the command for SFrame sections.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -19,9 +19,9 @@ static const struct command {
 } commands[] = {
 	{ "attach", "give running programs SFrame data", attach_main,
 	  attach_help },
-	{ "cache", "look after converted sections", cache_main, cache_help },
+	{ "cache", "manage the converted sections", cache_main, cache_help },
 	{ "check", "find defects in .sframe sections", check_main, check_help },
-	{ "convert", "make .sframe sections of .eh_frame", convert_main,
+	{ "convert", "make .sframe sections from .eh_frame", convert_main,
 	  convert_help },
 	{ "dump", "show a .sframe section", dump_main, dump_help },
 	{ "exec", "run a program and print its stacks", exec_main, exec_help },
@@ -39,7 +39,8 @@ static void print_help(FILE *to)
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(to, "  %-8s%s\n", commands[i].name,
 			commands[i].summary);
-	fputs("\n'sframe-unwind COMMAND --help' tells more of one.\n", to);
+	fputs("\nRun 'sframe-unwind COMMAND --help' for the options of a command.\n",
+	      to);
 }
 
 static const struct command *find_command(const char *name)
@@ -79,7 +80,7 @@ static int help_main(int argc, char **argv)
 	return CLI_OK;
 }
 
-/* "attach" is another program, which has no help. */
+/* Handle --help and --version of "attach", which is another program. */
 static bool print_attach_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
@@ -96,8 +97,8 @@ static bool print_attach_help(int argc, char **argv)
 }
 
 /*
- * Of the standard files those that are closed would be the next to be opened,
- * and output go there. Have something in their place that fails.
+ * If standard files are closed, the next files opened would get their numbers, and
+ * output would go there. Open them in the wrong direction, so that accesses fail.
  */
 static void fill_standard_files(void)
 {

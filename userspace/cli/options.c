@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "options.h"
 
-/* Is @argument --NAME=VALUE, of the long option @value, which takes none? */
+/* Returns whether @argument gives a value to the long option @value, which takes none. */
 static bool has_unwanted_value(const struct option *longs, const char *argument,
 			       int value)
 {
@@ -22,7 +22,7 @@ static bool has_unwanted_value(const struct option *longs, const char *argument,
 	return false;
 }
 
-/* Say what getopt_long() did not like; @result is what it returned. */
+/* Print a message about the option for which getopt_long() returned @result. */
 static void complain_of(const struct options *options, char **argv, int result)
 {
 	const char *argument = argv[optind - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Options of the subcommands: getopt_long(3) with messages of our own, which
- * have the program's name, and with --help and --version for all.
+ * Options of the subcommands: getopt_long(3) with messages that begin with the
+ * program's name, and with --help and --version for all subcommands.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -14,17 +14,17 @@
 	{ "version", no_argument, NULL, 'V' },				\
 	{ 0 }
 
-/* The first part of each list of short options; "+" stands before it. */
+/* The first part of each list of short options; a "+" comes before it. */
 #define OPTIONS_SHORT ":hV"
 
-/* What options_next() returns of an option that it has complained of. */
+/* Returned by options_next() for a wrong option, after a message. */
 #define OPTIONS_BAD '?'
 
 /**
- * struct options - what a subcommand takes
+ * struct options - options of a subcommand
  *
- * @command: its name.
- * @help: what --help prints.
+ * @command: name of the subcommand.
+ * @help: text that --help prints.
  * @shorts: short options, beginning with OPTIONS_SHORT.
  * @longs: long options, ending with OPTIONS_LONG.
  */
@@ -36,9 +36,9 @@ struct options {
 };
 
 /*
- * The next option, as getopt_long(3) returns it, or OPTIONS_BAD having
- * complained: usage_error() without a message is next. Prints help or version
- * and ends the process if that is asked for.
+ * Returns the next option, as getopt_long(3) does. For a wrong option, prints a message
+ * and returns OPTIONS_BAD: then call usage_error() without a message. --help and
+ * --version are handled here, and end the process.
  */
 int options_next(const struct options *options, int argc, char **argv);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Printing stacks with the names of functions and objects, by libdwfl.
+ * Print stacks with the names of functions and objects, by libdwfl.
  */
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
@@ -10,12 +10,12 @@
 #include "stack_print.h"
 
 /**
- * struct stack_printer - where to print, and what is known of a process
+ * struct stack_printer - output, and the objects of a process
  *
- * @out: where to.
- * @dwfl: objects of process @pid, kept because many stacks of a process come
- *	in a row; NULL if none was looked at.
- * @pid: see above.
+ * @out: the output.
+ * @dwfl: objects of process @pid, kept for further stacks of the same process; NULL if
+ *	they have not been read.
+ * @pid: the process.
  */
 struct stack_printer {
 	FILE *out;
@@ -48,8 +48,8 @@ void stack_printer_free(struct stack_printer *printer)
 	free(printer);
 }
 
-/* Have the process's objects in printer->dwfl, or NULL there. */
-static void look_at(struct stack_printer *printer, pid_t pid)
+/* Read the process's objects to printer->dwfl; on failure that is NULL. */
+static void read_objects(struct stack_printer *printer, pid_t pid)
 {
 	if (printer->pid != pid) {
 		dwfl_end(printer->dwfl);
@@ -61,7 +61,7 @@ static void look_at(struct stack_printer *printer, pid_t pid)
 	if (!printer->dwfl)
 		return;
 
-	/* It may have loaded others since; those still there are kept. */
+	/* Update the list: objects that are still loaded are kept. */
 	dwfl_report_begin(printer->dwfl);
 	if (!pid || dwfl_linux_proc_report(printer->dwfl, pid) ||
 	    dwfl_report_end(printer->dwfl, NULL, NULL)) {
@@ -70,7 +70,7 @@ static void look_at(struct stack_printer *printer, pid_t pid)
 	}
 }
 
-/* The module that @address is in; libdwfl itself also answers the nearest. */
+/* Returns the module that @address is in. libdwfl itself may return the nearest one. */
 static Dwfl_Module *find_module(const struct stack_printer *printer,
 				uint64_t address)
 {
@@ -125,7 +125,7 @@ static void print_frame(const struct stack_printer *printer,
 void stack_printer_print(struct stack_printer *printer,
 			 const struct sframe_unwind_stack *stack)
 {
-	look_at(printer, stack->pid);
+	read_objects(printer, stack->pid);
 	fprintf(printer->out, "stack of process %u, thread %u:\n", stack->pid,
 		stack->tid);
 	for (unsigned int i = 0; i < sframe_unwind_stack_frames(stack); i++)

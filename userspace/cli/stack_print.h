@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Printing stacks with the names of functions and objects.
+ * Print stacks with the names of functions and objects.
  */
 #ifndef STACK_PRINT_H
 #define STACK_PRINT_H
@@ -17,9 +17,9 @@ struct stack_printer *stack_printer_create(FILE *out);
 void stack_printer_free(struct stack_printer *printer);
 
 /*
- * Print @stack, one line a frame and one why it ends. Names are those of the
- * process @stack->pid as it is now: it should not have gone on meanwhile. Of a
- * process that is gone, addresses only.
+ * Print @stack, one line for each frame and one with the reason why it ends. Names are
+ * looked up in the process @stack->pid as it is now, so it should still be stopped. If
+ * the process is gone, only addresses are printed.
  */
 void stack_printer_print(struct stack_printer *printer,
 			 const struct sframe_unwind_stack *stack);

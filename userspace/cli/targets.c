@@ -8,7 +8,7 @@
 
 #include "targets.h"
 
-/* A string and which file it is of. */
+/* A string and the number of its file. */
 struct entry {
 	const char *text;
 	size_t file;
@@ -40,7 +40,7 @@ static char *short_target(const char *dir, const char *file)
 	       NULL : target;
 }
 
-/* The same with the path of the file between, without "", "." and "..". */
+/* DIR/PATH.sframe, where PATH is that of the file without "", "." and "..". */
 static char *long_target(const char *dir, const char *file)
 {
 	char *target = malloc(strlen(dir) + strlen(file) +
@@ -65,7 +65,7 @@ static char *long_target(const char *dir, const char *file)
 	return target;
 }
 
-/* Fill @targets; @entries is room for as many. */
+/* Fill @targets. @entries is a scratch array of the same length. */
 static bool name_all(char **targets, struct entry *entries, const char *dir,
 		     char **files, size_t nr)
 {
@@ -90,12 +90,13 @@ static bool name_all(char **targets, struct entry *entries, const char *dir,
 	return true;
 }
 
+/* Set targets that are the same as an earlier one to NULL. */
 static void drop_doubles(char **targets, struct entry *entries, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		entries[i] = (struct entry){ targets[i], i };
 	qsort(entries, nr, sizeof(*entries), compare_entries);
-	/* From behind, as a text that is freed is not compared any more. */
+	/* Backwards, so that a freed string is not compared any more. */
 	for (size_t i = nr; i-- > 1;) {
 		if (strcmp(entries[i].text, entries[i - 1].text))
 			continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind verify: does .sframe say what .eh_frame says?
+ * sframe-unwind verify: compare .sframe with .eh_frame.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,27 +26,28 @@ const char verify_help[] =
 "\n"
 "Compare the .sframe section of each FILE, an executable or shared object, with\n"
 "its .eh_frame (or .debug_frame), row by row, and print each disagreement with\n"
-"what both say, and the name of the assembler's or linker's defect if it is a\n"
-"known one. Padding between functions may have the rule of the code before it.\n"
+"both rules, and the name of the known defect of the assembler or linker that\n"
+"explains it. Padding between functions may have the rule of the code before it.\n"
 "\n"
 "      --complete     code that only .eh_frame describes is a disagreement\n"
-"      --ignore-known print what known defects explain, but count it as agreement\n"
-"                     for the exit status\n"
+"      --ignore-known print disagreements that known defects explain, but ignore\n"
+"                     them in the exit status\n"
 "  -q, --quiet        print disagreements only\n"
-"      --sframe=PATH  take the .sframe section from PATH: that of one FILE, raw or\n"
-"                     in an ELF file, or the directory that \"convert -o PATH\" of\n"
-"                     the same FILEs has written to\n"
+"      --sframe=PATH  read the .sframe section from PATH: for one FILE a raw\n"
+"                     section or an ELF file, or the directory that\n"
+"                     \"convert -o PATH\" has written for the same FILEs\n"
 "  -h, --help         print this\n"
 "  -V, --version      print the version\n"
 "\n"
 "Exit status: 0 they agree, 1 they do not, 2 wrong usage, 3 a FILE lacks one of\n"
-"the two, 4 a FILE is broken or of a kind that is not taken, 5 a FILE cannot be\n"
-"read, or other trouble. Of several FILEs the highest counts.\n";
+"the two, 4 a FILE is broken or of an unsupported kind, 5 a FILE cannot be read,\n"
+"or another error. With several FILEs, the highest is returned.\n";
 
 /**
- * struct arguments - what the command was given
+ * struct arguments - arguments of the command
  *
- * @other: where .sframe is, if it is not in the file itself; or NULL.
+ * @is_complete, @ignores_known, @is_quiet: options.
+ * @other: file with the .sframe, or NULL if it is in the file itself.
  */
 struct arguments {
 	bool is_complete;
@@ -55,7 +56,7 @@ struct arguments {
 	const char *other;
 };
 
-/* Complain of what the converter's functions have refused. */
+/* Print the converter's message. Returns the exit status. */
 static int complain_error(int err)
 {
 	return complain_as(convert_status(err), "%s",
@@ -85,7 +86,7 @@ static int read_sframe(struct verify *verify, const struct input *input)
 					   text));
 }
 
-/* The section of the file, or the one in another that was given. */
+/* Read the section of the file, or of @other if that is given. */
 static int find_sframe(struct verify *verify, const char *other)
 {
 	const struct input_options options = { 0 };
@@ -110,7 +111,7 @@ static int find_sframe(struct verify *verify, const char *other)
 	return status;
 }
 
-/* Linkage stubs are alike, which the section says its own way. */
+/* Replace each span of PLT stubs by two spans for each stub, as in .sframe. */
 static int expand_stubs(struct verify *verify)
 {
 	struct budget *budget = &verify->image.file.budget;
@@ -238,7 +239,7 @@ static int verify_file(const char *file, const struct arguments *arguments)
 	return status;
 }
 
-/* @path is a directory with the sections of @files, or the section of the only one. */
+/* @path is a directory with the sections of @files, or one section, or NULL. */
 static int verify_files(struct arguments *arguments, const char *path,
 			char **files, size_t nr)
 {
@@ -256,7 +257,7 @@ static int verify_files(struct arguments *arguments, const char *path,
 	for (size_t i = 0; i < nr; i++) {
 		int status;
 
-		/* Given twice? */
+		/* The same file was given before. */
 		if (targets && !targets[i])
 			continue;
 		arguments->other = targets ? targets[i] : path;

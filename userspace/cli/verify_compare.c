@@ -8,7 +8,7 @@
 #include "verify_defect.h"
 #include "convert/padding.h"
 
-/* Both names of an address: in its function and in the file. */
+/* Print the range of addresses, and the function or section that it is in. */
 static void print_range(const struct verify *verify, uint64_t start,
 			uint64_t end)
 {
@@ -48,22 +48,22 @@ static bool is_same(const struct span *a, const struct span *b)
 {
 	if (!a || !b)
 		return a == b;
-	/* Of a signal trampoline without a caller nothing else counts. */
+	/* Without a caller, the rest of the rule and SFU_RULE_SIGNAL do not matter. */
 	if (a->rule.flags & b->rule.flags & SFU_RULE_OUTERMOST)
 		return true;
 	return a->reason == b->reason &&
 	       !memcmp(&a->rule, &b->rule, sizeof(a->rule));
 }
 
-/* A rule with a register that AMD64 does not have leads nowhere. */
+/* A rule based on a register that AMD64 does not have cannot be used. */
 static bool is_usable(const struct span *span)
 {
 	return (span->rule.cfa & SFU_BASE_MASK) != SFU_BASE_OTHER;
 }
 
 /*
- * Do they differ? [now->start, now->end) is code that one of them describes.
- * Returns 1 or 0, or a negative errno with a message.
+ * Check whether the two sections disagree about [now->start, now->end), which at least
+ * one of them describes. Returns 1 or 0, or a negative errno with a message.
  */
 static int differs(struct verify *verify, const struct disagreement *now)
 {
@@ -82,7 +82,7 @@ static int differs(struct verify *verify, const struct disagreement *now)
 	}
 	if (now->sframe && (!now->cfi->reason || is_usable(now->sframe)))
 		return 1;
-	/* Neither can say what to do, or only .eh_frame can. */
+	/* Here .sframe has no usable rule. If SFrame cannot express one, that is right. */
 	if (now->cfi->reason)
 		return 0;
 	verify->missing += size;
@@ -90,8 +90,8 @@ static int differs(struct verify *verify, const struct disagreement *now)
 }
 
 /*
- * Report what differs, the code with the same difference at once. Returns 0 or a
- * negative errno with a message.
+ * Compare one range. Neighbouring ranges with the same disagreement are collected in
+ * @pending, and reported as one. Returns 0 or a negative errno with a message.
  */
 static int compare(struct verify *verify, struct disagreement *pending,
 		   const struct disagreement *now)
@@ -111,7 +111,7 @@ static int compare(struct verify *verify, struct disagreement *pending,
 	return 0;
 }
 
-/* Go through both lists at once. */
+/* Walk both sorted lists of spans in parallel. */
 int verify_compare(struct verify *verify)
 {
 	const struct buffer *spans = &verify->sframe.spans;
@@ -131,7 +131,7 @@ int verify_compare(struct verify *verify)
 					    span_at(spans, j) : NULL;
 		struct disagreement now = { .end = UINT64_MAX };
 
-		/* From where at least one says something, to where one ends. */
+		/* The next range that is in at least one span, and crosses no boundary. */
 		if (cfi && cfi->end <= at) {
 			i++;
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Comparing what .eh_frame and .sframe of a file say, and telling about it.
+ * Compare the rules of .eh_frame and .sframe of a file, and report disagreements.
  */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
@@ -13,12 +13,16 @@
  * struct verify - a file being verified
  *
  * @file: its name.
- * @is_complete: is code that only .eh_frame describes a disagreement?
- * @cfi: array of struct span, in order: what .eh_frame says.
- * @sframe: what .sframe says.
- * @agreed, @missing, @padding: bytes of code: those that both say the same of,
- *	that only .eh_frame does, and that only .sframe does.
- * @disagreements, @known: number of them, and of those by known defects.
+ * @is_complete: code that only .eh_frame describes is a disagreement.
+ * @image: the file.
+ * @symbols: its symbols.
+ * @cfi: array of struct span, in order: the rules of .eh_frame.
+ * @sframe: the rules of .sframe.
+ * @agreed: bytes of code for which both have the same rule.
+ * @missing: bytes of code that only .eh_frame describes.
+ * @padding: bytes of padding that only .sframe describes.
+ * @disagreements: number of disagreements.
+ * @known: number of those that known defects explain.
  */
 struct verify {
 	const char *file;
@@ -35,8 +39,8 @@ struct verify {
 };
 
 /*
- * Print each disagreement and count. Returns 0, or a negative errno with a
- * message if code cannot be read.
+ * Print and count all disagreements. Returns 0, or a negative errno with a message if
+ * code cannot be read.
  */
 int verify_compare(struct verify *verify);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two rules for the same code: in words, and why they differ, as far as that
- * is known of assemblers and linkers.
+ * Describe two different rules for the same code, and name the known defect of
+ * assemblers or linkers that explains the difference.
  */
 #ifndef VERIFY_DEFECT_H
 #define VERIFY_DEFECT_H
@@ -12,12 +12,12 @@
 #include "convert/span.h"
 
 /**
- * struct disagreement - code that the two say different things about
+ * struct disagreement - code for which the two sections have different rules
  *
  * @start, @end: the code.
- * @cfi, @sframe: what .eh_frame and .sframe say; NULL for nothing.
- * @first: what .sframe says of the start of this entry; NULL for nothing.
- * @was_outermost: does .eh_frame say so earlier in the function?
+ * @cfi, @sframe: the spans of .eh_frame and .sframe; NULL if there is none.
+ * @first: rule of the first row of this .sframe entry; NULL if there is none.
+ * @was_outermost: .eh_frame marks code earlier in the function as outermost.
  */
 struct disagreement {
 	uint64_t start;
@@ -28,12 +28,12 @@ struct disagreement {
 	bool was_outermost;
 };
 
-/* Write what @span says to @text. */
+/* Write a description of the rule of @span to @text. */
 void verify_describe(const struct span *span, char *text, size_t size);
 
 /*
- * The name of the defect that explains it, or NULL. @section is the name of the
- * section that the code is in.
+ * Returns the name of the known defect that explains the disagreement, or NULL.
+ * @section is the name of the section that the code is in.
  */
 const char *verify_defect(const struct disagreement *disagreement,
 			  const char *section);

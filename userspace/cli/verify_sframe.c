@@ -8,7 +8,11 @@
 /**
  * struct reading - a section being read
  *
- * @nr_rows: how many rows have been looked at, of @max_rows.
+ * @table: the section.
+ * @to: the result.
+ * @budget: charged for the result.
+ * @nr_rows: rows read so far, at most @max_rows.
+ * @defect: set to the first defect.
  */
 struct reading {
 	struct sfu_table table;
@@ -19,7 +23,7 @@ struct reading {
 	struct sfu_defect *defect;
 };
 
-/* A rule as verify compares them: what does not count is 0. */
+/* Normalise a rule for the comparison: parts that do not matter are 0. */
 static struct sfu_rule normal_rule(const struct sfu_rule *rule)
 {
 	struct sfu_rule normal = *rule;
@@ -55,12 +59,12 @@ static int count_row(struct reading *reading, const struct sfu_row *row)
 {
 	if (reading->nr_rows++ < reading->max_rows)
 		return 0;
-	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": functions share rows, or blocks repeat, so that there are more than %" PRIu64 "; the limit is by the %" PRIu64 " bytes that the file takes on its disk",
+	return sfu_message_fail(EFBIG, ".sframe+0x%" PRIx64 ": shared rows and repeated blocks make more than %" PRIu64 " rows, the limit for a file that occupies %" PRIu64 " bytes on disk",
 				row->offset, reading->max_rows,
 				reading->budget->allocated);
 }
 
-/* The rows of an FDE, or of one of its blocks, from @start to @end. */
+/* Add the rows of an FDE, or of one of its blocks, from @start to @end. */
 static int add_rows(struct reading *reading, const struct sfu_fde *fde,
 		    uint64_t start, uint64_t end)
 {
@@ -70,7 +74,7 @@ static int add_rows(struct reading *reading, const struct sfu_fde *fde,
 	struct sfu_row row;
 	int err, ret;
 
-	/* No rows mean that there is no caller, but for signal trampolines. */
+	/* An FDE without rows is outermost, unless it is a signal trampoline. */
 	if (!fde->num_rows && !sfu_fde_is_signal(fde)) {
 		span.start = start;
 		span.rule.flags = SFU_RULE_OUTERMOST;
@@ -103,7 +107,7 @@ static int add_fde(struct reading *reading, const struct sfu_fde *fde)
 	uint64_t step = fde->size;
 	int err = 0;
 
-	/* Where there are no rows, blocks make no difference. */
+	/* Without rows, repeated blocks make no difference. */
 	if (fde->info & SFRAME_FDE_PCMASK && fde->num_rows)
 		step = fde->rep_size;
 	for (uint64_t at = 0; !err && at < fde->size; at += step) {

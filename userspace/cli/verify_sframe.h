@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a .sframe section says, row by row, in the words of the converter.
+ * Read a .sframe section to spans, the converter's representation of rules.
  */
 #ifndef VERIFY_SFRAME_H
 #define VERIFY_SFRAME_H
@@ -9,10 +9,10 @@
 #include "module/decode/sframe.h"
 
 /**
- * struct verify_sframe - code that a section describes
+ * struct verify_sframe - the rules of a section
  *
  * @spans: array of struct span, by address.
- * @firsts: of each span, number of its entry's first one.
+ * @firsts: for each span, the number of the first span of its entry.
  */
 struct verify_sframe {
 	struct buffer spans;
@@ -20,10 +20,10 @@ struct verify_sframe {
 };
 
 /*
- * Fill @sframe, which is all 0, from the section @bytes, and pay for that out of
- * @budget. Functions may share rows, and blocks repeat: there is a limit to how
- * many rows that may come to. Returns 0; -EINVAL or -EOPNOTSUPP with *@defect;
- * -ENOMEM or -EFBIG with a message (convert/message.h).
+ * Fill @sframe, which must be all 0, from the section @bytes; the memory is charged to
+ * @budget. The number of rows is limited, because functions can share rows and blocks
+ * can be repeated. Returns 0; -EINVAL or -EOPNOTSUPP with *@defect; -ENOMEM or -EFBIG
+ * with a message (convert/message.h).
  */
 int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
 		       const struct sfu_bytes *bytes,

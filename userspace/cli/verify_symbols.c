@@ -2,9 +2,11 @@
 #include "verify_symbols.h"
 
 /**
- * struct place - code with a name
+ * struct place - a named range of code
  *
- * @name: offset of it in the strings; of a section, number of that.
+ * @start: address.
+ * @size: in bytes.
+ * @name: for a function, offset of the name in the strings; for a section, its index.
  */
 struct place {
 	uint64_t start;
@@ -13,8 +15,9 @@ struct place {
 };
 
 /**
- * struct symbols - what an ELF file names
+ * struct symbols - functions and sections of an ELF file
  *
+ * @image: the file.
  * @functions, @sections: arrays of struct place, by start.
  * @strings, @strings_size: names of the functions.
  */
@@ -40,7 +43,7 @@ static void sort(struct buffer *places)
 		      sizeof(struct place), compare_places);
 }
 
-/* The last one that starts at or before @address, if that is in it, or NULL. */
+/* Returns the last place that starts at or before @address if that is in it, or NULL. */
 static const struct place *find(const struct buffer *places, uint64_t address)
 {
 	const struct place *all = (const struct place *)places->bytes;
@@ -70,7 +73,7 @@ static int add(struct symbols *symbols, struct buffer *to, uint64_t start,
 	return err;
 }
 
-/* The functions among the symbols of @table. */
+/* Add the functions among the symbols of @table. */
 static int add_functions(struct symbols *symbols, const Elf64_Shdr *table)
 {
 	struct file *file = &symbols->image->file;
