@@ -12,7 +12,7 @@
 #include "convert/packed.h"
 #include "input.h"
 
-/* What the converter puts before its messages; cut off again. */
+/* Name of the file in the converter's messages; it is removed from them. */
 #define NAME "file"
 
 static bool write_all(const void *bytes, size_t size)
@@ -64,7 +64,7 @@ static int answer_converted(unsigned int weak, uint64_t room,
 	header.packed_size = packed.size;
 	if (sizeof(header) + packed.size > room)
 		return answer_error(weak, EFBIG,
-				    "its section would take %zu bytes, of which it may have %llu",
+				    "its section would have %zu bytes; the limit is %llu",
 				    packed.size, (unsigned long long)room);
 	return answer(&header, packed.bytes);
 }
@@ -102,7 +102,7 @@ int conversion_run(const struct sandbox *sandbox,
 	if (failed)
 		return conversion_refuse(sandbox, failed);
 
-	/* Here the first byte of the file is looked at. */
+	/* This reads the first byte of the file. */
 	err = sframe_unwind_convert_memory(input, size, NAME, &options,
 					   &converted);
 	if (err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Conversion: of one file, in a process of its own.
+ * Conversion: convert one file, in a process that was forked for it.
  */
 #ifndef WORKER_CONVERSION_H
 #define WORKER_CONVERSION_H
@@ -9,13 +9,16 @@
 #include "sandbox.h"
 
 /*
- * Convert the snapshot that is descriptor 0 to descriptor 1, in @sandbox, which
- * is closed before the snapshot is looked at. Returns an exit status.
+ * Convert the snapshot, descriptor 0, and write the result to descriptor 1. @sandbox is
+ * closed before the first byte of the snapshot is read. Returns an exit status.
  */
 int conversion_run(const struct sandbox *sandbox,
 		   const struct worker_request *request);
 
-/* Say, in the place of that, that there is no sandbox: what @failed, with errno. */
+/*
+ * Instead of converting, write an error: there is no sandbox, because @failed failed with
+ * errno. Returns an exit status.
+ */
 int conversion_refuse(const struct sandbox *sandbox, const char *failed);
 
 #endif /* WORKER_CONVERSION_H */

@@ -10,7 +10,7 @@
 #include "filter.h"
 #include "lib/memory_file.h"
 
-/* Instructions that there is room for; it has some 30. */
+/* Room for instructions; the filter has about 30. */
 #define MAX_INSTRUCTIONS 128
 
 static struct sock_filter instructions[MAX_INSTRUCTIONS];
@@ -36,7 +36,7 @@ static int add_rules(scmp_filter_ctx filter)
 	return err;
 }
 
-/* The library gives it away by a file only. */
+/* Get the instructions from libseccomp, which can only export them to a file. */
 static int take_program(scmp_filter_ctx filter)
 {
 	const int fd = memory_file_create("filter");
@@ -51,7 +51,7 @@ static int take_program(scmp_filter_ctx filter)
 	close(fd);
 	if (err)
 		return err;
-	/* If there is no room left, it may be cut. */
+	/* If the buffer is full, the filter may have been truncated. */
 	if (size <= 0 || size == sizeof(instructions))
 		return -EFBIG;
 	program.len = size / sizeof(instructions[0]);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filter: the system calls that a process can make which has it: write to
- * descriptor 1, brk, mmap of private anonymous memory that is not executable, and
- * exit_group. Any other kills it.
+ * Filter: a seccomp filter that permits write to descriptor 1, brk, mmap of private
+ * anonymous memory that is not executable, and exit_group. Any other system call kills
+ * the process.
  */
 #ifndef WORKER_FILTER_H
 #define WORKER_FILTER_H
 
 #include <stdbool.h>
 
-/* Compile it, once for all processes to come. Returns false with errno. */
+/* Compile the filter, once for all forked processes. Returns false with errno on failure. */
 bool filter_prepare(void);
 
-/* Be subject to it, for good. Returns false with errno. */
+/* Apply the filter to this process, irrevocably. Returns false with errno on failure. */
 bool filter_load(void);
 
 #endif /* WORKER_FILTER_H */

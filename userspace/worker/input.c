@@ -11,13 +11,13 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-/* Bytes of a file, with its holes: half of what a process can have. */
+/* Largest file, with its holes: half of the user address space. */
 #define MAX_SIZE (1LL << 46)
 
-/* Places that data is in; a snapshot has some ten. */
+/* Most separate pieces of data; a snapshot has about ten. */
 #define MAX_PLACES 1024
 
-/* Test builds, which execute what they are given, ask for more. */
+/* Test builds that execute their input define it differently. */
 #ifndef INPUT_PROTECTION
 #define INPUT_PROTECTION PROT_READ
 #endif
@@ -57,7 +57,7 @@ const void *input_map(int fd, size_t *size)
 		errno = EINVAL;
 		return NULL;
 	}
-	/* Room for addresses is no question of memory. */
+	/* EFBIG rather than ENOMEM: the address space is too small, not the memory. */
 	if (stat.st_size > MAX_SIZE) {
 		errno = EFBIG;
 		return NULL;

@@ -5,16 +5,16 @@
 #include <stddef.h>
 
 /**
- * input_map() - have a snapshot in memory, without looking at it
+ * input_map() - map a snapshot, without reading it
  * @fd: memfd, sealed against writing, growing and shrinking.
  * @size: set to its size.
  *
- * What is stored of it is mapped; holes are memory of our own that is 0, cannot
- * be written to, and is none until it is read: a hole of the memfd, if it were
- * mapped, would be stored as soon as it is read, without a limit.
+ * Maps only the data of the memfd. In the place of its holes there is read-only
+ * anonymous memory: reading a mapped hole of the memfd would allocate pages of the
+ * memfd, without a limit.
  *
- * Return: its bytes, or NULL with errno: EINVAL if it is not such a file, EFBIG
- * if it is scattered over too many places, ENOMEM.
+ * Return: its bytes, or NULL with errno: EINVAL if it is not such a memfd, EFBIG if it
+ * has too many separate pieces of data or is too large, ENOMEM.
  */
 const void *input_map(int fd, size_t *size);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind-convert-worker: convert snapshots in a sandbox, each in a process
- * of its own. See protocol.h for what goes in and out.
+ * sframe-unwind-convert-worker: convert snapshots in a sandbox, each in a forked
+ * process. See protocol.h for requests and results.
  *
- * What takes long is done once: to be executed and linked, and to enter the
- * sandbox. The process that has done it looks at no byte of any snapshot. From
- * its memory each conversion begins, and nothing of one is left for the next.
+ * Slow steps are done only once: execve(2), dynamic linking, and entering the sandbox.
+ * This server process never reads a byte of a snapshot. Each conversion starts with a
+ * fresh copy of its memory, so no conversion can affect the next one.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -26,8 +26,8 @@
 #include "sandbox.h"
 
 /*
- * Have no other call than brk for memory, and give nothing back. Some functions
- * of the C library look something up at their first call: it is now.
+ * Make malloc() use only brk, and never return memory. Some functions of the C library
+ * make other system calls at their first call, so call them now.
  */
 static int compare_nothing(const void *a, const void *b)
 {
@@ -44,21 +44,23 @@ static bool settle_memory(void)
 	    !mallopt(M_TOP_PAD, 1 << 20))
 		return false;
 	free(malloc(1));
-	/* How much memory there is */
+	/* The first large qsort() reads the amount of physical memory. */
 	qsort(many, sizeof(many) / 8, 8, compare_nothing);
 	return true;
 }
 
 /* --- one request */
 
-/* For how long one with a weak sandbox serves: the next one may have a better one. */
+/* A server with a weak sandbox ends after this time: a new one may get a better one. */
 #define WEAK_SECONDS 10
 
 /**
- * struct service - what does not change from one request to the next
+ * struct service - data common to all requests
  *
- * @failed: what of the sandbox could not be had, with @error; or NULL.
- * @began: when that was, in seconds of CLOCK_MONOTONIC.
+ * @sandbox: the sandbox.
+ * @failed: the step of entering the sandbox that failed, or NULL.
+ * @error: its errno.
+ * @began: when the sandbox was entered, in seconds of CLOCK_MONOTONIC.
  */
 struct service {
 	struct sandbox sandbox;
@@ -74,7 +76,7 @@ static time_t seconds(void)
 	return clock_gettime(CLOCK_MONOTONIC, &now) ? 0 : now.tv_sec;
 }
 
-/* Might another one, begun now, do better? */
+/* Returns whether the server should end, because a new one may get a better sandbox. */
 static bool is_last(const struct service *service)
 {
 	return service->failed ||
@@ -82,19 +84,19 @@ static bool is_last(const struct service *service)
 		seconds() > service->began + WEAK_SECONDS);
 }
 
-/* Does not return. @fds: snapshot and result. */
+/* In the child: convert. @fds are the snapshot and the result. Does not return. */
 __attribute__((noreturn))
 static void convert(const struct service *service,
 		    const struct worker_request *request, const int fds[2],
 		    pid_t parent)
 {
-	/* It may have died before it could be asked for. */
+	/* The parent may have died before prctl(). */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(WORKER_EXIT_FAILED);
 	errno = 0;
 	if (request->nice && nice(request->nice) < 0 && errno)
 		_exit(WORKER_EXIT_FAILED);
-	/* In the place of the socket: there is no way back. */
+	/* The snapshot replaces the socket, so the child cannot use that. */
 	if (dup2(fds[0], STDIN_FILENO) < 0 || dup2(fds[1], STDOUT_FILENO) < 0)
 		_exit(WORKER_EXIT_FAILED);
 	if (!service->failed)
@@ -131,7 +133,7 @@ static void serve_one(const struct service *service,
 	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
 }
 
-/* Until the other end is closed. */
+/* Serve requests until the other end of the socket is closed. */
 static int serve(const struct service *service)
 {
 	static const int no_fds[2] = { -1, -1 };
@@ -145,7 +147,7 @@ static int serve(const struct service *service)
 		if (fds[0] < 0 || fds[1] < 0)
 			return WORKER_EXIT_FAILED;
 		serve_one(service, &request, fds, &reply);
-		/* Whoever is told can rely on it that nobody writes any more. */
+		/* Close before the reply, so that the daemon can seal the result. */
 		close(fds[0]);
 		close(fds[1]);
 		if (message_send(STDIN_FILENO, &reply, sizeof(reply), NULL, 0,
@@ -161,7 +163,7 @@ int main(void)
 	struct stat stat;
 
 	if (fstat(STDIN_FILENO, &stat) || !S_ISSOCK(stat.st_mode)) {
-		fputs("sframe-unwind-convert-worker: is run by \"sframe-unwind attach\"\n",
+		fputs("sframe-unwind-convert-worker: only for use by \"sframe-unwind attach\"\n",
 		      stderr);
 		return WORKER_EXIT_USAGE;
 	}

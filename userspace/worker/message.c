@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Message: bytes with file descriptors over a socket.
+ * Message: bytes with file descriptors over a socket. Each message begins with a byte
+ * that tells which of the two descriptors it has.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #include "message.h"
 
-/* The descriptors that are there say which of the two they are. */
+/* Room for up to two descriptors. */
 union control {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(2 * sizeof(int))];

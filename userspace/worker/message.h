@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Message: bytes with file descriptors over a socket of the kind SOCK_SEQPACKET.
+ * Message: bytes with file descriptors over a SOCK_SEQPACKET socket.
  */
 #ifndef WORKER_MESSAGE_H
 #define WORKER_MESSAGE_H
@@ -10,17 +10,17 @@
 #include <sys/types.h>
 
 /*
- * Send two runs of bytes as one message, with @fds, -1 where there is none.
- * Does not wait. Returns 0 or a negative errno.
+ * Send @bytes followed by @rest as one message, with up to two descriptors @fds, -1 where
+ * there is none. Does not wait. Returns 0 or a negative errno.
  */
 int message_send(int socket, const void *bytes, size_t size, const void *rest,
 		 size_t rest_size, const int fds[2]);
 
 /*
- * Receive one, with @fds in the same places, to be closed, and close-on-exec;
- * waits for it unless @is_now. Returns its size, 0 if the socket is closed, or
- * a negative errno: -EAGAIN if there is none, -EMSGSIZE if it is larger than
- * @size.
+ * Receive a message, with its descriptors in the same elements of @fds, close-on-exec
+ * and to be closed. Waits for a message unless @is_now. Returns its size, 0 if the
+ * socket is closed, or a negative errno: -EAGAIN if there is no message, -EMSGSIZE if it
+ * is larger than @size.
  */
 ssize_t message_receive(int socket, void *bytes, size_t size, int fds[2],
 			bool is_now);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Protocol: between who starts a worker and the worker, both of one build.
+ * Protocol: between the daemon and the worker, which are of the same build.
  *
- * Descriptor 0 of the worker is a socket (message.h). Each request is a message
- * with two descriptors, the snapshot and the result, and is answered when the
- * process that converts it has ended; the next one may follow. The worker ends
- * when the other end is closed.
+ * Descriptor 0 of the worker is a socket (message.h). Each request is a message with
+ * two descriptors, the snapshot and the result. The worker replies when the process that
+ * converts it has ended; then the next request may follow. The worker ends when the
+ * other end of the socket is closed.
  *
- * The result is written from its beginning and in order:
+ * The result is written sequentially from its beginning:
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
  *	a packed result (convert/packed.h), @packed_size bytes
  *
- * and nothing behind it. It counts only if the status of the reply is 0.
+ * with nothing after that. It is valid only if the status of the reply is 0.
  */
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H
@@ -25,13 +25,14 @@
 #define WORKER_MAGIC "SFUWORK1"
 
 /**
- * struct worker_request - what to do with a snapshot
+ * struct worker_request - limits and options of a conversion
  *
- * @memory: bytes that may be allocated.
- * @output: bytes of the result.
- * @cpu_seconds: of CPU time.
- * @max_rows: of the conversion.
+ * @memory: most bytes that may be allocated.
+ * @output: most bytes of the result.
+ * @cpu_seconds: most seconds of CPU time.
+ * @max_rows: see struct sframe_unwind_convert_options.
  * @nice: added to the niceness.
+ * @reserved: 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -43,12 +44,12 @@ struct worker_request {
 };
 
 /**
- * struct worker_reply - how that ended
+ * struct worker_reply - how a conversion ended
  *
- * @cpu_ns: CPU time that it took.
+ * @cpu_ns: CPU time used, in nanoseconds.
  * @status: WORKER_EXIT_*.
- * @is_last: is the worker of no use for another file? It had no sandbox for this
- *	one, or a weak one for some time; the next worker may have it.
+ * @is_last: do not send further requests to this worker: it has no sandbox, or has had a
+ *	weak one for some time, and a new worker may get a better one.
  */
 struct worker_reply {
 	uint64_t cpu_ns;
@@ -60,11 +61,11 @@ struct worker_reply {
 #define WORKER_MAX_TEXT 512
 
 /*
- * Bits of @weak: what the worker has not got.
+ * Bits of @weak: parts of the sandbox that are missing.
  *
- * USER		a user of its own
+ * USER		a separate user
  * USER_NS	a user namespace
- * NAMESPACES	namespaces of the other kinds
+ * NAMESPACES	namespaces of the other types
  * ROOT		an empty root directory
  */
 #define WORKER_WEAK_USER	0x01U
@@ -75,7 +76,7 @@ struct worker_reply {
 /**
  * struct worker_header - first bytes of a result
  *
- * @magic: WORKER_MAGIC, without its zero.
+ * @magic: WORKER_MAGIC, without the terminating zero.
  * @error: 0 or a negative errno.
  * @weak: WORKER_WEAK_* bits.
  * @text_size: bytes of the error's text; 0 without an error.
@@ -91,12 +92,12 @@ struct worker_header {
 	uint64_t packed_size;
 };
 
-/* Exit statuses; those of programs that signals end are 128 and the signal. */
-#define WORKER_EXIT_DONE	0	/* there is a result, or an error in it */
-#define WORKER_EXIT_FAILED	1	/* not even that could be written */
-#define WORKER_EXIT_USAGE	2	/* not started by us */
-#define WORKER_EXIT_CPU_TIME	3	/* it has had all that it may have */
-#define WORKER_EXIT_NO_PROCESS	4	/* there was none to convert it */
+/* Exit statuses; if a signal ended the process, 128 plus the signal. */
+#define WORKER_EXIT_DONE	0	/* the result or an error was written */
+#define WORKER_EXIT_FAILED	1	/* nothing could be written */
+#define WORKER_EXIT_USAGE	2	/* not started by the daemon */
+#define WORKER_EXIT_CPU_TIME	3	/* the limit of CPU time was reached */
+#define WORKER_EXIT_NO_PROCESS	4	/* fork() failed */
 #define WORKER_EXIT_NO_EXEC	127
 #define WORKER_EXIT_SIGNAL	128
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sandbox: processes that can compute, and write to descriptor 1.
+ * Sandbox: for processes that only compute and write to descriptor 1.
  *
- * Namespaces are had with CAP_SYS_ADMIN, before there is another user, or with a
- * user namespace, in which the new user may have them. Where the administrator
- * forbids these, what is left is told. The rest can be had everywhere, and
- * without it there is no going on.
+ * Namespaces are created with CAP_SYS_ADMIN before the user is changed, or in a user
+ * namespace afterwards. Where the administrator forbids these, the missing parts are
+ * returned as WORKER_WEAK_* bits. All other steps are possible everywhere, and failing
+ * one of them is an error.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -30,17 +30,17 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
 		    CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* Users from here on are nobody's: one for each process number. */
+/* User IDs from here on are assumed to be unused: one for each process ID. */
 #define FIRST_USER 0xf0000000U
 
-/* The user of those who cannot have that, in containers with few. */
+/* The user in containers that do not have such user IDs. */
 #define NOBODY 65534U
 
 /* --- namespaces */
 
 /*
- * Make an empty directory that cannot be written to the root, with nothing else
- * to be reached. Any directory will do to put it on.
+ * Make an empty read-only directory the root, and unmount everything else. The mount
+ * point can be any directory.
  */
 static bool leave_files(void)
 {
@@ -50,14 +50,14 @@ static bool leave_files(void)
 		  "size=4k,nr_inodes=1,mode=555") ||
 	    chdir("/proc"))
 		return false;
-	/* The first root directory of a system, an initramfs, stays where it is. */
+	/* pivot_root() fails if the root is the initramfs: move the mount over it. */
 	if (!syscall(SYS_pivot_root, ".", "."))
 		return !umount2(".", MNT_DETACH) && !chdir("/");
 	return !mount(".", "/", NULL, MS_MOVE, NULL) && !chroot(".") &&
 	       !chdir("/");
 }
 
-/* Returns whether it is another user now, with no group but its own. */
+/* Change to a separate user without other groups. Returns whether that succeeded. */
 static bool change_user(void)
 {
 	const uid_t users[] = { FIRST_USER + getpid(), NOBODY };
@@ -71,7 +71,7 @@ static bool change_user(void)
 	return false;
 }
 
-/* Returns WORKER_WEAK_* bits. */
+/* Change the namespaces and the user. Returns WORKER_WEAK_* bits. */
 static unsigned int change_namespaces(void)
 {
 	bool are_new = !unshare(NAMESPACES);
@@ -91,18 +91,18 @@ static unsigned int change_namespaces(void)
 	return weak;
 }
 
-/* To die with the parent, whose pidfd @parent is. */
+/* Let this process be killed when its parent dies. @parent is the parent's pidfd. */
 static bool die_with(int parent)
 {
 	struct pollfd ended = { .fd = parent, .events = POLLIN };
 
-	/* It may have died before. */
+	/* The parent may have died before prctl(). */
 	return !prctl(PR_SET_PDEATHSIG, SIGKILL) && !poll(&ended, 1, 0);
 }
 
 /*
- * The first process of a new process namespace is a child of ours. Returns false
- * in us if there cannot be one, and in the child if it should not go on.
+ * Fork, because only a child is in the new PID namespace. Returns in the child, whether
+ * it may continue; in this process only if fork() fails: false.
  */
 static bool change_process(void)
 {
@@ -131,7 +131,7 @@ static bool limit_softly(__rlimit_resource_t resource, uint64_t soft,
 {
 	struct rlimit limit;
 
-	/* Nobody may raise one that has been set for us. */
+	/* A hard limit cannot be raised, so keep a lower one. */
 	if (getrlimit(resource, &limit))
 		return false;
 	if (hard > limit.rlim_max)
@@ -146,14 +146,14 @@ static bool limit(__rlimit_resource_t resource, uint64_t value)
 	return limit_softly(resource, value, value);
 }
 
-/* So it is not taken for a signal that the file has brought about. */
+/* Exit with a status that is not mistaken for a signal caused by the file. */
 static void end_by_cpu_time(int number)
 {
 	(void)number;
 	_exit(WORKER_EXIT_CPU_TIME);
 }
 
-/* A second before the end that nothing can put off. */
+/* SIGXCPU at the limit; SIGKILL, which cannot be caught, one second later. */
 static bool limit_cpu_time(unsigned int seconds)
 {
 	const struct sigaction action = { .sa_handler = end_by_cpu_time };
@@ -203,7 +203,7 @@ static bool set_limits(const struct sandbox *sandbox,
 static bool give_up_capabilities(void)
 {
 	capng_clear(CAPNG_SELECT_ALL);
-	/* The bounding set needs CAP_SETPCAP; without any it gives nothing. */
+	/* Clearing the bounding set needs CAP_SETPCAP. Otherwise it stays, without effect. */
 	if (capng_apply(CAPNG_SELECT_ALL) && capng_apply(CAPNG_SELECT_CAPS))
 		return false;
 	capng_get_caps_process();
@@ -227,7 +227,7 @@ const char *sandbox_enter(struct sandbox *sandbox)
 		return "no_new_privs";
 	if (prctl(PR_SET_DUMPABLE, 0))
 		return "dumpable";
-	/* Who has become another user dies with nobody any more. */
+	/* Changing the user has cleared PR_SET_PDEATHSIG. */
 	if (parent < 0 || !die_with(parent))
 		return "parent";
 	if (!(sandbox->weak & WORKER_WEAK_NAMESPACES) && !change_process())
@@ -241,7 +241,7 @@ const char *sandbox_close(const struct sandbox *sandbox,
 {
 	if (!set_limits(sandbox, limits))
 		return "limits";
-	/* From here on, nothing can be opened. */
+	/* From here on no file can be opened, because of RLIMIT_NOFILE. */
 	close_range(2, ~0U, 0);
 	return filter_load() ? NULL : "seccomp";
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sandbox: processes that can compute, and write to descriptor 1.
+ * Sandbox: for processes that only compute and write to descriptor 1.
  *
- * It is entered once, which takes long, by a process that forks another one for
- * each file; that one closes it behind itself. What follows holds for code of the
- * latter that has been taken over by what it reads:
+ * The server process enters the sandbox once, which is slow, and forks a process for
+ * each file, which closes it. Then the following holds even if a hostile file takes over
+ * the forked process:
  *
- * - it makes no system call but write to descriptor 1, brk, mmap of private
- *   anonymous memory that is not executable, and exit_group, else it is killed;
- * - its memory, CPU time and output are limited, and it cannot fork;
- * - would it come by another system call, then as a user that nobody else is,
- *   without capabilities or a way to get any, in namespaces with no network, no
- *   file, and no other process than the one that has forked it: the first of its
- *   namespace, which it can neither end nor look into.
+ * - It is killed at any system call except write to descriptor 1, brk, mmap of private
+ *   anonymous memory that is not executable, and exit_group.
+ * - Its memory, CPU time and output are limited, and it cannot fork.
+ * - If it could make other system calls nevertheless, it would be a user that has no
+ *   other processes, without capabilities or a way to get any, in namespaces without
+ *   network, files, or other processes than the server that forked it. That is the first
+ *   process of the namespace, which it can neither kill nor inspect.
  */
 #ifndef WORKER_SANDBOX_H
 #define WORKER_SANDBOX_H
@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 /**
- * struct sandbox - that was entered
+ * struct sandbox - an entered sandbox
  *
  * @weak: WORKER_WEAK_* bits.
- * @whole: bytes of the address space.
- * @data: bytes of it that are private and can be written to.
+ * @whole: bytes of the server's address space.
+ * @data: bytes of it that are private and writable.
  */
 struct sandbox {
 	unsigned int weak;
@@ -33,12 +33,12 @@ struct sandbox {
 };
 
 /**
- * struct sandbox_limits - of one process
+ * struct sandbox_limits - limits of one process
  *
- * @input: bytes that are mapped to be read.
+ * @input: bytes mapped for reading.
  * @memory: bytes that may be allocated.
  * @output: bytes that may be written to descriptor 1.
- * @cpu_seconds: of CPU time.
+ * @cpu_seconds: seconds of CPU time.
  */
 struct sandbox_limits {
 	uint64_t input;
@@ -48,26 +48,26 @@ struct sandbox_limits {
 };
 
 /**
- * sandbox_enter() - give up all that is not needed to serve
- * @sandbox: set.
+ * sandbox_enter() - drop all privileges that the server does not need
+ * @sandbox: filled.
  *
- * Returns in a new process, of which the old one passes on the end: its status,
- * or 128 and the signal. Descriptors from 3 on are closed.
+ * If namespaces are available, returns in a new process; the old one waits for it and
+ * exits with its status, or with 128 plus the signal. Descriptors from 3 on are closed.
  *
- * Return: NULL, or what failed, with errno: then nothing of a stranger may be
- * touched.
+ * Return: NULL, or the name of the step that failed, with errno: then no untrusted data
+ * may be read.
  */
 const char *sandbox_enter(struct sandbox *sandbox);
 
 /**
- * sandbox_close() - give up everything
- * @sandbox: that was entered, by the process that has forked this one.
- * @limits: of this one.
+ * sandbox_close() - drop everything else
+ * @sandbox: the sandbox that the server has entered.
+ * @limits: limits of this process.
  *
- * All memory that libraries get by other calls than brk and mmap has to be there
- * before. Descriptors from 2 on are closed.
+ * Afterwards only brk and mmap can allocate memory; initialise all libraries that need
+ * other system calls before. Descriptors from 2 on are closed.
  *
- * Return: NULL, or what failed, with errno, as above.
+ * Return: NULL, or the name of the step that failed, with errno, as above.
  */
 const char *sandbox_close(const struct sandbox *sandbox,
 			  const struct sandbox_limits *limits);
