@@ -7,13 +7,13 @@
 
 #include "ask.h"
 
-/* sframe-unwind may be printing a stack meanwhile. */
+/* Timeout; sframe-unwind may be busy printing a stack. */
 #define PATIENCE_S 10
 
-/* Out of the way of files that the program opens, or a shell by number. */
+/* Lowest descriptor, above those that programs, or shell scripts by number, use. */
 #define MIN_FILE 101
 
-/* A socket of our own that hears nobody but sframe-unwind, or -1. */
+/* Returns a socket that receives only from sframe-unwind, or -1. */
 static int open_socket(const struct exec_setup *setup)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
@@ -24,7 +24,7 @@ static int open_socket(const struct exec_setup *setup)
 
 	if (fd < 0)
 		return -1;
-	/* Connected first: then nobody else can write to it. */
+	/* Connect before binding, so that nobody else can ever send to it. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
 		       sizeof(patience)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
@@ -38,8 +38,8 @@ static int open_socket(const struct exec_setup *setup)
 }
 
 /*
- * Receive the answer with up to EXEC_NR_FILES files in @received. Returns their
- * number; they are open whether it is the right one or not.
+ * Receive the answer. Returns the number of files in @received, at most EXEC_NR_FILES;
+ * 0 if the answer has a wrong secret, its files being closed then.
  */
 static int receive(int socket, const struct exec_setup *setup,
 		   int received[EXEC_NR_FILES])

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Between "sframe-unwind exec" and the object that it preloads into programs.
+ * Interface between "sframe-unwind exec" and the object that it preloads into programs.
  *
- * All that a program gets from sframe-unwind are two environment variables:
- * LD_PRELOAD, and one that tells where to ask for the rest. The object that is
- * preloaded asks by a datagram to a socket of sframe-unwind, and gets files in
- * the answer. A program that it is not loaded into is as it would be without:
- * no file is open in it, no signal blocked.
+ * sframe-unwind passes only two environment variables to a program: LD_PRELOAD, and one
+ * with the address of a socket. The preloaded object sends a datagram to that socket and
+ * gets files in the answer. Programs into which the object is not loaded are not
+ * affected: they have no additional open files, and no signal blocked.
  *
- * Who asks shows a secret that he has from the environment, and who answers
- * another one that never left it: anybody can find such a socket, or make one
- * of the same name when sframe-unwind is gone.
+ * The request contains a secret from the environment, the answer another one. Both are
+ * needed because anybody can find such a socket, or create one of the same name when
+ * sframe-unwind is gone.
  *
- * The program's requests go to the device that sframe-unwind opened. Names are
- * looked up in the live process, so the thread waits until its stack has been
- * printed: it takes a ticket, puts it into a slot of a page that both share,
- * requests its stack with the ticket as user data, and sleeps until the slot
- * has another value. One page serves all threads of all processes that the
- * program starts, where bytes in a pipe would reach the wrong ones.
+ * The program's requests go to the device that sframe-unwind has opened. Names are looked
+ * up in the live process, so the thread waits until its stack has been printed: it takes
+ * a ticket, puts it into a slot of a shared page, requests its stack with the ticket as
+ * user data, and sleeps until the slot changes. One page serves all threads of all
+ * processes that the program starts; bytes in a shared pipe could be read by the wrong
+ * thread.
  */
 #ifndef EXEC_SHARED_H
 #define EXEC_SHARED_H
@@ -29,14 +28,17 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* More than the threads that wait at one time; a collision costs order only. */
+/*
+ * More than threads are likely to wait at the same time. If two share a slot, one of
+ * them only continues too early.
+ */
 #define EXEC_SLOTS 1023
 
 /**
- * struct exec_page - what is shared
+ * struct exec_page - the shared page
  *
- * @tickets: number of them given out.
- * @slots: ticket that waits there, at its number modulo EXEC_SLOTS; 0 if none.
+ * @tickets: number of tickets given out.
+ * @slots: tickets that threads wait for, each at its number modulo EXEC_SLOTS; 0 if none.
  */
 struct exec_page {
 	uint32_t tickets;
@@ -52,18 +54,18 @@ static inline uint32_t *exec_slot(struct exec_page *page, uint32_t ticket)
 
 /* Hexadecimal digits of the socket's name, which the kernel chooses. */
 #define EXEC_NAME_SIZE		5
-/* The same of a secret, which has 128 bits. */
+/* Hexadecimal digits of a secret of 128 bits. */
 #define EXEC_SECRET_SIZE	32
 
 /**
- * struct exec_setup - what the environment variable says
+ * struct exec_setup - contents of the environment variable
  *
- * @socket: name of the socket, an abstract one.
- * @ask: the datagram that asks.
- * @answer: the one that is answered; it brings the files of enum exec_file.
- * @signal: that prints a stack, or 0.
- * @depth: of requests.
- * @flags: of requests.
+ * @socket: abstract name of the socket.
+ * @ask: secret that the request consists of.
+ * @answer: secret that the answer consists of; the answer has the files of enum exec_file.
+ * @signal: signal that prints a stack, or 0.
+ * @depth: depth of requests.
+ * @flags: flags of requests.
  */
 struct exec_setup {
 	char socket[EXEC_NAME_SIZE + 1];
@@ -75,17 +77,17 @@ struct exec_setup {
 };
 
 /**
- * enum exec_file - the files that come with the answer, in this order
+ * enum exec_file - the files of the answer, in this order
  *
  * @EXEC_DEVICE: the open device.
- * @EXEC_PAGE: file of the page.
+ * @EXEC_PAGE: memory file of the shared page.
  * @EXEC_LIFELINE: read end of a pipe; hangs up when sframe-unwind is gone.
  */
 enum exec_file { EXEC_DEVICE, EXEC_PAGE, EXEC_LIFELINE, EXEC_NR_FILES };
 
 #define EXEC_SETUP_FORMAT "%5[0-9a-f]:%32[0-9a-f]:%32[0-9a-f]:%d:%u:%u"
 
-/* Returns 0, or -1 if @text is not of that form. */
+/* Parse the variable's value. Returns 0, or -1 if it is malformed. */
 static inline int exec_setup_parse(const char *text, struct exec_setup *setup)
 {
 	return sscanf(text, EXEC_SETUP_FORMAT, setup->socket, setup->ask,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What "sframe-unwind exec" preloads into a program: registers its objects,
- * and has its stack printed when it gets the signal or asks the library.
+ * The object that "sframe-unwind exec" preloads into a program. It registers the
+ * program's objects, and makes sframe-unwind print a stack when the program gets the
+ * signal or calls a request function of the library.
  *
- * What is interposed for signal handlers (sframe_unwind_request() and
- * sframe_unwind_request_self()) and the handler itself make system calls only.
- * They look up no function: that takes locks and memory.
+ * The interposed sframe_unwind_request() and sframe_unwind_request_self() may be called
+ * in signal handlers. They and the handler here only make system calls, and do not look
+ * up functions with dlsym(), which takes locks and allocates memory.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,18 +27,16 @@
 #include "cli/escape.h"
 
 /*
- * Written by the constructor, @page last. A child made by fork() goes on with
- * them as they are.
+ * Written by the constructor, @page last. A child made by fork() continues to use them.
  */
 static struct exec_setup setup;
 static int files[EXEC_NR_FILES];
 static struct sframe_unwind *handle;	/* NULL: nothing is registered */
-static struct exec_page *page;		/* NULL: nobody to print */
-
-/* Looked up at its first use, which is in no signal handler. */
+static struct exec_page *page;		/* NULL: stacks cannot be printed */
+/* Looked up at the first dlopen(), which must not be called in signal handlers. */
 static __typeof__(dlopen) *real_dlopen;
 
-/* Is sframe-unwind gone? Then nobody will wake us. */
+/* Returns whether sframe-unwind is gone, so that it will not wake waiting threads. */
 static bool is_orphan(void)
 {
 	struct pollfd lifeline = {
@@ -45,7 +44,7 @@ static bool is_orphan(void)
 		.events = POLLIN,
 	};
 
-	/* Not poll(), at which a thread can be cancelled. */
+	/* Not poll(), which is a cancellation point. */
 	return syscall(SYS_poll, &lifeline, 1, 0) > 0;
 }
 
@@ -63,9 +62,9 @@ static void wait_for_printer(const uint32_t *slot, uint32_t ticket)
 }
 
 /*
- * Have the stack of a thread printed, and if it is this one wait for that.
- * The request is made here, for a first frame with SFrame data.
- * Async-signal-safe.
+ * Request the stack of a thread to be printed; if it is the calling thread, wait until
+ * that is done. The system call is made in this function, so that the first frame has
+ * SFrame data. Async-signal-safe.
  */
 __attribute__((noinline))
 static void print_stack(pid_t tid)
@@ -84,7 +83,7 @@ static void print_stack(pid_t tid)
 
 	if (!shared || is_orphan())
 		goto out;
-	/* 0 is the ticket of requests that nobody waits for. */
+	/* Ticket 0 stands for requests without a waiting thread. */
 	do {
 		ticket = __atomic_add_fetch(&shared->tickets, 1,
 					    __ATOMIC_RELAXED);
@@ -124,7 +123,7 @@ static void register_objects(void)
 			   sframe_unwind_error(handle));
 }
 
-/* Get the files, and be ready for requests. Returns 0 or -1. */
+/* Get the files and register the program's objects. Returns 0 or -1. */
 static int open_session(void)
 {
 	struct exec_page *map;
@@ -153,8 +152,8 @@ err_close:
 }
 
 /*
- * As sframe-unwind passes signals on once it has been asked for the files, the
- * handler is there before; the signal waits until it can do its work.
+ * sframe-unwind passes signals on as soon as it has been asked for the files, so install
+ * the handler before; the signal stays blocked until the handler can work.
  */
 static void open_session_with_signal(void)
 {
@@ -197,7 +196,7 @@ PUBLIC void *dlopen(const char *file, int mode)
 {
 	void *object;
 
-	/* Constructors of other objects may be here before ours. */
+	/* Constructors of other objects may call this before our own has run. */
 	if (!real_dlopen)
 		real_dlopen = dlsym(RTLD_NEXT, "dlopen");
 	object = real_dlopen(file, mode);
