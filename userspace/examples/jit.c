@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * A code generator in small: three functions without frame pointers are written
- * to memory, described by the library's writer, registered, and unwound. Exits
- * with 0 only if all that is seen.
+ * A small code generator: writes three functions without frame pointers to memory,
+ * describes them with the library's writer, registers the section, and unwinds through
+ * them. Exits with 0 only if all expected frames are found.
  *
  * cc -O2 -Wa,--gsframe-3 -rdynamic jit.c -lsframe_unwind
  */
@@ -18,7 +18,7 @@
 
 #include <sframe_unwind.h>
 
-/* The stack of one run, kept beyond the next read. */
+/* Copy of a stack, which is valid beyond the next read. */
 struct trace {
 	unsigned int nr_frames;
 	unsigned int stop;
@@ -30,7 +30,7 @@ struct trace {
 typedef int (*callback_fn)(struct sframe_unwind *handle);
 typedef int (*jit_fn)(struct sframe_unwind *handle, callback_fn callback);
 
-/* Code as a compiler would emit it. Arguments pass through in rdi and rsi. */
+/* Code as a compiler would emit it. The arguments are passed on in rdi and rsi. */
 static const unsigned char outer_code[] = {
 	0x48, 0x83, 0xec, 0x28,			/* 0  sub $40, %rsp */
 	0xe8, 0, 0, 0, 0,			/* 4  call jit_middle */
@@ -48,7 +48,7 @@ static const unsigned char middle_code[] = {
 	0xc3,					/* 24 ret */
 };
 
-/* Uses rbp for something else, so a frame pointer would lead nowhere. */
+/* Uses rbp for another purpose, so unwinding by frame pointer would fail. */
 static const unsigned char inner_code[] = {
 	0x55,					/* 0  push %rbp */
 	0x31, 0xed,				/* 1  xor %ebp, %ebp */
@@ -79,15 +79,15 @@ static const struct sframe_unwind_row inner_rows[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Innermost first: each calls the one before it, at @call. */
+/* Innermost first: each function calls the one before it. */
 static struct jit_function {
 	const char *name;
 	const unsigned char *code;
 	size_t size;
-	size_t call;			/* offset of its rel32 operand */
+	size_t call;			/* offset of the call's rel32 operand */
 	const struct sframe_unwind_row *rows;
 	size_t nr_rows;
-	unsigned char *start;		/* where it was put */
+	unsigned char *start;		/* address where it was emitted */
 } functions[] = {
 	{ "jit_inner", inner_code, sizeof(inner_code), 0,
 	  inner_rows, COUNT(inner_rows), NULL },
@@ -97,7 +97,7 @@ static struct jit_function {
 	  outer_rows, COUNT(outer_rows), NULL },
 };
 
-/* Code goes to the memory's start, its section to the second half. */
+/* The code is at the start of the memory, its section in the second half. */
 static unsigned char *memory;
 static size_t memory_size;
 
@@ -123,13 +123,13 @@ static int emit(void)
 
 			memcpy(at + function->call, &rel, sizeof(rel));
 		}
-		/* Functions start at multiples of 16, as compilers do it. */
+		/* Align functions to 16 bytes, as compilers do. */
 		at += (function->size + 15) & ~(size_t)15;
 	}
 	return 0;
 }
 
-/* Write the section behind the code. Returns its size or a negative errno. */
+/* Write the section. Returns its size or a negative errno. */
 static ssize_t describe(void)
 {
 	struct sframe_unwind_writer *writer;
@@ -164,8 +164,8 @@ static ssize_t describe(void)
 }
 
 /*
- * What the innermost function calls. This and the functions below that are not
- * static are so for dladdr(3) to know their names.
+ * Called by the innermost function. This and some functions below are not static, so
+ * that dladdr(3) finds their names.
  */
 int request_stack(struct sframe_unwind *handle)
 {
@@ -223,7 +223,7 @@ static void print(const struct trace *trace)
 	printf("  end: %s\n", sframe_unwind_stop_name(trace->stop));
 }
 
-/* Are @names in the trace, in this order and by SFrame, gaps allowed? */
+/* Returns whether the trace has frames @names by SFrame, in this order, perhaps with gaps. */
 static bool has_frames(const struct trace *trace, const char * const *names,
 		       size_t count)
 {
@@ -244,7 +244,7 @@ static bool is_described(const struct trace *trace)
 	return has_frames(trace, names, COUNT(names));
 }
 
-/* The address in jit_inner is still found, by the rule of its callee. */
+/* The frame of jit_inner is still found, by the rule of request_stack(). */
 static bool ends_in_inner(const struct trace *trace)
 {
 	return trace->nr_frames && trace->stop == SFRAME_UNWIND_STOP_NO_RULE &&
@@ -272,7 +272,7 @@ int demonstrate(struct sframe_unwind *handle, ssize_t section_size)
 	puts("registered:");
 	print(&with);
 
-	/* Before the code or the section may be freed. */
+	/* Unregister before the code or the section is freed. */
 	err = sframe_unwind_unregister(handle, id);
 	if (err) {
 		fprintf(stderr, "%s\n", sframe_unwind_error(handle));
@@ -306,7 +306,7 @@ int main(void)
 	size = describe();
 	if (size < 0)
 		return 1;
-	/* Code executes, its section is only read: nothing stays writable. */
+	/* Make the code executable and the section read-only. */
 	if (mprotect(memory, memory_size / 2, PROT_READ | PROT_EXEC) ||
 	    mprotect(memory + memory_size / 2, memory_size / 2, PROT_READ)) {
 		perror("mprotect");

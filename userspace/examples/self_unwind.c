@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Unwind the own stack: register what is loaded, request, read, print.
+ * Unwind the program's own stack: register the loaded objects, request the stack, read
+ * and print it.
  *
  * cc -O2 -Wa,--gsframe-3 -rdynamic self_unwind.c -lsframe_unwind
  */
@@ -24,7 +25,7 @@ static void print_frame(const struct sframe_unwind_stack *stack, unsigned int i)
 	       sframe_unwind_frame_name(sframe_unwind_stack_how(stack, i)));
 }
 
-/* Not static, not inlined, no tail calls: to have something to see. */
+/* Not static, not inlined, no tail calls: so that these frames appear by name. */
 __attribute__((noinline))
 int inner(struct sframe_unwind *handle)
 {

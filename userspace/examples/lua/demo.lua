@@ -1,6 +1,6 @@
--- Down through Lua and C by turns: a recursive function, pcall, a coroutine, a
--- sort with its comparison in Lua, and at the bottom a C function that requests
--- the stack.
+-- Call through Lua and C alternately: a recursive function, pcall, a coroutine, a
+-- sort with a comparison function in Lua, and at the bottom a C function that
+-- requests the stack.
 local stack = require("stack")
 
 local command = arg[1]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A Lua module in C whose one function requests the stack that it is called on:
- * its own frame, the interpreter's, and whatever C code called the interpreter.
+ * A Lua module in C. Its only function requests the stack that it is called on: its own
+ * frame, the interpreter's, and those of the C code that called the interpreter.
  *
  *	local stack = require("stack")
- *	stack.request()			-- read by who opened the device, if any
- *	stack.request("eu-stack -1 -p %d")	-- and then has a command look at it
+ *	stack.request()			-- printed by "sframe-unwind exec", if that runs it
+ *	stack.request("eu-stack -1 -p %d")	-- then run a command with the process ID
  */
 #include <stdio.h>
 #include <stdlib.h>
