@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attaching: a file without a section of its own, a section for it, and the
- * ioctls, which return -1 with errno.
+ * Attaching a section to a file: the small ELF file without a section of its
+ * own, a section for it, and wrappers of the ioctls, which return -1 with
+ * errno.
  */
 #ifndef SELFTESTS_ATTACH_H
 #define SELFTESTS_ATTACH_H
 
 #include "elf_map.h"
 
-/* Make the two files, and what attaches the one to the other. */
+/* Create the ELF file and the section file, and fill in @arg to attach them. */
 static inline bool make_bare(struct elf_base *elf, struct elf_sframe *sframe,
 			     struct sframe_unwind_attach *arg)
 {
@@ -31,7 +32,7 @@ static inline int attach(int fd, struct sframe_unwind_attach *arg)
 	return ioctl(fd, SFRAME_UNWIND_IOC_ATTACH, arg);
 }
 
-/* Make it a section of @size bytes, most of which no function has. */
+/* Grow the section to @size bytes, most of which belong to no function. */
 static inline bool grow_section(struct sframe_unwind_attach *arg, size_t size)
 {
 	__u32 fre_len = size - offsetof(struct elf_sframe, small);
@@ -67,7 +68,7 @@ static inline int list_attached(int fd, __u64 from,
 	return ioctl(fd, SFRAME_UNWIND_IOC_LIST_ATTACHED, list);
 }
 
-/* Rules found in what @fd has attached as @id; -1 if there is none. */
+/* Rules found in the section that @fd attached as @id; -1 if there is none. */
 static inline long hits(int fd, __u64 id)
 {
 	struct sframe_unwind_list_attached list;
@@ -79,7 +80,7 @@ static inline long hits(int fd, __u64 id)
 	return entry.hits;
 }
 
-/* The executable segments of @elf, as the kernel is told of them. */
+/* Pass the executable segments of @elf in @arg. */
 static inline void tell_segments(struct sframe_unwind_attach *arg,
 				 const struct elf_base *elf,
 				 struct sframe_unwind_segment *segments)

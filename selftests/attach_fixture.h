@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file without a section of its own, mapped, and a section to attach to it.
+ * A mapped file without a section of its own, and a section to attach to it.
  */
 #ifndef SELFTESTS_ATTACH_FIXTURE_H
 #define SELFTESTS_ATTACH_FIXTURE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sections for the objects of the test's own process, libc's, the loader's and
- * the vDSO's included, made by the converter once when the test starts.
+ * Sections for all objects of the test's own process, including libc, the
+ * loader and the vDSO. The converter makes them once, when the test starts.
  */
 #ifndef SELFTESTS_ATTACHED_H
 #define SELFTESTS_ATTACHED_H
@@ -13,13 +13,13 @@
 
 #define MAX_ATTACHED	8
 
-/* An object and the section that the converter has made of it. */
+/* An object and the section that the converter made for it. */
 struct attached {
-	int elf_fd, sframe_fd;		/* -1: it could not */
+	int elf_fd, sframe_fd;		/* -1: not converted */
 	off_t sframe_size;
 	unsigned char build_id[SFRAME_UNWIND_BUILD_ID_SIZE];
 	__u32 build_id_size;
-	uintptr_t base;			/* where its address 0 is */
+	uintptr_t base;			/* of the object's virtual address 0 */
 	uintptr_t text, text_size;
 	bool is_program, is_vdso, is_libc, is_loader;
 };
@@ -49,7 +49,7 @@ static inline void find_build_id(struct attached *object, const char *note,
 	}
 }
 
-/* The vDSO's image as a file; it ends with its section headers. */
+/* Write the vDSO's image to a file; it ends with its section headers. */
 static inline int copy_vdso(const char *path)
 {
 	const ElfW(Ehdr) *image = (void *)getauxval(AT_SYSINFO_EHDR);
@@ -62,7 +62,7 @@ static inline int copy_vdso(const char *path)
 	return fd;
 }
 
-/* Arguments of the converter, with those of each object found. */
+/* Arguments of the converter, and the name of each object found. */
 struct conversion {
 	char dir[64];
 	char args[8 * PATH_MAX];
@@ -114,7 +114,7 @@ static inline int add_attached(struct dl_phdr_info *info, size_t size,
 	return 0;
 }
 
-/* Runs before any test does, which all inherit the files. */
+/* Runs before all tests, which inherit the files. */
 __attribute__((constructor))
 static void convert_objects(void)
 {
@@ -145,8 +145,9 @@ static void convert_objects(void)
 }
 
 /*
- * Attach what was made of all objects. The program's goes before its own, which
- * lacks what libc links into every program. Returns NULL or what is wrong.
+ * Attach the sections of all objects. The program's is preferred to its own
+ * section, which lacks the code that libc links into every program. Returns
+ * NULL or an error message.
  */
 static inline const char *attach_objects(int fd, __u32 flags)
 {
@@ -192,7 +193,7 @@ static inline bool is_in_text(const struct attached *object, __u64 ip)
 	return ip - object->text < object->text_size;
 }
 
-/* Is @ip in an object of which member @what is true? */
+/* Whether @ip is in an object whose member @what is true. */
 #define is_in_object(ip, what)						\
 	({								\
 		bool found_ = false;					\

@@ -25,7 +25,10 @@ static inline bool write_file(const char *name, const char *text)
 	return is_written;
 }
 
-/* The number behind @key in a file, or its first one with "", or -1. */
+/*
+ * The last number behind @key in a file, or with an empty @key the last line
+ * that is a number; -1 if there is none.
+ */
 static inline long read_number(const char *name, const char *key)
 {
 	char line[256], word[128] = "";
@@ -49,7 +52,7 @@ static inline bool make_group(void)
 	       (!mkdir(GROUP, 0755) || errno == EEXIST);
 }
 
-/* The group's memory is not to be swapped; some kernels cannot. */
+/* Disable swap for the group; some kernels have no memory.swap.max. */
 static inline bool forbid_swap(void)
 {
 	return access(GROUP "/memory.swap.max", F_OK) ||

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What most tests do: a client, a section of code made here, a stack read back.
+ * Common to most tests: reading and checking a stack record, and a section for
+ * code made by the test.
  */
 #ifndef SELFTESTS_COMMON_H
 #define SELFTESTS_COMMON_H
 
-#include <elf.h>
-#include <link.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,23 +16,20 @@
 #include <time.h>
 
 #include "kselftest_harness.h"
+#include "own_section.h"
 #include "wrappers.h"
 
 /*
- * Seconds after which a test is taken to hang. Kernels that look for errors take
- * ten times as long for all they do, busy machines several times.
+ * Seconds until a test counts as hung. Debug kernels are ten times slower, busy
+ * machines several times.
  */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	600
 
-#ifndef PT_GNU_SFRAME
-#define PT_GNU_SFRAME	0x6474e554
-#endif
-
 #define PAGE		4096UL
 #define MAX_FRAMES	1024
 
-/* Nanoseconds since the machine started. */
+/* CLOCK_MONOTONIC, in nanoseconds. */
 static inline __u64 now_ns(void)
 {
 	struct timespec now;
@@ -42,7 +38,7 @@ static inline __u64 now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* One stack record with room for the largest there is. */
+/* One stack record, with room for the largest. */
 struct stack {
 	struct sframe_unwind_stack head;
 	__u64 ips[MAX_FRAMES];
@@ -55,8 +51,8 @@ static inline __u8 how(const struct stack *stack, unsigned int i)
 }
 
 /*
- * Read one record of a blocking client and check all that holds for every
- * stack. Returns NULL, or what is wrong.
+ * Read one record of a blocking client and check the properties that every
+ * stack has. Returns NULL or an error message.
  */
 static inline const char *read_stack(int fd, struct stack *stack)
 {
@@ -67,7 +63,10 @@ static inline const char *read_stack(int fd, struct stack *stack)
 	ssize_t got;
 
 	memset(stack, 0xa5, sizeof(*stack));
-	/* Growing by the least that a record can, so as not to take two. */
+	/*
+	 * Grow the buffer by the smallest step, so that one read never gets two
+	 * records.
+	 */
 	do {
 		got = read(fd, stack, room);
 		room += 8;
@@ -98,7 +97,7 @@ static inline const char *read_stack(int fd, struct stack *stack)
 		    (how(stack, i) & ~SFRAME_UNWIND_FRAME_UNSURE) >
 			    SFRAME_UNWIND_FRAME_SIGNAL || !how(stack, i))
 			return "frames are not marked right";
-		/* Behind a guess nothing is sure, and nothing else is unsure. */
+		/* Frames are marked unsure if and only if they follow a guess. */
 		if (!(how(stack, i) & SFRAME_UNWIND_FRAME_UNSURE) == guessed)
 			return "a frame behind a guess is marked as sure";
 		guessed |= how(stack, i) == SFRAME_UNWIND_FRAME_FP;
@@ -115,42 +114,12 @@ static inline const char *read_stack(int fd, struct stack *stack)
 		}							\
 	} while (0)
 
-/* Is there no record to be read? */
+/* Whether no record is waiting. */
 static inline bool is_empty(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) == 0;
-}
-
-/* The program's own section, as its PT_GNU_SFRAME and its code segment say. */
-static inline int find_own(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct sframe_unwind_register *reg = data;
-	int i;
-
-	(void)size;
-	reg->size = sizeof(*reg);
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
-
-		if (phdr->p_type == PT_GNU_SFRAME) {
-			reg->sframe_start = info->dlpi_addr + phdr->p_vaddr;
-			reg->sframe_size = phdr->p_memsz;
-		} else if (phdr->p_type == PT_LOAD && phdr->p_flags & PF_X) {
-			reg->text_start = info->dlpi_addr + phdr->p_vaddr;
-			reg->text_size = phdr->p_memsz;
-		}
-	}
-	return 1;	/* the program comes first */
-}
-
-static inline struct sframe_unwind_register own_section(void)
-{
-	struct sframe_unwind_register reg = {};
-
-	dl_iterate_phdr(find_own, &reg);
-	return reg;
 }
 
 static inline int register_own(int fd)
@@ -160,9 +129,23 @@ static inline int register_own(int fd)
 	return register_section(fd, &reg);
 }
 
+/* Registrations of the calling process; ~0U on error. */
+static inline unsigned int count_sections(int fd)
+{
+	struct sframe_unwind_stats s;
+
+	return stats(fd, &s) ? ~0U : s.sections;
+}
+
+/* Whether @ip is in the first @size bytes of @function. */
+static inline bool inside(__u64 ip, const void *function, unsigned int size)
+{
+	return ip - (uintptr_t)function < size;
+}
+
 /*
- * Code at a page of its own and a section for it on the next one: one function
- * of FAKE_SIZE bytes with one row, CFA = SP + 8, that tests can break.
+ * Code on one page and its section on the next: one function of FAKE_SIZE bytes
+ * with one row, CFA = SP + 8, which tests can break.
  */
 #define FAKE_SIZE		64
 #define FAKE_NUM_FDES		0x08
@@ -239,8 +222,8 @@ static inline bool make_fake(struct fake *fake)
 }
 
 /*
- * Register it once more, after it has been changed: rules that were found in it
- * before are remembered with the registration.
+ * Register the section again after changing it: the registration caches the
+ * rules that were found in the old contents.
  */
 static inline int register_anew(int fd, struct fake *fake)
 {
@@ -254,8 +237,8 @@ static inline void free_fake(struct fake *fake)
 }
 
 /*
- * Code that requests its own stack, as function(fd, cmd, arg): its only frame
- * state is a return address on the stack, which is what the fake row says.
+ * Code that requests its own stack, called as function(fd, cmd, arg). It saves
+ * nothing but the return address, as the fake row says.
  */
 typedef long (*request_code_t)(long fd, long cmd, void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The small ELF file of fixtures/elf_base.h as a file, mapped as a loader
- * would, and what walks through its code come to.
+ * would, and walks through its code.
  */
 #ifndef SELFTESTS_ELF_MAP_H
 #define SELFTESTS_ELF_MAP_H
@@ -9,7 +9,7 @@
 #include "common.h"
 #include "fixtures/elf_base.h"
 
-/* A file in memory with @size bytes of @bytes, or -1. */
+/* Create a file in memory with @size bytes of @bytes. Returns -1 on error. */
 static inline int make_file(const void *bytes, size_t size)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);
@@ -22,8 +22,8 @@ static inline int make_file(const void *bytes, size_t size)
 }
 
 /*
- * Map the pages that the good file's segments have at @at, in place of what is
- * there. Pages behind the file's end are mapped as well.
+ * Map the pages of the intact file's segments at @at, replacing existing
+ * mappings. Pages behind the file's end are mapped as well.
  */
 static inline bool map_elf_at(unsigned char *at, int fd)
 {
@@ -46,7 +46,10 @@ static inline bool map_elf_at(unsigned char *at, int fd)
 	return true;
 }
 
-/* Map them anywhere. Returns the address of the file's address 0, or NULL. */
+/*
+ * Map the segments anywhere. Returns the address of the file's virtual address
+ * 0, or NULL.
+ */
 static inline unsigned char *map_elf(int fd)
 {
 	unsigned char *at = mmap(NULL, ELF_MAPPED_SIZE, PROT_NONE,
@@ -62,14 +65,14 @@ static inline void unmap_elf(unsigned char *at)
 	munmap(at, ELF_MAPPED_SIZE);
 }
 
-/* What a walk from code that requests its stack finds to be its caller. */
+/* The caller that a walk finds from code that requests its own stack. */
 enum outcome {
-	FAILED,		/* no stack, or one that must not be */
-	NO_RULE,	/* only the code itself */
-	CALLER,		/* the caller, by SFrame */
-	WRONG,		/* something else, by SFrame */
-	REMOVED,	/* its section was found corrupt */
-	PENDING,	/* only the code itself, until its file has been read */
+	FAILED,		/* no stack, or an invalid one */
+	NO_RULE,	/* only the code's own frame */
+	CALLER,		/* the right caller, by SFrame */
+	WRONG,		/* a wrong caller, by SFrame, or another stop reason */
+	REMOVED,	/* the section was removed as corrupt */
+	PENDING,	/* only the code's own frame, until its file has been read */
 };
 
 static __attribute__((unused)) enum outcome walk(int fd, const void *code)
@@ -116,7 +119,7 @@ static inline enum outcome walk_large(int fd, const unsigned char *at)
 	return walk(fd, at + ELF_LARGE_VADDR);
 }
 
-/* The listed section for the code at @address, or one of source 0. */
+/* The listed section for the code at @address, or one with source 0. */
 static __attribute__((unused)) struct sframe_unwind_section
 section_of(int fd, const void *address)
 {
@@ -135,7 +138,7 @@ section_of(int fd, const void *address)
 	return (struct sframe_unwind_section) {};
 }
 
-/* A number in the module's counters, or -1. */
+/* The value of the module's counter @name, or -1. */
 static __attribute__((unused)) long counter(const char *name)
 {
 	FILE *file = fopen("/sys/kernel/debug/sframe_unwind/counters", "r");

@@ -34,14 +34,6 @@ FIXTURE_TEARDOWN(life)
 	close(self->fd);
 }
 
-/* What the calling process has registered. */
-static unsigned int count_sections(int fd)
-{
-	struct sframe_unwind_stats s;
-
-	return stats(fd, &s) ? ~0U : s.sections;
-}
-
 /* Does a walk get from the fake function to its caller, by its section? */
 static bool unwinds(int fd, const struct fake *fake)
 {

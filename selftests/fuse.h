@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file system of one file, served by hand: the server answers what the kernel
- * asks until it is asked for a certain page, and leaves that question open.
+ * A FUSE file system of one file, served by the test itself: it answers the
+ * kernel's requests until one asks for a certain page, and leaves that request
+ * unanswered.
  */
 #ifndef SELFTESTS_FUSE_H
 #define SELFTESTS_FUSE_H
@@ -25,10 +26,11 @@
  *
  * @fd: of /dev/fuse.
  * @path: of the file.
- * @bytes, @size: what is in it.
- * @open_question: the read that has not been answered, or 0.
- * @open_offset: what it wants.
- * @closer: if it is set, close(2) of others than this process is not answered.
+ * @bytes, @size: its contents.
+ * @open_question: unique number of the unanswered read request, or 0.
+ * @open_offset: offset that it reads from.
+ * @closer: if not 0, FUSE_FLUSH requests, which close(2) sends, are answered
+ *	for this process only.
  */
 struct fuse {
 	int fd;
@@ -41,8 +43,8 @@ struct fuse {
 };
 
 /*
- * Mount @bytes as a file, with @more options, each with a comma in front. Nobody may
- * open it before fuse_serve().
+ * Mount @bytes as a file, with @more options, each preceded by a comma. No
+ * process may open it before fuse_serve().
  */
 static inline bool fuse_mount_with(struct fuse *fuse, const void *bytes,
 				   size_t size, const char *more)
@@ -71,7 +73,7 @@ static inline bool fuse_mount(struct fuse *fuse, const void *bytes, size_t size)
 	return fuse_mount_with(fuse, bytes, size, "");
 }
 
-/* The server is gone: whatever it has not answered fails. */
+/* Close the server's connection: unanswered requests fail. */
 static inline void fuse_die(struct fuse *fuse)
 {
 	if (fuse->fd >= 0)
@@ -104,7 +106,10 @@ static inline bool fuse_reply(struct fuse *fuse, uint64_t question, int err,
 
 static inline bool fuse_reply_init(struct fuse *fuse, uint64_t question)
 {
-	/* One page is read at a time, and who waits for it can be killed. */
+	/*
+	 * One page is read at a time, and a reader that waits for it can be
+	 * killed.
+	 */
 	const struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION,
 		.minor = 31,
@@ -139,7 +144,7 @@ static inline bool fuse_reply_read(struct fuse *fuse, uint64_t question,
 	return fuse_reply(fuse, question, 0, fuse->bytes + offset, FUSE_PAGE);
 }
 
-/* The answer that the kernel has waited for since fuse_serve() returned. */
+/* Answer the read that fuse_serve() left unanswered. */
 static inline bool fuse_answer(struct fuse *fuse)
 {
 	const uint64_t question = fuse->open_question;
@@ -150,7 +155,7 @@ static inline bool fuse_answer(struct fuse *fuse)
 
 #define FUSE_NO_PAGE	(~0ULL)
 
-/* Answer one question, unless it is for the page at @stall. */
+/* Answer one request, unless it reads the page at @stall. */
 static inline bool fuse_serve_one(struct fuse *fuse, uint64_t stall)
 {
 	static char buffer[FUSE_MIN_READ_BUFFER + FUSE_PAGE];
@@ -197,8 +202,8 @@ static inline bool fuse_serve_one(struct fuse *fuse, uint64_t stall)
 }
 
 /*
- * Serve the process of @pidfd until it waits for the page at offset @stall, which
- * may be FUSE_NO_PAGE. Returns false if something is wrong, or the process has
+ * Serve the process of @pidfd until it waits for the page at offset @stall,
+ * which may be FUSE_NO_PAGE. Returns false on an error, or if the process has
  * ended.
  */
 static inline bool fuse_serve(struct fuse *fuse, int pidfd, uint64_t stall)

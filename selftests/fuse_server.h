@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The server of a FUSE file as a process of its own, which answers as long as its
- * gate is open.
+ * A FUSE file whose server is a process of its own, which answers reads while
+ * its gate is open.
  */
 #ifndef SELFTESTS_FUSE_SERVER_H
 #define SELFTESTS_FUSE_SERVER_H
@@ -16,11 +16,11 @@
 #include "fuse.h"
 
 /**
- * struct fuse_gate - what a test and its server share
+ * struct fuse_gate - shared by a test and its server
  *
- * @open: reads are answered while somebody could have it.
- * @reads: that have been asked for.
- * @fails: reads are answered by EIO.
+ * @open: reads are answered while this semaphore could be taken.
+ * @reads: number of reads so far.
+ * @fails: reads are answered with EIO.
  */
 struct fuse_gate {
 	sem_t open;
@@ -29,7 +29,7 @@ struct fuse_gate {
 };
 
 /**
- * struct fuse_server
+ * struct fuse_server - a server and its file
  *
  * @fuse: the file.
  * @gate: shared with the server.
@@ -60,7 +60,7 @@ static inline void fuse_answer_read(struct fuse_server *server,
 			   size);
 }
 
-/* Answer until the file is unmounted. */
+/* Answer requests until the file is unmounted. */
 static inline void fuse_serve_all(struct fuse_server *server,
 				  unsigned int open_flags)
 {
@@ -106,7 +106,10 @@ static inline void fuse_serve_all(struct fuse_server *server,
 	}
 }
 
-/* Mount @bytes as a file, and serve it, opened with @open_flags of FUSE. */
+/*
+ * Mount @bytes as a file and start a server, which answers open requests with
+ * the FOPEN_* flags in @open_flags.
+ */
 static inline bool fuse_server_start(struct fuse_server *server,
 				     const void *bytes, size_t size,
 				     unsigned int open_flags)
@@ -145,7 +148,7 @@ static inline void fuse_server_stop(struct fuse_server *server)
 	fuse_unmount(&server->fuse);
 }
 
-/* Open the file. Without fstat() the kernel does not know how long it is. */
+/* Open the file. The kernel does not know its size before fstat(). */
 static inline int fuse_server_open(const struct fuse_server *server)
 {
 	const int file = open(server->fuse.path, O_RDONLY | O_CLOEXEC);

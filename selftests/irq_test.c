@@ -73,11 +73,6 @@ FIXTURE_TEARDOWN(irq)
 /* Functions that fill their 256 bytes alone: what is inside() is theirs. */
 #define ALONE	__attribute__((noinline, aligned(256)))
 
-static bool inside(__u64 ip, const void *function)
-{
-	return ip - (uintptr_t)function < 256;
-}
-
 static unsigned long spun;
 
 static ALONE void spin(unsigned long loops)
@@ -115,7 +110,7 @@ TEST_F(irq, user_code)
 			/* The very instruction that the tick interrupted. */
 			EXPECT_EQ(self->stack.head.user_data,
 				  self->stack.head.ips[0]);
-			if (!inside(self->stack.head.ips[0], spin))
+			if (!inside(self->stack.head.ips[0], spin, 256))
 				continue;
 			in_spin++;
 			ASSERT_LE(3, self->stack.head.nr_frames);
@@ -161,7 +156,7 @@ TEST_F(irq, one_walk_for_all_in_a_system_call)
 		ASSERT_STACK(self->fd, &self->stack);
 		/* Not the ticks that hit the function's own instructions. */
 		if (self->stack.head.user_data ||
-		    !inside(self->stack.head.ips[0], be_busy_in_kernel))
+		    !inside(self->stack.head.ips[0], be_busy_in_kernel, 256))
 			continue;
 		inside_call++;
 		walks += self->stack.head.cookie != last;

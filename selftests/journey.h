@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Journeys: a child process runs a function, stopped by ptrace before each of
- * its instructions, and at each stop its whole stack is taken.
+ * Journeys: a child process runs a function, is stopped by ptrace before each
+ * of its instructions, and at each stop its whole stack is requested.
  *
- * What called the function is the same all the time: so are the outermost
- * frames of every stack, whatever strange place the innermost one is in.
+ * The callers of the function are the same at each stop. So the outermost
+ * frames of every stack must be the same, whatever code the innermost frame is
+ * in.
  */
 #ifndef SELFTESTS_JOURNEY_H
 #define SELFTESTS_JOURNEY_H
@@ -19,15 +20,15 @@
 struct journey {
 	int fd;			/* client */
 	pid_t pid;
-	int signal;		/* about to be delivered */
-	int status;		/* as of waitpid() */
+	int signal;		/* to be delivered at the next step */
+	int status;		/* of waitpid() */
 	unsigned int tail;	/* frames of start behind journey_run() */
-	struct stack start;	/* where it begins */
-	struct stack stack;	/* where it was stopped last */
+	struct stack start;	/* at the beginning */
+	struct stack stack;	/* at the last stop */
 	unsigned long steps;
 };
 
-/* What the child runs: between two breakpoints, @function. */
+/* The child runs this: @function between two breakpoints. */
 static __attribute__((noinline, unused)) void
 journey_run(void (*function)(void))
 {
@@ -48,13 +49,13 @@ static inline bool journey_wait(struct journey *journey)
 	return true;
 }
 
-/* Let the child run to where it stops by itself, with @signal delivered. */
+/* Continue the child with ptrace request @how and @signal until it stops. */
 static inline bool journey_go(struct journey *journey, int how, int signal)
 {
 	return !ptrace(how, journey->pid, 0, signal) && journey_wait(journey);
 }
 
-/* Ask for the stack, have one instruction executed, and read the stack. */
+/* Request the stack, execute one instruction, and read the stack. */
 static inline const char *journey_take(struct journey *journey)
 {
 	struct sframe_unwind_request req = {
@@ -67,7 +68,7 @@ static inline const char *journey_take(struct journey *journey)
 		return strerror(errno);
 	if (!journey_go(journey, PTRACE_SINGLESTEP, 0))
 		return "it is gone";
-	/* A signal that nothing handles came in before anything was done. */
+	/* A signal without a handler stopped the child before the instruction. */
 	while (journey->signal && is_empty(journey->fd)) {
 		if (!journey_go(journey, PTRACE_SINGLESTEP, journey->signal))
 			return "it is gone";
@@ -76,7 +77,7 @@ static inline const char *journey_take(struct journey *journey)
 	return read_stack(journey->fd, &journey->stack);
 }
 
-/* Begin, with the first stack in journey->start. Returns NULL or what is wrong. */
+/* Start the child and take the first stack. Returns NULL or an error message. */
 static inline const char *journey_begin(struct journey *journey, int fd,
 					void (*function)(void))
 {
@@ -107,7 +108,7 @@ static inline const char *journey_begin(struct journey *journey, int fd,
 	return NULL;
 }
 
-/* Is the child at the breakpoint at the end? */
+/* Whether the child has reached the second breakpoint. */
 static inline bool journey_is_over(const struct journey *journey)
 {
 	siginfo_t info = {};
@@ -117,8 +118,8 @@ static inline bool journey_is_over(const struct journey *journey)
 }
 
 /*
- * Take the stack and go on for one instruction, or into the handler of a
- * signal. Returns NULL or what is wrong; at the end *@over.
+ * Take the stack and advance by one instruction, or into the handler of a
+ * signal. Sets *@over at the end. Returns NULL or an error message.
  */
 static inline const char *journey_step(struct journey *journey, bool *over)
 {
@@ -144,8 +145,8 @@ static inline void journey_end(struct journey *journey)
 }
 
 /*
- * Are the outermost frames of journey->stack those that it began with, behind
- * journey_run()? Returns NULL or what is wrong.
+ * Check that the outermost frames of journey->stack, behind journey_run(), are
+ * those of the first stack. Returns NULL or an error message.
  */
 static inline const char *journey_check_tail(const struct journey *journey)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A process that is observed: it never opens the device, and sleeps in code of
- * the small ELF file until it is sent a byte.
+ * An observed process: it never opens the device, and sleeps in code of the
+ * small ELF file until it receives a byte.
  */
 #ifndef SELFTESTS_OBSERVED_H
 #define SELFTESTS_OBSERVED_H
@@ -15,7 +15,7 @@
 struct observed {
 	unsigned char *at;	/* where the file is mapped */
 	pid_t pid;
-	int wake;		/* a byte for it */
+	int wake;		/* pipe that wakes it */
 };
 
 /* Make the file's small function call read() instead of ioctl(). */
@@ -24,7 +24,7 @@ static inline void make_readers(struct elf_base *elf)
 	elf->small[1] = SYS_read;
 }
 
-/* Read a byte by the code at @code. Returns it, or -1. */
+/* Read a byte by running the code at @code. Returns it, or -1. */
 static __attribute__((noinline, unused)) int read_by(const void *code, int fd)
 {
 	unsigned char byte;
@@ -35,9 +35,9 @@ static __attribute__((noinline, unused)) int read_by(const void *code, int fd)
 	return got == sizeof(byte) ? byte : -1;
 }
 
-/* Bytes that mean something. */
+/* Commands. */
 #define GO_ON	'g'
-#define EXEC	'e'		/* execute another program that waits */
+#define EXEC	'e'		/* execute another program that sleeps */
 
 static inline void be_observed(const unsigned char *at, int fd)
 {
@@ -56,7 +56,7 @@ static inline bool sleeps(const struct observed *observed)
 	return sleeps_in(observed->pid, SYS_read);
 }
 
-/* Start one, with the file mapped at observed->at. */
+/* Start a process, with the file mapped at observed->at. */
 static inline bool start_observed(struct observed *observed)
 {
 	int wake[2];
@@ -78,7 +78,7 @@ static inline bool send_byte(const struct observed *observed, char byte)
 	return write(observed->wake, &byte, 1) == 1;
 }
 
-/* Has somebody killed it? */
+/* Whether the process has ended, for example killed by the kernel. */
 static inline bool has_ended(const struct observed *observed)
 {
 	siginfo_t info = {};
@@ -87,7 +87,10 @@ static inline bool has_ended(const struct observed *observed)
 		      WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* Have its stack taken as it wakes up. Returns whether there is one. */
+/*
+ * Request the stack, then wake the process so that it is delivered. Returns
+ * whether a stack was read.
+ */
 static inline bool take_stack(int fd, const struct observed *observed,
 			      struct stack *stack)
 {
@@ -100,7 +103,7 @@ static inline bool take_stack(int fd, const struct observed *observed,
 	       send_byte(observed, GO_ON) && !read_stack(fd, stack);
 }
 
-/* The same. Is it right? */
+/* Take a stack. Returns whether it is right. */
 static inline bool observe(int fd, const struct observed *observed)
 {
 	static struct stack stack;
@@ -121,7 +124,7 @@ static inline void end_observed(struct observed *observed)
 	close(observed->wake);
 }
 
-/* Has a process the page that tells of its end? */
+/* Whether the process has the marker mapping of registered sections. */
 static inline bool has_marker(pid_t pid)
 {
 	char name[32], line[512];
@@ -137,7 +140,10 @@ static inline bool has_marker(pid_t pid)
 	return found;
 }
 
-/* Is the module's counter @name at @value before @seconds are over? */
+/*
+ * Wait until the module's counter @name is @value. Returns false after
+ * @seconds.
+ */
 static inline bool comes_to(const char *name, long value, unsigned int seconds)
 {
 	const __u64 end = now_ns() + seconds * 1000000000ULL;

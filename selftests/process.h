@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Other threads and processes: what they may, what they do, how they end.
+ * Other threads and processes: capabilities, user IDs, state, exit status.
  */
 #ifndef SELFTESTS_PROCESS_H
 #define SELFTESTS_PROCESS_H
@@ -18,7 +18,7 @@
 
 #include "wrappers.h"
 
-/* Somebody without privilege. */
+/* An unprivileged user. */
 #define USER	1000
 
 /* Exit status of a child, or -1. */
@@ -34,7 +34,7 @@ static inline int outcome_of(pid_t child)
 
 #define CAP_MASK(cap)	(1ULL << (cap))
 
-/* Have these capabilities and no others. */
+/* Drop all capabilities except @mask. */
 static inline int keep_capabilities(__u64 mask)
 {
 	struct __user_cap_header_struct head = {
@@ -48,7 +48,7 @@ static inline int keep_capabilities(__u64 mask)
 	return syscall(SYS_capset, &head, data);
 }
 
-/* Be a user without privilege, whose own files in /proc stay his own. */
+/* Become an unprivileged user that can access its own files in /proc. */
 static inline int become(uid_t uid)
 {
 	return setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
@@ -64,7 +64,7 @@ static inline int try_request(int fd, pid_t tid)
 	return request(fd, &req) ? errno : 0;
 }
 
-/* The letter of the state of a thread, of any process; see proc(5). */
+/* The state letter of a thread of any process; see proc(5). */
 static inline char thread_state(pid_t tid)
 {
 	char name[64], state = 0, *line = NULL;
@@ -81,13 +81,13 @@ static inline char thread_state(pid_t tid)
 	return state;
 }
 
-/* Is it asleep in the kernel? */
+/* Whether the thread sleeps in the kernel. */
 static inline bool is_asleep(pid_t tid)
 {
 	return thread_state(tid) == 'S';
 }
 
-/* Is it, in system call @nr? */
+/* Whether the thread sleeps in system call @nr. */
 static inline bool sleeps_in(pid_t tid, long nr)
 {
 	char name[64], *line = NULL;
@@ -106,7 +106,7 @@ static inline bool sleeps_in(pid_t tid, long nr)
 	return asleep && in == nr;
 }
 
-/* One message of SCM_RIGHTS. */
+/* Control data of one SCM_RIGHTS message. */
 union fd_message {
 	char bytes[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;

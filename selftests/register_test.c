@@ -38,13 +38,6 @@ FIXTURE_TEARDOWN(reg)
 		EXPECT_EQ(0, self->fake.reg.id);			\
 	} while (0)
 
-static unsigned int count_sections(int fd)
-{
-	struct sframe_unwind_stats s;
-
-	return stats(fd, &s) ? ~0U : s.sections;
-}
-
 TEST_F(reg, accepted)
 {
 	self->fake.reg.id = 0;

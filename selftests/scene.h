@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stacks of code that has the registers, and the stack, that a test chooses. */
+/* Stacks of code with registers and a stack chosen by the test. */
 #ifndef SELFTESTS_SCENE_H
 #define SELFTESTS_SCENE_H
 
@@ -17,7 +17,7 @@ long enter_scene(const __u64 *regs, const void *code, long fd, void *arg,
 #define DWARF_RSP	7
 #define DWARF_REGS	16
 
-/* The system call is the last thing before the address that is looked up. */
+/* The system call ends at the address that is looked up. */
 static const unsigned char scene_code[] = {
 	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
 	0x0f, 0x05,			/* syscall */
@@ -26,7 +26,7 @@ static const unsigned char scene_code[] = {
 
 #define SCENE_CODE_IP	7
 
-/* Code that nothing is known about, to be returned to. */
+/* Code without a section, used as the caller. */
 #define SCENE_CALLER	0x123456789000ULL
 
 static inline bool map_scene_caller(void)

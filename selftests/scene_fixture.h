@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A scene: code with a section of its own, and a stack on which each word is a
- * caller that nothing is known about.
+ * A scene: code with a section of its own, and a stack on which each word is
+ * the address of a caller without a section.
  */
 #ifndef SELFTESTS_SCENE_FIXTURE_H
 #define SELFTESTS_SCENE_FIXTURE_H
@@ -17,7 +17,7 @@ FIXTURE(scene)
 	struct sframe_unwind_request req;
 	__u64 regs[DWARF_REGS];
 	__u64 words[512];
-	__u64 corrupt;		/* sections that are found to be, by the end */
+	__u64 corrupt;		/* sections that the test expects to be found corrupt */
 };
 
 FIXTURE_SETUP(scene)

@@ -9,11 +9,6 @@
 
 #include "journey.h"
 
-static bool inside(__u64 ip, const void *function, unsigned int size)
-{
-	return ip - (uintptr_t)function < size;
-}
-
 static struct {
 	int fd;
 	struct sframe_unwind_request *req;

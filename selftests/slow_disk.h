@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file system on a disk that answers when it is told to: romfs on a loop
- * device whose file is FUSE's.
+ * A file system on a disk that answers only when the test allows it: romfs on a
+ * loop device whose backing file is served by FUSE.
  */
 #ifndef SELFTESTS_SLOW_DISK_H
 #define SELFTESTS_SLOW_DISK_H
@@ -16,17 +16,17 @@
 #define DISK_FILE_PAGES	64U
 #define DISK_SIZE	((1 + DISK_FILES * (DISK_FILE_PAGES + 1)) * DISK_PAGE)
 
-/* Of romfs: types of files, and the flag of executables. */
+/* romfs: file types, and the flag of executables. */
 #define DISK_DIRECTORY	1
 #define DISK_FILE	2
 #define DISK_EXEC	8
 
 /**
- * struct slow_disk
+ * struct slow_disk - the disk and its file system
  *
- * @server: of the file that is the disk.
+ * @server: of the loop device's backing file.
  * @device: name of the loop device.
- * @loop: it is open.
+ * @loop: descriptor of the loop device.
  * @dir: where the file system is mounted, with files named 0, 1 and so on.
  */
 struct slow_disk {
@@ -36,7 +36,7 @@ struct slow_disk {
 	char dir[32];
 };
 
-/* Write the header of a file at @at; its contents are behind, at 32 on. */
+/* Write the header of a file at @at; its contents start 32 bytes further. */
 static inline void disk_put_file(unsigned char *disk, uint32_t at,
 				 uint32_t next, uint32_t info, uint32_t size,
 				 char name)
@@ -49,7 +49,7 @@ static inline void disk_put_file(unsigned char *disk, uint32_t at,
 	disk[at + sizeof(words)] = name;
 }
 
-/* A disk with files of the same contents, each of which begins with a page. */
+/* Fill the disk with files of the same contents, each starting at a page. */
 static inline void disk_fill(unsigned char *disk, const void *bytes,
 			     size_t size)
 {
@@ -70,7 +70,7 @@ static inline void disk_fill(unsigned char *disk, const void *bytes,
 			      0, DISK_FILE_PAGES * DISK_PAGE, '0' + i);
 		memcpy(disk + at + 32, bytes, size);
 	}
-	/* The first 512 bytes add up to 0. */
+	/* The big-endian words of the first 512 bytes must add up to 0. */
 	for (i = 0; i < 512 / 4; i++)
 		sum += ntohl(((uint32_t *)disk)[i]);
 	((uint32_t *)disk)[3] = htonl(-sum);
@@ -94,7 +94,7 @@ static inline bool disk_attach(struct slow_disk *disk)
 	return ok;
 }
 
-/* Returns false where there is no such thing, or no right to it. */
+/* Returns false without root, or if loop, romfs or FUSE do not work. */
 static inline bool disk_make(struct slow_disk *disk, const void *bytes,
 			     size_t size)
 {

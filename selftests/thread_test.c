@@ -107,11 +107,6 @@ static pid_t start(struct worker *worker, void *(*run)(void *))
 	return worker->tid;
 }
 
-static bool inside(__u64 ip, const void *function)
-{
-	return ip - (uintptr_t)function < 256;
-}
-
 TEST_F(thread, running)
 {
 	self->req.tid = start(&self->worker, spinner);
@@ -138,9 +133,9 @@ TEST_F(thread, running_many)
 		ASSERT_EQ(0, request(self->fd, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
 		/* Once it spins the stack is spin() in spinner(). */
-		if (inside(self->stack.head.ips[0], spin) &&
+		if (inside(self->stack.head.ips[0], spin, 256) &&
 		    self->stack.head.nr_frames >= 2 &&
-		    inside(self->stack.head.ips[1], spinner))
+		    inside(self->stack.head.ips[1], spinner, 256))
 			good++;
 	}
 	EXPECT_LT(190, good);
@@ -167,9 +162,9 @@ TEST_F(thread, sleeping)
 
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
 	ASSERT_STACK(self->fd, &self->stack);
-	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read));
+	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read, 256));
 	EXPECT_LE(2, self->stack.head.nr_frames);
-	EXPECT_TRUE(inside(self->stack.head.ips[1], sleeper));
+	EXPECT_TRUE(inside(self->stack.head.ips[1], sleeper, 256));
 	pthread_join(self->worker.thread, NULL);
 	EXPECT_EQ(1, self->worker.got);
 }
@@ -183,7 +178,7 @@ TEST_F(thread, sleeping_interrupted)
 	self->req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
 	ASSERT_EQ(0, request(self->fd, &self->req));
 	ASSERT_STACK(self->fd, &self->stack);
-	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read));
+	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read, 256));
 
 	/* It sleeps on as if nothing had happened. */
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));

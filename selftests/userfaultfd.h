@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pages that are not there until the test provides them.
+ * Pages that are missing until the test provides them.
  */
 #ifndef SELFTESTS_USERFAULTFD_H
 #define SELFTESTS_USERFAULTFD_H
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 /*
- * Have whoever touches one of the @size bytes of missing pages at @at wait; with
- * UFFD_FEATURE_SIGBUS in @features he fails instead. Returns a descriptor, or -1:
- * EPERM needs root.
+ * Register @size bytes at @at with a userfaultfd: a thread that touches a
+ * missing page waits, or with UFFD_FEATURE_SIGBUS in @features the access
+ * fails. Returns a descriptor, or -1: EPERM needs root.
  */
 static inline int uffd_open(void *at, size_t size, uint64_t features)
 {
@@ -35,7 +35,7 @@ static inline int uffd_open(void *at, size_t size, uint64_t features)
 	return -1;
 }
 
-/* Wait until somebody waits for a page. Returns its address, or 0. */
+/* Wait until a thread waits for a page. Returns its address, or 0. */
 static inline uint64_t uffd_wait(int fd)
 {
 	struct uffd_msg msg;
@@ -45,7 +45,7 @@ static inline uint64_t uffd_wait(int fd)
 		       msg.arg.pagefault.address : 0;
 }
 
-/* Provide @size bytes at @at, and wake who waits for them. */
+/* Provide @size bytes at @at, and wake the threads that wait for them. */
 static inline bool uffd_provide(int fd, void *at, const void *from, size_t size)
 {
 	struct uffdio_copy copy = {

@@ -29,11 +29,6 @@ static __attribute__((noinline)) long call_shape(shape_t shape, int fd,
 	return ret;
 }
 
-static bool inside(__u64 ip, const void *function, unsigned int size)
-{
-	return ip - (uintptr_t)function < size;
-}
-
 static bool is_caller(__u64 ip)
 {
 	return inside(ip, call_shape, 128);

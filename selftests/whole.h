@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stacks from the one who asks to the start of the program. */
+/* Stacks that reach from the requesting thread to the start of the program. */
 #ifndef SELFTESTS_WHOLE_H
 #define SELFTESTS_WHOLE_H
 
@@ -9,8 +9,8 @@
 #include "wrappers.h"
 
 /*
- * Read the next record of @client. Is it a stack of at least @least frames, each
- * of them found by SFrame, to the start of the program?
+ * Read the next record of @client. Returns whether it is a complete stack of at
+ * least @least frames that were all found by SFrame.
  */
 static inline bool read_whole(int client, unsigned int least)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ioctls of /dev/sframe_unwind as functions: they return -1 with errno, and
- * take the structures as they are, so that tests can break them.
+ * The ioctls of /dev/sframe_unwind as functions. They return -1 with errno, and
+ * pass structures unchanged, so that tests can break them.
  */
 #ifndef SELFTESTS_WRAPPERS_H
 #define SELFTESTS_WRAPPERS_H
@@ -18,7 +18,10 @@ static inline int open_client(int flags)
 	return open(SFRAME_UNWIND_DEVICE, O_RDWR | O_CLOEXEC | flags);
 }
 
-/* The same, for the ioctls of module/test/test.h, too. */
+/*
+ * Open the test module's device, which also has the ioctls of
+ * module/test/test.h.
+ */
 static inline int open_test_client(int flags)
 {
 	return open("/dev/sframe_unwind_test", O_RDWR | O_CLOEXEC | flags);
@@ -69,7 +72,7 @@ static inline int listen_to(int fd, __u32 flags)
 
 /*
  * Not through libc's ioctl(): the stack starts here, and libc has no SFrame
- * data. Never inlined, so that it is a frame of its own.
+ * data. Never inlined, so that it has a frame of its own.
  */
 static __attribute__((noinline, unused)) int
 request(int fd, struct sframe_unwind_request *request)

@@ -12,9 +12,6 @@
 
 #define MAX_DEPTH	128
 
-/* The program's own section, as its headers say. */
-struct sframe_unwind_register own_section(void);
-
 void measure_walks(int fd);
 void measure_lookups(int fd);
 void measure_many(int fd);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../own_section.h"
 #include "../wrappers.h"
 #include "bench.h"
 

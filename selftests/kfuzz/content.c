@@ -2,7 +2,7 @@
 /* Content: sections and stacks. */
 #include <string.h>
 
-#include "../storm/random.h"
+#include "../random.h"
 #include "broken.h"
 #include "content.h"
 #include "run.h"

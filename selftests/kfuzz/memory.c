@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "../elf_map.h"
-#include "../storm/random.h"
+#include "../random.h"
 #include "calls.h"
 #include "content.h"
 

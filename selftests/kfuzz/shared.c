@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shared: what the processes of a run have in common, in memory. */
-#include <err.h>
 #include <stdarg.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "../shared_memory.h"
 #include "shared.h"
 
 struct shared *shared;
 
 void shared_create(void)
 {
-	const int fd = memfd_create("shared", 0);
-
-	if (fd < 0 || ftruncate(fd, sizeof(*shared)) ||
-	    dup2(fd, FD_SHARED) < 0)
-		err(2, "shared memory");
-	close(fd);
-	shared_map();
+	shared = shared_memory_create(FD_SHARED, sizeof(*shared));
 }
 
 void shared_map(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      FD_SHARED, 0);
-	if (shared == MAP_FAILED)
-		err(2, "shared memory");
+	shared = shared_memory_map(FD_SHARED, sizeof(*shared));
 }
 
 void fail(const char *format, ...)

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Chain: hops called one from the other, and stacks taken of them. */
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "../own_section.h"
+#include "../random.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "ends.h"
 #include "judge.h"
-#include "random.h"
-
-#ifndef PT_GNU_SFRAME
-#define PT_GNU_SFRAME	0x6474e554
-#endif
 
 #define DEFAULT_DEPTH	128
 
@@ -22,29 +18,8 @@ static struct sframe_unwind_register own;
 /* Depths worth asking for; 0 is the default, and no stack here is deeper. */
 static const unsigned int depths[] = { 0, 1, 2, 3, 5, 8, 13, 1024 };
 
-static int find_own(struct dl_phdr_info *info, size_t size, void *data)
-{
-	int i;
-
-	(void)size;
-	(void)data;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
-
-		if (phdr->p_type == PT_GNU_SFRAME) {
-			own.sframe_start = info->dlpi_addr + phdr->p_vaddr;
-			own.sframe_size = phdr->p_memsz;
-		} else if (phdr->p_type == PT_LOAD && phdr->p_flags & PF_X) {
-			own.text_start = info->dlpi_addr + phdr->p_vaddr;
-			own.text_size = phdr->p_memsz;
-		}
-	}
-	return 1;	/* the program comes first */
-}
-
 int chain_register_own(int fd)
 {
-	own.size = sizeof(own);
 	if (!register_section(fd, &own)) {
 		count_one(COUNT_REGISTERED);
 		return 0;
@@ -223,7 +198,7 @@ void chain_init(void)
 		.window = &thread->window[0],
 	};
 
-	dl_iterate_phdr(find_own, NULL);
+	own = own_section();
 	if (!own.sframe_start)
 		fail("the program has no PT_GNU_SFRAME");
 	process.text = own.text_start;

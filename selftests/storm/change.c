@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../random.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "change.h"
-#include "random.h"
 
 /* Bytes of a table that walks read, more or less: behind the header. */
 #define TABLE_START	28

@@ -2,10 +2,10 @@
 /* Peer: a thread that requests the stacks of others. */
 #include <string.h>
 
+#include "../random.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "peer.h"
-#include "random.h"
 
 /* Where a thread sleeps for the process's life. */
 static int parking[2] = { -1, -1 };

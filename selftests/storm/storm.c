@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../random.h"
 #include "code.h"
 #include "kernel.h"
 #include "library.h"
-#include "random.h"
 #include "shared.h"
 #include "window.h"
 #include "worker.h"

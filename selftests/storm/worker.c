@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 
 #include "../../module/test/test.h"
+#include "../random.h"
 #include "../wrappers.h"
 #include "chain.h"
 #include "change.h"
 #include "peer.h"
-#include "random.h"
 #include "worker.h"
 
 /*

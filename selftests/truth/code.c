@@ -130,7 +130,7 @@ static size_t function_of(const struct code_object *object, uint64_t pc)
 
 /* Where the frame of the function at @start changes; or @start. */
 static uint64_t pick_change(const struct code_object *object, uint64_t start,
-			    struct random *random)
+			    uint64_t *random)
 {
 	uint64_t at = start, picked = start;
 	Dwarf_Addr from, to, bias;
@@ -157,7 +157,7 @@ static uint64_t pick_change(const struct code_object *object, uint64_t start,
 }
 
 static uint64_t pick_in(const struct code_object *object, size_t function,
-			struct random *random)
+			uint64_t *random)
 {
 	const uint64_t start = function_start(object, function);
 
@@ -166,7 +166,7 @@ static uint64_t pick_in(const struct code_object *object, size_t function,
 }
 
 static uint64_t pick_stub(const struct code_object *object,
-			  struct random *random)
+			  uint64_t *random)
 {
 	const struct stubs *stubs =
 		&object->stubs[random_below(random, object->nr_stubs)];
@@ -175,7 +175,7 @@ static uint64_t pick_stub(const struct code_object *object,
 	       random_below(random, stubs->size / stubs->each);
 }
 
-uint64_t code_pick(const struct code *code, struct random *random)
+uint64_t code_pick(const struct code *code, uint64_t *random)
 {
 	const struct code_object *object;
 
@@ -189,7 +189,7 @@ uint64_t code_pick(const struct code *code, struct random *random)
 }
 
 uint64_t code_pick_near(const struct code *code, uint64_t pc,
-			struct random *random)
+			uint64_t *random)
 {
 	for (unsigned int i = 0; i < code->nr; i++) {
 		const struct code_object *object = &code->objects[i];

@@ -8,7 +8,7 @@
 #define TRUTH_CODE_H
 
 #include "image.h"
-#include "random.h"
+#include "../random.h"
 
 #define MAX_CODE_OBJECTS	128
 #define MAX_STUB_SECTIONS	4
@@ -32,8 +32,8 @@ struct code {
 void code_load(struct code *code, const struct image *image);
 
 /* An address anywhere, or one in the function of @pc. 0 if there is none. */
-uint64_t code_pick(const struct code *code, struct random *random);
+uint64_t code_pick(const struct code *code, uint64_t *random);
 uint64_t code_pick_near(const struct code *code, uint64_t pc,
-			struct random *random);
+			uint64_t *random);
 
 #endif /* TRUTH_CODE_H */

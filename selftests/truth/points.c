@@ -102,7 +102,7 @@ static struct points *find(struct all_points *all, const struct object *object)
 }
 
 uint64_t points_pick(struct all_points *all, const struct image *image,
-		     struct random *random)
+		     uint64_t *random)
 {
 	const struct point_list *list;
 	const struct object *object;

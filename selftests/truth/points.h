@@ -8,7 +8,7 @@
 #define TRUTH_POINTS_H
 
 #include "image.h"
-#include "random.h"
+#include "../random.h"
 
 enum point_kind {
 	POINT_ENTRY,
@@ -33,7 +33,7 @@ struct all_points {
 
 /* An address in some object of @image, or 0 if there is none. */
 uint64_t points_pick(struct all_points *all, const struct image *image,
-		     struct random *random);
+		     uint64_t *random);
 void points_free(struct all_points *all);
 
 #endif /* TRUTH_POINTS_H */

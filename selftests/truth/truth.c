@@ -65,7 +65,7 @@ static struct {
 	struct sframe_unwind_stack *record;
 	unsigned long wanted, deadline, warm_up;
 	int signal;
-	struct random random;
+	uint64_t random;
 	struct target target;
 	struct image image;
 	struct all_points points;
@@ -403,7 +403,7 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	truth.wanted = 2000;
-	truth.random.state = 1;
+	truth.random = 1;
 	truth.deadline = 600;
 	while ((option = getopt(argc, argv, "+n:s:t:w:g:")) != -1) {
 		switch (option) {
@@ -411,7 +411,7 @@ static void read_options(int argc, char **argv)
 			truth.wanted = strtoul(optarg, NULL, 0);
 			break;
 		case 's':
-			truth.random.state = strtoul(optarg, NULL, 0) | 1UL << 63;
+			truth.random = strtoul(optarg, NULL, 0);
 			break;
 		case 't':
 			truth.deadline = strtoul(optarg, NULL, 0);

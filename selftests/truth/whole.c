@@ -248,7 +248,7 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	whole.wanted = 1000;
-	whole.stop.random.state = 1;
+	whole.stop.random = 1;
 	whole.stop.deadline = 600;
 	whole.percent = 99.9;
 	while ((option = getopt(argc, argv, "+n:s:t:g:p:fc:a:w:")) != -1) {
@@ -257,7 +257,7 @@ static void read_options(int argc, char **argv)
 			whole.wanted = strtoul(optarg, NULL, 0);
 			break;
 		case 's':
-			whole.stop.random.state = strtoul(optarg, NULL, 0) | 1UL << 63;
+			whole.stop.random = strtoul(optarg, NULL, 0);
 			break;
 		case 't':
 			whole.stop.deadline = strtoul(optarg, NULL, 0);

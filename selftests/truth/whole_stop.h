@@ -23,7 +23,7 @@ struct whole_stop {
 	uint32_t record_size;
 	struct sframe_unwind_stack *record;
 	uint64_t sequence;
-	struct random random;
+	uint64_t random;
 	struct image image;
 	struct code code;
 	struct whole_judge judge;

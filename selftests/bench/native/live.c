@@ -12,16 +12,11 @@
 #else
 #include <execinfo.h>
 #endif
-#include <elf.h>
-#include <link.h>
 #include <stdint.h>
 
+#include "../../own_section.h"
 #include "clock.h"
 #include "ours.h"
-
-#ifndef PT_GNU_SFRAME
-#define PT_GNU_SFRAME	0x6474e554
-#endif
 
 #define LENGTH		128	/* of the whole chain */
 #define LINK_SIZE	64
@@ -37,29 +32,6 @@ static const unsigned int depths[] = { 32, LENGTH };
 static unsigned int depth;
 static struct ours ours;
 static u64 ip[2 * LENGTH];
-
-static int find_own(struct dl_phdr_info *info, size_t size, void *data)
-{
-	u64 sframe = 0, sframe_size = 0, start = 0, end = 0;
-	int i;
-
-	(void)size;
-	(void)data;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_GNU_SFRAME) {
-			sframe = info->dlpi_addr + p->p_vaddr;
-			sframe_size = p->p_memsz;
-		} else if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
-			start = info->dlpi_addr + p->p_vaddr;
-			end = start + p->p_memsz;
-		}
-	}
-	ours_open(&ours, sframe, (void *)(uintptr_t)sframe, sframe_size, start,
-		  end);
-	return 1;	/* the program comes first */
-}
 
 typedef u32 (*our_fn)(struct ours *ours, const struct sfu_frame *frame,
 		      const struct sfu_stack *stack, u64 *ip, u32 max);
@@ -207,9 +179,12 @@ void visit(void)
 
 int main(void)
 {
+	const struct sframe_unwind_register own = own_section();
 	unsigned int i;
 
-	dl_iterate_phdr(find_own, NULL);
+	ours_open(&ours, own.sframe_start,
+		  (void *)(uintptr_t)own.sframe_start, own.sframe_size,
+		  own.text_start, own.text_start + own.text_size);
 	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		depth = depths[i];
 		((void (*)(void))(uintptr_t)(chain + (LENGTH - depth) *

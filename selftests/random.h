@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Random numbers that are the same in each run with the same seed. */
-#ifndef STORM_RANDOM_H
-#define STORM_RANDOM_H
+#ifndef SELFTESTS_RANDOM_H
+#define SELFTESTS_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* 0 to @n - 1. */
+/* A number from 0 to @n - 1. */
 static inline unsigned int random_below(uint64_t *state, unsigned int n)
 {
 	return random_next(state) % n;
@@ -27,4 +27,4 @@ static inline bool random_percent(uint64_t *state, unsigned int percent)
 	return random_below(state, 100) < percent;
 }
 
-#endif /* STORM_RANDOM_H */
+#endif /* SELFTESTS_RANDOM_H */
