@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What holds for every ioctl: sizes, flags, reserved members, bad addresses. */
+/* Common to all ioctls: sizes, flags, reserved members, bad addresses. */
 #include "common.h"
 
-/* A structure as an ioctl gets it, with more bytes behind it than it knows. */
+/* An ioctl's structure, followed by bytes that the kernel does not know. */
 union any {
 	__u32 size;
 	struct sframe_unwind_query query;
@@ -31,7 +31,7 @@ FIXTURE_VARIANT(abi)
 	unsigned int reserved;	/* offset of a reserved member, or 0 */
 	unsigned int message;	/* offset of the message's address, or 0 */
 	unsigned int message_size;
-	bool query;		/* has no effect, for 32-bit callers too */
+	bool query;		/* has no effect; also for 32-bit callers */
 };
 
 FIXTURE_VARIANT_ADD(abi, query) {
@@ -98,7 +98,7 @@ FIXTURE_VARIANT_ADD(abi, events) {
 	.message_size = offsetof(struct sframe_unwind_events, message_size),
 };
 
-/* A call that succeeds, from which each test departs in one thing. */
+/* A call that succeeds; each test changes one thing in it. */
 FIXTURE_SETUP(abi)
 {
 	self->fd = open_client(0);
@@ -124,7 +124,7 @@ FIXTURE_TEARDOWN(abi)
 	close(self->fd);
 }
 
-/* Nothing may have happened that a failed call must not do. */
+/* A failed call must not have had an effect. */
 #define ASSERT_NO_EFFECT()						\
 	do {								\
 		struct sframe_unwind_stats stats_;			\
@@ -170,7 +170,10 @@ TEST_F(abi, longer_with_unknown_tail)
 	ASSERT_NO_EFFECT();
 }
 
-/* Up to a page is looked at; what is longer is not, even if all of it is zero. */
+/*
+ * Up to a page is read; longer structures are refused, even if all bytes are
+ * zero.
+ */
 TEST_F(abi, longer_than_a_page)
 {
 	static const __u32 sizes[] = { PAGE + 1, 2 * PAGE, 1 << 20, -8U };
@@ -226,7 +229,10 @@ TEST_F(abi, unreadable)
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, -8UL));
 	EXPECT_EQ(EFAULT, errno);
 
-	/* The size can be read, the rest lies behind the end of the page. */
+	/*
+	 * The size can be read, but the structure extends beyond the end of the
+	 * page.
+	 */
 	ASSERT_EQ(0, mprotect(hole, PAGE, PROT_READ | PROT_WRITE));
 	memcpy(hole + PAGE - 16, &self->any, 16);
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, hole + PAGE - 16));
@@ -263,19 +269,22 @@ TEST_F(abi, message)
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_STREQ("unknown flags 0x80000000", text);
 
-	/* Cut to what there is, with its NUL, and not a byte behind. */
+	/*
+	 * Truncated to the buffer with its NUL, and nothing is written behind
+	 * it.
+	 */
 	memset(text, 0xa5, sizeof(text));
 	*size = 8;
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
 	EXPECT_STREQ("unknown", text);
 	EXPECT_EQ((char)0xa5, text[8]);
 
-	/* A bad buffer does not change the error. */
+	/* A bad buffer does not change the errno. */
 	*address = 8;
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
 	EXPECT_EQ(EINVAL, errno);
 
-	/* Success says nothing. */
+	/* Success writes no message. */
 	memset(text, 0xa5, sizeof(text));
 	*(__u32 *)(self->any.bytes + variant->flags) = 0;
 	*address = (uintptr_t)text;
@@ -284,7 +293,7 @@ TEST_F(abi, message)
 	EXPECT_EQ((char)0xa5, text[0]);
 }
 
-/* As a 32-bit program would call; its pointers have to be below 4 GiB. */
+/* Call as a 32-bit program would; its pointers have to be below 4 GiB. */
 static int ioctl32(int fd, unsigned int cmd, void *arg)
 {
 	int ret;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attaching to files without a build ID: which file is the one, however it was
- * opened, and whether or not the kernel has kept anything of it.
+ * Attaching to files without a build ID: the right file is identified, however
+ * it was opened, and whether or not the kernel still has it cached.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -33,7 +33,7 @@ FIXTURE_TEARDOWN(file)
 	close(self->fd);
 }
 
-/* What the code of @file leads to, when all of the file is in memory. */
+/* Read all of @file into the page cache and walk through its code. */
 static enum outcome walk_file(int fd, int file)
 {
 	unsigned char *at = map_elf(file);
@@ -67,7 +67,7 @@ static int open_in(const char *dir, int flags)
 	return open(path, flags | O_CLOEXEC, 0755);
 }
 
-/* A file system on top of another one shows a file of that one. */
+/* A file of overlayfs is a file of the file system underneath. */
 TEST_F(file, overlayfs)
 {
 	const char *lower, *upper, *work, *both;
@@ -100,7 +100,7 @@ TEST_F(file, overlayfs)
 	ASSERT_LE(0, through);
 	ASSERT_LE(0, real);
 	EXPECT_EQ(NO_RULE, walk_file(self->fd, through));
-	/* By either name it is attached to the code of both. */
+	/* Attaching by either path serves code mapped by both. */
 	self->arg.elf_fd = through;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk_file(self->fd, through));
@@ -114,7 +114,7 @@ TEST_F(file, overlayfs)
 	close(through);
 }
 
-/* Have the kernel forget the files that nobody has open. */
+/* Make the kernel drop inodes of files that are not open. */
 static bool forget_files(void)
 {
 	const int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
@@ -124,7 +124,7 @@ static bool forget_files(void)
 	return done;
 }
 
-/* A file that nobody has had open for long is the same when it is opened again. */
+/* A file whose inode was dropped is recognized when it is opened again. */
 TEST_F(file, forgotten_by_the_kernel)
 {
 	struct slow_disk disk = {};
@@ -140,7 +140,10 @@ TEST_F(file, forgotten_by_the_kernel)
 	EXPECT_EQ(CALLER, walk_file(self->fd, self->arg.elf_fd));
 	close(self->arg.elf_fd);
 	ASSERT_TRUE(forget_files());
-	/* The last one first: the memory of the first is now another one's. */
+	/*
+	 * The last file first, so that it gets the memory of the first one's
+	 * inode.
+	 */
 	for (i = DISK_FILES; i-- > 0;) {
 		file[i] = disk_open(&disk, i);
 		ASSERT_LE(0, file[i]);

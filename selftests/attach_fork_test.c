@@ -10,7 +10,7 @@
 
 #define STEPS	6
 
-/* Another file, and a section for it. */
+/* Make another file, and a section for it. */
 static bool make_other(struct sframe_unwind_attach *arg)
 {
 	struct elf_sframe sframe;
@@ -23,13 +23,13 @@ static bool make_other(struct sframe_unwind_attach *arg)
 	return pwrite(arg->elf_fd, &elf, sizeof(elf), 0) == sizeof(elf);
 }
 
-/* Attach in even steps, and detach it again in odd ones. */
+/* Attach in even steps, detach in odd steps. */
 static int change(int fd, struct sframe_unwind_attach *arg, int step)
 {
 	return step % 2 ? detach(fd, arg->id) : attach(fd, arg);
 }
 
-/* Each time the parent says so, change what is attached here, and look. */
+/* The child: on each message of the parent, attach or detach, then walk. */
 static int follow(struct sframe_unwind_attach *arg, const unsigned char *at,
 		  int sock)
 {
@@ -48,8 +48,8 @@ static int follow(struct sframe_unwind_attach *arg, const unsigned char *at,
 }
 
 /*
- * The parent attaches to another file as often as the child to this one, and
- * each time it has found for itself before the child looks.
+ * For each change by the child, the parent attaches to another file and walks
+ * before the child does.
  */
 TEST_F(attach, child_finds_its_own)
 {
@@ -79,7 +79,7 @@ TEST_F(attach, child_finds_its_own)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
-/* What the parent has is found in the parent, however often the child looks. */
+/* The parent's attachment stays usable in the parent while children walk. */
 TEST_F(attach, parent_keeps_its_own)
 {
 	pid_t child;
@@ -100,7 +100,7 @@ TEST_F(attach, parent_keeps_its_own)
 	}
 }
 
-/* A section of a process that is gone is the client's to list and to detach. */
+/* The client can still list and detach a section of an ended process. */
 TEST_F(attach, process_gone)
 {
 	const long before = counter("attachments");
@@ -129,7 +129,7 @@ TEST_F(attach, process_gone)
 	EXPECT_EQ(before, counter("attachments"));
 }
 
-/* exec begins anew, while the client goes on. */
+/* exec starts without attached sections, while the client stays open. */
 TEST_F(attach, exec_begins_anew)
 {
 	struct sframe_unwind_list_attached list;

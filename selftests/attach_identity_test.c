@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which file is the one that something was attached to: not another one with its
- * numbers, on a device that has had its number, or in its memory; and whether
- * anything is in the way of deleting and unmounting it.
+ * Identity of the file that a section is attached to: not another file with the
+ * same numbers, on a device that reuses the device number, or in the same
+ * memory; and attachments do not prevent deleting and unmounting the file.
  */
 #include <sched.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #define INODE	SFRAME_UNWIND_ATTACH_INODE
 #define SYSTEM	SFRAME_UNWIND_ATTACH_SYSTEM
 
-/* A mount namespace of the test's own, with a file system on @dir. */
+/* Enter a new mount namespace with a file system on @dir. */
 static bool mount_own(char *dir)
 {
 	return !geteuid() && mkdtemp(dir) && !unshare(CLONE_NEWNS) &&
@@ -35,8 +35,8 @@ static int make_at(const char *path, const struct elf_base *elf)
 }
 
 /*
- * A FUSE file, mapped, with its headers in memory. Its server says that it is
- * number 1 of generation 0, as that of any other.
+ * A mapped FUSE file with its headers in the page cache. Every such server
+ * reports inode number 1 and generation 0.
  */
 struct served {
 	struct fuse_server server;
@@ -56,7 +56,7 @@ static bool serve(struct served *served, const struct elf_base *elf)
 	return served->at && *(volatile unsigned char *)served->at == 0x7f;
 }
 
-/* Returns whether it could be unmounted at once. */
+/* Returns whether the file system could be unmounted at once. */
 static bool end(struct served *served)
 {
 	bool ok;
@@ -71,8 +71,8 @@ static bool end(struct served *served)
 #define ROUNDS	10
 
 /*
- * Somebody's file has been unmounted, and its device's number is that of another
- * one's file system, where there is a file of the same numbers and headers.
+ * The file has been unmounted; another file system reuses its device number,
+ * and has a file with the same inode number and headers.
  */
 TEST_F(attach, mounted_again)
 {
@@ -96,17 +96,17 @@ TEST_F(attach, mounted_again)
 		same += first.stat.st_dev == second.stat.st_dev &&
 			first.stat.st_ino == second.stat.st_ino;
 		EXPECT_EQ(NO_RULE, walk_small(self->fd, second.at));
-		/* It can have its own. */
+		/* The new file can have a section of its own. */
 		self->arg.elf_fd = second.file;
 		ASSERT_EQ(0, attach(self->fd, &self->arg));
 		EXPECT_EQ(CALLER, walk_small(self->fd, second.at));
 		EXPECT_TRUE(end(&second));
 	}
-	/* Or the test has tested nothing. */
+	/* Otherwise the numbers were not reused, and nothing was tested. */
 	EXPECT_LT(ROUNDS / 2, same);
 }
 
-/* The same without a build ID, which is another way of naming a file. */
+/* As above without a build ID, which is another way to identify a file. */
 TEST_F(attach, mounted_again_without_build_id)
 {
 	static struct served first, second;
@@ -126,7 +126,7 @@ TEST_F(attach, mounted_again_without_build_id)
 	EXPECT_TRUE(end(&second));
 }
 
-/* Inodes of one file system get each other's memory and numbers. */
+/* New inodes reuse the memory and number of deleted ones. */
 TEST_F(attach, deleted_and_made_anew)
 {
 	char dir[] = "/tmp/attach_identity.XXXXXX", path[64];
@@ -145,7 +145,7 @@ TEST_F(attach, deleted_and_made_anew)
 		self->arg.elf_fd = file;
 		ASSERT_EQ(0, attach(self->fd, &self->arg));
 		EXPECT_EQ(CALLER, walk_small(self->fd, at));
-		/* It is the same one for as long as somebody has it. */
+		/* The file stays the same while it is open or mapped. */
 		ASSERT_EQ(0, unlink(path));
 		EXPECT_EQ(CALLER, walk_small(self->fd, at));
 		close(file);
@@ -163,7 +163,7 @@ static unsigned long free_blocks(const char *dir)
 	return statvfs(dir, &stat) ? 0 : stat.f_bfree;
 }
 
-/* A deleted file takes no room any more, whatever is attached to it. */
+/* A deleted file takes no room any more, although a section is attached to it. */
 TEST_F(attach, gives_room_back)
 {
 	char dir[] = "/tmp/attach_identity.XXXXXX", path[64];
@@ -183,14 +183,14 @@ TEST_F(attach, gives_room_back)
 	close(file);
 	ASSERT_EQ(0, unlink(path));
 	EXPECT_EQ(before, free_blocks(dir));
-	/* It is listed, and detached as ever. */
+	/* The attachment can still be listed and detached. */
 	EXPECT_EQ(0, hits(self->fd, self->arg.id));
 	EXPECT_EQ(0, detach(self->fd, self->arg.id));
 	EXPECT_EQ(0, umount(dir));
 	rmdir(dir);
 }
 
-/* Nor is it in the way of unmounting; and detaching afterwards is as ever. */
+/* An attachment does not prevent unmounting; it can be detached afterwards. */
 TEST_F(attach, unmounted)
 {
 	char dir[] = "/tmp/attach_identity.XXXXXX", path[64];
@@ -218,7 +218,7 @@ TEST_F(attach, unmounted)
 	EXPECT_EQ(0, detach(self->fd, self->arg.id - 1));
 }
 
-/* By whatever name it is opened, and however often. */
+/* A file is the same by whatever name it is opened, and however often. */
 TEST_F(attach, several_names)
 {
 	char dir[] = "/tmp/attach_identity.XXXXXX", path[64], link_path[64];
@@ -241,7 +241,7 @@ TEST_F(attach, several_names)
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	EXPECT_EQ(CALLER, walk_small(self->fd, second));
-	/* It has one name left. */
+	/* One name is left. */
 	ASSERT_EQ(0, unlink(path));
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	unmap_elf(at);
@@ -252,7 +252,10 @@ TEST_F(attach, several_names)
 	rmdir(dir);
 }
 
-/* Of two layers, as containers have them. Returns the path of the file, or NULL. */
+/*
+ * An overlay of two layers, as in containers. Returns the path of the file, or
+ * NULL.
+ */
 static const char *make_overlay(const char *dir, const struct elf_base *elf)
 {
 	static const char * const names[] = { "lower", "upper", "work", "both" };
@@ -299,7 +302,7 @@ TEST_F(attach, overlayfs)
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
-	/* Who writes to it gets a copy, which is another file. */
+	/* Writing makes a copy in the upper layer, which is another file. */
 	changed = open(path, O_RDWR | O_CLOEXEC);
 	ASSERT_EQ(1, pwrite(changed, "\xcc", 1, sizeof(self->elf) - 1));
 	second = map_elf(changed);
@@ -316,7 +319,7 @@ TEST_F(attach, overlayfs)
 	close(changed);
 }
 
-/* As the one underneath, which other containers have as well. */
+/* Attached by its path in the lower layer, which other containers share. */
 TEST_F(attach, overlayfs_from_below)
 {
 	char dir[] = "/tmp/attach_identity.XXXXXX", lower[64];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that attach to files by their inodes, share, replace and detach, and
- * delete and unmount the files, at the same time as others walk: what is counted
- * comes back, and nobody is served what is another's.
+ * Threads attach to files by their inodes, share, replace and detach, and
+ * delete and unmount the files, while others walk: all counters return to their
+ * start, and no file is served another one's section.
  *
  * Racing: run with KCSAN.
  */
@@ -22,19 +22,19 @@
 #define THREADS	2
 #define ROUNDS	400
 
-/* What threads share. */
+/* Shared by the threads. */
 struct race {
 	pthread_barrier_t barrier;
 	atomic_int stop;
 	int fd;
 	struct elf_base elf;
 	struct sframe_unwind_attach arg;
-	const unsigned char *at;	/* something is attached to it at times */
-	const unsigned char *never;	/* nothing ever is */
+	const unsigned char *at;	/* a section is attached to it at times */
+	const unsigned char *never;	/* nothing is ever attached to it */
 	int other_file;
-	_Atomic __u64 id;		/* to be shared, and detached */
-	atomic_uint done;		/* what has succeeded */
-	const char *_Atomic why;	/* what is wrong */
+	_Atomic __u64 id;		/* of a section to share and detach */
+	atomic_uint done;		/* number of successes */
+	const char *_Atomic why;	/* error message */
 	const char *dir;
 };
 
@@ -63,7 +63,10 @@ static struct race *make_race(FIXTURE_DATA(attach) *self)
 
 typedef void *(*function)(void *);
 
-/* Run them all; those behind the first @nr_finite until these have ended. */
+/*
+ * Run all functions; those after the first @nr_finite until the first ones have
+ * ended.
+ */
 static void run(struct race *race, const function *functions, int nr_finite,
 		int nr)
 {
@@ -79,7 +82,7 @@ static void run(struct race *race, const function *functions, int nr_finite,
 	}
 }
 
-/* What is found for the one file is never found for the other. */
+/* A rule found for one file must never be found for the other. */
 static void *walk_both(void *data)
 {
 	struct race *race = data;
@@ -105,7 +108,7 @@ static bool is_nothing_left(int fd, long attachments)
 	       !list.memory && counter("attachments") <= attachments;
 }
 
-/* Marks end behind the back of whoever detaches. */
+/* Inode marks are freed asynchronously after detaching. */
 static bool no_pins_are_left(long pins)
 {
 	int tries;
@@ -115,9 +118,7 @@ static bool no_pins_are_left(long pins)
 	return counter("pins") <= pins;
 }
 
-/*
- * One of two gets it
- */
+/* Two attach, only one may succeed */
 
 static void *attach_for_all(void *data)
 {
@@ -155,9 +156,7 @@ TEST_F(attach, one_for_all)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/*
- * One is shared while it is detached
- */
+/* Sharing a section while it is detached */
 
 static void *attach_and_detach(void *data)
 {
@@ -232,15 +231,13 @@ TEST_F(attach, shared_while_detached)
 	EXPECT_TRUE(is_nothing_left(self->fd, before));
 	EXPECT_TRUE(no_pins_are_left(pins));
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
-	/* Those of others may go meanwhile. */
+	/* Images of earlier tests may be freed meanwhile. */
 	EXPECT_GE(images, counter("images"));
 }
 
-/*
- * Files come and go while they are attached to
- */
+/* Files are created and deleted while sections are attached to them */
 
-/* Its own files, deleted before, while and after they are detached from. */
+/* Files of this thread, deleted before, during and after detaching. */
 static void *delete_files(void *data)
 {
 	struct race *race = data;
@@ -278,7 +275,7 @@ static void *delete_files(void *data)
 	return NULL;
 }
 
-/* Detach what has been attached last, before its file is deleted or after. */
+/* Detach the latest section, before or after its file is deleted. */
 static void *detach_last(void *data)
 {
 	struct race *race = data;
@@ -295,7 +292,10 @@ static bool mount_own(char *dir)
 	       !mount("none", dir, "tmpfs", 0, NULL);
 }
 
-/* In a file system of one's own, after which nothing is left of what was attached. */
+/*
+ * Run in a file system of its own; nothing of the attachments may be left
+ * afterwards.
+ */
 static void race_in_own(struct __test_metadata *_metadata,
 			FIXTURE_DATA(attach) *self, const function *functions)
 {
@@ -325,7 +325,7 @@ TEST_F(attach, deleted)
 	race_in_own(_metadata, self, functions);
 }
 
-/* A file system of one's own, again and again, gone with what is attached. */
+/* Repeatedly mount a file system, attach to a file in it, and unmount it. */
 static void *unmount(void *data)
 {
 	struct race *race = data;
@@ -369,9 +369,7 @@ TEST_F(attach, unmounted)
 	race_in_own(_metadata, self, functions);
 }
 
-/*
- * One inode, many at once: its pin comes and goes
- */
+/* Many attachments to one inode: its pin is created and freed */
 
 static void *pin_and_unpin(void *data)
 {

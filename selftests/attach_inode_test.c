@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections attached to one file, by its inode: not to others that say they are
- * the same, and only if it is what the caller has seen.
+ * Sections attached to one file, by its inode: they do not serve other files
+ * that pretend to be the same, and attaching fails if the file is not what the
+ * caller has seen.
  */
 #include "attach_fixture.h"
 #include "process.h"
@@ -9,10 +10,10 @@
 #define INODE	SFRAME_UNWIND_ATTACH_INODE
 #define SYSTEM	SFRAME_UNWIND_ATTACH_SYSTEM
 
-/* A structure as it was published first. */
+/* Size of the structure as first published. */
 #define OLD_SIZE	112
 
-/* A second file with the same bytes, mapped. */
+/* Map a second file with the same bytes. */
 #define MAKE_COPY(copy, second)						\
 	do {								\
 		(copy) = make_file(&self->elf, sizeof(self->elf));	\
@@ -42,7 +43,7 @@ TEST_F(attach, that_file_only)
 	close(copy);
 }
 
-/* Whatever walks have met before, and again after the end of it. */
+/* Serves code that a walk has met before, until detached. */
 TEST_F(attach, to_what_runs)
 {
 	unsigned char *second;
@@ -62,7 +63,7 @@ TEST_F(attach, to_what_runs)
 	close(copy);
 }
 
-/* Each of two has its own. */
+/* Two identical files, each with a section of its own. */
 TEST_F(attach, two_with_the_same_build_id)
 {
 	unsigned char *second;
@@ -88,7 +89,10 @@ TEST_F(attach, two_with_the_same_build_id)
 	close(copy);
 }
 
-/* Of one file, whatever is attached to all such files later. */
+/*
+ * A section for one file precedes one for all such files, even if that is
+ * attached later.
+ */
 TEST_F(attach, before_all_such_files)
 {
 	unsigned char *second;
@@ -115,7 +119,7 @@ TEST_F(attach, before_all_such_files)
 	close(copy);
 }
 
-/* What is for the address space comes before what is for all, all the same. */
+/* A section for the address space still precedes one for all processes. */
 TEST_F(attach, own_before_all)
 {
 	__u64 own, all;
@@ -157,7 +161,7 @@ TEST_F(attach, prefer)
 	close(file);
 }
 
-/* The owner of a file may write to it: then it is another one. */
+/* The owner of a file may write to it: then it is another file. */
 TEST_F(attach, edited_afterwards)
 {
 	unsigned char *second;
@@ -181,7 +185,10 @@ TEST_F(attach, edited_afterwards)
 	unmap_elf(second);
 }
 
-/* The kernel keeps one thing for an inode, however often it is attached to. */
+/*
+ * The kernel keeps one pin for an inode, however often sections are attached to
+ * it.
+ */
 TEST_F(attach, one_pin)
 {
 	long first;
@@ -193,13 +200,13 @@ TEST_F(attach, one_pin)
 	EXPECT_LT(0, first);
 	for (i = 0; i < 1000; i++)
 		ASSERT_EQ(0, attach(self->fd, &self->arg));
-	/* Those of others may go meanwhile. */
+	/* Pins of earlier tests may be freed meanwhile. */
 	EXPECT_GE(first, counter("pins"));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	EXPECT_EQ(1, hits(self->fd, self->arg.id));
 }
 
-/* --- what the caller has seen */
+/* --- segments that the caller has seen */
 
 #define NR_MEMBERS	4
 
@@ -245,7 +252,7 @@ TEST_F(attach, number_of_segments)
 	self->arg.nr_segments = ~0U;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
-	/* Forgotten. */
+	/* The caller forgot to set the number. */
 	self->arg.nr_segments = 0;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
@@ -273,7 +280,10 @@ TEST_F(attach, segments_unreadable)
 	munmap(hole, PAGE);
 }
 
-/* The file's owner restores what he had changed, once it has been looked at. */
+/*
+ * The file's owner restores the original after the caller has read a changed
+ * file.
+ */
 TEST_F(attach, changed_meanwhile)
 {
 	struct sframe_unwind_segment segments[2];
@@ -287,9 +297,9 @@ TEST_F(attach, changed_meanwhile)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* --- the structure */
+/* --- size of the structure */
 
-/* At the end of a page, so that not a byte more is read. */
+/* At the end of a page, so that reading more would fail. */
 TEST_F(attach, old_size)
 {
 	unsigned char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
@@ -306,7 +316,7 @@ TEST_F(attach, old_size)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	EXPECT_EQ(1, hits(self->fd, old->id));
 	ASSERT_EQ(0, detach(self->fd, old->id));
-	/* New flags do not need what is new in the structure. */
+	/* The new flags do not need the new members. */
 	old->flags = INODE;
 	ASSERT_EQ(0, attach(self->fd, old));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
@@ -316,7 +326,7 @@ TEST_F(attach, old_size)
 	munmap(pages, 2 * PAGE);
 }
 
-/* Each size up to today's; what is left out is as 0, and stays as it was. */
+/* Each size up to today's; missing members count as 0 and are not written. */
 TEST_F(attach, sizes_between)
 {
 	struct sframe_unwind_attach arg;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The library's call for attaching, as programs call it that were built when its
- * structure was shorter, and as they do now.
+ * The library's attach function, called by programs built with an older,
+ * shorter structure, and with the current one.
  */
 #include <dlfcn.h>
 #include <libgen.h>
 
 #include "attach_fixture.h"
 
-/* The structure as it was published first. */
+/* Size of the structure as first published. */
 #define OLD_SIZE	112
 
 struct sframe_unwind;
@@ -23,7 +23,7 @@ struct library {
 	void (*close)(struct sframe_unwind *handle);
 };
 
-/* The one that was built beside this program. */
+/* Load the library that was built beside this program. */
 static bool load_library(struct library *library)
 {
 	char exe[256] = "", path[512];
@@ -46,7 +46,7 @@ static bool load_library(struct library *library)
 	       library->close;
 }
 
-/* Behind the old structure are bytes that are none of the kernel's business. */
+/* The bytes behind the old structure must not reach the kernel. */
 TEST_F(attach, by_an_old_program)
 {
 	struct sframe_unwind *handle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much may be attached: at each limit, and one past it.
+ * Limits of attached sections: up to each limit, and one past it.
  *
  * Racing: run with KCSAN.
  */
@@ -33,7 +33,7 @@ TEST_F(attach, max_attached)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* As much memory as a client without privilege may have, and not a page more. */
+/* The memory that an unprivileged client may use, up to the last page. */
 #define OWN_MEMORY	(64UL << 20)
 #define STEP		(4UL << 20)
 
@@ -42,7 +42,7 @@ TEST_F(attach, max_memory)
 	struct sframe_unwind_list_attached list = {};
 	size_t left;
 
-	/* Alone too much. */
+	/* Too large by itself. */
 	EXPECT_EQ(-1, attach_large(self->fd, &self->arg, OWN_MEMORY + 1));
 	EXPECT_EQ(ENOSPC, errno);
 	do {
@@ -50,7 +50,7 @@ TEST_F(attach, max_memory)
 		EXPECT_LE(STEP, self->arg.memory);
 		ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
 	} while (list.memory + 2 * STEP < OWN_MEMORY);
-	/* To the page: more than a page takes whole pages and a constant. */
+	/* The exact limit: a large section takes whole pages and a constant. */
 	left = (OWN_MEMORY - list.memory - (self->arg.memory - STEP)) / PAGE *
 	       PAGE;
 	EXPECT_EQ(-1, attach_large(self->fd, &self->arg, left + 1));
@@ -62,17 +62,14 @@ TEST_F(attach, max_memory)
 	EXPECT_LT(OWN_MEMORY - PAGE, list.memory);
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 
-	/* Another client has its own limit. */
+	/* Another client has a limit of its own. */
 	close(self->fd);
 	self->fd = open_client(0);
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	EXPECT_EQ(0, attach_large(self->fd, &self->arg, STEP));
 }
 
-/*
- * Nanoseconds of a walk through code that has not been looked at before: each
- * time somewhere else.
- */
+/* Nanoseconds of a walk through code that is mapped at a new address each time. */
 static long discovery_time(int fd, int elf_fd)
 {
 	static unsigned char *at = (void *)0x100000000000;
@@ -111,7 +108,7 @@ static int compare_times(const void *a, const void *b)
 	return (*time > *other) - (*time < *other);
 }
 
-/* How often this thread has slept. */
+/* Number of voluntary context switches of this thread. */
 static long nr_sleeps(void)
 {
 	struct rusage usage;
@@ -122,11 +119,11 @@ static long nr_sleeps(void)
 
 struct times {
 	long discovery;	/* nanoseconds */
-	long close;	/* of a client that has attached nothing, likewise */
-	long sleeps;	/* in all closes */
+	long close;	/* nanoseconds of closing a client that has attached nothing */
+	long sleeps;	/* total during all closes */
 };
 
-/* Half of the closes are no longer. */
+/* Take the median. */
 static void take_close_times(struct times *taken)
 {
 	static long times[CLOSES];
@@ -164,8 +161,8 @@ static int attach_many(struct sframe_unwind_attach *arg)
 }
 
 /*
- * Have the file be one with a section of its own: then what is attached is
- * searched for something preferred, and there is nothing.
+ * Give the file a section of its own: then each lookup searches the attached
+ * sections for a preferred one, in vain.
  */
 static bool give_section(struct elf_base *elf, struct sframe_unwind_attach *arg)
 {
@@ -173,14 +170,17 @@ static bool give_section(struct elf_base *elf, struct sframe_unwind_attach *arg)
 	return pwrite(arg->elf_fd, elf, sizeof(*elf), 0) == sizeof(*elf);
 }
 
-/* Attach, and then search again and again until the other end is closed. */
+/*
+ * Attach many sections, then search them until the other end of @sock is
+ * closed.
+ */
 static int be_in_the_way(struct sframe_unwind_attach *arg, int sock)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	const int fd = open_client(0);
 	char byte;
 
-	/* He would not have so much in anybody's way otherwise. */
+	/* Lift RLIMIT_MEMLOCK, so that the process can attach that much. */
 	if (setrlimit(RLIMIT_MEMLOCK, &unlimited) || become(USER) ||
 	    attach_many(arg) < 0 || write(sock, "x", 1) != 1)
 		return 1;
@@ -200,7 +200,7 @@ static struct times take_times(int fd, int elf_fd)
 	return times;
 }
 
-/* What others attach for themselves, and search, costs nobody else anything. */
+/* Sections that other processes attach and search cost this one nothing. */
 TEST_F(attach, in_nobody_elses_way)
 {
 	struct times before, after;
@@ -229,11 +229,11 @@ TEST_F(attach, in_nobody_elses_way)
 	EXPECT_LT(0, after.discovery);
 	EXPECT_GT(3 * before.discovery, after.discovery);
 	EXPECT_GT(3 * before.close, after.close);
-	/* Neither for a lock nor for a grace period; for memory perhaps. */
+	/* No sleeping on locks or grace periods; memory allocation may sleep. */
 	EXPECT_GT(5, after.sleeps);
 }
 
-/* Nor does it cost who has attached it. */
+/* Nor do they cost the process that has attached them. */
 TEST_F(attach, not_in_ones_own_way)
 {
 	long before, after;

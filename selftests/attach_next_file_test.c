@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Something is attached to a file while a walk that has used it waits for its
- * stack. The next file that the walk meets keeps its own section.
+ * A section is attached to one file while a walk through that file waits for
+ * its stack. The next file that the walk meets must keep its own section.
  *
  * Racing: run with KCSAN.
  */
@@ -11,17 +11,17 @@
 #include "scene.h"
 #include "userfaultfd.h"
 
-/* Where frames begin in each of the two pages of the stack. */
+/* Offset of the frames in each of the two pages of the stack. */
 #define FRAME	0x100
 
 FIXTURE(files)
 {
 	FIXTURE_DATA(attach) bare;
-	struct fake fake;	/* code that begins the walk, with a section */
-	unsigned char *next;	/* a file with a section of its own, mapped */
+	struct fake fake;	/* code with a section, where the walk starts */
+	unsigned char *next;	/* a mapped file with a section of its own */
 	int other_fd;
 	int uffd;
-	unsigned char *stack;	/* of two pages; nobody has provided them */
+	unsigned char *stack;	/* two pages, missing until the test provides them */
 	unsigned char page[2][PAGE];
 };
 
@@ -63,7 +63,7 @@ FIXTURE_TEARDOWN(files)
 {
 }
 
-/* Walk from a stack at @sp, by frame pointers where there is nothing else. */
+/* Walk from a stack at @sp, with the frame pointer fallback. */
 static void walk_from(FIXTURE_DATA(files) *self, unsigned char *sp,
 		      unsigned char *fp)
 {
@@ -92,7 +92,7 @@ static bool provide(FIXTURE_DATA(files) *self, int page)
 			    self->page[page], PAGE);
 }
 
-/* Have a new epoch begin, in a walk of this thread. */
+/* Start a new epoch by a walk of this thread. */
 static bool begin_epoch(FIXTURE_DATA(files) *self)
 {
 	struct fake other;
@@ -126,7 +126,7 @@ TEST_F(files, next_one_keeps_its_own)
 	static struct stack stack;
 	pthread_t thread;
 
-	/* That there is nothing for the second address is remembered. */
+	/* Cache that the second address has no rule. */
 	fill_stack(self, second, 0);
 	walk_from(self, self->page[0] + FRAME, NULL);
 	ASSERT_STACK(self->bare.fd, &stack);

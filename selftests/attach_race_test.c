@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads and processes that attach, detach, list, walk, fork and end at the
- * same time, with one client: the limits hold, and nothing is left.
+ * Threads and processes concurrently attach, detach, list, walk, fork and exit
+ * with one client: the limits hold, and nothing is left.
  *
  * Racing: run with KCSAN.
  */
@@ -14,20 +14,20 @@
 
 #define THREADS	2
 
-/* What one of several threads does, with what it needs of its own. */
+/* One of several threads, and its data. */
 struct racer {
 	pthread_t thread;
-	unsigned int number;	/* of those that meet */
-	atomic_uint *met;	/* how often they have all together */
-	unsigned int meetings;	/* of its own */
+	unsigned int number;	/* of the threads that meet */
+	atomic_uint *met;	/* arrivals of all threads */
+	unsigned int meetings;	/* meetings of this thread */
 	atomic_int *stop;
 	int fd;
 	const unsigned char *at;
 	struct sframe_unwind_attach arg;
 	__u64 *ids;
-	unsigned int nr;	/* of @ids, or rounds */
-	unsigned int done;	/* what it has succeeded with */
-	const char *why;	/* what is wrong */
+	unsigned int nr;	/* entries in @ids, or rounds */
+	unsigned int done;	/* number of successes */
+	const char *why;	/* error message */
 };
 
 static void start(struct racer *racer, const FIXTURE_DATA(attach) *self,
@@ -43,8 +43,8 @@ static void start(struct racer *racer, const FIXTURE_DATA(attach) *self,
 }
 
 /*
- * Wait for the others, each on a processor of its own, and without sleeping, so
- * that all go on at the same time.
+ * Spin until all threads have arrived, each on a CPU of its own, so that they
+ * continue at the same time.
  */
 static void meet(struct racer *racer)
 {
@@ -69,7 +69,7 @@ static const char *end(struct racer *racer)
 	return racer->why;
 }
 
-/* Nothing is attached by @fd, and what is counted is what there was. */
+/* Whether @fd has attached nothing and the counter has returned to its start. */
 static bool is_nothing_left(int fd, long attachments)
 {
 	struct sframe_unwind_list_attached list;
@@ -78,9 +78,7 @@ static bool is_nothing_left(int fd, long attachments)
 	       !list.memory && counter("attachments") == attachments;
 }
 
-/*
- * The limits
- */
+/* The limits */
 
 static void *attach_last(void *data)
 {
@@ -93,7 +91,7 @@ static void *attach_last(void *data)
 			racer->done++;
 		else if (errno != ENOSPC)
 			racer->why = "attach";
-		/* Who has won, makes room for the next round. */
+		/* The winner makes room for the next round. */
 		else
 			racer->arg.id = 0;
 		meet(racer);
@@ -103,7 +101,10 @@ static void *attach_last(void *data)
 	return NULL;
 }
 
-/* Two threads want the place that is left: one gets it, @rounds times. */
+/*
+ * Two threads compete for the last free place, @rounds times. Returns how often
+ * one succeeded.
+ */
 static unsigned int race_for_last(const FIXTURE_DATA(attach) *self,
 				  unsigned int rounds)
 {
@@ -140,7 +141,7 @@ TEST_F(attach, number_is_exact)
 	EXPECT_EQ(list.total * self->arg.memory, list.memory);
 }
 
-/* 16 of these leave room for some small ones. */
+/* 16 of this size leave room for some small ones. */
 #define PART	((64UL << 20) / 16 - PAGE)
 
 TEST_F(attach, memory_is_exact)
@@ -163,7 +164,7 @@ TEST_F(attach, memory_is_exact)
 	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
 	EXPECT_EQ(16 * large.memory + nr * memory, list.memory);
 	EXPECT_LT(64UL << 20, list.memory + memory);
-	/* The first of the small ones. */
+	/* Detach the first small one. */
 	ASSERT_EQ(0, detach(self->fd, large.id + 1));
 	EXPECT_EQ(500, race_for_last(self, 500));
 	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
@@ -172,9 +173,7 @@ TEST_F(attach, memory_is_exact)
 	close(large.sframe_fd);
 }
 
-/*
- * One thing detached by two
- */
+/* Two threads detach the same section */
 
 #define DETACHED	500
 
@@ -220,9 +219,7 @@ TEST_F(attach, detached_once)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/*
- * All at the same time
- */
+/* Everything at the same time */
 
 #define ROUNDS	300
 
@@ -245,7 +242,7 @@ static void *attach_and_detach(void *data)
 	return NULL;
 }
 
-/* Ids ascend, and each entry is a whole one. */
+/* Ids must ascend, and no entry may be torn. */
 static void *list_all(void *data)
 {
 	struct sframe_unwind_attached entries[8];
@@ -284,7 +281,7 @@ static void *walk_all(void *data)
 	return NULL;
 }
 
-/* A client of its own that is closed with all that it has attached. */
+/* Close a client of its own that has sections attached. */
 static void *attach_and_close(void *data)
 {
 	struct racer *racer = data;
@@ -330,7 +327,7 @@ TEST_F(attach, all_at_once)
  * Processes
  */
 
-/* Detach whatever is listed first. */
+/* Detach the first one listed. */
 static void *detach_listed(void *data)
 {
 	struct sframe_unwind_list_attached list;
@@ -346,7 +343,7 @@ static void *detach_listed(void *data)
 	return NULL;
 }
 
-/* A child with the same client: attaches for itself, looks, and ends. */
+/* A child that shares the client: attaches, walks, and exits. */
 static void be_child(int fd, struct sframe_unwind_attach *arg,
 		     const unsigned char *at, int number)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What has been found out about a file's own section holds for that file: as long as
- * it is mapped, and not for another one that is mapped in its place.
+ * Results cached for a file's own section apply to that file while it is
+ * mapped, and not to another file mapped in its place.
  */
 #include "attach_fixture.h"
 
-/* A file as that of the fixture, but with a good section of its own. */
+/* A file like the fixture's, but with a valid section of its own. */
 static int make_whole(void)
 {
 	struct elf_base whole;
@@ -15,7 +15,7 @@ static int make_whole(void)
 	return make_file(&whole, sizeof(whole));
 }
 
-/* That a file has nothing is remembered; then something is attached to it. */
+/* The absence of a section is cached; then one is attached. */
 TEST_F(attach, replaced_after_attach)
 {
 	const unsigned char *other = self->at + ELF_SMALL_VADDR + 32;
@@ -24,7 +24,7 @@ TEST_F(attach, replaced_after_attach)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(8, pwrite(self->elf_fd, elf_small_code, 8,
 			    ELF_AT(small) + 32));
-	/* What has been found stays for as long as there is something attached. */
+	/* Cached results stay while a section is attached. */
 	ASSERT_EQ(0, attach(client, &self->arg));
 	ASSERT_EQ(0, detach(client, self->arg.id));
 	EXPECT_EQ(NO_RULE, walk(self->fd, other));
@@ -36,7 +36,7 @@ TEST_F(attach, replaced_after_attach)
 	close(fd);
 }
 
-/* As dlclose() of what was attached to, DETACH, and dlopen(). */
+/* As with dlclose() of the file, DETACH, and dlopen() of another one. */
 TEST_F(attach, replaced_after_detach)
 {
 	int fd = make_whole();
@@ -46,13 +46,13 @@ TEST_F(attach, replaced_after_detach)
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	ASSERT_EQ(0, detach(self->fd, self->arg.id));
 	ASSERT_TRUE(map_elf_at(self->at, fd));
-	/* Not the address whose rule is in the cache. */
+	/* Not the address whose rule is cached. */
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	close(fd);
 }
 
-/* A bad one is told of once, whatever is attached to the file. */
+/* A corrupt section is reported once, whatever is attached to the file. */
 TEST_F(attach, bad_one_stays_bad)
 {
 	struct sframe_unwind_stats counted;
@@ -72,7 +72,7 @@ TEST_F(attach, bad_one_stays_bad)
 	ASSERT_EQ(0, stats(self->fd, &counted));
 	EXPECT_EQ(1, counted.corrupt);
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
-	/* Its rule is in the cache, and to be checked again. */
+	/* Its rule is cached, and must be checked again. */
 	ASSERT_EQ(0, attach(client, &self->arg));
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	ASSERT_EQ(0, stats(self->fd, &counted));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections that are attached are examined first: every defect is refused, with
- * its place and what it is; so is code that is not the file's, and files that
- * cannot be read.
+ * Attached sections are validated first: every defect is refused, with its
+ * offset and description; so are functions outside the file's code, and files
+ * that cannot be read.
  */
 #include <sys/socket.h>
 
 #include "elf_map.h"
 #include "fixtures/broken.h"
 
-/* Offset in the file and address of the code that the sections describe. */
+/* File offset and address of the code that the sections describe. */
 #define CODE_SIZE	0x20000
 
 FIXTURE(section)
@@ -22,7 +22,7 @@ FIXTURE(section)
 	char message[256];
 };
 
-/* A file whose only executable segment has all functions of the base. */
+/* A file whose only executable segment contains all functions of the base. */
 FIXTURE_SETUP(section)
 {
 	struct elf_base elf;
@@ -75,7 +75,10 @@ TEST_F(section, control)
 	EXPECT_EQ(1, list.total);
 }
 
-/* Could a lookup leave the file's code? That is for the test of it below. */
+/*
+ * Whether all functions are in the file's code; outside_of_code tests the
+ * others.
+ */
 static bool has_code(const void *section, size_t size)
 {
 	const struct base_header *header = section;
@@ -153,7 +156,7 @@ TEST_F(section, each_defect)
 	EXPECT_LE(80, refused);
 }
 
-/* The same function, with what is in front of and behind the code. */
+/* A function at and across the boundaries of the code. */
 TEST_F(section, outside_of_code)
 {
 	static const struct {
@@ -201,7 +204,7 @@ TEST_F(section, outside_of_code)
 	}
 }
 
-/* The file has fewer bytes than its table says. */
+/* The file is shorter than its table. */
 TEST_F(section, file_too_short)
 {
 	ASSERT_EQ(0, ftruncate(self->sframe_fd, BASE_END - 1));
@@ -275,7 +278,7 @@ TEST_F(section, bad_arguments)
 	EXPECT_EQ(0, attach(self->fd, &self->arg));
 }
 
-/* Files that cannot be read from, or are none. */
+/* Files that cannot be read, or are not ELF files. */
 TEST_F(section, bad_files)
 {
 	char path[64];
@@ -316,7 +319,7 @@ TEST_F(section, bad_files)
 	EXPECT_EQ(0, attach(self->fd, &self->arg));
 }
 
-/* Files whose contents are made when they are read. */
+/* Files whose contents are generated when read. */
 TEST_F(section, odd_files)
 {
 	self->arg.elf_fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

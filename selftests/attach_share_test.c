@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One section attached to several files, each of which ends by itself. */
+/*
+ * One section shared by several files, each of which can be detached
+ * separately.
+ */
 #include <sys/resource.h>
 
 #include "attach_fixture.h"
@@ -17,7 +20,7 @@ FIXTURE(share)
 	int fd;
 	struct elf_base elf;
 	struct elf_sframe sframe;
-	struct sframe_unwind_attach arg;	/* for the first one */
+	struct sframe_unwind_attach arg;	/* for the first file */
 	int files[FILES];
 	unsigned char *at[FILES];
 	__u64 ids[FILES];
@@ -62,7 +65,7 @@ FIXTURE_TEARDOWN(share)
 	close(self->fd);
 }
 
-/* What shares @id with @file. */
+/* The argument to share section @id with @file. */
 static struct sframe_unwind_attach share_of(const struct sframe_unwind_attach *arg,
 					    int file, __u64 id)
 {
@@ -112,12 +115,12 @@ TEST_F(share, serves_those_files_only)
 	ASSERT_EQ(0, attach(self->fd, &share));
 	EXPECT_LT(self->arg.id, share.id);
 	EXPECT_WALKS(CALLER, CALLER, NO_RULE);
-	/* One section, found in for both. */
+	/* One section: lookups for both files count. */
 	EXPECT_EQ(2, hits(self->fd, self->arg.id));
 	EXPECT_EQ(2, hits(self->fd, share.id));
 }
 
-/* Of one that is for all such files, too. */
+/* Sharing a section that is attached to all such files. */
 TEST_F(share, of_what_is_for_all_such_files)
 {
 	struct sframe_unwind_attach share;
@@ -131,7 +134,7 @@ TEST_F(share, of_what_is_for_all_such_files)
 	EXPECT_WALKS(NO_RULE, CALLER, NO_RULE);
 }
 
-/* In each order: who goes is not served any more, the others are. */
+/* In each order: detached files are no longer served, the others still are. */
 TEST_F(share, ends_one_by_one)
 {
 	static const int orders[][FILES] = {
@@ -154,7 +157,7 @@ TEST_F(share, ends_one_by_one)
 				EXPECT_EQ(is_there[k] ? CALLER : NO_RULE,
 					  walk_small(self->fd, self->at[k]));
 		}
-		/* Those of others may go meanwhile. */
+		/* Images of earlier tests may be freed meanwhile. */
 		EXPECT_GE(images, counter("images"));
 	}
 }
@@ -184,7 +187,7 @@ TEST_F(share, memory_counts_once)
 			  entries[i].flags);
 	}
 	each = (list.memory - self->arg.memory) / (FILES - 1);
-	/* The section is as large as it was, whoever had it first. */
+	/* The section counts in full, whichever file is left. */
 	for (i = 0; i < FILES; i++) {
 		ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
 		EXPECT_EQ(self->arg.memory + (FILES - 1 - i) * each,
@@ -208,7 +211,7 @@ TEST_F(share, told_what_it_takes_more)
 	EXPECT_GT(2 * PAGE, share.memory);
 }
 
-/* --- what cannot be shared */
+/* --- arguments that are refused */
 
 TEST_F(share, unknown)
 {
@@ -226,7 +229,7 @@ TEST_F(share, unknown)
 	EXPECT_EQ(-1, attach(self->fd, &share));
 	EXPECT_EQ(ENOENT, errno);
 	EXPECT_NE(0, self->message[0]);
-	/* Another client's. */
+	/* The id of another client. */
 	share.share_id = self->arg.id;
 	EXPECT_EQ(-1, attach(other, &share));
 	EXPECT_EQ(ENOENT, errno);
@@ -236,7 +239,7 @@ TEST_F(share, unknown)
 	close(other);
 }
 
-/* Functions would lie elsewhere. */
+/* A file with other segments: functions would be at other addresses. */
 TEST_F(share, another_file)
 {
 	struct sframe_unwind_attach share;
@@ -292,7 +295,7 @@ TEST_F(share, with_a_section)
 	EXPECT_EQ(0, attach(self->fd, &good));
 }
 
-/* The checks of what the caller has seen are the same. */
+/* The segments are compared as for other attachments. */
 TEST_F(share, stale)
 {
 	struct sframe_unwind_segment segments[2];
@@ -308,7 +311,7 @@ TEST_F(share, stale)
 	EXPECT_EQ(0, attach(self->fd, &share));
 }
 
-/* To the same file, with what it has already. */
+/* Sharing with the file that has the section. */
 TEST_F(share, with_itself)
 {
 	struct sframe_unwind_attach share;
@@ -329,12 +332,12 @@ TEST_F(share, with_itself)
 
 /* --- limits */
 
-/* What is shared goes on counting when the first has gone. */
+/* A shared section keeps counting after its first file is detached. */
 TEST_F(share, memory_limit)
 {
 	struct sframe_unwind_attach share;
 
-	/* What is for all may take as much as the machine has. */
+	/* Sections for all processes are not limited. */
 	if (variant->flags & SYSTEM)
 		return;
 	ASSERT_TRUE(grow_section(&self->arg, 40UL << 20));
@@ -385,12 +388,12 @@ static int be_charged(FIXTURE_DATA(share) *self)
 	share = share_of(&self->arg, self->files[1], self->arg.id);
 	if (attach(fd, &share) || detach(fd, self->arg.id))
 		return __LINE__;
-	/* The section is there, and paid for. */
+	/* The section still exists, and is still charged. */
 	if (!attach(fd, &self->arg) || errno != ENOMEM)
 		return __LINE__;
 	if (detach(fd, share.id) || attach(fd, &self->arg))
 		return __LINE__;
-	/* What each takes more is paid for as well: 2 KiB with the inode. */
+	/* Each share is charged as well: 2 KiB with the inode. */
 	share.share_id = self->arg.id;
 	for (i = 0; i < 1000 && !attach(fd, &share); i++)
 		;
@@ -415,7 +418,7 @@ TEST_F(share, is_charged)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
-/* To share for all needs what to attach for all does. */
+/* Sharing for all processes needs the same privilege as attaching. */
 TEST_F(share, privilege)
 {
 	pid_t child;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is attached for all processes: once, unless it is said to replace. */
+/*
+ * Sections attached for all processes: only one for a file, unless REPLACE is
+ * given.
+ */
 #include "attach_fixture.h"
 #include "process.h"
 
@@ -25,14 +28,14 @@ TEST_F(attach, exists)
 	self->arg.flags = variant->flags;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	id = self->arg.id;
-	/* By the same client, and by another one. */
+	/* Refused for the same client and for another one. */
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EEXIST, errno);
 	EXPECT_NE(NULL, strstr(self->message, "already"));
 	EXPECT_EQ(0, self->arg.id);
 	EXPECT_EQ(-1, attach(other, &self->arg));
 	EXPECT_EQ(EEXIST, errno);
-	/* That it is to be preferred makes it no other thing. */
+	/* PREFER makes no difference. */
 	self->arg.flags |= PREFER;
 	EXPECT_EQ(-1, attach(other, &self->arg));
 	EXPECT_EQ(EEXIST, errno);
@@ -48,7 +51,7 @@ TEST_F(attach, exists)
 	EXPECT_EQ(0, attach(self->fd, &self->arg));
 }
 
-/* What was refused takes nothing. */
+/* A refused section leaves nothing behind. */
 TEST_F(attach, nothing_is_left_of_it)
 {
 	struct sframe_unwind_list_attached before, after;
@@ -63,12 +66,12 @@ TEST_F(attach, nothing_is_left_of_it)
 	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &after));
 	EXPECT_EQ(before.total, after.total);
 	EXPECT_EQ(before.memory, after.memory);
-	/* Those of others may go meanwhile. */
+	/* Attachments of earlier tests may be freed meanwhile. */
 	EXPECT_GE(attachments + 1, counter("attachments"));
 	EXPECT_GE(images + 1, counter("images"));
 }
 
-/* For the address space alone, the last one is used in any case. */
+/* For the address space alone nothing is refused; the last one is used. */
 TEST_F(attach, own_are_not_refused)
 {
 	const __u32 flags = variant->flags & ~SYSTEM;
@@ -82,7 +85,7 @@ TEST_F(attach, own_are_not_refused)
 	EXPECT_EQ(1, hits(self->fd, self->arg.id));
 }
 
-/* What is for one file, and what is for all such files, are two things. */
+/* A section for one file and one for all such files do not conflict. */
 TEST_F(attach, each_of_both)
 {
 	self->arg.flags = variant->flags;
@@ -95,7 +98,7 @@ TEST_F(attach, each_of_both)
 
 static __u64 ids[3];
 
-/* Three, each in place of the one before, by two clients. */
+/* Attach three by two clients, each replacing the one before. */
 static bool attach_three(int fd, int other, struct sframe_unwind_attach *arg)
 {
 	int i;
@@ -133,7 +136,7 @@ TEST_F(attach, replaced_while_it_lives)
 	close(other);
 }
 
-/* Those that were replaced go first. */
+/* The replaced ones are detached first. */
 TEST_F(attach, replaced_and_gone)
 {
 	const int other = open_client(0);
@@ -143,14 +146,14 @@ TEST_F(attach, replaced_and_gone)
 	ASSERT_EQ(0, detach(self->fd, ids[0]));
 	EXPECT_USED(-1, 0, 1);
 	close(other);
-	/* By a rule that has not been remembered. */
+	/* By a rule that is not cached. */
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	EXPECT_EQ(2, hits(self->fd, ids[2]));
 	ASSERT_EQ(0, detach(self->fd, ids[2]));
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* The first one goes from below, the last from above. */
+/* The first one is detached, then the last one. */
 TEST_F(attach, replaced_from_both_ends)
 {
 	const int other = open_client(0);
@@ -160,7 +163,7 @@ TEST_F(attach, replaced_from_both_ends)
 	ASSERT_EQ(0, detach(self->fd, ids[0]));
 	ASSERT_EQ(0, detach(self->fd, ids[2]));
 	EXPECT_USED(-1, 1, -1);
-	/* It is one like any other now. */
+	/* The remaining section now blocks others like any first one. */
 	self->arg.flags = variant->flags;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EEXIST, errno);
@@ -168,7 +171,7 @@ TEST_F(attach, replaced_from_both_ends)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* By right of none of the new flags is it for all. */
+/* The new flags do not replace the privilege needed for SYSTEM. */
 TEST_F(attach, privilege)
 {
 	pid_t child;

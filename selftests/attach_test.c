@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections attached to files from outside: whom they serve, and for how long.
+ * Sections attached to files: which code they serve, and for how long.
  *
  * Racing: run with KCSAN.
  */
@@ -50,7 +50,7 @@ TEST_F(attach, control)
 	EXPECT_EQ(0xa5a5a5a5a5a5a5a5ULL, entry[1].id);
 }
 
-/* Mapped, and met by a walk, before; and the same again after the end of it. */
+/* Serves code that was mapped and walked before; after detaching, no more. */
 TEST_F(attach, to_what_runs)
 {
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
@@ -81,13 +81,13 @@ TEST_F(attach, part_of_a_file)
 	ASSERT_EQ(sizeof(self->sframe),
 		  pwrite(self->sframe_fd, &self->sframe, sizeof(self->sframe),
 			 12345));
-	/* More than the table has. */
+	/* Larger than the table. */
 	self->arg.sframe_size += 1 << 20;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* One file for both. */
+/* ELF file and section in the same file. */
 TEST_F(attach, own_file)
 {
 	struct elf_sframe sframe = elf_sframe_at(0);
@@ -100,7 +100,7 @@ TEST_F(attach, own_file)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* What becomes of the files afterwards does not matter. */
+/* Changing the files afterwards has no effect. */
 TEST_F(attach, bytes_taken_once)
 {
 	char zeroes[sizeof(self->sframe)] = "";
@@ -132,7 +132,7 @@ TEST_F(attach, close_ends_it)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* --- which file it is for */
+/* --- which files a section serves */
 
 TEST_F(attach, same_build_id)
 {
@@ -163,7 +163,7 @@ TEST_F(attach, other_build_id)
 	close(other);
 }
 
-/* Tools that edit programs leave the build ID as it was. */
+/* Tools that modify programs keep the build ID. */
 TEST_F(attach, other_segments)
 {
 	unsigned char *second;
@@ -196,7 +196,7 @@ TEST_F(attach, no_build_id)
 	self->arg.build_id_size = 0;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk_small(self->fd, first));
-	/* That one and no other. */
+	/* Only the file attached to. */
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, second));
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	unmap_elf(first);
@@ -262,7 +262,7 @@ TEST_F(attach, own_before_all)
 	EXPECT_EQ(1, hits(self->fd, all));
 }
 
-/* A file that has a section needs to be told to use another one. */
+/* A file's own section is used unless PREFER is given. */
 TEST_F(attach, prefer)
 {
 	unsigned char *second, *text;
@@ -298,7 +298,7 @@ TEST_F(attach, prefer)
 	close(file);
 }
 
-/* A registration comes before everything, and ends without leaving a trace. */
+/* A registration precedes all other sections, and unregistering restores them. */
 TEST_F(attach, registered_first)
 {
 	struct sframe_unwind_register reg = {
@@ -313,7 +313,7 @@ TEST_F(attach, registered_first)
 	self->arg.flags = SFRAME_UNWIND_ATTACH_PREFER;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk(self->fd, text));
-	/* With one function only, in the registered range. */
+	/* A section with one function only, in the registered range. */
 	sframe = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, sframe);
@@ -335,7 +335,7 @@ TEST_F(attach, registered_first)
 	munmap(sframe, PAGE);
 }
 
-/* --- whom it serves, and who may */
+/* --- which processes a section serves, and privileges */
 
 TEST_F(attach, not_for_children)
 {
@@ -350,7 +350,7 @@ TEST_F(attach, not_for_children)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* A child's own is not for the parent, and ends with its client. */
+/* A child's section does not serve the parent, and ends with its client. */
 TEST_F(attach, not_for_parents)
 {
 	pid_t child = fork();
@@ -366,7 +366,7 @@ TEST_F(attach, not_for_parents)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* Another process, which runs already, from the call on until detached. */
+/* Another process, which runs already, from the call until detached. */
 TEST_F(attach, for_all)
 {
 	int to[2], from[2];
@@ -429,7 +429,10 @@ TEST_F(attach, privilege)
 	EXPECT_EQ(0, attach_with(0, &self->arg));
 	self->arg.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
 	EXPECT_EQ(EPERM, attach_with(0, &self->arg));
-	/* To see stacks is less than to say what of the memory is told as one. */
+	/*
+	 * Attaching changes what others see of a process, so seeing stacks is
+	 * not enough.
+	 */
 	EXPECT_EQ(EPERM, attach_with(all & ~(ptrace | admin), &self->arg));
 	EXPECT_EQ(EPERM, attach_with(all & ~(perfmon | admin), &self->arg));
 	EXPECT_EQ(0, attach_with(perfmon | ptrace, &self->arg));
@@ -485,7 +488,7 @@ TEST_F(attach, list_in_parts)
 		}
 	} while (list.nr);
 	EXPECT_EQ(9, seen);
-	/* Only the totals. */
+	/* Totals only. */
 	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
 	EXPECT_EQ(9, list.total);
 	EXPECT_EQ(-1, list_attached(self->fd, 0, (void *)8, 1, &list));

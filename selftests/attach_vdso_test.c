@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vDSO, which is mapped from no file: without a section, and with one
+ * The vDSO, which is not mapped from a file: without a section, and with one
  * attached to a copy of its image.
  */
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "elf_map.h"
 
-/* A thread whose system calls are made by the vDSO. */
+/* A thread that enters the kernel from the vDSO. */
 struct caller {
 	pthread_t thread;
 	_Atomic pid_t tid;
@@ -22,7 +22,7 @@ static void *call_vdso(void *data)
 	struct timespec now;
 
 	caller->tid = gettid();
-	/* A clock that the vDSO leaves to the kernel. */
+	/* A clock for which the vDSO calls the kernel. */
 	while (!caller->stop)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return NULL;
@@ -39,7 +39,7 @@ FIXTURE(vdso)
 	struct sframe_unwind_attach arg;
 };
 
-/* Bytes that are mapped from @start on. */
+/* Number of bytes mapped from @start on. */
 static size_t mapped_size(const void *start)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -106,7 +106,7 @@ FIXTURE_SETUP(vdso)
 	}
 	ASSERT_NE(NULL, self->text);
 	ASSERT_NE(0, self->arg.build_id_size);
-	/* One function, all of it, with a frame of nothing: a wrong one. */
+	/* A wrong section: one function covers everything, without a frame. */
 	sframe.num_fdes = 1;
 	sframe.index[0].start = self->text->p_vaddr -
 				offsetof(struct elf_sframe, index);
@@ -125,13 +125,13 @@ FIXTURE_TEARDOWN(vdso)
 	close(self->fd);
 }
 
-/* The stack of the other thread, taken when it is in the vDSO. */
+/* Take the stack of the other thread while it is in the vDSO. */
 static bool take_in_vdso(FIXTURE_DATA(vdso) *self)
 {
 	struct sframe_unwind_request req = request_self();
 
 	req.tid = self->caller.tid;
-	/* It is nowhere else for long. */
+	/* The thread is rarely outside of it. */
 	do {
 		if (request(self->fd, &req) ||
 		    read_stack(self->fd, &self->stack))
@@ -163,7 +163,7 @@ TEST_F(vdso, attached)
 	self->arg.flags = SFRAME_UNWIND_ATTACH_PREFER;
 	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_ATTACH, &self->arg));
 	ASSERT_TRUE(take_in_vdso(self));
-	/* Where the wrong rule leads to is another matter. */
+	/* Only the source matters, not where the wrong rule leads. */
 	EXPECT_EQ(SFRAME_UNWIND_SECTION_ATTACHED,
 		  section_of(self->fd, (void *)(uintptr_t)
 			     self->stack.head.ips[0]).source);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A walk waits for a page of the stack that does not come, or for the mmap lock.
- * What it has used is detached meanwhile, and goes at once: the bytes, and what
- * is charged for them.
+ * A walk waits for a page of the stack that does not arrive, or for the mmap
+ * lock. A section that it has used is detached meanwhile; its memory and its
+ * charge must be released at once.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,11 +16,11 @@
 #include "scene.h"
 #include "userfaultfd.h"
 
-#define NOBODY_ELSE	54322	/* a user who has nothing locked */
+#define NOBODY_ELSE	54322	/* a user without locked memory */
 #define LARGE		(16L << 20)	/* bytes of a section */
-#define LOCKED		(LARGE + LARGE / 2)	/* that may be locked */
+#define LOCKED		(LARGE + LARGE / 2)	/* the limit */
 
-/* A thread that is walked, on a page that nobody provides. */
+/* A thread whose walk waits for a page that the test never provides. */
 struct waiter {
 	pthread_t thread;
 	int fd;
@@ -51,14 +51,14 @@ static void *be_walked(void *data)
 			   SFRAME_UNWIND_IOC_REQUEST) ? "no request" : NULL;
 }
 
-/* Start it. Returns whether its walk waits now. */
+/* Start the thread. Returns whether its walk waits. */
 static bool wait_for_walk(struct waiter *waiter)
 {
 	return !pthread_create(&waiter->thread, NULL, be_walked, waiter) &&
 	       uffd_wait(waiter->uffd);
 }
 
-/* Without the descriptor the page is one of zeroes. */
+/* Once the userfaultfd is closed, the page reads as zeroes. */
 static const char *end_waiting(struct waiter *waiter)
 {
 	void *why;
@@ -68,7 +68,7 @@ static const char *end_waiting(struct waiter *waiter)
 	return why;
 }
 
-/* Bytes that the kernel has of what is as large as LARGE. */
+/* Kernel memory that includes allocations as large as LARGE. */
 static long kernel_memory(void)
 {
 	return read_number("/proc/meminfo", "VmallocUsed:") << 10;
@@ -91,7 +91,7 @@ static void detach_while_waiting(struct __test_metadata *_metadata,
 	ASSERT_EQ(sizeof(scene_code),
 		  pwrite(self->elf_fd, scene_code, sizeof(scene_code),
 			 ELF_AT(small)));
-	/* The same once more, to be walked before. */
+	/* The same code once more, for an earlier walk. */
 	ASSERT_EQ(sizeof(elf_small_code),
 		  pwrite(self->elf_fd, elf_small_code, sizeof(elf_small_code),
 			 ELF_AT(small) + 32));
@@ -121,32 +121,32 @@ static void detach_while_waiting(struct __test_metadata *_metadata,
 	EXPECT_EQ(SFRAME_UNWIND_STOP_COMPLETE, stack.head.stop);
 }
 
-/* The walk has found it itself. */
+/* The waiting walk itself has found the section. */
 TEST_F(attach, detached_while_a_walk_waits)
 {
 	detach_while_waiting(_metadata, self, false);
 }
 
-/* It was there. */
+/* An earlier walk has found the section. */
 TEST_F(attach, known_and_detached_while_a_walk_waits)
 {
 	detach_while_waiting(_metadata, self, true);
 }
 
 /*
- * The mmap lock: a fault that waits for a FUSE server keeps it, and another
- * thread that wants to change mappings keeps all others from it.
+ * The mmap lock: a fault that waits for a FUSE server holds it, and another
+ * thread that waits to change mappings blocks all later readers.
  */
 
-/* A process whose first thread is walked, shared with the test. */
+/* A process whose first thread is walked; shared with the test. */
 struct victim {
 	int fd;
-	const unsigned char *code;	/* the same again 32 bytes further on */
-	const char *path;		/* of a page that does not come */
+	const unsigned char *code;	/* a copy of the code is 32 bytes further on */
+	const char *path;		/* file of a page that is not delivered */
 	const volatile unsigned char *page;
 	atomic_int mapper;		/* the thread that changes mappings */
-	atomic_uint mappings;		/* how often it has */
-	atomic_bool go;			/* be walked now */
+	atomic_uint mappings;		/* number of changes */
+	atomic_bool go;			/* start the second walk */
 };
 
 static void *fault(void *data)
@@ -171,8 +171,8 @@ static void *change_mappings(void *data)
 }
 
 /*
- * The first walk makes the section known. What the second one touches in user
- * memory the first one has touched: it waits for nothing else than the lock.
+ * The first walk caches the section. The second one touches only user memory
+ * that the first one has touched, so that it waits for nothing but the lock.
  */
 static void be_victim(struct victim *victim)
 {
@@ -180,10 +180,10 @@ static void be_victim(struct victim *victim)
 	pthread_t mapper, faulter;
 	struct stat stat;
 
-	/* For the kernel to ask how long the file is. */
+	/* Make the kernel ask for the file's size. */
 	fstat(file, &stat);
 	victim->page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
-	/* Later nobody answers what close() asks. */
+	/* Now, because later nothing answers the request sent by close(). */
 	close(file);
 	if (victim->page == MAP_FAILED ||
 	    walk(victim->fd, victim->code + 32) != CALLER ||
@@ -199,9 +199,8 @@ static void be_victim(struct victim *victim)
 }
 
 /*
- * Wait until thread @tid sleeps where no signal but a deadly one wakes it, and
- * goes on doing so. Returns false if @counter, of what it does, advances, or it
- * has ended.
+ * Wait until thread @tid stays in an uninterruptible sleep. Returns false if
+ * @counter, which the thread advances, advances, or if the thread has ended.
  */
 static bool stays_blocked(pid_t tid, atomic_uint *counter)
 {
@@ -209,7 +208,7 @@ static bool stays_blocked(pid_t tid, atomic_uint *counter)
 	int blocked = 0;
 	char state;
 
-	/* Once it may have been about to count. */
+	/* One increment may have been under way. */
 	while (blocked < 20 && atomic_load(counter) < before + 2) {
 		state = thread_state(tid);
 		if (!state || state == 'Z')
@@ -221,8 +220,9 @@ static bool stays_blocked(pid_t tid, atomic_uint *counter)
 }
 
 /*
- * Let the victim's fault wait with the mmap lock. Which of its attempts to read
- * the page keeps the lock depends on the kernel: the ones before get an error.
+ * Make the victim's fault wait while it holds the mmap lock. Which of its
+ * attempts to read the page holds the lock depends on the kernel: earlier
+ * attempts get an error.
  */
 static bool block_mmap_lock(struct fuse *fuse, pid_t pid, struct victim *victim)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Many registrations: by one ioctl, in any order, and away again. */
+/* Many registrations, added by one ioctl in any order, and removed again. */
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -16,10 +16,10 @@ FIXTURE(batch)
 	struct sframe_unwind_batch batch;
 };
 
-/* Numbers in an order of their own: @i of @nr, a power of two or not. */
+/* A permutation of 0 to @nr - 1: the number at @i. */
 static unsigned int shuffled(unsigned int i, unsigned int nr)
 {
-	/* A prime that divides none of the numbers used here. */
+	/* A prime that divides no @nr used here. */
 	return (__u64)i * 7919 % nr;
 }
 
@@ -69,8 +69,8 @@ static int unregister_batch(int fd, struct sframe_unwind_batch *batch)
 }
 
 /*
- * Are those registered, in ascending order, that @is_there says, and no others?
- * Returns how many there are, or -1.
+ * Check that exactly the registrations in @is_there are listed, in ascending
+ * order. Returns their number, or -1.
  */
 static int count_listed(int fd, const unsigned char *text, const bool *is_there)
 {
@@ -116,7 +116,7 @@ TEST_F(batch, each_entry_on_its_own)
 	EXPECT_EQ(0, self->entries[9].removed);
 	EXPECT_EQ(0xa5, self->entries[20].error);
 
-	/* What is not there, or not clear, cannot go either. */
+	/* Entries that do not exist or are ambiguous cannot be removed. */
 	self->entries[0].sframe_start = 0;
 	self->entries[1].sframe_start = 8;
 	self->entries[1].id = 0;
@@ -130,7 +130,7 @@ TEST_F(batch, each_entry_on_its_own)
 	EXPECT_EQ(ENOENT, self->entries[1].error);
 	EXPECT_EQ(1, self->entries[2].removed);
 
-	/* All others by the section's address. */
+	/* Remove all others by the section's address. */
 	self->entries[0].id = 0;
 	self->entries[0].sframe_start = self->fake.reg.sframe_start;
 	self->batch.nr = 1;
@@ -146,7 +146,7 @@ TEST_F(batch, none)
 	EXPECT_EQ(0, unregister_batch(self->fd, &self->batch));
 }
 
-/* What can be reached is dealt with, and counted. */
+/* The accessible part of the array is processed and counted. */
 TEST_F(batch, array_that_ends)
 {
 	struct sframe_unwind_batch_entry *end;
@@ -172,8 +172,8 @@ TEST_F(batch, array_that_ends)
 }
 
 /*
- * Added in no order, half of them away in another, by id, while a child made in
- * between keeps what it had; then those again, and all away.
+ * Add in one order and remove half by id in another, while a child forked in
+ * between keeps its registrations; then add that half again and remove all.
  */
 TEST_F(batch, in_any_order)
 {
@@ -199,7 +199,7 @@ TEST_F(batch, in_any_order)
 		close(go[1]);
 		fine = read(go[0], &c, 1) == 0 &&
 		       count_listed(self->fd, self->text, was_there) == NR;
-		/* And then has changes of its own. */
+		/* Then the child makes changes of its own. */
 		for (i = 0; i < NR; i += 3) {
 			entry = &self->entries[i];
 			fine = fine && !unregister_id(self->fd, entry->id);

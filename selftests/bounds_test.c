@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Work and memory that a section or a program can cost: all of it is bounded. */
+/* The work and memory that a section or a program can cost are bounded. */
 
 #include "cgroup.h"
 #include "common.h"
 
 /*
- * A function of 65,535 rows, all true and each a byte of code, whose end calls
- * itself: every frame costs a look at all of its rows.
+ * A function of 65,535 valid rows, one for each byte of code, which calls
+ * itself at its end: each frame makes a lookup examine all rows.
  */
 #define MANY_ROWS	65535U
 #define FUNCTION_SIZE	(MANY_ROWS + 128)
 
-/* At the function's end, as function(fd, cmd, arg, depth). */
+/* At the function's end, called as function(fd, cmd, arg, depth). */
 static const unsigned char recursion[] = {
 	0xff, 0xc9,				/* dec %ecx */
 	0x74, 0x0f,				/* jz request */
@@ -107,7 +107,7 @@ TEST_F(bounds, many_rows)
 #define CHAIN		8
 #define CHAIN_SIZE	8	/* bytes from a link to the next */
 
-/* @nr links, each at an address of its own, which calls the next one. */
+/* Write @nr links, each at an address of its own, which calls the next one. */
 static void put_chain_of(unsigned char *code, int nr)
 {
 	static const unsigned char link[CHAIN_SIZE] = {
@@ -126,8 +126,8 @@ static void put_chain(unsigned char *code)
 }
 
 /*
- * Many addresses, for each of which all rows have to be looked at: the walk ends
- * at its budget. What it has found is remembered, so that the next one gets on.
+ * Many addresses whose lookups examine all rows: the walk stops at its budget.
+ * The rules found are cached, so that the next walk gets further.
  */
 TEST_F(bounds, budget)
 {
@@ -144,7 +144,7 @@ TEST_F(bounds, budget)
 		ASSERT_STACK(self->fd, &self->stack);
 		if (self->stack.head.stop != SFRAME_UNWIND_STOP_BUDGET)
 			break;
-		/* Nothing goes on behind the budget, no fallback either. */
+		/* The walk stops at the budget, also with the fallback. */
 		EXPECT_LE(before + 3, self->stack.head.nr_frames);
 		EXPECT_GT(before + 10, self->stack.head.nr_frames);
 		before = self->stack.head.nr_frames;
@@ -172,30 +172,31 @@ TEST_F(bounds, budget_is_per_walk)
 	}
 }
 
-/*
- * Many mappings of one section, whose every second page is protected otherwise
- */
+/* One section in many mappings: every second page has another protection */
 
-/* Mappings that one walk looks at, and that a section may lie in, see limits.h. */
+/*
+ * Mappings that one walk may examine, and that a section may lie in; see
+ * limits.h.
+ */
 #define MAX_WALKED	4096
 #define MAX_HELD	256
 
-/* With one more for the code. */
+/* The code takes one more mapping. */
 #define MANY_MAPPINGS	(MAX_HELD - 1)
 
-/* Sections of that many: more than one walk may look at. */
+/* Sections of that many mappings: more than one walk may examine. */
 #define MANY_SECTIONS	16
 
 struct split {
 	unsigned char *text;		/* a chain of calls, see put_chain() */
-	unsigned char *section;		/* for all of it */
+	unsigned char *section;		/* for the whole chain */
 	struct sframe_unwind_register reg;
 };
 
 /* Pages of the last mapping of a section. */
 #define TAIL_PAGES	3
 
-/* A section of @nr mappings, whose table fills them all. */
+/* Make a section in @nr mappings, all filled by its table. */
 static bool make_split(struct split *split, unsigned int nr)
 {
 	const unsigned int fres = FAKE_FDE + 16 * MANY_SECTIONS;
@@ -205,7 +206,10 @@ static bool make_split(struct split *split, unsigned int nr)
 
 	split->text = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* Nothing that a neighbour could become one with. */
+	/*
+	 * Surrounded by unmapped pages, so that no mapping merges with a
+	 * neighbour.
+	 */
 	s = mmap(NULL, size + 2 * PAGE, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (split->text == MAP_FAILED || s == MAP_FAILED)
@@ -241,14 +245,14 @@ static bool make_split(struct split *split, unsigned int nr)
 	return true;
 }
 
-/* Register it for function @nr of the chain. */
+/* Register the section for function @nr of the chain. */
 static int register_split(int fd, struct split *split, unsigned int nr)
 {
 	split->reg.text_start = (uintptr_t)split->text + CHAIN_SIZE * nr;
 	return register_section(fd, &split->reg);
 }
 
-/* Have all that is remembered of mappings be asked for again. */
+/* Invalidate everything cached about mappings. */
 static void change_mappings(void)
 {
 	munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -270,7 +274,7 @@ TEST_F(bounds, mappings_of_a_walk)
 					       &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
 		EXPECT_EQ(SFRAME_UNWIND_STOP_BUDGET, self->stack.head.stop);
-		/* Each function has a section, and that its mappings. */
+		/* Each function has a section of its own, in MAX_HELD mappings. */
 		EXPECT_LE(MAX_WALKED / MAX_HELD - 1,
 			  self->stack.head.nr_frames);
 		EXPECT_GE(MAX_WALKED / MAX_HELD + 1,
@@ -278,7 +282,7 @@ TEST_F(bounds, mappings_of_a_walk)
 	}
 }
 
-/* At the limit, one past it, and past it later. */
+/* At the limit, one past it, and past it after registration. */
 TEST_F(bounds, mappings_of_a_section)
 {
 	const unsigned int last = MANY_SECTIONS - 1;
@@ -297,7 +301,7 @@ TEST_F(bounds, mappings_of_a_section)
 	EXPECT_EQ(-1, register_split(self->fd, &larger, last));
 	EXPECT_EQ(EINVAL, errno);
 
-	/* Two more when it is registered. */
+	/* Two more mappings after registration. */
 	ASSERT_TRUE(make_split(&larger, MANY_MAPPINGS));
 	ASSERT_EQ(0, register_split(self->fd, &larger, last));
 	ASSERT_EQ(0, mprotect(larger.section + MANY_MAPPINGS * PAGE, PAGE,
@@ -311,7 +315,7 @@ TEST_F(bounds, mappings_of_a_section)
 	EXPECT_EQ(1, s.stale);
 }
 
-/* Entries of a batch may each have as many as one alone. */
+/* Each entry of a batch may have as many mappings as a single registration. */
 TEST_F(bounds, mappings_of_a_batch)
 {
 	struct sframe_unwind_batch_entry entries[MANY_SECTIONS] = {};
@@ -355,7 +359,7 @@ TEST_F(bounds, large_index)
 		unsigned char *fde = section + FAKE_FDE + 16 * i;
 
 		put64(fde, (uintptr_t)text + 4 * i - (uintptr_t)fde);
-		/* Every seventh is a hole, where there is no function. */
+		/* Every seventh entry is a hole without a function. */
 		put32(fde + 8, i % 7 ? 4 : 0);
 		put32(fde + 12, 0);
 	}
@@ -374,7 +378,10 @@ TEST_F(bounds, large_index)
 		memcpy(text + at, request_code, sizeof(request_code));
 		ASSERT_EQ(0, call_request_code(text + at, self->fd, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
-		/* Seven bytes in, at the second function from there. */
+		/*
+		 * The return address is at 7 bytes, in the second function from
+		 * there.
+		 */
 		if ((i * 499 + 1) % 7) {
 			EXPECT_LE(3, self->stack.head.nr_frames);
 		} else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a user makes the module keep counts against RLIMIT_MEMLOCK, and comes back.
+ * Memory that a user makes the module keep counts against RLIMIT_MEMLOCK, and
+ * is uncharged again.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,18 +11,18 @@
 #include "attach_fixture.h"
 #include "process.h"
 
-#define NOBODY_ELSE	54321	/* a user who has nothing locked */
-#define LOCKED	(1L << 20)	/* bytes that may be locked */
+#define NOBODY_ELSE	54321	/* a user without locked memory */
+#define LOCKED	(1L << 20)	/* the limit */
 #define BATCH	512
 
-/* What a child found out for the test. */
+/* Results of a child. */
 struct found {
-	long taken;		/* until it was refused */
-	long again;		/* the same after all was given back */
-	int error;		/* with which it was refused */
+	long taken;		/* objects created until refused */
+	long again;		/* as above, after all were released */
+	int error;		/* errno of the refusal */
 };
 
-/* To take one, which returns 0, or -1 with errno; to give all back, or NULL. */
+/* Create one object: returns 0, or -1 with errno. Release all, or NULL. */
 struct what {
 	int (*take)(void);
 	void (*give_back)(void);
@@ -104,7 +105,7 @@ static int take_requests_of(pid_t tid)
 	return client < 0 ? -1 : err;
 }
 
-/* Requests for a thread that stays in the kernel, of closed clients. */
+/* Requests by closed clients for a thread that stays in the kernel. */
 static atomic_int sleeper;
 
 static void *sleep_for_ever(void *unused)
@@ -119,7 +120,7 @@ static int take_requests(void)
 	static int left;
 	pthread_t thread;
 
-	/* A thread can have 4,096 of them. */
+	/* A thread can have 4,096 pending requests. */
 	if (!left--) {
 		atomic_store(&sleeper, 0);
 		if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
@@ -134,7 +135,7 @@ static int take_requests(void)
 
 #define MAX_FOUND	4096	/* see limits.h */
 
-/* Mappings of a file whose code is found, for a process that has registered. */
+/* Mappings of a file whose section is found, in a process that has registered. */
 static int take_found(void)
 {
 	const struct rlimit locked = { LOCKED / 2, LOCKED / 2 };
@@ -153,7 +154,7 @@ static int take_found(void)
 			return -1;
 	}
 	errno = 0;
-	/* With one more all would be forgotten. */
+	/* One more would make the module forget all of them. */
 	if (nr == MAX_FOUND - 16 || !map_elf_at(next, elf_fd))
 		return -1;
 	outcome = walk_small(fd, next);
@@ -164,8 +165,9 @@ static int take_found(void)
 }
 
 /*
- * Sections of many functions, of which so many are walked through that the module
- * makes a directory, and when that does not fit any more, others.
+ * Sections of many functions. So many functions are walked through that the
+ * module creates a directory; once directories do not fit, smaller sections are
+ * registered.
  */
 #define FUNCTIONS	4096
 #define DIRECTORY	(FUNCTIONS * 4)
@@ -204,7 +206,7 @@ static int take_directory(void)
 	};
 	if (register_section(fd, &code))
 		return -1;
-	/* One in 32 is found in it, each at an address of its own. */
+	/* Walk through one of 32 functions, each at an address of its own. */
 	for (i = 0; i < FUNCTIONS / 32 && nr < DIRECTORIES; i++) {
 		memcpy(text + 32 * i, request_code, sizeof(request_code));
 		if (walk(fd, text + 32 * i) != CALLER)
@@ -272,7 +274,7 @@ FIXTURE_SETUP(charge)
 	self->found = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->found);
-	/* A worker frees what the process of another case has left. */
+	/* A worker frees the memory of the previous case's process. */
 	while (counter("nodes") || counter("sections"))
 		sched_yield();
 }
@@ -291,7 +293,7 @@ static int run(FIXTURE_DATA(charge) *self, const struct what *what)
 	return outcome_of(child);
 }
 
-/* At least so many bytes each, and, by what is remembered, not many more. */
+/* Each object took at least @bytes, and the cached data not much more. */
 #define EXPECT_EACH_OF(memory, bytes)					\
 	do {								\
 		TH_LOG("%ld until refused", self->found->taken);	\
@@ -337,7 +339,7 @@ TEST_F(charge, requests_of_closed_clients)
 	EXPECT_EACH(16 * 144);
 }
 
-/* As for mlock(): who has CAP_IPC_LOCK is not limited. */
+/* As for mlock(): CAP_IPC_LOCK lifts the limit. */
 TEST_F(charge, privileged)
 {
 	const struct what what = { take_client, close_clients };
@@ -354,7 +356,7 @@ TEST_F(charge, privileged)
 	EXPECT_LT(32, self->found->taken);
 }
 
-/* What a process had goes with it; a worker frees what is much. */
+/* The memory of a process is released when it exits; large amounts by a worker. */
 TEST_F(charge, ends_with_the_process)
 {
 	const struct what what = { take_sections, NULL };
@@ -374,17 +376,17 @@ TEST_F(charge, ends_with_the_process)
 	}
 }
 
-/* What was found for a process that registers, of which less may be locked. */
+/* Sections found for a process that registers, which may lock half as much. */
 TEST_F(charge, found_for_who_registers)
 {
 	const struct what what = { take_found, NULL };
 
 	ASSERT_EQ(0, run(self, &what));
-	/* Besides the client's ring. */
+	/* Minus the client's ring. */
 	EXPECT_EACH_OF(LOCKED / 2 - (256 << 10), 128);
 }
 
-/* What is made for a section later leaves less for other sections. */
+/* A directory created later reduces the room for other sections. */
 TEST_F(charge, directories)
 {
 	const struct what what = { take_directory, NULL };
@@ -393,11 +395,11 @@ TEST_F(charge, directories)
 	TH_LOG("%ld until refused", self->found->taken);
 	EXPECT_EQ(ENOMEM, self->found->error);
 	EXPECT_LE(DIRECTORIES / 2, self->found->taken);
-	/* Where no directory fits there is room for some sections yet. */
+	/* Where no directory fits, some sections still do. */
 	EXPECT_GE(DIRECTORIES + 2 * DIRECTORY / 100, self->found->taken);
 }
 
-/* What was found of mappings that have gone does not add up. */
+/* Sections found for mappings that are gone do not accumulate. */
 TEST_F(charge, found)
 {
 	const long sections = counter("sections");

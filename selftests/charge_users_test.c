@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users: whoever has subordinate user IDs has thousands, in a user namespace and out
- * of it, each of whom can be charged. They do not keep others from that.
+ * A user with subordinate user IDs has thousands of UIDs, inside and outside of
+ * a user namespace, each of which can be charged. That must not prevent other
+ * users from being charged.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,11 +12,11 @@
 #include "common.h"
 #include "process.h"
 
-/* More than 16 bits can number. */
+/* More than 16 bits can count. */
 #define NR_USERS	66000
 #define FIRST_USER	200000
 
-/* Seconds that this may take, and the exit status if it takes more. */
+/* Limit in seconds, and the exit status if it is exceeded. */
 #define MAX_SECONDS	20
 #define TOO_SLOW	77
 
@@ -25,7 +26,10 @@ static bool open_as(int user)
 	       open("/dev/sframe_unwind", O_RDWR | O_CLOEXEC) >= 0;
 }
 
-/* A client of each user. Closes @there when they are, until the end of @end. */
+/*
+ * Create a client for each user. Closes @there when done, and keeps the clients
+ * until the end of @end.
+ */
 static int be_many(int there, int end)
 {
 	const struct rlimit files = { NR_USERS + 100, NR_USERS + 100 };

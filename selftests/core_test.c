@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A thread that dumps core to a program: a request cuts nothing off. */
+/* A thread that dumps core to a program: a request must not truncate the core. */
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -9,14 +9,14 @@
 #include "process.h"
 
 #define PATTERN	"/proc/sys/kernel/core_pattern"
-#define SIZE	(8UL << 20)	/* of memory in the core */
+#define SIZE	(8UL << 20)	/* bytes of memory in the core */
 
-/* Named pipes: whether to read the core, and how much of it there was. */
+/* Named pipes: tells the handler to read the core, and returns the core's size. */
 #define GO	"/run/sframe_unwind_core.go"
 #define RESULT	"/run/sframe_unwind_core.result"
 #define HANDLER	"core-handler"
 
-/* What the kernel starts for a core, with that on stdin. */
+/* The kernel runs this program as core handler, with the core on stdin. */
 static __attribute__((constructor)) void handle_core(int argc, char **argv)
 {
 	static char buffer[1 << 16];
@@ -83,7 +83,7 @@ static pid_t fork_crash(void)
 	abort();
 }
 
-/* Does a process wait for its core to be read? */
+/* Whether the process waits for its core to be read. */
 static bool is_dumping(pid_t pid)
 {
 	char name[64];
@@ -92,7 +92,7 @@ static bool is_dumping(pid_t pid)
 	return read_number(name, "CoreDumping:") == 1 && is_asleep(pid);
 }
 
-/* Its core is complete, and it is told of as exiting. */
+/* The core is complete, and the record says that the thread exited. */
 TEST_F(core, interrupted)
 {
 	struct sframe_unwind_request req = request_self();
@@ -117,7 +117,7 @@ TEST_F(core, interrupted)
 	close(result);
 }
 
-/* A request that waits for the thread's end does no harm. */
+/* A pending request does no harm. */
 TEST_F(core, left_alone)
 {
 	struct sframe_unwind_request req = request_self();

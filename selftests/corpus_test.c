@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel does with each file of corpus/ what its line in corpus/EXPECT says:
- * when it is registered, when it is validated, and in walks through code that it
- * describes. unit/corpus_test.c holds decode and step to the same lines.
+ * The kernel gives the results of corpus/EXPECT for each file of corpus/: when
+ * it is registered, when it is validated, and in walks through code that it
+ * describes. unit/corpus_test.c checks decode and step against the same lines.
  */
 #include "common.h"
 #include "fixtures/corpus.h"
@@ -21,7 +21,7 @@ FIXTURE(corpus)
 	char message[192];
 };
 
-/* An address of the scene that the line is for. */
+/* Address of @offset in the scene of the line. */
 static unsigned char *scene_at(const struct corpus_line *line, u64 offset)
 {
 	return (unsigned char *)(uintptr_t)(line->address + offset);
@@ -42,7 +42,10 @@ static int make_scene(int fd, u64 address)
 	if (mmap(at, SCENE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
 		return -1;
-	/* What is at address 0 is memory here; compilers know better. */
+	/*
+	 * Memory is mapped at address 0 here; hide that it is NULL from the
+	 * compiler.
+	 */
 	asm volatile("" : "+r"(at));
 	scene_fill(at, address);
 	return register_section(fd, &reg);
@@ -67,7 +70,7 @@ FIXTURE_TEARDOWN(corpus)
 }
 
 /*
- * Read the next line and put its section where it belongs. Returns as
+ * Read the next line and copy its section into the scene. Returns as
  * corpus_next().
  */
 static int next_file(FIXTURE_DATA(corpus) *self)
@@ -104,7 +107,10 @@ static int next_file(FIXTURE_DATA(corpus) *self)
 		       self->reg.defect_offset, self->message);		\
 	}
 
-/* Does the message tell the defect? A version is told with its number. */
+/*
+ * Whether the message describes the defect. For versions it contains the
+ * number.
+ */
 static bool is_told(const FIXTURE_DATA(corpus) *self)
 {
 	return strstr(self->message, self->line.defect) ||
@@ -112,7 +118,7 @@ static bool is_told(const FIXTURE_DATA(corpus) *self)
 		strstr(self->message, "version is"));
 }
 
-/* Only the header is looked at, and what is wrong with it is told. */
+/* Only the header is checked, and its defects are reported. */
 TEST_F(corpus, registered)
 {
 	unsigned int nr = 0;
@@ -126,7 +132,7 @@ TEST_F(corpus, registered)
 			continue;
 		}
 		EXPECT_LINE(self->message[0] && !self->reg.id);
-		/* No bytes at all are the range's fault. */
+		/* An empty section is an error of the range, without a defect. */
 		if (strcmp(self->line.stage, "open") || !self->reg.sframe_size)
 			continue;
 		EXPECT_LINE(self->reg.defect_offset == self->line.offset);
@@ -136,7 +142,10 @@ TEST_F(corpus, registered)
 	EXPECT_LE(MIN_FILES, nr);
 }
 
-/* All of the section is looked at: no lookup will find anything. */
+/*
+ * The whole section is checked, so every defect that a lookup could find is
+ * reported.
+ */
 TEST_F(corpus, validated)
 {
 	unsigned int nr = 0;
@@ -161,7 +170,7 @@ TEST_F(corpus, validated)
 	EXPECT_LE(MIN_FILES, nr);
 }
 
-/* How the second frame of @walk is found, if there is one. */
+/* Expected frame type of the second frame of @walk, if there is one. */
 static __u8 how_found(const struct corpus_walk *walk)
 {
 	const size_t length = strlen(walk->rule);
@@ -171,8 +180,8 @@ static __u8 how_found(const struct corpus_walk *walk)
 }
 
 /*
- * Words of the stack that are cut out askew make addresses outside of the scenes,
- * which decode and step cannot tell from others: the module does not tell them.
+ * Remove a last address outside the scenes, which a misaligned word can form.
+ * decode and step report it; the module does not report such addresses.
  */
 static void leave_out(struct corpus_walk *want)
 {
@@ -215,7 +224,7 @@ static void log_walk(const struct stack *stack)
 	printf("\n");
 }
 
-/* Walks before this one may have removed sections, each counted. */
+/* Whether a section was removed since the last call. */
 static bool was_removed(int fd, bool *was)
 {
 	struct sframe_unwind_stats now;
@@ -230,7 +239,7 @@ static bool was_removed(int fd, bool *was)
 	return true;
 }
 
-/* Walk from @walk's address. Returns whether that could be done. */
+/* Walk from @walk's address. Returns false on error. */
 static bool walk_from(FIXTURE_DATA(corpus) *self,
 		      const struct corpus_walk *walk)
 {
@@ -270,11 +279,11 @@ TEST_F(corpus, walked)
 			ASSERT_TRUE(walk_from(self, walk));
 			ASSERT_STACK(self->fd, &self->stack);
 			EXPECT_WALK(walk);
-			/* Corruption removes, and nothing else does. */
+			/* A corrupt section is removed, any other stays. */
 			ASSERT_TRUE(was_removed(self->fd, &removed));
 			EXPECT_LINE(removed == !strcmp(walk->rule, "EINVAL"));
 
-			/* Once more: what is remembered is no different. */
+			/* Again: cached rules give the same result. */
 			again = *walk;
 			if (removed)
 				again.stop = SFRAME_UNWIND_STOP_NO_RULE;

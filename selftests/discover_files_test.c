@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sections found in files that come and go: never a rule of a file that is not
- * mapped any more. And in what the real linker makes.
+ * Sections found in files that are replaced: a walk never uses a rule of a file
+ * that is no longer mapped. And sections written by the real linker.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -39,13 +39,13 @@ FIXTURE_TEARDOWN(discover)
 
 static const struct {
 	const char *name;
-	bool has_section;	/* for the code that replaces it */
+	bool has_section;	/* whether the replacement has a section */
 } replacements[] = {
 	{ "with a section", true },
 	{ "without", false },
 };
 
-/* The large code where the other file has the small one. */
+/* Swap: the large code where the other file has the small one. */
 static void swap_code(struct elf_base *elf, bool has_section)
 {
 	memcpy(elf->small, elf_large_code, sizeof(elf_large_code));
@@ -54,7 +54,7 @@ static void swap_code(struct elf_base *elf, bool has_section)
 		elf->phdr[ELF_SFRAME].p_type = PT_NULL;
 }
 
-/* Unmapped, and another file mapped there. */
+/* Unmap, and map another file at the same address. */
 TEST_F(discover, unmapped_and_replaced)
 {
 	unsigned int i, round;
@@ -82,7 +82,7 @@ TEST_F(discover, unmapped_and_replaced)
 	}
 }
 
-/* Mapped over it, only the code. */
+/* Map another file over the code only. */
 TEST_F(discover, mapped_over)
 {
 	struct elf_base other;
@@ -117,7 +117,7 @@ TEST_F(discover, moved)
 	munmap(to, PAGE);
 }
 
-/* Of a file without a name, by whatever path it lost it. */
+/* A file that was deleted while mapped, or never had a name. */
 TEST_F(discover, deleted)
 {
 	char path[] = "/tmp/discover_test.XXXXXX";
@@ -134,7 +134,7 @@ TEST_F(discover, deleted)
 	unmap_elf(at);
 }
 
-/* Its name is another file's, in the middle of its use. */
+/* Another file takes its name while it is mapped. */
 TEST_F(discover, renamed_over)
 {
 	char path[] = "/tmp/discover_test.XXXXXX";
@@ -151,7 +151,7 @@ TEST_F(discover, renamed_over)
 	ASSERT_NE(NULL, at);
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	ASSERT_EQ(0, rename(other_path, path));
-	/* The old one is mapped yet, and its other segment not looked at. */
+	/* The old file is still mapped; no walk has met its other segment yet. */
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
 	EXPECT_EQ(CALLER, walk_large(self->fd, at));
 	unmap_elf(at);
@@ -212,9 +212,9 @@ TEST_F(discover, overlayfs)
 	close(file);
 }
 
-/* --- programs and objects by the real linker */
+/* --- programs and objects written by the real linker */
 
-/* Path of the file @name that lies beside this program. */
+/* Path of the file @name beside this program. */
 static const char *beside(const char *name)
 {
 	static char path[512];
@@ -233,7 +233,7 @@ FIXTURE(program)
 FIXTURE_VARIANT(program)
 {
 	const char *name;
-	const char *object;	/* to be loaded, or NULL */
+	const char *object;	/* shared object to load, or NULL */
 };
 
 FIXTURE_VARIANT_ADD(program, pie) { .name = "discover_pie" };
@@ -285,7 +285,7 @@ static __attribute__((noinline)) int take(void *data)
 	return request(call->fd, &req) || read_stack(call->fd, &call->stack);
 }
 
-/* Copy the file @name beside this program to @path by way of a rename. */
+/* Copy the file @name from beside this program to @path by a rename. */
 static int install(const char *name, const char *path)
 {
 	char command[1200];
@@ -295,7 +295,7 @@ static int install(const char *name, const char *path)
 	return system(command);
 }
 
-/* The frames of relay() in the two objects are of different size. */
+/* The frames of relay() in the two objects differ in size. */
 TEST_F(discover, loaded_replaced)
 {
 	static const char * const names[] = {
@@ -324,7 +324,7 @@ TEST_F(discover, loaded_replaced)
 		reused |= last == (uintptr_t)relay;
 		last = (uintptr_t)relay;
 		ASSERT_EQ(0, relay(take, &call));
-		/* request(), take(), relay(), and then this function. */
+		/* Frames: request(), take(), relay(), and then this function. */
 		for (i = 1; i + 1 < call.stack.head.nr_frames; i++)
 			ours |= call.stack.head.ips[i] - last < 256 &&
 				how(&call.stack, i) ==
@@ -342,7 +342,7 @@ TEST_F(discover, loaded_replaced)
 		}
 		ASSERT_EQ(0, dlclose(object));
 	}
-	/* Else it was no test. */
+	/* Otherwise no address was reused, and nothing was tested. */
 	EXPECT_TRUE(reused);
 	unlink(path);
 	rmdir(dir);

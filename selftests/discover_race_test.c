@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several threads walk through code that no walk has met before, at the same
- * time: one of them adds what there is for it, and the others nothing.
+ * Several threads concurrently walk through code that no walk has met before:
+ * one of them adds the section, the others nothing.
  *
  * Racing: run with KCSAN.
  */
@@ -14,10 +14,10 @@
 #define WALKERS		4
 #define ROUNDS		40
 
-/* After which there are no more rounds: some kernels are slow. */
+/* No more rounds after that time: some kernels are slow. */
 #define MAX_SECONDS	25
 
-/* Whose protection takes some milliseconds to change. */
+/* Large enough that changing its protection takes milliseconds. */
 #define LOCK_SIZE	(128UL << 20)
 
 FIXTURE(race)
@@ -27,19 +27,19 @@ FIXTURE(race)
 	struct elf_base elf;
 	pthread_t walker[WALKERS], locker;
 	pthread_barrier_t begin, end;
-	unsigned char *at;	/* what is walked in this round, or NULL: the last one */
+	unsigned char *at;	/* code walked in this round; NULL ends the test */
 	atomic_bool over;
 	atomic_int found;
 };
 
-/* All walks begin with the mmap lock taken: those that wait go on together. */
+/* Hold the mmap lock when walks start, so that they wait and continue together. */
 static void *take_mmap_lock(void *arg)
 {
 	FIXTURE_DATA(race) *self = arg;
 	unsigned char *p = mmap(NULL, LOCK_SIZE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* Real-time kernels have no huge pages to keep away. */
+	/* Real-time kernels have no huge pages to disable. */
 	if (p == MAP_FAILED ||
 	    (madvise(p, LOCK_SIZE, MADV_NOHUGEPAGE) && errno != EINVAL) ||
 	    madvise(p, LOCK_SIZE, MADV_POPULATE_READ))
@@ -101,7 +101,7 @@ FIXTURE_TEARDOWN(race)
 	close(self->fd);
 }
 
-/* Have all walk through the code at @at, which is new. */
+/* Let all threads walk through the new code at @at. */
 static void do_round(FIXTURE_DATA(race) *self, unsigned char *at)
 {
 	self->at = at;
@@ -110,7 +110,7 @@ static void do_round(FIXTURE_DATA(race) *self, unsigned char *at)
 	pthread_barrier_wait(&self->end);
 }
 
-/* How many sections are listed for the mapped file? */
+/* Number of sections listed for the mapped file. */
 static unsigned int count_listed(int fd, const unsigned char *at)
 {
 	static struct sframe_unwind_section sections[64];
@@ -144,7 +144,7 @@ TEST_F_TIMEOUT(race, listed_once, 50)
 	}
 }
 
-/* Code that is registered beside it is found, and is unregistered. */
+/* Code registered next to it is found, and can be unregistered. */
 TEST_F_TIMEOUT(race, neighbour, 50)
 {
 	const time_t end = time(NULL) + MAX_SECONDS;

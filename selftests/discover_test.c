@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sections that nobody has registered, found in the files that code is from. */
+/*
+ * Sections that are not registered, but found in the files that code is mapped
+ * from.
+ */
 #include <sys/wait.h>
 
 #include "elf_map.h"
@@ -29,7 +32,7 @@ FIXTURE_TEARDOWN(discover)
 	close(self->fd);
 }
 
-/* Does this process have the page that tells of its end? */
+/* Whether this process has the marker mapping. */
 static bool has_marker(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -49,7 +52,7 @@ TEST_F(discover, control)
 
 	EXPECT_FALSE(has_marker());
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
-	/* Who registers nothing gets none. */
+	/* A process that registers nothing gets no marker. */
 	EXPECT_FALSE(has_marker());
 	section = section_of(self->fd, self->at + ELF_SMALL_VADDR);
 	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, section.source);
@@ -63,7 +66,7 @@ TEST_F(discover, control)
 	EXPECT_NE(0, section.id);
 	EXPECT_EQ(0, section.reserved);
 
-	/* The second executable segment is looked at when a walk meets it. */
+	/* The second executable segment is examined when a walk meets it. */
 	EXPECT_EQ(0, section_of(self->fd, self->at + ELF_LARGE_VADDR).source);
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	other = section_of(self->fd, self->at + ELF_LARGE_VADDR);
@@ -72,7 +75,7 @@ TEST_F(discover, control)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* What was found, and what was not, is remembered. */
+/* Results are cached, also that there is no section. */
 TEST_F(discover, once)
 {
 	unsigned char *bare, *again;
@@ -92,7 +95,7 @@ TEST_F(discover, once)
 		EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	}
 	EXPECT_EQ(before, counter("total_discovered"));
-	/* For the code that it was asked for. */
+	/* The cached result applies to one mapping only. */
 	again = map_elf(file);
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, again));
 	EXPECT_EQ(before + 1, counter("total_discovered"));
@@ -104,8 +107,8 @@ TEST_F(discover, once)
 }
 
 /*
- * In each address space. A child starts with what its parent knows, if that has
- * registered something; see observe_test for one that has not.
+ * In each address space. A child starts with its parent's cached results if the
+ * parent has registered something; observe_test has the other case.
  */
 TEST_F(discover, forked)
 {
@@ -141,9 +144,12 @@ TEST_F(discover, anonymous_code)
 	free_fake(&fake);
 }
 
-/* --- where the section is */
+/* --- location of the section */
 
-/* The page with it is not mapped, or not any more: it is read from the file. */
+/*
+ * The page with the section is not mapped, or no longer: it is read from the
+ * file.
+ */
 TEST_F(discover, section_not_mapped)
 {
 	ASSERT_EQ(0, munmap(self->at, PAGE));
@@ -179,12 +185,12 @@ TEST_F(discover, section_unreadable)
 	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_READ));
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_NONE));
-	/* What is known need not be read. */
+	/* A cached rule needs no read. */
 	EXPECT_EQ(CALLER, walk_large(self->fd, self->at));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 }
 
-/* Bytes that turn bad in the file take the section, and nothing else. */
+/* Bytes that become malformed in the file remove the section, and nothing else. */
 TEST_F(discover, section_overwritten)
 {
 	const struct elf_base bad = {};
@@ -212,7 +218,7 @@ TEST_F(discover, section_overwritten)
 	close(file);
 }
 
-/* --- a registration takes precedence */
+/* --- registrations take precedence */
 
 TEST_F(discover, registered_first)
 {
@@ -233,7 +239,7 @@ TEST_F(discover, registered_first)
 	EXPECT_EQ(SFRAME_UNWIND_SECTION_REGISTERED,
 		  section_of(self->fd, text).source);
 	EXPECT_EQ(id, section_of(self->fd, text).id);
-	/* What was registered does not give way. */
+	/* A registration is not displaced. */
 	EXPECT_EQ(-1, register_section(self->fd, &reg));
 	EXPECT_EQ(EEXIST, errno);
 	ASSERT_EQ(0, unregister_id(self->fd, id));
@@ -242,7 +248,7 @@ TEST_F(discover, registered_first)
 		  section_of(self->fd, text).source);
 }
 
-/* Of part of the code: the rest is the file's. */
+/* Part of the code is registered; the rest uses the file's section. */
 TEST_F(discover, registered_in_part)
 {
 	unsigned char *text = self->at + ELF_SMALL_VADDR;
@@ -264,7 +270,7 @@ TEST_F(discover, registered_in_part)
 	EXPECT_EQ(0, section_of(self->fd, text + 0xfff).source);
 }
 
-/* What was found is found again, whatever is done to its id. */
+/* A section found is found again, even after unregistering its id. */
 TEST_F(discover, not_registered)
 {
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));

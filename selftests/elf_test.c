@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are broken ELF, or odd: their code is walked through, and sections
- * are attached to them. What comes of it is in the table, and nothing else does.
+ * Broken and odd ELF files: walks through their code, and sections attached to
+ * them, give the results in the table and affect nothing else.
  */
 #include "elf_map.h"
 #include "fixtures/elf_broken.h"
@@ -10,7 +10,7 @@ FIXTURE(elf)
 {
 	int fd;
 	int good_fd;
-	unsigned char *good;	/* another file's code, which goes on to work */
+	unsigned char *good;	/* code of another, intact file, which must keep working */
 };
 
 FIXTURE_SETUP(elf)
@@ -50,7 +50,7 @@ TEST_F(elf, walked)
 		unsigned char *at;
 		int file;
 
-		/* Without pages there is nothing to run. */
+		/* Without pages there is no code to run. */
 		if (!elf_broken_has_code(b))
 			continue;
 		file = make_file(&elf, size);
@@ -59,7 +59,7 @@ TEST_F(elf, walked)
 		first = walk_small(self->fd, at);
 		second = walk_small(self->fd, at);
 		EXPECT_EQ(b->is_found ? CALLER : NO_RULE, second) NAMED(b);
-		/* What is wrong may show only where it is used. */
+		/* A defect may be detected only when the section is used. */
 		EXPECT_TRUE(first == second || first == REMOVED) NAMED(b);
 		if (b->is_found)
 			EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, section_of(
@@ -71,7 +71,7 @@ TEST_F(elf, walked)
 	}
 }
 
-/* All at once in one address space. */
+/* All files at the same time in one address space. */
 TEST_F(elf, together)
 {
 	unsigned char *at[ELF_NR_BROKEN] = {};
@@ -140,7 +140,10 @@ TEST_F(elf, attached)
 			EXPECT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_DETACH,
 					   &end)) NAMED(b);
 		}
-		/* Headers tell what is wrong before the build ID can be. */
+		/*
+		 * Errors of the headers are reported before the build ID is
+		 * compared.
+		 */
 		if (b->err && !b->cut) {
 			EXPECT_NE(NULL, strstr(message, "ELF")) NAMED(b);
 			EXPECT_NE(NULL, strstr(message, "offset")) NAMED(b);
@@ -150,7 +153,7 @@ TEST_F(elf, attached)
 	close(sframe_fd);
 }
 
-/* What is attached serves in place of what is broken. */
+/* An attached section replaces a broken one. */
 TEST_F(elf, mended)
 {
 	struct elf_sframe sframe = elf_sframe_at(0);
@@ -170,7 +173,7 @@ TEST_F(elf, mended)
 		enum outcome outcome;
 		unsigned char *at;
 
-		/* Of those only whose section is broken, or missing. */
+		/* Only for files whose section is broken or missing. */
 		if (b->err || b->attach || b->is_found || b->cut ||
 		    strncmp(b->name, "sframe-", 7))
 			continue;
@@ -179,17 +182,17 @@ TEST_F(elf, mended)
 		at = map_elf(arg.elf_fd);
 		ASSERT_NE(NULL, at);
 		walk_small(self->fd, at);
-		/* One that is good, but not for this code. */
+		/* A valid section that does not cover this code. */
 		if (section_of(self->fd, at + ELF_SMALL_VADDR).source)
 			arg.flags = SFRAME_UNWIND_ATTACH_PREFER;
 		ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_ATTACH, &arg));
 		outcome = walk_small(self->fd, at);
-		/* The file is looked at again, and what is wrong found again. */
+		/* The file is examined again, and the defect found again. */
 		if (outcome == REMOVED)
 			outcome = walk_small(self->fd, at);
 		EXPECT_EQ(CALLER, outcome) NAMED(b);
 		unmap_elf(at);
-		/* The same build ID comes again. */
+		/* Close, because the next file has the same build ID. */
 		close(self->fd);
 		self->fd = open_client(0);
 		close(arg.elf_fd);

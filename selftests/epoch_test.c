@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread that has changed mappings walks while others do: what they find to
- * be right now is not what was remembered before.
+ * A thread that has changed mappings walks while others do: the sections that
+ * they validate now must not revive rules that were cached before.
  *
  * Racing: run with KCSAN.
  */
@@ -10,20 +10,20 @@
 
 #include "common.h"
 
-/* A frame larger than the section of the other function says. */
+/* Its frame is larger than the section of the other function says. */
 static const unsigned char large_code[] = {
 	0x48, 0x83, 0xec, 0x38,			/* sub $56,%rsp */
 	0xb8, 0x10, 0x00, 0x00, 0x00, 0x0f, 0x05,
 	0x48, 0x83, 0xc4, 0x38, 0xc3		/* add $56,%rsp; ret */
 };
 
-/* As often is the code replaced, and put back. */
+/* How often the code is replaced and restored. */
 #define ROUNDS	2000
 
 FIXTURE(epoch)
 {
 	int fd;
-	int file;	/* page 0: the code of the section, page 1: the large one */
+	int file;	/* page 0: code described by the section, page 1: the large code */
 	atomic_int stop;
 	struct fake fake;
 	struct stack stack;
@@ -54,7 +54,10 @@ FIXTURE_TEARDOWN(epoch)
 	close(self->fd);
 }
 
-/* Has the rules brought up to date all the time. Returns what is wrong. */
+/*
+ * Walk repeatedly, which revalidates the rules. Returns NULL or an error
+ * message.
+ */
 static void *walk(void *stop)
 {
 	struct sframe_unwind_request req = request_self();

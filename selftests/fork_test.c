@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The life of registrations: fork, vfork, threads, exec, exit, the marker.
+ * Lifetime of registrations: fork, vfork, threads, exec, exit, and the marker.
  *
  * Racing: run with KCSAN.
  */
@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(life)
 	close(self->fd);
 }
 
-/* Does a walk get from the fake function to its caller, by its section? */
+/* Whether a walk gets from the fake function to its caller by its section. */
 static bool unwinds(int fd, const struct fake *fake)
 {
 	struct sframe_unwind_request req = request_self();
@@ -48,7 +48,7 @@ static bool unwinds(int fd, const struct fake *fake)
 	       stack.head.ips[1] - (uintptr_t)call_request_code < 128;
 }
 
-/* Run @code in a child and expect it to be true there. */
+/* Run @code in a child, where it must be true. */
 #define EXPECT_IN_CHILD(code)						\
 	do {								\
 		int status_;						\
@@ -119,7 +119,7 @@ TEST_F(life, parent_changes_its_own)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* Until the parent has unregistered. */
+		/* Wait until the parent has unregistered. */
 		if (read(go[0], &byte, 1) != 1)
 			_exit(2);
 		_exit(unwinds(self->fd, &self->fake) ? 0 : 1);
@@ -131,7 +131,10 @@ TEST_F(life, parent_changes_its_own)
 	EXPECT_EQ(0, status);
 }
 
-/* Nodes of trees of sections in the whole system, or -1 without privilege. */
+/*
+ * Number of nodes of section trees in the whole system, or -1 without
+ * privilege.
+ */
 static long count_nodes(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/sframe_unwind/counters", "r");
@@ -146,7 +149,7 @@ static long count_nodes(void)
 	return value;
 }
 
-/* Fork copies no node, however many there are; a change does, and but few. */
+/* Fork copies no node, however many there are; a change copies only a few. */
 TEST_F(life, fork_shares_the_trees)
 {
 	long before;
@@ -169,7 +172,7 @@ TEST_F(life, fork_shares_the_trees)
 	EXPECT_EQ(1000, count_sections(self->fd));
 }
 
-/* A child's first section, in a space that had been emptied by its parent. */
+/* A child registers the first section in a space that its parent had emptied. */
 TEST_F(life, fork_of_an_empty_space)
 {
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
@@ -188,7 +191,7 @@ TEST_F(life, vfork_shares)
 	pid = vfork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* The same address space, and so the same registrations. */
+		/* The same address space, therefore the same registrations. */
 		_exit(unregister_id(self->fd, self->fake.reg.id) ? 1 : 0);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
@@ -234,7 +237,7 @@ TEST_F(life, exec_drops)
 	EXPECT_EQ(0, status);
 }
 
-/* The other half of exec_drops: runs before main, in the new program. */
+/* Second part of exec_drops: runs before main() in the new program. */
 static __attribute__((constructor)) void after_exec(void)
 {
 	const char *fd = getenv("LIFE_TEST_FD");
@@ -243,7 +246,7 @@ static __attribute__((constructor)) void after_exec(void)
 		_exit(count_sections(atoi(fd)));
 }
 
-/* The marker's line in /proc/self/maps: its address, or 0. */
+/* Address of the marker from /proc/self/maps, or 0. */
 static unsigned long find_marker(unsigned int *number)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -306,7 +309,7 @@ TEST_F(life, marker_unmapped)
 	ASSERT_EQ(0, munmap(marker, PAGE));
 	EXPECT_EQ(0, count_sections(self->fd));
 	EXPECT_FALSE(unwinds(self->fd, &self->fake));
-	/* And again from the start. */
+	/* Registering works again from the start. */
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	EXPECT_TRUE(unwinds(self->fd, &self->fake));
 }
@@ -329,7 +332,7 @@ TEST_F(life, marker_moved)
 	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake));
 }
 
-/* Two markers in one address space: fork makes one space of them. */
+/* Two markers in one address space: fork must create one space for them. */
 TEST_F(life, marker_copied)
 {
 	unsigned int number;
@@ -342,7 +345,7 @@ TEST_F(life, marker_copied)
 		copy = mremap(marker, PAGE, PAGE,
 			      MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
 	if (copy == MAP_FAILED)
-		return;		/* the kernel does not allow it: fine */
+		return;		/* this kernel does not allow it */
 	find_marker(&number);
 	ASSERT_EQ(2, number);
 	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake) &&
@@ -369,7 +372,7 @@ TEST_F(life, marker_not_inherited)
 	EXPECT_EQ(1, count_sections(self->fd));
 }
 
-/* Whatever is said about the page, it stays what it is. */
+/* madvise() does not change the marker. */
 TEST_F(life, marker_and_advice)
 {
 	unsigned char in_memory;
@@ -381,7 +384,7 @@ TEST_F(life, marker_and_advice)
 	marker = (char *)find_marker(&number);
 	ASSERT_NE(NULL, marker);
 	for (advice = 0; advice < 128; advice++) {
-		/* The one that is obeyed: marker_not_inherited. */
+		/* MADV_DONTFORK has an effect: see marker_not_inherited. */
 		if (advice != MADV_DONTFORK)
 			madvise(marker, PAGE, advice);
 	}
@@ -399,7 +402,7 @@ TEST_F(life, marker_and_advice)
 	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake));
 }
 
-/* Mapping it anew is unmapping it, and mapping one, in whatever order. */
+/* Mapping over the marker unmaps it; the kernel may do both in any order. */
 TEST_F(life, marker_remapped)
 {
 	unsigned int number;
@@ -427,7 +430,7 @@ TEST_F(life, marker_and_locked_memory)
 	munlockall();
 }
 
-/* Many at once, so that fork, exit and the hash of spaces get in their way. */
+/* Many at once, so that fork, exit and the hash of spaces run concurrently. */
 TEST_F(life, many_children)
 {
 	int status, round, i;

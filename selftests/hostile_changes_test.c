@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sections and stacks that another thread changes while walks read them. Each
- * walk ends with a record, and what is whole again is as good as before.
+ * walk ends with a record, and works again once the bytes are restored.
  *
  * Racing: run with KCSAN.
  */
@@ -15,7 +15,7 @@ struct change {
 	pthread_t thread;
 	void (*function)(struct change *change);
 	unsigned char *bytes;
-	const unsigned char *good;	/* what was there */
+	const unsigned char *good;	/* original contents */
 	unsigned int size;
 	unsigned int state;		/* of the random numbers */
 	atomic_bool started, stop;
@@ -47,7 +47,7 @@ static void stop(struct change *change)
 	pthread_join(change->thread, NULL);
 }
 
-/* The offset in the row: two rules, each as good as the other. */
+/* Alternate the offset in the row between two valid rules. */
 static void change_offset(struct change *change)
 {
 	volatile unsigned char *at = change->bytes;
@@ -66,7 +66,7 @@ TEST_F(scene, two_rules_by_turns)
 	};
 	unsigned int i;
 
-	/* Of CFA = rsp + 8, and of rsp + 16. */
+	/* Callers for CFA = rsp + 8, and for rsp + 16. */
 	self->words[256] = SCENE_CALLER + 8;
 	self->words[257] = SCENE_CALLER + 16;
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
@@ -88,7 +88,7 @@ static unsigned int random_number(struct change *change)
 	return change->state >> 8;
 }
 
-/* One byte after the other becomes anything, and all of them good again. */
+/* Set one byte after the other to random values, then restore all. */
 static void change_anything(struct change *change)
 {
 	unsigned int i;
@@ -99,7 +99,7 @@ static void change_anything(struct change *change)
 	memcpy(change->bytes, change->good, change->size);
 }
 
-/* The header too: a registration may be refused, and a section may go. */
+/* Including the header: a registration may be refused, and the section removed. */
 TEST_F(scene, section_of_anything)
 {
 	unsigned char good[FAKE_SECTION_SIZE];
@@ -126,7 +126,7 @@ TEST_F(scene, section_of_anything)
 		ASSERT_GE(128, self->stack.head.nr_frames);
 	}
 	stop(&change);
-	/* All of it is as it was. */
+	/* All bytes are restored. */
 	self->fake.reg.flags = SFRAME_UNWIND_REGISTER_VALIDATE;
 	ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 	ASSERT_EQ(0, walk(self));
@@ -139,7 +139,7 @@ TEST_F(scene, section_of_anything)
 	self->corrupt = s.corrupt;
 }
 
-/* Words of the stack, while a walk goes up to its end. */
+/* Change words of the stack while a walk reads it up to its end. */
 TEST_F(scene, stack_of_anything)
 {
 	static __u64 good[256];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks that need pages that do not come: of a userfaultfd nobody serves, of a
- * FUSE server that stalls, behind the end of a file or of the stack. The walk
- * waits as any access of the thread would, can be killed, and raises no signal.
+ * Walks that need pages that do not arrive: of a userfaultfd without a handler,
+ * of a FUSE server that stalls, behind the end of a file or of the stack. The
+ * walk waits as any access by the thread would, can be killed, and raises no
+ * signal.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 #include "scene.h"
 #include "userfaultfd.h"
 
-/* The code, and a file or as much anonymous memory: section, table, stack. */
+/* Code, then pages of a file or of anonymous memory: section, table, stack. */
 #define CODE_AT		0x100000000000UL
 #define PAGES_AT	(CODE_AT + 0x10000)
 #define SECTION_AT	(PAGES_AT + PAGE - FAKE_FDE)
@@ -21,10 +22,10 @@
 #define STACK		(2 * PAGE)	/* of the stack's page */
 #define PAGES_SIZE	(3 * PAGE)
 
-/* Where the return address is. */
+/* Offset of the return address. */
 #define RA_AT		(STACK + 256)
 
-/* What is in the pages when they come: the header ends with the first one. */
+/* Contents of the pages; the header ends with the first one. */
 static void make_pages(unsigned char *pages)
 {
 	unsigned char section[FAKE_SECTION_SIZE];
@@ -36,7 +37,7 @@ static void make_pages(unsigned char *pages)
 	put64(pages + RA_AT, SCENE_CALLER);
 }
 
-/* Map @size bytes at @at, of @file if there is one. */
+/* Map @size bytes at @at, of @file, or anonymous. */
 static bool map(unsigned long at, size_t size, int prot, int file)
 {
 	const int flags = MAP_PRIVATE | MAP_FIXED |
@@ -66,7 +67,7 @@ static int register_pages(int fd)
 	return register_section(fd, &reg);
 }
 
-/* Have the stack taken of code whose return address is at @sp. */
+/* Request the stack of code whose return address is at @sp. */
 static long walk_from(int fd, __u64 sp)
 {
 	struct sframe_unwind_request req = request_self();
@@ -77,8 +78,8 @@ static long walk_from(int fd, __u64 sp)
 }
 
 /*
- * A page is waited for. It is asked for in a process of its own, so that the
- * test is there to answer, and to kill.
+ * A walk waits for a page. It runs in a process of its own, so that the test
+ * can answer, or kill it.
  */
 FIXTURE(stall)
 {
@@ -94,8 +95,8 @@ FIXTURE(stall)
 
 enum stall_end {
 	ANSWERED,
-	DIED,			/* who should have answered */
-	KILLED,			/* who asked */
+	DIED,			/* the handler or server */
+	KILLED,			/* the process being walked */
 };
 
 FIXTURE_VARIANT(stall)
@@ -117,7 +118,7 @@ FIXTURE_VARIANT(stall)
 
 STALL(uffd_stack_answered, false, STACK, ANSWERED, 2, STOP(NO_RULE));
 STALL(uffd_table_answered, false, TABLE, ANSWERED, 2, STOP(NO_RULE));
-/* Without its handler it is plain memory, of zeroes. */
+/* Without its handler it is ordinary memory, filled with zeroes. */
 STALL(uffd_stack_died, false, STACK, DIED, 1, STOP(COMPLETE));
 STALL(uffd_table_died, false, TABLE, DIED, 1, STOP(NO_RULE));
 STALL(uffd_stack_killed, false, STACK, KILLED, 1, STOP(KILLED),
@@ -158,7 +159,7 @@ FIXTURE_TEARDOWN(stall)
 	close(self->fd);
 }
 
-/* Anonymous memory that lacks @page, and tell the parent who has it. */
+/* Map anonymous memory without @page, and send its userfaultfd to the parent. */
 static bool map_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 {
 	unsigned long at;
@@ -174,7 +175,7 @@ static bool map_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 	if (uffd < 0 ||
 	    write(self->ends[1], &uffd, sizeof(uffd)) != sizeof(uffd))
 		return false;
-	/* The parent takes a copy and ends this one's. */
+	/* The parent copies the descriptor; close the original. */
 	raise(SIGSTOP);
 	return !close(uffd);
 }
@@ -186,12 +187,12 @@ static bool map_fuse(FIXTURE_DATA(stall) *self)
 
 	close(self->fuse.fd);
 	file = open(self->fuse.path, O_RDONLY | O_CLOEXEC);
-	/* Without this the kernel does not know how long the file is. */
+	/* The kernel does not know the size of the file before fstat(). */
 	return !fstat(file, &stat) && stat.st_size == PAGES_SIZE &&
 	       map(PAGES_AT, PAGES_SIZE, PROT_READ, file) && !close(file);
 }
 
-/* The process that is walked. Its exit status says whether all is well. */
+/* The process being walked. Its exit status is 0 if all checks passed. */
 static int ask(FIXTURE_DATA(stall) *self, bool is_fuse, unsigned long page)
 {
 	struct sframe_unwind_stats s;
@@ -207,7 +208,7 @@ static int ask(FIXTURE_DATA(stall) *self, bool is_fuse, unsigned long page)
 	return 0;
 }
 
-/* Take the userfaultfd of the child, and wait for its question. */
+/* Copy the child's userfaultfd, and wait for its page fault. */
 static bool wait_for_uffd(FIXTURE_DATA(stall) *self, unsigned long page)
 {
 	int theirs, status;
@@ -243,12 +244,12 @@ TEST_F(stall, walk)
 		    fuse_serve(&self->fuse, self->pidfd, variant->page) :
 		    wait_for_uffd(self, variant->page));
 
-	/* It is in the middle of its walk now. */
+	/* The walk is in progress. */
 	EXPECT_TRUE(is_empty(self->fd));
 	switch (variant->end) {
 	case ANSWERED:
 		ASSERT_TRUE(answer(self, variant->is_fuse, variant->page));
-		/* There may be more to ask for. */
+		/* The walk may need more pages. */
 		if (variant->is_fuse)
 			fuse_serve(&self->fuse, self->pidfd, FUSE_NO_PAGE);
 		break;
@@ -277,7 +278,7 @@ TEST_F(stall, walk)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* Pages of the stack that nobody will ever provide. */
+/* Pages of the stack that never become available. */
 FIXTURE(pages)
 {
 	int fd;
@@ -321,7 +322,7 @@ FIXTURE_TEARDOWN(pages)
 	close(self->fd);
 }
 
-/* Twice: the second time from what is remembered of the first. */
+/* Twice: the second walk uses cached rules. */
 #define EXPECT_FROM(sp, why, nr)					\
 	do {								\
 		for (int i_ = 0; i_ < 2; i_++) {			\
@@ -345,14 +346,14 @@ TEST_F(pages, no_access)
 {
 	ASSERT_EQ(0, mprotect(STACK_AT, PAGE, PROT_NONE));
 	EXPECT_FROM(PAGES_AT + RA_AT, STACK_UNREADABLE, 1);
-	/* The page below can be read; the word behind its end cannot. */
+	/* The page below is readable; the word behind its end is not. */
 	EXPECT_FROM(PAGES_AT + STACK - 8, COMPLETE, 1);
 	EXPECT_FROM(PAGES_AT + STACK, STACK_UNREADABLE, 1);
 	ASSERT_EQ(0, mprotect(STACK_AT, PAGE, PROT_READ));
 	EXPECT_FROM(PAGES_AT + RA_AT, NO_RULE, 2);
 }
 
-/* The stack's end, and memory that ends there. */
+/* The end of the stack coincides with the end of a mapping. */
 TEST_F(pages, end_of_memory)
 {
 	put64((unsigned char *)STACK_AT + PAGE - 8, SCENE_CALLER);
@@ -363,7 +364,7 @@ TEST_F(pages, end_of_memory)
 	EXPECT_FROM(PAGES_AT + RA_AT, STACK_UNREADABLE, 1);
 }
 
-/* Memory that is only there when it is asked for. */
+/* Memory that is allocated on access. */
 TEST_F(pages, dropped)
 {
 	ASSERT_EQ(0, madvise(STACK_AT, PAGE, MADV_DONTNEED));
@@ -375,7 +376,7 @@ TEST_F(pages, dropped)
 	EXPECT_FROM(PAGES_AT + RA_AT, COMPLETE, 1);
 }
 
-/* The thread would get SIGBUS; the walk gets none. */
+/* An access by the thread would raise SIGBUS; the walk does not. */
 TEST_F(pages, behind_end_of_file)
 {
 	ASSERT_EQ(0, ftruncate(self->file, STACK));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks with addresses that are none, and through stacks that lead back to
- * themselves. Each one ends, with a record, and no section is blamed for it.
+ * Walks with invalid addresses, and through stacks that lead back to
+ * themselves. Each one ends with a record, and no section is removed for it.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@
 
 #define ROW_ROOM	8
 
-/* The fake function's only row: @info and its words. */
+/* Write the fake function's only row: @info and its words. */
 static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
 		    const char *words, unsigned int size)
 {
@@ -39,7 +39,7 @@ static void put_row(struct fake *fake, bool is_flexible, unsigned char info,
 	} while (0)
 
 /*
- * Addresses where no program has anything: below the first page, at the end of
+ * Addresses where no program has memory: below the first page, at the end of
  * user space, not canonical, the kernel's, the vsyscall page.
  */
 static const __u64 nowhere[] = {
@@ -57,7 +57,7 @@ static const __u64 nowhere[] = {
 
 #define NR_NOWHERE	(sizeof(nowhere) / sizeof(nowhere[0]))
 
-/* What an address of the list is taken for, and what comes of it. */
+/* The use made of such an address, and the expected result. */
 struct place {
 	const char *name;
 	bool is_flexible, has_section, leads_on;
@@ -80,7 +80,7 @@ static const struct place places[] = {
 	  { MEM(DWARF_RBX), 0 }, DWARF_RBX },
 	{ "where the RA is", true, true, false, FLEX_N(4), 4,
 	  { REG(DWARF_RSP), 8, MEM(DWARF_RBX), 0 }, DWARF_RBX },
-	/* A frame pointer that cannot be read is nobody's misfortune. */
+	/* An unreadable saved frame pointer does not stop the walk. */
 	{ "where the FP is", true, true, true, FLEX_N(5), 5,
 	  { REG(DWARF_RSP), 8, PADDING, MEM(DWARF_RBX), 0 }, DWARF_RBX },
 	{ "FP", true, true, true, FLEX_N(5), 5,
@@ -89,7 +89,7 @@ static const struct place places[] = {
 	  { 8 }, DWARF_RBP },
 };
 
-/* A step to nowhere is refused for what is wrong with it. */
+/* A step to an invalid address stops for one of these reasons. */
 static bool is_refused(const struct stack *stack, bool has_section)
 {
 	switch (stack->head.stop) {
@@ -119,7 +119,7 @@ TEST_F(scene, addresses)
 			ASSERT_EQ(0, register_section(self->fd,
 						      &self->fake.reg));
 		}
-		/* The second time by what is remembered of the first. */
+		/* The second round uses cached rules. */
 		for (j = 0; j < 2 * NR_NOWHERE; j++) {
 			again = j % 2;
 			*reg = nowhere[j / 2];
@@ -146,7 +146,7 @@ TEST_F(scene, addresses)
 	}
 }
 
-/* As return address: not told, in user space neither. */
+/* As return address: not reported, even if it is in user space. */
 TEST_F(scene, return_addresses)
 {
 	unsigned int i, stop;
@@ -169,8 +169,8 @@ TEST_F(scene, return_addresses)
 }
 
 /*
- * Words that are no addresses of code, as somebody would like to have them told:
- * a secret, of memory that is not mapped or of data.
+ * Words that are not code addresses, which an attacker would like to see
+ * reported: a secret, addresses of unmapped memory or of data.
  */
 static const struct {
 	const char *name;
@@ -188,7 +188,10 @@ static const struct {
 
 #define NR_READERS	(sizeof(readers) / sizeof(readers[0]))
 
-/* Take the stack with @word where @reader takes a return address from. */
+/*
+ * Request a stack with @word at the place of a return address, read as @reader
+ * says.
+ */
 static long walk_with_word(FIXTURE_DATA(scene) *self, unsigned int reader,
 			   __u64 word)
 {
@@ -228,7 +231,7 @@ TEST_F(scene, words_are_not_told)
 			ASSERT_EQ(0, register_section(self->fd,
 						      &self->fake.reg));
 		}
-		/* The second time by what is remembered of the first. */
+		/* The second walk uses cached rules. */
 		for (again = 0; again < 2; again++) {
 			EXPECT_WORD(i, 0x0032726574e75668, BAD_ADDRESS, 1);
 			EXPECT_WORD(i, 0x00327265746e75, BAD_ADDRESS, 1);
@@ -246,7 +249,7 @@ TEST_F(scene, words_are_not_told)
 	}
 }
 
-/* As ranges to register: refused, as nothing is there or can be there. */
+/* As ranges to register: refused, because nothing is or can be mapped there. */
 TEST_F(scene, ranges)
 {
 	struct sframe_unwind_register reg;
@@ -291,8 +294,8 @@ TEST_F(scene, stack_of_itself)
 }
 
 /*
- * Frames that each say where the next one is: at themselves, or two at each
- * other. By rules, and by the fallback.
+ * Frames that point to the next one: each to itself, or two to each other. By
+ * rules, and by the fallback.
  */
 TEST_F(scene, frames_in_a_circle)
 {
@@ -313,7 +316,7 @@ TEST_F(scene, frames_in_a_circle)
 			ASSERT_EQ(0, unregister_id(self->fd,
 						   self->fake.reg.id));
 		}
-		/* To itself first, then there and back. */
+		/* To itself first, then back and forth. */
 		a[0] = (uintptr_t)(i < 4 ? a : b);
 		b[0] = (uintptr_t)a;
 		ASSERT_EQ(0, walk(self));
@@ -325,7 +328,7 @@ TEST_F(scene, frames_in_a_circle)
 	}
 }
 
-/* Two functions of two sections, whose CFAs are below and above each other. */
+/* Functions of two sections, with CFAs below and above each other. */
 TEST_F(scene, sections_in_a_circle)
 {
 	struct fake other;
@@ -349,7 +352,7 @@ TEST_F(scene, sections_in_a_circle)
 	free_fake(&other);
 }
 
-/* Signal frames may lead down the stack; only the depth ends this. */
+/* Signal frames may lead down the stack; only the depth limit ends this. */
 TEST_F(scene, signal_frames_in_a_circle)
 {
 	self->fake.section[FAKE_INFO] = 0x80;
@@ -366,8 +369,8 @@ TEST_F(scene, signal_frames_in_a_circle)
 }
 
 /*
- * A section of as many functions as fit, all of them empty and in order, which
- * takes no memory. Who validates it can be killed.
+ * A section with the maximum number of functions, all empty and in order, which
+ * needs no memory of its own. A process validating it can be killed.
  */
 TEST_F(scene, validation_is_killed)
 {
@@ -398,7 +401,7 @@ TEST_F(scene, validation_is_killed)
 		_exit(register_section(self->fd, &reg) ? 1 : 0);
 	}
 	ASSERT_EQ(1, read(ends[0], &byte, 1));
-	/* It is in there for a minute, or about to be. */
+	/* Validation takes a minute; it is in progress, or about to start. */
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(SIGKILL, status);
@@ -406,8 +409,8 @@ TEST_F(scene, validation_is_killed)
 }
 
 /*
- * A return address behind the last function of all is looked up twice, as it could
- * be a signal trampoline: the second time there is no section.
+ * A return address behind the last function is looked up twice, because it
+ * could be a signal trampoline: the second lookup finds no section.
  */
 TEST_F(scene, behind_the_last_section)
 {

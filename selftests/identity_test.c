@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is one mapping, and what is another: by files that share their numbers,
- * and files that share an inode.
+ * Identity of mappings: files with the same device and inode number, and
+ * different files that share an inode.
  */
 #include <linux/bpf.h>
 #include <linux/fuse.h>
@@ -13,7 +13,7 @@
 #include "common.h"
 #include "fuse.h"
 
-/* Requests its stack from a frame that is not what the fake row says. */
+/* Requests its stack from a larger frame than the fake row says. */
 static const unsigned char large_code[] = {
 	0x48, 0x83, 0xec, 0x38,			/* sub $56,%rsp */
 	0xb8, 0x10, 0x00, 0x00, 0x00, 0x0f, 0x05,
@@ -51,7 +51,7 @@ FIXTURE_TEARDOWN(identity)
 
 #define RWX	(PROT_READ | PROT_WRITE | PROT_EXEC)
 
-/* Map page @page of @file at @at, or anonymous memory if that is -1. */
+/* Map page @page of @file at @at, or anonymous memory if @file is -1. */
 static bool map_page(unsigned char *at, int file, unsigned int page)
 {
 	return mmap(at, PAGE, RWX, MAP_FIXED | MAP_PRIVATE |
@@ -59,7 +59,7 @@ static bool map_page(unsigned char *at, int file, unsigned int page)
 		    file < 0 ? 0 : page * PAGE) == at;
 }
 
-/* Two pages of code, of these pages of the file, or anonymous. */
+/* Two pages of code: pages of the file, or anonymous. */
 static const struct {
 	int first, second;
 	int error;
@@ -75,7 +75,10 @@ static const struct {
 
 #define NR_TEXTS	(sizeof(texts) / sizeof(texts[0]))
 
-/* One text is of one place; it would be found stale by the first walk. */
+/*
+ * The code must be mapped from one place; otherwise the first walk would find
+ * it stale.
+ */
 TEST_F(identity, text_of_two_places)
 {
 	unsigned char *at = mmap(NULL, 2 * PAGE, RWX,
@@ -108,7 +111,7 @@ TEST_F(identity, text_of_two_places)
 	}
 }
 
-/* The section as well, as far as the table goes. */
+/* So must the section, as far as the table extends. */
 TEST_F(identity, section_of_two_places)
 {
 	unsigned char *at = mmap(NULL, 2 * PAGE, RWX,
@@ -122,7 +125,7 @@ TEST_F(identity, section_of_two_places)
 	self->fake.reg.sframe_size = FAKE_SECTION_SIZE + 100;
 	EXPECT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_EQ(0, unregister_id(self->fd, self->fake.reg.id));
-	/* One byte more. */
+	/* One byte longer. */
 	put32(section + FAKE_FRE_LEN, 5 + 3 + 1);
 	EXPECT_EQ(-1, register_section(self->fd, &self->fake.reg));
 	EXPECT_EQ(EINVAL, errno);
@@ -130,7 +133,10 @@ TEST_F(identity, section_of_two_places)
 	EXPECT_EQ(0, register_section(self->fd, &self->fake.reg));
 }
 
-/* Is the code at the fake's text walked by its section, or is that gone? */
+/*
+ * Check that a walk uses the section for the code, or that it was removed as
+ * stale.
+ */
 #define EXPECT_USED(used)						\
 	do {								\
 		struct sframe_unwind_stats s_;				\
@@ -143,8 +149,8 @@ TEST_F(identity, section_of_two_places)
 	} while (0)
 
 /*
- * A file system of two files with one inode number and generation, as those of
- * the snapshots of one have.
+ * A file system of two files with the same inode number and generation, as
+ * files in different snapshots have.
  */
 struct twins {
 	struct fuse fuse;
@@ -265,12 +271,12 @@ TEST_F(identity, files_with_the_same_numbers)
 	ASSERT_TRUE(map_page(self->fake.text, file[0], 0));
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	EXPECT_USED(true);
-	/* Of the same file it is the same. */
+	/* Mapping the same file again makes no difference. */
 	ASSERT_TRUE(map_page(self->fake.text, file[0], 0));
 	EXPECT_USED(true);
 	ASSERT_TRUE(map_page(self->fake.text, file[1], 0));
 	EXPECT_USED(false);
-	/* To close them is a request, which only the server can answer. */
+	/* Closing sends a request, which only the server can answer. */
 	close(file[0]);
 	close(file[1]);
 	kill(twins.pid, SIGKILL);
@@ -280,8 +286,8 @@ TEST_F(identity, files_with_the_same_numbers)
 }
 
 /*
- * Have the page at @at be that of a new BPF array, which programs may write what
- * they like to. Returns the array, or -1.
+ * Map a page of a new BPF array at @at, which programs may write to. Returns
+ * the array, or -1.
  */
 static int map_array(unsigned char *at)
 {
@@ -302,8 +308,8 @@ static int map_array(unsigned char *at)
 }
 
 /*
- * Files without an inode of their own. They cannot be mapped executable, so that
- * only a section may lie in them.
+ * Files that share an anonymous inode. They cannot be mapped executable, so
+ * only a section can be in them.
  */
 TEST_F(identity, anonymous_inodes)
 {
@@ -316,7 +322,7 @@ TEST_F(identity, anonymous_inodes)
 	write_fake_section(self->fake.section, self->fake.text);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	EXPECT_USED(true);
-	/* The first is kept, so that the second cannot be in its place. */
+	/* The first array is kept, so that the second cannot reuse its memory. */
 	second = map_array(self->fake.section);
 	ASSERT_LE(0, second);
 	write_fake_section(self->fake.section, self->fake.text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests from interrupt context: of user code, of system calls, of the end.
+ * Requests from interrupt context: in user code, in system calls, during exit.
  *
  * Racing: run with KCSAN.
  */
@@ -12,9 +12,9 @@
 #include "common.h"
 
 /*
- * What a stack takes here, from its request to its reading, in nanoseconds: a
- * timer has to leave time for others. The least of several measurements, as the
- * machine may stand still in one.
+ * Nanoseconds from the request of a stack to its reading, so that the timer
+ * leaves time for other work. The minimum of several measurements, because the
+ * machine may be interrupted.
  */
 static __u64 measure_stack(void)
 {
@@ -53,7 +53,7 @@ FIXTURE_SETUP(irq)
 		SKIP(return, "sframe_unwind_test is not loaded");
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, register_own(self->fd));
-	/* The timer fires on the CPU where it is started. */
+	/* The timer fires on the CPU where it was started. */
 	CPU_ZERO(&cpu);
 	CPU_SET(0, &cpu);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
@@ -70,7 +70,7 @@ FIXTURE_TEARDOWN(irq)
 	close(self->fd);
 }
 
-/* Functions that fill their 256 bytes alone: what is inside() is theirs. */
+/* Functions that are alone in their 256 bytes, for inside(). */
 #define ALONE	__attribute__((noinline, aligned(256)))
 
 static unsigned long spun;
@@ -89,7 +89,7 @@ static ALONE void spin_deeper(unsigned long loops)
 	asm volatile("" ::: "memory");	/* no tail call */
 }
 
-/* Each stack is that of the very instruction that was interrupted. */
+/* Each stack starts at the interrupted instruction. */
 TEST_F(irq, user_code)
 {
 	struct sframe_unwind_stats s;
@@ -107,7 +107,10 @@ TEST_F(irq, user_code)
 			if (!self->stack.head.user_data)
 				continue;
 			in_user++;
-			/* The very instruction that the tick interrupted. */
+			/*
+			 * The timer stores the interrupted address in
+			 * user_data.
+			 */
 			EXPECT_EQ(self->stack.head.user_data,
 				  self->stack.head.ips[0]);
 			if (!inside(self->stack.head.ips[0], spin, 256))
@@ -127,7 +130,10 @@ TEST_F(irq, user_code)
 	EXPECT_EQ(0, s.pending);
 }
 
-/* A busy system call: many ticks, one return, one walk and one cookie for all. */
+/*
+ * A long system call: many ticks, one return to user space, one walk and one
+ * cookie for all.
+ */
 static ALONE void be_busy_in_kernel(void *buffer, int zero)
 {
 	long ret = SYS_read;
@@ -154,7 +160,7 @@ TEST_F(irq, one_walk_for_all_in_a_system_call)
 	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
 	while (!is_empty(self->fd)) {
 		ASSERT_STACK(self->fd, &self->stack);
-		/* Not the ticks that hit the function's own instructions. */
+		/* Skip ticks that hit the function's own instructions. */
 		if (self->stack.head.user_data ||
 		    !inside(self->stack.head.ips[0], be_busy_in_kernel, 256))
 			continue;
@@ -162,7 +168,10 @@ TEST_F(irq, one_walk_for_all_in_a_system_call)
 		walks += self->stack.head.cookie != last;
 		last = self->stack.head.cookie;
 	}
-	/* A tick between a walk's end and user space makes one more; few do. */
+	/*
+	 * A tick between the end of a walk and the return to user space causes
+	 * another walk; that is rare.
+	 */
 	EXPECT_LT(20, inside_call);
 	EXPECT_LT(walks * 10, inside_call)
 	{
@@ -171,7 +180,7 @@ TEST_F(irq, one_walk_for_all_in_a_system_call)
 	close(zero);
 }
 
-/* An ioctl's request and those of ticks in it: one walk serves all. */
+/* Requests by an ioctl and by ticks during it: one walk serves all. */
 TEST_F(irq, joined_by_requests)
 {
 	struct sframe_unwind_request req = request_self();
@@ -182,7 +191,7 @@ TEST_F(irq, joined_by_requests)
 	ASSERT_EQ(0, ioctl(self->fd, SFU_TEST_IOC_TIMER, &self->timer));
 	for (i = 0; i < 10000 && joined < 100; i++) {
 		ASSERT_EQ(0, request(self->fd, &req));
-		/* Not until it is empty: ticks may come as fast as one reads. */
+		/* Not until it is empty: ticks may be as fast as reading. */
 		for (n = 0; n < 10 && !is_empty(self->fd); n++) {
 			ASSERT_STACK(self->fd, &self->stack);
 			joined += self->stack.head.cookie == last;
@@ -196,7 +205,10 @@ TEST_F(irq, joined_by_requests)
 	EXPECT_LT(0, joined);
 }
 
-/* Processes that end by all means while the timer fires: nothing is left. */
+/*
+ * Processes that end in various ways while the timer fires: nothing may be
+ * left.
+ */
 TEST_F(irq, through_exit)
 {
 	int status, i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that join a walk while it is being delivered: a few, so that whoever
- * asks fast enough does not keep the thread from user space for ever.
+ * Requests that join a walk while it is being delivered: only a few may, so
+ * that a process that requests fast enough cannot keep the thread from user
+ * space.
  *
  * Racing: run with KCSAN.
  */
@@ -12,7 +13,7 @@
 #include "common.h"
 #include "process.h"
 
-/* Requests that are there before, which take a while to be delivered. */
+/* Earlier requests, whose delivery takes a while. */
 #define CLIENTS		2
 #define REQUESTS	1000
 
@@ -72,7 +73,7 @@ static void *sleep_on(void *arg)
 	return (void *)read(self->pipe[0], &byte, 1);
 }
 
-/* Start the thread, and request its stack often while it sleeps. */
+/* Start the thread, and request its stack many times while it sleeps. */
 static bool ask_early(FIXTURE_DATA(late) *self)
 {
 	struct sframe_unwind_request req = request_self();
@@ -93,9 +94,9 @@ static bool ask_early(FIXTURE_DATA(late) *self)
 }
 
 /*
- * Wake the thread, and request its stack from the first delivery on for as long
- * as that walk may be joined. Returns how often it was; with *@refused false the
- * walk was over before.
+ * Wake the thread, and request its stack from the first delivery on until the
+ * walk can no longer be joined. Returns the number of requests that joined;
+ * *@refused is false if the walk was over before one was refused.
  */
 static unsigned int ask_late(FIXTURE_DATA(late) *self, bool *refused)
 {
@@ -133,7 +134,7 @@ static void drain(int fd)
 		;
 }
 
-/* In some round the walk takes long enough for all that may join it. */
+/* In some round the walk takes long enough for the maximum number to join. */
 TEST_F(late, some_join)
 {
 	struct sframe_unwind_stats s;
@@ -155,7 +156,7 @@ TEST_F(late, some_join)
 			drain(self->early[i]);
 	}
 	EXPECT_TRUE(refused);
-	/* The last request is made of a thread that may just be ending. */
+	/* The thread of the last request may just be exiting. */
 	do {
 		ASSERT_EQ(0, stats(self->fd, &s));
 	} while (s.pending);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the library says of threads, forks and signals: a stack may be asked for
- * anywhere, also in a handler that has interrupted malloc(), in malloc() itself
- * and in a child of vfork(); everything may be used in a child of fork().
+ * The library's promises about threads, forks and signals: a stack can be
+ * requested anywhere, also in a handler that interrupted malloc(), in malloc()
+ * itself and in a child of vfork(); all functions can be used in a child of
+ * fork().
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,16 +20,16 @@ void __libc_free(void *memory);
 
 static struct sframe_unwind *handle;
 
-/* Calls of malloc() and free() now in progress in this thread. */
+/* Nesting depth of malloc() and free() in this thread. */
 static __thread volatile sig_atomic_t in_malloc;
-/* Of those, ones that the library made in a handler. */
+/* Calls that the library made in a handler. */
 static volatile sig_atomic_t calls_in_handler;
 static __thread volatile sig_atomic_t in_handler;
-/* Whether malloc() shall ask for a stack each time, and what came of it. */
+/* Whether malloc() requests a stack in each call, and the results. */
 static __thread volatile sig_atomic_t is_profiling;
 static volatile sig_atomic_t asked, failures, asked_in_malloc;
 
-/* Asks, and is to be seen in the stack. */
+/* Request a stack. Must be visible in it. */
 static __attribute__((noinline)) int ask(uint64_t user_data)
 {
 	const int err = sframe_unwind_request_self(handle, user_data);
@@ -45,7 +46,7 @@ static void profile(void)
 	asked++;
 }
 
-/* Everybody's, also the library's and the C library's. */
+/* Replaces malloc() for the whole program, including the library and libc. */
 void *malloc(size_t size)
 {
 	void *memory;
@@ -79,14 +80,17 @@ static void on_signal(int signal)
 	in_handler = 0;
 }
 
-/* Is one of the frames from the second on in ask()? */
+/* Whether the second frame is in ask(). */
 static bool has_ask(const struct sframe_unwind_stack *stack)
 {
 	return sframe_unwind_stack_frames(stack) > 1 &&
 	       sframe_unwind_stack_lookup(stack, 1) - (uintptr_t)ask < 128;
 }
 
-/* Take all records of stacks; each is of @pid, 0 for any, and begins in ask(). */
+/*
+ * Read all stacks; each must be of @pid, or any with 0, and start in ask().
+ * Returns their number, or -1.
+ */
 static int take(struct sframe_unwind *from, pid_t pid)
 {
 	const struct sframe_unwind_stack *stack;
@@ -142,7 +146,7 @@ TEST_F(library, in_a_handler)
 	EXPECT_EQ(0, take(handle, 0));
 }
 
-/* The message of a failure that the handler has come behind stays. */
+/* A failure in the handler does not overwrite the error message. */
 TEST_F(library, keeps_the_message)
 {
 	char before[256];
@@ -192,7 +196,7 @@ static void *interrupted(void *data)
 
 		free(*block);
 		*block = malloc(i * 977 % 200000);
-		/* Before there is no place for more. */
+		/* Before the ring is full. */
 		if (i % 64 == 0 && take(handle, getpid()) < 0)
 			failures += 1000;
 	}
@@ -202,7 +206,7 @@ static void *interrupted(void *data)
 	return NULL;
 }
 
-/* The thread may have used nothing of the library before. */
+/* The thread may not have used the library before. */
 TEST_F(library, in_a_handler_in_malloc)
 {
 	sigset_t alarm_only;
@@ -219,7 +223,7 @@ TEST_F(library, in_a_handler_in_malloc)
 	EXPECT_EQ(0, calls_in_handler);
 }
 
-/* It runs in its parent's memory, on its parent's stack. */
+/* The child runs in its parent's memory, on its parent's stack. */
 TEST_F(library, in_a_vfork_child)
 {
 	const struct sframe_unwind_stack *stack;
@@ -247,9 +251,9 @@ TEST_F(library, in_a_vfork_child)
 }
 
 /*
- * In a child of fork(): its parent's client, and one of its own. The objects
- * that its parent has registered are inherited; to register more would need a
- * lock of the dynamic linker that other threads may have had.
+ * In a child of fork(): use the parent's client, and one of its own. Objects
+ * that the parent registered are inherited; registering more needs a lock of
+ * the dynamic linker that another thread may have held.
  */
 static int use_all(bool had_threads)
 {
@@ -287,7 +291,7 @@ TEST_F(library, after_fork)
 		_exit(use_all(false));
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, status);
-	/* The client is one: what the child has asked of it is here. */
+	/* Parent and child share the client, so the child's stack arrives here. */
 	EXPECT_EQ(1, take(handle, child));
 	EXPECT_EQ(0, ask(11));
 	EXPECT_EQ(1, take(handle, getpid()));
@@ -295,7 +299,7 @@ TEST_F(library, after_fork)
 
 static volatile bool is_over;
 
-/* Be anywhere in the library as often as possible. */
+/* Call the library as often as possible, at any place. */
 static void *use(void *data)
 {
 	struct sframe_unwind_section section;
@@ -335,7 +339,10 @@ TEST_F(library, after_fork_among_threads)
 		int status;
 
 		if (!child) {
-			/* A lock that nobody holds any more: it would hang. */
+			/*
+			 * If a lock was left locked by the fork, this would
+			 * hang.
+			 */
 			signal(SIGALRM, SIG_DFL);
 			alarm(60);
 			_exit(use_all(true));
@@ -357,7 +364,10 @@ static void *ask_often(void *data)
 {
 	long bad = 0;
 
-	/* Alone, each could be done before the next one has begun. */
+	/*
+	 * Without the barrier each thread could finish before the next one
+	 * starts.
+	 */
 	for (int i = 0; i < 500; i++) {
 		pthread_barrier_wait(data);
 		bad += ask(12) != 0;
@@ -365,7 +375,7 @@ static void *ask_often(void *data)
 	return (void *)bad;
 }
 
-/* Many threads ask by one handle while one reads from it. */
+/* Many threads request stacks with one handle while one thread reads. */
 TEST_F(library, one_handle_many_threads)
 {
 	struct sframe_unwind_stats stats;

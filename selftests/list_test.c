@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Listing registrations, and being told of those that a walk removes. */
+/* Listing registrations, and events about those that a walk removes. */
 #include <sys/wait.h>
 
 #include "common.h"
@@ -66,7 +66,10 @@ TEST_F(list, one)
 
 	ASSERT_EQ(0, call_request_code(self->fake.text, self->fd, &req));
 	ASSERT_STACK(self->fd, &stack);
-	/* The program's own section has been found by now, and may be before. */
+	/*
+	 * The walk has found the program's own section, which may be listed
+	 * before.
+	 */
 	self->list.nr = 8;
 	self->list.from = self->fake.reg.text_start;
 	ASSERT_EQ(0, do_list(self->fd, &self->list));
@@ -83,7 +86,7 @@ TEST_F(list, in_parts)
 
 	self->fake.reg.text_size = 64;
 	for (i = 0; i < 20; i++) {
-		/* In no order. */
+		/* Register in a shuffled order. */
 		self->fake.reg.text_start = (uintptr_t)self->fake.text +
 					    64 * (i * 7 % 20);
 		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
@@ -118,7 +121,7 @@ TEST_F(list, file_name)
 	EXPECT_STREQ(want, name);
 	EXPECT_EQ(own.id, self->entries[0].id);
 
-	/* Cut, with its NUL, and not a byte more. */
+	/* Truncated, with its NUL, and nothing is written behind it. */
 	memset(name, 0xa5, sizeof(name));
 	self->list.name_size = 4;
 	ASSERT_EQ(0, do_list(self->fd, &self->list));
@@ -126,7 +129,7 @@ TEST_F(list, file_name)
 	EXPECT_EQ((char)0xa5, name[4]);
 	ASSERT_EQ(0, unregister_id(self->fd, own.id));
 
-	/* Anonymous memory has none. */
+	/* Anonymous memory has no name. */
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_EQ(0, do_list(self->fd, &self->list));
 	EXPECT_STREQ("", name);
@@ -167,7 +170,7 @@ TEST_F(list, bad_arguments)
 	EXPECT_EQ(1, self->list.total);
 }
 
-/* Read an event that is to be there. */
+/* Read an event, which must be waiting. */
 static bool read_removed(int fd, struct sframe_unwind_removed *removed)
 {
 	memset(removed, 0xa5, sizeof(*removed));
@@ -207,7 +210,7 @@ TEST_F(list, event_of_corruption)
 	close(listener);
 }
 
-/* The file of code that a corrupt section describes is named. */
+/* The event names the file of the code that a corrupt section describes. */
 TEST_F(list, event_names_the_file)
 {
 	struct sframe_unwind_register own = own_section();
@@ -216,7 +219,7 @@ TEST_F(list, event_names_the_file)
 	char want[256] = "";
 
 	ASSERT_LT(0, readlink("/proc/self/exe", want, sizeof(want) - 1));
-	/* A broken section, for this very code. */
+	/* A broken section for the program's own code. */
 	own.sframe_start = self->fake.reg.sframe_start;
 	own.sframe_size = self->fake.reg.sframe_size;
 	write_fake_section(self->fake.section, (void *)own.text_start);
@@ -257,7 +260,10 @@ TEST_F(list, event_of_an_unreadable_section)
 	EXPECT_EQ(SFRAME_UNWIND_CAUSE_UNREADABLE, removed.cause);
 }
 
-/* Not asked for, asked for no more, or of another address space: no event. */
+/*
+ * No event without having asked, after cancelling, or from another address
+ * space.
+ */
 TEST_F(list, no_event)
 {
 	struct sframe_unwind_request req = request_self();
@@ -288,7 +294,7 @@ TEST_F(list, no_event)
 
 #define MAX_LISTENERS	64
 
-/* Removed by a walk: an event. */
+/* Cause an event: a walk removes a section. */
 static long make_event(int fd, struct fake *fake)
 {
 	struct sframe_unwind_request req = request_self();
@@ -300,7 +306,7 @@ static long make_event(int fd, struct fake *fake)
 	return call_request_code(fake->text, fd, &req);
 }
 
-/* As many clients that listen as there may be, and one that does not yet. */
+/* Open the maximum number of listeners, and one client that does not listen. */
 static int make_listeners(int *fd)
 {
 	int i;
@@ -322,7 +328,7 @@ static void close_listeners(const int *fd)
 		close(fd[i]);
 }
 
-/* So many clients get the events of an address space, and no more. */
+/* Only so many clients can listen to an address space. */
 TEST_F(list, most_listeners)
 {
 	struct sframe_unwind_events events = {
@@ -334,7 +340,7 @@ TEST_F(list, most_listeners)
 	char message[128] = "";
 
 	ASSERT_LE(0, make_listeners(fd));
-	/* Once more is not one more. */
+	/* Listening again does not count twice. */
 	ASSERT_EQ(0, listen_to(fd[0], SFRAME_UNWIND_EVENTS_REMOVED));
 	events.message = (uintptr_t)message;
 	events.message_size = sizeof(message);
@@ -349,7 +355,10 @@ TEST_F(list, most_listeners)
 	close_listeners(fd);
 }
 
-/* Room is where one has been closed or wants no more, and in other processes. */
+/*
+ * Closing a client or cancelling makes room; other processes have their own
+ * limit.
+ */
 TEST_F(list, room_for_listeners)
 {
 	int fd[MAX_LISTENERS + 1], status, last;
@@ -374,7 +383,7 @@ TEST_F(list, room_for_listeners)
 	close_listeners(fd);
 }
 
-/* A client that was told of an address space that has gone, then of another. */
+/* A client that listened to an address space that is gone, then to another. */
 TEST_F(list, listener_moves)
 {
 	struct sframe_unwind_removed removed;
@@ -400,7 +409,7 @@ TEST_F(list, listener_moves)
 	close(listener);
 }
 
-/* Events that find no room are counted. */
+/* Events that do not fit into the ring are counted. */
 TEST_F(list, events_lost)
 {
 	struct sframe_unwind_request req = request_self();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * As many registrations as an address space may have, of one section: the limit,
- * and that nobody waits for their end. Made once, before the tests, which are
- * forked and share them.
+ * The maximum number of registrations in one address space, all of one section:
+ * the limit, and that their removal blocks nobody. They are made once, before
+ * the tests, which are forked and share them.
  */
 #include <sched.h>
 #include <signal.h>
@@ -13,17 +13,17 @@
 
 #define BATCH		4096U
 
-/* What is not long, and how often others may be in the way of showing it. */
+/* The longest acceptable time, and the attempts allowed if other load disturbs. */
 #define SHORT_NS	100000000ULL
 #define TRIES		3
 
 static int fd;
 static struct fake fake;
-static unsigned char *text;	/* a byte for each registration */
+static unsigned char *text;	/* one byte for each registration */
 static unsigned int nr, most;
 static __u64 last_id;
 
-/* Kernels that look for errors take ten times as long: not Debian's. */
+/* Debug kernels, which are not Debian's, are ten times slower. */
 static bool is_slow_kernel(void)
 {
 	struct utsname name;
@@ -31,7 +31,7 @@ static bool is_slow_kernel(void)
 	return !uname(&name) && !strstr(name.release, "amd64");
 }
 
-/* Register bytes of the text up to @upto. Returns whether all could be. */
+/* Register bytes of the text up to @upto. Returns whether all succeeded. */
 static bool fill(unsigned int upto)
 {
 	static struct sframe_unwind_batch_entry entries[BATCH];
@@ -100,8 +100,8 @@ static void pin_to_first_cpu(void)
 }
 
 /*
- * A process that unregisters all of them in one call, on the first CPU, and has
- * begun. Returns its pid, or -1.
+ * Fork a process that removes all of them by one call on the first CPU, and
+ * wait until it has begun. Returns its pid, or -1.
  */
 static pid_t unregister_all(void)
 {
@@ -128,7 +128,7 @@ static pid_t unregister_all(void)
 	return child;
 }
 
-/* The longest time of the next @ns that this process did not run in. */
+/* The longest time that this process did not run during the next @ns. */
 static __u64 longest_gap(__u64 ns)
 {
 	const __u64 start = now_ns();
@@ -162,7 +162,7 @@ TEST(unregistering_gives_way_to_others)
 
 TEST(unregistering_can_be_killed)
 {
-	/* The end of a process takes ten times as long in a slow kernel. */
+	/* Exit takes ten times as long in a slow kernel. */
 	const __u64 most = is_slow_kernel() ? 10 * SHORT_NS : SHORT_NS;
 	__u64 start, took = ~0ULL;
 	unsigned int try;
@@ -177,13 +177,13 @@ TEST(unregistering_can_be_killed)
 		kill(child, SIGKILL);
 		ASSERT_EQ(child, waitpid(child, &status, 0));
 		took = now_ns() - start;
-		/* It was not over before. */
+		/* The child must not have finished before. */
 		EXPECT_TRUE(is_slow_kernel() || WIFSIGNALED(status));
 	}
 	EXPECT_GT(most, took);
 }
 
-/* End all registrations, as the end of the process would. */
+/* End all registrations, as exit would. */
 static bool unmap_marker(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -199,7 +199,7 @@ static bool unmap_marker(void)
 	return found && !munmap((void *)start, end - start);
 }
 
-/* What takes time is done by others, with nothing locked. */
+/* The slow part is done by a worker, without locks. */
 TEST(all_at_once)
 {
 	__u64 start, filled, unmapped, least = ~0ULL;
@@ -216,7 +216,7 @@ TEST(all_at_once)
 		if ((unmapped - filled) * 100 / (filled - start) < least)
 			least = (unmapped - filled) * 100 / (filled - start);
 	}
-	/* Percent of the time that it took to register them. */
+	/* Percent of the time that registering took. */
 	EXPECT_GT(5, least);
 }
 

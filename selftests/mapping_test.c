@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A section lives as long as its mapping: no rule of code that is gone is used
- * for what is mapped in its place.
+ * A section is valid as long as its mapping: no rule of code that is gone is
+ * used for other code mapped in its place.
  *
  * Racing: run with KCSAN.
  */
@@ -90,7 +90,7 @@ FIXTURE_TEARDOWN(mapping)
 	close(self->fd);
 }
 
-/* The stack of the code at @at: is its caller found by the section? */
+/* Check that a walk from the code at @at finds its caller by the section. */
 #define ASSERT_USED(at)							\
 	do {								\
 		ASSERT_EQ(0, call_request_code(at, self->fd, &self->req)); \
@@ -101,7 +101,7 @@ FIXTURE_TEARDOWN(mapping)
 			       (uintptr_t)call_request_code);		\
 	} while (0)
 
-/* Or is it not there any more, without any defect? */
+/* Check that the section has been removed as stale, not as corrupt. */
 #define ASSERT_NOT_USED(at)						\
 	do {								\
 		struct sframe_unwind_stats s_;				\
@@ -128,7 +128,7 @@ TEST_F(mapping, other_file_in_its_place)
 	ASSERT_NOT_USED(self->at);
 }
 
-/* Even where it would have been right. */
+/* Even where its rule would be right. */
 TEST_F(mapping, equal_file_in_its_place)
 {
 	ASSERT_EQ(self->at, map(self->at, self->other, 0));
@@ -170,7 +170,7 @@ TEST_F(mapping, file_in_place_of_anonymous)
 	ASSERT_NOT_USED(fake.text);
 }
 
-/* Code that moved: it is not registered where it is, nor where it was. */
+/* Moved code is registered neither at its new address nor at the old one. */
 TEST_F(mapping, moved)
 {
 	unsigned char *to = mmap(NULL, PAGE, PROT_NONE,
@@ -185,7 +185,7 @@ TEST_F(mapping, moved)
 	EXPECT_EQ(1, self->stack.head.nr_frames);
 	ASSERT_EQ(0, stats(self->fd, &s));
 	EXPECT_EQ(2, s.sections);
-	/* And the place it left can be used by others. */
+	/* The old address range can be used by others. */
 	ASSERT_EQ(self->at, map(self->at, self->other, 2));
 	ASSERT_NOT_USED(self->at);
 }
@@ -210,7 +210,7 @@ TEST_F(mapping, anonymous_in_the_sections_place)
 	ASSERT_NOT_USED(self->at);
 }
 
-/* The neighbours of a change are not touched by it. */
+/* A change does not affect neighbouring mappings. */
 TEST_F(mapping, neighbours_stay)
 {
 	struct fake fake;
@@ -226,7 +226,7 @@ TEST_F(mapping, neighbours_stay)
 	ASSERT_USED(fake.text);
 }
 
-/* What was removed may be registered again, for what is there now. */
+/* A removed section can be registered again for what is mapped now. */
 TEST_F(mapping, registered_again)
 {
 	ASSERT_EQ(self->at, map(self->at, self->other, 0));
@@ -235,7 +235,7 @@ TEST_F(mapping, registered_again)
 	ASSERT_USED(self->at);
 }
 
-/* As dlclose() and dlopen() do: no walk has met the old one in between. */
+/* As with dlclose() and dlopen(), without a walk in between. */
 TEST_F(mapping, registered_over)
 {
 	struct sframe_unwind_stats s;
@@ -250,7 +250,7 @@ TEST_F(mapping, registered_over)
 	EXPECT_EQ(1, s.stale);
 }
 
-/* A runtime that writes its code and makes it executable by turns. */
+/* A runtime that makes its code writable and executable in turns. */
 TEST_F(mapping, protection_changes)
 {
 	ASSERT_EQ(0, mprotect(self->at, PAGE, PROT_READ | PROT_WRITE));
@@ -275,7 +275,7 @@ TEST_F(mapping, file_deleted_and_replaced)
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	close(file);
 
-	/* As a package upgrade does it. What is mapped stays what it was. */
+	/* As in a package upgrade. The mapping still shows the old file. */
 	snprintf(fresh, sizeof(fresh), "%s.new", name);
 	file = open(fresh, O_RDWR | O_CREAT, 0700);
 	ASSERT_LE(0, file);
@@ -284,14 +284,14 @@ TEST_F(mapping, file_deleted_and_replaced)
 					     sizeof(large_code), 0));
 	ASSERT_EQ(0, rename(fresh, name));
 	ASSERT_USED(p);
-	/* Until the program maps the new one. */
+	/* Until the program maps the new file. */
 	ASSERT_EQ(p, map(p, file, 0));
 	ASSERT_NOT_USED(p);
 	close(file);
 	unlink(name);
 }
 
-/* A section over several mappings of its file is one section. */
+/* Code in several mappings of its file is one piece of code. */
 TEST_F(mapping, split_by_protection)
 {
 	unsigned char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_EXEC,
@@ -300,7 +300,7 @@ TEST_F(mapping, split_by_protection)
 	ASSERT_NE(MAP_FAILED, p);
 	self->fake.reg.text_start = (uintptr_t)p;
 	self->fake.reg.text_size = 3 * PAGE;
-	/* The section names addresses of its own mapping. */
+	/* The section's addresses are relative to its own mapping. */
 	self->fake.reg.sframe_start = (uintptr_t)self->fake.section;
 	ASSERT_EQ(0, unregister_id(self->fd, self->fake.reg.id));
 	ASSERT_EQ(0, mmap(self->fake.section, PAGE, PROT_READ | PROT_WRITE,
@@ -313,8 +313,8 @@ TEST_F(mapping, split_by_protection)
 }
 
 /*
- * A call at the very end of a page returns to the next one. When another page
- * has come in place of the first, the second one says nothing of the call.
+ * A call at the very end of a page returns to the next page. If the first page
+ * was replaced, the second one must not be used to describe the call.
  */
 TEST_F(mapping, call_at_the_end_of_a_page)
 {
@@ -361,7 +361,7 @@ static unsigned int wait_for(pid_t pid)
 	return status;
 }
 
-/* A child without the section's bytes loses the section; its parent does not. */
+/* A child without the section's bytes loses the section; its parent keeps it. */
 TEST_F(mapping, bytes_not_inherited)
 {
 	struct sframe_unwind_stats s;
@@ -401,7 +401,7 @@ TEST_F(mapping, code_not_inherited)
 	ASSERT_USED(self->at);
 }
 
-/* Bytes that are not in memory just now are read in again. */
+/* Bytes that are not in memory are read in again. */
 TEST_F(mapping, pages_dropped)
 {
 	ASSERT_EQ(0, madvise(self->at + PAGE, PAGE, MADV_DONTNEED));
@@ -411,7 +411,7 @@ TEST_F(mapping, pages_dropped)
 	ASSERT_USED(self->at);
 }
 
-/* A section in memory that a handler provides: the walk waits for it. */
+/* A section in memory provided by a userfaultfd handler: the walk waits for it. */
 struct handler {
 	int uffd;
 	unsigned char *page;
@@ -455,7 +455,10 @@ TEST_F(mapping, bytes_by_userfaultfd)
 	EXPECT_EQ(NULL, failed);
 }
 
-/* A process that shares memory and sections with its parent, and dies alone. */
+/*
+ * A process that shares memory and sections with its parent, and can be killed
+ * separately.
+ */
 struct sharer {
 	int fd;
 	unsigned char *text;
@@ -470,7 +473,7 @@ static int request_in_sharer(void *arg)
 	return 0;
 }
 
-/* Nobody provides it, and the thread is killed: the section is not to blame. */
+/* No handler provides the page, and the thread is killed: the section stays. */
 TEST_F(mapping, killed_in_userfaultfd)
 {
 	static struct handler handler;
@@ -496,7 +499,7 @@ TEST_F(mapping, killed_in_userfaultfd)
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_EQ(SFRAME_UNWIND_STOP_KILLED, self->stack.head.stop);
 	EXPECT_TRUE(is_empty(self->fd));
-	/* Still registered, and as good as before once the bytes are there. */
+	/* Still registered, and usable once the bytes are present. */
 	close(handler.uffd);
 	memcpy(fake.section, handler.source, PAGE);
 	ASSERT_USED(fake.text);

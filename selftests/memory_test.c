@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel memory that a user can have: charged to his memory cgroup, and no more
- * than what the numbers of his files, threads and processes allow.
+ * Kernel memory that a user can cause to be used: charged to the memory cgroup,
+ * and bounded by the limits on files, threads and processes.
  *
  * Racing: run with KCSAN.
  */
@@ -15,7 +15,7 @@
 #include "observed.h"
 #include "process.h"
 
-/* A thread that sleeps: requests for it stay pending. */
+/* A sleeping thread: requests for it stay pending. */
 struct sleeper {
 	pthread_t thread;
 	atomic_int tid;
@@ -50,13 +50,14 @@ static void end(struct sleeper *sleeper)
 	close(sleeper->pipe[0]);
 }
 
-/*
- * What other limits do not see
- */
+/* Memory that other limits do not bound */
 
 #define CLOSED	256
 
-/* A pending request keeps its client, but not what only a reader needs. */
+/*
+ * A pending request keeps its client, but not the ring, which only readers
+ * need.
+ */
 TEST_F(attach, closed_clients)
 {
 	long before, after;
@@ -83,8 +84,8 @@ TEST_F(attach, closed_clients)
 }
 
 /*
- * Nor does one whose walk is over when the client has been closed, with another
- * request pending.
+ * Nor if a walk for the client completes after close, with another request
+ * pending.
  */
 TEST_F(attach, closed_while_walked)
 {
@@ -108,7 +109,7 @@ TEST_F(attach, closed_while_walked)
 
 #define MAX_JOINED	4096
 
-/* Requests for one thread, of however many clients, open or closed. */
+/* The limit of requests for one thread holds across clients, open or closed. */
 TEST_F(attach, requests_of_a_thread)
 {
 	struct sframe_unwind_request req = request_self();
@@ -137,7 +138,7 @@ TEST_F(attach, requests_of_a_thread)
 	EXPECT_EQ(1024, s.accepted);
 	EXPECT_EQ(0, s.pending);
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
-	/* And again from the start. */
+	/* Requests are accepted again. */
 	ASSERT_TRUE(start(&sleeper));
 	EXPECT_EQ(0, try_request(self->fd, sleeper.tid));
 	end(&sleeper);
@@ -150,8 +151,8 @@ TEST_F(attach, requests_of_a_thread)
 #define CHILDREN	20
 
 /*
- * What was attached for a process that has gone keeps little of it, and so does
- * who wants its events.
+ * After a process has exited, sections attached for it keep little memory, and
+ * so do clients that listen to its events.
  */
 TEST_F(attach, rules_of_the_gone)
 {
@@ -173,25 +174,24 @@ TEST_F(attach, rules_of_the_gone)
 	EXPECT_EQ(sections, counter("sections"));
 }
 
-/*
- * A user who takes what he can get
- */
+/* A user that takes as much as possible */
 
-#define LIMIT	(4L << 20)	/* more bytes than he has already */
+#define LIMIT	(4L << 20)	/* bytes in addition to those used at the start */
 #define LARGE	(1L << 20)	/* bytes of a section */
 
 struct hog {
-	int sock;		/* to the test */
+	int sock;		/* connected to the test */
 	int fd;
 	struct sframe_unwind_register reg;
 	struct sframe_unwind_attach *attach;
 	int large_elf;
 	struct sleeper sleeper;
-	__u64 next;		/* start of the code to be registered next */
+	__u64 next;		/* start of the code registered next */
 };
 
 /*
- * Each takes some, however often it is called. Returns 0, or -1 with errno.
+ * Functions that each use some memory, called repeatedly. Return 0, or -1 with
+ * errno.
  */
 
 static int take_section(struct hog *hog)
@@ -244,7 +244,10 @@ static int take_client_with_events(struct hog *hog)
 	return fd < 0 ? -1 : listen_to(fd, SFRAME_UNWIND_EVENTS_REMOVED);
 }
 
-/* A thread, and as many requests as it can have; their clients are closed. */
+/*
+ * Create a thread with the maximum number of requests, whose clients are
+ * closed.
+ */
 static int take_requests(struct hog *hog)
 {
 	int i, fd = -1;
@@ -273,7 +276,7 @@ static int take_fork(struct hog *hog)
 		return -1;
 	child = fork();
 	if (!child) {
-		/* The test waits for its end. */
+		/* The test waits until all copies of the socket are closed. */
 		close(hog->sock);
 		error = take_section(hog) ? errno : 0;
 		if (write(done[1], &error, 1) != 1)
@@ -281,7 +284,7 @@ static int take_fork(struct hog *hog)
 		pause();
 	}
 	close(done[1]);
-	error = ENOMEM;		/* if it does not get to write */
+	error = ENOMEM;		/* if the child was killed before it could write */
 	if (child > 0 && read(done[0], &error, 1) != 1)
 		errno = ENOMEM;
 	else if (child > 0)
@@ -295,7 +298,7 @@ static int take_attachment(struct hog *hog)
 	return ioctl(hog->fd, SFRAME_UNWIND_IOC_ATTACH, hog->attach);
 }
 
-/* A file whose section no PT_LOAD maps, as in discover_test. */
+/* Map a file whose section is in no PT_LOAD, as in discover_test. */
 static int take_file(struct hog *hog)
 {
 	unsigned char *at = map_elf(hog->large_elf);
@@ -315,7 +318,7 @@ FIXTURE(hog)
 	pid_t pid;
 };
 
-/* @enough: calls of @take that together want far more than LIMIT. */
+/* @enough: number of calls of @take that would use far more than LIMIT. */
 FIXTURE_VARIANT(hog)
 {
 	int (*take)(struct hog *hog);
@@ -382,8 +385,8 @@ static bool set_up(struct hog *hog, struct sframe_unwind_attach *attach)
 }
 
 /*
- * The hog's life: get ready, take until something fails, tell, and stay. It may
- * lock what it likes, so that only the cgroup is there to stop it.
+ * The hog: prepare, call @take until it fails, report, and stay. RLIMIT_MEMLOCK
+ * is lifted, so that only the cgroup limits it.
  */
 static void live(struct hog *hog, int (*take)(struct hog *hog),
 		 unsigned int enough)
@@ -439,14 +442,14 @@ FIXTURE_TEARDOWN(hog)
 
 	kill(-self->pid, SIGKILL);
 	waitpid(self->pid, &status, 0);
-	/* Its children are the business of init. */
+	/* Its children are reaped by init. */
 	while (rmdir(GROUP) && errno == EBUSY)
 		sched_yield();
 }
 
 /*
- * Who is observed by others, in a cgroup that has next to nothing left, is not
- * killed for what they want: the section is larger than that.
+ * A process with a nearly full cgroup that is observed by others is not killed
+ * for the memory that this needs: the section exceeds the limit.
  */
 TEST(observed_in_a_tight_cgroup)
 {
@@ -469,7 +472,7 @@ TEST(observed_in_a_tight_cgroup)
 	observed.at = map_elf(elf_fd);
 	ASSERT_NE(NULL, observed.at);
 	ASSERT_EQ(0, munmap(observed.at, PAGE));
-	/* Born there: all that it has is charged to it. */
+	/* Started in the cgroup, so that all of its memory is charged there. */
 	ASSERT_TRUE(enter_group());
 	ASSERT_TRUE(start_observed(&observed));
 	ASSERT_TRUE(move_to_group("/sys/fs/cgroup/cgroup.procs"));
@@ -492,8 +495,8 @@ TEST(observed_in_a_tight_cgroup)
 #define AVAILABLE()	(read_number("/proc/meminfo", "MemAvailable:") * 1024)
 
 /*
- * The cgroup's limit ends it, by ENOMEM or by the OOM killer, and nothing is
- * taken from anybody else.
+ * The cgroup's limit stops the hog, by ENOMEM or by the OOM killer, and other
+ * processes lose nothing.
  */
 TEST_F(hog, stopped_by_the_limit)
 {

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Processes that have asked for nothing: what walks leave in them, and when. */
+/*
+ * Processes that do not use the device: the state that walks create for them,
+ * and when it is freed.
+ */
 #include "cgroup.h"
 #include "observed.h"
 
 #define NR_CHILDREN	3
 
-/* Seconds: of what is to happen at once, or at the next look, or the one behind. */
+/*
+ * Seconds until the next periodic check has certainly freed something, and the
+ * period of one check.
+ */
 #define SOON		6
 #define ONE_LOOK	3
-/* Without a walk. */
+/* Seconds without a walk after which a process is forgotten. */
 #define IDLE		10
 
 FIXTURE(observe)
@@ -17,7 +23,7 @@ FIXTURE(observe)
 	int elf_fd;
 	struct elf_base elf;
 	struct observed child[NR_CHILDREN];
-	unsigned char *own;	/* code that requests a stack, of a file */
+	unsigned char *own;	/* code of a file that requests a stack */
 };
 
 FIXTURE_SETUP(observe)
@@ -36,7 +42,7 @@ FIXTURE_SETUP(observe)
 		self->child[i].at = map_elf(self->elf_fd);
 		ASSERT_TRUE(start_observed(&self->child[i]));
 	}
-	/* Which they do not have. */
+	/* Opened now, so that the children do not inherit it. */
 	self->fd = open_client(0);
 	ASSERT_LE(0, self->fd);
 }
@@ -51,7 +57,7 @@ FIXTURE_TEARDOWN(observe)
 	close(self->elf_fd);
 }
 
-/* Nothing is to be seen of it, and what was found is remembered. */
+/* Nothing is visible in the process, and results are cached. */
 TEST_F(observe, no_marker)
 {
 	long before;
@@ -65,13 +71,13 @@ TEST_F(observe, no_marker)
 	EXPECT_FALSE(has_marker(self->child[0].pid));
 }
 
-/* Also the VM's first process, which lives until the module has gone. */
+/* Also the VM's init, which outlives the module. */
 TEST_F(observe, init)
 {
 	struct sframe_unwind_request req = request_self();
 	struct stack stack;
 
-	/* It sleeps until the tests are over. */
+	/* Wake it; it sleeps until the tests are over. */
 	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
 	req.tid = 1;
 	ASSERT_EQ(0, request(self->fd, &req));
@@ -80,7 +86,7 @@ TEST_F(observe, init)
 	EXPECT_FALSE(has_marker(1));
 }
 
-/* With the last who asked goes what was found. */
+/* Closing the last client that requested stacks frees the state. */
 TEST_F(observe, client_closed)
 {
 	const int other = open_client(0);
@@ -101,14 +107,14 @@ TEST_F(observe, client_closed)
 	EXPECT_TRUE(comes_to("cache_pages", 0, SOON));
 	for (i = 0; i < NR_CHILDREN; i++)
 		EXPECT_EQ(0, kill(self->child[i].pid, 0));
-	/* That one has never asked; now it does. */
+	/* A client that has not requested anything before. */
 	self->fd = other;
 	EXPECT_TRUE(observe(self->fd, &self->child[0]));
 }
 
 #define ROUNDS	5
 
-/* At once, which is earlier than at the next look. */
+/* At once, not at the next periodic check. */
 TEST_F(observe, client_closed_at_once)
 {
 	__u64 least = ~0ULL, took;
@@ -124,11 +130,14 @@ TEST_F(observe, client_closed_at_once)
 			least = took;
 		self->fd = open_client(0);
 	}
-	/* Looks are two seconds apart, and the first is after the first walk. */
+	/*
+	 * Checks are two seconds apart; the first is two seconds after the
+	 * first walk.
+	 */
 	EXPECT_GT(1000000000ULL, least);
 }
 
-/* One who asks is enough. */
+/* One requesting client keeps the state. */
 TEST_F(observe, another_client)
 {
 	const int other = open_client(0);
@@ -138,12 +147,12 @@ TEST_F(observe, another_client)
 	ASSERT_EQ(2, counter("observed"));
 	close(self->fd);
 	self->fd = other;
-	/* Longer than it takes to look at all. */
+	/* Longer than a periodic check takes. */
 	EXPECT_FALSE(comes_to("observed", 0, 3));
 	EXPECT_EQ(2, counter("observed"));
 }
 
-/* Who is not observed any more is forgotten, who is, is not. */
+/* Processes that are no longer observed are forgotten, others are not. */
 TEST_F(observe, idle)
 {
 	const __u64 start = now_ns(), end = start + 3 * IDLE * 1000000000ULL;
@@ -164,7 +173,7 @@ TEST_F(observe, idle)
 	EXPECT_EQ(2, counter("observed"));
 }
 
-/* Of two the one that was observed first, and then the other one. */
+/* The process observed first exits, and then the other one. */
 TEST_F(observe, exit)
 {
 	int i;
@@ -192,7 +201,7 @@ TEST_F(observe, exec)
 	ASSERT_TRUE(send_byte(child, EXEC));
 	EXPECT_TRUE(comes_to("observed", 0, SOON));
 	EXPECT_EQ(0, kill(child->pid, 0));
-	/* It is another one now. */
+	/* It runs another program now. */
 	while (!is_asleep(child->pid))
 		sched_yield();
 	req.tid = child->pid;
@@ -206,8 +215,9 @@ TEST_F(observe, exec)
 #define NR_EXITS	1000
 
 /*
- * They are never many, though they exit faster than anybody looks, and though
- * there is one that does not. What the kernel has of each goes as well.
+ * The number of states stays small, even if processes exit faster than the
+ * periodic checks, and although one of them stays. Their mm_structs are freed,
+ * too.
  */
 TEST_F(observe, many_exits)
 {
@@ -236,8 +246,8 @@ TEST_F(observe, many_exits)
 }
 
 /*
- * Many that live at the same time. All go at once when nobody asks any more, and
- * when they have ended.
+ * Many at the same time. Their state is freed when the last client closes, and
+ * when they have exited.
  */
 TEST_F(observe, many_at_once)
 {
@@ -245,7 +255,7 @@ TEST_F(observe, many_at_once)
 	__u64 start;
 	int i;
 
-	/* So that they do not have it either. */
+	/* So that the children do not inherit it. */
 	close(self->fd);
 	for (i = 0; i < 200; i++) {
 		many[i].at = self->child[0].at;
@@ -255,11 +265,11 @@ TEST_F(observe, many_at_once)
 	start = now_ns();
 	for (i = 0; i < 200; i++)
 		EXPECT_TRUE(observe(self->fd, &many[i]));
-	/* In a slow kernel the first may have been idle for too long. */
+	/* In a slow kernel the first one may have been idle for too long. */
 	if (now_ns() - start < IDLE * 1000000000ULL)
 		EXPECT_EQ(200, counter("observed"));
 	close(self->fd);
-	/* Those that are left by one look have to wait for the next. */
+	/* Those that one check did not reach wait for the next. */
 	EXPECT_TRUE(comes_to("observed", 0, ONE_LOOK));
 	self->fd = open_client(0);
 	for (i = 0; i < 200; i++) {
@@ -270,11 +280,12 @@ TEST_F(observe, many_at_once)
 	EXPECT_TRUE(comes_to("observed", 0, SOON));
 }
 
-/*
- * A process that asks for its own stack, and then registers
- */
+/* A process that requests its own stack, and then registers */
 
-/* Registering brings the marker, and what was found is found anew, to be charged. */
+/*
+ * Registering creates the marker; discovered sections are found again, because
+ * they are charged now.
+ */
 TEST_F(observe, registers)
 {
 	struct sframe_unwind_section found;
@@ -301,7 +312,7 @@ TEST_F(observe, registers)
 	EXPECT_LT(before, counter("total_discovered"));
 	found = section_of(self->fd, self->own + ELF_SMALL_VADDR);
 
-	/* And stays for good. */
+	/* The state then stays. */
 	close(self->fd);
 	self->fd = open_client(0);
 	EXPECT_EQ(found.id,
@@ -309,7 +320,7 @@ TEST_F(observe, registers)
 	free_fake(&fake);
 }
 
-/* So do the other calls that mean to stay. */
+/* EVENTS creates the marker, too. */
 TEST_F(observe, listens)
 {
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
@@ -319,7 +330,7 @@ TEST_F(observe, listens)
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
 }
 
-/* Others do not. */
+/* The other calls do not. */
 TEST_F(observe, looks)
 {
 	struct sframe_unwind_stats s;
@@ -335,7 +346,7 @@ TEST_F(observe, looks)
 	EXPECT_FALSE(has_marker(getpid()));
 }
 
-/* Nothing tells of the fork of a process without a marker. */
+/* Without a marker, fork is not noticed. */
 TEST_F(observe, fork_begins_anew)
 {
 	const unsigned char *code = self->own + ELF_SMALL_VADDR;
@@ -357,7 +368,7 @@ TEST_F(observe, fork_begins_anew)
 	EXPECT_EQ(before, counter("total_discovered"));
 }
 
-/* The marker goes: as from the start. */
+/* Unmapping the marker resets the state. */
 TEST_F(observe, marker_unmapped)
 {
 	unsigned long start = 0, end = 0;
@@ -383,9 +394,7 @@ TEST_F(observe, marker_unmapped)
 	free_fake(&fake);
 }
 
-/*
- * When memory is short
- */
+/* Memory pressure */
 
 static bool drop_caches(void)
 {
@@ -396,7 +405,7 @@ static bool drop_caches(void)
 	return done;
 }
 
-/* Rules go, and who is observed; not what was registered. */
+/* Cached rules and observed state are freed; registrations are not. */
 TEST_F(observe, memory_is_short)
 {
 	struct sframe_unwind_stats s;
@@ -418,7 +427,7 @@ TEST_F(observe, memory_is_short)
 		EXPECT_EQ(0, counter("observed"));
 		EXPECT_EQ(1, counter("spaces"));
 	}
-	/* Also if nobody is observed. */
+	/* Also without observed processes. */
 	EXPECT_EQ(CALLER, walk(self->fd, fake.text));
 	EXPECT_EQ(1, counter("caches"));
 	ASSERT_TRUE(drop_caches());
@@ -429,7 +438,7 @@ TEST_F(observe, memory_is_short)
 	free_fake(&fake);
 }
 
-/* While others walk, who always get the right stack. */
+/* While other threads walk, which must always get the right stack. */
 TEST_F(observe, memory_is_always_short)
 {
 	const __u64 end = now_ns() + 2000000000ULL;

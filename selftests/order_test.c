@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registrations come and go in all orders, in processes that share what they
- * have registered before: what is listed is what a plain array says.
+ * Registrations added and removed in all orders, in processes that share
+ * earlier registrations: LIST must agree with a plain array.
  */
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,15 +10,15 @@
 
 #define NR	3000U
 
-/* How far apart the sections' bytes are. */
+/* Distance between the sections' bytes. */
 #define STEP	64U
 
 FIXTURE(order)
 {
 	int fd;
-	unsigned char *text;	/* a byte for each registration */
-	unsigned char *bytes;	/* and a section */
-	__u64 id[NR];		/* 0 is not registered */
+	unsigned char *text;	/* one byte for each registration */
+	unsigned char *bytes;	/* one section for each */
+	__u64 id[NR];		/* 0: not registered */
 	__u64 random;
 };
 
@@ -51,7 +51,7 @@ static unsigned int below(FIXTURE_DATA(order) *self, unsigned int nr)
 	return (self->random >> 33) % nr;
 }
 
-/* Returns whether all is as it should be. */
+/* Returns whether the result was the expected one. */
 static bool add(FIXTURE_DATA(order) *self, unsigned int i)
 {
 	struct sframe_unwind_register reg = {
@@ -87,7 +87,7 @@ static bool take_away(FIXTURE_DATA(order) *self, unsigned int i, bool by_id)
 	return id && unreg.removed == 1;
 }
 
-/* One after the other, upwards or downwards, in or out. */
+/* Add or remove several in a row, upwards or downwards. */
 static bool do_run(FIXTURE_DATA(order) *self)
 {
 	const unsigned int nr = below(self, 200), what = below(self, 4);
@@ -144,7 +144,7 @@ TEST_F(order, upwards_and_away)
 	for (i = 0; i < NR; i++)
 		ASSERT_TRUE(add(self, i));
 	ASSERT_TRUE(is_as_told(self));
-	/* The last one goes and comes, also when it is alone in its place. */
+	/* Remove and add the last one, also when it is alone in its leaf. */
 	for (i = NR; i--;) {
 		ASSERT_TRUE(take_away(self, i, i & 1));
 		ASSERT_TRUE(add(self, i));
@@ -163,7 +163,7 @@ TEST_F(order, all_orders)
 	}
 }
 
-/* Both go on from what they share, with the last ones first. */
+/* Parent and child start from what they share, and change the last ones first. */
 TEST_F(order, processes)
 {
 	unsigned int round, i;

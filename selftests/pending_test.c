@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are not in memory: walks do not wait for them, do not ask whoever
- * provides them in the name of the thread, and remember nothing of a failure.
+ * Files that are not in the page cache: walks do not wait for them, do not make
+ * their server or permission daemon act on the thread's behalf, and do not
+ * cache failures.
  */
 #include <sched.h>
 #include <sys/fanotify.h>
@@ -13,7 +14,7 @@
 #include "process.h"
 #include "slow_disk.h"
 
-/* Files that are read for one user at a time, and of one file system: limits.h. */
+/* Files read at the same time for one user, and from one file system: limits.h. */
 #define MAX_READINGS	2
 #define MAX_READINGS_OF_ONE	4
 
@@ -29,7 +30,7 @@ static long references(void)
 	return read_number("/sys/module/sframe_unwind/refcnt", "");
 }
 
-/* Map @file, run its code, and have none of the rest of it in memory. */
+/* Map @file, run its code, and drop all other pages from the page cache. */
 static unsigned char *map_dropped(int file)
 {
 	unsigned char *at = map_elf(file);
@@ -41,7 +42,7 @@ static unsigned char *map_dropped(int file)
 	return is_resident(at) ? NULL : at;
 }
 
-/* Files on a disk that may be slow. */
+/* Files on a slow disk. */
 FIXTURE(disk)
 {
 	int fd;
@@ -58,13 +59,13 @@ FIXTURE_SETUP(disk)
 	self->fd = -1;
 	memset(&self->disk, 0, sizeof(self->disk));
 	elf_base_init(&elf);
-	/* Its section goes on to the file's end. */
+	/* Their section extends to the end of the file. */
 	elf.sframe.fre_len = (DISK_FILE_PAGES - 2) * PAGE;
 	elf.phdr[ELF_SFRAME].p_filesz = (DISK_FILE_PAGES - 1) * PAGE;
 	elf.phdr[ELF_SFRAME].p_memsz = elf.phdr[ELF_SFRAME].p_filesz;
 	if (!disk_make(&self->disk, &elf, sizeof(elf)))
 		SKIP(return, "needs root, FUSE, loop devices and romfs");
-	/* Not before: the server has all files that were open. */
+	/* Opened now, because the server inherits all files open at its start. */
 	self->fd = open_client(0);
 	ASSERT_LE(0, self->fd);
 	for (i = 0; i < DISK_FILES; i++) {
@@ -100,7 +101,7 @@ FIXTURE_TEARDOWN(disk)
 		outcome_;						\
 	})
 
-/* The headers, and then the section, which is where nothing maps it. */
+/* The headers, then the section, which is not mapped. */
 TEST_F(disk, read_for_the_next_walk)
 {
 	EXPECT_EQ(PENDING, walk_small(self->fd, self->at[0]));
@@ -109,12 +110,12 @@ TEST_F(disk, read_for_the_next_walk)
 	EXPECT_EQ(CALLER, WALK_ON(self, 0));
 	EXPECT_EQ(0, section_of(self->fd, self->at[0] + ELF_SMALL_VADDR)
 			     .sframe_start);
-	/* What has been found is remembered. */
+	/* The result is cached. */
 	posix_fadvise(self->file[0], 0, 0, POSIX_FADV_DONTNEED);
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at[0]));
 }
 
-/* The stack goes on by frame pointers, and says where it began to guess. */
+/* With the fallback the stack continues by frame pointers, marked as a guess. */
 TEST_F(disk, fallback)
 {
 	struct sframe_unwind_request req = request_self();
@@ -136,7 +137,7 @@ TEST_F(disk, fallback)
 	fuse_server_open_gate(&self->disk.server);
 }
 
-/* Of a disk that does not answer few files are being read at a time. */
+/* Only a few files are read at a time from a disk that does not answer. */
 TEST_F(disk, stalled)
 {
 	long before, now;
@@ -157,7 +158,7 @@ TEST_F(disk, stalled)
 		EXPECT_EQ(CALLER, WALK_ON(self, i));
 }
 
-/* Nor do several users have many of them read. */
+/* Nor do several users together cause many reads. */
 TEST_F(disk, stalled_for_all)
 {
 	unsigned int i, j;
@@ -185,7 +186,7 @@ TEST_F(disk, stalled_for_all)
 		EXPECT_EQ(CALLER, WALK_ON(self, i));
 }
 
-/* A thread that was to be walked is gone, its file is being read. */
+/* The thread to be walked has exited while its file is being read. */
 TEST_F(disk, module_stays_while_it_reads)
 {
 	int status;
@@ -210,7 +211,7 @@ TEST_F(disk, module_stays_while_it_reads)
 		sched_yield();
 }
 
-/* An error is not remembered, but the file is left alone for a moment. */
+/* An error is not cached, but the file is not tried again for a moment. */
 TEST_F(disk, error)
 {
 	atomic_store(&self->disk.server.gate->fails, true);
@@ -222,7 +223,7 @@ TEST_F(disk, error)
 	EXPECT_EQ(CALLER, WALK_ON(self, 0));
 }
 
-/* Who is asked for permission to read does not wait for himself. */
+/* A permission daemon that is walked does not wait for itself. */
 TEST_F(disk, permission_daemon)
 {
 	const int group = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC |
@@ -240,7 +241,7 @@ TEST_F(disk, permission_daemon)
 	close(group);
 }
 
-/* Files of FUSE: what is not in the page cache is not asked for. */
+/* Files of FUSE: pages that are not in the page cache are not requested. */
 FIXTURE(fuse)
 {
 	int fd;
@@ -253,7 +254,7 @@ FIXTURE(fuse)
 FIXTURE_VARIANT(fuse)
 {
 	unsigned int open_flags;
-	enum outcome outcome;	/* when the file has been read */
+	enum outcome outcome;	/* expected once the file has been read */
 };
 
 FIXTURE_VARIANT_ADD(fuse, cached) { .outcome = CALLER };
@@ -289,7 +290,7 @@ FIXTURE_TEARDOWN(fuse)
 	close(self->fd);
 }
 
-/* A server that never answers: nobody waits, and nothing is remembered. */
+/* A server that never answers: walks do not wait, and cache nothing. */
 TEST_F(fuse, not_asked)
 {
 	const unsigned int reads = atomic_load(&self->server.gate->reads);
@@ -300,12 +301,12 @@ TEST_F(fuse, not_asked)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	EXPECT_EQ(reads, atomic_load(&self->server.gate->reads));
 	fuse_server_open_gate(&self->server);
-	/* The program itself reads it. */
+	/* The program itself reads the page. */
 	ASSERT_EQ(1, pread(self->file, &byte, 1, 0));
 	EXPECT_EQ(variant->outcome, walk_small(self->fd, self->at));
 }
 
-/* Pages of memory files that have been swapped out, or were never there. */
+/* Pages of memory files that were swapped out, or never existed. */
 static bool swap_on(void)
 {
 	return !system("modprobe zram 2>/dev/null; "
@@ -328,7 +329,7 @@ TEST(swapped_out)
 	file = make_file(&elf, sizeof(elf));
 	at = map_elf(file);
 	ASSERT_NE(NULL, at);
-	/* Somebody may be looking at it just now. */
+	/* Another user of the page may prevent this at the moment. */
 	for (tries = 0; tries < 1000 && is_resident(at); tries++) {
 		void *map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
 
@@ -342,7 +343,7 @@ TEST(swapped_out)
 			sched_yield();
 	}
 	EXPECT_LT(tries, 1000);
-	/* The page may be there before it has been read. */
+	/* The page may exist before its contents have been read. */
 	do {
 		outcome = walk_small(fd, at);
 	} while (outcome == PENDING);
@@ -353,7 +354,7 @@ TEST(swapped_out)
 	swapoff("/dev/zram0");
 }
 
-/* Memory that nobody may look at, the kernel included. */
+/* Memory that nothing can read, not even the kernel. */
 TEST(secret_memory)
 {
 	const int file = syscall(SYS_memfd_secret, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What nobody is told, whatever he asks for: memory of the kernel's, and bytes
- * that nobody wrote.
+ * Information that is never disclosed, whatever the request: kernel memory, and
+ * bytes that were not written.
  */
 #include <signal.h>
 #include <ucontext.h>
@@ -9,9 +9,7 @@
 #include "attach_fixture.h"
 #include "process.h"
 
-/*
- * Memory of the kernel
- */
+/* Kernel memory */
 
 static __u64 not_ours[12] = {
 	0x00007ffffffff000,		/* the first behind user space */
@@ -19,23 +17,23 @@ static __u64 not_ours[12] = {
 	0x0000800000000000,		/* no address at all */
 	0x00ffffffffffff00,
 	0x8000000000000000,
-	0xffff888000000000,		/* all physical memory, if it is not moved */
+	0xffff888000000000,		/* direct map, unless it is randomized */
 	0xffffffff81000000,		/* the kernel's text, likewise */
 	0xffffffffff600000,		/* vsyscall page */
 	0xfffffffffffffff0,
 };
 
-#define NR_FIXED	9	/* that are there whoever asks */
+#define NR_FIXED	9	/* addresses that exist for every user */
 
 static unsigned int nr_not_ours = NR_FIXED;
 
-/* Offset in a signal frame, from the restorer's stack pointer, of the IP. */
+/* Offset of the saved IP in a signal frame, from the restorer's stack pointer. */
 #define SIGNAL_IP	(40 + 16 * 8)
 
 /*
- * A word that the kernel has indeed, and that a walk which could read it would
- * take for an address of user code: its clock, a small number. Root is told
- * where it is; once for all tests, as it takes a second.
+ * A word that exists in kernel memory, and that a walk able to read it would
+ * take for an address of user code: its clock, a small number. Only root can
+ * find its address; done once for all tests, because it takes a second.
  */
 static __attribute__((constructor)) void find_kernel_word(void)
 {
@@ -52,7 +50,7 @@ static __attribute__((constructor)) void find_kernel_word(void)
 	if (!word)
 		return;
 	not_ours[nr_not_ours++] = word;
-	not_ours[nr_not_ours++] = word - 8;	/* above a frame pointer */
+	not_ours[nr_not_ours++] = word - 8;	/* read as RA above a frame pointer */
 	not_ours[nr_not_ours++] = word - SIGNAL_IP;
 }
 
@@ -62,7 +60,7 @@ static __attribute__((constructor)) void find_kernel_word(void)
 			ASSERT_LT(NR_FIXED, nr_not_ours);		\
 	} while (0)
 
-/* No frame may be there but the first @nr, whatever the stack says. */
+/* Only the first @nr frames may be reported, whatever is on the stack. */
 #define EXPECT_NOTHING_READ(fd, nr)					\
 	do {								\
 		static struct stack stack_;				\
@@ -76,8 +74,8 @@ static __attribute__((constructor)) void find_kernel_word(void)
 typedef long (*code_with_value_t)(long fd, long cmd, void *arg, __u64 value);
 
 /*
- * Calls request_code at +32 with the value as frame pointer, which is where its
- * caller's frame is according to the first of two rows.
+ * Calls request_code at +32 with the value as frame pointer. By the first of
+ * two rows, that is the base of its caller's frame.
  */
 static void put_code_with_value(struct fake *fake)
 {
@@ -99,7 +97,7 @@ static void put_code_with_value(struct fake *fake)
 	fake->reg.sframe_size = FAKE_SECTION_SIZE + 3;
 }
 
-/* A frame pointer that is an address of the kernel's, by rule and by cache. */
+/* A kernel address as frame pointer, by rule and by cached rule. */
 TEST_F(attach, kernel_memory_by_rule)
 {
 	struct sframe_unwind_request req = request_self();
@@ -118,7 +116,7 @@ TEST_F(attach, kernel_memory_by_rule)
 	}
 }
 
-/* The same without a section, as a guess. */
+/* A kernel address without a section, by the fallback. */
 TEST_F(attach, kernel_memory_by_fallback)
 {
 	struct sframe_unwind_request req = request_self();
@@ -166,7 +164,7 @@ static void put_code_with_frame(struct fake *fake)
 	fake->reg.sframe_size = FAKE_SECTION_SIZE + 3;
 }
 
-/* A signal frame that is said to be where the kernel's memory is. */
+/* A signal frame that is claimed to be in kernel memory. */
 TEST_F(attach, kernel_memory_as_signal_frame)
 {
 	static const unsigned char restorer[] = {
@@ -198,7 +196,7 @@ static struct {
 	long result;
 } forged;
 
-/* Request a stack with a register of the interrupted frame forged. */
+/* Request a stack with a forged register in the interrupted frame. */
 static void forge(int number, siginfo_t *info, void *context)
 {
 	greg_t *reg = &((ucontext_t *)context)->uc_mcontext.gregs[forged.reg];
@@ -217,7 +215,7 @@ static __attribute__((noinline)) void be_interrupted(void)
 	asm volatile("int3");
 }
 
-/* A signal frame whose registers are addresses of the kernel's. */
+/* A signal frame whose registers are kernel addresses. */
 TEST_F(attach, kernel_memory_by_signal_frame)
 {
 	const struct sigaction action = {
@@ -231,13 +229,16 @@ TEST_F(attach, kernel_memory_by_signal_frame)
 	ASSERT_EQ(0, register_own(self->fd));
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
 	forged.fd = self->fd;
-	forged.reg = REG_CR2;	/* no harm in that */
+	forged.reg = REG_CR2;	/* has no effect on the walk */
 	be_interrupted();
 	ASSERT_EQ(0, forged.result);
 	ASSERT_STACK(self->fd, &stack);
 	for (frames = 0; how(&stack, frames) != SFRAME_UNWIND_FRAME_SIGNAL;)
 		ASSERT_GT(stack.head.nr_frames, ++frames);
-	/* Without a caller of the interrupted one, or without that one, too. */
+	/*
+	 * The interrupted function's caller is not reported, or not even the
+	 * function.
+	 */
 	ASSERT_LT(frames + 1, stack.head.nr_frames);
 	for (i = 0; i < 2 * nr_not_ours; i++) {
 		forged.value = not_ours[i % nr_not_ours];
@@ -250,7 +251,7 @@ TEST_F(attach, kernel_memory_by_signal_frame)
 	}
 }
 
-/* Or an address of data, as the last one or before others. */
+/* A data address, as the last frame or with others behind it. */
 TEST_F(attach, data_by_signal_frame)
 {
 	const struct sigaction action = {
@@ -277,7 +278,7 @@ TEST_F(attach, data_by_signal_frame)
 	}
 }
 
-/* Arguments that point to memory of the kernel's. */
+/* Arguments that point to kernel memory. */
 TEST_F(attach, kernel_memory_by_pointer)
 {
 	struct sframe_unwind_request req = request_self();
@@ -316,9 +317,7 @@ TEST_F(attach, kernel_memory_by_pointer)
 	}
 }
 
-/*
- * Stale bytes
- */
+/* Stale bytes */
 
 static bool is_zero(const void *bytes, size_t size)
 {
@@ -329,7 +328,7 @@ static bool is_zero(const void *bytes, size_t size)
 	return !size;
 }
 
-/* Each byte that comes out was written: the last ones of strings, too. */
+/* Each byte of a record has been written, including the ends of strings. */
 TEST_F(attach, no_stale_bytes)
 {
 	struct sframe_unwind_request req = request_self();
@@ -371,7 +370,7 @@ TEST_F(attach, no_stale_bytes)
 	ASSERT_STACK(self->fd, &stack);
 }
 
-/* Nor of stacks read before, where a record goes on at the ring's start. */
+/* No bytes of earlier stacks appear where a record wraps around the ring's end. */
 TEST_F(attach, no_stale_bytes_around_the_ring)
 {
 	struct sframe_unwind_query q = { .size = sizeof(q) };

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Namespaces: what rights in them are worth, and how they number threads. */
+/*
+ * Namespaces: capabilities in them do not count outside, and the numbers of
+ * processes are those of the opener's PID namespace.
+ */
 #include <sched.h>
 #include <signal.h>
 
 #include "attach_fixture.h"
 #include "process.h"
 
-/* Exit status of a child that cannot have the namespace. */
+/* Exit status of a child that cannot create the namespace. */
 #define UNSUPPORTED	77
 
-/* All rights in a user namespace of one's own are none outside of it. */
+/* All capabilities in the user's own user namespace count for nothing outside. */
 static int use_rights(int fd, struct sframe_unwind_attach *arg, pid_t victim)
 {
 	if (try_request(fd, 0))
@@ -23,7 +26,7 @@ static int use_rights(int fd, struct sframe_unwind_attach *arg, pid_t victim)
 	return attach(fd, arg) ? 5 : 0;
 }
 
-/* Fork somebody without privilege, in new namespaces. */
+/* Fork an unprivileged process in new namespaces. */
 static pid_t fork_into(int namespaces)
 {
 	const pid_t child = fork();
@@ -63,7 +66,7 @@ TEST_F(attach, user_namespace)
 	EXPECT_EQ(0, outcome);
 }
 
-/* Not even among the processes of a container that a user has made. */
+/* Not even among the processes of a container created by the user. */
 TEST_F(attach, user_and_pid_namespace)
 {
 	int outcome;
@@ -79,7 +82,7 @@ TEST_F(attach, user_and_pid_namespace)
 			for (;;)
 				pause();
 		}
-		/* Ends all processes of its namespace. */
+		/* Exiting ends all processes of the namespace. */
 		_exit(other == 2 && have_all_rights() ?
 		      use_rights(self->fd, &self->arg, other) : 6);
 	}
@@ -89,7 +92,10 @@ TEST_F(attach, user_and_pid_namespace)
 	EXPECT_EQ(0, outcome);
 }
 
-/* With rights outside, but in a pid namespace: what has no number is nobody. */
+/*
+ * Privileged outside, but in a PID namespace: processes without a number in it
+ * cannot be named.
+ */
 TEST_F(attach, pid_namespace_names_its_own)
 {
 	const pid_t outside = getpid();
@@ -112,7 +118,7 @@ TEST_F(attach, pid_namespace_names_its_own)
 	EXPECT_EQ(0, outcome_of(init));
 }
 
-/* Have the first process of a new pid namespace open a client for us. */
+/* Make the first process of a new PID namespace open a client for us. */
 static int open_client_inside(void)
 {
 	int sock[2], fd;
@@ -120,7 +126,10 @@ static int open_client_inside(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
 		return -1;
-	/* It is the namespace of children, and shall not be that of all. */
+	/*
+	 * In a child, because unshare() changes the namespace of all later
+	 * children.
+	 */
 	child = fork();
 	if (!child) {
 		if (unshare(CLONE_NEWPID))
@@ -137,7 +146,7 @@ static int open_client_inside(void)
 	return outcome_of(child) ? -1 : fd;
 }
 
-/* A client that was opened inside knows no process outside by a number. */
+/* A client opened inside has no numbers for processes outside. */
 TEST_F(attach, opener_inside_requester_outside)
 {
 	struct sframe_unwind_request req = request_self();
@@ -155,7 +164,7 @@ TEST_F(attach, opener_inside_requester_outside)
 	EXPECT_EQ(0, stack.head.pid);
 	EXPECT_EQ(0, stack.head.tid);
 
-	/* Nor does an event tell. */
+	/* Nor do events contain any. */
 	ASSERT_EQ(0, listen_to(fd, SFRAME_UNWIND_EVENTS_REMOVED));
 	ASSERT_TRUE(make_fake(&fake));
 	put_request_code(&fake);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who can learn what about whom, and do what to whom. */
+/* Privileges: which processes can be observed and affected by which callers. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #define ALL_CAPABILITIES	((1ULL << 41) - 1)
 
-/* 0 or its errno. */
+/* Returns 0 or the errno. */
 static int try_attach_system(int fd, const struct sframe_unwind_attach *arg)
 {
 	struct sframe_unwind_attach system = *arg;
@@ -21,11 +21,9 @@ static int try_attach_system(int fd, const struct sframe_unwind_attach *arg)
 	return attach(fd, &system) ? errno : 0;
 }
 
-/*
- * Whose stacks
- */
+/* Whose stacks can be requested */
 
-/* A child of the test that waits for it to end, as @uid. */
+/* Fork a child as @uid that sleeps until the test ends. */
 static pid_t fork_sleeper(uid_t uid)
 {
 	pid_t child = fork();
@@ -60,14 +58,14 @@ TEST_F(attach, other_process_needs_a_capability)
 	EXPECT_EQ(0, request_with(self->fd, victim, perfmon));
 	EXPECT_EQ(0, request_with(self->fd, victim, admin));
 	EXPECT_EQ(ESRCH, request_with(self->fd, victim, 0));
-	/* Also who might ptrace() it learns nothing this way. */
+	/* Not even with the capabilities for ptrace(). */
 	EXPECT_EQ(ESRCH, request_with(self->fd, victim,
 				      ALL_CAPABILITIES & ~(perfmon | admin)));
 	kill(victim, SIGKILL);
 	waitpid(victim, NULL, 0);
 }
 
-/* The same user's processes are others all the same, whoever is whose parent. */
+/* Other processes of the same user count as others, whether parent or child. */
 TEST_F(attach, other_process_of_the_same_user)
 {
 	pid_t victim, child;
@@ -88,7 +86,7 @@ TEST_F(attach, other_process_of_the_same_user)
 	waitpid(victim, NULL, 0);
 }
 
-/* One process is one thread group, not one address space. */
+/* A process is a thread group, not an address space. */
 TEST_F(attach, shared_memory_is_not_one_process)
 {
 	volatile int error = -1;
@@ -105,7 +103,7 @@ TEST_F(attach, shared_memory_is_not_one_process)
 	EXPECT_EQ(ESRCH, error);
 }
 
-/* Request the stack of a thread, waking it. Returns 0 or the errno. */
+/* Request the stack of a thread with INTERRUPT. Returns 0 or the errno. */
 static int try_interrupt(int fd, pid_t tid)
 {
 	struct sframe_unwind_request req = request_self();
@@ -124,7 +122,7 @@ static int interrupt_with(int fd, pid_t tid, __u64 mask)
 	return outcome_of(child);
 }
 
-/* To look at a process is not to disturb it, which it can notice. */
+/* Observing a process does not include interrupting it, which it can notice. */
 TEST_F(attach, interrupting_needs_more)
 {
 	const __u64 perfmon = CAP_MASK(CAP_PERFMON);
@@ -163,7 +161,7 @@ static void *sleep_for_ever(void *arg)
 	return NULL;
 }
 
-/* One's own threads need no capability. */
+/* A process's own threads need no capability. */
 TEST_F(attach, interrupting_ones_own)
 {
 	atomic_int tid = 0;
@@ -182,11 +180,9 @@ TEST_F(attach, interrupting_ones_own)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
-/*
- * Clients in other hands
- */
+/* Clients passed to other processes */
 
-/* What a process can do with a client that another one has opened. */
+/* Use a client that another process has opened. */
 static const char *use_passed_client(int fd, const struct fake *theirs,
 				     unsigned char *at)
 {
@@ -212,7 +208,7 @@ static const char *use_passed_client(int fd, const struct fake *theirs,
 	return try_request(fd, 0) ? "no stack of its own" : NULL;
 }
 
-/* It does for each caller what it would do for any: it is no capability. */
+/* A client is not a capability: each call has the caller's own rights. */
 TEST_F(attach, passed_client)
 {
 	struct sframe_unwind_stats s;
@@ -229,7 +225,7 @@ TEST_F(attach, passed_client)
 	child = fork();
 	if (!child) {
 		fd = receive_fd(sock[1]);
-		/* By now the parent has registered: tell the child the id. */
+		/* The parent has registered by now and sends the id. */
 		if (read(sock[1], &fake.reg.id, sizeof(fake.reg.id)) !=
 		    sizeof(fake.reg.id))
 			_exit(1);
@@ -246,13 +242,13 @@ TEST_F(attach, passed_client)
 	ASSERT_EQ(0, outcome_of(child));
 	ASSERT_EQ(0, stats(self->fd, &s));
 	EXPECT_EQ(1, s.sections);
-	/* The ring is the client's: whoever has it reads all. */
+	/* The ring belongs to the client: any holder can read all of it. */
 	ASSERT_STACK(self->fd, &stack);
 	EXPECT_EQ(child, stack.head.pid);
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* A client that fork() has copied. */
+/* A client inherited by fork(). */
 TEST_F(attach, inherited_client)
 {
 	struct stack stack;
@@ -270,11 +266,9 @@ TEST_F(attach, inherited_client)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/*
- * A program with more rights
- */
+/* A program with more privileges */
 
-/* A copy of this program that runs as root whoever starts it. */
+/* A copy of this program, setuid root. */
 static int make_setuid_copy(char *path)
 {
 	const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -294,7 +288,7 @@ static int make_setuid_copy(char *path)
 #define FD_VARIABLE	"PRIVILEGE_TEST_FD"
 #define SOCK_VARIABLE	"PRIVILEGE_TEST_SOCK"
 
-/* What the program finds in the client that its caller has left it. */
+/* Use the client that the caller has left open. */
 static const char *look_around(int fd, int sock)
 {
 	struct sframe_unwind_request req = request_self();
@@ -308,7 +302,7 @@ static const char *look_around(int fd, int sock)
 		return "not setuid";
 	if (stats(fd, &s) || s.sections)
 		return "sections of the program before";
-	/* A section of its own that is found to be bad. */
+	/* A section of its own, which is then found corrupt. */
 	if (!make_fake(&fake) || register_section(own, &fake.reg))
 		return "no section of its own";
 	put_request_code(&fake);
@@ -316,13 +310,13 @@ static const char *look_around(int fd, int sock)
 	if (call_request_code(fake.text, own, &req) || read_stack(own, &stack) ||
 	    stack.head.stop != SFRAME_UNWIND_STOP_SECTION_REMOVED)
 		return "no section removed";
-	/* Wait while the caller tries. */
+	/* Wait while the caller makes its attempts. */
 	if (write(sock, &byte, 1) != 1 || read(sock, &byte, 1) != 1)
 		return "no caller";
 	return NULL;
 }
 
-/* The other half of setuid_exec: runs before main, in the new program. */
+/* Second part of setuid_exec: runs before main() in the new program. */
 static __attribute__((constructor)) void after_exec(int argc, char **argv)
 {
 	const char *fd = getenv(FD_VARIABLE), *sock = getenv(SOCK_VARIABLE);
@@ -356,8 +350,8 @@ static void exec_setuid(int fd, int sock, char *path,
 }
 
 /*
- * A client that has been kept across exec of a setuid program: what its caller
- * has registered, attached and asked to be told is for the program before.
+ * A client kept across exec of a setuid program: what the caller has
+ * registered, attached and subscribed to applies to the old program only.
  */
 TEST_F(attach, setuid_exec)
 {
@@ -384,7 +378,10 @@ TEST_F(attach, setuid_exec)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* Dropping rights is for all that a client does from then on, whoever opened. */
+/*
+ * After dropping privileges a client has fewer rights at once, whoever opened
+ * it.
+ */
 TEST_F(attach, rights_are_the_callers)
 {
 	if (geteuid())

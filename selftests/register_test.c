@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registration: what is refused and why, what is accepted. */
+/* Registration: accepted arguments, and the errors for others. */
 #include "common.h"
 
 FIXTURE(reg)
@@ -98,7 +98,7 @@ TEST_F(reg, kernel_addresses)
 	self->fake.reg.sframe_start = (uintptr_t)self->fake.section;
 	self->fake.reg.text_start = 0xffffffff81000000ULL;
 	EXPECT_REFUSED(EINVAL, "text at");
-	/* Neither user nor kernel space. */
+	/* Not canonical: neither user nor kernel space. */
 	self->fake.reg.text_start = 1ULL << 60;
 	EXPECT_REFUSED(EINVAL, "text at");
 }
@@ -110,7 +110,7 @@ TEST_F(reg, sframe_size_limit)
 	ASSERT_EQ(0, query(self->fd, &q));
 	self->fake.reg.sframe_size = q.max_sframe_size + 1;
 	EXPECT_REFUSED(EINVAL, "sframe_size");
-	/* At the limit it is only not mapped all through. */
+	/* At the limit the only error is that it is not completely mapped. */
 	self->fake.reg.sframe_size = q.max_sframe_size;
 	EXPECT_REFUSED(EFAULT, "not mapped");
 }
@@ -162,7 +162,7 @@ TEST_F(reg, text_partly_executable)
 	EXPECT_REFUSED(EACCES, "text is not mapped executable");
 }
 
-/* Each byte of the header that can be wrong, with what the caller is told. */
+/* Each byte of the header that can be wrong, and the expected message. */
 static const struct {
 	unsigned int at;
 	unsigned char byte;
@@ -234,7 +234,7 @@ TEST_F(reg, header_count_of_rows_is_ignored)
 	EXPECT_EQ(0, register_section(self->fd, &self->fake.reg));
 }
 
-/* A defect behind the header is found with the validate flag, only. */
+/* A defect behind the header is found only with the VALIDATE flag. */
 TEST_F(reg, validate)
 {
 	self->fake.section[FAKE_INFO] = 0x40;
@@ -262,7 +262,7 @@ TEST_F(reg, overlaps)
 {
 	struct sframe_unwind_register reg = self->fake.reg;
 
-	/* The middle of the page is taken; its neighbours may touch it. */
+	/* The middle of the page is registered; other ranges may adjoin it. */
 	reg.text_start += 1024;
 	reg.text_size = 1024;
 	ASSERT_EQ(0, register_section(self->fd, &reg));
@@ -287,7 +287,7 @@ TEST_F(reg, overlaps)
 	EXPECT_EQ(3, count_sections(self->fd));
 }
 
-/* The registrations are the address space's, not the client's. */
+/* Registrations belong to the address space, not to the client. */
 TEST_F(reg, outlives_its_client)
 {
 	int other = open_client(0);
@@ -304,7 +304,7 @@ TEST_F(reg, unregister)
 {
 	struct sframe_unwind_unregister unreg = { .size = sizeof(unreg) };
 
-	/* Neither, and both. */
+	/* Neither id nor address, then both. */
 	EXPECT_EQ(-1, unregister_section(self->fd, &unreg));
 	EXPECT_EQ(EINVAL, errno);
 	unreg.id = 1;
@@ -312,7 +312,7 @@ TEST_F(reg, unregister)
 	EXPECT_EQ(-1, unregister_section(self->fd, &unreg));
 	EXPECT_EQ(EINVAL, errno);
 
-	/* Not there, before and after the first registration. */
+	/* An id that does not exist, before and after the first registration. */
 	EXPECT_EQ(-1, unregister_id(self->fd, ~0ULL));
 	EXPECT_EQ(ENOENT, errno);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));

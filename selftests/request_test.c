@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests for the calling thread, records, reading, accounting.
+ * Requests for the calling thread: records, reading, accounting.
  *
  * Racing: run with KCSAN.
  */
@@ -58,7 +58,7 @@ TEST_F(request, record)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* The record is there when the call returns: not a moment later. */
+/* The record is available when the call returns. */
 TEST_F(request, readable_at_once)
 {
 	struct pollfd pfd = { .fd = self->fd, .events = POLLIN };
@@ -100,7 +100,7 @@ TEST_F(request, epoll)
 	close(ep);
 }
 
-/* An epoll instance may live on when the client has gone. */
+/* An epoll instance may outlive the client. */
 TEST_F(request, epoll_outlives_client)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -127,7 +127,7 @@ TEST_F(request, nonblocking_read)
 	close(fd);
 }
 
-/* Reads into memory that lacks its page, and so for as long as that does. */
+/* Read into memory whose page is missing, which blocks until it is provided. */
 static void *read_into(void *arg)
 {
 	struct stuck *stuck = arg;
@@ -141,7 +141,10 @@ static void on_alarm(int signal)
 	(void)signal;
 }
 
-/* Whoever reads and has to wait for a page keeps nobody who does not wait. */
+/*
+ * A reader that waits for a page of its buffer does not block non-blocking
+ * readers.
+ */
 TEST_F(request, nonblocking_read_behind_a_stuck_one)
 {
 	static char zeroes[PAGE] __attribute__((aligned(PAGE)));
@@ -166,7 +169,7 @@ TEST_F(request, nonblocking_read_behind_a_stuck_one)
 	EXPECT_EQ(-1, read(self->fd, &self->stack, sizeof(self->stack)));
 	EXPECT_EQ(EAGAIN, errno);
 	alarm(0);
-	/* There is a record all the same, and more come. */
+	/* A record is waiting nevertheless, and more are accepted. */
 	EXPECT_FALSE(is_empty(self->fd));
 	EXPECT_EQ(0, request(self->fd, &self->req));
 
@@ -186,7 +189,7 @@ TEST_F(request, short_buffer)
 	EXPECT_EQ(-1, read(self->fd, &self->stack,
 			   sizeof(self->stack.head) + 8));
 	EXPECT_EQ(EINVAL, errno);
-	/* Nothing was taken. */
+	/* Nothing has been removed from the ring. */
 	ASSERT_STACK(self->fd, &self->stack);
 }
 
@@ -214,7 +217,7 @@ TEST_F(request, whole_records)
 	}
 	ASSERT_STACK(self->fd, &self->stack);
 	size = self->stack.head.record.size;
-	/* Two and a half: two come, then the last two. */
+	/* Room for two and a half: two records are returned, then the last two. */
 	got = read(self->fd, buffer, 2 * size + size / 2);
 	ASSERT_EQ(2 * size, got);
 	EXPECT_EQ(1, ((struct sframe_unwind_stack *)record)->user_data);
@@ -232,7 +235,10 @@ TEST_F(request, blocking_read_is_woken)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* Either reads at once or sleeps until the parent's stack comes. */
+		/*
+		 * Either reads at once, or sleeps until the parent's stack
+		 * arrives.
+		 */
 		ssize_t got = read(self->fd, &self->stack, sizeof(self->stack));
 
 		_exit(got > 0 && self->stack.head.pid == (__u32)getppid() ?
@@ -260,7 +266,7 @@ TEST_F(request, accounting)
 	EXPECT_EQ(0, s.reserved);
 }
 
-/* A ring that is full loses the newest, counts them, and works on. */
+/* A full ring drops the newest records, counts them, and keeps working. */
 TEST_F(request, full_ring)
 {
 	struct sframe_unwind_stats s;
@@ -276,7 +282,7 @@ TEST_F(request, full_ring)
 	EXPECT_EQ(10, s.lost_full);
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
 
-	/* Around the ring's end, several times over. */
+	/* Wrap around the ring's end, several times. */
 	for (i = 0; i < 3 * s.delivered; i++) {
 		ASSERT_STACK(self->fd, &self->stack);
 		ASSERT_EQ(0, request(self->fd, &self->req));
@@ -293,7 +299,10 @@ TEST_F(request, bad_tid)
 	self->req.tid = -1;
 	EXPECT_EQ(-1, request(self->fd, &self->req));
 	EXPECT_EQ(EINVAL, errno);
-	/* Another process's thread is none of ours, without privilege. */
+	/*
+	 * A thread of another process does not exist for an unprivileged
+	 * caller.
+	 */
 	ASSERT_EQ(0, setresuid(65534, 65534, 65534));
 	self->req.tid = getppid();
 	EXPECT_EQ(-1, request(self->fd, &self->req));
@@ -329,7 +338,7 @@ TEST_F(request, max_depth)
 	ASSERT_EQ(0, query(self->fd, &q));
 	for (i = 0; i < 6; i++) {
 		self->req.max_depth = depths[i];
-		want = depths[i] ?: 128;	/* the default */
+		want = depths[i] ?: 128;	/* 0 means the default */
 		ASSERT_EQ(0, recurse(self->fd, 600, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
 		EXPECT_EQ(want, self->stack.head.nr_frames);
@@ -360,7 +369,7 @@ TEST_F(request, deepest)
 	EXPECT_EQ(q.max_record_size, self->stack.head.record.size);
 }
 
-/* A stack with exactly as many frames as wanted is not cut. */
+/* A stack with exactly as many frames as requested is complete. */
 TEST_F(request, depth_is_exact)
 {
 	__u16 stop;
@@ -377,7 +386,7 @@ TEST_F(request, depth_is_exact)
 	EXPECT_EQ(stop, self->stack.head.stop);
 }
 
-/* A process that knows nothing of it, stopped by chance in its own code. */
+/* A process that does not use the device, stopped anywhere in its own code. */
 TEST_F(request, other_process)
 {
 	volatile int *spins = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -405,7 +414,7 @@ TEST_F(request, other_process)
 	EXPECT_EQ(ESRCH, errno);
 }
 
-/* No section is registered, and the code is of no file. */
+/* No section is registered, and the code is not mapped from a file. */
 TEST_F(request, without_any_section)
 {
 	struct fake fake;
@@ -418,7 +427,7 @@ TEST_F(request, without_any_section)
 	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
 }
 
-/* The client of a process in another pid namespace numbers as its opener. */
+/* Records contain numbers of the opener's PID namespace. */
 TEST_F(request, pid_namespace)
 {
 	int status;
@@ -451,7 +460,7 @@ TEST_F(request, pid_namespace_opener_inside)
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		fd = open_client(0);
-		/* Its parent is no process that this namespace knows. */
+		/* The process number must be the one in the new namespace. */
 		_exit(request(fd, &req) || read_stack(fd, &self->stack) ||
 		      self->stack.head.pid != 1);
 	}

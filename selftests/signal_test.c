@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals: handler, trampoline, interrupted function at its exact address. With
- * and without a section for libc, and so for its trampoline.
+ * Signals: handler, trampoline, and the interrupted function at its exact
+ * address. With and without a section for libc, which contains the trampoline.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -15,7 +15,7 @@ static struct {
 	uintptr_t interrupted[2];
 } handled;
 
-/* Send @sig to this thread; interrupted right behind its system call. */
+/* Send @sig to this thread; it is interrupted right after its system call. */
 static __attribute__((noinline)) void send(int sig)
 {
 	long ret = SYS_tgkill;
@@ -55,7 +55,7 @@ FIXTURE(signal)
 
 FIXTURE_VARIANT(signal)
 {
-	bool attached;		/* sections for libc, too */
+	bool attached;		/* with sections for libc and others */
 	__u16 stop;
 };
 
@@ -93,7 +93,7 @@ TEST_F(signal, simple_handler)
 	ASSERT_EQ(0, sigaction(SIGUSR2, &action, NULL));
 	send(SIGUSR2);
 	ASSERT_STACK(self->fd, &self->stack);
-	/* request, on_simple_signal, trampoline, send, this. */
+	/* Frames: request, on_simple_signal, trampoline, send, this function. */
 	ASSERT_LE(5, self->stack.head.nr_frames);
 	EXPECT_TRUE(inside(self->stack.head.ips[1], on_simple_signal, 128));
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 2));
@@ -113,7 +113,7 @@ static void nested(struct __test_metadata *_metadata, int fd, int flags,
 	stack_t alternate = { .ss_size = 64 * 1024 };
 	struct stack stack;
 
-	/* Above the stack or below it, wherever mmap puts it. */
+	/* mmap() may place it above or below the stack. */
 	alternate.ss_sp = mmap(NULL, alternate.ss_size, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, alternate.ss_sp);
@@ -123,8 +123,8 @@ static void nested(struct __test_metadata *_metadata, int fd, int flags,
 	send(SIGUSR1);
 	ASSERT_STACK(fd, &stack);
 	/*
-	 * request, on_signal, trampoline, send, on_signal, trampoline, send,
-	 * this.
+	 * Frames: request, on_signal, trampoline, send, on_signal, trampoline,
+	 * send, this function.
 	 */
 	ASSERT_LE(8, stack.head.nr_frames);
 	EXPECT_TRUE(inside(stack.head.ips[1], on_signal, 256));
@@ -160,7 +160,7 @@ TEST_F(signal, nested_on_alternate_stack_without_siginfo)
 }
 
 /*
- * A signal while the CFA is in a scratch register: its value is in the signal
+ * A signal while the CFA is in a scratch register, whose value is in the signal
  * frame.
  */
 static __attribute__((noinline)) void on_trap(int sig, siginfo_t *info,
@@ -200,8 +200,8 @@ TEST_F(signal, interrupted_registers)
 }
 
 /*
- * A fault at the first instruction of a function: its address is exact. One
- * less is the function before, which has another frame.
+ * A fault at the first instruction of a function: the address is exact. The
+ * address minus 1 is in the function before, which has another frame.
  */
 static __attribute__((noinline)) void on_fault(int sig, siginfo_t *info,
 					       void *context)
@@ -209,7 +209,7 @@ static __attribute__((noinline)) void on_fault(int sig, siginfo_t *info,
 	ucontext_t *uc = context;
 
 	request(handled.fd, handled.req);
-	uc->uc_mcontext.gregs[REG_RIP] += 2;	/* behind the ud2 */
+	uc->uc_mcontext.gregs[REG_RIP] += 2;	/* skip the ud2 */
 }
 
 TEST_F(signal, interrupted_at_the_first_instruction)
@@ -231,7 +231,7 @@ TEST_F(signal, interrupted_at_the_first_instruction)
 	put64(fde, (uintptr_t)fake.text + 16 - (uintptr_t)fde);
 	put32(fde + 8, 16);
 	put32(fde + 12, 8);
-	/* Not the frame of the first function, but of the second. */
+	/* The first function's row differs from the second's. */
 	memcpy(fde + 16, "\x01\0\0\0\0\0\x03\x40", 8);
 	memcpy(fde + 24, "\x01\0\0\0\0\0\x03\x08", 8);
 	fake.reg.sframe_size = FAKE_SECTION_SIZE + 24;
@@ -247,9 +247,9 @@ TEST_F(signal, interrupted_at_the_first_instruction)
 }
 
 /*
- * Interrupted anywhere: at each instruction of targets/special.S's interrupted()
- * and of what it calls, a handler comes in between. Behind it is the stack that
- * was there before.
+ * Interrupted anywhere: at each instruction of targets/special.S's
+ * interrupted() and of its callees, a handler is run. Its stack must continue
+ * with the stack taken before.
  */
 void interrupted(void);
 
@@ -282,7 +282,7 @@ static void catch_and_go(int flags)
 
 	sigaltstack(&alternate, NULL);
 	sigaction(SIGUSR1, &action, NULL);
-	/* What is seen once has been bound. */
+	/* Functions called up to here are already bound by the lazy linker. */
 	asm volatile("int3");
 	interrupted();
 }
@@ -290,7 +290,10 @@ static void catch_and_go(int flags)
 static void interrupted_here(void) { catch_and_go(SA_SIGINFO); }
 static void interrupted_elsewhere(void) { catch_and_go(SA_ONSTACK); }
 
-/* Behind the handler: @was from its first frame on, marked as interrupted. */
+/*
+ * Check that behind the handler the stack @was follows, its first frame marked
+ * as interrupted.
+ */
 static const char *check_interrupted(const struct stack *stack,
 				     const struct stack *was)
 {
@@ -312,7 +315,7 @@ static const char *check_interrupted(const struct stack *stack,
 	return NULL;
 }
 
-/* Run the handler at this stop and come back. */
+/* Run the handler at this stop and return. */
 static const char *interrupt(struct journey *journey, unsigned int *handler)
 {
 	static struct stack was;
@@ -331,7 +334,10 @@ static const char *interrupt(struct journey *journey, unsigned int *handler)
 		why = journey_take(journey);
 		if (why)
 			return why;
-		/* What was interrupted is what the first stack is behind. */
+		/*
+		 * The interrupted stack is what follows the handler in the
+		 * first stack.
+		 */
 		if (!*handler) {
 			was = journey->stack;
 			was.head.nr_frames = 0;
@@ -350,7 +356,7 @@ static const char *interrupt(struct journey *journey, unsigned int *handler)
 		if (why)
 			return why;
 	}
-	/* The interrupted stack itself, for what comes next. */
+	/* The interrupted stack itself, for the next check. */
 	why = journey_take(journey);
 	if (why)
 		return why;
@@ -373,12 +379,12 @@ static void interrupt_anywhere(struct __test_metadata *_metadata,
 	ASSERT_ATTACHED(fd, SFRAME_UNWIND_ATTACH_SYSTEM);
 	ASSERT_RIGHT(&journey, journey_begin(&journey, fd, run));
 	ASSERT_TRUE(journey_go(&journey, PTRACE_CONT, 0));
-	ASSERT_TRUE(journey_is_over(&journey));	/* at the breakpoint */
+	ASSERT_TRUE(journey_is_over(&journey));	/* at the first breakpoint */
 	do {
 		why = interrupt(&journey, &handler);
 		ASSERT_RIGHT(&journey, why);
 		ASSERT_RIGHT(&journey, journey_check_tail(&journey));
-		/* Its own instructions, and the trampoline's two. */
+		/* Its own instructions, and two of the trampoline. */
 		EXPECT_LE(5, handler);
 		places++;
 	} while (!journey_is_over(&journey) && places < 1000);

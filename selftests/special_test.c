@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Special frames: code that compilers did not make, and beginnings of stacks.
- * Each instruction is visited on journeys, see journey.h.
+ * Special frames: code that no compiler made, and the starts of stacks.
+ * Journeys visit each instruction, see journey.h.
  */
 #include <pthread.h>
 #include <spawn.h>
@@ -11,7 +11,7 @@
 
 #include "journey.h"
 
-/* A debug kernel takes its time. */
+/* Debug kernels are slow. */
 #define JOURNEY(name)	TEST_F_TIMEOUT(journey, name, 120)
 
 /* More instructions than any journey has. */
@@ -43,8 +43,8 @@ FIXTURE_TEARDOWN(journey)
 }
 
 /*
- * Go on, with every stack complete, for @most instructions; @at counts stops
- * where it holds.
+ * Walk for at most @most instructions; every stack must be complete. Returns
+ * the number of stops where @at is true.
  */
 #define WALK_FAR(function, at, most)					\
 	({								\
@@ -60,7 +60,7 @@ FIXTURE_TEARDOWN(journey)
 		seen_;							\
 	})
 
-/* The same, all the way. */
+/* Walk to the end of the journey. */
 #define WALK_THROUGH(function, at)					\
 	({								\
 		unsigned int all_ = WALK_FAR(function, at, MAX_STEPS);	\
@@ -73,8 +73,8 @@ static bool is_libc(__u64 ip) { return is_in_object(ip, is_libc); }
 static bool is_loader(__u64 ip) { return is_in_object(ip, is_loader); }
 
 /*
- * Functions of the vDSO. The clock is read again when it has been changed
- * meanwhile, which in a slow kernel is always, from one instruction to the next.
+ * Functions of the vDSO. They read the clock again if it has changed meanwhile,
+ * which in a slow kernel happens between any two instructions.
  */
 static void read_clocks(void)
 {
@@ -91,7 +91,10 @@ JOURNEY(vdso)
 	EXPECT_LE(20, WALK_FAR(read_clocks, is_vdso, 1000));
 }
 
-/* Written by hand for each kind of CPU, and chosen when the program starts. */
+/*
+ * Written in assembly for each kind of CPU, and selected when the program
+ * starts.
+ */
 static void copy_and_search(void)
 {
 	static char from[2200], to[2200];
@@ -120,7 +123,7 @@ static bool is_nowhere(__u64 ip)
 	return false;
 }
 
-/* A child of vfork() on its parent's stack, up to its end. */
+/* A vfork() child on its parent's stack, until it exits. */
 static void vfork_and_exit(void)
 {
 	if (!vfork())
@@ -151,7 +154,7 @@ JOURNEY(vfork_child)
 	child.pid = pid;
 	child.steps = 0;
 	ASSERT_TRUE(journey_wait(&child));
-	child.signal = 0;		/* the SIGSTOP that it begins with */
+	child.signal = 0;		/* delivered at its start: SIGSTOP */
 	while (!why && child.steps < 1000) {
 		why = journey_step(&child, &over);
 		if (!why)
@@ -163,8 +166,8 @@ JOURNEY(vfork_child)
 }
 
 /*
- * From clone3 on, where a thread's stack begins. There are few instructions
- * behind the system call, in either thread, that libc has no CFI for.
+ * A new thread, from clone3 on, where its stack begins. libc has no CFI for a
+ * few instructions behind the system call, in either thread.
  */
 static void *thread_work(void *unused)
 {
@@ -221,16 +224,17 @@ JOURNEY(thread_start)
 }
 
 /*
- * Coroutines: their stacks begin in libc's __start_context(). swapcontext() and
- * setcontext() say nothing in their CFI about the instructions between changing
- * stacks and having the return address there, and end anyhow.
+ * Coroutines: their stacks begin in libc's __start_context(). The CFI of
+ * swapcontext() and setcontext() does not describe the few instructions between
+ * the change of stacks and the point where the return address is in place
+ * again.
  */
 #define SWAPCONTEXT_SIZE	0x120
-#define BETWEEN_STACKS		10	/* instructions of it */
+#define BETWEEN_STACKS		10	/* in instructions */
 
 static ucontext_t main_context, coroutine;
 
-/* Never returns: libc's CFI is wrong for what comes then. */
+/* Never returns: libc's CFI is wrong after that. */
 static void coroutine_work(void)
 {
 	swapcontext(&coroutine, &main_context);
@@ -273,15 +277,18 @@ JOURNEY(coroutine)
 	EXPECT_GE(2 * BETWEEN_STACKS, between);
 }
 
-/* Lazy binding: the stub, and the loader's trampoline, which calls on. */
+/*
+ * Lazy binding: the stub, and the loader's trampoline, which calls the
+ * resolver.
+ */
 static void bind_lazily(void)
 {
-	/* Nothing else here calls it. */
+	/* The first and only call of this function. */
 	if (getpgrp() < 0)
 		abort();
 }
 
-/* The stub's second instruction: what the linker has put into the GOT. */
+/* The stub's second instruction, to which the GOT entry points at first. */
 static uintptr_t lazy_entry(const char *name)
 {
 	const ElfW(Rela) *relocations = NULL;
@@ -330,8 +337,8 @@ JOURNEY(lazy_binding)
 		ASSERT_RIGHT(journey, journey_step(journey, &over));
 		in_stub += stack->ips[0] - entry < 16;
 		/*
-		 * The trampoline keeps its CFA in rbx, which is known as long
-		 * as it is the innermost frame, and not when it has called.
+		 * The trampoline keeps its CFA in rbx, whose value is known
+		 * only while the trampoline is the innermost frame.
 		 */
 		if (stack->stop == SFRAME_UNWIND_STOP_NO_REGISTER) {
 			ASSERT_LE(2, stack->nr_frames);
@@ -354,8 +361,8 @@ JOURNEY(lazy_binding)
 }
 
 /*
- * The loader, from a program's first instruction on. Where it begins there is
- * no CFI, and so no rule.
+ * The loader, from a program's first instruction on. At its start there is no
+ * CFI, and so no rule.
  */
 JOURNEY(loader_start)
 {
@@ -388,7 +395,7 @@ JOURNEY(loader_start)
 	EXPECT_LE(1000, deeper);
 }
 
-/* Stacks changed by hand. */
+/* Switching stacks by hand */
 static char *top_of(char *stack)
 {
 	return stack + sizeof(stacks[0]) - 16;
@@ -401,7 +408,10 @@ static void nothing(void)
 static void on_low_stack(void) { on_stack(top_of(stacks[0]), nothing); }
 static void on_high_stack(void) { on_stack(top_of(stacks[1]), nothing); }
 
-/* The program's data lies below the stack: the way back leads upwards. */
+/*
+ * The second stack, in the program's data, is below the first: returning leads
+ * upwards.
+ */
 JOURNEY(stack_below)
 {
 	WALK_THROUGH(on_low_stack, is_nowhere);
@@ -412,7 +422,7 @@ static void from_low_to_high(void)
 	on_stack(top_of(stacks[0]), on_high_stack);
 }
 
-/* Downwards it is not gone. What was found up to there is right. */
+/* A walk does not go downwards. The frames found up to there are right. */
 JOURNEY(stack_above)
 {
 	struct journey *journey = &self->journey;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Threads that have no 64-bit user stack: refused, or told of. */
+/* Threads without a 64-bit user stack: refused, or reported as such. */
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,8 +29,8 @@ FIXTURE_TEARDOWN(task)
 }
 
 /*
- * Far jumps to a 32-bit code segment, where it spins until *stop, and back. All
- * of it and its stack lie below 4 GiB.
+ * Far jumps to a 32-bit code segment, spins there until *stop, and returns. All
+ * of the code and its stack are below 4 GiB.
  */
 struct low {
 	atomic_int stop;
@@ -125,7 +125,7 @@ static int run_low(struct low *low)
 	int (*code)(void) = (void *)low->code;
 	int ret;
 
-	/* The code keeps rbx, rbp and rsp, and nothing else. */
+	/* The code preserves rbx, rbp and rsp only. */
 	asm volatile("call *%1"
 		     : "=a"(ret)
 		     : "r"(code)
@@ -183,7 +183,7 @@ TEST_F(task, request_from_32_bit_code)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* x32: where the kernel has it. Its number for ioctl is 514. */
+/* An x32 system call, if the kernel supports it. Its number for ioctl is 514. */
 TEST_F(task, request_from_x32)
 {
 	struct sframe_unwind_request *req;
@@ -198,12 +198,12 @@ TEST_F(task, request_from_x32)
 		     : "D"((long)self->fd), "S"((long)SFRAME_UNWIND_IOC_REQUEST),
 		       "d"(req)
 		     : "rcx", "r11", "memory");
-	/* ENOSYS: a kernel without x32 refuses all of it. */
+	/* ENOSYS: a kernel without x32 refuses all such calls. */
 	EXPECT_TRUE(ret == -EOPNOTSUPP || ret == -ENOSYS);
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* The thread of this process that is called so, or 0. */
+/* The thread of this process whose name starts with @prefix, or 0. */
 static pid_t find_thread(const char *prefix)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -227,7 +227,7 @@ static pid_t find_thread(const char *prefix)
 	return found;
 }
 
-/* A thread of the process that never leaves the kernel. */
+/* A thread of the process that never returns to user space. */
 TEST_F(task, io_uring_worker)
 {
 	struct io_uring_params params = { .flags = IORING_SETUP_SQPOLL };
@@ -237,7 +237,7 @@ TEST_F(task, io_uring_worker)
 	ring = syscall(SYS_io_uring_setup, 4, &params);
 	if (ring < 0)
 		SKIP(return, "io_uring_setup: %s", strerror(errno));
-	/* It gives itself that name when it starts to run. */
+	/* The thread sets its name when it starts to run. */
 	do {
 		self->req.tid = find_thread("iou-sqp");
 	} while (!self->req.tid);
@@ -249,7 +249,7 @@ TEST_F(task, io_uring_worker)
 	close(ring);
 }
 
-/* Threads of the kernel have no stack in user space, for nobody. */
+/* Kernel threads have no user stack, not even for privileged callers. */
 TEST_F(task, kernel_thread)
 {
 	self->req.tid = 2;	/* kthreadd */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests for other threads of the process: running, sleeping, ending.
+ * Requests for other threads of the process: running, sleeping, exiting.
  *
  * Racing: run with KCSAN.
  */
@@ -15,7 +15,7 @@
 #include "process.h"
 #include "userfaultfd.h"
 
-/* A thread, and what it is told to do. */
+/* A thread, and its instructions from the test. */
 struct worker {
 	pthread_t thread;
 	atomic_int tid;
@@ -63,7 +63,7 @@ static void *spinner(void *arg)
 	return NULL;
 }
 
-/* Sleeps in a system call of its own: libc is not in the stack. */
+/* Sleeps in its own system call instruction, so that libc is not in the stack. */
 static __attribute__((noinline)) ssize_t raw_read(int fd, void *to, size_t size)
 {
 	ssize_t ret;
@@ -112,7 +112,10 @@ TEST_F(thread, running)
 	self->req.tid = start(&self->worker, spinner);
 	ASSERT_LT(0, self->req.tid);
 	ASSERT_EQ(0, request(self->fd, &self->req));
-	/* It never enters the kernel by itself: the request must make it. */
+	/*
+	 * The thread never enters the kernel by itself: the request must make
+	 * it.
+	 */
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_EQ(self->req.cookie, self->stack.head.cookie);
 	EXPECT_EQ(getpid(), self->stack.head.pid);
@@ -132,7 +135,7 @@ TEST_F(thread, running_many)
 	for (i = 0; i < 200; i++) {
 		ASSERT_EQ(0, request(self->fd, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
-		/* Once it spins the stack is spin() in spinner(). */
+		/* Once the thread spins, the stack is spin() in spinner(). */
 		if (inside(self->stack.head.ips[0], spin, 256) &&
 		    self->stack.head.nr_frames >= 2 &&
 		    inside(self->stack.head.ips[1], spinner, 256))
@@ -145,7 +148,10 @@ TEST_F(thread, running_many)
 	EXPECT_EQ(200, s.delivered);
 }
 
-/* A sleeping thread is left alone, and its stack taken when it comes back. */
+/*
+ * A sleeping thread is not woken; its stack is taken when it returns to user
+ * space.
+ */
 TEST_F(thread, sleeping)
 {
 	struct sframe_unwind_stats s;
@@ -180,13 +186,13 @@ TEST_F(thread, sleeping_interrupted)
 	ASSERT_STACK(self->fd, &self->stack);
 	EXPECT_TRUE(inside(self->stack.head.ips[0], raw_read, 256));
 
-	/* It sleeps on as if nothing had happened. */
+	/* It continues to sleep. */
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
 	pthread_join(self->worker.thread, NULL);
 	EXPECT_EQ(1, self->worker.got);
 }
 
-/* One that waits and one that wakes: the same walk serves both. */
+/* A waiting request and one with INTERRUPT: one walk serves both. */
 TEST_F(thread, interrupt_joins_earlier_request)
 {
 	__u64 cookie;
@@ -218,7 +224,7 @@ TEST_F(thread, interrupt_joins_earlier_request)
 	pthread_join(self->worker.thread, NULL);
 }
 
-/* What the header says of epoll_wait. */
+/* The effect on epoll_wait() that the uapi header describes. */
 TEST_F(thread, interrupt_shows_in_epoll_wait)
 {
 	self->req.tid = start(&self->worker, epoll_sleeper);
@@ -233,7 +239,7 @@ TEST_F(thread, interrupt_shows_in_epoll_wait)
 	EXPECT_EQ(EINTR, self->worker.error);
 }
 
-/* What those ask for together that come before it is what the walk is made for. */
+/* A walk is as deep as the deepest request made before it starts. */
 TEST_F(thread, one_walk_for_the_deepest)
 {
 	const long walks = counter("total_walks");
@@ -260,7 +266,7 @@ TEST_F(thread, one_walk_for_the_deepest)
 	pthread_join(self->worker.thread, NULL);
 }
 
-/* Several clients and depths, one walk: each gets its own part once. */
+/* Several clients and depths, one walk: each gets its own part, once. */
 TEST_F(thread, requests_share_a_walk)
 {
 	int other = open_client(0);
@@ -331,14 +337,14 @@ TEST_F(thread, gone)
 	ASSERT_LT(0, self->req.tid);
 	atomic_store(&self->worker.stop, 1);
 	pthread_join(self->worker.thread, NULL);
-	/* Joined is not quite gone. */
+	/* A joined thread may not have exited completely. */
 	while (!syscall(SYS_tgkill, getpid(), self->req.tid, 0))
 		sched_yield();
 	EXPECT_EQ(-1, request(self->fd, &self->req));
 	EXPECT_EQ(ESRCH, errno);
 }
 
-/* A process that dies with a request pending: its record says so. */
+/* A process that is killed with a pending request: the record says so. */
 TEST_F(thread, killed_while_pending)
 {
 	struct sframe_unwind_stats s;
@@ -368,8 +374,8 @@ TEST_F(thread, killed_while_pending)
 }
 
 /*
- * Resolve the fault in which the main thread sleeps, in the middle of execve(),
- * after a request for it has been made.
+ * Resolve the page fault in which the main thread sleeps during execve(), after
+ * requesting its stack.
  */
 struct exec_helper {
 	int fd;
@@ -411,7 +417,7 @@ static void exec_with_request(int fd)
 	_exit(14);
 }
 
-/* exec ends it, too: nothing is told of the program that comes after. */
+/* exec ends the request, too: nothing about the new program is reported. */
 TEST_F(thread, exec_while_pending)
 {
 	int status;
@@ -432,7 +438,7 @@ TEST_F(thread, exec_while_pending)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* The client is closed with a request outstanding: nothing is left behind. */
+/* Closing the client with a pending request leaves nothing behind. */
 TEST_F(thread, closed_while_pending)
 {
 	int fd = open_client(0);
@@ -444,7 +450,7 @@ TEST_F(thread, closed_while_pending)
 		sched_yield();
 	ASSERT_EQ(0, request(fd, &self->req));
 	close(fd);
-	/* The runner looks at the module's counters when this program is done. */
+	/* selftests/run checks the module's counters after this program. */
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
 	pthread_join(self->worker.thread, NULL);
 	EXPECT_EQ(1, self->worker.got);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A walk follows the rule of an entry of the cache while another thread replaces
- * that very entry. A walk that took one rule's key and another one's offset would
- * read 2 GiB away from its stack: out of user memory. Nothing does.
+ * A walk follows a cache entry while another thread replaces that entry. A walk
+ * that combined the key of one rule with the offset of another would read 2 GiB
+ * away from its stack, outside user memory. No such read may occur.
  *
  * Racing: run with KCSAN.
  */
@@ -14,30 +14,36 @@
 #include "common.h"
 #include "scene.h"
 
-/* For so long two threads walk. */
+/* How long two threads walk. */
 #define DURATION_NS	5000000000ULL
 
 #define TEXT_AT		0x200000000ULL
 #define TEXT_SIZE	0x2000000UL
 
-/* Where a call in each function of FAKE_SIZE bytes returns to. */
+/*
+ * Return address of the call in each function, from its start; functions have
+ * FAKE_SIZE bytes.
+ */
 #define RETURN_IP	5
 
-/* Functions whose rules want the place of the first one's. */
+/* Functions whose rules compete for the entry of the first one's. */
 #define NR_CHANGING	64
 #define NR_FUNCTIONS	(1 + NR_CHANGING)
 
-/* That of a row with two offsets of four bytes, of a CFA by SP. */
+/* Info byte of a row with two offsets of four bytes and CFA by SP. */
 #define WIDE_ROW_INFO	(0x01 | 2 << 1 | 2 << 5)
 #define WIDE_SIZE	(FAKE_ROW_WORD + 8)
 #define SECTION_ROOM	64
 
-/* Stacks have frames of two words. */
+/* Frames have two words. */
 #define FRAME_SIZE	16
 #define STACK_FRAMES	(2 * MAX_FRAMES)
 #define STACK_SIZE	(STACK_FRAMES * FRAME_SIZE)
 
-/* User addresses are between the first two; around the third there is nothing. */
+/*
+ * User addresses are between the first two; there is no memory around the
+ * third.
+ */
 #define BOTTOM		0x10000ULL
 #define TOP		0x7ffffffff000ULL
 #define MIDDLE		0x300000000ULL
@@ -46,7 +52,7 @@
 #define INSTANCE	TRACEFS "/instances/torn_test"
 #define EVENT		INSTANCE "/events/exceptions/page_fault_kernel"
 
-/* Of threads of ours, in the upper half, which is the kernel's. */
+/* Faults of our threads in the kernel's half of the address space. */
 #define KERNEL_FAULT	"address >= 0xffff800000000000 && comm == \"torn_test\""
 
 struct walker {
@@ -54,7 +60,7 @@ struct walker {
 	const void *code;
 	atomic_bool *stop;
 	__u64 *words;		/* its stack */
-	unsigned int nr_starts;	/* frames that walks start at by turns */
+	unsigned int nr_starts;	/* walks start at that many frames in turn */
 	unsigned long walks;
 };
 
@@ -71,10 +77,10 @@ FIXTURE(torn)
 	atomic_bool stop;
 };
 
-/* Of the rules that replace the one that is being followed. */
+/* Offsets of the rules that replace the one being followed. */
 FIXTURE_VARIANT(torn)
 {
-	bool top;	/* the stack that is walked is the highest, or the lowest */
+	bool top;	/* walk the highest possible stack instead of the lowest */
 	__s32 cfa_offset;
 	__s32 fp_offset;
 };
@@ -92,7 +98,7 @@ FIXTURE_VARIANT_ADD(torn, fp_below_user_space)
 	.fp_offset = INT32_MIN,
 };
 
-/* Whoever is in the middle finds nothing at that CFA. */
+/* For a stack in the middle there is no memory at that CFA. */
 FIXTURE_VARIANT_ADD(torn, cfa_above_user_space)
 {
 	.top = true,
@@ -111,7 +117,7 @@ static bool write_to(const char *path, const char *text)
 	return done;
 }
 
-/* Faults that were traced, or -1. */
+/* Number of traced faults, or -1. */
 static long nr_faults(void)
 {
 	FILE *trace = fopen(INSTANCE "/trace", "r");
@@ -130,7 +136,7 @@ static long nr_faults(void)
 	return nr;
 }
 
-/* Have faults of the kernel traced, in an instance of our own. */
+/* Trace kernel page faults, in a tracing instance of our own. */
 static bool start_tracing(void)
 {
 	if (access(TRACEFS "/instances", F_OK))
@@ -139,7 +145,7 @@ static bool start_tracing(void)
 	return !mkdir(INSTANCE, 0700) && write_to(EVENT "/enable", "1");
 }
 
-/* Would a fault be seen? One of the kernel at a page of ours is. */
+/* Check that tracing works: a kernel fault at a page of our own must be seen. */
 static bool is_tracing(void)
 {
 	char filter[64];
@@ -162,13 +168,13 @@ static bool is_tracing(void)
 	       write_to(INSTANCE "/trace", "") && nr_faults() == 0;
 }
 
-/* The set of the largest cache; sets of smaller ones are by the same bits. */
+/* The set in a cache of the largest size; smaller caches use the same bits. */
 static unsigned int set_of(__u64 ip)
 {
 	return (ip * 0x9e3779b97f4a7c15ULL) >> 40 & 0xfff;
 }
 
-/* Give function @i a rule by those offsets, and the next address of the set. */
+/* Give function @i a rule with these offsets, and the next address of the set. */
 static bool add_function(FIXTURE_DATA(torn) *self, unsigned int i, __s32 cfa,
 			 __s32 fp)
 {
@@ -196,7 +202,7 @@ static bool add_function(FIXTURE_DATA(torn) *self, unsigned int i, __s32 cfa,
 	return !register_section(self->fd, &reg);
 }
 
-/* Map a stack at @at, or at the next place behind or before it that is free. */
+/* Map a stack at @at, or at the next free place behind or before it. */
 static __u64 *map_stack(__u64 at, bool behind)
 {
 	unsigned int i;
@@ -214,7 +220,10 @@ static __u64 *map_stack(__u64 at, bool behind)
 	return NULL;
 }
 
-/* Frames of @ips by turns, with a frame pointer that is in the stack. */
+/*
+ * Fill in frames with the return addresses @ips in turn, and a frame pointer
+ * that is in the stack.
+ */
 static void fill_stack(__u64 *words, const __u64 *ips, unsigned int nr)
 {
 	unsigned int i;
@@ -237,7 +246,7 @@ static long walk(const struct walker *walker, int fd)
 			   SFRAME_UNWIND_IOC_REQUEST);
 }
 
-/* Returns what is wrong. */
+/* Returns NULL or an error message. */
 static void *walk_on(void *arg)
 {
 	struct walker *walker = arg;
@@ -249,7 +258,7 @@ static void *walk_on(void *arg)
 		return "open";
 	while (!why && !atomic_load(walker->stop)) {
 		why = walk(walker, fd) ? "request" : NULL;
-		/* Those records that there was no room for are lost. */
+		/* Records that do not fit into the ring are dropped. */
 		if (!why && walker->walks++ % 64 == 0)
 			why = read_stack(fd, &stack);
 	}
@@ -318,7 +327,7 @@ TEST_F(torn, entry_replaced_while_it_is_followed)
 	const __u64 end = now_ns() + DURATION_NS;
 	void *why;
 
-	/* Its rules lead from one frame to the next, as long as nobody else walks. */
+	/* While no other thread walks, the rules lead from frame to frame. */
 	ASSERT_EQ(0, walk(&self->follower, self->fd));
 	ASSERT_STACK(self->fd, &self->stack);
 	ASSERT_EQ(MAX_FRAMES, self->stack.head.nr_frames);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests from tracepoints: with locks of the scheduler held, in the midst of
- * waking a thread for another request, while locks are taken and released.
+ * Requests from tracepoints: with scheduler locks held, while another request
+ * wakes a thread, while locks are taken and released.
  *
  * Racing: run with KCSAN.
  */
@@ -13,7 +13,7 @@
 #include "common.h"
 #include "process.h"
 
-/* Two threads on two CPUs that wake each other by turns, without end. */
+/* Two threads on two CPUs that wake each other in turn, without end. */
 struct player {
 	pthread_t thread;
 	atomic_int tid;
@@ -24,8 +24,8 @@ struct player {
 
 FIXTURE(tracepoint)
 {
-	int fd;			/* asks for the players' stacks */
-	int probe;		/* gets what the tracepoint asks for */
+	int fd;			/* requests the players' stacks */
+	int probe;		/* receives the stacks requested by the tracepoint */
 	struct sfu_test_timer_spec spec;
 	struct player players[2];
 	atomic_bool stop;
@@ -35,7 +35,7 @@ FIXTURE(tracepoint)
 FIXTURE_VARIANT(tracepoint)
 {
 	const char *name;
-	unsigned int least;	/* stacks that it must give */
+	unsigned int least;	/* stacks that must be delivered */
 };
 
 #define TRACEPOINT(event, stacks)					\
@@ -43,19 +43,22 @@ FIXTURE_VARIANT(tracepoint)
 		.name = #event, .least = stacks,			\
 	}
 
-/* With the lock of a run queue, and of a thread that is about to run. */
+/* With the lock of a run queue held, or of a thread being woken. */
 TRACEPOINT(sched_switch, 1000);
 TRACEPOINT(sched_waking, 1000);
-/* Some kernels have this one within task_work_add(), on the way of a request. */
+/* Some kernels call this one within task_work_add(), during a request. */
 TRACEPOINT(ipi_send_cpu, 1);
-/* Around waiting for locks, on real-time kernels with others held. */
+/* Around waiting for locks; real-time kernels may hold others. */
 TRACEPOINT(contention_begin, 0);
 TRACEPOINT(contention_end, 0);
-/* Within a request. */
+/* During a request. */
 TRACEPOINT(module_get, 100);
-/* Behind a walk's end: refused, as the thread has just been served. */
+/* After the end of a walk: refused, because the thread has just been served. */
 TRACEPOINT(module_put, 0);
-/* Of kernels that check locks: while each is taken, and before it is free. */
+/*
+ * In kernels with lockdep: before each lock is taken, and before it is
+ * released.
+ */
 TRACEPOINT(lock_acquire, 100);
 TRACEPOINT(lock_release, 100);
 
@@ -72,7 +75,7 @@ static void *play(void *arg)
 	while (!atomic_load(player->stop) && read(player->in, &byte, 1) == 1 &&
 	       write(player->out, &byte, 1) == 1)
 		;
-	/* The other one need not wait for more. */
+	/* Lets the other player stop, too. */
 	close(player->out);
 	return NULL;
 }
@@ -116,7 +119,7 @@ FIXTURE_TEARDOWN(tracepoint)
 	close(self->fd);
 }
 
-/* All that was accepted is delivered, once each, and nobody waits for ever. */
+/* Every accepted request is delivered once, and no thread hangs. */
 TEST_F(tracepoint, requests)
 {
 	struct sframe_unwind_request req = request_self();
@@ -126,7 +129,10 @@ TEST_F(tracepoint, requests)
 	req.flags = SFRAME_UNWIND_REQUEST_INTERRUPT;
 	for (i = 0; i < 1000; i++) {
 		req.tid = self->players[i % 2].tid;
-		/* All that are made meanwhile may be as many as a thread may have. */
+		/*
+		 * Requests of the tracepoint may use up the limit of the
+		 * thread.
+		 */
 		while (request(self->fd, &req))
 			ASSERT_EQ(EAGAIN, errno);
 		ASSERT_STACK(self->fd, &self->stack);
@@ -139,7 +145,7 @@ TEST_F(tracepoint, requests)
 	atomic_store(&self->stop, true);
 	for (i = 0; i < 2; i++)
 		pthread_join(self->players[i].thread, NULL);
-	/* Joined is not quite through with exit. */
+	/* Joined threads may still be exiting. */
 	do {
 		ASSERT_EQ(0, stats(self->probe, &s));
 	} while (s.pending);
@@ -149,8 +155,9 @@ TEST_F(tracepoint, requests)
 	EXPECT_EQ(s.accepted, s.delivered + s.lost_full);
 	EXPECT_LE(variant->least, s.delivered);
 	/*
-	 * The end of a walk does not bring about the next, and that one's... The
-	 * very last may come when the probe is gone.
+	 * The end of a walk must not cause another walk, whose end causes
+	 * another, and so on. The very last one may come when the probe is
+	 * gone.
 	 */
 	if (!strcmp(variant->name, "module_put")) {
 		EXPECT_LE(900, self->spec.ticks);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A section that cannot be read just now, though nothing is wrong with it: the
- * stack says so, and the section stays.
+ * An intact section that cannot be read at the moment: the stop reason says so,
+ * and the section stays.
  *
  * Racing: run with KCSAN.
  */
@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(unreadable)
 		EXPECT_EQ(2, s_.sections);				\
 	} while (0)
 
-/* Pages that a userfaultfd has SIGBUS for until somebody provides them. */
+/* Pages for which a userfaultfd raises SIGBUS until the test provides them. */
 TEST_F(unreadable, page_to_come)
 {
 	static unsigned char source[PAGE] __attribute__((aligned(PAGE)));
@@ -73,15 +73,13 @@ TEST_F(unreadable, page_to_come)
 	close(uffd);
 }
 
-/*
- * The limit of a memory cgroup
- */
+/* The limit of a memory cgroup */
 
-#define TABLE_SPAN	(2UL << 20)	/* what one page of page table maps */
+#define TABLE_SPAN	(2UL << 20)	/* bytes mapped by one page table page */
 
 /*
- * A section whose header is in memory, but whose functions lie where the
- * process has no page table yet, which the limit then keeps it from getting.
+ * A section whose header is in memory, but whose functions are where the
+ * process has no page table yet, and cannot get one because of the limit.
  */
 static bool split_section(struct fake *fake)
 {
@@ -108,7 +106,7 @@ static bool split_section(struct fake *fake)
 	return true;
 }
 
-/* Counts its argument down; its frame is what the fake row says. */
+/* Counts its argument down to 0. Its frame is as the fake row says. */
 static const unsigned char spin_code[] = {
 	0x48, 0xff, 0xcf,	/* dec %rdi */
 	0x75, 0xfb,		/* jnz */
@@ -116,8 +114,8 @@ static const unsigned char spin_code[] = {
 };
 
 /*
- * Spin in the code until an interrupt has had its stack taken. Everything that
- * this touches has been touched before. Returns whether there is one.
+ * Spin in the code until the timer's request has been delivered. Touches only
+ * memory that has been touched before. Returns whether a stack was read.
  */
 static bool spin(struct fake *fake, int fd, struct stack *stack)
 {
@@ -134,7 +132,7 @@ static bool spin(struct fake *fake, int fd, struct stack *stack)
 
 static struct stack limited[2];
 
-/* Without memory for a page of page table. */
+/* No memory for a page table page. */
 TEST_F(unreadable, memory_limit)
 {
 	struct sfu_test_timer_spec timer = { .size = sizeof(timer) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Stacks through functions whose return addresses uretprobes have replaced. */
+/* Stacks through functions whose return addresses were replaced by uretprobes. */
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
@@ -7,7 +7,7 @@
 
 #define PMU	"/sys/bus/event_source/devices/uprobe/"
 
-/* Calls of each function; the deepest one takes the stack. */
+/* Calls of each function; the innermost one requests the stack. */
 #define DEPTH	5
 
 FIXTURE(uretprobe)
@@ -41,7 +41,7 @@ static __attribute__((noinline)) long even(int fd, int depth)
 	return ret;
 }
 
-/* Offset of an address of this program in its file. */
+/* Find the file offset of an address of this program. */
 static int find_offset(struct dl_phdr_info *info, size_t size, void *data)
 {
 	__u64 *address = data;
@@ -61,7 +61,7 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *data)
 	return -1;
 }
 
-/* Have @function's returns probed. Returns -1 where that cannot be. */
+/* Attach a uretprobe to @function. Returns -1 if that is not possible. */
 static int probe_return(long (*function)(int fd, int depth))
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };
@@ -103,7 +103,10 @@ FIXTURE_TEARDOWN(uretprobe)
 	close(self->fd);
 }
 
-/* Take the stack of calls of even() and odd() by turns, from one place only. */
+/*
+ * Take the stack of alternating calls of even() and odd(). Always called from
+ * the same place.
+ */
 static __attribute__((noinline)) const char *take(int fd, struct stack *stack)
 {
 	long ret = even(fd, 2 * DEPTH);
@@ -122,7 +125,7 @@ static __attribute__((noinline)) const char *take(int fd, struct stack *stack)
 				    a_->nr_frames * 9));		\
 	} while (0)
 
-/* With some calls probed, and with all; by sections, and by the cache. */
+/* Some calls probed, and all; by sections, and by cached rules. */
 TEST_F(uretprobe, nested)
 {
 	unsigned int i, round;

@@ -9,7 +9,7 @@ typedef long (*shape_t)(long fd, long cmd, void *arg);
 static jmp_buf escape;
 static bool do_escape;
 
-/* What the shapes of the _call kind call: requests the stack. */
+/* Called by shapes of the _call kind: requests the stack. */
 __attribute__((noinline, used)) long shape_callback(long fd, long cmd, void *arg)
 {
 	long ret = request(fd, arg);
@@ -19,7 +19,7 @@ __attribute__((noinline, used)) long shape_callback(long fd, long cmd, void *arg
 	return ret;
 }
 
-/* What calls the shapes, and is to be found behind them. */
+/* Calls the shapes, and must be the frame behind them. */
 static __attribute__((noinline)) long call_shape(shape_t shape, int fd,
 						 struct sframe_unwind_request *req)
 {
@@ -63,8 +63,8 @@ FIXTURE_VARIANT(shape)
 	shape_t run;
 	const char *ip;
 	bool top;		/* the shape is the innermost frame */
-	__u8 how;		/* its caller is found so; 0: not at all */
-	__u16 stop;		/* why not */
+	__u8 how;		/* how its caller is found; 0: not found */
+	__u16 stop;		/* the reason if not found */
 };
 
 #define VARIANT(name, ...)						\
@@ -124,7 +124,7 @@ FIXTURE_TEARDOWN(shape)
 {
 	struct sframe_unwind_stats s;
 
-	/* None of this is corruption. */
+	/* None of this counts as corruption. */
 	ASSERT_EQ(0, stats(self->fd, &s));
 	EXPECT_EQ(0, s.corrupt);
 	EXPECT_EQ(1, s.sections);
@@ -157,12 +157,15 @@ TEST_F(shape, walk)
 	ASSERT_LT(at + 1, self->stack.head.nr_frames);
 	EXPECT_TRUE(is_caller(self->stack.head.ips[at + 1]));
 	EXPECT_EQ(variant->how, how(&self->stack, at + 1));
-	/* And on through this function, up to libc, which has no section. */
+	/*
+	 * The walk continues through this function, up to libc, which has no
+	 * section.
+	 */
 	EXPECT_LT(at + 4, self->stack.head.nr_frames);
 	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
 }
 
-/* Code made here, with a section made here. */
+/* Code and section made by the test. */
 FIXTURE(fake)
 {
 	int fd;
@@ -231,7 +234,7 @@ TEST_F(fake, control)
 	EXPECT_TRUE(inside(self->stack.head.ips[1], call_request_code, 128));
 }
 
-/* Four stubs of sixteen bytes, described once; at an odd address, too. */
+/* Four stubs of sixteen bytes with one description; also at an odd address. */
 TEST_F(fake, pcmask)
 {
 	static const unsigned char stub[16] = {
@@ -272,7 +275,7 @@ TEST_F(fake, pcmask)
 	}
 }
 
-/* CFA in each register that a system call leaves alone. */
+/* CFA in each register that a system call preserves. */
 TEST_F(fake, cfa_in_any_register)
 {
 	static const unsigned char x86_number[] = {
@@ -291,7 +294,10 @@ TEST_F(fake, cfa_in_any_register)
 		nr = x86_number[reg];
 		if (!nr)
 			continue;
-		/* Saved, as most belong to the caller: CFA is SP + 16. */
+		/*
+		 * Pushed, because most of them belong to the caller: CFA is SP
+		 * + 16.
+		 */
 		p = self->fake.text;
 		*p++ = nr < 8 ? 0x40 : 0x41;	/* push reg */
 		*p++ = 0x50 + nr % 8;
@@ -340,7 +346,10 @@ TEST_F(fake, cfa_on_stack)
 	EXPECT_TRUE(inside(self->stack.head.ips[1], call_request_code, 128));
 }
 
-/* A register that does not exist: no rule to follow, but no corruption. */
+/*
+ * A register that does not exist: the rule cannot be followed, but that is no
+ * corruption.
+ */
 TEST_F(fake, unknown_register)
 {
 	unsigned char *s = self->fake.section;
@@ -353,7 +362,7 @@ TEST_F(fake, unknown_register)
 	self->fake.reg.sframe_size = FAKE_SECTION_SIZE + 1;
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	EXPECT_STOPS(NO_REGISTER);
-	/* The instruction pointer is no base of anything. */
+	/* The instruction pointer cannot be a base. */
 	s[FAKE_ROW_WORD] = 16 << 3 | 1;
 	EXPECT_STOPS(NO_REGISTER);
 }
@@ -388,7 +397,7 @@ TEST_F(fake, no_progress)
 
 TEST_F(fake, stack_unreadable)
 {
-	/* xor %ebp,%ebp with CFA = FP + 16 reads below the first page. */
+	/* CFA = FP + 16 with rbp = 0x7fffffff8000, above the stack. */
 	PUT_CODE(&self->fake, 0, 0x55, 0xbd, 0xff, 0xff, 0xff, 0xff,
 		 0x48, 0xc1, 0xe5, 0x0f, /* shl $15,%rbp */
 		 MOV_16_EAX, SYSCALL, 0x5d, RET);
@@ -399,7 +408,7 @@ TEST_F(fake, stack_unreadable)
 
 TEST_F(fake, bad_return_address)
 {
-	/* What lies on the stack is a kernel address. */
+	/* The return address on the stack is a kernel address. */
 	PUT_CODE(&self->fake, 0, 0x68, 0x00, 0x00, 0x00, 0x81,
 		 MOV_16_EAX, SYSCALL, 0x59, RET);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
@@ -426,7 +435,7 @@ TEST_F(fake, no_fallback)
 	EXPECT_STOPS(NO_RULE);
 }
 
-/* By frame pointer where there is no section, by rules again behind it. */
+/* By frame pointer where there is no section, by rules again after that. */
 TEST_F(fake, fallback)
 {
 	put_fp_code(&self->fake);
@@ -436,7 +445,7 @@ TEST_F(fake, fallback)
 	EXPECT_EQ((uintptr_t)self->fake.text + 11, self->stack.head.ips[0]);
 	EXPECT_TRUE(inside(self->stack.head.ips[1], call_request_code, 128));
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_FP, how(&self->stack, 1));
-	/* Good rules, but applied to what was guessed. */
+	/* Valid rules, but applied to a guessed frame. */
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME | SFRAME_UNWIND_FRAME_UNSURE,
 		  how(&self->stack, 2));
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME | SFRAME_UNWIND_FRAME_UNSURE,
@@ -444,9 +453,9 @@ TEST_F(fake, fallback)
 }
 
 /*
- * Registrations for the same code, one after the other, of which some are walked
- * through, with more and more between them: wherever their rules are remembered,
- * none is taken for that of another.
+ * Successive registrations for the same code, some of which are walked through,
+ * with more and more others in between: whatever the owner numbers, no cached
+ * rule of one is used for another.
  */
 TEST_F(fake, rule_of_each_registration)
 {
@@ -458,7 +467,10 @@ TEST_F(fake, rule_of_each_registration)
 		self->fake.section[FAKE_ROW_WORD] = i % 2 ? 8 : 16;
 		for (between = 0; between <= i; between++)
 			ASSERT_EQ(0, register_anew(self->fd, &self->fake));
-		/* When the first is looked up, the second is remembered yet. */
+		/*
+		 * When the first address is looked up, the old rule of the
+		 * second one is still cached.
+		 */
 		for (at = 0; at <= 32; at += 32) {
 			ASSERT_EQ(0, call_request_code(self->fake.text + at,
 						       self->fd, &self->req));
@@ -473,7 +485,7 @@ TEST_F(fake, rule_of_each_registration)
 	}
 }
 
-/* The fallback fills gaps; it never takes the place of a rule. */
+/* The fallback is used only without a rule, never instead of one. */
 TEST_F(fake, fallback_not_needed)
 {
 	put_request_code(&self->fake);
@@ -481,7 +493,7 @@ TEST_F(fake, fallback_not_needed)
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_FAKE_STACK();
 	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how(&self->stack, 1));
-	/* And where a rule fails it does not guess. */
+	/* If a rule fails, the fallback is not used. */
 	self->fake.section[FAKE_ROW_WORD] = 9;
 	ASSERT_EQ(0, register_anew(self->fd, &self->fake));
 	EXPECT_STOPS(NO_PROGRESS);
@@ -490,7 +502,7 @@ TEST_F(fake, fallback_not_needed)
 TEST_F(fake, fallback_leads_nowhere)
 {
 	self->req.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
-	/* rbp is 0, below the stack pointer, misaligned, a hole. */
+	/* rbp in turn: 0, below the stack pointer, misaligned, unmapped. */
 	PUT_CODE(&self->fake, 0, 0x55, 0x31, 0xed, MOV_16_EAX, SYSCALL, 0x5d,
 		 RET);
 	EXPECT_STOPS(NO_RULE);

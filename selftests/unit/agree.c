@@ -54,7 +54,7 @@ bool agree_lookup(struct agree *agree, u64 pc)
 
 	ret = lookup(&agree->table, pc, &rule, &defect);
 	if (ret == -EINVAL)
-		/* What a lookup refuses, validation refuses. */
+		/* Validation must refuse every section that a lookup refuses. */
 		return (!agree->sound &&
 			defect_makes_sense(&defect, agree->ref.size)) ||
 		       tap_fail("pc %#llx: \"%s\" at %#llx",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The decoder against the reference decoder, and against itself. */
+/* Compare the decoder with the reference decoder, and with itself. */
 #ifndef SFU_AGREE_H
 #define SFU_AGREE_H
 
@@ -13,15 +13,15 @@ struct agree {
 };
 
 /*
- * Open and validate @size @bytes at @address; both decoders have to refuse or
- * accept them. Returns whether lookups can be compared: 1, and -1 if the
- * decoders disagree, else 0.
+ * Open and validate @size @bytes at @address; both decoders must refuse or
+ * accept them. Returns 1 if lookups can be compared, -1 if the decoders
+ * disagree, else 0.
  */
 int agree_begin(struct agree *agree, const u8 *bytes, u64 size, u64 address);
 
 /*
- * Look up @pc. In a sound section the answer has to be the reference's, in
- * another one there has to be one.
+ * Look up @pc. In a sound section the result must equal the reference's; in an
+ * unsound one the lookup only has to return.
  */
 bool agree_lookup(struct agree *agree, u64 pc);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a program that "sframe-unwind exec" runs gets its files.
+ * How a program run by "sframe-unwind exec" receives its files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static int nr_open(void)
 }
 
 /*
- * In a child: ask by @as. Its status is 0 if it got the files, 1 if nothing, 2
- * if what it got is not as it should be.
+ * Start a child that asks with the setup @as. It exits with 0 if it received
+ * the files, 1 if nothing, 2 if something wrong.
  */
 static pid_t start_asker(const struct exec_setup *as)
 {
@@ -61,7 +61,10 @@ static pid_t start_asker(const struct exec_setup *as)
 	_exit(nr_open() == before + EXEC_NR_FILES ? 0 : 2);
 }
 
-/* Answer until @pid has ended. Returns its status; *@asker is who had the secret. */
+/*
+ * Answer until @pid has ended. Returns its status; sets *@asker to the process
+ * that sent the right secret.
+ */
 static int serve(pid_t pid, pid_t *asker)
 {
 	pid_t who;
@@ -102,7 +105,7 @@ static void survives_the_environment(void)
 	       !strcmp(parsed.ask, setup.ask) &&
 	       !strcmp(parsed.answer, setup.answer));
 	EXPECT(parsed.signal == 15 && parsed.depth == 7 && parsed.flags == 1);
-	/* As older ones had it, and cut anywhere. */
+	/* The format of older versions, and the string truncated anywhere. */
 	EXPECT(exec_setup_parse("101:102:103:10:0:1", &parsed));
 	for (size_t length = strlen(text) - 1; length; length--) {
 		text[length] = '\0';
@@ -120,7 +123,7 @@ static void needs_the_secret(void)
 
 	wrong.ask[0] = wrong.ask[0] == '0' ? '1' : '0';
 	pid = start_asker(&wrong);
-	/* It waits for what does not come. */
+	/* The asker waits in vain: its secret is wrong. */
 	for (int i = 0; i < 200; i++) {
 		pid_t who;
 
@@ -133,7 +136,7 @@ static void needs_the_secret(void)
 	waitpid(pid, &status, 0);
 }
 
-/* Who has taken the name of the socket does not know the other secret. */
+/* A process that has bound the socket's name does not know the second secret. */
 static void wants_the_right_answer(void)
 {
 	struct exec_setup wrong = setup;
@@ -158,7 +161,7 @@ static void nobody_there(void)
 	EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-/* A stranger who finds the name of the asker's socket cannot write to it. */
+/* A stranger that finds the name of the asker's socket cannot send to it. */
 static void hears_nobody_else(void)
 {
 	const int stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -183,7 +186,7 @@ static void hears_nobody_else(void)
 	close(stranger);
 }
 
-/* Files that come with a question are not received. */
+/* File descriptors sent along with a question are not received. */
 static void takes_no_files(void)
 {
 	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -213,7 +216,7 @@ static void takes_no_files(void)
 	close(fd);
 }
 
-/* A process that may not have so many files gets none, and loses none. */
+/* A process at its limit of open files receives none, and loses none. */
 static void no_room(void)
 {
 	const struct rlimit few = { 101, 101 };

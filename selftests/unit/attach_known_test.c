@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Known files: that one file's past is not another's, and who loses what when there
- * is no room. Of "sframe-unwind attach".
+ * "sframe-unwind attach", known files: files are not confused with each other,
+ * and which files are forgotten when there is no room.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static struct known_files *files;
 
-/* What was detached. */
+/* Ids that were detached. */
 static uint64_t detached[8];
 static unsigned int nr_detached;
 
@@ -30,7 +30,7 @@ static void begin(void)
 	files = known_files_create(detach, &nr_detached);
 }
 
-/* A file on device 9 that mappings say to be on device 1. */
+/* A file on device 9 whose mappings report device 1. */
 static struct known file(uint64_t inode, enum file_state state)
 {
 	return (struct known) {
@@ -82,10 +82,10 @@ static void is_found_by_its_numbers(void)
 	EXPECT(find(1, 5) == known);
 	EXPECT(!find(2, 5) && !find(1, 7));
 	EXPECT(known_find_inode(files, 9, 5) == known);
-	/* What mappings say of its device is not what stat(2) says. */
+	/* The device reported by mappings differs from the one of stat(2). */
 	EXPECT(!known_find_inode(files, 1, 5));
 	EXPECT(!find(9, 5));
-	/* Many others, of which some share its buckets. */
+	/* Many other keys, some of which share its buckets. */
 	for (uint64_t i = 10; i < 100000; i++) {
 		EXPECT(!find(i, 5) && !find(1, i));
 		EXPECT(!known_find_inode(files, i, 5));
@@ -93,7 +93,7 @@ static void is_found_by_its_numbers(void)
 	}
 }
 
-/* Many of them, of which several share a bucket. */
+/* Many files, several of which share a bucket. */
 static void each_is_itself(void)
 {
 	for (uint64_t i = 1; i <= 20000; i++)
@@ -132,7 +132,7 @@ static void the_same_is_what_is_the_same_to_the_last_byte(void)
 	}
 }
 
-/* Only of what is attached, or refused for good, another file has something. */
+/* A digest finds only files that are attached, or refused for good. */
 static void what_is_not_final_is_nobody_elses(void)
 {
 	struct known known = attached(1, 0);
@@ -150,7 +150,10 @@ static void what_is_not_final_is_nobody_elses(void)
 	known.has_digest = false;
 	set(known);
 	EXPECT(!known_find_digest(files, &known.digest));
-	/* One behind another with the same digest. */
+	/*
+	 * Another file with the same digest is skipped, because it is not
+	 * final.
+	 */
 	known.has_digest = true;
 	set(known);
 	known.inode = 2;
@@ -170,7 +173,7 @@ static void takes_the_place_of_what_was_known(void)
 	set(attached(1, 51));
 	EXPECT_EQ(nr_detached, 1);
 	EXPECT_EQ(detached[0], 50);
-	/* Attached anew to the same: the kernel has kept it. */
+	/* Attached again with the same id: it must not be detached. */
 	set(attached(1, 51));
 	EXPECT_EQ(nr_detached, 1);
 	known = set(file(1, FILE_FOREIGN));
@@ -180,7 +183,7 @@ static void takes_the_place_of_what_was_known(void)
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_ATTACHED], 0);
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_FOREIGN], 1);
 	EXPECT_EQ(known_files_totals(files)->detached, 0);
-	/* Another file of the same number is another file. */
+	/* The same inode number on another device is another file. */
 	set(attached(1, 52));
 	struct known other = attached(1, 53);
 
@@ -219,7 +222,7 @@ static void is_counted(void)
 	known.from_cache = false;
 	known.group = KNOWN_TRUSTED;
 	set(known);
-	/* Of the others the numbers mean nothing. */
+	/* Only attached files count towards the sums. */
 	known.inode = 3;
 	known.state = FILE_REFUSED;
 	known.from_cache = true;
@@ -253,7 +256,7 @@ static void is_found_by_its_latest_mapping(void)
 	EXPECT_EQ(known->used_at, 77);
 	EXPECT_EQ(known->generation, 4);
 	EXPECT(find(1, 7) == known && !find(1, 1));
-	/* Who does not know its generation does not change it. */
+	/* A mapping without a generation leaves the stored one unchanged. */
 	mapping.generation = 0;
 	known_use(files, known, &mapping, 78);
 	EXPECT_EQ(known->generation, 4);
@@ -274,7 +277,10 @@ static void groups_are_of_users(void)
 {
 	uint8_t groups[KNOWN_GROUPS] = { 0 };
 
-	/* Whatever their numbers are, as long as there are groups. */
+	/*
+	 * Users get different groups, whatever their numbers, while groups are
+	 * left.
+	 */
 	for (unsigned int i = 0; i < KNOWN_GROUPS - 1; i++) {
 		const uid_t uid = 64 * i;
 
@@ -283,13 +289,13 @@ static void groups_are_of_users(void)
 		EXPECT_EQ(groups[known_group(files, uid)]++, 0);
 	}
 	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);
-	/* Then others have to do. */
+	/* Then users share a group. */
 	EXPECT_EQ(known_group(files, 63), 64);
 	EXPECT_EQ(known_group(files, 0), 64);
 	EXPECT_EQ(known_group(files, 64 * 64), 1);
 	EXPECT_EQ(known_group(files, (uid_t)-1), 64);
 	EXPECT_EQ(known_group(files, 64 * 7), find(1, 8)->group);
-	/* Whose last file is forgotten gives it away. */
+	/* When the last file of a group is forgotten, its group is free. */
 	known_forget(files, find(1, 8));
 	EXPECT_EQ(groups[known_group(files, 63)], 1);
 	set_of(63, 100);
@@ -315,14 +321,14 @@ static void a_file_changes_its_group(void)
 
 /* --- room in the table */
 
-/* Who has most loses what he has used least; what is attached stays. */
+/* The largest group loses its least recently used files; attached ones stay. */
 static void the_largest_group_makes_room(void)
 {
 	struct mapping mapping;
 	struct known known;
 	uint64_t inode = 1;
 
-	/* Three attached, which are the oldest, and ten of another user's. */
+	/* Three attached files, the oldest, and ten of another user. */
 	for (; inode <= 3; inode++)
 		set(attached(inode, inode));
 	for (; inode <= 13; inode++) {
@@ -333,7 +339,7 @@ static void the_largest_group_makes_room(void)
 	for (; inode <= KNOWN_MAX; inode++)
 		set(file(inode, FILE_OWN));
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_OWN], KNOWN_MAX - 3);
-	/* The next to go, unless it is used. */
+	/* The next one to be forgotten, unless it is used. */
 	mapping = world_mapping(14);
 	known_use(files, find(1, 14), &mapping, 1);
 	known = file(inode, FILE_OWN);
@@ -345,7 +351,7 @@ static void the_largest_group_makes_room(void)
 	EXPECT(!find(1, 16) && find(1, 4));
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_OWN], KNOWN_MAX - 3);
 	EXPECT_EQ(nr_detached, 0);
-	/* In the place of another: nobody has to go. */
+	/* Replacing a file needs no room. */
 	set(file(20, FILE_FOREIGN));
 	EXPECT(find(1, 17));
 }
@@ -393,7 +399,7 @@ static void the_oldest_attached_is_given_up(void)
 	EXPECT_EQ(nr_detached, 1);
 	EXPECT_EQ(detached[0], 51);
 	EXPECT(!known_forget_oldest(files, group, 11));
-	/* One that is not attached is behind the others, and stays. */
+	/* Files that are not attached are skipped, and stay. */
 	known_use(files, find(1, 2), &(struct mapping){ .key = { 1, 2 } }, 99);
 	known_use(files, find(1, 3), &(struct mapping){ .key = { 1, 3 } }, 98);
 	EXPECT(known_forget_oldest(files, group, UINT64_MAX));
@@ -451,7 +457,7 @@ static void those_refused_for_a_reason_may_come_again(void)
 
 /* --- looking again */
 
-/* What is the table's own does not come from outside. */
+/* Pointers and flags of the table's lists are not copied from the caller. */
 static void a_copy_waits_for_nothing(void)
 {
 	const struct mapping mapping = world_mapping(1);
@@ -480,7 +486,7 @@ static void rechecks_come_in_order(void)
 		known.checked_at = 10 * i;
 		known_add_recheck(files, set(known), &mapping);
 	}
-	/* Added once, with its latest mapping. */
+	/* Added only once, with its latest mapping. */
 	mapping.pid = 11;
 	mapping.start = 0x8000;
 	mapping.end = 0x9000;
@@ -491,7 +497,7 @@ static void rechecks_come_in_order(void)
 	EXPECT_EQ(find(1, 1)->recheck_start, 0x8000);
 	EXPECT_EQ(find(1, 1)->recheck_end, 0x9000);
 	EXPECT(!known_take_recheck(files, 110, 100));
-	/* The last one, forgotten or replaced, is not there any more. */
+	/* Removing the last one of the list, by forgetting or replacing it. */
 	known_forget(files, find(1, 3));
 	known_add_recheck(files, find(1, 1), &mapping);
 	set(file(2, FILE_OWN));
@@ -511,7 +517,7 @@ static void is_tried_again_when_it_is_time(void)
 	set(known);
 	EXPECT(!known_take_retry(files, 99));
 	EXPECT(known_take_retry(files, 100) == find(1, 1));
-	/* It is under way. */
+	/* Its retry has been taken. */
 	EXPECT(!known_take_retry(files, 100));
 	known.inode = 1;
 	known.key.inode = 1;

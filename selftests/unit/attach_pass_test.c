@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pass: whose processes are looked at, and how often. Of "sframe-unwind attach". */
+/* "sframe-unwind attach", pass: which processes are examined, and how often. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void begin(void)
 	pass = (struct pass) { .users = users, .watch = &watch };
 }
 
-/* A whole pass. Returns how many steps it took; its end is when the clock is read. */
+/* Make a whole pass. Returns the number of steps. */
 static unsigned int make(void)
 {
 	unsigned int steps = 0;
@@ -41,7 +41,10 @@ static unsigned int make(void)
 	return steps;
 }
 
-/* The processes in his queue, as digits of a number, which they are taken from. */
+/*
+ * Take all processes of the user's queue. Returns their PIDs as digits of a
+ * number.
+ */
 static long taken(struct user *from)
 {
 	struct queued_process process;
@@ -78,7 +81,7 @@ static void takes_a_part_of_the_time(void)
 	EXPECT(pass_is_due(&pass, world.now + 50 * MS * PASS_SHARE));
 	pass.used_ns = 20 * SECOND;
 	EXPECT_EQ(pass_next(&pass), world.now + PASS_MAX_NS);
-	/* What has begun goes on. */
+	/* A running pass is always due. */
 	pass.is_running = true;
 	EXPECT(pass_is_due(&pass, 0));
 }
@@ -118,7 +121,7 @@ static void enters_processes_for_their_users(void)
 	EXPECT(process.pid == 2 && !process.from && process.is_first);
 	EXPECT_EQ(taken(user), 4);
 	EXPECT_EQ(taken(users_get(users, 0)), 1);
-	/* Of the next one nothing belongs to the start. */
+	/* Processes of a later pass do not count as present at the start. */
 	world_add(5, UID);
 	pass.wants_all = true;
 	make();
@@ -141,18 +144,21 @@ static void is_made_in_steps(void)
 	world.look_ns = PASS_STEP_NS / 2;
 	EXPECT_EQ(make(), 5);
 	EXPECT_EQ(pass.used_ns, 9 * PASS_STEP_NS / 2);
-	/* Each look is charged, and some of that has come back by the last one. */
+	/*
+	 * Each look is charged; by the last one, part of the credit has been
+	 * restored.
+	 */
 	EXPECT_EQ(USER_BURST_NS - user->credit_ns,
 		  9 * PASS_STEP_NS / 2 - 8 * PASS_STEP_NS / 2 / USER_SHARE);
 	EXPECT_EQ(taken(user), 123456789);
-	/* What the next one takes counts anew. */
+	/* The time used is counted for each pass separately. */
 	world.nr = 1;
 	pass.wants_all = true;
 	make();
 	EXPECT_EQ(pass.used_ns, PASS_STEP_NS / 2);
 }
 
-/* Those with the same code are not looked at again, for a while. */
+/* Processes whose code has not changed are skipped for a while. */
 static void passes_over_what_has_not_changed(void)
 {
 	world_add(1, UID);
@@ -164,7 +170,7 @@ static void passes_over_what_has_not_changed(void)
 	pass.wants_all = true;
 	make();
 	EXPECT_EQ(taken(user), 2);
-	/* Another one with a number that has its place. */
+	/* A process whose PID shares the slot of another one. */
 	world.processes[0].pid += PASS_SEEN;
 	pass.wants_all = true;
 	make();
@@ -198,7 +204,7 @@ static void looks_for_what_was_missed(void)
 	EXPECT_EQ(taken(user), 1);
 	EXPECT_EQ(taken(other), 0);
 	EXPECT(!user->is_missed);
-	/* Of all, if something of all was. */
+	/* If a pass over all processes was wanted, it includes all. */
 	world.processes[0].code = 2;
 	user->is_missed = false;
 	pass.wants_all = true;
@@ -216,7 +222,7 @@ static void polling_looks_at_all(void)
 	EXPECT_EQ(taken(user), 1);
 }
 
-/* Whose credit is used up is for later. */
+/* A user without credit is deferred. */
 static void passes_over_who_is_not_served(void)
 {
 	pass.nr_made = 1;
@@ -229,25 +235,25 @@ static void passes_over_who_is_not_served(void)
 	EXPECT(user->is_missed);
 	EXPECT_EQ(user->nr_processes, 0);
 	EXPECT_EQ(taken(users_get(users, 0)), 2);
-	/* Nor is that forgotten if he had missed nothing before. */
+	/* The user is marked as missed even if the mark was clear before. */
 	user->is_missed = false;
 	pass.wants_all = true;
 	make();
 	EXPECT(user->is_missed);
-	/* Nor if none of his is there for a moment. */
+	/* The mark also stays if the user has no process at the moment. */
 	world.processes[0].uid = 0;
 	pass.wants_missed = true;
 	make();
 	EXPECT(user->is_missed);
 	world.processes[0].uid = UID;
-	/* It was not looked at: it is as new as before. */
+	/* The process has not been examined, so it counts as changed. */
 	world.now += USER_SHARE * USER_BURST_NS;
 	pass.wants_missed = true;
 	make();
 	EXPECT_EQ(taken(user), 1);
 }
 
-/* While a pass is made he may use up what he has. */
+/* A user may use up the credit within a pass. */
 static void looks_at_it_later_if_it_was_too_much(void)
 {
 	pass.nr_made = 1;
@@ -265,7 +271,7 @@ static void looks_at_it_later_if_it_was_too_much(void)
 	EXPECT_EQ(taken(user), 12);
 }
 
-/* Who is not through with what the last one found misses this one. */
+/* A user whose queue is not empty is left out of the pass. */
 static void does_not_add_to_a_queue_that_is_not_empty(void)
 {
 	world_add(1, UID);
@@ -293,7 +299,10 @@ static void finds_descendants(void)
 
 	watch.all = false;
 	EXPECT(!watch_add(&watch, parent));
-	/* The child comes before its parent, and a stranger. */
+	/*
+	 * The child is listed before its parent; a foreign process is listed,
+	 * too.
+	 */
 	world_add(self, UID)->parent = parent;
 	world_add(parent, UID)->parent = 1;
 	world_add(1, 0);
@@ -303,7 +312,7 @@ static void finds_descendants(void)
 	       !watch_has(&watch, 1));
 	EXPECT_EQ(user->nr_processes, 2);
 	EXPECT_EQ(users_get(users, 0)->nr_processes, 0);
-	/* Grandchildren, found in whatever order. */
+	/* Grandchildren are found in any order. */
 	begin();
 	watch.all = false;
 	EXPECT(!watch_add(&watch, 1));
@@ -311,7 +320,7 @@ static void finds_descendants(void)
 	world_add(parent, UID)->parent = 1;
 	make();
 	EXPECT_EQ(watch.nr, 3);
-	/* Of who was there in an earlier pass nothing is known. */
+	/* The pass knows only processes that exist during it. */
 	begin();
 	watch.all = false;
 	EXPECT(!watch_add(&watch, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Report: what is printed, that names are escaped, and that nobody waits for a reader
- * who does not read. Of "sframe-unwind attach".
+ * "sframe-unwind attach", report: its output, escaping of names, and that a
+ * reader that does not read blocks nothing.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static struct jobs jobs;
 static struct known_files *known;
 static bool is_terminal;
 
-/* What was printed, by which of the two. */
+/* The captured output of stdout and stderr. */
 static int streams[2] = { -1, -1 };
 static int before[2];
 
@@ -37,7 +37,7 @@ int __wrap_isatty(int fd)
 	return fd == STDERR_FILENO && is_terminal;
 }
 
-/* The module's list: three pages, and of every other one was used. */
+/* The module's list: three pages, and every other entry has hits. */
 int __wrap_ioctl(int fd, unsigned long number, ...)
 {
 	struct sframe_unwind_list_attached *list;
@@ -62,7 +62,7 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	return 0;
 }
 
-/* From now on what is printed goes where taken() finds it. */
+/* Capture the output from now on, for taken(). */
 static void capture(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -78,7 +78,7 @@ static void capture(void)
 	}
 }
 
-/* All that was printed, to stdout or stderr; printing is as before. */
+/* End the capture. Returns the output of stdout or stderr. */
 static const char *taken(int fd)
 {
 	static char text[2][1 << 17];
@@ -137,7 +137,7 @@ static void no_line_where_none_is_wanted(void)
 	EXPECT_EQ(report.unprinted, 0);
 }
 
-/* A pipe that nobody reads is full after so many. */
+/* A pipe that is not read is full after some lines. */
 static void nobody_waits_for_a_reader(void)
 {
 	unsigned int unprinted;
@@ -152,7 +152,7 @@ static void nobody_waits_for_a_reader(void)
 	EXPECT(unprinted > 0 && unprinted < 5000);
 	EXPECT_EQ(report.unprinted, unprinted + 2);
 	EXPECT(!has(taken(1), "ready") && !has(taken(1), "detached"));
-	/* It is told when somebody reads again. */
+	/* The number of lost lines is reported once the pipe is read again. */
 	report.unprinted = 7;
 	capture();
 	report_end(&report, &jobs, 77);
@@ -227,7 +227,7 @@ static void says_what_was_refused(void)
 	EXPECT(has(taken(1), "\nrefused: 2: no room, such as /two\\x0a\n"));
 	EXPECT(!has(taken(1), "/one"));
 	EXPECT(!has(taken(1), "too large"));
-	/* More reasons than are told apart. */
+	/* More reasons than there is room for. */
 	for (size_t i = 0; i < 2 * REPORT_MAX_REASONS; i++) {
 		static const char many[2 * REPORT_MAX_REASONS];
 
@@ -291,18 +291,18 @@ static void has_a_bar_at_a_terminal(void)
 	capture();
 	report_progress(&report, "/a\033");
 	EXPECT(!strcmp(taken(2), "\r[##########                              ] 1 attached /a\\x1b\033[K"));
-	/* Not all the time. */
+	/* The bar is not redrawn all the time. */
 	world.now += 99 * MS;
 	capture();
 	report_file(&report, "/b", FILE_OWN, "");
 	EXPECT(!*taken(2) && !*taken(1));
 	world.now += MS;
-	/* More than there seemed to be. */
+	/* More files than expected. */
 	report.done = 9;
 	capture();
 	report_file(&report, "/b", FILE_OWN, "");
 	EXPECT(has(taken(2), "[########################################] 1 attached /b"));
-	/* It gives way to lines. */
+	/* The bar is removed before lines are printed. */
 	report.is_verbose = true;
 	capture();
 	report_file(&report, "/c", FILE_OWN, "");
@@ -311,7 +311,7 @@ static void has_a_bar_at_a_terminal(void)
 	capture();
 	report_remove_bar(&report);
 	EXPECT(!*taken(2));
-	/* And is over when all is there. */
+	/* The bar is no longer drawn once everything is attached. */
 	capture();
 	report_ready(&report, &jobs);
 	taken(1);

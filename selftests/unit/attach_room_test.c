@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Room: who gives up what when the kernel takes no more attachments. Of
- * "sframe-unwind attach".
+ * "sframe-unwind attach", room: which attachments are given up when the kernel
+ * accepts no more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "tap.h"
 #include "userspace/cli/attach/room.h"
 
-#define MEMORY 8000U	/* that the kernel has for attachments */
+#define MEMORY 8000U	/* the kernel's limit for attachments */
 
 static struct jobs jobs;
 static struct pass pass;
 static struct room room;
 static unsigned int nr_forgotten;
 
-/* Of job.c. */
+/* Stand-in for the function of job.c. */
 void jobs_forget_refused(struct jobs *of)
 {
 	nr_forgotten += of == &jobs;
@@ -71,7 +71,7 @@ static void check(void)
 	room_check(&room, &jobs, &pass);
 }
 
-/* Want room, and have a pass made for it. */
+/* Request room, and complete a pass. */
 static void want(void)
 {
 	jobs.wants_room = true;
@@ -88,7 +88,7 @@ static void nothing_is_done_without_need(void)
 	EXPECT_EQ(nr_forgotten, 0);
 }
 
-/* What is in use is found out first. */
+/* A pass first finds out which attachments are in use. */
 static void a_pass_is_made_before(void)
 {
 	attach(1, 1, 1000, 0);
@@ -105,13 +105,13 @@ static void a_pass_is_made_before(void)
 	EXPECT(!is_there(1));
 	EXPECT_EQ(nr_forgotten, 1);
 	EXPECT(!jobs.wants_room);
-	/* What was refused is found once more. */
+	/* Another pass finds the refused files again. */
 	EXPECT(pass.wants_all && pass.wants_use);
 	check();
 	EXPECT_EQ(nr_forgotten, 1);
 }
 
-/* One that had begun before has not seen all. */
+/* A pass that had already begun has not seen all processes. */
 static void a_whole_pass(void)
 {
 	attach(1, 1, 1000, 0);
@@ -137,7 +137,10 @@ static void waits_for_those_who_are_looked_at(void)
 	user->nr_reading = 1;
 	check();
 	EXPECT(is_there(1));
-	/* Not for who is not served now: that may take long. */
+	/*
+	 * It does not wait for a user that is not served at present: that may
+	 * take long.
+	 */
 	user_block(user, world.now);
 	check();
 	EXPECT(!is_there(1));
@@ -158,12 +161,15 @@ static void what_is_in_use_stays(void)
 	EXPECT(is_there(4) && is_there(5));
 }
 
-/* If everything is, those lose who have more than their part. */
+/* If all attachments are in use, groups above their share lose some. */
 static void who_has_too_much_gives_it_up(void)
 {
 	const uint64_t later = world.now + SECOND;
 
-	/* The oldest first, down to an eighth of all. */
+	/*
+	 * The oldest are detached first, until the group has an eighth of the
+	 * total.
+	 */
 	for (uint64_t id = 1; id <= 5; id++)
 		attach(id, 1, 500, later + id);
 	attach(11, 2, 1001, later);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stray: what was attached by a reader that did not live to tell of it. Of
- * "sframe-unwind attach".
+ * "sframe-unwind attach", strays: attachments of a reader that was killed
+ * before it could report them.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,10 +19,13 @@
 static struct jobs jobs;
 static struct strays strays;
 
-/* Since when there are questions without an answer. */
+/* Time of the oldest question without an answer. */
 static uint64_t asked_since;
 
-/* What the kernel has attached: ids up to there, without those that are detached. */
+/*
+ * Ids that the kernel has attached: true up to the last one, except those
+ * detached.
+ */
 static bool attached[1000];
 static unsigned int nr_detached;
 static unsigned int nr_listed;
@@ -120,7 +123,7 @@ static void what_nobody_knows_of_is_detached(void)
 		check();
 	EXPECT_EQ(nr_detached, 3);
 	EXPECT(!attached[201] && !attached[203] && attached[200] && attached[204]);
-	/* Once is enough. */
+	/* The kernel's list is read only as often as necessary. */
 	EXPECT_EQ(nr_listed, 6);
 }
 
@@ -133,7 +136,10 @@ static void what_is_told_of_later_stays(void)
 		check();
 	EXPECT_EQ(nr_detached, 0);
 	tell_of(1);
-	/* Asked after the kernel was: about something else. */
+	/*
+	 * Asked after the list was read, so the answer is about another
+	 * attachment.
+	 */
 	asked_since = world.now;
 	attach(3, 3, false);
 	check();
@@ -158,7 +164,7 @@ static void what_the_killed_one_attaches_yet(void)
 	EXPECT_EQ(nr_listed, 0);
 }
 
-/* As long as there is one that cannot be killed. */
+/* While a child that cannot be killed is left. */
 static void the_kernel_is_not_asked_all_the_time(void)
 {
 	jobs.nr_lost++;

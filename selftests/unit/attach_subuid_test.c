@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Subordinate user IDs: who is one user. Of "sframe-unwind attach".
+ * "sframe-unwind attach", subordinate user IDs: which IDs count as one user.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void a_range_is_one(void)
 	EXPECT_EQ(subuids_first(subuids, 300001), 300001);
 }
 
-/* What root has for many containers. */
+/* A range that root delegates to many containers is split. */
 static void a_large_range_is_many(void)
 {
 	write_file("root:1000000:1000000000\n");
@@ -95,7 +95,7 @@ static void too_many_ranges(void)
 		  100000 + 10 * SUBUIDS_MAX + 9);
 }
 
-/* 65,536 of them are as much as one. */
+/* A range of 65,536 IDs has the budget of one user. */
 static void they_have_one_budget(void)
 {
 	struct users *users;
@@ -108,7 +108,10 @@ static void they_have_one_budget(void)
 	EXPECT(users_get(users, 99999) != user);
 	world_add(7, 165535);
 	EXPECT(users_of_process(users, 7) == user);
-	/* Root, and those who are nobody, are not of it, whatever the file says. */
+	/*
+	 * Root and unknown owners are never part of a range, whatever the file
+	 * says.
+	 */
 	EXPECT_EQ(users_get(users, 0)->uid, 0);
 	EXPECT_EQ(users_get(users, 3)->uid, 3);
 	EXPECT_EQ(users_get(users, USER_UNKNOWN)->uid, USER_UNKNOWN);

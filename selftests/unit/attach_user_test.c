@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User: what may be done for whom, whose turn it is, and what is left for later. Of
- * "sframe-unwind attach".
+ * "sframe-unwind attach", users: credit, turns and queues.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +51,13 @@ static void credit_is_used_up(void)
 static void credit_comes_back(void)
 {
 	user_charge(user, USER_BURST_NS + SECOND);
-	/* A second of debt, and then enough to go on with. */
+	/* A second of debt, plus the credit at which service resumes. */
 	world.now += USER_SHARE * (SECOND + USER_RESUME_NS) - USER_SHARE;
 	EXPECT(!user_is_served(user, world.now));
 	EXPECT_EQ(user->credit_ns, USER_RESUME_NS - 1);
 	world.now += USER_SHARE;
 	EXPECT(user_is_served(user, world.now));
-	/* What was served is served until nothing is left. */
+	/* A user being served is served until the credit is used up. */
 	user_charge(user, USER_RESUME_NS - 1);
 	EXPECT(user_is_served(user, world.now));
 	user_charge(user, 1);
@@ -74,7 +73,7 @@ static void credit_is_bounded(void)
 	world.now += 3600 * SECOND;
 	user_is_served(user, world.now);
 	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
-	/* Times that others have read before. */
+	/* A time read earlier than the last one adds nothing. */
 	user_charge(user, SECOND);
 	user_is_served(user, world.now - SECOND);
 	user_is_served(user, world.now);
@@ -106,7 +105,7 @@ static void files_of_roots_have_a_credit_of_their_own(void)
 	EXPECT(user_is_served(users_get(users, 0), world.now));
 	world.now += USER_SHARE;
 	EXPECT(users_have_credit(users));
-	/* Nor does it grow beyond what it was. */
+	/* The common credit is bounded, too. */
 	world.now += 2 * USER_SHARE * (uint64_t)USERS_BURST_NS;
 	EXPECT(users_have_credit(users));
 	users_charge(users, USERS_BURST_NS);
@@ -147,7 +146,7 @@ static void is_left_alone_longer_each_time(void)
 		EXPECT_EQ(user->blocked_until, world.now + 60 * SECOND);
 		world.now = user->blocked_until;
 	}
-	/* A minute later it is as if nothing had been. */
+	/* A minute without trouble resets the backoff. */
 	world.now += 60 * SECOND;
 	user_block(user, world.now);
 	EXPECT_EQ(user->blocked_until, world.now + 60 * SECOND);
@@ -202,7 +201,7 @@ static void there_are_so_many(void)
 {
 	struct user *last = NULL;
 
-	/* The one for all others is among them, and ours. */
+	/* USER_OTHERS and UID take two of the entries. */
 	for (unsigned int i = 0; i < USERS_MAX - 2; i++) {
 		last = users_get(users, 2000 + i);
 		EXPECT_EQ(last->uid, 2000 + i);
@@ -211,14 +210,14 @@ static void there_are_so_many(void)
 	EXPECT_EQ(users_get(users, 5000)->uid, USER_OTHERS);
 	EXPECT(users_get(users, 5000) == users_get(users, 5001));
 	EXPECT(users_get(users, last->uid) == last);
-	/* All but those two are idle. */
+	/* All users except these two are idle. */
 	user->is_missed = true;
 	users_forget_idle(users, world.now + 3600 * SECOND);
 	EXPECT_EQ(nr_users(), 2);
 	EXPECT_EQ(users_get(users, 5000)->uid, 5000);
 }
 
-/* Set one thing at a time: is he remembered? */
+/* Set one reason at a time to remember the user. */
 static void forgets_who_is_idle_only(void)
 {
 	const struct mapping mapping = world_mapping(1);
@@ -270,7 +269,7 @@ static void looks_whose_a_process_is(void)
 	EXPECT(users_of_process(users, 7) == user);
 	EXPECT_EQ(world.looks, 1);
 	EXPECT_EQ(user->credit_ns, USER_BURST_NS - 5);
-	/* For a moment. */
+	/* The owner is cached for half a second. */
 	world.processes[0].uid = UID + 2;
 	world.now += SECOND / 2 - 6;
 	EXPECT(users_of_process(users, 7) == user);
@@ -278,7 +277,7 @@ static void looks_whose_a_process_is(void)
 	world.now++;
 	EXPECT_EQ(users_of_process(users, 7)->uid, UID + 2);
 	EXPECT_EQ(world.looks, 2);
-	/* Its place is another one's, too. */
+	/* Another process shares its slot of the cache. */
 	EXPECT_EQ(users_of_process(users, 7 + 1024)->uid, UID + 1);
 	EXPECT_EQ(users_of_process(users, 7)->uid, UID + 2);
 	EXPECT_EQ(world.looks, 4);
@@ -290,7 +289,7 @@ static void does_not_know_who_has_ended(void)
 	EXPECT_EQ(users_of_process(users, 7)->uid, USER_UNKNOWN);
 	EXPECT_EQ(users_get(users, USER_UNKNOWN)->credit_ns,
 		  USER_BURST_NS - 5);
-	/* That number may be somebody's at once. */
+	/* The PID may be reused at once. */
 	world_add(7, UID);
 	EXPECT(users_of_process(users, 7) == user);
 }
@@ -319,7 +318,7 @@ static void each_has_a_turn(void)
 	EXPECT(next == third);
 }
 
-/* Whose turn it was can be forgotten: the others have theirs. */
+/* The user whose turn it is can be forgotten; the others get their turns. */
 static void turns_go_on(void)
 {
 	users_get(users, 1);
@@ -367,7 +366,10 @@ static void a_file_is_there_once(void)
 
 	mapping.generation = 5;
 	user_add_file(users, user, &mapping, false);
-	/* Of another file that had its number, and of one that may be it. */
+	/*
+	 * Another generation is another file; an unknown generation may be the
+	 * same file.
+	 */
 	mapping.generation = 6;
 	mapping.start = 0x5000;
 	user_add_file(users, user, &mapping, false);
@@ -380,7 +382,7 @@ static void a_file_is_there_once(void)
 	mapping.key.device = 2;
 	user_add_file(users, user, &mapping, false);
 	EXPECT_EQ(user->nr_files, 3);
-	/* The latest mapping is the one to look at. */
+	/* The latest mapping is the one that is used. */
 	file = user_take_file(users, user);
 	EXPECT_EQ(file->mapping.pid, 11);
 	EXPECT_EQ(file->mapping.start, 0x6000);
@@ -406,7 +408,7 @@ static void files_of_one_are_bounded(void)
 	EXPECT_EQ(user->nr_files, USER_MAX_FILES);
 	EXPECT_EQ(user->nr_first, 0);
 	EXPECT(user->is_missed);
-	/* There is room again. */
+	/* Room has become free again. */
 	free(user_take_file(users, user));
 	user_add_file(users, user, &mapping, true);
 	EXPECT_EQ(user->nr_files, USER_MAX_FILES);
@@ -438,7 +440,7 @@ static void processes_come_in_order(void)
 	pid_t in = 0, out = 0;
 
 	EXPECT(!user_take_process(user, &process));
-	/* Round and round in the ring, which grows when it is not at its start. */
+	/* Wrap around the ring, which grows while its head is not at index 0. */
 	for (int turn = 0; turn < 50; turn++) {
 		for (int i = 0; i < 40; i++, in++)
 			user_add_process(user, in, 3 * in, in % 2);
@@ -473,7 +475,7 @@ static void processes_are_bounded(void)
 	EXPECT_EQ(process.pid, 0);
 }
 
-/* --- is there something to do */
+/* --- whether there is work */
 
 static void who_is_not_served_has_nothing_to_do(void)
 {

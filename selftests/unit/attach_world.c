@@ -49,7 +49,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-/* --- instead of process.c and child.c */
+/* --- in place of process.c and child.c */
 
 int process_read(pid_t pid, struct process *process)
 {
@@ -87,7 +87,7 @@ bool closers_have_room(uid_t user)
 	return user != world.no_closer_user;
 }
 
-/* --- /proc: two entries that are no processes, and then these */
+/* --- /proc: two entries that are no processes, then world.processes */
 
 static unsigned int next_entry;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * World: a clock that stands, processes that nobody has started, and children that
- * are stuck, for tests of the parts of "sframe-unwind attach" that decide.
+ * A simulated world for tests of the daemon's decisions: a clock that stands
+ * still, processes that do not exist, and stuck children.
  */
 #ifndef SFU_UNIT_ATTACH_WORLD_H
 #define SFU_UNIT_ATTACH_WORLD_H
@@ -14,15 +14,15 @@
 #include "userspace/cli/attach/mapping.h"
 
 /**
- * struct world
+ * struct world - what the daemon sees
  *
- * @now: of CLOCK_MONOTONIC, @cpu: of our CPU time, in nanoseconds.
- * @look_ns: how long a look at a process takes, of both clocks.
- * @looks: how many there were.
- * @processes: those that there are, in the order in which /proc has them.
- * @has_no_proc: can it not be opened?
- * @left, @left_user: children that got stuck for that user.
- * @no_closer_user: whose files are not closed in time.
+ * @now: CLOCK_MONOTONIC, @cpu: our CPU time, in nanoseconds.
+ * @look_ns: added to both clocks by each look at a process.
+ * @looks: number of looks.
+ * @processes: the existing processes, in the order of /proc.
+ * @has_no_proc: opening /proc fails.
+ * @left, @left_user: number of stuck children, and the user they work for.
+ * @no_closer_user: user whose files are not closed in time.
  */
 struct world {
 	uint64_t now;
@@ -45,13 +45,13 @@ struct world {
 
 extern struct world world;
 
-/* An empty one, an hour after it began. */
+/* Start with an empty world, whose clock shows an hour. */
 void world_begin(void);
 
-/* Another process. */
+/* Add a process. */
 struct world_process *world_add(pid_t pid, uid_t uid);
 
-/* A mapping of a file with that number. */
+/* A mapping of the file with this inode number. */
 struct mapping world_mapping(uint64_t inode);
 
 #endif /* SFU_UNIT_ATTACH_WORLD_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/decode/cache.h: walks without a lock while others write. Built with
- * ThreadSanitizer, which ends this at the first access that is neither atomic nor
- * under the lock. It does not know barriers: that they do what they are for is
- * seen by where the walks get.
+ * module/decode/cache.h: walks without a lock while other threads write. Built
+ * with ThreadSanitizer, which ends the test at the first access that is neither
+ * atomic nor under the lock. It does not check memory barriers: whether those
+ * work shows in the frames that the walks reach.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,17 +18,17 @@
 
 #define SECONDS		5
 
-/* Two sets for all keys, of which there are more than fit. */
+/* Two sets for all keys; more keys than entries. */
 #define SET_BITS	1
 #define NR_KEYS		5
 #define NR_STRANGERS	5
 
 #define KEY		0x401005ULL
 #define STRANGER	0x501005ULL
-/* In words that no walk by right rules takes for an address. */
+/* In stack words that no walk by right rules uses as a return address. */
 #define NOWHERE		0x601005ULL
 
-/* The rules of NR_KEYS hold in this one. */
+/* The epoch in which the rules of NR_KEYS are valid. */
 #define EPOCH		7
 #define OTHER_EPOCH	8
 
@@ -38,14 +38,14 @@
 #define STACK_SIZE	(NR_WORDS * sizeof(u64))
 
 /**
- * struct reader - a thread that walks over a stack of its own
+ * struct reader - a thread that walks a stack of its own
  *
  * @words: the stack.
- * @sp, @ip, @fp: of its frames, from the innermost one on.
- * @walks: that got somewhere, by right rules alone.
- * @frames: of those walks.
- * @bent: addresses that were none of user space when they were asked for.
- * @why: what is wrong.
+ * @sp, @ip, @fp: of its frames, innermost first.
+ * @walks: walks that found a caller; all must have used right rules.
+ * @frames: frames of those walks.
+ * @bent: non-user addresses passed to the accessor.
+ * @why: error message.
  */
 struct reader {
 	pthread_t thread;
@@ -59,7 +59,7 @@ struct reader {
 };
 
 static struct sfu_cache cache;
-/* For all functions but sfu_cache_follow(), as in module/mm/rules.c. */
+/* Held for all functions except sfu_cache_follow(), as in module/mm/rules.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reader readers[NR_READERS];
 static atomic_bool stop;
@@ -85,19 +85,22 @@ static u32 next_random(u32 *state)
 	return *state >> 8;
 }
 
-/* No two keys have the same frame size. */
+/* Each key has a frame size of its own. */
 static u32 frame_size(u32 i)
 {
 	return (3 + 2 * i) * SFU_WORD_SIZE;
 }
 
-/* One key has its CFA by the frame pointer, which the one before has loaded. */
+/*
+ * One key computes its CFA from the frame pointer, which the frame before
+ * restored.
+ */
 static bool has_frame_pointer(u32 i)
 {
 	return i == 3;
 }
 
-/* The rule by which the stacks are made. */
+/* The rules that the stacks are built for. */
 static struct sfu_rule right_rule(u32 i)
 {
 	struct sfu_rule rule = {
@@ -117,8 +120,8 @@ static struct sfu_rule right_rule(u32 i)
 }
 
 /*
- * One that the cache takes for simple, or not: either way a walk gets no further
- * than to its key.
+ * A rule for a key of its own that the cache takes as simple or not: a walk
+ * must stop at that key.
  */
 static struct sfu_rule hostile_rule(u32 i, u32 *state)
 {
@@ -147,19 +150,19 @@ static struct sfu_rule hostile_rule(u32 i, u32 *state)
 	return rule;
 }
 
-/* One that leads to NOWHERE, by which no walk that counts may have gone. */
+/* A rule that leads to NOWHERE. No walk that finds a caller may have used it. */
 static struct sfu_rule wrong_rule(u32 *state)
 {
 	struct sfu_rule rule = right_rule(next_random(state) % 3);
 
-	/* An even number of words, which no frame has. */
+	/* No frame has an even number of words. */
 	rule.cfa_offset += SFU_WORD_SIZE;
 	if (next_random(state) % 2)
 		rule.fp_offset *= 2;
 	return rule;
 }
 
-/* Write something. The lock is held. */
+/* Insert or remove something. The lock is held. */
 static void write_any(u32 *state)
 {
 	const u32 i = next_random(state) % NR_KEYS;
@@ -203,14 +206,17 @@ static void *write_all(void *arg)
 		for (i = next_random(&state) % 8; i; i--)
 			write_any(&state);
 		pthread_mutex_unlock(&lock);
-		/* No walk counts during which something is written. */
+		/*
+		 * Pause, so that some walks run without a concurrent write and
+		 * count.
+		 */
 		for (idle = next_random(&state) % 4096; idle; idle--)
 			atomic_load_explicit(&stop, memory_order_relaxed);
 	}
 	return NULL;
 }
 
-/* A stack at @address that is as the right rules say. */
+/* Build a stack at @address according to the right rules. */
 static void make_stack(struct reader *reader, u64 address)
 {
 	u64 *words = reader->words;
@@ -231,7 +237,7 @@ static void make_stack(struct reader *reader, u64 address)
 					    frame_size(i % NR_KEYS);
 	}
 	for (i = 0; i <= NR_FRAMES; i++) {
-		/* None to be read from, where no rule is by it. */
+		/* Not a readable address, unless a rule is based on it. */
 		reader->fp[i] = 0xffffffff00000000ULL + 16 * i;
 		if (i < NR_FRAMES && has_frame_pointer(i % NR_KEYS))
 			reader->fp[i] = reader->sp[i + 1] - 2 * SFU_WORD_SIZE;
@@ -243,7 +249,10 @@ static void make_stack(struct reader *reader, u64 address)
 	}
 }
 
-/* Walk some frames, from one of the first ones on. Returns what is wrong. */
+/*
+ * Walk some frames, starting at one of the first. Returns an error message or
+ * NULL.
+ */
 static const char *walk(struct reader *reader, u32 *state)
 {
 	const u32 start = next_random(state) % NR_KEYS;
@@ -300,7 +309,7 @@ static void test_walks_while_others_write(void)
 	u32 i;
 
 	sfu_cache_init(&cache, SET_BITS, calloc(1, sfu_cache_bytes(SET_BITS)));
-	/* As high as stacks can be, and as low. */
+	/* The highest and the lowest possible stack. */
 	make_stack(&readers[0], SFU_USER_LIMIT - STACK_SIZE);
 	make_stack(&readers[1], 0x10000);
 	EXPECT_EQ(pthread_create(&writer, NULL, write_all, NULL), 0);
@@ -328,7 +337,7 @@ static void test_walks_while_others_write(void)
 				 (unsigned long long)reader->stack.address,
 				 reader->why);
 	}
-	/* What was to be seen has been. */
+	/* The cases that the test is about have occurred. */
 	for (i = 0; i < NR_READERS; i++) {
 		EXPECT(readers[i].walks);
 		EXPECT(readers[i].frames > readers[i].walks);

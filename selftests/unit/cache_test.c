@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/decode/cache.h: what is remembered, and walks by it. */
+/* module/decode/cache.h: cached rules, and walks that follow them. */
 #include <stdlib.h>
 
 #include "decode/cache.h"
@@ -32,7 +32,7 @@ static void remember(struct sfu_cache *cache, u64 key)
 	sfu_cache_insert(cache, key, EPOCH, 1, &plain_rule);
 }
 
-/* A stack of frames of two words, the second of which is a return address. */
+/* A stack of frames of two words, the second of which is the return address. */
 static struct sfu_stack make_stack(u64 *words, const u64 *ips, u32 nr)
 {
 	u32 i;
@@ -73,7 +73,7 @@ static void all_ways_of_a_set_are_used(void)
 		found += !!sfu_cache_find(&cache, key * 0x1235);
 	EXPECT_EQ(found + replaced, SFU_CACHE_WAYS << SET_BITS);
 	EXPECT(found > SFU_CACHE_WAYS << SET_BITS >> 1);
-	/* Once more does not take a second place. */
+	/* Inserting a key again does not take a second entry. */
 	EXPECT(!sfu_cache_insert(&cache, 0x1235 * (key - 1), EPOCH, 1,
 				 &plain_rule));
 	sfu_cache_clear(&cache);
@@ -81,7 +81,10 @@ static void all_ways_of_a_set_are_used(void)
 	free(cache.entry);
 }
 
-/* The second time the entries know their callers; nothing else may differ. */
+/*
+ * In the second walk the entries know their callers' entries; the result must
+ * not change.
+ */
 static void walks_are_the_same_again(void)
 {
 	static const u64 ips[] = { 0x1001, 0x1002, 0x1003, 0x1004, 0x1005 };
@@ -105,7 +108,10 @@ static void walks_are_the_same_again(void)
 	free(cache.entry);
 }
 
-/* A function with two callers, in turn: the last one is only where to look. */
+/*
+ * A function with two alternating callers: the remembered caller is only a
+ * hint.
+ */
 static void callers_may_change(void)
 {
 	static const u64 one[] = { 0x1001, 0x2001, 0x1003 };
@@ -129,7 +135,7 @@ static void callers_may_change(void)
 	free(cache.entry);
 }
 
-/* The entry that a frame's caller had may be another frame's now. */
+/* The entry that a hint refers to may have been replaced. */
 static void entries_may_be_replaced(void)
 {
 	static const u64 ips[] = { 0x1001, 0x1002 };
@@ -181,7 +187,7 @@ static void an_unreadable_word_ends_it_one_frame_before(void)
 
 	remember(&cache, 0x1000);
 	rule.fp = SFU_BASE_CFA | SFU_DEREF;
-	rule.fp_offset = -4096;		/* below the stack that was recorded */
+	rule.fp_offset = -4096;		/* below the recorded stack */
 	sfu_cache_insert(&cache, 0x1001, EPOCH, 1, &rule);
 	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 1);
 	EXPECT_EQ(frame.sp, STACK + 16);

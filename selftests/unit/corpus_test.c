@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * corpus_test DIRECTORY: decode and step do with each file in there what its line
- * in EXPECT says, and the files are those that gen_broken makes.
+ * corpus_test DIRECTORY: decode and step give the results of EXPECT for each
+ * file of the directory, and the files equal those that gen_broken makes.
  */
 #include <dirent.h>
 
@@ -23,7 +23,7 @@ static void expect_defect(const struct corpus_line *line, int ret,
 			 (unsigned long long)line->offset);
 }
 
-/* What the reference decoder says about a sound section is said here. */
+/* For a sound section the reference decoder must give the same rule. */
 static void expect_reference(const struct scene *scene, const u8 *section,
 			     u32 size, const struct corpus_walk *walk)
 {
@@ -34,7 +34,10 @@ static void expect_reference(const struct scene *scene, const u8 *section,
 	struct ref_rule want;
 	int ret;
 
-	/* It knows nothing of the code that a section is registered for. */
+	/*
+	 * The reference decoder does not know the range that a section is
+	 * registered for.
+	 */
 	if (!ref_is_sound(&ref) || !strcmp(walk->rule, "EINVAL"))
 		return;
 	want = ref_lookup(&ref, pc);
@@ -95,7 +98,7 @@ static void run(const struct corpus_line *line)
 		tap_fail("no such file");
 		return;
 	}
-	/* Allocated to the byte: what reads further is caught. */
+	/* Allocated to the byte, so that ASan catches reads beyond the end. */
 	section = malloc(size);
 	memcpy(section, room, size);
 	scene_begin(&scene, line->address);
@@ -104,7 +107,7 @@ static void run(const struct corpus_line *line)
 	free(section);
 }
 
-/* What @expect and the files say is what gen_broken would write. */
+/* Compare @expect and the files with what gen_broken would write. */
 static void compare_files(FILE *expect)
 {
 	u8 section[sizeof(struct base)], file[sizeof(section) + 1];

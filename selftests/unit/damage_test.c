@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The base section with every bit wrong in turn, cut at every length, and with
- * random bytes. Whatever comes of it, the decoder reads no byte that is not
- * there, and says about it what the reference says.
+ * The base section with every bit flipped in turn, truncated at every length,
+ * and with random bytes. The decoder must not read beyond the end, and must
+ * agree with the reference decoder.
  */
 #include <stdlib.h>
 
 #include "agree.h"
 #include "base.h"
 
-/* Not 0, so that an address taken for an offset shows. */
+/* Not 0, so that the tests notice an address used as an offset. */
 #define ADDRESS		0x7f1234567000ULL
 
 #define RANDOM_SECTIONS	30000
@@ -25,7 +25,7 @@ static bool lookup_range(struct agree *agree, u64 from, u64 to)
 	return true;
 }
 
-/* All addresses at which the base section changes its mind. */
+/* Look up all addresses at which the base section's answer changes. */
 static bool lookup_base(struct agree *agree)
 {
 	return lookup_range(agree, TEXT - 2, HUGE_PC + 0x10) &&
@@ -33,7 +33,7 @@ static bool lookup_base(struct agree *agree)
 			    HUGE_PC + HUGE_SIZE + 2);
 }
 
-/* Those of the damaged one, its functions being anywhere. */
+/* Look up those of the damaged section, wherever its functions are. */
 static bool lookup_own(struct agree *agree)
 {
 	struct sfu_defect defect;
@@ -52,7 +52,7 @@ static bool lookup_own(struct agree *agree)
 	return true;
 }
 
-/* @section, in memory that ends where it does. */
+/* Examine @section, in memory that ends where the section ends. */
 static bool examine(const void *section, u64 size, bool everywhere)
 {
 	u8 *copy = malloc(size);
@@ -81,7 +81,7 @@ static void cut_anywhere(void)
 		EXPECT(examine(&base, size, true));
 }
 
-/* Cut, and the header tells; what is missing only shows on the way. */
+/* The header gives the truncated size; missing rows only show in lookups. */
 static void fre_area_ends_anywhere(void)
 {
 	struct base section = base;
@@ -91,7 +91,7 @@ static void fre_area_ends_anywhere(void)
 			       true));
 }
 
-/* The same where there are bytes, but not the table's. */
+/* As above, but with bytes behind the table that do not belong to it. */
 static void fre_area_ends_early(void)
 {
 	struct base section = base;
@@ -137,7 +137,7 @@ static void every_byte(void)
 	}
 }
 
-/* Any generator does, as long as it is the same everywhere. */
+/* Any generator will do, as long as it is the same everywhere. */
 static u32 random_number(void)
 {
 	static u64 state = RANDOM_SEED;
@@ -147,8 +147,8 @@ static u32 random_number(void)
 }
 
 /*
- * A few bytes at random, seldom in the header, where there is little to find
- * and nothing gets past it. Values that mean something more often than others.
+ * Change a few random bytes, rarely in the header, because most changes there
+ * are refused at once. Meaningful values are more likely than others.
  */
 static void random_bytes(void)
 {

@@ -8,13 +8,16 @@
 #define NR_FDES		300
 #define CODE		(ADDRESS + 0x100000)
 
-/* A function's attribute, and its only row: the CFA tells which one it is. */
+/* A function's attribute and its only row: the CFA identifies the function. */
 struct block {
 	struct base_attr attr;
 	ROW(8, 16, 1) row;
 } PACKED;
 
-/* Functions of all sizes, with gaps, equal starts, and none at the text's ends. */
+/*
+ * Functions of all sizes, with gaps, equal starts, and none at the ends of the
+ * text.
+ */
 static struct made make_many(u64 *text_size)
 {
 	struct made made = make_section(NR_FDES,
@@ -53,7 +56,10 @@ static struct sfu_directory *make_directory(const struct sfu_table *table,
 	return directory;
 }
 
-/* What the directory leads to is found, or has to be looked for without it. */
+/*
+ * A lookup starting where the directory says must find the same function, or
+ * fall back to the whole index.
+ */
 static bool agrees(const struct sfu_table *table,
 		   const struct sfu_directory *directory, u64 pc, bool *led)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The .sframe section of an ELF file, and where its symbols are. */
+/* The .sframe section of an ELF file, and addresses of its symbols. */
 #ifndef SFU_ELF_SECTION_H
 #define SFU_ELF_SECTION_H
 
@@ -13,11 +13,14 @@ struct elf_section {
 	uint8_t *bytes;		/* allocated to the byte */
 };
 
-/* False if it cannot be read or has no such section; nothing to close then. */
+/*
+ * Returns false if the file cannot be read or has no such section; then it must
+ * not be closed.
+ */
 bool elf_section_open(struct elf_section *section, const char *path);
 void elf_section_close(struct elf_section *section);
 
-/* The symbol, or section if it starts with a dot, of this name. */
+/* Find the symbol @name, or the section if the name starts with a dot. */
 bool elf_section_symbol(const struct elf_section *section, const char *name,
 			uint64_t *address, uint64_t *size);
 

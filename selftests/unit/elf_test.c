@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Every file of elf_broken.h is taken or refused as it says there. */
+/* Every file of elf_broken.h is accepted or refused as stated there. */
 #include <stdlib.h>
 
 #include "elf_broken.h"
 #include "file/elf.h"
 #include "tap.h"
 
-/* A file in memory of its own, allocated to the byte. */
+/* A file in memory, allocated to the byte. */
 struct memory_file {
 	struct sfu_elf_reader reader;
 	const u8 *bytes;
 	size_t size;
 	unsigned int reads;
-	int fail_at;		/* number of the read that fails, from 1 */
+	int fail_at;		/* number of the read that fails, starting from 1 */
 };
 
 static int read_memory(const struct sfu_elf_reader *reader, u64 offset,
@@ -49,7 +49,7 @@ static int read_bytes(struct sfu_elf *elf, const void *bytes, size_t size,
 	return err;
 }
 
-/* What holds for every result, whatever the file. */
+/* Properties of every result, whatever the file. */
 static void expect_sane(const struct sfu_elf *elf, int err)
 {
 	u32 i;
@@ -90,7 +90,7 @@ static void run(const struct elf_broken *b)
 
 	EXPECT_EQ(read_bytes(&elf, &base, size, 0, &reads), -b->err);
 	expect_sane(&elf, -b->err);
-	/* Nothing is fetched twice: each header once, each note twice. */
+	/* Each header is read at most once, each note at most twice. */
 	EXPECT(reads <= 1 + 128 + 2 * 64);
 	if (!b->err) {
 		EXPECT_EQ(elf.build_id_size, b->id_size);
@@ -99,12 +99,12 @@ static void run(const struct elf_broken *b)
 		EXPECT_EQ(sfu_elf_is_code(&elf, ELF_SMALL_VADDR, 64) &&
 			  sfu_elf_is_code(&elf, ELF_LARGE_VADDR, 64), !attach);
 	}
-	/* What the reader fails with is passed on, wherever it happens. */
+	/* An error of the read function is passed on, wherever it occurs. */
 	for (i = 1; i <= reads; i++)
 		EXPECT_EQ(read_bytes(&elf, &base, size, i, NULL), -EIO);
 }
 
-/* The good file, whose every member is known. */
+/* The intact file, all members of which are known. */
 static void good(void)
 {
 	const struct sfu_elf_segment *segment;
@@ -122,7 +122,7 @@ static void good(void)
 	EXPECT(sfu_elf_find_segment(&elf, ELF_LARGE_OFFSET - 1) == segment);
 	segment = sfu_elf_find_segment(&elf, ELF_LARGE_OFFSET);
 	EXPECT(segment && segment->vaddr == ELF_LARGE_VADDR);
-	/* Pages are mapped as a whole. */
+	/* Segments cover whole pages, as their mappings do. */
 	EXPECT(sfu_elf_find_segment(&elf, ELF_LARGE_OFFSET + 0xfff) == segment);
 	EXPECT(!sfu_elf_find_segment(&elf, ELF_LARGE_OFFSET + 0x1000));
 	EXPECT(!sfu_elf_find_segment(&elf, ELF_SMALL_OFFSET - 1));
@@ -143,7 +143,7 @@ static void cut_everywhere(void)
 		expect_sane(&elf, read_bytes(&elf, &base, size, 0, NULL));
 }
 
-/* Each byte of the headers and the note with each of a few values. */
+/* Set each byte of the headers and the note to each of a few values. */
 static void each_byte(void)
 {
 	static const u8 values[] = { 0, 1, 0x7f, 0x80, 0xff };
@@ -167,7 +167,7 @@ static u64 next_random(u64 *state)
 	return *state >> 33;
 }
 
-/* Several members of random program headers, and bytes anywhere. */
+/* Change several members of random program headers, and random bytes. */
 static void at_random(void)
 {
 	static const u64 odd[] = {

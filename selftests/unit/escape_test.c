@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the command prints of strings that it was given.
+ * How the command prints strings from outside.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +19,22 @@ static const struct {
 	{ "one\nattached sudo: forged", "one\\x0aattached sudo: forged" },
 	{ "\r\t\a\b", "\\x0d\\x09\\x07\\x08" },
 	{ "\x01\x1f ~\x7f", "\\x01\\x1f ~\\x7f" },
-	/* What was escaped is not taken for what needed no escape. */
+	/*
+	 * An escape sequence in the input must differ from an escaped
+	 * character.
+	 */
 	{ "\\x1b", "\\x5cx1b" },
 	{ "Gr\xc3\xbc\xc3\x9f" "e", "Gr\xc3\xbc\xc3\x9f" "e" },
 	{ "\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf",
 	  "\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf" },
-	/* C1: a byte for some terminals, two in UTF-8. */
+	/* C1 control characters: one byte on some terminals, two in UTF-8. */
 	{ "\x9b" "31m", "\\x9b31m" },
 	{ "\xc2\x9b" "31m", "\\xc2\\x9b31m" },
 	{ "\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0" },
-	/* No UTF-8: continued without beginning, cut, too long, too high. */
+	/*
+	 * Invalid UTF-8: a stray continuation byte, truncated, overlong, too
+	 * large.
+	 */
 	{ "\x80\xbf", "\\x80\\xbf" },
 	{ "\xc3", "\\xc3" },
 	{ "\xe2\x82", "\\xe2\\x82" },
@@ -45,7 +51,7 @@ static const struct {
 	{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },
 	{ "\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80" },
 	{ "\xfe\xff", "\\xfe\\xff" },
-	/* New lines and directions of Unicode, and their neighbours. */
+	/* Unicode line separators and direction marks, and their neighbours. */
 	{ "\xe2\x80\xa8\xe2\x80\xa9", "\\xe2\\x80\\xa8\\xe2\\x80\\xa9" },
 	{ "a\xe2\x80\xaetxt.exe", "a\\xe2\\x80\\xaetxt.exe" },
 	{ "\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa",
@@ -67,7 +73,7 @@ static void forms(void)
 				 cases[i].escaped);
 }
 
-/* What @print writes, as a string to be freed; NULL if nothing. */
+/* The output of @print as a string to be freed; NULL if empty. */
 static char *printed(void (*print)(FILE *to, const char *text),
 		     const char *text)
 {
@@ -106,7 +112,7 @@ static void lines(void)
 	free(got);
 }
 
-/* Of every byte, and of every two: one line of harmless characters. */
+/* Every byte and every pair of bytes gives one line of harmless characters. */
 static void all_bytes(void)
 {
 	char buffer[ESCAPED_SIZE(2)];
@@ -133,7 +139,7 @@ static void all_bytes(void)
 
 static void cut(void)
 {
-	/* Exactly as large as it needs to be, for ASan. */
+	/* A buffer of exactly that size, for ASan. */
 	for (size_t size = 4; size < 40; size++) {
 		char *buffer = malloc(size);
 
@@ -149,13 +155,13 @@ static void cut(void)
 						 size);
 				continue;
 			}
-			/* Less than a character is left unused. */
+			/* Less than one escaped character may be left unused. */
 			if (length < 3 || length + 16 < size ||
 			    memcmp(buffer, whole, length - 3) ||
 			    strcmp(buffer + length - 3, "..."))
 				tap_fail("case %zu in %zu bytes: %s", i, size,
 					 buffer);
-			/* Neither within \xNN nor within UTF-8. */
+			/* Not truncated within \xNN or a UTF-8 character. */
 			for (size_t i = 4; i <= 6 && i <= length; i++)
 				if (buffer[length - i] == '\\')
 					tap_fail("ends within: %s", buffer);

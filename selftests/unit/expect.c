@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who refuses a section, and why, is what broken.h says. What its lookups come
- * to is what decode and step say now; that it stays so is for the tests.
+ * The stage and reason of a refusal come from broken.h. The results of lookups
+ * are those of the current decode and step; the tests check that they stay the
+ * same.
  */
 #include "expect.h"
 #include "scene.h"
 
-/* Answers of one section that differ from those of the base section. */
+/* Different answers of one section that the base section does not give. */
 #define MAX_ANSWERS	6
 
 static const char * const stages[] = {
@@ -57,7 +58,7 @@ static void add(struct corpus_line *line, const struct corpus_walk *walk)
 	line->walks[line->nr_walks++] = *walk;
 }
 
-/* The address behind @pc, but for the larger part of the largest function. */
+/* The address after @pc to look up. Skips most of the largest function. */
 static u64 next_pc(u64 pc)
 {
 	return pc == HUGE_PC + 0x100 ? HUGE_PC + HUGE_SIZE - 0x100 : pc + 1;
@@ -65,7 +66,7 @@ static u64 next_pc(u64 pc)
 
 #define END_PC	(HUGE_PC + HUGE_SIZE + 2)
 
-/* Every address at which the base section changes its mind. */
+/* Add every address at which the base section's answer changes. */
 static void choose_all(const struct scene *scene, struct corpus_line *line)
 {
 	struct corpus_walk walk;
@@ -79,7 +80,7 @@ static void choose_all(const struct scene *scene, struct corpus_line *line)
 	}
 }
 
-/* The first address of each answer that is not the base section's. */
+/* Add the first address of each answer that differs from the base section's. */
 static void choose_different(const struct scene *scene,
 			     const struct scene *plain,
 			     struct corpus_line *line)
@@ -98,7 +99,7 @@ static void choose_different(const struct scene *scene,
 			add(line, &walk);
 		}
 	}
-	/* And one that the fault does not concern. */
+	/* Also add one address that the fault does not affect. */
 	if (same.pc)
 		add(line, &same);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lines of the corpus' EXPECT, made from the table in broken.h. */
+/* Lines of the corpus's EXPECT, made from the table in broken.h. */
 #ifndef SFU_EXPECT_H
 #define SFU_EXPECT_H
 
@@ -7,10 +7,10 @@
 
 #include "broken.h"
 
-/* The comment that EXPECT begins with. */
+/* Write the comment at the start of EXPECT. */
 void expect_write_head(FILE *file);
 
-/* The line of @b, for a struct base with its faults as @section. */
+/* Write the line of @b; @section is a struct base with its faults. */
 void expect_write(FILE *file, const struct broken *b, const u8 *section,
 		  u32 size);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/decode/sframe_find.h: the short way knows what is usual, and says nothing
- * where it does not. That it finds what the long way does, lookup() sees to in
- * all tests.
+ * module/decode/sframe_find.h: the fast path handles usual sections, and gives
+ * no answer for others. That it finds the same as the slow path is checked by
+ * lookup() in all tests.
  */
 #include "made.h"
 
@@ -43,12 +43,12 @@ static void the_unusual_is_left_to_others(void)
 		if (finds(&table, ADDRESS + pcs[i], ~0U))
 			tap_fail("pc %#x is found", pcs[i]);
 	}
-	/* So are functions with more rows than there is budget for. */
+	/* So are functions with more rows than the budget allows. */
 	EXPECT(finds(&table, ADDRESS + PLAIN_PC, 4));
 	EXPECT(!finds(&table, ADDRESS + PLAIN_PC, 3));
 }
 
-/* Where nothing repeats, the size of what repeats means nothing. */
+/* Without the repetition flag, the repetition size is ignored. */
 static void a_repetition_size_is_ignored(void)
 {
 	struct base section = base;
@@ -63,7 +63,7 @@ static void a_repetition_size_is_ignored(void)
 	EXPECT(!finds(&table, ADDRESS + STUBS_PC, ~0U));
 }
 
-/* Memory of the process is read as a copy of it is. */
+/* User memory is read with the same result as a copy of it. */
 static void memory_is_as_good_as_a_copy(void)
 {
 	struct sfu_bytes bytes = bytes_at(NULL, sizeof(base), (u64)&base);
@@ -76,8 +76,8 @@ static void memory_is_as_good_as_a_copy(void)
 }
 
 /*
- * One function of @rows rows, three bytes each, at each second byte of code, in
- * memory that ends where they do.
+ * One function of @rows rows, three bytes each, at every second byte of code,
+ * in memory that ends where the rows end.
  */
 static struct made make_rows(u32 rows)
 {

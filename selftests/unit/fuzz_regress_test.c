@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fuzz_regress_test DIRECTORY: inputs that fuzzing found and that are kept, each
- * given to its target. DIRECTORY/index has a line for each: its path below, which
- * starts with the target's name, a tab, and what it is about.
+ * fuzz_regress_test DIRECTORY: run each kept fuzzing input in its target.
+ * DIRECTORY/index has a line for each: its path in the directory, which starts
+ * with the target's name, a tab, and a description.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static const struct target {
 
 static unsigned int listed[NR_TARGETS];
 
-/* In a process of its own, and memory that ends where the input does. */
+/* Run in a process of its own, with memory that ends where the input ends. */
 static void run(const struct target *target, const char *path)
 {
 	static u8 bytes[MAX_BYTES];
@@ -93,7 +93,7 @@ static void run_line(const char *directory, char *line)
 	tap_case("%s: %s", line, tab + 1);
 }
 
-/* Each file has a line: as many as there are, as none is there twice. */
+/* The index lists each file: as many lines as files, and none twice. */
 static void expect_all_listed(const char *directory)
 {
 	unsigned int i, files;
@@ -132,7 +132,10 @@ int main(int argc, char **argv)
 		perror(path);
 		return 2;
 	}
-	/* A process that ends puts back what it has not read of a buffer. */
+	/*
+	 * Unbuffered: an exiting child would otherwise move the shared file
+	 * offset back.
+	 */
 	setvbuf(index, NULL, _IONBF, 0);
 	while (fgets(line, sizeof(line), index)) {
 		if (line[0] != '#' && line[0] != '\n')

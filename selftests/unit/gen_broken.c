@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * gen_broken DIRECTORY: write the sections of broken.h to files NAME.sframe,
- * and EXPECT, with a line for each; see corpus.h.
+ * and EXPECT with a line for each; see corpus.h.
  */
 #include "expect.h"
 #include "output.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * golden_test DIRECTORY: what assembler and linker wrote into the objects of
- * selftests/fixtures against the rules of golden.txt there. A case is a symbol.
+ * golden_test DIRECTORY: compare the sections that assembler and linker wrote
+ * into the objects of selftests/fixtures with the rules of golden.txt there. A
+ * case is a symbol.
  */
 #include <stdlib.h>
 
@@ -14,13 +15,13 @@
 struct golden {
 	char object[64], symbol[64];
 	u64 offset;
-	char rule[100], other[100];	/* other: "" if there is one rule only */
+	char rule[100], other[100];	/* other: "" if there is only one rule */
 };
 
 static struct golden golden[MAX_RULES];
 static unsigned int nr_golden;
 
-/* Cut comment, and white space at the end. */
+/* Remove the comment, and white space at the end. */
 static void trim(char *line)
 {
 	size_t length = strcspn(line, "#\n");
@@ -58,7 +59,7 @@ static bool parse_line(char *line, char *object)
 	return true;
 }
 
-/* False if the file cannot be opened. */
+/* Returns false if the file cannot be opened. */
 static bool parse(const char *path)
 {
 	char line[256], object[64] = "";
@@ -81,7 +82,7 @@ static bool parse(const char *path)
 }
 
 /*
- * All addresses from @from up to @to. Counts those with the other rule into
+ * Check all addresses from @from up to @to. Counts those with the other rule in
  * @deviant.
  */
 static bool check_range(const struct sfu_table *table, const struct golden *g,
@@ -110,7 +111,10 @@ static bool same_symbol(const struct golden *a, const struct golden *b)
 	return !strcmp(a->object, b->object) && !strcmp(a->symbol, b->symbol);
 }
 
-/* The lines of golden[@i]'s symbol. Returns the number of the next symbol's. */
+/*
+ * Check the lines of golden[@i]'s symbol. Returns the index of the next
+ * symbol's.
+ */
 static unsigned int check_symbol(const struct elf_section *section,
 				 const struct sfu_table *table, unsigned int i)
 {
@@ -160,7 +164,10 @@ static bool open_object(const char *dir, const char *object,
 	return true;
 }
 
-/* The lines of golden[@i]'s object. Returns the number of the next object's. */
+/*
+ * Check the lines of golden[@i]'s object. Returns the index of the next
+ * object's.
+ */
 static unsigned int check_object(const char *dir, unsigned int i)
 {
 	const char *object = golden[i].object;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests ask the decoder, and how answers are told and compared. */
+/* Lookups by the tests, and how their results are printed and compared. */
 #ifndef SFU_LOOKUP_H
 #define SFU_LOOKUP_H
 
 #include "reference.h"
 #include "decode/sframe_find.h"
 
-/* No defect that anybody reports; to see who writes when nothing is wrong. */
+/* A defect that is never reported, to notice writes to it without an error. */
 #define UNTOUCHED	((struct sfu_defect){ SFU_NR_DEFECTS, 0x5f5f5f5f })
 
 static inline bool is_untouched(const struct sfu_defect *defect)
@@ -19,7 +19,7 @@ static inline struct sfu_bytes bytes_at(const void *copy, u64 size, u64 address)
 	return (struct sfu_bytes){ address, size, copy };
 }
 
-/* The short way by @range: is there a rule? */
+/* Look up @pc by the fast path in @range. Returns whether it found a rule. */
 static inline bool find_in(const struct sfu_table *table,
 			   struct sfu_fde_range range, u64 pc, u32 *budget,
 			   struct sfu_match *match)
@@ -30,8 +30,8 @@ static inline bool find_in(const struct sfu_table *table,
 }
 
 /*
- * Does the short way, which may not know, at least say nothing else than that
- * @ret, with @rule, is to be had for @pc, and leaves @left of @budget?
+ * Whether the fast path, which may give no answer, at least does not contradict
+ * the slow path: result @ret with @rule for @pc, leaving @left of @budget.
  */
 static inline bool is_found_alike(const struct sfu_table *table, u64 pc,
 				  int ret, const struct sfu_rule *rule,
@@ -47,9 +47,9 @@ static inline bool is_found_alike(const struct sfu_table *table, u64 pc,
 }
 
 /*
- * The rule at @pc. -ENOENT with SFU_RULE_SIGNAL in @rule is a signal frame
- * about which nothing is known; otherwise @rule is zero then. -EPROTO, which
- * nobody expects, if the short way finds something else.
+ * Look up the rule at @pc. -ENOENT with SFU_RULE_SIGNAL in @rule is a signal
+ * frame without rows; with any other error @rule is zeroed. -EPROTO, which no
+ * test expects, if the fast path finds something else.
  */
 static inline int lookup(const struct sfu_table *table, u64 pc,
 			 struct sfu_rule *rule, struct sfu_defect *defect)
@@ -65,7 +65,7 @@ static inline int lookup(const struct sfu_table *table, u64 pc,
 	return is_found_alike(table, pc, err, rule, ~0U, budget) ? err : -EPROTO;
 }
 
-/* Keep the first defect in @data, and go on. */
+/* Store the first defect in @data, and continue. */
 static inline int keep_first(void *data, const struct sfu_defect *defect)
 {
 	struct sfu_defect *first = data;
@@ -75,10 +75,10 @@ static inline int keep_first(void *data, const struct sfu_defect *defect)
 	return 0;
 }
 
-/* Are @ret and @rule, as lookup() returned them, what @want says? */
+/* Whether @ret and @rule, as lookup() returned them, equal @want. */
 bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule);
 
-/* The same as text, the way golden.txt has it. Returns @text. */
+/* The result as text, in the format of golden.txt. Returns @text. */
 char *rule_text(char text[static 100], int ret, const struct sfu_rule *rule);
 
 #endif /* SFU_LOOKUP_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tables for tests: the base section's, and of sections made to measure. */
+/* Tables for tests: of the base section, and of sections built by a test. */
 #ifndef SFU_MADE_H
 #define SFU_MADE_H
 
@@ -9,7 +9,10 @@
 #include "lookup.h"
 #include "tap.h"
 
-/* Where sections are, for the tests. Not 0: an address is not an offset. */
+/*
+ * Address of sections in the tests. Not 0, to notice an address used as an
+ * offset.
+ */
 #define ADDRESS		0x7f1234567000ULL
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -27,7 +30,7 @@ static inline struct sfu_table open_base(void)
 	return table;
 }
 
-/* A section to be filled, allocated to the byte. */
+/* A section to be filled in, allocated to the byte. */
 struct made {
 	u8 *bytes;
 	u64 size;
@@ -48,7 +51,7 @@ static inline struct made make_section(u32 num_fdes, u32 fre_len)
 	made.index = (void *)(made.header + 1);
 	made.fres = (void *)(made.index + num_fdes);
 	*made.header = base.header;
-	made.header->flags = 0x1;	/* starts count from the section */
+	made.header->flags = 0x1;	/* starts are relative to the section */
 	made.header->num_fdes = num_fdes;
 	made.header->freoff = num_fdes * sizeof(struct base_fde);
 	made.header->fre_len = fre_len;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Linked with --wrap of the calls that it stands in for. */
+/* Linked with --wrap for the system calls that it replaces. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

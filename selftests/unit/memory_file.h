@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Files in memory, and a system that fails when it is told to. */
+/* Files in memory, and system calls that fail on request. */
 #ifndef SFU_MEMORY_FILE_H
 #define SFU_MEMORY_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A memfd with these bytes; ends the process if it cannot be made. */
+/* Create a memfd with these bytes; ends the process on failure. */
 int memory_file(const void *bytes, size_t size);
 
-/* Bytes of storage that @fd takes. */
+/* Bytes of storage allocated to @fd. */
 uint64_t memory_file_storage(int fd);
 
 /*
- * Reads that the code under test made, by pread(2), while @watched is the file:
- * a bitmap of bytes for the first WATCHED_BYTES, their number, and whether a
- * byte was read twice.
+ * pread(2) calls on the file @watched: a bitmap of the bytes read among the
+ * first WATCHED_BYTES, the number of calls, and whether a byte was read twice.
  */
 #define WATCHED_BYTES (1 << 20)
 
@@ -28,23 +27,23 @@ extern unsigned char watched_map[WATCHED_BYTES];
 void watch_reads(int fd);
 
 /*
- * What fails or lies: the read with this number, from 1, with EIO; blocks that
- * fstat(2) tells, if not -1; no holes.
+ * Failures and lies: number of the read that fails with EIO, starting from 1;
+ * blocks that fstat(2) reports, if not -1; whether holes are reported as data.
  */
 extern unsigned int watched_fail_at;
 extern long watched_blocks;
 extern int watched_no_holes;
 
-/* What fstat(2) and fstatfs(2) say of @watched, if not NULL. */
+/* Results of fstat(2) and fstatfs(2) for @watched, if not NULL. */
 struct stat;
 struct statfs;
 extern struct stat *watched_stat;
 extern struct statfs *watched_fs;
 
-/* Bytes that write(2) takes before the disk is full; -1: never. */
+/* Bytes that write(2) accepts before the disk is full; -1: no limit. */
 extern long room_to_write;
 
-/* Seconds by which the clock is ahead. */
+/* Seconds added to the clock. */
 extern long clock_ahead;
 
 #endif /* SFU_MEMORY_FILE_H */

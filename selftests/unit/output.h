@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Files that a generator writes: all of them, or it ends. */
+/* Files written by a generator; a failed write ends the program. */
 #ifndef SFU_UNIT_OUTPUT_H
 #define SFU_UNIT_OUTPUT_H
 

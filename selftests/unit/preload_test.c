@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What "sframe-unwind exec" preloads, in a program that asks for a stack while
- * it is in malloc(): nothing may be allocated, looked up or locked there. And
- * without sframe-unwind it does nothing at all.
+ * The object that "sframe-unwind exec" preloads, in a program that requests a
+ * stack while it is in malloc(): the object must not allocate, look up symbols
+ * or take locks there. Without sframe-unwind it does nothing at all.
  *
- * usage: preload_test OBJECT: what exec preloads, or the library
+ * usage: preload_test OBJECT: the object that exec preloads, or the library
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,10 +27,10 @@ static int (*request_self)(const void *handle, uint64_t user_data);
 static int (*request)(const void *handle, unsigned int flags, int tid,
 		      unsigned int depth, uint64_t user_data, uint64_t *cookie);
 
-/* As the library's begins. */
+/* The library's handle starts with this member. */
 static struct { int fd; } handle;
 
-/* Everybody's malloc() is this one; a signal comes while it works. */
+/* Replaces malloc() for the whole program; a signal arrives while it runs. */
 void *malloc(size_t size)
 {
 	calls_in_handler += in_handler;
@@ -67,7 +67,7 @@ static void in_a_handler_in_malloc(void)
 	EXPECT_EQ(is_raising, 0);
 	EXPECT_EQ(calls_in_handler, 0);
 	EXPECT_EQ(errno_after, 4711);
-	/* Of the file that it asked, which is no device of the module. */
+	/* From the file that it asked, which is not the module's device. */
 	EXPECT_EQ(result, -ENOTTY);
 }
 
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !getenv("LD_PRELOAD")) {
 		setenv("LD_PRELOAD", argv[1], 1);
-		/* As it would be if sframe-unwind were gone. */
+		/* As if sframe-unwind had exited. */
 		setenv("SFRAME_UNWIND_EXEC",
 		       "00000:00112233445566778899aabbccddeeff:00112233445566778899aabbccddeeff:15:0:0",
 		       1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "reference.h"
 
-/* The @n bytes at @at as an unsigned number, lowest first. */
+/* The @n bytes at @at as an unsigned little-endian number. */
 static uint64_t number(const struct ref_section *s, uint64_t at, int n)
 {
 	uint64_t value = 0;
@@ -12,7 +12,7 @@ static uint64_t number(const struct ref_section *s, uint64_t at, int n)
 	return value;
 }
 
-/* The same as a signed one. */
+/* The @n bytes at @at as a signed little-endian number. */
 static int64_t integer(const struct ref_section *s, uint64_t at, int n)
 {
 	uint64_t value = number(s, at, n);
@@ -64,7 +64,7 @@ static void attribute(const struct ref_section *s, struct function *f)
 	f->signal = info / 128;
 	f->fde_type = info2 % 32;
 	f->rep_size = s->bytes[f->block + 4];
-	/* Bit 5 is a kind of signature that this machine doesn't have. */
+	/* Bit 5 selects a kind of signature that AMD64 does not have. */
 	f->reserved = info / 32 % 4 || info2 / 32;
 }
 
@@ -73,7 +73,7 @@ struct line {
 	struct ref_rule rule;
 };
 
-/* One entity of a flexible row; moves *@n, words used so far. */
+/* One location of a flexible row; advances *@n, the words used so far. */
 static bool place(const struct ref_section *s, uint64_t words, int width,
 		  int count, int *n, struct ref_place *p)
 {
@@ -94,7 +94,7 @@ static bool place(const struct ref_section *s, uint64_t words, int width,
 	return p->base != REF_CFA || p->in_memory;
 }
 
-/* The row at @at, which must end by @end. False if there is something wrong. */
+/* The row at @at, which must end by @end. Returns false if it is malformed. */
 static bool row(const struct ref_section *s, const struct function *f,
 		uint64_t at, uint64_t end, struct line *line)
 {
@@ -210,8 +210,8 @@ struct ref_rule ref_lookup(struct ref_section *s, uint64_t pc)
 	struct line line;
 
 	/*
-	 * Sound functions don't overlap: one at most has the pc, whatever the
-	 * order they are asked in.
+	 * Functions of a sound section do not overlap: at most one contains the
+	 * pc, whatever the search order.
 	 */
 	for (i = s->near; i < s->near + count && !found; i++) {
 		f = entry(s, i % count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A second decoder to compare the first one with. Written from the description
- * of the format, shares no code and no constants with module/decode/sframe.c, and does
- * everything the long way: looks at all of the section before it says a word
- * about any address, and searches by walking.
+ * of the format, it shares no code and no constants with
+ * module/decode/sframe.c, and takes no shortcuts: it checks the whole section
+ * before it answers for any address, and searches linearly.
  */
 #ifndef SFU_REFERENCE_H
 #define SFU_REFERENCE_H
@@ -11,20 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The base of a place that is a DWARF register has its number instead. */
+/* A base that is a DWARF register is its number; these are the others. */
 #define REF_CFA		-1
 #define REF_SAME	-2	/* not changed by the function */
 
 struct ref_place {
 	long base;
-	bool in_memory;		/* at base + offset, rather than being that */
+	bool in_memory;		/* the word at base + offset instead of that sum */
 	long offset;
 };
 
 enum ref_answer {
-	REF_NONE,		/* nothing is known about the address */
+	REF_NONE,		/* the address has no rule */
 	REF_OUTERMOST,
-	REF_SIGNAL,		/* a signal frame about which nothing is known */
+	REF_SIGNAL,		/* a signal frame without rows */
 	REF_RULE,
 };
 
@@ -37,13 +37,16 @@ struct ref_rule {
 struct ref_section {
 	const uint8_t *bytes;
 	uint64_t size, address;
-	uint64_t near;		/* number of the entry to start searching at */
+	uint64_t near;		/* index of the entry to start searching at */
 };
 
-/* Can this be decoded: version, machine, and nothing wrong anywhere? */
+/*
+ * Whether the section can be decoded: version and machine match, and nothing in
+ * it is malformed.
+ */
 bool ref_is_sound(const struct ref_section *section);
 
-/* Of a sound section. */
+/* @section must be sound. */
 struct ref_rule ref_lookup(struct ref_section *section, uint64_t pc);
 
 #endif /* SFU_REFERENCE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reference_test DIRECTORY...: at every address of every object in there that
- * has an .sframe section, the decoder says what the reference says.
+ * reference_test DIRECTORY...: at every address of every object there that has
+ * a .sframe section, the decoder agrees with the reference decoder.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static unsigned int nr_objects;
 
-/* Every function of the object, and what is between them. */
+/* Compare at every function of the object, and between functions. */
 static bool compare(const struct elf_section *section)
 {
 	struct sfu_fde first, last;
@@ -38,7 +38,7 @@ static bool compare(const struct elf_section *section)
 	return true;
 }
 
-/* Objects that are not linked are not sorted either. */
+/* Sections of unlinked objects are not sorted. */
 static int is_wanted(const struct dirent *entry)
 {
 	const char *ending = strrchr(entry->d_name, '.');

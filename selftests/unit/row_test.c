@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/decode/sframe.h: rows and rules. What is refused is in broken_test.c. */
+/*
+ * module/decode/sframe.h: rows and rules. For refused sections see
+ * broken_test.c.
+ */
 #include "made.h"
 
 /* sfu_rows_begin(), sfu_rows_next() */
@@ -48,8 +51,8 @@ static void rows_are_as_in_the_section(void)
 }
 
 /*
- * Rows of all sizes one after another, so that they begin and end anywhere in
- * the iterator's buffer, the last one at the end of the section.
+ * Rows of all sizes in sequence, so that they start and end anywhere in the
+ * iterator's buffer; the last one ends the section.
  */
 static void rows_cross_the_buffer(void)
 {
@@ -74,14 +77,14 @@ static void rows_cross_the_buffer(void)
 		for (i = 0; i < count; i++) {
 			p[0] = i;
 			p += starts[type];
-			/* 41 and 16 * 3 have no common divisor. */
+			/* 41 and 16 * 3 are coprime. */
 			j = i * 41 % 48;
 			*p++ = j / 16 << 5 | j % 16 << 1;
 			size = (1 << j / 16) * (j % 16);
 			memset(p, i + 1, size);
 			p += size;
 		}
-		/* Give back what is too much. */
+		/* Reduce the area to the bytes used. */
 		made.header->fre_len = p - made.fres;
 		made.size = p - made.bytes;
 		made.bytes = realloc(made.bytes, made.size);
@@ -104,7 +107,7 @@ static void rows_cross_the_buffer(void)
 	EXPECT(is_untouched(&defect));
 }
 
-/* The longest row there is, after rows of any number of bytes. */
+/* The longest possible row, after rows with any total number of bytes. */
 static void rows_of_all_sizes_fit_the_buffer(void)
 {
 	const u32 last = SFU_MAX_ROW_SIZE;
@@ -125,7 +128,7 @@ static void rows_of_all_sizes_fit_the_buffer(void)
 		p = made.fres + 5;
 		count = 0;
 		for (left = before; left; left -= size) {
-			/* 5 bytes without words, 20 with 15 of them. */
+			/* A row has 5 bytes without words, 20 with 15 words. */
 			size = left <= 20 ? left : left < 25 ? left - 5 : 20;
 			p[0] = count++;
 			p[4] = (size - 5) << 1;
@@ -150,7 +153,7 @@ static void rows_of_all_sizes_fit_the_buffer(void)
 	EXPECT(is_untouched(&defect));
 }
 
-/* As many rows as there can be, two bytes of start, a word each. */
+/* The largest number of rows, with two bytes of start and one word each. */
 static void rows_can_be_65535(void)
 {
 	const u32 count = 65535;
@@ -186,7 +189,7 @@ static void rows_can_be_65535(void)
 
 #define N(words, size_code)	((words) << 1 | (size_code) << 5)
 
-/* Rows of @info2 that mean something; broken_test.c has those that do not. */
+/* Valid rows of @info2; broken_test.c has the invalid ones. */
 static const struct {
 	u8 info2, info;
 	u8 words[24];
@@ -256,7 +259,7 @@ static void expect_decoded(unsigned int i, u8 info, const char *flag)
 	char got[100], want[100];
 	int ret;
 
-	/* What is not the row's is not to be looked at. */
+	/* Words behind the row's own must not be used. */
 	memset(row.words, 0x5f, sizeof(row.words));
 	memcpy(row.words, decoded[i].words, row.num_words << size_code);
 	memset(&rule, 0x5f, sizeof(rule));
@@ -361,7 +364,7 @@ static void rules_are_those_of_the_row(void)
 	EXPECT(is_untouched(&defect));
 }
 
-/* All of the rule is written, also the bytes that a row does not mention. */
+/* The whole rule is written, including members that the row does not mention. */
 static void rules_are_written_whole(void)
 {
 	static const u32 pcs[] = {
@@ -386,10 +389,10 @@ static void rules_are_written_whole(void)
 	}
 }
 
-/* Each row that is looked at costs one; without budget there is no rule. */
+/* Each row examined costs one of the budget; with none left there is no rule. */
 static void rules_take_from_the_budget(void)
 {
-	/* The rows of this function that hold up to there. */
+	/* The rows of this function that apply up to that offset. */
 	static const struct {
 		u32 pc;
 		u32 rows;
@@ -424,7 +427,7 @@ static void rules_take_from_the_budget(void)
 	}
 }
 
-/* The rule fits the cache that the kernel keeps of them. */
+/* The rule fits into an entry of the kernel's cache. */
 static void rules_are_small(void)
 {
 	EXPECT(sizeof(struct sfu_rule) <= 16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What module/mm/rules.c needs of a kernel, in place of module/compat.h and headers
- * of the kernel's: one thread, one mm, whose mappings change when a test says so.
+ * Replaces module/compat.h and kernel headers for module/mm/rules.c: one
+ * thread, and one mm whose mappings change when a test says so.
  */
 #ifndef RULES_KERNEL_H
 #define RULES_KERNEL_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/mm/rules.h: whose rules are remembered, above all when the numbers of
- * owners have run out and start anew, once in a million times.
+ * module/mm/rules.h: rules are never used for another owner, in particular
+ * after the owners' numbers have wrapped, once in a million times.
  */
 #include <linux/hash.h>
 
@@ -11,7 +11,7 @@
 #include "mm/section.h"
 #include "tap.h"
 
-/* Of the first table: owners, and how many numbers each place has. */
+/* Of the first table: places for owners, and owner numbers for each place. */
 #define SET_BITS	6
 #define NR_PLACES	(1U << SET_BITS)
 #define NR_NUMBERS	(1U << (32 - SET_BITS))
@@ -27,11 +27,11 @@ void sfu_section_put(struct sfu_section *section)
 	refcount_dec_and_test(&section->refs);
 }
 
-/* All that there are, so that no two are at the same addresses. */
+/* All sections of the tests; each has addresses of its own. */
 static struct sfu_section sections[4 * NR_PLACES];
 static u32 nr_sections;
 
-/* One whose owner is at @place, and of whose code all has been checked. */
+/* A section whose owner is at @place, with all of its code checked. */
 static struct sfu_checked make(u32 place)
 {
 	struct sfu_section *section = &sections[nr_sections];
@@ -59,7 +59,7 @@ static u64 key_of(const struct sfu_checked *checked)
 	return (checked->start + 0x10) | SFU_CACHE_EXACT;
 }
 
-/* A rule that no other section has. */
+/* A rule that is different for each section. */
 static struct sfu_rule rule_of(const struct sfu_checked *checked)
 {
 	return (struct sfu_rule) {
@@ -79,7 +79,7 @@ static void remember(struct sfu_rules *rules, const struct sfu_checked *checked)
 			 checked->section);
 }
 
-/* As a walk does that comes to the section for the first time. */
+/* Record its rule, as a walk does that reaches the section for the first time. */
 static void meet(struct sfu_rules *rules, struct sfu_checked *checked)
 {
 	const u64 pc = checked->start + 0x10;
@@ -89,7 +89,10 @@ static void meet(struct sfu_rules *rules, struct sfu_checked *checked)
 	remember(rules, checked);
 }
 
-/* Is the rule that is found for its code its own? Sets whether there is one. */
+/*
+ * Whether a rule found for the section's code is its own. Sets *@found if there
+ * is one.
+ */
 static bool is_own(struct sfu_rules *rules, const struct sfu_checked *checked,
 		   bool *found)
 {
@@ -132,7 +135,10 @@ static void remembered_in_the_epoch(void)
 
 	meet(&rules, &checked);
 	EXPECT_OWN(&rules, &checked, true);
-	/* Mappings have changed: it is there, if the section is checked again. */
+	/*
+	 * Mappings have changed: the rule is found again once the section is
+	 * checked again.
+	 */
 	mm_sequence += 2;
 	sfu_rules_begin(&rules, NULL, 1);
 	EXPECT_OWN(&rules, &checked, false);
@@ -144,7 +150,7 @@ static void remembered_in_the_epoch(void)
 	sfu_rules_exit(&rules);
 }
 
-/* Two at one place: the later one is there, and nothing of the earlier. */
+/* Two owners at one place: the later one is found, nothing of the earlier. */
 static void one_owner_at_a_place(void)
 {
 	struct sfu_rules rules = make_rules();
@@ -160,8 +166,8 @@ static void one_owner_at_a_place(void)
 }
 
 /*
- * The section at @place is the first to be numbered anew, while a walk has one
- * of each place in use.
+ * The section at @place is the first to be numbered after the wrap, while a
+ * walk uses one section of each place.
  */
 static void start_anew_at(u32 place)
 {
@@ -177,12 +183,15 @@ static void start_anew_at(u32 place)
 	rules.next_owner = NR_NUMBERS;
 	meet(&rules, &next);
 	EXPECT_OWN(&rules, &next, true);
-	/* What the walk goes on to remember is nobody else's. */
+	/* What the walk records afterwards belongs to no other section. */
 	for (i = 0; i < NR_PLACES; i++) {
 		remember(&rules, &checked[i]);
 		EXPECT_OWN(&rules, &checked[i], false);
 	}
-	/* The next walk has them numbered, each but the one that is replaced. */
+	/*
+	 * The next walk renumbers all sections except the one that was
+	 * replaced.
+	 */
 	for (i = 0; i < NR_PLACES; i++) {
 		if (i == place)
 			continue;
@@ -203,7 +212,7 @@ static void numbers_start_anew_elsewhere(void)
 	start_anew_at(5);
 }
 
-/* A number that comes again does not bring back what was remembered for it. */
+/* A number that is used again does not revive the old owner's rules. */
 static void rules_of_old_numbers_are_forgotten(void)
 {
 	struct sfu_rules rules = make_rules();
@@ -215,7 +224,7 @@ static void rules_of_old_numbers_are_forgotten(void)
 		meet(&rules, &old[i]);
 	rules.next_owner = NR_NUMBERS;
 	meet(&rules, &new[0]);
-	/* This one is numbered anew as well before it is replaced. */
+	/* This section is renumbered before it is replaced. */
 	meet(&rules, &old[1]);
 	meet(&rules, &new[1]);
 	for (i = 0; i < 2; i++) {
@@ -225,7 +234,7 @@ static void rules_of_old_numbers_are_forgotten(void)
 	sfu_rules_exit(&rules);
 }
 
-/* The last number that fits is as good as any. */
+/* The last number that fits is valid. */
 static void last_number(void)
 {
 	struct sfu_rules rules = make_rules();

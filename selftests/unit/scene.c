@@ -44,7 +44,7 @@ int scene_register(struct scene *scene, const u8 *section, u32 size,
 	return err;
 }
 
-/* As a registered section is looked at: all of a function is in its code. */
+/* As in a registered section: a function must be within the registered code. */
 static int find_rule(const struct scene *scene, u64 pc, struct sfu_rule *rule)
 {
 	const u64 text = scene->address + SCENE_TEXT;

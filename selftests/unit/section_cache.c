@@ -64,7 +64,7 @@ static void remove_all(const char *path)
 		closedir(stream);
 }
 
-/* An empty cache. Returns whether it could be opened. */
+/* Open an empty cache. Returns whether that worked. */
 bool begin(void)
 {
 	sfu_message_begin("test");
@@ -101,7 +101,7 @@ bool is_there(const char *name)
 	return !access(in(name), F_OK);
 }
 
-/* Does the file give back what was written? Returns 0 or what went wrong. */
+/* Read the file and compare it with the result written. Returns 0 or an error. */
 int read_back(const char *name)
 {
 	struct sframe_unwind_converted *found;
@@ -143,7 +143,7 @@ void put_file(const char *name, const char *bytes)
 	}
 }
 
-/* Files 1 to @count, used one after the other. */
+/* Write files 1 to @count, each used later than the one before. */
 void fill(unsigned int count)
 {
 	for (unsigned int i = 1; i <= count; i++) {
@@ -166,7 +166,7 @@ static int set_up(void)
 	}
 	snprintf(dir, sizeof(dir), "%s/sections", work);
 	cfi_file_init(&file);
-	/* With something left out: an undefined CFA. */
+	/* With an undefined CFA, which the converter leaves out. */
 	file.eh_frame.fde[1].program[5] = 0x0f;
 	if (sframe_unwind_convert_memory(&file, sizeof(file), "file", NULL,
 					 &made)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The cache of sections: whose it is, what it keeps, what it gives back. */
+/* The cache of sections: names, ownership, and contents. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void gives_back(void)
 	sframe_unwind_converted_free(found);
 }
 
-/* What a name stands for. */
+/* The inputs that a name depends on. */
 static void names(void)
 {
 	struct sframe_unwind_convert_options options = { 0 };
@@ -46,7 +46,7 @@ static void names(void)
 
 	EXPECT_EQ(sfu_cache_name(&content, NULL, name), 0);
 	EXPECT_EQ(strlen(name), 64 + strlen(".section"));
-	/* Said or not, the default is the same. */
+	/* Explicit or not, the default gives the same name. */
 	options.max_rows = 32;
 	options.sources = 7;
 	EXPECT_EQ(sfu_cache_name(&content, &options, other), 0);
@@ -93,7 +93,7 @@ static void damaged(void)
 	close(fd);
 	EXPECT_EQ(write_one(name_of(1)), 0);
 	EXPECT_EQ(read_back(name_of(1)), 0);
-	/* A good file, but another one's. */
+	/* A valid file under another file's name. */
 	EXPECT(!rename(in(name_of(1)), in(name_of(2))));
 	EXPECT_EQ(read_back(name_of(2)), -EINVAL);
 }
@@ -173,14 +173,14 @@ static void private_directory(void)
 	EXPECT(!chown(dir, 0, -1));
 }
 
-/* The directory that it is in decides what its name stands for. */
+/* A cache directory must be private on its whole path. */
 static void private_way_there(void)
 {
 	EXPECT(begin());
 	EXPECT(!chmod(work, 0707));
 	EXPECT_EQ(reopen(), -EPERM);
 	EXPECT(strstr(sfu_message_text(), work));
-	/* As /tmp: others can add to it, but not take our names. */
+	/* As /tmp: others can add files, but not replace ours. */
 	EXPECT(!chmod(work, 01707));
 	EXPECT_EQ(reopen(), 0);
 	EXPECT(!chmod(work, 0700));
@@ -206,12 +206,12 @@ static void links(void)
 	EXPECT_EQ(sfu_cache_open(link, &cache), -ELOOP);
 	EXPECT_EQ(sfu_cache_open(text("%s//", link), &cache), -ELOOP);
 	EXPECT(!unlink(link));
-	/* On the way there are as good as who made them. */
+	/* Links on the path are as trustworthy as their owners. */
 	EXPECT(!symlink(work, link));
 	EXPECT_EQ(sfu_cache_open(text("%s/sections", link), &cache), 0);
 	sfu_cache_close(cache);
 	cache = NULL;
-	/* But not if others can change what is behind them. */
+	/* But not if others can change the directory they point to. */
 	EXPECT(!mkdir(in("open"), 0700) && !chmod(in("open"), 0777));
 	EXPECT(!unlink(link) && !symlink(in("open"), link));
 	EXPECT_EQ(sfu_cache_open(text("%s/below", link), &cache), -EPERM);

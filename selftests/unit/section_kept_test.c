@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Conversions through the cache: whose result is found for which contents. */
+/*
+ * Conversions through the cache: a result is found only for the contents it was
+ * made from.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,10 @@ static int convert(struct sframe_unwind_converted **to)
 	return err;
 }
 
-/* Is the result in the cache that of @file, and was it there before? */
+/*
+ * Whether converting through the cache gives the result of @file, and the
+ * result was in the cache before if and only if @is_known.
+ */
 static bool converts_well(bool is_known)
 {
 	struct sframe_unwind_converted *right, *found = NULL;
@@ -48,7 +54,7 @@ static bool converts_well(bool is_known)
 	return is_right;
 }
 
-/* What the names of the cache were made with once, besides the build ID. */
+/* The hash that names in the cache were once made from, besides the build ID. */
 static uint64_t old_hash(uint64_t hash, const uint64_t *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -58,13 +64,16 @@ static uint64_t old_hash(uint64_t hash, const uint64_t *words, size_t count)
 	return hash;
 }
 
-/* Other contents with the same build ID and, by one free word, the same hash. */
+/*
+ * Different contents with the same build ID and, by choosing one free word, the
+ * same old hash.
+ */
 static void forged(void)
 {
-	/* In front of its contents came a section's address and size. */
+	/* The old hash started with the section's address and size. */
 	const uint64_t place[] = { CFI_AT(eh_frame), CFI_SIZE(eh_frame) };
 	const uint64_t start = old_hash(0xcbf29ce484222325, place, 2);
-	/* Words of no-operations behind a function's program. */
+	/* Words of no-operations at the end of a function's program. */
 	const size_t changed = CFI_AT(eh_frame.fde[0].program[7]) + 7 - CFI_AT(eh_frame);
 	const size_t at = changed / 8;
 	uint64_t good[CFI_SIZE(eh_frame) / 8], bad[CFI_SIZE(eh_frame) / 8];
@@ -75,7 +84,10 @@ static void forged(void)
 	EXPECT(converts_well(true));
 	memcpy(good, &file.eh_frame, sizeof(good));
 	memcpy(bad, good, sizeof(bad));
-	/* CFA+128 behind the first instruction, then what makes up for it. */
+	/*
+	 * CFA + 128 after the first instruction, then a word that restores the
+	 * hash.
+	 */
 	bad[at] = 0x000000000001800e;
 	bad[at + 1] ^= old_hash(start, good, at + 1) ^
 		       old_hash(start, bad, at + 1);
@@ -84,14 +96,14 @@ static void forged(void)
 		  old_hash(start, bad, sizeof(bad) / 8));
 	memcpy(&file.eh_frame, bad, sizeof(bad));
 	EXPECT(converts_well(false));
-	/* And the other way round. */
+	/* In the opposite order. */
 	EXPECT(begin());
 	EXPECT(converts_well(false));
 	cfi_file_init(&file);
 	EXPECT(converts_well(false));
 }
 
-/* What is between functions changes the result; it is not in .eh_frame. */
+/* Bytes between functions affect the result, but are not in .eh_frame. */
 static void other_code(void)
 {
 	EXPECT(begin());
@@ -110,7 +122,10 @@ static void without_build_id(void)
 	EXPECT(converts_well(true));
 }
 
-/* A section that libelf uncompresses, for which it writes to the image's header. */
+/*
+ * A section that libelf decompresses, for which it modifies the header in the
+ * image.
+ */
 static void compressed(void)
 {
 	const Elf64_Chdr header = {
@@ -118,7 +133,7 @@ static void compressed(void)
 		.ch_size = 8,
 		.ch_addralign = 8,
 	};
-	/* One stored block of 8 bytes, all 0, and their checksum. */
+	/* One stored block of 8 zero bytes, and the checksum. */
 	static const uint8_t zeroes[] = { 0x78, 0x01, 1, 8, 0, 0xf7, 0xff,
 					  0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1 };
 	struct sframe_unwind_converted *found;
@@ -138,7 +153,10 @@ static void compressed(void)
 	sframe_unwind_converted_free(found);
 }
 
-/* The one in the segments, which the kernel goes by; sections may say another. */
+/*
+ * The kernel uses the build ID of the segments; the section headers may name
+ * another one.
+ */
 static void kernels_build_id(void)
 {
 	struct sframe_unwind_converted *found;
@@ -158,7 +176,7 @@ static void kernels_build_id(void)
 	sframe_unwind_converted_free(found);
 }
 
-/* The result is there, and the reason why it was not kept. */
+/* A result is returned along with the reason why it could not be kept. */
 static void problems(void)
 {
 	struct sframe_unwind_converted *found;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The cache of sections: what goes, and when; many users at once. */
+/*
+ * The cache of sections: which files are removed, and when; several users at
+ * once.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,18 +24,21 @@ static void used_last_stays(void)
 	fill(8);
 	EXPECT_EQ(count_files(), 9);
 	EXPECT_EQ(read_back(name_of(1)), 0);
-	/* One more: an eighth is made free, and it has to fit in. */
+	/*
+	 * One file more: an eighth of the limit is freed, including room for
+	 * the new file.
+	 */
 	EXPECT_EQ(write_one(name_of(9)), 0);
 	EXPECT(is_there(name_of(1)) && is_there(name_of(9)));
 	EXPECT(!is_there(name_of(2)) && !is_there(name_of(3)));
 	for (unsigned int i = 4; i <= 8; i++)
 		EXPECT(is_there(name_of(i)));
-	/* At the limit, not one past it. */
+	/* Up to the limit, inclusive. */
 	EXPECT_EQ(write_one(name_of(10)), 0);
 	EXPECT(is_there(name_of(4)));
 	EXPECT_EQ(write_one(name_of(11)), 0);
 	EXPECT(!is_there(name_of(4)) && is_there(name_of(1)));
-	/* Another writer counts what is there. */
+	/* A cache opened anew counts the existing files. */
 	EXPECT_EQ(reopen(), 0);
 	EXPECT_EQ(write_one(name_of(12)), 0);
 	EXPECT_EQ(write_one(name_of(13)), 0);
@@ -59,7 +65,7 @@ static void limit_of_one_entry(void)
 	EXPECT_EQ(count_files(), 1);
 }
 
-/* What cannot be kept drives nothing out. */
+/* A file that cannot be kept does not displace others. */
 static void too_large(void)
 {
 	struct sframe_unwind_converted large = *made;
@@ -100,7 +106,7 @@ static void limit_is_kept(void)
 	EXPECT_EQ(sfu_cache_limit(cache), CACHE_DEFAULT_LIMIT);
 }
 
-/* Who has the cache open learns of it when he counts. */
+/* An open cache notices a changed limit at its next count. */
 static void limit_of_another(void)
 {
 	struct sfu_cache *other = NULL;
@@ -141,7 +147,7 @@ static void old_files(void)
 	put_file("ab", "old");
 	fill(6);
 	EXPECT_EQ(count_files(), 9);
-	/* Younger than all, but the first to go. */
+	/* Younger than all others, but removed first. */
 	EXPECT_EQ(write_one(name_of(9)), 0);
 	EXPECT(!is_there(OLD_NAME) && !is_there("ab") && is_there(name_of(1)));
 }
@@ -165,7 +171,7 @@ static void clean(void)
 	put_file(".new.0123456789abcdef", "new");
 	put_file(text("%064x.stamp", 1), "");
 	EXPECT(!mkdir(in("abcdef"), 0700));
-	/* One that may be being written stays. */
+	/* A file that may still be written stays. */
 	EXPECT_EQ(sfu_cache_clean(cache, &count, &size), 0);
 	EXPECT_EQ(count, 5);
 	EXPECT_EQ(size, 4 * FILE_ROOM);
@@ -225,7 +231,7 @@ static void list(void)
 
 #define ROUNDS 200
 
-/* Returns the number of things that went wrong. */
+/* Returns the number of failures. */
 static int write_and_read(unsigned int seed)
 {
 	int bad = reopen() != 0;
@@ -274,7 +280,7 @@ static void two_writers(void)
 		EXPECT_EQ(waitpid(children[i], &status, 0), children[i]);
 		EXPECT_EQ(status, 0);
 	}
-	/* Each may be wrong by what he wrote between two counts. */
+	/* Each writer may be wrong by what it wrote between two counts. */
 	EXPECT(count_files() <= 1 + 8 + 2);
 	for (unsigned int i = 0; i < 16; i++) {
 		const int err = read_back(name_of(i));

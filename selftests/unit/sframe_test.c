@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* module/decode/sframe.h: headers and index. What is refused is in broken_test.c. */
+/*
+ * module/decode/sframe.h: headers and index. For refused sections see
+ * broken_test.c.
+ */
 #include "made.h"
 
 /* sfu_defect_text() */
@@ -41,7 +44,7 @@ static void bytes_are_bounded(void)
 		{ 10, 11, 0, false },
 		{ 0, 0, 0, true },
 		{ 0, 0, 1, false },
-		{ 10, 5, ~0ULL, false },	/* the sum would be 4 */
+		{ 10, 5, ~0ULL, false },	/* the sum would wrap to 4 */
 		{ 10, ~0ULL, 5, false },
 		{ 10, ~0ULL, ~0ULL, false },
 		{ ~0ULL, ~0ULL, 0, true },
@@ -150,7 +153,7 @@ static void open_reads_memory(void)
 	EXPECT_EQ(rule.cfa_offset, 16);
 }
 
-/* A refused table is not half a table: nothing was stored. */
+/* A failed open stores nothing in the table. */
 static void open_leaves_a_refused_table_alone(void)
 {
 	struct sfu_bytes bytes = bytes_at(&base, BASE_END - 1, ADDRESS);
@@ -229,7 +232,7 @@ static void read_fde_fills_the_entry_of_a_bad_one(void)
 	EXPECT_EQ(fde.entry, AT(index[WIDE]));
 }
 
-/* Of EMPTY there is no byte to find. */
+/* EMPTY has no byte that could be found. */
 static void find_finds_first_and_last_byte(void)
 {
 	const struct sfu_table table = open_base();
@@ -260,7 +263,7 @@ static void find_finds_nothing_elsewhere(void)
 		ADDRESS + WIDE_PC + WIDE_SIZE, ADDRESS + FLEX_PC - 1,
 		ADDRESS + RESTORER_PC - 1, ADDRESS + LATE_PC + LATE_SIZE,
 		ADDRESS + HUGE_PC + HUGE_SIZE,
-		/* 4 GiB on, in 32 bits the first byte again */
+		/* 4 GiB higher; truncated to 32 bits, the first byte again */
 		ADDRESS + HUGE_PC + (1ULL << 32), PLAIN_PC, ~0ULL,
 	};
 	const struct sfu_table table = open_base();
@@ -269,7 +272,7 @@ static void find_finds_nothing_elsewhere(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
-		/* What was in it before is not an answer. */
+		/* Old contents must not be returned. */
 		fde = (struct sfu_fde){ .start = nowhere[i], .size = 1 };
 		if (sfu_table_find(&table, nowhere[i], &fde, &defect) != -ENOENT)
 			tap_fail("found %#llx", (unsigned long long)nowhere[i]);
@@ -278,8 +281,8 @@ static void find_finds_nothing_elsewhere(void)
 }
 
 /*
- * An index of every length up to 40, functions of 10 bytes with gaps of 6
- * between them; every address.
+ * An index of every length up to 40, with functions of 10 bytes and gaps of 6
+ * bytes; every address.
  */
 static void find_searches_any_index(void)
 {
@@ -311,7 +314,7 @@ static void find_searches_any_index(void)
 	EXPECT(is_untouched(&defect));
 }
 
-/* More functions than 16 bits count, no gaps. */
+/* More functions than 16 bits can count, without gaps. */
 static void find_searches_a_large_index(void)
 {
 	const u32 count = 70000;
@@ -375,7 +378,7 @@ static void find_works_at_both_ends_of_memory(void)
 	free(made.bytes);
 }
 
-/* A distance of more than 32 bits, forwards and backwards. */
+/* A distance of more than 32 bits, in both directions. */
 static void find_reaches_far(void)
 {
 	struct made made = make_section(2, sizeof(struct base_attr));

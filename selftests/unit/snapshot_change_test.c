@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Snapshots: how much is read, of files that change or fail, and the digest. */
+/* Snapshots: how much is read, files that change or fail, and the digest. */
 #include <errno.h>
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 
 /* --- holes and limits */
 
-/* A page of headers, then text of which only two bytes are there. */
+/* A page of headers, then text of which only two bytes exist. */
 static int sparse_file(uint64_t size)
 {
 	int fd;
@@ -46,7 +46,7 @@ static void holes(void)
 	watched = -1;
 }
 
-/* On file systems that know no holes, the blocks tell. */
+/* On file systems that do not report holes the number of blocks tells. */
 static void implausibly_large(void)
 {
 	const uint64_t size = SNAPSHOT_SLACK + 2 * SNAPSHOT_COMPRESSION * 4096;
@@ -64,7 +64,7 @@ static void implausibly_large(void)
 	watched_blocks = 24;
 	EXPECT_EQ(sfu_snapshot_take(fd, NULL, &snapshot), 0);
 	EXPECT(watched_bytes > size);
-	/* One that does not count them. */
+	/* A file system that does not count blocks. */
 	sfu_snapshot_free(&snapshot);
 	watch_reads(fd);
 	watched_no_holes = 1;
@@ -183,13 +183,13 @@ static void same_digest(void)
 	first = snapshot.digest;
 	EXPECT_EQ(take(), 0);
 	EXPECT(!memcmp(&first, &snapshot.digest, sizeof(first)));
-	/* No part of what conversions depend on. */
+	/* Conversions do not depend on these bytes. */
 	memset(file.data, 1, sizeof(file.data));
 	EXPECT_EQ(take(), 0);
 	EXPECT(!memcmp(&first, &snapshot.digest, sizeof(first)));
 }
 
-/* Each byte that is in the snapshot counts. */
+/* Each byte in the snapshot affects the digest. */
 static void each_byte_counts(void)
 {
 	static unsigned char is_read[WATCHED_BYTES];
@@ -216,7 +216,7 @@ static void places_count(void)
 	struct digest first;
 	int fd;
 
-	/* The same bytes, read in the same order, at another place. */
+	/* The same bytes, read in the same order, at another offset. */
 	begin();
 	memset(file.text, 0x90, sizeof(file.text));
 	memset(file.data, 0x90, sizeof(file.data));
@@ -226,7 +226,7 @@ static void places_count(void)
 	file.phdr[CFI_TEXT].p_offset += 1024;
 	EXPECT_EQ(take(), 0);
 	EXPECT(memcmp(&first, &snapshot.digest, sizeof(first)));
-	/* The same bytes with the hole behind or in front of them. */
+	/* The same bytes with the hole behind or before them. */
 	begin();
 	for (unsigned int i = 0; i < 2; i++) {
 		sfu_snapshot_free(&snapshot);
@@ -255,7 +255,10 @@ static void places_count(void)
 	close(fd);
 }
 
-/* Pieces in any order, and what is read of them and between them, in both places. */
+/*
+ * Write pieces in any order; reads within and between pieces must return the
+ * same from both stores.
+ */
 static void pieces_of_a_copy(void)
 {
 	enum { SIZE = 1 << 16, PIECE = 100, STEP = 160 };
@@ -266,12 +269,15 @@ static void pieces_of_a_copy(void)
 
 	EXPECT_EQ(sfu_copy_begin(&copy, SIZE, room, sizeof(room)), 0);
 	for (unsigned int i = 0; i < nr; i++) {
-		/* As 7 has no factor in common with it, each once. */
+		/*
+		 * 7 has no common factor with the count, so each piece comes
+		 * once.
+		 */
 		const size_t at = i * 7 % nr * STEP;
 
 		memset(want + at, 1 + i % 255, PIECE);
 		EXPECT_EQ(sfu_copy_add(&copy, at, want + at, PIECE), 0);
-		/* More than there is room for pieces. */
+		/* More pieces than there is room for. */
 		EXPECT_EQ(copy.fd >= 0, i >= COPY_MAX_PIECES);
 		for (size_t size = 1; size < 400; size += 77) {
 			const size_t from = at > 150 ? at - 150 : 0;

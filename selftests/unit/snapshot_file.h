@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A file, and the snapshot of it, for the tests of snapshots. */
+/* A file and its snapshot, for the tests of snapshots. */
 #ifndef SFU_SNAPSHOT_FILE_H
 #define SFU_SNAPSHOT_FILE_H
 
@@ -16,8 +16,8 @@ static struct cfi_file file;
 static struct sfu_snapshot snapshot = { .fd = -1 };
 
 /*
- * What is kept in memory for as long as there is room must not differ: not if it
- * is all, nor if it is moved on the way.
+ * A snapshot held in memory as far as there is room must not differ, neither if
+ * all fits nor if it moves to a file on the way.
  */
 static inline void check_with_room(int fd, const struct sfu_snapshot_limits *with,
 				   int want)
@@ -76,7 +76,7 @@ static inline int take(void)
 	return take_with(NULL);
 }
 
-/* In order: @file made anew. */
+/* Start with an intact @file. */
 static inline void begin(void)
 {
 	cfi_file_init(&file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Snapshots: what is read of a file, whatever its headers say. */
+/* Snapshots: which parts of a file are read, whatever its headers say. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 /* As in module/decode/sframe_format.h */
 #define SFRAME_HEADER_SIZE 28
 
-/* Is [offset, offset + size) in the snapshot as it is in @file? */
+/* Whether [offset, offset + size) is in the snapshot and equals @file. */
 static bool has(uint64_t offset, size_t size)
 {
 	unsigned char *bytes = malloc(size);
@@ -73,9 +73,9 @@ static void without_sections(void)
 	file.ehdr.e_shoff = file.ehdr.e_shnum = file.ehdr.e_shstrndx = 0;
 	EXPECT_EQ(take(), 0);
 	EXPECT(HAS(eh_frame) && HAS(index) && HAS(text) && EMPTY(data));
-	/* Up to the end of what is loaded. */
+	/* Up to the end of the loaded segments. */
 	EXPECT(HAS(shdr));
-	/* With contents elsewhere, there is no need to. */
+	/* With .eh_frame found elsewhere, that is not necessary. */
 	file.index.frame_encoding = 0;
 	EXPECT_EQ(take(), 0);
 	EXPECT(HAS(index) && EMPTY(eh_frame));
@@ -84,7 +84,7 @@ static void without_sections(void)
 	EXPECT(EMPTY(eh_frame));
 }
 
-/* The first that has bytes, as for the converter. */
+/* The first section with bytes, as in the converter. */
 static void one_section_of_a_name(void)
 {
 	begin();
@@ -121,7 +121,7 @@ static void own_sframe(void)
 	EXPECT_EQ(take_with(&skip), 0);
 	EXPECT(snapshot.has_own && snapshot.fd == -1);
 	EXPECT(watched_bytes < CFI_PAGE);
-	/* Of an old version, or empty: no use to the kernel. */
+	/* Of an old version, or empty: the kernel cannot use it. */
 	file.sframe[2] = 2;
 	EXPECT_EQ(take_with(&skip), 0);
 	EXPECT(!snapshot.has_own && snapshot.fd >= 0);
@@ -131,7 +131,7 @@ static void own_sframe(void)
 	EXPECT(!snapshot.has_own && snapshot.fd >= 0);
 }
 
-/* What the module says of each file, the snapshot says. */
+/* The snapshot and the module judge each file alike. */
 static void same_as_the_module(const struct elf_broken *broken)
 {
 	struct elf_base base;
@@ -187,7 +187,7 @@ static void section_table(void)
 	begin();
 	file.ehdr.e_shnum = 65535;
 	EXPECT_EQ(take(), 0);
-	/* All that there is of it, which is up to the end of the file. */
+	/* All of it that exists, up to the end of the file. */
 	EXPECT(HAS(data) && !watched_twice);
 	file.ehdr.e_shoff = sizeof(file) - 1;
 	EXPECT_EQ(take(), 0);
@@ -196,7 +196,7 @@ static void section_table(void)
 	file.ehdr.e_shoff = 1ULL << 63;
 	EXPECT_EQ(take(), 0);
 	begin();
-	/* The number is in the first section. */
+	/* The number of sections is in the first section header. */
 	file.ehdr.e_shnum = 0;
 	file.shdr[0].sh_size = CFI_SHDRS;
 	EXPECT_EQ(take(), 0);
@@ -230,7 +230,7 @@ static void section_names(void)
 	EXPECT(EMPTY(debug_frame));
 	begin();
 	memset(file.debug_frame, 0xdf, sizeof(file.debug_frame));
-	/* Cut in the middle of a name. */
+	/* Truncated in the middle of a name. */
 	file.shdr[CFI_NAMES].sh_size = CFI_NAME_DEBUG_FRAME + 6;
 	EXPECT_EQ(take(), 0);
 	EXPECT(HAS(eh_frame) && EMPTY(debug_frame));
@@ -284,7 +284,7 @@ static void no_elf_file(void)
 	EXPECT_EQ(snapshot.nr_bytes, sizeof(file.ehdr));
 }
 
-/* Files of these many bytes of a good one. */
+/* Only the first bytes of an intact file, for each length. */
 static void cut_short(void)
 {
 	begin();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Stamps: which files have one, and that it stands for one state of one file. */
+/*
+ * Stamps: which files get one, and that a stamp stands for one state of one
+ * file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -21,12 +24,12 @@ static char dir[64];
 static struct sfu_cache *cache;
 static struct cfi_file file;
 
-/* What the system says of the file; changed by tests. */
+/* The result of stat(2) for the file; changed by tests. */
 static struct stat stat_now;
 static struct statfs fs_now;
 static int fd = -1;
 
-/* A file that has a stamp. */
+/* Set up a file that gets a stamp. */
 static void begin(void)
 {
 	watch_reads(-1);
@@ -95,7 +98,7 @@ static void which_files(void)
 	EXPECT_EQ(make(&stamp), -EPERM);
 }
 
-/* A file that differs in one of these is another one. */
+/* A file that differs in one of these members is another file. */
 static void what_counts(void)
 {
 	struct stamp first, other;
@@ -118,7 +121,7 @@ static void what_counts(void)
 	COUNTS(st_mtim.tv_sec, -1);
 	COUNTS(st_mtim.tv_nsec, 1);
 #undef COUNTS
-	/* Reading it is no change. */
+	/* Reading a file does not change its stamp. */
 	stat_now.st_atim.tv_sec++;
 	EXPECT_EQ(make(&other), 0);
 	EXPECT(!memcmp(&first, &other, sizeof(first)));
@@ -151,11 +154,11 @@ static void gives_back(void)
 	stat_now.st_ino++;
 	EXPECT_EQ(make(&other), 0);
 	EXPECT_EQ(sfu_stamp_find(cache, &other, &found), -ENOENT);
-	/* Another one's file */
+	/* A stamp of another file */
 	strcpy(from, path_of(&stamp));
 	EXPECT(!rename(from, path_of(&other)));
 	EXPECT_EQ(sfu_stamp_find(cache, &other, &found), -EINVAL);
-	/* Damaged, cut short, too long */
+	/* Damaged, truncated, too long */
 	EXPECT_EQ(sfu_stamp_write(cache, &stamp, &content), 0);
 	out = open(path_of(&stamp), O_RDWR);
 	for (off_t at = 0; at < 72; at++) {
@@ -176,7 +179,7 @@ static void gives_back(void)
 	close(out);
 }
 
-/* Returns whether it was in the cache, or -1. */
+/* Returns whether the result was in the cache, or -1. */
 static int convert(void)
 {
 	const struct sframe_unwind_convert_options options = {
@@ -192,7 +195,7 @@ static int convert(void)
 	return known;
 }
 
-/* The second time a file with a stamp is not even read. */
+/* When converted again, a file with a stamp is not even read. */
 static void saves_reading(void)
 {
 	begin();
@@ -201,11 +204,11 @@ static void saves_reading(void)
 	watched_bytes = 0;
 	EXPECT_EQ(convert(), 1);
 	EXPECT_EQ(watched_bytes, 0);
-	/* It has been changed. */
+	/* The file has changed. */
 	stat_now.st_ctim.tv_sec++;
 	EXPECT_EQ(convert(), 1);
 	EXPECT(watched_bytes > 0);
-	/* Somebody else's is read each time. */
+	/* A file of another user is read each time. */
 	stat_now.st_uid = 1;
 	watched_bytes = 0;
 	EXPECT_EQ(convert(), 1);
@@ -215,7 +218,7 @@ static void saves_reading(void)
 	EXPECT(watched_bytes > 0);
 }
 
-/* A change in the same tick of the clock is in no stamp. */
+/* A file changed in the current tick of the clock gets no stamp. */
 static void not_settled(void)
 {
 	begin();

@@ -31,7 +31,7 @@ void tap_case(const char *format, ...)
 	if (bad)
 		printf(" # %s", why);
 	putchar('\n');
-	/* The next one may crash. */
+	/* The next case may crash. */
 	fflush(stdout);
 	failures += bad;
 	bad = false;
@@ -45,7 +45,7 @@ void tap_skip(const char *name, const char *reason)
 
 int tap_done(void)
 {
-	/* A failure that no case took the blame for. */
+	/* A failure outside of any case. */
 	if (bad)
 		tap_case("end");
 	printf("1..%u\n", number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Test Anything Protocol: a case is a function that checks until one fails. */
+/* Test Anything Protocol. A case is a function that runs until a check fails. */
 #ifndef SFU_TAP_H
 #define SFU_TAP_H
 
@@ -7,23 +7,23 @@
 #include <stdio.h>
 
 /*
- * Something is wrong. The first reason of a case is kept; what follows is often
- * its consequence. Returns false.
+ * Report a failure. Only the first message of a case is kept, because later
+ * failures are often consequences of it. Returns false.
  */
 __attribute__((format(printf, 1, 2)))
 bool tap_fail(const char *format, ...);
 
-/* End a case, giving its name. */
+/* End a case and print its name. */
 __attribute__((format(printf, 1, 2)))
 void tap_case(const char *format, ...);
 
-/* A case that cannot be tried here. */
+/* Report a case that cannot run here. */
 void tap_skip(const char *name, const char *why);
 
-/* For main() to return. */
+/* The value for main() to return. */
 int tap_done(void);
 
-/* Leave the function, which returns nothing, unless @condition holds. */
+/* Return from the function, which is void, unless @condition is true. */
 #define EXPECT(condition) do {						\
 	if (!(condition)) {						\
 		tap_fail("%s:%d: %s", __FILE__, __LINE__, #condition);	\
@@ -31,7 +31,7 @@ int tap_done(void);
 	}								\
 } while (0)
 
-/* The same for two integers. */
+/* As EXPECT(), for two integers that must be equal. */
 #define EXPECT_EQ(got, want) do {					\
 	long long got_ = (got), want_ = (want);				\
 	if (got_ != want_) {						\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What holds for trees of sections, whatever has been done to them. */
+/* Invariants of the trees of sections. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static const struct sfu_section *first_of(const struct sfu_node *node)
  * struct visit - of one tree
  *
  * @found: its sections, in order.
- * @last: the last leaf, if that is no one else's.
+ * @last: the last leaf, if it is not shared.
  */
 struct visit {
 	const struct sfu_tree *tree;
@@ -68,8 +68,8 @@ struct visit {
 };
 
 /*
- * @rightmost: on the way to the last section; @owned: nothing above it is shared;
- * @fresh: not met before, so that what it refers to has not been met by it either.
+ * @rightmost: on the path to the last section; @owned: no node above is shared;
+ * @fresh: not visited before, so that its references have not been counted yet.
  */
 static const char *visit(struct visit *v, const struct sfu_node *node,
 			 u32 height, bool rightmost, bool owned, bool fresh)
@@ -102,7 +102,7 @@ static const char *visit(struct visit *v, const struct sfu_node *node,
 	return NULL;
 }
 
-/* Once all trees have been visited. */
+/* Valid once all trees have been visited. */
 static bool has_right_references(const struct sfu_node *node)
 {
 	u32 i;
@@ -190,7 +190,7 @@ const char *check_spaces(const struct sfu_sections *sections,
 			CHECK(!root || has_right_references(root));
 		}
 	}
-	/* Nothing is lost, either. */
+	/* No node or section is unreachable. */
 	CHECK(nr_met == nr_nodes + nr_sections);
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What holds for trees of sections, whatever has been done to them; and a plain
- * array that says what is in them.
+ * Invariants of the trees of sections, and a plain array as a model of their
+ * contents.
  */
 #ifndef SFU_TREE_CHECK_H
 #define SFU_TREE_CHECK_H
@@ -18,14 +18,14 @@ struct model {
 	u32 nr;
 };
 
-/* Where a section with @start is, or would be. */
+/* Index of the section with @start, or where it would be inserted. */
 u32 model_find(const struct model *model, u64 start);
 void model_add(struct model *model, struct sfu_section *section);
 void model_remove(struct model *model, u32 at);
 
 /*
- * Check each of @nr spaces, their nodes and references: there are no others.
- * Returns NULL, or what is wrong.
+ * Check the trees of @nr spaces, their nodes and reference counts; there must
+ * be no other nodes. Returns NULL or an error message.
  */
 const char *check_spaces(const struct sfu_sections *sections,
 			 const struct model *models, u32 nr);

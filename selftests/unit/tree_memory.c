@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory for module/mm/tree.c and what it works on. */
+/* Memory for module/mm/tree.c and its objects. */
 #include <linux/slab.h>
 
 #include "counters.h"
@@ -13,7 +13,7 @@ u64 charged;
 static u32 round_of_met = 1;
 static size_t node_size;
 
-/* In front of each node and section. */
+/* Precedes each node and section. */
 struct head {
 	u32 round;
 	u32 met;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory for module/mm/tree.c and what it works on: allocations can fail, and of
- * each node and section it is known how often it has been met.
+ * Memory for module/mm/tree.c and its objects: allocations can fail, and visits
+ * of each node and section are counted.
  */
 #ifndef SFU_TREE_MEMORY_H
 #define SFU_TREE_MEMORY_H
@@ -10,19 +10,19 @@
 
 struct sfu_section;
 
-/* How many allocations succeed yet before one fails; ~0 is all. */
+/* Number of allocations that succeed before one fails; ~0: none fails. */
 extern u32 allocations_left;
 
-/* Nodes and sections that there are, and bytes of nodes that are charged. */
+/* Existing nodes and sections, and bytes charged for nodes. */
 extern u32 nr_nodes, nr_sections;
 extern u64 charged;
 
-/* One with a reference, numbered above all others, all but the id 0. */
+/* Create a section with one reference and an id above all others. */
 struct sfu_section *make_section(void);
 
 /*
- * Count @memory, a node or section, as met. Returns how often it has been since
- * forget_met(), which says in *@nr_met how many there were.
+ * Count a visit of @memory, a node or section. Returns its visits since
+ * forget_met(), which stores in *@nr_met the number of objects visited.
  */
 u32 meet(const void *memory);
 u32 met(const void *memory);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/mm/tree.c, node.c and sections.c with nodes of five entries: anything done
- * to spaces that share nodes, with allocations that fail.
+ * module/mm/tree.c, node.c and sections.c with nodes of five entries: random
+ * operations on spaces that share nodes, with failing allocations.
  *
  * usage: tree_test [ROUNDS [FIRST]]
  *   ROUNDS  default 150, some ten seconds
- *   FIRST   number of the first one, for one that has failed
+ *   FIRST   number of the first round, to repeat one that failed
  */
 #include <linux/errno.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@
 #define NR_SPACES	4
 #define NR_STEPS	400
 
-/* Addresses are multiples of it, and sections not longer. */
+/* Addresses are multiples of this, and sections no longer. */
 #define STEP		16
 
-/* Places that a section can be at, most of which get none. */
+/* Possible positions of sections, most of which stay empty. */
 #define NR_PLACES	(2 * MAX_MODEL)
 
 static struct sfu_sections spaces[NR_SPACES];
@@ -40,7 +40,7 @@ static u32 below(u32 nr)
 	return (state >> 33) % nr;
 }
 
-/* Something that is to be so. */
+/* Record the first condition that does not hold. */
 #define WANT(condition) do {						\
 	if (!(condition) && !wrong)					\
 		wrong = #condition;					\
@@ -51,7 +51,7 @@ static void may_fail(void)
 	allocations_left = below(8) ? ~0U : below(6);
 }
 
-/* A section at @place, which may be in the way of another. */
+/* Add a section at @place, which may overlap another one. */
 static void add(u32 space, u32 place)
 {
 	struct model *model = &models[space];
@@ -97,7 +97,7 @@ static void take_away(u32 space, u32 at)
 	allocations_left = ~0U;
 }
 
-/* All that are registered with these bytes, which are found one by one. */
+/* Remove all sections with these bytes, which are found one by one. */
 static void take_bytes_away(u32 space, u64 address)
 {
 	struct model *model = &models[space];
@@ -117,7 +117,7 @@ static void take_bytes_away(u32 space, u64 address)
 		     model->section[i]->source != SFU_REGISTERED);
 }
 
-/* Many in a row, upwards or downwards, in or out. */
+/* Add or remove many in a row, upwards or downwards. */
 static void do_run(u32 space)
 {
 	const u32 what = below(4), nr = below(100);
@@ -135,7 +135,7 @@ static void do_run(u32 space)
 	}
 }
 
-/* Behind all others, as most are. */
+/* Add one behind all others, the most common case. */
 static void append(u32 space)
 {
 	const struct model *model = &models[space];
@@ -159,7 +159,7 @@ static void clear(u32 space)
 	models[space].nr = 0;
 }
 
-/* Have another space share what this one has. */
+/* Make another space share the trees of this one. */
 static void fork_space(u32 space)
 {
 	const u32 to = below(NR_SPACES);
@@ -171,7 +171,7 @@ static void fork_space(u32 space)
 	models[to] = models[space];
 }
 
-/* What can be asked at a random address. */
+/* Make all queries at a random address. */
 static void ask(u32 space)
 {
 	const struct sfu_sections *sections = &spaces[space];
@@ -219,7 +219,7 @@ static void do_step(void)
 	ask(space);
 }
 
-/* Returns whether all was right. */
+/* Returns whether all checks passed. */
 static bool do_round(u32 number)
 {
 	u32 i;
@@ -255,7 +255,7 @@ static void anything_done_to_spaces_that_share(void)
 	EXPECT_EQ(nr_sections, 0);
 }
 
-/* A tree with @levels, full of @section: each node is there once. */
+/* A tree of @levels full of @section: each level is a single shared node. */
 static struct sfu_tree make_full(u32 levels, struct sfu_section *section)
 {
 	struct sfu_tree tree = { .order = SFU_BY_TEXT };
@@ -278,7 +278,10 @@ static struct sfu_tree make_full(u32 levels, struct sfu_section *section)
 	return tree;
 }
 
-/* With more sections than memory has room for, as nodes are shared with themselves. */
+/*
+ * More sections than memory could hold, because nodes are shared with
+ * themselves.
+ */
 static void a_tree_that_would_be_too_high(void)
 {
 	struct sfu_section *low = make_section(), *high = make_section();
@@ -297,7 +300,7 @@ static void a_tree_that_would_be_too_high(void)
 		EXPECT_EQ(nr_nodes, before);
 	} while (!err && levels < 64);
 	EXPECT_EQ(err, -ENOSPC);
-	/* One with nodes as empty as they can be has this many levels at most. */
+	/* A tree of minimally filled nodes has at most this many levels. */
 	EXPECT(levels < 64 && 1ULL << levels > SFU_MAX_SECTIONS / 4);
 	sfu_section_put(low);
 	sfu_section_put(high);

@@ -43,7 +43,7 @@ static void damage_three_functions(struct base *section)
 {
 	*section = base;
 	section->plain.at0.info |= 0x80;
-	section->plain.at4.info |= 0x80;	/* not the first of its function */
+	section->plain.at4.info |= 0x80;	/* the function's second defect */
 	section->index[FLEX].fre_off = 0xffffffff;
 	section->late.attr.info |= SFRAME_FDE_INFO_RESERVED;
 }
@@ -81,7 +81,7 @@ static void validate_stops_when_told(void)
 	EXPECT_EQ(reports.count, 2);
 }
 
-/* What is said about those in between depends on how far up it is. */
+/* Reports about the entries in between depend on how far up its start is. */
 static void validate_goes_on_behind_an_unsorted_one(void)
 {
 	struct reports reports = { 0 };
@@ -95,7 +95,7 @@ static void validate_goes_on_behind_an_unsorted_one(void)
 		      AT(late.attr.info));
 }
 
-/* Its start counts, whatever else is wrong with it. */
+/* Its start counts for the order, even if the rest of the entry is wrong. */
 static void validate_compares_with_a_bad_one(void)
 {
 	struct reports reports = { 0 };
@@ -108,7 +108,7 @@ static void validate_compares_with_a_bad_one(void)
 	expect_report(&reports, 1, SFU_DEFECT_FDE_ORDER, AT(index[WIDE]));
 }
 
-/* Not only with the one directly before. */
+/* Not only with the entry directly before. */
 static void validate_sees_every_overlap(void)
 {
 	struct reports reports = { 0 };

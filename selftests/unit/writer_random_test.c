@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Functions with random rows are written, and read back. */
+/* Functions with random rows are written and read back. */
 #include "../random.h"
 #include "written.h"
 
@@ -34,7 +34,10 @@ static struct sframe_unwind_place random_place(bool allow_none)
 	return place;
 }
 
-/* Of all kinds; plain ones often, so that not every function is flexible. */
+/*
+ * Rows of all kinds; mostly plain ones, so that some functions are not
+ * flexible.
+ */
 static struct sframe_unwind_row random_row(uint64_t start)
 {
 	struct sframe_unwind_row row = SFRAME_UNWIND_ROW_SP(start, 8);
@@ -66,8 +69,8 @@ static struct sframe_unwind_row random_row(uint64_t start)
 #define MAX_RANDOM_ROWS 40
 
 /*
- * Describe one random function at @start and look up each of its bytes that
- * rows may begin at.
+ * Describe one random function at @start and look up the first and last address
+ * of each row.
  */
 static bool try_random(uint64_t start)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the writer refuses, and what it says about that. */
+/* Input that the writer refuses, and its error messages. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void overlap_is_refused(void)
 	message = sframe_unwind_writer_error(writer);
 	EXPECT(strstr(message, "second") && strstr(message, "first") &&
 	       strstr(message, "overlap"));
-	/* And again: the first answer has not made it forget. */
+	/* Again: reporting the error must not clear it. */
 	EXPECT_EQ(sframe_unwind_writer_size(writer), -EINVAL);
 
 	sframe_unwind_writer_reset(writer);
@@ -147,7 +147,7 @@ static void rows_only_at_the_end_are_refused(void)
 	EXPECT(strstr(sframe_unwind_writer_error(writer), "row 0"));
 }
 
-/* More rows than memory can hold: noticed before any is looked at. */
+/* More rows than memory can hold: noticed before any row is read. */
 static void no_memory_is_reported(void)
 {
 	sframe_unwind_writer_reset(writer);
@@ -191,7 +191,7 @@ static void refused_function_changes_nothing(void)
 	EXPECT(bytes_are(0, before, size));
 }
 
-/* As many entries as it takes, and no more. */
+/* A function that needs exactly the maximum number of entries. */
 static void largest_function_is_taken(void)
 {
 	sframe_unwind_writer_reset(writer);

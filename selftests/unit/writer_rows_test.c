@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rows that the writer writes: the bytes that assembler and linker have
- * made of them, and the rules that the decoder finds.
+ * Rows written by the writer: the same bytes that assembler and linker write,
+ * and the rules that the decoder finds.
  */
 #include "written.h"
 
@@ -57,7 +57,7 @@ static const struct sframe_unwind_row plt0_rows[] = {
 	SFRAME_UNWIND_ROW_SP(6, 24),
 };
 
-/* Not in the order of their addresses but in that of the example's blocks. */
+/* Not in the order of their addresses, but of the example's blocks. */
 static const struct sframe_unwind_function example_functions[] = {
 	{ "nonleaf", 0x1040, 0x11, nonleaf_rows, COUNT(nonleaf_rows), 0, 0 },
 	{ "drap", 0x1060, 0x61, drap_rows, COUNT(drap_rows), 0, 0 },
@@ -77,7 +77,7 @@ static void example_is_what_binutils_make(void)
 	EXPECT(bytes_are(0, example, sizeof(example)));
 }
 
-/* Bytes of rows that gas 2.47 was seen to emit, start included. */
+/* Bytes of rows emitted by gas 2.47, including the start. */
 static void rows_are_what_gas_makes(void)
 {
 	static const struct {
@@ -123,7 +123,7 @@ static void rows_are_what_gas_makes(void)
 
 /* --- rules */
 
-/* Every combination of places, alone and behind a row that needs nothing. */
+/* Every combination of locations, alone and after a plain row. */
 static void places_survive(void)
 {
 	static const struct sframe_unwind_place cfas[] = {
@@ -160,7 +160,7 @@ static void places_survive(void)
 	}
 }
 
-/* Both say the default in other words: no flexible function, no FP word. */
+/* Both spell out the default: no flexible function, no FP word. */
 static void defaults_spelt_out_cost_nothing(void)
 {
 	static const struct sframe_unwind_row row =
@@ -265,7 +265,10 @@ static void starts_are_as_wide_as_the_function(void)
 	}
 }
 
-/* One row of many needs more: only that row is wide, all are flexible. */
+/*
+ * One of many rows needs wide words: only that row is wide, but all are
+ * flexible.
+ */
 static void width_is_per_row_and_kind_per_function(void)
 {
 	static const struct sframe_unwind_row rows[] = {
@@ -308,7 +311,10 @@ static void equal_neighbours_are_merged(void)
 	EXPECT(bytes_are(BLOCK, want, sizeof(want)));
 }
 
-/* The last of those with one start; it may then equal the one before. */
+/*
+ * The last of several rows with the same start counts; it may then equal the
+ * row before.
+ */
 static void last_of_equal_starts_counts(void)
 {
 	static const struct sframe_unwind_row rows[] = {

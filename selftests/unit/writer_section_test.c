@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sections that the writer writes: functions beyond what one FDE can hold,
- * shared and repeated blocks, signal functions; in order and anywhere.
+ * Sections written by the writer: functions that need several FDEs, shared and
+ * repeated blocks, signal functions, in order and at any address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void rows_beyond_65535_make_another_fde(void)
 
 #define GIB (1ULL << 30)
 
-/* The row in force at a cut is repeated behind it. */
+/* The rule in force at the split is repeated in the next FDE. */
 static void functions_beyond_4_gib_make_another_fde(void)
 {
 	static const struct sframe_unwind_row rows[] = {
@@ -68,7 +68,7 @@ static void functions_beyond_4_gib_make_another_fde(void)
 	EXPECT_EQ(cfa_at(TEXT + 6 * GIB), -1);
 }
 
-/* An FDE without rows would say "outermost". */
+/* An FDE without rows would mean "outermost". */
 static void late_first_row_makes_no_empty_fde(void)
 {
 	static const struct sframe_unwind_row row =
@@ -129,7 +129,10 @@ static void equal_blocks_are_shared(void)
 	EXPECT_EQ(section_size, (long)(size + 999 * SFRAME_FDE_SIZE));
 	EXPECT_EQ(cfa_at(TEXT + 64 * 999 + 4), 16);
 
-	/* A wider start, another rule, a signal bit: not the same block. */
+	/*
+	 * A wider start, another rule, a signal bit: each makes a different
+	 * block.
+	 */
 	EXPECT_EQ(add_rows(NULL, TEXT + (1 << 20), 256, nonleaf_rows,
 			   COUNT(nonleaf_rows)), 0);
 	EXPECT_EQ(add_rows(NULL, TEXT + (1 << 21), 32, &other, 1), 0);
@@ -137,7 +140,7 @@ static void equal_blocks_are_shared(void)
 	EXPECT_EQ(sframe_unwind_writer_size(writer), size);
 }
 
-/* Every kind of block often enough that the table of blocks has to grow. */
+/* Every kind of block, often enough that the table of blocks has to grow. */
 static void many_different_blocks_are_found_again(void)
 {
 	sframe_unwind_writer_reset(writer);
@@ -171,7 +174,10 @@ static void pc_mask_repeats(void)
 	};
 
 	EXPECT(write_one(&function));
-	/* Starts count within a block: one byte, however long the function. */
+	/*
+	 * Start offsets count within a repetition: one byte, however long the
+	 * function.
+	 */
 	EXPECT_EQ(section[BLOCK + SFRAME_ATTR_INFO], SFRAME_FDE_PCMASK);
 	EXPECT_EQ(section[BLOCK + SFRAME_ATTR_REP_SIZE], 16);
 	for (int i = 0; i < 1000 * 16; i++)
@@ -241,7 +247,7 @@ static void functions_are_sorted(void)
 		EXPECT_EQ(cfa_at(TEXT + i * 16), i);
 }
 
-/* Before, behind and far from the section; to the last byte but one. */
+/* Before, behind and far from the section; up to the last byte but one. */
 static void any_address_can_be_described(void)
 {
 	static const uint64_t starts[] = {
@@ -278,7 +284,7 @@ static void reset_forgets(void)
 	EXPECT_EQ(section[SFRAME_HDR_NUM_FRES], 1);
 }
 
-/* Nothing is written outside, whatever the room. */
+/* Nothing is written outside the buffer, whatever its size. */
 static void too_little_room_is_refused(void)
 {
 	unsigned char room[BLOCK + 16];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The writer of the tests, what it wrote last, and what the decoder says. */
+/*
+ * The writer under test, the section it wrote last, and lookups in that
+ * section.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +158,7 @@ bool is_rule(const struct sframe_unwind_row *row, const struct sfu_rule *rule)
 	if (!is_place(row->ra.kind ? &row->ra : &ra, rule->ra,
 		      rule->ra_offset))
 		return false;
-	/* That the caller's rbp is in rbp is the default in other words. */
+	/* An FP location of "rbp" spells out the default. */
 	if (!row->fp.kind || is_place(&row->fp, SFRAME_UNWIND_REG_FP, 0))
 		return rule->fp == SFU_SAME;
 	return is_place(&row->fp, rule->fp, rule->fp_offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers of one thread. */
+/* Atomic operations for a single thread. */
 #ifndef UNIT_KERNEL_ATOMIC_H
 #define UNIT_KERNEL_ATOMIC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Checks by the compiler. */
+/* Compile-time checks. */
 #ifndef UNIT_KERNEL_BUG_H
 #define UNIT_KERNEL_BUG_H
 

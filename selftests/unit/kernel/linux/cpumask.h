@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* There is one processor. */
+/* One CPU. */
 #ifndef UNIT_KERNEL_CPUMASK_H
 #define UNIT_KERNEL_CPUMASK_H
 

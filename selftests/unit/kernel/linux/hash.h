@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's hash of a number: high bits of a product. */
+/* The kernel's hash of an integer: high bits of a product. */
 #ifndef UNIT_KERNEL_HASH_H
 #define UNIT_KERNEL_HASH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What runs when the module is loaded is as other functions are here. */
+/* __init has no meaning here. */
 #ifndef UNIT_KERNEL_INIT_H
 #define UNIT_KERNEL_INIT_H
 

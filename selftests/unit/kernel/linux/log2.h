@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Logarithms that the compiler knows. */
+/* Logarithms by compiler builtins. */
 #ifndef UNIT_KERNEL_LOG2_H
 #define UNIT_KERNEL_LOG2_H
 

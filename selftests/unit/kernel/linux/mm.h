@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pages, and memory of many. */
+/* Pages, and kvmalloc(). */
 #ifndef UNIT_KERNEL_MM_H
 #define UNIT_KERNEL_MM_H
 

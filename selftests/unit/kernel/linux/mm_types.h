@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Nothing that is looked into. */
+/* Opaque types. */
 #ifndef UNIT_KERNEL_MM_TYPES_H
 #define UNIT_KERNEL_MM_TYPES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* There is no other thread to wait for. */
+/* RCU for a single thread. */
 #ifndef UNIT_KERNEL_RCUPDATE_H
 #define UNIT_KERNEL_RCUPDATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Reference counts of one thread, which must neither start nor end wrong. */
+/* Reference counts for a single thread, checked for underflow and reuse. */
 #ifndef UNIT_KERNEL_REFCOUNT_H
 #define UNIT_KERNEL_REFCOUNT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* There is no other thread. */
+/* Scheduling for a single thread. */
 #ifndef UNIT_KERNEL_SCHED_H
 #define UNIT_KERNEL_SCHED_H
 

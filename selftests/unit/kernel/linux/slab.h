@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations, which a test may have fail. */
+/* Allocations, which tests can make fail. */
 #ifndef UNIT_KERNEL_SLAB_H
 #define UNIT_KERNEL_SLAB_H
 

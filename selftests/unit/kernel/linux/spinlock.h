@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Locks of one thread, who takes none twice. */
+/* Locks for a single thread, which check that none is taken twice. */
 #ifndef UNIT_KERNEL_SPINLOCK_H
 #define UNIT_KERNEL_SPINLOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* As everywhere. */
+/* The C library's functions. */
 #ifndef UNIT_KERNEL_STRING_H
 #define UNIT_KERNEL_STRING_H
 

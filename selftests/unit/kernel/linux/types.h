@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's types and what its compiler header gives, for unit tests. */
+/* The kernel's types and compiler macros, for unit tests. */
 #ifndef UNIT_KERNEL_TYPES_H
 #define UNIT_KERNEL_TYPES_H
 

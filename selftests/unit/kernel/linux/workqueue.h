@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Work, which is done at once. */
+/* Work runs as soon as it is queued. */
 #ifndef UNIT_KERNEL_WORKQUEUE_H
 #define UNIT_KERNEL_WORKQUEUE_H
 
