@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cache: operations on a rule cache, and on a map that forgets nothing. The cache
- * may forget, and says so, but what it has is what was remembered last.
+ * cache: operations on a rule cache, compared with a map that forgets nothing.
+ * The cache may drop an entry, and reports that, but an entry it has must be
+ * the last one stored for the key.
  */
 #include "arch/x86/arch.h"
 #include "decode/cache.h"
@@ -12,13 +13,13 @@
 
 /* One operation. */
 struct operation {
-	u8 what;	/* below 0x40 a lookup of the key with that number */
+	u8 what;	/* below 0x40: look up the key of that number */
 	u8 key;
 	u8 value;
 	u8 rule;
 } __attribute__((packed));
 
-/* What was remembered last for each key, and how many of them are in the cache. */
+/* The last rule stored for each key, and the number of keys in the cache. */
 struct map {
 	struct {
 		bool known;
@@ -28,7 +29,7 @@ struct map {
 	u32 stored;
 };
 
-/* Return addresses and exact ones, of code a few bytes and many pages apart. */
+/* Keys of return addresses and of exact ones, a few bytes or many pages apart. */
 static u64 key_of(u8 number)
 {
 	const u64 near = number % 8, far = number / 8 % 4;
@@ -53,7 +54,7 @@ static struct sfu_rule rule_of(u8 number)
 	};
 }
 
-/* What sfu_cache_follow() goes by, said in another way. */
+/* Independent implementation of the summary that sfu_cache_follow() uses. */
 static u64 brief_of(const struct sfu_rule *rule)
 {
 	const bool simple = !rule->flags &&
@@ -105,7 +106,10 @@ static void insert(struct sfu_cache *cache, struct map *map,
 	FUZZ_CHECK(sfu_cache_find(cache, key), "key %u is not there", number);
 }
 
-/* As many as were added without replacing another, none of them twice. */
+/*
+ * The cache has as many entries as were added without replacing others, and no
+ * key twice.
+ */
 static void check_all(const struct sfu_cache *cache, const struct map *map)
 {
 	const u32 count = cache->nr_sets * SFU_CACHE_WAYS;

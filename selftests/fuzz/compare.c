@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * compare: the decoder against binutils' libsframe. Of a section that ours finds
- * no defect in, both have the same functions and rows, and find the same rule at
- * an address. libsframe is asked through the program that the environment
- * variable SFU_ORACLE names.
+ * compare: the decoder against binutils' libsframe. In a section without
+ * defects both must find the same functions and rows, and the same rule at an
+ * address. The environment variable SFU_ORACLE names the program that calls
+ * libsframe.
  *
- * libsframe 2.47 is known to differ in a few things, see has_known_starts().
+ * libsframe 2.47 is known to differ in a few cases, see has_known_starts().
  */
 #include <signal.h>
 #include <unistd.h>
@@ -15,14 +15,14 @@
 #include "oracle.h"
 #include "decode/sframe_format.h"
 
-/* Not 0, so that an address taken for an offset shows. */
+/* Not 0, so that an address used as an offset is noticed. */
 #define ADDRESS		0x100000000ULL
 
 #define MAX_PCS		64
 
 static int to_oracle = -1, from_oracle = -1;
 
-/* What it answered, and how much of that has been taken. */
+/* The oracle's answer, and the number of bytes consumed. */
 static u8 answer[1 << 20];
 static u32 answer_size, taken;
 
@@ -97,8 +97,8 @@ static void take(void *to, size_t size)
 }
 
 /*
- * One entity of a flexible row: does word number *@at, with the next one, say
- * what is in @place and @offset? Moves *@at.
+ * Check one location of a flexible row: word number *@at and the next one must
+ * mean @place and @offset. Advances *@at.
  */
 static bool pair_is(const struct oracle_row *row, u32 *at, u8 place, s32 offset,
 		    u8 other_place, s32 other_offset)
@@ -145,7 +145,7 @@ static bool rule_is_row(const struct sfu_rule *rule, const struct sfu_fde *fde,
 			      rule->fp == SFU_SAME);
 }
 
-/* The section, as ours sees it. */
+/* The section, decoded by the module. */
 struct side {
 	struct sfu_table table;
 	s64 pcs[MAX_PCS];
@@ -207,7 +207,7 @@ static void compare_lookup(const struct side *side, s64 pc)
 	if (!ret)
 		ret = sfu_fde_find_rule(&side->table, &fde, ADDRESS + pc, &budget,
 					&rule, &defect);
-	/* A function without rows is an outermost one for us. */
+	/* The module takes a function without rows as outermost. */
 	if (!ret && !fde.num_rows)
 		ret = -ENOENT;
 	FUZZ_CHECK(!ret == !theirs.error, "pc %#llx: %d, libsframe says %d",
@@ -218,14 +218,15 @@ static void compare_lookup(const struct side *side, s64 pc)
 }
 
 /*
- * libsframe's lookup differs, unlike what it says of the FDEs themselves, where
- * assemblers and linkers do not get to: it takes
+ * libsframe's lookup, unlike its listing of FDEs, is wrong in cases that
+ * assemblers and linkers do not produce. It assumes that
  *
- * - all function starts as relative to their fields,
- * - the index to be where the header ends,
- * - any of several functions at one address, of which all but the last are empty,
- * - distances from the section as signed, so that functions far above it are in
- *   front of it, and those from a function as of 32 bits, so that very large
+ * - all function starts are relative to their fields,
+ * - the index starts where the header ends,
+ * - any of several functions at one address will do, although all but the last
+ *   are empty,
+ * - distances from the section are signed, so that functions far above it count
+ *   as before it, and distances from a function have 32 bits, so that very large
  *   functions end elsewhere.
  */
 static bool has_known_starts(const struct sfu_table *table)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * convert: the converter on call frame information of any bytes. What it writes
- * is valid, lies in the file's code, and is counted right; what it refuses has a
- * reason in words. The last byte says what the bytes are: a section, put in a
- * file around it, or a whole file.
+ * convert: the converter on call frame information of arbitrary bytes. Its
+ * output must be valid, lie within the file's code, and be counted correctly; a
+ * refusal must come with a message. The last byte selects what the bytes are: a
+ * section, for which a file is made, or a whole file.
  */
 #include <elf.h>
 #include <sframe_unwind_convert.h>
@@ -17,7 +17,7 @@
 
 enum { EH_FRAME, DEBUG_FRAME, OLD_SFRAME, WHOLE_FILE, NR_KINDS };
 
-/* The section is in the middle of addresses that are all code. */
+/* The section is in the middle of an address range that is all code. */
 #define SECTION_ADDRESS	0x100000
 #define CODE_SIZE	0x200000
 

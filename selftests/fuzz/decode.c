@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * decode: what a walk does in a frame. A section is opened and asked for the rule
- * at an address; the rule goes to the cache, and is followed on a stack that is
- * the input's bytes: step by step, and by the cache in one go.
+ * decode: the work of a walk in one frame. A section is opened and searched for
+ * the rule at an address; the rule is cached, and followed on a stack that
+ * consists of the input's bytes: step by step, and at once by the cache.
  */
 #include "arch/x86/arch.h"
 #include "decode/cache.h"
@@ -11,11 +11,11 @@
 #include "lookup.h"
 #include "decode/step.h"
 
-/* Not 0, so that an address taken for an offset shows. */
+/* Not 0, so that an address used as an offset is noticed. */
 #define ADDRESS		0x7f1234567000ULL
 #define STACK		0x7ffd00000000ULL
 
-/* Steps from one frame, all by the same rule, and room for their rules. */
+/* Steps from one frame, all by the same rule, and the size of the cache. */
 #define MAX_STEPS	6
 #define SET_BITS	1
 
@@ -80,7 +80,7 @@ static bool place_is_sane(u8 place, bool may_be_cfa)
 	       (base <= 16 || base == SFU_BASE_OTHER);
 }
 
-/* What holds for every answer. */
+/* Properties of every answer. */
 static void check_answer(const struct answer *answer, u64 size)
 {
 	const struct sfu_defect *defect = &answer->defect;
@@ -119,7 +119,7 @@ static bool is_same_frame(const struct sfu_frame *a, const struct sfu_frame *b)
 	       a->regs == b->regs && a->sigcontext == b->sigcontext;
 }
 
-/* @ret is what a step from @before came to, with @after. */
+/* Check result @ret of a step from @before to @after. */
 static void check_step(enum sfu_step ret, const struct sfu_frame *before,
 		       const struct sfu_frame *after)
 {
@@ -131,7 +131,10 @@ static void check_step(enum sfu_step ret, const struct sfu_frame *before,
 			   ret);
 }
 
-/* A step on one stack goes up, and may stay only where nothing was called yet. */
+/*
+ * A step on one stack goes up. It may stay only in the innermost frame, where
+ * nothing has been called yet.
+ */
 static bool is_progress(const struct sfu_frame *before,
 			const struct sfu_frame *after)
 {
@@ -155,8 +158,8 @@ static void try_other_steps(const struct sfu_frame *frame,
 }
 
 /*
- * Walk from @first by @cache: the same @n steps with the outcomes @steps, which
- * led to @frames, or less.
+ * Walk from @first by @cache: it must take the same @n steps with the outcomes
+ * @steps and the frames @frames, or fewer.
  */
 static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first,
 			  const struct sfu_stack *stack,
@@ -169,7 +172,7 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 
 	i = sfu_cache_follow(cache, EPOCH, &last, stack, ip, MAX_STEPS);
 	FUZZ_CHECK(i <= n + 1 && i <= MAX_STEPS, "%u steps, not %u", i, n);
-	/* Of an address that is none of user space it need not know. */
+	/* The cache need not detect addresses outside user space. */
 	if (i > n) {
 		FUZZ_CHECK(steps[n] == SFU_STEP_OUTERMOST ||
 			   steps[n] == SFU_STEP_BAD_ADDRESS,
@@ -185,8 +188,8 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 }
 
 /*
- * Follow @rule from @first, as if it were that of every frame, and then do what
- * has been cached of it at once: the second way has to come along the first one.
+ * Follow @rule from @first, as if every frame had this rule, then follow the
+ * cached rules at once: the second walk must visit the same frames.
  */
 static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 		   const struct sfu_stack *stack)
@@ -202,7 +205,7 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 	for (n = 0; n < MAX_STEPS; n++) {
 		const u64 key = sfu_cache_key(&frames[n]);
 
-		/* A user address, and no free entry's. */
+		/* A user address, and not the key of a free entry. */
 		if (key && frames[n].ip < SFU_USER_END) {
 			sfu_cache_insert(&cache, key, EPOCH, OWNER, rule);
 			entry = sfu_cache_find(&cache, key);
@@ -221,7 +224,7 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 	}
 
 	follow_cached(&cache, first, stack, frames, steps, n);
-	/* Now each entry knows its caller's. */
+	/* Now each entry knows its caller's entry. */
 	follow_cached(&cache, first, stack, frames, steps, n);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * elf: the headers of a file of any bytes. What comes of them holds what
- * module/file/elf.h says, and a read that fails is told as it failed.
+ * elf: the headers of a file of arbitrary bytes. The result must be as
+ * module/file/elf.h promises, and the error of a failing read must be passed
+ * on.
  */
 #include "file/elf.h"
 #include "fuzz.h"
@@ -14,7 +15,7 @@ struct file {
 	const u8 *bytes;
 	size_t size;
 	u32 reads;
-	u32 fail_at;	/* number of the read that fails, from 1; 0 for none */
+	u32 fail_at;	/* number of the read that fails, starting from 1; 0 for none */
 };
 
 static int read_file(const struct sfu_elf_reader *reader, u64 offset, void *to,
@@ -31,8 +32,9 @@ static int read_file(const struct sfu_elf_reader *reader, u64 offset, void *to,
 }
 
 /*
- * Offset @offset of the file is in the pages that @segment maps: whole ones, from
- * that of its first byte on, so that one of no bytes may have a page.
+ * Whether offset @offset of the file is in the pages that @segment maps: whole
+ * pages, starting with that of its first byte, so that an empty segment may
+ * have a page.
  */
 static bool has_page(const struct sfu_elf_segment *segment, u64 offset)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fuzz targets. A target is a function that takes any bytes, and ends the process
- * if something does not hold for them. libFuzzer calls it (libfuzzer.c), and the
- * unit tests for the inputs that are kept in regress/ (regress_test.c).
+ * Fuzz targets. A target is a function that takes arbitrary bytes and ends the
+ * process if a check fails. libFuzzer calls it (libfuzzer.c), and so does
+ * unit/fuzz_regress_test.c for the inputs kept in regress/.
  */
 #ifndef SFU_FUZZ_H
 #define SFU_FUZZ_H
@@ -20,7 +20,7 @@ void fuzz_elf(const u8 *data, size_t size);
 void fuzz_snapshot(const u8 *data, size_t size);
 void fuzz_validate(const u8 *data, size_t size);
 
-/* What has to hold; the words say what is wrong if it does not. */
+/* Check a condition; the message is printed if it is false. */
 #define FUZZ_CHECK(condition, ...) do {					\
 	if (!(condition)) {						\
 		fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__,	\
@@ -32,10 +32,10 @@ void fuzz_validate(const u8 *data, size_t size);
 } while (0)
 
 /*
- * Targets take what is beside the bytes to examine, such as an address, from
- * the end of the input: what is in front can then be mutated without moving.
- * Returns whether the input has an end of @tail_size bytes, which are taken off
- * @size and copied to @tail.
+ * Take the parameters of a target, such as an address, from the end of the
+ * input: the bytes before can then be mutated without moving. Returns false if
+ * the input is shorter than @tail_size; else removes the tail from @size and
+ * copies it to @tail.
  */
 static inline bool fuzz_take_tail(const u8 *data, size_t *size, void *tail,
 				  size_t tail_size)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* libFuzzer's entry, for the target that the Makefile names. */
+/* libFuzzer's entry point, for the target that the Makefile defines. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * make_seeds DIRECTORY FILE...: inputs to start from, made of real sections.
+ * make_seeds DIRECTORY FILE...: make seeds from real sections.
  *
- * A FILE is a section, or an ELF file that has one. Written are, each named after
- * its file and a number,
+ * A FILE is a section, or an ELF file with a section. Writes, each named after
+ * its file and a number:
  *
- *	DIRECTORY/validate	the section; if it is large, its functions, a few at
- *				a time, as sections of their own
- *	DIRECTORY/decode	the same with addresses in them
+ *	DIRECTORY/validate	the section; if it is large, a few of its functions
+ *				at a time, as sections of their own
+ *	DIRECTORY/decode	the same with addresses to look up
  *	DIRECTORY/elf		the headers of ELF files, and the files of
  *				selftests/fixtures/elf_broken.h
  */
@@ -22,11 +22,11 @@
 #include "output.h"
 #include "decode/sframe_format.h"
 
-/* More is cut in pieces of some functions. */
+/* Larger sections are split into pieces of some functions. */
 #define MAX_SECTION	768
 #define MAX_FUNCTIONS	4
 
-/* Of an ELF file: its headers. */
+/* Bytes of an ELF file's headers that are written. */
 #define MAX_HEADERS	2048
 
 static const char *directory;
@@ -54,7 +54,7 @@ static void write_decode(const u8 *section, u64 size,
 	output_done(file);
 }
 
-/* With an address in a few functions, each with other flags. */
+/* Write seeds with an address in each of a few functions, with different flags. */
 static void write_section(const u8 *section, u64 size)
 {
 	static const u8 flags[] = {
@@ -90,7 +90,7 @@ static void put_le(u8 *to, u64 value, int size)
 	}
 }
 
-/* Offset of the byte behind the rows of @fde, or 0 if they cannot be read. */
+/* Offset behind the rows of @fde, or 0 if they cannot be read. */
 static u64 end_of_rows(const struct sfu_table *table, const struct sfu_fde *fde)
 {
 	struct sfu_defect defect;
@@ -104,7 +104,7 @@ static u64 end_of_rows(const struct sfu_table *table, const struct sfu_fde *fde)
 	return ret ? 0 : rows.next;
 }
 
-/* Functions @first to @last of @table, with their rows, as a section. */
+/* Write functions @first to @last of @table, with their rows, as a section. */
 static void write_piece(const struct sfu_table *table, const u8 *bytes,
 			u32 first, u32 last)
 {
@@ -156,7 +156,7 @@ static void cut_section(const u8 *section, u64 size, u64 address)
 		write_piece(&table, section, i, i + MAX_FUNCTIONS - 1);
 }
 
-/* @size bytes, and no read that fails. */
+/* Write @size bytes as a seed without a failing read. */
 static void write_elf(const void *bytes, size_t size)
 {
 	FILE *file = create("elf");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * oracle: binutils' libsframe, asked through pipes (oracle.h). A process of its
- * own, as libsframe is GPL-3.0-or-later: what is compiled with it is by the MIT
- * licence.
+ * oracle: answers questions by binutils' libsframe through pipes (oracle.h). It
+ * is a separate process because libsframe is GPL-3.0-or-later; the module's
+ * sources compiled into it are used under the MIT licence.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,10 @@ static void *put(const void *bytes, size_t size)
 	return at;
 }
 
-/* What a default row says is told of any: of which kind it is, compare knows. */
+/*
+ * Reports the values of a default row for any row; compare knows the row's
+ * type.
+ */
 static void put_row(const sframe_decoder_ctx *section,
 		    const sframe_frame_row_entry *row, int error)
 {
@@ -71,7 +74,7 @@ static void put_row(const sframe_decoder_ctx *section,
 	put(&out, sizeof(out));
 }
 
-/* FDE number @i with its rows; those of no more than the room lasts for. */
+/* Report FDE number @i with its rows, as far as there is room. */
 static void put_fde(const sframe_decoder_ctx *section, unsigned int i)
 {
 	const size_t reserve = sizeof(answer) / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snapshot: of a file of any bytes. It is sealed, has bytes of the file where it
- * has any, is the same each time, and is converted to what the file is converted
- * to.
+ * snapshot: the snapshot of a file of arbitrary bytes. It must be sealed,
+ * contain the file's bytes where it contains any, be the same each time, and be
+ * converted to the same section as the file.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static int make_file(const u8 *data, size_t size)
 	return fd;
 }
 
-/* The bytes of the snapshot, those that it has and holes. */
+/* The bytes of the snapshot, with zeroes in its holes. */
 static u8 *read_all(const struct sfu_snapshot *snapshot, const u8 *data,
 		    size_t size)
 {
@@ -57,7 +57,7 @@ static void check_headers(const struct sfu_snapshot *snapshot)
 	FUZZ_CHECK(!snapshot->has_own || elf->sframe_size, "whose own?");
 }
 
-/* Of other files the snapshot has no more than that they are others. */
+/* Of a file that is not convertible the snapshot need only say so. */
 static bool is_convertible(const u8 *data, size_t size)
 {
 	Elf64_Ehdr header;
@@ -79,7 +79,7 @@ static void check_refused(const u8 *bytes, size_t size)
 						&converted), "converted");
 }
 
-/* Both fail, or both come to the same section. */
+/* Both conversions fail, or both give the same section. */
 static void check_conversion(const u8 *file, const u8 *copy, size_t size)
 {
 	struct sframe_unwind_converted *a, *b;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * validate: a section as a whole. Both decoders find it sound, or neither does;
- * if it is sound there is no defect at any address, the answer is the
- * reference's, and that of the row that the iterator has for the address. Sound or
- * not, the short way finds what the long one does, and what is unreadable is no
- * defect.
+ * validate: a section as a whole. Both decoders must find it sound, or neither.
+ * A sound section has no defect at any address, and lookups give the
+ * reference's answer, which is also that of the row the iterator has for the
+ * address. Sound or not, the fast path must find the same as the slow path, and
+ * unreadable memory must not count as a defect.
  */
 #include "agree.h"
 #include "decode/directory.h"
 #include "fuzz.h"
 #include "decode/sframe_format.h"
 
-/* Not 0, so that an address taken for an offset shows. */
+/* Not 0, so that an address used as an offset is noticed. */
 #define ADDRESS		0x7f1234567000ULL
 
-/* Addresses of one section that are looked up; the reference takes its time. */
+/* Addresses to look up in one section; the reference decoder is slow. */
 #define MAX_LOOKUPS	48
 
-/* Print what tap_fail() was told, and end. */
+/* Print the message of tap_fail(), and abort. */
 static void give_up(void)
 {
 	tap_case("validate");
@@ -33,7 +33,7 @@ static void look_up(struct agree *agree, u64 pc, u32 *left)
 		give_up();
 }
 
-/* The rule that a lookup finds at the start of @row of @fde is its own. */
+/* A lookup at the start of @row of @fde must find the row's rule. */
 static void check_row(const struct agree *agree, const struct sfu_fde *fde,
 		      const struct sfu_row *row)
 {
@@ -44,7 +44,7 @@ static void check_row(const struct agree *agree, const struct sfu_fde *fde,
 	err = sfu_row_decode(fde, row, &want, &defect);
 	FUZZ_CHECK(!err, "row at %#llx: %d", (unsigned long long)row->offset,
 		   err);
-	/* There may be one at the function's end, where nobody looks. */
+	/* A row at the function's end is never looked up. */
 	if (row->start >= fde->size)
 		return;
 	err = lookup(&agree->table, fde->start + row->start, &rule, &defect);
@@ -53,7 +53,10 @@ static void check_row(const struct agree *agree, const struct sfu_fde *fde,
 		   (unsigned long long)row->offset, err);
 }
 
-/* What a directory leads to is what is found without, if it leads anywhere. */
+/*
+ * A lookup that starts where the directory says must find the same as without
+ * it.
+ */
 static void check_directory(const struct agree *agree,
 			    struct sfu_directory *directory, u64 pc)
 {
@@ -85,7 +88,7 @@ static void look_by_directory(const struct agree *agree, u64 random)
 	plan.start = fde.start;
 	sfu_table_read_fde(table, nr - 1, &fde, &defect);
 	size = fde.start + fde.size - plan.start;
-	/* As text ranges are that can be registered. */
+	/* Within the limits of text ranges that can be registered. */
 	if (nr < 2 || !size || size >> 47)
 		return;
 	sfu_directory_plan(&plan, nr, plan.start, size);
@@ -127,7 +130,7 @@ static void look_at_rows(struct agree *agree, const struct sfu_fde *fde,
 		   "%u of %u rows: %d", count, fde->num_rows, ret);
 }
 
-/* At @address, what lookups read first cannot be read; that is what is said. */
+/* Lookups in a section at @address, whose first read fails, must report that. */
 static void check_unreadable_at(const struct agree *agree, u64 address, u64 pc)
 {
 	struct sfu_table table = agree->table;
@@ -170,7 +173,7 @@ static int keep_one(void *data, const struct sfu_defect *defect)
 	return 1;
 }
 
-/* Whoever wants no more than the first defect gets that, and no other. */
+/* A caller that stops at the first defect gets that one only. */
 static void check_reports(const struct agree *agree)
 {
 	struct sfu_defect first = UNTOUCHED, only = UNTOUCHED;
