@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Args: values for arguments. */
+/* Args: generated values of arguments. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static struct arg based(char base, unsigned int index, uint64_t value)
 	return (struct arg) { .base = base, .index = index, .value = value };
 }
 
-/* Where user space begins and ends, and what is in no space. */
+/* The limits of user space, and addresses outside of it. */
 static struct arg bad_address(uint64_t *random)
 {
 	return constant(ONE_OF(random, 0, 1, 8, 0x7fffffffe000, 0x7fffffffeff8,
@@ -57,7 +57,10 @@ static struct arg in_slot(const struct about *about, uint64_t offset)
 		     offset);
 }
 
-/* In the slot of structures, one for each call; or across its end. */
+/*
+ * In the slot of structures, at one place for each call; or across the slot's
+ * end.
+ */
 static struct arg structure(const struct about *about)
 {
 	uint64_t *random = about->random;
@@ -102,7 +105,7 @@ static uint64_t flags(const struct about *about, uint64_t known)
 	return random_next(about->random) & known;
 }
 
-/* In the code of a slot: functions of fixtures/base.h and elf_base.h. */
+/* Offset in the code of a slot: functions of fixtures/base.h and elf_base.h. */
 static uint64_t code_offset(uint64_t *random)
 {
 	switch (random_below(random, 8)) {
@@ -140,12 +143,12 @@ static struct arg thread(const struct about *about)
 		return constant(0);
 	if (random_percent(random, 80))
 		return based('t', random_below(random, NR_TIDS), 0);
-	/* Of a kernel thread, and of nobody. */
+	/* A kernel thread, and numbers that do not exist. */
 	return constant(ONE_OF(random, 2, 0x7fffffff, 0xffffffff,
 			       any_number(random)));
 }
 
-/* Kinds of members and arguments of the device's calls. */
+/* Members and arguments of the device's calls. */
 static struct arg device_arg(enum kind kind, const struct call_type *type,
 			     const struct about *about)
 {
@@ -222,7 +225,7 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 	}
 }
 
-/* Kinds that say where sections, code and stacks are. */
+/* Locations of sections, code and stacks. */
 static struct arg place_arg(enum kind kind, const struct about *about)
 {
 	uint64_t *random = about->random;
@@ -276,7 +279,10 @@ static struct arg place_arg(enum kind kind, const struct about *about)
 	}
 }
 
-/* Kinds about files; those with code come before those with sections. */
+/*
+ * Files. The types of files with code have lower numbers than those with
+ * sections.
+ */
 static struct arg file_arg(enum kind kind, const struct about *about)
 {
 	uint64_t *random = about->random;
@@ -308,7 +314,7 @@ static struct arg file_arg(enum kind kind, const struct about *about)
 	}
 }
 
-/* Kinds of other calls. */
+/* Arguments of other calls. */
 static struct arg other_arg(enum kind kind, const struct about *about)
 {
 	uint64_t *random = about->random;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Args: values for arguments. One is mostly what its kind asks for, so that
- * calls get somewhere, and now and then what nobody should pass.
+ * Args: generated values of arguments. Most are what their kind asks for, so
+ * that calls succeed; some are what no program should pass.
  */
 #ifndef KFUZZ_ARGS_H
 #define KFUZZ_ARGS_H
@@ -10,18 +10,18 @@
 #include "calls.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
-/* One of several. */
+/* A random one of several values. */
 #define ONE_OF(random, ...)						\
 	((const uint64_t []) { __VA_ARGS__ }				\
 	 [random_below(random, COUNT(((const uint64_t []) { __VA_ARGS__ })))])
 
 /**
- * struct about - what the calls of a program have in common
+ * struct about - shared by the calls of a program
  *
  * @random: state of the random numbers.
- * @slot: of memory, that most are about.
- * @fd: likewise.
- * @sane: try nothing odd: the program's first calls are to get somewhere.
+ * @slot: memory slot that most calls use.
+ * @fd: descriptor that most calls use.
+ * @sane: avoid odd values, because a program's first calls should succeed.
  */
 struct about {
 	uint64_t *random;
@@ -30,13 +30,13 @@ struct about {
 	bool sane;
 };
 
-/* Is it time for something that does not fit, as in @percent of cases? */
+/* Whether to use an odd value; true in @percent of the cases. */
 static inline bool is_odd(const struct about *about, unsigned int percent)
 {
 	return !about->sane && random_percent(about->random, percent);
 }
 
-/* Something for argument number @i of a call of this type. */
+/* A value for argument number @i of a call of this type. */
 struct arg args_make(const struct call_type *type, unsigned int i,
 		     const struct about *about);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls: their types. */
+/* Calls: the table of their types. */
 #include <errno.h>
 #include <linux/sframe_unwind.h>
 #include <string.h>

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Calls: what programs are made of. */
+/* Calls: the elements of programs. */
 #ifndef KFUZZ_CALLS_H
 #define KFUZZ_CALLS_H
 
 #include "program.h"
 #include "run.h"
 
-/* What an argument is for, which decides what is tried. */
+/* The purpose of an argument, which decides the values tried. */
 enum kind {
 	KIND_FD,		/* a client */
 	KIND_ANY_FD,
-	KIND_NEW_FD,		/* where to keep one */
+	KIND_NEW_FD,		/* where to store a client */
 	KIND_ELF,		/* a file with code */
-	KIND_SFRAME,		/* one with a section */
+	KIND_SFRAME,		/* a file with a section */
 	KIND_NEW_ELF,
 	KIND_NEW_SFRAME,
-	KIND_MAPPED,		/* a file, or nothing */
-	KIND_AT,		/* where the structure is to be */
+	KIND_MAPPED,		/* a file to map, or none */
+	KIND_AT,		/* address for the structure */
 	KIND_SIZE,		/* of the structure */
 	KIND_ZERO,
-	KIND_FLAG,		/* one is known, */
-	KIND_FLAGS,		/* two are */
+	KIND_FLAG,		/* one flag is known, */
+	KIND_FLAGS,		/* two flags are */
 	KIND_ATTACH_FLAGS,
 	KIND_SHARE_FLAGS,
 	KIND_NONE,		/* no descriptor */
@@ -35,14 +35,14 @@ enum kind {
 	KIND_NEW_ID,
 	KIND_MESSAGE,
 	KIND_MESSAGE_SIZE,
-	KIND_ARRAY,		/* of entries, in or out */
+	KIND_ARRAY,		/* address of an array, in or out */
 	KIND_NR,
 	KIND_TID,
 	KIND_NEW_TID,
 	KIND_TARGET,		/* a thread of the program */
 	KIND_DEPTH,
 	KIND_ANYTHING,
-	KIND_IP,		/* where to call from; 0 is our own code */
+	KIND_IP,		/* address of the calling code; 0: our own code */
 	KIND_SP,
 	KIND_FP,
 	KIND_BUILD_ID,
@@ -52,7 +52,7 @@ enum kind {
 	KIND_CMD,
 	KIND_PERIOD,
 	KIND_SLOT,
-	KIND_PLACE,		/* in a slot, of pages */
+	KIND_PLACE,		/* address of pages in a slot */
 	KIND_LENGTH,
 	KIND_PROT,
 	KIND_MAP_FLAGS,
@@ -68,9 +68,9 @@ enum kind {
 };
 
 /**
- * struct arg_type
+ * struct arg_type - an argument of a call
  *
- * @offset, @size: of the member of the ioctl's structure that it is, or 0.
+ * @offset, @size: of the member of the ioctl's structure that it sets, or 0.
  */
 struct arg_type {
 	const char *name;
@@ -80,14 +80,14 @@ struct arg_type {
 };
 
 /**
- * struct call_type
+ * struct call_type - a type of call
  *
  * @weight: how often it is tried.
- * @once: only in a program's first round: it prepares, or takes time.
- * @run: makes the call with its arguments' values, and returns what it returns
- *	or a negative errno.
- * @cmd, @size, @id: of an ioctl: its number, bytes of its structure, and offset
- *	of the id that it returns there, or 0.
+ * @once: only in a program's first round, because it prepares, or is slow.
+ * @run: makes the call with its arguments' values. Returns its result or a
+ *	negative errno.
+ * @cmd, @size, @id: of an ioctl: its number, the size of its structure, and the
+ *	offset of the id that it returns there, or 0.
  * @errnos: those that the ioctl's description names, ended by 0.
  */
 struct call_type {
@@ -105,19 +105,22 @@ struct call_type {
 extern const struct call_type call_types[];
 extern const unsigned int nr_call_types;
 
-/* The first of @call's arguments of this kind, or -1. */
+/* Index of @call's first argument of this kind, or -1. */
 int call_find(const struct call *call, enum kind kind);
 
-/* What @arg stands for now. */
+/* The current value of @arg. */
 uint64_t call_value(const struct arg *arg);
 
-/* Keep a descriptor, id or thread where @arg says. Returns the value. */
+/*
+ * Store a descriptor, id or thread in the place that @arg names. Returns
+ * @value.
+ */
 long call_keep(const struct arg *arg, long value);
 
-/* -errno instead of -1. */
+/* Convert a result of -1 to -errno. */
 long call_result(long ret);
 
-/* device.c: the device's file operations. */
+/* device.c: file operations of the device. */
 long run_ioctl(const struct call *call, const uint64_t *value);
 long run_raw_ioctl(const struct call *call, const uint64_t *value);
 long run_open(const struct call *call, const uint64_t *value);
@@ -127,7 +130,7 @@ long run_read(const struct call *call, const uint64_t *value);
 long run_poll(const struct call *call, const uint64_t *value);
 long run_timer(const struct call *call, const uint64_t *value);
 
-/* memory.c: what sections and code are in. */
+/* memory.c: memory of sections and code. */
 long run_make(const struct call *call, const uint64_t *value);
 long run_fill(const struct call *call, const uint64_t *value);
 long run_entries(const struct call *call, const uint64_t *value);
@@ -142,7 +145,7 @@ long run_madvise(const struct call *call, const uint64_t *value);
 long run_marker(const struct call *call, const uint64_t *value);
 long run_uffd(const struct call *call, const uint64_t *value);
 
-/* process.c: what becomes of the process. */
+/* process.c: creating and changing processes. */
 long run_fork(const struct call *call, const uint64_t *value);
 long run_vfork(const struct call *call, const uint64_t *value);
 long run_exec(const struct call *call, const uint64_t *value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Content: sections and stacks. */
+/* Content: generated sections and stacks. */
 #include <string.h>
 
 #include "../random.h"
@@ -10,7 +10,7 @@
 #define STACK_SIZE	2048
 #define DEEP		1536
 
-/* Where a walk may be led to: starts of functions, and places in them. */
+/* An address for a walk: the start of a function, or a place in one. */
 static uint64_t code_address(uint64_t slot, uint64_t *random)
 {
 	static const uint32_t starts[] = {
@@ -54,7 +54,7 @@ static size_t make_stack(uint64_t seed, uint64_t at, uint64_t *to)
 	return STACK_SIZE;
 }
 
-/* More calls of one function than any walk goes up. */
+/* More frames of one function than any walk visits. */
 static size_t make_deep(uint64_t at, uint64_t *to)
 {
 	unsigned int i;

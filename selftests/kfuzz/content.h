@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Content: good and bad bytes for memory and files. */
+/* Content: valid and invalid bytes for memory and files. */
 #ifndef KFUZZ_CONTENT_H
 #define KFUZZ_CONTENT_H
 
@@ -8,8 +8,8 @@
 
 enum content {
 	CONTENT_SECTION,	/* fixtures/base.h */
-	CONTENT_BROKEN,		/* fixtures/broken.h, by number */
-	CONTENT_FLIPPED,	/* some bytes of a section are others */
+	CONTENT_BROKEN,		/* fixtures/broken.h, the seed is the index */
+	CONTENT_FLIPPED,	/* a section with some bytes changed */
 	CONTENT_STACK,		/* addresses of code and of the stack */
 	CONTENT_DEEP,		/* a stack of many small frames */
 	CONTENT_RANDOM,
@@ -18,34 +18,34 @@ enum content {
 
 enum file_content {
 	FILE_ELF,		/* fixtures/elf_base.h */
-	FILE_ELF_BROKEN,	/* fixtures/elf_broken.h, by number */
+	FILE_ELF_BROKEN,	/* fixtures/elf_broken.h, the seed is the index */
 	FILE_ELF_FLIPPED,
 	FILE_SFRAME,		/* a section for that file */
 	FILE_SFRAME_FLIPPED,
-	FILE_SECTION,		/* as CONTENT_SECTION, and room for its code */
+	FILE_SECTION,		/* as CONTENT_SECTION, followed by room for its code */
 	NR_FILE_CONTENTS
 };
 
-/* Bytes that any content fits into. */
+/* Size that any content fits into. */
 #define CONTENT_SIZE	16384
 
 /*
- * Write to @to what is to be at address @at. Equal seeds make equal bytes.
- * Returns their number.
+ * Write content for address @at to @to. Equal seeds give equal bytes. Returns
+ * their number.
  */
 size_t content_make(enum content content, uint64_t seed, uint64_t at, void *to);
 
-/* The same for a file; *@size is what it is extended to. */
+/* As above for a file; *@size is the size to extend it to. */
 size_t content_make_file(enum file_content content, uint64_t seed, void *to,
 			 size_t *size);
 
-/* Change some bytes of the @size bytes at @to. */
+/* Change some of the @size bytes at @to. */
 void content_flip(void *to, size_t size, uint64_t seed);
 
-/* The build ID of FILE_ELF: each of its bytes. */
+/* Each byte of the build ID of FILE_ELF. */
 #define CONTENT_BUILD_ID	0x1d
 
-/* Bytes of FILE_SFRAME. */
+/* Size of FILE_SFRAME in bytes. */
 #define CONTENT_SFRAME_SIZE	76
 
 #endif /* KFUZZ_CONTENT_H */

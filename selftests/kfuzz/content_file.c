@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Content: of files. */
+/* Content: generated files. */
 #include <string.h>
 
 #include "content.h"
@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct elf_sframe) == CONTENT_SFRAME_SIZE, "another size")
 
 static const unsigned char stub_bytes[] = STUB_BYTES;
 
-/* Code that can be called when it is mapped. */
+/* Write code that can be called once it is mapped. */
 static void put_stubs(struct elf_base *elf)
 {
 	memcpy(elf->small, stub_bytes, sizeof(stub_bytes));
@@ -52,7 +52,10 @@ size_t content_make_file(enum file_content content, uint64_t seed, void *to,
 		break;
 	case FILE_ELF_FLIPPED:
 		*size = make_elf(ELF_NR_BROKEN, to);
-		/* Its headers and notes, in half of the cases its section, too. */
+		/*
+		 * Change headers and notes, in half of the cases also the
+		 * section.
+		 */
 		content_flip(to, seed & 1 ? sizeof(Elf64_Ehdr) +
 			     8 * sizeof(Elf64_Phdr) : ELF_PAGE, seed);
 		break;

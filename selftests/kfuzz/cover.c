@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Cover: which of the module's code has been reached, by the kernel's KCOV. */
+/* Cover: which of the module's code has been executed, by the kernel's KCOV. */
 #include <err.h>
 #include <fcntl.h>
 #include <linux/kcov.h>
@@ -14,11 +14,11 @@
 #define KCOV		"/sys/kernel/debug/kcov"
 #define TEXT		"/sys/module/sframe_unwind/sections/.text"
 
-/* Of a job: one for each thread, and one for a child. */
+/* Areas of a job: one for each thread, and one for a child. */
 #define NR_AREAS	(MAX_THREADS + 1)
 #define AREA_WORDS	(1UL << 17)
 
-/* Of this process, if it is a job. */
+/* Areas of this process, if it is a job. */
 static uint64_t *areas[NR_AREAS];
 static uint64_t text;
 
@@ -67,7 +67,7 @@ void cover_map(unsigned int job)
 	for (i = 0; text && i < NR_AREAS; i++) {
 		areas[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
 				area_fd(job, i), 0);
-		/* Its pages would be copied by each fork. */
+		/* Without this each fork would copy the pages. */
 		if (areas[i] == MAP_FAILED ||
 		    madvise(areas[i], size, MADV_DONTFORK))
 			err(2, "%s", KCOV);
@@ -76,7 +76,7 @@ void cover_map(unsigned int job)
 
 void cover_enable(unsigned int job, unsigned int nr)
 {
-	/* Another child may have it; and there may be none at all. */
+	/* Fails if another child is using the area, or without KCOV. */
 	ioctl(area_fd(job, nr), KCOV_ENABLE, KCOV_TRACE_PC);
 }
 

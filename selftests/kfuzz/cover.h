@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Cover: which of the module's code has been reached, by the kernel's KCOV. */
+/* Cover: which of the module's code has been executed, by the kernel's KCOV. */
 #ifndef KFUZZ_COVER_H
 #define KFUZZ_COVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the module's code is. */
+/* Address of the module's code. */
 uint64_t cover_text(void);
 
-/* Open what is needed for all threads of all jobs. */
+/* Open KCOV for all threads of all jobs. */
 void cover_init(void);
 
-/* Note from now on what the calling thread, @nr of a job's, reaches. */
+/*
+ * Record the coverage of the calling thread, number @nr of the job, from now
+ * on.
+ */
 void cover_enable(unsigned int job, unsigned int nr);
 
-/* Have what @job's threads reach at hand, in the process that is the job. */
+/* Map the coverage areas of @job's threads into the job's process. */
 void cover_map(unsigned int job);
 
 /*
- * Add what the job's threads, which have ended, have reached. Returns how much
- * of it is new.
+ * Add the coverage of the job's threads, which have ended. Returns the number
+ * of new places.
  */
 unsigned int cover_collect(void);
 
-/* Write the offsets in the module's code that have been reached to a file. */
+/* Write the offsets in the module's code that were executed to a file. */
 bool cover_write(const char *name);
 
 #endif /* KFUZZ_COVER_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Device: calls of its file operations, and what they must not return. */
+/* Device: file operations of the device, and checks of their results. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -11,16 +11,16 @@
 #include "shared.h"
 #include "stub.h"
 
-/* Larger than any structure, whose unknown tail is looked at, too. */
+/* Larger than any structure, so that an unknown tail is tested, too. */
 #define MAX_STRUCT	256
 
-/* A kernel thread, and a number that no thread has. */
+/* A kernel thread, and a number that no thread can have. */
 #define KTHREADD	2
 #define PID_MAX		(1U << 22)
 
 static const unsigned char stub_bytes[] = STUB_BYTES;
 
-/* Make the structure of @call, with what the kernel is to write poisoned. */
+/* Build the structure of @call, with poisoned output members. */
 static void make_struct(const struct call *call, const uint64_t *value,
 			unsigned char *to)
 {
@@ -63,12 +63,12 @@ static long call_at(uint64_t ip, const struct call *call, const uint64_t *value,
 	return ret;
 }
 
-/* May ioctl @type return @ret? */
+/* Whether ioctl @type is documented to return @ret. */
 static bool is_documented(const struct call_type *type, long ret)
 {
 	const int *error;
 
-	/* Not the device's: not open, or another file. */
+	/* Success, or the descriptor is not open or another file. */
 	if (ret >= 0 || ret == -EBADF || ret == -ENOTTY)
 		return true;
 	for (error = type->errnos; *error; error++) {
@@ -79,9 +79,9 @@ static bool is_documented(const struct call_type *type, long ret)
 }
 
 /*
- * May @ret come from something else than the ioctl that the code at a place of
- * the program's makes? There may be other code, and other threads and processes
- * of the program may change it while it runs.
+ * Whether @ret may come from something other than the ioctl in the code at an
+ * address of the program's choice. That code may be another, and other threads
+ * and processes of the program may change it while it runs.
  */
 static bool may_be_others(long ret)
 {
@@ -89,8 +89,8 @@ static bool may_be_others(long ret)
 }
 
 /*
- * The thread that @call asks for. Not one that goes on when the program has
- * ended: there may be requests for it still, and what walks have found in it.
+ * The thread for @call. Never one that outlives the program: requests for it,
+ * and the state that walks create for it, could be left at the end.
  */
 static uint64_t choose_thread(const struct call *call, uint64_t tid)
 {
@@ -118,7 +118,7 @@ long run_ioctl(const struct call *call, const uint64_t *args)
 	make_struct(call, value, structure);
 	memory_put(value[1], structure, MAX_STRUCT);
 	if (ip >= 0 && !value[ip]) {
-		/* From our own code, which has a section. */
+		/* By our own code, which has a section. */
 		ret = call_result(request(value[0], (void *)value[1]));
 	} else if (ip < 0) {
 		ret = call_result(ioctl(value[0], type->cmd, value[1]));
@@ -151,7 +151,7 @@ long run_open(const struct call *call, const uint64_t *value)
 long run_close(const struct call *call, const uint64_t *value)
 {
 	(void)call;
-	/* Not what belongs to the fuzzer. */
+	/* Protect the fuzzer's own descriptors. */
 	if ((int)value[0] <= 2 || (int)value[0] >= FD_SHARED)
 		return -EBADF;
 	return call_result(close(value[0]));
@@ -162,7 +162,7 @@ long run_dup(const struct call *call, const uint64_t *value)
 	return call_keep(&call->arg[1], call_result(dup(value[0])));
 }
 
-/* Are these whole records, of types and sizes that there are? */
+/* Whether these are whole records of known types and valid sizes. */
 static bool are_records(const unsigned char *bytes, long size, long max_size)
 {
 	struct sframe_unwind_record record;
@@ -188,10 +188,13 @@ long run_read(const struct call *call, const uint64_t *value)
 	const size_t size = value[2] < sizeof(bytes) ? value[2] : sizeof(bytes);
 	long ret;
 
-	/* Files of the program's have other contents. */
+	/* Other files of the program contain no records. */
 	if (ioctl(value[0], SFRAME_UNWIND_IOC_QUERY, &query))
 		return -errno;
-	/* Where the call says, or where nobody writes in between. */
+	/*
+	 * Into the program's buffer; or into ours, which no other thread
+	 * changes.
+	 */
 	if (call->arg[1].base != 'm')
 		return call_result(read(value[0], (void *)value[1], value[2]));
 	ret = call_result(read(value[0], bytes, size));
@@ -208,7 +211,10 @@ long run_poll(const struct call *call, const uint64_t *value)
 	return call_result(poll(&pfd, 1, 0));
 }
 
-/* Each thread has one of its own: starting and stopping is not for two. */
+/*
+ * Each thread has a timer of its own, because two threads cannot start and stop
+ * the same one.
+ */
 long run_timer(const struct call *call, const uint64_t *value)
 {
 	struct sfu_test_timer_spec spec = {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Generate: new programs, and others made of known ones. */
+/* Generate: create new programs, and mutate known ones. */
 #include <string.h>
 
 #include "args.h"
 #include "generate.h"
 
-/* How often a program's threads may go through it. */
+/* How often a program's threads may execute it. */
 #define ROUNDS		1, 4, 16, 64
 
 static struct about choose(uint64_t *random)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Job: a process that makes programs, one after the other, and has them run. */
+/* Job: a process that generates programs and runs them, one after the other. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 #include "job.h"
 #include "shared.h"
 
-/* Programs of a job that are kept as text. */
+/* Recent programs of a job that are kept as text. */
 #define NR_RECENT	16
 
-/* Seconds after which a killed process must have ended, busy as it all may be. */
+/* Seconds after which a killed process must have ended, even on a busy machine. */
 #define OVERDUE		120
 
 static int recent[NR_JOBS][NR_RECENT];
@@ -43,7 +43,7 @@ void job_init(const char *dir)
 	}
 }
 
-/* Before it runs, as there may be nobody to do so afterwards. */
+/* Written before it runs, because the VM may crash. */
 static void keep_recent(unsigned int nr)
 {
 	const struct job *job = &shared->job[nr];
@@ -65,7 +65,7 @@ static uint64_t now_ms(void)
 	return time.tv_sec * 1000UL + time.tv_nsec / 1000000;
 }
 
-/* Until a child changes or @until, in milliseconds, has come. */
+/* Wait until a child changes its state, or until @until in milliseconds. */
 static void wait_for_child(const sigset_t *set, uint64_t until)
 {
 	const uint64_t now = now_ms(), left = until > now ? until - now : 0;
@@ -78,8 +78,8 @@ static void wait_for_child(const sigset_t *set, uint64_t until)
 }
 
 /*
- * Wait for @pid and all that descends from it, which is killed with it or when
- * the time is over. Returns whether it could be.
+ * Wait for @pid and all its descendants. They are killed when @pid ends or at
+ * the time limit. Returns whether all have ended.
  */
 static bool reap_all(struct job *job, pid_t pid, const sigset_t *set)
 {
@@ -101,7 +101,7 @@ static bool reap_all(struct job *job, pid_t pid, const sigset_t *set)
 		} else if (got <= 0) {
 			if (killed && now_ms() >= until)
 				return false;
-			/* One that forked while it was killed. */
+			/* For descendants forked while the others were killed. */
 			if (killed)
 				kill(-pid, SIGKILL);
 			wait_for_child(set, killed && until - now_ms() > 50 ?
@@ -157,7 +157,7 @@ static void make_program(struct job *job)
 			  &job->random);
 }
 
-/* Of two jobs that add one at the same time, one does. */
+/* If two jobs add a program at the same time, only one succeeds. */
 static void keep_program(const struct program *program)
 {
 	unsigned int i = atomic_load(&shared->nr_corpus);

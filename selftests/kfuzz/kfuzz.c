@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kfuzz: random programs of calls of the device and of what happens to memory,
- * threads and processes that use it; those that reach something new in the
- * module are kept and varied. The kernel's own checks say what is wrong, as do
- * errors that no description names, records that are none, and what is left in
- * the module when all processes have ended.
+ * Kfuzz: runs random programs, which consist of calls of the device and of
+ * calls that affect memory, threads and processes using it. Programs that
+ * execute new code of the module are kept and mutated. Failures are reports of
+ * the kernel's own checks, undocumented errors, malformed records, and anything
+ * left in the module after all processes have ended.
  *
  * usage: kfuzz [-n] [-d DIR] [-c CALLS] [-s SECONDS] [-S SEED]
  *        kfuzz [-n] -p FILE [TIMES]
- *
+ * 
  *	-n	without coverage, for kernels without KCOV
- *	-d	where the last programs, the kept ones and the coverage go; .
- *	-c	calls to be made; 1000000
- *	-s	seconds after which it is enough; none
- *	-S	seed; another one each time. Programs then depend only on it and on
- *		what those before have reached
- *	-p	run the program in FILE, and print what its calls return
+ *	-d	directory for the recent and the kept programs and the coverage; .
+ *	-c	number of calls; 1000000
+ *	-s	stop after that many seconds; no limit
+ *	-S	seed; default: random. Programs depend only on the seed and on the
+ *		coverage of earlier programs
+ *	-p	run the program in FILE, and print the results of its calls
  */
 #include <err.h>
 #include <fcntl.h>
@@ -33,10 +33,10 @@
 #include "job.h"
 #include "shared.h"
 
-/* Seconds between two looks at what is left. */
+/* Seconds between two checks that nothing is left. */
 #define ROUND		15
 
-/* Milliseconds for one program. */
+/* Time limit of one program in milliseconds. */
 #define LIMIT		5000
 
 static const char *dir = ".";
@@ -49,7 +49,7 @@ static void result(bool ok, const char *what)
 	all_ok &= ok;
 }
 
-/* Where the kernel lets itself be set up, or not, as it was built. */
+/* Write a setting, which some kernels do not have. */
 static void set_up(const char *dir, const char *name, const char *value)
 {
 	char path[128];
@@ -61,7 +61,7 @@ static void set_up(const char *dir, const char *name, const char *value)
 		warn("%s", path);
 }
 
-/* Only allocations and copies of the module's fail, and nobody reports them. */
+/* Fail only allocations and copies of the module, without reports. */
 static void prepare_faults(uint64_t text)
 {
 	static const char * const dirs[] = {
@@ -112,9 +112,9 @@ static void show(unsigned long seconds, uint64_t seed)
 }
 
 /*
- * Have the first process return to user space: an orphan that ends is its child.
- * When one thread of a program overwrites the structure that another one has
- * prepared, a request can name any thread, and 1 is a common number.
+ * Make the init process return to user space, by an orphan that exits as its
+ * child. When one thread of a program overwrites the structure prepared by
+ * another, a request can name any thread, and 1 is a common number.
  */
 static void wake_first_process(void)
 {
@@ -127,7 +127,10 @@ static void wake_first_process(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* Nothing lives when nobody does, and each request has come to an end. */
+/*
+ * Whether no objects are left without processes, and all requests were
+ * delivered.
+ */
 static bool is_clean(void)
 {
 	char left[512];
@@ -148,7 +151,7 @@ static bool is_clean(void)
 	return true;
 }
 
-/* All jobs run programs at the same time. */
+/* Run all jobs concurrently. */
 static void run_round(void)
 {
 	pid_t pid[NR_JOBS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory: calls that make and change what sections and code are in. */
+/* Memory: calls that create and change memory of sections and code. */
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
@@ -12,7 +12,10 @@
 #include "calls.h"
 #include "content.h"
 
-/* As many as the slot of structures has room for; more than a node of a tree. */
+/*
+ * As many as fit into the slot of structures; more than one node of a tree
+ * holds.
+ */
 #define NR_ENTRIES	250
 
 bool memory_put(uint64_t to, const void *from, size_t size)
@@ -35,7 +38,7 @@ bool memory_get(void *to, uint64_t from, size_t size)
 	return true;
 }
 
-/* Is all of it in the slots, so that nothing of ours is hit? */
+/* Whether the range is in the slots, so that the fuzzer's own memory is safe. */
 static bool is_ours(uint64_t at, uint64_t length)
 {
 	return at >= SLOTS_BASE &&
@@ -43,7 +46,7 @@ static bool is_ours(uint64_t at, uint64_t length)
 	       length <= SLOTS_BASE + NR_SLOTS * SLOT_SIZE - at;
 }
 
-/* The marker's page may go, too. */
+/* The marker may be changed, too. */
 static bool may_change(uint64_t at, uint64_t length)
 {
 	return is_ours(at, length) ||
@@ -58,7 +61,7 @@ static bool put_content(uint64_t to, enum content content, uint64_t seed)
 	return is_ours(to, size) && memory_put(to, bytes, size);
 }
 
-/* A slot with a section, code, and a stack. */
+/* Fill a slot with a section, code, and a stack. */
 long run_make(const struct call *call, const uint64_t *value)
 {
 	const uint64_t at = SLOTS_BASE + value[0] % SLOT_STRUCTS * SLOT_SIZE;
@@ -83,7 +86,7 @@ long run_fill(const struct call *call, const uint64_t *value)
 	return put_content(value[0], value[1], value[2]) ? 0 : -EFAULT;
 }
 
-/* An array for batches: registrations of parts of a slot's code. */
+/* Fill an array for batches: registrations of parts of a slot's code. */
 long run_entries(const struct call *call, const uint64_t *value)
 {
 	struct sframe_unwind_batch_entry entry[NR_ENTRIES] = {};
@@ -98,7 +101,7 @@ long run_entries(const struct call *call, const uint64_t *value)
 		entry[i].text_start = at + SLOT_TEXT +
 				      random_below(&seed, 0x1300) * 0x10;
 		entry[i].text_size = 0x10 << random_below(&seed, 6);
-		/* To be unregistered. */
+		/* For unregistering. */
 		if (random_percent(&seed, 30))
 			entry[i].id = world.id[random_below(&seed, NR_IDS)];
 		if (random_percent(&seed, 20))
@@ -138,7 +141,7 @@ long run_map_elf(const struct call *call, const uint64_t *value)
 	(void)call;
 	if (!map_elf_at((unsigned char *)at, value[1]))
 		return -errno;
-	/* Behind it something to walk on. */
+	/* Add a stack to walk. */
 	mmap((void *)(at + SLOT_STACK), 2 * PAGE, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	put_content(at + SLOT_STACK, CONTENT_STACK, value[0]);
@@ -148,7 +151,7 @@ long run_map_elf(const struct call *call, const uint64_t *value)
 long run_mmap(const struct call *call, const uint64_t *value)
 {
 	(void)call;
-	/* Else somewhere else, which is fine, too. */
+	/* Without these flags the kernel chooses another address. */
 	if (value[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) &&
 	    !is_ours(value[0], value[1]))
 		return -EINVAL;
@@ -196,7 +199,7 @@ long run_madvise(const struct call *call, const uint64_t *value)
 	return call_result(madvise((void *)value[0], value[1], value[2]));
 }
 
-/* Find the marker: 'k' stands for its address from now on. */
+/* Find the marker: from now on 'k' stands for its address. */
 long run_marker(const struct call *call, const uint64_t *value)
 {
 	static __thread char maps[8192];
@@ -222,7 +225,7 @@ long run_marker(const struct call *call, const uint64_t *value)
 	return 0;
 }
 
-/* Nobody serves the faults: who waits for a page, waits until it is killed. */
+/* Page faults are not served: a thread waits until it is killed. */
 long run_uffd(const struct call *call, const uint64_t *value)
 {
 	struct uffdio_api api = { .api = UFFD_API };

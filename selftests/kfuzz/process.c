@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Process: calls that make another one of it, or end it. */
+/* Process: calls that create, change or end processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sframe_unwind.h>
@@ -17,7 +17,7 @@
 #include "calls.h"
 #include "shared.h"
 
-/* The child goes on with the program from here, too. */
+/* The child continues with the program, too. */
 long run_fork(const struct call *call, const uint64_t *value)
 {
 	pid_t pid;
@@ -25,7 +25,7 @@ long run_fork(const struct call *call, const uint64_t *value)
 	(void)value;
 	if (world.forks-- <= 0)
 		return -EAGAIN;
-	/* Not libc's fork(), which waits for other threads. */
+	/* Not libc's fork(), which waits for locks of other threads. */
 	pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid < 0)
 		return -errno;
@@ -34,7 +34,7 @@ long run_fork(const struct call *call, const uint64_t *value)
 	return call_keep(&call->arg[0], pid);
 }
 
-/* In its parent's address space: asks for its stack, and is gone. */
+/* In the parent's address space: request a stack, and exit. */
 static int vfork_child(void *unused)
 {
 	struct sframe_unwind_request request = { .size = sizeof(request) };
@@ -69,7 +69,7 @@ long run_exit(const struct call *call, const uint64_t *value)
 	_exit(0);
 }
 
-/* Only a thread or process of this program. */
+/* Only threads and processes of this program are signalled. */
 long run_kill(const struct call *call, const uint64_t *value)
 {
 	const struct arg *tid = &call->arg[0];
@@ -102,7 +102,7 @@ long run_setns(const struct call *call, const uint64_t *value)
 	return ret;
 }
 
-/* Without privilege from here on. */
+/* Drop all privileges. */
 long run_setuid(const struct call *call, const uint64_t *value)
 {
 	(void)call, (void)value;

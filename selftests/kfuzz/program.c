@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Program: its text. */
+/* Program: reading and writing its text. */
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static bool read_arg(struct arg *arg, const char *text)
 	return !*end;
 }
 
-/* Read the call in @line, which is taken apart. */
+/* Parse the call in @line, which is modified. */
 static bool read_call(struct call *call, char *line)
 {
 	const struct call_type *type;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Program: what the fuzzer runs, a list of calls with their arguments; and how
- * it is written as text, for people and for repeating it.
+ * Program: a list of calls with their arguments that the fuzzer runs. As text,
+ * to be read and repeated:
  *
  *	rounds 2
  *	0 open fd=f0 flags=0x800
  *	1 fail 3 request fd=f0 ... tid=t4 ...
  *
- * A line is one call: the thread that makes it, which of the module's
- * allocations and copies during the call fails, if any, the call's name, and
- * its arguments in the order of its type (calls.c); their names are for people.
+ * A line is one call: the thread that makes it, optionally which of the
+ * module's allocations and copies fails during the call, the call's name, and
+ * its arguments in the order of its type (calls.c). Argument names are ignored
+ * when reading.
  */
 #ifndef KFUZZ_PROGRAM_H
 #define KFUZZ_PROGRAM_H
@@ -23,12 +24,12 @@
 #define MAX_THREADS	4
 
 /**
- * struct arg - a value that may depend on what earlier calls returned
+ * struct arg - a value that may depend on the results of earlier calls
  *
  * @base: what @value is added to: 'f' a file descriptor, 'i' an id, 't' a
- *	thread or process, 'm' a slot of memory, 'k' the marker's address, or 0
- *	for nothing.
- * @index: which of them.
+ *	thread or process, 'm' a memory slot, 'k' the marker's address, or 0 for
+ *	nothing.
+ * @index: number of the descriptor, id, thread or slot.
  */
 struct arg {
 	char base;
@@ -44,10 +45,10 @@ struct call {
 };
 
 /**
- * struct program
+ * struct program - a list of calls
  *
  * @nr: number of calls.
- * @rounds: how often its threads go through them.
+ * @rounds: how often each thread executes them.
  */
 struct program {
 	uint32_t nr;
@@ -55,7 +56,7 @@ struct program {
 	struct call call[MAX_CALLS];
 };
 
-/* Bytes that the text of any program fits into. */
+/* Size that the text of any program fits into. */
 #define PROGRAM_TEXT	24576
 
 /* Write @program to @text, of PROGRAM_TEXT bytes. Returns its length. */
@@ -64,10 +65,10 @@ unsigned int program_print(const struct program *program, char *text);
 /* Write @call to @text, of @size bytes. Returns its length. */
 unsigned int call_print(const struct call *call, char *text, unsigned int size);
 
-/* Read a program up to the end of @from. Exits if it is none. */
+/* Read a program up to the end of @from. Exits if it is malformed. */
 void program_read(struct program *program, FILE *from);
 
-/* Number of threads that it has. */
+/* Number of threads of the program. */
 unsigned int program_threads(const struct program *program);
 
 #endif /* KFUZZ_PROGRAM_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Run: a process that makes a program's calls. */
+/* Run: a process that executes a program. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #define ALTSTACK_SIZE	16384
 #define MAX_FORKS	3
-#define THREAD_STACK	(512UL << 10)	/* with the threads' own variables */
+#define THREAD_STACK	(512UL << 10)	/* including thread-local variables */
 
 struct world world;
 __thread struct thread self;
@@ -22,7 +22,7 @@ static struct job *job;
 static unsigned int job_nr;
 static bool is_child;
 
-/* The program has led us astray. */
+/* A fault in code or memory of the program. */
 static void on_fault(int signal)
 {
 	(void)signal;
@@ -41,7 +41,7 @@ static void on_request(int signal)
 	const int before = errno;
 
 	(void)signal;
-	/* From our own code, so that the walk goes on to the signal's frame. */
+	/* By our own code, so that the walk continues to the signal frame. */
 	request(world.fd[0], &args);
 	errno = before;
 }
@@ -73,7 +73,7 @@ static void handle_signals(void)
 	handle(SIGUSR2, on_request, SA_RESTART);
 }
 
-/* Have the @nr-th thing of the module's that may fail, fail; 0: nothing. */
+/* Make the @nr-th allocation or copy of the module fail; 0: none. */
 static void set_fail(unsigned int nr)
 {
 	char text[16];
@@ -83,7 +83,7 @@ static void set_fail(unsigned int nr)
 		self.fail_fd = open("/proc/thread-self/fail-nth",
 				    O_WRONLY | O_CLOEXEC);
 	length = snprintf(text, sizeof(text), "%u", nr);
-	/* No such file: a kernel in which nothing fails. */
+	/* Without this file the kernel has no fault injection. */
 	if (pwrite(self.fail_fd, text, length, 0) < 0)
 		errno = 0;
 }

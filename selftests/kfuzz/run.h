@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Run: a process that makes a program's calls. */
+/* Run: a process that executes a program. */
 #ifndef KFUZZ_RUN_H
 #define KFUZZ_RUN_H
 
@@ -12,9 +12,10 @@
 #define PAGE		4096UL
 
 /*
- * Where a program's memory is. Slots are mapped by calls; the last one has the
- * structures that calls take, and exists from the start. In a slot lie, usually:
- * a section, the code it describes, and something that looks like a stack.
+ * Memory of a program. Slots are mapped by calls, except the last one, which
+ * exists from the start and holds the structures of calls. A slot usually
+ * contains a section, the code it describes, and something that looks like a
+ * stack.
  */
 #define NR_SLOTS	5
 #define SLOTS_BASE	0x200000000UL
@@ -27,15 +28,15 @@
 #define STRUCT_ROOM	0x200UL
 
 #define NR_FDS		12
-#define FIRST_FILE_FD	6	/* clients before it, files from here on */
+#define FIRST_FILE_FD	6	/* lower indices are clients, others files */
 #define NR_IDS		2
 #define NR_TIDS		8
-#define OTHER_TID	7	/* the program that runs beside this one */
+#define OTHER_TID	7	/* index of the program that runs beside this one */
 
 /**
- * struct world - what calls have returned
+ * struct world - results of calls
  *
- * @forks: that may still be made.
+ * @forks: number of forks still allowed.
  */
 struct world {
 	int fd[NR_FDS];
@@ -48,14 +49,14 @@ struct world {
 extern struct world world;
 
 /**
- * struct thread - one of the threads that make a program's calls
+ * struct thread - one of the threads that execute a program
  *
- * @nr: in the program.
- * @position: of the call that it makes.
- * @round: how often it has been through the program.
- * @fault: where to go on if the program's memory cannot be accessed.
+ * @nr: number of the thread.
+ * @position: index of the current call.
+ * @round: number of completed rounds.
+ * @fault: where to continue if the program's memory cannot be accessed.
  * @guarded: @fault is set.
- * @fail_fd: its fail-nth, or -1.
+ * @fail_fd: its fail-nth file, or -1.
  * @timer: its client with a timer, or -1.
  */
 struct thread {
@@ -70,26 +71,26 @@ struct thread {
 
 extern __thread struct thread self;
 
-/* Copy @size bytes to or from the program's memory, of which some may lack. */
+/* Copy @size bytes to or from the program's memory. Returns false on a fault. */
 bool memory_put(uint64_t to, const void *from, size_t size);
 bool memory_get(void *to, uint64_t from, size_t size);
 
-/* Run the job's program in this process, which ends with it. */
+/* Run the job's program in this process, and exit. */
 __attribute__((noreturn)) void run_program(unsigned int job);
 
-/* Go on with it after exec, as run_save() left it. */
+/* Continue the program after exec with the state saved by run_save(). */
 __attribute__((noreturn)) void run_rest(unsigned int job);
 
-/* For run_rest(). */
+/* Save the state for run_rest(). */
 void run_save(void);
 
-/* This process is a child of the one that ran. */
+/* Called in a child process of the one that runs the program. */
 void run_as_child(void);
 
-/* Does nobody but this thread run the program's calls? */
+/* Whether this thread is the only one that executes the program's calls. */
 bool run_is_alone(void);
 
-/* Make one call. Returns what it did, or a negative errno. */
+/* Make one call. Returns its result or a negative errno. */
 long run_call(const struct call *call);
 
 #endif /* KFUZZ_RUN_H */

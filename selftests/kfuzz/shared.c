@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shared: what the processes of a run have in common, in memory. */
+/* Shared: memory shared by all processes of a run. */
 #include <stdarg.h>
 #include <unistd.h>
 

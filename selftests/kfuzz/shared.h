@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared: what the processes of a run have in common, in memory. */
+/* Shared: memory shared by all processes of a run. */
 #ifndef KFUZZ_SHARED_H
 #define KFUZZ_SHARED_H
 
@@ -12,22 +12,22 @@
 #define MAX_TYPES	64
 #define MAX_CORPUS	4000
 
-/* Bytes of the module's code that can be told apart. */
+/* Bytes of the module's code covered by the bitmap. */
 #define COVER_SIZE	(1UL << 20)
 
-/* The memory's file, and the first one of the coverage's. */
+/* Descriptor of the shared memory, and the first one of the coverage. */
 #define FD_SHARED	200
 #define FD_COVER	201
 
 /**
- * struct job - one of the processes that make programs and have them run
+ * struct job - one of the processes that generate and run programs
  *
- * @program: runs now.
- * @child: that it runs in.
+ * @program: the current program.
+ * @child: process that runs it.
  * @random: state of its random numbers.
- * @programs: that it has run.
- * @killed: of these, because they took too long.
- * @world, @thread: of a program that goes on after exec.
+ * @programs: number of programs run.
+ * @killed: number of these that were killed at the time limit.
+ * @world, @thread: saved state of a program that continues after exec.
  */
 struct job {
 	struct program program;
@@ -40,21 +40,21 @@ struct job {
 };
 
 /**
- * struct shared
+ * struct shared - the shared memory
  *
- * @calls: made, by type.
- * @successes: of these.
- * @job: of each job.
- * @covered: whether the byte of the module's code behind a call of the coverage's
- *	function has been reached.
- * @nr_covered: of these.
- * @elsewhere: addresses that were not in the module's code.
- * @overflows: programs whose coverage did not fit.
- * @failed: 1 while @message is written, 2 when it has been.
- * @trace: print each call, as a program is repeated.
- * @limit: milliseconds that a program may take.
- * @corpus, @nr_corpus: programs that have reached something new.
- * @corpus_busy: one is being added.
+ * @calls: number of calls by type.
+ * @successes: number of these that succeeded.
+ * @job: the jobs.
+ * @covered: for each byte of the module's code, whether a call of KCOV's
+ *	function that returns there was executed.
+ * @nr_covered: number of these.
+ * @elsewhere: number of addresses outside of the module's code.
+ * @overflows: number of programs whose coverage did not fit.
+ * @failed: 1 while @message is being written, 2 afterwards.
+ * @trace: print each call, to repeat a program.
+ * @limit: time limit of a program in milliseconds.
+ * @corpus, @nr_corpus: programs that executed new code.
+ * @corpus_busy: a program is being added.
  */
 struct shared {
 	atomic_ulong calls[MAX_TYPES];
@@ -75,11 +75,11 @@ struct shared {
 
 extern struct shared *shared;
 
-/* Create the memory at FD_SHARED, or map what is there. */
+/* Create the memory at FD_SHARED, or map the existing one. */
 void shared_create(void);
 void shared_map(void);
 
-/* Note a failure; the first one is kept. */
+/* Report a failure; only the first one is kept. */
 __attribute__((format(printf, 1, 2))) void fail(const char *format, ...);
 
 #endif /* KFUZZ_SHARED_H */

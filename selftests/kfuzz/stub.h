@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stub: an ioctl made from a place, and with registers, of the program's choice:
- * a walk finds there whatever the program has put there. The code at the place
- * does not return by the stack, which need not be one.
+ * Stub: an ioctl made from an address and with registers of the program's
+ * choice, so that a walk finds what the program has put there. The code at the
+ * address returns by a register, not by the stack, which may be invalid.
  */
 #ifndef KFUZZ_STUB_H
 #define KFUZZ_STUB_H
@@ -15,8 +15,8 @@
 /**
  * struct stub - registers; stub.S knows the layout
  *
- * @ip: where STUB_BYTES are.
- * @other: of rbx, r8, r9, r10, r12 and r13.
+ * @ip: address of STUB_BYTES.
+ * @other: rbx, r8, r9, r10, r12 and r13.
  */
 struct stub {
 	uint64_t ip;
@@ -28,7 +28,10 @@ struct stub {
 	uint64_t arg;
 };
 
-/* Returns what the ioctl does, or -ENOEXEC if there is other code. */
+/*
+ * Returns the ioctl's result, or -ENOEXEC if there is other code at the
+ * address.
+ */
 long stub_call(const struct stub *stub);
 
 #endif /* KFUZZ_STUB_H */
