@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One oddity of CFI in each function; convert_test.c has what is to come of it,
- * by name and offset. All code is nops, a byte each.
+ * One oddity of CFI in each function; convert_test.c has the expected results,
+ * by name and offset. All code consists of nops of one byte.
  */
 	.text
 
@@ -44,7 +44,7 @@
 	nop
 	END nested
 
-/* As compilers make .cold parts: the state first, then restored. */
+/* As compilers write .cold parts: the state at the split first, then restored. */
 	FUNCTION cold
 	.cfi_def_cfa_offset 32
 	.cfi_offset rbp, -16
@@ -65,14 +65,14 @@
 	nop
 	END undefined_then_not
 
-/* rbp is a number on the stack: CFA - 24, which is rsp - 16. */
+/* rbp is a value, not saved: CFA - 24, which is rsp - 16. */
 	FUNCTION value_offset
 	nop
 	.cfi_val_offset rbp, -24
 	nop
 	END value_offset
 
-/* The same, where the CFA is in memory: nothing that could be said. */
+/* As above with a CFA in memory: SFrame cannot express this. */
 	FUNCTION value_offset_of_memory
 	.cfi_escape 0x0f, 3, 0x77, 16, 0x06		/* CFA = *(rsp + 16) */
 	nop
@@ -95,7 +95,7 @@
 	nop
 	END expressions
 
-/* The middle cannot be said: CFA = *(rsp + 8) + 8. */
+/* SFrame cannot express the middle: CFA = *(rsp + 8) + 8. */
 	FUNCTION middle
 	nop
 	.cfi_remember_state
@@ -117,7 +117,7 @@
 	nop
 	END fp_lost
 
-/* As longjmp() has it. */
+/* As in longjmp(). */
 	FUNCTION sp_elsewhere
 	nop
 	.cfi_register rsp, r8
@@ -145,7 +145,7 @@
 	nop
 	END cfa_in_xmm
 
-/* As the C library's signal trampoline: all registers from the context. */
+/* As in the C library's signal trampoline: all registers from the context. */
 	FUNCTION trampoline
 	.cfi_signal_frame
 	.cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06	/* *(rsp + 160) */
@@ -177,10 +177,10 @@
 	.skip	20, 0x90
 	END stubs_ibt
 
-/* An instruction that DWARF does not have. */
+/* An instruction that DWARF does not define. */
 /*
- * Part of a CFA after an expression: libgcc has the offset from before it still,
- * and the expression goes on until there is a register.
+ * Part of a CFA after an expression: libgcc still has the offset from before,
+ * and uses the expression until a register is given.
  */
 	FUNCTION part_after_expression
 	.cfi_def_cfa_offset 32
@@ -208,7 +208,7 @@
 	nop
 	END malformed
 
-/* Filled with nops up to the next, which has the same rule. */
+/* Filled with nops up to the next function, which has the same rule. */
 	.p2align 4
 	FUNCTION before_filling
 	nop
@@ -218,13 +218,13 @@
 	nop
 	END behind_filling
 
-/* Not filled: nobody knows what this is. */
+/* Not filler: unknown code. */
 	.byte	0xf4, 0xf4, 0xf4
 	FUNCTION behind_code
 	nop
 	END behind_code
 
-/* Wider offsets, more rows than one entry of the index has. */
+/* Large offsets, and more rows than one entry of the index can hold. */
 	FUNCTION long_function
 	nop
 	.cfi_def_cfa_offset 16
@@ -245,7 +245,7 @@
 	nop
 	END many_rows
 
-/* An entry by hand that describes ten bytes in which another one lies. */
+/* A handwritten entry of ten bytes that contains another one. */
 	.globl	outer, inner
 	.type	outer, @function
 	.type	inner, @function
@@ -261,7 +261,7 @@ inner:
 	.skip	4, 0x90
 	.size	outer, . - outer
 
-/* What it restores is in its own CIE, and nowhere else. */
+/* It restores a rule that is only in its own CIE. */
 	.globl	restore_in_cie
 	.type	restore_in_cie, @function
 restore_in_cie:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of each oddity of CFI, and of broken files.
+ * Conversion of each oddity of CFI, and of broken files.
  *
  * usage: convert_test DIRECTORY
  *   with the objects that the Makefile makes of cfi.s and others
@@ -109,7 +109,10 @@ static uint32_t left_out_reason(const struct sframe_unwind_converted *converted,
 	return 0;
 }
 
-/* What is said of an address: the rule, why there is none, or nothing. */
+/*
+ * Describe the result for an address: the rule, the reason why there is none,
+ * or nothing.
+ */
 static void describe(const struct object *object, uint64_t pc, char *text,
 		     size_t size)
 {
@@ -309,7 +312,7 @@ static void report_is_exact(void)
 	object_close(&object);
 }
 
-/* Signal trampolines are found by the start of their entry. */
+/* Signal trampolines are recognized at the start of their entry. */
 static void signal_frames_are_entries(void)
 {
 	static const char * const names[] = { "trampoline", "signal_too" };
@@ -376,7 +379,7 @@ static void refusals(void)
 /**
  * struct image_copy - a file in memory, to be damaged
  *
- * @bytes: exactly @size of them, so that reading more is noticed.
+ * @bytes: exactly @size bytes, so that ASan notices reads beyond.
  */
 struct image_copy {
 	unsigned char *bytes;
@@ -399,7 +402,7 @@ static struct image_copy read_image(const char *name)
 	return copy;
 }
 
-/* As the C library finds it: by the segment of the index. */
+/* Found as the C library does: by the segment of the index. */
 static void without_section_headers(void)
 {
 	struct image_copy copy = read_image("small.so");
@@ -420,7 +423,7 @@ static void without_section_headers(void)
 	free(copy.bytes);
 }
 
-/* The kernel's own shared object has no file. */
+/* The vDSO, which is not in a file. */
 static void vdso(void)
 {
 	const unsigned char *image = (void *)getauxval(AT_SYSINFO_EHDR);
@@ -438,7 +441,7 @@ static void vdso(void)
 	sframe_unwind_converted_free(converted);
 }
 
-/* Broken in one place each: the message says where. */
+/* Broken in one place each: the message must name the place. */
 static void messages_name_the_place(void)
 {
 	struct image_copy copy = read_image("small.so");
@@ -450,7 +453,7 @@ static void messages_name_the_place(void)
 	snprintf(path, sizeof(path), "%s/small.so", directory);
 	elf.fd = open(path, O_RDONLY | O_CLOEXEC);
 	elf.elf = elf_begin(elf.fd, ELF_C_READ, NULL);
-	/* The first segment begins at 0: addresses are offsets. */
+	/* The first segment starts at 0, so addresses are offsets. */
 	EXPECT(elf_section_symbol(&elf, ".eh_frame", &offset, &size));
 	copy.bytes[offset + 1] = 0x10;
 	EXPECT_EQ(sframe_unwind_convert_memory(copy.bytes, copy.size, "broken",
@@ -470,7 +473,7 @@ static void messages_name_the_place(void)
 	free(copy.bytes);
 }
 
-/* Whatever is in there: a section that is one, or a message. */
+/* Whatever the file contains, the result is a valid section or a message. */
 static bool survives(const unsigned char *bytes, size_t size)
 {
 	struct sframe_unwind_converted *converted;
@@ -520,7 +523,7 @@ static void every_byte(void)
 	free(copy.bytes);
 }
 
-/* An old .sframe is read by ourselves alone. */
+/* Old .sframe versions are parsed by our own code only. */
 static void every_byte_of_old(void)
 {
 	struct image_copy copy = read_image("old2.so");
@@ -534,7 +537,7 @@ static void every_byte_of_old(void)
 	free(copy.bytes);
 }
 
-/* The section in a file of its own is the section. */
+/* The section in an ELF file of its own is the same section. */
 static void elf_has_section(void)
 {
 	struct object object;

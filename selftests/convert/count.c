@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Built without -fsanitize-coverage: what counts is not counted. */
+/* Built without -fsanitize-coverage, so that counting is not counted. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,16 @@
 
 #include "count.h"
 
-/* The C library's own; what has their usual names here is for libraries, too. */
+/*
+ * The C library's own functions; those with the usual names are replaced here
+ * for libraries, too.
+ */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void __libc_free(void *memory);
 
-/* -Wl,--wrap has calls of NAME come to __wrap_NAME. */
+/* -Wl,--wrap redirects calls of NAME to __wrap_NAME. */
 void *__real_memcpy(void *to, const void *from, size_t size);
 void *__real_memmove(void *to, const void *from, size_t size);
 void *__real_memset(void *to, int byte, size_t size);
@@ -50,7 +53,7 @@ void *calloc(size_t count, size_t size)
 	return count_memory(__libc_calloc(count, size));
 }
 
-/* Large memory is moved, so that it is not there twice. */
+/* Large blocks are moved by the kernel, so that they do not exist twice. */
 void *realloc(void *memory, size_t size)
 {
 	const size_t old = malloc_usable_size(memory);

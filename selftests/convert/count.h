@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counting what a program does, where it is the same in every run: the basic
- * blocks that it executes and the bytes that it moves or reads, and its memory,
- * that of libraries with it. It is compiled with -fsanitize-coverage=trace-pc,
- * and linked with count.c and $(COUNT_LDFLAGS) of the Makefile.
+ * Counting the work of a program in a reproducible way: basic blocks executed,
+ * bytes moved or read, and memory used, including that of libraries. The
+ * program is compiled with -fsanitize-coverage=trace-pc, and linked with
+ * count.c and $(COUNT_LDFLAGS) of the Makefile.
  */
 #ifndef SFU_CONVERT_COUNT_H
 #define SFU_CONVERT_COUNT_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 /**
- * struct count - what has been done since count_begin()
+ * struct count - work done since count_begin()
  *
- * @steps: basic blocks, and words of 8 bytes that were copied or read.
- * @peak: bytes of memory at one time, beyond those of the beginning.
+ * @steps: basic blocks, and 8-byte words copied or read.
+ * @peak: maximum bytes of memory, in addition to those at the start.
  */
 struct count {
 	uint64_t steps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A function whose CFI is for debuggers only. */
+/* A function whose CFI is in .debug_frame only. */
 	.cfi_sections .debug_frame
 	.text
 	.globl	debugged

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* All constructions. */
+/* The table of constructions. */
 #include <errno.h>
 
 #include "hostile_kinds.h"
@@ -8,7 +8,7 @@
 #define MIB(n)	((uint64_t)(n) << 20)
 #define GIB(n)	((uint64_t)(n) << 30)
 
-/* Exit statuses: in order, defects, or not to be taken. */
+/* Exit statuses: sound, has defects, not accepted. */
 #define OK		0
 #define DEFECTS		1
 #define UNSUITABLE	4
@@ -45,12 +45,12 @@ const struct hostile hostiles[] = {
 	  MIB(32), MIB(128), MIB(9000), true, hostile_make_zstd, -EFBIG },
 	{ "v2-blocks", "code with SFrame 2, blocks of 2 bytes", "convert",
 	  MIB(64), MIB(256), MIB(64), false, hostile_make_v2_blocks, -EFBIG },
-	{ "v2-shared-rows", ".sframe of version 2, all rows are everybody's",
+	{ "v2-shared-rows", ".sframe of version 2, every function has all rows",
 	  "convert", KIB(64), KIB(256), KIB(256),
 	  true, hostile_make_v2_shared_rows, -EFBIG },
 	{ "raw-hole", "hole behind a section", "check",
 	  GIB(2), GIB(8), GIB(8), false, hostile_make_raw_hole, UNSUITABLE },
-	{ "shared-rows", "sound section, all rows are everybody's", "check",
+	{ "shared-rows", "sound section, every function has all rows", "check",
 	  KIB(64), KIB(256), KIB(713), true, hostile_make_shared_rows, OK },
 	{ "rows-in-rows", "section, each row begins a function", "check",
 	  KIB(64), KIB(256), KIB(713), true, hostile_make_rows_in_rows,
@@ -58,7 +58,7 @@ const struct hostile hostiles[] = {
 	{ "verify-blocks", "code with .sframe, blocks of 2 bytes", "verify",
 	  MIB(64), MIB(256), MIB(64), false, hostile_make_verify_blocks,
 	  UNSUITABLE },
-	{ "verify-shared-rows", ".sframe, all rows are everybody's", "verify",
+	{ "verify-shared-rows", ".sframe, every function has all rows", "verify",
 	  KIB(64), KIB(256), KIB(256), true, hostile_make_verify_shared_rows,
 	  UNSUITABLE },
 	{ "verify-symbols", "hole that is .symtab", "verify",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files made to cost their reader more than their author: little on the disk,
- * much in memory or time.
+ * Files designed to cost their reader more than their author: small on disk,
+ * large in memory or time.
  */
 #ifndef SFU_CONVERT_HOSTILE_H
 #define SFU_CONVERT_HOSTILE_H
@@ -15,13 +15,13 @@
 #define HOSTILE_MAX_SEGMENTS	64
 #define HOSTILE_MAX_SECTIONS	8
 
-/* Where code is, for those that need only one place for it. */
+/* Address of code, for constructions with a single range of code. */
 #define HOSTILE_TEXT	0x100000000000ULL
 
 /**
  * struct hostile_elf - an ELF file being written
  *
- * @end: of what has been written, or of its last hole.
+ * @end: end of the data written, or of the last hole.
  */
 struct hostile_elf {
 	int fd;
@@ -33,10 +33,10 @@ struct hostile_elf {
 	size_t names_size;
 };
 
-/* Start a file with nothing in it. Failures end the program, here and below. */
+/* Start an empty file. Failures end the program, here and below. */
 void hostile_begin(struct hostile_elf *elf, int fd);
 
-/* Append bytes, or a hole if they are NULL. Returns their offset. */
+/* Append bytes, or a hole if @bytes is NULL. Returns their offset. */
 uint64_t hostile_append(struct hostile_elf *elf, const void *bytes,
 			uint64_t size);
 
@@ -44,24 +44,24 @@ uint64_t hostile_append(struct hostile_elf *elf, const void *bytes,
 void hostile_add_text(struct hostile_elf *elf, uint64_t address,
 		      uint64_t offset, uint64_t file_size, uint64_t size);
 
-/* A hole of so many bytes that is code at HOSTILE_TEXT. */
+/* Append a hole of @size bytes that is code at HOSTILE_TEXT. */
 void hostile_add_hole(struct hostile_elf *elf, uint64_t size);
 
-/* Add a section with @bytes, NULL for a hole. Returns its header. */
+/* Add a section with @bytes, or a hole if NULL. Returns its header. */
 Elf64_Shdr *hostile_add_section(struct hostile_elf *elf, const char *name,
 				const void *bytes, uint64_t size);
 
 /* Write the headers. */
 void hostile_end(struct hostile_elf *elf);
 
-/* Append to a section being made: what has no room ends the program. */
+/* Append to a section being built; ends the program if there is no room. */
 void hostile_put(struct buffer *to, uint64_t value, unsigned int size);
 void hostile_put_bytes(struct buffer *to, const void *bytes, size_t size);
 
 /*
  * Append a CIE, or an FDE of @cie, which is an offset in the section. @is_debug
- * is for .debug_frame. Returns its offset; hostile_end_entry() ends it, behind
- * its instructions.
+ * selects the format of .debug_frame. Returns its offset; hostile_end_entry()
+ * ends it after its instructions.
  */
 size_t hostile_put_cie(struct buffer *to, bool is_debug);
 size_t hostile_put_fde(struct buffer *to, bool is_debug, size_t cie,
@@ -71,14 +71,14 @@ void hostile_end_entry(struct buffer *to, size_t entry);
 /**
  * struct hostile - a construction
  *
- * @name: a word.
- * @what: of what @size is the size.
- * @command: that it is for: "convert", "check" or "verify".
- * @small, @large: sizes to be compared.
- * @grows: may the larger one cost more, in proportion?
- * @full: size for the table of what it costs.
- * @make: write such a file.
- * @error: what converting it comes to, 0 or a negative errno; of "check" and
+ * @name: one word.
+ * @what: the unit of @size.
+ * @command: the command it attacks: "convert", "check" or "verify".
+ * @small, @large: sizes to compare.
+ * @grows: whether the larger file may cost more, in proportion to its size.
+ * @full: size for the table of costs in README.md.
+ * @make: writes the file.
+ * @error: result of the conversion, 0 or a negative errno; of "check" and
  *	"verify" the exit status.
  */
 struct hostile {

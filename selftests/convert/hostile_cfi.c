@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constructions around .eh_frame and .debug_frame, and the headers.
+ * Constructions with .eh_frame, .debug_frame, and headers.
  */
 #include <err.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static void add_one_function(struct hostile_elf *elf, uint64_t start,
 	buffer_free(&section);
 }
 
-/* Next to nothing of the code is in the file. */
+/* Nearly all of the code is a hole of the file. */
 static void add_code_and_section(int fd, const char *name,
 				 struct buffer *section)
 {
@@ -102,7 +102,7 @@ void hostile_make_large_function(int fd, uint64_t size)
 	hostile_end(&elf);
 }
 
-/* As many functions as it takes to be no small file, each one of 4 GiB. */
+/* Functions of 4 GiB each, enough for the file not to count as small. */
 void hostile_make_large_functions(int fd, uint64_t size)
 {
 	const uint64_t each = UINT32_MAX;
@@ -154,7 +154,7 @@ void hostile_make_sections(int fd, uint64_t count)
 		err(2, "sections");
 }
 
-/* Each function's CIE lies before the one of the function before. */
+/* Each function's CIE is before the CIE of the previous function. */
 void hostile_make_descending_cies(int fd, uint64_t size)
 {
 	struct buffer section = { 0 };
@@ -177,7 +177,10 @@ void hostile_make_descending_cies(int fd, uint64_t size)
 	add_code_and_section(fd, ".debug_frame", &section);
 }
 
-/* Each CIE is in an expression of the one before, and has all that follow. */
+/*
+ * Each CIE is inside an expression of the one before, and extends over all that
+ * follow.
+ */
 void hostile_make_inner_cies(int fd, uint64_t size)
 {
 	const size_t count = size / 40;
@@ -223,7 +226,7 @@ void hostile_make_expression(int fd, uint64_t size)
 	for (uint64_t i = 0; i < size / 2 - 2; i++)
 		hostile_put(&section, 0x96, 1);
 	hostile_put(&section, 0x0077, 2);
-	/* Another CFA at each byte. */
+	/* A different CFA at each byte. */
 	for (uint64_t i = 0; i < size / 6; i++)
 		hostile_put(&section, 0x41 | 0x0e << 8 | (8 + i % 2 * 8) << 16,
 			    3);
@@ -231,7 +234,7 @@ void hostile_make_expression(int fd, uint64_t size)
 	add_code_and_section(fd, ".eh_frame", &section);
 }
 
-/* Sound CFI, as dense as it can be: two bytes a row. */
+/* Valid CFI at maximum density: two bytes a row. */
 void hostile_make_dense_rows(int fd, uint64_t size)
 {
 	struct buffer section = { 0 };
@@ -242,7 +245,10 @@ void hostile_make_dense_rows(int fd, uint64_t size)
 	while (section.size < size) {
 		fde = hostile_put_fde(&section, false, cie,
 				      HOSTILE_TEXT + section.size * 64, 4096);
-		/* Remember two states in turn, and restore one at each byte. */
+		/*
+		 * Remember two states alternately, and restore one at each
+		 * byte.
+		 */
 		for (unsigned int i = 0; i < 512; i++)
 			hostile_put(&section, 0x0a | 0x0e << 8 |
 				    (8 + i % 2 * 8) << 16, 3);
@@ -273,7 +279,7 @@ static void add_compressed(int fd, uint32_t type, uint64_t size,
 
 #define CHUNK (1U << 20)
 
-/* Compressed zeroes, so that @size is what they become. */
+/* Compressed zeroes; @size is their uncompressed size. */
 void hostile_make_zlib(int fd, uint64_t size)
 {
 	static unsigned char zeroes[CHUNK], out[CHUNK];

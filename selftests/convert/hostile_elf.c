@@ -5,7 +5,7 @@
 
 #include "hostile.h"
 
-/* Where what is not headers begins. */
+/* Offset of the first byte behind the headers. */
 #define FIRST_BYTE 8192
 
 static void write_at(int fd, const void *bytes, uint64_t size, uint64_t offset)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Write a hostile file, or see what a command does with it.
+ * Write a hostile file, or run a command on it.
  *
  * usage: hostile_file list
  *        hostile_file NAME SIZE FILE
  *        hostile_file run COMMAND ARGUMENT...
- *
- * "list" prints name, command, full size, and of what, of each construction.
- * "run" prints seconds, MiB of memory at the most, and the exit status, or the
- * signal that ended it; after a minute it is ended.
+ * 
+ * "list" prints name, command, full size, and unit of each construction.
+ * "run" prints seconds, peak MiB of memory, and the exit status or the signal
+ * that ended the command; it is killed after a minute.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #include "hostile.h"
 
-/* What a command may take: its time, and memory that does no harm here. */
+/* Limits of the command: time, and memory that this machine can spare. */
 #define SECONDS 60
 #define MEMORY ((rlim_t)6 << 30)
 

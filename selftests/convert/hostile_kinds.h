@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The constructions, for the table of them; @size is what that says it is. */
+/* The constructions for the table in hostile.c, which names the unit of @size. */
 #ifndef SFU_CONVERT_HOSTILE_KINDS_H
 #define SFU_CONVERT_HOSTILE_KINDS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Constructions around .sframe, of version 2 for "convert" and of version 3 for
+ * Constructions with .sframe, of version 2 for "convert" and of version 3 for
  * "check" and "verify".
  */
 #include <err.h>
@@ -29,7 +29,7 @@ static void put_header(struct buffer *to, unsigned int version, uint32_t count,
 	hostile_put(to, index_size, 4);
 }
 
-/* Starts count from the section, which is at HOSTILE_TEXT. */
+/* Function starts are relative to the section, which is at HOSTILE_TEXT. */
 static void put_v2_entry(struct buffer *to, uint32_t start, uint32_t size,
 			 uint32_t nr_rows, unsigned int info,
 			 unsigned int block_size)
@@ -60,7 +60,7 @@ static void put_attribute(struct buffer *to, unsigned int nr_rows,
 	hostile_put(to, rep_size, 1);
 }
 
-/* Rows of six bytes at each byte of code, each one unlike the one before. */
+/* Rows of six bytes for each byte of code, each different from the one before. */
 static void put_rows(struct buffer *to, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ static void put_rows(struct buffer *to, uint32_t count)
 	}
 }
 
-/* An ELF file around the section and as much code as it can be about. */
+/* Write an ELF file with the section and as much code as it can describe. */
 static void add_code(int fd, struct buffer *section, uint64_t code_size)
 {
 	struct hostile_elf elf;
@@ -124,7 +124,7 @@ void hostile_make_raw_hole(int fd, uint64_t size)
 	buffer_free(&section);
 }
 
-/* As sound as can be: functions that are alike. */
+/* A valid section: identical functions share their rows. */
 static void put_shared_rows(struct buffer *section, uint64_t size)
 {
 	const uint32_t nr_rows = size / 8 / 6 < UINT16_MAX ? size / 8 / 6 :
@@ -157,9 +157,9 @@ void hostile_make_shared_rows(int fd, uint64_t size)
 }
 
 /*
- * Functions whose blocks are all different and lie in each other: the last bytes
- * of each flexible row, an offset from the CFA that may be any, are at the same
- * time the attribute of a function that begins with the row behind it.
+ * Functions whose blocks are all different and overlap: the last bytes of each
+ * flexible row are an offset from the CFA, which may have any value, and at the
+ * same time the attribute of a function that begins with the next row.
  */
 void hostile_make_rows_in_rows(int fd, uint64_t size)
 {
@@ -178,7 +178,7 @@ void hostile_make_rows_in_rows(int fd, uint64_t size)
 	hostile_put(&section, SFRAME_FDE_TYPE_FLEX, 1);
 	hostile_put(&section, 0, 1);
 	for (uint32_t i = 0; i < count; i++) {
-		/* Of which only these two bytes are not the same everywhere. */
+		/* Only these two bytes differ between the functions. */
 		const uint32_t left = count - 1 - i;
 
 		hostile_put(&section, i, 4);
@@ -199,8 +199,8 @@ void hostile_make_rows_in_rows(int fd, uint64_t size)
 }
 
 /*
- * The same with something to compare it with, which is about one byte. The code
- * is a hole of the file or, without @has_code, not in it.
+ * As above, with CFI about one byte for comparison. The code is a hole of the
+ * file or, without @has_code, not in it.
  */
 static void add_both(int fd, struct buffer *section, bool has_code,
 		     uint64_t code_size)
@@ -246,7 +246,7 @@ void hostile_make_verify_shared_rows(int fd, uint64_t size)
 	add_both(fd, &section, false, size * size);
 }
 
-/* One function that both know, and a symbol table that is a hole. */
+/* One function that both describe, and a symbol table that is a hole. */
 void hostile_make_verify_symbols(int fd, uint64_t size)
 {
 	struct buffer section = { 0 }, cfi = { 0 };
@@ -271,7 +271,7 @@ void hostile_make_verify_symbols(int fd, uint64_t size)
 				      size - size % sizeof(Elf64_Sym));
 	symbols->sh_type = SHT_SYMTAB;
 	symbols->sh_entsize = sizeof(Elf64_Sym);
-	symbols->sh_link = elf.ehdr.e_shnum;	/* the names of sections */
+	symbols->sh_link = elf.ehdr.e_shnum;	/* section names */
 	hostile_end(&elf);
 	buffer_free(&section);
 	buffer_free(&cfi);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What hostile files cost, in steps and bytes that are counted: at two sizes of
- * each construction, work may grow as the bytes on the disk do and no faster,
- * and memory is within the limit for those.
+ * Costs of hostile files in counted steps and bytes, at two sizes of each
+ * construction: work may grow in proportion to the bytes on disk and no faster,
+ * and memory must be within the limit for those.
  *
  * usage: hostile_test [-v] [NAME]
  *   -v    print the numbers
- *   NAME  of one construction
+ *   NAME  one construction only
  */
 #include <err.h>
 #include <fcntl.h>
@@ -27,27 +27,27 @@
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-/* What convert/budget.h promises, and cli/file.h: base and factor. */
+/* The limits of convert/budget.h and cli/file.h: base and factor. */
 #define CONVERT_MEMORY(allocated)	(MIB(16) + 16 * (allocated))
 #define CHECK_MEMORY(allocated)		(MIB(64) + 8 * (allocated))
 
-/* Beside tables, which the limits are about, there are rows and the section. */
+/* The limits are about tables; rows and the section come on top. */
 #define TIMES_LIMIT 2
 
-/* How much more than its share the larger file may cost, in percent. */
+/* Cost of the larger file, relative to its share, in percent. */
 #define TOLERANCE 130
 
-/* Steps and bytes that any file takes. */
+/* Steps and bytes needed for any file. */
 #define FEW_STEPS 5000
 #define FEW_BYTES MIB(2)
 
-/* Steps for each byte that is on the disk or may be used as memory. */
+/* Steps for each byte that is on disk or may be used as memory. */
 #define MAX_STEPS_A_BYTE 40
 
 /**
  * struct cost - of one file
  *
- * @allocated: bytes that it takes on its disk.
+ * @allocated: bytes allocated on disk.
  * @result: error or exit status.
  */
 struct cost {
@@ -70,7 +70,7 @@ static int convert(int fd)
 	return err;
 }
 
-/* The command's own function; what it says is for nobody. */
+/* Call the command's own main function; its output is discarded. */
 static int run_command(const char *command, int fd)
 {
 	int saved[2], null, result;
@@ -142,7 +142,7 @@ static void check_cost(const struct hostile *hostile, const struct cost *cost)
 			 cost->count.steps, cost->allocated >> 10);
 }
 
-/* What costs nothing on the disk shall cost nothing here, however much it is. */
+/* Holes must cost nothing, however large they are. */
 static void test_hostile(const struct hostile *hostile)
 {
 	const struct cost small = measure(hostile, hostile->small);
@@ -167,7 +167,10 @@ static void test_hostile(const struct hostile *hostile)
 
 int main(int argc, char **argv)
 {
-	/* A limit that does not work ends this, not the machine. */
+	/*
+	 * If a limit does not work, this ends the test before the machine is
+	 * out of memory.
+	 */
 	const struct rlimit memory = { 4096ULL << 20, 4096ULL << 20 };
 	const char *name = NULL;
 

@@ -139,7 +139,7 @@ static void step(const struct machine *machine, struct stack *stack,
 	}
 }
 
-/* The value of an expression; of a location, what is there. */
+/* Evaluate an expression. For a location, read the word there. */
 static enum known evaluate(const struct machine *machine, const Dwarf_Op *ops,
 			   size_t count, uint64_t cfa, bool is_location,
 			   uint64_t *value)

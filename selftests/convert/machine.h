@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine with made-up contents, to see what CFI and SFrame make of it: what
- * gives the same numbers for random registers and memory says the same.
+ * A machine with random registers and memory contents, to which CFI and SFrame
+ * rules are applied: if both give the same caller, they mean the same.
  */
 #ifndef SFU_CONVERT_MACHINE_H
 #define SFU_CONVERT_MACHINE_H
@@ -18,15 +18,15 @@ struct machine {
 	uint64_t regs[NR_REGS];
 };
 
-/* What a caller's register is. */
+/* State of a caller's register. */
 enum known { UNDEFINED, VALUE, UNKNOWN };
 
 /**
- * struct caller - the caller's registers by one of the two
+ * struct caller - the caller's registers by CFI or SFrame
  *
- * @ra, @fp, @sp: UNDEFINED, or VALUE with the value in the member of that name.
- *	UNKNOWN: the expression is beyond this machine.
- * @has_no_cfa: does libdw refuse to say what the CFA is?
+ * @ra, @fp, @sp: UNDEFINED; VALUE, with the value in the member of that name;
+ *	or UNKNOWN: the machine cannot evaluate the expression.
+ * @has_no_cfa: libdw does not return the CFA.
  */
 struct caller {
 	enum known has_cfa, has_ra, has_fp, has_sp;
@@ -35,14 +35,14 @@ struct caller {
 	bool is_signal;
 };
 
-/* Random registers, and @pc in rip. */
+/* Set random registers, and rip to @pc. */
 void machine_init(struct machine *machine, uint64_t pc);
 
-/* By a frame of libdw. */
+/* Apply a frame of libdw. */
 void machine_by_cfi(const struct machine *machine, Dwarf_Frame *frame,
 		    struct caller *caller);
 
-/* By a rule of SFrame. */
+/* Apply an SFrame rule. */
 void machine_by_rule(const struct machine *machine,
 		     const struct sfu_rule *rule, struct caller *caller);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A .sframe of version VERSION, 1 or 2, by hand, and no CFI. Linkers drop such
- * sections, so it gets its name afterwards.
+ * A handwritten .sframe of version VERSION, 1 or 2, and no CFI. Linkers drop
+ * such sections, so it gets its name afterwards.
  */
 	.text
 	.globl	old, old_stubs

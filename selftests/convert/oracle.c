@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Convert ELF files and compare the sections with what libdw says of the same
- * addresses.
+ * Convert ELF files and compare the sections with libdw at the same addresses.
  *
  * usage: oracle [-t] FILE...
- *   -t	also print how long converting took, and the most memory it needed
- *
- * Nothing of the converter is used but its call. libdw says what the CFI of an
- * address means, the module's decoder what the section means, and both are
+ *   -t	also print how long converting took, and the peak of memory
+ * 
+ * Of the converter only its main function is used. libdw interprets the CFI of
+ * an address, the module's decoder interprets the section, and both results are
  * applied to the same made-up registers. Compared are the first, middle and
- * last address of each of libdw's rows, each address that libdw knows nothing
- * of, and the addresses at and around the start of each row of the section.
+ * last address of each of libdw's rows, each address without CFI in libdw, and
+ * the addresses at and around the start of each row of the section.
  *
- * One line for each file, of tab-separated fields:
+ * Prints one line for each file, of tab-separated fields:
+ *
  *   ok, differs, none (no CFI), refused (not for AMD64, ...) or broken
  *   rows of libdw; addresses compared; differences
  *   bytes with CFI that libdw can apply; of them, bytes that have a rule
@@ -38,7 +38,7 @@
 #include "machine.h"
 #include "module/decode/sframe_format.h"
 
-/* Differences printed for each file. */
+/* Number of differences printed for each file. */
 #define MAX_SHOWN 10
 
 struct oracle {
@@ -122,7 +122,7 @@ static void compare(struct oracle *oracle, uint64_t pc, Dwarf_Frame *frame,
 	oracle->compared++;
 	machine_init(&machine, pc);
 	machine_by_cfi(&machine, frame, &cfi);
-	/* Part of a CFA after an expression has a meaning to libgcc only. */
+	/* Only libgcc gives part of a CFA after an expression a meaning. */
 	if (cfi.has_no_cfa)
 		return;
 	machine_by_rule(&machine, rule, &sframe);
@@ -157,7 +157,7 @@ static bool check_address(struct oracle *oracle, uint64_t pc,
 	return true;
 }
 
-/* A row of libdw, up to @end at most. Returns where it ends. */
+/* Compare a row of libdw, up to @end at most. Returns the end of the row. */
 static uint64_t check_row(struct oracle *oracle, uint64_t pc, uint64_t end,
 			  Dwarf_Frame *frame)
 {
@@ -180,13 +180,16 @@ static uint64_t check_row(struct oracle *oracle, uint64_t pc, uint64_t end,
 		check_address(oracle, row_end - 1, frame);
 	if (rules == 3)
 		oracle->expressed += row_end - pc;
-	/* The section may end between: count. */
+	/* The section's rules may start or end within the row: count each byte. */
 	for (uint64_t at = pc; rules % 3 && at < row_end; at++)
 		oracle->expressed += check_address(oracle, at, frame);
 	return row_end;
 }
 
-/* Do these bytes begin with something to fill with? Returns its length. */
+/*
+ * Whether these bytes start with a filler instruction. Returns its length, or
+ * 0.
+ */
 static size_t filler(const unsigned char *code, size_t size)
 {
 	static const struct {
@@ -230,8 +233,8 @@ static bool is_filling(const struct text *text, uint64_t start, uint64_t end)
 }
 
 /*
- * [start, end), of which libdw knows nothing: what has a rule must be filling,
- * with the rule of the code before.
+ * Check [start, end), where libdw has no CFI: addresses with a rule must be
+ * filler, with the rule of the code before.
  */
 static void check_gap(struct oracle *oracle, const struct text *text,
 		      uint64_t start, uint64_t end)
@@ -272,12 +275,12 @@ static void check_text(struct oracle *oracle, const struct text *text)
 	check_gap(oracle, text, gap, pc);
 }
 
-/* The section's own boundaries, as libdw may have none there. */
+/* Compare at the section's own row boundaries, where libdw may have none. */
 static void check_boundary(struct oracle *oracle, uint64_t pc)
 {
 	Dwarf_Frame *frame;
 
-	/* Without CFI: check_gap() has been there. */
+	/* Without CFI: checked by check_gap(). */
 	if (!cfi_frame(oracle, pc, &frame))
 		return;
 	check_address(oracle, pc, frame);
