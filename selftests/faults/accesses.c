@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module's own accesses to user memory, which no fault injection reaches:
- * each is made at memory that is not there.
+ * The module's own accesses to user memory, which the kernel's fault injection
+ * does not reach: each one is made to memory that is not accessible.
  */
 #include "scenario.h"
 
-/* A section with rows of which start takes so many bytes, for FAKE_SIZE bytes. */
+/* Sections for FAKE_SIZE bytes of code, with rows of a given start size. */
 #define NR_ROWS		40
 #define MAX_ROW		(4 + 1 + 2 * 4)
 
@@ -91,7 +91,7 @@ static void write_rows(struct world *world, unsigned char *s, unsigned int type)
 	}
 }
 
-/* One row only, of two words of so many bytes. */
+/* A single row with two words of 1 << @width bytes. */
 static void write_row(struct world *world, unsigned char *s, unsigned int type,
 		      unsigned int width)
 {
@@ -109,7 +109,7 @@ static void write_row(struct world *world, unsigned char *s, unsigned int type,
 	row[1 << width] = 0xf0;		/* -16 */
 }
 
-/* Walk with the section at @from, so that it cannot be read from the page's end on. */
+/* Walk with the section at @from, which is unreadable from the page's end on. */
 static const char *fail_section_at(struct world *world, unsigned char *from,
 				   unsigned int size)
 {
@@ -126,7 +126,7 @@ static const char *fail_section_at(struct world *world, unsigned char *from,
 	    read_stack(world->fd, &world->stack))
 		return "request";
 	mprotect(end, PAGE, PROT_READ | PROT_WRITE);
-	/* What is needed may lie before that. */
+	/* The bytes needed may all be before the page's end. */
 	unregister_id(world->fd, reg->id);
 	if (world->stack.head.nr_frames > 1)
 		return NULL;
@@ -142,7 +142,7 @@ static const char *fail_sections(struct world *world)
 
 	put_request_code(&world->fake);
 	for (type = 0; type < 3; type++) {
-		/* Behind the header, up to the rows that count. */
+		/* From behind the header up to the rows that matter. */
 		for (from = FAKE_FDE; from < FAKE_ROW + 64 && !why; from++) {
 			write_rows(world, end - from, type);
 			why = fail_section_at(world, end - from, FAKE_ROW +
@@ -162,8 +162,8 @@ static const char *fail_sections(struct world *world)
 }
 
 /*
- * Register with a header that can be read up to @from the end of a file: the
- * page behind it is mapped like the one before, but nothing is there.
+ * Register with a header of which only @from bytes are before the end of a
+ * file: the next page is mapped, but is beyond the file.
  */
 static const char *fail_header_at(struct world *world, unsigned char *end,
 				  unsigned int from)
@@ -198,8 +198,8 @@ static const char *fail_headers(struct world *world)
 }
 
 /*
- * Enough functions for half of the index to be a page that a search for the first
- * one does not look at; and lookups enough for a directory to be made.
+ * Enough functions for half of the index to be on a page that a search for the
+ * first function does not read; and enough lookups for a directory to be made.
  */
 #define NR_FDES		514
 #define FDE_SIZE	16
@@ -208,7 +208,7 @@ static const char *fail_headers(struct world *world)
 #define CODE_SIZE	(FAKE_SIZE + (NR_FDES - 1) * OTHER_SIZE)
 #define NOP		0x90
 
-/* The first function is the code; the others, behind it, have no row of theirs. */
+/* The first function is the code; the others behind it share its row. */
 static void write_functions(struct world *world, unsigned char *s)
 {
 	const uint64_t text = (uintptr_t)world->fake.text;
@@ -230,8 +230,8 @@ static void write_functions(struct world *world, unsigned char *s)
 }
 
 /*
- * Walk from the first function of such a section, again and again, @before times
- * while all of it can be read, and then without page @page.
+ * Walk from the first function of such a section repeatedly: @before times
+ * while all of it is readable, and then without page @page.
  */
 static const char *fail_index(struct world *world, unsigned char *from,
 			      unsigned int page, unsigned int before)
@@ -253,7 +253,7 @@ static const char *fail_index(struct world *world, unsigned char *from,
 	for (i = 0; i < before + NR_LOOKUPS; i++) {
 		if (i == before)
 			mprotect(unreadable, PAGE, PROT_NONE);
-		/* Each time at another address, so that it is looked up. */
+		/* At another address each time, so that the rule is not cached. */
 		memset(world->fake.text, NOP, i);
 		memcpy(world->fake.text + i, request_code,
 		       sizeof(request_code));
@@ -270,15 +270,18 @@ static const char *fail_directories(struct world *world)
 {
 	unsigned char *pages = world->pages;
 
-	/* It cannot be made: the second half of the index is not readable. */
+	/*
+	 * The directory cannot be made: the second half of the index is
+	 * unreadable.
+	 */
 	return fail_index(world, pages + 2 * PAGE - FAKE_FDE -
 			  (NR_FDES / 2 + 1) * FDE_SIZE, 2, 0) ?:
-	/* It leads to an entry that is not, from one that is. */
+	/* The directory leads from a readable entry to an unreadable one. */
 	       fail_index(world, pages + PAGE - FAKE_FDE - FDE_SIZE, 0,
 			  NR_LOOKUPS);
 }
 
-/* The rule of both frames is cached the first time. */
+/* The first walk caches the rule of both frames. */
 static const char *fail_stack_at(struct world *world, void *sp)
 {
 	unsigned int i;
@@ -309,7 +312,10 @@ static const char *fail_stacks(struct world *world)
 	if (register_section(world->fd, reg))
 		return "register";
 	mprotect(middle, PAGE, PROT_NONE);
-	/* The caller's frame is beyond the last page; the frame pointer before the first. */
+	/*
+	 * The caller's frame is beyond the last readable page; the frame
+	 * pointer is before the first.
+	 */
 	why = fail_stack_at(world, middle - 8) ?:
 	      fail_stack_at(world, middle + PAGE);
 	mprotect(middle, PAGE, PROT_READ | PROT_WRITE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What can be made fail. */
+/* Failing calls, accesses and allocations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define ACCESSES	DEBUGFS "fail_call/accesses"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 
-/* Code and data of modules are so near to each other. */
+/* Largest distance between code and data of a module. */
 #define NEAR		(16UL << 20)
 
 struct site sites[MAX_SITES];
@@ -216,7 +216,7 @@ void untrace_calls(void)
 	put_line(TRACE, "-");
 }
 
-/* Call @mark for each site whose address @path has. */
+/* Call @mark for each site whose address is in the file @path. */
 static bool for_each_site(const char *path, bool is_call,
 			  void (*mark)(struct site *site, unsigned int number),
 			  unsigned int number)
@@ -249,7 +249,10 @@ bool mark_reached(unsigned int number)
 	       put_line(CALLERS, "-");
 }
 
-/* With the copies that compilers make of it, some of which nothing gets to. */
+/*
+ * Mark also the copies that the compiler made of the site, some of which are
+ * unreachable.
+ */
 static void set_covered(struct site *site, unsigned int number)
 {
 	const size_t length = strcspn(site->place, " ") + 1;
@@ -272,7 +275,7 @@ bool prepare_injection(unsigned long text)
 	static const struct {
 		const char *name, *value;
 	} settings[] = {
-		/* What the kernel says of each is not asked for here. */
+		/* The kernel's messages about each failure are not needed. */
 		{ "verbose", "0" }, { "probability", "0" },
 		{ "stacktrace-depth", "32" }, { "ignore-gfp-wait", "0" },
 		{ "ignore-gfp-highmem", "0" }, { "min-order", "0" },
@@ -288,7 +291,7 @@ bool prepare_injection(unsigned long text)
 		for (j = 0; j < sizeof(settings) / sizeof(settings[0]); j++) {
 			snprintf(path, sizeof(path), DEBUGFS "%s/%s", kinds[i],
 				 settings[j].name);
-			/* Not each kind has each of them. */
+			/* Some kinds lack some of these settings. */
 			if (!access(path, F_OK) &&
 			    !put_line(path, "%s", settings[j].value))
 				return false;
@@ -312,7 +315,7 @@ static bool end_injection(void)
 {
 	char line[32];
 
-	/* What is left of n. */
+	/* n, counted down; 0 if a call has failed. */
 	if (!get_line(FAIL_NTH, line, sizeof(line)))
 		return false;
 	put_line(FAIL_NTH, "0");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What can be made fail: the places of the module that selftests/faults/sites
- * has found, by fail_call.ko, and every allocation and copy of user memory below
- * the module, by the kernel's own fault injection.
+ * Failing the places of the module that selftests/faults/sites has found, by
+ * fail_call.ko, and every allocation and copy of user memory below the module,
+ * by the kernel's own fault injection.
  */
 #ifndef FAULTS_FAIL_H
 #define FAULTS_FAIL_H
@@ -14,24 +14,24 @@
 #define MAX_SYMBOLS	32
 #define MAX_ERRNOS	4
 
-/* No errno of user space: what system calls are restarted by. */
+/* Internal errno of the kernel, by which system calls are restarted. */
 #define ERESTARTSYS	512
 
 /**
  * struct site - a place of the module where something can fail
  *
- * @is_call: of a function of the kernel; else an access to user memory.
- * @section: of the module.
- * @offset: in it, of where the call returns to, or of the access.
- * @callee: the function.
- * @value: what it shall return.
- * @errnos: what may come of it, up to a 0.
- * @place: in the source.
- * @function: likewise.
- * @reached: scenarios that get there, a bit for each.
- * @covered: it has failed, and nothing was wrong with that.
- * @wrong: something was.
- * @seen: where it has failed, and what came of it.
+ * @is_call: a call of a kernel function; otherwise an access to user memory.
+ * @section: section of the module.
+ * @offset: offset in the section of the return address, or of the access.
+ * @callee: the kernel function.
+ * @value: value to return for a failure.
+ * @errnos: errors that may result, ended by 0.
+ * @place: position in the source.
+ * @function: function in the source.
+ * @reached: scenarios that reach the site, one bit for each.
+ * @covered: it has failed, with a correct result.
+ * @wrong: it has failed, with a wrong result.
+ * @seen: scenarios in which it failed, and the results.
  */
 struct site {
 	bool is_call;
@@ -53,33 +53,39 @@ extern unsigned int nr_sites;
 
 bool read_sites(const char *path);
 
-/* The module's section is loaded at that address, or 0. */
+/* Address of a loaded section of the module, or 0. */
 unsigned long section_address(const char *section);
 
-/* Prepare to have calls at @site fail, or, with NULL, all of @callee. */
+/* Make the call at @site fail or, with NULL, all calls of @callee. */
 bool arm_call(const struct site *site, const char *callee, long value);
 void disarm_call(void);
 
-/* The site that arm_call() with a @callee has failed, of a module being loaded. */
+/*
+ * The site of the call that failed after arm_call() with a @callee, of a module
+ * being loaded.
+ */
 struct site *failed_site(const char *callee);
 
 /*
- * Note which sites are reached from now on; end that. mark_reached() sets bit
- * @number of site->reached of those, and forgets them.
+ * Start and end recording the sites that are reached. mark_reached() sets bit
+ * @number of site->reached for those, and clears the record.
  */
 bool trace_calls(void);
 void untrace_calls(void);
 bool mark_reached(unsigned int number);
 
-/* Mark those accesses as covered that have failed, for good, since the start. */
+/* Mark accesses as covered that have failed for good since the start. */
 bool mark_accesses(void);
 
-/* Is there fault injection in this kernel? Prepares it, for the module's code. */
+/*
+ * Prepare the kernel's fault injection for the module's code. Returns false if
+ * the kernel has none.
+ */
 bool prepare_injection(unsigned long text);
 
 /*
- * Ways to fail: begin() has the n-th call of the kind from now on fail, end()
- * says whether one has.
+ * A way to fail: begin() makes the n-th call of the kind fail from now on,
+ * end() returns whether one has failed.
  */
 struct way {
 	bool (*begin)(unsigned int n);
@@ -88,7 +94,7 @@ struct way {
 
 extern const struct way by_call, by_injection;
 
-/* Helpers: a file that takes a line, a file that gives one. */
+/* Helpers: write a line to a file, read a line of a file. */
 bool put_line(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 bool get_line(const char *path, char *line, int size);

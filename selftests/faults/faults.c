@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Has everything in the module fail that can: for each place where something can
- * fail, in each scenario that gets there, the first time, the second time, and so
- * on. Runs in a VM, see check.
+ * Makes everything in the module fail that can: each place where something can
+ * fail, in each scenario that reaches it, the first time, the second time, and
+ * so on. Runs in a VM, see check.
  *
- * What holds each time: the scenario succeeds, or fails with an errno that the
- * uapi header has for it; the same again, with nothing failing, succeeds; each
- * request is accounted for; and when the process has ended nothing is left.
+ * Checked each time: the scenario succeeds, or fails with an errno that the
+ * uapi header documents; repeated without a failure it succeeds; each request
+ * is accounted for; and nothing is left when the process has ended.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,20 +15,20 @@
 #include "module.h"
 #include "scenario.h"
 
-/* Failures of one place in one scenario; how many calls below the module may be. */
+/* Failures of one place in one scenario; limit of failures below the module. */
 #define MAX_CALLS	4
 #define MAX_BELOW	4000
 
-/* How long the end of a process may take to be seen in the counters, in ms. */
+/* Milliseconds until the counters must show that a process has ended. */
 #define MAX_WAIT	10000
 
 #define MODULE		"sframe_unwind"
 #define COUNTERS	"/sys/kernel/debug/sframe_unwind/counters"
 
-/* What one run of a scenario came to, in memory that its process shares. */
+/* Result of one run of a scenario, in memory shared with its process. */
 static struct ending {
 	bool finished;
-	bool failed;		/* something was made fail */
+	bool failed;		/* a failure was injected */
 	int result;
 	char wrong[160];
 } *outcome;
@@ -56,7 +56,7 @@ static const char *result_name(int result)
 	return !result ? "0" : result == LESS ? "less" : errno_name(result);
 }
 
-/* Counters of what there is, not of what there was. Returns what is left. */
+/* Check counters of existing objects, ignoring totals. Returns what is left. */
 static const char *find_left(char *line, int size)
 {
 	FILE *file = fopen(COUNTERS, "r");
@@ -72,7 +72,7 @@ static const char *find_left(char *line, int size)
 	return left;
 }
 
-/* The last of a process may be on its way out yet. */
+/* Retry, because the process may still be exiting. */
 static const char *wait_for_nothing(void)
 {
 	static char line[128];
@@ -126,7 +126,7 @@ static void run_in_child(const struct scenario *scenario, const struct way *way,
 	outcome->finished = true;
 }
 
-/* Run @scenario once with the @n-th failing. */
+/* Run @scenario once with the @n-th call failing. */
 static void run(const struct scenario *scenario, const struct way *way,
 		unsigned int n)
 {
@@ -142,7 +142,7 @@ static void run(const struct scenario *scenario, const struct way *way,
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		note("ended", 0);
-	/* Its children, too. */
+	/* Wait for its children, too. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	left = wait_for_nothing();
@@ -163,7 +163,7 @@ static bool is_expected(const struct site *site, int result)
 	return !result || result == LESS;
 }
 
-/* Note what became of @site's failing in @scenario. */
+/* Record the result of @site's failure in @scenario. */
 static void see(struct site *site, const char *scenario, unsigned int n)
 {
 	const size_t length = strlen(site->seen);
@@ -174,7 +174,7 @@ static void see(struct site *site, const char *scenario, unsigned int n)
 	site->wrong |= !good;
 	if (good && n > 1)
 		return;
-	/* At once, too: there is a limit to the time. */
+	/* Print now, because a time limit may end the test. */
 	if (!good) {
 		printf("# %s: %s(): %s %u: %s %s\n", site->place, site->callee,
 		       scenario, n, result_name(outcome->result),
@@ -210,7 +210,7 @@ static void fail_site(struct site *site)
 	disarm_call();
 }
 
-/* All there is below the module, in @scenario. */
+/* Fail every allocation and copy below the module in @scenario. */
 static void fail_below(const struct scenario *scenario)
 {
 	unsigned int n, failed = 0, less = 0;
@@ -236,7 +236,7 @@ static void fail_below(const struct scenario *scenario)
 	     scenario->name, n - 1, failed, less);
 }
 
-/* Is there anything of the module? */
+/* Whether anything of the module exists. */
 static bool is_there(void)
 {
 	return !access("/sys/module/" MODULE, F_OK) ||
@@ -244,7 +244,10 @@ static bool is_there(void)
 	       !access("/sys/kernel/debug/" MODULE, F_OK);
 }
 
-/* Load it with the @n-th of the kind failing. Returns whether one did. */
+/*
+ * Load the module with the @n-th call of the kind failing. Returns whether one
+ * failed.
+ */
 static bool load_failing(const char *path, const struct way *way,
 			 unsigned int n, const char *callee)
 {
@@ -267,7 +270,10 @@ static bool load_failing(const char *path, const struct way *way,
 		note("load or unload", err);
 	if (is_there())
 		note("something is left", 0);
-	/* For what is below the next try, or the last one, shows it. */
+	/*
+	 * For failures below the module the next try, or the last one, checks
+	 * this.
+	 */
 	if (failed && callee) {
 		err = load_module(path) ?: unload_module(MODULE);
 		if (err)
@@ -280,7 +286,7 @@ static bool load_failing(const char *path, const struct way *way,
 	return failed;
 }
 
-/* Is @site one of loading the module? */
+/* Whether @site is executed when the module is loaded. */
 static bool is_of_load(const struct site *site)
 {
 	const char *end = strstr(site->function, "_init");
@@ -289,7 +295,7 @@ static bool is_of_load(const struct site *site)
 				 (end && !end[strlen("_init")]));
 }
 
-/* Calls that are made when the module is loaded; each name once. */
+/* Fail the calls made when the module is loaded, by name of the function. */
 static void fail_load(const char *path)
 {
 	unsigned int i, j, n;
@@ -335,7 +341,7 @@ static void fail_below_load(const char *path)
 }
 
 /*
- * Does the table of places that cannot be made fail have @site? A line is
+ * Whether the table of places that cannot fail contains @site. A line is
  * FUNCTION CALLEE REASON.
  */
 static bool find_reason(const char *path, const struct site *site, char *reason,
@@ -361,8 +367,8 @@ static bool find_reason(const char *path, const struct site *site, char *reason,
 }
 
 /*
- * The compiler makes two calls of one in the source, of which nothing may reach one.
- * Returns whether @site has such a twin, which has failed.
+ * The compiler may make two calls of one in the source, one of which is
+ * unreachable. Returns whether @site has such a twin, which has failed.
  */
 static bool has_twin(const struct site *site)
 {
@@ -376,7 +382,7 @@ static bool has_twin(const struct site *site)
 	return false;
 }
 
-/* What came of @site, which has had its chance. */
+/* Print the result of @site at the end. */
 static void report(const struct site *site)
 {
 	const char *what = site->is_call ? site->callee : "user memory";
@@ -402,7 +408,7 @@ static void report(const struct site *site)
 	nr_excused += excused;
 }
 
-/* Its address space shall be gone afterwards. */
+/* In a child, because its address space must be gone afterwards. */
 static bool fail_accesses_in_child(void)
 {
 	const char *why;
@@ -420,7 +426,7 @@ static bool fail_accesses_in_child(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* faults DIRECTORY: of the modules, of the lists. */
+/* faults DIRECTORY: the directory of the modules and lists. */
 int main(int argc, char **argv)
 {
 	const char *why;
@@ -445,7 +451,7 @@ int main(int argc, char **argv)
 
 	test(!load_module(MODULE ".ko") && !load_module(MODULE "_test.ko"),
 	     "load once more");
-	/* Everything works when nothing fails. */
+	/* All scenarios succeed without failures. */
 	test(trace_calls(), "note calls");
 	for (i = 0; i < nr_scenarios; i++) {
 		run(&scenarios[i], &by_call, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Loading and removing a module: 0, or the errno. */
+/* Loading and removing a module. Return 0, or the errno. */
 #ifndef FAULTS_MODULE_H
 #define FAULTS_MODULE_H
 
@@ -17,7 +17,7 @@ static inline int load_module(const char *path)
 	return err;
 }
 
-/* EAGAIN while it is in use. */
+/* Fails with EAGAIN while the module is in use. */
 static inline int unload_module(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;

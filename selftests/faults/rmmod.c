@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module is removed: not while anything of it is in use, whatever that is,
- * and at any moment else. The module's file is named by SFU_MODULE.
+ * Removal of the module: refused while it is in use, in whatever way, and
+ * possible at any other moment. SFU_MODULE names the module's file.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -16,9 +16,9 @@
 #include "module.h"
 
 /*
- * Removals of the module under load, and tries for one of them. A round takes
- * half a second on two free processors and several on busy ones: then they are
- * fewer, so that the harness's time limit is not met.
+ * Removals of the module under load, and attempts for each. A round takes half
+ * a second on two idle CPUs and several seconds on busy ones: then there are
+ * fewer rounds, to stay within the harness's time limit.
  */
 #define NR_ROUNDS	200
 #define MAX_SECONDS	(TEST_TIMEOUT_DEFAULT / 2)
@@ -30,13 +30,13 @@ static int load(void)
 	return load_module(getenv("SFU_MODULE") ?: "sframe_unwind.ko");
 }
 
-/* The one whose timers ask it for stacks. */
+/* The test module, whose timers request stacks. */
 static int load_test(void)
 {
 	return load_module("sframe_unwind_test.ko");
 }
 
-/* Returns EAGAIN while it, or the one for tests, is in use. */
+/* Returns EAGAIN while the module or the test module is in use. */
 static int unload(void)
 {
 	const int err = unload_module("sframe_unwind_test");
@@ -44,7 +44,7 @@ static int unload(void)
 	return err && err != ENOENT ? err : unload_module("sframe_unwind");
 }
 
-/* A child that does something, says so, and goes on when told to. */
+/* A child that does something, reports that, and continues when told to. */
 struct child {
 	pid_t pid;
 	int said, told;		/* pipes */
@@ -137,7 +137,7 @@ FIXTURE_SETUP(rmmod)
 	ASSERT_EQ(0, load());
 }
 
-/* In the end it can be removed. */
+/* At the end of each test the module can be removed. */
 FIXTURE_TEARDOWN(rmmod)
 {
 	EXPECT_EQ(0, unload());
@@ -152,7 +152,10 @@ TEST_F(rmmod, open_client)
 	close(fd);
 }
 
-/* A file on its way from one socket to another is nobody's, and open. */
+/*
+ * A descriptor in flight between two sockets belongs to no process, but is
+ * open.
+ */
 TEST_F(rmmod, client_in_flight)
 {
 	int fd = open_client(0), pair[2];
@@ -166,7 +169,7 @@ TEST_F(rmmod, client_in_flight)
 	close(pair[1]);
 }
 
-/* A client that has registered. */
+/* Open a client and register a section. */
 static int open_registered(void)
 {
 	int fd = open_client(0);
@@ -182,7 +185,7 @@ static void register_and_close(const struct child *child)
 	say_and_wait(child);
 }
 
-/* The marker page of a process keeps the module. */
+/* The marker of a process keeps the module. */
 TEST_F(rmmod, registered)
 {
 	ASSERT_TRUE(start(&self->child, register_and_close));
@@ -205,7 +208,7 @@ static void register_and_exec(const struct child *child)
 TEST_F(rmmod, executed)
 {
 	ASSERT_TRUE(start(&self->child, register_and_exec));
-	/* The process lives, its address space is another. */
+	/* The process still exists, but with another address space. */
 	EXPECT_EQ(0, unload());
 	EXPECT_EQ(0, load());
 	EXPECT_TRUE(end(&self->child));
@@ -219,7 +222,7 @@ static void register_and_fork(const struct child *child)
 	say_and_wait(child);
 }
 
-/* What a child has inherited is enough. */
+/* An inherited registration keeps the module, too. */
 TEST_F(rmmod, forked)
 {
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -227,7 +230,7 @@ TEST_F(rmmod, forked)
 	ASSERT_EQ(self->child.pid, waitpid(self->child.pid, NULL, 0));
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_TRUE(tell(&self->child));
-	/* The child's child. */
+	/* Reap the grandchild. */
 	EXPECT_LT(0, wait(NULL));
 }
 
@@ -262,7 +265,7 @@ static void just_wait(const struct child *child)
 	say_and_wait(child);
 }
 
-/* Ask for the stack of the child, and forget about it. */
+/* Request the stack of the child, and close the client. */
 static int request_of(const struct child *child)
 {
 	int fd = open_client(0);
@@ -272,7 +275,7 @@ static int request_of(const struct child *child)
 	return err;
 }
 
-/* A request keeps the module until the thread gets back to user space. */
+/* A request keeps the module until the thread returns to user space. */
 TEST_F(rmmod, pending_asleep)
 {
 	ASSERT_TRUE(start(&self->child, just_wait));
@@ -294,7 +297,7 @@ TEST_F(rmmod, pending_stopped)
 	EXPECT_EQ(EAGAIN, unload());
 	ASSERT_EQ(0, kill(self->child.pid, SIGCONT));
 	ASSERT_TRUE(hear(&self->child));
-	/* Its walk has left nothing in it. */
+	/* The walk has left nothing in the child. */
 	EXPECT_EQ(0, unload());
 	EXPECT_EQ(0, load());
 	EXPECT_TRUE(end(&self->child));
@@ -315,7 +318,7 @@ static void read_asleep(const struct child *child)
 	int fd = open_client(0);
 
 	say(child);
-	/* Nothing comes. */
+	/* Blocks, because no record arrives. */
 	if (read(fd, buffer, sizeof(buffer)) < 0)
 		_exit(1);
 }
@@ -344,7 +347,7 @@ TEST_F(rmmod, poller_asleep)
 	EXPECT_TRUE(end(&self->child));
 }
 
-/* Exits with a timer running, which asks for its stack until then. */
+/* Exit with a timer running that requests stacks until then. */
 static void run_timer(const struct child *child)
 {
 	struct sfu_test_timer_spec spec = {
@@ -369,7 +372,7 @@ TEST_F(rmmod, timer)
 	EXPECT_TRUE(end(&self->child));
 }
 
-/* Walks through a file that something is attached to. */
+/* Walk through a file that has a section attached. */
 static void walk_attached(const struct child *child)
 {
 	struct sframe_unwind_attach arg;
@@ -382,7 +385,7 @@ static void walk_attached(const struct child *child)
 	arg.flags = SFRAME_UNWIND_ATTACH_SYSTEM;
 	if (attach(fd, &arg) || walk_small(fd, map_elf(arg.elf_fd)) != CALLER)
 		_exit(1);
-	/* With this its attachment goes, and what a walk has found. */
+	/* Closing removes the attachment, and what the walk has found. */
 	close(fd);
 	say_and_wait(child);
 }
@@ -397,7 +400,7 @@ TEST_F(rmmod, attached)
 
 #define NR_OBSERVED	200
 
-/* The kernel's objects of a kind, or -1. */
+/* Number of objects in a slab cache, or -1. */
 static long slab_objects(const char *kind)
 {
 	FILE *file = fopen("/proc/slabinfo", "r");
@@ -414,7 +417,7 @@ static long slab_objects(const char *kind)
 	return value;
 }
 
-/* Processes that have a marker, of all that there are. */
+/* Number of processes with a marker. */
 static unsigned int count_marked(void)
 {
 	unsigned int nr = 0;
@@ -429,7 +432,7 @@ static unsigned int count_marked(void)
 	return nr;
 }
 
-/* All processes there are have been observed, and live; nothing is left. */
+/* Observed processes that still exist do not keep the module. */
 TEST_F(rmmod, observed)
 {
 	static struct observed observed[NR_OBSERVED];
@@ -453,7 +456,7 @@ TEST_F(rmmod, observed)
 	EXPECT_EQ(NR_OBSERVED, counter("observed"));
 	EXPECT_EQ(0, count_marked());
 	close(fd);
-	/* It need not wait for what goes soon by itself. */
+	/* It does not wait for state that is freed soon. */
 	EXPECT_EQ(0, unload());
 	EXPECT_EQ(0, load());
 	for (i = 0; i < NR_OBSERVED; i++)
@@ -463,7 +466,7 @@ TEST_F(rmmod, observed)
 	unmap_elf(at);
 }
 
-/* Things that keep the module for a moment, in a process that ends soon. */
+/* Use the module briefly in different ways, in a process that ends soon. */
 static void live_shortly(unsigned int what)
 {
 	struct sframe_unwind_request req = request_self();
@@ -476,7 +479,7 @@ static void live_shortly(unsigned int what)
 	pid_t pid;
 	int fd = what & 2 ? open_test_client(O_NONBLOCK) : open_client(O_NONBLOCK);
 
-	/* It may just not be there. */
+	/* The module may be unloaded at the moment. */
 	if (fd < 0)
 		return;
 	if (what & 1)
@@ -504,7 +507,7 @@ static void live_shortly(unsigned int what)
 		kill(getpid(), SIGKILL);
 }
 
-/* What all workers see. */
+/* Shared with the workers. */
 struct shared {
 	bool stop, pause;
 	unsigned int idle, lives;
@@ -528,15 +531,15 @@ static void work(struct shared *shared, unsigned int what)
 		}
 		waitpid(pid, NULL, 0);
 		__atomic_add_fetch(&shared->lives, 1, __ATOMIC_RELAXED);
-		/* All of them, in an order of their own. */
+		/* All ways, in a different order in each worker. */
 		what = what * 5 + 3;
 	}
 	_exit(0);
 }
 
 /*
- * Remove it while the workers go on; only if that does not happen in many tries,
- * have them pause. Returns whether it needed no pause, or -1.
+ * Remove the module while the workers run; if that fails in many attempts,
+ * pause them. Returns whether no pause was needed, or -1.
  */
 static int remove_under_load(struct shared *shared)
 {
@@ -551,7 +554,7 @@ static int remove_under_load(struct shared *shared)
 	__atomic_store_n(&shared->pause, true, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&shared->idle, __ATOMIC_ACQUIRE) < NR_WORKERS)
 		sched_yield();
-	/* Children of children may be on their way out. */
+	/* Grandchildren may still be exiting. */
 	for (tries = 0; tries < 10000; tries++) {
 		err = unload();
 		if (err != EAGAIN)
@@ -592,7 +595,7 @@ TEST_F(rmmod, under_load)
 	printf("# removed %u times, %u of them while workers ran; they ran %u times\n",
 	       i, raced, shared->lives);
 	EXPECT_LT(0, raced);
-	/* The last children of theirs. */
+	/* The workers' last children may still be exiting. */
 	for (i = 0; i < 10000 && unload(); i++)
 		usleep(1000);
 	EXPECT_EQ(0, load());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scenario: one thing that users of the module do, so that it can be done again
- * and again, with something failing in it.
+ * Scenario: one use of the module, which can be repeated with something failing
+ * in it.
  */
 #ifndef FAULTS_SCENARIO_H
 #define FAULTS_SCENARIO_H
@@ -11,22 +11,22 @@
 
 #include "../elf_map.h"
 
-#define NR_BATCH	130	/* more than two leaves of a tree */
+#define NR_BATCH	130	/* more than two leaves of a tree hold */
 
-/* Of a walk: it has come to an end too early, and said so. No errno. */
+/* Result of a walk that ended early and reported so; not an errno. */
 #define LESS		1000
 
-/* What scenarios work on, made anew for each time. */
+/* Objects that scenarios work on, created for each run. */
 struct world {
-	int fd;			/* a client that does not wait */
-	int other;		/* what the scenario has opened */
+	int fd;			/* a non-blocking client */
+	int other;		/* opened by the scenario */
 	struct fake fake;
 	struct stack stack;
 	struct elf_base elf;
 	struct elf_sframe sframe;
 	int elf_fd;
-	unsigned char *at;	/* where it is mapped */
-	unsigned char *pages;	/* for stacks and odd places */
+	unsigned char *at;	/* address of the mapped file */
+	unsigned char *pages;	/* for stacks and unusual places */
 	struct sframe_unwind_attach attach;
 	struct sframe_unwind_batch_entry entries[NR_BATCH];
 	char message[256];
@@ -34,17 +34,17 @@ struct world {
 	pid_t child, tid;
 	pthread_t thread;
 	int uffd;
-	unsigned int nr_left;		/* registrations, or records, to be found yet */
-	bool done;		/* the thread has what it asked for */
+	unsigned int nr_left;		/* registrations or records still to be found */
+	bool done;		/* the thread has finished */
 };
 
 /**
- * struct scenario
+ * struct scenario - one use of the module
  *
- * @name: what is done.
- * @setup: makes what it needs, or NULL. Returns whether that went well.
- * @run: does it. Returns 0; an errno; LESS. Can be called once more after that.
- * @undo: takes back what it did, or NULL.
+ * @name: description.
+ * @setup: creates what it needs, or NULL. Returns false on error.
+ * @run: the use itself. Returns 0, an errno, or LESS. Can be called once more.
+ * @undo: reverts what @run did, or NULL.
  */
 struct scenario {
 	const char *name;
@@ -56,31 +56,37 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
-/* Returns NULL, or what went wrong. */
+/* Returns NULL, or an error message. */
 const char *make_world(struct world *world);
 
-/* The errno of a system call that has returned @ret, or 0. */
+/* The errno of a system call that returned @ret, or 0. */
 int result(long ret);
 
 /*
- * Take all records there are. Returns how many were of @type. What fails in a
- * scenario may be one of these reads; the next one does not.
+ * Read all records. Returns the number of type @type. One of these reads may be
+ * the failing call; the next one succeeds.
  */
 int drain(int fd, int type);
 
 /*
- * Walk from @code, which requests its stack, to its caller; or only read the
- * stack that has been requested. Returns 0; an errno; LESS if the walk did not
- * come to request_at().
+ * Walk from @code, which requests its stack, to its caller; with NULL only read
+ * the stack that was requested. Returns 0, an errno, or LESS if the walk did
+ * not reach request_at().
  */
 int request_at(struct world *world, const void *code);
 int read_caller(struct world *world);
 
-/* Code that requests its stack with another stack pointer, as function(fd, cmd, arg, unused, sp). */
+/*
+ * Write code that requests its stack with another stack pointer, called as
+ * function(fd, cmd, arg, unused, sp).
+ */
 bool make_stack_switch(struct world *world);
 long call_on_stack(struct world *world, void *sp);
 
-/* Accesses to user memory that really fail, at all places. Returns NULL, or what went wrong. */
+/*
+ * Accesses to user memory that really fail, at all places. Returns NULL or an
+ * error message.
+ */
 const char *fail_accesses(void);
 
 /* scenario_client.c */

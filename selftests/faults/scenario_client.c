@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scenarios of a client and its process: opening, asking, the test timer, fork
+ * Scenarios of a client and its process: open, requests, the test timer, fork
  * and exec.
  */
 #include "../../module/test/test.h"
@@ -18,7 +18,7 @@ void undo_open(struct world *world)
 	close(world->other);
 }
 
-/* The first one of a user. */
+/* The first client of a user. */
 int run_open_as_other(struct world *world)
 {
 	if (setresuid(4321, -1, -1))
@@ -86,7 +86,7 @@ void undo_timer(struct world *world)
 	close(world->other);
 }
 
-/* What @work returns in a child. */
+/* Returns the result of @work in a child. */
 static int in_child(struct world *world, int (*work)(struct world *world))
 {
 	pid_t pid = fork();
@@ -102,7 +102,7 @@ static int in_child(struct world *world, int (*work)(struct world *world))
 	return err < 0 ? EPROTO : err == 255 ? LESS : err;
 }
 
-/* The child's own client: the parent reads the other one. */
+/* The child uses its own client; the parent reads the other one. */
 static int request_in_child(struct world *world)
 {
 	world->fd = open_client(O_NONBLOCK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Scenarios of files: their sections are discovered, attached, listed. */
+/* Scenarios of files: discovery, attaching, and listing of sections. */
 #include "../attach.h"
 #include "scenario.h"
 
@@ -14,7 +14,7 @@ int run_discover(struct world *world)
 	return request_at(world, world->at + ELF_SMALL_VADDR);
 }
 
-/* Nothing maps the section: it has to be read. */
+/* The section is not mapped and must be read. */
 bool setup_unmapped(struct world *world)
 {
 	return !munmap(world->at, ELF_PAGE);
@@ -84,7 +84,7 @@ bool setup_attached(struct world *world)
 	return setup_bare(world) && !run_attach(world);
 }
 
-/* Something is attached that stays, and is to be shared with the same file. */
+/* A section stays attached and is to be shared with the same file. */
 bool setup_share(struct world *world)
 {
 	static struct sframe_unwind_segment segments[2];

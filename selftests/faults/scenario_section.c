@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scenarios of the life of sections: registered and unregistered, one or a batch,
- * removed because they are bad.
+ * Scenarios of registrations: registered and unregistered, alone or in a batch,
+ * removed as corrupt.
  */
 #include "scenario.h"
 
@@ -21,7 +21,7 @@ bool setup_registered(struct world *world)
 	return !run_register(world);
 }
 
-/* The errno stays the same, whatever becomes of the message. */
+/* The errno stays the same, even if the message cannot be written. */
 int run_refused(struct world *world)
 {
 	world->fake.section[2] = 2;
@@ -32,7 +32,7 @@ int run_refused(struct world *world)
 	return errno == EOPNOTSUPP ? 0 : errno;
 }
 
-/* A child that shares what there is, until the end. */
+/* Fork a child that shares the trees until the end. */
 static bool fork_sharer(struct world *world)
 {
 	world->child = fork();
@@ -76,7 +76,7 @@ static int batch(struct world *world, unsigned int cmd)
 	return arg.nr == NR_BATCH && !arg.nr_failed ? 0 : EPROTO;
 }
 
-/* All that have the section; what is left of them, if not all went before. */
+/* Remove all with the section; at the second call those left by a failure. */
 static int unregister_all(struct world *world)
 {
 	struct sframe_unwind_unregister unreg = {
@@ -91,7 +91,7 @@ static int unregister_all(struct world *world)
 	return unreg.removed == world->nr_left || !world->nr_left ? 0 : EPROTO;
 }
 
-/* Those that are there after it failed are as documented; who knows which, cleans up. */
+/* After a failure the documented number of entries is registered; remove those. */
 int run_batch(struct world *world)
 {
 	unsigned int i;
@@ -101,7 +101,10 @@ int run_batch(struct world *world)
 		world->entries[i] = (struct sframe_unwind_batch_entry) {
 			.sframe_start = world->fake.reg.sframe_start,
 			.sframe_size = world->fake.reg.sframe_size,
-			/* From the middle on to both sides: nodes are split. */
+			/*
+			 * From the middle to both sides, so that nodes are
+			 * split.
+			 */
 			.text_start = world->fake.reg.text_start + 1000 +
 				      (i % 2 ? (long)i : -(long)i),
 			.text_size = 1,
@@ -139,7 +142,7 @@ int run_unregister_batch(struct world *world)
 	unsigned int i;
 	int err;
 
-	/* By their ids. */
+	/* By id. */
 	for (i = 0; i < NR_BATCH; i++)
 		world->entries[i].sframe_start = 0;
 	err = batch(world, SFRAME_UNWIND_IOC_UNREGISTER_BATCH);
@@ -151,7 +154,7 @@ int run_unregister_batch(struct world *world)
 	return err;
 }
 
-/* Ends of sections. */
+/* Removal of sections */
 
 /* More than are freed at once. */
 #define NR_MANY	300
@@ -169,7 +172,7 @@ bool setup_many(struct world *world)
 	return true;
 }
 
-/* With the marker all go, whatever fails. */
+/* Unmapping the marker removes all, whatever fails. */
 int run_end_of_many(struct world *world)
 {
 	struct sframe_unwind_stats s;
@@ -216,7 +219,10 @@ void undo_events(struct world *world)
 	ioctl(world->fd, SFRAME_UNWIND_IOC_EVENTS, &events);
 }
 
-/* Whatever is in the way of a walk, its record comes; if it can be, that of the removal. */
+/*
+ * Whatever fails in a walk, its record arrives, and if possible the event about
+ * the removal.
+ */
 static int run_until_removed(struct world *world)
 {
 	struct sframe_unwind_request req = request_self();
@@ -226,7 +232,7 @@ static int run_until_removed(struct world *world)
 	ssize_t got, at = 0;
 	int nr[3] = {};
 
-	/* It may be there yet, if it could not be removed. */
+	/* Still registered, if it could not be removed. */
 	if (err && err != EEXIST)
 		return err;
 	err = -call_request_code(world->fake.text, world->fd, &req);
@@ -263,7 +269,7 @@ int run_unreadable(struct world *world)
 	if (err && err != EEXIST)
 		return err;
 	mprotect(world->fake.section, PAGE, PROT_NONE);
-	/* Another one for the same code is not read, only refused. */
+	/* Another one for the same code is refused without being read. */
 	err = request_at(world, world->fake.text);
 	mprotect(world->fake.section, PAGE, PROT_READ | PROT_WRITE);
 	if (err == LESS && world->stack.head.stop == SFRAME_UNWIND_STOP_SECTION_REMOVED)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Scenarios of walks, and of reading what came of them. */
+/* Scenarios of walks, and of reading their records. */
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <sys/auxv.h>
@@ -13,7 +13,7 @@ int run_request(struct world *world)
 	return request_at(world, world->fake.text);
 }
 
-/* A rule of a signal frame; its code is looked at, too. */
+/* A rule of a signal frame, whose code is read as well. */
 bool setup_signal(struct world *world)
 {
 	world->fake.section[FAKE_INFO] |= 0x80;
@@ -28,7 +28,7 @@ bool setup_waiting(struct world *world)
 	       !call_request_code(world->fake.text, world->fd, &req);
 }
 
-/* If it fails, the record is there yet. */
+/* If the read fails, the record is still there. */
 int run_read(struct world *world)
 {
 	static char buffer[65536];
@@ -43,7 +43,7 @@ void undo_read(struct world *world)
 	call_request_code(world->fake.text, world->fd, &req);
 }
 
-/* Records that are large, so that it takes few to get around the ring. */
+/* Large records, so that few of them fill the ring. */
 static __attribute__((noinline)) long request_deep(struct world *world,
 						   unsigned int depth)
 {
@@ -56,7 +56,7 @@ static __attribute__((noinline)) long request_deep(struct world *world,
 	return ret;
 }
 
-/* The record that waits begins at the ring's end, and ends at its beginning. */
+/* The next record starts at the ring's end and continues at its start. */
 bool setup_wrapped(struct world *world)
 {
 	struct sframe_unwind_query q = { .size = sizeof(q) };
@@ -95,7 +95,7 @@ int run_vdso(struct world *world)
 	return err == LESS && world->stack.head.nr_frames > 1 ? 0 : err;
 }
 
-/* A return address that is in no code. */
+/* A return address outside of any code. */
 int run_no_code(struct world *world)
 {
 	uint64_t *sp = (void *)(world->pages + PAGE - 64);
@@ -144,7 +144,7 @@ int run_request_thread(struct world *world)
 	return err == LESS ? 0 : err;
 }
 
-/* What has been asked for of it before, it is to deliver now. */
+/* The thread now also delivers earlier requests. */
 static int interrupt_again(struct world *world)
 {
 	struct sframe_unwind_request req = request_self();
@@ -156,7 +156,7 @@ static int interrupt_again(struct world *world)
 	return request(world->fd, &req) ? errno : 0;
 }
 
-/* A thread that sleeps, another one each time. */
+/* A sleeping thread, a new one each time. */
 int run_request_again(struct world *world)
 {
 	int err, nr;
@@ -165,7 +165,7 @@ int run_request_again(struct world *world)
 	if (!setup_thread(world))
 		return errno;
 	err = interrupt_again(world);
-	/* If it has not been interrupted, it goes on by itself. */
+	/* Without an interruption it continues by itself. */
 	if (write(world->pipe[1], "", 1) != 1 ||
 	    pthread_join(world->thread, NULL))
 		err = ETIMEDOUT;
@@ -175,7 +175,7 @@ int run_request_again(struct world *world)
 	return err || nr ? err : EPROTO;
 }
 
-/* Wakes the reader by a stack, of this thread. */
+/* Wake the reader by a stack of this thread. */
 static void *wake_reader(void *data)
 {
 	struct world *world = data;
@@ -183,7 +183,7 @@ static void *wake_reader(void *data)
 
 	while (!is_asleep(getpid()))
 		sched_yield();
-	/* What fails may be this; the second time it does not. */
+	/* This may be the failing call; the second one succeeds. */
 	return request(world->other, &req) && request(world->other, &req) ?
 		       data : NULL;
 }
@@ -203,16 +203,16 @@ int run_read_asleep(struct world *world)
 	if (pthread_create(&world->thread, NULL, wake_reader, world))
 		return EPROTO;
 	err = result(read(world->other, buffer, sizeof(buffer)));
-	/* Asleep for good, if the read did not get there. */
+	/* If the read failed, the thread sleeps until it is ended. */
 	pthread_join(world->thread, &failed);
 	if (err && !failed && read(world->other, buffer, sizeof(buffer)) < 0)
 		return EPROTO;
 	return err;
 }
 
-/* Two walks at a time. */
+/* Two walks at the same time */
 
-/* A page of the section that is to come. */
+/* Remove a page of the section, to be provided later. */
 static bool take_page_away(struct world *world, unsigned char *copy)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -223,7 +223,7 @@ static bool take_page_away(struct world *world, unsigned char *copy)
 	};
 
 	memcpy(copy, world->fake.section, PAGE);
-	/* One that waits cannot be polled. */
+	/* poll() works for non-blocking userfaultfds only. */
 	world->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	return world->uffd >= 0 && !ioctl(world->uffd, UFFDIO_API, &api) &&
 	       !ioctl(world->uffd, UFFDIO_REGISTER, &reg) &&
@@ -241,13 +241,16 @@ static void *request_in_thread(void *data)
 	return (void *)-ret;
 }
 
-/* A walk that waits for a page has the client's memory: another one begins. */
+/*
+ * The client's walk memory is in use by a walk that waits for a page, when
+ * another one starts.
+ */
 static int walk_meanwhile(struct world *world)
 {
 	struct sframe_unwind_request req = request_self();
 	struct pollfd pfd = { .fd = world->uffd, .events = POLLIN };
 
-	/* If that has failed already, nothing waits. */
+	/* If the walk has failed already, no thread waits. */
 	while (!poll(&pfd, 1, 1)) {
 		if (__atomic_load_n(&world->done, __ATOMIC_ACQUIRE))
 			return LESS;
@@ -275,7 +278,10 @@ int run_two_walks(struct world *world)
 
 	world->done = false;
 	world->nr_left = 0;
-	/* It is there yet if unregistering it has failed, and its rules are known. */
+	/*
+	 * Still registered if unregistering has failed, and its rules are
+	 * cached.
+	 */
 	undo_register(world);
 	err = run_register(world);
 	if (err)

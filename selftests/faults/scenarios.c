@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What users of the module do: the table of scenarios.
+ * The table of scenarios.
  *
  * To add one, write its functions in the scenario_*.c of its subject, declare
- * them in scenario.h, which says what they have to do, and add a line here.
- * There can be 64, see site->reached.
+ * them in scenario.h, which describes them, and add a line here. The maximum is
+ * 64, see site->reached.
  */
 #include "scenario.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The world that scenarios work on, and what they share. */
+/* The world that scenarios work on, and functions they share. */
 #include "scenario.h"
 
 const char *make_world(struct world *world)
@@ -46,7 +46,7 @@ int read_caller(struct world *world)
 
 	errno = 0;
 	if (read_stack(world->fd, &world->stack)) {
-		/* A read that fails takes nothing. */
+		/* A read that fails removes no record. */
 		err = errno == EAGAIN || !errno ? EPROTO : errno;
 		if (drain(world->fd, SFRAME_UNWIND_RECORD_STACK) != 1)
 			err = EPROTO;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fail one call: have a function of the kernel return at once, with a value that
- * is chosen, when it is called from one place of a module. And note where failed
- * accesses to user memory were made. For selftests/faults; debugfs, fail_call:
+ * Makes one call fail: a function of the kernel returns at once with a given
+ * value when it is called from one place of a module. Also records where
+ * accesses to user memory failed. For selftests/faults. Files in debugfs,
+ * fail_call:
  *
- * call		written: "FUNCTION VALUE ADDRESS". What a call returns to ADDRESS
- *		is VALUE. With ADDRESS 0 any call from a module is meant. "-"
- *		ends it.
- * nth		written: the n-th of these calls from now on is to fail, 0 for
- *		none. Read: how many there were since, whether it failed, and
- *		where it was: "1 1 SYMBOL+OFFSET/SIZE [MODULE]".
- * trace	written: "FUNCTION..." to note which calls are made. "-" ends it.
- * callers	read: where to in modules those calls return, one address a
- *		line. Written: they are forgotten.
- * accesses	read: where in modules accesses failed, likewise.
+ * call		write "FUNCTION VALUE ADDRESS": calls that return to ADDRESS return
+ *		VALUE; with ADDRESS 0 all calls from a module. "-" ends it.
+ * nth		write: the n-th of these calls from now on fails, 0 for none. Read:
+ *		the number of calls since, whether one failed, and where:
+ *		"1 1 SYMBOL+OFFSET/SIZE [MODULE]".
+ * trace	write "FUNCTION..." to record calls of these. "-" ends it.
+ * callers	read: return addresses of recorded calls in modules, one a line.
+ *		Write: clear.
+ * accesses	read: addresses of failed accesses in modules, one a line.
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
@@ -30,7 +30,7 @@
 #define MAX_PLACES	256
 #define MAX_TRACED	48
 
-static DEFINE_MUTEX(lock);	/* arming */
+static DEFINE_MUTEX(lock);	/* serializes arming */
 static struct kprobe probe;
 static char function[64];
 static bool armed, allocates;
@@ -39,7 +39,7 @@ static atomic_t calls, nth;
 static bool failed;
 static char place[KSYM_SYMBOL_LEN];
 
-/* Addresses in modules, each once, up to a 0. */
+/* Addresses in modules, without duplicates, ended by 0. */
 struct places {
 	unsigned long at[MAX_PLACES];
 };
@@ -55,7 +55,7 @@ static bool is_in_module(unsigned long address)
 	return address >= MODULES_VADDR && address < MODULES_END;
 }
 
-/* Where the function goes instead: its return address is where it was. */
+/* Executed in place of the function: its return address is unchanged. */
 void fail_call_return(void);
 asm(".text\n"
     ".type fail_call_return, @function\n"
@@ -64,19 +64,28 @@ asm(".text\n"
     ASM_RET
     ".size fail_call_return, . - fail_call_return\n");
 
-/* At the first instruction of the function: the top of the stack is where to return. */
+/*
+ * At the first instruction of the function, the return address is at the top of
+ * the stack.
+ */
 static int at_call(struct kprobe *kprobe, struct pt_regs *regs)
 {
 	const unsigned long to = *(unsigned long *)regs->sp;
 
 	if (from ? to != from : !is_in_module(to))
 		return 0;
-	/* Allocators have their flags second; those calls never fail. */
+	/*
+	 * Allocators take their flags as second argument; __GFP_NOFAIL calls
+	 * never fail.
+	 */
 	if (allocates && regs->si & (__force unsigned long)__GFP_NOFAIL)
 		return 0;
 	if (atomic_inc_return(&calls) != atomic_read(&nth))
 		return 0;
-	/* Now, as a module that cannot be loaded soon has no symbols any more. */
+	/*
+	 * Now, because a module that fails to load soon has no symbols any
+	 * more.
+	 */
 	sprint_symbol(place, to);
 	WRITE_ONCE(failed, true);
 	regs->ax = value;
@@ -85,7 +94,10 @@ static int at_call(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(at_call);
 
-/* That there is one allows the other handler to go elsewhere. */
+/*
+ * A probe with a post handler is not optimized, so that at_call() can change
+ * the IP.
+ */
 static void behind_call(struct kprobe *kprobe, struct pt_regs *regs,
 			unsigned long flags)
 {
@@ -188,7 +200,10 @@ static __always_inline void add_place(struct places *places, unsigned long at)
 	}
 }
 
-/* fixup_exception() of a fault's registers: the access has failed for good. */
+/*
+ * fixup_exception() is called with a fault's registers: the access has failed
+ * for good.
+ */
 static int at_fixup(struct kprobe *kprobe, struct pt_regs *regs)
 {
 	add_place(&accesses, ((const struct pt_regs *)regs->di)->ip);
