@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program without SFrame data and without frame pointers, which goes through
- * libc to take its stack. For the test of "sframe-unwind attach".
+ * A program without SFrame data and without frame pointers, whose stack goes
+ * through libc. For the tests of "sframe-unwind attach".
  *
- * usage: attach_program          take stacks until one is whole; exit status 0
- *        attach_program wait     print a line and wait for one on stdin first
+ * usage: attach_program          take stacks until one is complete; exit status 0
+ *        attach_program wait     first print a line and wait for one on stdin
  *        attach_program map FILE...
  *                                map each FILE executable, print a line, and wait
  */
@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* compare, libc's sort, try, main, and libc's start below it. */
+/* compare, libc's sort, try, main, and libc's start code below main. */
 #define LEAST_FRAMES 6
 
 static __attribute__((noinline)) bool try(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A shared object with a frame of its own between two of its caller. */
+/* A shared object whose frame is between two frames of its caller. */
 int relay(int (*function)(void *data), void *data);
 
 __attribute__((visibility("default"), noinline))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program that registers nothing, and whose stack is unwound to main all the
- * same: built as PIE, at fixed addresses, and with a shared object that it
- * needs. That one's relay(), or that of an object which it is given to load, is
- * on the way. Exit status: 0, or the number of the step that failed.
+ * A program that registers nothing, but whose stack must be unwound to main:
+ * built as PIE, at fixed addresses, and with a shared object that it needs. The
+ * stack contains relay() of that object, or of an object given as argument.
+ * Exit status: 0, or the number of the step that failed.
  */
 #include <dlfcn.h>
 #include <stdio.h>

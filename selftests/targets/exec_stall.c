@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into a program that "sframe-unwind exec" runs, it keeps the program from
- * its constructors, and so from being ready for signals, until the FIFO that
- * EXEC_STALL names is closed. That is gone then for the program's children.
+ * Preloaded into a program run by "sframe-unwind exec": delays the program's
+ * constructors, so that it is not ready for signals, until the FIFO named by
+ * EXEC_STALL is closed. The FIFO is removed first, so that the program's
+ * children are not delayed.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static void stall(void)
 	char byte;
 	int fd;
 
-	/* Not "sframe-unwind exec" itself. */
+	/* Not in "sframe-unwind exec" itself. */
 	if (!path || !getenv("SFRAME_UNWIND_EXEC"))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

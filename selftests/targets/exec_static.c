@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tells what it was started with: signals that are blocked, ignored or caught,
- * open files, and what of the environment is ours. With an argument it waits to
- * be ended then.
+ * Prints what it was started with: signals blocked, ignored or caught, open
+ * files, and our environment variables. With an argument it then waits to be
+ * killed.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 /*
  * long enter_scene(const u64 *regs, const void *code, long fd, void *arg, long cmd)
  *
- * Run @code, which does a system call and jumps to r14, with the registers and
- * on the stack that @regs says, by DWARF number; see scene_registers(). Nothing
- * is written to that stack.
+ * Run @code, which makes a system call and jumps to r14, with the registers and
+ * stack pointer in @regs, by DWARF number; see scene_registers(). Nothing is
+ * written to that stack.
  */
 	.text
 	.globl	enter_scene
@@ -29,7 +29,7 @@ enter_scene:
 	mov	12 * 8(%rax), %r12
 	mov	13 * 8(%rax), %r13
 	lea	1f(%rip), %r14
-	/* SCENE_FLAGS; the system call puts them into r11. */
+	/* Sets SCENE_FLAGS; the system call copies them to r11. */
 	cmp	%eax, %eax
 	jmp	*%r15
 1:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions with one frame shape each, for the real assembler to describe.
+ * Functions with one frame shape each, described by the real assembler.
  *
- * Every shape is long shape(long fd, long cmd, void *arg). In the _top variant
- * it requests its own stack; in the _call variant it calls shape_callback()
- * with its arguments, which does. shape_ip is where it is then.
+ * Every shape is long shape(long fd, long cmd, void *arg). Its _top variant
+ * requests its own stack; its _call variant calls shape_callback() with its
+ * arguments, which requests the stack. shape_ip is the address of the frame.
  */
 
 #define TOP	mov $16, %eax; syscall			/* __NR_ioctl */
@@ -33,7 +33,7 @@
 DEFAULT(default_top, TOP)
 DEFAULT(default_call, CALL)
 
-/* A frame pointer, and a stack pointer that no rule could follow. */
+/* A frame pointer, and a stack pointer that rules cannot describe. */
 #define FP(name, BODY)							\
 	FUNCTION(name);							\
 	.cfi_startproc;							\
@@ -99,7 +99,7 @@ DRAP(drap_call, CALL)
 CFA_IN_REGISTER(cfa_in_register_top, TOP)
 CFA_IN_REGISTER(cfa_in_register_call, CALL)
 
-/* The return address is elsewhere, and junk where it used to be. */
+/* The return address is elsewhere, with junk in its usual place. */
 #define RA_MOVED(name, BODY)						\
 	FUNCTION(name);							\
 	.cfi_startproc;							\
@@ -122,7 +122,7 @@ CFA_IN_REGISTER(cfa_in_register_call, CALL)
 RA_MOVED(ra_moved_top, TOP)
 RA_MOVED(ra_moved_call, CALL)
 
-/* The return address is in a register, and the CFA at the stack pointer. */
+/* The return address is in a register, and the CFA is the stack pointer. */
 FUNCTION(ra_in_register_top)
 	.cfi_startproc
 	pop %r9
@@ -137,7 +137,7 @@ ra_in_register_top_ip:
 	.cfi_endproc
 END(ra_in_register_top)
 
-/* The frame pointer is in a register; junk is in its place. */
+/* The frame pointer is in a register, with junk in its usual place. */
 #define FP_IN_REGISTER(name, BODY)					\
 	FUNCTION(name);							\
 	.cfi_startproc;							\
@@ -159,7 +159,7 @@ END(ra_in_register_top)
 FP_IN_REGISTER(fp_in_register_top, TOP)
 FP_IN_REGISTER(fp_in_register_call, CALL)
 
-/* Nobody called it, it says. */
+/* According to the CFI it has no caller. */
 #define OUTERMOST(name, BODY)						\
 	FUNCTION(name);							\
 	.cfi_startproc;							\
@@ -176,7 +176,7 @@ FP_IN_REGISTER(fp_in_register_call, CALL)
 OUTERMOST(outermost_top, TOP)
 OUTERMOST(outermost_call, CALL)
 
-/* No usable CFI: an FDE without rows, which means the same. */
+/* No usable CFI: an FDE without rows, which means outermost, too. */
 FUNCTION(no_rows_top)
 	.cfi_startproc simple
 	TOP
@@ -196,7 +196,7 @@ signal_no_rows_top_ip:
 	.cfi_endproc
 END(signal_no_rows_top)
 
-/* A signal frame with rows: what "called" it was interrupted. */
+/* A signal frame with rows: its caller was interrupted. */
 #define SIGNAL(name, BODY)						\
 	FUNCTION(name);							\
 	.cfi_startproc;							\
@@ -252,7 +252,7 @@ WIDE(word2_call, 1016, CALL)
 WIDE(word4_top, 100008, TOP)
 WIDE(word4_call, 100008, CALL)
 
-/* No rule for the first bytes, though the function is known. */
+/* The function is known, but its first bytes have no rule. */
 FUNCTION(late_row_early_top)
 	.cfi_startproc simple
 	TOP
@@ -303,7 +303,7 @@ EMPTY(empty6)
 
 /*
  * The call is the last instruction, so the return address belongs to the next
- * function, whose frame is another. shape_callback() must not return.
+ * function, which has another frame. shape_callback() must not return.
  */
 	.p2align 4
 	.globl noreturn_call, noreturn_call_ip

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Code that is interrupted, and code that changes stacks.
+ * Code to be interrupted, and code that switches stacks.
  */
 #define FUNCTION(name)							\
 	.globl name; .type name, @function;				\
@@ -12,7 +12,7 @@
 
 	.text
 
-/* All that prologues and epilogues do, and a leaf with a red zone. */
+/* Everything that prologues and epilogues do, and a leaf with a red zone. */
 FUNCTION(interrupted)
 	push %rbp
 	.cfi_def_cfa_offset 16
@@ -38,7 +38,7 @@ FUNCTION(red_zone)
 	ret
 END(red_zone)
 
-/* rbp is a value like any other. */
+/* rbp is used as a general register. */
 FUNCTION(without_frame_pointer)
 	push %rbp
 	.cfi_adjust_cfa_offset 8
@@ -56,8 +56,8 @@ FUNCTION(without_frame_pointer)
 END(without_frame_pointer)
 
 /*
- * void on_stack(void *top, void (*function)(void)): call it on another stack.
- * By the CFI the way back is known wherever that stack is.
+ * void on_stack(void *top, void (*function)(void)): call @function on another
+ * stack. The CFI leads back, wherever that stack is.
  */
 FUNCTION(on_stack)
 	push %rbp
@@ -73,7 +73,7 @@ FUNCTION(on_stack)
 	ret
 END(on_stack)
 
-/* The same without a word about it: nobody can know the way back. */
+/* As on_stack(), but without CFI: the caller cannot be found. */
 	.globl on_stack_silently
 	.type on_stack_silently, @function
 	.p2align 4
