@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Chain: hops called one from the other, and stacks taken of them. */
+/* Chain: a chain of hops that call each other, and stacks taken of it. */
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -15,7 +15,10 @@
 struct process process;
 static struct sframe_unwind_register own;
 
-/* Depths worth asking for; 0 is the default, and no stack here is deeper. */
+/*
+ * Depths to request; 0 is the default, and no stack here is deeper than the
+ * last.
+ */
 static const unsigned int depths[] = { 0, 1, 2, 3, 5, 8, 13, 1024 };
 
 int chain_register_own(int fd)
@@ -61,11 +64,14 @@ static void add_library(struct window *window, const struct library *library)
 {
 	add_level(window, (const void *)(uintptr_t)library->start,
 		  (const void *)(uintptr_t)library->end, library->ret);
-	/* If it is not registered, the module finds its section in its file. */
+	/*
+	 * Always: without a registration the module finds the section in the
+	 * file.
+	 */
 	window->level[window->nr - 1].valid = true;
 }
 
-/* Choose one more hop. Returns whether there is one. */
+/* Choose one more hop. Returns false if there is none. */
 static bool add_hop(struct thread *thread, struct window *window,
 		    unsigned int at)
 {
@@ -101,11 +107,11 @@ static void reverse(struct level *level, unsigned int nr)
 	}
 }
 
-/* What a chain ends with. */
+/* The innermost function of a chain. */
 enum end { END_REQUEST, END_SPIN, END_SLEEP, END_PROBE };
 
 /**
- * struct plan - what a window is to do
+ * struct plan - the contents of a window
  *
  * @request: for END_REQUEST.
  * @sleep: for END_SLEEP.
@@ -119,7 +125,10 @@ struct plan {
 	struct window *window;
 };
 
-/* The array's tail, for the end that the plan wants; and its level. */
+/*
+ * Fill in the array's tail for the end of the plan, and the window's level for
+ * it.
+ */
 static void add_end(struct thread *thread, const struct plan *plan,
 		    unsigned int at)
 {
@@ -145,7 +154,7 @@ static void add_end(struct thread *thread, const struct plan *plan,
 	add_level(plan->window, (void *)end_syscall, end_syscall_end, 0);
 }
 
-/* Fill array and window, all but the time. */
+/* Fill in array and window, except for the time. */
 static __attribute__((noinline)) void prepare(struct thread *thread,
 					      const struct plan *plan)
 {
@@ -171,14 +180,17 @@ static __attribute__((noinline)) void prepare(struct thread *thread,
 	add_own(window, process.window_ret);
 	for (i = thread->depth; i--;)
 		add_own(window, thread->shadow[i]);
-	/* The outermost one returns into libc, which has no rules. */
+	/* The outermost function returns to libc, which has no rules. */
 	window->level[window->nr - 1].valid = false;
 	window->level[window->nr - 1].start = 0;
 	window->level[window->nr - 1].end = 0;
 	atomic_fetch_add(&window->sequence, 1);
 }
 
-/* The only caller of run_chain(), without branches: it has one return address. */
+/*
+ * The only caller of run_chain(), without branches, so that there is one return
+ * address.
+ */
 static ON_THE_WAY void run_window(struct thread *thread,
 				  const struct plan *plan)
 {
@@ -210,7 +222,7 @@ void chain_init(void)
 	process.window_ret = (uintptr_t)thread->array[2];
 }
 
-/* Some frames of compiled code more. */
+/* Add some frames of compiled code. */
 static ON_THE_WAY void descend(struct thread *thread, unsigned int nr,
 			       const struct plan *plan)
 {
@@ -226,7 +238,7 @@ static ON_THE_WAY void descend(struct thread *thread, unsigned int nr,
 	LEAVE(thread);
 }
 
-/* Is any address of the chain one that has been found to have no rule? */
+/* Whether any function of the chain is in the page of code at @start. */
 static bool is_in_chain(const struct window *window, uint64_t start)
 {
 	unsigned int i;
@@ -239,8 +251,8 @@ static bool is_in_chain(const struct window *window, uint64_t start)
 }
 
 /*
- * Stale registrations that the chain has met may have been removed, or not,
- * depending on where it was interrupted. Have them removed.
+ * Unregister stale registrations that the chain has met: a walk may or may not
+ * have removed them, depending on where it interrupted the chain.
  */
 static void settle(struct thread *thread, const struct window *window)
 {
@@ -271,9 +283,9 @@ static void settle(struct thread *thread, const struct window *window)
 }
 
 /*
- * The slot without a valid rule that the walk has met, by the address that it
- * ended with: behind a rule with flipped bits, or a guess, that need not be the
- * one at this place of the window.
+ * The slot without a valid rule that the walk has met, by its last address:
+ * after a rule with flipped bits, or a guess, that need not be the slot at this
+ * level of the window.
  */
 static struct slot *find_met(struct thread *thread,
 			     const struct window *window,
@@ -296,7 +308,7 @@ static struct slot *find_met(struct thread *thread,
 	return NULL;
 }
 
-/* Is it the removal of a section, by any thread of the process? */
+/* Whether this reports the removal of a section, by any thread of the process. */
 static bool is_event(const struct sframe_unwind_record *record)
 {
 	const struct sframe_unwind_removed *removed = (const void *)record;

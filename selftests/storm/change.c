@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Change: mappings and registrations of a thread, at random. */
+/* Change: random changes of a thread's mappings and registrations. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,11 +9,11 @@
 #include "chain.h"
 #include "change.h"
 
-/* Bytes of a table that walks read, more or less: behind the header. */
+/* Approximate range of the table that walks read: behind the header. */
 #define TABLE_START	28
 #define TABLE_END	300
 
-/* Errors that a registration may have when the marker can go at any time. */
+/* Errors that a registration may get if the marker can be unmapped at any time. */
 static bool is_loss(int error)
 {
 	return process.lossy && (error == ENOMEM || error == EEXIST ||
@@ -30,7 +30,10 @@ static void unregister(struct thread *thread, struct slot *slot)
 		fail("unregister: %s", strerror(error));
 }
 
-/* A section whose bits are being flipped, which may have removed it. */
+/*
+ * Register a section whose bits are being flipped, so that it may have been
+ * removed.
+ */
 static void register_flipped(struct thread *thread, struct slot *slot)
 {
 	const int error =
@@ -61,7 +64,7 @@ static void register_slot(struct thread *thread, struct slot *slot)
 		}
 		unregister(thread, slot);
 	}
-	/* A stale one gives way. */
+	/* A stale registration of the range is replaced. */
 	error = slot_register(slot, thread->client, validate);
 	if (error && !is_loss(error))
 		fail("register: %s", strerror(error));
@@ -105,7 +108,7 @@ static void register_library(struct thread *thread, struct library *library)
 			fail("register a shared object: %s", strerror(error));
 		return;
 	}
-	/* What was there before, and is not unregistered, has given way. */
+	/* Overlapping registrations of unloaded objects were replaced. */
 	for (i = 0; i < NR_LIBRARIES; i++) {
 		struct library *other = &thread->lib[i];
 
@@ -117,9 +120,9 @@ static void register_library(struct thread *thread, struct library *library)
 }
 
 /*
- * Where it was registered before dlclose() it would be right again, unless another
- * one came there and was interrupted, in its _init() for one: the walk then has
- * met the registration and removed it.
+ * A registration from before dlclose() becomes valid again if the object
+ * returns, unless another object was mapped there and walked meanwhile, for
+ * example in its _init(): that walk has removed the registration.
  */
 static void forget_library(struct thread *thread, struct library *library)
 {
@@ -155,7 +158,7 @@ static void change_library(struct thread *thread)
 	library_close(library);
 }
 
-/* Have the registrations of the whole process end. */
+/* End all registrations of the process. */
 static void unmap_marker(struct thread *thread)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -172,7 +175,7 @@ static void unmap_marker(struct thread *thread)
 	}
 	if (f)
 		fclose(f);
-	/* Another thread may be quicker, or the marker gone again. */
+	/* Another thread may register first, or unmap the marker again. */
 	chain_register_own(thread->client);
 }
 
@@ -204,7 +207,7 @@ void *change_flip(void *seed)
 
 		*byte = was ^ 1 << random_below(&random, 8);
 		count_one(COUNT_FLIPS);
-		/* Now and then so short that it happens within one walk. */
+		/* Sometimes so short that it falls within one walk. */
 		if (random_percent(&random, 70))
 			usleep(random_below(&random, 10000));
 		*byte = was;

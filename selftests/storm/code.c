@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code: generated functions with their tables, and the slots they go to. */
+/* Code: generated functions with their tables, and the slots to map them in. */
 #include <err.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,14 +12,14 @@
 /* Kinds of frames: fixed size, with frame pointer, pushed word by word. */
 enum { BY_SP, BY_FP, BY_PUSH, NR_KINDS };
 
-/* Code and table of one page as they grow. */
+/* Code and table of one page while they are written. */
 struct writer {
 	unsigned char *page;
 	unsigned int at;	/* offset of the next instruction */
 	unsigned char *rows;
 	unsigned int size;	/* bytes of rows so far */
 	unsigned int nr_rows;
-	unsigned int start;	/* of the function */
+	unsigned int start;	/* of the current function */
 };
 
 static unsigned int returns[NR_VARIANTS][HOPS];
@@ -52,7 +52,10 @@ static void emit(struct writer *w, const void *code, unsigned int size)
 		emit(w, code_, sizeof(code_));				\
 	} while (0)
 
-/* From here on: CFA = base + @cfa, and with @fp the frame pointer there. */
+/*
+ * Add a row: CFA = base + @cfa, and the frame pointer saved at CFA + @fp, if
+ * not 0.
+ */
 static void row(struct writer *w, bool fp_base, int cfa, int fp)
 {
 	unsigned char *p = w->rows + w->size;
@@ -66,7 +69,7 @@ static void row(struct writer *w, bool fp_base, int cfa, int fp)
 	w->nr_rows++;
 }
 
-/* A word that is found when the rule of another function is used. */
+/* A recognizable word, which a walk with a wrong rule takes as return address. */
 static uint32_t poison(unsigned int variant, unsigned int hop, unsigned int word)
 {
 	return 0x5afe0000 | variant << 12 | hop << 8 | word;
@@ -85,7 +88,7 @@ static void emit_poison(struct writer *w, unsigned int variant,
 	}
 }
 
-/* Write hop number @hop. Returns the offset that its callee returns to. */
+/* Write hop number @hop. Returns the offset of its return address. */
 static unsigned int write_hop(struct writer *w, unsigned int variant,
 			      unsigned int hop)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The two ends of a chain of hops; see ends.h. */
+/* The outermost and innermost functions of a chain of hops; see ends.h. */
 	.text
 
 #define FUNCTION(name)							\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Judge: is a stack right? */
+/* Judge: checks of stacks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct text {
 				  sizeof((text)->bytes) - (text)->used,	\
 				  __VA_ARGS__))
 
-/* Where @address lies, for messages. */
+/* Describe the location of @address, for messages. */
 static void add_place(struct text *text, uint64_t address)
 {
 	if (address >= process.text && address < process.text_end)
@@ -79,14 +79,14 @@ static void wrong(const char *why, const struct sframe_unwind_stack *stack,
 	     text.bytes);
 }
 
-/* Is @ip in code whose section has bits of it flipped? */
+/* Whether @ip is in code whose section has bits flipped. */
 static bool is_flipped(uint64_t ip)
 {
 	return process.flips && is_in_slots(ip) &&
 	       (ip - SLOTS_BASE) / SLOT_SIZE % NR_SLOTS == NR_SLOTS - 1;
 }
 
-/* Could the rule by which frame @i was found say that it is a signal's? */
+/* Whether the rule by which frame @i was found can be that of a signal frame. */
 static bool can_be_signal(const struct sframe_unwind_stack *stack,
 			  unsigned int i)
 {
@@ -118,7 +118,10 @@ void judge_form(const struct sframe_unwind_stack *stack)
 		count_one(COUNT_EMPTY);
 }
 
-/* Frames by the frame pointer are guesses: look at those before them. */
+/*
+ * Number of frames before the first one found by frame pointer, which is a
+ * guess.
+ */
 static unsigned int count_sure(const struct sframe_unwind_stack *stack,
 			       unsigned int *stop)
 {
@@ -135,9 +138,9 @@ static unsigned int count_sure(const struct sframe_unwind_stack *stack,
 }
 
 /*
- * Is this the stack of @window's chain when its innermost function is the one
- * at @first? With @fallback a guess may lie behind the last frame. Returns NULL,
- * or what is wrong.
+ * Compare with the chain of @window when its innermost function is the one at
+ * @first. With @fallback the last frame may be followed by a guess. Returns
+ * NULL or an error message.
  */
 static const char *compare(const struct sframe_unwind_stack *stack,
 			   const struct window *window, unsigned int first,
@@ -185,7 +188,7 @@ void judge_self(const struct sframe_unwind_stack *stack,
 	count_one(COUNT_EXACT);
 }
 
-/* Is there a call before @ip, in the program's own code? */
+/* Whether a call instruction precedes @ip in the program's own code. */
 static bool is_behind_call(uint64_t ip)
 {
 	const unsigned char *p = (const unsigned char *)(uintptr_t)ip;
@@ -198,7 +201,7 @@ static bool is_behind_call(uint64_t ip)
 	       (p[-7] == 0xff && p[-6] == 0x94);
 }
 
-/* What can be said of a stack when nobody knows what it should be. */
+/* Checks that hold for any stack, if its thread's chain is not known. */
 static const char *compare_loosely(const struct sframe_unwind_stack *stack,
 				   unsigned int max_depth)
 {
@@ -229,7 +232,7 @@ static const char *compare_loosely(const struct sframe_unwind_stack *stack,
 	return NULL;
 }
 
-/* Copy a window if its thread leaves it alone meanwhile. */
+/* Copy a window. Returns false if its thread has changed it meanwhile. */
 static bool copy_window(const struct window *from, struct window *to)
 {
 	const unsigned int sequence = atomic_load(&from->sequence);
@@ -241,7 +244,7 @@ static bool copy_window(const struct window *from, struct window *to)
 	return atomic_load(&from->sequence) == sequence && to->from;
 }
 
-/* NULL if the stack fits into @window somehow. */
+/* Returns NULL if the stack is possible in @window, or an error message. */
 static const char *compare_any(const struct sframe_unwind_stack *stack,
 			       const struct window *window,
 			       unsigned int max_depth)

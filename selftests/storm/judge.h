@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Judge: is a stack right? */
+/* Judge: checks of stacks. */
 #ifndef STORM_JUDGE_H
 #define STORM_JUDGE_H
 
@@ -10,7 +10,7 @@
 
 #define MAX_FRAMES	1024
 
-/* A stack record with room for the largest there is. */
+/* A stack record with room for the largest. */
 struct stack {
 	struct sframe_unwind_stack head;
 	__u64 ips[MAX_FRAMES];
@@ -23,20 +23,20 @@ static inline unsigned int stack_how(const struct sframe_unwind_stack *stack,
 	return ((const __u8 *)(stack->ips + stack->nr_frames))[i];
 }
 
-/* Fail if this is not a record as the header says. Counts it. */
+/* Check and count a record; fails if it is not as the uapi header describes. */
 void judge_form(const struct sframe_unwind_stack *stack);
 
 /*
- * The stack that the end of @window's chain asked for itself, by the system
- * call before @ip. Fails if it is wrong.
+ * Check a stack that the innermost function of @window's chain requested by the
+ * system call before @ip. Fails if it is wrong.
  */
 void judge_self(const struct sframe_unwind_stack *stack,
 		const struct window *window, uint64_t ip,
 		unsigned int max_depth, bool fallback);
 
 /*
- * A stack of another thread, or taken by the timer, some time in [from, to].
- * Fails if it is wrong.
+ * Check a stack of another thread, or requested by the timer, taken at some
+ * time in [from, to]. Fails if it is wrong.
  */
 void judge_any(const struct sframe_unwind_stack *stack, uint64_t from,
 	       uint64_t to, unsigned int max_depth);

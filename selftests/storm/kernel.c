@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kernel: what the module and the kernel say of themselves. */
+/* Kernel: counters of the module, memory use and leak detection of the kernel. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +58,10 @@ bool kernel_is_clean(char *left, size_t size)
 {
 	int i;
 
-	/* What an exiting thread holds is let go after its parent knows. */
+	/*
+	 * An exiting thread releases its objects after its parent has been
+	 * notified.
+	 */
 	for (i = 0; i < 100; i++) {
 		if (is_clean_now(left, size))
 			return true;
@@ -96,7 +99,10 @@ bool kernel_leaks_nothing(void)
 	ssize_t got;
 	int scans;
 
-	/* It reports what is old enough, and not reached by two scans. */
+	/*
+	 * kmemleak reports objects that are old enough and were unreachable in
+	 * two scans.
+	 */
 	sleep(6);
 	for (scans = 0; scans < 2; scans++)
 		if (write(fd, "scan", 4) != 4)

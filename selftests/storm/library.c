@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Library: shared objects that come and go with dlopen() and dlclose(). */
+/* Library: shared objects, loaded by dlopen() and unloaded by dlclose(). */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>

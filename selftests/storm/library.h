@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Library: shared objects that come and go with dlopen() and dlclose(). */
+/* Library: shared objects, loaded by dlopen() and unloaded by dlclose(). */
 #ifndef STORM_LIBRARY_H
 #define STORM_LIBRARY_H
 
@@ -15,11 +15,11 @@
  *
  * @handle: of dlopen(), or NULL.
  * @hop: its function.
- * @ret: where a callee of that returns to.
+ * @ret: return address in that function.
  * @start, @end: its code.
  * @sframe, @sframe_size: its section.
- * @id: of its registration, or 0. May be one of an earlier dlopen().
- * @registered: where its code was then.
+ * @id: of its registration, or 0. May be from an earlier dlopen().
+ * @registered: address of its code at registration.
  */
 struct library {
 	void *handle;
@@ -36,7 +36,7 @@ struct library {
 void library_open(struct library *library, unsigned int file);
 void library_close(struct library *library);
 
-/* Is it registered as it is mapped now? */
+/* Whether it is registered at its present address. */
 bool library_is_valid(const struct library *library);
 
 /* Returns 0 or an errno. */

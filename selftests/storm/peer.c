@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Peer: a thread that requests the stacks of others. */
+/* Peer: threads that request stacks of others. */
 #include <string.h>
 
 #include "../random.h"
@@ -7,7 +7,7 @@
 #include "chain.h"
 #include "peer.h"
 
-/* Where a thread sleeps for the process's life. */
+/* Pipe on which a thread sleeps as long as the process lives. */
 static int parking[2] = { -1, -1 };
 static _Atomic pid_t parked;
 
@@ -33,7 +33,7 @@ void peer_unpark(void)
 		fail("pipe: %s", strerror(errno));
 }
 
-/* Returns whether it was accepted. */
+/* Returns whether the request was accepted. */
 static bool request_other(int fd, pid_t tid, bool interrupt, unsigned int depth)
 {
 	struct sframe_unwind_request req = {
@@ -71,7 +71,7 @@ static void close_client(int fd)
 	close(fd);
 }
 
-/* Some requests through one client, which may be closed with some pending. */
+/* Make some requests by one client, which may be closed while some are pending. */
 static void ask(uint64_t *random)
 {
 	const unsigned int depth = 1 + random_below(random, 40);
@@ -130,7 +130,7 @@ void *peer_short_lived(void *seed)
 	while (!atomic_load(&process.stop)) {
 		atomic_store(&tid, 0);
 		error = pthread_create(&thread, NULL, end_soon, &tid);
-		/* The kernel says so while another thread is in execve(). */
+		/* The error while another thread is in execve(). */
 		if (error == EAGAIN)
 			continue;
 		if (error)

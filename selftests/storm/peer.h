@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Peer: a thread that requests the stacks of others. */
+/* Peer: threads that request stacks of others. */
 #ifndef STORM_PEER_H
 #define STORM_PEER_H
 
-/* Requests for the threads that run chains, until the process stops. */
+/* Request stacks of the threads that run chains, until the process stops. */
 void *peer_run(void *seed);
 
-/* Makes threads that end at once, and requests for them. */
+/* Create threads that exit at once, and request their stacks. */
 void *peer_short_lived(void *seed);
 
 /* Sleep in a system call until the process stops. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Process: what the threads of one process of the storm have in common. */
+/* Process: data shared by the threads of one process of the storm. */
 #ifndef STORM_PROCESS_H
 #define STORM_PROCESS_H
 
@@ -11,24 +11,24 @@
 #include "shared.h"
 #include "window.h"
 
-#define NR_SLOTS	5	/* of a thread; the last one may be flipped */
+#define NR_SLOTS	5	/* of a thread; the last one may have its table flipped */
 #define NR_WINDOWS	8
 #define MAX_THREADS	2
 #define MAX_HOPS	8
 
 /**
- * struct thread - one that runs chains
+ * struct thread - a thread that runs chains
  *
  * @random: state of its random numbers.
  * @client: for stacks of its own.
  * @timer: client with a timer, or -1.
- * @lib: its shared objects; one thread of a process has them.
- * @shadow, @depth: where the functions that have entered return to.
- * @window, @nr_windows: the last windows, for judges in any thread.
+ * @lib: its shared objects; only one thread of a process has some.
+ * @shadow, @depth: return addresses of the functions entered.
+ * @window, @nr_windows: the last windows, for checks in any thread.
  * @array: of the chain.
  * @hops: of the chain: the slot, or NULL.
  * @child: forked and not yet reaped, or 0.
- * @generation: forks that lie between the worker and this process.
+ * @generation: number of forks between the worker and this process.
  */
 struct thread {
 	pthread_t pthread;
@@ -52,15 +52,15 @@ struct thread {
 };
 
 /**
- * struct process
+ * struct process - the process
  *
  * @thread, @nr_threads: those that run chains.
- * @stop: they shall end.
+ * @stop: threads must end.
  * @lossy: the marker may be unmapped at any time.
  * @flips: bits of tables are being flipped.
  * @libraries: shared objects are loaded and unloaded.
  * @text, @text_end: the program's own code.
- * @window_ret: where run_chain() returns to.
+ * @window_ret: return address of run_chain().
  */
 struct process {
 	struct thread thread[MAX_THREADS];
@@ -78,14 +78,14 @@ struct process {
 extern struct process process;
 
 /*
- * Opens every function on the way to a window, so that the way is known. Such
- * functions are never inlined.
+ * At the start of every function between the thread's start and a window, to
+ * record the return address. Such functions are never inlined.
  */
 #define ENTER(thread)							\
 	((thread)->shadow[(thread)->depth++] =				\
 		 (uintptr_t)__builtin_return_address(0))
 
-/* Closes it. */
+/* At the end of such a function. */
 #define LEAVE(thread)	((thread)->depth--)
 
 #define ON_THE_WAY	__attribute__((noinline, noclone))

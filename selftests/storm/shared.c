@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shared: memory that all processes of the storm have in common. */
+/* Shared: memory shared by all processes of the storm. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

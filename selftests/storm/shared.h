@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared: memory that all processes of the storm have in common, also after
- * exec: what has been counted, and the first failure.
+ * Shared: memory shared by all processes of the storm, also after exec:
+ * counters, and the first failure.
  */
 #ifndef STORM_SHARED_H
 #define STORM_SHARED_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Open files that every process has at these numbers. */
+/* Numbers of descriptors that every process has open. */
 enum {
 	FD_SHARED	= 100,
-	FD_IMAGES	= 101,	/* and those that follow, see code.h */
+	FD_IMAGES	= 101,	/* and following, see code.h */
 };
 
 #define COUNTS(X)							\
@@ -55,13 +55,13 @@ enum count {
 #define NR_STOPS	16
 
 /**
- * struct shared
+ * struct shared - the shared memory
  *
  * @count: by enum count.
- * @stops: stacks by the reason for which they ended.
- * @failed: 1 when @message is being written, 2 when it has been.
+ * @stops: number of stacks by stop reason.
+ * @failed: 1 while @message is being written, 2 afterwards.
  * @factor: how many times slower than usual this machine is, at least 1.
- * @dir: where the shared objects are.
+ * @dir: directory of the shared objects.
  */
 struct shared {
 	atomic_ulong count[NR_COUNTS];
@@ -80,21 +80,21 @@ static inline void count_one(enum count what)
 				  memory_order_relaxed);
 }
 
-/* Create the shared memory at FD_SHARED, or map what is there. */
+/* Create the shared memory at FD_SHARED, or map the existing one. */
 void shared_create(void);
 void shared_map(void);
 
-/* The first failure is kept; the process ends. */
+/* Report a failure and exit; only the first one is kept. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void fail(const char *format, ...);
 
-/* Is the failure of another one the reason to end? */
+/* Whether another process has failed, so that this one should end. */
 static inline bool has_failed(void)
 {
 	return atomic_load(&shared->failed);
 }
 
-/* How the process says in messages who it is; set once. */
+/* Name of the process in messages; set once. */
 extern char who[64];
 
 #endif /* STORM_SHARED_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Storm: many processes at once that change, lose and damage what they have
- * registered, while stacks are taken of them all the time. No stack may be
+ * Storm: many processes at the same time change, lose and damage their
+ * registrations, while stacks are taken of them all the time. No stack may be
  * wrong, and nothing may be left in the kernel.
  *
  * usage: storm [-s SEED] [-p PROCESSES] SECONDS
- *        longer, until so many processes have lived; twice SECONDS at most
- *        storm -w SEED		only one worker, that of a failure
+ *        PROCESSES: continue until that many have lived; twice SECONDS at most
+ *        storm -w SEED		only one worker, to repeat a failure
  */
 #include <err.h>
 #include <errno.h>
@@ -30,14 +30,14 @@
 #define MAX_WORKERS	8
 #define MS		1000000UL
 
-/* What memory may move without a leak, in KiB. */
+/* Variation of memory use without a leak, in KiB. */
 #define SLAB_TOLERANCE		3072
 #define MEMORY_TOLERANCE	24576
 
-/* A fork takes so long, in µs, where the times in the code come from. */
+/* Duration of a fork in µs on the machine for which times here were chosen. */
 #define USUAL_FORK	1500
 
-/* Of one that has been started: when to kill it, and when it must have ended. */
+/* A worker: when to kill it, and when it must have ended. */
 static struct started {
 	pid_t pid;
 	uint64_t seed;
@@ -54,7 +54,7 @@ static void result(bool ok, const char *what)
 	all_ok &= ok;
 }
 
-/* Shared objects of their own, of which there are three kinds, two of each. */
+/* Make copies of the shared objects: three kinds, two of each. */
 static void copy_libraries(void)
 {
 	char self[512], command[1200];
@@ -88,7 +88,7 @@ static void measure_speed(void)
 	uint64_t start, best = UINT64_MAX;
 	int i;
 
-	/* The quickest, as other machines on this one make some slow. */
+	/* The minimum, because other load delays some. */
 	for (i = 0; i < 40; i++) {
 		pid_t pid;
 
@@ -130,7 +130,7 @@ static void start_worker(struct started *worker, uint64_t *random)
 	count_one(COUNT_EXECS);
 }
 
-/* Reap what has ended, also orphans. Returns how many workers there are. */
+/* Reap ended processes, including orphans. Returns the number of workers left. */
 static unsigned int reap(void)
 {
 	unsigned int i, nr = 0;
@@ -150,7 +150,7 @@ static unsigned int reap(void)
 	return nr;
 }
 
-/* Returns whether all is well. */
+/* Kill the worker at its time. Returns false if it should have ended by now. */
 static bool look_after(struct started *worker)
 {
 	const uint64_t time = now();
@@ -177,7 +177,7 @@ static void kill_all(void)
 		if (workers[i].pid)
 			kill(workers[i].pid, SIGKILL);
 	}
-	/* Their children are killed by the kernel, as they have asked for. */
+	/* The kernel kills their children (PR_SET_PDEATHSIG). */
 	for (i = 0; i < 2000 && waitpid(-1, &status, WNOHANG) >= 0; i++)
 		usleep(5000);
 }
@@ -190,15 +190,15 @@ static bool is_alone(void)
 	       errno == ECHILD;
 }
 
-/* Processes that have lived so far, or do now. */
+/* Number of processes that have lived so far, or live now. */
 static unsigned long count_processes(void)
 {
 	return atomic_load(&shared->count[COUNT_FORKS]);
 }
 
 /*
- * The storm for @time, and up to twice that while there have not been as many
- * @processes. Then calm. Returns whether all went well.
+ * Run the storm for @time, and up to twice as long until there have been
+ * @processes. Then wait for its end. Returns false on a failure.
  */
 static bool blow(uint64_t time, unsigned long processes, uint64_t *random)
 {
@@ -217,12 +217,12 @@ static bool blow(uint64_t time, unsigned long processes, uint64_t *random)
 		}
 		usleep(3000);
 	}
-	/* The one that has failed may be telling why. */
+	/* The failed process may still be writing its message. */
 	for (i = 0; i < 1000 && atomic_load(&shared->failed) == 1; i++)
 		usleep(5000);
 	if (!well || has_failed())
 		kill_all();
-	/* Orphans that are on their way. */
+	/* Orphans may still be exiting. */
 	calm = now();
 	while (well && !has_failed() && !is_alone()) {
 		reap();
@@ -302,14 +302,14 @@ static void judge_memory(const struct kernel_memory *before)
 	       "the kernel has lost no memory");
 }
 
-/* A storm in which something never happened has not tested it. */
+/* If something never happened, the storm has not tested it. */
 static void judge_variety(void)
 {
 	bool ok = true;
 	int i;
 
 	for (i = 0; i < NR_COUNTS; i++) {
-		/* No address need be used twice, and no stack be empty. */
+		/* Reuse of an address and empty stacks are not required. */
 		if (!shared->count[i] && i != COUNT_REUSED && i != COUNT_EMPTY) {
 			printf("# never: %s\n", count_texts[i]);
 			ok = false;
@@ -370,7 +370,7 @@ static int run(unsigned int seconds, unsigned long processes, uint64_t seed)
 	return all_ok ? 0 : 1;
 }
 
-/* The worker of a failure, with its own images and shared objects. */
+/* Repeat the worker of a failure, with its own images and shared objects. */
 static int run_one(uint64_t seed)
 {
 	int ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Window: a time in which a thread runs nothing but one chain of functions
- * whose addresses are known. A stack taken in it is known but for how far the
- * thread has got.
+ * Window: a time in which a thread runs nothing but one chain of functions at
+ * known addresses. A stack taken in it is known, except for the thread's
+ * progress.
  */
 #ifndef STORM_WINDOW_H
 #define STORM_WINDOW_H
@@ -18,9 +18,9 @@
  * struct level - a function of the chain, the innermost first
  *
  * @start, @end: its code, or that of a whole object.
- * @ret: where it goes on when the one before it returns.
- * @valid: it has a rule.
- * @flipped: whose bits are being flipped, so that anything may come of it.
+ * @ret: its return address, to which the level before returns.
+ * @valid: it has a valid rule.
+ * @flipped: bits of its table are being flipped, so that any rule is possible.
  */
 struct level {
 	uint64_t start;
@@ -31,12 +31,12 @@ struct level {
 };
 
 /**
- * struct window
+ * struct window - a window of a thread
  *
  * @sequence: odd while the rest is being written.
- * @from: when it was opened, CLOCK_MONOTONIC in ns; 0: not yet.
- * @to: when it was closed; 0: it is open.
- * @nr: of levels.
+ * @from: time of its start, CLOCK_MONOTONIC in ns; 0: not started.
+ * @to: time of its end; 0: not ended.
+ * @nr: number of levels.
  * @lossy: registrations may end at any time.
  */
 struct window {
@@ -48,7 +48,7 @@ struct window {
 	struct level level[MAX_LEVELS];
 };
 
-/* CLOCK_MONOTONIC in ns, inside of the calling function. */
+/* CLOCK_MONOTONIC in ns, inlined into the calling function. */
 static inline __attribute__((always_inline)) uint64_t now(void)
 {
 	uint64_t time[2];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Worker: one process of the storm, started by exec, with what it forks. */
+/*
+ * Worker: one process of the storm, started by exec, and the processes it
+ * forks.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +18,8 @@
 #include "worker.h"
 
 /*
- * How deep children have children. Each of two threads of 8 workers may have
- * one, and that another one: no more than 40 processes at once.
+ * Depth of forks. Each of two threads of 8 workers may have a child, which may
+ * have another: no more than 40 processes at the same time.
  */
 #define MAX_GENERATION	2
 
@@ -33,7 +36,7 @@ void worker_reaped(pid_t pid, int status)
 	fail("process %d ended with status 0x%x", pid, status);
 }
 
-/* A tick has to be so rare that there is time for something else. */
+/* The shortest period of the timer that leaves time for other work. */
 static uint64_t least_period(void)
 {
 	uint64_t start, cost = UINT64_MAX;
@@ -73,7 +76,7 @@ static void stop_timer(struct thread *thread)
 
 	if (thread->timer < 0)
 		return;
-	/* Sometimes it is the close that has to stop it. */
+	/* Otherwise closing the client must stop it. */
 	if (random_percent(&thread->random, 50) &&
 	    ioctl(thread->timer, SFU_TEST_IOC_TIMER, &spec))
 		fail("timer: %s", strerror(errno));
@@ -107,7 +110,7 @@ static void exec_self(void)
 
 static ON_THE_WAY void step(struct thread *thread);
 
-/* What a forked child does: as its parent, with what it has inherited. */
+/* A forked child: does the same as its parent, with what it has inherited. */
 static ON_THE_WAY void run_child(struct thread *thread, pid_t parent)
 {
 	unsigned int percent, steps, i;
@@ -130,7 +133,7 @@ static ON_THE_WAY void run_child(struct thread *thread, pid_t parent)
 	steps = 1 + random_below(&thread->random, 6);
 	percent = random_below(&thread->random, 100);
 	if (percent < 25)
-		steps = 1000;	/* until the parent has enough */
+		steps = 1000;	/* until killed by the parent */
 	while (steps-- && now() < deadline)
 		step(thread);
 	if (percent > 80)
@@ -233,7 +236,7 @@ static void prepare_threads(uint64_t *random)
 	process.thread[0].has_libraries = process.libraries;
 }
 
-/* How a worker ends. */
+/* End the worker in one of several ways. */
 static void end(uint64_t *random, pthread_t *others, unsigned int nr_others)
 {
 	const unsigned int percent = random_below(random, 100);
