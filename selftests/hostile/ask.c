@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into a program of the distribution: its first call of the C library asks
- * for its stack until that is whole, and ends it. With HOSTILE_SPIN set it uses so
- * many milliseconds of a processor instead, and asks for nothing.
+ * Preloaded into a program of the distribution: its first call of setlocale()
+ * requests the program's stack until that is complete, and exits. With
+ * HOSTILE_SPIN set it uses that many milliseconds of CPU time instead.
  */
 #include <locale.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "../whole.h"
 
-/* The C library's ioctl, we two, main, and what calls it. */
+/* libc's ioctl, two functions of this file, main, and its caller. */
 #define LEAST_FRAMES 5
 
 static bool has_whole_stack(int client)
@@ -45,7 +45,7 @@ char *setlocale(int category, const char *locale)
 	client = open_client(0);
 	if (client < 0)
 		_exit(1);
-	/* As a profiler would, now and then. */
+	/* Repeated now and then, as a profiler would. */
 	while (!has_whole_stack(client))
 		usleep(5000);
 	_exit(0);

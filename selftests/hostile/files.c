@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a user can make of an ELF file: see load.h.
+ * ELF files that a user can make: see load.h.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static Elf64_Shdr *find_section(const struct image *image, const char *name)
 	return NULL;
 }
 
-/* The first entries of .eh_frame only: few functions have rules then. */
+/* Keep only the first entries of .eh_frame: few functions have rules then. */
 static void cut_cfi(const struct image *image, unsigned int entries)
 {
 	Elf64_Shdr *section = find_section(image, ".eh_frame");
@@ -158,8 +158,8 @@ bool make_shrunk(const char *from, const char *to, unsigned int by,
 }
 
 /*
- * Headers and one function's CFI, @cfi_size bytes of it repeated, in front of text
- * of @text_size bytes, of which no block is stored.
+ * Headers and CFI of one function, repeated to @cfi_size bytes, before text of
+ * @text_size bytes that is a hole.
  */
 bool make_sparse(const char *to, uint64_t text_size, size_t cfi_size)
 {
@@ -214,7 +214,7 @@ bool make_sparse(const char *to, uint64_t text_size, size_t cfi_size)
 		};
 
 		memcpy(fde, words, sizeof(words));
-		fde[16] = 0;			/* augmentation's length */
+		fde[16] = 0;			/* length of the augmentation */
 		fde[17] = 0x44;			/* advance by 4 */
 		fde[18] = 0x0e;			/* def_cfa_offset 16 */
 		fde[19] = 0x10;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files whose server is slow or silent: see load.h. In a user and a mount namespace
- * of their own, where that takes no privilege, or mounted by root.
+ * Files whose server is slow or silent: see load.h. In a user and mount
+ * namespace of their own, which takes no privilege, or mounted by root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ bool enter_namespaces(void)
 
 static char bytes[1 << 20];
 
-/* Returns the bytes of whole pages. */
+/* Read the file into whole pages. Returns their size. */
 static size_t read_bytes(const char *from)
 {
 	const int fd = open(from, O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ bool map_silent_fuse(const char *from, const char *dir)
 		pause();
 		_exit(mapped ? *mapped : 1);
 	}
-	/* Attributes and the opening, and then no more. */
+	/* Serve attributes and the open, and then no more. */
 	for (i = 0; i < 6; i++) {
 		struct pollfd file = { .fd = fuse.fd, .events = POLLIN };
 
@@ -91,7 +91,7 @@ bool map_silent_fuse(const char *from, const char *dir)
 	return reader > 0;
 }
 
-/* For those who look at it when it is mapped. */
+/* Keep it mapped, so that others examine it. */
 __attribute__((noreturn))
 static void map_for_ever(const char *path)
 {
@@ -106,8 +106,8 @@ static void map_for_ever(const char *path)
 }
 
 /*
- * Mount it for everybody, be @uid, and map it in a child. It is gone with its last
- * process.
+ * Mount it for all users, become @uid, and map it in a child. The mount ends
+ * with its last process.
  */
 static bool serve_as(struct fuse *fuse, const char *from, uid_t uid)
 {
@@ -125,7 +125,10 @@ static bool serve_as(struct fuse *fuse, const char *from, uid_t uid)
 	}
 	puts("running");
 	fflush(stdout);
-	/* Whom SIGKILL does not end while we are silent can end then. */
+	/*
+	 * Exit after a minute: processes that wait for the silent server cannot
+	 * be killed before.
+	 */
 	alarm(60);
 	return fuse->closer > 0;
 }

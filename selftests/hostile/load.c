@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * usage: load without-cfi FROM TO	a clone that has nothing to convert
- *        load little-cfi FROM TO	one that has little
- *        load sparse TO TEXT CFI	bytes of text, not stored, and of CFI
+ *        load little-cfi FROM TO	a clone that has little to convert
+ *        load sparse TO TEXT CFI	TEXT bytes of code in a hole, CFI bytes of CFI
  *        load map FILE		map it, print a line, and wait
  *        load race LIBRARY DIR NUMBER	clones whose headers change back and forth
  *        load lease FILE		map it, and hold a write lease on it
- *        load kernel-log FROM PATH	map copies at PATH, and leave a link there
- *        load bind FROM PATH		the same with the kernel's log bound over it
- *        load fifo FROM PATH		the same with a FIFO
- *        load rename LIBRARY DIR	the same with clones whose headers change
- *        load fuse FROM DIR		a file whose server does not answer any more
- *        load served FROM UID MS	as root: one that UID serves to everybody for a
- *					minute, answering after MS, or not if that is 0
- *        load unclosed FROM UID	the same, answering all but close(2)
- *        load storm FILE		map and unmap it for ever
- *        load new FROM DIR		ever new files
- *        load exec PROGRAM		fork and exec for ever, eight at a time
- *        load fork			the same without exec
+ *        load kernel-log FROM PATH	map copies at PATH, then put a link there
+ *        load bind FROM PATH		likewise, then bind the kernel's log over it
+ *        load fifo FROM PATH		likewise, then put a FIFO there
+ *        load rename LIBRARY DIR	exchange the library with changing clones
+ *        load fuse FROM DIR		a file whose server stops answering
+ *        load served FROM UID MS	as root: a file that UID serves to all users for
+ *					a minute, answering after MS; 0: not at all
+ *        load unclosed FROM UID	likewise, answering everything except close(2)
+ *        load storm FILE		map and unmap it endlessly
+ *        load new FROM DIR		make new files endlessly
+ *        load exec PROGRAM		fork and exec endlessly, eight at a time
+ *        load fork			fork endlessly
  *        load fill DIR		fill the file system
  *
- * All but the first three, served and unclosed go on until they are killed.
+ * All except the first three, served and unclosed run until they are killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static int map(const char *path)
 	return map_file(path) ? wait_for_ever() : 1;
 }
 
-/* The forged headers when they are looked at, the genuine ones when they count. */
+/* Forged headers while they are examined, the genuine ones when they are used. */
 static int race(const char *library, const char *dir, unsigned int number)
 {
 	struct toggle toggle;
@@ -113,7 +113,7 @@ static int race(const char *library, const char *dir, unsigned int number)
 	return wait_for_ever();
 }
 
-/* Taken anew each time that the kernel breaks it. */
+/* Take the lease again each time that the kernel breaks it. */
 static int lease(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -146,7 +146,7 @@ static bool put_in_place(const char *path, enum swap what)
 				     symlink("/proc/kmsg", path));
 }
 
-/* By the time that somebody looks, the name leads elsewhere. */
+/* When the daemon opens the name, it refers to something else. */
 static int swap(const char *from, const char *path, enum swap what)
 {
 	if (what == SWAP_BIND && !enter_namespaces())
@@ -173,7 +173,7 @@ static int swap(const char *from, const char *path, enum swap what)
 	}
 }
 
-/* Two names of a library and its clone, exchanged while the clone changes. */
+/* Exchange the names of a library and its clone, while the clone changes. */
 static int exchange(const char *library, const char *dir)
 {
 	char genuine[PATH_MAX], clone[PATH_MAX];
@@ -245,7 +245,7 @@ static int ever_new(const char *from, const char *dir)
 	return 0;
 }
 
-/* Of @program, or, if that is NULL, of nothing. */
+/* Fork endlessly; children execute @program, or exit if it is NULL. */
 static int execute(char *program)
 {
 	char *arguments[] = { program, NULL };

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The user beside the hostile one: starts a program that nobody has seen before every
- * few seconds, and waits until its stack is whole.
+ * The user beside the hostile ones: starts a program unknown to the daemon
+ * every few seconds, and waits until its stack is complete.
  *
  * usage: serve PROGRAM OBJECT DIR SECONDS SPIN [PID]
- *   PROGRAM  of which copies are made in DIR, each with a build ID of its own
+ *   PROGRAM  to be copied to DIR, each copy with a build ID of its own
  *   OBJECT   hostile_ask.so
- *   SECONDS  how long to go on
- *   SPIN     with each start another one that asks for no stack, but uses so many
- *            milliseconds of a processor; "none"
- *   PID      of the daemon; without it no stacks are asked for
- *
- * Prints each minute, and at the end, how long starts have taken: "stacks: 12 starts,
- * fastest 250 ms, median 310 ms, slowest 702 ms; without: ...; daemon: 5000 KiB at
- * most". Fails if
- * one took longer than LATE_MS.
+ *   SECONDS  how long to run
+ *   SPIN     with each start another one that requests no stack, but uses that
+ *            many milliseconds of CPU time; "none"
+ *   PID      of the daemon; without it no stacks are requested
+ * 
+ * Prints each minute, and at the end, how long starts have taken: "stacks: 12
+ * starts, fastest 250 ms, median 310 ms, slowest 702 ms; without: ...; daemon:
+ * 5000 KiB at most". Fails if one took longer than LATE_MS.
  */
 #include <limits.h>
 #include <poll.h>
@@ -32,8 +31,8 @@
 #include "load.h"
 
 /*
- * Between starts. Their conversions take less than the tenth of a processor then that
- * the daemon spends on one user, also under emulation.
+ * Pause between starts. The conversions of a start take less than the tenth of
+ * a CPU that the daemon spends on one user, also under emulation.
  */
 #define PAUSE_MS	6000
 
@@ -42,9 +41,9 @@
 #define MAX_STARTS	4096
 
 /**
- * struct times - of starts of one kind
+ * struct times - times of starts of one kind
  *
- * @late: were there some that took LATE_MS, or failed?
+ * @late: one took LATE_MS, or failed.
  */
 struct times {
 	unsigned int nr;
@@ -62,7 +61,7 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Returns its time until it ended as it should have, or LATE_MS. */
+/* Returns the time until the program exited successfully, or LATE_MS. */
 static long start(const char *path, const char *object, const char *spin)
 {
 	const long before = now_ms();
