@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Preloaded into the program under test: registers its objects, and requests
- * stacks of its main thread from a thread of its own, because only a process
+ * stacks of its main thread from a thread of its own, because only the process
  * itself may do either.
  *
  * The program may have breakpoints anywhere in its code, and its main thread
- * may be stopped with any lock held. So once the program runs, the thread here
- * calls nothing, libc included: a trap in it would be the program's death.
+ * may be stopped with any lock held. So once the program runs, the agent's
+ * thread calls no functions, not even of libc: a trap in it would kill the
+ * program.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -81,7 +82,7 @@ static int register_objects(void)
 	return refused ? refused : ret;
 }
 
-/* Signals are the program's: none is to be taken by the thread here. */
+/* All signals are blocked in the agent's thread, so that the program gets them. */
 static int start_thread(void)
 {
 	pthread_t thread;
@@ -103,7 +104,7 @@ static void start(void)
 
 	if (!files || sscanf(files, "%d %d", &device, &socket_fd) != 2)
 		return;
-	/* Not for the program's own children. */
+	/* Do not preload into the program's children. */
 	unsetenv("LD_PRELOAD");
 	main_thread = getpid();
 	ret = register_objects();

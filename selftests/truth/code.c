@@ -5,14 +5,14 @@
 
 #include "code.h"
 
-/* Encodings of .eh_frame_hdr as every linker writes it. */
+/* Encodings of .eh_frame_hdr that every linker uses. */
 #define HEADER_VERSION		1
 #define COUNT_UDATA4		0x03
 #define TABLE_DATAREL_SDATA4	0x3b
 #define HEADER_SIZE		12
 #define ENTRY_SIZE		8
 
-/* Of one function, at most so many changes are looked at. */
+/* Number of frame changes considered in one function. */
 #define MAX_CHANGES		64
 
 static void find_table(struct code_object *object, Elf *elf)
@@ -112,7 +112,7 @@ static uint64_t function_start(const struct code_object *object, size_t i)
 	return object->header + offset;
 }
 
-/* The function whose start is the last one that is not above @pc. */
+/* Index of the last function that starts at or below @pc. */
 static size_t function_of(const struct code_object *object, uint64_t pc)
 {
 	size_t low = 0, high = object->nr_functions;
@@ -128,7 +128,10 @@ static size_t function_of(const struct code_object *object, uint64_t pc)
 	return low;
 }
 
-/* Where the frame of the function at @start changes; or @start. */
+/*
+ * A random address where the frame of the function at @start changes; or
+ * @start.
+ */
 static uint64_t pick_change(const struct code_object *object, uint64_t start,
 			    uint64_t *random)
 {
@@ -146,7 +149,7 @@ static uint64_t pick_change(const struct code_object *object, uint64_t start,
 		if (to + bias <= at)
 			break;
 		at = to + bias;
-		/* The end of the last row is the function's. */
+		/* The end of the last row is that of the function. */
 		if (dwarf_cfi_addrframe(cfi, at - bias, &frame))
 			break;
 		free(frame);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Code: where to stop in programs that have been stripped. Functions are what
- * .eh_frame_hdr lists; where their frames change is in .eh_frame; and there are
- * linkage stubs.
+ * Code: places to stop stripped programs at. Functions are those listed in
+ * .eh_frame_hdr; changes of their frames come from .eh_frame; and linkage
+ * stubs.
  */
 #ifndef TRUTH_CODE_H
 #define TRUTH_CODE_H
@@ -28,10 +28,10 @@ struct code {
 	} objects[MAX_CODE_OBJECTS];
 };
 
-/* Find the code of @image, anew each time that it has been loaded. */
+/* Find the code of @image, each time that it has been loaded. */
 void code_load(struct code *code, const struct image *image);
 
-/* An address anywhere, or one in the function of @pc. 0 if there is none. */
+/* A random address anywhere, or in the function of @pc. 0 if there is none. */
 uint64_t code_pick(const struct code *code, uint64_t *random);
 uint64_t code_pick_near(const struct code *code, uint64_t pc,
 			uint64_t *random);

@@ -7,7 +7,7 @@
 
 #include "image.h"
 
-/* The programs have their debug information inside. */
+/* Not needed, because the programs contain their debug information. */
 static int no_debuginfo(Dwfl_Module *module, void **data, const char *name,
 			Dwarf_Addr base, const char *file, const char *link,
 			GElf_Word crc, char **found)
@@ -28,9 +28,7 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = no_debuginfo,
 };
 
-/*
- * What libdw asks about the process
- */
+/* Callbacks of libdw about the process */
 
 static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
 {
@@ -255,9 +253,7 @@ void image_unwind(struct image *image, const struct user_regs_struct *regs,
 					      add_frame, &unwinding);
 }
 
-/*
- * What the tables say
- */
+/* Contents of the tables */
 
 const struct ref_rule *object_rule(struct object *object, uint64_t pc)
 {
@@ -303,7 +299,7 @@ static struct ref_place place_of(long base, bool in_memory, long offset)
 	return (struct ref_place){ base, in_memory, offset };
 }
 
-/* The register that @op is about, with its offset, or -1. */
+/* The register that @op uses, with its offset, or -1. */
 static long register_of(const Dwarf_Op *op, long *offset)
 {
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
@@ -317,7 +313,7 @@ static long register_of(const Dwarf_Op *op, long *offset)
 	return -1;
 }
 
-/* The CFA is a value: a register and an offset, or what memory has there. */
+/* The CFA is a value: a register and an offset, or the word there. */
 static enum cfi_answer cfa_place(const Dwarf_Op *ops, size_t count,
 				 struct ref_place *place)
 {
@@ -331,7 +327,7 @@ static enum cfi_answer cfa_place(const Dwarf_Op *ops, size_t count,
 	return base < 0 ? CFI_NOTHING : CFI_PLACE;
 }
 
-/* A register has a location, mostly in memory. */
+/* A register has a location, usually in memory. */
 static enum cfi_answer register_place(const Dwarf_Op *ops, size_t count,
 				      struct ref_place *place)
 {
@@ -349,7 +345,7 @@ static enum cfi_answer register_place(const Dwarf_Op *ops, size_t count,
 		*place = place_of(REF_CFA, true, offset);
 		return CFI_PLACE;
 	}
-	/* The CFA is on the stack when an expression begins. */
+	/* The CFA is pushed on the expression's stack at its start. */
 	if (ops[0].atom == DW_OP_call_frame_cfa) {
 		ops++;
 		count--;

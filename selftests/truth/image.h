@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Image: the objects that a process has mapped, what their tables say about
- * an address, and libdw's unwinder, which is the truth here.
+ * Image: the objects mapped by a process, what their tables say about an
+ * address, and libdw's unwinder, which defines the truth here.
  */
 #ifndef TRUTH_IMAGE_H
 #define TRUTH_IMAGE_H
@@ -23,18 +23,18 @@
 struct object {
 	char *name;			/* without directories */
 	Dwfl_Module *module;
-	uint64_t bias;			/* address less that in the file */
+	uint64_t bias;			/* address minus the one in the file */
 	uint64_t start, end;		/* of its code */
 	struct ref_section sframe;
 	struct rule_slot {
 		uint64_t pc;
 		struct ref_rule rule;
-	} rules[RULE_SLOTS];		/* found before */
+	} rules[RULE_SLOTS];		/* rules found before */
 };
 
 struct image {
 	pid_t pid;			/* of the thread to unwind */
-	bool whole;			/* its whole stack, without .sframe */
+	bool whole;			/* use the whole stack; ignore .sframe */
 	struct memory *memory;
 	struct user_regs_struct regs;	/* to unwind from */
 	Dwfl *dwfl;
@@ -42,7 +42,7 @@ struct image {
 	struct object *objects[MAX_OBJECTS];
 };
 
-/* A frame as libdw sees it. */
+/* A frame found by libdw. */
 struct truth_frame {
 	uint64_t pc, sp, fp;
 	bool exact;		/* pc is the next instruction to run */
@@ -56,55 +56,55 @@ struct truth_stack {
 };
 
 /*
- * Look at what @pid has mapped: the objects with .sframe, unless @image->whole.
- * Returns false with a message printed.
+ * Examine the mappings of @pid: the objects with .sframe, or all if
+ * @image->whole. Returns false after printing a message.
  */
 bool image_load(struct image *image, pid_t pid, struct memory *memory);
 void image_unload(struct image *image);
 
-/* The object with .sframe whose code @pc is in, or NULL. */
+/* The object with .sframe whose code contains @pc, or NULL. */
 struct object *image_object(const struct image *image, uint64_t pc);
 
-/* Is there the code by which signal handlers return? */
+/* Whether @pc is in the code that returns from signal handlers. */
 bool image_is_restorer(const struct image *image, uint64_t pc);
 
 /*
  * Unwind from @regs by libdw's CFI unwinder. Unless @image->whole it stops
- * behind the first frame out of reach for SFrame: not in an object with
+ * after the first frame out of reach for SFrame: neither in an object with
  * .sframe, nor a signal's.
  */
 void image_unwind(struct image *image, const struct user_regs_struct *regs,
 		  struct truth_stack *stack);
 
-/* What .sframe says about @pc, as an independent decoder reads it. */
+/* The rule of .sframe for @pc, as an independent decoder reads it. */
 const struct ref_rule *object_rule(struct object *object, uint64_t pc);
 
-/* Name of the section that @pc is in. */
+/* Name of the section that contains @pc. */
 const char *object_section(const struct object *object, uint64_t pc);
 
-/* Name of the function that @pc is in, never NULL. */
+/* Name of the function that contains @pc, never NULL. */
 const char *object_function(const struct object *object, uint64_t pc);
 
 enum cfi_answer {
-	CFI_NOTHING,		/* nothing at all, or nothing simple */
+	CFI_NOTHING,		/* no CFI, or not a simple form */
 	CFI_UNDEFINED,
 	CFI_PLACE,
 };
 
 /*
- * What .eh_frame says about @pc, by libdw: where the caller's DWARF register
- * @number is, or with CFI_CFA the CFA.
+ * The location given by .eh_frame for @pc, by libdw: of the caller's DWARF
+ * register @number, or with CFI_CFA the CFA.
  */
 #define CFI_CFA		-1
 
 enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
 			   struct ref_place *place);
 
-/* The same for any module of libdw's, which may be NULL. */
+/* The same for any module of libdw, which may be NULL. */
 enum cfi_answer module_cfi(Dwfl_Module *module, uint64_t pc, int number,
 			   struct ref_place *place);
 
-/* Has @module's .eh_frame anything about @pc? */
+/* Whether @module's .eh_frame covers @pc. */
 bool module_has_cfi(Dwfl_Module *module, uint64_t pc);
 
 #endif /* TRUTH_IMAGE_H */

@@ -3,7 +3,7 @@
 
 #include "judge.h"
 
-/* Number of leading frames that are the same. */
+/* Number of leading frames that are equal. */
 static unsigned int common(const struct sframe_unwind_stack *record,
 			   const struct truth_stack *truth)
 {
@@ -16,7 +16,7 @@ static unsigned int common(const struct sframe_unwind_stack *record,
 	return i;
 }
 
-/* Does the record tell right how each of the frames was found? */
+/* Whether the record marks correctly how each frame was found. */
 static bool is_marked_right(const struct judge *judge,
 			    const struct sframe_unwind_stack *record)
 {
@@ -26,7 +26,10 @@ static bool is_marked_right(const struct judge *judge,
 	if (how[0] != SFRAME_UNWIND_FRAME_REGS)
 		return false;
 	for (unsigned int i = 1; i < record->nr_frames; i++) {
-		/* The restorer is no interrupted code, though exact to libdw. */
+		/*
+		 * For libdw the restorer is exact, too, but it was not
+		 * interrupted.
+		 */
 		const bool is_signal = frames[i].exact &&
 			!image_is_restorer(judge->image, frames[i].pc);
 
@@ -43,7 +46,7 @@ static bool has_signal(const struct sframe_unwind_stack *record)
 		      SFRAME_UNWIND_FRAME_SIGNAL, record->nr_frames);
 }
 
-/* Is there really no rule by which to find the caller of @ip? */
+/* Whether there is really no rule to find the caller of @ip. */
 static bool is_out_of_reach(const struct image *image, uint64_t ip, bool exact)
 {
 	struct object *object = image_object(image, ip - !exact);
@@ -55,7 +58,7 @@ static bool is_out_of_reach(const struct image *image, uint64_t ip, bool exact)
 	       !image_is_restorer(image, ip);
 }
 
-/* Given that all frames are the truth: may the stack end where it does? */
+/* All frames are right: whether the stack may end where it does. */
 static bool ends_well(const struct judge *judge,
 		      const struct sframe_unwind_stack *record)
 {
@@ -109,8 +112,8 @@ static int cfi_number(enum table_value value)
 }
 
 /*
- * Are the object's own two tables of different opinions, whatever the process
- * has in its registers and memory?
+ * Whether the object's two tables contradict each other, regardless of the
+ * registers and memory of the process.
  */
 static bool is_defect(const struct image *image,
 		      const struct table_fault *fault)
@@ -132,7 +135,10 @@ static bool is_defect(const struct image *image,
 	       table->in_memory != place.in_memory;
 }
 
-/* Is FP said, by both tables, to be where rbp points, but CFA elsewhere? */
+/*
+ * Whether both tables say that FP is saved where rbp points, but CFA is not
+ * based on it.
+ */
 static bool has_fp_by_fp(const struct image *image, uint64_t pc)
 {
 	struct object *object = image_object(image, pc);
@@ -149,9 +155,9 @@ static bool has_fp_by_fp(const struct image *image, uint64_t pc)
 }
 
 /*
- * Compilers leave such a rule standing when the epilogue has taken rbp off the
- * stack. Then .eh_frame itself is wrong, and libdw as lost as the module: has
- * no caller either, or one whose stack lies below.
+ * Compilers keep such a rule in force after the epilogue has popped rbp. Then
+ * .eh_frame itself is wrong, and libdw is as lost as the module: it finds no
+ * caller either, or one whose stack is below.
  */
 static bool is_lost_by_both(const struct judge *judge,
 			    const struct sframe_unwind_stack *record)

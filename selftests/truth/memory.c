@@ -17,7 +17,7 @@ static const uint8_t *page_at(struct memory *memory, uint64_t address)
 	struct iovec local = { page->bytes, MEMORY_PAGE };
 	struct iovec remote = { (void *)(uintptr_t)address, MEMORY_PAGE };
 
-	/* Nothing is ever there, and 0 says that nothing has been fetched. */
+	/* Page 0 never exists, and 0 marks an empty entry. */
 	if (!address)
 		return NULL;
 	if (page->address != address) {

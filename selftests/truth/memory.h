@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The memory of a stopped process, each page fetched at most once a stop.
+ * The memory of a stopped process; each page is read at most once for a stop.
  */
 #ifndef TRUTH_MEMORY_H
 #define TRUTH_MEMORY_H
@@ -16,12 +16,12 @@
 struct memory {
 	pid_t pid;
 	struct memory_page {
-		uint64_t address;	/* 0: not fetched */
+		uint64_t address;	/* 0: empty */
 		uint8_t bytes[MEMORY_PAGE];
 	} pages[MEMORY_PAGES];
 };
 
-/* To be called when the process has run. */
+/* Call this when the process has run. */
 void memory_forget(struct memory *memory);
 
 bool memory_read(struct memory *memory, uint64_t address, void *to,

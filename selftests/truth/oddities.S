@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions with right CFI that assemblers are known to turn into wrong SFrame
- * rows, in ways that lead a walk astray: what real programs may meet, in plenty.
+ * Functions with correct CFI that assemblers are known to turn into wrong
+ * SFrame rows, in ways that mislead a walk: rare in real programs, frequent
+ * here.
  */
 	.text
 
@@ -22,7 +23,7 @@
 	ret
 	END leaf
 
-/* Calls its argument. Its caller can be found only with the right FP. */
+/* Calls its argument. The caller can be found only with the right FP. */
 	FUNCTION call_with_fp
 	push	%rbp
 	.cfi_def_cfa_offset 16
@@ -36,7 +37,7 @@
 	ret
 	END call_with_fp
 
-/* The width of a row's words is chosen without looking at the RA's offset. */
+/* The assembler chooses the width of a row's words without the RA's offset. */
 	FUNCTION ra_far
 	push	%rbp
 	.cfi_def_cfa_offset 16
@@ -58,7 +59,7 @@
 	ret
 	END ra_far
 
-/* The register number of an FP expression over rsp comes out as nonsense. */
+/* The register number of an FP expression based on rsp is garbage. */
 	FUNCTION fp_over_rsp
 	push	%rbp
 	.cfi_def_cfa_offset 16
@@ -76,8 +77,8 @@
 	END fp_over_rsp
 
 /*
- * .cfi_restore takes the first row's rule, where the CIE's is meant. Compilers
- * move unlikely code to such functions of its own.
+ * .cfi_restore uses the first row's rule instead of the CIE's. Compilers move
+ * unlikely code to such separate functions.
  */
 	FUNCTION restored_late
 	push	%rbp
@@ -98,7 +99,7 @@
 	ret
 	END restored_late.cold
 
-/* Once undefined, the RA stays so. */
+/* An RA that was undefined once stays undefined. */
 	FUNCTION undefined_sticks
 	nop
 	.cfi_undefined rip

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program made of what toolchains get wrong, see oddities.S, and of what is
- * seldom: frames found through pointers, functions called through pointers into
- * linkage stubs, signals taken on another stack. Never ends.
+ * A program made of code that toolchains describe wrongly, see oddities.S, and
+ * of rare kinds of frames: found through pointers, called through pointers to
+ * linkage stubs, signals on another stack. Never ends.
  */
 #include <alloca.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ void call_with_fp(function *callee);
 static volatile size_t size = 100;
 static volatile char sink;
 
-/* Aligned, and of a size known only at run time: the CFA is in memory. */
+/* Aligned, and of a size known only at run time: the CFA is saved in memory. */
 __attribute__((noinline))
 static void aligned_and_dynamic(void)
 {
@@ -33,7 +33,7 @@ static void aligned_and_dynamic(void)
 	sink = aligned[0] + dynamic[0];
 }
 
-/* Its address is taken, too: calls go through .plt.got. */
+/* Its address is taken, too, so that calls use .plt.got. */
 static pid_t (*volatile pointer)(void) = getppid;
 
 __attribute__((noinline))

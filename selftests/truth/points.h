@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Points: instructions at which to stop an object's code, found without its
- * .sframe: where functions start, where .eh_frame says that the frame changes,
- * linkage stubs.
+ * .sframe: starts of functions, changes of the frame in .eh_frame, and linkage
+ * stubs.
  */
 #ifndef TRUTH_POINTS_H
 #define TRUTH_POINTS_H
@@ -31,7 +31,7 @@ struct all_points {
 	struct points objects[MAX_OBJECTS];
 };
 
-/* An address in some object of @image, or 0 if there is none. */
+/* A random address in some object of @image, or 0 if there is none. */
 uint64_t points_pick(struct all_points *all, const struct image *image,
 		     uint64_t *random);
 void points_free(struct all_points *all);

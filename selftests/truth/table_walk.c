@@ -6,7 +6,7 @@
 #define REG_NR_FP	6
 #define REG_NR_SP	7
 
-/* One past what an address in user space can be. */
+/* End of the user address space. */
 #define USER_END	0x0100000000000000ULL
 
 struct state {
@@ -14,7 +14,7 @@ struct state {
 	bool fp_known;
 	bool exact;
 	bool first;
-	uint64_t context;	/* address of the ucontext it was taken from */
+	uint64_t context;	/* address of the ucontext that the registers come from */
 };
 
 static bool first_register(const struct image *image, long number,
@@ -32,7 +32,7 @@ static bool first_register(const struct image *image, long number,
 	return true;
 }
 
-/* The word of a signal's ucontext that has general register @number. */
+/* The word of a signal's ucontext that contains general register @number. */
 static bool saved_register(struct image *image, uint64_t context, int number,
 			   uint64_t *value)
 {
@@ -83,7 +83,10 @@ static enum sframe_unwind_stop find_value(struct image *image,
 	return 0;
 }
 
-/* Make @state its caller by @rule. Returns 0, or why there is none. */
+/*
+ * Replace @state by its caller according to @rule. Returns 0, or the stop
+ * reason.
+ */
 static enum sframe_unwind_stop step(struct image *image, struct state *state,
 				    const struct ref_rule *rule, uint64_t *cfa)
 {
@@ -132,20 +135,23 @@ static enum sframe_unwind_stop signal_step(struct image *image,
 	return 0;
 }
 
-/* What the rule for @pc, in frame @i, gave is wrong: @value, if not FP before. */
+/*
+ * The rule for @pc of frame @i gave a wrong @value, unless a wrong FP caused
+ * it.
+ */
 static void set_fault(struct table_walk *walk, const struct ref_rule *rule,
 		      enum table_value value, unsigned int i, uint64_t pc)
 {
 	if (walk->fault.value)
 		return;
-	/* A right rule, but the FP that it is about was lost before. */
+	/* The rule is right, but based on an FP that was wrong before. */
 	if (walk->fp_fault.value && rule->cfa.base == REG_NR_FP)
 		walk->fault = walk->fp_fault;
 	else
 		walk->fault = (struct table_fault){ value, i, pc };
 }
 
-/* Compare the caller that was found for frame @i with the truth. */
+/* Compare the caller found for frame @i with the truth. */
 static void find_fault(struct table_walk *walk, const struct state *caller,
 		       const struct truth_stack *truth, unsigned int i,
 		       const struct ref_rule *rule, uint64_t pc)
@@ -161,7 +167,7 @@ static void find_fault(struct table_walk *walk, const struct state *caller,
 	if (!frame->fp_known ||
 	    (caller->fp_known && caller->fp == frame->fp))
 		return;
-	/* Unless it only passes on what is wrong already. */
+	/* Unless the rule only preserves an FP that is wrong already. */
 	if (!walk->fp_fault.value || rule->fp.base != REF_SAME)
 		walk->fp_fault = (struct table_fault){ TABLE_VALUE_FP, i, pc };
 }

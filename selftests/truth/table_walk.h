@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Table walk: the stack as the .sframe tables have it, right or wrong. Shares
- * no code with the module; and tells where a table first led it astray.
+ * Table walk: the stack according to the .sframe tables, right or wrong. Shares
+ * no code with the module, and finds where a table first gave a wrong result.
  */
 #ifndef TRUTH_TABLE_WALK_H
 #define TRUTH_TABLE_WALK_H
@@ -17,19 +17,19 @@ enum table_value {
 	TABLE_VALUE_FP,
 };
 
-/* A rule that yields another value than .eh_frame's for the same address. */
+/* A rule that gives another value than .eh_frame for the same address. */
 struct table_fault {
 	enum table_value value;
 	unsigned int frame;
-	uint64_t pc;		/* what was looked up */
+	uint64_t pc;		/* address looked up */
 };
 
 struct table_walk {
 	unsigned int nr;
 	enum sframe_unwind_stop stop;
 	uint64_t ips[MAX_DEPTH];
-	struct table_fault fault;	/* why it is not the truth */
-	struct table_fault fp_fault;	/* the last FP that was wrong */
+	struct table_fault fault;	/* the reason for a wrong stack */
+	struct table_fault fp_fault;	/* the last rule that gave a wrong FP */
 };
 
 /* Walk from where @truth starts, with the registers of @image. */

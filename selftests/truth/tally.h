@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tally: how often what was seen. */
+/* Tally: counters by name. */
 #ifndef TRUTH_TALLY_H
 #define TRUTH_TALLY_H
 
@@ -16,7 +16,7 @@ struct tally {
 	} names[TALLY_NAMES];
 };
 
-/* Returns how often @name has been counted, this time included. */
+/* Count @name. Returns the new count. */
 static inline unsigned long tally_count(struct tally *tally, const char *name)
 {
 	unsigned int i;
@@ -25,7 +25,7 @@ static inline unsigned long tally_count(struct tally *tally, const char *name)
 		if (!strcmp(tally->names[i].name, name))
 			return ++tally->names[i].count;
 	}
-	/* The last one stands for all that have no place. */
+	/* The last entry counts all names that have no entry. */
 	if (i == TALLY_NAMES)
 		return ++tally->names[--i].count;
 	snprintf(tally->names[i].name, sizeof(tally->names[i].name), "%s",

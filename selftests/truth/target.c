@@ -18,15 +18,13 @@
 
 #define INT3		0xcc
 
-/* An instruction or an interrupt takes no longer, unless something is broken. */
+/* Longer than any instruction or interrupt takes, unless something is broken. */
 #define PATIENCE_USEC	(60 * 1000000U)
 
-/* Where the program's own files won't be. */
+/* Above the program's own descriptors. */
 #define FIRST_FD	200
 
-/*
- * Starting
- */
+/* Starting */
 
 static void preload(const char *agent, int device, int socket)
 {
@@ -51,13 +49,13 @@ static void run_program(char *const *argv, const char *agent, int device,
 		preload(agent, device, socket);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Until traced. */
+	/* Wait until traced. */
 	if (read(gate, &go, 1) == 1)
 		execv(argv[0], argv);
 	_exit(127);
 }
 
-/* Wait for the main thread; 0 is forever. Returns false if it took too long. */
+/* Wait for the thread's status; @usec 0: forever. Returns false on timeout. */
 static bool wait_status(struct target *target, int *status, unsigned int usec)
 {
 	const struct timespec patience = {
@@ -113,7 +111,7 @@ static enum target_event wait_event(struct target *target, unsigned int usec)
 	return classify(target, status);
 }
 
-/* Returns the agent's number, or -ETIMEDOUT, -EPIPE. */
+/* Returns the agent's answer, or -ETIMEDOUT, -EPIPE. */
 static int64_t hear(struct target *target)
 {
 	struct pollfd file = { .fd = target->socket, .events = POLLIN };
@@ -164,7 +162,7 @@ static bool let_execute(struct target *target, int gate)
 	return open_memory(target);
 }
 
-/* Let the program run until the agent has spoken. */
+/* Let the program run until the agent answers. */
 static bool await_agent(struct target *target)
 {
 	int64_t ret;
@@ -298,9 +296,7 @@ void target_unbreak_all(struct target *target)
 		target_unbreak(target, target->breakpoints[0].address);
 }
 
-/*
- * Going on
- */
+/* Continuing */
 
 void target_registers(struct target *target, struct user_regs_struct *regs)
 {
@@ -327,7 +323,7 @@ enum target_event target_step(struct target *target)
 	return wait_event(target, target->patience);
 }
 
-/* Is a trap on its way that has not stopped the thread yet? */
+/* Whether a trap is pending that has not stopped the thread yet. */
 static bool is_trap_pending(const struct target *target)
 {
 	struct __ptrace_peeksiginfo_args args = { .nr = 8 };
@@ -360,7 +356,7 @@ enum target_event target_continue(struct target *target, unsigned int usec)
 	target_unbreak(target, regs.rip);
 	resume(target, PTRACE_CONT);
 	event = wait_event(target, usec);
-	/* An interrupt stops it before the trap of the same moment does. */
+	/* An interrupt is reported before a trap at the same time. */
 	if (event == TARGET_INTERRUPTED && is_trap_pending(target)) {
 		resume(target, PTRACE_CONT);
 		event = wait_event(target, PATIENCE_USEC);

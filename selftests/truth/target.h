@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Target: the thread under test, which is traced: the main thread of a program
- * that is started here, or any thread of one that runs.
+ * started here, or any thread of a running one.
  */
 #ifndef TRUTH_TARGET_H
 #define TRUTH_TARGET_H
@@ -17,7 +17,7 @@
 
 struct breakpoint {
 	uint64_t address;
-	uint8_t byte;		/* what was there */
+	uint8_t byte;		/* the original byte */
 };
 
 struct target {
@@ -27,62 +27,65 @@ struct target {
 	int memory_fd;
 	unsigned int patience;	/* for one step, in microseconds */
 	struct memory memory;
-	int signal;		/* to be delivered when it goes on */
-	int status;		/* as of waitpid(), once it has exited */
+	int signal;		/* to deliver when it continues */
+	int status;		/* of waitpid(), once it has exited */
 	unsigned int nr_breakpoints;
 	struct breakpoint breakpoints[MAX_BREAKPOINTS];
 };
 
-/* Why the thread is stopped. */
+/* Why the thread has stopped. */
 enum target_event {
-	TARGET_TRAP,		/* a step is done, or a breakpoint hit */
-	TARGET_INTERRUPTED,	/* nothing happened in time */
+	TARGET_TRAP,		/* single step done, or breakpoint hit */
+	TARGET_INTERRUPTED,	/* timeout */
 	TARGET_SIGNAL,		/* target->signal is about to be delivered */
 	TARGET_EXITED,
 };
 
 /*
  * Start @argv with @agent preloaded and @device open, and wait until the agent
- * is ready; or without an agent, if that is NULL. Returns false with a message
- * printed. The main thread is stopped, without an agent at the program's very
+ * is ready; with @agent NULL without one. Returns false after printing a
+ * message. The main thread is stopped, without an agent at the program's very
  * first instruction.
  */
 bool target_start(struct target *target, char *const *argv, const char *agent,
 		  int device);
 
-/* Go on from there to the program's own first instruction, behind ld.so's. */
+/* Continue from there to the program's own entry point, after ld.so. */
 bool target_run_to_entry(struct target *target);
 
-/* Trace thread @tid, which runs on. Returns false with a message printed. */
+/* Trace the running thread @tid. Returns false after printing a message. */
 bool target_attach(struct target *target, pid_t tid);
 
-/* Kill it if it was started here, else leave it alone. It is stopped. */
+/* Kill the target if it was started here, else detach from it. It is stopped. */
 void target_kill(struct target *target);
 
-/* Stop the thread, which runs. */
+/* Stop the running thread. */
 enum target_event target_interrupt(struct target *target);
 
-/* Let the thread run without waiting for anything. */
+/* Let the thread run without waiting. */
 void target_release(struct target *target);
 
 /*
- * Let the thread go on, for one instruction or until stopped by a
- * breakpoint or after @usec microseconds. A hit breakpoint is removed and the
+ * Continue the thread: for one instruction, or until it hits a breakpoint, or
+ * for @usec microseconds. A breakpoint that was hit is removed, and the
  * instruction pointer is at its address.
  */
 enum target_event target_step(struct target *target);
 enum target_event target_continue(struct target *target, unsigned int usec);
 
-/* Does the program have a handler for @signal yet? */
+/* Whether the program has a handler for @signal yet. */
 bool target_handles(const struct target *target, int signal);
 
 void target_registers(struct target *target, struct user_regs_struct *regs);
 
-/* Have the agent request the stack. Returns 0 or a negative errno. */
+/* Make the agent request the stack. Returns 0 or a negative errno. */
 int target_request(struct target *target, uint64_t user_data,
 		   unsigned int max_depth);
 
-/* False if there are too many, or one is there, or it cannot be. */
+/*
+ * Set a breakpoint. Returns false if there are too many, there is one already,
+ * or it is not possible.
+ */
 bool target_break(struct target *target, uint64_t address);
 void target_unbreak(struct target *target, uint64_t address);
 void target_unbreak_all(struct target *target);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * truth: stop a program again and again, and compare its stack as the module
- * has it with what libdw's CFI unwinder finds at the same stop.
+ * truth: stop a program repeatedly, and compare its stack from the module with
+ * the one that libdw's CFI unwinder finds at the same stop.
  *
  * At a stop the agent, a thread in the program, requests the main thread's
- * stack. That is taken when the main thread goes on, before it executes an
- * instruction, so it is the stack of this stop, which libdw has unwound by then.
+ * stack. The stack is taken when the main thread continues, before it executes
+ * an instruction, so it is the stack of this stop, which libdw has unwound by
+ * then.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -30,17 +31,17 @@ enum method {
 };
 
 /*
- * After a stop, up to so many single steps: through prologues, over calls,
- * through epilogues. After most of the stops only some.
+ * Maximum number of single steps after a stop: through prologues, calls and
+ * epilogues. After most stops only some.
  */
 #define MANY_STEPS	24
 #define SOME_STEPS	2
 
-/* Up to so long from one stop to the next, mostly; and sometimes. */
+/* Maximum time from one stop to the next, usually and sometimes. */
 #define SHORT_USEC	4000
 #define LONG_USEC	100000
 
-/* As many breakpoints at a time. */
+/* Number of breakpoints set at the same time. */
 #define ARMED		128
 
 /* Rounds without a stop in the program after which something must be wrong. */
@@ -49,8 +50,8 @@ enum method {
 struct results {
 	unsigned long stops[NR_METHODS];	/* compared */
 	unsigned long outside;		/* stops in objects without .sframe */
-	unsigned long no_function;	/* or in code of no known function */
-	unsigned long disturbed;	/* a signal came in between */
+	unsigned long no_function;	/* stops in code of no known function */
+	unsigned long disturbed;	/* a signal was delivered in between */
 	unsigned long frames, deepest;
 	unsigned long signals;		/* stacks through a signal handler */
 	unsigned long unexplained;
@@ -112,7 +113,7 @@ static void open_device(void)
 		exit(1);
 }
 
-/* The record of this stop, if it is there; older ones are of no interest. */
+/* Read the record of this stop, if it has arrived; older ones are skipped. */
 static bool read_record(void)
 {
 	while (read(truth.device, truth.record, truth.record_size) > 0) {
@@ -168,7 +169,7 @@ static bool is_in_known_function(struct object *object, uint64_t pc)
 
 /*
  * Compare the stack at this stop, which takes one step. Returns false if the
- * target cannot be stepped on from there.
+ * target cannot be stepped from there.
  */
 static bool examine(enum method method)
 {
@@ -195,7 +196,10 @@ static bool examine(enum method method)
 		fprintf(stderr, "truth: request: %s\n", strerror(-err));
 		exit(1);
 	}
-	/* An interrupt that was under way stops it before it has done anything. */
+	/*
+	 * An interrupt sent earlier may stop it before it has executed
+	 * anything.
+	 */
 	for (int tries = 0; !seen && event == TARGET_INTERRUPTED && tries < 10;
 	     tries++) {
 		event = target_step(&truth.target);
@@ -208,14 +212,14 @@ static bool examine(enum method method)
 	return event == TARGET_TRAP;
 }
 
-/* The address that code outside of the objects will return to, or 0. */
+/* The return address of code outside of the objects, or 0. */
 static uint64_t way_back(void)
 {
 	struct user_regs_struct regs;
 	uint64_t word;
 
 	target_registers(&truth.target, &regs);
-	/* At the entry of a function, or of the lazy linker's. */
+	/* At the entry of a function, or of the lazy-binding trampoline. */
 	for (int i = 0; i < 3; i += 2) {
 		if (memory_word(&truth.target.memory, regs.rsp + 8 * i,
 				&word) && image_object(&truth.image, word))
@@ -224,7 +228,10 @@ static uint64_t way_back(void)
 	return 0;
 }
 
-/* Run through code outside of the objects. Returns false if that takes long. */
+/*
+ * Run through code outside of the objects. Returns false if that takes too
+ * long.
+ */
 static bool step_over(void)
 {
 	const uint64_t back = way_back();
@@ -268,13 +275,13 @@ static enum method run_on(void)
 	enum target_event event = target_continue(&truth.target, usec);
 	const bool is_break = event == TARGET_TRAP;
 
-	/* A signal's delivery must not come between a stop and its record. */
+	/* No signal may be delivered between a stop and its record. */
 	while (event == TARGET_SIGNAL)
 		event = target_step(&truth.target);
 	return is_break ? METHOD_BREAK : METHOD_TIMER;
 }
 
-/* Have the next steps go through a signal handler. */
+/* Sometimes send a signal, so that the next steps go through its handler. */
 static void maybe_signal(void)
 {
 	if (truth.signal && !random_below(&truth.random, 8) &&
@@ -316,8 +323,8 @@ static bool start(void)
 	if (!target_start(&truth.target, truth.argv, truth.agent, truth.device))
 		return false;
 	/*
-	 * Threads that the program starts at its beginning are not traced, and
-	 * must not meet breakpoints.
+	 * Threads that the program creates at its start are not traced, and
+	 * must not hit breakpoints.
 	 */
 	if (truth.warm_up && target_continue(&truth.target, truth.warm_up *
 					     1000) != TARGET_INTERRUPTED) {
@@ -329,7 +336,7 @@ static bool start(void)
 			  &truth.target.memory);
 }
 
-/* Run the program until it exits or enough has been seen. */
+/* Run the program until it exits or enough stops have been compared. */
 static bool run_program(void)
 {
 	const unsigned long before = compared();
@@ -366,7 +373,7 @@ static void print_tally(const char *what, const struct tally *tally)
 		       tally->names[i].name, tally->names[i].count);
 }
 
-/* For the script that makes a table of it. */
+/* For the script that formats the table. */
 static void print_results(unsigned long seconds)
 {
 	const struct results *r = &truth.results;

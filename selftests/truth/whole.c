@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * whole: stop a program of a distribution again and again, and compare its
- * whole stack as the module has it, with sections attached to the program's
- * files, with what libdw's CFI unwinder finds at the same stop.
+ * whole: stop a program of a distribution repeatedly, and compare its whole
+ * stack from the module, with sections attached to the program's files, with
+ * the one that libdw's CFI unwinder finds at the same stop.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -13,25 +13,25 @@
 
 #include "whole_stop.h"
 
-/* After a stop, up to so many single steps; after most of the stops some. */
+/* Maximum number of single steps after a stop; after most stops only some. */
 #define MANY_STEPS	24
 #define SOME_STEPS	2
 
-/* Up to so long from one stop to the next, mostly; and sometimes. */
+/* Maximum time from one stop to the next, usually and sometimes. */
 #define SHORT_USEC	8000
 #define LONG_USEC	200000
 
-/* As many breakpoints at a time. */
+/* Number of breakpoints set at the same time. */
 #define ARMED		96
 
-/* A step over a system call that sleeps is not waited for any longer. */
+/* Limit for a step over a system call that may sleep. */
 #define PATIENCE_USEC	500000
 
 #define MAX_THREADS	64
 
 static struct {
 	char *const *argv;
-	pid_t pid;			/* that runs already, or 0 */
+	pid_t pid;			/* a running process, or 0 */
 	unsigned long wanted, warm_up;
 	double percent;
 	int signal;
@@ -50,7 +50,7 @@ static bool is_done(void)
 	return compared() >= whole.wanted || whole_now() > whole.stop.deadline;
 }
 
-/* Breakpoints are for all threads, of which only one would be ready for them. */
+/* Breakpoints affect all threads, but only a traced one survives them. */
 static bool can_arm(const struct target *target)
 {
 	unsigned int threads = 0;
@@ -93,13 +93,13 @@ static enum method run_on(struct target *target)
 	enum target_event event = target_continue(target, usec);
 	const bool is_break = event == TARGET_TRAP;
 
-	/* A signal's delivery must not come between a stop and its record. */
+	/* No signal may be delivered between a stop and its record. */
 	while (event == TARGET_SIGNAL)
 		event = target_step(target);
 	return is_break ? METHOD_BREAK : METHOD_TIMER;
 }
 
-/* Have the next steps go through a signal handler. */
+/* Sometimes send a signal, so that the next steps go through its handler. */
 static void maybe_signal(const struct target *target)
 {
 	if (whole.signal && !random_below(&whole.stop.random, 8) &&
@@ -108,7 +108,7 @@ static void maybe_signal(const struct target *target)
 		       whole.signal);
 }
 
-/* @target is stopped, if it is the only one, else it runs; so it is afterwards. */
+/* Before and after, @target is stopped if it is the only one, else it runs. */
 static void round_of_stops(struct target *target)
 {
 	unsigned int steps = random_below(&whole.stop.random,
@@ -141,7 +141,7 @@ static void round_of_stops(struct target *target)
 		target_release(target);
 }
 
-/* Trace the threads that process whole.pid has now. */
+/* Trace all present threads of process whole.pid. */
 static bool attach(void)
 {
 	struct dirent *entry;
@@ -175,7 +175,7 @@ static bool start(void)
 		if (!target_start(first, whole.argv, NULL, whole.stop.device))
 			return false;
 		whole.nr_targets = 1;
-		/* In ld.so before it there is no .eh_frame for what calls. */
+		/* Skip ld.so, whose entry code has no .eh_frame. */
 		if (!target_run_to_entry(first))
 			return false;
 		if (whole.warm_up)
@@ -188,7 +188,7 @@ static bool start(void)
 	return whole_stop_load(&whole.stop, first);
 }
 
-/* Mostly the first one: that is where the work is done. */
+/* More often the first one, which does the work. */
 static struct target *pick_target(void)
 {
 	if (random_below(&whole.stop.random, 2))
@@ -196,7 +196,7 @@ static struct target *pick_target(void)
 	return &whole.targets[random_below(&whole.stop.random, whole.nr_targets)];
 }
 
-/* Run the program until it exits or enough has been seen. */
+/* Run the program until it exits or enough stops have been compared. */
 static bool run_program(void)
 {
 	struct target *first = &whole.targets[0];

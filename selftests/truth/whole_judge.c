@@ -12,7 +12,7 @@ static Dwfl_Module *module_at(const struct whole_judge *judge, uint64_t pc)
 	return dwfl_addrmodule(judge->image->dwfl, pc);
 }
 
-/* What a frame's rule is looked up by. */
+/* The address by which a frame's rule is looked up. */
 static uint64_t frame_pc(const struct truth_frame *frame)
 {
 	return frame->pc - !frame->exact;
@@ -45,7 +45,7 @@ void whole_look(struct whole_judge *judge, const struct user_regs_struct *regs)
 	judge->sure = i < truth->nr ? i + 1 : i;
 }
 
-/* Is the last frame that is sure one that libdw had to guess from? */
+/* Whether libdw had to guess the caller of the last sure frame. */
 static bool is_at_guess(struct whole_judge *judge)
 {
 	return judge->sure &&
@@ -69,7 +69,10 @@ static const uint8_t *marks(const struct sframe_unwind_stack *record)
 	return (const uint8_t *)(record->ips + record->nr_frames);
 }
 
-/* Does the record tell right how each of the first @nr frames was found? */
+/*
+ * Whether the record marks correctly how each of the first @nr frames was
+ * found.
+ */
 static bool is_marked_right(const struct whole_judge *judge,
 			    const struct sframe_unwind_stack *record,
 			    unsigned int nr)
@@ -80,7 +83,10 @@ static bool is_marked_right(const struct whole_judge *judge,
 		return false;
 	for (unsigned int i = 1; i < nr; i++) {
 		const struct truth_frame *frame = &judge->truth.frames[i];
-		/* The restorer is no interrupted code, though exact to libdw. */
+		/*
+		 * For libdw the restorer is exact, too, but it was not
+		 * interrupted.
+		 */
 		const bool is_signal = frame->exact &&
 			!image_is_restorer(judge->image, frame->pc);
 
@@ -109,7 +115,7 @@ static void name_place(const struct whole_judge *judge, uint64_t pc,
 		 function ? function : "?");
 }
 
-/* Name the frame that libdw has no CFI for, or what led to nothing. */
+/* Name the frame without CFI, or the one that led to an invalid address. */
 static void name_no_cfi(const struct whole_judge *judge, char *name, size_t size)
 {
 	const struct truth_frame *frame = &judge->truth.frames[judge->sure - 1];
@@ -123,7 +129,7 @@ static void name_no_cfi(const struct whole_judge *judge, char *name, size_t size
 		name_place(judge, frame_pc(frame), "", name, size);
 }
 
-/* Why the rule for @pc has no form in SFrame, or NULL. */
+/* The reason why SFrame cannot express the rule for @pc, or NULL. */
 static const char *why_no_rule(const struct whole_judge *judge, uint64_t pc)
 {
 	Dwfl_Module *module = module_at(judge, pc);
@@ -140,7 +146,7 @@ static const char *why_no_rule(const struct whole_judge *judge, uint64_t pc)
 	return NULL;
 }
 
-/* Why the walk could not go on from frame @i, or NULL. */
+/* The reason why the walk could not continue from frame @i, or NULL. */
 static const char *why_it_ends(const struct whole_judge *judge,
 			       enum sframe_unwind_stop stop, unsigned int i)
 {
@@ -162,8 +168,8 @@ static const char *why_it_ends(const struct whole_judge *judge,
 }
 
 /*
- * libdw also ends quietly where a value that it needs is missing. Is its last
- * frame the outermost one by .eh_frame?
+ * libdw also ends silently where a value that it needs is missing. Whether its
+ * last frame is the outermost one according to .eh_frame.
  */
 static bool is_outermost(const struct whole_judge *judge)
 {
@@ -176,8 +182,8 @@ static bool is_outermost(const struct whole_judge *judge)
 }
 
 /*
- * All up to code without .eh_frame is the same, and the record does not claim
- * to know more: it ends there, or has a frame by the frame pointer.
+ * All frames up to code without .eh_frame are equal, and the record does not
+ * claim more: it ends there, or has a frame by the frame pointer.
  */
 static bool is_honest_about_guess(const struct whole_judge *judge,
 				  const struct sframe_unwind_stack *record)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whole judge: is a record the whole stack, as libdw's CFI unwinder has it?
- *
- * Where code has no .eh_frame, libdw guesses a frame by the frame pointer, and
- * that is no truth: what it has from there on is compared, but counted apart.
+ * Whole judge: whether a record contains the whole stack, as libdw's CFI
+ * unwinder finds it. In code without .eh_frame, libdw guesses a frame by the
+ * frame pointer, which may be wrong: frames after that are compared, but
+ * counted separately.
  */
 #ifndef TRUTH_WHOLE_JUDGE_H
 #define TRUTH_WHOLE_JUDGE_H
@@ -13,22 +13,22 @@
 #include "image.h"
 
 enum whole_verdict {
-	WHOLE_AGREES,		/* up to the outermost frame, in both */
-	WHOLE_NOT_COMPLETE,	/* the same, but neither gets there */
-	WHOLE_GIVES_UP,		/* libdw ends earlier, the record goes on */
-	WHOLE_NO_CFI,		/* the same up to code without .eh_frame */
-	WHOLE_EXPLAINED,	/* ends early where SFrame cannot go on */
+	WHOLE_AGREES,		/* equal up to the outermost frame */
+	WHOLE_NOT_COMPLETE,	/* equal, but neither reaches the outermost frame */
+	WHOLE_GIVES_UP,		/* libdw ends earlier, the record continues */
+	WHOLE_NO_CFI,		/* equal up to code without .eh_frame */
+	WHOLE_EXPLAINED,	/* ends early where SFrame cannot continue */
 	WHOLE_UNEXPLAINED,
 	NR_WHOLE_VERDICTS
 };
 
 struct whole_judgement {
 	enum whole_verdict verdict;
-	bool complete;		/* says the record */
+	bool complete;		/* the record says that it is complete */
 	bool signal;
-	bool guess_differs;	/* of what is behind code without .eh_frame */
-	unsigned int frames;	/* callers that are the truth */
-	unsigned int guesses;	/* frames by frame pointer in the record */
+	bool guess_differs;	/* frames behind code without .eh_frame differ */
+	unsigned int frames;	/* callers that are right */
+	unsigned int guesses;	/* frames found by frame pointer in the record */
 	char place[96];		/* of a verdict other than agreement */
 };
 
@@ -37,18 +37,18 @@ struct whole_judgement {
 struct whole_judge {
 	struct image *image;
 	unsigned int max_depth;
-	bool fallback;		/* to frame pointers, was asked for */
-	/* Of the stop that was looked at last: */
+	bool fallback;		/* frame pointer fallback was requested */
+	/* Of the last stop: */
 	struct truth_stack truth;
-	unsigned int sure;	/* leading frames of it that are no guess */
-	/* Which addresses have CFI, as seen before. */
+	unsigned int sure;	/* leading frames that are not guesses */
+	/* Cache: whether addresses have CFI. */
 	struct cfi_slot {
 		uint64_t pc;
 		bool has;
 	} slots[CFI_SLOTS];
 };
 
-/* To be called when the image has been loaded again. */
+/* Call this when the image has been loaded again. */
 void whole_forget(struct whole_judge *judge);
 
 /* Unwind at a stop, with the registers of the return to user space. */
@@ -59,7 +59,7 @@ void whole_record(struct whole_judge *judge,
 		  const struct sframe_unwind_stack *record,
 		  struct whole_judgement *judgement);
 
-/* Print what both say about the stack. */
+/* Print both stacks. */
 void whole_print(const struct whole_judge *judge,
 		 const struct sframe_unwind_stack *record, FILE *to);
 

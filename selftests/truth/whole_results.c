@@ -2,9 +2,9 @@
 #include "whole_results.h"
 
 /*
- * Percent of rounds in which a stack may end as SFrame has no form: node's
- * program hashes for 2 % of its time. Not of stops: the steps from one place are
- * likely to meet the same.
+ * Maximum percentage of rounds in which a stack may end because SFrame cannot
+ * express a rule: node's program hashes in 2 % of its time. Rounds instead of
+ * stops, because all steps of a round are likely to be in the same code.
  */
 #define MAX_NO_FORM	5
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whole results: what came of the stops of a program, counted. */
+/* Whole results: counters of the stops of a program. */
 #ifndef TRUTH_WHOLE_RESULTS_H
 #define TRUTH_WHOLE_RESULTS_H
 
@@ -15,17 +15,17 @@ enum method {
 
 struct whole_results {
 	unsigned long stops[NR_METHODS];	/* compared */
-	unsigned long disturbed;		/* a signal came in between */
+	unsigned long disturbed;		/* a signal was delivered in between */
 	unsigned long complete, can_be_complete;
 	unsigned long verdicts[NR_WHOLE_VERDICTS];
 	/*
-	 * A round is a stop by timer or breakpoint and the steps from there: those
-	 * that came upon what SFrame has no form for.
+	 * A round is a stop by timer or breakpoint and the steps after it.
+	 * These are rounds that met a rule SFrame cannot express.
 	 */
 	unsigned long no_form_rounds;
 	bool no_form_in_round;
 	unsigned long frames, deepest;
-	unsigned long guesses;			/* by frame pointer */
+	unsigned long guesses;			/* frames by frame pointer */
 	unsigned long guess_differs;
 	unsigned long signals;
 	struct tally places[NR_WHOLE_VERDICTS];
@@ -33,24 +33,24 @@ struct whole_results {
 
 const char *whole_verdict_name(enum whole_verdict verdict);
 
-/* Returns true if this kind of difference has not been seen before. */
+/* Returns true for the first difference of this kind. */
 bool whole_results_add(struct whole_results *results, enum method method,
 		       const struct whole_judgement *judgement);
 
 unsigned long whole_results_compared(const struct whole_results *results);
 
-/* Of those compared: complete ones. */
+/* Percentage of complete stacks. */
 double whole_results_percent(const struct whole_results *results);
 
 /*
- * Are at least @percent complete, or cannot be, as they go through code without
- * .eh_frame or end where SFrame has no form for what it says; and hardly any of
- * the latter?
+ * Whether at least @percent of the stacks are complete, or cannot be because
+ * they go through code without .eh_frame, or end where SFrame cannot express
+ * the rule; and few enough of the latter.
  */
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent);
 
-/* For the script that makes a table of it. */
+/* For the script that formats the table. */
 void whole_results_print(const struct whole_results *results, const char *name,
 			 unsigned long seconds);
 

@@ -8,14 +8,14 @@
 
 #include "whole_stop.h"
 
-/* What rax says of a system call that starts anew if nothing handles a signal. */
+/* Values of rax for a system call that is restarted if no handler runs. */
 #define ERESTARTSYS		512
 #define ERESTARTNOINTR		513
 #define ERESTARTNOHAND		514
 #define ERESTART_RESTARTBLOCK	516
 #define SYSCALL_SIZE		2
 
-/* Between looks at what has been attached, in microseconds. */
+/* Time between checks of what has been attached, in microseconds. */
 #define INTERVAL_USEC		20000
 
 unsigned long whole_now(void)
@@ -48,11 +48,9 @@ void whole_stop_open(struct whole_stop *stop)
 		exit(1);
 }
 
-/*
- * What has been mapped
- */
+/* Mappings */
 
-/* Is @object named in a line "VERB OBJECT: TEXT" of the list? */
+/* Whether @object is named in a line "VERB OBJECT: TEXT" of the list. */
 static bool is_in_list(FILE *list, const char *object)
 {
 	const size_t size = strlen(object);
@@ -109,8 +107,8 @@ bool whole_stop_load(struct whole_stop *stop, struct target *target)
 }
 
 /*
- * Libraries are loaded as the program goes. Is the last frame in a file that
- * libdw does not know of yet?
+ * Whether the last frame is in a file that libdw does not know yet, because the
+ * program has loaded it meanwhile.
  */
 static bool is_outdated(const struct whole_stop *stop, pid_t pid)
 {
@@ -158,7 +156,10 @@ static void look(struct whole_stop *stop, struct target *target)
 	long result;
 
 	target_registers(target, &regs);
-	/* As the kernel does on the way out, before the stack is taken. */
+	/*
+	 * As the kernel does at the return to user space, before the stack is
+	 * taken.
+	 */
 	result = -(long)regs.rax;
 	if ((long)regs.orig_rax >= 0 &&
 	    (result == ERESTARTSYS || result == ERESTARTNOINTR ||
@@ -191,7 +192,7 @@ static void request(struct whole_stop *stop, pid_t tid)
 	}
 }
 
-/* The record of this stop, if it is there; older ones are of no interest. */
+/* Read the record of this stop, if it has arrived; older ones are skipped. */
 static bool read_record(struct whole_stop *stop)
 {
 	while (read(stop->device, stop->record, stop->record_size) > 0) {
@@ -224,7 +225,10 @@ bool whole_stop_examine(struct whole_stop *stop, struct target *target,
 
 	look(stop, target);
 	request(stop, target->pid);
-	/* An interrupt that was under way stops it before it has done anything. */
+	/*
+	 * An interrupt sent earlier may stop it before it has executed
+	 * anything.
+	 */
 	for (int tries = 0; !seen && event == TARGET_INTERRUPTED && tries < 10;
 	     tries++) {
 		event = target_step(target);

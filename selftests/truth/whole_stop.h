@@ -2,9 +2,9 @@
 /*
  * Whole stop: a program's stack at one stop, from the module and from libdw.
  *
- * Nothing is preloaded into the program: at a stop its stack is requested from
- * here. It is taken when the thread goes on, before it executes an
- * instruction, so it is the stack of this stop, which libdw has unwound by then.
+ * Nothing is preloaded into the program: its stack is requested from here. The
+ * stack is taken when the thread continues, before it executes an instruction,
+ * so it is the stack of this stop, which libdw has unwound by then.
  */
 #ifndef TRUTH_WHOLE_STOP_H
 #define TRUTH_WHOLE_STOP_H
@@ -37,14 +37,14 @@ unsigned long whole_now(void);
 void whole_stop_open(struct whole_stop *stop);
 
 /*
- * Look at what the stopped @target has mapped, and wait until sections have
- * been attached to all of it. Returns false with a message printed.
+ * Examine the mappings of the stopped @target, and wait until sections have
+ * been attached to all files. Returns false after printing a message.
  */
 bool whole_stop_load(struct whole_stop *stop, struct target *target);
 
 /*
  * Compare the stack at this stop, which takes one step. Returns false if the
- * thread cannot be stepped on from there.
+ * thread cannot be stepped from there.
  */
 bool whole_stop_examine(struct whole_stop *stop, struct target *target,
 			enum method method);
