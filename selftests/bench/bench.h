@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The parts of the bench that run in a VM. Each reports values by name, which
- * table.awk makes tables of.
+ * The parts of the bench that run in a VM. Each reports values by name, from
+ * which table.awk makes tables.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H

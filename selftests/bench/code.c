@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Code: functions made here, in files of their own, with SFrame sections, and
+ * Code: generated functions in files of their own, with SFrame sections, and
  * chains of calls through them.
  */
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "../wrappers.h"
 #include "code.h"
 
-#define SLOT		64	/* bytes from a function to the next */
-#define MAX_ROW		6	/* bytes of one */
+#define SLOT		64	/* distance between functions in bytes */
+#define MAX_ROW		6	/* bytes of a row */
 #define HEADER		28
 #define FDE		16
 #define ATTR		5
 
-/* So many calls in a row stay in one object. */
+/* Number of successive calls that stay in one object. */
 #define RUN		4
 
 void die(const char *format, ...)
@@ -65,15 +65,15 @@ static void put_header(unsigned char *s, uint32_t fdes, uint32_t rows,
 	put32(s + 24, fdes * FDE);
 }
 
-/* How large a frame function @number has, beside what it pushes. */
+/* Frame size of function @number, in addition to what it pushes. */
 static uint32_t frame_size(unsigned int number)
 {
 	return 16 + number % 23 * 8;
 }
 
 /*
- * A function of SLOT bytes at @p that calls @next: nothing for as many bytes as
- * there are rows too many, and then what compilers make.
+ * Write a function of SLOT bytes at @p that calls @next: one nop for each
+ * surplus row, then code as compilers generate it.
  */
 static void put_function(unsigned char *p, const struct world_spec *spec,
 			 unsigned int number, uintptr_t next)
@@ -108,7 +108,10 @@ static void put_function(unsigned char *p, const struct world_spec *spec,
 	*p = 0xc3;				/* ret */
 }
 
-/* One row; without @fp of one word. Returns where the next one goes. */
+/*
+ * Write one row; with @fp 0 it has one word. Returns the address of the next
+ * row.
+ */
 static unsigned char *put_row(unsigned char *p, unsigned int start, bool by_sp,
 			      int cfa, int fp)
 {
@@ -132,7 +135,7 @@ static unsigned char *put_row(unsigned char *p, unsigned int start, bool by_sp,
 	return p;
 }
 
-/* The rows of the function made by put_function(). */
+/* Write the rows of the function made by put_function(). */
 static unsigned char *put_rows(unsigned char *p, const struct world_spec *spec,
 			       unsigned int number, unsigned int *nr)
 {
@@ -174,7 +177,10 @@ void *map_file(size_t size, int prot, unsigned char **writable)
 	return p;
 }
 
-/* A section for all @spec->functions at @object->text, written through @s. */
+/*
+ * Write a section for all @spec->functions at @object->text, through the
+ * writable mapping @s.
+ */
 static size_t put_section(const struct object *object, unsigned char *s,
 			  const struct world_spec *spec)
 {
@@ -201,17 +207,20 @@ static size_t put_section(const struct object *object, unsigned char *s,
 	return attr - s;
 }
 
-/* Where link @i of chain @chain is: object, and number of the function. */
+/*
+ * Location of link @i of chain @chain: the object, and the number of the
+ * function.
+ */
 static unsigned int place(const struct world_spec *spec, unsigned int chain,
 			  unsigned int i, unsigned int *object)
 {
 	const unsigned int turn = i / RUN;
-	/* Of this chain, so many links before this one are in that object. */
+	/* Number of earlier links of this chain in that object. */
 	const unsigned int before = turn / NR_OBJECTS * RUN + i % RUN;
 	const unsigned int most = (CHAIN_LENGTH / RUN / NR_OBJECTS + 1) * RUN;
 
 	*object = (turn + chain) % NR_OBJECTS;
-	/* Spread all over it; 7919 is prime. */
+	/* Spread over the whole object; 7919 is prime. */
 	return (unsigned long)(chain * most + before) * 7919 % spec->functions;
 }
 
@@ -293,7 +302,7 @@ void make_jit(struct sframe_unwind_batch_entry *entry, unsigned int nr)
 	uintptr_t text, section;
 	unsigned int i, rows;
 
-	/* The code is never run, and never read. */
+	/* The code is neither executed nor read. */
 	text = (uintptr_t)map_file((size_t)nr * JIT_TEXT, PROT_READ | PROT_EXEC,
 				   &unused);
 	munmap(unused, (size_t)nr * JIT_TEXT);

@@ -18,7 +18,10 @@ int main(int argc, char **argv)
 
 	if (fd < 0)
 		die("%s: %s", SFU_TEST_DEVICE, strerror(errno));
-	/* In processes of their own: what fork costs depends on all there is. */
+	/*
+	 * In separate processes, because the cost of fork depends on everything
+	 * mapped.
+	 */
 	if (!strcmp(what, "walks"))
 		measure_walks(fd);
 	else if (!strcmp(what, "lookups"))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks: how long one thread holds which, by the kernel's function tracer.
+ * Locks: how long a thread holds which lock, by the kernel's function tracer.
  *
- * Records have no address of the lock: what is given back is the last one that
- * was taken by a function of the same family and not given back yet.
+ * Records do not contain the address of the lock: a release is matched with the
+ * last acquisition by a function of the same family that has not been released
+ * yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 /* Kilobytes for records, of 28 bytes each. */
 #define BUFFER		"98304"
 
-/* What belongs together, and how strictly. */
+/* Functions whose acquisitions and releases match. */
 enum family { READ, WRITE, MUTEX, SPIN, SPIN_IRQ, SPIN_IRQSAVE, SPIN_BH };
 
 enum action { TAKE, GIVE, DOWNGRADE };
@@ -66,7 +67,7 @@ static struct function functions[] = {
 
 #define NR_FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
 
-/* Events that tell when it is not the thread that runs. */
+/* Events that tell when another context runs instead of the thread. */
 static const char *const events[] = {
 	"sched/sched_switch", "signal/signal_deliver",
 	"irq/irq_handler_entry", "irq/irq_handler_exit",
@@ -74,7 +75,7 @@ static const char *const events[] = {
 	"irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit",
 };
 
-/* Common to all records, see events/header_event and each one's format. */
+/* Common to all records, see events/header_event and the format of each event. */
 #define FLAG_HARDIRQ	0x08
 #define FLAG_SOFTIRQ	0x10
 #define ID_FUNCTION	1
@@ -108,7 +109,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* The number behind @word in file @path, the last if there are several. */
+/* The number after @word in file @path; the last one if there are several. */
 static long read_number(const char *path, const char *word)
 {
 	char full[128], line[256], *at;
@@ -128,7 +129,7 @@ static long read_number(const char *path, const char *word)
 	return number;
 }
 
-/* Where field @name is in records of the event in @path. */
+/* Offset of field @name in records of the event in @path. */
 static int read_offset(const char *path, const char *name)
 {
 	char full[128], line[256], *at;
@@ -189,7 +190,7 @@ static void read_symbols(void)
 	if (!file || !module_start)
 		die("no symbols of " MODULE);
 	fclose(file);
-	/* The last of its functions has an end, too. */
+	/* Add room for the last function. */
 	module_end += 0x2000;
 }
 
@@ -277,13 +278,13 @@ void locks_set_cost(uint64_t cycles)
 }
 
 /**
- * struct taken - a lock that has been taken
+ * struct taken - a lock that is held
  *
- * @function: that took it.
- * @site: that called it.
+ * @function: function that took it.
+ * @site: caller of that function.
  * @when: in the thread's own time.
- * @own: by the module.
- * @around: something of the module's happened since.
+ * @own: taken by the module.
+ * @around: something of the module was executed since.
  */
 struct taken {
 	const struct function *function;
@@ -294,17 +295,17 @@ struct taken {
 };
 
 /**
- * struct reader - going through the records
+ * struct reader - state of reading the records
  *
- * @trace: what comes of it.
- * @start, @end: what is of interest.
- * @all: also locks that are not the module's business.
- * @now: of the record.
- * @away: cycles so far that were not the thread's.
- * @left: when it was switched away from, or 0.
- * @irq: when an interrupt began, or 0.
- * @irq_last: the last that is known of it.
- * @taken, @nr: locks.
+ * @trace: the result.
+ * @start, @end: time of interest.
+ * @all: also report locks that have nothing to do with the module.
+ * @now: time of the record.
+ * @away: cycles so far that were not the thread's own.
+ * @left: when the thread was switched out, or 0.
+ * @irq: when an interrupt started, or 0.
+ * @irq_last: the last known time within it.
+ * @taken, @nr: locks held.
  */
 struct reader {
 	struct trace *trace;
@@ -315,7 +316,10 @@ struct reader {
 	unsigned int nr;
 };
 
-/* The thread's own time: without others', and without the records so far. */
+/*
+ * The thread's own time: without other contexts and the cost of the records so
+ * far.
+ */
 static int64_t own_time(const struct reader *reader)
 {
 	return reader->now - reader->away - reader->trace->events * cost;
@@ -372,7 +376,10 @@ static void take(struct reader *reader, const struct function *function,
 
 	for (i = 0; own && i < reader->nr; i++)
 		reader->taken[i].around = true;
-	/* Forget the oldest: whoever has so many has not been understood. */
+	/*
+	 * Drop the oldest: a thread never holds that many, so releases were
+	 * missed.
+	 */
 	if (reader->nr == 64)
 		memmove(reader->taken, reader->taken + 1,
 			--reader->nr * sizeof(reader->taken[0]));
@@ -384,7 +391,10 @@ static void take(struct reader *reader, const struct function *function,
 	};
 }
 
-/* The last of @family that was taken; of spin locks, of any kind if need be. */
+/*
+ * The last lock taken of @family; for spin locks, if there is none, of any spin
+ * family.
+ */
 static struct taken *find_last(struct reader *reader, enum family family)
 {
 	unsigned int i;
@@ -422,7 +432,7 @@ static void read_function(struct reader *reader, uint64_t ip, uint64_t parent)
 	struct taken *taken;
 	unsigned int i;
 
-	/* A record may be of the instruction behind endbr64. */
+	/* The recorded address may be that of the instruction after endbr64. */
 	for (i = 0; !function && i < NR_FUNCTIONS; i++) {
 		if (ip - functions[i].address <= 4)
 			function = &functions[i];
@@ -445,7 +455,7 @@ static void read_function(struct reader *reader, uint64_t ip, uint64_t parent)
 	reader->trace->events++;
 }
 
-/* One record of @data at reader->now. */
+/* Process one record, @data, at reader->now. */
 static void read_record(struct reader *reader, const unsigned char *data)
 {
 	const uint8_t flags = data[2];
@@ -486,7 +496,7 @@ static void read_record(struct reader *reader, const unsigned char *data)
 	}
 }
 
-/* A page of records, see events/header_page and events/header_event. */
+/* Process a page of records, see events/header_page and events/header_event. */
 static void read_page(struct reader *reader, const unsigned char *page)
 {
 	const unsigned char *at = page + 16, *end;
@@ -505,10 +515,10 @@ static void read_page(struct reader *reader, const unsigned char *page)
 			if (!delta)
 				return;
 			at += 4 + more;
-		} else if (type == 30) {	/* more time than fits */
+		} else if (type == 30) {	/* time extend */
 			reader->now += (uint64_t)more << 27 | delta;
 			at += 8;
-		} else if (type == 31) {	/* the time itself */
+		} else if (type == 31) {	/* absolute time stamp */
 			reader->now = (reader->now & ~0ULL << 59) |
 				      (uint64_t)more << 27 | delta;
 			at += 8;

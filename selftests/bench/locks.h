@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Locks: how long one thread holds which, by the kernel's function tracer.
+ * Locks: how long a thread holds which lock, by the kernel's function tracer.
  *
- * Its records have the time stamp counter, which counts instructions here, at
- * the entry of each function that takes or gives back a lock. What the tracer
- * itself costs, interrupts, and time in which others run are taken away.
+ * Its records contain the time stamp counter, which counts instructions here,
+ * at the entry of each function that takes or releases a lock. The cost of the
+ * tracer, interrupts, and time in which other threads run are subtracted.
  */
 #ifndef BENCH_LOCKS_H
 #define BENCH_LOCKS_H
@@ -16,23 +16,23 @@
 enum lock_kind {
 	LOCK_SLEEPING,
 	LOCK_SPINNING,
-	LOCK_IRQS_OFF,	/* taken with what turns interrupts off */
+	LOCK_IRQS_OFF,	/* interrupts were turned off together with taking it */
 };
 
 enum lock_owner {
 	LOCK_OWN,	/* taken by the module */
-	LOCK_AROUND,	/* by others, around something of the module's */
-	LOCK_OTHER,	/* by others; sleeping locks only */
+	LOCK_AROUND,	/* taken by others, with something of the module inside */
+	LOCK_OTHER,	/* taken by others; sleeping locks only */
 };
 
 /**
- * struct hold - the longest time that a lock was held
+ * struct hold - the longest hold of a lock
  *
- * @site: where it was taken, an address in the kernel.
+ * @site: address in the kernel where it was taken.
  * @function: name of the function that took it.
- * @kind: of lock.
+ * @kind: kind of lock.
  * @owner: who took it.
- * @cycles: from then until it was given back.
+ * @cycles: from acquisition to release.
  */
 struct hold {
 	uint64_t site;
@@ -45,13 +45,13 @@ struct hold {
 #define MAX_HOLDS	1024
 
 /**
- * struct trace - what a thread did
+ * struct trace - activity of a thread
  *
- * @total: cycles, without what is not its own.
- * @events: records of it.
- * @dropped: records that there was no room for: holds are missing.
+ * @total: cycles of its own.
+ * @events: number of records.
+ * @dropped: number of records lost; holds are missing then.
  * @died: when a fatal signal reached it, or 0.
- * @nr: holds.
+ * @nr: number of holds.
  * @hold: one for each place.
  */
 struct trace {
@@ -65,23 +65,23 @@ struct trace {
 
 void locks_init(void);
 
-/* Functions are traced from now on, or only what else there is to be known. */
+/* Trace functions from now on, or only the other events. */
 void locks_set_functions(bool on);
 
-/* Thread @tid is of interest. Forgets what has been traced. */
+/* Trace thread @tid. Clears the trace. */
 void locks_begin(pid_t tid);
 
-/* By the thread itself, right before and after. */
+/* Called by the thread itself, right before and after the code to trace. */
 void locks_on(void);
 void locks_off(void);
 
-/* What happened from @start to @end; with @all of LOCK_OTHER, too. */
+/* Read the activity from @start to @end; with @all including LOCK_OTHER. */
 void locks_read(struct trace *trace, uint64_t start, uint64_t end, bool all);
 
-/* What one record costs, to be taken away: set once it is known. */
+/* Set the cost of one record, to be subtracted, once it is known. */
 void locks_set_cost(uint64_t cycles);
 
-/* The function that @site is in. */
+/* Name of the function that contains @site. */
 const char *locks_name(uint64_t site);
 
 #endif /* BENCH_LOCKS_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Many: what registrations cost, one at a time and in batches, in instructions
- * and memory, and what there being many of them makes dearer.
+ * and memory, and what becomes slower if there are many of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static bool has_batches(int fd)
 	return query.features & SFRAME_UNWIND_FEATURE_BATCH;
 }
 
-/* Run @cmd for @nr entries from @first on. Returns its cycles. */
+/* Run @cmd for @nr entries from @first on. Returns the cycles. */
 static uint64_t batch(int fd, long cmd, struct sframe_unwind_batch_entry *first,
 		      unsigned int nr)
 {
@@ -43,7 +43,7 @@ static uint64_t batch(int fd, long cmd, struct sframe_unwind_batch_entry *first,
 	};
 	uint64_t cycles;
 
-	/* What is registered is found by its id alone. */
+	/* Find the registration by id alone. */
 	if (cmd == SFRAME_UNWIND_IOC_UNREGISTER_BATCH) {
 		for (unsigned int i = 0; i < nr; i++)
 			first[i].sframe_start = 0;
@@ -55,7 +55,7 @@ static uint64_t batch(int fd, long cmd, struct sframe_unwind_batch_entry *first,
 	return cycles;
 }
 
-/* Without batches, or to compare. */
+/* Register without a batch, for comparison. */
 static uint64_t register_one(int fd, struct sframe_unwind_batch_entry *entry)
 {
 	struct sframe_unwind_register reg = {
@@ -100,8 +100,8 @@ static void note_least(uint64_t *least, uint64_t cycles)
 }
 
 /*
- * A thousand registrations, and their end, again and again, among as many as
- * there are already. @first is the first entry that is free.
+ * Register and unregister a thousand entries repeatedly, in addition to those
+ * registered already. @first is the first unused entry.
  */
 static void measure_registrations(int fd, unsigned int first, const char *among)
 {
@@ -141,8 +141,8 @@ static void measure_registrations(int fd, unsigned int first, const char *among)
 }
 
 /*
- * Rules looked up among @nr sections, each of another one: with the sections'
- * mappings looked at already, and after these have changed.
+ * Look up rules in each of @nr sections, once with the mappings of the sections
+ * checked, and once after mappings have changed.
  */
 static void measure_many_lookups(int fd, unsigned int nr)
 {
@@ -198,7 +198,7 @@ static void enter_group(void)
 	write_text(GROUP "/cgroup.procs", pid);
 }
 
-/* Bytes of kernel memory that this process is charged for. */
+/* Bytes of kernel memory charged to this process's cgroup. */
 static long kernel_memory(void)
 {
 	FILE *f = fopen(GROUP "/memory.stat", "r");
@@ -216,7 +216,7 @@ static long kernel_memory(void)
 	return kernel;
 }
 
-/* End the space, as if nothing had ever been registered. */
+/* End all registrations, as if nothing had ever been registered. */
 static void unmap_marker(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -236,7 +236,10 @@ static void unmap_marker(void)
 #define CHURN		100000
 #define CHURN_ROUNDS	4
 
-/* Run @cmd for the entries in @picked, BATCH at a time. Returns what one costs. */
+/*
+ * Run @cmd for the entries in @picked, BATCH at a time. Returns the cost of one
+ * entry.
+ */
 static double churn(int fd, long cmd, struct sframe_unwind_batch_entry *picked)
 {
 	uint64_t sum = 0;
@@ -248,8 +251,8 @@ static double churn(int fd, long cmd, struct sframe_unwind_batch_entry *picked)
 }
 
 /*
- * A JIT of many functions frees half of them, in random order, and makes them
- * again, in that order, and so on. It is to cost what it did the first time.
+ * A JIT frees half of its functions in random order, creates them again in that
+ * order, and repeats that. It must not become slower.
  */
 static void measure_churn(int fd)
 {
@@ -298,8 +301,8 @@ void measure_many(int fd)
 	say("forks and registrations");
 	enter_group();
 	/*
-	 * All mappings that will be, now, and of what fork need not copy: it
-	 * does the least that it can, and always the same.
+	 * Create all mappings now, and of a kind that fork does not copy: so
+	 * each fork does the same minimum of work.
 	 */
 	change_mappings();
 	entries = map_file((MOST + BATCH) * sizeof(*entries),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Measure: what the module's hidden ioctl and timed.S tell.
+ * Measure: results of the test module's ioctl and of timed.S.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ void say(const char *format, ...)
 	va_end(args);
 }
 
-/* What timed.S measures where there is nothing. */
+/* Overhead of timed.S itself. */
 static uint64_t nothing(void)
 {
 	static uint64_t least;

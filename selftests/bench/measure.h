@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Measure: what the module's hidden ioctl and timed.S tell.
+ * Measure: results of the test module's ioctl and of timed.S.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -12,46 +12,46 @@
 #include "../../module/test/test.h"
 #include "code.h"
 
-/* Of timed.S: like ioctl(2), but -errno, and with the cycles it took. */
+/* In timed.S: like ioctl(2), but returns -errno, and stores the cycles it took. */
 long timed_ioctl(long fd, long cmd, void *arg, uint64_t *cycles);
 long timed_nothing(long fd, long cmd, void *arg, uint64_t *cycles);
 long timed_fork(long a, long b, long c, uint64_t *cycles);
 
-/* One measured value, for the tables. */
+/* Report one measured value, for the tables. */
 void report(double value, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* One line for who reads along. */
+/* Print one line of progress. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Like timed_ioctl(), from the end of @chain, without what is not its own. Exits
+ * Like timed_ioctl(), called at the end of @chain, without its overhead. Exits
  * if the ioctl fails.
  */
 uint64_t chain_ioctl(uintptr_t chain, int fd, long cmd, void *arg);
 
-/* The same from here. */
+/* Like chain_ioctl(), but called directly. */
 uint64_t plain_ioctl(int fd, long cmd, void *arg);
 
-/* A fork, until the parent is back. */
+/* Cycles of a fork, until the parent returns. */
 uint64_t measure_fork(void);
 
 /*
- * Walk by @what, @repeat times, from the end of @chain. Returns the least
- * cycles of one; 0 if this kernel has no such walker. @ips is NULL, or gets
- * @depth addresses.
+ * Walk @repeat times by @what, from the end of @chain. Returns the minimum
+ * cycles of a walk; 0 if this kernel has no such walker. @ips is NULL, or
+ * receives @depth addresses.
  */
 uint64_t walk(uintptr_t chain, int fd, enum sfu_bench_what what,
 	      unsigned int depth, unsigned int repeat, uint64_t *ips);
 
-/* Look @pc up, @repeat times. Returns the least cycles of one. */
+/* Look up @pc @repeat times. Returns the minimum cycles of a lookup. */
 uint64_t look_up(int fd, enum sfu_bench_what what, uint64_t pc,
 		 unsigned int repeat);
 
-/* The sections that SFU_BENCH_*_PLAIN know from now on. */
+/* Set the sections that SFU_BENCH_*_PLAIN use from now on. */
 void set_plain(const struct sframe_unwind_register *sections, unsigned int nr);
 
-/* Change the mappings, so that the module has to look at them again. */
+/* Change the mappings, so that the module has to check them again. */
 void change_mappings(void);
 
 #endif /* BENCH_MEASURE_H */

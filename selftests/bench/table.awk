@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# The bench's tables, of lines "name<TAB>value" by what measures.
+# Makes the bench's tables from lines "name<TAB>value".
 #
 # usage: awk -f table.awk -v title=TITLE -v part=kernel|native [-v tsv=FILE] VALUES...
 #
-# FILE gets every value and every bar, as "title<TAB>name<TAB>value[<TAB>bar<TAB>verdict]". Bars are never changed here to
-# fit what is measured. The exit status is 1 if one is missed.
+# FILE gets every value and every bar, as "title<TAB>name<TAB>value[<TAB>bar<TAB>verdict]". Do not change bars to fit
+# measured values. The exit status is 1 if one is missed.
 BEGIN { FS = OFS = "\t" }
 NF == 2 { value[$1] = $2; order[++n] = $1 }
 
@@ -17,7 +17,7 @@ function head(text, a, b, c, d,    line) {
 	print line
 }
 
-# What a frame costs in walks of several depths, and more in deeper ones.
+# Cost of a frame in walks of several depths, and of each additional frame in deeper ones.
 function walk_row(text, name) {
 	if (name ".slope" in value)
 		printf "%-58s %9s %9s %9s %9s\n", text, number(name ".8", "%.1f"), number(name ".32", "%.1f"),
@@ -30,7 +30,7 @@ function fraction(over, under) {
 	return over in value && under in value && value[under] ? value[over] / value[under] : ""
 }
 
-# One bar: what, its value, "<" or ">", and what it is to be at most or at least.
+# One bar: name, value, "<" or ">", and the maximum or minimum.
 function bar(text, have, how, want, format,    verdict) {
 	if (have == "") {
 		printf "%-58s %9s %9s %9s\n", text, "-", (how == "<" ? "<= " : ">= ") want, "-"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls with a look at the time stamp counter right before and after.
+ * System calls, with the time stamp counter read right before and after.
  *
- * A frame of each kind's own: it keeps a frame pointer, for those who walk by
- * it, and says where it is by the stack pointer, as code without one does.
+ * Each function has a frame with a frame pointer, for walkers that use it, and
+ * CFI based on the stack pointer, as code without one has.
  */
 	.text
 
@@ -53,7 +53,7 @@
 	syscall
 	end timed_ioctl
 
-/* The same without the call: what is not its own. */
+/* Without the call, to measure the overhead. */
 	begin timed_nothing
 	mov $16, %eax
 	end timed_nothing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walks: the module's and the kernel's own, on the same stacks.
+ * Walks by the module and by the kernel's own walkers, on the same stacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,10 @@ static const unsigned int depths[] = { 8, 32, 128 };
 
 #define NR_DEPTHS	(sizeof(depths) / sizeof(depths[0]))
 
-/* Report the mean of the least cycles of all chains, and what a frame costs. */
+/*
+ * Report the mean over all chains of the minimum cycles, and the cost of a
+ * frame.
+ */
 static void report_walk(const char *name, unsigned int depth,
 			const uint64_t *least, unsigned int chains)
 {
@@ -51,7 +54,7 @@ static void note_least(uint64_t *least, uint64_t cycles)
 		*least = cycles;
 }
 
-/* What a walk finds must be the calls that there are. */
+/* A walk must find the actual calls. */
 static void check_same(const char *name, const uint64_t *want,
 		       const uint64_t *got, unsigned int depth)
 {
@@ -65,8 +68,8 @@ static void check_same(const char *name, const uint64_t *want,
 }
 
 /*
- * Walk all chains in turn, again and again, so that nothing is remembered of
- * one alone. With @want its addresses are compared.
+ * Walk all chains in turn repeatedly, so that caches are not warm for a single
+ * one only. With @want the addresses are compared.
  */
 static void walk_in_turn(struct world *world, int fd, const char *name,
 			 enum sfu_bench_what what, uint64_t want[][MAX_DEPTH])
@@ -91,7 +94,7 @@ static void walk_in_turn(struct world *world, int fd, const char *name,
 	}
 }
 
-/* The true stacks: which functions the chains are made of is known here. */
+/* Find the true stacks of the chains. */
 static void find_truth(struct world *world, int fd,
 		       uint64_t want[][MAX_DEPTH])
 {
@@ -101,14 +104,14 @@ static void find_truth(struct world *world, int fd,
 	for (i = 0; i < CHAINS; i++) {
 		walk(world->chain[i], fd, SFU_BENCH_WALK, MAX_DEPTH, 1,
 		     want[i]);
-		/* Two that have nothing in common but the stack. */
+		/* Two walkers with nothing in common but the stack must agree. */
 		walk(world->chain[i], fd, SFU_BENCH_WALK_PERF, MAX_DEPTH, 1,
 		     fp);
 		check_same("by frame pointer", want[i], fp, MAX_DEPTH);
 	}
 }
 
-/* Nothing is remembered: all sections are registered anew before each walk. */
+/* With cold caches: all sections are registered anew before each walk. */
 static void walk_cold(struct world *world, int fd, const char *name)
 {
 	uint64_t least[MAX_CHAINS];
@@ -130,7 +133,7 @@ static void walk_cold(struct world *world, int fd, const char *name)
 	}
 }
 
-/* From the call for a stack until the record is there and the call is over. */
+/* From the request of a stack until the record is there and the call returns. */
 static void measure_requests(struct world *world, int fd)
 {
 	static char record[65536];
@@ -187,7 +190,7 @@ static void measure_steady(int fd)
 	walk_in_turn(&world, fd, "fallback", SFU_BENCH_WALK_FALLBACK, want);
 }
 
-/* The same by other rules: only who reads them finds the way. */
+/* Walks with other rows, which have to be read correctly to find the callers. */
 static void measure_other_rows(int fd, const char *name, enum rows rows)
 {
 	const struct world_spec spec = {
@@ -208,7 +211,7 @@ static void measure_other_rows(int fd, const char *name, enum rows rows)
 	world_unregister(fd, &world);
 }
 
-/* Rules looked up in the sections so far: those that were not remembered. */
+/* Number of rules looked up in the sections so far, without cached ones. */
 static uint64_t sum_of_hits(int fd)
 {
 	static struct sframe_unwind_section section[64];
@@ -227,7 +230,7 @@ static uint64_t sum_of_hits(int fd)
 	return sum;
 }
 
-/* 32 chains of 125 calls, in rotation: each walk once, and then the next. */
+/* 32 chains of 125 calls, in rotation: one walk of each, then the next one. */
 #define ROTATION_DEPTH	126
 
 static void measure_rotation(int fd)
@@ -265,7 +268,7 @@ static void measure_rotation(int fd)
 		sum += least[i];
 	report(sum / MAX_CHAINS / ROTATION_DEPTH, "rotation");
 
-	/* Of as many frames, when there are but four such chains. */
+	/* As many frames, but of only four such chains. */
 	forget_least(least);
 	world_unregister(fd, &world);
 	world_register(fd, &world);
@@ -283,7 +286,10 @@ static void measure_rotation(int fd)
 	world_unregister(fd, &world);
 }
 
-/* Addresses of one chain, each looked up alone. Returns the mean of the least. */
+/*
+ * Look up the addresses of one chain separately. Returns the mean of the
+ * minimum cycles.
+ */
 static double mean_lookup(int fd, enum sfu_bench_what what, const uint64_t *ips)
 {
 	double sum = 0;
@@ -295,8 +301,8 @@ static double mean_lookup(int fd, enum sfu_bench_what what, const uint64_t *ips)
 }
 
 /*
- * In a table as large as libc's, against an unwinder that reads everything
- * anew, a value at a time.
+ * In a table as large as libc's, compared with an unwinder that reads every
+ * value anew and separately.
  */
 static void measure_cold(int fd, const char *name, unsigned int rows_before)
 {

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-# The table of what a user can make the kernel keep, of what "worst memory" prints: kind, bound, kind to compare with, MiB that
-# may be locked (0 for root), number made, number wanted, error, bytes more, bytes that a shrinker gives back.
+# Makes the table of what a user can make the kernel keep from the output of "worst memory": kind, bound, kind to compare
+# with, RLIMIT_MEMLOCK in MiB (0 for root), number made, number wanted, error, additional bytes, bytes that a shrinker
+# freed.
 #
 # usage: awk -f worst-memory.awk -v title=TITLE [-v tsv=FILE] VALUES...
 #
 # The exit status is 1 if a bar is missed.
 BEGIN {
 	FS = OFS = "\t"
-	# What belongs to an object, is charged to the memory cgroup, and is none of the module's: so much more is let pass.
+	# Memory cgroup charges for an object that are not the module's: the tolerance.
 	slack = 1.25
 	margin = 1024 * 1024
 }
@@ -19,7 +20,7 @@ NF == 9 {
 	made[$1, $4] = $5
 	most[$1] = $6
 	err[$1, $4] = $7
-	# Of what another kind has, too, only the rest is the module's.
+	# Subtract what another kind needs as well; the rest is the module's.
 	kept[$1, $4] = $8 - (($3, 0) in made ? $5 * kept[$3, 0] / made[$3, 0] : 0)
 	back[$1, $4] = $9
 }
@@ -31,12 +32,12 @@ function number(value,    text, i) {
 	return text
 }
 
-# What is kept of @kind with @limit MiB, and not given back when it is asked for.
+# Bytes kept of @kind with @limit MiB after reclaim.
 function rest(kind, limit) { return kept[kind, limit] - back[kind, limit] }
 
 function row(kind,    each, lock, good) {
 	each = made[kind, 0] ? kept[kind, 0] / made[kind, 0] : 0
-	# Who may lock eight times as much gets more, or all that was tried is small.
+	# With an eight times larger limit a user gets more, or everything tried is small.
 	good = rest(kind, 1) <= slack * 2 ^ 20 + margin && rest(kind, 8) <= slack * 2 ^ 23 + margin
 	lock = made[kind, 1] < made[kind, 0] || rest(kind, 1) < rest(kind, 0) / 2 ? "locked" : "-"
 	if (back[kind, 0] > kept[kind, 0] / 2)

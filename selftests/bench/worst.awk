@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# Tables of the worst that calls can be made to cost, of what "worst calls" prints.
+# Makes the tables of the worst case of each call from the output of "worst calls".
 #
 # usage: awk -f worst.awk -v title=TITLE [-v tsv=FILE] VALUES...
 #
-# FILE gets every bar, as "title<TAB>name<TAB>value<TAB>bar<TAB>verdict". Bars are never changed here to fit what is measured.
-# The exit status is 1 if one is missed, or if a scenario could not be run.
+# FILE gets every bar, as "title<TAB>name<TAB>value<TAB>bar<TAB>verdict". Do not change bars to fit measured values. The
+# exit status is 1 if one is missed, or if a scenario could not be run.
 BEGIN {
 	FS = OFS = "\t"
 	max_held = 100000	# with a lock that others want
@@ -23,14 +23,14 @@ $1 == "kill" { kill[$2] = $3 }
 $1 == "base" { base[$2] = $3 }
 $1 == "failed" { failed[$2] = 1; order[++n] = $2 }
 $1 == "hold" && ($2, $3) in held {
-	# One function may take a lock at several places.
+	# A function may take a lock at several places.
 	if ($6 + 0 > held[$2, $3])
 		held[$2, $3] = $6 + 0
 	next
 }
 $1 == "hold" { holds++; scenario[holds] = $2; site[holds] = $3; kind[holds] = $4; owner[holds] = $5; held[$2, $3] = $6 + 0 }
 
-# What cannot be had by anybody else any more.
+# Locks that nothing else can take any more.
 function is_nobodys(name) { return name ~ / (exit_mmap|__mmput|mmput)$/ }
 
 function number(value,    text, i) {
@@ -45,7 +45,7 @@ function look(i,    name, where, value) {
 	name = scenario[i]
 	where = site[i]
 	value = held[name, where]
-	# Others hold it longer, too, when there is nothing of the module's in it.
+	# The lock is held as long without the module's part.
 	if (owner[i] == "other")
 		return
 	if (owner[i] == "around" && name in base)
@@ -116,7 +116,7 @@ END {
 	for (i = 1; i <= nr_places; i++)
 		lines[i] = sprintf("%-50s %13s %6s  %s", places[i], number(most[places[i]]), kind_of[places[i]],
 				   most_in[places[i]])
-	# By insertion: they are few.
+	# Insertion sort is enough for a few entries.
 	for (i = 2; i <= nr_places; i++)
 		for (j = i; j > 1 && most[places[j]] > most[places[j - 1]]; j--) {
 			swap = places[j]; places[j] = places[j - 1]; places[j - 1] = swap

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Worst: runs the scenarios, each in a process of its own, and looks at them
- * from another one, which the scheduler prefers.
+ * Worst: runs the scenarios, each in a process of its own, and measures them
+ * from another process with a higher priority.
  *
  * usage: worst calls [WORD] | memory
- *
- * Each scenario is run: with the function tracer, which tells what is done with
- * locks; without, which tells what it takes; with someone who wakes up all the
- * time and notes how late that is, and, if it takes long, is killed half way.
- * On a machine that counts instructions, with one CPU.
+ * 
+ * Each scenario is run with the function tracer, to see the locks; without it,
+ * for the total cost; with a process that wakes up all the time and measures
+ * its latency; and, if it takes long, it is killed half way. Needs a machine
+ * that counts instructions, with one CPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,18 +30,18 @@
 
 #define REPEAT		3
 
-/* Calls that take less need not reschedule. */
+/* Shorter calls need not reschedule. */
 #define LONG		100000
 
-/* Nanoseconds from one look at the clock to the next. */
+/* Nanoseconds between two readings of the clock. */
 #define GRID		200000
 
 /**
- * struct shared - between a scenario's process and who looks at it
+ * struct shared - shared by the process of a scenario and the one measuring it
  *
- * @tid: the thread that runs it.
- * @start: when it began, in cycles, or 0.
- * @end: when it was through, or 0.
+ * @tid: thread that runs the scenario.
+ * @start: start of the run in cycles, or 0.
+ * @end: end of the run, or 0.
  */
 static struct shared {
 	volatile pid_t tid;
@@ -77,7 +77,7 @@ static void put(int fd, char word)
 		die("pipe: %s", strerror(errno));
 }
 
-/* The next word, or 0 if nobody is there any more. */
+/* The next command, or 0 if the other process has exited. */
 static char get(int fd)
 {
 	char word;
@@ -96,7 +96,7 @@ static void run_once(bool traced)
 		locks_off();
 }
 
-/* A child takes the next word, in our place, and may be killed. */
+/* A child executes the next command instead of this process, and may be killed. */
 static bool run_in_copy(void)
 {
 	pid_t pid = fork();
@@ -155,7 +155,7 @@ static void serve(void)
 	_exit(0);
 }
 
-/* What LEAVES for another program comes here. */
+/* Program started by a scenario with LEAVES. */
 static int executed(const char *fd)
 {
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(fd),
@@ -174,16 +174,16 @@ void run_exec(void)
 	die("execl: %s", strerror(errno));
 }
 
-/* --- who looks at it */
+/* --- the process that measures */
 
 /**
- * struct result - what is known of a scenario
+ * struct result - measurements of a scenario
  *
  * @total: cycles that it takes.
- * @raw: with everything that happens in between.
- * @gap: how late others ran, at most.
+ * @raw: including everything that happens meanwhile.
+ * @gap: largest latency of another process.
  * @kill: cycles from a fatal signal to its effect.
- * @trace: the rest; for each lock the least of all runs.
+ * @trace: the rest; for each lock the minimum of all runs.
  */
 struct result {
 	uint64_t total, raw, gap, kill;
@@ -226,14 +226,14 @@ static void reap(void)
 	child = 0;
 }
 
-/* Returns false if the process is gone. */
+/* Send a command. Returns false if the process is gone. */
 static bool ask(char word)
 {
 	put(to_child[1], word);
 	return get(to_us[0]) == 'd';
 }
 
-/* Wake up at @when. Returns how late that is. */
+/* Sleep until @when. Returns the latency. */
 static uint64_t sleep_until(uint64_t when)
 {
 	const struct timespec at = { when / 1000000000, when % 1000000000 };
@@ -256,8 +256,8 @@ static bool is_over(void)
 }
 
 /*
- * Have the run that has been ordered done, noting how late one wakes up in it.
- * Returns the longest.
+ * Wait for the end of the run that has been started, measuring latencies.
+ * Returns the largest.
  */
 static uint64_t watch(void)
 {
@@ -277,7 +277,7 @@ static uint64_t watch(void)
 	return gap;
 }
 
-/* The least of what has been seen, and what has been seen for the first time. */
+/* Keep the minimum of each hold, and add new ones. */
 static void merge(struct trace *to, const struct trace *from)
 {
 	unsigned int i, j;
@@ -304,7 +304,7 @@ static void merge(struct trace *to, const struct trace *from)
 	}
 }
 
-/* Run it, and read what was traced. Returns false if it could not be run. */
+/* Run it, and read the trace. Returns false if it could not be run. */
 static bool trace_once(struct result *result)
 {
 	static struct trace trace;
@@ -349,7 +349,7 @@ static bool run_plain(struct result *result)
 	return true;
 }
 
-/* And once more, looking at the clock all the time, which disturbs it. */
+/* Run it once more while reading the clock all the time, which disturbs it. */
 static bool run_watched(struct result *result)
 {
 	shared->start = 0;
@@ -383,7 +383,10 @@ static bool kill_once(struct result *result)
 	locks_read(&trace, 0, ~0ULL, false);
 	if (!trace.died)
 		die("%s: was not killed", scenario->name);
-	/* Without a start it was not even reached: nobody kept the CPU. */
+	/*
+	 * Without a start the thread was killed before it ran: nothing delayed
+	 * that.
+	 */
 	result->kill = trace.died > meant ? trace.died - meant : 0;
 	return true;
 }
@@ -423,7 +426,7 @@ static bool measure(struct result *result)
 	for (i = 0; i < (once ? 1 : REPEAT); i++) {
 		if (!trace_once(result))
 			return false;
-		/* Long ones repeat themselves, if not exactly. */
+		/* Long runs vary little. */
 		if (result->raw > 100 * LONG)
 			break;
 	}
@@ -432,7 +435,10 @@ static bool measure(struct result *result)
 		if (!run_plain(result))
 			return false;
 	}
-	/* Long ones are disturbed, short ones do not like what is taken away. */
+	/*
+	 * Long runs are disturbed by others; for short ones the subtracted cost
+	 * of records is too inexact.
+	 */
 	result->total = result->raw < 100 * LONG && !once ?
 				result->raw : result->trace.total;
 	if (once || result->total <= LONG)
@@ -441,7 +447,7 @@ static bool measure(struct result *result)
 	       (scenario->flags & NO_KILL || kill_once(result));
 }
 
-/* What one record costs, by a call that always makes the same ones. */
+/* Measure the cost of one record, with a call that always causes the same ones. */
 static void setup_cost(void)
 {
 }
@@ -492,7 +498,7 @@ static void find_cost(void)
 		    result.trace.events, CALLS, each);
 }
 
-/* Those from @first on that have to be run, in as few processes as possible. */
+/* Run the scenarios from @first on that match, in as few processes as possible. */
 static void run_all(const struct scenario *first, const char *only)
 {
 	static struct result result;
@@ -517,7 +523,7 @@ static void run_all(const struct scenario *first, const char *only)
 			}
 			running = at;
 		}
-		/* The process is at the one that it ran last. */
+		/* The process is at the scenario that it ran last. */
 		for (; running < at; running++) {
 			if (!ask('n'))
 				break;
@@ -544,7 +550,7 @@ static void be_preferred(void)
 
 	if (sched_setscheduler(0, SCHED_FIFO, &first))
 		die("SCHED_FIFO: %s", strerror(errno));
-	/* What a user's limits keep from being built is not the module's merit. */
+	/* Lift the limits, because the worst case must not depend on them. */
 	setrlimit(RLIMIT_MEMLOCK, &most);
 	setrlimit(RLIMIT_NOFILE, &files);
 	signal(SIGPIPE, SIG_IGN);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Worst: the most that one call can be made to cost, and what it keeps from
- * others meanwhile.
+ * Worst: the most that a call can cost, and how long it blocks others.
  */
 #ifndef BENCH_WORST_H
 #define BENCH_WORST_H
@@ -14,32 +13,33 @@
 #include "code.h"
 
 /*
- * The run can be done once only: it ends what was set up. A process of its own
- * does it, and nobody is killed in it, as none of it can be stopped half way.
+ * The run can be done only once, because it destroys the setup. It uses a
+ * process of its own, and is not killed, since it cannot be interrupted half
+ * way.
  */
 #define ONCE	0x1U
 /* The run does not return: its process exits or executes another program. */
 #define LEAVES	0x2U
-/* What was set up has threads, which no child made by fork() has. */
+/* The setup has threads, which a child made by fork() would lack. */
 #define THREADS	0x4U
-/* Others are compared with it. */
+/* Other scenarios are compared with this one. */
 #define BASE	0x20U
-/* Each run is done by a child, as it ends what it has in common with it. */
+/* Each run is done by a child, because it destroys what they share. */
 #define COPY	0x10U
-/* Not for a kill in the middle: nothing of it is the module's. */
+/* Do not kill it half way: nothing of it is in the module. */
 #define NO_KILL	0x8U
 
 /**
- * struct scenario - one call, made as expensive as a user can
+ * struct scenario - a call made as expensive as a user can
  *
  * @name: for the tables.
- * @setup: in a new process. Scenarios in a row with the same one share the
- *	process, unless they have ONCE.
- * @prepare: before each run, not measured. May be NULL.
- * @run: what is measured.
+ * @setup: called in a new process. Successive scenarios with the same setup
+ *	share the process, unless they have ONCE.
+ * @prepare: called before each run, not measured. May be NULL.
+ * @run: measured.
  * @flags: see above.
- * @base: name of an earlier scenario, the same without the module's part: what
- *	that costs with a lock of the kernel's is not the module's doing.
+ * @base: name of an earlier scenario without the module's part: time under
+ *	kernel locks that it has as well is not caused by the module.
  */
 struct scenario {
 	const char *name;
@@ -54,14 +54,14 @@ struct scenario {
 	{ .name = what, .setup = new, .prepare = before, .run = call,	\
 	  ##__VA_ARGS__ }
 
-/* Each ends with one without a name. */
+/* Tables that end with an entry without a name. */
 extern const struct scenario worst_sections[];
 extern const struct scenario worst_walks[];
 extern const struct scenario worst_files[];
 
 void worst_memory(void);
 
-/* The module's device, open for reading, or die. */
+/* Open the module's device for reading; exits on failure. */
 int new_client(void);
 
 void *new_memory(size_t size, int prot);
@@ -72,38 +72,38 @@ uint64_t register_range(int fd, uint64_t section, uint64_t section_size,
 
 void unregister_range(int fd, uint64_t id);
 
-/* Bytes that put_table() writes. */
+/* Size of the table that put_table() writes. */
 size_t table_size(uint32_t functions, uint32_t rows);
 
 /*
- * A section at @to, for @base being its address: @functions of @size bytes each
- * from @text on, all with the same @rows, by the stack pointer. With @size
- * larger than @rows, behind so many bytes all rows have been looked at.
+ * Write a section to @to, for address @base: @functions of @size bytes each
+ * from @text on, all with the same @rows, by the stack pointer. If @size is
+ * larger than @rows, a lookup behind that many bytes examines all rows.
  */
 void put_table(unsigned char *to, uint64_t base, uint64_t text,
 	       uint32_t functions, uint32_t size, uint32_t rows);
 
-/* Code at @to that ask_with_stack() runs; at most STUB_SIZE bytes. */
+/* Write the code that ask_with_stack() runs to @to; at most STUB_SIZE bytes. */
 #define STUB_SIZE	16
 void put_stub(unsigned char *to);
 
 /*
- * Request the own stack from the code at @stub, with the stack pointer at
- * @stack: the addresses that are found there are the callers. Exits if refused.
+ * Request a stack of this thread from the code at @stub, with the stack pointer
+ * at @stack, which contains the callers' addresses. Exits if refused.
  */
 void ask_with_stack(int fd, const void *stub, const uint64_t *stack,
 		    uint32_t depth);
 
-/* Of files made here: where their page of code is. */
+/* Offset of the page of code in files made here. */
 #define CODE		0x1000
 
 /**
  * struct elf_spec - an ELF file
  *
- * @phdrs: program headers, if more than two.
- * @notes: notes that they point to, a multiple of 16.
- * @sframe: bytes of the section of its own, or 0.
- * @sframe_offset: where that is.
+ * @phdrs: number of program headers, if more than two.
+ * @notes: number of notes that they point to, a multiple of 16.
+ * @sframe: size of its own section in bytes, or 0.
+ * @sframe_offset: offset of the section.
  */
 struct elf_spec {
 	unsigned int phdrs;
@@ -112,14 +112,14 @@ struct elf_spec {
 	size_t sframe_offset;
 };
 
-/* Of two pages, the second one of code. No note is a build ID. */
+/* Make a file of two pages, the second one with code. It has no build ID. */
 int make_elf(const struct elf_spec *spec);
 
 int new_file(size_t size);
 
 /*
- * Write a section as if at @base of a file's addresses, of @size bytes, for
- * @functions of 16 bytes each at CODE.
+ * Write a section of @size bytes for address @base of a file, with @functions
+ * of 16 bytes each from CODE on.
  */
 void write_table(int fd, size_t offset, uint64_t base, size_t size,
 		 unsigned int functions);
@@ -127,7 +127,7 @@ void write_table(int fd, size_t offset, uint64_t base, size_t size,
 /* Returns 0 with *@id, or -errno. */
 int attach_file(int fd, int elf, int section, size_t size, uint64_t *id);
 
-/* Take all records. Returns the frames of the last stack. */
+/* Read all records. Returns the number of frames of the last stack. */
 unsigned int drain(int fd);
 
 #endif /* BENCH_WORST_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scenarios of files: what is attached to them, and what is found in them.
+ * Scenarios of files: attaching sections, and discovery.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 /* A page of functions of 16 bytes. */
 #define FUNCTIONS	256
 
-/* What one client may attach. */
+/* Limits of one client. */
 #define ATTACHED	16384
 #define OWN_MEMORY	(64UL << 20)
 
@@ -62,7 +62,10 @@ int make_elf(const struct elf_spec *spec)
 	ehdr->e_version = EV_CURRENT;
 	ehdr->e_phoff = sizeof(*ehdr);
 	ehdr->e_phentsize = sizeof(*phdr);
-	/* As many as fit into a page are in it, the rest over the code. */
+	/*
+	 * As many headers as fit are in the first page, the rest overlaps the
+	 * code.
+	 */
 	ehdr->e_phnum = spec->phdrs > 2 ? spec->phdrs : 2;
 	phdr[0] = (Elf64_Phdr) {
 		.p_type = PT_LOAD,
@@ -81,7 +84,7 @@ int make_elf(const struct elf_spec *spec)
 			.p_memsz = spec->sframe,
 		};
 	for (i = 2; i < ehdr->e_phnum; i++) {
-		/* 16 notes of 16 bytes each, one after the other. */
+		/* 16 notes of 16 bytes each for one header. */
 		if (i >= ehdr->e_phnum - spec->notes / 16)
 			phdr[i] = (Elf64_Phdr) {
 				.p_type = PT_NOTE,
@@ -110,7 +113,7 @@ void write_table(int fd, size_t offset, uint64_t base, size_t size,
 	if (!bytes)
 		die("no memory");
 	put_table(bytes, base, CODE, functions, 16, 8);
-	/* The rest belongs to it, but to no function. */
+	/* The rest of the section belongs to no function. */
 	rows = size - 28 - 16 * functions;
 	memcpy(bytes + 16, &rows, sizeof(rows));
 	write_at(fd, bytes, table_size(functions, 8), offset);
@@ -152,7 +155,7 @@ static void detach(uint64_t id)
 		die("detach: %s", strerror(errno));
 }
 
-/* Code to ask from, with a section of its own. */
+/* Make code that requests stacks, with a section of its own. */
 static void make_asker(void)
 {
 	unsigned char *section = new_memory(4096, PROT_READ | PROT_WRITE);
@@ -163,11 +166,11 @@ static void make_asker(void)
 	put_table(section, (uintptr_t)section, (uintptr_t)text, 1, 64, 1);
 	register_range(client, (uintptr_t)section, table_size(1, 1),
 		       (uintptr_t)text, 64, 0);
-	/* What the first request is in need of has been made then. */
+	/* Do what only the first request does now, before the measurement. */
 	ask_with_stack(client, text, stack, 8);
 }
 
-/* The file's code at another place, which has not been looked at. */
+/* Map the file's code at a new address, which no walk has met. */
 static void map_anew(void)
 {
 	static uintptr_t where = 0x500000000000;
@@ -175,7 +178,7 @@ static void map_anew(void)
 	drain(client);
 	if (mapped)
 		munmap(mapped, 2 * CODE);
-	/* Never where it has been. */
+	/* Never at an address used before. */
 	where += 0x10000;
 	mapped = mmap((void *)where, 2 * CODE, PROT_READ | PROT_EXEC,
 		      MAP_PRIVATE | MAP_FIXED_NOREPLACE, elf_fd, 0);
@@ -291,7 +294,7 @@ static void list_all(void)
 	list_attached(0, ATTACHED);
 }
 
-/* Another client beside all that is attached. */
+/* A second client, which has attached nothing. */
 static int uninvolved;
 
 static void prepare_uninvolved(void)
@@ -309,9 +312,12 @@ static void close_client(void)
 	close(client);
 }
 
-/* --- what is found */
+/* --- discovery */
 
-/* A file with its own section, and as many attachments that do not matter. */
+/*
+ * A file with its own section, and the maximum number of irrelevant
+ * attachments.
+ */
 static void setup_not_preferred(void)
 {
 	const size_t size = table_size(FUNCTIONS, 8);
@@ -328,7 +334,7 @@ static void setup_not_preferred(void)
 		attach();
 }
 
-/* As many headers and notes as are looked at. */
+/* The maximum number of headers and notes that are read. */
 static void setup_headers(void)
 {
 	static const struct elf_spec spec = { .phdrs = 128, .notes = 64 };
@@ -337,7 +343,7 @@ static void setup_headers(void)
 	elf_fd = make_elf(&spec);
 }
 
-/* A section that has to be read, as nothing maps it. */
+/* A section that is not mapped and has to be read. */
 #define READ		(16UL << 20)
 
 static void setup_read(void)
@@ -352,7 +358,7 @@ static void setup_read(void)
 	write_table(elf_fd, 2 * CODE, 2 * CODE, READ, FUNCTIONS);
 }
 
-/* A function of an attached section with as many rows as it can have. */
+/* A function of an attached section with the maximum number of rows. */
 #define ROWS		4096
 
 static void setup_rows(void)
@@ -369,7 +375,7 @@ static void setup_rows(void)
 	attach();
 }
 
-/* Near the function's end, where only the last of its rows is for. */
+/* Use an address near the function's end, which only its last row covers. */
 static void map_for_rows(void)
 {
 	map_anew();

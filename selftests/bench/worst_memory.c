@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a user can make the kernel keep: how many of each kind of object he
- * gets with what he may lock, and how much memory that is.
+ * What a user can make the kernel keep: how many objects of each kind are
+ * possible with a given RLIMIT_MEMLOCK, and how much memory they use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +30,11 @@
  * struct kind - a kind of object
  *
  * @name: for the table.
- * @bound: how many there can be but for memory, for the table.
- * @base: what each has besides that is not the module's: name of a kind.
- * @most: so many are enough here.
- * @setup: makes what they need, not measured.
- * @make: makes number @i. Returns 0 or -errno.
+ * @bound: what limits their number other than memory, for the table.
+ * @base: kind whose memory is part of each of these, but not of the module.
+ * @most: number of objects to try at most.
+ * @setup: creates what they need, not measured.
+ * @make: makes object number @i. Returns 0 or -errno.
  */
 struct kind {
 	const char *name;
@@ -45,7 +45,7 @@ struct kind {
 	int (*make)(uint32_t i);
 };
 
-/* Between the process that makes objects and who looks at it. */
+/* Shared by the process that makes objects and the one that measures. */
 static struct {
 	uint32_t nr;
 	int err;
@@ -80,7 +80,7 @@ static int make_range(uint32_t i)
 	return register_section(client, &reg) ? -errno : 0;
 }
 
-/* As in a process that made no use of what its parent has registered. */
+/* A process that registers one section. */
 static int make_process(uint32_t i)
 {
 	int ready[2], err = 0;
@@ -179,7 +179,7 @@ static int make_ring(uint32_t i)
 	return fd < 0 ? -errno : ask_for(fd, 0);
 }
 
-/* Of clients that are closed when they can have no more. */
+/* By clients that are closed when they have reached their limit. */
 static int make_request(uint32_t i)
 {
 	if (i % 1024 == 0) {
@@ -192,7 +192,7 @@ static int make_request(uint32_t i)
 	return ask_for(client, sleepers[i / 1024 % SLEEPERS]);
 }
 
-/* Each has but one, which keeps it. */
+/* Each closed client has one request, which keeps it. */
 static int make_closed_client(uint32_t i)
 {
 	const int fd = open_client(O_NONBLOCK);
@@ -236,14 +236,17 @@ static int make_attachment(uint32_t i)
 	err = attach_file(client, elf_fd, section_fd, section_size, &id);
 	if (err != -ENOSPC)
 		return err;
-	/* What one client may not have, another one may. */
+	/* A new client has limits of its own. */
 	client = open_client(O_NONBLOCK);
 	if (client < 0)
 		return -errno;
 	return attach_file(client, elf_fd, section_fd, section_size, &id);
 }
 
-/* Code with a section, to ask from, and files that are mapped many times. */
+/*
+ * Make code with a section that requests stacks, and files to be mapped many
+ * times.
+ */
 static void make_asker(size_t sframe)
 {
 	const struct elf_spec spec = {
@@ -293,7 +296,7 @@ static int find_in_file(uint32_t i)
 	return 0;
 }
 
-/* --- what is remembered of sections */
+/* --- caches of sections */
 
 #define FUNCTIONS	4096U
 
@@ -308,7 +311,7 @@ static void setup_rules(void)
 	put_table(section, (uintptr_t)section, (uintptr_t)text, FUNCTIONS, 16,
 		  8);
 	stack = new_memory(65536, PROT_READ | PROT_WRITE);
-	/* What asks has a ring already. */
+	/* Allocate the client's ring before measuring. */
 	ask_for(client, 0);
 }
 
@@ -335,7 +338,7 @@ static int make_rules(uint32_t i)
 	return 0;
 }
 
-/* A section of its own for each, as large as the first one. */
+/* A new section for each, as large as the first one. */
 static int make_directory(uint32_t i)
 {
 	unsigned char *code = new_memory(16 * FUNCTIONS, PROT_READ | PROT_WRITE |
@@ -390,7 +393,7 @@ static void write_text(const char *path, const char *content)
 	close(fd);
 }
 
-/* Bytes of kernel memory of the group, but for page tables and stacks. */
+/* Bytes of kernel memory of the cgroup, without page tables and kernel stacks. */
 static long kernel_memory(void)
 {
 	FILE *file = fopen(GROUP "/memory.stat", "r");
@@ -428,7 +431,7 @@ static void make_all(const struct kind *kind)
 	}
 }
 
-/* As a user who may lock @limit bytes, or with 0 as root. */
+/* Become a user with RLIMIT_MEMLOCK @limit, or stay root with 0. */
 static void become(rlim_t limit)
 {
 	const struct rlimit files = { 65536, 65536 };
@@ -448,7 +451,7 @@ static void become(rlim_t limit)
 
 static void settle(void)
 {
-	/* What is freed by RCU, and counted in batches. */
+	/* Memory freed by RCU, and statistics updated in batches. */
 	usleep(300000);
 }
 
@@ -483,7 +486,7 @@ static void measure_kind(const struct kind *kind, rlim_t limit)
 	before = kernel_memory();
 	if (write(go[1], "g", 1) != 1)
 		die("pipe: %s", strerror(errno));
-	/* One that cannot go on ends: what it had is gone. */
+	/* If the process was killed, its objects are gone. */
 	if (read(ready[0], &word, 1) != 1)
 		made->err = ECHILD;
 	settle();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What scenarios are made of.
+ * Building blocks of scenarios.
  */
 #include <errno.h>
 #include <string.h>
@@ -96,7 +96,7 @@ void put_table(unsigned char *to, uint64_t base, uint64_t text,
 		put32(at + 8, size);
 		put32(at + 12, 0);
 	}
-	/* Rows with starts of two bytes. */
+	/* Row starts have two bytes. */
 	memset(at, 0, ATTR);
 	put16(at, rows);
 	at[2] = 1;
@@ -127,7 +127,10 @@ void ask_with_stack(int fd, const void *stub, const uint64_t *stack,
 	};
 	long ret = 16;	/* __NR_ioctl */
 
-	/* Nothing below the stack pointer is ours while it is elsewhere. */
+	/*
+	 * While the stack pointer is elsewhere, nothing below it may be
+	 * written.
+	 */
 	asm volatile("mov %%rsp, %%rbx\n\t"
 		     "lea 1f(%%rip), %%r12\n\t"
 		     "mov %[stack], %%rsp\n\t"

@@ -16,7 +16,7 @@
 #include "../wrappers.h"
 #include "worst.h"
 
-/* The most that an address space may have is 1,048,576. */
+/* The maximum of an address space is 1,048,576. */
 #define MANY		1000000
 #define AT_ONCE		10000
 
@@ -27,7 +27,7 @@ static uint64_t id, list_from;
 static pid_t other;
 static struct sframe_unwind_batch_entry entries[AT_ONCE];
 
-/* The first byte of each two bytes of code is registered, for one section. */
+/* Every second byte of the code is registered, all with one section. */
 static uint64_t taken_byte(uint32_t i)
 {
 	return (uintptr_t)text + 2UL * i;
@@ -52,7 +52,7 @@ static uint32_t batch(long cmd, uint32_t nr)
 	return call.nr;
 }
 
-/* What both have, so that they differ in the registrations only. */
+/* Common to both scenarios, so that only the registrations differ. */
 static void setup_nothing(void)
 {
 	client = new_client();
@@ -83,7 +83,10 @@ static void setup_many(void)
 	list_from = taken_byte(MANY / 2);
 }
 
-/* A child that has everything in common with us, until the next one is made. */
+/*
+ * Fork a child that shares everything with this process, and lives until the
+ * next one is forked.
+ */
 static void prepare_child(void)
 {
 	int status;
@@ -107,7 +110,7 @@ static void forget_one(void)
 	id = 0;
 }
 
-/* In the middle of all others. */
+/* Register one in the middle of all others. */
 static void register_one(void)
 {
 	id = register_range(client, (uintptr_t)section, section_size,
@@ -137,7 +140,7 @@ static void prepare_unregister_shared(void)
 	prepare_child();
 }
 
-/* Each next to another one, far away from the one before. */
+/* Each entry is next to an existing one, and far from the entry before. */
 static void fill_spread(void)
 {
 	uint32_t i;
@@ -244,7 +247,7 @@ static void leave(void)
 
 void run_exec(void);
 
-/* The page that the module maps, or without one any other. */
+/* The module's marker, or another page if there is none. */
 static unsigned char *page;
 
 static void find_page(void)
@@ -281,7 +284,7 @@ static void move_page(void)
 	mremap(page, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
-/* A section in which each function has as many rows as it can have. */
+/* A section whose functions have the maximum number of rows. */
 #define VALIDATED	64
 #define ROWS		65535
 
@@ -304,7 +307,7 @@ static void validate(void)
 			    SFRAME_UNWIND_REGISTER_VALIDATE);
 }
 
-/* Nearly as many mappings as a registration may lie in, half of them of code. */
+/* Nearly the maximum number of mappings of a registration, half of them code. */
 #define PIECES		120
 #define PIECE		8192
 
@@ -333,7 +336,7 @@ static void setup_pieces(void)
 	if (mprotect(section, 4096, PROT_READ | PROT_WRITE))
 		die("mprotect: %s", strerror(errno));
 	put_table(section, (uintptr_t)section, (uintptr_t)text, 1, 64, 1);
-	/* The table ends where the mappings do. */
+	/* Extend the table to the end of the mappings. */
 	*(uint32_t *)(section + 16) = section_size - 28 - 16;
 }
 
@@ -343,7 +346,7 @@ static void register_pieces(void)
 			    (uintptr_t)text, (size_t)PIECES / 2 * PIECE, 0);
 }
 
-/* Sections of as many mappings each, for a little code each. */
+/* Register sections in that many mappings, each for a little code. */
 static void register_some(void)
 {
 	uint32_t i;
@@ -355,7 +358,7 @@ static void register_some(void)
 				    (uintptr_t)text + 64 * i, 64, 0);
 }
 
-/* What all of them overlap is in the way of each. */
+/* Try to register a range that overlaps all of them. */
 static void register_over_them(void)
 {
 	struct sframe_unwind_register reg = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Scenarios of requests: walks, who asks for them, and who is told.
+ * Scenarios of requests: walks, requests by many clients, and delivery.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,15 +43,15 @@ static void ask_once(void)
 	ask_for(client, target, 16);
 }
 
-/* So that mappings have to be looked at again. */
+/* Make the module check mappings again. */
 static void change_a_mapping(void)
 {
 	munmap(new_memory(4096, PROT_READ), 4096);
 }
 
 /*
- * Code of @functions of @size bytes behind a stub, and one section for all; a
- * stack through @depth of them, @at bytes behind their starts.
+ * Make code of @functions of @size bytes behind a stub, with one section for
+ * all, and a stack through @depth of them, @at bytes behind their starts.
  */
 static void make_code(uint32_t functions, uint32_t size, uint32_t rows)
 {
@@ -61,7 +61,7 @@ static void make_code(uint32_t functions, uint32_t size, uint32_t rows)
 	text = new_memory((size_t)functions * size, PROT_READ | PROT_WRITE |
 						    PROT_EXEC);
 	put_stub(text);
-	/* What the first one is in need of has been made then. */
+	/* Do what only the first request does now, before the measurement. */
 	ask_once();
 	drain(client);
 	section = new_memory(bytes, PROT_READ | PROT_WRITE);
@@ -137,7 +137,7 @@ static void prepare_changed(void)
 	change_a_mapping();
 }
 
-/* As many functions as are worth a directory, to be made in the measured walk. */
+/* Enough functions for a directory, which is made during the measured walk. */
 #define INDEXED		1000000U
 
 static void setup_indexed(void)
@@ -147,7 +147,7 @@ static void setup_indexed(void)
 
 static void prepare_indexed(void)
 {
-	/* It is made at one rule looked up of each 32 functions. */
+	/* A directory is made after one lookup for each 32 functions. */
 	const uint32_t walks = INDEXED / 32 / DEPTH;
 	uint32_t i;
 
@@ -165,7 +165,7 @@ static void prepare_indexed(void)
 	make_stack(i * DEPTH, DEPTH, 16, 12);
 }
 
-/* Each of another section, and each section in as many mappings. */
+/* Each frame uses another section, and each section is in that many mappings. */
 #define PIECES		240
 #define SECTIONS	200
 
@@ -195,7 +195,7 @@ static void prepare_pieces(void)
 	change_a_mapping();
 }
 
-/* A section for each frame. */
+/* A separate section for each frame. */
 static void setup_sections(void)
 {
 	size_t size = (table_size(1, 16) + 7) & ~7UL;
@@ -212,7 +212,7 @@ static void setup_sections(void)
 	make_stack(0, DEPTH, 64, 40);
 }
 
-/* Functions with so many rows that 64 of them are all that a walk may read. */
+/* Functions with so many rows that 64 of them exhaust the budget of a walk. */
 static void setup_rows(void)
 {
 	make_code(DEPTH, 4160, 4096);
@@ -231,7 +231,7 @@ static void prepare_rows(void)
 			       (uint64_t)DEPTH * 4160, 0);
 }
 
-/* --- many requests for one thread, which another thread makes */
+/* --- many requests for one thread, made by another thread */
 
 #define CLIENTS		4
 #define PENDING		1024
@@ -240,7 +240,10 @@ static int clients[CLIENTS], go[2], done[2];
 
 static void *ask_for_target(void *unused)
 {
-	/* Before all others, so that the target sleeps until all are made. */
+	/*
+	 * At a higher priority, so that the target sleeps until all requests
+	 * are made.
+	 */
 	static const struct sched_param first = { .sched_priority = 1 };
 	uint32_t i;
 	char word;
@@ -294,7 +297,7 @@ static void be_asked_for(void)
 		;
 }
 
-/* --- a client with requests for a thread that sleeps */
+/* --- closing a client with requests for a sleeping thread */
 
 static void *sleep_until_woken(void *unused)
 {
@@ -322,7 +325,7 @@ static void prepare_close(void)
 {
 	uint32_t i;
 
-	/* Those of the client before are delivered to nobody. */
+	/* Requests of the previous client are delivered to nothing. */
 	if (write(go[1], "g", 1) != 1)
 		die("pipe: %s", strerror(errno));
 	usleep(50000);
@@ -354,7 +357,7 @@ static void fill_ring(uint32_t depth)
 
 	if (!id[0])
 		register_code();
-	/* A new one tells when it is full for the first time. */
+	/* With a new client the ring is full when the first record is lost. */
 	close(client);
 	client = new_client();
 	do {
@@ -382,7 +385,7 @@ static void read_all(void)
 		die("the ring was not full");
 }
 
-/* --- telling of a section that goes */
+/* --- reporting the removal of a section */
 
 #define LISTENERS	63
 
@@ -401,7 +404,7 @@ static void setup_listeners(void)
 static void prepare_bad(void)
 {
 	check_depth(1);
-	/* Whose rows are not what they were. */
+	/* Restore the rows that the last run has damaged. */
 	put_table(section, (uintptr_t)section, (uintptr_t)text, DEPTH, 64, 16);
 	register_code();
 	section[28 + 16 * DEPTH + 2] = 0x0f;
@@ -419,7 +422,7 @@ static void listen_once(void)
 		die("events: %s", strerror(errno));
 }
 
-/* --- a structure of four gigabytes */
+/* --- a structure of 4 GiB */
 
 static unsigned char *huge;
 

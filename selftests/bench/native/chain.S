@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A chain of 128 calls, to walk while it is there. Its functions keep a frame
- * pointer, and say where their frames are by the stack pointer: everybody finds
- * the way.
+ * A chain of 128 calls, to walk while it is on the stack. Its functions have a
+ * frame pointer, and CFI based on the stack pointer, so that all unwinders
+ * work.
  *
- * Each one is 64 bytes from the one before: a chain of n calls starts at
+ * Each function is 64 bytes after the one before: a chain of n calls starts at
  * chain + (128 - n) * 64.
  */
 	.altmacro
@@ -41,7 +41,7 @@ chain:
 	.endr
 	.size chain, . - chain
 
-/* The end of every chain: notes ip, sp and fp, and calls visit(). */
+/* The end of every chain: saves ip, sp and fp, and calls visit(). */
 	.type chain_end, @function
 chain_end:
 	.cfi_startproc

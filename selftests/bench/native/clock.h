@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clock: how long something takes, when nothing else interferes.
+ * Clock: how long something takes when nothing else interferes.
  */
 #ifndef BENCH_CLOCK_H
 #define BENCH_CLOCK_H
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Returns the number of frames that it found. */
+/* Returns the number of frames found. */
 typedef unsigned long (*timed_fn)(void *data);
 
 static inline double now_ns(void)
@@ -22,10 +22,10 @@ static inline double now_ns(void)
 struct walker {
 	const char *name;
 	timed_fn walk;
-	double ns;		/* out: a frame, the least that was seen */
+	double ns;		/* out: minimum for a frame */
 };
 
-/* Rounds in which each walker has its turn, and seconds of a turn. */
+/* Number of rounds in which each walker has one turn, and seconds of a turn. */
 #define CLOCK_ROUNDS	8
 #define CLOCK_TURN	0.1
 
@@ -45,7 +45,7 @@ static inline void take_turn(struct walker *walker, void *data)
 	} while (to < start + CLOCK_TURN * 1e9);
 }
 
-/* In turn, so that what else the machine does harms all of them. */
+/* In turn, so that other load on the machine affects all of them. */
 static inline void take_turns(struct walker *walkers, unsigned int nr,
 			      void *data)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Elfutils' libdwfl, given stacks by its callbacks.
+ * Elfutils' libdwfl, reading recorded stacks by its callbacks.
  */
 #include <elfutils/libdwfl.h>
 #include <err.h>
@@ -9,7 +9,7 @@
 
 #include "walkers.h"
 
-/* Whatever number: nobody looks for such a process. */
+/* Any number will do, because no such process is accessed. */
 #define PID	1
 
 static Dwfl *dwfl;

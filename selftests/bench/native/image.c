@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Image: an ELF file as it was loaded somewhere.
+ * Image: an ELF file as loaded at some address.
  */
 #include <elf.h>
 #include <err.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Image: an ELF file as it was loaded somewhere.
+ * Image: an ELF file as loaded at some address.
  */
 #ifndef BENCH_IMAGE_H
 #define BENCH_IMAGE_H
@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 /**
- * struct image
+ * struct image - a loaded file
  *
- * @base: where it was loaded.
+ * @base: address where it was loaded.
  * @start, @end: addresses of its code.
- * @bytes: what lies at @base.
- * @size: bytes there.
- * @sframe, @sframe_size: its section's address.
- * @eh_frame_hdr: its address.
+ * @bytes: contents at @base.
+ * @size: size of the contents in bytes.
+ * @sframe, @sframe_size: address and size of its section.
+ * @eh_frame_hdr: address of its .eh_frame_hdr.
  */
 struct image {
 	uint64_t base;
@@ -29,10 +29,10 @@ struct image {
 	uint64_t eh_frame_hdr;
 };
 
-/* Exits with a message if @path is not what it should be. */
+/* Exits with a message if @path is not suitable. */
 void image_read(struct image *image, const char *path, uint64_t base);
 
-/* Bytes at @address, or NULL if not all of @size are in the image. */
+/* Bytes at @address, or NULL if the image does not contain all @size bytes. */
 static inline const unsigned char *image_at(const struct image *image,
 					    uint64_t address, uint64_t size)
 {

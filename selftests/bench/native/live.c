@@ -3,7 +3,7 @@
  * Unwinders on the stack that they run on: ours, a bare loop by frame pointers,
  * and libunwind's, or libgcc's by glibc's backtrace().
  *
- * Two programs: libunwind brings another backtrace() of its own.
+ * Two programs, because libunwind replaces backtrace().
  */
 #include <err.h>
 #ifdef WITH_LIBUNWIND
@@ -18,10 +18,10 @@
 #include "clock.h"
 #include "ours.h"
 
-#define LENGTH		128	/* of the whole chain */
+#define LENGTH		128	/* of the complete chain */
 #define LINK_SIZE	64
 
-/* Walks of one look at the clock. */
+/* Walks between two readings of the clock. */
 #define REPEAT		100
 
 extern const char chain[];
@@ -45,7 +45,7 @@ static unsigned long walk_ours(our_fn walk)
 		.fp_known = true,
 		.exact = true,
 	};
-	/* A stack in memory, at its own address. */
+	/* The stack of this thread, at its own address. */
 	const struct sfu_stack stack = {
 		.address = frame.sp,
 		.size = 65536,
@@ -73,7 +73,7 @@ static unsigned long walk_cold(void *data)
 	return walk_ours(ours_cold);
 }
 
-/* The least that a walk can do. */
+/* The minimum work of a walk. */
 static noinline u32 follow_frame_pointers(u64 fp, u64 *to, u32 max)
 {
 	u32 nr;

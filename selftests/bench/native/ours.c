@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ours: the module's decode, step and cache, as they are, on a stack in memory.
+ * Ours: the unmodified decode, step and cache of the module, on a stack in
+ * memory.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "ours.h"
 #include "decode/sframe_find.h"
 
-/* As large as the module's largest. */
+/* The module's largest size. */
 #define SET_BITS	12
 
 #define EPOCH		1

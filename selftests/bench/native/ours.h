@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Ours: the module's decode, step and cache, as they are, on a stack in memory.
+ * Ours: the unmodified decode, step and cache of the module, on a stack in
+ * memory.
  */
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
@@ -10,10 +11,10 @@
 #include "decode/step.h"
 
 /**
- * struct ours
+ * struct ours - a section and its cached rules
  *
  * @table: the section.
- * @start, @end: addresses of the code that it is for.
+ * @start, @end: addresses of its code.
  * @cache: rules.
  */
 struct ours {
@@ -23,13 +24,16 @@ struct ours {
 	struct sfu_cache cache;
 };
 
-/* A table of @size bytes at @address, which lie at @bytes. Exits on failure. */
+/*
+ * Open the table for address @address; its @size bytes are at @bytes. Exits on
+ * failure.
+ */
 void ours_open(struct ours *ours, u64 address, const void *bytes, u64 size,
 	       u64 start, u64 end);
 
 /*
- * The callers of @frame, at most @max, up to the first one outside of the code.
- * With nothing remembered, or with every rule that has been used before.
+ * Find the callers of @frame, at most @max, up to the first one outside of the
+ * code. Without cached rules, or with all rules cached that were used before.
  */
 u32 ours_cold(struct ours *ours, const struct sfu_frame *frame,
 	      const struct sfu_stack *stack, u64 *ip, u32 max);

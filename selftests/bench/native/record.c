@@ -3,9 +3,9 @@
  * Record stacks of a program, at random moments.
  *
  * usage: record FILE NR PROGRAM [ARGUMENT]...
- *
- * Stops it every few milliseconds, and records its stack if it is in code of its
- * own, until there are NR of them. Ends it then.
+ * 
+ * Stops the program every few milliseconds, and records its stack if it is in
+ * its own code, until there are NR stacks. Then kills it.
  */
 #include <err.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #include "stacks.h"
 
-/* Stops, before it is known that nothing comes of it. */
+/* Number of stops after which to give up. */
 #define MAX_STOPS	100000
 
 static struct {
@@ -34,7 +34,7 @@ static struct {
 	uint64_t stack_end;
 } map;
 
-/* Where program and stack are. */
+/* Find the addresses of program and stack. */
 static void read_maps(pid_t pid, const char *program)
 {
 	char path[64], line[PATH_MAX + 128], name[PATH_MAX], flags[8];
@@ -76,7 +76,7 @@ static void copy_registers(struct stack *stack,
 	memcpy(stack->reg, reg, sizeof(reg));
 }
 
-/* Append the stack of @pid, which is stopped. Returns whether it is good. */
+/* Append the stack of the stopped @pid. Returns whether it is usable. */
 static bool record(FILE *f, pid_t pid)
 {
 	static union {
@@ -117,7 +117,7 @@ static void wait_some_time(void)
 	nanosleep(&t, NULL);
 }
 
-/* Start it, and stop it. */
+/* Start the program, and stop it. */
 static pid_t start(char **argv)
 {
 	pid_t pid = fork();

@@ -3,8 +3,9 @@
  * Unwinders on recorded stacks: ours, libdwfl, libunwind.
  *
  * usage: recorded NAME FILE [NAME FILE]...
- *
- * FILEs are of record. Only stacks on which all of them agree are measured.
+ * 
+ * FILEs are written by record. Only stacks on which all unwinders agree are
+ * measured.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -17,7 +18,7 @@
 #include "stacks.h"
 #include "walkers.h"
 
-/* One program's stacks, ready for us. */
+/* Stacks of one program, prepared for our unwinder. */
 struct program {
 	const char *name;
 	struct stacks stacks;
@@ -76,7 +77,7 @@ static unsigned long walk_unwind(void *data)
 	return frames;
 }
 
-/* Have program->frame[@to] and ->words[@to] be those of stack @from. */
+/* Copy stack @from to program->frame[@to] and ->words[@to]. */
 static void take(struct program *p, u64 from, u64 to)
 {
 	struct stack *stack = p->stacks.stack[from];
@@ -97,7 +98,7 @@ static void take(struct program *p, u64 from, u64 to)
 	};
 }
 
-/* Do all find the same in stack number @i? */
+/* Whether all unwinders find the same in stack number @i. */
 static bool is_agreed(struct program *p, u64 i)
 {
 	static u64 other[MAX_FRAMES];

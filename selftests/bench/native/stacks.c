@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stacks: recorded from a program as it ran.
+ * Stacks: recorded from a running program.
  */
 #include <err.h>
 #include <stdio.h>

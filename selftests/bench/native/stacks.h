@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks: recorded from a program as it ran, with its registers, in a file.
+ * Stacks: recorded from a running program, with its registers, in a file.
  *
- * The file is a struct stacks_head and its stacks, each a struct stack and its
- * bytes.
+ * The file consists of a struct stacks_head and the stacks, each of which is a
+ * struct stack followed by its bytes.
  */
 #ifndef BENCH_STACKS_H
 #define BENCH_STACKS_H
 
 #include <stdint.h>
 
-#define NR_REGISTERS	17	/* DWARF registers of AMD64; 16 is the address */
+#define NR_REGISTERS	17	/* DWARF registers of AMD64; 16 is the instruction pointer */
 #define REGISTER_FP	6
 #define REGISTER_SP	7
 #define REGISTER_IP	16
 
-/* Bytes recorded of a stack, at the most. */
+/* Maximum bytes recorded of a stack. */
 #define MAX_BYTES	262144
 
-/* Frames of one that anybody asks for. */
+/* Maximum frames found in a stack. */
 #define MAX_FRAMES	1024
 
 /**
- * struct stacks_head
+ * struct stacks_head - start of the file
  *
  * @path: the program.
- * @base: where it was loaded.
- * @nr: stacks.
+ * @base: address where it was loaded.
+ * @nr: number of stacks.
  */
 struct stacks_head {
 	char path[256];
@@ -36,11 +36,11 @@ struct stacks_head {
 
 struct stack {
 	uint64_t reg[NR_REGISTERS];
-	uint64_t size;		/* bytes that follow, from the stack pointer on */
+	uint64_t size;		/* bytes that follow, starting at the stack pointer */
 	unsigned char bytes[];
 };
 
-/* Stacks read back. */
+/* Stacks read from a file. */
 struct stacks {
 	struct stacks_head head;
 	struct stack **stack;
@@ -49,7 +49,7 @@ struct stacks {
 /* Exits with a message if the file cannot be read. */
 void stacks_read(struct stacks *stacks, const char *path);
 
-/* Read a word at @address of @stack. Returns 0, or -1 if it was not recorded. */
+/* Read the word at @address of @stack. Returns 0, or -1 if it was not recorded. */
 static inline int stack_word(const struct stack *stack, uint64_t address,
 			     uint64_t *word)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Libunwind, given stacks by its remote accessors.
+ * Libunwind, reading recorded stacks by its remote accessors.
  */
 #include <err.h>
 #include <libunwind-x86_64.h>
@@ -8,7 +8,7 @@
 
 #include "walkers.h"
 
-/* Of the library, which does not declare it but for those who do as we do. */
+/* Exported by the library, but not declared in its headers. */
 int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip,
 				       unw_dyn_info_t *di, unw_proc_info_t *pi,
 				       int need_unwind_info, void *arg);
@@ -134,7 +134,10 @@ void unwind_open(const struct image *image)
 		(const void *)image_at(image, image->eh_frame_hdr,
 				       sizeof(*hdr));
 
-	/* Pointer to .eh_frame, count, and the table's encoding. */
+	/*
+	 * Encodings of the pointer to .eh_frame, of the count, and of the
+	 * table.
+	 */
 	if (!hdr || hdr->version != 1 || hdr->frame_encoding != 0x1b ||
 	    hdr->count_encoding != 0x03 || hdr->table_encoding != 0x3b)
 		errx(1, ".eh_frame_hdr is not as GNU ld writes it");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Walkers: others' unwinders, on recorded stacks of one program at a time.
- *
- * Each gives the callers' addresses, at most @max, up to the first one outside
- * of the program's code, and exits with a message if it cannot be set up.
+ * Walkers: other unwinders, on recorded stacks of one program at a time. Each
+ * returns the callers' addresses, at most @max, up to the first one outside of
+ * the program's code, and exits with a message if it cannot be set up.
  */
 #ifndef BENCH_WALKERS_H
 #define BENCH_WALKERS_H
