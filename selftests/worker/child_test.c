@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Children: what they have from their parent, and how they end. As root; with
- * FUSE.
+ * Children: what they inherit, and how they end. As root; with FUSE.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -14,7 +13,7 @@
 static struct child_spec spec;
 static int status;
 
-/* Start it and wait for its end. */
+/* Start a child and wait for its end. */
 static void run(int (*body)(void *), void *data)
 {
 	struct child *child;
@@ -78,7 +77,7 @@ static void test_usage(void)
 	       usage.ru_stime.tv_usec > 40000);
 }
 
-/* Descriptors 0 and 1 are a pipe, the third /dev/null, and that is all. */
+/* Descriptors 0 and 1 must be a pipe, 2 /dev/null, and no others open. */
 static int check_descriptors(void *data)
 {
 	char byte = 0;
@@ -107,7 +106,7 @@ static void test_descriptors(void)
 	spec = (struct child_spec){ .keep = keep, .nr_keep = 3 };
 	run(check_descriptors, NULL);
 	EXPECT_EQ(status, 0);
-	/* Also where they are in each other's places. */
+	/* Also if they have to swap places. */
 	EXPECT_EQ(dup2(0, 901), 901);
 	EXPECT_EQ(dup2(1, 902), 902);
 	EXPECT_EQ(dup2(pipe_fds[1], 0), 0);
@@ -130,7 +129,7 @@ static void handler(int number)
 	(void)number;
 }
 
-/* Are the signals of @line of /proc/self/status none? */
+/* Whether the set of signals in @line of /proc/self/status is empty. */
 static bool are_none(const char *text, const char *line)
 {
 	const char *at = strstr(text, line);
@@ -213,14 +212,14 @@ static void test_leave(void)
 	EXPECT_EQ(children_left_of_all(), 0);
 }
 
-/* A parent that is killed: its child must not live longer. */
+/* A child must not outlive its parent. */
 static int sleep_ms(void *data)
 {
 	poll(NULL, 0, *(int *)data);
 	return 0;
 }
 
-/* Who has been told to end has a second for it. */
+/* A child told to end has a second to do so. */
 static void test_retire(void)
 {
 	int soon = 300, late = 60000;
@@ -242,7 +241,7 @@ static void test_retire(void)
 	for (tries = 0; children_left_of_all() && tries < 1000; tries++) {
 		poll(NULL, 0, 10);
 		children_collect_left();
-		/* It has not been killed yet, so it is not stuck. */
+		/* It has not been killed yet, so it does not count as stuck. */
 		EXPECT_EQ(children_left(5), 0);
 	}
 	EXPECT_EQ(children_left_of_all(), 0);
@@ -259,7 +258,7 @@ int __wrap_close_range(unsigned int first, unsigned int last, int flags)
 	return __real_close_range(first, last, flags);
 }
 
-/* A new child has all files for as long as it has not closed them. */
+/* A new child holds all files of its parent until it has closed them. */
 static void test_birth(void)
 {
 	struct pollfd other_end = { 0 };
@@ -281,7 +280,7 @@ static void test_birth(void)
 		poll(NULL, 0, 10);
 	EXPECT(!children_have_files());
 	EXPECT(poll(&other_end, 1, 0) == 1 && other_end.revents & POLLHUP);
-	/* One that dies has none either. */
+	/* A child that dies first holds none either. */
 	is_slow = 1;
 	child_leave(children[0]);
 	EXPECT_EQ(child_start(&children[0], &spec), 0);
@@ -311,7 +310,7 @@ static void test_death_of_parent(void)
 		};
 		if (child_start(&started, &spec))
 			_exit(1);
-		/* The pidfd tells who it is to those who can look. */
+		/* /proc/PID/fdinfo of the pidfd contains the child's PID. */
 		dprintf(pids[1], "%d %d\n", getpid(), child_fd(started));
 		pause();
 	}
@@ -343,7 +342,7 @@ static void test_death_of_parent(void)
 	close(pids[1]);
 }
 
-/* --- those that cannot be killed */
+/* --- children that cannot be killed */
 
 static int open_stuck(void *data)
 {
@@ -366,14 +365,14 @@ static void test_stuck(void)
 		child_leave(child);
 	}
 	EXPECT_EQ(children_left_of_all(), CHILDREN_MAX_LEFT);
-	/* Not before they have had time to die. */
+	/* They count only after they have had time to die. */
 	EXPECT_EQ(children_left(1234), 0);
 	poll(NULL, 0, (CHILDREN_DYING_SECONDS + 2) * 1000);
 	EXPECT_EQ(children_left(1234), CHILDREN_MAX_LEFT);
 	EXPECT_EQ(children_left(1235), 0);
 	EXPECT_EQ(child_start(&child, &spec), -EBUSY);
 	EXPECT(!child);
-	/* Others are not concerned. */
+	/* Other users are not affected. */
 	spec = (struct child_spec){ .user = 1235 };
 	run(return_seven, NULL);
 	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);

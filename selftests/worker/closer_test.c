@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the closers are given is closed, by them and never by this process, whatever
- * becomes of them; and nobody waits for a file of somebody else's.
+ * Files given to the closers are closed, by them and never by this process,
+ * whatever happens to them; and no user waits for another user's file.
  */
 #include <signal.h>
 #include <sys/stat.h>
@@ -12,9 +12,9 @@
 #define USER	((uid_t)1000)
 #define OTHER	((uid_t)1001)
 
-/* --- what the closers see of the system */
+/* --- replaced functions of the system */
 
-/* Children that are stuck, for USER. */
+/* Number of stuck children of USER. */
 static unsigned int nr_left;
 
 unsigned int __wrap_children_left(uid_t user)
@@ -27,7 +27,7 @@ unsigned int __wrap_children_left_of_all(void)
 	return nr_left;
 }
 
-/* Is a child being started that has all files? */
+/* Whether a child is being started that holds all files. */
 static bool is_birth;
 
 bool __real_children_have_files(void);
@@ -36,7 +36,7 @@ bool __wrap_children_have_files(void)
 	return is_birth || __real_children_have_files();
 }
 
-/* Has a child of ours the pipe @inode open? */
+/* Whether a child of ours has the pipe @inode open. */
 static bool has_child_with(ino_t inode)
 {
 	char path[64], link[64], pipe[32];
@@ -60,7 +60,10 @@ static bool has_child_with(ino_t inode)
 	return is_found;
 }
 
-/* Closed by this process while it is watched; and while no child had it any more. */
+/*
+ * Number of times that this process has closed the watched file, and how often
+ * when no child had it open any more.
+ */
 static int watched = -1;
 static unsigned int nr_closed, nr_closed_last;
 
@@ -71,7 +74,7 @@ int __wrap_close(int fd)
 
 	if (fd == watched && !fstat(fd, &stat)) {
 		watched = -1;
-		/* For whoever could be faster. */
+		/* Give others time to be faster. */
 		usleep(50000);
 		nr_closed++;
 		nr_closed_last += !has_child_with(stat.st_ino);
@@ -81,7 +84,7 @@ int __wrap_close(int fd)
 
 /* --- */
 
-/* Have a pipe's end closed. Returns the other one. */
+/* Hand over one end of a pipe. Returns the other one. */
 static int hand_over(uid_t user)
 {
 	int ends[2];
@@ -102,7 +105,7 @@ static void go_on(int other_end, int ms)
 	closers_handle(files);
 }
 
-/* Returns whether it has been closed by now. */
+/* Whether it has been closed by now. */
 static bool is_closed_by_now(int other_end)
 {
 	struct pollfd file = { .fd = other_end };
@@ -110,7 +113,7 @@ static bool is_closed_by_now(int other_end)
 	return poll(&file, 1, 0) == 1 && file.revents & POLLHUP;
 }
 
-/* Returns whether it has been closed within ten seconds, and closes the other end. */
+/* Whether it is closed within ten seconds; closes the other end. */
 static bool is_closed(int other_end)
 {
 	bool is_closed = false;
@@ -165,7 +168,7 @@ static void test_killed(void)
 	end_all();
 }
 
-/* One file that is not closed keeps the others of its user waiting, for a second. */
+/* A file that cannot be closed delays other files of its user for one second. */
 static void test_late(void)
 {
 	int first, second;
@@ -215,7 +218,7 @@ static void test_charge(void)
 	EXPECT(is_closed(hand_over(OTHER)));
 	closers_set_charge(charge, &charged);
 	EXPECT(is_closed(hand_over(USER)));
-	/* It is told after it has been done. */
+	/* The charge is reported after the file has been closed. */
 	for (int i = 0; charged != USER && i < 1000; i++)
 		go_on(-1, 10);
 	EXPECT_EQ(charged, USER);
@@ -223,7 +226,7 @@ static void test_charge(void)
 	end_all();
 }
 
-/* Nothing is handed over while somebody else has it. */
+/* Nothing is handed over while another child holds the files. */
 static void test_birth(void)
 {
 	int other_end;
@@ -243,13 +246,16 @@ static void test_birth(void)
 	end_all();
 }
 
-/* A process that ends with a file that waits, and with one of another kind. */
+/*
+ * Run in a process that exits with a waiting file, and with one of another
+ * kind.
+ */
 static void end_with(int waiting, int other)
 {
 	nr_left = CHILDREN_MAX_LEFT;
 	closer_close(waiting, USER);
 	closers_end();
-	/* Time for the one that stays to close what is not to stay. */
+	/* Give the remaining child time to close what it must not keep. */
 	usleep(200000);
 	close(other);
 	usleep(200000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests of workers have in common. */
+/* Common to the tests of workers. */
 #ifndef SELFTESTS_WORKER_COMMON_H
 #define SELFTESTS_WORKER_COMMON_H
 
@@ -19,7 +19,7 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-/* A sealed memfd with @bytes. */
+/* Create a sealed memfd with @bytes. */
 static inline int make_sealed(const void *bytes, size_t size)
 {
 	const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -30,7 +30,7 @@ static inline int make_sealed(const void *bytes, size_t size)
 	return fd;
 }
 
-/* All bytes of the file @path, to be freed. */
+/* Read the file @path into memory to be freed. */
 static inline unsigned char *read_file(const char *path, size_t *size)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static inline int make_snapshot(const char *path)
 	return fd;
 }
 
-/* Wait for the end, or for its deadline. */
+/* Wait for the worker's end, or for its deadline. */
 static inline void wait_for_worker(struct worker *worker,
 				   struct worker_end *end)
 {
@@ -64,7 +64,7 @@ static inline void wait_for_worker(struct worker *worker,
 		poll(&ended, 1, 10);
 }
 
-/* Convert what is in @fd, which is closed. Returns worker_start()'s error. */
+/* Convert the file @fd, which is closed. Returns worker_start()'s error. */
 static inline int run_worker(int fd, const struct worker_limits *limits,
 			     struct worker_end *end)
 {
@@ -91,14 +91,14 @@ static inline unsigned int count_descriptors(void)
 	return count;
 }
 
-/* Neither a process nor one that nobody has waited for. */
+/* Whether this process has children, including zombies. */
 static inline bool has_children(void)
 {
 	children_collect_left();
 	return waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
 }
 
-/* The only child of ours. */
+/* PID of the only child. */
 static inline pid_t only_child(void)
 {
 	const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -110,7 +110,7 @@ static inline pid_t only_child(void)
 	return atoi(pids);
 }
 
-/* Those that have been killed are dying yet. Returns whether they have died. */
+/* Wait for killed children to die. Returns whether all have died. */
 static inline bool wait_for_children(void)
 {
 	for (int tries = 0; has_children() && tries < 500; tries++)
@@ -118,7 +118,7 @@ static inline bool wait_for_children(void)
 	return !has_children();
 }
 
-/* What all tests here leave behind: nothing. */
+/* At the end of each test there must be no child and no new descriptor. */
 static inline void test_nothing_left(unsigned int descriptors)
 {
 	workers_end_idle(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Convert one file in a worker, and say how that went. Runs beside the worker.
+ * Convert one file in a worker, and print the result. Runs beside the worker.
  *
  * usage: once FILE [MEMORY]
  */

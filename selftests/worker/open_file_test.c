@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a mapping to its file, and to no other. As root; with FUSE.
+ * From a mapping to its file, and to no other file. As root; with FUSE.
  */
 #include <grp.h>
 #include <sched.h>
@@ -16,14 +16,17 @@
 
 static char directory[] = "/tmp/open_file_test.XXXXXX";
 
-/* A process that maps a file, and stays. */
+/* A process that maps a file, and sleeps. */
 struct victim {
 	pid_t pid;
 	struct mapped_file mapped;
 	char name[256];
 };
 
-/* What /proc says of the first executable mapping whose name ends so. */
+/*
+ * Read the first executable mapping whose name ends with @suffix from
+ * /proc/PID/maps.
+ */
 static bool find_mapping(struct victim *victim, const char *suffix)
 {
 	char path[64], line[512];
@@ -54,7 +57,7 @@ static bool find_mapping(struct victim *victim, const char *suffix)
 	return is_found;
 }
 
-/* Start a process that maps @path as @root sees it, if that is not NULL. */
+/* Start a process that maps @path, inside root directory @root if not NULL. */
 static bool start(struct victim *victim, const char *path, const char *root)
 {
 	char byte;
@@ -93,7 +96,7 @@ static void stop(struct victim *victim)
 	waitpid(victim->pid, NULL, 0);
 }
 
-/* A new file of @text, its path in a static buffer. */
+/* Create a file with contents @text. Returns its path, in a static buffer. */
 static const char *make_file(const char *name, const char *text)
 {
 	static char path[128];
@@ -108,7 +111,7 @@ static const char *make_file(const char *name, const char *text)
 	return path;
 }
 
-/* Does @file read as @text? */
+/* Whether @file has the contents @text. */
 static bool reads(const struct open_file *file, const char *text)
 {
 	const int fd = open_file_to_read(file);
@@ -124,7 +127,7 @@ static bool reads(const struct open_file *file, const char *text)
 	return is_same;
 }
 
-/* Without the addresses of the mapping only the name helps. */
+/* Without the addresses of the mapping, only the name can be used. */
 static struct mapped_file by_name(const struct victim *victim)
 {
 	struct mapped_file mapped = victim->mapped;
@@ -153,7 +156,7 @@ static void test_mapping(void)
 	EXPECT(fcntl(file.fd, F_GETFD) & FD_CLOEXEC);
 	EXPECT(reads(&file, "plain"));
 	close(file.fd);
-	/* Also when it has another name, or none. */
+	/* Also if it has been deleted. */
 	EXPECT_EQ(unlink(path), 0);
 	EXPECT_EQ(open_mapped_file(&victim.mapped, &file), 0);
 	EXPECT(reads(&file, "plain"));
@@ -186,14 +189,14 @@ static void test_name(void)
 	mapped = by_name(&victim);
 	mapped.device++;
 	EXPECT_EQ(open_mapped_file(&mapped, &file), -ESTALE);
-	/* Of a process that has ended. */
+	/* The process has ended. */
 	mapped = by_name(&victim);
 	stop(&victim);
 	EXPECT_EQ(open_mapped_file(&mapped, &file), 0);
 	close(file.fd);
 }
 
-/* Another file of the same name by now. */
+/* The name has been given to another file. */
 static void test_swapped(void)
 {
 	struct victim victim;
@@ -213,7 +216,7 @@ static void test_swapped(void)
 	stop(&victim);
 }
 
-/* In a root directory of its own, whose /trap leads to files of the host. */
+/* In a root directory of its own, whose /trap is a link to files of the host. */
 static void test_symbolic_link(void)
 {
 	static const char *const targets[] = {
@@ -231,7 +234,7 @@ static void test_symbolic_link(void)
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		EXPECT_EQ(unlink(trap), 0);
 		EXPECT_EQ(symlink(targets[i], trap), 0);
-		/* What the mapping has is there all the same. */
+		/* The mapped file can still be opened. */
 		EXPECT_EQ(open_mapped_file(&victim.mapped, &file), 0);
 		EXPECT(reads(&file, "trap"));
 		close(file.fd);
@@ -239,7 +242,7 @@ static void test_symbolic_link(void)
 		mapped.name = "/trap";
 		EXPECT_EQ(open_mapped_file(&mapped, &file), -ESTALE);
 		EXPECT_EQ(file.fd, -1);
-		/* Also if it says that it has mapped that one. */
+		/* Also if the mapping claims to be of that file. */
 		if (!stat(targets[i], &stat_)) {
 			mapped.device = stat_.st_dev;
 			mapped.inode = stat_.st_ino;
@@ -268,7 +271,7 @@ static void look_at(const char *path, int want)
 	close(fd);
 }
 
-/* Nothing of this is ever opened. */
+/* None of these may ever be opened. */
 static void test_no_files(void)
 {
 	char fifo[160];
@@ -311,7 +314,7 @@ static void take_lease(const char *path, int ready, int go)
 	char byte;
 
 	signal(SIGIO, SIG_IGN);
-	/* Who becomes another user does not die with his parent any more. */
+	/* Changing the user ID clears PR_SET_PDEATHSIG. */
 	if (setgroups(0, NULL) || setresgid(65533, 65533, 65533) ||
 	    setresuid(65533, 65533, 65533) ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL) ||
@@ -356,7 +359,7 @@ static void test_lease(void)
 	}
 }
 
-/* --- file systems that are served */
+/* --- FUSE */
 
 static int open_it(void *data)
 {
@@ -371,7 +374,7 @@ static int open_it(void *data)
 	return open_file_to_read(&file) < 0 ? 3 : 0;
 }
 
-/* That it may block is known before it does; then a child does, not we. */
+/* Opening may block, and that is known before: then a child opens the file. */
 static void test_fuse(void)
 {
 	struct child_spec spec = { .run = open_it, .user = 4321 };
@@ -414,7 +417,7 @@ static void test_overlay(void)
 	umount2(merged, MNT_DETACH);
 }
 
-/* --- whose it is */
+/* --- ownership */
 
 static bool is_trusted(const char *path)
 {
@@ -446,7 +449,7 @@ static void test_trust(void)
 	EXPECT(!is_trusted(path));
 	EXPECT_EQ(chown(path, 0, 0), 0);
 	EXPECT(is_trusted(path));
-	/* Once more, without set-user-ID programs: that says nothing of the first. */
+	/* A second mount with nosuid makes no difference to the first one. */
 	snprintf(again, sizeof(again), "%s/again", directory);
 	EXPECT_EQ(mkdir(again, 0755), 0);
 	EXPECT_EQ(mount(trust, again, NULL, MS_BIND, NULL), 0);
@@ -463,7 +466,10 @@ static void test_trust(void)
 	umount2(trust, MNT_DETACH);
 }
 
-/* An overlay is where it was mounted, and with it what it says of owners. */
+/*
+ * An overlay belongs to the namespace where it was mounted, and so do the
+ * owners that it reports.
+ */
 static void test_trust_in_overlay(void)
 {
 	const int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs in the worker, copied there: no data of its own, no call of anything that
- * is not inlined.
+ * Copied into the worker and executed there: it must have no data of its own,
+ * and must not call functions that are not inlined.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -96,7 +96,7 @@ IN_PAYLOAD void payload_run(const struct payload *payload)
 			arguments[i] = step->arguments[i];
 			if (step->relative & 1U << i)
 				arguments[i] += (uint64_t)payload;
-			/* Else the compiler copies by memcpy(). */
+			/* Keeps the compiler from calling memcpy(). */
 			__asm__ volatile("" : : : "memory");
 		}
 		if (step->kind == PAYLOAD_CALL)

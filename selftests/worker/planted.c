@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * In place of the converter: one with a bug, which jumps into what it should
- * read. The rest of the worker is the real one, but that it has mapped its input
- * executable.
+ * Replaces the converter: jumps into its input, as a buggy converter might. The
+ * rest of the worker is unchanged, except that it maps its input executable.
  */
 #include <errno.h>
 

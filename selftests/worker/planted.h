@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* To have a worker execute what a test wants it to. */
+/* Making a worker execute what a test wants. */
 #ifndef SELFTESTS_WORKER_PLANTED_H
 #define SELFTESTS_WORKER_PLANTED_H
 
@@ -28,7 +28,7 @@ static inline struct payload_step *add(unsigned int kind, uint64_t number)
 	return step;
 }
 
-/* Run what was added. Its result is closed. */
+/* Run the steps that were added, and close the result. */
 static inline void run(const struct worker_limits *limits)
 {
 	if (end.result_fd > 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker in the hands of its input: it can do nothing. Runs beside the worker
- * with the bug.
+ * A worker controlled by its input must not be able to do anything. Runs beside
+ * the worker with the bug.
  */
 #include <signal.h>
 #include <sys/stat.h>
@@ -10,10 +10,10 @@
 #include "common.h"
 #include "planted.h"
 
-/* System calls that there may be; today there are some 470. */
+/* Upper bound of system call numbers; today there are some 470. */
 #define MAX_CALLS 600
 
-/* Or the tests below would be content with nothing. */
+/* Without this, the tests below could succeed although nothing is executed. */
 static void test_runs(void)
 {
 	begin();
@@ -25,9 +25,9 @@ static void test_runs(void)
 }
 
 /*
- * uretprobe() and uprobe(), which the kernel puts into traced processes: it lets
- * them pass all filters. One is ended by SIGILL, the other gets an error, if the
- * kernel has not put them there.
+ * uretprobe() and uprobe(), which the kernel inserts into probed processes:
+ * filters let them pass. Called from elsewhere, one raises SIGILL, and the
+ * other returns an error.
  */
 static bool is_for_uprobes(unsigned int number)
 {
@@ -95,7 +95,7 @@ static void test_x32(void)
 	expect_killed(PAYLOAD_CALL, 0x40000000 | SYS_exit_group, 0, 0, 0, 0, 0);
 }
 
-/* Kernels and hypervisors can be without: then SIGSEGV is what comes of one. */
+/* Some kernels and hypervisors lack them: then such a call raises SIGSEGV. */
 static bool has_32_bit_calls(void)
 {
 	const pid_t child = fork();
@@ -122,7 +122,7 @@ static void test_i386(void)
 	expect_killed(PAYLOAD_CALL_32, 252, 0, 0, 0, 0, 0);
 }
 
-/* The same that the unfiltered one is refused in another way. */
+/* These calls are refused for other reasons in the unfiltered worker. */
 static void test_open(void)
 {
 	const uint64_t path = sizeof(payload) - 64;
@@ -154,7 +154,7 @@ static void test_memory(void)
 	EXPECT(result(0) >= 195 && result(0) <= 200);
 }
 
-/* A hole is not stored because it has been read. */
+/* Reading a hole does not allocate it. */
 static void test_hole(void)
 {
 	const uint64_t size = 64 << 20;
@@ -199,7 +199,7 @@ static void test_cpu_time(void)
 	run(&(struct worker_limits){ .cpu_seconds = 1 });
 	EXPECT_EQ(end.error, -ETIMEDOUT);
 	EXPECT(!strcmp(end.text, "takes more than 1 s of CPU time to convert"));
-	/* The kernel counts ticks for the limit, and time for us. */
+	/* The limit is measured in ticks, our result in time. */
 	EXPECT(end.cpu_ns > 200000000 && end.cpu_ns < 3000000000);
 }
 
@@ -222,7 +222,7 @@ static void test_flood(void)
 	EXPECT(strstr(end.text, "signal 25 "));
 }
 
-/* Does the process run the worker beside us? */
+/* Whether the process runs the worker beside this test. */
 static bool is_worker(pid_t pid)
 {
 	char own[256] = "", path[64], program[256];
@@ -238,7 +238,7 @@ static bool is_worker(pid_t pid)
 	       !strncmp(program, own, strlen(own));
 }
 
-/* Those that do; of the last one *@last, if that is not NULL. */
+/* Count such processes. The last one is stored in *@last, if not NULL. */
 static unsigned int count_workers(pid_t *last)
 {
 	DIR *dir = opendir("/proc");
@@ -258,7 +258,7 @@ static unsigned int count_workers(pid_t *last)
 	return count;
 }
 
-/* The line of /proc/PID/status that begins with @name. */
+/* The line of /proc/PID/status that starts with @name. */
 static const char *status_line(pid_t pid, const char *name)
 {
 	static char line[256];
@@ -282,7 +282,7 @@ static bool wait_for_workers(unsigned int count)
 	return count_workers(NULL) == count;
 }
 
-/* As others see it. */
+/* As seen by other processes. */
 static void test_credentials(void)
 {
 	static const char *const sets[] = {
@@ -321,7 +321,7 @@ static void test_credentials(void)
 	EXPECT(wait_for_workers(0));
 }
 
-/* It and its own children go with who has started it. */
+/* The worker and its children die with the process that started it. */
 static void test_death_of_parent(void)
 {
 	pid_t parent;
@@ -341,7 +341,7 @@ static void test_death_of_parent(void)
 	EXPECT(wait_for_workers(0));
 }
 
-/* A result that is one, and is a lie. */
+/* A well-formed result with wrong contents. */
 static void test_forged(void)
 {
 	struct sframe_unwind_converted *converted;
@@ -360,7 +360,7 @@ static void test_forged(void)
 	EXPECT(!converted && text[0]);
 }
 
-/* Nobody can change what has been examined. */
+/* The result cannot be changed after it has been checked. */
 static void test_sealed(void)
 {
 	begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker that cannot enter its sandbox as long as nothing may be locked: see
+ * A worker that cannot enter its sandbox while RLIMIT_MEMLOCK is 0: see
  * refused_test.c.
  */
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker that has no sandbox, for want of memory or processes at that moment: it
- * looks at no file, and is none for the files that come later. Runs beside a worker
- * that has none as long as nothing may be locked.
+ * A worker that cannot set up its sandbox, for temporary lack of memory or
+ * processes: it reads no file, and is not used for later files. Runs beside a
+ * worker that has no sandbox while RLIMIT_MEMLOCK is 0.
  */
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Results of workers that lie: nothing but a sound section comes out. Built with
+ * Results of workers that lie: only a sound section is accepted. Built with
  * sanitizers.
  *
  * usage: result_test CORPUS
@@ -24,7 +24,7 @@ static struct worker_header *header(void)
 	return (struct worker_header *)result;
 }
 
-/* A result with the section in the file @name of the corpus. */
+/* Make a result of the section in the file @name of the corpus. */
 static void make_result(const char *name)
 {
 	static const struct sframe_unwind_left_out left_out[2] = {
@@ -67,7 +67,7 @@ static void make_error(int error, const char *said, size_t size)
 	result_size = sizeof(struct worker_header) + size;
 }
 
-/* What is made of the result. */
+/* Parse the result. */
 static int look(const struct worker_limits *limits)
 {
 	struct sframe_unwind_converted *converted;
@@ -134,7 +134,7 @@ static void test_cut(void)
 	}
 }
 
-/* Every byte of the packed header, and of the section, is another. */
+/* Change every byte of the packed header, and of the section. */
 static void test_changed(void)
 {
 	make_result("base.sframe");
@@ -211,7 +211,7 @@ static void test_errors(void)
 	EXPECT_EQ(strlen(text), sizeof(text) - 1);
 	make_error(-EINVAL, large, WORKER_MAX_TEXT + 1);
 	EXPECT_EQ(look(NULL), -EPROTO);
-	/* One that does not say why. */
+	/* An error without a message. */
 	make_error(-EINVAL, "", 0);
 	EXPECT_EQ(look(NULL), -EPROTO);
 }

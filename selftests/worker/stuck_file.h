@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A file whose server takes the question that open(2) asks, and never answers:
- * who has asked cannot be killed.
+ * A file whose server receives the request of open(2) and never answers: a
+ * process that opens it cannot be killed.
  */
 #ifndef SELFTESTS_WORKER_STUCK_FILE_H
 #define SELFTESTS_WORKER_STUCK_FILE_H
@@ -12,11 +12,11 @@
 #include "selftests/fuse.h"
 
 /**
- * struct stuck_file
+ * struct stuck_file - the file and its server
  *
- * @fuse: the file system, served by us.
- * @asked: opens that have not been answered.
- * @path: of the file.
+ * @fuse: the file system, served by this process.
+ * @asked: number of opens that have not been answered.
+ * @path: path of the file.
  */
 struct stuck_file {
 	struct fuse fuse;
@@ -35,7 +35,7 @@ static inline bool stuck_file_make(struct stuck_file *file)
 	return true;
 }
 
-/* Answer all but opens, of which there have to be @asked then. */
+/* Answer everything except opens, until there have been @asked of these. */
 static inline bool stuck_file_wait(struct stuck_file *file, unsigned int asked)
 {
 	static char buffer[FUSE_MIN_READ_BUFFER + FUSE_PAGE];
@@ -63,7 +63,7 @@ static inline bool stuck_file_wait(struct stuck_file *file, unsigned int asked)
 	return true;
 }
 
-/* Its server dies: all questions fail. */
+/* Close the server: all pending requests fail. */
 static inline void stuck_file_end(struct stuck_file *file)
 {
 	fuse_unmount(&file->fuse);

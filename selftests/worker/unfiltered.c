@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For a worker that can make all system calls, to see what else it would meet.
+ * For a worker that can make all system calls, to test the other layers of its
+ * sandbox.
  */
 #include "userspace/worker/filter.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same worker without its filter of system calls: what it can reach is
- * nothing all the same. Runs beside it, as root.
+ * The same worker without its system call filter: it still cannot reach
+ * anything. Runs beside that worker, as root.
  */
 #include <sched.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static void test_no_file(void)
 	add_call(SYS_mkdir, 1, PATH(3), 0700, 0);
 	add_call(SYS_chroot, 1, PATH(5), 0, 0);
 	add_call(SYS_execve, 1, PATH(0), 0, 0);
-	/* There is no other descriptor to have it from. */
+	/* No other descriptor is open. */
 	add_call(SYS_dup, 0, 2, 0, 0);
 	add_call(SYS_dup, 0, 3, 0, 0);
 	end_and_run();
@@ -76,7 +76,7 @@ static void test_no_process(void)
 	add_call(SYS_kill, 0, getpid(), 0, 0);
 	add_call(SYS_kill, 0, -1, SIGKILL, 0);
 	add_call(SYS_ptrace, 0, PTRACE_ATTACH, getpid(), 0);
-	/* The one that has forked it, which is the first of the namespace */
+	/* The process that forked it, which is the first of the PID namespace */
 	add_call(SYS_getppid, 0, 0, 0, 0);
 	add_call(SYS_kill, 0, 1, SIGKILL, 0);
 	add_call(SYS_kill, 0, 1, SIGSTOP, 0);

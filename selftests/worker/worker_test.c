@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Workers that convert: what comes out, each limit, and how they end. Runs beside
+ * Workers that convert: results, each limit, and how workers end. Runs beside
  * the worker.
  */
 #include <sched.h>
@@ -63,7 +63,10 @@ static void test_options(void)
 	EXPECT(converted->size > size);
 }
 
-/* The file's faults are told in the converter's words, without a name. */
+/*
+ * Errors in the file are reported in the converter's words, without a file
+ * name.
+ */
 static void test_refused(void)
 {
 	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
@@ -86,7 +89,7 @@ static void test_result_size(void)
 	EXPECT(strstr(text, "may have 5000"));
 }
 
-/* A hole of a terabyte takes nothing, neither here nor of the snapshot. */
+/* A hole of a terabyte takes no memory, neither here nor in the snapshot. */
 static void test_hole(void)
 {
 	const int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -164,7 +167,7 @@ static void test_kill(void)
 	EXPECT(wait_for_children());
 }
 
-/* Returns whether there is no process left. */
+/* End idle workers. Returns whether no process is left. */
 static bool end_idle(void)
 {
 	workers_end_idle(0);
@@ -202,7 +205,10 @@ static void test_killed(void)
 	EXPECT_EQ(end.result_fd, -1);
 }
 
-/* What has ended well serves again, and is none of those that are left behind. */
+/*
+ * A worker that ended successfully is used again, and does not count as left
+ * behind.
+ */
 static void test_again(void)
 {
 	pid_t server;
@@ -219,7 +225,7 @@ static void test_again(void)
 	EXPECT(end_idle());
 }
 
-/* Another one takes its place. */
+/* It is replaced by another one. */
 static void test_killed_while_idle(void)
 {
 	pid_t server;
@@ -228,7 +234,7 @@ static void test_killed_while_idle(void)
 	server = only_child();
 	EXPECT_EQ(kill(server, SIGKILL), 0);
 	EXPECT_EQ(waitid(P_PID, server, NULL, WEXITED | WNOWAIT), 0);
-	/* Its own child goes with it, but not at once. */
+	/* Its own child dies with it, but not at once. */
 	for (int tries = 0; tries < 100; tries++) {
 		if (!convert(library, NULL))
 			break;
