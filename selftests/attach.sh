@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154
-# For scripts that test "sframe-unwind attach" in a VM: it is started and ended. $command is the command, $work a directory.
+# For scripts that test "sframe-unwind attach" in a VM: starting and ending it. $command is the command, $work a directory.
 
 number=0 attach=''
 : >"$work/out"
 
-# result STATUS NAME: what the command said follows a failure.
+# result STATUS NAME: after a failure the command's output is printed.
 result() {
 	number=$((number + 1))
 	if [ "$1" -eq 0 ]; then
@@ -19,7 +19,7 @@ result() {
 # by USER COMMAND...
 by() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
 
-# start_attach OPTION...: and wait until it says that it is ready. As a service it has a session of its own.
+# start_attach OPTION...: start it and wait until it reports that it is ready. Like a service it has a session of its own.
 start_attach() {
 	local line
 	rm -f "$work/ready"
@@ -33,7 +33,7 @@ start_attach() {
 # Milliseconds since an arbitrary time.
 now() { echo $((${EPOCHREALTIME/[.,]/} / 1000)); }
 
-# end_attach MILLISECONDS: does it end within that time, and leave no child?
+# end_attach MILLISECONDS: whether it ends within that time, without leaving a child.
 end_attach() {
 	local before took
 	before=$(now)
@@ -44,7 +44,7 @@ end_attach() {
 	kill -KILL "$attach" 2>/dev/null
 	wait "$attach" 2>/dev/null
 	[ $took -le "$1" ] || return 1
-	# Those killed may take a moment.
+	# Killed processes may take a moment.
 	for ((try = 0; try < 20; try++)); do
 		pgrep -f "sframe-unwind-(attach|convert)" >/dev/null || return 0
 		sleep 0.1
@@ -53,5 +53,5 @@ end_attach() {
 	return 1
 }
 
-# KiB that the daemon has had in memory at most.
+# Peak memory of the daemon in KiB.
 peak() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$attach/status"; }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# coverage.awk: lines that the inputs reach, file by file.
+# coverage.awk: lines that the inputs reach, by file.
 #
 # awk -v tree=DIRECTORY/ -f coverage.awk UNCOVERED LCOV
 #
-# UNCOVERED has a line for each line of code that is not reached, of fields that tabs separate: file, function, text, reason.
-# Of lines of a function with the same text as many may not be reached as there are reasons.
-# LCOV is what "llvm-cov export -format=lcov" writes. Fails if a line has no reason, or too many are not reached.
+# UNCOVERED has one line for each line of code that is not reached, with fields separated by tabs: file, function, text,
+# reason. If several lines of a function have the same text, the number of reasons is the number that may be missed. LCOV is
+# the output of "llvm-cov export -format=lcov". Fails if a missed line has no reason, or too many are missed.
 BEGIN {
 	FS = "\t"
 	MINIMUM = 95
@@ -40,7 +40,7 @@ FILENAME == ARGV[1] {
 
 skip { next }
 
-# LINE,NAME, where static ones have the file's name in front.
+# LINE,NAME; names of static functions are preceded by the file's name.
 /^FN:/ {
 	split(substr($0, 4), part, ",")
 	name = part[2]
