@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# A kernel log without the headlines of those KCSAN reports that are none of ours: no frame of a module is in either
-# stack, or only what an interrupt or a page fault has interrupted. All modules that a VM with KCSAN has are ours. Anything
-# else stays, also in between.
+# Filters a kernel log: removes the headlines of KCSAN reports that are not ours, which have no frame of a module in either
+# stack, or only frames interrupted by an interrupt or a page fault. All modules in a VM with KCSAN are ours. Everything
+# else stays, including lines in between.
 #
-# Two readers of one open file, such as the one that a mapping has, both note in it how far they have read ahead, in
-# filemap_read() and without a lock. Any two kernel_read()s may do that. And who reads the clock reads again if that has been
-# set meanwhile, by its sequence count, which KCSAN does not always follow. And fsnotify changes a flag of the worker that
-# takes a mark away, while the worker's own interrupt looks at another one.
+# Three races of the kernel are removed even with frames of ours. Two readers of one open file, such as that of a mapping,
+# both update its readahead state in filemap_read() without a lock; any two kernel_read()s may do that. A reader of the
+# clock retries by a sequence count if the clock was set meanwhile, which KCSAN does not always recognize. fsnotify changes
+# a flag of the worker that destroys a mark, while an interrupt of that worker reads another flag.
 
 function flush(i) {
 	if (line[0] ~ /data-race in filemap_read \/ filemap_read$/ ||
@@ -34,5 +34,5 @@ held || /BUG: KCSAN: / {
 	next
 }
 { print }
-# One that is cut off may be anybody's.
+# A truncated report may be ours.
 END { ours = 1; flush() }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# Helpers shared by the scripts of this directory. Sourced, never run.
+# Helpers shared by the scripts of this directory. Sourced, not executed.
 
 QEMU_DIR=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC2034
@@ -19,14 +19,14 @@ usage() {
 	exit "${1:-0}"
 }
 
-# Mounting, chroot and virtiofsd need root; everything else in the tree doesn't.
+# Mounting, chroot and virtiofsd need root; everything else in the tree does not.
 become_root() {
 	[ "$(id -u)" -eq 0 ] && return
 	command -v sudo >/dev/null || die "needs root (no sudo found)"
 	exec sudo -n SFRAME_UNWIND_CACHE="$CACHE" SFU_SRC="${SFU_SRC-}" "$0" "$@"
 }
 
-# retry N CMD...: the archive's mirrors fail now and then.
+# retry N CMD...: the archive's mirrors fail occasionally.
 retry() {
 	local left=$1
 	shift
@@ -40,7 +40,7 @@ retry() {
 
 has_package() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q ' installed$'; }
 
-# need_packages NAME...: install on this machine what is missing.
+# need_packages NAME...: install those that are missing on this machine.
 need_packages() {
 	local missing=() name sudo=()
 	for name; do
@@ -60,7 +60,8 @@ need_packages() {
 		die "could not install: ${missing[*]}"
 }
 
-# with_lock NAME CMD...: parallel makes prepare a thing once. CMD must check again whether it is needed.
+# with_lock NAME CMD...: run it under a lock, so that parallel makes prepare a thing only once. CMD must check again
+# whether it is needed.
 with_lock() {
 	local lock=$CACHE/locks/$1
 	shift
@@ -71,7 +72,7 @@ with_lock() {
 	) 9>>"$lock"
 }
 
-# hold NAME: a shared lock for the rest of this process and its children, so that nobody removes what they use.
+# hold NAME: take a shared lock for the rest of this process and its children, so that what they use is not removed.
 hold() {
 	local fd
 	mkdir -p "$CACHE/locks"
@@ -82,8 +83,8 @@ hold() {
 # in_use NAME
 in_use() { ! flock -n "$CACHE/locks/use-$1" true; }
 
-# make_dir TARGET CMD...: CMD fills a new directory given as its last argument, which becomes TARGET only when CMD is
-# through. An interrupted preparation leaves TARGET.tmp-* behind, never TARGET.
+# make_dir TARGET CMD...: CMD fills a new directory given as its last argument, which becomes TARGET only if CMD succeeds.
+# An interrupted preparation leaves TARGET.tmp-* behind, never TARGET.
 make_dir() {
 	local target=$1 new
 	shift
@@ -104,11 +105,11 @@ check_kernel() {
 	kernel_names '.*' | grep -qxF -- "$1" || die "unknown kernel '$1', known: $(kernel_names '.*' | xargs)"
 }
 
-# Is kernel K built here rather than downloaded?
+# Whether kernel K is built here instead of downloaded.
 is_built_here() { kernel_lines | awk -v name="$1" '$1 == name && $4 ~ /^linux-source-/ { n++ } END { exit !n }'; }
 
-# The configuration of kernel K, which is built here: what is set over tinyconfig, and nothing else. A later line for the
-# same option holds.
+# The configuration of kernel K, which is built here: the options set in addition to tinyconfig. Of several lines for an
+# option the last one is used.
 kernel_config() {
 	{
 		printf 'CONFIG_LOCALVERSION="-%s"\n' "$1"
@@ -122,8 +123,8 @@ kernel_config() {
 	} END { for (i = 1; i <= nr; i++) print line[i] }'
 }
 
-# Where kernel K is: vmlinuz, release, compiler, build (a link for KDIR), lib/modules. For one that is built here the name
-# holds a hash of its configuration and source. Raise the number when build-debug-kernel makes something else of them.
+# Directory of kernel K: vmlinuz, release, compiler, build (a link for KDIR), lib/modules. For a kernel built here the
+# name contains a hash of its configuration and source. Increase the number when the result of build-debug-kernel changes.
 kernel_dir() {
 	local hash=''
 	if is_built_here "$1"; then
@@ -147,10 +148,11 @@ root_packages() {
 	esac
 }
 
-# The release that a root is made of.
+# The Debian release of a root.
 root_suite() { printf '%s\n' "${1%-programs}"; }
 
-# The name holds a hash of the package list: a changed list is another root. Raise the number when make_root changes.
+# The name contains a hash of the package list: a changed list makes another root. Increase the number when make_root
+# changes.
 root_dir() {
 	local hash
 	hash=$({ echo 1; root_packages "$1" | sort -u; } | sha256sum)
@@ -159,7 +161,7 @@ root_dir() {
 
 # --- VMs
 
-# Two programs of this name: C, part of QEMU up to 7.x, and Rust.
+# Two programs have this name: one in C, part of QEMU up to 7.x, and one in Rust.
 find_virtiofsd() {
 	local path
 	for path in /usr/libexec/virtiofsd /usr/lib/qemu/virtiofsd /usr/lib/virtiofsd /usr/bin/virtiofsd; do

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# Parts of a VM, for qemu/run: initramfs, accelerator, file server. Sourced after lib.sh.
+# Parts of a VM for qemu/run: initramfs, accelerator, file server. Sourced after lib.sh.
 
-# Wanted before there is a root; those built in, or unknown to a kernel, are left out.
+# Modules needed before the root is mounted; those that are built in, or that a kernel lacks, are skipped.
 BOOT_MODULES=(virtio_pci virtio_console virtiofs overlay)
 
 fill_initramfs() {
@@ -37,7 +37,7 @@ fill_initramfs() {
 	mv "$file.tmp" "$file"
 }
 
-# The part of the initramfs that is the same for each run with a kernel; prints its name.
+# The part of the initramfs that is the same for all runs of a kernel; prints its name.
 base_initramfs() {
 	local file hash
 	hash=$(cat "$QEMU_DIR/guest-init" "$QEMU_DIR/vm.sh" "$(kernel_dir "$1")/release" | sha256sum)
@@ -53,7 +53,8 @@ make_initramfs() {
 	fill_initramfs "$1" "$2"
 }
 
-# KVM only where it has booted a kernel: a /dev/kvm in a VM may exist and not work. Asked once per boot and user.
+# Use KVM only if it has booted a kernel: a /dev/kvm in a VM may exist and not work. Tested once for each boot and
+# user.
 choose_accel() {
 	local file
 	file=$CACHE/accel-$(</proc/sys/kernel/random/boot_id)-$(id -u)
@@ -75,9 +76,9 @@ try_kvm() {
 }
 
 # serve NAME CACHE-MODE DIR=NAME:ro|rw...: start a file server for these directories, on NAME.socket in the current
-# directory. It works in a mount namespace where they are put together, read-only where wanted. CACHE-MODE is "always"
-# for the root, which doesn't change, or "auto". Overlayfs refuses a lower directory that is an announced submount; the
-# shares want them announced, to tell apart equal inode numbers of different file systems.
+# directory. It runs in a mount namespace where they are bind-mounted together, read-only if requested. CACHE-MODE is
+# "always" for the root, which does not change, or "auto". Overlayfs refuses a lower directory that is an announced
+# submount; the shares need announced submounts, to distinguish equal inode numbers of different file systems.
 serve() {
 	local name=$1 mode=$2 tries options
 	shift 2
@@ -94,7 +95,7 @@ serve() {
 	setpriv --pdeathsig TERM unshare --mount --propagation private bash -euo pipefail -c '
 		mnt=$1 daemon=$2 options=$3 socket=$4
 		shift 4
-		# The C program locks a file there, named after the socket, and leaves it behind.
+		# The C version creates a lock file there, named after the socket, and does not remove it.
 		mkdir -p /run/virtiofsd
 		mount -t tmpfs tmpfs /run/virtiofsd
 		mount -t tmpfs tmpfs "$mnt"
