@@ -18,7 +18,7 @@ static __u64 not_ours[12] = {
 	0x00ffffffffffff00,
 	0x8000000000000000,
 	0xffff888000000000,		/* direct map, unless it is randomized */
-	0xffffffff81000000,		/* the kernel's text, likewise */
+	0xffffffff81000000,		/* the kernel's text, unless it is randomized */
 	0xffffffffff600000,		/* vsyscall page */
 	0xfffffffffffffff0,
 };

@@ -379,8 +379,8 @@ TEST_F(attach, setuid_exec)
 }
 
 /*
- * After dropping privileges a client has fewer rights at once, whoever opened
- * it.
+ * After dropping privileges a client has fewer rights at once, regardless of
+ * its opener.
  */
 TEST_F(attach, rights_are_the_callers)
 {

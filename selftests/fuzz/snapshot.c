@@ -54,7 +54,7 @@ static void check_headers(const struct sfu_snapshot *snapshot)
 		   snapshot->elf_status == -EINVAL ||
 		   snapshot->elf_status == -EOPNOTSUPP, "%d",
 		   snapshot->elf_status);
-	FUZZ_CHECK(!snapshot->has_own || elf->sframe_size, "whose own?");
+	FUZZ_CHECK(!snapshot->has_own || elf->sframe_size, "has_own without a section");
 }
 
 /* Of a file that is not convertible the snapshot need only say so. */

@@ -156,8 +156,8 @@ static bool has_fp_by_fp(const struct image *image, uint64_t pc)
 
 /*
  * Compilers keep such a rule in force after the epilogue has popped rbp. Then
- * .eh_frame itself is wrong, and libdw is as lost as the module: it finds no
- * caller either, or one whose stack is below.
+ * .eh_frame itself is wrong, and libdw fails like the module: it finds no
+ * caller either, or one with a lower stack.
  */
 static bool is_lost_by_both(const struct judge *judge,
 			    const struct sframe_unwind_stack *record)

@@ -163,7 +163,7 @@ static void what_is_not_final_is_nobody_elses(void)
 	EXPECT_EQ(known_find_digest(files, &known.digest)->inode, 1);
 }
 
-/* --- coming and going */
+/* --- adding and removing */
 
 static void takes_the_place_of_what_was_known(void)
 {
@@ -455,7 +455,7 @@ static void those_refused_for_a_reason_may_come_again(void)
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_REFUSED], 0);
 }
 
-/* --- looking again */
+/* --- rechecks and retries */
 
 /* Pointers and flags of the table's lists are not copied from the caller. */
 static void a_copy_waits_for_nothing(void)

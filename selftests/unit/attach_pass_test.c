@@ -55,7 +55,7 @@ static long taken(struct user *from)
 	return number;
 }
 
-/* --- when */
+/* --- when a pass is made */
 
 static void none_is_made_that_is_not_wanted(void)
 {
@@ -97,7 +97,7 @@ static void is_made_as_often_as_is_asked_for(void)
 	EXPECT_EQ(pass_next(&pass), world.now + 3 * SECOND);
 }
 
-/* --- what */
+/* --- which processes are examined */
 
 static void enters_processes_for_their_users(void)
 {
@@ -189,7 +189,7 @@ static void passes_over_what_has_not_changed(void)
 	EXPECT_EQ(taken(user), 10 * (1 + PASS_SEEN) + 2);
 }
 
-/* --- whose */
+/* --- which users are served */
 
 static void looks_for_what_was_missed(void)
 {
@@ -291,7 +291,7 @@ static void does_not_add_to_a_queue_that_is_not_empty(void)
 	EXPECT(!user->is_missed);
 }
 
-/* --- of some processes */
+/* --- passes over some processes only */
 
 static void finds_descendants(void)
 {

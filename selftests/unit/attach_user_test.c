@@ -259,7 +259,7 @@ static void forgets_who_is_idle_only(void)
 	EXPECT_EQ(nr_users(), 1);
 }
 
-/* --- whose processes */
+/* --- owners of processes */
 
 static void looks_whose_a_process_is(void)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Every section of broken.h is refused where, as and for what it says there. */
+/*
+ * Every section of broken.h is refused by the stage, with the defect and at the
+ * offset given there.
+ */
 #include <stdlib.h>
 
 #include "broken.h"

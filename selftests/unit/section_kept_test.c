@@ -13,7 +13,7 @@
 #include "memory_file.h"
 #include "section_cache.h"
 
-/* --- what is converted */
+/* --- inputs of conversions */
 
 static struct cfi_file file;
 

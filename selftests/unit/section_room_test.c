@@ -135,7 +135,7 @@ static void number_of_files(void)
 	       count_files() > CACHE_MAX_FILES / 2);
 }
 
-/* --- looking after it */
+/* --- maintenance */
 
 #define OLD_NAME "0123456789abcdef0123456789abcdef01234567"
 
@@ -227,7 +227,7 @@ static void list(void)
 	free(files);
 }
 
-/* --- many at once */
+/* --- concurrent users */
 
 #define ROUNDS 200
 

@@ -37,7 +37,7 @@ static bool is_empty(uint64_t offset, size_t size)
 #define HAS(member)	has(CFI_AT(member), CFI_SIZE(member))
 #define EMPTY(member)	is_empty(CFI_AT(member), CFI_SIZE(member))
 
-/* --- what is taken */
+/* --- contents of a snapshot */
 
 static void has_what_conversions_need(void)
 {

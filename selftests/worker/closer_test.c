@@ -82,7 +82,7 @@ int __wrap_close(int fd)
 	return __real_close(fd);
 }
 
-/* --- */
+/* --- tests */
 
 /* Hand over one end of a pipe. Returns the other one. */
 static int hand_over(uid_t user)
