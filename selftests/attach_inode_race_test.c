@@ -118,7 +118,9 @@ static bool no_pins_are_left(long pins)
 	return counter("pins") <= pins;
 }
 
-/* Two attach, only one may succeed */
+/*
+ * Two attach, only one may succeed
+ */
 
 static void *attach_for_all(void *data)
 {
@@ -156,7 +158,9 @@ TEST_F(attach, one_for_all)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* Sharing a section while it is detached */
+/*
+ * Sharing a section while it is detached
+ */
 
 static void *attach_and_detach(void *data)
 {
@@ -235,7 +239,9 @@ TEST_F(attach, shared_while_detached)
 	EXPECT_GE(images, counter("images"));
 }
 
-/* Files are created and deleted while sections are attached to them */
+/*
+ * Files are created and deleted while sections are attached to them
+ */
 
 /* Files of this thread, deleted before, during and after detaching. */
 static void *delete_files(void *data)
@@ -369,7 +375,9 @@ TEST_F(attach, unmounted)
 	race_in_own(_metadata, self, functions);
 }
 
-/* Many attachments to one inode: its pin is created and freed */
+/*
+ * Many attachments to one inode: its pin is created and freed
+ */
 
 static void *pin_and_unpin(void *data)
 {

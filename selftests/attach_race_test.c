@@ -78,7 +78,9 @@ static bool is_nothing_left(int fd, long attachments)
 	       !list.memory && counter("attachments") == attachments;
 }
 
-/* The limits */
+/*
+ * The limits
+ */
 
 static void *attach_last(void *data)
 {
@@ -173,7 +175,9 @@ TEST_F(attach, memory_is_exact)
 	close(large.sframe_fd);
 }
 
-/* Two threads detach the same section */
+/*
+ * Two threads detach the same section
+ */
 
 #define DETACHED	500
 
@@ -219,7 +223,9 @@ TEST_F(attach, detached_once)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* Everything at the same time */
+/*
+ * Everything at the same time
+ */
 
 #define ROUNDS	300
 

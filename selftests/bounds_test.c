@@ -172,7 +172,9 @@ TEST_F(bounds, budget_is_per_walk)
 	}
 }
 
-/* One section in many mappings: every second page has another protection */
+/*
+ * One section in many mappings: every second page has another protection
+ */
 
 /*
  * Mappings that one walk may examine, and that a section may lie in; see

@@ -50,7 +50,9 @@ static void end(struct sleeper *sleeper)
 	close(sleeper->pipe[0]);
 }
 
-/* Memory that other limits do not bound */
+/*
+ * Memory that other limits do not bound
+ */
 
 #define CLOSED	256
 
@@ -174,7 +176,9 @@ TEST_F(attach, rules_of_the_gone)
 	EXPECT_EQ(sections, counter("sections"));
 }
 
-/* A user that takes as much as possible */
+/*
+ * A user that takes as much as possible
+ */
 
 #define LIMIT	(4L << 20)	/* bytes in addition to those used at the start */
 #define LARGE	(1L << 20)	/* bytes of a section */

@@ -280,7 +280,9 @@ TEST_F(observe, many_at_once)
 	EXPECT_TRUE(comes_to("observed", 0, SOON));
 }
 
-/* A process that requests its own stack, and then registers */
+/*
+ * A process that requests its own stack, and then registers
+ */
 
 /*
  * Registering creates the marker; discovered sections are found again, because
@@ -394,7 +396,9 @@ TEST_F(observe, marker_unmapped)
 	free_fake(&fake);
 }
 
-/* Memory pressure */
+/*
+ * Memory pressure
+ */
 
 static bool drop_caches(void)
 {

@@ -9,7 +9,9 @@
 #include "attach_fixture.h"
 #include "process.h"
 
-/* Kernel memory */
+/*
+ * Kernel memory
+ */
 
 static __u64 not_ours[12] = {
 	0x00007ffffffff000,		/* the first behind user space */
@@ -317,7 +319,9 @@ TEST_F(attach, kernel_memory_by_pointer)
 	}
 }
 
-/* Stale bytes */
+/*
+ * Stale bytes
+ */
 
 static bool is_zero(const void *bytes, size_t size)
 {

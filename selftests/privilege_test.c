@@ -21,7 +21,9 @@ static int try_attach_system(int fd, const struct sframe_unwind_attach *arg)
 	return attach(fd, &system) ? errno : 0;
 }
 
-/* Whose stacks can be requested */
+/*
+ * Whose stacks can be requested
+ */
 
 /* Fork a child as @uid that sleeps until the test ends. */
 static pid_t fork_sleeper(uid_t uid)
@@ -180,7 +182,9 @@ TEST_F(attach, interrupting_ones_own)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
-/* Clients passed to other processes */
+/*
+ * Clients passed to other processes
+ */
 
 /* Use a client that another process has opened. */
 static const char *use_passed_client(int fd, const struct fake *theirs,
@@ -266,7 +270,9 @@ TEST_F(attach, inherited_client)
 	EXPECT_TRUE(is_empty(self->fd));
 }
 
-/* A program with more privileges */
+/*
+ * A program with more privileges
+ */
 
 /* A copy of this program, setuid root. */
 static int make_setuid_copy(char *path)

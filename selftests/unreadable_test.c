@@ -73,7 +73,9 @@ TEST_F(unreadable, page_to_come)
 	close(uffd);
 }
 
-/* The limit of a memory cgroup */
+/*
+ * The limit of a memory cgroup
+ */
 
 #define TABLE_SPAN	(2UL << 20)	/* bytes mapped by one page table page */
 

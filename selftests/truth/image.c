@@ -28,7 +28,9 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = no_debuginfo,
 };
 
-/* Callbacks of libdw about the process */
+/*
+ * Callbacks of libdw about the process
+ */
 
 static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
 {
@@ -253,7 +255,9 @@ void image_unwind(struct image *image, const struct user_regs_struct *regs,
 					      add_frame, &unwinding);
 }
 
-/* Contents of the tables */
+/*
+ * Contents of the tables
+ */
 
 const struct ref_rule *object_rule(struct object *object, uint64_t pc)
 {

@@ -24,7 +24,9 @@
 /* Above the program's own descriptors. */
 #define FIRST_FD	200
 
-/* Starting */
+/*
+ * Starting
+ */
 
 static void preload(const char *agent, int device, int socket)
 {
@@ -296,7 +298,9 @@ void target_unbreak_all(struct target *target)
 		target_unbreak(target, target->breakpoints[0].address);
 }
 
-/* Continuing */
+/*
+ * Continuing
+ */
 
 void target_registers(struct target *target, struct user_regs_struct *regs)
 {

@@ -48,7 +48,9 @@ void whole_stop_open(struct whole_stop *stop)
 		exit(1);
 }
 
-/* Mappings */
+/*
+ * Mappings
+ */
 
 /* Whether @object is named in a line "VERB OBJECT: TEXT" of the list. */
 static bool is_in_list(FILE *list, const char *object)
