@@ -17,6 +17,8 @@ struct sfu_section;
 #ifndef SFU_LEAF_SIZE
 #define SFU_LEAF_SIZE	63
 #define SFU_INNER_SIZE	31
+/* Bits for the height. */
+#define SFU_HEIGHT_BITS	3
 #endif
 
 /* A quarter of @room, rounded up: the minimum fill of nodes. */
@@ -35,9 +37,9 @@ struct sfu_section;
  */
 struct sfu_node {
 	refcount_t refs;
+	u32 nr : 8;			/* a byte in memory */
+	u32 height : SFU_HEIGHT_BITS;
 	u32 payer : SFU_PAYER_BITS;
-	u32 nr : 6;
-	u32 height : 5;
 	union {
 		struct sfu_section *section[SFU_LEAF_SIZE];
 		struct {

@@ -316,11 +316,9 @@ static struct sfu_image *image_of(struct sfu_section *section)
 	return found ? found->image : NULL;
 }
 
-bool sfu_section_hold(struct sfu_section *section)
+bool sfu_section_hold_image(struct sfu_found *found)
 {
-	struct sfu_image *image = image_of(section);
-
-	return !image || sfu_image_get_bytes(image);
+	return sfu_image_get_bytes(found->image);
 }
 
 void sfu_section_release(struct sfu_section *section)

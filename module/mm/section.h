@@ -58,6 +58,7 @@ enum sfu_source {
  * @source: enum sfu_source. If it is not SFU_REGISTERED, the section is part of
  *	a struct sfu_found.
  * @pcrel: see struct sfu_table.
+ * @unused: aligns @source, which each lookup reads, to a byte.
  */
 struct sfu_section {
 	refcount_t refs;
@@ -72,8 +73,9 @@ struct sfu_section {
 	u32 index;
 	u32 fres;
 	u32 payer : SFU_PAYER_BITS;
-	u32 source : 8;
 	u32 pcrel : 1;
+	u32 unused : 24 - SFU_PAYER_BITS - 1;
+	u32 source : 8;
 };
 
 /* Copy the decoded header @table into @section. */
@@ -187,12 +189,21 @@ static inline void sfu_section_get(struct sfu_section *section)
 
 void sfu_section_put(struct sfu_section *section);
 
+/* For sfu_section_hold(): @found has an image. */
+bool sfu_section_hold_image(struct sfu_found *found);
+
 /*
  * Keep the bytes of an attached section from being freed while a rule is looked
  * up. Returns false if they are gone. If true, the caller must call
  * sfu_section_release() before it drops its reference. Process context.
  */
-bool sfu_section_hold(struct sfu_section *section);
+static inline bool sfu_section_hold(struct sfu_section *section)
+{
+	struct sfu_found *found = sfu_found_of(section);
+
+	return !found || !found->image || sfu_section_hold_image(found);
+}
+
 void sfu_section_release(struct sfu_section *section);
 
 static inline bool sfu_section_covers(const struct sfu_section *section, u64 pc)

@@ -47,7 +47,7 @@ static_assert((SFU_INNER_SIZE - 1ULL) * LEAST_LEAF
 	      << const_ilog2(LEAST_INNER) * (MAX_HEIGHT - 2) >=
 	      SFU_MAX_SECTIONS);
 /* The ranges of the bit fields in struct sfu_node. */
-static_assert(SFU_LEAF_SIZE < 1 << 6 && MAX_HEIGHT <= 1 << 5);
+static_assert(SFU_LEAF_SIZE < 1 << 8 && MAX_HEIGHT <= 1 << SFU_HEIGHT_BITS);
 
 /**
  * struct tree_path - the nodes from the root to a section
