@@ -203,6 +203,25 @@ struct object *image_object(const struct image *image, uint64_t pc)
 	return NULL;
 }
 
+bool image_is_code(const struct image *image, uint64_t pc)
+{
+	unsigned long start, end;
+	char path[32], line[512], execute;
+	bool found = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", image->pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	while (!found && fgets(line, sizeof(line), maps))
+		found = sscanf(line, "%lx-%lx %*c%*c%c", &start, &end,
+			       &execute) == 3 && execute == 'x' &&
+			pc + 1 >= start && pc < end;
+	fclose(maps);
+	return found;
+}
+
 bool image_is_restorer(const struct image *image, uint64_t pc)
 {
 	/* mov $15,%rax; syscall */

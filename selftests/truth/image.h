@@ -65,6 +65,12 @@ void image_unload(struct image *image);
 /* The object with .sframe whose code contains @pc, or NULL. */
 struct object *image_object(const struct image *image, uint64_t pc);
 
+/*
+ * Returns whether @pc, or the address behind it, is in memory that is mapped
+ * executable. @pc may be a return address minus 1.
+ */
+bool image_is_code(const struct image *image, uint64_t pc);
+
 /* Whether @pc is in the code that returns from signal handlers. */
 bool image_is_restorer(const struct image *image, uint64_t pc);
 

@@ -219,6 +219,10 @@ void table_walk(struct table_walk *walk, struct image *image,
 					  pc);
 		} else if (image_is_restorer(image, state.ip)) {
 			walk->stop = signal_step(image, &state);
+		} else if (i && !image_is_code(image, pc)) {
+			/* Not an address of a frame: the module omits it. */
+			walk->nr--;
+			walk->stop = SFRAME_UNWIND_STOP_BAD_ADDRESS;
 		} else {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
 		}
