@@ -134,8 +134,10 @@ static void walk_cold(struct world *world, int fd, const char *name)
 }
 
 /* From the request of a stack until the record is there and the call returns. */
-static void measure_requests(struct world *world, int fd)
+static void measure_requests(struct world *world)
 {
+	/* Not the device for tests, which passes ioctls on. */
+	const int fd = open_client(0);
 	static char record[65536];
 	struct sframe_unwind_query query;
 	uint64_t least[MAX_CHAINS], base = ~0ULL;
@@ -181,7 +183,7 @@ static void measure_steady(int fd)
 	world_register(fd, &world);
 	find_truth(&world, fd, want);
 	walk_in_turn(&world, fd, "sframe", SFU_BENCH_WALK, want);
-	measure_requests(&world, fd);
+	measure_requests(&world);
 	walk_in_turn(&world, fd, "unwind_user", SFU_BENCH_WALK_UNWIND_USER,
 		     want);
 	walk_in_turn(&world, fd, "perf", SFU_BENCH_WALK_PERF, want);
