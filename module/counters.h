@@ -31,7 +31,7 @@ enum sfu_counter {
 	SFU_TOTAL_LOST_CLOSED,	/* the client was closed */
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
-	SFU_TOTAL_DISCOVERED,	/* files looked at */
+	SFU_TOTAL_DISCOVERED,	/* files examined by discovery */
 #ifdef SFU_WATCH
 	SFU_TOTAL_BENT,		/* addresses that user.h has clamped, see there */
 #endif

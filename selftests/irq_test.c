@@ -118,7 +118,7 @@ TEST_F(irq, user_code)
 			in_spin++;
 			ASSERT_LE(3, self->stack.head.nr_frames);
 			EXPECT_TRUE(inside(self->stack.head.ips[1],
-					   spin_deeper));
+					   spin_deeper, 256));
 		}
 	}
 	self->timer.period = 0;

@@ -86,7 +86,7 @@ static void test_result_size(void)
 	const struct worker_limits limits = { .result_size = 5000 };
 
 	EXPECT_EQ(convert(library, &limits), -EFBIG);
-	EXPECT(strstr(text, "may have 5000"));
+	EXPECT(strstr(text, "the limit is 5000"));
 }
 
 /* A hole of a terabyte takes no memory, neither here nor in the snapshot. */

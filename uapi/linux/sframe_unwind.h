@@ -263,7 +263,8 @@ struct sframe_unwind_unregister {
  * EFAULT	the structure cannot be read or written.
  * ENOENT	no such registration in the caller's address space.
  * ENOMEM	no memory; some of several registrations may have been removed.
- * EINTR	a fatal signal arrived; likewise.
+ * EINTR	a fatal signal arrived; some of several registrations may have been
+ *		removed.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_UNREGISTER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x02)

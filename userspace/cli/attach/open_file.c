@@ -32,7 +32,7 @@
 /* Mounts whose kind is remembered. */
 #define NR_MOUNTS 64
 
-/* --- what a file is */
+/* --- properties of a file */
 
 /* Returns the mount ID of @fd, or 0 if the kernel does not report it. */
 static uint64_t mount_of(int fd)

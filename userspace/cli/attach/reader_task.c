@@ -100,7 +100,7 @@ static bool is_seen(struct file_key *seen, const struct file_key *key)
 	return false;
 }
 
-/* Returns whether there was room for it. */
+/* Append an entry to the reply. Returns whether there was room for it. */
 static bool put_entry(struct maps_line *line, unsigned char *entries,
 		      size_t *size)
 {
