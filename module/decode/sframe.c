@@ -350,3 +350,14 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 	}
 	return 0;
 }
+
+static int keep_first_defect(void *data, const struct sfu_defect *defect)
+{
+	*(struct sfu_defect *)data = *defect;
+	return -EINVAL;
+}
+
+int sfu_table_check(const struct sfu_table *table, struct sfu_defect *defect)
+{
+	return sfu_table_validate(table, keep_first_defect, defect);
+}

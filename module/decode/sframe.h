@@ -315,4 +315,10 @@ typedef int (*sfu_defect_fn)(void *data, const struct sfu_defect *defect);
 int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 		       void *data);
 
+/*
+ * As sfu_table_validate(), up to the first defect: -EINVAL with @defect. Needs no
+ * callback.
+ */
+int sfu_table_check(const struct sfu_table *table, struct sfu_defect *defect);
+
 #endif /* SFU_SFRAME_H */

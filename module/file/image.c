@@ -252,12 +252,6 @@ struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
 	return create_image(&source, size, vaddr, max_memory, defect, &message);
 }
 
-static int stop_at_image_defect(void *data, const struct sfu_defect *defect)
-{
-	*(struct sfu_defect *)data = *defect;
-	return -EINVAL;
-}
-
 int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 		       struct sfu_defect *defect)
 {
@@ -268,7 +262,7 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 
 	/* No other thread knows the image yet, so it needs no reference. */
 	table.bytes.copy = image->bytes;
-	err = sfu_table_validate(&table, stop_at_image_defect, defect);
+	err = sfu_table_check(&table, defect);
 	if (err)
 		return err;
 	for (i = 0; i < table.num_fdes; i++) {

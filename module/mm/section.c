@@ -134,12 +134,6 @@ static int fail_section_contents(struct sfu_section_spec *spec, int err,
 				sfu_defect_text(defect->kind), defect->offset);
 }
 
-static int stop_at_section_defect(void *data, const struct sfu_defect *defect)
-{
-	*(struct sfu_defect *)data = *defect;
-	return -EINVAL;
-}
-
 /* Check the bytes. They are user memory, so no lock may be held. */
 static int check_contents(struct sfu_section_spec *spec,
 			  struct sfu_table *table, struct sfu_message *message)
@@ -165,8 +159,7 @@ static int check_contents(struct sfu_section_spec *spec,
 					spec->sframe_start);
 	}
 	if (spec->validate) {
-		err = sfu_table_validate(table, stop_at_section_defect,
-					 &defect);
+		err = sfu_table_check(table, &defect);
 		if (err == -EINTR)
 			return sfu_message_fail(message, err, "killed");
 		if (err)

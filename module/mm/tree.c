@@ -70,9 +70,11 @@ static __always_inline u64 key_in_order(enum sfu_order order,
 		return section->text.start;
 	case SFU_BY_BYTES:
 		return section->source == SFU_REGISTERED ? section->address : 0;
-	default:
-		return section->id;
+	case SFU_BY_ID:
+	case SFU_NR_ORDERS:
+		break;
 	}
+	return section->id;
 }
 
 static u64 key_in_tree(const struct sfu_tree *tree,
@@ -199,9 +201,11 @@ static bool find_path(const struct sfu_tree *tree, u64 key, u64 id,
 	case SFU_BY_BYTES:
 		return find_path_in_order(SFU_BY_BYTES, tree->root, key, id,
 					  path);
-	default:
-		return find_path_in_order(SFU_BY_ID, tree->root, key, id, path);
+	case SFU_BY_ID:
+	case SFU_NR_ORDERS:
+		break;
 	}
+	return find_path_in_order(SFU_BY_ID, tree->root, key, id, path);
 }
 
 struct sfu_section *sfu_tree_last_upto(const struct sfu_tree *tree, u64 key)

@@ -156,9 +156,11 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 		return SFRAME_UNWIND_STOP_NO_REGISTER;
 	case SFU_STEP_BAD_ADDRESS:
 		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
-	default:
-		return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
+	case SFU_STEP_OK:
+	case SFU_STEP_UNREADABLE:
+		break;
 	}
+	return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
 }
 
 /* Remove @frame, the last one, from the result: its address may not be code. */

@@ -72,12 +72,6 @@ static int tell_error(int fd, const struct worker_header *header,
 	return header->error;
 }
 
-static int stop_at_first(void *data, const struct sfu_defect *defect)
-{
-	*(struct sfu_defect *)data = *defect;
-	return -EINVAL;
-}
-
 /* Returns 0, or -EPROTO with a text. */
 static int examine(const struct sframe_unwind_converted *converted, char *text,
 		   size_t size)
@@ -90,7 +84,7 @@ static int examine(const struct sframe_unwind_converted *converted, char *text,
 	struct sfu_table table;
 
 	if (!sfu_table_open(&table, &bytes, &defect) &&
-	    !sfu_table_validate(&table, stop_at_first, &defect))
+	    !sfu_table_check(&table, &defect))
 		return 0;
 	snprintf(text, size, "its conversion made a broken section: byte %llu: %s",
 		 (unsigned long long)defect.offset,
