@@ -75,8 +75,8 @@ static int at_call(struct kprobe *kprobe, struct pt_regs *regs)
 	if (from ? to != from : !is_in_module(to))
 		return 0;
 	/*
-	 * Allocators take their flags as second argument; __GFP_NOFAIL calls
-	 * never fail.
+	 * Allocators of the slab and of vmalloc take GFP flags as second
+	 * argument; __GFP_NOFAIL calls never fail.
 	 */
 	if (allocates && regs->si & (__force unsigned long)__GFP_NOFAIL)
 		return 0;
@@ -121,7 +121,8 @@ static int arm(char *words)
 	if (sscanf(words, "%63s %lld %lx", function, &what, &from) != 3)
 		return -EINVAL;
 	value = what;
-	allocates = strstr(function, "alloc");
+	allocates = strstr(function, "malloc") ||
+		    strstr(function, "kmem_cache_alloc");
 	probe = (struct kprobe) {
 		.symbol_name = function,
 		.pre_handler = at_call,
