@@ -196,7 +196,7 @@ static void says_what_is_ready(void)
 	report_ready(&report, &jobs);
 	EXPECT(has(taken(1), "memory; 1 have a .sframe; 2 are not for x86-64; 6 gone or unreadable before they were looked at\n"));
 	EXPECT(has(taken(1), "\n7 processes may not be examined"));
-	EXPECT(!has(taken(1), "weaker"));
+	EXPECT(!has(taken(1), "sandbox"));
 	jobs.weakness = "conversions run as this user";
 	capture();
 	report_ready(&report, &jobs);

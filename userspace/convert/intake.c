@@ -88,7 +88,7 @@ static int fail_too_large(const struct intake *intake, uint64_t size)
 	if (intake->most == intake->limit)
 		return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes would have to be read; the limit is 0x%" PRIx64,
 					intake->done + size, intake->limit);
-	return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes would have to be read, too many for what it occupies on disk",
+	return sfu_message_fail(EFBIG, "0x%" PRIx64 " bytes would have to be read, too many for the blocks allocated to the file",
 				intake->done + size);
 }
 
