@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Consumer: requests stacks and receives them.
+ *
+ * Who may hold a consumer, and why that ends; see sfu_consumer.refs:
+ *
+ * - Its owner, until sfu_consumer_put().
+ * - Each request, from sfu_consumer_begin() to sfu_consumer_end(). The task_work
+ *   of its thread calls that, at the latest when the thread exits.
+ *
+ * sfu_consumer_cancel() sets @cancelled under the lock that @stack is called
+ * with, and removes the listener under the mutex that @event is called with. So
+ * neither is running, nor is called again, after it returns. @ready may be
+ * running: its caller holds the request's reference.
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
