@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "code.h"
 
 #define SLOT		64	/* distance between functions in bytes */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "bench.h"
 
 int main(int argc, char **argv)

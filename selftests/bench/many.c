@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "bench.h"
 
 #define MOST		1000000

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../own_section.h"
-#include "../wrappers.h"
+#include "../include/own_section.h"
+#include "../include/wrappers.h"
 #include "bench.h"
 
 #define CHAINS		4

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "bench.h"
 #include "locks.h"
 #include "worst.h"

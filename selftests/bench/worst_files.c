@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "worst.h"
 
 #ifndef PT_GNU_SFRAME

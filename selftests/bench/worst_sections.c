@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "worst.h"
 
 /* The maximum of an address space is 1,048,576. */

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "../../module/test/test.h"
-#include "../attach.h"
-#include "../observed.h"
-#include "../process.h"
+#include "../include/attach.h"
+#include "../include/observed.h"
+#include "../include/process.h"
 #include "module.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "../elf_map.h"
+#include "../include/elf_map.h"
 
 #define NR_BATCH	130	/* more than two leaves of a tree hold */
 

@@ -4,7 +4,7 @@
  * and exec.
  */
 #include "../../module/test/test.h"
-#include "../process.h"
+#include "../include/process.h"
 #include "scenario.h"
 
 int run_open(struct world *world)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Scenarios of files: discovery, attaching, and listing of sections. */
-#include "../attach.h"
+#include "../include/attach.h"
 #include "scenario.h"
 
 void map_anew(struct world *world)

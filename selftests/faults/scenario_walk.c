@@ -5,7 +5,7 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
-#include "../process.h"
+#include "../include/process.h"
 #include "scenario.h"
 
 int run_request(struct world *world)

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../whole.h"
+#include "../include/whole.h"
 
 /* libc's ioctl, two functions of this file, main, and its caller. */
 #define LEAST_FRAMES 5

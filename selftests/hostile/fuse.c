@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "load.h"
-#include "../fuse.h"
+#include "../include/fuse.h"
 
 static bool write_text(const char *path, const char *text)
 {

@@ -6,7 +6,7 @@
 #ifndef KFUZZ_ARGS_H
 #define KFUZZ_ARGS_H
 
-#include "../random.h"
+#include "../include/random.h"
 #include "calls.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))

@@ -2,7 +2,7 @@
 /* Content: generated sections and stacks. */
 #include <string.h>
 
-#include "../random.h"
+#include "../include/random.h"
 #include "broken.h"
 #include "content.h"
 #include "run.h"

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "../../module/test/test.h"
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "calls.h"
 #include "shared.h"
 #include "stub.h"

@@ -5,7 +5,7 @@
 
 #include "program.h"
 
-/* @random is the state of the random numbers, see ../random.h. */
+/* @random is the state of the random numbers, see ../include/random.h. */
 void generate_program(struct program *program, uint64_t *random);
 
 /* Mutate @program, possibly with parts of @other. */

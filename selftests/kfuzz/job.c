@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../storm/kernel.h"
-#include "../random.h"
+#include "../include/random.h"
 #include "cover.h"
 #include "generate.h"
 #include "job.h"

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "../storm/kernel.h"
-#include "../random.h"
+#include "../include/random.h"
 #include "calls.h"
 #include "cover.h"
 #include "job.h"

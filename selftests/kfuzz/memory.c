@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "../elf_map.h"
-#include "../random.h"
+#include "../include/elf_map.h"
+#include "../include/random.h"
 #include "calls.h"
 #include "content.h"
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "calls.h"
 #include "cover.h"
 #include "run.h"

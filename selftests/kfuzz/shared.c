@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "../shared_memory.h"
+#include "../include/shared_memory.h"
 #include "shared.h"
 
 struct shared *shared;

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "../own_section.h"
-#include "../random.h"
-#include "../wrappers.h"
+#include "../include/own_section.h"
+#include "../include/random.h"
+#include "../include/wrappers.h"
 #include "chain.h"
 #include "ends.h"
 #include "judge.h"

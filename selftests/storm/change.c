@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../random.h"
-#include "../wrappers.h"
+#include "../include/random.h"
+#include "../include/wrappers.h"
 #include "chain.h"
 #include "change.h"
 

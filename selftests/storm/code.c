@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "code.h"
 #include "shared.h"
 

@@ -4,7 +4,7 @@
 #include <link.h>
 #include <stdio.h>
 
-#include "../wrappers.h"
+#include "../include/wrappers.h"
 #include "library.h"
 #include "shared.h"
 

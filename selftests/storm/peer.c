@@ -2,8 +2,8 @@
 /* Peer: threads that request stacks of others. */
 #include <string.h>
 
-#include "../random.h"
-#include "../wrappers.h"
+#include "../include/random.h"
+#include "../include/wrappers.h"
 #include "chain.h"
 #include "peer.h"
 

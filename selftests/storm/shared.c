@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../shared_memory.h"
+#include "../include/shared_memory.h"
 #include "shared.h"
 
 struct shared *shared;

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../random.h"
+#include "../include/random.h"
 #include "code.h"
 #include "kernel.h"
 #include "library.h"

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 
 #include "../../module/test/test.h"
-#include "../random.h"
-#include "../wrappers.h"
+#include "../include/random.h"
+#include "../include/wrappers.h"
 #include "chain.h"
 #include "change.h"
 #include "peer.h"

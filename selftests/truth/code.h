@@ -8,7 +8,7 @@
 #define TRUTH_CODE_H
 
 #include "image.h"
-#include "../random.h"
+#include "../include/random.h"
 
 #define MAX_CODE_OBJECTS	128
 #define MAX_STUB_SECTIONS	4

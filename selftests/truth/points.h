@@ -8,7 +8,7 @@
 #define TRUTH_POINTS_H
 
 #include "image.h"
-#include "../random.h"
+#include "../include/random.h"
 
 enum point_kind {
 	POINT_ENTRY,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Functions with random rows are written and read back. */
-#include "../random.h"
+#include "../include/random.h"
 #include "written.h"
 
 static unsigned int below(unsigned int n)

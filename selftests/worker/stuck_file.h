@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "selftests/fuse.h"
+#include "selftests/include/fuse.h"
 
 /**
  * struct stuck_file - the file and its server

@@ -14,7 +14,7 @@
 #endif
 #include <stdint.h>
 
-#include "../../own_section.h"
+#include "../../include/own_section.h"
 #include "clock.h"
 #include "ours.h"
 

@@ -5,7 +5,7 @@
  * describes. unit/corpus_test.c checks decode and step against the same lines.
  */
 #include "common.h"
-#include "fixtures/corpus.h"
+#include "../fixtures/corpus.h"
 #include "scene.h"
 
 #define DIRECTORY	"corpus"

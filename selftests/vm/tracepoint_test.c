@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "../module/test/test.h"
+#include "../../module/test/test.h"
 #include "common.h"
 #include "process.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "elf_map.h"
-#include "fixtures/broken.h"
+#include "../../fixtures/broken.h"
 
 /* File offset and address of the code that the sections describe. */
 #define CODE_SIZE	0x20000

@@ -4,7 +4,7 @@
  * them, give the results in the table and affect nothing else.
  */
 #include "elf_map.h"
-#include "fixtures/elf_broken.h"
+#include "../fixtures/elf_broken.h"
 
 FIXTURE(elf)
 {

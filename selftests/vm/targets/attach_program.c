@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../whole.h"
+#include "../../include/whole.h"
 
 static int client;
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../module/test/test.h"
+#include "../../module/test/test.h"
 #include "common.h"
 
 /*

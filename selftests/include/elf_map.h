@@ -7,7 +7,7 @@
 #define SELFTESTS_ELF_MAP_H
 
 #include "common.h"
-#include "fixtures/elf_base.h"
+#include "../fixtures/elf_base.h"
 
 /* Create a file in memory with @size bytes of @bytes. Returns -1 on error. */
 static inline int make_file(const void *bytes, size_t size)

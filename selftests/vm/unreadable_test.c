@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "../module/test/test.h"
+#include "../../module/test/test.h"
 #include "cgroup.h"
 #include "common.h"
 #include "userfaultfd.h"

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "../elf_map.h"
+#include "../../include/elf_map.h"
 
 /* Defined by the shared object; calls back. */
 typedef int (*relay_t)(int (*function)(void *data), void *data);
