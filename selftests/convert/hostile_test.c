@@ -27,7 +27,7 @@
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
-/* The limits of convert/budget.h and cli/file.h: base and factor. */
+/* The limits of convert/base/budget.h and cli/file.h: base and factor. */
 #define CONVERT_MEMORY(allocated)	(MIB(16) + 16 * (allocated))
 #define CHECK_MEMORY(allocated)		(MIB(64) + 8 * (allocated))
 

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "convert/message.h"
-#include "convert/snapshot.h"
+#include "convert/base/message.h"
+#include "convert/snapshot/snapshot.h"
 #include "fuzz.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cfi_file.h"
-#include "convert/message.h"
+#include "convert/base/message.h"
 #include "memory_file.h"
 #include "section_cache.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "convert/cache.h"
+#include "convert/cache/cache.h"
 #include "tap.h"
 
 /* A user that is neither root nor the one running the tests. */

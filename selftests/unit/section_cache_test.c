@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "convert/message.h"
+#include "convert/base/message.h"
 #include "memory_file.h"
 #include "section_cache.h"
 

@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "convert/message.h"
+#include "convert/base/message.h"
+#include "convert/cache/cache_room.h"
 #include "section_cache.h"
 
 /* --- the limit */

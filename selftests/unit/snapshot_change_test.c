@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "convert/copy.h"
+#include "convert/snapshot/copy.h"
+#include "convert/snapshot/intake.h"
 #include "snapshot_file.h"
 #include "tap.h"
 
@@ -49,7 +50,7 @@ static void holes(void)
 /* On file systems that do not report holes the number of blocks tells. */
 static void implausibly_large(void)
 {
-	const uint64_t size = SNAPSHOT_SLACK + 2 * SNAPSHOT_COMPRESSION * 4096;
+	const uint64_t size = INTAKE_SLACK + 2 * INTAKE_COMPRESSION * 4096;
 	const int fd = sparse_file(size);
 
 	sfu_snapshot_free(&snapshot);
@@ -58,7 +59,7 @@ static void implausibly_large(void)
 	watched_blocks = 8;
 	EXPECT_EQ(sfu_snapshot_take(fd, NULL, &snapshot), -EFBIG);
 	EXPECT(strstr(sfu_message_text(), "allocated"));
-	EXPECT(watched_bytes <= SNAPSHOT_SLACK);
+	EXPECT(watched_bytes <= INTAKE_SLACK);
 	watch_reads(fd);
 	watched_no_holes = 1;
 	watched_blocks = 24;

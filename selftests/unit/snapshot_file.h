@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cfi_file.h"
-#include "convert/message.h"
-#include "convert/snapshot.h"
+#include "convert/base/message.h"
+#include "convert/snapshot/snapshot.h"
 #include "memory_file.h"
 #include "tap.h"
 

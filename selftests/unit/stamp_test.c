@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "cfi_file.h"
-#include "convert/stamp.h"
+#include "convert/cache/cache_room.h"
+#include "convert/cache/stamp.h"
 #include "memory_file.h"
 #include "tap.h"
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "userspace/convert/packed.h"
+#include "userspace/convert/output/packed.h"
 
 int sframe_unwind_convert_memory(const void *image, size_t size,
 				 const char *name,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common.h"
-#include "userspace/convert/packed.h"
+#include "userspace/convert/output/packed.h"
 #include "userspace/worker/protocol.h"
 
 #define MAX_SIZE (1 << 20)

@@ -11,8 +11,9 @@
 #include <time.h>
 
 #include "cli.h"
-#include "convert/cache.h"
-#include "convert/message.h"
+#include "convert/base/message.h"
+#include "convert/cache/cache.h"
+#include "convert/cache/cache_room.h"
 #include "escape.h"
 #include "options.h"
 

@@ -11,6 +11,8 @@
 #include <sframe_unwind_convert.h>
 
 #include "cli.h"
+#include "convert/base/message.h"
+#include "convert/cfi/cfi.h"
 #include "defect.h"
 #include "escape.h"
 #include "file.h"
@@ -18,8 +20,6 @@
 #include "options.h"
 #include "targets.h"
 #include "verify_compare.h"
-#include "convert/cfi.h"
-#include "convert/message.h"
 
 const char verify_help[] =
 "usage: sframe-unwind verify [OPTION]... FILE...\n"

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/output/padding.h"
 #include "escape.h"
 #include "verify_compare.h"
 #include "verify_defect.h"
-#include "convert/padding.h"
 
 /* Print the range of addresses, and the function or section that it is in. */
 static void print_range(const struct verify *verify, uint64_t start,

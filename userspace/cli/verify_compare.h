@@ -5,9 +5,9 @@
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
+#include "convert/file/image.h"
 #include "verify_sframe.h"
 #include "verify_symbols.h"
-#include "convert/image.h"
 
 /**
  * struct verify - a file being verified

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "convert/span.h"
+#include "convert/base/span.h"
 
 /**
  * struct disagreement - code for which the two sections have different rules

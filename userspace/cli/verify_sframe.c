@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <inttypes.h>
 
-#include "verify_sframe.h"
-#include "convert/message.h"
+#include "convert/base/message.h"
 #include "module/decode/sframe_format.h"
+#include "verify_sframe.h"
 
 /**
  * struct reading - a section being read

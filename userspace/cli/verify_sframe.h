@@ -5,7 +5,7 @@
 #ifndef VERIFY_SFRAME_H
 #define VERIFY_SFRAME_H
 
-#include "convert/span.h"
+#include "convert/base/span.h"
 #include "module/decode/sframe.h"
 
 /**
@@ -23,7 +23,7 @@ struct verify_sframe {
  * Fill @sframe, which must be all 0, from the section @bytes; the memory is charged to
  * @budget. The number of rows is limited, because functions can share rows and blocks
  * can be repeated. Returns 0; -EINVAL or -EOPNOTSUPP with *@defect; -ENOMEM or -EFBIG
- * with a message (convert/message.h).
+ * with a message (convert/base/message.h).
  */
 int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
 		       const struct sfu_bytes *bytes,

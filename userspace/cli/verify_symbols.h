@@ -5,7 +5,7 @@
 #ifndef VERIFY_SYMBOLS_H
 #define VERIFY_SYMBOLS_H
 
-#include "convert/image.h"
+#include "convert/file/image.h"
 
 /* Room for a name; longer names are truncated. */
 #define SYMBOLS_NAME_SIZE 256

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cache.h"
-#include "image.h"
-#include "message.h"
-#include "result.h"
-#include "snapshot.h"
-#include "stamp.h"
+#include "convert.h"
+#include "convert/base/message.h"
+#include "convert/cache/cache.h"
+#include "convert/cache/stamp.h"
+#include "convert/snapshot/snapshot.h"
 
 static int convert_snapshot(const struct sfu_snapshot *snapshot,
 			    const struct sframe_unwind_convert_options *options,

@@ -9,12 +9,11 @@
 
 #include <sframe_unwind.h>
 
-#include "cfi.h"
-#include "entries.h"
-#include "image.h"
-#include "message.h"
-#include "old_sframe.h"
-#include "result.h"
+#include "convert.h"
+#include "convert/base/message.h"
+#include "convert/cfi/cfi.h"
+#include "convert/cfi/old_sframe.h"
+#include "convert/output/entries.h"
 #include "module/decode/sframe_format.h"
 
 /**

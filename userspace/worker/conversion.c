@@ -9,7 +9,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "conversion.h"
-#include "convert/packed.h"
+#include "convert/output/packed.h"
 #include "input.h"
 
 /* Name of the file in the converter's messages; it is removed from them. */

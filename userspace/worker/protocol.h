@@ -11,7 +11,7 @@
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
- *	a packed result (convert/packed.h), @packed_size bytes
+ *	a packed result (convert/output/packed.h), @packed_size bytes
  *
  * with nothing after that. It is valid only if the status of the reply is 0.
  */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "convert/digest.h"
+#include "convert/base/digest.h"
 #include "mapping.h"
 
 /* Files in the table. */

@@ -12,8 +12,8 @@
 #include <linux/sframe_unwind.h>
 #include <sframe_unwind_convert.h>
 
-#include "convert/cache.h"
-#include "convert/message.h"
+#include "convert/base/message.h"
+#include "convert/cache/cache.h"
 #include "lib/memory_file.h"
 #include "open_file.h"
 #include "reader_task.h"

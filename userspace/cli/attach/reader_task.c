@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "convert/message.h"
-#include "convert/snapshot.h"
-#include "worker/message.h"
+#include "convert/base/message.h"
+#include "convert/snapshot/snapshot.h"
 #include "open_file.h"
 #include "reader_task.h"
+#include "worker/message.h"
 
 /* Limit of CPU time of a MAPS request; the rest is left to the next request. */
 #define MAPS_NS (100 * MS)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "convert/digest.h"
+#include "convert/base/digest.h"
 #include "mapping.h"
 #include "module/file/elf.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "convert/packed.h"
+#include "convert/output/packed.h"
 #include "module/decode/sframe.h"
 #include "worker.h"
 #include "worker/protocol.h"

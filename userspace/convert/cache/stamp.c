@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache_dir.h"
+#include "cache_room.h"
+#include "lib/buffer.h"
+#include "open_cache.h"
+#include "stamp.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+/* Longer than the timestamp granularity of any of these file systems. */
+#define SETTLED_SECONDS 3
+
+#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE 36
+
+static const char stamp_magic[] = "SFUSTAMP";
+
+/* Contents of a stamp file; @digest is over the other members and the stamp. */
+struct stamp_file {
+	char magic[8];
+	struct digest content;
+	struct digest digest;
+};
+
+/* Returns whether only the kernel can set the ctime on that file system. */
+static bool has_own_times(const struct statfs *fs)
+{
+	switch (fs->f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_settled(const struct stat *stat)
+{
+	struct timespec now;
+
+	return !clock_gettime(CLOCK_REALTIME, &now) &&
+	       stat->st_ctim.tv_sec < now.tv_sec - SETTLED_SECONDS &&
+	       stat->st_mtim.tv_sec < now.tv_sec - SETTLED_SECONDS;
+}
+
+static int read_boot_id(char boot_id[BOOT_ID_SIZE])
+{
+	const int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	got = read(fd, boot_id, BOOT_ID_SIZE);
+	close(fd);
+	return got == BOOT_ID_SIZE ? 0 : -EIO;
+}
+
+int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat)
+{
+	static const char about[] = "sframe_unwind stamp 1";
+	const uint64_t members[] = {
+		stat->st_dev, stat->st_ino, stat->st_size,
+		stat->st_ctim.tv_sec, stat->st_ctim.tv_nsec,
+		stat->st_mtim.tv_sec, stat->st_mtim.tv_nsec,
+	};
+	char boot_id[BOOT_ID_SIZE];
+	struct digest_run run;
+	struct statfs fs;
+	int err;
+
+	/* First the checks that need no system call, which could block. */
+	if (!S_ISREG(stat->st_mode) || stat->st_uid ||
+	    stat->st_mode & (S_IWGRP | S_IWOTH) || !is_settled(stat))
+		return -EPERM;
+	if (fstatfs(fd, &fs))
+		return -errno;
+	if (!has_own_times(&fs) || fs.f_flags & ST_NOSUID)
+		return -EPERM;
+	err = read_boot_id(boot_id);
+	if (!err)
+		err = sfu_digest_begin(&run);
+	if (err)
+		return err;
+	sfu_digest_add(&run, about, sizeof(about));
+	sfu_digest_add(&run, boot_id, sizeof(boot_id));
+	sfu_digest_add(&run, members, sizeof(members));
+	sfu_digest_end(&run, &stamp->inode);
+	return 0;
+}
+
+/* Room for the name of a stamp's file. */
+#define NAME_SIZE (DIGEST_TEXT_SIZE + sizeof(".stamp"))
+
+static void make_name(const struct stamp *stamp, char name[NAME_SIZE])
+{
+	char text[DIGEST_TEXT_SIZE];
+
+	sfu_digest_text(&stamp->inode, text);
+	snprintf(name, NAME_SIZE, "%s.stamp", text);
+}
+
+static int make_file(struct stamp_file *file, const struct stamp *stamp,
+		     const struct digest *content)
+{
+	struct digest_run run;
+
+	memcpy(file->magic, stamp_magic, sizeof(file->magic));
+	file->content = *content;
+	if (sfu_digest_begin(&run))
+		return -ENOMEM;
+	sfu_digest_add(&run, file->magic, sizeof(file->magic));
+	sfu_digest_add(&run, &file->content, sizeof(file->content));
+	sfu_digest_add(&run, &stamp->inode, sizeof(stamp->inode));
+	sfu_digest_end(&run, &file->digest);
+	return 0;
+}
+
+int sfu_stamp_find(struct sfu_cache *cache, const struct stamp *stamp,
+		   struct digest *content)
+{
+	struct stamp_file found, good;
+	unsigned char *bytes;
+	char name[NAME_SIZE];
+	size_t size;
+	int err;
+
+	make_name(stamp, name);
+	err = sfu_cache_dir_read(cache->dir, name, true, &bytes, &size);
+	if (err)
+		return err;
+	if (size == sizeof(found))
+		memcpy(&found, bytes, sizeof(found));
+	free(bytes);
+	if (size != sizeof(found))
+		return -EINVAL;
+	err = make_file(&good, stamp, &found.content);
+	if (!err && memcmp(&good, &found, sizeof(good)))
+		err = -EINVAL;
+	if (!err)
+		*content = found.content;
+	return err;
+}
+
+int sfu_stamp_write(struct sfu_cache *cache, const struct stamp *stamp,
+		    const struct digest *content)
+{
+	struct stamp_file file;
+	char name[NAME_SIZE];
+	int err;
+
+	make_name(stamp, name);
+	err = make_file(&file, stamp, content);
+	if (!err)
+		err = sfu_cache_make_room(cache, sizeof(file));
+	return err ? err : sfu_cache_dir_write(cache->dir, name, &file,
+					       sizeof(file));
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * A run is a sequence of rows that could be one entry. Dynamic programming finds the
+ * cheapest division of a run into entries: the cheapest division of the first n rows
+ * is that of the first m rows and one entry for the rest, for the m where the sum is
+ * smallest.
+ */
+#include <stdlib.h>
+
+#include <sframe_unwind_convert.h>
+
+#include "convert/base/message.h"
+#include "entries.h"
+#include "module/decode/sframe_format.h"
+#include "padding.h"
+
+/**
+ * struct row - a row of a run
+ *
+ * @start: address from which the row holds.
+ * @end: end of the code for which it holds.
+ * @rule: the rule.
+ * @plain: bytes of the row, without its start, in a default entry; 0 if it needs a
+ *	flexible one.
+ * @flexible: bytes of the row, without its start, in a flexible entry.
+ * @cost: bytes of all rows up to this one and of their entries, in the cheapest
+ *	division.
+ * @first: number of the first row of the entry that ends with this row, in that
+ *	division.
+ */
+struct row {
+	uint64_t start;
+	uint64_t end;
+	const struct sfu_rule *rule;
+	uint8_t plain;
+	uint8_t flexible;
+	uint64_t cost;
+	size_t first;
+};
+
+struct cutter {
+	struct image *image;
+	struct sframe_unwind_writer *writer;
+	uint32_t max_rows;
+	struct buffer rows;		/* struct row, of the current run */
+	struct buffer entry;		/* struct sframe_unwind_row */
+};
+
+static struct row *row_at(const struct cutter *cutter, size_t number)
+{
+	return (struct row *)cutter->rows.bytes + number;
+}
+
+static size_t nr_rows(const struct cutter *cutter)
+{
+	return cutter->rows.size / sizeof(struct row);
+}
+
+static unsigned int word_size(int32_t word)
+{
+	if (word < INT16_MIN || word > INT16_MAX)
+		return 4;
+	return word < INT8_MIN || word > INT8_MAX ? 2 : 1;
+}
+
+static unsigned int max(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
+static bool is_default_ra(const struct sfu_rule *rule)
+{
+	return rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
+	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
+}
+
+/* Set the bytes of info and data words in both kinds of entry. */
+static void measure_row(struct row *row)
+{
+	const struct sfu_rule *rule = row->rule;
+	const bool has_ra = !is_default_ra(rule);
+	const bool has_fp = !(rule->fp & SFU_SAME);
+	unsigned int size = word_size(rule->cfa_offset), words = 2;
+
+	row->plain = 1;
+	row->flexible = 1;
+	if (rule->flags & SFU_RULE_OUTERMOST)
+		return;
+	if (has_ra)
+		size = max(size, word_size(rule->ra_offset));
+	if (has_fp)
+		size = max(size, word_size(rule->fp_offset));
+	if (has_ra || has_fp)
+		words += has_ra ? 2 : 1;
+	if (has_fp)
+		words += 2;
+	row->flexible += words * size;
+	if (has_ra || (has_fp && rule->fp != (SFU_BASE_CFA | SFU_DEREF)) ||
+	    (rule->cfa != SFRAME_AMD64_REG_SP &&
+	     rule->cfa != SFRAME_AMD64_REG_FP))
+		row->plain = 0;
+	else
+		row->plain += (has_fp ? 2 : 1) * size;
+}
+
+static struct sframe_unwind_place make_place(u8 base, s32 offset)
+{
+	return (struct sframe_unwind_place){
+		.kind = base & SFU_DEREF ? SFRAME_UNWIND_PLACE_MEMORY :
+					   SFRAME_UNWIND_PLACE_VALUE,
+		.base = (base & SFU_BASE_MASK) == SFU_BASE_CFA ?
+			SFRAME_UNWIND_CFA : base & SFU_BASE_MASK,
+		.offset = offset,
+	};
+}
+
+static struct sframe_unwind_row make_row(const struct sfu_rule *rule,
+					 uint64_t start)
+{
+	struct sframe_unwind_row row = { .start = start };
+
+	if (rule->flags & SFU_RULE_OUTERMOST) {
+		row.flags = SFRAME_UNWIND_ROW_NO_CALLER;
+		return row;
+	}
+	row.cfa = make_place(rule->cfa, rule->cfa_offset);
+	row.ra = make_place(rule->ra, rule->ra_offset);
+	if (!(rule->fp & SFU_SAME))
+		row.fp = make_place(rule->fp, rule->fp_offset);
+	return row;
+}
+
+static int write_function(struct cutter *cutter,
+			  struct sframe_unwind_function *function,
+			  const struct sfu_rule *rule)
+{
+	int err;
+
+	if (rule->flags & SFU_RULE_SIGNAL)
+		function->flags |= SFRAME_UNWIND_FUNCTION_SIGNAL;
+	err = sframe_unwind_writer_add(cutter->writer, function);
+	return err ? sfu_message_fail(-err, "%s",
+				sframe_unwind_writer_error(cutter->writer)) : 0;
+}
+
+/* Write rows [first, last] of the run as one entry. */
+static int write_entry(struct cutter *cutter, size_t first, size_t last)
+{
+	struct sframe_unwind_function function = {
+		.start = row_at(cutter, first)->start,
+		.size = row_at(cutter, last)->end -
+			row_at(cutter, first)->start,
+	};
+
+	cutter->entry.size = 0;
+	if (buffer_reserve(&cutter->entry, (last - first + 1) *
+			   sizeof(struct sframe_unwind_row)))
+		return sfu_message_fail(ENOMEM, "no memory");
+	for (size_t i = first; i <= last; i++) {
+		const struct row *row = row_at(cutter, i);
+		const struct sframe_unwind_row out =
+			make_row(row->rule, row->start - function.start);
+
+		buffer_put(&cutter->entry, &out, sizeof(out));
+	}
+	function.rows = (struct sframe_unwind_row *)cutter->entry.bytes;
+	function.nr_rows = last - first + 1;
+	return write_function(cutter, &function, row_at(cutter, first)->rule);
+}
+
+/* Find the cheapest last entry for the rows up to number @last. */
+static void find_first_row(struct cutter *cutter, size_t last)
+{
+	struct row *end = row_at(cutter, last);
+	uint64_t plain = 0, flexible = 0;
+	bool is_plain = true;
+
+	end->cost = UINT64_MAX;
+	for (size_t count = 1; count <= last + 1; count++) {
+		const size_t first = last + 1 - count;
+		const struct row *row = row_at(cutter, first);
+		const uint64_t size = end->end - row->start;
+		const unsigned int start_size = size <= UINT8_MAX ? 1 :
+						size <= UINT16_MAX ? 2 : 4;
+		uint64_t cost = first ? row_at(cutter, first - 1)->cost : 0;
+
+		if (count > 1 && (count > cutter->max_rows ||
+				  size > UINT32_MAX))
+			break;
+		plain += row->plain;
+		flexible += row->flexible;
+		is_plain &= row->plain != 0;
+		cost += SFRAME_FDE_SIZE + SFRAME_ATTR_SIZE +
+			count * start_size + (is_plain ? plain : flexible);
+		if (cost < end->cost) {
+			end->cost = cost;
+			end->first = first;
+		}
+	}
+}
+
+/* Write the rows of the run, and start a new run. */
+static int write_run(struct cutter *cutter)
+{
+	const size_t count = nr_rows(cutter);
+	struct buffer firsts = { 0 };
+	size_t last;
+	int err = 0;
+
+	if (!count)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		find_first_row(cutter, i);
+	/* The entries are found from the end; write them from the front. */
+	for (last = count; last; last = row_at(cutter, last - 1)->first) {
+		if (buffer_reserve(&firsts, sizeof(last))) {
+			err = sfu_message_fail(ENOMEM, "no memory");
+			break;
+		}
+		buffer_put(&firsts, &last, sizeof(last));
+	}
+	for (size_t i = firsts.size / sizeof(last); !err && i--; ) {
+		last = ((size_t *)firsts.bytes)[i] - 1;
+		err = write_entry(cutter, row_at(cutter, last)->first, last);
+	}
+	buffer_free(&firsts);
+	cutter->rows.size = 0;
+	return err;
+}
+
+/*
+ * Check whether @span can continue the run. Returns 1 or 0, or a negative errno with a
+ * message.
+ */
+static int is_continued(const struct cutter *cutter, const struct span *span)
+{
+	const struct row *last;
+
+	if (!nr_rows(cutter) || span->reason || span->plt_push)
+		return 0;
+	last = row_at(cutter, nr_rows(cutter) - 1);
+	/* The start of a signal trampoline must be the start of an entry. */
+	if ((span->rule.flags ^ last->rule->flags) & SFU_RULE_SIGNAL ||
+	    (span->rule.flags & SFU_RULE_SIGNAL && span->flags & SPAN_ENTRY))
+		return 0;
+	if (last->end == span->start)
+		return 1;
+	return sfu_padding_is(cutter->image, last->end, span->start);
+}
+
+static int add_row(struct cutter *cutter, const struct span *span)
+{
+	struct row row = {
+		.start = span->start,
+		.end = span->end,
+		.rule = &span->rule,
+	};
+
+	if (nr_rows(cutter)) {
+		struct row *last = row_at(cutter, nr_rows(cutter) - 1);
+
+		last->end = span->start;
+		if (!memcmp(last->rule, row.rule, sizeof(*row.rule)) &&
+		    span->end - last->start <= UINT32_MAX) {
+			last->end = span->end;
+			return 0;
+		}
+	}
+	if (buffer_reserve(&cutter->rows, sizeof(row)))
+		return sfu_message_fail(ENOMEM, "no memory");
+	measure_row(&row);
+	buffer_put(&cutter->rows, &row, sizeof(row));
+	return 0;
+}
+
+/* Make the rows for @size bytes of PLT stubs at @start. Returns their number. */
+static size_t make_stub_rows(const struct span *span, uint64_t start,
+			     uint64_t size, struct sframe_unwind_row *rows)
+{
+	struct sfu_rule pushed = span->rule;
+	bool was_pushed = false;
+	size_t count = 0;
+
+	pushed.cfa_offset += 8;
+	for (unsigned int at = 0; at < size; at++) {
+		const bool is_pushed = (start + at) % PLT_STUB_SIZE >=
+				       span->plt_push;
+
+		if (!at || is_pushed != was_pushed)
+			rows[count++] = make_row(is_pushed ? &pushed :
+							     &span->rule, at);
+		was_pushed = is_pushed;
+	}
+	return count;
+}
+
+/* Write PLT stubs: one entry for all whole blocks, and one for the rest. */
+static int write_stubs(struct cutter *cutter, const struct span *span)
+{
+	const uint64_t size = span->end - span->start;
+	const uint64_t rest = size % PLT_STUB_SIZE;
+	struct sframe_unwind_row rows[PLT_STUB_SIZE];
+	struct sframe_unwind_function function = {
+		.start = span->start,
+		.size = size - rest,
+		.rows = rows,
+		.block_size = PLT_STUB_SIZE,
+	};
+	int err = 0;
+
+	function.nr_rows = make_stub_rows(span, span->start, PLT_STUB_SIZE,
+					  rows);
+	if (function.size)
+		err = write_function(cutter, &function, &span->rule);
+	if (err || !rest)
+		return err;
+	function.start += function.size;
+	function.size = rest;
+	function.block_size = 0;
+	function.nr_rows = make_stub_rows(span, function.start, rest, rows);
+	return write_function(cutter, &function, &span->rule);
+}
+
+static int add_span(struct cutter *cutter, const struct span *span)
+{
+	const int ret = is_continued(cutter, span);
+	int err = ret < 0 ? ret : 0;
+
+	if (!ret)
+		err = write_run(cutter);
+	if (err || span->reason)
+		return err;
+	return span->plt_push ? write_stubs(cutter, span) :
+				add_row(cutter, span);
+}
+
+int sfu_entries_write(const struct buffer *spans, struct image *image,
+		      uint32_t max_rows, struct sframe_unwind_writer *writer)
+{
+	struct cutter cutter = {
+		.image = image,
+		.writer = writer,
+		.max_rows = max_rows,
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < nr_spans(spans); i++)
+		err = add_span(&cutter, span_at(spans, i));
+	if (!err)
+		err = write_run(&cutter);
+	buffer_free(&cutter.rows);
+	buffer_free(&cutter.entry);
+	return err;
+}
