@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* See targets/scene.S. */
+/* See vm/targets/scene.S. */
 long enter_scene(const __u64 *regs, const void *code, long fd, void *arg,
 		 long cmd);
 

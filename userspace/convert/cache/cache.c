@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
  * A file has a header, the name of the converted file, and the result as written by
- * packed.c. It is in the byte order of the machine that wrote it.
+ * output/packed.c. It is in the byte order of the machine that wrote it.
  */
 #include <errno.h>
 #include <stdio.h>

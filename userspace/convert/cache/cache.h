@@ -70,7 +70,8 @@ int sfu_cache_write(struct sfu_cache *cache, const char *name, const char *file,
 		    const struct sframe_unwind_converted *converted);
 
 /*
- * Read the file @name as sfu_cache_read() does, but without updating its time of use. Also sets *@file to the name of the converted file, to be freed.
+ * Read the file @name as sfu_cache_read() does, but without updating its time of use.
+ * Also sets *@file to the name of the converted file, to be freed.
  */
 int sfu_cache_look(const struct sfu_cache *cache, const char *name,
 		   char **file, struct sframe_unwind_converted **converted);

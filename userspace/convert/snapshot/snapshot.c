@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Copies the parts that image.c reads. Headers that make no sense are no error here:
+ * Copies the parts that file/image.c reads. Headers that make no sense are no error here:
  * there is just nothing to copy. image.c will read the same headers from the snapshot,
  * and report the error.
  */

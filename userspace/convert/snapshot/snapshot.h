@@ -95,7 +95,7 @@ struct sfu_snapshot {
  *
  * Returns 0 with @snapshot, to be freed. This includes files that are no ELF files or
  * are broken: see @elf_status. Their snapshot has at least the headers. Otherwise
- * returns a negative errno with a message (message.h), and nothing to be freed:
+ * returns a negative errno with a message (base/message.h), and nothing to be freed:
  *
  * -EOPNOTSUPP	no regular file.
  * -EFBIG	more would have to be read than limits allow, or than is plausible for
