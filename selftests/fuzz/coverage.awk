@@ -5,7 +5,8 @@
 #
 # UNCOVERED has one line for each line of code that is not reached, with fields separated by tabs: file, function, text,
 # reason. If several lines of a function have the same text, the number of reasons is the number that may be missed. LCOV is
-# the output of "llvm-cov export -format=lcov". Fails if a missed line has no reason, or too many are missed.
+# the output of "llvm-cov export -format=lcov". Fails if a missed line has no reason, a reason is
+# for a line that does not exist, or too many are missed.
 BEGIN {
 	FS = "\t"
 	MINIMUM = 95
@@ -32,6 +33,7 @@ FILENAME == ARGV[1] {
 	while ((getline line < (tree file)) > 0) {
 		gsub(/^[ \t]+|[ \t]+$/, "", line)
 		text[file, ++nr] = line
+		exists[file, line] = 1
 	}
 	close(tree file)
 	functions = 0
@@ -87,8 +89,14 @@ END {
 			lines[file], share, explained[file]
 		failed = failed || share < MINIMUM
 	}
-	for (key in key_text)
-		if (used[key] < reasons[key])
-			print key_text[key] ": is reached, or gone, but has a reason why not"
+	for (key in key_text) {
+		split(key, part, SUBSEP)
+		if (!((part[1], part[3]) in exists)) {
+			print key_text[key] ": does not exist, but has a reason why it is not reached"
+			failed = 1
+		} else if (used[key] < reasons[key]) {
+			print key_text[key] ": is reached, but has a reason why not"
+		}
+	}
 	exit failed
 }
