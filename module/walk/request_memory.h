@@ -20,13 +20,13 @@ struct sfu_pool;
  * struct sfu_request
  *
  * The first request of a thread is in the hash of threads with requests, see
- * request.c. Later ones join it and share its walk. Members marked with (first)
+ * request_queue.c. Later ones join it and share its walk. Members marked with (first)
  * are used in the first request only.
  *
  * @work: task_work, queued by the first request, and by each later one that has
  *	to interrupt the thread.
  * @refs: one until delivered, one while @work is queued, one until
- *	enqueue_request() has returned.
+ *	sfu_queue_add() has returned.
  * @node: (first) in the hash of threads with requests. Or in
  *	sfu_consumer.spare.
  * @link: head (first) or element of the list of requests that share a walk. Or
