@@ -5,24 +5,6 @@
 
 #include "judge.h"
 
-static const char * const stop_names[NR_STOPS] = {
-	[SFRAME_UNWIND_STOP_COMPLETE] = "COMPLETE",
-	[SFRAME_UNWIND_STOP_DEPTH] = "DEPTH",
-	[SFRAME_UNWIND_STOP_NO_RULE] = "NO_RULE",
-	[SFRAME_UNWIND_STOP_SECTION_REMOVED] = "SECTION_REMOVED",
-	[SFRAME_UNWIND_STOP_SECTION_UNREADABLE] = "SECTION_UNREADABLE",
-	[SFRAME_UNWIND_STOP_STACK_UNREADABLE] = "STACK_UNREADABLE",
-	[SFRAME_UNWIND_STOP_NO_PROGRESS] = "NO_PROGRESS",
-	[SFRAME_UNWIND_STOP_NO_REGISTER] = "NO_REGISTER",
-	[SFRAME_UNWIND_STOP_BAD_ADDRESS] = "BAD_ADDRESS",
-	[SFRAME_UNWIND_STOP_UNSUPPORTED_TASK] = "UNSUPPORTED_TASK",
-	[SFRAME_UNWIND_STOP_EXITED] = "EXITED",
-	[SFRAME_UNWIND_STOP_KILLED] = "KILLED",
-	[SFRAME_UNWIND_STOP_NO_MEMORY] = "NO_MEMORY",
-	[SFRAME_UNWIND_STOP_BUDGET] = "BUDGET",
-	[SFRAME_UNWIND_STOP_PENDING] = "PENDING",
-};
-
 struct text {
 	char bytes[12000];
 	unsigned int used;
@@ -60,7 +42,7 @@ static void wrong(const char *why, const struct sframe_unwind_stack *stack,
 		add_place(&text, stack->ips[i]);
 	}
 	ADD(&text, "\n  stop: %u %s", stack->stop,
-	    stack->stop < NR_STOPS ? stop_names[stack->stop] : "?");
+	    stop_name(stack->stop) ?: "?");
 	if (window)
 		ADD(&text, "\nexpected, the window open in %lu..%lu:",
 		    window->from, window->to);
@@ -100,7 +82,7 @@ void judge_form(const struct sframe_unwind_stack *stack)
 
 	if (stack->record.type != SFRAME_UNWIND_RECORD_STACK ||
 	    stack->record.reserved || stack->reserved || !stack->cookie ||
-	    !stack->time || !stack->stop || stack->stop >= NR_STOPS ||
+	    !stack->time || !stop_name(stack->stop) ||
 	    stack->record.size != sizeof(*stack) + nr * 8 + (nr + 7) / 8 * 8)
 		fail("not a stack record: size %u type %u frames %u stop %u",
 		     stack->record.size, stack->record.type, nr, stack->stop);

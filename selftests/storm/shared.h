@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../userspace/lib/stops.h"
+
 /* Numbers of descriptors that every process has open. */
 enum {
 	FD_SHARED	= 100,
@@ -51,8 +53,6 @@ enum count {
 	COUNTS(COUNT_NUMBER)
 	NR_COUNTS
 };
-
-#define NR_STOPS	16
 
 /**
  * struct shared - the shared memory

@@ -240,12 +240,6 @@ static const char * const count_texts[NR_COUNTS] = { COUNTS(COUNT_TEXT) };
 
 static void show(unsigned long seconds, uint64_t seed)
 {
-	static const char * const stops[NR_STOPS] = {
-		"", "complete", "depth", "no rule", "section removed",
-		"section unreadable", "stack unreadable", "no progress",
-		"no register", "bad address", "unsupported task", "exited",
-		"killed", "no memory", "budget", "pending"
-	};
 	static const char * const totals[] = {
 		"total_walks", "total_accepted", "total_delivered",
 		"total_lost_full", "total_lost_closed", "total_corrupt",
@@ -263,7 +257,7 @@ static void show(unsigned long seconds, uint64_t seed)
 		       (unsigned long)shared->count[i]);
 	for (i = 0; i < NR_STOPS; i++) {
 		if (shared->stops[i])
-			printf("# stops: %-35s %12lu\n", stops[i],
+			printf("# stops: %-35s %12lu\n", stop_text(i),
 			       (unsigned long)shared->stops[i]);
 	}
 	for (i = 0; i < sizeof(totals) / sizeof(*totals); i++)

@@ -69,15 +69,20 @@ static int find_rule(const struct scene *scene, u64 pc, struct sfu_rule *rule)
 
 static u32 stop_for_step(enum sfu_step step)
 {
-	static const u32 stops[] = {
-		[SFU_STEP_OUTERMOST] = SFRAME_UNWIND_STOP_COMPLETE,
-		[SFU_STEP_UNREADABLE] = SFRAME_UNWIND_STOP_STACK_UNREADABLE,
-		[SFU_STEP_NO_PROGRESS] = SFRAME_UNWIND_STOP_NO_PROGRESS,
-		[SFU_STEP_NO_REGISTER] = SFRAME_UNWIND_STOP_NO_REGISTER,
-		[SFU_STEP_BAD_ADDRESS] = SFRAME_UNWIND_STOP_BAD_ADDRESS,
-	};
-
-	return stops[step];
+	switch (step) {
+	case SFU_STEP_OUTERMOST:
+		return SFRAME_UNWIND_STOP_COMPLETE;
+	case SFU_STEP_NO_PROGRESS:
+		return SFRAME_UNWIND_STOP_NO_PROGRESS;
+	case SFU_STEP_NO_REGISTER:
+		return SFRAME_UNWIND_STOP_NO_REGISTER;
+	case SFU_STEP_BAD_ADDRESS:
+		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
+	case SFU_STEP_OK:
+	case SFU_STEP_UNREADABLE:
+		break;
+	}
+	return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
 }
 
 static void set_rule(struct corpus_walk *walk, int err,
@@ -141,7 +146,7 @@ char *scene_walk_text(char text[static 256], const struct corpus_walk *walk)
 	u32 i;
 
 	to += sprintf(to, "%#llx %s -> %s", (unsigned long long)walk->pc,
-		      walk->rule, corpus_stops[walk->stop]);
+		      walk->rule, stop_name(walk->stop));
 	for (i = 1; i < walk->nr_frames; i++)
 		to += sprintf(to, " %#llx", (unsigned long long)walk->ips[i]);
 	return text;

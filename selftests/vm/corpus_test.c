@@ -218,7 +218,7 @@ static void log_walk(const struct stack *stack)
 	const unsigned int stop = stack->head.stop;
 	unsigned int i;
 
-	printf("#  got %s", stop < CORPUS_NR_STOPS ? corpus_stops[stop] : "?");
+	printf("#  got %s", stop_name(stop) ?: "?");
 	for (i = 0; i < stack->head.nr_frames; i++)
 		printf(" %#llx", stack->head.ips[i]);
 	printf("\n");

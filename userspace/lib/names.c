@@ -3,6 +3,7 @@
  * Names of the enum values in records and lists.
  */
 #include "handle.h"
+#include "stops.h"
 
 static const char *name_at(const char * const names[], size_t count,
 			   unsigned int number)
@@ -14,26 +15,7 @@ static const char *name_at(const char * const names[], size_t count,
 
 const char *sframe_unwind_stop_name(unsigned int stop)
 {
-	static const char * const names[] = {
-		[SFRAME_UNWIND_STOP_COMPLETE] = "complete",
-		[SFRAME_UNWIND_STOP_DEPTH] = "depth limit",
-		[SFRAME_UNWIND_STOP_NO_RULE] = "no rule at address",
-		[SFRAME_UNWIND_STOP_SECTION_REMOVED] =
-			"section found corrupt and removed",
-		[SFRAME_UNWIND_STOP_SECTION_UNREADABLE] = "section unreadable",
-		[SFRAME_UNWIND_STOP_STACK_UNREADABLE] = "stack unreadable",
-		[SFRAME_UNWIND_STOP_NO_PROGRESS] = "no progress",
-		[SFRAME_UNWIND_STOP_NO_REGISTER] = "register not known",
-		[SFRAME_UNWIND_STOP_BAD_ADDRESS] = "bad return address",
-		[SFRAME_UNWIND_STOP_UNSUPPORTED_TASK] = "not 64-bit code",
-		[SFRAME_UNWIND_STOP_EXITED] = "thread exited or executed",
-		[SFRAME_UNWIND_STOP_KILLED] = "killed",
-		[SFRAME_UNWIND_STOP_NO_MEMORY] = "no memory",
-		[SFRAME_UNWIND_STOP_BUDGET] = "too many rows or mappings",
-		[SFRAME_UNWIND_STOP_PENDING] = "file being read",
-	};
-
-	return name_at(names, COUNT(names), stop);
+	return stop_text(stop) ?: "unknown";
 }
 
 const char *sframe_unwind_frame_name(unsigned int how)
