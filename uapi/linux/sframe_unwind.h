@@ -589,6 +589,7 @@ struct sframe_unwind_events {
  * ENOSPC	64 clients get the events of the address space already; this client
  *		gets no events from now on.
  * ENOMEM	no memory, or the address space cannot take another mapping.
+ * EINTR	a fatal signal arrived.
  * EOPNOTSUPP	a 32-bit or x32 caller.
  */
 #define SFRAME_UNWIND_IOC_EVENTS	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x06)
@@ -756,7 +757,7 @@ struct sframe_unwind_attach {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
  *		be read.
- * EBADF	a file that is not open for reading.
+ * EBADF	a file that is not a regular one, or not open for reading.
  * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
  *		already: to the same file, if this is for one file only; else to
  *		all files with the same build ID and segments.
@@ -877,11 +878,13 @@ struct sframe_unwind_list_attached {
  * read(2) returns as many whole records as fit into the buffer, in the order of
  * their walks. If there is none, it sleeps, or fails with EAGAIN on a
  * non-blocking file. If the buffer is shorter than the next record, it fails
- * with EINVAL and removes no record. On a non-blocking file it also fails with
- * EAGAIN while another thread reads from the client, even if there is a record;
- * that thread may wait long for a page of its buffer. poll(2) and epoll report
- * EPOLLIN while there is a record. Readers must skip records of unknown type by
- * their size.
+ * with EINVAL and removes no record. If the buffer cannot be written, it fails
+ * with EFAULT and removes no record. A signal that arrives while it sleeps, or
+ * waits for another reader, interrupts it: without SA_RESTART it fails with
+ * EINTR. On a non-blocking file it also fails with EAGAIN while another thread
+ * reads from the client, even if there is a record; that thread may wait long
+ * for a page of its buffer. poll(2) and epoll report EPOLLIN while there is a
+ * record. Readers must skip records of unknown type by their size.
  */
 
 /**

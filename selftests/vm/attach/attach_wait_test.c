@@ -5,13 +5,11 @@
  * charge must be released at once.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "attach_fixture.h"
 #include "cgroup.h"
-#include "fuse.h"
+#include "mmap_lock.h"
 #include "process.h"
 #include "scene.h"
 #include "userfaultfd.h"
@@ -133,42 +131,13 @@ TEST_F(attach, known_and_detached_while_a_walk_waits)
 	detach_while_waiting(_metadata, self, true);
 }
 
-/*
- * The mmap lock: a fault that waits for a FUSE server holds it, and another
- * thread that waits to change mappings blocks all later readers.
- */
-
 /* A process whose first thread is walked; shared with the test. */
 struct victim {
+	struct mmap_lock lock;
 	int fd;
 	const unsigned char *code;	/* a copy of the code is 32 bytes further on */
-	const char *path;		/* file of a page that is not delivered */
-	const volatile unsigned char *page;
-	atomic_int mapper;		/* the thread that changes mappings */
-	atomic_uint mappings;		/* number of changes */
 	atomic_bool go;			/* start the second walk */
 };
-
-static void *fault(void *data)
-{
-	struct victim *victim = data;
-
-	return (void *)(uintptr_t)*victim->page;
-}
-
-static void *change_mappings(void *data)
-{
-	struct victim *victim = data;
-
-	atomic_store(&victim->mapper, gettid());
-	for (;;) {
-		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0), PAGE);
-		atomic_fetch_add(&victim->mappings, 1);
-		usleep(100);
-	}
-	return NULL;
-}
 
 /*
  * The first walk caches the section. The second one touches only user memory
@@ -176,68 +145,13 @@ static void *change_mappings(void *data)
  */
 static void be_victim(struct victim *victim)
 {
-	const int file = open(victim->path, O_RDONLY);
-	pthread_t mapper, faulter;
-	struct stat stat;
-
-	/* Make the kernel ask for the file's size. */
-	fstat(file, &stat);
-	victim->page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
-	/* Now, because later nothing answers the request sent by close(). */
-	close(file);
-	if (victim->page == MAP_FAILED ||
+	if (!mmap_lock_prepare(&victim->lock) ||
 	    walk(victim->fd, victim->code + 32) != CALLER ||
-	    pthread_create(&mapper, NULL, change_mappings, victim))
-		_exit(FAILED);
-	while (!atomic_load(&victim->mappings))
-		usleep(1000);
-	if (pthread_create(&faulter, NULL, fault, victim))
+	    !mmap_lock_hold(&victim->lock))
 		_exit(FAILED);
 	while (!atomic_load(&victim->go))
 		usleep(1000);
 	_exit(walk(victim->fd, victim->code));
-}
-
-/*
- * Wait until thread @tid stays in an uninterruptible sleep. Returns false if
- * @counter, which the thread advances, advances, or if the thread has ended.
- */
-static bool stays_blocked(pid_t tid, atomic_uint *counter)
-{
-	const unsigned int before = atomic_load(counter);
-	int blocked = 0;
-	char state;
-
-	/* One increment may have been under way. */
-	while (blocked < 20 && atomic_load(counter) < before + 2) {
-		state = thread_state(tid);
-		if (!state || state == 'Z')
-			return false;
-		blocked = state == 'D' ? blocked + 1 : 0;
-		usleep(10000);
-	}
-	return blocked == 20;
-}
-
-/*
- * Make the victim's fault wait while it holds the mmap lock. Which of its
- * attempts to read the page holds the lock depends on the kernel: earlier
- * attempts get an error.
- */
-static bool block_mmap_lock(struct fuse *fuse, pid_t pid, struct victim *victim)
-{
-	const int pidfd = syscall(SYS_pidfd_open, pid, 0);
-	bool is_blocked = false;
-
-	while (pidfd >= 0 && !is_blocked && fuse_serve(fuse, pidfd, 0)) {
-		is_blocked = stays_blocked(victim->mapper, &victim->mappings);
-		if (!is_blocked) {
-			fuse_reply(fuse, fuse->open_question, EIO, NULL, 0);
-			fuse->open_question = 0;
-		}
-	}
-	close(pidfd);
-	return is_blocked;
 }
 
 static pid_t start_victim(struct victim *victim, struct fuse *fuse)
@@ -276,9 +190,9 @@ TEST_F(attach, detached_while_a_walk_waits_for_the_mmap_lock)
 
 	victim->fd = self->fd;
 	victim->code = self->at + ELF_SMALL_VADDR;
-	victim->path = fuse.path;
+	victim->lock.path = fuse.path;
 	pid = start_victim(victim, &fuse);
-	ASSERT_TRUE(block_mmap_lock(&fuse, pid, victim));
+	ASSERT_TRUE(mmap_lock_block(&victim->lock, &fuse, pid));
 	atomic_store(&victim->go, true);
 	ASSERT_TRUE(stays_blocked(pid, &never));
 
