@@ -35,8 +35,11 @@ static bool gives_way(struct sfu_space *space, struct sfu_section *section,
 	return now != other;
 }
 
-/* Limits retries, as walks may add sections for the same code meanwhile. */
-#define MAX_TRIES	64
+/*
+ * Limits how many overlapping sections are removed one after the other: walks
+ * may add more for the same code meanwhile.
+ */
+#define MAX_OVERLAPS	64
 
 static int add_section(struct sfu_space *space, struct sfu_section *section,
 		       struct sfu_message *message)
@@ -45,7 +48,7 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 	bool again;
 	int err, tries;
 
-	for (tries = 0; tries < MAX_TRIES; tries++) {
+	for (tries = 0; tries < MAX_OVERLAPS; tries++) {
 		err = sfu_space_add(space, section, &other, message);
 		if (err != -EEXIST)
 			return err;

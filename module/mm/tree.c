@@ -8,6 +8,25 @@
  * Nodes on the path to the last section, other than the root, have at least one
  * entry. All other nodes are at least a quarter full. A root that is not a leaf
  * has at least two entries.
+ *
+ * Why not the kernel's maple tree:
+ *
+ * - Its nodes point to their parents, so trees cannot share them. mtree_dup()
+ *   copies all nodes. Fork, which holds the mmap lock, would have to copy
+ *   65,536 leaves or more (16 slots, 256 bytes) for SFU_MAX_SECTIONS sections,
+ *   in each order. Here it takes one reference. Linux before 6.7 has no
+ *   mtree_dup().
+ * - Its keys are unique. A section can describe several texts, and is then
+ *   registered several times with the same address of its bytes.
+ * - It allocates its nodes itself, so they could not be charged to the user
+ *   who registers, see node.c.
+ * - A section of a registration takes a slot, and so does a gap after its text.
+ *   A node here has 63 sections in 512 bytes.
+ *
+ * Why one tree for each order: UNREGISTER finds a section by its id or by the
+ * address of its bytes. Without a tree in that order it would visit all
+ * sections, with the lock of the space held. A tree in another order needs
+ * leaves of its own, so two views of one tree would save nothing.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>

@@ -320,8 +320,12 @@ static void use_found(struct sfu_lookup *lookup, u64 pc,
 	lookup->used = checked;
 }
 
-/* Limits retries, as mappings may change all the time. */
-#define MAX_TRIES	8
+/*
+ * Limits how often a section that is found is removed because its mappings have
+ * changed, or because other sections were attached meanwhile: both may happen
+ * all the time.
+ */
+#define MAX_LOOKUP_TRIES	8
 
 /* As find_section(), if no section is known to have been checked for @pc. */
 static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
@@ -329,7 +333,7 @@ static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 	struct sfu_section *section;
 	int err, tries;
 
-	for (tries = 0; tries < MAX_TRIES; tries++) {
+	for (tries = 0; tries < MAX_LOOKUP_TRIES; tries++) {
 		struct sfu_range bad = {};
 
 		err = use_known(lookup, pc, &bad);
@@ -451,21 +455,24 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 	const u64 pc = sfu_cache_pc(key);
 	enum sfu_rules_result result;
 	struct sfu_section *section;
-	int err, tries;
+	int err;
 
 	if (!lookup->space)
 		return false;
-	for (tries = 0; tries < 2; tries++) {
-		result = sfu_rules_find(&lookup->space->rules, lookup->epoch,
-					key, rule, &section);
-		if (result != SFU_RULES_UNCHECKED)
-			return result == SFU_RULES_HIT;
-		err = check_section_again(lookup, section, pc);
+	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
+				&section);
+	if (result != SFU_RULES_UNCHECKED)
+		return result == SFU_RULES_HIT;
+	err = check_section_again(lookup, section, pc);
+	sfu_section_put(section);
+	if (err)
+		return false;
+	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
+				&section);
+	/* Another walk may have replaced the entry, or the note of this check. */
+	if (result == SFU_RULES_UNCHECKED)
 		sfu_section_put(section);
-		if (err)
-			return false;
-	}
-	return false;
+	return result == SFU_RULES_HIT;
 }
 
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
