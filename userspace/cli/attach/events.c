@@ -234,13 +234,30 @@ static bool handle_ring(const struct events *events,
 	return is_lost;
 }
 
+/* Returns whether any ring has a record. Takes no system call. */
+static bool has_records(const struct events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		const struct perf_event_mmap_page *ring = events->rings[i];
+
+		if (__atomic_load_n(&ring->data_head, __ATOMIC_RELAXED) !=
+		    ring->data_tail)
+			return true;
+	}
+	return false;
+}
+
 bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data)
 {
-	const uint64_t before = cpu_ns();
+	uint64_t before;
 	bool is_lost = false;
 	size_t i;
 
+	/* The loop comes here after every change, so do not read a clock for nothing. */
+	if (!has_records(events))
+		return false;
+	before = cpu_ns();
 	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++) {
 		is_lost |= handle_ring(events, events->rings[events->first],
 				       before + EVENTS_STEP_NS, fns, data);
