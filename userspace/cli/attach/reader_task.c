@@ -316,6 +316,18 @@ static int answer(struct reader_reply *reply, const unsigned char *rest,
 	return err;
 }
 
+/*
+ * Returns whether the files of a FILE request can be closed before the reply, so that
+ * one reply is enough: if there are none, or if only root can have written the file.
+ * Closing such a file waits for no other user.
+ */
+static bool can_close_now(const struct reader_reply *reply, int file,
+			  const int given[2])
+{
+	return given[0] < 0 && given[1] < 0 &&
+	       (file < 0 || reply->file.is_trusted);
+}
+
 int reader_run(void *data)
 {
 	static unsigned char rest[READER_MAX_REPLY];
@@ -335,11 +347,14 @@ int reader_run(void *data)
 			reader_maps(&request, &reply, rest, &size);
 		} else if (request.what == READER_FILE) {
 			file = reader_file(&request, given[0], &reply, fds);
+			reply.is_last = can_close_now(&reply, file, given);
+			if (reply.is_last && file >= 0)
+				close(file);
 		} else {
 			file = reader_attach(&request, given[0], given[1],
 					     &reply);
 		}
-		reply.is_last = request.what == READER_MAPS;
+		reply.is_last |= request.what == READER_MAPS;
 		if (answer(&reply, rest, size, fds, &cpu))
 			return 1;
 		if (reply.is_last)

@@ -24,7 +24,8 @@
  *
  * Files are passed as O_PATH descriptors: opening, reading and closing a file can
  * block on its server, so only readers do that. After the reply to FILE and ATTACH
- * a reader sends a second one when it has closed the file.
+ * a reader sends a second one when it has closed the file. For a trusted file there
+ * is only one reply to FILE, sent when the file has been closed.
  */
 enum reader_what {
 	READER_MAPS = 1,
