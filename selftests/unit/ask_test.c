@@ -29,6 +29,33 @@ static void begin(void)
 			files[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
+/* What the askers report, and which sections they get. */
+static struct exec_report reports[4];
+static unsigned int nr_reports, nr_offered;
+
+/* In place of the command's. */
+void exec_attach_answer(struct exec_attach *attach, pid_t asker,
+			const struct exec_report *report,
+			struct exec_section *section,
+			int section_files[EXEC_NR_SECTION_FILES])
+{
+	(void)attach;
+	(void)asker;
+	if (nr_reports < 4)
+		reports[nr_reports++] = *report;
+	*section = (struct exec_section) { 0 };
+	section_files[EXEC_ELF] = -1;
+	section_files[EXEC_SFRAME] = -1;
+	if (nr_reports > nr_offered)
+		return;
+	section->section = nr_reports;
+	section->size = 4711;
+	section_files[EXEC_ELF] = files[0];
+	/* The second one is shared. */
+	if (nr_reports == 1)
+		section_files[EXEC_SFRAME] = files[1];
+}
+
 static int nr_open(void)
 {
 	int nr = 0;
@@ -72,7 +99,7 @@ static int serve(pid_t pid, pid_t *asker)
 
 	*asker = 0;
 	while (!waitpid(pid, &status, WNOHANG)) {
-		while (exec_answer(listening, &setup, files, &who))
+		while (exec_answer(listening, &setup, files, NULL, &who))
 			if (who)
 				*asker = who;
 		usleep(1000);
@@ -127,7 +154,7 @@ static void needs_the_secret(void)
 	for (int i = 0; i < 200; i++) {
 		pid_t who;
 
-		while (exec_answer(listening, &setup, files, &who))
+		while (exec_answer(listening, &setup, files, NULL, &who))
 			EXPECT_EQ(who, 0);
 		usleep(1000);
 	}
@@ -210,8 +237,8 @@ static void takes_no_files(void)
 
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	EXPECT_EQ(sendmsg(fd, &message, 0), EXEC_SECRET_SIZE);
-	EXPECT(exec_answer(listening, &setup, files, &who));
-	EXPECT(!exec_answer(listening, &setup, files, &who));
+	EXPECT(exec_answer(listening, &setup, files, NULL, &who));
+	EXPECT(!exec_answer(listening, &setup, files, NULL, &who));
 	EXPECT_EQ(nr_open(), before);
 	close(fd);
 }
@@ -232,6 +259,70 @@ static void no_room(void)
 	EXPECT_EQ(serve(pid, &asker), 1);
 }
 
+/* Exits with the number of sections that it got, or 100 after an error. */
+static pid_t start_section_asker(const struct exec_setup *as)
+{
+	const pid_t pid = fork();
+	struct exec_report report = { 0 };
+	struct exec_section section;
+	int got[EXEC_NR_SECTION_FILES], socket;
+	unsigned int nr = 0;
+
+	if (pid)
+		return pid;
+	socket = ask_open(as, 2);
+	while (nr < 10) {
+		if (ask_for_section(socket, as, &report, &section, got))
+			_exit(100);
+		if (!section.section)
+			break;
+		nr++;
+		if (section.section != nr || section.size != 4711 ||
+		    fcntl(got[EXEC_ELF], F_GETFD) != FD_CLOEXEC ||
+		    (got[EXEC_SFRAME] >= 0) != (nr == 1))
+			_exit(100);
+		report = (struct exec_report) { 10 + nr, nr, nr - 1 };
+		for (int i = 0; i < EXEC_NR_SECTION_FILES; i++)
+			if (got[i] >= 0)
+				close(got[i]);
+	}
+	_exit(got[EXEC_ELF] < 0 && got[EXEC_SFRAME] < 0 ? nr : 100);
+}
+
+static void gets_sections(void)
+{
+	const int before = nr_open();
+	pid_t asker;
+
+	nr_reports = 0;
+	nr_offered = 2;
+	EXPECT_EQ(serve(start_section_asker(&setup), &asker), 2);
+	/* It has not asked for the files. */
+	EXPECT_EQ(asker, 0);
+	EXPECT_EQ(nr_reports, 3);
+	EXPECT_EQ(reports[0].section, 0);
+	EXPECT_EQ(reports[1].section, 1);
+	EXPECT_EQ(reports[1].id, 11);
+	EXPECT_EQ(reports[1].error, 0);
+	EXPECT_EQ(reports[2].section, 2);
+	EXPECT_EQ(reports[2].error, 1);
+	EXPECT_EQ(nr_open(), before);
+}
+
+static void sections_need_the_secrets(void)
+{
+	struct exec_setup wrong = setup;
+	pid_t asker;
+
+	nr_reports = 0;
+	wrong.ask[31] = wrong.ask[31] == '0' ? '1' : '0';
+	EXPECT_EQ(serve(start_section_asker(&wrong), &asker), 100);
+	EXPECT_EQ(nr_reports, 0);
+	wrong = setup;
+	wrong.answer[31] = wrong.answer[31] == '0' ? '1' : '0';
+	EXPECT_EQ(serve(start_section_asker(&wrong), &asker), 100);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -242,6 +333,8 @@ int main(void)
 		TAP_TEST(hears_nobody_else),
 		TAP_TEST(takes_no_files),
 		TAP_TEST(no_room),
+		TAP_TEST(gets_sections),
+		TAP_TEST(sections_need_the_secrets),
 		TAP_TEST(nobody_there),
 	};
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +20,9 @@
 
 #include "cli.h"
 #include "exec_answer.h"
+#include "exec_attach.h"
 #include "exec_image.h"
+#include "exec_stacks.h"
 #include "exec_start.h"
 #include "lib/memory_file.h"
 #include "options.h"
@@ -34,10 +35,14 @@ const char exec_help[] =
 "sframe_unwind_request function of the shared library libsframe_unwind. Stacks of\n"
 "a statically linked COMMAND cannot be printed.\n"
 "\n"
+"Where code has no SFrame data, it is converted from the call frame information\n"
+"and attached, for the program alone; a stack waits for that up to 2 seconds.\n"
+"\n"
 "  -s, --signal=SIGNAL  signal that prints a stack, a name or number; if\n"
 "                       sframe-unwind itself gets it, it is passed on to COMMAND\n"
 "  -d, --depth=N        largest number of frames, default 128\n"
 "  -o, --output=FILE    print to FILE instead of standard error\n"
+"      --no-attach      do not convert and attach anything\n"
 "      --no-fallback    use SFrame only, never assume frame pointers\n"
 "  -h, --help           print this\n"
 "  -V, --version        print the version\n"
@@ -67,6 +72,8 @@ const char exec_help[] =
  * @page: page shared with the program.
  * @handle: the device.
  * @printer: prints stacks.
+ * @attach: attaches sections.
+ * @stacks: the stacks to be printed.
  * @lost: lost stacks that have been reported.
  * @child: the program.
  * @is_ready: signals are passed on to the program at once.
@@ -83,6 +90,8 @@ struct session {
 	struct exec_page *page;
 	struct sframe_unwind *handle;
 	struct stack_printer *printer;
+	struct exec_attach *attach;
+	struct exec_stacks *stacks;
 	uint64_t lost;
 	pid_t child;
 	bool is_ready;
@@ -179,26 +188,14 @@ static void answer(struct session *session)
 
 	for (int i = 0; i < ANSWERS_A_TURN; i++) {
 		if (!exec_answer(session->socket, &session->setup,
-				 session->files, &asker))
+				 session->files, session->attach, &asker))
 			break;
+		if (asker)
+			exec_attach_begin(session->attach, asker,
+					  asker == session->child);
 		if (asker == session->child)
 			set_ready(session);
 	}
-}
-
-static void wake(uint32_t *slot)
-{
-	__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
-	syscall(SYS_futex, slot, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Wake the thread that waits with this ticket. */
-static void acknowledge(struct session *session, uint64_t ticket)
-{
-	uint32_t *slot = exec_slot(session->page, ticket);
-
-	if (ticket && __atomic_load_n(slot, __ATOMIC_ACQUIRE) == ticket)
-		wake(slot);
 }
 
 /* If stacks were lost, wake all waiting threads: some wait for a stack that was lost. */
@@ -212,9 +209,7 @@ static void release_lost(struct session *session)
 	complain("%llu stacks lost",
 		 (unsigned long long)(stats.lost_full - session->lost));
 	session->lost = stats.lost_full;
-	for (unsigned int i = 0; i < EXEC_SLOTS; i++)
-		if (__atomic_load_n(&session->page->slots[i], __ATOMIC_ACQUIRE))
-			wake(&session->page->slots[i]);
+	exec_stacks_wake_all(session->stacks);
 }
 
 /* Print all available stacks. Returns 0, or prints a message and returns -1. */
@@ -225,10 +220,8 @@ static int print_waiting(struct session *session)
 
 	while (!(err = sframe_unwind_read_stack(session->handle,
 						SFRAME_UNWIND_READ_NONBLOCK,
-						&stack))) {
-		stack_printer_print(session->printer, stack);
-		acknowledge(session, stack->user_data);
-	}
+						&stack)))
+		exec_stacks_handle(session->stacks, stack);
 	release_lost(session);
 	if (err == -EAGAIN || err == -EINTR)
 		return 0;
@@ -239,11 +232,14 @@ static int print_waiting(struct session *session)
 /* Timeout for poll(). */
 static int patience_ms(const struct session *session)
 {
+	const int stacks = exec_stacks_timeout(session->stacks);
 	const uint64_t now = now_ms();
+	int signals;
 
 	if (!session->is_held)
-		return -1;
-	return now < session->ready_ms ? session->ready_ms - now : 0;
+		return stacks;
+	signals = now < session->ready_ms ? session->ready_ms - now : 0;
+	return stacks < 0 || signals < stacks ? signals : stacks;
 }
 
 /* Close the lifeline, so that the program does not wait for printing any more. */
@@ -261,7 +257,7 @@ static void end_printing(struct session *session)
  */
 static int serve(struct session *session, int pidfd)
 {
-	struct pollfd files[] = {
+	struct pollfd files[4 + EXEC_MAX_CONVERSIONS] = {
 		{ .fd = sframe_unwind_fd(session->handle), .events = POLLIN },
 		{ .fd = pidfd, .events = POLLIN },
 		{ .fd = session->socket, .events = POLLIN },
@@ -270,7 +266,9 @@ static int serve(struct session *session, int pidfd)
 	int err = 0;
 
 	do {
-		if (poll(files, 4, patience_ms(session)) < 0 &&
+		exec_attach_poll(session->attach, files + 4);
+		if (poll(files, 4 + EXEC_MAX_CONVERSIONS,
+			 patience_ms(session)) < 0 &&
 		    errno != EINTR) {
 			complain("poll: %s", strerror(errno));
 			return -1;
@@ -282,9 +280,12 @@ static int serve(struct session *session, int pidfd)
 			files[0].fd = -1;
 			end_printing(session);
 		}
+		exec_stacks_run(session->stacks,
+				exec_attach_run(session->attach, files + 4));
 		answer(session);
 		pass_signals_on(session);
 	} while (!files[1].revents);
+	exec_stacks_end(session->stacks);
 	return err;
 }
 
@@ -315,6 +316,8 @@ static int run_session(struct session *session, const char *preload,
 		close(pidfd);
 	}
 	end_printing(session);
+	exec_stacks_free(session->stacks);
+	exec_attach_free(session->attach);
 	while (waitpid(session->child, &status, 0) < 0 && errno == EINTR)
 		;
 	return err ? EXEC_FAILED : exit_status(status);
@@ -355,7 +358,8 @@ static int open_signals(struct session *session)
 }
 
 /* Open everything. It stays open until the process ends. */
-static int open_session(struct session *session, const char *output)
+static int open_session(struct session *session, const char *output,
+			bool attaches)
 {
 	FILE *out = stderr;
 	int lifeline[2];
@@ -375,7 +379,13 @@ static int open_session(struct session *session, const char *output)
 			return complain("%s: %s", output, strerror(errno));
 	}
 	session->printer = stack_printer_create(out);
-	return session->printer ? 0 : complain("no memory");
+	session->attach = exec_attach_create(session->handle, session->page,
+					     attaches);
+	if (session->printer && session->attach)
+		session->stacks = exec_stacks_create(session->page,
+						     session->attach,
+						     session->printer);
+	return session->stacks ? 0 : complain("no memory");
 }
 
 static int parse_depth(const char *text, unsigned int *depth)
@@ -402,6 +412,7 @@ int exec_main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "depth", required_argument, NULL, 'd' },
+		{ "no-attach", no_argument, NULL, 'a' },
 		{ "no-fallback", no_argument, NULL, 'n' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "signal", required_argument, NULL, 's' },
@@ -415,10 +426,14 @@ int exec_main(int argc, char **argv)
 	};
 	const char *output = NULL;
 	char preload[2 * PATH_MAX];
+	bool attaches = true;
 	int option;
 
 	while ((option = options_next(&known, argc, argv)) != -1) {
 		switch (option) {
+		case 'a':
+			attaches = false;
+			break;
 		case 'd':
 			if (parse_depth(optarg, &session.setup.depth))
 				return misuse("bad depth");
@@ -441,7 +456,7 @@ int exec_main(int argc, char **argv)
 	if (optind == argc)
 		return misuse("no command given");
 	if (exec_find_preload(preload, sizeof(preload)) ||
-	    open_session(&session, output))
+	    open_session(&session, output, attaches))
 		return EXEC_FAILED;
 	return run_session(&session, preload, argv + optind);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "exec_answer.h"
+#include "exec_attach.h"
 
 static int make_secret(char *text)
 {
@@ -71,64 +72,126 @@ static pid_t find_sender(struct msghdr *message)
 	return pid;
 }
 
-static void send_files(int socket, const struct exec_setup *setup,
-		       const int files[EXEC_NR_FILES],
-		       struct sockaddr_un *to, socklen_t to_length)
+/**
+ * struct question - a datagram
+ *
+ * @from, @from_length: the sender's address.
+ * @asker: the sender's process, or 0 if it is not visible.
+ * @is_valid: it has the secret.
+ * @is_for_section: it asks for a section, not for files.
+ * @report: the report, with @is_for_section.
+ */
+struct question {
+	struct sockaddr_un from;
+	socklen_t from_length;
+	pid_t asker;
+	bool is_valid;
+	bool is_for_section;
+	struct exec_report report;
+};
+
+/* Send the secret, followed by @size bytes of @rest, and @nr files. */
+static void send_answer(int socket, const struct exec_setup *setup,
+			struct question *to, const void *rest, size_t size,
+			const int *files, size_t nr)
 {
 	union {
 		char bytes[CMSG_SPACE(EXEC_NR_FILES * sizeof(int))];
 		struct cmsghdr header;
 	} control = {
 		.header = {
-			.cmsg_len = CMSG_LEN(EXEC_NR_FILES * sizeof(int)),
+			.cmsg_len = CMSG_LEN(nr * sizeof(int)),
 			.cmsg_level = SOL_SOCKET,
 			.cmsg_type = SCM_RIGHTS,
 		},
 	};
-	struct iovec vector = { (void *)setup->answer, EXEC_SECRET_SIZE };
+	struct iovec parts[] = {
+		{ (void *)setup->answer, EXEC_SECRET_SIZE },
+		{ (void *)rest, size },
+	};
 	const struct msghdr message = {
-		.msg_name = to,
-		.msg_namelen = to_length,
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
+		.msg_name = &to->from,
+		.msg_namelen = to->from_length,
+		.msg_iov = parts,
+		.msg_iovlen = 2,
+		.msg_control = nr ? &control : NULL,
+		.msg_controllen = nr ? CMSG_SPACE(nr * sizeof(int)) : 0,
 	};
 
-	memcpy(CMSG_DATA(&control.header), files,
-	       EXEC_NR_FILES * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), files, nr * sizeof(int));
 	/* Failure is ignored: the receiver has ended or does not receive. */
 	sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-bool exec_answer(int socket, const struct exec_setup *setup,
-		 const int files[EXEC_NR_FILES], pid_t *asker)
+/* Receive a datagram. Returns false if there is none. */
+static bool receive_question(int socket, const struct exec_setup *setup,
+			     struct question *question)
 {
 	/* There is no room for descriptors, so none are received. */
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr header;
 	} control;
-	char asked[EXEC_SECRET_SIZE + 1];
-	struct iovec vector = { asked, sizeof(asked) };
-	struct sockaddr_un from;
+	char asked[EXEC_SECRET_SIZE], more;
+	struct iovec parts[] = {
+		{ asked, sizeof(asked) },
+		{ &question->report, sizeof(question->report) },
+		{ &more, sizeof(more) },
+	};
 	struct msghdr message = {
-		.msg_name = &from,
-		.msg_namelen = sizeof(from),
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
+		.msg_name = &question->from,
+		.msg_namelen = sizeof(question->from),
+		.msg_iov = parts,
+		.msg_iovlen = 3,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
 	const ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
 
-	*asker = 0;
 	if (length < 0)
 		return false;
-	if (length != EXEC_SECRET_SIZE ||
-	    memcmp(asked, setup->ask, EXEC_SECRET_SIZE))
+	question->from_length = message.msg_namelen;
+	question->is_for_section = length != EXEC_SECRET_SIZE;
+	question->is_valid =
+		(length == EXEC_SECRET_SIZE ||
+		 length == EXEC_SECRET_SIZE + sizeof(question->report)) &&
+		!memcmp(asked, setup->ask, EXEC_SECRET_SIZE);
+	question->asker = find_sender(&message);
+	return true;
+}
+
+static void answer_section(int socket, const struct exec_setup *setup,
+			   struct exec_attach *attach,
+			   struct question *question)
+{
+	int files[EXEC_NR_SECTION_FILES];
+	struct exec_section section;
+	size_t nr = 0;
+
+	exec_attach_answer(attach, question->asker, &question->report, &section,
+			   files);
+	while (nr < EXEC_NR_SECTION_FILES && files[nr] >= 0)
+		nr++;
+	send_answer(socket, setup, question, &section, sizeof(section), files,
+		    nr);
+}
+
+bool exec_answer(int socket, const struct exec_setup *setup,
+		 const int files[EXEC_NR_FILES], struct exec_attach *attach,
+		 pid_t *asker)
+{
+	struct question question;
+
+	*asker = 0;
+	if (!receive_question(socket, setup, &question))
+		return false;
+	if (!question.is_valid)
 		return true;
-	*asker = find_sender(&message);
-	send_files(socket, setup, files, &from, message.msg_namelen);
+	if (question.is_for_section) {
+		answer_section(socket, setup, attach, &question);
+		return true;
+	}
+	*asker = question.asker;
+	send_answer(socket, setup, &question, NULL, 0, files, EXEC_NR_FILES);
 	return true;
 }

@@ -123,14 +123,18 @@ static void print_frame(const struct stack_printer *printer,
 }
 
 void stack_printer_print(struct stack_printer *printer,
-			 const struct sframe_unwind_stack *stack)
+			 const struct sframe_unwind_stack *stack,
+			 const char *missing)
 {
 	read_objects(printer, stack->pid);
 	fprintf(printer->out, "stack of process %u, thread %u:\n", stack->pid,
 		stack->tid);
 	for (unsigned int i = 0; i < sframe_unwind_stack_frames(stack); i++)
 		print_frame(printer, stack, i);
-	fprintf(printer->out, "  end: %s\n\n",
+	fprintf(printer->out, "  end: %s\n",
 		sframe_unwind_stop_name(stack->stop));
+	if (missing)
+		print_line(printer->out, "  missing: %s", missing);
+	putc('\n', printer->out);
 	fflush(printer->out);
 }

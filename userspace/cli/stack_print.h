@@ -17,11 +17,13 @@ struct stack_printer *stack_printer_create(FILE *out);
 void stack_printer_free(struct stack_printer *printer);
 
 /*
- * Print @stack, one line for each frame and one with the reason why it ends. Names are
+ * Print @stack, one line for each frame, one with the reason why it ends, and one with
+ * what is @missing, escaped, unless that is NULL. Names are
  * looked up in the process @stack->pid as it is now, so it should still be stopped. If
  * the process is gone, only addresses are printed.
  */
 void stack_printer_print(struct stack_printer *printer,
-			 const struct sframe_unwind_stack *stack);
+			 const struct sframe_unwind_stack *stack,
+			 const char *missing);
 
 #endif /* STACK_PRINT_H */

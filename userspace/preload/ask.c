@@ -1,58 +1,87 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Only makes system calls, by syscall(2): the functions of the C library are
+ * cancellation points.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "ask.h"
 
-/* Timeout; sframe-unwind may be busy printing a stack. */
-#define PATIENCE_S 10
+/* Most files of an answer. */
+#define MAX_FILES 4
 
 /* Lowest descriptor, above those that programs, or shell scripts by number, use. */
 #define MIN_FILE 101
 
-/* Returns a socket that receives only from sframe-unwind, or -1. */
-static int open_socket(const struct exec_setup *setup)
+static void close_file(int fd)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	syscall(SYS_close, fd);
+}
+
+int ask_open(const struct exec_setup *setup, unsigned int patience_s)
+{
+	const struct timeval patience = { .tv_sec = patience_s };
 	const struct sockaddr_un any = { .sun_family = AF_UNIX };
 	struct sockaddr_un address;
 	const socklen_t length = exec_setup_address(setup, &address);
-	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const int fd = syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC,
+			       0);
 
 	if (fd < 0)
 		return -1;
 	/* Connect before binding, so that nobody else can ever send to it. */
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-		       sizeof(patience)) ||
-	    connect(fd, (const struct sockaddr *)&address, length) ||
-	    bind(fd, (const struct sockaddr *)&any, sizeof(any.sun_family))) {
-		close(fd);
+	if (syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+		    sizeof(patience)) ||
+	    syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
+		    sizeof(patience)) ||
+	    syscall(SYS_connect, fd, &address, length) ||
+	    syscall(SYS_bind, fd, &any, sizeof(any.sun_family))) {
+		close_file(fd);
 		return -1;
 	}
 	return fd;
 }
 
+/* Send the secret, followed by @question. Returns 0 or -1. */
+static int ask(int socket, const struct exec_setup *setup,
+	       const void *question, size_t size)
+{
+	struct iovec parts[] = {
+		{ (void *)setup->ask, EXEC_SECRET_SIZE },
+		{ (void *)question, size },
+	};
+	const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	return syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL) ==
+	       (long)(EXEC_SECRET_SIZE + size) ? 0 : -1;
+}
+
 /*
- * Receive the answer. Returns the number of files in @received, at most EXEC_NR_FILES;
- * 0 if the answer has a wrong secret, its files being closed then.
+ * Receive an answer of @size bytes after the secret, and its files. Returns their number,
+ * at most MAX_FILES; or -1 if the answer has a wrong secret or size, its files being
+ * closed then.
  */
-static int receive(int socket, const struct exec_setup *setup,
-		   int received[EXEC_NR_FILES])
+static int receive(int socket, const struct exec_setup *setup, void *answer,
+		   size_t size, int received[MAX_FILES])
 {
 	union {
-		char bytes[CMSG_SPACE(EXEC_NR_FILES * sizeof(int))];
+		char bytes[CMSG_SPACE(MAX_FILES * sizeof(int))];
 		struct cmsghdr header;
 	} control = { 0 };
-	char answer[EXEC_SECRET_SIZE + 1];
-	struct iovec vector = { answer, sizeof(answer) };
+	char secret[EXEC_SECRET_SIZE], more;
+	struct iovec parts[] = {
+		{ secret, sizeof(secret) },
+		{ answer, size },
+		{ &more, sizeof(more) },
+	};
 	struct msghdr message = {
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
+		.msg_iov = parts,
+		.msg_iovlen = 3,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
@@ -61,7 +90,8 @@ static int receive(int socket, const struct exec_setup *setup,
 	int nr = 0;
 
 	do {
-		length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+		length = syscall(SYS_recvmsg, socket, &message,
+				 MSG_CMSG_CLOEXEC);
 	} while (length < 0 && errno == EINTR);
 	header = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_level == SOL_SOCKET &&
@@ -69,35 +99,55 @@ static int receive(int socket, const struct exec_setup *setup,
 		nr = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(received, CMSG_DATA(header), nr * sizeof(int));
 	}
-	if (length == EXEC_SECRET_SIZE &&
-	    !memcmp(answer, setup->answer, EXEC_SECRET_SIZE))
+	if (length == (ssize_t)(EXEC_SECRET_SIZE + size) &&
+	    !memcmp(secret, setup->answer, EXEC_SECRET_SIZE))
 		return nr;
 	while (nr)
-		close(received[--nr]);
-	return 0;
+		close_file(received[--nr]);
+	return -1;
 }
 
 int ask_for_files(const struct exec_setup *setup, int files[EXEC_NR_FILES])
 {
-	const int socket = open_socket(setup);
-	int received[EXEC_NR_FILES];
-	int nr = 0, kept = 0;
+	const int socket = ask_open(setup, ASK_PATIENCE_S);
+	int received[MAX_FILES];
+	int nr = -1, kept = 0;
 
 	if (socket < 0)
 		return -1;
-	if (send(socket, setup->ask, EXEC_SECRET_SIZE, MSG_NOSIGNAL) ==
-	    EXEC_SECRET_SIZE)
-		nr = receive(socket, setup, received);
-	close(socket);
+	if (!ask(socket, setup, NULL, 0))
+		nr = receive(socket, setup, NULL, 0, received);
+	close_file(socket);
 	for (int i = 0; i < nr; i++) {
-		files[i] = fcntl(received[i], F_DUPFD_CLOEXEC, MIN_FILE);
-		kept += files[i] >= 0;
-		close(received[i]);
+		const int fd = i < EXEC_NR_FILES ?
+			       syscall(SYS_fcntl, received[i], F_DUPFD_CLOEXEC,
+				       MIN_FILE) : -1;
+
+		close_file(received[i]);
+		if (fd >= 0)
+			files[kept++] = fd;
 	}
 	if (kept == EXEC_NR_FILES)
 		return 0;
-	for (int i = 0; i < nr; i++)
-		if (files[i] >= 0)
-			close(files[i]);
+	while (kept)
+		close_file(files[--kept]);
 	return -1;
+}
+
+int ask_for_section(int socket, const struct exec_setup *setup,
+		    const struct exec_report *report,
+		    struct exec_section *section,
+		    int files[EXEC_NR_SECTION_FILES])
+{
+	int received[MAX_FILES];
+	int nr;
+
+	if (ask(socket, setup, report, sizeof(*report)))
+		return -1;
+	nr = receive(socket, setup, section, sizeof(*section), received);
+	for (int i = 0; i < EXEC_NR_SECTION_FILES; i++)
+		files[i] = i < nr ? received[i] : -1;
+	for (int i = EXEC_NR_SECTION_FILES; i < nr; i++)
+		close_file(received[i]);
+	return nr < 0 ? -1 : 0;
 }

@@ -17,6 +17,14 @@
  * user data, and sleeps until the slot changes. One page serves all threads of all
  * processes that the program starts; bytes in a shared pipe could be read by the wrong
  * thread.
+ *
+ * If sections can be attached so that the stack gets longer, sframe-unwind sets the slot
+ * to EXEC_AGAIN instead of printing the stack. The thread then starts a child that shares
+ * the program's memory but not its descriptors. The child asks for the sections, one
+ * after the other, attaches them for the memory that it shares, and ends; then the thread
+ * requests its stack again, with the same ticket. The question has the secret, followed
+ * by struct exec_report; the answer has the other secret, struct exec_section, and the
+ * files of enum exec_section_file.
  */
 #ifndef EXEC_SHARED_H
 #define EXEC_SHARED_H
@@ -32,16 +40,21 @@
  * More than threads are likely to wait at the same time. If two share a slot, one of
  * them only continues too early.
  */
-#define EXEC_SLOTS 1023
+#define EXEC_SLOTS 1022
+
+/* Value of a slot: attach what is offered, and request the stack again. */
+#define EXEC_AGAIN UINT32_MAX
 
 /**
  * struct exec_page - the shared page
  *
  * @tickets: number of tickets given out.
+ * @offers: incremented when sections can be attached.
  * @slots: tickets that threads wait for, each at its number modulo EXEC_SLOTS; 0 if none.
  */
 struct exec_page {
 	uint32_t tickets;
+	uint32_t offers;
 	uint32_t slots[EXEC_SLOTS];
 };
 
@@ -84,6 +97,45 @@ struct exec_setup {
  * @EXEC_LIFELINE: read end of a pipe; hangs up when sframe-unwind is gone.
  */
 enum exec_file { EXEC_DEVICE, EXEC_PAGE, EXEC_LIFELINE, EXEC_NR_FILES };
+
+/**
+ * struct exec_report - what became of the section that was received last
+ *
+ * @id: id of the attachment.
+ * @section: number of the section, or 0 if none was received.
+ * @error: errno, or 0 if it was attached.
+ */
+struct exec_report {
+	uint64_t id;
+	uint32_t section;
+	uint32_t error;
+};
+
+/* Build IDs that the kernel knows are not longer. */
+#define EXEC_BUILD_ID_SIZE 32
+
+/**
+ * struct exec_section - a section to be attached
+ *
+ * @size, @share_id, @flags, @build_id_size, @build_id: see struct sframe_unwind_attach.
+ * @section: number of the section; 0: there is none.
+ */
+struct exec_section {
+	uint64_t size;
+	uint64_t share_id;
+	uint32_t section;
+	uint32_t flags;
+	uint32_t build_id_size;
+	uint8_t build_id[EXEC_BUILD_ID_SIZE];
+};
+
+/**
+ * enum exec_section_file - the files of a section, in this order
+ *
+ * @EXEC_ELF: the file to which it is attached.
+ * @EXEC_SFRAME: memory file of the section; missing if it is shared.
+ */
+enum exec_section_file { EXEC_ELF, EXEC_SFRAME, EXEC_NR_SECTION_FILES };
 
 #define EXEC_SETUP_FORMAT "%5[0-9a-f]:%32[0-9a-f]:%32[0-9a-f]:%d:%u:%u"
 

@@ -22,6 +22,7 @@
 #include <sframe_unwind.h>
 
 #include "ask.h"
+#include "attach.h"
 #include "exec_shared.h"
 #include "request.h"
 #include "cli/escape.h"
@@ -48,8 +49,11 @@ static bool is_orphan(void)
 	return syscall(SYS_poll, &lifeline, 1, 0) > 0;
 }
 
-/* Sleep until the stack has been printed. Async-signal-safe. */
-static void wait_for_printer(const uint32_t *slot, uint32_t ticket)
+/*
+ * Sleep until the stack has been printed. Returns whether it has to be requested again.
+ * Async-signal-safe.
+ */
+static bool wait_for_printer(const uint32_t *slot, uint32_t ticket)
 {
 	static const struct timespec patience = { .tv_nsec = 100000000 };
 
@@ -57,8 +61,16 @@ static void wait_for_printer(const uint32_t *slot, uint32_t ticket)
 		syscall(SYS_futex, slot, FUTEX_WAIT, ticket, &patience, NULL,
 			0);
 		if (is_orphan())
-			return;
+			return false;
 	}
+	return __atomic_load_n(slot, __ATOMIC_ACQUIRE) == EXEC_AGAIN;
+}
+
+/* Attach the sections that sframe-unwind offers. Async-signal-safe. */
+static void attach_sections(const struct exec_page *shared)
+{
+	attach_offered(&setup, files[EXEC_DEVICE],
+		       __atomic_load_n(&shared->offers, __ATOMIC_ACQUIRE));
 }
 
 /*
@@ -80,6 +92,7 @@ static void print_stack(pid_t tid)
 	};
 	const int old_errno = errno;
 	uint32_t *slot, ticket;
+	bool again;
 
 	if (!shared || is_orphan())
 		goto out;
@@ -87,15 +100,18 @@ static void print_stack(pid_t tid)
 	do {
 		ticket = __atomic_add_fetch(&shared->tickets, 1,
 					    __ATOMIC_RELAXED);
-	} while (!ticket);
+	} while (!ticket || ticket == EXEC_AGAIN);
 	slot = exec_slot(shared, ticket);
-	if (is_self) {
+	if (is_self)
 		request.user_data = ticket;
-		__atomic_store_n(slot, ticket, __ATOMIC_RELEASE);
-	}
-	if (!ioctl_inline(files[EXEC_DEVICE], SFRAME_UNWIND_IOC_REQUEST,
-			  &request) && is_self)
-		wait_for_printer(slot, ticket);
+	do {
+		attach_sections(shared);
+		if (is_self)
+			__atomic_store_n(slot, ticket, __ATOMIC_RELEASE);
+		again = !ioctl_inline(files[EXEC_DEVICE],
+				      SFRAME_UNWIND_IOC_REQUEST, &request) &&
+			is_self && wait_for_printer(slot, ticket);
+	} while (again);
 out:
 	errno = old_errno;
 }
@@ -140,6 +156,7 @@ static int open_session(void)
 		goto err_unmap;
 	}
 	register_objects();
+	attach_prepare();
 	__atomic_store_n(&page, map, __ATOMIC_RELEASE);
 	return 0;
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Convert a file that a process has mapped, in a child process.
+ */
+#ifndef EXEC_CONVERT_H
+#define EXEC_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "exec_maps.h"
+
+/* Bytes of the longest reason, with the terminating 0. */
+#define EXEC_REASON_SIZE 512
+
+#define EXEC_MAX_BUILD_ID 32
+
+/**
+ * struct exec_conversion - a child that converts
+ *
+ * @child: the child.
+ * @socket: readable when it has ended or is about to.
+ */
+struct exec_conversion {
+	pid_t child;
+	int socket;
+};
+
+/**
+ * struct exec_converted - the result of a conversion
+ *
+ * @error: 0 or a negative errno; -EEXIST if the file has a .sframe of its own; -ESRCH if
+ *	it could not be opened, which may be different for another process.
+ * @build_id_size, @build_id: build ID of the file.
+ * @size: bytes of the section.
+ * @reason: the error in words.
+ */
+struct exec_converted {
+	int32_t error;
+	uint32_t build_id_size;
+	uint8_t build_id[EXEC_MAX_BUILD_ID];
+	uint64_t size;
+	char reason[EXEC_REASON_SIZE];
+};
+
+/*
+ * Start to convert the file that @pid has mapped at @mapping. Unless @anyway, only if it
+ * has no .sframe of its own. Returns 0 or a negative errno.
+ */
+int exec_convert_start(struct exec_conversion *conversion, pid_t pid,
+		       const struct exec_mapping *mapping, bool anyway);
+
+/*
+ * Get the result, when the socket is readable, and end the child. Without an error, the
+ * two @files are open: the ELF file, and the section.
+ */
+void exec_convert_finish(struct exec_conversion *conversion,
+			 struct exec_converted *converted, int files[2]);
+
+/* End the child without a result. */
+void exec_convert_cancel(struct exec_conversion *conversion);
+
+#endif /* EXEC_CONVERT_H */
