@@ -3,7 +3,7 @@
  * Environment: what the decoder and step.c need from the kernel or from libc. The
  * module, the library, the unit tests and the fuzzers compile the same sframe*.c,
  * step.c, cache.c and elf.c. All differences between these environments are in this
- * header, in user.h and in arch/x86/arch.h.
+ * header, in user.h and in arch/.
  */
 #ifndef SFU_ENV_H
 #define SFU_ENV_H
@@ -11,6 +11,7 @@
 #ifdef __KERNEL__
 
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
@@ -24,6 +25,7 @@
 
 #else
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,13 +47,6 @@ typedef int64_t s64;
 #define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)	__atomic_store_n(&(x), (value), __ATOMIC_RELAXED)
 #define smp_load_acquire(from)	__atomic_load_n(from, __ATOMIC_ACQUIRE)
-#ifdef __x86_64__
-#define smp_rmb()	__asm__ volatile("" ::: "memory")
-#define smp_wmb()	__asm__ volatile("" ::: "memory")
-#else
-#define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
-#define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
-#endif
 
 /* User space reads its own memory only: speculation discloses nothing. */
 #define array_index_nospec(index, size)	((void)(size), (index))

@@ -8,14 +8,14 @@
  * was computed from, and without a branch. So only user memory is accessed,
  * even speculatively.
  *
- * Programs can map memory below TASK_SIZE_MAX. Addresses that are too high are
+ * Programs can map memory below SFU_USER_LIMIT. Addresses that are too high are
  * clamped to the page that starts there. It is never mapped, so that an access
- * faults; and it is the last page before the non-canonical addresses, accesses
- * to which cause a warning in older kernels.
+ * faults.
  */
 #ifndef SFU_USER_H
 #define SFU_USER_H
 
+#include "arch/arch.h"
 #include "env.h"
 
 #ifdef __KERNEL__
@@ -27,8 +27,6 @@
 #include "counters.h"
 #endif
 
-#define SFU_USER_LIMIT	((u64)TASK_SIZE_MAX)
-
 /*
  * Maximum distance of a window's base below the limit. Chosen so that a place
  * in the window, plus 16 bytes, is always less than a page above the limit.
@@ -36,9 +34,6 @@
 #define SFU_WINDOW_SPAN	(SZ_4G - SZ_2K)
 
 #else
-
-/* As in kernels with 4-level page tables. */
-#define SFU_USER_LIMIT	0x7ffffffff000ULL
 
 /*
  * Tests may define a hook to see each stack address, as requested and as
@@ -49,20 +44,6 @@
 #endif
 
 #endif
-
-/* Returns the minimum of @address and @limit, without a branch. */
-static __always_inline u64 sfu_user_clamp(u64 address, u64 limit)
-{
-#ifdef __x86_64__
-	/* Compilers may generate a branch from C code. */
-	asm("cmpq %1, %0\n\t"
-	    "cmovaq %1, %0" : "+r" (address) : "r" (limit) : "cc");
-	return address;
-#else
-	/* In user space on other architectures only; there is no min(). */
-	return address > limit ? limit : address;
-#endif
-}
 
 /*
  * Read several stack words in one user-access window, without sleeping.
@@ -125,7 +106,7 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 #define sfu_words_get(words, at, word, label)				\
 	do {								\
 		sfu_words_watch_(words, at);				\
-		(at) = sfu_user_clamp(at, (words)->limit);		\
+		(at) = sfu_arch_clamp(at, (words)->limit);		\
 		unsafe_get_user(word, (u64 __user *)u64_to_user_ptr(at), \
 				label);					\
 	} while (0)
@@ -149,7 +130,7 @@ static inline bool sfu_words_begin(struct sfu_words *words,
 		const u64 asked_ = (at);				\
 		u64 offset_;						\
 									\
-		(at) = sfu_user_clamp(asked_, (words)->limit);		\
+		(at) = sfu_arch_clamp(asked_, (words)->limit);		\
 		sfu_words_watch(asked_, at);				\
 		offset_ = (at) - stack_->address;			\
 		if (offset_ >= stack_->size ||				\
@@ -210,15 +191,8 @@ struct sfu_window {
 static __always_inline struct sfu_place
 sfu_place_behind(struct sfu_place place, u64 distance)
 {
-#ifdef __x86_64__
-	/*
-	 * Clears the upper half, too; compilers would need another instruction.
-	 */
-	asm("addl %k1, %k0" : "+r" (place.at) : "re" (distance) : "cc");
+	place.at = sfu_arch_add32(place.at, distance);
 	return place;
-#else
-	return (struct sfu_place) { (u32)(place.at + distance) };
-#endif
 }
 
 static __always_inline struct sfu_place
@@ -249,7 +223,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
 		window->first = 0;
 		return true;
 	}
-	window->base = sfu_user_clamp(address,
+	window->base = sfu_arch_clamp(address,
 				      SFU_USER_LIMIT - SFU_WINDOW_SPAN);
 	window->first = address - window->base;
 	/* The base is below the limit, so no address needs a check here. */
@@ -306,7 +280,7 @@ static __always_inline bool sfu_window_begin(struct sfu_window *window,
  */
 static inline bool sfu_user_copy_in(u64 *to, const void __user *user, u32 size)
 {
-	const u64 from = sfu_user_clamp((unsigned long)user, SFU_USER_LIMIT);
+	const u64 from = sfu_arch_clamp((unsigned long)user, SFU_USER_LIMIT);
 	u32 i;
 
 	if (!user_access_begin(user, size))
@@ -324,7 +298,7 @@ fault:
 static inline bool sfu_user_copy_out(void __user *user, const u64 *from,
 				     u32 size)
 {
-	const u64 to = sfu_user_clamp((unsigned long)user, SFU_USER_LIMIT);
+	const u64 to = sfu_arch_clamp((unsigned long)user, SFU_USER_LIMIT);
 	u32 i;
 
 	if (!user_access_begin(user, size))

@@ -2,9 +2,12 @@
 /*
  * Cache: a hash table from the address of a frame to its rule.
  */
-#include "../arch/x86/arch.h"
+#include "../arch/arch.h"
 #include "../user.h"
 #include "cache.h"
+
+/* Addresses must not have the bit that marks an exact key. */
+static_assert(SFU_USER_END <= SFU_CACHE_EXACT, "user addresses are too high");
 
 /* Maximum distance from the CFA of the saved frame pointer in a simple rule. */
 #define MAX_FP_DISTANCE	32768

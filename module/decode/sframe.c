@@ -3,6 +3,7 @@
  * Decode: the header and the FDE index of a section, and the validation of a whole
  * section. For the rows of an FDE see sframe_rows.c.
  */
+#include "../arch/arch.h"
 #include "../user.h"
 #include "bytes.h"
 #include "sframe.h"
@@ -74,14 +75,14 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 	if (!(hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_SORTED))
 		return sfu_malformed(defect, SFU_DEFECT_HDR_UNSORTED,
 				 SFRAME_HDR_FLAGS);
-	if (hdr[SFRAME_HDR_ABI] != SFRAME_ABI_AMD64_ENDIAN_LITTLE) {
+	if (hdr[SFRAME_HDR_ABI] != SFU_SFRAME_ABI) {
 		sfu_malformed(defect, SFU_DEFECT_HDR_ABI, SFRAME_HDR_ABI);
 		return -EOPNOTSUPP;
 	}
 	if (hdr[SFRAME_HDR_FIXED_FP])
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FIXED_FP,
 				 SFRAME_HDR_FIXED_FP);
-	if ((s8)hdr[SFRAME_HDR_FIXED_RA] != SFRAME_AMD64_FIXED_RA_OFFSET)
+	if ((s8)hdr[SFRAME_HDR_FIXED_RA] != SFU_SFRAME_FIXED_RA)
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FIXED_RA,
 				 SFRAME_HDR_FIXED_RA);
 	if (hdr[SFRAME_HDR_AUXHDR_LEN])

@@ -2,6 +2,7 @@
 /*
  * Texts that describe the defects of a section.
  */
+#include "../arch/arch.h"
 #include "sframe.h"
 
 static const char * const defect_texts[SFU_NR_DEFECTS] = {
@@ -12,9 +13,9 @@ static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_HDR_VERSION] = "version is not 3",
 	[SFU_DEFECT_HDR_FLAGS] = "unknown header flag",
 	[SFU_DEFECT_HDR_UNSORTED] = "FDE index is not marked as sorted",
-	[SFU_DEFECT_HDR_ABI] = "ABI is not AMD64 little-endian",
+	[SFU_DEFECT_HDR_ABI] = "ABI is not " SFU_SFRAME_ABI_NAME " little-endian",
 	[SFU_DEFECT_HDR_FIXED_FP] = "fixed FP offset is not 0",
-	[SFU_DEFECT_HDR_FIXED_RA] = "fixed RA offset is not -8",
+	[SFU_DEFECT_HDR_FIXED_RA] = "fixed RA offset is not " SFU_SFRAME_FIXED_RA_TEXT,
 	[SFU_DEFECT_HDR_AUXHDR] = "auxiliary header of unknown content",
 	[SFU_DEFECT_HDR_NO_FDES] = "no FDEs",
 	[SFU_DEFECT_HDR_INDEX] = "FDE index overlaps the FRE area",
@@ -35,7 +36,7 @@ static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_ROW_PAST_END] = "row starts beyond the function's end",
 	[SFU_DEFECT_ROW_PAST_REP] = "row starts beyond the repeated block",
 	[SFU_DEFECT_ROW_WORD_SIZE] = "invalid data word size",
-	[SFU_DEFECT_ROW_MANGLED] = "mangled RA bit on AMD64",
+	[SFU_DEFECT_ROW_MANGLED] = "mangled RA bit on " SFU_SFRAME_ABI_NAME,
 	[SFU_DEFECT_ROW_WORDS] = "data words are beyond the FRE area",
 	[SFU_DEFECT_DEFAULT_COUNT] = "default row with more than two data words",
 	[SFU_DEFECT_FLEX_LEFTOVER] = "flexible row with left-over data words",

@@ -11,6 +11,7 @@
 #ifndef SFU_SFRAME_FIND_H
 #define SFU_SFRAME_FIND_H
 
+#include "../arch/arch.h"
 #include "../user.h"
 #include "sframe.h"
 #include "sframe_format.h"
@@ -153,10 +154,9 @@ static __always_inline bool sfu_run_find(struct sfu_window *window,
 	run->nr -= left;
 
 	next = sfu_place_behind(next, start_size + 1 - size);
-	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
-						    SFRAME_AMD64_REG_FP;
+	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFU_REG_SP : SFU_REG_FP;
 	rule->ra = SFU_BASE_CFA | SFU_DEREF;
-	rule->ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET;
+	rule->ra_offset = SFU_SFRAME_FIXED_RA;
 	rule->fp = SFU_SAME;
 	rule->fp_offset = 0;
 	if (SFU_WORD_BITS(info) == 0)

@@ -4,7 +4,8 @@
  * binutils specifies it.
  *
  * Nothing after the header is aligned: fields are read by offset. All numbers are
- * little-endian, because AMD64 is the only ABI supported.
+ * little-endian: the decoder reads no other sections. What depends on the ABI is in
+ * arch/.
  */
 #ifndef SFU_SFRAME_FORMAT_H
 #define SFU_SFRAME_FORMAT_H
@@ -19,9 +20,6 @@
 #define SFRAME_F_FDE_FUNC_START_PCREL	0x4
 #define SFRAME_F_V3_MASK \
 	(SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL)
-
-#define SFRAME_ABI_AMD64_ENDIAN_LITTLE	3
-#define SFRAME_AMD64_FIXED_RA_OFFSET	(-8)
 
 /* Header: offsets of its fields, and its size without the auxiliary header */
 #define SFRAME_HDR_MAGIC		0x00	/* u16 */
@@ -81,10 +79,5 @@
 #define SFRAME_FLEX_DEREF		0x2
 #define SFRAME_FLEX_RESERVED		0x4
 #define SFRAME_FLEX_REGNUM_SHIFT	3
-
-/* DWARF register numbers of AMD64 */
-#define SFRAME_AMD64_REG_FP		6
-#define SFRAME_AMD64_REG_SP		7
-#define SFRAME_AMD64_REG_RA		16
 
 #endif /* SFU_SFRAME_FORMAT_H */

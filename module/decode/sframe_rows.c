@@ -2,9 +2,19 @@
 /*
  * Decode: the rows (FREs) of an FDE, and the rule that a row encodes.
  */
+#include "../arch/arch.h"
 #include "bytes.h"
 #include "sframe.h"
 #include "sframe_format.h"
+
+/* The bases that are no register have numbers of their own. */
+static_assert(SFU_REG_MAX < SFU_BASE_OTHER, "no room for the registers in a rule");
+
+/*
+ * Without a fixed offset of RA, default rows would have one more data word, which
+ * decode_default() and sframe_find.h do not read.
+ */
+static_assert(SFU_SFRAME_FIXED_RA, "default rows would have a word for RA");
 
 /* Read a data word that is an offset. */
 static s32 get_signed(const u8 *p, u8 size)
@@ -147,7 +157,7 @@ static const struct sfu_rule outermost_rule = { .flags = SFU_RULE_OUTERMOST };
 /* RA and FP of a rule, unless the row encodes others. */
 static const struct sfu_rule default_rule = {
 	.ra = SFU_BASE_CFA | SFU_DEREF,
-	.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
+	.ra_offset = SFU_SFRAME_FIXED_RA,
 	.fp = SFU_SAME,
 };
 
@@ -156,8 +166,7 @@ static int decode_default(const struct sfu_row *row, struct sfu_rule *rule,
 {
 	if (row->num_words > 2)
 		return sfu_malformed(defect, SFU_DEFECT_DEFAULT_COUNT, row->offset);
-	rule->cfa = row->info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
-							 SFRAME_AMD64_REG_FP;
+	rule->cfa = row->info & SFRAME_FRE_CFA_BASE_SP ? SFU_REG_SP : SFU_REG_FP;
 	rule->cfa_offset = get_signed(row->words, row->word_size);
 	if (row->num_words == 2) {
 		rule->fp = SFU_BASE_CFA | SFU_DEREF;
@@ -192,7 +201,7 @@ static int decode_flex_pair(const struct sfu_row *row, u32 *at, u8 *base,
 
 	if (control & SFRAME_FLEX_REG) {
 		reg = control >> SFRAME_FLEX_REGNUM_SHIFT;
-		*base = reg <= SFRAME_AMD64_REG_RA ? reg : SFU_BASE_OTHER;
+		*base = reg <= SFU_REG_MAX ? reg : SFU_BASE_OTHER;
 	} else {
 		*base = SFU_BASE_CFA;
 	}

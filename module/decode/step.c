@@ -2,7 +2,7 @@
 /*
  * Step: compute the caller's registers from a frame's registers and a rule.
  */
-#include "../arch/x86/arch.h"
+#include "../arch/arch.h"
 #include "step.h"
 
 /* Get the value of DWARF register @reg in @frame. */

@@ -2,10 +2,11 @@
 /*
  * Elf: read from an ELF file's headers what is needed to unwind its code.
  */
+#include "../arch/arch.h"
 #include "../decode/bytes.h"
 #include "elf.h"
 
-/* The ELF header: its size, and the offsets of its members. */
+/* The ELF header, of 64-bit little-endian files: its size, and the offsets of its members. */
 #define EHDR_SIZE	64
 #define EHDR_CLASS	4
 #define EHDR_DATA	5
@@ -21,7 +22,6 @@
 #define DATA_LITTLE	1
 #define TYPE_EXEC	2
 #define TYPE_DYN	3
-#define MACHINE_X86_64	62
 
 /* A program header. */
 #define PHDR_SIZE	56
@@ -47,9 +47,8 @@
 /* Notes of one file that are read. */
 #define MAX_NOTES	64
 
-/* Limit of addresses, and of offsets and sizes in a file. */
-#define MAX_ADDRESS	0x800000000000ULL
-#define PAGE_BYTES	4096ULL
+/* Limit of offsets and sizes in a file. */
+#define MAX_OFFSET	0x800000000000ULL
 
 static int fail_malformed(struct sfu_elf *elf, u64 offset, const char *problem)
 {
@@ -66,7 +65,7 @@ static int read_bytes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 {
 	int err;
 
-	if (offset > MAX_ADDRESS)
+	if (offset > MAX_OFFSET)
 		return fail_malformed(elf, offset,
 				      "an offset is beyond all files");
 	err = reader->read(reader, offset, to, size);
@@ -104,8 +103,9 @@ static int read_ehdr(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 	if (ehdr[EHDR_DATA] != DATA_LITTLE)
 		return fail_unsupported(elf, EHDR_DATA,
 					"not a little-endian ELF file");
-	if (get_le16(ehdr + EHDR_MACHINE) != MACHINE_X86_64)
-		return fail_unsupported(elf, EHDR_MACHINE, "not for x86-64");
+	if (get_le16(ehdr + EHDR_MACHINE) != SFU_ELF_MACHINE)
+		return fail_unsupported(elf, EHDR_MACHINE,
+					"not for " SFU_ELF_MACHINE_NAME);
 	if (ehdr[EHDR_IDENT_VERSION] != 1)
 		return fail_malformed(elf, EHDR_IDENT_VERSION,
 				      "unknown version of ELF");
@@ -140,17 +140,17 @@ static int add_segment(struct sfu_elf *elf, u64 at, const u8 *phdr)
 
 	if (!segment.memsz)
 		return 0;
-	if (segment.offset >= MAX_ADDRESS || segment.filesz >= MAX_ADDRESS)
+	if (segment.offset >= MAX_OFFSET || segment.filesz >= MAX_OFFSET)
 		return fail_malformed(elf, at + PHDR_OFFSET,
 				      "a segment is beyond all files");
-	if (segment.vaddr >= MAX_ADDRESS ||
-	    segment.memsz >= MAX_ADDRESS - segment.vaddr)
+	if (segment.vaddr >= SFU_LINKED_END ||
+	    segment.memsz >= SFU_LINKED_END - segment.vaddr)
 		return fail_malformed(elf, at + PHDR_VADDR,
 				      "a segment is beyond user addresses");
 	if (segment.filesz > segment.memsz)
 		return fail_malformed(elf, at + PHDR_FILESZ,
 				      "a segment has more bytes than addresses");
-	if ((segment.vaddr - segment.offset) % PAGE_BYTES)
+	if ((segment.vaddr - segment.offset) % SFU_PAGE_BYTES)
 		return fail_malformed(elf, at + PHDR_VADDR,
 				      "a segment cannot be mapped page by page");
 	if (elf->nr_segments == SFU_ELF_MAX_SEGMENTS)
@@ -170,10 +170,10 @@ static int set_sframe(struct sfu_elf *elf, u64 at, const u8 *phdr)
 		return 0;
 	if (elf->sframe_size)
 		return fail_malformed(elf, at, "two PT_GNU_SFRAME");
-	if (offset >= MAX_ADDRESS || size >= MAX_ADDRESS)
+	if (offset >= MAX_OFFSET || size >= MAX_OFFSET)
 		return fail_malformed(elf, at + PHDR_OFFSET,
 				      "PT_GNU_SFRAME is beyond all files");
-	if (vaddr >= MAX_ADDRESS || size >= MAX_ADDRESS - vaddr)
+	if (vaddr >= SFU_LINKED_END || size >= SFU_LINKED_END - vaddr)
 		return fail_malformed(elf, at + PHDR_VADDR,
 				      "PT_GNU_SFRAME is beyond user addresses");
 	elf->sframe_offset = offset;
@@ -202,7 +202,7 @@ static int read_notes(struct sfu_elf *elf, const struct sfu_elf_reader *reader,
 	int err;
 
 	while (!elf->build_id_size && left >= sizeof(note) &&
-	       at < MAX_ADDRESS && *budget) {
+	       at < MAX_OFFSET && *budget) {
 		u64 namesz, descsz, desc, size;
 
 		--*budget;
@@ -263,7 +263,7 @@ int sfu_elf_read(struct sfu_elf *elf, const struct sfu_elf_reader *reader)
 
 	memset(elf, 0, sizeof(*elf));
 	err = read_ehdr(elf, reader, &phoff, &phnum);
-	if (!err && phoff > MAX_ADDRESS)
+	if (!err && phoff > MAX_OFFSET)
 		err = fail_malformed(elf, EHDR_PHOFF,
 				     "program headers are beyond all files");
 	for (i = 0; !err && i < phnum; i++)
@@ -281,7 +281,7 @@ sfu_elf_find_segment(const struct sfu_elf *elf, u64 offset)
 
 	for (i = 0; i < elf->nr_segments; i++) {
 		const struct sfu_elf_segment *segment = &elf->segments[i];
-		const u64 before = segment->offset % PAGE_BYTES;
+		const u64 before = segment->offset % SFU_PAGE_BYTES;
 
 		if (offset - segment->offset < segment->filesz)
 			return segment;
@@ -290,7 +290,7 @@ sfu_elf_find_segment(const struct sfu_elf *elf, u64 offset)
 		 * segment.
 		 */
 		if (offset - (segment->offset - before) <
-		    align_size(before + segment->filesz, PAGE_BYTES))
+		    align_size(before + segment->filesz, SFU_PAGE_BYTES))
 			found = segment;
 	}
 	return found;

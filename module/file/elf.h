@@ -69,8 +69,8 @@ struct sfu_elf {
 
 /*
  * Read the headers. Returns 0; -EINVAL if the file is not ELF or is malformed;
- * -EOPNOTSUPP if it is not a 64-bit, little-endian file for x86-64; both with
- * elf->problem set; or an error of the reader. Ignores a build ID that is
+ * -EOPNOTSUPP if it is not a 64-bit, little-endian file for the architecture; both
+ * with elf->problem set; or an error of the reader. Ignores a build ID that is
  * malformed, empty, or longer than SFU_ELF_MAX_BUILD_ID.
  */
 int sfu_elf_read(struct sfu_elf *elf, const struct sfu_elf_reader *reader);

@@ -13,7 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/siphash.h>
 
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "compat.h"
 #include "limits.h"
 #include "mapping.h"

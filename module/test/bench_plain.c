@@ -12,7 +12,7 @@
 #include <linux/srcu.h>
 #include <linux/uaccess.h>
 
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "bench_plain.h"
 #include "decode/bytes.h"
 #include "decode/sframe.h"
@@ -294,9 +294,9 @@ static int find_plain_rule(const struct plain_section *section, u64 pc,
 	*rule = (struct sfu_rule) {
 		.cfa_offset = row->cfa_offset,
 		.cfa = row->info & SFRAME_FRE_CFA_BASE_SP ?
-			       SFRAME_AMD64_REG_SP : SFRAME_AMD64_REG_FP,
+			       SFU_REG_SP : SFU_REG_FP,
 		.ra = SFU_BASE_CFA | SFU_DEREF,
-		.ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET,
+		.ra_offset = SFU_SFRAME_FIXED_RA,
 		.fp = SFU_SAME,
 	};
 	if (row->num_words > 1) {
@@ -325,7 +325,9 @@ int sfu_bench_plain_find(struct sfu_bench_plain *plain, u64 pc,
 u32 sfu_bench_plain_walk(struct sfu_bench_plain *plain,
 			 const struct pt_regs *regs, u64 *ip, u32 max)
 {
-	u64 pc = regs->ip, sp = regs->sp, fp = regs->bp;
+	u64 pc = sfu_arch_ip(regs);
+	u64 sp = sfu_arch_register(regs, SFU_REG_SP);
+	u64 fp = sfu_arch_register(regs, SFU_REG_FP);
 	struct sfu_rule rule;
 	u32 nr = 0;
 

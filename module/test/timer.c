@@ -53,7 +53,8 @@ static enum hrtimer_restart fire_timer(struct hrtimer *timer)
 	struct pt_regs *regs = get_irq_regs();
 
 	if (current->mm == test->mm)
-		make_request(test, regs && user_mode(regs) ? regs->ip : 0);
+		make_request(test, regs && user_mode(regs) ?
+				   instruction_pointer(regs) : 0);
 	hrtimer_forward_now(timer, ns_to_ktime(test->period));
 	return HRTIMER_RESTART;
 }

@@ -50,8 +50,7 @@
 #include <linux/sched/signal.h>
 #include <linux/timex.h>
 
-#include <asm/tsc.h>
-
+#include "arch/arch.h"
 #include "compat.h"
 #include "consumer.h"
 #include "limits.h"
@@ -320,7 +319,7 @@ static void note_served(u64 start)
 	 * It may have slept, or begun on a CPU whose counter is ahead: limit
 	 * it.
 	 */
-	served->took = min_t(cycles_t, end - start, tsc_khz);
+	served->took = min_t(cycles_t, end - start, sfu_arch_cycles_per_ms());
 }
 
 struct sfu_request *sfu_queue_next(struct sfu_request *first, u64 start)

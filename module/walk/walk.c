@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "counters.h"
 #include "decode/cache.h"
 #include "decode/step.h"
@@ -205,7 +205,7 @@ static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 {
 	if (frame->exact)
 		return 0;
-	frame->ip = sfu_uretprobe_original(frame->sp - SFU_WORD_SIZE,
+	frame->ip = sfu_uretprobe_original(frame->sp - SFU_CALL_SIZE,
 					   frame->ip);
 	if (!frame->ip)
 		return SFRAME_UNWIND_STOP_COMPLETE;
@@ -317,9 +317,9 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 {
 	struct sfu_frame frame = {
-		.ip = regs->ip,
-		.sp = regs->sp,
-		.fp = regs->bp,
+		.ip = sfu_arch_ip(regs),
+		.sp = sfu_arch_register(regs, SFU_REG_SP),
+		.fp = sfu_arch_register(regs, SFU_REG_FP),
 		.fp_known = true,
 		.exact = true,
 		.regs = regs,
@@ -330,7 +330,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	sfu_count(SFU_TOTAL_WALKS);
 	walk->nr = 0;
 	walk->guessed = false;
-	if (!user_64bit_mode((struct pt_regs *)regs)) {
+	if (!sfu_arch_is_supported(regs)) {
 		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
 		return;
 	}

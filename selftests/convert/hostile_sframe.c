@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hostile_kinds.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 
 #define V2_ENTRY_SIZE 20
@@ -18,9 +19,9 @@ static void put_header(struct buffer *to, unsigned int version, uint32_t count,
 	hostile_put(to, SFRAME_MAGIC, 2);
 	hostile_put(to, version, 1);
 	hostile_put(to, SFRAME_F_FDE_SORTED, 1);
-	hostile_put(to, SFRAME_ABI_AMD64_ENDIAN_LITTLE, 1);
+	hostile_put(to, SFU_SFRAME_ABI, 1);
 	hostile_put(to, 0, 1);
-	hostile_put(to, (unsigned char)SFRAME_AMD64_FIXED_RA_OFFSET, 1);
+	hostile_put(to, (unsigned char)SFU_SFRAME_FIXED_RA, 1);
 	hostile_put(to, 0, 1);
 	hostile_put(to, count, 4);
 	hostile_put(to, 0, 4);
@@ -185,7 +186,7 @@ void hostile_make_rows_in_rows(int fd, uint64_t size)
 		hostile_put(&section, 6 << SFRAME_FRE_WORD_COUNT_SHIFT |
 			    2 << SFRAME_FRE_WORD_SIZE_SHIFT, 1);
 		/* CFA = rsp + 8, RA = *(CFA - 8), FP = *(CFA + what follows) */
-		hostile_put(&section, SFRAME_AMD64_REG_SP << 3 |
+		hostile_put(&section, SFU_REG_SP << 3 |
 			    SFRAME_FLEX_REG, 4);
 		hostile_put(&section, 8, 4);
 		hostile_put(&section, SFRAME_FLEX_DEREF, 4);

@@ -4,7 +4,7 @@
  * The cache may drop an entry, and reports that, but an entry it has must be
  * the last one stored for the key.
  */
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "decode/cache.h"
 #include "fuzz.h"
 

@@ -13,6 +13,7 @@
 #include "fuzz.h"
 #include "lookup.h"
 #include "oracle.h"
+#include "arch/arch.h"
 #include "decode/sframe_format.h"
 
 /* Not 0, so that an address used as an offset is noticed. */
@@ -115,7 +116,7 @@ static bool pair_is(const struct oracle_row *row, u32 *at, u8 place, s32 offset,
 		return place == other_place && offset == other_offset;
 	reg = control >> 3;
 	if (!(control & 1) ? base != SFU_BASE_CFA :
-	    reg <= 16 ? base != reg : base != SFU_BASE_OTHER)
+	    reg <= SFU_REG_MAX ? base != reg : base != SFU_BASE_OTHER)
 		return false;
 	*at += 1;
 	return !(place & SFU_DEREF) == !(control & 2) &&
@@ -137,8 +138,7 @@ static bool rule_is_row(const struct sfu_rule *rule, const struct sfu_fde *fde,
 		return pair_is(row, &at, rule->cfa, rule->cfa_offset, 0, 0) &&
 		       pair_is(row, &at, rule->ra, rule->ra_offset, cfa_mem, -8) &&
 		       pair_is(row, &at, rule->fp, rule->fp_offset, SFU_SAME, 0);
-	return rule->cfa == (row->base ? SFRAME_AMD64_REG_SP :
-					 SFRAME_AMD64_REG_FP) &&
+	return rule->cfa == (row->base ? SFU_REG_SP : SFU_REG_FP) &&
 	       rule->cfa_offset == row->cfa && rule->ra == cfa_mem &&
 	       rule->ra_offset == -8 &&
 	       (row->has_fp ? rule->fp == cfa_mem && rule->fp_offset == row->fp :

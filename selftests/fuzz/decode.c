@@ -4,7 +4,7 @@
  * the rule at an address; the rule is cached, and followed on a stack that
  * consists of the input's bytes: step by step, and at once by the cache.
  */
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "decode/cache.h"
 #include "decode.h"
 #include "fuzz.h"
@@ -77,7 +77,7 @@ static bool place_is_sane(u8 place, bool may_be_cfa)
 	if (base == SFU_BASE_CFA)
 		return may_be_cfa && place == (SFU_BASE_CFA | SFU_DEREF);
 	return !(place & ~(SFU_BASE_MASK | SFU_DEREF)) &&
-	       (base <= 16 || base == SFU_BASE_OTHER);
+	       (base <= SFU_REG_MAX || base == SFU_BASE_OTHER);
 }
 
 /* Properties of every answer. */

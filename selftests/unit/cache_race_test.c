@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "arch/x86/arch.h"
+#include "arch/arch.h"
 #include "decode/cache.h"
 #include "cache_race_watch.h"
 #include "tap.h"

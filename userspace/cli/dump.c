@@ -10,6 +10,7 @@
 #include "defect.h"
 #include "input.h"
 #include "options.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe.h"
 #include "module/decode/sframe_format.h"
 
@@ -90,10 +91,10 @@ static void print_place(const struct sfu_row *row, enum place place, u8 base,
 	char reg[16], text[40];
 
 	switch (base & SFU_BASE_MASK) {
-	case SFRAME_AMD64_REG_FP:
+	case SFU_REG_FP:
 		strcpy(reg, "fp");
 		break;
-	case SFRAME_AMD64_REG_SP:
+	case SFU_REG_SP:
 		strcpy(reg, "sp");
 		break;
 	case SFU_BASE_CFA:
@@ -117,7 +118,7 @@ static void print_place(const struct sfu_row *row, enum place place, u8 base,
 static bool is_default_ra(const struct sfu_rule *rule)
 {
 	return rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
-	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
+	       rule->ra_offset == SFU_SFRAME_FIXED_RA;
 }
 
 static void print_rule(const struct sfu_row *row, const struct sfu_rule *rule)

@@ -5,7 +5,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "verify_defect.h"
-#include "module/decode/sframe_format.h"
+#include "module/arch/arch.h"
 
 static void describe_place(u8 base, s32 offset, char *text, size_t size)
 {
@@ -17,10 +17,10 @@ static void describe_place(u8 base, s32 offset, char *text, size_t size)
 		return;
 	}
 	switch (number) {
-	case SFRAME_AMD64_REG_FP:
+	case SFU_REG_FP:
 		strcpy(name, "rbp");
 		break;
-	case SFRAME_AMD64_REG_SP:
+	case SFU_REG_SP:
 		strcpy(name, "rsp");
 		break;
 	case SFU_BASE_CFA:
@@ -99,7 +99,7 @@ const char *verify_defect(const struct disagreement *disagreement,
 	cfi = &disagreement->cfi->rule;
 	sframe = &disagreement->sframe->rule;
 	if (disagreement->cfi->reason == SFRAME_UNWIND_LEFT_OUT_CFA_NONE &&
-	    is_cfa(sframe, SFRAME_AMD64_REG_SP, 0))
+	    is_cfa(sframe, SFU_REG_SP, 0))
 		return "CFA before any is defined";
 	if (disagreement->cfi->reason == SFRAME_UNWIND_LEFT_OUT_CFA_NONE &&
 	    sframe->flags & SFU_RULE_OUTERMOST)
@@ -112,14 +112,13 @@ const char *verify_defect(const struct disagreement *disagreement,
 	if (cfi->flags & SFU_RULE_OUTERMOST)
 		return NULL;
 	if (!strcmp(section, ".plt.got") &&
-	    is_cfa(cfi, SFRAME_AMD64_REG_SP, 8) &&
-	    is_cfa(sframe, SFRAME_AMD64_REG_SP, 16))
+	    is_cfa(cfi, SFU_REG_SP, 8) && is_cfa(sframe, SFU_REG_SP, 16))
 		return "CFA in .plt.got";
 	if (has_same_cfa(cfi, sframe) && has_same_fp(cfi, sframe) &&
 	    cfi->ra == sframe->ra && is_cut(cfi->ra_offset, sframe->ra_offset))
 		return "RA offset truncated";
 	if (has_same_cfa(cfi, sframe) && has_same_ra(cfi, sframe)) {
-		if (cfi->fp == (SFRAME_AMD64_REG_SP | SFU_DEREF) &&
+		if (cfi->fp == (SFU_REG_SP | SFU_DEREF) &&
 		    (sframe->fp & SFU_BASE_MASK) == SFU_BASE_OTHER)
 			return "FP by an expression over rsp";
 		if (cfi->fp & SFU_SAME && first && has_same_fp(first, sframe))

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "convert/base/message.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "verify_sframe.h"
 
@@ -30,7 +31,7 @@ static struct sfu_rule normal_rule(const struct sfu_rule *rule)
 
 	if (rule->flags & SFU_RULE_OUTERMOST)
 		normal = (struct sfu_rule){ .flags = rule->flags };
-	else if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
+	else if (rule->fp == SFU_REG_FP && !rule->fp_offset)
 		normal.fp = SFU_SAME;
 	return normal;
 }

@@ -3,6 +3,7 @@
  * Rows of the writer: check them and encode them in the fewest bytes.
  */
 #include "rows.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 
 /* Control words and offsets of CFA, RA and FP. */
@@ -11,7 +12,7 @@
 
 static const struct sframe_unwind_place none = SFRAME_UNWIND_PLACE_NONE;
 static const struct sframe_unwind_place ra_by_call =
-	SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, SFRAME_AMD64_FIXED_RA_OFFSET);
+	SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, SFU_SFRAME_FIXED_RA);
 static const struct sframe_unwind_place fp_untouched =
 	SFRAME_UNWIND_VALUE_OF(SFRAME_UNWIND_REG_FP, 0);
 

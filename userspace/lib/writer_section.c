@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "writer.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 
 static int compare_fdes(const void *a, const void *b)
@@ -73,8 +74,8 @@ static void write_header(const struct sframe_unwind_writer *writer,
 	to[SFRAME_HDR_VERSION] = SFRAME_VERSION_3;
 	to[SFRAME_HDR_FLAGS] = SFRAME_F_FDE_SORTED |
 			       SFRAME_F_FDE_FUNC_START_PCREL;
-	to[SFRAME_HDR_ABI] = SFRAME_ABI_AMD64_ENDIAN_LITTLE;
-	to[SFRAME_HDR_FIXED_RA] = (unsigned char)SFRAME_AMD64_FIXED_RA_OFFSET;
+	to[SFRAME_HDR_ABI] = SFU_SFRAME_ABI;
+	to[SFRAME_HDR_FIXED_RA] = (unsigned char)SFU_SFRAME_FIXED_RA;
 	put_le(to + SFRAME_HDR_NUM_FDES, nr_fdes, 4);
 	put_le(to + SFRAME_HDR_NUM_FRES, writer->nr_rows, 4);
 	put_le(to + SFRAME_HDR_FRE_LEN, writer->pool.area.size, 4);

@@ -1,20 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What walks depend on of x86-64: registers, word size, the signal frame.
+ * x86-64, which SFrame and DWARF call AMD64: registers, addresses, the ABI that
+ * SFrame sections and ELF files name, the signal frame. For 64-bit programs only.
  */
 #ifndef SFU_ARCH_X86_H
 #define SFU_ARCH_X86_H
 
 #include "../../env.h"
 
+/* DWARF register numbers */
 #define SFU_REG_FP		6
 #define SFU_REG_SP		7
-#define SFU_NR_REGS		16	/* DWARF registers with a value */
+#define SFU_REG_RA		16
+#define SFU_REG_MAX		SFU_REG_RA	/* the highest that a rule may use */
+#define SFU_NR_REGS		16	/* those from 0 on that have a value */
 
 #define SFU_WORD_SIZE		8
+#define SFU_PAGE_BYTES		4096ULL
+
+/* Bytes that a call pushes: the stack pointer at a function's entry is CFA - 8. */
+#define SFU_CALL_SIZE		8
+
+/* The header of an SFrame section: ABI with byte order, and the RA's offset. */
+#define SFU_SFRAME_ABI		3
+#define SFU_SFRAME_ABI_NAME	"AMD64"	/* in messages */
+#define SFU_SFRAME_FIXED_RA	(-8)
+#define SFU_SFRAME_FIXED_RA_TEXT "-8"
+
+/* e_machine of ELF files */
+#define SFU_ELF_MACHINE		62
+#define SFU_ELF_MACHINE_NAME	"x86-64"
 
 /* One past the highest user address, also with 5-level page tables (LA57). */
 #define SFU_USER_END		0x0100000000000000ULL
+
+/* One past the highest address of a linked file: of 4-level page tables. */
+#define SFU_LINKED_END		0x800000000000ULL
 
 /*
  * In code with frame pointers, the frame pointer points to the saved frame pointer
@@ -50,16 +71,73 @@ static inline u32 sfu_arch_sigcontext_offset(u8 reg)
 
 #define SFU_SIGCONTEXT_IP	(16 * SFU_WORD_SIZE)
 
+/*
+ * Returns the minimum of @address and @limit, without a branch: the result is not
+ * above the limit even speculatively.
+ */
+static __always_inline u64 sfu_arch_clamp(u64 address, u64 limit)
+{
+#ifdef __x86_64__
+	/* Compilers may generate a branch from C code. */
+	asm("cmpq %1, %0\n\t"
+	    "cmovaq %1, %0" : "+r" (address) : "r" (limit) : "cc");
+	return address;
+#else
+	/* A native program on another machine; there is no min(). */
+	return address > limit ? limit : address;
+#endif
+}
+
+/* Returns the lower 32 bits of @a + @b. */
+static __always_inline u64 sfu_arch_add32(u64 a, u64 b)
+{
+#ifdef __x86_64__
+	/*
+	 * Clears the upper half, too; compilers would need another instruction.
+	 */
+	asm("addl %k1, %k0" : "+r" (a) : "re" (b) : "cc");
+	return a;
+#else
+	return (u32)(a + b);
+#endif
+}
+
 #ifdef __KERNEL__
 
 #include <linux/mm_types.h>
+#include <linux/timex.h>
 
 #include <asm/ptrace.h>
+#include <asm/tsc.h>
+
+/*
+ * The end of the addresses at which programs can map memory. The page that starts
+ * there is never mapped; and it is the last page before the non-canonical
+ * addresses, accesses to which cause a warning in older kernels.
+ */
+#define SFU_USER_LIMIT		((u64)TASK_SIZE_MAX)
+
+/* Returns whether the code of @regs is of this architecture: 64-bit code. */
+static inline bool sfu_arch_is_supported(const struct pt_regs *regs)
+{
+	return user_64bit_mode((struct pt_regs *)regs);
+}
+
+/* Returns get_cycles() of a millisecond. */
+static inline cycles_t sfu_arch_cycles_per_ms(void)
+{
+	return tsc_khz;
+}
 
 /* Address of the vDSO in @mm; the process may have unmapped it since. */
 static inline unsigned long sfu_arch_vdso(const struct mm_struct *mm)
 {
 	return (unsigned long)mm->context.vdso;
+}
+
+static inline u64 sfu_arch_ip(const struct pt_regs *regs)
+{
+	return regs->ip;
 }
 
 /* Returns DWARF register @reg, which must be less than SFU_NR_REGS, of @regs. */
@@ -102,6 +180,17 @@ static inline u64 sfu_arch_register(const struct pt_regs *regs, u8 reg)
 }
 
 #else
+
+/* As in kernels with 4-level page tables. */
+#define SFU_USER_LIMIT		0x7ffffffff000ULL
+
+#ifdef __x86_64__
+#define smp_rmb()	__asm__ volatile("" ::: "memory")
+#define smp_wmb()	__asm__ volatile("" ::: "memory")
+#else
+#define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
 
 /* Outside the kernel, struct pt_regs is an array of u64 by DWARF number. */
 struct pt_regs;

@@ -8,6 +8,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "convert/base/message.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "old_sframe.h"
 #include "reader.h"
@@ -104,7 +105,7 @@ static int read_header(struct old *old)
 	if (old->version < 1 || old->version > 2)
 		return sfu_message_fail(EOPNOTSUPP, ".sframe has version %u, not 1 or 2",
 					old->version);
-	if (abi != SFRAME_ABI_AMD64_ENDIAN_LITTLE)
+	if (abi != SFU_SFRAME_ABI)
 		return sfu_message_fail(EOPNOTSUPP, ".sframe is for another machine (ABI %u)",
 					abi);
 	if (old->fres_end > old->size)
@@ -162,13 +163,12 @@ static bool read_rule(const struct old *old, struct reader *reader,
 		rule->flags = SFU_RULE_OUTERMOST;
 		return true;
 	}
-	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFRAME_AMD64_REG_SP :
-						    SFRAME_AMD64_REG_FP;
+	rule->cfa = info & SFRAME_FRE_CFA_BASE_SP ? SFU_REG_SP : SFU_REG_FP;
 	rule->cfa_offset = reader_signed(reader, size);
 	rule->ra = SFU_BASE_CFA | SFU_DEREF;
 	rule->ra_offset = old->fixed_ra;
 	if (has_ra) {
-		rule->ra_offset = SFRAME_AMD64_FIXED_RA_OFFSET;
+		rule->ra_offset = SFU_SFRAME_FIXED_RA;
 		if (words) {
 			rule->ra_offset = reader_signed(reader, size);
 			words--;

@@ -7,7 +7,7 @@
 #include <sframe_unwind_convert.h>
 
 #include "convert/base/message.h"
-#include "module/decode/sframe_format.h"
+#include "module/arch/arch.h"
 #include "program.h"
 
 #ifndef DW_CFA_MIPS_advance_loc8
@@ -22,9 +22,9 @@ static struct column *find_column(struct program *program, struct state *state,
 {
 	if (number == program->ra_column)
 		return &state->columns[STATE_RA];
-	if (number == SFRAME_AMD64_REG_FP)
+	if (number == SFU_REG_FP)
 		return &state->columns[STATE_FP];
-	if (number == SFRAME_AMD64_REG_SP)
+	if (number == SFU_REG_SP)
 		return &state->columns[STATE_SP];
 	return NULL;
 }
@@ -191,7 +191,7 @@ static int add_span(struct program *program, uint64_t to)
 	if (!program->spans || program->at >= to)
 		return 0;
 	span = make_span(program, to);
-	if (program->ra_column != SFRAME_AMD64_REG_RA)
+	if (program->ra_column != SFU_REG_RA)
 		span.reason = SFRAME_UNWIND_LEFT_OUT_RA_COLUMN;
 	else
 		sfu_state_translate(&program->state, &span);

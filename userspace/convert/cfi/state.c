@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <sframe_unwind_convert.h>
 
-#include "module/decode/sframe_format.h"
+#include "module/arch/arch.h"
 #include "state.h"
 
 /* Returns why the CFA has no form in SFrame, or 0 with the CFA in *@value. */
@@ -21,7 +21,7 @@ static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
 		return 0;
 	case CFA_PLT:
 		*plt_push = cfa->plt_push;
-		*value = (struct value){ 8, SFRAME_AMD64_REG_SP, false };
+		*value = (struct value){ 8, SFU_REG_SP, false };
 		return 0;
 	case CFA_NO_FORM:
 		break;
@@ -62,7 +62,7 @@ static bool is_equal(const struct value *a, const struct value *b)
 /* Returns whether the caller's stack pointer is the CFA, as SFrame rules imply. */
 static bool is_sp_cfa(const struct column *column, const struct value *cfa)
 {
-	const struct value same = { 0, SFRAME_AMD64_REG_SP, false };
+	const struct value same = { 0, SFU_REG_SP, false };
 	const struct value *value = &column->value;
 
 	switch (column->kind) {
@@ -94,7 +94,7 @@ static uint8_t translate_fp(const struct column *column,
 				 &rule->fp_offset))
 			return SFRAME_UNWIND_LEFT_OUT_FP;
 		/* rbp + 0 also means unchanged. */
-		if (rule->fp == SFRAME_AMD64_REG_FP && !rule->fp_offset)
+		if (rule->fp == SFU_REG_FP && !rule->fp_offset)
 			rule->fp = SFU_SAME;
 		return 0;
 	default:

@@ -11,6 +11,7 @@
 
 #include "convert/base/message.h"
 #include "entries.h"
+#include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
 
@@ -71,7 +72,7 @@ static unsigned int max(unsigned int a, unsigned int b)
 static bool is_default_ra(const struct sfu_rule *rule)
 {
 	return rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
-	       rule->ra_offset == SFRAME_AMD64_FIXED_RA_OFFSET;
+	       rule->ra_offset == SFU_SFRAME_FIXED_RA;
 }
 
 /* Set the bytes of info and data words in both kinds of entry. */
@@ -96,8 +97,7 @@ static void measure_row(struct row *row)
 		words += 2;
 	row->flexible += words * size;
 	if (has_ra || (has_fp && rule->fp != (SFU_BASE_CFA | SFU_DEREF)) ||
-	    (rule->cfa != SFRAME_AMD64_REG_SP &&
-	     rule->cfa != SFRAME_AMD64_REG_FP))
+	    (rule->cfa != SFU_REG_SP && rule->cfa != SFU_REG_FP))
 		row->plain = 0;
 	else
 		row->plain += (has_fp ? 2 : 1) * size;

@@ -5,6 +5,7 @@
 
 #include_next <linux/types.h>
 
+#include "arch/arch.h"
 #include "env.h"
 
 #define likely(x)	__builtin_expect(!!(x), 1)
