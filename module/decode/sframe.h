@@ -93,11 +93,11 @@ const char *sfu_defect_text(enum sfu_defect_kind kind);
  * The source of a value: a base, and whether base + offset is the value itself
  * or the address of the stack word that contains it (SFU_DEREF).
  */
-#define SFU_BASE_MASK		0x1f	/* DWARF register 0 to 16, or: */
-#define SFU_BASE_OTHER		0x1e	/* a register that AMD64 does not have */
-#define SFU_BASE_CFA		0x1f
-#define SFU_DEREF		0x20
-#define SFU_SAME		0x40	/* unchanged; base and offset are 0 */
+#define SFU_BASE_MASK		0x3f	/* DWARF register 0 to SFU_REG_MAX, or: */
+#define SFU_BASE_OTHER		0x3e	/* a register above SFU_REG_MAX */
+#define SFU_BASE_CFA		0x3f
+#define SFU_DEREF		0x40
+#define SFU_SAME		0x80	/* unchanged; base and offset are 0 */
 
 /* struct sfu_rule.flags */
 #define SFU_RULE_OUTERMOST	0x1	/* there is no caller */

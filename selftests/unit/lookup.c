@@ -5,16 +5,16 @@
 
 static bool place_is(const struct ref_place *want, u8 base, s32 offset)
 {
-	long reg = base & 0x1f;
+	long reg = base & 0x3f;
 
 	if (want->base == REF_SAME)
-		return base == 0x40 && offset == 0;
-	if (base & 0xc0 || offset != want->offset ||
-	    !!(base & 0x20) != want->in_memory)
+		return base == 0x80 && offset == 0;
+	if (base & 0x80 || offset != want->offset ||
+	    !!(base & 0x40) != want->in_memory)
 		return false;
 	if (want->base == REF_CFA)
-		return reg == 31;
-	return want->base <= 16 ? reg == want->base : reg == 30;
+		return reg == 63;
+	return want->base <= 16 ? reg == want->base : reg == 62;
 }
 
 bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule)
@@ -37,18 +37,18 @@ bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule)
 
 static char *place_text(char *to, u8 base, s32 offset)
 {
-	static const char * const names[32] = {
+	static const char * const names[64] = {
 		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 		"r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra",
-		[30] = "other", [31] = "cfa",
+		[62] = "other", [63] = "cfa",
 	};
-	const char *name = names[base & 0x1f];
+	const char *name = names[base & 0x3f];
 
-	if (base == 0x40 && !offset)
+	if (base == 0x80 && !offset)
 		return to + sprintf(to, " same");
-	if (!name || base & 0xc0)
+	if (!name || base & 0x80)
 		return to + sprintf(to, " <%#x%+d>", base, offset);
-	return to + sprintf(to, base & 0x20 ? " *(%s%+d)" : " %s%+d", name,
+	return to + sprintf(to, base & 0x40 ? " *(%s%+d)" : " %s%+d", name,
 			    offset);
 }
 
