@@ -6,7 +6,8 @@
  * Both end under payers_lock, and a payer is looked up by user only under
  * payers_lock, so a payer that is found is not being freed.
  *
- * Lock order: payers_lock is taken inside all other locks.
+ * Lock order: payers_lock is taken inside all other locks but those of lock.h,
+ * which are never held while something is charged.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
