@@ -52,18 +52,35 @@ void sfu_walk_exit(void)
 /* Returns whether the code at @ip is that of a signal restorer. */
 static bool is_restorer(u64 ip)
 {
-	static const u8 restorer[SFU_RESTORER_SIZE] = SFU_RESTORER_BYTES;
-	u8 code[SFU_RESTORER_SIZE];
+	u64 code, rest;
 
-	return !copy_from_user(code, u64_to_user_ptr(ip), sizeof(code)) &&
-	       !memcmp(code, restorer, sizeof(code));
+	if (sfu_stack_read(&user_stack, ip, &code))
+		return false;
+	if ((code & SFU_RESTORER_SHORT_MASK) == SFU_RESTORER_SHORT)
+		return true;
+	return code == SFU_RESTORER &&
+	       !sfu_stack_read(&user_stack, ip + 1, &rest) &&
+	       rest >> 56 == SFU_RESTORER_LAST;
+}
+
+/* Returns whether @ip is that of the system call of a signal restorer. */
+static bool is_in_restorer(u64 ip)
+{
+	u64 code;
+
+	return !sfu_stack_read(&user_stack, ip - sizeof(u64) + 2, &code) &&
+	       code >> 48 == SFU_RESTORER_SYSCALL &&
+	       (is_restorer(ip - SFU_RESTORER_MOV) ||
+		is_restorer(ip - SFU_RESTORER_SHORT_MOV));
 }
 
 /*
  * Look up the rule for @frame in sections. Returns what sfu_lookup_rule()
  * returns. *@restorer is set if the frame is in the signal restorer. Then the
- * caller should use sfu_step_signal() instead of the rule, because that makes
- * all registers of the interrupted frame known.
+ * caller should use sfu_step_signal() instead of the rule: it makes all
+ * registers of the interrupted frame known; and the rule may be that of another
+ * function. The kernel, not a call, put the restorer's address on the stack, so
+ * ip - 1 is not in the restorer, but before it.
  */
 static int look_up_frame(struct sfu_lookup *lookup,
 			 const struct sfu_frame *frame, struct sfu_match *match,
@@ -72,25 +89,22 @@ static int look_up_frame(struct sfu_lookup *lookup,
 	struct sfu_match at_ip;
 	int err;
 
-	*restorer = false;
 	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
-	if (!err && match->rule.flags & SFU_RULE_SIGNAL)
-		*restorer = is_restorer(frame->ip);
+	*restorer = (!err || err == -ENOENT) &&
+		    (is_restorer(frame->ip) ||
+		     (frame->exact && is_in_restorer(frame->ip)));
 	if (err ? err != -ENOENT : frame->exact || match->end != frame->ip)
 		return err;
 
 	/*
 	 * No function covers the address, or it is the first byte after one. It
-	 * may be the start of a signal trampoline: the kernel, not a call, put
-	 * it on the stack as a return address, so pc - 1 is not in the
-	 * trampoline.
+	 * may be the start of a signal trampoline with other code.
 	 */
 	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
 		*match = at_ip;
 		err = 0;
 	}
-	*restorer = is_restorer(frame->ip);
 	return err;
 }
 

@@ -224,6 +224,30 @@
 	nop
 	END behind_code
 
+/* As in Go: a signal restorer with the rule of the code before it. */
+	.p2align 4
+	FUNCTION before_restorer
+	nop
+	END before_restorer
+	.p2align 4, 0xcc
+	FUNCTION restorer
+	mov $15, %rax
+	syscall
+	END restorer
+	FUNCTION behind_restorer
+	nop
+	END behind_restorer
+	FUNCTION short_restorer
+	mov $15, %eax
+	syscall
+	nop
+	END short_restorer
+	FUNCTION no_restorer
+	mov $15, %rax
+	nop
+	nop
+	END no_restorer
+
 /* Large offsets, and more rows than one entry of the index can hold. */
 	FUNCTION long_function
 	nop

@@ -333,6 +333,38 @@ static void signal_frames_are_entries(void)
 	object_close(&object);
 }
 
+/* Returns whether the entry that has the first byte of @name begins there. */
+static bool is_entry(const struct object *object, const char *name)
+{
+	struct sfu_defect defect;
+	uint64_t address, size;
+	struct sfu_fde fde;
+
+	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
+	    sfu_table_find(&object->table, address, &fde, &defect))
+		return tap_fail("%s has no entry", name);
+	return fde.start == address;
+}
+
+static void restorers_are_entries(void)
+{
+	struct sfu_defect defect;
+	uint64_t address, size;
+	struct object object;
+	struct sfu_fde fde;
+
+	EXPECT(object_open(&object, "cfi.so"));
+	EXPECT(is_entry(&object, "restorer"));
+	EXPECT(is_entry(&object, "short_restorer"));
+	EXPECT(!is_entry(&object, "behind_restorer"));
+	EXPECT(!is_entry(&object, "no_restorer"));
+	/* The padding in front of it has no rule. */
+	EXPECT(elf_section_symbol(&object.elf, "restorer", &address, &size));
+	EXPECT_EQ(sfu_table_find(&object.table, address - 1, &fde, &defect),
+		  -ENOENT);
+	object_close(&object);
+}
+
 static void stubs_are_blocks(void)
 {
 	struct sfu_defect defect;
@@ -564,6 +596,7 @@ int main(int argc, char **argv)
 		TAP_TEST(sections_are_valid),
 		TAP_TEST(report_is_exact),
 		TAP_TEST(signal_frames_are_entries),
+		TAP_TEST(restorers_are_entries),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),

@@ -395,6 +395,80 @@ JOURNEY(loader_start)
 	EXPECT_LE(1000, deeper);
 }
 
+/* Signal restorers of the program's own */
+void own_restorer(void);
+void short_restorer(void);
+void inner_restorer(void);
+
+struct kernel_action {
+	void (*handler)(int sig);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+#define KERNEL_SA_RESTORER	0x04000000UL
+
+static void handle_quietly(int sig)
+{
+	asm volatile("" : : "r"(sig));
+}
+
+static __attribute__((noinline)) void signal_by(void (*restorer)(void))
+{
+	const struct kernel_action action = {
+		.handler = handle_quietly,
+		.flags = KERNEL_SA_RESTORER,
+		.restorer = restorer,
+	};
+	long ret = SYS_tgkill;
+
+	if (syscall(SYS_rt_sigaction, SIGUSR2, &action, NULL, 8))
+		abort();
+	asm volatile("syscall"
+		     : "+a"(ret)
+		     : "D"((long)getpid()), "S"((long)gettid()),
+		       "d"((long)SIGUSR2)
+		     : "rcx", "r11", "memory");
+}
+
+static void by_own_restorer(void) { signal_by(own_restorer); }
+static void by_short_restorer(void) { signal_by(short_restorer); }
+static void by_inner_restorer(void) { signal_by(inner_restorer); }
+
+static bool is_own_restorer(__u64 ip)
+{
+	return ip - (uintptr_t)own_restorer < 9;
+}
+
+static bool is_short_restorer(__u64 ip)
+{
+	return ip - (uintptr_t)short_restorer < 7;
+}
+
+static bool is_inner_restorer(__u64 ip)
+{
+	return ip - (uintptr_t)inner_restorer < 9;
+}
+
+JOURNEY(own_restorer)
+{
+	by_own_restorer();
+	EXPECT_EQ(2, WALK_THROUGH(by_own_restorer, is_own_restorer));
+}
+
+JOURNEY(short_restorer)
+{
+	by_short_restorer();
+	EXPECT_EQ(2, WALK_THROUGH(by_short_restorer, is_short_restorer));
+}
+
+JOURNEY(inner_restorer)
+{
+	by_inner_restorer();
+	EXPECT_EQ(2, WALK_THROUGH(by_inner_restorer, is_inner_restorer));
+}
+
 /* Switching stacks by hand */
 static char *top_of(char *stack)
 {

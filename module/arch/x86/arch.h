@@ -46,11 +46,23 @@
 /*
  * A signal handler returns to the restorer, "mov $15,%rax; syscall", with the stack
  * pointer at a struct ucontext. These bytes are ABI: debuggers and unwinders
- * recognize a signal frame by them.
+ * recognize a signal frame by them. "mov $15,%eax; syscall" does the same.
+ *
+ * 48 c7 c0 0f 00 00 00 0f 05: the first 8 bytes, and the last one
  */
+#define SFU_RESTORER		0x0f0000000fc0c748ULL
+#define SFU_RESTORER_LAST	0x05
 #define SFU_RESTORER_SIZE	9
-#define SFU_RESTORER_BYTES \
-	{ 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }
+#define SFU_RESTORER_MOV	7	/* bytes before the system call */
+
+/* b8 0f 00 00 00 0f 05 */
+#define SFU_RESTORER_SHORT	0x00050f0000000fb8ULL
+#define SFU_RESTORER_SHORT_MASK	0x00ffffffffffffffULL
+#define SFU_RESTORER_SHORT_SIZE	7
+#define SFU_RESTORER_SHORT_MOV	5
+
+/* 0f 05 */
+#define SFU_RESTORER_SYSCALL	0x050f
 
 /* Offset of uc_mcontext, a struct sigcontext, in struct ucontext. */
 #define SFU_UCONTEXT_SIGCONTEXT	40

@@ -87,4 +87,36 @@ on_stack_silently:
 	ret
 	.size on_stack_silently, . - on_stack_silently
 
+/*
+ * Signal restorers of a program's own, as those of Go: their CFI does not mark
+ * signal frames, and has the same rule as the function before, from which only
+ * padding separates them.
+ */
+FUNCTION(before_restorers)
+	ret
+END(before_restorers)
+
+	.p2align 4, 0xcc
+	.skip 16, 0xcc
+FUNCTION(own_restorer)
+	mov $15, %rax
+	syscall
+END(own_restorer)
+
+	.p2align 4, 0xcc
+	.skip 16, 0xcc
+FUNCTION(short_restorer)
+	mov $15, %eax
+	syscall
+END(short_restorer)
+
+/* Without padding, and with CFI for all of it as one function. */
+FUNCTION(restorer_inside)
+	ret
+inner_restorer:
+	.globl inner_restorer
+	mov $15, %rax
+	syscall
+END(restorer_inside)
+
 	.section .note.GNU-stack, "", @progbits

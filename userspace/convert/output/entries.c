@@ -14,6 +14,7 @@
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
+#include "restorer.h"
 
 /**
  * struct row - a row of a run
@@ -235,6 +236,7 @@ static int write_run(struct cutter *cutter)
 static int is_continued(const struct cutter *cutter, const struct span *span)
 {
 	const struct row *last;
+	int ret;
 
 	if (!nr_rows(cutter) || span->reason || span->plt_push)
 		return 0;
@@ -243,6 +245,18 @@ static int is_continued(const struct cutter *cutter, const struct span *span)
 	if ((span->rule.flags ^ last->rule->flags) & SFU_RULE_SIGNAL ||
 	    (span->rule.flags & SFU_RULE_SIGNAL && span->flags & SPAN_ENTRY))
 		return 0;
+	/*
+	 * Nothing calls a signal restorer or the program's entry point, so what is
+	 * in front of them must not get a rule: it is what a walk looks up when the
+	 * kernel has returned to them.
+	 */
+	if (span->flags & SPAN_ENTRY) {
+		if (span->start == cutter->image->headers.ehdr.e_entry)
+			return 0;
+		ret = sfu_restorer_is(cutter->image, span->start);
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
 	if (last->end == span->start)
 		return 1;
 	return sfu_padding_is(cutter->image, last->end, span->start);
