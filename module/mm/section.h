@@ -92,6 +92,8 @@ void sfu_section_set_table(struct sfu_section *section,
  * @inode: of the file, or NULL. Only compared, and only while the file is
  *	mapped.
  * @has_own: the file contains a section that has not been found malformed.
+ * @above: id of the registered section that covers the code and has no rule for
+ *	it, or 0. If not 0, this is in no space, and is for one address.
  * @generation: of the attachments (see sfu_attach_view_generation()) at the
  *	last time this was found to be current. It belongs to one space: another
  *	space that shares this after fork may see other attachments.
@@ -102,6 +104,7 @@ struct sfu_found {
 	u64 key;
 	const struct inode *inode;
 	bool has_own;
+	u64 above;
 	atomic64_t generation;
 };
 

@@ -363,7 +363,7 @@ static bool is_from_same(const struct sfu_code *code,
 }
 
 int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
-		 u32 *budget, u64 *code_start, u64 *code_end,
+		 u64 above, u32 *budget, u64 *code_start, u64 *code_end,
 		 struct sfu_section **section, struct sfu_defect *defect)
 {
 	struct discovery discovery = {
@@ -384,6 +384,7 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	*code_end = discovery.code.end;
 	if (err)
 		return err;
+	found->above = above;
 	atomic64_set(&found->generation, sfu_space_attach_generation(space));
 	/* Another thread may have added a section for @pc meanwhile. */
 	is_gap = sfu_space_find_gap(space, pc, &start, &end);
@@ -431,6 +432,19 @@ static struct sfu_image *find_attached(const struct sfu_space *space,
 	return image;
 }
 
+/* Returns whether the section that @found was discovered below is still there. */
+static bool is_above(struct sfu_space *space, const struct sfu_found *found)
+{
+	struct sfu_section *above;
+	bool is_same;
+
+	above = sfu_space_find(space, found->section.text.start);
+	is_same = above && above->id == found->above;
+	if (above)
+		sfu_section_put(above);
+	return is_same;
+}
+
 bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
 {
 	const u64 generation = sfu_space_attach_generation(space);
@@ -439,6 +453,8 @@ bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
 	struct sfu_image *image;
 	bool is_current;
 
+	if (found->above && !is_above(space, found))
+		return false;
 	if (atomic64_read(&found->generation) == generation)
 		return true;
 	image = find_attached(space, found);

@@ -19,7 +19,8 @@ struct sfu_space;
  * mm, which no section of @space covered, and add the result to @space
  * (SFU_NOTHING if there is none). If the code is mapped from the same file as
  * @bad, the section of the file itself is not considered; an empty @bad is of
- * no file. If it is considered and malformed, *@defect is set. Decreases
+ * no file. If it is considered and malformed, *@defect is set. @above: 0, or the
+ * id of a registered section that covers @pc, but has no rule for it. Decreases
  * *@budget by the number of mappings visited. May sleep, takes the mmap lock;
  * does not wait for the file.
  *
@@ -36,7 +37,7 @@ struct sfu_space;
  * applies to, or empty.
  */
 int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
-		 u32 *budget, u64 *start, u64 *end,
+		 u64 above, u32 *budget, u64 *start, u64 *end,
 		 struct sfu_section **section, struct sfu_defect *defect);
 
 /*

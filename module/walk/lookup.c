@@ -56,6 +56,7 @@ static void forget_section(struct sfu_lookup *lookup)
 void sfu_lookup_end(struct sfu_lookup *lookup)
 {
 	forget_section(lookup);
+	sfu_lookup_begin_frame(lookup);
 	sfu_space_put(lookup->space);
 }
 
@@ -181,11 +182,11 @@ static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
 
 /*
  * Discover a section for @pc, see sfu_discover(). Does not consider the section
- * of the file itself, if the file is the one that @bad is mapped from. Returns
- * what sfu_discover() returns, or -ESTALE if the caller has to try again.
+ * of the file itself, if the file is the one that @bad is mapped from. @above:
+ * see sfu_discover(). Returns what that returns, or -ESTALE if the caller has to try again.
  */
 static int discover_section(struct sfu_lookup *lookup, u64 pc,
-			    const struct sfu_range *bad,
+			    const struct sfu_range *bad, u64 above,
 			    struct sfu_section **section)
 {
 	struct sfu_defect defect;
@@ -203,8 +204,9 @@ static int discover_section(struct sfu_lookup *lookup, u64 pc,
 	}
 	if (!lookup->space)
 		return -ENOENT;
-	err = sfu_discover(lookup->space, pc, bad, &lookup->budget.mappings,
-			   &start, &end, section, &defect);
+	err = sfu_discover(lookup->space, pc, bad, above,
+			   &lookup->budget.mappings, &start, &end, section,
+			   &defect);
 	if (*section && defect.kind) {
 		tell_of_defect(lookup, pc, &defect, *section);
 		*section = NULL;
@@ -338,7 +340,7 @@ static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 
 		err = use_known(lookup, pc, &bad);
 		if (err == -ENOENT || err == -ESTALE) {
-			err = discover_section(lookup, pc, &bad, &section);
+			err = discover_section(lookup, pc, &bad, 0, &section);
 			if (section) {
 				use_found(lookup, pc, section, !err);
 				return 0;
@@ -393,7 +395,7 @@ static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 	 * Discover something else for the code, so that the next walk does not
 	 * find it.
 	 */
-	discover_section(lookup, pc, &bad, &other);
+	discover_section(lookup, pc, &bad, 0, &other);
 	if (other) {
 		sfu_section_release(other);
 		sfu_section_put(other);
@@ -415,6 +417,39 @@ static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
 	return err;
 }
 
+/*
+ * The registered section in use has no rule for @pc: look for one in what
+ * discovery finds for the file. That section is used for this address only, so
+ * that the registered one stays the first for all others. Returns as
+ * sfu_lookup_rule().
+ */
+static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
+				    struct sfu_match *match)
+{
+	struct sfu_checked checked = { .start = pc, .end = pc + 1 };
+	const u64 above = lookup->used.section->id;
+	const struct sfu_range bad = {};
+	struct sfu_defect defect = {};
+	struct sfu_section *section;
+	int err;
+
+	err = discover_section(lookup, pc, &bad, above, &section);
+	if (!section)
+		return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
+			       err : -ENOENT;
+	err = sfu_section_find_rule(section, pc, &lookup->budget, match,
+				    &defect);
+	sfu_section_release(section);
+	checked.section = section;
+	if (sfu_discover_is_current(lookup->space, sfu_found_of(section)))
+		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
+				      &checked);
+	sfu_lookup_begin_frame(lookup);
+	lookup->below = section;
+	/* A corrupt section of the file is reported where it is the first. */
+	return err == -EINVAL ? -ENOENT : err;
+}
+
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 {
 	int err = find_section(lookup, pc);
@@ -427,7 +462,12 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	if (sfu_section_find_rule_quickly(lookup->used.section, pc,
 					  &lookup->budget, match))
 		return 0;
-	return find_rule_in_used(lookup, pc, match);
+	err = find_rule_in_used(lookup, pc, match);
+	if (err == -ENOENT && lookup->used.section &&
+	    lookup->used.section->source == SFU_REGISTERED &&
+	    !(match->rule.flags & SFU_RULE_SIGNAL))
+		err = find_rule_below(lookup, pc, match);
+	return err;
 }
 
 /*
@@ -479,5 +519,5 @@ void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule)
 {
 	sfu_rules_insert(&lookup->space->rules, lookup->epoch, key, rule,
-			 lookup->used.section);
+			 lookup->below ?: lookup->used.section);
 }

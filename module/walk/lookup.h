@@ -19,6 +19,8 @@ struct sfu_space;
  * @space: the current mm's space, holds a reference; or NULL.
  * @used: the section used last, holds a reference, or NULL; and the addresses
  *	for which its mappings have been checked.
+ * @below: the section for the frame that was discovered below a registered one,
+ *	which has no rule for it; holds a reference; or NULL.
  * @epoch: epoch of the space's rules, see mm/rules.h.
  * @budget: the work that the walk may still do.
  * @nothing: executable memory for which discovery has failed in this walk.
@@ -28,6 +30,7 @@ struct sfu_space;
 struct sfu_lookup {
 	struct sfu_space *space;
 	struct sfu_checked used;
+	struct sfu_section *below;
 	u32 epoch;
 	struct sfu_budget budget;
 	struct {
@@ -75,6 +78,18 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
  * May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME or -EINTR.
  */
 int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
+
+/*
+ * Begin the lookups for another frame: in the cache, and of up to two
+ * addresses.
+ */
+static inline void sfu_lookup_begin_frame(struct sfu_lookup *lookup)
+{
+	if (!lookup->below)
+		return;
+	sfu_section_put(lookup->below);
+	lookup->below = NULL;
+}
 
 /*
  * Insert into the rule cache what sfu_lookup_rule() has just found; or, with

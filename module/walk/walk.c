@@ -118,6 +118,7 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 	int err;
 
 	*restorer = false;
+	sfu_lookup_begin_frame(lookup);
 	if (sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up_frame(lookup, frame, &match, restorer);

@@ -56,15 +56,24 @@ FIXTURE(signal)
 FIXTURE_VARIANT(signal)
 {
 	bool attached;		/* with sections for libc and others */
+	bool registered;	/* with the program's own section */
 	__u16 stop;
 };
 
 FIXTURE_VARIANT_ADD(signal, own_section) {
+	.registered = true,
 	.stop = SFRAME_UNWIND_STOP_NO_RULE,
 };
 
 FIXTURE_VARIANT_ADD(signal, attached) {
 	.attached = true,
+	.stop = SFRAME_UNWIND_STOP_COMPLETE,
+};
+
+/* The program's own section has no rule for _start, but the attached one has. */
+FIXTURE_VARIANT_ADD(signal, both) {
+	.attached = true,
+	.registered = true,
 	.stop = SFRAME_UNWIND_STOP_COMPLETE,
 };
 
@@ -74,7 +83,7 @@ FIXTURE_SETUP(signal)
 	ASSERT_LE(0, self->fd);
 	if (variant->attached)
 		ASSERT_ATTACHED(self->fd, 0);
-	else
+	if (variant->registered)
 		ASSERT_EQ(0, register_own(self->fd));
 	self->req = request_self();
 	handled.fd = self->fd;
