@@ -17,7 +17,7 @@
 
 #include <sframe_unwind_convert.h>
 
-#include "cli/verify_defect.h"
+#include "cli/verify_describe.h"
 #include "selftests/unit/elf_section.h"
 #include "selftests/unit/tap.h"
 #include "module/decode/sframe.h"
@@ -365,6 +365,64 @@ static void restorers_are_entries(void)
 	object_close(&object);
 }
 
+/* The CFA's offset at the first byte of symbol @name, plus @at; 0 without a rule. */
+static int cfa_offset(const struct object *object, const char *name,
+		      uint64_t at)
+{
+	uint64_t address, size;
+	struct span span;
+
+	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
+	    !find_rule(&object->table, address + at, &span))
+		return 0;
+	return span.rule.cfa_offset;
+}
+
+/* Of two functions, the file's own .sframe has one. */
+static void own_section_is_completed(void)
+{
+	struct sframe_unwind_converted *without;
+	struct object object;
+
+	EXPECT(object_open(&object, "partial.so"));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
+					     SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(cfa_offset(&object, "own_has", 1), 16);
+	EXPECT_EQ(cfa_offset(&object, "own_lacks", 1), 24);
+	EXPECT_EQ(object.converted->own_missing, 2);
+	EXPECT_EQ(object.converted->own_wrong, 0);
+	object_close(&object);
+
+	EXPECT_EQ(convert("partial.so", SFRAME_UNWIND_FROM_EH_FRAME, &without),
+		  0);
+	EXPECT_EQ(without->sources, SFRAME_UNWIND_FROM_EH_FRAME);
+	EXPECT_EQ(without->own_missing, 0);
+	sframe_unwind_converted_free(without);
+}
+
+/* The stub in .plt.got, which linkers describe wrongly, and the one in .plt. */
+static void own_defects_are_corrected(void)
+{
+	struct object object;
+
+	EXPECT(object_open(&object, "got.so"));
+	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(object.converted->own_wrong, 8);
+	EXPECT_EQ(object.converted->own_missing, 0);
+	object_close(&object);
+}
+
+static void own_section_is_enough(void)
+{
+	struct object object;
+
+	EXPECT(object_open(&object, "enough.so"));
+	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(object.converted->own_missing, 0);
+	EXPECT_EQ(object.converted->own_wrong, 0);
+	object_close(&object);
+}
+
 static void stubs_are_blocks(void)
 {
 	struct sfu_defect defect;
@@ -597,6 +655,9 @@ int main(int argc, char **argv)
 		TAP_TEST(report_is_exact),
 		TAP_TEST(signal_frames_are_entries),
 		TAP_TEST(restorers_are_entries),
+		TAP_TEST(own_section_is_completed),
+		TAP_TEST(own_defects_are_corrected),
+		TAP_TEST(own_section_is_enough),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),

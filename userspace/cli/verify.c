@@ -74,7 +74,7 @@ static int read_sframe(struct verify *verify, const struct input *input)
 	char text[DEFECT_SIZE];
 	int err;
 
-	err = verify_sframe_read(&verify->sframe, &verify->image.file.budget,
+	err = sfu_own_sframe_read(&verify->sframe, &verify->image.file.budget,
 				 &bytes, &defect);
 	if (!err)
 		return CLI_OK;
@@ -233,7 +233,7 @@ static int verify_file(const char *file, const struct arguments *arguments)
 	}
 	status = verify_image(&verify, arguments);
 	sfu_budget_free(&verify.image.file.budget, &verify.cfi);
-	verify_sframe_free(&verify.sframe, &verify.image.file.budget);
+	sfu_own_sframe_free(&verify.sframe, &verify.image.file.budget);
 	sfu_image_close(&verify.image);
 	close(fd);
 	return status;

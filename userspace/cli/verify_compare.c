@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "convert/cfi/own.h"
 #include "convert/output/padding.h"
 #include "escape.h"
 #include "verify_compare.h"
-#include "verify_defect.h"
+#include "verify_describe.h"
 
 /* Print the range of addresses, and the function or section that it is in. */
 static void print_range(const struct verify *verify, uint64_t start,
@@ -33,7 +34,7 @@ static void report(struct verify *verify, const struct disagreement *found)
 	const char *defect;
 
 	symbols_section(verify->symbols, found->start, section);
-	defect = verify_defect(found, section);
+	defect = sfu_own_defect(found, !strcmp(section, ".plt.got"));
 	verify->disagreements++;
 	verify->known += defect != NULL;
 	verify_describe(found->cfi, cfi, sizeof(cfi));
@@ -42,17 +43,6 @@ static void report(struct verify *verify, const struct disagreement *found)
 	printf(".sframe says %s; .eh_frame says %s%s%s%s\n", sframe, cfi,
 	       defect ? " [known defect: " : "", defect ? defect : "",
 	       defect ? "]" : "");
-}
-
-static bool is_same(const struct span *a, const struct span *b)
-{
-	if (!a || !b)
-		return a == b;
-	/* Without a caller, the rest of the rule and SFU_RULE_SIGNAL do not matter. */
-	if (a->rule.flags & b->rule.flags & SFU_RULE_OUTERMOST)
-		return true;
-	return a->reason == b->reason &&
-	       !memcmp(&a->rule, &b->rule, sizeof(a->rule));
 }
 
 /* A rule based on a register that AMD64 does not have cannot be used. */
@@ -70,7 +60,7 @@ static int differs(struct verify *verify, const struct disagreement *now)
 	const uint64_t size = now->end - now->start;
 	int ret;
 
-	if (is_same(now->cfi, now->sframe)) {
+	if (sfu_own_is_same(now->cfi, now->sframe)) {
 		verify->agreed += size;
 		return 0;
 	}
@@ -100,8 +90,8 @@ static int compare(struct verify *verify, struct disagreement *pending,
 
 	if (ret <= 0)
 		return ret;
-	if (pending->end == now->start && is_same(pending->cfi, now->cfi) &&
-	    is_same(pending->sframe, now->sframe)) {
+	if (pending->end == now->start && sfu_own_is_same(pending->cfi, now->cfi) &&
+	    sfu_own_is_same(pending->sframe, now->sframe)) {
 		pending->end = now->end;
 		return 0;
 	}
@@ -111,64 +101,17 @@ static int compare(struct verify *verify, struct disagreement *pending,
 	return 0;
 }
 
-/* Walk both sorted lists of spans in parallel. */
 int verify_compare(struct verify *verify)
 {
-	const struct buffer *spans = &verify->sframe.spans;
-	const size_t *firsts = (const size_t *)verify->sframe.firsts.bytes;
-	const size_t nr_cfi = nr_spans(&verify->cfi);
-	const size_t nr_sframe = nr_spans(spans);
-	struct disagreement pending = { 0 };
-	bool was_outermost = false;
-	size_t i = 0, j = 0;
-	uint64_t at = 0;
+	struct own_pair pair = {
+		.cfi = &verify->cfi,
+		.sframe = &verify->sframe,
+	};
+	struct disagreement pending = { 0 }, now;
 	int err = 0;
 
-	while (!err && (i < nr_cfi || j < nr_sframe)) {
-		const struct span *cfi = i < nr_cfi ?
-					 span_at(&verify->cfi, i) : NULL;
-		const struct span *sframe = j < nr_sframe ?
-					    span_at(spans, j) : NULL;
-		struct disagreement now = { .end = UINT64_MAX };
-
-		/* The next range that is in at least one span, and crosses no boundary. */
-		if (cfi && cfi->end <= at) {
-			i++;
-			continue;
-		}
-		if (sframe && sframe->end <= at) {
-			j++;
-			continue;
-		}
-		now.start = UINT64_MAX;
-		if (cfi && cfi->start < now.start)
-			now.start = cfi->start;
-		if (sframe && sframe->start < now.start)
-			now.start = sframe->start;
-		if (now.start < at)
-			now.start = at;
-		if (cfi && cfi->start <= now.start) {
-			now.cfi = cfi;
-			now.end = cfi->end;
-		} else if (cfi) {
-			now.end = cfi->start;
-		}
-		if (sframe && sframe->start <= now.start) {
-			now.sframe = sframe;
-			now.first = &span_at(spans, firsts[j])->rule;
-			if (sframe->end < now.end)
-				now.end = sframe->end;
-		} else if (sframe && sframe->start < now.end) {
-			now.end = sframe->start;
-		}
-		if (now.cfi && now.cfi->flags & SPAN_ENTRY)
-			was_outermost = false;
-		now.was_outermost = was_outermost;
+	while (!err && sfu_own_next(&pair, &now))
 		err = compare(verify, &pending, &now);
-		if (now.cfi && now.cfi->rule.flags & SFU_RULE_OUTERMOST)
-			was_outermost = true;
-		at = now.end;
-	}
 	if (!err && pending.end)
 		report(verify, &pending);
 	return err;

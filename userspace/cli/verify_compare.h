@@ -5,8 +5,8 @@
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
+#include "convert/cfi/own_sframe.h"
 #include "convert/file/image.h"
-#include "verify_sframe.h"
 #include "verify_symbols.h"
 
 /**
@@ -30,7 +30,7 @@ struct verify {
 	struct image image;
 	struct symbols *symbols;
 	struct buffer cfi;
-	struct verify_sframe sframe;
+	struct own_sframe sframe;
 	uint64_t agreed;
 	uint64_t missing;
 	uint64_t padding;

@@ -13,6 +13,7 @@
 #include "convert/base/message.h"
 #include "convert/cfi/cfi.h"
 #include "convert/cfi/old_sframe.h"
+#include "convert/cfi/own.h"
 #include "convert/output/entries.h"
 #include "module/decode/sframe_format.h"
 
@@ -22,6 +23,7 @@
  * @whole: bytes of all sources.
  * @done: bytes of the sources that have been read.
  * @sources, @nr_functions, @cfi_size: see struct sframe_unwind_converted.
+ * @own: what the file's own section of version 3 has.
  * @spans: array of struct span: all code with CFI.
  */
 struct conversion {
@@ -32,6 +34,7 @@ struct conversion {
 	uint32_t sources;
 	uint64_t nr_functions;
 	uint64_t cfi_size;
+	struct own_result own;
 	struct buffer spans;
 };
 
@@ -107,6 +110,25 @@ static int add_old_sframe(struct conversion *conversion)
 			  sfu_old_sframe_read(&cfi, conversion->image));
 }
 
+/* Use the rules of the file's own section, where it has some. */
+static int add_own_sframe(struct conversion *conversion)
+{
+	struct image *image = conversion->image;
+	bool is_read;
+	int err;
+
+	if (!conversion->spans.size ||
+	    !is_wanted(conversion, SFRAME_UNWIND_FROM_OWN_SFRAME,
+		       &image->sframe) ||
+	    sfu_old_sframe_version(image) != SFRAME_VERSION_3)
+		return 0;
+	err = sfu_own_merge(image, &conversion->spans, &is_read,
+			    &conversion->own);
+	if (is_read)
+		conversion->sources |= SFRAME_UNWIND_FROM_OWN_SFRAME;
+	return err;
+}
+
 static int read_sources(struct conversion *conversion)
 {
 	const struct image *image = conversion->image;
@@ -122,6 +144,8 @@ static int read_sources(struct conversion *conversion)
 			      SFRAME_UNWIND_FROM_DEBUG_FRAME, 0);
 	if (!err)
 		err = add_old_sframe(conversion);
+	if (!err)
+		err = add_own_sframe(conversion);
 	if (!err && !conversion->spans.size)
 		err = sfu_message_fail(ENODATA, "no call frame information for its code");
 	return err;
@@ -172,6 +196,8 @@ static void fill_result(const struct conversion *conversion,
 	out->sources = conversion->sources;
 	out->nr_functions = conversion->nr_functions;
 	out->cfi_size = conversion->cfi_size;
+	out->own_missing = conversion->own.missing;
+	out->own_wrong = conversion->own.wrong;
 	out->nr_fdes = header_u32(result->bytes, SFRAME_HDR_NUM_FDES);
 	out->nr_rows = header_u32(result->bytes, SFRAME_HDR_NUM_FRES);
 	list_left_out(&conversion->spans, result->left_out);

@@ -2,7 +2,8 @@
 /*
  * Converts the call frame information (CFI) that every AMD64 program has,
  * .eh_frame or .debug_frame, to an SFrame V3 section; also .sframe sections of
- * versions 1 and 2. Needs elfutils' libdw and libelf, and libgcrypt. Link with
+ * versions 1 and 2. If the file has a .sframe section of version 3, completes
+ * that one. Needs elfutils' libdw and libelf, and libgcrypt. Link with
  * libsframe_unwind_convert and libsframe_unwind.
  *
  * The section is written as if it lay at address 0 of its ELF file: the offset
@@ -33,13 +34,17 @@ extern "C" {
 #define SFRAME_UNWIND_FROM_DEBUG_FRAME	0x02U
 /* A .sframe section of version 1 or 2. */
 #define SFRAME_UNWIND_FROM_OLD_SFRAME	0x04U
+/* A .sframe section of version 3. */
+#define SFRAME_UNWIND_FROM_OWN_SFRAME	0x08U
 
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
  *
  * @sources: SFRAME_UNWIND_FROM_* bits. .eh_frame comes first, .debug_frame
  *	serves code that .eh_frame does not cover, and an old .sframe is used
- *	only if neither of the two covers any code. 0: all three.
+ *	only if neither of the two covers any code. Where the file's own
+ *	.sframe of version 3 has a rule, that one is used instead, unless it
+ *	is wrong by a known defect of assemblers or linkers. 0: all four.
  * @max_rows: rows that one entry of the section's index may have. An entry is
  *	a range of code: neighbouring functions share entries, large ones are
  *	divided. A larger value makes the section smaller and lookups slower.
@@ -134,6 +139,10 @@ struct sframe_unwind_left_out {
  *	SFRAME_UNWIND_CONVERTED_IN_CACHE, else NULL.
  * @cache_problem: after sframe_unwind_convert_cached(), why the result is not in
  *	the cache, in a sentence that names the cache's directory; else NULL.
+ * @own_missing: if @sources has SFRAME_UNWIND_FROM_OWN_SFRAME: bytes of code for
+ *	which the file's own .sframe has no rule, but this section has one.
+ * @own_wrong: bytes of code for which it has a rule that is wrong by a known
+ *	defect. If both are 0, the file's own section is as good as this one.
  */
 struct sframe_unwind_converted {
 	const unsigned char *bytes;
@@ -152,6 +161,8 @@ struct sframe_unwind_converted {
 	uint64_t left_out_size;
 	const char *cache_file;
 	const char *cache_problem;
+	uint64_t own_missing;
+	uint64_t own_wrong;
 };
 
 /**

@@ -89,12 +89,29 @@ static bool is_busy(int error)
 	       error == -ENOEXEC || error == -EBUSY || error == -ENOMEM;
 }
 
+static void pass_over(struct jobs *jobs, struct job *job, enum file_state state,
+		      const char *text)
+{
+	struct known known;
+
+	begin_known(jobs, job, &known);
+	known.state = state;
+	keep(jobs, job, &known);
+	tell(jobs, job, state, "%s", text);
+	job_end(jobs, job);
+}
+
 void job_refuse(struct jobs *jobs, struct job *job, int error,
 		const char *reason, const char *text)
 {
 	const struct known *before;
 	struct known known;
 
+	/* Nothing completes its own section; but that is used. */
+	if (job->file.has_own && is_final(error)) {
+		pass_over(jobs, job, FILE_OWN, "has its own .sframe");
+		return;
+	}
 	begin_known(jobs, job, &known);
 	before = known_find_inode(jobs->known, known.device, known.inode);
 	known.state = FILE_REFUSED;
@@ -128,18 +145,6 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 void jobs_forget_refused(struct jobs *jobs)
 {
 	known_forget_refused(jobs->known, no_room);
-}
-
-static void pass_over(struct jobs *jobs, struct job *job, enum file_state state,
-		      const char *text)
-{
-	struct known known;
-
-	begin_known(jobs, job, &known);
-	known.state = state;
-	keep(jobs, job, &known);
-	tell(jobs, job, state, "%s", text);
-	job_end(jobs, job);
 }
 
 /* --- replies to READER_FILE */
@@ -257,8 +262,18 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 {
 	const bool is_shared = job->shared.id && !job->is_converted &&
 			       !attached->bytes;
+	char filled[128] = "";
 	struct known known;
 
+	if (attached->is_own) {
+		pass_over(jobs, job, FILE_OWN,
+			  "its own .sframe covers all of its code");
+		return;
+	}
+	if (attached->own_missing || attached->own_wrong)
+		snprintf(filled, sizeof(filled),
+			 "; fills in %" PRIu64 " bytes of code without a rule in its own .sframe, corrects %" PRIu64,
+			 attached->own_missing, attached->own_wrong);
 	begin_known(jobs, job, &known);
 	known.state = FILE_ATTACHED;
 	known.has_digest = true;
@@ -269,10 +284,11 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 	known.bytes = is_shared ? job->shared.bytes : attached->bytes;
 	known.memory = attached->memory;
 	known.from_cache = attached->from_cache;
+	known.completes = job->file.has_own;
 	known_set(jobs->known, &known);
 	tell(jobs, job, FILE_ATTACHED, "%" PRIu64 " functions, %" PRIu64
-	     " bytes, %" PRIu64 " of kernel memory%s", known.functions,
-	     known.bytes, known.memory,
+	     " bytes, %" PRIu64 " of kernel memory%s%s", known.functions,
+	     known.bytes, known.memory, filled,
 	     attached->from_cache ? ", from the cache" :
 	     is_shared ? ", the same as another file's" : "");
 	job_end(jobs, job);
@@ -285,8 +301,8 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 static void handle_attached_at_once(struct jobs *jobs, struct job *job,
 				    const struct reader_attached *attached)
 {
-	const struct known *same = known_find_digest(jobs->known,
-						     &job->file.digest);
+	const struct known *same = attached->is_own ? NULL :
+		known_find_digest(jobs->known, &job->file.digest);
 
 	if (!same || (same->device == job->file.known.device &&
 		      same->inode == job->file.known.inode)) {
@@ -321,8 +337,6 @@ void job_told_file(struct jobs *jobs, struct job *job,
 	} else if (job->file.elf_status) {
 		pass_over(jobs, job, FILE_FOREIGN, job->file.elf.problem ?
 			  job->file.elf.problem : "cannot be read");
-	} else if (job->file.has_own) {
-		pass_over(jobs, job, FILE_OWN, "has its own .sframe");
 	} else if (job->file.is_attached) {
 		handle_attached_at_once(jobs, job, &reply->attached);
 	} else {
@@ -342,7 +356,10 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 
 	request->what = READER_ATTACH;
 	attach->flags = SFRAME_UNWIND_ATTACH_SYSTEM;
-	/* The file's own .sframe is empty or of a version unknown to the kernel. */
+	/*
+	 * The section has the rules of the file's own .sframe, unless that is empty,
+	 * malformed or of a version unknown to the kernel.
+	 */
 	if (job->file.elf.sframe_size)
 		attach->flags |= SFRAME_UNWIND_ATTACH_PREFER;
 	if (jobs->has_inodes)

@@ -247,6 +247,7 @@ static void count(struct known_files *files, const struct known *known, int by)
 	totals->bytes += by * (int64_t)known->bytes;
 	totals->memory += by * (int64_t)known->memory;
 	totals->from_cache += by * known->from_cache;
+	totals->completed += by * known->completes;
 }
 
 /* --- adding and removing */

@@ -43,6 +43,7 @@ enum file_state {
  * @is_final: every examination of the same bytes has this result.
  * @id, @functions, @bytes, @memory: of the attachment.
  * @from_cache: the section came from the cache.
+ * @completes: it completes the file's own .sframe.
  * @checked_at: when the inode was last compared with this entry.
  * @used_at: when a process was last seen to map it.
  * @retry_at: when to examine it again even if it is unchanged.
@@ -69,6 +70,7 @@ struct known {
 	bool has_digest;
 	bool is_final;
 	bool from_cache;
+	bool completes;
 	bool has_recheck;
 	bool is_retried;
 	uint8_t group;
@@ -112,6 +114,7 @@ struct known_totals {
 	uint64_t bytes;
 	uint64_t memory;
 	unsigned int from_cache;
+	unsigned int completed;
 	unsigned int detached;
 };
 

@@ -69,6 +69,13 @@ static int write_section(const struct sframe_unwind_converted *converted)
 	return fd;
 }
 
+/* Returns whether the file's own .sframe has everything that @converted has. */
+static bool is_own_enough(const struct sframe_unwind_converted *converted)
+{
+	return converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME &&
+	       !converted->own_missing && !converted->own_wrong;
+}
+
 static void attach(const struct reader_request *request, int elf_fd,
 		   const struct sframe_unwind_converted *converted,
 		   struct reader_reply *reply)
@@ -87,6 +94,10 @@ static void attach(const struct reader_request *request, int elf_fd,
 		.share_id = request->attach.share_id,
 	};
 
+	if (converted && is_own_enough(converted)) {
+		reply->attached.is_own = true;
+		return;
+	}
 	memcpy(arg.build_id, elf->build_id, elf->build_id_size);
 	if (request->attach.flags & SFRAME_UNWIND_ATTACH_INODE) {
 		for (uint32_t i = 0; i < elf->nr_segments; i++)
@@ -109,6 +120,8 @@ static void attach(const struct reader_request *request, int elf_fd,
 		arg.sframe_size = converted->size;
 		reply->attached.functions = converted->nr_functions;
 		reply->attached.bytes = converted->size;
+		reply->attached.own_missing = converted->own_missing;
+		reply->attached.own_wrong = converted->own_wrong;
 	}
 	if (ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_ATTACH, &arg)) {
 		const int err = errno;

@@ -238,8 +238,7 @@ static int find_and_open(const struct reader_request *request, int given_fd,
 static bool is_attached_at_once(const struct reader_request *request,
 				int elf_fd, struct reader_reply *reply)
 {
-	return request->attach.flags && !reply->file.has_own &&
-	       !reply->file.elf_status &&
+	return request->attach.flags && !reply->file.elf_status &&
 	       reader_attach_cached(request, elf_fd, reply);
 }
 
@@ -248,7 +247,6 @@ int reader_file(const struct reader_request *request, int given_fd,
 {
 	static unsigned char room[ROOM];
 	struct sfu_snapshot_limits limits = {
-		.skip_own = true,
 		.room = room,
 		.room_size = sizeof(room),
 	};

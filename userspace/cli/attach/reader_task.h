@@ -129,13 +129,21 @@ struct reader_file {
 	char name[MAPPING_NAME_SIZE];
 };
 
-/* The attachment that was made: see struct known. */
+/**
+ * struct reader_attached - the attachment that was made: see struct known
+ *
+ * @is_own: nothing was attached, because the file's own .sframe is as good.
+ * @own_missing, @own_wrong: see struct sframe_unwind_converted.
+ */
 struct reader_attached {
 	uint64_t id;
 	uint64_t functions;
 	uint64_t bytes;
 	uint64_t memory;
+	uint64_t own_missing;
+	uint64_t own_wrong;
 	bool from_cache;
+	bool is_own;
 };
 
 /**

@@ -147,6 +147,8 @@ static void print_totals(struct report *report, const struct jobs *jobs,
 	       when, totals->nr[FILE_ATTACHED], totals->from_cache,
 	       totals->functions, to_mib(totals->bytes),
 	       to_mib(totals->memory));
+	if (totals->completed)
+		printf("; %u complete a .sframe", totals->completed);
 	if (totals->nr[FILE_OWN])
 		printf("; %u have a .sframe", totals->nr[FILE_OWN]);
 	if (totals->nr[FILE_FOREIGN])

@@ -170,6 +170,15 @@ static int read_segments(struct image *image)
 
 		if (segment->p_type == PT_GNU_EH_FRAME)
 			eh_frame_hdr = segment;
+		if (segment->p_type == PT_GNU_SFRAME && !image->sframe.data &&
+		    sfu_file_has(&image->file, segment->p_offset,
+				 segment->p_filesz)) {
+			err = load_section(image, &image->sframe, ".sframe",
+					   segment->p_vaddr, segment->p_offset,
+					   segment->p_filesz);
+			if (err)
+				return err;
+		}
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
 			continue;
 		err = add_text(image, segment);

@@ -11,7 +11,7 @@
 #include "packed.h"
 #include "result.h"
 
-static const char packed_magic[] = "SFUPACK1";
+static const char packed_magic[] = "SFUPACK2";
 
 /* Members: see struct sframe_unwind_converted. */
 struct packed_header {
@@ -26,6 +26,8 @@ struct packed_header {
 	uint64_t covered;
 	uint64_t cfi_size;
 	uint64_t left_out_size;
+	uint64_t own_missing;
+	uint64_t own_wrong;
 };
 
 int sfu_packed_write(struct buffer *to,
@@ -44,6 +46,8 @@ int sfu_packed_write(struct buffer *to,
 		.covered = converted->covered,
 		.cfi_size = converted->cfi_size,
 		.left_out_size = converted->left_out_size,
+		.own_missing = converted->own_missing,
+		.own_wrong = converted->own_wrong,
 	};
 
 	memcpy(header.magic, packed_magic, sizeof(header.magic));
@@ -115,6 +119,8 @@ int sfu_packed_read(const void *bytes, size_t size,
 	out->covered = header.covered;
 	out->cfi_size = header.cfi_size;
 	out->left_out_size = header.left_out_size;
+	out->own_missing = header.own_missing;
+	out->own_wrong = header.own_wrong;
 	*converted = out;
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
-#include "module/arch/x86/arch.h"
+#include "module/arch/arch.h"
 #include "module/decode/bytes.h"
 #include "restorer.h"
 

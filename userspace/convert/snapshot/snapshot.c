@@ -305,8 +305,8 @@ static int take_loaded_eh_frame(struct taking *taking)
 	return sfu_intake_add(&taking->intake, offset, size);
 }
 
-/* Copy everything. With @skip_own, stop early if the file has its own .sframe. */
-static int take_all(struct taking *taking, bool skip_own)
+/* Copy everything. */
+static int take_all(struct taking *taking)
 {
 	int err;
 
@@ -321,10 +321,16 @@ static int take_all(struct taking *taking, bool skip_own)
 		memset(&taking->header, 0, sizeof(taking->header));
 	}
 	err = read_headers(taking);
-	if (err || !is_convertible(&taking->header) ||
-	    (skip_own && taking->snapshot->has_own))
+	if (err || !is_convertible(&taking->header))
 		return err;
 	err = take_sections(taking);
+	/* Without section headers, find .sframe as the kernel does. */
+	if (!err && taking->snapshot->has_own && !taking->has[SFRAME]) {
+		taking->has[SFRAME] = true;
+		err = sfu_intake_add(&taking->intake,
+				     taking->snapshot->elf.sframe_offset,
+				     taking->snapshot->elf.sframe_size);
+	}
 	if (!err)
 		err = take_loaded_eh_frame(taking);
 	/* Code is needed only if there is something to convert. */
@@ -398,10 +404,10 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 	taking.intake.is_ended = limits->is_ended;
 	taking.intake.data = limits->data;
 	snapshot->size = snapshot->stat.st_size;
-	err = take_all(&taking, limits->skip_own);
+	err = take_all(&taking);
 	if (!err)
 		err = check_unchanged(fd, &snapshot->stat);
-	if (!err && !(limits->skip_own && snapshot->has_own)) {
+	if (!err) {
 		sfu_intake_finish(&taking.intake, &snapshot->digest);
 		err = keep_copy(&taking.intake.copy, limits, snapshot);
 	}

@@ -40,8 +40,6 @@
  *
  * @max_bytes: most bytes to read; 0 means SNAPSHOT_MAX_BYTES, which also is the
  *	maximum.
- * @skip_own: if the kernel unwinds with the file's own .sframe, only set @has_own of
- *	the snapshot, and take none.
  * @is_ended: called before each 256 KiB; if it returns true, the snapshot fails with
  *	-ECANCELED. May be NULL.
  * @data: argument of @is_ended.
@@ -50,7 +48,6 @@
  */
 struct sfu_snapshot_limits {
 	uint64_t max_bytes;
-	bool skip_own;
 	bool (*is_ended)(void *data);
 	void *data;
 	void *room;

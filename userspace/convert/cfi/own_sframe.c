@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <inttypes.h>
 
 #include "convert/base/message.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
-#include "verify_sframe.h"
+#include "own_sframe.h"
 
 /**
  * struct reading - a section being read
@@ -17,7 +17,7 @@
  */
 struct reading {
 	struct sfu_table table;
-	struct verify_sframe *to;
+	struct own_sframe *to;
 	struct budget *budget;
 	uint64_t nr_rows;
 	uint64_t max_rows;
@@ -39,7 +39,7 @@ static struct sfu_rule normal_rule(const struct sfu_rule *rule)
 static int add_span(struct reading *reading, const struct span *span,
 		    size_t first)
 {
-	struct verify_sframe *to = reading->to;
+	struct own_sframe *to = reading->to;
 	int err;
 
 	if (span->start >= span->end)
@@ -78,6 +78,7 @@ static int add_rows(struct reading *reading, const struct sfu_fde *fde,
 	/* An FDE without rows is outermost, unless it is a signal trampoline. */
 	if (!fde->num_rows && !sfu_fde_is_signal(fde)) {
 		span.start = start;
+		span.flags = SPAN_ENTRY;
 		span.rule.flags = SFU_RULE_OUTERMOST;
 	}
 	sfu_rows_begin(&rows, &reading->table, fde);
@@ -96,6 +97,8 @@ static int add_rows(struct reading *reading, const struct sfu_fde *fde,
 			return err;
 		span.start = span.end;
 		span.rule = normal_rule(&rule);
+		span.flags = nr_spans(&reading->to->spans) == first ?
+			     SPAN_ENTRY : 0;
 	}
 	if (ret)
 		return ret;
@@ -120,7 +123,7 @@ static int add_fde(struct reading *reading, const struct sfu_fde *fde)
 	return err;
 }
 
-int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
+int sfu_own_sframe_read(struct own_sframe *sframe, struct budget *budget,
 		       const struct sfu_bytes *bytes,
 		       struct sfu_defect *defect)
 {
@@ -144,7 +147,7 @@ int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
 	return err;
 }
 
-void verify_sframe_free(struct verify_sframe *sframe, struct budget *budget)
+void sfu_own_sframe_free(struct own_sframe *sframe, struct budget *budget)
 {
 	sfu_budget_free(budget, &sframe->spans);
 	sfu_budget_free(budget, &sframe->firsts);

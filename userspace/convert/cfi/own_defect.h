@@ -1,13 +1,12 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Describe two different rules for the same code, and name the known defect of
- * assemblers or linkers that explains the difference.
+ * Own defect: name the known defect of assemblers or linkers that explains why
+ * .sframe has another rule than .eh_frame for the same code.
  */
-#ifndef VERIFY_DEFECT_H
-#define VERIFY_DEFECT_H
+#ifndef SFRAME_UNWIND_OWN_DEFECT_H
+#define SFRAME_UNWIND_OWN_DEFECT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "convert/base/span.h"
 
@@ -28,14 +27,11 @@ struct disagreement {
 	bool was_outermost;
 };
 
-/* Write a description of the rule of @span to @text. */
-void verify_describe(const struct span *span, char *text, size_t size);
-
 /*
  * Returns the name of the known defect that explains the disagreement, or NULL.
- * @section is the name of the section that the code is in.
+ * @is_plt_got: the code is in the section .plt.got.
  */
-const char *verify_defect(const struct disagreement *disagreement,
-			  const char *section);
+const char *sfu_own_defect(const struct disagreement *disagreement,
+			   bool is_plt_got);
 
-#endif /* VERIFY_DEFECT_H */
+#endif /* SFRAME_UNWIND_OWN_DEFECT_H */

@@ -1,20 +1,20 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Read a .sframe section to spans, the converter's representation of rules.
+ * Own sframe: read a .sframe section of version 3 to spans.
  */
-#ifndef VERIFY_SFRAME_H
-#define VERIFY_SFRAME_H
+#ifndef SFRAME_UNWIND_OWN_SFRAME_H
+#define SFRAME_UNWIND_OWN_SFRAME_H
 
 #include "convert/base/span.h"
 #include "module/decode/sframe.h"
 
 /**
- * struct verify_sframe - the rules of a section
+ * struct own_sframe - the rules of a section
  *
  * @spans: array of struct span, by address.
  * @firsts: for each span, the number of the first span of its entry.
  */
-struct verify_sframe {
+struct own_sframe {
 	struct buffer spans;
 	struct buffer firsts;
 };
@@ -23,12 +23,12 @@ struct verify_sframe {
  * Fill @sframe, which must be all 0, from the section @bytes; the memory is charged to
  * @budget. The number of rows is limited, because functions can share rows and blocks
  * can be repeated. Returns 0; -EINVAL or -EOPNOTSUPP with *@defect; -ENOMEM or -EFBIG
- * with a message (convert/base/message.h).
+ * with a message.
  */
-int verify_sframe_read(struct verify_sframe *sframe, struct budget *budget,
+int sfu_own_sframe_read(struct own_sframe *sframe, struct budget *budget,
 		       const struct sfu_bytes *bytes,
 		       struct sfu_defect *defect);
 
-void verify_sframe_free(struct verify_sframe *sframe, struct budget *budget);
+void sfu_own_sframe_free(struct own_sframe *sframe, struct budget *budget);
 
-#endif /* VERIFY_SFRAME_H */
+#endif /* SFRAME_UNWIND_OWN_SFRAME_H */

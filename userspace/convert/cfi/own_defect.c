@@ -1,66 +1,9 @@
-// SPDX-License-Identifier: GPL-2.0
-#include <stdio.h>
-#include <string.h>
-
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <sframe_unwind_convert.h>
 
-#include "verify_defect.h"
 #include "module/arch/arch.h"
-
-static void describe_place(u8 base, s32 offset, char *text, size_t size)
-{
-	const unsigned int number = base & SFU_BASE_MASK;
-	char name[8];
-
-	if (base & SFU_SAME) {
-		snprintf(text, size, "unchanged");
-		return;
-	}
-	switch (number) {
-	case SFU_REG_FP:
-		strcpy(name, "rbp");
-		break;
-	case SFU_REG_SP:
-		strcpy(name, "rsp");
-		break;
-	case SFU_BASE_CFA:
-		strcpy(name, "CFA");
-		break;
-	case SFU_BASE_OTHER:
-		strcpy(name, "r?");
-		break;
-	default:
-		snprintf(name, sizeof(name), "r%u", number);
-	}
-	snprintf(text, size, base & SFU_DEREF ? "*(%s%+d)" : "%s%+d", name,
-		 offset);
-}
-
-void verify_describe(const struct span *span, char *text, size_t size)
-{
-	char cfa[32], ra[32], fp[32];
-	const struct sfu_rule *rule;
-
-	if (!span) {
-		snprintf(text, size, "nothing");
-		return;
-	}
-	if (span->reason) {
-		snprintf(text, size, "what has no form in SFrame (%s)",
-			 sframe_unwind_left_out_text(span->reason));
-		return;
-	}
-	rule = &span->rule;
-	if (rule->flags & SFU_RULE_OUTERMOST) {
-		snprintf(text, size, "there is no caller");
-		return;
-	}
-	describe_place(rule->cfa, rule->cfa_offset, cfa, sizeof(cfa));
-	describe_place(rule->ra, rule->ra_offset, ra, sizeof(ra));
-	describe_place(rule->fp, rule->fp_offset, fp, sizeof(fp));
-	snprintf(text, size, "CFA %s, RA %s, FP %s%s", cfa, ra, fp,
-		 rule->flags & SFU_RULE_SIGNAL ? ", signal frame" : "");
-}
+#include "module/decode/sframe_format.h"
+#include "own_defect.h"
 
 static bool is_cfa(const struct sfu_rule *rule, u8 base, s32 offset)
 {
@@ -88,8 +31,8 @@ static bool is_cut(s32 whole, s32 part)
 				 part == (int16_t)whole);
 }
 
-const char *verify_defect(const struct disagreement *disagreement,
-			  const char *section)
+const char *sfu_own_defect(const struct disagreement *disagreement,
+			   bool is_plt_got)
 {
 	const struct sfu_rule *first = disagreement->first;
 	const struct sfu_rule *sframe, *cfi;
@@ -111,8 +54,8 @@ const char *verify_defect(const struct disagreement *disagreement,
 		       "RA stays undefined" : NULL;
 	if (cfi->flags & SFU_RULE_OUTERMOST)
 		return NULL;
-	if (!strcmp(section, ".plt.got") &&
-	    is_cfa(cfi, SFU_REG_SP, 8) && is_cfa(sframe, SFU_REG_SP, 16))
+	if (is_plt_got && is_cfa(cfi, SFU_REG_SP, 8) &&
+	    is_cfa(sframe, SFU_REG_SP, 16))
 		return "CFA in .plt.got";
 	if (has_same_cfa(cfi, sframe) && has_same_fp(cfi, sframe) &&
 	    cfi->ra == sframe->ra && is_cut(cfi->ra_offset, sframe->ra_offset))
