@@ -12,6 +12,7 @@
 #include "convert.h"
 #include "convert/base/message.h"
 #include "convert/cfi/cfi.h"
+#include "convert/cfi/go.h"
 #include "convert/cfi/old_sframe.h"
 #include "convert/cfi/own.h"
 #include "convert/output/entries.h"
@@ -95,6 +96,19 @@ static int add_cfi(struct conversion *conversion,
 			  data_size(section) + extra, err);
 }
 
+/* Other CFI of Go's code does not tell where goroutines begin and stacks change. */
+static int add_go(struct conversion *conversion)
+{
+	struct image_section *section = &conversion->image->gopclntab;
+	struct cfi cfi = { 0 };
+
+	if (!is_wanted(conversion, SFRAME_UNWIND_FROM_GO, section))
+		return 0;
+	return add_source(conversion, &cfi, SFRAME_UNWIND_FROM_GO,
+			  data_size(section),
+			  sfu_go_read(&cfi, conversion->image));
+}
+
 static int add_old_sframe(struct conversion *conversion)
 {
 	const struct image_section *section = &conversion->image->sframe;
@@ -136,9 +150,12 @@ static int read_sources(struct conversion *conversion)
 
 	conversion->whole = data_size(&image->eh_frame) +
 			    image->eh_frame_hdr_size +
-			    data_size(&image->debug_frame);
+			    data_size(&image->debug_frame) +
+			    data_size(&image->gopclntab);
 	err = add_cfi(conversion, &image->eh_frame,
 		      SFRAME_UNWIND_FROM_EH_FRAME, image->eh_frame_hdr_size);
+	if (!err)
+		err = add_go(conversion);
 	if (!err)
 		err = add_cfi(conversion, &image->debug_frame,
 			      SFRAME_UNWIND_FROM_DEBUG_FRAME, 0);

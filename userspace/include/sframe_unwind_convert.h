@@ -37,14 +37,20 @@ extern "C" {
 /* A .sframe section of version 3. */
 #define SFRAME_UNWIND_FROM_OWN_SFRAME	0x08U
 
+/*
+ * The table of functions of a Go program, .gopclntab, for code of the Go
+ * compiler.
+ */
+#define SFRAME_UNWIND_FROM_GO		0x10U
+
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
  *
- * @sources: SFRAME_UNWIND_FROM_* bits. .eh_frame comes first, .debug_frame
- *	serves code that .eh_frame does not cover, and an old .sframe is used
+ * @sources: SFRAME_UNWIND_FROM_* bits. .eh_frame comes first, then the table
+ *	of a Go program; .debug_frame serves code that .eh_frame does not cover, and an old .sframe is used
  *	only if neither of the two covers any code. Where the file's own
  *	.sframe of version 3 has a rule, that one is used instead, unless it
- *	is wrong by a known defect of assemblers or linkers. 0: all four.
+ *	is wrong by a known defect of assemblers or linkers. 0: all five.
  * @max_rows: rows that one entry of the section's index may have. An entry is
  *	a range of code: neighbouring functions share entries, large ones are
  *	divided. A larger value makes the section smaller and lookups slower.

@@ -239,6 +239,13 @@ static int read_sections(struct image *image)
 		else if (header->sh_type == SHT_GNU_SFRAME ||
 			 !strcmp(name, ".sframe"))
 			err = read_section(image, &image->sframe, header, name);
+		else if (!strcmp(name, ".gopclntab") ||
+			 !strcmp(name, ".data.rel.ro.gopclntab"))
+			err = read_section(image, &image->gopclntab, header,
+					   name);
+		else if (!strcmp(name, ".go.module"))
+			err = read_section(image, &image->go_module, header,
+					   name);
 		else if (!strcmp(name, ".eh_frame_hdr"))
 			image->eh_frame_hdr_size = header->sh_size;
 	}
@@ -323,6 +330,8 @@ void sfu_image_close(struct image *image)
 	unload_section(image, &image->eh_frame);
 	unload_section(image, &image->debug_frame);
 	unload_section(image, &image->sframe);
+	unload_section(image, &image->gopclntab);
+	unload_section(image, &image->go_module);
 	sfu_headers_free(&image->headers, &image->file);
 	sfu_file_close(&image->file);
 	memset(image, 0, sizeof(*image));

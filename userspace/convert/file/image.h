@@ -48,6 +48,8 @@ struct image_text {
  * @file: its bytes and its budget.
  * @headers: its headers.
  * @eh_frame, @debug_frame, @sframe: sections.
+ * @gopclntab, @go_module: sections of Go: its table of functions, and the structure
+ *	that describes the program to its runtime.
  * @eh_frame_hdr_size: bytes of .eh_frame_hdr.
  * @texts: executable segments, by address.
  * @nr_texts: number of executable segments.
@@ -60,6 +62,8 @@ struct image {
 	struct image_section eh_frame;
 	struct image_section debug_frame;
 	struct image_section sframe;
+	struct image_section gopclntab;
+	struct image_section go_module;
 	uint64_t eh_frame_hdr_size;
 	struct image_text texts[HEADERS_MAX_SEGMENTS];
 	size_t nr_texts;

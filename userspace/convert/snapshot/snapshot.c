@@ -26,7 +26,7 @@
 #define PCREL_SDATA4 0x1b
 
 /* Kinds of sections that are copied: the first section of each kind that has bytes. */
-enum { EH_FRAME, DEBUG_FRAME, SFRAME, NR_KINDS };
+enum { EH_FRAME, DEBUG_FRAME, SFRAME, GO_TABLE, GO_MODULE, NR_KINDS };
 
 /**
  * struct taking - a snapshot being taken
@@ -164,6 +164,11 @@ static int kind_of(const struct taking *taking, const Elf64_Shdr *section)
 	if (section->sh_type == SHT_GNU_SFRAME ||
 	    is_named(taking, section->sh_name, ".sframe"))
 		return SFRAME;
+	if (is_named(taking, section->sh_name, ".gopclntab") ||
+	    is_named(taking, section->sh_name, ".data.rel.ro.gopclntab"))
+		return GO_TABLE;
+	if (is_named(taking, section->sh_name, ".go.module"))
+		return GO_MODULE;
 	return NR_KINDS;
 }
 
@@ -335,7 +340,7 @@ static int take_all(struct taking *taking)
 		err = take_loaded_eh_frame(taking);
 	/* Code is needed only if there is something to convert. */
 	if (!err && (taking->has[EH_FRAME] || taking->has[DEBUG_FRAME] ||
-		     taking->has[SFRAME]))
+		     taking->has[SFRAME] || taking->has[GO_TABLE]))
 		err = take_code(taking);
 	return err;
 }
