@@ -18,6 +18,8 @@
 #include <sframe_unwind_convert.h>
 
 #include "cli/verify_describe.h"
+#include "module/arch/arch.h"
+#include "module/decode/sframe_format.h"
 #include "selftests/unit/elf_section.h"
 #include "selftests/unit/tap.h"
 #include "module/decode/sframe.h"
@@ -31,6 +33,13 @@ struct object {
 	bool has_elf;
 };
 
+/* Most tests are about code that the CFI does not describe. */
+#define ALL_BUT_CODE	(SFRAME_UNWIND_FROM_EH_FRAME |			\
+			 SFRAME_UNWIND_FROM_DEBUG_FRAME |		\
+			 SFRAME_UNWIND_FROM_OLD_SFRAME |		\
+			 SFRAME_UNWIND_FROM_OWN_SFRAME |		\
+			 SFRAME_UNWIND_FROM_GO)
+
 static int open_file(const char *name)
 {
 	char path[4096];
@@ -43,7 +52,7 @@ static int convert(const char *name, uint32_t sources,
 		   struct sframe_unwind_converted **converted)
 {
 	const struct sframe_unwind_convert_options options = {
-		.sources = sources,
+		.sources = sources ? sources : ALL_BUT_CODE,
 	};
 	const int fd = open_file(name);
 	int err;
@@ -65,16 +74,22 @@ static bool open_table(const struct sframe_unwind_converted *converted,
 	return !sfu_table_open(table, &bytes, &defect);
 }
 
-static bool object_open(struct object *object, const char *name)
+static bool object_open_from(struct object *object, const char *name,
+			     uint32_t sources)
 {
 	memset(object, 0, sizeof(*object));
-	if (convert(name, 0, &object->converted))
+	if (convert(name, sources, &object->converted))
 		return tap_fail("%s", sframe_unwind_convert_error());
 	object->elf.fd = open_file(name);
 	object->elf.elf = elf_begin(object->elf.fd, ELF_C_READ, NULL);
 	object->has_elf = true;
 	return open_table(object->converted, &object->table) ||
 	       tap_fail("the section is not one");
+}
+
+static bool object_open(struct object *object, const char *name)
+{
+	return object_open_from(object, name, 0);
 }
 
 static void object_close(struct object *object)
@@ -423,6 +438,119 @@ static void own_section_is_enough(void)
 	object_close(&object);
 }
 
+/* Find the rule at the first byte of symbol @name, plus @at. */
+static bool find_at(const struct object *object, const char *name, uint64_t at,
+		    struct sfu_rule *rule)
+{
+	uint64_t address, size;
+	struct span span;
+
+	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
+	    !find_rule(&object->table, address + at, &span))
+		return false;
+	*rule = span.rule;
+	return true;
+}
+
+#define EXPECT_RULE(object, name, at, cfa_base, offset, fp_offset_)	\
+	do {								\
+		struct sfu_rule rule_ = { .cfa_offset = -1 };		\
+		EXPECT(find_at(object, name, at, &rule_));		\
+		EXPECT_EQ(rule_.cfa, cfa_base);				\
+		EXPECT_EQ(rule_.cfa_offset, offset);			\
+		EXPECT_EQ(rule_.fp_offset, fp_offset_);			\
+	} while (0)
+
+#define EXPECT_OUTERMOST(object, name, at)				\
+	do {								\
+		struct sfu_rule rule_ = { 0 };				\
+		EXPECT(find_at(object, name, at, &rule_));		\
+		EXPECT(rule_.flags & SFU_RULE_OUTERMOST);		\
+	} while (0)
+
+static void go_functions_are_proven(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_GO);
+	EXPECT(!find_at(&object, "not_go", 0, &rule));
+	EXPECT_RULE(&object, "go_1", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_1", 1, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_16", 8, SFU_REG_SP, 48, -16);
+	EXPECT_RULE(&object, "go_16", 16, SFU_REG_SP, 48, -16);
+	EXPECT_RULE(&object, "go_16", 17, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_16", 18, SFU_REG_SP, 8, 0);
+	EXPECT(!find_at(&object, "go_liar", 8, &rule));
+	EXPECT(!find_at(&object, "go_liar", 0, &rule));
+	object_close(&object);
+}
+
+static void go_stacks_begin_and_change(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_switch", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_switch", 1, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_switch", 4, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "go_switch", 18, SFU_REG_SP, 8, 0);
+	EXPECT_OUTERMOST(&object, "go_exit", 0);
+	EXPECT_OUTERMOST(&object, "go_exit", 9);
+	EXPECT(!find_at(&object, "go_mcall", 0, &rule));
+	EXPECT(!find_at(&object, "go_mcall", 8, &rule));
+	EXPECT_OUTERMOST(&object, "go_mcall", 9);
+	EXPECT_OUTERMOST(&object, "go_mcall", 15);
+	EXPECT(!find_at(&object, "go_mcall", 16, &rule));
+	object_close(&object);
+}
+
+static void code_is_proven(void)
+{
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
+					     SFRAME_UNWIND_FROM_CODE);
+	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "pushes", 1, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "pushes", 8, SFU_REG_SP, 144, 0);
+	EXPECT_RULE(&object, "frame", 4, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "frame", 8, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "frame", 18, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "tail", 1, SFU_REG_SP, 16, 0);
+	/* local has no symbol, but is called: 6 bytes in front of it. */
+	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_local", 18, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
+static void code_is_not_guessed(void)
+{
+	static const char * const names[] = {
+		"differs", "leaves_behind", "switches", "loses_fp",
+		"jumps_from_frame", "table", "falls_through",
+		"into_instruction", "gets_pc", "unknown", "behind_entry",
+		"no_stub",
+	};
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (find_at(&object, names[i], 0, &rule))
+			tap_fail("%s has a rule", names[i]);
+	/* All of the entry point up to the jump, and nothing behind it. */
+	EXPECT_OUTERMOST(&object, "entry", 0);
+	EXPECT_OUTERMOST(&object, "entry", 21);
+	object_close(&object);
+}
+
 static void stubs_are_blocks(void)
 {
 	struct sfu_defect defect;
@@ -658,6 +786,10 @@ int main(int argc, char **argv)
 		TAP_TEST(own_section_is_completed),
 		TAP_TEST(own_defects_are_corrected),
 		TAP_TEST(own_section_is_enough),
+		TAP_TEST(go_functions_are_proven),
+		TAP_TEST(go_stacks_begin_and_change),
+		TAP_TEST(code_is_proven),
+		TAP_TEST(code_is_not_guessed),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),

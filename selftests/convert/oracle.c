@@ -401,6 +401,12 @@ static const char *verdict_of(int err)
 
 static void check_file(const char *file, bool is_timed)
 {
+	/* What libdw reads, too. */
+	const struct sframe_unwind_convert_options options = {
+		.sources = SFRAME_UNWIND_FROM_EH_FRAME |
+			   SFRAME_UNWIND_FROM_DEBUG_FRAME |
+			   SFRAME_UNWIND_FROM_OLD_SFRAME,
+	};
 	struct oracle oracle = { .file = file };
 	struct sframe_unwind_converted *converted;
 	struct timespec start, end;
@@ -414,7 +420,7 @@ static void check_file(const char *file, bool is_timed)
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	err = sframe_unwind_convert_fd(fd, file, NULL, &converted);
+	err = sframe_unwind_convert_fd(fd, file, &options, &converted);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if (is_timed) {
 		getrusage(RUSAGE_SELF, &usage);

@@ -48,7 +48,7 @@ static void names(void)
 	EXPECT_EQ(strlen(name), 64 + strlen(".section"));
 	/* Explicit or not, the default gives the same name. */
 	options.max_rows = 32;
-	options.sources = 7;
+	options.sources = 0x3f;
 	EXPECT_EQ(sfu_cache_name(&content, &options, other), 0);
 	EXPECT(!strcmp(name, other));
 	options.max_rows = 33;
@@ -61,7 +61,7 @@ static void names(void)
 	content.bytes[DIGEST_SIZE - 1] ^= 1;
 	EXPECT_EQ(sfu_cache_name(&content, NULL, other), 0);
 	EXPECT(strcmp(name, other));
-	options.sources = 8;
+	options.sources = 0x80;
 	EXPECT_EQ(sfu_cache_name(&content, &options, other), -EINVAL);
 }
 

@@ -362,7 +362,7 @@ JOURNEY(lazy_binding)
 
 /*
  * The loader, from a program's first instruction on. At its start there is no
- * CFI, and so no rule.
+ * CFI; but it is the entry point.
  */
 JOURNEY(loader_start)
 {
@@ -384,7 +384,7 @@ JOURNEY(loader_start)
 	ptrace(PTRACE_GETREGS, journey->pid, 0, &regs);
 	while (journey->steps < 5000) {
 		ASSERT_RIGHT(journey, journey_step(journey, &over));
-		if (stack->stop != SFRAME_UNWIND_STOP_NO_RULE ||
+		if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE ||
 		    stack->ips[stack->nr_frames - 1] - regs.rip > 64)
 			ASSERT_RIGHT(journey, "does not end at its start");
 		for (unsigned int i = 1; i < stack->nr_frames; i++)

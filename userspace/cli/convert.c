@@ -33,7 +33,7 @@ const char convert_help[] =
 "                     address 0 of FILE; without this option it is stored in the\n"
 "                     cache. FILEs with the same NAME keep their paths below DIR\n"
 "      --elf          write an ELF file with the section\n"
-"      --from=SOURCE  use only eh_frame, debug_frame or sframe\n"
+"      --from=SOURCE  use only eh_frame, debug_frame, sframe, go or code\n"
 "      --max-rows=N   at most N rows in an entry of the index, default 32\n"
 "  -q, --quiet        print nothing but errors\n"
 "  -v, --verbose      list the code that was left out, and why\n"
@@ -124,7 +124,9 @@ static void print_result(const struct convert *convert,
 	const char *of = converted->sources & SFRAME_UNWIND_FROM_OLD_SFRAME ?
 			 "the old .sframe" :
 			 converted->sources & SFRAME_UNWIND_FROM_EH_FRAME ?
-			 ".eh_frame and its index" : ".debug_frame";
+			 ".eh_frame and its index" :
+			 converted->sources & SFRAME_UNWIND_FROM_DEBUG_FRAME ?
+			 ".debug_frame" : "its tables";
 
 	char left_out[100] = "";
 
@@ -265,7 +267,12 @@ static int parse_source(const char *name, uint32_t *source)
 	else if (!strcmp(name, "debug_frame"))
 		*source = SFRAME_UNWIND_FROM_DEBUG_FRAME;
 	else if (!strcmp(name, "sframe"))
-		*source = SFRAME_UNWIND_FROM_OLD_SFRAME;
+		*source = SFRAME_UNWIND_FROM_OLD_SFRAME |
+			  SFRAME_UNWIND_FROM_OWN_SFRAME;
+	else if (!strcmp(name, "go"))
+		*source = SFRAME_UNWIND_FROM_GO;
+	else if (!strcmp(name, "code"))
+		*source = SFRAME_UNWIND_FROM_CODE;
 	else
 		return -1;
 	return 0;

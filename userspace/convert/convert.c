@@ -15,6 +15,7 @@
 #include "convert/cfi/go.h"
 #include "convert/cfi/old_sframe.h"
 #include "convert/cfi/own.h"
+#include "convert/cfi/scan.h"
 #include "convert/output/entries.h"
 #include "module/decode/sframe_format.h"
 
@@ -124,6 +125,18 @@ static int add_old_sframe(struct conversion *conversion)
 			  sfu_old_sframe_read(&cfi, conversion->image));
 }
 
+/* Prove rules for code that has none. */
+static int add_code(struct conversion *conversion)
+{
+	struct cfi cfi = { 0 };
+
+	if (!(conversion->options->sources & SFRAME_UNWIND_FROM_CODE))
+		return 0;
+	return add_source(conversion, &cfi, SFRAME_UNWIND_FROM_CODE, 0,
+			  sfu_scan_read(&cfi, conversion->image,
+					&conversion->spans));
+}
+
 /* Use the rules of the file's own section, where it has some. */
 static int add_own_sframe(struct conversion *conversion)
 {
@@ -161,6 +174,8 @@ static int read_sources(struct conversion *conversion)
 			      SFRAME_UNWIND_FROM_DEBUG_FRAME, 0);
 	if (!err)
 		err = add_old_sframe(conversion);
+	if (!err)
+		err = add_code(conversion);
 	if (!err)
 		err = add_own_sframe(conversion);
 	if (!err && !conversion->spans.size)

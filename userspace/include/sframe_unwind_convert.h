@@ -42,6 +42,8 @@ extern "C" {
  * compiler.
  */
 #define SFRAME_UNWIND_FROM_GO		0x10U
+/* Instructions of code that no other source describes, where they prove a rule. */
+#define SFRAME_UNWIND_FROM_CODE		0x20U
 
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
@@ -50,7 +52,7 @@ extern "C" {
  *	of a Go program; .debug_frame serves code that .eh_frame does not cover, and an old .sframe is used
  *	only if neither of the two covers any code. Where the file's own
  *	.sframe of version 3 has a rule, that one is used instead, unless it
- *	is wrong by a known defect of assemblers or linkers. 0: all five.
+ *	is wrong by a known defect of assemblers or linkers. 0: all six.
  * @max_rows: rows that one entry of the section's index may have. An entry is
  *	a range of code: neighbouring functions share entries, large ones are
  *	divided. A larger value makes the section smaller and lookups slower.

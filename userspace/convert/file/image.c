@@ -246,6 +246,9 @@ static int read_sections(struct image *image)
 		else if (!strcmp(name, ".go.module"))
 			err = read_section(image, &image->go_module, header,
 					   name);
+		else if (!strcmp(name, ".dynsym"))
+			err = read_section(image, &image->dynsym, header,
+					   name);
 		else if (!strcmp(name, ".eh_frame_hdr"))
 			image->eh_frame_hdr_size = header->sh_size;
 	}
@@ -332,6 +335,7 @@ void sfu_image_close(struct image *image)
 	unload_section(image, &image->sframe);
 	unload_section(image, &image->gopclntab);
 	unload_section(image, &image->go_module);
+	unload_section(image, &image->dynsym);
 	sfu_headers_free(&image->headers, &image->file);
 	sfu_file_close(&image->file);
 	memset(image, 0, sizeof(*image));

@@ -50,6 +50,7 @@ struct image_text {
  * @eh_frame, @debug_frame, @sframe: sections.
  * @gopclntab, @go_module: sections of Go: its table of functions, and the structure
  *	that describes the program to its runtime.
+ * @dynsym: dynamic symbols.
  * @eh_frame_hdr_size: bytes of .eh_frame_hdr.
  * @texts: executable segments, by address.
  * @nr_texts: number of executable segments.
@@ -64,6 +65,7 @@ struct image {
 	struct image_section sframe;
 	struct image_section gopclntab;
 	struct image_section go_module;
+	struct image_section dynsym;
 	uint64_t eh_frame_hdr_size;
 	struct image_text texts[HEADERS_MAX_SEGMENTS];
 	size_t nr_texts;

@@ -10,7 +10,8 @@
 		     SFRAME_UNWIND_FROM_DEBUG_FRAME |	\
 		     SFRAME_UNWIND_FROM_OLD_SFRAME |	\
 		     SFRAME_UNWIND_FROM_OWN_SFRAME |	\
-		     SFRAME_UNWIND_FROM_GO)
+		     SFRAME_UNWIND_FROM_GO |		\
+		     SFRAME_UNWIND_FROM_CODE)
 
 struct result *sfu_result_create(const void *build_id, size_t build_id_size,
 				 size_t size, size_t nr_left_out)

@@ -26,7 +26,8 @@
 #define PCREL_SDATA4 0x1b
 
 /* Kinds of sections that are copied: the first section of each kind that has bytes. */
-enum { EH_FRAME, DEBUG_FRAME, SFRAME, GO_TABLE, GO_MODULE, NR_KINDS };
+enum { EH_FRAME, DEBUG_FRAME, SFRAME, GO_TABLE, GO_MODULE, DYNSYM,
+       NR_KINDS };
 
 /**
  * struct taking - a snapshot being taken
@@ -169,6 +170,8 @@ static int kind_of(const struct taking *taking, const Elf64_Shdr *section)
 		return GO_TABLE;
 	if (is_named(taking, section->sh_name, ".go.module"))
 		return GO_MODULE;
+	if (is_named(taking, section->sh_name, ".dynsym"))
+		return DYNSYM;
 	return NR_KINDS;
 }
 
@@ -340,7 +343,8 @@ static int take_all(struct taking *taking)
 		err = take_loaded_eh_frame(taking);
 	/* Code is needed only if there is something to convert. */
 	if (!err && (taking->has[EH_FRAME] || taking->has[DEBUG_FRAME] ||
-		     taking->has[SFRAME] || taking->has[GO_TABLE]))
+		     taking->has[SFRAME] || taking->has[GO_TABLE] ||
+		     taking->has[DYNSYM]))
 		err = take_code(taking);
 	return err;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Scan: prove rules for code without call frame information from its instructions.
+ */
+#ifndef SFRAME_UNWIND_SCAN_H
+#define SFRAME_UNWIND_SCAN_H
+
+#include "convert/base/span.h"
+#include "convert/file/image.h"
+
+/*
+ * Find rules for functions that @spans, sorted, do not cover: the program's entry
+ * point, .init, .fini, what the C compiler's start files add, functions in .dynsym, and
+ * those that these call. A function is taken only if all paths through it are known
+ * instructions, agree about the stack pointer wherever they meet, and return, or leave
+ * for another function, with the stack as it was at the start.
+ *
+ * Returns 0 with @cfi; or -ENOMEM or -EFBIG with a message.
+ */
+int sfu_scan_read(struct cfi *cfi, struct image *image,
+		  const struct buffer *spans);
+
+#endif /* SFRAME_UNWIND_SCAN_H */
