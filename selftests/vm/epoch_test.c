@@ -109,4 +109,112 @@ TEST_F(epoch, code_replaced_while_another_thread_walks)
 	}
 }
 
+/*
+ * Nested calls, each with a frame pointer and a return address of its own. The last
+ * one calls its fourth argument. Walks without a section take the frame pointers.
+ */
+#define CALLS	64
+
+typedef long (*calls_t)(long fd, long cmd, struct sframe_unwind_request *req,
+			long (*callee)(long fd, long cmd,
+				       struct sframe_unwind_request *req));
+
+static void write_calls(unsigned char *p)
+{
+	static const unsigned char code[] = {
+		0x55,				/* push %rbp */
+		0x48, 0x89, 0xe5,		/* mov %rsp,%rbp */
+		0xe8, 0x02, 0x00, 0x00, 0x00,	/* call the next one */
+		0x5d, 0xc3			/* pop %rbp; ret */
+	};
+	static const unsigned char last[] = {
+		0x55, 0x48, 0x89, 0xe5,
+		0xff, 0xd1,			/* call *%rcx */
+		0x5d, 0xc3
+	};
+	unsigned int i;
+
+	for (i = 0; i < CALLS - 1; i++, p += sizeof(code))
+		memcpy(p, code, sizeof(code));
+	memcpy(p, last, sizeof(last));
+}
+
+static __attribute__((noinline)) long
+ask_from_calls(long fd, long cmd, struct sframe_unwind_request *req)
+{
+	long ret = request(fd, req);
+
+	asm volatile("" ::: "memory");	/* no tail call */
+	return ret;
+}
+
+/* Request a stack with the calls at @at, and read it. */
+static __attribute__((noinline)) const char *
+walk_through(const unsigned char *at, int fd, __u32 flags, struct stack *stack)
+{
+	const calls_t calls = (calls_t)(uintptr_t)at;
+	struct sframe_unwind_request req = request_self();
+
+	req.flags = flags;
+	return calls(fd, 0, &req, ask_from_calls) ? "request" :
+						    read_stack(fd, stack);
+}
+
+struct through {
+	const unsigned char *at;
+	atomic_int stop;
+};
+
+/* Walk through the calls repeatedly. Returns NULL or an error message. */
+static void *keep_walking_through(void *arg)
+{
+	struct through *through = arg;
+	int fd = open_client(0);
+	const char *why = fd < 0 ? "open" : NULL;
+	struct stack stack;
+
+	while (!why && !atomic_load(&through->stop))
+		why = walk_through(through->at, fd,
+				   SFRAME_UNWIND_REQUEST_FP_FALLBACK, &stack);
+	close(fd);
+	return (void *)why;
+}
+
+/*
+ * Code is registered while a walk goes through it, which may have found no section
+ * before, and finds one now. It must not note that the section has no rule.
+ */
+TEST_F(epoch, code_registered_while_another_thread_walks)
+{
+	struct through through = { .at = self->fake.text };
+	pthread_t walker;
+	void *why;
+	int i;
+
+	write_calls(self->fake.text);
+	put32(self->fake.section + FAKE_FUNC_SIZE, PAGE);
+	self->fake.section[FAKE_ROW_WORD] = 16;
+	ASSERT_EQ(0, pthread_create(&walker, NULL, keep_walking_through,
+				    &through));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+		ASSERT_EQ(NULL, walk_through(through.at, self->fd, 0,
+					     &self->stack));
+		/* Two functions before the calls, and what called these. */
+		ASSERT_LT(2 + CALLS, self->stack.head.nr_frames)
+		{
+			TH_LOG("round %d: no rule at 0x%llx, stop %u", i,
+			       self->stack.ips[self->stack.head.nr_frames - 1],
+			       self->stack.head.stop);
+		}
+		ASSERT_EQ(0, unregister_id(self->fd, self->fake.reg.id));
+	}
+	atomic_store(&through.stop, 1);
+	ASSERT_EQ(0, pthread_join(walker, &why));
+	ASSERT_EQ(NULL, why)
+	{
+		TH_LOG("%s", (char *)why);
+	}
+}
+
 TEST_HARNESS_MAIN
