@@ -74,6 +74,15 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
+ * Returns the id of the section that sfu_lookup_rule() used last, also if it
+ * returned -ENOENT; 0 if it used none.
+ */
+static inline u64 sfu_lookup_section_id(const struct sfu_lookup *lookup)
+{
+	return lookup->used.section ? lookup->used.section->id : 0;
+}
+
+/*
  * Check that @pc is in executable memory, unless this walk knows that already.
  * May sleep, takes the mmap lock. Returns 0, -EACCES, -ETIME or -EINTR.
  */

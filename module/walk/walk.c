@@ -76,20 +76,22 @@ static bool is_in_restorer(u64 ip)
 
 /*
  * Look up the rule for @frame in sections. Returns what sfu_lookup_rule()
- * returns. *@restorer is set if the frame is in the signal restorer. Then the
- * caller should use sfu_step_signal() instead of the rule: it makes all
+ * returns, with *@id set to the id of the section that has the rule, or lacks it;
+ * 0 if there is none. *@restorer is set if the frame is in the signal restorer.
+ * Then the caller should use sfu_step_signal() instead of the rule: it makes all
  * registers of the interrupted frame known; and the rule may be that of another
  * function. The kernel, not a call, put the restorer's address on the stack, so
  * ip - 1 is not in the restorer, but before it.
  */
 static int look_up_frame(struct sfu_lookup *lookup,
 			 const struct sfu_frame *frame, struct sfu_match *match,
-			 bool *restorer)
+			 u64 *id, bool *restorer)
 {
 	struct sfu_match at_ip;
 	int err;
 
 	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
+	*id = sfu_lookup_section_id(lookup);
 	*restorer = (!err || err == -ENOENT) &&
 		    (is_restorer(frame->ip) ||
 		     (frame->exact && is_in_restorer(frame->ip)));
@@ -103,6 +105,7 @@ static int look_up_frame(struct sfu_lookup *lookup,
 	if (!frame->exact && !sfu_lookup_rule(lookup, frame->ip, &at_ip) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
 		*match = at_ip;
+		*id = sfu_lookup_section_id(lookup);
 		err = 0;
 	}
 	return err;
@@ -115,26 +118,32 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 {
 	const u64 key = sfu_cache_key(frame);
 	struct sfu_match match;
+	u64 id;
 	int err;
 
 	*restorer = false;
 	sfu_lookup_begin_frame(lookup);
 	if (sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
-	err = look_up_frame(lookup, frame, &match, restorer);
+	err = look_up_frame(lookup, frame, &match, &id, restorer);
 	*rule = match.rule;
 	if (*restorer || (err && err != -ENOENT))
 		return err;
+	/*
+	 * The lookup of frame->ip may have used another section: one behind that
+	 * of the frame, or one that has been added since, and was not asked for
+	 * the frame's rule.
+	 */
+	if (sfu_lookup_section_id(lookup) != id ||
+	    !sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
+		return err;
 	if (err) {
 		/* Cache a negative result only if one section covers both addresses. */
-		if (!sfu_lookup_is_in(lookup, sfu_frame_pc(frame)) ||
-		    !sfu_lookup_is_in(lookup, frame->ip))
+		if (!sfu_lookup_is_in(lookup, frame->ip))
 			return err;
 		rule->flags = SFU_RULE_NONE;
 	}
-	/* The lookup of frame->ip may have used another section. */
-	if (sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
-		sfu_lookup_remember(lookup, key, rule);
+	sfu_lookup_remember(lookup, key, rule);
 	return err;
 }
 
