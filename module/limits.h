@@ -20,6 +20,12 @@
 #define SFU_MAX_WALK_ROWS	262144
 
 /*
+ * Steps of one walk to a stack at lower addresses, by rules that say explicitly
+ * where the caller's stack is.
+ */
+#define SFU_MAX_SWITCHES	64
+
+/*
  * Mappings that one walk may visit; and mappings that may be visited while the
  * mmap lock is held once, which takes 100,000 instructions. The latter is also
  * the limit of mappings that a section may be in.

@@ -43,10 +43,46 @@ static int read_header(const struct sfu_bytes *bytes, u8 *hdr)
 			     read_words(bytes, false, hdr);
 }
 
-int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
-		   struct sfu_defect *defect)
+/*
+ * Read the auxiliary header of an extended section. Returns 0 with the members of
+ * @table about it, -EFAULT or -EINVAL.
+ */
+static int read_extension(struct sfu_table *table, const struct sfu_bytes *bytes,
+			  struct sfu_defect *defect)
 {
-	u64 index, index_end, fres, end;
+	u8 raw[SFRAME_EXT_SIZE];
+	const u8 *const ext = raw - SFRAME_HDR_SIZE;
+	int err;
+
+	if (!sfu_bytes_has(bytes, 0, SFRAME_EXT_END))
+		return sfu_malformed(defect, SFU_DEFECT_HDR_SHORT, 0);
+	err = sfu_bytes_read(bytes, SFRAME_HDR_SIZE, raw, sizeof(raw));
+	if (err)
+		return err;
+	if (get_le32(ext + SFRAME_EXT_MAGIC) != SFRAME_EXT_MAGIC_VALUE)
+		return sfu_malformed(defect, SFU_DEFECT_EXT_HEADER,
+				     SFRAME_EXT_MAGIC);
+	if (get_le16(ext + SFRAME_EXT_VERSION) != SFRAME_EXT_VERSION_VALUE)
+		return sfu_malformed(defect, SFU_DEFECT_EXT_HEADER,
+				     SFRAME_EXT_VERSION);
+	if (get_le16(ext + SFRAME_EXT_FLAGS))
+		return sfu_malformed(defect, SFU_DEFECT_EXT_HEADER,
+				     SFRAME_EXT_FLAGS);
+	table->base = get_le64(ext + SFRAME_EXT_BASE);
+	table->nr_blocks = get_le32(ext + SFRAME_EXT_NUM_BLOCKS);
+	table->nr_runs = get_le32(ext + SFRAME_EXT_NUM_RUNS);
+	table->nr_layouts = get_le32(ext + SFRAME_EXT_NUM_LAYOUTS);
+	if (table->nr_layouts > SFRAME_EXT_MAX_LAYOUTS)
+		return sfu_malformed(defect, SFU_DEFECT_EXT_LAYOUT,
+				     SFRAME_EXT_NUM_LAYOUTS);
+	table->extended = true;
+	return 0;
+}
+
+static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
+		      bool may_extend, struct sfu_defect *defect)
+{
+	u64 index, index_end, fres, end, header_end = SFRAME_HDR_SIZE;
 	u8 hdr[SFRAME_HDR_SIZE];
 	u32 num_fdes;
 	int err;
@@ -85,19 +121,29 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 	if ((s8)hdr[SFRAME_HDR_FIXED_RA] != SFU_SFRAME_FIXED_RA)
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FIXED_RA,
 				 SFRAME_HDR_FIXED_RA);
-	if (hdr[SFRAME_HDR_AUXHDR_LEN])
-		return sfu_malformed(defect, SFU_DEFECT_HDR_AUXHDR,
-				 SFRAME_HDR_AUXHDR_LEN);
+	table->extended = false;
+	if (hdr[SFRAME_HDR_AUXHDR_LEN]) {
+		if (!may_extend || hdr[SFRAME_HDR_AUXHDR_LEN] != SFRAME_EXT_SIZE)
+			return sfu_malformed(defect, SFU_DEFECT_HDR_AUXHDR,
+					     SFRAME_HDR_AUXHDR_LEN);
+		err = read_extension(table, bytes, defect);
+		if (err)
+			return err;
+		header_end = SFRAME_EXT_END;
+	}
 	num_fdes = get_le32(hdr + SFRAME_HDR_NUM_FDES);
 	if (!num_fdes)
 		return sfu_malformed(defect, SFU_DEFECT_HDR_NO_FDES,
 				 SFRAME_HDR_NUM_FDES);
 
 	/* These sums of a few 32-bit values do not overflow 64 bits. */
-	index = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FDE_OFF);
+	index = header_end + get_le32(hdr + SFRAME_HDR_FDE_OFF);
 	index_end = index + (u64)num_fdes * SFRAME_FDE_SIZE;
-	fres = (u64)SFRAME_HDR_SIZE + get_le32(hdr + SFRAME_HDR_FRE_OFF);
+	fres = header_end + get_le32(hdr + SFRAME_HDR_FRE_OFF);
 	end = fres + get_le32(hdr + SFRAME_HDR_FRE_LEN);
+	if (table->extended && sfu_table_layouts_end(table) > index)
+		return sfu_malformed(defect, SFU_DEFECT_EXT_TABLES,
+				     SFRAME_HDR_FDE_OFF);
 	if (index_end > fres)
 		return sfu_malformed(defect, SFU_DEFECT_HDR_INDEX,
 				 SFRAME_HDR_FRE_OFF);
@@ -112,6 +158,19 @@ int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 	table->fres = fres;
 	table->pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
 	return 0;
+}
+
+int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
+		   struct sfu_defect *defect)
+{
+	return open_table(table, bytes, false, defect);
+}
+
+int sfu_table_open_extended(struct sfu_table *table,
+			    const struct sfu_bytes *bytes,
+			    struct sfu_defect *defect)
+{
+	return open_table(table, bytes, true, defect);
 }
 
 static u64 entry_offset(const struct sfu_table *table, u32 index)
@@ -201,6 +260,7 @@ static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
 	fde->info = raw[SFRAME_ATTR_INFO];
 	fde->info2 = raw[SFRAME_ATTR_INFO2];
 	fde->rep_size = raw[SFRAME_ATTR_REP_SIZE];
+	fde->extended = table->extended;
 	return check_attribute(fde, defect);
 }
 
@@ -335,6 +395,11 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
 	struct sfu_fde fde;
 	int ret;
 
+	ret = sfu_table_check_layouts(table, &defect);
+	if (ret == -EINVAL)
+		ret = report(data, &defect);
+	if (ret)
+		return ret;
 	while (order.next < table->num_fdes) {
 		ret = sfu_env_relax();
 		if (ret)

@@ -63,6 +63,12 @@ enum sfu_defect_kind {
 	SFU_DEFECT_FLEX_CFA_BASE,
 	SFU_DEFECT_FLEX_RA_CFA,
 	SFU_DEFECT_FLEX_FP_CFA,
+	SFU_DEFECT_FLEX_MORE,
+	SFU_DEFECT_EXT_HEADER,
+	SFU_DEFECT_EXT_TABLES,
+	SFU_DEFECT_EXT_BLOCK,
+	SFU_DEFECT_EXT_LAYOUT,
+	SFU_DEFECT_EXT_RUN,
 	SFU_NR_DEFECTS
 };
 
@@ -97,7 +103,18 @@ const char *sfu_defect_text(enum sfu_defect_kind kind);
 #define SFU_BASE_OTHER		0x3e	/* a register above SFU_REG_MAX */
 #define SFU_BASE_CFA		0x3f
 #define SFU_DEREF		0x40
-#define SFU_SAME		0x80	/* unchanged; base and offset are 0 */
+#define SFU_SAME		0x80	/* FP: unchanged; base and offset are 0 */
+
+/*
+ * Only for the CFA, and only from extended sections: the word at base + N, plus M,
+ * where N is SFU_ADD_FIRST() of the offset and M is SFU_ADD_THEN(). Without
+ * SFU_DEREF, that word is the address of another word, to which M is added.
+ */
+#define SFU_ADD			0x80
+#define SFU_ADD_FIRST(offset)	((s16)(offset))
+#define SFU_ADD_THEN(offset)	((s16)((u32)(offset) >> 16))
+#define SFU_ADD_OFFSET(first, then)					\
+	((s32)((u32)(u16)(first) | (u32)(u16)(then) << 16))
 
 /* struct sfu_rule.flags */
 #define SFU_RULE_OUTERMOST	0x1	/* there is no caller */
@@ -109,7 +126,7 @@ const char *sfu_defect_text(enum sfu_defect_kind kind);
  * A plain value: it does not refer to the section it was decoded from.
  *
  * @cfa_offset, @ra_offset, @fp_offset: in bytes.
- * @cfa, @ra, @fp: SFU_BASE_* and SFU_DEREF; @fp also SFU_SAME.
+ * @cfa, @ra, @fp: SFU_BASE_* and SFU_DEREF; @fp also SFU_SAME, @cfa SFU_ADD.
  * @flags: SFU_RULE_* bits. With SFU_RULE_OUTERMOST the other members are unused.
  */
 struct sfu_rule {
@@ -133,6 +150,9 @@ struct sfu_rule {
  * @pcrel: function starts are relative to their own field, not to the section.
  * @index: offset of the FDE index.
  * @fres: offset of the FRE area.
+ * @extended: it has the extensions that sframe_format.h describes, and:
+ * @nr_blocks, @nr_runs, @nr_layouts: entries of their tables.
+ * @base: of the first block, from the section's first byte.
  */
 struct sfu_table {
 	struct sfu_bytes bytes;
@@ -140,6 +160,11 @@ struct sfu_table {
 	bool pcrel;
 	u64 index;
 	u64 fres;
+	bool extended;
+	u32 nr_blocks;
+	u32 nr_runs;
+	u32 nr_layouts;
+	u64 base;
 };
 
 /**
@@ -151,6 +176,7 @@ struct sfu_table {
  * @size: of the function in bytes; may be 0.
  * @num_rows: FREs of the function; may be 0.
  * @info, @info2, @rep_size: the attribute's fields.
+ * @extended: see struct sfu_table.
  */
 struct sfu_fde {
 	u64 start;
@@ -161,6 +187,7 @@ struct sfu_fde {
 	u8 info;
 	u8 info2;
 	u8 rep_size;
+	bool extended;
 };
 
 static inline bool sfu_fde_is_signal(const struct sfu_fde *fde)
@@ -212,6 +239,11 @@ struct sfu_rows {
  */
 int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 		   struct sfu_defect *defect);
+
+/* As sfu_table_open(), but accepts extended sections, too. */
+int sfu_table_open_extended(struct sfu_table *table,
+			    const struct sfu_bytes *bytes,
+			    struct sfu_defect *defect);
 
 /*
  * Find the last index entry that starts at or below @pc. Returns 0 with @fde
@@ -320,5 +352,36 @@ int sfu_table_validate(const struct sfu_table *table, sfu_defect_fn report,
  * callback.
  */
 int sfu_table_check(const struct sfu_table *table, struct sfu_defect *defect);
+
+/* Returns the offset of the end of the tables of an extended section. */
+u64 sfu_table_layouts_end(const struct sfu_table *table);
+
+/* Registers, besides SP and FP, that functions preserve: rbx, r12 to r15. */
+#define SFU_NR_SAVED		5
+
+/**
+ * struct sfu_layout - where a function has saved registers
+ *
+ * @slot: of each register, see SFRAME_EXT_LAYOUT_SLOTS.
+ * @flags: see SFRAME_EXT_LAYOUT_FLAGS.
+ */
+struct sfu_layout {
+	u8 slot[SFU_NR_SAVED];
+	u8 flags;
+};
+
+/*
+ * Find the layout for @pc. Returns 0; -ENOENT if the section does not tell; -EFAULT;
+ * or -EINVAL if the tables are malformed.
+ */
+int sfu_table_find_layout(const struct sfu_table *table, u64 pc,
+			  struct sfu_layout *layout);
+
+/*
+ * Check the tables of an extended section; sfu_table_check() does so, too. May
+ * sleep. Returns 0, -EFAULT, -EINVAL with @defect, or -EINTR.
+ */
+int sfu_table_check_layouts(const struct sfu_table *table,
+			    struct sfu_defect *defect);
 
 #endif /* SFU_SFRAME_H */

@@ -45,6 +45,12 @@ static const char * const defect_texts[SFU_NR_DEFECTS] = {
 	[SFU_DEFECT_FLEX_CFA_BASE] = "CFA without a base register",
 	[SFU_DEFECT_FLEX_RA_CFA] = "RA is a stack address",
 	[SFU_DEFECT_FLEX_FP_CFA] = "FP is a stack address",
+	[SFU_DEFECT_FLEX_MORE] = "extended CFA that is not well-formed",
+	[SFU_DEFECT_EXT_HEADER] = "extension of an unknown kind",
+	[SFU_DEFECT_EXT_TABLES] = "extension overlaps the FDE index",
+	[SFU_DEFECT_EXT_BLOCK] = "block without its runs",
+	[SFU_DEFECT_EXT_LAYOUT] = "reserved bit in a layout",
+	[SFU_DEFECT_EXT_RUN] = "runs are not in ascending order, or without a layout",
 };
 
 const char *sfu_defect_text(enum sfu_defect_kind kind)

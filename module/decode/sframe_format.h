@@ -77,7 +77,75 @@
 /* Control word of a flexible FRE */
 #define SFRAME_FLEX_REG			0x1	/* base: a register; 0: the CFA */
 #define SFRAME_FLEX_DEREF		0x2
-#define SFRAME_FLEX_RESERVED		0x4
+#define SFRAME_FLEX_RESERVED		0x4	/* extended sections: see below */
 #define SFRAME_FLEX_REGNUM_SHIFT	3
+
+/*
+ * Extended sections: a private format of this project, for sections that it makes
+ * itself and attaches. They differ from Version 3 as follows.
+ *
+ * - The auxiliary header is as below. After it, before the FDE index, there are
+ *   three tables. They tell where functions have saved the registers that the
+ *   rules of other functions may need, see sfu_arch_saved_register().
+ *
+ *   blocks	for each 64 KiB of code, from the base on: u32, the number of the
+ *		first run that starts there or later
+ *   layouts	see SFRAME_EXT_LAYOUT_*
+ *   runs	see SFRAME_EXT_RUN_*; a run is code with one layout, up to the next run
+ *
+ *   The layout of a run is that at each call in it. At another instruction, a
+ *   register whose slot is below the stack pointer has not been saved yet, or has
+ *   been restored, unless the layout marks the register as unsure.
+ *
+ * - In a control word for the CFA, SFRAME_FLEX_RESERVED is SFRAME_FLEX_MORE: one more
+ *   data word follows the offset. CFA = *(register + offset) + word, with
+ *   SFRAME_FLEX_DEREF; CFA = *(*(register + offset)) + word without. Offset and word
+ *   must fit in 16 bits.
+ *
+ * - The CFA may be based on the registers SFRAME_EXT_REG_*, which do not exist.
+ */
+#define SFRAME_EXT_MAGIC		0x1c	/* u32 */
+#define SFRAME_EXT_VERSION		0x20	/* u16 */
+#define SFRAME_EXT_FLAGS		0x22	/* u16, 0 */
+#define SFRAME_EXT_BASE			0x24	/* s64, from the section's first byte */
+#define SFRAME_EXT_NUM_BLOCKS		0x2c	/* u32 */
+#define SFRAME_EXT_NUM_RUNS		0x30	/* u32 */
+#define SFRAME_EXT_NUM_LAYOUTS		0x34	/* u32, at most 256 */
+#define SFRAME_EXT_END			0x38
+#define SFRAME_EXT_SIZE			(SFRAME_EXT_END - SFRAME_HDR_SIZE)
+
+#define SFRAME_EXT_MAGIC_VALUE		0x58554653	/* "SFUX" */
+#define SFRAME_EXT_VERSION_VALUE	1
+
+#define SFRAME_EXT_BLOCK_BITS		16
+#define SFRAME_EXT_BLOCK_SIZE		4
+
+/* A layout: five slots, u8, one for each of these registers. */
+#define SFRAME_EXT_LAYOUT_SLOTS		0
+#define SFRAME_EXT_LAYOUT_FLAGS		5	/* u8 */
+#define SFRAME_EXT_LAYOUT_SIZE		6
+#define SFRAME_EXT_MAX_LAYOUTS		256
+
+/* Slot n is the word at CFA - 8 * n; 0: not saved; or: */
+#define SFRAME_EXT_SLOT_UNKNOWN		255
+
+/* Flags of a layout: a bit for each register that is unsure; and: */
+#define SFRAME_EXT_LAYOUT_UNSURE	0x1f
+#define SFRAME_EXT_LAYOUT_FP		0x80	/* slots are below FP, not the CFA */
+#define SFRAME_EXT_LAYOUT_RESERVED	0x60
+
+#define SFRAME_EXT_RUN_OFFSET		0	/* u16, in its block */
+#define SFRAME_EXT_RUN_LAYOUT		2	/* u8 */
+#define SFRAME_EXT_RUN_SIZE		3
+
+#define SFRAME_FLEX_MORE		SFRAME_FLEX_RESERVED
+
+/* SP, plus a word for each unit of SFU_REG_INDEX */
+#define SFRAME_EXT_REG_SP_INDEX		17
+/* SP; but if SFU_REG_RESULT is 0, after clone, this is the new thread: no caller. */
+#define SFRAME_EXT_REG_SP_PARENT	18
+/* FP; the caller's stack may be another one. */
+#define SFRAME_EXT_REG_FP_SWITCH	19
+#define SFRAME_EXT_REG_LAST		SFRAME_EXT_REG_FP_SWITCH
 
 #endif /* SFU_SFRAME_FORMAT_H */

@@ -9,6 +9,9 @@
 
 /* The bases that are no register have numbers of their own. */
 static_assert(SFU_REG_MAX < SFU_BASE_OTHER, "no room for the registers in a rule");
+static_assert(SFU_REG_MAX < SFRAME_EXT_REG_SP_INDEX &&
+	      SFRAME_EXT_REG_LAST < SFU_BASE_OTHER,
+	      "no room for bases that are no registers");
 
 /*
  * Without a fixed offset of RA, default rows would have one more data word, which
@@ -211,13 +214,62 @@ static int decode_flex_pair(const struct sfu_row *row, u32 *at, u8 *base,
 	return 1;
 }
 
-static int decode_flex(const struct sfu_row *row, struct sfu_rule *rule,
-		       struct sfu_defect *defect)
+/* Returns whether @row begins with a control word that has SFRAME_FLEX_MORE. */
+static bool has_more(const struct sfu_row *row)
+{
+	return get_unsigned(row->words, row->word_size) & SFRAME_FLEX_MORE;
+}
+
+/*
+ * Decode the CFA of a row of an extended section, if it needs an extension. Advances
+ * *@at past the words used. Returns 1, 0 if it needs none, or -EINVAL.
+ */
+static int decode_extended_cfa(const struct sfu_row *row, u32 *at,
+			       struct sfu_rule *rule, struct sfu_defect *defect)
+{
+	const u8 size = row->word_size;
+	const u32 control = get_unsigned(row->words, size);
+	const u32 reg = control >> SFRAME_FLEX_REGNUM_SHIFT;
+	s32 first, then;
+
+	if (!(control & SFRAME_FLEX_REG) || reg > SFRAME_EXT_REG_LAST)
+		return has_more(row) ? sfu_malformed(defect, SFU_DEFECT_FLEX_MORE,
+						     row->offset) : 0;
+	if (!has_more(row) && reg <= SFU_REG_MAX)
+		return 0;
+	*at = has_more(row) ? 3 : 2;
+	if (row->num_words < *at)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_NO_OFFSET,
+				     row->offset);
+	rule->cfa = reg;
+	first = get_signed(row->words + size, size);
+	rule->cfa_offset = first;
+	if (!has_more(row)) {
+		if (control & SFRAME_FLEX_DEREF)
+			rule->cfa |= SFU_DEREF;
+		return 1;
+	}
+	rule->cfa |= SFU_ADD;
+	if (control & SFRAME_FLEX_DEREF)
+		rule->cfa |= SFU_DEREF;
+	then = get_signed(row->words + 2 * size, size);
+	if (first != (s16)first || then != (s16)then)
+		return sfu_malformed(defect, SFU_DEFECT_FLEX_MORE, row->offset);
+	rule->cfa_offset = SFU_ADD_OFFSET(first, then);
+	return 1;
+}
+
+static int decode_flex(const struct sfu_row *row, bool extended,
+		       struct sfu_rule *rule, struct sfu_defect *defect)
 {
 	u32 at = 0;
-	int ret;
+	int ret = 0;
 
-	ret = decode_flex_pair(row, &at, &rule->cfa, &rule->cfa_offset, defect);
+	if (extended)
+		ret = decode_extended_cfa(row, &at, rule, defect);
+	if (!ret)
+		ret = decode_flex_pair(row, &at, &rule->cfa, &rule->cfa_offset,
+				       defect);
 	if (ret < 0)
 		return ret;
 	if (!ret || (rule->cfa & SFU_BASE_MASK) == SFU_BASE_CFA)
@@ -251,7 +303,7 @@ int sfu_row_decode(const struct sfu_fde *fde, const struct sfu_row *row,
 	}
 	*rule = default_rule;
 	if (fde->info2 == SFRAME_FDE_TYPE_FLEX)
-		err = decode_flex(row, rule, defect);
+		err = decode_flex(row, fde->extended, rule, defect);
 	else
 		err = decode_default(row, rule, defect);
 	if (sfu_fde_is_signal(fde))

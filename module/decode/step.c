@@ -3,12 +3,16 @@
  * Step: compute the caller's registers from a frame's registers and a rule.
  */
 #include "../arch/arch.h"
+#include "sframe_format.h"
 #include "step.h"
 
 /* Get the value of DWARF register @reg in @frame. */
 static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 				   const struct sfu_stack *stack, u64 *value)
 {
+	int index;
+
+	*value = 0;
 	if (reg == SFU_REG_SP) {
 		*value = frame->sp;
 		return SFU_STEP_OK;
@@ -31,7 +35,35 @@ static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 			return SFU_STEP_UNREADABLE;
 		return SFU_STEP_OK;
 	}
-	return SFU_STEP_NO_REGISTER;
+	index = sfu_arch_saved_index(reg);
+	if (index < 0 || !frame->saved || !(frame->saved->known & 1 << index))
+		return SFU_STEP_NO_REGISTER;
+	*value = frame->saved->value[index];
+	return SFU_STEP_OK;
+}
+
+/* Get the value that the CFA is based on: of a register, or SFRAME_EXT_REG_*. */
+static enum sfu_step read_base(const struct sfu_frame *frame, u8 base,
+			       const struct sfu_stack *stack, u64 *value)
+{
+	enum sfu_step ret;
+
+	switch (base) {
+	case SFRAME_EXT_REG_SP_INDEX:
+		ret = read_register(frame, SFU_REG_INDEX, stack, value);
+		*value = frame->sp + *value * SFU_WORD_SIZE;
+		return ret;
+	case SFRAME_EXT_REG_SP_PARENT:
+		ret = read_register(frame, SFU_REG_RESULT, stack, value);
+		if (!ret && !*value)
+			return SFU_STEP_OUTERMOST;
+		*value = frame->sp;
+		return ret;
+	case SFRAME_EXT_REG_FP_SWITCH:
+		base = SFU_REG_FP;
+		break;
+	}
+	return read_register(frame, base, stack, value);
 }
 
 /* Compute the value that @from and @offset encode; @cfa is for SFU_BASE_CFA. */
@@ -55,6 +87,40 @@ static enum sfu_step find_value(const struct sfu_frame *frame, u8 from,
 	return SFU_STEP_OK;
 }
 
+/* Compute the CFA by @rule. */
+static enum sfu_step find_cfa(const struct sfu_frame *frame,
+			      const struct sfu_rule *rule,
+			      const struct sfu_stack *stack, u64 *cfa)
+{
+	s32 offset = rule->cfa_offset;
+	enum sfu_step ret;
+
+	ret = read_base(frame, rule->cfa & SFU_BASE_MASK, stack, cfa);
+	if (ret)
+		return ret;
+	if (rule->cfa & SFU_ADD)
+		offset = SFU_ADD_FIRST(offset);
+	*cfa += (s64)offset;
+	if (rule->cfa & (SFU_DEREF | SFU_ADD) && sfu_stack_read(stack, *cfa, cfa))
+		return SFU_STEP_UNREADABLE;
+	if (!(rule->cfa & SFU_ADD))
+		return SFU_STEP_OK;
+	if (!(rule->cfa & SFU_DEREF) && sfu_stack_read(stack, *cfa, cfa))
+		return SFU_STEP_UNREADABLE;
+	*cfa += (s64)SFU_ADD_THEN(rule->cfa_offset);
+	return SFU_STEP_OK;
+}
+
+/* Returns whether @rule says explicitly where the caller's stack is. */
+static bool may_switch_stacks(const struct sfu_rule *rule)
+{
+	const u8 base = rule->cfa & SFU_BASE_MASK;
+
+	return rule->cfa & (SFU_DEREF | SFU_ADD) ||
+	       (base != SFU_REG_SP && base != SFU_REG_FP &&
+		base != SFRAME_EXT_REG_SP_PARENT);
+}
+
 /* Returns whether @cfa, as the caller's stack pointer, is progress from @frame. */
 static bool is_progress(const struct sfu_frame *frame, u64 cfa)
 {
@@ -62,6 +128,12 @@ static bool is_progress(const struct sfu_frame *frame, u64 cfa)
 		return false;
 	/* If a leaf function has popped its return address, its sp is the CFA. */
 	return frame->exact ? cfa >= frame->sp : cfa > frame->sp;
+}
+
+/* Returns whether @cfa can be the caller's stack pointer on another stack. */
+static bool is_other_stack(const struct sfu_frame *frame, u64 cfa)
+{
+	return cfa % SFU_WORD_SIZE == 0 && cfa < frame->sp;
 }
 
 /* Replace @frame by its caller, if the return address is in user space. */
@@ -93,11 +165,12 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 	if (rule->flags & SFU_RULE_OUTERMOST)
 		return SFU_STEP_OUTERMOST;
 
-	ret = find_value(frame, rule->cfa, rule->cfa_offset, 0, stack, &cfa);
+	ret = find_cfa(frame, rule, stack, &cfa);
 	if (ret)
 		return ret;
 	/* A signal may have switched stacks, in either direction. */
-	if (!(rule->flags & SFU_RULE_SIGNAL) && !is_progress(frame, cfa))
+	if (!(rule->flags & SFU_RULE_SIGNAL) && !is_progress(frame, cfa) &&
+	    !(may_switch_stacks(rule) && is_other_stack(frame, cfa)))
 		return SFU_STEP_NO_PROGRESS;
 	ret = find_value(frame, rule->ra, rule->ra_offset, cfa, stack, &ra);
 	if (ret)
@@ -159,4 +232,59 @@ enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 		.sigcontext = context,
 	};
 	return SFU_STEP_OK;
+}
+
+static bool is_unknown(const struct sfu_frame *frame, u8 from)
+{
+	return sfu_arch_saved_index(from & SFU_BASE_MASK) >= 0 &&
+	       !frame->regs && !frame->sigcontext && !frame->saved;
+}
+
+bool sfu_step_needs_saved(const struct sfu_frame *frame,
+			  const struct sfu_rule *rule)
+{
+	return !(rule->flags & SFU_RULE_OUTERMOST) &&
+	       (is_unknown(frame, rule->cfa) || is_unknown(frame, rule->ra) ||
+		(!(rule->fp & SFU_SAME) && is_unknown(frame, rule->fp)));
+}
+
+/* Compute the caller's value of register number @index in @layout. */
+static enum sfu_step find_saved(const struct sfu_frame *frame, u32 index,
+				u64 cfa, const struct sfu_layout *layout,
+				const struct sfu_stack *stack, u64 *value)
+{
+	const u8 slot = layout->slot[index];
+	u64 at = cfa;
+
+	if (slot == SFRAME_EXT_SLOT_UNKNOWN ||
+	    (frame->exact && layout->flags & 1 << index))
+		return SFU_STEP_NO_REGISTER;
+	if (slot && layout->flags & SFRAME_EXT_LAYOUT_FP) {
+		if (!frame->fp_known)
+			return SFU_STEP_NO_REGISTER;
+		at = frame->fp;
+	}
+	at -= slot * SFU_WORD_SIZE;
+	/* Below the stack pointer: not saved yet, or restored already. */
+	if (!slot || (frame->exact && at < frame->sp))
+		return read_register(frame, sfu_arch_saved_register(index),
+				     stack, value);
+	return sfu_stack_read(stack, at, value) ? SFU_STEP_UNREADABLE :
+						  SFU_STEP_OK;
+}
+
+void sfu_step_saved(struct sfu_saved *saved, const struct sfu_frame *frame,
+		    u64 cfa, const struct sfu_layout *layout,
+		    const struct sfu_stack *stack)
+{
+	const struct sfu_saved before = *saved;
+	struct sfu_frame with = *frame;
+	u32 i;
+
+	with.saved = &before;
+	saved->known = 0;
+	for (i = 0; layout && i < SFU_NR_SAVED; i++) {
+		if (!find_saved(&with, i, cfa, layout, stack, &saved->value[i]))
+			saved->known |= 1 << i;
+	}
 }

@@ -15,6 +15,17 @@
 struct pt_regs;
 
 /**
+ * struct sfu_saved - values in a frame of the registers that functions preserve
+ *
+ * @value: of each register, in the order of sfu_arch_saved_register().
+ * @known: bit for each register: whether its value is known.
+ */
+struct sfu_saved {
+	u64 value[SFU_NR_SAVED];
+	u8 known;
+};
+
+/**
  * struct sfu_frame - the known registers of one frame
  *
  * @ip: instruction pointer.
@@ -24,6 +35,8 @@ struct pt_regs;
  * @exact: @ip is the next instruction to execute (innermost or interrupted frame),
  *	not a return address; and @sp may equal the CFA.
  * @regs: all registers, in the thread's innermost frame; else NULL.
+ * @saved: registers that callees have saved, if they have been looked for; else
+ *	NULL.
  * @sigcontext: in a frame that a signal interrupted, user address of the struct
  *	sigcontext that contains all its registers; else 0.
  */
@@ -34,6 +47,7 @@ struct sfu_frame {
 	bool fp_known;
 	bool exact;
 	const struct pt_regs *regs;
+	const struct sfu_saved *saved;
 	u64 sigcontext;
 };
 
@@ -61,7 +75,13 @@ enum sfu_step {
  * it unchanged otherwise. May sleep if @stack is user memory.
  */
 
-/* Apply @rule to @frame. */
+/*
+ * Apply @rule to @frame. The CFA has to be above the stack pointer, except if the
+ * rule says explicitly where the caller's stack is, so that this may be another
+ * stack: its CFA is read from memory, or based on a register other than the stack
+ * pointer and the frame pointer. The caller has to limit how often that happens,
+ * because such rules can form a circle.
+ */
 enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule,
 			    const struct sfu_stack *stack);
 
@@ -75,5 +95,21 @@ enum sfu_step sfu_step_fp(struct sfu_frame *frame,
  */
 enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 			      const struct sfu_stack *stack);
+
+/*
+ * Returns whether @rule needs a register that is in struct sfu_saved, and that is not
+ * known in @frame without it.
+ */
+bool sfu_step_needs_saved(const struct sfu_frame *frame,
+			  const struct sfu_rule *rule);
+
+/*
+ * Compute the preserved registers of the caller of @frame: @saved has those of @frame,
+ * if it has neither regs nor sigcontext, and is replaced. @cfa: of @frame. @layout:
+ * of the function, or NULL if it is unknown. May sleep if @stack is user memory.
+ */
+void sfu_step_saved(struct sfu_saved *saved, const struct sfu_frame *frame,
+		    u64 cfa, const struct sfu_layout *layout,
+		    const struct sfu_stack *stack);
 
 #endif /* SFU_STEP_H */

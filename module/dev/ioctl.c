@@ -72,7 +72,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_ATTACH |
 			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS |
 			    SFRAME_UNWIND_FEATURE_BATCH |
-			    SFRAME_UNWIND_FEATURE_ATTACH_INODE,
+			    SFRAME_UNWIND_FEATURE_ATTACH_INODE |
+			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

@@ -139,6 +139,9 @@ static int check_share(const struct sframe_unwind_attach *spec,
 	if (spec->sframe_fd != -1 || spec->sframe_offset || spec->sframe_size)
 		return sfu_message_fail(message, -EINVAL,
 					"SHARE with a section");
+	if (spec->flags & SFRAME_UNWIND_ATTACH_EXTENDED)
+		return sfu_message_fail(message, -EINVAL,
+					"SHARE with EXTENDED");
 	return 0;
 }
 
@@ -156,7 +159,8 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 			  SFRAME_UNWIND_ATTACH_PREFER |
 			  SFRAME_UNWIND_ATTACH_INODE |
 			  SFRAME_UNWIND_ATTACH_REPLACE |
-			  SFRAME_UNWIND_ATTACH_SHARE, message);
+			  SFRAME_UNWIND_ATTACH_SHARE |
+			  SFRAME_UNWIND_ATTACH_EXTENDED, message);
 	if (err)
 		return err;
 	err = sfu_check_reserved(spec->reserved | spec->reserved2 |

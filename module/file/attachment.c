@@ -39,6 +39,7 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 	image = sfu_image_create(spec->sframe, spec->sframe_offset,
 				 spec->sframe_size, 0,
 				 sfu_attachment_max_memory(spec->flags),
+				 spec->flags & SFRAME_UNWIND_ATTACH_EXTENDED,
 				 &defect, message);
 	spec->defect_offset = defect.offset;
 	if (IS_ERR(image))

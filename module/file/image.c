@@ -52,14 +52,26 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size)
  *
  * @file: the file.
  * @offset: of the section.
+ * @may_extend: accept extended sections.
  * @waits: true: the caller attaches the section, may wait for the file, and
  *	gets messages. False: a walk, which must not wait.
  */
 struct source {
 	struct file *file;
 	u64 offset;
+	bool may_extend;
 	bool waits;
 };
+
+static int open_source_table(const struct source *source,
+			     struct sfu_table *table,
+			     const struct sfu_bytes *bytes,
+			     struct sfu_defect *defect)
+{
+	return source->may_extend ?
+		       sfu_table_open_extended(table, bytes, defect) :
+		       sfu_table_open(table, bytes, defect);
+}
 
 static int read_source(const struct source *source, void *to, u32 size)
 {
@@ -116,17 +128,19 @@ static int fail_image_contents(int err, const struct sfu_defect *defect,
 static int read_size(const struct source *source, u64 *size,
 		     struct sfu_defect *defect, struct sfu_message *message)
 {
-	u8 hdr[SFRAME_HDR_SIZE];
+	const u32 most = source->may_extend ? SFRAME_EXT_END : SFRAME_HDR_SIZE;
+	u8 hdr[SFRAME_EXT_END];
 	const struct sfu_bytes bytes = { .size = *size, .copy = hdr };
 	struct sfu_table table;
 	int err;
 
-	if (*size >= sizeof(hdr)) {
-		err = read_source(source, hdr, sizeof(hdr));
+	/* A section with fewer bytes has no auxiliary header that is read. */
+	if (*size >= SFRAME_HDR_SIZE) {
+		err = read_source(source, hdr, min_t(u64, *size, most));
 		if (err)
 			return fail_image_read(source, err, message);
 	}
-	err = sfu_table_open(&table, &bytes, defect);
+	err = open_source_table(source, &table, &bytes, defect);
 	if (err)
 		return fail_image_contents(err, defect, message);
 	*size = table.bytes.size;
@@ -148,7 +162,7 @@ static int fill_image(struct sfu_image *image, const struct source *source,
 	err = read_source(source, copy, size);
 	if (err)
 		return fail_image_read(source, err, message);
-	err = sfu_table_open(&image->table, &bytes, defect);
+	err = open_source_table(source, &image->table, &bytes, defect);
 	if (err)
 		return fail_image_contents(err, defect, message);
 	image->table.bytes.copy = NULL;
@@ -229,13 +243,14 @@ static struct sfu_image *create_image(const struct source *source, u64 size,
 }
 
 struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
-				   u64 vaddr, u64 max_memory,
+				   u64 vaddr, u64 max_memory, bool may_extend,
 				   struct sfu_defect *defect,
 				   struct sfu_message *message)
 {
 	const struct source source = {
 		.file = file,
 		.offset = offset,
+		.may_extend = may_extend,
 		.waits = true,
 	};
 

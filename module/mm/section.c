@@ -55,6 +55,7 @@ static __always_inline void get_section_table(const struct sfu_section *section,
 	table->index = section->index;
 	table->fres = section->fres;
 	table->pcrel = section->pcrel;
+	table->extended = false;
 }
 
 /* Returns whether [start, start + size) is not empty and in user space. */
@@ -364,7 +365,8 @@ static bool is_inside(const struct sfu_section *section,
 }
 
 static noinline int find_section_rule(const struct sfu_section *section,
-				      const u8 *copy, u64 pc, u32 *budget,
+				      const u8 *copy, bool extended, u64 pc,
+				      u32 *budget,
 				      struct sfu_match *match,
 				      struct sfu_defect *defect)
 {
@@ -374,6 +376,7 @@ static noinline int find_section_rule(const struct sfu_section *section,
 
 	get_section_table(section, &table);
 	table.bytes.copy = copy;
+	table.extended = extended;
 	err = sfu_table_find(&table, pc, &fde, defect);
 	if (err)
 		return err;
@@ -456,8 +459,9 @@ static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
 	if (WARN_ON_ONCE(!copy))
 		return -ENOENT;
 	if (!find_usual_rule(section, copy, pc, budget, match))
-		err = find_section_rule(section, copy, pc, budget, match,
-					defect);
+		err = find_section_rule(section, copy,
+					found->image->table.extended, pc,
+					budget, match, defect);
 	if (!err) {
 		atomic64_inc(&found->image->hits);
 		atomic64_inc(&section->hits);
@@ -497,7 +501,7 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc,
 	if (found && found->image)
 		return find_rule_in_image(found, pc, &budget->rows, match,
 					  defect);
-	err = find_section_rule(section, NULL, pc, &budget->rows, match,
+	err = find_section_rule(section, NULL, false, pc, &budget->rows, match,
 				defect);
 	if (!err)
 		count_hit(section);
@@ -507,6 +511,20 @@ int sfu_section_find_rule(struct sfu_section *section, u64 pc,
 						 &budget->mappings);
 	}
 	return err;
+}
+
+int sfu_section_find_layout(struct sfu_section *section, u64 pc,
+			    struct sfu_layout *layout)
+{
+	const struct sfu_image *image = image_of(section);
+	struct sfu_table table;
+
+	if (!image)
+		return -ENOENT;
+	table = image->table;
+	table.bytes.address = section->address;
+	table.bytes.copy = image->bytes;
+	return sfu_table_find_layout(&table, pc, layout);
 }
 
 const char *sfu_section_file_name(const struct sfu_section *section,

@@ -263,6 +263,13 @@ bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
 				   struct sfu_match *match);
 
 /*
+ * Find the layout for @pc, see sfu_table_find_layout(). The caller must have called
+ * sfu_section_hold().
+ */
+int sfu_section_find_layout(struct sfu_section *section, u64 pc,
+			    struct sfu_layout *layout);
+
+/*
  * Returns the section's user address, or 0 if its bytes are in kernel memory.
  */
 u64 sfu_section_address(struct sfu_section *section);

@@ -470,6 +470,18 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	return err;
 }
 
+int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,
+		      struct sfu_layout *layout)
+{
+	int err = find_section(lookup, pc);
+
+	if (err)
+		return err;
+	err = sfu_section_find_layout(lookup->used.section, pc, layout);
+	sfu_section_release(lookup->used.section);
+	return err;
+}
+
 /*
  * Check @section for @pc, so that its cached rules become valid in this epoch.
  * If it is stale, the find_section() that follows detects that, too, and

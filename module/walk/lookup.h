@@ -59,6 +59,14 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 
 /*
+ * Find where the function at @pc has saved registers. May sleep, takes the mmap
+ * lock. Returns 0, -ENOENT if no section tells, or another error of
+ * sfu_lookup_rule().
+ */
+int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,
+		      struct sfu_layout *layout);
+
+/*
  * Find the rule for the frame with @key in the rule cache, after checking its
  * section if necessary. May sleep, takes the mmap lock. Returns whether there
  * is one; with SFU_RULE_NONE in its flags, it is a negative entry.

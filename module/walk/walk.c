@@ -239,6 +239,107 @@ static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 }
 
 /*
+ * Step the trace to the caller of its frame. Returns false if that fails, as stack
+ * or mappings have changed since the frame was found.
+ */
+static bool step_trace(struct sfu_trace *trace, struct sfu_lookup *lookup,
+		       bool fallback)
+{
+	const struct sfu_frame frame = trace->frame;
+	struct sfu_layout layout;
+	struct sfu_rule rule;
+	bool restorer, known;
+	int err;
+
+	err = find_frame_rule(lookup, &frame, &rule, &restorer);
+	if (restorer) {
+		/* All registers of the interrupted frame are known. */
+		return !sfu_step_signal(&trace->frame, &user_stack) &&
+		       !resolve_return_address(&trace->frame);
+	}
+	if (err && !fallback)
+		return false;
+	if (err ? sfu_step_fp(&trace->frame, &user_stack) :
+		  sfu_step_rule(&trace->frame, &rule, &user_stack))
+		return false;
+	/* A signal frame may have saved all registers. */
+	known = !err && !(rule.flags & SFU_RULE_SIGNAL) &&
+		!sfu_lookup_layout(lookup, sfu_frame_pc(&frame), &layout);
+	sfu_step_saved(&trace->saved, &frame, trace->frame.sp,
+		       known ? &layout : NULL, &user_stack);
+	trace->frame.saved = &trace->saved;
+	return !resolve_return_address(&trace->frame);
+}
+
+/*
+ * Find the registers that callees of @frame, the last one, have saved for it, by
+ * walking again from the frame where that was done last. If it fails, they stay
+ * unknown.
+ */
+static noinline void find_saved_registers(struct sfu_walk *walk,
+					  struct sfu_lookup *lookup,
+					  struct sfu_frame *frame)
+{
+	struct sfu_trace *trace = &walk->trace;
+
+	while (trace->nr < walk->nr) {
+		trace->nr++;
+		if (fatal_signal_pending(current) ||
+		    !step_trace(trace, lookup, walk->fallback)) {
+			trace->saved.known = 0;
+			break;
+		}
+	}
+	/* Another thread may have changed the stack. */
+	if (trace->nr == walk->nr && trace->frame.ip == frame->ip &&
+	    trace->frame.sp == frame->sp && trace->frame.saved)
+		frame->saved = trace->frame.saved;
+}
+
+/*
+ * Note that the walk has stepped from a frame with the stack pointer @sp to @frame.
+ * Returns 0, or why the stack ends: the rules form a circle, or it has too many
+ * steps to lower addresses.
+ */
+static enum sframe_unwind_stop note_step(struct sfu_walk *walk, u64 sp,
+					 const struct sfu_frame *frame)
+{
+	u32 i;
+
+	if (frame->sp >= sp)
+		return 0;
+	for (i = 0; i < walk->nr_switches; i++) {
+		if (walk->switched[i] == frame->sp)
+			return SFRAME_UNWIND_STOP_NO_PROGRESS;
+	}
+	if (walk->nr_switches == SFU_MAX_SWITCHES)
+		return SFRAME_UNWIND_STOP_NO_PROGRESS;
+	walk->switched[walk->nr_switches++] = frame->sp;
+	return 0;
+}
+
+/* Replace @frame by its caller by @rule. Returns 0, or why the stack ends. */
+static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
+					    struct sfu_lookup *lookup,
+					    struct sfu_frame *frame,
+					    const struct sfu_rule *rule)
+{
+	const u64 sp = frame->sp;
+	enum sframe_unwind_stop stop = 0;
+	enum sfu_step ret;
+
+	if (sfu_step_needs_saved(frame, rule))
+		find_saved_registers(walk, lookup, frame);
+	ret = sfu_step_rule(frame, rule, &user_stack);
+	if (ret)
+		return stop_for_step(ret);
+	/* A signal handler may run on any stack. */
+	if (!(rule->flags & SFU_RULE_SIGNAL))
+		stop = note_step(walk, sp, frame);
+	return stop ?: resolve_return_address(frame);
+}
+
+/*
  * Replace @frame by its caller. Returns 0 with *@how set to how it was found,
  * or why the stack ends.
  */
@@ -272,8 +373,7 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 		*how = rule.flags & SFU_RULE_SIGNAL ?
 			       SFRAME_UNWIND_FRAME_SIGNAL :
 			       SFRAME_UNWIND_FRAME_SFRAME;
-		ret = sfu_step_rule(frame, &rule, &user_stack);
-		return ret ? stop_for_step(ret) : resolve_return_address(frame);
+		return step_by_rule(walk, lookup, frame, &rule);
 	}
 
 	stop = stop_for_errno(err);
@@ -353,6 +453,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 
 	sfu_count(SFU_TOTAL_WALKS);
 	walk->nr = 0;
+	walk->nr_switches = 0;
 	walk->guessed = false;
 	if (!sfu_arch_is_supported(regs)) {
 		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
@@ -362,6 +463,8 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->ip[0] = frame.ip;
 	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
 	walk->nr = 1;
+	walk->trace.nr = 1;
+	walk->trace.frame = frame;
 	sfu_lookup_begin(&lookup);
 	for (;;) {
 		walk->stop = follow_cached_rules(walk, &lookup, &frame);

@@ -8,9 +8,26 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
+#include "decode/step.h"
 #include "limits.h"
 
 struct pt_regs;
+
+/**
+ * struct sfu_trace - the last frame whose preserved registers have been found
+ *
+ * Most walks do not need them, so they are not kept from frame to frame. When a
+ * rule needs one, the frames are walked again from here.
+ *
+ * @nr: number of frames of the walk at that time.
+ * @frame: the last of these frames; refers to @saved, if it is not the first.
+ * @saved: its preserved registers.
+ */
+struct sfu_trace {
+	u32 nr;
+	struct sfu_frame frame;
+	struct sfu_saved saved;
+};
 
 /**
  * struct sfu_walk - a walk and its result
@@ -24,6 +41,9 @@ struct pt_regs;
  * @stop: why the walk ended.
  * @stop_sure: if @guessed: why it would have ended without fallback.
  * @nr: number of frames found.
+ * @nr_switches: number of steps to a stack at lower addresses.
+ * @switched: stack pointers after these steps.
+ * @trace: see above.
  * @nr_sure: if @guessed: number of frames before the first one found by the
  *	fallback.
  * @ip: the frames' addresses, innermost first, and room for one more.
@@ -37,6 +57,9 @@ struct sfu_walk {
 	enum sframe_unwind_stop stop_sure;
 	u32 nr;
 	u32 nr_sure;
+	u32 nr_switches;
+	u64 switched[SFU_MAX_SWITCHES];
+	struct sfu_trace trace;
 	u64 ip[SFU_MAX_DEPTH + 1];
 	u8 how[SFU_MAX_DEPTH + 1];
 };

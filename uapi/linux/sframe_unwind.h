@@ -74,6 +74,7 @@
 #define SFRAME_UNWIND_FEATURE_OTHER_PROCESS	0x200ULL
 #define SFRAME_UNWIND_FEATURE_BATCH		0x400ULL
 #define SFRAME_UNWIND_FEATURE_ATTACH_INODE	0x800ULL /* and REPLACE, SHARE */
+#define SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED	0x1000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -646,12 +647,20 @@ struct sframe_unwind_events {
  *		section of its own. Each is detached by its own id, in any order;
  *		the section is freed with the last one. The caller is responsible
  *		for the section to be right for both files.
+ * EXTENDED	the section may use the extensions of SFrame V3 that the
+ *		project's converter writes: rules that V3 has no form for, and
+ *		where functions save registers. They are private to the project:
+ *		other versions of it may use others, and refuse these. Without
+ *		this flag, and in all sections that are not attached, such a
+ *		section is not well-formed. With SHARE, the flag is that of the
+ *		attachment @share_id, and must not be set.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
 #define SFRAME_UNWIND_ATTACH_INODE	0x04U
 #define SFRAME_UNWIND_ATTACH_REPLACE	0x08U
 #define SFRAME_UNWIND_ATTACH_SHARE	0x10U
+#define SFRAME_UNWIND_ATTACH_EXTENDED	0x20U
 
 /* Maximum size of a build ID in bytes. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
@@ -751,9 +760,10 @@ struct sframe_unwind_attach {
  * EINVAL	size, flags or reserved; build_id_size or nr_segments too large;
  *		not an ELF file, or a malformed one; a build ID that is not the
  *		file's; a section that is not well-formed, or has a function
- *		outside of the file's executable segments; SHARE without INODE,
- *		with a section, or with the section of a file that has another
- *		build ID or other segments; share_id without SHARE.
+ *		outside of the file's executable segments; extensions without
+ *		EXTENDED, or ones of another version; SHARE without INODE, with
+ *		a section, with EXTENDED, or with the section of a file that has
+ *		another build ID or other segments; share_id without SHARE.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
  *		be read.

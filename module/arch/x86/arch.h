@@ -15,6 +15,10 @@
 #define SFU_REG_MAX		SFU_REG_RA	/* the highest that a rule may use */
 #define SFU_NR_REGS		16	/* those from 0 on that have a value */
 
+/* Registers of rules of extended sections: see SFRAME_EXT_REG_*. */
+#define SFU_REG_RESULT		0	/* rax, of a system call */
+#define SFU_REG_INDEX		9	/* r9 */
+
 #define SFU_WORD_SIZE		8
 #define SFU_PAGE_BYTES		4096ULL
 
@@ -79,6 +83,25 @@ static inline u32 sfu_arch_sigcontext_offset(u8 reg)
 	};
 
 	return word[reg] * SFU_WORD_SIZE;
+}
+
+/*
+ * Returns the number of the register that functions preserve, besides the stack
+ * pointer and the frame pointer, and that has @index in layouts of extended sections;
+ * @index is less than SFU_NR_SAVED.
+ */
+static inline u8 sfu_arch_saved_register(u32 index)
+{
+	/* rbx, r12 to r15 */
+	return index ? 11 + index : 3;
+}
+
+/* Returns the index of DWARF register @reg in a layout, or -1 if it is not there. */
+static inline int sfu_arch_saved_index(u8 reg)
+{
+	if (reg == 3)
+		return 0;
+	return reg >= 12 && reg <= 15 ? reg - 11 : -1;
 }
 
 #define SFU_SIGCONTEXT_IP	(16 * SFU_WORD_SIZE)
