@@ -2,6 +2,7 @@
 #include <dwarf.h>
 
 #include "machine.h"
+#include "module/decode/sframe_format.h"
 
 #define MAX_DEPTH 32
 
@@ -22,7 +23,8 @@ static uint64_t memory(uint64_t address)
 void machine_init(struct machine *machine, uint64_t pc)
 {
 	for (unsigned int i = 0; i < NR_REGS; i++)
-		machine->regs[i] = mix(i + 1);
+		/* So that addresses near a register do not wrap around. */
+		machine->regs[i] = mix(i + 1) >> 2;
 	machine->regs[16] = pc;
 }
 
@@ -208,6 +210,44 @@ void machine_by_cfi(const struct machine *machine, Dwarf_Frame *frame,
 				      &caller->sp);
 }
 
+static const unsigned int saved_registers[] = { 3, 12, 13, 14, 15 };
+
+enum known machine_saved_by_cfi(const struct machine *machine,
+				Dwarf_Frame *frame, const struct caller *caller,
+				unsigned int index, uint64_t *value)
+{
+	const unsigned int number = saved_registers[index];
+	const enum known known = cfi_register(machine, frame, number,
+					      caller->cfa, value);
+
+	/* libdw takes rbx for undefined where CFI does not mention it. */
+	if (known == UNDEFINED && number == 3) {
+		*value = machine->regs[number];
+		return VALUE;
+	}
+	return known;
+}
+
+enum known machine_saved_by_layout(const struct machine *machine,
+				   const struct sfu_layout *layout,
+				   const struct caller *caller,
+				   unsigned int index, bool exact,
+				   uint64_t *value)
+{
+	const unsigned int slot = layout->slot[index];
+	const uint64_t base = layout->flags & SFRAME_EXT_LAYOUT_FP ?
+			      machine->regs[6] : caller->cfa;
+
+	if (slot == SFRAME_EXT_SLOT_UNKNOWN ||
+	    (exact && layout->flags & 1 << index))
+		return UNKNOWN;
+	if (!slot || (exact && base - 8 * slot < machine->regs[7]))
+		*value = machine->regs[saved_registers[index]];
+	else
+		*value = memory(base - 8 * slot);
+	return VALUE;
+}
+
 static uint64_t rule_value(const struct machine *machine, u8 base, s32 offset,
 			   uint64_t cfa, enum known *known)
 {
@@ -223,6 +263,33 @@ static uint64_t rule_value(const struct machine *machine, u8 base, s32 offset,
 	return base & SFU_DEREF ? memory(value) : value;
 }
 
+/* The CFA, with the extensions that extended sections have. */
+static uint64_t rule_cfa(const struct machine *machine,
+			 const struct sfu_rule *rule, enum known *known)
+{
+	const unsigned int base = rule->cfa & SFU_BASE_MASK;
+	int64_t first = rule->cfa_offset, more = 0;
+	uint64_t value = 0;
+
+	*known = VALUE;
+	if (base < NR_REGS)
+		value = machine->regs[base];
+	else if (base == SFRAME_EXT_REG_SP_INDEX)
+		value = machine->regs[7] + 8 * machine->regs[9];
+	else
+		*known = UNKNOWN;
+	if (rule->cfa & SFU_ADD) {
+		first = (int16_t)(rule->cfa_offset & 0xffff);
+		more = rule->cfa_offset >> 16;
+	}
+	value += first;
+	if (rule->cfa & (SFU_DEREF | SFU_ADD))
+		value = memory(value);
+	if (rule->cfa & SFU_ADD && !(rule->cfa & SFU_DEREF))
+		value = memory(value);
+	return value + more;
+}
+
 void machine_by_rule(const struct machine *machine,
 		     const struct sfu_rule *rule, struct caller *caller)
 {
@@ -230,8 +297,7 @@ void machine_by_rule(const struct machine *machine,
 	caller->is_signal = rule->flags & SFU_RULE_SIGNAL;
 	if (rule->flags & SFU_RULE_OUTERMOST)
 		return;
-	caller->cfa = rule_value(machine, rule->cfa, rule->cfa_offset, 0,
-				 &caller->has_cfa);
+	caller->cfa = rule_cfa(machine, rule, &caller->has_cfa);
 	caller->sp = caller->cfa;
 	caller->has_sp = caller->has_cfa;
 	caller->ra = rule_value(machine, rule->ra, rule->ra_offset,

@@ -42,6 +42,20 @@ void machine_init(struct machine *machine, uint64_t pc);
 void machine_by_cfi(const struct machine *machine, Dwarf_Frame *frame,
 		    struct caller *caller);
 
+/*
+ * Get the caller's value of preserved register @index, by CFI, with the CFA in
+ * @caller; and by @layout. @exact: the instruction is not a call. The latter is
+ * UNKNOWN if the layout says so.
+ */
+enum known machine_saved_by_cfi(const struct machine *machine,
+				Dwarf_Frame *frame, const struct caller *caller,
+				unsigned int index, uint64_t *value);
+enum known machine_saved_by_layout(const struct machine *machine,
+				   const struct sfu_layout *layout,
+				   const struct caller *caller,
+				   unsigned int index, bool exact,
+				   uint64_t *value);
+
 /* Apply an SFrame rule. */
 void machine_by_rule(const struct machine *machine,
 		     const struct sfu_rule *rule, struct caller *caller);

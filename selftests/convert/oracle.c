@@ -2,9 +2,10 @@
 /*
  * Convert ELF files and compare the sections with libdw at the same addresses.
  *
- * usage: oracle [-t] FILE...
+ * usage: oracle [-t | -l] FILE...
  *   -t	also print how long converting took, and the peak of memory
- * 
+ *   -l	list what is left out
+ *
  * Of the converter only its main function is used. libdw interprets the CFI of
  * an address, the module's decoder interprets the section, and both results are
  * applied to the same made-up registers. Compared are the first, middle and
@@ -20,6 +21,12 @@
  *   bytes of .eh_frame, .eh_frame_hdr and .debug_frame; bytes of the section
  *   milliseconds; MiB: with -t, otherwise 0
  *   the file, and why it was refused
+ *   bytes of the extended section; preserved registers compared at calls; of
+ *   them, unknown in the section; compared at other instructions; unknown
+ *
+ * What is compared is the extended section; "bytes of the section" is the size of
+ * that without extensions. With -l, code with CFI that is left out is printed instead: bytes,
+ * reason, file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +48,13 @@
 /* Number of differences printed for each file. */
 #define MAX_SHOWN 10
 
+struct text {
+	uint64_t start;
+	uint64_t end;
+	const unsigned char *bytes;
+	uint64_t size;
+};
+
 struct oracle {
 	const char *file;
 	Elf *elf;
@@ -53,14 +67,11 @@ struct oracle {
 	uint64_t known;
 	uint64_t expressed;
 	uint64_t padding;
+	unsigned long at_calls, unknown_at_calls;
+	unsigned long elsewhere, unknown_elsewhere;
+	size_t pure_size;
 };
 
-struct text {
-	uint64_t start;
-	uint64_t end;
-	const unsigned char *bytes;
-	uint64_t size;
-};
 
 __attribute__((format(printf, 3, 4)))
 static void differ(struct oracle *oracle, uint64_t pc, const char *format, ...)
@@ -145,6 +156,95 @@ static void compare(struct oracle *oracle, uint64_t pc, Dwarf_Frame *frame,
 		      sframe.sp);
 }
 
+/*
+ * Returns whether the slot is below the stack pointer, where the register has been
+ * popped from: CFI may still refer to the slot, whose word is the same.
+ */
+static bool is_popped(const struct machine *machine,
+		      const struct sfu_rule *rule,
+		      const struct sfu_layout *layout, unsigned int index)
+{
+	(void)machine;
+	return !(layout->flags & SFRAME_EXT_LAYOUT_FP) &&
+	       8 * layout->slot[index] > rule->cfa_offset;
+}
+
+/* Compare where preserved registers are saved. @exact: @pc is not in a call. */
+static void compare_saved(struct oracle *oracle, uint64_t pc,
+			  Dwarf_Frame *frame, const struct sfu_rule *rule,
+			  bool exact)
+{
+	/* Relative to another register, slots may be anywhere. */
+	const bool is_sp = (rule->cfa & ~SFU_BASE_MASK) == 0 &&
+			   rule->cfa == 7;
+	struct machine machine;
+	struct sfu_layout layout;
+	struct caller cfi;
+
+	machine_init(&machine, pc);
+	machine_by_cfi(&machine, frame, &cfi);
+	if (cfi.has_no_cfa || cfi.has_ra == UNDEFINED || (exact && !is_sp))
+		return;
+	if (sfu_table_find_layout(&oracle->table, pc, &layout)) {
+		differ(oracle, pc, "no layout");
+		return;
+	}
+	for (unsigned int i = 0; i < SFU_NR_SAVED; i++) {
+		uint64_t want = 0, got = 0;
+		const enum known by_cfi = machine_saved_by_cfi(&machine, frame,
+							       &cfi, i, &want);
+		const enum known known = machine_saved_by_layout(&machine,
+					&layout, &cfi, i, exact, &got);
+
+		*(exact ? &oracle->elsewhere : &oracle->at_calls) += 1;
+		if (known != VALUE)
+			*(exact ? &oracle->unknown_elsewhere :
+				  &oracle->unknown_at_calls) += 1;
+		else if (by_cfi != VALUE)
+			differ(oracle, pc, "saved register %u is unknown by CFI only",
+			       i);
+		else if (want != got && !(exact && is_popped(&machine, rule,
+							     &layout, i)))
+			differ(oracle, pc, "saved register %u differs%s", i,
+			       exact ? "" : " at a call");
+	}
+}
+
+/* Returns whether a call that begins at or above @start has its last byte at @pc. */
+static bool is_call_end(const struct text *text, uint64_t start, uint64_t pc)
+{
+	const uint64_t most = pc - start;
+	const uint64_t at = pc - text->start;
+	const unsigned char *end = text->bytes + at + 1;
+	int32_t distance;
+
+	if (at >= text->size)
+		return false;
+	if (most >= 4 && end[-5] == 0xe8) {
+		memcpy(&distance, end - 4, sizeof(distance));
+		if (pc + 1 + distance - text->start < text->size)
+			return true;
+	}
+	return (most >= 5 && end[-6] == 0xff && end[-5] == 0x15) ||
+	       (most >= 1 && end[-2] == 0xff && end[-1] >= 0xd0 &&
+		end[-1] <= 0xd7);
+}
+
+/* Compare saved registers in a row of libdw. */
+static void check_saved(struct oracle *oracle, const struct text *text,
+			uint64_t start, uint64_t end, Dwarf_Frame *frame)
+{
+	const uint64_t exact[] = { start, start + (end - start) / 2, end - 1 };
+	struct sfu_rule rule;
+
+	for (unsigned int i = 0; i < 3; i++)
+		if (find_rule(oracle, exact[i], &rule))
+			compare_saved(oracle, exact[i], frame, &rule, true);
+	for (uint64_t pc = start; pc < end; pc++)
+		if (is_call_end(text, start, pc) && find_rule(oracle, pc, &rule))
+			compare_saved(oracle, pc, frame, &rule, false);
+}
+
 /* Compare at @pc. Returns whether there is a rule. */
 static bool check_address(struct oracle *oracle, uint64_t pc,
 			  Dwarf_Frame *frame)
@@ -158,8 +258,8 @@ static bool check_address(struct oracle *oracle, uint64_t pc,
 }
 
 /* Compare a row of libdw, up to @end at most. Returns the end of the row. */
-static uint64_t check_row(struct oracle *oracle, uint64_t pc, uint64_t end,
-			  Dwarf_Frame *frame)
+static uint64_t check_row(struct oracle *oracle, const struct text *text,
+			  uint64_t pc, uint64_t end, Dwarf_Frame *frame)
 {
 	Dwarf_Addr row_start, row_end;
 	unsigned int rules;
@@ -183,6 +283,7 @@ static uint64_t check_row(struct oracle *oracle, uint64_t pc, uint64_t end,
 	/* The section's rules may start or end within the row: count each byte. */
 	for (uint64_t at = pc; rules % 3 && at < row_end; at++)
 		oracle->expressed += check_address(oracle, at, frame);
+	check_saved(oracle, text, pc, row_end, frame);
 	return row_end;
 }
 
@@ -268,7 +369,7 @@ static void check_text(struct oracle *oracle, const struct text *text)
 			continue;
 		}
 		check_gap(oracle, text, gap, pc);
-		pc = check_row(oracle, pc, text->end, frame);
+		pc = check_row(oracle, text, pc, text->end, frame);
 		gap = pc;
 		free(frame);
 	}
@@ -353,11 +454,14 @@ static void print_line(const struct oracle *oracle, const char *verdict,
 		       const struct sframe_unwind_converted *converted,
 		       long ms, long mib, const char *why)
 {
-	printf("%s\t%lu\t%lu\t%lu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%zu\t%ld\t%ld\t%s\t%s\n",
+	printf("%s\t%lu\t%lu\t%lu\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%zu\t%ld\t%ld\t%s\t%s\t%zu\t%lu\t%lu\t%lu\t%lu\n",
 	       verdict, oracle->rows, oracle->compared, oracle->differences,
 	       oracle->known, oracle->expressed, oracle->padding,
 	       converted ? converted->cfi_size : 0,
-	       converted ? converted->size : 0, ms, mib, oracle->file, why);
+	       oracle->pure_size, ms, mib, oracle->file, why,
+	       converted ? converted->size : 0, oracle->at_calls,
+	       oracle->unknown_at_calls, oracle->elsewhere,
+	       oracle->unknown_elsewhere);
 	fflush(stdout);
 }
 
@@ -376,7 +480,7 @@ static void check_converted(struct oracle *oracle, int fd,
 	oracle->dwarf = dwarf_begin_elf(oracle->elf, DWARF_C_READ, NULL);
 	if (oracle->dwarf)
 		oracle->cfi[1] = dwarf_getcfi(oracle->dwarf);
-	if (sfu_table_open(&oracle->table, &bytes, &defect))
+	if (sfu_table_open_extended(&oracle->table, &bytes, &defect))
 		report_defect(oracle, &defect);
 	else
 		check_section(oracle);
@@ -399,14 +503,31 @@ static const char *verdict_of(int err)
 	}
 }
 
-static void check_file(const char *file, bool is_timed)
+static void list_left_out(const char *file,
+			  const struct sframe_unwind_converted *converted)
 {
-	/* What libdw reads, too. */
+	uint64_t bytes[32] = { 0 };
+
+	for (size_t i = 0; i < converted->nr_left_out; i++)
+		bytes[converted->left_out[i].reason & 31] +=
+			converted->left_out[i].size;
+	for (unsigned int i = 0; i < 32; i++)
+		if (bytes[i])
+			printf("%" PRIu64 "\t%s\t%s\n", bytes[i],
+			       sframe_unwind_left_out_text(i), file);
+}
+
+static void check_file(const char *file, bool is_timed, bool is_list)
+{
 	const struct sframe_unwind_convert_options options = {
+		/* What libdw reads, too. */
 		.sources = SFRAME_UNWIND_FROM_EH_FRAME |
 			   SFRAME_UNWIND_FROM_DEBUG_FRAME |
 			   SFRAME_UNWIND_FROM_OLD_SFRAME,
+		.flags = SFRAME_UNWIND_CONVERT_EXTENDED,
 	};
+	struct sframe_unwind_convert_options plain = options;
+	struct sframe_unwind_converted *pure;
 	struct oracle oracle = { .file = file };
 	struct sframe_unwind_converted *converted;
 	struct timespec start, end;
@@ -422,6 +543,19 @@ static void check_file(const char *file, bool is_timed)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	err = sframe_unwind_convert_fd(fd, file, &options, &converted);
 	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (is_list) {
+		if (!err)
+			list_left_out(file, converted);
+		sframe_unwind_converted_free(converted);
+		close(fd);
+		return;
+	}
+	/* There may be nothing that version 3 can express. */
+	plain.flags = 0;
+	if (!err && !sframe_unwind_convert_fd(fd, file, &plain, &pure)) {
+		oracle.pure_size = pure->size;
+		sframe_unwind_converted_free(pure);
+	}
 	if (is_timed) {
 		getrusage(RUSAGE_SELF, &usage);
 		ms = (end.tv_sec - start.tv_sec) * 1000 +
@@ -440,9 +574,10 @@ static void check_file(const char *file, bool is_timed)
 int main(int argc, char **argv)
 {
 	const bool is_timed = argc > 1 && !strcmp(argv[1], "-t");
+	const bool is_list = argc > 1 && !strcmp(argv[1], "-l");
 
 	elf_version(EV_CURRENT);
-	for (int i = 1 + is_timed; i < argc; i++)
-		check_file(argv[i], is_timed);
+	for (int i = 1 + is_timed + is_list; i < argc; i++)
+		check_file(argv[i], is_timed, is_list);
 	return 0;
 }

@@ -193,9 +193,13 @@ static int check_input(struct check *check, bool is_quiet)
 	struct sfu_defect defect;
 	struct sfu_table table;
 
-	if (sfu_table_open(&table, &bytes, &defect)) {
+	/* Only sections that were written as such can be extended ones. */
+	if (input->is_elf ? sfu_table_open(&table, &bytes, &defect) :
+			    sfu_table_open_extended(&table, &bytes, &defect)) {
 		report_defect(check, &defect);
 	} else {
+		if (sfu_table_check_layouts(&table, &defect))
+			report_defect(check, &defect);
 		status = check_table(check, &table);
 		if (input->is_elf && !input->is_bare)
 			check_texts(check, &table);

@@ -33,6 +33,8 @@ const char convert_help[] =
 "                     address 0 of FILE; without this option it is stored in the\n"
 "                     cache. FILEs with the same NAME keep their paths below DIR\n"
 "      --elf          write an ELF file with the section\n"
+"      --extended     with -o: add what only sframe-unwind's own reader knows, as in\n"
+"                     the cache: rules without a form in version 3, saved registers\n"
 "      --from=SOURCE  use only eh_frame, debug_frame, sframe, go or code\n"
 "      --max-rows=N   at most N rows in an entry of the index, default 32\n"
 "  -q, --quiet        print nothing but errors\n"
@@ -62,6 +64,7 @@ struct convert {
 	struct sframe_unwind_convert_options options;
 	const char *output;
 	bool is_elf;
+	bool is_extended;
 	bool is_quiet;
 	bool is_verbose;
 	const char *file;
@@ -282,6 +285,7 @@ static int parse_options(struct convert *convert, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "elf", no_argument, NULL, 'e' },
+		{ "extended", no_argument, NULL, 'x' },
 		{ "from", required_argument, NULL, 'f' },
 		{ "max-rows", required_argument, NULL, 'm' },
 		{ "output", required_argument, NULL, 'o' },
@@ -299,6 +303,9 @@ static int parse_options(struct convert *convert, int argc, char **argv)
 		switch (option) {
 		case 'e':
 			convert->is_elf = true;
+			break;
+		case 'x':
+			convert->is_extended = true;
 			break;
 		case 'f':
 			if (parse_source(optarg, &convert->options.sources))
@@ -327,6 +334,11 @@ static int parse_options(struct convert *convert, int argc, char **argv)
 		return usage_error("convert", "no file given");
 	if (convert->is_elf && !convert->output)
 		return usage_error("convert", "--elf is for -o");
+	if (convert->is_extended && (!convert->output || convert->is_elf))
+		return usage_error("convert", "--extended is for -o, without --elf");
+	/* What "attach" looks for in the cache. */
+	if (convert->is_extended || !convert->output)
+		convert->options.flags = SFRAME_UNWIND_CONVERT_EXTENDED;
 	return CLI_OK;
 }
 

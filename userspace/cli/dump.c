@@ -48,6 +48,9 @@ static void print_header(const struct sfu_table *table,
 		     "           SFRAME_F_FDE_FUNC_START_PCREL");
 	else
 		puts("    Flags: SFRAME_F_FDE_SORTED");
+	if (table->extended)
+		printf("    Extended: %u layouts, %u runs in %u blocks\n",
+		       table->nr_layouts, table->nr_runs, table->nr_blocks);
 	printf("    CFA fixed RA offset: %d\n",
 	       (int8_t)header[SFRAME_HDR_FIXED_RA]);
 	printf("    Num FDEs: %u\n", table->num_fdes);
@@ -80,8 +83,37 @@ static uint32_t read_register(const struct sfu_row *row, enum place place)
 
 	/* A control word of 0 is padding and has no offset after it. */
 	for (; place; place--)
-		at += get_word(row, at) ? 2 : 1;
+		at += !get_word(row, at) ? 1 :
+		      get_word(row, at) & SFRAME_FLEX_MORE ? 3 : 2;
 	return get_word(row, at) >> SFRAME_FLEX_REGNUM_SHIFT;
+}
+
+/* Print a CFA that only extended sections have, in a column of @width. */
+static void print_extended_cfa(const struct sfu_rule *rule, int width)
+{
+	static const char * const names[] = {
+		[SFU_REG_FP] = "fp",
+		[SFU_REG_SP] = "sp",
+		[SFRAME_EXT_REG_SP_INDEX] = "sp+8*r9",
+		[SFRAME_EXT_REG_SP_PARENT] = "sp/parent",
+		[SFRAME_EXT_REG_FP_SWITCH] = "fp/switch",
+	};
+	const unsigned int base = rule->cfa & SFU_BASE_MASK;
+	char reg[16], text[60];
+
+	if (base < sizeof(names) / sizeof(names[0]) && names[base])
+		snprintf(reg, sizeof(reg), "%s", names[base]);
+	else
+		snprintf(reg, sizeof(reg), "r%u", base);
+	if (!(rule->cfa & SFU_ADD))
+		snprintf(text, sizeof(text), rule->cfa & SFU_DEREF ? "(%s%+d)" :
+			 "%s%+d", reg, rule->cfa_offset);
+	else
+		snprintf(text, sizeof(text),
+			 rule->cfa & SFU_DEREF ? "(%s%+d)%+d" : "((%s%+d))%+d",
+			 reg, SFU_ADD_FIRST(rule->cfa_offset),
+			 SFU_ADD_THEN(rule->cfa_offset));
+	printf("%-*s ", width - 1, text);
 }
 
 /* Print @base and @offset of one place in a column of @width. */
@@ -121,13 +153,22 @@ static bool is_default_ra(const struct sfu_rule *rule)
 	       rule->ra_offset == SFU_SFRAME_FIXED_RA;
 }
 
+static bool is_no_register(u8 base)
+{
+	return (base & SFU_BASE_MASK) > SFU_REG_RA &&
+	       (base & SFU_BASE_MASK) <= SFRAME_EXT_REG_LAST;
+}
+
 static void print_rule(const struct sfu_row *row, const struct sfu_rule *rule)
 {
 	if (rule->flags & SFU_RULE_OUTERMOST) {
 		puts("RA undefined");
 		return;
 	}
-	print_place(row, PLACE_CFA, rule->cfa, rule->cfa_offset, 10);
+	if (rule->cfa & SFU_ADD || is_no_register(rule->cfa))
+		print_extended_cfa(rule, 10);
+	else
+		print_place(row, PLACE_CFA, rule->cfa, rule->cfa_offset, 10);
 	if (rule->fp & SFU_SAME)
 		printf("%-10s", "u");
 	else
@@ -202,7 +243,9 @@ static int dump_input(const struct input *input)
 	struct sfu_table table;
 	int status = CLI_OK;
 
-	if (sfu_table_open(&table, &bytes, &defect)) {
+	/* Only sections that were written as such can be extended ones. */
+	if (input->is_elf ? sfu_table_open(&table, &bytes, &defect) :
+			    sfu_table_open_extended(&table, &bytes, &defect)) {
 		print_defect(input, &defect);
 		return CLI_DEFECT;
 	}

@@ -155,7 +155,7 @@ static int add_cfi(struct verify *verify, const struct image_section *section)
 
 	if (!section->data)
 		return 0;
-	err = sfu_cfi_read(&cfi, image, section == &image->eh_frame, NULL,
+	err = sfu_cfi_read(&cfi, image, section == &image->eh_frame, false, NULL,
 			   NULL);
 	if (!err)
 		err = sfu_span_merge(&image->file.budget, &verify->cfi, &cfi);

@@ -17,6 +17,8 @@
 #include "convert/cfi/own.h"
 #include "convert/cfi/scan.h"
 #include "convert/output/entries.h"
+#include "convert/output/saved.h"
+#include "lib/writer.h"
 #include "module/decode/sframe_format.h"
 
 /**
@@ -49,6 +51,11 @@ static bool is_wanted(const struct conversion *conversion, uint32_t source,
 		      const struct image_section *section)
 {
 	return conversion->options->sources & source && section->data;
+}
+
+static bool is_extended(const struct conversion *conversion)
+{
+	return conversion->options->flags & SFRAME_UNWIND_CONVERT_EXTENDED;
 }
 
 static void tell_progress(void *data, uint64_t bytes)
@@ -92,6 +99,7 @@ static int add_cfi(struct conversion *conversion,
 		return 0;
 	err = sfu_cfi_read(&cfi, conversion->image,
 			   source == SFRAME_UNWIND_FROM_EH_FRAME,
+			   is_extended(conversion),
 			   tell_progress, conversion);
 	return add_source(conversion, &cfi, source,
 			  data_size(section) + extra, err);
@@ -243,6 +251,23 @@ static void fill_result(const struct conversion *conversion,
 	}
 }
 
+/* Add what an extended section has besides functions. */
+static int extend_section(const struct conversion *conversion,
+			  struct sframe_unwind_writer *writer)
+{
+	struct buffer extension = { 0 };
+	int err;
+
+	sfu_writer_extend(writer);
+	err = sfu_saved_write(&conversion->spans, conversion->image,
+			      &extension);
+	if (!err && sfu_writer_set_extension(writer, extension.bytes,
+					     extension.size))
+		err = sfu_message_fail(ENOMEM, "no memory");
+	buffer_free(&extension);
+	return err;
+}
+
 static int write_section(const struct conversion *conversion,
 			 struct sframe_unwind_writer *writer,
 			 struct result **result)
@@ -250,8 +275,10 @@ static int write_section(const struct conversion *conversion,
 	ssize_t size;
 	int err;
 
-	err = sfu_entries_write(&conversion->spans, conversion->image,
-				conversion->options->max_rows, writer);
+	err = is_extended(conversion) ? extend_section(conversion, writer) : 0;
+	if (!err)
+		err = sfu_entries_write(&conversion->spans, conversion->image,
+					conversion->options->max_rows, writer);
 	if (err)
 		return err;
 	size = sframe_unwind_writer_size(writer);

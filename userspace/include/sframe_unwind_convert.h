@@ -45,6 +45,15 @@ extern "C" {
 /* Instructions of code that no other source describes, where they prove a rule. */
 #define SFRAME_UNWIND_FROM_CODE		0x20U
 
+/*
+ * Bit of @flags in the options: write an extended section, for
+ * SFRAME_UNWIND_IOC_ATTACH with SFRAME_UNWIND_ATTACH_EXTENDED. It has rules for
+ * code that SFrame V3 has no form for, and tells where functions save registers.
+ * Its format is private to this project and may change with each version of it;
+ * other readers of SFrame refuse it.
+ */
+#define SFRAME_UNWIND_CONVERT_EXTENDED	0x01U
+
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
  *
@@ -63,6 +72,8 @@ extern "C" {
  * @cache_dir: cache directory of sframe_unwind_convert_cached(). NULL: for root
  *	/var/cache/sframe_unwind/sections, else sframe_unwind/sections in
  *	$XDG_CACHE_HOME or in ~/.cache.
+ * @flags: SFRAME_UNWIND_CONVERT_* bits.
+ * @reserved: 0.
  */
 struct sframe_unwind_convert_options {
 	uint32_t sources;
@@ -70,6 +81,8 @@ struct sframe_unwind_convert_options {
 	void (*progress)(void *data, uint64_t done, uint64_t whole);
 	void *data;
 	const char *cache_dir;
+	uint32_t flags;
+	uint32_t reserved;
 };
 
 /**
@@ -187,7 +200,7 @@ struct sframe_unwind_converted {
  * headers claim. Any thread.
  *
  * Return: 0, or a negative errno; sframe_unwind_convert_error() has details:
- * -EINVAL	the file or its CFI is broken; an unknown source bit.
+ * -EINVAL	the file or its CFI is broken; an unknown source bit or flag.
  * -ENODATA	nothing to convert: no CFI, or none that can be expressed.
  * -EOPNOTSUPP	no regular file, no ELF file, or none of AMD64, or a relocatable
  *		object, or a separate debug file; a .sframe of version 3, which

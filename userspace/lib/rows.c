@@ -3,11 +3,12 @@
  * Rows of the writer: check them and encode them in the fewest bytes.
  */
 #include "rows.h"
+#include "writer.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 
-/* Control words and offsets of CFA, RA and FP. */
-#define MAX_WORDS 6
+/* Control words and offsets of CFA, RA and FP; one more for an extended CFA. */
+#define MAX_WORDS 7
 #define MAX_ROW_SIZE (4 + 1 + 4 * MAX_WORDS)
 
 static const struct sframe_unwind_place none = SFRAME_UNWIND_PLACE_NONE;
@@ -20,7 +21,16 @@ static bool is_equal_place(const struct sframe_unwind_place *a,
 			   const struct sframe_unwind_place *b)
 {
 	return a->kind == b->kind && a->base == b->base &&
-	       a->offset == b->offset;
+	       a->reserved == b->reserved && a->offset == b->offset;
+}
+
+/* Returns whether the CFA @place needs an extended section. */
+static bool is_extended_place(const struct sframe_unwind_place *place)
+{
+	return place->kind == SFU_PLACE_MORE || place->kind == SFU_PLACE_TWICE ||
+	       (place->kind != SFRAME_UNWIND_PLACE_DEFAULT &&
+		place->base > SFU_REG_RA &&
+		place->base <= SFRAME_EXT_REG_LAST);
 }
 
 /* Returns NULL, or what is wrong. @implied is the place that the default means. */
@@ -42,9 +52,9 @@ static const char *normalise_place(struct sframe_unwind_place *place,
 	return NULL;
 }
 
-const char *sfu_row_normalise(struct sframe_unwind_row *row)
+const char *sfu_row_normalise(struct sframe_unwind_row *row, bool is_extended)
 {
-	const char *wrong;
+	const char *wrong = NULL;
 
 	if (row->flags & ~SFRAME_UNWIND_ROW_NO_CALLER)
 		return "unknown flag";
@@ -56,7 +66,8 @@ const char *sfu_row_normalise(struct sframe_unwind_row *row)
 		row->fp = none;
 		return NULL;
 	}
-	wrong = normalise_place(&row->cfa, &none);
+	if (!is_extended || !is_extended_place(&row->cfa))
+		wrong = normalise_place(&row->cfa, &none);
 	if (!wrong)
 		wrong = normalise_place(&row->ra, &ra_by_call);
 	if (!wrong)
@@ -120,13 +131,18 @@ static unsigned int flex_place(const struct sframe_unwind_place *place,
 	words[0] = 0;
 	if (place->kind == SFRAME_UNWIND_PLACE_DEFAULT)
 		return 1;
-	if (place->kind == SFRAME_UNWIND_PLACE_MEMORY)
+	if (place->kind == SFRAME_UNWIND_PLACE_MEMORY ||
+	    place->kind == SFU_PLACE_MORE)
 		words[0] |= SFRAME_FLEX_DEREF;
 	if (place->base != SFRAME_UNWIND_CFA)
 		words[0] |= SFRAME_FLEX_REG |
 			    place->base << SFRAME_FLEX_REGNUM_SHIFT;
 	words[1] = place->offset;
-	return 2;
+	if (place->kind != SFU_PLACE_MORE && place->kind != SFU_PLACE_TWICE)
+		return 2;
+	words[0] |= SFRAME_FLEX_MORE;
+	words[2] = (int16_t)place->reserved;
+	return 3;
 }
 
 static unsigned int flex_words(const struct sframe_unwind_row *row,
@@ -146,12 +162,18 @@ static unsigned int flex_words(const struct sframe_unwind_row *row,
 
 /*
  * Returns the code of the smallest word size that holds every word. Control words
- * are unsigned, but with registers up to 15 they fit in a signed byte.
+ * are unsigned, but with registers up to 15 they fit in a signed byte. That of an
+ * extended CFA, the first word, may need all bits of a byte.
  */
-static unsigned int word_size_code(const int32_t *words, unsigned int count)
+static unsigned int word_size_code(const int32_t *words, unsigned int count,
+				   bool is_extended)
 {
 	unsigned int code = 0;
 
+	if (is_extended) {
+		words++;
+		count--;
+	}
 	for (unsigned int i = 0; i < count; i++) {
 		if (words[i] < INT16_MIN || words[i] > INT16_MAX)
 			return 2;
@@ -174,7 +196,8 @@ static void encode_row(const struct sframe_unwind_row *row, uint64_t start,
 		if (!is_flex && row->cfa.base == SFRAME_UNWIND_REG_SP)
 			info |= SFRAME_FRE_CFA_BASE_SP;
 	}
-	code = word_size_code(words, count);
+	code = word_size_code(words, count,
+			      count && is_extended_place(&row->cfa));
 	info |= count << SFRAME_FRE_WORD_COUNT_SHIFT |
 		code << SFRAME_FRE_WORD_SIZE_SHIFT;
 

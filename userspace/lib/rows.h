@@ -11,9 +11,10 @@
 
 /*
  * Normalise @row, so that rows with the same meaning are encoded as the same
- * bytes. Returns NULL, or what is wrong with the row.
+ * bytes. @is_extended: it is for an extended section. Returns NULL, or what is wrong
+ * with the row.
  */
-const char *sfu_row_normalise(struct sframe_unwind_row *row);
+const char *sfu_row_normalise(struct sframe_unwind_row *row, bool is_extended);
 
 /* Returns whether two normalised rows have the same rules; ignores their starts. */
 bool sfu_row_is_equal(const struct sframe_unwind_row *a,

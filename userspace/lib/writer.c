@@ -37,6 +37,7 @@ void sframe_unwind_writer_free(struct sframe_unwind_writer *writer)
 	buffer_free(&writer->names);
 	buffer_free(&writer->rows);
 	buffer_free(&writer->block);
+	buffer_free(&writer->extension);
 	free(writer);
 }
 
@@ -49,7 +50,24 @@ void sframe_unwind_writer_reset(struct sframe_unwind_writer *writer)
 	writer->nr_rows = 0;
 	sfu_pool_truncate(&writer->pool, 0);
 	writer->names.size = 0;
+	writer->extension.size = 0;
+	writer->is_extended = false;
 	writer->error[0] = '\0';
+}
+
+void sfu_writer_extend(struct sframe_unwind_writer *writer)
+{
+	writer->is_extended = true;
+}
+
+int sfu_writer_set_extension(struct sframe_unwind_writer *writer,
+			     const void *bytes, size_t size)
+{
+	writer->extension.size = 0;
+	if (buffer_reserve(&writer->extension, size))
+		return -ENOMEM;
+	buffer_put(&writer->extension, bytes, size);
+	return 0;
 }
 
 const char *
@@ -154,7 +172,7 @@ static int take_rows(struct sframe_unwind_writer *writer,
 
 	for (size_t i = 0; i < function->nr_rows; i++) {
 		struct sframe_unwind_row row = function->rows[i];
-		const char *wrong = sfu_row_normalise(&row);
+		const char *wrong = sfu_row_normalise(&row, writer->is_extended);
 
 		if (!wrong && row.start < previous)
 			wrong = "starts before the row before it";

@@ -21,6 +21,14 @@ struct fde {
 	size_t name;		/* offset in the names, or NO_NAME */
 };
 
+/*
+ * Kinds of a place besides enum sframe_unwind_place_kind, for CFAs of extended
+ * sections: the word at base + offset, or the word at the address in that word; plus
+ * the signed number in @reserved. Bases may also be SFRAME_EXT_REG_*.
+ */
+#define SFU_PLACE_MORE		3
+#define SFU_PLACE_TWICE		4
+
 /**
  * struct sframe_unwind_writer - the functions that have been added
  *
@@ -31,6 +39,8 @@ struct fde {
  * @names: names of functions, NUL-terminated.
  * @rows: normalised rows of the function being added.
  * @block: bytes of the block being added.
+ * @extension: auxiliary header and tables of an extended section; else empty.
+ * @is_extended: rows may use extensions.
  * @error: message of the last call.
  */
 struct sframe_unwind_writer {
@@ -41,6 +51,8 @@ struct sframe_unwind_writer {
 	struct buffer names;
 	struct buffer rows;
 	struct buffer block;
+	struct buffer extension;
+	bool is_extended;
 	char error[256];
 };
 
@@ -48,5 +60,18 @@ struct sframe_unwind_writer {
 __attribute__((format(printf, 3, 4)))
 int sfu_writer_fail(struct sframe_unwind_writer *writer, int error,
 		    const char *format, ...);
+
+/*
+ * Make the section an extended one: call it before functions are added. Their rows may
+ * use extensions then.
+ */
+void sfu_writer_extend(struct sframe_unwind_writer *writer);
+
+/*
+ * Set the auxiliary header and the tables of an extended section, of @size bytes, a
+ * multiple of 4. Returns 0 or -ENOMEM.
+ */
+int sfu_writer_set_extension(struct sframe_unwind_writer *writer,
+			     const void *bytes, size_t size);
 
 #endif /* SFRAME_UNWIND_LIB_WRITER_H */

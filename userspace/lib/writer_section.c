@@ -62,13 +62,20 @@ ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer)
 			return err;
 		writer->is_sorted = true;
 	}
-	return SFRAME_HDR_SIZE + count * SFRAME_FDE_SIZE +
+	if (writer->extension.size >= UINT32_MAX / 2)
+		return sfu_writer_fail(writer, EFBIG,
+				       "the section becomes too large for the format");
+	return SFRAME_HDR_SIZE + writer->extension.size +
+	       count * SFRAME_FDE_SIZE +
 	       writer->pool.area.size;
 }
 
 static void write_header(const struct sframe_unwind_writer *writer,
 			 unsigned char *to, uint32_t nr_fdes)
 {
+	const size_t more = writer->extension.size;
+	const uint32_t index = more ? more - SFRAME_EXT_SIZE : 0;
+
 	memset(to, 0, SFRAME_HDR_SIZE);
 	put_le(to + SFRAME_HDR_MAGIC, SFRAME_MAGIC, 2);
 	to[SFRAME_HDR_VERSION] = SFRAME_VERSION_3;
@@ -79,7 +86,12 @@ static void write_header(const struct sframe_unwind_writer *writer,
 	put_le(to + SFRAME_HDR_NUM_FDES, nr_fdes, 4);
 	put_le(to + SFRAME_HDR_NUM_FRES, writer->nr_rows, 4);
 	put_le(to + SFRAME_HDR_FRE_LEN, writer->pool.area.size, 4);
-	put_le(to + SFRAME_HDR_FRE_OFF, nr_fdes * SFRAME_FDE_SIZE, 4);
+	put_le(to + SFRAME_HDR_FDE_OFF, index, 4);
+	put_le(to + SFRAME_HDR_FRE_OFF, index + nr_fdes * SFRAME_FDE_SIZE, 4);
+	if (!more)
+		return;
+	to[SFRAME_HDR_AUXHDR_LEN] = SFRAME_EXT_SIZE;
+	memcpy(to + SFRAME_HDR_SIZE, writer->extension.bytes, more);
 }
 
 /* @field is the run-time address of the entry's first field, the start. */
@@ -97,9 +109,9 @@ ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
 {
 	const ssize_t needed = sframe_unwind_writer_size(writer);
 	unsigned char *to = buffer;
-	size_t at = SFRAME_HDR_SIZE;
 	const struct fde *fdes;
 	uint32_t count;
+	size_t at;
 
 	if (needed < 0)
 		return needed;
@@ -116,6 +128,7 @@ ssize_t sframe_unwind_writer_write(struct sframe_unwind_writer *writer,
 	fdes = (const struct fde *)writer->fdes.bytes;
 	count = writer->fdes.size / sizeof(*fdes);
 	write_header(writer, to, count);
+	at = SFRAME_HDR_SIZE + writer->extension.size;
 	for (uint32_t i = 0; i < count; i++) {
 		write_entry(&fdes[i], to + at, section_address + at);
 		at += SFRAME_FDE_SIZE;

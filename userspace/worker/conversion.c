@@ -80,6 +80,7 @@ int conversion_run(const struct sandbox *sandbox,
 {
 	const struct sframe_unwind_convert_options options = {
 		.max_rows = request->max_rows,
+		.flags = request->flags,
 	};
 	struct sandbox_limits limits = {
 		.memory = request->memory,

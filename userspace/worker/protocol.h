@@ -32,7 +32,7 @@
  * @cpu_seconds: most seconds of CPU time.
  * @max_rows: see struct sframe_unwind_convert_options.
  * @nice: added to the niceness.
- * @reserved: 0.
+ * @flags: see struct sframe_unwind_convert_options.
  */
 struct worker_request {
 	uint64_t memory;
@@ -40,7 +40,7 @@ struct worker_request {
 	uint32_t cpu_seconds;
 	uint32_t max_rows;
 	int32_t nice;
-	uint32_t reserved;
+	uint32_t flags;
 };
 
 /**

@@ -369,7 +369,9 @@ static void fill_file_request(struct jobs *jobs, struct job *job,
 	if (jobs->has_inodes && !job->is_vdso && !job->is_same)
 		request->attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM |
 					SFRAME_UNWIND_ATTACH_REPLACE |
-					SFRAME_UNWIND_ATTACH_INODE;
+					SFRAME_UNWIND_ATTACH_INODE |
+					(jobs->is_extended ?
+					 SFRAME_UNWIND_ATTACH_EXTENDED : 0);
 	if (job->is_vdso || !known || now_ns() >= known->retry_at)
 		return;
 	request->known = (struct reader_known) {

@@ -95,6 +95,7 @@ struct job {
  * struct jobs - all jobs, and their common data
  *
  * @has_inodes: the module can attach to inodes.
+ * @is_extended: the module accepts extended sections.
  * @max_attached, @max_memory: the kernel's limits.
  * @jobs, @nr: the jobs.
  * @nr_converting: jobs with a worker, at most @max_workers.
@@ -118,6 +119,7 @@ struct jobs {
 	struct readers *readers;
 	struct report *report;
 	bool has_inodes;
+	bool is_extended;
 	uint32_t max_attached;
 	uint64_t max_memory;
 	struct job *jobs;

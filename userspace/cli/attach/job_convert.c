@@ -52,6 +52,7 @@ static void begin_converting(struct jobs *jobs, struct job *job)
 		.cpu_seconds = CPU_SECONDS,
 		.wall_ms = WALL_MS,
 		.nice = is_trusted || user_is_modest(job->user) ? 0 : 10,
+		.is_extended = jobs->is_extended,
 		.user = job->user->uid,
 	};
 	int err;

@@ -370,6 +370,8 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 		if (attach->share_id)
 			attach->flags |= SFRAME_UNWIND_ATTACH_SHARE;
 	}
+	if (jobs->is_extended && !(attach->flags & SFRAME_UNWIND_ATTACH_SHARE))
+		attach->flags |= SFRAME_UNWIND_ATTACH_EXTENDED;
 	attach->is_converted = job->is_converted;
 	attach->elf = job->file.elf;
 	attach->digest = job->file.digest;

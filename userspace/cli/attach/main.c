@@ -320,6 +320,8 @@ static int query(struct session *session)
 		return complain("the module is too old: it cannot attach");
 	session->jobs.has_inodes =
 		query.features & SFRAME_UNWIND_FEATURE_ATTACH_INODE;
+	session->jobs.is_extended =
+		query.features & SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)

@@ -33,6 +33,18 @@ static struct sfu_cache *open_cache(void)
 	return cache;
 }
 
+/* Get the name in the cache of the section to attach. Returns 0 or an error. */
+static int cache_name(const struct reader_request *request,
+		      char name[CACHE_NAME_SIZE])
+{
+	const struct sframe_unwind_convert_options options = {
+		.flags = request->attach.flags & SFRAME_UNWIND_ATTACH_EXTENDED ?
+			 SFRAME_UNWIND_CONVERT_EXTENDED : 0,
+	};
+
+	return sfu_cache_name(&request->attach.digest, &options, name);
+}
+
 static struct sframe_unwind_converted *
 read_cache(const struct reader_request *request)
 {
@@ -40,7 +52,7 @@ read_cache(const struct reader_request *request)
 	char name[CACHE_NAME_SIZE];
 
 	if (!open_cache() ||
-	    sfu_cache_name(&request->attach.digest, NULL, name) ||
+	    cache_name(request, name) ||
 	    sfu_cache_read(cache, name, &converted))
 		return NULL;
 	return converted;
@@ -227,7 +239,7 @@ void reader_attach_end(const struct reader_request *request)
 	char name[CACHE_NAME_SIZE];
 
 	if (to_be_kept && open_cache() &&
-	    !sfu_cache_name(&request->attach.digest, NULL, name))
+	    !cache_name(request, name))
 		sfu_cache_write(cache, name, request->mapping.name, to_be_kept);
 	sframe_unwind_converted_free(to_be_kept);
 	to_be_kept = NULL;

@@ -246,6 +246,8 @@ static int ask(struct worker *worker, int snapshot_fd)
 		.cpu_seconds = limits->cpu_seconds,
 		.max_rows = limits->max_rows,
 		.nice = limits->nice,
+		.flags = limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
+					       0,
 	};
 	const int fds[2] = { snapshot_fd, worker->result_fd };
 

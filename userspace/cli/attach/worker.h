@@ -35,6 +35,7 @@ struct worker;
  * @wall_ms: wall-clock time. Default: WORKER_WALL_MS.
  * @nice: added to the niceness, 0 to 19.
  * @max_rows: see struct sframe_unwind_convert_options.
+ * @is_extended: make an extended section.
  * @user: user on whose behalf it runs, to count children left behind: see child.h.
  */
 struct worker_limits {
@@ -44,6 +45,7 @@ struct worker_limits {
 	unsigned int wall_ms;
 	int nice;
 	uint32_t max_rows;
+	bool is_extended;
 	uid_t user;
 };
 

@@ -83,7 +83,7 @@ static int examine(const struct sframe_unwind_converted *converted, char *text,
 	struct sfu_defect defect = { SFU_DEFECT_NONE };
 	struct sfu_table table;
 
-	if (!sfu_table_open(&table, &bytes, &defect) &&
+	if (!sfu_table_open_extended(&table, &bytes, &defect) &&
 	    !sfu_table_check(&table, &defect))
 		return 0;
 	snprintf(text, size, "its conversion made a broken section: byte %llu: %s",

@@ -18,7 +18,8 @@ int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 
 		if (last->end == span->start &&
 		    (last->flags & ~SPAN_ENTRY) == span->flags &&
-		    span_has_same_rule(last, span)) {
+		    span_has_same_rule(last, span) &&
+		    span_has_same_slots(last, span)) {
 			last->end = span->end;
 			return 0;
 		}

@@ -18,6 +18,10 @@
 #define SPAN_NESTED	0x01
 /* The first span of a function. */
 #define SPAN_ENTRY	0x02
+/* The span has slots: from CFI, for an extended section. */
+#define SPAN_SLOTS	0x04
+/* They are below the frame pointer, not below the CFA. */
+#define SPAN_SLOTS_FP	0x08
 
 /**
  * struct span - [start, end) and its rule
@@ -29,6 +33,8 @@
  * @plt_push: 0, or the offset in each 16-aligned stub from which the CFA is 8 bytes
  *	higher than in @rule.
  * @flags: SPAN_* bits.
+ * @slots: with SPAN_SLOTS: where preserved registers are saved, as in a layout of an
+ *	extended section.
  */
 struct span {
 	uint64_t start;
@@ -37,7 +43,15 @@ struct span {
 	uint8_t reason;
 	uint8_t plt_push;
 	uint8_t flags;
+	uint8_t slots[SFU_NR_SAVED];
 };
+
+static inline bool span_has_same_slots(const struct span *a,
+				       const struct span *b)
+{
+	return !memcmp(a->slots, b->slots, sizeof(a->slots)) &&
+	       !((a->flags ^ b->flags) & (SPAN_SLOTS | SPAN_SLOTS_FP));
+}
 
 static inline bool span_has_same_rule(const struct span *a,
 				      const struct span *b)

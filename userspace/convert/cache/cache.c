@@ -18,7 +18,7 @@
 #include "open_cache.h"
 
 /* Raise it with every change of the converter's output. */
-#define CONVERTER_VERSION 3
+#define CONVERTER_VERSION 4
 
 #define MAX_FILE_NAME 4096
 
@@ -82,7 +82,7 @@ int sfu_cache_name(const struct digest *content,
 	static const char about[] = "sframe_unwind section";
 	struct sframe_unwind_convert_options options;
 	char text[DIGEST_TEXT_SIZE];
-	unsigned char numbers[12];
+	unsigned char numbers[16];
 	struct digest_run run;
 	struct digest digest;
 	int err;
@@ -95,6 +95,7 @@ int sfu_cache_name(const struct digest *content,
 	put_le(numbers, CONVERTER_VERSION, 4);
 	put_le(numbers + 4, options.sources, 4);
 	put_le(numbers + 8, options.max_rows, 4);
+	put_le(numbers + 12, options.flags, 4);
 	sfu_digest_add(&run, about, sizeof(about));
 	sfu_digest_add(&run, numbers, sizeof(numbers));
 	sfu_digest_add(&run, content->bytes, sizeof(content->bytes));

@@ -370,7 +370,7 @@ static int take_fde(struct section *section, uint64_t offset,
 }
 
 int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
-		 cfi_progress progress, void *data)
+		 bool is_extended, cfi_progress progress, void *data)
 {
 	struct section section = {
 		.image = image,
@@ -385,6 +385,7 @@ int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
 	int err;
 
 	section.program.budget = section.budget;
+	section.program.is_extended = is_extended;
 	/* A CIE may come after its FDEs, so read all CIEs first. */
 	err = read_entries(&section, take_cie);
 	if (!err)

@@ -14,9 +14,9 @@ typedef void (*cfi_progress)(void *data, uint64_t bytes);
 /*
  * Fill the empty @cfi from a section of @image, which must exist. Functions whose
  * instructions are malformed, or that claim 4 GiB or more, get a span with reason
- * SFRAME_UNWIND_LEFT_OUT_MALFORMED. Returns 0, or a negative errno with a message.
+ * SFRAME_UNWIND_LEFT_OUT_MALFORMED. @is_extended: for an extended section. Returns 0, or a negative errno with a message.
  */
 int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
-		 cfi_progress progress, void *data);
+		 bool is_extended, cfi_progress progress, void *data);
 
 #endif /* SFRAME_UNWIND_CFI_H */

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "expression.h"
+#include "module/arch/arch.h"
 #include "reader.h"
+
+#define REG_R9 9
 
 /* Depth of the stack. Expressions in CFI have only a few operations. */
 #define MAX_DEPTH 8
@@ -17,7 +20,10 @@ static bool push(struct stack *stack, uint8_t base, int64_t offset)
 {
 	if (stack->depth == MAX_DEPTH)
 		return false;
-	stack->values[stack->depth++] = (struct value){ offset, base, false };
+	stack->values[stack->depth++] = (struct value){
+		.offset = offset,
+		.base = base,
+	};
 	return true;
 }
 
@@ -28,16 +34,41 @@ static bool push_number(struct stack *stack, int64_t number)
 
 static bool add(struct value *value, int64_t number)
 {
-	/* SFrame cannot express a word of memory plus a number. */
-	if (value->is_memory)
-		return !number;
-	value->offset = (uint64_t)value->offset + number;
+	int64_t *const to = value->is_memory ? &value->more : &value->offset;
+
+	*to = (uint64_t)*to + number;
 	return true;
 }
 
 static bool is_number(const struct value *value)
 {
 	return value->base == BASE_NONE && !value->is_memory;
+}
+
+/* Multiply two values: only r9 by 8 has a form. */
+static bool multiply(struct stack *stack)
+{
+	struct value *a, *b;
+
+	if (stack->depth < 2)
+		return false;
+	b = &stack->values[--stack->depth];
+	a = &stack->values[stack->depth - 1];
+	if (a->base != REG_R9 || a->is_memory || a->offset || !is_number(b) ||
+	    b->offset != 8)
+		return false;
+	a->base = BASE_8_R9;
+	return true;
+}
+
+/* Add rsp + @a and 8 * r9 + @b. */
+static bool add_index(struct value *a, const struct value *b)
+{
+	if (a->base != SFU_REG_SP || a->is_memory ||
+	    b->base != BASE_8_R9 || b->is_memory)
+		return false;
+	a->base = SFRAME_EXT_REG_SP_INDEX;
+	return add(a, b->offset);
 }
 
 static bool operate(struct stack *stack, unsigned int operation)
@@ -52,6 +83,8 @@ static bool operate(struct stack *stack, unsigned int operation)
 		return is_number(b) && add(a, -(uint64_t)b->offset);
 	if (is_number(b))
 		return add(a, b->offset);
+	if (add_index(a, b))
+		return true;
 	if (!is_number(a) || !add(b, a->offset))
 		return false;
 	*a = *b;
@@ -65,8 +98,11 @@ static bool dereference(struct stack *stack)
 	if (!stack->depth)
 		return false;
 	top = &stack->values[stack->depth - 1];
-	if (top->is_memory || top->base == BASE_NONE)
+	if (top->base == BASE_NONE || top->base == BASE_8_R9 || top->is_twice ||
+	    top->more)
 		return false;
+	/* A word of memory at an address in a word of memory. */
+	top->is_twice = top->is_memory;
 	top->is_memory = true;
 	return true;
 }
@@ -121,6 +157,8 @@ static bool step(struct stack *stack, struct reader *reader)
 	case DW_OP_plus:
 	case DW_OP_minus:
 		return operate(stack, operation);
+	case DW_OP_mul:
+		return multiply(stack);
 	case DW_OP_deref:
 		return dereference(stack);
 	default:
@@ -142,7 +180,7 @@ bool sfu_expression_evaluate(const unsigned char *bytes, size_t size,
 	if (!stack.depth)
 		return false;
 	*value = stack.values[stack.depth - 1];
-	return true;
+	return value->base != BASE_8_R9;
 }
 
 unsigned int sfu_expression_plt(const unsigned char *bytes, size_t size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
  * Expression: evaluate DWARF expressions of CFI whose value SFrame can express: a
- * base plus an offset, or the word in memory at that address.
+ * base plus an offset, or the word in memory at that address; and those that extended
+ * sections can express in addition.
  */
 #ifndef SFRAME_UNWIND_EXPRESSION_H
 #define SFRAME_UNWIND_EXPRESSION_H
@@ -10,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "module/decode/sframe_format.h"
+
 /* Bases besides DWARF register numbers. */
+#define BASE_8_R9	0xfd	/* 8 * r9 */
 #define BASE_NONE	0xfe	/* none: a plain number */
 #define BASE_CFA	0xff
 
@@ -18,14 +22,25 @@
  * struct value - base + offset, or the word in memory at that address
  *
  * @offset: in bytes.
- * @base: DWARF register 0 to 16, or BASE_*.
+ * @base: DWARF register 0 to 16, SFRAME_EXT_REG_SP_INDEX, or BASE_*.
  * @is_memory: the value is the word at base + offset.
+ * @is_twice: with @is_memory: the word at the address in that word.
+ * @more: with @is_memory: added to the word.
  */
 struct value {
 	int64_t offset;
 	uint8_t base;
 	bool is_memory;
+	bool is_twice;
+	int64_t more;
 };
+
+/* Returns whether only extended sections can express @value, and only as a CFA. */
+static inline bool value_is_extended(const struct value *value)
+{
+	return value->is_twice || value->more ||
+	       value->base == SFRAME_EXT_REG_SP_INDEX;
+}
 
 /*
  * Evaluate @size bytes. With @has_cfa the stack initially holds the CFA. Returns

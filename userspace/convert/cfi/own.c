@@ -168,6 +168,11 @@ static int add_range(struct merging *merging, const struct disagreement *now)
 	span = *from;
 	if (span.start != now->start)
 		span.flags &= ~SPAN_ENTRY;
+	/* SFrame does not tell where other registers are saved. */
+	if (from == now->sframe && now->cfi) {
+		span.flags |= now->cfi->flags & (SPAN_SLOTS | SPAN_SLOTS_FP);
+		memcpy(span.slots, now->cfi->slots, sizeof(span.slots));
+	}
 	span.start = now->start;
 	span.end = now->end;
 	return sfu_span_add(&merging->image->file.budget, &merging->to, 0,

@@ -29,11 +29,41 @@ static struct column *find_column(struct program *program, struct state *state,
 	return NULL;
 }
 
+/* Returns the slot for a preserved register whose rule that is. */
+static uint8_t slot_of(enum column_kind kind, const struct value *value)
+{
+	const int64_t most = -8 * (SFRAME_EXT_SLOT_UNKNOWN - 1);
+
+	if (kind == COLUMN_UNSPECIFIED || kind == COLUMN_SAME)
+		return 0;
+	if (kind != COLUMN_VALUE || !value->is_memory ||
+	    value_is_extended(value) ||
+	    (value->base != BASE_CFA && value->base != SFU_REG_FP) ||
+	    value->offset % 8 || value->offset >= 0 || value->offset < most)
+		return SFRAME_EXT_SLOT_UNKNOWN;
+	return -value->offset / 8;
+}
+
+static void set_slot(struct state *state, unsigned int index,
+		     enum column_kind kind, const struct value *value)
+{
+	const uint8_t slot = slot_of(kind, value);
+
+	state->slots[index] = slot;
+	state->slots_fp &= ~(1U << index);
+	if (slot && slot != SFRAME_EXT_SLOT_UNKNOWN && value->base != BASE_CFA)
+		state->slots_fp |= 1U << index;
+}
+
 static void set_column(struct program *program, uint64_t number,
 		       enum column_kind kind, struct value value)
 {
 	struct column *column = find_column(program, &program->state, number);
+	const int index = program->is_extended && number < 16 ?
+			  sfu_arch_saved_index(number) : -1;
 
+	if (index >= 0)
+		set_slot(&program->state, index, kind, &value);
 	if (column)
 		*column = (struct column){ .kind = kind, .value = value };
 }
@@ -49,17 +79,20 @@ static void set_offset(struct program *program, uint64_t number,
 		       int64_t offset, bool is_memory)
 {
 	set_column(program, number, COLUMN_VALUE,
-		   (struct value){ offset, BASE_CFA, is_memory });
+		   (struct value){ .offset = offset, .base = BASE_CFA,
+				   .is_memory = is_memory });
 }
 
 static void set_register(struct program *program, uint64_t number,
 			 uint64_t other)
 {
-	if (other > 15)
+	if (other == number)
+		set_kind(program, number, COLUMN_SAME);
+	else if (other > 15)
 		set_kind(program, number, COLUMN_NO_FORM);
 	else
 		set_column(program, number, COLUMN_VALUE,
-			   (struct value){ 0, other, false });
+			   (struct value){ .base = other });
 }
 
 /* Set a column to the value of an expression, or to the word at that address. */
@@ -72,10 +105,11 @@ static int set_expression(struct program *program, uint64_t number,
 
 	if (!bytes)
 		return -EINVAL;
-	if (!find_column(program, &program->state, number))
+	if (!find_column(program, &program->state, number) &&
+	    (!program->is_extended || number > 15 || sfu_arch_saved_index(number) < 0))
 		return 0;
 	if (!sfu_expression_evaluate(bytes, size, true, &value) ||
-	    (is_memory && value.is_memory)) {
+	    value_is_extended(&value) || (is_memory && value.is_memory)) {
 		set_kind(program, number, COLUMN_NO_FORM);
 		return 0;
 	}
@@ -88,11 +122,18 @@ static int set_expression(struct program *program, uint64_t number,
 static int restore_column(struct program *program, uint64_t number)
 {
 	struct column *column = find_column(program, &program->state, number);
+	const int index = number < 16 ? sfu_arch_saved_index(number) : -1;
 
 	if (!program->spans)
 		return -EINVAL;
 	if (column)
 		*column = *find_column(program, &program->initial, number);
+	if (index >= 0) {
+		program->state.slots[index] = program->initial.slots[index];
+		program->state.slots_fp &= ~(1U << index);
+		program->state.slots_fp |= program->initial.slots_fp &
+					   1U << index;
+	}
 	return 0;
 }
 
@@ -164,7 +205,8 @@ static int define_cfa_expression(struct program *program,
 		cfa->kind = CFA_PLT;
 	else if (sfu_expression_evaluate(bytes, size, false,
 					 &cfa->expression) &&
-		 cfa->expression.base <= 15)
+		 (cfa->expression.base <= 15 ||
+		  cfa->expression.base == SFRAME_EXT_REG_SP_INDEX))
 		cfa->kind = CFA_EXPRESSION;
 	else
 		cfa->kind = CFA_NO_FORM;
@@ -194,7 +236,8 @@ static int add_span(struct program *program, uint64_t to)
 	if (program->ra_column != SFU_REG_RA)
 		span.reason = SFRAME_UNWIND_LEFT_OUT_RA_COLUMN;
 	else
-		sfu_state_translate(&program->state, &span);
+		sfu_state_translate(&program->state, program->is_extended,
+				    &span);
 	return sfu_span_add(program->budget, program->spans, program->first,
 			    &span);
 }

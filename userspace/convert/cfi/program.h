@@ -18,6 +18,7 @@
  * @remembered: stack of struct state, for DW_CFA_remember_state.
  * @is_nested: a nested remembered state has been restored.
  * @is_signal: the function is a signal frame.
+ * @is_extended: spans are for an extended section.
  * @at: address from which @state holds.
  * @end: end of the function.
  * @spans: spans are appended here; NULL while a CIE's instructions are run.
@@ -33,6 +34,7 @@ struct program {
 	struct buffer remembered;
 	bool is_nested;
 	bool is_signal;
+	bool is_extended;
 	uint64_t at;
 	uint64_t end;
 	struct buffer *spans;

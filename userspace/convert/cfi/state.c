@@ -5,8 +5,8 @@
 #include "state.h"
 
 /* Returns why the CFA has no form in SFrame, or 0 with the CFA in *@value. */
-static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
-			 uint8_t *plt_push)
+static uint8_t cfa_value(const struct cfa *cfa, bool is_extended,
+			 struct value *value, uint8_t *plt_push)
 {
 	switch (cfa->kind) {
 	case CFA_NONE:
@@ -14,14 +14,22 @@ static uint8_t cfa_value(const struct cfa *cfa, struct value *value,
 	case CFA_REGISTER:
 		if (cfa->base > 15)
 			return SFRAME_UNWIND_LEFT_OUT_CFA_EXPRESSION;
-		*value = (struct value){ cfa->offset, cfa->base, false };
+		*value = (struct value){
+			.offset = cfa->offset,
+			.base = cfa->base,
+		};
 		return 0;
 	case CFA_EXPRESSION:
+		if (!is_extended && value_is_extended(&cfa->expression))
+			break;
 		*value = cfa->expression;
 		return 0;
 	case CFA_PLT:
 		*plt_push = cfa->plt_push;
-		*value = (struct value){ 8, SFU_REG_SP, false };
+		*value = (struct value){
+			.offset = 8,
+			.base = SFU_REG_SP,
+		};
 		return 0;
 	case CFA_NO_FORM:
 		break;
@@ -43,7 +51,8 @@ static bool place_value(struct value value, const struct value *cfa, u8 *base,
 		value.base = cfa->base;
 		value.offset = (uint64_t)value.offset + cfa->offset;
 	}
-	if (value.base != BASE_CFA && value.base > 15)
+	if ((value.base != BASE_CFA && value.base > 15) ||
+	    value_is_extended(&value))
 		return false;
 	if (value.offset < INT32_MIN || value.offset > INT32_MAX)
 		return false;
@@ -56,13 +65,31 @@ static bool place_value(struct value value, const struct value *cfa, u8 *base,
 static bool is_equal(const struct value *a, const struct value *b)
 {
 	return a->offset == b->offset && a->base == b->base &&
-	       a->is_memory == b->is_memory;
+	       a->is_memory == b->is_memory && a->is_twice == b->is_twice &&
+	       a->more == b->more;
+}
+
+/* As place_value(), for a CFA. */
+static bool place_cfa(const struct value *cfa, struct sfu_rule *rule)
+{
+	if (!value_is_extended(cfa))
+		return place_value(*cfa, cfa, &rule->cfa, &rule->cfa_offset);
+	if (cfa->offset != (int16_t)cfa->offset ||
+	    cfa->more != (int16_t)cfa->more)
+		return false;
+	rule->cfa = cfa->base;
+	rule->cfa_offset = cfa->offset;
+	if (!cfa->is_memory)
+		return true;
+	rule->cfa |= SFU_ADD | (cfa->is_twice ? 0 : SFU_DEREF);
+	rule->cfa_offset = SFU_ADD_OFFSET(cfa->offset, cfa->more);
+	return true;
 }
 
 /* Returns whether the caller's stack pointer is the CFA, as SFrame rules imply. */
 static bool is_sp_cfa(const struct column *column, const struct value *cfa)
 {
-	const struct value same = { 0, SFU_REG_SP, false };
+	const struct value same = { .base = SFU_REG_SP };
 	const struct value *value = &column->value;
 
 	switch (column->kind) {
@@ -102,18 +129,18 @@ static uint8_t translate_fp(const struct column *column,
 	}
 }
 
-static uint8_t translate(const struct state *state, struct sfu_rule *rule,
-			 uint8_t *plt_push)
+static uint8_t translate(const struct state *state, bool is_extended,
+			 struct sfu_rule *rule, uint8_t *plt_push)
 {
 	const struct column *columns = state->columns;
 	const struct column *ra = &columns[STATE_RA];
 	struct value cfa;
 	uint8_t reason;
 
-	reason = cfa_value(&state->cfa, &cfa, plt_push);
+	reason = cfa_value(&state->cfa, is_extended, &cfa, plt_push);
 	if (reason)
 		return reason;
-	if (!place_value(cfa, &cfa, &rule->cfa, &rule->cfa_offset))
+	if (!place_cfa(&cfa, rule))
 		return SFRAME_UNWIND_LEFT_OUT_CFA_OFFSET;
 	if (ra->kind != COLUMN_VALUE ||
 	    !place_value(ra->value, &cfa, &rule->ra, &rule->ra_offset))
@@ -123,7 +150,21 @@ static uint8_t translate(const struct state *state, struct sfu_rule *rule,
 	return translate_fp(&columns[STATE_FP], &cfa, rule);
 }
 
-void sfu_state_translate(const struct state *state, struct span *span)
+/* All slots of a layout are below the CFA, or all are below rbp. */
+static void translate_slots(const struct state *state, struct span *span)
+{
+	memcpy(span->slots, state->slots, sizeof(span->slots));
+	span->flags |= SPAN_SLOTS;
+	if (!state->slots_fp)
+		return;
+	span->flags |= SPAN_SLOTS_FP;
+	for (unsigned int i = 0; i < SFU_NR_SAVED; i++)
+		if (span->slots[i] && !(state->slots_fp & 1 << i))
+			span->slots[i] = SFRAME_EXT_SLOT_UNKNOWN;
+}
+
+void sfu_state_translate(const struct state *state, bool is_extended,
+			 struct span *span)
 {
 	struct sfu_rule rule = { .flags = span->rule.flags & SFU_RULE_SIGNAL };
 
@@ -132,7 +173,10 @@ void sfu_state_translate(const struct state *state, struct span *span)
 	if (state->columns[STATE_RA].kind == COLUMN_UNDEFINED)
 		rule.flags |= SFU_RULE_OUTERMOST;
 	else
-		span->reason = translate(state, &rule, &span->plt_push);
+		span->reason = translate(state, is_extended, &rule,
+					 &span->plt_push);
+	if (is_extended)
+		translate_slots(state, span);
 	/* Without a rule, leave no parts of one. */
 	if (span->reason) {
 		rule = (struct sfu_rule){ .flags = rule.flags };

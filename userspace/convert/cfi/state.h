@@ -60,12 +60,24 @@ struct cfa {
 	uint8_t plt_push;
 };
 
+/**
+ * struct state - a row
+ *
+ * @slots: of each preserved register, see struct span.
+ * @slots_fp: bits of the registers whose slots are below rbp, not below the CFA.
+ */
 struct state {
 	struct cfa cfa;
 	struct column columns[STATE_COLUMNS];
+	uint8_t slots[SFU_NR_SAVED];
+	uint8_t slots_fp;
 };
 
-/* Translate @state: set rule, reason and plt_push of @span. */
-void sfu_state_translate(const struct state *state, struct span *span);
+/*
+ * Translate @state: set rule, reason and plt_push of @span; if it is for an extended
+ * section, also slots.
+ */
+void sfu_state_translate(const struct state *state, bool is_extended,
+			 struct span *span);
 
 #endif /* SFRAME_UNWIND_STATE_H */

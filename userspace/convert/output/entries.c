@@ -11,6 +11,7 @@
 
 #include "convert/base/message.h"
 #include "entries.h"
+#include "lib/writer.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
@@ -84,6 +85,11 @@ static void measure_row(struct row *row)
 	const bool has_fp = !(rule->fp & SFU_SAME);
 	unsigned int size = word_size(rule->cfa_offset), words = 2;
 
+	if (rule->cfa & SFU_ADD) {
+		size = max(word_size(SFU_ADD_FIRST(rule->cfa_offset)),
+			   word_size(SFU_ADD_THEN(rule->cfa_offset)));
+		words = 3;
+	}
 	row->plain = 1;
 	row->flexible = 1;
 	if (rule->flags & SFU_RULE_OUTERMOST)
@@ -115,6 +121,20 @@ static struct sframe_unwind_place make_place(u8 base, s32 offset)
 	};
 }
 
+static struct sframe_unwind_place make_cfa(const struct sfu_rule *rule)
+{
+	struct sframe_unwind_place place = make_place(rule->cfa,
+						      rule->cfa_offset);
+
+	if (rule->cfa & SFU_ADD) {
+		place.kind = rule->cfa & SFU_DEREF ? SFU_PLACE_MORE :
+						     SFU_PLACE_TWICE;
+		place.reserved = SFU_ADD_THEN(rule->cfa_offset);
+		place.offset = SFU_ADD_FIRST(rule->cfa_offset);
+	}
+	return place;
+}
+
 static struct sframe_unwind_row make_row(const struct sfu_rule *rule,
 					 uint64_t start)
 {
@@ -124,7 +144,7 @@ static struct sframe_unwind_row make_row(const struct sfu_rule *rule,
 		row.flags = SFRAME_UNWIND_ROW_NO_CALLER;
 		return row;
 	}
-	row.cfa = make_place(rule->cfa, rule->cfa_offset);
+	row.cfa = make_cfa(rule);
 	row.ra = make_place(rule->ra, rule->ra_offset);
 	if (!(rule->fp & SFU_SAME))
 		row.fp = make_place(rule->fp, rule->fp_offset);

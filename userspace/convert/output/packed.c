@@ -106,7 +106,7 @@ int sfu_packed_read(const void *bytes, size_t size,
 		.size = header.size,
 		.copy = result->bytes,
 	};
-	if (sfu_table_open(&table, &section, &defect)) {
+	if (sfu_table_open_extended(&table, &section, &defect)) {
 		sframe_unwind_converted_free(&result->out);
 		return sfu_message_fail(EINVAL, "its section is damaged: %s",
 					sfu_defect_text(defect.kind));

@@ -61,6 +61,9 @@ int sfu_options_complete(const struct sframe_unwind_convert_options *given,
 	if (options->sources & ~ALL_SOURCES)
 		return sfu_message_fail(EINVAL, "unknown source bit in 0x%x",
 					options->sources);
+	if (options->flags & ~SFRAME_UNWIND_CONVERT_EXTENDED || options->reserved)
+		return sfu_message_fail(EINVAL, "unknown flag in 0x%x",
+					options->flags);
 	if (!options->sources)
 		options->sources = ALL_SOURCES;
 	if (!options->max_rows)

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * A rule of a caller may need a register that a callee has saved, so what matters is
+ * the layout at calls. Runs are as long as possible: a run ends only where a call needs
+ * another layout, and then as early as possible, at the start of the function.
+ *
+ * At other instructions, which can be the innermost frame's only, the reader infers
+ * from the stack pointer whether a register has been saved yet. That is right for
+ * registers that are pushed and popped. Registers for which it is wrong somewhere in
+ * the function are marked as unsure.
+ *
+ * Calls are found by their bytes, at any offset: bytes that only look like a call make
+ * the table larger, but not wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "convert/base/message.h"
+#include "module/arch/arch.h"
+#include "module/decode/sframe_format.h"
+#include "saved.h"
+
+/* Largest call instruction without prefixes: ff /2 with SIB and displacement. */
+#define MAX_CALL 7
+
+/* The smallest one. */
+#define MIN_CALL 2
+
+/* Code of 4 GiB: what a table may span. */
+#define MAX_BLOCKS 65536
+
+/* Code that is peeked at in one piece, at most FILE_PEEK. */
+#define PIECE 2048
+
+/* Bytes of a function for which a new run is not worth its bytes. */
+#define SMALL_FUNCTION 64
+
+struct layout {
+	uint8_t slots[SFU_NR_SAVED];
+	uint8_t flags;
+};
+
+struct run {
+	uint64_t start;
+	struct layout layout;
+};
+
+/**
+ * struct saving - the tables being made
+ *
+ * @low, @high: all code of the file is in [low, high).
+ * @runs: array of struct run.
+ */
+struct saving {
+	const struct buffer *spans;
+	struct image *image;
+	uint64_t low;
+	uint64_t high;
+	struct buffer runs;
+};
+
+static const struct layout unknown = {
+	{ [0 ... SFU_NR_SAVED - 1] = SFRAME_EXT_SLOT_UNKNOWN }, 0
+};
+
+static struct layout layout_of(const struct span *span)
+{
+	struct layout layout;
+
+	if (!(span->flags & SPAN_SLOTS))
+		return unknown;
+	memcpy(layout.slots, span->slots, sizeof(layout.slots));
+	layout.flags = span->flags & SPAN_SLOTS_FP ? SFRAME_EXT_LAYOUT_FP : 0;
+	return layout;
+}
+
+static bool is_same(const struct layout *a, const struct layout *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/*
+ * Returns the size of the indirect call whose bytes start with ff at @code, or 0 if it
+ * is none. @code has at least MAX_CALL bytes.
+ */
+static unsigned int indirect_call_size(const unsigned char *code)
+{
+	const unsigned int mod = code[1] >> 6, rm = code[1] & 7;
+	unsigned int size = 2;
+
+	if ((code[1] >> 3 & 7) != 2)
+		return 0;
+	if (mod == 3)
+		return size;
+	if (rm == 4)
+		size++;
+	if (mod == 1)
+		return size + 1;
+	if (mod == 2 || rm == 5 || (rm == 4 && (code[2] & 7) == 5))
+		return size + 4;
+	return size;
+}
+
+/* Returns the size of the call at @code, whose address is @at, or 0. */
+static unsigned int call_size(const struct saving *saving,
+			      const unsigned char *code, uint64_t at)
+{
+	int32_t distance;
+	uint64_t target;
+
+	if (code[0] == 0xff)
+		return indirect_call_size(code);
+	if (code[0] != 0xe8)
+		return 0;
+	memcpy(&distance, code + 1, sizeof(distance));
+	target = at + 5 + (int64_t)distance;
+	return target >= saving->low && target < saving->high ? 5 : 0;
+}
+
+/* Returns 1 if there is a call in [start, end), which is in the file, 0 if not, or an error. */
+static int has_call_in(const struct saving *saving, uint64_t start,
+		       uint64_t end)
+{
+	unsigned char last[2 * MAX_CALL] = { 0 };
+	const uint64_t size = end - start;
+	const unsigned char *code;
+	int ret;
+
+	ret = sfu_image_code(saving->image, start, size, &code);
+	if (ret <= 0)
+		return ret;
+	for (uint64_t i = 0; i < size; i++) {
+		const unsigned char *bytes = code + i;
+		unsigned int call;
+
+		if (*bytes != 0xe8 && *bytes != 0xff)
+			continue;
+		if (size - i < MAX_CALL) {
+			memcpy(last, bytes, size - i);
+			bytes = last;
+		}
+		call = call_size(saving, bytes, start + i);
+		if (call && call <= size - i)
+			return 1;
+	}
+	return 0;
+}
+
+/* Rows of CFI start where instructions do, so a call is in one span. */
+static int has_call(const struct saving *saving, const struct span *span)
+{
+	uint64_t at = span->start, end = span->end, room;
+	int ret = 0;
+
+	if (end - at < MIN_CALL)
+		return 0;
+	room = sfu_image_filled(saving->image, at);
+	if (end - at > room)
+		end = at + room;
+	/* Pieces overlap, so that each call is in one of them as a whole. */
+	while (!ret && at < end) {
+		const uint64_t size = end - at < PIECE ? end - at : PIECE;
+
+		ret = has_call_in(saving, at, at + size);
+		at += size < PIECE ? size : size - (MAX_CALL - 1);
+	}
+	return ret;
+}
+
+static int add_run(const struct saving *saving, struct buffer *runs,
+		   uint64_t start, const struct layout *layout)
+{
+	const struct run run = { .start = start, .layout = *layout };
+	int err;
+
+	err = sfu_budget_reserve(&saving->image->file.budget, runs, sizeof(run),
+				 "table of saved registers");
+	if (!err)
+		buffer_put(runs, &run, sizeof(run));
+	return err;
+}
+
+/* Divide the code into runs, without regard to what is unsure. */
+static int find_runs(struct saving *saving)
+{
+	const size_t count = nr_spans(saving->spans);
+	struct layout now = { { 0 }, 0 };
+	uint64_t may_start = 0;
+	bool is_begun = false;
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < count; i++) {
+		const struct span *span = span_at(saving->spans, i);
+		const struct layout wanted = layout_of(span);
+
+		if (span->reason)
+			continue;
+		if (!is_begun) {
+			ret = add_run(saving, &saving->runs, span->start,
+				      &wanted);
+			if (ret)
+				break;
+		}
+		if (span->flags & SPAN_ENTRY)
+			may_start = span->start;
+		if (!is_begun)
+			now = wanted;
+		is_begun = true;
+		if (is_same(&now, &wanted)) {
+			may_start = span->end;
+			continue;
+		}
+		ret = has_call(saving, span);
+		if (ret <= 0)
+			continue;
+		if (!may_start || may_start > span->start)
+			may_start = span->start;
+		now = wanted;
+		ret = add_run(saving, &saving->runs, may_start, &now);
+		may_start = span->end;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/**
+ * struct inference - what a reader infers in one function
+ *
+ * @pushed: bits of registers whose slot has been above the stack pointer.
+ */
+struct inference {
+	struct layout layout;
+	uint8_t pushed;
+};
+
+/*
+ * Returns the bits of the registers for which the inference from the run's layout is
+ * wrong somewhere in @span.
+ */
+static uint8_t unsure_in(struct inference *inference, const struct span *span)
+{
+	const struct layout *layout = &inference->layout;
+	const bool is_sp = span->rule.cfa == SFU_REG_SP;
+	const bool is_other = !(span->flags & SPAN_SLOTS_FP) !=
+			      !(layout->flags & SFRAME_EXT_LAYOUT_FP);
+	const struct layout there = layout_of(span);
+	const uint8_t *const is = there.slots;
+	uint8_t unsure = 0;
+
+	if (span->flags & SPAN_ENTRY)
+		inference->pushed = 0;
+	if (span->reason)
+		return 0;
+	for (unsigned int i = 0; i < SFU_NR_SAVED; i++) {
+		const int slot = layout->slots[i], real = is[i];
+		const bool is_above = !is_sp || 8 * slot <=
+						span->rule.cfa_offset;
+
+		if (slot == SFRAME_EXT_SLOT_UNKNOWN)
+			continue;
+		if (real == slot && (!real || !is_other)) {
+			if (slot && is_above)
+				inference->pushed |= 1 << i;
+			else if (slot && !(inference->pushed & 1 << i))
+				unsure |= 1 << i;
+		} else if (real || (is_sp && is_above)) {
+			unsure |= 1 << i;
+		}
+	}
+	return unsure;
+}
+
+/*
+ * Returns whether code of @size bytes with layout @b can be part of a run with layout
+ * @a: if they are equal, or if that only makes small functions unsure.
+ */
+static bool includes(const struct layout *a, const struct layout *b,
+		     uint64_t size)
+{
+	return is_same(a, b) ||
+	       (!memcmp(a->slots, b->slots, sizeof(a->slots)) &&
+		(a->flags & b->flags) == b->flags &&
+		!((a->flags ^ b->flags) & SFRAME_EXT_LAYOUT_FP) &&
+		size < SMALL_FUNCTION);
+}
+
+/*
+ * Mark what is unsure in the runs. Where a function starts within a run, and another
+ * mark is right for it, a new run starts.
+ */
+static int mark_runs(struct saving *saving, struct buffer *marked)
+{
+	const struct run *runs = (const struct run *)saving->runs.bytes;
+	const size_t count = saving->runs.size / sizeof(*runs);
+	const size_t spans = nr_spans(saving->spans);
+	struct inference inference = { .pushed = 0 };
+	size_t run = 0, i = 0;
+	int err = 0;
+
+	while (!err && i < spans && count) {
+		const uint64_t start = span_at(saving->spans, i)->start;
+		struct layout layout, *last;
+		uint8_t unsure = 0;
+		uint64_t end, size;
+
+		while (run + 1 < count && runs[run + 1].start <= start)
+			run++;
+		end = run + 1 < count ? runs[run + 1].start : UINT64_MAX;
+		layout = runs[run].layout;
+		inference.layout = layout;
+		/* The rest of the function, up to the end of the run. */
+		do {
+			unsure |= unsure_in(&inference,
+					    span_at(saving->spans, i++));
+		} while (i < spans && span_at(saving->spans, i)->start < end &&
+			 !(span_at(saving->spans, i)->flags & SPAN_ENTRY));
+		size = span_at(saving->spans, i - 1)->end - start;
+		layout.flags |= unsure;
+		last = marked->size ? &((struct run *)(marked->bytes +
+				       marked->size) - 1)->layout : NULL;
+		if (!last || !includes(last, &layout, size))
+			err = add_run(saving, marked, start, &layout);
+	}
+	return err;
+}
+
+/* A layout, and how many runs have it. */
+struct use {
+	struct layout layout;
+	uint32_t count;
+};
+
+static int compare_layouts(const void *a, const void *b)
+{
+	return memcmp(&((const struct use *)a)->layout,
+		      &((const struct use *)b)->layout, sizeof(struct layout));
+}
+
+static int compare_counts(const void *a_pointer, const void *b_pointer)
+{
+	const struct use *a = a_pointer, *b = b_pointer;
+
+	return (a->count < b->count) - (a->count > b->count);
+}
+
+/*
+ * Choose the layouts that get a number, the most frequent ones: sorted, in *@to.
+ * Returns their number, or a negative errno with a message.
+ */
+static ssize_t choose_layouts(const struct buffer *runs, struct use **to)
+{
+	const struct run *run = (const struct run *)runs->bytes;
+	const size_t count = runs->size / sizeof(*run);
+	struct use *uses = calloc(count + 1, sizeof(*uses));
+	size_t nr = 0;
+
+	*to = uses;
+	if (!uses)
+		return sfu_message_fail(ENOMEM, "no memory");
+	for (size_t i = 0; i < count; i++)
+		uses[i].layout = run[i].layout;
+	qsort(uses, count, sizeof(*uses), compare_layouts);
+	for (size_t i = 0; i < count; i++) {
+		if (!nr || compare_layouts(&uses[nr - 1], &uses[i]))
+			uses[nr++] = uses[i];
+		uses[nr - 1].count++;
+	}
+	qsort(uses, nr, sizeof(*uses), compare_counts);
+	/* The last number is for all others. */
+	if (nr > SFRAME_EXT_MAX_LAYOUTS - 1)
+		nr = SFRAME_EXT_MAX_LAYOUTS - 1;
+	qsort(uses, nr, sizeof(*uses), compare_layouts);
+	return nr;
+}
+
+static unsigned int number_of(const struct use *uses, size_t nr,
+			      const struct layout *layout)
+{
+	const struct use wanted = { .layout = *layout };
+	const struct use *use = bsearch(&wanted, uses, nr, sizeof(*uses),
+					compare_layouts);
+
+	return use ? (size_t)(use - uses) : nr;
+}
+
+static void write_ext_header(struct buffer *to, uint64_t base,
+			     uint32_t nr_blocks, uint32_t nr_runs,
+			     uint32_t nr_layouts)
+{
+	buffer_put_le(to, SFRAME_EXT_MAGIC_VALUE, 4);
+	buffer_put_le(to, SFRAME_EXT_VERSION_VALUE, 2);
+	buffer_put_le(to, 0, 2);
+	buffer_put_le(to, base, 8);
+	buffer_put_le(to, nr_blocks, 4);
+	buffer_put_le(to, nr_runs, 4);
+	buffer_put_le(to, nr_layouts, 4);
+}
+
+static void write_layouts(struct buffer *to, const struct use *uses, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		buffer_put(to, &uses[i].layout, sizeof(uses[i].layout));
+	buffer_put(to, &unknown, sizeof(unknown));
+}
+
+/* Write the tables for @runs, for code up to @end. */
+static int write_tables(const struct buffer *runs, uint64_t end,
+			struct buffer *to)
+{
+	const struct run *run = (const struct run *)runs->bytes;
+	const size_t count = runs->size / sizeof(*run);
+	const uint64_t mask = (1ULL << SFRAME_EXT_BLOCK_BITS) - 1;
+	const uint64_t base = count ? run[0].start & ~mask : 0;
+	uint64_t nr_blocks = count ? ((end - 1 - base) >>
+				      SFRAME_EXT_BLOCK_BITS) + 1 : 0;
+	struct use *uses;
+	ssize_t nr;
+	size_t at = 0;
+
+	if (nr_blocks > MAX_BLOCKS || count > UINT32_MAX)
+		nr_blocks = 0;
+	nr = choose_layouts(runs, &uses);
+	if (nr < 0)
+		return nr;
+	if (buffer_reserve(to, SFRAME_EXT_SIZE + SFRAME_EXT_RUN_SIZE +
+			   nr_blocks * SFRAME_EXT_BLOCK_SIZE +
+			   (nr + 1) * SFRAME_EXT_LAYOUT_SIZE +
+			   count * SFRAME_EXT_RUN_SIZE)) {
+		free(uses);
+		return sfu_message_fail(ENOMEM, "no memory");
+	}
+	write_ext_header(to, base, nr_blocks, nr_blocks ? count : 0, nr + 1);
+	for (uint64_t block = 0; block < nr_blocks; block++) {
+		while (at < count && run[at].start <
+		       base + (block << SFRAME_EXT_BLOCK_BITS))
+			at++;
+		buffer_put_le(to, at, SFRAME_EXT_BLOCK_SIZE);
+	}
+	write_layouts(to, uses, nr);
+	for (size_t i = 0; nr_blocks && i < count; i++) {
+		buffer_put_le(to, run[i].start & mask, 2);
+		buffer_put_le(to, number_of(uses, nr, &run[i].layout), 1);
+	}
+	while (to->size % 4)
+		buffer_put_le(to, 0, 1);
+	free(uses);
+	return 0;
+}
+
+int sfu_saved_write(const struct buffer *spans, struct image *image,
+		    struct buffer *to)
+{
+	const size_t count = nr_spans(spans);
+	struct saving saving = {
+		.spans = spans,
+		.image = image,
+		.low = UINT64_MAX,
+	};
+	struct buffer marked = { 0 };
+	int err;
+
+	for (size_t i = 0; i < image->nr_texts; i++) {
+		const struct image_text *text = &image->texts[i];
+
+		if (text->address < saving.low)
+			saving.low = text->address;
+		if (text->address + text->size > saving.high)
+			saving.high = text->address + text->size;
+	}
+	err = find_runs(&saving);
+	if (!err)
+		err = mark_runs(&saving, &marked);
+	if (!err)
+		err = write_tables(&marked, count ? span_at(spans, count - 1)->end
+						  : 0, to);
+	sfu_budget_free(&image->file.budget, &saving.runs);
+	sfu_budget_free(&image->file.budget, &marked);
+	return err;
+}
