@@ -50,13 +50,13 @@ static int read_header(const struct sfu_bytes *bytes, u8 *hdr)
 static int read_extension(struct sfu_table *table, const struct sfu_bytes *bytes,
 			  struct sfu_defect *defect)
 {
-	u8 raw[SFRAME_EXT_SIZE];
-	const u8 *const ext = raw - SFRAME_HDR_SIZE;
+	u8 ext[SFRAME_EXT_END];
 	int err;
 
 	if (!sfu_bytes_has(bytes, 0, SFRAME_EXT_END))
 		return sfu_malformed(defect, SFU_DEFECT_HDR_SHORT, 0);
-	err = sfu_bytes_read(bytes, SFRAME_HDR_SIZE, raw, sizeof(raw));
+	err = sfu_bytes_read(bytes, SFRAME_HDR_SIZE, ext + SFRAME_HDR_SIZE,
+			     SFRAME_EXT_SIZE);
 	if (err)
 		return err;
 	if (get_le32(ext + SFRAME_EXT_MAGIC) != SFRAME_EXT_MAGIC_VALUE)

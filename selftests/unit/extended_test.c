@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Extended sections, see decode/sframe_format.h: their header and tables, their rows,
+ * and steps by their rules.
+ */
+#include "decode/sframe_format.h"
+#include "decode/step.h"
+#include "made.h"
+
+#define NR_BLOCKS	3
+#define NR_LAYOUTS	2
+#define NR_RUNS		5
+#define BLOCK		(1u << SFRAME_EXT_BLOCK_BITS)
+
+/* Offsets in the section. */
+#define BLOCKS		SFRAME_EXT_END
+#define LAYOUTS		(BLOCKS + 4 * NR_BLOCKS)
+#define RUNS		(LAYOUTS + SFRAME_EXT_LAYOUT_SIZE * NR_LAYOUTS)
+#define INDEX		(RUNS + SFRAME_EXT_RUN_SIZE * NR_RUNS)
+#define BLOCK_OF_ROWS	(INDEX + SFRAME_FDE_SIZE)
+#define SIZE		(BLOCK_OF_ROWS + 64)
+
+static u8 section[SIZE];
+
+static void put(u32 at, u64 value, u32 size)
+{
+	for (; size; size--, value >>= 8)
+		section[at++] = value;
+}
+
+static void put_run(u32 number, u16 offset, u8 layout)
+{
+	put(RUNS + number * SFRAME_EXT_RUN_SIZE, offset, 2);
+	put(RUNS + number * SFRAME_EXT_RUN_SIZE + 2, layout, 1);
+}
+
+/* A sound section: a function of two blocks at the base, at ADDRESS + 0x1000. */
+static void make(void)
+{
+	static const u8 layouts[][SFRAME_EXT_LAYOUT_SIZE] = {
+		{ 0, 0, 0, 0, 0, 0 },
+		{ 2, 3, SFRAME_EXT_SLOT_UNKNOWN, 0, 4, 1 << 4 },
+	};
+
+	memset(section, 0, sizeof(section));
+	put(SFRAME_HDR_MAGIC, SFRAME_MAGIC, 2);
+	put(SFRAME_HDR_VERSION, 3, 1);
+	put(SFRAME_HDR_FLAGS, SFRAME_F_FDE_SORTED, 1);
+	put(SFRAME_HDR_ABI, SFRAME_ABI_AMD64_ENDIAN_LITTLE, 1);
+	put(SFRAME_HDR_FIXED_RA, 0xf8, 1);
+	put(SFRAME_HDR_AUXHDR_LEN, SFRAME_EXT_SIZE, 1);
+	put(SFRAME_HDR_NUM_FDES, 1, 4);
+	put(SFRAME_HDR_FRE_LEN, SIZE - BLOCK_OF_ROWS, 4);
+	put(SFRAME_HDR_FDE_OFF, INDEX - SFRAME_EXT_END, 4);
+	put(SFRAME_HDR_FRE_OFF, BLOCK_OF_ROWS - SFRAME_EXT_END, 4);
+	put(SFRAME_EXT_MAGIC, SFRAME_EXT_MAGIC_VALUE, 4);
+	put(SFRAME_EXT_VERSION, SFRAME_EXT_VERSION_VALUE, 2);
+	put(SFRAME_EXT_BASE, 0x1000, 8);
+	put(SFRAME_EXT_NUM_BLOCKS, NR_BLOCKS, 4);
+	put(SFRAME_EXT_NUM_RUNS, NR_RUNS, 4);
+	put(SFRAME_EXT_NUM_LAYOUTS, NR_LAYOUTS, 4);
+	/* Block 0: runs 0 to 2; block 1: none; block 2: 3 and 4. */
+	put(BLOCKS, 0, 4);
+	put(BLOCKS + 4, 3, 4);
+	put(BLOCKS + 8, 3, 4);
+	memcpy(section + LAYOUTS, layouts, sizeof(layouts));
+	put_run(0, 0x10, 0);
+	put_run(1, 0x20, 1);
+	put_run(2, 0xffff, 0);
+	put_run(3, 0, 1);
+	put_run(4, 0x8000, 0);
+	put(INDEX + SFRAME_FDE_START, 0x1000, 8);
+	put(INDEX + SFRAME_FDE_FUNC_SIZE, 2 * BLOCK, 4);
+	/* One row: CFA = *(rsp + 16) + 8 */
+	put(BLOCK_OF_ROWS, 1, 2);
+	put(BLOCK_OF_ROWS + SFRAME_ATTR_INFO2, SFRAME_FDE_TYPE_FLEX, 1);
+	memcpy(section + BLOCK_OF_ROWS + SFRAME_ATTR_SIZE,
+	       (u8[]){ 0, 3 << 1, 0x3f, 16, 8 }, 5);
+}
+
+static int open_section(struct sfu_table *table, struct sfu_defect *defect)
+{
+	const struct sfu_bytes bytes = bytes_at(section, sizeof(section),
+						ADDRESS);
+
+	return sfu_table_open_extended(table, &bytes, defect);
+}
+
+static void only_sections_that_may_be_extended_are(void)
+{
+	const struct sfu_bytes bytes = bytes_at(section, sizeof(section),
+						ADDRESS);
+	struct sfu_defect defect;
+	struct sfu_table table;
+
+	make();
+	EXPECT_EQ(sfu_table_open(&table, &bytes, &defect), -EINVAL);
+	EXPECT_EQ(defect.kind, SFU_DEFECT_HDR_AUXHDR);
+	EXPECT_EQ(open_section(&table, &defect), 0);
+	EXPECT_EQ(table.extended, true);
+	EXPECT_EQ(table.index, INDEX);
+	EXPECT_EQ(sfu_table_check(&table, &defect), 0);
+	/* One without extensions is the same for both. */
+	EXPECT_EQ(open_base().extended, false);
+}
+
+/* Returns the layout at @offset from the base, as "slots/flags", or "none". */
+static const char *layout_at(u64 offset)
+{
+	static char text[40];
+	struct sfu_layout layout;
+	struct sfu_defect defect;
+	struct sfu_table table;
+	int err;
+
+	if (open_section(&table, &defect))
+		return "refused";
+	err = sfu_table_find_layout(&table, ADDRESS + 0x1000 + offset, &layout);
+	if (err)
+		return err == -ENOENT ? "none" : "error";
+	snprintf(text, sizeof(text), "%u %u %u %u %u/%u", layout.slot[0],
+		 layout.slot[1], layout.slot[2], layout.slot[3],
+		 layout.slot[4], layout.flags);
+	return text;
+}
+
+static void layouts_are_found(void)
+{
+	static const struct {
+		u64 offset;
+		const char *layout;
+	} want[] = {
+		{ -1ULL, "none" },
+		{ 0, "none" },
+		{ 0xf, "none" },
+		{ 0x10, "0 0 0 0 0/0" },
+		{ 0x1f, "0 0 0 0 0/0" },
+		{ 0x20, "2 3 255 0 4/16" },
+		{ 0xfffe, "2 3 255 0 4/16" },
+		{ 0xffff, "0 0 0 0 0/0" },
+		{ BLOCK, "0 0 0 0 0/0" },
+		{ 2 * BLOCK - 1, "0 0 0 0 0/0" },
+		{ 2 * BLOCK, "2 3 255 0 4/16" },
+		{ 2 * BLOCK + 0x7fff, "2 3 255 0 4/16" },
+		{ 2 * BLOCK + 0x8000, "0 0 0 0 0/0" },
+		{ 3 * BLOCK, "none" },
+		{ 1ULL << 48, "none" },
+	};
+
+	make();
+	for (unsigned int i = 0; i < ARRAY_SIZE(want); i++)
+		if (strcmp(layout_at(want[i].offset), want[i].layout))
+			tap_fail("at %#llx: %s, not %s",
+				 (unsigned long long)want[i].offset,
+				 layout_at(want[i].offset), want[i].layout);
+}
+
+static void malformed_extensions_are_refused(void)
+{
+	static const struct {
+		u32 at;
+		u64 value;
+		u32 size;
+		enum sfu_defect_kind kind;
+	} broken[] = {
+		{ SFRAME_HDR_AUXHDR_LEN, SFRAME_EXT_SIZE - 1, 1,
+		  SFU_DEFECT_HDR_AUXHDR },
+		{ SFRAME_HDR_AUXHDR_LEN, 255, 1, SFU_DEFECT_HDR_AUXHDR },
+		{ SFRAME_EXT_MAGIC, 0x58554652, 4, SFU_DEFECT_EXT_HEADER },
+		{ SFRAME_EXT_VERSION, 2, 2, SFU_DEFECT_EXT_HEADER },
+		{ SFRAME_EXT_VERSION, 0, 2, SFU_DEFECT_EXT_HEADER },
+		{ SFRAME_EXT_FLAGS, 0x8000, 2, SFU_DEFECT_EXT_HEADER },
+		{ SFRAME_EXT_NUM_LAYOUTS, 257, 4, SFU_DEFECT_EXT_LAYOUT },
+		{ SFRAME_EXT_NUM_LAYOUTS, 3, 4, SFU_DEFECT_EXT_TABLES },
+		{ SFRAME_EXT_NUM_RUNS, NR_RUNS + 1, 4, SFU_DEFECT_EXT_TABLES },
+		{ SFRAME_EXT_NUM_RUNS, ~0U, 4, SFU_DEFECT_EXT_TABLES },
+		{ SFRAME_EXT_NUM_BLOCKS, ~0U, 4, SFU_DEFECT_EXT_TABLES },
+		{ SFRAME_EXT_NUM_BLOCKS, 0, 4, SFU_DEFECT_EXT_BLOCK },
+		{ SFRAME_HDR_FDE_OFF, INDEX - SFRAME_EXT_END - 1, 4,
+		  SFU_DEFECT_EXT_TABLES },
+		{ BLOCKS, 1, 4, SFU_DEFECT_EXT_BLOCK },
+		{ BLOCKS + 4, 4, 4, SFU_DEFECT_EXT_RUN },
+		{ BLOCKS + 8, 2, 4, SFU_DEFECT_EXT_BLOCK },
+		{ BLOCKS + 8, NR_RUNS + 1, 4, SFU_DEFECT_EXT_BLOCK },
+		{ LAYOUTS + SFRAME_EXT_LAYOUT_FLAGS, 0x20, 1,
+		  SFU_DEFECT_EXT_LAYOUT },
+		{ LAYOUTS + SFRAME_EXT_LAYOUT_FLAGS, 0x40, 1,
+		  SFU_DEFECT_EXT_LAYOUT },
+		{ RUNS + 2, NR_LAYOUTS, 1, SFU_DEFECT_EXT_RUN },
+		{ RUNS + 3, 0x10, 2, SFU_DEFECT_EXT_RUN },
+		{ RUNS + 3, 0xf, 2, SFU_DEFECT_EXT_RUN },
+		/* No number before the third word; numbers beyond 16 bits. */
+		{ BLOCK_OF_ROWS + 6, 2 << 1, 1, SFU_DEFECT_FLEX_NO_OFFSET },
+		{ BLOCK_OF_ROWS + 6, 4 << 1, 1, SFU_DEFECT_NONE },
+		{ BLOCK_OF_ROWS + 6, 5 << 1, 1, SFU_DEFECT_NONE },
+		{ BLOCK_OF_ROWS + 6, 6 << 1, 1, SFU_DEFECT_FLEX_LEFTOVER },
+		{ BLOCK_OF_ROWS + 7, 0x3e, 1, SFU_DEFECT_FLEX_MORE },
+		{ BLOCK_OF_ROWS + 7, 20 << 3 | 7, 1, SFU_DEFECT_FLEX_MORE },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(broken); i++) {
+		struct sfu_defect defect = { SFU_DEFECT_NONE };
+		struct sfu_table table;
+		int err;
+
+		make();
+		put(broken[i].at, broken[i].value, broken[i].size);
+		err = open_section(&table, &defect);
+		if (!err)
+			err = sfu_table_check(&table, &defect);
+		if (defect.kind != broken[i].kind ||
+		    err != (broken[i].kind ? -EINVAL : 0))
+			tap_fail("case %u: %d, %s", i, err,
+				 sfu_defect_text(defect.kind));
+		/* Lookups are bounded in any section. */
+		for (u64 pc = 0; pc < 4 * BLOCK; pc += 0xfff)
+			layout_at(pc);
+	}
+}
+
+/* A section that is cut anywhere is refused, and never read beyond its end. */
+static void cut_sections_are_refused(void)
+{
+	make();
+	for (u32 size = 0; size < SIZE; size++) {
+		u8 *copy = malloc(size ? size : 1);
+		struct sfu_bytes bytes = bytes_at(copy, size, ADDRESS);
+		struct sfu_defect defect;
+		struct sfu_table table;
+
+		memcpy(copy, section, size);
+		EXPECT_EQ(sfu_table_open_extended(&table, &bytes, &defect),
+			  -EINVAL);
+		free(copy);
+	}
+}
+
+/* A stack of 16 words at STACK, each with the number of its word in the low byte. */
+#define STACK	0x7ff000000000ULL
+
+static u64 words[16];
+static const struct sfu_stack stack = {
+	.address = STACK,
+	.size = sizeof(words),
+	.copy = (const u8 *)words,
+};
+static u64 registers[16];
+
+static struct sfu_frame frame_at(unsigned int word)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = 0x1000 + i;
+	memset(registers, 0, sizeof(registers));
+	return (struct sfu_frame){
+		.ip = 1,
+		.sp = STACK + 8 * word,
+		.fp = STACK + 64,
+		.fp_known = true,
+		.exact = true,
+		.regs = (const struct pt_regs *)registers,
+	};
+}
+
+static struct sfu_rule cfa_rule(u8 cfa, s32 offset)
+{
+	return (struct sfu_rule){
+		.cfa = cfa,
+		.cfa_offset = offset,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = -8,
+		.fp = SFU_SAME,
+	};
+}
+
+#define MORE	(SFU_DEREF | SFU_ADD)
+
+static void cfas_with_additions_are_computed(void)
+{
+	struct sfu_frame frame = frame_at(0);
+	struct sfu_rule rule;
+
+	words[2] = STACK + 24;
+	rule = cfa_rule(7 | MORE, SFU_ADD_OFFSET(16, 8));
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, STACK + 32);
+	EXPECT_EQ(frame.ip, 0x1003);
+
+	frame = frame_at(4);
+	words[2] = STACK + 64;
+	rule = cfa_rule(7 | MORE, SFU_ADD_OFFSET(-16, -8));
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, STACK + 56);
+
+	frame = frame_at(0);
+	words[1] = STACK + 40;
+	words[5] = STACK + 72;
+	rule = cfa_rule(7 | MORE | SFU_TWICE, SFU_ADD_OFFSET(8, 8));
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, STACK + 80);
+
+	frame = frame_at(0);
+	words[5] = STACK + 16;
+	registers[9] = 3;
+	rule = cfa_rule(SFRAME_EXT_REG_SP_R9 | MORE, SFU_ADD_OFFSET(16, 8));
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, STACK + 24);
+	/* Not in an outer frame. */
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_NO_REGISTER);
+}
+
+static void a_new_thread_is_told_from_its_parent(void)
+{
+	const struct sfu_rule rule = cfa_rule(SFRAME_EXT_REG_SP_PARENT, 8);
+	struct sfu_frame frame = frame_at(3);
+
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OUTERMOST);
+	registers[0] = 4711;
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, STACK + 32);
+	EXPECT_EQ(frame.ip, 0x1003);
+}
+
+/* Only CFAs that tell explicitly where the caller's stack is may fall. */
+static void some_cfas_may_fall(void)
+{
+	static const struct {
+		u8 cfa;
+		s32 offset;
+		enum sfu_step step;
+	} cases[] = {
+		{ 7, -8, SFU_STEP_NO_PROGRESS },
+		{ 6, -48, SFU_STEP_NO_PROGRESS },
+		{ SFRAME_EXT_REG_SP_PARENT, -8, SFU_STEP_NO_PROGRESS },
+		{ SFRAME_EXT_REG_FP_SWITCH, -48, SFU_STEP_OK },
+		{ 3, 16, SFU_STEP_OK },
+		{ 3, 17, SFU_STEP_NO_PROGRESS },
+		{ 7 | SFU_DEREF, 0, SFU_STEP_OK },
+		{ 7 | MORE, SFU_ADD_OFFSET(0, 8), SFU_STEP_OK },
+		{ 7 | MORE, SFU_ADD_OFFSET(0, 4), SFU_STEP_NO_PROGRESS },
+		/* The same stack pointer again: no progress, in an outer frame. */
+		{ 3, 32, SFU_STEP_NO_PROGRESS },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct sfu_rule rule = cfa_rule(cases[i].cfa,
+						      cases[i].offset);
+		struct sfu_saved saved = { { STACK }, 1 };
+		struct sfu_frame frame = frame_at(4);
+		enum sfu_step step;
+
+		words[4] = STACK + 16;
+		registers[0] = 1;
+		frame.exact = cases[i].cfa == SFRAME_EXT_REG_SP_PARENT;
+		if (!frame.exact)
+			frame.regs = NULL;
+		frame.saved = &saved;
+		step = sfu_step_rule(&frame, &rule, &stack);
+		if (step != cases[i].step)
+			tap_fail("case %u: %d", i, step);
+	}
+}
+
+static void saved_registers_are_followed(void)
+{
+	/* rbx and r12 saved, r13 unknown, r14 not saved, r15 saved and unsure. */
+	const struct sfu_layout layout = {
+		{ 2, 3, SFRAME_EXT_SLOT_UNKNOWN, 0, 4 }, 1 << 4
+	};
+	struct sfu_frame frame = frame_at(6);
+	struct sfu_saved saved = { { 0 }, 0 };
+	const u64 cfa = STACK + 64;
+
+	registers[3] = 0xb;
+	registers[12] = 0x12;
+	registers[14] = 0x14;
+	/* rbx's slot is word 6; that of r12 is below the stack pointer. */
+	sfu_step_saved(&saved, &frame, cfa, &layout, &stack);
+	EXPECT_EQ(saved.known, 0x1 | 0x2 | 0x8);
+	EXPECT_EQ(saved.value[0], 0x1006);
+	EXPECT_EQ(saved.value[1], 0x12);
+	EXPECT_EQ(saved.value[3], 0x14);
+
+	/* In an outer frame, all slots are used. */
+	frame.regs = NULL;
+	frame.exact = false;
+	sfu_step_saved(&saved, &frame, cfa, &layout, &stack);
+	EXPECT_EQ(saved.known, 0x1 | 0x2 | 0x8 | 0x10);
+	EXPECT_EQ(saved.value[0], 0x1006);
+	EXPECT_EQ(saved.value[1], 0x1005);
+	EXPECT_EQ(saved.value[3], 0x14);
+	EXPECT_EQ(saved.value[4], 0x1004);
+
+	/* Slots below the frame pointer, which has to be known. */
+	sfu_step_saved(&saved, &frame, cfa + 16,
+		       &(struct sfu_layout){ { 2 }, SFRAME_EXT_LAYOUT_FP },
+		       &stack);
+	EXPECT_EQ(saved.value[0], 0x1006);
+	frame.fp_known = false;
+	sfu_step_saved(&saved, &frame, cfa,
+		       &(struct sfu_layout){ { 2 }, SFRAME_EXT_LAYOUT_FP },
+		       &stack);
+	EXPECT_EQ(saved.known & 1, 0);
+	sfu_step_saved(&saved, &frame, cfa, NULL, &stack);
+	EXPECT_EQ(saved.known, 0);
+}
+
+static void rules_tell_whether_they_need_saved_registers(void)
+{
+	struct sfu_rule rule = cfa_rule(3, 16);
+	struct sfu_frame frame = frame_at(0);
+	struct sfu_saved saved = { { 0 }, 0 };
+
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+	frame.regs = NULL;
+	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	rule = cfa_rule(15 | MORE, 0);
+	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	rule.flags = SFU_RULE_OUTERMOST;
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+	rule = cfa_rule(7, 16);
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+	rule.fp = 12;
+	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	/* Looked for already, and not found. */
+	frame.saved = &saved;
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(only_sections_that_may_be_extended_are),
+		TAP_TEST(layouts_are_found),
+		TAP_TEST(malformed_extensions_are_refused),
+		TAP_TEST(cut_sections_are_refused),
+		TAP_TEST(cfas_with_additions_are_computed),
+		TAP_TEST(a_new_thread_is_told_from_its_parent),
+		TAP_TEST(some_cfas_may_fall),
+		TAP_TEST(saved_registers_are_followed),
+		TAP_TEST(rules_tell_whether_they_need_saved_registers),
+	};
+
+	tap_run(tests, ARRAY_SIZE(tests));
+	return tap_done();
+}
