@@ -15,6 +15,7 @@
 #include "convert/cfi/go.h"
 #include "convert/cfi/old_sframe.h"
 #include "convert/cfi/own.h"
+#include "convert/cfi/parents.h"
 #include "convert/cfi/scan.h"
 #include "convert/output/entries.h"
 #include "convert/output/saved.h"
@@ -188,6 +189,8 @@ static int read_sources(struct conversion *conversion)
 		err = add_own_sframe(conversion);
 	if (!err && !conversion->spans.size)
 		err = sfu_message_fail(ENODATA, "no call frame information for its code");
+	if (!err && is_extended(conversion))
+		err = sfu_parents_add(&conversion->spans, conversion->image);
 	return err;
 }
 

@@ -47,6 +47,12 @@ static int compare_spans(const void *a_pointer, const void *b_pointer)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
+void sfu_span_sort(struct buffer *spans)
+{
+	qsort(spans->bytes, nr_spans(spans), sizeof(struct span),
+	      compare_spans);
+}
+
 /* Add the parts of @span that the first @count spans do not cover. */
 static int add_uncovered(struct budget *budget, struct buffer *spans,
 			 size_t count, struct span span)
@@ -129,7 +135,6 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 		}
 	}
 	if (!err && !in_order)
-		qsort(spans->bytes, nr_spans(spans), sizeof(struct span),
-		      compare_spans);
+		sfu_span_sort(spans);
 	return err;
 }

@@ -121,6 +121,9 @@ static inline void cfi_free(struct budget *budget, struct cfi *cfi)
 int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 		 const struct span *span);
 
+/* Sort @spans by their start. */
+void sfu_span_sort(struct buffer *spans);
+
 /*
  * Add the spans of @cfi to @spans, for code that @spans do not cover. @spans must be
  * sorted, and are sorted afterwards. If functions overlap, the one that starts later is
