@@ -83,6 +83,7 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 		      bool may_extend, struct sfu_defect *defect)
 {
 	u64 index, index_end, fres, end, header_end = SFRAME_HDR_SIZE;
+	struct sfu_table opened = { .extended = false };
 	u8 hdr[SFRAME_HDR_SIZE];
 	u32 num_fdes;
 	int err;
@@ -121,12 +122,11 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 	if ((s8)hdr[SFRAME_HDR_FIXED_RA] != SFU_SFRAME_FIXED_RA)
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FIXED_RA,
 				 SFRAME_HDR_FIXED_RA);
-	table->extended = false;
 	if (hdr[SFRAME_HDR_AUXHDR_LEN]) {
 		if (!may_extend || hdr[SFRAME_HDR_AUXHDR_LEN] != SFRAME_EXT_SIZE)
 			return sfu_malformed(defect, SFU_DEFECT_HDR_AUXHDR,
 					     SFRAME_HDR_AUXHDR_LEN);
-		err = read_extension(table, bytes, defect);
+		err = read_extension(&opened, bytes, defect);
 		if (err)
 			return err;
 		header_end = SFRAME_EXT_END;
@@ -141,7 +141,7 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 	index_end = index + (u64)num_fdes * SFRAME_FDE_SIZE;
 	fres = header_end + get_le32(hdr + SFRAME_HDR_FRE_OFF);
 	end = fres + get_le32(hdr + SFRAME_HDR_FRE_LEN);
-	if (table->extended && sfu_table_layouts_end(table) > index)
+	if (opened.extended && sfu_table_layouts_end(&opened) > index)
 		return sfu_malformed(defect, SFU_DEFECT_EXT_TABLES,
 				     SFRAME_HDR_FDE_OFF);
 	if (index_end > fres)
@@ -151,12 +151,13 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FRE_AREA,
 				 SFRAME_HDR_FRE_LEN);
 
-	table->bytes = *bytes;
-	table->bytes.size = end;
-	table->index = index;
-	table->num_fdes = num_fdes;
-	table->fres = fres;
-	table->pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
+	opened.bytes = *bytes;
+	opened.bytes.size = end;
+	opened.index = index;
+	opened.num_fdes = num_fdes;
+	opened.fres = fres;
+	opened.pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
+	*table = opened;
 	return 0;
 }
 
