@@ -3,6 +3,7 @@
  * Extended sections, see decode/sframe_format.h: their header and tables, their rows,
  * and steps by their rules.
  */
+#include "arch/arch.h"
 #include "decode/sframe_format.h"
 #include "decode/step.h"
 #include "made.h"
@@ -46,7 +47,7 @@ static void make(void)
 	put(SFRAME_HDR_MAGIC, SFRAME_MAGIC, 2);
 	put(SFRAME_HDR_VERSION, 3, 1);
 	put(SFRAME_HDR_FLAGS, SFRAME_F_FDE_SORTED, 1);
-	put(SFRAME_HDR_ABI, SFRAME_ABI_AMD64_ENDIAN_LITTLE, 1);
+	put(SFRAME_HDR_ABI, SFU_SFRAME_ABI, 1);
 	put(SFRAME_HDR_FIXED_RA, 0xf8, 1);
 	put(SFRAME_HDR_AUXHDR_LEN, SFRAME_EXT_SIZE, 1);
 	put(SFRAME_HDR_NUM_FDES, 1, 4);
@@ -294,14 +295,14 @@ static void cfas_with_additions_are_computed(void)
 	frame = frame_at(0);
 	words[1] = STACK + 40;
 	words[5] = STACK + 72;
-	rule = cfa_rule(7 | MORE | SFU_TWICE, SFU_ADD_OFFSET(8, 8));
+	rule = cfa_rule(7 | SFU_ADD, SFU_ADD_OFFSET(8, 8));
 	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
 	EXPECT_EQ(frame.sp, STACK + 80);
 
 	frame = frame_at(0);
 	words[5] = STACK + 16;
 	registers[9] = 3;
-	rule = cfa_rule(SFRAME_EXT_REG_SP_R9 | MORE, SFU_ADD_OFFSET(16, 8));
+	rule = cfa_rule(SFRAME_EXT_REG_SP_INDEX | MORE, SFU_ADD_OFFSET(16, 8));
 	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OK);
 	EXPECT_EQ(frame.sp, STACK + 24);
 	/* Not in an outer frame. */
