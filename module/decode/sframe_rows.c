@@ -9,9 +9,8 @@
 
 /* The bases that are no register have numbers of their own. */
 static_assert(SFU_REG_MAX < SFU_BASE_OTHER, "no room for the registers in a rule");
-static_assert(SFU_REG_MAX < SFRAME_EXT_REG_SP_INDEX &&
-	      SFRAME_EXT_REG_LAST < SFU_BASE_OTHER,
-	      "no room for bases that are no registers");
+static_assert(SFU_REG_MAX < SFRAME_EXT_REG_SP_INDEX, "these are not registers");
+static_assert(SFRAME_EXT_REG_LAST < SFU_BASE_OTHER, "no room for these in a rule");
 
 /*
  * Without a fixed offset of RA, default rows would have one more data word, which

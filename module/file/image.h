@@ -61,9 +61,10 @@ int sfu_image_read_file(struct file *file, u64 offset, void *to, u32 size);
 /*
  * Read the section of at most @size bytes at @offset of @file. @vaddr is the
  * address of its first byte in the ELF file. @may_extend: accept extended
- * sections, see sframe_format.h. Bytes after the SFrame table are not copied. May sleep. Returns an image with one reference, or an error with
- * @message and, if the contents are wrong, @defect: -EINVAL, -EOPNOTSUPP,
- * -ENOSPC if the table has more than @max_memory bytes, -ENOMEM, -EINTR, -EIO.
+ * sections, see sframe_format.h. Bytes after the SFrame table are not copied.
+ * May sleep. Returns an image with one reference, or an error with @message and,
+ * if the contents are wrong, @defect: -EINVAL, -EOPNOTSUPP, -ENOSPC if the table
+ * has more than @max_memory bytes, -ENOMEM, -EINTR, -EIO.
  */
 struct sfu_image *sfu_image_create(struct file *file, u64 offset, u64 size,
 				   u64 vaddr, u64 max_memory, bool may_extend,
