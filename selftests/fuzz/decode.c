@@ -30,6 +30,47 @@ struct answer {
 	u64 pc;
 };
 
+/*
+ * Open a section, as an extended one if it may be. That must accept what can be opened
+ * otherwise, and change nothing.
+ */
+static int open_any(struct sfu_table *table, const struct sfu_bytes *bytes,
+		    struct sfu_defect *defect)
+{
+	struct sfu_defect other = UNTOUCHED;
+	struct sfu_table extended;
+	const int ret = sfu_table_open(table, bytes, defect);
+	const int ret_extended = sfu_table_open_extended(&extended, bytes,
+							 &other);
+
+	if (defect->kind == SFU_DEFECT_HDR_AUXHDR) {
+		*table = extended;
+		*defect = other;
+		return ret_extended;
+	}
+	FUZZ_CHECK(ret == ret_extended && other.kind == defect->kind &&
+		   other.offset == defect->offset, "%d and %d", ret,
+		   ret_extended);
+	FUZZ_CHECK(ret || (!table->extended && !extended.extended &&
+			   table->index == extended.index), "extended");
+	return ret;
+}
+
+/* A sound table has a layout for each address from its first run on. */
+static void check_layouts(const struct sfu_table *table, u64 pc)
+{
+	struct sfu_defect defect = UNTOUCHED;
+	struct sfu_layout layout;
+	const int err = sfu_table_check_layouts(table, &defect);
+	const int found = sfu_table_find_layout(table, pc, &layout);
+
+	FUZZ_CHECK(!err || err == -EINVAL, "layouts: %d", err);
+	FUZZ_CHECK(!found || found == -ENOENT || (err && found == -EINVAL),
+		   "layout: %d of %d", found, err);
+	FUZZ_CHECK(found || err ||
+		   !(layout.flags & SFRAME_EXT_LAYOUT_RESERVED), "flags");
+}
+
 static struct answer ask(const struct sfu_bytes *bytes,
 			 const struct decode_tail *tail)
 {
@@ -38,7 +79,7 @@ static struct answer ask(const struct sfu_bytes *bytes,
 	struct sfu_table table;
 	struct sfu_fde fde;
 
-	answer.ret = sfu_table_open(&table, bytes, &answer.defect);
+	answer.ret = open_any(&table, bytes, &answer.defect);
 	if (answer.ret) {
 		FUZZ_CHECK(answer.ret == -EINVAL || answer.ret == -EOPNOTSUPP,
 			   "open: %d", answer.ret);
@@ -53,6 +94,7 @@ static struct answer ask(const struct sfu_bytes *bytes,
 				   &other);
 		answer.pc = fde.start - 1 + tail->pc % (fde.size + 2ULL);
 	}
+	check_layouts(&table, answer.pc);
 	answer.ret = sfu_table_find(&table, answer.pc, &fde, &answer.defect);
 	if (!answer.ret) {
 		FUZZ_CHECK(answer.pc - fde.start < fde.size, "not its function");
@@ -80,6 +122,16 @@ static bool place_is_sane(u8 place, bool may_be_cfa)
 	       (base <= SFU_REG_MAX || base == SFU_BASE_OTHER);
 }
 
+/* As place_is_sane(), for a CFA, which may be that of an extended section. */
+static bool cfa_is_sane(u8 cfa)
+{
+	const u8 base = cfa & SFU_BASE_MASK;
+
+	return base > SFU_REG_MAX ? base <= SFRAME_EXT_REG_LAST ||
+				    base == SFU_BASE_OTHER :
+	       cfa & SFU_ADD || place_is_sane(cfa, false);
+}
+
 /* Properties of every answer. */
 static void check_answer(const struct answer *answer, u64 size)
 {
@@ -97,7 +149,7 @@ static void check_answer(const struct answer *answer, u64 size)
 	if (answer->ret || rule->flags & SFU_RULE_OUTERMOST)
 		return;
 	FUZZ_CHECK(!(rule->flags & ~SFU_RULE_SIGNAL), "flags %#x", rule->flags);
-	FUZZ_CHECK(place_is_sane(rule->cfa, false), "cfa %#x", rule->cfa);
+	FUZZ_CHECK(cfa_is_sane(rule->cfa), "cfa %#x", rule->cfa);
 	FUZZ_CHECK(place_is_sane(rule->ra, true), "ra %#x", rule->ra);
 	FUZZ_CHECK(place_is_sane(rule->fp, true) ||
 		   (rule->fp == SFU_SAME && !rule->fp_offset),
@@ -187,6 +239,13 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 		FUZZ_CHECK(ip[i] == frames[i + 1].ip, "ip %u", i);
 }
 
+/* Returns whether the CFA of @rule may be on another stack. */
+static bool may_switch(const struct sfu_rule *rule)
+{
+	return rule->cfa != SFU_REG_SP && rule->cfa != SFU_REG_FP &&
+	       rule->cfa != SFRAME_EXT_REG_SP_PARENT;
+}
+
 /*
  * Follow @rule from @first, as if every frame had this rule, then follow the
  * cached rules at once: the second walk must visit the same frames.
@@ -219,7 +278,10 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 		if (steps[n] != SFU_STEP_OK)
 			break;
 		FUZZ_CHECK(rule->flags & SFU_RULE_SIGNAL ||
-			   is_progress(&frames[n], &frames[n + 1]),
+			   is_progress(&frames[n], &frames[n + 1]) ||
+			   (may_switch(rule) &&
+			    frames[n + 1].sp % SFU_WORD_SIZE == 0 &&
+			    frames[n + 1].sp < frames[n].sp),
 			   "no progress");
 	}
 

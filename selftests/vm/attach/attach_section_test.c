@@ -249,7 +249,7 @@ TEST_F(section, bad_place)
 
 TEST_F(section, bad_arguments)
 {
-	self->arg.flags = 0x20;
+	self->arg.flags = 0x40;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
 	self->arg.flags = 0x80000000;
