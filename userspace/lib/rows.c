@@ -3,7 +3,6 @@
  * Rows of the writer: check them and encode them in the fewest bytes.
  */
 #include "rows.h"
-#include "writer.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 

@@ -10,6 +10,14 @@
 #include "buffer.h"
 
 /*
+ * Kinds of a place besides enum sframe_unwind_place_kind, for CFAs of extended
+ * sections: the word at base + offset, or the word at the address in that word; plus
+ * the signed number in @reserved. Bases may also be SFRAME_EXT_REG_*.
+ */
+#define SFU_PLACE_MORE		3
+#define SFU_PLACE_TWICE		4
+
+/*
  * Normalise @row, so that rows with the same meaning are encoded as the same
  * bytes. @is_extended: it is for an extended section. Returns NULL, or what is wrong
  * with the row.

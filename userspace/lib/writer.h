@@ -21,14 +21,6 @@ struct fde {
 	size_t name;		/* offset in the names, or NO_NAME */
 };
 
-/*
- * Kinds of a place besides enum sframe_unwind_place_kind, for CFAs of extended
- * sections: the word at base + offset, or the word at the address in that word; plus
- * the signed number in @reserved. Bases may also be SFRAME_EXT_REG_*.
- */
-#define SFU_PLACE_MORE		3
-#define SFU_PLACE_TWICE		4
-
 /**
  * struct sframe_unwind_writer - the functions that have been added
  *

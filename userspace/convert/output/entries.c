@@ -11,7 +11,7 @@
 
 #include "convert/base/message.h"
 #include "entries.h"
-#include "lib/writer.h"
+#include "lib/rows.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
