@@ -20,6 +20,12 @@
 #define SFU_MAX_WALK_ROWS	262144
 
 /*
+ * Discoveries of one walk below registered sections, one for each address that
+ * they have no rule for. Each may copy and validate the section of a file.
+ */
+#define SFU_MAX_WALK_BELOW	16
+
+/*
  * Steps of one walk to a stack at lower addresses, by rules that say explicitly
  * where the caller's stack is.
  */

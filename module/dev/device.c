@@ -58,11 +58,6 @@ static struct miscdevice unwind_device = {
 	.fops = &device_fops,
 };
 
-struct sfu_client *sfu_device_client(const struct file *file)
-{
-	return file->f_op == &device_fops ? file->private_data : NULL;
-}
-
 int sfu_device_init(void)
 {
 	return misc_register(&unwind_device);

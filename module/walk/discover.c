@@ -384,11 +384,11 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	*code_end = discovery.code.end;
 	if (err)
 		return err;
-	found->above = above;
 	atomic64_set(&found->generation, sfu_space_attach_generation(space));
 	/* Another thread may have added a section for @pc meanwhile. */
 	is_gap = sfu_space_find_gap(space, pc, &start, &end);
 	if (!is_gap) {
+		found->above = above;
 		start = pc;
 		end = pc + 1;
 	}

@@ -40,6 +40,7 @@ void sfu_lookup_begin(struct sfu_lookup *lookup)
 			.rows = SFU_MAX_WALK_ROWS,
 			.mappings = SFU_MAX_WALK_MAPPINGS,
 		},
+		.below_left = SFU_MAX_WALK_BELOW,
 	};
 	if (lookup->space)
 		sfu_space_note_walk(lookup->space);
@@ -183,7 +184,8 @@ static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
 /*
  * Discover a section for @pc, see sfu_discover(). Does not consider the section
  * of the file itself, if the file is the one that @bad is mapped from. @above:
- * see sfu_discover(). Returns what that returns, or -ESTALE if the caller has to try again.
+ * see sfu_discover(). Returns what that returns, or -ESTALE if the caller has to
+ * try again.
  */
 static int discover_section(struct sfu_lookup *lookup, u64 pc,
 			    const struct sfu_range *bad, u64 above,
@@ -207,7 +209,8 @@ static int discover_section(struct sfu_lookup *lookup, u64 pc,
 	err = sfu_discover(lookup->space, pc, bad, above,
 			   &lookup->budget.mappings, &start, &end, section,
 			   &defect);
-	if (*section && defect.kind) {
+	/* Below a registered section, every address would report it again. */
+	if (*section && defect.kind && !above) {
 		tell_of_defect(lookup, pc, &defect, *section);
 		*section = NULL;
 		return -ESTALE;
@@ -420,8 +423,9 @@ static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
 /*
  * The registered section in use has no rule for @pc: look for one in what
  * discovery finds for the file. That section is used for this address only, so
- * that the registered one stays the first for all others. Returns as
- * sfu_lookup_rule().
+ * that the registered one stays the first for all others. As each address takes
+ * a discovery, a walk does only a few; the rule cache keeps what they find.
+ * Returns as sfu_lookup_rule().
  */
 static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
 				    struct sfu_match *match)
@@ -433,10 +437,17 @@ static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
 	struct sfu_section *section;
 	int err;
 
+	if (!lookup->below_left) {
+		lookup->below_failed = true;
+		return -ENOENT;
+	}
+	lookup->below_left--;
 	err = discover_section(lookup, pc, &bad, above, &section);
-	if (!section)
+	if (!section) {
+		lookup->below_failed = true;
 		return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
 			       err : -ENOENT;
+	}
 	err = sfu_section_find_rule(section, pc, &lookup->budget, match,
 				    &defect);
 	sfu_section_release(section);
@@ -446,7 +457,6 @@ static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
 				      &checked);
 	sfu_lookup_begin_frame(lookup);
 	lookup->below = section;
-	/* A corrupt section of the file is reported where it is the first. */
 	return err == -EINVAL ? -ENOENT : err;
 }
 

@@ -21,6 +21,9 @@ struct sfu_space;
  *	for which its mappings have been checked.
  * @below: the section for the frame that was discovered below a registered one,
  *	which has no rule for it; holds a reference; or NULL.
+ * @below_failed: discovery below a registered section has failed for the frame,
+ *	which may be temporary: that there is no rule must not be cached.
+ * @below_left: discoveries below registered sections that the walk may still do.
  * @epoch: epoch of the space's rules, see mm/rules.h.
  * @budget: the work that the walk may still do.
  * @nothing: executable memory for which discovery has failed in this walk.
@@ -31,6 +34,8 @@ struct sfu_lookup {
 	struct sfu_space *space;
 	struct sfu_checked used;
 	struct sfu_section *below;
+	bool below_failed;
+	u32 below_left;
 	u32 epoch;
 	struct sfu_budget budget;
 	struct {
@@ -102,6 +107,7 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
  */
 static inline void sfu_lookup_begin_frame(struct sfu_lookup *lookup)
 {
+	lookup->below_failed = false;
 	if (!lookup->below)
 		return;
 	sfu_section_put(lookup->below);

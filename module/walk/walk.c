@@ -139,7 +139,8 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 		return err;
 	if (err) {
 		/* Cache a negative result only if one section covers both addresses. */
-		if (!sfu_lookup_is_in(lookup, frame->ip))
+		if (!sfu_lookup_is_in(lookup, frame->ip) ||
+		    lookup->below_failed)
 			return err;
 		rule->flags = SFU_RULE_NONE;
 	}
