@@ -145,38 +145,43 @@ static void convert_objects(void)
 }
 
 /*
- * Attach the sections of all objects. The program's is preferred to its own
- * section, which lacks the code that libc links into every program. Returns
- * NULL or an error message.
+ * Attach the section of one object. The program's is preferred to its own section,
+ * which lacks the code that libc links into every program. Returns NULL or an error
+ * message.
  */
-static inline const char *attach_objects(int fd, __u32 flags)
+static inline const char *attach_object(int fd, const struct attached *object,
+					__u32 flags)
 {
 	static char why[160];
+	char message[96] = "";
+	struct sframe_unwind_attach attach = {
+		.size = sizeof(attach),
+		.flags = flags | (object->is_program ?
+				  SFRAME_UNWIND_ATTACH_PREFER : 0),
+		.elf_fd = object->elf_fd,
+		.sframe_fd = object->sframe_fd,
+		.sframe_size = object->sframe_size,
+		.build_id_size = object->build_id_size,
+		.message = (uintptr_t)message,
+		.message_size = sizeof(message),
+	};
 
-	for (unsigned int i = 0; i < nr_attached; i++) {
-		struct attached *object = &attached[i];
-		char message[96] = "";
-		struct sframe_unwind_attach attach = {
-			.size = sizeof(attach),
-			.flags = flags | (object->is_program ?
-					  SFRAME_UNWIND_ATTACH_PREFER : 0),
-			.elf_fd = object->elf_fd,
-			.sframe_fd = object->sframe_fd,
-			.sframe_size = object->sframe_size,
-			.build_id_size = object->build_id_size,
-			.message = (uintptr_t)message,
-			.message_size = sizeof(message),
-		};
+	memcpy(attach.build_id, object->build_id, object->build_id_size);
+	if (!ioctl(fd, SFRAME_UNWIND_IOC_ATTACH, &attach))
+		return NULL;
+	snprintf(why, sizeof(why), "object %u: %s: %s",
+		 (unsigned int)(object - attached), strerror(errno), message);
+	return why;
+}
 
-		memcpy(attach.build_id, object->build_id,
-		       object->build_id_size);
-		if (ioctl(fd, SFRAME_UNWIND_IOC_ATTACH, &attach)) {
-			snprintf(why, sizeof(why), "object %u: %s: %s", i,
-				 strerror(errno), message);
-			return why;
-		}
-	}
-	return nr_attached ? NULL : "no objects";
+/* Attach the sections of all objects. Returns NULL or an error message. */
+static inline const char *attach_objects(int fd, __u32 flags)
+{
+	const char *why = nr_attached ? NULL : "no objects";
+
+	for (unsigned int i = 0; !why && i < nr_attached; i++)
+		why = attach_object(fd, &attached[i], flags);
+	return why;
 }
 
 #define ASSERT_ATTACHED(fd, flags)					\

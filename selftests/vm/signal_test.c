@@ -375,6 +375,46 @@ static const char *interrupt(struct journey *journey, unsigned int *handler)
 	return NULL;
 }
 
+/*
+ * The program's own section has no rule for its start. As soon as a section is
+ * attached, the rule is found below the registered one.
+ */
+TEST(attached_between_walks)
+{
+	struct sframe_unwind_request req = request_self();
+	const char *why = NULL;
+	struct stack stack;
+	unsigned int i;
+	int fd;
+
+	fd = open_client(0);
+	ASSERT_LE(0, fd);
+	for (i = 0; !why && i < nr_attached; i++) {
+		if (!attached[i].is_program)
+			why = attach_object(fd, &attached[i], 0);
+	}
+	ASSERT_EQ(NULL, why);
+	ASSERT_EQ(0, register_own(fd));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, request(fd, &req));
+		ASSERT_STACK(fd, &stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, stack.head.stop);
+		EXPECT_TRUE(is_in_object(stack.head.ips[stack.head.nr_frames - 1],
+					 is_program));
+	}
+	for (i = 0; !why && i < nr_attached; i++) {
+		if (attached[i].is_program)
+			why = attach_object(fd, &attached[i], 0);
+	}
+	ASSERT_EQ(NULL, why);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, request(fd, &req));
+		ASSERT_STACK(fd, &stack);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_COMPLETE, stack.head.stop);
+	}
+	close(fd);
+}
+
 static void interrupt_anywhere(struct __test_metadata *_metadata,
 			       void (*run)(void))
 {
