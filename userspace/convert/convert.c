@@ -116,7 +116,8 @@ static int add_go(struct conversion *conversion)
 		return 0;
 	return add_source(conversion, &cfi, SFRAME_UNWIND_FROM_GO,
 			  data_size(section),
-			  sfu_go_read(&cfi, conversion->image));
+			  sfu_go_read(&cfi, conversion->image,
+				      is_extended(conversion)));
 }
 
 static int add_old_sframe(struct conversion *conversion)

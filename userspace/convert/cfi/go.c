@@ -57,6 +57,7 @@
  *	values, and of the index, from which the functions' structures are counted.
  * @flags_at: offset of the flags in a function's structure.
  * @text: address of the code's start.
+ * @is_extended: the rules are for an extended section.
  */
 struct go {
 	const unsigned char *bytes;
@@ -67,6 +68,7 @@ struct go {
 	uint64_t functions;
 	unsigned int flags_at;
 	uint64_t text;
+	bool is_extended;
 	struct image *image;
 	struct cfi *cfi;
 };
@@ -352,7 +354,9 @@ static int add_changes(const struct go *go, struct function function,
 					       proof->fp_from, &rule, 0);
 				start = proof->fp_from;
 			}
-			rule.cfa = SFU_REG_FP;
+			/* The caller's stack may be the one at lower addresses. */
+			rule.cfa = go->is_extended ? SFRAME_EXT_REG_FP_SWITCH :
+						     SFU_REG_FP;
 			rule.cfa_offset = 16;
 		}
 		if (!err)
@@ -550,7 +554,7 @@ static int find_start(struct go *go)
 	return ret;
 }
 
-int sfu_go_read(struct cfi *cfi, struct image *image)
+int sfu_go_read(struct cfi *cfi, struct image *image, bool is_extended)
 {
 	const Elf_Data *data = image->gopclntab.data;
 	struct go go = {
@@ -558,6 +562,7 @@ int sfu_go_read(struct cfi *cfi, struct image *image)
 		.size = data->d_size,
 		.image = image,
 		.cfi = cfi,
+		.is_extended = is_extended,
 	};
 	uint64_t end = 0;
 	int ret;

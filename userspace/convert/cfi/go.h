@@ -13,11 +13,12 @@
  * pointer from the caller's for each address. A function is taken only if the
  * instructions before all changes of that distance make these changes. Code for which
  * the table is not sufficient gets a span without a rule, so that no other source
- * describes it.
+ * describes it. @is_extended: for an extended section, whose rules can tell that a
+ * function was called from another stack.
  *
  * Returns 0 with @cfi, which is empty if the table is malformed, of an unknown version
  * or of other code; or -ENOMEM or -EFBIG with a message.
  */
-int sfu_go_read(struct cfi *cfi, struct image *image);
+int sfu_go_read(struct cfi *cfi, struct image *image, bool is_extended);
 
 #endif /* SFRAME_UNWIND_GO_H */
