@@ -75,7 +75,6 @@ static int read_extension(struct sfu_table *table, const struct sfu_bytes *bytes
 	if (table->nr_layouts > SFRAME_EXT_MAX_LAYOUTS)
 		return sfu_malformed(defect, SFU_DEFECT_EXT_LAYOUT,
 				     SFRAME_EXT_NUM_LAYOUTS);
-	table->extended = true;
 	return 0;
 }
 
@@ -83,7 +82,7 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 		      bool may_extend, struct sfu_defect *defect)
 {
 	u64 index, index_end, fres, end, header_end = SFRAME_HDR_SIZE;
-	struct sfu_table opened = { .extended = false };
+	bool extended = false;
 	u8 hdr[SFRAME_HDR_SIZE];
 	u32 num_fdes;
 	int err;
@@ -126,9 +125,10 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 		if (!may_extend || hdr[SFRAME_HDR_AUXHDR_LEN] != SFRAME_EXT_SIZE)
 			return sfu_malformed(defect, SFU_DEFECT_HDR_AUXHDR,
 					     SFRAME_HDR_AUXHDR_LEN);
-		err = read_extension(&opened, bytes, defect);
+		err = read_extension(table, bytes, defect);
 		if (err)
 			return err;
+		extended = true;
 		header_end = SFRAME_EXT_END;
 	}
 	num_fdes = get_le32(hdr + SFRAME_HDR_NUM_FDES);
@@ -141,7 +141,7 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 	index_end = index + (u64)num_fdes * SFRAME_FDE_SIZE;
 	fres = header_end + get_le32(hdr + SFRAME_HDR_FRE_OFF);
 	end = fres + get_le32(hdr + SFRAME_HDR_FRE_LEN);
-	if (opened.extended && sfu_table_layouts_end(&opened) > index)
+	if (extended && sfu_table_layouts_end(table) > index)
 		return sfu_malformed(defect, SFU_DEFECT_EXT_TABLES,
 				     SFRAME_HDR_FDE_OFF);
 	if (index_end > fres)
@@ -151,13 +151,13 @@ static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
 		return sfu_malformed(defect, SFU_DEFECT_HDR_FRE_AREA,
 				 SFRAME_HDR_FRE_LEN);
 
-	opened.bytes = *bytes;
-	opened.bytes.size = end;
-	opened.index = index;
-	opened.num_fdes = num_fdes;
-	opened.fres = fres;
-	opened.pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
-	*table = opened;
+	table->bytes = *bytes;
+	table->bytes.size = end;
+	table->index = index;
+	table->num_fdes = num_fdes;
+	table->fres = fres;
+	table->pcrel = hdr[SFRAME_HDR_FLAGS] & SFRAME_F_FDE_FUNC_START_PCREL;
+	table->extended = extended;
 	return 0;
 }
 

@@ -112,9 +112,10 @@ static int look_up_frame(struct sfu_lookup *lookup,
 }
 
 /* As look_up_frame(), but tries the rule cache first. */
-static int find_frame_rule(struct sfu_lookup *lookup,
-			   const struct sfu_frame *frame, struct sfu_rule *rule,
-			   bool *restorer)
+static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
+					   const struct sfu_frame *frame,
+					   struct sfu_rule *rule,
+					   bool *restorer)
 {
 	const u64 key = sfu_cache_key(frame);
 	struct sfu_match match;
