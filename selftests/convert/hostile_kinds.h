@@ -21,6 +21,11 @@ void hostile_make_dense_rows(int fd, uint64_t size);
 void hostile_make_zlib(int fd, uint64_t size);
 void hostile_make_zstd(int fd, uint64_t size);
 
+/* hostile_code.c */
+void hostile_make_code_hole(int fd, uint64_t count);
+void hostile_make_go_search(int fd, uint64_t size);
+void hostile_make_go_numbers(int fd, uint64_t size);
+
 /* hostile_sframe.c */
 void hostile_make_v2_blocks(int fd, uint64_t size);
 void hostile_make_v2_shared_rows(int fd, uint64_t size);

@@ -39,6 +39,12 @@
 /* Functions that have to agree at the code's start. */
 #define NR_SAMPLES		64
 
+/* Functions and changes that are looked at in the whole search. */
+#define MAX_SEARCH_STEPS	(4 << 20)
+
+/* Most bytes of a number in the tables of values, which have 32 bits. */
+#define NUMBER_SIZE		5
+
 /* Most bytes of a function in which a call on another stack is searched for. */
 #define MAX_SWITCH		512
 
@@ -58,6 +64,8 @@
  * @flags_at: offset of the flags in a function's structure.
  * @text: address of the code's start.
  * @is_extended: the rules are for an extended section.
+ * @left: functions and changes that may still be looked at. Functions share tables of
+ *	values, so that a small file can have any number of changes.
  */
 struct go {
 	const unsigned char *bytes;
@@ -69,6 +77,7 @@ struct go {
 	unsigned int flags_at;
 	uint64_t text;
 	bool is_extended;
+	uint64_t left;
 	struct image *image;
 	struct cfi *cfi;
 };
@@ -177,6 +186,22 @@ static bool is_named(const struct function *function, const char *name)
 	return !strcmp(function->name, name);
 }
 
+/* Read a number of a table of values. Longer ones are malformed. */
+static uint32_t next_number(struct reader *values)
+{
+	uint32_t number = 0;
+
+	for (unsigned int i = 0; i < NUMBER_SIZE; i++) {
+		const uint32_t byte = reader_unsigned(values, 1);
+
+		number |= (byte & 0x7f) << 7 * i;
+		if (!(byte & 0x80))
+			return number;
+	}
+	values->is_bad = true;
+	return 0;
+}
+
 /*
  * Read the next distance of @function to *@change, which must be all 0 before the
  * first. Returns false at the end of the table; it is malformed unless change->end is
@@ -184,7 +209,7 @@ static bool is_named(const struct function *function, const char *name)
  */
 static bool next_change(struct function *function, struct change *change)
 {
-	const uint64_t encoded = reader_uleb128(&function->values);
+	const uint64_t encoded = next_number(&function->values);
 	const bool is_first = !change->end;
 
 	if (function->values.is_bad || (!encoded && !is_first))
@@ -193,7 +218,7 @@ static bool next_change(struct function *function, struct change *change)
 	change->start = is_first ? function->start : change->end;
 	change->before = is_first ? -1 : change->depth;
 	change->depth = change->before + (int64_t)(encoded >> 1 ^ -(encoded & 1));
-	change->end = change->start + reader_uleb128(&function->values);
+	change->end = change->start + next_number(&function->values);
 	if (!function->values.is_bad && change->end > change->start &&
 	    change->end <= function->end && change->depth >= 0 &&
 	    change->depth <= INT32_MAX - 16)
@@ -276,8 +301,7 @@ struct proof {
 };
 
 /* Prove @function, a copy. Returns 1, 0, or a negative errno with a message. */
-static int prove(const struct go *go, struct function function,
-		 struct proof *proof)
+static int prove(struct go *go, struct function function, struct proof *proof)
 {
 	static const unsigned char mov[] = { 0x48, 0x89, 0xe5 };
 	struct change change = { 0 };
@@ -287,6 +311,9 @@ static int prove(const struct go *go, struct function function,
 
 	*proof = (struct proof){ .saves_fp = true };
 	while (next_change(&function, &change)) {
+		if (!go->left)
+			return 0;
+		go->left--;
 		if (change.is_first)
 			continue;
 		ret = find_cause(go->image, &change, &cause);
@@ -452,7 +479,7 @@ static int add_switch(const struct go *go, const struct function *function,
 	return ret;
 }
 
-static int add_spans(const struct go *go, const struct function *function,
+static int add_spans(struct go *go, const struct function *function,
 		     size_t first)
 {
 	struct proof proof;
@@ -474,7 +501,7 @@ static int add_spans(const struct go *go, const struct function *function,
 	return add_changes(go, *function, &proof, first);
 }
 
-static int add_function(const struct go *go, const struct function *function)
+static int add_function(struct go *go, const struct function *function)
 {
 	struct cfi *cfi = go->cfi;
 	struct cfi_fde fde = {
@@ -502,7 +529,7 @@ static int add_function(const struct go *go, const struct function *function)
  * Check whether go->text is the code's start: the first functions with a frame are
  * proven. Returns 1, 0, or a negative errno with a message.
  */
-static int is_start(const struct go *go)
+static int is_start(struct go *go)
 {
 	unsigned int nr_proven = 0, nr_failed = 0;
 
@@ -513,8 +540,9 @@ static int is_start(const struct go *go)
 		struct proof proof;
 		int ret;
 
-		if (!read_function(go, i, &function))
+		if (!go->left || !read_function(go, i, &function))
 			return 0;
+		go->left--;
 		if (!function.has_values)
 			continue;
 		ret = prove(go, function, &proof);
@@ -534,6 +562,7 @@ static int find_start(struct go *go)
 	const struct image_section *module = &go->image->go_module;
 	int ret = 0;
 
+	go->left = MAX_SEARCH_STEPS;
 	if (go->text)
 		ret = is_start(go);
 	if (!ret && module->data && module->data->d_size >= MODULE_TEXT + 8) {
@@ -545,7 +574,8 @@ static int find_start(struct go *go)
 		const struct image_text *text = &go->image->texts[i];
 		const uint64_t most = text->file_size / SEARCH_STEP;
 
-		for (uint64_t n = 0; !ret && n < most && n < MAX_SEARCH; n++) {
+		for (uint64_t n = 0; !ret && go->left && n < most &&
+				     n < MAX_SEARCH; n++) {
 			go->text = (text->address + SEARCH_STEP - 1) /
 				   SEARCH_STEP * SEARCH_STEP + n * SEARCH_STEP;
 			ret = is_start(go);
@@ -572,6 +602,7 @@ int sfu_go_read(struct cfi *cfi, struct image *image, bool is_extended)
 	ret = find_start(&go);
 	if (ret <= 0)
 		return ret;
+	go.left = MAX_SEARCH_STEPS + image->file.budget.allocated;
 	for (uint64_t i = 0; i < go.nr; i++) {
 		struct function function;
 

@@ -612,6 +612,9 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 	scan->spans = spans;
 	for (size_t i = 0; i < image->nr_texts; i++)
 		scan->left += image->texts[i].file_size;
+	/* Code can be a hole, or several segments the same bytes. */
+	if (scan->left > budget->allocated)
+		scan->left = budget->allocated;
 	scan->left += 16 * MAX_UNKNOWN;
 	err = add_entry(scan);
 	if (!err)

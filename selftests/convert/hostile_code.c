@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Constructions with code, .dynsym and .gopclntab.
+ */
+#include "hostile_kinds.h"
+
+#define NUMBER_OF_TEXTS		8
+
+/* Size of the code that a table of Go describes in vain. */
+#define GO_TEXT			(1ULL << 20)
+
+/* Of the table: header, a name, and the structures of two functions. */
+#define GO_HEADER		72
+#define GO_FUNCTION		48
+
+/* Instructions of two bytes, all zero; control reaches the end of each function. */
+void hostile_make_code_hole(int fd, uint64_t count)
+{
+	const Elf64_Sym symbol = {
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = 1,
+		.st_value = HOSTILE_TEXT,
+		.st_size = 65536,
+	};
+	struct buffer symbols = { 0 };
+	struct hostile_elf elf;
+
+	for (uint64_t i = 0; i < count; i++)
+		hostile_put_bytes(&symbols, &symbol, sizeof(symbol));
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".dynsym", symbols.bytes, symbols.size);
+	hostile_add_hole(&elf, 1ULL << 34);
+	hostile_end(&elf);
+	buffer_free(&symbols);
+}
+
+static void put_go_header(struct buffer *to, uint64_t nr, uint64_t values,
+			  uint64_t index)
+{
+	hostile_put(to, 0xfffffff1U, 4);
+	hostile_put(to, 0x08010000, 4);
+	hostile_put(to, nr, 8);
+	hostile_put(to, 0, 8);
+	hostile_put(to, 0, 8);
+	hostile_put(to, GO_HEADER, 8);
+	hostile_put(to, 0, 8);
+	hostile_put(to, 0, 8);
+	hostile_put(to, values, 8);
+	hostile_put(to, index, 8);
+}
+
+/* The structure of a function with the table of values at @values. */
+static void put_go_function(struct buffer *to, uint32_t values)
+{
+	const size_t end = to->size + GO_FUNCTION;
+
+	hostile_put(to, 0, 8);
+	hostile_put(to, 0, 8);
+	hostile_put(to, values, 4);
+	while (to->size < end)
+		hostile_put(to, 0, 4);
+}
+
+/* No function has values, wherever the code starts, so none agrees or disagrees. */
+void hostile_make_go_search(int fd, uint64_t size)
+{
+	const uint64_t nr = size / 16;
+	struct buffer table = { 0 };
+	struct hostile_elf elf;
+
+	put_go_header(&table, nr, GO_HEADER, GO_HEADER + 8);
+	hostile_put(&table, 0, 8);
+	for (uint64_t i = 0; i < nr; i++) {
+		hostile_put(&table, 16 * i, 4);
+		hostile_put(&table, nr * 8 + 8, 4);
+	}
+	hostile_put(&table, 16 * nr, 8);
+	put_go_function(&table, 0);
+	while (table.size < size)
+		hostile_put(&table, 0, 8);
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".gopclntab", table.bytes, table.size);
+	for (unsigned int i = 0; i < NUMBER_OF_TEXTS; i++) {
+		hostile_add_hole(&elf, GO_TEXT);
+		elf.segments[i].p_vaddr += i * GO_TEXT;
+	}
+	hostile_end(&elf);
+	buffer_free(&table);
+}
+
+/* One function is right; all others have a number that does not end. */
+void hostile_make_go_numbers(int fd, uint64_t size)
+{
+	static const unsigned char code[] = { 0x50, 0x58, 0xc3, 0xcc };
+	/* 0 for one byte, 8, 0, each in another one */
+	static const unsigned char values[] = {
+		0, 2, 1, 16, 1, 15, 1, 0
+	};
+	const uint64_t nr = size / 16;
+	struct buffer table = { 0 }, text = { 0 };
+	struct hostile_elf elf;
+
+	for (uint64_t i = 0; i < nr; i++)
+		hostile_put_bytes(&text, code, sizeof(code));
+	/* Samples are the first functions. */
+	put_go_header(&table, nr, GO_HEADER, GO_HEADER + 8);
+	hostile_put_bytes(&table, values, sizeof(values));
+	for (uint64_t i = 0; i < nr; i++) {
+		hostile_put(&table, sizeof(code) * i, 4);
+		hostile_put(&table, nr * 8 + 8 + (i < 64 ? 0 : GO_FUNCTION), 4);
+	}
+	hostile_put(&table, sizeof(code) * nr, 8);
+	put_go_function(&table, 1);
+	put_go_function(&table, table.size + GO_FUNCTION - GO_HEADER);
+	while (table.size < size)
+		hostile_put(&table, UINT64_MAX, 8);
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".gopclntab", table.bytes, table.size);
+	hostile_add_text(&elf, HOSTILE_TEXT,
+			 hostile_append(&elf, text.bytes, text.size),
+			 text.size, text.size);
+	hostile_end(&elf);
+	buffer_free(&table);
+	buffer_free(&text);
+}
