@@ -529,6 +529,22 @@ static void code_is_proven(void)
 	object_close(&object);
 }
 
+static void code_behind_calls(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	/* chain is 16 bytes behind. Its first call may not return. */
+	EXPECT_RULE(&object, "calls_chain", 16, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_chain", 17, SFU_REG_SP, 16, 0);
+	EXPECT(!find_at(&object, "calls_chain", 22, &rule));
+	EXPECT(!find_at(&object, "calls_chain", 23, &rule));
+	EXPECT(!find_at(&object, "calls_chain", 28, &rule));
+	object_close(&object);
+}
+
 static void code_is_not_guessed(void)
 {
 	static const char * const names[] = {
@@ -790,6 +806,7 @@ int main(int argc, char **argv)
 		TAP_TEST(go_stacks_begin_and_change),
 		TAP_TEST(code_is_proven),
 		TAP_TEST(code_is_not_guessed),
+		TAP_TEST(code_behind_calls),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),

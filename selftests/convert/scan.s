@@ -66,6 +66,20 @@ local:
 	pop	%r12
 	ret
 
+	FUNCTION calls_chain
+	call	chain
+	ret
+	END calls_chain
+
+/* As functions that call others that do not return: one leads to the next. */
+	.p2align 4
+chain:
+	push	%rax
+	call	leaf
+	push	%rbx
+1:	call	leaf
+	jmp	1b
+
 /* Paths with different stack pointers meet. */
 	FUNCTION differs
 	test	%rdi, %rdi

@@ -3,6 +3,10 @@
  * A path begins with the return address on top of the stack. Each instruction gets the
  * state that all paths to it must have. What a called function does is assumed: it
  * returns with the stack pointer above its return address, and with rbp unchanged.
+ *
+ * Calls that do not return may be followed by code to which other paths lead, maybe of
+ * another function. So code behind a call is proven only if control gets from there to
+ * the function's end, with the stack pointer at the return address.
  */
 #include <string.h>
 
@@ -21,6 +25,9 @@
 /* Slots for functions that are called; a power of two. */
 #define MAX_CALLED	8192
 
+/* Rounds in which is found what leads where; jumps backwards may need several. */
+#define MAX_ROUNDS	8
+
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
 
@@ -32,17 +39,30 @@
  * @base: depth at which rsp was copied to rbp; 0 if rbp is something else.
  * @has_sp: @depth is known.
  * @is_known: a path leads here.
+ * @target: offset of the instruction to which this one may jump; 0 if there is none.
+ * @other: start of another function that is called or jumped to, from the start of this
+ *	one; 0 if there is none.
  * @size: of the instruction here; 0 if it was not looked at.
  * @is_inside: inside an instruction.
+ * @is_call: it is a call.
+ * @continues: control gets to the next instruction.
+ * @is_certain: it can be reached without return from a call.
+ * @exits: control can get from here to the end of the function.
  */
 struct path {
 	int32_t depth;
 	int32_t saved;
 	int32_t base;
+	uint32_t target;
+	int32_t other;
 	bool has_sp;
 	bool is_known;
 	uint8_t size;
 	bool is_inside;
+	bool is_call;
+	bool continues;
+	bool is_certain;
+	bool exits;
 };
 
 /**
@@ -73,11 +93,13 @@ struct scan {
  * @start: its address.
  * @size: in bytes; at most so many if @is_open.
  * @is_open: its end is not known.
+ * @is_left: it jumps to addresses that are not known, maybe in itself.
  */
 struct area {
 	uint64_t start;
 	uint64_t size;
 	bool is_open;
+	bool is_left;
 };
 
 static struct path *path_at(const struct scan *scan, uint64_t offset)
@@ -228,25 +250,41 @@ static int meet(struct scan *scan, const struct area *area, uint64_t offset,
 	return 1;
 }
 
-/* A jump or branch with @now goes to @target, an offset that may be outside. */
-static int jump(struct scan *scan, const struct area *area, int64_t target,
-		const struct path *now)
+/* The instruction @from calls or jumps to the function at @target. */
+static void goes_to(struct path *from, int64_t target)
 {
+	if (target >= INT32_MIN && target <= INT32_MAX)
+		from->other = target;
+}
+
+/*
+ * A jump or branch at @offset with @now goes to @target, an offset that may be outside.
+ */
+static int jump(struct scan *scan, const struct area *area, uint64_t offset,
+		int64_t target, const struct path *now)
+{
+	struct path *from = path_at(scan, offset);
+
 	if (target >= 0 && (uint64_t)target < area->size &&
-	    !(area->is_open && is_as_at_start(now)))
+	    !(area->is_open && is_as_at_start(now))) {
+		from->target = target;
+		/* The start is not behind a call. */
+		from->exits |= !target;
 		return meet(scan, area, target, now);
+	}
 	if (!is_as_at_start(now))
 		return 0;
 	/* Back to the start, or to another function in place of a call. */
-	if (target)
-		note_call(scan, area->start + target);
+	from->exits = true;
+	goes_to(from, target);
 	return 1;
 }
 
 /* Look at the instruction at @offset. Returns as meet(). */
-static int follow(struct scan *scan, const struct area *area, uint64_t offset)
+static int follow(struct scan *scan, struct area *area, uint64_t offset)
 {
-	struct path now = *path_at(scan, offset);
+	struct path *const path = path_at(scan, offset);
+	struct path now = *path;
 	uint64_t next;
 	struct insn insn;
 	int64_t target;
@@ -255,7 +293,7 @@ static int follow(struct scan *scan, const struct area *area, uint64_t offset)
 	ret = decode_at(scan, area->start + offset, area->size - offset, &insn);
 	if (ret <= 0)
 		return ret;
-	path_at(scan, offset)->size = insn.size;
+	path->size = insn.size;
 	for (unsigned int i = 1; i < insn.size; i++) {
 		if (path_at(scan, offset + i)->is_known)
 			return 0;
@@ -265,16 +303,22 @@ static int follow(struct scan *scan, const struct area *area, uint64_t offset)
 		return 0;
 	next = offset + insn.size;
 	target = (int64_t)next + insn.target;
+	path->is_call = insn.flow == INSN_CALL;
+	path->continues = next < area->size &&
+			  (insn.flow == INSN_NEXT || insn.flow == INSN_CALL ||
+			   insn.flow == INSN_BRANCH);
 	switch ((enum insn_flow)insn.flow) {
 	case INSN_STOP:
 		return 1;
 	case INSN_RETURN:
 	case INSN_LEAVE:
+		path->exits = true;
+		area->is_left |= insn.flow == INSN_LEAVE;
 		return is_as_at_start(&now);
 	case INSN_JUMP:
-		return jump(scan, area, target, &now);
+		return jump(scan, area, offset, target, &now);
 	case INSN_BRANCH:
-		ret = jump(scan, area, target, &now);
+		ret = jump(scan, area, offset, target, &now);
 		return ret <= 0 ? ret : meet(scan, area, next, &now);
 	case INSN_CALL:
 		if (insn.has_target && target > 0 &&
@@ -283,7 +327,7 @@ static int follow(struct scan *scan, const struct area *area, uint64_t offset)
 		if (insn.has_target && (uint64_t)target == next)
 			return 0;
 		if (insn.has_target)
-			note_call(scan, area->start + target);
+			goes_to(path, target);
 		/* A call that does not return may be the last instruction. */
 		if (next == area->size && !area->is_open)
 			return 1;
@@ -292,6 +336,51 @@ static int follow(struct scan *scan, const struct area *area, uint64_t offset)
 		return meet(scan, area, next, &now);
 	}
 	return 0;
+}
+
+/* Note what leads from and to the instruction at @offset. Returns whether that is new. */
+static bool lead(struct scan *scan, uint64_t offset)
+{
+	struct path *path = path_at(scan, offset);
+	struct path *next = path->continues ? path_at(scan, offset + path->size) :
+					      NULL;
+	struct path *target = path->target ? path_at(scan, path->target) : NULL;
+	bool is_new = false;
+
+	if (path->is_certain && next && !path->is_call && !next->is_certain)
+		is_new = next->is_certain = true;
+	if (path->is_certain && target && !target->is_certain)
+		is_new = target->is_certain = true;
+	if (!path->exits && ((next && next->exits) || (target && target->exits)))
+		is_new = path->exits = true;
+	return is_new;
+}
+
+/* Find out what is certain, and what exits. What is not found within the rounds is not. */
+static void find_leads(struct scan *scan, const struct area *area)
+{
+	bool is_new = true;
+
+	path_at(scan, 0)->is_certain = true;
+	for (unsigned int i = 0; is_new && i < MAX_ROUNDS; i++) {
+		is_new = false;
+		for (uint64_t at = 0; at < area->size; at++)
+			if (path_at(scan, at)->size)
+				is_new |= lead(scan, at);
+		for (uint64_t at = area->size; at-- > 0;)
+			if (path_at(scan, at)->size)
+				is_new |= lead(scan, at);
+	}
+}
+
+/*
+ * Returns whether the state of @path is proven. In a function whose end is known, and
+ * without an address to which a jump may go, code behind a call has no other path to it.
+ */
+static bool is_proven(const struct area *area, const struct path *path)
+{
+	return path->size && (path->is_certain || path->exits ||
+			      (!area->is_open && !area->is_left));
 }
 
 static struct sfu_rule rule_of(const struct path *path)
@@ -363,8 +452,10 @@ static int add_paths(struct scan *scan, const struct area *area)
 		const uint64_t start = area->start + at;
 		struct sfu_rule rule;
 
-		if (!path->size)
+		if (!is_proven(area, path))
 			continue;
+		if (path->other)
+			note_call(scan, area->start + path->other);
 		rule = rule_of(path);
 		err = add_span(scan, &first, start, start + path->size, &rule);
 	}
@@ -402,7 +493,10 @@ static int prove(struct scan *scan, uint64_t start, uint64_t size)
 		       sizeof(offset));
 		ret = follow(scan, &area, offset);
 	}
-	return ret <= 0 ? ret : add_paths(scan, &area);
+	if (ret <= 0)
+		return ret;
+	find_leads(scan, &area);
+	return add_paths(scan, &area);
 }
 
 static int prove_called(struct scan *scan, size_t *done)
