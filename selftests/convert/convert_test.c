@@ -545,6 +545,17 @@ static void code_behind_calls(void)
 	object_close(&object);
 }
 
+/* Some linkers make the first function of a shared object its entry point. */
+static void entry_of_library(void)
+{
+	struct object object;
+
+	EXPECT(object_open_from(&object, "library.so",
+				SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
+	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
 static void code_is_not_guessed(void)
 {
 	static const char * const names[] = {
@@ -807,6 +818,7 @@ int main(int argc, char **argv)
 		TAP_TEST(code_is_proven),
 		TAP_TEST(code_is_not_guessed),
 		TAP_TEST(code_behind_calls),
+		TAP_TEST(entry_of_library),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),

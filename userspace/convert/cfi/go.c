@@ -19,6 +19,7 @@
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "reader.h"
+#include "scan.h"
 
 #define GO_1_18_MAGIC		0xfffffff0U
 #define GO_1_20_MAGIC		0xfffffff1U
@@ -66,6 +67,7 @@
  * @is_extended: the rules are for an extended section.
  * @left: functions and changes that may still be looked at. Functions share tables of
  *	values, so that a small file can have any number of changes.
+ * @entry: address of the program's entry point; 0 if it is that of no program.
  */
 struct go {
 	const unsigned char *bytes;
@@ -78,6 +80,7 @@ struct go {
 	uint64_t text;
 	bool is_extended;
 	uint64_t left;
+	uint64_t entry;
 	struct image *image;
 	struct cfi *cfi;
 };
@@ -395,13 +398,12 @@ static int add_changes(const struct go *go, struct function function,
 /* Returns whether nothing calls @function, or it never returns. */
 static bool is_outermost(const struct go *go, const struct function *function)
 {
-	const uint64_t entry = go->image->headers.ehdr.e_entry;
-
-	if (entry >= function->start && entry < function->end)
+	if (go->entry >= function->start && go->entry < function->end)
 		return true;
 	return is_named(function, "runtime.goexit") ||
 	       is_named(function, "runtime.mstart") ||
 	       is_named(function, "runtime.rt0_go") ||
+	       is_named(function, "_rt0_amd64_linux") ||
 	       is_named(function, "_rt0_amd64");
 }
 
@@ -602,6 +604,10 @@ int sfu_go_read(struct cfi *cfi, struct image *image, bool is_extended)
 	ret = find_start(&go);
 	if (ret <= 0)
 		return ret;
+	ret = sfu_scan_has_entry(image);
+	if (ret < 0)
+		return ret;
+	go.entry = ret ? image->headers.ehdr.e_entry : 0;
 	go.left = MAX_SEARCH_STEPS + image->file.budget.allocated;
 	for (uint64_t i = 0; i < go.nr; i++) {
 		struct function function;

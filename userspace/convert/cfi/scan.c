@@ -540,6 +540,32 @@ static uint64_t find_tail(struct scan *scan, uint64_t address, uint64_t most,
 	return 0;
 }
 
+int sfu_scan_has_entry(struct image *image)
+{
+	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const unsigned char copy[] = { 0x48, 0x89, 0xe7 };
+	const struct headers *headers = &image->headers;
+	uint64_t entry = headers->ehdr.e_entry;
+	const unsigned char *code;
+	struct insn insn;
+	int ret;
+
+	if (headers->ehdr.e_type == ET_EXEC)
+		return 1;
+	for (size_t i = 0; i < headers->nr_segments; i++)
+		if (headers->segments[i].p_type == PT_INTERP)
+			return 1;
+	ret = sfu_image_code(image, entry, sizeof(endbr), &code);
+	if (ret <= 0)
+		return ret;
+	if (!memcmp(code, endbr, sizeof(endbr)))
+		entry += sizeof(endbr);
+	ret = sfu_image_code(image, entry, INSN_MAX, &code);
+	if (ret <= 0 || !sfu_insn_decode(code, INSN_MAX, &insn))
+		return ret < 0 ? ret : 0;
+	return insn.effect == INSN_WRITE_FP || !memcmp(code, copy, sizeof(copy));
+}
+
 /* The entry point has no caller, up to where control leaves it. */
 static int add_entry(struct scan *scan)
 {
@@ -551,8 +577,11 @@ static int add_entry(struct scan *scan)
 	size_t first = nr_spans(&scan->cfi->spans);
 	uint64_t at = entry, tail;
 	struct insn insn;
-	int ret = 0;
+	int ret;
 
+	ret = room ? sfu_scan_has_entry(scan->image) : 0;
+	if (ret <= 0)
+		return ret;
 	while (at - entry < room && at - entry < MAX_UNKNOWN) {
 		ret = decode_at(scan, at, room - (at - entry), &insn);
 		if (ret <= 0 || insn.flow == INSN_RETURN ||

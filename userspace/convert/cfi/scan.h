@@ -20,4 +20,12 @@
 int sfu_scan_read(struct cfi *cfi, struct image *image,
 		  const struct buffer *spans);
 
+/*
+ * Returns whether nothing calls the code at the file's entry point; or a negative errno
+ * with a message. Linkers make any function that of a shared object. The dynamic linker
+ * and static programs, which are none that is interpreted either, start with what no
+ * function does: they overwrite rbp, or take the address of the stack.
+ */
+int sfu_scan_has_entry(struct image *image);
+
 #endif /* SFRAME_UNWIND_SCAN_H */
