@@ -136,13 +136,16 @@ kernel_dir() {
 # --- roots
 
 FORKY_PACKAGES=$QEMU_DIR/packages
-PROGRAMS_PACKAGES=$QEMU_DIR/packages-programs
+DISTRIBUTION=$TREE/selftests/truth/distribution
 TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
 
 root_packages() {
 	case $1 in
 		forky) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" ;;
-		forky-programs) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" "$PROGRAMS_PACKAGES" ;;
+		forky-programs)
+			root_packages forky
+			awk '$1 == "packages" { for (i = 2; i <= NF; i++) print $i }' "$DISTRIBUTION"
+			;;
 		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
 		*) die "unknown root '$1', known: forky forky-programs trixie" ;;
 	esac

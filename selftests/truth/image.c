@@ -238,6 +238,40 @@ bool image_is_restorer(const struct image *image, uint64_t pc)
  * Unwinding
  */
 
+/* As libdw's unwinder: .eh_frame first. */
+static Dwarf_Frame *find_frame(Dwfl_Module *module, uint64_t pc,
+			       Dwarf_Addr *bias)
+{
+	Dwarf_Frame *frame;
+	Dwarf_CFI *cfi;
+
+	if (!module)
+		return NULL;
+	cfi = dwfl_module_eh_cfi(module, bias);
+	if (cfi && !dwarf_cfi_addrframe(cfi, pc - *bias, &frame))
+		return frame;
+	cfi = dwfl_module_dwarf_cfi(module, bias);
+	if (cfi && !dwarf_cfi_addrframe(cfi, pc - *bias, &frame))
+		return frame;
+	return NULL;
+}
+
+/* Whether the code of the frame is marked as a signal frame. */
+static bool is_signal_frame(const struct image *image,
+			    const struct truth_frame *frame)
+{
+	const uint64_t pc = frame->pc - !frame->exact;
+	Dwarf_Addr bias;
+	Dwarf_Frame *cfi = find_frame(dwfl_addrmodule(image->dwfl, pc), pc,
+				      &bias);
+	bool is_signal = false;
+
+	if (cfi)
+		dwarf_frame_info(cfi, NULL, NULL, &is_signal);
+	free(cfi);
+	return is_signal;
+}
+
 struct unwinding {
 	const struct image *image;
 	struct truth_stack *stack;
@@ -251,6 +285,12 @@ static int add_frame(Dwfl_Frame *state, void *data)
 
 	if (!dwfl_frame_pc(state, &frame->pc, &frame->exact))
 		return DWARF_CB_ABORT;
+	/*
+	 * For libdw return addresses to code that is marked as a signal frame
+	 * are exact, too: to the restorer, and to what switches stacks.
+	 */
+	frame->exact &= !stack->nr ||
+			is_signal_frame(unwinding->image, frame - 1);
 	frame->sp_known = !dwfl_frame_reg(state, 7, &frame->sp);
 	frame->fp_known = !dwfl_frame_reg(state, 6, &frame->fp);
 	stack->nr++;
@@ -384,20 +424,22 @@ static enum cfi_answer register_place(const Dwarf_Op *ops, size_t count,
 	return base < 0 ? CFI_NOTHING : CFI_PLACE;
 }
 
-static Dwarf_Frame *find_frame(Dwfl_Module *module, uint64_t pc)
+uint64_t module_row_start(Dwfl_Module *module, uint64_t pc)
 {
-	Dwarf_Addr bias;
-	Dwarf_Frame *frame;
-	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+	Dwarf_Addr bias, start;
+	Dwarf_Frame *frame = find_frame(module, pc, &bias);
 
-	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame))
-		return NULL;
-	return frame;
+	if (!frame)
+		return 0;
+	dwarf_frame_info(frame, &start, NULL, NULL);
+	free(frame);
+	return start + bias;
 }
 
 bool module_has_cfi(Dwfl_Module *module, uint64_t pc)
 {
-	Dwarf_Frame *frame = find_frame(module, pc);
+	Dwarf_Addr bias;
+	Dwarf_Frame *frame = find_frame(module, pc, &bias);
 	const bool has = frame;
 
 	free(frame);
@@ -407,7 +449,8 @@ bool module_has_cfi(Dwfl_Module *module, uint64_t pc)
 enum cfi_answer module_cfi(Dwfl_Module *module, uint64_t pc, int number,
 			   struct ref_place *place)
 {
-	Dwarf_Frame *frame = find_frame(module, pc);
+	Dwarf_Addr bias;
+	Dwarf_Frame *frame = find_frame(module, pc, &bias);
 	enum cfi_answer answer = CFI_NOTHING;
 	Dwarf_Op memory[3], *ops;
 	size_t count;

@@ -110,7 +110,10 @@ enum cfi_answer object_cfi(const struct object *object, uint64_t pc, int number,
 enum cfi_answer module_cfi(Dwfl_Module *module, uint64_t pc, int number,
 			   struct ref_place *place);
 
-/* Whether @module's .eh_frame covers @pc. */
+/* Whether @module's .eh_frame or .debug_frame covers @pc. */
 bool module_has_cfi(Dwfl_Module *module, uint64_t pc);
+
+/* The address from which on the rules for @pc are the same; 0 without CFI. */
+uint64_t module_row_start(Dwfl_Module *module, uint64_t pc);
 
 #endif /* TRUTH_IMAGE_H */

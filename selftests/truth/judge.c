@@ -26,15 +26,8 @@ static bool is_marked_right(const struct judge *judge,
 	if (how[0] != SFRAME_UNWIND_FRAME_REGS)
 		return false;
 	for (unsigned int i = 1; i < record->nr_frames; i++) {
-		/*
-		 * For libdw the restorer is exact, too, but it was not
-		 * interrupted.
-		 */
-		const bool is_signal = frames[i].exact &&
-			!image_is_restorer(judge->image, frames[i].pc);
-
-		if (how[i] != (is_signal ? SFRAME_UNWIND_FRAME_SIGNAL :
-					   SFRAME_UNWIND_FRAME_SFRAME))
+		if (how[i] != (frames[i].exact ? SFRAME_UNWIND_FRAME_SIGNAL :
+						 SFRAME_UNWIND_FRAME_SFRAME))
 			return false;
 	}
 	return true;

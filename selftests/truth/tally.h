@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TALLY_NAMES	32
+#define TALLY_NAMES	64
 
 struct tally {
 	unsigned int nr;
 	struct {
-		char name[96];
+		char name[160];
 		unsigned long count;
 	} names[TALLY_NAMES];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +24,9 @@
 /* Above the program's own descriptors. */
 #define FIRST_FD	200
 
+#define FOLLOW_CLONES	\
+	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+
 /*
  * Starting
  */
@@ -39,21 +42,31 @@ static void preload(const char *agent, int device, int socket)
 	setenv("LD_PRELOAD", agent, 1);
 }
 
+static void become(uid_t user)
+{
+	if (setgroups(0, NULL) || setgid(user) || setuid(user))
+		_exit(126);
+}
+
 static void run_program(char *const *argv, const char *agent, int device,
-			int socket, int gate)
+			int socket, int gate, uid_t user)
 {
 	sigset_t none;
 	char go;
 
 	if (!freopen("/dev/null", "w", stdout))
 		_exit(126);
+	/* All that it starts can be killed together. */
+	setpgid(0, 0);
 	if (agent)
 		preload(agent, device, socket);
+	if (user)
+		become(user);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Wait until traced. */
 	if (read(gate, &go, 1) == 1)
-		execv(argv[0], argv);
+		execvp(argv[0], argv);
 	_exit(127);
 }
 
@@ -84,14 +97,69 @@ static bool wait_status(struct target *target, int *status, unsigned int usec)
 	}
 }
 
+static bool open_memory(struct target *target)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+	target->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (target->memory_fd < 0)
+		perror("truth: cannot open its memory");
+	return target->memory_fd >= 0;
+}
+
+/* Another program does not have the breakpoints of the old one. */
+static void follow_exec(struct target *target)
+{
+	target->executed = true;
+	target->nr_breakpoints = 0;
+	close(target->memory_fd);
+	memory_forget(&target->memory);
+	if (!open_memory(target))
+		exit(1);
+}
+
+/*
+ * Let the new thread or process run, which must not hit breakpoints because it
+ * is not traced: in a copy of the memory they are removed from the copy.
+ */
+static void leave_clone(struct target *target, int event)
+{
+	unsigned long message;
+	struct target clone;
+	int status;
+
+	if (ptrace(PTRACE_GETEVENTMSG, target->pid, 0, &message))
+		return;
+	clone = *target;
+	clone.pid = message;
+	if (waitpid(clone.pid, &status, __WALL) != clone.pid ||
+	    !WIFSTOPPED(status))
+		return;
+	if (event != PTRACE_EVENT_FORK) {
+		target_unbreak_all(target);
+	} else if (open_memory(&clone)) {
+		target_unbreak_all(&clone);
+		close(clone.memory_fd);
+	}
+	ptrace(PTRACE_DETACH, clone.pid, 0, 0);
+}
+
 static enum target_event classify(struct target *target, int status)
 {
+	const int event = status >> 16;
+
 	if (!WIFSTOPPED(status)) {
 		target->status = status;
 		target->pid = 0;
 		return TARGET_EXITED;
 	}
-	if (status >> 16)
+	if (event == PTRACE_EVENT_EXEC)
+		follow_exec(target);
+	else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		 event == PTRACE_EVENT_CLONE)
+		leave_clone(target, event);
+	if (event)
 		return TARGET_INTERRUPTED;
 	if (WSTOPSIG(status) == SIGTRAP)
 		return TARGET_TRAP;
@@ -130,17 +198,6 @@ static int64_t hear(struct target *target)
 	return answer.result;
 }
 
-static bool open_memory(struct target *target)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
-	target->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-	if (target->memory_fd < 0)
-		perror("truth: cannot open its memory");
-	return target->memory_fd >= 0;
-}
-
 static bool trace(struct target *target, unsigned long options)
 {
 	if (!ptrace(PTRACE_SEIZE, target->pid, 0, options))
@@ -149,11 +206,11 @@ static bool trace(struct target *target, unsigned long options)
 	return false;
 }
 
-static bool let_execute(struct target *target, int gate)
+static bool let_execute(struct target *target, int gate, unsigned long options)
 {
 	int status;
 
-	if (!trace(target, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
+	if (!trace(target, options | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
 		return false;
 	if (write(gate, "", 1) != 1 ||
 	    !wait_status(target, &status, PATIENCE_USEC) ||
@@ -194,7 +251,7 @@ static void init(struct target *target, pid_t pid)
 }
 
 bool target_start(struct target *target, char *const *argv, const char *agent,
-		  int device)
+		  int device, uid_t user)
 {
 	int sockets[2], gate[2];
 	pid_t pid;
@@ -207,13 +264,15 @@ bool target_start(struct target *target, char *const *argv, const char *agent,
 	}
 	pid = fork();
 	if (!pid)
-		run_program(argv, agent, device, sockets[1], gate[0]);
+		run_program(argv, agent, device, sockets[1], gate[0], user);
 	init(target, pid);
 	target->is_ours = true;
 	target->socket = sockets[0];
 	close(sockets[1]);
 	close(gate[0]);
-	if (let_execute(target, gate[1]) && (!agent || await_agent(target))) {
+	/* The agent creates a thread. */
+	if (let_execute(target, gate[1], agent ? 0 : FOLLOW_CLONES) &&
+	    (!agent || await_agent(target))) {
 		close(gate[1]);
 		return true;
 	}
@@ -225,7 +284,8 @@ bool target_start(struct target *target, char *const *argv, const char *agent,
 bool target_attach(struct target *target, pid_t tid)
 {
 	init(target, tid);
-	return trace(target, 0) && open_memory(target);
+	return trace(target, PTRACE_O_TRACEEXEC | FOLLOW_CLONES) &&
+	       open_memory(target);
 }
 
 void target_kill(struct target *target)
@@ -237,6 +297,7 @@ void target_kill(struct target *target)
 		ptrace(PTRACE_DETACH, target->pid, 0, target->signal);
 	} else if (target->pid) {
 		kill(target->pid, SIGKILL);
+		kill(-target->pid, SIGKILL);
 		while (waitpid(target->pid, &status, __WALL) == target->pid &&
 		       WIFSTOPPED(status))
 			;
@@ -393,25 +454,6 @@ bool target_handles(const struct target *target, int signal)
 	}
 	fclose(file);
 	return caught >> (signal - 1) & 1;
-}
-
-bool target_run_to_entry(struct target *target)
-{
-	ElfW(auxv_t) entry = { 0 };
-	char path[32];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", target->pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (fread(&entry, sizeof(entry), 1, file) == 1 &&
-	       entry.a_type != AT_ENTRY)
-		;
-	fclose(file);
-	return entry.a_type == AT_ENTRY &&
-	       target_break(target, entry.a_un.a_val) &&
-	       target_continue(target, PATIENCE_USEC) == TARGET_TRAP;
 }
 
 int target_request(struct target *target, uint64_t user_data,

@@ -23,6 +23,7 @@ struct breakpoint {
 struct target {
 	pid_t pid;		/* of the thread; 0: none */
 	bool is_ours;		/* started here */
+	bool executed;		/* another program, since this was cleared */
 	int socket;		/* to the agent, or -1 */
 	int memory_fd;
 	unsigned int patience;	/* for one step, in microseconds */
@@ -36,22 +37,19 @@ struct target {
 /* Why the thread has stopped. */
 enum target_event {
 	TARGET_TRAP,		/* single step done, or breakpoint hit */
-	TARGET_INTERRUPTED,	/* timeout */
+	TARGET_INTERRUPTED,	/* timeout; or it has cloned itself or executed */
 	TARGET_SIGNAL,		/* target->signal is about to be delivered */
 	TARGET_EXITED,
 };
 
 /*
  * Start @argv with @agent preloaded and @device open, and wait until the agent
- * is ready; with @agent NULL without one. Returns false after printing a
- * message. The main thread is stopped, without an agent at the program's very
- * first instruction.
+ * is ready; with @agent NULL without one. @user is a user ID, or 0. Returns
+ * false after printing a message. The main thread is stopped, without an agent
+ * at the program's very first instruction.
  */
 bool target_start(struct target *target, char *const *argv, const char *agent,
-		  int device);
-
-/* Continue from there to the program's own entry point, after ld.so. */
-bool target_run_to_entry(struct target *target);
+		  int device, uid_t user);
 
 /* Trace the running thread @tid. Returns false after printing a message. */
 bool target_attach(struct target *target, pid_t tid);

@@ -320,7 +320,8 @@ static void round_of_stops(void)
 
 static bool start(void)
 {
-	if (!target_start(&truth.target, truth.argv, truth.agent, truth.device))
+	if (!target_start(&truth.target, truth.argv, truth.agent, truth.device,
+			  0))
 		return false;
 	/*
 	 * Threads that the program creates at its start are not traced, and

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "whole_stop.h"
@@ -24,6 +25,12 @@
 /* Number of breakpoints set at the same time. */
 #define ARMED		96
 
+/* Each so many runs one is examined from its very first instruction on. */
+#define FROM_START	6
+
+/* Limit for the time that a program takes, by the time that it executes. */
+#define PATIENCE_FACTOR	4
+
 /* Limit for a step over a system call that may sleep. */
 #define PATIENCE_USEC	500000
 
@@ -32,7 +39,9 @@
 static struct {
 	char *const *argv;
 	pid_t pid;			/* a running process, or 0 */
-	unsigned long wanted, warm_up;
+	uid_t user;
+	unsigned long wanted, wanted_of_run;
+	unsigned long spread;		/* of the first stops, in milliseconds */
 	double percent;
 	int signal;
 	unsigned int nr_targets;
@@ -108,6 +117,12 @@ static void maybe_signal(const struct target *target)
 		       whole.signal);
 }
 
+static bool reload(struct target *target)
+{
+	target->executed = false;
+	return target->pid && whole_stop_load(&whole.stop, target);
+}
+
 /* Before and after, @target is stopped if it is the only one, else it runs. */
 static void round_of_stops(struct target *target)
 {
@@ -129,6 +144,8 @@ static void round_of_stops(struct target *target)
 		break;
 	}
 	method = run_on(target);
+	if (target->executed && !reload(target))
+		return;
 	while (target->pid && !is_done()) {
 		if (!whole_stop_examine(&whole.stop, target, method) || !steps--)
 			break;
@@ -141,45 +158,87 @@ static void round_of_stops(struct target *target)
 		target_release(target);
 }
 
-/* Trace all present threads of process whole.pid. */
-static bool attach(void)
+/*
+ * Trace all present threads of process @pid, except the first target if that is
+ * traced already.
+ */
+static bool attach(pid_t pid)
 {
+	const pid_t first = whole.targets[0].pid;
 	struct dirent *entry;
 	char path[32];
 	bool ok = true;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", whole.pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	if (!dir) {
 		perror("whole: no such process");
 		return false;
 	}
 	while (ok && (entry = readdir(dir)) && whole.nr_targets < MAX_THREADS) {
-		if (entry->d_name[0] != '.')
+		const pid_t tid = atoi(entry->d_name);
+
+		if (tid && tid != first)
 			ok = target_attach(&whole.targets[whole.nr_targets++],
-					   atoi(entry->d_name));
+					   tid);
 	}
 	closedir(dir);
 	return ok && whole.nr_targets;
+}
+
+/* Processor time of the process, in microseconds. */
+static uint64_t used_usec(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
+		return 0;
+	return time.tv_sec * 1000000ull + time.tv_nsec / 1000;
+}
+
+/*
+ * Let the program run for a random time, and not at all each FROM_START times.
+ * What counts is the time that it executes, up to a limit if it sleeps.
+ */
+static void warm_up(struct target *target)
+{
+	const uint64_t usec = random_below(&whole.stop.random, FROM_START) ?
+		random_below(&whole.stop.random, whole.spread * 1000 + 1) : 0;
+	const uint64_t end = whole_usec() + PATIENCE_FACTOR * usec;
+
+	while (target->pid && whole_usec() < end) {
+		const uint64_t used = used_usec(target->pid);
+
+		if (used >= usec)
+			break;
+		target_continue(target, usec - used + 1);
+	}
 }
 
 static bool start(void)
 {
 	struct target *first = &whole.targets[0];
 
+	whole.nr_targets = 0;
+	first->pid = 0;
 	if (whole.pid) {
-		if (!attach())
+		if (!attach(whole.pid))
 			return false;
 	} else {
-		if (!target_start(first, whole.argv, NULL, whole.stop.device))
+		if (!target_start(first, whole.argv, NULL, whole.stop.device,
+				  whole.user))
 			return false;
 		whole.nr_targets = 1;
-		/* Skip ld.so, whose entry code has no .eh_frame. */
-		if (!target_run_to_entry(first))
+		warm_up(first);
+		if (!first->pid)
+			return true;
+		first->executed = false;
+		if (!attach(first->pid))
 			return false;
-		if (whole.warm_up)
-			target_continue(first, whole.warm_up * 1000);
+		if (whole.nr_targets > 1)
+			target_release(first);
 	}
 	for (unsigned int i = 0; i < whole.nr_targets; i++)
 		whole.targets[i].patience = PATIENCE_USEC;
@@ -196,6 +255,33 @@ static struct target *pick_target(void)
 	return &whole.targets[random_below(&whole.stop.random, whole.nr_targets)];
 }
 
+/* Others first, because a process ends when all its traced threads have. */
+static void end(void)
+{
+	for (unsigned int i = whole.nr_targets; i-- > 0;) {
+		if (whole.nr_targets > 1 && whole.targets[i].pid)
+			target_interrupt(&whole.targets[i]);
+		target_kill(&whole.targets[i]);
+	}
+	image_unload(&whole.stop.image);
+}
+
+/* A program that ended before its first stop is stopped earlier next time. */
+static bool is_ended_well(const struct target *first, unsigned long stops)
+{
+	if (!whole.pid && WIFEXITED(first->status) &&
+	    !WEXITSTATUS(first->status)) {
+		if (stops)
+			return true;
+		whole.spread -= whole.spread / 4;
+		if (whole.spread > 10)
+			return true;
+	}
+	fprintf(stderr, "whole: %s ended with status %#x after %lu stops\n",
+		whole.stop.name, first->status, stops);
+	return false;
+}
+
 /* Run the program until it exits or enough stops have been compared. */
 static bool run_program(void)
 {
@@ -203,25 +289,16 @@ static bool run_program(void)
 	const unsigned long before = compared();
 	bool ok = start();
 
-	while (ok && first->pid && !is_done()) {
+	while (ok && first->pid && !is_done() &&
+	       (whole.pid || compared() - before < whole.wanted_of_run)) {
 		struct target *target = pick_target();
 
 		if (target->pid)
 			round_of_stops(target);
 	}
-	if (ok && !first->pid && (whole.pid || !WIFEXITED(first->status) ||
-				  WEXITSTATUS(first->status) ||
-				  compared() == before)) {
-		fprintf(stderr, "whole: %s ended with status %#x after %lu stops\n",
-			whole.stop.name, first->status, compared() - before);
-		ok = false;
-	}
-	for (unsigned int i = 0; i < whole.nr_targets; i++) {
-		if (whole.nr_targets > 1 && whole.targets[i].pid)
-			target_interrupt(&whole.targets[i]);
-		target_kill(&whole.targets[i]);
-	}
-	image_unload(&whole.stop.image);
+	if (ok && !first->pid)
+		ok = is_ended_well(first, compared() - before);
+	end();
 	return ok;
 }
 
@@ -238,7 +315,9 @@ static void usage(void)
 		"  -c PERCENT  of the stacks must be complete if they can; default: 99.9\n"
 		"  -a FILE     wait until this output of 'sframe-unwind attach -v' names all\n"
 		"              that is mapped\n"
-		"  -w MSEC     let the program run for so long first\n"
+		"  -w MSEC     let the program run for up to so long before the first stop\n"
+		"  -r STOPS    to compare before the program is started again; default: 15\n"
+		"  -u UID      of the user to start the program as\n"
 		"The stdout of PROGRAM is thrown away. NAME is for the messages.\n");
 	exit(2);
 }
@@ -251,7 +330,8 @@ static void read_options(int argc, char **argv)
 	whole.stop.random = 1;
 	whole.stop.deadline = 600;
 	whole.percent = 99.9;
-	while ((option = getopt(argc, argv, "+n:s:t:g:p:fc:a:w:")) != -1) {
+	whole.wanted_of_run = 15;
+	while ((option = getopt(argc, argv, "+n:s:t:g:p:fc:a:w:r:u:")) != -1) {
 		switch (option) {
 		case 'n':
 			whole.wanted = strtoul(optarg, NULL, 0);
@@ -278,7 +358,13 @@ static void read_options(int argc, char **argv)
 			whole.stop.attached = optarg;
 			break;
 		case 'w':
-			whole.warm_up = strtoul(optarg, NULL, 0);
+			whole.spread = strtoul(optarg, NULL, 0);
+			break;
+		case 'r':
+			whole.wanted_of_run = strtoul(optarg, NULL, 0);
+			break;
+		case 'u':
+			whole.user = strtoul(optarg, NULL, 0);
 			break;
 		default:
 			usage();
@@ -313,7 +399,7 @@ int main(int argc, char **argv)
 		ok = false;
 	}
 	if (!whole_results_are_good(&whole.stop.results, whole.percent)) {
-		fprintf(stderr, "whole: %s: too many stacks that are wrong or not complete\n",
+		fprintf(stderr, "whole: %s: stacks are different or not complete\n",
 			whole.stop.name);
 		ok = false;
 	}

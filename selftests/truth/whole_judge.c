@@ -45,13 +45,6 @@ void whole_look(struct whole_judge *judge, const struct user_regs_struct *regs)
 	judge->sure = i < truth->nr ? i + 1 : i;
 }
 
-/* Whether libdw had to guess the caller of the last sure frame. */
-static bool is_at_guess(struct whole_judge *judge)
-{
-	return judge->sure &&
-	       !has_cfi(judge, frame_pc(&judge->truth.frames[judge->sure - 1]));
-}
-
 static unsigned int common(const struct sframe_unwind_stack *record,
 			   const struct truth_stack *truth)
 {
@@ -82,94 +75,198 @@ static bool is_marked_right(const struct whole_judge *judge,
 	if (how[0] != SFRAME_UNWIND_FRAME_REGS)
 		return false;
 	for (unsigned int i = 1; i < nr; i++) {
-		const struct truth_frame *frame = &judge->truth.frames[i];
-		/*
-		 * For libdw the restorer is exact, too, but it was not
-		 * interrupted.
-		 */
-		const bool is_signal = frame->exact &&
-			!image_is_restorer(judge->image, frame->pc);
+		const bool exact = judge->truth.frames[i].exact;
 
-		if (how[i] != (is_signal ? SFRAME_UNWIND_FRAME_SIGNAL :
-					   SFRAME_UNWIND_FRAME_SFRAME))
+		if (how[i] != (exact ? SFRAME_UNWIND_FRAME_SIGNAL :
+				       SFRAME_UNWIND_FRAME_SFRAME))
 			return false;
 	}
 	return true;
 }
 
+/* Whether memory at @pc - @size up to @pc ends with a call instruction. */
+static bool is_behind_call(const uint8_t *end, unsigned int size)
+{
+	if (size >= 5 && end[-5] == 0xe8)
+		return true;
+	/* ff /2 with any form of operand, and perhaps a prefix. */
+	for (unsigned int i = 2; i <= 8 && i <= size; i++) {
+		if (end[-(int)i] == 0xff && (end[-(int)i + 1] & 0x38) == 0x10)
+			return true;
+	}
+	return false;
+}
+
+/* Whether @pc can be a return address. */
+static bool is_return_address(const struct whole_judge *judge, uint64_t pc)
+{
+	uint8_t code[8];
+
+	return image_is_code(judge->image, pc) &&
+	       memory_read(judge->image->memory, pc - sizeof(code), code,
+			   sizeof(code)) &&
+	       is_behind_call(code + sizeof(code), sizeof(code));
+}
+
+/*
+ * The number of frames that libdw knows, or has guessed with some reason. The
+ * caller of an outermost frame may be some word of the stack.
+ */
+static unsigned int truth_frames(const struct whole_judge *judge)
+{
+	const struct truth_stack *truth = &judge->truth;
+	unsigned int i = judge->sure;
+
+	while (i < truth->nr && is_return_address(judge, truth->frames[i].pc))
+		i++;
+	while (i > 1 && !image_is_code(judge->image, truth->frames[i - 1].pc))
+		i--;
+	return i;
+}
+
+/*
+ * Whether the record's frames from @i on, which libdw does not know, can be
+ * callers, as far as the record does not mark them as a guess.
+ */
+static bool is_possible(const struct whole_judge *judge,
+			const struct sframe_unwind_stack *record,
+			unsigned int i)
+{
+	for (; i < record->nr_frames; i++) {
+		if (marks(record)[i] == SFRAME_UNWIND_FRAME_SFRAME &&
+		    !is_return_address(judge, record->ips[i]) &&
+		    !image_is_restorer(judge->image, record->ips[i]))
+			return false;
+	}
+	return true;
+}
+
+/* "object 0xaddress function", where rules begin at that address. */
 static void name_place(const struct whole_judge *judge, uint64_t pc,
-		       const char *what, char *name, size_t size)
+		       char *name, size_t size)
 {
 	Dwfl_Module *module = module_at(judge, pc);
 	const char *object, *slash, *function;
+	GElf_Addr bias;
+	uint64_t start;
 
-	if (!module) {
-		snprintf(name, size, "%scode in no file", what);
+	if (!module || !dwfl_module_getelf(module, &bias)) {
+		snprintf(name, size, "%s", image_is_code(judge->image, pc) ?
+			 "code in no file" : "no code");
 		return;
 	}
 	object = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
 				  NULL);
 	slash = strrchr(object, '/');
 	function = dwfl_module_addrname(module, pc);
-	snprintf(name, size, "%s%s %s", what, slash ? slash + 1 : object,
-		 function ? function : "?");
+	start = module_row_start(module, pc);
+	snprintf(name, size, "%.40s %#lx %.40s", slash ? slash + 1 : object,
+		 (start ? start : pc) - bias, function ? function : "?");
 }
 
-/* Name the frame without CFI, or the one that led to an invalid address. */
-static void name_no_cfi(const struct whole_judge *judge, char *name, size_t size)
-{
-	const struct truth_frame *frame = &judge->truth.frames[judge->sure - 1];
-	uint8_t byte;
-
-	if (judge->sure > 1 &&
-	    !memory_read(judge->image->memory, frame->pc, &byte, 1))
-		name_place(judge, frame_pc(frame - 1), "no code behind ", name,
-			   size);
-	else
-		name_place(judge, frame_pc(frame), "", name, size);
-}
-
-/* The reason why SFrame cannot express the rule for @pc, or NULL. */
+/* The reason why SFrame cannot express the rule for @pc. */
 static const char *why_no_rule(const struct whole_judge *judge, uint64_t pc)
 {
 	Dwfl_Module *module = module_at(judge, pc);
 	struct ref_place place;
 
+	if (!module_has_cfi(module, pc))
+		return "no CFI";
 	if (module_cfi(module, pc, CFI_CFA, &place) == CFI_NOTHING)
-		return "CFA by an expression: ";
+		return "CFA by an expression";
 	if (module_cfi(module, pc, REG_NR_RA, &place) == CFI_NOTHING)
-		return "RA by an expression: ";
+		return "RA by an expression";
 	if (module_cfi(module, pc, REG_NR_FP, &place) == CFI_NOTHING)
-		return "FP by an expression: ";
+		return "FP by an expression";
 	if (module_cfi(module, pc, REG_NR_SP, &place) == CFI_PLACE)
-		return "SP is not the CFA: ";
-	return NULL;
+		return "SP is not the CFA";
+	if (module_cfi(module, pc, REG_NR_RA, &place) == CFI_UNDEFINED)
+		return "RA undefined";
+	return "simple CFI";
 }
 
-/* The reason why the walk could not continue from frame @i, or NULL. */
-static const char *why_it_ends(const struct whole_judge *judge,
-			       enum sframe_unwind_stop stop, unsigned int i)
+static void describe_rule(const struct whole_judge *judge, uint64_t pc,
+			  char *text, size_t size)
 {
-	const uint64_t pc = frame_pc(&judge->truth.frames[i]);
-	struct ref_place place;
+	static const struct {
+		const char *name;
+		int number;
+	} values[] = {
+		{ "CFA", CFI_CFA }, { "RA", REG_NR_RA }, { "FP", REG_NR_FP }
+	};
+	size_t used = 0;
 
-	switch (stop) {
-	case SFRAME_UNWIND_STOP_NO_RULE:
-		return why_no_rule(judge, pc);
-	case SFRAME_UNWIND_STOP_NO_REGISTER:
-		if (i && module_cfi(module_at(judge, pc), pc, CFI_CFA,
-				    &place) == CFI_PLACE &&
-		    place.base != REG_NR_SP && place.base != REG_NR_FP)
-			return "CFA in a register that a call saves: ";
-		return NULL;
-	default:
-		return NULL;
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values) && used < size;
+	     i++) {
+		struct ref_place place;
+
+		switch (module_cfi(module_at(judge, pc), pc, values[i].number,
+				   &place)) {
+		case CFI_PLACE:
+			used += snprintf(text + used, size - used,
+					 " %s: r%ld%+ld%s", values[i].name,
+					 place.base, place.offset,
+					 place.in_memory ? " in memory" : "");
+			break;
+		case CFI_UNDEFINED:
+			used += snprintf(text + used, size - used,
+					 " %s: undefined", values[i].name);
+			break;
+		default:
+			used += snprintf(text + used, size - used,
+					 " %s: nothing simple", values[i].name);
+		}
 	}
+}
+
+static const char *stop_name(enum sframe_unwind_stop stop)
+{
+	static const char *const names[] = {
+		[SFRAME_UNWIND_STOP_COMPLETE] = "complete",
+		[SFRAME_UNWIND_STOP_DEPTH] = "depth",
+		[SFRAME_UNWIND_STOP_NO_RULE] = "no rule",
+		[SFRAME_UNWIND_STOP_SECTION_REMOVED] = "section removed",
+		[SFRAME_UNWIND_STOP_SECTION_UNREADABLE] = "section unreadable",
+		[SFRAME_UNWIND_STOP_STACK_UNREADABLE] = "stack unreadable",
+		[SFRAME_UNWIND_STOP_NO_PROGRESS] = "no progress",
+		[SFRAME_UNWIND_STOP_NO_REGISTER] = "register not known",
+		[SFRAME_UNWIND_STOP_BAD_ADDRESS] = "bad address",
+		[SFRAME_UNWIND_STOP_BUDGET] = "budget",
+		[SFRAME_UNWIND_STOP_PENDING] = "pending",
+	};
+
+	if (stop >= sizeof(names) / sizeof(*names) || !names[stop])
+		return "?";
+	return names[stop];
+}
+
+/* Where the record ends, or leaves the truth, and why. */
+static void name_end(const struct whole_judge *judge,
+		     const struct sframe_unwind_stack *record,
+		     unsigned int same, char *name, size_t size)
+{
+	const struct truth_frame *frame = &judge->truth.frames[same - 1];
+	const uint64_t pc = frame_pc(frame);
+	char place[112];
+	const char *why = why_no_rule(judge, pc);
+	uint8_t byte;
+
+	if (!memory_read(judge->image->memory, pc, &byte, 1) && same > 1) {
+		name_place(judge, frame_pc(frame - 1), place, sizeof(place));
+		snprintf(name, size, "%s: caller is no code; %s", place,
+			 stop_name(record->stop));
+		return;
+	}
+	name_place(judge, pc, place, sizeof(place));
+	snprintf(name, size, "%s: %s; %s%s", place, why,
+		 stop_name(record->stop),
+		 frame->exact && same > 1 ? ", interrupted" : "");
 }
 
 /*
  * libdw also ends silently where a value that it needs is missing. Whether its
- * last frame is the outermost one according to .eh_frame.
+ * last frame is the outermost one according to the CFI.
  */
 static bool is_outermost(const struct whole_judge *judge)
 {
@@ -181,66 +278,63 @@ static bool is_outermost(const struct whole_judge *judge)
 					  &place) == CFI_UNDEFINED;
 }
 
-/*
- * All frames up to code without .eh_frame are equal, and the record does not
- * claim more: it ends there, or has a frame by the frame pointer.
- */
-static bool is_honest_about_guess(const struct whole_judge *judge,
-				  const struct sframe_unwind_stack *record)
+static void prepend(const char *what, char *place)
 {
-	const unsigned int sure = judge->sure;
+	char old[PLACE_SIZE];
 
-	if (record->nr_frames == sure)
-		return record->stop == SFRAME_UNWIND_STOP_NO_RULE;
-	return judge->fallback && record->nr_frames > sure &&
-	       marks(record)[sure] == SFRAME_UNWIND_FRAME_FP;
+	strcpy(old, place);
+	snprintf(place, PLACE_SIZE, "%s%.*s", what,
+		 (int)(PLACE_SIZE - strlen(what) - 1), old);
 }
 
-static enum whole_verdict judge_ends(struct whole_judge *judge,
+static enum whole_verdict judge_ends(const struct whole_judge *judge,
 				     const struct sframe_unwind_stack *record,
 				     struct whole_judgement *judgement)
 {
 	const struct truth_stack *truth = &judge->truth;
 	const unsigned int same = common(record, truth), sure = judge->sure;
-	const char *why;
-	const bool at_guess = is_at_guess(judge);
-	uint64_t pc;
+	const unsigned int theirs = truth_frames(judge);
+	const unsigned int ours = record->nr_frames;
+	const unsigned int known = same < sure ? same : sure;
 
 	if (!same) {
 		snprintf(judgement->place, sizeof(judgement->place),
-			 "not even the first frame");
-		return WHOLE_UNEXPLAINED;
+			 "not even the first frame; %s",
+			 stop_name(record->stop));
+		return WHOLE_DIFFERENT;
 	}
-	pc = frame_pc(&truth->frames[same - 1]);
-	judgement->frames = (same < sure ? same : sure) - 1;
-	name_place(judge, pc, "", judgement->place, sizeof(judgement->place));
-	if (!is_marked_right(judge, record, same < sure ? same : sure))
-		return WHOLE_UNEXPLAINED;
+	judgement->frames = known - 1;
+	name_end(judge, record, same, judgement->place,
+		 sizeof(judgement->place));
+	if (!is_marked_right(judge, record, known)) {
+		prepend("wrong mark: ", judgement->place);
+		return WHOLE_DIFFERENT;
+	}
+	if (!is_possible(judge, record, known)) {
+		prepend("no return address: ", judgement->place);
+		return WHOLE_DIFFERENT;
+	}
 
-	if (same >= sure && at_guess) {
-		name_no_cfi(judge, judgement->place, sizeof(judgement->place));
-		judgement->guess_differs = same != truth->nr ||
-					   same != record->nr_frames;
-		return is_honest_about_guess(judge, record) ? WHOLE_NO_CFI :
-							      WHOLE_UNEXPLAINED;
-	}
-	if (same == record->nr_frames && same == truth->nr &&
-	    judgement->complete)
-		return truth->ended ? WHOLE_AGREES : WHOLE_GIVES_UP;
-	if (same < record->nr_frames)
-		return same == truth->nr && !is_outermost(judge) ?
-		       WHOLE_GIVES_UP : WHOLE_UNEXPLAINED;
-	if (same == truth->nr && is_outermost(judge))
-		return WHOLE_UNEXPLAINED;
-	if (record->stop == SFRAME_UNWIND_STOP_DEPTH &&
+	/* The depth is limited. */
+	if (record->stop == SFRAME_UNWIND_STOP_DEPTH && same == ours &&
 	    same == judge->max_depth)
-		return WHOLE_NOT_COMPLETE;
-	why = why_it_ends(judge, record->stop, same - 1);
-	if (!why)
-		return same == truth->nr ? WHOLE_NOT_COMPLETE :
-					   WHOLE_UNEXPLAINED;
-	name_place(judge, pc, why, judgement->place, sizeof(judgement->place));
-	return WHOLE_EXPLAINED;
+		return WHOLE_BOTH_END;
+	if (same < ours && same < theirs)
+		return same < sure ? WHOLE_DIFFERENT : WHOLE_GUESS_DIFFERS;
+	if (same < ours)
+		return same == truth->nr && is_outermost(judge) ?
+		       WHOLE_DIFFERENT : WHOLE_WE_FURTHER;
+	if (same < theirs && judgement->complete)
+		return same < sure ? WHOLE_DIFFERENT : WHOLE_GUESS_DIFFERS;
+	if (same < sure && same < theirs)
+		return WHOLE_LIBDW_FURTHER;
+	if (same < theirs)
+		return module_at(judge, frame_pc(&truth->frames[same - 1])) ?
+		       WHOLE_GUESS_FURTHER : WHOLE_JIT_FURTHER;
+	if (judgement->complete)
+		return truth->ended && same == truth->nr ? WHOLE_AGREES :
+							   WHOLE_WE_FURTHER;
+	return is_outermost(judge) ? WHOLE_LIBDW_FURTHER : WHOLE_BOTH_END;
 }
 
 void whole_record(struct whole_judge *judge,
@@ -259,59 +353,34 @@ void whole_record(struct whole_judge *judge,
 	judgement->verdict = judge_ends(judge, record, judgement);
 }
 
-static void print_rule(const struct whole_judge *judge, uint64_t pc, FILE *to)
-{
-	static const struct {
-		const char *name;
-		int number;
-	} values[] = {
-		{ "CFA", CFI_CFA }, { "RA", REG_NR_RA }, { "FP", REG_NR_FP }
-	};
-
-	fprintf(to, "#   .eh_frame at %#lx:", pc);
-	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-		struct ref_place place;
-
-		switch (module_cfi(module_at(judge, pc), pc, values[i].number,
-				   &place)) {
-		case CFI_PLACE:
-			fprintf(to, " %s: r%ld%+ld%s", values[i].name,
-				place.base, place.offset,
-				place.in_memory ? " in memory" : "");
-			break;
-		case CFI_UNDEFINED:
-			fprintf(to, " %s: undefined", values[i].name);
-			break;
-		default:
-			fprintf(to, " %s: nothing simple", values[i].name);
-		}
-	}
-	fprintf(to, "\n");
-}
-
 void whole_print(const struct whole_judge *judge,
 		 const struct sframe_unwind_stack *record, FILE *to)
 {
 	const struct truth_stack *truth = &judge->truth;
 	const unsigned int same = common(record, truth);
+	char rule[128];
 
-	fprintf(to, "#   frames: %u by the module (stop %u), %u by libdw%s, %u of them sure, %u the same\n",
-		record->nr_frames, record->stop, truth->nr,
+	fprintf(to, "#   frames: %u by the module (%s), %u by libdw%s, %u of them sure, %u the same\n",
+		record->nr_frames, stop_name(record->stop), truth->nr,
 		truth->ended ? " (ended)" : "", judge->sure, same);
 	for (unsigned int i = same > 2 ? same - 2 : 0; i < same + 2; i++) {
 		const struct truth_frame *frame = &truth->frames[i];
 		const bool ours = i < record->nr_frames, theirs = i < truth->nr;
-		char place[96] = "";
+		char place[PLACE_SIZE] = "";
 
 		if (!ours && !theirs)
 			break;
-		name_place(judge, theirs ? frame_pc(frame) : record->ips[i], "",
+		name_place(judge, theirs ? frame_pc(frame) : record->ips[i],
 			   place, sizeof(place));
 		fprintf(to, "#   %u: %#llx (%u), libdw %#lx sp %#lx fp %#lx %s\n",
 			i, ours ? record->ips[i] : 0,
 			ours ? marks(record)[i] : 0, theirs ? frame->pc : 0,
 			theirs ? frame->sp : 0, theirs ? frame->fp : 0, place);
 	}
-	if (same && same <= truth->nr)
-		print_rule(judge, frame_pc(&truth->frames[same - 1]), to);
+	if (same && same <= truth->nr) {
+		const uint64_t pc = frame_pc(&truth->frames[same - 1]);
+
+		describe_rule(judge, pc, rule, sizeof(rule));
+		fprintf(to, "#   CFI at %#lx:%s\n", pc, rule);
+	}
 }

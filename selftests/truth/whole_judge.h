@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Whole judge: whether a record contains the whole stack, as libdw's CFI
- * unwinder finds it. In code without .eh_frame, libdw guesses a frame by the
- * frame pointer, which may be wrong: frames after that are compared, but
- * counted separately.
+ * unwinder finds it. In code without CFI, libdw guesses a frame by the frame
+ * pointer, which may be wrong: differences after that are counted separately.
  */
 #ifndef TRUTH_WHOLE_JUDGE_H
 #define TRUTH_WHOLE_JUDGE_H
@@ -11,14 +10,19 @@
 #include <linux/sframe_unwind.h>
 
 #include "image.h"
+#include "tally.h"
+
+#define PLACE_SIZE	sizeof(((struct tally *)0)->names[0].name)
 
 enum whole_verdict {
 	WHOLE_AGREES,		/* equal up to the outermost frame */
-	WHOLE_NOT_COMPLETE,	/* equal, but neither reaches the outermost frame */
-	WHOLE_GIVES_UP,		/* libdw ends earlier, the record continues */
-	WHOLE_NO_CFI,		/* equal up to code without .eh_frame */
-	WHOLE_EXPLAINED,	/* ends early where SFrame cannot continue */
-	WHOLE_UNEXPLAINED,
+	WHOLE_BOTH_END,		/* equal, but neither reaches the outermost frame */
+	WHOLE_LIBDW_FURTHER,	/* libdw continues by CFI */
+	WHOLE_GUESS_FURTHER,	/* libdw continues by a guess, from code of a file */
+	WHOLE_JIT_FURTHER,	/* the same from other code */
+	WHOLE_WE_FURTHER,
+	WHOLE_GUESS_DIFFERS,	/* equal up to libdw's first guess */
+	WHOLE_DIFFERENT,
 	NR_WHOLE_VERDICTS
 };
 
@@ -26,10 +30,9 @@ struct whole_judgement {
 	enum whole_verdict verdict;
 	bool complete;		/* the record says that it is complete */
 	bool signal;
-	bool guess_differs;	/* frames behind code without .eh_frame differ */
 	unsigned int frames;	/* callers that are right */
 	unsigned int guesses;	/* frames found by frame pointer in the record */
-	char place[96];		/* of a verdict other than agreement */
+	char place[PLACE_SIZE];	/* of a verdict other than agreement */
 };
 
 #define CFI_SLOTS	16384

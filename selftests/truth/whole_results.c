@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "whole_results.h"
 
-/*
- * Maximum percentage of rounds in which a stack may end because SFrame cannot
- * express a rule: node's program hashes in 2 % of its time. Rounds instead of
- * stops, because all steps of a round are likely to be in the same code.
- */
-#define MAX_NO_FORM	5
-
 const char *whole_verdict_name(enum whole_verdict verdict)
 {
 	static const char *const names[] = {
 		[WHOLE_AGREES] = "agrees",
-		[WHOLE_NOT_COMPLETE] = "not complete in either",
-		[WHOLE_GIVES_UP] = "eu-stack gives up",
-		[WHOLE_NO_CFI] = "code without .eh_frame",
-		[WHOLE_EXPLAINED] = "no form in SFrame",
-		[WHOLE_UNEXPLAINED] = "UNEXPLAINED",
+		[WHOLE_BOTH_END] = "both end",
+		[WHOLE_LIBDW_FURTHER] = "libdw goes further",
+		[WHOLE_GUESS_FURTHER] = "libdw guesses further",
+		[WHOLE_JIT_FURTHER] = "libdw guesses in no file",
+		[WHOLE_WE_FURTHER] = "we go further",
+		[WHOLE_GUESS_DIFFERS] = "libdw guesses otherwise",
+		[WHOLE_DIFFERENT] = "DIFFERENT",
 	};
 
 	return names[verdict];
@@ -26,18 +21,8 @@ bool whole_results_add(struct whole_results *results, enum method method,
 		       const struct whole_judgement *judgement)
 {
 	results->stops[method]++;
-	if (method != METHOD_STEP)
-		results->no_form_in_round = false;
-	if (judgement->verdict == WHOLE_EXPLAINED && !results->no_form_in_round) {
-		results->no_form_in_round = true;
-		results->no_form_rounds++;
-	}
 	results->complete += judgement->complete;
-	results->can_be_complete += judgement->complete &&
-				    judgement->verdict != WHOLE_NO_CFI &&
-				    judgement->verdict != WHOLE_EXPLAINED;
 	results->verdicts[judgement->verdict]++;
-	results->guess_differs += judgement->guess_differs;
 	results->frames += judgement->frames;
 	results->guesses += judgement->guesses;
 	results->signals += judgement->signal;
@@ -65,15 +50,10 @@ double whole_results_percent(const struct whole_results *results)
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent)
 {
-	const unsigned long nr = whole_results_compared(results);
-	const unsigned long rounds = nr - results->stops[METHOD_STEP];
-	const unsigned long can_be = nr - results->verdicts[WHOLE_EXPLAINED] -
-				     results->verdicts[WHOLE_NO_CFI];
-
-	return !results->verdicts[WHOLE_UNEXPLAINED] &&
-	       (can_be - results->can_be_complete) * 100.0 <=
-	       nr * (100.0 - percent) + 1e-6 &&
-	       results->no_form_rounds * 100 <= rounds * MAX_NO_FORM;
+	return !results->verdicts[WHOLE_DIFFERENT] &&
+	       !results->verdicts[WHOLE_LIBDW_FURTHER] &&
+	       !results->verdicts[WHOLE_GUESS_FURTHER] &&
+	       whole_results_percent(results) + 1e-6 >= percent;
 }
 
 void whole_results_print(const struct whole_results *results, const char *name,
@@ -82,13 +62,15 @@ void whole_results_print(const struct whole_results *results, const char *name,
 	const unsigned long nr = whole_results_compared(results);
 	const unsigned long *v = results->verdicts;
 
-	printf("row|%s|%lu|%lu|%lu|%lu|%.2f|%lu|%.1f|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%lu\n",
+	printf("row|%s|%lu|%lu|%lu|%lu|%.2f|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%.1f|%lu|%lu|%lu|%lu\n",
 	       name, results->stops[METHOD_STEP], results->stops[METHOD_TIMER],
 	       results->stops[METHOD_BREAK], nr, whole_results_percent(results),
-	       results->frames, nr ? (double)results->frames / nr : 0,
-	       results->deepest, results->signals, results->disturbed,
-	       v[WHOLE_GIVES_UP], v[WHOLE_NOT_COMPLETE], v[WHOLE_NO_CFI],
-	       v[WHOLE_EXPLAINED], v[WHOLE_UNEXPLAINED], seconds);
+	       v[WHOLE_BOTH_END], v[WHOLE_LIBDW_FURTHER],
+	       v[WHOLE_GUESS_FURTHER], v[WHOLE_JIT_FURTHER],
+	       v[WHOLE_WE_FURTHER],
+	       v[WHOLE_GUESS_DIFFERS], v[WHOLE_DIFFERENT], results->frames,
+	       nr ? (double)results->frames / nr : 0, results->deepest,
+	       results->signals, results->disturbed, seconds);
 	for (int verdict = 0; verdict < NR_WHOLE_VERDICTS; verdict++) {
 		const struct tally *tally = &results->places[verdict];
 
@@ -97,7 +79,4 @@ void whole_results_print(const struct whole_results *results, const char *name,
 			       whole_verdict_name(verdict),
 			       tally->names[i].name, tally->names[i].count);
 	}
-	if (results->guesses)
-		printf("guess|%s|%lu|%lu\n", name, results->guesses,
-		       results->guess_differs);
 }

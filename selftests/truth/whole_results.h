@@ -16,17 +16,10 @@ enum method {
 struct whole_results {
 	unsigned long stops[NR_METHODS];	/* compared */
 	unsigned long disturbed;		/* a signal was delivered in between */
-	unsigned long complete, can_be_complete;
+	unsigned long complete;
 	unsigned long verdicts[NR_WHOLE_VERDICTS];
-	/*
-	 * A round is a stop by timer or breakpoint and the steps after it.
-	 * These are rounds that met a rule SFrame cannot express.
-	 */
-	unsigned long no_form_rounds;
-	bool no_form_in_round;
 	unsigned long frames, deepest;
 	unsigned long guesses;			/* frames by frame pointer */
-	unsigned long guess_differs;
 	unsigned long signals;
 	struct tally places[NR_WHOLE_VERDICTS];
 };
@@ -43,9 +36,8 @@ unsigned long whole_results_compared(const struct whole_results *results);
 double whole_results_percent(const struct whole_results *results);
 
 /*
- * Whether at least @percent of the stacks are complete, or cannot be because
- * they go through code without .eh_frame, or end where SFrame cannot express
- * the rule; and few enough of the latter.
+ * Whether no stack is different, libdw goes further in code of a file in none,
+ * and at least @percent of them are complete.
  */
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent);

@@ -18,12 +18,23 @@
 /* Time between checks of what has been attached, in microseconds. */
 #define INTERVAL_USEC		20000
 
+/* More than any file takes, in seconds. */
+#define ATTACH_SECONDS		300
+
 unsigned long whole_now(void)
 {
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec;
+}
+
+uint64_t whole_usec(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000ull + time.tv_nsec / 1000;
 }
 
 void whole_stop_open(struct whole_stop *stop)
@@ -69,30 +80,57 @@ static bool is_in_list(FILE *list, const char *object)
 	return found;
 }
 
-static bool await_attached(const struct whole_stop *stop)
+/* Whether code is mapped from the file, which may be mapped just to be read. */
+static bool is_executable(const struct whole_stop *stop, const char *name)
+{
+	char path[32], line[1024], execute;
+	bool found = false;
+	FILE *maps;
+	int at;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", stop->image.pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	while (!found && fgets(line, sizeof(line), maps)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = sscanf(line, "%*x-%*x %*c%*c%c%*c %*x %*s %*u %n",
+			       &execute, &at) == 1 && execute == 'x' &&
+			!strcmp(line + at, name);
+	}
+	fclose(maps);
+	return found;
+}
+
+/* This time does not count. */
+static void await_attached(struct whole_stop *stop)
 {
 	FILE *list = fopen(stop->attached, "re");
+	const unsigned long begin = whole_now();
+	const unsigned long deadline = begin + ATTACH_SECONDS;
 	bool ok = true;
 
 	if (!list) {
 		perror(stop->attached);
-		return false;
+		return;
 	}
 	for (unsigned int i = 0; ok && i < stop->code.nr; i++) {
 		const char *name = dwfl_module_info(stop->code.objects[i].module,
 						    NULL, NULL, NULL, NULL,
 						    NULL, NULL, NULL);
 
-		while (ok && name[0] == '/' && !is_in_list(list, name)) {
+		if (name[0] != '/' || !is_executable(stop, name))
+			continue;
+		while (ok && !is_in_list(list, name)) {
 			usleep(INTERVAL_USEC);
-			ok = whole_now() <= stop->deadline;
+			ok = whole_now() <= deadline;
 		}
 		if (!ok)
 			fprintf(stderr, "whole: %s: nothing is attached to %s\n",
 				stop->name, name);
 	}
 	fclose(list);
-	return ok;
+	stop->deadline += whole_now() - begin;
 }
 
 bool whole_stop_load(struct whole_stop *stop, struct target *target)
@@ -105,7 +143,9 @@ bool whole_stop_load(struct whole_stop *stop, struct target *target)
 	if (!image_load(&stop->image, target->pid, &target->memory))
 		return false;
 	code_load(&stop->code, &stop->image);
-	return !stop->attached || await_attached(stop);
+	if (stop->attached)
+		await_attached(stop);
+	return true;
 }
 
 /*

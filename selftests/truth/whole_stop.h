@@ -31,7 +31,9 @@ struct whole_stop {
 	struct whole_results results;
 };
 
+/* Monotonic time, in seconds and microseconds. */
 unsigned long whole_now(void);
+uint64_t whole_usec(void);
 
 /* Exits with a message on failure. */
 void whole_stop_open(struct whole_stop *stop);
