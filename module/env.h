@@ -97,21 +97,29 @@ static __always_inline u64 sfu_bytes_nospec(const struct sfu_bytes *bytes,
 }
 
 /*
+ * Copy bytes of @bytes' copy to @to. Returns 0, or -EFAULT if they are not all in
+ * it, or if @bytes has no copy.
+ */
+static inline int sfu_bytes_read_copy(const struct sfu_bytes *bytes, u64 offset,
+				      void *to, u32 length)
+{
+	if (!bytes->copy || !sfu_bytes_has(bytes, offset, length))
+		return -EFAULT;
+	memcpy(to, bytes->copy + sfu_bytes_nospec(bytes, offset, length), length);
+	return 0;
+}
+
+/*
  * Copy bytes to @to once; callers decode the copy. May sleep in the kernel.
  * Returns 0, or -EFAULT if they are not all in @bytes or cannot be read.
  */
 static inline int sfu_bytes_read(const struct sfu_bytes *bytes, u64 offset,
 				 void *to, u32 length)
 {
-	const u8 *from = bytes->copy;
-
+	if (bytes->copy)
+		return sfu_bytes_read_copy(bytes, offset, to, length);
 	if (!sfu_bytes_has(bytes, offset, length))
 		return -EFAULT;
-	if (from) {
-		memcpy(to, from + sfu_bytes_nospec(bytes, offset, length),
-		       length);
-		return 0;
-	}
 #ifdef __KERNEL__
 	if (copy_from_user(to, u64_to_user_ptr(bytes->address + offset),
 			   length))

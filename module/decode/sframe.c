@@ -55,8 +55,8 @@ static int read_extension(struct sfu_table *table, const struct sfu_bytes *bytes
 
 	if (!sfu_bytes_has(bytes, 0, SFRAME_EXT_END))
 		return sfu_malformed(defect, SFU_DEFECT_HDR_SHORT, 0);
-	err = sfu_bytes_read(bytes, SFRAME_HDR_SIZE, ext + SFRAME_HDR_SIZE,
-			     SFRAME_EXT_SIZE);
+	err = sfu_bytes_read_copy(bytes, SFRAME_HDR_SIZE, ext + SFRAME_HDR_SIZE,
+				  SFRAME_EXT_SIZE);
 	if (err)
 		return err;
 	if (get_le32(ext + SFRAME_EXT_MAGIC) != SFRAME_EXT_MAGIC_VALUE)

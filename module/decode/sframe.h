@@ -240,7 +240,10 @@ struct sfu_rows {
 int sfu_table_open(struct sfu_table *table, const struct sfu_bytes *bytes,
 		   struct sfu_defect *defect);
 
-/* As sfu_table_open(), but accepts extended sections, too. */
+/*
+ * As sfu_table_open(), but accepts extended sections, too, if @bytes has a copy: they
+ * are never read from memory of a process.
+ */
 int sfu_table_open_extended(struct sfu_table *table,
 			    const struct sfu_bytes *bytes,
 			    struct sfu_defect *defect);

@@ -38,8 +38,9 @@ static int read_block(const struct sfu_table *table, u32 block, u32 *run)
 	*run = table->nr_runs;
 	if (block == table->nr_blocks)
 		return 0;
-	err = sfu_bytes_read(&table->bytes, BLOCKS +
-			     (u64)block * sizeof(raw), raw, sizeof(raw));
+	err = sfu_bytes_read_copy(&table->bytes,
+				  BLOCKS + (u64)block * sizeof(raw), raw,
+				  sizeof(raw));
 	if (err)
 		return err;
 	*run = get_le32(raw);
@@ -53,8 +54,9 @@ static int read_run(const struct sfu_table *table, u32 run, u16 *offset,
 	u8 raw[SFRAME_EXT_RUN_SIZE];
 	int err;
 
-	err = sfu_bytes_read(&table->bytes, runs_of(table) +
-			     (u64)run * sizeof(raw), raw, sizeof(raw));
+	err = sfu_bytes_read_copy(&table->bytes,
+				  runs_of(table) + (u64)run * sizeof(raw), raw,
+				  sizeof(raw));
 	if (err)
 		return err;
 	*offset = get_le16(raw + SFRAME_EXT_RUN_OFFSET);
@@ -70,8 +72,9 @@ static int read_layout(const struct sfu_table *table, u8 number,
 
 	if (number >= table->nr_layouts)
 		return -EINVAL;
-	err = sfu_bytes_read(&table->bytes, layouts_of(table) +
-			     number * sizeof(raw), raw, sizeof(raw));
+	err = sfu_bytes_read_copy(&table->bytes,
+				  layouts_of(table) + number * sizeof(raw), raw,
+				  sizeof(raw));
 	if (err)
 		return err;
 	memcpy(layout->slot, raw + SFRAME_EXT_LAYOUT_SLOTS,
