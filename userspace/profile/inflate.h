@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * The records inside of compressed ones, as "perf record -z" writes them: one
+ * zstd stream, cut into records at any place.
+ */
+#ifndef PROFILE_INFLATE_H
+#define PROFILE_INFLATE_H
+
+#include <stddef.h>
+
+#include "profile/input.h"
+
+/* Bytes of @plain: a whole record and some. */
+#define INFLATE_PLAIN	(4 * INPUT_MAX)
+
+/**
+ * struct inflate - state of decompression; all 0 before the first use
+ *
+ * @stream: zstd's state; NULL if no compressed record has been seen.
+ * @packed: the contents of one compressed record.
+ * @packed_size: its size in bytes.
+ * @packed_used: bytes of it that have been decompressed.
+ * @plain: decompressed bytes.
+ * @begin: offset in @plain of the first byte that has not been taken.
+ * @end: offset in @plain of their end.
+ */
+struct inflate {
+	struct ZSTD_DCtx_s *stream;
+	unsigned char *packed;
+	size_t packed_size;
+	size_t packed_used;
+	unsigned char *plain;
+	size_t begin;
+	size_t end;
+};
+
+/*
+ * Give @size bytes, at most INPUT_MAX, of compressed data, after all before has
+ * been taken. Returns 0 or -ENOMEM.
+ */
+int inflate_give(struct inflate *inflate, const void *bytes, size_t size);
+
+/*
+ * Get at least @size bytes, at most INPUT_MAX, of decompressed data; NULL if
+ * that many have not been given. Then *@error is 0, or -EINVAL for bytes that
+ * zstd refuses; *@why is zstd's reason.
+ */
+const void *inflate_get(struct inflate *inflate, size_t size, int *error,
+			const char **why);
+
+/* The first @size bytes, of those gotten, have been used. */
+void inflate_take(struct inflate *inflate, size_t size);
+
+/* Forget all data. */
+void inflate_reset(struct inflate *inflate);
+
+void inflate_free(struct inflate *inflate);
+
+#endif /* PROFILE_INFLATE_H */
