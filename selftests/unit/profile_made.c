@@ -74,6 +74,8 @@ void profile_made_record(unsigned int i, struct sframe_unwind_profile_record *re
 	case SFRAME_UNWIND_PROFILE_EXIT:
 		record->task.ppid = i;
 		record->task.ptid = i + 1;
+		record->task.has_own_maps =
+			record->kind == SFRAME_UNWIND_PROFILE_FORK && i % 2;
 		break;
 	default:
 		record->lost = i;
@@ -119,7 +121,8 @@ int profile_is_equal(const struct sframe_unwind_profile_record *a,
 	case SFRAME_UNWIND_PROFILE_FORK:
 	case SFRAME_UNWIND_PROFILE_EXIT:
 		return a->task.ppid == b->task.ppid &&
-		       a->task.ptid == b->task.ptid;
+		       a->task.ptid == b->task.ptid &&
+		       a->task.has_own_maps == b->task.has_own_maps;
 	default:
 		return a->lost == b->lost;
 	}

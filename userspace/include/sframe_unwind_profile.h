@@ -192,6 +192,8 @@ struct sframe_unwind_profile_map {
  * @task: for fork and exit.
  * @task.ppid: process of the parent.
  * @task.ptid: thread of the parent.
+ * @task.has_own_maps: the mappings of a new process are those that further
+ *	records tell; else it begins with those of its parent; 0 or 1.
  * @lost: number of records or samples that were lost.
  */
 struct sframe_unwind_profile_record {
@@ -213,6 +215,7 @@ struct sframe_unwind_profile_record {
 		struct {
 			uint32_t ppid;
 			uint32_t ptid;
+			uint32_t has_own_maps;
 		} task;
 		uint64_t lost;
 	};

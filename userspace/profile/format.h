@@ -53,6 +53,7 @@ enum {
 /* Bits of misc. */
 #define MISC_MMAP_DATA		(1U << 13)
 #define MISC_COMM_EXEC		(1U << 13)
+#define MISC_FORK_EXEC		(1U << 13)
 #define MISC_BUILD_ID		(1U << 14)
 #define MISC_BUILD_ID_SIZE	(1U << 15)	/* of an entry in FEATURE_BUILD_ID */
 

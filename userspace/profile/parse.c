@@ -389,7 +389,7 @@ static void parse_comm(struct cursor *cursor, unsigned int misc,
 	parsed->record.comm.name = parsed->name;
 }
 
-static void parse_task(struct cursor *cursor, bool is_fork,
+static void parse_task(struct cursor *cursor, bool is_fork, unsigned int misc,
 		       struct parsed *parsed)
 {
 	struct sframe_unwind_profile_record *record = &parsed->record;
@@ -397,6 +397,7 @@ static void parse_task(struct cursor *cursor, bool is_fork,
 
 	record->kind = is_fork ? SFRAME_UNWIND_PROFILE_FORK :
 				 SFRAME_UNWIND_PROFILE_EXIT;
+	record->task.has_own_maps = is_fork && misc & MISC_FORK_EXEC;
 	record->pid = take_u32(cursor);
 	record->task.ppid = take_u32(cursor);
 	record->tid = take_u32(cursor);
@@ -431,7 +432,7 @@ static bool parse_other(struct cursor *cursor, unsigned int type,
 		return true;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		parse_task(cursor, type == PERF_RECORD_FORK, parsed);
+		parse_task(cursor, type == PERF_RECORD_FORK, misc, parsed);
 		return true;
 	case PERF_RECORD_LOST:
 		parsed->record.kind = SFRAME_UNWIND_PROFILE_LOST;

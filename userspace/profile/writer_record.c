@@ -289,7 +289,8 @@ static int write_task(struct sframe_unwind_profile_writer *writer,
 	if (!to.at)
 		return writer->error;
 	put_header(&to, record->kind == SFRAME_UNWIND_PROFILE_FORK ?
-		   PERF_RECORD_FORK : PERF_RECORD_EXIT, 0, size);
+		   PERF_RECORD_FORK : PERF_RECORD_EXIT,
+		   record->task.has_own_maps ? MISC_FORK_EXEC : 0, size);
 	put_u32(&to, record->pid);
 	put_u32(&to, record->task.ppid);
 	put_u32(&to, record->tid);
