@@ -12,6 +12,7 @@
 
 #include <linux/bits.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/nospec.h>
@@ -46,6 +47,8 @@ typedef int64_t s64;
 /* For scalars. Atomic, so ThreadSanitizer accepts the races on them. */
 #define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, value)	__atomic_store_n(&(x), (value), __ATOMIC_RELAXED)
+/* As READ_ONCE(), as it is for ThreadSanitizer. */
+#define data_race(x)	READ_ONCE(x)
 #define smp_load_acquire(from)	__atomic_load_n(from, __ATOMIC_ACQUIRE)
 
 /* User space reads its own memory only: speculation discloses nothing. */

@@ -43,8 +43,8 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
 	return find_in_set(set_of(cache, key), key);
 }
 
-/* Returns @rule as SFU_BRIEF_*. */
-static u64 brief_of(const struct sfu_rule *rule)
+/* Returns @rule, for the frame with @key, as SFU_BRIEF_*. */
+static u64 brief_of(u64 key, const struct sfu_rule *rule)
 {
 	u64 brief = (u32)rule->cfa_offset;
 
@@ -52,6 +52,8 @@ static u64 brief_of(const struct sfu_rule *rule)
 	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
 	    rule->cfa_offset % SFU_WORD_SIZE)
 		return SFU_BRIEF_COMPLEX;
+	if (key & SFU_CACHE_EXACT)
+		brief |= SFU_BRIEF_EXACT;
 	if (rule->cfa == SFU_REG_FP)
 		brief |= SFU_BRIEF_FP;
 	else if (rule->cfa != SFU_REG_SP)
@@ -62,6 +64,11 @@ static u64 brief_of(const struct sfu_rule *rule)
 	    rule->fp_offset < -MAX_FP_DISTANCE)
 		return SFU_BRIEF_COMPLEX;
 	return brief | (u64)rule->fp_offset << SFU_BRIEF_FP_SHIFT;
+}
+
+bool sfu_cache_is_simple(const struct sfu_rule *rule)
+{
+	return brief_of(0, rule) != SFU_BRIEF_COMPLEX;
 }
 
 /*
@@ -123,7 +130,7 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	replaces = entry->key && entry->key != key;
 	begin_writing(cache);
 	WRITE_ONCE(entry->key, key);
-	WRITE_ONCE(entry->brief, brief_of(rule));
+	WRITE_ONCE(entry->brief, brief_of(key, rule));
 	WRITE_ONCE(entry->epoch, epoch);
 	WRITE_ONCE(entry->caller, 0);
 	end_writing(cache);
@@ -152,15 +159,17 @@ void sfu_cache_clear(struct sfu_cache *cache)
 	end_writing(cache);
 }
 
-u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
-		     struct sfu_frame *frame, const struct sfu_stack *stack,
-		     u64 *ip, u32 max)
+struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
+				     struct sfu_frame *frame,
+				     const struct sfu_stack *stack, u64 *ip,
+				     u32 max)
 {
+	struct sfu_followed followed = { .missing = 0 };
 	u64 *const end = ip + max;
 	void *const entries = cache->entry;
 	/* Address of the last stack word popped: the stack pointer minus a word. */
 	u64 last = frame->sp - SFU_WORD_SIZE;
-	u64 key = sfu_cache_key(frame), fp = frame->fp;
+	u64 key = sfu_cache_key(frame), fp = frame->fp, fp_at = frame->fp_at;
 	u32 *caller = &cache->innermost;
 	struct sfu_words words;
 	s64 i = -(s64)max;
@@ -170,54 +179,68 @@ u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 	if (sequence & 1 || !frame->fp_known || frame->sp % SFU_WORD_SIZE ||
 	    frame->sp < MIN_ADDRESS ||
 	    !sfu_words_begin(&words, stack, frame->sp))
-		return 0;
+		return followed;
 	do {
 		struct sfu_cache_entry *entry = entries + READ_ONCE(*caller);
-		u64 brief, at, fp_at, saved;
+		u64 brief, at, word;
 		s64 distance;
 
-		if (READ_ONCE(entry->key) != key) {
+		/* Only compared, so that a second read would be harmless. */
+		if (data_race(entry->key) != key) {
 			entry = find_in_set(set_of(cache, key), key);
-			if (!entry)
+			if (!entry) {
+				followed.missing = 1;
 				break;
+			}
 			WRITE_ONCE(*caller, (void *)entry - entries);
 		}
-		if (READ_ONCE(entry->epoch) != epoch)
+		/* Likewise. */
+		if (data_race(entry->epoch) != epoch)
 			break;
 		caller = &entry->caller;
 		brief = READ_ONCE(entry->brief);
 		distance = (s32)brief;
 		at = last + distance;
-		if (brief & SFU_BRIEF_FP) {
-			at = fp + distance - SFU_BRIEF_FP - SFU_WORD_SIZE;
-			if (brief == SFU_BRIEF_COMPLEX || fp % SFU_WORD_SIZE ||
-			    at <= last)
-				break;
+		if (brief & SFU_BRIEF_FLAGS) {
+			if (brief & (SFU_BRIEF_COMPLEX | SFU_BRIEF_EXACT)) {
+				/* Only the first key is not a stack word. */
+				if (brief & SFU_BRIEF_COMPLEX || i != -(s64)max)
+					break;
+				distance -= SFU_BRIEF_EXACT;
+				at -= SFU_BRIEF_EXACT;
+			}
+			if (brief & SFU_BRIEF_FP) {
+				if (fp_at)
+					sfu_words_get(&words, fp_at, fp, out);
+				at = fp + distance - SFU_BRIEF_FP - SFU_WORD_SIZE;
+				if (fp % SFU_WORD_SIZE || at <= last)
+					break;
+			}
 		}
-		sfu_words_get(&words, at, key, out);
+		sfu_words_get(&words, at, word, out);
 		distance = (s64)brief >> SFU_BRIEF_FP_SHIFT;
-		if (distance) {
+		if (distance)
 			fp_at = at + SFU_WORD_SIZE + distance;
-			sfu_words_get(&words, fp_at, saved, out);
-			fp = saved;
-		}
+		key = word;
 		last = at;
 		end[i] = key;
-		if (!++i)
-			break;
-		/* An invalid return address with this bit would be an exact key. */
-	} while (!(key & SFU_CACHE_EXACT));
+	} while (++i);
 out:
 	sfu_words_end(&words);
 	if (!is_unchanged(cache, sequence))
-		return 0;
+		return (struct sfu_followed) { .missing = 0 };
 	sfu_words_count(&words);
-	if (end + i > ip)
-		*frame = (struct sfu_frame) {
-			.ip = end[i - 1],
-			.sp = last + SFU_WORD_SIZE,
-			.fp = fp,
-			.fp_known = true,
-		};
-	return max + i;
+	followed.nr = end + i - ip;
+	if (!followed.nr)
+		return followed;
+	/* One by one: compilers clear structures of this size slowly. */
+	frame->ip = end[i - 1];
+	frame->sp = last + SFU_WORD_SIZE;
+	frame->fp = fp;
+	frame->fp_at = fp_at;
+	frame->exact = false;
+	frame->regs = NULL;
+	frame->saved = NULL;
+	frame->sigcontext = 0;
+	return followed;
 }

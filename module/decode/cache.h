@@ -27,14 +27,19 @@
  * pointer or the frame pointer by a multiple of the word size. All other rules are
  * SFU_BRIEF_COMPLEX.
  *
- * bits 0 to 31		offset of the CFA from that register, with bit 0 as below
- * bit 0		the register is the frame pointer (SFU_BRIEF_FP); as the
- *			only bit set, so with offset 0: SFU_BRIEF_COMPLEX
+ * bits 0 to 2		flags, SFU_BRIEF_*; none in most rules
+ * bits 0 to 31		with the flags 0: offset of the CFA from the stack pointer;
+ *			with SFU_BRIEF_FP: from the frame pointer
  * bits 48 to 63	offset from the CFA, negative, at which the caller's frame
  *			pointer is saved; 0 if it is unchanged
+ *
+ * SFU_BRIEF_EXACT marks the rule of an exact key: sfu_cache_follow() has to detect
+ * stack words that look like one.
  */
 #define SFU_BRIEF_FP		0x1
-#define SFU_BRIEF_COMPLEX	0x1
+#define SFU_BRIEF_EXACT		0x2
+#define SFU_BRIEF_COMPLEX	0x4
+#define SFU_BRIEF_FLAGS		0x7
 #define SFU_BRIEF_FP_SHIFT	48
 
 /* In rule.flags: a negative entry, the section has no rule for the frame. */
@@ -47,7 +52,7 @@
  * with WRITE_ONCE().
  *
  * @key: (*) see sfu_cache_key(); 0 marks a free entry.
- * @brief: (*) @rule as SFU_BRIEF_*.
+ * @brief: (*) @rule as SFU_BRIEF_*, for @key.
  * @epoch: (*) the epoch in which @rule is known to be valid.
  * @owner: a value of the cache's user.
  * @rule: the rule for the frame with @key.
@@ -130,18 +135,34 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 /* Remove all entries. */
 void sfu_cache_clear(struct sfu_cache *cache);
 
+/* Returns whether sfu_cache_follow() can use @rule, if @frame is not an exception. */
+bool sfu_cache_is_simple(const struct sfu_rule *rule);
+
+/**
+ * struct sfu_followed - result of sfu_cache_follow()
+ *
+ * @nr: number of steps.
+ * @missing: not 0 if the cache has no entry with the key of the last frame reached;
+ *	if 0, it may have one.
+ */
+struct sfu_followed {
+	u32 nr;
+	u32 missing;
+};
+
 /*
  * Step from @frame to its callers as long as the cache has a simple rule that is
  * valid in @epoch, at most @max times (not 0). Stores the callers' addresses in
  * @ip. Does not sleep. Returns the number of steps, with @frame set to the last
- * frame reached.
+ * frame reached; it may have fp_at.
  *
  * The last address stored may be outside of user space. If entries were written
- * meanwhile, it returns 0 with @frame unchanged and @ip undefined. Needs no lock,
- * but the caller must keep the cache from being freed.
+ * meanwhile, there are 0 steps, @frame is unchanged and @ip undefined. Needs no
+ * lock, but the caller must keep the cache from being freed.
  */
-u32 sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
-		     struct sfu_frame *frame, const struct sfu_stack *stack,
-		     u64 *ip, u32 max);
+struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
+				     struct sfu_frame *frame,
+				     const struct sfu_stack *stack, u64 *ip,
+				     u32 max);
 
 #endif /* SFU_CACHE_H */

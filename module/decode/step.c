@@ -158,12 +158,16 @@ static enum sfu_step enter_caller(struct sfu_frame *frame, u64 cfa, u64 ra,
 enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule,
 			    const struct sfu_stack *stack)
 {
-	bool fp_known = frame->fp_known;
-	u64 cfa, ra, fp = frame->fp;
+	u64 cfa, ra, fp;
 	enum sfu_step ret;
+	bool fp_known;
 
 	if (rule->flags & SFU_RULE_OUTERMOST)
 		return SFU_STEP_OUTERMOST;
+
+	sfu_step_read_fp(frame, stack);
+	fp = frame->fp;
+	fp_known = frame->fp_known;
 
 	ret = find_cfa(frame, rule, stack, &cfa);
 	if (ret)
@@ -194,6 +198,7 @@ enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 {
 	u64 fp, ra;
 
+	sfu_step_read_fp(frame, stack);
 	if (!frame->fp_known)
 		return SFU_STEP_NO_REGISTER;
 	/* By the ABI, a frame pointer of 0 marks the outermost frame. */

@@ -30,7 +30,9 @@ struct sfu_saved {
  *
  * @ip: instruction pointer.
  * @sp: stack pointer.
- * @fp: frame pointer; valid only with @fp_known.
+ * @fp: frame pointer; valid only with @fp_known, and if @fp_at is 0.
+ * @fp_at: if not 0, the frame pointer is the stack word at this address, which has
+ *	not been read yet: few callers need it. See sfu_step_read_fp().
  * @fp_known: false after a rule for FP could not be applied.
  * @exact: @ip is the next instruction to execute (innermost or interrupted frame),
  *	not a return address; and @sp may equal the CFA.
@@ -44,6 +46,7 @@ struct sfu_frame {
 	u64 ip;
 	u64 sp;
 	u64 fp;
+	u64 fp_at;
 	bool fp_known;
 	bool exact;
 	const struct pt_regs *regs;
@@ -71,8 +74,22 @@ enum sfu_step {
 };
 
 /*
+ * Read the frame pointer of @frame, if that is still to be done. If it cannot be
+ * read, it is unknown. May sleep if @stack is user memory.
+ */
+static inline void sfu_step_read_fp(struct sfu_frame *frame,
+				    const struct sfu_stack *stack)
+{
+	if (!frame->fp_at)
+		return;
+	frame->fp_known = !sfu_stack_read(stack, frame->fp_at, &frame->fp);
+	frame->fp_at = 0;
+}
+
+/*
  * These three replace @frame by its caller's if they return SFU_STEP_OK, and leave
- * it unchanged otherwise. May sleep if @stack is user memory.
+ * it unchanged otherwise, but for sfu_step_read_fp(). May sleep if @stack is user
+ * memory.
  */
 
 /*

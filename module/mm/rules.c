@@ -422,18 +422,18 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 		sfu_section_put(section);
 }
 
-u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
-		     struct sfu_frame *frame, u64 *ip, u32 max)
+struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+				     struct sfu_frame *frame, u64 *ip, u32 max)
 {
 	static const struct sfu_stack user_stack;
+	struct sfu_followed followed = { .missing = 1 };
 	struct sfu_rules_table *table;
-	u32 nr = 0;
 
 	rcu_read_lock();
 	table = rcu_dereference(rules->table);
 	if (table)
-		nr = sfu_cache_follow(&table->cache, epoch, frame, &user_stack,
-				      ip, max);
+		followed = sfu_cache_follow(&table->cache, epoch, frame,
+					    &user_stack, ip, max);
 	rcu_read_unlock();
-	return nr;
+	return followed;
 }

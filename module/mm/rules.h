@@ -19,6 +19,7 @@
 #include <linux/types.h>
 
 struct mm_struct;
+struct sfu_followed;
 struct sfu_frame;
 struct sfu_rule;
 struct sfu_rules_table;
@@ -135,7 +136,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section);
 
 /* See sfu_cache_follow(). Takes no lock. */
-u32 sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
-		     struct sfu_frame *frame, u64 *ip, u32 max);
+struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+				     struct sfu_frame *frame, u64 *ip, u32 max);
 
 #endif /* SFU_RULES_H */

@@ -111,10 +111,13 @@ static int look_up_frame(struct sfu_lookup *lookup,
 	return err;
 }
 
-/* As look_up_frame(), but tries the rule cache first. */
+/*
+ * As look_up_frame(), but tries the rule cache first, unless the frame is known to
+ * be @missing there.
+ */
 static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
 					   const struct sfu_frame *frame,
-					   struct sfu_rule *rule,
+					   bool missing, struct sfu_rule *rule,
 					   bool *restorer)
 {
 	const u64 key = sfu_cache_key(frame);
@@ -124,7 +127,7 @@ static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
 
 	*restorer = false;
 	sfu_lookup_begin_frame(lookup);
-	if (sfu_lookup_cached(lookup, key, rule))
+	if (!missing && sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up_frame(lookup, frame, &match, &id, restorer);
 	*rule = match.rule;
@@ -240,6 +243,19 @@ static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 	return 0;
 }
 
+/* Returns the innermost frame of a thread with the user registers @regs. */
+static struct sfu_frame innermost_frame(const struct pt_regs *regs)
+{
+	return (struct sfu_frame) {
+		.ip = sfu_arch_ip(regs),
+		.sp = sfu_arch_register(regs, SFU_REG_SP),
+		.fp = sfu_arch_register(regs, SFU_REG_FP),
+		.fp_known = true,
+		.exact = true,
+		.regs = regs,
+	};
+}
+
 /*
  * Step the trace to the caller of its frame. Returns false if that fails, as stack
  * or mappings have changed since the frame was found.
@@ -253,7 +269,7 @@ static bool step_trace(struct sfu_trace *trace, struct sfu_lookup *lookup,
 	bool restorer, known;
 	int err;
 
-	err = find_frame_rule(lookup, &frame, &rule, &restorer);
+	err = find_frame_rule(lookup, &frame, false, &rule, &restorer);
 	if (restorer) {
 		/* All registers of the interrupted frame are known. */
 		return !sfu_step_signal(&trace->frame, &user_stack) &&
@@ -284,6 +300,10 @@ static noinline void find_saved_registers(struct sfu_walk *walk,
 {
 	struct sfu_trace *trace = &walk->trace;
 
+	if (!trace->nr) {
+		trace->nr = 1;
+		trace->frame = innermost_frame(walk->regs);
+	}
 	while (trace->nr < walk->nr) {
 		trace->nr++;
 		if (fatal_signal_pending(current) ||
@@ -342,57 +362,6 @@ static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 }
 
 /*
- * Replace @frame by its caller. Returns 0 with *@how set to how it was found,
- * or why the stack ends.
- */
-static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
-					  struct sfu_lookup *lookup,
-					  struct sfu_frame *frame, u8 *how)
-{
-	enum sframe_unwind_stop stop;
-	struct sfu_rule rule;
-	enum sfu_step ret;
-	bool restorer;
-	int err;
-
-	if (fatal_signal_pending(current)) {
-		leave_out_frame(walk, frame);
-		return SFRAME_UNWIND_STOP_KILLED;
-	}
-
-	err = find_frame_rule(lookup, frame, &rule, &restorer);
-	if (err && !(rule.flags & SFU_RULE_NONE)) {
-		stop = check_address(walk, lookup, frame);
-		if (stop)
-			return stop;
-	}
-	if (restorer) {
-		*how = SFRAME_UNWIND_FRAME_SIGNAL;
-		ret = sfu_step_signal(frame, &user_stack);
-		return ret ? stop_for_step(ret) : resolve_return_address(frame);
-	}
-	if (!err) {
-		*how = rule.flags & SFU_RULE_SIGNAL ?
-			       SFRAME_UNWIND_FRAME_SIGNAL :
-			       SFRAME_UNWIND_FRAME_SFRAME;
-		return step_by_rule(walk, lookup, frame, &rule);
-	}
-
-	stop = stop_for_errno(err);
-	if (err == -EINTR || err == -ETIME || !walk->fallback)
-		return stop;
-	*how = SFRAME_UNWIND_FRAME_FP;
-	if (sfu_step_fp(frame, &user_stack))
-		return stop;
-	if (!walk->guessed) {
-		walk->guessed = true;
-		walk->nr_sure = walk->nr;
-		walk->stop_sure = stop;
-	}
-	return resolve_return_address(frame);
-}
-
-/*
  * Returns the flag for the next frame: UNSURE if the fallback found an earlier
  * one.
  */
@@ -404,28 +373,32 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 
 /*
  * Step from @frame as far as the simple rules in the cache lead, without
- * reading sections. Returns 0, or why the stack ends.
+ * reading sections. Returns 0 with *@missing set if there is no rule in the cache
+ * for the frame reached, or why the stack ends.
  */
 static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 						   struct sfu_lookup *lookup,
-						   struct sfu_frame *frame)
+						   struct sfu_frame *frame,
+						   bool *missing)
 {
+	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
-	u32 nr;
 
+	*missing = true;
 	if (!lookup->space)
 		return 0;
 	/*
 	 * Ask for one frame more than wanted, to know whether there are more.
 	 */
-	nr = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
-			      walk->ip + walk->nr,
-			      walk->max_depth + 1 - walk->nr);
-	memset(walk->how + walk->nr,
-	       SFRAME_UNWIND_FRAME_SFRAME | unsure_flag(walk), nr);
-	walk->nr += nr;
-	if (!nr)
+	followed = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
+				    walk->ip + walk->nr,
+				    walk->max_depth + 1 - walk->nr);
+	*missing = followed.missing;
+	if (!followed.nr)
 		return 0;
+	memset(walk->how + walk->nr,
+	       SFRAME_UNWIND_FRAME_SFRAME | unsure_flag(walk), followed.nr);
+	walk->nr += followed.nr;
 	stop = resolve_return_address(frame);
 	if (stop) {
 		/* The last address stored is not that of a frame. */
@@ -436,24 +409,105 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 		walk->nr = walk->max_depth;
 		return SFRAME_UNWIND_STOP_DEPTH;
 	}
-	walk->ip[walk->nr - 1] = frame->ip;
+	if (walk->ip[walk->nr - 1] != frame->ip) {
+		walk->ip[walk->nr - 1] = frame->ip;
+		*missing = false;
+	}
 	return 0;
+}
+
+/*
+ * Replace @frame by its caller, by the frame pointer, as there is no rule: @stop is
+ * why the stack would end. Returns 0, or why it ends.
+ */
+static enum sframe_unwind_stop step_by_fp(struct sfu_walk *walk,
+					  struct sfu_frame *frame,
+					  enum sframe_unwind_stop stop)
+{
+	if (sfu_step_fp(frame, &user_stack))
+		return stop;
+	if (!walk->guessed) {
+		walk->guessed = true;
+		walk->nr_sure = walk->nr;
+		walk->stop_sure = stop;
+	}
+	return resolve_return_address(frame);
+}
+
+/* Add @frame, which was found by @how. Returns 0, or why the stack ends. */
+static enum sframe_unwind_stop add_frame(struct sfu_walk *walk,
+					 const struct sfu_frame *frame, u8 how)
+{
+	if (walk->nr == walk->max_depth)
+		return SFRAME_UNWIND_STOP_DEPTH;
+	walk->ip[walk->nr] = frame->ip;
+	walk->how[walk->nr] = how | unsure_flag(walk);
+	walk->nr++;
+	return 0;
+}
+
+/*
+ * Step from @frame, for which follow_cached_rules() has found nothing, by another
+ * rule or way. If *@rule is simple, and so in the cache now in most cases, it does
+ * not step, but sets *@found: the cache is to be tried again. Returns 0, or why
+ * the stack ends.
+ */
+static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
+					  struct sfu_lookup *lookup,
+					  struct sfu_frame *frame, bool missing,
+					  struct sfu_rule *rule, bool *found)
+{
+	enum sframe_unwind_stop stop;
+	enum sfu_step ret;
+	bool restorer;
+	int err;
+	u8 how;
+
+	*found = false;
+	if (fatal_signal_pending(current)) {
+		leave_out_frame(walk, frame);
+		return SFRAME_UNWIND_STOP_KILLED;
+	}
+
+	err = find_frame_rule(lookup, frame, missing, rule, &restorer);
+	if (err && !(rule->flags & SFU_RULE_NONE)) {
+		stop = check_address(walk, lookup, frame);
+		if (stop)
+			return stop;
+	}
+	if (restorer) {
+		how = SFRAME_UNWIND_FRAME_SIGNAL;
+		ret = sfu_step_signal(frame, &user_stack);
+		stop = ret ? stop_for_step(ret) : resolve_return_address(frame);
+	} else if (!err) {
+		*found = sfu_cache_is_simple(rule);
+		if (*found)
+			return 0;
+		how = rule->flags & SFU_RULE_SIGNAL ?
+			      SFRAME_UNWIND_FRAME_SIGNAL :
+			      SFRAME_UNWIND_FRAME_SFRAME;
+		stop = step_by_rule(walk, lookup, frame, rule);
+	} else {
+		stop = stop_for_errno(err);
+		if (err == -EINTR || err == -ETIME || !walk->fallback)
+			return stop;
+		how = SFRAME_UNWIND_FRAME_FP;
+		stop = step_by_fp(walk, frame, stop);
+	}
+	return stop ?: add_frame(walk, frame, how);
 }
 
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 {
-	struct sfu_frame frame = {
-		.ip = sfu_arch_ip(regs),
-		.sp = sfu_arch_register(regs, SFU_REG_SP),
-		.fp = sfu_arch_register(regs, SFU_REG_FP),
-		.fp_known = true,
-		.exact = true,
-		.regs = regs,
-	};
-	struct sfu_lookup lookup;
-	u8 how;
+	struct sfu_frame frame = innermost_frame(regs);
+	bool missing, found = false;
+	/* Clearing it would take as long as some frames do. */
+	struct sfu_lookup lookup __uninitialized;
+	struct sfu_rule rule;
+	u32 nr;
 
 	sfu_count(SFU_TOTAL_WALKS);
+	walk->regs = regs;
 	walk->nr = 0;
 	walk->nr_switches = 0;
 	walk->guessed = false;
@@ -465,23 +519,25 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->ip[0] = frame.ip;
 	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
 	walk->nr = 1;
-	walk->trace.nr = 1;
-	walk->trace.frame = frame;
+	walk->trace.nr = 0;
 	sfu_lookup_begin(&lookup);
-	for (;;) {
-		walk->stop = follow_cached_rules(walk, &lookup, &frame);
-		if (!walk->stop)
-			walk->stop = step_frame(walk, &lookup, &frame, &how);
+	do {
+		nr = walk->nr;
+		walk->stop = follow_cached_rules(walk, &lookup, &frame,
+						 &missing);
 		if (walk->stop)
 			break;
-		if (walk->nr == walk->max_depth) {
-			walk->stop = SFRAME_UNWIND_STOP_DEPTH;
-			break;
+		if (found && walk->nr == nr) {
+			/* The cache did not take the rule, or cannot use it. */
+			found = false;
+			walk->stop = step_by_rule(walk, &lookup, &frame, &rule) ?:
+				     add_frame(walk, &frame,
+					       SFRAME_UNWIND_FRAME_SFRAME);
+		} else {
+			walk->stop = step_frame(walk, &lookup, &frame, missing,
+						&rule, &found);
 		}
-		walk->ip[walk->nr] = frame.ip;
-		walk->how[walk->nr] = how | unsure_flag(walk);
-		walk->nr++;
-	}
+	} while (!walk->stop);
 	sfu_lookup_end(&lookup);
 }
 

@@ -19,7 +19,7 @@ struct pt_regs;
  * Most walks do not need them, so they are not kept from frame to frame. When a
  * rule needs one, the frames are walked again from here.
  *
- * @nr: number of frames of the walk at that time.
+ * @nr: number of frames of the walk at that time; 0 before the first search.
  * @frame: the last of these frames; refers to @saved, if it is not the first.
  * @saved: its preserved registers.
  */
@@ -37,6 +37,7 @@ struct sfu_trace {
  *
  * @max_depth: maximum number of frames, 1 to SFU_MAX_DEPTH.
  * @fallback: use the frame pointer where there is no rule.
+ * @regs: the thread's user registers.
  * @guessed: the fallback was used.
  * @stop: why the walk ended.
  * @stop_sure: if @guessed: why it would have ended without fallback.
@@ -53,6 +54,7 @@ struct sfu_walk {
 	u32 max_depth;
 	bool fallback;
 	bool guessed;
+	const struct pt_regs *regs;
 	enum sframe_unwind_stop stop;
 	enum sframe_unwind_stop stop_sure;
 	u32 nr;

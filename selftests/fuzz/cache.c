@@ -55,7 +55,7 @@ static struct sfu_rule rule_of(u8 number)
 }
 
 /* Independent implementation of the summary that sfu_cache_follow() uses. */
-static u64 brief_of(const struct sfu_rule *rule)
+static u64 brief_of(u64 key, const struct sfu_rule *rule)
 {
 	const bool simple = !rule->flags &&
 			    rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
@@ -65,7 +65,7 @@ static u64 brief_of(const struct sfu_rule *rule)
 
 	if (!simple)
 		return SFU_BRIEF_COMPLEX;
-	return rule->cfa_offset + (rule->cfa == SFU_REG_FP) +
+	return rule->cfa_offset + (rule->cfa == SFU_REG_FP) + 2 * (key >> 63) +
 	       ((u64)(u16)rule->fp_offset << 48);
 }
 
@@ -78,7 +78,7 @@ static void check_find(const struct sfu_cache *cache, const struct map *map,
 	if (!entry)
 		return;
 	FUZZ_CHECK(map->of[number].known, "key %u was never remembered", number);
-	FUZZ_CHECK(entry->brief == brief_of(&map->of[number].rule),
+	FUZZ_CHECK(entry->brief == brief_of(key, &map->of[number].rule),
 		   "brief %#llx", (unsigned long long)entry->brief);
 	FUZZ_CHECK(entry->key == key && entry->epoch == map->of[number].epoch &&
 		   entry->owner == map->of[number].owner &&

@@ -166,7 +166,8 @@ static bool is_same_answer(const struct answer *a, const struct answer *b)
 
 static bool is_same_frame(const struct sfu_frame *a, const struct sfu_frame *b)
 {
-	return a->ip == b->ip && a->sp == b->sp && a->fp == b->fp &&
+	return a->ip == b->ip && a->sp == b->sp &&
+	       (a->fp == b->fp || !a->fp_known) &&
 	       a->fp_known == b->fp_known && a->exact == b->exact &&
 	       a->regs == b->regs && a->sigcontext == b->sigcontext;
 }
@@ -222,7 +223,7 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 	u64 ip[MAX_STEPS];
 	u32 i;
 
-	i = sfu_cache_follow(cache, EPOCH, &last, stack, ip, MAX_STEPS);
+	i = sfu_cache_follow(cache, EPOCH, &last, stack, ip, MAX_STEPS).nr;
 	FUZZ_CHECK(i <= n + 1 && i <= MAX_STEPS, "%u steps, not %u", i, n);
 	/* The cache need not detect addresses outside user space. */
 	if (i > n) {
@@ -233,6 +234,7 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 			   (unsigned long long)ip[n]);
 		i--;
 	} else {
+		sfu_step_read_fp(&last, stack);
 		FUZZ_CHECK(is_same_frame(&last, &frames[i]), "frame %u", i);
 	}
 	while (i--)

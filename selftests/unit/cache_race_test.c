@@ -266,7 +266,8 @@ static const char *walk(struct reader *reader, u32 *state)
 	u64 ips[NR_FRAMES];
 	u32 nr, i;
 
-	nr = sfu_cache_follow(&cache, EPOCH, &frame, &reader->stack, ips, max);
+	nr = sfu_cache_follow(&cache, EPOCH, &frame, &reader->stack, ips,
+			      max).nr;
 	if (!nr)
 		return NULL;
 	if (nr > max)
@@ -277,6 +278,7 @@ static const char *walk(struct reader *reader, u32 *state)
 	}
 	if (frame.ip != ips[nr - 1] || frame.sp != reader->sp[start + nr])
 		return "not the last frame reached";
+	sfu_step_read_fp(&frame, &reader->stack);
 	if (frame.fp != reader->fp[start + nr])
 		return "a frame pointer by no entry's rule";
 	reader->walks++;

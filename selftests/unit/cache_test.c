@@ -2,6 +2,7 @@
 /* module/decode/cache.h: cached rules, and walks that follow them. */
 #include <stdlib.h>
 
+#include "arch/arch.h"
 #include "decode/cache.h"
 #include "tap.h"
 
@@ -57,7 +58,7 @@ static u32 follow(struct sfu_cache *cache, u64 ip, const struct sfu_stack *stack
 		.fp = 0x2222,
 		.fp_known = true,
 	};
-	return sfu_cache_follow(cache, EPOCH, frame, stack, ips, max);
+	return sfu_cache_follow(cache, EPOCH, frame, stack, ips, max).nr;
 }
 
 static void all_ways_of_a_set_are_used(void)
@@ -176,25 +177,155 @@ static void what_does_not_hold_is_not_followed(void)
 	free(cache.entry);
 }
 
+/* A key that is in no entry is told apart from a rule that does not hold. */
+static void missing_keys_are_known(void)
+{
+	static const u64 ips[] = { 0x1001, 0x1002 };
+	struct sfu_rule complex = plain_rule;
+	struct sfu_cache cache = make_cache();
+	u64 words[4], got[4];
+	struct sfu_stack stack = make_stack(words, ips, 2);
+	struct sfu_frame frame;
+	struct sfu_followed followed;
+
+	remember(&cache, 0x1000);
+	follow(&cache, 0x1000, &stack, got, 1, &frame);
+	EXPECT_EQ(frame.ip, 0x1001);
+	followed = sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4);
+	EXPECT_EQ(followed.nr, 0);
+	EXPECT(followed.missing);
+	complex.ra_offset = -16;
+	sfu_cache_insert(&cache, 0x1001, EPOCH, 1, &complex);
+	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	sfu_cache_insert(&cache, 0x1001, EPOCH - 1, 1, &plain_rule);
+	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	/* Nor is anything known while entries are being written. */
+	cache.sequence++;
+	frame.ip = 0x9999;
+	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	free(cache.entry);
+}
+
+/* The key of an exact frame has a bit that no user address has. */
+static void stack_words_are_no_exact_keys(void)
+{
+	static const u64 ips[] = { 0x1001, 0x1002 | SFU_CACHE_EXACT, 0x1003 };
+	struct sfu_rule by_fp = plain_rule;
+	struct sfu_cache cache = make_cache();
+	u64 words[6], got[4];
+	struct sfu_stack stack = make_stack(words, ips, 3);
+	struct sfu_frame frame = {
+		.ip = 0x1002,
+		.sp = STACK,
+		.fp_known = true,
+		.exact = true,
+	};
+
+	remember(&cache, 0x1000);
+	remember(&cache, 0x1001);
+	remember(&cache, 0x1002 | SFU_CACHE_EXACT);
+	/* It is the rule of a frame at 0x1002, but of no frame that called. */
+	EXPECT_EQ(sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).nr, 2);
+	EXPECT_EQ(frame.sp, STACK + 32);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 2);
+	EXPECT_EQ(frame.ip, ips[1]);
+
+	by_fp.cfa = SFU_REG_FP;
+	sfu_cache_insert(&cache, 0x1002 | SFU_CACHE_EXACT, EPOCH, 1, &by_fp);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 2);
+	frame = (struct sfu_frame) {
+		.ip = 0x1002,
+		.sp = STACK,
+		.fp = STACK,
+		.fp_known = true,
+		.exact = true,
+	};
+	EXPECT_EQ(sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 1).nr, 1);
+	EXPECT_EQ(frame.ip, ips[0]);
+	EXPECT_EQ(frame.sp, STACK + 16);
+	free(cache.entry);
+}
+
 static void an_unreadable_word_ends_it_one_frame_before(void)
 {
 	static const u64 ips[] = { 0x1001, 0x1002 };
 	struct sfu_cache cache = make_cache();
 	u64 words[4], got[4];
 	struct sfu_stack stack = make_stack(words, ips, 2);
-	struct sfu_rule rule = plain_rule;
 	struct sfu_frame frame;
 
 	remember(&cache, 0x1000);
-	rule.fp = SFU_BASE_CFA | SFU_DEREF;
-	rule.fp_offset = -4096;		/* below the recorded stack */
-	sfu_cache_insert(&cache, 0x1001, EPOCH, 1, &rule);
-	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 1);
-	EXPECT_EQ(frame.sp, STACK + 16);
-	EXPECT_EQ(frame.fp, 0x2222);
-	stack.size = 16;
 	remember(&cache, 0x1001);
+	stack.size = 16;
 	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 1);
+	EXPECT_EQ(frame.ip, 0x1001);
+	EXPECT_EQ(frame.sp, STACK + 16);
+	free(cache.entry);
+}
+
+/* The frame pointer that a function saved is read when a rule needs it. */
+static void the_frame_pointer_is_read_late(void)
+{
+	static const u64 ips[] = { 0x1001, 0x1002, 0x1003, 0x1004 };
+	struct sfu_cache cache = make_cache();
+	u64 words[8], got[4];
+	struct sfu_stack stack = make_stack(words, ips, 4);
+	struct sfu_rule saves = plain_rule, by_fp = plain_rule;
+	struct sfu_frame frame;
+
+	saves.fp = SFU_BASE_CFA | SFU_DEREF;
+	saves.fp_offset = -16;
+	by_fp.cfa = SFU_REG_FP;
+	words[0] = STACK + 16;
+	sfu_cache_insert(&cache, 0x1000, EPOCH, 1, &saves);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 1);
+	EXPECT_EQ(frame.fp_at, STACK);
+	sfu_step_read_fp(&frame, &stack);
+	EXPECT(frame.fp_known && !frame.fp_at && frame.fp == STACK + 16);
+
+	/* By a rule in the cache; and it is kept for the caller. */
+	sfu_cache_insert(&cache, 0x1001, EPOCH, 1, &by_fp);
+	remember(&cache, 0x1002);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 3);
+	EXPECT_EQ(frame.ip, 0x1003);
+	EXPECT_EQ(frame.sp, STACK + 48);
+	sfu_step_read_fp(&frame, &stack);
+	EXPECT(frame.fp_known && frame.fp == STACK + 16);
+
+	/* By another rule. */
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 1, &frame), 1);
+	EXPECT_EQ(sfu_step_rule(&frame, &by_fp, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.ip, 0x1002);
+	EXPECT_EQ(frame.fp, STACK + 16);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 1, &frame), 1);
+	EXPECT_EQ(sfu_step_fp(&frame, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.ip, 0x1002);
+	free(cache.entry);
+}
+
+/* Most callers do not need it, so that it need not be readable. */
+static void an_unreadable_frame_pointer_is_unknown(void)
+{
+	static const u64 ips[] = { 0x1001, 0x1002, 0x1003 };
+	struct sfu_cache cache = make_cache();
+	u64 words[6], got[4];
+	struct sfu_stack stack = make_stack(words, ips, 3);
+	struct sfu_rule saves = plain_rule, by_fp = plain_rule;
+	struct sfu_frame frame;
+
+	saves.fp = SFU_BASE_CFA | SFU_DEREF;
+	saves.fp_offset = -4096;	/* below the recorded stack */
+	by_fp.cfa = SFU_REG_FP;
+	sfu_cache_insert(&cache, 0x1000, EPOCH, 1, &saves);
+	remember(&cache, 0x1001);
+	sfu_cache_insert(&cache, 0x1002, EPOCH, 1, &by_fp);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 2);
+	EXPECT_EQ(frame.ip, 0x1002);
+	EXPECT_EQ(sfu_step_rule(&frame, &by_fp, &stack), SFU_STEP_NO_REGISTER);
+	EXPECT(!frame.fp_known);
+	EXPECT_EQ(sfu_step_rule(&frame, &plain_rule, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.ip, 0x1003);
+	EXPECT(!frame.fp_known);
 	free(cache.entry);
 }
 
@@ -206,7 +337,11 @@ int main(void)
 		TAP_TEST(callers_may_change),
 		TAP_TEST(entries_may_be_replaced),
 		TAP_TEST(what_does_not_hold_is_not_followed),
+		TAP_TEST(missing_keys_are_known),
+		TAP_TEST(stack_words_are_no_exact_keys),
 		TAP_TEST(an_unreadable_word_ends_it_one_frame_before),
+		TAP_TEST(the_frame_pointer_is_read_late),
+		TAP_TEST(an_unreadable_frame_pointer_is_unknown),
 	};
 
 	tap_run(tests, ARRAY_SIZE(tests));

@@ -87,7 +87,7 @@ u32 ours_cached(struct ours *ours, const struct sfu_frame *frame,
 		struct sfu_rule rule;
 
 		nr += sfu_cache_follow(&ours->cache, EPOCH, &now, stack,
-				       ip + nr, max - nr);
+				       ip + nr, max - nr).nr;
 		if (nr == max || !has(ours, now.ip))
 			return nr;
 		entry = sfu_cache_find(&ours->cache, sfu_cache_key(&now));
