@@ -34,29 +34,54 @@ static void begin_lookup_epoch(struct sfu_lookup *lookup)
 
 void sfu_lookup_begin(struct sfu_lookup *lookup)
 {
-	*lookup = (struct sfu_lookup) {
-		.space = sfu_space_get(),
-		.budget = {
-			.rows = SFU_MAX_WALK_ROWS,
-			.mappings = SFU_MAX_WALK_MAPPINGS,
-		},
-		.below_left = SFU_MAX_WALK_BELOW,
-	};
+	/* The other members are not used before they are set. */
+	lookup->space = sfu_space_get();
+	lookup->used.section = NULL;
+	lookup->nr_earlier = 0;
+	lookup->below = NULL;
+	lookup->below_left = SFU_MAX_WALK_BELOW;
+	lookup->budget.rows = SFU_MAX_WALK_ROWS;
+	lookup->budget.mappings = SFU_MAX_WALK_MAPPINGS;
+	lookup->nothing.end = 0;
+	lookup->code.end = 0;
 	if (lookup->space)
 		sfu_space_note_walk(lookup->space);
 	begin_lookup_epoch(lookup);
 }
 
-static void forget_section(struct sfu_lookup *lookup)
+static u32 nr_earlier(const struct sfu_lookup *lookup)
 {
-	if (lookup->used.section)
-		sfu_section_put(lookup->used.section);
-	lookup->used.section = NULL;
+	return min(lookup->nr_earlier, SFU_LOOKUP_EARLIER);
+}
+
+static void forget_checked(struct sfu_checked *checked)
+{
+	if (checked->section)
+		sfu_section_put(checked->section);
+	checked->section = NULL;
+}
+
+/* Do not use @section any more, unless it is found and checked again. */
+static void forget_section(struct sfu_lookup *lookup,
+			   const struct sfu_section *section)
+{
+	u32 i;
+
+	if (lookup->used.section == section)
+		forget_checked(&lookup->used);
+	for (i = 0; i < nr_earlier(lookup); i++) {
+		if (lookup->earlier[i].section == section)
+			forget_checked(&lookup->earlier[i]);
+	}
 }
 
 void sfu_lookup_end(struct sfu_lookup *lookup)
 {
-	forget_section(lookup);
+	u32 i;
+
+	forget_checked(&lookup->used);
+	for (i = 0; i < nr_earlier(lookup); i++)
+		forget_checked(&lookup->earlier[i]);
 	sfu_lookup_begin_frame(lookup);
 	sfu_space_put(lookup->space);
 }
@@ -296,6 +321,7 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 	if (err == -ESTALE) {
 		if (!may_have_own(section))
 			*bad = section->text;
+		forget_section(lookup, section);
 		remove_stale_section(lookup->space, section, pc);
 	}
 	sfu_section_put(section);
@@ -355,6 +381,45 @@ static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
 	return -ENOENT;
 }
 
+static inline bool is_checked_for(const struct sfu_checked *checked, u64 pc)
+{
+	return checked->section && pc >= checked->start && pc < checked->end;
+}
+
+/* Keep the section in use for later addresses. */
+static void set_section_aside(struct sfu_lookup *lookup)
+{
+	const u32 nr = lookup->nr_earlier++;
+	struct sfu_checked *earlier = &lookup->earlier[nr % SFU_LOOKUP_EARLIER];
+
+	if (nr >= SFU_LOOKUP_EARLIER)
+		forget_checked(earlier);
+	*earlier = lookup->used;
+	lookup->used.section = NULL;
+}
+
+/*
+ * Set lookup->used, which is not the section for @pc, to an earlier one that is,
+ * with its bytes held. Returns false if there is none, with lookup->used.section
+ * NULL.
+ */
+static noinline bool use_earlier(struct sfu_lookup *lookup, u64 pc)
+{
+	u32 i;
+
+	for (i = 0; i < nr_earlier(lookup); i++) {
+		if (!is_checked_for(&lookup->earlier[i], pc))
+			continue;
+		swap(lookup->earlier[i], lookup->used);
+		if (sfu_section_hold(lookup->used.section))
+			return true;
+		forget_checked(&lookup->used);
+	}
+	if (lookup->used.section)
+		set_section_aside(lookup);
+	return false;
+}
+
 /*
  * Set lookup->used to the section for @pc, with its mappings checked in this
  * epoch, and its bytes held. The caller must release the bytes before it waits
@@ -364,18 +429,19 @@ static noinline int find_and_check_section(struct sfu_lookup *lookup, u64 pc)
  */
 static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 {
-	if (lookup->used.section) {
-		if (pc >= lookup->used.start && pc < lookup->used.end &&
-		    sfu_section_hold(lookup->used.section))
+	if (is_checked_for(&lookup->used, pc)) {
+		if (sfu_section_hold(lookup->used.section))
 			return 0;
-		forget_section(lookup);
+		forget_checked(&lookup->used);
+	} else if (lookup->used.section && use_earlier(lookup, pc)) {
+		return 0;
 	}
 	if (lookup->space &&
 	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
 				   &lookup->used)) {
 		if (sfu_section_hold(lookup->used.section))
 			return 0;
-		forget_section(lookup);
+		forget_checked(&lookup->used);
 	}
 	return find_and_check_section(lookup, pc);
 }
@@ -391,7 +457,7 @@ static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 	remove_and_tell(lookup->space, lookup->used.section, pc,
 			defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
 				       SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
-	forget_section(lookup);
+	forget_section(lookup, lookup->used.section);
 	if (registered)
 		return;
 	/*
@@ -506,8 +572,8 @@ static int check_section_again(struct sfu_lookup *lookup,
 	if (!sfu_section_covers(section, pc))
 		return -ENOENT;
 	err = check_section(lookup, pc, &checked);
-	if (err == -ESTALE && lookup->used.section == section)
-		forget_section(lookup);
+	if (err == -ESTALE)
+		forget_section(lookup, section);
 	return err;
 }
 

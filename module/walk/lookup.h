@@ -13,12 +13,18 @@
 
 struct sfu_space;
 
+/* Sections that a lookup keeps besides the one used last. */
+#define SFU_LOOKUP_EARLIER	3U
+
 /**
  * struct sfu_lookup - state of the lookups of one walk
  *
  * @space: the current mm's space, holds a reference; or NULL.
  * @used: the section used last, holds a reference, or NULL; and the addresses
  *	for which its mappings have been checked.
+ * @earlier: sections used before that, as @used. Stacks go to and fro between a
+ *	few files.
+ * @nr_earlier: number of sections that have been stored in @earlier, in rotation.
  * @below: the section for the frame that was discovered below a registered one,
  *	which has no rule for it; holds a reference; or NULL.
  * @below_failed: discovery below a registered section has failed for the frame,
@@ -33,6 +39,8 @@ struct sfu_space;
 struct sfu_lookup {
 	struct sfu_space *space;
 	struct sfu_checked used;
+	struct sfu_checked earlier[SFU_LOOKUP_EARLIER];
+	u32 nr_earlier;
 	struct sfu_section *below;
 	bool below_failed;
 	u32 below_left;
