@@ -3,7 +3,7 @@
  * The bench in a VM: what the module costs, in instructions, on a machine that
  * counts them.
  *
- * usage: kernel walks | lookups | many
+ * usage: kernel walks | extended | lookups | many
  */
 #include <errno.h>
 #include <string.h>
@@ -24,11 +24,13 @@ int main(int argc, char **argv)
 	 */
 	if (!strcmp(what, "walks"))
 		measure_walks(fd);
+	else if (!strcmp(what, "extended"))
+		measure_extended(fd);
 	else if (!strcmp(what, "lookups"))
 		measure_lookups(fd);
 	else if (!strcmp(what, "many"))
 		measure_many(fd);
 	else
-		die("walks, lookups or many?");
+		die("walks, extended, lookups or many?");
 	return 0;
 }

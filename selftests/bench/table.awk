@@ -61,6 +61,9 @@ function kernel_tables() {
 	head("instructions", "each")
 	row("ioctl QUERY", "query", "%.0f")
 	row("ioctl REQUEST, until the record of 32 frames is there", "request.32", "%.0f")
+	row("walk of 32 frames, one in a file with an attached section", "extended.plain", "%.0f")
+	row("  its CFA in memory", "extended.memory", "%.0f")
+	row("  its CFA in a register that its callee has saved", "extended.register", "%.0f")
 	row("lookup, rule not cached, 5th of 6 rows", "libc6.lookup", "%.0f")
 	row("  plain unwinder", "libc6.plain.lookup", "%.0f")
 	row("lookup, rule not cached, 27th of 28 rows", "libc26.lookup", "%.0f")
@@ -98,6 +101,10 @@ function kernel_tables() {
 	bar("lookup, not cached / plain, 6 rows", fraction("libc6.lookup", "libc6.plain.lookup"), "<", 0.4, "%.3f")
 	bar("lookup, not cached / plain, 26 rows before", fraction("libc26.lookup", "libc26.plain.lookup"), "<", 0.25,
 	    "%.3f")
+	bar("a frame with its CFA in memory, of 32 / a plain one", fraction("extended.memory", "extended.plain"), "<", 2,
+	    "%.3f")
+	bar("  in a register that its callee has saved / a plain one",
+	    fraction("extended.register", "extended.plain"), "<", 5, "%.3f")
 	bar("request to record of 32 frames", value["request.32"], "<", 2600, "%.0f")
 	bar("4,000 addresses in rotation, % from the cache", value["rotation.cached"], ">", 95, "%.1f")
 	bar("4,000 addresses in rotation / 500, a frame", fraction("rotation", "rotation.steady"), "<", 1.5, "%.3f")

@@ -4,6 +4,7 @@
  * form for: CFAs in memory, in a register that a callee has saved, on another stack.
  */
 #include "attach.h"
+#include "extended_section.h"
 
 #define EXTENDED	SFRAME_UNWIND_ATTACH_EXTENDED
 
@@ -63,71 +64,27 @@ static const uint8_t rows[] = {
 	0x60, 0x04, 0x39, 8,
 };
 
-struct run {
-	uint16_t offset;
-	uint8_t layout;
-} __attribute__((packed));
+_Static_assert(sizeof(rows) <= EXTENDED_ROWS, "rows do not fit");
 
-/* See module/decode/sframe_format.h. */
-struct section {
-	uint16_t magic;
-	uint8_t version, flags, abi, fixed_fp, fixed_ra, auxhdr_len;
-	uint32_t num_fdes, num_fres, fre_len, fdeoff, freoff;
-	uint32_t ext_magic;
-	uint16_t ext_version, ext_flags;
-	uint64_t base;
-	uint32_t nr_blocks, nr_runs, nr_layouts;
-	uint32_t blocks[1];
-	uint8_t layouts[2][6];
-	struct run runs[4];
-	struct {
-		uint64_t start;
-		uint32_t size, fre_off;
-	} __attribute__((packed)) index[1];
-	uint16_t nr_rows;
-	uint8_t info, info2, rep_size;
-	uint8_t rows[sizeof(rows)];
-} __attribute__((packed));
-
-#define AT(member)	offsetof(struct section, member)
-
-static struct section make_section(void)
+static struct extended_section make_section(void)
 {
-	struct section section = {
-		.magic = 0xdee2,
-		.version = 3,
-		.flags = 0x5,
-		.abi = 3,
-		.fixed_ra = (uint8_t)-8,
-		.auxhdr_len = AT(blocks) - AT(ext_magic),
-		.num_fdes = 1,
-		.num_fres = NR_ROWS,
-		.fre_len = sizeof(section) - AT(nr_rows),
-		.fdeoff = AT(index) - AT(blocks),
-		.freoff = AT(nr_rows) - AT(blocks),
-		.ext_magic = 0x58554653,
-		.ext_version = 1,
-		.base = ELF_SMALL_VADDR,
-		.nr_blocks = 1,
-		.nr_runs = 4,
-		.nr_layouts = 2,
-		.layouts = { { 0 }, { 2 } },	/* rbx at CFA - 16 */
-		.runs = { { 0, 0 }, { SAVE, 1 }, { KEEP, 0 }, { CIRCLE, 1 } },
-		.index[0].start = ELF_SMALL_VADDR - AT(index),
-		.index[0].size = CODE_SIZE,
-		.nr_rows = NR_ROWS,
-		.info2 = 1,
+	struct extended_section section =
+		extended_section(CODE_SIZE, rows, sizeof(rows), NR_ROWS);
+	static const struct extended_run runs[4] = {
+		{ 0, 0 }, { SAVE, 1 }, { KEEP, 0 }, { CIRCLE, 1 }
 	};
 
-	memcpy(section.rows, rows, sizeof(rows));
+	memcpy(section.runs, runs, sizeof(runs));
 	return section;
 }
+
+#define AT(member)	EXTENDED_AT(member)
 
 FIXTURE(extended)
 {
 	int fd;
 	unsigned char *at;
-	struct section section;
+	struct extended_section section;
 	struct sframe_unwind_attach arg;
 	char message[256];
 };
@@ -231,7 +188,7 @@ TEST_F(extended, tables_are_validated)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
-		struct section section = self->section;
+		struct extended_section section = self->section;
 
 		((uint8_t *)&section)[broken[i].at] = broken[i].value;
 		ASSERT_EQ(sizeof(section), pwrite(self->arg.sframe_fd, &section,
