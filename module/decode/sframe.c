@@ -78,8 +78,10 @@ static int read_extension(struct sfu_table *table, const struct sfu_bytes *bytes
 	return 0;
 }
 
-static int open_table(struct sfu_table *table, const struct sfu_bytes *bytes,
-		      bool may_extend, struct sfu_defect *defect)
+static __always_inline int open_table(struct sfu_table *table,
+				      const struct sfu_bytes *bytes,
+				      bool may_extend,
+				      struct sfu_defect *defect)
 {
 	u64 index, index_end, fres, end, header_end = SFRAME_HDR_SIZE;
 	bool extended = false;
