@@ -28,6 +28,7 @@ static struct cfi_file file;
 /* The result of stat(2) for the file; changed by tests. */
 static struct stat stat_now;
 static struct statfs fs_now;
+static uint64_t mount_now;
 static int fd = -1;
 
 /* Set up a file that gets a stamp. */
@@ -45,6 +46,7 @@ static void begin(void)
 	stat_now.st_ctim.tv_sec -= 60;
 	stat_now.st_mtim.tv_sec -= 60;
 	fs_now = (struct statfs){ .f_type = EXT4_SUPER_MAGIC };
+	mount_now = 0;
 	watch_reads(fd);
 	watched_stat = &stat_now;
 	watched_fs = &fs_now;
@@ -53,7 +55,7 @@ static void begin(void)
 static int make(struct stamp *stamp)
 {
 	memset(stamp, 0, sizeof(*stamp));
-	return sfu_stamp_make(stamp, fd, &stat_now);
+	return sfu_stamp_make(stamp, fd, &stat_now, mount_now);
 }
 
 static void which_files(void)
@@ -126,6 +128,32 @@ static void what_counts(void)
 	stat_now.st_atim.tv_sec++;
 	EXPECT_EQ(make(&other), 0);
 	EXPECT(!memcmp(&first, &other, sizeof(first)));
+}
+
+/* Where the ctime can be anything, a stamp is for one mount that the caller knows. */
+static void which_mounts(void)
+{
+	struct stamp first, other;
+
+	begin();
+	EXPECT_EQ(make(&first), 0);
+	mount_now = 1;
+	EXPECT_EQ(make(&other), 0);
+	EXPECT(!memcmp(&first, &other, sizeof(first)));
+	fs_now.f_type = OVERLAYFS_SUPER_MAGIC;
+	EXPECT_EQ(make(&other), 0);
+	EXPECT(memcmp(&first, &other, sizeof(first)));
+	first = other;
+	mount_now = 2;
+	EXPECT_EQ(make(&other), 0);
+	EXPECT(memcmp(&first, &other, sizeof(first)));
+	stat_now.st_uid = 1;
+	EXPECT_EQ(make(&other), -EPERM);
+	begin();
+	mount_now = 1;
+	fs_now.f_type = OVERLAYFS_SUPER_MAGIC;
+	fs_now.f_flags = ST_NOSUID;
+	EXPECT_EQ(make(&other), -EPERM);
 }
 
 static char *path_of(const struct stamp *stamp)
@@ -245,6 +273,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(which_files),
 		TAP_TEST(what_counts),
+		TAP_TEST(which_mounts),
 		TAP_TEST(gives_back),
 		TAP_TEST(saves_reading),
 		TAP_TEST(not_settled),

@@ -65,7 +65,7 @@ static void read_by_stamp(struct sfu_cache *cache, int fd,
 
 	if (fstat(fd, &stat))
 		return;
-	err = sfu_stamp_make(&stamp, fd, &stat);
+	err = sfu_stamp_make(&stamp, fd, &stat, 0);
 	if (!err)
 		err = sfu_stamp_find(cache, &stamp, &content);
 	if (!err)
@@ -80,7 +80,7 @@ static void write_stamp(struct sfu_cache *cache, int fd,
 	struct stamp stamp;
 
 	/* Without a stamp the file is read again the next time. */
-	if (!sfu_stamp_make(&stamp, fd, &snapshot->stat))
+	if (!sfu_stamp_make(&stamp, fd, &snapshot->stat, 0))
 		sfu_stamp_write(cache, &stamp, &snapshot->digest);
 }
 

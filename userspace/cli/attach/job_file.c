@@ -375,6 +375,10 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 	attach->is_converted = job->is_converted;
 	attach->elf = job->file.elf;
 	attach->digest = job->file.digest;
+	if (job->file.is_trusted && !job->is_vdso) {
+		request->known = job->file.known;
+		request->mount = job->file.mount;
+	}
 }
 
 static const char *conversion_reason(int error)

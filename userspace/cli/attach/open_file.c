@@ -100,6 +100,7 @@ static int describe(struct open_file *file)
 	};
 	file->owner = stat.stx_uid;
 	file->mode = stat.stx_mode;
+	file->mount = stat.stx_mask & STATX_MNT_ID_UNIQUE ? stat.stx_mnt_id : 0;
 	return 0;
 }
 

@@ -61,6 +61,8 @@ struct mapped_file {
  * @changed: time of the last change of contents or inode (ctime).
  * @owner: owner.
  * @mode: type and permissions.
+ * @mount: ID of the mount that it was found in, which is never used again; 0 if the
+ *	kernel does not report it.
  */
 struct open_file {
 	int fd;
@@ -72,6 +74,7 @@ struct open_file {
 	struct timespec changed;
 	uid_t owner;
 	mode_t mode;
+	uint64_t mount;
 };
 
 /**

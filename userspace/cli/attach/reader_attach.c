@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
@@ -14,14 +15,21 @@
 
 #include "convert/base/message.h"
 #include "convert/cache/cache.h"
+#include "convert/cache/stamp.h"
+#include "convert/snapshot/snapshot.h"
 #include "lib/memory_file.h"
 #include "open_file.h"
 #include "reader_task.h"
 #include "worker.h"
 
-/* Of this reader: the cache, and a worker's result to be stored in the cache. */
+/*
+ * Of this reader: the cache, and what is to be stored in it: a worker's result, and the
+ * stamp of the file that it is of.
+ */
 static struct sfu_cache *cache;
 static struct sframe_unwind_converted *to_be_kept;
+static struct stamp stamp_to_be_kept;
+static bool has_stamp;
 
 static struct sfu_cache *open_cache(void)
 {
@@ -195,11 +203,28 @@ static void attach_converted(const struct reader_request *request, int elf_fd,
 		attach(request, elf_fd, to_be_kept, reply);
 }
 
+/* Make the stamp of the file, if it still is as it was when it was read. */
+static void make_stamp(const struct reader_request *request, int elf_fd)
+{
+	const struct reader_known *known = &request->known;
+	struct stat stat;
+
+	has_stamp = known->is_set && elf_fd >= 0 && !fstat(elf_fd, &stat) &&
+		    stat.st_dev == known->device &&
+		    stat.st_ino == known->inode &&
+		    (uint64_t)stat.st_size == known->size &&
+		    stat.st_ctim.tv_sec == known->changed.tv_sec &&
+		    stat.st_ctim.tv_nsec == known->changed.tv_nsec &&
+		    !sfu_stamp_make(&stamp_to_be_kept, elf_fd, &stat,
+				    request->mount);
+}
+
 int reader_attach(const struct reader_request *request, int path_fd,
 		  int result_fd, struct reader_reply *reply)
 {
 	const int elf_fd = open_again(path_fd, reply);
 
+	make_stamp(request, elf_fd);
 	if (request->attach.is_converted)
 		attach_converted(request, elf_fd, result_fd, reply);
 	else if (elf_fd >= 0 &&
@@ -234,13 +259,43 @@ bool reader_attach_cached(const struct reader_request *request, int elf_fd,
 	return true;
 }
 
+bool reader_attach_stamped(const struct reader_request *request, int elf_fd,
+			   struct reader_reply *reply)
+{
+	struct sfu_snapshot headers;
+	struct stamp stamp;
+
+	if (!request->attach.flags || !reply->file.is_trusted ||
+	    !open_cache() || sfu_snapshot_headers(elf_fd, &headers) ||
+	    headers.elf_status ||
+	    sfu_stamp_make(&stamp, elf_fd, &headers.stat, reply->file.mount) ||
+	    sfu_stamp_find(cache, &stamp, &headers.digest))
+		return false;
+	reader_fill_file(&reply->file, &headers);
+	return reader_attach_cached(request, elf_fd, reply);
+}
+
+void reader_write_stamp(const struct reader_file *file, int elf_fd,
+			const struct sfu_snapshot *snapshot)
+{
+	struct stamp stamp;
+
+	if (file->is_trusted && open_cache() &&
+	    !sfu_stamp_make(&stamp, elf_fd, &snapshot->stat, file->mount))
+		sfu_stamp_write(cache, &stamp, &snapshot->digest);
+}
+
 void reader_attach_end(const struct reader_request *request)
 {
 	char name[CACHE_NAME_SIZE];
 
 	if (to_be_kept && open_cache() &&
-	    !cache_name(request, name))
-		sfu_cache_write(cache, name, request->mapping.name, to_be_kept);
+	    !cache_name(request, name) &&
+	    !sfu_cache_write(cache, name, request->mapping.name, to_be_kept) &&
+	    has_stamp)
+		sfu_stamp_write(cache, &stamp_to_be_kept,
+				&request->attach.digest);
+	has_stamp = false;
 	sframe_unwind_converted_free(to_be_kept);
 	to_be_kept = NULL;
 }

@@ -210,6 +210,7 @@ static int find_and_open(const struct reader_request *request, int given_fd,
 	}
 	file->is_found = true;
 	file->is_trusted = open_file_is_trusted(&found, mapping->pid);
+	file->mount = file->is_trusted ? found.mount : 0;
 	file->known = (struct reader_known) {
 		.is_set = true,
 		.device = found.device,
@@ -242,6 +243,24 @@ static bool is_attached_at_once(const struct reader_request *request,
 	       reader_attach_cached(request, elf_fd, reply);
 }
 
+void reader_fill_file(struct reader_file *file,
+		      const struct sfu_snapshot *snapshot)
+{
+	file->known = (struct reader_known) {
+		.is_set = true,
+		.device = snapshot->stat.st_dev,
+		.inode = snapshot->stat.st_ino,
+		.size = snapshot->stat.st_size,
+		.changed = snapshot->stat.st_ctim,
+	};
+	file->is_found = true;
+	file->has_own = snapshot->has_own;
+	file->elf_status = snapshot->elf_status;
+	file->elf = snapshot->elf;
+	file->digest = snapshot->digest;
+	file->nr_bytes = snapshot->nr_bytes;
+}
+
 int reader_file(const struct reader_request *request, int given_fd,
 		struct reader_reply *reply, int fds[2])
 {
@@ -258,6 +277,10 @@ int reader_file(const struct reader_request *request, int given_fd,
 	if (fd < 0)
 		return -1;
 	sfu_message_begin("file");
+	if (reader_attach_stamped(request, fd, reply)) {
+		close_both(fds);
+		return fd;
+	}
 	limits.max_bytes = file->is_trusted ? request->max_bytes :
 					      request->max_others;
 	err = sfu_snapshot_take(fd, &limits, &snapshot);
@@ -268,22 +291,11 @@ int reader_file(const struct reader_request *request, int given_fd,
 		return fd;
 	}
 	/* The file may have changed since it was found: use what was read. */
-	file->known = (struct reader_known) {
-		.is_set = true,
-		.device = snapshot.stat.st_dev,
-		.inode = snapshot.stat.st_ino,
-		.size = snapshot.stat.st_size,
-		.changed = snapshot.stat.st_ctim,
-	};
-	file->is_found = true;
-	file->has_own = snapshot.has_own;
-	file->elf_status = snapshot.elf_status;
-	file->elf = snapshot.elf;
-	file->digest = snapshot.digest;
-	file->nr_bytes = snapshot.nr_bytes;
+	reader_fill_file(file, &snapshot);
 	if (is_attached_at_once(request, fd, reply)) {
 		/* The daemon does not need the descriptors. */
 		close_both(fds);
+		reader_write_stamp(file, fd, &snapshot);
 		sfu_snapshot_free(&snapshot);
 		return fd;
 	}

@@ -72,7 +72,9 @@ struct reader_attach {
  * @what: enum reader_what.
  * @mapping: MAPS: pid is the process, start the address to begin at. FILE: the
  *	mapping. ATTACH: only the name is used, for listings of the cache.
- * @known: FILE: no snapshot is taken if the file is this one, unchanged.
+ * @known: FILE: no snapshot is taken if the file is this one, unchanged. ATTACH: the
+ *	file that @attach.digest is of, if it is trusted and can get a stamp.
+ * @mount: ATTACH: see struct reader_file.
  * @max_bytes, @max_others: FILE: limit of the snapshot if the file is trusted, and
  *	if not.
  * @attach: ATTACH: what to attach; the request has descriptors of the ELF file,
@@ -83,6 +85,7 @@ struct reader_request {
 	enum reader_what what;
 	struct mapping mapping;
 	struct reader_known known;
+	uint64_t mount;
 	uint64_t max_bytes;
 	uint64_t max_others;
 	struct reader_attach attach;
@@ -112,6 +115,7 @@ enum reader_stage {
  * @elf, @elf_status, @digest: see struct sfu_snapshot. The reply has descriptors of
  *	the file, O_PATH, and of the snapshot.
  * @nr_bytes: bytes of the snapshot.
+ * @mount: of a trusted file, the unique ID of its mount; 0 if it is not known.
  * @name: name of the file, if the request had none.
  */
 struct reader_file {
@@ -126,6 +130,7 @@ struct reader_file {
 	struct sfu_elf elf;
 	struct digest digest;
 	uint64_t nr_bytes;
+	uint64_t mount;
 	char name[MAPPING_NAME_SIZE];
 };
 
@@ -221,7 +226,10 @@ int reader_file(const struct reader_request *request, int given_fd,
 int reader_attach(const struct reader_request *request, int path_fd,
 		  int result_fd, struct reader_reply *reply);
 
-/* After the reply to ATTACH has been sent: store the worker's result in the cache. */
+/*
+ * After the reply to ATTACH has been sent: store the worker's result in the cache, and
+ * the stamp of the file that it is of.
+ */
 void reader_attach_end(const struct reader_request *request);
 
 /*
@@ -231,6 +239,23 @@ void reader_attach_end(const struct reader_request *request);
  */
 bool reader_attach_cached(const struct reader_request *request, int elf_fd,
 			  struct reader_reply *reply);
+
+/*
+ * The same for a trusted file whose contents are known by its stamp, so that it is not
+ * read. Returns false if there is no stamp, too.
+ */
+bool reader_attach_stamped(const struct reader_request *request, int elf_fd,
+			   struct reader_reply *reply);
+
+struct sfu_snapshot;
+
+/* Fill in what the reply tells of a snapshot. */
+void reader_fill_file(struct reader_file *file,
+		      const struct sfu_snapshot *snapshot);
+
+/* Store a stamp of the file @elf_fd, if it is trusted: @snapshot is what was read. */
+void reader_write_stamp(const struct reader_file *file, int elf_fd,
+			const struct sfu_snapshot *snapshot);
 
 /* Fill in the failure of a reply. */
 __attribute__((format(printf, 4, 5)))

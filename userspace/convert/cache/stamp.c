@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,27 +60,36 @@ static bool is_settled(const struct stat *stat)
 	       stat->st_mtim.tv_sec < now.tv_sec - SETTLED_SECONDS;
 }
 
-static int read_boot_id(char boot_id[BOOT_ID_SIZE])
+/* The boot ID, read once; @error is a negative errno if it cannot be read. */
+static struct {
+	pthread_once_t once;
+	char text[BOOT_ID_SIZE];
+	int error;
+} boot_id = { .once = PTHREAD_ONCE_INIT };
+
+static void read_boot_id(void)
 {
 	const int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
 
-	if (fd < 0)
-		return -errno;
-	got = read(fd, boot_id, BOOT_ID_SIZE);
+	if (fd < 0) {
+		boot_id.error = -errno;
+		return;
+	}
+	if (read(fd, boot_id.text, BOOT_ID_SIZE) != BOOT_ID_SIZE)
+		boot_id.error = -EIO;
 	close(fd);
-	return got == BOOT_ID_SIZE ? 0 : -EIO;
 }
 
-int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat)
+int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
+		   uint64_t mount)
 {
-	static const char about[] = "sframe_unwind stamp 1";
-	const uint64_t members[] = {
+	static const char about[] = "sframe_unwind stamp 2";
+	uint64_t members[] = {
+		0,
 		stat->st_dev, stat->st_ino, stat->st_size,
 		stat->st_ctim.tv_sec, stat->st_ctim.tv_nsec,
 		stat->st_mtim.tv_sec, stat->st_mtim.tv_nsec,
 	};
-	char boot_id[BOOT_ID_SIZE];
 	struct digest_run run;
 	struct statfs fs;
 	int err;
@@ -90,15 +100,21 @@ int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat)
 		return -EPERM;
 	if (fstatfs(fd, &fs))
 		return -errno;
-	if (!has_own_times(&fs) || fs.f_flags & ST_NOSUID)
+	if (fs.f_flags & ST_NOSUID)
 		return -EPERM;
-	err = read_boot_id(boot_id);
+	if (!has_own_times(&fs)) {
+		if (!mount)
+			return -EPERM;
+		members[0] = mount;
+	}
+	pthread_once(&boot_id.once, read_boot_id);
+	err = boot_id.error;
 	if (!err)
 		err = sfu_digest_begin(&run);
 	if (err)
 		return err;
 	sfu_digest_add(&run, about, sizeof(about));
-	sfu_digest_add(&run, boot_id, sizeof(boot_id));
+	sfu_digest_add(&run, boot_id.text, sizeof(boot_id.text));
 	sfu_digest_add(&run, members, sizeof(members));
 	sfu_digest_end(&run, &stamp->inode);
 	return 0;

@@ -2,14 +2,17 @@
 /*
  * Stamp: identifies the contents of a file by its inode, without reading the file. A
  * stamp is a file of the cache that contains the digest of the contents. Its name is a
- * digest of device, inode number, size, ctime, mtime and the system's boot ID.
+ * digest of device, inode number, size, ctime, mtime, the system's boot ID and, if the
+ * caller vouches for the mount, the mount's ID.
  *
  * It cannot be forged, because only files with all of these properties get one:
  *
  * - Owned by root and writable by nobody else: only root can write or create them.
  * - On ext4, XFS, Btrfs or F2FS, where only the kernel can set the ctime. Images made
  *   elsewhere, such as SquashFS, have whatever times their makers choose, so two
- *   images can have files with the same times.
+ *   images can have files with the same times. On other file systems a stamp is valid
+ *   for one mount only, by an ID that is never used again, and only the caller can
+ *   know whether an administrator has mounted it.
  * - Mounted without nosuid: a user who could choose the inodes of such a file system,
  *   for example on a USB stick, could become root by a set-user-ID program anyway.
  * - Unchanged for some seconds, so that a later change gets another ctime.
@@ -31,10 +34,12 @@ struct stamp {
 /*
  * Make the stamp of the open file @fd. To write a stamp, @stat must be that of the
  * snapshot, so that the stamp is for what was read; to find one, that of fstat(2) now.
- * Returns 0, or a negative errno without a message: -EPERM if the file cannot have a
+ * @mount is the unique ID of the file's mount (STATX_MNT_ID_UNIQUE) if only root can
+ * have mounted and written what is there, or 0 if that is not known. Any thread. Returns 0, or a negative errno without a message: -EPERM if the file cannot have a
  * stamp, or another error.
  */
-int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat);
+int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
+		   uint64_t mount);
 
 /* Find the digest of the contents. Returns 0, or a negative errno such as -ENOENT. */
 int sfu_stamp_find(struct sfu_cache *cache, const struct stamp *stamp,

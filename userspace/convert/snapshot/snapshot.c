@@ -101,21 +101,20 @@ static int read_elf(const struct sfu_elf_reader *reader, u64 offset, void *to,
 }
 
 /* Read the headers as the kernel will see them. */
-static int read_headers(struct taking *taking)
+static int read_headers(const struct sfu_elf_reader *reader,
+			struct sfu_snapshot *snapshot)
 {
-	const struct elf_reader reader = { { read_elf }, taking };
-	struct sfu_snapshot *snapshot = taking->snapshot;
 	unsigned char own[SFRAME_HDR_SIZE];
 	int err;
 
-	err = sfu_elf_read(&snapshot->elf, &reader.reader);
+	err = sfu_elf_read(&snapshot->elf, reader);
 	if (err && !snapshot->elf.problem)
 		return err;
 	snapshot->elf_status = err;
 	if (err || snapshot->elf.sframe_size < sizeof(own))
 		return 0;
-	err = copy_and_read(taking, snapshot->elf.sframe_offset, own,
-			    sizeof(own));
+	err = reader->read(reader, snapshot->elf.sframe_offset, own,
+			   sizeof(own));
 	if (err)
 		return err == -EFAULT ? 0 : err;
 	/* Magic, version, and a number of entries that is not 0. */
@@ -316,6 +315,7 @@ static int take_loaded_eh_frame(struct taking *taking)
 /* Copy everything. */
 static int take_all(struct taking *taking)
 {
+	const struct elf_reader reader = { { read_elf }, taking };
 	int err;
 
 	err = copy_and_read(taking, 0, &taking->header, sizeof(taking->header));
@@ -328,7 +328,7 @@ static int take_all(struct taking *taking)
 	} else {
 		memset(&taking->header, 0, sizeof(taking->header));
 	}
-	err = read_headers(taking);
+	err = read_headers(&reader.reader, taking->snapshot);
 	if (err || !is_convertible(&taking->header))
 		return err;
 	err = take_sections(taking);
@@ -425,6 +425,40 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 	free(taking.names);
 	sfu_intake_end(&taking.intake);
 	return err;
+}
+
+struct fd_reader {
+	struct sfu_elf_reader reader;
+	int fd;
+};
+
+static int read_fd(const struct sfu_elf_reader *reader, u64 offset, void *to,
+		   u32 size)
+{
+	const int fd = ((const struct fd_reader *)reader)->fd;
+	ssize_t got;
+
+	if (offset > (u64)INT64_MAX - size)
+		return -EFAULT;
+	got = pread(fd, to, size, offset);
+	if (got < 0)
+		return sfu_message_fail(errno, "cannot be read at offset 0x%llx: %s",
+					(unsigned long long)offset,
+					strerror(errno));
+	return got == (ssize_t)size ? 0 : -EFAULT;
+}
+
+int sfu_snapshot_headers(int fd, struct sfu_snapshot *snapshot)
+{
+	const struct fd_reader reader = { { read_fd }, fd };
+
+	memset(snapshot, 0, sizeof(*snapshot));
+	snapshot->fd = -1;
+	if (fstat(fd, &snapshot->stat))
+		return sfu_message_fail(errno, "cannot be looked at: %s",
+					strerror(errno));
+	snapshot->size = snapshot->stat.st_size;
+	return read_headers(&reader.reader, snapshot);
 }
 
 int sfu_snapshot_open(struct sfu_snapshot *snapshot)

@@ -106,6 +106,13 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 		      struct sfu_snapshot *snapshot);
 
 /*
+ * Only fill in @stat, @size, @elf, @elf_status and @has_own of @snapshot, for a file
+ * whose other bytes are known already. There is nothing to be freed. Returns 0, or a
+ * negative errno with a message.
+ */
+int sfu_snapshot_headers(int fd, struct sfu_snapshot *snapshot);
+
+/*
  * Make the memfd, if there is none yet, from the bytes that were read. Returns 0, or a
  * negative errno with a message.
  */
