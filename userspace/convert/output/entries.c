@@ -189,7 +189,16 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 	return write_function(cutter, &function, row_at(cutter, first)->rule);
 }
 
-/* Find the cheapest last entry for the rows up to number @last. */
+/* Bytes of an entry without its rows. */
+#define ENTRY_SIZE (SFRAME_FDE_SIZE + SFRAME_ATTR_SIZE)
+
+/*
+ * Find the cheapest last entry for the rows up to number @last.
+ *
+ * Longer entries need not be tried once this one costs ENTRY_SIZE more than the best one:
+ * cut in front of @first, a longer entry would cost at most ENTRY_SIZE more, because rows
+ * do not get larger in shorter entries, and then it is one that ends with this one.
+ */
 static void find_first_row(struct cutter *cutter, size_t last)
 {
 	struct row *end = row_at(cutter, last);
@@ -211,11 +220,13 @@ static void find_first_row(struct cutter *cutter, size_t last)
 		plain += row->plain;
 		flexible += row->flexible;
 		is_plain &= row->plain != 0;
-		cost += SFRAME_FDE_SIZE + SFRAME_ATTR_SIZE +
-			count * start_size + (is_plain ? plain : flexible);
+		cost += ENTRY_SIZE + count * start_size +
+			(is_plain ? plain : flexible);
 		if (cost < end->cost) {
 			end->cost = cost;
 			end->first = first;
+		} else if (cost - ENTRY_SIZE >= end->cost) {
+			break;
 		}
 	}
 }
