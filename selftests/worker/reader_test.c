@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Readers: how many replies a request for a file has. As root.
+ * Readers: how many replies a request for a file has, and which files are known
+ * without being read. As root.
  */
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <elf.h>
+#include <linux/sframe_unwind.h>
+
 #include "common.h"
+#include "userspace/convert/cache/cache.h"
+#include "userspace/convert/cache/stamp.h"
 #include "userspace/cli/attach/reader_task.h"
 #include "userspace/worker/message.h"
 
@@ -195,12 +202,170 @@ static void test_gone(void)
 	end_reader();
 }
 
+/* Stands for the module in readers: it attaches everything. */
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	errno = ENOTTY;
+	return fd == READER_DEVICE && request == SFRAME_UNWIND_IOC_ATTACH ?
+		       0 : -1;
+}
+
+/* In readers, time goes on faster: no file has just been changed. */
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const int err = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec += 60;
+	return err;
+}
+
+/* The cache is in the directory of the test. */
+int __real_sfu_cache_open(const char *path, struct sfu_cache **cache);
+int __wrap_sfu_cache_open(const char *path, struct sfu_cache **cache);
+
+int __wrap_sfu_cache_open(const char *path, struct sfu_cache **cache)
+{
+	char own[64];
+
+	(void)path;
+	snprintf(own, sizeof(own), "%s/cache", directory);
+	return __real_sfu_cache_open(own, cache);
+}
+
+/* Returns whether there can be stamps: older kernels do not report the mount. */
+static bool has_stamps(const struct mapping *mapping, uint64_t mount)
+{
+	const int fd = open(mapping->name, O_RDONLY | O_CLOEXEC);
+	struct stamp stamp;
+	struct stat stat;
+	bool has;
+
+	has = !fstat(fd, &stat) && !sfu_stamp_make(&stamp, fd, &stat, mount);
+	close(fd);
+	return has;
+}
+
+/* Bytes that the reader has read since it was started. */
+static uint64_t bytes_read(void)
+{
+	char path[64], text[256];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int)reader);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0 ? strtoull(text + strlen("rchar: "), NULL, 10) : 0;
+}
+
+/* Ask for the file to be attached at once. Returns how many bytes were read for it. */
+static uint64_t ask_to_attach(const struct mapping *mapping,
+			      struct reader_reply *reply)
+{
+	const uint64_t before = bytes_read();
+	struct reader_request request = {
+		.what = READER_FILE,
+		.mapping = *mapping,
+		.max_bytes = 64 << 20,
+		.max_others = 64 << 20,
+		.attach.flags = SFRAME_UNWIND_ATTACH_SYSTEM |
+				SFRAME_UNWIND_ATTACH_INODE,
+	};
+	struct reader_reply last;
+
+	if (message_send(reader_socket, &request, sizeof(request), NULL, 0,
+			 no_fds) ||
+	    !hear(reply) || reply->error || (!reply->is_last && !hear(&last)))
+		tap_fail("%s: no reply, or error %d", mapping->name,
+			 reply->error);
+	return bytes_read() - before;
+}
+
+/* Put a section into the cache for the contents of @reply. */
+static void put_into_cache(const struct reader_reply *reply)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct sframe_unwind_converted *converted;
+	char name[CACHE_NAME_SIZE];
+	struct sfu_cache *cache;
+
+	EXPECT_EQ(sframe_unwind_convert_fd(fd, "x", NULL, &converted), 0);
+	EXPECT_EQ(sfu_cache_open(NULL, &cache), 0);
+	EXPECT_EQ(sfu_cache_name(&reply->file.digest, NULL, name), 0);
+	EXPECT_EQ(sfu_cache_write(cache, name, "x", converted), 0);
+	sfu_cache_close(cache);
+	sframe_unwind_converted_free(converted);
+	close(fd);
+}
+
+/*
+ * Of a trusted file that has not changed since it was read, only the headers are read;
+ * of a file of a user always everything.
+ */
+static void test_stamp(void)
+{
+	struct mapping trusted, of_user;
+	struct reader_reply reply, again;
+	uint64_t all, bytes;
+	int fd;
+
+	map_file("stamp", 0, &trusted);
+	map_file("no_stamp", USER, &of_user);
+	start_reader();
+	EXPECT(is_up());
+	all = ask_to_attach(&trusted, &reply) / 2;
+	EXPECT(all > 30000);
+	EXPECT(!reply.file.is_attached && reply.file.is_uncached);
+	put_into_cache(&reply);
+	/* By its contents, and then by its stamp. */
+	EXPECT(ask_to_attach(&trusted, &again) > all);
+	EXPECT(again.file.is_attached);
+	end_reader();
+	start_reader();
+	EXPECT(is_up());
+	ask_to_attach(&trusted, &again);
+	/* The cache is open now, and only the section is read from it. */
+	bytes = ask_to_attach(&trusted, &again);
+	EXPECT_EQ(bytes < all, has_stamps(&trusted, reply.file.mount));
+	EXPECT(again.file.is_attached);
+	EXPECT_EQ(again.file.known.size, reply.file.known.size);
+	EXPECT(!memcmp(&again.file.digest, &reply.file.digest,
+		       sizeof(struct digest)));
+	EXPECT(!memcmp(again.file.elf.segments, reply.file.elf.segments,
+		       sizeof(reply.file.elf.segments)));
+	/* The same bytes. */
+	EXPECT(ask_to_attach(&of_user, &again) > all);
+	EXPECT(again.file.is_attached);
+	EXPECT(ask_to_attach(&of_user, &again) > all);
+	/* It is changed, and gets a new stamp when it has been read. */
+	fd = open(trusted.name, O_WRONLY | O_CLOEXEC);
+	EXPECT_EQ(pwrite(fd, "x", 1, EI_NIDENT - 1), 1);
+	close(fd);
+	EXPECT(ask_to_attach(&trusted, &again) > all);
+	EXPECT(!again.file.is_attached);
+	EXPECT(memcmp(&again.file.digest, &reply.file.digest,
+		      sizeof(struct digest)));
+	/* It is given to a user. */
+	EXPECT_EQ(chown(trusted.name, USER, USER), 0);
+	EXPECT(ask_to_attach(&trusted, &again) > all);
+	end_reader();
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(test_trusted),
 		TAP_TEST(test_of_user),
 		TAP_TEST(test_gone),
+		TAP_TEST(test_stamp),
 	};
 	char command[64];
 
