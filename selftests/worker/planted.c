@@ -25,6 +25,11 @@ const char *sframe_unwind_convert_error(void)
 	return "file: came back";
 }
 
+void sframe_unwind_converted_free(struct sframe_unwind_converted *converted)
+{
+	(void)converted;
+}
+
 int sfu_packed_write(struct buffer *to,
 		     const struct sframe_unwind_converted *converted)
 {

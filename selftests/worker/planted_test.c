@@ -372,6 +372,52 @@ static void test_sealed(void)
 	       MAP_FAILED);
 }
 
+/* Run the steps that were added twice, by snapshots that are converted together. */
+static void run_twice(void)
+{
+	struct worker *worker;
+	int snapshots[2];
+
+	if (end.result_fd > 0)
+		close(end.result_fd);
+	for (int i = 0; i < 2; i++)
+		snapshots[i] = make_sealed(&payload, sizeof(payload));
+	if (worker_start_many(&worker, snapshots, 2, NULL))
+		abort();
+	wait_for_worker(worker, &end);
+	for (int i = 0; i < 2; i++)
+		close(snapshots[i]);
+}
+
+/*
+ * A file that takes over a process that converts several leaves the others without a
+ * result, but not the process without its sandbox.
+ */
+static void test_together(void)
+{
+	struct sframe_unwind_converted *converted;
+	char text[256];
+
+	begin();
+	add(PAYLOAD_END, 0);
+	run_twice();
+	EXPECT_EQ(end.error, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		const struct worker_part part = { .index = i, .nr = 2 };
+
+		EXPECT_EQ(worker_result_read_part(end.result_fd, &part, NULL,
+						  &converted, text,
+						  sizeof(text)), -EPROTO);
+		EXPECT(!converted && text[0]);
+	}
+	begin();
+	add(PAYLOAD_CALL, SYS_openat);
+	add(PAYLOAD_END, 0);
+	run_twice();
+	EXPECT(is_killed_by_filter());
+	EXPECT_EQ(end.result_fd, -1);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -390,6 +436,7 @@ int main(void)
 		TAP_TEST(test_death_of_parent),
 		TAP_TEST(test_forged),
 		TAP_TEST(test_sealed),
+		TAP_TEST(test_together),
 	};
 	const unsigned int descriptors = count_descriptors();
 

@@ -232,6 +232,60 @@ static void test_weakness(void)
 	}
 }
 
+/* Look for result @index of @nr in the first @size bytes. Returns the error. */
+static int look_at(unsigned int index, unsigned int nr, size_t size)
+{
+	const struct worker_part part = { .index = index, .nr = nr };
+	struct sframe_unwind_converted *converted;
+	const int fd = make_sealed(result, size);
+	const int err = worker_result_read_part(fd, &part, NULL, &converted,
+						text, sizeof(text));
+
+	close(fd);
+	sframe_unwind_converted_free(converted);
+	return err;
+}
+
+/* Several results: an error, a section, and an error, cut and changed. */
+static void test_parts(void)
+{
+	static unsigned char all[3 * MAX_SIZE];
+	size_t size = 0, ends[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (i == 1)
+			make_result("base.sframe");
+		else
+			make_error(-EINVAL, "wrong", 5);
+		memcpy(all + size, result, result_size);
+		size += result_size;
+		ends[i] = size;
+	}
+	EXPECT(size <= MAX_SIZE);
+	memcpy(result, all, size);
+	EXPECT_EQ(look_at(0, 3, size), -EINVAL);
+	EXPECT_EQ(look_at(1, 3, size), 0);
+	EXPECT_EQ(look_at(2, 3, size), -EINVAL);
+	EXPECT_EQ(look_at(3, 3, size), -EPROTO);
+	EXPECT_EQ(look_at(3, 4, size), -EPROTO);
+	EXPECT_EQ(look_at(0, 1, size), -EPROTO);
+	EXPECT_EQ(look_at(1, 2, size), -EPROTO);
+	for (size_t cut = 0; cut < size; cut++) {
+		EXPECT_EQ(look_at(0, 3, cut),
+			  cut < ends[0] ? -EPROTO : -EINVAL);
+		EXPECT_EQ(look_at(1, 3, cut), cut < ends[1] ? -EPROTO : 0);
+		EXPECT_EQ(look_at(2, 3, cut), -EPROTO);
+	}
+	/* The sizes of a result decide where the next one begins. */
+	header()->text_size++;
+	EXPECT_EQ(look_at(1, 3, size), -EPROTO);
+	header()->text_size = UINT32_MAX;
+	EXPECT_EQ(look_at(1, 3, size), -EPROTO);
+	header()->text_size = 5;
+	header()->packed_size = UINT64_MAX - 4;
+	EXPECT_EQ(look_at(1, 3, size), -EPROTO);
+}
+
 static void test_not_sealed(void)
 {
 	struct sframe_unwind_converted *converted;
@@ -256,6 +310,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_corpus),
 		TAP_TEST(test_errors),
 		TAP_TEST(test_weakness),
+		TAP_TEST(test_parts),
 		TAP_TEST(test_not_sealed),
 	};
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "userspace/worker/protocol.h"
 
 static const char *library;
 static struct worker_end end;
@@ -140,6 +141,113 @@ static void test_empty(void)
 	sframe_unwind_converted_free(converted);
 	EXPECT_EQ(worker_result_read(end.result_fd, NULL, &converted, text,
 				     sizeof(text)), -ENOEXEC);
+	close(end.result_fd);
+}
+
+/* Start a conversion of all @paths together. Returns worker_start_many()'s error. */
+static int run_many(const char *const *paths, unsigned int nr,
+		    const struct worker_limits *limits)
+{
+	int snapshots[WORKER_MAX_SNAPSHOTS + 1] = { -1 };
+	struct worker *worker;
+	int err;
+
+	memset(&end, 0, sizeof(end));
+	end.result_fd = -1;
+	for (unsigned int i = 0; i < nr; i++)
+		snapshots[i] = make_snapshot(paths[i]);
+	err = worker_start_many(&worker, snapshots, nr, limits);
+	for (unsigned int i = 0; i < nr; i++)
+		close(snapshots[i]);
+	if (!err)
+		wait_for_worker(worker, &end);
+	return err;
+}
+
+/* Read one of the results of several files. */
+static int read_part(unsigned int index, unsigned int nr)
+{
+	const struct worker_part part = { .index = index, .nr = nr };
+
+	sframe_unwind_converted_free(converted);
+	return worker_result_read_part(end.result_fd, &part, NULL, &converted,
+				       text, sizeof(text));
+}
+
+/* Several files: each has its own result, also if others have none. */
+static void test_many(void)
+{
+	const char *const paths[] = {
+		library, "/etc/passwd", "/proc/self/exe", library,
+	};
+	const unsigned int nr = sizeof(paths) / sizeof(paths[0]);
+	struct sframe_unwind_converted *alone[2];
+
+	EXPECT_EQ(convert(library, NULL), 0);
+	alone[0] = converted;
+	converted = NULL;
+	EXPECT_EQ(convert("/proc/self/exe", NULL), 0);
+	alone[1] = converted;
+	converted = NULL;
+	EXPECT(alone[0]->size != alone[1]->size);
+	EXPECT_EQ(run_many(paths, nr, NULL), 0);
+	EXPECT_EQ(end.error, 0);
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct sframe_unwind_converted *same = alone[i == 2];
+
+		if (i == 1) {
+			EXPECT_EQ(read_part(i, nr), -EOPNOTSUPP);
+			EXPECT(text[0]);
+			continue;
+		}
+		EXPECT_EQ(read_part(i, nr), 0);
+		EXPECT_EQ(converted->size, same->size);
+		EXPECT(!memcmp(converted->bytes, same->bytes, same->size));
+	}
+	/* There is no fifth, and the fourth was not the last but one. */
+	EXPECT_EQ(read_part(nr, nr + 1), -EPROTO);
+	EXPECT_EQ(read_part(nr - 2, nr - 1), -EPROTO);
+	close(end.result_fd);
+	sframe_unwind_converted_free(alone[0]);
+	sframe_unwind_converted_free(alone[1]);
+}
+
+static void test_how_many(void)
+{
+	const char *paths[WORKER_MAX_SNAPSHOTS + 1];
+
+	for (unsigned int i = 0; i <= WORKER_MAX_SNAPSHOTS; i++)
+		paths[i] = library;
+	EXPECT_EQ(run_many(paths, 0, NULL), -EINVAL);
+	EXPECT_EQ(run_many(paths, WORKER_MAX_SNAPSHOTS + 1, NULL), -EINVAL);
+	EXPECT_EQ(run_many(paths, WORKER_MAX_SNAPSHOTS, NULL), 0);
+	EXPECT_EQ(end.error, 0);
+	EXPECT_EQ(read_part(WORKER_MAX_SNAPSHOTS - 1, WORKER_MAX_SNAPSHOTS), 0);
+	close(end.result_fd);
+}
+
+/* The limits are for all files together. */
+static void test_many_limits(void)
+{
+	const char *const paths[] = { library, library };
+	struct worker_limits limits = { .nice = 0 };
+	struct stat stat;
+
+	EXPECT_EQ(run_many(paths, 2, NULL), 0);
+	EXPECT_EQ(fstat(end.result_fd, &stat), 0);
+	close(end.result_fd);
+	limits.result_size = stat.st_size - 1;
+	EXPECT_EQ(run_many(paths, 2, &limits), 0);
+	EXPECT_EQ(end.error, 0);
+	EXPECT_EQ(read_part(0, 2), 0);
+	EXPECT_EQ(read_part(1, 2), -EFBIG);
+	close(end.result_fd);
+	/* One that has no memory does not take it from the next one. */
+	limits = (struct worker_limits){ .memory = 1 << 20 };
+	EXPECT_EQ(run_many(paths, 2, &limits), 0);
+	EXPECT_EQ(end.error, 0);
+	EXPECT_EQ(read_part(0, 2), -ENOMEM);
+	EXPECT_EQ(read_part(1, 2), -ENOMEM);
 	close(end.result_fd);
 }
 
@@ -275,6 +383,9 @@ int main(int argc, char **argv)
 		TAP_TEST(test_hole),
 		TAP_TEST(test_not_sealed),
 		TAP_TEST(test_empty),
+		TAP_TEST(test_many),
+		TAP_TEST(test_how_many),
+		TAP_TEST(test_many_limits),
 		TAP_TEST(test_nice),
 		TAP_TEST(test_kill),
 		TAP_TEST(test_stopped),

@@ -53,62 +53,100 @@ static int answer_error(unsigned int weak, int error, const char *format, ...)
 	return answer(&header, text);
 }
 
-static int answer_converted(unsigned int weak, uint64_t room,
+/* *@room is what is left of the limit of the output. */
+static int answer_converted(unsigned int weak, uint64_t *room,
 			    const struct sframe_unwind_converted *converted)
 {
 	struct worker_header header = { .weak = weak };
 	struct buffer packed = { 0 };
+	int status;
 
 	if (sfu_packed_write(&packed, converted))
 		return answer_error(weak, ENOMEM, "no memory");
 	header.packed_size = packed.size;
-	if (sizeof(header) + packed.size > room)
-		return answer_error(weak, EFBIG,
-				    "its section would have %zu bytes; the limit is %llu",
-				    packed.size, (unsigned long long)room);
-	return answer(&header, packed.bytes);
+	if (sizeof(header) + packed.size > *room) {
+		status = answer_error(weak, EFBIG,
+				      "its section would have %zu bytes; the limit is %llu",
+				      packed.size, (unsigned long long)*room);
+	} else {
+		*room -= sizeof(header) + packed.size;
+		status = answer(&header, packed.bytes);
+	}
+	buffer_free(&packed);
+	return status;
 }
 
-int conversion_refuse(const struct sandbox *sandbox, const char *failed)
+int conversion_refuse(const struct sandbox *sandbox, const char *failed,
+		      unsigned int nr)
 {
-	return answer_error(sandbox->weak, ENOEXEC, "no sandbox: %s: %s", failed,
-			    strerror(errno));
+	const int error = errno;
+	int status = WORKER_EXIT_DONE;
+
+	for (unsigned int i = 0; i < nr && status == WORKER_EXIT_DONE; i++)
+		status = answer_error(sandbox->weak, ENOEXEC, "no sandbox: %s: %s",
+				      failed, strerror(error));
+	return status;
 }
 
-int conversion_run(const struct sandbox *sandbox,
-		   const struct worker_request *request)
+/* A snapshot in memory. */
+struct input {
+	const void *bytes;
+	size_t size;
+};
+
+static int convert(const struct sandbox *sandbox,
+		   const struct worker_request *request,
+		   const struct input *input, uint64_t *room)
 {
 	const struct sframe_unwind_convert_options options = {
 		.max_rows = request->max_rows,
 		.flags = request->flags,
 	};
+	struct sframe_unwind_converted *converted;
+	int status, err;
+
+	err = sframe_unwind_convert_memory(input->bytes, input->size, NAME,
+					   &options, &converted);
+	if (err)
+		return answer_error(sandbox->weak, -err, "%s",
+				    sframe_unwind_convert_error() +
+				    strlen(NAME ": "));
+	status = answer_converted(sandbox->weak, room, converted);
+	sframe_unwind_converted_free(converted);
+	return status;
+}
+
+int conversion_run(const struct sandbox *sandbox,
+		   const struct worker_request *request, const int *snapshots)
+{
 	struct sandbox_limits limits = {
 		.memory = request->memory,
 		.output = request->output,
 		.cpu_seconds = request->cpu_seconds,
 	};
-	struct sframe_unwind_converted *converted;
+	struct input inputs[WORKER_MAX_SNAPSHOTS];
+	const unsigned int nr = request->nr_snapshots;
+	uint64_t room = limits.output;
+	int status = WORKER_EXIT_DONE;
 	const char *failed;
-	const void *input;
-	size_t size;
-	int err;
 
-	input = input_map(STDIN_FILENO, &size);
-	if (!input)
-		return answer_error(0, errno == EFBIG || errno == ENOMEM ?
-				    errno : ENOEXEC, "the snapshot: %s",
-				    strerror(errno));
-	limits.input = size;
+	for (unsigned int i = 0; i < nr; i++) {
+		inputs[i].bytes = input_map(snapshots[i], &inputs[i].size);
+		/* One of several is asked for again by itself. */
+		if (!inputs[i].bytes && nr > 1)
+			return WORKER_EXIT_FAILED;
+		if (!inputs[i].bytes)
+			return answer_error(0, errno == EFBIG ||
+					    errno == ENOMEM ? errno : ENOEXEC,
+					    "the snapshot: %s",
+					    strerror(errno));
+		limits.input += inputs[i].size;
+	}
 	failed = sandbox_close(sandbox, &limits);
 	if (failed)
-		return conversion_refuse(sandbox, failed);
-
-	/* This reads the first byte of the file. */
-	err = sframe_unwind_convert_memory(input, size, NAME, &options,
-					   &converted);
-	if (err)
-		return answer_error(sandbox->weak, -err, "%s",
-				    sframe_unwind_convert_error() +
-				    strlen(NAME ": "));
-	return answer_converted(sandbox->weak, limits.output, converted);
+		return conversion_refuse(sandbox, failed, nr);
+	/* This reads the first byte of the files. */
+	for (unsigned int i = 0; i < nr && status == WORKER_EXIT_DONE; i++)
+		status = convert(sandbox, request, &inputs[i], &room);
+	return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Conversion: convert one file, in a process that was forked for it.
+ * Conversion: convert the files of one request, in a process that was forked for it.
  */
 #ifndef WORKER_CONVERSION_H
 #define WORKER_CONVERSION_H
@@ -9,16 +9,17 @@
 #include "sandbox.h"
 
 /*
- * Convert the snapshot, descriptor 0, and write the result to descriptor 1. @sandbox is
- * closed before the first byte of the snapshot is read. Returns an exit status.
+ * Convert the snapshots, one after the other, and write the results to descriptor 1.
+ * @sandbox is closed before the first byte of a snapshot is read. Returns an exit status.
  */
 int conversion_run(const struct sandbox *sandbox,
-		   const struct worker_request *request);
+		   const struct worker_request *request, const int *snapshots);
 
 /*
- * Instead of converting, write an error: there is no sandbox, because @failed failed with
+ * Instead of converting, write an error for each of @nr snapshots: there is no sandbox, because @failed failed with
  * errno. Returns an exit status.
  */
-int conversion_refuse(const struct sandbox *sandbox, const char *failed);
+int conversion_refuse(const struct sandbox *sandbox, const char *failed,
+		      unsigned int nr);
 
 #endif /* WORKER_CONVERSION_H */

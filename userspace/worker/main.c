@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sframe-unwind-convert-worker: convert snapshots in a sandbox, each in a forked
- * process. See protocol.h for requests and results.
+ * sframe-unwind-convert-worker: convert snapshots in a sandbox, those of each request in
+ * a forked process. See protocol.h for requests and results.
  *
  * Slow steps are done only once: execve(2), dynamic linking, and entering the sandbox.
- * This server process never reads a byte of a snapshot. Each conversion starts with a
- * fresh copy of its memory, so no conversion can affect the next one.
+ * This server process never reads a byte of a snapshot. Each request is served by a
+ * fresh copy of its memory, so no request can affect the next one.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -84,10 +84,10 @@ static bool is_last(const struct service *service)
 		seconds() > service->began + WEAK_SECONDS);
 }
 
-/* In the child: convert. @fds are the snapshot and the result. Does not return. */
+/* In the child: convert. @fds are the snapshots and the result. Does not return. */
 __attribute__((noreturn))
 static void convert(const struct service *service,
-		    const struct worker_request *request, const int fds[2],
+		    const struct worker_request *request, const int *fds,
 		    pid_t parent)
 {
 	/* The parent may have died before prctl(). */
@@ -96,13 +96,15 @@ static void convert(const struct service *service,
 	errno = 0;
 	if (request->nice && nice(request->nice) < 0 && errno)
 		_exit(WORKER_EXIT_FAILED);
-	/* The snapshot replaces the socket, so the child cannot use that. */
-	if (dup2(fds[0], STDIN_FILENO) < 0 || dup2(fds[1], STDOUT_FILENO) < 0)
+	/* A snapshot replaces the socket, so the child cannot use that. */
+	if (dup2(fds[0], STDIN_FILENO) < 0 ||
+	    dup2(fds[request->nr_snapshots], STDOUT_FILENO) < 0)
 		_exit(WORKER_EXIT_FAILED);
 	if (!service->failed)
-		_exit(conversion_run(&service->sandbox, request));
+		_exit(conversion_run(&service->sandbox, request, fds));
 	errno = service->error;
-	_exit(conversion_refuse(&service->sandbox, service->failed));
+	_exit(conversion_refuse(&service->sandbox, service->failed,
+				request->nr_snapshots));
 }
 
 static uint64_t ns_of(const struct timeval *time)
@@ -111,7 +113,7 @@ static uint64_t ns_of(const struct timeval *time)
 }
 
 static void serve_one(const struct service *service,
-		      const struct worker_request *request, const int fds[2],
+		      const struct worker_request *request, const int *fds,
 		      struct worker_reply *reply)
 {
 	const pid_t parent = getpid(), child = fork();
@@ -138,18 +140,21 @@ static int serve(const struct service *service)
 {
 	static const int no_fds[2] = { -1, -1 };
 	struct worker_request request;
-	int fds[2];
+	int fds[MESSAGE_MAX_FDS];
+	unsigned int nr;
 
-	while (message_receive(STDIN_FILENO, &request, sizeof(request), fds,
-			       false) == sizeof(request)) {
+	while (message_receive_many(STDIN_FILENO, &request, sizeof(request),
+				    fds, &nr) == sizeof(request)) {
 		struct worker_reply reply = { .is_last = is_last(service) };
 
-		if (fds[0] < 0 || fds[1] < 0)
+		if (!request.nr_snapshots ||
+		    request.nr_snapshots > WORKER_MAX_SNAPSHOTS ||
+		    nr != request.nr_snapshots + 1)
 			return WORKER_EXIT_FAILED;
 		serve_one(service, &request, fds, &reply);
 		/* Close before the reply, so that the daemon can seal the result. */
-		close(fds[0]);
-		close(fds[1]);
+		for (unsigned int i = 0; i < nr; i++)
+			close(fds[i]);
 		if (message_send(STDIN_FILENO, &reply, sizeof(reply), NULL, 0,
 				 no_fds))
 			return WORKER_EXIT_FAILED;

@@ -3,17 +3,21 @@
  * Protocol: between the daemon and the worker, which are of the same build.
  *
  * Descriptor 0 of the worker is a socket (message.h). Each request is a message with
- * two descriptors, the snapshot and the result. The worker replies when the process that
- * converts it has ended; then the next request may follow. The worker ends when the
- * other end of the socket is closed.
+ * the descriptors of the snapshots and, last, of the result. The worker replies when the
+ * process that converts them has ended; then the next request may follow. The worker ends
+ * when the other end of the socket is closed.
  *
- * The result is written sequentially from its beginning:
+ * One process converts all snapshots of a request, so a snapshot that takes over the
+ * process decides about the results of all others. A request with several must have only
+ * snapshots of files that nobody but root can have written.
+ *
+ * The result is written sequentially from its beginning, for each snapshot in turn:
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
  *	a packed result (convert/output/packed.h), @packed_size bytes
  *
- * with nothing after that. It is valid only if the status of the reply is 0.
+ * with nothing after the last one. It is valid only if the status of the reply is 0.
  */
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H
@@ -24,8 +28,11 @@
 
 #define WORKER_MAGIC "SFUWORK1"
 
+/* Most snapshots of a request. */
+#define WORKER_MAX_SNAPSHOTS 16U
+
 /**
- * struct worker_request - limits and options of a conversion
+ * struct worker_request - limits, all snapshots together, and options
  *
  * @memory: most bytes that may be allocated.
  * @output: most bytes of the result.
@@ -33,6 +40,8 @@
  * @max_rows: see struct sframe_unwind_convert_options.
  * @nice: added to the niceness.
  * @flags: see struct sframe_unwind_convert_options.
+ * @nr_snapshots: 1 to WORKER_MAX_SNAPSHOTS.
+ * @reserved: 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -41,6 +50,8 @@ struct worker_request {
 	uint32_t max_rows;
 	int32_t nice;
 	uint32_t flags;
+	uint32_t nr_snapshots;
+	uint32_t reserved;
 };
 
 /**
@@ -90,6 +101,17 @@ struct worker_header {
 	uint32_t text_size;
 	uint32_t reserved;
 	uint64_t packed_size;
+};
+
+/**
+ * struct worker_part - one of the results of a request
+ *
+ * @index: its snapshot's index in the request.
+ * @nr: snapshots of the request.
+ */
+struct worker_part {
+	uint32_t index;
+	uint32_t nr;
 };
 
 /* Exit statuses; if a signal ended the process, 128 plus the signal. */

@@ -47,9 +47,15 @@ void jobs_init(struct jobs *jobs)
 /* Update the numbers of jobs by state. */
 static void count(struct jobs *jobs, const struct job *job, int by)
 {
-	job->user->nr_waiting += job->state == JOB_WAIT ? by : 0;
-	job->user->nr_converting += job->state == JOB_CONVERT ? by : 0;
-	jobs->nr_converting += job->state == JOB_CONVERT ? by : 0;
+	if (job->state == JOB_WAIT && job->file.is_trusted) {
+		job->user->nr_trusted += by;
+		jobs->nr_trusted += by;
+	} else if (job->state == JOB_WAIT) {
+		job->user->nr_waiting += by;
+	} else if (job->state == JOB_CONVERT && job->worker) {
+		job->user->nr_converting += by;
+		jobs->nr_converting += by;
+	}
 }
 
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state)
@@ -57,6 +63,13 @@ void job_set_state(struct jobs *jobs, struct job *job, enum job_state state)
 	count(jobs, job, -1);
 	job->state = state;
 	job->is_asked = false;
+	count(jobs, job, 1);
+}
+
+void job_set_worker(struct jobs *jobs, struct job *job, struct worker *worker)
+{
+	count(jobs, job, -1);
+	job->worker = worker;
 	count(jobs, job, 1);
 }
 
@@ -201,6 +214,7 @@ void jobs_add_vdso(struct jobs *jobs, int fd)
 	}
 	mapping_set_name(&job->mapping, "[vdso]");
 	job->is_vdso = true;
+	job->is_alone = true;
 	job->elf_fd = fd;
 }
 
@@ -399,6 +413,15 @@ static bool ask_job(struct jobs *jobs, struct job *job)
 		return false;
 	}
 	job->is_asked = true;
+	/*
+	 * This is the last request of the job, and the reader closes the file. Had it
+	 * done so already, closing a trusted file would still wait for no other user.
+	 */
+	if (job->state == JOB_ATTACH && job->is_converted &&
+	    job->file.is_trusted) {
+		close(job->elf_fd);
+		job->elf_fd = -1;
+	}
 	return true;
 }
 
@@ -412,7 +435,8 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 		if (job->user == user && !job->is_asked &&
 		    (job->state == JOB_FILE || job->state == JOB_ATTACH))
 			return ask_job(jobs, job);
-	if (user->nr_waiting < JOBS_MAX_WAITING && jobs->nr < JOBS_MAX &&
+	if (user->nr_waiting < JOBS_MAX_WAITING &&
+	    jobs->nr_trusted < JOBS_MAX_TRUSTED && jobs->nr < JOBS_MAX &&
 	    (jobs->nr_bytes < jobs->max_bytes || !user->nr_jobs))
 		file = user_take_file(jobs->users, user);
 	else

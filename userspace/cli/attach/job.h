@@ -24,9 +24,17 @@
 #include "reader.h"
 #include "report.h"
 #include "user.h"
+#include "worker/protocol.h"
 
-/* Most files of one user waiting for a worker; then no more are read for the user. */
+/*
+ * Most files waiting for a worker: untrusted ones of one user, then no more are read for
+ * the user; and trusted ones, which one worker can convert together.
+ */
 #define JOBS_MAX_WAITING	4U
+#define JOBS_MAX_TRUSTED	(2 * WORKER_MAX_SNAPSHOTS)
+
+/* Most bytes of the snapshots that one worker converts together. */
+#define JOBS_MAX_TOGETHER	(2ULL << 20)
 
 /* Jobs at the same time. */
 #define JOBS_MAX		256U
@@ -61,11 +69,14 @@ struct worker;
  * @is_vdso: it is the vDSO, which has no file; @elf_fd is a copy of the image.
  * @is_same: it is to share the section of another file with the same bytes.
  * @has_digest: the snapshot is complete and @file.digest is valid.
- * @is_converted: a worker has made @result_fd.
+ * @is_converted: a worker has made @result_fd; @part is the job's part of it.
+ * @is_alone: it is not to be converted together with others, because that has failed.
  * @shared: the attachment that it shares; id is 0 if there is none.
  * @file: result of READER_FILE.
  * @elf_fd, @snapshot_fd, @result_fd: -1 if not open.
  * @others_bytes: its part of jobs.others_bytes.
+ * @worker: in JOB_CONVERT, the worker. If it converts several files, only the first
+ *	job has it, and @together is the next job.
  */
 struct job {
 	struct job *next;
@@ -78,6 +89,7 @@ struct job {
 	bool is_same;
 	bool has_digest;
 	bool is_converted;
+	bool is_alone;
 	struct {
 		uint64_t id;
 		uint64_t functions;
@@ -87,8 +99,10 @@ struct job {
 	int elf_fd;
 	int snapshot_fd;
 	int result_fd;
+	struct worker_part part;
 	uint64_t others_bytes;
 	struct worker *worker;
+	struct job *together;
 };
 
 /**
@@ -98,7 +112,8 @@ struct job {
  * @is_extended: the module accepts extended sections.
  * @max_attached, @max_memory: the kernel's limits.
  * @jobs, @nr: the jobs.
- * @nr_converting: jobs with a worker, at most @max_workers.
+ * @nr_trusted: jobs in JOB_WAIT with a trusted file.
+ * @nr_converting: workers, at most @max_workers.
  * @max_bytes: limit of one snapshot.
  * @nr_bytes: bytes of all snapshots.
  * @others_bytes: bytes of snapshots of untrusted files (those that other users than
@@ -124,6 +139,7 @@ struct jobs {
 	uint64_t max_memory;
 	struct job *jobs;
 	unsigned int nr;
+	unsigned int nr_trusted;
 	unsigned int nr_converting;
 	unsigned int max_workers;
 	uint64_t max_bytes;
@@ -194,6 +210,9 @@ void jobs_told(void *data, void *job, struct user *user,
 struct job *job_create(struct jobs *jobs, struct user *user, bool is_first);
 void job_end(struct jobs *jobs, struct job *job);
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state);
+
+/* Set the worker, or NULL when it has ended. The state is JOB_CONVERT. */
+void job_set_worker(struct jobs *jobs, struct job *job, struct worker *worker);
 
 /*
  * Limit for the snapshot of an untrusted file: half of the bytes that are left, so

@@ -11,6 +11,7 @@
 
 #include <linux/sframe_unwind.h>
 
+#include "closer.h"
 #include "job.h"
 
 /*
@@ -373,6 +374,7 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 	if (jobs->is_extended && !(attach->flags & SFRAME_UNWIND_ATTACH_SHARE))
 		attach->flags |= SFRAME_UNWIND_ATTACH_EXTENDED;
 	attach->is_converted = job->is_converted;
+	attach->part = job->part;
 	attach->elf = job->file.elf;
 	attach->digest = job->file.digest;
 	if (job->file.is_trusted && !job->is_vdso) {
@@ -422,6 +424,17 @@ static void handle_kernel_error(struct jobs *jobs, struct job *job,
 	}
 }
 
+/* Begin again, to convert the file by itself. Its snapshot is gone. */
+static void read_again(struct job *job)
+{
+	closer_close(job->elf_fd, job->user->uid);
+	close(job->result_fd);
+	job->elf_fd = -1;
+	job->result_fd = -1;
+	job->is_converted = false;
+	job->is_alone = true;
+}
+
 void job_told_attached(struct jobs *jobs, struct job *job,
 		       const struct reader_reply *reply)
 {
@@ -437,6 +450,11 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 		handle_read_error(jobs, job, reply, false);
 	} else if (reply->stage == READER_CACHE) {
 		job_set_state(jobs, job, JOB_WAIT);
+	} else if (reply->stage == READER_RESULT && job->part.nr > 1 &&
+		   (reply->error == -EPROTO || reply->error == -ENOMEM)) {
+		/* Another file may be the cause. */
+		read_again(job);
+		job_set_state(jobs, job, JOB_FILE);
 	} else if (reply->stage == READER_RESULT) {
 		/* -ENOMEM here is the worker's limit, so it is not due to others. */
 		job_refuse(jobs, job, reply->error == -ENOMEM ? -EIO :

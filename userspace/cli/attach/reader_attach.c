@@ -192,8 +192,8 @@ static void attach_converted(const struct reader_request *request, int elf_fd,
 	char text[sizeof(reply->text)];
 	int err;
 
-	err = worker_result_read(result_fd, NULL, &to_be_kept, text,
-				 sizeof(text));
+	err = worker_result_read_part(result_fd, &request->attach.part, NULL,
+				      &to_be_kept, text, sizeof(text));
 	/* The result can go to the cache even if the file cannot be opened any more. */
 	if (elf_fd < 0)
 		return;

@@ -13,6 +13,7 @@
 #include "convert/base/digest.h"
 #include "mapping.h"
 #include "module/file/elf.h"
+#include "worker/protocol.h"
 
 /*
  * READER_MAPS		list the files that a process maps executable
@@ -55,6 +56,7 @@ struct reader_known {
  * @share_id: with SHARE, the attachment to share.
  * @is_converted: the request has a worker's result. Otherwise the cache is used; if
  *	it has no section, the reply's error is -ENOENT.
+ * @part: the file's part of the worker's result.
  * @elf: headers of the file that the section is for.
  * @digest: digest of the snapshot that the section is made from.
  */
@@ -62,6 +64,7 @@ struct reader_attach {
 	uint32_t flags;
 	uint64_t share_id;
 	bool is_converted;
+	struct worker_part part;
 	struct sfu_elf elf;
 	struct digest digest;
 };

@@ -81,8 +81,9 @@ struct queued_process {
  * @processes, @first_process, @nr_processes: queue of processes, a ring of
  *	@max_processes entries.
  * @nr_reading: readers that are busy for the user.
- * @nr_jobs, @nr_waiting, @nr_converting: the user's jobs, and those in the states
- *	JOB_WAIT and JOB_CONVERT.
+ * @nr_jobs, @nr_waiting, @nr_trusted: the user's jobs, and those in the state JOB_WAIT
+ *	with an untrusted and with a trusted file.
+ * @nr_converting: workers that convert files of these jobs.
  * @others_bytes: the user's part of jobs.others_bytes.
  * @nr_first: queue entries, requests and jobs that existed at the start.
  * @is_missed: a mapping of the user was skipped: a pass through the user's processes
@@ -115,6 +116,7 @@ struct user {
 	unsigned int nr_reading;
 	unsigned int nr_jobs;
 	unsigned int nr_waiting;
+	unsigned int nr_trusted;
 	unsigned int nr_converting;
 	uint64_t others_bytes;
 	unsigned int nr_first;

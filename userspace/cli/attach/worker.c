@@ -89,13 +89,14 @@ uint64_t worker_usual_memory(uint64_t stored)
 	return stored > (most - least) / 6 ? most : least + 6 * stored;
 }
 
-static void complete_limits(struct worker_limits *limits, uint64_t stored)
+static void complete_limits(struct worker_limits *limits, uint64_t stored,
+			    unsigned int nr)
 {
 	if (!limits->memory)
 		limits->memory = worker_usual_memory(stored);
-	/* Sections are about 0.6 times the size of the CFI that they are made from. */
+	/* Memory is freed after each file. Sections are about 0.6 times the size of the CFI that they are made from. */
 	if (!limits->result_size)
-		limits->result_size = MIB + 2 * stored;
+		limits->result_size = nr * MIB + 2 * stored;
 	if (!limits->cpu_seconds)
 		limits->cpu_seconds = WORKER_CPU_SECONDS;
 	if (!limits->wall_ms)
@@ -237,7 +238,7 @@ static int create_result(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int ask(struct worker *worker, int snapshot_fd)
+static int ask(struct worker *worker, const int *snapshots, unsigned int nr)
 {
 	const struct worker_limits *limits = &worker->limits;
 	const struct worker_request request = {
@@ -248,14 +249,17 @@ static int ask(struct worker *worker, int snapshot_fd)
 		.nice = limits->nice,
 		.flags = limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
 					       0,
+		.nr_snapshots = nr,
 	};
-	const int fds[2] = { snapshot_fd, worker->result_fd };
+	int fds[WORKER_MAX_SNAPSHOTS + 1];
 
-	return message_send(worker->server->socket, &request, sizeof(request),
-			    NULL, 0, fds);
+	memcpy(fds, snapshots, nr * sizeof(fds[0]));
+	fds[nr] = worker->result_fd;
+	return message_send_many(worker->server->socket, &request,
+				 sizeof(request), fds, nr + 1);
 }
 
-static int begin(struct worker *worker, int snapshot_fd)
+static int begin(struct worker *worker, const int *snapshots, unsigned int nr)
 {
 	const uid_t user = worker->limits.user;
 	int err;
@@ -264,42 +268,53 @@ static int begin(struct worker *worker, int snapshot_fd)
 		return -EBUSY;
 	/* Idle servers may have been killed meanwhile. */
 	while (take_server(&worker->server, user)) {
-		if (!ask(worker, snapshot_fd))
+		if (!ask(worker, snapshots, nr))
 			return 0;
 		end_server(worker->server);
 	}
 	err = start_server(&worker->server, user);
 	if (!worker->server)
 		return err;
-	err = ask(worker, snapshot_fd);
+	err = ask(worker, snapshots, nr);
 	if (err)
 		end_server(worker->server);
 	return err;
 }
 
-int worker_start(struct worker **worker, int snapshot_fd,
-		 const struct worker_limits *limits)
+/* Check that @snapshot_fd is sealed, and add the bytes allocated to it to *@stored. */
+static int check_snapshot(int snapshot_fd, uint64_t *stored)
 {
 	const int seals = fcntl(snapshot_fd, F_GET_SEALS);
-	struct worker *new;
 	struct stat stat;
-	int err;
 
-	*worker = NULL;
 	if (seals < 0 || fstat(snapshot_fd, &stat))
 		return -errno;
-	if ((seals & SNAPSHOT_SEALS) != SNAPSHOT_SEALS)
-		return -EINVAL;
+	*stored += 512ULL * stat.st_blocks;
+	return (seals & SNAPSHOT_SEALS) == SNAPSHOT_SEALS ? 0 : -EINVAL;
+}
+
+int worker_start_many(struct worker **worker, const int *snapshots,
+		      unsigned int nr, const struct worker_limits *limits)
+{
+	uint64_t stored = 0;
+	struct worker *new;
+	int err = nr && nr <= WORKER_MAX_SNAPSHOTS ? 0 : -EINVAL;
+
+	*worker = NULL;
+	for (unsigned int i = 0; !err && i < nr; i++)
+		err = check_snapshot(snapshots[i], &stored);
+	if (err)
+		return err;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
 	if (limits)
 		new->limits = *limits;
-	complete_limits(&new->limits, 512ULL * stat.st_blocks);
+	complete_limits(&new->limits, stored, nr);
 	new->started = now();
 	new->result_fd = create_result();
 	err = new->result_fd < 0 ? new->result_fd :
-				   begin(new, snapshot_fd);
+				   begin(new, snapshots, nr);
 	if (err) {
 		if (new->result_fd >= 0)
 			close(new->result_fd);
@@ -308,6 +323,12 @@ int worker_start(struct worker **worker, int snapshot_fd,
 	}
 	*worker = new;
 	return 0;
+}
+
+int worker_start(struct worker **worker, int snapshot_fd,
+		 const struct worker_limits *limits)
+{
+	return worker_start_many(worker, &snapshot_fd, 1, limits);
 }
 
 int worker_fd(const struct worker *worker)

@@ -3,8 +3,8 @@
  * Worker: a conversion in a separate, untrusted process.
  *
  * The program libexec/sframe-unwind-convert-worker enters a sandbox: a separate user,
- * no privileges, empty namespaces, no files. It forks a process for each conversion,
- * which has the snapshot as descriptor 0, a memfd for the result as descriptor 1, and
+ * no privileges, empty namespaces, no files. It forks a process for each worker_start(),
+ * which has a snapshot as descriptor 0, a memfd for the result as descriptor 1, and
  * no other descriptors. Memory and CPU time are limited, and the only system calls
  * permitted are write, brk, anonymous mmap and exit_group. All of this is in force
  * before the first byte of the snapshot is read. See worker/sandbox.h.
@@ -21,6 +21,8 @@
 #include <sys/types.h>
 
 #include <sframe_unwind_convert.h>
+
+#include "worker/protocol.h"
 
 struct worker;
 
@@ -105,6 +107,18 @@ struct worker_end {
 int worker_start(struct worker **worker, int snapshot_fd,
 		 const struct worker_limits *limits);
 
+/**
+ * worker_start_many() - start conversions of several files in one process
+ * @snapshots: as @snapshot_fd of worker_start(), @nr of them.
+ * @nr: 1 to WORKER_MAX_SNAPSHOTS.
+ *
+ * As worker_start(); the default limits are the sums over all snapshots. A file that takes
+ * over the process makes the results of all of them, so it is only for files that nobody
+ * but root can have written. If one of them breaks the process, there is no result at all.
+ */
+int worker_start_many(struct worker **worker, const int *snapshots,
+		      unsigned int nr, const struct worker_limits *limits);
+
 /* For poll(2): when it is readable, call worker_finish(). */
 int worker_fd(const struct worker *worker);
 
@@ -151,6 +165,12 @@ void workers_end_idle(unsigned int ms);
 int worker_result_read(int result_fd, const struct worker_limits *limits,
 		       struct sframe_unwind_converted **converted, char *text,
 		       size_t size);
+
+/* The same for one of the results of worker_start_many(). */
+int worker_result_read_part(int result_fd, const struct worker_part *part,
+			    const struct worker_limits *limits,
+			    struct sframe_unwind_converted **converted,
+			    char *text, size_t size);
 
 /**
  * worker_weakness() - the part of the sandbox that is not available here

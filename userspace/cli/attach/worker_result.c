@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,27 +34,45 @@ static bool is_error(int error)
 	}
 }
 
-static int read_header(int fd, struct worker_header *header, uint64_t *whole)
+/* Returns whether @header, with @left bytes from its beginning on, makes sense. */
+static bool is_header(const struct worker_header *header, uint64_t left)
+{
+	if (memcmp(header->magic, WORKER_MAGIC, sizeof(header->magic)) ||
+	    header->text_size > WORKER_MAX_TEXT ||
+	    header->packed_size > left ||
+	    sizeof(*header) + header->text_size + header->packed_size > left)
+		return false;
+	if (header->error)
+		return !header->packed_size && header->text_size &&
+		       is_error(header->error);
+	return !header->text_size;
+}
+
+/* Find one of the results. Sets *@at to its offset in the file. */
+static int read_header(int fd, const struct worker_part *part,
+		       struct worker_header *header, uint64_t *at)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);
+	uint64_t end = 0, whole;
 	struct stat stat;
 
 	if (seals < 0 || !(seals & F_SEAL_WRITE) || fstat(fd, &stat))
 		return -EPROTO;
-	*whole = stat.st_size;
-	if (pread(fd, header, sizeof(*header), 0) != sizeof(*header) ||
-	    memcmp(header->magic, WORKER_MAGIC, sizeof(header->magic)) ||
-	    header->text_size > WORKER_MAX_TEXT ||
-	    header->packed_size > *whole ||
-	    sizeof(*header) + header->text_size + header->packed_size != *whole)
-		return -EPROTO;
-	if (header->error)
-		return header->packed_size || !header->text_size ||
-		       !is_error(header->error) ? -EPROTO : 0;
-	return header->text_size ? -EPROTO : 0;
+	whole = stat.st_size;
+	for (unsigned int i = 0; i <= part->index; i++) {
+		*at = end;
+		if (pread(fd, header, sizeof(*header), *at) !=
+			    sizeof(*header) ||
+		    !is_header(header, whole - *at))
+			return -EPROTO;
+		end += sizeof(*header) + header->text_size +
+		       header->packed_size;
+	}
+	/* There is nothing after the last one. */
+	return part->index + 1 < part->nr || end == whole ? 0 : -EPROTO;
 }
 
-static int tell_error(int fd, const struct worker_header *header,
+static int tell_error(int fd, uint64_t at, const struct worker_header *header,
 		      const struct worker_limits *limits, char *text,
 		      size_t size)
 {
@@ -66,7 +85,7 @@ static int tell_error(int fd, const struct worker_header *header,
 			 (unsigned long long)limits->memory >> 20);
 		return -ENOMEM;
 	}
-	got = pread(fd, said, header->text_size, sizeof(*header));
+	got = pread(fd, said, header->text_size, at + sizeof(*header));
 	said[got > 0 ? got : 0] = '\0';
 	snprintf(text, size, "%s", said);
 	return header->error;
@@ -92,21 +111,23 @@ static int examine(const struct sframe_unwind_converted *converted, char *text,
 	return -EPROTO;
 }
 
-static int unpack(int fd, const struct worker_header *header, uint64_t whole,
+static int unpack(int fd, const struct worker_header *header, uint64_t at,
 		  struct sframe_unwind_converted **converted, char *text,
 		  size_t size)
 {
+	const uint64_t skipped = at % sysconf(_SC_PAGESIZE);
+	const uint64_t start = skipped + sizeof(*header);
+	const size_t mapped = start + header->packed_size;
 	const unsigned char *bytes;
 	int err;
 
-	bytes = mmap(NULL, whole, PROT_READ, MAP_PRIVATE, fd, 0);
+	bytes = mmap(NULL, mapped, PROT_READ, MAP_PRIVATE, fd, at - skipped);
 	if (bytes == MAP_FAILED) {
 		snprintf(text, size, "no memory to read its result");
 		return -ENOMEM;
 	}
-	err = sfu_packed_read(bytes + sizeof(*header), header->packed_size,
-			      converted);
-	munmap((void *)(uintptr_t)bytes, whole);
+	err = sfu_packed_read(bytes + start, header->packed_size, converted);
+	munmap((void *)(uintptr_t)bytes, mapped);
 	if (err == -ENOMEM) {
 		snprintf(text, size, "no memory to read its result");
 		return err;
@@ -123,30 +144,44 @@ static int unpack(int fd, const struct worker_header *header, uint64_t whole,
 	return err;
 }
 
-int worker_result_read(int result_fd, const struct worker_limits *limits,
-		       struct sframe_unwind_converted **converted, char *text,
-		       size_t size)
+int worker_result_read_part(int result_fd, const struct worker_part *part,
+			    const struct worker_limits *limits,
+			    struct sframe_unwind_converted **converted,
+			    char *text, size_t size)
 {
 	struct worker_header header;
-	uint64_t whole;
+	uint64_t at;
 
 	*converted = NULL;
 	text[0] = '\0';
-	if (read_header(result_fd, &header, &whole)) {
+	if (read_header(result_fd, part, &header, &at)) {
 		snprintf(text, size, "its conversion returned no result");
 		return -EPROTO;
 	}
 	if (header.error)
-		return tell_error(result_fd, &header, limits, text, size);
-	return unpack(result_fd, &header, whole, converted, text, size);
+		return tell_error(result_fd, at, &header, limits, text, size);
+	return unpack(result_fd, &header, at, converted, text, size);
+}
+
+/* The only result. */
+static const struct worker_part whole = { .index = 0, .nr = 1 };
+
+int worker_result_read(int result_fd, const struct worker_limits *limits,
+		       struct sframe_unwind_converted **converted, char *text,
+		       size_t size)
+{
+	return worker_result_read_part(result_fd, &whole, limits, converted,
+				       text, size);
 }
 
 const char *worker_weakness(int result_fd)
 {
+	/* The first of any number. */
+	const struct worker_part first = { .index = 0, .nr = UINT_MAX };
 	struct worker_header header;
-	uint64_t whole;
+	uint64_t at;
 
-	if (read_header(result_fd, &header, &whole) || !header.weak)
+	if (read_header(result_fd, &first, &header, &at) || !header.weak)
 		return NULL;
 	if (header.weak & WORKER_WEAK_NAMESPACES)
 		return header.weak & WORKER_WEAK_USER ?
