@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -70,7 +71,37 @@ static void run_program(char *const *argv, const char *agent, int device,
 	_exit(127);
 }
 
-/* Wait for the thread's status; @usec 0: forever. Returns false on timeout. */
+/*
+ * The main thread's exit is reported when all other threads have been waited
+ * for: take what other traced threads have left. Their targets notice later.
+ */
+static void reap_others(const struct target *target)
+{
+	struct dirent *entry;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		const pid_t tid = atoi(entry->d_name);
+		siginfo_t info = { .si_pid = 0 };
+
+		/* A stop must stay. */
+		if (tid && tid != target->pid &&
+		    !waitid(P_PID, tid, &info,
+			    WEXITED | WNOHANG | WNOWAIT | __WALL) &&
+		    info.si_pid && info.si_code != CLD_TRAPPED)
+			waitid(P_PID, tid, &info, WEXITED | WNOHANG | __WALL);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/*
+ * Wait for the thread's status, an exit if it has been waited for before.
+ * Returns false after @usec.
+ */
 static bool wait_status(struct target *target, int *status, unsigned int usec)
 {
 	const struct timespec patience = {
@@ -86,6 +117,10 @@ static bool wait_status(struct target *target, int *status, unsigned int usec)
 		pid = waitpid(target->pid, status, __WALL | WNOHANG);
 		if (pid == target->pid)
 			return true;
+		if (pid < 0 && errno == ECHILD) {
+			*status = 0;
+			return true;
+		}
 		if (pid < 0) {
 			perror("truth: waitpid");
 			exit(1);
@@ -94,6 +129,7 @@ static bool wait_status(struct target *target, int *status, unsigned int usec)
 		    errno == EAGAIN)
 			return waitpid(target->pid, status,
 				       __WALL | WNOHANG) == target->pid;
+		reap_others(target);
 	}
 }
 
@@ -173,6 +209,7 @@ static enum target_event wait_event(struct target *target, unsigned int usec)
 
 	if (!wait_status(target, &status, usec)) {
 		ptrace(PTRACE_INTERRUPT, target->pid, 0, 0);
+		reap_others(target);
 		if (!wait_status(target, &status, PATIENCE_USEC)) {
 			fprintf(stderr, "truth: the program does not stop\n");
 			exit(1);
@@ -198,20 +235,15 @@ static int64_t hear(struct target *target)
 	return answer.result;
 }
 
-static bool trace(struct target *target, unsigned long options)
-{
-	if (!ptrace(PTRACE_SEIZE, target->pid, 0, options))
-		return true;
-	perror("truth: cannot trace");
-	return false;
-}
-
 static bool let_execute(struct target *target, int gate, unsigned long options)
 {
 	int status;
 
-	if (!trace(target, options | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
+	if (ptrace(PTRACE_SEIZE, target->pid, 0,
+		   options | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC)) {
+		perror("truth: cannot trace");
 		return false;
+	}
 	if (write(gate, "", 1) != 1 ||
 	    !wait_status(target, &status, PATIENCE_USEC) ||
 	    status >> 8 != (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
@@ -281,11 +313,16 @@ bool target_start(struct target *target, char *const *argv, const char *agent,
 	return false;
 }
 
-bool target_attach(struct target *target, pid_t tid)
+int target_attach(struct target *target, pid_t tid)
 {
 	init(target, tid);
-	return trace(target, PTRACE_O_TRACEEXEC | FOLLOW_CLONES) &&
-	       open_memory(target);
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | FOLLOW_CLONES)) {
+		const int error = errno == EPERM ? -ESRCH : -errno;
+
+		target->pid = 0;
+		return error;
+	}
+	return open_memory(target) ? 0 : -EIO;
 }
 
 void target_kill(struct target *target)
@@ -298,6 +335,7 @@ void target_kill(struct target *target)
 	} else if (target->pid) {
 		kill(target->pid, SIGKILL);
 		kill(-target->pid, SIGKILL);
+		reap_others(target);
 		while (waitpid(target->pid, &status, __WALL) == target->pid &&
 		       WIFSTOPPED(status))
 			;
@@ -363,12 +401,15 @@ void target_unbreak_all(struct target *target)
  * Continuing
  */
 
-void target_registers(struct target *target, struct user_regs_struct *regs)
+bool target_registers(struct target *target, struct user_regs_struct *regs)
 {
-	if (ptrace(PTRACE_GETREGS, target->pid, 0, regs)) {
+	if (!ptrace(PTRACE_GETREGS, target->pid, 0, regs))
+		return true;
+	if (errno != ESRCH) {
 		perror("truth: PTRACE_GETREGS");
 		exit(1);
 	}
+	return false;
 }
 
 static void resume(struct target *target, int request)
@@ -382,8 +423,8 @@ enum target_event target_step(struct target *target)
 {
 	struct user_regs_struct regs;
 
-	target_registers(target, &regs);
-	target_unbreak(target, regs.rip);
+	if (target_registers(target, &regs))
+		target_unbreak(target, regs.rip);
 	resume(target, PTRACE_SINGLESTEP);
 	return wait_event(target, target->patience);
 }
@@ -417,8 +458,8 @@ enum target_event target_continue(struct target *target, unsigned int usec)
 	struct user_regs_struct regs;
 	enum target_event event;
 
-	target_registers(target, &regs);
-	target_unbreak(target, regs.rip);
+	if (target_registers(target, &regs))
+		target_unbreak(target, regs.rip);
 	resume(target, PTRACE_CONT);
 	event = wait_event(target, usec);
 	/* An interrupt is reported before a trap at the same time. */
@@ -429,8 +470,8 @@ enum target_event target_continue(struct target *target, unsigned int usec)
 	if (event != TARGET_TRAP)
 		return event;
 
-	target_registers(target, &regs);
-	if (find_breakpoint(target, regs.rip - 1) >= 0) {
+	if (target_registers(target, &regs) &&
+	    find_breakpoint(target, regs.rip - 1) >= 0) {
 		regs.rip--;
 		target_unbreak(target, regs.rip);
 		ptrace(PTRACE_SETREGS, target->pid, 0, &regs);

@@ -51,8 +51,12 @@ enum target_event {
 bool target_start(struct target *target, char *const *argv, const char *agent,
 		  int device, uid_t user);
 
-/* Trace the running thread @tid. Returns false after printing a message. */
-bool target_attach(struct target *target, pid_t tid);
+/*
+ * Trace the running thread @tid. Returns 0 or a negative errno: -ESRCH if the
+ * thread has exited, or is new and its creator, which is traced, will detach
+ * from it.
+ */
+int target_attach(struct target *target, pid_t tid);
 
 /* Kill the target if it was started here, else detach from it. It is stopped. */
 void target_kill(struct target *target);
@@ -74,7 +78,8 @@ enum target_event target_continue(struct target *target, unsigned int usec);
 /* Whether the program has a handler for @signal yet. */
 bool target_handles(const struct target *target, int signal);
 
-void target_registers(struct target *target, struct user_regs_struct *regs);
+/* Returns false if the stopped thread has been killed meanwhile. */
+bool target_registers(struct target *target, struct user_regs_struct *regs);
 
 /* Make the agent request the stack. Returns 0 or a negative errno. */
 int target_request(struct target *target, uint64_t user_data,

@@ -179,7 +179,8 @@ static bool examine(enum method method)
 	bool seen = false;
 	int err;
 
-	target_registers(&truth.target, &regs);
+	if (!target_registers(&truth.target, &regs))
+		return false;
 	object = image_object(&truth.image, regs.rip);
 	if (!object || !is_in_known_function(object, regs.rip)) {
 		if (object)
@@ -218,7 +219,8 @@ static uint64_t way_back(void)
 	struct user_regs_struct regs;
 	uint64_t word;
 
-	target_registers(&truth.target, &regs);
+	if (!target_registers(&truth.target, &regs))
+		return 0;
 	/* At the entry of a function, or of the lazy-binding trampoline. */
 	for (int i = 0; i < 3; i += 2) {
 		if (memory_word(&truth.target.memory, regs.rsp + 8 * i,
@@ -245,8 +247,8 @@ static bool step_over(void)
 	if (event == TARGET_EXITED)
 		return false;
 	target_unbreak(&truth.target, back);
-	target_registers(&truth.target, &regs);
-	return event == TARGET_TRAP && image_object(&truth.image, regs.rip);
+	return target_registers(&truth.target, &regs) &&
+	       event == TARGET_TRAP && image_object(&truth.image, regs.rip);
 }
 
 static bool can_go_on(void)

@@ -5,6 +5,7 @@
  * the one that libdw's CFI unwinder finds at the same stop.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -160,7 +161,7 @@ static void round_of_stops(struct target *target)
 
 /*
  * Trace all present threads of process @pid, except the first target if that is
- * traced already.
+ * traced already. Returns false after printing a message.
  */
 static bool attach(pid_t pid)
 {
@@ -178,12 +179,19 @@ static bool attach(pid_t pid)
 	}
 	while (ok && (entry = readdir(dir)) && whole.nr_targets < MAX_THREADS) {
 		const pid_t tid = atoi(entry->d_name);
+		int ret;
 
-		if (tid && tid != first)
-			ok = target_attach(&whole.targets[whole.nr_targets++],
-					   tid);
+		if (!tid || tid == first)
+			continue;
+		ret = target_attach(&whole.targets[whole.nr_targets], tid);
+		if (!ret)
+			whole.nr_targets++;
+		else if (ret != -ESRCH)
+			ok = false;
 	}
 	closedir(dir);
+	if (!ok || !whole.nr_targets)
+		fprintf(stderr, "whole: %s: cannot trace\n", whole.stop.name);
 	return ok && whole.nr_targets;
 }
 
@@ -244,7 +252,10 @@ static bool start(void)
 		whole.targets[i].patience = PATIENCE_USEC;
 	if (whole.pid && whole.nr_targets == 1)
 		target_interrupt(first);
-	return whole_stop_load(&whole.stop, first);
+	if (whole_stop_load(&whole.stop, first))
+		return true;
+	/* It may have been ended by another thread of its own. */
+	return !whole.pid && target_interrupt(first) == TARGET_EXITED;
 }
 
 /* More often the first one, which does the work. */

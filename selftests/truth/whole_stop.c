@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,13 +192,14 @@ static void remember(struct whole_stop *stop)
 						   truth->nr)].pc;
 }
 
-/* Unwind by libdw. */
-static void look(struct whole_stop *stop, struct target *target)
+/* Unwind by libdw. Returns false if the thread has been killed. */
+static bool look(struct whole_stop *stop, struct target *target)
 {
 	struct user_regs_struct regs;
 	long result;
 
-	target_registers(target, &regs);
+	if (!target_registers(target, &regs))
+		return false;
 	/*
 	 * As the kernel does at the return to user space, before the stack is
 	 * taken.
@@ -212,12 +214,17 @@ static void look(struct whole_stop *stop, struct target *target)
 	stop->image.pid = target->pid;
 	stop->image.memory = &target->memory;
 	whole_look(&stop->judge, &regs);
-	if (is_outdated(stop, target->pid) && whole_stop_load(stop, target))
+	if (is_outdated(stop, target->pid)) {
+		if (!whole_stop_load(stop, target))
+			return false;
 		whole_look(&stop->judge, &regs);
+	}
 	remember(stop);
+	return true;
 }
 
-static void request(struct whole_stop *stop, pid_t tid)
+/* Returns false if the thread has been killed. */
+static bool request(struct whole_stop *stop, pid_t tid)
 {
 	struct sframe_unwind_request request = {
 		.size = sizeof(request),
@@ -228,10 +235,13 @@ static void request(struct whole_stop *stop, pid_t tid)
 		.user_data = ++stop->sequence,
 	};
 
-	if (ioctl(stop->device, SFRAME_UNWIND_IOC_REQUEST, &request)) {
+	if (!ioctl(stop->device, SFRAME_UNWIND_IOC_REQUEST, &request))
+		return true;
+	if (errno != ESRCH) {
 		perror("whole: request");
 		exit(1);
 	}
+	return false;
 }
 
 /* Read the record of this stop, if it has arrived; older ones are skipped. */
@@ -265,8 +275,10 @@ bool whole_stop_examine(struct whole_stop *stop, struct target *target,
 	enum target_event event = TARGET_INTERRUPTED;
 	bool seen = false;
 
-	look(stop, target);
-	request(stop, target->pid);
+	if (!look(stop, target) || !request(stop, target->pid)) {
+		target_step(target);
+		return false;
+	}
 	/*
 	 * An interrupt sent earlier may stop it before it has executed
 	 * anything.
