@@ -1,0 +1,13 @@
+; SPDX-License-Identifier: GPL-2.0
+(declare-fun f (Int) Int)
+(declare-const a (_ BitVec 24))
+(declare-const b (_ BitVec 24))
+(declare-const x Int)
+(declare-const y Int)
+(assert (= (bvmul a b) #xfedcb9))
+(assert (bvugt a #x000001))
+(assert (bvugt b #x000001))
+(assert (bvult a b))
+(assert (forall ((i Int)) (=> (> i 0) (> (f i) (f (- i 1))))))
+(assert (> (+ (f x) (f y)) (* 2 x)))
+(check-sat)
