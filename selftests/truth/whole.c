@@ -114,8 +114,8 @@ static void maybe_signal(const struct target *target)
 {
 	if (whole.signal && !random_below(&whole.stop.random, 8) &&
 	    target_handles(target, whole.signal))
-		tgkill(whole.pid ? whole.pid : target->pid, target->pid,
-		       whole.signal);
+		tgkill(whole.pid ? whole.pid : whole.targets[0].pid,
+		       target->pid, whole.signal);
 }
 
 static bool reload(struct target *target)
