@@ -103,34 +103,51 @@ static bool is_executable(const struct whole_stop *stop, const char *name)
 	return found;
 }
 
+struct awaited {
+	const struct whole_stop *stop;
+	FILE *list;
+	unsigned long deadline;
+};
+
+/* Any file with code counts, also without call frame information. */
+static int await_object(Dwfl_Module *module, void **data, const char *name,
+			Dwarf_Addr start, void *arg)
+{
+	const struct awaited *awaited = arg;
+
+	(void)data;
+	(void)start;
+	name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
+				NULL);
+	if (name[0] != '/' || !is_executable(awaited->stop, name))
+		return DWARF_CB_OK;
+	while (!is_in_list(awaited->list, name)) {
+		usleep(INTERVAL_USEC);
+		if (whole_now() > awaited->deadline) {
+			fprintf(stderr, "whole: %s: nothing is attached to %s\n",
+				awaited->stop->name, name);
+			return DWARF_CB_ABORT;
+		}
+	}
+	return DWARF_CB_OK;
+}
+
 /* This time does not count. */
 static void await_attached(struct whole_stop *stop)
 {
-	FILE *list = fopen(stop->attached, "re");
 	const unsigned long begin = whole_now();
-	const unsigned long deadline = begin + ATTACH_SECONDS;
-	bool ok = true;
+	struct awaited awaited = {
+		.stop = stop,
+		.list = fopen(stop->attached, "re"),
+		.deadline = begin + ATTACH_SECONDS,
+	};
 
-	if (!list) {
+	if (!awaited.list) {
 		perror(stop->attached);
 		return;
 	}
-	for (unsigned int i = 0; ok && i < stop->code.nr; i++) {
-		const char *name = dwfl_module_info(stop->code.objects[i].module,
-						    NULL, NULL, NULL, NULL,
-						    NULL, NULL, NULL);
-
-		if (name[0] != '/' || !is_executable(stop, name))
-			continue;
-		while (ok && !is_in_list(list, name)) {
-			usleep(INTERVAL_USEC);
-			ok = whole_now() <= deadline;
-		}
-		if (!ok)
-			fprintf(stderr, "whole: %s: nothing is attached to %s\n",
-				stop->name, name);
-	}
-	fclose(list);
+	dwfl_getmodules(stop->image.dwfl, await_object, &awaited, 0);
+	fclose(awaited.list);
 	stop->deadline += whole_now() - begin;
 }
 
