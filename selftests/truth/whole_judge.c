@@ -63,6 +63,19 @@ static const uint8_t *marks(const struct sframe_unwind_stack *record)
 }
 
 /*
+ * Whether the function of Go's runtime at @pc is called in the name of code that
+ * a signal has interrupted. Its CFI does not say so.
+ */
+static bool is_injected(const struct whole_judge *judge, uint64_t pc)
+{
+	Dwfl_Module *module = module_at(judge, pc);
+	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
+
+	return name && (!strncmp(name, "runtime.asyncPreempt", 20) ||
+			!strncmp(name, "runtime.sigpanic", 16));
+}
+
+/*
  * Whether the record marks correctly how each of the first @nr frames was
  * found.
  */
@@ -75,7 +88,9 @@ static bool is_marked_right(const struct whole_judge *judge,
 	if (how[0] != SFRAME_UNWIND_FRAME_REGS)
 		return false;
 	for (unsigned int i = 1; i < nr; i++) {
-		const bool exact = judge->truth.frames[i].exact;
+		const struct truth_frame *callee = &judge->truth.frames[i - 1];
+		const bool exact = judge->truth.frames[i].exact ||
+				   is_injected(judge, frame_pc(callee));
 
 		if (how[i] != (exact ? SFRAME_UNWIND_FRAME_SIGNAL :
 				       SFRAME_UNWIND_FRAME_SFRAME))
@@ -109,6 +124,18 @@ static bool is_return_address(const struct whole_judge *judge, uint64_t pc)
 }
 
 /*
+ * Whether @pc is where the stack of a goroutine ends: behind the first
+ * instruction of goexit, which calls goexit1 in the second one.
+ */
+static bool is_goexit(const struct whole_judge *judge, uint64_t pc)
+{
+	uint8_t code[2];
+
+	return memory_read(judge->image->memory, pc - 1, code, sizeof(code)) &&
+	       code[0] == 0x90 && code[1] == 0xe8;
+}
+
+/*
  * The number of frames that libdw knows, or has guessed with some reason. The
  * caller of an outermost frame may be some word of the stack.
  */
@@ -135,7 +162,10 @@ static bool is_possible(const struct whole_judge *judge,
 	for (; i < record->nr_frames; i++) {
 		if (marks(record)[i] == SFRAME_UNWIND_FRAME_SFRAME &&
 		    !is_return_address(judge, record->ips[i]) &&
-		    !image_is_restorer(judge->image, record->ips[i]))
+		    !image_is_restorer(judge->image, record->ips[i]) &&
+		    !(i + 1 == record->nr_frames &&
+		      record->stop == SFRAME_UNWIND_STOP_COMPLETE &&
+		      is_goexit(judge, record->ips[i])))
 			return false;
 	}
 	return true;
