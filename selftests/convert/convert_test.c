@@ -504,6 +504,60 @@ static void go_stacks_begin_and_change(void)
 	EXPECT_OUTERMOST(&object, "go_mcall", 9);
 	EXPECT_OUTERMOST(&object, "go_mcall", 15);
 	EXPECT(!find_at(&object, "go_mcall", 16, &rule));
+	/* In a program that calls C, a new thread calls it from C. */
+	EXPECT_RULE(&object, "go_mstart", 8, SFU_REG_SP, 48, -16);
+	/* It writes rsp, but copies its frame to the other stack. */
+	EXPECT_RULE(&object, "go_callback", 8, SFU_REG_SP, 48, -16);
+	object_close(&object);
+}
+
+static void go_callers_were_interrupted(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT(find_at(&object, "go_preempt", 8, &rule));
+	EXPECT_EQ(rule.flags, SFU_RULE_SIGNAL);
+	EXPECT(find_at(&object, "go_callback", 8, &rule));
+	EXPECT_EQ(rule.flags, 0);
+	object_close(&object);
+}
+
+/* Offsets: of the instruction behind the system call; of the new thread's first. */
+static void go_threads_begin(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_clone", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_clone", 9, SFU_REG_SP, 8, 0);
+	/* Which one of both it is cannot be told without extensions. */
+	EXPECT(!find_at(&object, "go_clone", 11, &rule));
+	EXPECT(!find_at(&object, "go_clone", 15, &rule));
+	EXPECT_RULE(&object, "go_clone", 17, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_clone", 21, SFU_REG_SP, 8, 0);
+	EXPECT_OUTERMOST(&object, "go_clone", 22);
+	EXPECT_OUTERMOST(&object, "go_clone", 27);
+	object_close(&object);
+}
+
+static void go_vfork_keeps_its_caller(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_vfork", 5, SFU_REG_SP, 8, 0);
+	EXPECT(find_at(&object, "go_vfork", 7, &rule));
+	EXPECT_EQ(rule.cfa, SFU_REG_SP);
+	EXPECT_EQ(rule.cfa_offset, 0);
+	EXPECT_EQ(rule.ra, 12);
+	EXPECT_EQ(rule.ra_offset, 0);
+	EXPECT(find_at(&object, "go_vfork", 9, &rule));
+	EXPECT_EQ(rule.ra, 12);
+	EXPECT_RULE(&object, "go_vfork", 11, SFU_REG_SP, 8, 0);
 	object_close(&object);
 }
 
@@ -815,6 +869,9 @@ int main(int argc, char **argv)
 		TAP_TEST(own_section_is_enough),
 		TAP_TEST(go_functions_are_proven),
 		TAP_TEST(go_stacks_begin_and_change),
+		TAP_TEST(go_callers_were_interrupted),
+		TAP_TEST(go_threads_begin),
+		TAP_TEST(go_vfork_keeps_its_caller),
 		TAP_TEST(code_is_proven),
 		TAP_TEST(code_is_not_guessed),
 		TAP_TEST(code_behind_calls),

@@ -61,13 +61,47 @@ go_mcall:
 	call	*%r12
 	.skip	16, 0xcc
 	.size	go_mcall, . - go_mcall
+
+	FRAME	go_mstart
+	FRAME	go_preempt
+	FRAME	go_callback
+
+	.macro	FUNCTION name
+	.p2align 5, 0xcc
+	.globl	\name
+	.type	\name, @function
+\name:
+	.endm
+
+	/* The parent returns; the new thread calls its function. */
+	FUNCTION go_clone
+	mov	8(%rsp), %edi
+	mov	$56, %eax
+	syscall
+	cmp	$0, %rax
+	je	1f
+	mov	%eax, 48(%rsp)
+	ret
+1:	mov	%rsi, %rsp
+	call	*%r12
+	hlt
+	.size	go_clone, . - go_clone
+
+	FUNCTION go_vfork
+	mov	8(%rsp), %rax
+	pop	%r12
+	syscall
+	push	%r12
+	mov	%rax, 40(%rsp)
+	ret
+	.size	go_vfork, . - go_vfork
 go_end:
 
 	.section .gopclntab, "a", @progbits
 header:
 	.long	0xfffffff1
 	.byte	0, 0, 1, 8
-	.quad	20, 0, 0
+	.quad	25, 0, 0
 	.quad	names - header, 0, 0, values - header, index - header
 names:
 	.asciz	"main.plain"
@@ -75,6 +109,16 @@ exit_name:
 	.asciz	"runtime.goexit"
 mcall_name:
 	.asciz	"runtime.mcall"
+mstart_name:
+	.asciz	"runtime.mstart"
+preempt_name:
+	.asciz	"runtime.asyncPreempt"
+callback_name:
+	.asciz	"runtime.cgocallback"
+clone_name:
+	.asciz	"runtime.clone"
+vfork_name:
+	.asciz	"syscall.rawVforkSyscall"
 
 /* Differences of the stack pointer, doubled, and of the address. */
 values:
@@ -95,6 +139,11 @@ index:
 	.long	go_switch - go_text, switching - index
 	.long	go_exit - go_text, exiting - index
 	.long	go_mcall - go_text, calling - index
+	.long	go_mstart - go_text, starting - index
+	.long	go_preempt - go_text, preempting - index
+	.long	go_callback - go_text, called_back - index
+	.long	go_clone - go_text, cloning - index
+	.long	go_vfork - go_text, forking - index
 	.long	go_end - go_text
 
 	.macro	ENTRY name, flags, label, at
@@ -108,5 +157,10 @@ index:
 	ENTRY	names, 2, switching, frame_values-values
 	ENTRY	exit_name, 1, exiting, frame_values-values
 	ENTRY	mcall_name, 2, calling, 0
+	ENTRY	mstart_name, 1, starting, frame_values-values
+	ENTRY	preempt_name, 0, preempting, frame_values-values
+	ENTRY	callback_name, 2, called_back, frame_values-values
+	ENTRY	clone_name, 0, cloning, 0
+	ENTRY	vfork_name, 0, forking, 0
 
 	.section .note.GNU-stack, "", @progbits
