@@ -12,6 +12,15 @@ static Dwfl_Module *module_at(const struct whole_judge *judge, uint64_t pc)
 	return dwfl_addrmodule(judge->image->dwfl, pc);
 }
 
+/* Files can be mapped as code that are no ELF files: images of Lisp. */
+static bool is_in_elf(const struct whole_judge *judge, uint64_t pc)
+{
+	Dwfl_Module *module = module_at(judge, pc);
+	GElf_Addr bias;
+
+	return module && dwfl_module_getelf(module, &bias);
+}
+
 /* The address by which a frame's rule is looked up. */
 static uint64_t frame_pc(const struct truth_frame *frame)
 {
@@ -359,12 +368,13 @@ static enum whole_verdict judge_ends(const struct whole_judge *judge,
 	if (same < sure && same < theirs)
 		return WHOLE_LIBDW_FURTHER;
 	if (same < theirs)
-		return module_at(judge, frame_pc(&truth->frames[same - 1])) ?
+		return is_in_elf(judge, frame_pc(&truth->frames[same - 1])) ?
 		       WHOLE_GUESS_FURTHER : WHOLE_JIT_FURTHER;
 	if (judgement->complete)
 		return truth->ended && same == truth->nr ? WHOLE_AGREES :
 							   WHOLE_WE_FURTHER;
-	return is_outermost(judge) ? WHOLE_LIBDW_FURTHER : WHOLE_BOTH_END;
+	return same == truth->nr && is_outermost(judge) ?
+	       WHOLE_LIBDW_FURTHER : WHOLE_BOTH_END;
 }
 
 void whole_record(struct whole_judge *judge,
