@@ -433,6 +433,41 @@ static bool is_trusted(const char *path)
 	return trusted;
 }
 
+static bool is_of_system(const char *path)
+{
+	const int fd = open(path, O_PATH | O_CLOEXEC);
+	struct open_file file;
+	bool is;
+
+	if (open_path_file(fd, &file))
+		abort();
+	is = open_file_is_of_system(&file);
+	close(file.fd);
+	close(fd);
+	return is;
+}
+
+/* Other mounts are not, even of the same files. */
+static void test_system(void)
+{
+	char there[160], path[256];
+	bool is_system;
+
+	EXPECT(is_of_system("/usr/bin/env"));
+	/* A file only: if the mount stays, what is removed is not /usr. */
+	snprintf(path, sizeof(path), "%s", make_file("env", "root's"));
+	EXPECT_EQ(mount("/usr/bin/env", path, NULL, MS_BIND, NULL), 0);
+	is_system = is_of_system(path);
+	EXPECT_EQ(umount2(path, MNT_DETACH), 0);
+	EXPECT(!is_system);
+	snprintf(there, sizeof(there), "%s/other", directory);
+	EXPECT_EQ(mkdir(there, 0755), 0);
+	EXPECT_EQ(mount("none", there, "tmpfs", 0, NULL), 0);
+	EXPECT(is_trusted(make_file("other/file", "root's")));
+	EXPECT(!is_of_system(make_file("other/second", "root's")));
+	umount2(there, MNT_DETACH);
+}
+
 static void test_trust(void)
 {
 	char trust[160], again[160], path[256];
@@ -513,6 +548,7 @@ int main(void)
 		TAP_TEST(test_overlay),
 		TAP_TEST(test_trust),
 		TAP_TEST(test_trust_in_overlay),
+		TAP_TEST(test_system),
 	};
 	const unsigned int descriptors = count_descriptors();
 	char command[64];

@@ -425,6 +425,17 @@ static bool ask_job(struct jobs *jobs, struct job *job)
 	return true;
 }
 
+/*
+ * Returns whether another file of the user may wait for a worker. Files of users who are
+ * not served now can use up JOBS_MAX_TRUSTED; the others still have JOBS_MAX_WAITING.
+ */
+static bool may_wait(const struct jobs *jobs, const struct user *user)
+{
+	return user->nr_waiting < JOBS_MAX_WAITING &&
+	       (user->nr_trusted < JOBS_MAX_WAITING ||
+		jobs->nr_trusted < JOBS_MAX_TRUSTED);
+}
+
 /* Give a reader work for @user. Returns whether there was any. */
 static bool begin_reading(struct jobs *jobs, struct user *user)
 {
@@ -435,8 +446,7 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 		if (job->user == user && !job->is_asked &&
 		    (job->state == JOB_FILE || job->state == JOB_ATTACH))
 			return ask_job(jobs, job);
-	if (user->nr_waiting < JOBS_MAX_WAITING &&
-	    jobs->nr_trusted < JOBS_MAX_TRUSTED && jobs->nr < JOBS_MAX &&
+	if (may_wait(jobs, user) && jobs->nr < JOBS_MAX &&
 	    (jobs->nr_bytes < jobs->max_bytes || !user->nr_jobs))
 		file = user_take_file(jobs->users, user);
 	else

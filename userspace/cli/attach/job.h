@@ -27,8 +27,9 @@
 #include "worker/protocol.h"
 
 /*
- * Most files waiting for a worker: untrusted ones of one user, then no more are read for
- * the user; and trusted ones, which one worker can convert together.
+ * Most files waiting for a worker, then no more are read: untrusted ones of one user, and
+ * trusted ones of one user once there are JOBS_MAX_TRUSTED of all users. One worker can
+ * convert several trusted ones together.
  */
 #define JOBS_MAX_WAITING	4U
 #define JOBS_MAX_TRUSTED	(2 * WORKER_MAX_SNAPSHOTS)

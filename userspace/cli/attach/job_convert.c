@@ -51,13 +51,25 @@ static bool is_being_converted(const struct jobs *jobs, const struct job *job)
 static bool may_share(const struct jobs *jobs, const struct job *job)
 {
 	return job->state == JOB_WAIT && job->file.is_trusted &&
-	       !job->is_alone && !is_being_converted(jobs, job);
+	       job->file.is_system && !job->is_alone &&
+	       !is_being_converted(jobs, job);
+}
+
+/* Returns whether one of the @nr jobs has the same bytes as @job. */
+static bool is_among(const struct job *job, struct job *const *chosen,
+		     unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (!memcmp(&chosen[i]->file.digest, &job->file.digest,
+			    sizeof(job->file.digest)))
+			return true;
+	return false;
 }
 
 /*
  * Find files to be converted by one worker: @first, and others of the same user if that
- * is possible, but not more than leaves some for other workers. Nobody but root can have
- * written any of them: see worker_start_many(). Returns their number.
+ * is possible, but not more than leaves some for other workers. All are files of this
+ * system that nobody but root can have written: see worker_start_many(). Returns their number.
  */
 static unsigned int choose(const struct jobs *jobs, struct job *first,
 			   struct job *chosen[WORKER_MAX_SNAPSHOTS])
@@ -72,8 +84,8 @@ static unsigned int choose(const struct jobs *jobs, struct job *first,
 	if (most > WORKER_MAX_SNAPSHOTS)
 		most = WORKER_MAX_SNAPSHOTS;
 	for (struct job *job = jobs->jobs; job && nr < most; job = job->next) {
-		if (job == first || job->user != first->user ||
-		    !may_share(jobs, job) ||
+		if (job->user != first->user || !may_share(jobs, job) ||
+		    is_among(job, chosen, nr) ||
 		    bytes + job->file.nr_bytes > JOBS_MAX_TOGETHER)
 			continue;
 		bytes += job->file.nr_bytes;

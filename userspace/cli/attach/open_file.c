@@ -236,6 +236,21 @@ bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 		file_system_is_here(pid, mount_of(file->fd)));
 }
 
+bool open_file_is_of_system(const struct open_file *file)
+{
+	static const char *const places[] = { "/", "/usr" };
+	const uint64_t mount = mount_of(file->fd);
+	struct statx stat;
+
+	for (size_t i = 0; mount && i < sizeof(places) / sizeof(places[0]); i++)
+		if (!statx(AT_FDCWD, places[i],
+			   AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_MNT_ID,
+			   &stat) &&
+		    stat.stx_mask & STATX_MNT_ID && stat.stx_mnt_id == mount)
+			return true;
+	return false;
+}
+
 /* --- reading */
 
 int open_file_to_read(const struct open_file *file)

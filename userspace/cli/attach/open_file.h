@@ -120,6 +120,12 @@ int open_path_file(int fd, struct open_file *file);
  */
 bool open_file_is_trusted(const struct open_file *file, pid_t pid);
 
+/*
+ * Returns whether a trusted file is in the mount of / or /usr of this process. Elsewhere,
+ * as in the root of a container, root may have put what strangers have made.
+ */
+bool open_file_is_of_system(const struct open_file *file);
+
 /**
  * open_file_to_read() - open a file that was found for reading
  * @file: the file.

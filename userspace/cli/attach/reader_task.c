@@ -211,6 +211,7 @@ static int find_and_open(const struct reader_request *request, int given_fd,
 	file->is_found = true;
 	file->is_trusted = open_file_is_trusted(&found, mapping->pid);
 	file->mount = file->is_trusted ? found.mount : 0;
+	file->is_system = file->is_trusted && open_file_is_of_system(&found);
 	file->known = (struct reader_known) {
 		.is_set = true,
 		.device = found.device,

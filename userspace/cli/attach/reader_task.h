@@ -109,6 +109,7 @@ enum reader_stage {
  *
  * @is_found: the file was found, and @known is valid.
  * @is_trusted: only root can have written the file.
+ * @is_system: besides, it is of this system: see open_file_is_of_system().
  * @is_known: the file is that of the request's known, unchanged.
  * @has_own: the kernel unwinds with the file's own .sframe.
  * @is_attached: the section from the cache has been attached; the reply has no
@@ -124,6 +125,7 @@ enum reader_stage {
 struct reader_file {
 	bool is_found;
 	bool is_trusted;
+	bool is_system;
 	bool is_known;
 	bool has_own;
 	bool is_attached;
