@@ -247,7 +247,7 @@ static int add_vfork(const struct go *go, const struct go_function *function,
 	ret = find_behind(go, function, pattern, sizeof(pattern), &behind);
 	if (ret < 0)
 		return ret;
-	if (!ret)
+	if (!ret || behind == function->end)
 		return add_span(go, first, function->start, function->end,
 				NULL, SFRAME_UNWIND_LEFT_OUT_SP);
 	popped.cfa_offset = 0;
