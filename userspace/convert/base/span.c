@@ -47,10 +47,32 @@ static int compare_spans(const void *a_pointer, const void *b_pointer)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-void sfu_span_sort(struct buffer *spans)
+int sfu_span_join(struct budget *budget, struct buffer *spans, size_t first)
 {
-	qsort(spans->bytes, nr_spans(spans), sizeof(struct span),
-	      compare_spans);
+	size_t left = first, to = nr_spans(spans), added = to - first;
+	struct buffer tail = { 0 };
+	int err;
+
+	if (!left || !added)
+		return 0;
+	err = sfu_budget_reserve(budget, &tail, added * sizeof(struct span),
+				 "table of rules");
+	if (err)
+		return err;
+	buffer_put(&tail, span_at(spans, first), added * sizeof(struct span));
+	/* From the end: what has not been moved yet is never overwritten. */
+	while (added) {
+		const struct span *last = span_at(&tail, added - 1);
+
+		if (left && span_at(spans, left - 1)->start > last->start) {
+			*span_at(spans, --to) = *span_at(spans, --left);
+		} else {
+			*span_at(spans, --to) = *last;
+			added--;
+		}
+	}
+	sfu_budget_free(budget, &tail);
+	return 0;
 }
 
 /* Add the parts of @span that the first @count spans do not cover. */
@@ -108,7 +130,7 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 		   struct cfi *cfi)
 {
 	const size_t before = nr_spans(spans), count = nr_fdes(cfi);
-	bool in_order = !before;
+	bool in_order = true;
 	int err = 0;
 
 	if (!count)
@@ -135,6 +157,7 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 		}
 	}
 	if (!err && !in_order)
-		sfu_span_sort(spans);
-	return err;
+		qsort(span_at(spans, before), nr_spans(spans) - before,
+		      sizeof(struct span), compare_spans);
+	return err ? err : sfu_span_join(budget, spans, before);
 }

@@ -121,8 +121,11 @@ static inline void cfi_free(struct budget *budget, struct cfi *cfi)
 int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 		 const struct span *span);
 
-/* Sort @spans by their start. */
-void sfu_span_sort(struct buffer *spans);
+/*
+ * Sort @spans by their start, if those before number @first are sorted, and those from
+ * there on are. Returns 0, or -ENOMEM or -EFBIG with a message.
+ */
+int sfu_span_join(struct budget *budget, struct buffer *spans, size_t first);
 
 /*
  * Add the spans of @cfi to @spans, for code that @spans do not cover. @spans must be

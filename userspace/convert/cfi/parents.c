@@ -57,7 +57,5 @@ int sfu_parents_add(struct buffer *spans, struct image *image)
 			err = sfu_span_add(&image->file.budget, spans,
 					   nr_spans(spans), &span);
 	}
-	if (!err && nr_spans(spans) > count)
-		sfu_span_sort(spans);
-	return err;
+	return err ? err : sfu_span_join(&image->file.budget, spans, count);
 }

@@ -28,6 +28,9 @@
 /* Rounds in which is found what leads where; jumps backwards may need several. */
 #define MAX_ROUNDS	8
 
+/* Least code without CFI in which the compiler's start files are looked for. */
+#define MIN_START 64
+
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
 
@@ -695,8 +698,10 @@ static int prove_start_files(struct scan *scan)
 
 		at = i ? span_at(scan->spans, i - 1)->end :
 			 scan->image->nr_texts ? scan->image->texts[0].address : 0;
+		if (i < nr && span_at(scan->spans, i)->start - at < MIN_START)
+			continue;
 		room = uncovered(scan, at);
-		if (room < 64)
+		if (room < MIN_START)
 			continue;
 		end = at + (room < 1024 ? room : 1024);
 		for (at = (at + 15) & ~15ULL; !ret && at + 32 <= end; at += 16) {

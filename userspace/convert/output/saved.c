@@ -18,6 +18,7 @@
 
 #include "convert/base/message.h"
 #include "module/arch/arch.h"
+#include "module/decode/bytes.h"
 #include "module/decode/sframe_format.h"
 #include "saved.h"
 
@@ -36,14 +37,15 @@
 /* Bytes of a function for which a new run is not worth its bytes. */
 #define SMALL_FUNCTION 64
 
-struct layout {
-	uint8_t slots[SFU_NR_SAVED];
-	uint8_t flags;
-};
+/* A layout, as a number: its slots, the first one lowest, and its flags above. */
+#define SLOT_BITS	8
+#define LAYOUT_FLAGS	(SLOT_BITS * SFU_NR_SAVED)
+#define LAYOUT_SLOTS	((1ULL << LAYOUT_FLAGS) - 1)
+#define LAYOUT_UNKNOWN	LAYOUT_SLOTS
 
 struct run {
 	uint64_t start;
-	struct layout layout;
+	uint64_t layout;
 };
 
 /**
@@ -60,24 +62,29 @@ struct saving {
 	struct buffer runs;
 };
 
-static const struct layout unknown = {
-	{ [0 ... SFU_NR_SAVED - 1] = SFRAME_EXT_SLOT_UNKNOWN }, 0
-};
+_Static_assert(LAYOUT_UNKNOWN % 256 == SFRAME_EXT_SLOT_UNKNOWN,
+	       "all slots of that layout are unknown");
 
-static struct layout layout_of(const struct span *span)
+static uint64_t layout_of(const struct span *span)
 {
-	struct layout layout;
+	const uint64_t flags = span->flags & SPAN_SLOTS_FP ?
+			       SFRAME_EXT_LAYOUT_FP : 0;
 
+	_Static_assert(sizeof(span->slots) == 5, "all slots are read");
 	if (!(span->flags & SPAN_SLOTS))
-		return unknown;
-	memcpy(layout.slots, span->slots, sizeof(layout.slots));
-	layout.flags = span->flags & SPAN_SLOTS_FP ? SFRAME_EXT_LAYOUT_FP : 0;
-	return layout;
+		return LAYOUT_UNKNOWN;
+	return flags << LAYOUT_FLAGS | (uint64_t)span->slots[4] << 32 |
+	       get_le32(span->slots);
 }
 
-static bool is_same(const struct layout *a, const struct layout *b)
+static uint8_t slot_of(uint64_t layout, unsigned int index)
 {
-	return !memcmp(a, b, sizeof(*a));
+	return layout >> (SLOT_BITS * index);
+}
+
+static uint8_t flags_of(uint64_t layout)
+{
+	return layout >> LAYOUT_FLAGS;
 }
 
 /*
@@ -169,9 +176,9 @@ static int has_call(const struct saving *saving, const struct span *span)
 }
 
 static int add_run(const struct saving *saving, struct buffer *runs,
-		   uint64_t start, const struct layout *layout)
+		   uint64_t start, uint64_t layout)
 {
-	const struct run run = { .start = start, .layout = *layout };
+	const struct run run = { .start = start, .layout = layout };
 	int err;
 
 	err = sfu_budget_reserve(&saving->image->file.budget, runs, sizeof(run),
@@ -185,20 +192,19 @@ static int add_run(const struct saving *saving, struct buffer *runs,
 static int find_runs(struct saving *saving)
 {
 	const size_t count = nr_spans(saving->spans);
-	struct layout now = { { 0 }, 0 };
-	uint64_t may_start = 0;
+	uint64_t may_start = 0, now = 0;
 	bool is_begun = false;
 	int ret = 0;
 
 	for (size_t i = 0; ret >= 0 && i < count; i++) {
 		const struct span *span = span_at(saving->spans, i);
-		const struct layout wanted = layout_of(span);
+		const uint64_t wanted = layout_of(span);
 
 		if (span->reason)
 			continue;
 		if (!is_begun) {
 			ret = add_run(saving, &saving->runs, span->start,
-				      &wanted);
+				      wanted);
 			if (ret)
 				break;
 		}
@@ -207,7 +213,7 @@ static int find_runs(struct saving *saving)
 		if (!is_begun)
 			now = wanted;
 		is_begun = true;
-		if (is_same(&now, &wanted)) {
+		if (now == wanted) {
 			may_start = span->end;
 			continue;
 		}
@@ -217,7 +223,7 @@ static int find_runs(struct saving *saving)
 		if (!may_start || may_start > span->start)
 			may_start = span->start;
 		now = wanted;
-		ret = add_run(saving, &saving->runs, may_start, &now);
+		ret = add_run(saving, &saving->runs, may_start, now);
 		may_start = span->end;
 	}
 	return ret < 0 ? ret : 0;
@@ -229,7 +235,7 @@ static int find_runs(struct saving *saving)
  * @pushed: bits of registers whose slot has been above the stack pointer.
  */
 struct inference {
-	struct layout layout;
+	uint64_t layout;
 	uint8_t pushed;
 };
 
@@ -239,12 +245,10 @@ struct inference {
  */
 static uint8_t unsure_in(struct inference *inference, const struct span *span)
 {
-	const struct layout *layout = &inference->layout;
+	const uint64_t layout = inference->layout, is = layout_of(span);
 	const bool is_sp = span->rule.cfa == SFU_REG_SP;
 	const bool is_other = !(span->flags & SPAN_SLOTS_FP) !=
-			      !(layout->flags & SFRAME_EXT_LAYOUT_FP);
-	const struct layout there = layout_of(span);
-	const uint8_t *const is = there.slots;
+			      !(flags_of(layout) & SFRAME_EXT_LAYOUT_FP);
 	uint8_t unsure = 0;
 
 	if (span->flags & SPAN_ENTRY)
@@ -252,7 +256,7 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
 	if (span->reason)
 		return 0;
 	for (unsigned int i = 0; i < SFU_NR_SAVED; i++) {
-		const int slot = layout->slots[i], real = is[i];
+		const int slot = slot_of(layout, i), real = slot_of(is, i);
 		const bool is_above = !is_sp || 8 * slot <=
 						span->rule.cfa_offset;
 
@@ -274,14 +278,13 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
  * Returns whether code of @size bytes with layout @b can be part of a run with layout
  * @a: if they are equal, or if that only makes small functions unsure.
  */
-static bool includes(const struct layout *a, const struct layout *b,
-		     uint64_t size)
+static bool includes(uint64_t a, uint64_t b, uint64_t size)
 {
-	return is_same(a, b) ||
-	       (!memcmp(a->slots, b->slots, sizeof(a->slots)) &&
-		(a->flags & b->flags) == b->flags &&
-		!((a->flags ^ b->flags) & SFRAME_EXT_LAYOUT_FP) &&
-		size < SMALL_FUNCTION);
+	const uint8_t differs = flags_of(a ^ b);
+
+	return a == b || (!((a ^ b) & LAYOUT_SLOTS) && !(differs & flags_of(b)) &&
+			  !(differs & SFRAME_EXT_LAYOUT_FP) &&
+			  size < SMALL_FUNCTION);
 }
 
 /*
@@ -299,9 +302,9 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 
 	while (!err && i < spans && count) {
 		const uint64_t start = span_at(saving->spans, i)->start;
-		struct layout layout, *last;
+		uint64_t layout, end, size;
+		const struct run *last = NULL;
 		uint8_t unsure = 0;
-		uint64_t end, size;
 
 		while (run + 1 < count && runs[run + 1].start <= start)
 			run++;
@@ -315,25 +318,27 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 		} while (i < spans && span_at(saving->spans, i)->start < end &&
 			 !(span_at(saving->spans, i)->flags & SPAN_ENTRY));
 		size = span_at(saving->spans, i - 1)->end - start;
-		layout.flags |= unsure;
-		last = marked->size ? &((struct run *)(marked->bytes +
-				       marked->size) - 1)->layout : NULL;
-		if (!last || !includes(last, &layout, size))
-			err = add_run(saving, marked, start, &layout);
+		layout |= (uint64_t)unsure << LAYOUT_FLAGS;
+		if (marked->size)
+			last = (const struct run *)(marked->bytes +
+						    marked->size) - 1;
+		if (!last || !includes(last->layout, layout, size))
+			err = add_run(saving, marked, start, layout);
 	}
 	return err;
 }
 
 /* A layout, and how many runs have it. */
 struct use {
-	struct layout layout;
+	uint64_t layout;
 	uint32_t count;
 };
 
-static int compare_layouts(const void *a, const void *b)
+static int compare_layouts(const void *a_pointer, const void *b_pointer)
 {
-	return memcmp(&((const struct use *)a)->layout,
-		      &((const struct use *)b)->layout, sizeof(struct layout));
+	const struct use *a = a_pointer, *b = b_pointer;
+
+	return (a->layout > b->layout) - (a->layout < b->layout);
 }
 
 static int compare_counts(const void *a_pointer, const void *b_pointer)
@@ -374,9 +379,9 @@ static ssize_t choose_layouts(const struct buffer *runs, struct use **to)
 }
 
 static unsigned int number_of(const struct use *uses, size_t nr,
-			      const struct layout *layout)
+			      uint64_t layout)
 {
-	const struct use wanted = { .layout = *layout };
+	const struct use wanted = { .layout = layout };
 	const struct use *use = bsearch(&wanted, uses, nr, sizeof(*uses),
 					compare_layouts);
 
@@ -399,8 +404,8 @@ static void write_ext_header(struct buffer *to, uint64_t base,
 static void write_layouts(struct buffer *to, const struct use *uses, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		buffer_put(to, &uses[i].layout, sizeof(uses[i].layout));
-	buffer_put(to, &unknown, sizeof(unknown));
+		buffer_put_le(to, uses[i].layout, SFRAME_EXT_LAYOUT_SIZE);
+	buffer_put_le(to, LAYOUT_UNKNOWN, SFRAME_EXT_LAYOUT_SIZE);
 }
 
 /* Write the tables for @runs, for code up to @end. */
@@ -439,7 +444,7 @@ static int write_tables(const struct buffer *runs, uint64_t end,
 	write_layouts(to, uses, nr);
 	for (size_t i = 0; nr_blocks && i < count; i++) {
 		buffer_put_le(to, run[i].start & mask, 2);
-		buffer_put_le(to, number_of(uses, nr, &run[i].layout), 1);
+		buffer_put_le(to, number_of(uses, nr, run[i].layout), 1);
 	}
 	while (to->size % 4)
 		buffer_put_le(to, 0, 1);
