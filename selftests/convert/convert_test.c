@@ -575,6 +575,14 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "frame", 4, SFU_REG_SP, 16, -16);
 	EXPECT_RULE(&object, "frame", 8, SFU_REG_FP, 16, -16);
 	EXPECT_RULE(&object, "frame", 18, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "realigns", 9, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "realigns", 25, SFU_REG_SP, 24, -16);
+	EXPECT_RULE(&object, "realigns", 26, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "middle", 10, SFU_REG_SP, 80, -16);
+	EXPECT_RULE(&object, "middle", 14, SFU_REG_FP, 48, -16);
+	EXPECT_RULE(&object, "middle", 23, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "prefixes", 9, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "prefixes", 24, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "tail", 1, SFU_REG_SP, 16, 0);
 	/* local has no symbol, but is called: 6 bytes in front of it. */
 	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
@@ -615,8 +623,11 @@ static void code_is_not_guessed(void)
 	static const char * const names[] = {
 		"differs", "leaves_behind", "switches", "loses_fp",
 		"jumps_from_frame", "table", "falls_through",
-		"into_instruction", "gets_pc", "unknown", "behind_entry",
-		"no_stub",
+		"into_instruction", "gets_pc", "behind_entry", "no_stub",
+		"port", "kernel", "interrupt", "no_instruction", "cut_off",
+		"small_call", "drops_arguments", "far_return", "half_word",
+		"enters", "exchanges", "not_saved_there", "above_saved",
+		"writes_half", "writes_unnamed",
 	};
 	struct object object;
 	struct sfu_rule rule;

@@ -49,6 +49,46 @@
 	ret
 	END frame
 
+/* The stack pointer comes back from the frame pointer, with what was pushed. */
+	FUNCTION realigns
+	push	%rbp
+	mov	%rsp, %rbp
+	push	%rbx
+	and	$-32, %rsp
+	sub	$0x100000, %rsp
+	call	leaf
+	lea	-8(%rbp), %rsp
+	pop	%rbx
+	pop	%rbp
+	ret
+	END realigns
+
+/* The frame pointer is not where it was saved. */
+	FUNCTION middle
+	push	%rbp
+	sub	$64, %rsp
+	lea	32(%rsp), %rbp
+	and	$-32, %rsp
+	call	leaf
+	lea	32(%rbp), %rsp
+	pop	%rbp
+	ret
+	END middle
+
+/* Calls with prefixes that say nothing: of thread-local storage, and relaxed ones. */
+	FUNCTION prefixes
+	push	%rax
+	.byte	0x66
+	lea	0(%rip), %rdi
+	.byte	0x66, 0x66, 0x48
+	call	leaf
+	.byte	0x67
+	call	leaf
+	pop	%rdx
+	.byte	0xf2
+	ret
+	END prefixes
+
 	FUNCTION tail
 	push	%rax
 	pop	%rax
@@ -133,10 +173,99 @@ chain:
 	ret
 	END gets_pc
 
-	FUNCTION unknown
+	FUNCTION port
 	in	%dx, %al
 	ret
-	END unknown
+	END port
+
+	FUNCTION kernel
+	mov	%cr3, %rax
+	ret
+	END kernel
+
+	FUNCTION interrupt
+	int	$0x80
+	ret
+	END interrupt
+
+	FUNCTION no_instruction
+	.byte	0x06
+	ret
+	END no_instruction
+
+	FUNCTION cut_off
+	nop
+	.byte	0x48, 0xb8
+	END cut_off
+
+/* AMD's processors take two bytes for the distance, Intel's four. */
+	FUNCTION small_call
+	.byte	0x66, 0xe8, 0, 0
+	ret
+	ret
+	ret
+	END small_call
+
+	FUNCTION drops_arguments
+	ret	$8
+	END drops_arguments
+
+	FUNCTION far_return
+	lretq
+	END far_return
+
+	FUNCTION half_word
+	pushw	%ax
+	add	$2, %rsp
+	ret
+	END half_word
+
+	FUNCTION enters
+	enter	$16, $0
+	leave
+	ret
+	END enters
+
+	FUNCTION exchanges
+	push	%rbp
+	mov	%rsp, %rbp
+	xchg	%rsp, %rbp
+	leave
+	ret
+	END exchanges
+
+/* leave would not find the saved rbp. */
+	FUNCTION not_saved_there
+	push	%rbp
+	push	%rbx
+	lea	(%rsp), %rbp
+	leave
+	ret
+	END not_saved_there
+
+/* It writes to the saved rbp. */
+	FUNCTION above_saved
+	push	%rbp
+	mov	%rsp, %rbp
+	lea	8(%rbp), %rsp
+	push	%rax
+	pop	%rbp
+	ret
+	END above_saved
+
+	FUNCTION writes_half
+	mov	%edi, %ebp
+	ret
+	END writes_half
+
+	FUNCTION writes_unnamed
+	push	%rbp
+	mov	%rsp, %rbp
+	cmpxchg	%rax, %rsp
+	mov	%rsp, %rsp
+	pop	%rbp
+	ret
+	END writes_unnamed
 
 /* The entry point, as that of the dynamic loader. */
 	FUNCTION entry

@@ -12,7 +12,7 @@
 
 #include <sframe_unwind_convert.h>
 
-#include "insn.h"
+#include "effect.h"
 #include "module/decode/bytes.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
@@ -27,6 +27,10 @@
 
 /* Rounds in which is found what leads where; jumps backwards may need several. */
 #define MAX_ROUNDS	8
+
+/* Largest stack frame, and largest part of it that one instruction makes; in bytes. */
+#define MAX_DEPTH	(1 << 28)
+#define MAX_ADD		(1 << 20)
 
 /* Least code without CFI in which the compiler's start files are looked for. */
 #define MIN_START 64
@@ -135,16 +139,16 @@ static uint64_t uncovered(const struct scan *scan, uint64_t address)
 
 /* Decode the instruction at @address. Returns 1, 0, or a negative errno. */
 static int decode_at(struct scan *scan, uint64_t address, uint64_t most,
-		     struct insn *insn)
+		     struct effect *effect)
 {
-	const size_t size = most < INSN_MAX ? most : INSN_MAX;
+	const size_t size = most < EFFECT_MAX_SIZE ? most : EFFECT_MAX_SIZE;
 	const unsigned char *code;
 	int ret;
 
 	if (!size)
 		return 0;
 	ret = sfu_image_code(scan->image, address, size, &code);
-	return ret <= 0 ? ret : sfu_insn_decode(code, size, insn);
+	return ret <= 0 ? ret : sfu_effect_read(code, size, effect);
 }
 
 /* Note that the function at @address is called, and begins there. */
@@ -169,25 +173,32 @@ static bool is_as_at_start(const struct path *now)
 	return now->has_sp && !now->depth && !now->saved;
 }
 
-/* The effects of instructions. Returns false if they are not understood. */
-static bool apply(const struct insn *insn, struct path *now)
+/* Returns whether the stack pointer can be at @depth without losing the saved rbp. */
+static bool is_depth(const struct path *now, int32_t depth)
 {
-	switch ((enum insn_effect)insn->effect) {
-	case INSN_NONE:
+	return depth >= now->saved && depth < MAX_DEPTH;
+}
+
+/* The effects of instructions. Returns false if they are not understood. */
+static bool apply(const struct effect *effect, struct path *now)
+{
+	if (effect->add < -MAX_ADD || effect->add > MAX_ADD)
+		return false;
+	switch ((enum change)effect->change) {
+	case CHANGE_NONE:
 		return true;
-	case INSN_ADD_SP:
-		if (insn->add < -(1 << 20) || insn->add > 1 << 20)
-			return false;
-		now->depth -= insn->add;
+	case CHANGE_ADD_SP:
+		if (!now->has_sp)
+			return true;
+		now->depth -= effect->add;
 		/* rbp must be restored by a pop or leave. */
-		return !now->has_sp || (now->depth >= now->saved &&
-					now->depth < 1 << 28);
-	case INSN_PUSH_FP:
+		return is_depth(now, now->depth);
+	case CHANGE_PUSH_FP:
 		now->depth += 8;
 		if (!now->saved && now->has_sp)
 			now->saved = now->depth;
 		return now->has_sp;
-	case INSN_POP_FP:
+	case CHANGE_POP_FP:
 		if (!now->has_sp || !now->saved || now->depth < now->saved)
 			return false;
 		if (now->depth == now->saved)
@@ -195,14 +206,18 @@ static bool apply(const struct insn *insn, struct path *now)
 		now->base = 0;
 		now->depth -= 8;
 		return true;
-	case INSN_SP_TO_FP:
-		now->base = now->depth;
-		return now->has_sp && now->saved;
-	case INSN_FP_TO_SP:
-		now->depth = now->base;
+	case CHANGE_SP_TO_FP:
+		now->base = now->depth - effect->add;
+		if (!now->has_sp || !now->saved)
+			return false;
+		if (!is_depth(now, now->base))
+			now->base = 0;
+		return true;
+	case CHANGE_FP_TO_SP:
+		now->depth = now->base - effect->add;
 		now->has_sp = true;
-		return now->base;
-	case INSN_LEAVE_FRAME:
+		return now->base && is_depth(now, now->depth);
+	case CHANGE_LEAVE:
 		if (!now->base || now->base != now->saved)
 			return false;
 		now->depth = now->base - 8;
@@ -210,10 +225,10 @@ static bool apply(const struct insn *insn, struct path *now)
 		now->saved = 0;
 		now->has_sp = true;
 		return true;
-	case INSN_WRITE_FP:
+	case CHANGE_WRITE_FP:
 		now->base = 0;
 		return now->saved && now->has_sp;
-	case INSN_WRITE_SP:
+	case CHANGE_WRITE_SP:
 		now->has_sp = false;
 		now->depth = 0;
 		return now->base;
@@ -289,53 +304,55 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	struct path *const path = path_at(scan, offset);
 	struct path now = *path;
 	uint64_t next;
-	struct insn insn;
+	struct effect effect;
 	int64_t target;
 	int ret;
 
-	ret = decode_at(scan, area->start + offset, area->size - offset, &insn);
+	ret = decode_at(scan, area->start + offset, area->size - offset,
+			&effect);
 	if (ret <= 0)
 		return ret;
-	path->size = insn.size;
-	for (unsigned int i = 1; i < insn.size; i++) {
+	path->size = effect.size;
+	for (unsigned int i = 1; i < effect.size; i++) {
 		if (path_at(scan, offset + i)->is_known)
 			return 0;
 		path_at(scan, offset + i)->is_inside = true;
 	}
-	if (!apply(&insn, &now))
+	if (!apply(&effect, &now))
 		return 0;
-	next = offset + insn.size;
-	target = (int64_t)next + insn.target;
-	path->is_call = insn.flow == INSN_CALL;
+	next = offset + effect.size;
+	target = (int64_t)next + effect.target;
+	path->is_call = effect.flow == FLOW_CALL;
 	path->continues = next < area->size &&
-			  (insn.flow == INSN_NEXT || insn.flow == INSN_CALL ||
-			   insn.flow == INSN_BRANCH);
-	switch ((enum insn_flow)insn.flow) {
-	case INSN_STOP:
+			  (effect.flow == FLOW_NEXT ||
+			   effect.flow == FLOW_CALL ||
+			   effect.flow == FLOW_BRANCH);
+	switch ((enum flow)effect.flow) {
+	case FLOW_STOP:
 		return 1;
-	case INSN_RETURN:
-	case INSN_LEAVE:
+	case FLOW_RETURN:
+	case FLOW_LEAVE:
 		path->exits = true;
-		area->is_left |= insn.flow == INSN_LEAVE;
+		area->is_left |= effect.flow == FLOW_LEAVE;
 		return is_as_at_start(&now);
-	case INSN_JUMP:
+	case FLOW_JUMP:
 		return jump(scan, area, offset, target, &now);
-	case INSN_BRANCH:
+	case FLOW_BRANCH:
 		ret = jump(scan, area, offset, target, &now);
 		return ret <= 0 ? ret : meet(scan, area, next, &now);
-	case INSN_CALL:
-		if (insn.has_target && target > 0 &&
+	case FLOW_CALL:
+		if (effect.has_target && target > 0 &&
 		    (uint64_t)target < area->size && !area->is_open)
 			return 0;
-		if (insn.has_target && (uint64_t)target == next)
+		if (effect.has_target && (uint64_t)target == next)
 			return 0;
-		if (insn.has_target)
+		if (effect.has_target)
 			goes_to(path, target);
 		/* A call that does not return may be the last instruction. */
 		if (next == area->size && !area->is_open)
 			return 1;
 		return meet(scan, area, next, &now);
-	case INSN_NEXT:
+	case FLOW_NEXT:
 		return meet(scan, area, next, &now);
 	}
 	return 0;
@@ -521,23 +538,23 @@ static uint64_t find_tail(struct scan *scan, uint64_t address, uint64_t most,
 {
 	const uint64_t end = address + (most < MAX_TAIL ? most : MAX_TAIL);
 	bool is_marked = false;
-	struct insn insn;
+	struct effect effect;
 	uint64_t at;
 	int ret;
 
-	for (at = address; at < end; at += insn.size) {
-		ret = decode_at(scan, at, end - at, &insn);
+	for (at = address; at < end; at += effect.size) {
+		ret = decode_at(scan, at, end - at, &effect);
 		if (ret <= 0) {
 			*err = ret;
 			return 0;
 		}
-		is_marked |= insn.effect == INSN_WRITE_FP ||
-			     insn.effect == INSN_WRITE_SP;
-		if ((insn.flow == INSN_STOP && at == address) ||
-		    (insn.flow == INSN_LEAVE && is_marked))
-			return at + insn.size;
-		if ((insn.flow != INSN_NEXT && insn.flow != INSN_CALL) ||
-		    insn.effect == INSN_PUSH_FP)
+		is_marked |= effect.change == CHANGE_WRITE_FP ||
+			     effect.change == CHANGE_WRITE_SP;
+		if ((effect.flow == FLOW_STOP && at == address) ||
+		    (effect.flow == FLOW_LEAVE && is_marked))
+			return at + effect.size;
+		if ((effect.flow != FLOW_NEXT && effect.flow != FLOW_CALL) ||
+		    effect.change == CHANGE_PUSH_FP)
 			return 0;
 	}
 	return 0;
@@ -550,7 +567,7 @@ int sfu_scan_has_entry(struct image *image)
 	const struct headers *headers = &image->headers;
 	uint64_t entry = headers->ehdr.e_entry;
 	const unsigned char *code;
-	struct insn insn;
+	struct effect effect;
 	int ret;
 
 	if (headers->ehdr.e_type == ET_EXEC)
@@ -563,10 +580,11 @@ int sfu_scan_has_entry(struct image *image)
 		return ret;
 	if (!memcmp(code, endbr, sizeof(endbr)))
 		entry += sizeof(endbr);
-	ret = sfu_image_code(image, entry, INSN_MAX, &code);
-	if (ret <= 0 || !sfu_insn_decode(code, INSN_MAX, &insn))
+	ret = sfu_image_code(image, entry, EFFECT_MAX_SIZE, &code);
+	if (ret <= 0 || !sfu_effect_read(code, EFFECT_MAX_SIZE, &effect))
 		return ret < 0 ? ret : 0;
-	return insn.effect == INSN_WRITE_FP || !memcmp(code, copy, sizeof(copy));
+	return effect.change == CHANGE_WRITE_FP ||
+	       !memcmp(code, copy, sizeof(copy));
 }
 
 /* The entry point has no caller, up to where control leaves it. */
@@ -579,21 +597,21 @@ static int add_entry(struct scan *scan)
 	const uint64_t room = entry ? uncovered(scan, entry) : 0;
 	size_t first = nr_spans(&scan->cfi->spans);
 	uint64_t at = entry, tail;
-	struct insn insn;
+	struct effect effect;
 	int ret;
 
 	ret = room ? sfu_scan_has_entry(scan->image) : 0;
 	if (ret <= 0)
 		return ret;
 	while (at - entry < room && at - entry < MAX_UNKNOWN) {
-		ret = decode_at(scan, at, room - (at - entry), &insn);
-		if (ret <= 0 || insn.flow == INSN_RETURN ||
-		    insn.flow == INSN_BRANCH)
+		ret = decode_at(scan, at, room - (at - entry), &effect);
+		if (ret <= 0 || effect.flow == FLOW_RETURN ||
+		    effect.flow == FLOW_BRANCH)
 			break;
-		at += insn.size;
-		if (insn.flow == INSN_NEXT)
+		at += effect.size;
+		if (effect.flow == FLOW_NEXT)
 			continue;
-		if (insn.flow == INSN_CALL) {
+		if (effect.flow == FLOW_CALL) {
 			ret = 0;
 			tail = find_tail(scan, at, room - (at - entry), &ret);
 			if (tail)

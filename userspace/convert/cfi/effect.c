@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "effect.h"
+
+/* An instruction with its operands, also those that it does not name. */
+struct decoded {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static bool decode(const unsigned char *code, size_t size, struct decoded *to)
+{
+	ZydisDecoderContext context;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+	/*
+	 * Intel's processors ignore an operand size of 16 bits in branches, AMD's do
+	 * not. Decode as AMD's do, so that it can be seen, and refused.
+	 */
+	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_AMD_BRANCHES,
+			       ZYAN_TRUE);
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context,
+							  code, size,
+							  &to->insn)) &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context,
+						       &to->insn, to->operands,
+						       ZYDIS_MAX_OPERAND_COUNT));
+}
+
+static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister wanted)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       operand->reg.value == wanted;
+}
+
+/* Returns whether it may write @wanted, or a part of it. */
+static bool writes(const struct decoded *d, ZydisRegister wanted)
+{
+	for (unsigned int i = 0; i < d->insn.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &d->operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						     operand->reg.value) ==
+			    wanted)
+			return true;
+	}
+	return false;
+}
+
+static bool set_flow(const struct decoded *d, struct effect *effect)
+{
+	const ZydisDecodedInstruction *insn = &d->insn;
+	const bool is_near = insn->meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR ||
+			     insn->meta.branch_type == ZYDIS_BRANCH_TYPE_SHORT;
+
+	effect->flow = FLOW_NEXT;
+	switch (insn->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		effect->flow = FLOW_CALL;
+		break;
+	case ZYDIS_CATEGORY_COND_BR:
+		effect->flow = FLOW_BRANCH;
+		break;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		effect->flow = insn->raw.imm[0].is_relative ? FLOW_JUMP :
+							      FLOW_LEAVE;
+		break;
+	case ZYDIS_CATEGORY_RET:
+		/* Not iret, and not one that removes arguments. */
+		effect->flow = FLOW_RETURN;
+		return insn->mnemonic == ZYDIS_MNEMONIC_RET && is_near &&
+		       insn->operand_width == 64 && !insn->raw.imm[0].size;
+	case ZYDIS_CATEGORY_INTERRUPT:
+		effect->flow = FLOW_STOP;
+		return insn->mnemonic == ZYDIS_MNEMONIC_INT3;
+	case ZYDIS_CATEGORY_SYSCALL:
+		return insn->mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+	case ZYDIS_CATEGORY_SYSRET:
+	case ZYDIS_CATEGORY_IO:
+	case ZYDIS_CATEGORY_IOSTRINGOP:
+		return false;
+	default:
+		if (insn->mnemonic == ZYDIS_MNEMONIC_HLT ||
+		    insn->mnemonic == ZYDIS_MNEMONIC_UD2) {
+			effect->flow = FLOW_STOP;
+			return true;
+		}
+		return !(insn->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED);
+	}
+	effect->has_target = insn->raw.imm[0].is_relative;
+	effect->target = insn->raw.imm[0].value.s;
+	return is_near && insn->operand_width == 64;
+}
+
+static bool add(uint8_t change, int64_t by, struct effect *effect)
+{
+	effect->change = change;
+	effect->add = by;
+	return effect->add == by;
+}
+
+/* lea between rsp and rbp, without an index */
+static bool set_lea(const struct decoded *d, struct effect *effect)
+{
+	const bool to_sp = is_register(&d->operands[0], ZYDIS_REGISTER_RSP);
+	const bool to_fp = is_register(&d->operands[0], ZYDIS_REGISTER_RBP);
+	const ZydisDecodedOperandMem *from = &d->operands[1].mem;
+
+	if (from->index != ZYDIS_REGISTER_NONE)
+		return false;
+	if (to_sp && from->base == ZYDIS_REGISTER_RSP)
+		return add(CHANGE_ADD_SP, from->disp.value, effect);
+	if (to_sp && from->base == ZYDIS_REGISTER_RBP)
+		return add(CHANGE_FP_TO_SP, from->disp.value, effect);
+	if (to_fp && from->base == ZYDIS_REGISTER_RSP)
+		return add(CHANGE_SP_TO_FP, from->disp.value, effect);
+	return false;
+}
+
+/* Returns whether it is one of those that change rsp or rbp in a known way. */
+static bool set_known_change(const struct decoded *d, struct effect *effect)
+{
+	const ZydisDecodedOperand *to = &d->operands[0];
+	const ZydisDecodedOperand *from = &d->operands[1];
+	const bool is_sp = is_register(to, ZYDIS_REGISTER_RSP);
+	const bool is_fp = is_register(to, ZYDIS_REGISTER_RBP);
+
+	/* "pop %rsp" is none, nor are those of 16 bits. */
+	if (d->insn.operand_width != 64)
+		return false;
+	switch (d->insn.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		return add(is_fp ? CHANGE_PUSH_FP : CHANGE_ADD_SP, -8, effect);
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		return add(CHANGE_ADD_SP, -8, effect);
+	case ZYDIS_MNEMONIC_POP:
+		return !is_sp &&
+		       add(is_fp ? CHANGE_POP_FP : CHANGE_ADD_SP, 8, effect);
+	case ZYDIS_MNEMONIC_POPFQ:
+		return add(CHANGE_ADD_SP, 8, effect);
+	case ZYDIS_MNEMONIC_ADD:
+		return is_sp && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		       add(CHANGE_ADD_SP, from->imm.value.s, effect);
+	case ZYDIS_MNEMONIC_SUB:
+		return is_sp && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		       add(CHANGE_ADD_SP, -from->imm.value.s, effect);
+	case ZYDIS_MNEMONIC_MOV:
+		if (is_fp && is_register(from, ZYDIS_REGISTER_RSP))
+			return add(CHANGE_SP_TO_FP, 0, effect);
+		if (is_sp && is_register(from, ZYDIS_REGISTER_RBP))
+			return add(CHANGE_FP_TO_SP, 0, effect);
+		return false;
+	case ZYDIS_MNEMONIC_LEA:
+		return set_lea(d, effect);
+	case ZYDIS_MNEMONIC_LEAVE:
+		return add(CHANGE_LEAVE, 0, effect);
+	default:
+		return false;
+	}
+}
+
+static bool set_change(const struct decoded *d, struct effect *effect)
+{
+	const bool writes_sp = writes(d, ZYDIS_REGISTER_RSP);
+	const bool writes_fp = writes(d, ZYDIS_REGISTER_RBP);
+
+	if (effect->flow != FLOW_NEXT || (!writes_sp && !writes_fp))
+		return true;
+	if (set_known_change(d, effect))
+		return true;
+	effect->change = writes_sp ? CHANGE_WRITE_SP : CHANGE_WRITE_FP;
+	return !(writes_sp && writes_fp);
+}
+
+bool sfu_effect_read(const unsigned char *code, size_t size,
+		     struct effect *effect)
+{
+	struct decoded decoded;
+
+	memset(effect, 0, sizeof(*effect));
+	if (!decode(code, size, &decoded))
+		return false;
+	effect->size = decoded.insn.length;
+	return set_flow(&decoded, effect) && set_change(&decoded, effect);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Effect: what one instruction means for unwinding: where control goes, and what happens
+ * to rsp and rbp. The library Zydis decodes it.
+ */
+#ifndef SFRAME_UNWIND_EFFECT_H
+#define SFRAME_UNWIND_EFFECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Longest instruction in bytes. */
+#define EFFECT_MAX_SIZE 15
+
+/* Where control goes. */
+enum flow {
+	FLOW_NEXT,	/* to the next instruction; also from a system call */
+	FLOW_CALL,	/* to a function, and from there to the next instruction */
+	FLOW_BRANCH,	/* to the target, or to the next instruction */
+	FLOW_JUMP,	/* to the target */
+	FLOW_LEAVE,	/* to an address that is not known: jmp *%rax */
+	FLOW_RETURN,
+	FLOW_STOP,	/* nowhere: hlt, ud2, int3 */
+};
+
+/* What happens to rsp and rbp. */
+enum change {
+	CHANGE_NONE,
+	CHANGE_ADD_SP,		/* @add is added to rsp */
+	CHANGE_PUSH_FP,		/* push %rbp */
+	CHANGE_POP_FP,		/* pop %rbp */
+	CHANGE_SP_TO_FP,	/* rbp becomes rsp + @add */
+	CHANGE_FP_TO_SP,	/* rsp becomes rbp + @add */
+	CHANGE_LEAVE,		/* leave */
+	CHANGE_WRITE_FP,	/* rbp may get another value */
+	CHANGE_WRITE_SP,	/* rsp may get another value */
+};
+
+/**
+ * struct effect
+ *
+ * @size: of the instruction, in bytes.
+ * @flow: enum flow.
+ * @change: enum change. What a call or return does itself is not counted.
+ * @add: see enum change.
+ * @has_target: @target is known.
+ * @target: of FLOW_CALL, FLOW_BRANCH and FLOW_JUMP, relative to the instruction's end.
+ */
+struct effect {
+	uint8_t size;
+	uint8_t flow;
+	uint8_t change;
+	bool has_target;
+	int32_t add;
+	int32_t target;
+};
+
+/*
+ * Get the effect of the instruction at @code, of which no more than @size bytes are read.
+ * Returns false if these are no instruction, or one that functions do not have: one that
+ * only the kernel may execute, or that changes both registers in another way.
+ */
+bool sfu_effect_read(const unsigned char *code, size_t size,
+		     struct effect *effect);
+
+#endif /* SFRAME_UNWIND_EFFECT_H */
