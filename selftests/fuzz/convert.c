@@ -3,7 +3,8 @@
  * convert: the converter on call frame information of arbitrary bytes. Its
  * output must be valid, lie within the file's code, and be counted correctly; a
  * refusal must come with a message. The last byte selects what the bytes are: a
- * section, for which a file is made, or a whole file.
+ * section, for which a file is made, or a whole file; and whether the output may be
+ * an extended section.
  */
 #include <elf.h>
 #include <sframe_unwind_convert.h>
@@ -15,17 +16,22 @@
 #define SHT_GNU_SFRAME	0x6ffffff4
 #endif
 
-enum { EH_FRAME, DEBUG_FRAME, OLD_SFRAME, WHOLE_FILE, NR_KINDS };
+enum { EH_FRAME, DEBUG_FRAME, OLD_SFRAME, WHOLE_FILE, CODE, NR_KINDS };
+
+/* Bit of the last byte: make an extended section. */
+#define EXTENDED	0x80
 
 /* The section is in the middle of an address range that is all code. */
 #define SECTION_ADDRESS	0x100000
 #define CODE_SIZE	0x200000
 
-static const char names[] = "\0.eh_frame\0.debug_frame\0.sframe\0.shstrtab";
+static const char names[] =
+	"\0.eh_frame\0.debug_frame\0.sframe\0.shstrtab\0.init";
 #define NAME_EH_FRAME	1
 #define NAME_DEBUG_FRAME 11
 #define NAME_SFRAME	24
 #define NAME_NAMES	32
+#define NAME_INIT	42
 
 enum { SECTION_NONE, SECTION_DATA, SECTION_NAMES, NR_SECTIONS };
 
@@ -83,6 +89,7 @@ static struct file *make_file(const u8 *data, size_t size, u8 kind)
 		[EH_FRAME] = NAME_EH_FRAME,
 		[DEBUG_FRAME] = NAME_DEBUG_FRAME,
 		[OLD_SFRAME] = NAME_SFRAME,
+		[CODE] = NAME_INIT,
 	};
 	struct file *file = malloc(sizeof(*file) + size);
 
@@ -96,6 +103,12 @@ static struct file *make_file(const u8 *data, size_t size, u8 kind)
 	file->shdr[SECTION_DATA].sh_size = size;
 	if (kind == OLD_SFRAME)
 		file->shdr[SECTION_DATA].sh_type = SHT_GNU_SFRAME;
+	/* The code is what is in the segment there: a function, and an entry point. */
+	if (kind == CODE) {
+		file->shdr[SECTION_DATA].sh_flags |= SHF_EXECINSTR;
+		file->shdr[SECTION_DATA].sh_addr = offsetof(struct file, data);
+		file->ehdr.e_entry = offsetof(struct file, data) + size / 2;
+	}
 	return file;
 }
 
@@ -107,7 +120,8 @@ static int report(void *data, const struct sfu_defect *defect)
 	return 1;
 }
 
-static void check_section(const struct sframe_unwind_converted *converted)
+static void check_section(const struct sframe_unwind_converted *converted,
+			  bool is_extended)
 {
 	const struct sfu_bytes bytes = {
 		.size = converted->size,
@@ -120,8 +134,11 @@ static void check_section(const struct sframe_unwind_converted *converted)
 	u32 i;
 	int ret;
 
-	ret = sfu_table_open(&table, &bytes, &defect);
+	ret = is_extended ? sfu_table_open_extended(&table, &bytes, &defect) :
+			    sfu_table_open(&table, &bytes, &defect);
 	FUZZ_CHECK(!ret, "%s", sfu_defect_text(defect.kind));
+	FUZZ_CHECK(table.extended == is_extended, "extended: %d",
+		   table.extended);
 	ret = sfu_table_validate(&table, report, NULL);
 	FUZZ_CHECK(!ret, "%d", ret);
 	FUZZ_CHECK(table.num_fdes == converted->nr_fdes, "%u entries, not %llu",
@@ -170,6 +187,9 @@ void fuzz_convert(const u8 *data, size_t size)
 
 	if (!fuzz_take_tail(data, &size, &kind, sizeof(kind)))
 		return;
+	if (kind & EXTENDED)
+		options.flags = SFRAME_UNWIND_CONVERT_EXTENDED;
+	kind &= ~EXTENDED;
 	options.max_rows = kind / NR_KINDS;
 	kind %= NR_KINDS;
 	file_size = size;
@@ -187,7 +207,8 @@ void fuzz_convert(const u8 *data, size_t size)
 		FUZZ_CHECK(!converted && *sframe_unwind_convert_error(),
 			   "%d without a message", ret);
 	} else {
-		check_section(converted);
+		check_section(converted,
+			      options.flags & SFRAME_UNWIND_CONVERT_EXTENDED);
 		check_left_out(converted);
 		sframe_unwind_converted_free(converted);
 	}

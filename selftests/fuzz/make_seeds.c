@@ -6,7 +6,8 @@
  * its file and a number:
  *
  *	DIRECTORY/validate	the section; if it is large, a few of its functions
- *				at a time, as sections of their own
+ *				at a time, as sections of their own; the same as
+ *				extended sections
  *	DIRECTORY/decode	the same with addresses to look up
  *	DIRECTORY/elf		the headers of ELF files, and the files of
  *				selftests/fixtures/elf_broken.h
@@ -20,6 +21,7 @@
 #include "elf_section.h"
 #include "lookup.h"
 #include "output.h"
+#include "decode/bytes.h"
 #include "decode/sframe_format.h"
 
 /* Larger sections are split into pieces of some functions. */
@@ -55,7 +57,7 @@ static void write_decode(const u8 *section, u64 size,
 }
 
 /* Write seeds with an address in each of a few functions, with different flags. */
-static void write_section(const u8 *section, u64 size)
+static void write_seeds(const u8 *section, u64 size)
 {
 	static const u8 flags[] = {
 		DECODE_EXACT | DECODE_FP_KNOWN,
@@ -88,6 +90,55 @@ static void put_le(u8 *to, u64 value, int size)
 		*to++ = value;
 		value >>= 8;
 	}
+}
+
+/* Tables of an extended section: three runs in two blocks, with two layouts. */
+static const u8 tables[] = {
+	0, 0, 0, 0, 2, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 3, 4, 5, 0, SFRAME_EXT_SLOT_UNKNOWN, 2,
+	SFRAME_EXT_LAYOUT_FP | 4,
+	0, 0, 0, 8, 0, 1, 0, 0x10, 0,
+	0, 0, 0,
+};
+
+/* Write a section, and, if it can be opened, the same as an extended one. */
+static void write_section(const u8 *section, u64 size)
+{
+	const struct sfu_bytes bytes = bytes_at(section, size, 0);
+	const u32 more = SFRAME_EXT_SIZE + sizeof(tables);
+	struct sfu_defect defect;
+	struct sfu_table table;
+	u8 *to, *ext;
+
+	write_seeds(section, size);
+	if (sfu_table_open(&table, &bytes, &defect))
+		return;
+	to = calloc(1, size + more);
+	if (!to)
+		abort();
+	ext = to + SFRAME_HDR_SIZE;
+	memcpy(to, section, SFRAME_HDR_SIZE);
+	to[SFRAME_HDR_AUXHDR_LEN] = SFRAME_EXT_SIZE;
+	put_le(to + SFRAME_HDR_FDE_OFF, get_le32(section + SFRAME_HDR_FDE_OFF) +
+	       sizeof(tables), 4);
+	put_le(to + SFRAME_HDR_FRE_OFF, get_le32(section + SFRAME_HDR_FRE_OFF) +
+	       sizeof(tables), 4);
+	put_le(to + SFRAME_EXT_MAGIC, SFRAME_EXT_MAGIC_VALUE, 4);
+	put_le(to + SFRAME_EXT_VERSION, SFRAME_EXT_VERSION_VALUE, 2);
+	put_le(to + SFRAME_EXT_BASE, 0x1000, 8);
+	put_le(to + SFRAME_EXT_NUM_BLOCKS, 2, 4);
+	put_le(to + SFRAME_EXT_NUM_RUNS, 3, 4);
+	put_le(to + SFRAME_EXT_NUM_LAYOUTS, 2, 4);
+	memcpy(ext + SFRAME_EXT_SIZE, tables, sizeof(tables));
+	memcpy(ext + more, section + SFRAME_HDR_SIZE, size - SFRAME_HDR_SIZE);
+	/* Such starts are relative to where they are. */
+	for (u32 i = 0; i < table.num_fdes && table.pcrel; i++) {
+		u8 *start = to + more + table.index + i * SFRAME_FDE_SIZE;
+
+		put_le(start, get_le64(start) - more, 8);
+	}
+	write_seeds(to, size + more);
+	free(to);
 }
 
 /* Offset behind the rows of @fde, or 0 if they cannot be read. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * validate: a section as a whole. Both decoders must find it sound, or neither.
+ * validate: a section as a whole, which may be an extended one. Both decoders must find it sound, or neither.
  * A sound section has no defect at any address, and lookups give the
  * reference's answer, which is also that of the row the iterator has for the
  * address. Sound or not, the fast path must find the same as the slow path, and
@@ -29,8 +29,24 @@ static void look_up(struct agree *agree, u64 pc, u32 *left)
 	if (!*left)
 		return;
 	--*left;
-	if (!agree_lookup(agree, pc))
+	if (!agree_lookup(agree, pc) || !agree_layout(agree, pc))
 		give_up();
+}
+
+/* Where layouts of an extended section may begin and end. */
+static void look_at_layouts(struct agree *agree, u32 *left)
+{
+	const u64 base = agree->table.bytes.address + agree->table.base;
+	const u64 block = 1ULL << SFRAME_EXT_BLOCK_BITS;
+
+	if (!agree->table.extended)
+		return;
+	look_up(agree, base - 1, left);
+	look_up(agree, base, left);
+	look_up(agree, base + block - 1, left);
+	look_up(agree, base + block, left);
+	look_up(agree, base + agree->table.nr_blocks * block - 1, left);
+	look_up(agree, base + agree->table.nr_blocks * block, left);
 }
 
 /* A lookup at the start of @row of @fde must find the row's rule. */
@@ -202,6 +218,7 @@ void fuzz_validate(const u8 *data, size_t size)
 	check_reports(&agree);
 	check_unreadable(&agree, size);
 	look_by_directory(&agree, size);
+	look_at_layouts(&agree, &left);
 	for (i = 0; i < agree.table.num_fdes && left; i++) {
 		ret = sfu_table_read_fde(&agree.table, i, &fde, &defect);
 		look_up(&agree, fde.start - 1, &left);

@@ -13,9 +13,9 @@ struct agree {
 };
 
 /*
- * Open and validate @size @bytes at @address; both decoders must refuse or
- * accept them. Returns 1 if lookups can be compared, -1 if the decoders
- * disagree, else 0.
+ * Open and validate @size @bytes at @address, which may be an extended section; both
+ * decoders must refuse or accept them. Returns 1 if lookups can be compared, -1 if the
+ * decoders disagree, else 0.
  */
 int agree_begin(struct agree *agree, const u8 *bytes, u64 size, u64 address);
 
@@ -24,5 +24,8 @@ int agree_begin(struct agree *agree, const u8 *bytes, u64 size, u64 address);
  * unsound one the lookup only has to return.
  */
 bool agree_lookup(struct agree *agree, u64 pc);
+
+/* As agree_lookup(), for the layout at @pc of an extended section. */
+bool agree_layout(struct agree *agree, u64 pc);
 
 #endif /* SFU_AGREE_H */

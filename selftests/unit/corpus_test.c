@@ -27,7 +27,11 @@ static void expect_defect(const struct corpus_line *line, int ret,
 static void expect_reference(const struct scene *scene, const u8 *section,
 			     u32 size, const struct corpus_walk *walk)
 {
-	struct ref_section ref = { section, size, scene->address, 0 };
+	struct ref_section ref = {
+		.bytes = section,
+		.size = size,
+		.address = scene->address,
+	};
 	const u64 pc = scene->address + walk->pc;
 	struct sfu_defect defect;
 	struct sfu_rule rule;

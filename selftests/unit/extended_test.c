@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "decode/sframe_format.h"
 #include "decode/step.h"
+#include "agree.h"
 #include "made.h"
 
 #define NR_BLOCKS	3
@@ -156,6 +157,24 @@ static void layouts_are_found(void)
 				 layout_at(want[i].offset), want[i].layout);
 }
 
+/* Both decoders find the same in the section as it is. */
+static void agree_everywhere(void)
+{
+	static const u64 at[] = {
+		-1ULL, 0, 0xf, 0x10, 0x1f, 0x20, 0xfffe, 0xffff, BLOCK,
+		2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 0x7fff,
+		2 * BLOCK + 0x8000, 3 * BLOCK, 1ULL << 48,
+	};
+	struct agree agree;
+
+	if (agree_begin(&agree, section, sizeof(section), ADDRESS) <= 0)
+		return;
+	for (unsigned int i = 0; i < ARRAY_SIZE(at); i++) {
+		agree_layout(&agree, ADDRESS + 0x1000 + at[i]);
+		agree_lookup(&agree, ADDRESS + 0x1000 + at[i]);
+	}
+}
+
 static void malformed_extensions_are_refused(void)
 {
 	static const struct {
@@ -216,6 +235,48 @@ static void malformed_extensions_are_refused(void)
 		/* Lookups are bounded in any section. */
 		for (u64 pc = 0; pc < 4 * BLOCK; pc += 0xfff)
 			layout_at(pc);
+		agree_everywhere();
+	}
+}
+
+/* Each bit of the section, and each pair of bits in the tables. */
+static void decoders_agree(void)
+{
+	make();
+	agree_everywhere();
+	for (u32 bit = 0; bit < 8 * SIZE; bit++) {
+		make();
+		section[bit / 8] ^= 1 << bit % 8;
+		agree_everywhere();
+	}
+	for (u32 first = 8 * SFRAME_EXT_MAGIC; first < 8 * INDEX; first++) {
+		for (u32 second = first + 1; second < 8 * INDEX; second++) {
+			make();
+			section[first / 8] ^= 1 << first % 8;
+			section[second / 8] ^= 1 << second % 8;
+			agree_everywhere();
+		}
+	}
+}
+
+/* The CFA's control word: each base, with and without what extended sections have. */
+static void decoders_agree_about_rows(void)
+{
+	for (u32 count = 1; count < 8; count++) {
+		for (u32 control = 0; control < 256; control++) {
+			make();
+			put(BLOCK_OF_ROWS + 6, count << 1, 1);
+			put(BLOCK_OF_ROWS + 7, control, 1);
+			agree_everywhere();
+			/* With words of four bytes: numbers of 16 bits, and others. */
+			make();
+			put(BLOCK_OF_ROWS + 6, 0x40 | count << 1, 1);
+			put(BLOCK_OF_ROWS + 7, control, 4);
+			put(BLOCK_OF_ROWS + 11, control % 3 ? -0x8000 : -0x8001,
+			    4);
+			put(BLOCK_OF_ROWS + 15, count % 3 ? 0x7fff : 0x8000, 4);
+			agree_everywhere();
+		}
 	}
 }
 
@@ -433,6 +494,8 @@ int main(void)
 		TAP_TEST(only_sections_that_may_be_extended_are),
 		TAP_TEST(layouts_are_found),
 		TAP_TEST(malformed_extensions_are_refused),
+		TAP_TEST(decoders_agree),
+		TAP_TEST(decoders_agree_about_rows),
 		TAP_TEST(cut_sections_are_refused),
 		TAP_TEST(cfas_with_additions_are_computed),
 		TAP_TEST(a_new_thread_is_told_from_its_parent),

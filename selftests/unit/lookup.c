@@ -17,6 +17,21 @@ static bool place_is(const struct ref_place *want, u8 base, s32 offset)
 	return want->base <= 16 ? reg == want->base : reg == 62;
 }
 
+/* As place_is(), for the CFA, which may be that of an extended section. */
+static bool cfa_is(const struct ref_place *want, u8 base, s32 offset)
+{
+	if (!want->is_extended)
+		return place_is(want, base, offset);
+	if ((base & 0x3f) != want->base || !!(base & 0x80) != want->has_more)
+		return false;
+	if (!want->has_more)
+		return !!(base & 0x40) == want->in_memory &&
+		       offset == want->offset;
+	return !!(base & 0x40) == !want->is_address &&
+	       (s16)offset == want->offset &&
+	       (s16)((u32)offset >> 16) == want->more;
+}
+
 bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule)
 {
 	switch (want->answer) {
@@ -29,7 +44,7 @@ bool rule_is(const struct ref_rule *want, int ret, const struct sfu_rule *rule)
 	default:
 		return !ret &&
 		       rule->flags == (want->signal ? SFU_RULE_SIGNAL : 0) &&
-		       place_is(&want->cfa, rule->cfa, rule->cfa_offset) &&
+		       cfa_is(&want->cfa, rule->cfa, rule->cfa_offset) &&
 		       place_is(&want->ra, rule->ra, rule->ra_offset) &&
 		       place_is(&want->fp, rule->fp, rule->fp_offset);
 	}

@@ -30,9 +30,20 @@ struct function {
 	bool pcmask, reserved, signal;
 };
 
+/* Offsets in the header are from its end, behind the auxiliary header. */
+static uint64_t header_end(const struct ref_section *s)
+{
+	return 28 + s->bytes[7];
+}
+
+static bool is_extended(const struct ref_section *s)
+{
+	return s->bytes[7] != 0;
+}
+
 static uint64_t rows_area(const struct ref_section *s)
 {
-	return 28 + number(s, 24, 4);
+	return header_end(s) + number(s, 24, 4);
 }
 
 static uint64_t rows_end(const struct ref_section *s)
@@ -42,7 +53,7 @@ static uint64_t rows_end(const struct ref_section *s)
 
 static struct function entry(const struct ref_section *s, uint64_t i)
 {
-	uint64_t at = 28 + number(s, 20, 4) + 16 * i;
+	uint64_t at = header_end(s) + number(s, 20, 4) + 16 * i;
 	struct function f = {
 		.start = s->address + number(s, at, 8),
 		.size = number(s, at + 8, 4),
@@ -94,6 +105,36 @@ static bool place(const struct ref_section *s, uint64_t words, int width,
 	return p->base != REF_CFA || p->in_memory;
 }
 
+/*
+ * The CFA of a flexible row. In extended sections its control word may have bit 2: a
+ * third word follows; and its register may be 17 to 19.
+ */
+static bool cfa_place(const struct ref_section *s, uint64_t words, int width,
+		      int count, int *n, struct ref_place *p)
+{
+	const uint64_t control = number(s, words, width);
+
+	if (!is_extended(s) || !(control / 4 % 2)) {
+		if (!place(s, words, width, count, n, p) || p->base < 0)
+			return false;
+		p->is_extended = is_extended(s) && p->base >= 17 &&
+				 p->base <= 19;
+		return true;
+	}
+	if (count < 3 || !(control % 2) || control / 8 > 19)
+		return false;
+	*n = 3;
+	p->base = control / 8;
+	p->in_memory = true;
+	p->is_extended = true;
+	p->is_address = !(control / 2 % 2);
+	p->has_more = true;
+	p->offset = integer(s, words + width, width);
+	p->more = integer(s, words + 2 * width, width);
+	return p->offset >= -32768 && p->offset <= 32767 &&
+	       p->more >= -32768 && p->more <= 32767;
+}
+
 /* The row at @at, which must end by @end. Returns false if it is malformed. */
 static bool row(const struct ref_section *s, const struct function *f,
 		uint64_t at, uint64_t end, struct line *line)
@@ -121,8 +162,9 @@ static bool row(const struct ref_section *s, const struct function *f,
 		return true;
 	rule->answer = REF_RULE;
 	rule->signal = f->signal;
-	rule->ra = (struct ref_place){ REF_CFA, true, -8 };
-	rule->fp = (struct ref_place){ REF_SAME, false, 0 };
+	rule->ra = (struct ref_place){ .base = REF_CFA, .in_memory = true,
+				       .offset = -8 };
+	rule->fp = (struct ref_place){ .base = REF_SAME };
 
 	if (f->fde_type == 0) {
 		rule->cfa.base = info % 2 ? 7 : 6;
@@ -135,8 +177,7 @@ static bool row(const struct ref_section *s, const struct function *f,
 		return count <= 2;
 	}
 	rule->cfa.base = REF_SAME;
-	return place(s, words, width, count, &n, &rule->cfa) &&
-	       rule->cfa.base >= 0 &&
+	return cfa_place(s, words, width, count, &n, &rule->cfa) &&
 	       place(s, words, width, count, &n, &rule->ra) &&
 	       place(s, words, width, count, &n, &rule->fp) &&
 	       n == count;
@@ -170,6 +211,106 @@ static bool function_is_sound(const struct ref_section *s, struct function *f)
 	return true;
 }
 
+/* The tables of an extended section: their places, and the numbers of their entries. */
+struct tables {
+	uint64_t blocks, nr_blocks;
+	uint64_t layouts, nr_layouts;
+	uint64_t runs, nr_runs;
+	uint64_t end;
+};
+
+static struct tables tables(const struct ref_section *s)
+{
+	struct tables t = {
+		.blocks = 56,
+		.nr_blocks = number(s, 44, 4),
+		.nr_runs = number(s, 48, 4),
+		.nr_layouts = number(s, 52, 4),
+	};
+
+	t.layouts = t.blocks + 4 * t.nr_blocks;
+	t.runs = t.layouts + 6 * t.nr_layouts;
+	t.end = t.runs + 3 * t.nr_runs;
+	return t;
+}
+
+/* Number of the first run that does not belong to the first @block blocks. */
+static uint64_t first_run(const struct ref_section *s, const struct tables *t,
+			  uint64_t block)
+{
+	return block < t->nr_blocks ? number(s, t->blocks + 4 * block, 4) :
+				      t->nr_runs;
+}
+
+static bool extension_is_sound(const struct ref_section *s)
+{
+	uint64_t block, i;
+	struct tables t;
+
+	if (!s->may_extend || s->bytes[7] != 28 || s->size < 56)
+		return false;
+	if (number(s, 28, 4) != 0x58554653 || number(s, 32, 2) != 1 ||
+	    number(s, 34, 2) != 0)
+		return false;
+	t = tables(s);
+	if (t.nr_layouts > 256 || t.end > header_end(s) + number(s, 20, 4) ||
+	    t.end > s->size)
+		return false;
+	for (i = 0; i < t.nr_layouts; i++)
+		if (s->bytes[t.layouts + 6 * i + 5] & 0x60)
+			return false;
+	if (first_run(s, &t, 0) != 0)
+		return false;
+	for (block = 0; block < t.nr_blocks; block++) {
+		const uint64_t first = first_run(s, &t, block);
+		const uint64_t next = first_run(s, &t, block + 1);
+
+		if (first > next || next > t.nr_runs)
+			return false;
+		for (i = first; i < next; i++) {
+			const uint64_t run = t.runs + 3 * i;
+
+			if (s->bytes[run + 2] >= t.nr_layouts)
+				return false;
+			if (i > first &&
+			    number(s, run, 2) <= number(s, run - 3, 2))
+				return false;
+		}
+	}
+	return true;
+}
+
+struct ref_layout ref_find_layout(const struct ref_section *s, uint64_t pc)
+{
+	struct ref_layout layout = { .is_known = false };
+	uint64_t at, block, i, found = 0, from = 0;
+	struct tables t;
+
+	if (!is_extended(s))
+		return layout;
+	t = tables(s);
+	at = pc - (s->address + number(s, 36, 8));
+	if (at / 65536 >= t.nr_blocks)
+		return layout;
+	/* The last run that starts at or below the address. */
+	for (block = 0; block <= at / 65536; block++) {
+		for (i = first_run(s, &t, block);
+		     i < first_run(s, &t, block + 1); i++) {
+			if (65536 * block + number(s, t.runs + 3 * i, 2) > at)
+				break;
+			found = i + 1;
+		}
+	}
+	if (!found)
+		return layout;
+	layout.is_known = true;
+	from = t.layouts + 6 * s->bytes[t.runs + 3 * (found - 1) + 2];
+	for (i = 0; i < 5; i++)
+		layout.slots[i] = s->bytes[from + i];
+	layout.flags = s->bytes[from + 5];
+	return layout;
+}
+
 bool ref_is_sound(const struct ref_section *s)
 {
 	uint64_t i, count, end = 0, last = 0;
@@ -181,12 +322,13 @@ bool ref_is_sound(const struct ref_section *s)
 		return false;
 	if (s->bytes[3] != 1 && s->bytes[3] != 5)
 		return false;
-	if (s->bytes[4] != 3 || s->bytes[5] != 0 || s->bytes[6] != 0xf8 ||
-	    s->bytes[7] != 0)
+	if (s->bytes[4] != 3 || s->bytes[5] != 0 || s->bytes[6] != 0xf8)
+		return false;
+	if (is_extended(s) && !extension_is_sound(s))
 		return false;
 	count = number(s, 8, 4);
-	if (count == 0 || 28 + number(s, 20, 4) + 16 * count > rows_area(s) ||
-	    rows_end(s) > s->size)
+	if (count == 0 || rows_end(s) > s->size ||
+	    header_end(s) + number(s, 20, 4) + 16 * count > rows_area(s))
 		return false;
 
 	for (i = 0; i < count; i++) {
