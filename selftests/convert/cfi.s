@@ -247,6 +247,10 @@
 	nop
 	nop
 	END no_restorer
+	FUNCTION almost_restorer
+	mov $15, %rax
+	ud2
+	END almost_restorer
 
 /* Large offsets, and more rows than one entry of the index can hold. */
 	FUNCTION long_function

@@ -20,99 +20,8 @@
 #include "cli/verify_describe.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
-#include "selftests/unit/elf_section.h"
+#include "object.h"
 #include "selftests/unit/tap.h"
-#include "module/decode/sframe.h"
-
-static const char *directory;
-
-struct object {
-	struct elf_section elf;
-	struct sframe_unwind_converted *converted;
-	struct sfu_table table;
-	bool has_elf;
-};
-
-/* Most tests are about code that the CFI does not describe. */
-#define ALL_BUT_CODE	(SFRAME_UNWIND_FROM_EH_FRAME |			\
-			 SFRAME_UNWIND_FROM_DEBUG_FRAME |		\
-			 SFRAME_UNWIND_FROM_OLD_SFRAME |		\
-			 SFRAME_UNWIND_FROM_OWN_SFRAME |		\
-			 SFRAME_UNWIND_FROM_GO)
-
-static int open_file(const char *name)
-{
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static int convert(const char *name, uint32_t sources,
-		   struct sframe_unwind_converted **converted)
-{
-	const struct sframe_unwind_convert_options options = {
-		.sources = sources ? sources : ALL_BUT_CODE,
-	};
-	const int fd = open_file(name);
-	int err;
-
-	err = sframe_unwind_convert_fd(fd, name, &options, converted);
-	close(fd);
-	return err;
-}
-
-static bool open_table(const struct sframe_unwind_converted *converted,
-		       struct sfu_table *table)
-{
-	const struct sfu_bytes bytes = {
-		.size = converted->size,
-		.copy = converted->bytes,
-	};
-	struct sfu_defect defect;
-
-	return !sfu_table_open(table, &bytes, &defect);
-}
-
-static bool object_open_from(struct object *object, const char *name,
-			     uint32_t sources)
-{
-	memset(object, 0, sizeof(*object));
-	if (convert(name, sources, &object->converted))
-		return tap_fail("%s", sframe_unwind_convert_error());
-	object->elf.fd = open_file(name);
-	object->elf.elf = elf_begin(object->elf.fd, ELF_C_READ, NULL);
-	object->has_elf = true;
-	return open_table(object->converted, &object->table) ||
-	       tap_fail("the section is not one");
-}
-
-static bool object_open(struct object *object, const char *name)
-{
-	return object_open_from(object, name, 0);
-}
-
-static void object_close(struct object *object)
-{
-	sframe_unwind_converted_free(object->converted);
-	if (object->has_elf) {
-		elf_end(object->elf.elf);
-		close(object->elf.fd);
-	}
-}
-
-static bool find_rule(const struct sfu_table *table, uint64_t pc,
-		      struct span *span)
-{
-	struct sfu_defect defect;
-	struct sfu_fde fde;
-	u32 budget = UINT32_MAX;
-
-	memset(span, 0, sizeof(*span));
-	return !sfu_table_find(table, pc, &fde, &defect) &&
-	       !sfu_fde_find_rule(table, &fde, pc, &budget, &span->rule,
-				  &defect);
-}
 
 static uint32_t left_out_reason(const struct sframe_unwind_converted *converted,
 				uint64_t pc)
@@ -132,9 +41,9 @@ static void describe(const struct object *object, uint64_t pc, char *text,
 		     size_t size)
 {
 	const uint32_t reason = left_out_reason(object->converted, pc);
-	struct span span;
+	struct span span = { 0 };
 
-	if (find_rule(&object->table, pc, &span))
+	if (object_rule_at(&object->table, pc, &span.rule))
 		verify_describe(&span, text, size);
 	else if (reason)
 		snprintf(text, size, "left out: %s",
@@ -373,273 +282,11 @@ static void restorers_are_entries(void)
 	EXPECT(is_entry(&object, "short_restorer"));
 	EXPECT(!is_entry(&object, "behind_restorer"));
 	EXPECT(!is_entry(&object, "no_restorer"));
+	EXPECT(!is_entry(&object, "almost_restorer"));
 	/* The padding in front of it has no rule. */
 	EXPECT(elf_section_symbol(&object.elf, "restorer", &address, &size));
 	EXPECT_EQ(sfu_table_find(&object.table, address - 1, &fde, &defect),
 		  -ENOENT);
-	object_close(&object);
-}
-
-/* The CFA's offset at the first byte of symbol @name, plus @at; 0 without a rule. */
-static int cfa_offset(const struct object *object, const char *name,
-		      uint64_t at)
-{
-	uint64_t address, size;
-	struct span span;
-
-	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
-	    !find_rule(&object->table, address + at, &span))
-		return 0;
-	return span.rule.cfa_offset;
-}
-
-/* Of two functions, the file's own .sframe has one. */
-static void own_section_is_completed(void)
-{
-	struct sframe_unwind_converted *without;
-	struct object object;
-
-	EXPECT(object_open(&object, "partial.so"));
-	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
-					     SFRAME_UNWIND_FROM_OWN_SFRAME);
-	EXPECT_EQ(cfa_offset(&object, "own_has", 1), 16);
-	EXPECT_EQ(cfa_offset(&object, "own_lacks", 1), 24);
-	EXPECT_EQ(object.converted->own_missing, 2);
-	EXPECT_EQ(object.converted->own_wrong, 0);
-	object_close(&object);
-
-	EXPECT_EQ(convert("partial.so", SFRAME_UNWIND_FROM_EH_FRAME, &without),
-		  0);
-	EXPECT_EQ(without->sources, SFRAME_UNWIND_FROM_EH_FRAME);
-	EXPECT_EQ(without->own_missing, 0);
-	sframe_unwind_converted_free(without);
-}
-
-/* The stub in .plt.got, which linkers describe wrongly, and the one in .plt. */
-static void own_defects_are_corrected(void)
-{
-	struct object object;
-
-	EXPECT(object_open(&object, "got.so"));
-	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
-	EXPECT_EQ(object.converted->own_wrong, 8);
-	EXPECT_EQ(object.converted->own_missing, 0);
-	object_close(&object);
-}
-
-static void own_section_is_enough(void)
-{
-	struct object object;
-
-	EXPECT(object_open(&object, "enough.so"));
-	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
-	EXPECT_EQ(object.converted->own_missing, 0);
-	EXPECT_EQ(object.converted->own_wrong, 0);
-	object_close(&object);
-}
-
-/* Find the rule at the first byte of symbol @name, plus @at. */
-static bool find_at(const struct object *object, const char *name, uint64_t at,
-		    struct sfu_rule *rule)
-{
-	uint64_t address, size;
-	struct span span;
-
-	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
-	    !find_rule(&object->table, address + at, &span))
-		return false;
-	*rule = span.rule;
-	return true;
-}
-
-#define EXPECT_RULE(object, name, at, cfa_base, offset, fp_offset_)	\
-	do {								\
-		struct sfu_rule rule_ = { .cfa_offset = -1 };		\
-		EXPECT(find_at(object, name, at, &rule_));		\
-		EXPECT_EQ(rule_.cfa, cfa_base);				\
-		EXPECT_EQ(rule_.cfa_offset, offset);			\
-		EXPECT_EQ(rule_.fp_offset, fp_offset_);			\
-	} while (0)
-
-#define EXPECT_OUTERMOST(object, name, at)				\
-	do {								\
-		struct sfu_rule rule_ = { 0 };				\
-		EXPECT(find_at(object, name, at, &rule_));		\
-		EXPECT(rule_.flags & SFU_RULE_OUTERMOST);		\
-	} while (0)
-
-static void go_functions_are_proven(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open(&object, "go.so"));
-	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_GO);
-	EXPECT(!find_at(&object, "not_go", 0, &rule));
-	EXPECT_RULE(&object, "go_1", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "go_1", 1, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "go_16", 8, SFU_REG_SP, 48, -16);
-	EXPECT_RULE(&object, "go_16", 16, SFU_REG_SP, 48, -16);
-	EXPECT_RULE(&object, "go_16", 17, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "go_16", 18, SFU_REG_SP, 8, 0);
-	EXPECT(!find_at(&object, "go_liar", 8, &rule));
-	EXPECT(!find_at(&object, "go_liar", 0, &rule));
-	object_close(&object);
-}
-
-static void go_stacks_begin_and_change(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open(&object, "go.so"));
-	EXPECT_RULE(&object, "go_switch", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "go_switch", 1, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "go_switch", 4, SFU_REG_FP, 16, -16);
-	EXPECT_RULE(&object, "go_switch", 18, SFU_REG_SP, 8, 0);
-	EXPECT_OUTERMOST(&object, "go_exit", 0);
-	EXPECT_OUTERMOST(&object, "go_exit", 9);
-	EXPECT(!find_at(&object, "go_mcall", 0, &rule));
-	EXPECT(!find_at(&object, "go_mcall", 8, &rule));
-	EXPECT_OUTERMOST(&object, "go_mcall", 9);
-	EXPECT_OUTERMOST(&object, "go_mcall", 15);
-	EXPECT(!find_at(&object, "go_mcall", 16, &rule));
-	/* In a program that calls C, a new thread calls it from C. */
-	EXPECT_RULE(&object, "go_mstart", 8, SFU_REG_SP, 48, -16);
-	/* It writes rsp, but copies its frame to the other stack. */
-	EXPECT_RULE(&object, "go_callback", 8, SFU_REG_SP, 48, -16);
-	object_close(&object);
-}
-
-static void go_callers_were_interrupted(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open(&object, "go.so"));
-	EXPECT(find_at(&object, "go_preempt", 8, &rule));
-	EXPECT_EQ(rule.flags, SFU_RULE_SIGNAL);
-	EXPECT(find_at(&object, "go_callback", 8, &rule));
-	EXPECT_EQ(rule.flags, 0);
-	object_close(&object);
-}
-
-/* Offsets: of the instruction behind the system call; of the new thread's first. */
-static void go_threads_begin(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open(&object, "go.so"));
-	EXPECT_RULE(&object, "go_clone", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "go_clone", 9, SFU_REG_SP, 8, 0);
-	/* Which one of both it is cannot be told without extensions. */
-	EXPECT(!find_at(&object, "go_clone", 11, &rule));
-	EXPECT(!find_at(&object, "go_clone", 15, &rule));
-	EXPECT_RULE(&object, "go_clone", 17, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "go_clone", 21, SFU_REG_SP, 8, 0);
-	EXPECT_OUTERMOST(&object, "go_clone", 22);
-	EXPECT_OUTERMOST(&object, "go_clone", 27);
-	object_close(&object);
-}
-
-static void go_vfork_keeps_its_caller(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open(&object, "go.so"));
-	EXPECT_RULE(&object, "go_vfork", 5, SFU_REG_SP, 8, 0);
-	EXPECT(find_at(&object, "go_vfork", 7, &rule));
-	EXPECT_EQ(rule.cfa, SFU_REG_SP);
-	EXPECT_EQ(rule.cfa_offset, 0);
-	EXPECT_EQ(rule.ra, 12);
-	EXPECT_EQ(rule.ra_offset, 0);
-	EXPECT(find_at(&object, "go_vfork", 9, &rule));
-	EXPECT_EQ(rule.ra, 12);
-	EXPECT_RULE(&object, "go_vfork", 11, SFU_REG_SP, 8, 0);
-	object_close(&object);
-}
-
-static void code_is_proven(void)
-{
-	struct object object;
-
-	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
-						    ALL_BUT_CODE));
-	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
-					     SFRAME_UNWIND_FROM_CODE);
-	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "pushes", 1, SFU_REG_SP, 16, 0);
-	EXPECT_RULE(&object, "pushes", 8, SFU_REG_SP, 144, 0);
-	EXPECT_RULE(&object, "frame", 4, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "frame", 8, SFU_REG_FP, 16, -16);
-	EXPECT_RULE(&object, "frame", 18, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "realigns", 9, SFU_REG_FP, 16, -16);
-	EXPECT_RULE(&object, "realigns", 25, SFU_REG_SP, 24, -16);
-	EXPECT_RULE(&object, "realigns", 26, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "middle", 10, SFU_REG_SP, 80, -16);
-	EXPECT_RULE(&object, "middle", 14, SFU_REG_FP, 48, -16);
-	EXPECT_RULE(&object, "middle", 23, SFU_REG_SP, 16, -16);
-	EXPECT_RULE(&object, "prefixes", 9, SFU_REG_SP, 16, 0);
-	EXPECT_RULE(&object, "prefixes", 24, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "tail", 1, SFU_REG_SP, 16, 0);
-	/* local has no symbol, but is called: 6 bytes in front of it. */
-	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "calls_local", 18, SFU_REG_SP, 16, 0);
-	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
-	object_close(&object);
-}
-
-static void code_behind_calls(void)
-{
-	struct sfu_rule rule;
-	struct object object;
-
-	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
-						    ALL_BUT_CODE));
-	/* chain is 16 bytes behind. Its first call may not return. */
-	EXPECT_RULE(&object, "calls_chain", 16, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "calls_chain", 17, SFU_REG_SP, 16, 0);
-	EXPECT(!find_at(&object, "calls_chain", 22, &rule));
-	EXPECT(!find_at(&object, "calls_chain", 23, &rule));
-	EXPECT(!find_at(&object, "calls_chain", 28, &rule));
-	object_close(&object);
-}
-
-/* Some linkers make the first function of a shared object its entry point. */
-static void entry_of_library(void)
-{
-	struct object object;
-
-	EXPECT(object_open_from(&object, "library.so",
-				SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
-	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
-	object_close(&object);
-}
-
-static void code_is_not_guessed(void)
-{
-	static const char * const names[] = {
-		"differs", "leaves_behind", "switches", "loses_fp",
-		"jumps_from_frame", "table", "falls_through",
-		"into_instruction", "gets_pc", "behind_entry", "no_stub",
-		"port", "kernel", "interrupt", "no_instruction", "cut_off",
-		"small_call", "drops_arguments", "far_return", "half_word",
-		"enters", "exchanges", "not_saved_there", "above_saved",
-		"writes_half", "writes_unnamed",
-	};
-	struct object object;
-	struct sfu_rule rule;
-
-	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
-						    ALL_BUT_CODE));
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (find_at(&object, names[i], 0, &rule))
-			tap_fail("%s has a rule", names[i]);
-	/* All of the entry point up to the jump, and nothing behind it. */
-	EXPECT_OUTERMOST(&object, "entry", 0);
-	EXPECT_OUTERMOST(&object, "entry", 21);
 	object_close(&object);
 }
 
@@ -665,7 +312,7 @@ static void expect_refusal(const char *name, uint32_t sources, int error,
 {
 	struct sframe_unwind_converted *converted;
 
-	EXPECT_EQ(convert(name, sources, &converted), -error);
+	EXPECT_EQ(object_convert(name, sources, &converted), -error);
 	EXPECT(!converted);
 	if (!strstr(sframe_unwind_convert_error(), part) ||
 	    strncmp(sframe_unwind_convert_error(), name, strlen(name)))
@@ -699,7 +346,7 @@ struct image_copy {
 static struct image_copy read_image(const char *name)
 {
 	struct image_copy copy = { 0 };
-	const int fd = open_file(name);
+	const int fd = object_file(name);
 	struct stat stat;
 
 	if (fstat(fd, &stat))
@@ -719,7 +366,7 @@ static void without_section_headers(void)
 	Elf64_Ehdr *header = (Elf64_Ehdr *)copy.bytes;
 	struct sframe_unwind_converted *with, *without;
 
-	EXPECT_EQ(convert("small.so", 0, &with), 0);
+	EXPECT_EQ(object_convert("small.so", 0, &with), 0);
 	header->e_shoff = 0;
 	header->e_shnum = 0;
 	header->e_shstrndx = 0;
@@ -746,7 +393,7 @@ static void vdso(void)
 					       header->e_shnum *
 					       header->e_shentsize, "vdso",
 					       NULL, &converted), 0);
-	EXPECT(open_table(converted, &table));
+	EXPECT(object_table(converted, &table));
 	EXPECT(converted->covered > 100);
 	sframe_unwind_converted_free(converted);
 }
@@ -760,7 +407,7 @@ static void messages_name_the_place(void)
 	uint64_t offset, size;
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/small.so", directory);
+	snprintf(path, sizeof(path), "%s/small.so", object_directory);
 	elf.fd = open(path, O_RDONLY | O_CLOEXEC);
 	elf.elf = elf_begin(elf.fd, ELF_C_READ, NULL);
 	/* The first segment starts at 0, so addresses are offsets. */
@@ -796,7 +443,7 @@ static bool survives(const unsigned char *bytes, size_t size)
 	if (err)
 		return !converted &&
 		       !strncmp(sframe_unwind_convert_error(), "damaged: ", 9);
-	is_good = open_table(converted, &table) &&
+	is_good = object_table(converted, &table) &&
 		  !sfu_table_validate(&table, ignore_defect, NULL);
 	sframe_unwind_converted_free(converted);
 	return is_good;
@@ -875,18 +522,6 @@ int main(int argc, char **argv)
 		TAP_TEST(report_is_exact),
 		TAP_TEST(signal_frames_are_entries),
 		TAP_TEST(restorers_are_entries),
-		TAP_TEST(own_section_is_completed),
-		TAP_TEST(own_defects_are_corrected),
-		TAP_TEST(own_section_is_enough),
-		TAP_TEST(go_functions_are_proven),
-		TAP_TEST(go_stacks_begin_and_change),
-		TAP_TEST(go_callers_were_interrupted),
-		TAP_TEST(go_threads_begin),
-		TAP_TEST(go_vfork_keeps_its_caller),
-		TAP_TEST(code_is_proven),
-		TAP_TEST(code_is_not_guessed),
-		TAP_TEST(code_behind_calls),
-		TAP_TEST(entry_of_library),
 		TAP_TEST(stubs_are_blocks),
 		TAP_TEST(refusals),
 		TAP_TEST(elf_has_section),
@@ -900,7 +535,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	directory = argv[1];
+	object_directory = argv[1];
 	elf_version(EV_CURRENT);
 	TEST_EXPECTED("cfi.so", of_cfi);
 	TEST_EXPECTED("debug_frame.so", of_debug_frame);

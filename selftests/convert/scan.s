@@ -238,8 +238,9 @@ chain:
 	FUNCTION not_saved_there
 	push	%rbp
 	push	%rbx
-	lea	(%rsp), %rbp
+	mov	%rsp, %rbp
 	leave
+	pop	%rcx
 	ret
 	END not_saved_there
 

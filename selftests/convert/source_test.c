@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sources besides CFI: a file's own section, Go's table, and code; and what only
+ * extended sections have.
+ *
+ * usage: source_test DIRECTORY
+ *   with the objects that the Makefile makes
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "module/arch/arch.h"
+#include "module/decode/sframe_format.h"
+#include "object.h"
+#include "selftests/unit/tap.h"
+
+/* The CFA's offset at the first byte of symbol @name, plus @at; 0 without a rule. */
+static int cfa_offset(const struct object *object, const char *name,
+		      uint64_t at)
+{
+	struct sfu_rule rule;
+
+	return object_find(object, name, at, &rule) ? rule.cfa_offset : 0;
+}
+
+/* Of two functions, the file's own .sframe has one. */
+static void own_section_is_completed(void)
+{
+	struct sframe_unwind_converted *without;
+	struct object object;
+
+	EXPECT(object_open(&object, "partial.so"));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
+					     SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(cfa_offset(&object, "own_has", 1), 16);
+	EXPECT_EQ(cfa_offset(&object, "own_lacks", 1), 24);
+	EXPECT_EQ(object.converted->own_missing, 2);
+	EXPECT_EQ(object.converted->own_wrong, 0);
+	object_close(&object);
+
+	EXPECT_EQ(object_convert("partial.so", SFRAME_UNWIND_FROM_EH_FRAME,
+				 &without), 0);
+	EXPECT_EQ(without->sources, SFRAME_UNWIND_FROM_EH_FRAME);
+	EXPECT_EQ(without->own_missing, 0);
+	sframe_unwind_converted_free(without);
+}
+
+/* The stub in .plt.got, which linkers describe wrongly, and the one in .plt. */
+static void own_defects_are_corrected(void)
+{
+	struct object object;
+
+	EXPECT(object_open(&object, "got.so"));
+	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(object.converted->own_wrong, 8);
+	EXPECT_EQ(object.converted->own_missing, 0);
+	object_close(&object);
+}
+
+static void own_section_is_enough(void)
+{
+	struct object object;
+
+	EXPECT(object_open(&object, "enough.so"));
+	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
+	EXPECT_EQ(object.converted->own_missing, 0);
+	EXPECT_EQ(object.converted->own_wrong, 0);
+	object_close(&object);
+}
+
+#define EXPECT_RULE(object, name, at, cfa_base, offset, fp_offset_)	\
+	do {								\
+		struct sfu_rule rule_ = { .cfa_offset = -1 };		\
+		EXPECT(object_find(object, name, at, &rule_));		\
+		EXPECT_EQ(rule_.cfa, cfa_base);				\
+		EXPECT_EQ(rule_.cfa_offset, offset);			\
+		EXPECT_EQ(rule_.fp_offset, fp_offset_);			\
+	} while (0)
+
+#define EXPECT_OUTERMOST(object, name, at)				\
+	do {								\
+		struct sfu_rule rule_ = { 0 };				\
+		EXPECT(object_find(object, name, at, &rule_));		\
+		EXPECT(rule_.flags & SFU_RULE_OUTERMOST);		\
+	} while (0)
+
+static void go_functions_are_proven(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_GO);
+	EXPECT(!object_find(&object, "not_go", 0, &rule));
+	EXPECT_RULE(&object, "go_1", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_1", 1, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_16", 8, SFU_REG_SP, 48, -16);
+	EXPECT_RULE(&object, "go_16", 16, SFU_REG_SP, 48, -16);
+	EXPECT_RULE(&object, "go_16", 17, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_16", 18, SFU_REG_SP, 8, 0);
+	EXPECT(!object_find(&object, "go_liar", 8, &rule));
+	EXPECT(!object_find(&object, "go_liar", 0, &rule));
+	object_close(&object);
+}
+
+static void go_stacks_begin_and_change(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_switch", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_switch", 1, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "go_switch", 4, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "go_switch", 18, SFU_REG_SP, 8, 0);
+	EXPECT_OUTERMOST(&object, "go_exit", 0);
+	EXPECT_OUTERMOST(&object, "go_exit", 9);
+	EXPECT(!object_find(&object, "go_mcall", 0, &rule));
+	EXPECT(!object_find(&object, "go_mcall", 8, &rule));
+	EXPECT_OUTERMOST(&object, "go_mcall", 9);
+	EXPECT_OUTERMOST(&object, "go_mcall", 15);
+	EXPECT(!object_find(&object, "go_mcall", 16, &rule));
+	/* In a program that calls C, a new thread calls it from C. */
+	EXPECT_RULE(&object, "go_mstart", 8, SFU_REG_SP, 48, -16);
+	/* It writes rsp, but copies its frame to the other stack. */
+	EXPECT_RULE(&object, "go_callback", 8, SFU_REG_SP, 48, -16);
+	object_close(&object);
+}
+
+static void go_callers_were_interrupted(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT(object_find(&object, "go_preempt", 8, &rule));
+	EXPECT_EQ(rule.flags, SFU_RULE_SIGNAL);
+	EXPECT(object_find(&object, "go_callback", 8, &rule));
+	EXPECT_EQ(rule.flags, 0);
+	object_close(&object);
+}
+
+/* Offsets: of the instruction behind the system call; of the new thread's first. */
+static void go_threads_begin(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_clone", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_clone", 9, SFU_REG_SP, 8, 0);
+	/* Which one of both it is cannot be told without extensions. */
+	EXPECT(!object_find(&object, "go_clone", 11, &rule));
+	EXPECT(!object_find(&object, "go_clone", 15, &rule));
+	EXPECT_RULE(&object, "go_clone", 17, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "go_clone", 21, SFU_REG_SP, 8, 0);
+	EXPECT_OUTERMOST(&object, "go_clone", 22);
+	EXPECT_OUTERMOST(&object, "go_clone", 27);
+	object_close(&object);
+}
+
+static void go_vfork_keeps_its_caller(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open(&object, "go.so"));
+	EXPECT_RULE(&object, "go_vfork", 5, SFU_REG_SP, 8, 0);
+	EXPECT(object_find(&object, "go_vfork", 7, &rule));
+	EXPECT_EQ(rule.cfa, SFU_REG_SP);
+	EXPECT_EQ(rule.cfa_offset, 0);
+	EXPECT_EQ(rule.ra, 12);
+	EXPECT_EQ(rule.ra_offset, 0);
+	EXPECT(object_find(&object, "go_vfork", 9, &rule));
+	EXPECT_EQ(rule.ra, 12);
+	EXPECT_RULE(&object, "go_vfork", 11, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
+static void code_is_proven(void)
+{
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	EXPECT_EQ(object.converted->sources, SFRAME_UNWIND_FROM_EH_FRAME |
+					     SFRAME_UNWIND_FROM_CODE);
+	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "pushes", 1, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "pushes", 8, SFU_REG_SP, 144, 0);
+	EXPECT_RULE(&object, "frame", 4, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "frame", 8, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "frame", 18, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "realigns", 9, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "realigns", 25, SFU_REG_SP, 24, -16);
+	EXPECT_RULE(&object, "realigns", 26, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "middle", 10, SFU_REG_SP, 80, -16);
+	EXPECT_RULE(&object, "middle", 14, SFU_REG_FP, 48, -16);
+	EXPECT_RULE(&object, "middle", 23, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "prefixes", 9, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "prefixes", 24, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "tail", 1, SFU_REG_SP, 16, 0);
+	/* local has no symbol, but is called: 6 bytes in front of it. */
+	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_local", 18, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
+static void code_behind_calls(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	/* chain is 16 bytes behind. Its first call may not return. */
+	EXPECT_RULE(&object, "calls_chain", 16, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_chain", 17, SFU_REG_SP, 16, 0);
+	EXPECT(!object_find(&object, "calls_chain", 22, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 23, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 28, &rule));
+	object_close(&object);
+}
+
+/* Some linkers make the first function of a shared object its entry point. */
+static void entry_of_library(void)
+{
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open_from(&object, "library.so",
+				SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
+	EXPECT(!object_find(&object, "differs", 0, &rule));
+	EXPECT_RULE(&object, "leaf", 0, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
+static void code_is_not_guessed(void)
+{
+	static const char * const names[] = {
+		"differs", "leaves_behind", "switches", "loses_fp",
+		"jumps_from_frame", "table", "falls_through",
+		"into_instruction", "gets_pc", "behind_entry", "no_stub",
+		"port", "kernel", "interrupt", "no_instruction", "cut_off",
+		"small_call", "drops_arguments", "far_return", "half_word",
+		"enters", "exchanges", "not_saved_there", "above_saved",
+		"writes_half", "writes_unnamed",
+	};
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (object_find(&object, names[i], 0, &rule))
+			tap_fail("%s has a rule", names[i]);
+	/* All of the entry point up to the jump, and nothing behind it. */
+	EXPECT_OUTERMOST(&object, "entry", 0);
+	EXPECT_OUTERMOST(&object, "entry", 21);
+	object_close(&object);
+}
+
+/* An expression that SFrame has no form for has a rule in an extended section. */
+static void expressions_are_kept(void)
+{
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open(&object, "extended.so"));
+	EXPECT(!object_find(&object, "adds", 0, &rule));
+	object_close(&object);
+	EXPECT(object_open_extended(&object, "extended.so"));
+	EXPECT_RULE(&object, "adds", 0, SFU_REG_SP | SFU_DEREF | SFU_ADD,
+		    SFU_ADD_OFFSET(16, 8), 0);
+	EXPECT_RULE(&object, "adds", 1, SFU_REG_SP | SFU_ADD,
+		    SFU_ADD_OFFSET(56, -8), 0);
+	EXPECT_RULE(&object, "adds", 2,
+		    SFRAME_EXT_REG_SP_INDEX | SFU_DEREF | SFU_ADD,
+		    SFU_ADD_OFFSET(0, 8), 0);
+	/* A register after an expression: the offset is the one before that. */
+	EXPECT_RULE(&object, "adds", 3, SFU_REG_SP, 24, 0);
+	object_close(&object);
+}
+
+/* Expect slots of rbx, r12 and r13 at @name, plus @at; r14 and r15 are not saved. */
+static void expect_slots(const struct object *object, const char *name,
+			 uint64_t at, const u8 slots[3], u8 flags)
+{
+	struct sfu_layout layout;
+	uint64_t address, size;
+
+	if (!elf_section_symbol(&object->elf, name, &address, &size) ||
+	    sfu_table_find_layout(&object->table, address + at, &layout))
+		tap_fail("%s+%d has no layout", name, (int)at);
+	else if (memcmp(layout.slot, slots, 3) || layout.slot[3] ||
+		 layout.slot[4] || layout.flags != flags)
+		tap_fail("%s+%d: %u %u %u %u %u/%u", name, (int)at,
+			 layout.slot[0], layout.slot[1], layout.slot[2],
+			 layout.slot[3], layout.slot[4], layout.flags);
+}
+
+static void slots_are_those_of_cfi(void)
+{
+	struct object object;
+
+	EXPECT(object_open_extended(&object, "extended.so"));
+	expect_slots(&object, "calls_none", 0, (u8[]){ 0, 0, 0 }, 0);
+	expect_slots(&object, "saves", 3, (u8[]){ 2, 3, 0 }, 0);
+	expect_slots(&object, "saves", 7, (u8[]){ 2, 3, 0 }, 0);
+	/* With another layout at each of two calls. */
+	expect_slots(&object, "saves_more", 5, (u8[]){ 2, 0, 0 }, 0);
+	expect_slots(&object, "saves_more", 13, (u8[]){ 2, 0, 3 }, 0);
+	/* Where rbx is saved is not where it is pushed. */
+	expect_slots(&object, "moves", 10, (u8[]){ 2, 0, 0 }, 1);
+	object_close(&object);
+}
+
+/* The rules are those of the file's own section, which has no slots. */
+static void own_section_keeps_slots(void)
+{
+	struct object object;
+
+	EXPECT(object_open_extended(&object, "own_slots.so"));
+	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
+	expect_slots(&object, "saves", 7, (u8[]){ 2, 3, 0 }, 0);
+	object_close(&object);
+}
+
+/* Code between two functions, as behind the system call of clone(). */
+static void parents_are_recognised(void)
+{
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open(&object, "extended.so"));
+	EXPECT(!object_find(&object, "parent", 0, &rule));
+	object_close(&object);
+	EXPECT(object_open_extended(&object, "extended.so"));
+	EXPECT_RULE(&object, "parent", 0, SFRAME_EXT_REG_SP_PARENT, 8, 0);
+	EXPECT_RULE(&object, "parent", 9, SFRAME_EXT_REG_SP_PARENT, 8, 0);
+	EXPECT(!object_find(&object, "no_parent", 0, &rule));
+	object_close(&object);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(own_section_is_completed),
+		TAP_TEST(own_defects_are_corrected),
+		TAP_TEST(own_section_is_enough),
+		TAP_TEST(own_section_keeps_slots),
+		TAP_TEST(go_functions_are_proven),
+		TAP_TEST(go_stacks_begin_and_change),
+		TAP_TEST(go_callers_were_interrupted),
+		TAP_TEST(go_threads_begin),
+		TAP_TEST(go_vfork_keeps_its_caller),
+		TAP_TEST(code_is_proven),
+		TAP_TEST(code_is_not_guessed),
+		TAP_TEST(code_behind_calls),
+		TAP_TEST(entry_of_library),
+		TAP_TEST(expressions_are_kept),
+		TAP_TEST(slots_are_those_of_cfi),
+		TAP_TEST(parents_are_recognised),
+	};
+
+	if (argc != 2)
+		return 2;
+	object_directory = argv[1];
+	elf_version(EV_CURRENT);
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	return tap_done();
+}
