@@ -80,10 +80,11 @@ bool object_open(struct object *object, const char *name)
 	return object_open_from(object, name, ALL_BUT_CODE);
 }
 
-bool object_open_extended(struct object *object, const char *name)
+bool object_open_extended(struct object *object, const char *name,
+			  uint32_t sources)
 {
 	const struct sframe_unwind_convert_options options = {
-		.sources = ALL_BUT_CODE,
+		.sources = sources,
 		.flags = SFRAME_UNWIND_CONVERT_EXTENDED,
 	};
 

@@ -51,7 +51,8 @@ bool object_table(const struct sframe_unwind_converted *converted,
 bool object_open(struct object *object, const char *name);
 bool object_open_from(struct object *object, const char *name,
 		      uint32_t sources);
-bool object_open_extended(struct object *object, const char *name);
+bool object_open_extended(struct object *object, const char *name,
+			  uint32_t sources);
 void object_close(struct object *object);
 
 /* Find the rule at @pc. */

@@ -120,6 +120,47 @@ chain:
 1:	call	leaf
 	jmp	1b
 
+/* What compilers call in place of an indirect jump: a call that returns elsewhere. */
+	FUNCTION calls_thunk
+	call	thunk
+	ret
+	END calls_thunk
+
+	.p2align 4
+thunk:
+	call	2f
+1:	pause
+	lfence
+	jmp	1b
+	.p2align 4
+2:	mov	%rax, (%rsp)
+	ret
+
+	FUNCTION writes_around
+	push	%rbp
+	sub	$16, %rsp
+	mov	%rax, 8(%rsp)
+	mov	%rax, 32(%rsp)
+	add	$16, %rsp
+	pop	%rbp
+	ret
+	END writes_around
+
+/* As in musl's clone(). */
+	FUNCTION new_thread
+	mov	8(%rsp), %r10
+	syscall
+	test	%eax, %eax
+	jnz	1f
+	xor	%ebp, %ebp
+	pop	%rdi
+	call	*%r9
+	mov	%eax, %edi
+	syscall
+	hlt
+1:	ret
+	END new_thread
+
 /* Paths with different stack pointers meet. */
 	FUNCTION differs
 	test	%rdi, %rdi
@@ -172,6 +213,31 @@ chain:
 1:	pop	%rax
 	ret
 	END gets_pc
+
+	FUNCTION writes_return
+	mov	%rax, 4(%rsp)
+	ret
+	END writes_return
+
+	FUNCTION writes_saved
+	push	%rbp
+	mov	%rax, (%rsp)
+	pop	%rbp
+	ret
+	END writes_saved
+
+	FUNCTION writes_by_fp
+	push	%rbp
+	mov	%rsp, %rbp
+	mov	%al, 15(%rbp)
+	pop	%rbp
+	ret
+	END writes_by_fp
+
+	FUNCTION thread_returns
+	xor	%ebp, %ebp
+	ret
+	END thread_returns
 
 	FUNCTION port
 	in	%dx, %al

@@ -203,6 +203,7 @@ static void code_is_proven(void)
 	/* local has no symbol, but is called: 6 bytes in front of it. */
 	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "calls_local", 18, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "writes_around", 5, SFU_REG_SP, 32, -16);
 	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
 	object_close(&object);
 }
@@ -220,6 +221,33 @@ static void code_behind_calls(void)
 	EXPECT(!object_find(&object, "calls_chain", 22, &rule));
 	EXPECT(!object_find(&object, "calls_chain", 23, &rule));
 	EXPECT(!object_find(&object, "calls_chain", 28, &rule));
+	/* The thunk is 16 bytes behind, too. Nothing is known where it returns. */
+	EXPECT_RULE(&object, "calls_thunk", 16, SFU_REG_SP, 8, 0);
+	EXPECT(!object_find(&object, "calls_thunk", 32, &rule));
+	EXPECT(!object_find(&object, "calls_thunk", 36, &rule));
+	object_close(&object);
+}
+
+/* Two threads: one goes on, the other one begins. */
+static void code_of_new_threads(void)
+{
+	const uint32_t sources = SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE;
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", sources));
+	EXPECT_RULE(&object, "new_thread", 5, SFU_REG_SP, 8, 0);
+	EXPECT(!object_find(&object, "new_thread", 7, &rule));
+	EXPECT(!object_find(&object, "new_thread", 10, &rule));
+	EXPECT_OUTERMOST(&object, "new_thread", 11);
+	EXPECT_OUTERMOST(&object, "new_thread", 14);
+	EXPECT_OUTERMOST(&object, "new_thread", 21);
+	EXPECT_RULE(&object, "new_thread", 22, SFU_REG_SP, 8, 0);
+	object_close(&object);
+	EXPECT(object_open_extended(&object, "scan.so", sources));
+	EXPECT_RULE(&object, "new_thread", 7, SFRAME_EXT_REG_SP_PARENT, 8, 0);
+	EXPECT_RULE(&object, "new_thread", 10, SFRAME_EXT_REG_SP_PARENT, 8, 0);
+	EXPECT_OUTERMOST(&object, "new_thread", 11);
 	object_close(&object);
 }
 
@@ -245,7 +273,8 @@ static void code_is_not_guessed(void)
 		"port", "kernel", "interrupt", "no_instruction", "cut_off",
 		"small_call", "drops_arguments", "far_return", "half_word",
 		"enters", "exchanges", "not_saved_there", "above_saved",
-		"writes_half", "writes_unnamed",
+		"writes_half", "writes_unnamed", "writes_return",
+		"writes_saved", "writes_by_fp", "thread_returns",
 	};
 	struct object object;
 	struct sfu_rule rule;
@@ -270,7 +299,7 @@ static void expressions_are_kept(void)
 	EXPECT(object_open(&object, "extended.so"));
 	EXPECT(!object_find(&object, "adds", 0, &rule));
 	object_close(&object);
-	EXPECT(object_open_extended(&object, "extended.so"));
+	EXPECT(object_open_extended(&object, "extended.so", ALL_BUT_CODE));
 	EXPECT_RULE(&object, "adds", 0, SFU_REG_SP | SFU_DEREF | SFU_ADD,
 		    SFU_ADD_OFFSET(16, 8), 0);
 	EXPECT_RULE(&object, "adds", 1, SFU_REG_SP | SFU_ADD,
@@ -304,7 +333,7 @@ static void slots_are_those_of_cfi(void)
 {
 	struct object object;
 
-	EXPECT(object_open_extended(&object, "extended.so"));
+	EXPECT(object_open_extended(&object, "extended.so", ALL_BUT_CODE));
 	expect_slots(&object, "calls_none", 0, (u8[]){ 0, 0, 0 }, 0);
 	expect_slots(&object, "saves", 3, (u8[]){ 2, 3, 0 }, 0);
 	expect_slots(&object, "saves", 7, (u8[]){ 2, 3, 0 }, 0);
@@ -321,7 +350,7 @@ static void own_section_keeps_slots(void)
 {
 	struct object object;
 
-	EXPECT(object_open_extended(&object, "own_slots.so"));
+	EXPECT(object_open_extended(&object, "own_slots.so", ALL_BUT_CODE));
 	EXPECT(object.converted->sources & SFRAME_UNWIND_FROM_OWN_SFRAME);
 	expect_slots(&object, "saves", 7, (u8[]){ 2, 3, 0 }, 0);
 	object_close(&object);
@@ -336,7 +365,7 @@ static void parents_are_recognised(void)
 	EXPECT(object_open(&object, "extended.so"));
 	EXPECT(!object_find(&object, "parent", 0, &rule));
 	object_close(&object);
-	EXPECT(object_open_extended(&object, "extended.so"));
+	EXPECT(object_open_extended(&object, "extended.so", ALL_BUT_CODE));
 	EXPECT_RULE(&object, "parent", 0, SFRAME_EXT_REG_SP_PARENT, 8, 0);
 	EXPECT_RULE(&object, "parent", 9, SFRAME_EXT_REG_SP_PARENT, 8, 0);
 	EXPECT(!object_find(&object, "no_parent", 0, &rule));
@@ -358,6 +387,7 @@ int main(int argc, char **argv)
 		TAP_TEST(code_is_proven),
 		TAP_TEST(code_is_not_guessed),
 		TAP_TEST(code_behind_calls),
+		TAP_TEST(code_of_new_threads),
 		TAP_TEST(entry_of_library),
 		TAP_TEST(expressions_are_kept),
 		TAP_TEST(slots_are_those_of_cfi),

@@ -144,7 +144,8 @@ static int add_code(struct conversion *conversion)
 		return 0;
 	return add_source(conversion, &cfi, SFRAME_UNWIND_FROM_CODE, 0,
 			  sfu_scan_read(&cfi, conversion->image,
-					&conversion->spans));
+					&conversion->spans,
+					is_extended(conversion)));
 }
 
 /* Use the rules of the file's own section, where it has some. */

@@ -179,6 +179,25 @@ static bool set_change(const struct decoded *d, struct effect *effect)
 	return !(writes_sp && writes_fp);
 }
 
+/* Not of an array on the stack: its end is not known. */
+static void set_store(const struct decoded *d, struct effect *effect)
+{
+	for (unsigned int i = 0; i < d->insn.operand_count_visible; i++) {
+		const ZydisDecodedOperand *to = &d->operands[i];
+
+		if (to->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) ||
+		    to->mem.index != ZYDIS_REGISTER_NONE)
+			continue;
+		if (to->mem.base == ZYDIS_REGISTER_RSP)
+			effect->store = STORE_SP;
+		else if (to->mem.base == ZYDIS_REGISTER_RBP)
+			effect->store = STORE_FP;
+		effect->store_at = to->mem.disp.value;
+		effect->store_size = to->size / 8;
+	}
+}
+
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect)
 {
@@ -188,5 +207,11 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 	if (!decode(code, size, &decoded))
 		return false;
 	effect->size = decoded.insn.length;
+	effect->clears_fp = decoded.insn.mnemonic == ZYDIS_MNEMONIC_XOR &&
+			    is_register(&decoded.operands[0],
+					ZYDIS_REGISTER_EBP) &&
+			    is_register(&decoded.operands[1],
+					ZYDIS_REGISTER_EBP);
+	set_store(&decoded, effect);
 	return set_flow(&decoded, effect) && set_change(&decoded, effect);
 }

@@ -37,12 +37,22 @@ enum change {
 	CHANGE_WRITE_SP,	/* rsp may get another value */
 };
 
+/* Where an instruction writes to the stack. */
+enum store {
+	STORE_ELSEWHERE,	/* or nowhere */
+	STORE_SP,		/* at rsp + @store_at, after @change */
+	STORE_FP,		/* at rbp + @store_at */
+};
+
 /**
  * struct effect
  *
  * @size: of the instruction, in bytes.
  * @flow: enum flow.
  * @change: enum change. What a call or return does itself is not counted.
+ * @clears_fp: it is "xor %ebp, %ebp", which marks the outermost frame.
+ * @store: enum store. What a push or call does itself is not counted.
+ * @store_size: in bytes.
  * @add: see enum change.
  * @has_target: @target is known.
  * @target: of FLOW_CALL, FLOW_BRANCH and FLOW_JUMP, relative to the instruction's end.
@@ -52,6 +62,10 @@ struct effect {
 	uint8_t flow;
 	uint8_t change;
 	bool has_target;
+	bool clears_fp;
+	uint8_t store;
+	uint16_t store_size;
+	int32_t store_at;
 	int32_t add;
 	int32_t target;
 };

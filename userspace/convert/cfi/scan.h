@@ -10,15 +10,18 @@
 
 /*
  * Find rules for functions that @spans, sorted, do not cover: the program's entry
- * point, .init, .fini, what the C compiler's start files add, functions in .dynsym, and
- * those that these call. A function is taken only if all paths through it are known
- * instructions, agree about the stack pointer wherever they meet, and return, or leave
- * for another function, with the stack as it was at the start.
+ * point, .init, .fini, what the C compiler's start files add, functions in .dynsym,
+ * and those that these call.
+ * A function is taken only if all paths through it are known instructions, agree about
+ * the stack pointer wherever they meet, and return, or leave for another function, with
+ * the stack as it was at the start; or mark the outermost frame, and do not return.
+ *
+ * Rules for an extended section can also tell a new thread from the one that made it.
  *
  * Returns 0 with @cfi; or -ENOMEM or -EFBIG with a message.
  */
 int sfu_scan_read(struct cfi *cfi, struct image *image,
-		  const struct buffer *spans);
+		  const struct buffer *spans, bool is_extended);
 
 /*
  * Returns whether nothing calls the code at the file's entry point; or a negative errno
