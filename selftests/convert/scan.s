@@ -17,6 +17,8 @@
 
 	FUNCTION described
 	.cfi_startproc
+	lea	taken(%rip), %rax
+	lea	taken_inside(%rip), %rcx
 	ret
 	.cfi_endproc
 	END described
@@ -160,6 +162,21 @@ thunk:
 	hlt
 1:	ret
 	END new_thread
+
+/* Functions without symbols: an address is taken, not a function's, and none. */
+	.p2align 4
+	.globl	taken, taken_inside, not_taken
+taken:	push	%rax
+	pop	%rax
+	ret
+	.p2align 4, 0xcc
+	int3
+taken_inside:
+	ret
+	.p2align 4, 0xcc
+not_taken:
+	ret
+	.skip	4096, 0xcc
 
 /* Paths with different stack pointers meet. */
 	FUNCTION differs

@@ -204,6 +204,7 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "calls_local", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "calls_local", 18, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "writes_around", 5, SFU_REG_SP, 32, -16);
+	EXPECT_RULE(&object, "taken", 1, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
 	object_close(&object);
 }
@@ -274,7 +275,8 @@ static void code_is_not_guessed(void)
 		"small_call", "drops_arguments", "far_return", "half_word",
 		"enters", "exchanges", "not_saved_there", "above_saved",
 		"writes_half", "writes_unnamed", "writes_return",
-		"writes_saved", "writes_by_fp", "thread_returns",
+		"writes_saved", "writes_by_fp", "thread_returns", "not_taken",
+		"taken_inside",
 	};
 	struct object object;
 	struct sfu_rule rule;

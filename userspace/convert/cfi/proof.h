@@ -13,7 +13,7 @@
 #define PROOF_MAX_UNKNOWN	4096
 
 /* Slots for functions that are called; a power of two. */
-#define PROOF_MAX_CALLED	8192
+#define PROOF_MAX_CALLED	16384
 
 /**
  * struct scan - code without CFI being looked at
@@ -21,6 +21,7 @@
  * @cfi: gets the rules.
  * @spans: code that other sources describe.
  * @is_extended: rules are for an extended section.
+ * @gaps: bytes of code without a span, in places larger than padding.
  * @left: bytes of functions that may still be looked at.
  * @paths: array of struct path, for each byte of the function.
  * @work: array of uint32_t: offsets of instructions to be looked at.
@@ -32,6 +33,7 @@ struct scan {
 	struct image *image;
 	const struct buffer *spans;
 	bool is_extended;
+	uint64_t gaps;
 	uint64_t left;
 	struct buffer paths;
 	struct buffer work;

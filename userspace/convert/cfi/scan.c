@@ -3,11 +3,24 @@
 
 #include <sframe_unwind_convert.h>
 
+#include "module/decode/bytes.h"
 #include "proof.h"
 #include "scan.h"
 
 /* Least code without CFI in which the compiler's start files are looked for. */
 #define MIN_START	64
+
+/* Least such code for which is looked whose addresses are taken. */
+#define MIN_TAKEN	4096
+
+/* Such functions start at a multiple of it. */
+#define FUNCTION_ALIGN	16
+
+/* Bytes of "lea disp32(%rip), %reg". */
+#define LEA_SIZE	7
+
+/* Code that is looked at in one piece, at most FILE_PEEK. */
+#define PIECE		2048
 
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
@@ -214,6 +227,7 @@ static int prove_start_files(struct scan *scan)
 		room = sfu_proof_uncovered(scan, at);
 		if (room < MIN_START)
 			continue;
+		scan->gaps += room;
 		end = at + (room < 1024 ? room : 1024);
 		for (at = (at + 15) & ~15ULL; !ret && at + 32 <= end; at += 16) {
 			ret = sfu_image_code(scan->image, at, 32, &code);
@@ -230,6 +244,63 @@ static int prove_start_files(struct scan *scan)
 		}
 	}
 	return ret;
+}
+
+/* Note the functions in code without a span whose address @code, at @address, takes. */
+static void note_taken(struct scan *scan, const unsigned char *code,
+		       uint64_t size, uint64_t address)
+{
+	const unsigned char *const end = code + size, *at = code + 1;
+
+	/* REX.W, lea, ModRM with disp32(%rip) */
+	for (; at + LEA_SIZE - 1 <= end; at++) {
+		uint64_t target;
+
+		at = memchr(at, 0x8d, end - at - (LEA_SIZE - 2));
+		if (!at)
+			break;
+		if ((at[-1] & 0xf8) != 0x48 || (at[1] & 0xc7) != 0x05)
+			continue;
+		target = address + (at - code) + LEA_SIZE - 1 +
+			 (int32_t)get_le32(at + 2);
+		if (target % FUNCTION_ALIGN == 0)
+			sfu_proof_note(scan, target);
+	}
+}
+
+/*
+ * Find functions whose address is taken by code with CFI: that is compiled code, and
+ * takes addresses of functions only. Assembly is often called by tables of these.
+ */
+static int find_taken(struct scan *scan)
+{
+	uint64_t left = scan->image->file.budget.allocated;
+	const size_t nr = nr_spans(scan->spans);
+	int ret = 0;
+
+	if (scan->gaps < MIN_TAKEN)
+		return 0;
+	for (size_t i = 0; ret >= 0 && i < nr; i++) {
+		const struct span *span = span_at(scan->spans, i);
+		uint64_t at = span->start, size;
+
+		/* Up to the next gap; pieces overlap by what may be cut off. */
+		while (i + 1 < nr && span_at(scan->spans, i + 1)->start ==
+					     span_at(scan->spans, i)->end)
+			i++;
+		for (; ret >= 0 && at + LEA_SIZE <= span_at(scan->spans, i)->end &&
+		       left; at += size - (LEA_SIZE - 1)) {
+			const uint64_t rest = span_at(scan->spans, i)->end - at;
+			const unsigned char *code;
+
+			size = rest < PIECE ? rest : PIECE;
+			left -= size < left ? size : left;
+			ret = sfu_image_code(scan->image, at, size, &code);
+			if (ret > 0)
+				note_taken(scan, code, size, at);
+		}
+	}
+	return ret < 0 ? ret : 0;
 }
 
 int sfu_scan_read(struct cfi *cfi, struct image *image,
@@ -263,6 +334,8 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 		err = prove_start_files(scan);
 	if (!err)
 		err = prove_symbols(scan);
+	if (!err)
+		err = find_taken(scan);
 	if (!err)
 		err = prove_called(scan, &done);
 	sfu_budget_free(budget, &scan->paths);
