@@ -198,6 +198,13 @@ static void set_store(const struct decoded *d, struct effect *effect)
 	}
 }
 
+static bool writes_saved(const struct decoded *d)
+{
+	return writes(d, ZYDIS_REGISTER_RBX) || writes(d, ZYDIS_REGISTER_R12) ||
+	       writes(d, ZYDIS_REGISTER_R13) || writes(d, ZYDIS_REGISTER_R14) ||
+	       writes(d, ZYDIS_REGISTER_R15);
+}
+
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect)
 {
@@ -212,6 +219,7 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 					ZYDIS_REGISTER_EBP) &&
 			    is_register(&decoded.operands[1],
 					ZYDIS_REGISTER_EBP);
+	effect->writes_saved = writes_saved(&decoded);
 	set_store(&decoded, effect);
 	return set_flow(&decoded, effect) && set_change(&decoded, effect);
 }

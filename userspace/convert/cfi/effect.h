@@ -51,6 +51,7 @@ enum store {
  * @flow: enum flow.
  * @change: enum change. What a call or return does itself is not counted.
  * @clears_fp: it is "xor %ebp, %ebp", which marks the outermost frame.
+ * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
  * @store_size: in bytes.
  * @add: see enum change.
@@ -63,6 +64,7 @@ struct effect {
 	uint8_t change;
 	bool has_target;
 	bool clears_fp;
+	bool writes_saved;
 	uint8_t store;
 	uint16_t store_size;
 	int32_t store_at;

@@ -73,12 +73,14 @@ struct path {
  * @size: in bytes; at most so many if @is_open.
  * @is_open: its end is not known.
  * @is_left: it jumps to addresses that are not known, maybe in itself.
+ * @writes_saved: see struct effect.
  */
 struct area {
 	uint64_t start;
 	uint64_t size;
 	bool is_open;
 	bool is_left;
+	bool writes_saved;
 };
 
 static struct path *path_at(const struct scan *scan, uint64_t offset)
@@ -335,6 +337,7 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	if (ret <= 0)
 		return ret;
 	path->size = effect.size;
+	area->writes_saved |= effect.writes_saved;
 	for (unsigned int i = 1; i < effect.size; i++) {
 		if (path_at(scan, offset + i)->is_known)
 			return 0;
@@ -477,7 +480,12 @@ int sfu_proof_add(struct scan *scan, size_t *first, uint64_t start,
 		    uint64_t end, const struct sfu_rule *rule)
 {
 	struct buffer *spans = &scan->cfi->spans;
-	struct span span = { .start = start, .end = end, .rule = *rule };
+	struct span span = {
+		.start = start,
+		.end = end,
+		.rule = *rule,
+		.flags = scan->has_slots ? SPAN_SLOTS : 0,
+	};
 	int err;
 
 	if (nr_spans(spans) > *first &&
@@ -488,7 +496,7 @@ int sfu_proof_add(struct scan *scan, size_t *first, uint64_t start,
 		*first = nr_spans(spans);
 	}
 	if (nr_spans(spans) == *first)
-		span.flags = SPAN_ENTRY;
+		span.flags |= SPAN_ENTRY;
 	return sfu_span_add(&scan->image->file.budget, spans, *first, &span);
 }
 
@@ -497,6 +505,7 @@ static int add_paths(struct scan *scan, const struct area *area)
 	size_t first = nr_spans(&scan->cfi->spans);
 	int err = 0;
 
+	scan->has_slots = scan->is_extended && !area->writes_saved;
 	for (uint64_t at = 0; !err && at < area->size; at++) {
 		const struct path *path = path_at(scan, at);
 		const uint64_t start = area->start + at;

@@ -21,6 +21,7 @@
  * @cfi: gets the rules.
  * @spans: code that other sources describe.
  * @is_extended: rules are for an extended section.
+ * @has_slots: the function being added saves no registers, because it changes none.
  * @gaps: bytes of code without a span, in places larger than padding.
  * @left: bytes of functions that may still be looked at.
  * @paths: array of struct path, for each byte of the function.
@@ -33,6 +34,7 @@ struct scan {
 	struct image *image;
 	const struct buffer *spans;
 	bool is_extended;
+	bool has_slots;
 	uint64_t gaps;
 	uint64_t left;
 	struct buffer paths;

@@ -127,6 +127,8 @@ static int add_entry(struct scan *scan)
 	}
 	if (ret < 0 || at == entry)
 		return ret < 0 ? ret : 0;
+	/* No caller needs them. */
+	scan->has_slots = scan->is_extended;
 	ret = sfu_proof_add(scan, &first, entry, at, &outermost);
 	return ret ? ret : sfu_proof_end(scan, first);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "convert/base/message.h"
+#include "layouts.h"
 #include "module/arch/arch.h"
 #include "module/decode/bytes.h"
 #include "module/decode/sframe_format.h"
@@ -37,17 +38,6 @@
 /* Bytes of a function for which a new run is not worth its bytes. */
 #define SMALL_FUNCTION 64
 
-/* A layout, as a number: its slots, the first one lowest, and its flags above. */
-#define SLOT_BITS	8
-#define LAYOUT_FLAGS	(SLOT_BITS * SFU_NR_SAVED)
-#define LAYOUT_SLOTS	((1ULL << LAYOUT_FLAGS) - 1)
-#define LAYOUT_UNKNOWN	LAYOUT_SLOTS
-
-struct run {
-	uint64_t start;
-	uint64_t layout;
-};
-
 /**
  * struct saving - the tables being made
  *
@@ -61,9 +51,6 @@ struct saving {
 	uint64_t high;
 	struct buffer runs;
 };
-
-_Static_assert(LAYOUT_UNKNOWN % 256 == SFRAME_EXT_SLOT_UNKNOWN,
-	       "all slots of that layout are unknown");
 
 static uint64_t layout_of(const struct span *span)
 {
@@ -80,11 +67,6 @@ static uint64_t layout_of(const struct span *span)
 static uint8_t slot_of(uint64_t layout, unsigned int index)
 {
 	return layout >> (SLOT_BITS * index);
-}
-
-static uint8_t flags_of(uint64_t layout)
-{
-	return layout >> LAYOUT_FLAGS;
 }
 
 /*
@@ -248,7 +230,7 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
 	const uint64_t layout = inference->layout, is = layout_of(span);
 	const bool is_sp = span->rule.cfa == SFU_REG_SP;
 	const bool is_other = !(span->flags & SPAN_SLOTS_FP) !=
-			      !(flags_of(layout) & SFRAME_EXT_LAYOUT_FP);
+			      !(layout_flags(layout) & SFRAME_EXT_LAYOUT_FP);
 	uint8_t unsure = 0;
 
 	if (span->flags & SPAN_ENTRY)
@@ -280,9 +262,9 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
  */
 static bool includes(uint64_t a, uint64_t b, uint64_t size)
 {
-	const uint8_t differs = flags_of(a ^ b);
+	const uint8_t differs = layout_flags(a ^ b);
 
-	return a == b || (!((a ^ b) & LAYOUT_SLOTS) && !(differs & flags_of(b)) &&
+	return a == b || (!((a ^ b) & LAYOUT_SLOTS) && !(differs & layout_flags(b)) &&
 			  !(differs & SFRAME_EXT_LAYOUT_FP) &&
 			  size < SMALL_FUNCTION);
 }
@@ -328,66 +310,6 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 	return err;
 }
 
-/* A layout, and how many runs have it. */
-struct use {
-	uint64_t layout;
-	uint32_t count;
-};
-
-static int compare_layouts(const void *a_pointer, const void *b_pointer)
-{
-	const struct use *a = a_pointer, *b = b_pointer;
-
-	return (a->layout > b->layout) - (a->layout < b->layout);
-}
-
-static int compare_counts(const void *a_pointer, const void *b_pointer)
-{
-	const struct use *a = a_pointer, *b = b_pointer;
-
-	return (a->count < b->count) - (a->count > b->count);
-}
-
-/*
- * Choose the layouts that get a number, the most frequent ones: sorted, in *@to.
- * Returns their number, or a negative errno with a message.
- */
-static ssize_t choose_layouts(const struct buffer *runs, struct use **to)
-{
-	const struct run *run = (const struct run *)runs->bytes;
-	const size_t count = runs->size / sizeof(*run);
-	struct use *uses = calloc(count + 1, sizeof(*uses));
-	size_t nr = 0;
-
-	*to = uses;
-	if (!uses)
-		return sfu_message_fail(ENOMEM, "no memory");
-	for (size_t i = 0; i < count; i++)
-		uses[i].layout = run[i].layout;
-	qsort(uses, count, sizeof(*uses), compare_layouts);
-	for (size_t i = 0; i < count; i++) {
-		if (!nr || compare_layouts(&uses[nr - 1], &uses[i]))
-			uses[nr++] = uses[i];
-		uses[nr - 1].count++;
-	}
-	qsort(uses, nr, sizeof(*uses), compare_counts);
-	/* The last number is for all others. */
-	if (nr > SFRAME_EXT_MAX_LAYOUTS - 1)
-		nr = SFRAME_EXT_MAX_LAYOUTS - 1;
-	qsort(uses, nr, sizeof(*uses), compare_layouts);
-	return nr;
-}
-
-static unsigned int number_of(const struct use *uses, size_t nr,
-			      uint64_t layout)
-{
-	const struct use wanted = { .layout = layout };
-	const struct use *use = bsearch(&wanted, uses, nr, sizeof(*uses),
-					compare_layouts);
-
-	return use ? (size_t)(use - uses) : nr;
-}
-
 static void write_ext_header(struct buffer *to, uint64_t base,
 			     uint32_t nr_blocks, uint32_t nr_runs,
 			     uint32_t nr_layouts)
@@ -401,37 +323,37 @@ static void write_ext_header(struct buffer *to, uint64_t base,
 	buffer_put_le(to, nr_layouts, 4);
 }
 
-static void write_layouts(struct buffer *to, const struct use *uses, size_t nr)
+static void write_layouts(struct buffer *to, const uint64_t *layouts, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		buffer_put_le(to, uses[i].layout, SFRAME_EXT_LAYOUT_SIZE);
+		buffer_put_le(to, layouts[i], SFRAME_EXT_LAYOUT_SIZE);
 	buffer_put_le(to, LAYOUT_UNKNOWN, SFRAME_EXT_LAYOUT_SIZE);
 }
 
-/* Write the tables for @runs, for code up to @end. */
-static int write_tables(const struct buffer *runs, uint64_t end,
-			struct buffer *to)
+/* Write the tables for @runs, which are changed, for code up to @end. */
+static int write_tables(struct buffer *runs, uint64_t end, struct buffer *to)
 {
+	uint64_t *layouts;
+	const ssize_t nr = sfu_layouts_number(runs, &layouts);
 	const struct run *run = (const struct run *)runs->bytes;
 	const size_t count = runs->size / sizeof(*run);
 	const uint64_t mask = (1ULL << SFRAME_EXT_BLOCK_BITS) - 1;
 	const uint64_t base = count ? run[0].start & ~mask : 0;
 	uint64_t nr_blocks = count ? ((end - 1 - base) >>
 				      SFRAME_EXT_BLOCK_BITS) + 1 : 0;
-	struct use *uses;
-	ssize_t nr;
 	size_t at = 0;
 
+	if (nr < 0) {
+		free(layouts);
+		return nr;
+	}
 	if (nr_blocks > MAX_BLOCKS || count > UINT32_MAX)
 		nr_blocks = 0;
-	nr = choose_layouts(runs, &uses);
-	if (nr < 0)
-		return nr;
 	if (buffer_reserve(to, SFRAME_EXT_SIZE + SFRAME_EXT_RUN_SIZE +
 			   nr_blocks * SFRAME_EXT_BLOCK_SIZE +
 			   (nr + 1) * SFRAME_EXT_LAYOUT_SIZE +
 			   count * SFRAME_EXT_RUN_SIZE)) {
-		free(uses);
+		free(layouts);
 		return sfu_message_fail(ENOMEM, "no memory");
 	}
 	write_ext_header(to, base, nr_blocks, nr_blocks ? count : 0, nr + 1);
@@ -441,14 +363,14 @@ static int write_tables(const struct buffer *runs, uint64_t end,
 			at++;
 		buffer_put_le(to, at, SFRAME_EXT_BLOCK_SIZE);
 	}
-	write_layouts(to, uses, nr);
+	write_layouts(to, layouts, nr);
 	for (size_t i = 0; nr_blocks && i < count; i++) {
 		buffer_put_le(to, run[i].start & mask, 2);
-		buffer_put_le(to, number_of(uses, nr, run[i].layout), 1);
+		buffer_put_le(to, run[i].layout, 1);
 	}
 	while (to->size % 4)
 		buffer_put_le(to, 0, 1);
-	free(uses);
+	free(layouts);
 	return 0;
 }
 
