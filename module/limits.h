@@ -25,6 +25,9 @@
  */
 #define SFU_MAX_WALK_BELOW	16
 
+/* User frames of a stack that is unwound at once. */
+#define SFU_AT_ONCE_DEPTH	256
+
 /*
  * Steps of one walk to a stack at lower addresses, by rules that say explicitly
  * where the caller's stack is.

@@ -102,6 +102,28 @@ static inline bool is_unchanged(const struct sfu_cache *cache, u32 sequence)
 	return READ_ONCE(cache->sequence) == sequence;
 }
 
+/* Part of a rule that can be read and written atomically. */
+typedef u64 __attribute__((__may_alias__)) rule_word;
+
+#define RULE_WORDS	(sizeof(struct sfu_rule) / sizeof(rule_word))
+static_assert(sizeof(struct sfu_rule) % sizeof(rule_word) == 0, "rule size");
+
+static void read_rule(struct sfu_rule *to, const struct sfu_rule *from)
+{
+	u32 i;
+
+	for (i = 0; i < RULE_WORDS; i++)
+		((rule_word *)to)[i] = READ_ONCE(((const rule_word *)from)[i]);
+}
+
+static void write_rule(struct sfu_rule *to, const struct sfu_rule *from)
+{
+	u32 i;
+
+	for (i = 0; i < RULE_WORDS; i++)
+		WRITE_ONCE(((rule_word *)to)[i], ((const rule_word *)from)[i]);
+}
+
 /* Choose the entry to use for @key, in the set that starts at @entry. */
 static struct sfu_cache_entry *
 choose_entry(struct sfu_cache *cache, struct sfu_cache_entry *entry, u64 key)
@@ -133,9 +155,9 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	WRITE_ONCE(entry->brief, brief_of(key, rule));
 	WRITE_ONCE(entry->epoch, epoch);
 	WRITE_ONCE(entry->caller, 0);
+	write_rule(&entry->rule, rule);
 	end_writing(cache);
 	entry->owner = owner;
-	entry->rule = *rule;
 	return replaces;
 }
 
@@ -145,6 +167,21 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 	begin_writing(cache);
 	WRITE_ONCE(entry->epoch, epoch);
 	end_writing(cache);
+}
+
+bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
+		    struct sfu_rule *rule)
+{
+	const u32 sequence = begin_reading(cache);
+	const struct sfu_cache_entry *entry;
+
+	if (sequence & 1)
+		return false;
+	entry = sfu_cache_find(cache, key);
+	if (!entry || READ_ONCE(entry->epoch) != epoch)
+		return false;
+	read_rule(rule, &entry->rule);
+	return is_unchanged(cache, sequence);
 }
 
 void sfu_cache_clear(struct sfu_cache *cache)

@@ -7,10 +7,11 @@
  * entry is valid in the epoch it is marked with; in another epoch the user of the
  * cache has to revalidate it (see mm/rules.h).
  *
- * The user of a cache serializes all functions by a lock, but sfu_cache_follow(),
- * which needs none. It reads each value once and uses the value read. It may
- * combine the key of one entry with the rule of another: that is harmless, and is
- * discarded when @sequence shows that entries were written meanwhile.
+ * The user of a cache serializes all functions by a lock, but sfu_cache_follow()
+ * and sfu_cache_peek(), which need none. They read each value once and use the value
+ * read. They may combine the key of one entry with the rule of another: that is
+ * harmless, and is discarded when @sequence shows that entries were written
+ * meanwhile.
  */
 #ifndef SFU_CACHE_H
 #define SFU_CACHE_H
@@ -55,7 +56,7 @@
  * @brief: (*) @rule as SFU_BRIEF_*, for @key.
  * @epoch: (*) the epoch in which @rule is known to be valid.
  * @owner: a value of the cache's user.
- * @rule: the rule for the frame with @key.
+ * @rule: (*) the rule for the frame with @key.
  * @caller: (*) hint: byte offset in the array of the entry that was last used for
  *	the caller of this frame. May be the offset of any entry: the key is
  *	compared. Walks write it without a lock. Only offsets of entries in this
@@ -131,6 +132,14 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 /* Mark @entry valid in @epoch. */
 void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 		     u32 epoch);
+
+/*
+ * Get the rule for @key if it is valid in @epoch. Needs no lock, but the caller must
+ * keep the cache from being freed. Returns whether there is one; false also if
+ * entries were written meanwhile.
+ */
+bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
+		    struct sfu_rule *rule);
 
 /* Remove all entries. */
 void sfu_cache_clear(struct sfu_cache *cache);

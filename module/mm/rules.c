@@ -189,6 +189,36 @@ static u32 new_owner_number(struct sfu_rules *rules,
 	return rules->next_owner++ << table->set_bits | (owner - table->owner);
 }
 
+/*
+ * If the current epoch began with @sequence and @generation, returns true with its
+ * number in *@epoch.
+ */
+static bool is_epoch_of(const struct sfu_rules *rules, u64 sequence,
+			u64 generation, u32 *epoch)
+{
+	if (READ_ONCE(rules->mm_sequence) != sequence ||
+	    READ_ONCE(rules->generation) != generation)
+		return false;
+	/*
+	 * Pairs with the barrier in sfu_rules_begin(): the epoch read is the one
+	 * that began with these two values, or a later one; never an earlier
+	 * one, whose rules may be stale.
+	 */
+	smp_rmb();
+	*epoch = READ_ONCE(rules->epoch);
+	return true;
+}
+
+bool sfu_rules_is_current(const struct sfu_rules *rules,
+			  const struct mm_struct *mm, u64 generation,
+			  u32 *epoch)
+{
+	u64 sequence;
+
+	return sfu_mm_sequence(mm, &sequence) &&
+	       is_epoch_of(rules, sequence, generation, epoch);
+}
+
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		    u64 generation)
 {
@@ -197,21 +227,13 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	u32 epoch;
 
 	known = sfu_mm_sequence(mm, &sequence);
-	if (known && READ_ONCE(rules->mm_sequence) == sequence &&
-	    READ_ONCE(rules->generation) == generation) {
-		/*
-		 * Pairs with the barrier below: the epoch read is the one that
-		 * began with these two values, or a later one; never an earlier
-		 * one, whose rules may be stale.
-		 */
-		smp_rmb();
-		return READ_ONCE(rules->epoch);
-	}
+	if (known && is_epoch_of(rules, sequence, generation, &epoch))
+		return epoch;
 	raw_spin_lock(&rules->lock);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
 		begin_rules_epoch(rules);
-		/* Pairs with the barrier above. */
+		/* Pairs with the barrier in is_epoch_of(). */
 		smp_wmb();
 		WRITE_ONCE(rules->mm_sequence,
 			   known ? sequence : SFU_NO_SEQUENCE);
@@ -420,6 +442,20 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	raw_spin_unlock(&rules->lock);
 	if (owns)
 		sfu_section_put(section);
+}
+
+bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
+		    struct sfu_rule *rule)
+{
+	const struct sfu_rules_table *table;
+	bool found = false;
+
+	rcu_read_lock();
+	table = rcu_dereference(rules->table);
+	if (table)
+		found = sfu_cache_peek(&table->cache, epoch, key, rule);
+	rcu_read_unlock();
+	return found;
 }
 
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,

@@ -32,7 +32,7 @@ struct sfu_section;
  * only with WRITE_ONCE().
  *
  * @lock: protects all members, and the contents of @table, except from
- *	sfu_cache_follow(). Nests inside all other locks.
+ *	sfu_cache_follow() and sfu_cache_peek(). Nests inside all other locks.
  * @table: cache and owners; NULL before the first rule; read under RCU.
  * @mm_sequence: (*) sfu_mm_sequence() at the start of the epoch.
  * @generation: (*) generation of the attachments at the start of the epoch.
@@ -135,7 +135,19 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
  */
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section);
 
-/* See sfu_cache_follow(). Takes no lock. */
+/*
+ * As sfu_rules_begin(), but does not begin a new epoch. Takes no lock; any context.
+ * Returns whether the current epoch is still valid, with its number in *@epoch.
+ */
+bool sfu_rules_is_current(const struct sfu_rules *rules,
+			  const struct mm_struct *mm, u64 generation,
+			  u32 *epoch);
+
+/* See sfu_cache_peek(). Takes no lock; any context. */
+bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
+		    struct sfu_rule *rule);
+
+/* See sfu_cache_follow(). Takes no lock; any context but NMI. */
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 				     struct sfu_frame *frame, u64 *ip, u32 max);
 

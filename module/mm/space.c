@@ -96,6 +96,11 @@ struct sfu_space *sfu_space_get(void)
 	return space;
 }
 
+struct sfu_space *sfu_space_peek(void)
+{
+	return find_space(current->mm);
+}
+
 /* Free @space, after its last reference was dropped. */
 static void destroy_space(struct sfu_space *space)
 {

@@ -82,6 +82,13 @@ struct sfu_space {
 struct sfu_space *sfu_space_get(void);
 
 /*
+ * Returns the current mm's space, without a reference, or NULL. The caller must be
+ * in an RCU read-side critical section; the space is not freed before it ends. Any
+ * context.
+ */
+struct sfu_space *sfu_space_peek(void);
+
+/*
  * Get the current mm's space for a registration: creates it if there is none,
  * and maps the marker if it has none. May sleep, takes the mmap lock. Returns
  * it with a reference; or -ENOMEM or -EINTR as ERR_PTR().

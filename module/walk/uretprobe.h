@@ -14,6 +14,19 @@
 #define SFU_MAX_URETPROBES	64
 
 /*
+ * Returns whether @address may have been put into the stack by a uretprobe. The
+ * trampoline is at the start of a page that the kernel has mapped. Any context.
+ */
+static inline bool sfu_uretprobe_may_be(u64 address)
+{
+#ifdef CONFIG_UPROBES
+	return unlikely(!(address & ~PAGE_MASK)) && current->utask;
+#else
+	return false;
+#endif
+}
+
+/*
  * @address: return address of the current thread, found at @slot in its stack.
  *	Returns the
  * address that was there before uretprobes, which is as untrusted as any stack
@@ -25,10 +38,7 @@ static inline u64 sfu_uretprobe_original(u64 slot, u64 address)
 	const struct return_instance *instance;
 	u32 i;
 
-	/*
-	 * The trampoline is at the start of a page that the kernel has mapped.
-	 */
-	if (likely(address & ~PAGE_MASK) || !current->utask)
+	if (!sfu_uretprobe_may_be(address))
 		return address;
 	/* Only the thread itself changes the list. */
 	instance = current->utask->return_instances;

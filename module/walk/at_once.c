@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * At once: unwind the current thread's user stack without waiting for anything.
+ *
+ * The rules are valid for the same reason as in a walk that has just begun: no
+ * mapping of the mm has changed, no section was removed, and no attachment has
+ * changed since they were checked, see mm/rules.h. Whatever a walk might find out
+ * differently, if it read a section, waited for a page of the stack, or looked at
+ * the thread's signals or uretprobes, ends the attempt.
+ */
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "arch/arch.h"
+#include "at_once.h"
+#include "decode/cache.h"
+#include "decode/step.h"
+#include "mm/space.h"
+#include "uretprobe.h"
+
+/* All zero: stack words are read from the current process's memory. */
+static const struct sfu_stack user_stack;
+
+/* Returns whether a walk would take the address of @frame as it is. */
+static bool is_plain_address(const struct sfu_frame *frame)
+{
+	return frame->ip < SFU_USER_END && !sfu_uretprobe_may_be(frame->ip);
+}
+
+/*
+ * Replace @frame by its caller by @rule, which is not a simple one. Returns whether
+ * it succeeded, with walk->stop set if there is no caller.
+ */
+static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
+			 const struct sfu_rule *rule)
+{
+	const u64 sp = frame->sp;
+	enum sfu_step ret;
+
+	if (rule->flags & SFU_RULE_SIGNAL || sfu_step_needs_saved(frame, rule))
+		return false;
+	ret = sfu_step_rule(frame, rule, &user_stack);
+	if (ret == SFU_STEP_OUTERMOST) {
+		walk->stop = SFRAME_UNWIND_STOP_COMPLETE;
+		return true;
+	}
+	/*
+	 * A walk may be able to read a frame pointer that could not be read here;
+	 * and it limits steps to lower addresses.
+	 */
+	return ret == SFU_STEP_OK && frame->fp_known && frame->sp >= sp &&
+	       is_plain_address(frame);
+}
+
+/*
+ * Add the frames behind @frame, the first one, as long as there are rules in the
+ * cache, up to @depth. Returns whether it got to the end of the stack or to
+ * @depth, with walk->stop set.
+ */
+static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
+			   u32 epoch, struct sfu_frame *frame, u32 depth,
+			   bool fallback)
+{
+	struct sfu_rule rule;
+	u32 nr;
+
+	for (;;) {
+		/* One more than wanted, to know whether there are more. */
+		nr = sfu_rules_follow(rules, epoch, frame, walk->ip + walk->nr,
+				      depth + 1 - walk->nr).nr;
+		memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME, nr);
+		walk->nr += nr;
+		if (nr && !is_plain_address(frame))
+			return false;
+		if (walk->nr > depth)
+			break;
+		if (!sfu_rules_peek(rules, epoch, sfu_cache_key(frame), &rule))
+			return false;
+		if (rule.flags & SFU_RULE_NONE) {
+			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
+			return !fallback;
+		}
+		if (!step_at_once(walk, frame, &rule))
+			return false;
+		if (walk->stop)
+			return true;
+		if (walk->nr == depth)
+			break;
+		walk->ip[walk->nr] = frame->ip;
+		walk->how[walk->nr] = SFRAME_UNWIND_FRAME_SFRAME;
+		walk->nr++;
+	}
+	walk->nr = depth;
+	walk->stop = SFRAME_UNWIND_STOP_DEPTH;
+	return true;
+}
+
+bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
+		      bool in_user, u32 max_depth, bool fallback)
+{
+	const u32 depth = min_t(u32, max_depth, SFU_AT_ONCE_DEPTH);
+	struct sfu_frame frame = {
+		.ip = sfu_arch_ip(regs),
+		.sp = sfu_arch_register(regs, SFU_REG_SP),
+		.fp = sfu_arch_register(regs, SFU_REG_FP),
+		.fp_known = true,
+		.exact = true,
+		/* A system call may change other registers. */
+		.regs = in_user ? regs : NULL,
+	};
+	struct sfu_space *space;
+	bool done = false;
+	u32 epoch;
+
+	if (!sfu_arch_is_supported(regs))
+		return false;
+	walk->ip[0] = frame.ip;
+	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
+	walk->nr = 1;
+	walk->stop = 0;
+
+	rcu_read_lock();
+	/* A page that is not there is not waited for: reading it fails. */
+	pagefault_disable();
+	space = sfu_space_peek();
+	if (space && sfu_rules_is_current(&space->rules, current->mm,
+					  sfu_space_attach_generation(space),
+					  &epoch))
+		done = follow_at_once(walk, &space->rules, epoch, &frame, depth,
+				      fallback);
+	if (done && walk->stop == SFRAME_UNWIND_STOP_DEPTH && depth < max_depth)
+		done = false;
+	if (done)
+		sfu_space_note_walk(space);
+	pagefault_enable();
+	rcu_read_unlock();
+	return done;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * At once: unwind the current thread's user stack without waiting for anything,
+ * in interrupts, too. That succeeds if all rules are in the rule cache, and all
+ * stack words in memory.
+ */
+#ifndef SFU_AT_ONCE_H
+#define SFU_AT_ONCE_H
+
+#include <linux/sframe_unwind.h>
+#include <linux/types.h>
+
+#include "limits.h"
+
+struct pt_regs;
+
+/**
+ * struct sfu_at_once - the result
+ *
+ * @nr: number of frames.
+ * @stop: why the stack ends.
+ * @ip: the frames' addresses, innermost first, and room for one more.
+ * @how: how each frame was found, enum sframe_unwind_frame.
+ */
+struct sfu_at_once {
+	u32 nr;
+	enum sframe_unwind_stop stop;
+	u64 ip[SFU_AT_ONCE_DEPTH + 1];
+	u8 how[SFU_AT_ONCE_DEPTH + 1];
+};
+
+/*
+ * Unwind the current thread's user stack from @regs, its user registers, with
+ * @max_depth and @fallback as in struct sfu_walk. @in_user: the thread was
+ * interrupted in user mode. The thread must have an mm. Any context but NMI, with
+ * any lock held. Returns whether it succeeded. Then the result is what
+ * sfu_walk_user() would find when the thread returns to user space, unless the
+ * registers or the stack change until then, as for a signal.
+ */
+bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
+		      bool in_user, u32 max_depth, bool fallback);
+
+#endif /* SFU_AT_ONCE_H */
