@@ -10,6 +10,7 @@
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sched/user.h>
 #include <linux/shrinker.h>
@@ -108,6 +109,15 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
 #define system_dfl_wq	system_unbound_wq
 #endif
+
+/* Clear what newer kernels have added to @attr about perf's own records. */
+static inline void sfu_perf_attr_clear_new(struct perf_event_attr *attr)
+{
+#if KERNEL_VERSION(6, 19, 0) <= LINUX_VERSION_CODE
+	attr->defer_callchain = 0;
+	attr->defer_output = 0;
+#endif
+}
 
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define SFU_NO_SHRINKER_ALLOC	/* see compat.c */

@@ -23,6 +23,8 @@ enum sfu_counter {
 	SFU_PINS,		/* inodes that something is attached to */
 	SFU_PAYERS,		/* users that are or may be charged */
 	SFU_REQUESTS,		/* accepted, neither delivered nor lost */
+	SFU_SAMPLERS,		/* of clients, and closed ones with requests */
+	SFU_SAMPLE_EVENTS,	/* perf events of samplers */
 	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,

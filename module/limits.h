@@ -77,6 +77,14 @@
 #define SFU_RING_SIZE		SZ_256K
 
 /*
+ * Samples: pages of records in the ring of one CPU; kernel frames of one sample;
+ * events of one client.
+ */
+#define SFU_MAX_RING_PAGES	16384
+#define SFU_MAX_KERNEL_DEPTH	127
+#define SFU_MAX_SAMPLE_EVENTS	4096
+
+/*
  * Sections that one client may have attached, and the memory that they may use.
  */
 #define SFU_MAX_ATTACHED	16384

@@ -18,6 +18,7 @@
 #include "mm/sections.h"
 #include "mm/space.h"
 #include "payer.h"
+#include "perf/sample.h"
 #include "walk/request.h"
 #include "walk/walk.h"
 
@@ -85,6 +86,7 @@ static void __exit sfu_exit(void)
 {
 	sfu_device_exit();
 	sfu_counters_exit();
+	sfu_sample_exit();
 	sfu_request_exit();
 	sfu_walk_exit();
 	sfu_pin_exit();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Arch: the architecture whose stacks are unwound. This is the only file that
- * chooses one, and the only file in arch/ that other folders may include. For what
- * an architecture provides, see x86/arch.h; what it must provide is in README.md.
+ * chooses one. Other folders may include this file and kernel_stack.h, and no
+ * other file in arch/. For what an architecture provides, see x86/arch.h; what it
+ * must provide is in README.md.
  */
 #ifndef SFU_ARCH_H
 #define SFU_ARCH_H

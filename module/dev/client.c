@@ -16,6 +16,9 @@
 #include "limits.h"
 #include "lock.h"
 #include "payer.h"
+#include "perf/sample.h"
+#include "perf/sample_event.h"
+#include "task_ids.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
 
@@ -73,19 +76,6 @@ static bool write_record(struct sfu_client *client,
 	return true;
 }
 
-/*
- * Get the ids of the current process and thread in the PID namespace of the
- * opener of @client; 0 if they are not visible there.
- */
-static void number_current(const struct sfu_client *client, u32 *pid, u32 *tid)
-{
-	struct pid_namespace *ns = client->pid_ns;
-	const bool is_first = ns == &init_pid_ns;
-
-	*pid = is_first ? task_tgid_nr(current) : task_tgid_nr_ns(current, ns);
-	*tid = is_first ? task_pid_nr(current) : task_pid_nr_ns(current, ns);
-}
-
 static bool client_stack(struct sfu_consumer *consumer,
 			 const struct sfu_request *request,
 			 const struct sfu_walk *walk, u32 nr,
@@ -103,7 +93,7 @@ static bool client_stack(struct sfu_consumer *consumer,
 		.stop = stop,
 	};
 
-	number_current(client, &stack.pid, &stack.tid);
+	sfu_task_ids(client->pid_ns, &stack.pid, &stack.tid);
 	return write_record(client, &stack, walk);
 }
 
@@ -125,7 +115,7 @@ static void client_event(struct sfu_consumer *consumer,
 	bool written;
 	u64 position;
 
-	number_current(client, &record.pid, &record.tid);
+	sfu_task_ids(client->pid_ns, &record.pid, &record.tid);
 	flags = sfu_lock_irqsave(&consumer->lock);
 	written = sizeof(record) <= sfu_ring_room(&client->ring);
 	if (written) {
@@ -189,6 +179,10 @@ void sfu_client_close(struct sfu_client *client)
 	struct sfu_ring ring;
 	unsigned long flags;
 
+	if (client->sampler) {
+		sfu_sample_events_remove_all(client->sampler);
+		sfu_sampler_close(client->sampler);
+	}
 	sfu_attach_remove_all(&client->attachments);
 	sfu_consumer_cancel(consumer);
 	/*
@@ -244,6 +238,31 @@ int sfu_client_prepare(struct sfu_client *client)
 		return 0;
 	mutex_lock(&client->read_mutex);
 	err = make_ring(client);
+	mutex_unlock(&client->read_mutex);
+	return err;
+}
+
+int sfu_client_make_sampler(struct sfu_client *client,
+			    const struct sfu_sampler_spec *spec)
+{
+	struct sfu_sampler *sampler;
+	int err = -EEXIST;
+
+	mutex_lock(&client->read_mutex);
+	if (client->sampler)
+		goto out;
+	err = sfu_sample_prepare();
+	if (err)
+		goto out;
+	sampler = sfu_sampler_create(spec, client->consumer.payer,
+				     client->pid_ns);
+	if (!sampler) {
+		err = -ENOMEM;
+		goto out;
+	}
+	/* Pairs with the acquire in sfu_client_sampler(). */
+	smp_store_release(&client->sampler, sampler);
+out:
 	mutex_unlock(&client->read_mutex);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <linux/wait.h>
 
 #include "file/attach.h"
+#include "perf/sampler.h"
 #include "ring.h"
 #include "walk/consumer.h"
 
@@ -26,7 +27,8 @@ struct sfu_space;
  * @pid_ns: PID namespace of the opener, for the ids in records.
  * @wait: readers and pollers.
  * @attachments: the client's attachments.
- * @read_mutex: serialises readers, and the creation of the ring.
+ * @sampler: takes samples for the client; or NULL. Set once.
+ * @read_mutex: serialises readers, and the creation of the ring and the sampler.
  * @ring: unread records. ring.tail is changed under both @read_mutex and
  *	consumer.lock.
  * @lost_events: see struct sframe_unwind_stats.
@@ -36,7 +38,8 @@ struct sfu_client {
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
 	struct sfu_attachments attachments;
-	struct mutex read_mutex;	/* readers; making the ring */
+	struct sfu_sampler *sampler;
+	struct mutex read_mutex;	/* readers; making the ring, the sampler */
 	struct sfu_ring ring;		/* consumer.lock */
 	u64 lost_events;		/* consumer.lock */
 };
@@ -57,6 +60,20 @@ void sfu_client_close(struct sfu_client *client);
  * -ENOMEM.
  */
 int sfu_client_prepare(struct sfu_client *client);
+
+/*
+ * Make the sampler, once. May sleep. Returns 0, -EEXIST or -ENOMEM.
+ */
+int sfu_client_make_sampler(struct sfu_client *client,
+			    const struct sfu_sampler_spec *spec);
+
+/* Returns the sampler, or NULL. */
+static inline struct sfu_sampler *
+sfu_client_sampler(const struct sfu_client *client)
+{
+	/* Pairs with the release in sfu_client_make_sampler(). */
+	return smp_load_acquire(&client->sampler);
+}
 
 /*
  * Put events of @space only into @client; of no space, if it is NULL. Takes

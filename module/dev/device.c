@@ -31,9 +31,22 @@ static ssize_t device_read(struct file *file, char __user *buffer, size_t size,
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct sfu_client *client = file->private_data;
+	struct sfu_sampler *sampler = sfu_client_sampler(client);
+	__poll_t mask = 0;
 
 	poll_wait(file, &client->wait, table);
-	return sfu_client_is_readable(client) ? EPOLLIN | EPOLLRDNORM : 0;
+	if (sampler)
+		mask = sfu_sampler_poll(sampler, file, table);
+	if (sfu_client_is_readable(client))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	return mask;
+}
+
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct sfu_sampler *sampler = sfu_client_sampler(file->private_data);
+
+	return sampler ? sfu_sampler_map(sampler, vma) : -ENODEV;
 }
 
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -47,6 +60,7 @@ static const struct file_operations device_fops = {
 	.release = device_release,
 	.read = device_read,
 	.poll = device_poll,
+	.mmap = device_mmap,
 	.unlocked_ioctl = device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -43,9 +43,15 @@ static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
 static_assert(sizeof(struct sframe_unwind_batch_entry) == 56);
 static_assert(sizeof(struct sframe_unwind_batch) == 40);
+static_assert(sizeof(struct sframe_unwind_sampler) == 48);
+static_assert(sizeof(struct sframe_unwind_sample_event) == 32);
+static_assert(sizeof(struct sframe_unwind_sample_control) == 24);
+static_assert(sizeof(struct sframe_unwind_sample_stats) == 112);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
+static_assert(sizeof(struct sframe_unwind_sample) == 48);
+static_assert(sizeof(struct sframe_unwind_user_stack) == 40);
 static_assert(offsetof(struct sframe_unwind_register, id) == 40);
 static_assert(offsetof(struct sframe_unwind_register, message) == 56);
 static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
@@ -73,7 +79,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_OTHER_PROCESS |
 			    SFRAME_UNWIND_FEATURE_BATCH |
 			    SFRAME_UNWIND_FEATURE_ATTACH_INODE |
-			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED,
+			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED |
+			    SFRAME_UNWIND_FEATURE_SAMPLE,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -296,6 +303,32 @@ static const struct op ioctl_ops[] = {
 		.min_size = 40,
 		OP_MESSAGE(sframe_unwind_batch),
 		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_SAMPLER)] = {
+		.run = sfu_ioctl_sampler,
+		.size = sizeof(struct sframe_unwind_sampler),
+		.min_size = 48,
+		OP_MESSAGE(sframe_unwind_sampler),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_SAMPLE)] = {
+		.run = sfu_ioctl_sample,
+		.size = sizeof(struct sframe_unwind_sample_event),
+		.min_size = 32,
+		OP_MESSAGE(sframe_unwind_sample_event),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_SAMPLE_CONTROL)] = {
+		.run = sfu_ioctl_sample_control,
+		.size = sizeof(struct sframe_unwind_sample_control),
+		.min_size = 24,
+		OP_MESSAGE(sframe_unwind_sample_control),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_SAMPLE_STATS)] = {
+		.run = sfu_ioctl_sample_stats,
+		.size = sizeof(struct sframe_unwind_sample_stats),
+		.min_size = 112,
 	},
 };
 

@@ -25,6 +25,10 @@ union sfu_arg {
 	struct sframe_unwind_detach detach;
 	struct sframe_unwind_list_attached list_attached;
 	struct sframe_unwind_batch batch;
+	struct sframe_unwind_sampler sampler;
+	struct sframe_unwind_sample_event sample_event;
+	struct sframe_unwind_sample_control sample_control;
+	struct sframe_unwind_sample_stats sample_stats;
 };
 
 static inline int sfu_check_flags(u32 flags, u32 known,
@@ -57,5 +61,9 @@ SFU_DECLARE_IOCTL(list);
 SFU_DECLARE_IOCTL(attach);
 SFU_DECLARE_IOCTL(detach);
 SFU_DECLARE_IOCTL(list_attached);
+SFU_DECLARE_IOCTL(sampler);
+SFU_DECLARE_IOCTL(sample);
+SFU_DECLARE_IOCTL(sample_control);
+SFU_DECLARE_IOCTL(sample_stats);
 
 #endif /* SFU_IOCTL_OPS_H */

@@ -224,6 +224,11 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 	struct sfu_request *request;
 	int err;
 
+	if (spec->share) {
+		*cookie = sfu_queue_find_cookie(consumer);
+		if (*cookie)
+			return 0;
+	}
 	request = sfu_pool_take(pool);
 	if (!request)
 		return -ENOMEM;

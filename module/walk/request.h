@@ -20,6 +20,7 @@ struct sfu_request_spec {
 	u32 max_depth;		/* 1 to SFU_MAX_DEPTH */
 	bool fallback;
 	bool interrupt;
+	bool share;		/* see sfu_request_submit_current() */
 };
 
 /*
@@ -37,6 +38,10 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
  * but NMI, including tracepoints, and with any lock of the kernel held: waits
  * for nothing but the locks of lock.h. The caller must hold references to
  * @consumer and @pool, and must have called sfu_consumer_prepare().
+ *
+ * With @spec->share, if the consumer has requested the stack already and its walk
+ * has not begun, this is no other request: it returns 0 with the cookie of that
+ * one.
  *
  * Returns 0 with the walk's cookie; -ENOMEM if the pool is empty; -EAGAIN if
  * too many requests are pending, or have joined a walk that is being delivered;

@@ -48,12 +48,17 @@ void sfu_pool_give_back(struct sfu_request *request)
 	put_pool(pool);
 }
 
+u64 sfu_pool_bytes(u32 nr)
+{
+	return struct_size((struct sfu_pool *)NULL, request, nr);
+}
+
 struct sfu_pool *sfu_pool_create(u32 nr)
 {
 	struct sfu_pool *pool;
 	u32 i;
 
-	pool = kvzalloc(struct_size(pool, request, nr), GFP_KERNEL_ACCOUNT);
+	pool = kvzalloc(sfu_pool_bytes(nr), GFP_KERNEL_ACCOUNT);
 	if (!pool)
 		return NULL;
 	refcount_set(&pool->refs, 1);

@@ -95,6 +95,9 @@ struct sfu_pool {
 	struct sfu_request request[];
 };
 
+/* Returns the bytes of memory that a pool of @nr requests uses. */
+u64 sfu_pool_bytes(u32 nr);
+
 /* Create a pool of @nr requests. May sleep. Returns NULL if out of memory. */
 struct sfu_pool *sfu_pool_create(u32 nr);
 

@@ -60,6 +60,9 @@
 
 #define BUCKET_BITS	8
 
+/* Requests that sfu_queue_find_cookie() examines with the bucket locked. */
+#define MAX_EXAMINED	16
+
 DEFINE_PER_CPU(bool, sfu_lock_busy);
 
 /*
@@ -285,6 +288,46 @@ int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 	if (first ? !is_added : !err)
 		sfu_queue_put(request);
 	return err;
+}
+
+static bool is_for_current(const struct sfu_request *request,
+			   const struct sfu_consumer *consumer)
+{
+	return request->consumer == consumer && request->mm == current->mm;
+}
+
+/* Returns whether @first, or one that shares its walk, is of @consumer. */
+static bool has_request_of(const struct sfu_request *first,
+			   const struct sfu_consumer *consumer)
+{
+	const struct sfu_request *request;
+	u32 nr = 0;
+
+	if (is_for_current(first, consumer))
+		return true;
+	list_for_each_entry(request, &first->link, link) {
+		if (is_for_current(request, consumer))
+			return true;
+		if (++nr == MAX_EXAMINED)
+			break;
+	}
+	return false;
+}
+
+u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer)
+{
+	struct bucket *bucket = bucket_of(current);
+	const struct sfu_request *first;
+	unsigned long flags;
+	u64 cookie = 0;
+
+	flags = sfu_lock_irqsave(&bucket->lock);
+	first = find_first_request(bucket, current);
+	if (first && !READ_ONCE(first->adding) && !first->walking &&
+	    has_request_of(first, consumer))
+		cookie = first->cookie;
+	sfu_unlock_irqrestore(&bucket->lock, flags);
+	return cookie;
 }
 
 bool sfu_queue_begin(struct sfu_request *first, u32 *max_depth, bool *fallback)

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 
+struct sfu_consumer;
 struct sfu_request;
 struct task_struct;
 
@@ -23,6 +24,13 @@ struct task_struct;
  */
 int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie);
+
+/*
+ * Returns the cookie of a request of @consumer for the current thread and its mm
+ * whose walk has not begun, or 0. If many requests share the walk, only the first
+ * ones are examined. Any context but NMI.
+ */
+u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer);
 
 /*
  * Begin the walk of @first and the requests that have joined it. Returns true

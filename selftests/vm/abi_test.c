@@ -13,6 +13,7 @@ union any {
 	struct sframe_unwind_list list;
 	struct sframe_unwind_events events;
 	struct sframe_unwind_list_attached list_attached;
+	struct sframe_unwind_sampler sampler;
 	unsigned char bytes[256];
 };
 
@@ -98,6 +99,21 @@ FIXTURE_VARIANT_ADD(abi, events) {
 	.message_size = offsetof(struct sframe_unwind_events, message_size),
 };
 
+FIXTURE_VARIANT_ADD(abi, sampler) {
+	.cmd = SFRAME_UNWIND_IOC_SAMPLER,
+	.size = sizeof(struct sframe_unwind_sampler),
+	.flags = offsetof(struct sframe_unwind_sampler, flags),
+	.reserved = offsetof(struct sframe_unwind_sampler, reserved),
+	.message = offsetof(struct sframe_unwind_sampler, message),
+	.message_size = offsetof(struct sframe_unwind_sampler, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, sample_stats) {
+	.cmd = SFRAME_UNWIND_IOC_SAMPLE_STATS,
+	.size = sizeof(struct sframe_unwind_sample_stats),
+	.query = true,
+};
+
 /* A call that succeeds; each test changes one thing in it. */
 FIXTURE_SETUP(abi)
 {
@@ -113,6 +129,16 @@ FIXTURE_SETUP(abi)
 	case SFRAME_UNWIND_IOC_UNREGISTER:
 		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 		self->any.unreg.id = self->fake.reg.id;
+		break;
+	case SFRAME_UNWIND_IOC_SAMPLE_STATS:
+		self->any.sampler.size = sizeof(self->any.sampler);
+		self->any.sampler.ring_pages = 1;
+		ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_SAMPLER,
+				   &self->any));
+		memset(&self->any, 0, sizeof(self->any));
+		break;
+	case SFRAME_UNWIND_IOC_SAMPLER:
+		self->any.sampler.ring_pages = 1;
 		break;
 	}
 	self->any.size = variant->size;
@@ -375,7 +401,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0x1fff, q.query.features);
+	EXPECT_EQ(0x3fff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);

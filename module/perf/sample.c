@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sample: what is recorded when a perf event occurs.
+ *
+ * perf calls sfu_sample_take() in interrupts and NMIs, and at tracepoints and
+ * probes almost anywhere, with any lock of the kernel held. So nothing here
+ * waits for a lock but those of lock.h, and these only where
+ * sfu_request_submit_current() may be called.
+ *
+ * What is done here can cause another event: a tracepoint in task_work_add(), a
+ * probe of a function called here. In each context (task, softirq, hard
+ * interrupt, NMI) of a CPU, one sample is taken at a time. Another event in the
+ * same context is counted as lost; one that interrupts is not.
+ */
+#include <linux/irq_work.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/preempt.h>
+#include <linux/sched/task_stack.h>
+
+#include "arch/arch.h"
+#include "arch/kernel_stack.h"
+#include "compat.h"
+#include "limits.h"
+#include "sample.h"
+#include "sampler.h"
+#include "task_ids.h"
+#include "walk/at_once.h"
+#include "walk/request.h"
+
+#define NR_CONTEXTS	4	/* values of interrupt_context_level() */
+
+/* perf's value of hw.interrupts of an event that it has throttled. */
+#define THROTTLED	(~0ULL)
+
+/**
+ * struct scratch - memory for taking one sample
+ *
+ * @busy: in use.
+ * @kernel: the kernel stack.
+ * @user: the user stack.
+ */
+struct scratch {
+	bool busy;
+	u64 kernel[SFU_MAX_KERNEL_DEPTH];
+	struct sfu_at_once user;
+};
+
+struct scratches {
+	struct scratch of[NR_CONTEXTS];
+};
+
+static struct scratches __percpu *scratches;
+static DEFINE_MUTEX(scratches_mutex);	/* allocation */
+
+/**
+ * struct sample - a sample that is being taken
+ *
+ * @event: the event that occurred.
+ * @head: the record, without its optional members.
+ * @period, @address: see SFRAME_UNWIND_SAMPLE_*.
+ * @user_regs: user registers of the current thread; NULL if it has none, or may
+ *	not be observed.
+ * @raw: raw data, or NULL.
+ * @cookie: of the user stack, or 0.
+ * @kernel: the kernel stack.
+ * @user: the user stack, if it was taken at once.
+ * @how_bytes: bytes that user->how takes in the record.
+ */
+struct sample {
+	const struct sfu_sample_event *event;
+	struct sframe_unwind_sample head;
+	u64 period;
+	u64 address;
+	const struct pt_regs *user_regs;
+	const void *raw;
+	u64 cookie;
+	const u64 *kernel;
+	const struct sfu_at_once *user;
+	u32 how_bytes;
+};
+
+/*
+ * Returns the user registers of the current thread, or NULL. @regs: those of the
+ * event.
+ */
+static const struct pt_regs *find_user_regs(const struct perf_event *perf,
+					    struct pt_regs *regs)
+{
+	const struct perf_event_context *context = perf->ctx;
+
+	if (!current->mm ||
+	    current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+		return NULL;
+	/*
+	 * Some tracepoints report an event of another thread: the privilege to
+	 * observe that one does not include the current one.
+	 */
+	if (context && context->task && context->task != current)
+		return NULL;
+	return user_mode(regs) ? regs : task_pt_regs(current);
+}
+
+/* Take the kernel stack, and find out how the thread has entered the kernel. */
+static void take_kernel(struct sample *sample, const struct pt_regs *regs,
+			struct scratch *scratch)
+{
+	const struct sfu_sample_event *event = sample->event;
+	struct sframe_unwind_sample *head = &sample->head;
+	u64 outermost = 0;
+	bool cut = false;
+
+	if (event->kernel)
+		head->nr_kernel =
+			sfu_arch_kernel_stack(regs, scratch->kernel,
+					      event->sampler->spec.max_kernel_depth,
+					      &cut);
+	head->kernel_cut = cut;
+	sample->kernel = scratch->kernel;
+	if (!sample->user_regs)
+		return;
+	if (sample->user_regs == regs) {
+		head->entry = SFRAME_UNWIND_ENTRY_USER;
+		return;
+	}
+	if (head->nr_kernel && !cut)
+		outermost = scratch->kernel[head->nr_kernel - 1];
+	head->entry = sfu_arch_entry(sample->user_regs, outermost,
+				     &head->entry_nr);
+}
+
+/* Take the user stack, if that is possible at once; else it is to follow. */
+static void take_user(struct sample *sample, struct scratch *scratch)
+{
+	const struct sfu_sampler_spec *spec = &sample->event->sampler->spec;
+	struct sframe_unwind_sample *head = &sample->head;
+	const struct sfu_at_once *user = &scratch->user;
+
+	if (in_nmi() ||
+	    !sfu_walk_at_once(&scratch->user, sample->user_regs,
+			      head->entry == SFRAME_UNWIND_ENTRY_USER,
+			      spec->max_depth, spec->fallback)) {
+		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
+		return;
+	}
+	if (sample->event->also_later)
+		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
+	sample->user = user;
+	sample->how_bytes = sfu_sampler_how_bytes(user->how, user->nr);
+	head->user = SFRAME_UNWIND_USER_AT_ONCE;
+	head->nr_user = user->nr;
+	head->stop = user->stop;
+	if (sample->how_bytes)
+		head->fields |= SFRAME_UNWIND_SAMPLE_HOW;
+}
+
+static void take_raw(struct sample *sample, const struct perf_sample_data *data)
+{
+	const struct perf_raw_frag *frag;
+
+	if (!(data->sample_flags & PERF_SAMPLE_RAW) || !data->raw)
+		return;
+	frag = &data->raw->frag;
+	/* Events that need a function to copy the data are not tracepoints. */
+	if (frag->copy || !frag->data)
+		return;
+	sample->raw = frag->data;
+	sample->head.raw_size = frag->size;
+	sample->head.fields |= SFRAME_UNWIND_SAMPLE_RAW;
+}
+
+/* Take the optional members that were asked for, as far as the event has them. */
+static void take_fields(struct sample *sample,
+			const struct perf_sample_data *data)
+{
+	const u32 wanted = sample->event->fields;
+	struct sframe_unwind_sample *head = &sample->head;
+
+	if (wanted & SFRAME_UNWIND_SAMPLE_PERIOD) {
+		sample->period = data->period;
+		head->fields |= SFRAME_UNWIND_SAMPLE_PERIOD;
+	}
+	if (wanted & SFRAME_UNWIND_SAMPLE_ADDRESS &&
+	    data->sample_flags & PERF_SAMPLE_ADDR) {
+		sample->address = data->addr;
+		head->fields |= SFRAME_UNWIND_SAMPLE_ADDRESS;
+	}
+	if (wanted & SFRAME_UNWIND_SAMPLE_REGISTERS && sample->user_regs)
+		head->fields |= SFRAME_UNWIND_SAMPLE_REGISTERS;
+	if (wanted & SFRAME_UNWIND_SAMPLE_RAW)
+		take_raw(sample, data);
+}
+
+/*
+ * Request the user stack, if it is to follow. The sample's room in the ring is
+ * reserved already, so that there is no stack without a sample. Returns whether it
+ * is going to follow.
+ */
+static bool request_user(struct sample *sample)
+{
+	struct sfu_sampler *sampler = sample->event->sampler;
+	const struct sfu_request_spec spec = {
+		.max_depth = sampler->spec.max_depth,
+		.fallback = sampler->spec.fallback,
+		.share = true,
+	};
+
+	if (!in_nmi() && !sfu_request_submit_current(&sampler->consumer,
+						     sampler->pool, &spec,
+						     &sample->cookie))
+		return true;
+	sample->cookie = 0;
+	return false;
+}
+
+/* Request the user stack, if it is to follow, and count where it is. */
+static void finish_user(struct sample *sample)
+{
+	struct sfu_sampler *sampler = sample->event->sampler;
+	bool follows = false;
+
+	if (sample->head.fields & SFRAME_UNWIND_SAMPLE_COOKIE)
+		follows = request_user(sample);
+	if (sample->user) {
+		sfu_sampler_count(sampler, SFU_SAMPLE_AT_ONCE);
+	} else if (follows) {
+		sample->head.user = SFRAME_UNWIND_USER_LATER;
+		sfu_sampler_count(sampler, SFU_SAMPLE_LATER);
+	} else if (sample->head.fields & SFRAME_UNWIND_SAMPLE_COOKIE) {
+		sample->head.user = SFRAME_UNWIND_USER_REFUSED;
+		sfu_sampler_count(sampler, SFU_SAMPLE_REFUSED);
+	}
+}
+
+static u32 record_size(const struct sample *sample)
+{
+	const struct sframe_unwind_sample *head = &sample->head;
+	const u32 words = hweight32(head->fields & (SFRAME_UNWIND_SAMPLE_PERIOD |
+						    SFRAME_UNWIND_SAMPLE_ADDRESS |
+						    SFRAME_UNWIND_SAMPLE_COOKIE)) +
+			  (head->fields & SFRAME_UNWIND_SAMPLE_REGISTERS ? 3 : 0);
+
+	return sizeof(*head) +
+	       (words + head->nr_kernel + head->nr_user) * sizeof(u64) +
+	       sample->how_bytes + round_up(head->raw_size, 8);
+}
+
+static void fill_record(void *to, const struct sample *sample)
+{
+	const struct sframe_unwind_sample *head = &sample->head;
+	const struct pt_regs *regs = sample->user_regs;
+	u64 *word = to + sizeof(*head);
+
+	memcpy(to, head, sizeof(*head));
+	if (head->fields & SFRAME_UNWIND_SAMPLE_PERIOD)
+		*word++ = sample->period;
+	if (head->fields & SFRAME_UNWIND_SAMPLE_ADDRESS)
+		*word++ = sample->address;
+	if (head->fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
+		*word++ = sfu_arch_ip(regs);
+		*word++ = sfu_arch_register(regs, SFU_REG_SP);
+		*word++ = sfu_arch_register(regs, SFU_REG_FP);
+	}
+	if (head->fields & SFRAME_UNWIND_SAMPLE_COOKIE)
+		*word++ = sample->cookie;
+	memcpy(word, sample->kernel, head->nr_kernel * sizeof(*word));
+	word += head->nr_kernel;
+	if (sample->user)
+		word = sfu_sampler_put_frames(word, sample->user->ip,
+					      sample->user->how, head->nr_user,
+					      sample->how_bytes);
+	if (head->raw_size) {
+		/* Zero the padding. */
+		word[(head->raw_size - 1) / sizeof(*word)] = 0;
+		memcpy(word, sample->raw, head->raw_size);
+	}
+}
+
+static void write_sample(struct sample *sample)
+{
+	struct sfu_sampler *sampler = sample->event->sampler;
+	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
+	void *to;
+
+	if (!ring) {
+		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_NO_RING);
+		return;
+	}
+	sample->head.record.size = record_size(sample);
+	to = sfu_sample_ring_reserve(ring, sample->head.record.size);
+	if (!to) {
+		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_FULL);
+		return;
+	}
+	finish_user(sample);
+	fill_record(to, sample);
+	sfu_sampler_count(sampler, SFU_SAMPLE_TAKEN);
+	if (sfu_sample_ring_commit(ring))
+		irq_work_queue(&sampler->wake);
+}
+
+static void take_sample(const struct sfu_sample_event *event,
+			const struct perf_event *perf,
+			const struct perf_sample_data *data,
+			struct pt_regs *regs, struct scratch *scratch)
+{
+	struct sfu_sampler *sampler = event->sampler;
+	struct sample sample = {
+		.event = event,
+		.head.record.type = SFRAME_UNWIND_RECORD_SAMPLE,
+		.head.time = sampler->time(),
+		.head.event = event->id,
+		.user_regs = find_user_regs(perf, regs),
+	};
+
+	sfu_task_ids(sampler->pid_ns, &sample.head.pid, &sample.head.tid);
+	take_kernel(&sample, regs, scratch);
+	take_fields(&sample, data);
+	if (sample.user_regs && event->user)
+		take_user(&sample, scratch);
+	write_sample(&sample);
+}
+
+void sfu_sample_take(struct perf_event *perf, struct perf_sample_data *data,
+		     struct pt_regs *regs)
+{
+	const struct sfu_sample_event *event = perf->overflow_handler_context;
+	struct sfu_sampler *sampler = event->sampler;
+	struct scratch *scratch;
+
+	/* perf has disabled preemption already. For synchronize_rcu() in sample_event.c. */
+	preempt_disable_notrace();
+	if (!READ_ONCE(sampler->started) || !READ_ONCE(event->started))
+		goto out;
+	sfu_sampler_count(sampler, SFU_SAMPLE_SEEN);
+	if (perf->hw.interrupts == THROTTLED)
+		sfu_sampler_count(sampler, SFU_SAMPLE_THROTTLED);
+
+	scratch = &this_cpu_ptr(scratches)->of[interrupt_context_level()];
+	if (READ_ONCE(scratch->busy)) {
+		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_RECURSION);
+		goto out;
+	}
+	WRITE_ONCE(scratch->busy, true);
+	barrier();
+	take_sample(event, perf, data, regs, scratch);
+	barrier();
+	WRITE_ONCE(scratch->busy, false);
+out:
+	preempt_enable_notrace();
+}
+
+int sfu_sample_prepare(void)
+{
+	int err = 0;
+
+	mutex_lock(&scratches_mutex);
+	if (!scratches)
+		scratches = alloc_percpu(struct scratches);
+	if (!scratches)
+		err = -ENOMEM;
+	mutex_unlock(&scratches_mutex);
+	return err;
+}
+
+void sfu_sample_exit(void)
+{
+	free_percpu(scratches);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sampler: takes samples at perf events, for a client; a consumer of the user
+ * stacks that follow them.
+ */
+#ifndef SFU_SAMPLER_H
+#define SFU_SAMPLER_H
+
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/poll.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+#include "sample_ring.h"
+#include "walk/consumer.h"
+
+struct file;
+struct pid_namespace;
+struct sfu_payer;
+struct sfu_pool;
+
+/* What happened to events, see struct sframe_unwind_sample_stats. */
+enum sfu_sample_count {
+	SFU_SAMPLE_SEEN,
+	SFU_SAMPLE_TAKEN,
+	SFU_SAMPLE_LOST_FULL,
+	SFU_SAMPLE_LOST_NO_RING,
+	SFU_SAMPLE_LOST_RECURSION,
+	SFU_SAMPLE_AT_ONCE,
+	SFU_SAMPLE_LATER,
+	SFU_SAMPLE_REFUSED,
+	SFU_SAMPLE_THROTTLED,
+	SFU_NR_SAMPLE_COUNTS
+};
+
+struct sfu_sample_counts {
+	u64 of[SFU_NR_SAMPLE_COUNTS];
+};
+
+/**
+ * struct sfu_sampler_spec - how to take samples, see struct sframe_unwind_sampler
+ */
+struct sfu_sampler_spec {
+	u32 ring_pages;		/* a power of two, to SFU_MAX_RING_PAGES */
+	u32 watermark;		/* to half of them */
+	clockid_t clock;
+	u32 max_depth;		/* 1 to SFU_MAX_DEPTH */
+	u32 max_kernel_depth;	/* 1 to SFU_MAX_KERNEL_DEPTH */
+	bool fallback;
+};
+
+/**
+ * struct sfu_sampler
+ *
+ * @consumer: gets the user stacks that follow samples. Its payer is charged for
+ *	everything.
+ * @spec: constant.
+ * @time: reads the clock; any context.
+ * @pid_ns: PID namespace of the client's opener, for the ids in records.
+ * @pool: requests for user stacks.
+ * @counts: of each CPU.
+ * @started: samples are being taken.
+ * @wait: pollers.
+ * @wake: wakes @wait.
+ * @wake_due: a user stack has reached the watermark.
+ * @events_mutex: protects @events, @nr_events and @last_id. No other lock of the
+ *	module is taken under it but that of the payer; perf's are.
+ * @events: of struct sfu_sample_event.
+ * @nr_events: number of entries in @events.
+ * @last_id: id of the last event added.
+ * @rings_mutex: serialises the creation of rings. Nests inside the mmap lock.
+ * @ring: the ring of each CPU, or NULL.
+ */
+struct sfu_sampler {
+	struct sfu_consumer consumer;
+	struct sfu_sampler_spec spec;
+	u64 (*time)(void);
+	struct pid_namespace *pid_ns;
+	struct sfu_pool *pool;
+	struct sfu_sample_counts __percpu *counts;
+	bool started;
+	wait_queue_head_t wait;
+	struct irq_work wake;
+	bool wake_due;			/* consumer.lock */
+	struct mutex events_mutex;	/* the next three */
+	struct list_head events;
+	u32 nr_events;
+	u32 last_id;
+	struct mutex rings_mutex;	/* creation of rings */
+	struct sfu_sample_ring *ring[];
+};
+
+/* Returns whether @clock can be the clock of a sampler. */
+bool sfu_sampler_has_clock(clockid_t clock);
+
+/*
+ * Create a sampler, charged to @payer, of which it takes a reference of its own.
+ * May sleep. Returns NULL if out of memory.
+ */
+struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
+				       struct sfu_payer *payer,
+				       struct pid_namespace *pid_ns);
+
+/*
+ * Free the rings and drop the owner's reference. @sampler must have no events
+ * any more, see sfu_sample_events_remove_all(), and its rings not be mapped. May sleep.
+ */
+void sfu_sampler_close(struct sfu_sampler *sampler);
+
+/*
+ * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL; creates the ring if there
+ * is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
+ */
+int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma);
+
+/* See poll(2). */
+__poll_t sfu_sampler_poll(struct sfu_sampler *sampler, struct file *file,
+			  poll_table *table);
+
+void sfu_sampler_stats(struct sfu_sampler *sampler,
+		       struct sframe_unwind_sample_stats *stats);
+
+/* Count what has happened on this CPU. Any context, with preemption disabled. */
+static inline void sfu_sampler_count(struct sfu_sampler *sampler,
+				     enum sfu_sample_count what)
+{
+	this_cpu_inc(sampler->counts->of[what]);
+}
+
+/*
+ * Returns this CPU's ring, or NULL. Any context, with preemption disabled; the
+ * ring is not freed before preemption is enabled.
+ */
+static inline struct sfu_sample_ring *
+sfu_sampler_ring(const struct sfu_sampler *sampler)
+{
+	/* Pairs with the release in get_ring(). */
+	return smp_load_acquire(&sampler->ring[smp_processor_id()]);
+}
+
+/*
+ * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what
+ * readers assume, see SFRAME_UNWIND_SAMPLE_HOW.
+ */
+u32 sfu_sampler_how_bytes(const u8 *how, u32 nr);
+
+/*
+ * Write frames to a record: @nr addresses, and @how, which takes @how_bytes.
+ * Returns the address behind them.
+ */
+void *sfu_sampler_put_frames(void *to, const u64 *ip, const u8 *how, u32 nr,
+			     u32 how_bytes);
+
+#endif /* SFU_SAMPLER_H */

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Samples: perf events, a client that samples at them, and its records.
+ */
+#ifndef SELFTESTS_SAMPLED_H
+#define SELFTESTS_SAMPLED_H
+
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "common.h"
+
+#define MAX_CPUS	8
+#define MAX_KERNEL	127
+
+/* A client that takes samples, with the rings of all CPUs mapped. */
+struct sampled {
+	int fd;
+	unsigned int nr_cpus;
+	size_t ring_size;
+	struct sframe_unwind_ring *control[MAX_CPUS];
+	const unsigned char *records[MAX_CPUS];
+	unsigned int next;		/* ring that is read next */
+	char message[192];
+};
+
+/* A record, taken apart. */
+struct taken {
+	unsigned int type;
+	unsigned int cpu;
+	struct sframe_unwind_sample head;	/* of either type */
+	__u64 period, address, cookie;
+	__u64 ip, sp, fp;			/* registers */
+	unsigned int nr_kernel, nr_user;
+	__u64 kernel[MAX_KERNEL];
+	__u64 user[MAX_FRAMES];
+	__u8 how[MAX_FRAMES];
+	unsigned char raw[256];
+	unsigned int raw_size;
+};
+
+static inline int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	attr->size = sizeof(*attr);
+	return syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+		       PERF_FLAG_FD_CLOEXEC);
+}
+
+/* The clock of the CPU, every @period ns. */
+static inline struct perf_event_attr cpu_clock(__u64 period)
+{
+	return (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period,
+	};
+}
+
+/* Every event of the software counter @config. */
+static inline struct perf_event_attr software(__u64 config)
+{
+	return (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = config,
+		.sample_period = 1,
+	};
+}
+
+/* Every event of a tracepoint, "group/name"; its config is 0 if there is none. */
+static inline struct perf_event_attr tracepoint(const char *name)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW,
+	};
+	unsigned long long id = 0;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%llu", &id) != 1)
+		id = 0;
+	if (file)
+		fclose(file);
+	attr.config = id;
+	return attr;
+}
+
+static inline struct sframe_unwind_sampler sampler_of_pages(__u32 pages)
+{
+	return (struct sframe_unwind_sampler) {
+		.size = sizeof(struct sframe_unwind_sampler),
+		.ring_pages = pages,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+static inline void *map_control(int fd, unsigned int cpu)
+{
+	return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    SFRAME_UNWIND_RING_CONTROL(cpu));
+}
+
+static inline void *map_records(int fd, unsigned int cpu, size_t size)
+{
+	return mmap(NULL, 2 * size, PROT_READ, MAP_SHARED, fd,
+		    SFRAME_UNWIND_RING_RECORDS(cpu));
+}
+
+/* Open a client that takes samples as @sampler says. Returns NULL or an error. */
+static inline const char *start_sampled(struct sampled *s,
+					struct sframe_unwind_sampler *sampler)
+{
+	unsigned int cpu;
+
+	memset(s, 0, sizeof(*s));
+	s->fd = open_client(0);
+	s->ring_size = sampler->ring_pages * PAGE;
+	sampler->message = (uintptr_t)s->message;
+	sampler->message_size = sizeof(s->message);
+	if (s->fd < 0 || ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLER, sampler))
+		return s->message;
+	s->nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	if (s->nr_cpus > MAX_CPUS || s->nr_cpus > sampler->nr_cpus)
+		return "too many CPUs";
+	for (cpu = 0; cpu < s->nr_cpus; cpu++) {
+		s->control[cpu] = map_control(s->fd, cpu);
+		s->records[cpu] = map_records(s->fd, cpu, s->ring_size);
+		if (s->control[cpu] == MAP_FAILED ||
+		    s->records[cpu] == MAP_FAILED)
+			return "mmap failed";
+	}
+	return NULL;
+}
+
+static inline void end_sampled(struct sampled *s)
+{
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
+		munmap(s->control[cpu], PAGE);
+		munmap((void *)s->records[cpu], 2 * s->ring_size);
+	}
+	close(s->fd);
+}
+
+#define ASSERT_SAMPLED(s, pages)					\
+	do {								\
+		struct sframe_unwind_sampler sampler_ =			\
+			sampler_of_pages(pages);			\
+		const char *why_ = start_sampled(s, &sampler_);		\
+		ASSERT_EQ(NULL, why_)					\
+		{							\
+			TH_LOG("%s: %s", why_, strerror(errno));	\
+		}							\
+	} while (0)
+
+/* Sample at the perf event @perf_fd. Returns its id, or -1 with s->message. */
+static inline int sample_fd(struct sampled *s, int perf_fd, __u32 fields,
+			    __u32 flags)
+{
+	struct sframe_unwind_sample_event event = {
+		.size = sizeof(event),
+		.flags = flags,
+		.perf_fd = perf_fd,
+		.fields = fields,
+		.message = (uintptr_t)s->message,
+		.message_size = sizeof(s->message),
+	};
+
+	if (ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE, &event))
+		return -1;
+	return event.id;
+}
+
+/* Sample at a new perf event, which is closed again. */
+static inline int sample_at(struct sampled *s, struct perf_event_attr *attr,
+			    pid_t pid, int cpu, __u32 fields)
+{
+	int perf_fd = perf_open(attr, pid, cpu), id;
+
+	if (perf_fd < 0) {
+		snprintf(s->message, sizeof(s->message), "perf_event_open: %s",
+			 strerror(errno));
+		return -1;
+	}
+	id = sample_fd(s, perf_fd, fields, 0);
+	close(perf_fd);
+	return id;
+}
+
+static inline int control(struct sampled *s, __u32 flags, __u32 id)
+{
+	struct sframe_unwind_sample_control arg = {
+		.size = sizeof(arg),
+		.flags = flags,
+		.id = id,
+	};
+
+	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_CONTROL, &arg);
+}
+
+static inline int start(struct sampled *s)
+{
+	return control(s, SFRAME_UNWIND_SAMPLE_START, 0);
+}
+
+static inline int stop(struct sampled *s)
+{
+	return control(s, SFRAME_UNWIND_SAMPLE_STOP, 0);
+}
+
+static inline int sample_stats(struct sampled *s,
+			       struct sframe_unwind_sample_stats *stats)
+{
+	memset(stats, 0xa5, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats);
+}
+
+/* Whether the sums that always hold do. Sampling must be stopped. */
+static inline bool adds_up(const struct sframe_unwind_sample_stats *stats)
+{
+	return stats->seen == stats->samples + stats->lost_full +
+			      stats->lost_no_ring + stats->lost_recursion &&
+	       stats->stacks_asked == stats->stacks + stats->stacks_pending +
+				      stats->stacks_lost &&
+	       stats->samples >= stats->at_once + stats->later + stats->refused;
+}
+
+#define EXPECT_ADDS_UP(s)						\
+	do {								\
+		struct sframe_unwind_sample_stats stats_;		\
+		EXPECT_EQ(0, sample_stats(s, &stats_));			\
+		EXPECT_TRUE(adds_up(&stats_))				\
+		{							\
+			TH_LOG("seen %llu = %llu + full %llu + ring %llu + recursion %llu?", \
+			       stats_.seen, stats_.samples, stats_.lost_full, \
+			       stats_.lost_no_ring, stats_.lost_recursion); \
+			TH_LOG("asked %llu = %llu + pending %llu + lost %llu?", \
+			       stats_.stacks_asked, stats_.stacks,	\
+			       stats_.stacks_pending, stats_.stacks_lost); \
+		}							\
+	} while (0)
+
+static inline const __u64 *take_frames(struct taken *t, const __u64 *word)
+{
+	unsigned int i;
+
+	memcpy(t->user, word, t->nr_user * 8);
+	word += t->nr_user;
+	for (i = 0; i < t->nr_user; i++)
+		t->how[i] = i ? SFRAME_UNWIND_FRAME_SFRAME :
+				SFRAME_UNWIND_FRAME_REGS;
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_HOW) {
+		memcpy(t->how, word, t->nr_user);
+		word += (t->nr_user + 7) / 8;
+	}
+	return word;
+}
+
+static inline const __u64 *take_sample_apart(struct taken *t, const void *from)
+{
+	const __u64 *word = from + sizeof(t->head);
+
+	memcpy(&t->head, from, sizeof(t->head));
+	t->nr_kernel = t->head.nr_kernel;
+	t->nr_user = t->head.nr_user;
+	t->raw_size = t->head.raw_size;
+	if (t->nr_kernel > MAX_KERNEL || t->nr_user > MAX_FRAMES)
+		return NULL;
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_PERIOD)
+		t->period = *word++;
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_ADDRESS)
+		t->address = *word++;
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
+		t->ip = *word++;
+		t->sp = *word++;
+		t->fp = *word++;
+	}
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_COOKIE)
+		t->cookie = *word++;
+	memcpy(t->kernel, word, t->nr_kernel * 8);
+	word = take_frames(t, word + t->nr_kernel);
+	if (t->raw_size <= sizeof(t->raw))
+		memcpy(t->raw, word, t->raw_size);
+	return word + (t->raw_size + 7) / 8;
+}
+
+static inline const __u64 *take_stack_apart(struct taken *t, const void *from)
+{
+	struct sframe_unwind_user_stack stack;
+
+	memcpy(&stack, from, sizeof(stack));
+	t->head.record = stack.record;
+	t->head.time = stack.time;
+	t->head.pid = stack.pid;
+	t->head.tid = stack.tid;
+	t->head.fields = stack.fields;
+	t->head.stop = stack.stop;
+	t->cookie = stack.cookie;
+	t->nr_user = stack.nr_user;
+	return t->nr_user > MAX_FRAMES ? NULL :
+	       take_frames(t, from + sizeof(stack));
+}
+
+/*
+ * Take the next record of the ring of @cpu apart. Returns 1; 0 if there is none;
+ * or -1 if it is invalid.
+ */
+static inline int take_from(struct sampled *s, unsigned int cpu,
+			    struct taken *t)
+{
+	struct sframe_unwind_ring *ring = s->control[cpu];
+	const __u64 head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	const __u64 tail = ring->tail;
+	const void *from = s->records[cpu] + tail % s->ring_size;
+	const struct sframe_unwind_record *record = from;
+	const __u64 *end = NULL;
+
+	if (tail == head)
+		return 0;
+	memset(t, 0, sizeof(*t));
+	t->cpu = cpu;
+	t->type = record->type;
+	if (record->size % 8 || record->size > head - tail || record->reserved)
+		return -1;
+	if (t->type == SFRAME_UNWIND_RECORD_SAMPLE)
+		end = take_sample_apart(t, from);
+	else if (t->type == SFRAME_UNWIND_RECORD_USER_STACK)
+		end = take_stack_apart(t, from);
+	if ((const void *)end != from + record->size)
+		return -1;
+	__atomic_store_n(&ring->tail, tail + record->size, __ATOMIC_RELEASE);
+	return 1;
+}
+
+/* Take the next record of any ring apart. Returns as take_from(). */
+static inline int take(struct sampled *s, struct taken *t)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < s->nr_cpus; i++) {
+		ret = take_from(s, s->next, t);
+		if (!ret)
+			s->next = (s->next + 1) % s->nr_cpus;
+	}
+	return ret;
+}
+
+/* Take the next sample, skipping stacks. Returns as take_from(). */
+static inline int take_sample(struct sampled *s, struct taken *t)
+{
+	int ret;
+
+	do {
+		ret = take(s, t);
+	} while (ret == 1 && t->type != SFRAME_UNWIND_RECORD_SAMPLE);
+	return ret;
+}
+
+#endif /* SELFTESTS_SAMPLED_H */
