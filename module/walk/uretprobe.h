@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Uretprobe: find the original of a return address that a uretprobe has
- * replaced.
+ * replaced, and of an instruction pointer that a uprobe has.
  */
 #ifndef SFU_URETPROBE_H
 #define SFU_URETPROBE_H
@@ -24,6 +24,23 @@ static inline bool sfu_uretprobe_may_be(u64 address)
 #else
 	return false;
 #endif
+}
+
+/*
+ * @ip: instruction pointer of the current thread, which is about to return to user
+ *	space. If it is about to execute a copy of an instruction that has a uprobe,
+ *	returns the address of that instruction, else @ip.
+ */
+static inline u64 sfu_uprobe_original(u64 ip)
+{
+#ifdef CONFIG_UPROBES
+	const struct uprobe_task *utask = current->utask;
+
+	if (unlikely(utask) && utask->state == UTASK_SSTEP &&
+	    ip == utask->xol_vaddr)
+		return utask->vaddr;
+#endif
+	return ip;
 }
 
 /*

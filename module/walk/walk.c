@@ -247,7 +247,7 @@ static enum sframe_unwind_stop resolve_return_address(struct sfu_frame *frame)
 static struct sfu_frame innermost_frame(const struct pt_regs *regs)
 {
 	return (struct sfu_frame) {
-		.ip = sfu_arch_ip(regs),
+		.ip = sfu_uprobe_original(sfu_arch_ip(regs)),
 		.sp = sfu_arch_register(regs, SFU_REG_SP),
 		.fp = sfu_arch_register(regs, SFU_REG_FP),
 		.fp_known = true,
