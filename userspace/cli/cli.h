@@ -47,7 +47,11 @@ int cache_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int flamegraph_main(int argc, char **argv);
+int report_main(int argc, char **argv);
+int script_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 
 extern const char attach_help[];
@@ -55,7 +59,11 @@ extern const char cache_help[];
 extern const char check_help[];
 extern const char convert_help[];
 extern const char dump_help[];
+extern const char diff_help[];
 extern const char exec_help[];
+extern const char flamegraph_help[];
+extern const char report_help[];
+extern const char script_help[];
 extern const char verify_help[];
 
 #endif /* CLI_H */

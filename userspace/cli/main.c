@@ -23,8 +23,14 @@ static const struct command {
 	{ "check", "find defects in .sframe sections", check_main, check_help },
 	{ "convert", "make .sframe sections from .eh_frame", convert_main,
 	  convert_help },
+	{ "diff", "compare two profiles", diff_main, diff_help },
 	{ "dump", "show a .sframe section", dump_main, dump_help },
 	{ "exec", "run a program and print its stacks", exec_main, exec_help },
+	{ "flamegraph", "draw a profile as a flame graph", flamegraph_main,
+	  flamegraph_help },
+	{ "report", "show which functions the samples of a profile were in",
+	  report_main, report_help },
+	{ "script", "print the samples of a profile", script_main, script_help },
 	{ "verify", "compare .sframe with .eh_frame", verify_main, verify_help },
 };
 
@@ -37,7 +43,7 @@ static void print_help(FILE *to)
 	      "       sframe-unwind -h | --help | -V | --version\n\n"
 	      "Commands:\n", to);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		fprintf(to, "  %-8s%s\n", commands[i].name,
+		fprintf(to, "  %-12s%s\n", commands[i].name,
 			commands[i].summary);
 	fputs("\nRun 'sframe-unwind COMMAND --help' for the options of a command.\n",
 	      to);

@@ -35,7 +35,7 @@ struct held {
 	uint64_t frames[];
 };
 
-void deferred_init(struct deferred *deferred)
+void sfu_deferred_init(struct deferred *deferred)
 {
 	*deferred = (struct deferred){ 0 };
 	TAILQ_INIT(&deferred->samples);
@@ -114,7 +114,7 @@ static void append(struct parsed *parsed, const struct held *part)
 	sample->nr_user += nr;
 }
 
-int deferred_add_sample(struct deferred *deferred, struct parsed *parsed)
+int sfu_deferred_add_sample(struct deferred *deferred, struct parsed *parsed)
 {
 	struct held *held = NULL, *part = NULL;
 
@@ -148,7 +148,7 @@ static void free_part(struct deferred *deferred, struct held *part)
 	free(part);
 }
 
-int deferred_add_part(struct deferred *deferred, const struct parsed *parsed)
+int sfu_deferred_add_part(struct deferred *deferred, const struct parsed *parsed)
 {
 	const uint32_t tid = parsed->record.tid;
 	const uint64_t cookie = parsed->cookie;
@@ -173,8 +173,8 @@ int deferred_add_part(struct deferred *deferred, const struct parsed *parsed)
 	return 0;
 }
 
-bool deferred_next(struct deferred *deferred, bool is_end,
-		   struct parsed *parsed)
+bool sfu_deferred_next(struct deferred *deferred, bool is_end,
+		       struct parsed *parsed)
 {
 	struct sframe_unwind_profile_sample *sample = &parsed->record.sample;
 	struct held *held = TAILQ_FIRST(&deferred->ready), *part;
@@ -218,11 +218,11 @@ static void free_list(struct held_list *list)
 	}
 }
 
-void deferred_reset(struct deferred *deferred)
+void sfu_deferred_reset(struct deferred *deferred)
 {
 	free_list(&deferred->samples);
 	free_list(&deferred->parts);
 	free_list(&deferred->ready);
 	free(deferred->buckets);
-	deferred_init(deferred);
+	sfu_deferred_init(deferred);
 }

@@ -38,25 +38,25 @@ struct deferred {
 	size_t parts_size;
 };
 
-void deferred_init(struct deferred *deferred);
+void sfu_deferred_init(struct deferred *deferred);
 
 /*
  * Take over @parsed, a sample whose user part is in another record. Returns 0
  * if it waits, 1 if it was completed at once, or -ENOMEM.
  */
-int deferred_add_sample(struct deferred *deferred, struct parsed *parsed);
+int sfu_deferred_add_sample(struct deferred *deferred, struct parsed *parsed);
 
 /* Take over @parsed, a user part. Returns 0 or -ENOMEM. */
-int deferred_add_part(struct deferred *deferred, const struct parsed *parsed);
+int sfu_deferred_add_part(struct deferred *deferred, const struct parsed *parsed);
 
 /*
  * Get the next sample that need not wait any longer or, if @is_end, that waits.
  * Returns whether there is one.
  */
-bool deferred_next(struct deferred *deferred, bool is_end,
-		   struct parsed *parsed);
+bool sfu_deferred_next(struct deferred *deferred, bool is_end,
+		       struct parsed *parsed);
 
 /* Forget everything. */
-void deferred_reset(struct deferred *deferred);
+void sfu_deferred_reset(struct deferred *deferred);
 
 #endif /* PROFILE_DEFERRED_H */

@@ -103,11 +103,11 @@ static void read_names(struct profile_header *header, const unsigned char *at,
 		name = take_text(&at, &left, &length);
 		if (!name || nr_ids > left / sizeof(uint64_t))
 			return;
-		source = nr_ids ? sources_find(&header->sources, get_u64(at)) :
+		source = nr_ids ? sfu_sources_find(&header->sources, get_u64(at)) :
 			 i < header->sources.nr ? &header->sources.list[i] :
 						  NULL;
 		if (source)
-			source_set_name(source, name, length);
+			sfu_source_set_name(source, name, length);
 		at += nr_ids * sizeof(uint64_t);
 		left -= nr_ids * sizeof(uint64_t);
 	}
@@ -168,8 +168,8 @@ static int read_files(struct profile_header *header, const unsigned char *at,
 	return 0;
 }
 
-const struct known_file *header_find_file(struct profile_header *header,
-					  const char *name)
+const struct known_file *sfu_header_find_file(struct profile_header *header,
+					      const char *name)
 {
 	const struct known_file key = { .name = (char *)name };
 
@@ -217,7 +217,7 @@ static int read_bytes(struct input *input, uint64_t offset, size_t size,
 	for (size_t done = 0; done < size; ) {
 		const size_t more = size - done < INPUT_MAX ? size - done :
 							      INPUT_MAX;
-		const void *from = input_get(input, offset + done, more, &error);
+		const void *from = sfu_input_get(input, offset + done, more, &error);
 
 		if (!from) {
 			free(to);
@@ -244,7 +244,7 @@ static int read_features(struct profile_header *header, struct input *input,
 
 		if (!(file->features[i / 64] >> i % 64 & 1))
 			continue;
-		entry = input_get(input, table, sizeof(section), &ret);
+		entry = sfu_input_get(input, table, sizeof(section), &ret);
 		if (!entry)
 			return ret;
 		memcpy(&section, entry, sizeof(section));
@@ -279,8 +279,8 @@ static int read_source(struct profile_header *header, struct input *input,
 	if (ret)
 		return ret == -ENODATA ? -EINVAL : ret;
 	*why = "an event's attributes are too short, or there are too many events";
-	ret = sources_add(&header->sources, attr, attr_size - sizeof(ids),
-			  bytes, ids.size / sizeof(uint64_t));
+	ret = sfu_sources_add(&header->sources, attr, attr_size - sizeof(ids),
+			      bytes, ids.size / sizeof(uint64_t));
 	free(bytes);
 	return ret;
 }
@@ -301,8 +301,8 @@ static int read_sources(struct profile_header *header, struct input *input,
 		unsigned char attr[4096];
 		const void *from;
 
-		from = input_get(input, file->attrs.offset + i * attr_size,
-				 attr_size, &ret);
+		from = sfu_input_get(input, file->attrs.offset + i * attr_size,
+				     attr_size, &ret);
 		if (!from)
 			return ret ? ret : -EINVAL;
 		memcpy(attr, from, attr_size);
@@ -336,15 +336,15 @@ static int refuse(char *error, size_t size, int number, const char *format, ...)
 	return number;
 }
 
-int header_read(struct profile_header *header, struct input *input, char *error,
-		size_t error_size)
+int sfu_header_read(struct profile_header *header, struct input *input, char *error,
+		    size_t error_size)
 {
 	struct file_header file = { 0 };
 	const char *why = NULL;
 	const void *from;
 	int ret;
 
-	from = input_get(input, 0, PIPE_HEADER_SIZE, &ret);
+	from = sfu_input_get(input, 0, PIPE_HEADER_SIZE, &ret);
 	if (!from)
 		return ret ? ret : refuse(error, error_size, -EINVAL,
 			"no profile: only %" PRIu64 " bytes", input->size);
@@ -361,7 +361,7 @@ int header_read(struct profile_header *header, struct input *input, char *error,
 		header->end = input->size;
 		return 0;
 	}
-	from = input_get(input, 0, sizeof(file), &ret);
+	from = sfu_input_get(input, 0, sizeof(file), &ret);
 	if (!from)
 		return ret ? ret : refuse(error, error_size, -EINVAL,
 			"the file ends at offset %" PRIu64 ", inside of its header",
@@ -394,12 +394,12 @@ static int add_attr_record(struct profile_header *header,
 		attr_size = PERF_ATTR_SIZE_VER0;
 	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size)
 		return -EINVAL;
-	return sources_add(&header->sources, at, attr_size, at + attr_size,
-			   (size - attr_size) / sizeof(uint64_t));
+	return sfu_sources_add(&header->sources, at, attr_size, at + attr_size,
+			       (size - attr_size) / sizeof(uint64_t));
 }
 
-int header_add_record(struct profile_header *header, const void *bytes,
-		      const char **why)
+int sfu_header_add_record(struct profile_header *header, const void *bytes,
+			  const char **why)
 {
 	const unsigned char *at = bytes;
 	const uint32_t type = get_u32(at);
@@ -417,19 +417,19 @@ int header_add_record(struct profile_header *header, const void *bytes,
 		return read_files(header, bytes, size);
 	case RECORD_EVENT_UPDATE:
 		source = size <= 24 || get_u64(at) != EVENT_UPDATE_NAME ? NULL :
-			 sources_find(&header->sources, get_u64(at + 8));
+			 sfu_sources_find(&header->sources, get_u64(at + 8));
 		if (source)
-			source_set_name(source, (const char *)at + 16,
-					size - 24);
+			sfu_source_set_name(source, (const char *)at + 16,
+					    size - 24);
 		return 0;
 	default:
 		return 0;
 	}
 }
 
-void header_free(struct profile_header *header)
+void sfu_header_free(struct profile_header *header)
 {
-	sources_free(&header->sources);
+	sfu_sources_free(&header->sources);
 	for (unsigned int i = 0; i < PROFILE_FACTS; i++)
 		free(header->facts[i]);
 	for (size_t i = 0; i < header->nr_files; i++)

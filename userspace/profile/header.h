@@ -52,20 +52,20 @@ struct profile_header {
  * Read the header of a profile. Returns 0, or -errno with a sentence in @error
  * of @error_size bytes.
  */
-int header_read(struct profile_header *header, struct input *input, char *error,
-		size_t error_size);
+int sfu_header_read(struct profile_header *header, struct input *input, char *error,
+		    size_t error_size);
 
 /*
  * Use a record of a profile from a pipe, of a type >= RECORD_USER, that has the
  * same facts. Returns 0, -ENOMEM, or -EINVAL and the reason in *@why.
  */
-int header_add_record(struct profile_header *header, const void *bytes,
-		      const char **why);
+int sfu_header_add_record(struct profile_header *header, const void *bytes,
+			  const char **why);
 
 /* Returns the build ID of a file, or NULL. */
-const struct known_file *header_find_file(struct profile_header *header,
-					  const char *name);
+const struct known_file *sfu_header_find_file(struct profile_header *header,
+					      const char *name);
 
-void header_free(struct profile_header *header);
+void sfu_header_free(struct profile_header *header);
 
 #endif /* PROFILE_HEADER_H */

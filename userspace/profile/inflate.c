@@ -15,11 +15,11 @@ static int start(struct inflate *inflate)
 	inflate->stream = ZSTD_createDStream();
 	if (inflate->packed && inflate->plain && inflate->stream)
 		return 0;
-	inflate_free(inflate);
+	sfu_inflate_free(inflate);
 	return -ENOMEM;
 }
 
-int inflate_give(struct inflate *inflate, const void *bytes, size_t size)
+int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size)
 {
 	if (start(inflate))
 		return -ENOMEM;
@@ -58,8 +58,8 @@ static int refill(struct inflate *inflate, const char **why)
 	return 0;
 }
 
-const void *inflate_get(struct inflate *inflate, size_t size, int *error,
-			const char **why)
+const void *sfu_inflate_get(struct inflate *inflate, size_t size, int *error,
+			    const char **why)
 {
 	*error = 0;
 	if (inflate->end - inflate->begin < size && inflate->stream)
@@ -69,12 +69,12 @@ const void *inflate_get(struct inflate *inflate, size_t size, int *error,
 	return inflate->plain + inflate->begin;
 }
 
-void inflate_take(struct inflate *inflate, size_t size)
+void sfu_inflate_take(struct inflate *inflate, size_t size)
 {
 	inflate->begin += size;
 }
 
-void inflate_reset(struct inflate *inflate)
+void sfu_inflate_reset(struct inflate *inflate)
 {
 	if (inflate->stream)
 		ZSTD_DCtx_reset(inflate->stream, ZSTD_reset_session_only);
@@ -84,7 +84,7 @@ void inflate_reset(struct inflate *inflate)
 	inflate->end = 0;
 }
 
-void inflate_free(struct inflate *inflate)
+void sfu_inflate_free(struct inflate *inflate)
 {
 	ZSTD_freeDStream(inflate->stream);
 	free(inflate->packed);

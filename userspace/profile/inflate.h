@@ -38,22 +38,22 @@ struct inflate {
  * Give @size bytes, at most INPUT_MAX, of compressed data, after all before has
  * been taken. Returns 0 or -ENOMEM.
  */
-int inflate_give(struct inflate *inflate, const void *bytes, size_t size);
+int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size);
 
 /*
  * Get at least @size bytes, at most INPUT_MAX, of decompressed data; NULL if
  * that many have not been given. Then *@error is 0, or -EINVAL for bytes that
  * zstd refuses; *@why is zstd's reason.
  */
-const void *inflate_get(struct inflate *inflate, size_t size, int *error,
-			const char **why);
+const void *sfu_inflate_get(struct inflate *inflate, size_t size, int *error,
+			    const char **why);
 
 /* The first @size bytes, of those gotten, have been used. */
-void inflate_take(struct inflate *inflate, size_t size);
+void sfu_inflate_take(struct inflate *inflate, size_t size);
 
 /* Forget all data. */
-void inflate_reset(struct inflate *inflate);
+void sfu_inflate_reset(struct inflate *inflate);
 
-void inflate_free(struct inflate *inflate);
+void sfu_inflate_free(struct inflate *inflate);
 
 #endif /* PROFILE_INFLATE_H */

@@ -65,7 +65,7 @@ static int copy_pipe(struct input *input)
 	return 0;
 }
 
-int input_open(struct input *input, int fd)
+int sfu_input_open(struct input *input, int fd)
 {
 	struct stat status;
 	int ret = 0;
@@ -85,11 +85,11 @@ int input_open(struct input *input, int fd)
 	if (!S_ISREG(status.st_mode))
 		ret = copy_pipe(input);
 	if (ret)
-		input_close(input);
+		sfu_input_close(input);
 	return ret;
 }
 
-void input_close(struct input *input)
+void sfu_input_close(struct input *input)
 {
 	if (input->is_own)
 		close(input->fd);
@@ -129,8 +129,8 @@ static int fill(struct input *input, uint64_t offset, size_t size)
 	return 0;
 }
 
-const void *input_get(struct input *input, uint64_t offset, size_t size,
-		      int *error)
+const void *sfu_input_get(struct input *input, uint64_t offset, size_t size,
+			  int *error)
 {
 	*error = 0;
 	if (offset < input->start ||

@@ -34,17 +34,17 @@ struct input {
 	unsigned char *buffer;
 };
 
-/* Returns 0 or -errno; then input_close() does nothing. */
-int input_open(struct input *input, int fd);
+/* Returns 0 or -errno; then sfu_input_close() does nothing. */
+int sfu_input_open(struct input *input, int fd);
 
-void input_close(struct input *input);
+void sfu_input_close(struct input *input);
 
 /*
  * Returns the address of @size bytes, at most INPUT_MAX, from @offset, valid
  * until the next call. Else NULL, and in *@error 0 if the file ends before, or
  * -errno.
  */
-const void *input_get(struct input *input, uint64_t offset, size_t size,
-		      int *error);
+const void *sfu_input_get(struct input *input, uint64_t offset, size_t size,
+			  int *error);
 
 #endif /* PROFILE_INPUT_H */

@@ -84,15 +84,15 @@ static struct source *find_source(struct sources *sources,
 	if (is_sample) {
 		if (cursor->left < (place + 1) * sizeof(uint64_t))
 			return NULL;
-		return sources_find(sources,
-				    get_u64(cursor->at +
+		return sfu_sources_find(sources,
+					get_u64(cursor->at +
 					    place * sizeof(uint64_t)));
 	}
 	if (!first->attr.sample_id_all ||
 	    cursor->left < place * sizeof(uint64_t))
 		return first;
-	return sources_find(sources, get_u64(cursor->at + cursor->left -
-					     place * sizeof(uint64_t)));
+	return sfu_sources_find(sources, get_u64(cursor->at + cursor->left -
+						 place * sizeof(uint64_t)));
 }
 
 static unsigned int index_of(const struct sources *sources,
@@ -451,8 +451,8 @@ static bool parse_other(struct cursor *cursor, unsigned int type,
 	}
 }
 
-int parse_record(struct sources *sources, const void *bytes,
-		 struct parsed *parsed, const char **why)
+int sfu_parse_record(struct sources *sources, const void *bytes,
+		     struct parsed *parsed, const char **why)
 {
 	struct perf_event_header header;
 	struct cursor cursor;

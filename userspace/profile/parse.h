@@ -39,7 +39,7 @@ struct parsed {
  * Returns 0, or -EINVAL and the reason in *@why. @parsed->record.offset is left
  * to the caller.
  */
-int parse_record(struct sources *sources, const void *bytes,
-		 struct parsed *parsed, const char **why);
+int sfu_parse_record(struct sources *sources, const void *bytes,
+		     struct parsed *parsed, const char **why);
 
 #endif /* PROFILE_PARSE_H */

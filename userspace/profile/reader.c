@@ -112,7 +112,7 @@ static const void *next_stored(struct sframe_unwind_profile *profile)
 	if (!left)
 		return end(profile, NULL);
 	bytes = left < HEADER_SIZE ? NULL :
-		input_get(&profile->input, profile->at, HEADER_SIZE, &error);
+		sfu_input_get(&profile->input, profile->at, HEADER_SIZE, &error);
 	if (!bytes)
 		return end_of_file(profile, left < HEADER_SIZE ? 0 : error);
 	profile->size = get_u16((const char *)bytes + 6);
@@ -123,7 +123,7 @@ static const void *next_stored(struct sframe_unwind_profile *profile)
 	}
 	if (profile->size > left)
 		return end_of_file(profile, 0);
-	bytes = input_get(&profile->input, profile->at, profile->size, &error);
+	bytes = sfu_input_get(&profile->input, profile->at, profile->size, &error);
 	if (!bytes)
 		return end_of_file(profile, error);
 	profile->is_packed = false;
@@ -137,7 +137,7 @@ static const void *next_packed(struct sframe_unwind_profile *profile)
 	const void *bytes;
 	int error;
 
-	bytes = inflate_get(&profile->inflate, HEADER_SIZE, &error, &why);
+	bytes = sfu_inflate_get(&profile->inflate, HEADER_SIZE, &error, &why);
 	if (bytes) {
 		profile->size = get_u16((const char *)bytes + 6);
 		if (profile->size < HEADER_SIZE) {
@@ -146,8 +146,8 @@ static const void *next_packed(struct sframe_unwind_profile *profile)
 			     profile->packed_at, profile->size);
 			return NULL;
 		}
-		bytes = inflate_get(&profile->inflate, profile->size, &error,
-				    &why);
+		bytes = sfu_inflate_get(&profile->inflate, profile->size, &error,
+					&why);
 	}
 	if (error)
 		fail(profile, error, "offset %" PRIu64 ": compressed: %s",
@@ -181,7 +181,7 @@ static int unpack(struct sframe_unwind_profile *profile, const char *bytes,
 		begin += 8;
 		size = get_u64(bytes + HEADER_SIZE);
 	}
-	if (inflate_give(&profile->inflate, bytes + begin, size))
+	if (sfu_inflate_give(&profile->inflate, bytes + begin, size))
 		return fail(profile, -ENOMEM, "no memory to decompress");
 	return 0;
 }
@@ -205,7 +205,7 @@ static int advance(struct sframe_unwind_profile *profile, const char *bytes,
 	uint64_t more;
 
 	if (profile->is_packed) {
-		inflate_take(&profile->inflate, profile->size);
+		sfu_inflate_take(&profile->inflate, profile->size);
 		return 0;
 	}
 	more = attachment_size(profile, bytes, type);
@@ -229,7 +229,7 @@ static void complete_map(struct sframe_unwind_profile *profile)
 	if (map->is_kernel &&
 	    !strncmp(name, KERNEL_NAME, strlen(KERNEL_NAME)))
 		name = KERNEL_NAME;
-	file = header_find_file(&profile->header, name);
+	file = sfu_header_find_file(&profile->header, name);
 	if (!file)
 		return;
 	memcpy(map->build_id, file->build_id, file->size);
@@ -245,9 +245,9 @@ static int use(struct sframe_unwind_profile *profile)
 	if (!parsed->is_ours)
 		return 0;
 	if (parsed->is_user_part)
-		ret = deferred_add_part(&profile->deferred, parsed);
+		ret = sfu_deferred_add_part(&profile->deferred, parsed);
 	else if (parsed->is_deferred)
-		ret = deferred_add_sample(&profile->deferred, parsed);
+		ret = sfu_deferred_add_sample(&profile->deferred, parsed);
 	else
 		ret = 1;
 	if (ret < 0)
@@ -270,7 +270,7 @@ static int use_special(struct sframe_unwind_profile *profile,
 	if (type == RECORD_COMPRESSED || type == RECORD_COMPRESSED2)
 		return unpack(profile, bytes, type);
 	if (profile->header.is_pipe && at >= profile->known_until) {
-		ret = header_add_record(&profile->header, bytes, &why);
+		ret = sfu_header_add_record(&profile->header, bytes, &why);
 		profile->known_until = at + profile->size;
 	}
 	if (ret)
@@ -289,8 +289,8 @@ static int parse(struct sframe_unwind_profile *profile, const char *bytes)
 
 	if (type >= RECORD_USER)
 		return use_special(profile, bytes, type);
-	ret = parse_record(&profile->header.sources, bytes, &profile->parsed,
-			   &why);
+	ret = sfu_parse_record(&profile->header.sources, bytes, &profile->parsed,
+			       &why);
 	if (ret)
 		return fail(profile, ret, "offset %" PRIu64 "%s: %s", at,
 			    profile->is_packed ? ", compressed" : "", why);
@@ -308,8 +308,8 @@ int sframe_unwind_profile_next(struct sframe_unwind_profile *profile,
 	while (!profile->result && !ret) {
 		const void *bytes = NULL;
 
-		if (deferred_next(&profile->deferred, profile->is_end,
-				  &profile->parsed)) {
+		if (sfu_deferred_next(&profile->deferred, profile->is_end,
+				      &profile->parsed)) {
 			ret = 1;
 			break;
 		}
@@ -327,8 +327,8 @@ int sframe_unwind_profile_next(struct sframe_unwind_profile *profile,
 
 void sframe_unwind_profile_rewind(struct sframe_unwind_profile *profile)
 {
-	inflate_reset(&profile->inflate);
-	deferred_reset(&profile->deferred);
+	sfu_inflate_reset(&profile->inflate);
+	sfu_deferred_reset(&profile->deferred);
 	profile->at = profile->header.begin;
 	profile->is_end = false;
 	profile->is_damaged = false;
@@ -344,11 +344,11 @@ int sframe_unwind_profile_open(struct sframe_unwind_profile **profile, int fd)
 	*profile = new;
 	if (!new)
 		return -ENOMEM;
-	deferred_init(&new->deferred);
-	ret = input_open(&new->input, fd);
+	sfu_deferred_init(&new->deferred);
+	ret = sfu_input_open(&new->input, fd);
 	if (!ret)
-		ret = header_read(&new->header, &new->input, new->error,
-				  sizeof(new->error));
+		ret = sfu_header_read(&new->header, &new->input, new->error,
+				      sizeof(new->error));
 	if (ret && !new->error[0])
 		fail(new, ret, "%s", strerrordesc_np(-ret));
 	new->at = new->header.begin;
@@ -360,10 +360,10 @@ void sframe_unwind_profile_close(struct sframe_unwind_profile *profile)
 {
 	if (!profile)
 		return;
-	input_close(&profile->input);
-	header_free(&profile->header);
-	inflate_free(&profile->inflate);
-	deferred_reset(&profile->deferred);
+	sfu_input_close(&profile->input);
+	sfu_header_free(&profile->header);
+	sfu_inflate_free(&profile->inflate);
+	sfu_deferred_reset(&profile->deferred);
 	free(profile);
 }
 

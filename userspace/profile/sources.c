@@ -41,7 +41,7 @@ static void describe(const struct perf_event_attr *attr, char *name, size_t size
 			 (uint64_t)attr->config);
 }
 
-void source_set_name(struct source *source, const char *name, size_t size)
+void sfu_source_set_name(struct source *source, const char *name, size_t size)
 {
 	char *copy;
 
@@ -103,8 +103,8 @@ static int make_room(struct sources *sources)
 	return 0;
 }
 
-int sources_add(struct sources *sources, const void *attr, size_t attr_size,
-		const void *ids, size_t nr_ids)
+int sfu_sources_add(struct sources *sources, const void *attr, size_t attr_size,
+		    const void *ids, size_t nr_ids)
 {
 	char name[SOURCE_NAME_MAX];
 	struct source *source;
@@ -120,7 +120,7 @@ int sources_add(struct sources *sources, const void *attr, size_t attr_size,
 	memcpy(&source->attr, attr, attr_size < sizeof(source->attr) ?
 	       attr_size : sizeof(source->attr));
 	describe(&source->attr, name, sizeof(name));
-	source_set_name(source, name, sizeof(name));
+	sfu_source_set_name(source, name, sizeof(name));
 	if (!source->known.name)
 		return -ENOMEM;
 	ret = add_ids(sources, source, ids, nr_ids);
@@ -146,7 +146,7 @@ static int compare_ids(const void *a, const void *b)
 	return (left->source > right->source) - (left->source < right->source);
 }
 
-struct source *sources_find(struct sources *sources, uint64_t id)
+struct source *sfu_sources_find(struct sources *sources, uint64_t id)
 {
 	size_t low = 0, high = sources->nr_ids;
 
@@ -166,7 +166,7 @@ struct source *sources_find(struct sources *sources, uint64_t id)
 	return &sources->list[sources->ids[low].source];
 }
 
-void sources_free(struct sources *sources)
+void sfu_sources_free(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->nr; i++) {
 		free((char *)sources->list[i].known.name);

@@ -60,15 +60,15 @@ struct sources {
  * known here, and @ids @nr_ids unaligned u64. Returns 0, -EINVAL if there are
  * too many or the attributes are too short, or -ENOMEM.
  */
-int sources_add(struct sources *sources, const void *attr, size_t attr_size,
-		const void *ids, size_t nr_ids);
+int sfu_sources_add(struct sources *sources, const void *attr, size_t attr_size,
+		    const void *ids, size_t nr_ids);
 
 /* Returns the source with this id, or NULL. */
-struct source *sources_find(struct sources *sources, uint64_t id);
+struct source *sfu_sources_find(struct sources *sources, uint64_t id);
 
 /* Replace a source's name by @name of at most @size bytes. No error if no memory. */
-void source_set_name(struct source *source, const char *name, size_t size);
+void sfu_source_set_name(struct source *source, const char *name, size_t size);
 
-void sources_free(struct sources *sources);
+void sfu_sources_free(struct sources *sources);
 
 #endif /* PROFILE_SOURCES_H */

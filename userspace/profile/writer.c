@@ -27,8 +27,8 @@ struct stored_attr {
 	struct file_section ids;
 };
 
-int writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
-		  size_t size, uint64_t offset)
+int sfu_writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
+		      size_t size, uint64_t offset)
 {
 	const char *bytes = from;
 
@@ -48,8 +48,8 @@ int writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
 	return 0;
 }
 
-int writer_write_header(struct sframe_unwind_profile_writer *writer,
-			uint64_t features)
+int sfu_writer_write_header(struct sframe_unwind_profile_writer *writer,
+			    uint64_t features)
 {
 	struct file_header header = {
 		.magic = PROFILE_MAGIC,
@@ -63,7 +63,7 @@ int writer_write_header(struct sframe_unwind_profile_writer *writer,
 		.features = { features },
 	};
 
-	return writer_put_at(writer, &header, sizeof(header), 0);
+	return sfu_writer_put_at(writer, &header, sizeof(header), 0);
 }
 
 int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
@@ -72,13 +72,13 @@ int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
 
 	if (ret || !writer->used)
 		return ret;
-	ret = writer_put_at(writer, writer->buffer, writer->used,
-			    writer->written);
+	ret = sfu_writer_put_at(writer, writer->buffer, writer->used,
+				writer->written);
 	if (ret)
 		return ret;
 	writer->written += writer->used;
 	writer->used = 0;
-	return writer_write_header(writer, 0);
+	return sfu_writer_write_header(writer, 0);
 }
 
 uint64_t sframe_unwind_profile_written(const struct sframe_unwind_profile_writer *writer)
@@ -103,9 +103,9 @@ static uint64_t sample_type(uint32_t flags)
 	return type;
 }
 
-void writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
-		      const struct sframe_unwind_profile_source *source,
-		      struct perf_event_attr *attr)
+void sfu_writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
+			  const struct sframe_unwind_profile_source *source,
+			  struct perf_event_attr *attr)
 {
 	*attr = (struct perf_event_attr){
 		.type = source->type,
@@ -141,11 +141,11 @@ static int write_sources(struct sframe_unwind_profile_writer *writer)
 		struct stored_attr stored = { .ids = { ids, size } };
 		struct perf_event_attr attr;
 
-		writer_fill_attr(writer, source, &attr);
+		sfu_writer_fill_attr(writer, source, &attr);
 		memcpy(stored.attr, &attr, sizeof(stored.attr));
-		ret = writer_put_at(writer, &stored, sizeof(stored), at);
+		ret = sfu_writer_put_at(writer, &stored, sizeof(stored), at);
 		if (!ret)
-			ret = writer_put_at(writer, source->ids, size, ids);
+			ret = sfu_writer_put_at(writer, source->ids, size, ids);
 		at += sizeof(stored);
 		ids += size;
 	}
@@ -253,7 +253,7 @@ int sframe_unwind_profile_create(struct sframe_unwind_profile_writer **result, i
 	if (!ret)
 		ret = write_sources(writer);
 	if (!ret)
-		ret = writer_write_header(writer, 0);
+		ret = sfu_writer_write_header(writer, 0);
 	if (ret)
 		free_writer(writer);
 	else
@@ -261,7 +261,7 @@ int sframe_unwind_profile_create(struct sframe_unwind_profile_writer **result, i
 	return ret;
 }
 
-void *writer_room(struct sframe_unwind_profile_writer *writer, size_t size)
+void *sfu_writer_room(struct sframe_unwind_profile_writer *writer, size_t size)
 {
 	if (writer->error ||
 	    (BUFFER - writer->used < size &&
@@ -291,7 +291,7 @@ int sframe_unwind_profile_finish(struct sframe_unwind_profile_writer *writer)
 		return 0;
 	ret = sframe_unwind_profile_flush(writer);
 	if (!ret)
-		ret = writer_write_features(writer);
+		ret = sfu_writer_write_features(writer);
 	free_writer(writer);
 	return ret;
 }

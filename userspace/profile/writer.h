@@ -42,22 +42,22 @@ struct sframe_unwind_profile_writer {
 };
 
 /* Write to any place of the file. Returns 0 or -errno, which is kept. */
-int writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
-		  size_t size, uint64_t offset);
+int sfu_writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
+		      size_t size, uint64_t offset);
 
 /* Returns room for a record of @size bytes, or NULL after an error of writing. */
-void *writer_room(struct sframe_unwind_profile_writer *writer, size_t size);
+void *sfu_writer_room(struct sframe_unwind_profile_writer *writer, size_t size);
 
 /* The attributes of a source, as perf would open it. */
-void writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
-		      const struct sframe_unwind_profile_source *source,
-		      struct perf_event_attr *attr);
+void sfu_writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
+			  const struct sframe_unwind_profile_source *source,
+			  struct perf_event_attr *attr);
 
 /* Write the facts behind the records. Returns 0 or -errno. */
-int writer_write_features(struct sframe_unwind_profile_writer *writer);
+int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer);
 
 /* Write the header, with the bits of @features. Returns 0 or -errno. */
-int writer_write_header(struct sframe_unwind_profile_writer *writer,
-			uint64_t features);
+int sfu_writer_write_header(struct sframe_unwind_profile_writer *writer,
+			    uint64_t features);
 
 #endif /* PROFILE_WRITER_H */

@@ -39,7 +39,7 @@ static void put_sources(const struct sframe_unwind_profile_writer *writer,
 		const struct sframe_unwind_profile_source *source =
 			&writer->sources[i];
 
-		writer_fill_attr(writer, source, &attr);
+		sfu_writer_fill_attr(writer, source, &attr);
 		fwrite(&attr, STORED_ATTR_SIZE, 1, to);
 		put_u32(to, source->nr_ids);
 		put_text(to, source->name);
@@ -98,7 +98,7 @@ static int put_feature(const struct sframe_unwind_profile_writer *writer,
 	return 1;
 }
 
-int writer_write_features(struct sframe_unwind_profile_writer *writer)
+int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer)
 {
 	static const unsigned int known[] = {
 		FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION,
@@ -129,13 +129,13 @@ int writer_write_features(struct sframe_unwind_profile_writer *writer)
 	for (size_t i = 0; i < nr; i++)
 		table[i].offset += writer->written + nr * sizeof(table[0]);
 	if (!ret)
-		ret = writer_put_at(writer, table, nr * sizeof(table[0]),
-				    writer->written);
+		ret = sfu_writer_put_at(writer, table, nr * sizeof(table[0]),
+					writer->written);
 	if (!ret)
-		ret = writer_put_at(writer, bytes, size,
-				    writer->written + nr * sizeof(table[0]));
+		ret = sfu_writer_put_at(writer, bytes, size,
+					writer->written + nr * sizeof(table[0]));
 	if (!ret)
-		ret = writer_write_header(writer, features);
+		ret = sfu_writer_write_header(writer, features);
 	free(bytes);
 	return ret;
 }

@@ -193,7 +193,7 @@ static int write_sample(struct sframe_unwind_profile_writer *writer,
 		size += raw_size(sample);
 	if (size > RECORD_MAX)
 		return -E2BIG;
-	to.at = writer_room(writer, size);
+	to.at = sfu_writer_room(writer, size);
 	if (!to.at)
 		return writer->error;
 	put_header(&to, PERF_RECORD_SAMPLE,
@@ -241,7 +241,7 @@ static int write_map(struct sframe_unwind_profile_writer *writer,
 		return -EINVAL;
 	if (size > RECORD_MAX)
 		return -E2BIG;
-	to.at = writer_room(writer, size);
+	to.at = sfu_writer_room(writer, size);
 	if (!to.at)
 		return writer->error;
 	memcpy(build_id + 4, map->build_id, map->build_id_size);
@@ -268,7 +268,7 @@ static int write_comm(struct sframe_unwind_profile_writer *writer,
 
 	if (size > RECORD_MAX)
 		return -E2BIG;
-	to.at = writer_room(writer, size);
+	to.at = sfu_writer_room(writer, size);
 	if (!to.at)
 		return writer->error;
 	put_header(&to, PERF_RECORD_COMM,
@@ -284,7 +284,7 @@ static int write_task(struct sframe_unwind_profile_writer *writer,
 		      const struct sframe_unwind_profile_record *record)
 {
 	const size_t size = 8 + 4 * 4 + 8 + sample_id_size(writer);
-	struct composed to = { writer_room(writer, size) };
+	struct composed to = { sfu_writer_room(writer, size) };
 
 	if (!to.at)
 		return writer->error;
@@ -307,7 +307,7 @@ static int write_lost(struct sframe_unwind_profile_writer *writer,
 				SFRAME_UNWIND_PROFILE_LOST_SAMPLES;
 	const size_t size = 8 + (is_samples ? 8 : 16) + sample_id_size(writer);
 	const uint64_t id = any_id(writer, record);
-	struct composed to = { writer_room(writer, size) };
+	struct composed to = { sfu_writer_room(writer, size) };
 
 	if (!to.at)
 		return writer->error;
@@ -343,7 +343,7 @@ int sframe_unwind_profile_write(struct sframe_unwind_profile_writer *writer,
 
 int sframe_unwind_profile_end_round(struct sframe_unwind_profile_writer *writer)
 {
-	struct composed to = { writer_room(writer, 8) };
+	struct composed to = { sfu_writer_room(writer, 8) };
 
 	if (!to.at)
 		return writer->error;

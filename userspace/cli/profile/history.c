@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/profile/history.h"
+#include "cli/profile/ranges.h"
+
+#define KERNEL_NAME	"[kernel.kallsyms]"
+
+/* Ranges that may be moved to go back in time, before that is given up. */
+#define WORK_MAX	2000000000ULL
+
+enum change_kind {
+	CHANGE_MAP,
+	CHANGE_EXEC,
+	CHANGE_FORK,
+	CHANGE_COMM,
+};
+
+/**
+ * struct change - one change, of all processes
+ *
+ * @time: when; changes of the same time are in the order of the file.
+ * @order: their order in the file.
+ * @kind: what.
+ * @pid: the process.
+ * @tid: the thread.
+ * @ppid: for CHANGE_FORK: the parent, or the process itself for a new thread,
+ *	or if the new process has mappings of its own.
+ * @ptid: for CHANGE_FORK: the parent's thread.
+ * @comm: for CHANGE_COMM: number of the name.
+ * @mapping: for CHANGE_MAP.
+ */
+struct change {
+	uint64_t time;
+	uint32_t order;
+	enum change_kind kind;
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t ppid;
+	uint32_t ptid;
+	uint32_t comm;
+	struct mapping mapping;
+};
+
+/**
+ * struct step - a change of one process
+ *
+ * @time: when.
+ * @base: what it has mapped from now on, instead of all before; or NULL.
+ * @mapping: what is mapped in addition, if @base is NULL.
+ */
+struct step {
+	uint64_t time;
+	struct ranges *base;
+	struct mapping mapping;
+};
+
+/**
+ * struct process - one process
+ *
+ * @steps: its changes.
+ * @nr_steps: number of those.
+ * @steps_room: room for those.
+ * @nr_done: how many of them are in @now.
+ * @now: what is mapped.
+ * @version: changes with @now.
+ * @jitdump: path of its jitdump, or NULL.
+ */
+struct process {
+	struct step *steps;
+	uint32_t nr_steps;
+	uint32_t steps_room;
+	uint32_t nr_done;
+	struct ranges *now;
+	uint64_t version;
+	char *jitdump;
+};
+
+struct comm_step {
+	uint64_t time;
+	uint32_t comm;
+};
+
+struct thread {
+	struct comm_step *comms;
+	uint32_t nr;
+	uint32_t room;
+};
+
+/**
+ * struct history - all processes
+ *
+ * @changes: all changes, until history_finish().
+ * @nr_changes: number of those.
+ * @changes_room: room for those.
+ * @pids: numbers of processes.
+ * @processes: the processes.
+ * @processes_room: room for those.
+ * @tids: numbers of threads.
+ * @threads: the threads.
+ * @threads_room: room for those.
+ * @comms: names of threads.
+ * @names: names of objects, with their build ID.
+ * @objects: the objects.
+ * @objects_room: room for those.
+ * @kernel_text: address of _text, or 0.
+ * @kernel: number of the kernel's object, or TABLE_NONE.
+ * @next_version: for the next change of any process.
+ * @work: what going back in time has cost.
+ * @is_inexact: whether that was too much.
+ */
+struct history {
+	struct change *changes;
+	uint32_t nr_changes;
+	uint32_t changes_room;
+	struct pairs pids;
+	struct process **processes;
+	uint32_t processes_room;
+	struct pairs tids;
+	struct thread *threads;
+	uint32_t threads_room;
+	struct strings comms;
+	struct strings names;
+	struct history_object **objects;
+	uint32_t objects_room;
+	uint64_t kernel_text;
+	uint32_t kernel;
+	uint64_t next_version;
+	uint64_t work;
+	bool is_inexact;
+};
+
+struct history *history_create(void)
+{
+	struct history *history = table_allocate(sizeof(*history));
+
+	history->kernel = TABLE_NONE;
+	return history;
+}
+
+static struct process *get_process(struct history *history, uint32_t pid)
+{
+	const uint32_t nr = pairs_add(&history->pids, pid, 0);
+
+	history->processes = table_grow(history->processes,
+					&history->processes_room, nr,
+					sizeof(struct process *));
+	if (!history->processes[nr]) {
+		history->processes[nr] = table_allocate(sizeof(struct process));
+		history->processes[nr]->version = history->next_version++;
+	}
+	return history->processes[nr];
+}
+
+static struct thread *get_thread(struct history *history, uint32_t tid)
+{
+	const uint32_t nr = pairs_add(&history->tids, tid, 0);
+
+	history->threads = table_grow(history->threads, &history->threads_room,
+				      nr, sizeof(struct thread));
+	return &history->threads[nr];
+}
+
+static uint32_t add_object(struct history *history,
+			   const struct sframe_unwind_profile_map *map,
+			   uint32_t pid)
+{
+	char key[2 * sizeof(map->build_id) + 1] = "", *text = NULL;
+	struct history_object *object;
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < map->build_id_size; i++)
+		snprintf(key + 2 * i, 3, "%02x", map->build_id[i]);
+	if (asprintf(&text, "%s %s", key, map->name) < 0)
+		text = table_copy(map->name);
+	nr = strings_add(&history->names, text);
+	free(text);
+	history->objects = table_grow(history->objects, &history->objects_room,
+				      nr, sizeof(struct history_object *));
+	if (history->objects[nr])
+		return nr;
+	object = table_allocate(sizeof(*object));
+	object->name = table_copy(map->name);
+	object->build_id_size = map->build_id_size;
+	memcpy(object->build_id, map->build_id, sizeof(map->build_id));
+	object->pid = pid;
+	history->objects[nr] = object;
+	return nr;
+}
+
+static void add_change(struct history *history, struct change change,
+		       const struct sframe_unwind_profile_record *record)
+{
+	history->changes = table_grow(history->changes, &history->changes_room,
+				      history->nr_changes, sizeof(change));
+	change.time = record->time;
+	change.order = history->nr_changes;
+	change.pid = record->pid;
+	change.tid = record->tid;
+	history->changes[history->nr_changes++] = change;
+}
+
+/* jit-PID.dump, as perf's jitdump specification has it. */
+static bool is_jitdump(const char *name)
+{
+	const char *base = strrchr(name, '/');
+	uint32_t pid;
+	int end = 0;
+
+	return base && sscanf(base, "/jit-%" SCNu32 ".dump%n", &pid, &end) == 1 &&
+	       end && !base[end];
+}
+
+static void add_map(struct history *history,
+		    const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+	struct change change = { .kind = CHANGE_MAP };
+	struct process *process;
+
+	if (map->is_kernel) {
+		if (!strncmp(map->name, KERNEL_NAME, strlen(KERNEL_NAME)) &&
+		    history->kernel == TABLE_NONE) {
+			history->kernel_text = map->offset;
+			history->kernel = add_object(history, map, record->pid);
+		}
+		return;
+	}
+	if (is_jitdump(map->name)) {
+		process = get_process(history, record->pid);
+		free(process->jitdump);
+		process->jitdump = table_copy(map->name);
+		return;
+	}
+	if (!map->is_code || !map->size || map->start + map->size < map->start)
+		return;
+	change.mapping = (struct mapping){
+		.start = map->start,
+		.end = map->start + map->size,
+		.offset = map->offset,
+		.object = add_object(history, map, record->pid),
+	};
+	add_change(history, change, record);
+}
+
+void history_add(struct history *history,
+		 const struct sframe_unwind_profile_record *record)
+{
+	struct change change = { 0 };
+
+	switch (record->kind) {
+	case SFRAME_UNWIND_PROFILE_MAP:
+		add_map(history, record);
+		break;
+	case SFRAME_UNWIND_PROFILE_COMM:
+		change.kind = CHANGE_COMM;
+		change.comm = strings_add(&history->comms, record->comm.name);
+		add_change(history, change, record);
+		if (record->comm.is_exec) {
+			change.kind = CHANGE_EXEC;
+			add_change(history, change, record);
+		}
+		break;
+	case SFRAME_UNWIND_PROFILE_FORK:
+		change.kind = CHANGE_FORK;
+		change.ppid = record->task.has_own_maps ? record->pid :
+							  record->task.ppid;
+		change.ptid = record->task.ptid;
+		add_change(history, change, record);
+		break;
+	default:
+		break;
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct change *left = a, *right = b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return (left->order > right->order) - (left->order < right->order);
+}
+
+/* Own a copy of @now that can be changed. */
+static void own_now(struct process *process)
+{
+	process->now = ranges_own(process->now);
+}
+
+static void add_step(struct process *process, const struct step *step)
+{
+	process->steps = table_grow(process->steps, &process->steps_room,
+				    process->nr_steps, sizeof(*step));
+	process->steps[process->nr_steps++] = *step;
+}
+
+static void do_step(struct process *process, const struct step *step)
+{
+	if (step->base) {
+		ranges_put(process->now);
+		process->now = ranges_get(step->base);
+	} else {
+		own_now(process);
+		ranges_add(process->now, &step->mapping);
+	}
+}
+
+/* The two must be of one time. */
+static void add_and_do(struct process *process, const struct step *step)
+{
+	add_step(process, step);
+	do_step(process, step);
+}
+
+static void add_comm(struct history *history, uint32_t tid, uint64_t time,
+		     uint32_t comm)
+{
+	struct thread *thread = get_thread(history, tid);
+
+	thread->comms = table_grow(thread->comms, &thread->room, thread->nr,
+				   sizeof(*thread->comms));
+	thread->comms[thread->nr++] = (struct comm_step){ time, comm };
+}
+
+static void distribute_fork(struct history *history, const struct change *change)
+{
+	struct process *process = get_process(history, change->pid);
+	struct thread *parent = get_thread(history, change->ptid);
+	struct step step = { .time = change->time };
+
+	if (parent->nr)
+		add_comm(history, change->tid, change->time,
+			 parent->comms[parent->nr - 1].comm);
+	if (change->pid == change->ppid)
+		return;
+	step.base = ranges_get(get_process(history, change->ppid)->now);
+	if (!step.base)
+		step.base = ranges_create();
+	add_and_do(process, &step);
+}
+
+static void distribute(struct history *history, const struct change *change)
+{
+	struct step step = { .time = change->time };
+
+	switch (change->kind) {
+	case CHANGE_MAP:
+		step.mapping = change->mapping;
+		add_and_do(get_process(history, change->pid), &step);
+		break;
+	case CHANGE_EXEC:
+		step.base = ranges_create();
+		add_and_do(get_process(history, change->pid), &step);
+		break;
+	case CHANGE_COMM:
+		add_comm(history, change->tid, change->time, change->comm);
+		break;
+	case CHANGE_FORK:
+		distribute_fork(history, change);
+		break;
+	}
+}
+
+void history_finish(struct history *history)
+{
+	if (history->nr_changes)
+		qsort(history->changes, history->nr_changes,
+		      sizeof(*history->changes), compare);
+	for (uint32_t i = 0; i < history->nr_changes; i++)
+		distribute(history, &history->changes[i]);
+	free(history->changes);
+	history->changes = NULL;
+	for (uint32_t i = 0; i < history->pids.nr; i++) {
+		ranges_put(history->processes[i]->now);
+		history->processes[i]->now = NULL;
+	}
+}
+
+/* Go to the state of @time. */
+static void go_to(struct history *history, struct process *process,
+		  uint64_t time)
+{
+	uint32_t done = process->nr_done;
+
+	if (done && process->steps[done - 1].time > time) {
+		if (history->work > WORK_MAX) {
+			history->is_inexact = true;
+			return;
+		}
+		history->work += ranges_nr(process->now) + done;
+		ranges_put(process->now);
+		process->now = NULL;
+		done = 0;
+		process->version = history->next_version++;
+	}
+	if (done < process->nr_steps && process->steps[done].time <= time)
+		process->version = history->next_version++;
+	for (; done < process->nr_steps && process->steps[done].time <= time;
+	     done++)
+		do_step(process, &process->steps[done]);
+	process->nr_done = done;
+}
+
+struct process *history_process(struct history *history, uint32_t pid,
+				uint64_t time, uint64_t *version)
+{
+	struct process *process = get_process(history, pid);
+
+	go_to(history, process, time);
+	*version = process->version;
+	return process;
+}
+
+const struct mapping *process_find(const struct process *process,
+				   uint64_t address)
+{
+	return ranges_find(process->now, address);
+}
+
+const char *history_comm(struct history *history, uint32_t pid, uint32_t tid,
+			 uint64_t time)
+{
+	const struct thread *thread = get_thread(history, tid);
+	uint32_t low = 0, high;
+	static char text[32];
+
+	if (!thread->nr && tid != pid)
+		thread = get_thread(history, pid);
+	for (high = thread->nr; low < high; ) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (thread->comms[middle].time <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (thread->nr)
+		return history->comms.texts[thread->comms[low ? low - 1 : 0]
+						    .comm];
+	if (!tid)
+		return "swapper";
+	snprintf(text, sizeof(text), ":%" PRIu32, tid);
+	return text;
+}
+
+struct history_object *history_object(struct history *history, uint32_t number)
+{
+	return history->objects[number];
+}
+
+uint32_t history_objects(const struct history *history)
+{
+	return history->names.pairs.nr;
+}
+
+uint64_t history_kernel_text(const struct history *history)
+{
+	return history->kernel_text;
+}
+
+const struct history_object *history_kernel(const struct history *history)
+{
+	return history->kernel == TABLE_NONE ? NULL :
+	       history->objects[history->kernel];
+}
+
+const char *history_jitdump(struct history *history, uint32_t pid)
+{
+	return get_process(history, pid)->jitdump;
+}
+
+bool history_is_inexact(const struct history *history)
+{
+	return history->is_inexact;
+}
+
+void history_free(struct history *history)
+{
+	if (!history)
+		return;
+	for (uint32_t i = 0; i < history->pids.nr; i++) {
+		struct process *process = history->processes[i];
+
+		for (uint32_t j = 0; j < process->nr_steps; j++)
+			ranges_put(process->steps[j].base);
+		ranges_put(process->now);
+		free(process->steps);
+		free(process->jitdump);
+		free(process);
+	}
+	for (uint32_t i = 0; i < history->tids.nr; i++)
+		free(history->threads[i].comms);
+	for (uint32_t i = 0; i < history->names.pairs.nr; i++) {
+		free(history->objects[i]->name);
+		free(history->objects[i]);
+	}
+	free(history->changes);
+	free(history->processes);
+	free(history->threads);
+	free(history->objects);
+	pairs_free(&history->pids);
+	pairs_free(&history->tids);
+	strings_free(&history->comms);
+	strings_free(&history->names);
+	free(history);
+}

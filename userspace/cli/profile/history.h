@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What processes had mapped, and how threads were called, at any time of a
+ * profile: its records are not in the order of time.
+ */
+#ifndef CLI_PROFILE_HISTORY_H
+#define CLI_PROFILE_HISTORY_H
+
+#include "cli/profile/table.h"
+#include "include/sframe_unwind_profile.h"
+
+/**
+ * struct mapping - one mapping
+ *
+ * @start: first address.
+ * @end: address behind the last one.
+ * @offset: offset in the file of @start.
+ * @object: number of the object.
+ */
+struct mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t object;
+};
+
+/**
+ * struct history_object - a file, or what else is mapped
+ *
+ * @name: its path, or another name; escape before printing.
+ * @build_id: its build ID.
+ * @build_id_size: bytes of that; 0 if it is not known.
+ * @pid: a process that has it mapped.
+ */
+struct history_object {
+	char *name;
+	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
+	uint32_t build_id_size;
+	uint32_t pid;
+};
+
+struct history;
+struct process;
+
+struct history *history_create(void);
+
+void history_free(struct history *history);
+
+/* Take over a record; samples are ignored. */
+void history_add(struct history *history,
+		 const struct sframe_unwind_profile_record *record);
+
+/* Call this after the last record, and before what is below. */
+void history_finish(struct history *history);
+
+/*
+ * Returns process @pid as it was at @time. Addresses that were found earlier
+ * are valid as long as *@version stays the same.
+ */
+struct process *history_process(struct history *history, uint32_t pid,
+				uint64_t time, uint64_t *version);
+
+/* Returns what the process has mapped at @address, or NULL. */
+const struct mapping *process_find(const struct process *process,
+				   uint64_t address);
+
+/* Returns the name of a thread, never NULL. Escape before printing. */
+const char *history_comm(struct history *history, uint32_t pid, uint32_t tid,
+			 uint64_t time);
+
+/* Object @number. Its address is valid as long as the history. */
+struct history_object *history_object(struct history *history, uint32_t number);
+
+uint32_t history_objects(const struct history *history);
+
+/* Returns the recorded address of the kernel's _text, or 0. */
+uint64_t history_kernel_text(const struct history *history);
+
+/* The kernel's own object, or NULL. */
+const struct history_object *history_kernel(const struct history *history);
+
+/* Path of the file with code that process @pid made at run time, or NULL. */
+const char *history_jitdump(struct history *history, uint32_t pid);
+
+/*
+ * Whether samples were too far from the order of time, so that mappings of some
+ * were taken as they were somewhat later.
+ */
+bool history_is_inexact(const struct history *history);
+
+#endif /* CLI_PROFILE_HISTORY_H */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/profile/jit.h"
+
+/* Limits of what is read. */
+#define SYMBOLS_MAX	4000000u
+#define RECORD_MAX	(16u << 20)
+
+#define JITDUMP_MAGIC	0x4A695444u	/* "JiTD" */
+#define JITDUMP_HEADER	40u
+#define JITDUMP_LOAD	0u
+#define JITDUMP_MOVE	1u
+
+/**
+ * struct jit - functions of a process
+ *
+ * @symbols: the functions, of the file that has any.
+ * @names: what their names point to.
+ */
+struct jit {
+	struct symbols symbols;
+	struct strings names;
+};
+
+static FILE *open_ours(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
+	    (!status.st_uid || status.st_uid == geteuid()))
+		return fdopen(fd, "r");
+	close(fd);
+	return NULL;
+}
+
+static void add(struct jit *jit, uint64_t start, uint64_t size,
+		const char *name)
+{
+	uint32_t number;
+
+	if (!size || start + size < start || jit->symbols.nr >= SYMBOLS_MAX)
+		return;
+	number = strings_add(&jit->names, name);
+	/* Of several at one address, the last one: memory is reused. */
+	symtab_add(&jit->symbols, start, start + size, false,
+		   jit->names.texts[number], jit->symbols.nr);
+}
+
+/* Lines of start, size and name; the numbers are hexadecimal. */
+static void read_map(struct jit *jit, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, file) > 0) {
+		uint64_t start, size;
+		int name = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &size,
+			   &name) == 2 && name)
+			add(jit, start, size, line + name);
+	}
+	free(line);
+}
+
+/**
+ * struct jitdump_record - header of a record
+ *
+ * @id: its kind.
+ * @size: its size in bytes, with this.
+ * @time: when it was written.
+ */
+struct jitdump_record {
+	uint32_t id;
+	uint32_t size;
+	uint64_t time;
+};
+
+static uint64_t get_u64(const char *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+/* Process and thread, address, place of code, size, index; then the name. */
+static void load(struct jit *jit, const char *bytes, size_t size)
+{
+	if (size > 40 && memchr(bytes + 40, 0, size - 40))
+		add(jit, get_u64(bytes + 16), get_u64(bytes + 24), bytes + 40);
+}
+
+/* Process and thread, address, old address, new address, size, index. */
+static void move(struct jit *jit, const char *bytes, size_t size)
+{
+	if (size < 48)
+		return;
+	for (uint32_t i = jit->symbols.nr; i--;) {
+		const struct symbol *symbol = &jit->symbols.list[i];
+
+		if (symbol->start != get_u64(bytes + 16))
+			continue;
+		add(jit, get_u64(bytes + 24), get_u64(bytes + 32),
+		    symbol->name);
+		return;
+	}
+}
+
+static void read_jitdump(struct jit *jit, FILE *file)
+{
+	uint32_t header[JITDUMP_HEADER / 4];
+	struct jitdump_record record;
+
+	if (fread(header, sizeof(header), 1, file) != 1 ||
+	    header[0] != JITDUMP_MAGIC || header[2] < JITDUMP_HEADER ||
+	    fseek(file, header[2], SEEK_SET))
+		return;
+	while (fread(&record, sizeof(record), 1, file) == 1) {
+		const size_t size = record.size - sizeof(record);
+		char *bytes;
+
+		if (record.size < sizeof(record) || record.size > RECORD_MAX)
+			return;
+		bytes = table_allocate(size);
+		if (fread(bytes, 1, size, file) != size) {
+			free(bytes);
+			return;
+		}
+		if (record.id == JITDUMP_LOAD)
+			load(jit, bytes, size);
+		else if (record.id == JITDUMP_MOVE)
+			move(jit, bytes, size);
+		free(bytes);
+	}
+}
+
+struct jit *jit_open(uint32_t pid, const char *jitdump)
+{
+	struct jit *jit = table_allocate(sizeof(*jit));
+	FILE *file = jitdump ? open_ours(jitdump) : NULL;
+	char path[64];
+
+	if (file) {
+		read_jitdump(jit, file);
+		fclose(file);
+	}
+	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
+	file = open_ours(path);
+	if (file) {
+		read_map(jit, file);
+		fclose(file);
+	}
+	symtab_sort(&jit->symbols);
+	return jit;
+}
+
+void jit_close(struct jit *jit)
+{
+	if (!jit)
+		return;
+	symtab_free(&jit->symbols);
+	strings_free(&jit->names);
+	free(jit);
+}
+
+const struct symbol *jit_find(const struct jit *jit, uint64_t address)
+{
+	return symtab_find(&jit->symbols, address);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sframe_unwind.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/profile/load.h"
+#include "sframe_unwind.h"
+
+static int status_of(int error)
+{
+	switch (error) {
+	case -EINVAL:
+	case -EOPNOTSUPP:
+		return CLI_UNSUITABLE;
+	default:
+		return CLI_TROUBLE;
+	}
+}
+
+/* Report, once, where the file is not as it should be. */
+static void check_end(struct load *load, int ret)
+{
+	const char *truncated = sframe_unwind_profile_truncated(load->profile);
+
+	if (ret < 0)
+		complain("%s: %s; what precedes is used", load->path,
+			 sframe_unwind_profile_error(load->profile));
+	else if (truncated)
+		complain("%s: %s; what precedes is used", load->path,
+			 truncated);
+	load->damage = ret < 0 || truncated;
+}
+
+static void read_history(struct load *load)
+{
+	const struct sframe_unwind_profile_record *record;
+	int ret;
+
+	while ((ret = sframe_unwind_profile_next(load->profile, &record)) == 1) {
+		switch (record->kind) {
+		case SFRAME_UNWIND_PROFILE_SAMPLE:
+			break;
+		case SFRAME_UNWIND_PROFILE_LOST:
+		case SFRAME_UNWIND_PROFILE_LOST_SAMPLES:
+			load->lost += record->lost;
+			break;
+		default:
+			history_add(load->history, record);
+			break;
+		}
+	}
+	check_end(load, ret);
+	history_finish(load->history);
+	sframe_unwind_profile_rewind(load->profile);
+}
+
+int load_open(struct load *load, const char *path,
+	      const struct names_options *options)
+{
+	int ret;
+
+	*load = (struct load){ .path = path, .fd = STDIN_FILENO };
+	if (strcmp(path, "-")) {
+		load->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (load->fd < 0)
+			return complain("%s: %s", path, strerror(errno));
+	}
+	ret = sframe_unwind_profile_open(&load->profile, load->fd);
+	if (ret) {
+		complain("%s: %s", path, load->profile ?
+			 sframe_unwind_profile_error(load->profile) :
+			 strerror(-ret));
+		load_close(load);
+		return status_of(ret);
+	}
+	load->history = history_create();
+	read_history(load);
+	load->names = names_create(load->history, options,
+				   sframe_unwind_profile_fact(load->profile,
+						SFRAME_UNWIND_PROFILE_RELEASE));
+	return CLI_OK;
+}
+
+const struct sframe_unwind_profile_record *load_next(struct load *load)
+{
+	const struct sframe_unwind_profile_record *record;
+
+	/* Errors have been reported by the first pass. */
+	while (sframe_unwind_profile_next(load->profile, &record) == 1)
+		if (record->kind == SFRAME_UNWIND_PROFILE_SAMPLE)
+			return record;
+	return NULL;
+}
+
+void load_rewind(struct load *load)
+{
+	sframe_unwind_profile_rewind(load->profile);
+}
+
+void load_complain(const struct load *load)
+{
+	names_complain(load->names);
+	if (load->lost)
+		complain("%s: %" PRIu64 " samples or records were lost",
+			 load->path, load->lost);
+	if (history_is_inexact(load->history))
+		complain("%s: records are far from the order of time; some addresses were named by later mappings",
+			 load->path);
+}
+
+int load_status(const struct load *load)
+{
+	return load->damage ? CLI_DEFECT : CLI_OK;
+}
+
+void load_close(struct load *load)
+{
+	names_free(load->names);
+	history_free(load->history);
+	sframe_unwind_profile_close(load->profile);
+	if (load->fd > STDERR_FILENO)
+		close(load->fd);
+}
+
+const char *load_source_name(struct load *load, uint32_t source)
+{
+	const struct sframe_unwind_profile_source *found =
+		sframe_unwind_profile_source(load->profile, source);
+
+	return found ? found->name : "unknown";
+}
+
+const char *load_cut(const struct sframe_unwind_profile_sample *sample)
+{
+	static char text[128];
+
+	if (sample->flags & SFRAME_UNWIND_PROFILE_USER_MISSING)
+		return "[cut: the user stack was not recorded]";
+	if (!sample->stop || sample->stop == SFRAME_UNWIND_STOP_COMPLETE)
+		return NULL;
+	snprintf(text, sizeof(text), "[cut: %s]",
+		 sframe_unwind_stop_name(sample->stop));
+	return text;
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/profile/demangle.h"
+#include "cli/profile/jit.h"
+#include "cli/profile/kernel.h"
+#include "cli/profile/names.h"
+#include "cli/profile/object.h"
+
+#define KERNEL_OBJECT	"[kernel.kallsyms]"
+
+/* Owners of places: objects by number, then these. */
+#define OWNER_KERNEL	0x80000000u
+#define OWNER_PROCESS	0x80000001u	/* plus number of the process */
+
+/* Entries of the cache of addresses, a power of two. */
+#define RECENT		65536u
+
+/**
+ * struct recent - an address that was found recently
+ *
+ * @address: the address in the process, with the lowest bit of a return address
+ *	inverted in the highest one.
+ * @version: of the process; see history_process().
+ * @place: number of the place.
+ */
+struct recent {
+	uint64_t address;
+	uint64_t version;
+	uint32_t place;
+};
+
+/**
+ * struct loaded - symbols of an object
+ *
+ * @object: the object, or NULL.
+ * @why: why names are missing, or NULL.
+ * @nameless: places without a name.
+ */
+struct loaded {
+	struct object *object;
+	const char *why;
+	uint64_t nameless;
+};
+
+/**
+ * struct names - all names
+ *
+ * @history: what was mapped.
+ * @options: what to do.
+ * @kernel: the kernel's symbols.
+ * @release: the profile's kernel.
+ * @objects: symbols by number of the object.
+ * @objects_room: room for those.
+ * @pids: numbers of processes with code of their own.
+ * @jits: names of that.
+ * @jits_room: room for those.
+ * @keys: numbers of places, by owner and address.
+ * @places: the places.
+ * @places_room: room for those.
+ * @chain: functions of places.
+ * @chain_nr: number of those.
+ * @chain_room: room for those.
+ * @texts: strings.
+ * @functions: numbers of functions, by object and name.
+ * @list: the functions.
+ * @list_room: room for those.
+ * @frames: places of the current sample.
+ * @recent: places that were found recently.
+ * @kernel_nameless: number of kernel addresses without a name.
+ */
+struct names {
+	struct history *history;
+	struct names_options options;
+	struct kernel *kernel;
+	char *release;
+	struct loaded *objects;
+	uint32_t objects_room;
+	struct pairs pids;
+	struct jit **jits;
+	uint32_t jits_room;
+	struct pairs keys;
+	struct place *places;
+	uint32_t places_room;
+	uint32_t *chain;
+	uint32_t chain_nr;
+	uint32_t chain_room;
+	struct strings texts;
+	struct pairs functions;
+	struct function *list;
+	uint32_t list_room;
+	uint32_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
+	struct recent recent[RECENT];
+	uint64_t kernel_nameless;
+};
+
+struct names *names_create(struct history *history,
+			   const struct names_options *options,
+			   const char *release)
+{
+	struct names *names = table_allocate(sizeof(*names));
+
+	names->history = history;
+	names->options = *options;
+	names->release = release ? table_copy(release) : NULL;
+	for (uint32_t i = 0; i < RECENT; i++)
+		names->recent[i].version = UINT64_MAX;
+	return names;
+}
+
+void names_free(struct names *names)
+{
+	if (!names)
+		return;
+	for (uint32_t i = 0; i < names->objects_room; i++)
+		object_close(names->objects[i].object);
+	for (uint32_t i = 0; i < names->pids.nr; i++)
+		jit_close(names->jits[i]);
+	for (uint32_t i = 0; i < names->functions.nr; i++)
+		free(names->list[i].name);
+	kernel_close(names->kernel);
+	free(names->release);
+	free(names->objects);
+	pairs_free(&names->pids);
+	free(names->jits);
+	pairs_free(&names->keys);
+	free(names->places);
+	free(names->chain);
+	strings_free(&names->texts);
+	pairs_free(&names->functions);
+	free(names->list);
+	free(names);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Returns @text, which is freed, with @more behind it. */
+static char *append(char *text, const char *more)
+{
+	const size_t length = strlen(text);
+	char *both = table_allocate(length + strlen(more) + 1);
+
+	memcpy(both, text, length);
+	strcpy(both + length, more);
+	free(text);
+	return both;
+}
+
+/* Returns the number of a function. */
+static uint32_t add_function(struct names *names, const char *object,
+			     const char *name, enum code code, bool is_inlined,
+			     bool is_nameless)
+{
+	const uint32_t object_text = strings_add(&names->texts, object);
+	const uint32_t name_text = strings_add(&names->texts, name);
+	const uint32_t old = names->functions.nr;
+	const uint32_t number = pairs_add(&names->functions,
+		(uint64_t)object_text << 32 | name_text,
+		code | (is_inlined ? 16 : 0));
+	struct function *function;
+
+	if (number < old)
+		return number;
+	names->list = table_grow(names->list, &names->list_room, number,
+				 sizeof(*names->list));
+	function = &names->list[number];
+	if (!names->options.no_demangle)
+		function->name = demangle(name);
+	if (!function->name)
+		function->name = table_copy(name);
+	if (is_inlined)
+		function->name = append(function->name, " (inlined)");
+	function->object = names->texts.texts[object_text];
+	function->short_object = base_name(function->object);
+	function->code = code;
+	function->is_inlined = is_inlined;
+	function->is_nameless = is_nameless;
+	return number;
+}
+
+uint32_t names_mark(struct names *names, const char *text)
+{
+	return add_function(names, "", text, CODE_MARK, false, false);
+}
+
+static void add_to_chain(struct names *names, struct place *place,
+			 uint32_t function)
+{
+	names->chain = table_grow(names->chain, &names->chain_room,
+				  names->chain_nr, sizeof(*names->chain));
+	names->chain[names->chain_nr++] = function;
+	place->nr++;
+}
+
+static struct loaded *get_loaded(struct names *names, uint32_t number)
+{
+	struct loaded *loaded;
+
+	names->objects = table_grow(names->objects, &names->objects_room,
+				    number, sizeof(*names->objects));
+	loaded = &names->objects[number];
+	if (!loaded->object)
+		loaded->object = object_open(history_object(names->history,
+							    number),
+					     &loaded->why);
+	return loaded;
+}
+
+static void name_object(struct names *names, struct place *place,
+			uint64_t lookup)
+{
+	const char *object = history_object(names->history, place->owner)->name;
+	struct loaded *loaded = get_loaded(names, place->owner);
+	const uint64_t address = object_address(loaded->object, lookup);
+	const struct symbol *symbol = object_find(loaded->object, address);
+	const char *inlined[NAMES_INLINED];
+	uint32_t nr = 0;
+	char text[256];
+
+	place->address += address - lookup;
+	if (!names->options.no_inlined)
+		nr = object_inlined(loaded->object, address, inlined,
+				    NAMES_INLINED);
+	for (uint32_t i = 0; i < nr; i++)
+		add_to_chain(names, place,
+			     add_function(names, object, inlined[i], CODE_USER,
+					  true, false));
+	if (symbol) {
+		place->start = symbol->start;
+		add_to_chain(names, place,
+			     add_function(names, object, symbol->name,
+					  CODE_USER, false, false));
+		return;
+	}
+	loaded->nameless++;
+	place->start = object_start(loaded->object, address);
+	snprintf(text, sizeof(text), "%.200s+0x%" PRIx64, base_name(object),
+		 place->start);
+	add_to_chain(names, place, add_function(names, object, text, CODE_USER,
+						false, true));
+}
+
+static void name_kernel(struct names *names, struct place *place,
+			uint64_t lookup)
+{
+	const struct symbol *symbol;
+	const char *module;
+	char text[64];
+
+	if (!names->kernel)
+		names->kernel = kernel_open(names->options.kallsyms,
+					    names->release,
+					    history_kernel_text(names->history));
+	symbol = kernel_find(names->kernel, lookup, &module);
+	if (symbol) {
+		place->start = symbol->start;
+		place->address = kernel_address(names->kernel, place->address);
+		snprintf(text, sizeof(text), "[%.50s]", module ? module : "");
+		add_to_chain(names, place,
+			     add_function(names, module ? text : KERNEL_OBJECT,
+					  symbol->name, CODE_KERNEL, false,
+					  false));
+		return;
+	}
+	names->kernel_nameless++;
+	place->start = place->address;
+	snprintf(text, sizeof(text), "[kernel]+0x%" PRIx64, lookup);
+	add_to_chain(names, place, add_function(names, KERNEL_OBJECT, text,
+						CODE_KERNEL, false, true));
+}
+
+static void name_process(struct names *names, struct place *place, uint32_t pid,
+			 const char *object, uint64_t lookup)
+{
+	const uint32_t number = place->owner - OWNER_PROCESS;
+	const struct symbol *symbol;
+	char text[64];
+
+	names->jits = table_grow(names->jits, &names->jits_room, number,
+				 sizeof(struct jit *));
+	if (!names->jits[number])
+		names->jits[number] = jit_open(pid,
+			history_jitdump(names->history, pid));
+	symbol = jit_find(names->jits[number], lookup);
+	if (symbol) {
+		place->start = symbol->start;
+		snprintf(text, sizeof(text), "[JIT] tid %" PRIu32, pid);
+		add_to_chain(names, place,
+			     add_function(names, text, symbol->name, CODE_JIT,
+					  false, false));
+		return;
+	}
+	place->start = place->address;
+	snprintf(text, sizeof(text), "0x%" PRIx64, lookup);
+	add_to_chain(names, place, add_function(names, object, text, CODE_USER,
+						false, true));
+}
+
+/* Whether a mapping has no file with symbols. */
+static bool is_anonymous(const char *name)
+{
+	return name[0] != '/' || !strncmp(name, "//", 2) ||
+	       !strncmp(name, "/memfd:", 7) || !strncmp(name, "/SYSV", 5) ||
+	       !strncmp(name, "/dev/zero", 9) || !strncmp(name, "/anon_huge", 10);
+}
+
+/*
+ * Returns the number of a place. @owner and @address identify it. Return
+ * addresses may be behind the last instruction of a function: look up the byte
+ * before.
+ */
+static uint32_t add_place(struct names *names, uint32_t owner, uint64_t address,
+			  bool is_exact, uint32_t pid, const char *object)
+{
+	const uint32_t old = names->keys.nr;
+	const uint32_t number = pairs_add(&names->keys, address,
+					  (uint64_t)owner << 1 | is_exact);
+	const uint64_t lookup = address - !is_exact;
+	struct place *place;
+
+	if (number < old)
+		return number;
+	names->places = table_grow(names->places, &names->places_room, number,
+				   sizeof(*names->places));
+	place = &names->places[number];
+	place->address = address;
+	place->owner = owner;
+	place->first = names->chain_nr;
+	if (owner == OWNER_KERNEL)
+		name_kernel(names, place, lookup);
+	else if (owner >= OWNER_PROCESS)
+		name_process(names, place, pid, object, lookup);
+	else
+		name_object(names, place, lookup);
+	return number;
+}
+
+static uint32_t find_user(struct names *names, const struct process *process,
+			  uint32_t pid, uint64_t address, bool is_exact)
+{
+	const struct mapping *mapping = process_find(process,
+						     address - !is_exact);
+	const char *name = NAMES_NOT_MAPPED;
+
+	if (mapping) {
+		name = history_object(names->history, mapping->object)->name;
+		if (!is_anonymous(name) || !strcmp(name, "[vdso]"))
+			return add_place(names, mapping->object,
+					 address - mapping->start +
+					 mapping->offset, is_exact, pid, name);
+	}
+	return add_place(names, OWNER_PROCESS + pairs_add(&names->pids, pid, 0),
+			 address, is_exact, pid, name);
+}
+
+const uint32_t *names_of_sample(struct names *names,
+				const struct sframe_unwind_profile_record *record,
+				uint32_t *nr)
+{
+	const struct sframe_unwind_profile_sample *sample = &record->sample;
+	const uint64_t *frames = sample->frames;
+	uint32_t nr_kernel = sample->nr_kernel, nr_user = sample->nr_user;
+	struct process *process;
+	uint64_t version;
+
+	/* A sample without a chain is its own only frame. */
+	if (!nr_kernel && !nr_user && sample->ip) {
+		frames = &sample->ip;
+		nr_kernel = !!(sample->flags & SFRAME_UNWIND_PROFILE_KERNEL);
+		nr_user = !nr_kernel;
+	}
+	for (uint32_t i = 0; i < nr_kernel; i++)
+		names->frames[i] = add_place(names, OWNER_KERNEL, frames[i],
+					     !i, 0, NULL);
+	*nr = nr_kernel + nr_user;
+	if (!nr_user)
+		return names->frames;
+	process = history_process(names->history, record->pid, record->time,
+				  &version);
+	for (uint32_t i = nr_kernel; i < *nr; i++) {
+		const bool is_exact = i == nr_kernel;
+		const uint64_t key = frames[i] ^ (uint64_t)is_exact << 63;
+		struct recent *recent =
+			&names->recent[(frames[i] * 0x9e3779b97f4a7c15ULL) >> 48];
+
+		if (recent->address != key || recent->version != version) {
+			recent->place = find_user(names, process, record->pid,
+						  frames[i], is_exact);
+			recent->address = key;
+			recent->version = version;
+		}
+		names->frames[i] = recent->place;
+	}
+	return names->frames;
+}
+
+const struct place *names_place(const struct names *names, uint32_t place)
+{
+	return &names->places[place];
+}
+
+uint32_t names_number(const struct names *names, const struct place *place,
+		      uint32_t i)
+{
+	return names->chain[place->first + i];
+}
+
+const struct function *names_function(const struct names *names,
+				      uint32_t function)
+{
+	return &names->list[function];
+}
+
+const char *names_line(struct names *names, uint32_t number, int *line)
+{
+	const struct place *place = &names->places[number];
+
+	*line = 0;
+	if (place->owner >= OWNER_KERNEL)
+		return NULL;
+	return object_line(names->objects[place->owner].object,
+			   place->address, line);
+}
+
+const struct history_object *names_object(const struct names *names,
+					  uint32_t number)
+{
+	const uint32_t owner = names->places[number].owner;
+
+	return owner < OWNER_KERNEL ? history_object(names->history, owner) :
+				      NULL;
+}
+
+void names_complain(const struct names *names)
+{
+	const char *why = names->kernel ? kernel_complaint(names->kernel) : NULL;
+
+	if (why && names->kernel_nameless)
+		complain("%s", why);
+	for (uint32_t i = 0; i < names->objects_room; i++) {
+		const struct loaded *loaded = &names->objects[i];
+
+		if (loaded->why && loaded->nameless)
+			complain("%s %s: its functions have no names",
+				 history_object(names->history, i)->name,
+				 loaded->why);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From addresses in samples to names.
+ *
+ * A place is an address of code: of an object, of the kernel, or of one process
+ * if it belongs to no file. It has one function or, with inlined ones, several.
+ */
+#ifndef CLI_PROFILE_NAMES_H
+#define CLI_PROFILE_NAMES_H
+
+#include "cli/profile/history.h"
+
+/* Functions of one place, with those inlined, that are used. */
+#define NAMES_INLINED	32u
+
+/* The object of addresses at which nothing is mapped. */
+#define NAMES_NOT_MAPPED	"[not mapped]"
+
+/* What kind of code a function is. */
+enum code {
+	CODE_USER,
+	CODE_KERNEL,
+	CODE_JIT,
+	CODE_MARK,	/* no code: says why a stack ends */
+};
+
+/**
+ * struct function - a function, or code without a name
+ *
+ * @name: the name; escape before printing.
+ * @object: name of its object; escape before printing.
+ * @short_object: the same without directories.
+ * @code: kind of code.
+ * @is_inlined: whether the compiler inlined it here.
+ * @is_nameless: whether @name is only object and address.
+ */
+struct function {
+	char *name;
+	const char *object;
+	const char *short_object;
+	enum code code;
+	bool is_inlined;
+	bool is_nameless;
+};
+
+/**
+ * struct place - an address
+ *
+ * @address: as the object's symbols have it; that of the instruction behind a
+ *	call for return addresses.
+ * @start: first address of the function.
+ * @first: index of its functions.
+ * @nr: number of its functions, the innermost first; at least 1.
+ * @owner: tells objects, the kernel and processes apart.
+ */
+struct place {
+	uint64_t address;
+	uint64_t start;
+	uint32_t first;
+	uint32_t nr;
+	uint32_t owner;
+};
+
+/**
+ * struct names_options - what to do
+ *
+ * @kallsyms: file with the kernel's symbols, or NULL.
+ * @no_inlined: do not look for inlined functions.
+ * @no_demangle: leave names as they are.
+ */
+struct names_options {
+	const char *kallsyms;
+	bool no_inlined;
+	bool no_demangle;
+};
+
+struct names;
+
+/* @release: the kernel of the profile, or NULL. */
+struct names *names_create(struct history *history,
+			   const struct names_options *options,
+			   const char *release);
+
+void names_free(struct names *names);
+
+/*
+ * Get the numbers of a sample's places, as many as it has frames, valid until
+ * the next call.
+ */
+const uint32_t *names_of_sample(struct names *names,
+				const struct sframe_unwind_profile_record *record,
+				uint32_t *nr);
+
+const struct place *names_place(const struct names *names, uint32_t place);
+
+/* Number of function @i of a place. */
+uint32_t names_number(const struct names *names, const struct place *place,
+		      uint32_t i);
+
+const struct function *names_function(const struct names *names,
+				      uint32_t function);
+
+/* The number of a mark with this text. */
+uint32_t names_mark(struct names *names, const char *text);
+
+/* Source file of a place, or NULL, and the line. */
+const char *names_line(struct names *names, uint32_t place, int *line);
+
+/* The build ID of a place's object; NULL if it has none. */
+const struct history_object *names_object(const struct names *names,
+					  uint32_t place);
+
+/* Write to stderr which objects lack names of more than a few samples, and why. */
+void names_complain(const struct names *names);
+
+#endif /* CLI_PROFILE_NAMES_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * ELF files of a profile, with their symbols: from the file or its separate
+ * debug file, and from debuginfod if DEBUGINFOD_URLS is set.
+ */
+#ifndef CLI_PROFILE_OBJECT_H
+#define CLI_PROFILE_OBJECT_H
+
+#include "cli/profile/history.h"
+#include "cli/profile/symbols.h"
+
+struct object;
+
+/*
+ * Find the file of an object: by its path, in the mount namespace of its
+ * process if that still exists, or by its build ID. A file with another build
+ * ID is not used. Never fails; without a file, there are no symbols. @why, if
+ * not NULL, gets the reason for that, or NULL.
+ */
+struct object *object_open(const struct history_object *known,
+			   const char **why);
+
+/* As object_open(), for a file that is given. */
+struct object *object_open_file(const char *path);
+
+void object_close(struct object *object);
+
+/* From an offset in the file to the address that the file's symbols use. */
+uint64_t object_address(const struct object *object, uint64_t offset);
+
+/* Returns the symbol, or NULL. */
+const struct symbol *object_find(const struct object *object, uint64_t address);
+
+/*
+ * Returns where the function without a symbol at @address begins, or @address if
+ * that is not known.
+ */
+uint64_t object_start(const struct object *object, uint64_t address);
+
+/*
+ * Functions that the compiler inlined at @address, the innermost first: up to
+ * @max names, valid as long as the object. The function of the symbol itself is
+ * not among them. Returns their number.
+ */
+uint32_t object_inlined(struct object *object, uint64_t address,
+			const char **names, uint32_t max);
+
+/* Returns the source file and line of @address, or NULL and 0. */
+const char *object_line(struct object *object, uint64_t address, int *line);
+
+#endif /* CLI_PROFILE_OBJECT_H */
