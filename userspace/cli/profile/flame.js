@@ -68,7 +68,7 @@
 		});
 		search.textContent = typing ? "Search: " + term + "_" : term ? "Clear search" : "Search";
 		matched.textContent = term ? "Matched: " + (sum * 100).toFixed(2) + "%" : "";
-		reset.setAttribute("x", typing ? space + side - 200 : space - 80);
+		reset.setAttribute("x", typing ? space + side - 210 : space + side - 110);
 	}
 
 	function start(on) {

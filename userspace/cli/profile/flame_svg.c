@@ -235,7 +235,7 @@ static void put_head(const struct flame *flame, FILE *to, unsigned int width)
 		"<text id=\"reset\" class=\"b\" x=\"%u\" y=\"20\" text-anchor=\"end\" visibility=\"hidden\">Reset zoom</text>\n"
 		"<text id=\"search\" class=\"b\" x=\"%u\" y=\"20\" text-anchor=\"end\" visibility=\"hidden\">Search</text>\n"
 		"<text id=\"matched\" x=\"%u\" y=\"38\" text-anchor=\"end\"></text>\n",
-		width - 80, width - SIDE, width - SIDE);
+		width - SIDE - 110, width - SIDE, width - SIDE);
 }
 
 static uint32_t highest_level(const struct flame *flame, double width)
