@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sframe-unwind record: take samples with whole user stacks, into a file that
+ * perf reads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/profile/load.h"
+#include "cli/profile/record.h"
+#include "sframe_unwind.h"
+
+#define EVENTS_MAX	64u
+#define FREQUENCY	999u
+#define RING_PAGES	256u	/* of each CPU */
+#define ROUND_MS	100	/* between two readings */
+#define FLUSH_S		1	/* what is lost if the recorder is killed */
+#define LATER_MS	1000	/* to wait for user stacks at the end */
+
+const char record_help[] =
+"usage: sframe-unwind record [OPTION]... [--] [COMMAND [ARGUMENT]...]\n\n"
+"Record samples with kernel and user stacks, of programs as they are, into a file\n"
+"that report, script, flamegraph and diff read, and perf, too.\n\n"
+"  sframe-unwind record -- sqlite3 test.db 'select count(*) from t'\n"
+"  sframe-unwind record -a --duration 10\n"
+"  sframe-unwind record -p 1234 -e page-faults -c 1\n\n"
+"  -a, --all-cpus     everything, until COMMAND ends or Ctrl-C; the default\n"
+"                     without COMMAND, -p and -t\n"
+"  -p, --pid=PID[,...]  these processes, with all that they start\n"
+"  -t, --tid=TID[,...]  these threads\n"
+"  -e, --event=EVENT  names of perf list for software and hardware events, rN,\n"
+"                     tracepoints (sched:sched_process_fork); :u only user mode,\n"
+"                     :k only the kernel; can be repeated; default: cpu-clock\n"
+"  -F, --freq=HZ      samples per second; default: 999\n"
+"  -c, --count=N      a sample every N events\n"
+"  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
+"      --duration=SECONDS  end then\n"
+"      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
+"                     without SFrame data is unwound only if something is attached\n"
+"  -q, --quiet        print only errors\n"
+"  -h, --help         print this\n"
+"  -V, --version      print the version\n";
+
+enum {
+	OPTION_DURATION = 0x200,
+	OPTION_NO_ATTACH,
+};
+
+static const struct option longs[] = {
+	{ "all-cpus", no_argument, NULL, 'a' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "tid", required_argument, NULL, 't' },
+	{ "event", required_argument, NULL, 'e' },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "duration", required_argument, NULL, OPTION_DURATION },
+	{ "no-attach", no_argument, NULL, OPTION_NO_ATTACH },
+	{ "quiet", no_argument, NULL, 'q' },
+	OPTIONS_LONG
+};
+
+/**
+ * struct record - a recording
+ *
+ * @events: what to sample.
+ * @nr_events: number of those.
+ * @event_of: number of the event by id of the sampler.
+ * @event_room: room for those.
+ * @targets: threads.
+ * @all: whether all CPUs were asked for.
+ * @frequency: samples per second, or 0.
+ * @period: events for each sample, or 0.
+ * @duration: seconds, or 0.
+ * @output: the file.
+ * @no_attach: whether nothing is to be attached.
+ * @quiet: whether to print nothing.
+ * @command: the program to run, or NULL.
+ * @child: its process, or 0.
+ * @go: a pipe: when a byte is written, the program begins.
+ * @failure: a pipe: a byte says that it could not be executed.
+ * @attach: process of the daemon, or 0.
+ * @fd: the file.
+ * @samples: the sampler.
+ * @changes: changes of processes.
+ * @waiting: samples that wait.
+ * @writer: the profile.
+ */
+struct record {
+	struct record_event events[EVENTS_MAX];
+	uint32_t nr_events;
+	uint32_t *event_of;
+	uint32_t event_room;
+	struct record_targets targets;
+	bool all;
+	uint64_t frequency;
+	uint64_t period;
+	double duration;
+	const char *output;
+	bool no_attach;
+	bool quiet;
+	char **command;
+	pid_t child;
+	int go;
+	int failure;
+	pid_t attach;
+	int fd;
+	struct sframe_unwind_samples *samples;
+	struct record_changes *changes;
+	struct record_waiting *waiting;
+	struct sframe_unwind_profile_writer *writer;
+};
+
+static volatile sig_atomic_t is_interrupted, is_child_over;
+
+static void on_signal(int signal)
+{
+	if (signal == SIGCHLD)
+		is_child_over = 1;
+	else
+		is_interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (unsigned int i = 0; i < 4; i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return end != text && !*end && !errno && *number && *number <= most &&
+	       text[0] != '-';
+}
+
+static int parse_option(struct record *record, int option)
+{
+	char *end;
+
+	switch (option) {
+	case 'a':
+		record->all = true;
+		return CLI_OK;
+	case 'p':
+	case 't':
+		return record_add_targets(&record->targets, optarg,
+					  option == 't');
+	case 'e':
+		if (record->nr_events == EVENTS_MAX)
+			return usage_error("record", "at most 64 events");
+		return record_parse_event(&record->events[record->nr_events++],
+					  optarg);
+	case 'F':
+		record->period = 0;
+		return parse_number(optarg, 1000000, &record->frequency) ?
+		       CLI_OK : usage_error("record", "-F: no frequency");
+	case 'c':
+		record->frequency = 0;
+		return parse_number(optarg, INT64_MAX, &record->period) ?
+		       CLI_OK : usage_error("record", "-c: no number");
+	case 'o':
+		record->output = optarg;
+		return CLI_OK;
+	case OPTION_DURATION:
+		record->duration = strtod(optarg, &end);
+		return end != optarg && !*end && record->duration > 0 ?
+		       CLI_OK : usage_error("record", "--duration: no number of seconds");
+	case OPTION_NO_ATTACH:
+		record->no_attach = true;
+		return CLI_OK;
+	case 'q':
+		record->quiet = true;
+		return CLI_OK;
+	default:
+		return usage_error("record", NULL);
+	}
+}
+
+/* Start the daemon and wait until it has attached what there is. */
+static int start_attach(struct record *record)
+{
+	char ready[32], byte;
+	char *argv[] = { "attach", "-q", "--all", ready, NULL };
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return complain("record: %s", strerror(errno));
+	record->attach = fork();
+	if (!record->attach) {
+		/* Ctrl-C ends the recording; that ends the daemon. */
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		fcntl(pipes[1], F_SETFD, 0);
+		snprintf(ready, sizeof(ready), "--ready-fd=%d", pipes[1]);
+		_exit(attach_main(4, argv));
+	}
+	close(pipes[1]);
+	while (record->attach > 0 && read(pipes[0], &byte, 1) < 0 &&
+	       errno == EINTR && !is_interrupted)
+		;
+	close(pipes[0]);
+	return record->attach < 0 ? complain("record: %s", strerror(errno)) :
+				    CLI_OK;
+}
+
+/* Start the program, which waits until record->go is closed. */
+static int start_command(struct record *record)
+{
+	int pipes[2], failures[2];
+	char byte;
+
+	if (pipe2(pipes, O_CLOEXEC) || pipe2(failures, O_CLOEXEC | O_NONBLOCK))
+		return complain("record: %s", strerror(errno));
+	record->child = fork();
+	if (!record->child) {
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) != 1)
+			_exit(127);
+		execvp(record->command[0], record->command);
+		complain("record: %s: %s", record->command[0], strerror(errno));
+		_exit(write(failures[1], "", 1) == 1 ? 127 : 126);
+	}
+	close(pipes[0]);
+	close(failures[1]);
+	record->go = pipes[1];
+	record->failure = failures[0];
+	return record->child < 0 ? complain("record: %s", strerror(errno)) :
+				   CLI_OK;
+}
+
+static int add_perf_event(struct record *record, uint32_t number, pid_t tid,
+			  int cpu)
+{
+	struct record_event *event = &record->events[number];
+	struct perf_event_attr attr = event->attr;
+	uint32_t id;
+	int fd, ret;
+
+	attr.freq = record->frequency && attr.type != PERF_TYPE_TRACEPOINT;
+	attr.sample_period = attr.freq ? record->frequency :
+			     record->period ? record->period : 1;
+	attr.inherit = tid != -1;
+	attr.enable_on_exec = tid == record->child && tid > 0;
+	attr.disabled = attr.enable_on_exec;
+	fd = record_perf_open(&attr, tid, cpu);
+	if (fd == -ESRCH && tid != -1)
+		return CLI_OK;
+	if (fd < 0)
+		return record_complain(event->name, fd);
+	ret = sframe_unwind_sampler_add(record->samples, fd, 0,
+					SFRAME_UNWIND_SAMPLE_PERIOD |
+					SFRAME_UNWIND_SAMPLE_ADDRESS, &id);
+	close(fd);
+	if (ret == -ESRCH && tid != -1)
+		return CLI_OK;
+	if (ret)
+		return complain("record: %s: %s", event->name,
+				sframe_unwind_error(NULL));
+	record->event_of = table_grow(record->event_of, &record->event_room, id,
+				      sizeof(uint32_t));
+	record->event_of[id] = number;
+	event->ids = table_grow(event->ids, &event->room, event->nr_ids,
+				sizeof(uint32_t));
+	event->ids[event->nr_ids++] = id;
+	return CLI_OK;
+}
+
+static int add_event(struct record *record, uint32_t number)
+{
+	const int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int status = CLI_OK;
+
+	for (uint32_t i = 0; i < record->targets.nr && !status; i++)
+		status = add_perf_event(record, number, record->targets.tids[i],
+					-1);
+	for (int cpu = 0; !record->targets.nr && cpu < nr_cpus && !status; cpu++)
+		status = add_perf_event(record, number, -1, cpu);
+	if (!status && !record->events[number].nr_ids)
+		status = complain("record: the threads have ended");
+	return status;
+}
+
+static int open_sampler(struct record *record)
+{
+	struct sframe_unwind_sampler how = {
+		.ring_pages = RING_PAGES,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int ret, status = CLI_OK;
+
+	ret = sframe_unwind_sampler_open(&record->samples, &how);
+	if (ret == -ENOENT)
+		return complain("record: %s does not exist: load the module (modprobe sframe_unwind)",
+				SFRAME_UNWIND_DEVICE);
+	if (ret)
+		return complain("record: %s", sframe_unwind_error(NULL));
+	for (uint32_t i = 0; i < record->nr_events && !status; i++)
+		status = add_event(record, i);
+	return status;
+}
+
+static int open_output(struct record *record)
+{
+	char *old = NULL;
+
+	if (asprintf(&old, "%s.old", record->output) < 0)
+		return complain("no memory");
+	rename(record->output, old);
+	free(old);
+	record->fd = open(record->output,
+			  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return record->fd < 0 ? complain("%s: %s", record->output,
+					 strerror(errno)) : CLI_OK;
+}
+
+/*
+ * perf refuses tracepoints without the descriptions of their data, which are not
+ * recorded: it is told that they are something else.
+ */
+static void fill_source(const struct record *record,
+			const struct record_event *event,
+			struct sframe_unwind_profile_source *source)
+{
+	const bool is_plain = event->attr.type != PERF_TYPE_TRACEPOINT;
+	uint64_t *ids = table_allocate(event->nr_ids * sizeof(*ids));
+
+	for (uint32_t i = 0; i < event->nr_ids; i++)
+		ids[i] = event->ids[i];
+	*source = (struct sframe_unwind_profile_source){
+		.name = event->name,
+		.ids = ids,
+		.nr_ids = event->nr_ids,
+		.type = is_plain ? event->attr.type : PERF_TYPE_SOFTWARE,
+		.config = is_plain ? event->attr.config : PERF_COUNT_SW_DUMMY,
+		.frequency = record->frequency && is_plain,
+		.period = record->frequency && is_plain ? record->frequency :
+			  record->period ? record->period : 1,
+		.is_user_only = event->attr.exclude_kernel,
+	};
+}
+
+static void set_facts(const struct record *record)
+{
+	struct utsname machine;
+	char *command = NULL;
+	size_t size;
+	FILE *to;
+
+	if (!uname(&machine)) {
+		sframe_unwind_profile_set_fact(record->writer,
+			SFRAME_UNWIND_PROFILE_HOSTNAME, machine.nodename);
+		sframe_unwind_profile_set_fact(record->writer,
+			SFRAME_UNWIND_PROFILE_RELEASE, machine.release);
+		sframe_unwind_profile_set_fact(record->writer,
+			SFRAME_UNWIND_PROFILE_ARCH, machine.machine);
+	}
+	sframe_unwind_profile_set_fact(record->writer,
+				       SFRAME_UNWIND_PROFILE_VERSION,
+				       "sframe-unwind " SFRAME_UNWIND_VERSION);
+	to = open_memstream(&command, &size);
+	if (!to)
+		return;
+	fputs("sframe-unwind record", to);
+	for (char **word = record->command; word && *word; word++)
+		fprintf(to, " %s", *word);
+	fclose(to);
+	if (command)
+		sframe_unwind_profile_set_fact(record->writer,
+			SFRAME_UNWIND_PROFILE_COMMAND, command);
+	free(command);
+}
+
+static int open_profile(struct record *record)
+{
+	struct sframe_unwind_profile_source sources[EVENTS_MAX] = { 0 };
+	int status = open_output(record), ret;
+
+	if (status)
+		return status;
+	for (uint32_t i = 0; i < record->nr_events; i++)
+		fill_source(record, &record->events[i], &sources[i]);
+	ret = sframe_unwind_profile_create(&record->writer, record->fd, sources,
+					   record->nr_events,
+					   SFRAME_UNWIND_PROFILE_WRITE_CPU |
+					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
+					   SFRAME_UNWIND_PROFILE_WRITE_ADDRESS,
+					   CLOCK_MONOTONIC);
+	for (uint32_t i = 0; i < record->nr_events; i++)
+		free((uint64_t *)sources[i].ids);
+	if (!ret) {
+		set_facts(record);
+		ret = record_existing(record->writer, &record->targets);
+	}
+	if (!ret)
+		ret = sframe_unwind_profile_flush(record->writer);
+	return ret ? complain("%s: %s", record->output, strerror(-ret)) :
+		     CLI_OK;
+}
+
+/* Write what the rings contain. Returns 0 or an error of the writer. */
+static int write_round(struct record *record)
+{
+	struct sframe_unwind_sample_record sample;
+	int ret;
+
+	ret = record_changes_write(record->changes, record->writer);
+	while (!ret &&
+	       sframe_unwind_sampler_read(record->samples, &sample) == 1)
+		ret = record_waiting_add(record->waiting, &sample,
+			sample.event < record->event_room ?
+			record->event_of[sample.event] : 0, record->writer);
+	return ret;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static void print_progress(const struct record *record, double seconds,
+			   const char *end)
+{
+	const struct record_counts *counts = record_counts(record->waiting);
+
+	fprintf(stderr, "\rrecord: %.1f s, %" PRIu64 " samples, %.2f%% of the stacks complete, %.1f MB%s",
+		seconds, counts->samples, counts->samples ?
+		100.0 * counts->complete / counts->samples : 100,
+		sframe_unwind_profile_written(record->writer) / 1e6, end);
+}
+
+/* The child of this process that has ended is the command. */
+static bool has_ended(struct record *record)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		if (pid == record->attach) {
+			complain("record: attach has ended; see its message");
+			record->attach = 0;
+		}
+		if (pid == record->child) {
+			record->child = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int sample(struct record *record)
+{
+	const double start = now();
+	double flushed = start;
+	int ret = 0;
+
+	while (!ret) {
+		struct pollfd ready = {
+			.fd = sframe_unwind_sampler_fd(record->samples),
+			.events = POLLIN,
+		};
+
+		poll(&ready, 1, ROUND_MS);
+		ret = write_round(record);
+		if (!ret && now() - flushed >= FLUSH_S) {
+			ret = sframe_unwind_profile_flush(record->writer);
+			flushed = now();
+			if (!record->quiet && isatty(STDERR_FILENO))
+				print_progress(record, now() - start, " ");
+		}
+		if (record->duration > 0 && now() - start >= record->duration)
+			break;
+		if (is_interrupted || (is_child_over && has_ended(record)))
+			break;
+	}
+	return ret;
+}
+
+/* Take no more samples; user stacks of the last ones follow. */
+static int finish(struct record *record)
+{
+	struct sframe_unwind_sample_stats stats;
+	struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST_SAMPLES,
+		.source = SFRAME_UNWIND_PROFILE_NONE,
+	};
+	const double start = now();
+	int ret = 0;
+
+	sframe_unwind_sampler_control(record->samples,
+				      SFRAME_UNWIND_SAMPLE_STOP, 0);
+	do {
+		ret = write_round(record);
+		if (!record_counts(record->waiting)->waiting || is_interrupted)
+			break;
+		poll(NULL, 0, 10);
+	} while (!ret && (now() - start) * 1000 < LATER_MS);
+	if (!ret)
+		ret = record_waiting_end(record->waiting, record->writer);
+	if (!ret &&
+	    !sframe_unwind_sampler_stats(record->samples, &stats)) {
+		lost.lost = stats.lost_full + stats.lost_no_ring +
+			    stats.lost_recursion;
+		if (lost.lost)
+			ret = sframe_unwind_profile_write(record->writer, &lost);
+		if (lost.lost)
+			complain("record: %" PRIu64 " samples were lost",
+				 (uint64_t)lost.lost);
+	}
+	return ret;
+}
+
+static int run(struct record *record)
+{
+	const double start = now();
+	char byte;
+	int ret;
+
+	/* The program may have ended already. */
+	sframe_unwind_sampler_control(record->samples,
+				      SFRAME_UNWIND_SAMPLE_START, 0);
+	if (record->child && write(record->go, "", 1) != 1)
+		return complain("record: %s", strerror(errno));
+	ret = sample(record);
+	is_interrupted = 0;
+	if (!ret)
+		ret = finish(record);
+	if (!ret && !record->quiet)
+		print_progress(record, now() - start, "\n");
+	if (ret)
+		return complain("%s: %s", record->output, strerror(-ret));
+	ret = sframe_unwind_profile_finish(record->writer);
+	record->writer = NULL;
+	if (ret)
+		return complain("%s: %s", record->output, strerror(-ret));
+	/* The child has told why. */
+	return record->command && read(record->failure, &byte, 1) == 1 ?
+	       CLI_TROUBLE : CLI_OK;
+}
+
+static int prepare(struct record *record)
+{
+	int status = CLI_OK;
+
+	if (!record->no_attach)
+		status = start_attach(record);
+	if (!status && record->command)
+		status = start_command(record);
+	if (!status && record->child && !record->all) {
+		char pid[16];
+
+		snprintf(pid, sizeof(pid), "%d", record->child);
+		status = record_add_targets(&record->targets, pid, true);
+	}
+	if (!status)
+		status = open_sampler(record);
+	if (!status)
+		status = record_changes_open(&record->changes,
+					     &record->targets);
+	if (!status)
+		status = open_profile(record);
+	return status;
+}
+
+/* End what was started, and free everything. */
+static void clean_up(struct record *record)
+{
+	sframe_unwind_profile_finish(record->writer);
+	record_changes_close(record->changes);
+	sframe_unwind_sampler_close(record->samples);
+	record_waiting_free(record->waiting);
+	if (record->go) {
+		close(record->go);
+		close(record->failure);
+	}
+	if (record->child > 0)
+		kill(record->child, SIGTERM);
+	if (record->attach > 0)
+		kill(record->attach, SIGTERM);
+	if (record->child > 0)
+		waitpid(record->child, NULL, 0);
+	if (record->attach > 0)
+		waitpid(record->attach, NULL, 0);
+	for (uint32_t i = 0; i < record->nr_events; i++)
+		free(record->events[i].ids);
+	free(record->event_of);
+	free(record->targets.tids);
+	if (record->fd >= 0)
+		close(record->fd);
+}
+
+int record_main(int argc, char **argv)
+{
+	static const struct options options = {
+		.command = "record",
+		.help = record_help,
+		.shorts = "+" OPTIONS_SHORT "ap:t:e:F:c:o:q",
+		.longs = longs,
+	};
+	struct record record = {
+		.frequency = FREQUENCY,
+		.output = LOAD_DEFAULT,
+		.fd = -1,
+	};
+	int option, status;
+
+	while ((option = options_next(&options, argc, argv)) != -1) {
+		status = parse_option(&record, option);
+		if (status)
+			return status;
+	}
+	if (optind < argc)
+		record.command = argv + optind;
+	if (record.targets.nr && (record.all || record.command))
+		return usage_error("record",
+				   "-p and -t exclude -a and a command");
+	if (!record.nr_events)
+		record_parse_event(&record.events[record.nr_events++],
+				   "cpu-clock");
+	record.waiting = record_waiting_create();
+	catch_signals();
+	status = prepare(&record);
+	if (!status)
+		status = run(&record);
+	clean_up(&record);
+	return status;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changes of processes, by perf's records of a dummy event: one ring for each
+ * CPU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/profile/record.h"
+
+#define RING_PAGES	64u	/* of each CPU, and one */
+
+#ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
+#define PERF_RECORD_MISC_MMAP_BUILD_ID	(1 << 14)
+#endif
+
+/* What perf puts behind each record: pid and tid, time. */
+#define TAIL_SIZE	16u
+
+/**
+ * struct ring - of one CPU
+ *
+ * @page: the control page, followed by the records; NULL if there is none.
+ */
+struct ring {
+	struct perf_event_mmap_page *page;
+};
+
+/**
+ * struct record_changes - all rings
+ *
+ * @rings: the rings by number of the CPU.
+ * @nr: number of those.
+ * @fds: files of the events.
+ * @nr_fds: number of those.
+ * @room: room for those.
+ * @bytes: the current record.
+ */
+struct record_changes {
+	struct ring *rings;
+	uint32_t nr;
+	int *fds;
+	uint32_t nr_fds;
+	uint32_t room;
+	unsigned char bytes[65536];
+};
+
+static size_t page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+/* Events of one CPU share a ring: that of the first one. */
+static int add_event(struct record_changes *changes, uint32_t cpu, int fd)
+{
+	struct ring *ring = &changes->rings[cpu];
+
+	changes->fds = table_grow(changes->fds, &changes->room, changes->nr_fds,
+				  sizeof(*changes->fds));
+	changes->fds[changes->nr_fds++] = fd;
+	if (ring->page) {
+		/* The first one of the CPU: it is as many places before. */
+		for (uint32_t i = 0; i < changes->nr_fds; i++)
+			if (changes->fds[i] >= 0 &&
+			    i % changes->nr == cpu % changes->nr)
+				return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT,
+					     changes->fds[i]) ? -errno : 0;
+		return -EINVAL;
+	}
+	ring->page = mmap(NULL, (RING_PAGES + 1) * page_size(),
+			  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring->page != MAP_FAILED)
+		return 0;
+	ring->page = NULL;
+	return -errno;
+}
+
+static int open_target(struct record_changes *changes,
+		       const struct perf_event_attr *attr, pid_t tid)
+{
+	int ret = 0;
+
+	for (uint32_t cpu = 0; cpu < changes->nr && !ret; cpu++) {
+		int fd = record_perf_open(attr, tid, cpu);
+
+		/* Keep a place for each CPU, also for one that is offline. */
+		if (fd == -ENODEV || (tid != -1 && fd == -ESRCH)) {
+			changes->fds = table_grow(changes->fds, &changes->room,
+						  changes->nr_fds, sizeof(int));
+			changes->fds[changes->nr_fds++] = -1;
+			continue;
+		}
+		ret = fd < 0 ? fd : add_event(changes, cpu, fd);
+	}
+	return ret;
+}
+
+int record_changes_open(struct record_changes **result,
+			const struct record_targets *targets)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(attr),
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.inherit = targets->nr != 0,
+		.exclude_kernel = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.build_id = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = 65536,
+	};
+	struct record_changes *changes = table_allocate(sizeof(*changes));
+	int ret = 0;
+
+	*result = changes;
+	changes->nr = sysconf(_SC_NPROCESSORS_CONF);
+	changes->rings = table_allocate(changes->nr * sizeof(struct ring));
+	if (!targets->nr)
+		ret = open_target(changes, &attr, -1);
+	for (uint32_t i = 0; i < targets->nr && !ret; i++)
+		ret = open_target(changes, &attr, targets->tids[i]);
+	return ret ? record_complain("changes of processes", ret) : CLI_OK;
+}
+
+static uint64_t get_u64(const unsigned char *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static uint32_t get_u32(const unsigned char *from)
+{
+	uint32_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static void parse_map(struct sframe_unwind_profile_record *record,
+		      const unsigned char *at, unsigned int misc)
+{
+	struct sframe_unwind_profile_map *map = &record->map;
+
+	record->kind = SFRAME_UNWIND_PROFILE_MAP;
+	map->start = get_u64(at + 8);
+	map->size = get_u64(at + 16);
+	map->offset = get_u64(at + 24);
+	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID && at[32] <= 20) {
+		map->build_id_size = at[32];
+		memcpy(map->build_id, at + 36, at[32]);
+	}
+	map->is_code = get_u32(at + 56) >> 2 & 1;	/* PROT_EXEC */
+	map->name = (const char *)at + 64;
+}
+
+/*
+ * Parse a record of the kernel, which is well-formed; the byte behind it is 0.
+ * Returns whether it is one that is written.
+ */
+static bool parse(struct sframe_unwind_profile_record *record,
+		  const unsigned char *bytes)
+{
+	struct perf_event_header header;
+	const unsigned char *at = bytes + sizeof(header), *tail;
+
+	memset(record, 0, sizeof(*record));
+	memcpy(&header, bytes, sizeof(header));
+	if (header.type == PERF_RECORD_LOST) {
+		record->kind = SFRAME_UNWIND_PROFILE_LOST;
+		record->lost = get_u64(at + 8);
+		record->source = SFRAME_UNWIND_PROFILE_NONE;
+		return true;
+	}
+	if (header.size < sizeof(header) + 8 + TAIL_SIZE)
+		return false;
+	tail = bytes + header.size - TAIL_SIZE;
+	record->source = SFRAME_UNWIND_PROFILE_NONE;
+	record->pid = get_u32(at);
+	record->tid = get_u32(at + 4);
+	record->cpu = SFRAME_UNWIND_PROFILE_NONE;
+	record->time = get_u64(tail + 8);
+	switch (header.type) {
+	case PERF_RECORD_MMAP2:
+		parse_map(record, at, header.misc);
+		return record->map.is_code;
+	case PERF_RECORD_COMM:
+		record->kind = SFRAME_UNWIND_PROFILE_COMM;
+		record->comm.is_exec = !!(header.misc &
+					  PERF_RECORD_MISC_COMM_EXEC);
+		record->comm.name = (const char *)at + 8;
+		return true;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		record->kind = header.type == PERF_RECORD_FORK ?
+			       SFRAME_UNWIND_PROFILE_FORK :
+			       SFRAME_UNWIND_PROFILE_EXIT;
+		record->task.ppid = get_u32(at + 4);
+		record->tid = get_u32(at + 8);
+		record->task.ptid = get_u32(at + 12);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Copy @size bytes from position @from, which may wrap around. */
+static void copy(unsigned char *to, const struct ring *ring, uint64_t from,
+		 size_t size)
+{
+	const size_t whole = RING_PAGES * page_size();
+	const unsigned char *data = (void *)ring->page;
+	const size_t at = from % whole;
+	const size_t first = size < whole - at ? size : whole - at;
+
+	data += page_size();
+	memcpy(to, data + at, first);
+	memcpy(to + first, data, size - first);
+}
+
+static int write_ring(struct record_changes *changes, const struct ring *ring,
+		      struct sframe_unwind_profile_writer *writer)
+{
+	const uint64_t head = __atomic_load_n(&ring->page->data_head,
+					      __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	struct sframe_unwind_profile_record record;
+	struct perf_event_header header;
+	int ret = 0;
+
+	while (tail < head && !ret) {
+		copy((unsigned char *)&header, ring, tail, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail)
+			break;
+		copy(changes->bytes, ring, tail, header.size);
+		if (parse(&record, changes->bytes))
+			ret = sframe_unwind_profile_write(writer, &record);
+		tail += header.size;
+	}
+	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+	return ret;
+}
+
+int record_changes_write(struct record_changes *changes,
+			 struct sframe_unwind_profile_writer *writer)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < changes->nr && !ret; i++)
+		if (changes->rings[i].page)
+			ret = write_ring(changes, &changes->rings[i], writer);
+	return ret;
+}
+
+void record_changes_close(struct record_changes *changes)
+{
+	if (!changes)
+		return;
+	for (uint32_t i = 0; i < changes->nr; i++)
+		if (changes->rings[i].page)
+			munmap(changes->rings[i].page,
+			       (RING_PAGES + 1) * page_size());
+	for (uint32_t i = 0; i < changes->nr_fds; i++)
+		if (changes->fds[i] >= 0)
+			close(changes->fds[i]);
+	free(changes->rings);
+	free(changes->fds);
+	free(changes);
+}

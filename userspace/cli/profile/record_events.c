@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which events to sample, and where.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/profile/record.h"
+
+static const struct {
+	const char *name;
+	uint32_t type;
+	uint32_t config;
+} known_events[] = {
+	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	{ "major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	{ "context-switches", PERF_TYPE_SOFTWARE,
+	  PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "alignment-faults", PERF_TYPE_SOFTWARE,
+	  PERF_COUNT_SW_ALIGNMENT_FAULTS },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references", PERF_TYPE_HARDWARE,
+	  PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+};
+
+int record_perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	const int fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1,
+			       PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int record_complain(const char *event, int error)
+{
+	if (error == -EACCES || error == -EPERM)
+		return complain("record: %s: not permitted: run as root, or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 (or less) and profile own processes",
+				event);
+	if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
+		return complain("record: %s: this machine has no such event; try -e cpu-clock",
+				event);
+	return complain("record: %s: %s", event, strerror(-error));
+}
+
+/* Returns the number of a tracepoint, or 0. */
+static uint64_t tracepoint(const char *name, size_t length)
+{
+	static const char * const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	unsigned long long id = 0;
+	char path[512], *colon;
+	FILE *file;
+
+	for (unsigned int i = 0; i < 2 && !id; i++) {
+		snprintf(path, sizeof(path), "%s/events/%.*s/id", roots[i],
+			 (int)length, name);
+		colon = strchr(path, ':');
+		if (!colon || strstr(path, ".."))
+			return 0;
+		*colon = '/';
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%llu", &id) != 1)
+			id = 0;
+		fclose(file);
+	}
+	return id;
+}
+
+/* Returns the length of the name without ":u" and ":k", and sets those. */
+static size_t parse_modifiers(const char *name, struct perf_event_attr *attr)
+{
+	const char *colon = strrchr(name, ':');
+
+	if (!colon || !colon[1] || strspn(colon + 1, "uk") != strlen(colon + 1))
+		return strlen(name);
+	attr->exclude_kernel = !strchr(colon + 1, 'k');
+	attr->exclude_user = !strchr(colon + 1, 'u');
+	attr->exclude_hv = 1;
+	return colon - name;
+}
+
+int record_parse_event(struct record_event *event, const char *name)
+{
+	struct perf_event_attr *attr = &event->attr;
+	size_t length;
+	char *end;
+
+	*event = (struct record_event){ .name = name };
+	attr->size = sizeof(*attr);
+	length = parse_modifiers(name, attr);
+	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]);
+	     i++) {
+		if (strlen(known_events[i].name) != length ||
+		    strncmp(known_events[i].name, name, length))
+			continue;
+		attr->type = known_events[i].type;
+		attr->config = known_events[i].config;
+		return CLI_OK;
+	}
+	if (name[0] == 'r' && isxdigit((unsigned char)name[1])) {
+		attr->type = PERF_TYPE_RAW;
+		attr->config = strtoull(name + 1, &end, 16);
+		if (end == name + length)
+			return CLI_OK;
+	}
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = tracepoint(name, length);
+	if (attr->config)
+		return CLI_OK;
+	return complain_as(CLI_USAGE, strchr(name, ':') ?
+			   "record: no tracepoint '%s', or /sys/kernel/tracing cannot be read" :
+			   "record: no event '%s'", name);
+}
+
+static void add_tid(struct record_targets *targets, pid_t tid)
+{
+	targets->tids = table_grow(targets->tids, &targets->room, targets->nr,
+				   sizeof(*targets->tids));
+	targets->tids[targets->nr++] = tid;
+}
+
+static int add_process(struct record_targets *targets, pid_t pid)
+{
+	const uint32_t before = targets->nr;
+	struct dirent *entry;
+	char path[64];
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			add_tid(targets, atoi(entry->d_name));
+	if (directory)
+		closedir(directory);
+	return targets->nr == before ?
+	       complain("record: no process %d", pid) : CLI_OK;
+}
+
+int record_add_targets(struct record_targets *targets, const char *list,
+		       bool are_threads)
+{
+	int status = CLI_OK;
+
+	while (!status) {
+		char *end;
+		const long tid = strtol(list, &end, 10);
+
+		if (end == list || tid <= 0 || tid > INT32_MAX ||
+		    (*end && *end != ','))
+			return usage_error("record", "no number of a process");
+		if (are_threads)
+			add_tid(targets, tid);
+		else
+			status = add_process(targets, tid);
+		if (!*end)
+			break;
+		list = end + 1;
+	}
+	return status;
+}
