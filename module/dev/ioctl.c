@@ -32,6 +32,7 @@ static_assert(sizeof(struct sframe_unwind_query) == 64);
 static_assert(sizeof(struct sframe_unwind_register) == 72);
 static_assert(sizeof(struct sframe_unwind_unregister) == 40);
 static_assert(sizeof(struct sframe_unwind_request) == 48);
+static_assert(sizeof(struct sframe_unwind_own_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_stats) == 64);
 static_assert(sizeof(struct sframe_unwind_section) == 64);
 static_assert(sizeof(struct sframe_unwind_list) == 56);
@@ -56,6 +57,7 @@ static_assert(offsetof(struct sframe_unwind_register, id) == 40);
 static_assert(offsetof(struct sframe_unwind_register, message) == 56);
 static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
 static_assert(offsetof(struct sframe_unwind_request, cookie) == 24);
+static_assert(offsetof(struct sframe_unwind_own_stack, message) == 40);
 static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
 static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
 static_assert(offsetof(struct sframe_unwind_attach, segments) == 112);
@@ -80,7 +82,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_BATCH |
 			    SFRAME_UNWIND_FEATURE_ATTACH_INODE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED |
-			    SFRAME_UNWIND_FEATURE_SAMPLE,
+			    SFRAME_UNWIND_FEATURE_SAMPLE |
+			    SFRAME_UNWIND_FEATURE_STACK,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -248,6 +251,13 @@ static const struct op ioctl_ops[] = {
 		.size = sizeof(struct sframe_unwind_request),
 		.min_size = 48,
 		OP_MESSAGE(sframe_unwind_request),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_STACK)] = {
+		.run = sfu_ioctl_stack,
+		.size = sizeof(struct sframe_unwind_own_stack),
+		.min_size = 48,
+		OP_MESSAGE(sframe_unwind_own_stack),
 		.changes = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_STATS)] = {

@@ -18,6 +18,7 @@ union sfu_arg {
 	struct sframe_unwind_register reg;
 	struct sframe_unwind_unregister unreg;
 	struct sframe_unwind_request request;
+	struct sframe_unwind_own_stack own_stack;
 	struct sframe_unwind_stats stats;
 	struct sframe_unwind_list list;
 	struct sframe_unwind_events events;
@@ -57,6 +58,7 @@ SFU_DECLARE_IOCTL(register);
 SFU_DECLARE_IOCTL(unregister);
 SFU_DECLARE_IOCTL(register_batch);
 SFU_DECLARE_IOCTL(unregister_batch);
+SFU_DECLARE_IOCTL(stack);
 SFU_DECLARE_IOCTL(list);
 SFU_DECLARE_IOCTL(attach);
 SFU_DECLARE_IOCTL(detach);

@@ -117,10 +117,10 @@ long run_ioctl(const struct call *call, const uint64_t *args)
 		value[tid] = choose_thread(call, value[tid]);
 	make_struct(call, value, structure);
 	memory_put(value[1], structure, MAX_STRUCT);
-	if (ip >= 0 && !value[ip]) {
+	if (ip >= 0 && !value[ip] && type->cmd == SFRAME_UNWIND_IOC_REQUEST) {
 		/* By our own code, which has a section. */
 		ret = call_result(request(value[0], (void *)value[1]));
-	} else if (ip < 0) {
+	} else if (ip < 0 || !value[ip]) {
 		ret = call_result(ioctl(value[0], type->cmd, value[1]));
 	} else {
 		ret = call_at(value[ip], call, value, type->cmd, value[1]);

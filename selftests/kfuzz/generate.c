@@ -42,6 +42,7 @@ void generate_program(struct program *program, uint64_t *random)
 {
 	static const char * const ways[][6] = {
 		{ "open", "make", "register", "request" },
+		{ "open", "make", "register", "stack" },
 		{ "open", "make", "entries", "register_batch", "request" },
 		{ "open", "elf", "sframe", "attach", "map_elf", "request" },
 		{ "open", "events", "make", "register", "request", "read" },

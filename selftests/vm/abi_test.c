@@ -9,6 +9,7 @@ union any {
 	struct sframe_unwind_register reg;
 	struct sframe_unwind_unregister unreg;
 	struct sframe_unwind_request request;
+	struct sframe_unwind_own_stack own_stack;
 	struct sframe_unwind_stats stats;
 	struct sframe_unwind_list list;
 	struct sframe_unwind_events events;
@@ -22,6 +23,7 @@ FIXTURE(abi)
 	int fd;
 	struct fake fake;
 	union any any;
+	__u64 ips[4];
 };
 
 FIXTURE_VARIANT(abi)
@@ -65,6 +67,14 @@ FIXTURE_VARIANT_ADD(abi, request) {
 	.reserved = offsetof(struct sframe_unwind_request, reserved),
 	.message = offsetof(struct sframe_unwind_request, message),
 	.message_size = offsetof(struct sframe_unwind_request, message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, stack) {
+	.cmd = SFRAME_UNWIND_IOC_STACK,
+	.size = sizeof(struct sframe_unwind_own_stack),
+	.flags = offsetof(struct sframe_unwind_own_stack, flags),
+	.message = offsetof(struct sframe_unwind_own_stack, message),
+	.message_size = offsetof(struct sframe_unwind_own_stack, message_size),
 };
 
 FIXTURE_VARIANT_ADD(abi, stats) {
@@ -139,6 +149,10 @@ FIXTURE_SETUP(abi)
 		break;
 	case SFRAME_UNWIND_IOC_SAMPLER:
 		self->any.sampler.ring_pages = 1;
+		break;
+	case SFRAME_UNWIND_IOC_STACK:
+		self->any.own_stack.ips = (uintptr_t)self->ips;
+		self->any.own_stack.max_depth = ARRAY_SIZE(self->ips);
 		break;
 	}
 	self->any.size = variant->size;
@@ -401,7 +415,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0x3fff, q.query.features);
+	EXPECT_EQ(0x7fff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);

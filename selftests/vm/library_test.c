@@ -223,6 +223,43 @@ TEST_F(library, in_a_handler_in_malloc)
 	EXPECT_EQ(0, calls_in_handler);
 }
 
+/* Take this thread's stack at once. Must be visible in it. */
+static __attribute__((noinline)) int take_own(uint64_t *ips, uint8_t *how,
+					  unsigned int max_depth,
+					  enum sframe_unwind_stop *stop)
+{
+	const int nr = sframe_unwind_own_stack(handle, 0, ips, how, max_depth,
+					       stop);
+
+	asm volatile("" ::: "memory");	/* no tail call */
+	return nr;
+}
+
+TEST_F(library, own_stack)
+{
+	const struct sframe_unwind_stack *stack;
+	enum sframe_unwind_stop stop = 0;
+	uint64_t ips[128];
+	uint8_t how[128];
+	int nr;
+
+	errno = 4711;
+	nr = take_own(ips, how, 128, &stop);
+	ASSERT_LE(3, nr);
+	EXPECT_NE(0, stop);
+	EXPECT_EQ(SFRAME_UNWIND_FRAME_REGS, how[0]);
+	EXPECT_EQ(SFRAME_UNWIND_FRAME_SFRAME, how[1]);
+	EXPECT_TRUE(ips[1] - (uintptr_t)take_own < 128);
+	EXPECT_EQ(nr, take_own(ips, NULL, 128, NULL));
+	EXPECT_EQ(-EINVAL, take_own(ips, NULL, 0, NULL));
+	EXPECT_EQ(-EFAULT, take_own(NULL, NULL, 128, NULL));
+	EXPECT_EQ(4711, errno);
+	/* There is no record of it. */
+	EXPECT_EQ(-EAGAIN, sframe_unwind_read_stack(handle,
+						    SFRAME_UNWIND_READ_NONBLOCK,
+						    &stack));
+}
+
 /* The child runs in its parent's memory, on its parent's stack. */
 TEST_F(library, in_a_vfork_child)
 {

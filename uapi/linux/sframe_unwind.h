@@ -38,6 +38,7 @@
  *	REGISTER, UNREGISTER		sections of the caller's address space
  *	REGISTER_BATCH, UNREGISTER_BATCH
  *	REQUEST				a stack
+ *	STACK				the calling thread's, at once
  *	STATS
  *	LIST				the sections of the address space
  *	EVENTS				records of sections that are removed
@@ -78,6 +79,7 @@
 #define SFRAME_UNWIND_FEATURE_ATTACH_INODE	0x800ULL /* and REPLACE, SHARE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED	0x1000ULL
 #define SFRAME_UNWIND_FEATURE_SAMPLE		0x2000ULL
+#define SFRAME_UNWIND_FEATURE_STACK		0x4000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -422,6 +424,53 @@ struct sframe_unwind_request {
  *		space (an io_uring worker).
  */
 #define SFRAME_UNWIND_IOC_REQUEST	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x03)
+
+/* Flag of struct sframe_unwind_own_stack: as SFRAME_UNWIND_REQUEST_FP_FALLBACK. */
+#define SFRAME_UNWIND_STACK_FP_FALLBACK		0x01U
+
+/**
+ * struct sframe_unwind_own_stack - the stack of the calling thread
+ *
+ * @size: in: sizeof(struct sframe_unwind_own_stack).
+ * @flags: in: SFRAME_UNWIND_STACK_* bits.
+ * @ips: in: address of an array of @max_depth __u64. out: the frames' addresses,
+ *	innermost first.
+ * @how: in: address of an array of @max_depth __u8, or 0. out: how each frame was
+ *	found, enum sframe_unwind_frame.
+ * @max_depth: in: maximum number of frames, 1 to the module's max_depth.
+ * @nr_frames: out: number of frames; 0 if the ioctl fails.
+ * @stop: out: enum sframe_unwind_stop, why the stack ends there; 0 if the ioctl
+ *	fails.
+ * @message_size: in: size of @message in bytes, or 0.
+ * @message: in: address of a buffer for an error message, or 0.
+ */
+struct sframe_unwind_own_stack {
+	__u32 size;
+	__u32 flags;
+	__u64 ips;
+	__u64 how;
+	__u32 max_depth;
+	__u32 nr_frames;
+	__u32 stop;
+	__u32 message_size;
+	__u64 message;
+};
+
+/*
+ * SFRAME_UNWIND_IOC_STACK: unwind the stack of the calling thread, and return
+ * the frames in the caller's arrays. The first frame is the instruction after
+ * the system call. The result is what a request for the calling thread would
+ * get, but there is no record, and it is not counted in struct
+ * sframe_unwind_stats. Elements of the arrays beyond nr_frames are not written.
+ *
+ * EINVAL	size, flags or max_depth.
+ * E2BIG	size is larger than known and the tail is not zero.
+ * EFAULT	the structure cannot be read or written, or the arrays cannot be
+ *		written; part of them may have been.
+ * ENOMEM	no memory.
+ * EOPNOTSUPP	a 32-bit or x32 caller.
+ */
+#define SFRAME_UNWIND_IOC_STACK		_IO(SFRAME_UNWIND_IOC_MAGIC, 0x10)
 
 /**
  * struct sframe_unwind_stats - accounting of one client

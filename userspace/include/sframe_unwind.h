@@ -116,8 +116,9 @@ int sframe_unwind_fd(const struct sframe_unwind *handle);
  * @handle: a handle, or NULL for an open that failed.
  *
  * Any thread. Each thread sees its own last failure, until it calls a function
- * with another handle. sframe_unwind_request() and sframe_unwind_request_self()
- * leave no message, so that signal handlers can use them.
+ * with another handle. sframe_unwind_request(), sframe_unwind_request_self()
+ * and sframe_unwind_own_stack() leave no message, so that signal handlers can use
+ * them.
  *
  * File names in the message are not escaped: escape the message before printing
  * it on a terminal. Not async-signal-safe.
@@ -391,6 +392,27 @@ int sframe_unwind_request(const struct sframe_unwind *handle,
  */
 int sframe_unwind_request_self(const struct sframe_unwind *handle,
 			       uint64_t user_data);
+
+/**
+ * sframe_unwind_own_stack() - unwind the stack of the calling thread at once
+ * @handle: the handle.
+ * @flags: SFRAME_UNWIND_STACK_* bits.
+ * @ips: array of @max_depth elements that gets the frames' addresses.
+ * @how: array of @max_depth elements that gets how each frame was found,
+ *	enum sframe_unwind_frame; NULL if not wanted.
+ * @max_depth: largest number of frames wanted, at least 1.
+ * @stop: set to why the stack ends; NULL if not wanted.
+ *
+ * Makes no record. The first frame is in this function, as with
+ * sframe_unwind_request(). Any thread; async-signal-safe; leaves errno and the
+ * message alone.
+ *
+ * Return: the number of frames, or the error of SFRAME_UNWIND_IOC_STACK.
+ */
+int sframe_unwind_own_stack(const struct sframe_unwind *handle,
+			    unsigned int flags, uint64_t *ips, uint8_t *how,
+			    unsigned int max_depth,
+			    enum sframe_unwind_stop *stop);
 
 /*
  * Samples at perf events
