@@ -61,6 +61,7 @@ function kernel_tables() {
 	head("instructions", "each")
 	row("ioctl QUERY", "query", "%.0f")
 	row("ioctl REQUEST, until the record of 32 frames is there", "request.32", "%.0f")
+	row("ioctl STACK, until the caller has 32 frames", "stack.32", "%.0f")
 	row("walk of 32 frames, one in a file with an attached section", "extended.plain", "%.0f")
 	row("  its CFA in memory", "extended.memory", "%.0f")
 	row("  its CFA in a register that its callee has saved", "extended.register", "%.0f")
@@ -106,6 +107,7 @@ function kernel_tables() {
 	bar("  in a register that its callee has saved / a plain one",
 	    fraction("extended.register", "extended.plain"), "<", 5, "%.3f")
 	bar("request to record of 32 frames", value["request.32"], "<", 2600, "%.0f")
+	bar("ioctl STACK, 32 frames", value["stack.32"], "<", 2200, "%.0f")
 	bar("4,000 addresses in rotation, % from the cache", value["rotation.cached"], ">", 95, "%.1f")
 	bar("4,000 addresses in rotation / 500, a frame", fraction("rotation", "rotation.steady"), "<", 1.5, "%.3f")
 	bar("register one in a batch of 1,000", value["register.batch.none"], "<", 1500, "%.0f")

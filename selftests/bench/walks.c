@@ -169,6 +169,38 @@ static void measure_requests(struct world *world)
 	report(base, "query");
 }
 
+/* A stack of the calling thread, in the caller's arrays when the call returns. */
+static void measure_own_stacks(struct world *world)
+{
+	const int fd = open_client(0);
+	uint64_t ips[32], least[MAX_CHAINS];
+	unsigned int i, round;
+	uint8_t how[32];
+	double sum = 0;
+
+	forget_least(least);
+	for (round = 0; round < WARM_ROUNDS + 4 * ROUNDS; round++) {
+		for (i = 0; i < CHAINS; i++) {
+			struct sframe_unwind_own_stack arg = {
+				.size = sizeof(arg),
+				.ips = (uintptr_t)ips,
+				.how = (uintptr_t)how,
+				.max_depth = 32,
+			};
+
+			note_least(&least[i],
+				   chain_ioctl(world->chain[i], fd,
+					       SFRAME_UNWIND_IOC_STACK, &arg));
+			if (arg.nr_frames != 32)
+				die("not 32 frames");
+		}
+	}
+	for (i = 0; i < CHAINS; i++)
+		sum += least[i];
+	report(sum / CHAINS, "stack.32");
+	close(fd);
+}
+
 static void measure_steady(int fd)
 {
 	static const struct world_spec spec = {
@@ -184,6 +216,7 @@ static void measure_steady(int fd)
 	find_truth(&world, fd, want);
 	walk_in_turn(&world, fd, "sframe", SFU_BENCH_WALK, want);
 	measure_requests(&world);
+	measure_own_stacks(&world);
 	walk_in_turn(&world, fd, "unwind_user", SFU_BENCH_WALK_UNWIND_USER,
 		     want);
 	walk_in_turn(&world, fd, "perf", SFU_BENCH_WALK_PERF, want);
