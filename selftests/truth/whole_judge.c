@@ -155,8 +155,11 @@ static unsigned int truth_frames(const struct whole_judge *judge)
 
 	while (i < truth->nr && is_return_address(judge, truth->frames[i].pc))
 		i++;
-	while (i > 1 && !image_is_code(judge->image, truth->frames[i - 1].pc))
-		i--;
+	/* What is beyond a frame outside of code was guessed from there. */
+	for (unsigned int n = 1; n < i; n++) {
+		if (!image_is_code(judge->image, truth->frames[n].pc))
+			return n;
+	}
 	return i;
 }
 
