@@ -292,6 +292,12 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 	follow_cached(&cache, first, stack, frames, steps, n);
 }
 
+/* Extended sections are read from copies only. */
+static bool may_be_mapped(const u8 *section, size_t size)
+{
+	return size <= SFRAME_HDR_AUXHDR_LEN || !section[SFRAME_HDR_AUXHDR_LEN];
+}
+
 void fuzz_decode(const u8 *data, size_t size)
 {
 	const struct sfu_stack stack = { STACK, size, data };
@@ -308,7 +314,7 @@ void fuzz_decode(const u8 *data, size_t size)
 	answer = ask(&bytes, &tail);
 	check_answer(&answer, size);
 
-	if (tail.flags & DECODE_MAPPED) {
+	if (tail.flags & DECODE_MAPPED && may_be_mapped(data, size)) {
 		struct answer mapped;
 
 		bytes.copy = NULL;
