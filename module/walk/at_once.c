@@ -64,20 +64,23 @@ static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
 			   u32 epoch, struct sfu_frame *frame, u32 depth,
 			   bool fallback)
 {
+	struct sfu_followed followed;
 	struct sfu_rule rule;
-	u32 nr;
 
 	for (;;) {
 		/* One more than wanted, to know whether there are more. */
-		nr = sfu_rules_follow(rules, epoch, frame, walk->ip + walk->nr,
-				      depth + 1 - walk->nr).nr;
-		memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME, nr);
-		walk->nr += nr;
-		if (nr && !is_plain_address(frame))
+		followed = sfu_rules_follow(rules, epoch, frame,
+					    walk->ip + walk->nr,
+					    depth + 1 - walk->nr);
+		memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME,
+		       followed.nr);
+		walk->nr += followed.nr;
+		if (followed.nr && !is_plain_address(frame))
 			return false;
 		if (walk->nr > depth)
 			break;
-		if (!sfu_rules_peek(rules, epoch, sfu_cache_key(frame), &rule))
+		if (followed.missing ||
+		    !sfu_rules_peek(rules, epoch, sfu_cache_key(frame), &rule))
 			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
