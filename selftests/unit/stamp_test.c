@@ -44,6 +44,7 @@ static void begin(void)
 	stat_now.st_uid = 0;
 	stat_now.st_mode = S_IFREG | 0755;
 	stat_now.st_ctim.tv_sec -= 60;
+	stat_now.st_ctim.tv_nsec = 1;
 	stat_now.st_mtim.tv_sec -= 60;
 	fs_now = (struct statfs){ .f_type = EXT4_SUPER_MAGIC };
 	mount_now = 0;
@@ -76,6 +77,12 @@ static void which_files(void)
 		fs_now.f_type = bad[i];
 		EXPECT_EQ(make(&stamp), -EPERM);
 	}
+	begin();
+	/* mkfs has set that time. */
+	stat_now.st_ctim.tv_nsec = 0;
+	EXPECT_EQ(make(&stamp), -EPERM);
+	mount_now = 7;
+	EXPECT_EQ(make(&stamp), 0);
 	begin();
 	fs_now.f_flags = ST_NODEV | ST_NOEXEC;
 	EXPECT_EQ(make(&stamp), 0);

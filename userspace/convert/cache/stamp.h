@@ -8,11 +8,12 @@
  * It cannot be forged, because only files with all of these properties get one:
  *
  * - Owned by root and writable by nobody else: only root can write or create them.
- * - On ext4, XFS, Btrfs or F2FS, where only the kernel can set the ctime. Images made
- *   elsewhere, such as SquashFS, have whatever times their makers choose, so two
- *   images can have files with the same times. On other file systems a stamp is valid
- *   for one mount only, by an ID that is never used again, and only the caller can
- *   know whether an administrator has mounted it.
+ * - On ext4, XFS, Btrfs or F2FS, where only the kernel can set the ctime, and with a
+ *   ctime that is not in whole seconds. Images made elsewhere, such as SquashFS, or
+ *   ext4 by mkfs -d, have whatever times their makers choose, often one time for all
+ *   files, so two images on the same device can have files with the same times. Other
+ *   stamps are valid for one mount only, by an ID that is never used again, and only
+ *   the caller can know whether an administrator has mounted it.
  * - Mounted without nosuid: a user who could choose the inodes of such a file system,
  *   for example on a USB stick, could become root by a set-user-ID program anyway.
  * - Unchanged for some seconds, so that a later change gets another ctime.
