@@ -8,7 +8,8 @@
  * file has been checked.
  *
  * Each function here can block on a file server or on the mmap lock of the observed
- * process, for as long as other users like. Call them only in readers, see reader.h.
+ * process, for as long as other users like. The daemon calls them only in readers, see
+ * reader.h.
  */
 #ifndef ATTACH_OPEN_FILE_H
 #define ATTACH_OPEN_FILE_H

@@ -4,7 +4,6 @@
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
@@ -14,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/attach/open_file.h"
 #include "cli/profile/record.h"
+#include "convert/snapshot/snapshot.h"
 
 /**
  * struct known_id - build ID of a file
@@ -42,26 +43,30 @@ struct existing {
 	uint32_t room;
 };
 
+/*
+ * The user of the process may have replaced the file by anything, or may change it now:
+ * a device must not be opened, and nothing of a file mapped.
+ */
 static void read_build_id(struct known_id *known, const char *path)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const void *bits;
-	struct stat status;
-	ssize_t size = 0;
-	Elf *elf;
+	struct sfu_snapshot headers;
+	struct open_file file;
+	int fd;
 
+	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	elf_version(EV_CURRENT);
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode)) {
-		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-		if (elf)
-			size = dwelf_elf_gnu_build_id(elf, &bits);
-		if (size > 0 && (size_t)size <= sizeof(known->id)) {
-			memcpy(known->id, bits, size);
-			known->size = size;
+	if (!open_path_file(fd, &file)) {
+		const int readable = open_file_to_read(&file);
+
+		if (readable >= 0 && !sfu_snapshot_headers(readable, &headers) &&
+		    headers.elf.build_id_size <= sizeof(known->id)) {
+			known->size = headers.elf.build_id_size;
+			memcpy(known->id, headers.elf.build_id, known->size);
 		}
-		elf_end(elf);
+		if (readable >= 0)
+			close(readable);
+		close(file.fd);
 	}
 	close(fd);
 }
