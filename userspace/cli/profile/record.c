@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -320,16 +321,34 @@ static int open_sampler(struct record *record)
 	return status;
 }
 
+/* Rename an older profile. Nothing else is renamed, such as a device or a directory. */
+static int keep_old(const char *path)
+{
+	struct stat status;
+	char *old = NULL;
+	int ret;
+
+	if (lstat(path, &status))
+		return errno == ENOENT ? CLI_OK :
+		       complain("%s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return complain("%s: not a regular file", path);
+	if (asprintf(&old, "%s.old", path) < 0)
+		return complain("no memory");
+	ret = rename(path, old) ? -errno : 0;
+	free(old);
+	return ret ? complain("%s: %s", path, strerror(-ret)) : CLI_OK;
+}
+
 static int open_output(struct record *record)
 {
-	char *old = NULL;
+	const int status = keep_old(record->output);
 
-	if (asprintf(&old, "%s.old", record->output) < 0)
-		return complain("no memory");
-	rename(record->output, old);
-	free(old);
+	if (status)
+		return status;
+	/* A link that somebody else has made meanwhile is not followed. */
 	record->fd = open(record->output,
-			  O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+			  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return record->fd < 0 ? complain("%s: %s", record->output,
 					 strerror(errno)) : CLI_OK;
 }
