@@ -118,7 +118,8 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	bool done = false;
 	u32 epoch;
 
-	if (!sfu_arch_is_supported(regs))
+	/* Tracepoints and probes are also in the code that switches the mm. */
+	if (!sfu_arch_is_supported(regs) || !sfu_arch_is_loaded(current->mm))
 		return false;
 	walk->ip[0] = frame.ip;
 	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;

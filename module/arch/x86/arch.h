@@ -142,6 +142,7 @@ static __always_inline u64 sfu_arch_add32(u64 a, u64 b)
 #include <linux/mm_types.h>
 #include <linux/timex.h>
 
+#include <asm/processor.h>
 #include <asm/ptrace.h>
 #include <asm/tsc.h>
 
@@ -156,6 +157,16 @@ static __always_inline u64 sfu_arch_add32(u64 a, u64 b)
 static inline bool sfu_arch_is_supported(const struct pt_regs *regs)
 {
 	return user_64bit_mode((struct pt_regs *)regs);
+}
+
+/*
+ * Returns whether user addresses are those of @mm. When the kernel switches to
+ * another mm, or uses a temporary one to change code, they are not those of the
+ * current thread's.
+ */
+static inline bool sfu_arch_is_loaded(const struct mm_struct *mm)
+{
+	return read_cr3_pa() == __pa(mm->pgd);
 }
 
 /* Returns get_cycles() of a millisecond. */
