@@ -19,6 +19,8 @@
  *   from it. perf_event_release_kernel() removes all of them. A call that has
  *   begun before has preemption disabled, and synchronize_rcu() waits for it.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -28,6 +30,7 @@
 #include <linux/sched.h>
 #include <linux/sframe_unwind.h>
 #include <linux/slab.h>
+#include <linux/uidgid.h>
 
 #include "compat.h"
 #include "counters.h"
@@ -69,6 +72,21 @@ static struct perf_event *perf_event_of(const struct file *file,
 		return ERR_PTR(sfu_message_fail(message, -EBADF,
 						"perf_fd is not a perf event"));
 	return file->private_data;
+}
+
+/*
+ * Returns whether the caller may do what the process might that has opened @file. Of
+ * a perf event that a more privileged process has passed on, perf gives only what
+ * its attributes ask for, which need not be stacks.
+ */
+static bool may_use(const struct file *file)
+{
+	const struct cred *opener = file->f_cred, *cred = current_cred();
+
+	return perfmon_capable() ||
+	       (uid_eq(opener->euid, cred->euid) &&
+		opener->user_ns == cred->user_ns &&
+		cap_issubset(opener->cap_effective, cred->cap_effective));
 }
 
 /* Returns what @perf has that a copy of it would not, or NULL. */
@@ -282,6 +300,9 @@ int sfu_sample_event_add(struct sfu_sampler *sampler,
 					"perf_fd is not an open file");
 	perf = perf_event_of(file, message);
 	err = PTR_ERR_OR_ZERO(perf);
+	if (!err && !may_use(file))
+		err = sfu_message_fail(message, -EACCES,
+				       "a process with more privilege has opened perf_fd");
 	if (!err) {
 		mutex_lock(&sampler->events_mutex);
 		err = add_like(sampler, spec, perf, id, message);

@@ -1320,7 +1320,9 @@ struct sframe_unwind_sample_event {
  * EFAULT	the structure cannot be read or written.
  * EBADF	perf_fd is not an open file, or not a perf event.
  * EACCES	RAW without PERF_SAMPLE_RAW of the perf event; or the caller may not
- *		open a probe or a tracepoint.
+ *		open a probe or a tracepoint; or the process that opened perf_fd had
+ *		another user or more capabilities than the caller, who has no
+ *		CAP_PERFMON.
  * ESRCH	the thread has ended, or executed a program that ended the perf
  *		event.
  * EAGAIN	the perf event counts for a child of its thread at this moment.
