@@ -203,6 +203,7 @@ static int start_attach(struct record *record)
 {
 	char ready[32], byte;
 	char *argv[] = { "attach", "-q", "--all", ready, NULL };
+	const pid_t parent = getpid();
 	int pipes[2];
 
 	if (pipe2(pipes, O_CLOEXEC))
@@ -212,6 +213,9 @@ static int start_attach(struct record *record)
 		/* Ctrl-C ends the recording; that ends the daemon. */
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		/* It may have died before. */
+		if (getppid() != parent)
+			_exit(CLI_OK);
 		fcntl(pipes[1], F_SETFD, 0);
 		snprintf(ready, sizeof(ready), "--ready-fd=%d", pipes[1]);
 		_exit(attach_main(4, argv));
