@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "linux/sframe_unwind.h"
+#include <linux/sframe_unwind.h>
 #include "scene.h"
 #include "decode/sframe_format.h"
 #include "decode/step.h"

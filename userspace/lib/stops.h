@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "../../uapi/linux/sframe_unwind.h"
+#include <linux/sframe_unwind.h>
 
 /* Name of the constant without its prefix, and the reason in a few words. */
 #define STOPS(X)							\
