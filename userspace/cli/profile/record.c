@@ -20,78 +20,22 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/profile/load.h"
 #include "cli/profile/record.h"
+#include "cli/profile/record_options.h"
 #include "sframe_unwind.h"
 
-#define EVENTS_MAX	64u
-#define FREQUENCY	999u
 #define RING_PAGES	256u	/* of each CPU */
 #define ROUND_MS	100	/* between two readings */
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
 
-const char record_help[] =
-"usage: sframe-unwind record [OPTION]... [--] [COMMAND [ARGUMENT]...]\n\n"
-"Record samples with kernel and user stacks, of programs as they are, into a file\n"
-"that report, script, flamegraph and diff read, and perf, too.\n\n"
-"  sframe-unwind record -- sqlite3 test.db 'select count(*) from t'\n"
-"  sframe-unwind record -a --duration 10\n"
-"  sframe-unwind record -p 1234 -e page-faults -c 1\n\n"
-"  -a, --all-cpus     everything, until COMMAND ends or Ctrl-C; the default\n"
-"                     without COMMAND, -p and -t\n"
-"  -p, --pid=PID[,...]  these processes, with all that they start\n"
-"  -t, --tid=TID[,...]  these threads\n"
-"  -e, --event=EVENT  names of perf list for software and hardware events, rN,\n"
-"                     tracepoints (sched:sched_process_fork); :u only user mode,\n"
-"                     :k only the kernel; can be repeated; default: cpu-clock\n"
-"  -F, --freq=HZ      samples per second; default: 999\n"
-"  -c, --count=N      a sample every N events\n"
-"  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
-"      --duration=SECONDS  end then\n"
-"      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
-"                     without SFrame data is unwound only if something is attached\n"
-"  -q, --quiet        print only errors\n"
-"  -h, --help         print this\n"
-"  -V, --version      print the version\n";
-
-enum {
-	OPTION_DURATION = 0x200,
-	OPTION_NO_ATTACH,
-};
-
-static const struct option longs[] = {
-	{ "all-cpus", no_argument, NULL, 'a' },
-	{ "pid", required_argument, NULL, 'p' },
-	{ "tid", required_argument, NULL, 't' },
-	{ "event", required_argument, NULL, 'e' },
-	{ "freq", required_argument, NULL, 'F' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "duration", required_argument, NULL, OPTION_DURATION },
-	{ "no-attach", no_argument, NULL, OPTION_NO_ATTACH },
-	{ "quiet", no_argument, NULL, 'q' },
-	OPTIONS_LONG
-};
-
 /**
  * struct record - a recording
  *
- * @events: what to sample.
- * @nr_events: number of those.
+ * @options: what to record.
  * @event_of: number of the event by id of the sampler.
  * @event_room: room for those.
- * @targets: threads.
- * @all: whether all CPUs were asked for.
- * @frequency: samples per second, or 0.
- * @period: events for each sample, or 0.
- * @duration: seconds, or 0.
- * @output: the file.
- * @no_attach: whether nothing is to be attached.
- * @quiet: whether to print nothing.
- * @command: the program to run, or NULL.
- * @child: its process, or 0.
+ * @child: process of the program to run, or 0.
  * @go: a pipe: when a byte is written, the program begins.
  * @failure: a pipe: a byte says that it could not be executed.
  * @attach: process of the daemon, or 0.
@@ -102,19 +46,9 @@ static const struct option longs[] = {
  * @writer: the profile.
  */
 struct record {
-	struct record_event events[EVENTS_MAX];
-	uint32_t nr_events;
+	struct record_options options;
 	uint32_t *event_of;
 	uint32_t event_room;
-	struct record_targets targets;
-	bool all;
-	uint64_t frequency;
-	uint64_t period;
-	double duration;
-	const char *output;
-	bool no_attach;
-	bool quiet;
-	char **command;
 	pid_t child;
 	int go;
 	int failure;
@@ -143,59 +77,6 @@ static void catch_signals(void)
 
 	for (unsigned int i = 0; i < 4; i++)
 		sigaction(signals[i], &action, NULL);
-}
-
-static bool parse_number(const char *text, uint64_t most, uint64_t *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return end != text && !*end && !errno && *number && *number <= most &&
-	       text[0] != '-';
-}
-
-static int parse_option(struct record *record, int option)
-{
-	char *end;
-
-	switch (option) {
-	case 'a':
-		record->all = true;
-		return CLI_OK;
-	case 'p':
-	case 't':
-		return record_add_targets(&record->targets, optarg,
-					  option == 't');
-	case 'e':
-		if (record->nr_events == EVENTS_MAX)
-			return usage_error("record", "at most 64 events");
-		return record_parse_event(&record->events[record->nr_events++],
-					  optarg);
-	case 'F':
-		record->period = 0;
-		return parse_number(optarg, 1000000, &record->frequency) ?
-		       CLI_OK : usage_error("record", "-F: no frequency");
-	case 'c':
-		record->frequency = 0;
-		return parse_number(optarg, INT64_MAX, &record->period) ?
-		       CLI_OK : usage_error("record", "-c: no number");
-	case 'o':
-		record->output = optarg;
-		return CLI_OK;
-	case OPTION_DURATION:
-		record->duration = strtod(optarg, &end);
-		return end != optarg && !*end && record->duration > 0 ?
-		       CLI_OK : usage_error("record", "--duration: no number of seconds");
-	case OPTION_NO_ATTACH:
-		record->no_attach = true;
-		return CLI_OK;
-	case 'q':
-		record->quiet = true;
-		return CLI_OK;
-	default:
-		return usage_error("record", NULL);
-	}
 }
 
 /* Start the daemon and wait until it has attached what there is. */
@@ -232,6 +113,7 @@ static int start_attach(struct record *record)
 /* Start the program, which waits until record->go is closed. */
 static int start_command(struct record *record)
 {
+	char **command = record->options.command;
 	int pipes[2], failures[2];
 	char byte;
 
@@ -242,8 +124,8 @@ static int start_command(struct record *record)
 		close(pipes[1]);
 		if (read(pipes[0], &byte, 1) != 1)
 			_exit(127);
-		execvp(record->command[0], record->command);
-		complain("record: %s: %s", record->command[0], strerror(errno));
+		execvp(command[0], command);
+		complain("record: %s: %s", command[0], strerror(errno));
 		_exit(write(failures[1], "", 1) == 1 ? 127 : 126);
 	}
 	close(pipes[0]);
@@ -257,14 +139,15 @@ static int start_command(struct record *record)
 static int add_perf_event(struct record *record, uint32_t number, pid_t tid,
 			  int cpu)
 {
-	struct record_event *event = &record->events[number];
+	struct record_options *options = &record->options;
+	struct record_event *event = &options->events[number];
 	struct perf_event_attr attr = event->attr;
 	uint32_t id;
 	int fd, ret;
 
-	attr.freq = record->frequency && attr.type != PERF_TYPE_TRACEPOINT;
-	attr.sample_period = attr.freq ? record->frequency :
-			     record->period ? record->period : 1;
+	attr.freq = options->frequency && attr.type != PERF_TYPE_TRACEPOINT;
+	attr.sample_period = attr.freq ? options->frequency :
+			     options->period ? options->period : 1;
 	attr.inherit = tid != -1;
 	attr.enable_on_exec = tid == record->child && tid > 0;
 	attr.disabled = attr.enable_on_exec;
@@ -293,15 +176,15 @@ static int add_perf_event(struct record *record, uint32_t number, pid_t tid,
 
 static int add_event(struct record *record, uint32_t number)
 {
+	const struct record_targets *targets = &record->options.targets;
 	const int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int status = CLI_OK;
 
-	for (uint32_t i = 0; i < record->targets.nr && !status; i++)
-		status = add_perf_event(record, number, record->targets.tids[i],
-					-1);
-	for (int cpu = 0; !record->targets.nr && cpu < nr_cpus && !status; cpu++)
+	for (uint32_t i = 0; i < targets->nr && !status; i++)
+		status = add_perf_event(record, number, targets->tids[i], -1);
+	for (int cpu = 0; !targets->nr && cpu < nr_cpus && !status; cpu++)
 		status = add_perf_event(record, number, -1, cpu);
-	if (!status && !record->events[number].nr_ids)
+	if (!status && !record->options.events[number].nr_ids)
 		status = complain("record: the threads have ended");
 	return status;
 }
@@ -320,7 +203,7 @@ static int open_sampler(struct record *record)
 				SFRAME_UNWIND_DEVICE);
 	if (ret)
 		return complain("record: %s", sframe_unwind_error(NULL));
-	for (uint32_t i = 0; i < record->nr_events && !status; i++)
+	for (uint32_t i = 0; i < record->options.nr_events && !status; i++)
 		status = add_event(record, i);
 	return status;
 }
@@ -346,14 +229,14 @@ static int keep_old(const char *path)
 
 static int open_output(struct record *record)
 {
-	const int status = keep_old(record->output);
+	const int status = keep_old(record->options.output);
 
 	if (status)
 		return status;
 	/* A link that somebody else has made meanwhile is not followed. */
-	record->fd = open(record->output,
+	record->fd = open(record->options.output,
 			  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return record->fd < 0 ? complain("%s: %s", record->output,
+	return record->fd < 0 ? complain("%s: %s", record->options.output,
 					 strerror(errno)) : CLI_OK;
 }
 
@@ -361,7 +244,7 @@ static int open_output(struct record *record)
  * perf refuses tracepoints without the descriptions of their data, which are not
  * recorded: it is told that they are something else.
  */
-static void fill_source(const struct record *record,
+static void fill_source(const struct record_options *options,
 			const struct record_event *event,
 			struct sframe_unwind_profile_source *source)
 {
@@ -376,9 +259,9 @@ static void fill_source(const struct record *record,
 		.nr_ids = event->nr_ids,
 		.type = is_plain ? event->attr.type : PERF_TYPE_SOFTWARE,
 		.config = is_plain ? event->attr.config : PERF_COUNT_SW_DUMMY,
-		.frequency = record->frequency && is_plain,
-		.period = record->frequency && is_plain ? record->frequency :
-			  record->period ? record->period : 1,
+		.frequency = options->frequency && is_plain,
+		.period = options->frequency && is_plain ? options->frequency :
+			  options->period ? options->period : 1,
 		.is_user_only = event->attr.exclude_kernel,
 	};
 }
@@ -405,7 +288,7 @@ static void set_facts(const struct record *record)
 	if (!to)
 		return;
 	fputs("sframe-unwind record", to);
-	for (char **word = record->command; word && *word; word++)
+	for (char **word = record->options.command; word && *word; word++)
 		fprintf(to, " %s", *word);
 	fclose(to);
 	if (command)
@@ -416,28 +299,29 @@ static void set_facts(const struct record *record)
 
 static int open_profile(struct record *record)
 {
-	struct sframe_unwind_profile_source sources[EVENTS_MAX] = { 0 };
+	struct sframe_unwind_profile_source sources[RECORD_EVENTS_MAX] = { 0 };
+	struct record_options *options = &record->options;
 	int status = open_output(record), ret;
 
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < record->nr_events; i++)
-		fill_source(record, &record->events[i], &sources[i]);
+	for (uint32_t i = 0; i < options->nr_events; i++)
+		fill_source(options, &options->events[i], &sources[i]);
 	ret = sframe_unwind_profile_create(&record->writer, record->fd, sources,
-					   record->nr_events,
+					   options->nr_events,
 					   SFRAME_UNWIND_PROFILE_WRITE_CPU |
 					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
 					   SFRAME_UNWIND_PROFILE_WRITE_ADDRESS,
 					   CLOCK_MONOTONIC);
-	for (uint32_t i = 0; i < record->nr_events; i++)
+	for (uint32_t i = 0; i < options->nr_events; i++)
 		free((uint64_t *)sources[i].ids);
 	if (!ret) {
 		set_facts(record);
-		ret = record_existing(record->writer, &record->targets);
+		ret = record_existing(record->writer, &options->targets);
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(record->writer);
-	return ret ? complain("%s: %s", record->output, strerror(-ret)) :
+	return ret ? complain("%s: %s", options->output, strerror(-ret)) :
 		     CLI_OK;
 }
 
@@ -510,10 +394,10 @@ static int sample(struct record *record)
 		if (!ret && now() - flushed >= FLUSH_S) {
 			ret = sframe_unwind_profile_flush(record->writer);
 			flushed = now();
-			if (!record->quiet && isatty(STDERR_FILENO))
+			if (!record->options.quiet && isatty(STDERR_FILENO))
 				print_progress(record, now() - start, " ");
 		}
-		if (record->duration > 0 && now() - start >= record->duration)
+		if (record->options.duration > 0 && now() - start >= record->options.duration)
 			break;
 		if (is_interrupted || (is_child_over && has_ended(record)))
 			break;
@@ -570,16 +454,16 @@ static int run(struct record *record)
 	is_interrupted = 0;
 	if (!ret)
 		ret = finish(record);
-	if (!ret && !record->quiet)
+	if (!ret && !record->options.quiet)
 		print_progress(record, now() - start, "\n");
 	if (ret)
-		return complain("%s: %s", record->output, strerror(-ret));
+		return complain("%s: %s", record->options.output, strerror(-ret));
 	ret = sframe_unwind_profile_finish(record->writer);
 	record->writer = NULL;
 	if (ret)
-		return complain("%s: %s", record->output, strerror(-ret));
+		return complain("%s: %s", record->options.output, strerror(-ret));
 	/* The child has told why. */
-	return record->command && read(record->failure, &byte, 1) == 1 ?
+	return record->options.command && read(record->failure, &byte, 1) == 1 ?
 	       CLI_TROUBLE : CLI_OK;
 }
 
@@ -587,21 +471,21 @@ static int prepare(struct record *record)
 {
 	int status = CLI_OK;
 
-	if (!record->no_attach)
+	if (!record->options.no_attach)
 		status = start_attach(record);
-	if (!status && record->command)
+	if (!status && record->options.command)
 		status = start_command(record);
-	if (!status && record->child && !record->all) {
+	if (!status && record->child && !record->options.all) {
 		char pid[16];
 
 		snprintf(pid, sizeof(pid), "%d", record->child);
-		status = record_add_targets(&record->targets, pid, true);
+		status = record_add_targets(&record->options.targets, pid, true);
 	}
 	if (!status)
 		status = open_sampler(record);
 	if (!status)
 		status = record_changes_open(&record->changes,
-					     &record->targets);
+					     &record->options.targets);
 	if (!status)
 		status = open_profile(record);
 	return status;
@@ -626,42 +510,21 @@ static void clean_up(struct record *record)
 		waitpid(record->child, NULL, 0);
 	if (record->attach > 0)
 		waitpid(record->attach, NULL, 0);
-	for (uint32_t i = 0; i < record->nr_events; i++)
-		free(record->events[i].ids);
+	for (uint32_t i = 0; i < record->options.nr_events; i++)
+		free(record->options.events[i].ids);
 	free(record->event_of);
-	free(record->targets.tids);
+	free(record->options.targets.tids);
 	if (record->fd >= 0)
 		close(record->fd);
 }
 
 int record_main(int argc, char **argv)
 {
-	static const struct options options = {
-		.command = "record",
-		.help = record_help,
-		.shorts = "+" OPTIONS_SHORT "ap:t:e:F:c:o:q",
-		.longs = longs,
-	};
-	struct record record = {
-		.frequency = FREQUENCY,
-		.output = LOAD_DEFAULT,
-		.fd = -1,
-	};
-	int option, status;
+	struct record record = { .fd = -1 };
+	int status = record_parse_options(&record.options, argc, argv);
 
-	while ((option = options_next(&options, argc, argv)) != -1) {
-		status = parse_option(&record, option);
-		if (status)
-			return status;
-	}
-	if (optind < argc)
-		record.command = argv + optind;
-	if (record.targets.nr && (record.all || record.command))
-		return usage_error("record",
-				   "-p and -t exclude -a and a command");
-	if (!record.nr_events)
-		record_parse_event(&record.events[record.nr_events++],
-				   "cpu-clock");
+	if (status)
+		return status;
 	record.waiting = record_waiting_create();
 	catch_signals();
 	status = prepare(&record);
