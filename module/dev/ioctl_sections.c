@@ -10,7 +10,7 @@
 #include "ioctl_ops.h"
 #include "mm/section.h"
 #include "mm/space.h"
-#include "walk/lookup.h"
+#include "walk/remove.h"
 
 /*
  * Remove @other, which overlaps @section, if it is not a registered section, or
@@ -24,9 +24,9 @@ static bool gives_way(struct sfu_space *space, struct sfu_section *section,
 	struct sfu_section *now;
 
 	if (other->source == SFU_REGISTERED)
-		sfu_lookup_remove_stale(space, other,
-					max(section->text.start,
-					    other->text.start));
+		sfu_remove_if_stale(space, other,
+				    max(section->text.start,
+					other->text.start));
 	else
 		sfu_space_drop(space, other);
 	now = sfu_space_find(space, other->text.start);

@@ -2,25 +2,16 @@
 /*
  * Lookup: find the rule for an address of the current mm.
  */
-#define pr_fmt(fmt) "sframe_unwind: " fmt
-
-#include <linux/kernel.h>
-#include <linux/limits.h>
-#include <linux/pid.h>
-#include <linux/printk.h>
-#include <linux/ratelimit.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/sframe_unwind.h>
-#include <linux/timekeeping.h>
 
-#include "counters.h"
 #include "decode/cache.h"
 #include "discover.h"
 #include "limits.h"
 #include "lookup.h"
-#include "mm/listener.h"
 #include "mm/space.h"
+#include "remove.h"
 
 static void begin_lookup_epoch(struct sfu_lookup *lookup)
 {
@@ -86,109 +77,6 @@ void sfu_lookup_end(struct sfu_lookup *lookup)
 	sfu_space_put(lookup->space);
 }
 
-/* Copy @name; if it is too long, only its end. */
-static void copy_end(char *to, size_t size, const char *name)
-{
-	const size_t length = strlen(name);
-
-	strscpy(to, name + (length < size ? 0 : length - size + 1), size);
-}
-
-/* Report the removal of @section to listeners and to dynamic debug. */
-static void tell_of_removal(struct sfu_space *space,
-			    struct sfu_section *section, u64 pc,
-			    enum sframe_unwind_cause cause,
-			    const struct sfu_defect *defect)
-{
-	struct sframe_unwind_removed removed = {
-		.record.size = sizeof(removed),
-		.record.type = SFRAME_UNWIND_RECORD_REMOVED,
-		.time = ktime_get_ns(),
-		.id = section->id,
-		.sframe_start = sfu_section_address(section),
-		.text_start = section->text.start,
-		.text_size = section->text.end - section->text.start,
-		.ip = pc,
-		.defect_offset = defect->offset,
-		.cause = cause,
-	};
-	char *path = kmalloc(PATH_MAX, SFU_GFP_OPTIONAL);
-	const char *text = "its bytes cannot be read any more";
-
-	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
-		text = sfu_defect_text(defect->kind);
-	else if (cause == SFRAME_UNWIND_CAUSE_STALE)
-		text = "its code or bytes are not mapped as they were";
-	strscpy(removed.defect, text, sizeof(removed.defect));
-	if (path)
-		copy_end(removed.name, sizeof(removed.name),
-			 sfu_section_file_name(section, path));
-	kfree(path);
-
-	pr_debug_ratelimited("%s[%d]: section %llu at 0x%llx of %s removed: %s (offset 0x%llx)\n",
-			     current->comm, task_pid_nr(current), removed.id,
-			     removed.sframe_start,
-			     removed.name[0] ? removed.name : "anonymous memory",
-			     removed.defect, removed.defect_offset);
-	sfu_listeners_tell(space, &removed);
-}
-
-/* Count a section of @space that was found corrupt or unreadable. */
-static void count_bad(struct sfu_space *space)
-{
-	atomic64_inc(&space->corrupt);
-	sfu_count(SFU_TOTAL_CORRUPT);
-}
-
-/*
- * Remove @section, count and report that. Returns false, and does neither, if
- * it was removed already or could not be removed for lack of memory.
- */
-static bool remove_and_tell(struct sfu_space *space,
-			    struct sfu_section *section, u64 pc,
-			    enum sframe_unwind_cause cause,
-			    const struct sfu_defect *defect)
-{
-	if (!sfu_space_drop(space, section))
-		return false;
-	if (cause == SFRAME_UNWIND_CAUSE_STALE) {
-		atomic64_inc(&space->stale);
-		sfu_count(SFU_TOTAL_STALE);
-	} else {
-		count_bad(space);
-	}
-	tell_of_removal(space, section, pc, cause, defect);
-	return true;
-}
-
-static const struct sfu_defect no_defect;
-
-bool sfu_lookup_remove_stale(struct sfu_space *space,
-			     struct sfu_section *section, u64 pc)
-{
-	u32 budget = SFU_SECTION_CHECK_BUDGET;
-	u64 start, end;
-
-	return sfu_section_check(section, pc, &budget, &start,
-				 &end) == -ESTALE &&
-	       remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-			       &no_defect);
-}
-
-/*
- * Remove @section, of any source, whose mappings have changed. Only for a
- * registered section, this is counted and reported.
- */
-static void remove_stale_section(struct sfu_space *space,
-				 struct sfu_section *section, u64 pc)
-{
-	if (section->source == SFU_REGISTERED)
-		remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
-				&no_defect);
-	else
-		sfu_space_drop(space, section);
-}
-
 /*
  * Report that the section of the file itself is malformed. @section was found
  * and added to the space instead. Releases @section and drops the reference:
@@ -200,9 +88,7 @@ static void tell_of_defect(struct sfu_lookup *lookup, u64 pc,
 			   struct sfu_section *section)
 {
 	sfu_section_release(section);
-	count_bad(lookup->space);
-	tell_of_removal(lookup->space, section, pc,
-			SFRAME_UNWIND_CAUSE_CORRUPT, defect);
+	sfu_remove_tell_malformed(lookup->space, section, pc, defect);
 	sfu_section_put(section);
 }
 
@@ -322,7 +208,7 @@ static int use_known(struct sfu_lookup *lookup, u64 pc, struct sfu_range *bad)
 		if (!may_have_own(section))
 			*bad = section->text;
 		forget_section(lookup, section);
-		remove_stale_section(lookup->space, section, pc);
+		sfu_remove_stale(lookup->space, section, pc);
 	}
 	sfu_section_put(section);
 	return err;
@@ -454,9 +340,7 @@ static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 	const struct sfu_range bad = lookup->used.section->text;
 	struct sfu_section *other;
 
-	remove_and_tell(lookup->space, lookup->used.section, pc,
-			defect->kind ? SFRAME_UNWIND_CAUSE_CORRUPT :
-				       SFRAME_UNWIND_CAUSE_UNREADABLE, defect);
+	sfu_remove_bad(lookup->space, lookup->used.section, pc, defect);
 	forget_section(lookup, lookup->used.section);
 	if (registered)
 		return;

@@ -129,12 +129,4 @@ static inline void sfu_lookup_begin_frame(struct sfu_lookup *lookup)
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule);
 
-/*
- * Remove @section from @space, the current mm's, if the mappings at @pc, which
- * it must cover, or of its bytes are not as they were when it was registered.
- * May sleep, takes the mmap lock. Returns whether it removed it.
- */
-bool sfu_lookup_remove_stale(struct sfu_space *space,
-			     struct sfu_section *section, u64 pc);
-
 #endif /* SFU_LOOKUP_H */
