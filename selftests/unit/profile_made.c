@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "profile_made.h"
 #include "userspace/profile/format.h"
@@ -128,7 +129,7 @@ int profile_is_equal(const struct sframe_unwind_profile_record *a,
 	}
 }
 
-int profile_make(void)
+int profile_make(unsigned int nr)
 {
 	const struct sframe_unwind_profile_source sources[] = {
 		{ .name = "one", .ids = (uint64_t[]){ 11, 12 }, .nr_ids = 2,
@@ -146,7 +147,7 @@ int profile_make(void)
 					 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |
 					 SFRAME_UNWIND_PROFILE_WRITE_RAW, 1))
 		return -1;
-	for (unsigned int i = 0; i < MADE_RECORDS; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		profile_made_record(i, &record);
 		if (sframe_unwind_profile_write(writer, &record))
 			return -1;
@@ -219,6 +220,88 @@ void made_begin(struct made *made, uint64_t sample_type, int is_pipe)
 	made_bytes(made, &header, sizeof(header));
 	made_bytes(made, &attr, ATTR_SIZE);
 	made_bytes(made, &ids, sizeof(ids));
+}
+
+void made_sample(struct made *to, uint32_t tid, uint64_t time,
+		 const uint64_t *frames, unsigned int nr)
+{
+	made_record(to, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL,
+		    8 * (6 + nr));
+	made_u64(to, 0xffffffff81000000);
+	made_u32(to, 1);
+	made_u32(to, tid);
+	made_u64(to, time);
+	made_u64(to, nr + 2);
+	made_u64(to, PERF_CONTEXT_KERNEL);
+	made_u64(to, 0xffffffff81000000);
+	made_bytes(to, frames, nr * sizeof(*frames));
+}
+
+void made_deferred(struct made *to, uint32_t tid, uint64_t time,
+		   uint64_t cookie)
+{
+	made_sample(to, tid, time,
+		   (uint64_t[]){ CONTEXT_USER_DEFERRED, cookie }, 2);
+}
+
+void made_user_part(struct made *to, uint32_t tid, uint64_t cookie,
+		    uint64_t address)
+{
+	made_record(to, RECORD_CALLCHAIN_DEFERRED, 0, 8 * 7);
+	made_u64(to, cookie);
+	made_u64(to, 3);
+	made_u64(to, PERF_CONTEXT_USER);
+	made_u64(to, address);
+	made_u64(to, address + 1);
+	made_u32(to, 1);
+	made_u32(to, tid);
+	made_u64(to, 99);
+}
+
+void made_compressed(struct made *to, const struct made *plain, size_t step,
+		     uint32_t type)
+{
+	static unsigned char packed[1 << 20];
+	const size_t size = ZSTD_compress(packed, sizeof(packed), plain->bytes,
+					  plain->size, 1);
+
+	for (size_t at = 0; at < size; at += step) {
+		const size_t part = size - at < step ? size - at : step;
+
+		if (type == RECORD_COMPRESSED2) {
+			made_record(to, type, 0, (part + 15) / 8 * 8);
+			made_u64(to, part);
+			made_bytes(to, packed + at, part);
+			made_bytes(to, "\0\0\0\0\0\0\0", -part % 8);
+		} else {
+			made_record(to, type, 0, part);
+			made_bytes(to, packed + at, part);
+		}
+	}
+}
+
+void made_piped(struct made *made)
+{
+	made_begin(made, MADE_TYPE, 1);
+	made_record(made, RECORD_HEADER_TRACING_DATA, 0, 8);
+	made_u64(made, 16);
+	made_bytes(made, "not a record, but", 16);
+	made_record(made, RECORD_HEADER_FEATURE, 0, 8 + 4 + 8);
+	made_u64(made, FEATURE_HOSTNAME);
+	made_u32(made, 8);
+	made_bytes(made, "host\0\0\0", 8);
+	made_record(made, RECORD_HEADER_BUILD_ID, MISC_BUILD_ID_SIZE,
+		    4 + 24 + 8);
+	made_u32(made, -1);
+	made_bytes(made, "01234567890123456789\x0a\0\0", 24);
+	made_bytes(made, "/bin/x\0", 8);
+	made_sample(made, 1, 2, (uint64_t[]){ 0 }, 0);
+	made_record(made, PERF_RECORD_MMAP, 0, 4 * 8 + 8 + 16);
+	for (unsigned int i = 0; i < 4; i++)
+		made_u64(made, i);
+	made_bytes(made, "/bin/x\0", 8);
+	made_u64(made, 1);
+	made_u64(made, 44);
 }
 
 int made_end(struct made *made)

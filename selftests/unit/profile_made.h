@@ -3,19 +3,20 @@
 #ifndef PROFILE_MADE_H
 #define PROFILE_MADE_H
 
+#include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "userspace/include/sframe_unwind_profile.h"
 
-/* Number of records that profile_make() writes. */
-#define MADE_RECORDS	400u
-
 /* Returns a new file in memory. */
 int profile_new(void);
 
-/* Returns a file with records of all kinds, by the library's writer. */
-int profile_make(void);
+/*
+ * Returns a file with @nr records, by the library's writer; 42 are of all kinds.
+ * Returns -1 if the writer fails.
+ */
+int profile_make(unsigned int nr);
 
 /* Record @i of those. Its pointers are valid until the next call. */
 void profile_made_record(unsigned int i, struct sframe_unwind_profile_record *record);
@@ -40,6 +41,35 @@ void made_record(struct made *made, uint32_t type, uint16_t misc, size_t size);
 
 /* Begin a profile with one source, of this sample_type, without an id. */
 void made_begin(struct made *made, uint64_t sample_type, int is_pipe);
+
+/* The sample_type for the functions that follow. */
+#define MADE_TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
+			 PERF_SAMPLE_CALLCHAIN)
+
+/* A sample with a kernel frame, and these frames. */
+void made_sample(struct made *to, uint32_t tid, uint64_t time,
+		 const uint64_t *frames, unsigned int nr);
+
+/* A sample whose user stack follows, in a part with this @cookie. */
+void made_deferred(struct made *to, uint32_t tid, uint64_t time,
+		   uint64_t cookie);
+
+/* Such a part: two frames, at @address and behind it. */
+void made_user_part(struct made *to, uint32_t tid, uint64_t cookie,
+		    uint64_t address);
+
+/*
+ * The records in @plain, compressed, in records of this @type,
+ * RECORD_COMPRESSED or RECORD_COMPRESSED2, with at most @step bytes each.
+ */
+void made_compressed(struct made *to, const struct made *plain, size_t step,
+		     uint32_t type);
+
+/*
+ * A whole profile as perf writes it to a pipe: with the source, a fact, a build
+ * ID and a mapping among the records, and a sample.
+ */
+void made_piped(struct made *made);
 
 /* Set the size of the records; the file ends with them. Returns the file. */
 int made_end(struct made *made);

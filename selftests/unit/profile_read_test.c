@@ -8,14 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "profile_made.h"
 #include "tap.h"
 #include "userspace/profile/format.h"
-
-#define TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |	\
-		 PERF_SAMPLE_CALLCHAIN)
 
 /* Where the header of profile_made.c has the size of the source's ids. */
 #define IDS_SIZE_PLACE	(sizeof(struct file_header) + PERF_ATTR_SIZE_VER5 + 8)
@@ -23,43 +19,6 @@
 static struct made made, plain;
 static struct sframe_unwind_profile *profile;
 static const struct sframe_unwind_profile_record *record;
-
-/* A sample with a kernel frame, and these frames. */
-static void add_sample(struct made *to, uint32_t tid, uint64_t time,
-		       const uint64_t *frames, unsigned int nr)
-{
-	made_record(to, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL,
-		    8 * (6 + nr));
-	made_u64(to, 0xffffffff81000000);
-	made_u32(to, 1);
-	made_u32(to, tid);
-	made_u64(to, time);
-	made_u64(to, nr + 2);
-	made_u64(to, PERF_CONTEXT_KERNEL);
-	made_u64(to, 0xffffffff81000000);
-	made_bytes(to, frames, nr * sizeof(*frames));
-}
-
-static void add_deferred(struct made *to, uint32_t tid, uint64_t time,
-			 uint64_t cookie)
-{
-	add_sample(to, tid, time,
-		   (uint64_t[]){ CONTEXT_USER_DEFERRED, cookie }, 2);
-}
-
-static void add_part(struct made *to, uint32_t tid, uint64_t cookie,
-		     uint64_t address)
-{
-	made_record(to, RECORD_CALLCHAIN_DEFERRED, 0, 8 * 7);
-	made_u64(to, cookie);
-	made_u64(to, 3);
-	made_u64(to, PERF_CONTEXT_USER);
-	made_u64(to, address);
-	made_u64(to, address + 1);
-	made_u32(to, 1);
-	made_u32(to, tid);
-	made_u64(to, 99);
-}
 
 static int opened = -1;
 
@@ -95,8 +54,8 @@ static void contexts(void)
 		PERF_CONTEXT_HV, 0x30, PERF_CONTEXT_USER, 0x22,
 	};
 
-	made_begin(&made, TYPE, 0);
-	add_sample(&made, 2, 3, frames, 9);
+	made_begin(&made, MADE_TYPE, 0);
+	made_sample(&made, 2, 3, frames, 9);
 	EXPECT_EQ(start(made_end(&made)), 0);
 	EXPECT_EQ(next(), 1);
 	EXPECT_EQ(record->sample.nr_kernel, 1);
@@ -126,14 +85,14 @@ static bool is_merged(uint64_t time, uint64_t address)
 /* A user part completes samples before and behind it, of its thread only. */
 static void deferred(void)
 {
-	made_begin(&made, TYPE, 0);
-	add_deferred(&made, 5, 1, 77);
-	add_deferred(&made, 6, 2, 77);
-	add_deferred(&made, 5, 3, 78);
-	add_deferred(&made, 5, 4, 77);
-	add_part(&made, 5, 77, 0x1000);
-	add_deferred(&made, 5, 5, 77);
-	add_part(&made, 6, 77, 0x2000);
+	made_begin(&made, MADE_TYPE, 0);
+	made_deferred(&made, 5, 1, 77);
+	made_deferred(&made, 6, 2, 77);
+	made_deferred(&made, 5, 3, 78);
+	made_deferred(&made, 5, 4, 77);
+	made_user_part(&made, 5, 77, 0x1000);
+	made_deferred(&made, 5, 5, 77);
+	made_user_part(&made, 6, 77, 0x2000);
 	EXPECT_EQ(start(made_end(&made)), 0);
 	for (unsigned int pass = 0; pass < 2; pass++) {
 		uint64_t sum = 0;
@@ -166,14 +125,14 @@ static void deferred_limit(void)
 	unsigned int nr = 0;
 	uint64_t begin;
 
-	made_begin(&made, TYPE, 0);
+	made_begin(&made, MADE_TYPE, 0);
 	begin = made.size;
 	memcpy(made.bytes + offsetof(struct file_header, data.size), &size, 8);
 	EXPECT_EQ(write(fd, made.bytes, made.size), (ssize_t)begin);
 	for (unsigned int i = 0; i < 600; i++) {
 		made.size = 0;
 		for (unsigned int j = 0; j < 1000; j++)
-			add_deferred(&made, 5, i * 1000 + j, i * 1000 + j);
+			made_deferred(&made, 5, i * 1000 + j, i * 1000 + j);
 		EXPECT_EQ(made.size, 1000 * (8 + 8 * 8));
 		EXPECT_EQ(write(fd, made.bytes, made.size),
 			  (ssize_t)made.size);
@@ -190,41 +149,19 @@ static void deferred_limit(void)
 	sframe_unwind_profile_close(profile);
 }
 
-/* Compress what is in @plain, cut at every @step bytes. */
-static void add_compressed(size_t step, uint32_t type)
-{
-	static unsigned char packed[1 << 20];
-	const size_t size = ZSTD_compress(packed, sizeof(packed), plain.bytes,
-					  plain.size, 1);
-
-	for (size_t at = 0; at < size; at += step) {
-		const size_t part = size - at < step ? size - at : step;
-
-		if (type == RECORD_COMPRESSED2) {
-			made_record(&made, type, 0, (part + 15) / 8 * 8);
-			made_u64(&made, part);
-			made_bytes(&made, packed + at, part);
-			made_bytes(&made, "\0\0\0\0\0\0\0", -part % 8);
-		} else {
-			made_record(&made, type, 0, part);
-			made_bytes(&made, packed + at, part);
-		}
-	}
-}
-
 static void compressed(void)
 {
 	static const size_t steps[] = { 1, 3, 100, 60000 };
 
 	plain.size = 0;
 	for (unsigned int i = 0; i < 9000; i++)
-		add_sample(&plain, i % 7, i * 3, (uint64_t[]){ i }, 1);
+		made_sample(&plain, i % 7, i * 3, (uint64_t[]){ i }, 1);
 	for (unsigned int i = 0; i < 8; i++) {
 		unsigned int nr = 0;
 
-		made_begin(&made, TYPE, 0);
-		add_compressed(steps[i / 2], i % 2 ? RECORD_COMPRESSED2 :
-						     RECORD_COMPRESSED);
+		made_begin(&made, MADE_TYPE, 0);
+		made_compressed(&made, &plain, steps[i / 2],
+				i % 2 ? RECORD_COMPRESSED2 : RECORD_COMPRESSED);
 		EXPECT_EQ(start(made_end(&made)), 0);
 		while (next() == 1) {
 			EXPECT_EQ(record->time, nr * 3);
@@ -245,10 +182,10 @@ static void compressed_damaged(void)
 	uint64_t at;
 
 	plain.size = 0;
-	add_sample(&plain, 1, 1, (uint64_t[]){ 0 }, 0);
+	made_sample(&plain, 1, 1, (uint64_t[]){ 0 }, 0);
 	made_record(&plain, PERF_RECORD_SAMPLE, 0, 100);
-	made_begin(&made, TYPE, 0);
-	add_compressed(1000, RECORD_COMPRESSED);
+	made_begin(&made, MADE_TYPE, 0);
+	made_compressed(&made, &plain, 1000, RECORD_COMPRESSED);
 	EXPECT_EQ(start(made_end(&made)), 0);
 	EXPECT_EQ(next(), 1);
 	EXPECT_EQ(next(), 0);
@@ -256,7 +193,7 @@ static void compressed_damaged(void)
 		      "ends inside of a record"));
 	sframe_unwind_profile_close(profile);
 
-	made_begin(&made, TYPE, 0);
+	made_begin(&made, MADE_TYPE, 0);
 	at = made.size;
 	made_record(&made, RECORD_COMPRESSED, 0, 16);
 	made_bytes(&made, "this is no zstd.", 16);
@@ -264,7 +201,7 @@ static void compressed_damaged(void)
 	EXPECT_EQ(at, 232);
 	EXPECT(fails(-EINVAL, "offset 232: compressed: "));
 
-	made_begin(&made, TYPE, 0);
+	made_begin(&made, MADE_TYPE, 0);
 	made_record(&made, RECORD_COMPRESSED2, 0, 16);
 	made_u64(&made, 9);
 	made_u64(&made, 0);
@@ -277,26 +214,7 @@ static void piped(void)
 {
 	int pipes[2];
 
-	made_begin(&made, TYPE, 1);
-	made_record(&made, RECORD_HEADER_TRACING_DATA, 0, 8);
-	made_u64(&made, 16);
-	made_bytes(&made, "not a record, but", 16);
-	made_record(&made, RECORD_HEADER_FEATURE, 0, 8 + 4 + 8);
-	made_u64(&made, FEATURE_HOSTNAME);
-	made_u32(&made, 8);
-	made_bytes(&made, "host\0\0\0", 8);
-	made_record(&made, RECORD_HEADER_BUILD_ID, MISC_BUILD_ID_SIZE,
-		    4 + 24 + 8);
-	made_u32(&made, -1);
-	made_bytes(&made, "01234567890123456789\x0a\0\0", 24);
-	made_bytes(&made, "/bin/x\0", 8);
-	add_sample(&made, 1, 2, (uint64_t[]){ 0 }, 0);
-	made_record(&made, PERF_RECORD_MMAP, 0, 4 * 8 + 8 + 16);
-	for (unsigned int i = 0; i < 4; i++)
-		made_u64(&made, i);
-	made_bytes(&made, "/bin/x\0", 8);
-	made_u64(&made, 1);
-	made_u64(&made, 44);
+	made_piped(&made);
 	EXPECT_EQ(pipe(pipes), 0);
 	EXPECT_EQ(write(pipes[1], made.bytes, made.size), (ssize_t)made.size);
 	close(pipes[1]);
@@ -323,8 +241,8 @@ static void malformed(void)
 	for (unsigned int size = 0; size < 8; size++) {
 		char what[64];
 
-		made_begin(&made, TYPE, 0);
-		add_sample(&made, 1, 1, (uint64_t[]){ 0 }, 0);
+		made_begin(&made, MADE_TYPE, 0);
+		made_sample(&made, 1, 1, (uint64_t[]){ 0 }, 0);
 		snprintf(what, sizeof(what), "offset %zu: a record of %u bytes",
 			 made.size, size);
 		made_record(&made, PERF_RECORD_SAMPLE, 0, size - 8);
@@ -334,7 +252,7 @@ static void malformed(void)
 	}
 	/* Too short for each of its members. */
 	for (unsigned int words = 0; words < 6; words++) {
-		made_begin(&made, TYPE, 0);
+		made_begin(&made, MADE_TYPE, 0);
 		made_record(&made, PERF_RECORD_SAMPLE, 0, words * 8);
 		for (unsigned int i = 0; i < words; i++)
 			made_u64(&made, i == 3 ? 3 : 1);
@@ -342,7 +260,7 @@ static void malformed(void)
 		EXPECT(fails(-EINVAL, "offset 232: a record is too short"));
 	}
 	/* A chain whose size overflows. */
-	made_begin(&made, TYPE, 0);
+	made_begin(&made, MADE_TYPE, 0);
 	made_record(&made, PERF_RECORD_SAMPLE, 0, 32);
 	for (unsigned int i = 0; i < 4; i++)
 		made_u64(&made, 1ULL << 61);
@@ -364,7 +282,7 @@ static bool is_refused(int error, const char *what)
 
 static void put_at(size_t offset, uint64_t value)
 {
-	made_begin(&made, TYPE, 0);
+	made_begin(&made, MADE_TYPE, 0);
 	memcpy(made.bytes + offset, &value, sizeof(value));
 }
 

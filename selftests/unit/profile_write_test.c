@@ -14,6 +14,8 @@
 #include "profile_made.h"
 #include "tap.h"
 
+#define RECORDS	400u
+
 static const struct sframe_unwind_profile_source source = {
 	.name = "cpu-clock",
 	.ids = (uint64_t[]){ 1 },
@@ -41,13 +43,13 @@ static void all_kinds(void)
 {
 	struct sframe_unwind_profile *profile;
 	const struct sframe_unwind_profile_source *found;
-	const int fd = profile_make();
+	const int fd = profile_make(RECORDS);
 	int result;
 
 	EXPECT(fd >= 0);
 	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
 	for (unsigned int pass = 0; pass < 2; pass++) {
-		EXPECT_EQ(count_equal(profile, &result), MADE_RECORDS);
+		EXPECT_EQ(count_equal(profile, &result), RECORDS);
 		EXPECT_EQ(result, 0);
 		EXPECT(!sframe_unwind_profile_truncated(profile));
 		EXPECT(!strcmp(sframe_unwind_profile_error(profile), ""));
@@ -86,7 +88,7 @@ static bool reads_part(int fd, off_t size, off_t whole)
 	} else {
 		nr = count_equal(profile, &result);
 		is_good = nr >= 0 && !result &&
-			  (nr == MADE_RECORDS ||
+			  (nr == RECORDS ||
 			   sframe_unwind_profile_truncated(profile));
 	}
 	if (!is_good)
@@ -99,7 +101,7 @@ static bool reads_part(int fd, off_t size, off_t whole)
 /* The file, made shorter at a thousand places. */
 static void truncated(void)
 {
-	const int fd = profile_make();
+	const int fd = profile_make(RECORDS);
 	struct stat status;
 
 	EXPECT(fd >= 0);
