@@ -110,7 +110,7 @@ static int start_attach(struct record *record)
 				    CLI_OK;
 }
 
-/* Start the program, which waits until record->go is closed. */
+/* Start the program, which waits for a byte from record->go. */
 static int start_command(struct record *record)
 {
 	char **command = record->options.command;
