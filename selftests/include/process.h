@@ -55,6 +55,20 @@ static inline int become(uid_t uid)
 	       prctl(PR_SET_DUMPABLE, 1);
 }
 
+/* Fork a child as @uid that sleeps until it is killed. */
+static inline pid_t fork_sleeper(uid_t uid)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		if (become(uid))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
 /* Request the stack of a thread. Returns 0 or the errno. */
 static inline int try_request(int fd, pid_t tid)
 {

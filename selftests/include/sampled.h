@@ -88,6 +88,33 @@ static inline struct perf_event_attr tracepoint(const char *name)
 	return attr;
 }
 
+/* Cause @nr page faults. */
+static inline void fault(unsigned int nr)
+{
+	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		abort();
+	madvise(pages, nr * PAGE, MADV_NOHUGEPAGE);
+	for (unsigned int i = 0; i < nr; i++)
+		((volatile char *)pages)[i * PAGE] = 1;
+	munmap(pages, nr * PAGE);
+}
+
+/* Bring @cpu online or take it offline. Returns whether that was possible. */
+static inline bool set_online(unsigned int cpu, bool online)
+{
+	char path[64];
+	FILE *file;
+	bool done;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
+	file = fopen(path, "we");
+	done = file && fprintf(file, "%d", online) > 0;
+	return file && !fclose(file) && done;
+}
+
 static inline struct sframe_unwind_sampler sampler_of_pages(__u32 pages)
 {
 	return (struct sframe_unwind_sampler) {

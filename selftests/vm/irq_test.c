@@ -10,6 +10,7 @@
 
 #include "../../module/test/test.h"
 #include "common.h"
+#include "spin.h"
 
 /*
  * Nanoseconds from the request of a stack to its reading, so that the timer
@@ -68,25 +69,6 @@ FIXTURE_SETUP(irq)
 FIXTURE_TEARDOWN(irq)
 {
 	close(self->fd);
-}
-
-/* Functions that are alone in their 256 bytes, for inside(). */
-#define ALONE	__attribute__((noinline, aligned(256)))
-
-static unsigned long spun;
-
-static ALONE void spin(unsigned long loops)
-{
-	while (loops--) {
-		spun++;
-		asm volatile("" ::: "memory");
-	}
-}
-
-static ALONE void spin_deeper(unsigned long loops)
-{
-	spin(loops);
-	asm volatile("" ::: "memory");	/* no tail call */
 }
 
 /* Each stack starts at the interrupted instruction. */

@@ -25,20 +25,6 @@ static int try_attach_system(int fd, const struct sframe_unwind_attach *arg)
  * Whose stacks can be requested
  */
 
-/* Fork a child as @uid that sleeps until the test ends. */
-static pid_t fork_sleeper(uid_t uid)
-{
-	pid_t child = fork();
-
-	if (!child) {
-		if (become(uid))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	return child;
-}
-
 static int request_with(int fd, pid_t tid, __u64 mask)
 {
 	const pid_t child = fork();

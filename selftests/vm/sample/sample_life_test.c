@@ -47,19 +47,6 @@ static void spin(unsigned long loops)
 		asm volatile("" ::: "memory");
 }
 
-static void fault(unsigned int nr)
-{
-	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		abort();
-	madvise(pages, nr * PAGE, MADV_NOHUGEPAGE);
-	for (unsigned int i = 0; i < nr; i++)
-		((volatile char *)pages)[i * PAGE] = 1;
-	munmap(pages, nr * PAGE);
-}
-
 static void *fault_in_thread(void *data)
 {
 	fault(20);
@@ -260,18 +247,6 @@ TEST_F(life, closed_but_mapped)
 	fault(10);
 	EXPECT_LT(before, self->s.control[0]->head + self->s.control[1]->head);
 	EXPECT_LE(10, read_all(self));
-}
-
-static bool set_online(unsigned int cpu, int online)
-{
-	char path[64];
-	FILE *file;
-	bool done;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	file = fopen(path, "we");
-	done = file && fprintf(file, "%d", online) > 0;
-	return file && !fclose(file) && done;
 }
 
 /* A CPU goes offline: its samples end, its ring can be read. */

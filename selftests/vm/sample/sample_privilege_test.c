@@ -45,27 +45,14 @@ static bool write_paranoid(int value)
 	return file && !fclose(file) && done;
 }
 
-static pid_t start_sleeper(uid_t uid)
-{
-	pid_t child = fork();
-
-	if (!child) {
-		if (become(uid))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	return child;
-}
-
 FIXTURE_SETUP(privilege)
 {
 	if (geteuid())
 		SKIP(return, "needs root");
 	self->paranoid = read_paranoid();
 	ASSERT_LE(-1, self->paranoid);
-	self->same_user = start_sleeper(USER);
-	self->other_user = start_sleeper(USER + 1);
+	self->same_user = fork_sleeper(USER);
+	self->other_user = fork_sleeper(USER + 1);
 	/* perf has exceptions for tracepoints of system calls. */
 	self->tracepoint = tracepoint("signal/signal_generate");
 	ASSERT_NE(0, self->tracepoint.config);

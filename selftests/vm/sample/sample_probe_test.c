@@ -17,18 +17,6 @@ FIXTURE(probe)
 	bool offline;
 };
 
-static bool set_online(unsigned int cpu, int online)
-{
-	char path[64];
-	FILE *file;
-	bool done;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	file = fopen(path, "we");
-	done = file && fprintf(file, "%d", online) > 0;
-	return file && !fclose(file) && done;
-}
-
 /* With one CPU: QEMU can execute code that another one has just modified. */
 FIXTURE_SETUP(probe)
 {

@@ -44,20 +44,6 @@ FIXTURE_TEARDOWN(ring)
 	end_sampled(&self->s);
 }
 
-/* Cause @nr page faults. */
-static void fault(unsigned int nr)
-{
-	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		abort();
-	madvise(pages, nr * PAGE, MADV_NOHUGEPAGE);
-	for (unsigned int i = 0; i < nr; i++)
-		((volatile char *)pages)[i * PAGE] = 1;
-	munmap(pages, nr * PAGE);
-}
-
 static int errno_of_map(int fd, size_t size, int prot, int flags, __u64 offset)
 {
 	void *at = mmap(NULL, size, prot, flags, fd, offset);

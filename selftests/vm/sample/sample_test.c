@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "sampled.h"
+#include "spin.h"
 
 FIXTURE(sample)
 {
@@ -23,25 +24,6 @@ FIXTURE_SETUP(sample)
 FIXTURE_TEARDOWN(sample)
 {
 	end_sampled(&self->s);
-}
-
-/* Functions that are alone in their 256 bytes, for inside(). */
-#define ALONE	__attribute__((noinline, aligned(256)))
-
-static unsigned long spun;
-
-static ALONE void spin(unsigned long loops)
-{
-	while (loops--) {
-		spun++;
-		asm volatile("" ::: "memory");
-	}
-}
-
-static ALONE void spin_deeper(unsigned long loops)
-{
-	spin(loops);
-	asm volatile("" ::: "memory");	/* no tail call */
 }
 
 static ALONE long call_getpid(void)
