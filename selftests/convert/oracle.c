@@ -32,7 +32,6 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,50 +41,16 @@
 
 #include <sframe_unwind_convert.h>
 
-#include "machine.h"
+#include "oracle.h"
 #include "module/decode/sframe_format.h"
 
-/* Number of differences printed for each file. */
-#define MAX_SHOWN 10
-
+/* The bytes of an executable segment, or those of them that the file contains. */
 struct text {
 	uint64_t start;
 	uint64_t end;
 	const unsigned char *bytes;
 	uint64_t size;
 };
-
-struct oracle {
-	const char *file;
-	Elf *elf;
-	Dwarf *dwarf;
-	Dwarf_CFI *cfi[2];
-	struct sfu_table table;
-	unsigned long rows;
-	unsigned long compared;
-	unsigned long differences;
-	uint64_t known;
-	uint64_t expressed;
-	uint64_t padding;
-	unsigned long at_calls, unknown_at_calls;
-	unsigned long elsewhere, unknown_elsewhere;
-	size_t pure_size;
-};
-
-
-__attribute__((format(printf, 3, 4)))
-static void differ(struct oracle *oracle, uint64_t pc, const char *format, ...)
-{
-	va_list args;
-
-	if (oracle->differences++ >= MAX_SHOWN)
-		return;
-	fprintf(stderr, "%s: 0x%" PRIx64 ": ", oracle->file, pc);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 static bool cfi_frame(const struct oracle *oracle, uint64_t pc,
 		      Dwarf_Frame **frame)
@@ -95,119 +60,6 @@ static bool cfi_frame(const struct oracle *oracle, uint64_t pc,
 		    !dwarf_cfi_addrframe(oracle->cfi[i], pc, frame))
 			return true;
 	return false;
-}
-
-static bool find_rule(struct oracle *oracle, uint64_t pc,
-		      struct sfu_rule *rule)
-{
-	struct sfu_defect defect;
-	struct sfu_fde fde;
-	u32 budget = UINT32_MAX;
-	int err;
-
-	err = sfu_table_find(&oracle->table, pc, &fde, &defect);
-	if (!err)
-		err = sfu_fde_find_rule(&oracle->table, &fde, pc, &budget,
-					rule, &defect);
-	if (err == -EINVAL)
-		differ(oracle, pc, "malformed: %s", sfu_defect_text(defect.kind));
-	return !err;
-}
-
-static void compare_value(struct oracle *oracle, uint64_t pc, const char *name,
-			  enum known cfi_known, uint64_t cfi,
-			  enum known rule_known, uint64_t rule)
-{
-	if (cfi_known == VALUE && rule_known == VALUE && cfi == rule)
-		return;
-	differ(oracle, pc, "%s differs (%d %#" PRIx64 ", %d %#" PRIx64 ")",
-	       name, cfi_known, cfi, rule_known, rule);
-}
-
-static void compare(struct oracle *oracle, uint64_t pc, Dwarf_Frame *frame,
-		    const struct sfu_rule *rule)
-{
-	struct caller cfi, sframe;
-	struct machine machine;
-
-	oracle->compared++;
-	machine_init(&machine, pc);
-	machine_by_cfi(&machine, frame, &cfi);
-	/* Only libgcc gives part of a CFA after an expression a meaning. */
-	if (cfi.has_no_cfa)
-		return;
-	machine_by_rule(&machine, rule, &sframe);
-	if (cfi.is_signal != sframe.is_signal)
-		differ(oracle, pc, "signal frame by %s only",
-		       cfi.is_signal ? "CFI" : "SFrame");
-	if (cfi.has_ra == UNDEFINED || sframe.has_ra == UNDEFINED) {
-		if (cfi.has_ra != sframe.has_ra)
-			differ(oracle, pc, "outermost by %s only",
-			       cfi.has_ra == UNDEFINED ? "CFI" : "SFrame");
-		return;
-	}
-	compare_value(oracle, pc, "CFA", cfi.has_cfa, cfi.cfa, sframe.has_cfa,
-		      sframe.cfa);
-	compare_value(oracle, pc, "RA", cfi.has_ra, cfi.ra, sframe.has_ra,
-		      sframe.ra);
-	compare_value(oracle, pc, "FP", cfi.has_fp, cfi.fp, sframe.has_fp,
-		      sframe.fp);
-	compare_value(oracle, pc, "SP", cfi.has_sp, cfi.sp, sframe.has_sp,
-		      sframe.sp);
-}
-
-/*
- * Returns whether the slot is below the stack pointer, where the register has been
- * popped from: CFI may still refer to the slot, whose word is the same.
- */
-static bool is_popped(const struct machine *machine,
-		      const struct sfu_rule *rule,
-		      const struct sfu_layout *layout, unsigned int index)
-{
-	(void)machine;
-	return !(layout->flags & SFRAME_EXT_LAYOUT_FP) &&
-	       8 * layout->slot[index] > rule->cfa_offset;
-}
-
-/* Compare where preserved registers are saved. @exact: @pc is not in a call. */
-static void compare_saved(struct oracle *oracle, uint64_t pc,
-			  Dwarf_Frame *frame, const struct sfu_rule *rule,
-			  bool exact)
-{
-	/* Relative to another register, slots may be anywhere. */
-	const bool is_sp = (rule->cfa & ~SFU_BASE_MASK) == 0 &&
-			   rule->cfa == 7;
-	struct machine machine;
-	struct sfu_layout layout;
-	struct caller cfi;
-
-	machine_init(&machine, pc);
-	machine_by_cfi(&machine, frame, &cfi);
-	if (cfi.has_no_cfa || cfi.has_ra == UNDEFINED || (exact && !is_sp))
-		return;
-	if (sfu_table_find_layout(&oracle->table, pc, &layout)) {
-		differ(oracle, pc, "no layout");
-		return;
-	}
-	for (unsigned int i = 0; i < SFU_NR_SAVED; i++) {
-		uint64_t want = 0, got = 0;
-		const enum known by_cfi = machine_saved_by_cfi(&machine, frame,
-							       &cfi, i, &want);
-		const enum known known = machine_saved_by_layout(&machine,
-					&layout, &cfi, i, exact, &got);
-
-		*(exact ? &oracle->elsewhere : &oracle->at_calls) += 1;
-		if (known != VALUE)
-			*(exact ? &oracle->unknown_elsewhere :
-				  &oracle->unknown_at_calls) += 1;
-		else if (by_cfi != VALUE)
-			differ(oracle, pc, "saved register %u is unknown by CFI only",
-			       i);
-		else if (want != got && !(exact && is_popped(&machine, rule,
-							     &layout, i)))
-			differ(oracle, pc, "saved register %u differs%s", i,
-			       exact ? "" : " at a call");
-	}
 }
 
 /* Returns whether a call that begins at or above @start has its last byte at @pc. */
@@ -238,11 +90,11 @@ static void check_saved(struct oracle *oracle, const struct text *text,
 	struct sfu_rule rule;
 
 	for (unsigned int i = 0; i < 3; i++)
-		if (find_rule(oracle, exact[i], &rule))
-			compare_saved(oracle, exact[i], frame, &rule, true);
+		if (oracle_find_rule(oracle, exact[i], &rule))
+			oracle_compare_saved(oracle, exact[i], frame, &rule, true);
 	for (uint64_t pc = start; pc < end; pc++)
-		if (is_call_end(text, start, pc) && find_rule(oracle, pc, &rule))
-			compare_saved(oracle, pc, frame, &rule, false);
+		if (is_call_end(text, start, pc) && oracle_find_rule(oracle, pc, &rule))
+			oracle_compare_saved(oracle, pc, frame, &rule, false);
 }
 
 /* Compare at @pc. Returns whether there is a rule. */
@@ -251,9 +103,9 @@ static bool check_address(struct oracle *oracle, uint64_t pc,
 {
 	struct sfu_rule rule;
 
-	if (!find_rule(oracle, pc, &rule))
+	if (!oracle_find_rule(oracle, pc, &rule))
 		return false;
-	compare(oracle, pc, frame, &rule);
+	oracle_compare(oracle, pc, frame, &rule);
 	return true;
 }
 
@@ -267,7 +119,7 @@ static uint64_t check_row(struct oracle *oracle, const struct text *text,
 
 	dwarf_frame_info(frame, &row_start, &row_end, NULL);
 	if (row_end <= pc) {
-		differ(oracle, pc, "libdw's row ends before it");
+		oracle_differ(oracle, pc, "libdw's row ends before it");
 		row_end = pc + 1;
 	}
 	if (row_end > end)
@@ -349,11 +201,11 @@ static bool is_behind_clone(struct oracle *oracle, const struct text *text,
 	    text->bytes[at + 9] != 0xc3)
 		return false;
 	for (uint64_t pc = start; pc < end; pc++)
-		if (!find_rule(oracle, pc, &rule) ||
+		if (!oracle_find_rule(oracle, pc, &rule) ||
 		    rule.cfa != SFRAME_EXT_REG_SP_PARENT ||
 		    rule.cfa_offset != 8 || !(rule.fp & SFU_SAME) ||
 		    rule.ra_offset != -8)
-			differ(oracle, pc, "no rule behind clone");
+			oracle_differ(oracle, pc, "no rule behind clone");
 	return true;
 }
 
@@ -370,16 +222,16 @@ static void check_gap(struct oracle *oracle, const struct text *text,
 	if (is_behind_clone(oracle, text, start, end))
 		return;
 	for (uint64_t pc = start; pc < end; pc++) {
-		if (!find_rule(oracle, pc, &rule))
+		if (!oracle_find_rule(oracle, pc, &rule))
 			continue;
 		count++;
-		if (!find_rule(oracle, start - 1, &before) ||
+		if (!oracle_find_rule(oracle, start - 1, &before) ||
 		    memcmp(&rule, &before, sizeof(rule)))
-			differ(oracle, pc, "a rule where there is no CFI, not that of the code before");
+			oracle_differ(oracle, pc, "a rule where there is no CFI, not that of the code before");
 	}
 	if (count && (count != end - start || !is_filling(text, start, end)))
-		differ(oracle, start, "a rule for %" PRIu64 " bytes that have no CFI and are not filling",
-		       count);
+		oracle_differ(oracle, start, "a rule for %" PRIu64 " bytes that have no CFI and are not filling",
+			      count);
 	oracle->padding += count;
 }
 
@@ -440,8 +292,8 @@ static void check_rows(struct oracle *oracle, const struct sfu_fde *fde)
 
 static int report_defect(void *data, const struct sfu_defect *defect)
 {
-	differ(data, defect->offset, "offset in the section: %s",
-	       sfu_defect_text(defect->kind));
+	oracle_differ(data, defect->offset, "offset in the section: %s",
+		      sfu_defect_text(defect->kind));
 	return 0;
 }
 
