@@ -12,7 +12,7 @@
 #include "../../module/test/test.h"
 #include "../include/attach.h"
 #include "../include/observed.h"
-#include "../include/process.h"
+#include "child.h"
 #include "module.h"
 
 /*
@@ -42,89 +42,6 @@ static int unload(void)
 	const int err = unload_module("sframe_unwind_test");
 
 	return err && err != ENOENT ? err : unload_module("sframe_unwind");
-}
-
-/* A child that does something, reports that, and continues when told to. */
-struct child {
-	pid_t pid;
-	int said, told;		/* pipes */
-};
-
-static void say(const struct child *child)
-{
-	if (write(child->said, "", 1) != 1)
-		_exit(1);
-}
-
-static void wait_until_told(const struct child *child)
-{
-	char byte;
-
-	if (read(child->told, &byte, 1) != 1)
-		_exit(1);
-}
-
-static void say_and_wait(const struct child *child)
-{
-	say(child);
-	wait_until_told(child);
-}
-
-static bool hear(struct child *child)
-{
-	char byte;
-
-	return read(child->said, &byte, 1) == 1;
-}
-
-static bool start(struct child *child, void (*work)(const struct child *child))
-{
-	int said[2], told[2];
-
-	if (pipe2(said, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
-		return false;
-	child->pid = fork();
-	if (!child->pid) {
-		child->said = said[1];
-		child->told = told[0];
-		work(child);
-		_exit(0);
-	}
-	close(said[1]);
-	close(told[0]);
-	child->said = said[0];
-	child->told = told[1];
-	return child->pid > 0 && hear(child);
-}
-
-static bool tell(struct child *child)
-{
-	return write(child->told, "", 1) == 1;
-}
-
-static bool stop(struct child *child)
-{
-	int status;
-
-	return !kill(child->pid, SIGSTOP) &&
-	       waitpid(child->pid, &status, WUNTRACED) == child->pid &&
-	       WIFSTOPPED(status);
-}
-
-static void wait_until_in(struct child *child, long nr)
-{
-	while (!sleeps_in(child->pid, nr))
-		sched_yield();
-}
-
-static bool end(struct child *child)
-{
-	int status;
-
-	kill(child->pid, SIGKILL);
-	close(child->said);
-	close(child->told);
-	return waitpid(child->pid, &status, 0) == child->pid;
 }
 
 FIXTURE(rmmod)
