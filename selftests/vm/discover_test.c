@@ -5,32 +5,7 @@
  */
 #include <sys/wait.h>
 
-#include "elf_map.h"
-
-FIXTURE(discover)
-{
-	int fd;
-	int elf_fd;
-	struct elf_base elf;
-	unsigned char *at;
-};
-
-FIXTURE_SETUP(discover)
-{
-	self->fd = open_client(0);
-	ASSERT_LE(0, self->fd);
-	elf_base_init(&self->elf);
-	self->elf_fd = make_file(&self->elf, sizeof(self->elf));
-	self->at = map_elf(self->elf_fd);
-	ASSERT_NE(NULL, self->at);
-}
-
-FIXTURE_TEARDOWN(discover)
-{
-	unmap_elf(self->at);
-	close(self->elf_fd);
-	close(self->fd);
-}
+#include "discover_fixture.h"
 
 /* Whether this process has the marker mapping. */
 static bool has_marker(void)
