@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,6 +102,20 @@ static int open_target(struct record_changes *changes,
 	return ret;
 }
 
+/*
+ * Each thread takes a file for each CPU. The program to run, which exists already,
+ * keeps the limit.
+ */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 int record_changes_open(struct record_changes **result,
 			const struct record_targets *targets)
 {
@@ -127,6 +142,7 @@ int record_changes_open(struct record_changes **result,
 	int ret = 0;
 
 	*result = changes;
+	raise_file_limit();
 	changes->nr = sysconf(_SC_NPROCESSORS_CONF);
 	changes->rings = table_allocate(changes->nr * sizeof(struct ring));
 	if (!targets->nr)
@@ -248,6 +264,7 @@ static int write_ring(struct record_changes *changes, const struct ring *ring,
 		if (header.size < sizeof(header) || header.size > head - tail)
 			break;
 		copy(changes->bytes, ring, tail, header.size);
+		changes->bytes[header.size] = '\0';
 		if (parse(&record, changes->bytes))
 			ret = sframe_unwind_profile_write(writer, &record);
 		tail += header.size;
