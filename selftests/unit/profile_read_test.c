@@ -117,6 +117,32 @@ static void deferred(void)
 	sframe_unwind_profile_close(profile);
 }
 
+/* Many samples of one stack, whose user part never comes, take no longer. */
+static void deferred_same(void)
+{
+	const int fd = profile_new();
+	const uint64_t size = 200000ULL * 72;
+	unsigned int nr = 0;
+
+	made_begin(&made, MADE_TYPE, 0);
+	memcpy(made.bytes + offsetof(struct file_header, data.size), &size, 8);
+	EXPECT_EQ(write(fd, made.bytes, made.size), (ssize_t)made.size);
+	for (unsigned int i = 0; i < 200; i++) {
+		made.size = 0;
+		for (unsigned int j = 0; j < 1000; j++)
+			made_deferred(&made, 5, i * 1000 + j, 77);
+		EXPECT_EQ(write(fd, made.bytes, made.size),
+			  (ssize_t)made.size);
+	}
+	EXPECT_EQ(start(fd), 0);
+	alarm(60);
+	while (next() == 1)
+		nr++;
+	alarm(0);
+	EXPECT_EQ(nr, 200000);
+	sframe_unwind_profile_close(profile);
+}
+
 /* Samples do not wait for ever: memory is bounded. */
 static void deferred_limit(void)
 {
@@ -317,6 +343,7 @@ static void bad_headers(void)
 static const struct tap_test tests[] = {
 	TAP_TEST(contexts),
 	TAP_TEST(deferred),
+	TAP_TEST(deferred_same),
 	TAP_TEST(deferred_limit),
 	TAP_TEST(compressed),
 	TAP_TEST(compressed_damaged),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "profile/deferred.h"
 
@@ -37,18 +38,25 @@ struct held {
 
 void sfu_deferred_init(struct deferred *deferred)
 {
-	*deferred = (struct deferred){ 0 };
+	*deferred = (struct deferred){
+		.keys = { 0x9e3779b97f4a7c15ULL, 0xd6e8feb86659fd93ULL },
+	};
+	/* If that fails: without an attacker, those above do as well. */
+	(void)!getrandom(deferred->keys, sizeof(deferred->keys), GRND_NONBLOCK);
+	deferred->keys[0] |= 1;
+	deferred->keys[1] |= 1;
 	TAILQ_INIT(&deferred->samples);
 	TAILQ_INIT(&deferred->parts);
 	TAILQ_INIT(&deferred->ready);
 }
 
-static struct held_bucket *find_bucket(struct deferred *deferred, uint32_t tid,
-				       uint64_t cookie)
+static struct held_bucket *find_bucket(struct deferred *deferred, bool is_part,
+				       uint32_t tid, uint64_t cookie)
 {
-	const uint64_t hash = (cookie ^ tid) * 0x9e3779b97f4a7c15ULL;
+	const uint64_t hash = cookie * deferred->keys[0] +
+			      tid * deferred->keys[1];
 
-	return &deferred->buckets[hash >> 48];
+	return &deferred->buckets[(is_part ? HELD_BUCKETS : 0) + (hash >> 48)];
 }
 
 static bool has_key(const struct held *held, uint32_t tid, uint64_t cookie)
@@ -61,8 +69,8 @@ static struct held *find_part(struct deferred *deferred, uint32_t tid,
 {
 	struct held *held;
 
-	LIST_FOREACH(held, find_bucket(deferred, tid, cookie), bucket)
-		if (held->is_part && has_key(held, tid, cookie))
+	LIST_FOREACH(held, find_bucket(deferred, true, tid, cookie), bucket)
+		if (has_key(held, tid, cookie))
 			return held;
 	return NULL;
 }
@@ -82,7 +90,7 @@ static struct held *hold(struct deferred *deferred, const struct parsed *parsed)
 	struct held *held;
 
 	if (!deferred->buckets)
-		deferred->buckets = calloc(HELD_BUCKETS,
+		deferred->buckets = calloc(2 * HELD_BUCKETS,
 					   sizeof(*deferred->buckets));
 	held = deferred->buckets ?
 	       malloc(sizeof(*held) + frames_size + raw_size) : NULL;
@@ -96,8 +104,8 @@ static struct held *hold(struct deferred *deferred, const struct parsed *parsed)
 	if (raw_size)
 		memcpy((char *)held->frames + frames_size, sample->raw,
 		       raw_size);
-	LIST_INSERT_HEAD(find_bucket(deferred, held->record.tid, held->cookie),
-			 held, bucket);
+	LIST_INSERT_HEAD(find_bucket(deferred, held->is_part, held->record.tid,
+				     held->cookie), held, bucket);
 	return held;
 }
 
@@ -159,10 +167,10 @@ int sfu_deferred_add_part(struct deferred *deferred, const struct parsed *parsed
 		return -ENOMEM;
 	TAILQ_INSERT_TAIL(&deferred->parts, part, age);
 	deferred->parts_size += part->size;
-	for (held = LIST_FIRST(find_bucket(deferred, tid, cookie)); held;
+	for (held = LIST_FIRST(find_bucket(deferred, false, tid, cookie)); held;
 	     held = next) {
 		next = LIST_NEXT(held, bucket);
-		if (!held->is_part && has_key(held, tid, cookie))
+		if (has_key(held, tid, cookie))
 			make_ready(deferred, held);
 	}
 	TAILQ_FOREACH_SAFE(held, &deferred->parts, age, next) {

@@ -25,7 +25,8 @@ LIST_HEAD(held_bucket, held);
  * @samples: samples that wait for their user part, the oldest first.
  * @parts: user parts, the oldest first.
  * @ready: samples to return, and not in @samples any more.
- * @buckets: samples and parts, by thread and cookie; allocated with the first.
+ * @buckets: samples by thread and cookie, then parts; allocated with the first.
+ * @keys: random numbers for the hash, so that no file can fill one bucket.
  * @samples_size: bytes of @samples.
  * @parts_size: bytes of @parts.
  */
@@ -34,6 +35,7 @@ struct deferred {
 	struct held_list parts;
 	struct held_list ready;
 	struct held_bucket *buckets;
+	uint64_t keys[2];
 	size_t samples_size;
 	size_t parts_size;
 };
