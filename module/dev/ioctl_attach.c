@@ -21,28 +21,31 @@ static int fetch_segments(struct sfu_attach_spec *spec,
 			  const struct sframe_unwind_attach *attach,
 			  struct sfu_message *message)
 {
-	struct sframe_unwind_segment from[SFU_ELF_MAX_SEGMENTS];
+	const struct sframe_unwind_segment __user *segments =
+		u64_to_user_ptr(attach->segments);
+	struct sframe_unwind_segment from;
 	u32 i;
 
-	if (attach->nr_segments > ARRAY_SIZE(from))
+	if (attach->nr_segments > SFU_ELF_MAX_SEGMENTS)
 		return sfu_message_fail(message, -EINVAL,
-					"nr_segments %u exceeds %zu",
-					attach->nr_segments, ARRAY_SIZE(from));
+					"nr_segments %u exceeds %u",
+					attach->nr_segments,
+					SFU_ELF_MAX_SEGMENTS);
 	if (attach->segments && !attach->nr_segments)
 		return sfu_message_fail(message, -EINVAL,
 					"segments without nr_segments");
-	if (copy_from_user(from, u64_to_user_ptr(attach->segments),
-			   attach->nr_segments * sizeof(from[0])))
-		return sfu_message_fail(message, -EFAULT,
-					"segments cannot be read");
-	spec->nr_segments = attach->nr_segments;
-	for (i = 0; i < spec->nr_segments; i++)
+	for (i = 0; i < attach->nr_segments; i++) {
+		if (copy_from_user(&from, &segments[i], sizeof(from)))
+			return sfu_message_fail(message, -EFAULT,
+						"segments cannot be read");
 		spec->segments[i] = (struct sfu_elf_segment) {
-			.offset = from[i].offset,
-			.filesz = from[i].file_size,
-			.vaddr = from[i].address,
-			.memsz = from[i].size,
+			.offset = from.offset,
+			.filesz = from.file_size,
+			.vaddr = from.address,
+			.memsz = from.size,
 		};
+	}
+	spec->nr_segments = attach->nr_segments;
 	return 0;
 }
 
