@@ -44,10 +44,11 @@ static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
 static_assert(sizeof(struct sframe_unwind_batch_entry) == 56);
 static_assert(sizeof(struct sframe_unwind_batch) == 40);
-static_assert(sizeof(struct sframe_unwind_sampler) == 48);
+static_assert(sizeof(struct sframe_unwind_sampler) == 64);
 static_assert(sizeof(struct sframe_unwind_sample_event) == 32);
 static_assert(sizeof(struct sframe_unwind_sample_control) == 24);
-static_assert(sizeof(struct sframe_unwind_sample_stats) == 112);
+static_assert(sizeof(struct sframe_unwind_sample_stats) == 128);
+static_assert(sizeof(struct sframe_unwind_clear_stack_map) == 24);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
@@ -83,7 +84,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_ATTACH_INODE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED |
 			    SFRAME_UNWIND_FEATURE_SAMPLE |
-			    SFRAME_UNWIND_FEATURE_STACK,
+			    SFRAME_UNWIND_FEATURE_STACK |
+			    SFRAME_UNWIND_FEATURE_STACK_MAP,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,
@@ -339,6 +341,13 @@ static const struct op ioctl_ops[] = {
 		.run = sfu_ioctl_sample_stats,
 		.size = sizeof(struct sframe_unwind_sample_stats),
 		.min_size = 112,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_CLEAR_STACK_MAP)] = {
+		.run = sfu_ioctl_clear_stack_map,
+		.size = sizeof(struct sframe_unwind_clear_stack_map),
+		.min_size = 24,
+		OP_MESSAGE(sframe_unwind_clear_stack_map),
+		.changes = true,
 	},
 };
 

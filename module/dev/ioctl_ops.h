@@ -30,6 +30,7 @@ union sfu_arg {
 	struct sframe_unwind_sample_event sample_event;
 	struct sframe_unwind_sample_control sample_control;
 	struct sframe_unwind_sample_stats sample_stats;
+	struct sframe_unwind_clear_stack_map clear_stack_map;
 };
 
 static inline int sfu_check_flags(u32 flags, u32 known,
@@ -67,5 +68,6 @@ SFU_DECLARE_IOCTL(sampler);
 SFU_DECLARE_IOCTL(sample);
 SFU_DECLARE_IOCTL(sample_control);
 SFU_DECLARE_IOCTL(sample_stats);
+SFU_DECLARE_IOCTL(clear_stack_map);
 
 #endif /* SFU_IOCTL_OPS_H */

@@ -13,7 +13,10 @@
 #include "message.h"
 #include "perf/sample_event.h"
 #include "perf/sampler.h"
+#include "perf/stack_map.h"
 
+#define KNOWN_SAMPLER_FLAGS	(SFRAME_UNWIND_SAMPLER_FP_FALLBACK |	\
+				 SFRAME_UNWIND_SAMPLER_STACK_MAP)
 #define KNOWN_EVENT_FLAGS	(SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_NO_USER |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER)
@@ -51,6 +54,15 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 					"max_kernel_depth %u exceeds %u",
 					arg->max_kernel_depth,
 					SFU_MAX_KERNEL_DEPTH);
+	if (!(arg->flags & SFRAME_UNWIND_SAMPLER_STACK_MAP) != !arg->map_pages)
+		return sfu_message_fail(message, -EINVAL,
+					"map_pages is %u, and STACK_MAP %s", arg->map_pages,
+					arg->map_pages ? "not set" : "set");
+	if (arg->map_pages && (!is_power_of_2(arg->map_pages) ||
+			       arg->map_pages > SFU_MAX_MAP_PAGES))
+		return sfu_message_fail(message, -EINVAL,
+					"map_pages %u is not a power of two up to %u",
+					arg->map_pages, SFU_MAX_MAP_PAGES);
 	*spec = (struct sfu_sampler_spec) {
 		.ring_pages = arg->ring_pages,
 		.watermark = arg->watermark ?: bytes / 2,
@@ -58,6 +70,7 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		.max_depth = arg->max_depth ?: SFU_DEFAULT_DEPTH,
 		.max_kernel_depth = arg->max_kernel_depth ?:
 				    SFU_MAX_KERNEL_DEPTH,
+		.map_pages = arg->map_pages,
 		.fallback = arg->flags & SFRAME_UNWIND_SAMPLER_FP_FALLBACK,
 	};
 	return 0;
@@ -71,9 +84,10 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 	int err;
 
 	sampler->nr_cpus = 0;
-	err = sfu_check_flags(sampler->flags, SFRAME_UNWIND_SAMPLER_FP_FALLBACK,
-			      message) ?:
-	      sfu_check_reserved(sampler->reserved, message) ?:
+	sampler->memory = 0;
+	err = sfu_check_flags(sampler->flags, KNOWN_SAMPLER_FLAGS, message) ?:
+	      sfu_check_reserved(sampler->reserved | sampler->reserved2,
+				 message) ?:
 	      read_sampler_spec(sampler, &spec, message);
 	if (err)
 		return err;
@@ -84,6 +98,8 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 	if (err)
 		return sfu_message_fail(message, err, "no memory");
 	sampler->nr_cpus = nr_cpu_ids;
+	if (spec.map_pages)
+		sampler->memory = sfu_stack_map_bytes(spec.map_pages);
 	return 0;
 }
 
@@ -166,4 +182,23 @@ int sfu_ioctl_sample_stats(struct sfu_client *client, union sfu_arg *arg,
 	arg->sample_stats = (struct sframe_unwind_sample_stats) { .size = size };
 	sfu_sampler_stats(sampler, &arg->sample_stats);
 	return 0;
+}
+
+int sfu_ioctl_clear_stack_map(struct sfu_client *client, union sfu_arg *arg,
+			      struct sfu_message *message)
+{
+	struct sframe_unwind_clear_stack_map *clear = &arg->clear_stack_map;
+	struct sfu_sampler *sampler = sfu_client_sampler(client);
+	int err;
+
+	err = sfu_check_flags(clear->flags, 0, message) ?:
+	      sfu_check_reserved(clear->reserved, message);
+	if (err)
+		return err;
+	if (!sampler)
+		return fail_no_sampler(message);
+	if (!sampler->map)
+		return sfu_message_fail(message, -ENOENT,
+					"SAMPLER was called without STACK_MAP");
+	return sfu_stack_map_clear(sampler->map);
 }

@@ -25,6 +25,7 @@
 #include "limits.h"
 #include "sample.h"
 #include "sampler.h"
+#include "stack_map.h"
 #include "task_ids.h"
 #include "walk/at_once.h"
 #include "walk/request.h"
@@ -67,6 +68,7 @@ static DEFINE_MUTEX(scratches_mutex);	/* allocation */
  * @kernel: the kernel stack.
  * @user: the user stack, if it was taken at once.
  * @how_bytes: bytes that user->how takes in the record.
+ * @mapped: the stacks that are in the stack map, and then not in the record.
  */
 struct sample {
 	const struct sfu_sample_event *event;
@@ -79,6 +81,7 @@ struct sample {
 	const u64 *kernel;
 	const struct sfu_at_once *user;
 	u32 how_bytes;
+	struct sfu_stack_ids mapped;
 };
 
 /*
@@ -238,7 +241,8 @@ static u32 record_size(const struct sample *sample)
 	const struct sframe_unwind_sample *head = &sample->head;
 	const u32 words = hweight32(head->fields & (SFRAME_UNWIND_SAMPLE_PERIOD |
 						    SFRAME_UNWIND_SAMPLE_ADDRESS |
-						    SFRAME_UNWIND_SAMPLE_COOKIE)) +
+						    SFRAME_UNWIND_SAMPLE_COOKIE |
+						    SFRAME_UNWIND_SAMPLE_MAPPED)) +
 			  (head->fields & SFRAME_UNWIND_SAMPLE_REGISTERS ? 3 : 0);
 
 	return sizeof(*head) +
@@ -264,9 +268,11 @@ static void fill_record(void *to, const struct sample *sample)
 	}
 	if (head->fields & SFRAME_UNWIND_SAMPLE_COOKIE)
 		*word++ = sample->cookie;
+	if (head->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
+		*word++ = (u64)sample->mapped.kernel << 32 | sample->mapped.user;
 	memcpy(word, sample->kernel, head->nr_kernel * sizeof(*word));
 	word += head->nr_kernel;
-	if (sample->user)
+	if (head->nr_user)
 		word = sfu_sampler_put_frames(word, sample->user->ip,
 					      sample->user->how, head->nr_user,
 					      sample->how_bytes);
@@ -277,25 +283,128 @@ static void fill_record(void *to, const struct sample *sample)
 	}
 }
 
+static void map_kernel_stack(struct sample *sample)
+{
+	struct sframe_unwind_sample *head = &sample->head;
+	const struct sfu_mapped_stack stack = {
+		.type = SFRAME_UNWIND_MAP_KERNEL_STACK,
+		.stop = head->kernel_cut,
+		.nr = head->nr_kernel,
+		.words = sample->kernel,
+	};
+
+	if (sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
+				  &stack))
+		head->nr_kernel = 0;
+}
+
+static void map_user_stack(struct sample *sample)
+{
+	struct sframe_unwind_sample *head = &sample->head;
+	const struct sfu_mapped_stack stack = {
+		.type = SFRAME_UNWIND_MAP_USER_STACK,
+		.stop = head->stop,
+		.fields = head->fields & SFRAME_UNWIND_SAMPLE_HOW,
+		.nr = head->nr_user,
+		.words = sample->user->ip,
+		.how = sample->user->how,
+	};
+
+	if (!sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
+				   &stack))
+		return;
+	head->nr_user = 0;
+	head->fields &= ~SFRAME_UNWIND_SAMPLE_HOW;
+	sample->how_bytes = 0;
+}
+
+/* Put the stacks into the stack map instead of the record. */
+static void map_stacks(struct sample *sample)
+{
+	struct sframe_unwind_sample *head = &sample->head;
+
+	sfu_sampler_map_begin(sample->event->sampler, &sample->mapped);
+	if (head->nr_kernel)
+		map_kernel_stack(sample);
+	if (head->nr_user)
+		map_user_stack(sample);
+	if (sample->mapped.kernel || sample->mapped.user)
+		head->fields |= SFRAME_UNWIND_SAMPLE_MAPPED;
+}
+
+/* Returns whether a struct sframe_unwind_short_sample can tell all of @sample. */
+static bool is_short(const struct sample *sample)
+{
+	const struct sframe_unwind_sample *head = &sample->head;
+
+	return sample->event->sampler->map &&
+	       !(head->fields & ~(SFRAME_UNWIND_SAMPLE_COOKIE |
+				  SFRAME_UNWIND_SAMPLE_MAPPED)) &&
+	       !head->nr_kernel && !head->nr_user && head->event <= U16_MAX &&
+	       head->entry_nr >= 0 && head->entry_nr <= U16_MAX;
+}
+
+static u32 short_size(const struct sample *sample)
+{
+	return sizeof(struct sframe_unwind_short_sample) +
+	       (sample->head.fields & SFRAME_UNWIND_SAMPLE_COOKIE ?
+			sizeof(u64) : 0);
+}
+
+static void fill_short(void *to, const struct sample *sample)
+{
+	const struct sframe_unwind_sample *head = &sample->head;
+	const struct sframe_unwind_short_sample from = {
+		.record.size = head->record.size,
+		.record.type = SFRAME_UNWIND_RECORD_SHORT_SAMPLE,
+		.time = head->time,
+		.pid = head->pid,
+		.tid = head->tid,
+		.user_id = sample->mapped.user,
+		.kernel_id = sample->mapped.kernel,
+		.event = head->event,
+		.entry_nr = head->entry_nr,
+		.entry = head->entry,
+		.user = head->user,
+		.stop = head->stop,
+		.kernel_cut = head->kernel_cut,
+	};
+
+	memcpy(to, &from, sizeof(from));
+	if (head->fields & SFRAME_UNWIND_SAMPLE_COOKIE)
+		*(u64 *)(to + sizeof(from)) = sample->cookie;
+}
+
 static void write_sample(struct sample *sample)
 {
 	struct sfu_sampler *sampler = sample->event->sampler;
 	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
+	bool use_short;
 	void *to;
 
 	if (!ring) {
 		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_NO_RING);
 		return;
 	}
-	sample->head.record.size = record_size(sample);
+	if (sampler->map)
+		map_stacks(sample);
+	use_short = is_short(sample);
+	sample->head.record.size = use_short ? short_size(sample) :
+					       record_size(sample);
 	to = sfu_sample_ring_reserve(ring, sample->head.record.size);
 	if (!to) {
 		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_FULL);
 		return;
 	}
 	finish_user(sample);
-	fill_record(to, sample);
+	if (use_short)
+		fill_short(to, sample);
+	else
+		fill_record(to, sample);
 	sfu_sampler_count(sampler, SFU_SAMPLE_TAKEN);
+	if (sampler->map)
+		sfu_sampler_map_count(sampler, &sample->mapped,
+				      sample->head.pid, sample->head.event);
 	if (sfu_sample_ring_commit(ring))
 		irq_work_queue(&sampler->wake);
 }

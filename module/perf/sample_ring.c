@@ -11,7 +11,6 @@
  * room.
  */
 #include <linux/build_bug.h>
-#include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sframe_unwind.h>
 #include <linux/slab.h>
@@ -20,6 +19,7 @@
 
 #include "compat.h"
 #include "sample_ring.h"
+#include "shared_pages.h"
 
 static_assert(offsetof(struct sframe_unwind_ring, tail) == 64);
 static_assert(sizeof(struct sframe_unwind_ring) <= PAGE_SIZE);
@@ -27,42 +27,6 @@ static_assert(sizeof(struct sframe_unwind_ring) <= PAGE_SIZE);
 u64 sfu_sample_ring_bytes(u32 pages)
 {
 	return sizeof(struct sfu_sample_ring) + (1 + (u64)pages) * PAGE_SIZE;
-}
-
-/* Map 1 + @pages pages of @page as above. Returns the control page, or NULL. */
-static void *map_pages(struct page **page, u32 pages)
-{
-	/* For remap_vmalloc_range(). */
-	const unsigned long flags = VM_MAP | VM_USERMAP;
-
-	memcpy(page + 1 + pages, page + 1, pages * sizeof(page[0]));
-	return vmap(page, 1 + 2 * pages, flags, PAGE_KERNEL);
-}
-
-/* Allocate the pages and map them. Returns the control page, or NULL. */
-static void *alloc_pages_of(u32 cpu, u32 pages)
-{
-	void *control = NULL;
-	struct page **page;
-	u32 i;
-
-	page = kvmalloc_array(1 + 2 * pages, sizeof(page[0]),
-			      GFP_KERNEL_ACCOUNT);
-	if (!page)
-		return NULL;
-	for (i = 0; i < 1 + pages; i++) {
-		page[i] = alloc_pages_node(cpu_to_node(cpu),
-					   GFP_KERNEL_ACCOUNT | __GFP_ZERO |
-					   __GFP_NOWARN, 0);
-		if (!page[i])
-			break;
-	}
-	if (i == 1 + pages)
-		control = map_pages(page, pages);
-	while (!control && i)
-		__free_page(page[--i]);
-	kvfree(page);
-	return control;
 }
 
 struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
@@ -73,7 +37,7 @@ struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
 	ring = kzalloc_node(sizeof(*ring), GFP_KERNEL_ACCOUNT, cpu_to_node(cpu));
 	if (!ring)
 		return NULL;
-	ring->control = alloc_pages_of(cpu, pages);
+	ring->control = sfu_shared_pages_alloc(1 + pages, 1, cpu_to_node(cpu));
 	if (!ring->control) {
 		kfree(ring);
 		return NULL;
@@ -90,13 +54,9 @@ struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
 
 void sfu_sample_ring_free(struct sfu_sample_ring *ring)
 {
-	u32 i;
-
 	if (!ring)
 		return;
-	for (i = 0; i < ring->nr_pages; i++)
-		put_page(vmalloc_to_page((u8 *)ring->control + i * PAGE_SIZE));
-	vunmap(ring->control);
+	sfu_shared_pages_free(ring->control, ring->nr_pages);
 	kfree(ring);
 }
 

@@ -27,6 +27,7 @@
 #include "lock.h"
 #include "payer.h"
 #include "sampler.h"
+#include "stack_map.h"
 #include "task_ids.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
@@ -97,34 +98,111 @@ void *sfu_sampler_put_frames(void *to, const u64 *ip, const u8 *how, u32 nr,
 	return to + how_bytes;
 }
 
+void sfu_sampler_map_begin(const struct sfu_sampler *sampler,
+			   struct sfu_stack_ids *mapped)
+{
+	*mapped = (struct sfu_stack_ids) {
+		.generation = sfu_stack_map_generation(sampler->map),
+	};
+}
+
+u32 sfu_sampler_map_stack(struct sfu_sampler *sampler,
+			  struct sfu_stack_ids *mapped,
+			  const struct sfu_mapped_stack *stack)
+{
+	const u32 id = sfu_stack_map_add(sampler->map, mapped->generation,
+					 stack);
+
+	if (!id) {
+		mapped->refused = true;
+		sfu_sampler_count(sampler, SFU_SAMPLE_MAP_REFUSED);
+	} else if (stack->type == SFRAME_UNWIND_MAP_KERNEL_STACK) {
+		mapped->kernel = id;
+	} else {
+		mapped->user = id;
+	}
+	return id;
+}
+
+void sfu_sampler_map_count(struct sfu_sampler *sampler,
+			   const struct sfu_stack_ids *mapped, u32 pid, u32 event)
+{
+	if (mapped->refused ||
+	    !sfu_stack_map_count(sampler->map, mapped->generation, mapped->user,
+				 mapped->kernel, pid, event))
+		sfu_sampler_count(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
+}
+
+/* Put the stack of @walk into the stack map. If it is there, @stack has its id. */
+static void map_walk(struct sfu_sampler *sampler, const struct sfu_walk *walk,
+		     struct sframe_unwind_user_stack *stack,
+		     struct sfu_stack_ids *mapped)
+{
+	const struct sfu_mapped_stack to_map = {
+		.type = SFRAME_UNWIND_MAP_USER_STACK,
+		.stop = stack->stop,
+		.fields = stack->fields,
+		.nr = stack->nr_user,
+		.words = walk->ip,
+		.how = walk->how,
+	};
+
+	sfu_sampler_map_begin(sampler, mapped);
+	if (!stack->nr_user || !sfu_sampler_map_stack(sampler, mapped, &to_map))
+		return;
+	stack->nr_user = 0;
+	stack->fields = SFRAME_UNWIND_SAMPLE_MAPPED;
+}
+
+static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
+		       const struct sfu_walk *walk, u32 id, u32 how_bytes)
+{
+	u64 *word = to + sizeof(*stack);
+
+	memcpy(to, stack, sizeof(*stack));
+	if (stack->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
+		*word++ = id;
+	if (stack->nr_user)
+		sfu_sampler_put_frames(word, walk->ip, walk->how,
+				       stack->nr_user, how_bytes);
+}
+
 /* The user stack that was missing in earlier samples. */
 static bool sampler_stack(struct sfu_consumer *consumer,
 			  const struct sfu_request *request,
 			  const struct sfu_walk *walk, u32 nr,
 			  enum sframe_unwind_stop stop)
 {
-	const u32 how_bytes = nr ? sfu_sampler_how_bytes(walk->how, nr) : 0;
+	u32 how_bytes = nr ? sfu_sampler_how_bytes(walk->how, nr) : 0;
 	struct sfu_sampler *sampler = sampler_of(consumer);
 	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
 	struct sframe_unwind_user_stack stack = {
-		.record.size = sizeof(stack) + nr * sizeof(u64) + how_bytes,
 		.record.type = SFRAME_UNWIND_RECORD_USER_STACK,
 		.cookie = request->cookie,
 		.nr_user = nr,
 		.fields = how_bytes ? SFRAME_UNWIND_SAMPLE_HOW : 0,
 		.stop = stop,
 	};
-	void *to = ring ? sfu_sample_ring_reserve(ring, stack.record.size) : NULL;
+	struct sfu_stack_ids mapped = {};
+	void *to;
 
 	lockdep_assert_held(&consumer->lock);
+	if (!ring)
+		return false;
+	if (sampler->map)
+		map_walk(sampler, walk, &stack, &mapped);
+	if (!stack.nr_user)
+		how_bytes = 0;
+	stack.record.size = sizeof(stack) + how_bytes +
+			    (stack.nr_user + !!mapped.user) * sizeof(u64);
+	to = sfu_sample_ring_reserve(ring, stack.record.size);
 	if (!to)
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	memcpy(to, &stack, sizeof(stack));
-	if (nr)
-		sfu_sampler_put_frames(to + sizeof(stack), walk->ip, walk->how,
-				       nr, how_bytes);
+	fill_stack(to, &stack, walk, mapped.user, how_bytes);
+	if (sampler->map)
+		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
 	sampler->wake_due |= sfu_sample_ring_commit(ring);
 	return true;
 }
@@ -178,6 +256,32 @@ static void wake_from_irq(struct irq_work *work)
 	wake_pollers(container_of(work, struct sfu_sampler, wake));
 }
 
+/* Make the stack map, if there is to be one. Returns 0 or -ENOMEM. */
+static int make_map(struct sfu_sampler *sampler)
+{
+	struct sfu_payer *payer = sampler->consumer.payer;
+	const u32 pages = sampler->spec.map_pages;
+
+	if (!pages)
+		return 0;
+	if (sfu_payer_charge(payer, sfu_stack_map_bytes(pages), false))
+		return -ENOMEM;
+	sampler->map = sfu_stack_map_create(pages);
+	if (sampler->map)
+		return 0;
+	sfu_payer_uncharge(payer, sfu_stack_map_bytes(pages));
+	return -ENOMEM;
+}
+
+static void free_map(struct sfu_sampler *sampler)
+{
+	if (!sampler->map)
+		return;
+	sfu_stack_map_free(sampler->map);
+	sfu_payer_uncharge(sampler->consumer.payer,
+			   sfu_stack_map_bytes(sampler->spec.map_pages));
+}
+
 struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 				       struct sfu_payer *payer,
 				       struct pid_namespace *pid_ns)
@@ -208,7 +312,7 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	INIT_LIST_HEAD(&sampler->events);
 	mutex_init(&sampler->rings_mutex);
 	sfu_count(SFU_SAMPLERS);
-	if (sfu_consumer_prepare(&sampler->consumer)) {
+	if (sfu_consumer_prepare(&sampler->consumer) || make_map(sampler)) {
 		sfu_sampler_close(sampler);
 		return NULL;
 	}
@@ -237,6 +341,7 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 		sfu_sample_ring_free(sampler->ring[cpu]);
 		sfu_payer_uncharge(consumer->payer, bytes);
 	}
+	free_map(sampler);
 	sfu_pool_destroy(sampler->pool);
 	sfu_consumer_put(consumer);
 }
@@ -269,6 +374,8 @@ int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma)
 	const u64 part = offset & ((1ULL << RING_CPU_SHIFT) - 1);
 	struct sfu_sample_ring *ring;
 
+	if (sampler->map && offset == SFRAME_UNWIND_STACK_MAP)
+		return sfu_stack_map_map(sampler->map, vma);
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
 	    (part && part != RING_RECORDS_BIT))
 		return -EINVAL;
@@ -327,6 +434,8 @@ void sfu_sampler_stats(struct sfu_sampler *sampler,
 	stats->later = sum_counts(sampler, SFU_SAMPLE_LATER);
 	stats->refused = sum_counts(sampler, SFU_SAMPLE_REFUSED);
 	stats->throttled = sum_counts(sampler, SFU_SAMPLE_THROTTLED);
+	stats->map_refused = sum_counts(sampler, SFU_SAMPLE_MAP_REFUSED);
+	stats->map_uncounted = sum_counts(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
 	flags = sfu_lock_irqsave(&sampler->consumer.lock);
 	stats->stacks_asked = consumer->accepted;
 	stats->stacks = consumer->delivered;

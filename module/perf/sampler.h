@@ -21,6 +21,8 @@ struct file;
 struct pid_namespace;
 struct sfu_payer;
 struct sfu_pool;
+struct sfu_mapped_stack;
+struct sfu_stack_map;
 
 /* What happened to events, see struct sframe_unwind_sample_stats. */
 enum sfu_sample_count {
@@ -33,6 +35,8 @@ enum sfu_sample_count {
 	SFU_SAMPLE_LATER,
 	SFU_SAMPLE_REFUSED,
 	SFU_SAMPLE_THROTTLED,
+	SFU_SAMPLE_MAP_REFUSED,
+	SFU_SAMPLE_MAP_UNCOUNTED,
 	SFU_NR_SAMPLE_COUNTS
 };
 
@@ -49,6 +53,7 @@ struct sfu_sampler_spec {
 	clockid_t clock;
 	u32 max_depth;		/* 1 to SFU_MAX_DEPTH */
 	u32 max_kernel_depth;	/* 1 to SFU_MAX_KERNEL_DEPTH */
+	u32 map_pages;		/* of a half of the stack map; 0 for none */
 	bool fallback;
 };
 
@@ -61,6 +66,7 @@ struct sfu_sampler_spec {
  * @time: reads the clock; any context.
  * @pid_ns: PID namespace of the client's opener, for the ids in records.
  * @pool: requests for user stacks.
+ * @map: the stack map, or NULL.
  * @counts: of each CPU.
  * @started: samples are being taken.
  * @wait: pollers.
@@ -80,6 +86,7 @@ struct sfu_sampler {
 	u64 (*time)(void);
 	struct pid_namespace *pid_ns;
 	struct sfu_pool *pool;
+	struct sfu_stack_map *map;
 	struct sfu_sample_counts __percpu *counts;
 	bool started;
 	wait_queue_head_t wait;
@@ -111,8 +118,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 void sfu_sampler_close(struct sfu_sampler *sampler);
 
 /*
- * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL; creates the ring if there
- * is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
+ * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL, or the stack map, see
+ * SFRAME_UNWIND_STACK_MAP; creates the ring if there is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
  */
 int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma);
 
@@ -140,6 +147,37 @@ sfu_sampler_ring(const struct sfu_sampler *sampler)
 	/* Pairs with the release in get_ring(). */
 	return smp_load_acquire(&sampler->ring[smp_processor_id()]);
 }
+
+/**
+ * struct sfu_stack_ids - the stacks of one record that are in the stack map
+ *
+ * @generation: see sfu_stack_map_generation().
+ * @user, @kernel: their ids, or 0.
+ * @refused: a stack of the record is not in the map.
+ */
+struct sfu_stack_ids {
+	u64 generation;
+	u32 user;
+	u32 kernel;
+	bool refused;
+};
+
+/*
+ * Begin to put stacks into the sampler's stack map, which it must have. Any
+ * context; preemption must be disabled until the last of the functions below has
+ * returned.
+ */
+void sfu_sampler_map_begin(const struct sfu_sampler *sampler,
+			   struct sfu_stack_ids *mapped);
+
+/* Put @stack into the map. Returns its id, or 0 if the map is full. */
+u32 sfu_sampler_map_stack(struct sfu_sampler *sampler,
+			  struct sfu_stack_ids *mapped,
+			  const struct sfu_mapped_stack *stack);
+
+/* Count the record in the map. */
+void sfu_sampler_map_count(struct sfu_sampler *sampler,
+			   const struct sfu_stack_ids *mapped, u32 pid, u32 event);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what

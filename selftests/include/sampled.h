@@ -20,6 +20,8 @@ struct sampled {
 	size_t ring_size;
 	struct sframe_unwind_ring *control[MAX_CPUS];
 	const unsigned char *records[MAX_CPUS];
+	const struct sframe_unwind_stack_map *map;	/* or NULL */
+	size_t map_size;
 	unsigned int next;		/* ring that is read next */
 	char message[192];
 };
@@ -30,6 +32,7 @@ struct taken {
 	unsigned int cpu;
 	struct sframe_unwind_sample head;	/* of either type */
 	__u64 period, address, cookie;
+	__u32 user_id, kernel_id;		/* in the stack map */
 	__u64 ip, sp, fp;			/* registers */
 	unsigned int nr_kernel, nr_user;
 	__u64 kernel[MAX_KERNEL];
@@ -136,6 +139,11 @@ static inline void *map_records(int fd, unsigned int cpu, size_t size)
 		    SFRAME_UNWIND_RING_RECORDS(cpu));
 }
 
+static inline void *map_stack_map(int fd, size_t size, int prot)
+{
+	return mmap(NULL, size, prot, MAP_SHARED, fd, SFRAME_UNWIND_STACK_MAP);
+}
+
 /* Open a client that takes samples as @sampler says. Returns NULL or an error. */
 static inline const char *start_sampled(struct sampled *s,
 					struct sframe_unwind_sampler *sampler)
@@ -159,7 +167,10 @@ static inline const char *start_sampled(struct sampled *s,
 		    s->records[cpu] == MAP_FAILED)
 			return "mmap failed";
 	}
-	return NULL;
+	s->map_size = (1 + 2 * sampler->map_pages) * PAGE;
+	if (sampler->map_pages)
+		s->map = map_stack_map(s->fd, s->map_size, PROT_READ);
+	return s->map == MAP_FAILED ? "mmap of the stack map failed" : NULL;
 }
 
 static inline void end_sampled(struct sampled *s)
@@ -168,6 +179,8 @@ static inline void end_sampled(struct sampled *s)
 		munmap(s->control[cpu], PAGE);
 		munmap((void *)s->records[cpu], 2 * s->ring_size);
 	}
+	if (s->map)
+		munmap((void *)s->map, s->map_size);
 	close(s->fd);
 }
 
@@ -307,11 +320,40 @@ static inline const __u64 *take_sample_apart(struct taken *t, const void *from)
 	}
 	if (t->head.fields & SFRAME_UNWIND_SAMPLE_COOKIE)
 		t->cookie = *word++;
+	if (t->head.fields & SFRAME_UNWIND_SAMPLE_MAPPED) {
+		t->user_id = *word;
+		t->kernel_id = *word++ >> 32;
+	}
 	memcpy(t->kernel, word, t->nr_kernel * 8);
 	word = take_frames(t, word + t->nr_kernel);
 	if (t->raw_size <= sizeof(t->raw))
 		memcpy(t->raw, word, t->raw_size);
 	return word + (t->raw_size + 7) / 8;
+}
+
+static inline const __u64 *take_short_apart(struct taken *t, const void *from)
+{
+	struct sframe_unwind_short_sample sample;
+
+	memcpy(&sample, from, sizeof(sample));
+	t->head.record = sample.record;
+	t->head.time = sample.time;
+	t->head.pid = sample.pid;
+	t->head.tid = sample.tid;
+	t->head.event = sample.event;
+	t->head.entry_nr = sample.entry_nr;
+	t->head.entry = sample.entry;
+	t->head.user = sample.user;
+	t->head.stop = sample.stop;
+	t->head.kernel_cut = sample.kernel_cut;
+	t->user_id = sample.user_id;
+	t->kernel_id = sample.kernel_id;
+	t->type = SFRAME_UNWIND_RECORD_SAMPLE;
+	if (sample.record.size == sizeof(sample))
+		return from + sizeof(sample);
+	memcpy(&t->cookie, from + sizeof(sample), sizeof(t->cookie));
+	t->head.fields = SFRAME_UNWIND_SAMPLE_COOKIE;
+	return from + sizeof(sample) + sizeof(t->cookie);
 }
 
 static inline const __u64 *take_stack_apart(struct taken *t, const void *from)
@@ -327,6 +369,10 @@ static inline const __u64 *take_stack_apart(struct taken *t, const void *from)
 	t->head.stop = stack.stop;
 	t->cookie = stack.cookie;
 	t->nr_user = stack.nr_user;
+	if (stack.fields & SFRAME_UNWIND_SAMPLE_MAPPED) {
+		t->user_id = *(const __u64 *)(from + sizeof(stack));
+		return from + sizeof(stack) + sizeof(__u64);
+	}
 	return t->nr_user > MAX_FRAMES ? NULL :
 	       take_frames(t, from + sizeof(stack));
 }
@@ -356,6 +402,8 @@ static inline int take_from(struct sampled *s, unsigned int cpu,
 		end = take_sample_apart(t, from);
 	else if (t->type == SFRAME_UNWIND_RECORD_USER_STACK)
 		end = take_stack_apart(t, from);
+	else if (t->type == SFRAME_UNWIND_RECORD_SHORT_SAMPLE)
+		end = take_short_apart(t, from);
 	if ((const void *)end != from + record->size)
 		return -1;
 	__atomic_store_n(&ring->tail, tail + record->size, __ATOMIC_RELEASE);

@@ -30,6 +30,7 @@ FIXTURE_VARIANT(abi)
 {
 	unsigned int cmd;
 	unsigned int size;
+	unsigned int first;	/* size of the first version, if it has grown */
 	unsigned int flags;	/* offset of the flags, or 0 */
 	unsigned int reserved;	/* offset of a reserved member, or 0 */
 	unsigned int message;	/* offset of the message's address, or 0 */
@@ -112,15 +113,27 @@ FIXTURE_VARIANT_ADD(abi, events) {
 FIXTURE_VARIANT_ADD(abi, sampler) {
 	.cmd = SFRAME_UNWIND_IOC_SAMPLER,
 	.size = sizeof(struct sframe_unwind_sampler),
+	.first = 48,
 	.flags = offsetof(struct sframe_unwind_sampler, flags),
 	.reserved = offsetof(struct sframe_unwind_sampler, reserved),
 	.message = offsetof(struct sframe_unwind_sampler, message),
 	.message_size = offsetof(struct sframe_unwind_sampler, message_size),
 };
 
+FIXTURE_VARIANT_ADD(abi, clear_stack_map) {
+	.cmd = SFRAME_UNWIND_IOC_CLEAR_STACK_MAP,
+	.size = sizeof(struct sframe_unwind_clear_stack_map),
+	.flags = offsetof(struct sframe_unwind_clear_stack_map, flags),
+	.reserved = offsetof(struct sframe_unwind_clear_stack_map, reserved),
+	.message = offsetof(struct sframe_unwind_clear_stack_map, message),
+	.message_size = offsetof(struct sframe_unwind_clear_stack_map,
+				 message_size),
+};
+
 FIXTURE_VARIANT_ADD(abi, sample_stats) {
 	.cmd = SFRAME_UNWIND_IOC_SAMPLE_STATS,
 	.size = sizeof(struct sframe_unwind_sample_stats),
+	.first = 112,
 	.query = true,
 };
 
@@ -141,8 +154,11 @@ FIXTURE_SETUP(abi)
 		self->any.unreg.id = self->fake.reg.id;
 		break;
 	case SFRAME_UNWIND_IOC_SAMPLE_STATS:
+	case SFRAME_UNWIND_IOC_CLEAR_STACK_MAP:
 		self->any.sampler.size = sizeof(self->any.sampler);
 		self->any.sampler.ring_pages = 1;
+		self->any.sampler.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP;
+		self->any.sampler.map_pages = 1;
 		ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_SAMPLER,
 				   &self->any));
 		memset(&self->any, 0, sizeof(self->any));
@@ -181,7 +197,7 @@ TEST_F(abi, valid)
 
 TEST_F(abi, size_too_small)
 {
-	self->any.size = variant->size - 1;
+	self->any.size = (variant->first ?: variant->size) - 1;
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
 	EXPECT_EQ(EINVAL, errno);
 	self->any.size = 0;
@@ -415,7 +431,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0x7fff, q.query.features);
+	EXPECT_EQ(0xffff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);

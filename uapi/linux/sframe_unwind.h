@@ -50,6 +50,10 @@
  *	SAMPLER, SAMPLE			stacks at perf events, in mapped rings
  *	SAMPLE_CONTROL, SAMPLE_STATS
  *
+ * and in <linux/sframe_unwind_stack_map.h>, which that one includes:
+ *
+ *	CLEAR_STACK_MAP			each stack stored once, and counted
+ *
  * ABI policy: the numbers and layouts below never change their meaning.
  * Structures grow at their end. SFRAME_UNWIND_IOC_QUERY tells what the module
  * supports.
@@ -83,6 +87,7 @@
 #define SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED	0x1000ULL
 #define SFRAME_UNWIND_FEATURE_SAMPLE		0x2000ULL
 #define SFRAME_UNWIND_FEATURE_STACK		0x4000ULL
+#define SFRAME_UNWIND_FEATURE_STACK_MAP		0x8000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module

@@ -29,8 +29,15 @@
 
 #include <linux/sframe_unwind.h>
 
-/* Flag of struct sframe_unwind_sampler: as SFRAME_UNWIND_REQUEST_FP_FALLBACK. */
+/*
+ * Flags of struct sframe_unwind_sampler.
+ *
+ * FP_FALLBACK	as SFRAME_UNWIND_REQUEST_FP_FALLBACK.
+ * STACK_MAP	put stacks into a stack map, see struct sframe_unwind_stack_map.
+ *		Needs map_pages.
+ */
 #define SFRAME_UNWIND_SAMPLER_FP_FALLBACK	0x01U
+#define SFRAME_UNWIND_SAMPLER_STACK_MAP		0x02U
 
 /**
  * struct sframe_unwind_sampler - how to take samples
@@ -51,6 +58,11 @@
  * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
+ * @map_pages: in: with STACK_MAP, pages of each half of the stack map: a power of
+ *	two, at most 16384; else 0.
+ * @reserved2: must be 0.
+ * @memory: out: bytes of kernel memory that the stack map uses, all of which
+ *	is allocated and charged by this call.
  */
 struct sframe_unwind_sampler {
 	__u32 size;
@@ -64,6 +76,9 @@ struct sframe_unwind_sampler {
 	__u64 message;
 	__u32 message_size;
 	__u32 reserved;
+	__u32 map_pages;
+	__u32 reserved2;
+	__u64 memory;
 };
 
 /*
@@ -71,8 +86,8 @@ struct sframe_unwind_sampler {
  * before poll(2) or epoll_ctl(2), which report only what exists when they are
  * called.
  *
- * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth or
- *		max_kernel_depth.
+ * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth,
+ *		max_kernel_depth or map_pages.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EEXIST	the client takes samples already.
@@ -156,6 +171,9 @@ struct sframe_unwind_ring {
  *		others are SFRAME_UNWIND_FRAME_SFRAME. Cannot be asked for.
  * RAW		raw data of a tracepoint. Only if the perf event has
  *		PERF_SAMPLE_RAW.
+ * MAPPED	u64: in the stack map, the id of the user stack in the lower half, and
+ *		that of the kernel stack in the upper one; 0 if it is not there. Cannot
+ *		be asked for.
  */
 #define SFRAME_UNWIND_SAMPLE_PERIOD	0x01U
 #define SFRAME_UNWIND_SAMPLE_ADDRESS	0x02U
@@ -163,6 +181,7 @@ struct sframe_unwind_ring {
 #define SFRAME_UNWIND_SAMPLE_COOKIE	0x08U
 #define SFRAME_UNWIND_SAMPLE_HOW	0x10U
 #define SFRAME_UNWIND_SAMPLE_RAW	0x20U
+#define SFRAME_UNWIND_SAMPLE_MAPPED	0x40U
 
 /**
  * struct sframe_unwind_sample_event - an event to sample at
@@ -291,6 +310,8 @@ struct sframe_unwind_sample_control {
  * @stacks_lost: out: such stacks lost because a ring was full or not mapped.
  * @throttled: out: times that perf disabled an event until the next tick,
  *	because it occurred too often.
+ * @map_refused: out: stacks that are in records because the stack map was full.
+ * @map_uncounted: out: records that are not counted in the stack map.
  */
 struct sframe_unwind_sample_stats {
 	__u32 size;
@@ -308,6 +329,8 @@ struct sframe_unwind_sample_stats {
 	__u64 stacks_pending;
 	__u64 stacks_lost;
 	__u64 throttled;
+	__u64 map_refused;
+	__u64 map_uncounted;
 };
 
 /*
@@ -327,6 +350,7 @@ struct sframe_unwind_sample_stats {
  */
 #define SFRAME_UNWIND_RECORD_SAMPLE	3
 #define SFRAME_UNWIND_RECORD_USER_STACK	4
+#define SFRAME_UNWIND_RECORD_SHORT_SAMPLE 5
 
 /**
  * enum sframe_unwind_entry - what the thread did when it was sampled
@@ -423,6 +447,37 @@ struct sframe_unwind_sample {
 };
 
 /**
+ * struct sframe_unwind_short_sample - record of one sample with a stack map
+ *
+ * Used instead of struct sframe_unwind_sample if it can tell all: the stacks are
+ * in the map, there are no optional members but the cookie, and @event and
+ * @entry_nr have 16 bits.
+ *
+ * @record: header; type SFRAME_UNWIND_RECORD_SHORT_SAMPLE.
+ * @time, @pid, @tid: as in struct sframe_unwind_sample.
+ * @user_id: id of the user stack in the stack map; 0 if there is none.
+ * @kernel_id: id of the kernel stack, or 0.
+ * @event, @entry_nr, @entry, @user, @stop, @kernel_cut: as in struct
+ *	sframe_unwind_sample.
+ * @words: the cookie, if the record has 48 bytes and not 40.
+ */
+struct sframe_unwind_short_sample {
+	struct sframe_unwind_record record;
+	__u64 time;
+	__u32 pid;
+	__u32 tid;
+	__u32 user_id;
+	__u32 kernel_id;
+	__u16 event;
+	__u16 entry_nr;
+	__u8 entry;
+	__u8 user;
+	__u8 stop;
+	__u8 kernel_cut;
+	__u64 words[];
+};
+
+/**
  * struct sframe_unwind_user_stack - record of the user stack of earlier samples
  *
  * Samples with its cookie and tid come before it in time, but after exec the
@@ -435,11 +490,13 @@ struct sframe_unwind_sample {
  * @tid: as in struct sframe_unwind_sample.
  * @cookie: that of the samples; unique in the system, never 0.
  * @nr_user: number of frames.
- * @fields: SFRAME_UNWIND_SAMPLE_HOW or 0.
+ * @fields: SFRAME_UNWIND_SAMPLE_HOW or SFRAME_UNWIND_SAMPLE_MAPPED or 0.
  * @stop: enum sframe_unwind_stop.
  * @reserved: 0.
- * @words: @nr_user addresses, innermost first; then with SFRAME_UNWIND_SAMPLE_HOW
- *	a byte for each, and zero bytes up to a multiple of 8.
+ * @words: with SFRAME_UNWIND_SAMPLE_MAPPED the id of the stack in the stack map,
+ *	and @nr_user is 0. Else @nr_user addresses, innermost first; then with
+ *	SFRAME_UNWIND_SAMPLE_HOW a byte for each, and zero bytes up to a multiple of
+ *	8.
  */
 struct sframe_unwind_user_stack {
 	struct sframe_unwind_record record;
@@ -453,5 +510,7 @@ struct sframe_unwind_user_stack {
 	__u8 reserved[3];
 	__u64 words[];
 };
+
+#include <linux/sframe_unwind_stack_map.h>
 
 #endif /* _UAPI_LINUX_SFRAME_UNWIND_SAMPLE_H */
