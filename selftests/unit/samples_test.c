@@ -284,6 +284,126 @@ static void anything(void)
 	unmake(&made);
 }
 
+/* A stack map with one stack of each kind. */
+struct map {
+	struct sframe_unwind_stack_map control;
+	unsigned char rest[SIZE - sizeof(struct sframe_unwind_stack_map)];
+	unsigned char half[2][SIZE];
+};
+
+static void put_entry(struct map *map, unsigned int half, unsigned int at,
+		      unsigned int type, unsigned int nr)
+{
+	struct sframe_unwind_map_entry *entry = (void *)(map->half[half] + at);
+
+	entry->units = (8 + nr * 8 + 15) / 16;
+	entry->nr = nr;
+	entry->type = type;
+	entry->stop = type == SFRAME_UNWIND_MAP_USER_STACK ? 3 : 1;
+	for (unsigned int i = 0; i < nr; i++)
+		entry->words[i] = 1000 * type + i;
+}
+
+static struct map *make_map(struct made *made)
+{
+	struct map *map = calloc(1, sizeof(*map));
+
+	map->control.generation = 7;
+	map->control.oldest = 6;
+	map->control.half_size = SIZE;
+	map->control.id_shift = 8;
+	put_entry(map, 1, 16, SFRAME_UNWIND_MAP_USER_STACK, 5);
+	put_entry(map, 0, 32, SFRAME_UNWIND_MAP_KERNEL_STACK, 3);
+	made->samples->map = (struct stack_map) {
+		.control = &map->control,
+		.size = sizeof(*map),
+		.half_size = SIZE,
+	};
+	return map;
+}
+
+static void put_short(struct made *made, uint32_t user_id, uint32_t kernel_id)
+{
+	const struct sframe_unwind_short_sample sample = {
+		.record.type = SFRAME_UNWIND_RECORD_SHORT_SAMPLE,
+		.record.size = sizeof(sample),
+		.time = 1,
+		.user_id = user_id,
+		.kernel_id = kernel_id,
+		.event = 5,
+		.entry_nr = 6,
+		.user = SFRAME_UNWIND_USER_AT_ONCE,
+	};
+
+	put(made, 0, &sample, sizeof(sample));
+}
+
+/* Ids of this generation and the last one have their frames. */
+static void stack_map(void)
+{
+	struct sframe_unwind_sample_record record;
+	struct made made;
+	struct map *map;
+
+	make(&made);
+	map = make_map(&made);
+	put_short(&made, 7 << 8 | 1, 6 << 8 | 2);
+	EXPECT_EQ(sframe_unwind_sampler_read(made.samples, &record), 1);
+	EXPECT_EQ(record.type, SFRAME_UNWIND_RECORD_SAMPLE);
+	EXPECT_EQ(record.event, 5);
+	EXPECT_EQ(record.entry_nr, 6);
+	EXPECT_EQ(record.nr_frames, 5);
+	EXPECT_EQ(record.frames[4], 1004);
+	EXPECT_EQ(record.stop, 3);
+	EXPECT_EQ(record.nr_kernel, 3);
+	EXPECT_EQ(record.kernel[2], 2002);
+	EXPECT_EQ(record.kernel_cut, 1);
+	/* Of a generation that is gone; of the other kind. */
+	put_short(&made, 5 << 8 | 1, 7 << 8 | 1);
+	EXPECT_EQ(sframe_unwind_sampler_read(made.samples, &record), 1);
+	EXPECT_EQ(record.nr_frames, 0);
+	EXPECT_EQ(record.nr_kernel, 0);
+	EXPECT_EQ(record.user_id, 5 << 8 | 1);
+	free(map);
+	unmake(&made);
+}
+
+/* Any id: nothing outside of the map is accessed. */
+static void any_id(void)
+{
+	struct sframe_unwind_sample_record record;
+	struct made made;
+	struct map *map;
+	uint64_t state = 3, sum = 0;
+
+	make(&made);
+	map = make_map(&made);
+	for (unsigned int turn = 0; turn < 20000; turn++) {
+		const uint32_t unit = random_below(&state, SIZE / 16);
+		struct sframe_unwind_map_entry entry = {
+			.units = random_below(&state, SIZE / 16 + 1),
+			.nr = random_below(&state, SIZE / 8 + 1),
+			.type = 1 + random_below(&state, 2),
+			.fields = random_next(&state),
+		};
+		const bool is_user = entry.type == SFRAME_UNWIND_MAP_USER_STACK;
+		const uint32_t id = 7 << 8 | unit, other = random_next(&state);
+
+		memcpy(map->half[1] + unit * 16, &entry, sizeof(entry));
+		put_short(&made, is_user ? id : other, is_user ? other : id);
+		if (sframe_unwind_sampler_read(made.samples, &record) != 1)
+			continue;
+		for (unsigned int j = 0; j < record.nr_kernel; j++)
+			sum += record.kernel[j];
+		for (unsigned int j = 0; j < record.nr_frames; j++)
+			sum += record.frames[j] +
+			       sframe_unwind_sample_how(&record, j);
+	}
+	EXPECT(sum);
+	free(map);
+	unmake(&made);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -294,6 +414,8 @@ int main(void)
 		TAP_TEST(unknown_type),
 		TAP_TEST(impossible_head),
 		TAP_TEST(anything),
+		TAP_TEST(stack_map),
+		TAP_TEST(any_id),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -24,10 +24,11 @@ struct sframe_unwind_samples;
  * sframe_unwind_sampler_open() - open a client that takes samples
  * @samples: set to the client, or to NULL on failure.
  * @how: see <linux/sframe_unwind_sample.h>. The library sets @size, @message and
- *	@message_size, and @nr_cpus is filled.
+ *	@message_size; @nr_cpus and @memory are filled.
  *
  * Opens SFRAME_UNWIND_DEVICE, and maps the rings of all CPUs that the machine can
- * have, for which the kernel allocates @ring_pages and one page each. Any thread.
+ * have, for which the kernel allocates @ring_pages and one page each; and the stack
+ * map, with SFRAME_UNWIND_SAMPLER_STACK_MAP. Any thread.
  *
  * Return: 0, or the error of open(2), of SFRAME_UNWIND_IOC_SAMPLER or of mmap(2);
  * -EOPNOTSUPP if the module takes no samples. sframe_unwind_error(NULL) has details.
@@ -95,12 +96,58 @@ int sframe_unwind_sampler_stats(struct sframe_unwind_samples *samples,
 				struct sframe_unwind_sample_stats *stats);
 
 /**
+ * sframe_unwind_sampler_find() - look up a stack in the stack map
+ * @samples: the client.
+ * @id: its id.
+ * @stack: set to the stack, which is valid until sframe_unwind_sampler_clear() is
+ *	called twice; or to NULL.
+ *
+ * sframe_unwind_sampler_read() does that for the ids in records. Any thread.
+ *
+ * Return: 0; or -ENOENT if there is no such stack, or not any more.
+ */
+int sframe_unwind_sampler_find(const struct sframe_unwind_samples *samples,
+			       uint32_t id,
+			       const struct sframe_unwind_map_entry **stack);
+
+/**
+ * sframe_unwind_sampler_counts() - how many records had the same stacks
+ * @samples: the client.
+ * @previous: of the generation that the last sframe_unwind_sampler_clear() has
+ *	ended, whose counts are final; else of the present one.
+ * @each: called for each count, until it does not return 0.
+ * @data: passed to @each.
+ *
+ * Any thread; the counts of the present generation grow meanwhile.
+ *
+ * Return: 0; what @each has returned; or -ENOENT if there is no stack map.
+ */
+int sframe_unwind_sampler_counts(const struct sframe_unwind_samples *samples,
+				 bool previous,
+				 int (*each)(const struct sframe_unwind_map_count *count,
+					     void *data),
+				 void *data);
+
+/**
+ * sframe_unwind_sampler_clear() - begin a new generation of the stack map
+ * @samples: the client.
+ *
+ * Stacks of the present one can be looked up until the next call. Read all records
+ * before that: those which are in rings refer to it. Any thread.
+ *
+ * Return: 0 or the error of SFRAME_UNWIND_IOC_CLEAR_STACK_MAP;
+ * sframe_unwind_error(NULL) has details.
+ */
+int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples);
+
+/**
  * struct sframe_unwind_sample_record - a sample or a user stack, taken apart
  *
  * Members are 0 if the record does not have them. Pointers refer to the ring, and
  * are valid until the next call for the client.
  *
- * @type: SFRAME_UNWIND_RECORD_SAMPLE or SFRAME_UNWIND_RECORD_USER_STACK.
+ * @type: SFRAME_UNWIND_RECORD_SAMPLE, also of a short one, or
+ *	SFRAME_UNWIND_RECORD_USER_STACK.
  * @cpu: whose ring it was in.
  * @time, @pid, @tid, @event, @entry, @entry_nr, @user, @stop, @kernel_cut: see
  *	struct sframe_unwind_sample; of a user stack, struct
@@ -113,6 +160,9 @@ int sframe_unwind_sampler_stats(struct sframe_unwind_samples *samples,
  * @how: how each of these was found, enum sframe_unwind_frame; NULL if they are as
  *	SFRAME_UNWIND_SAMPLE_HOW says. sframe_unwind_sample_how() covers both.
  * @raw: @raw_size bytes of raw data.
+ * @user_id, @kernel_id: ids of the stacks in the stack map, or 0. If the map still
+ *	has them, @frames, @how, @stop, @kernel and @kernel_cut are what it has, and
+ *	valid until sframe_unwind_sampler_clear() is called twice.
  */
 struct sframe_unwind_sample_record {
 	uint32_t type;
@@ -140,6 +190,8 @@ struct sframe_unwind_sample_record {
 	uint32_t nr_kernel;
 	uint32_t nr_frames;
 	uint32_t raw_size;
+	uint32_t user_id;
+	uint32_t kernel_id;
 };
 
 /**

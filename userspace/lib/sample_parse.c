@@ -59,6 +59,7 @@ static bool parse_sample(const struct sframe_unwind_sample *head,
 			 struct sframe_unwind_sample_record *record)
 {
 	const uint32_t fields = head->fields;
+	uint64_t ids = 0;
 
 	record->time = head->time;
 	record->pid = head->pid;
@@ -84,8 +85,11 @@ static bool parse_sample(const struct sframe_unwind_sample *head,
 	    !take_word(rest, fields & SFRAME_UNWIND_SAMPLE_REGISTERS,
 		       &record->fp) ||
 	    !take_word(rest, fields & SFRAME_UNWIND_SAMPLE_COOKIE,
-		       &record->cookie))
+		       &record->cookie) ||
+	    !take_word(rest, fields & SFRAME_UNWIND_SAMPLE_MAPPED, &ids))
 		return false;
+	record->user_id = (uint32_t)ids;
+	record->kernel_id = (uint32_t)(ids >> 32);
 	record->kernel = take(rest, record->nr_kernel * sizeof(uint64_t));
 	if (!record->kernel || !take_frames(rest, record))
 		return false;
@@ -93,20 +97,53 @@ static bool parse_sample(const struct sframe_unwind_sample *head,
 	return record->raw;
 }
 
+/* It is returned as the struct sframe_unwind_sample that it stands for. */
+static bool parse_short(const struct sframe_unwind_short_sample *head,
+			struct rest *rest,
+			struct sframe_unwind_sample_record *record)
+{
+	record->type = SFRAME_UNWIND_RECORD_SAMPLE;
+	record->time = head->time;
+	record->pid = head->pid;
+	record->tid = head->tid;
+	record->event = head->event;
+	record->entry_nr = head->entry_nr;
+	record->entry = head->entry;
+	record->user = head->user;
+	record->stop = head->stop;
+	record->kernel_cut = head->kernel_cut;
+	record->fields = SFRAME_UNWIND_SAMPLE_MAPPED;
+	record->user_id = head->user_id;
+	record->kernel_id = head->kernel_id;
+	if (!rest->size)
+		return true;
+	record->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
+	return take_word(rest, 1, &record->cookie);
+}
+
 static bool parse_stack(const struct sframe_unwind_user_stack *head,
 			struct rest *rest,
 			struct sframe_unwind_sample_record *record)
 {
+	uint64_t id = 0;
+
 	record->time = head->time;
 	record->pid = head->pid;
 	record->tid = head->tid;
 	record->cookie = head->cookie;
 	record->stop = head->stop;
-	record->fields = (head->fields & SFRAME_UNWIND_SAMPLE_HOW) |
+	record->fields = (head->fields & (SFRAME_UNWIND_SAMPLE_HOW |
+					  SFRAME_UNWIND_SAMPLE_MAPPED)) |
 			 SFRAME_UNWIND_SAMPLE_COOKIE;
 	record->nr_frames = head->nr_user;
+	if (!take_word(rest, head->fields & SFRAME_UNWIND_SAMPLE_MAPPED, &id))
+		return false;
+	record->user_id = (uint32_t)id;
 	return take_frames(rest, record);
 }
+
+_Static_assert(sizeof(struct sframe_unwind_short_sample) ==
+	       sizeof(struct sframe_unwind_user_stack), "head_size");
 
 int sframe_unwind_sample_parse(const void *from, size_t size,
 			       struct sframe_unwind_sample_record *record)
@@ -115,6 +152,7 @@ int sframe_unwind_sample_parse(const void *from, size_t size,
 		struct sframe_unwind_record record;
 		struct sframe_unwind_sample sample;
 		struct sframe_unwind_user_stack stack;
+		struct sframe_unwind_short_sample short_sample;
 	} head;
 	struct rest rest;
 	size_t head_size;
@@ -125,6 +163,7 @@ int sframe_unwind_sample_parse(const void *from, size_t size,
 	if (size < sizeof(head.record))
 		return -EBADMSG;
 	memcpy(&head, from, size < sizeof(head) ? size : sizeof(head));
+	/* A short sample's head is as long as that of a stack. */
 	head_size = head.record.type == SFRAME_UNWIND_RECORD_SAMPLE ?
 			    sizeof(head.sample) : sizeof(head.stack);
 	if (head.record.size > size || head.record.size < head_size)
@@ -135,6 +174,9 @@ int sframe_unwind_sample_parse(const void *from, size_t size,
 	switch (head.record.type) {
 	case SFRAME_UNWIND_RECORD_SAMPLE:
 		valid = parse_sample(&head.sample, &rest, record);
+		break;
+	case SFRAME_UNWIND_RECORD_SHORT_SAMPLE:
+		valid = parse_short(&head.short_sample, &rest, record);
 		break;
 	case SFRAME_UNWIND_RECORD_USER_STACK:
 		valid = parse_stack(&head.stack, &rest, record);

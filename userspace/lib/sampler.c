@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "handle.h"
+#include "stack_map.h"
 
 /**
  * struct ring - the ring of one CPU
@@ -38,6 +39,7 @@ struct ring {
  *
  * @fd: of the device.
  * @ring_size: bytes of records in a ring.
+ * @map: the stack map.
  * @last: the ring whose record was returned last, and is not freed yet; or NULL.
  * @nr: number of rings.
  * @ring: the rings.
@@ -45,6 +47,7 @@ struct ring {
 struct sframe_unwind_samples {
 	int fd;
 	size_t ring_size;
+	struct stack_map map;
 	struct ring *last;
 	unsigned int nr;
 	struct ring ring[];
@@ -92,6 +95,14 @@ static int map_rings(struct sframe_unwind_samples *samples, uint32_t nr_cpus)
 	return 0;
 }
 
+static int map_stack_map(struct sframe_unwind_samples *samples, uint32_t pages)
+{
+	const int err = sfu_stack_map_open(&samples->map, samples->fd, pages);
+
+	return err ? sfu_error_set(NULL, -err, "the stack map cannot be mapped: %s",
+				   sfu_error_text(-err)) : 0;
+}
+
 /* Make the client of @fd, which is closed on failure. */
 static int make_samples(struct sframe_unwind_samples **samples, int fd,
 			struct sframe_unwind_sampler *how)
@@ -116,6 +127,8 @@ static int make_samples(struct sframe_unwind_samples **samples, int fd,
 	new->fd = fd;
 	new->ring_size = how->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
 	err = map_rings(new, how->nr_cpus);
+	if (!err && how->flags & SFRAME_UNWIND_SAMPLER_STACK_MAP)
+		err = map_stack_map(new, how->map_pages);
 	if (err) {
 		sframe_unwind_sampler_close(new);
 		return err;
@@ -150,6 +163,7 @@ void sframe_unwind_sampler_close(struct sframe_unwind_samples *samples)
 		munmap(samples->ring[i].control, page);
 		munmap((void *)samples->ring[i].records, 2 * samples->ring_size);
 	}
+	sfu_stack_map_close(&samples->map);
 	close(samples->fd);
 	free(samples);
 }
@@ -204,6 +218,38 @@ int sframe_unwind_sampler_stats(struct sframe_unwind_samples *samples,
 	if (ioctl(samples->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats))
 		return sfu_error_end(errno, "sample stats");
 	return 0;
+}
+
+int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples)
+{
+	struct sframe_unwind_clear_stack_map clear = {
+		.size = sizeof(clear),
+		.message = (uintptr_t)sfu_error_begin(NULL),
+		.message_size = ERROR_SIZE,
+	};
+
+	if (ioctl(samples->fd, SFRAME_UNWIND_IOC_CLEAR_STACK_MAP, &clear))
+		return sfu_error_end(errno, "clear stack map");
+	return 0;
+}
+
+int sframe_unwind_sampler_counts(const struct sframe_unwind_samples *samples,
+				 bool previous,
+				 int (*each)(const struct sframe_unwind_map_count *count,
+					     void *data),
+				 void *data)
+{
+	return samples->map.control ?
+		       sfu_stack_map_counts(&samples->map, previous, each, data) :
+		       -ENOENT;
+}
+
+int sframe_unwind_sampler_find(const struct sframe_unwind_samples *samples,
+			       uint32_t id,
+			       const struct sframe_unwind_map_entry **stack)
+{
+	*stack = sfu_stack_map_find(&samples->map, id);
+	return *stack ? 0 : -ENOENT;
 }
 
 /* Tell the kernel that everything before ring->tail has been read. */
@@ -301,6 +347,7 @@ static bool is_known(const struct sframe_unwind_samples *samples,
 	const struct sframe_unwind_record *record = at_tail(samples, ring);
 
 	return record->type == SFRAME_UNWIND_RECORD_SAMPLE ||
+	       record->type == SFRAME_UNWIND_RECORD_SHORT_SAMPLE ||
 	       record->type == SFRAME_UNWIND_RECORD_USER_STACK;
 }
 
@@ -330,6 +377,7 @@ int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
 					 record);
 	if (err)
 		return drop_records(ring);
+	sfu_stack_map_resolve(&samples->map, record);
 	record->cpu = ring->cpu;
 	samples->last = ring;
 	return 1;

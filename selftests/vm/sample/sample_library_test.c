@@ -124,6 +124,68 @@ TEST_F(samples, several_threads)
 	}
 }
 
+static int add_count(const struct sframe_unwind_map_count *count, void *data)
+{
+	*(uint64_t *)data += count->count;
+	return 0;
+}
+
+/* With a stack map, samples have the frames that it has. */
+TEST(stack_map)
+{
+	struct sframe_unwind_sampler how = {
+		.ring_pages = 64,
+		.clockid = CLOCK_MONOTONIC,
+		.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP,
+		.map_pages = 16,
+	};
+	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
+	const struct sframe_unwind_map_entry *stack;
+	struct sframe_unwind_sample_record record;
+	struct sframe_unwind_sample_stats stats;
+	struct sframe_unwind_samples *samples;
+	unsigned int n = 0, users = 0;
+	uint64_t sum = 0;
+	int perf_fd, ret;
+
+	ASSERT_EQ(0, sframe_unwind_sampler_open(&samples, &how));
+	EXPECT_LT(2 * 16 * PAGE, how.memory);
+	perf_fd = perf_open(&attr, 0, -1);
+	ASSERT_EQ(0, sframe_unwind_sampler_add(samples, perf_fd, 0, 0, NULL));
+	close(perf_fd);
+	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
+						   SFRAME_UNWIND_SAMPLE_START, 0));
+	fault_in_thread(NULL);
+	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
+						   SFRAME_UNWIND_SAMPLE_STOP, 0));
+	ASSERT_EQ(0, sframe_unwind_sampler_clear(samples));
+	while ((ret = sframe_unwind_sampler_read(samples, &record)) == 1) {
+		n += record.type == SFRAME_UNWIND_RECORD_SAMPLE;
+		users += record.user_id > 0;
+		if (!record.user_id)
+			continue;
+		ASSERT_LT(0, record.nr_frames);
+		ASSERT_NE(0, record.frames[0]);
+		ASSERT_EQ(0, sframe_unwind_sampler_find(samples, record.user_id,
+							&stack));
+		EXPECT_EQ(stack->nr, record.nr_frames);
+		EXPECT_EQ(SFRAME_UNWIND_FRAME_REGS,
+			  sframe_unwind_sample_how(&record, 0));
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_LE(FAULTS, n);
+	EXPECT_LT(0, users);
+	ASSERT_EQ(0, sframe_unwind_sampler_stats(samples, &stats));
+	EXPECT_EQ(0, sframe_unwind_sampler_counts(samples, true, add_count, &sum));
+	EXPECT_EQ(stats.samples + stats.stacks, sum);
+	sum = 0;
+	EXPECT_EQ(0, sframe_unwind_sampler_counts(samples, false, add_count, &sum));
+	EXPECT_EQ(0, sum);
+	EXPECT_EQ(-ENOENT, sframe_unwind_sampler_find(samples, 0, &stack));
+	EXPECT_EQ(-ENOENT, sframe_unwind_sampler_find(samples, ~0U, &stack));
+	sframe_unwind_sampler_close(samples);
+}
+
 /* poll(2) on the file, and messages of failed calls. */
 TEST_F(samples, errors)
 {
@@ -133,6 +195,11 @@ TEST_F(samples, errors)
 			    .events = POLLIN };
 
 	EXPECT_EQ(0, poll(&p, 1, 0));
+	EXPECT_EQ(-ENOENT, sframe_unwind_sampler_clear(self->samples));
+	EXPECT_STREQ("SAMPLER was called without STACK_MAP",
+		     sframe_unwind_error(NULL));
+	EXPECT_EQ(-ENOENT, sframe_unwind_sampler_counts(self->samples, false,
+							add_count, NULL));
 	EXPECT_EQ(-EINVAL, sframe_unwind_sampler_open(&other, &how));
 	EXPECT_EQ(NULL, other);
 	EXPECT_STREQ("ring_pages 3 is not a power of two up to 16384",
