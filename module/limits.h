@@ -78,10 +78,11 @@
 
 /*
  * Samples: pages of records in the ring of one CPU; pages of each half of a stack
- * map; kernel frames of one sample; events of one client.
+ * map; files of one client, by build ID; kernel frames of one sample; events of one client.
  */
 #define SFU_MAX_RING_PAGES	16384
 #define SFU_MAX_MAP_PAGES	16384
+#define SFU_MAX_FILES		65536
 #define SFU_MAX_KERNEL_DEPTH	127
 #define SFU_MAX_SAMPLE_EVENTS	4096
 

@@ -54,6 +54,8 @@ static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
 static_assert(sizeof(struct sframe_unwind_sample) == 48);
 static_assert(sizeof(struct sframe_unwind_user_stack) == 40);
+static_assert(sizeof(struct sframe_unwind_short_sample) == 40);
+static_assert(sizeof(struct sframe_unwind_file) == 40);
 static_assert(offsetof(struct sframe_unwind_register, id) == 40);
 static_assert(offsetof(struct sframe_unwind_register, message) == 56);
 static_assert(offsetof(struct sframe_unwind_unregister, message) == 32);
@@ -85,7 +87,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED |
 			    SFRAME_UNWIND_FEATURE_SAMPLE |
 			    SFRAME_UNWIND_FEATURE_STACK |
-			    SFRAME_UNWIND_FEATURE_STACK_MAP,
+			    SFRAME_UNWIND_FEATURE_STACK_MAP |
+			    SFRAME_UNWIND_FEATURE_BUILD_IDS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

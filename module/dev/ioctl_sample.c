@@ -11,12 +11,14 @@
 #include "ioctl_ops.h"
 #include "limits.h"
 #include "message.h"
+#include "perf/files.h"
 #include "perf/sample_event.h"
 #include "perf/sampler.h"
 #include "perf/stack_map.h"
 
 #define KNOWN_SAMPLER_FLAGS	(SFRAME_UNWIND_SAMPLER_FP_FALLBACK |	\
-				 SFRAME_UNWIND_SAMPLER_STACK_MAP)
+				 SFRAME_UNWIND_SAMPLER_STACK_MAP |	\
+				 SFRAME_UNWIND_SAMPLER_BUILD_IDS)
 #define KNOWN_EVENT_FLAGS	(SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_NO_USER |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER)
@@ -63,6 +65,14 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		return sfu_message_fail(message, -EINVAL,
 					"map_pages %u is not a power of two up to %u",
 					arg->map_pages, SFU_MAX_MAP_PAGES);
+	if (!(arg->flags & SFRAME_UNWIND_SAMPLER_BUILD_IDS) != !arg->max_files)
+		return sfu_message_fail(message, -EINVAL,
+					"max_files is %u, and BUILD_IDS %s", arg->max_files,
+					arg->max_files ? "not set" : "set");
+	if (arg->max_files > SFU_MAX_FILES)
+		return sfu_message_fail(message, -EINVAL,
+					"max_files %u exceeds %u",
+					arg->max_files, SFU_MAX_FILES);
 	*spec = (struct sfu_sampler_spec) {
 		.ring_pages = arg->ring_pages,
 		.watermark = arg->watermark ?: bytes / 2,
@@ -71,6 +81,7 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		.max_kernel_depth = arg->max_kernel_depth ?:
 				    SFU_MAX_KERNEL_DEPTH,
 		.map_pages = arg->map_pages,
+		.max_files = arg->max_files,
 		.fallback = arg->flags & SFRAME_UNWIND_SAMPLER_FP_FALLBACK,
 	};
 	return 0;
@@ -86,8 +97,7 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 	sampler->nr_cpus = 0;
 	sampler->memory = 0;
 	err = sfu_check_flags(sampler->flags, KNOWN_SAMPLER_FLAGS, message) ?:
-	      sfu_check_reserved(sampler->reserved | sampler->reserved2,
-				 message) ?:
+	      sfu_check_reserved(sampler->reserved, message) ?:
 	      read_sampler_spec(sampler, &spec, message);
 	if (err)
 		return err;
@@ -99,7 +109,9 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, err, "no memory");
 	sampler->nr_cpus = nr_cpu_ids;
 	if (spec.map_pages)
-		sampler->memory = sfu_stack_map_bytes(spec.map_pages);
+		sampler->memory += sfu_stack_map_bytes(spec.map_pages);
+	if (spec.max_files)
+		sampler->memory += sfu_files_bytes(spec.max_files);
 	return 0;
 }
 

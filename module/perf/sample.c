@@ -140,7 +140,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 	struct sframe_unwind_sample *head = &sample->head;
 	const struct sfu_at_once *user = &scratch->user;
 
-	if (in_nmi() ||
+	if (in_nmi() || spec->max_files ||
 	    !sfu_walk_at_once(&scratch->user, sample->user_regs,
 			      head->entry == SFRAME_UNWIND_ENTRY_USER,
 			      spec->max_depth, spec->fallback)) {

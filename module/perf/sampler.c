@@ -23,6 +23,7 @@
 
 #include "compat.h"
 #include "counters.h"
+#include "files.h"
 #include "limits.h"
 #include "lock.h"
 #include "payer.h"
@@ -133,18 +134,21 @@ void sfu_sampler_map_count(struct sfu_sampler *sampler,
 		sfu_sampler_count(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
 }
 
-/* Put the stack of @walk into the stack map. If it is there, @stack has its id. */
-static void map_walk(struct sfu_sampler *sampler, const struct sfu_walk *walk,
-		     struct sframe_unwind_user_stack *stack,
-		     struct sfu_stack_ids *mapped)
+/*
+ * Put the stack of @words and @how into the stack map. If it is there, @stack has its
+ * id.
+ */
+static void map_words(struct sfu_sampler *sampler, const u64 *words,
+		      const u8 *how, struct sframe_unwind_user_stack *stack,
+		      struct sfu_stack_ids *mapped)
 {
 	const struct sfu_mapped_stack to_map = {
 		.type = SFRAME_UNWIND_MAP_USER_STACK,
 		.stop = stack->stop,
 		.fields = stack->fields,
 		.nr = stack->nr_user,
-		.words = walk->ip,
-		.how = walk->how,
+		.words = words,
+		.how = how,
 	};
 
 	sfu_sampler_map_begin(sampler, mapped);
@@ -155,7 +159,7 @@ static void map_walk(struct sfu_sampler *sampler, const struct sfu_walk *walk,
 }
 
 static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
-		       const struct sfu_walk *walk, u32 id, u32 how_bytes)
+		       const u64 *words, const u8 *how, u32 id, u32 how_bytes)
 {
 	u64 *word = to + sizeof(*stack);
 
@@ -163,24 +167,62 @@ static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
 	if (stack->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
 		*word++ = id;
 	if (stack->nr_user)
-		sfu_sampler_put_frames(word, walk->ip, walk->how,
-				       stack->nr_user, how_bytes);
+		sfu_sampler_put_frames(word, words, how, stack->nr_user,
+				       how_bytes);
+}
+
+/* Returns the table of files, with a reference, or NULL. */
+static struct sfu_files *get_files(struct sfu_sampler *sampler)
+{
+	struct sfu_consumer *consumer = &sampler->consumer;
+	struct sfu_files *files;
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	files = sampler->files;
+	if (files)
+		sfu_files_get(files);
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	return files;
+}
+
+/* Find the places of the frames, in new memory. */
+static void *sampler_prepare(struct sfu_consumer *consumer,
+			     const struct sfu_walk *walk, u32 nr)
+{
+	struct sfu_sampler *sampler = sampler_of(consumer);
+	struct sfu_files *files;
+	u64 *place;
+
+	if (!sampler->spec.max_files)
+		return NULL;
+	files = get_files(sampler);
+	if (!files)
+		return NULL;
+	place = kmalloc_array(nr, sizeof(*place), SFU_GFP_OPTIONAL);
+	if (place)
+		sfu_files_locate(files, walk->ip, walk->how, nr, place);
+	sfu_files_put(files);
+	return place;
 }
 
 /* The user stack that was missing in earlier samples. */
 static bool sampler_stack(struct sfu_consumer *consumer,
 			  const struct sfu_request *request,
 			  const struct sfu_walk *walk, u32 nr,
-			  enum sframe_unwind_stop stop)
+			  enum sframe_unwind_stop stop, const void *prepared)
 {
-	u32 how_bytes = nr ? sfu_sampler_how_bytes(walk->how, nr) : 0;
+	const u64 *words = prepared ?: (nr ? walk->ip : NULL);
+	const u8 *how = nr ? walk->how : NULL;
+	u32 how_bytes = sfu_sampler_how_bytes(how, nr);
 	struct sfu_sampler *sampler = sampler_of(consumer);
 	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
 	struct sframe_unwind_user_stack stack = {
 		.record.type = SFRAME_UNWIND_RECORD_USER_STACK,
 		.cookie = request->cookie,
 		.nr_user = nr,
-		.fields = how_bytes ? SFRAME_UNWIND_SAMPLE_HOW : 0,
+		.fields = (how_bytes ? SFRAME_UNWIND_SAMPLE_HOW : 0) |
+			  (prepared ? SFRAME_UNWIND_SAMPLE_PLACES : 0),
 		.stop = stop,
 	};
 	struct sfu_stack_ids mapped = {};
@@ -190,7 +232,7 @@ static bool sampler_stack(struct sfu_consumer *consumer,
 	if (!ring)
 		return false;
 	if (sampler->map)
-		map_walk(sampler, walk, &stack, &mapped);
+		map_words(sampler, words, how, &stack, &mapped);
 	if (!stack.nr_user)
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +
@@ -200,7 +242,7 @@ static bool sampler_stack(struct sfu_consumer *consumer,
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	fill_stack(to, &stack, walk, mapped.user, how_bytes);
+	fill_stack(to, &stack, words, how, mapped.user, how_bytes);
 	if (sampler->map)
 		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
 	sampler->wake_due |= sfu_sample_ring_commit(ring);
@@ -246,6 +288,7 @@ static void sampler_free(struct sfu_consumer *consumer)
 
 /* Without @event, as a sampler listens to no space. */
 static const struct sfu_consumer_ops sampler_ops = {
+	.prepare = sampler_prepare,
 	.stack = sampler_stack,
 	.ready = sampler_ready,
 	.free = sampler_free,
@@ -271,6 +314,31 @@ static int make_map(struct sfu_sampler *sampler)
 		return 0;
 	sfu_payer_uncharge(payer, sfu_stack_map_bytes(pages));
 	return -ENOMEM;
+}
+
+/* Make the table of files, if there is to be one. Returns 0 or -ENOMEM. */
+static int make_files(struct sfu_sampler *sampler)
+{
+	const u32 max = sampler->spec.max_files;
+
+	if (!max)
+		return 0;
+	sampler->files = sfu_files_create(max, sampler->consumer.payer);
+	return sampler->files ? 0 : -ENOMEM;
+}
+
+/* Threads may be using the files still. */
+static void free_files(struct sfu_sampler *sampler)
+{
+	struct sfu_consumer *consumer = &sampler->consumer;
+	struct sfu_files *files;
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	files = sampler->files;
+	sampler->files = NULL;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	sfu_files_put(files);
 }
 
 static void free_map(struct sfu_sampler *sampler)
@@ -312,7 +380,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	INIT_LIST_HEAD(&sampler->events);
 	mutex_init(&sampler->rings_mutex);
 	sfu_count(SFU_SAMPLERS);
-	if (sfu_consumer_prepare(&sampler->consumer) || make_map(sampler)) {
+	if (sfu_consumer_prepare(&sampler->consumer) || make_map(sampler) ||
+	    make_files(sampler)) {
 		sfu_sampler_close(sampler);
 		return NULL;
 	}
@@ -342,6 +411,7 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 		sfu_payer_uncharge(consumer->payer, bytes);
 	}
 	free_map(sampler);
+	free_files(sampler);
 	sfu_pool_destroy(sampler->pool);
 	sfu_consumer_put(consumer);
 }
@@ -376,6 +446,9 @@ int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma)
 
 	if (sampler->map && offset == SFRAME_UNWIND_STACK_MAP)
 		return sfu_stack_map_map(sampler->map, vma);
+	/* Set until the file is closed, which has not happened. */
+	if (sampler->spec.max_files && offset == SFRAME_UNWIND_FILES)
+		return sfu_files_map(data_race(sampler->files), vma);
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
 	    (part && part != RING_RECORDS_BIT))
 		return -EINVAL;

@@ -22,6 +22,7 @@ struct pid_namespace;
 struct sfu_payer;
 struct sfu_pool;
 struct sfu_mapped_stack;
+struct sfu_files;
 struct sfu_stack_map;
 
 /* What happened to events, see struct sframe_unwind_sample_stats. */
@@ -54,6 +55,7 @@ struct sfu_sampler_spec {
 	u32 max_depth;		/* 1 to SFU_MAX_DEPTH */
 	u32 max_kernel_depth;	/* 1 to SFU_MAX_KERNEL_DEPTH */
 	u32 map_pages;		/* of a half of the stack map; 0 for none */
+	u32 max_files;		/* of the table of files; 0 for none */
 	bool fallback;
 };
 
@@ -67,6 +69,7 @@ struct sfu_sampler_spec {
  * @pid_ns: PID namespace of the client's opener, for the ids in records.
  * @pool: requests for user stacks.
  * @map: the stack map, or NULL.
+ * @files: the files of user frames; NULL if these are addresses, or after closing.
  * @counts: of each CPU.
  * @started: samples are being taken.
  * @wait: pollers.
@@ -92,6 +95,7 @@ struct sfu_sampler {
 	wait_queue_head_t wait;
 	struct irq_work wake;
 	bool wake_due;			/* consumer.lock */
+	struct sfu_files *files;	/* consumer.lock */
 	struct mutex events_mutex;	/* the next three */
 	struct list_head events;
 	u32 nr_events;
@@ -118,8 +122,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 void sfu_sampler_close(struct sfu_sampler *sampler);
 
 /*
- * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL, or the stack map, see
- * SFRAME_UNWIND_STACK_MAP; creates the ring if there is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
+ * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL, the stack map, see
+ * SFRAME_UNWIND_STACK_MAP, or the files, see SFRAME_UNWIND_FILES; creates the ring if there is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
  */
 int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma);
 

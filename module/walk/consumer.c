@@ -15,6 +15,7 @@
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
+#include <linux/slab.h>
 
 #include "consumer.h"
 #include "counters.h"
@@ -168,18 +169,23 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  enum sframe_unwind_stop stop)
 {
 	bool cancelled, taken = false;
+	void *prepared = NULL;
 	unsigned long flags;
 
+	if (consumer->ops->prepare && nr)
+		prepared = consumer->ops->prepare(consumer, walk, nr);
 	flags = sfu_lock_irqsave(&consumer->lock);
 	cancelled = consumer->cancelled;
 	if (!cancelled)
-		taken = consumer->ops->stack(consumer, request, walk, nr, stop);
+		taken = consumer->ops->stack(consumer, request, walk, nr, stop,
+					     prepared);
 	consumer->pending--;
 	if (taken)
 		consumer->delivered++;
 	else
 		consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
+	kfree(prepared);
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);

@@ -21,6 +21,10 @@ struct sfu_walk;
 /**
  * struct sfu_consumer_ops - operations of one kind of consumer
  *
+ * @prepare: optional: called before @stack, if @nr is not 0. Process context, may
+ *	sleep; may be called during and after sfu_consumer_cancel(). Returns memory
+ *	from kmalloc(), which @stack gets as @prepared and which is freed then; or
+ *	NULL.
  * @stack: take the current thread's stack for @request: the first @nr frames of
  *	@walk. @walk may be NULL if @nr is 0. Called with consumer->lock held,
  *	so it must not sleep, take another lock, wake a thread, or allocate or
@@ -33,10 +37,12 @@ struct sfu_walk;
  *	sleep.
  */
 struct sfu_consumer_ops {
+	void *(*prepare)(struct sfu_consumer *consumer,
+			 const struct sfu_walk *walk, u32 nr);
 	bool (*stack)(struct sfu_consumer *consumer,
 		      const struct sfu_request *request,
 		      const struct sfu_walk *walk, u32 nr,
-		      enum sframe_unwind_stop stop);
+		      enum sframe_unwind_stop stop, const void *prepared);
 	void (*ready)(struct sfu_consumer *consumer);
 	void (*event)(struct sfu_consumer *consumer,
 		      const struct sframe_unwind_removed *removed);

@@ -54,6 +54,8 @@
  *
  *	CLEAR_STACK_MAP			each stack stored once, and counted
  *
+ * <linux/sframe_unwind_files.h> describes frames as places in files.
+ *
  * ABI policy: the numbers and layouts below never change their meaning.
  * Structures grow at their end. SFRAME_UNWIND_IOC_QUERY tells what the module
  * supports.
@@ -88,6 +90,7 @@
 #define SFRAME_UNWIND_FEATURE_SAMPLE		0x2000ULL
 #define SFRAME_UNWIND_FEATURE_STACK		0x4000ULL
 #define SFRAME_UNWIND_FEATURE_STACK_MAP		0x8000ULL
+#define SFRAME_UNWIND_FEATURE_BUILD_IDS		0x10000ULL /* of samples */
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module

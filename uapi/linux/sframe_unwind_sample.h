@@ -35,9 +35,12 @@
  * FP_FALLBACK	as SFRAME_UNWIND_REQUEST_FP_FALLBACK.
  * STACK_MAP	put stacks into a stack map, see struct sframe_unwind_stack_map.
  *		Needs map_pages.
+ * BUILD_IDS	user frames are places in files, see struct sframe_unwind_file. Needs
+ *		max_files.
  */
 #define SFRAME_UNWIND_SAMPLER_FP_FALLBACK	0x01U
 #define SFRAME_UNWIND_SAMPLER_STACK_MAP		0x02U
+#define SFRAME_UNWIND_SAMPLER_BUILD_IDS		0x04U
 
 /**
  * struct sframe_unwind_sampler - how to take samples
@@ -60,9 +63,10 @@
  * @reserved: must be 0.
  * @map_pages: in: with STACK_MAP, pages of each half of the stack map: a power of
  *	two, at most 16384; else 0.
- * @reserved2: must be 0.
- * @memory: out: bytes of kernel memory that the stack map uses, all of which
- *	is allocated and charged by this call.
+ * @max_files: in: with BUILD_IDS, number of files that the table has room for, at
+ *	most 65536; else 0.
+ * @memory: out: bytes of kernel memory that the stack map and the table of files
+ *	use, all of which is allocated and charged by this call.
  */
 struct sframe_unwind_sampler {
 	__u32 size;
@@ -77,7 +81,7 @@ struct sframe_unwind_sampler {
 	__u32 message_size;
 	__u32 reserved;
 	__u32 map_pages;
-	__u32 reserved2;
+	__u32 max_files;
 	__u64 memory;
 };
 
@@ -87,7 +91,7 @@ struct sframe_unwind_sampler {
  * called.
  *
  * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth,
- *		max_kernel_depth or map_pages.
+ *		max_kernel_depth, map_pages or max_files.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EEXIST	the client takes samples already.
@@ -174,6 +178,8 @@ struct sframe_unwind_ring {
  * MAPPED	u64: in the stack map, the id of the user stack in the lower half, and
  *		that of the kernel stack in the upper one; 0 if it is not there. Cannot
  *		be asked for.
+ * PLACES	the user frames are places, see SFRAME_UNWIND_PLACE_FILE. Cannot be
+ *		asked for.
  */
 #define SFRAME_UNWIND_SAMPLE_PERIOD	0x01U
 #define SFRAME_UNWIND_SAMPLE_ADDRESS	0x02U
@@ -182,6 +188,7 @@ struct sframe_unwind_ring {
 #define SFRAME_UNWIND_SAMPLE_HOW	0x10U
 #define SFRAME_UNWIND_SAMPLE_RAW	0x20U
 #define SFRAME_UNWIND_SAMPLE_MAPPED	0x40U
+#define SFRAME_UNWIND_SAMPLE_PLACES	0x80U
 
 /**
  * struct sframe_unwind_sample_event - an event to sample at
@@ -490,11 +497,12 @@ struct sframe_unwind_short_sample {
  * @tid: as in struct sframe_unwind_sample.
  * @cookie: that of the samples; unique in the system, never 0.
  * @nr_user: number of frames.
- * @fields: SFRAME_UNWIND_SAMPLE_HOW or SFRAME_UNWIND_SAMPLE_MAPPED or 0.
+ * @fields: of SFRAME_UNWIND_SAMPLE_HOW, SFRAME_UNWIND_SAMPLE_PLACES and
+ *	SFRAME_UNWIND_SAMPLE_MAPPED; with the last one none of the others.
  * @stop: enum sframe_unwind_stop.
  * @reserved: 0.
  * @words: with SFRAME_UNWIND_SAMPLE_MAPPED the id of the stack in the stack map,
- *	and @nr_user is 0. Else @nr_user addresses, innermost first; then with
+ *	and @nr_user is 0. Else @nr_user addresses or places, innermost first; then with
  *	SFRAME_UNWIND_SAMPLE_HOW a byte for each, and zero bytes up to a multiple of
  *	8.
  */
@@ -511,6 +519,7 @@ struct sframe_unwind_user_stack {
 	__u64 words[];
 };
 
+#include <linux/sframe_unwind_files.h>
 #include <linux/sframe_unwind_stack_map.h>
 
 #endif /* _UAPI_LINUX_SFRAME_UNWIND_SAMPLE_H */

@@ -91,10 +91,10 @@ enum sframe_unwind_map_type {
  * @type: enum sframe_unwind_map_type.
  * @stop: of a user stack, enum sframe_unwind_stop; of a kernel stack, see
  *	kernel_cut of struct sframe_unwind_sample.
- * @fields: SFRAME_UNWIND_SAMPLE_HOW or 0.
+ * @fields: of SFRAME_UNWIND_SAMPLE_HOW and SFRAME_UNWIND_SAMPLE_PLACES.
  * @reserved: 0.
- * @words: @nr addresses, innermost first; then with SFRAME_UNWIND_SAMPLE_HOW a byte
- *	for each.
+ * @words: @nr addresses or places, innermost first; then with
+ *	SFRAME_UNWIND_SAMPLE_HOW a byte for each.
  */
 struct sframe_unwind_map_entry {
 	__u16 units;

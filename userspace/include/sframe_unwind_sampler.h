@@ -111,6 +111,20 @@ int sframe_unwind_sampler_find(const struct sframe_unwind_samples *samples,
 			       const struct sframe_unwind_map_entry **stack);
 
 /**
+ * sframe_unwind_sampler_file() - the file of a place
+ * @samples: the client.
+ * @place: a frame of a record with SFRAME_UNWIND_SAMPLE_PLACES.
+ *
+ * Any thread.
+ *
+ * Return: the file, which is valid until the client is closed; or NULL if the place is
+ * not in a file, see enum sframe_unwind_unplaced.
+ */
+const struct sframe_unwind_file *
+sframe_unwind_sampler_file(const struct sframe_unwind_samples *samples,
+			   uint64_t place);
+
+/**
  * sframe_unwind_sampler_counts() - how many records had the same stacks
  * @samples: the client.
  * @previous: of the generation that the last sframe_unwind_sampler_clear() has
@@ -156,7 +170,8 @@ int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples);
  * @period, @address, @cookie: see SFRAME_UNWIND_SAMPLE_PERIOD etc.
  * @ip, @sp, @fp: see SFRAME_UNWIND_SAMPLE_REGISTERS.
  * @kernel: @nr_kernel addresses of kernel frames, innermost first.
- * @frames: @nr_frames addresses of user frames, innermost first.
+ * @frames: @nr_frames addresses of user frames, innermost first; places, with
+ *	SFRAME_UNWIND_SAMPLE_PLACES in @fields.
  * @how: how each of these was found, enum sframe_unwind_frame; NULL if they are as
  *	SFRAME_UNWIND_SAMPLE_HOW says. sframe_unwind_sample_how() covers both.
  * @raw: @raw_size bytes of raw data.

@@ -133,7 +133,8 @@ static bool parse_stack(const struct sframe_unwind_user_stack *head,
 	record->cookie = head->cookie;
 	record->stop = head->stop;
 	record->fields = (head->fields & (SFRAME_UNWIND_SAMPLE_HOW |
-					  SFRAME_UNWIND_SAMPLE_MAPPED)) |
+					  SFRAME_UNWIND_SAMPLE_MAPPED |
+					  SFRAME_UNWIND_SAMPLE_PLACES)) |
 			 SFRAME_UNWIND_SAMPLE_COOKIE;
 	record->nr_frames = head->nr_user;
 	if (!take_word(rest, head->fields & SFRAME_UNWIND_SAMPLE_MAPPED, &id))

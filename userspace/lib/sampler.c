@@ -40,6 +40,8 @@ struct ring {
  * @fd: of the device.
  * @ring_size: bytes of records in a ring.
  * @map: the stack map.
+ * @file: the table of files, or NULL.
+ * @max_files: number of its elements.
  * @last: the ring whose record was returned last, and is not freed yet; or NULL.
  * @nr: number of rings.
  * @ring: the rings.
@@ -48,6 +50,8 @@ struct sframe_unwind_samples {
 	int fd;
 	size_t ring_size;
 	struct stack_map map;
+	const struct sframe_unwind_file *file;
+	uint32_t max_files;
 	struct ring *last;
 	unsigned int nr;
 	struct ring ring[];
@@ -103,6 +107,31 @@ static int map_stack_map(struct sframe_unwind_samples *samples, uint32_t pages)
 				   sfu_error_text(-err)) : 0;
 }
 
+static size_t size_of_files(uint32_t max)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t size = max * sizeof(struct sframe_unwind_file);
+
+	return (size + page - 1) / page * page;
+}
+
+static int map_files(struct sframe_unwind_samples *samples, uint32_t max)
+{
+	void *at = mmap(NULL, size_of_files(max), PROT_READ, MAP_SHARED,
+			samples->fd, (off_t)SFRAME_UNWIND_FILES);
+	int err;
+
+	if (at == MAP_FAILED) {
+		err = errno;
+		return sfu_error_set(NULL, err,
+				     "the table of files cannot be mapped: %s",
+				     sfu_error_text(err));
+	}
+	samples->file = at;
+	samples->max_files = max;
+	return 0;
+}
+
 /* Make the client of @fd, which is closed on failure. */
 static int make_samples(struct sframe_unwind_samples **samples, int fd,
 			struct sframe_unwind_sampler *how)
@@ -129,6 +158,8 @@ static int make_samples(struct sframe_unwind_samples **samples, int fd,
 	err = map_rings(new, how->nr_cpus);
 	if (!err && how->flags & SFRAME_UNWIND_SAMPLER_STACK_MAP)
 		err = map_stack_map(new, how->map_pages);
+	if (!err && how->flags & SFRAME_UNWIND_SAMPLER_BUILD_IDS)
+		err = map_files(new, how->max_files);
 	if (err) {
 		sframe_unwind_sampler_close(new);
 		return err;
@@ -164,6 +195,8 @@ void sframe_unwind_sampler_close(struct sframe_unwind_samples *samples)
 		munmap((void *)samples->ring[i].records, 2 * samples->ring_size);
 	}
 	sfu_stack_map_close(&samples->map);
+	if (samples->file)
+		munmap((void *)samples->file, size_of_files(samples->max_files));
 	close(samples->fd);
 	free(samples);
 }
@@ -242,6 +275,21 @@ int sframe_unwind_sampler_counts(const struct sframe_unwind_samples *samples,
 	return samples->map.control ?
 		       sfu_stack_map_counts(&samples->map, previous, each, data) :
 		       -ENOENT;
+}
+
+const struct sframe_unwind_file *
+sframe_unwind_sampler_file(const struct sframe_unwind_samples *samples,
+			   uint64_t place)
+{
+	const uint64_t index = (place & ~SFRAME_UNWIND_PLACE_FILE) >>
+			       SFRAME_UNWIND_PLACE_FILE_SHIFT;
+	const struct sframe_unwind_file *file;
+
+	if (!(place & SFRAME_UNWIND_PLACE_FILE) || index >= samples->max_files)
+		return NULL;
+	file = &samples->file[index];
+	/* Pairs with the kernel's release: the build ID is there. */
+	return __atomic_load_n(&file->build_id_size, __ATOMIC_ACQUIRE) ? file : NULL;
 }
 
 int sframe_unwind_sampler_find(const struct sframe_unwind_samples *samples,

@@ -106,6 +106,7 @@ void sfu_stack_map_resolve(const struct stack_map *map,
 		record->nr_frames = entry->nr;
 		record->stop = entry->stop;
 		record->how = NULL;
+		record->fields |= entry->fields & SFRAME_UNWIND_SAMPLE_PLACES;
 		if (entry->fields & SFRAME_UNWIND_SAMPLE_HOW) {
 			record->how = (const uint8_t *)(entry->words + entry->nr);
 			record->fields |= SFRAME_UNWIND_SAMPLE_HOW;

@@ -186,6 +186,47 @@ TEST(stack_map)
 	sframe_unwind_sampler_close(samples);
 }
 
+/* With build IDs, frames are in the files of this program. */
+TEST(build_ids)
+{
+	struct sframe_unwind_sampler how = {
+		.ring_pages = 64,
+		.clockid = CLOCK_MONOTONIC,
+		.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP |
+			 SFRAME_UNWIND_SAMPLER_BUILD_IDS,
+		.map_pages = 16,
+		.max_files = 200,
+	};
+	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
+	const struct sframe_unwind_file *file;
+	struct sframe_unwind_sample_record record;
+	struct sframe_unwind_samples *samples;
+	unsigned int files = 0;
+	int perf_fd, ret;
+
+	ASSERT_EQ(0, sframe_unwind_sampler_open(&samples, &how));
+	perf_fd = perf_open(&attr, 0, -1);
+	ASSERT_EQ(0, sframe_unwind_sampler_add(samples, perf_fd, 0, 0, NULL));
+	close(perf_fd);
+	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
+						   SFRAME_UNWIND_SAMPLE_START, 0));
+	fault_in_thread(NULL);
+	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
+						   SFRAME_UNWIND_SAMPLE_STOP, 0));
+	while ((ret = sframe_unwind_sampler_read(samples, &record)) == 1) {
+		if (!record.nr_frames)
+			continue;
+		EXPECT_TRUE(record.fields & SFRAME_UNWIND_SAMPLE_PLACES);
+		file = sframe_unwind_sampler_file(samples, record.frames[0]);
+		files += file && file->build_id_size == 20;
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_LT(0, files);
+	EXPECT_EQ(NULL, sframe_unwind_sampler_file(samples, ~0ULL));
+	EXPECT_EQ(NULL, sframe_unwind_sampler_file(samples, 0x1234));
+	sframe_unwind_sampler_close(samples);
+}
+
 /* poll(2) on the file, and messages of failed calls. */
 TEST_F(samples, errors)
 {

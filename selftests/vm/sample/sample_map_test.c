@@ -120,7 +120,6 @@ TEST(arguments)
 	EXPECT_EQ(EINVAL, TRY(.map_pages = 3));
 	EXPECT_EQ(EINVAL, TRY(.map_pages = 32768));
 	EXPECT_EQ(EINVAL, TRY(.map_pages = 1, .flags = 0));
-	EXPECT_EQ(EINVAL, TRY(.map_pages = 1, .reserved2 = 1));
 	EXPECT_EQ(0, TRY(.map_pages = 1));
 	EXPECT_EQ(0, TRY(.map_pages = 16384));
 	/* As programs do that were made before there was a map. */
