@@ -47,7 +47,7 @@ static_assert(sizeof(struct sframe_unwind_batch) == 40);
 static_assert(sizeof(struct sframe_unwind_sampler) == 64);
 static_assert(sizeof(struct sframe_unwind_sample_event) == 32);
 static_assert(sizeof(struct sframe_unwind_sample_control) == 24);
-static_assert(sizeof(struct sframe_unwind_sample_stats) == 128);
+static_assert(sizeof(struct sframe_unwind_sample_stats) == 136);
 static_assert(sizeof(struct sframe_unwind_clear_stack_map) == 24);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
@@ -88,7 +88,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_SAMPLE |
 			    SFRAME_UNWIND_FEATURE_STACK |
 			    SFRAME_UNWIND_FEATURE_STACK_MAP |
-			    SFRAME_UNWIND_FEATURE_BUILD_IDS,
+			    SFRAME_UNWIND_FEATURE_BUILD_IDS |
+			    SFRAME_UNWIND_FEATURE_OVERWRITE,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

@@ -18,7 +18,8 @@
 
 #define KNOWN_SAMPLER_FLAGS	(SFRAME_UNWIND_SAMPLER_FP_FALLBACK |	\
 				 SFRAME_UNWIND_SAMPLER_STACK_MAP |	\
-				 SFRAME_UNWIND_SAMPLER_BUILD_IDS)
+				 SFRAME_UNWIND_SAMPLER_BUILD_IDS |	\
+				 SFRAME_UNWIND_SAMPLER_OVERWRITE)
 #define KNOWN_EVENT_FLAGS	(SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_NO_USER |	\
 				 SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER)
@@ -44,6 +45,10 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		return sfu_message_fail(message, -EINVAL,
 					"watermark %u exceeds half of the ring, %u",
 					arg->watermark, bytes / 2);
+	if (arg->watermark && arg->flags & SFRAME_UNWIND_SAMPLER_OVERWRITE)
+		return sfu_message_fail(message, -EINVAL,
+					"watermark %u with OVERWRITE",
+					arg->watermark);
 	if (!sfu_sampler_has_clock(arg->clockid))
 		return sfu_message_fail(message, -EINVAL,
 					"clock %d cannot be used", arg->clockid);
@@ -83,6 +88,7 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		.map_pages = arg->map_pages,
 		.max_files = arg->max_files,
 		.fallback = arg->flags & SFRAME_UNWIND_SAMPLER_FP_FALLBACK,
+		.overwrite = arg->flags & SFRAME_UNWIND_SAMPLER_OVERWRITE,
 	};
 	return 0;
 }

@@ -391,7 +391,7 @@ static void write_sample(struct sample *sample)
 	use_short = is_short(sample);
 	sample->head.record.size = use_short ? short_size(sample) :
 					       record_size(sample);
-	to = sfu_sample_ring_reserve(ring, sample->head.record.size);
+	to = sfu_sampler_reserve(sampler, ring, sample->head.record.size);
 	if (!to) {
 		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_FULL);
 		return;

@@ -9,6 +9,13 @@
  * The reader can write the control page at any time. Of it, only the tail is
  * read here: once for each reservation, and it affects only whether there is
  * room.
+ *
+ * A ring that is overwritten has no such reader: its control page is mapped read-only.
+ * Before a record is written, control->oldest is moved on past all records that are
+ * overwritten. It is moved by cmpxchg, because an interrupt may move it on at any
+ * time: so it never goes back, and a reader that finds it unchanged has read what was
+ * not overwritten. The sizes of the records, which tell where the next one begins, are
+ * in the ring; only the kernel can write that.
  */
 #include <linux/build_bug.h>
 #include <linux/mm.h>
@@ -29,8 +36,8 @@ u64 sfu_sample_ring_bytes(u32 pages)
 	return sizeof(struct sfu_sample_ring) + (1 + (u64)pages) * PAGE_SIZE;
 }
 
-struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
-					       u32 watermark)
+struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages, u32 watermark,
+					       bool overwrite)
 {
 	struct sfu_sample_ring *ring;
 
@@ -47,6 +54,7 @@ struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
 	ring->watermark = watermark;
 	ring->nr_pages = 1 + pages;
 	ring->woken = ~0ULL;
+	ring->overwrite = overwrite;
 	ring->control->cpu = cpu;
 	ring->control->data_size = ring->size;
 	return ring;
@@ -63,25 +71,80 @@ void sfu_sample_ring_free(struct sfu_sample_ring *ring)
 int sfu_sample_ring_map(struct sfu_sample_ring *ring,
 			struct vm_area_struct *vma, bool control)
 {
+	const bool is_read_only = !control || ring->overwrite;
 	const u64 size = vma->vm_end - vma->vm_start;
 
 	if (!(vma->vm_flags & VM_SHARED) ||
 	    size != (control ? PAGE_SIZE : 2 * (u64)ring->size))
 		return -EINVAL;
-	if (!control && vma->vm_flags & VM_WRITE)
+	if (is_read_only && vma->vm_flags & VM_WRITE)
 		return -EPERM;
-	if (!control)
+	if (is_read_only)
 		vm_flags_clear(vma, VM_MAYWRITE);
 	return remap_vmalloc_range(vma, ring->control, control ? 0 : 1);
 }
 
-void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size)
+/*
+ * Move the oldest record on, at least to @needed, which is not beyond the head.
+ * Returns the number of records that were given up.
+ */
+static u32 give_up_records(struct sfu_sample_ring *ring, u64 needed)
+{
+	u64 *at = &ring->control->oldest;
+	const struct sframe_unwind_record *record;
+	u64 oldest = READ_ONCE(*at), next, found;
+	u32 nr = 0;
+
+	while ((s64)(needed - oldest) > 0) {
+		record = (const void *)(ring->records +
+					(oldest & (ring->size - 1)));
+		/*
+		 * If an interrupt overwrites the record now, @oldest moves on first,
+		 * and the size is not used.
+		 */
+		next = oldest + READ_ONCE(record->size);
+		found = cmpxchg_local(at, oldest, next);
+		nr += found == oldest;
+		oldest = found == oldest ? next : found;
+	}
+	/* Readers that see the new record must see that. */
+	smp_wmb();
+	return nr;
+}
+
+/*
+ * As sfu_sample_ring_reserve(). Records that are not published are not given up: an
+ * interrupted writer is still writing them.
+ */
+static void *reserve_anyway(struct sfu_sample_ring *ring, u32 size,
+			    u64 *overwritten)
+{
+	u64 position;
+
+	do {
+		position = READ_ONCE(ring->reserved);
+		if (size > ring->size ||
+		    position + size - READ_ONCE(ring->published) > ring->size) {
+			sfu_sample_ring_commit(ring);
+			return NULL;
+		}
+	} while (cmpxchg_local(&ring->reserved, position, position + size) !=
+		 position);
+	if (position + size > ring->size)
+		*overwritten += give_up_records(ring, position + size - ring->size);
+	return ring->records + (position & (ring->size - 1));
+}
+
+void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
+			      u64 *overwritten)
 {
 	u64 position, tail;
 
 	WRITE_ONCE(ring->nest, ring->nest + 1);
 	/* A nested writer must see that it is one before it sees our record. */
 	barrier();
+	if (ring->overwrite)
+		return reserve_anyway(ring, size, overwritten);
 	do {
 		position = READ_ONCE(ring->reserved);
 		/* Pairs with the reader's release: it has read what was there. */
@@ -116,6 +179,7 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 		head = READ_ONCE(ring->reserved);
 		/* Pairs with the reader's acquire. */
 		smp_store_release(&ring->control->head, head);
+		WRITE_ONCE(ring->published, head);
 		barrier();
 		WRITE_ONCE(ring->nest, 0);
 		barrier();
@@ -125,6 +189,8 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 		 */
 	} while (head != READ_ONCE(ring->reserved));
 
+	if (ring->overwrite)
+		return false;
 	tail = READ_ONCE(ring->control->tail);
 	/* Once for each tail: the reader is awake until it moves that. */
 	if (head - tail < ring->watermark || tail == ring->woken)
@@ -135,6 +201,8 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 
 bool sfu_sample_ring_is_readable(const struct sfu_sample_ring *ring)
 {
+	if (ring->overwrite)
+		return false;
 	/* Another CPU may be writing; then it will wake the reader. */
 	return data_race(READ_ONCE(ring->reserved)) -
 	       READ_ONCE(ring->control->tail) >= ring->watermark;

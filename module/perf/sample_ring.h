@@ -27,6 +27,9 @@ struct vm_area_struct;
  * @nest: number of writers that have begun and not committed.
  * @reserved: position after the last reserved record. Not in the control page,
  *	because the reader could change it there.
+ * @overwrite: see SFRAME_UNWIND_SAMPLER_OVERWRITE. Then the reader cannot write the
+ *	control page.
+ * @published: the head, with @overwrite.
  * @woken: the tail when the reader was woken last; at first no position.
  */
 struct sfu_sample_ring {
@@ -36,7 +39,9 @@ struct sfu_sample_ring {
 	u32 watermark;
 	u32 nr_pages;
 	u32 nest;
+	bool overwrite;
 	u64 reserved;
+	u64 published;
 	u64 woken;
 };
 
@@ -46,8 +51,8 @@ u64 sfu_sample_ring_bytes(u32 pages);
 /*
  * Create the ring of @cpu. May sleep. Returns NULL if out of memory.
  */
-struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages,
-					       u32 watermark);
+struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages, u32 watermark,
+					       bool overwrite);
 
 /*
  * Free @ring, which may be NULL. There must be no writers any more. Pages that
@@ -65,10 +70,12 @@ int sfu_sample_ring_map(struct sfu_sample_ring *ring,
 /*
  * Reserve @size bytes, a multiple of 8, for a record. Any context; the caller
  * must be on the ring's CPU and stay there until it has called
- * sfu_sample_ring_commit(). Returns their address; or NULL if there is no room,
- * and then nothing is to be committed.
+ * sfu_sample_ring_commit(). Adds the number of records that are overwritten to
+ * *@overwritten. Returns their address; or NULL if there is no room, and then
+ * nothing is to be committed.
  */
-void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size);
+void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
+			      u64 *overwritten);
 
 /*
  * Publish what was reserved. Returns whether the reader should be woken. Context

@@ -73,6 +73,18 @@ bool sfu_sampler_has_clock(clockid_t clock)
 	return find_clock(clock);
 }
 
+void *sfu_sampler_reserve(struct sfu_sampler *sampler,
+			  struct sfu_sample_ring *ring, u32 size)
+{
+	u64 overwritten = 0;
+	void *to = sfu_sample_ring_reserve(ring, size, &overwritten);
+
+	if (overwritten)
+		this_cpu_add(sampler->counts->of[SFU_SAMPLE_OVERWRITTEN],
+			     overwritten);
+	return to;
+}
+
 u32 sfu_sampler_how_bytes(const u8 *how, u32 nr)
 {
 	u32 i;
@@ -237,7 +249,7 @@ static bool sampler_stack(struct sfu_consumer *consumer,
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +
 			    (stack.nr_user + !!mapped.user) * sizeof(u64);
-	to = sfu_sample_ring_reserve(ring, stack.record.size);
+	to = sfu_sampler_reserve(sampler, ring, stack.record.size);
 	if (!to)
 		return false;
 	stack.time = sampler->time();
@@ -427,7 +439,8 @@ static struct sfu_sample_ring *get_ring(struct sfu_sampler *sampler, u32 cpu)
 	lockdep_assert_held(&sampler->rings_mutex);
 	if (ring || sfu_payer_charge(payer, bytes, false))
 		return ring;
-	ring = sfu_sample_ring_create(cpu, spec->ring_pages, spec->watermark);
+	ring = sfu_sample_ring_create(cpu, spec->ring_pages, spec->watermark,
+				      spec->overwrite);
 	if (!ring) {
 		sfu_payer_uncharge(payer, bytes);
 		return NULL;
@@ -509,6 +522,7 @@ void sfu_sampler_stats(struct sfu_sampler *sampler,
 	stats->throttled = sum_counts(sampler, SFU_SAMPLE_THROTTLED);
 	stats->map_refused = sum_counts(sampler, SFU_SAMPLE_MAP_REFUSED);
 	stats->map_uncounted = sum_counts(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
+	stats->overwritten = sum_counts(sampler, SFU_SAMPLE_OVERWRITTEN);
 	flags = sfu_lock_irqsave(&sampler->consumer.lock);
 	stats->stacks_asked = consumer->accepted;
 	stats->stacks = consumer->delivered;

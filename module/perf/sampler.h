@@ -38,6 +38,7 @@ enum sfu_sample_count {
 	SFU_SAMPLE_THROTTLED,
 	SFU_SAMPLE_MAP_REFUSED,
 	SFU_SAMPLE_MAP_UNCOUNTED,
+	SFU_SAMPLE_OVERWRITTEN,
 	SFU_NR_SAMPLE_COUNTS
 };
 
@@ -57,6 +58,7 @@ struct sfu_sampler_spec {
 	u32 map_pages;		/* of a half of the stack map; 0 for none */
 	u32 max_files;		/* of the table of files; 0 for none */
 	bool fallback;
+	bool overwrite;
 };
 
 /**
@@ -182,6 +184,13 @@ u32 sfu_sampler_map_stack(struct sfu_sampler *sampler,
 /* Count the record in the map. */
 void sfu_sampler_map_count(struct sfu_sampler *sampler,
 			   const struct sfu_stack_ids *mapped, u32 pid, u32 event);
+
+/*
+ * As sfu_sample_ring_reserve(), and counts what is overwritten. @ring is that of
+ * this CPU.
+ */
+void *sfu_sampler_reserve(struct sfu_sampler *sampler,
+			  struct sfu_sample_ring *ring, u32 size);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what

@@ -116,7 +116,7 @@ FIXTURE_VARIANT_ADD(abi, sampler) {
 	.size = sizeof(struct sframe_unwind_sampler),
 	.first = 48,
 	.flags = offsetof(struct sframe_unwind_sampler, flags),
-	.unknown = 8,
+	.unknown = 16,
 	.reserved = offsetof(struct sframe_unwind_sampler, reserved),
 	.message = offsetof(struct sframe_unwind_sampler, message),
 	.message_size = offsetof(struct sframe_unwind_sampler, message_size),
@@ -433,7 +433,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0x1ffff, q.query.features);
+	EXPECT_EQ(0x3ffff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);

@@ -91,6 +91,7 @@
 #define SFRAME_UNWIND_FEATURE_STACK		0x4000ULL
 #define SFRAME_UNWIND_FEATURE_STACK_MAP		0x8000ULL
 #define SFRAME_UNWIND_FEATURE_BUILD_IDS		0x10000ULL /* of samples */
+#define SFRAME_UNWIND_FEATURE_OVERWRITE		0x20000ULL /* in rings */
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module

@@ -37,10 +37,13 @@
  *		Needs map_pages.
  * BUILD_IDS	user frames are places in files, see struct sframe_unwind_file. Needs
  *		max_files.
+ * OVERWRITE	new records overwrite the oldest ones in a ring that is full, see struct
+ *		sframe_unwind_ring. Without watermark.
  */
 #define SFRAME_UNWIND_SAMPLER_FP_FALLBACK	0x01U
 #define SFRAME_UNWIND_SAMPLER_STACK_MAP		0x02U
 #define SFRAME_UNWIND_SAMPLER_BUILD_IDS		0x04U
+#define SFRAME_UNWIND_SAMPLER_OVERWRITE		0x08U
 
 /**
  * struct sframe_unwind_sampler - how to take samples
@@ -50,7 +53,8 @@
  * @ring_pages: in: pages of records in the ring of each CPU: a power of two, at
  *	most 16384.
  * @watermark: in: bytes of unread records in one ring at which poll(2) reports
- *	it, at most half of the ring's; 0 means half.
+ *	it, at most half of the ring's; 0 means half. With OVERWRITE it must be 0, and
+ *	poll(2) does not report rings.
  * @clockid: in: the clock of times in records: CLOCK_MONOTONIC,
  *	CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI.
  * @max_depth: in: maximum number of user frames of a sample, at most the
@@ -109,7 +113,7 @@ struct sframe_unwind_sampler {
  * The rings of all possible CPUs can be mapped, also while a CPU is offline.
  *
  * SFRAME_UNWIND_RING_CONTROL	one page: struct sframe_unwind_ring; PROT_READ |
- *				PROT_WRITE
+ *				PROT_WRITE, or PROT_READ with OVERWRITE (else EPERM)
  * SFRAME_UNWIND_RING_RECORDS	twice @ring_pages pages: the records; PROT_READ.
  *				The second half maps the same memory as the first
  *				one, so that no record wraps around.
@@ -129,9 +133,26 @@ struct sframe_unwind_sampler {
  * @head. If @tail is not between @head minus the size and @head, the ring counts
  * as full.
  *
+ * With SFRAME_UNWIND_SAMPLER_OVERWRITE, @tail has no meaning, and the reader writes
+ * nothing. Before the module writes a record, it moves @oldest on, past all records
+ * that this overwrites: from @oldest to @head, there are whole records always. The
+ * reader
+ *
+ *	loads @oldest with acquire semantics, and goes on to it if it is behind it;
+ *	loads @head with acquire semantics;
+ *	copies the record at its position, whose size must be between that of its
+ *	header and the distance to @head;
+ *	loads @oldest again, after all loads of the record (a read barrier).
+ *
+ * If @oldest is beyond the position of the record then, what was copied is invalid,
+ * and the reader begins again. So it never stops the module, and misses only what was
+ * overwritten before it came. Only records that are not complete are not
+ * overwritten: if an interrupt needs their room, its record is lost (lost_full).
+ *
  * @head: position after the last record. Written by the module.
  * @cpu: number of the CPU.
  * @data_size: bytes of records that the ring holds.
+ * @oldest: with OVERWRITE, position of the oldest record; else 0.
  * @reserved: 0; the reader may write anything here.
  * @tail: position of the first unread record. Written by the reader.
  */
@@ -139,7 +160,8 @@ struct sframe_unwind_ring {
 	__u64 head;
 	__u32 cpu;
 	__u32 data_size;
-	__u64 reserved[6];
+	__u64 oldest;
+	__u64 reserved[5];
 	__u64 tail;
 };
 
@@ -319,6 +341,8 @@ struct sframe_unwind_sample_control {
  *	because it occurred too often.
  * @map_refused: out: stacks that are in records because the stack map was full.
  * @map_uncounted: out: records that are not counted in the stack map.
+ * @overwritten: out: records, of samples and of stacks, that were overwritten. The
+ *	others are in the rings: samples + stacks - overwritten.
  */
 struct sframe_unwind_sample_stats {
 	__u32 size;
@@ -338,6 +362,7 @@ struct sframe_unwind_sample_stats {
 	__u64 throttled;
 	__u64 map_refused;
 	__u64 map_uncounted;
+	__u64 overwritten;
 };
 
 /*

@@ -220,6 +220,9 @@ struct sframe_unwind_sample_record {
  * one, on the same CPU. The record's room in the ring is free when the next call
  * begins. One thread at a time.
  *
+ * With SFRAME_UNWIND_SAMPLER_OVERWRITE, records are copied, and those that are
+ * overwritten before that are skipped.
+ *
  * Return: 1; 0 if there is no record; or -EBADMSG if a ring contains no valid
  * record, because another process has modified its control page: its records are
  * dropped.

@@ -39,6 +39,8 @@ struct ring {
  *
  * @fd: of the device.
  * @ring_size: bytes of records in a ring.
+ * @copy: with SFRAME_UNWIND_SAMPLER_OVERWRITE, @ring_size bytes for the record that
+ *	was returned last; else NULL.
  * @map: the stack map.
  * @file: the table of files, or NULL.
  * @max_files: number of its elements.
@@ -49,6 +51,7 @@ struct ring {
 struct sframe_unwind_samples {
 	int fd;
 	size_t ring_size;
+	unsigned char *copy;
 	struct stack_map map;
 	const struct sframe_unwind_file *file;
 	uint32_t max_files;
@@ -65,8 +68,8 @@ static int map_ring(struct sframe_unwind_samples *samples, uint32_t cpu)
 	void *control, *records;
 	int err;
 
-	control = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       samples->fd, (off_t)SFRAME_UNWIND_RING_CONTROL(cpu));
+	control = mmap(NULL, page, samples->copy ? PROT_READ : PROT_READ | PROT_WRITE,
+		       MAP_SHARED, samples->fd, (off_t)SFRAME_UNWIND_RING_CONTROL(cpu));
 	if (control == MAP_FAILED)
 		return -errno;
 	records = mmap(NULL, 2 * samples->ring_size, PROT_READ, MAP_SHARED,
@@ -137,7 +140,7 @@ static int make_samples(struct sframe_unwind_samples **samples, int fd,
 			struct sframe_unwind_sampler *how)
 {
 	struct sframe_unwind_samples *new;
-	int err;
+	int err = 0;
 
 	how->size = sizeof(*how);
 	how->message = (uintptr_t)sfu_error_begin(NULL);
@@ -155,7 +158,13 @@ static int make_samples(struct sframe_unwind_samples **samples, int fd,
 	}
 	new->fd = fd;
 	new->ring_size = how->ring_pages * (size_t)sysconf(_SC_PAGESIZE);
-	err = map_rings(new, how->nr_cpus);
+	if (how->flags & SFRAME_UNWIND_SAMPLER_OVERWRITE) {
+		new->copy = malloc(new->ring_size);
+		if (!new->copy)
+			err = sfu_error_set(NULL, ENOMEM, "no memory for a record");
+	}
+	if (!err)
+		err = map_rings(new, how->nr_cpus);
 	if (!err && how->flags & SFRAME_UNWIND_SAMPLER_STACK_MAP)
 		err = map_stack_map(new, how->map_pages);
 	if (!err && how->flags & SFRAME_UNWIND_SAMPLER_BUILD_IDS)
@@ -198,6 +207,7 @@ void sframe_unwind_sampler_close(struct sframe_unwind_samples *samples)
 	if (samples->file)
 		munmap((void *)samples->file, size_of_files(samples->max_files));
 	close(samples->fd);
+	free(samples->copy);
 	free(samples);
 }
 
@@ -301,29 +311,57 @@ int sframe_unwind_sampler_find(const struct sframe_unwind_samples *samples,
 }
 
 /* Tell the kernel that everything before ring->tail has been read. */
-static void give_back(struct ring *ring)
+static void give_back(const struct sframe_unwind_samples *samples,
+		      struct ring *ring)
 {
+	if (samples->copy)
+		return;
 	__atomic_store_n(&ring->control->tail, ring->tail, __ATOMIC_RELEASE);
 }
 
 /* Drop what is in @ring. */
-static int drop_records(struct ring *ring)
+static int drop_records(const struct sframe_unwind_samples *samples,
+			struct ring *ring)
 {
 	ring->tail = ring->head;
 	ring->size = 0;
-	give_back(ring);
+	give_back(samples, ring);
 	return -EBADMSG;
+}
+
+/*
+ * With overwriting: returns whether the record at the tail has been overwritten, and
+ * goes on to the oldest one then. What was read of the record before is valid if not.
+ */
+static bool is_overwritten(const struct sframe_unwind_samples *samples,
+			   struct ring *ring)
+{
+	uint64_t oldest;
+
+	if (!samples->copy)
+		return false;
+	/* Pairs with the kernel's barrier between @oldest and the new record. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	oldest = __atomic_load_n(&ring->control->oldest, __ATOMIC_ACQUIRE);
+	if ((int64_t)(oldest - ring->tail) <= 0)
+		return false;
+	ring->tail = oldest;
+	ring->size = 0;
+	return true;
 }
 
 /* Returns 0, or -EBADMSG if what is there cannot be. */
 static int load_head(struct sframe_unwind_samples *samples, struct ring *ring)
 {
+	is_overwritten(samples, ring);
 	/* Pairs with the kernel's release: the records are complete. */
 	ring->head = __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
-	if (ring->head - ring->tail <= samples->ring_size && ring->head % 8 == 0)
+	/* More, if records have been overwritten meanwhile. */
+	if ((samples->copy || ring->head - ring->tail <= samples->ring_size) &&
+	    ring->head % 8 == 0)
 		return 0;
 	ring->head -= ring->head % 8;
-	return drop_records(ring);
+	return drop_records(samples, ring);
 }
 
 static const void *at_tail(const struct sframe_unwind_samples *samples,
@@ -340,13 +378,22 @@ static int look_at_tail(const struct sframe_unwind_samples *samples,
 
 	if (ring->size || ring->tail == ring->head)
 		return 0;
-	if (ring->head - ring->tail < sizeof(record))
-		return drop_records(ring);
-	/* What both types of records begin with. */
-	memcpy(&record, at_tail(samples, ring), sizeof(record));
+	do {
+		/* The oldest record may be one that came after the head was loaded. */
+		if ((int64_t)(ring->head - ring->tail) < (int64_t)sizeof(record)) {
+			if (!samples->copy)
+				return drop_records(samples, ring);
+			ring->head = __atomic_load_n(&ring->control->head,
+						     __ATOMIC_ACQUIRE);
+			if (ring->tail == ring->head)
+				return 0;
+		}
+		/* What all types of records begin with. */
+		memcpy(&record, at_tail(samples, ring), sizeof(record));
+	} while (is_overwritten(samples, ring));
 	if (record.record.size < sizeof(record) || record.record.size % 8 ||
 	    record.record.size > ring->head - ring->tail)
-		return drop_records(ring);
+		return drop_records(samples, ring);
 	ring->size = record.record.size;
 	ring->time = record.time;
 	return 0;
@@ -381,33 +428,45 @@ static int find_oldest(struct sframe_unwind_samples *samples, bool load,
 }
 
 /* Go on to the record behind the one at the tail. */
-static void skip_record(struct ring *ring)
+static void skip_record(const struct sframe_unwind_samples *samples,
+			struct ring *ring)
 {
 	ring->tail += ring->size;
 	ring->size = 0;
-	give_back(ring);
+	give_back(samples, ring);
 }
 
 /* Types of records that are not known are not returned. */
-static bool is_known(const struct sframe_unwind_samples *samples,
-		     const struct ring *ring)
+static bool is_known(const struct sframe_unwind_record *record)
 {
-	const struct sframe_unwind_record *record = at_tail(samples, ring);
-
 	return record->type == SFRAME_UNWIND_RECORD_SAMPLE ||
 	       record->type == SFRAME_UNWIND_RECORD_SHORT_SAMPLE ||
 	       record->type == SFRAME_UNWIND_RECORD_USER_STACK;
+}
+
+/*
+ * Returns the record at the tail; or NULL if it was overwritten, and the tail has
+ * been moved on.
+ */
+static const void *take_record(const struct sframe_unwind_samples *samples,
+			       struct ring *ring)
+{
+	if (!samples->copy)
+		return at_tail(samples, ring);
+	memcpy(samples->copy, at_tail(samples, ring), ring->size);
+	return is_overwritten(samples, ring) ? NULL : samples->copy;
 }
 
 int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
 			       struct sframe_unwind_sample_record *record)
 {
 	struct ring *ring = samples->last;
+	const void *from;
 	int err;
 
 	do {
 		if (ring)
-			skip_record(ring);
+			skip_record(samples, ring);
 		samples->last = NULL;
 		/*
 		 * Load the heads only when all records up to the last ones are
@@ -419,12 +478,12 @@ int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
 			err = find_oldest(samples, true, &ring);
 		if (err || !ring)
 			return err;
-	} while (!is_known(samples, ring));
+		from = take_record(samples, ring);
+	} while (!from || !is_known(from));
 
-	err = sframe_unwind_sample_parse(at_tail(samples, ring), ring->size,
-					 record);
+	err = sframe_unwind_sample_parse(from, ring->size, record);
 	if (err)
-		return drop_records(ring);
+		return drop_records(samples, ring);
 	sfu_stack_map_resolve(&samples->map, record);
 	record->cpu = ring->cpu;
 	samples->last = ring;
