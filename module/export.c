@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "dev/client.h"
 #include "dev/ioctl.h"
+#include "perf/sampler.h"
 #include "walk/lookup.h"
 #include "walk/request.h"
 #include "walk/request_memory.h"
@@ -20,6 +21,7 @@ SFU_EXPORT(sfu_client_prepare);
 SFU_EXPORT(sfu_client_read);
 SFU_EXPORT(sfu_client_is_readable);
 SFU_EXPORT(sfu_ioctl);
+SFU_EXPORT(sfu_sampler_map);
 SFU_EXPORT(sfu_pool_create);
 SFU_EXPORT(sfu_pool_destroy);
 SFU_EXPORT(sfu_request_submit_current);

@@ -18,6 +18,7 @@
 
 #include "bench.h"
 #include "bench_plain.h"
+#include "bench_sample.h"
 #include "decode/sframe.h"
 #include "test.h"
 #include "walk/lookup.h"
@@ -34,6 +35,8 @@
  *	but perf's.
  * @chain: memory for a walk of perf.
  * @plain: sections for plain walks and lookups.
+ * @client: that of the file.
+ * @event: whose handler is called.
  * @match: result of a lookup.
  */
 struct bench {
@@ -42,6 +45,8 @@ struct bench {
 	struct sfu_walk *walk;
 	struct perf_callchain_entry *chain;
 	struct sfu_bench_plain *plain;
+	struct sfu_client *client;
+	struct sfu_bench_event event;
 	struct sfu_match match;
 };
 
@@ -101,6 +106,17 @@ static int prepare_plain(struct bench *bench)
 	bench->plain = sfu_bench_plain_create(bench->spec->sections,
 					      bench->spec->nr_sections);
 	return PTR_ERR_OR_ZERO(bench->plain);
+}
+
+static int prepare_sample(struct bench *bench)
+{
+	return sfu_bench_event_get(&bench->event, bench->client,
+				   bench->spec->address);
+}
+
+static int prepare_sample_perf(struct bench *bench)
+{
+	return sfu_bench_event_get_perf(&bench->event, bench->spec->address);
 }
 
 /*
@@ -184,6 +200,11 @@ static s64 run_lookup_plain(struct bench *bench)
 	return err ?: get_cycles() - start;
 }
 
+static s64 run_sample(struct bench *bench)
+{
+	return sfu_bench_event_run(&bench->event, bench->regs);
+}
+
 static const struct {
 	int (*prepare)(struct bench *bench);
 	s64 (*run)(struct bench *bench);
@@ -195,6 +216,8 @@ static const struct {
 	[SFU_BENCH_WALK_PLAIN] = { prepare_plain, run_plain },
 	[SFU_BENCH_LOOKUP] = { prepare_walk, run_lookup },
 	[SFU_BENCH_LOOKUP_PLAIN] = { prepare_plain, run_lookup_plain },
+	[SFU_BENCH_SAMPLE] = { prepare_sample, run_sample },
+	[SFU_BENCH_SAMPLE_PERF] = { prepare_sample_perf, run_sample },
 };
 
 /* Returns the cost of reading the time stamp counter. */
@@ -244,10 +267,11 @@ static int tell_result(struct bench *bench)
 	return 0;
 }
 
-int sfu_bench_run(struct sfu_bench_spec *spec)
+int sfu_bench_run(struct sfu_client *client, struct sfu_bench_spec *spec)
 {
 	struct bench bench = {
 		.spec = spec,
+		.client = client,
 		.regs = task_pt_regs(current),
 	};
 	int err = -ENOMEM;
@@ -264,6 +288,7 @@ int sfu_bench_run(struct sfu_bench_spec *spec)
 	if (!err) {
 		err = repeat_bench(&bench) ?: tell_result(&bench);
 		sfu_bench_plain_free(bench.plain);
+		sfu_bench_event_put(&bench.event);
 	}
 	kvfree(bench.chain);
 	kvfree(bench.walk);

@@ -7,11 +7,13 @@
 #define SFU_BENCH_H
 
 struct sfu_bench_spec;
+struct sfu_client;
 
 /*
- * Returns 0; -EINVAL if @spec is invalid; -ENOENT if a lookup found no rule;
+ * Returns 0; -EINVAL if @spec is invalid; -ENOENT if a lookup found no rule, or
+ * @client has no such event; -EBADF if a file is not that of a perf event;
  * -EOPNOTSUPP if the kernel does not have the walker; -EFAULT; or -ENOMEM.
  */
-int sfu_bench_run(struct sfu_bench_spec *spec);
+int sfu_bench_run(struct sfu_client *client, struct sfu_bench_spec *spec);
 
 #endif /* SFU_BENCH_H */

@@ -75,6 +75,14 @@ static __poll_t test_poll(struct file *file, poll_table *table)
 	return sfu_client_is_readable(test->client) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
+static int test_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	const struct test_file *test = file->private_data;
+	struct sfu_sampler *sampler = sfu_client_sampler(test->client);
+
+	return sampler ? sfu_sampler_map(sampler, vma) : -ENODEV;
+}
+
 static int set_timer(struct test_file *test, void __user *user)
 {
 	struct sfu_test_timer_spec spec;
@@ -92,7 +100,7 @@ static int set_timer(struct test_file *test, void __user *user)
 	return err;
 }
 
-static int run_bench(void __user *user)
+static int run_bench(struct test_file *test, void __user *user)
 {
 	struct sfu_bench_spec spec;
 	int err;
@@ -101,7 +109,7 @@ static int run_bench(void __user *user)
 		return -EFAULT;
 	if (spec.size != sizeof(spec))
 		return -EINVAL;
-	err = sfu_bench_run(&spec);
+	err = sfu_bench_run(test->client, &spec);
 	if (copy_to_user(user, &spec, sizeof(spec)))
 		return -EFAULT;
 	return err;
@@ -116,7 +124,7 @@ static long test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case SFU_TEST_IOC_TIMER:
 		return set_timer(test, user);
 	case SFU_BENCH_IOC_RUN:
-		return run_bench(user);
+		return run_bench(test, user);
 	default:
 		return sfu_ioctl(test->client, cmd, user);
 	}
@@ -128,6 +136,7 @@ static const struct file_operations test_fops = {
 	.release = test_release,
 	.read = test_read,
 	.poll = test_poll,
+	.mmap = test_mmap,
 	.unlocked_ioctl = test_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -52,6 +52,8 @@ enum sfu_bench_what {
 	SFU_BENCH_WALK_PLAIN,		/* by sfu_bench_plain_find() */
 	SFU_BENCH_LOOKUP,		/* sfu_lookup_rule() */
 	SFU_BENCH_LOOKUP_PLAIN,		/* sfu_bench_plain_find() */
+	SFU_BENCH_SAMPLE,		/* the module's handler of a perf event */
+	SFU_BENCH_SAMPLE_PERF,		/* perf's own handler */
 	SFU_BENCH_NR
 };
 
@@ -63,7 +65,8 @@ enum sfu_bench_what {
  *	it is at the system call.
  * @repeat: number of repetitions, 1 to 65536.
  * @max_depth: maximum number of frames of walks, 1 to SFU_MAX_DEPTH.
- * @address: the address to look up.
+ * @address: the address to look up; for SFU_BENCH_SAMPLE: the id of an event of the
+ *	file; for SFU_BENCH_SAMPLE_PERF: the file descriptor of a perf event.
  * @sections: for *_PLAIN: address of an array of struct sframe_unwind_register:
  *	the sections to use.
  * @nr_sections: number of entries in that array.

@@ -13,6 +13,7 @@
 #define MAX_DEPTH	128
 
 void measure_walks(int fd);
+void measure_samples(int fd);
 void measure_extended(int fd);
 void measure_lookups(int fd);
 void measure_many(int fd);

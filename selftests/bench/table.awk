@@ -62,6 +62,10 @@ function kernel_tables() {
 	row("ioctl QUERY", "query", "%.0f")
 	row("ioctl REQUEST, until the record of 32 frames is there", "request.32", "%.0f")
 	row("ioctl STACK, until the caller has 32 frames", "stack.32", "%.0f")
+	row("sample, user stack of 32 frames, at once", "sample.at_once", "%.0f")
+	row("  later: handler and delivery", "sample.later", "%.0f")
+	row("  without a stack", "sample.no_user", "%.0f")
+	row("  perf's own handler, by frame pointers", "sample.perf", "%.0f")
 	row("walk of 32 frames, one in a file with an attached section", "extended.plain", "%.0f")
 	row("  its CFA in memory", "extended.memory", "%.0f")
 	row("  its CFA in a register that its callee has saved", "extended.register", "%.0f")
@@ -102,12 +106,17 @@ function kernel_tables() {
 	bar("lookup, not cached / plain, 6 rows", fraction("libc6.lookup", "libc6.plain.lookup"), "<", 0.4, "%.3f")
 	bar("lookup, not cached / plain, 26 rows before", fraction("libc26.lookup", "libc26.plain.lookup"), "<", 0.25,
 	    "%.3f")
+	bar("a frame of a walk, nothing cached / plain, 32-128", fraction("libc6.slope", "libc6.plain.slope"), "<", 0.6,
+	    "%.3f")
 	bar("a frame with its CFA in memory, of 32 / a plain one", fraction("extended.memory", "extended.plain"), "<", 2,
 	    "%.3f")
 	bar("  in a register that its callee has saved / a plain one",
 	    fraction("extended.register", "extended.plain"), "<", 5, "%.3f")
 	bar("request to record of 32 frames", value["request.32"], "<", 2600, "%.0f")
 	bar("ioctl STACK, 32 frames", value["stack.32"], "<", 2200, "%.0f")
+	bar("sample, 32 frames at once", value["sample.at_once"], "<", 2000, "%.0f")
+	bar("  at once / perf's handler", fraction("sample.at_once", "sample.perf"), "<", 1.15, "%.3f")
+	bar("  later / perf's handler", fraction("sample.later", "sample.perf"), "<", 1.5, "%.3f")
 	bar("4,000 addresses in rotation, % from the cache", value["rotation.cached"], ">", 95, "%.1f")
 	bar("4,000 addresses in rotation / 500, a frame", fraction("rotation", "rotation.steady"), "<", 1.5, "%.3f")
 	bar("register one in a batch of 1,000", value["register.batch.none"], "<", 1500, "%.0f")
