@@ -32,16 +32,17 @@ static void fill_record(void *to, const struct sframe_unwind_stack *stack,
 			const struct sfu_walk *walk)
 {
 	const u32 nr = stack->nr_frames;
-	u8 *how;
+	const u64 *how = (const u64 *)walk->how;
+	u64 *word = to + sizeof(*stack);
 
 	memcpy(to, stack, sizeof(*stack));
 	if (!nr)
 		return;
-	memcpy(to + sizeof(*stack), walk->ip, nr * sizeof(walk->ip[0]));
-	how = to + sizeof(*stack) + nr * sizeof(walk->ip[0]);
+	word = sfu_copy_words(word, walk->ip, nr);
+	word = sfu_copy_words(word, how, nr / 8);
 	/* Zero the padding after the last byte. */
-	*(u64 *)(how + round_down(nr - 1, 8)) = 0;
-	memcpy(how, walk->how, nr);
+	if (nr % 8)
+		*word = how[nr / 8] & (BIT_ULL(nr % 8 * 8) - 1);
 }
 
 /* Write a record to the ring. Returns false if there is no room. */

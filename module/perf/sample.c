@@ -27,6 +27,7 @@
 #include "sampler.h"
 #include "stack_map.h"
 #include "task_ids.h"
+#include "words.h"
 #include "walk/at_once.h"
 #include "walk/request.h"
 
@@ -40,12 +41,12 @@
  *
  * @busy: in use.
  * @kernel: the kernel stack.
- * @user: the user stack.
+ * @user: the user stack, and room for one more frame.
  */
 struct scratch {
 	bool busy;
 	u64 kernel[SFU_MAX_KERNEL_DEPTH];
-	struct sfu_at_once user;
+	u64 user[SFU_AT_ONCE_DEPTH + 1];
 };
 
 struct scratches {
@@ -66,8 +67,8 @@ static DEFINE_MUTEX(scratches_mutex);	/* allocation */
  * @raw: raw data, or NULL.
  * @cookie: of the user stack, or 0.
  * @kernel: the kernel stack.
- * @user: the user stack, if it was taken at once.
- * @how_bytes: bytes that user->how takes in the record.
+ * @user: the user stack, if it was taken at once; else NULL. Its frames need no
+ *	SFRAME_UNWIND_SAMPLE_HOW.
  * @mapped: the stacks that are in the stack map, and then not in the record.
  */
 struct sample {
@@ -79,8 +80,7 @@ struct sample {
 	const void *raw;
 	u64 cookie;
 	const u64 *kernel;
-	const struct sfu_at_once *user;
-	u32 how_bytes;
+	const u64 *user;
 	struct sfu_stack_ids mapped;
 };
 
@@ -138,10 +138,13 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 {
 	const struct sfu_sampler_spec *spec = &sample->event->sampler->spec;
 	struct sframe_unwind_sample *head = &sample->head;
-	const struct sfu_at_once *user = &scratch->user;
+	struct sfu_at_once user = {
+		.ip = scratch->user,
+		.room = SFU_AT_ONCE_DEPTH,
+	};
 
 	if (in_nmi() || spec->max_files ||
-	    !sfu_walk_at_once(&scratch->user, sample->user_regs,
+	    !sfu_walk_at_once(&user, sample->user_regs,
 			      head->entry == SFRAME_UNWIND_ENTRY_USER,
 			      spec->max_depth, spec->fallback)) {
 		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
@@ -149,13 +152,10 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 	}
 	if (sample->event->also_later)
 		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
-	sample->user = user;
-	sample->how_bytes = sfu_sampler_how_bytes(user->how, user->nr);
+	sample->user = user.ip;
 	head->user = SFRAME_UNWIND_USER_AT_ONCE;
-	head->nr_user = user->nr;
-	head->stop = user->stop;
-	if (sample->how_bytes)
-		head->fields |= SFRAME_UNWIND_SAMPLE_HOW;
+	head->nr_user = user.nr;
+	head->stop = user.stop;
 }
 
 static void take_raw(struct sample *sample, const struct perf_sample_data *data)
@@ -247,7 +247,7 @@ static u32 record_size(const struct sample *sample)
 
 	return sizeof(*head) +
 	       (words + head->nr_kernel + head->nr_user) * sizeof(u64) +
-	       sample->how_bytes + round_up(head->raw_size, 8);
+	       round_up(head->raw_size, 8);
 }
 
 static void fill_record(void *to, const struct sample *sample)
@@ -270,12 +270,8 @@ static void fill_record(void *to, const struct sample *sample)
 		*word++ = sample->cookie;
 	if (head->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
 		*word++ = (u64)sample->mapped.kernel << 32 | sample->mapped.user;
-	memcpy(word, sample->kernel, head->nr_kernel * sizeof(*word));
-	word += head->nr_kernel;
-	if (head->nr_user)
-		word = sfu_sampler_put_frames(word, sample->user->ip,
-					      sample->user->how, head->nr_user,
-					      sample->how_bytes);
+	word = sfu_copy_words(word, sample->kernel, head->nr_kernel);
+	word = sfu_copy_words(word, sample->user, head->nr_user);
 	if (head->raw_size) {
 		/* Zero the padding. */
 		word[(head->raw_size - 1) / sizeof(*word)] = 0;
@@ -304,18 +300,13 @@ static void map_user_stack(struct sample *sample)
 	const struct sfu_mapped_stack stack = {
 		.type = SFRAME_UNWIND_MAP_USER_STACK,
 		.stop = head->stop,
-		.fields = head->fields & SFRAME_UNWIND_SAMPLE_HOW,
 		.nr = head->nr_user,
-		.words = sample->user->ip,
-		.how = sample->user->how,
+		.words = sample->user,
 	};
 
-	if (!sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
-				   &stack))
-		return;
-	head->nr_user = 0;
-	head->fields &= ~SFRAME_UNWIND_SAMPLE_HOW;
-	sample->how_bytes = 0;
+	if (sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
+				  &stack))
+		head->nr_user = 0;
 }
 
 /* Put the stacks into the stack map instead of the record. */

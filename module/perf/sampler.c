@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
@@ -32,6 +33,7 @@
 #include "task_ids.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
+#include "words.h"
 
 #define RING_CPU_SHIFT		32
 #define RING_RECORDS_BIT	BIT_ULL(31)
@@ -87,22 +89,16 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 
 u32 sfu_sampler_how_bytes(const u8 *how, u32 nr)
 {
-	u32 i;
-
-	if (nr && how[0] != SFRAME_UNWIND_FRAME_REGS)
+	if (nr && (how[0] != SFRAME_UNWIND_FRAME_REGS ||
+		   memchr_inv(how + 1, SFRAME_UNWIND_FRAME_SFRAME, nr - 1)))
 		return round_up(nr, 8);
-	for (i = 1; i < nr; i++) {
-		if (how[i] != SFRAME_UNWIND_FRAME_SFRAME)
-			return round_up(nr, 8);
-	}
 	return 0;
 }
 
 void *sfu_sampler_put_frames(void *to, const u64 *ip, const u8 *how, u32 nr,
 			     u32 how_bytes)
 {
-	memcpy(to, ip, nr * sizeof(*ip));
-	to += nr * sizeof(*ip);
+	to = sfu_copy_words(to, ip, nr);
 	if (how_bytes) {
 		/* Zero the padding after the last byte. */
 		*(u64 *)(to + how_bytes - sizeof(u64)) = 0;

@@ -72,8 +72,6 @@ static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
 		followed = sfu_rules_follow(rules, epoch, frame,
 					    walk->ip + walk->nr,
 					    depth + 1 - walk->nr);
-		memset(walk->how + walk->nr, SFRAME_UNWIND_FRAME_SFRAME,
-		       followed.nr);
 		walk->nr += followed.nr;
 		if (followed.nr && !is_plain_address(frame))
 			return false;
@@ -92,9 +90,7 @@ static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
 			return true;
 		if (walk->nr == depth)
 			break;
-		walk->ip[walk->nr] = frame->ip;
-		walk->how[walk->nr] = SFRAME_UNWIND_FRAME_SFRAME;
-		walk->nr++;
+		walk->ip[walk->nr++] = frame->ip;
 	}
 	walk->nr = depth;
 	walk->stop = SFRAME_UNWIND_STOP_DEPTH;
@@ -104,7 +100,7 @@ static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
 bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 		      bool in_user, u32 max_depth, bool fallback)
 {
-	const u32 depth = min_t(u32, max_depth, SFU_AT_ONCE_DEPTH);
+	const u32 depth = min(max_depth, walk->room);
 	struct sfu_frame frame = {
 		.ip = sfu_arch_ip(regs),
 		.sp = sfu_arch_register(regs, SFU_REG_SP),
@@ -122,7 +118,6 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	if (!sfu_arch_is_supported(regs) || !sfu_arch_is_loaded(current->mm))
 		return false;
 	walk->ip[0] = frame.ip;
-	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
 	walk->nr = 1;
 	walk->stop = 0;
 

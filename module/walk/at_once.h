@@ -10,30 +10,30 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
-#include "limits.h"
-
 struct pt_regs;
 
 /**
- * struct sfu_at_once - the result
+ * struct sfu_at_once - memory for the result, and the result
  *
+ * The first frame is found by the registers, all others by SFrame rules.
+ *
+ * @ip: memory for @room + 1 addresses: those of the frames, innermost first.
+ * @room: number of frames for which there is memory; not 0.
  * @nr: number of frames.
  * @stop: why the stack ends.
- * @ip: the frames' addresses, innermost first, and room for one more.
- * @how: how each frame was found, enum sframe_unwind_frame.
  */
 struct sfu_at_once {
+	u64 *ip;
+	u32 room;
 	u32 nr;
 	enum sframe_unwind_stop stop;
-	u64 ip[SFU_AT_ONCE_DEPTH + 1];
-	u8 how[SFU_AT_ONCE_DEPTH + 1];
 };
 
 /*
  * Unwind the current thread's user stack from @regs, its user registers, with
- * @max_depth and @fallback as in struct sfu_walk. @in_user: the thread was
- * interrupted in user mode. The thread must have an mm. Any context but NMI, with
- * any lock held. Returns whether it succeeded. Then the result is what
+ * @max_depth and @fallback as in struct sfu_walk. The caller must have set the first
+ * two members of @walk. @in_user: the thread was interrupted in user mode. The thread
+ * must have an mm. Any context but NMI, with any lock held. Returns whether it succeeded. Then the result is what
  * sfu_walk_user() would find when the thread returns to user space, unless the
  * registers or the stack change until then, as for a signal.
  */

@@ -217,3 +217,10 @@ void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
 	 */
 	sfu_walk_free(walk);
 }
+
+void sfu_consumer_put_back_walk(struct sfu_consumer *consumer,
+				struct sfu_walk *walk)
+{
+	/* As above. */
+	sfu_walk_free(xchg(&consumer->walk, walk));
+}

@@ -155,4 +155,10 @@ struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer);
 void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
 			    struct sfu_walk *walk);
 
+/*
+ * Likewise, if the caller keeps @consumer from being cancelled meanwhile. Faster.
+ */
+void sfu_consumer_put_back_walk(struct sfu_consumer *consumer,
+				struct sfu_walk *walk);
+
 #endif /* SFU_CONSUMER_H */

@@ -396,8 +396,9 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	*missing = followed.missing;
 	if (!followed.nr)
 		return 0;
-	memset(walk->how + walk->nr,
-	       SFRAME_UNWIND_FRAME_SFRAME | unsure_flag(walk), followed.nr);
+	sfu_fill_bytes(walk->how + walk->nr,
+		       SFRAME_UNWIND_FRAME_SFRAME | unsure_flag(walk),
+		       followed.nr);
 	walk->nr += followed.nr;
 	stop = resolve_return_address(frame);
 	if (stop) {

@@ -10,6 +10,7 @@
 
 #include "decode/step.h"
 #include "limits.h"
+#include "words.h"
 
 struct pt_regs;
 
@@ -63,7 +64,7 @@ struct sfu_walk {
 	u64 switched[SFU_MAX_SWITCHES];
 	struct sfu_trace trace;
 	u64 ip[SFU_MAX_DEPTH + 1];
-	u8 how[SFU_MAX_DEPTH + 1];
+	u8 how[SFU_MAX_DEPTH + 1 + SFU_FILL_BEHIND] __aligned(8);
 };
 
 /* Allocate and free memory for a walk. @walk may be NULL. */
