@@ -105,7 +105,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	const int ret = __real_clock_gettime(clock, time);
 
-	time->tv_sec += clock_ahead;
+	if (clock == CLOCK_REALTIME)
+		time->tv_sec += clock_ahead;
 	return ret;
 }
 

@@ -43,7 +43,7 @@ extern struct statfs *watched_fs;
 /* Bytes that write(2) accepts before the disk is full; -1: no limit. */
 extern long room_to_write;
 
-/* Seconds added to the clock. */
+/* Seconds added to the time of day. */
 extern long clock_ahead;
 
 #endif /* SFU_MEMORY_FILE_H */

@@ -212,7 +212,12 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		       0 : -1;
 }
 
-/* In readers, time goes on faster: no file has just been changed. */
+/*
+ * In readers, the boot is an hour from now, so that all files seem to be older; or, if
+ * this is set, a minute has passed since the files were made.
+ */
+static bool is_minute_later;
+
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
@@ -220,8 +225,24 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	const int err = __real_clock_gettime(clock, now);
 
-	if (clock == CLOCK_REALTIME)
+	if (is_minute_later)
 		now->tv_sec += 60;
+	else if (clock == CLOCK_REALTIME)
+		now->tv_sec += 3600;
+	else if (clock == CLOCK_BOOTTIME)
+		now->tv_sec = 0;
+	return err;
+}
+
+int __real_stat(const char *path, struct stat *stat);
+int __wrap_stat(const char *path, struct stat *stat);
+
+int __wrap_stat(const char *path, struct stat *stat)
+{
+	const int err = __real_stat(path, stat);
+
+	if (!is_minute_later && !strcmp(path, "/proc"))
+		stat->st_ctim.tv_sec = time(NULL) + 3600;
 	return err;
 }
 
@@ -359,6 +380,48 @@ static void test_stamp(void)
 	end_reader();
 }
 
+/*
+ * A user has mapped a file for writing when it was his, and changes it after it was
+ * given to root and read, without a change of its times.
+ */
+static void test_old_owner(void)
+{
+	struct reader_reply reply, again;
+	struct stat before, after;
+	struct mapping trusted;
+	unsigned char *kept;
+	int fd;
+
+	map_file("old_owner", USER, &trusted);
+	fd = open(trusted.name, O_RDWR | O_CLOEXEC);
+	kept = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	EXPECT(kept != MAP_FAILED);
+	if (kept == MAP_FAILED)
+		return;
+	kept[EI_NIDENT - 1] = 'x';
+	EXPECT_EQ(chown(trusted.name, 0, 0), 0);
+	EXPECT_EQ(stat(trusted.name, &before), 0);
+	is_minute_later = true;
+	start_reader();
+	EXPECT(is_up());
+	ask_to_attach(&trusted, &reply);
+	put_into_cache(&reply);
+	ask_to_attach(&trusted, &again);
+	EXPECT(again.file.is_attached);
+	kept[EI_NIDENT - 1] = 'y';
+	EXPECT_EQ(stat(trusted.name, &after), 0);
+	EXPECT_EQ(after.st_ctim.tv_sec, before.st_ctim.tv_sec);
+	EXPECT_EQ(after.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
+	ask_to_attach(&trusted, &again);
+	EXPECT(!again.file.is_attached);
+	EXPECT(memcmp(&again.file.digest, &reply.file.digest,
+		      sizeof(struct digest)));
+	end_reader();
+	is_minute_later = false;
+	munmap(kept, 4096);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -366,6 +429,7 @@ int main(void)
 		TAP_TEST(test_of_user),
 		TAP_TEST(test_gone),
 		TAP_TEST(test_stamp),
+		TAP_TEST(test_old_owner),
 	};
 	char command[64];
 

@@ -22,8 +22,11 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* Longer than the timestamp granularity of any of these file systems. */
-#define SETTLED_SECONDS 3
+/*
+ * Files changed within so many seconds before the boot count as changed since: file
+ * systems round their times, and the clocks of servers differ.
+ */
+#define BEFORE_BOOT_SECONDS 60
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_SIZE 36
@@ -57,39 +60,56 @@ static bool has_own_times(const struct statfs *fs, const struct stat *stat)
 	}
 }
 
-static bool is_settled(const struct stat *stat)
-{
-	struct timespec now;
-
-	return !clock_gettime(CLOCK_REALTIME, &now) &&
-	       stat->st_ctim.tv_sec < now.tv_sec - SETTLED_SECONDS &&
-	       stat->st_mtim.tv_sec < now.tv_sec - SETTLED_SECONDS;
-}
-
-/* The boot ID, read once; @error is a negative errno if it cannot be read. */
+/*
+ * The boot ID, and the time when /proc was mounted, by the clock as it was then; read
+ * once. @error is a negative errno if they cannot be read.
+ */
 static struct {
 	pthread_once_t once;
-	char text[BOOT_ID_SIZE];
+	char id[BOOT_ID_SIZE];
+	time_t mounted;
 	int error;
-} boot_id = { .once = PTHREAD_ONCE_INIT };
+} boot = { .once = PTHREAD_ONCE_INIT };
 
-static void read_boot_id(void)
+static void read_boot(void)
 {
 	const int fd = open(BOOT_ID_FILE, O_RDONLY | O_CLOEXEC);
+	struct stat proc;
 
-	if (fd < 0) {
-		boot_id.error = -errno;
-		return;
+	if (fd < 0 || stat("/proc", &proc)) {
+		boot.error = -errno;
+	} else {
+		boot.mounted = proc.st_ctim.tv_sec;
+		if (read(fd, boot.id, BOOT_ID_SIZE) != BOOT_ID_SIZE)
+			boot.error = -EIO;
 	}
-	if (read(fd, boot_id.text, BOOT_ID_SIZE) != BOOT_ID_SIZE)
-		boot_id.error = -EIO;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * Returns whether the file has not changed since the boot. If the clock was set forward
+ * since, the boot seems to be later than it was, but the time of the mount does not.
+ */
+static bool is_older_than_boot(const struct stat *stat)
+{
+	struct timespec now, up;
+	time_t booted;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) ||
+	    clock_gettime(CLOCK_BOOTTIME, &up))
+		return false;
+	booted = now.tv_sec - up.tv_sec;
+	if (booted > boot.mounted)
+		booted = boot.mounted;
+	booted -= BEFORE_BOOT_SECONDS;
+	return stat->st_ctim.tv_sec < booted && stat->st_mtim.tv_sec < booted;
 }
 
 int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
 		   uint64_t mount)
 {
-	static const char about[] = "sframe_unwind stamp 2";
+	static const char about[] = "sframe_unwind stamp 3";
 	uint64_t members[] = {
 		0,
 		stat->st_dev, stat->st_ino, stat->st_size,
@@ -100,9 +120,12 @@ int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
 	struct statfs fs;
 	int err;
 
-	/* First the checks that need no system call, which could block. */
+	pthread_once(&boot.once, read_boot);
+	if (boot.error)
+		return boot.error;
+	/* First the checks that need no system call on the file, which could block. */
 	if (!S_ISREG(stat->st_mode) || stat->st_uid ||
-	    stat->st_mode & (S_IWGRP | S_IWOTH) || !is_settled(stat))
+	    stat->st_mode & (S_IWGRP | S_IWOTH) || !is_older_than_boot(stat))
 		return -EPERM;
 	if (fstatfs(fd, &fs))
 		return -errno;
@@ -113,14 +136,11 @@ int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
 			return -EPERM;
 		members[0] = mount;
 	}
-	pthread_once(&boot_id.once, read_boot_id);
-	err = boot_id.error;
-	if (!err)
-		err = sfu_digest_begin(&run);
+	err = sfu_digest_begin(&run);
 	if (err)
 		return err;
 	sfu_digest_add(&run, about, sizeof(about));
-	sfu_digest_add(&run, boot_id.text, sizeof(boot_id.text));
+	sfu_digest_add(&run, boot.id, sizeof(boot.id));
 	sfu_digest_add(&run, members, sizeof(members));
 	sfu_digest_end(&run, &stamp->inode);
 	return 0;

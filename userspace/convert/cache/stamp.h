@@ -16,7 +16,13 @@
  *   the caller can know whether an administrator has mounted it.
  * - Mounted without nosuid: a user who could choose the inodes of such a file system,
  *   for example on a USB stick, could become root by a set-user-ID program anyway.
- * - Unchanged for some seconds, so that a later change gets another ctime.
+ * - Unchanged since the boot. A later change need not get another ctime: a file that
+ *   belonged to a user may still be mapped by him, shared and writable. Writes to a page
+ *   that such a mapping has written before change no time until the page is written to
+ *   the disk; on tmpfs, never. Nor does a read(2) with O_DIRECT to such a page that
+ *   waits for a slow file meanwhile. The change of owner itself changes the ctime, so
+ *   a file that has not changed since the boot was root's then, when nobody had it open.
+ *   (A lease does not tell whether there are such mappings: not on overlayfs.)
  *
  * Device numbers can change at each boot, so stamps are valid for one boot only.
  */
@@ -36,7 +42,8 @@ struct stamp {
  * Make the stamp of the open file @fd. To write a stamp, @stat must be that of the
  * snapshot, so that the stamp is for what was read; to find one, that of fstat(2) now.
  * @mount is the unique ID of the file's mount (STATX_MNT_ID_UNIQUE) if only root can
- * have mounted and written what is there, or 0 if that is not known. Any thread. Returns 0, or a negative errno without a message: -EPERM if the file cannot have a
+ * have mounted and written what is there, or 0 if that is not known. Any thread.
+ * Returns 0, or a negative errno without a message: -EPERM if the file cannot have a
  * stamp, or another error.
  */
 int sfu_stamp_make(struct stamp *stamp, int fd, const struct stat *stat,
