@@ -25,7 +25,9 @@
 #include "tap.h"
 #include "userspace/cli/exec_answer.h"
 #include "userspace/cli/exec_attach.h"
+#include "userspace/cli/exec_convert.h"
 #include "userspace/cli/exec_stacks.h"
+#include "userspace/convert/cache/cache.h"
 
 /* In place of userspace/lib/syscall.h. */
 #define SFRAME_UNWIND_SYSCALL_H
@@ -160,6 +162,16 @@ void stack_printer_print(struct stack_printer *printer,
 	nr_printed++;
 	snprintf(missing_text, sizeof(missing_text), "%s",
 		 missing ? missing : "");
+}
+
+/* There is no cache, so that each conversion needs a worker. */
+int __wrap_sfu_cache_open(const char *path, struct sfu_cache **cache);
+
+int __wrap_sfu_cache_open(const char *path, struct sfu_cache **cache)
+{
+	(void)path;
+	(void)cache;
+	return -ENOENT;
 }
 
 static unsigned int nr_detached;
@@ -400,6 +412,30 @@ static void says_what_is_missing(void)
 	munmap(memory, 4096);
 }
 
+/* The stack is printed, because the conversion fails with @reason. */
+static void fails_with(const char *reason)
+{
+	struct tested program;
+
+	begin(true);
+	program = start_program();
+	EXPECT(!is_told(&program));
+	end_program(&program);
+	EXPECT(nr_printed);
+	if (!strstr(missing_text, reason))
+		tap_fail("%s", missing_text);
+}
+
+/* Only a worker converts: whatever becomes of it is told, and there is no other way. */
+static void depends_on_the_worker(void)
+{
+	exec_convert_set_worker("/bin/false");
+	fails_with(": its conversion ");
+	exec_convert_set_worker("/nonexistent/worker");
+	fails_with(": its conversion cannot be started: No such file");
+	exec_convert_set_worker(WORKER);
+}
+
 /* A thread that does not request its stack again loses nothing. */
 static void prints_what_it_holds(void)
 {
@@ -434,6 +470,7 @@ int main(void)
 		TAP_TEST(says_why_it_cannot_attach),
 		TAP_TEST(says_what_is_missing),
 		TAP_TEST(prints_what_it_holds),
+		TAP_TEST(depends_on_the_worker),
 	};
 	const int rights = PROT_READ | PROT_WRITE;
 
@@ -443,6 +480,7 @@ int main(void)
 		    -1, 0);
 	if (page == MAP_FAILED || seen == MAP_FAILED)
 		return 1;
+	exec_convert_set_worker(WORKER);
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
 	return tap_done();
 }

@@ -21,6 +21,7 @@
 #include "cli.h"
 #include "exec_answer.h"
 #include "exec_attach.h"
+#include "exec_convert.h"
 #include "exec_image.h"
 #include "exec_stacks.h"
 #include "exec_start.h"
@@ -425,7 +426,7 @@ int exec_main(int argc, char **argv)
 		.setup.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK,
 	};
 	const char *output = NULL;
-	char preload[2 * PATH_MAX];
+	char preload[2 * PATH_MAX], worker[2 * PATH_MAX];
 	bool attaches = true;
 	int option;
 
@@ -456,7 +457,10 @@ int exec_main(int argc, char **argv)
 	if (optind == argc)
 		return misuse("no command given");
 	if (exec_find_preload(preload, sizeof(preload)) ||
+	    (attaches && exec_find_worker(worker, sizeof(worker))) ||
 	    open_session(&session, output, attaches))
 		return EXEC_FAILED;
+	if (attaches)
+		exec_convert_set_worker(worker);
 	return run_session(&session, preload, argv + optind);
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Convert a file that a process has mapped, in a child process. A file that makes the
- * converter crash, run for ever or exhaust its memory does not disturb the command.
+ * A child process opens the file, copies what a conversion reads, and looks for that in
+ * the cache. If the cache has no section, it has the copy converted by a worker in a
+ * sandbox, as the daemon does. A file that cannot be read does not disturb the command,
+ * and one that makes the converter crash, run for ever or execute code of its own
+ * disturbs only the worker.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +20,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sframe_unwind_convert.h>
 
 #include "attach/vdso.h"
+#include "attach/worker.h"
+#include "convert/base/message.h"
+#include "convert/cache/cache.h"
+#include "convert/cache/stamp.h"
+#include "convert/snapshot/snapshot.h"
 #include "exec_convert.h"
 #include "lib/memory_file.h"
 #include "module/file/elf.h"
@@ -140,15 +150,113 @@ static int write_section(const struct sframe_unwind_converted *section)
 	return fd;
 }
 
+/* Look for the section by the file's stamp, without reading the file. */
+static bool find_by_stamp(struct sfu_cache *cache, int fd,
+			  struct sframe_unwind_converted **section)
+{
+	char name[CACHE_NAME_SIZE];
+	struct digest content;
+	struct stamp stamp;
+	struct stat stat;
+
+	return !fstat(fd, &stat) && !sfu_stamp_make(&stamp, fd, &stat, 0) &&
+	       !sfu_stamp_find(cache, &stamp, &content) &&
+	       !sfu_cache_name(&content, NULL, name) &&
+	       !sfu_cache_read(cache, name, section);
+}
+
+/* Store the section, if it is new, and the file's stamp. Not doing so costs only time. */
+static void keep(struct sfu_cache *cache, int fd, const char *path,
+		 const struct sfu_snapshot *snapshot, const char *name,
+		 const struct sframe_unwind_converted *section)
+{
+	struct stamp stamp;
+
+	if (section->flags & SFRAME_UNWIND_CONVERTED_FROM_CACHE ||
+	    !sfu_cache_write(cache, name, path, section))
+		if (!sfu_stamp_make(&stamp, fd, &snapshot->stat, 0))
+			sfu_stamp_write(cache, &stamp, &snapshot->digest);
+}
+
+static int ms_until(uint64_t deadline)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	return ns < deadline ? (deadline - ns) / 1000000 + 1 : 0;
+}
+
+/* Have the snapshot converted by a worker. Returns 0, or an error with @text. */
+static int convert_by_worker(const struct sfu_snapshot *snapshot,
+			     struct sframe_unwind_converted **section,
+			     char *text, size_t size)
+{
+	struct worker *worker;
+	struct worker_end end;
+	int err;
+
+	err = worker_start(&worker, snapshot->fd, NULL);
+	if (err) {
+		snprintf(text, size, "its conversion cannot be started: %s",
+			 strerror(-err));
+		return err;
+	}
+	do {
+		struct pollfd ended = { worker_fd(worker), POLLIN, 0 };
+
+		poll(&ended, 1, ms_until(worker_deadline(worker)));
+	} while (worker_finish(worker, &end) == -EAGAIN);
+	if (end.error) {
+		snprintf(text, size, "%s", end.text);
+		return end.error;
+	}
+	err = worker_result_read(end.result_fd, NULL, section, text, size);
+	close(end.result_fd);
+	return err;
+}
+
+/* Get the section from the cache, or from a worker. Returns 0, or an error with @text. */
+static int find_section(int fd, const char *path,
+			struct sframe_unwind_converted **section, char *text,
+			size_t size)
+{
+	struct sfu_snapshot snapshot;
+	char name[CACHE_NAME_SIZE];
+	struct sfu_cache *cache;
+	int err;
+
+	sfu_message_begin("file");
+	if (sfu_cache_open(NULL, &cache))
+		cache = NULL;
+	if (cache && find_by_stamp(cache, fd, section))
+		return 0;
+	sfu_message_begin("file");
+	err = sfu_snapshot_take(fd, NULL, &snapshot);
+	if (err) {
+		snprintf(text, size, "%s", sfu_message_text());
+		return err;
+	}
+	if (cache && sfu_cache_name(&snapshot.digest, NULL, name))
+		cache = NULL;
+	if (!cache || sfu_cache_read(cache, name, section))
+		err = convert_by_worker(&snapshot, section, text, size);
+	if (!err && cache)
+		keep(cache, fd, path, &snapshot, name, *section);
+	return err;
+}
+
 static int convert(int fd, const char *name, struct exec_converted *result)
 {
 	struct sframe_unwind_converted *section;
+	char text[EXEC_REASON_SIZE / 2];
 	int section_fd;
 
-	result->error = sframe_unwind_convert_cached(fd, name, NULL, &section);
+	result->error = find_section(fd, name, &section, text, sizeof(text));
 	if (result->error) {
-		snprintf(result->reason, sizeof(result->reason), "%s",
-			 sframe_unwind_convert_error());
+		snprintf(result->reason, sizeof(result->reason), "%s: %s", name,
+			 text);
 		return -1;
 	}
 	section_fd = write_section(section);
@@ -209,6 +317,11 @@ static void run(int socket, pid_t parent, pid_t pid,
 }
 
 /* --- in the command */
+
+void exec_convert_set_worker(const char *path)
+{
+	worker_set_program(path);
+}
 
 int exec_convert_start(struct exec_conversion *conversion, pid_t pid,
 		       const struct exec_mapping *mapping, bool anyway)

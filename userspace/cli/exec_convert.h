@@ -44,6 +44,9 @@ struct exec_converted {
 	char reason[EXEC_REASON_SIZE];
 };
 
+/* Set the path of the worker's program, which must stay valid. */
+void exec_convert_set_worker(const char *path);
+
 /*
  * Start to convert the file that @pid has mapped at @mapping. Unless @anyway, only if it
  * has no .sframe of its own. Returns 0 or a negative errno.

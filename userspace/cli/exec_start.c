@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "exec_start.h"
 #include "installed.h"
+#include "worker/protocol.h"
 
 /* Places of the object to preload, relative to the directory of this program. */
 static const char * const preload_places[] = {
@@ -20,6 +21,18 @@ int exec_find_preload(char *path, size_t size)
 {
 	return find_installed(preload_places, SFRAME_UNWIND_LIBDIR
 			      "/sframe_unwind/preload.so", R_OK, path, size);
+}
+
+/* Places of the worker's program. */
+static const char * const worker_places[] = {
+	"/libexec/" WORKER_PROGRAM,
+	"/../libexec/sframe_unwind/" WORKER_PROGRAM,
+};
+
+int exec_find_worker(char *path, size_t size)
+{
+	return find_installed(worker_places, SFRAME_UNWIND_LIBEXECDIR
+			      "/" WORKER_PROGRAM, X_OK, path, size);
 }
 
 /* The dynamic linker splits LD_PRELOAD at blanks and colons, and has no escapes. */

@@ -22,6 +22,9 @@
  */
 int exec_find_preload(char *path, size_t size);
 
+/* The same for the program that converts. */
+int exec_find_worker(char *path, size_t size);
+
 /*
  * Run @command with the preloaded object @preload, with @setup in the environment and
  * with the signal mask @mask. Returns the process when its execve(2) has returned, or

@@ -168,7 +168,7 @@ int main(void)
 	struct stat stat;
 
 	if (fstat(STDIN_FILENO, &stat) || !S_ISSOCK(stat.st_mode)) {
-		fputs("sframe-unwind-convert-worker: only for use by \"sframe-unwind attach\"\n",
+		fputs("sframe-unwind-convert-worker: only for use by \"sframe-unwind attach\" and \"exec\"\n",
 		      stderr);
 		return WORKER_EXIT_USAGE;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Protocol: between the daemon and the worker, which are of the same build.
+ * Protocol: between the worker and the daemon, or "exec", which are of the same build.
  *
  * Descriptor 0 of the worker is a socket (message.h). Each request is a message with
  * the descriptors of the snapshots and, last, of the result. The worker replies when the

@@ -105,12 +105,25 @@ static void complete_limits(struct worker_limits *limits, uint64_t stored,
 
 /* --- servers */
 
-/* The program is in the directory of this one, whether installed or not. */
+static const char *program;
+
+void worker_set_program(const char *path)
+{
+	program = path;
+}
+
+/* The daemon and the worker are in the same directory, whether installed or not. */
 static int find_program(char path[PATH_MAX])
 {
-	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
 	const char *slash;
+	ssize_t length;
 
+	if (program) {
+		if ((size_t)snprintf(path, PATH_MAX, "%s", program) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return access(path, X_OK) ? -errno : 0;
+	}
+	length = readlink("/proc/self/exe", path, PATH_MAX);
 	if (length < 0)
 		return -errno;
 	if (length == PATH_MAX)

@@ -16,6 +16,7 @@
 #ifndef ATTACH_WORKER_H
 #define ATTACH_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -84,6 +85,12 @@ struct worker_end {
 	uint64_t cpu_ns;
 	int result_fd;
 };
+
+/*
+ * Execute the program at @path, which must stay valid, instead of the one in the
+ * directory of this program.
+ */
+void worker_set_program(const char *path);
 
 /**
  * worker_start() - start a conversion
