@@ -163,6 +163,80 @@ thunk:
 1:	ret
 	END new_thread
 
+/* It is known by its symbol, and less of it by the call. */
+	FUNCTION loops
+	push	%rbx
+	call	leaf
+1:	call	leaf
+	jmp	1b
+	END loops
+
+	FUNCTION calls_loops
+	call	loops
+	ret
+	END calls_loops
+
+/* Behind the last call is no code: it does not return. */
+	FUNCTION calls_dying
+	call	dying
+	ret
+	END calls_dying
+
+	.p2align 4
+dying:	push	%rbx
+	call	leaf
+	test	%eax, %eax
+	jz	1f
+	pop	%rbx
+	ret
+1:	call	leaf
+	.byte	0x06
+
+/* A switch: what the table leads to is not known. */
+	FUNCTION table
+	push	%rbx
+	call	leaf
+	jmp	*%rax
+	pop	%rbx
+	ret
+	nop
+	END table
+
+	FUNCTION traps
+	test	%rdi, %rdi
+	jz	1f
+	ret
+1:	ud1	%eax, %eax
+	END traps
+
+	FUNCTION wide_clear
+	xor	%rbp, %rbp
+1:	call	leaf
+	jmp	1b
+	END wide_clear
+
+	FUNCTION takes_address
+	lea	taken_by_code(%rip), %rax
+	ret
+	END takes_address
+
+	.p2align 4
+taken_by_code:
+	push	%rax
+	pop	%rax
+	ret
+
+/* Another function jumps into it, as if there were no frame. */
+	FUNCTION disputed
+	push	%rbx
+2:	call	leaf
+	jmp	2b
+	END disputed
+
+	FUNCTION jumps_into
+	jmp	2b
+	END jumps_into
+
 /* Functions without symbols: an address is taken, not a function's, and none. */
 	.p2align 4
 	.globl	taken, taken_inside, not_taken
@@ -208,11 +282,6 @@ not_taken:
 	push	%rbx
 	jmp	leaf
 	END jumps_from_frame
-
-	FUNCTION table
-	push	%rbx
-	jmp	*%rax
-	END table
 
 	FUNCTION falls_through
 	nop
@@ -270,6 +339,12 @@ not_taken:
 	int	$0x80
 	ret
 	END interrupt
+
+/* A return from a user interrupt. */
+	FUNCTION user_return
+	.byte	0xf3, 0x0f, 0x01, 0xec
+	ret
+	END user_return
 
 	FUNCTION no_instruction
 	.byte	0x06

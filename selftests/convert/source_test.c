@@ -206,6 +206,12 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "writes_around", 5, SFU_REG_SP, 32, -16);
 	EXPECT_RULE(&object, "taken", 1, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "stub", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "traps", 6, SFU_REG_SP, 8, 0);
+	/* What only proven code takes the address of, 16 bytes behind. */
+	EXPECT_RULE(&object, "takes_address", 17, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "wide_clear", 0, SFU_REG_SP, 8, 0);
+	EXPECT_OUTERMOST(&object, "wide_clear", 3);
+	EXPECT_OUTERMOST(&object, "wide_clear", 8);
 	object_close(&object);
 }
 
@@ -226,6 +232,34 @@ static void code_behind_calls(void)
 	EXPECT_RULE(&object, "calls_thunk", 16, SFU_REG_SP, 8, 0);
 	EXPECT(!object_find(&object, "calls_thunk", 32, &rule));
 	EXPECT(!object_find(&object, "calls_thunk", 36, &rule));
+	/* dying as well. Its first call returns, its second one does not. */
+	EXPECT_RULE(&object, "calls_dying", 17, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "calls_dying", 27, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_dying", 28, SFU_REG_SP, 16, 0);
+	EXPECT(!object_find(&object, "calls_dying", 33, &rule));
+	/* Of the symbol's function, all is known. */
+	EXPECT_RULE(&object, "loops", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "loops", 6, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "loops", 11, SFU_REG_SP, 16, 0);
+	/* Nothing is known of what a table leads to, nor whether the call returns. */
+	EXPECT_RULE(&object, "table", 1, SFU_REG_SP, 16, 0);
+	EXPECT(!object_find(&object, "table", 6, &rule));
+	EXPECT(!object_find(&object, "table", 8, &rule));
+	object_close(&object);
+}
+
+/* Two functions lead to the same code with different frames. */
+static void disputed_code_is_left_out(void)
+{
+	struct sfu_rule rule;
+	struct object object;
+
+	EXPECT(object_open_from(&object, "scan.so", SFRAME_UNWIND_FROM_CODE |
+						    ALL_BUT_CODE));
+	EXPECT_RULE(&object, "disputed", 0, SFU_REG_SP, 8, 0);
+	EXPECT(!object_find(&object, "disputed", 1, &rule));
+	EXPECT(!object_find(&object, "disputed", 6, &rule));
+	EXPECT_RULE(&object, "jumps_into", 0, SFU_REG_SP, 8, 0);
 	object_close(&object);
 }
 
@@ -269,7 +303,7 @@ static void code_is_not_guessed(void)
 {
 	static const char * const names[] = {
 		"differs", "leaves_behind", "switches", "loses_fp",
-		"jumps_from_frame", "table", "falls_through",
+		"jumps_from_frame", "falls_through", "user_return",
 		"into_instruction", "gets_pc", "behind_entry", "no_stub",
 		"port", "kernel", "interrupt", "no_instruction", "cut_off",
 		"small_call", "drops_arguments", "far_return", "half_word",
@@ -363,6 +397,10 @@ static void slots_of_proven_code(void)
 	EXPECT(elf_section_symbol(&object.elf, "pushes", &address, &size));
 	EXPECT(!sfu_table_find_layout(&object.table, address + 13, &layout));
 	EXPECT_EQ(layout.slot[0], SFRAME_EXT_SLOT_UNKNOWN);
+	/* What the table leads to may write them. */
+	EXPECT(elf_section_symbol(&object.elf, "table", &address, &size));
+	EXPECT(!sfu_table_find_layout(&object.table, address + 1, &layout));
+	EXPECT_EQ(layout.slot[0], SFRAME_EXT_SLOT_UNKNOWN);
 	object_close(&object);
 }
 
@@ -408,6 +446,7 @@ int main(int argc, char **argv)
 		TAP_TEST(code_is_proven),
 		TAP_TEST(code_is_not_guessed),
 		TAP_TEST(code_behind_calls),
+		TAP_TEST(disputed_code_is_left_out),
 		TAP_TEST(code_of_new_threads),
 		TAP_TEST(entry_of_library),
 		TAP_TEST(expressions_are_kept),

@@ -54,6 +54,18 @@ static bool writes(const struct decoded *d, ZydisRegister wanted)
 	return false;
 }
 
+static bool stops(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_HLT || mnemonic == ZYDIS_MNEMONIC_UD0 ||
+	       mnemonic == ZYDIS_MNEMONIC_UD1 || mnemonic == ZYDIS_MNEMONIC_UD2;
+}
+
+static bool is_relative_to_rip(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       operand->mem.base == ZYDIS_REGISTER_RIP;
+}
+
 static bool set_flow(const struct decoded *d, struct effect *effect)
 {
 	const ZydisDecodedInstruction *insn = &d->insn;
@@ -71,6 +83,7 @@ static bool set_flow(const struct decoded *d, struct effect *effect)
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		effect->flow = insn->raw.imm[0].is_relative ? FLOW_JUMP :
 							      FLOW_LEAVE;
+		effect->by_variable = is_relative_to_rip(&d->operands[0]);
 		break;
 	case ZYDIS_CATEGORY_RET:
 		/* Not iret, and not one that removes arguments. */
@@ -87,12 +100,13 @@ static bool set_flow(const struct decoded *d, struct effect *effect)
 	case ZYDIS_CATEGORY_IOSTRINGOP:
 		return false;
 	default:
-		if (insn->mnemonic == ZYDIS_MNEMONIC_HLT ||
-		    insn->mnemonic == ZYDIS_MNEMONIC_UD2) {
+		if (stops(insn->mnemonic)) {
 			effect->flow = FLOW_STOP;
 			return true;
 		}
-		return !(insn->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED);
+		/* The return from a user interrupt, for instance, is in no category. */
+		return !(insn->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
+		       !writes(d, ZYDIS_REGISTER_RIP);
 	}
 	effect->has_target = insn->raw.imm[0].is_relative;
 	effect->target = insn->raw.imm[0].value.s;
@@ -205,6 +219,15 @@ static bool writes_saved(const struct decoded *d)
 	       writes(d, ZYDIS_REGISTER_R15);
 }
 
+static bool clears_fp(const struct decoded *d)
+{
+	return d->insn.mnemonic == ZYDIS_MNEMONIC_XOR &&
+	       ((is_register(&d->operands[0], ZYDIS_REGISTER_EBP) &&
+		 is_register(&d->operands[1], ZYDIS_REGISTER_EBP)) ||
+		(is_register(&d->operands[0], ZYDIS_REGISTER_RBP) &&
+		 is_register(&d->operands[1], ZYDIS_REGISTER_RBP)));
+}
+
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect)
 {
@@ -214,12 +237,14 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 	if (!decode(code, size, &decoded))
 		return false;
 	effect->size = decoded.insn.length;
-	effect->clears_fp = decoded.insn.mnemonic == ZYDIS_MNEMONIC_XOR &&
-			    is_register(&decoded.operands[0],
-					ZYDIS_REGISTER_EBP) &&
-			    is_register(&decoded.operands[1],
-					ZYDIS_REGISTER_EBP);
+	effect->clears_fp = clears_fp(&decoded);
 	effect->writes_saved = writes_saved(&decoded);
 	set_store(&decoded, effect);
+	if (decoded.insn.mnemonic == ZYDIS_MNEMONIC_LEA &&
+	    decoded.insn.operand_width == 64 &&
+	    is_relative_to_rip(&decoded.operands[1])) {
+		effect->takes_address = true;
+		effect->target = decoded.operands[1].mem.disp.value;
+	}
 	return set_flow(&decoded, effect) && set_change(&decoded, effect);
 }

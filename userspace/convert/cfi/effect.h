@@ -21,7 +21,7 @@ enum flow {
 	FLOW_JUMP,	/* to the target */
 	FLOW_LEAVE,	/* to an address that is not known: jmp *%rax */
 	FLOW_RETURN,
-	FLOW_STOP,	/* nowhere: hlt, ud2, int3 */
+	FLOW_STOP,	/* nowhere: hlt, int3, ud0 to ud2 */
 };
 
 /* What happens to rsp and rbp. */
@@ -51,12 +51,15 @@ enum store {
  * @flow: enum flow.
  * @change: enum change. What a call or return does itself is not counted.
  * @clears_fp: it is "xor %ebp, %ebp", which marks the outermost frame.
+ * @by_variable: with FLOW_LEAVE, it is "jmp *disp(%rip)": to another function.
+ * @takes_address: it is "lea disp(%rip), %reg", of @target.
  * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
  * @store_size: in bytes.
  * @add: see enum change.
  * @has_target: @target is known.
- * @target: of FLOW_CALL, FLOW_BRANCH and FLOW_JUMP, relative to the instruction's end.
+ * @target: of FLOW_CALL, FLOW_BRANCH and FLOW_JUMP, relative to the instruction's end;
+ *	or see @takes_address.
  */
 struct effect {
 	uint8_t size;
@@ -64,6 +67,8 @@ struct effect {
 	uint8_t change;
 	bool has_target;
 	bool clears_fp;
+	bool by_variable;
+	bool takes_address;
 	bool writes_saved;
 	uint8_t store;
 	uint16_t store_size;
@@ -75,7 +80,8 @@ struct effect {
 /*
  * Get the effect of the instruction at @code, of which no more than @size bytes are read.
  * Returns false if these are no instruction, or one that functions do not have: one that
- * only the kernel may execute, or that changes both registers in another way.
+ * only the kernel may execute, that goes elsewhere in another way than those of enum
+ * flow, or that changes both registers in another way.
  */
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect);

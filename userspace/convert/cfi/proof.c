@@ -6,7 +6,8 @@
  *
  * Calls that do not return may be followed by code to which other paths lead, maybe of
  * another function. So code behind a call is proven only if control gets from there to
- * the function's end, with the stack pointer at the return address.
+ * the function's end, with the stack pointer at the return address. If it gets to what
+ * cannot be, the call does not return, and all is done again without what is behind it.
  *
  * A path that clears rbp, which it has not saved, marks the outermost frame: it must
  * not return.
@@ -19,6 +20,9 @@
 
 /* Largest function in bytes whose size is known. */
 #define MAX_KNOWN	65536
+
+/* Calls of a function that are found not to return. */
+#define MAX_LOST	8
 
 /* Rounds in which is found what leads where; jumps backwards may need several. */
 #define MAX_ROUNDS	8
@@ -39,13 +43,17 @@
  *	new thread.
  * @is_known: a path leads here.
  * @target: offset of the instruction to which this one may jump; 0 if there is none.
- * @other: start of another function that is called or jumped to, from the start of this
- *	one; 0 if there is none.
+ * @other: start of another function that is called or jumped to, or whose address is
+ *	taken, from the start of this one; 0 if there is none.
+ * @behind: offset, plus 1, of a call that returns if control gets here; 0 if there is
+ *	none.
  * @size: of the instruction here; 0 if it was not looked at.
  * @is_inside: inside an instruction.
  * @is_call: it is a call.
+ * @calls: control gets to @other: its address is not only taken.
  * @continues: control gets to the next instruction.
- * @is_certain: it can be reached without return from a call.
+ * @is_certain: it can be reached without return from a call, or only from calls that
+ *	return.
  * @exits: control can get from here to the end of the function.
  */
 struct path {
@@ -54,6 +62,7 @@ struct path {
 	int32_t base;
 	uint32_t target;
 	int32_t other;
+	uint32_t behind;
 	bool has_sp;
 	bool is_outermost;
 	bool is_parent;
@@ -61,6 +70,7 @@ struct path {
 	uint8_t size;
 	bool is_inside;
 	bool is_call;
+	bool calls;
 	bool continues;
 	bool is_certain;
 	bool exits;
@@ -74,6 +84,8 @@ struct path {
  * @is_open: its end is not known.
  * @is_left: it jumps to addresses that are not known, maybe in itself.
  * @writes_saved: see struct effect.
+ * @lost, @nr_lost: offsets of calls that do not return.
+ * @culprit: see @behind of struct path, of the path that cannot be.
  */
 struct area {
 	uint64_t start;
@@ -81,61 +93,14 @@ struct area {
 	bool is_open;
 	bool is_left;
 	bool writes_saved;
+	uint32_t lost[MAX_LOST];
+	unsigned int nr_lost;
+	uint32_t culprit;
 };
 
 static struct path *path_at(const struct scan *scan, uint64_t offset)
 {
 	return (struct path *)scan->paths.bytes + offset;
-}
-
-uint64_t sfu_proof_uncovered(const struct scan *scan, uint64_t address)
-{
-	const uint64_t filled = sfu_image_filled(scan->image, address);
-	size_t low = 0, high = nr_spans(scan->spans);
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (span_at(scan->spans, middle)->end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (low == nr_spans(scan->spans))
-		return filled;
-	if (span_at(scan->spans, low)->start <= address)
-		return 0;
-	if (span_at(scan->spans, low)->start - address < filled)
-		return span_at(scan->spans, low)->start - address;
-	return filled;
-}
-
-int sfu_proof_decode(struct scan *scan, uint64_t address, uint64_t most,
-		     struct effect *effect)
-{
-	const size_t size = most < EFFECT_MAX_SIZE ? most : EFFECT_MAX_SIZE;
-	const unsigned char *code;
-	int ret;
-
-	if (!size)
-		return 0;
-	ret = sfu_image_code(scan->image, address, size, &code);
-	return ret <= 0 ? ret : sfu_effect_read(code, size, effect);
-}
-
-void sfu_proof_note(struct scan *scan, uint64_t address)
-{
-	size_t slot = (address ^ address >> 13) % PROOF_MAX_CALLED;
-
-	if (!sfu_proof_uncovered(scan, address) || scan->nr_queued > PROOF_MAX_CALLED / 2)
-		return;
-	while (scan->called[slot]) {
-		if (scan->called[slot] == address)
-			return;
-		slot = (slot + 1) % PROOF_MAX_CALLED;
-	}
-	scan->called[slot] = address;
-	scan->queue[scan->nr_queued++] = address;
 }
 
 /* Returns whether a path with @now may leave the function as if it had just begun. */
@@ -237,27 +202,32 @@ static bool apply(const struct effect *effect, struct path *now)
  * A path with @now leads to @offset of the function. Returns 1 if that agrees with
  * other paths; 0; or a negative errno with a message.
  */
-static int meet(struct scan *scan, const struct area *area, uint64_t offset,
+static int meet(struct scan *scan, struct area *area, uint64_t offset,
 		const struct path *now)
 {
 	const uint32_t work = offset;
 	struct path *path;
 	int err;
 
+	area->culprit = now->behind;
 	if (offset >= area->size)
 		return 0;
 	path = path_at(scan, offset);
 	if (path->is_inside)
 		return 0;
-	if (path->is_known)
+	if (path->is_known) {
+		if (!area->culprit)
+			area->culprit = path->behind;
 		return path->depth == now->depth && path->saved == now->saved &&
 		       path->base == now->base && path->has_sp == now->has_sp &&
 		       path->is_outermost == now->is_outermost;
+	}
 	path->depth = now->depth;
 	path->saved = now->saved;
 	path->base = now->base;
 	path->has_sp = now->has_sp;
 	path->is_outermost = now->is_outermost;
+	path->behind = now->behind;
 	path->is_known = true;
 	err = sfu_budget_reserve(&scan->image->file.budget, &scan->work,
 				 sizeof(work), "code");
@@ -270,6 +240,15 @@ static int meet(struct scan *scan, const struct area *area, uint64_t offset,
 /* The instruction @from calls or jumps to the function at @target. */
 static void goes_to(struct path *from, int64_t target)
 {
+	if (target >= INT32_MIN && target <= INT32_MAX) {
+		from->other = target;
+		from->calls = true;
+	}
+}
+
+/* The instruction @from takes the address @target, maybe that of a function. */
+static void takes_address(struct path *from, int64_t target)
+{
 	if (target >= INT32_MIN && target <= INT32_MAX)
 		from->other = target;
 }
@@ -277,7 +256,7 @@ static void goes_to(struct path *from, int64_t target)
 /*
  * A jump or branch at @offset with @now goes to @target, an offset that may be outside.
  */
-static int jump(struct scan *scan, const struct area *area, uint64_t offset,
+static int jump(struct scan *scan, struct area *area, uint64_t offset,
 		int64_t target, const struct path *now)
 {
 	struct path *from = path_at(scan, offset);
@@ -322,6 +301,50 @@ static int find_parent(struct scan *scan, const struct area *area,
 	return 0;
 }
 
+/*
+ * An indirect jump: to another function; or, with a frame, by a table to other parts of
+ * a function whose end is known. What these do is not known.
+ */
+static bool leaves(struct area *area, const struct effect *effect,
+		   struct path *path, const struct path *now)
+{
+	area->is_left |= !effect->by_variable;
+	path->exits = is_as_at_start(now);
+	return path->exits || (now->has_sp && !area->is_open &&
+			       !effect->by_variable);
+}
+
+static bool is_lost(const struct area *area, uint64_t offset)
+{
+	for (unsigned int i = 0; i < area->nr_lost; i++)
+		if (area->lost[i] == offset)
+			return true;
+	return false;
+}
+
+/* A call at @offset, with the next instruction at @next. Returns as meet(). */
+static int call(struct scan *scan, struct area *area, uint64_t offset,
+		uint64_t next, const struct effect *effect, struct path *now)
+{
+	struct path *const path = path_at(scan, offset);
+	const int64_t target = (int64_t)next + effect->target;
+
+	if (effect->has_target && target > 0 && (uint64_t)target < area->size &&
+	    !area->is_open)
+		return 0;
+	if (effect->has_target && (uint64_t)target == next)
+		return 0;
+	if (effect->has_target)
+		goes_to(path, target);
+	if (is_lost(area, offset))
+		path->continues = false;
+	/* A call that does not return may be the last instruction. */
+	if (!path->continues && (next < area->size || !area->is_open))
+		return 1;
+	now->behind = offset + 1;
+	return meet(scan, area, next, now);
+}
+
 /* Look at the instruction at @offset. Returns as meet(). */
 static int follow(struct scan *scan, struct area *area, uint64_t offset)
 {
@@ -332,6 +355,7 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	int64_t target;
 	int ret;
 
+	area->culprit = path->behind;
 	ret = sfu_proof_decode(scan, area->start + offset, area->size - offset,
 			&effect);
 	if (ret <= 0)
@@ -352,6 +376,9 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	}
 	next = offset + effect.size;
 	target = (int64_t)next + effect.target;
+	if (effect.takes_address &&
+	    (area->start + target) % PROOF_ALIGN == 0 && !path->other)
+		takes_address(path, target);
 	path->is_call = effect.flow == FLOW_CALL;
 	path->continues = next < area->size &&
 			  (effect.flow == FLOW_NEXT ||
@@ -362,27 +389,17 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 		path->exits |= now.is_outermost;
 		return 1;
 	case FLOW_RETURN:
-	case FLOW_LEAVE:
 		path->exits = true;
-		area->is_left |= effect.flow == FLOW_LEAVE;
 		return is_as_at_start(&now);
+	case FLOW_LEAVE:
+		return leaves(area, &effect, path, &now);
 	case FLOW_JUMP:
 		return jump(scan, area, offset, target, &now);
 	case FLOW_BRANCH:
 		ret = jump(scan, area, offset, target, &now);
 		return ret <= 0 ? ret : meet(scan, area, next, &now);
 	case FLOW_CALL:
-		if (effect.has_target && target > 0 &&
-		    (uint64_t)target < area->size && !area->is_open)
-			return 0;
-		if (effect.has_target && (uint64_t)target == next)
-			return 0;
-		if (effect.has_target)
-			goes_to(path, target);
-		/* A call that does not return may be the last instruction. */
-		if (next == area->size && !area->is_open)
-			return 1;
-		return meet(scan, area, next, &now);
+		return call(scan, area, offset, next, &effect, &now);
 	case FLOW_NEXT:
 		return meet(scan, area, next, &now);
 	}
@@ -396,11 +413,13 @@ static bool lead(struct scan *scan, uint64_t offset)
 	struct path *next = path->continues ? path_at(scan, offset + path->size) :
 					      NULL;
 	struct path *target = path->target ? path_at(scan, path->target) : NULL;
+	/* Calls in front of what exits have returned. */
+	const bool is_reached = path->is_certain || path->exits;
 	bool is_new = false;
 
-	if (path->is_certain && next && !path->is_call && !next->is_certain)
+	if (is_reached && next && !path->is_call && !next->is_certain)
 		is_new = next->is_certain = true;
-	if (path->is_certain && target && !target->is_certain)
+	if (is_reached && target && !target->is_certain)
 		is_new = target->is_certain = true;
 	if (!path->exits && ((next && next->exits) || (target && target->exits)))
 		is_new = path->exits = true;
@@ -455,57 +474,14 @@ static struct sfu_rule rule_of(const struct path *path)
 	return rule;
 }
 
-int sfu_proof_end(struct scan *scan, size_t first)
-{
-	const struct buffer *spans = &scan->cfi->spans;
-	struct cfi_fde fde = {
-		.first = first,
-		.count = nr_spans(spans) - first,
-		.order = nr_fdes(scan->cfi),
-	};
-	int err;
-
-	if (!fde.count)
-		return 0;
-	fde.start = span_at(spans, first)->start;
-	fde.end = span_at(spans, nr_spans(spans) - 1)->end;
-	err = sfu_budget_reserve(&scan->image->file.budget, &scan->cfi->fdes,
-				 sizeof(fde), "code");
-	if (!err)
-		buffer_put(&scan->cfi->fdes, &fde, sizeof(fde));
-	return err;
-}
-
-int sfu_proof_add(struct scan *scan, size_t *first, uint64_t start,
-		    uint64_t end, const struct sfu_rule *rule)
-{
-	struct buffer *spans = &scan->cfi->spans;
-	struct span span = {
-		.start = start,
-		.end = end,
-		.rule = *rule,
-		.flags = scan->has_slots ? SPAN_SLOTS : 0,
-	};
-	int err;
-
-	if (nr_spans(spans) > *first &&
-	    span_at(spans, nr_spans(spans) - 1)->end != start) {
-		err = sfu_proof_end(scan, *first);
-		if (err)
-			return err;
-		*first = nr_spans(spans);
-	}
-	if (nr_spans(spans) == *first)
-		span.flags |= SPAN_ENTRY;
-	return sfu_span_add(&scan->image->file.budget, spans, *first, &span);
-}
-
 static int add_paths(struct scan *scan, const struct area *area)
 {
 	size_t first = nr_spans(&scan->cfi->spans);
 	int err = 0;
 
-	scan->has_slots = scan->is_extended && !area->writes_saved;
+	/* Code that is not known may write them, and jump back. */
+	scan->has_slots = scan->is_extended && !area->writes_saved &&
+			  !area->is_left;
 	for (uint64_t at = 0; !err && at < area->size; at++) {
 		const struct path *path = path_at(scan, at);
 		const uint64_t start = area->start + at;
@@ -514,28 +490,29 @@ static int add_paths(struct scan *scan, const struct area *area)
 		if (!is_proven(area, path) ||
 		    (path->is_parent && !scan->is_extended))
 			continue;
-		if (path->other)
-			sfu_proof_note(scan, area->start + path->other);
 		rule = rule_of(path);
-		err = sfu_proof_add(scan, &first, start, start + path->size, &rule);
+		err = sfu_proof_add(scan, &first, start, start + path->size,
+				    &rule);
+		if (!err && path->other)
+			err = sfu_proof_note(scan, area->start + path->other,
+					     path->calls);
 	}
 	return err ? err : sfu_proof_end(scan, first);
 }
 
-int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size)
+/* Look at all paths. Returns 1 if all agree, 0, or a negative errno with a message. */
+static int follow_all(struct scan *scan, struct area *area)
 {
-	const uint64_t room = sfu_proof_uncovered(scan, start);
-	struct area area = { .start = start, .is_open = !size };
-	struct path now = { .has_sp = true };
-	size_t bytes;
+	const size_t bytes = area->size * sizeof(struct path);
+	const struct path start = { .has_sp = true };
 	int ret;
 
-	area.size = size ? size : room < PROOF_MAX_UNKNOWN ? room : PROOF_MAX_UNKNOWN;
-	if (!area.size || area.size > room || area.size > MAX_KNOWN ||
-	    area.size > scan->left)
+	area->is_left = false;
+	area->writes_saved = false;
+	area->culprit = 0;
+	if (area->size > scan->left)
 		return 0;
-	scan->left -= area.size;
-	bytes = area.size * sizeof(struct path);
+	scan->left -= area->size;
 	scan->paths.size = 0;
 	scan->work.size = 0;
 	ret = sfu_budget_reserve(&scan->image->file.budget, &scan->paths, bytes,
@@ -543,14 +520,32 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size)
 	if (ret)
 		return ret;
 	memset(scan->paths.bytes, 0, bytes);
-	ret = meet(scan, &area, 0, &now);
+	ret = meet(scan, area, 0, &start);
 	while (ret > 0 && scan->work.size) {
 		uint32_t offset;
 
 		scan->work.size -= sizeof(offset);
 		memcpy(&offset, scan->work.bytes + scan->work.size,
 		       sizeof(offset));
-		ret = follow(scan, &area, offset);
+		ret = follow(scan, area, offset);
+	}
+	return ret;
+}
+
+int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
+		       bool surely)
+{
+	const uint64_t room = sfu_proof_uncovered(scan, start);
+	struct area area = { .start = start, .is_open = !size };
+	int ret;
+
+	area.size = size ? size : room < PROOF_MAX_UNKNOWN ? room : PROOF_MAX_UNKNOWN;
+	if (!area.size || area.size > room || area.size > MAX_KNOWN)
+		return 0;
+	ret = follow_all(scan, &area);
+	while (!ret && surely && area.culprit && area.nr_lost < MAX_LOST) {
+		area.lost[area.nr_lost++] = area.culprit - 1;
+		ret = follow_all(scan, &area);
 	}
 	if (ret <= 0)
 		return ret;

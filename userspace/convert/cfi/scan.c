@@ -6,15 +6,13 @@
 #include "module/decode/bytes.h"
 #include "proof.h"
 #include "scan.h"
+#include "settle.h"
 
 /* Least code without CFI in which the compiler's start files are looked for. */
 #define MIN_START	64
 
 /* Least such code for which is looked whose addresses are taken. */
 #define MIN_TAKEN	4096
-
-/* Such functions start at a multiple of it. */
-#define FUNCTION_ALIGN	16
 
 /* Bytes of "lea disp32(%rip), %reg". */
 #define LEA_SIZE	7
@@ -25,12 +23,13 @@
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
 
-static int prove_called(struct scan *scan, size_t *done)
+static int prove_called(struct scan *scan)
 {
+	size_t done = 0;
 	int err = 0;
 
-	while (!err && *done < scan->nr_queued)
-		err = sfu_proof_function(scan, scan->queue[(*done)++], 0);
+	while (!err && done < proof_nr_noted(scan))
+		err = sfu_proof_called(scan, done++);
 	return err;
 }
 
@@ -93,6 +92,18 @@ int sfu_scan_has_entry(struct image *image)
 	       !memcmp(code, copy, sizeof(copy));
 }
 
+/* Note what the instruction in front of @end calls, or takes the address of. */
+static int note_from(struct scan *scan, uint64_t end, const struct effect *effect)
+{
+	const uint64_t target = end + (int64_t)effect->target;
+
+	if (effect->flow == FLOW_CALL && effect->has_target)
+		return sfu_proof_note(scan, target, true);
+	if (effect->takes_address && target % PROOF_ALIGN == 0)
+		return sfu_proof_note(scan, target, false);
+	return 0;
+}
+
 /* The entry point has no caller, up to where control leaves it. */
 static int add_entry(struct scan *scan)
 {
@@ -115,6 +126,9 @@ static int add_entry(struct scan *scan)
 		    effect.flow == FLOW_BRANCH)
 			break;
 		at += effect.size;
+		ret = note_from(scan, at, &effect);
+		if (ret)
+			break;
 		if (effect.flow == FLOW_NEXT)
 			continue;
 		if (effect.flow == FLOW_CALL) {
@@ -129,6 +143,8 @@ static int add_entry(struct scan *scan)
 		return ret < 0 ? ret : 0;
 	/* No caller needs them. */
 	scan->has_slots = scan->is_extended;
+	scan->has_entry = true;
+	sfu_proof_note_known(scan, entry);
 	ret = sfu_proof_add(scan, &first, entry, at, &outermost);
 	return ret ? ret : sfu_proof_end(scan, first);
 }
@@ -155,7 +171,7 @@ static int prove_stubs(struct scan *scan, uint64_t start, uint64_t size)
 		if (most >= 12 && !memcmp(code, endbr, sizeof(endbr)))
 			code += sizeof(endbr);
 		if (code[0] == 0xff && code[1] == 0x25)
-			ret = sfu_proof_function(scan, start + at, most);
+			ret = sfu_proof_function(scan, start + at, most, true);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -175,12 +191,27 @@ static int prove_sections(struct scan *scan)
 		err = sfu_headers_name(headers, &scan->image->file, section,
 				       name);
 		if (!err && (!strcmp(name, ".init") || !strcmp(name, ".fini")))
-			err = sfu_proof_function(scan, section->sh_addr, 0);
+			err = sfu_proof_function(scan, section->sh_addr, 0, true);
 		else if (!err && (!strcmp(name, ".plt") ||
 				  !strcmp(name, ".iplt")))
 			err = prove_stubs(scan, section->sh_addr,
 					  section->sh_size);
 	}
+	return err;
+}
+
+static int prove_symbol(struct scan *scan, const Elf64_Sym *symbol)
+{
+	const size_t before = nr_spans(&scan->cfi->spans);
+	int err;
+
+	/* Before it marks the outermost frame, it looks as if it had a caller. */
+	if (scan->has_entry &&
+	    symbol->st_value == scan->image->headers.ehdr.e_entry)
+		return 0;
+	err = sfu_proof_function(scan, symbol->st_value, symbol->st_size, true);
+	if (!err && nr_spans(&scan->cfi->spans) > before)
+		sfu_proof_note_known(scan, symbol->st_value);
 	return err;
 }
 
@@ -201,7 +232,7 @@ static int prove_symbols(struct scan *scan)
 		memcpy(&symbol, symbols + i, sizeof(symbol));
 		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
 		    symbol.st_shndx != SHN_UNDEF && symbol.st_size)
-			err = sfu_proof_function(scan, symbol.st_value, symbol.st_size);
+			err = prove_symbol(scan, &symbol);
 	}
 	return err;
 }
@@ -242,20 +273,21 @@ static int prove_start_files(struct scan *scan)
 			    code[7] == 0x75 && code[9] == 0x55 &&
 			    code[10] == 0x48 && code[11] == 0x83 &&
 			    code[12] == 0x3d)
-				ret = sfu_proof_function(scan, at, 0);
+				ret = sfu_proof_function(scan, at, 0, true);
 		}
 	}
 	return ret;
 }
 
 /* Note the functions in code without a span whose address @code, at @address, takes. */
-static void note_taken(struct scan *scan, const unsigned char *code,
+static int note_taken(struct scan *scan, const unsigned char *code,
 		       uint64_t size, uint64_t address)
 {
 	const unsigned char *const end = code + size, *at = code + 1;
+	int err = 0;
 
 	/* REX.W, lea, ModRM with disp32(%rip) */
-	for (; at + LEA_SIZE - 1 <= end; at++) {
+	for (; !err && at + LEA_SIZE - 1 <= end; at++) {
 		uint64_t target;
 
 		at = memchr(at, 0x8d, end - at - (LEA_SIZE - 2));
@@ -265,9 +297,10 @@ static void note_taken(struct scan *scan, const unsigned char *code,
 			continue;
 		target = address + (at - code) + LEA_SIZE - 1 +
 			 (int32_t)get_le32(at + 2);
-		if (target % FUNCTION_ALIGN == 0)
-			sfu_proof_note(scan, target);
+		if (target % PROOF_ALIGN == 0)
+			err = sfu_proof_note(scan, target, false);
 	}
+	return err;
 }
 
 /*
@@ -299,7 +332,7 @@ static int find_taken(struct scan *scan)
 			left -= size < left ? size : left;
 			ret = sfu_image_code(scan->image, at, size, &code);
 			if (ret > 0)
-				note_taken(scan, code, size, at);
+				ret = note_taken(scan, code, size, at);
 		}
 	}
 	return ret < 0 ? ret : 0;
@@ -311,7 +344,6 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 	struct budget *budget = &image->file.budget;
 	struct scan *scan;
 	void *memory;
-	size_t done = 0;
 	int err;
 
 	err = sfu_budget_allocate(budget, sizeof(*scan), "code", &memory);
@@ -339,9 +371,10 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 	if (!err)
 		err = find_taken(scan);
 	if (!err)
-		err = prove_called(scan, &done);
-	sfu_budget_free(budget, &scan->paths);
-	sfu_budget_free(budget, &scan->work);
+		err = prove_called(scan);
+	if (!err)
+		err = sfu_settle(budget, cfi);
+	sfu_proof_free(scan);
 	sfu_budget_free_memory(budget, scan, sizeof(*scan));
 	return err;
 }
