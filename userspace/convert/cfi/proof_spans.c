@@ -16,7 +16,7 @@
 uint64_t sfu_proof_uncovered(const struct scan *scan, uint64_t address)
 {
 	const uint64_t filled = sfu_image_filled(scan->image, address);
-	size_t low = 0, high = nr_spans(scan->spans);
+	size_t low = 0, high = filled ? nr_spans(scan->spans) : 0;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -26,7 +26,7 @@ uint64_t sfu_proof_uncovered(const struct scan *scan, uint64_t address)
 		else
 			low = middle + 1;
 	}
-	if (low == nr_spans(scan->spans))
+	if (!filled || low == nr_spans(scan->spans))
 		return filled;
 	if (span_at(scan->spans, low)->start <= address)
 		return 0;

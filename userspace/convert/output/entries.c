@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
-/*
- * A run is a sequence of rows that could be one entry. Dynamic programming finds the
- * cheapest division of a run into entries: the cheapest division of the first n rows
- * is that of the first m rows and one entry for the rest, for the m where the sum is
- * smallest.
- */
 #include <stdlib.h>
 
 #include <sframe_unwind_convert.h>
 
 #include "convert/base/message.h"
+#include "cuts.h"
 #include "entries.h"
 #include "lib/rows.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
 #include "restorer.h"
-
-/**
- * struct row - a row of a run
- *
- * @start: address from which the row holds.
- * @end: end of the code for which it holds.
- * @rule: the rule.
- * @plain: bytes of the row, without its start, in a default entry; 0 if it needs a
- *	flexible one.
- * @flexible: bytes of the row, without its start, in a flexible entry.
- * @cost: bytes of all rows up to this one and of their entries, in the cheapest
- *	division.
- * @first: number of the first row of the entry that ends with this row, in that
- *	division.
- */
-struct row {
-	uint64_t start;
-	uint64_t end;
-	const struct sfu_rule *rule;
-	uint8_t plain;
-	uint8_t flexible;
-	uint64_t cost;
-	size_t first;
-};
 
 struct cutter {
 	struct image *image;
@@ -189,48 +160,6 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 	return write_function(cutter, &function, row_at(cutter, first)->rule);
 }
 
-/* Bytes of an entry without its rows. */
-#define ENTRY_SIZE (SFRAME_FDE_SIZE + SFRAME_ATTR_SIZE)
-
-/*
- * Find the cheapest last entry for the rows up to number @last.
- *
- * Longer entries need not be tried once this one costs ENTRY_SIZE more than the best one:
- * cut in front of @first, a longer entry would cost at most ENTRY_SIZE more, because rows
- * do not get larger in shorter entries, and then it is one that ends with this one.
- */
-static void find_first_row(struct cutter *cutter, size_t last)
-{
-	struct row *end = row_at(cutter, last);
-	uint64_t plain = 0, flexible = 0;
-	bool is_plain = true;
-
-	end->cost = UINT64_MAX;
-	for (size_t count = 1; count <= last + 1; count++) {
-		const size_t first = last + 1 - count;
-		const struct row *row = row_at(cutter, first);
-		const uint64_t size = end->end - row->start;
-		const unsigned int start_size = size <= UINT8_MAX ? 1 :
-						size <= UINT16_MAX ? 2 : 4;
-		uint64_t cost = first ? row_at(cutter, first - 1)->cost : 0;
-
-		if (count > 1 && (count > cutter->max_rows ||
-				  size > UINT32_MAX))
-			break;
-		plain += row->plain;
-		flexible += row->flexible;
-		is_plain &= row->plain != 0;
-		cost += ENTRY_SIZE + count * start_size +
-			(is_plain ? plain : flexible);
-		if (cost < end->cost) {
-			end->cost = cost;
-			end->first = first;
-		} else if (cost - ENTRY_SIZE >= end->cost) {
-			break;
-		}
-	}
-}
-
 /* Write the rows of the run, and start a new run. */
 static int write_run(struct cutter *cutter)
 {
@@ -241,8 +170,8 @@ static int write_run(struct cutter *cutter)
 
 	if (!count)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		find_first_row(cutter, i);
+	if (sfu_cuts_find(row_at(cutter, 0), count, cutter->max_rows))
+		return sfu_message_fail(ENOMEM, "no memory");
 	/* The entries are found from the end; write them from the front. */
 	for (last = count; last; last = row_at(cutter, last - 1)->first) {
 		if (buffer_reserve(&firsts, sizeof(last))) {
