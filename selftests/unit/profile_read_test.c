@@ -235,6 +235,35 @@ static void compressed_damaged(void)
 	EXPECT(fails(-EINVAL, "offset 232: compressed data is larger"));
 }
 
+/* Few bytes that become too many. */
+static void compressed_bomb(void)
+{
+	uint64_t nr = 0;
+	int ret;
+
+	plain.size = 0;
+	for (unsigned int i = 0; i < 9000; i++)
+		add_sample(&plain, 1, 1, (uint64_t[]){ 0 }, 1);
+	made_begin(&made, TYPE, 0);
+	for (unsigned int i = 0; i < 60; i++)
+		add_compressed(60000, RECORD_COMPRESSED);
+	EXPECT(made.size < 60000);
+	EXPECT_EQ(start(made_end(&made)), 0);
+	while ((ret = next()) == 1)
+		nr++;
+	EXPECT_EQ(ret, -EINVAL);
+	EXPECT(strstr(sframe_unwind_profile_error(profile), "offset "));
+	EXPECT(strstr(sframe_unwind_profile_error(profile),
+		      ": compressed: more data than a file of this size can have"));
+	/* What may always come out, and not much more. */
+	nr *= plain.size / 9000;
+	EXPECT(nr > 15 << 20 && nr < (17 << 20) + 1024 * made.size);
+	/* Each pass has the same limit. */
+	sframe_unwind_profile_rewind(profile);
+	EXPECT_EQ(next(), 1);
+	sframe_unwind_profile_close(profile);
+}
+
 /* From a pipe, with attributes, names and build IDs among the records. */
 static void piped(void)
 {
@@ -347,6 +376,7 @@ static const struct tap_test tests[] = {
 	TAP_TEST(deferred_limit),
 	TAP_TEST(compressed),
 	TAP_TEST(compressed_damaged),
+	TAP_TEST(compressed_bomb),
 	TAP_TEST(piped),
 	TAP_TEST(malformed),
 	TAP_TEST(bad_headers),

@@ -11,7 +11,8 @@
  *
  * Files are not trusted. The memory that a reader uses does not depend on the
  * number of records: at most 300 MiB, most of it for compressed files, usually
- * less than 3 MiB. A record that is not well-formed ends the reading, with a
+ * less than 3 MiB. A compressed file that would become more than 16 MiB and 1024
+ * times its size is not well-formed. A record that is not well-formed ends the reading, with a
  * message that tells its offset; the records before it have been returned.
  *
  * All functions that return int return 0 or another result named at the
@@ -272,6 +273,9 @@ const char *sframe_unwind_profile_error(const struct sframe_unwind_profile *prof
  * was killed or the disk was full. The records before were returned.
  */
 const char *sframe_unwind_profile_truncated(const struct sframe_unwind_profile *profile);
+
+/* Bytes of the file. */
+uint64_t sframe_unwind_profile_size(const struct sframe_unwind_profile *profile);
 
 /* Number of sources; in a profile from a pipe, of those known so far. */
 size_t sframe_unwind_profile_sources(const struct sframe_unwind_profile *profile);

@@ -26,6 +26,7 @@ int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size)
 	memcpy(inflate->packed, bytes, size);
 	inflate->packed_size = size;
 	inflate->packed_used = 0;
+	inflate->given += size;
 	return 0;
 }
 
@@ -54,8 +55,12 @@ static int refill(struct inflate *inflate, const char **why)
 			break;
 	}
 	inflate->packed_used = in.pos;
+	inflate->gotten += out.pos - inflate->end;
 	inflate->end = out.pos;
-	return 0;
+	if (inflate->gotten <= INFLATE_FREE + inflate->given * INFLATE_RATIO)
+		return 0;
+	*why = "more data than a file of this size can have";
+	return -EINVAL;
 }
 
 const void *sfu_inflate_get(struct inflate *inflate, size_t size, int *error,
@@ -80,6 +85,8 @@ void sfu_inflate_reset(struct inflate *inflate)
 		ZSTD_DCtx_reset(inflate->stream, ZSTD_reset_session_only);
 	inflate->packed_size = 0;
 	inflate->packed_used = 0;
+	inflate->given = 0;
+	inflate->gotten = 0;
 	inflate->begin = 0;
 	inflate->end = 0;
 }

@@ -13,6 +13,14 @@
 /* Bytes of @plain: a whole record and some. */
 #define INFLATE_PLAIN	(4 * INPUT_MAX)
 
+/*
+ * Bytes that may come out of a file: some, and so many for each byte that was
+ * given. Samples of a program that does the same all the time, each with a
+ * stack of 127 frames, have been compressed to 1/100.
+ */
+#define INFLATE_FREE	(16u << 20)
+#define INFLATE_RATIO	1024u
+
 /**
  * struct inflate - state of decompression; all 0 before the first use
  *
@@ -21,6 +29,8 @@
  * @packed_size: its size in bytes.
  * @packed_used: bytes of it that have been decompressed.
  * @plain: decompressed bytes.
+ * @given: bytes of compressed data so far.
+ * @gotten: bytes that came out of them.
  * @begin: offset in @plain of the first byte that has not been taken.
  * @end: offset in @plain of their end.
  */
@@ -30,6 +40,8 @@ struct inflate {
 	size_t packed_size;
 	size_t packed_used;
 	unsigned char *plain;
+	uint64_t given;
+	uint64_t gotten;
 	size_t begin;
 	size_t end;
 };
@@ -43,7 +55,7 @@ int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size);
 /*
  * Get at least @size bytes, at most INPUT_MAX, of decompressed data; NULL if
  * that many have not been given. Then *@error is 0, or -EINVAL for bytes that
- * zstd refuses; *@why is zstd's reason.
+ * zstd refuses, or that become too many; *@why is the reason.
  */
 const void *sfu_inflate_get(struct inflate *inflate, size_t size, int *error,
 			    const char **why);

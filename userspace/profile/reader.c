@@ -377,6 +377,11 @@ const char *sframe_unwind_profile_truncated(const struct sframe_unwind_profile *
 	return profile->is_damaged ? profile->truncated : NULL;
 }
 
+uint64_t sframe_unwind_profile_size(const struct sframe_unwind_profile *profile)
+{
+	return profile->input.size;
+}
+
 size_t sframe_unwind_profile_sources(const struct sframe_unwind_profile *profile)
 {
 	return profile->header.sources.nr;

@@ -9,8 +9,16 @@
 
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
-/* Ranges that may be moved to go back in time, before that is given up. */
-#define WORK_MAX	2000000000ULL
+/* Ranges that may be copied or moved, before that is given up. */
+#define WORK_MAX	500000000ULL
+
+/*
+ * Bytes that are counted for a record: its change, the thread and process, and
+ * their steps, in arrays that may be half empty.
+ */
+#define CHANGE_SIZE	(2 * (sizeof(struct change) + sizeof(struct thread) + \
+			      sizeof(struct comm_step) + sizeof(struct step)) + \
+			 sizeof(struct process) + 256)
 
 enum change_kind {
 	CHANGE_MAP,
@@ -109,8 +117,10 @@ struct thread {
  * @kernel_text: address of _text, or 0.
  * @kernel: number of the kernel's object, or TABLE_NONE.
  * @next_version: for the next change of any process.
- * @work: what going back in time has cost.
- * @is_inexact: whether that was too much.
+ * @usage: what following the mappings takes.
+ * @limit: of @usage.bytes, and of @charged.
+ * @charged: bytes that were counted.
+ * @is_inexact: whether @usage became too much.
  */
 struct history {
 	struct change *changes;
@@ -129,16 +139,29 @@ struct history {
 	uint64_t kernel_text;
 	uint32_t kernel;
 	uint64_t next_version;
-	uint64_t work;
+	struct ranges_usage usage;
+	uint64_t limit;
+	uint64_t charged;
 	bool is_inexact;
 };
 
-struct history *history_create(void)
+struct history *history_create(uint64_t limit)
 {
 	struct history *history = table_allocate(sizeof(*history));
 
 	history->kernel = TABLE_NONE;
+	history->limit = limit;
 	return history;
+}
+
+void history_charge(struct history *history, uint64_t bytes)
+{
+	history->charged += bytes;
+}
+
+bool history_is_full(const struct history *history)
+{
+	return history->charged > history->limit;
 }
 
 static struct process *get_process(struct history *history, uint32_t pid)
@@ -188,6 +211,7 @@ static uint32_t add_object(struct history *history,
 	memcpy(object->build_id, map->build_id, sizeof(map->build_id));
 	object->pid = pid;
 	history->objects[nr] = object;
+	history_charge(history, sizeof(*object) + 256 + 3 * strlen(map->name));
 	return nr;
 }
 
@@ -201,6 +225,7 @@ static void add_change(struct history *history, struct change change,
 	change.pid = record->pid;
 	change.tid = record->tid;
 	history->changes[history->nr_changes++] = change;
+	history_charge(history, CHANGE_SIZE);
 }
 
 /* jit-PID.dump, as perf's jitdump specification has it. */
@@ -285,10 +310,14 @@ static int compare(const void *a, const void *b)
 	return (left->order > right->order) - (left->order < right->order);
 }
 
-/* Own a copy of @now that can be changed. */
-static void own_now(struct process *process)
+/* Whether following the mappings has already taken too much time or memory. */
+static bool is_too_much(struct history *history)
 {
-	process->now = ranges_own(process->now);
+	if (history->usage.moved <= WORK_MAX &&
+	    history->usage.bytes <= history->limit)
+		return false;
+	history->is_inexact = true;
+	return true;
 }
 
 static void add_step(struct process *process, const struct step *step)
@@ -298,22 +327,24 @@ static void add_step(struct process *process, const struct step *step)
 	process->steps[process->nr_steps++] = *step;
 }
 
-static void do_step(struct process *process, const struct step *step)
+static void do_step(struct history *history, struct process *process,
+		    const struct step *step)
 {
 	if (step->base) {
 		ranges_put(process->now);
 		process->now = ranges_get(step->base);
-	} else {
-		own_now(process);
+	} else if (!is_too_much(history)) {
+		process->now = ranges_own(process->now, &history->usage);
 		ranges_add(process->now, &step->mapping);
 	}
 }
 
 /* The two must be of one time. */
-static void add_and_do(struct process *process, const struct step *step)
+static void add_and_do(struct history *history, struct process *process,
+		       const struct step *step)
 {
 	add_step(process, step);
-	do_step(process, step);
+	do_step(history, process, step);
 }
 
 static void add_comm(struct history *history, uint32_t tid, uint64_t time,
@@ -339,8 +370,8 @@ static void distribute_fork(struct history *history, const struct change *change
 		return;
 	step.base = ranges_get(get_process(history, change->ppid)->now);
 	if (!step.base)
-		step.base = ranges_create();
-	add_and_do(process, &step);
+		step.base = ranges_create(&history->usage);
+	add_and_do(history, process, &step);
 }
 
 static void distribute(struct history *history, const struct change *change)
@@ -350,11 +381,11 @@ static void distribute(struct history *history, const struct change *change)
 	switch (change->kind) {
 	case CHANGE_MAP:
 		step.mapping = change->mapping;
-		add_and_do(get_process(history, change->pid), &step);
+		add_and_do(history, get_process(history, change->pid), &step);
 		break;
 	case CHANGE_EXEC:
-		step.base = ranges_create();
-		add_and_do(get_process(history, change->pid), &step);
+		step.base = ranges_create(&history->usage);
+		add_and_do(history, get_process(history, change->pid), &step);
 		break;
 	case CHANGE_COMM:
 		add_comm(history, change->tid, change->time, change->comm);
@@ -374,6 +405,7 @@ void history_finish(struct history *history)
 		distribute(history, &history->changes[i]);
 	free(history->changes);
 	history->changes = NULL;
+	history->charged = 0;
 	for (uint32_t i = 0; i < history->pids.nr; i++) {
 		ranges_put(history->processes[i]->now);
 		history->processes[i]->now = NULL;
@@ -387,11 +419,9 @@ static void go_to(struct history *history, struct process *process,
 	uint32_t done = process->nr_done;
 
 	if (done && process->steps[done - 1].time > time) {
-		if (history->work > WORK_MAX) {
-			history->is_inexact = true;
+		if (is_too_much(history))
 			return;
-		}
-		history->work += ranges_nr(process->now) + done;
+		history->usage.moved += ranges_nr(process->now) + done;
 		ranges_put(process->now);
 		process->now = NULL;
 		done = 0;
@@ -401,7 +431,7 @@ static void go_to(struct history *history, struct process *process,
 		process->version = history->next_version++;
 	for (; done < process->nr_steps && process->steps[done].time <= time;
 	     done++)
-		do_step(process, &process->steps[done]);
+		do_step(history, process, &process->steps[done]);
 	process->nr_done = done;
 }
 

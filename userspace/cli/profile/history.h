@@ -42,9 +42,20 @@ struct history_object {
 struct history;
 struct process;
 
-struct history *history_create(void);
+/*
+ * @limit: bytes that may be kept of the profile before history_finish(), and as
+ * many behind it. They are counted roughly, and go over it by what one record
+ * takes.
+ */
+struct history *history_create(uint64_t limit);
 
 void history_free(struct history *history);
+
+/* Count @bytes that were allocated for what the profile says. */
+void history_charge(struct history *history, uint64_t bytes);
+
+/* Whether more than the limit has been counted. */
+bool history_is_full(const struct history *history);
 
 /* Take over a record; samples are ignored. */
 void history_add(struct history *history,
@@ -83,8 +94,8 @@ const struct history_object *history_kernel(const struct history *history);
 const char *history_jitdump(struct history *history, uint32_t pid);
 
 /*
- * Whether samples were too far from the order of time, so that mappings of some
- * were taken as they were somewhat later.
+ * Whether mappings were not followed exactly: samples were too far from the order
+ * of time, or the processes had too many.
  */
 bool history_is_inexact(const struct history *history);
 

@@ -23,10 +23,16 @@
  *
  * @symbols: the functions, of the file that has any.
  * @names: what their names point to.
+ * @starts: numbers of addresses at which functions begin.
+ * @last: number of the last function that begins there, by these.
+ * @last_room: room for those.
  */
 struct jit {
 	struct symbols symbols;
 	struct strings names;
+	struct pairs starts;
+	uint32_t *last;
+	uint32_t last_room;
 };
 
 static FILE *open_ours(const char *path)
@@ -50,6 +56,10 @@ static void add(struct jit *jit, uint64_t start, uint64_t size,
 
 	if (!size || start + size < start || jit->symbols.nr >= SYMBOLS_MAX)
 		return;
+	number = pairs_add(&jit->starts, start, 0);
+	jit->last = table_grow(jit->last, &jit->last_room, number,
+			       sizeof(*jit->last));
+	jit->last[number] = jit->symbols.nr;
 	number = strings_add(&jit->names, name);
 	/* Of several at one address, the last one: memory is reused. */
 	symtab_add(&jit->symbols, start, start + size, false,
@@ -105,17 +115,14 @@ static void load(struct jit *jit, const char *bytes, size_t size)
 /* Process and thread, address, old address, new address, size, index. */
 static void move(struct jit *jit, const char *bytes, size_t size)
 {
+	uint32_t number;
+
 	if (size < 48)
 		return;
-	for (uint32_t i = jit->symbols.nr; i--;) {
-		const struct symbol *symbol = &jit->symbols.list[i];
-
-		if (symbol->start != get_u64(bytes + 16))
-			continue;
+	number = pairs_find(&jit->starts, get_u64(bytes + 16), 0);
+	if (number != TABLE_NONE)
 		add(jit, get_u64(bytes + 24), get_u64(bytes + 32),
-		    symbol->name);
-		return;
-	}
+		    jit->symbols.list[jit->last[number]].name);
 }
 
 static void read_jitdump(struct jit *jit, FILE *file)
@@ -163,6 +170,9 @@ struct jit *jit_open(uint32_t pid, const char *jitdump)
 		fclose(file);
 	}
 	symtab_sort(&jit->symbols);
+	pairs_free(&jit->starts);
+	free(jit->last);
+	jit->last = NULL;
 	return jit;
 }
 

@@ -11,6 +11,13 @@
 #include "cli/profile/load.h"
 #include "sframe_unwind.h"
 
+/*
+ * What a profile may make its reader keep, roughly: some, and so many bytes for
+ * each byte of the file. Compressed files can say much in few bytes.
+ */
+#define KEPT_FREE	(8u << 20)
+#define KEPT_RATIO	64u
+
 static int status_of(int error)
 {
 	switch (error) {
@@ -36,12 +43,29 @@ static void check_end(struct load *load, int ret)
 	load->damage = ret < 0 || truncated;
 }
 
+/* Returns whether more of the profile may be kept; else after a message, once. */
+static bool has_room(struct load *load)
+{
+	const uint64_t size = sframe_unwind_profile_size(load->profile);
+
+	if (!history_is_full(load->history))
+		return true;
+	load->end = load->at;
+	if (!load->damage)
+		complain("%s: offset %" PRIu64 ": up to here, it has more mappings, threads or different stacks than a profile of %" PRIu64 " bytes may have; what precedes is used",
+			 load->path, load->at, size);
+	load->damage = true;
+	return false;
+}
+
 static void read_history(struct load *load)
 {
 	const struct sframe_unwind_profile_record *record;
-	int ret;
+	int ret = 0;
 
-	while ((ret = sframe_unwind_profile_next(load->profile, &record)) == 1) {
+	while (has_room(load) &&
+	       (ret = sframe_unwind_profile_next(load->profile, &record)) == 1) {
+		load->at = record->offset;
 		switch (record->kind) {
 		case SFRAME_UNWIND_PROFILE_SAMPLE:
 			break;
@@ -54,7 +78,8 @@ static void read_history(struct load *load)
 			break;
 		}
 	}
-	check_end(load, ret);
+	if (!load->damage)
+		check_end(load, ret);
 	history_finish(load->history);
 	sframe_unwind_profile_rewind(load->profile);
 }
@@ -64,7 +89,11 @@ int load_open(struct load *load, const char *path,
 {
 	int ret;
 
-	*load = (struct load){ .path = path, .fd = STDIN_FILENO };
+	*load = (struct load){
+		.path = path,
+		.fd = STDIN_FILENO,
+		.end = UINT64_MAX,
+	};
 	if (strcmp(path, "-")) {
 		load->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (load->fd < 0)
@@ -78,7 +107,8 @@ int load_open(struct load *load, const char *path,
 		load_close(load);
 		return status_of(ret);
 	}
-	load->history = history_create();
+	load->history = history_create(KEPT_FREE + KEPT_RATIO *
+		sframe_unwind_profile_size(load->profile));
 	read_history(load);
 	load->names = names_create(load->history, options,
 				   sframe_unwind_profile_fact(load->profile,
@@ -91,9 +121,14 @@ const struct sframe_unwind_profile_record *load_next(struct load *load)
 	const struct sframe_unwind_profile_record *record;
 
 	/* Errors have been reported by the first pass. */
-	while (sframe_unwind_profile_next(load->profile, &record) == 1)
+	while (has_room(load) &&
+	       sframe_unwind_profile_next(load->profile, &record) == 1) {
+		load->at = record->offset;
+		if (load->at > load->end)
+			break;
 		if (record->kind == SFRAME_UNWIND_PROFILE_SAMPLE)
 			return record;
+	}
 	return NULL;
 }
 
@@ -109,7 +144,7 @@ void load_complain(const struct load *load)
 		complain("%s: %" PRIu64 " samples or records were lost",
 			 load->path, load->lost);
 	if (history_is_inexact(load->history))
-		complain("%s: records are far from the order of time; some addresses were named by later mappings",
+		complain("%s: mappings are far from the order of time, or too many; some addresses were named by others",
 			 load->path);
 }
 

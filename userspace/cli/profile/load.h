@@ -19,6 +19,8 @@
  * @profile: the reader.
  * @history: what was mapped.
  * @names: names of addresses.
+ * @at: offset of the last record.
+ * @end: records behind this offset are not used.
  * @lost: number of records and samples that were lost.
  * @damage: whether the file ended early or was not well-formed; a message has
  *	been printed.
@@ -29,6 +31,8 @@ struct load {
 	struct sframe_unwind_profile *profile;
 	struct history *history;
 	struct names *names;
+	uint64_t at;
+	uint64_t end;
 	uint64_t lost;
 	bool damage;
 };
@@ -40,7 +44,7 @@ struct load {
 int load_open(struct load *load, const char *path,
 	      const struct names_options *options);
 
-/* Get the next sample, or NULL at the end. */
+/* Get the next sample; NULL at the end, or after a message. */
 const struct sframe_unwind_profile_record *load_next(struct load *load);
 
 /* Start again with the first sample. */

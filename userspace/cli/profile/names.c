@@ -20,6 +20,10 @@
 /* Entries of the cache of addresses, a power of two. */
 #define RECENT		65536u
 
+/* Bytes that are counted for a function beside its name, and for a place. */
+#define FUNCTION_SIZE	(2 * (sizeof(struct function) + 2 * sizeof(struct pair)) + 128)
+#define PLACE_SIZE	(2 * (sizeof(struct place) + sizeof(struct pair)) + 64)
+
 /**
  * struct recent - an address that was found recently
  *
@@ -184,6 +188,7 @@ static uint32_t add_function(struct names *names, const char *object,
 	function->code = code;
 	function->is_inlined = is_inlined;
 	function->is_nameless = is_nameless;
+	history_charge(names->history, FUNCTION_SIZE + 2 * strlen(name));
 	return number;
 }
 
@@ -332,6 +337,7 @@ static uint32_t add_place(struct names *names, uint32_t owner, uint64_t address,
 	names->places = table_grow(names->places, &names->places_room, number,
 				   sizeof(*names->places));
 	place = &names->places[number];
+	history_charge(names->history, PLACE_SIZE);
 	place->address = address;
 	place->owner = owner;
 	place->first = names->chain_nr;

@@ -14,20 +14,35 @@
  * @nr: number of those.
  * @room: room for those.
  * @references: how often this is used.
+ * @usage: where it is counted.
  */
 struct ranges {
 	struct mapping *list;
 	uint32_t nr;
 	uint32_t room;
 	uint32_t references;
+	struct ranges_usage *usage;
 };
 
-struct ranges *ranges_create(void)
+struct ranges *ranges_create(struct ranges_usage *usage)
 {
 	struct ranges *ranges = table_allocate(sizeof(*ranges));
 
 	ranges->references = 1;
+	ranges->usage = usage;
+	usage->bytes += sizeof(*ranges);
 	return ranges;
+}
+
+/* Make room for @nr ranges. */
+static void make_room(struct ranges *ranges, uint32_t nr)
+{
+	const uint32_t old = ranges->room;
+
+	ranges->list = table_grow(ranges->list, &ranges->room, nr,
+				  sizeof(*ranges->list));
+	ranges->usage->bytes += (uint64_t)(ranges->room - old) *
+				sizeof(*ranges->list);
 }
 
 struct ranges *ranges_get(struct ranges *ranges)
@@ -41,21 +56,23 @@ void ranges_put(struct ranges *ranges)
 {
 	if (!ranges || --ranges->references)
 		return;
+	ranges->usage->bytes -= sizeof(*ranges) + (uint64_t)ranges->room *
+				sizeof(*ranges->list);
 	free(ranges->list);
 	free(ranges);
 }
 
-struct ranges *ranges_own(struct ranges *ranges)
+struct ranges *ranges_own(struct ranges *ranges, struct ranges_usage *usage)
 {
 	struct ranges *copy;
 
 	if (ranges && ranges->references == 1)
 		return ranges;
-	copy = ranges_create();
+	copy = ranges_create(usage);
 	if (ranges && ranges->nr) {
-		copy->list = table_grow(NULL, &copy->room, ranges->nr,
-					sizeof(*copy->list));
+		make_room(copy, ranges->nr);
 		copy->nr = ranges->nr;
+		usage->moved += ranges->nr;
 		memcpy(copy->list, ranges->list,
 		       ranges->nr * sizeof(*copy->list));
 	}
@@ -85,8 +102,8 @@ static void replace(struct ranges *ranges, uint32_t place, uint32_t nr,
 {
 	const uint32_t behind = ranges->nr - place - nr;
 
-	ranges->list = table_grow(ranges->list, &ranges->room,
-				  ranges->nr + nr_new, sizeof(*ranges->list));
+	make_room(ranges, ranges->nr + nr_new);
+	ranges->usage->moved += behind;
 	memmove(ranges->list + place + nr_new, ranges->list + place + nr,
 		behind * sizeof(*ranges->list));
 	memcpy(ranges->list + place, new, nr_new * sizeof(*new));

@@ -10,7 +10,19 @@
 
 struct ranges;
 
-struct ranges *ranges_create(void);
+/**
+ * struct ranges_usage - what ranges have taken
+ *
+ * @bytes: of memory, now.
+ * @moved: ranges that were copied or moved so far.
+ */
+struct ranges_usage {
+	uint64_t bytes;
+	uint64_t moved;
+};
+
+/* @usage is updated as long as the ranges exist. */
+struct ranges *ranges_create(struct ranges_usage *usage);
 
 /* NULL is allowed below, for no ranges. */
 
@@ -19,7 +31,7 @@ struct ranges *ranges_get(struct ranges *ranges);
 void ranges_put(struct ranges *ranges);
 
 /* Returns @ranges, or a copy of it if others use it, too. */
-struct ranges *ranges_own(struct ranges *ranges);
+struct ranges *ranges_own(struct ranges *ranges, struct ranges_usage *usage);
 
 /* Map something, instead of what was there. */
 void ranges_add(struct ranges *ranges, const struct mapping *mapping);

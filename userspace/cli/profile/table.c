@@ -34,7 +34,7 @@ char *table_copy(const char *text)
 
 void *table_grow(void *array, uint32_t *room, uint32_t nr, size_t size)
 {
-	size_t more = *room ? *room : 16;
+	size_t more = *room ? *room : 4;
 
 	if (nr < *room)
 		return array;
@@ -81,26 +81,40 @@ static void grow(struct pairs *pairs)
 	}
 }
 
-uint32_t pairs_add(struct pairs *pairs, uint64_t a, uint64_t b)
+/* Returns where the number of a pair is or belongs, or NULL if there is no table. */
+static uint32_t *find_slot(const struct pairs *pairs, uint64_t a, uint64_t b)
 {
 	uint32_t slot = hash(a, b), number;
 
-	for (; pairs->slots; slot++) {
+	if (!pairs->slots)
+		return NULL;
+	for (;; slot++) {
 		number = pairs->slots[slot & pairs->mask];
-		if (!number)
-			break;
-		if (pairs->keys[number - 1].a == a &&
-		    pairs->keys[number - 1].b == b)
-			return number - 1;
+		if (!number || (pairs->keys[number - 1].a == a &&
+				pairs->keys[number - 1].b == b))
+			return &pairs->slots[slot & pairs->mask];
 	}
-	if (!pairs->slots || pairs->nr >= (pairs->mask + 1) / 2) {
+}
+
+uint32_t pairs_find(const struct pairs *pairs, uint64_t a, uint64_t b)
+{
+	const uint32_t *slot = find_slot(pairs, a, b);
+
+	return slot && *slot ? *slot - 1 : TABLE_NONE;
+}
+
+uint32_t pairs_add(struct pairs *pairs, uint64_t a, uint64_t b)
+{
+	uint32_t *slot = find_slot(pairs, a, b);
+
+	if (slot && *slot)
+		return *slot - 1;
+	if (!slot || pairs->nr >= (pairs->mask + 1) / 2) {
 		grow(pairs);
-		for (slot = hash(a, b); pairs->slots[slot & pairs->mask];
-		     slot++)
-			;
+		slot = find_slot(pairs, a, b);
 	}
 	pairs->keys[pairs->nr] = (struct pair){ a, b };
-	pairs->slots[slot & pairs->mask] = ++pairs->nr;
+	*slot = ++pairs->nr;
 	return pairs->nr - 1;
 }
 

@@ -41,6 +41,9 @@ struct pairs {
 /* Returns the number of a pair, a new one if need be. */
 uint32_t pairs_add(struct pairs *pairs, uint64_t a, uint64_t b);
 
+/* Returns the number of a pair, or TABLE_NONE. */
+uint32_t pairs_find(const struct pairs *pairs, uint64_t a, uint64_t b);
+
 void pairs_free(struct pairs *pairs);
 
 /**

@@ -52,6 +52,9 @@ static bool is_unsure(const struct sframe_unwind_profile_sample *sample,
 	       how & SFRAME_UNWIND_FRAME_UNSURE;
 }
 
+/* Bytes that are counted for a node. */
+#define NODE_SIZE	(2 * (sizeof(struct node) + sizeof(struct pair)) + 16)
+
 /* Add the functions of a place, the outermost first. */
 static uint32_t add_functions(struct tree *tree, struct load *load,
 			      uint32_t node, uint32_t number, bool unsure)
@@ -72,6 +75,7 @@ static void add_sample(struct tree *tree, struct load *load,
 	const char *comm = history_comm(load->history, record->pid, record->tid,
 					record->time);
 	const char *cut = load_cut(sample);
+	const uint32_t old = tree->nr;
 	const uint32_t *places;
 	uint32_t node, nr;
 
@@ -92,6 +96,7 @@ static void add_sample(struct tree *tree, struct load *load,
 	}
 	tree->nodes[node].self += sample->period;
 	tree->nodes[node].samples++;
+	history_charge(load->history, (tree->nr - old) * NODE_SIZE);
 }
 
 static void add_up(struct tree *tree)
