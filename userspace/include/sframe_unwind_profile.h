@@ -265,6 +265,12 @@ int sframe_unwind_profile_next(struct sframe_unwind_profile *profile,
 /* Start again with the first record. */
 void sframe_unwind_profile_rewind(struct sframe_unwind_profile *profile);
 
+/*
+ * Whether to skip samples, without looking whether they are well-formed: that
+ * takes less time, for who only needs to know what was mapped.
+ */
+void sframe_unwind_profile_skip_samples(struct sframe_unwind_profile *profile, int skip);
+
 /* What was wrong: a sentence in English, with offsets. "" if nothing was. */
 const char *sframe_unwind_profile_error(const struct sframe_unwind_profile *profile);
 

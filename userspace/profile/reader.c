@@ -31,6 +31,7 @@
  * @is_packed: whether the current record was compressed.
  * @is_end: whether the file has no further record.
  * @is_damaged: whether @truncated is a sentence.
+ * @skips_samples: whether samples are skipped.
  * @result: 0, or -errno of the last call, which all further ones return.
  * @error: what was wrong.
  * @truncated: that the file ends too early.
@@ -48,6 +49,7 @@ struct sframe_unwind_profile {
 	bool is_packed;
 	bool is_end;
 	bool is_damaged;
+	bool skips_samples;
 	int result;
 	char error[256];
 	char truncated[256];
@@ -289,6 +291,9 @@ static int parse(struct sframe_unwind_profile *profile, const char *bytes)
 
 	if (type >= RECORD_USER)
 		return use_special(profile, bytes, type);
+	if (profile->skips_samples && (type == PERF_RECORD_SAMPLE ||
+				       type == RECORD_CALLCHAIN_DEFERRED))
+		return advance(profile, bytes, type);
 	ret = sfu_parse_record(&profile->header.sources, bytes, &profile->parsed,
 			       &why);
 	if (ret)
@@ -334,6 +339,11 @@ void sframe_unwind_profile_rewind(struct sframe_unwind_profile *profile)
 	profile->is_damaged = false;
 	profile->result = 0;
 	profile->error[0] = '\0';
+}
+
+void sframe_unwind_profile_skip_samples(struct sframe_unwind_profile *profile, int skip)
+{
+	profile->skips_samples = !!skip;
 }
 
 int sframe_unwind_profile_open(struct sframe_unwind_profile **profile, int fd)

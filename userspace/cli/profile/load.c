@@ -34,6 +34,8 @@ static void check_end(struct load *load, int ret)
 {
 	const char *truncated = sframe_unwind_profile_truncated(load->profile);
 
+	if (load->damage)
+		return;
 	if (ret < 0)
 		complain("%s: %s; what precedes is used", load->path,
 			 sframe_unwind_profile_error(load->profile));
@@ -63,12 +65,12 @@ static void read_history(struct load *load)
 	const struct sframe_unwind_profile_record *record;
 	int ret = 0;
 
+	/* Samples are looked at when they are used. */
+	sframe_unwind_profile_skip_samples(load->profile, 1);
 	while (has_room(load) &&
 	       (ret = sframe_unwind_profile_next(load->profile, &record)) == 1) {
 		load->at = record->offset;
 		switch (record->kind) {
-		case SFRAME_UNWIND_PROFILE_SAMPLE:
-			break;
 		case SFRAME_UNWIND_PROFILE_LOST:
 		case SFRAME_UNWIND_PROFILE_LOST_SAMPLES:
 			load->lost += record->lost;
@@ -78,9 +80,9 @@ static void read_history(struct load *load)
 			break;
 		}
 	}
-	if (!load->damage)
-		check_end(load, ret);
+	check_end(load, ret);
 	history_finish(load->history);
+	sframe_unwind_profile_skip_samples(load->profile, 0);
 	sframe_unwind_profile_rewind(load->profile);
 }
 
@@ -120,15 +122,18 @@ const struct sframe_unwind_profile_record *load_next(struct load *load)
 {
 	const struct sframe_unwind_profile_record *record;
 
-	/* Errors have been reported by the first pass. */
+	int ret = 0;
+
 	while (has_room(load) &&
-	       sframe_unwind_profile_next(load->profile, &record) == 1) {
+	       (ret = sframe_unwind_profile_next(load->profile, &record)) == 1) {
 		load->at = record->offset;
 		if (load->at > load->end)
 			break;
 		if (record->kind == SFRAME_UNWIND_PROFILE_SAMPLE)
 			return record;
 	}
+	if (ret < 0)
+		check_end(load, ret);
 	return NULL;
 }
 

@@ -368,45 +368,68 @@ static uint32_t find_user(struct names *names, const struct process *process,
 			 address, is_exact, pid, name);
 }
 
-const uint32_t *names_of_sample(struct names *names,
-				const struct sframe_unwind_profile_record *record,
-				uint32_t *nr)
+void names_get_stack(struct stack *stack,
+		     const struct sframe_unwind_profile_sample *sample)
 {
-	const struct sframe_unwind_profile_sample *sample = &record->sample;
-	const uint64_t *frames = sample->frames;
-	uint32_t nr_kernel = sample->nr_kernel, nr_user = sample->nr_user;
+	const bool is_kernel = sample->flags & SFRAME_UNWIND_PROFILE_KERNEL;
+
+	*stack = (struct stack){ sample->frames, sample->nr_kernel,
+				 sample->nr_user };
+	if (!sample->nr_kernel && !sample->nr_user && sample->ip)
+		*stack = (struct stack){ &sample->ip, is_kernel, !is_kernel };
+}
+
+uint64_t names_version(struct names *names,
+		       const struct sframe_unwind_profile_record *record)
+{
+	uint64_t version;
+
+	history_process(names->history, record->pid, record->time, &version);
+	return version;
+}
+
+const uint32_t *names_of_stack(struct names *names, const struct stack *stack,
+			       const struct sframe_unwind_profile_record *record,
+			       uint32_t known)
+{
+	const uint32_t end = stack->nr_kernel + stack->nr_user - known;
 	struct process *process;
 	uint64_t version;
 
-	/* A sample without a chain is its own only frame. */
-	if (!nr_kernel && !nr_user && sample->ip) {
-		frames = &sample->ip;
-		nr_kernel = !!(sample->flags & SFRAME_UNWIND_PROFILE_KERNEL);
-		nr_user = !nr_kernel;
-	}
-	for (uint32_t i = 0; i < nr_kernel; i++)
-		names->frames[i] = add_place(names, OWNER_KERNEL, frames[i],
-					     !i, 0, NULL);
-	*nr = nr_kernel + nr_user;
-	if (!nr_user)
+	for (uint32_t i = 0; i < stack->nr_kernel && i < end; i++)
+		names->frames[i] = add_place(names, OWNER_KERNEL,
+					     stack->frames[i], !i, 0, NULL);
+	if (end <= stack->nr_kernel)
 		return names->frames;
 	process = history_process(names->history, record->pid, record->time,
 				  &version);
-	for (uint32_t i = nr_kernel; i < *nr; i++) {
-		const bool is_exact = i == nr_kernel;
-		const uint64_t key = frames[i] ^ (uint64_t)is_exact << 63;
+	for (uint32_t i = stack->nr_kernel; i < end; i++) {
+		const uint64_t address = stack->frames[i];
+		const bool is_exact = i == stack->nr_kernel;
+		const uint64_t key = address ^ (uint64_t)is_exact << 63;
 		struct recent *recent =
-			&names->recent[(frames[i] * 0x9e3779b97f4a7c15ULL) >> 48];
+			&names->recent[(address * 0x9e3779b97f4a7c15ULL) >> 48];
 
 		if (recent->address != key || recent->version != version) {
 			recent->place = find_user(names, process, record->pid,
-						  frames[i], is_exact);
+						  address, is_exact);
 			recent->address = key;
 			recent->version = version;
 		}
 		names->frames[i] = recent->place;
 	}
 	return names->frames;
+}
+
+const uint32_t *names_of_sample(struct names *names,
+				const struct sframe_unwind_profile_record *record,
+				uint32_t *nr)
+{
+	struct stack stack;
+
+	names_get_stack(&stack, &record->sample);
+	*nr = stack.nr_kernel + stack.nr_user;
+	return names_of_stack(names, &stack, record, 0);
 }
 
 const struct place *names_place(const struct names *names, uint32_t place)

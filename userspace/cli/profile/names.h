@@ -83,13 +83,42 @@ struct names *names_create(struct history *history,
 
 void names_free(struct names *names);
 
+/**
+ * struct stack - the frames of a sample
+ *
+ * @frames: the addresses, the innermost first.
+ * @nr_kernel: number of the kernel's.
+ * @nr_user: number of the user's, behind them.
+ */
+struct stack {
+	const uint64_t *frames;
+	uint32_t nr_kernel;
+	uint32_t nr_user;
+};
+
+/* Set @stack to what @sample has; without a chain, to its only frame. */
+void names_get_stack(struct stack *stack,
+		     const struct sframe_unwind_profile_sample *sample);
+
 /*
  * Get the numbers of a sample's places, as many as it has frames, valid until
- * the next call.
+ * the next call. The @known outermost frames are left out.
  */
+const uint32_t *names_of_stack(struct names *names, const struct stack *stack,
+			       const struct sframe_unwind_profile_record *record,
+			       uint32_t known);
+
+/* The same for all frames; *@nr is their number. */
 const uint32_t *names_of_sample(struct names *names,
 				const struct sframe_unwind_profile_record *record,
 				uint32_t *nr);
+
+/*
+ * A number that stays the same as long as the user's addresses of a process have
+ * the same places.
+ */
+uint64_t names_version(struct names *names,
+		       const struct sframe_unwind_profile_record *record);
 
 const struct place *names_place(const struct names *names, uint32_t place);
 

@@ -5,39 +5,75 @@
 
 #include "cli/profile/tree.h"
 
-/* Returns the number of a child of @parent. */
+static bool is_same(const struct node *a, const struct node *b)
+{
+	return a->parent == b->parent && a->number == b->number &&
+	       a->kind == b->kind && a->pid == b->pid &&
+	       a->is_unsure == b->is_unsure;
+}
+
+static uint32_t *find_slot(const struct tree *tree, const struct node *node)
+{
+	uint64_t hash = ((uint64_t)node->parent << 32 | node->number) +
+			((uint64_t)node->pid << 3) + node->kind * 2 +
+			node->is_unsure;
+	uint32_t slot;
+
+	hash *= 0x9e3779b97f4a7c15ULL;
+	for (slot = (hash ^ hash >> 32) & tree->mask; tree->slots[slot];
+	     slot = (slot + 1) & tree->mask)
+		if (is_same(&tree->nodes[tree->slots[slot]], node))
+			break;
+	return &tree->slots[slot];
+}
+
+/* Nodes are 3/4 of the slots at most. */
+static void grow_slots(struct tree *tree)
+{
+	const uint64_t nr = tree->slots ? (tree->mask + 1ULL) * 2 : 1024;
+
+	free(tree->slots);
+	tree->slots = table_allocate(nr * sizeof(*tree->slots));
+	tree->mask = nr - 1;
+	for (uint32_t i = 1; i < tree->nr; i++)
+		*find_slot(tree, &tree->nodes[i]) = i;
+}
+
+/* Returns the number of a child of @new->parent, whose other members are 0. */
+static uint32_t add_child(struct tree *tree, const struct node *new)
+{
+	const uint32_t recent = tree->nodes[new->parent].recent;
+	uint32_t *slot;
+
+	/* Most samples are in the same callers as the one before. */
+	if (is_same(&tree->nodes[recent], new))
+		return recent;
+	if (tree->nr >= tree->mask / 4 * 3)
+		grow_slots(tree);
+	slot = find_slot(tree, new);
+	tree->nodes[new->parent].recent = *slot ? *slot : tree->nr;
+	if (*slot)
+		return *slot;
+	tree->nodes = table_grow(tree->nodes, &tree->room, tree->nr,
+				 sizeof(*tree->nodes));
+	tree->nodes[tree->nr] = *new;
+	*slot = tree->nr;
+	return tree->nr++;
+}
+
 static uint32_t add_node(struct tree *tree, uint32_t parent,
 			 enum node_kind kind, uint32_t number, uint32_t pid,
 			 bool is_unsure)
 {
-	const uint64_t what = (uint64_t)number << 32 | pid;
-	const uint64_t where = (uint64_t)parent << 8 | kind << 1 | is_unsure;
-	uint32_t node;
+	const struct node node = {
+		.parent = parent,
+		.number = number,
+		.pid = pid,
+		.kind = kind,
+		.is_unsure = is_unsure,
+	};
 
-	/* Most samples are in the same callers as the one before. */
-	if (parent < tree->nr) {
-		const struct node *recent =
-			&tree->nodes[tree->nodes[parent].recent];
-
-		if (recent->parent == parent && recent->number == number &&
-		    recent->kind == kind && recent->pid == pid &&
-		    recent->is_unsure == is_unsure)
-			return tree->nodes[parent].recent;
-	}
-	node = pairs_add(&tree->keys, where, what);
-	if (tree->nr)
-		tree->nodes[parent].recent = node;
-	if (node < tree->nr)
-		return node;
-	tree->nodes = table_grow(tree->nodes, &tree->room, node,
-				 sizeof(*tree->nodes));
-	tree->nodes[node].parent = parent;
-	tree->nodes[node].kind = kind;
-	tree->nodes[node].number = number;
-	tree->nodes[node].pid = pid;
-	tree->nodes[node].is_unsure = is_unsure;
-	tree->nr = node + 1;
-	return node;
+	return add_child(tree, &node);
 }
 
 static bool is_unsure(const struct sframe_unwind_profile_sample *sample,
@@ -53,7 +89,7 @@ static bool is_unsure(const struct sframe_unwind_profile_sample *sample,
 }
 
 /* Bytes that are counted for a node. */
-#define NODE_SIZE	(2 * (sizeof(struct node) + sizeof(struct pair)) + 16)
+#define NODE_SIZE	(2 * sizeof(struct node) + 16)
 
 /* Add the functions of a place, the outermost first. */
 static uint32_t add_functions(struct tree *tree, struct load *load,
@@ -67,36 +103,167 @@ static uint32_t add_functions(struct tree *tree, struct load *load,
 	return node;
 }
 
-static void add_sample(struct tree *tree, struct load *load,
-		       const struct tree_options *options,
-		       const struct sframe_unwind_profile_record *record)
+/* Stacks that are remembered, one of each of so many threads, and their frames. */
+#define PATHS		64u
+#define PATH_MAX	256u
+
+/**
+ * struct path - the last stack of a thread, and its nodes
+ *
+ * @base: what the frames are below; 0 if this is not valid.
+ * @last: the node of the innermost frame.
+ * @version: see names_version().
+ * @nr_kernel: number of the kernel's frames.
+ * @nr_user: number of the user's.
+ * @frames: addresses, the outermost first, of the first PATH_MAX frames.
+ * @nodes: their nodes.
+ */
+struct path {
+	uint32_t base;
+	uint32_t last;
+	uint64_t version;
+	uint32_t nr_kernel;
+	uint32_t nr_user;
+	uint64_t frames[PATH_MAX];
+	uint32_t nodes[PATH_MAX];
+};
+
+/**
+ * struct reading - a tree that is being made
+ *
+ * @tree: the tree.
+ * @load: the profile.
+ * @options: how.
+ * @paths: the last stack, by number of the thread.
+ */
+struct reading {
+	struct tree *tree;
+	struct load *load;
+	const struct tree_options *options;
+	struct path paths[PATHS];
+};
+
+static uint32_t smaller(uint32_t a, uint32_t b)
 {
-	const struct sframe_unwind_profile_sample *sample = &record->sample;
-	const char *comm = history_comm(load->history, record->pid, record->tid,
-					record->time);
-	const char *cut = load_cut(sample);
-	const uint32_t old = tree->nr;
-	const uint32_t *places;
-	uint32_t node, nr;
+	return a < b ? a : b;
+}
+
+/*
+ * Returns how many of the outermost frames are the same. Exact addresses, the
+ * first ones of kernel and user, have other places than return addresses.
+ */
+static uint32_t path_match(const struct path *path, const struct stack *stack)
+{
+	const uint32_t nr = stack->nr_kernel + stack->nr_user;
+	const uint32_t nr_path = path->nr_kernel + path->nr_user;
+	uint32_t most, same = 0;
+
+	if (!nr || !nr_path)
+		return 0;
+	if (path->nr_user != stack->nr_user)
+		most = smaller(path->nr_user, stack->nr_user);
+	else
+		most = smaller(nr, nr_path) + (nr == nr_path);
+	if (most)
+		most = smaller(most - 1, PATH_MAX);
+	while (same < most && path->frames[same] == stack->frames[nr - 1 - same])
+		same++;
+	return same;
+}
+
+static void path_set(struct path *path, const struct stack *stack,
+		     uint32_t known)
+{
+	const uint32_t nr = stack->nr_kernel + stack->nr_user;
+
+	path->nr_kernel = stack->nr_kernel;
+	path->nr_user = stack->nr_user;
+	for (uint32_t i = known; i < nr && i < PATH_MAX; i++)
+		path->frames[i] = stack->frames[nr - 1 - i];
+}
+
+/* Returns the node of a stack's thread or, if the stack is cut, of the mark. */
+static uint32_t add_base(struct reading *reading,
+			 const struct sframe_unwind_profile_record *record)
+{
+	const char *comm = history_comm(reading->load->history, record->pid,
+					record->tid, record->time);
+	const char *cut = load_cut(&record->sample);
+	struct tree *tree = reading->tree;
+	uint32_t node;
 
 	node = add_node(tree, 0, NODE_SOURCE, record->source, 0, false);
 	node = add_node(tree, node, NODE_COMM, strings_add(&tree->comms, comm),
-			options->by_pid ? record->pid : 0, false);
-	if (cut && !options->by_place)
+			reading->options->by_pid ? record->pid : 0, false);
+	if (cut && !reading->options->by_place)
 		node = add_node(tree, node, NODE_FRAME,
-				names_mark(load->names, cut), 0, false);
-	places = names_of_sample(load->names, record, &nr);
-	for (uint32_t i = nr; i--;) {
-		if (options->by_place)
-			node = add_node(tree, node, NODE_FRAME, places[i], 0,
-					false);
+				names_mark(reading->load->names, cut), 0, false);
+	return node;
+}
+
+/* Whether all frames were found as usual. */
+static bool is_sure(const struct sframe_unwind_profile_sample *sample)
+{
+	uint8_t all = 0;
+
+	if (!sample->how)
+		return true;
+	for (uint32_t i = 0; i < sample->nr_user; i++)
+		all |= sample->how[i] | -(sample->how[i] == SFRAME_UNWIND_FRAME_FP);
+	return !(all & SFRAME_UNWIND_FRAME_UNSURE);
+}
+
+/* Add the frames of a stack to the path, but for the @known outermost ones. */
+static void add_frames(struct reading *reading, struct path *path,
+		       const struct stack *stack,
+		       const struct sframe_unwind_profile_record *record,
+		       uint32_t known)
+{
+	const uint32_t nr = stack->nr_kernel + stack->nr_user;
+	const uint32_t *places = names_of_stack(reading->load->names, stack,
+						record, known);
+	uint32_t node = known ? path->nodes[known - 1] : path->base;
+
+	for (uint32_t i = known; i < nr; i++) {
+		const uint32_t frame = nr - 1 - i;
+
+		if (reading->options->by_place)
+			node = add_node(reading->tree, node, NODE_FRAME,
+					places[frame], 0, false);
 		else
-			node = add_functions(tree, load, node, places[i],
-					     is_unsure(sample, i));
+			node = add_functions(reading->tree, reading->load, node,
+					     places[frame],
+					     is_unsure(&record->sample, frame));
+		if (i < PATH_MAX)
+			path->nodes[i] = node;
 	}
-	tree->nodes[node].self += sample->period;
-	tree->nodes[node].samples++;
-	history_charge(load->history, (tree->nr - old) * NODE_SIZE);
+	path->last = node;
+}
+
+static void add_sample(struct reading *reading,
+		       const struct sframe_unwind_profile_record *record)
+{
+	struct path *path = &reading->paths[record->tid % PATHS];
+	const uint64_t version = names_version(reading->load->names, record);
+	const uint32_t base = add_base(reading, record);
+	struct tree *tree = reading->tree;
+	const uint32_t old = tree->nr;
+	struct stack stack;
+	uint32_t known = 0;
+
+	names_get_stack(&stack, &record->sample);
+	if (path->base == base && path->version == version &&
+	    is_sure(&record->sample))
+		known = path_match(path, &stack);
+	path->base = base;
+	add_frames(reading, path, &stack, record, known);
+	/* Without unsure frames, the same addresses are the same nodes. */
+	path->base = is_sure(&record->sample) ? base : 0;
+	path->version = version;
+	path_set(path, &stack, known);
+	tree->nodes[path->last].self += record->sample.period;
+	tree->nodes[path->last].samples++;
+	history_charge(reading->load->history, (tree->nr - old) * NODE_SIZE);
 }
 
 static void add_up(struct tree *tree)
@@ -116,21 +283,28 @@ static void add_up(struct tree *tree)
 void tree_read(struct tree *tree, struct load *load,
 	       const struct tree_options *options)
 {
+	struct reading *reading = table_allocate(sizeof(*reading));
 	const struct sframe_unwind_profile_record *record;
 
 	*tree = (struct tree){ 0 };
-	add_node(tree, 0, NODE_ROOT, 0, 0, false);
+	tree->nodes = table_grow(NULL, &tree->room, 0, sizeof(*tree->nodes));
+	tree->nr = 1;
+	reading->tree = tree;
+	reading->load = load;
+	reading->options = options;
 	while ((record = load_next(load)))
 		if (options->source == SFRAME_UNWIND_PROFILE_NONE ||
 		    options->source == record->source)
-			add_sample(tree, load, options, record);
+			add_sample(reading, record);
+	free(reading);
+	free(tree->slots);
+	tree->slots = NULL;
 	add_up(tree);
 }
 
 void tree_free(struct tree *tree)
 {
 	free(tree->nodes);
-	pairs_free(&tree->keys);
 	strings_free(&tree->comms);
 	*tree = (struct tree){ 0 };
 }

@@ -62,14 +62,16 @@ struct tree_options {
  * @nodes: the nodes; the first one is the root.
  * @nr: number of those.
  * @room: room for those.
- * @keys: numbers of nodes, by parent and what they are.
+ * @slots: numbers of nodes by a hash of their parent and what they are, or 0.
+ * @mask: number of @slots less 1.
  * @comms: names of threads.
  */
 struct tree {
 	struct node *nodes;
 	uint32_t nr;
 	uint32_t room;
-	struct pairs keys;
+	uint32_t *slots;
+	uint32_t mask;
 	struct strings comms;
 };
 
