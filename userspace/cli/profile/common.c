@@ -5,6 +5,7 @@
 
 #include "cli/escape.h"
 #include "cli/profile/common.h"
+#include "cli/profile/record.h"
 
 bool common_option(struct common *common, int option)
 {
@@ -85,4 +86,21 @@ void common_number(FILE *to, uint64_t number)
 			putc(',', to);
 		putc(text[i], to);
 	}
+}
+
+bool common_is_time(const char *event)
+{
+	return !strcmp(event, RECORD_OFF_CPU);
+}
+
+void common_events(FILE *to, const char *event, uint64_t number)
+{
+	if (!common_is_time(event))
+		common_number(to, number);
+	else if (number >= 1000000000)
+		fprintf(to, "%.3f s", number / 1e9);
+	else if (number >= 1000000)
+		fprintf(to, "%.3f ms", number / 1e6);
+	else
+		fprintf(to, "%.3f us", number / 1e3);
 }

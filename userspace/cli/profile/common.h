@@ -65,4 +65,10 @@ size_t common_cut(const char *escaped, int width);
 /* Write something like "1,234,567". */
 void common_number(FILE *to, uint64_t number);
 
+/* Whether the number of events of this name is a time in nanoseconds. */
+bool common_is_time(const char *event);
+
+/* Write a number of events or, if it is a time, something like "1.234 s". */
+void common_events(FILE *to, const char *event, uint64_t number);
+
 #endif /* CLI_PROFILE_COMMON_H */

@@ -118,7 +118,7 @@ static void put_title(const struct flame *flame,
 		fprintf(to, ", before %.2f%%",
 			total > 0 ? 100 * frame->before / total : 0);
 	fputs(", ", to);
-	common_number(to, frame->total);
+	common_events(to, flame->unit, frame->total);
 	if (frame->is_unsure)
 		fputs(", unsure: found by a guess", to);
 }
@@ -228,6 +228,10 @@ static void put_head(const struct flame *flame, FILE *to, unsigned int width)
 	common_number(to, flame->samples);
 	fputs(" samples of ", to);
 	put_xml(to, flame->unit, strlen(flame->unit));
+	if (common_is_time(flame->unit)) {
+		fputs(", ", to);
+		common_events(to, flame->unit, flame->frames[0].total);
+	}
 	if (flame->cut)
 		fprintf(to, "; %.2f%% of the stacks are cut",
 			100 * flame->cut / total);

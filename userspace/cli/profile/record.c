@@ -13,8 +13,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_options.h"
+#include "cli/profile/record_output.h"
 #include "sframe_unwind.h"
 
 #define RING_PAGES	256u	/* of each CPU */
@@ -39,11 +38,10 @@
  * @go: a pipe: when a byte is written, the program begins.
  * @failure: a pipe: a byte says that it could not be executed.
  * @attach: process of the daemon, or 0.
- * @fd: the file.
  * @samples: the sampler.
  * @changes: changes of processes.
  * @waiting: samples that wait.
- * @writer: the profile.
+ * @output: the profile.
  */
 struct record {
 	struct record_options options;
@@ -53,30 +51,33 @@ struct record {
 	int go;
 	int failure;
 	pid_t attach;
-	int fd;
 	struct sframe_unwind_samples *samples;
 	struct record_changes *changes;
 	struct record_waiting *waiting;
-	struct sframe_unwind_profile_writer *writer;
+	struct record_output output;
 };
 
-static volatile sig_atomic_t is_interrupted, is_child_over;
+static volatile sig_atomic_t is_interrupted, is_child_over, is_switch_asked;
 
 static void on_signal(int signal)
 {
 	if (signal == SIGCHLD)
 		is_child_over = 1;
+	else if (signal == SIGUSR2)
+		is_switch_asked = 1;
 	else
 		is_interrupted = 1;
 }
 
-static void catch_signals(void)
+static void catch_signals(const struct record_options *options)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
 	struct sigaction action = { .sa_handler = on_signal };
 
 	for (unsigned int i = 0; i < 4; i++)
 		sigaction(signals[i], &action, NULL);
+	if (options->switch_signal)
+		sigaction(SIGUSR2, &action, NULL);
 }
 
 /* Start the daemon and wait until it has attached what there is. */
@@ -136,29 +137,48 @@ static int start_command(struct record *record)
 				   CLI_OK;
 }
 
+/* The period or frequency of an event, unless it says it itself. */
+static void set_period(const struct record_options *options,
+		       struct perf_event_attr *attr)
+{
+	if (attr->sample_period)
+		return;
+	attr->freq = options->frequency && attr->type != PERF_TYPE_TRACEPOINT;
+	attr->sample_period = attr->freq ? options->frequency :
+			      options->period ? options->period : 1;
+}
+
 static int add_perf_event(struct record *record, uint32_t number, pid_t tid,
 			  int cpu)
 {
 	struct record_options *options = &record->options;
 	struct record_event *event = &options->events[number];
 	struct perf_event_attr attr = event->attr;
+	uint32_t fields = SFRAME_UNWIND_SAMPLE_PERIOD |
+			  SFRAME_UNWIND_SAMPLE_ADDRESS;
 	uint32_t id;
 	int fd, ret;
 
-	attr.freq = options->frequency && attr.type != PERF_TYPE_TRACEPOINT;
-	attr.sample_period = attr.freq ? options->frequency :
-			     options->period ? options->period : 1;
+	set_period(options, &attr);
 	attr.inherit = tid != -1;
 	attr.enable_on_exec = tid == record->child && tid > 0;
 	attr.disabled = attr.enable_on_exec;
+	if (attr.type == PERF_TYPE_TRACEPOINT) {
+		attr.sample_type = PERF_SAMPLE_RAW;
+		fields |= SFRAME_UNWIND_SAMPLE_RAW;
+	}
 	fd = record_perf_open(&attr, tid, cpu);
+	/* Who may not see the data of tracepoints may count them. */
+	if ((fd == -EACCES || fd == -EPERM) && attr.sample_type) {
+		attr.sample_type = 0;
+		fields &= ~SFRAME_UNWIND_SAMPLE_RAW;
+		fd = record_perf_open(&attr, tid, cpu);
+	}
 	if (fd == -ESRCH && tid != -1)
 		return CLI_OK;
 	if (fd < 0)
 		return record_complain(event->name, fd);
-	ret = sframe_unwind_sampler_add(record->samples, fd, 0,
-					SFRAME_UNWIND_SAMPLE_PERIOD |
-					SFRAME_UNWIND_SAMPLE_ADDRESS, &id);
+	ret = sframe_unwind_sampler_add(record->samples, fd, 0, fields, &id);
 	close(fd);
 	if (ret == -ESRCH && tid != -1)
 		return CLI_OK;
@@ -208,136 +228,29 @@ static int open_sampler(struct record *record)
 	return status;
 }
 
-/* Rename an older profile. Nothing else is renamed, such as a device or a directory. */
-static int keep_old(const char *path)
-{
-	struct stat status;
-	char *old = NULL;
-	int ret;
-
-	if (lstat(path, &status))
-		return errno == ENOENT ? CLI_OK :
-		       complain("%s: %s", path, strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return complain("%s: not a regular file", path);
-	if (asprintf(&old, "%s.old", path) < 0)
-		return complain("no memory");
-	ret = rename(path, old) ? -errno : 0;
-	free(old);
-	return ret ? complain("%s: %s", path, strerror(-ret)) : CLI_OK;
-}
-
-static int open_output(struct record *record)
-{
-	const int status = keep_old(record->options.output);
-
-	if (status)
-		return status;
-	/* A link that somebody else has made meanwhile is not followed. */
-	record->fd = open(record->options.output,
-			  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return record->fd < 0 ? complain("%s: %s", record->options.output,
-					 strerror(errno)) : CLI_OK;
-}
-
-/*
- * perf refuses tracepoints without the descriptions of their data, which are not
- * recorded: it is told that they are something else.
- */
-static void fill_source(const struct record_options *options,
-			const struct record_event *event,
-			struct sframe_unwind_profile_source *source)
-{
-	const bool is_plain = event->attr.type != PERF_TYPE_TRACEPOINT;
-	uint64_t *ids = table_allocate(event->nr_ids * sizeof(*ids));
-
-	for (uint32_t i = 0; i < event->nr_ids; i++)
-		ids[i] = event->ids[i];
-	*source = (struct sframe_unwind_profile_source){
-		.name = event->name,
-		.ids = ids,
-		.nr_ids = event->nr_ids,
-		.type = is_plain ? event->attr.type : PERF_TYPE_SOFTWARE,
-		.config = is_plain ? event->attr.config : PERF_COUNT_SW_DUMMY,
-		.frequency = options->frequency && is_plain,
-		.period = options->frequency && is_plain ? options->frequency :
-			  options->period ? options->period : 1,
-		.is_user_only = event->attr.exclude_kernel,
-	};
-}
-
-static void set_facts(const struct record *record)
-{
-	struct utsname machine;
-	char *command = NULL;
-	size_t size;
-	FILE *to;
-
-	if (!uname(&machine)) {
-		sframe_unwind_profile_set_fact(record->writer,
-			SFRAME_UNWIND_PROFILE_HOSTNAME, machine.nodename);
-		sframe_unwind_profile_set_fact(record->writer,
-			SFRAME_UNWIND_PROFILE_RELEASE, machine.release);
-		sframe_unwind_profile_set_fact(record->writer,
-			SFRAME_UNWIND_PROFILE_ARCH, machine.machine);
-	}
-	sframe_unwind_profile_set_fact(record->writer,
-				       SFRAME_UNWIND_PROFILE_VERSION,
-				       "sframe-unwind " SFRAME_UNWIND_VERSION);
-	to = open_memstream(&command, &size);
-	if (!to)
-		return;
-	fputs("sframe-unwind record", to);
-	for (char **word = record->options.command; word && *word; word++)
-		fprintf(to, " %s", *word);
-	fclose(to);
-	if (command)
-		sframe_unwind_profile_set_fact(record->writer,
-			SFRAME_UNWIND_PROFILE_COMMAND, command);
-	free(command);
-}
-
-static int open_profile(struct record *record)
-{
-	struct sframe_unwind_profile_source sources[RECORD_EVENTS_MAX] = { 0 };
-	struct record_options *options = &record->options;
-	int status = open_output(record), ret;
-
-	if (status)
-		return status;
-	for (uint32_t i = 0; i < options->nr_events; i++)
-		fill_source(options, &options->events[i], &sources[i]);
-	ret = sframe_unwind_profile_create(&record->writer, record->fd, sources,
-					   options->nr_events,
-					   SFRAME_UNWIND_PROFILE_WRITE_CPU |
-					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
-					   SFRAME_UNWIND_PROFILE_WRITE_ADDRESS,
-					   CLOCK_MONOTONIC);
-	for (uint32_t i = 0; i < options->nr_events; i++)
-		free((uint64_t *)sources[i].ids);
-	if (!ret) {
-		set_facts(record);
-		ret = record_existing(record->writer, &options->targets);
-	}
-	if (!ret)
-		ret = sframe_unwind_profile_flush(record->writer);
-	return ret ? complain("%s: %s", options->output, strerror(-ret)) :
-		     CLI_OK;
-}
-
 /* Write what the rings contain. Returns 0 or an error of the writer. */
 static int write_round(struct record *record)
 {
+	struct record_output *output = &record->output;
 	struct sframe_unwind_sample_record sample;
+	uint32_t event;
 	int ret;
 
-	ret = record_changes_write(record->changes, record->writer);
+	ret = record_changes_write(record->changes, output->writer,
+				   &output->latest);
 	while (!ret &&
-	       sframe_unwind_sampler_read(record->samples, &sample) == 1)
-		ret = record_waiting_add(record->waiting, &sample,
-			sample.event < record->event_room ?
-			record->event_of[sample.event] : 0, record->writer);
-	return ret;
+	       sframe_unwind_sampler_read(record->samples, &sample) == 1) {
+		event = sample.event < record->event_room ?
+			record->event_of[sample.event] : 0;
+		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
+		    sample.time > output->latest)
+			output->latest = sample.time;
+		ret = record_waiting_add(record->waiting, &sample, event,
+				record->options.events[event].is_off_cpu,
+				output->writer);
+	}
+	return ret ? ret : record_output_end_round(output,
+				record_waiting_oldest(record->waiting));
 }
 
 static double now(void)
@@ -356,7 +269,7 @@ static void print_progress(const struct record *record, double seconds,
 	fprintf(stderr, "\rrecord: %.1f s, %" PRIu64 " samples, %.2f%% of the stacks complete, %.1f MB%s",
 		seconds, counts->samples, counts->samples ?
 		100.0 * counts->complete / counts->samples : 100,
-		sframe_unwind_profile_written(record->writer) / 1e6, end);
+		record_output_written(&record->output) / 1e6, end);
 }
 
 /* The child of this process that has ended is the command. */
@@ -377,6 +290,26 @@ static bool has_ended(struct record *record)
 	return false;
 }
 
+/* Whether the recording is to end. */
+static bool is_over(struct record *record, double start)
+{
+	const struct record_options *options = &record->options;
+
+	return is_interrupted || (is_child_over && has_ended(record)) ||
+	       (options->duration > 0 && now() - start >= options->duration) ||
+	       (options->max_size &&
+		record_output_written(&record->output) >= options->max_size);
+}
+
+/* Begin another file if it is time to do so. Returns 0 or -errno, after a message. */
+static int switch_output(struct record *record)
+{
+	if (!is_switch_asked && !record_output_is_due(&record->output))
+		return 0;
+	is_switch_asked = 0;
+	return record_output_switch(&record->output) ? -ECANCELED : 0;
+}
+
 static int sample(struct record *record)
 {
 	const double start = now();
@@ -392,15 +325,15 @@ static int sample(struct record *record)
 		poll(&ready, 1, ROUND_MS);
 		ret = write_round(record);
 		if (!ret && now() - flushed >= FLUSH_S) {
-			ret = sframe_unwind_profile_flush(record->writer);
+			ret = sframe_unwind_profile_flush(record->output.writer);
 			flushed = now();
 			if (!record->options.quiet && isatty(STDERR_FILENO))
 				print_progress(record, now() - start, " ");
 		}
-		if (record->options.duration > 0 && now() - start >= record->options.duration)
+		if (!ret && is_over(record, start))
 			break;
-		if (is_interrupted || (is_child_over && has_ended(record)))
-			break;
+		if (!ret)
+			ret = switch_output(record);
 	}
 	return ret;
 }
@@ -414,10 +347,12 @@ static int finish(struct record *record)
 		.source = SFRAME_UNWIND_PROFILE_NONE,
 	};
 	const double start = now();
+	uint64_t time;
 	int ret = 0;
 
 	sframe_unwind_sampler_control(record->samples,
 				      SFRAME_UNWIND_SAMPLE_STOP, 0);
+	time = record_output_time();
 	do {
 		ret = write_round(record);
 		if (!record_counts(record->waiting)->waiting || is_interrupted)
@@ -425,13 +360,15 @@ static int finish(struct record *record)
 		poll(NULL, 0, 10);
 	} while (!ret && (now() - start) * 1000 < LATER_MS);
 	if (!ret)
-		ret = record_waiting_end(record->waiting, record->writer);
+		ret = record_waiting_end(record->waiting, time,
+					 record->output.writer);
 	if (!ret &&
 	    !sframe_unwind_sampler_stats(record->samples, &stats)) {
 		lost.lost = stats.lost_full + stats.lost_no_ring +
 			    stats.lost_recursion;
 		if (lost.lost)
-			ret = sframe_unwind_profile_write(record->writer, &lost);
+			ret = sframe_unwind_profile_write(record->output.writer,
+							  &lost);
 		if (lost.lost)
 			complain("record: %" PRIu64 " samples were lost",
 				 (uint64_t)lost.lost);
@@ -456,12 +393,12 @@ static int run(struct record *record)
 		ret = finish(record);
 	if (!ret && !record->options.quiet)
 		print_progress(record, now() - start, "\n");
+	if (ret == -ECANCELED)
+		return CLI_TROUBLE;
 	if (ret)
 		return complain("%s: %s", record->options.output, strerror(-ret));
-	ret = sframe_unwind_profile_finish(record->writer);
-	record->writer = NULL;
-	if (ret)
-		return complain("%s: %s", record->options.output, strerror(-ret));
+	if (record_output_finish(&record->output))
+		return CLI_TROUBLE;
 	/* The child has told why. */
 	return record->options.command && read(record->failure, &byte, 1) == 1 ?
 	       CLI_TROUBLE : CLI_OK;
@@ -485,16 +422,18 @@ static int prepare(struct record *record)
 		status = open_sampler(record);
 	if (!status)
 		status = record_changes_open(&record->changes,
-					     &record->options.targets);
+					     &record->options.targets,
+					     record_has_off_cpu(&record->options) ?
+					     record->waiting : NULL);
 	if (!status)
-		status = open_profile(record);
+		status = record_output_open(&record->output, &record->options);
 	return status;
 }
 
 /* End what was started, and free everything. */
 static void clean_up(struct record *record)
 {
-	sframe_unwind_profile_finish(record->writer);
+	record_output_close(&record->output);
 	record_changes_close(record->changes);
 	sframe_unwind_sampler_close(record->samples);
 	record_waiting_free(record->waiting);
@@ -514,19 +453,17 @@ static void clean_up(struct record *record)
 		free(record->options.events[i].ids);
 	free(record->event_of);
 	free(record->options.targets.tids);
-	if (record->fd >= 0)
-		close(record->fd);
 }
 
 int record_main(int argc, char **argv)
 {
-	struct record record = { .fd = -1 };
+	struct record record = { .output.fd = -1 };
 	int status = record_parse_options(&record.options, argc, argv);
 
 	if (status)
 		return status;
 	record.waiting = record_waiting_create();
-	catch_signals();
+	catch_signals(&record.options);
 	status = prepare(&record);
 	if (!status)
 		status = run(&record);

@@ -4,6 +4,7 @@
 #define CLI_PROFILE_RECORD_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "cli/profile/table.h"
@@ -13,7 +14,8 @@
  * struct record_event - an event to sample
  *
  * @name: as it was given, with modifiers.
- * @attr: its attributes, without period.
+ * @attr: its attributes; without period, unless the event says it.
+ * @is_off_cpu: whether its samples stand for the time that a thread is blocked.
  * @ids: ids of its samples: one for each perf event.
  * @nr_ids: number of those.
  * @room: room for those.
@@ -21,17 +23,30 @@
 struct record_event {
 	const char *name;
 	struct perf_event_attr attr;
+	bool is_off_cpu;
 	uint32_t *ids;
 	uint32_t nr_ids;
 	uint32_t room;
 };
 
 /*
- * Parse an event: a name of perf list for software and hardware events, rN, or a
- * tracepoint, with :u or :k behind. Returns an exit status, after a message if it
- * is not CLI_OK.
+ * Parse an event: a name of perf list for software and hardware events, rN, a
+ * tracepoint, or PMU/TERM,.../, with :u or :k behind. Returns an exit status,
+ * after a message if it is not CLI_OK.
  */
 int record_parse_event(struct record_event *event, const char *name);
+
+/*
+ * Parse PMU/TERM,.../ in the first @length bytes of @name: see
+ * sframe-unwind-record(1). Returns whether it is one, for which all is known.
+ */
+bool record_parse_pmu(struct perf_event_attr *attr, const char *name,
+		      size_t length);
+
+/* The event of --off-cpu: its name is that of perf. */
+#define RECORD_OFF_CPU	"offcpu-time"
+
+void record_off_cpu_event(struct record_event *event);
 
 /**
  * struct record_targets - what to sample
@@ -65,13 +80,23 @@ int record_existing(struct sframe_unwind_profile_writer *writer,
  */
 struct record_changes;
 
-/* Returns an exit status, after a message if it is not CLI_OK. */
-int record_changes_open(struct record_changes **changes,
-			const struct record_targets *targets);
+struct record_waiting;
 
-/* Write what has happened. Returns 0 or an error of the writer. */
+/*
+ * @switches: who is told when threads are taken from a CPU and get one; or NULL.
+ * Returns an exit status, after a message if it is not CLI_OK.
+ */
+int record_changes_open(struct record_changes **changes,
+			const struct record_targets *targets,
+			struct record_waiting *switches);
+
+/*
+ * Write what has happened. *@latest is raised to the time of the latest change.
+ * Returns 0 or an error of the writer.
+ */
 int record_changes_write(struct record_changes *changes,
-			 struct sframe_unwind_profile_writer *writer);
+			 struct sframe_unwind_profile_writer *writer,
+			 uint64_t *latest);
 
 void record_changes_close(struct record_changes *changes);
 
@@ -82,10 +107,9 @@ int record_perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu);
 int record_complain(const char *event, int error);
 
 /*
- * Samples whose user stack follows later.
+ * Samples whose user stack follows later, or that stand for the time until their
+ * thread runs again.
  */
-struct record_waiting;
-
 struct record_waiting *record_waiting_create(void);
 
 void record_waiting_free(struct record_waiting *waiting);
@@ -94,15 +118,43 @@ struct sframe_unwind_sample_record;
 
 /*
  * Take over a record of the sampler, and write samples that are complete. @event:
- * number of the event. Returns 0 or an error of the writer.
+ * number of the event; @is_off_cpu: whether it is --off-cpu's. Returns 0 or an
+ * error of the writer.
  */
 int record_waiting_add(struct record_waiting *waiting,
 		       const struct sframe_unwind_sample_record *from,
-		       uint32_t event,
+		       uint32_t event, bool is_off_cpu,
 		       struct sframe_unwind_profile_writer *writer);
 
-/* Write the samples that still wait, without user stacks. */
-int record_waiting_end(struct record_waiting *waiting,
+/**
+ * enum record_switch - what happened to a thread
+ *
+ * @RECORD_BLOCKED: it waits for something.
+ * @RECORD_PREEMPTED: another one has its CPU; it could run.
+ * @RECORD_RUNS: it runs again.
+ */
+enum record_switch {
+	RECORD_BLOCKED,
+	RECORD_PREEMPTED,
+	RECORD_RUNS,
+};
+
+/*
+ * Tell of a thread, in the order of time of each. Returns 0 or an error of the
+ * writer.
+ */
+int record_waiting_switch(struct record_waiting *waiting, pid_t tid,
+			  uint64_t time, enum record_switch what,
+			  struct sframe_unwind_profile_writer *writer);
+
+/* Time of the oldest sample that waits; UINT64_MAX if none does. */
+uint64_t record_waiting_oldest(const struct record_waiting *waiting);
+
+/*
+ * Write the samples that still wait, without user stacks; those of blocked threads
+ * stand for the time until @time.
+ */
+int record_waiting_end(struct record_waiting *waiting, uint64_t time,
 		       struct sframe_unwind_profile_writer *writer);
 
 /**
@@ -111,7 +163,7 @@ int record_waiting_end(struct record_waiting *waiting,
  * @samples: all.
  * @complete: those whose user stack goes to its outermost frame, or that have
  *	none.
- * @waiting: those that wait.
+ * @waiting: those that wait for a user stack.
  */
 struct record_counts {
 	uint64_t samples;

@@ -34,6 +34,19 @@ struct ring {
 };
 
 /**
+ * struct switched - a thread was taken from its CPU, or got one
+ *
+ * @time: when.
+ * @tid: the thread.
+ * @what: which of them.
+ */
+struct switched {
+	uint64_t time;
+	uint32_t tid;
+	enum record_switch what;
+};
+
+/**
  * struct record_changes - all rings
  *
  * @rings: the rings by number of the CPU.
@@ -41,6 +54,11 @@ struct ring {
  * @fds: files of the events.
  * @nr_fds: number of those.
  * @room: room for those.
+ * @switches: who is told of threads that do not run and run again, or NULL.
+ * @switched: those of all rings that have not been told.
+ * @nr_switched: number of those.
+ * @switched_room: room for those.
+ * @latest: time of the latest change.
  * @bytes: the current record.
  */
 struct record_changes {
@@ -49,6 +67,11 @@ struct record_changes {
 	int *fds;
 	uint32_t nr_fds;
 	uint32_t room;
+	struct record_waiting *switches;
+	struct switched *switched;
+	uint32_t nr_switched;
+	uint32_t switched_room;
+	uint64_t latest;
 	unsigned char bytes[65536];
 };
 
@@ -117,7 +140,8 @@ static void raise_file_limit(void)
 }
 
 int record_changes_open(struct record_changes **result,
-			const struct record_targets *targets)
+			const struct record_targets *targets,
+			struct record_waiting *switches)
 {
 	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -132,6 +156,7 @@ int record_changes_open(struct record_changes **result,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
+		.context_switch = !!switches,
 		.build_id = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -143,6 +168,7 @@ int record_changes_open(struct record_changes **result,
 
 	*result = changes;
 	raise_file_limit();
+	changes->switches = switches;
 	changes->nr = sysconf(_SC_NPROCESSORS_CONF);
 	changes->rings = table_allocate(changes->nr * sizeof(struct ring));
 	if (!targets->nr)
@@ -249,13 +275,81 @@ static void copy(unsigned char *to, const struct ring *ring, uint64_t from,
 	memcpy(to + first, data, size - first);
 }
 
+/* A record with only what is behind each: the thread, and the time. */
+static void add_switch(struct record_changes *changes,
+		       const struct perf_event_header *header)
+{
+	const unsigned char *tail = changes->bytes + header->size - TAIL_SIZE;
+	enum record_switch what = RECORD_RUNS;
+
+	if (!changes->switches || header->size < sizeof(*header) + TAIL_SIZE)
+		return;
+	if (header->misc & PERF_RECORD_MISC_SWITCH_OUT)
+		what = header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
+		       RECORD_PREEMPTED : RECORD_BLOCKED;
+	changes->switched = table_grow(changes->switched,
+				       &changes->switched_room,
+				       changes->nr_switched,
+				       sizeof(*changes->switched));
+	changes->switched[changes->nr_switched++] = (struct switched){
+		get_u64(tail + 8), get_u32(tail + 4), what,
+	};
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct switched *left = a, *right = b;
+
+	return (left->time > right->time) - (left->time < right->time);
+}
+
+/*
+ * Threads move from CPU to CPU, so the rings must be merged. What came while they
+ * were read, after @until, may not be complete: leave it for the next time.
+ */
+static int tell_switches(struct record_changes *changes, uint64_t until,
+			 struct sframe_unwind_profile_writer *writer)
+{
+	struct switched *list = changes->switched;
+	uint32_t nr = 0;
+	int ret = 0;
+
+	if (!changes->nr_switched)
+		return 0;
+	qsort(list, changes->nr_switched, sizeof(*list), compare);
+	for (; nr < changes->nr_switched && list[nr].time <= until && !ret; nr++)
+		ret = record_waiting_switch(changes->switches, list[nr].tid,
+					    list[nr].time, list[nr].what,
+					    writer);
+	changes->nr_switched -= nr;
+	memmove(list, list + nr, changes->nr_switched * sizeof(*list));
+	return ret;
+}
+
+static int write_one(struct record_changes *changes,
+		     const struct perf_event_header *header,
+		     struct sframe_unwind_profile_writer *writer)
+{
+	struct sframe_unwind_profile_record record;
+
+	if (header->type == PERF_RECORD_SWITCH ||
+	    header->type == PERF_RECORD_SWITCH_CPU_WIDE) {
+		add_switch(changes, header);
+		return 0;
+	}
+	if (!parse(&record, changes->bytes))
+		return 0;
+	if (record.time > changes->latest)
+		changes->latest = record.time;
+	return sframe_unwind_profile_write(writer, &record);
+}
+
 static int write_ring(struct record_changes *changes, const struct ring *ring,
 		      struct sframe_unwind_profile_writer *writer)
 {
 	const uint64_t head = __atomic_load_n(&ring->page->data_head,
 					      __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
-	struct sframe_unwind_profile_record record;
 	struct perf_event_header header;
 	int ret = 0;
 
@@ -265,8 +359,7 @@ static int write_ring(struct record_changes *changes, const struct ring *ring,
 			break;
 		copy(changes->bytes, ring, tail, header.size);
 		changes->bytes[header.size] = '\0';
-		if (parse(&record, changes->bytes))
-			ret = sframe_unwind_profile_write(writer, &record);
+		ret = write_one(changes, &header, writer);
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
@@ -274,13 +367,21 @@ static int write_ring(struct record_changes *changes, const struct ring *ring,
 }
 
 int record_changes_write(struct record_changes *changes,
-			 struct sframe_unwind_profile_writer *writer)
+			 struct sframe_unwind_profile_writer *writer,
+			 uint64_t *latest)
 {
+	struct timespec now;
 	int ret = 0;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t i = 0; i < changes->nr && !ret; i++)
 		if (changes->rings[i].page)
 			ret = write_ring(changes, &changes->rings[i], writer);
+	if (!ret)
+		ret = tell_switches(changes, now.tv_sec * 1000000000ULL +
+				    now.tv_nsec, writer);
+	if (changes->latest > *latest)
+		*latest = changes->latest;
 	return ret;
 }
 
@@ -296,6 +397,7 @@ void record_changes_close(struct record_changes *changes)
 		if (changes->fds[i] >= 0)
 			close(changes->fds[i]);
 	free(changes->rings);
+	free(changes->switched);
 	free(changes->fds);
 	free(changes);
 }

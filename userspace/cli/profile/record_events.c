@@ -87,17 +87,27 @@ static uint64_t tracepoint(const char *name, size_t length)
 	return id;
 }
 
-/* Returns the length of the name without ":u" and ":k", and sets those. */
+/*
+ * Returns the length of the name without ":u" and ":k", or "u" and "k" behind
+ * PMU/TERM,.../, and sets those.
+ */
 static size_t parse_modifiers(const char *name, struct perf_event_attr *attr)
 {
-	const char *colon = strrchr(name, ':');
+	const char *end = strrchr(name, '/');
+	const bool is_pmu = end && strchr(name, '/') < end;
+	const char *letters;
 
-	if (!colon || !colon[1] || strspn(colon + 1, "uk") != strlen(colon + 1))
+	if (!is_pmu)
+		end = strrchr(name, ':');
+	letters = end ? end + 1 : "";
+	if (is_pmu && *letters == ':')
+		letters++;
+	if (!*letters || strspn(letters, "uk") != strlen(letters))
 		return strlen(name);
-	attr->exclude_kernel = !strchr(colon + 1, 'k');
-	attr->exclude_user = !strchr(colon + 1, 'u');
+	attr->exclude_kernel = !strchr(letters, 'k');
+	attr->exclude_user = !strchr(letters, 'u');
 	attr->exclude_hv = 1;
-	return colon - name;
+	return end - name + is_pmu;
 }
 
 int record_parse_event(struct record_event *event, const char *name)
@@ -124,6 +134,13 @@ int record_parse_event(struct record_event *event, const char *name)
 		if (end == name + length)
 			return CLI_OK;
 	}
+	if (memchr(name, '/', length)) {
+		if (record_parse_pmu(attr, name, length))
+			return CLI_OK;
+		return complain_as(CLI_USAGE,
+				   "record: '%s' is not PMU/TERM,.../: see /sys/bus/event_source/devices/PMU/format and events",
+				   name);
+	}
 	attr->type = PERF_TYPE_TRACEPOINT;
 	attr->config = tracepoint(name, length);
 	if (attr->config)
@@ -131,6 +148,21 @@ int record_parse_event(struct record_event *event, const char *name)
 	return complain_as(CLI_USAGE, strchr(name, ':') ?
 			   "record: no tracepoint '%s', or /sys/kernel/tracing cannot be read" :
 			   "record: no event '%s'", name);
+}
+
+/* Each time that a thread is taken from its CPU; record_waiting.c adds the time. */
+void record_off_cpu_event(struct record_event *event)
+{
+	*event = (struct record_event){
+		.name = RECORD_OFF_CPU,
+		.attr = {
+			.type = PERF_TYPE_SOFTWARE,
+			.size = sizeof(event->attr),
+			.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+			.sample_period = 1,
+		},
+		.is_off_cpu = true,
+	};
 }
 
 static void add_tid(struct record_targets *targets, pid_t tid)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -15,18 +16,26 @@ const char record_help[] =
 "that report, script, flamegraph and diff read, and perf, too.\n\n"
 "  sframe-unwind record -- sqlite3 test.db 'select count(*) from t'\n"
 "  sframe-unwind record -a --duration 10\n"
-"  sframe-unwind record -p 1234 -e page-faults -c 1\n\n"
+"  sframe-unwind record -p 1234 -e page-faults -c 1\n"
+"  sframe-unwind record -p 1234 --off-cpu --duration 10; sframe-unwind report\n\n"
 "  -a, --all-cpus     everything, until COMMAND ends or Ctrl-C; the default\n"
 "                     without COMMAND, -p and -t\n"
 "  -p, --pid=PID[,...]  these processes, with all that they start\n"
 "  -t, --tid=TID[,...]  these threads\n"
 "  -e, --event=EVENT  names of perf list for software and hardware events, rN,\n"
-"                     tracepoints (sched:sched_process_fork); :u only user mode,\n"
-"                     :k only the kernel; can be repeated; default: cpu-clock\n"
+"                     tracepoints (sched:sched_process_fork), PMU/TERM,.../;\n"
+"                     :u only user mode, :k only the kernel; can be repeated;\n"
+"                     default: cpu-clock\n"
+"      --off-cpu      the time that threads are blocked, by stack: as event\n"
+"                     offcpu-time; without -e, only that\n"
 "  -F, --freq=HZ      samples per second; default: 999\n"
 "  -c, --count=N      a sample every N events\n"
 "  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
 "      --duration=SECONDS  end then\n"
+"      --max-size=SIZE  end when the file is so large: 100K, 20M, 1G\n"
+"      --switch-output=SIZE|TIME|signal  begin another file when one has SIZE; after\n"
+"                     TIME: 30s, 10m, 1h; or when SIGUSR2 comes; FILE is followed\n"
+"                     by the time when it was finished\n"
 "      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
 "                     without SFrame data is unwound only if something is attached\n"
 "  -q, --quiet        print only errors\n"
@@ -36,6 +45,9 @@ const char record_help[] =
 enum {
 	OPTION_DURATION = 0x200,
 	OPTION_NO_ATTACH,
+	OPTION_OFF_CPU,
+	OPTION_MAX_SIZE,
+	OPTION_SWITCH_OUTPUT,
 };
 
 static const struct option longs[] = {
@@ -48,6 +60,9 @@ static const struct option longs[] = {
 	{ "output", required_argument, NULL, 'o' },
 	{ "duration", required_argument, NULL, OPTION_DURATION },
 	{ "no-attach", no_argument, NULL, OPTION_NO_ATTACH },
+	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
+	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
+	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
 	{ "quiet", no_argument, NULL, 'q' },
 	OPTIONS_LONG
 };
@@ -60,6 +75,69 @@ static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 	*number = strtoull(text, &end, 10);
 	return end != text && !*end && !errno && *number && *number <= most &&
 	       text[0] != '-';
+}
+
+/* A number with a unit of @units; each is @factors[] of the first one. */
+static bool parse_with_unit(const char *text, const char *units,
+			    const uint64_t *factors, double *value)
+{
+	const char *unit;
+	char *end;
+
+	*value = strtod(text, &end);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (end == text || !unit || end[1] || !(*value > 0) || *value > 1e15)
+		return false;
+	*value *= factors[unit - units];
+	return true;
+}
+
+static bool parse_size(const char *text, uint64_t *size)
+{
+	static const uint64_t factors[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
+	double value;
+
+	if (!parse_with_unit(text, "BKMG", factors, &value))
+		return false;
+	*size = value;
+	return *size;
+}
+
+static bool parse_time(const char *text, double *seconds)
+{
+	static const uint64_t factors[] = { 1, 60, 3600, 86400 };
+
+	return parse_with_unit(text, "smhd", factors, seconds);
+}
+
+static int parse_switch(struct record_options *options, const char *text)
+{
+	options->switch_size = 0;
+	options->switch_seconds = 0;
+	options->switch_signal = !strcmp(text, "signal");
+	if (options->switch_signal || parse_size(text, &options->switch_size) ||
+	    parse_time(text, &options->switch_seconds))
+		return CLI_OK;
+	return usage_error("record",
+			   "--switch-output: SIZE (B, K, M or G), TIME (s, m, h or d) or signal");
+}
+
+static int add_off_cpu(struct record_options *options)
+{
+	if (record_has_off_cpu(options))
+		return CLI_OK;
+	if (options->nr_events == RECORD_EVENTS_MAX)
+		return usage_error("record", "at most 64 events");
+	record_off_cpu_event(&options->events[options->nr_events++]);
+	return CLI_OK;
+}
+
+bool record_has_off_cpu(const struct record_options *options)
+{
+	for (uint32_t i = 0; i < options->nr_events; i++)
+		if (options->events[i].is_off_cpu)
+			return true;
+	return false;
 }
 
 static int parse_option(struct record_options *options, int option)
@@ -97,6 +175,13 @@ static int parse_option(struct record_options *options, int option)
 	case OPTION_NO_ATTACH:
 		options->no_attach = true;
 		return CLI_OK;
+	case OPTION_OFF_CPU:
+		return add_off_cpu(options);
+	case OPTION_MAX_SIZE:
+		return parse_size(optarg, &options->max_size) ? CLI_OK :
+		       usage_error("record", "--max-size: a number and B, K, M or G");
+	case OPTION_SWITCH_OUTPUT:
+		return parse_switch(options, optarg);
 	case 'q':
 		options->quiet = true;
 		return CLI_OK;

@@ -20,6 +20,10 @@
  * @frequency: samples per second, or 0.
  * @period: events for each sample, or 0; then @frequency is used.
  * @duration: seconds, or 0.
+ * @max_size: bytes after which to end, or 0.
+ * @switch_size: bytes of a file after which another one begins, or 0.
+ * @switch_seconds: the same in seconds, or 0.
+ * @switch_signal: whether SIGUSR2 begins another file.
  * @output: the file.
  * @no_attach: whether nothing is to be attached.
  * @quiet: whether to print nothing.
@@ -33,11 +37,25 @@ struct record_options {
 	uint64_t frequency;
 	uint64_t period;
 	double duration;
+	uint64_t max_size;
+	uint64_t switch_size;
+	double switch_seconds;
+	bool switch_signal;
 	const char *output;
 	bool no_attach;
 	bool quiet;
 	char **command;
 };
+
+/* Whether there are several files. */
+static inline bool record_switches(const struct record_options *options)
+{
+	return options->switch_size || options->switch_seconds > 0 ||
+	       options->switch_signal;
+}
+
+/* Whether any event is --off-cpu's. */
+bool record_has_off_cpu(const struct record_options *options);
 
 /*
  * Fill in @options. Returns an exit status, after a message if it is not CLI_OK.

@@ -329,8 +329,9 @@ static void print_source(const struct report *report, const struct tree *tree,
 	make_texts(&table);
 	printf("# Samples: ");
 	common_number(stdout, rows.samples);
-	printf(" of event '%s'\n# Event count (approx.): ", name);
-	common_number(stdout, rows.total);
+	printf(" of event '%s'\n# %s: ", name,
+	       common_is_time(name) ? "Time" : "Event count (approx.)");
+	common_events(stdout, name, rows.total);
 	printf("\n#\n");
 	print_titles(&table);
 	for (uint32_t i = 0; i < table.nr; i++)

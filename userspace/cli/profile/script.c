@@ -23,7 +23,8 @@ const char script_help[] =
 "      --folded       the same as --format folded\n"
 "      --format=FORMAT  perf: the text of perf script (the default);\n"
 "                     folded: command, functions from the outermost, and number\n"
-"                     of samples, as flamegraph.pl reads it;\n"
+"                     of samples, as flamegraph.pl reads it; of time off the\n"
+"                     CPU, microseconds;\n"
 "                     pprof: compressed protocol buffer;\n"
 "                     json: for speedscope\n"
 "  -o, --output=FILE  write to FILE instead of standard output\n"
@@ -241,6 +242,13 @@ static void put_folded_name(FILE *to, const char *name)
 	free(escaped);
 }
 
+static uint32_t source_of(const struct tree *tree, uint32_t node)
+{
+	while (tree->nodes[node].kind != NODE_SOURCE)
+		node = tree->nodes[node].parent;
+	return tree->nodes[node].number;
+}
+
 void output_folded(FILE *to, struct load *load)
 {
 	const struct tree_options options = {
@@ -261,7 +269,11 @@ void output_folded(FILE *to, struct load *load)
 			put_folded_name(to, names_function(load->names,
 				tree.nodes[path.nodes[j]].number)->name);
 		}
-		fprintf(to, " %" PRIu64 "\n", tree.nodes[i].samples);
+		/* Of time, microseconds: whole numbers are wanted. */
+		fprintf(to, " %" PRIu64 "\n",
+			common_is_time(load_source_name(load,
+							source_of(&tree, i))) ?
+			tree.nodes[i].self / 1000 : tree.nodes[i].samples);
 	}
 	free(path.nodes);
 	tree_free(&tree);
