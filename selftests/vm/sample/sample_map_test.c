@@ -78,7 +78,7 @@ static __attribute__((noipa)) long fault_deep(int zero, char *page, int depth)
 }
 
 /* Cause @nr faults with each of DEPTHS stacks. */
-static void fault(unsigned int nr)
+static void fault_stacks(unsigned int nr)
 {
 	char *pages = new_pages(nr * DEPTHS);
 	int zero = open("/dev/zero", O_RDONLY);
@@ -220,7 +220,7 @@ TEST_F(map, stored_once)
 	int ret;
 
 	for (int i = 0; i < 20; i++) {
-		fault(1);
+		fault_stacks(1);
 		while ((ret = take(&self->s, &self->t)) == 1) {
 			if (self->t.type != SFRAME_UNWIND_RECORD_SAMPLE)
 				continue;
@@ -315,7 +315,7 @@ TEST(equal)
 	ASSERT_LT(0, sample_at(&plain, &attr, 0, -1,
 			       SFRAME_UNWIND_SAMPLE_ADDRESS));
 	ASSERT_EQ(0, start(&plain));
-	fault(3);
+	fault_stacks(3);
 	ASSERT_EQ(0, stop(&s));
 	ASSERT_EQ(0, stop(&plain));
 	all = take_all(&s);
@@ -362,7 +362,7 @@ TEST(full)
 
 	ASSERT_EQ(0, start_map(&s, 1, 0));
 	for (int i = 0; i < 5; i++) {
-		fault(1);
+		fault_stacks(1);
 		while ((ret = take(&s, &t)) == 1) {
 			whole += t.nr_user > 0;
 			mapped += t.user_id > 0;
@@ -386,7 +386,7 @@ TEST(full)
 	/* There is room again. */
 	ASSERT_EQ(0, clear_stack_map(&s));
 	ASSERT_EQ(0, start(&s));
-	fault(1);
+	fault_stacks(1);
 	ASSERT_EQ(0, stop(&s));
 	EXPECT_LT(0, sum_of_counts(&s, 1));
 	end_sampled(&s);
@@ -399,7 +399,7 @@ TEST_F(map, clear)
 	__u32 first_id = 0, second_id = 0;
 	int ret;
 
-	fault(1);
+	fault_stacks(1);
 	while ((ret = take(&self->s, &self->t)) == 1)
 		first_id = self->t.kernel_id ?: first_id;
 	ASSERT_EQ(0, ret);
@@ -411,7 +411,7 @@ TEST_F(map, clear)
 	ASSERT_NE(NULL, entry);
 	EXPECT_EQ(SFRAME_UNWIND_MAP_KERNEL_STACK, entry->type);
 
-	fault(1);
+	fault_stacks(1);
 	while ((ret = take(&self->s, &self->t)) == 1)
 		second_id = self->t.kernel_id ?: second_id;
 	ASSERT_EQ(0, ret);
@@ -430,7 +430,7 @@ static void *fault_on(void *data)
 	const bool *over = data;
 
 	while (!__atomic_load_n(over, __ATOMIC_RELAXED))
-		fault(1);
+		fault_stacks(1);
 	return NULL;
 }
 
