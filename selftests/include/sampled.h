@@ -91,8 +91,8 @@ static inline struct perf_event_attr tracepoint(const char *name)
 	return attr;
 }
 
-/* Cause @nr page faults. */
-static inline void fault(unsigned int nr)
+/* Cause @nr page faults. Returns the address of the last one. */
+static inline __u64 fault(unsigned int nr)
 {
 	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -103,6 +103,7 @@ static inline void fault(unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++)
 		((volatile char *)pages)[i * PAGE] = 1;
 	munmap(pages, nr * PAGE);
+	return (uintptr_t)pages + (nr - 1) * PAGE;
 }
 
 /* Bring @cpu online or take it offline. Returns whether that was possible. */

@@ -70,21 +70,6 @@ FIXTURE_TEARDOWN(overwrite)
 	end_sampled(&self->s);
 }
 
-/* Cause @nr page faults. Returns the address of the last one. */
-static __u64 fault(unsigned int nr)
-{
-	char *pages = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		abort();
-	madvise(pages, nr * PAGE, MADV_NOHUGEPAGE);
-	for (unsigned int i = 0; i < nr; i++)
-		((volatile char *)pages)[i * PAGE] = 1;
-	munmap(pages, nr * PAGE);
-	return (uintptr_t)pages + (nr - 1) * PAGE;
-}
-
 TEST(arguments)
 {
 	struct sframe_unwind_sampler sampler = sampler_of_pages(RING_PAGES);
