@@ -340,6 +340,7 @@ static uint32_t add_place(struct names *names, uint32_t owner, uint64_t address,
 	history_charge(names->history, PLACE_SIZE);
 	place->address = address;
 	place->owner = owner;
+	place->is_exact = is_exact;
 	place->first = names->chain_nr;
 	if (owner == OWNER_KERNEL)
 		name_kernel(names, place, lookup);
@@ -449,15 +450,19 @@ const struct function *names_function(const struct names *names,
 	return &names->list[function];
 }
 
-const char *names_line(struct names *names, uint32_t number, int *line)
+const char *names_line(struct names *names, uint32_t number, uint32_t i,
+		       int *line)
 {
 	const struct place *place = &names->places[number];
+	const uint64_t lookup = place->address - !place->is_exact;
+	struct object *object;
 
 	*line = 0;
 	if (place->owner >= OWNER_KERNEL)
 		return NULL;
-	return object_line(names->objects[place->owner].object,
-			   place->address, line);
+	object = names->objects[place->owner].object;
+	return i ? object_call_line(object, lookup, i - 1, line) :
+		   object_line(object, lookup, line);
 }
 
 const struct history_object *names_object(const struct names *names,

@@ -52,6 +52,7 @@ struct function {
  * @first: index of its functions.
  * @nr: number of its functions, the innermost first; at least 1.
  * @owner: tells objects, the kernel and processes apart.
+ * @is_exact: whether it is no return address.
  */
 struct place {
 	uint64_t address;
@@ -59,6 +60,7 @@ struct place {
 	uint32_t first;
 	uint32_t nr;
 	uint32_t owner;
+	bool is_exact;
 };
 
 /**
@@ -132,8 +134,12 @@ const struct function *names_function(const struct names *names,
 /* The number of a mark with this text. */
 uint32_t names_mark(struct names *names, const char *text);
 
-/* Source file of a place, or NULL, and the line. */
-const char *names_line(struct names *names, uint32_t place, int *line);
+/*
+ * Source file and line of function @i of a place, for a caller those of the call;
+ * or NULL and 0.
+ */
+const char *names_line(struct names *names, uint32_t place, uint32_t i,
+		       int *line);
 
 /* The build ID of a place's object; NULL if it has none. */
 const struct history_object *names_object(const struct names *names,

@@ -386,14 +386,18 @@ uint64_t object_start(const struct object *object, uint64_t address)
 	return starts_find(&object->starts, address);
 }
 
-uint32_t object_inlined(struct object *object, uint64_t address,
-			const char **names, uint32_t max)
+/*
+ * Get the scopes of @address, the innermost first, with all functions that were
+ * inlined into each other; to be freed. Returns their number, or 0.
+ */
+static int get_scopes(struct object *object, uint64_t address,
+		      Dwarf_Die **scopes)
 {
+	Dwarf_Die *nearest = NULL, *unit;
 	Dwarf_Addr bias;
-	Dwarf_Die *scopes = NULL, *unit;
-	uint32_t nr = 0;
-	int nr_scopes;
+	int nr = 0;
 
+	*scopes = NULL;
 	if (!object->has_dwarf)
 		return 0;
 	if (!dwfl_module_getdwarf(object->module, &bias)) {
@@ -401,9 +405,20 @@ uint32_t object_inlined(struct object *object, uint64_t address,
 		return 0;
 	}
 	unit = dwfl_module_addrdie(object->module, address, &bias);
-	if (!unit)
-		return 0;
-	nr_scopes = dwarf_getscopes(unit, address - bias, &scopes);
+	/* It leaves an inlined function by its definition, not by its caller. */
+	if (unit && dwarf_getscopes(unit, address - bias, &nearest) > 0)
+		nr = dwarf_getscopes_die(&nearest[0], scopes);
+	free(nearest);
+	return nr > 0 ? nr : 0;
+}
+
+uint32_t object_inlined(struct object *object, uint64_t address,
+			const char **names, uint32_t max)
+{
+	Dwarf_Die *scopes;
+	const int nr_scopes = get_scopes(object, address, &scopes);
+	uint32_t nr = 0;
+
 	for (int i = 0; i < nr_scopes && nr < max; i++) {
 		const int tag = dwarf_tag(&scopes[i]);
 
@@ -414,6 +429,48 @@ uint32_t object_inlined(struct object *object, uint64_t address,
 	}
 	free(scopes);
 	return nr;
+}
+
+static const char *call_line(Dwarf_Die *inlined, int *line)
+{
+	Dwarf_Word file, number;
+	Dwarf_Attribute value;
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &value),
+			    &file) ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &value),
+			    &number) ||
+	    !dwarf_diecu(inlined, &unit, NULL, NULL) ||
+	    dwarf_getsrcfiles(&unit, &files, NULL))
+		return NULL;
+	*line = number;
+	return dwarf_filesrc(files, file, NULL, NULL);
+}
+
+const char *object_call_line(struct object *object, uint64_t address,
+			     uint32_t i, int *line)
+{
+	Dwarf_Die *scopes;
+	const int nr = get_scopes(object, address, &scopes);
+	const char *file = NULL;
+
+	*line = 0;
+	for (int j = 0; j < nr; j++) {
+		const int tag = dwarf_tag(&scopes[j]);
+
+		if (tag == DW_TAG_subprogram)
+			break;
+		if (tag != DW_TAG_inlined_subroutine || !die_name(&scopes[j]))
+			continue;
+		if (!i--) {
+			file = call_line(&scopes[j], line);
+			break;
+		}
+	}
+	free(scopes);
+	return file;
 }
 
 const char *object_line(struct object *object, uint64_t address, int *line)

@@ -48,4 +48,11 @@ uint32_t object_inlined(struct object *object, uint64_t address,
 /* Returns the source file and line of @address, or NULL and 0. */
 const char *object_line(struct object *object, uint64_t address, int *line);
 
+/*
+ * Returns the source file and line where the inlined function number @i of those
+ * that object_inlined() finds was called, or NULL and 0.
+ */
+const char *object_call_line(struct object *object, uint64_t address,
+			     uint32_t i, int *line);
+
 #endif /* CLI_PROFILE_OBJECT_H */
