@@ -35,7 +35,7 @@ static_assert(sizeof(struct sframe_unwind_request) == 48);
 static_assert(sizeof(struct sframe_unwind_own_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_stats) == 64);
 static_assert(sizeof(struct sframe_unwind_section) == 64);
-static_assert(sizeof(struct sframe_unwind_list) == 56);
+static_assert(sizeof(struct sframe_unwind_list) == 64);
 static_assert(sizeof(struct sframe_unwind_events) == 24);
 static_assert(sizeof(struct sframe_unwind_segment) == 32);
 static_assert(sizeof(struct sframe_unwind_attach) == 136);
@@ -89,7 +89,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_STACK |
 			    SFRAME_UNWIND_FEATURE_STACK_MAP |
 			    SFRAME_UNWIND_FEATURE_BUILD_IDS |
-			    SFRAME_UNWIND_FEATURE_OVERWRITE,
+			    SFRAME_UNWIND_FEATURE_OVERWRITE |
+			    SFRAME_UNWIND_FEATURE_LIST_PROCESS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

@@ -11,6 +11,7 @@
 #include "mm/section.h"
 #include "mm/space.h"
 #include "walk/remove.h"
+#include "walk/request.h"
 
 /*
  * Remove @other, which overlaps @section, if it is not a registered section, or
@@ -377,11 +378,45 @@ static int check_list(const struct sframe_unwind_list *list,
 {
 	int err = sfu_check_flags(list->flags, 0, message);
 
+	if (!err)
+		err = sfu_check_reserved(list->reserved, message);
+	if (!err && list->pid < 0)
+		err = sfu_message_fail(message, -EINVAL, "pid %d is negative",
+				       list->pid);
 	if (!err && list->name && list->nr != 1)
 		err = sfu_message_fail(message, -EINVAL,
 				       "name is given with nr %u, not 1",
 				       list->nr);
 	return err;
+}
+
+/*
+ * Get the space of process list->pid. *@is_own: whether it is the caller's.
+ * Returns 0 with *@space, which may be NULL, or an error with @message.
+ */
+static int get_listed_space(const struct sframe_unwind_list *list,
+			    struct sfu_space **space, bool *is_own,
+			    struct sfu_message *message)
+{
+	const struct mm_struct *mm = NULL;
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = sfu_request_find_thread(list->pid);
+	/* Only compared: an exec or exit of the process is no harm. */
+	if (task)
+		mm = READ_ONCE(task->mm);
+	rcu_read_unlock();
+	if (!task)
+		return sfu_message_fail(message, -ESRCH,
+					"no process %d that may be observed",
+					list->pid);
+	*is_own = mm == current->mm;
+	if (list->name && !*is_own)
+		return sfu_message_fail(message, -EINVAL,
+					"names are of the own process only");
+	*space = mm ? sfu_space_get_of(mm) : NULL;
+	return 0;
 }
 
 /* Write the file name of @section to the caller's buffer. */
@@ -407,9 +442,12 @@ static int list_name(const struct sframe_unwind_list *list,
 	return err;
 }
 
-/* Write entry number @nr of the caller's array. */
+/*
+ * Write entry number @nr of the caller's array. @is_own: whether the section is of
+ * the current mm.
+ */
 static int list_section(const struct sframe_unwind_list *list, u32 nr,
-			struct sfu_section *section)
+			struct sfu_section *section, bool is_own)
 {
 	struct sframe_unwind_section entry = {
 		.id = section->id,
@@ -428,8 +466,8 @@ static int list_section(const struct sframe_unwind_list *list, u32 nr,
 	u64 start, end;
 	int err;
 
-	err = sfu_section_check(section, section->text.start, &budget, &start,
-				&end);
+	err = is_own ? sfu_section_check(section, section->text.start, &budget,
+					 &start, &end) : 0;
 	if (err == -ESTALE)
 		entry.state = SFRAME_UNWIND_SECTION_STALE;
 	else if (err)
@@ -444,13 +482,15 @@ int sfu_ioctl_list(struct sfu_client *client, union sfu_arg *arg,
 	struct sfu_space *space;
 	struct sfu_section *section;
 	u64 from = list->from;
+	bool is_own;
 	u32 nr = 0;
 	int err;
 
 	err = check_list(list, message);
+	if (!err)
+		err = get_listed_space(list, &space, &is_own, message);
 	if (err)
 		return err;
-	space = sfu_space_get();
 	list->total = sfu_space_nr_sections(space);
 	while (!err && nr < list->nr) {
 		section = sfu_space_find_from(space, from);
@@ -458,7 +498,7 @@ int sfu_ioctl_list(struct sfu_client *client, union sfu_arg *arg,
 			break;
 		from = section->text.end;
 		if (section->source != SFU_NOTHING) {
-			err = list_section(list, nr, section);
+			err = list_section(list, nr, section, is_own);
 			if (!err)
 				err = list_name(list, section);
 			nr++;

@@ -84,16 +84,21 @@ static struct sfu_space *find_space(const struct mm_struct *mm)
 	return NULL;
 }
 
-struct sfu_space *sfu_space_get(void)
+struct sfu_space *sfu_space_get_of(const struct mm_struct *mm)
 {
 	struct sfu_space *space;
 
 	rcu_read_lock();
-	space = find_space(current->mm);
+	space = find_space(mm);
 	if (space && !refcount_inc_not_zero(&space->refs))
 		space = NULL;
 	rcu_read_unlock();
 	return space;
+}
+
+struct sfu_space *sfu_space_get(void)
+{
+	return sfu_space_get_of(current->mm);
 }
 
 struct sfu_space *sfu_space_peek(void)

@@ -81,6 +81,9 @@ struct sfu_space {
 /* Returns the current mm's space with a reference, or NULL. */
 struct sfu_space *sfu_space_get(void);
 
+/* As sfu_space_get(), of @mm, which is not accessed, and may have been freed. */
+struct sfu_space *sfu_space_get_of(const struct mm_struct *mm);
+
 /*
  * Returns the current mm's space, without a reference, or NULL. The caller must be
  * in an RCU read-side critical section; the space is not freed before it ends. Any

@@ -123,7 +123,7 @@ static void run_request_work(struct callback_head *work)
  * and the current one lacks the privilege that perf would require. The caller
  * must be in an RCU read-side critical section.
  */
-static struct task_struct *find_thread(pid_t tid)
+struct task_struct *sfu_request_find_thread(pid_t tid)
 {
 	struct task_struct *task;
 
@@ -169,7 +169,7 @@ static int enqueue_for_thread(struct sfu_request *request, pid_t tid,
 	int err;
 
 	rcu_read_lock();
-	task = find_thread(tid);
+	task = sfu_request_find_thread(tid);
 	interrupt = interrupt && task != current;
 	if (!task)
 		err = -ESRCH;

@@ -53,6 +53,15 @@ int sfu_request_submit_current(struct sfu_consumer *consumer,
 			       struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
 
+struct task_struct;
+
+/*
+ * Returns thread @tid of the current PID namespace, the current thread for 0, if
+ * the current process may observe it; else NULL. The caller must be in an RCU
+ * read-side critical section.
+ */
+struct task_struct *sfu_request_find_thread(pid_t tid);
+
 int sfu_request_init(void);
 void sfu_request_exit(void);
 

@@ -89,6 +89,7 @@ FIXTURE_VARIANT_ADD(abi, list) {
 	.cmd = SFRAME_UNWIND_IOC_LIST,
 	.size = sizeof(struct sframe_unwind_list),
 	.flags = offsetof(struct sframe_unwind_list, flags),
+	.reserved = offsetof(struct sframe_unwind_list, reserved),
 	.message = offsetof(struct sframe_unwind_list, message),
 	.message_size = offsetof(struct sframe_unwind_list, message_size),
 };

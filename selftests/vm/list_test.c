@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "common.h"
+#include "process.h"
 
 FIXTURE(list)
 {
@@ -426,6 +427,122 @@ TEST_F(list, events_lost)
 	ASSERT_EQ(0, stats(self->fd, &s));
 	EXPECT_EQ(1, s.corrupt);
 	EXPECT_EQ(1, s.lost_events);
+}
+
+/* A child has its parent's registrations, and then one less. */
+TEST_F(list, other_process)
+{
+	int ready[2], go[2];
+	char byte = 0;
+	pid_t child;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1 ||
+		    munmap(self->fake.text, self->fake.reg.text_size) ||
+		    write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		pause();
+	}
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	self->list.pid = child;
+	ASSERT_EQ(0, do_list(self->fd, &self->list));
+	EXPECT_EQ(1, self->list.total);
+	ASSERT_EQ(1, self->list.nr);
+	EXPECT_EQ(self->fake.reg.text_start, self->entries[0].text_start);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_ACTIVE, self->entries[0].state);
+	/* Its mappings are not looked at; those of the caller are. */
+	ASSERT_EQ(1, write(go[1], &byte, 1));
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	self->list.nr = 8;
+	ASSERT_EQ(0, do_list(self->fd, &self->list));
+	ASSERT_EQ(1, self->list.nr);
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_ACTIVE, self->entries[0].state);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	EXPECT_EQ(-1, do_list(self->fd, &self->list));
+	EXPECT_EQ(ESRCH, errno);
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* The caller itself, by its process or thread id. */
+TEST_F(list, own_process_by_id)
+{
+	const struct sframe_unwind_section *entry = self->entries;
+	char name[64] = "?";
+
+	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
+	self->list.pid = getpid();
+	self->list.nr = 1;
+	self->list.name = (uintptr_t)name;
+	self->list.name_size = sizeof(name);
+	ASSERT_EQ(0, do_list(self->fd, &self->list));
+	ASSERT_EQ(1, self->list.nr);
+	EXPECT_EQ(self->fake.reg.id, entry->id);
+	EXPECT_STREQ("", name);
+	ASSERT_EQ(0, munmap(self->fake.text, self->fake.reg.text_size));
+	ASSERT_EQ(0, do_list(self->fd, &self->list));
+	EXPECT_EQ(SFRAME_UNWIND_SECTION_STALE, entry->state);
+}
+
+static int list_with(int fd, pid_t pid, __u64 capabilities)
+{
+	struct sframe_unwind_list list = { .size = sizeof(list), .pid = pid };
+	const pid_t child = fork();
+
+	if (!child) {
+		if (keep_capabilities(capabilities))
+			_exit(255);
+		_exit(ioctl(fd, SFRAME_UNWIND_IOC_LIST, &list) ? errno : 0);
+	}
+	return outcome_of(child);
+}
+
+TEST_F(list, other_process_needs_a_capability)
+{
+	const __u64 perfmon = CAP_MASK(CAP_PERFMON);
+	const __u64 admin = CAP_MASK(CAP_SYS_ADMIN);
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	EXPECT_EQ(0, list_with(self->fd, 1, perfmon));
+	EXPECT_EQ(0, list_with(self->fd, 1, admin));
+	EXPECT_EQ(ESRCH, list_with(self->fd, 1, 0));
+	EXPECT_EQ(ESRCH, list_with(self->fd, 1, CAP_MASK(CAP_SYS_PTRACE)));
+	EXPECT_EQ(0, list_with(self->fd, 0, 0));
+}
+
+TEST_F(list, bad_process)
+{
+	char name[64];
+
+	self->list.pid = -1;
+	EXPECT_EQ(-1, do_list(self->fd, &self->list));
+	EXPECT_EQ(EINVAL, errno);
+	/* The names of another process's files are in its /proc/PID/maps. */
+	self->list.pid = getppid();
+	self->list.nr = 1;
+	self->list.name = (uintptr_t)name;
+	self->list.name_size = sizeof(name);
+	EXPECT_EQ(-1, do_list(self->fd, &self->list));
+	EXPECT_EQ(geteuid() ? ESRCH : EINVAL, errno);
+	self->list.name = 0;
+	/* A thread of the kernel has no sections. */
+	self->list.pid = 2;
+	if (!geteuid()) {
+		ASSERT_EQ(0, do_list(self->fd, &self->list));
+		EXPECT_EQ(0, self->list.nr);
+		EXPECT_EQ(0, self->list.total);
+	}
 }
 
 TEST_HARNESS_MAIN

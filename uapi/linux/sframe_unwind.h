@@ -92,6 +92,7 @@
 #define SFRAME_UNWIND_FEATURE_STACK_MAP		0x8000ULL
 #define SFRAME_UNWIND_FEATURE_BUILD_IDS		0x10000ULL /* of samples */
 #define SFRAME_UNWIND_FEATURE_OVERWRITE		0x20000ULL /* in rings */
+#define SFRAME_UNWIND_FEATURE_LIST_PROCESS	0x40000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -579,7 +580,7 @@ struct sframe_unwind_section {
 };
 
 /**
- * struct sframe_unwind_list - sections of the caller's address space
+ * struct sframe_unwind_list - sections of an address space
  *
  * @size: in: sizeof(struct sframe_unwind_list).
  * @flags: in: must be 0.
@@ -594,6 +595,12 @@ struct sframe_unwind_section {
  * @name_size: in: size of that buffer in bytes, or 0.
  * @message_size: in: size of @message in bytes, or 0.
  * @message: in: address of a buffer for an error message, or 0.
+ * @pid: in: id, in the caller's PID namespace, of a process or one of its threads,
+ *	whose sections are listed: the caller's, or any with CAP_PERFMON or
+ *	CAP_SYS_ADMIN. 0 is the caller's.
+ * @reserved: must be 0.
+ *
+ * Members from @pid on that are not inside the caller's size are taken as 0.
  */
 struct sframe_unwind_list {
 	__u32 size;
@@ -606,14 +613,23 @@ struct sframe_unwind_list {
 	__u32 name_size;
 	__u32 message_size;
 	__u64 message;
+	__s32 pid;
+	__u32 reserved;
 };
 
 /*
- * SFRAME_UNWIND_IOC_LIST: list the sections of the caller's address space, of
- * all sources, in ascending order of text_start. To get all of them, call again
- * with from set to the end of the last one's text, until nr is 0.
+ * SFRAME_UNWIND_IOC_LIST: list the sections of an address space, of all sources,
+ * in ascending order of text_start. To get all of them, call again with from set
+ * to the end of the last one's text, until nr is 0. Sections that no walk has
+ * needed are not known, and are dropped some time after the last walk: see
+ * Discovery.
  *
- * EINVAL	size or flags; name given with nr other than 1.
+ * Only sections of the caller's address space are compared with its mappings:
+ * those of other processes are always SFRAME_UNWIND_SECTION_ACTIVE.
+ *
+ * EINVAL	size, flags or reserved; a negative pid; name given with nr other
+ *		than 1, or for another process.
+ * ESRCH	no such process, or none that the caller may observe.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure, the array or the name cannot be accessed.
  * ENOMEM	no memory.
