@@ -33,6 +33,8 @@ static const struct command {
 	{ "report", "show which functions the samples of a profile were in",
 	  report_main, report_help },
 	{ "script", "print the samples of a profile", script_main, script_help },
+	{ "stack", "print the stacks that threads have now", stack_main,
+	  stack_help },
 	{ "verify", "compare .sframe with .eh_frame", verify_main, verify_help },
 };
 

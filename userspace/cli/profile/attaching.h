@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Run the daemon, "sframe-unwind attach", while a command needs SFrame data for
+ * code that has none.
+ */
+#ifndef CLI_PROFILE_ATTACHING_H
+#define CLI_PROFILE_ATTACHING_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+/*
+ * Start it for the processes @pids, numbers with commas, or if that is NULL for
+ * all; and wait until it has attached what they have mapped, or *@is_interrupted.
+ * @command: for messages. Returns its process, or -1 after a message.
+ */
+pid_t attaching_start(const char *command, const char *pids,
+		      const volatile sig_atomic_t *is_interrupted);
+
+/* End it, which detaches everything. 0 and -1 do nothing. */
+void attaching_end(pid_t pid);
+
+#endif /* CLI_PROFILE_ATTACHING_H */

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Threads, by /proc.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/profile/processes.h"
+#include "cli/profile/stack.h"
+
+/* Of the field "flags" in /proc/PID/stat: it runs only in the kernel. */
+#define PF_KTHREAD	0x00200000u
+
+/* Returns whether the thread exists and is not of the kernel. */
+static bool read_stat(struct stack_thread *thread)
+{
+	char path[64], text[512], *name, *end;
+	unsigned int flags = PF_KTHREAD;
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", thread->pid,
+		 thread->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	/* The name may contain anything, also newlines and parentheses. */
+	name = strchr(text, '(');
+	end = name ? strrchr(name, ')') : NULL;
+	if (!end || sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u",
+			   &thread->state, &flags) != 2)
+		return false;
+	*end = '\0';
+	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
+	return !(flags & PF_KTHREAD);
+}
+
+void stack_read_state(struct stack_thread *thread)
+{
+	if (!read_stat(thread))
+		thread->state = 'X';
+}
+
+static bool add_thread(struct stack_threads *threads, pid_t pid, pid_t tid)
+{
+	const struct stack_thread thread = { .pid = pid, .tid = tid };
+
+	threads->list = table_grow(threads->list, &threads->room, threads->nr,
+				   sizeof(*threads->list));
+	threads->list[threads->nr] = thread;
+	if (!read_stat(&threads->list[threads->nr]))
+		return false;
+	threads->nr++;
+	return true;
+}
+
+/**
+ * struct adding - a process whose threads are added
+ *
+ * @threads: where to.
+ * @pid: the process.
+ */
+struct adding {
+	struct stack_threads *threads;
+	pid_t pid;
+};
+
+static void add_one(void *data, pid_t tid)
+{
+	const struct adding *adding = data;
+
+	add_thread(adding->threads, adding->pid, tid);
+}
+
+static void add_process(void *data, pid_t pid)
+{
+	struct adding adding = { data, pid };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	processes_each(path, add_one, &adding);
+}
+
+static void add_other_process(void *data, pid_t pid)
+{
+	if (pid != getpid())
+		add_process(data, pid);
+}
+
+void stack_add_all(struct stack_threads *threads)
+{
+	processes_each("/proc", add_other_process, threads);
+}
+
+static int add_target(struct stack_threads *threads, pid_t id, bool is_thread)
+{
+	const char *what = is_thread ? "thread" : "process";
+	const uint32_t before = threads->nr;
+	const pid_t pid = processes_of_thread(id);
+
+	if (!pid)
+		return complain("stack: no %s %d", what, id);
+	if (!is_thread && pid != id)
+		return complain("stack: %d is a thread of process %d; try -t %d",
+				id, pid, id);
+	if (is_thread)
+		add_thread(threads, pid, id);
+	else
+		add_process(threads, pid);
+	return threads->nr > before ? CLI_OK :
+	       complain("stack: %s %d has ended, or runs only in the kernel",
+			what, id);
+}
+
+int stack_add_targets(struct stack_threads *threads, const char *list,
+		      bool are_threads)
+{
+	for (;;) {
+		char *end;
+		const long id = strtol(list, &end, 10);
+		int status;
+
+		if (end == list || id <= 0 || id > INT32_MAX ||
+		    (*end && *end != ','))
+			return usage_error("stack", are_threads ?
+					   "no number of a thread" :
+					   "no number of a process");
+		status = add_target(threads, id, are_threads);
+		if (status || !*end)
+			return status;
+		list = end + 1;
+	}
+}
+
+void stack_read_kernel(struct stack_thread *thread)
+{
+	char path[64], text[8192];
+	size_t length;
+	FILE *file;
+
+	if (thread->kernel)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", thread->pid,
+		 thread->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	thread->kernel = table_copy(text);
+}
+
+void stack_free_threads(struct stack_threads *threads)
+{
+	for (uint32_t i = 0; i < threads->nr; i++) {
+		free(threads->list[i].stack);
+		free(threads->list[i].kernel);
+	}
+	free(threads->list);
+	*threads = (struct stack_threads){ 0 };
+}
