@@ -339,12 +339,21 @@ static void do_step(struct history *history, struct process *process,
 	}
 }
 
+/* Go to the state after the last step. */
+static void go_to_end(struct history *history, struct process *process)
+{
+	for (; process->nr_done < process->nr_steps; process->nr_done++)
+		do_step(history, process,
+			&process->steps[process->nr_done]);
+	process->version = history->next_version++;
+}
+
 /* The two must be of one time. */
 static void add_and_do(struct history *history, struct process *process,
 		       const struct step *step)
 {
 	add_step(process, step);
-	do_step(history, process, step);
+	go_to_end(history, process);
 }
 
 static void add_comm(struct history *history, uint32_t tid, uint64_t time,
@@ -362,13 +371,16 @@ static void distribute_fork(struct history *history, const struct change *change
 	struct process *process = get_process(history, change->pid);
 	struct thread *parent = get_thread(history, change->ptid);
 	struct step step = { .time = change->time };
+	struct process *parent_process;
 
 	if (parent->nr)
 		add_comm(history, change->tid, change->time,
 			 parent->comms[parent->nr - 1].comm);
 	if (change->pid == change->ppid)
 		return;
-	step.base = ranges_get(get_process(history, change->ppid)->now);
+	parent_process = get_process(history, change->ppid);
+	go_to_end(history, parent_process);
+	step.base = ranges_get(parent_process->now);
 	if (!step.base)
 		step.base = ranges_create(&history->usage);
 	add_and_do(history, process, &step);
@@ -396,19 +408,29 @@ static void distribute(struct history *history, const struct change *change)
 	}
 }
 
-void history_finish(struct history *history)
+void history_update(struct history *history)
 {
 	if (history->nr_changes)
 		qsort(history->changes, history->nr_changes,
 		      sizeof(*history->changes), compare);
 	for (uint32_t i = 0; i < history->nr_changes; i++)
 		distribute(history, &history->changes[i]);
+	history->nr_changes = 0;
+}
+
+void history_finish(struct history *history)
+{
+	history_update(history);
 	free(history->changes);
 	history->changes = NULL;
 	history->charged = 0;
+	history->changes_room = 0;
 	for (uint32_t i = 0; i < history->pids.nr; i++) {
-		ranges_put(history->processes[i]->now);
-		history->processes[i]->now = NULL;
+		struct process *process = history->processes[i];
+
+		ranges_put(process->now);
+		process->now = NULL;
+		process->nr_done = 0;
 	}
 }
 

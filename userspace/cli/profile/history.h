@@ -65,6 +65,12 @@ void history_add(struct history *history,
 void history_finish(struct history *history);
 
 /*
+ * Instead of history_finish(), if further records follow that are later: call it
+ * again after them.
+ */
+void history_update(struct history *history);
+
+/*
  * Returns process @pid as it was at @time. Addresses that were found earlier
  * are valid as long as *@version stays the same.
  */

@@ -83,17 +83,6 @@ static int parse_option(struct script *script, int option)
 	}
 }
 
-/**
- * struct texts - text of each place, made once
- *
- * @list: lines by number of the place, or NULL.
- * @room: room for those.
- */
-struct texts {
-	char **list;
-	uint32_t room;
-};
-
 /* Without a name, object and offset are both in @function->name. */
 static void put_name(FILE *to, const struct function *function,
 		     const struct place *place)
@@ -138,7 +127,7 @@ static char *make_lines(struct load *load, uint32_t number)
 	return text ? text : table_copy(" [no memory]\n");
 }
 
-static const char *get_lines(struct texts *texts, struct load *load,
+static const char *get_lines(struct output_texts *texts, struct load *load,
 			     uint32_t place)
 {
 	texts->list = table_grow(texts->list, &texts->room, place,
@@ -179,9 +168,9 @@ static void put_frame(FILE *to, uint64_t address, const char *lines)
 	}
 }
 
-static void put_head(FILE *to, struct load *load,
-		     const struct sframe_unwind_profile_record *record,
-		     bool has_chain)
+void output_head(FILE *to, struct load *load,
+		 const struct sframe_unwind_profile_record *record,
+		 bool has_chain)
 {
 	const char *comm = history_comm(load->history, record->pid, record->tid,
 					record->time);
@@ -200,38 +189,63 @@ static void put_head(FILE *to, struct load *load,
 	fprintf(to, " %10" PRIu64 " %s: ", record->sample.period, name);
 }
 
+static void put_sample(FILE *to, struct load *load,
+		       const struct sframe_unwind_profile_record *record,
+		       const uint64_t *frames, const uint32_t *places,
+		       uint32_t nr, struct output_texts *texts)
+{
+	const bool has_chain = record->sample.flags &
+			       SFRAME_UNWIND_PROFILE_CHAIN;
+	const char *cut = load_cut(&record->sample);
+
+	output_head(to, load, record, has_chain);
+	if (has_chain)
+		putc('\n', to);
+	for (uint32_t i = 0; i < nr; i++)
+		put_frame(to, frames[i], get_lines(texts, load, places[i]));
+	if (cut)
+		fprintf(to, "\t                 %s\n", cut);
+	if (has_chain)
+		putc('\n', to);
+}
+
+void output_sample(FILE *to, struct load *load,
+		   const struct sframe_unwind_profile_record *record,
+		   struct output_texts *texts)
+{
+	const struct sframe_unwind_profile_sample *sample = &record->sample;
+	uint32_t nr;
+	const uint32_t *places = names_of_sample(load->names, record, &nr);
+
+	/* A sample without a chain is its own only frame. */
+	put_sample(to, load, record, sample->nr_kernel || sample->nr_user ?
+		   sample->frames : &sample->ip, places, nr, texts);
+}
+
+void output_free_texts(struct output_texts *texts)
+{
+	for (uint32_t i = 0; i < texts->room; i++)
+		free(texts->list[i]);
+	free(texts->list);
+	*texts = (struct output_texts){ 0 };
+}
+
 void output_text(FILE *to, struct load *load)
 {
-	struct texts texts = { 0 };
+	struct output_texts texts = { 0 };
 	struct order order = { 0 };
 	struct ordered *sample;
 
 	while ((sample = order_next(&order, load))) {
-		const bool has_chain = sample->record.sample.flags &
-				       SFRAME_UNWIND_PROFILE_CHAIN;
-		const char *cut = load_cut(&sample->record.sample);
-		const uint32_t *places = ordered_places(sample);
-
-		put_head(to, load, &sample->record, has_chain);
-		if (has_chain)
-			putc('\n', to);
-		for (uint32_t i = 0; i < sample->nr; i++)
-			put_frame(to, sample->frames[i],
-				  get_lines(&texts, load, places[i]));
-		if (cut)
-			fprintf(to, "\t                 %s\n", cut);
-		if (has_chain)
-			putc('\n', to);
+		put_sample(to, load, &sample->record, sample->frames,
+			   ordered_places(sample), sample->nr, &texts);
 		free(sample);
 	}
 	order_free(&order);
-	for (uint32_t i = 0; i < texts.room; i++)
-		free(texts.list[i]);
-	free(texts.list);
+	output_free_texts(&texts);
 }
 
-/* Characters that separate parts of a line are replaced. */
-static void put_folded_name(FILE *to, const char *name)
+void output_folded_name(FILE *to, const char *name)
 {
 	char *escaped = common_escape(name);
 
@@ -262,11 +276,11 @@ void output_folded(FILE *to, struct load *load)
 		if (!tree.nodes[i].samples)
 			continue;
 		tree_get_path(&tree, i, &path);
-		put_folded_name(to, tree.comms.texts[
+		output_folded_name(to, tree.comms.texts[
 				tree.nodes[path.nodes[0]].number]);
 		for (uint32_t j = 1; j < path.nr; j++) {
 			putc(';', to);
-			put_folded_name(to, names_function(load->names,
+			output_folded_name(to, names_function(load->names,
 				tree.nodes[path.nodes[j]].number)->name);
 		}
 		/* Of time, microseconds: whole numbers are wanted. */

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/profile/attaching.h"
+#include "cli/profile/live.h"
+#include "sframe_unwind.h"
+
+#define RING_PAGES	256u	/* of each CPU */
+
+#define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
+
+/* Bytes for what has happened to processes: then what exists is read again. */
+#define HISTORY_MAX	(256u << 20)
+
+static volatile sig_atomic_t is_interrupted, is_child_over;
+
+static void on_signal(int signal)
+{
+	if (signal == SIGCHLD)
+		is_child_over = 1;
+	else
+		is_interrupted = 1;
+}
+
+bool live_parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return end != text && !*end && !errno && *number && *number <= most &&
+	       text[0] != '-';
+}
+
+double live_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+int live_option(struct live *live, int option, bool *is_other)
+{
+	struct record_options *what = live->options;
+
+	switch (option) {
+	case 'e':
+		if (what->nr_events == RECORD_EVENTS_MAX)
+			return usage_error(live->command, "at most 64 events");
+		return record_parse_event(&what->events[what->nr_events++],
+					  optarg);
+	case 'c':
+		what->frequency = 0;
+		return live_parse_number(optarg, INT64_MAX, &what->period) ?
+		       CLI_OK : usage_error(live->command, "-c: no number");
+	case 'F':
+		what->period = 0;
+		return live_parse_number(optarg, 1000000, &what->frequency) ?
+		       CLI_OK : usage_error(live->command, "-F: no frequency");
+	case 'a':
+		what->all = true;
+		return CLI_OK;
+	case 'p':
+	case 't':
+		return record_add_targets(&what->targets, optarg,
+					  option == 't');
+	case LIVE_NO_ATTACH:
+		what->no_attach = true;
+		return CLI_OK;
+	default:
+		*is_other = true;
+		return CLI_OK;
+	}
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	const struct sigaction action = { .sa_handler = on_signal };
+
+	for (unsigned int i = 0; i < 4; i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+static int fail(const struct live *live, int error)
+{
+	return complain("%s: %s", live->command, strerror(-error));
+}
+
+/* Start the program, which waits until a byte is written to live->go. */
+static int start_command(struct live *live)
+{
+	char **command = live->options->command;
+	int pipes[2], failures[2];
+	char pid[16], byte;
+
+	if (pipe2(pipes, O_CLOEXEC) || pipe2(failures, O_CLOEXEC | O_NONBLOCK))
+		return fail(live, -errno);
+	live->child = fork();
+	if (!live->child) {
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) != 1)
+			_exit(127);
+		execvp(command[0], command);
+		complain("%s: %s: %s", live->command, command[0],
+			 strerror(errno));
+		_exit(write(failures[1], "", 1) == 1 ? 127 : 126);
+	}
+	close(pipes[0]);
+	close(failures[1]);
+	live->go = pipes[1];
+	live->failure = failures[0];
+	if (live->child < 0)
+		return fail(live, -errno);
+	if (live->options->all)
+		return CLI_OK;
+	snprintf(pid, sizeof(pid), "%d", live->child);
+	return record_add_targets(&live->options->targets, pid, true);
+}
+
+static int complain_of(const struct live *live, const char *event, int error)
+{
+	if (error == -EACCES || error == -EPERM)
+		return complain("%s: %s: not permitted: run as root, or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 (or less) and watch own processes",
+				live->command, event);
+	if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
+		return complain("%s: %s: this machine has no such event; try -e cpu-clock",
+				live->command, event);
+	return complain("%s: %s: %s", live->command, event, strerror(-error));
+}
+
+/* Whether one stack for each event is too much. */
+static bool is_clock(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE ?
+	       attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+	       attr->config == PERF_COUNT_SW_TASK_CLOCK :
+	       attr->type != PERF_TYPE_TRACEPOINT;
+}
+
+/* How often to take samples. */
+static void set_period(struct perf_event_attr *attr,
+		       const struct record_options *options)
+{
+	uint64_t frequency = options->frequency;
+
+	/* The event says it. */
+	if (attr->sample_period)
+		return;
+	if (!frequency && !options->period && is_clock(attr))
+		frequency = FREQUENCY;
+	attr->freq = frequency && attr->type != PERF_TYPE_TRACEPOINT;
+	attr->sample_period = attr->freq ? frequency :
+			      options->period ? options->period : 1;
+}
+
+static int add_perf_event(struct live *live, uint32_t number, pid_t tid,
+			  int cpu)
+{
+	struct record_event *event = &live->options->events[number];
+	struct perf_event_attr attr = event->attr;
+	uint32_t id;
+	int fd, ret;
+
+	set_period(&attr, live->options);
+	attr.inherit = tid != -1;
+	attr.enable_on_exec = tid == live->child && tid > 0;
+	attr.disabled = attr.enable_on_exec;
+	fd = record_perf_open(&attr, tid, cpu);
+	/* The thread has ended, or the CPU is offline. */
+	if ((fd == -ESRCH && tid != -1) || (fd == -ENODEV && cpu != -1))
+		return CLI_OK;
+	if (fd < 0)
+		return complain_of(live, event->name, fd);
+	ret = sframe_unwind_sampler_add(live->samples, fd, 0,
+					SFRAME_UNWIND_SAMPLE_PERIOD |
+					SFRAME_UNWIND_SAMPLE_ADDRESS, &id);
+	close(fd);
+	if (ret == -ESRCH && tid != -1)
+		return CLI_OK;
+	if (ret)
+		return complain("%s: %s: %s", live->command, event->name,
+				sframe_unwind_error(NULL));
+	live->event_of = table_grow(live->event_of, &live->event_room, id,
+				    sizeof(uint32_t));
+	live->event_of[id] = number;
+	event->ids = table_grow(event->ids, &event->room, event->nr_ids,
+				sizeof(uint32_t));
+	event->ids[event->nr_ids++] = id;
+	return CLI_OK;
+}
+
+static int add_event(struct live *live, uint32_t number)
+{
+	const struct record_targets *targets = &live->options->targets;
+	const int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int status = CLI_OK;
+
+	for (uint32_t i = 0; i < targets->nr && !status; i++)
+		status = add_perf_event(live, number, targets->tids[i], -1);
+	for (int cpu = 0; !targets->nr && cpu < nr_cpus && !status; cpu++)
+		status = add_perf_event(live, number, -1, cpu);
+	if (!status && !live->options->events[number].nr_ids)
+		status = complain("%s: the threads have ended", live->command);
+	return status;
+}
+
+static int open_sampler(struct live *live)
+{
+	struct sframe_unwind_sampler how = {
+		.ring_pages = RING_PAGES,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int ret, status = CLI_OK;
+
+	ret = sframe_unwind_sampler_open(&live->samples, &how);
+	if (ret == -ENOENT)
+		return complain("%s: %s does not exist: load the module (modprobe sframe_unwind)",
+				live->command, SFRAME_UNWIND_DEVICE);
+	if (ret)
+		return complain("%s: %s", live->command,
+				sframe_unwind_error(NULL));
+	for (uint32_t i = 0; i < live->options->nr_events && !status; i++)
+		status = add_event(live, i);
+	return status;
+}
+
+static void read_processes(struct live *live)
+{
+	const struct record_targets *targets = &live->options->targets;
+	pid_t last = 0;
+
+	live->load.history = history_create(HISTORY_MAX);
+	if (!targets->nr)
+		processes_add_all(&live->processes, live->load.history);
+	for (uint32_t i = 0; i < targets->nr; i++) {
+		const pid_t pid = processes_of_thread(targets->tids[i]);
+
+		if (pid && pid != last)
+			processes_add(&live->processes, live->load.history,
+				      pid);
+		last = pid;
+	}
+	history_update(live->load.history);
+	live->load.names = names_create(live->load.history, &live->names,
+					NULL);
+}
+
+static void forget_processes(struct live *live)
+{
+	names_free(live->load.names);
+	history_free(live->load.history);
+	live->load.names = NULL;
+	live->load.history = NULL;
+}
+
+int live_open(struct live *live)
+{
+	char byte = 0;
+	int status = CLI_OK;
+
+	live->fd = memfd_create("sframe-unwind", MFD_CLOEXEC);
+	if (live->fd < 0)
+		return fail(live, -errno);
+	live->load.path = live->command;
+	live->load.fd = -1;
+	live->waiting = record_waiting_create();
+	catch_signals();
+	if (!live->options->no_attach) {
+		live->attach = attaching_start(live->command, NULL,
+					       &is_interrupted);
+		if (live->attach < 0)
+			return CLI_TROUBLE;
+	}
+	if (live->options->command)
+		status = start_command(live);
+	if (!status)
+		status = open_sampler(live);
+	if (!status)
+		status = record_changes_open(&live->changes,
+					     &live->options->targets, NULL);
+	if (status)
+		return status;
+	read_processes(live);
+	sframe_unwind_sampler_control(live->samples, SFRAME_UNWIND_SAMPLE_START,
+				      0);
+	if (live->child && write(live->go, &byte, 1) != 1)
+		return fail(live, -errno);
+	return CLI_OK;
+}
+
+/* --- one round */
+
+static void fill_source(const struct record_options *options,
+			const struct record_event *event,
+			struct sframe_unwind_profile_source *source)
+{
+	uint64_t *ids = table_allocate(event->nr_ids * sizeof(*ids));
+
+	for (uint32_t i = 0; i < event->nr_ids; i++)
+		ids[i] = event->ids[i];
+	*source = (struct sframe_unwind_profile_source){
+		.name = event->name,
+		.ids = ids,
+		.nr_ids = event->nr_ids,
+		.type = event->attr.type,
+		.config = event->attr.config,
+		.period = options->period ? options->period : 1,
+		.is_user_only = event->attr.exclude_kernel,
+	};
+}
+
+static int create_writer(struct live *live,
+			 struct sframe_unwind_profile_writer **writer)
+{
+	const struct record_options *options = live->options;
+	struct sframe_unwind_profile_source sources[RECORD_EVENTS_MAX];
+	int ret;
+
+	if (ftruncate(live->fd, 0))
+		return -errno;
+	for (uint32_t i = 0; i < options->nr_events; i++)
+		fill_source(options, &options->events[i], &sources[i]);
+	ret = sframe_unwind_profile_create(writer, live->fd, sources,
+					   options->nr_events,
+					   SFRAME_UNWIND_PROFILE_WRITE_CPU |
+					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
+					   SFRAME_UNWIND_PROFILE_WRITE_ADDRESS,
+					   CLOCK_MONOTONIC);
+	for (uint32_t i = 0; i < options->nr_events; i++)
+		free((uint64_t *)sources[i].ids);
+	return ret;
+}
+
+/*
+ * Samples come before changes: so what was mapped before a sample is known. The
+ * command's own samples on all CPUs would never end, if it prints each.
+ */
+static int write_round(struct live *live,
+		       struct sframe_unwind_profile_writer *writer)
+{
+	const uint32_t own = live->options->targets.nr ? 0 : getpid();
+	struct sframe_unwind_sample_record sample;
+	uint64_t latest = 0;
+	int ret = 0;
+
+	while (!ret &&
+	       sframe_unwind_sampler_read(live->samples, &sample) == 1) {
+		if (own && sample.pid == own)
+			continue;
+		ret = record_waiting_add(live->waiting, &sample,
+					 sample.event < live->event_room ?
+					 live->event_of[sample.event] : 0,
+					 false, writer);
+	}
+	return ret ? ret : record_changes_write(live->changes, writer,
+						&latest);
+}
+
+/* Read what was written: first what happened to processes. */
+static int read_round(struct live *live)
+{
+	const struct sframe_unwind_profile_record *record;
+	struct load *load = &live->load;
+	int ret;
+
+	sframe_unwind_profile_close(load->profile);
+	load->profile = NULL;
+	ret = sframe_unwind_profile_open(&load->profile, live->fd);
+	while (!ret && sframe_unwind_profile_next(load->profile, &record) == 1)
+		if (record->kind != SFRAME_UNWIND_PROFILE_SAMPLE)
+			history_add(load->history, record);
+	if (ret)
+		return ret;
+	history_update(load->history);
+	sframe_unwind_profile_rewind(load->profile);
+	return 0;
+}
+
+int live_round(struct live *live)
+{
+	struct sframe_unwind_profile_writer *writer = NULL;
+	int ret, error;
+
+	if (history_is_full(live->load.history)) {
+		forget_processes(live);
+		read_processes(live);
+		live->generation++;
+	}
+	ret = create_writer(live, &writer);
+	if (!ret)
+		ret = write_round(live, writer);
+	error = sframe_unwind_profile_finish(writer);
+	ret = ret ? ret : error;
+	return ret ? ret : read_round(live);
+}
+
+/* The child of this process that has ended is the program. */
+static bool has_ended(struct live *live)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		if (pid == live->attach) {
+			complain("%s: attach has ended; see its message",
+				 live->command);
+			live->attach = 0;
+		}
+		if (pid == live->child) {
+			live->child = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool live_wait(struct live *live, struct pollfd *other, int timeout_ms)
+{
+	struct pollfd files[2] = {
+		{ .fd = sframe_unwind_sampler_fd(live->samples),
+		  .events = POLLIN },
+	};
+
+	if (other)
+		files[1] = *other;
+	if (!is_interrupted)
+		poll(files, other ? 2 : 1, timeout_ms);
+	if (other)
+		other->revents = files[1].revents;
+	return !is_interrupted && !(is_child_over && has_ended(live));
+}
+
+void live_stop(struct live *live)
+{
+	sframe_unwind_sampler_control(live->samples, SFRAME_UNWIND_SAMPLE_STOP,
+				      0);
+}
+
+const struct record_counts *live_counts(const struct live *live)
+{
+	return record_counts(live->waiting);
+}
+
+uint64_t live_lost(const struct live *live)
+{
+	struct sframe_unwind_sample_stats stats;
+
+	if (sframe_unwind_sampler_stats(live->samples, &stats))
+		return 0;
+	return stats.lost_full + stats.lost_no_ring + stats.lost_recursion;
+}
+
+int live_status(const struct live *live)
+{
+	char byte;
+
+	/* The child has told why. */
+	return live->options->command && read(live->failure, &byte, 1) == 1 ?
+	       CLI_TROUBLE : CLI_OK;
+}
+
+void live_close(struct live *live)
+{
+	if (live->child > 0)
+		kill(live->child, SIGTERM);
+	if (live->go) {
+		close(live->go);
+		close(live->failure);
+	}
+	if (live->child > 0)
+		waitpid(live->child, NULL, 0);
+	attaching_end(live->attach);
+	record_changes_close(live->changes);
+	sframe_unwind_sampler_close(live->samples);
+	record_waiting_free(live->waiting);
+	sframe_unwind_profile_close(live->load.profile);
+	forget_processes(live);
+	processes_free(&live->processes);
+	free(live->event_of);
+	if (live->fd >= 0)
+		close(live->fd);
+}

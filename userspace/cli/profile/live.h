@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Samples as they are taken, for commands that show them at once. What happens to
+ * processes meanwhile is followed, too.
+ */
+#ifndef CLI_PROFILE_LIVE_H
+#define CLI_PROFILE_LIVE_H
+
+#include "cli/profile/load.h"
+#include "cli/profile/processes.h"
+#include "cli/profile/record_options.h"
+
+struct pollfd;
+struct sframe_unwind_samples;
+
+/**
+ * struct live - a session
+ *
+ * @command: the command's name, for messages.
+ * @options: what to sample.
+ * @event_of: number of the event by id of the sampler.
+ * @event_room: room for those.
+ * @child: process of the program to run, or 0.
+ * @go: a pipe: when a byte is written, the program begins.
+ * @failure: a pipe: a byte says that it could not be executed.
+ * @attach: process of the daemon, or 0.
+ * @samples: the sampler.
+ * @changes: changes of processes.
+ * @waiting: samples that wait for their user stack.
+ * @fd: memory with the records of one round.
+ * @processes: what existed at the beginning.
+ * @load: the records of one round, with names and history of all.
+ * @names: how to name addresses.
+ * @generation: changes when @load has other names than before.
+ */
+struct live {
+	const char *command;
+	struct record_options *options;
+	uint32_t *event_of;
+	uint32_t event_room;
+	pid_t child;
+	int go;
+	int failure;
+	pid_t attach;
+	struct sframe_unwind_samples *samples;
+	struct record_changes *changes;
+	struct record_waiting *waiting;
+	int fd;
+	struct processes processes;
+	struct load load;
+	struct names_options names;
+	unsigned int generation;
+};
+
+/* Options of all commands with sessions. */
+#define LIVE_SHORT	"e:c:F:ap:t:"
+#define LIVE_NO_ATTACH	0x200	/* others are above */
+#define LIVE_LONG							\
+	{ "event", required_argument, NULL, 'e' },			\
+	{ "count", required_argument, NULL, 'c' },			\
+	{ "freq", required_argument, NULL, 'F' },			\
+	{ "all-cpus", no_argument, NULL, 'a' },				\
+	{ "pid", required_argument, NULL, 'p' },			\
+	{ "tid", required_argument, NULL, 't' },			\
+	{ "no-attach", no_argument, NULL, LIVE_NO_ATTACH }
+
+/*
+ * Handle one of them, with @live->command and @live->options set. For another one,
+ * *@is_other is set. Returns an exit status.
+ */
+int live_option(struct live *live, int option, bool *is_other);
+
+/* Parse a number from 1 to @most. Returns whether it is one. */
+bool live_parse_number(const char *text, uint64_t most, uint64_t *number);
+
+/* Seconds of CLOCK_MONOTONIC. */
+double live_now(void);
+
+/*
+ * Start what @options says, with @command, @options and @names set and all else 0.
+ * From now on, SIGINT, SIGTERM and SIGHUP end the session. Returns an exit status,
+ * after a message if it is not CLI_OK; live_close() is to be called in any case.
+ */
+int live_open(struct live *live);
+
+/*
+ * Get what was sampled since the last call: load_next(&live->load) returns the
+ * samples, until the next call. Returns 0 or -errno.
+ */
+int live_round(struct live *live);
+
+/*
+ * Wait until there may be something, or for @other if it is not NULL, or for
+ * @timeout_ms. Returns whether the session goes on: no signal, and the program has
+ * not ended.
+ */
+bool live_wait(struct live *live, struct pollfd *other, int timeout_ms);
+
+/* Take no more samples. live_round() returns user stacks that follow. */
+void live_stop(struct live *live);
+
+/* Numbers of samples so far. */
+const struct record_counts *live_counts(const struct live *live);
+
+/* Number of samples that were lost so far. */
+uint64_t live_lost(const struct live *live);
+
+/*
+ * Exit status of a session that has ended by itself: whether the program could be
+ * executed.
+ */
+int live_status(const struct live *live);
+
+/* End what was started, and free everything but the options. */
+void live_close(struct live *live);
+
+#endif /* CLI_PROFILE_LIVE_H */
