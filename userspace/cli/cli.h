@@ -54,6 +54,7 @@ int record_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int script_main(int argc, char **argv);
 int stack_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 int trace_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 
@@ -69,6 +70,7 @@ extern const char record_help[];
 extern const char report_help[];
 extern const char script_help[];
 extern const char stack_help[];
+extern const char top_help[];
 extern const char trace_help[];
 extern const char verify_help[];
 

@@ -35,6 +35,7 @@ static const struct command {
 	{ "script", "print the samples of a profile", script_main, script_help },
 	{ "stack", "print the stacks that threads have now", stack_main,
 	  stack_help },
+	{ "top", "show the hottest functions, now", top_main, top_help },
 	{ "trace", "print a stack at each event, as it happens", trace_main,
 	  trace_help },
 	{ "verify", "compare .sframe with .eh_frame", verify_main, verify_help },

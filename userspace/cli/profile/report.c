@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/browser.h"
 #include "cli/profile/callers.h"
 #include "cli/profile/common.h"
 #include "cli/profile/rows.h"
@@ -30,7 +31,8 @@ const char report_help[] =
 "                     LIMIT percent of all samples; default: 0.5\n"
 "      --percent-limit=LIMIT  leave out rows of less than that; default: 0\n"
 "  -n, --show-nr-samples  print also the number of samples\n"
-"      --stdio        accepted, as by perf: there is no other interface\n"
+"      --stdio        print text, also on a terminal; else there is a screen whose\n"
+"                     lines can be opened: see its help, ?\n"
 COMMON_HELP;
 
 enum {
@@ -61,6 +63,7 @@ static const struct option longs[] = {
  * @callers_limit: which, in percent.
  * @limit: which rows, in percent.
  * @has_samples: whether to print numbers of samples.
+ * @stdio: whether to print text, also on a terminal.
  * @width: characters of a line, 0 if there is no limit.
  */
 struct report {
@@ -71,6 +74,7 @@ struct report {
 	double callers_limit;
 	double limit;
 	bool has_samples;
+	bool stdio;
 	int width;
 };
 
@@ -108,6 +112,7 @@ static int parse_option(struct report *report, int option)
 		report->has_samples = true;
 		return CLI_OK;
 	case OPTION_STDIO:
+		report->stdio = true;
 		return CLI_OK;
 	default:
 		return usage_error("report", NULL);
@@ -141,16 +146,6 @@ static const char * const titles[TEXT_COLUMNS] = {
 	"Command", "Pid", "Object", "Symbol",
 };
 
-static const char *code_mark(enum code code)
-{
-	switch (code) {
-	case CODE_KERNEL:	return "[k] ";
-	case CODE_JIT:		return "[j] ";
-	case CODE_MARK:		return "";
-	default:		return "[.] ";
-	}
-}
-
 static char *row_text(const struct table *table, const struct row *row,
 		      unsigned int column)
 {
@@ -167,7 +162,7 @@ static char *row_text(const struct table *table, const struct row *row,
 		return common_escape(table->rows->texts.texts[row->object]);
 	default:
 		escaped = common_escape(table->rows->texts.texts[row->symbol]);
-		ret = asprintf(&text, "%s%s", code_mark(row->code), escaped);
+		ret = asprintf(&text, "%s%s", rows_code_mark(row->code), escaped);
 		free(escaped);
 		break;
 	}
@@ -367,6 +362,71 @@ static int terminal_width(void)
 	return size.ws_col;
 }
 
+static void print_sources(struct report *report, const struct tree *tree,
+			  struct load *load)
+{
+	report->width = terminal_width();
+	if (tree->nr == 1)
+		printf("# no samples\n");
+	if (load->lost) {
+		printf("# Lost samples or records: ");
+		common_number(stdout, load->lost);
+		putchar('\n');
+	}
+	for (uint32_t i = 1; i < tree->nr; i++)
+		if (tree->nodes[i].kind == NODE_SOURCE)
+			print_source(report, tree, load, i);
+}
+
+/* The first line of the screen. */
+static void make_head(const struct tree *tree, struct load *load,
+		      uint32_t source, char *text, size_t size)
+{
+	if (!source)
+		snprintf(text, size, "%s: no samples", load->path);
+	else
+		snprintf(text, size, "%s: %llu samples of %s%s", load->path,
+			 (unsigned long long)tree->nodes[source].all_samples,
+			 load_source_name(load, tree->nodes[source].number),
+			 load->lost ? ", some were lost" : "");
+}
+
+/* The next source behind @source, or the first one; 0 if there is none. */
+static uint32_t next_source(const struct tree *tree, uint32_t source)
+{
+	for (uint32_t i = 1; i <= tree->nr; i++) {
+		const uint32_t at = (source + i) % tree->nr;
+
+		if (tree->nodes[at].kind == NODE_SOURCE)
+			return at;
+	}
+	return 0;
+}
+
+static void browse(const struct report *report, const struct tree *tree,
+		   struct load *load)
+{
+	const struct items_options options = {
+		.columns = report->columns,
+		.children = report->children,
+	};
+	struct browser *browser = browser_open(&options, "");
+	enum browser_wish wish = BROWSER_MAKE;
+	uint32_t source = next_source(tree, 0);
+	char head[512];
+
+	for (; browser && wish != BROWSER_QUIT;
+	     wish = browser_key(browser, true)) {
+		if (wish == BROWSER_NEXT)
+			source = next_source(tree, source);
+		if (wish == BROWSER_NEXT || wish == BROWSER_MAKE)
+			browser_set(browser, tree, load, source);
+		make_head(tree, load, source, head, sizeof(head));
+		browser_draw(browser, head);
+	}
+	browser_close(browser);
+}
+
 static int print_report(struct report *report)
 {
 	const struct tree_options options = {
@@ -383,17 +443,10 @@ static int print_report(struct report *report)
 	tree_read(&tree, &load, &options);
 	if (report->children < 0)
 		report->children = has_chains(&tree);
-	report->width = terminal_width();
-	if (tree.nr == 1)
-		printf("# no samples\n");
-	if (load.lost) {
-		printf("# Lost samples or records: ");
-		common_number(stdout, load.lost);
-		putchar('\n');
-	}
-	for (uint32_t i = 1; i < tree.nr; i++)
-		if (tree.nodes[i].kind == NODE_SOURCE)
-			print_source(report, &tree, &load, i);
+	if (!report->stdio && !report->has_callers && browser_is_possible())
+		browse(report, &tree, &load);
+	else
+		print_sources(report, &tree, &load);
 	fflush(stdout);
 	load_complain(&load);
 	status = load_status(&load);

@@ -29,6 +29,16 @@ static uint32_t add_row(struct rows *rows, const struct node *comm,
 	return number;
 }
 
+const char *rows_code_mark(enum code code)
+{
+	switch (code) {
+	case CODE_KERNEL:	return "[k] ";
+	case CODE_JIT:		return "[j] ";
+	case CODE_MARK:		return "";
+	default:		return "[.] ";
+	}
+}
+
 bool rows_is_nested(const struct rows *rows, const struct tree *tree,
 		    uint32_t node)
 {

@@ -63,6 +63,9 @@ void rows_make(struct rows *rows, const struct tree *tree, struct load *load,
 
 void rows_free(struct rows *rows);
 
+/* What is printed before the name of a function. */
+const char *rows_code_mark(enum code code);
+
 /* Whether node @node has an ancestor of the same row. */
 bool rows_is_nested(const struct rows *rows, const struct tree *tree,
 		    uint32_t node);

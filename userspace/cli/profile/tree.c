@@ -280,15 +280,19 @@ static void add_up(struct tree *tree)
 	}
 }
 
-void tree_read(struct tree *tree, struct load *load,
-	       const struct tree_options *options)
+void tree_begin(struct tree *tree)
+{
+	*tree = (struct tree){ 0 };
+	tree->nodes = table_grow(NULL, &tree->room, 0, sizeof(*tree->nodes));
+	tree->nr = 1;
+}
+
+void tree_add(struct tree *tree, struct load *load,
+	      const struct tree_options *options)
 {
 	struct reading *reading = table_allocate(sizeof(*reading));
 	const struct sframe_unwind_profile_record *record;
 
-	*tree = (struct tree){ 0 };
-	tree->nodes = table_grow(NULL, &tree->room, 0, sizeof(*tree->nodes));
-	tree->nr = 1;
 	reading->tree = tree;
 	reading->load = load;
 	reading->options = options;
@@ -297,14 +301,31 @@ void tree_read(struct tree *tree, struct load *load,
 		    options->source == record->source)
 			add_sample(reading, record);
 	free(reading);
+	add_up(tree);
+}
+
+void tree_read(struct tree *tree, struct load *load,
+	       const struct tree_options *options)
+{
+	tree_begin(tree);
+	tree_add(tree, load, options);
 	free(tree->slots);
 	tree->slots = NULL;
-	add_up(tree);
+	tree->mask = 0;
+}
+
+void tree_decay(struct tree *tree)
+{
+	for (uint32_t i = 0; i < tree->nr; i++) {
+		tree->nodes[i].self -= (tree->nodes[i].self + 7) / 8;
+		tree->nodes[i].samples -= (tree->nodes[i].samples + 7) / 8;
+	}
 }
 
 void tree_free(struct tree *tree)
 {
 	free(tree->nodes);
+	free(tree->slots);
 	strings_free(&tree->comms);
 	*tree = (struct tree){ 0 };
 }

@@ -81,6 +81,17 @@ void tree_read(struct tree *tree, struct load *load,
 
 void tree_free(struct tree *tree);
 
+/*
+ * Instead of tree_read(), for more samples again and again: begin with none, and
+ * add those that load_next() returns.
+ */
+void tree_begin(struct tree *tree);
+void tree_add(struct tree *tree, struct load *load,
+	      const struct tree_options *options);
+
+/* Let what was added before count for an eighth less. */
+void tree_decay(struct tree *tree);
+
 /**
  * struct tree_path - a node and its ancestors; all 0 before the first use
  *
