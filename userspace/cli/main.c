@@ -28,6 +28,8 @@ static const struct command {
 	{ "exec", "run a program and print its stacks", exec_main, exec_help },
 	{ "flamegraph", "draw a profile as a flame graph", flamegraph_main,
 	  flamegraph_help },
+	{ "list", "list the SFrame sections that processes have in use",
+	  list_main, list_help },
 	{ "record", "take samples of programs, with whole stacks", record_main,
 	  record_help },
 	{ "report", "show which functions the samples of a profile were in",
