@@ -29,6 +29,14 @@
 #define SFU_AT_ONCE_DEPTH	256
 
 /*
+ * Rules of such a stack that may be looked up, as they are not in the cache, and
+ * rows that may be read for one of them. It takes less than 20,000 instructions, with
+ * interrupts off.
+ */
+#define SFU_AT_ONCE_LOOKUPS	16
+#define SFU_AT_ONCE_ROWS	256
+
+/*
  * Steps of one walk to a stack at lower addresses, by rules that say explicitly
  * where the caller's stack is.
  */

@@ -326,6 +326,11 @@ void sfu_image_put_bytes(struct sfu_image *image)
 {
 	if (!refcount_dec_and_test(&image->readers))
 		return;
+	/* Pairs with the barrier in sfu_image_peek_begin(). */
+	smp_mb();
+	/* A few microseconds at most: those who peek are not preempted. */
+	while (atomic_read_acquire(&image->peeking))
+		cpu_relax();
 	sfu_payer_uncharge(image->payer, image->memory - sizeof(*image));
 	kvfree(image->bytes);
 	image->bytes = NULL;

@@ -31,6 +31,7 @@ struct sfu_payer;
  * @table: its decoded header; addresses are those in the ELF file, not
  *	relocated.
  * @memory: bytes of kernel memory that the image uses.
+ * @peeking: number of CPUs between sfu_image_peek_begin() and _end().
  * @hits: number of rules found in it.
  * @nr_attached: number of attachments that share it and that their client
  *	counts; all are of one client, whose attachments' lock protects it.
@@ -38,6 +39,7 @@ struct sfu_payer;
 struct sfu_image {
 	refcount_t refs;
 	refcount_t readers;
+	atomic_t peeking;
 	const u8 *bytes;
 	struct sfu_payer *payer;
 	struct sfu_table table;
@@ -106,6 +108,26 @@ void sfu_image_put(struct sfu_image *image);
  */
 const u8 *sfu_image_get_bytes(struct sfu_image *image);
 void sfu_image_put_bytes(struct sfu_image *image);
+
+/*
+ * As sfu_image_get_bytes(), for a lookup that can neither sleep nor be preempted until
+ * sfu_image_peek_end(), which must be called also if this returns NULL. It takes no
+ * reference, because whoever drops the last one frees the bytes, which is not possible
+ * in interrupts: that waits for the lookup instead. Any context but NMI.
+ */
+static inline const u8 *sfu_image_peek_begin(struct sfu_image *image)
+{
+	atomic_inc(&image->peeking);
+	/* Pairs with the barrier in sfu_image_put_bytes(): one of us sees the other. */
+	smp_mb__after_atomic();
+	return refcount_read(&image->readers) ? image->bytes : NULL;
+}
+
+static inline void sfu_image_peek_end(struct sfu_image *image)
+{
+	/* The bytes have been read: pairs with the acquire in sfu_image_put_bytes(). */
+	atomic_dec_return_release(&image->peeking);
+}
 
 /*
  * Drop an attachment's reference to the bytes. After the last one, lookups that

@@ -13,6 +13,7 @@
 #include "decode/cache.h"
 #include "limits.h"
 #include "rules.h"
+#include "rules_table.h"
 #include "section.h"
 
 /*
@@ -23,56 +24,15 @@
 #define MAX_SET_BITS	12
 #define GROWTH_BITS	2
 
-/**
- * struct owner - a section with rules in the cache
- *
- * @section: holds a reference; or NULL.
- * @start: start of the address range for which the section was checked.
- * @end: end of that range, exclusive.
- * @epoch: epoch in which it was checked.
- * @number: identifies the owner in cache entries; the low bits are its index in
- *	the table; 0 if unused.
- */
-struct owner {
-	struct sfu_section *section;
-	u64 start;
-	u64 end;
-	u32 epoch;
-	u32 number;
-};
-
-/**
- * struct sfu_rules_table
- *
- * @rcu: to free the table.
- * @set_bits: log2 of the number of sets, of owners, and of elements of @page.
- * @cache: the rules.
- * @page: hint: number of the owner that was last checked for a page of code;
- *	indexed by the low bits of the page number.
- * @owner: the owners; indexed by a hash of the section's id.
- */
-struct sfu_rules_table {
-	struct rcu_head rcu;
-	u8 set_bits;
-	struct sfu_cache cache;
-	u32 *page;
-	struct owner owner[];
-};
-
-static u32 nr_owners(const struct sfu_rules_table *table)
-{
-	return table->cache.nr_sets;
-}
-
 static long pages_of(const struct sfu_rules_table *table)
 {
-	return DIV_ROUND_UP((void *)(table->page + nr_owners(table)) -
+	return DIV_ROUND_UP((void *)(table->page + sfu_rules_nr_owners(table)) -
 			    (void *)table, PAGE_SIZE);
 }
 
 static struct sfu_rules_table *create_table(u8 set_bits)
 {
-	const size_t owners = sizeof(struct owner) << set_bits;
+	const size_t owners = sizeof(struct sfu_rules_owner) << set_bits;
 	const size_t cache = sfu_cache_bytes(set_bits);
 	struct sfu_rules_table *table;
 
@@ -99,7 +59,7 @@ static void free_table(struct sfu_rules_table *table)
 
 	if (!table)
 		return;
-	for (i = 0; i < nr_owners(table); i++) {
+	for (i = 0; i < sfu_rules_nr_owners(table); i++) {
 		if (table->owner[i].section)
 			sfu_section_put(table->owner[i].section);
 		if (i % 64 == 0)
@@ -117,16 +77,10 @@ void sfu_rules_init(struct sfu_rules *rules)
 	rules->next_owner = 1;
 }
 
-static struct sfu_rules_table *table_of(struct sfu_rules *rules)
-{
-	return rcu_dereference_check(rules->table,
-				     lockdep_is_held(&rules->lock));
-}
-
 /* Invalidate everything: entries must be revalidated. */
 static void begin_rules_epoch(struct sfu_rules *rules)
 {
-	struct sfu_rules_table *table = table_of(rules);
+	struct sfu_rules_table *table = sfu_rules_table_of(rules);
 	const u32 next = rules->epoch + 1;
 	u32 i;
 
@@ -135,7 +89,7 @@ static void begin_rules_epoch(struct sfu_rules *rules)
 	/* The counter has wrapped: entries of earlier epochs would seem valid. */
 	if (next || !table)
 		return;
-	for (i = 0; i < nr_owners(table); i++)
+	for (i = 0; i < sfu_rules_nr_owners(table); i++)
 		table->owner[i].epoch = 0;
 	sfu_cache_clear(&table->cache);
 }
@@ -147,7 +101,7 @@ void sfu_rules_exit(struct sfu_rules *rules)
 	raw_spin_lock(&rules->lock);
 	rules->over = true;
 	begin_rules_epoch(rules);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
 	raw_spin_unlock(&rules->lock);
 	free_table(table);
@@ -159,7 +113,7 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 	unsigned long nr;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
 	raw_spin_unlock(&rules->lock);
 	nr = table ? pages_of(table) : 0;
@@ -170,7 +124,7 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 /* Returns a number for @owner that no entry of the cache refers to. */
 static u32 new_owner_number(struct sfu_rules *rules,
 			    struct sfu_rules_table *table,
-			    const struct owner *owner)
+			    const struct sfu_rules_owner *owner)
 {
 	u32 i;
 
@@ -180,7 +134,7 @@ static u32 new_owner_number(struct sfu_rules *rules,
 		 */
 		rules->next_owner = 1;
 		sfu_cache_clear(&table->cache);
-		for (i = 0; i < nr_owners(table); i++) {
+		for (i = 0; i < sfu_rules_nr_owners(table); i++) {
 			table->owner[i].number = 0;
 			/* Must be checked, and numbered, again. */
 			table->owner[i].epoch = 0;
@@ -244,15 +198,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	return epoch;
 }
 
-static struct owner *owner_numbered(struct sfu_rules_table *table, u32 number)
-{
-	struct owner *owner = &table->owner[number & (nr_owners(table) - 1)];
-
-	/* Unused owners have number 0. */
-	return number && owner->number == number ? owner : NULL;
-}
-
-static struct owner *owner_slot(struct sfu_rules_table *table,
+static struct sfu_rules_owner *owner_slot(struct sfu_rules_table *table,
 				const struct sfu_section *section)
 {
 	return &table->owner[hash_64(section->id, table->set_bits)];
@@ -266,15 +212,14 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	const u64 pc = sfu_cache_pc(key);
 	struct sfu_cache_entry *entry = NULL;
 	struct sfu_rules_table *table;
-	struct owner *owner;
+	struct sfu_rules_owner *owner;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	if (table)
 		entry = sfu_cache_find(&table->cache, key);
-	owner = entry ? owner_numbered(table, entry->owner) : NULL;
-	if (owner && owner->epoch == epoch && pc - owner->start <
-					      owner->end - owner->start) {
+	owner = entry ? sfu_rules_owner_numbered(table, entry->owner) : NULL;
+	if (sfu_rules_owns(owner, epoch, pc)) {
 		result = SFU_RULES_HIT;
 		if (entry->epoch != epoch)
 			sfu_cache_renew(&table->cache, entry, epoch);
@@ -288,24 +233,18 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	return result;
 }
 
-static u32 *page_of(struct sfu_rules_table *table, u64 pc)
-{
-	return &table->page[pc >> PAGE_SHIFT & (nr_owners(table) - 1)];
-}
-
 bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			    struct sfu_checked *checked)
 {
 	struct sfu_rules_table *table;
-	struct owner *owner = NULL;
+	struct sfu_rules_owner *owner = NULL;
 	bool is_checked;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	if (table)
-		owner = owner_numbered(table, *page_of(table, pc));
-	is_checked = owner && owner->epoch == epoch &&
-		     pc - owner->start < owner->end - owner->start;
+		owner = sfu_rules_owner_numbered(table, *sfu_rules_page_of(table, pc));
+	is_checked = sfu_rules_owns(owner, epoch, pc);
 	if (is_checked) {
 		checked->section = owner->section;
 		checked->start = owner->start;
@@ -320,17 +259,17 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			  struct sfu_checked *checked)
 {
 	struct sfu_rules_table *table;
-	const struct owner *owner;
+	const struct sfu_rules_owner *owner;
 	bool is_checked = false;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	owner = table ? owner_slot(table, checked->section) : NULL;
 	if (owner && owner->section == checked->section &&
 	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
 		checked->start = owner->start;
 		checked->end = owner->end;
-		*page_of(table, pc) = owner->number;
+		*sfu_rules_page_of(table, pc) = owner->number;
 		is_checked = true;
 	}
 	raw_spin_unlock(&rules->lock);
@@ -354,7 +293,7 @@ static void grow_table(struct sfu_rules *rules)
 
 	raw_spin_lock(&rules->lock);
 	rules->misses = 0;
-	old = table_of(rules);
+	old = sfu_rules_table_of(rules);
 	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
 		rcu_assign_pointer(rules->table, table);
 		table = old;
@@ -369,12 +308,12 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 {
 	struct sfu_section *section = checked->section, *old = NULL;
 	struct sfu_rules_table *table;
-	struct owner *owner;
+	struct sfu_rules_owner *owner;
 
 	if (!rcu_access_pointer(rules->table))
 		grow_table(rules);
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	/*
 	 * If the section was removed during the check, a new epoch has begun.
 	 */
@@ -388,10 +327,13 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 		}
 		if (!owner->number)
 			owner->number = new_owner_number(rules, table, owner);
+		if (owner->epoch != epoch)
+			table->recent[table->nr_recent++ % SFU_RULES_RECENT] =
+				owner - table->owner;
 		owner->start = checked->start;
 		owner->end = checked->end;
 		owner->epoch = epoch;
-		*page_of(table, pc) = owner->number;
+		*sfu_rules_page_of(table, pc) = owner->number;
 	}
 	raw_spin_unlock(&rules->lock);
 	if (old)
@@ -403,17 +345,17 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 		      const struct sfu_section *section)
 {
 	struct sfu_rules_table *table;
-	const struct owner *owner;
+	const struct sfu_rules_owner *owner;
 	bool is_small = false;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section && owner->epoch == epoch) {
 		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
 						  owner->number, rule);
 		is_small = table->set_bits < MAX_SET_BITS &&
-			   rules->misses > nr_owners(table);
+			   rules->misses > sfu_rules_nr_owners(table);
 	}
 	raw_spin_unlock(&rules->lock);
 	if (is_small)
@@ -423,11 +365,11 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 {
 	struct sfu_rules_table *table;
-	struct owner *owner;
+	struct sfu_rules_owner *owner;
 	bool owns = false;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
+	table = sfu_rules_table_of(rules);
 	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section) {
 		owner->section = NULL;

@@ -147,7 +147,18 @@ bool sfu_rules_is_current(const struct sfu_rules *rules,
 bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
 		    struct sfu_rule *rule);
 
-/* See sfu_cache_follow(). Takes no lock; any context but NMI. */
+/*
+ * Find the rule for the frame with @key: in the cache, or else in a section that has
+ * been checked for it in @epoch, and puts it into the cache. @mm: the current one.
+ * Decreases *@rows by the number of rows read. Returns false if it needs anything else:
+ * a lock that is taken, a section that is not common, a rule that is not or that ends
+ * where the frame is. Page faults must be disabled. Any context but NMI.
+ */
+bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
+			const struct mm_struct *mm, u64 key, u32 *rows,
+			struct sfu_rule *rule);
+
+/* See sfu_cache_follow(). Takes no lock; any context. */
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 				     struct sfu_frame *frame, u64 *ip, u32 max);
 

@@ -44,20 +44,6 @@ void sfu_section_set_table(struct sfu_section *section,
 	section->pcrel = table->pcrel;
 }
 
-/* Set @table from @section, with the bytes in user memory. */
-static __always_inline void get_section_table(const struct sfu_section *section,
-					      struct sfu_table *table)
-{
-	table->bytes.address = section->address;
-	table->bytes.size = section->size;
-	table->bytes.copy = NULL;
-	table->num_fdes = section->num_fdes;
-	table->index = section->index;
-	table->fres = section->fres;
-	table->pcrel = section->pcrel;
-	table->extended = false;
-}
-
 /* Returns whether [start, start + size) is not empty and in user space. */
 static bool is_user_range(u64 start, u64 size)
 {
@@ -277,8 +263,8 @@ struct sfu_found *sfu_section_create_found(const struct sfu_found *spec,
 	return found;
 }
 
-static void free_directory(const struct sfu_section *section,
-			   struct sfu_directory *directory)
+void sfu_section_free_directory(const struct sfu_section *section,
+				struct sfu_directory *directory)
 {
 	if (!directory)
 		return;
@@ -294,7 +280,7 @@ void sfu_section_put(struct sfu_section *section)
 	if (!refcount_dec_and_test(&section->refs))
 		return;
 	sfu_uncount(SFU_SECTIONS);
-	free_directory(section, section->directory);
+	sfu_section_free_directory(section, section->directory);
 	if (!found) {
 		sfu_section_free(section);
 		return;
@@ -304,13 +290,6 @@ void sfu_section_put(struct sfu_section *section)
 	kfree(found);
 }
 
-static struct sfu_image *image_of(struct sfu_section *section)
-{
-	const struct sfu_found *found = sfu_found_of(section);
-
-	return found ? found->image : NULL;
-}
-
 bool sfu_section_hold_image(struct sfu_found *found)
 {
 	return sfu_image_get_bytes(found->image);
@@ -318,7 +297,7 @@ bool sfu_section_hold_image(struct sfu_found *found)
 
 void sfu_section_release(struct sfu_section *section)
 {
-	struct sfu_image *image = image_of(section);
+	struct sfu_image *image = sfu_section_image(section);
 
 	if (image)
 		sfu_image_put_bytes(image);
@@ -326,13 +305,10 @@ void sfu_section_release(struct sfu_section *section)
 
 u64 sfu_section_address(struct sfu_section *section)
 {
-	return image_of(section) ? 0 : section->address;
+	return sfu_section_image(section) ? 0 : section->address;
 }
 
-/*
- * Returns the range of the bytes in user memory, empty if they are not there.
- */
-static struct sfu_range bytes_of(struct sfu_section *section)
+struct sfu_range sfu_section_bytes(struct sfu_section *section)
 {
 	const u64 address = sfu_section_address(section);
 
@@ -346,186 +322,10 @@ static struct sfu_range bytes_of(struct sfu_section *section)
 int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
 		      u64 *start, u64 *end)
 {
-	const struct sfu_range bytes = bytes_of(section);
+	const struct sfu_range bytes = sfu_section_bytes(section);
 
 	return sfu_mapping_check(&section->text, pc, &bytes, budget, start,
 				 end);
-}
-
-/*
- * Returns whether the function in @match is inside the text that was
- * registered.
- */
-static bool is_inside(const struct sfu_section *section,
-		      const struct sfu_match *match)
-{
-	/* A section of a file may describe code beside this mapping. */
-	return section->source != SFU_REGISTERED ||
-	       (match->start >= section->text.start &&
-		match->end <= section->text.end);
-}
-
-static noinline int find_section_rule(const struct sfu_section *section,
-				      const u8 *copy, bool extended, u64 pc,
-				      u32 *budget,
-				      struct sfu_match *match,
-				      struct sfu_defect *defect)
-{
-	struct sfu_table table;
-	struct sfu_fde fde;
-	int err;
-
-	get_section_table(section, &table);
-	table.bytes.copy = copy;
-	table.extended = extended;
-	err = sfu_table_find(&table, pc, &fde, defect);
-	if (err)
-		return err;
-	match->start = fde.start;
-	match->end = fde.start + fde.size;
-	if (!is_inside(section, match))
-		return sfu_malformed(defect, SFU_DEFECT_FDE_TEXT, fde.entry);
-	return sfu_fde_find_rule(&table, &fde, pc, budget, &match->rule, defect);
-}
-
-/* Returns whether it found what find_section_rule() would find. */
-static __always_inline bool find_usual_rule(const struct sfu_section *section,
-					    const u8 *copy, u64 pc, u32 *budget,
-					    struct sfu_match *match)
-{
-	struct sfu_fde_range range = { .high = section->num_fdes };
-	const struct sfu_directory *directory;
-	struct sfu_table table;
-
-	/* Pairs with cmpxchg() in make_directory(): see its contents. */
-	directory = smp_load_acquire(&section->directory);
-	get_section_table(section, &table);
-	table.bytes.copy = copy;
-	if (directory)
-		range = sfu_directory_find(directory, pc);
-	return sfu_table_find_rule(&table, copy, range, pc, budget, match) &&
-	       is_inside(section, match);
-}
-
-/*
- * Try to create the directory of @section. That costs as much time as it saves
- * in num_fdes / 32 lookups.
- */
-static noinline void make_directory(struct sfu_section *section)
-{
-	struct sfu_directory plan, *directory;
-	struct sfu_table table;
-
-	get_section_table(section, &table);
-	sfu_directory_plan(&plan, table.num_fdes, section->text.start,
-			   section->text.end - section->text.start);
-	if (sfu_payer_charge_number(section->payer, sfu_directory_size(&plan),
-				    false))
-		return;
-	directory = kvmalloc(sfu_directory_size(&plan), SFU_GFP_OPTIONAL);
-	if (!directory) {
-		sfu_payer_uncharge_number(section->payer,
-					  sfu_directory_size(&plan));
-		return;
-	}
-	*directory = plan;
-	if (sfu_directory_fill(directory, &table) ||
-	    cmpxchg(&section->directory, NULL, directory))
-		free_directory(section, directory);
-}
-
-/* Count that a rule was found in @section. */
-static __always_inline void count_hit(struct sfu_section *section)
-{
-	const u64 hits = atomic64_inc_return(&section->hits);
-
-	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES &&
-	    hits == section->num_fdes / 32)
-		make_directory(section);
-}
-
-/* For bytes in kernel memory, which the caller holds. */
-static noinline int find_rule_in_image(struct sfu_found *found, u64 pc,
-				       u32 *budget, struct sfu_match *match,
-				       struct sfu_defect *defect)
-{
-	struct sfu_section *section = &found->section;
-	const u8 *copy = found->image->bytes;
-	int err = 0;
-
-	/*
-	 * Cannot happen. Lets the compiler omit the accesses to user memory
-	 * below.
-	 */
-	if (WARN_ON_ONCE(!copy))
-		return -ENOENT;
-	if (!find_usual_rule(section, copy, pc, budget, match))
-		err = find_section_rule(section, copy,
-					found->image->table.extended, pc,
-					budget, match, defect);
-	if (!err) {
-		atomic64_inc(&found->image->hits);
-		atomic64_inc(&section->hits);
-	}
-	return err;
-}
-
-/* Returns whether the bytes are in user memory. */
-static bool is_mapped(struct sfu_section *section)
-{
-	const struct sfu_found *found = sfu_found_of(section);
-
-	return !found || (section->source != SFU_NOTHING && !found->image);
-}
-
-bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
-				   struct sfu_budget *budget,
-				   struct sfu_match *match)
-{
-	if (!is_mapped(section) ||
-	    !find_usual_rule(section, NULL, pc, &budget->rows, match))
-		return false;
-	count_hit(section);
-	return true;
-}
-
-int sfu_section_find_rule(struct sfu_section *section, u64 pc,
-			  struct sfu_budget *budget, struct sfu_match *match,
-			  struct sfu_defect *defect)
-{
-	struct sfu_found *found = sfu_found_of(section);
-	struct sfu_range bytes;
-	int err;
-
-	if (section->source == SFU_NOTHING)
-		return -ENOENT;
-	if (found && found->image)
-		return find_rule_in_image(found, pc, &budget->rows, match,
-					  defect);
-	err = find_section_rule(section, NULL, false, pc, &budget->rows, match,
-				defect);
-	if (!err)
-		count_hit(section);
-	if (err == -EFAULT) {
-		bytes = bytes_of(section);
-		err = sfu_mapping_why_unreadable(bytes.start, bytes.end,
-						 &budget->mappings);
-	}
-	return err;
-}
-
-int sfu_section_find_layout(struct sfu_section *section, u64 pc,
-			    struct sfu_layout *layout)
-{
-	const struct sfu_image *image = image_of(section);
-	struct sfu_table table;
-
-	if (!image)
-		return -ENOENT;
-	table = image->table;
-	table.bytes.address = section->address;
-	table.bytes.copy = image->bytes;
-	return sfu_table_find_layout(&table, pc, layout);
 }
 
 const char *sfu_section_file_name(const struct sfu_section *section,

@@ -114,6 +114,14 @@ static inline struct sfu_found *sfu_found_of(struct sfu_section *section)
 		       NULL : container_of(section, struct sfu_found, section);
 }
 
+/* Returns the image that contains the bytes of @section, or NULL. */
+static inline struct sfu_image *sfu_section_image(struct sfu_section *section)
+{
+	const struct sfu_found *found = sfu_found_of(section);
+
+	return found ? found->image : NULL;
+}
+
 /**
  * struct sfu_section_spec - arguments and results of registering a section
  *
@@ -263,11 +271,27 @@ bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
 				   struct sfu_match *match);
 
 /*
+ * As sfu_section_find_rule_quickly(), also for bytes in kernel memory. Reads at most
+ * *@rows rows. Does not count the rule, and never sleeps. User memory that is not there
+ * cannot be read: page faults must be disabled. Any context but NMI, with preemption
+ * disabled.
+ */
+bool sfu_section_peek_rule(struct sfu_section *section, u64 pc, u32 *rows,
+			   struct sfu_match *match);
+
+/*
  * Find the layout for @pc, see sfu_table_find_layout(). The caller must have called
  * sfu_section_hold().
  */
 int sfu_section_find_layout(struct sfu_section *section, u64 pc,
 			    struct sfu_layout *layout);
+
+/* Returns the range of the bytes in user memory, empty if they are not there. */
+struct sfu_range sfu_section_bytes(struct sfu_section *section);
+
+/* Free @directory, made for @section; may be NULL. */
+void sfu_section_free_directory(const struct sfu_section *section,
+				struct sfu_directory *directory);
 
 /*
  * Returns the section's user address, or 0 if its bytes are in kernel memory.

@@ -4,11 +4,13 @@
  *
  * The rules are valid for the same reason as in a walk that has just begun: no
  * mapping of the mm has changed, no section was removed, and no attachment has
- * changed since they were checked, see mm/rules.h. Whatever a walk might find out
- * differently, if it read a section, waited for a page of the stack, or looked at
- * the thread's signals or uretprobes, ends the attempt.
+ * changed since they were checked, see mm/rules.h. A few that are not in the cache are
+ * looked up in sections that a walk has checked since then. Whatever a walk might find
+ * out differently, if it looked for another section, waited for a page of the stack or
+ * of a section, or looked at the thread's signals or uretprobes, ends the attempt.
  */
 #include <linux/mm.h>
+#include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -18,16 +20,68 @@
 #include "at_once.h"
 #include "decode/cache.h"
 #include "decode/step.h"
+#include "limits.h"
 #include "mm/space.h"
 #include "uretprobe.h"
 
 /* All zero: stack words are read from the current process's memory. */
 static const struct sfu_stack user_stack;
 
+/**
+ * struct attempt - an attempt to unwind a stack at once
+ *
+ * @walk: the result.
+ * @space: the current mm's.
+ * @epoch: epoch of its rules.
+ * @lookups: rules that may still be looked up outside of the cache.
+ */
+struct attempt {
+	struct sfu_at_once *walk;
+	struct sfu_space *space;
+	u32 epoch;
+	u32 lookups;
+};
+
 /* Returns whether a walk would take the address of @frame as it is. */
 static bool is_plain_address(const struct sfu_frame *frame)
 {
 	return frame->ip < SFU_USER_END && !sfu_uretprobe_may_be(frame->ip);
+}
+
+/*
+ * Returns whether a walk may find @frame to be in a signal restorer, which is told by
+ * the bytes there. So it may be if they cannot be read now.
+ */
+static bool may_be_restorer(const struct sfu_frame *frame)
+{
+	u64 code;
+
+	if (sfu_stack_read(&user_stack, frame->ip, &code) ||
+	    code == SFU_RESTORER ||
+	    (code & SFU_RESTORER_SHORT_MASK) == SFU_RESTORER_SHORT)
+		return true;
+	/* It may be at the system call of one. */
+	return frame->exact && (u16)code == SFU_RESTORER_SYSCALL;
+}
+
+/*
+ * Find the rule for @frame: in the cache, unless it is known to be @missing there, or
+ * in a section. Returns whether it succeeded.
+ */
+static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
+		      bool missing, struct sfu_rule *rule)
+{
+	struct sfu_rules *rules = &attempt->space->rules;
+	const u64 key = sfu_cache_key(frame);
+	u32 rows = SFU_AT_ONCE_ROWS;
+
+	if (!missing && sfu_rules_peek(rules, attempt->epoch, key, rule))
+		return true;
+	if (!attempt->lookups || in_nmi() || may_be_restorer(frame))
+		return false;
+	attempt->lookups--;
+	return sfu_rules_find_now(rules, attempt->epoch, current->mm, key, &rows,
+				  rule);
 }
 
 /*
@@ -56,20 +110,21 @@ static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
 }
 
 /*
- * Add the frames behind @frame, the first one, as long as there are rules in the
- * cache, up to @depth. Returns whether it got to the end of the stack or to
- * @depth, with walk->stop set.
+ * Add the frames behind @frame, the first one, as long as there are rules, up to
+ * @depth. Returns whether it got to the end of the stack or to @depth, with
+ * walk->stop set.
  */
-static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
-			   u32 epoch, struct sfu_frame *frame, u32 depth,
-			   bool fallback)
+static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
+			   u32 depth, bool fallback)
 {
+	struct sfu_at_once *walk = attempt->walk;
 	struct sfu_followed followed;
 	struct sfu_rule rule;
 
 	for (;;) {
 		/* One more than wanted, to know whether there are more. */
-		followed = sfu_rules_follow(rules, epoch, frame,
+		followed = sfu_rules_follow(&attempt->space->rules,
+					    attempt->epoch, frame,
 					    walk->ip + walk->nr,
 					    depth + 1 - walk->nr);
 		walk->nr += followed.nr;
@@ -77,8 +132,7 @@ static bool follow_at_once(struct sfu_at_once *walk, struct sfu_rules *rules,
 			return false;
 		if (walk->nr > depth)
 			break;
-		if (followed.missing ||
-		    !sfu_rules_peek(rules, epoch, sfu_cache_key(frame), &rule))
+		if (!find_rule(attempt, frame, followed.missing, &rule))
 			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
@@ -110,9 +164,12 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 		/* A system call may change other registers. */
 		.regs = in_user ? regs : NULL,
 	};
+	struct attempt attempt = {
+		.walk = walk,
+		.lookups = SFU_AT_ONCE_LOOKUPS,
+	};
 	struct sfu_space *space;
 	bool done = false;
-	u32 epoch;
 
 	/* Tracepoints and probes are also in the code that switches the mm. */
 	if (!sfu_arch_is_supported(regs) || !sfu_arch_is_loaded(current->mm))
@@ -125,11 +182,11 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	/* A page that is not there is not waited for: reading it fails. */
 	pagefault_disable();
 	space = sfu_space_peek();
+	attempt.space = space;
 	if (space && sfu_rules_is_current(&space->rules, current->mm,
 					  sfu_space_attach_generation(space),
-					  &epoch))
-		done = follow_at_once(walk, &space->rules, epoch, &frame, depth,
-				      fallback);
+					  &attempt.epoch))
+		done = follow_at_once(&attempt, &frame, depth, fallback);
 	if (done && walk->stop == SFRAME_UNWIND_STOP_DEPTH && depth < max_depth)
 		done = false;
 	if (done)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * At once: unwind the current thread's user stack without waiting for anything,
- * in interrupts, too. That succeeds if all rules are in the rule cache, and all
- * stack words in memory.
+ * in interrupts, too. That succeeds if all rules are in the rule cache, or a few of
+ * them in sections that are in use, and all stack words in memory.
  */
 #ifndef SFU_AT_ONCE_H
 #define SFU_AT_ONCE_H
@@ -33,7 +33,8 @@ struct sfu_at_once {
  * Unwind the current thread's user stack from @regs, its user registers, with
  * @max_depth and @fallback as in struct sfu_walk. The caller must have set the first
  * two members of @walk. @in_user: the thread was interrupted in user mode. The thread
- * must have an mm. Any context but NMI, with any lock held. Returns whether it succeeded. Then the result is what
+ * must have an mm. Any context, with any lock held; in NMIs, only what is in the rule
+ * cache is found. Returns whether it succeeded. Then the result is what
  * sfu_walk_user() would find when the thread returns to user space, unless the
  * registers or the stack change until then, as for a signal.
  */

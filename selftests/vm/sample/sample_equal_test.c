@@ -5,6 +5,7 @@
  *
  * Racing: run with KCSAN.
  */
+#include <pthread.h>
 #include <sys/syscall.h>
 
 #include "attached.h"
@@ -16,6 +17,9 @@
 
 /* Functions that are alone in their 256 bytes, for inside(). */
 #define ALONE	__attribute__((noinline, aligned(256)))
+
+#define STRING_1(x)	#x
+#define STRING(x)		STRING_1(x)
 
 struct waiting {
 	unsigned int nr;
@@ -145,38 +149,187 @@ static void work(unsigned int turn)
 		change_mappings();
 }
 
-/* The clock: user code and system calls of one thread. */
-TEST_F(equal, clock)
+/*
+ * Sample this thread, while it calls @work with 0, 1, ..., until @wanted stacks have
+ * been compared. Returns 0; 1 if no stack is taken at once, as by kernels that do not
+ * tell whether mappings have changed (6.1); or -1.
+ */
+static int sample_work(FIXTURE_DATA(equal) *self, void (*work)(unsigned int),
+		       unsigned int wanted,
+		       struct sframe_unwind_sample_stats *stats)
 {
 	struct perf_event_attr attr = cpu_clock(100000);
-	struct sframe_unwind_sample_stats stats;
 	int perf_fd = perf_open(&attr, 0, -1);
 	unsigned int turn = 0;
 
-	ASSERT_LT(0, sample_fd(&self->s, perf_fd, 0,
-			       SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER));
+	if (sample_fd(&self->s, perf_fd, 0,
+		      SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER) < 0)
+		return -1;
 	close(perf_fd);
-	ASSERT_EQ(0, start(&self->s));
-	while (self->compared < WANTED && turn < 100000) {
+	if (start(&self->s))
+		return -1;
+	while (self->compared < wanted && turn < 100000) {
 		work(turn++);
-		ASSERT_TRUE(read_all(self));
+		if (!read_all(self))
+			return -1;
 		if (turn % 1000)
 			continue;
-		ASSERT_EQ(0, sample_stats(&self->s, &stats));
-		if (!stats.at_once && stats.later > 100)
+		if (sample_stats(&self->s, stats))
+			return -1;
+		if (!stats->at_once && stats->later > 100)
 			break;
 	}
-	ASSERT_EQ(0, stop(&self->s));
-	ASSERT_EQ(0, sample_stats(&self->s, &stats));
-	/* Kernels that do not tell whether mappings have changed, as 6.1. */
-	if (!stats.at_once)
+	if (stop(&self->s) || sample_stats(&self->s, stats))
+		return -1;
+	fprintf(stderr, "# %u equal, %u of them in the kernel; %llu of %llu at once\n",
+		self->compared, self->in_kernel, stats->at_once,
+		stats->samples);
+	return !stats->at_once;
+}
+
+/* The clock: user code and system calls of one thread. */
+TEST_F(equal, clock)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret = sample_work(self, work, WANTED, &stats);
+
+	ASSERT_LE(0, ret);
+	if (ret)
 		SKIP(return, "no stack is taken at once");
 	EXPECT_EQ(0, self->differ);
 	EXPECT_LE(WANTED, self->compared);
 	EXPECT_LT(0, self->in_kernel);
 	EXPECT_ADDS_UP(&self->s);
-	TH_LOG("%u equal, %u of them in the kernel; %llu of %llu at once",
-	       self->compared, self->in_kernel, stats.at_once, stats.samples);
+}
+
+/*
+ * More addresses than the rule cache has room for: 512 functions that the clock may
+ * interrupt at each of 40 instructions.
+ */
+#define MANY		512
+#define MANY_SIZE	256
+
+asm(".pushsection .text\n"
+    ".balign " STRING(MANY_SIZE) "\n"
+    "many_functions:\n"
+    ".rept " STRING(MANY) "\n"
+    ".balign " STRING(MANY_SIZE) "\n"
+    ".cfi_startproc\n"
+    "push %rbx\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    ".cfi_rel_offset rbx, 0\n"
+    "mov %rdi, %rbx\n"
+    "1:\n"
+    ".rept 40\n"
+    "add $1, %rax\n"
+    ".endr\n"
+    "dec %rbx\n"
+    "jnz 1b\n"
+    "pop %rbx\n"
+    ".cfi_restore rbx\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".endr\n"
+    ".popsection\n");
+
+extern const char many_functions[];
+
+static ALONE void call_many(unsigned int turn)
+{
+	const char *at = many_functions + turn * 7919 % MANY * MANY_SIZE;
+
+	((void (*)(long))(uintptr_t)at)(2000);
+	asm volatile("" ::: "memory");	/* no tail call */
+}
+
+/* Rules that are not in the cache are looked up, in interrupts. */
+TEST_F(equal, rules_that_are_not_cached)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret = sample_work(self, call_many, WANTED, &stats);
+
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(WANTED, self->compared);
+	EXPECT_LT(4 * stats.later, 5 * stats.at_once);
+	EXPECT_ADDS_UP(&self->s);
+}
+
+/*
+ * Code that is replaced by other code at the same address, with a section of its own:
+ * functions that leave one and three words to their CFA.
+ */
+static const struct {
+	unsigned char code[16];
+	unsigned char cfa;
+} replaced[] = {
+	/* mov %rdi,%rcx; 1: dec %rcx; jnz 1b; ret */
+	{ { 0x48, 0x89, 0xf9, 0x48, 0xff, 0xc9, 0x75, 0xfb, 0xc3 }, 8 },
+	/* sub $16,%rsp; the same; add $16,%rsp; ret */
+	{ { 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0xf9, 0x48, 0xff, 0xc9, 0x75,
+	    0xfb, 0x48, 0x83, 0xc4, 0x10 }, 24 },
+};
+
+#define RET	0xc3
+
+static int replaced_fd;
+
+static ALONE void call_replaced(unsigned int turn)
+{
+	const unsigned int which = turn / 4 % 2;
+	static struct fake fake;
+
+	if (turn % 4 == 0) {
+		if (fake.text) {
+			unregister_id(replaced_fd, fake.reg.id);
+			free_fake(&fake);
+		}
+		/* The kernel gives the address again that has just become free. */
+		if (!make_fake(&fake))
+			abort();
+		memcpy(fake.text, replaced[which].code, 16);
+		if (which)
+			fake.text[16] = RET;
+		fake.section[FAKE_ROW_WORD] = replaced[which].cfa;
+		if (register_section(replaced_fd, &fake.reg))
+			abort();
+	}
+	((void (*)(long))(uintptr_t)fake.text)(300000);
+	asm volatile("" ::: "memory");	/* no tail call */
+}
+
+static volatile bool done;
+
+static void *change_until_done(void *arg)
+{
+	while (!done) {
+		change_mappings();
+		usleep(300);
+	}
+	return arg;
+}
+
+TEST_F(equal, code_that_is_replaced)
+{
+	struct sframe_unwind_sample_stats stats;
+	pthread_t thread;
+	int ret;
+
+	replaced_fd = self->s.fd;
+	done = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_done, NULL));
+	ret = sample_work(self, call_replaced, WANTED, &stats);
+	done = true;
+	pthread_join(thread, NULL);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(WANTED, self->compared);
+	EXPECT_ADDS_UP(&self->s);
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules now: find a rule without waiting for anything, in interrupts, too.
+ *
+ * The lock of the rules is taken with interrupts on, so an interrupt may have come
+ * while this CPU held it. So here it is taken only if it is free: nothing waits for it
+ * in an interrupt, and nothing is called under it that waits. As long as it is held,
+ * each owner keeps its section, and the section its directory and its image.
+ */
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "decode/cache.h"
+#include "rules.h"
+#include "rules_table.h"
+#include "section.h"
+
+/* Returns an owner that was checked for @pc in @epoch, or NULL. */
+static struct sfu_rules_owner *find_owner(struct sfu_rules_table *table,
+					  u32 epoch, u64 pc)
+{
+	struct sfu_rules_owner *owner =
+		sfu_rules_owner_numbered(table, *sfu_rules_page_of(table, pc));
+	u32 i;
+
+	if (sfu_rules_owns(owner, epoch, pc))
+		return owner;
+	for (i = 0; i < min(table->nr_recent, SFU_RULES_RECENT); i++) {
+		owner = &table->owner[table->recent[i]];
+		if (sfu_rules_owns(owner, epoch, pc))
+			return owner;
+	}
+	return NULL;
+}
+
+/* Returns whether there is a rule in the cache for @key, with it in *@rule. */
+static bool find_cached(struct sfu_rules_table *table, u32 epoch, u64 key,
+			struct sfu_rule *rule)
+{
+	struct sfu_cache_entry *entry = sfu_cache_find(&table->cache, key);
+
+	if (!entry || !sfu_rules_owns(sfu_rules_owner_numbered(table, entry->owner),
+				      epoch, sfu_cache_pc(key)))
+		return false;
+	if (entry->epoch != epoch)
+		sfu_cache_renew(&table->cache, entry, epoch);
+	*rule = entry->rule;
+	return true;
+}
+
+/*
+ * Returns whether the mappings have not changed since the epoch began, so that what
+ * was read since is of the section.
+ */
+static bool is_unchanged(const struct sfu_rules *rules, u32 epoch,
+			 const struct mm_struct *mm)
+{
+	u64 sequence;
+
+	lockdep_assert_held(&rules->lock);
+	/* The reads are before that of the sequence. */
+	smp_rmb();
+	return rules->epoch == epoch && sfu_mm_sequence(mm, &sequence) &&
+	       sequence == rules->mm_sequence;
+}
+
+static bool find_in_section(struct sfu_rules *rules,
+			    struct sfu_rules_table *table, u32 epoch,
+			    const struct mm_struct *mm, u64 key, u32 *rows,
+			    struct sfu_rule *rule)
+{
+	const u64 pc = sfu_cache_pc(key);
+	struct sfu_rules_owner *owner = find_owner(table, epoch, pc);
+	struct sfu_match match;
+
+	if (!owner ||
+	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
+	    !is_unchanged(rules, epoch, mm))
+		return false;
+	/* What is behind may be a signal trampoline, which is looked for there. */
+	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)
+		return false;
+	/* Evictions are counted, so that a walk makes the table larger. */
+	rules->misses += sfu_cache_insert(&table->cache, key, epoch,
+					  owner->number, &match.rule);
+	*rule = match.rule;
+	return true;
+}
+
+bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
+			const struct mm_struct *mm, u64 key, u32 *rows,
+			struct sfu_rule *rule)
+{
+	struct sfu_rules_table *table;
+	bool found;
+
+	if (!raw_spin_trylock(&rules->lock))
+		return false;
+	table = sfu_rules_table_of(rules);
+	found = table && (find_cached(table, epoch, key, rule) ||
+			  find_in_section(rules, table, epoch, mm, key, rows,
+					  rule));
+	raw_spin_unlock(&rules->lock);
+	return found;
+}

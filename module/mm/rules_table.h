@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rules table: the memory of a rule cache, for the files that implement mm/rules.h.
+ */
+#ifndef SFU_RULES_TABLE_H
+#define SFU_RULES_TABLE_H
+
+#include <linux/mm.h>
+#include <linux/rcupdate.h>
+
+#include "decode/cache.h"
+#include "rules.h"
+
+/* Owners that a lookup tries without a hint for the page. */
+#define SFU_RULES_RECENT	16
+
+/**
+ * struct sfu_rules_owner - a section with rules in the cache
+ *
+ * @section: holds a reference; or NULL.
+ * @start: start of the address range for which the section was checked.
+ * @end: end of that range, exclusive.
+ * @epoch: epoch in which it was checked.
+ * @number: identifies the owner in cache entries; the low bits are its index in
+ *	the table; 0 if unused.
+ */
+struct sfu_rules_owner {
+	struct sfu_section *section;
+	u64 start;
+	u64 end;
+	u32 epoch;
+	u32 number;
+};
+
+/**
+ * struct sfu_rules_table
+ *
+ * @rcu: to free the table.
+ * @set_bits: log2 of the number of sets, of owners, and of elements of @page.
+ * @cache: the rules.
+ * @page: hint: number of the owner that was last checked for a page of code;
+ *	indexed by the low bits of the page number.
+ * @recent: indices of the owners that were checked first in an epoch, in rotation.
+ * @nr_recent: number of indices that have been stored in @recent.
+ * @owner: the owners; indexed by a hash of the section's id.
+ */
+struct sfu_rules_table {
+	struct rcu_head rcu;
+	u8 set_bits;
+	struct sfu_cache cache;
+	u32 *page;
+	u16 recent[SFU_RULES_RECENT];
+	u32 nr_recent;
+	struct sfu_rules_owner owner[];
+};
+
+static inline u32 sfu_rules_nr_owners(const struct sfu_rules_table *table)
+{
+	return table->cache.nr_sets;
+}
+
+static inline struct sfu_rules_table *sfu_rules_table_of(struct sfu_rules *rules)
+{
+	return rcu_dereference_check(rules->table,
+				     lockdep_is_held(&rules->lock));
+}
+
+/* Returns the owner with @number, or NULL if it is not one any more. */
+static inline struct sfu_rules_owner *
+sfu_rules_owner_numbered(struct sfu_rules_table *table, u32 number)
+{
+	struct sfu_rules_owner *owner =
+		&table->owner[number & (sfu_rules_nr_owners(table) - 1)];
+
+	/* Unused owners have number 0. */
+	return number && owner->number == number ? owner : NULL;
+}
+
+/* Returns whether @owner, which may be NULL, was checked for @pc in @epoch. */
+static inline bool sfu_rules_owns(const struct sfu_rules_owner *owner, u32 epoch,
+				  u64 pc)
+{
+	return owner && owner->epoch == epoch &&
+	       pc - owner->start < owner->end - owner->start;
+}
+
+/* Returns the hint for the page of @pc. */
+static inline u32 *sfu_rules_page_of(struct sfu_rules_table *table, u64 pc)
+{
+	return &table->page[pc >> PAGE_SHIFT & (sfu_rules_nr_owners(table) - 1)];
+}
+
+#endif /* SFU_RULES_TABLE_H */
