@@ -5,7 +5,7 @@
  * perf calls sfu_sample_take() in interrupts and NMIs, and at tracepoints and
  * probes almost anywhere, with any lock of the kernel held. So nothing here
  * waits for a lock but those of lock.h, and these only where
- * sfu_request_submit_current() may be called.
+ * sfu_request_submit_current() may be called, which is not in NMIs: see sample_nmi.c.
  *
  * What is done here can cause another event: a tracepoint in task_work_add(), a
  * probe of a function called here. In each context (task, softirq, hard
@@ -24,6 +24,7 @@
 #include "compat.h"
 #include "limits.h"
 #include "sample.h"
+#include "sample_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
 #include "task_ids.h"
@@ -143,7 +144,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 		.room = SFU_AT_ONCE_DEPTH,
 	};
 
-	if (in_nmi() || spec->max_files ||
+	if (spec->max_files ||
 	    !sfu_walk_at_once(&user, sample->user_regs,
 			      head->entry == SFRAME_UNWIND_ENTRY_USER,
 			      spec->max_depth, spec->fallback)) {
@@ -209,12 +210,12 @@ static bool request_user(struct sample *sample)
 		.share = true,
 	};
 
-	if (!in_nmi() && !sfu_request_submit_current(&sampler->consumer,
-						     sampler->pool, &spec,
-						     &sample->cookie))
-		return true;
-	sample->cookie = 0;
-	return false;
+	if (in_nmi())
+		sample->cookie = sfu_sample_nmi_request(sampler);
+	else if (sfu_request_submit_current(&sampler->consumer, sampler->pool,
+					    &spec, &sample->cookie))
+		sample->cookie = 0;
+	return sample->cookie;
 }
 
 /* Request the user stack, if it is to follow, and count where it is. */

@@ -39,6 +39,7 @@
 #include "payer.h"
 #include "sample.h"
 #include "sample_event.h"
+#include "sample_nmi.h"
 #include "sampler.h"
 
 /* Memory that an event is charged for: ours and perf's. */
@@ -340,8 +341,10 @@ int sfu_sample_event_start(struct sfu_sampler *sampler, u32 id, bool start)
 		err = -ENOENT;
 	mutex_unlock(&sampler->events_mutex);
 	/* For sfu_sample_take(), which may have read the old value. */
-	if (!err && !start)
+	if (!err && !start) {
 		synchronize_rcu();
+		sfu_sample_nmi_wait(sampler);
+	}
 	return err;
 }
 

@@ -8,8 +8,8 @@
  * - Its client, until sfu_sampler_close(). The client's file is not released as
  *   long as a ring is mapped.
  * - Events, until sfu_sample_events_remove_all() has returned, see sample_event.c.
- * - The irq_work @wake, which only events queue, until sfu_sampler_close() has
- *   waited for it.
+ * - The irq_work @wake and those of @nmi, which only events queue, until
+ *   sfu_sampler_close() has waited for them.
  * - Pending requests, which hold a reference. sfu_consumer_cancel() ends their
  *   use of the rings: sampler_stack() is called and the consumer is cancelled
  *   under the same lock. After that they may only wake @wait, which has no
@@ -28,6 +28,7 @@
 #include "limits.h"
 #include "lock.h"
 #include "payer.h"
+#include "sample_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
 #include "task_ids.h"
@@ -280,6 +281,7 @@ static u64 sampler_bytes(void)
 {
 	return struct_size((struct sfu_sampler *)NULL, ring, nr_cpu_ids) +
 	       num_possible_cpus() * sizeof(struct sfu_sample_counts) +
+	       sfu_sample_nmi_bytes() +
 	       sfu_pool_bytes(SFU_MAX_PENDING);
 }
 
@@ -288,6 +290,7 @@ static void sampler_free(struct sfu_consumer *consumer)
 	struct sfu_sampler *sampler = sampler_of(consumer);
 
 	put_pid_ns(sampler->pid_ns);
+	sfu_sample_nmi_free(sampler->nmi);
 	free_percpu(sampler->counts);
 	sfu_payer_uncharge(consumer->payer, sampler_bytes());
 	sfu_uncount(SFU_SAMPLERS);
@@ -374,9 +377,12 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 					   GFP_KERNEL_ACCOUNT);
 	if (!sampler->counts)
 		goto err_sampler;
+	sampler->nmi = sfu_sample_nmi_create(sampler);
+	if (!sampler->nmi)
+		goto err_counts;
 	sampler->pool = sfu_pool_create(SFU_MAX_PENDING);
 	if (!sampler->pool)
-		goto err_counts;
+		goto err_nmi;
 	sfu_payer_get(payer);
 	sfu_consumer_init(&sampler->consumer, &sampler_ops, payer);
 	sampler->spec = *spec;
@@ -395,6 +401,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	}
 	return sampler;
 
+err_nmi:
+	sfu_sample_nmi_free(sampler->nmi);
 err_counts:
 	free_percpu(sampler->counts);
 err_sampler:
@@ -410,6 +418,7 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 	const u64 bytes = sfu_sample_ring_bytes(sampler->spec.ring_pages);
 	u32 cpu;
 
+	sfu_sample_nmi_wait(sampler);
 	irq_work_sync(&sampler->wake);
 	sfu_consumer_cancel(consumer);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {

@@ -19,6 +19,7 @@
 
 struct file;
 struct pid_namespace;
+struct sfu_sample_nmi;
 struct sfu_payer;
 struct sfu_pool;
 struct sfu_mapped_stack;
@@ -73,6 +74,7 @@ struct sfu_sampler_spec {
  * @map: the stack map, or NULL.
  * @files: the files of user frames; NULL if these are addresses, or after closing.
  * @counts: of each CPU.
+ * @nmi: requests for user stacks of samples that were taken in NMIs, of each CPU.
  * @started: samples are being taken.
  * @wait: pollers.
  * @wake: wakes @wait.
@@ -93,6 +95,7 @@ struct sfu_sampler {
 	struct sfu_pool *pool;
 	struct sfu_stack_map *map;
 	struct sfu_sample_counts __percpu *counts;
+	struct sfu_sample_nmi __percpu *nmi;
 	bool started;
 	wait_queue_head_t wait;
 	struct irq_work wake;

@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "dev/client.h"
 #include "dev/ioctl.h"
+#include "nmi.h"
 #include "test.h"
 #include "timer.h"
 
@@ -53,6 +54,7 @@ static int test_release(struct inode *inode, struct file *file)
 	struct test_file *test = file->private_data;
 
 	sfu_test_timer_stop(test->timer);
+	sfu_test_nmi_stop(test->client);
 	sfu_client_close(test->client);
 	kfree(test);
 	return 0;
@@ -100,6 +102,21 @@ static int set_timer(struct test_file *test, void __user *user)
 	return err;
 }
 
+static int set_nmi(struct test_file *test, void __user *user)
+{
+	struct sfu_test_nmi_spec spec;
+	int err;
+
+	if (copy_from_user(&spec, user, sizeof(spec)))
+		return -EFAULT;
+	if (spec.size != sizeof(spec))
+		return -EINVAL;
+	err = sfu_test_nmi_set(test->client, &spec);
+	if (copy_to_user(user, &spec, sizeof(spec)))
+		return -EFAULT;
+	return err;
+}
+
 static int run_bench(struct test_file *test, void __user *user)
 {
 	struct sfu_bench_spec spec;
@@ -123,6 +140,8 @@ static long test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	switch (cmd) {
 	case SFU_TEST_IOC_TIMER:
 		return set_timer(test, user);
+	case SFU_TEST_IOC_NMI:
+		return set_nmi(test, user);
 	case SFU_BENCH_IOC_RUN:
 		return run_bench(test, user);
 	default:
@@ -148,7 +167,18 @@ static struct miscdevice test_device = {
 	.fops = &test_fops,
 };
 
-module_misc_device(test_device);
+static int __init test_init(void)
+{
+	return misc_register(&test_device);
+}
+module_init(test_init);
+
+static void __exit test_exit(void)
+{
+	misc_deregister(&test_device);
+	sfu_test_nmi_exit();
+}
+module_exit(test_exit);
 
 MODULE_DESCRIPTION("Tests of sframe_unwind");
 MODULE_LICENSE("GPL");

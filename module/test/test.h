@@ -43,6 +43,24 @@ struct sfu_test_timer_spec {
 
 #define SFU_TEST_IOC_TIMER	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x10)
 
+/**
+ * struct sfu_test_nmi_spec - take a sample in each NMI
+ *
+ * @size: sizeof(struct sfu_test_nmi_spec).
+ * @event: id of an event of the file, which must not be removed meanwhile; 0 ends it.
+ *	EBUSY if another file does so.
+ * @nmis: out: number of NMIs in which its handler was called since it began.
+ * @in_user: out: number of those that interrupted user mode.
+ */
+struct sfu_test_nmi_spec {
+	__u32 size;
+	__u32 event;
+	__u64 nmis;
+	__u64 in_user;
+};
+
+#define SFU_TEST_IOC_NMI	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x12)
+
 /* What to measure: parts of the module, and the kernel's stack walkers. */
 enum sfu_bench_what {
 	SFU_BENCH_WALK,			/* sfu_walk_user() */

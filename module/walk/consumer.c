@@ -197,6 +197,15 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	}
 }
 
+void sfu_consumer_note_lost(struct sfu_consumer *consumer)
+{
+	const unsigned long flags = sfu_lock_irqsave(&consumer->lock);
+
+	consumer->accepted++;
+	consumer->lost++;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+}
+
 struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer)
 {
 	return xchg(&consumer->walk, NULL) ?: sfu_walk_alloc(SFU_GFP_OPTIONAL);

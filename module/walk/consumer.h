@@ -143,6 +143,12 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  enum sframe_unwind_stop stop);
 
 /*
+ * Count a stack that has been promised as accepted and lost, because it cannot be
+ * requested. Any context but NMI.
+ */
+void sfu_consumer_note_lost(struct sfu_consumer *consumer);
+
+/*
  * Get memory for a walk: the consumer's, or new memory. May sleep. Can return
  * NULL.
  */

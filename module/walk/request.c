@@ -155,6 +155,7 @@ static void fill_request(struct sfu_request *request,
 	request->user_data = spec->user_data;
 	request->time = time;
 	request->max_depth = spec->max_depth;
+	request->cookie = spec->cookie;
 	request->fallback = spec->fallback;
 	init_task_work(&request->work, run_request_work);
 }
@@ -261,6 +262,11 @@ int sfu_request_submit_current(struct sfu_consumer *consumer, struct sfu_pool *p
 		err = submit_current(consumer, pool, spec, cookie);
 	local_irq_restore(flags);
 	return err;
+}
+
+u64 sfu_request_new_cookie(void)
+{
+	return sfu_queue_new_cookie();
 }
 
 int sfu_request_init(void)

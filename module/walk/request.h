@@ -21,7 +21,14 @@ struct sfu_request_spec {
 	bool fallback;
 	bool interrupt;
 	bool share;		/* see sfu_request_submit_current() */
+	u64 cookie;		/* by sfu_request_new_cookie(), or 0: that of the walk */
 };
+
+/*
+ * Returns a cookie for a request that is going to be submitted. The request does not
+ * share the cookie of those that it shares the walk with. Any context.
+ */
+u64 sfu_request_new_cookie(void);
 
 /*
  * Request the stack of thread @tid of the current PID namespace, or of the

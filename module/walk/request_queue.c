@@ -93,6 +93,11 @@ static DEFINE_PER_CPU(struct served, last_served);
 
 static atomic64_t last_cookie = ATOMIC64_INIT(0);
 
+u64 sfu_queue_new_cookie(void)
+{
+	return atomic64_inc_return(&last_cookie);
+}
+
 static struct bucket *bucket_of(const struct task_struct *task)
 {
 	return &buckets[hash_ptr(task, BUCKET_BITS)];
@@ -153,7 +158,8 @@ static void enter_bucket(struct bucket *bucket, struct sfu_request *request)
 	request->any_fallback = request->fallback;
 	request->joined = 1;
 	request->late = 0;
-	request->cookie = atomic64_inc_return(&last_cookie);
+	if (!request->cookie)
+		request->cookie = sfu_queue_new_cookie();
 	hlist_add_head(&request->node, &bucket->first);
 }
 
@@ -180,7 +186,8 @@ static int join_first_request(struct sfu_request *first,
 	first->joined++;
 	first->most_depth = max(first->most_depth, request->max_depth);
 	first->any_fallback |= request->fallback;
-	request->cookie = first->cookie;
+	if (!request->cookie)
+		request->cookie = first->cookie;
 	list_add_tail(&request->link, &first->link);
 	return 0;
 }
@@ -296,22 +303,25 @@ static bool is_for_current(const struct sfu_request *request,
 	return request->consumer == consumer && request->mm == current->mm;
 }
 
-/* Returns whether @first, or one that shares its walk, is of @consumer. */
-static bool has_request_of(const struct sfu_request *first,
-			   const struct sfu_consumer *consumer)
+/*
+ * Returns the cookie of @first, or of one that shares its walk, that is of @consumer; 0
+ * if there is none.
+ */
+static u64 find_cookie_of(const struct sfu_request *first,
+			  const struct sfu_consumer *consumer)
 {
 	const struct sfu_request *request;
 	u32 nr = 0;
 
 	if (is_for_current(first, consumer))
-		return true;
+		return first->cookie;
 	list_for_each_entry(request, &first->link, link) {
 		if (is_for_current(request, consumer))
-			return true;
+			return request->cookie;
 		if (++nr == MAX_EXAMINED)
 			break;
 	}
-	return false;
+	return 0;
 }
 
 u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer)
@@ -323,9 +333,8 @@ u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer)
 
 	flags = sfu_lock_irqsave(&bucket->lock);
 	first = find_first_request(bucket, current);
-	if (first && !READ_ONCE(first->adding) && !first->walking &&
-	    has_request_of(first, consumer))
-		cookie = first->cookie;
+	if (first && !READ_ONCE(first->adding) && !first->walking)
+		cookie = find_cookie_of(first, consumer);
 	sfu_unlock_irqrestore(&bucket->lock, flags);
 	return cookie;
 }

@@ -12,12 +12,16 @@ struct sfu_consumer;
 struct sfu_request;
 struct task_struct;
 
+/* Returns a cookie that is unique in the system, never 0. Any context. */
+u64 sfu_queue_new_cookie(void);
+
 /*
  * Queue @request, to be served when @task returns to user space, by the
  * callback of request->work. @task must be the current thread, or the caller be
  * in an RCU read-side critical section. @interrupt: interrupt the thread's
  * system call; only for another thread, and from process context. Any context
- * but NMI otherwise. Returns 0 with *@cookie; -ESRCH if the thread is exiting;
+ * but NMI otherwise. If request->cookie is 0, it gets that of the walk. Returns 0 with
+ * *@cookie; -ESRCH if the thread is exiting;
  * -EOPNOTSUPP if it never runs in user space; -EBUSY if another request for the
  * thread is being queued at this moment; -EAGAIN if too many requests share the
  * walk, or have joined since it began.

@@ -145,14 +145,14 @@ static inline void *map_stack_map(int fd, size_t size, int prot)
 	return mmap(NULL, size, prot, MAP_SHARED, fd, SFRAME_UNWIND_STACK_MAP);
 }
 
-/* Open a client that takes samples as @sampler says. Returns NULL or an error. */
-static inline const char *start_sampled(struct sampled *s,
-					struct sframe_unwind_sampler *sampler)
+/* Let the client @fd take samples as @sampler says. Returns NULL or an error. */
+static inline const char *start_sampled_by(int fd, struct sampled *s,
+					   struct sframe_unwind_sampler *sampler)
 {
 	unsigned int cpu;
 
 	memset(s, 0, sizeof(*s));
-	s->fd = open_client(0);
+	s->fd = fd;
 	s->ring_size = sampler->ring_pages * PAGE;
 	sampler->message = (uintptr_t)s->message;
 	sampler->message_size = sizeof(s->message);
@@ -172,6 +172,13 @@ static inline const char *start_sampled(struct sampled *s,
 	if (sampler->map_pages)
 		s->map = map_stack_map(s->fd, s->map_size, PROT_READ);
 	return s->map == MAP_FAILED ? "mmap of the stack map failed" : NULL;
+}
+
+/* Likewise, a new client. */
+static inline const char *start_sampled(struct sampled *s,
+					struct sframe_unwind_sampler *sampler)
+{
+	return start_sampled_by(open_client(0), s, sampler);
 }
 
 static inline void end_sampled(struct sampled *s)

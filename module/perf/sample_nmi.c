@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sample NMI: the user stacks of samples that were taken in NMIs.
+ *
+ * Requests take locks, which an NMI cannot: it may have interrupted their holder. So
+ * it only notes the thread, with a new cookie, and queues an irq_work of this CPU,
+ * which makes the request when interrupts are possible again. In user mode and in most
+ * of the kernel that is at once. But where the kernel switches threads it is after the
+ * switch, so the irq_work compares the thread. It does not request the stack of a
+ * thread that is not the current one: nothing keeps that from being freed.
+ *
+ * Each CPU has a few places for threads. The CPU's irq_work empties them, and one NMI
+ * at a time fills them: sfu_sample_take() does not take two samples in NMIs at once.
+ * The irq_work can be interrupted by an NMI, but not the other way round. So the NMI
+ * needs no atomic operation, and the irq_work one: it reads the thread of a place, and
+ * then exchanges the cookie by 0, which frees the place. An NMI that gave this cookie
+ * to another sample of the thread came before that, and the request comes after it.
+ */
+#include <linux/irq_work.h>
+#include <linux/mm_types.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include "sample_nmi.h"
+#include "sampler.h"
+#include "walk/request.h"
+
+/* Threads that a CPU switches between while interrupts are not possible. */
+#define NR_PLACES	4
+
+/**
+ * struct place - a thread whose stack is to be requested
+ *
+ * @cookie: of the samples and the stack; 0 if the place is free.
+ * @task: the thread; compared, never dereferenced.
+ * @mm: its mm; likewise.
+ */
+struct place {
+	u64 cookie;
+	const struct task_struct *task;
+	const struct mm_struct *mm;
+};
+
+/**
+ * struct sfu_sample_nmi - of one CPU and one sampler
+ *
+ * @work: makes the requests.
+ * @sampler: constant.
+ * @place: threads.
+ */
+struct sfu_sample_nmi {
+	struct irq_work work;
+	struct sfu_sampler *sampler;
+	struct place place[NR_PLACES];
+};
+
+static bool is_for_current(const struct place *place)
+{
+	return place->task == current && place->mm == current->mm;
+}
+
+/* Request the stack for which @cookie has been given. */
+static void request_stack(struct sfu_sampler *sampler, u64 cookie)
+{
+	const struct sfu_request_spec spec = {
+		.max_depth = sampler->spec.max_depth,
+		.fallback = sampler->spec.fallback,
+		.cookie = cookie,
+	};
+
+	if (sfu_request_submit_current(&sampler->consumer, sampler->pool, &spec,
+				       &cookie))
+		sfu_consumer_note_lost(&sampler->consumer);
+}
+
+static void request_noted(struct irq_work *work)
+{
+	struct sfu_sample_nmi *nmi =
+		container_of(work, struct sfu_sample_nmi, work);
+	struct place *place;
+	bool is_current;
+	u64 cookie;
+	u32 i;
+
+	for (i = 0; i < NR_PLACES; i++) {
+		place = &nmi->place[i];
+		if (!READ_ONCE(place->cookie))
+			continue;
+		is_current = is_for_current(place);
+		barrier();
+		cookie = xchg(&place->cookie, 0);
+		if (is_current)
+			request_stack(nmi->sampler, cookie);
+		else
+			sfu_consumer_note_lost(&nmi->sampler->consumer);
+	}
+}
+
+u64 sfu_sample_nmi_request(struct sfu_sampler *sampler)
+{
+	struct sfu_sample_nmi *nmi = this_cpu_ptr(sampler->nmi);
+	struct place *place, *free = NULL;
+	u32 i;
+
+	for (i = 0; i < NR_PLACES; i++) {
+		place = &nmi->place[i];
+		if (!place->cookie)
+			free = place;
+		else if (is_for_current(place))
+			return place->cookie;
+	}
+	if (!free)
+		return 0;
+	free->task = current;
+	free->mm = current->mm;
+	barrier();
+	WRITE_ONCE(free->cookie, sfu_request_new_cookie());
+	irq_work_queue(&nmi->work);
+	return free->cookie;
+}
+
+u64 sfu_sample_nmi_bytes(void)
+{
+	return num_possible_cpus() * sizeof(struct sfu_sample_nmi);
+}
+
+struct sfu_sample_nmi __percpu *sfu_sample_nmi_create(struct sfu_sampler *sampler)
+{
+	struct sfu_sample_nmi __percpu *nmi =
+		alloc_percpu_gfp(struct sfu_sample_nmi, GFP_KERNEL_ACCOUNT);
+	struct sfu_sample_nmi *of;
+	u32 cpu;
+
+	if (!nmi)
+		return NULL;
+	for_each_possible_cpu(cpu) {
+		of = per_cpu_ptr(nmi, cpu);
+		of->sampler = sampler;
+		/* In an interrupt also in PREEMPT_RT, for the current thread. */
+		of->work = IRQ_WORK_INIT_HARD(request_noted);
+	}
+	return nmi;
+}
+
+void sfu_sample_nmi_free(struct sfu_sample_nmi __percpu *nmi)
+{
+	free_percpu(nmi);
+}
+
+void sfu_sample_nmi_wait(struct sfu_sampler *sampler)
+{
+	u32 cpu;
+
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu_ptr(sampler->nmi, cpu)->work);
+}

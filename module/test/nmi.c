@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NMI: takes samples in NMIs that somebody else causes. There is no hardware counter
+ * in the VMs that run the tests; but the test can ask QEMU for an NMI.
+ */
+#include <linux/atomic.h>
+#include <linux/mutex.h>
+#include <linux/nmi.h>
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+
+#include <asm/nmi.h>
+
+#include "bench_sample.h"
+#include "nmi.h"
+#include "test.h"
+
+static DEFINE_MUTEX(nmi_mutex);		/* the next two */
+static struct sfu_client *nmi_client;
+static bool is_registered;
+
+/* The event whose handler is called, or NULL. Its owner does not remove it meanwhile. */
+static struct perf_event *nmi_event;
+static atomic64_t nr_nmis;
+static atomic64_t nr_in_user;
+
+static int take_sample(unsigned int type, struct pt_regs *regs)
+{
+	struct perf_event *event = READ_ONCE(nmi_event);
+	struct perf_sample_data data;
+
+	if (event) {
+		perf_sample_data_init(&data, 0, 1);
+		event->overflow_handler(event, &data, regs);
+		atomic64_inc(&nr_nmis);
+		if (user_mode(regs))
+			atomic64_inc(&nr_in_user);
+	}
+	/* Also those that arrive late. */
+	return NMI_HANDLED;
+}
+
+static int start(struct sfu_client *client, u32 id)
+{
+	struct sfu_bench_event event = {};
+	int err;
+
+	if (nmi_client)
+		return -EBUSY;
+	if (!is_registered) {
+		err = register_nmi_handler(NMI_LOCAL, take_sample, 0,
+					   "sframe_unwind_test");
+		if (err)
+			return err;
+		is_registered = true;
+	}
+	err = sfu_bench_event_get(&event, client, id);
+	if (err)
+		return err;
+	sfu_bench_event_put(&event);
+	atomic64_set(&nr_nmis, 0);
+	atomic64_set(&nr_in_user, 0);
+	nmi_client = client;
+	WRITE_ONCE(nmi_event, event.perf);
+	return 0;
+}
+
+int sfu_test_nmi_set(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
+{
+	int err = 0;
+
+	if (spec->event) {
+		mutex_lock(&nmi_mutex);
+		err = start(client, spec->event);
+		mutex_unlock(&nmi_mutex);
+	} else {
+		sfu_test_nmi_stop(client);
+	}
+	spec->nmis = atomic64_read(&nr_nmis);
+	spec->in_user = atomic64_read(&nr_in_user);
+	return err;
+}
+
+void sfu_test_nmi_stop(struct sfu_client *client)
+{
+	mutex_lock(&nmi_mutex);
+	if (nmi_client == client) {
+		WRITE_ONCE(nmi_event, NULL);
+		/* NMIs disable preemption. */
+		synchronize_rcu();
+		nmi_client = NULL;
+	}
+	mutex_unlock(&nmi_mutex);
+}
+
+void sfu_test_nmi_exit(void)
+{
+	if (is_registered)
+		unregister_nmi_handler(NMI_LOCAL, "sframe_unwind_test");
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Samples in NMIs: they have the user stack, at once or later, interrupt writers of the
+ * same ring, and the module's own locks. There is no hardware counter in the VM: the NMIs
+ * are asked for at QEMU's monitor (qemu/run -N); and a kprobe that is an int3 is for the
+ * kernel an NMI, too.
+ */
+#include <glob.h>
+#include <sys/syscall.h>
+
+#include "../../module/test/test.h"
+#include "attached.h"
+#include "sampled.h"
+
+#define NMIS		200
+#define COOKIES		65536
+
+#define ALONE	__attribute__((noinline, aligned(256)))
+
+FIXTURE(nmi)
+{
+	struct sampled s;
+	struct taken t;
+	struct sframe_unwind_sample_stats stats;
+	bool offline;
+	int in_nmi;			/* id of the event that occurs in NMIs */
+	unsigned int samples, stacks;	/* of it */
+	__u64 own[COOKIES];		/* cookies of its samples, by their low bits */
+	unsigned int at_once, in_user, in_kernel, nested;
+	__u64 cookie[COOKIES];		/* of all samples */
+	__u64 start, end;		/* of the module's code */
+};
+
+static bool set_to(const char *path, int value)
+{
+	FILE *file = fopen(path, "we");
+	bool done = file && fprintf(file, "%d", value) > 0;
+
+	return file && !fclose(file) && done;
+}
+
+#define CPU_1	"/sys/devices/system/cpu/cpu1/online"
+
+static void find_module(FIXTURE_DATA(nmi) *self)
+{
+	FILE *file = fopen("/proc/modules", "re");
+	unsigned long long size;
+	const char *address;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		address = strstr(line, "0x");
+		if (sscanf(line, "sframe_unwind %llu", &size) != 1 || !address)
+			continue;
+		self->start = strtoull(address, NULL, 16);
+		self->end = self->start + size;
+	}
+	if (file)
+		fclose(file);
+}
+
+FIXTURE_SETUP(nmi)
+{
+	struct sframe_unwind_sampler sampler = sampler_of_pages(256);
+	const char *why = start_sampled_by(open_test_client(0), &self->s,
+					   &sampler);
+
+	ASSERT_EQ(NULL, why)
+	{
+		TH_LOG("%s: %s", why, strerror(errno));
+	}
+	ASSERT_ATTACHED(self->s.fd, 0);
+	find_module(self);
+}
+
+FIXTURE_TEARDOWN(nmi)
+{
+	end_sampled(&self->s);
+	if (self->offline)
+		set_to(CPU_1, 1);
+}
+
+/*
+ * Read all records. Returns false if one is invalid, or, with one CPU, if a stack
+ * belongs to no sample before it.
+ */
+static bool read_all(struct __test_metadata *_metadata, FIXTURE_DATA(nmi) *self)
+{
+	struct taken *t = &self->t;
+	__u64 *cookie;
+	int ret;
+
+	while ((ret = take(&self->s, t)) == 1) {
+		cookie = &self->cookie[t->cookie % COOKIES];
+		if (t->type == SFRAME_UNWIND_RECORD_USER_STACK) {
+			self->stacks += self->own[t->cookie % COOKIES] == t->cookie;
+			if (self->offline && *cookie != t->cookie)
+				return false;
+			continue;
+		}
+		if (t->cookie)
+			*cookie = t->cookie;
+		if (t->head.event != (__u32)self->in_nmi)
+			continue;
+		self->samples++;
+		EXPECT_NE(0, t->cookie);
+		self->own[t->cookie % COOKIES] = t->cookie;
+		EXPECT_NE(SFRAME_UNWIND_USER_REFUSED, t->head.user);
+		self->at_once += t->head.user == SFRAME_UNWIND_USER_AT_ONCE;
+		if (t->head.entry == SFRAME_UNWIND_ENTRY_USER) {
+			self->in_user++;
+			EXPECT_EQ(0, t->nr_kernel);
+		} else {
+			self->in_kernel++;
+			EXPECT_LT(0, t->nr_kernel);
+		}
+		for (unsigned int i = 0; i < t->nr_kernel; i++) {
+			if (t->kernel[i] >= self->start && t->kernel[i] < self->end) {
+				self->nested++;
+				break;
+			}
+		}
+	}
+	return !ret;
+}
+
+static ALONE unsigned long descend(unsigned int depth)
+{
+	unsigned long sum = 0;
+
+	if (depth)
+		sum = descend(depth - 1) + depth;
+	for (int i = 0; i < 1000; i++)
+		asm volatile("" : "+r"(sum));
+	return sum;
+}
+
+static ALONE void call_kernel(void)
+{
+	static char buffer[65536];
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	for (int i = 0; i < 4; i++)
+		if (read(zero, buffer, sizeof(buffer)) < 0)
+			break;
+	close(zero);
+}
+
+static void work(unsigned int turn)
+{
+	descend(turn % 40);
+	call_kernel();
+}
+
+static int sample_clock(FIXTURE_DATA(nmi) *self)
+{
+	struct perf_event_attr attr = cpu_clock(100000);
+	int perf_fd = perf_open(&attr, 0, -1);
+	int id = sample_fd(&self->s, perf_fd, 0,
+			   SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER);
+
+	close(perf_fd);
+	return id;
+}
+
+/* Opens the port called "monitor". */
+static int open_monitor(void)
+{
+	char name[32], path[64];
+	int fd = -1;
+	glob_t ports;
+	FILE *file;
+
+	if (glob("/sys/class/virtio-ports/*/name", 0, NULL, &ports))
+		return -1;
+	for (size_t i = 0; i < ports.gl_pathc && fd < 0; i++) {
+		file = fopen(ports.gl_pathv[i], "re");
+		if (file && fscanf(file, "%31s", name) == 1 &&
+		    !strcmp(name, "monitor") &&
+		    sscanf(ports.gl_pathv[i], "/sys/class/virtio-ports/%31[^/]",
+			   name) == 1) {
+			snprintf(path, sizeof(path), "/dev/%s", name);
+			fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		}
+		if (file)
+			fclose(file);
+	}
+	globfree(&ports);
+	return fd;
+}
+
+static void cause_nmi(int monitor)
+{
+	static const char nmi[] = "nmi\n";
+	char answer[256];
+
+	if (write(monitor, nmi, sizeof(nmi) - 1) < 0)
+		return;
+	while (read(monitor, answer, sizeof(answer)) > 0)
+		;
+}
+
+TEST_F(nmi, by_the_monitor)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_DUMMY);
+	struct sfu_test_nmi_spec spec = { .size = sizeof(spec) };
+	int monitor = open_monitor();
+	unsigned int turn;
+	int perf_fd;
+
+	if (monitor < 0)
+		SKIP(return, "no monitor: qemu/run has no -N");
+	perf_fd = perf_open(&attr, -1, 0);
+	self->in_nmi = sample_fd(&self->s, perf_fd, 0,
+				 SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER);
+	ASSERT_LT(0, self->in_nmi);
+	close(perf_fd);
+	ASSERT_LT(0, sample_clock(self));
+	ASSERT_EQ(0, start(&self->s));
+	spec.event = self->in_nmi;
+	ASSERT_EQ(0, ioctl(self->s.fd, SFU_TEST_IOC_NMI, &spec));
+	for (turn = 0; turn < 20000 && self->samples < NMIS; turn++) {
+		cause_nmi(monitor);
+		work(turn);
+		ASSERT_TRUE(read_all(_metadata, self));
+	}
+	spec.event = 0;
+	ASSERT_EQ(0, ioctl(self->s.fd, SFU_TEST_IOC_NMI, &spec));
+	ASSERT_EQ(0, stop(&self->s));
+	ASSERT_TRUE(read_all(_metadata, self));
+	close(monitor);
+	ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
+	EXPECT_LE(NMIS, spec.nmis);
+	/* One in a sample that was taken in an NMI is not possible. */
+	EXPECT_EQ(spec.nmis, self->samples + self->stats.lost_full);
+	EXPECT_LT(0, self->in_user);
+	EXPECT_LT(0, self->in_kernel);
+	EXPECT_LT(0, self->stacks);
+	EXPECT_ADDS_UP(&self->s);
+	TH_LOG("%llu NMIs, %llu in user mode; %u at once, %u in the module, %u stacks, %llu of %llu lost",
+	       spec.nmis, spec.in_user, self->at_once, self->nested, self->stacks,
+	       self->stats.stacks_lost, self->stats.stacks_asked);
+}
+
+/* Opens a kprobe behind the entry of @name, where it is an int3. */
+static int open_int3(const char *name)
+{
+	struct perf_event_attr attr = {
+		.config1 = (uintptr_t)name,
+		.sample_period = 1,
+	};
+	FILE *file = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
+	int fd = -1;
+
+	if (file && fscanf(file, "%u", &attr.type) != 1)
+		attr.type = 0;
+	if (file)
+		fclose(file);
+	/* Behind endbr64 and the call of ftrace; only where an instruction begins. */
+	for (attr.config2 = 10; attr.type && fd < 0 && attr.config2 < 64;
+	     attr.config2++)
+		fd = perf_open(&attr, 0, -1);
+	return fd;
+}
+
+/*
+ * Between reservation and commit of each record, also of those that are written with
+ * interrupts off and the sampler's lock held.
+ */
+TEST_F(nmi, in_each_writer)
+{
+	unsigned int turn;
+	int perf_fd;
+
+	/* With one CPU: QEMU can execute code that another one has just modified. */
+	self->offline = set_to(CPU_1, 0);
+	if (!set_to("/proc/sys/debug/kprobes-optimization", 0))
+		SKIP(return, "no kprobes");
+	perf_fd = open_int3("sfu_sample_ring_commit");
+	ASSERT_LE(0, perf_fd)
+	{
+		TH_LOG("no kprobe: %s", strerror(errno));
+	}
+	self->in_nmi = sample_fd(&self->s, perf_fd, 0,
+				 SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER);
+	ASSERT_LT(0, self->in_nmi);
+	close(perf_fd);
+	ASSERT_LT(0, sample_clock(self));
+	ASSERT_EQ(0, start(&self->s));
+	for (turn = 0; turn < 20000 && self->samples < 5 * NMIS; turn++) {
+		work(turn);
+		ASSERT_TRUE(read_all(_metadata, self));
+	}
+	ASSERT_EQ(0, stop(&self->s));
+	ASSERT_TRUE(read_all(_metadata, self));
+	ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
+	EXPECT_LE(5 * NMIS, self->samples);
+	EXPECT_EQ(self->samples, self->nested);
+	EXPECT_LT(0, self->stacks);
+	EXPECT_ADDS_UP(&self->s);
+	TH_LOG("%u samples, %u at once, %u stacks; %llu of %llu lost; %llu lost by recursion",
+	       self->samples, self->at_once, self->stacks,
+	       self->stats.stacks_lost, self->stats.stacks_asked,
+	       self->stats.lost_recursion);
+}
+
+TEST_HARNESS_MAIN
