@@ -11,7 +11,7 @@
  * - The irq_work @wake and those of @nmi, which only events queue, until
  *   sfu_sampler_close() has waited for them.
  * - Pending requests, which hold a reference. sfu_consumer_cancel() ends their
- *   use of the rings: sampler_stack() is called and the consumer is cancelled
+ *   use of the rings: sfu_sampler_stack() is called and the consumer is cancelled
  *   under the same lock. After that they may only wake @wait, which has no
  *   waiters any more.
  */
@@ -19,7 +19,6 @@
 #include <linux/mm.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
@@ -31,10 +30,7 @@
 #include "sample_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
-#include "task_ids.h"
 #include "walk/request_memory.h"
-#include "walk/walk.h"
-#include "words.h"
 
 #define RING_CPU_SHIFT		32
 #define RING_RECORDS_BIT	BIT_ULL(31)
@@ -42,11 +38,6 @@
 static_assert(SFRAME_UNWIND_RING_CONTROL(1) == 1ULL << RING_CPU_SHIFT);
 static_assert(SFRAME_UNWIND_RING_RECORDS(0) == RING_RECORDS_BIT);
 static_assert(2ULL * SFU_MAX_RING_PAGES * PAGE_SIZE <= RING_RECORDS_BIT);
-
-static struct sfu_sampler *sampler_of(struct sfu_consumer *consumer)
-{
-	return container_of(consumer, struct sfu_sampler, consumer);
-}
 
 /* These can be read in any context, also while timekeeping is updated. */
 static const struct {
@@ -88,176 +79,6 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 	return to;
 }
 
-u32 sfu_sampler_how_bytes(const u8 *how, u32 nr)
-{
-	if (nr && (how[0] != SFRAME_UNWIND_FRAME_REGS ||
-		   memchr_inv(how + 1, SFRAME_UNWIND_FRAME_SFRAME, nr - 1)))
-		return round_up(nr, 8);
-	return 0;
-}
-
-void *sfu_sampler_put_frames(void *to, const u64 *ip, const u8 *how, u32 nr,
-			     u32 how_bytes)
-{
-	to = sfu_copy_words(to, ip, nr);
-	if (how_bytes) {
-		/* Zero the padding after the last byte. */
-		*(u64 *)(to + how_bytes - sizeof(u64)) = 0;
-		memcpy(to, how, nr);
-	}
-	return to + how_bytes;
-}
-
-void sfu_sampler_map_begin(const struct sfu_sampler *sampler,
-			   struct sfu_stack_ids *mapped)
-{
-	*mapped = (struct sfu_stack_ids) {
-		.generation = sfu_stack_map_generation(sampler->map),
-	};
-}
-
-u32 sfu_sampler_map_stack(struct sfu_sampler *sampler,
-			  struct sfu_stack_ids *mapped,
-			  const struct sfu_mapped_stack *stack)
-{
-	const u32 id = sfu_stack_map_add(sampler->map, mapped->generation,
-					 stack);
-
-	if (!id) {
-		mapped->refused = true;
-		sfu_sampler_count(sampler, SFU_SAMPLE_MAP_REFUSED);
-	} else if (stack->type == SFRAME_UNWIND_MAP_KERNEL_STACK) {
-		mapped->kernel = id;
-	} else {
-		mapped->user = id;
-	}
-	return id;
-}
-
-void sfu_sampler_map_count(struct sfu_sampler *sampler,
-			   const struct sfu_stack_ids *mapped, u32 pid, u32 event)
-{
-	if (mapped->refused ||
-	    !sfu_stack_map_count(sampler->map, mapped->generation, mapped->user,
-				 mapped->kernel, pid, event))
-		sfu_sampler_count(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
-}
-
-/*
- * Put the stack of @words and @how into the stack map. If it is there, @stack has its
- * id.
- */
-static void map_words(struct sfu_sampler *sampler, const u64 *words,
-		      const u8 *how, struct sframe_unwind_user_stack *stack,
-		      struct sfu_stack_ids *mapped)
-{
-	const struct sfu_mapped_stack to_map = {
-		.type = SFRAME_UNWIND_MAP_USER_STACK,
-		.stop = stack->stop,
-		.fields = stack->fields,
-		.nr = stack->nr_user,
-		.words = words,
-		.how = how,
-	};
-
-	sfu_sampler_map_begin(sampler, mapped);
-	if (!stack->nr_user || !sfu_sampler_map_stack(sampler, mapped, &to_map))
-		return;
-	stack->nr_user = 0;
-	stack->fields = SFRAME_UNWIND_SAMPLE_MAPPED;
-}
-
-static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
-		       const u64 *words, const u8 *how, u32 id, u32 how_bytes)
-{
-	u64 *word = to + sizeof(*stack);
-
-	memcpy(to, stack, sizeof(*stack));
-	if (stack->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
-		*word++ = id;
-	if (stack->nr_user)
-		sfu_sampler_put_frames(word, words, how, stack->nr_user,
-				       how_bytes);
-}
-
-/* Returns the table of files, with a reference, or NULL. */
-static struct sfu_files *get_files(struct sfu_sampler *sampler)
-{
-	struct sfu_consumer *consumer = &sampler->consumer;
-	struct sfu_files *files;
-	unsigned long flags;
-
-	flags = sfu_lock_irqsave(&consumer->lock);
-	files = sampler->files;
-	if (files)
-		sfu_files_get(files);
-	sfu_unlock_irqrestore(&consumer->lock, flags);
-	return files;
-}
-
-/* Find the places of the frames, in new memory. */
-static void *sampler_prepare(struct sfu_consumer *consumer,
-			     const struct sfu_walk *walk, u32 nr)
-{
-	struct sfu_sampler *sampler = sampler_of(consumer);
-	struct sfu_files *files;
-	u64 *place;
-
-	if (!sampler->spec.max_files)
-		return NULL;
-	files = get_files(sampler);
-	if (!files)
-		return NULL;
-	place = kmalloc_array(nr, sizeof(*place), SFU_GFP_OPTIONAL);
-	if (place)
-		sfu_files_locate(files, walk->ip, walk->how, nr, place);
-	sfu_files_put(files);
-	return place;
-}
-
-/* The user stack that was missing in earlier samples. */
-static bool sampler_stack(struct sfu_consumer *consumer,
-			  const struct sfu_request *request,
-			  const struct sfu_walk *walk, u32 nr,
-			  enum sframe_unwind_stop stop, const void *prepared)
-{
-	const u64 *words = prepared ?: (nr ? walk->ip : NULL);
-	const u8 *how = nr ? walk->how : NULL;
-	u32 how_bytes = sfu_sampler_how_bytes(how, nr);
-	struct sfu_sampler *sampler = sampler_of(consumer);
-	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
-	struct sframe_unwind_user_stack stack = {
-		.record.type = SFRAME_UNWIND_RECORD_USER_STACK,
-		.cookie = request->cookie,
-		.nr_user = nr,
-		.fields = (how_bytes ? SFRAME_UNWIND_SAMPLE_HOW : 0) |
-			  (prepared ? SFRAME_UNWIND_SAMPLE_PLACES : 0),
-		.stop = stop,
-	};
-	struct sfu_stack_ids mapped = {};
-	void *to;
-
-	lockdep_assert_held(&consumer->lock);
-	if (!ring)
-		return false;
-	if (sampler->map)
-		map_words(sampler, words, how, &stack, &mapped);
-	if (!stack.nr_user)
-		how_bytes = 0;
-	stack.record.size = sizeof(stack) + how_bytes +
-			    (stack.nr_user + !!mapped.user) * sizeof(u64);
-	to = sfu_sampler_reserve(sampler, ring, stack.record.size);
-	if (!to)
-		return false;
-	stack.time = sampler->time();
-	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	fill_stack(to, &stack, words, how, mapped.user, how_bytes);
-	if (sampler->map)
-		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
-	sampler->wake_due |= sfu_sample_ring_commit(ring);
-	return true;
-}
-
 static void wake_pollers(struct sfu_sampler *sampler)
 {
 	if (wq_has_sleeper(&sampler->wait))
@@ -267,7 +88,7 @@ static void wake_pollers(struct sfu_sampler *sampler)
 
 static void sampler_ready(struct sfu_consumer *consumer)
 {
-	struct sfu_sampler *sampler = sampler_of(consumer);
+	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 
 	/* Set by this thread or, if it wakes the pollers itself, by another one. */
 	if (data_race(READ_ONCE(sampler->wake_due))) {
@@ -287,7 +108,7 @@ static u64 sampler_bytes(void)
 
 static void sampler_free(struct sfu_consumer *consumer)
 {
-	struct sfu_sampler *sampler = sampler_of(consumer);
+	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 
 	put_pid_ns(sampler->pid_ns);
 	sfu_sample_nmi_free(sampler->nmi);
@@ -299,8 +120,8 @@ static void sampler_free(struct sfu_consumer *consumer)
 
 /* Without @event, as a sampler listens to no space. */
 static const struct sfu_consumer_ops sampler_ops = {
-	.prepare = sampler_prepare,
-	.stack = sampler_stack,
+	.prepare = sfu_sampler_prepare,
+	.stack = sfu_sampler_stack,
 	.ready = sampler_ready,
 	.free = sampler_free,
 };

@@ -109,6 +109,11 @@ struct sfu_sampler {
 	struct sfu_sample_ring *ring[];
 };
 
+static inline struct sfu_sampler *sfu_sampler_of(struct sfu_consumer *consumer)
+{
+	return container_of(consumer, struct sfu_sampler, consumer);
+}
+
 /* Returns whether @clock can be the clock of a sampler. */
 bool sfu_sampler_has_clock(clockid_t clock);
 
@@ -194,6 +199,17 @@ void sfu_sampler_map_count(struct sfu_sampler *sampler,
  */
 void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 			  struct sfu_sample_ring *ring, u32 size);
+
+/*
+ * Operations of the sampler as a consumer, see struct sfu_consumer_ops. What is
+ * prepared is the places of the frames.
+ */
+void *sfu_sampler_prepare(struct sfu_consumer *consumer,
+			  const struct sfu_walk *walk, u32 nr);
+bool sfu_sampler_stack(struct sfu_consumer *consumer,
+		       const struct sfu_request *request,
+		       const struct sfu_walk *walk, u32 nr,
+		       enum sframe_unwind_stop stop, const void *prepared);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what
