@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 
+#include "broken_extended.h"
 #include "expect.h"
 #include "scene.h"
 #include "tap.h"
@@ -140,6 +141,39 @@ static void compare_files(FILE *expect)
 	free(is);
 }
 
+/* The same for the files in the directory extended. */
+static void compare_extended(void)
+{
+	u8 section[EXTENDED_END], file[EXTENDED_END + 1];
+	char path[2048], is[16384], *made;
+	struct corpus_line line;
+	size_t made_size, size = 0;
+	FILE *memory = open_memstream(&made, &made_size), *expect;
+
+	snprintf(path, sizeof(path), "%s/extended", dir);
+	for (unsigned int i = 0; i < NR_BROKEN_EXTENDED; i++) {
+		extended_break(section, &broken_extended[i]);
+		snprintf(line.name, sizeof(line.name), "%s",
+			 broken_extended[i].name);
+		if (corpus_read(path, &line, file, sizeof(file)) !=
+			    sizeof(section) ||
+		    memcmp(section, file, sizeof(section)))
+			tap_fail("%s.sframe is not what broken_extended.h says",
+				 line.name);
+	}
+	expect_write_extended(memory);
+	fclose(memory);
+	snprintf(path, sizeof(path), "%s/extended/EXPECT", dir);
+	expect = fopen(path, "r");
+	if (expect) {
+		size = fread(is, 1, sizeof(is), expect);
+		fclose(expect);
+	}
+	if (size != made_size || memcmp(is, made, size))
+		tap_fail("%s is not what gen_broken writes", path);
+	free(made);
+}
+
 static int is_section(const struct dirent *entry)
 {
 	return strstr(entry->d_name, ".sframe") != NULL;
@@ -183,6 +217,7 @@ int main(int argc, char **argv)
 		tap_fail("line %u of EXPECT: behind \"%s\"", nr + 1, line.name);
 	tap_case("corpus EXPECT is complete");
 	compare_files(expect);
+	compare_extended();
 	tap_case("corpus is what gen_broken makes");
 	count_files();
 	tap_case("corpus has no other files");

@@ -4,6 +4,7 @@
  * are those of the current decode and step; the tests check that they stay the
  * same.
  */
+#include "broken_extended.h"
 #include "expect.h"
 #include "scene.h"
 
@@ -23,6 +24,20 @@ void expect_write_head(FILE *file)
 	fprintf(file,
 		"# Made by \"make -C selftests/unit corpus CORPUS=../corpus\"; fixtures/corpus.h has the format.\n"
 		"# NAME\tSTAGE\tERRNO\tOFFSET\tDEFECT\tREGISTER\tADDRESS\tWALKS\tWHAT\n");
+}
+
+void expect_write_extended(FILE *file)
+{
+	fprintf(file,
+		"# Made by \"make -C selftests/unit corpus CORPUS=../corpus\"; fixtures/corpus.h has the format.\n"
+		"# NAME\tOFFSET\tDEFECT\tWHAT\n");
+	for (unsigned int i = 0; i < NR_BROKEN_EXTENDED; i++) {
+		const struct broken_extended *broken = &broken_extended[i];
+
+		fprintf(file, "%s\t%#x\t%s\t%s\n", broken->name,
+			broken->offset, sfu_defect_text(broken->kind),
+			broken->what);
+	}
 }
 
 static bool is_same(const struct corpus_walk *a, const struct corpus_walk *b)

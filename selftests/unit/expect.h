@@ -14,4 +14,7 @@ void expect_write_head(FILE *file);
 void expect_write(FILE *file, const struct broken *b, const u8 *section,
 		  u32 size);
 
+/* Write the EXPECT of the damaged extended sections. */
+void expect_write_extended(FILE *file);
+
 #endif /* SFU_EXPECT_H */

@@ -188,6 +188,38 @@ static void test_corpus(void)
 	}
 }
 
+/* Extended sections are examined as the kernel does it: see corpus/extended/EXPECT. */
+static void test_extended(void)
+{
+	char line[1024], name[64], defect[128], file[80], want[160];
+	unsigned int nr = 0, offset;
+	FILE *expect;
+
+	snprintf(line, sizeof(line), "%s/extended/EXPECT", corpus);
+	expect = fopen(line, "r");
+	EXPECT(expect);
+	if (!expect)
+		return;
+	while (fgets(line, sizeof(line), expect)) {
+		if (line[0] == '#' ||
+		    sscanf(line, "%63[^\t]\t%x\t%127[^\t]", name, &offset,
+			   defect) != 3)
+			continue;
+		snprintf(file, sizeof(file), "extended/%s.sframe", name);
+		snprintf(want, sizeof(want), "byte %u: %s", offset, defect);
+		make_result(file);
+		if (look(NULL) != -EPROTO)
+			tap_fail("%s is taken", name);
+		/* Without a header that makes sense, it is not even a section. */
+		if (strstr(text, want))
+			nr++;
+		else if (strcmp(text, "its conversion made no section"))
+			tap_fail("%s: %s", name, text);
+	}
+	fclose(expect);
+	EXPECT(nr > 15);
+}
+
 static void test_errors(void)
 {
 	const struct worker_limits limits = { .memory = 48 << 20 };
@@ -308,6 +340,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_cut),
 		TAP_TEST(test_changed),
 		TAP_TEST(test_corpus),
+		TAP_TEST(test_extended),
 		TAP_TEST(test_errors),
 		TAP_TEST(test_weakness),
 		TAP_TEST(test_parts),

@@ -250,6 +250,12 @@ static int dump_input(const struct input *input)
 		return CLI_DEFECT;
 	}
 	print_header(&table, input->bytes);
+	/* The functions do not depend on the tables. */
+	if (sfu_table_check_layouts(&table, &defect)) {
+		print_defect(input, &defect);
+		putchar('\n');
+		status = CLI_DEFECT;
+	}
 	for (u32 i = 0; i < table.num_fdes; i++) {
 		/* The next function does not depend on this one. */
 		if (print_fde(&table, i, &defect)) {

@@ -170,35 +170,38 @@ TEST_F(extended, not_with_share)
 	}
 }
 
-TEST_F(extended, tables_are_validated)
+/* The sections of corpus/extended are refused for what its EXPECT says. */
+TEST_F(extended, sections_are_validated)
 {
-	static const struct {
-		size_t at;
-		uint8_t value;
-	} broken[] = {
-		{ AT(ext_magic), 0 },
-		{ AT(ext_version), 2 },
-		{ AT(ext_flags), 1 },
-		{ AT(nr_runs) + 3, 0x80 },
-		{ AT(nr_layouts), 9 },
-		{ AT(blocks), 1 },
-		{ AT(layouts) + 5, 0x40 },
-		{ AT(runs) + 2, 2 },
-		{ AT(runs) + 3, 0 },
-	};
+	FILE *expect = fopen("corpus/extended/EXPECT", "r");
+	char line[1024], name[64], defect[128], path[128];
+	unsigned int nr = 0, offset;
 
-	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
-		struct extended_section section = self->section;
-
-		((uint8_t *)&section)[broken[i].at] = broken[i].value;
-		ASSERT_EQ(sizeof(section), pwrite(self->arg.sframe_fd, &section,
-						  sizeof(section), 0));
+	ASSERT_NE(NULL, expect);
+	while (fgets(line, sizeof(line), expect)) {
+		if (line[0] == '#')
+			continue;
+		ASSERT_EQ(3, sscanf(line, "%63[^\t]\t%x\t%127[^\t]", name,
+				    &offset, defect));
+		snprintf(path, sizeof(path), "corpus/extended/%s.sframe", name);
+		close(self->arg.sframe_fd);
+		self->arg.sframe_fd = open(path, O_RDONLY | O_CLOEXEC);
+		ASSERT_LE(0, self->arg.sframe_fd);
+		self->arg.sframe_size = lseek(self->arg.sframe_fd, 0, SEEK_END);
 		EXPECT_EQ(-1, attach(self->fd, &self->arg));
-		EXPECT_EQ(EINVAL, errno)
+		EXPECT_EQ(EINVAL, errno);
+		EXPECT_EQ(offset, self->arg.defect_offset)
 		{
-			TH_LOG("case %zu", i);
+			TH_LOG("%s", name);
 		}
+		EXPECT_NE(NULL, strstr(self->message, defect))
+		{
+			TH_LOG("%s: %s", name, self->message);
+		}
+		nr++;
 	}
+	fclose(expect);
+	EXPECT_LT(20, nr);
 }
 
 typedef long (*function_t)(int fd, unsigned long cmd, void *arg, void *sp,
