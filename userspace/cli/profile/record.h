@@ -43,6 +43,12 @@ int record_parse_event(struct record_event *event, const char *name);
 bool record_parse_pmu(struct perf_event_attr *attr, const char *name,
 		      size_t length);
 
+/* Print the names of events, one in a line. */
+void record_list_events(void);
+
+/* Print those of all PMUs, as PMU/NAME/. */
+void record_list_pmus(void);
+
 /* The event of --off-cpu: its name is that of perf. */
 #define RECORD_OFF_CPU	"offcpu-time"
 

@@ -150,6 +150,33 @@ int record_parse_event(struct record_event *event, const char *name)
 			   "record: no event '%s'", name);
 }
 
+/* Lines of tracefs' list of tracepoints; none if it cannot be read. */
+static void list_tracepoints(void)
+{
+	static const char * const paths[] = {
+		"/sys/kernel/tracing/available_events",
+		"/sys/kernel/debug/tracing/available_events",
+	};
+	FILE *file = NULL;
+	int byte;
+
+	for (unsigned int i = 0; i < 2 && !file; i++)
+		file = fopen(paths[i], "re");
+	while (file && (byte = getc(file)) != EOF)
+		putchar(byte);
+	if (file)
+		fclose(file);
+}
+
+void record_list_events(void)
+{
+	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]);
+	     i++)
+		puts(known_events[i].name);
+	record_list_pmus();
+	list_tracepoints();
+}
+
 /* Each time that a thread is taken from its CPU; record_waiting.c adds the time. */
 void record_off_cpu_event(struct record_event *event)
 {

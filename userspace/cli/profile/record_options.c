@@ -31,6 +31,7 @@ const char record_help[] =
 "  -F, --freq=HZ      samples per second; default: 999\n"
 "  -c, --count=N      a sample every N events\n"
 "  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
+"      --list-events  print the names of events, and end\n"
 "      --duration=SECONDS  end then\n"
 "      --max-size=SIZE  end when the file is so large: 100K, 20M, 1G\n"
 "      --switch-output=SIZE|TIME|signal  begin another file when one has SIZE; after\n"
@@ -45,6 +46,7 @@ const char record_help[] =
 enum {
 	OPTION_DURATION = 0x200,
 	OPTION_NO_ATTACH,
+	OPTION_LIST_EVENTS,
 	OPTION_OFF_CPU,
 	OPTION_MAX_SIZE,
 	OPTION_SWITCH_OUTPUT,
@@ -60,6 +62,7 @@ static const struct option longs[] = {
 	{ "output", required_argument, NULL, 'o' },
 	{ "duration", required_argument, NULL, OPTION_DURATION },
 	{ "no-attach", no_argument, NULL, OPTION_NO_ATTACH },
+	{ "list-events", no_argument, NULL, OPTION_LIST_EVENTS },
 	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
 	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
 	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
@@ -175,6 +178,9 @@ static int parse_option(struct record_options *options, int option)
 	case OPTION_NO_ATTACH:
 		options->no_attach = true;
 		return CLI_OK;
+	case OPTION_LIST_EVENTS:
+		record_list_events();
+		exit(finish_output(CLI_OK));
 	case OPTION_OFF_CPU:
 		return add_off_cpu(options);
 	case OPTION_MAX_SIZE:

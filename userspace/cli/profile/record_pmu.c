@@ -2,6 +2,7 @@
 /*
  * Events as PMU/TERM,.../: what terms mean is in sysfs.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,4 +159,32 @@ bool record_parse_pmu(struct perf_event_attr *attr, const char *name,
 		return false;
 	attr->type = type;
 	return parse_terms(attr, pmu, slash + 1, name + length - slash - 2, 0);
+}
+
+static void list_one(const char *pmu)
+{
+	struct dirent *entry;
+	char path[512];
+	DIR *events;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/events", pmu);
+	events = opendir(path);
+	/* NAME.scale and NAME.unit tell about NAME. */
+	while (events && (entry = readdir(events)))
+		if (!strchr(entry->d_name, '.'))
+			printf("%s/%s/\n", pmu, entry->d_name);
+	if (events)
+		closedir(events);
+}
+
+void record_list_pmus(void)
+{
+	DIR *devices = opendir(DEVICES);
+	struct dirent *entry;
+
+	while (devices && (entry = readdir(devices)))
+		if (entry->d_name[0] != '.')
+			list_one(entry->d_name);
+	if (devices)
+		closedir(devices);
 }
