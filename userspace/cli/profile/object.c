@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/profile/object.h"
+#include "cli/profile/plt.h"
 #include "cli/profile/starts.h"
 
 #define SEGMENTS_MAX	64u
@@ -33,7 +34,8 @@ struct segment {
  *
  * @dwfl: libdwfl's, or NULL if there is no file.
  * @module: the file.
- * @symbols: its symbols.
+ * @symbols: its symbols, and names of stubs.
+ * @stubs: texts of the latter.
  * @starts: where its functions begin.
  * @segments: where its contents are in memory.
  * @nr_segments: number of those.
@@ -43,6 +45,7 @@ struct object {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	struct symbols symbols;
+	struct strings stubs;
 	struct starts starts;
 	struct segment segments[SEGMENTS_MAX];
 	uint32_t nr_segments;
@@ -284,13 +287,15 @@ static uint64_t section_end(Elf *elf, GElf_Word index, uint64_t address)
 	return header.sh_addr + header.sh_size;
 }
 
-static void read_symbols(struct object *object)
+/* Returns whether there are any but for stubs. */
+static bool read_symbols(struct object *object)
 {
 	const int nr = dwfl_module_getsymtab(object->module);
 	GElf_Word shndx;
 	GElf_Addr address, bias;
 	GElf_Sym symbol;
 	Elf *elf;
+	bool is_any;
 
 	for (int i = 1; i < nr; i++) {
 		const char *name = dwfl_module_getsym_info(object->module, i,
@@ -303,7 +308,12 @@ static void read_symbols(struct object *object)
 				   section_end(elf, shndx, address),
 				   !symbol.st_size, name, rank(&symbol));
 	}
+	is_any = object->symbols.nr;
+	elf = dwfl_module_getelf(object->module, &bias);
+	if (elf)
+		plt_read(&object->symbols, &object->stubs, elf);
 	symtab_sort(&object->symbols);
+	return is_any;
 }
 
 struct object *object_open(const struct history_object *known,
@@ -316,9 +326,8 @@ struct object *object_open(const struct history_object *known,
 	if (try_path(object, known, &is_other) || try_vdso(object, known) ||
 	    try_cache(object, known) || try_build_id(object, known)) {
 		read_segments(object);
-		read_symbols(object);
 		object->has_dwarf = true;
-		if (!object->symbols.nr)
+		if (!read_symbols(object))
 			*why = "has no symbols";
 	} else if (is_other) {
 		*why = "has another build ID than when it was recorded";
@@ -342,6 +351,7 @@ void object_close(struct object *object)
 		return;
 	forget(object);
 	symtab_free(&object->symbols);
+	strings_free(&object->stubs);
 	starts_free(&object->starts);
 	free(object);
 }
