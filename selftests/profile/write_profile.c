@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write_profile FILE [RELEASE]: write a profile as standard input describes it,
- * one record in a line:
+ * write_profile FILE [RELEASE [EVENT]]: write a profile as standard input describes
+ * it, one record in a line:
  *
  *	comm PID TID IS_EXEC NAME
  *	map PID START SIZE OFFSET BUILD_ID NAME		BUILD_ID: in hex, or -
  *	fork PPID PID
  *	lost NUMBER
  *	sample PID TID STOP KERNEL... : USER...
+ *	period NUMBER		of further samples; needs EVENT
+ *	raw TEXT		raw data of further samples; needs EVENT
+ *	round			all further records are later than the last round
  *
  * Times are the numbers of the lines, in milliseconds. Addresses are in hex. "p"
  * behind a user address: found by the frame pointer; "u": behind a guess. Two
@@ -23,6 +26,8 @@
 #include "sframe_unwind_profile.h"
 
 static struct sframe_unwind_profile_record record;
+static uint64_t period = 1000;
+static char *raw;
 static uint64_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
 static uint8_t how[SFRAME_UNWIND_PROFILE_FRAMES];
 
@@ -103,12 +108,15 @@ static void parse_sample(void)
 	sample->frames = frames;
 	sample->how = how;
 	sample->ip = frames[0];
-	sample->period = 1000;
+	sample->period = period;
+	sample->raw = raw;
+	sample->raw_size = raw ? strlen(raw) : 0;
 	sample->flags = SFRAME_UNWIND_PROFILE_CHAIN;
 	if (sample->nr_kernel)
 		sample->flags |= SFRAME_UNWIND_PROFILE_KERNEL;
 }
 
+/* Returns 1 if there is a record, 2 for the end of a round, else 0. */
 static int parse(char *line)
 {
 	const char *kind = strtok(line, " \n");
@@ -132,6 +140,15 @@ static int parse(char *line)
 		record.lost = number();
 	} else if (!strcmp(kind, "sample")) {
 		parse_sample();
+	} else if (!strcmp(kind, "period")) {
+		period = number();
+		return 0;
+	} else if (!strcmp(kind, "raw")) {
+		free(raw);
+		raw = strdup(name());
+		return 0;
+	} else if (!strcmp(kind, "round")) {
+		return 2;
 	} else {
 		fprintf(stderr, "write_profile: %s?\n", kind);
 		exit(2);
@@ -142,7 +159,7 @@ static int parse(char *line)
 int main(int argc, char **argv)
 {
 	const struct sframe_unwind_profile_source source = {
-		.name = "cpu-clock",
+		.name = argc > 3 ? argv[3] : "cpu-clock",
 		.ids = (uint64_t[]){ 1 },
 		.nr_ids = 1,
 		.type = 1,
@@ -152,19 +169,26 @@ int main(int argc, char **argv)
 	char *line = NULL;
 	size_t room = 0;
 	uint64_t time = 0;
-	int fd, ret;
+	int fd, ret, what;
 
-	if (argc < 2 || argc > 3)
+	if (argc < 2 || argc > 4)
 		return 2;
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	ret = sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1);
+	ret = sframe_unwind_profile_create(&writer, fd, &source, 1,
+					   argc > 3 ?
+					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
+					   SFRAME_UNWIND_PROFILE_WRITE_RAW : 0,
+					   -1);
 	while (!ret && getline(&line, &room, stdin) > 0) {
 		memset(&record, 0, sizeof(record));
 		record.time = ++time * 1000000;
-		if (parse(line))
+		what = parse(line);
+		if (what == 1)
 			ret = sframe_unwind_profile_write(writer, &record);
+		else if (what)
+			ret = sframe_unwind_profile_end_round(writer);
 	}
-	if (!ret && argc == 3)
+	if (!ret && argc >= 3)
 		ret = sframe_unwind_profile_set_fact(writer,
 				SFRAME_UNWIND_PROFILE_RELEASE, argv[2]);
 	if (!ret)
@@ -172,5 +196,6 @@ int main(int argc, char **argv)
 	if (ret)
 		fprintf(stderr, "write_profile: %s\n", strerror(-ret));
 	free(line);
+	free(raw);
 	return !!ret;
 }
