@@ -50,6 +50,7 @@ struct flame_frame {
  * @unit: name of the events, escaped.
  * @samples: number of samples.
  * @cut: events of samples whose stacks end too early.
+ * @least: frames with less than this part of all events are left out.
  * @is_diff: whether @before of the frames is to be shown.
  */
 struct flame {
@@ -61,6 +62,7 @@ struct flame {
 	char *unit;
 	uint64_t samples;
 	uint64_t cut;
+	double least;
 	bool is_diff;
 };
 

@@ -129,6 +129,14 @@ static unsigned int shade(uint32_t name)
 	return name * 2654435761U >> 30;
 }
 
+/* Whether a frame that is @wide pixels wide is drawn. */
+static bool is_drawn(const struct flame *flame, const struct flame_frame *frame,
+		     double wide)
+{
+	return wide >= NARROWEST &&
+	       (double)frame->total >= flame->least * flame->frames[0].total;
+}
+
 static void put_frame(const struct flame *flame,
 		      const struct flame_frame *frame, FILE *to,
 		      unsigned int width, unsigned int height)
@@ -140,7 +148,7 @@ static void put_frame(const struct flame *flame,
 	const int y = height - BOTTOM - (frame->level + 1) * FRAME_HEIGHT;
 	char *escaped;
 
-	if (wide < NARROWEST)
+	if (!is_drawn(flame, frame, wide))
 		return;
 	escaped = common_escape(flame->texts.texts[frame->name]);
 	fprintf(to, "<g class=\"%s%u\" data-l=\"%" PRIu32 "\" data-n=\"%d\" data-x=\"%.6g\" data-w=\"%.6g\"><title>",
@@ -249,7 +257,8 @@ static uint32_t highest_level(const struct flame *flame, double width)
 
 	for (uint32_t i = 0; i < flame->keys.nr; i++)
 		if (flame->frames[i].level > level &&
-		    flame->frames[i].total / total * width >= NARROWEST)
+		    is_drawn(flame, &flame->frames[i],
+			     flame->frames[i].total / total * width))
 			level = flame->frames[i].level;
 	return level;
 }

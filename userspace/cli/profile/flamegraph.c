@@ -22,11 +22,13 @@ const char flamegraph_help[] =
 "  -e, --event=NAME   samples of this event; default: the first one\n"
 "      --title=TEXT   default: the name of the profile\n"
 "      --width=PIXELS default: 1200\n"
+"      --percent-limit=LIMIT  leave out functions of less than that; default: 0\n"
 COMMON_HELP;
 
 enum {
 	OPTION_TITLE = COMMON_OTHERS,
 	OPTION_WIDTH,
+	OPTION_PERCENT_LIMIT,
 };
 
 static const struct option longs[] = {
@@ -34,6 +36,7 @@ static const struct option longs[] = {
 	{ "event", required_argument, NULL, 'e' },
 	{ "title", required_argument, NULL, OPTION_TITLE },
 	{ "width", required_argument, NULL, OPTION_WIDTH },
+	{ "percent-limit", required_argument, NULL, OPTION_PERCENT_LIMIT },
 	COMMON_LONG
 };
 
@@ -43,6 +46,7 @@ struct flamegraph {
 	const char *event;
 	const char *title;
 	unsigned int width;
+	double limit;
 };
 
 static int parse_option(struct flamegraph *graph, int option)
@@ -69,6 +73,12 @@ static int parse_option(struct flamegraph *graph, int option)
 					   "--width: from 300 to 100000");
 		graph->width = width;
 		return CLI_OK;
+	case OPTION_PERCENT_LIMIT:
+		graph->limit = strtod(optarg, &end);
+		return end != optarg && !*end && graph->limit >= 0 &&
+		       graph->limit <= 100 ? CLI_OK :
+		       usage_error("flamegraph",
+				   "--percent-limit: no percentage");
 	default:
 		return usage_error("flamegraph", NULL);
 	}
@@ -86,6 +96,7 @@ static int draw(const struct flamegraph *graph, const struct tree *tree,
 				   "%s: no samples of event '%s'" :
 				   "%s: no samples", load->path, graph->event);
 	flame_make(&flame, tree, load, source, NULL, NULL, 0);
+	flame.least = graph->limit / 100;
 	flame.title = common_escape(graph->title ? graph->title : load->path);
 	status = flame_save(&flame, graph->output, graph->width);
 	flame_free(&flame);
