@@ -37,7 +37,7 @@
 #define WAYS		4
 
 /* Mappings that are looked at before the mmap lock is released. */
-#define MAX_MAPPINGS	16
+#define MAX_MAPPINGS	8
 
 /* Numbers of files are below SFU_MAX_FILES; these are not files. */
 #define NO_FILE(why)	(0x80000000U | (why))
