@@ -310,17 +310,29 @@ static int complain_of(pid_t pid, int error)
 	return complain("list: process %d: %s", pid, strerror(-error));
 }
 
-static int list_wanted(struct list *list, const char *pids)
+/* Returns whether @pids are numbers with commas. */
+static bool are_numbers(const char *pids)
 {
 	for (;;) {
 		char *end;
 		const long pid = strtol(pids, &end, 10);
-		int ret;
 
 		if (end == pids || pid <= 0 || pid > INT32_MAX ||
 		    (*end && *end != ','))
-			return usage_error("list", "no number of a process");
-		ret = list_process(list, pid, true);
+			return false;
+		if (!*end)
+			return true;
+		pids = end + 1;
+	}
+}
+
+static int list_wanted(struct list *list, const char *pids)
+{
+	for (;;) {
+		char *end;
+		const pid_t pid = strtol(pids, &end, 10);
+		const int ret = list_process(list, pid, true);
+
 		if (ret)
 			return complain_of(pid, ret);
 		if (!*end)
@@ -371,7 +383,7 @@ static int run(struct list *list, const char *pids)
 	if (status || list->printed)
 		return status;
 	return complain_as(CLI_NOTHING,
-			   "list: no process has sections in use: they are dropped ten seconds after the last stack was unwound, or need CAP_PERFMON to be seen");
+			   "list: no process has sections in use: they are found when stacks are unwound, and dropped when no program is left that asks for any; those of others need CAP_PERFMON to be seen");
 }
 
 int list_main(int argc, char **argv)
@@ -401,5 +413,7 @@ int list_main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return usage_error("list", "takes no argument but options");
+	if (pids && !are_numbers(pids))
+		return usage_error("list", "no number of a process");
 	return run(&list, pids);
 }

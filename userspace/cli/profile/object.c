@@ -485,10 +485,16 @@ const char *object_call_line(struct object *object, uint64_t address,
 
 const char *object_line(struct object *object, uint64_t address, int *line)
 {
+	Dwarf_Die *unit;
+	Dwarf_Addr bias;
 	Dwfl_Line *found;
 
 	*line = 0;
 	if (!object->has_dwarf)
+		return NULL;
+	/* Where nothing is known, it finds the line of what is before. */
+	unit = dwfl_module_addrdie(object->module, address, &bias);
+	if (!unit || dwarf_haspc(unit, address - bias) <= 0)
 		return NULL;
 	found = dwfl_module_getsrc(object->module, address);
 	return found ? dwfl_lineinfo(found, NULL, line, NULL, NULL, NULL) :
