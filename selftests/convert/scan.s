@@ -340,6 +340,53 @@ not_taken:
 	ret
 	END interrupt
 
+/*
+ * These keep rbp without a push, and use it for something else: that is no mark of the
+ * outermost frame, and no sign that the call in front of it does not return.
+ */
+	FUNCTION clears_kept
+	sub	$24, %rsp
+	mov	%rbp, 8(%rsp)
+	call	leaf
+	test	%eax, %eax
+	jz	1f
+	xor	%ebp, %ebp
+	call	leaf
+	mov	8(%rsp), %rbp
+1:	add	$24, %rsp
+	ret
+	END clears_kept
+
+	FUNCTION changes_kept
+	sub	$24, %rsp
+	mov	%rbp, 8(%rsp)
+	call	leaf
+	test	%eax, %eax
+	jz	1f
+	mov	%rdi, %rbp
+	call	leaf
+	mov	8(%rsp), %rbp
+1:	add	$24, %rsp
+	ret
+	END changes_kept
+
+	FUNCTION loops_with_cleared
+	mov	%rbp, -8(%rsp)
+	xor	%ebp, %ebp
+1:	call	leaf
+	jmp	1b
+	END loops_with_cleared
+
+/* What the table leads to writes rbp, and comes back. */
+	FUNCTION table_changes_fp
+	push	%rbx
+1:	test	%rdi, %rdi
+	jmp	*%rax
+	mov	%rbp, 8(%rdi)
+	mov	%rdi, %rbp
+	jmp	1b
+	END table_changes_fp
+
 /* A return from a user interrupt. */
 	FUNCTION user_return
 	.byte	0xf3, 0x0f, 0x01, 0xec

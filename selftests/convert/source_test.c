@@ -310,7 +310,8 @@ static void code_is_not_guessed(void)
 		"enters", "exchanges", "not_saved_there", "above_saved",
 		"writes_half", "writes_unnamed", "writes_return",
 		"writes_saved", "writes_by_fp", "thread_returns", "not_taken",
-		"taken_inside",
+		"taken_inside", "clears_kept", "changes_kept",
+		"loops_with_cleared", "table_changes_fp",
 	};
 	struct object object;
 	struct sfu_rule rule;

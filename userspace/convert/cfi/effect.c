@@ -239,6 +239,9 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 	effect->size = decoded.insn.length;
 	effect->clears_fp = clears_fp(&decoded);
 	effect->writes_saved = writes_saved(&decoded);
+	effect->stores_fp = decoded.insn.mnemonic == ZYDIS_MNEMONIC_MOV &&
+			    decoded.operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			    is_register(&decoded.operands[1], ZYDIS_REGISTER_RBP);
 	set_store(&decoded, effect);
 	if (decoded.insn.mnemonic == ZYDIS_MNEMONIC_LEA &&
 	    decoded.insn.operand_width == 64 &&

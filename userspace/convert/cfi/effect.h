@@ -53,6 +53,7 @@ enum store {
  * @clears_fp: it is "xor %ebp, %ebp", which marks the outermost frame.
  * @by_variable: with FLOW_LEAVE, it is "jmp *disp(%rip)": to another function.
  * @takes_address: it is "lea disp(%rip), %reg", of @target.
+ * @stores_fp: it is "mov %rbp" to memory.
  * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
  * @store_size: in bytes.
@@ -69,6 +70,7 @@ struct effect {
 	bool clears_fp;
 	bool by_variable;
 	bool takes_address;
+	bool stores_fp;
 	bool writes_saved;
 	uint8_t store;
 	uint16_t store_size;

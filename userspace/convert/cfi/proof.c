@@ -84,6 +84,8 @@ struct path {
  * @is_open: its end is not known.
  * @is_left: it jumps to addresses that are not known, maybe in itself.
  * @writes_saved: see struct effect.
+ * @stores_fp: see struct effect.
+ * @is_marked: a path marks the outermost frame.
  * @lost, @nr_lost: offsets of calls that do not return.
  * @culprit: see @behind of struct path, of the path that cannot be.
  */
@@ -93,6 +95,8 @@ struct area {
 	bool is_open;
 	bool is_left;
 	bool writes_saved;
+	bool stores_fp;
+	bool is_marked;
 	uint32_t lost[MAX_LOST];
 	unsigned int nr_lost;
 	uint32_t culprit;
@@ -367,9 +371,19 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 			return 0;
 		path_at(scan, offset + i)->is_inside = true;
 	}
-	if (!apply(&effect, &now) || destroys_frame(&effect, &now))
+	if (!apply(&effect, &now)) {
+		/* That rbp is used in another way is no sign of what a call does. */
+		if (effect.change != CHANGE_ADD_SP)
+			area->culprit = 0;
 		return 0;
+	}
+	if (destroys_frame(&effect, &now)) {
+		area->culprit = 0;
+		return 0;
+	}
+	area->stores_fp |= effect.stores_fp;
 	if (now.is_outermost && !path->is_outermost) {
+		area->is_marked = true;
 		ret = find_parent(scan, area, offset);
 		if (ret < 0)
 			return ret;
@@ -404,6 +418,34 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 		return meet(scan, area, next, &now);
 	}
 	return 0;
+}
+
+/*
+ * Returns 1 if no instruction to which no path leads writes rbp, or saves it in another
+ * way than by a push: such code could lead to other code of the function, where rbp would
+ * not be what it seems to be. Returns 0, or a negative errno with a message.
+ */
+static int spares_fp(struct scan *scan, const struct area *area)
+{
+	struct effect effect;
+	uint64_t at;
+	int ret;
+
+	for (at = 0; at < area->size; at += effect.size) {
+		if (path_at(scan, at)->size) {
+			effect.size = path_at(scan, at)->size;
+			continue;
+		}
+		ret = sfu_proof_decode(scan, area->start + at, area->size - at,
+				       &effect);
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			effect.size = 1;
+		else if (effect.change == CHANGE_WRITE_FP || effect.stores_fp)
+			return 0;
+	}
+	return 1;
 }
 
 /* Note what leads from and to the instruction at @offset. Returns whether that is new. */
@@ -509,6 +551,8 @@ static int follow_all(struct scan *scan, struct area *area)
 
 	area->is_left = false;
 	area->writes_saved = false;
+	area->stores_fp = false;
+	area->is_marked = false;
 	area->culprit = 0;
 	if (area->size > scan->left)
 		return 0;
@@ -543,10 +587,16 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 	if (!area.size || area.size > room || area.size > MAX_KNOWN)
 		return 0;
 	ret = follow_all(scan, &area);
-	while (!ret && surely && area.culprit && area.nr_lost < MAX_LOST) {
+	while (!ret && surely && area.culprit && !area.is_marked &&
+	       area.nr_lost < MAX_LOST) {
 		area.lost[area.nr_lost++] = area.culprit - 1;
 		ret = follow_all(scan, &area);
 	}
+	/* It does not mark the outermost frame if it keeps rbp, but not by a push. */
+	if (area.is_marked && area.stores_fp)
+		return ret < 0 ? ret : 0;
+	if (ret > 0 && !area.is_open && (area.nr_lost || area.is_left))
+		ret = spares_fp(scan, &area);
 	if (ret <= 0)
 		return ret;
 	find_leads(scan, &area);
