@@ -48,9 +48,9 @@ static inline void sfu_fill_bytes(u8 *to, u8 byte, u32 nr)
 		memset(to, byte, nr);
 		return;
 	}
-	/* Volatile, so that the compiler does not call memset() instead. */
+	/* So that the compiler does not call memset() instead. */
 	for (i = 0; i < nr; i += sizeof(word))
-		*(volatile u64 *)(to + i) = word;
+		WRITE_ONCE(*(u64 *)(to + i), word);
 }
 
 #endif /* SFU_WORDS_H */

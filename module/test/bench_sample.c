@@ -29,7 +29,7 @@ int sfu_bench_event_get(struct sfu_bench_event *event,
 	list_for_each_entry(found, &sampler->events, link) {
 		if (found->id == id) {
 			event->perf = found->perf;
-			event->mutex = &sampler->events_mutex;
+			event->sampler = sampler;
 			return 0;
 		}
 	}
@@ -54,8 +54,8 @@ int sfu_bench_event_get_perf(struct sfu_bench_event *event, int fd)
 
 void sfu_bench_event_put(struct sfu_bench_event *event)
 {
-	if (event->mutex)
-		mutex_unlock(event->mutex);
+	if (event->sampler)
+		mutex_unlock(&event->sampler->events_mutex);
 	if (event->file)
 		fput(event->file);
 }

@@ -8,21 +8,21 @@
 #include <linux/types.h>
 
 struct file;
-struct mutex;
 struct perf_event;
 struct pt_regs;
 struct sfu_client;
+struct sfu_sampler;
 
 /**
  * struct sfu_bench_event - a perf event, which stays until it is put
  *
  * @perf: the event.
- * @mutex: held, of the sampler whose event it is; or NULL.
+ * @sampler: whose event it is, with its events_mutex held; or NULL.
  * @file: holds a reference, of the event of a file; or NULL.
  */
 struct sfu_bench_event {
 	struct perf_event *perf;
-	struct mutex *mutex;
+	struct sfu_sampler *sampler;
 	struct file *file;
 };
 

@@ -121,7 +121,8 @@ static void open_rings(struct rings *rings, int fd)
 
 /*
  * Read the records of one sample. Returns whether it has what it should; else its
- * stack could not be taken at once, because a rule was not in the cache any more.
+ * stack could not be taken at once, because a rule was not in the cache any more, or
+ * not requested.
  */
 static bool check_records(struct rings *rings, enum kind kind)
 {
@@ -152,10 +153,10 @@ static bool check_records(struct rings *rings, enum kind kind)
 		return !stacks && sample->user == SFRAME_UNWIND_USER_NONE;
 	if (sample->user != SFRAME_UNWIND_USER_AT_ONCE)
 		return false;
-	if (sample->nr_user != DEPTH || stacks != (kind == ALSO_LATER) ||
-	    (stacks && stack->nr_user != DEPTH))
+	if (sample->nr_user != DEPTH || (stacks && stack->nr_user != DEPTH))
 		die("kind %u: %u frames, %u stacks", kind, sample->nr_user, stacks);
-	return true;
+	/* A request is refused if the last walk has just ended. */
+	return stacks == (kind == ALSO_LATER);
 }
 
 /* perf's records must have the context marker and as many frames. */
