@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
+
+#include <linux/sframe_unwind.h>
 
 #include "content.h"
 #include "args.h"
@@ -370,6 +373,67 @@ static struct arg other_arg(enum kind kind, const struct about *about)
 	}
 }
 
+/* Arguments of samples. */
+static struct arg sample_arg(enum kind kind, const struct about *about)
+{
+	uint64_t *random = about->random;
+
+	switch (kind) {
+	case KIND_RING_PAGES:
+		return constant(is_odd(about, 10) ?
+				ONE_OF(random, 0, 3, 16384, 32768, ~0U) :
+				1U << random_below(random, 4));
+	case KIND_WATERMARK:
+		return constant(is_odd(about, 20) ?
+				ONE_OF(random, 8, 2048, ~0U) : 0);
+	case KIND_CLOCK:
+		return constant(is_odd(about, 10) ?
+				ONE_OF(random, 0, 4, 7, 11, 2, ~0U) :
+				CLOCK_MONOTONIC);
+	case KIND_SAMPLER_FLAGS:
+		return constant(flags(about, 0x9));
+	case KIND_MAP_SAMPLER_FLAGS:
+		return constant(6 | flags(about, 0x9));
+	case KIND_MAP_PAGES:
+		return constant(is_odd(about, 10) ?
+				ONE_OF(random, 0, 3, 16384, 32768, ~0U) :
+				1U << random_below(random, 7));
+	case KIND_MAX_FILES:
+		return constant(is_odd(about, 10) ?
+				ONE_OF(random, 0, 65536, 65537, ~0U) :
+				ONE_OF(random, 1, 10, 100));
+	case KIND_EVENT:
+		return constant(is_odd(about, 5) ? any_number(random) :
+						   random_below(random, 10));
+	case KIND_EVENT_PERIOD:
+		return constant(ONE_OF(random, 1, 1, 100000, 1000000, ~0UL));
+	case KIND_EVENT_FLAGS:
+		return constant(flags(about, 7));
+	case KIND_FIELDS:
+		return constant(flags(about, 0x27));
+	case KIND_EVENT_ID:
+		return constant(ONE_OF(random, 0, 0, 1, 2, 3, ~0U));
+	case KIND_CONTROL:
+		return constant(ONE_OF(random, 1, 1, 1, 2, 4, 0, 3, ~0U));
+	case KIND_RING_OFFSET:
+		return constant(ONE_OF(random, SFRAME_UNWIND_RING_CONTROL(0),
+				       SFRAME_UNWIND_RING_CONTROL(1),
+				       SFRAME_UNWIND_RING_RECORDS(0),
+				       SFRAME_UNWIND_RING_RECORDS(1),
+				       SFRAME_UNWIND_STACK_MAP,
+				       SFRAME_UNWIND_FILES, PAGE,
+				       any_number(random) & -PAGE));
+	case KIND_RING_SIZE:
+		return constant(ONE_OF(random, PAGE, PAGE, 2 * PAGE, 4 * PAGE,
+				       8 * PAGE, 16 * PAGE, 3 * PAGE, 9 * PAGE,
+				       129 * PAGE, 640 * PAGE));
+	default:
+		return constant(ONE_OF(random, PROT_READ, PROT_READ,
+				       PROT_READ | PROT_WRITE,
+				       PROT_READ | PROT_EXEC));
+	}
+}
+
 struct arg args_make(const struct call_type *type, unsigned int i,
 		     const struct about *about)
 {
@@ -383,6 +447,8 @@ struct arg args_make(const struct call_type *type, unsigned int i,
 	case KIND_ELF ... KIND_MAPPED:
 	case KIND_BUILD_ID ... KIND_FILE_SIZE:
 		return file_arg(kind, about);
+	case KIND_RING_PAGES ... KIND_RING_PROT:
+		return sample_arg(kind, about);
 	case KIND_PROT ... KIND_LIMIT_VALUE:
 	case KIND_ANYTHING:
 		return other_arg(kind, about);

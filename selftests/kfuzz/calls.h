@@ -65,6 +65,22 @@ enum kind {
 	KIND_UNSHARE,
 	KIND_LIMIT,
 	KIND_LIMIT_VALUE,
+	KIND_RING_PAGES,
+	KIND_WATERMARK,
+	KIND_CLOCK,
+	KIND_SAMPLER_FLAGS,
+	KIND_MAP_SAMPLER_FLAGS,	/* with STACK_MAP and BUILD_IDS */
+	KIND_MAP_PAGES,
+	KIND_MAX_FILES,
+	KIND_EVENT,
+	KIND_EVENT_PERIOD,
+	KIND_EVENT_FLAGS,
+	KIND_FIELDS,
+	KIND_EVENT_ID,
+	KIND_CONTROL,
+	KIND_RING_OFFSET,
+	KIND_RING_SIZE,
+	KIND_RING_PROT,
 };
 
 /**
@@ -129,6 +145,10 @@ long run_dup(const struct call *call, const uint64_t *value);
 long run_read(const struct call *call, const uint64_t *value);
 long run_poll(const struct call *call, const uint64_t *value);
 long run_timer(const struct call *call, const uint64_t *value);
+
+/* sample.c: samples at perf events. */
+long run_perf_open(const struct call *call, const uint64_t *value);
+long run_map_ring(const struct call *call, const uint64_t *value);
 
 /* memory.c: memory of sections and code. */
 long run_make(const struct call *call, const uint64_t *value);
