@@ -32,6 +32,7 @@ struct world {
 	char message[256];
 	int pipe[2];
 	pid_t child, tid;
+	__u32 map_pages;
 	pthread_t thread;
 	int uffd;
 	unsigned int nr_left;		/* registrations or records still to be found */
@@ -121,6 +122,19 @@ int run_list_attached(struct world *world);
 bool setup_discovered(struct world *world);
 int run_list(struct world *world);
 
+/* scenario_sample.c */
+int run_sampler(struct world *world);
+void undo_sampler(struct world *world);
+bool setup_sampler(struct world *world);
+int run_ring(struct world *world);
+int run_stack_map(struct world *world);
+int run_event(struct world *world);
+bool setup_event(struct world *world);
+bool setup_event_in_files(struct world *world);
+int run_sample(struct world *world);
+int run_clear(struct world *world);
+int run_sample_calls(struct world *world);
+
 /* scenario_section.c */
 int run_register(struct world *world);
 void undo_register(struct world *world);
@@ -160,5 +174,6 @@ int run_request_again(struct world *world);
 bool setup_reader(struct world *world);
 int run_read_asleep(struct world *world);
 int run_two_walks(struct world *world);
+int run_own_stack(struct world *world);
 
 #endif /* FAULTS_SCENARIO_H */

@@ -264,6 +264,20 @@ static int walk_meanwhile(struct world *world)
 	return world->stack.head.stop == SFRAME_UNWIND_STOP_NO_MEMORY ? LESS : 0;
 }
 
+int run_own_stack(struct world *world)
+{
+	__u64 ips[8];
+	__u8 how[8];
+	struct sframe_unwind_own_stack own = {
+		.size = sizeof(own),
+		.ips = (uintptr_t)ips,
+		.how = (uintptr_t)how,
+		.max_depth = 8,
+	};
+
+	return result(ioctl(world->fd, SFRAME_UNWIND_IOC_STACK, &own));
+}
+
 int run_two_walks(struct world *world)
 {
 	static unsigned char copy[PAGE] __attribute__((aligned(PAGE)));
