@@ -285,9 +285,10 @@ int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma)
 
 	if (sampler->map && offset == SFRAME_UNWIND_STACK_MAP)
 		return sfu_stack_map_map(sampler->map, vma);
-	/* Set until the file is closed, which has not happened. */
-	if (sampler->spec.max_files && offset == SFRAME_UNWIND_FILES)
+	if (sampler->spec.max_files && offset == SFRAME_UNWIND_FILES) {
+		/* Does not change until the file is closed. */
 		return sfu_files_map(data_race(sampler->files), vma);
+	}
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
 	    (part && part != RING_RECORDS_BIT))
 		return -EINVAL;

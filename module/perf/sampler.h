@@ -133,7 +133,9 @@ void sfu_sampler_close(struct sfu_sampler *sampler);
 
 /*
  * Map part of a ring, see SFRAME_UNWIND_RING_CONTROL, the stack map, see
- * SFRAME_UNWIND_STACK_MAP, or the files, see SFRAME_UNWIND_FILES; creates the ring if there is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or -ENOMEM.
+ * SFRAME_UNWIND_STACK_MAP, or the files, see SFRAME_UNWIND_FILES; creates the ring
+ * if there is none. The mmap lock must be held. Returns 0, -EINVAL, -EPERM or
+ * -ENOMEM.
  */
 int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma);
 

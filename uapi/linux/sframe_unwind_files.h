@@ -26,7 +26,7 @@
 
 #include <linux/types.h>
 
-#define SFRAME_UNWIND_FILES		(3ULL << 61)
+#define SFRAME_UNWIND_FILES		0x6000000000000000ULL
 
 /*
  * A place is a __u64.
@@ -38,7 +38,7 @@
  * Without it, the bits from PLACE_WHY_SHIFT on are enum sframe_unwind_unplaced, and those
  * below are the address.
  */
-#define SFRAME_UNWIND_PLACE_FILE	(1ULL << 63)
+#define SFRAME_UNWIND_PLACE_FILE	0x8000000000000000ULL
 #define SFRAME_UNWIND_PLACE_FILE_SHIFT	40
 #define SFRAME_UNWIND_PLACE_WHY_SHIFT	56
 

@@ -41,7 +41,7 @@
 
 #include <linux/sframe_unwind.h>
 
-#define SFRAME_UNWIND_STACK_MAP		(1ULL << 62)
+#define SFRAME_UNWIND_STACK_MAP		0x4000000000000000ULL
 #define SFRAME_UNWIND_MAP_UNIT		16U
 
 /**
