@@ -77,10 +77,16 @@ void sfu_rules_init(struct sfu_rules *rules)
 	rules->next_owner = 1;
 }
 
+static struct sfu_rules_table *table_of(struct sfu_rules *rules)
+{
+	return rcu_dereference_check(rules->table,
+				     lockdep_is_held(&rules->lock));
+}
+
 /* Invalidate everything: entries must be revalidated. */
 static void begin_rules_epoch(struct sfu_rules *rules)
 {
-	struct sfu_rules_table *table = sfu_rules_table_of(rules);
+	struct sfu_rules_table *table = table_of(rules);
 	const u32 next = rules->epoch + 1;
 	u32 i;
 
@@ -101,7 +107,7 @@ void sfu_rules_exit(struct sfu_rules *rules)
 	raw_spin_lock(&rules->lock);
 	rules->over = true;
 	begin_rules_epoch(rules);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
 	raw_spin_unlock(&rules->lock);
 	free_table(table);
@@ -113,7 +119,7 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 	unsigned long nr;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	RCU_INIT_POINTER(rules->table, NULL);
 	raw_spin_unlock(&rules->lock);
 	nr = table ? pages_of(table) : 0;
@@ -199,7 +205,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 }
 
 static struct sfu_rules_owner *owner_slot(struct sfu_rules_table *table,
-				const struct sfu_section *section)
+					  const struct sfu_section *section)
 {
 	return &table->owner[hash_64(section->id, table->set_bits)];
 }
@@ -215,7 +221,7 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	struct sfu_rules_owner *owner;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	if (table)
 		entry = sfu_cache_find(&table->cache, key);
 	owner = entry ? sfu_rules_owner_numbered(table, entry->owner) : NULL;
@@ -241,7 +247,7 @@ bool sfu_rules_find_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	bool is_checked;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	if (table)
 		owner = sfu_rules_owner_numbered(table, *sfu_rules_page_of(table, pc));
 	is_checked = sfu_rules_owns(owner, epoch, pc);
@@ -263,7 +269,7 @@ bool sfu_rules_is_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	bool is_checked = false;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	owner = table ? owner_slot(table, checked->section) : NULL;
 	if (owner && owner->section == checked->section &&
 	    owner->epoch == epoch && pc >= owner->start && pc < owner->end) {
@@ -293,7 +299,7 @@ static void grow_table(struct sfu_rules *rules)
 
 	raw_spin_lock(&rules->lock);
 	rules->misses = 0;
-	old = sfu_rules_table_of(rules);
+	old = table_of(rules);
 	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
 		rcu_assign_pointer(rules->table, table);
 		table = old;
@@ -313,7 +319,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	if (!rcu_access_pointer(rules->table))
 		grow_table(rules);
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	/*
 	 * If the section was removed during the check, a new epoch has begun.
 	 */
@@ -349,7 +355,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 	bool is_small = false;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section && owner->epoch == epoch) {
 		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
@@ -369,7 +375,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	bool owns = false;
 
 	raw_spin_lock(&rules->lock);
-	table = sfu_rules_table_of(rules);
+	table = table_of(rules);
 	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section) {
 		owner->section = NULL;

@@ -98,7 +98,8 @@ bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
 
 	if (!raw_spin_trylock(&rules->lock))
 		return false;
-	table = sfu_rules_table_of(rules);
+	table = rcu_dereference_protected(rules->table,
+					  lockdep_is_held(&rules->lock));
 	found = table && (find_cached(table, epoch, key, rule) ||
 			  find_in_section(rules, table, epoch, mm, key, rows,
 					  rule));

@@ -9,7 +9,8 @@
 #include <linux/rcupdate.h>
 
 #include "decode/cache.h"
-#include "rules.h"
+
+struct sfu_section;
 
 /* Owners that a lookup tries without a hint for the page. */
 #define SFU_RULES_RECENT	16
@@ -57,12 +58,6 @@ struct sfu_rules_table {
 static inline u32 sfu_rules_nr_owners(const struct sfu_rules_table *table)
 {
 	return table->cache.nr_sets;
-}
-
-static inline struct sfu_rules_table *sfu_rules_table_of(struct sfu_rules *rules)
-{
-	return rcu_dereference_check(rules->table,
-				     lockdep_is_held(&rules->lock));
 }
 
 /* Returns the owner with @number, or NULL if it is not one any more. */

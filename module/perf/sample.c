@@ -211,7 +211,7 @@ static bool request_user(struct sample *sample)
 	};
 
 	if (in_nmi())
-		sample->cookie = sfu_sample_nmi_request(sampler);
+		sample->cookie = sfu_sample_nmi_request(sampler->nmi);
 	else if (sfu_request_submit_current(&sampler->consumer, sampler->pool,
 					    &spec, &sample->cookie))
 		sample->cookie = 0;

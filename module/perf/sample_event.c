@@ -343,7 +343,7 @@ int sfu_sample_event_start(struct sfu_sampler *sampler, u32 id, bool start)
 	/* For sfu_sample_take(), which may have read the old value. */
 	if (!err && !start) {
 		synchronize_rcu();
-		sfu_sample_nmi_wait(sampler);
+		sfu_sample_nmi_wait(sampler->nmi);
 	}
 	return err;
 }

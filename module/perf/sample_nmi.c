@@ -22,7 +22,7 @@
 #include <linux/sched.h>
 
 #include "sample_nmi.h"
-#include "sampler.h"
+#include "walk/consumer.h"
 #include "walk/request.h"
 
 /* Threads that a CPU switches between while interrupts are not possible. */
@@ -45,12 +45,16 @@ struct place {
  * struct sfu_sample_nmi - of one CPU and one sampler
  *
  * @work: makes the requests.
- * @sampler: constant.
+ * @consumer: gets the stacks; constant.
+ * @pool: memory for the requests; constant.
+ * @spec: what they ask for; constant.
  * @place: threads.
  */
 struct sfu_sample_nmi {
 	struct irq_work work;
-	struct sfu_sampler *sampler;
+	struct sfu_consumer *consumer;
+	struct sfu_pool *pool;
+	struct sfu_request_spec spec;
 	struct place place[NR_PLACES];
 };
 
@@ -60,17 +64,13 @@ static bool is_for_current(const struct place *place)
 }
 
 /* Request the stack for which @cookie has been given. */
-static void request_stack(struct sfu_sampler *sampler, u64 cookie)
+static void request_stack(struct sfu_sample_nmi *nmi, u64 cookie)
 {
-	const struct sfu_request_spec spec = {
-		.max_depth = sampler->spec.max_depth,
-		.fallback = sampler->spec.fallback,
-		.cookie = cookie,
-	};
+	struct sfu_request_spec spec = nmi->spec;
 
-	if (sfu_request_submit_current(&sampler->consumer, sampler->pool, &spec,
-				       &cookie))
-		sfu_consumer_note_lost(&sampler->consumer);
+	spec.cookie = cookie;
+	if (sfu_request_submit_current(nmi->consumer, nmi->pool, &spec, &cookie))
+		sfu_consumer_note_lost(nmi->consumer);
 }
 
 static void request_noted(struct irq_work *work)
@@ -90,15 +90,15 @@ static void request_noted(struct irq_work *work)
 		barrier();
 		cookie = xchg(&place->cookie, 0);
 		if (is_current)
-			request_stack(nmi->sampler, cookie);
+			request_stack(nmi, cookie);
 		else
-			sfu_consumer_note_lost(&nmi->sampler->consumer);
+			sfu_consumer_note_lost(nmi->consumer);
 	}
 }
 
-u64 sfu_sample_nmi_request(struct sfu_sampler *sampler)
+u64 sfu_sample_nmi_request(struct sfu_sample_nmi __percpu *of)
 {
-	struct sfu_sample_nmi *nmi = this_cpu_ptr(sampler->nmi);
+	struct sfu_sample_nmi *nmi = this_cpu_ptr(of);
 	struct place *place, *free = NULL;
 	u32 i;
 
@@ -124,7 +124,9 @@ u64 sfu_sample_nmi_bytes(void)
 	return num_possible_cpus() * sizeof(struct sfu_sample_nmi);
 }
 
-struct sfu_sample_nmi __percpu *sfu_sample_nmi_create(struct sfu_sampler *sampler)
+struct sfu_sample_nmi __percpu *
+sfu_sample_nmi_create(struct sfu_consumer *consumer, struct sfu_pool *pool,
+		      const struct sfu_request_spec *spec)
 {
 	struct sfu_sample_nmi __percpu *nmi =
 		alloc_percpu_gfp(struct sfu_sample_nmi, GFP_KERNEL_ACCOUNT);
@@ -135,7 +137,9 @@ struct sfu_sample_nmi __percpu *sfu_sample_nmi_create(struct sfu_sampler *sample
 		return NULL;
 	for_each_possible_cpu(cpu) {
 		of = per_cpu_ptr(nmi, cpu);
-		of->sampler = sampler;
+		of->consumer = consumer;
+		of->pool = pool;
+		of->spec = *spec;
 		/* In an interrupt also in PREEMPT_RT, for the current thread. */
 		of->work = IRQ_WORK_INIT_HARD(request_noted);
 	}
@@ -147,10 +151,10 @@ void sfu_sample_nmi_free(struct sfu_sample_nmi __percpu *nmi)
 	free_percpu(nmi);
 }
 
-void sfu_sample_nmi_wait(struct sfu_sampler *sampler)
+void sfu_sample_nmi_wait(struct sfu_sample_nmi __percpu *nmi)
 {
 	u32 cpu;
 
 	for_each_possible_cpu(cpu)
-		irq_work_sync(&per_cpu_ptr(sampler->nmi, cpu)->work);
+		irq_work_sync(&per_cpu_ptr(nmi, cpu)->work);
 }

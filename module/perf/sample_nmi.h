@@ -8,11 +8,18 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-struct sfu_sampler;
+struct sfu_consumer;
+struct sfu_pool;
+struct sfu_request_spec;
 struct sfu_sample_nmi;
 
-/* Returns memory for @sampler, or NULL if out of memory. May sleep. */
-struct sfu_sample_nmi __percpu *sfu_sample_nmi_create(struct sfu_sampler *sampler);
+/*
+ * Returns memory for requests by @consumer as @spec says, with memory from @pool; NULL
+ * if out of memory. May sleep.
+ */
+struct sfu_sample_nmi __percpu *
+sfu_sample_nmi_create(struct sfu_consumer *consumer, struct sfu_pool *pool,
+		      const struct sfu_request_spec *spec);
 
 /* Free it; may be NULL. sfu_sample_nmi_wait() must have been called. */
 void sfu_sample_nmi_free(struct sfu_sample_nmi __percpu *nmi);
@@ -22,16 +29,16 @@ u64 sfu_sample_nmi_bytes(void);
 
 /*
  * Request the current thread's stack as soon as interrupts are possible: as
- * sfu_request_submit_current(), with spec.share, for the sampler. Only in an NMI, or
- * what in_nmi() takes for one. Returns the cookie, or 0 if too many stacks wait to be
+ * sfu_request_submit_current(), with spec.share. Only in an NMI, or what in_nmi() takes
+ * for one. Returns the cookie, or 0 if too many stacks wait to be
  * requested. The stack counts as lost if it cannot be requested then.
  */
-u64 sfu_sample_nmi_request(struct sfu_sampler *sampler);
+u64 sfu_sample_nmi_request(struct sfu_sample_nmi __percpu *nmi);
 
 /*
  * Wait until the stacks of samples that have been taken are requested. No sample may
  * be taken any more. May sleep.
  */
-void sfu_sample_nmi_wait(struct sfu_sampler *sampler);
+void sfu_sample_nmi_wait(struct sfu_sample_nmi __percpu *nmi);
 
 #endif /* SFU_SAMPLE_NMI_H */

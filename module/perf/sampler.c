@@ -30,6 +30,7 @@
 #include "sample_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
+#include "walk/request.h"
 #include "walk/request_memory.h"
 
 #define RING_CPU_SHIFT		32
@@ -186,6 +187,10 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 				       struct sfu_payer *payer,
 				       struct pid_namespace *pid_ns)
 {
+	const struct sfu_request_spec request = {
+		.max_depth = spec->max_depth,
+		.fallback = spec->fallback,
+	};
 	struct sfu_sampler *sampler;
 
 	if (sfu_payer_charge(payer, sampler_bytes(), false))
@@ -198,12 +203,13 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 					   GFP_KERNEL_ACCOUNT);
 	if (!sampler->counts)
 		goto err_sampler;
-	sampler->nmi = sfu_sample_nmi_create(sampler);
-	if (!sampler->nmi)
-		goto err_counts;
 	sampler->pool = sfu_pool_create(SFU_MAX_PENDING);
 	if (!sampler->pool)
-		goto err_nmi;
+		goto err_counts;
+	sampler->nmi = sfu_sample_nmi_create(&sampler->consumer, sampler->pool,
+					     &request);
+	if (!sampler->nmi)
+		goto err_pool;
 	sfu_payer_get(payer);
 	sfu_consumer_init(&sampler->consumer, &sampler_ops, payer);
 	sampler->spec = *spec;
@@ -222,8 +228,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	}
 	return sampler;
 
-err_nmi:
-	sfu_sample_nmi_free(sampler->nmi);
+err_pool:
+	sfu_pool_destroy(sampler->pool);
 err_counts:
 	free_percpu(sampler->counts);
 err_sampler:
@@ -239,7 +245,7 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 	const u64 bytes = sfu_sample_ring_bytes(sampler->spec.ring_pages);
 	u32 cpu;
 
-	sfu_sample_nmi_wait(sampler);
+	sfu_sample_nmi_wait(sampler->nmi);
 	irq_work_sync(&sampler->wake);
 	sfu_consumer_cancel(consumer);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
