@@ -330,15 +330,21 @@ static void read_files(struct locating *locating)
 	}
 }
 
+/* @ip may be any number: the thread's own is what a signal handler or a tracer set. */
+static u64 unplaced(u32 why, u64 ip)
+{
+	return (u64)why << SFRAME_UNWIND_PLACE_WHY_SHIFT |
+	       (ip & ((1ULL << SFRAME_UNWIND_PLACE_WHY_SHIFT) - 1));
+}
+
 static u64 place_of(const struct mapped *mapped, u64 ip)
 {
 	const u64 offset = ip - mapped->start + mapped->offset;
 
 	if (!IS_FILE(mapped->number))
-		return (u64)(u8)mapped->number << SFRAME_UNWIND_PLACE_WHY_SHIFT | ip;
+		return unplaced((u8)mapped->number, ip);
 	if (offset >> SFRAME_UNWIND_PLACE_FILE_SHIFT)
-		return (u64)SFRAME_UNWIND_PLACE_UNREADABLE <<
-			       SFRAME_UNWIND_PLACE_WHY_SHIFT | ip;
+		return unplaced(SFRAME_UNWIND_PLACE_UNREADABLE, ip);
 	return SFRAME_UNWIND_PLACE_FILE |
 	       (u64)mapped->number << SFRAME_UNWIND_PLACE_FILE_SHIFT | offset;
 }
@@ -363,8 +369,8 @@ static u32 locate_some(struct locating *locating, const u64 *ip, const u8 *how,
 	locating->last = 0;
 	if (mmap_read_lock_killable(current->mm)) {
 		for (i = 0; i < nr; i++)
-			place[i] = (u64)SFRAME_UNWIND_PLACE_UNREADABLE <<
-					   SFRAME_UNWIND_PLACE_WHY_SHIFT | ip[i];
+			place[i] = unplaced(SFRAME_UNWIND_PLACE_UNREADABLE,
+					    ip[i]);
 		return nr;
 	}
 	for (done = 0; done < nr; done++) {

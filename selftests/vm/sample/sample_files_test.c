@@ -6,7 +6,9 @@
 #include <elf.h>
 #include <linux/memfd.h>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "process.h"
@@ -397,6 +399,56 @@ TEST_F(files, large_offset)
 
 	EXPECT_NONE(SFRAME_UNWIND_PLACE_UNREADABLE,
 		    place_of(&self->s, &self->t, at), at);
+}
+
+/* A child stops for its tracer, which sets its address to @ip. Returns its pid. */
+static pid_t run_at(struct sampled *s, __u64 ip)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	struct user_regs_struct regs;
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		raise(SIGSTOP);
+		_exit(1);
+	}
+	if (waitpid(child, &status, 0) != child ||
+	    sample_at(s, &attr, child, -1, 0) < 0 ||
+	    ptrace(PTRACE_CONT, child, NULL, NULL) ||
+	    waitpid(child, &status, 0) != child ||
+	    ptrace(PTRACE_GETREGS, child, NULL, &regs))
+		return -1;
+	regs.rip = ip;
+	regs.orig_rax = -1;
+	if (ptrace(PTRACE_SETREGS, child, NULL, &regs) ||
+	    ptrace(PTRACE_CONT, child, NULL, NULL) ||
+	    waitpid(child, &status, 0) != child || !WIFSTOPPED(status) ||
+	    WSTOPSIG(status) != SIGSEGV)
+		return -1;
+	kill(child, SIGKILL);
+	return waitpid(child, &status, 0) == child ? child : -1;
+}
+
+/* The address of a thread, which is any number, is not mistaken for a place. */
+TEST_F(files, forged)
+{
+	const __u64 ip = 0xffffff8000000123ULL;
+	const struct sframe_unwind_map_entry *entry;
+	const pid_t child = run_at(&self->s, ip);
+	__u64 place = 0;
+
+	ASSERT_LT(0, child);
+	while (take(&self->s, &self->t) == 1) {
+		if ((pid_t)self->t.head.pid != child || !self->t.user_id)
+			continue;
+		entry = find_stack(&self->s, self->t.user_id);
+		if (entry && (entry->words[0] & (PAGE - 1)) == 0x123)
+			place = entry->words[0];
+	}
+	EXPECT_NONE(SFRAME_UNWIND_PLACE_NO_FILE, place, ip & ~(0xffULL << 56));
 }
 
 /* More files than the table has room for. */
