@@ -243,10 +243,10 @@ static void compressed_bomb(void)
 
 	plain.size = 0;
 	for (unsigned int i = 0; i < 9000; i++)
-		add_sample(&plain, 1, 1, (uint64_t[]){ 0 }, 1);
-	made_begin(&made, TYPE, 0);
+		made_sample(&plain, 1, 1, (uint64_t[]){ 0 }, 1);
+	made_begin(&made, MADE_TYPE, 0);
 	for (unsigned int i = 0; i < 60; i++)
-		add_compressed(60000, RECORD_COMPRESSED);
+		made_compressed(&made, &plain, 60000, RECORD_COMPRESSED);
 	EXPECT(made.size < 60000);
 	EXPECT_EQ(start(made_end(&made)), 0);
 	while ((ret = next()) == 1)
