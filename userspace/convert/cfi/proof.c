@@ -14,98 +14,15 @@
  */
 #include <string.h>
 
-#include "module/arch/arch.h"
-#include "module/decode/sframe_format.h"
+#include "paths.h"
 #include "proof.h"
 
 /* Largest function in bytes whose size is known. */
 #define MAX_KNOWN	65536
 
-/* Calls of a function that are found not to return. */
-#define MAX_LOST	8
-
-/* Rounds in which is found what leads where; jumps backwards may need several. */
-#define MAX_ROUNDS	8
-
 /* Largest stack frame, and largest part of it that one instruction makes; in bytes. */
 #define MAX_DEPTH	(1 << 28)
 #define MAX_ADD		(1 << 20)
-
-/**
- * struct path - what is known where paths meet
- *
- * @depth: bytes between the stack pointer and the return address.
- * @saved: depth at which rbp was saved, right after the push; 0 if rbp is the caller's.
- * @base: depth at which rsp was copied to rbp; 0 if rbp is something else.
- * @has_sp: @depth is known.
- * @is_outermost: there is no caller. Then nothing else is known, not even @depth.
- * @is_parent: here are both the caller of clone(), with the function's stack, and the
- *	new thread.
- * @is_known: a path leads here.
- * @target: offset of the instruction to which this one may jump; 0 if there is none.
- * @other: start of another function that is called or jumped to, or whose address is
- *	taken, from the start of this one; 0 if there is none.
- * @behind: offset, plus 1, of a call that returns if control gets here; 0 if there is
- *	none.
- * @size: of the instruction here; 0 if it was not looked at.
- * @is_inside: inside an instruction.
- * @is_call: it is a call.
- * @calls: control gets to @other: its address is not only taken.
- * @continues: control gets to the next instruction.
- * @is_certain: it can be reached without return from a call, or only from calls that
- *	return.
- * @exits: control can get from here to the end of the function.
- */
-struct path {
-	int32_t depth;
-	int32_t saved;
-	int32_t base;
-	uint32_t target;
-	int32_t other;
-	uint32_t behind;
-	bool has_sp;
-	bool is_outermost;
-	bool is_parent;
-	bool is_known;
-	uint8_t size;
-	bool is_inside;
-	bool is_call;
-	bool calls;
-	bool continues;
-	bool is_certain;
-	bool exits;
-};
-
-/**
- * struct area - a function being looked at
- *
- * @start: its address.
- * @size: in bytes; at most so many if @is_open.
- * @is_open: its end is not known.
- * @is_left: it jumps to addresses that are not known, maybe in itself.
- * @writes_saved: see struct effect.
- * @stores_fp: see struct effect.
- * @is_marked: a path marks the outermost frame.
- * @lost, @nr_lost: offsets of calls that do not return.
- * @culprit: see @behind of struct path, of the path that cannot be.
- */
-struct area {
-	uint64_t start;
-	uint64_t size;
-	bool is_open;
-	bool is_left;
-	bool writes_saved;
-	bool stores_fp;
-	bool is_marked;
-	uint32_t lost[MAX_LOST];
-	unsigned int nr_lost;
-	uint32_t culprit;
-};
-
-static struct path *path_at(const struct scan *scan, uint64_t offset)
-{
-	return (struct path *)scan->paths.bytes + offset;
-}
 
 /* Returns whether a path with @now may leave the function as if it had just begun. */
 static bool is_as_at_start(const struct path *now)
@@ -420,128 +337,6 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	return 0;
 }
 
-/*
- * Returns 1 if no instruction to which no path leads writes rbp, or saves it in another
- * way than by a push: such code could lead to other code of the function, where rbp would
- * not be what it seems to be. Returns 0, or a negative errno with a message.
- */
-static int spares_fp(struct scan *scan, const struct area *area)
-{
-	struct effect effect;
-	uint64_t at;
-	int ret;
-
-	for (at = 0; at < area->size; at += effect.size) {
-		if (path_at(scan, at)->size) {
-			effect.size = path_at(scan, at)->size;
-			continue;
-		}
-		ret = sfu_proof_decode(scan, area->start + at, area->size - at,
-				       &effect);
-		if (ret < 0)
-			return ret;
-		if (!ret)
-			effect.size = 1;
-		else if (effect.change == CHANGE_WRITE_FP || effect.stores_fp)
-			return 0;
-	}
-	return 1;
-}
-
-/* Note what leads from and to the instruction at @offset. Returns whether that is new. */
-static bool lead(struct scan *scan, uint64_t offset)
-{
-	struct path *path = path_at(scan, offset);
-	struct path *next = path->continues ? path_at(scan, offset + path->size) :
-					      NULL;
-	struct path *target = path->target ? path_at(scan, path->target) : NULL;
-	/* Calls in front of what exits have returned. */
-	const bool is_reached = path->is_certain || path->exits;
-	bool is_new = false;
-
-	if (is_reached && next && !path->is_call && !next->is_certain)
-		is_new = next->is_certain = true;
-	if (is_reached && target && !target->is_certain)
-		is_new = target->is_certain = true;
-	if (!path->exits && ((next && next->exits) || (target && target->exits)))
-		is_new = path->exits = true;
-	return is_new;
-}
-
-/* Find out what is certain, and what exits. What is not found within the rounds is not. */
-static void find_leads(struct scan *scan, const struct area *area)
-{
-	bool is_new = true;
-
-	path_at(scan, 0)->is_certain = true;
-	for (unsigned int i = 0; is_new && i < MAX_ROUNDS; i++) {
-		is_new = false;
-		for (uint64_t at = 0; at < area->size; at++)
-			if (path_at(scan, at)->size)
-				is_new |= lead(scan, at);
-		for (uint64_t at = area->size; at-- > 0;)
-			if (path_at(scan, at)->size)
-				is_new |= lead(scan, at);
-	}
-}
-
-/*
- * Returns whether the state of @path is proven. In a function whose end is known, and
- * without an address to which a jump may go, code behind a call has no other path to it.
- */
-static bool is_proven(const struct area *area, const struct path *path)
-{
-	return path->size && (path->is_certain || path->exits ||
-			      (!area->is_open && !area->is_left));
-}
-
-static struct sfu_rule rule_of(const struct path *path)
-{
-	struct sfu_rule rule = {
-		.cfa = path->has_sp ? SFU_REG_SP : SFU_REG_FP,
-		.cfa_offset = (path->has_sp ? path->depth : path->base) + 8,
-		.ra = SFU_BASE_CFA | SFU_DEREF,
-		.ra_offset = SFU_SFRAME_FIXED_RA,
-		.fp = SFU_SAME,
-	};
-
-	if (path->is_outermost)
-		return (struct sfu_rule){ .flags = SFU_RULE_OUTERMOST };
-	if (path->saved) {
-		rule.fp = SFU_BASE_CFA | SFU_DEREF;
-		rule.fp_offset = -8 - path->saved;
-	}
-	if (path->is_parent)
-		rule.cfa = SFRAME_EXT_REG_SP_PARENT;
-	return rule;
-}
-
-static int add_paths(struct scan *scan, const struct area *area)
-{
-	size_t first = nr_spans(&scan->cfi->spans);
-	int err = 0;
-
-	/* Code that is not known may write them, and jump back. */
-	scan->has_slots = scan->is_extended && !area->writes_saved &&
-			  !area->is_left;
-	for (uint64_t at = 0; !err && at < area->size; at++) {
-		const struct path *path = path_at(scan, at);
-		const uint64_t start = area->start + at;
-		struct sfu_rule rule;
-
-		if (!is_proven(area, path) ||
-		    (path->is_parent && !scan->is_extended))
-			continue;
-		rule = rule_of(path);
-		err = sfu_proof_add(scan, &first, start, start + path->size,
-				    &rule);
-		if (!err && path->other)
-			err = sfu_proof_note(scan, area->start + path->other,
-					     path->calls);
-	}
-	return err ? err : sfu_proof_end(scan, first);
-}
-
 /* Look at all paths. Returns 1 if all agree, 0, or a negative errno with a message. */
 static int follow_all(struct scan *scan, struct area *area)
 {
@@ -596,9 +391,18 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 	if (area.is_marked && area.stores_fp)
 		return ret < 0 ? ret : 0;
 	if (ret > 0 && !area.is_open && (area.nr_lost || area.is_left))
-		ret = spares_fp(scan, &area);
+		ret = sfu_paths_spare_fp(scan, &area);
 	if (ret <= 0)
 		return ret;
-	find_leads(scan, &area);
-	return add_paths(scan, &area);
+	return sfu_paths_add(scan, &area);
+}
+
+int sfu_proof_called(struct scan *scan, size_t number)
+{
+	uint64_t address;
+	bool is_called;
+
+	if (!sfu_proof_noted(scan, number, &address, &is_called))
+		return 0;
+	return sfu_proof_function(scan, address, 0, is_called);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
-/*
- * What proofs have in common: the code that is left, functions to be looked at, and
- * rules that are added.
- */
 #include <string.h>
 
-#include "proof.h"
+#include "proof_spans.h"
 
 /* Slots of the first hash table. */
 #define MIN_SLOTS	64
@@ -136,17 +132,18 @@ void sfu_proof_note_known(struct scan *scan, uint64_t address)
 		called->is_known = true;
 }
 
-int sfu_proof_called(struct scan *scan, size_t number)
+bool sfu_proof_noted(const struct scan *scan, size_t number, uint64_t *address,
+		     bool *is_called)
 {
 	const struct called *called;
-	uint64_t address;
 
-	memcpy(&address, scan->queue.bytes + number * sizeof(address),
-	       sizeof(address));
-	called = find_slot(scan, address);
+	memcpy(address, scan->queue.bytes + number * sizeof(*address),
+	       sizeof(*address));
+	called = find_slot(scan, *address);
 	if (!called || called->is_known)
-		return 0;
-	return sfu_proof_function(scan, address, 0, called->is_called);
+		return false;
+	*is_called = called->is_called;
+	return true;
 }
 
 void sfu_proof_free(struct scan *scan)

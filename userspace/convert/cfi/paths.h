@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Paths: what is known about each instruction of a function, and the rules that follow.
+ */
+#ifndef SFRAME_UNWIND_PATHS_H
+#define SFRAME_UNWIND_PATHS_H
+
+#include "proof_spans.h"
+
+/* Calls of a function that are found not to return. */
+#define MAX_LOST	8
+
+/**
+ * struct path - what is known where paths meet
+ *
+ * @depth: bytes between the stack pointer and the return address.
+ * @saved: depth at which rbp was saved, right after the push; 0 if rbp is the caller's.
+ * @base: depth at which rsp was copied to rbp; 0 if rbp is something else.
+ * @has_sp: @depth is known.
+ * @is_outermost: there is no caller. Then nothing else is known, not even @depth.
+ * @is_parent: here are both the caller of clone(), with the function's stack, and the
+ *	new thread.
+ * @is_known: a path leads here.
+ * @target: offset of the instruction to which this one may jump; 0 if there is none.
+ * @other: start of another function that is called or jumped to, or whose address is
+ *	taken, from the start of this one; 0 if there is none.
+ * @behind: offset, plus 1, of a call that returns if control gets here; 0 if there is
+ *	none.
+ * @size: of the instruction here; 0 if it was not looked at.
+ * @is_inside: inside an instruction.
+ * @is_call: it is a call.
+ * @calls: control gets to @other: its address is not only taken.
+ * @continues: control gets to the next instruction.
+ * @is_certain: it can be reached without return from a call, or only from calls that
+ *	return.
+ * @exits: control can get from here to the end of the function.
+ */
+struct path {
+	int32_t depth;
+	int32_t saved;
+	int32_t base;
+	uint32_t target;
+	int32_t other;
+	uint32_t behind;
+	bool has_sp;
+	bool is_outermost;
+	bool is_parent;
+	bool is_known;
+	uint8_t size;
+	bool is_inside;
+	bool is_call;
+	bool calls;
+	bool continues;
+	bool is_certain;
+	bool exits;
+};
+
+/**
+ * struct area - a function being looked at
+ *
+ * @start: its address.
+ * @size: in bytes; at most so many if @is_open.
+ * @is_open: its end is not known.
+ * @is_left: it jumps to addresses that are not known, maybe in itself.
+ * @writes_saved: see struct effect.
+ * @stores_fp: see struct effect.
+ * @is_marked: a path marks the outermost frame.
+ * @lost, @nr_lost: offsets of calls that do not return.
+ * @culprit: see @behind of struct path, of the path that cannot be.
+ */
+struct area {
+	uint64_t start;
+	uint64_t size;
+	bool is_open;
+	bool is_left;
+	bool writes_saved;
+	bool stores_fp;
+	bool is_marked;
+	uint32_t lost[MAX_LOST];
+	unsigned int nr_lost;
+	uint32_t culprit;
+};
+
+static inline struct path *path_at(const struct scan *scan, uint64_t offset)
+{
+	return (struct path *)scan->paths.bytes + offset;
+}
+
+/*
+ * Returns 1 if no instruction of @area to which no path leads writes rbp, or saves it in
+ * another way than by a push: such code could lead to other code of the function, where
+ * rbp would not be what it seems to be. Returns 0, or a negative errno with a message.
+ */
+int sfu_paths_spare_fp(struct scan *scan, const struct area *area);
+
+/*
+ * All paths of @area agree. Find out which of them are proven, add their rules, and note
+ * what they lead to. Returns 0, or a negative errno with a message.
+ */
+int sfu_paths_add(struct scan *scan, const struct area *area);
+
+#endif /* SFRAME_UNWIND_PATHS_H */
