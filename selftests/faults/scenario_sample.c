@@ -74,7 +74,9 @@ int run_stack_map(struct world *world)
 {
 	return map_at(world, (1 + 2 * MAP_PAGES) * PAGE, PROT_READ,
 		      SFRAME_UNWIND_STACK_MAP) ?:
-	       map_at(world, PAGE, PROT_READ, SFRAME_UNWIND_FILES);
+	       map_at(world, PAGE, PROT_READ, SFRAME_UNWIND_FILES) ?:
+	       map_at(world, (1 + 2 * MAP_PAGES) * PAGE, PROT_READ,
+		      SFRAME_UNWIND_STACK_MAP);
 }
 
 /* Sample at page faults of this thread. */
