@@ -387,6 +387,9 @@ static int read_round(struct live *live)
 		return ret;
 	history_update(load->history);
 	sframe_unwind_profile_rewind(load->profile);
+	/* live_round() looks after the size of the history, without a message. */
+	load->end = UINT64_MAX;
+	load->damage = true;
 	return 0;
 }
 
