@@ -54,6 +54,7 @@ struct sfu_sample_ring *sfu_sample_ring_create(u32 cpu, u32 pages, u32 watermark
 	ring->watermark = watermark;
 	ring->nr_pages = 1 + pages;
 	ring->woken = ~0ULL;
+	ring->refused = ~0ULL;
 	ring->overwrite = overwrite;
 	ring->control->cpu = cpu;
 	ring->control->data_size = ring->size;
@@ -113,56 +114,12 @@ static u32 give_up_records(struct sfu_sample_ring *ring, u64 needed)
 }
 
 /*
- * As sfu_sample_ring_reserve(). Records that are not published are not given up: an
- * interrupted writer is still writing them.
+ * End a writer. Returns whether it was the outermost one, which publishes all
+ * records.
  */
-static void *reserve_anyway(struct sfu_sample_ring *ring, u32 size,
-			    u64 *overwritten)
+static bool publish(struct sfu_sample_ring *ring)
 {
-	u64 position;
-
-	do {
-		position = READ_ONCE(ring->reserved);
-		if (size > ring->size ||
-		    position + size - READ_ONCE(ring->published) > ring->size) {
-			sfu_sample_ring_commit(ring);
-			return NULL;
-		}
-	} while (cmpxchg_local(&ring->reserved, position, position + size) !=
-		 position);
-	if (position + size > ring->size)
-		*overwritten += give_up_records(ring, position + size - ring->size);
-	return ring->records + (position & (ring->size - 1));
-}
-
-void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
-			      u64 *overwritten)
-{
-	u64 position, tail;
-
-	WRITE_ONCE(ring->nest, ring->nest + 1);
-	/* A nested writer must see that it is one before it sees our record. */
-	barrier();
-	if (ring->overwrite)
-		return reserve_anyway(ring, size, overwritten);
-	do {
-		position = READ_ONCE(ring->reserved);
-		/* Pairs with the reader's release: it has read what was there. */
-		tail = smp_load_acquire(&ring->control->tail);
-		/* Also if the reader has stored nonsense. */
-		if (position - tail > ring->size ||
-		    size > ring->size - (position - tail)) {
-			sfu_sample_ring_commit(ring);
-			return NULL;
-		}
-	} while (cmpxchg_local(&ring->reserved, position, position + size) !=
-		 position);
-	return ring->records + (position & (ring->size - 1));
-}
-
-bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
-{
-	u64 head, tail;
+	u64 head;
 
 	/*
 	 * A nested writer leaves it to the outermost one to publish its record:
@@ -189,11 +146,81 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 		 */
 	} while (head != READ_ONCE(ring->reserved));
 
+	return true;
+}
+
+/*
+ * As sfu_sample_ring_reserve(). Records that are not published are not given up: an
+ * interrupted writer is still writing them.
+ */
+static void *reserve_anyway(struct sfu_sample_ring *ring, u32 size,
+			    u64 *overwritten)
+{
+	u64 position;
+
+	do {
+		position = READ_ONCE(ring->reserved);
+		if (size > ring->size ||
+		    position + size - READ_ONCE(ring->published) > ring->size) {
+			publish(ring);
+			return NULL;
+		}
+	} while (cmpxchg_local(&ring->reserved, position, position + size) !=
+		 position);
+	if (position + size > ring->size)
+		*overwritten += give_up_records(ring, position + size - ring->size);
+	return ring->records + (position & (ring->size - 1));
+}
+
+void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
+			      u64 *overwritten)
+{
+	u64 position, tail;
+
+	WRITE_ONCE(ring->nest, ring->nest + 1);
+	/* A nested writer must see that it is one before it sees our record. */
+	barrier();
 	if (ring->overwrite)
-		return false;
-	tail = READ_ONCE(ring->control->tail);
+		return reserve_anyway(ring, size, overwritten);
+	do {
+		position = READ_ONCE(ring->reserved);
+		/* Pairs with the reader's release: it has read what was there. */
+		tail = smp_load_acquire(&ring->control->tail);
+		/* Also if the reader has stored nonsense. */
+		if (position - tail > ring->size ||
+		    size > ring->size - (position - tail)) {
+			WRITE_ONCE(ring->refused, tail);
+			publish(ring);
+			return NULL;
+		}
+	} while (cmpxchg_local(&ring->reserved, position, position + size) !=
+		 position);
+	return ring->records + (position & (ring->size - 1));
+}
+
+bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
+{
+	return publish(ring) && sfu_sample_ring_wakes(ring);
+}
+
+/*
+ * Returns whether records are to be read: they have reached the watermark, or
+ * another one had no room behind them. @tail: where the reader is.
+ */
+static bool has_enough(const struct sfu_sample_ring *ring, u64 tail)
+{
+	const u64 unread = data_race(READ_ONCE(ring->reserved)) - tail;
+
+	return unread >= ring->watermark ||
+	       (unread && data_race(READ_ONCE(ring->refused)) == tail);
+}
+
+bool sfu_sample_ring_wakes(struct sfu_sample_ring *ring)
+{
+	const u64 tail = READ_ONCE(ring->control->tail);
+
 	/* Once for each tail: the reader is awake until it moves that. */
-	if (head - tail < ring->watermark || tail == ring->woken)
+	if (ring->overwrite || tail == ring->woken || !has_enough(ring, tail))
 		return false;
 	ring->woken = tail;
 	return true;
@@ -201,9 +228,7 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 
 bool sfu_sample_ring_is_readable(const struct sfu_sample_ring *ring)
 {
-	if (ring->overwrite)
-		return false;
 	/* Another CPU may be writing; then it will wake the reader. */
-	return data_race(READ_ONCE(ring->reserved)) -
-	       READ_ONCE(ring->control->tail) >= ring->watermark;
+	return !ring->overwrite &&
+	       has_enough(ring, READ_ONCE(ring->control->tail));
 }

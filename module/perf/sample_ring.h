@@ -31,6 +31,8 @@ struct vm_area_struct;
  *	control page.
  * @published: the head, with @overwrite.
  * @woken: the tail when the reader was woken last; at first no position.
+ * @refused: the tail when there was no room for a record last; at first no
+ *	position.
  */
 struct sfu_sample_ring {
 	struct sframe_unwind_ring *control;
@@ -43,6 +45,7 @@ struct sfu_sample_ring {
 	u64 reserved;
 	u64 published;
 	u64 woken;
+	u64 refused;
 };
 
 /* Returns the bytes of memory that a ring of @pages pages of records uses. */
@@ -83,7 +86,16 @@ void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
  */
 bool sfu_sample_ring_commit(struct sfu_sample_ring *ring);
 
-/* Returns whether the unread records have reached the watermark. Any context. */
+/*
+ * Returns whether the reader should be woken, also after a record was refused.
+ * Context as above.
+ */
+bool sfu_sample_ring_wakes(struct sfu_sample_ring *ring);
+
+/*
+ * Returns whether the unread records have reached the watermark, or left no room for
+ * another one. Any context.
+ */
 bool sfu_sample_ring_is_readable(const struct sfu_sample_ring *ring);
 
 #endif /* SFU_SAMPLE_RING_H */

@@ -8,8 +8,8 @@
  * - Its client, until sfu_sampler_close(). The client's file is not released as
  *   long as a ring is mapped.
  * - Events, until sfu_sample_events_remove_all() has returned, see sample_event.c.
- * - The irq_work @wake and those of @nmi, which only events queue, until
- *   sfu_sampler_close() has waited for them.
+ * - The irq_works of @nmi, which only events queue, until sfu_sampler_close() has
+ *   waited for them; then @wake, which also stacks queue, after these have ended.
  * - Pending requests, which hold a reference. sfu_consumer_cancel() ends their
  *   use of the rings: sfu_sampler_stack() is called and the consumer is cancelled
  *   under the same lock. After that they may only wake @wait, which has no
@@ -77,6 +77,8 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 	if (overwritten)
 		this_cpu_add(sampler->counts->of[SFU_SAMPLE_OVERWRITTEN],
 			     overwritten);
+	if (!to && sfu_sample_ring_wakes(ring))
+		irq_work_queue(&sampler->wake);
 	return to;
 }
 
@@ -246,8 +248,8 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 	u32 cpu;
 
 	sfu_sample_nmi_wait(sampler->nmi);
-	irq_work_sync(&sampler->wake);
 	sfu_consumer_cancel(consumer);
+	irq_work_sync(&sampler->wake);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!sampler->ring[cpu])
 			continue;

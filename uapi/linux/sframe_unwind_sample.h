@@ -53,8 +53,9 @@
  * @ring_pages: in: pages of records in the ring of each CPU: a power of two, at
  *	most 16384.
  * @watermark: in: bytes of unread records in one ring at which poll(2) reports
- *	it, at most half of the ring's; 0 means half. With OVERWRITE it must be 0, and
- *	poll(2) does not report rings.
+ *	it, at most half of the ring's; 0 means half. It also reports a ring in which
+ *	the unread records have left no room for another one. With OVERWRITE it must be
+ *	0, and poll(2) does not report rings.
  * @clockid: in: the clock of times in records: CLOCK_MONOTONIC,
  *	CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI.
  * @max_depth: in: maximum number of user frames of a sample, at most the

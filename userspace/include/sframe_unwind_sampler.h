@@ -48,8 +48,8 @@ void sframe_unwind_sampler_close(struct sframe_unwind_samples *samples);
  * sframe_unwind_sampler_fd() - the file of a client, to poll(2) for records
  * @samples: the client.
  *
- * It is readable while a ring has more unread records than the watermark. Any
- * thread; async-signal-safe.
+ * It is readable while a ring has unread records up to the watermark, or has had no
+ * room for another one. Any thread; async-signal-safe.
  */
 int sframe_unwind_sampler_fd(const struct sframe_unwind_samples *samples);
 

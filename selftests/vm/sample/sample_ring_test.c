@@ -183,6 +183,60 @@ TEST_F(ring, watermark)
 	EXPECT_FALSE(is_readable(self->s.fd, 0));
 }
 
+/* Cause a fault with @depth calls of this function on the stack. */
+static __attribute__((noipa)) __u64 fault_deep(unsigned int depth)
+{
+	__u64 ret = depth ? fault_deep(depth - 1) : fault(1);
+
+	/* Not a tail call. */
+	asm volatile("" : "+r"(ret));
+	return ret;
+}
+
+/* The next record may be larger than the room that is left below the watermark. */
+TEST(no_room_below_the_watermark)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct sframe_unwind_sampler sampler = sampler_of_pages(1);
+	struct sframe_unwind_sample_stats stats;
+	struct sframe_unwind_ring *ring;
+	__u64 unread, lost, before = 0;
+	unsigned int below = 0;
+	struct sampled s;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	sampler.watermark = PAGE / 2;
+	sampler.max_depth = 512;
+	ASSERT_EQ(NULL, start_sampled(&s, &sampler));
+	ring = s.control[0];
+	attr.exclude_callchain_kernel = 1;
+	ASSERT_LT(0, sample_at(&s, &attr, 0, -1, 0));
+	ASSERT_EQ(0, start(&s));
+	for (unsigned int i = 0; i < 200; i++) {
+		fault_deep(i % 2 ? 350 : 150 + i / 4);
+		ASSERT_EQ(0, sample_stats(&s, &stats));
+		unread = ring->head - ring->tail;
+		lost = stats.lost_full + stats.stacks_lost;
+		if (lost == before && unread < PAGE / 2)
+			continue;
+		below += unread < PAGE / 2;
+		EXPECT_TRUE(is_readable(s.fd, 0))
+		{
+			TH_LOG("%u: %llu bytes unread", i, unread);
+		}
+		before = lost;
+		ring->tail = ring->head;
+		EXPECT_FALSE(is_readable(s.fd, 0));
+	}
+	EXPECT_LT(0, below);
+	ASSERT_EQ(0, stop(&s));
+	EXPECT_ADDS_UP(&s);
+	end_sampled(&s);
+}
+
 /* A sleeping reader is woken, again and again. */
 TEST_F(ring, wakes_up)
 {
