@@ -65,6 +65,7 @@ static DEFINE_MUTEX(scratches_mutex);	/* allocation */
  * @period, @address: see SFRAME_UNWIND_SAMPLE_*.
  * @user_regs: user registers of the current thread; NULL if it has none, or may
  *	not be observed.
+ * @is_partial: see may_be_partial().
  * @raw: raw data, or NULL.
  * @cookie: of the user stack, or 0.
  * @kernel: the kernel stack.
@@ -78,6 +79,7 @@ struct sample {
 	u64 period;
 	u64 address;
 	const struct pt_regs *user_regs;
+	bool is_partial;
 	const void *raw;
 	u64 cookie;
 	const u64 *kernel;
@@ -94,7 +96,11 @@ static const struct pt_regs *find_user_regs(const struct perf_event *perf,
 {
 	const struct perf_event_context *context = perf->ctx;
 
-	if (!current->mm ||
+	/*
+	 * In exec the mm may be that of the new program already. If the event must
+	 * not observe that, it ends a little later.
+	 */
+	if (!current->mm || current->in_execve ||
 	    current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return NULL;
 	/*
@@ -104,6 +110,21 @@ static const struct pt_regs *find_user_regs(const struct perf_event *perf,
 	if (context && context->task && context->task != current)
 		return NULL;
 	return user_mode(regs) ? regs : task_pt_regs(current);
+}
+
+/*
+ * Returns whether the kernel may be saving or restoring @user_regs. It does that with
+ * interrupts disabled; before and after, the stack is in use below them. An NMI counts
+ * as one hard interrupt.
+ */
+static bool may_be_partial(const struct pt_regs *user_regs, struct pt_regs *regs)
+{
+	const unsigned long stack = (unsigned long)task_stack_page(current);
+
+	return in_nmi() && user_regs != regs &&
+	       hardirq_count() == HARDIRQ_OFFSET &&
+	       kernel_stack_pointer(regs) - stack >
+		       (unsigned long)user_regs - stack;
 }
 
 /* Take the kernel stack, and find out how the thread has entered the kernel. */
@@ -144,7 +165,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 		.room = SFU_AT_ONCE_DEPTH,
 	};
 
-	if (spec->max_files ||
+	if (spec->max_files || sample->is_partial ||
 	    !sfu_walk_at_once(&user, sample->user_regs,
 			      head->entry == SFRAME_UNWIND_ENTRY_USER,
 			      spec->max_depth, spec->fallback)) {
@@ -190,7 +211,8 @@ static void take_fields(struct sample *sample,
 		sample->address = data->addr;
 		head->fields |= SFRAME_UNWIND_SAMPLE_ADDRESS;
 	}
-	if (wanted & SFRAME_UNWIND_SAMPLE_REGISTERS && sample->user_regs)
+	if (wanted & SFRAME_UNWIND_SAMPLE_REGISTERS && sample->user_regs &&
+	    !sample->is_partial)
 		head->fields |= SFRAME_UNWIND_SAMPLE_REGISTERS;
 	if (wanted & SFRAME_UNWIND_SAMPLE_RAW)
 		take_raw(sample, data);
@@ -415,6 +437,8 @@ static void take_sample(const struct sfu_sample_event *event,
 		.user_regs = find_user_regs(perf, regs),
 	};
 
+	sample.is_partial = sample.user_regs &&
+			    may_be_partial(sample.user_regs, regs);
 	sfu_task_ids(sampler->pid_ns, &sample.head.pid, &sample.head.tid);
 	take_kernel(&sample, regs, scratch);
 	take_fields(&sample, data);

@@ -162,11 +162,13 @@ static inline bool sfu_arch_is_supported(const struct pt_regs *regs)
 /*
  * Returns whether user addresses are those of @mm. When the kernel switches to
  * another mm, or uses a temporary one to change code, they are not those of the
- * current thread's.
+ * current thread's. And until Linux 6.13, it no longer flushes the TLB of this CPU for
+ * @mm from a little earlier on. Any context.
  */
-static inline bool sfu_arch_is_loaded(const struct mm_struct *mm)
+static inline bool sfu_arch_is_loaded(struct mm_struct *mm)
 {
-	return read_cr3_pa() == __pa(mm->pgd);
+	return read_cr3_pa() == __pa(mm->pgd) &&
+	       cpumask_test_cpu(raw_smp_processor_id(), mm_cpumask(mm));
 }
 
 /* Returns get_cycles() of a millisecond. */
