@@ -209,10 +209,12 @@ bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
  */
 static bool has_enough(const struct sfu_sample_ring *ring, u64 tail)
 {
+	/* Another CPU may be writing; then it will wake the reader. */
 	const u64 unread = data_race(READ_ONCE(ring->reserved)) - tail;
+	/* Likewise. */
+	const u64 refused = data_race(READ_ONCE(ring->refused));
 
-	return unread >= ring->watermark ||
-	       (unread && data_race(READ_ONCE(ring->refused)) == tail);
+	return unread >= ring->watermark || (unread && refused == tail);
 }
 
 bool sfu_sample_ring_wakes(struct sfu_sample_ring *ring)
@@ -228,7 +230,6 @@ bool sfu_sample_ring_wakes(struct sfu_sample_ring *ring)
 
 bool sfu_sample_ring_is_readable(const struct sfu_sample_ring *ring)
 {
-	/* Another CPU may be writing; then it will wake the reader. */
 	return !ring->overwrite &&
 	       has_enough(ring, READ_ONCE(ring->control->tail));
 }
