@@ -3,6 +3,7 @@
  * Samples: what a record contains, for each kind of event.
  */
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "sampled.h"
@@ -195,19 +196,28 @@ TEST_F(sample, page_fault_in_kernel)
 	close(zero);
 }
 
-/* Context switches: the kernel stack of the switch, in the system call. */
+/*
+ * Context switches: the kernel stack of the switch, in the system call. A thread whose
+ * CPU stands still for a while may find that its time to sleep is over already.
+ */
 TEST_F(sample, context_switch)
 {
 	struct perf_event_attr attr = software(PERF_COUNT_SW_CONTEXT_SWITCHES);
 	struct timespec wait = { .tv_nsec = 1000000 };
 	struct taken *t = &self->t;
 	unsigned int found = 0;
+	struct rusage usage;
+	long switches;
 	int ret;
 
 	ASSERT_LT(0, sample_at(&self->s, &attr, 0, -1, 0));
+	ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &usage));
+	switches = usage.ru_nvcsw;
 	ASSERT_EQ(0, start(&self->s));
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 100 && usage.ru_nvcsw - switches < 10; i++) {
 		syscall(SYS_nanosleep, &wait, NULL);
+		ASSERT_EQ(0, getrusage(RUSAGE_THREAD, &usage));
+	}
 	ASSERT_EQ(0, stop(&self->s));
 	while ((ret = take_sample(&self->s, t)) == 1) {
 		if (t->head.entry != SFRAME_UNWIND_ENTRY_SYSTEM_CALL ||
