@@ -204,6 +204,12 @@ struct reader {
 	unsigned int invalid, torn;
 };
 
+static bool has_fallen_behind(const struct reader *reader)
+{
+	return __atomic_load_n(&reader->records, __ATOMIC_RELAXED) > 100 &&
+	       __atomic_load_n(&reader->skipped, __ATOMIC_RELAXED);
+}
+
 /* Read all records of CPU 0, from another CPU. */
 static void *read_on(void *data)
 {
@@ -221,8 +227,11 @@ static void *read_on(void *data)
 			break;
 		if (!ret)
 			continue;
+		__atomic_store_n(&reader->records, reader->records + 1,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&reader->skipped, p.skipped, __ATOMIC_RELAXED);
 		/* Fall behind now and then. */
-		if (!(++reader->records % 1000))
+		if (!(reader->records % 1000))
 			usleep(20000);
 		if (!take_apart(&t, copy))
 			reader->invalid++;
@@ -232,7 +241,6 @@ static void *read_on(void *data)
 		for (unsigned int i = 0; i < t.nr_user; i++)
 			reader->torn += !t.user[i];
 	}
-	reader->skipped = p.skipped;
 	return NULL;
 }
 
@@ -250,7 +258,7 @@ TEST_F(overwrite, while_reading)
 		SKIP(return, "one CPU");
 	ASSERT_LT(0, sample_at(&self->s, &clock, 0, -1, 0));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_on, &reader));
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 300 || (i < 30000 && !has_fallen_behind(&reader)); i++)
 		fault(100);
 	__atomic_store_n(&reader.over, true, __ATOMIC_RELAXED);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
