@@ -530,10 +530,25 @@ static pid_t run_other(struct sampled *s)
 	return child;
 }
 
+/* A process and the ids of its stacks. */
+struct folded {
+	pid_t pid;
+	unsigned int nr;
+	__u32 id[64];
+};
+
+static bool has_id(const struct folded *of, __u32 id)
+{
+	for (unsigned int i = 0; i < of->nr; i++)
+		if (of->id[i] == id)
+			return true;
+	return false;
+}
+
 /* Processes at different addresses have the same stacks. */
 TEST(folded)
 {
-	struct { pid_t pid; unsigned int nr; __u32 id[64]; } of[2] = {};
+	struct folded of[2] = {};
 	const struct sframe_unwind_map_entry *entry;
 	static struct taken t;
 	unsigned int same = 0;
@@ -560,8 +575,9 @@ TEST(folded)
 	/* Others were refused, as the process got one shortly before. */
 	EXPECT_LE(3, of[0].nr);
 	EXPECT_LE(3, of[1].nr);
-	for (unsigned int i = 0; i < of[0].nr && i < of[1].nr; i++)
-		same += of[0].id[i] == of[1].id[i];
+	/* The first ones may differ: they can end where a file has to be read. */
+	for (unsigned int i = 0; i < of[1].nr; i++)
+		same += has_id(&of[0], of[1].id[i]);
 	EXPECT_LE(3, same);
 	TH_LOG("%u and %u deep stacks, %u the same", of[0].nr, of[1].nr, same);
 	end_sampled(&s);
