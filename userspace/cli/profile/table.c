@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "cli/cli.h"
 #include "cli/profile/table.h"
@@ -50,13 +51,84 @@ void *table_grow(void *array, uint32_t *room, uint32_t nr, size_t size)
 	return array;
 }
 
-static uint32_t hash(uint64_t a, uint64_t b)
-{
-	uint64_t value = (a ^ (b << 32 | b >> 32)) * 0x9e3779b97f4a7c15ULL;
+/* --- SipHash-1-3, with a key of this process */
 
-	value = (value ^ value >> 32 ^ b) * 0xd6e8feb86659fd93ULL;
-	return value >> 32;
+static uint64_t rotate(uint64_t value, unsigned int by)
+{
+	return value << by | value >> (64 - by);
 }
+
+static void round_of(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = rotate(v[1], 13) ^ v[0];
+	v[3] = rotate(v[3], 16) ^ v[2];
+	v[0] = rotate(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = rotate(v[1], 17) ^ v[2];
+	v[3] = rotate(v[3], 21) ^ v[0];
+	v[2] = rotate(v[2], 32);
+}
+
+static void begin_hash(uint64_t v[4])
+{
+	static uint64_t key[2];
+
+	if (!key[0] && getrandom(key, sizeof(key), GRND_NONBLOCK) !=
+		       sizeof(key))
+		key[0] = (uintptr_t)&key ^ 0x9e3779b97f4a7c15ULL;
+	v[0] = key[0] ^ 0x736f6d6570736575ULL;
+	v[1] = key[1] ^ 0x646f72616e646f6dULL;
+	v[2] = key[0] ^ 0x6c7967656e657261ULL;
+	v[3] = key[1] ^ 0x7465646279746573ULL;
+}
+
+static void add_word(uint64_t v[4], uint64_t word)
+{
+	v[3] ^= word;
+	round_of(v);
+	v[0] ^= word;
+}
+
+static uint64_t end_hash(uint64_t v[4])
+{
+	v[2] ^= 0xff;
+	for (unsigned int i = 0; i < 3; i++)
+		round_of(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint64_t table_hash(uint64_t a, uint64_t b)
+{
+	uint64_t v[4];
+
+	begin_hash(v);
+	add_word(v, a);
+	add_word(v, b);
+	return end_hash(v);
+}
+
+static uint64_t hash_text(const char *text)
+{
+	size_t left = strlen(text);
+	uint64_t v[4], word;
+
+	begin_hash(v);
+	for (; left >= sizeof(word); left -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		add_word(v, word);
+		text += sizeof(word);
+	}
+	/* Texts of different length differ in the last word's highest byte. */
+	word = (uint64_t)(left + 1) << 56;
+	memcpy(&word, text, left);
+	add_word(v, word);
+	return end_hash(v);
+}
+
+/* --- pairs */
 
 /* Keys are half of the slots at most. */
 static void grow(struct pairs *pairs)
@@ -73,7 +145,8 @@ static void grow(struct pairs *pairs)
 		no_memory();
 	pairs->mask = nr_slots - 1;
 	for (uint32_t i = 0; i < pairs->nr; i++) {
-		uint32_t slot = hash(pairs->keys[i].a, pairs->keys[i].b);
+		uint32_t slot = table_hash(pairs->keys[i].a,
+					   pairs->keys[i].b);
 
 		while (pairs->slots[slot & pairs->mask])
 			slot++;
@@ -84,7 +157,7 @@ static void grow(struct pairs *pairs)
 /* Returns where the number of a pair is or belongs, or NULL if there is no table. */
 static uint32_t *find_slot(const struct pairs *pairs, uint64_t a, uint64_t b)
 {
-	uint32_t slot = hash(a, b), number;
+	uint32_t slot = table_hash(a, b), number;
 
 	if (!pairs->slots)
 		return NULL;
@@ -127,11 +200,9 @@ void pairs_free(struct pairs *pairs)
 
 uint32_t strings_add(struct strings *strings, const char *text)
 {
-	uint64_t value = 14695981039346656037ULL;
+	const uint64_t value = hash_text(text);
 	uint32_t number, old;
 
-	for (const char *at = text; *at; at++)
-		value = (value ^ (unsigned char)*at) * 1099511628211ULL;
 	/* Different strings with the same hash have different second parts. */
 	for (uint64_t other = 0;; other++) {
 		old = strings->pairs.nr;

@@ -65,6 +65,12 @@ uint32_t strings_add(struct strings *strings, const char *text);
 void strings_free(struct strings *strings);
 
 /*
+ * A hash of two numbers, with a secret key of this process: nobody can choose
+ * many keys of the same hash.
+ */
+uint64_t table_hash(uint64_t a, uint64_t b);
+
+/*
  * Make room for element @nr of @size bytes in an array with *@room elements, by
  * doubling it; new elements are zeroed. Without memory, the process ends with a
  * message, as do all functions of this file.

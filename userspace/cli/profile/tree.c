@@ -14,13 +14,13 @@ static bool is_same(const struct node *a, const struct node *b)
 
 static uint32_t *find_slot(const struct tree *tree, const struct node *node)
 {
-	uint64_t hash = ((uint64_t)node->parent << 32 | node->number) +
-			((uint64_t)node->pid << 3) + node->kind * 2 +
-			node->is_unsure;
+	const uint64_t hash = table_hash((uint64_t)node->parent << 32 |
+					 node->number,
+					 (uint64_t)node->pid << 3 |
+					 node->kind * 2 | node->is_unsure);
 	uint32_t slot;
 
-	hash *= 0x9e3779b97f4a7c15ULL;
-	for (slot = (hash ^ hash >> 32) & tree->mask; tree->slots[slot];
+	for (slot = hash & tree->mask; tree->slots[slot];
 	     slot = (slot + 1) & tree->mask)
 		if (is_same(&tree->nodes[tree->slots[slot]], node))
 			break;
