@@ -9,6 +9,10 @@
  *	map	mappings of one process, downwards, and then forks of it
  *	place	stacks of 4000 equal addresses, each of another process
  *	stack	stacks of 4000 frames, of which no two are equal
+ *	name	long names of one thread
+ *	file	mappings of ever new files with long names
+ *	jit	mappings of files with code of ever new processes
+ *	thread	samples without frames, of ever new threads
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +27,7 @@
 #define NR_BYTES	(40u << 20)
 #define CHUNK		60000u
 #define FRAMES		4000u
+#define LONG		4000u	/* bytes of a long name */
 #define RECORD_COMPRESSED	81
 
 static unsigned char *plain;
@@ -93,6 +98,47 @@ static void put_sample(uint32_t pid, const uint64_t *frames)
 	put(frames, FRAMES * 8);
 }
 
+/* A name of @nr bytes, a multiple of 8, that begins with @start and a number. */
+static void put_name(const char *start, uint32_t number, size_t nr)
+{
+	memset(plain + size, 'x', nr);
+	sprintf((char *)plain + size, "%s%08x", start, number);
+	plain[size + strlen(start) + 8] = 'x';
+	plain[size + nr - 1] = '\0';
+	size += nr;
+}
+
+static void put_long_name(uint32_t number)
+{
+	put_header(PERF_RECORD_COMM, 8 + LONG);
+	put_u32(1);
+	put_u32(1);
+	put_name("", number, LONG);
+}
+
+static void put_file(uint32_t pid, const char *name, uint32_t number, size_t nr)
+{
+	put_header(PERF_RECORD_MMAP, 32 + nr);
+	put_u32(pid);
+	put_u32(pid);
+	put_u64(0x1000);
+	put_u64(4096);
+	put_u64(0);
+	put_name(name, number, nr);
+}
+
+static void put_jitdump(uint32_t pid)
+{
+	put_header(PERF_RECORD_MMAP, 32 + LONG);
+	put_u32(pid);
+	put_u32(pid);
+	put_u64(0x1000);
+	put_u64(4096);
+	put_u64(0);
+	put_name("/", pid, LONG);
+	strcpy((char *)plain + size - 16, "/jit-1.dump");
+}
+
 static int fill(const char *kind)
 {
 	static uint64_t frames[FRAMES];
@@ -119,6 +165,17 @@ static int fill(const char *kind)
 		} else if (!strcmp(kind, "stack")) {
 			frames[FRAMES - 1 - i % 8] = 0x1000 + i / 8 * 16;
 			put_sample(1, frames);
+		} else if (!strcmp(kind, "name")) {
+			put_long_name(i);
+		} else if (!strcmp(kind, "file")) {
+			put_file(1, "/", i, LONG);
+		} else if (!strcmp(kind, "jit")) {
+			put_jitdump(i);
+		} else if (!strcmp(kind, "thread")) {
+			put_header(PERF_RECORD_SAMPLE, 16);
+			put_u32(i);
+			put_u32(i);
+			put_u64(0);
 		} else {
 			return -EINVAL;
 		}

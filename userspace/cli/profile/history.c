@@ -20,6 +20,10 @@
 			      sizeof(struct comm_step) + sizeof(struct step)) + \
 			 sizeof(struct process) + 256)
 
+/* For a process and for a thread, with what names keep of each. */
+#define PROCESS_SIZE	(sizeof(struct process) + 256)
+#define THREAD_SIZE	(2 * sizeof(struct thread) + 192)
+
 enum change_kind {
 	CHANGE_MAP,
 	CHANGE_EXEC,
@@ -166,6 +170,7 @@ bool history_is_full(const struct history *history)
 
 static struct process *get_process(struct history *history, uint32_t pid)
 {
+	const uint32_t old = history->pids.nr;
 	const uint32_t nr = pairs_add(&history->pids, pid, 0);
 
 	history->processes = table_grow(history->processes,
@@ -175,15 +180,20 @@ static struct process *get_process(struct history *history, uint32_t pid)
 		history->processes[nr] = table_allocate(sizeof(struct process));
 		history->processes[nr]->version = history->next_version++;
 	}
+	if (nr == old)
+		history_charge(history, PROCESS_SIZE);
 	return history->processes[nr];
 }
 
 static struct thread *get_thread(struct history *history, uint32_t tid)
 {
+	const uint32_t old = history->tids.nr;
 	const uint32_t nr = pairs_add(&history->tids, tid, 0);
 
 	history->threads = table_grow(history->threads, &history->threads_room,
 				      nr, sizeof(struct thread));
+	if (nr == old)
+		history_charge(history, THREAD_SIZE);
 	return &history->threads[nr];
 }
 
@@ -228,6 +238,17 @@ static void add_change(struct history *history, struct change change,
 	history_charge(history, CHANGE_SIZE);
 }
 
+/* Returns the number of a thread's name. */
+static uint32_t add_name(struct history *history, const char *name)
+{
+	const uint32_t old = history->comms.pairs.nr;
+	const uint32_t nr = strings_add(&history->comms, name);
+
+	if (nr == old)
+		history_charge(history, 64 + 2 * strlen(name));
+	return nr;
+}
+
 /* jit-PID.dump, as perf's jitdump specification has it. */
 static bool is_jitdump(const char *name)
 {
@@ -258,6 +279,7 @@ static void add_map(struct history *history,
 		process = get_process(history, record->pid);
 		free(process->jitdump);
 		process->jitdump = table_copy(map->name);
+		history_charge(history, 64 + strlen(map->name));
 		return;
 	}
 	if (!map->is_code || !map->size || map->start + map->size < map->start)
@@ -282,7 +304,7 @@ void history_add(struct history *history,
 		break;
 	case SFRAME_UNWIND_PROFILE_COMM:
 		change.kind = CHANGE_COMM;
-		change.comm = strings_add(&history->comms, record->comm.name);
+		change.comm = add_name(history, record->comm.name);
 		add_change(history, change, record);
 		if (record->comm.is_exec) {
 			change.kind = CHANGE_EXEC;
