@@ -28,8 +28,8 @@ static struct sfu_client *client_of(struct sfu_consumer *consumer)
 }
 
 /* Write the record of @stack and @walk to @to. */
-static void fill_record(void *to, const struct sframe_unwind_stack *stack,
-			const struct sfu_walk *walk)
+static void fill_stack_record(void *to, const struct sframe_unwind_stack *stack,
+			      const struct sfu_walk *walk)
 {
 	const u32 nr = stack->nr_frames;
 	const u64 *how = (const u64 *)walk->how;
@@ -61,7 +61,7 @@ static bool write_record(struct sfu_client *client,
 		return false;
 	to = sfu_ring_at(ring, position, stack->record.size);
 	if (to) {
-		fill_record(to, stack, walk);
+		fill_stack_record(to, stack, walk);
 		ring->head += stack->record.size;
 		return true;
 	}

@@ -409,7 +409,7 @@ bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 				     struct sfu_frame *frame, u64 *ip, u32 max)
 {
-	static const struct sfu_stack user_stack;
+	static const struct sfu_stack stack_of_user;
 	struct sfu_followed followed = { .missing = 1 };
 	struct sfu_rules_table *table;
 
@@ -417,7 +417,7 @@ struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 	table = rcu_dereference(rules->table);
 	if (table)
 		followed = sfu_cache_follow(&table->cache, epoch, frame,
-					    &user_stack, ip, max);
+					    &stack_of_user, ip, max);
 	rcu_read_unlock();
 	return followed;
 }

@@ -54,8 +54,8 @@ static bool find_cached(struct sfu_rules_table *table, u32 epoch, u64 key,
  * Returns whether the mappings have not changed since the epoch began, so that what
  * was read since is of the section.
  */
-static bool is_unchanged(const struct sfu_rules *rules, u32 epoch,
-			 const struct mm_struct *mm)
+static bool is_epoch_unchanged(const struct sfu_rules *rules, u32 epoch,
+			       const struct mm_struct *mm)
 {
 	u64 sequence;
 
@@ -77,7 +77,7 @@ static bool find_in_section(struct sfu_rules *rules,
 
 	if (!owner ||
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
-	    !is_unchanged(rules, epoch, mm))
+	    !is_epoch_unchanged(rules, epoch, mm))
 		return false;
 	/* What is behind may be a signal trampoline, which is looked for there. */
 	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)

@@ -162,8 +162,8 @@ static struct version version_of(const struct inode *inode)
 	};
 }
 
-static struct known *set_of(const struct sfu_files *files,
-			    const struct inode *inode)
+static struct known *known_set(const struct sfu_files *files,
+			       const struct inode *inode)
 {
 	const u32 set = siphash_1u64((unsigned long)inode, &files->key);
 
@@ -173,7 +173,7 @@ static struct known *set_of(const struct sfu_files *files,
 /* Returns the cached number for @version, or NO_FILE(UNREADABLE). */
 static u32 find_known(struct sfu_files *files, const struct version *version)
 {
-	struct known *known = set_of(files, version->inode);
+	struct known *known = known_set(files, version->inode);
 	u32 i, number = NO_FILE(SFRAME_UNWIND_PLACE_UNREADABLE);
 
 	spin_lock(&files->lock);
@@ -192,7 +192,7 @@ static u32 find_known(struct sfu_files *files, const struct version *version)
 static void add_known(struct sfu_files *files, const struct version *version,
 		      u32 number)
 {
-	struct known *known = set_of(files, version->inode);
+	struct known *known = known_set(files, version->inode);
 	u32 i;
 
 	lockdep_assert_held(&files->lock);
@@ -413,7 +413,7 @@ int sfu_files_map(struct sfu_files *files, struct vm_area_struct *vma)
 	return remap_vmalloc_range(vma, files->file, 0);
 }
 
-static void free_files(struct sfu_files *files)
+static void destroy_files(struct sfu_files *files)
 {
 	sfu_shared_pages_free(files->file, table_pages(files->max));
 	kvfree(files->index);
@@ -438,7 +438,7 @@ static struct sfu_files *alloc_files(u32 max)
 	files->file = sfu_shared_pages_alloc(pages, pages, NUMA_NO_NODE);
 	if (files->index && files->known && files->file)
 		return files;
-	free_files(files);
+	destroy_files(files);
 	return NULL;
 }
 
@@ -474,6 +474,6 @@ void sfu_files_put(struct sfu_files *files)
 		return;
 	payer = files->payer;
 	sfu_payer_uncharge(payer, sfu_files_bytes(files->max));
-	free_files(files);
+	destroy_files(files);
 	sfu_payer_put(payer);
 }

@@ -58,7 +58,7 @@ struct sfu_sample_nmi {
 	struct place place[NR_PLACES];
 };
 
-static bool is_for_current(const struct place *place)
+static bool is_place_current(const struct place *place)
 {
 	return place->task == current && place->mm == current->mm;
 }
@@ -86,7 +86,7 @@ static void request_noted(struct irq_work *work)
 		place = &nmi->place[i];
 		if (!READ_ONCE(place->cookie))
 			continue;
-		is_current = is_for_current(place);
+		is_current = is_place_current(place);
 		barrier();
 		cookie = xchg(&place->cookie, 0);
 		if (is_current)
@@ -106,7 +106,7 @@ u64 sfu_sample_nmi_request(struct sfu_sample_nmi __percpu *of)
 		place = &nmi->place[i];
 		if (!place->cookie)
 			free = place;
-		else if (is_for_current(place))
+		else if (is_place_current(place))
 			return place->cookie;
 	}
 	if (!free)

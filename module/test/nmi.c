@@ -24,7 +24,7 @@ static struct perf_event *nmi_event;
 static atomic64_t nr_nmis;
 static atomic64_t nr_in_user;
 
-static int take_sample(unsigned int type, struct pt_regs *regs)
+static int note_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct perf_event *event = READ_ONCE(nmi_event);
 	struct perf_sample_data data;
@@ -48,7 +48,7 @@ static int start(struct sfu_client *client, u32 id)
 	if (nmi_client)
 		return -EBUSY;
 	if (!is_registered) {
-		err = register_nmi_handler(NMI_LOCAL, take_sample, 0,
+		err = register_nmi_handler(NMI_LOCAL, note_nmi, 0,
 					   "sframe_unwind_test");
 		if (err)
 			return err;

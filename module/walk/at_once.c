@@ -25,7 +25,7 @@
 #include "uretprobe.h"
 
 /* All zero: stack words are read from the current process's memory. */
-static const struct sfu_stack user_stack;
+static const struct sfu_stack stack_now;
 
 /**
  * struct attempt - an attempt to unwind a stack at once
@@ -56,7 +56,7 @@ static bool may_be_restorer(const struct sfu_frame *frame)
 {
 	u64 code;
 
-	if (sfu_stack_read(&user_stack, frame->ip, &code) ||
+	if (sfu_stack_read(&stack_now, frame->ip, &code) ||
 	    code == SFU_RESTORER ||
 	    (code & SFU_RESTORER_SHORT_MASK) == SFU_RESTORER_SHORT)
 		return true;
@@ -96,7 +96,7 @@ static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
 
 	if (rule->flags & SFU_RULE_SIGNAL || sfu_step_needs_saved(frame, rule))
 		return false;
-	ret = sfu_step_rule(frame, rule, &user_stack);
+	ret = sfu_step_rule(frame, rule, &stack_now);
 	if (ret == SFU_STEP_OUTERMOST) {
 		walk->stop = SFRAME_UNWIND_STOP_COMPLETE;
 		return true;
