@@ -125,6 +125,7 @@ struct thread {
  * @limit: of @usage.bytes, and of @charged.
  * @charged: bytes that were counted.
  * @is_inexact: whether @usage became too much.
+ * @is_live: see history_set_live().
  */
 struct history {
 	struct change *changes;
@@ -147,6 +148,7 @@ struct history {
 	uint64_t limit;
 	uint64_t charged;
 	bool is_inexact;
+	bool is_live;
 };
 
 struct history *history_create(uint64_t limit)
@@ -156,6 +158,11 @@ struct history *history_create(uint64_t limit)
 	history->kernel = TABLE_NONE;
 	history->limit = limit;
 	return history;
+}
+
+void history_set_live(struct history *history)
+{
+	history->is_live = true;
 }
 
 void history_charge(struct history *history, uint64_t bytes)
@@ -207,6 +214,9 @@ static uint32_t add_object(struct history *history,
 
 	for (uint32_t i = 0; i < map->build_id_size; i++)
 		snprintf(key + 2 * i, 3, "%02x", map->build_id[i]);
+	/* Users can have different files of the same name. */
+	if (history->is_live && !map->build_id_size)
+		snprintf(key, sizeof(key), "%u", pid);
 	if (asprintf(&text, "%s %s", key, map->name) < 0)
 		text = table_copy(map->name);
 	nr = strings_add(&history->names, text);
@@ -220,6 +230,9 @@ static uint32_t add_object(struct history *history,
 	object->build_id_size = map->build_id_size;
 	memcpy(object->build_id, map->build_id, sizeof(map->build_id));
 	object->pid = pid;
+	object->start = map->start;
+	object->end = map->start + map->size;
+	object->is_live = history->is_live;
 	history->objects[nr] = object;
 	history_charge(history, sizeof(*object) + 256 + 3 * strlen(map->name));
 	return nr;

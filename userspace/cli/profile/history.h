@@ -31,12 +31,17 @@ struct mapping {
  * @build_id: its build ID.
  * @build_id_size: bytes of that; 0 if it is not known.
  * @pid: a process that has it mapped.
+ * @start, @end: where.
+ * @is_live: the history is one of running processes; see history_set_live().
  */
 struct history_object {
 	char *name;
 	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
 	uint32_t build_id_size;
 	uint32_t pid;
+	uint64_t start;
+	uint64_t end;
+	bool is_live;
 };
 
 struct history;
@@ -48,6 +53,12 @@ struct process;
  * takes.
  */
 struct history *history_create(uint64_t limit);
+
+/*
+ * What is added tells of processes that run: files without a build ID are those
+ * that the process has mapped, not what has their names.
+ */
+void history_set_live(struct history *history);
 
 void history_free(struct history *history);
 

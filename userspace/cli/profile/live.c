@@ -244,6 +244,7 @@ static void read_processes(struct live *live)
 	pid_t last = 0;
 
 	live->load.history = history_create(HISTORY_MAX);
+	history_set_live(live->load.history);
 	if (!targets->nr)
 		processes_add_all(&live->processes, live->load.history);
 	for (uint32_t i = 0; i < targets->nr; i++) {

@@ -54,7 +54,7 @@ static bool has_room(struct load *load)
 		return true;
 	load->end = load->at;
 	if (!load->damage)
-		complain("%s: offset %" PRIu64 ": up to here, it has more mappings, threads or different stacks than a profile of %" PRIu64 " bytes may have; what precedes is used",
+		complain("%s: offset %" PRIu64 ": up to here, it has more names, mappings, threads or different stacks than a profile of %" PRIu64 " bytes may have; what precedes is used",
 			 load->path, load->at, size);
 	load->damage = true;
 	return false;

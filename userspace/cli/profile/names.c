@@ -60,6 +60,7 @@ struct loaded {
  * @release: the profile's kernel.
  * @objects: symbols by number of the object.
  * @objects_room: room for those.
+ * @files: their files.
  * @pids: numbers of processes with code of their own.
  * @jits: names of that.
  * @jits_room: room for those.
@@ -84,6 +85,7 @@ struct names {
 	char *release;
 	struct loaded *objects;
 	uint32_t objects_room;
+	struct objects files;
 	struct pairs pids;
 	struct jit **jits;
 	uint32_t jits_room;
@@ -120,8 +122,7 @@ void names_free(struct names *names)
 {
 	if (!names)
 		return;
-	for (uint32_t i = 0; i < names->objects_room; i++)
-		object_close(names->objects[i].object);
+	objects_free(&names->files);
 	for (uint32_t i = 0; i < names->pids.nr; i++)
 		jit_close(names->jits[i]);
 	for (uint32_t i = 0; i < names->functions.nr; i++)
@@ -214,7 +215,8 @@ static struct loaded *get_loaded(struct names *names, uint32_t number)
 				    number, sizeof(*names->objects));
 	loaded = &names->objects[number];
 	if (!loaded->object)
-		loaded->object = object_open(history_object(names->history,
+		loaded->object = object_open(&names->files,
+					     history_object(names->history,
 							    number),
 					     &loaded->why);
 	return loaded;

@@ -1,83 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/profile/object.h"
+#include "cli/profile/object_file.h"
+#include "cli/profile/object_parts.h"
 #include "cli/profile/plt.h"
-#include "cli/profile/starts.h"
-
-#define SEGMENTS_MAX	64u
-
-/**
- * struct segment - a PT_LOAD
- *
- * @offset: p_offset.
- * @size: p_filesz.
- * @address: p_vaddr.
- */
-struct segment {
-	uint64_t offset;
-	uint64_t size;
-	uint64_t address;
-};
-
-/**
- * struct object - an ELF file
- *
- * @dwfl: libdwfl's, or NULL if there is no file.
- * @module: the file.
- * @symbols: its symbols, and names of stubs.
- * @stubs: texts of the latter.
- * @starts: where its functions begin.
- * @segments: where its contents are in memory.
- * @nr_segments: number of those.
- * @has_dwarf: whether there is information about inlined functions.
- */
-struct object {
-	Dwfl *dwfl;
-	Dwfl_Module *module;
-	struct symbols symbols;
-	struct strings stubs;
-	struct starts starts;
-	struct segment segments[SEGMENTS_MAX];
-	uint32_t nr_segments;
-	bool has_dwarf;
-};
 
 static char *debuginfo_path;
 
+/*
+ * The names of debug files in a file of another user may lead to a FIFO, or to what
+ * the user may not read: look only for its build ID.
+ */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
+			  Dwarf_Addr base, const char *file, const char *link,
+			  GElf_Word crc, char **found)
+{
+	const struct object *object = *data;
+
+	if (!object || !object->is_ours)
+		return dwfl_build_id_find_debuginfo(module, data, name, base,
+						    file, link, crc, found);
+	return dwfl_standard_find_debuginfo(module, data, name, base, file,
+					    link, crc, found);
+}
+
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_debuginfo = find_debuginfo,
 	.section_address = dwfl_offline_section_address,
 	.debuginfo_path = &debuginfo_path,
 };
 
-/* Returns a regular file, or -1. */
-static int open_regular(const char *path)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
-
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 /* Let libdwfl read a file, which becomes its own. */
 static bool report(struct object *object, const char *path, int fd)
 {
+	void **data;
+
 	object->dwfl = dwfl_begin(&callbacks);
 	if (!object->dwfl) {
 		close(fd);
@@ -87,20 +50,16 @@ static bool report(struct object *object, const char *path, int fd)
 	/* At the addresses that the file itself has. */
 	object->module = dwfl_report_elf(object->dwfl, path, path, fd, 0, true);
 	dwfl_report_end(object->dwfl, NULL, NULL);
-	if (object->module)
+	if (object->module) {
+		dwfl_module_info(object->module, &data, NULL, NULL, NULL, NULL,
+				 NULL, NULL);
+		*data = object;
 		return true;
+	}
 	close(fd);
 	dwfl_end(object->dwfl);
 	object->dwfl = NULL;
 	return false;
-}
-
-static void forget(struct object *object)
-{
-	if (object->dwfl)
-		dwfl_end(object->dwfl);
-	object->dwfl = NULL;
-	object->module = NULL;
 }
 
 static bool has_build_id(const struct object *object,
@@ -118,27 +77,102 @@ static bool has_build_id(const struct object *object,
 	       !memcmp(bits, known->build_id, size);
 }
 
-/* Returns whether the file is used; *@is_other if it is another one. */
-static bool try_file(struct object *object, const struct history_object *known,
-		     const char *path, bool *is_other)
-{
-	const int fd = open_regular(path);
+/**
+ * struct finding - the file of an object that is looked for
+ *
+ * @objects: those that are open.
+ * @known: the object.
+ * @found: the result, or NULL.
+ * @why: why a file was not used, or NULL.
+ */
+struct finding {
+	struct objects *objects;
+	const struct history_object *known;
+	struct object *found;
+	const char *why;
+};
 
-	if (fd < 0 || !report(object, path, fd))
+static void read_object(struct object *object);
+static uint64_t size_of(const struct object *object);
+
+static void close_object(struct object *object)
+{
+	if (!object)
+		return;
+	if (object->dwfl)
+		dwfl_end(object->dwfl);
+	symtab_free(&object->symbols);
+	strings_free(&object->stubs);
+	starts_free(&object->starts);
+	free(object);
+}
+
+/* Returns whether @object, which was open before, is the one that is looked for. */
+static bool use_known(struct finding *finding, struct object *object)
+{
+	if (!has_build_id(object, finding->known)) {
+		finding->why = "has another build ID than when it was recorded";
 		return false;
-	if (has_build_id(object, known))
-		return true;
-	*is_other = true;
-	forget(object);
-	return false;
+	}
+	finding->found = object;
+	return true;
+}
+
+/* Returns whether the file is used. It is closed, or libdwfl's. */
+static bool use_file(struct finding *finding, struct object_file *file,
+		     const char *path)
+{
+	struct objects *objects = finding->objects;
+	const uint64_t copied = file->is_ours ? 0 : file->size;
+	uint32_t number = pairs_find(&objects->keys, file->device, file->inode);
+	struct object *object;
+
+	if (number != TABLE_NONE) {
+		object_file_close(file);
+		return use_known(finding, objects->list[number]);
+	}
+	if (objects->bytes + copied > OBJECTS_MAX) {
+		finding->why = "was not read: symbols may take 1 GiB of memory";
+		object_file_close(file);
+		return false;
+	}
+	if (!file->is_ours && !object_file_copy(file)) {
+		object_file_close(file);
+		return false;
+	}
+	object = table_allocate(sizeof(*object));
+	object->is_ours = file->is_ours;
+	if (!report(object, path, file->fd)) {
+		close_object(object);
+		return false;
+	}
+	if (!use_known(finding, object)) {
+		close_object(object);
+		return false;
+	}
+	read_object(object);
+	objects->bytes += copied + size_of(object);
+	number = pairs_add(&objects->keys, file->device, file->inode);
+	objects->list = table_grow(objects->list, &objects->room, number,
+				   sizeof(struct object *));
+	objects->list[number] = object;
+	return true;
+}
+
+static bool try_file(struct finding *finding, const char *path)
+{
+	struct object_file file;
+
+	return object_file_open(&file, path) && use_file(finding, &file, path);
 }
 
 /* perf's own cache, of files whose build ID was recorded. */
-static bool try_cache(struct object *object, const struct history_object *known)
+static bool try_cache(struct finding *finding)
 {
-	const char *home = getenv("HOME");
+	const struct history_object *known = finding->known;
 	char id[2 * SFRAME_UNWIND_PROFILE_BUILD_ID + 1], *path;
-	bool is_other, is_good;
+	const char *home = getenv("HOME");
+	bool is_good;
 
 	for (uint32_t i = 0; i < known->build_id_size; i++)
 		snprintf(id + 2 * i, 3, "%02x", known->build_id[i]);
@@ -146,85 +180,116 @@ static bool try_cache(struct object *object, const struct history_object *known)
 	    asprintf(&path, "%s/.debug/.build-id/%.2s/%s/elf", home, id,
 		     id + 2) < 0)
 		return false;
-	is_good = try_file(object, known, path, &is_other);
+	is_good = try_file(finding, path);
 	free(path);
 	return is_good;
 }
 
-/* Directories of libdwfl, by build ID, and debuginfod. */
-static bool try_build_id(struct object *object,
-			 const struct history_object *known)
+/* Returns a file that libdwfl finds, or -1. */
+static int find_by_build_id(const struct history_object *known)
 {
+	struct object object = { 0 };
 	char *path = NULL;
 	Elf *elf = NULL;
 	int fd = -1;
 
-	if (!known->build_id_size)
-		return false;
-	object->dwfl = dwfl_begin(&callbacks);
-	if (!object->dwfl)
-		return false;
-	dwfl_report_begin(object->dwfl);
-	object->module = dwfl_report_module(object->dwfl, known->name, 0, 4096);
-	dwfl_report_end(object->dwfl, NULL, NULL);
-	if (object->module &&
-	    !dwfl_module_report_build_id(object->module, known->build_id,
+	object.dwfl = dwfl_begin(&callbacks);
+	if (!object.dwfl)
+		return -1;
+	dwfl_report_begin(object.dwfl);
+	object.module = dwfl_report_module(object.dwfl, known->name, 0, 4096);
+	dwfl_report_end(object.dwfl, NULL, NULL);
+	if (object.module &&
+	    !dwfl_module_report_build_id(object.module, known->build_id,
 					 known->build_id_size, 0))
-		fd = dwfl_build_id_find_elf(object->module, NULL, known->name,
+		fd = dwfl_build_id_find_elf(object.module, NULL, known->name,
 					    0, &path, &elf);
 	if (elf)
 		elf_end(elf);
-	forget(object);
-	return fd >= 0 && report(object, path ? path : known->name, fd);
+	dwfl_end(object.dwfl);
+	free(path);
+	return fd;
+}
+
+/* Directories of libdwfl, by build ID, and debuginfod. */
+static bool try_build_id(struct finding *finding)
+{
+	const int fd = finding->known->build_id_size ?
+		       find_by_build_id(finding->known) : -1;
+	bool is_good = false;
+	char path[32];
+
+	if (fd < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	is_good = try_file(finding, path);
+	close(fd);
+	return is_good;
 }
 
 /* The vDSO is not in a file; our own may be the same. */
-static bool try_vdso(struct object *object, const struct history_object *known)
+static bool try_vdso(struct finding *finding)
 {
 	const unsigned char *image = (void *)getauxval(AT_SYSINFO_EHDR);
 	const GElf_Ehdr *header = (const void *)image;
+	bool is_good = false;
 	char path[32];
 	size_t size;
-	bool is_other;
 	int fd;
 
-	if (!image || strcmp(known->name, "[vdso]"))
+	if (!image || strcmp(finding->known->name, "[vdso]"))
 		return false;
 	size = header->e_shoff + header->e_shnum * header->e_shentsize;
 	fd = memfd_create("vdso", MFD_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd >= 0 && write(fd, image, size) == (ssize_t)size &&
-	    try_file(object, known, path, &is_other)) {
-		close(fd);
-		return true;
-	}
+	if (fd >= 0 && write(fd, image, size) == (ssize_t)size)
+		is_good = try_file(finding, path);
 	if (fd >= 0)
 		close(fd);
+	return is_good;
+}
+
+/*
+ * What a running process has mapped; then files by their names. Without a build ID,
+ * the name may lead to a file that another user has put there meanwhile.
+ */
+static bool try_live(struct finding *finding)
+{
+	const struct history_object *known = finding->known;
+	struct object_file file;
+
+	if (object_file_open_mapped(&file, known) &&
+	    use_file(finding, &file, known->name))
+		return true;
+	if (!object_file_open_in_root(&file, known) &&
+	    !object_file_open(&file, known->name))
+		return false;
+	if (known->build_id_size || file.is_ours)
+		return use_file(finding, &file, known->name);
+	finding->why = "belongs to another user, and may have been replaced";
+	object_file_close(&file);
 	return false;
 }
 
-static bool try_path(struct object *object, const struct history_object *known,
-		     bool *is_other)
+static bool try_path(struct finding *finding)
 {
+	const struct history_object *known = finding->known;
 	static const char deleted[] = " (deleted)";
 	const size_t length = strlen(known->name);
-	bool is_good = false;
-	char *path;
+	struct object_file file;
 
 	if (known->name[0] != '/' || !strncmp(known->name, "//", 2))
 		return false;
+	if (known->is_live)
+		return try_live(finding);
 	/* Without a build ID, a deleted file may have been another one. */
 	if (length > strlen(deleted) &&
 	    !strcmp(known->name + length - strlen(deleted), deleted))
 		return false;
-	if (try_file(object, known, known->name, is_other))
-		return true;
-	if (known->build_id_size &&
-	    asprintf(&path, "/proc/%u/root%s", known->pid, known->name) >= 0) {
-		is_good = try_file(object, known, path, is_other);
-		free(path);
-	}
-	return is_good;
+	return try_file(finding, known->name) ||
+	       (known->build_id_size &&
+		object_file_open_in_root(&file, known) &&
+		use_file(finding, &file, known->name));
 }
 
 static void read_segments(struct object *object)
@@ -316,44 +381,68 @@ static bool read_symbols(struct object *object)
 	return is_any;
 }
 
-struct object *object_open(const struct history_object *known,
+/* Files in which hostile DWARF could make libdw open what its name leads to. */
+static bool names_files(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return true;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ?
+				   elf_strptr(elf, names, header.sh_name) : NULL;
+
+		if (!name || !strcmp(name, ".gnu_debugaltlink"))
+			return true;
+	}
+	return false;
+}
+
+static void read_object(struct object *object)
+{
+	GElf_Addr bias;
+
+	read_segments(object);
+	object->has_symbols = read_symbols(object);
+	object->has_dwarf = object->is_ours ||
+			    !names_files(dwfl_module_getelf(object->module,
+							    &bias));
+}
+
+static uint64_t size_of(const struct object *object)
+{
+	return object->symbols.room * sizeof(*object->symbols.list) +
+	       object->stubs.pairs.nr * 64ULL +
+	       object->starts.nr * sizeof(*object->starts.list);
+}
+
+struct object *object_open(struct objects *objects,
+			   const struct history_object *known,
 			   const char **why)
 {
-	struct object *object = table_allocate(sizeof(*object));
-	bool is_other = false;
+	struct finding finding = { .objects = objects, .known = known };
 
-	*why = NULL;
-	if (try_path(object, known, &is_other) || try_vdso(object, known) ||
-	    try_cache(object, known) || try_build_id(object, known)) {
-		read_segments(object);
-		object->has_dwarf = true;
-		if (!read_symbols(object))
-			*why = "has no symbols";
-	} else if (is_other) {
-		*why = "has another build ID than when it was recorded";
-	} else {
-		*why = "was not found";
+	if (try_path(&finding) || try_vdso(&finding) || try_cache(&finding) ||
+	    try_build_id(&finding)) {
+		*why = finding.found->has_symbols ? NULL : "has no symbols";
+		return finding.found;
 	}
-	return object;
+	*why = finding.why ? finding.why : "was not found";
+	if (!objects->none)
+		objects->none = table_allocate(sizeof(*objects->none));
+	return objects->none;
 }
 
-struct object *object_open_file(const char *path)
+void objects_free(struct objects *objects)
 {
-	const struct history_object known = { .name = (char *)path };
-	const char *why;
-
-	return object_open(&known, &why);
-}
-
-void object_close(struct object *object)
-{
-	if (!object)
-		return;
-	forget(object);
-	symtab_free(&object->symbols);
-	strings_free(&object->stubs);
-	starts_free(&object->starts);
-	free(object);
+	for (uint32_t i = 0; i < objects->keys.nr; i++)
+		close_object(objects->list[i]);
+	close_object(objects->none);
+	free(objects->list);
+	pairs_free(&objects->keys);
+	*objects = (struct objects){ 0 };
 }
 
 uint64_t object_address(const struct object *object, uint64_t offset)
@@ -373,130 +462,7 @@ const struct symbol *object_find(const struct object *object, uint64_t address)
 	return symtab_find(&object->symbols, address);
 }
 
-/* A name in C, or one that has to be demangled. */
-static const char *die_name(Dwarf_Die *die)
-{
-	static const unsigned int names[] = {
-		DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
-	};
-	Dwarf_Attribute attribute;
-
-	for (unsigned int i = 0; i < 2; i++) {
-		const char *name = dwarf_formstring(
-			dwarf_attr_integrate(die, names[i], &attribute));
-
-		if (name)
-			return name;
-	}
-	return dwarf_diename(die);
-}
-
 uint64_t object_start(const struct object *object, uint64_t address)
 {
 	return starts_find(&object->starts, address);
-}
-
-/*
- * Get the scopes of @address, the innermost first, with all functions that were
- * inlined into each other; to be freed. Returns their number, or 0.
- */
-static int get_scopes(struct object *object, uint64_t address,
-		      Dwarf_Die **scopes)
-{
-	Dwarf_Die *nearest = NULL, *unit;
-	Dwarf_Addr bias;
-	int nr = 0;
-
-	*scopes = NULL;
-	if (!object->has_dwarf)
-		return 0;
-	if (!dwfl_module_getdwarf(object->module, &bias)) {
-		object->has_dwarf = false;
-		return 0;
-	}
-	unit = dwfl_module_addrdie(object->module, address, &bias);
-	/* It leaves an inlined function by its definition, not by its caller. */
-	if (unit && dwarf_getscopes(unit, address - bias, &nearest) > 0)
-		nr = dwarf_getscopes_die(&nearest[0], scopes);
-	free(nearest);
-	return nr > 0 ? nr : 0;
-}
-
-uint32_t object_inlined(struct object *object, uint64_t address,
-			const char **names, uint32_t max)
-{
-	Dwarf_Die *scopes;
-	const int nr_scopes = get_scopes(object, address, &scopes);
-	uint32_t nr = 0;
-
-	for (int i = 0; i < nr_scopes && nr < max; i++) {
-		const int tag = dwarf_tag(&scopes[i]);
-
-		if (tag == DW_TAG_subprogram)
-			break;
-		if (tag == DW_TAG_inlined_subroutine && die_name(&scopes[i]))
-			names[nr++] = die_name(&scopes[i]);
-	}
-	free(scopes);
-	return nr;
-}
-
-static const char *call_line(Dwarf_Die *inlined, int *line)
-{
-	Dwarf_Word file, number;
-	Dwarf_Attribute value;
-	Dwarf_Files *files;
-	Dwarf_Die unit;
-
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &value),
-			    &file) ||
-	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &value),
-			    &number) ||
-	    !dwarf_diecu(inlined, &unit, NULL, NULL) ||
-	    dwarf_getsrcfiles(&unit, &files, NULL))
-		return NULL;
-	*line = number;
-	return dwarf_filesrc(files, file, NULL, NULL);
-}
-
-const char *object_call_line(struct object *object, uint64_t address,
-			     uint32_t i, int *line)
-{
-	Dwarf_Die *scopes;
-	const int nr = get_scopes(object, address, &scopes);
-	const char *file = NULL;
-
-	*line = 0;
-	for (int j = 0; j < nr; j++) {
-		const int tag = dwarf_tag(&scopes[j]);
-
-		if (tag == DW_TAG_subprogram)
-			break;
-		if (tag != DW_TAG_inlined_subroutine || !die_name(&scopes[j]))
-			continue;
-		if (!i--) {
-			file = call_line(&scopes[j], line);
-			break;
-		}
-	}
-	free(scopes);
-	return file;
-}
-
-const char *object_line(struct object *object, uint64_t address, int *line)
-{
-	Dwarf_Die *unit;
-	Dwarf_Addr bias;
-	Dwfl_Line *found;
-
-	*line = 0;
-	if (!object->has_dwarf)
-		return NULL;
-	/* Where nothing is known, it finds the line of what is before. */
-	unit = dwfl_module_addrdie(object->module, address, &bias);
-	if (!unit || dwarf_haspc(unit, address - bias) <= 0)
-		return NULL;
-	found = dwfl_module_getsrc(object->module, address);
-	return found ? dwfl_lineinfo(found, NULL, line, NULL, NULL, NULL) :
-		       NULL;
 }

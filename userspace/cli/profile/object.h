@@ -11,19 +11,39 @@
 
 struct object;
 
-/*
- * Find the file of an object: by its path, in the mount namespace of its
- * process if that still exists, or by its build ID. A file with another build
- * ID is not used. Never fails; without a file, there are no symbols. @why, if
- * not NULL, gets the reason for that, or NULL.
+/* Bytes that the symbols of all objects may take. */
+#define OBJECTS_MAX	(1ULL << 30)
+
+/**
+ * struct objects - files that are open; all 0 at the beginning
+ *
+ * A file that has several names is read once.
+ *
+ * @keys: numbers of the files, by device and inode.
+ * @list: the objects by number.
+ * @room: room for those.
+ * @none: what objects without a file have.
+ * @bytes: what they take.
  */
-struct object *object_open(const struct history_object *known,
+struct objects {
+	struct pairs keys;
+	struct object **list;
+	uint32_t room;
+	struct object *none;
+	uint64_t bytes;
+};
+
+void objects_free(struct objects *objects);
+
+/*
+ * Find the file of an object: what a running process has mapped; or by its path; or
+ * by its build ID. A file with another build ID is not used. The result belongs to
+ * @objects. Never fails; without a file, there are no symbols. *@why gets the reason
+ * for that, or NULL.
+ */
+struct object *object_open(struct objects *objects,
+			   const struct history_object *known,
 			   const char **why);
-
-/* As object_open(), for a file that is given. */
-struct object *object_open_file(const char *path);
-
-void object_close(struct object *object);
 
 /* From an offset in the file to the address that the file's symbols use. */
 uint64_t object_address(const struct object *object, uint64_t offset);

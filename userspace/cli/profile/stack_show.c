@@ -183,6 +183,7 @@ void stack_show(const struct stack_threads *threads,
 	pid_t last = 0;
 
 	showing.history = history_create(HISTORY_MAX);
+	history_set_live(showing.history);
 	for (uint32_t i = 0; i < threads->nr; i++) {
 		const pid_t pid = threads->list[i].pid;
 
