@@ -11,7 +11,10 @@
 #include "attached.h"
 #include "sampled.h"
 
-/* Stacks to be compared in each test, and samples waiting for the later stack. */
+/*
+ * Stacks to be compared in each test, unless SAMPLE_STACKS in the environment says how
+ * many (selftests/vm/sample/check), and samples waiting for the later stack.
+ */
 #define WANTED	1000
 #define WAITING	4096
 
@@ -31,11 +34,15 @@ FIXTURE(equal)
 	struct sampled s;
 	struct taken t;
 	struct waiting waiting;
+	unsigned int wanted;
 	unsigned int compared, in_kernel, differ;
 };
 
 FIXTURE_SETUP(equal)
 {
+	const char *stacks = getenv("SAMPLE_STACKS");
+
+	self->wanted = stacks ? atoi(stacks) : WANTED;
 	ASSERT_SAMPLED(&self->s, 256);
 	ASSERT_ATTACHED(self->s.fd, 0);
 	self->waiting.of = calloc(WAITING, sizeof(struct taken));
@@ -168,7 +175,7 @@ static int sample_work(FIXTURE_DATA(equal) *self, void (*work)(unsigned int),
 	close(perf_fd);
 	if (start(&self->s))
 		return -1;
-	while (self->compared < wanted && turn < 100000) {
+	while (self->compared < wanted && turn < 100 * wanted) {
 		work(turn++);
 		if (!read_all(self))
 			return -1;
@@ -191,13 +198,13 @@ static int sample_work(FIXTURE_DATA(equal) *self, void (*work)(unsigned int),
 TEST_F(equal, clock)
 {
 	struct sframe_unwind_sample_stats stats;
-	int ret = sample_work(self, work, WANTED, &stats);
+	int ret = sample_work(self, work, self->wanted, &stats);
 
 	ASSERT_LE(0, ret);
 	if (ret)
 		SKIP(return, "no stack is taken at once");
 	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(WANTED, self->compared);
+	EXPECT_LE(self->wanted, self->compared);
 	EXPECT_LT(0, self->in_kernel);
 	EXPECT_ADDS_UP(&self->s);
 }
@@ -247,13 +254,13 @@ static ALONE void call_many(unsigned int turn)
 TEST_F(equal, rules_that_are_not_cached)
 {
 	struct sframe_unwind_sample_stats stats;
-	int ret = sample_work(self, call_many, WANTED, &stats);
+	int ret = sample_work(self, call_many, self->wanted, &stats);
 
 	ASSERT_LE(0, ret);
 	if (ret)
 		SKIP(return, "no stack is taken at once");
 	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(WANTED, self->compared);
+	EXPECT_LE(self->wanted, self->compared);
 	EXPECT_LT(4 * stats.later, 5 * stats.at_once);
 	EXPECT_ADDS_UP(&self->s);
 }
@@ -321,14 +328,14 @@ TEST_F(equal, code_that_is_replaced)
 	replaced_fd = self->s.fd;
 	done = false;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_done, NULL));
-	ret = sample_work(self, call_replaced, WANTED / 4, &stats);
+	ret = sample_work(self, call_replaced, self->wanted / 4, &stats);
 	done = true;
 	pthread_join(thread, NULL);
 	ASSERT_LE(0, ret);
 	if (ret)
 		SKIP(return, "no stack is taken at once");
 	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(WANTED / 4, self->compared);
+	EXPECT_LE(self->wanted / 4, self->compared);
 	EXPECT_ADDS_UP(&self->s);
 }
 
