@@ -3,6 +3,7 @@
  * Arguments of SAMPLER, SAMPLE, SAMPLE_CONTROL and SAMPLE_STATS, and which files
  * and perf events are refused. abi_test checks what is common to all ioctls.
  */
+#include <linux/bpf.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -210,6 +211,60 @@ TEST_F(args, filter)
 	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "id == 1"));
 	EXPECT_EQ(EINVAL, try_sample(self->s.fd, fd, 0, 0));
 	close(fd);
+}
+
+/* A program that decides about perf's own samples. */
+static int load_program(void)
+{
+	/* r0 = 0; exit */
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insn_cnt = ARRAY_SIZE(code),
+		.insns = (uintptr_t)code,
+		.license = (uintptr_t)"GPL",
+	};
+
+	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+TEST_F(args, bpf_program)
+{
+	struct perf_event_attr attr = cpu_clock(1000000);
+	int program = load_program(), fd = perf_open(&attr, 0, -1);
+
+	ASSERT_LE(0, fd);
+	if (program < 0)
+		SKIP(return, "no BPF programs for perf events");
+	ASSERT_EQ(0, try_sample(self->s.fd, fd, 0, 0));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_BPF, program));
+	ASSERT_EQ(-1, sample_fd(&self->s, fd, 0, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_NE(NULL, strstr(self->s.message, "has a BPF program"));
+	close(fd);
+	close(program);
+}
+
+/* The kernel makes no event of a cgroup for modules; one without it would be of all. */
+TEST_F(args, cgroup)
+{
+	struct perf_event_attr attr = cpu_clock(1000000);
+	int group = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	attr.size = sizeof(attr);
+	fd = syscall(SYS_perf_event_open, &attr, group, 0, -1,
+		     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		SKIP(return, "no perf events of cgroups");
+	ASSERT_EQ(-1, sample_fd(&self->s, fd, 0, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_NE(NULL, strstr(self->s.message, "is that of a cgroup"));
+	close(fd);
+	close(group);
 }
 
 TEST_F(args, control)
