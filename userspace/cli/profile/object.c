@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/exec_maps.h"
 #include "cli/profile/object_file.h"
 #include "cli/profile/object_parts.h"
 #include "cli/profile/plt.h"
@@ -271,11 +272,57 @@ static bool try_live(struct finding *finding)
 	return false;
 }
 
+/* Returns the length of a name without what the kernel puts behind those of deleted files. */
+static size_t name_length(const char *name)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t length = strlen(name);
+
+	return length > strlen(deleted) &&
+	       !strcmp(name + length - strlen(deleted), deleted) ?
+	       length - strlen(deleted) : length;
+}
+
+static bool is_deleted(const char *name)
+{
+	return name[name_length(name)];
+}
+
+/*
+ * What the process of a profile has mapped, if it still runs: a file that was deleted,
+ * or whose name another one has got. Another process may have its number; the build ID
+ * tells.
+ */
+static bool try_mapped(struct finding *finding)
+{
+	const size_t length = name_length(finding->known->name);
+	struct history_object at = *finding->known;
+	bool is_good = false;
+	struct exec_maps maps;
+
+	if (at.is_live || at.name[0] != '/' || !at.build_id_size ||
+	    exec_maps_read(&maps, at.pid))
+		return false;
+	at.is_live = true;
+	for (size_t i = 0; i < maps.nr && !is_good; i++) {
+		const struct exec_mapping *mapping = &maps.mappings[i];
+		struct object_file file;
+
+		if (!mapping->inode || name_length(mapping->name) != length ||
+		    memcmp(mapping->name, at.name, length) != 0)
+			continue;
+		at.start = mapping->start;
+		at.end = mapping->end;
+		is_good = object_file_open_mapped(&file, &at) &&
+			  use_file(finding, &file, at.name);
+	}
+	exec_maps_free(&maps);
+	return is_good;
+}
+
 static bool try_path(struct finding *finding)
 {
 	const struct history_object *known = finding->known;
-	static const char deleted[] = " (deleted)";
-	const size_t length = strlen(known->name);
 	struct object_file file;
 
 	if (known->name[0] != '/' || !strncmp(known->name, "//", 2))
@@ -283,8 +330,7 @@ static bool try_path(struct finding *finding)
 	if (known->is_live)
 		return try_live(finding);
 	/* Without a build ID, a deleted file may have been another one. */
-	if (length > strlen(deleted) &&
-	    !strcmp(known->name + length - strlen(deleted), deleted))
+	if (is_deleted(known->name))
 		return false;
 	return try_file(finding, known->name) ||
 	       (known->build_id_size &&
@@ -418,18 +464,27 @@ static uint64_t size_of(const struct object *object)
 	       object->starts.nr * sizeof(*object->starts.list);
 }
 
+static const char *why_not_found(const struct history_object *known)
+{
+	if (!is_deleted(known->name))
+		return "was not found";
+	return known->build_id_size ?
+	       "was not found by its build ID" :
+	       "was not found by its build ID, which is not known";
+}
+
 struct object *object_open(struct objects *objects,
 			   const struct history_object *known,
 			   const char **why)
 {
 	struct finding finding = { .objects = objects, .known = known };
 
-	if (try_path(&finding) || try_vdso(&finding) || try_cache(&finding) ||
-	    try_build_id(&finding)) {
+	if (try_path(&finding) || try_vdso(&finding) || try_mapped(&finding) ||
+	    try_cache(&finding) || try_build_id(&finding)) {
 		*why = finding.found->has_symbols ? NULL : "has no symbols";
 		return finding.found;
 	}
-	*why = finding.why ? finding.why : "was not found";
+	*why = finding.why ? finding.why : why_not_found(known);
 	if (!objects->none)
 		objects->none = table_allocate(sizeof(*objects->none));
 	return objects->none;

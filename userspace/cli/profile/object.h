@@ -37,7 +37,7 @@ void objects_free(struct objects *objects);
 
 /*
  * Find the file of an object: what a running process has mapped; or by its path; or
- * by its build ID. A file with another build ID is not used. The result belongs to
+ * among what the process of a profile has mapped, if it still runs; or by its build ID. A file with another build ID is not used. The result belongs to
  * @objects. Never fails; without a file, there are no symbols. *@why gets the reason
  * for that, or NULL.
  */

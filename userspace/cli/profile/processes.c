@@ -30,6 +30,16 @@ void processes_free(struct processes *processes)
 	*processes = (struct processes){ 0 };
 }
 
+static void add_record(struct processes *processes, struct history *history,
+		       const struct sframe_unwind_profile_record *record)
+{
+	if (history)
+		history_add(history, record);
+	else if (!processes->error)
+		processes->error = sframe_unwind_profile_write(processes->writer,
+							       record);
+}
+
 void processes_each(const char *path, void (*fn)(void *data, pid_t id),
 		    void *data)
 {
@@ -132,7 +142,7 @@ static void add_map(struct processes *processes, struct history *history,
 	mapped.name = map->name;
 	mapped.device = makedev(major, minor);
 	set_build_id(processes, map, &mapped);
-	history_add(history, &record);
+	add_record(processes, history, &record);
 }
 
 void processes_add_maps(struct processes *processes, struct history *history,
@@ -154,10 +164,11 @@ void processes_add_maps(struct processes *processes, struct history *history,
 /**
  * struct adding - threads that are being added
  *
- * @history: where to.
+ * @processes, @history: where to.
  * @pid: their process.
  */
 struct adding {
+	struct processes *processes;
 	struct history *history;
 	pid_t pid;
 };
@@ -184,13 +195,13 @@ static void add_comm(void *data, pid_t tid)
 	if (length)
 		name[length - 1] = '\0';
 	record.comm.name = name;
-	history_add(adding->history, &record);
+	add_record(adding->processes, adding->history, &record);
 }
 
 void processes_add(struct processes *processes, struct history *history,
 		   pid_t pid)
 {
-	struct adding adding = { history, pid };
+	struct adding adding = { processes, history, pid };
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);

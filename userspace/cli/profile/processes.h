@@ -16,18 +16,23 @@
  * @keys: numbers of files, by device and inode.
  * @ids: their build IDs.
  * @room: room for those.
+ * @writer: where records go if there is no history.
+ * @error: of that, or 0.
  */
 struct processes {
 	struct pairs keys;
 	struct processes_id *ids;
 	uint32_t room;
+	struct sframe_unwind_profile_writer *writer;
+	int error;
 };
 
 void processes_free(struct processes *processes);
 
 /*
- * Add the code that process @pid has mapped to @history, as of time 0. A process
- * that has ended, or that may not be inspected, adds nothing.
+ * Add the code that process @pid has mapped to @history, or if that is NULL to
+ * @processes->writer, as of time 0. A process that has ended, or that may not be
+ * inspected, adds nothing.
  */
 void processes_add_maps(struct processes *processes, struct history *history,
 			pid_t pid);
