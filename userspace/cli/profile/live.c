@@ -15,11 +15,8 @@
 #include "cli/options.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/live.h"
+#include "cli/profile/record_sums.h"
 #include "sframe_unwind.h"
-
-#define RING_PAGES	256u	/* of each CPU */
-
-#define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
 
 /* Bytes for what has happened to processes: then what exists is read again. */
 #define HISTORY_MAX	(256u << 20)
@@ -75,8 +72,9 @@ int live_option(struct live *live, int option, bool *is_other)
 		return CLI_OK;
 	case 'p':
 	case 't':
-		return record_add_targets(&what->targets, optarg,
-					  option == 't');
+	case 'G':
+	case 'C':
+		return record_add_place(what, live->command, option, optarg);
 	case LIVE_NO_ATTACH:
 		what->no_attach = true;
 		return CLI_OK;
@@ -125,117 +123,11 @@ static int start_command(struct live *live)
 	live->failure = failures[0];
 	if (live->child < 0)
 		return fail(live, -errno);
-	if (live->options->all)
+	if (live->options->all || live->options->by_cgroup)
 		return CLI_OK;
 	snprintf(pid, sizeof(pid), "%d", live->child);
-	return record_add_targets(&live->options->targets, pid, true);
-}
-
-static int complain_of(const struct live *live, const char *event, int error)
-{
-	if (error == -EACCES || error == -EPERM)
-		return complain("%s: %s: not permitted: run as root, or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 (or less) and watch own processes",
-				live->command, event);
-	if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
-		return complain("%s: %s: this machine has no such event; try -e cpu-clock",
-				live->command, event);
-	return complain("%s: %s: %s", live->command, event, strerror(-error));
-}
-
-/* Whether one stack for each event is too much. */
-static bool is_clock(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_SOFTWARE ?
-	       attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-	       attr->config == PERF_COUNT_SW_TASK_CLOCK :
-	       attr->type != PERF_TYPE_TRACEPOINT;
-}
-
-/* How often to take samples. */
-static void set_period(struct perf_event_attr *attr,
-		       const struct record_options *options)
-{
-	uint64_t frequency = options->frequency;
-
-	/* The event says it. */
-	if (attr->sample_period)
-		return;
-	if (!frequency && !options->period && is_clock(attr))
-		frequency = FREQUENCY;
-	attr->freq = frequency && attr->type != PERF_TYPE_TRACEPOINT;
-	attr->sample_period = attr->freq ? frequency :
-			      options->period ? options->period : 1;
-}
-
-static int add_perf_event(struct live *live, uint32_t number, pid_t tid,
-			  int cpu)
-{
-	struct record_event *event = &live->options->events[number];
-	struct perf_event_attr attr = event->attr;
-	uint32_t id;
-	int fd, ret;
-
-	set_period(&attr, live->options);
-	attr.inherit = tid != -1;
-	attr.enable_on_exec = tid == live->child && tid > 0;
-	attr.disabled = attr.enable_on_exec;
-	fd = record_perf_open(&attr, tid, cpu);
-	/* The thread has ended, or the CPU is offline. */
-	if ((fd == -ESRCH && tid != -1) || (fd == -ENODEV && cpu != -1))
-		return CLI_OK;
-	if (fd < 0)
-		return complain_of(live, event->name, fd);
-	ret = sframe_unwind_sampler_add(live->samples, fd, 0,
-					SFRAME_UNWIND_SAMPLE_PERIOD |
-					SFRAME_UNWIND_SAMPLE_ADDRESS, &id);
-	close(fd);
-	if (ret == -ESRCH && tid != -1)
-		return CLI_OK;
-	if (ret)
-		return complain("%s: %s: %s", live->command, event->name,
-				sframe_unwind_error(NULL));
-	live->event_of = table_grow(live->event_of, &live->event_room, id,
-				    sizeof(uint32_t));
-	live->event_of[id] = number;
-	event->ids = table_grow(event->ids, &event->room, event->nr_ids,
-				sizeof(uint32_t));
-	event->ids[event->nr_ids++] = id;
-	return CLI_OK;
-}
-
-static int add_event(struct live *live, uint32_t number)
-{
-	const struct record_targets *targets = &live->options->targets;
-	const int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	int status = CLI_OK;
-
-	for (uint32_t i = 0; i < targets->nr && !status; i++)
-		status = add_perf_event(live, number, targets->tids[i], -1);
-	for (int cpu = 0; !targets->nr && cpu < nr_cpus && !status; cpu++)
-		status = add_perf_event(live, number, -1, cpu);
-	if (!status && !live->options->events[number].nr_ids)
-		status = complain("%s: the threads have ended", live->command);
-	return status;
-}
-
-static int open_sampler(struct live *live)
-{
-	struct sframe_unwind_sampler how = {
-		.ring_pages = RING_PAGES,
-		.clockid = CLOCK_MONOTONIC,
-	};
-	int ret, status = CLI_OK;
-
-	ret = sframe_unwind_sampler_open(&live->samples, &how);
-	if (ret == -ENOENT)
-		return complain("%s: %s does not exist: load the module (modprobe sframe_unwind)",
-				live->command, SFRAME_UNWIND_DEVICE);
-	if (ret)
-		return complain("%s: %s", live->command,
-				sframe_unwind_error(NULL));
-	for (uint32_t i = 0; i < live->options->nr_events && !status; i++)
-		status = add_event(live, i);
-	return status;
+	return record_add_targets(&live->options->targets, live->command, pid,
+				  true);
 }
 
 static void read_processes(struct live *live)
@@ -289,14 +181,15 @@ int live_open(struct live *live)
 	if (live->options->command)
 		status = start_command(live);
 	if (!status)
-		status = open_sampler(live);
+		status = record_sampler_open(&live->sampler, live->command,
+					     live->options, live->child, false);
 	if (!status)
-		status = record_changes_open(&live->changes,
+		status = record_changes_open(&live->changes, live->command,
 					     &live->options->targets, NULL);
 	if (status)
 		return status;
 	read_processes(live);
-	sframe_unwind_sampler_control(live->samples, SFRAME_UNWIND_SAMPLE_START,
+	sframe_unwind_sampler_control(live->sampler.samples, SFRAME_UNWIND_SAMPLE_START,
 				      0);
 	if (live->child && write(live->go, &byte, 1) != 1)
 		return fail(live, -errno);
@@ -359,12 +252,12 @@ static int write_round(struct live *live,
 	int ret = 0;
 
 	while (!ret &&
-	       sframe_unwind_sampler_read(live->samples, &sample) == 1) {
+	       sframe_unwind_sampler_read(live->sampler.samples, &sample) == 1) {
 		if (own && sample.pid == own)
 			continue;
 		ret = record_waiting_add(live->waiting, &sample,
-					 sample.event < live->event_room ?
-					 live->event_of[sample.event] : 0,
+					 record_sampler_event(&live->sampler,
+							      sample.event),
 					 false, writer);
 	}
 	return ret ? ret : record_changes_write(live->changes, writer,
@@ -434,7 +327,7 @@ static bool has_ended(struct live *live)
 bool live_wait(struct live *live, struct pollfd *other, int timeout_ms)
 {
 	struct pollfd files[2] = {
-		{ .fd = sframe_unwind_sampler_fd(live->samples),
+		{ .fd = sframe_unwind_sampler_fd(live->sampler.samples),
 		  .events = POLLIN },
 	};
 
@@ -449,7 +342,7 @@ bool live_wait(struct live *live, struct pollfd *other, int timeout_ms)
 
 void live_stop(struct live *live)
 {
-	sframe_unwind_sampler_control(live->samples, SFRAME_UNWIND_SAMPLE_STOP,
+	sframe_unwind_sampler_control(live->sampler.samples, SFRAME_UNWIND_SAMPLE_STOP,
 				      0);
 }
 
@@ -462,9 +355,9 @@ uint64_t live_lost(const struct live *live)
 {
 	struct sframe_unwind_sample_stats stats;
 
-	if (sframe_unwind_sampler_stats(live->samples, &stats))
+	if (sframe_unwind_sampler_stats(live->sampler.samples, &stats))
 		return 0;
-	return stats.lost_full + stats.lost_no_ring + stats.lost_recursion;
+	return record_sums_lost(&stats);
 }
 
 int live_status(const struct live *live)
@@ -488,12 +381,11 @@ void live_close(struct live *live)
 		waitpid(live->child, NULL, 0);
 	attaching_end(live->attach);
 	record_changes_close(live->changes);
-	sframe_unwind_sampler_close(live->samples);
+	record_sampler_close(&live->sampler, live->options);
 	record_waiting_free(live->waiting);
 	sframe_unwind_profile_close(live->load.profile);
 	forget_processes(live);
 	processes_free(&live->processes);
-	free(live->event_of);
 	if (live->fd >= 0)
 		close(live->fd);
 }

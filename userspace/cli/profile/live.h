@@ -8,23 +8,20 @@
 
 #include "cli/profile/load.h"
 #include "cli/profile/processes.h"
-#include "cli/profile/record_options.h"
+#include "cli/profile/record_sampler.h"
 
 struct pollfd;
-struct sframe_unwind_samples;
 
 /**
  * struct live - a session
  *
  * @command: the command's name, for messages.
  * @options: what to sample.
- * @event_of: number of the event by id of the sampler.
- * @event_room: room for those.
  * @child: process of the program to run, or 0.
  * @go: a pipe: when a byte is written, the program begins.
  * @failure: a pipe: a byte says that it could not be executed.
  * @attach: process of the daemon, or 0.
- * @samples: the sampler.
+ * @sampler: the sampler.
  * @changes: changes of processes.
  * @waiting: samples that wait for their user stack.
  * @fd: memory with the records of one round.
@@ -36,13 +33,11 @@ struct sframe_unwind_samples;
 struct live {
 	const char *command;
 	struct record_options *options;
-	uint32_t *event_of;
-	uint32_t event_room;
 	pid_t child;
 	int go;
 	int failure;
 	pid_t attach;
-	struct sframe_unwind_samples *samples;
+	struct record_sampler sampler;
 	struct record_changes *changes;
 	struct record_waiting *waiting;
 	int fd;
@@ -53,7 +48,7 @@ struct live {
 };
 
 /* Options of all commands with sessions. */
-#define LIVE_SHORT	"e:c:F:ap:t:"
+#define LIVE_SHORT	"e:c:F:ap:t:G:C:"
 #define LIVE_NO_ATTACH	0x200	/* others are above */
 #define LIVE_LONG							\
 	{ "event", required_argument, NULL, 'e' },			\
@@ -62,6 +57,8 @@ struct live {
 	{ "all-cpus", no_argument, NULL, 'a' },				\
 	{ "pid", required_argument, NULL, 'p' },			\
 	{ "tid", required_argument, NULL, 't' },			\
+	{ "cgroup", required_argument, NULL, 'G' },			\
+	{ "cpu", required_argument, NULL, 'C' },			\
 	{ "no-attach", no_argument, NULL, LIVE_NO_ATTACH }
 
 /*

@@ -5,25 +5,22 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/profile/record.h"
-#include "cli/profile/record_options.h"
+#include "cli/profile/attaching.h"
 #include "cli/profile/record_output.h"
+#include "cli/profile/record_sampler.h"
+#include "cli/profile/record_sums.h"
 #include "sframe_unwind.h"
 
-#define RING_PAGES	256u	/* of each CPU */
 #define ROUND_MS	100	/* between two readings */
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
@@ -32,26 +29,22 @@
  * struct record - a recording
  *
  * @options: what to record.
- * @event_of: number of the event by id of the sampler.
- * @event_room: room for those.
  * @child: process of the program to run, or 0.
  * @go: a pipe: when a byte is written, the program begins.
  * @failure: a pipe: a byte says that it could not be executed.
  * @attach: process of the daemon, or 0.
- * @samples: the sampler.
+ * @sampler: the sampler.
  * @changes: changes of processes.
  * @waiting: samples that wait.
  * @output: the profile.
  */
 struct record {
 	struct record_options options;
-	uint32_t *event_of;
-	uint32_t event_room;
 	pid_t child;
 	int go;
 	int failure;
 	pid_t attach;
-	struct sframe_unwind_samples *samples;
+	struct record_sampler sampler;
 	struct record_changes *changes;
 	struct record_waiting *waiting;
 	struct record_output output;
@@ -80,37 +73,6 @@ static void catch_signals(const struct record_options *options)
 		sigaction(SIGUSR2, &action, NULL);
 }
 
-/* Start the daemon and wait until it has attached what there is. */
-static int start_attach(struct record *record)
-{
-	char ready[32], byte;
-	char *argv[] = { "attach", "-q", "--all", ready, NULL };
-	const pid_t parent = getpid();
-	int pipes[2];
-
-	if (pipe2(pipes, O_CLOEXEC))
-		return complain("record: %s", strerror(errno));
-	record->attach = fork();
-	if (!record->attach) {
-		/* Ctrl-C ends the recording; that ends the daemon. */
-		setpgid(0, 0);
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		/* It may have died before. */
-		if (getppid() != parent)
-			_exit(CLI_OK);
-		fcntl(pipes[1], F_SETFD, 0);
-		snprintf(ready, sizeof(ready), "--ready-fd=%d", pipes[1]);
-		_exit(attach_main(4, argv));
-	}
-	close(pipes[1]);
-	while (record->attach > 0 && read(pipes[0], &byte, 1) < 0 &&
-	       errno == EINTR && !is_interrupted)
-		;
-	close(pipes[0]);
-	return record->attach < 0 ? complain("record: %s", strerror(errno)) :
-				    CLI_OK;
-}
-
 /* Start the program, which waits for a byte from record->go. */
 static int start_command(struct record *record)
 {
@@ -137,97 +99,6 @@ static int start_command(struct record *record)
 				   CLI_OK;
 }
 
-/* The period or frequency of an event, unless it says it itself. */
-static void set_period(const struct record_options *options,
-		       struct perf_event_attr *attr)
-{
-	if (attr->sample_period)
-		return;
-	attr->freq = options->frequency && attr->type != PERF_TYPE_TRACEPOINT;
-	attr->sample_period = attr->freq ? options->frequency :
-			      options->period ? options->period : 1;
-}
-
-static int add_perf_event(struct record *record, uint32_t number, pid_t tid,
-			  int cpu)
-{
-	struct record_options *options = &record->options;
-	struct record_event *event = &options->events[number];
-	struct perf_event_attr attr = event->attr;
-	uint32_t fields = SFRAME_UNWIND_SAMPLE_PERIOD |
-			  SFRAME_UNWIND_SAMPLE_ADDRESS;
-	uint32_t id;
-	int fd, ret;
-
-	set_period(options, &attr);
-	attr.inherit = tid != -1;
-	attr.enable_on_exec = tid == record->child && tid > 0;
-	attr.disabled = attr.enable_on_exec;
-	if (attr.type == PERF_TYPE_TRACEPOINT) {
-		attr.sample_type = PERF_SAMPLE_RAW;
-		fields |= SFRAME_UNWIND_SAMPLE_RAW;
-	}
-	fd = record_perf_open(&attr, tid, cpu);
-	/* Who may not see the data of tracepoints may count them. */
-	if ((fd == -EACCES || fd == -EPERM) && attr.sample_type) {
-		attr.sample_type = 0;
-		fields &= ~SFRAME_UNWIND_SAMPLE_RAW;
-		fd = record_perf_open(&attr, tid, cpu);
-	}
-	if (fd == -ESRCH && tid != -1)
-		return CLI_OK;
-	if (fd < 0)
-		return record_complain(event->name, fd);
-	ret = sframe_unwind_sampler_add(record->samples, fd, 0, fields, &id);
-	close(fd);
-	if (ret == -ESRCH && tid != -1)
-		return CLI_OK;
-	if (ret)
-		return complain("record: %s: %s", event->name,
-				sframe_unwind_error(NULL));
-	record->event_of = table_grow(record->event_of, &record->event_room, id,
-				      sizeof(uint32_t));
-	record->event_of[id] = number;
-	event->ids = table_grow(event->ids, &event->room, event->nr_ids,
-				sizeof(uint32_t));
-	event->ids[event->nr_ids++] = id;
-	return CLI_OK;
-}
-
-static int add_event(struct record *record, uint32_t number)
-{
-	const struct record_targets *targets = &record->options.targets;
-	const int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	int status = CLI_OK;
-
-	for (uint32_t i = 0; i < targets->nr && !status; i++)
-		status = add_perf_event(record, number, targets->tids[i], -1);
-	for (int cpu = 0; !targets->nr && cpu < nr_cpus && !status; cpu++)
-		status = add_perf_event(record, number, -1, cpu);
-	if (!status && !record->options.events[number].nr_ids)
-		status = complain("record: the threads have ended");
-	return status;
-}
-
-static int open_sampler(struct record *record)
-{
-	struct sframe_unwind_sampler how = {
-		.ring_pages = RING_PAGES,
-		.clockid = CLOCK_MONOTONIC,
-	};
-	int ret, status = CLI_OK;
-
-	ret = sframe_unwind_sampler_open(&record->samples, &how);
-	if (ret == -ENOENT)
-		return complain("record: %s does not exist: load the module (modprobe sframe_unwind)",
-				SFRAME_UNWIND_DEVICE);
-	if (ret)
-		return complain("record: %s", sframe_unwind_error(NULL));
-	for (uint32_t i = 0; i < record->options.nr_events && !status; i++)
-		status = add_event(record, i);
-	return status;
-}
-
 /* Write what the rings contain. Returns 0 or an error of the writer. */
 static int write_round(struct record *record)
 {
@@ -239,9 +110,8 @@ static int write_round(struct record *record)
 	ret = record_changes_write(record->changes, output->writer,
 				   &output->latest);
 	while (!ret &&
-	       sframe_unwind_sampler_read(record->samples, &sample) == 1) {
-		event = sample.event < record->event_room ?
-			record->event_of[sample.event] : 0;
+	       sframe_unwind_sampler_read(record->sampler.samples, &sample) == 1) {
+		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
 		    sample.time > output->latest)
 			output->latest = sample.time;
@@ -261,15 +131,16 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
+/* @end: what comes behind the line. */
 static void print_progress(const struct record *record, double seconds,
 			   const char *end)
 {
-	const struct record_counts *counts = record_counts(record->waiting);
+	struct sframe_unwind_sample_stats stats = { 0 };
 
-	fprintf(stderr, "\rrecord: %.1f s, %" PRIu64 " samples, %.2f%% of the stacks complete, %.1f MB%s",
-		seconds, counts->samples, counts->samples ?
-		100.0 * counts->complete / counts->samples : 100,
-		record_output_written(&record->output) / 1e6, end);
+	sframe_unwind_sampler_stats(record->sampler.samples, &stats);
+	record_sums_progress(record_counts(record->waiting), &stats, seconds,
+			     record_output_written(&record->output));
+	fputs(end, stderr);
 }
 
 /* The child of this process that has ended is the command. */
@@ -318,7 +189,7 @@ static int sample(struct record *record)
 
 	while (!ret) {
 		struct pollfd ready = {
-			.fd = sframe_unwind_sampler_fd(record->samples),
+			.fd = sframe_unwind_sampler_fd(record->sampler.samples),
 			.events = POLLIN,
 		};
 
@@ -350,7 +221,7 @@ static int finish(struct record *record)
 	uint64_t time;
 	int ret = 0;
 
-	sframe_unwind_sampler_control(record->samples,
+	sframe_unwind_sampler_control(record->sampler.samples,
 				      SFRAME_UNWIND_SAMPLE_STOP, 0);
 	time = record_output_time();
 	do {
@@ -363,17 +234,26 @@ static int finish(struct record *record)
 		ret = record_waiting_end(record->waiting, time,
 					 record->output.writer);
 	if (!ret &&
-	    !sframe_unwind_sampler_stats(record->samples, &stats)) {
-		lost.lost = stats.lost_full + stats.lost_no_ring +
-			    stats.lost_recursion;
+	    !sframe_unwind_sampler_stats(record->sampler.samples, &stats)) {
+		lost.lost = record_sums_lost(&stats);
 		if (lost.lost)
 			ret = sframe_unwind_profile_write(record->output.writer,
 							  &lost);
-		if (lost.lost)
-			complain("record: %" PRIu64 " samples were lost",
-				 (uint64_t)lost.lost);
 	}
 	return ret;
+}
+
+static void print_sums(const struct record *record, double seconds)
+{
+	struct sframe_unwind_sample_stats stats = { 0 };
+
+	if (!record->options.quiet) {
+		print_progress(record, seconds, "\n");
+		record_sums_cut(record_counts(record->waiting));
+	}
+	if (!sframe_unwind_sampler_stats(record->sampler.samples, &stats))
+		record_sums_complain(&stats,
+				     record_changes_lost(record->changes));
 }
 
 static int run(struct record *record)
@@ -383,7 +263,7 @@ static int run(struct record *record)
 	int ret;
 
 	/* The program may have ended already. */
-	sframe_unwind_sampler_control(record->samples,
+	sframe_unwind_sampler_control(record->sampler.samples,
 				      SFRAME_UNWIND_SAMPLE_START, 0);
 	if (record->child && write(record->go, "", 1) != 1)
 		return complain("record: %s", strerror(errno));
@@ -391,8 +271,8 @@ static int run(struct record *record)
 	is_interrupted = 0;
 	if (!ret)
 		ret = finish(record);
-	if (!ret && !record->options.quiet)
-		print_progress(record, now() - start, "\n");
+	if (!ret)
+		print_sums(record, now() - start);
 	if (ret == -ECANCELED)
 		return CLI_TROUBLE;
 	if (ret)
@@ -406,27 +286,33 @@ static int run(struct record *record)
 
 static int prepare(struct record *record)
 {
+	struct record_options *options = &record->options;
 	int status = CLI_OK;
 
-	if (!record->options.no_attach)
-		status = start_attach(record);
-	if (!status && record->options.command)
+	if (!options->no_attach) {
+		record->attach = attaching_start("record", NULL, &is_interrupted);
+		if (record->attach < 0)
+			return CLI_TROUBLE;
+	}
+	if (options->command)
 		status = start_command(record);
-	if (!status && record->child && !record->options.all) {
+	if (!status && record->child && !options->all && !options->by_cgroup) {
 		char pid[16];
 
 		snprintf(pid, sizeof(pid), "%d", record->child);
-		status = record_add_targets(&record->options.targets, pid, true);
+		status = record_add_targets(&options->targets, "record", pid,
+					    true);
 	}
 	if (!status)
-		status = open_sampler(record);
+		status = record_sampler_open(&record->sampler, "record", options,
+					     record->child, true);
 	if (!status)
-		status = record_changes_open(&record->changes,
-					     &record->options.targets,
-					     record_has_off_cpu(&record->options) ?
+		status = record_changes_open(&record->changes, "record",
+					     &options->targets,
+					     record_has_off_cpu(options) ?
 					     record->waiting : NULL);
 	if (!status)
-		status = record_output_open(&record->output, &record->options);
+		status = record_output_open(&record->output, options);
 	return status;
 }
 
@@ -435,24 +321,18 @@ static void clean_up(struct record *record)
 {
 	record_output_close(&record->output);
 	record_changes_close(record->changes);
-	sframe_unwind_sampler_close(record->samples);
+	record_sampler_close(&record->sampler, &record->options);
 	record_waiting_free(record->waiting);
 	if (record->go) {
 		close(record->go);
 		close(record->failure);
 	}
-	if (record->child > 0)
+	if (record->child > 0) {
 		kill(record->child, SIGTERM);
-	if (record->attach > 0)
-		kill(record->attach, SIGTERM);
-	if (record->child > 0)
 		waitpid(record->child, NULL, 0);
-	if (record->attach > 0)
-		waitpid(record->attach, NULL, 0);
-	for (uint32_t i = 0; i < record->options.nr_events; i++)
-		free(record->options.events[i].ids);
-	free(record->event_of);
-	free(record->options.targets.tids);
+	}
+	attaching_end(record->attach);
+	record_free_targets(&record->options.targets);
 }
 
 int record_main(int argc, char **argv)

@@ -14,6 +14,7 @@
  * struct record_event - an event to sample
  *
  * @name: as it was given, with modifiers.
+ * @own_name: the same, if it has to be freed; or NULL.
  * @attr: its attributes; without period, unless the event says it.
  * @is_off_cpu: whether its samples stand for the time that a thread is blocked.
  * @ids: ids of its samples: one for each perf event.
@@ -22,6 +23,7 @@
  */
 struct record_event {
 	const char *name;
+	char *own_name;
 	struct perf_event_attr attr;
 	bool is_off_cpu;
 	uint32_t *ids;
@@ -57,22 +59,42 @@ void record_off_cpu_event(struct record_event *event);
 /**
  * struct record_targets - what to sample
  *
- * @tids: threads; none for all CPUs.
+ * @tids: threads; none for everything.
  * @nr: number of those.
  * @room: room for those.
+ * @cpus: only on these CPUs; none for all.
+ * @nr_cpus: number of those.
+ * @cpus_room: room for those.
  */
 struct record_targets {
 	pid_t *tids;
 	uint32_t nr;
 	uint32_t room;
+	uint32_t *cpus;
+	uint32_t nr_cpus;
+	uint32_t cpus_room;
 };
 
 /*
  * Add threads: those of the processes in @list, numbers with commas, or if
- * @are_threads the threads themselves. Returns an exit status.
+ * @are_threads the threads themselves. @command: for messages, as in the functions
+ * below. Returns an exit status.
  */
-int record_add_targets(struct record_targets *targets, const char *list,
-		       bool are_threads);
+int record_add_targets(struct record_targets *targets, const char *command,
+		       const char *list, bool are_threads);
+
+/* Add CPUs, numbers and ranges with commas. Returns an exit status. */
+int record_add_cpus(struct record_targets *targets, const char *command,
+		    const char *list);
+
+/*
+ * Add the threads that a cgroup and those below have now. @name: below the root of the
+ * cgroup file system. Returns an exit status.
+ */
+int record_add_cgroup(struct record_targets *targets, const char *command,
+		      const char *name);
+
+void record_free_targets(struct record_targets *targets);
 
 /*
  * Write what processes that exist already have mapped, and the names of their
@@ -89,10 +111,10 @@ struct record_changes;
 struct record_waiting;
 
 /*
- * @switches: who is told when threads are taken from a CPU and get one; or NULL.
- * Returns an exit status, after a message if it is not CLI_OK.
+ * @command: for messages. @switches: who is told when threads are taken from a CPU
+ * and get one; or NULL. Returns an exit status, after a message if it is not CLI_OK.
  */
-int record_changes_open(struct record_changes **changes,
+int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
 			struct record_waiting *switches);
 
@@ -104,13 +126,16 @@ int record_changes_write(struct record_changes *changes,
 			 struct sframe_unwind_profile_writer *writer,
 			 uint64_t *latest);
 
+/* Number of changes that were lost, because nobody read them in time. */
+uint64_t record_changes_lost(const struct record_changes *changes);
+
 void record_changes_close(struct record_changes *changes);
 
 /* perf_event_open(2). Returns a file or -errno. */
 int record_perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu);
 
 /* Say why perf_event_open() failed with @error, and what to do. Returns CLI_TROUBLE. */
-int record_complain(const char *event, int error);
+int record_complain(const char *command, const char *event, int error);
 
 /*
  * Samples whose user stack follows later, or that stand for the time until their
@@ -163,6 +188,8 @@ uint64_t record_waiting_oldest(const struct record_waiting *waiting);
 int record_waiting_end(struct record_waiting *waiting, uint64_t time,
 		       struct sframe_unwind_profile_writer *writer);
 
+#define RECORD_REASONS	17u	/* of stacks that are cut */
+
 /**
  * struct record_counts - of samples that were written
  *
@@ -170,11 +197,14 @@ int record_waiting_end(struct record_waiting *waiting, uint64_t time,
  * @complete: those whose user stack goes to its outermost frame, or that have
  *	none.
  * @waiting: those that wait for a user stack.
+ * @cut: the others by the reason, enum sframe_unwind_stop; the last one stands for
+ *	all that are not known.
  */
 struct record_counts {
 	uint64_t samples;
 	uint64_t complete;
 	uint64_t waiting;
+	uint64_t cut[RECORD_REASONS];
 };
 
 const struct record_counts *record_counts(const struct record_waiting *waiting);

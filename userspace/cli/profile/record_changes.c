@@ -59,6 +59,7 @@ struct switched {
  * @nr_switched: number of those.
  * @switched_room: room for those.
  * @latest: time of the latest change.
+ * @lost: number of changes that were lost.
  * @bytes: the current record.
  */
 struct record_changes {
@@ -72,6 +73,7 @@ struct record_changes {
 	uint32_t nr_switched;
 	uint32_t switched_room;
 	uint64_t latest;
+	uint64_t lost;
 	unsigned char bytes[65536];
 };
 
@@ -139,7 +141,7 @@ static void raise_file_limit(void)
 	}
 }
 
-int record_changes_open(struct record_changes **result,
+int record_changes_open(struct record_changes **result, const char *command,
 			const struct record_targets *targets,
 			struct record_waiting *switches)
 {
@@ -175,7 +177,7 @@ int record_changes_open(struct record_changes **result,
 		ret = open_target(changes, &attr, -1);
 	for (uint32_t i = 0; i < targets->nr && !ret; i++)
 		ret = open_target(changes, &attr, targets->tids[i]);
-	return ret ? record_complain("changes of processes", ret) : CLI_OK;
+	return ret ? record_complain(command, "changes of processes", ret) : CLI_OK;
 }
 
 static uint64_t get_u64(const unsigned char *from)
@@ -339,6 +341,8 @@ static int write_one(struct record_changes *changes,
 	}
 	if (!parse(&record, changes->bytes))
 		return 0;
+	if (record.kind == SFRAME_UNWIND_PROFILE_LOST)
+		changes->lost += record.lost;
 	if (record.time > changes->latest)
 		changes->latest = record.time;
 	return sframe_unwind_profile_write(writer, &record);
@@ -383,6 +387,11 @@ int record_changes_write(struct record_changes *changes,
 	if (changes->latest > *latest)
 		*latest = changes->latest;
 	return ret;
+}
+
+uint64_t record_changes_lost(const struct record_changes *changes)
+{
+	return changes->lost;
 }
 
 void record_changes_close(struct record_changes *changes)

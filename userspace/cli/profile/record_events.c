@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which events to sample, and where.
+ * Which events to sample.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,15 +48,15 @@ int record_perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-int record_complain(const char *event, int error)
+int record_complain(const char *command, const char *event, int error)
 {
 	if (error == -EACCES || error == -EPERM)
-		return complain("record: %s: not permitted: run as root, or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 (or less) and profile own processes",
-				event);
+		return complain("%s: %s: not permitted: run as root, or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 (or less) and profile own processes",
+				command, event);
 	if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
-		return complain("record: %s: this machine has no such event; try -e cpu-clock",
-				event);
-	return complain("record: %s: %s", event, strerror(-error));
+		return complain("%s: %s: this machine has no such event; try -e cpu-clock",
+				command, event);
+	return complain("%s: %s: %s", command, event, strerror(-error));
 }
 
 /* Returns the number of a tracepoint, or 0. */
@@ -190,52 +189,4 @@ void record_off_cpu_event(struct record_event *event)
 		},
 		.is_off_cpu = true,
 	};
-}
-
-static void add_tid(struct record_targets *targets, pid_t tid)
-{
-	targets->tids = table_grow(targets->tids, &targets->room, targets->nr,
-				   sizeof(*targets->tids));
-	targets->tids[targets->nr++] = tid;
-}
-
-static int add_process(struct record_targets *targets, pid_t pid)
-{
-	const uint32_t before = targets->nr;
-	struct dirent *entry;
-	char path[64];
-	DIR *directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			add_tid(targets, atoi(entry->d_name));
-	if (directory)
-		closedir(directory);
-	return targets->nr == before ?
-	       complain("record: no process %d", pid) : CLI_OK;
-}
-
-int record_add_targets(struct record_targets *targets, const char *list,
-		       bool are_threads)
-{
-	int status = CLI_OK;
-
-	while (!status) {
-		char *end;
-		const long tid = strtol(list, &end, 10);
-
-		if (end == list || tid <= 0 || tid > INT32_MAX ||
-		    (*end && *end != ','))
-			return usage_error("record", "no number of a process");
-		if (are_threads)
-			add_tid(targets, tid);
-		else
-			status = add_process(targets, tid);
-		if (!*end)
-			break;
-		list = end + 1;
-	}
-	return status;
 }

@@ -22,6 +22,9 @@ const char record_help[] =
 "                     without COMMAND, -p and -t\n"
 "  -p, --pid=PID[,...]  these processes, with all that they start\n"
 "  -t, --tid=TID[,...]  these threads\n"
+"  -G, --cgroup=CGROUP  the processes that are in this cgroup and those below it\n"
+"                     now, with all that they start; can be repeated\n"
+"  -C, --cpu=CPU[,...]  only on these CPUs: 0,2-3\n"
 "  -e, --event=EVENT  names of perf list for software and hardware events, rN,\n"
 "                     tracepoints (sched:sched_process_fork), PMU/TERM,.../;\n"
 "                     :u only user mode, :k only the kernel; can be repeated;\n"
@@ -30,6 +33,8 @@ const char record_help[] =
 "                     offcpu-time; without -e, only that\n"
 "  -F, --freq=HZ      samples per second; default: 999\n"
 "  -c, --count=N      a sample every N events\n"
+"      --user-callchains    no stacks of the kernel\n"
+"      --kernel-callchains  no stacks of user mode\n"
 "  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
 "      --list-events  print the names of events, and end\n"
 "      --duration=SECONDS  end then\n"
@@ -50,12 +55,18 @@ enum {
 	OPTION_OFF_CPU,
 	OPTION_MAX_SIZE,
 	OPTION_SWITCH_OUTPUT,
+	OPTION_USER_CHAINS,
+	OPTION_KERNEL_CHAINS,
 };
 
 static const struct option longs[] = {
 	{ "all-cpus", no_argument, NULL, 'a' },
 	{ "pid", required_argument, NULL, 'p' },
 	{ "tid", required_argument, NULL, 't' },
+	{ "cgroup", required_argument, NULL, 'G' },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "user-callchains", no_argument, NULL, OPTION_USER_CHAINS },
+	{ "kernel-callchains", no_argument, NULL, OPTION_KERNEL_CHAINS },
 	{ "event", required_argument, NULL, 'e' },
 	{ "freq", required_argument, NULL, 'F' },
 	{ "count", required_argument, NULL, 'c' },
@@ -143,6 +154,43 @@ bool record_has_off_cpu(const struct record_options *options)
 	return false;
 }
 
+int record_add_place(struct record_options *options, const char *command,
+		     int option, const char *value)
+{
+	switch (option) {
+	case 'G':
+		options->by_cgroup = true;
+		return record_add_cgroup(&options->targets, command, value);
+	case 'C':
+		return record_add_cpus(&options->targets, command, value);
+	default:
+		options->by_number = true;
+		return record_add_targets(&options->targets, command, value,
+					  option == 't');
+	}
+}
+
+int record_check_places(struct record_options *options, const char *command)
+{
+	if (options->by_number &&
+	    (options->all || options->by_cgroup || options->command))
+		return usage_error(command,
+				   "-p and -t exclude -a, -G and a command");
+	/* As perf does: everything that runs there, until the command ends. */
+	if (options->targets.nr_cpus && !options->targets.nr)
+		options->all = true;
+	return CLI_OK;
+}
+
+static int set_chains(struct record_options *options, enum record_chains chains)
+{
+	if (options->chains && options->chains != chains)
+		return usage_error("record",
+				   "--user-callchains and --kernel-callchains exclude each other");
+	options->chains = chains;
+	return CLI_OK;
+}
+
 static int parse_option(struct record_options *options, int option)
 {
 	char *end;
@@ -153,8 +201,9 @@ static int parse_option(struct record_options *options, int option)
 		return CLI_OK;
 	case 'p':
 	case 't':
-		return record_add_targets(&options->targets, optarg,
-					  option == 't');
+	case 'G':
+	case 'C':
+		return record_add_place(options, "record", option, optarg);
 	case 'e':
 		if (options->nr_events == RECORD_EVENTS_MAX)
 			return usage_error("record", "at most 64 events");
@@ -188,6 +237,10 @@ static int parse_option(struct record_options *options, int option)
 		       usage_error("record", "--max-size: a number and B, K, M or G");
 	case OPTION_SWITCH_OUTPUT:
 		return parse_switch(options, optarg);
+	case OPTION_USER_CHAINS:
+		return set_chains(options, RECORD_USER_CHAINS);
+	case OPTION_KERNEL_CHAINS:
+		return set_chains(options, RECORD_KERNEL_CHAINS);
 	case 'q':
 		options->quiet = true;
 		return CLI_OK;
@@ -201,7 +254,7 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	static const struct options known = {
 		.command = "record",
 		.help = record_help,
-		.shorts = "+" OPTIONS_SHORT "ap:t:e:F:c:o:q",
+		.shorts = "+" OPTIONS_SHORT "ap:t:G:C:e:F:c:o:q",
 		.longs = longs,
 	};
 	int option, status;
@@ -217,9 +270,9 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	}
 	if (optind < argc)
 		options->command = argv + optind;
-	if (options->targets.nr && (options->all || options->command))
-		return usage_error("record",
-				   "-p and -t exclude -a and a command");
+	status = record_check_places(options, "record");
+	if (status)
+		return status;
 	if (!options->nr_events)
 		record_parse_event(&options->events[options->nr_events++],
 				   "cpu-clock");

@@ -11,12 +11,28 @@
 #define RECORD_EVENTS_MAX	64u
 
 /**
+ * enum record_chains - which stacks samples have
+ *
+ * @RECORD_BOTH_CHAINS: the kernel's and the user's.
+ * @RECORD_USER_CHAINS: only the user's.
+ * @RECORD_KERNEL_CHAINS: only the kernel's; of user mode, only where it was.
+ */
+enum record_chains {
+	RECORD_BOTH_CHAINS,
+	RECORD_USER_CHAINS,
+	RECORD_KERNEL_CHAINS,
+};
+
+/**
  * struct record_options - what to record
  *
  * @events: what to sample; at least one.
  * @nr_events: number of those.
- * @targets: threads; none for all CPUs. The recorder adds the program to run.
- * @all: whether all CPUs were asked for.
+ * @targets: threads; none for everything. The recorder adds the program to run.
+ * @all: whether everything was asked for.
+ * @by_number: whether -p or -t was given.
+ * @by_cgroup: whether -G was given.
+ * @chains: which stacks samples have.
  * @frequency: samples per second, or 0.
  * @period: events for each sample, or 0; then @frequency is used.
  * @duration: seconds, or 0.
@@ -34,6 +50,9 @@ struct record_options {
 	uint32_t nr_events;
 	struct record_targets targets;
 	bool all;
+	bool by_number;
+	bool by_cgroup;
+	enum record_chains chains;
 	uint64_t frequency;
 	uint64_t period;
 	double duration;
@@ -56,6 +75,19 @@ static inline bool record_switches(const struct record_options *options)
 
 /* Whether any event is --off-cpu's. */
 bool record_has_off_cpu(const struct record_options *options);
+
+/*
+ * Take over an option that says where to take samples: 'p', 't', 'G' or 'C', with its
+ * value. @command: for messages. Returns an exit status.
+ */
+int record_add_place(struct record_options *options, const char *command,
+		     int option, const char *value);
+
+/*
+ * Call this after all options, with @options->command set. Returns an exit status,
+ * after a message if they exclude each other.
+ */
+int record_check_places(struct record_options *options, const char *command);
 
 /*
  * Fill in @options. Returns an exit status, after a message if it is not CLI_OK.

@@ -176,6 +176,8 @@ static void begin(struct sframe_unwind_profile_record *record,
 	if (from->nr_kernel) {
 		sample->flags |= SFRAME_UNWIND_PROFILE_KERNEL;
 		sample->ip = frames[0];
+	} else if (from->fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
+		sample->ip = from->ip;
 	}
 }
 
@@ -205,10 +207,13 @@ static int write_sample(struct record_waiting *waiting,
 			const struct sframe_unwind_profile_record *record,
 			struct sframe_unwind_profile_writer *writer)
 {
-	const uint32_t stop = record->sample.stop;
+	const uint32_t stop = record->sample.stop, last = RECORD_REASONS - 1;
 
 	waiting->counts.samples++;
-	waiting->counts.complete += !stop || stop == SFRAME_UNWIND_STOP_COMPLETE;
+	if (!stop || stop == SFRAME_UNWIND_STOP_COMPLETE)
+		waiting->counts.complete++;
+	else
+		waiting->counts.cut[stop < last ? stop : last]++;
 	return sframe_unwind_profile_write(writer, record);
 }
 

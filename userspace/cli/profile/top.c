@@ -33,6 +33,8 @@ const char top_help[] =
 "callers, too; p pause; z forget all samples; e next event; ? help; q quit.\n\n"
 "  -p, --pid=PID[,...]  these processes, with all that they start\n"
 "  -t, --tid=TID[,...]  these threads\n"
+"  -G, --cgroup=CGROUP  the processes that are in this cgroup now: as for record\n"
+"  -C, --cpu=CPU[,...]  only on these CPUs: 0,2-3\n"
 "  -a, --all-cpus     everything; the default\n"
 "  -e, --event=EVENT  as for record; default: cpu-clock; can be repeated\n"
 "  -F, --freq=HZ      samples per second; default: 499\n"
@@ -336,8 +338,9 @@ int top_main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return usage_error("top", "takes no argument but options");
-	if (top.what.targets.nr && top.what.all)
-		return usage_error("top", "-p and -t exclude -a");
+	status = record_check_places(&top.what, "top");
+	if (status)
+		return status;
 	if (!top.what.nr_events)
 		record_parse_event(&top.what.events[top.what.nr_events++],
 				   "cpu-clock");

@@ -31,6 +31,8 @@ const char trace_help[] =
 "  -a, --all-cpus     everything; the default without COMMAND, -p and -t\n"
 "  -p, --pid=PID[,...]  these processes, with all that they start\n"
 "  -t, --tid=TID[,...]  these threads\n"
+"  -G, --cgroup=CGROUP  the processes that are in this cgroup now: as for record\n"
+"  -C, --cpu=CPU[,...]  only on these CPUs: 0,2-3\n"
 "      --lines        one line for each stack: functions, the innermost first\n"
 "      --folded       one line for each: command, functions from the outermost,\n"
 "                     and 1, as flamegraph.pl reads it\n"
@@ -253,9 +255,9 @@ int trace_main(int argc, char **argv)
 	}
 	if (optind < argc)
 		trace.what.command = argv + optind;
-	if (trace.what.targets.nr && (trace.what.all || trace.what.command))
-		return usage_error("trace",
-				   "-p and -t exclude -a and a command");
+	status = record_check_places(&trace.what, "trace");
+	if (status)
+		return status;
 	if (!trace.what.nr_events)
 		return usage_error("trace", "give an event with -e");
 	status = live_open(&trace.live);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The sampler of a recording or a session, with a perf event for each thread or CPU. */
+#ifndef CLI_PROFILE_RECORD_SAMPLER_H
+#define CLI_PROFILE_RECORD_SAMPLER_H
+
+#include "cli/profile/record_options.h"
+
+struct sframe_unwind_samples;
+
+/**
+ * struct record_sampler - the sampler
+ *
+ * @samples: the library's, or NULL.
+ * @event_of: number of the event by id of the sampler.
+ * @room: room for those.
+ */
+struct record_sampler {
+	struct sframe_unwind_samples *samples;
+	uint32_t *event_of;
+	uint32_t room;
+};
+
+/*
+ * Open it for all events of @options, whose ids are filled in. It takes no samples
+ * before it is started. If the kernel may not be sampled, events of user mode are
+ * sampled only there, and @options says so. @command: for messages. @child: thread
+ * whose events begin at exec, or 0. @raw: whether samples of tracepoints have their
+ * data. Returns an exit status; record_sampler_close() is to be called in any case.
+ */
+int record_sampler_open(struct record_sampler *sampler, const char *command,
+			struct record_options *options, pid_t child, bool raw);
+
+/* Returns the number of the event with @id. */
+uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id);
+
+/* Also frees what was filled in in @options. */
+void record_sampler_close(struct record_sampler *sampler,
+			  struct record_options *options);
+
+#endif /* CLI_PROFILE_RECORD_SAMPLER_H */
