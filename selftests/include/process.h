@@ -5,7 +5,9 @@
 #ifndef SELFTESTS_PROCESS_H
 #define SELFTESTS_PROCESS_H
 
+#include <errno.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +78,19 @@ static inline int try_request(int fd, pid_t tid)
 
 	req.tid = tid;
 	return request(fd, &req) ? errno : 0;
+}
+
+/*
+ * As request(), until the thread takes one more. If it is preempted while it
+ * delivers stacks, many requests can join its walk; then no more of them may.
+ */
+static inline int request_in_turn(int fd, struct sframe_unwind_request *req)
+{
+	int ret;
+
+	while ((ret = request(fd, req)) && errno == EAGAIN)
+		sched_yield();
+	return ret;
 }
 
 /* The state letter of a thread of any process; see proc(5). */

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "common.h"
+#include "process.h"
 
 FIXTURE(task)
 {
@@ -156,7 +157,7 @@ TEST_F(task, spinning_in_32_bit_code)
 		sched_yield();
 	self->req.tid = low->tid;
 	for (i = 0; i < 1000 && !refused; i++) {
-		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_EQ(0, request_in_turn(self->fd, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
 		refused += self->stack.head.stop ==
 			   SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;

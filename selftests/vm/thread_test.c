@@ -133,7 +133,7 @@ TEST_F(thread, running_many)
 	self->req.tid = start(&self->worker, spinner);
 	ASSERT_LT(0, self->req.tid);
 	for (i = 0; i < 200; i++) {
-		ASSERT_EQ(0, request(self->fd, &self->req));
+		ASSERT_EQ(0, request_in_turn(self->fd, &self->req));
 		ASSERT_STACK(self->fd, &self->stack);
 		/* Once the thread spins, the stack is spin() in spinner(). */
 		if (inside(self->stack.head.ips[0], spin, 256) &&
