@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Common to all ioctls: sizes, flags, reserved members, bad addresses. */
-#include "common.h"
+#include "sample_layout.h"
+#include "sampled.h"
 
 /* An ioctl's structure, followed by bytes that the kernel does not know. */
 union any {
@@ -15,6 +16,8 @@ union any {
 	struct sframe_unwind_events events;
 	struct sframe_unwind_list_attached list_attached;
 	struct sframe_unwind_sampler sampler;
+	struct sframe_unwind_sample_event sample_event;
+	struct sframe_unwind_sample_control sample_control;
 	unsigned char bytes[256];
 };
 
@@ -24,6 +27,7 @@ FIXTURE(abi)
 	struct fake fake;
 	union any any;
 	__u64 ips[4];
+	int perf_fd;
 };
 
 FIXTURE_VARIANT(abi)
@@ -36,6 +40,7 @@ FIXTURE_VARIANT(abi)
 	unsigned int reserved;	/* offset of a reserved member, or 0 */
 	unsigned int message;	/* offset of the message's address, or 0 */
 	unsigned int message_size;
+	const char *text;	/* of the message about an unknown flag, if special */
 	bool query;		/* has no effect; also for 32-bit callers */
 };
 
@@ -124,6 +129,27 @@ FIXTURE_VARIANT_ADD(abi, sampler) {
 	.message_size = offsetof(struct sframe_unwind_sampler, message_size),
 };
 
+FIXTURE_VARIANT_ADD(abi, sample) {
+	.cmd = SFRAME_UNWIND_IOC_SAMPLE,
+	.size = sizeof(struct sframe_unwind_sample_event),
+	.flags = offsetof(struct sframe_unwind_sample_event, flags),
+	.unknown = 8,
+	.message = offsetof(struct sframe_unwind_sample_event, message),
+	.message_size = offsetof(struct sframe_unwind_sample_event,
+				 message_size),
+};
+
+FIXTURE_VARIANT_ADD(abi, sample_control) {
+	.cmd = SFRAME_UNWIND_IOC_SAMPLE_CONTROL,
+	.size = sizeof(struct sframe_unwind_sample_control),
+	.flags = offsetof(struct sframe_unwind_sample_control, flags),
+	.unknown = 8,
+	.text = "flags 0x80000000 are not one of START, STOP and REMOVE",
+	.message = offsetof(struct sframe_unwind_sample_control, message),
+	.message_size = offsetof(struct sframe_unwind_sample_control,
+				 message_size),
+};
+
 FIXTURE_VARIANT_ADD(abi, clear_stack_map) {
 	.cmd = SFRAME_UNWIND_IOC_CLEAR_STACK_MAP,
 	.size = sizeof(struct sframe_unwind_clear_stack_map),
@@ -141,9 +167,22 @@ FIXTURE_VARIANT_ADD(abi, sample_stats) {
 	.query = true,
 };
 
+/* Let the client take samples, with a stack map. */
+static int start_sampler(int fd)
+{
+	struct sframe_unwind_sampler sampler = sampler_of_pages(1);
+
+	sampler.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP;
+	sampler.map_pages = 1;
+	return ioctl(fd, SFRAME_UNWIND_IOC_SAMPLER, &sampler);
+}
+
 /* A call that succeeds; each test changes one thing in it. */
 FIXTURE_SETUP(abi)
 {
+	struct perf_event_attr faults = software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	self->perf_fd = -1;
 	self->fd = open_client(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_TRUE(make_fake(&self->fake));
@@ -159,13 +198,17 @@ FIXTURE_SETUP(abi)
 		break;
 	case SFRAME_UNWIND_IOC_SAMPLE_STATS:
 	case SFRAME_UNWIND_IOC_CLEAR_STACK_MAP:
-		self->any.sampler.size = sizeof(self->any.sampler);
-		self->any.sampler.ring_pages = 1;
-		self->any.sampler.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP;
-		self->any.sampler.map_pages = 1;
-		ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_SAMPLER,
-				   &self->any));
-		memset(&self->any, 0, sizeof(self->any));
+		ASSERT_EQ(0, start_sampler(self->fd));
+		break;
+	case SFRAME_UNWIND_IOC_SAMPLE:
+		ASSERT_EQ(0, start_sampler(self->fd));
+		self->perf_fd = perf_open(&faults, 0, -1);
+		ASSERT_LE(0, self->perf_fd);
+		self->any.sample_event.perf_fd = self->perf_fd;
+		break;
+	case SFRAME_UNWIND_IOC_SAMPLE_CONTROL:
+		ASSERT_EQ(0, start_sampler(self->fd));
+		self->any.sample_control.flags = SFRAME_UNWIND_SAMPLE_START;
 		break;
 	case SFRAME_UNWIND_IOC_SAMPLER:
 		self->any.sampler.ring_pages = 1;
@@ -181,13 +224,23 @@ FIXTURE_SETUP(abi)
 FIXTURE_TEARDOWN(abi)
 {
 	free_fake(&self->fake);
+	if (self->perf_fd >= 0)
+		close(self->perf_fd);
 	close(self->fd);
 }
 
 /* A failed call must not have had an effect. */
 #define ASSERT_NO_EFFECT()						\
 	do {								\
+		struct sframe_unwind_sample_stats samples_ = {		\
+			.size = sizeof(samples_),			\
+		};							\
 		struct sframe_unwind_stats stats_;			\
+		if (variant->cmd == SFRAME_UNWIND_IOC_SAMPLE)		\
+			ASSERT_EQ(0, ioctl(self->fd,			\
+					   SFRAME_UNWIND_IOC_SAMPLE_STATS, \
+					   &samples_));			\
+		EXPECT_EQ(0, samples_.nr_events);			\
 		ASSERT_EQ(0, stats(self->fd, &stats_));			\
 		EXPECT_EQ(0, stats_.accepted);				\
 		EXPECT_EQ(variant->cmd == SFRAME_UNWIND_IOC_UNREGISTER,	\
@@ -315,19 +368,22 @@ TEST_F(abi, unwritable)
 
 TEST_F(abi, message)
 {
+	const char *expected = variant->text ?: "unknown flags 0x80000000";
 	char text[256];
 	__u64 *address = (__u64 *)(self->any.bytes + variant->message);
 	__u32 *size = (__u32 *)(self->any.bytes + variant->message_size);
+	__u32 *flags = (__u32 *)(self->any.bytes + variant->flags), valid_flags;
 
 	if (!variant->message)
 		return;
-	*(__u32 *)(self->any.bytes + variant->flags) = 1U << 31;
+	valid_flags = *flags;
+	*flags = 1U << 31;
 	*address = (uintptr_t)text;
 	*size = sizeof(text);
 	memset(text, 0xa5, sizeof(text));
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_STREQ("unknown flags 0x80000000", text);
+	EXPECT_STREQ(expected, text);
 
 	/*
 	 * Truncated to the buffer with its NUL, and nothing is written behind
@@ -336,7 +392,8 @@ TEST_F(abi, message)
 	memset(text, 0xa5, sizeof(text));
 	*size = 8;
 	EXPECT_EQ(-1, ioctl(self->fd, variant->cmd, &self->any));
-	EXPECT_STREQ("unknown", text);
+	EXPECT_EQ(0, strncmp(expected, text, 7));
+	EXPECT_EQ('\0', text[7]);
 	EXPECT_EQ((char)0xa5, text[8]);
 
 	/* A bad buffer does not change the errno. */
@@ -346,7 +403,7 @@ TEST_F(abi, message)
 
 	/* Success writes no message. */
 	memset(text, 0xa5, sizeof(text));
-	*(__u32 *)(self->any.bytes + variant->flags) = 0;
+	*flags = valid_flags;
 	*address = (uintptr_t)text;
 	*size = sizeof(text);
 	EXPECT_EQ(0, ioctl(self->fd, variant->cmd, &self->any));
