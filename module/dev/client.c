@@ -163,6 +163,7 @@ struct sfu_client *sfu_client_create(void)
 	client->pid_ns = get_pid_ns(task_active_pid_ns(current));
 	init_waitqueue_head(&client->wait);
 	mutex_init(&client->read_mutex);
+	mutex_init(&client->create_mutex);
 	sfu_attachments_init(&client->attachments);
 	sfu_count(SFU_CLIENTS);
 	return client;
@@ -206,7 +207,7 @@ static int make_ring(struct sfu_client *client)
 	struct sfu_ring ring = {};
 	int err;
 
-	lockdep_assert_held(&client->read_mutex);
+	lockdep_assert_held(&client->create_mutex);
 	if (client->ring.data)
 		return 0;
 	err = sfu_payer_charge(payer, SFU_RING_SIZE, false);
@@ -237,9 +238,9 @@ int sfu_client_prepare(struct sfu_client *client)
 	/* Pairs with the store above: if the ring is there, all of it is. */
 	if (smp_load_acquire(&client->ring.data))
 		return 0;
-	mutex_lock(&client->read_mutex);
+	mutex_lock(&client->create_mutex);
 	err = make_ring(client);
-	mutex_unlock(&client->read_mutex);
+	mutex_unlock(&client->create_mutex);
 	return err;
 }
 
@@ -249,7 +250,7 @@ int sfu_client_make_sampler(struct sfu_client *client,
 	struct sfu_sampler *sampler;
 	int err = -EEXIST;
 
-	mutex_lock(&client->read_mutex);
+	mutex_lock(&client->create_mutex);
 	if (client->sampler)
 		goto out;
 	err = sfu_sample_prepare();
@@ -264,7 +265,7 @@ int sfu_client_make_sampler(struct sfu_client *client,
 	/* Pairs with the acquire in sfu_client_sampler(). */
 	smp_store_release(&client->sampler, sampler);
 out:
-	mutex_unlock(&client->read_mutex);
+	mutex_unlock(&client->create_mutex);
 	return err;
 }
 

@@ -28,7 +28,9 @@ struct sfu_space;
  * @wait: readers and pollers.
  * @attachments: the client's attachments.
  * @sampler: takes samples for the client; or NULL. Set once.
- * @read_mutex: serialises readers, and the creation of the ring and the sampler.
+ * @read_mutex: serialises readers. A reader may wait for a page of its buffer
+ *	without limit, so nothing else takes it.
+ * @create_mutex: serialises the creation of the ring and the sampler.
  * @ring: unread records. ring.tail is changed under both @read_mutex and
  *	consumer.lock.
  * @lost_events: see struct sframe_unwind_stats.
@@ -39,7 +41,8 @@ struct sfu_client {
 	wait_queue_head_t wait;
 	struct sfu_attachments attachments;
 	struct sfu_sampler *sampler;
-	struct mutex read_mutex;	/* readers; making the ring, the sampler */
+	struct mutex read_mutex;	/* readers */
+	struct mutex create_mutex;	/* creation of the ring, the sampler */
 	struct sfu_ring ring;		/* consumer.lock */
 	u64 lost_events;		/* consumer.lock */
 };

@@ -243,32 +243,21 @@ static void destroy_event(struct sfu_sample_event *event)
 	free_event(event);
 }
 
-/* Make an event like @perf, which is in use until this returns. */
-static int add_like(struct sfu_sampler *sampler,
-		    const struct sfu_sample_event_spec *spec, struct perf_event *perf,
-		    u32 *id, struct sfu_message *message)
+/*
+ * Make an event like @perf, which is in use until this returns. Returns an errno as
+ * ERR_PTR().
+ */
+static struct sfu_sample_event *
+make_event(struct sfu_sampler *sampler, const struct sfu_sample_event_spec *spec,
+	   struct perf_event *perf, struct sfu_message *message)
 {
 	const struct perf_event_attr *attr = &perf->attr;
-	const char *lost = what_is_lost(perf);
 	struct sfu_sample_event *event;
 	int err;
 
-	lockdep_assert_held(&sampler->events_mutex);
-	if (lost)
-		return sfu_message_fail(message, -EINVAL,
-					"the perf event %s, which the module's would not",
-					lost);
-	if (spec->fields & SFRAME_UNWIND_SAMPLE_RAW &&
-	    !(attr->sample_type & PERF_SAMPLE_RAW))
-		return sfu_message_fail(message, -EACCES,
-					"RAW needs a perf event with PERF_SAMPLE_RAW");
-	if (sampler->nr_events == SFU_MAX_SAMPLE_EVENTS)
-		return sfu_message_fail(message, -ENOSPC,
-					"the client has %u events already",
-					SFU_MAX_SAMPLE_EVENTS);
 	event = alloc_event(sampler, spec);
 	if (!event)
-		return sfu_message_fail(message, -ENOMEM, "no memory");
+		return ERR_PTR(sfu_message_fail(message, -ENOMEM, "no memory"));
 	event->kernel = spec->kernel && !attr->exclude_kernel &&
 			!attr->exclude_callchain_kernel;
 	event->user = spec->user && !attr->exclude_callchain_user;
@@ -277,15 +266,78 @@ static int add_like(struct sfu_sampler *sampler,
 	if (err) {
 		synchronize_rcu();
 		free_event(event);
-		return err;
+		return ERR_PTR(err);
 	}
+	return event;
+}
+
+static bool has_room(const struct sfu_sampler *sampler)
+{
+	lockdep_assert_held(&sampler->events_mutex);
+	return sampler->nr_events < SFU_MAX_SAMPLE_EVENTS;
+}
+
+static int fail_too_many_events(struct sfu_message *message)
+{
+	return sfu_message_fail(message, -ENOSPC,
+				"the client has %u events already",
+				SFU_MAX_SAMPLE_EVENTS);
+}
+
+/* Give @event an id, and let it take samples. Returns false if there are too many. */
+static bool insert_event(struct sfu_sampler *sampler, struct sfu_sample_event *event,
+			 u32 *id)
+{
+	lockdep_assert_held(&sampler->events_mutex);
+	if (!has_room(sampler))
+		return false;
 	event->id = ++sampler->last_id;
 	list_add_tail(&event->link, &sampler->events);
 	sampler->nr_events++;
 	/* The id must be there first. */
 	smp_store_release(&event->started, true);
 	*id = event->id;
-	return 0;
+	return true;
+}
+
+/*
+ * Add an event like @perf, which is in use until this returns. It is made without the
+ * mutex: perf reads the names of probes from user memory, and may wait for it without
+ * limit.
+ */
+static int add_like(struct sfu_sampler *sampler,
+		    const struct sfu_sample_event_spec *spec, struct perf_event *perf,
+		    u32 *id, struct sfu_message *message)
+{
+	const char *lost = what_is_lost(perf);
+	struct sfu_sample_event *event;
+	bool done;
+
+	if (lost)
+		return sfu_message_fail(message, -EINVAL,
+					"the perf event %s, which the module's would not",
+					lost);
+	if (spec->fields & SFRAME_UNWIND_SAMPLE_RAW &&
+	    !(perf->attr.sample_type & PERF_SAMPLE_RAW))
+		return sfu_message_fail(message, -EACCES,
+					"RAW needs a perf event with PERF_SAMPLE_RAW");
+	mutex_lock(&sampler->events_mutex);
+	done = has_room(sampler);
+	mutex_unlock(&sampler->events_mutex);
+	if (!done)
+		return fail_too_many_events(message);
+
+	event = make_event(sampler, spec, perf, message);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	mutex_lock(&sampler->events_mutex);
+	done = insert_event(sampler, event, id);
+	mutex_unlock(&sampler->events_mutex);
+	if (done)
+		return 0;
+	/* Other threads have added events meanwhile. */
+	destroy_event(event);
+	return fail_too_many_events(message);
 }
 
 int sfu_sample_event_add(struct sfu_sampler *sampler,
@@ -304,11 +356,8 @@ int sfu_sample_event_add(struct sfu_sampler *sampler,
 	if (!err && !may_use(file))
 		err = sfu_message_fail(message, -EACCES,
 				       "a process with more privilege has opened perf_fd");
-	if (!err) {
-		mutex_lock(&sampler->events_mutex);
+	if (!err)
 		err = add_like(sampler, spec, perf, id, message);
-		mutex_unlock(&sampler->events_mutex);
-	}
 	fput(file);
 	return err;
 }

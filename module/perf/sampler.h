@@ -79,8 +79,8 @@ struct sfu_sampler_spec {
  * @wait: pollers.
  * @wake: wakes @wait.
  * @wake_due: a user stack has reached the watermark.
- * @events_mutex: protects @events, @nr_events and @last_id. No other lock of the
- *	module is taken under it but that of the payer; perf's are.
+ * @events_mutex: protects @events, @nr_events and @last_id. Perf events are made and
+ *	released without it, and no other lock is taken under it.
  * @events: of struct sfu_sample_event.
  * @nr_events: number of entries in @events.
  * @last_id: id of the last event added.
