@@ -13,13 +13,14 @@ struct pt_regs;
 
 /*
  * Unwind the current kernel stack from @regs, which perf has passed with an
- * event: the registers of an interrupt, or some of those of a caller. Stores at
+ * event: the registers of an interrupt, or some of those of a caller. @precise:
+ * the instruction pointer may be that of a moment before the interrupt. Stores at
  * most @max addresses at @ip, innermost first. Any context. Returns the number
  * of addresses, 0 if @regs are those of user mode. *@cut is whether there are
  * more.
  */
-u32 sfu_arch_kernel_stack(const struct pt_regs *regs, u64 *ip, u32 max,
-			  bool *cut);
+u32 sfu_arch_kernel_stack(const struct pt_regs *regs, bool precise, u64 *ip,
+			  u32 max, bool *cut);
 
 /*
  * Find out how the current thread, which must have an mm, has entered the

@@ -65,6 +65,7 @@ static DEFINE_MUTEX(scratches_mutex);	/* allocation */
  * @period, @address: see SFRAME_UNWIND_SAMPLE_*.
  * @user_regs: user registers of the current thread; NULL if it has none, or may
  *	not be observed.
+ * @in_user: they are those that the event has interrupted.
  * @is_partial: see may_be_partial().
  * @raw: raw data, or NULL.
  * @cookie: of the user stack, or 0.
@@ -79,6 +80,7 @@ struct sample {
 	u64 period;
 	u64 address;
 	const struct pt_regs *user_regs;
+	bool in_user;
 	bool is_partial;
 	const void *raw;
 	u64 cookie;
@@ -88,11 +90,11 @@ struct sample {
 };
 
 /*
- * Returns the user registers of the current thread, or NULL. @regs: those of the
- * event.
+ * Returns the user registers of the current thread, or NULL. They are where the kernel
+ * has saved them at its entry, also if the event was in user mode. What perf passes
+ * may be a copy, see has_interrupted_user().
  */
-static const struct pt_regs *find_user_regs(const struct perf_event *perf,
-					    struct pt_regs *regs)
+static const struct pt_regs *find_user_regs(const struct perf_event *perf)
 {
 	const struct perf_event_context *context = perf->ctx;
 
@@ -109,27 +111,45 @@ static const struct pt_regs *find_user_regs(const struct perf_event *perf,
 	 */
 	if (context && context->task && context->task != current)
 		return NULL;
-	return user_mode(regs) ? regs : task_pt_regs(current);
+	return task_pt_regs(current);
 }
 
 /*
- * Returns whether the kernel may be saving or restoring @user_regs. It does that with
+ * Returns whether @user_regs are what the event has interrupted. @regs: the registers
+ * that perf has passed.
+ *
+ * At a precise event, these are a copy of what the NMI has interrupted, but with the
+ * instruction pointer of the event. That was a little earlier, maybe in another mode:
+ * other registers do not belong to it, and those of the kernel may be among them. An NMI
+ * in user mode uses the stack of the thread; one in the kernel has a stack of its own.
+ */
+static bool has_interrupted_user(const struct pt_regs *user_regs,
+				 struct pt_regs *regs)
+{
+	const char here = 0;
+
+	return regs == user_regs ||
+	       (user_mode(regs) && in_nmi() && object_is_on_stack(&here));
+}
+
+/*
+ * Returns whether the kernel may be saving or restoring the user registers. It does that with
  * interrupts disabled; before and after, the stack is in use below them. An NMI counts
  * as one hard interrupt.
  */
-static bool may_be_partial(const struct pt_regs *user_regs, struct pt_regs *regs)
+static bool may_be_partial(const struct sample *sample, struct pt_regs *regs)
 {
 	const unsigned long stack = (unsigned long)task_stack_page(current);
 
-	return in_nmi() && user_regs != regs &&
+	return in_nmi() && !sample->in_user &&
 	       hardirq_count() == HARDIRQ_OFFSET &&
 	       kernel_stack_pointer(regs) - stack >
-		       (unsigned long)user_regs - stack;
+		       (unsigned long)sample->user_regs - stack;
 }
 
 /* Take the kernel stack, and find out how the thread has entered the kernel. */
-static void take_kernel(struct sample *sample, const struct pt_regs *regs,
-			struct scratch *scratch)
+static void take_kernel(struct sample *sample, const struct perf_event *perf,
+			struct pt_regs *regs, struct scratch *scratch)
 {
 	const struct sfu_sample_event *event = sample->event;
 	struct sframe_unwind_sample *head = &sample->head;
@@ -138,14 +158,15 @@ static void take_kernel(struct sample *sample, const struct pt_regs *regs,
 
 	if (event->kernel)
 		head->nr_kernel =
-			sfu_arch_kernel_stack(regs, scratch->kernel,
+			sfu_arch_kernel_stack(regs, perf->attr.precise_ip,
+					      scratch->kernel,
 					      event->sampler->spec.max_kernel_depth,
 					      &cut);
 	head->kernel_cut = cut;
 	sample->kernel = scratch->kernel;
 	if (!sample->user_regs)
 		return;
-	if (sample->user_regs == regs) {
+	if (user_mode(regs)) {
 		head->entry = SFRAME_UNWIND_ENTRY_USER;
 		return;
 	}
@@ -166,8 +187,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 	};
 
 	if (spec->max_files || sample->is_partial ||
-	    !sfu_walk_at_once(&user, sample->user_regs,
-			      head->entry == SFRAME_UNWIND_ENTRY_USER,
+	    !sfu_walk_at_once(&user, sample->user_regs, sample->in_user,
 			      spec->max_depth, spec->fallback)) {
 		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
 		return;
@@ -434,13 +454,14 @@ static void take_sample(const struct sfu_sample_event *event,
 		.head.record.type = SFRAME_UNWIND_RECORD_SAMPLE,
 		.head.time = sampler->time(),
 		.head.event = event->id,
-		.user_regs = find_user_regs(perf, regs),
+		.user_regs = find_user_regs(perf),
 	};
 
-	sample.is_partial = sample.user_regs &&
-			    may_be_partial(sample.user_regs, regs);
+	sample.in_user = sample.user_regs &&
+			 has_interrupted_user(sample.user_regs, regs);
+	sample.is_partial = sample.user_regs && may_be_partial(&sample, regs);
 	sfu_task_ids(sampler->pid_ns, &sample.head.pid, &sample.head.tid);
-	take_kernel(&sample, regs, scratch);
+	take_kernel(&sample, perf, regs, scratch);
 	take_fields(&sample, data);
 	if (sample.user_regs && event->user)
 		take_user(&sample, scratch);
@@ -456,7 +477,8 @@ void sfu_sample_take(struct perf_event *perf, struct perf_sample_data *data,
 
 	/* perf has disabled preemption already. For synchronize_rcu() in sample_event.c. */
 	preempt_disable_notrace();
-	if (!READ_ONCE(sampler->started) || !READ_ONCE(event->started))
+	/* Pairs with the release in insert_event(): the id is there. */
+	if (!READ_ONCE(sampler->started) || !smp_load_acquire(&event->started))
 		goto out;
 	sfu_sampler_count(sampler, SFU_SAMPLE_SEEN);
 	if (perf->hw.interrupts == THROTTLED)

@@ -136,8 +136,12 @@ static struct perf_event_attr attr_like(const struct perf_event *perf,
 	attr.comm = 0;
 	attr.comm_exec = 0;
 	attr.task = 0;
+	/*
+	 * A wakeup for each event: else the PMU may collect precise events in a buffer
+	 * (large PEBS), and perf calls the handler for all of them in a later interrupt.
+	 */
 	attr.watermark = 0;
-	attr.wakeup_events = 0;
+	attr.wakeup_events = 1;
 	attr.sample_id_all = 0;
 	attr.use_clockid = 0;
 	attr.clockid = 0;

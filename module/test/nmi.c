@@ -21,17 +21,26 @@ static bool is_registered;
 
 /* The event whose handler is called, or NULL. Its owner does not remove it meanwhile. */
 static struct perf_event *nmi_event;
+static u64 nmi_ip;			/* see struct sfu_test_nmi_spec */
 static atomic64_t nr_nmis;
 static atomic64_t nr_in_user;
 
 static int note_nmi(unsigned int type, struct pt_regs *regs)
 {
-	struct perf_event *event = READ_ONCE(nmi_event);
 	struct perf_sample_data data;
+	struct perf_event *event;
+	struct pt_regs copy;
 
+	/* Pairs with the release in start(): nmi_ip is that of the event. */
+	event = smp_load_acquire(&nmi_event);
 	if (event) {
+		copy = *regs;
+		if (nmi_ip) {
+			copy.ip = nmi_ip;
+			copy.cs = __USER_CS;
+		}
 		perf_sample_data_init(&data, 0, 1);
-		event->overflow_handler(event, &data, regs);
+		event->overflow_handler(event, &data, nmi_ip ? &copy : regs);
 		atomic64_inc(&nr_nmis);
 		if (user_mode(regs))
 			atomic64_inc(&nr_in_user);
@@ -40,7 +49,7 @@ static int note_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
-static int start(struct sfu_client *client, u32 id)
+static int start(struct sfu_client *client, u32 id, u64 ip)
 {
 	struct sfu_bench_event event = {};
 	int err;
@@ -61,7 +70,9 @@ static int start(struct sfu_client *client, u32 id)
 	atomic64_set(&nr_nmis, 0);
 	atomic64_set(&nr_in_user, 0);
 	nmi_client = client;
-	WRITE_ONCE(nmi_event, event.perf);
+	nmi_ip = ip;
+	/* Pairs with the acquire in take_sample(). */
+	smp_store_release(&nmi_event, event.perf);
 	return 0;
 }
 
@@ -71,7 +82,7 @@ int sfu_test_nmi_set(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
 
 	if (spec->event) {
 		mutex_lock(&nmi_mutex);
-		err = start(client, spec->event);
+		err = start(client, spec->event, spec->ip);
 		mutex_unlock(&nmi_mutex);
 	} else {
 		sfu_test_nmi_stop(client);

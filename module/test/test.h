@@ -51,12 +51,15 @@ struct sfu_test_timer_spec {
  *	EBUSY if another file does so.
  * @nmis: out: number of NMIs in which its handler was called since it began.
  * @in_user: out: number of those that interrupted user mode.
+ * @ip: if it is not 0, the handler gets what it gets at a precise event: a copy of the
+ *	registers, with this instruction pointer, which is in user mode.
  */
 struct sfu_test_nmi_spec {
 	__u32 size;
 	__u32 event;
 	__u64 nmis;
 	__u64 in_user;
+	__u64 ip;
 };
 
 #define SFU_TEST_IOC_NMI	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x12)

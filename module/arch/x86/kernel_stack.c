@@ -14,8 +14,8 @@
 
 #include "../kernel_stack.h"
 
-u32 sfu_arch_kernel_stack(const struct pt_regs *regs, u64 *ip, u32 max,
-			  bool *cut)
+u32 sfu_arch_kernel_stack(const struct pt_regs *regs, bool precise, u64 *ip,
+			  u32 max, bool *cut)
 {
 	struct pt_regs *start = (struct pt_regs *)regs;
 	struct pt_regs *entry;
@@ -30,13 +30,18 @@ u32 sfu_arch_kernel_stack(const struct pt_regs *regs, u64 *ip, u32 max,
 	/*
 	 * Of a caller's registers, perf sets few, and not the flags. The unwinder
 	 * needs all of them to start there; else it starts here, and skips what
-	 * is below the caller.
+	 * is below the caller. Then it comes to the caller itself, which is there
+	 * already.
 	 */
-	if (start->flags & X86_EFLAGS_FIXED)
+	if (start->flags & X86_EFLAGS_FIXED && !precise) {
 		unwind_start(&state, current, start, NULL);
-	else
+	} else {
 		unwind_start(&state, current, NULL,
 			     (unsigned long *)start->sp);
+		if (!unwind_done(&state) &&
+		    unwind_get_return_address(&state) == start->ip)
+			unwind_next_frame(&state);
+	}
 	for (; !unwind_done(&state); unwind_next_frame(&state)) {
 		/* The whole stack: this is where the thread entered the kernel. */
 		entry = unwind_get_entry_regs(&state, NULL);

@@ -248,6 +248,85 @@ TEST_F(nmi, by_the_monitor)
 	       self->stats.stacks_lost, self->stats.stacks_asked);
 }
 
+/* NMIs of both modes between two looks at how many there were. */
+#define NMIS_AT_ONCE	20
+#define OF_EACH_MODE	20
+
+/* The ends of the addresses of programs. */
+#define USER_END	0x7ffffffff000ULL
+
+/*
+ * Check the samples at precise events with the instruction pointer @ip. Returns how many
+ * there were, of this process.
+ */
+static unsigned int read_precise(struct __test_metadata *_metadata,
+				 FIXTURE_DATA(nmi) *self, __u64 ip)
+{
+	struct taken *t = &self->t;
+	unsigned int nr = 0;
+
+	while (take_sample(&self->s, t) == 1) {
+		if (t->head.pid != (__u32)getpid())
+			continue;
+		nr++;
+		EXPECT_EQ(SFRAME_UNWIND_ENTRY_USER, t->head.entry);
+		EXPECT_EQ(0, t->nr_kernel);
+		if (t->head.fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
+			EXPECT_GT(USER_END, t->ip);
+			EXPECT_GT(USER_END, t->sp);
+			EXPECT_NE(ip, t->ip);
+		}
+		for (unsigned int i = 0; i < t->nr_user; i++)
+			EXPECT_NE(ip, t->user[i]);
+	}
+	return nr;
+}
+
+/*
+ * At precise events, perf passes a copy of what the NMI has interrupted, with another
+ * instruction pointer: other registers may be the kernel's, and do not belong to it.
+ */
+TEST_F(nmi, precise)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_DUMMY);
+	unsigned int turn, nr = 0, in_user = 0, in_kernel = 0;
+	struct sfu_test_nmi_spec spec = { .size = sizeof(spec) };
+	int monitor = open_monitor(), perf_fd, id;
+	/* An instruction at which no thread ever is. */
+	const __u64 ip = (uintptr_t)read_precise + 1;
+
+	if (monitor < 0)
+		SKIP(return, "no monitor: qemu/run has no -N");
+	perf_fd = perf_open(&attr, -1, 0);
+	id = sample_fd(&self->s, perf_fd, SFRAME_UNWIND_SAMPLE_REGISTERS, 0);
+	ASSERT_LT(0, id);
+	close(perf_fd);
+	ASSERT_EQ(0, start(&self->s));
+	for (turn = 0; turn < 1000 && (nr < NMIS || in_user < OF_EACH_MODE ||
+				       in_kernel < OF_EACH_MODE); turn++) {
+		spec.event = id;
+		spec.ip = ip;
+		ASSERT_EQ(0, ioctl(self->s.fd, SFU_TEST_IOC_NMI, &spec));
+		for (unsigned int i = 0; i < NMIS_AT_ONCE; i++) {
+			cause_nmi(monitor);
+			work(turn);
+		}
+		spec.event = 0;
+		ASSERT_EQ(0, ioctl(self->s.fd, SFU_TEST_IOC_NMI, &spec));
+		in_user += spec.in_user;
+		in_kernel += spec.nmis - spec.in_user;
+		nr += read_precise(_metadata, self, ip);
+	}
+	ASSERT_EQ(0, stop(&self->s));
+	close(monitor);
+	EXPECT_LE(NMIS, nr);
+	EXPECT_LE(OF_EACH_MODE, in_user);
+	EXPECT_LE(OF_EACH_MODE, in_kernel);
+	EXPECT_ADDS_UP(&self->s);
+	TH_LOG("%u samples; %u NMIs in user mode, %u in the kernel", nr, in_user,
+	       in_kernel);
+}
+
 /* Let kprobes stay what they are: a jump would not be an NMI for the kernel. */
 static bool stop_optimizing(void)
 {

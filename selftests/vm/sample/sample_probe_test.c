@@ -299,4 +299,72 @@ TEST_F(probe, frequency)
 	EXPECT_ADDS_UP(&self->s);
 }
 
+#define TRACING		"/sys/kernel/tracing/"
+
+/* Write @text to the file @name of tracefs, at its end. */
+static bool write_tracing(const char *name, const char *text)
+{
+	char path[80];
+	FILE *file;
+	bool done;
+
+	snprintf(path, sizeof(path), TRACING "%s", name);
+	file = fopen(path, "ae");
+	done = file && fputs(text, file) >= 0;
+	return file && !fclose(file) && done;
+}
+
+/* Read what the last event of the kprobe "sfu_attr" tells. */
+static bool read_attr(unsigned int *wakeup_events, unsigned long long *flags)
+{
+	FILE *file = fopen(TRACING "trace", "re");
+	const char *found;
+	bool done = false;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		found = strstr(line, "wakeup=");
+		if (strstr(line, "sfu_attr:") && found)
+			done = sscanf(found, "wakeup=%u flags=%lli", wakeup_events,
+				      (long long *)flags) == 2;
+	}
+	if (file)
+		fclose(file);
+	return done;
+}
+
+/*
+ * Our event asks for an interrupt at each precise event: perf would let the PMU collect
+ * them, and call us later in other threads. There is no such PMU in the VM; a kprobe tells
+ * what our event is made with.
+ */
+TEST_F(probe, precise_events_are_not_collected)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_DUMMY), wanted;
+	unsigned int wakeup_events = 0;
+	unsigned long long flags = 0;
+	int perf_fd, id;
+
+	attr.precise_ip = 2;
+	attr.watermark = 1;
+	attr.wakeup_watermark = 4096;
+	perf_fd = perf_open(&attr, 0, -1);
+	ASSERT_LE(0, perf_fd);
+	if (!write_tracing("kprobe_events",
+			   "p:sfu_attr perf_event_create_kernel_counter wakeup=+48(%di):u32 flags=+40(%di):x64\n"))
+		SKIP(return, "no kprobes");
+	EXPECT_TRUE(write_tracing("events/kprobes/sfu_attr/enable", "1"));
+	id = sample_fd(&self->s, perf_fd, 0, 0);
+	EXPECT_TRUE(write_tracing("events/kprobes/sfu_attr/enable", "0"));
+	EXPECT_TRUE(read_attr(&wakeup_events, &flags));
+	EXPECT_TRUE(write_tracing("kprobe_events", "-:sfu_attr\n"));
+	close(perf_fd);
+	EXPECT_LT(0, id);
+	/* See intel_pmu_hw_config(). */
+	EXPECT_EQ(1, wakeup_events);
+	memcpy((char *)&wanted + 40, &flags, sizeof(flags));
+	EXPECT_TRUE(!wanted.watermark);
+	EXPECT_TRUE(wanted.precise_ip == 2);
+}
+
 TEST_HARNESS_MAIN
