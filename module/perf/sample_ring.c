@@ -219,11 +219,22 @@ static bool has_enough(const struct sfu_sample_ring *ring, u64 tail)
 
 bool sfu_sample_ring_wakes(struct sfu_sample_ring *ring)
 {
-	const u64 tail = READ_ONCE(ring->control->tail);
+	u64 tail = READ_ONCE(ring->control->tail);
 
-	/* Once for each tail: the reader is awake until it moves that. */
-	if (ring->overwrite || tail == ring->woken || !has_enough(ring, tail))
+	if (ring->overwrite || !has_enough(ring, tail))
 		return false;
+	if (tail == ring->woken) {
+		/*
+		 * Once for each tail: the reader is awake until it moves that. It may
+		 * have done so just now, and sleep if it has not seen our record: it
+		 * stores the tail, then looks for records; here it is the other way
+		 * round. Pairs with the barrier in sfu_sampler_poll().
+		 */
+		smp_mb();
+		tail = READ_ONCE(ring->control->tail);
+		if (tail == ring->woken || !has_enough(ring, tail))
+			return false;
+	}
 	ring->woken = tail;
 	return true;
 }

@@ -17,6 +17,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -287,8 +288,8 @@ static struct sfu_sample_ring *get_ring(struct sfu_sampler *sampler, u32 cpu)
 int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma)
 {
 	const u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
-	const u64 cpu = offset >> RING_CPU_SHIFT;
 	const u64 part = offset & ((1ULL << RING_CPU_SHIFT) - 1);
+	u64 cpu = offset >> RING_CPU_SHIFT;
 	struct sfu_sample_ring *ring;
 
 	if (sampler->map && offset == SFRAME_UNWIND_STACK_MAP)
@@ -300,6 +301,7 @@ int sfu_sampler_map(struct sfu_sampler *sampler, struct vm_area_struct *vma)
 	if (cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
 	    (part && part != RING_RECORDS_BIT))
 		return -EINVAL;
+	cpu = array_index_nospec(cpu, nr_cpu_ids);
 	mutex_lock(&sampler->rings_mutex);
 	ring = get_ring(sampler, cpu);
 	mutex_unlock(&sampler->rings_mutex);
@@ -313,6 +315,12 @@ __poll_t sfu_sampler_poll(struct sfu_sampler *sampler, struct file *file,
 	u32 cpu;
 
 	poll_wait(file, &sampler->wait, table);
+	/*
+	 * The caller is in the queue, and has stored the tails, before it looks for
+	 * records. Pairs with wq_has_sleeper() in wake_pollers(), and with the barrier
+	 * in sfu_sample_ring_wakes().
+	 */
+	smp_mb();
 	for_each_possible_cpu(cpu) {
 		/* Pairs with the release in get_ring(). */
 		ring = smp_load_acquire(&sampler->ring[cpu]);
