@@ -202,6 +202,37 @@ dying:	push	%rbx
 	nop
 	END table
 
+/* Either call may not return: the other one then leads to what is behind both. */
+	FUNCTION two_calls
+	push	%rbx
+	test	%rdi, %rdi
+	jz	1f
+	call	leaf
+	jmp	2f
+1:	sub	$16, %rsp
+	call	leaf
+2:	nop
+3:	call	leaf
+	jmp	3b
+	END two_calls
+
+/*
+ * Behind the call may be what the table leads to, with another stack pointer; both end
+ * alike, by the frame pointer.
+ */
+	FUNCTION table_leaves
+	push	%rbp
+	mov	%rsp, %rbp
+	test	%rdi, %rdi
+	jz	1f
+	jmp	*%rax
+1:	push	%rdi
+	call	leaf
+	mov	-8(%rbp), %rax
+	leave
+	ret
+	END table_leaves
+
 	FUNCTION traps
 	test	%rdi, %rdi
 	jz	1f

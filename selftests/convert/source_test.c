@@ -245,6 +245,17 @@ static void code_behind_calls(void)
 	EXPECT_RULE(&object, "table", 1, SFU_REG_SP, 16, 0);
 	EXPECT(!object_find(&object, "table", 6, &rule));
 	EXPECT(!object_find(&object, "table", 8, &rule));
+	/* Two calls, of which one may not return, disagree about the rest. */
+	EXPECT_RULE(&object, "two_calls", 6, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "two_calls", 17, SFU_REG_SP, 32, 0);
+	EXPECT(!object_find(&object, "two_calls", 11, &rule));
+	EXPECT(!object_find(&object, "two_calls", 22, &rule));
+	EXPECT(!object_find(&object, "two_calls", 23, &rule));
+	/* The frame pointer is proven, the stack pointer is not. */
+	EXPECT_RULE(&object, "table_leaves", 11, SFU_REG_SP, 16, -16);
+	EXPECT_RULE(&object, "table_leaves", 12, SFU_REG_SP, 24, -16);
+	EXPECT_RULE(&object, "table_leaves", 17, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "table_leaves", 22, SFU_REG_SP, 8, 0);
 	object_close(&object);
 }
 

@@ -29,32 +29,101 @@ int sfu_paths_spare_fp(struct scan *scan, const struct area *area)
 	return 1;
 }
 
-/* Note what leads from and to the instruction at @offset. Returns whether that is new. */
+/* Which of the two registers' states is sure. */
+struct sure {
+	bool sp;
+	bool fp;
+};
+
+/* What is sure behind @path, at @next, because it is sure in front of it. */
+static struct sure sure_behind(const struct path *path, const struct path *next)
+{
+	const bool sp = path->sp_is_sure, fp = path->fp_is_sure;
+
+	if (next->is_outermost)
+		return (struct sure){ .sp = sp || fp };
+	switch ((enum change)path->change) {
+	case CHANGE_POP_FP:
+	case CHANGE_WRITE_FP:
+		return (struct sure){ .sp = sp };
+	case CHANGE_SP_TO_FP:
+		return (struct sure){ .sp = sp, .fp = sp };
+	case CHANGE_FP_TO_SP:
+		return (struct sure){ .sp = fp, .fp = fp };
+	case CHANGE_LEAVE:
+		return (struct sure){ .sp = fp };
+	case CHANGE_WRITE_SP:
+		return (struct sure){ .fp = fp };
+	default:
+		return (struct sure){ .sp = sp, .fp = fp };
+	}
+}
+
+/* What is sure in front of @path, because it is sure behind it, at @next. */
+static struct sure sure_before(const struct path *path, const struct path *next)
+{
+	const bool sp = next->sp_is_sure, fp = next->fp_is_sure;
+
+	if (path->is_outermost != next->is_outermost)
+		return (struct sure){ 0 };
+	switch ((enum change)path->change) {
+	case CHANGE_POP_FP:
+	case CHANGE_WRITE_FP:
+		return (struct sure){ .sp = sp };
+	case CHANGE_SP_TO_FP:
+		return (struct sure){ .sp = sp || fp };
+	case CHANGE_FP_TO_SP:
+		return (struct sure){ .fp = sp || fp };
+	case CHANGE_LEAVE:
+		return (struct sure){ .fp = sp };
+	case CHANGE_WRITE_SP:
+		return (struct sure){ .fp = fp };
+	default:
+		return (struct sure){ .sp = sp, .fp = fp };
+	}
+}
+
+/* Add what is @sure at @path. Returns whether that is new. */
+static bool make_sure(struct path *path, struct sure sure)
+{
+	const bool is_new = (sure.sp && !path->sp_is_sure) ||
+			    (sure.fp && !path->fp_is_sure);
+
+	path->sp_is_sure |= sure.sp;
+	path->fp_is_sure |= sure.fp;
+	return is_new;
+}
+
+/*
+ * Note what the instruction at @offset and those that it leads to say about each other.
+ * Returns whether that is new.
+ */
 static bool lead(struct scan *scan, uint64_t offset)
 {
 	struct path *path = path_at(scan, offset);
 	struct path *next = path->continues ? path_at(scan, offset + path->size) :
 					      NULL;
 	struct path *target = path->target ? path_at(scan, path->target) : NULL;
-	/* Calls in front of what exits have returned. */
-	const bool is_reached = path->is_certain || path->exits;
 	bool is_new = false;
 
-	if (is_reached && next && !path->is_call && !next->is_certain)
-		is_new = next->is_certain = true;
-	if (is_reached && target && !target->is_certain)
-		is_new = target->is_certain = true;
-	if (!path->exits && ((next && next->exits) || (target && target->exits)))
-		is_new = path->exits = true;
+	/* A call may not return; but if what is behind it is sure, it does. */
+	if (next && !path->is_call)
+		is_new |= make_sure(next, sure_behind(path, next));
+	if (target)
+		is_new |= make_sure(target, sure_behind(path, target));
+	if (next)
+		is_new |= make_sure(path, sure_before(path, next));
+	if (target)
+		is_new |= make_sure(path, sure_before(path, target));
 	return is_new;
 }
 
-/* Find out what is certain, and what exits. What is not found within the rounds is not. */
+/* Find out what is sure. What is not found within the rounds is not. */
 static void find_leads(struct scan *scan, const struct area *area)
 {
 	bool is_new = true;
 
-	path_at(scan, 0)->is_certain = true;
+	make_sure(path_at(scan, 0), (struct sure){ .sp = true, .fp = true });
 	for (unsigned int i = 0; is_new && i < MAX_ROUNDS; i++) {
 		is_new = false;
 		for (uint64_t at = 0; at < area->size; at++)
@@ -66,21 +135,11 @@ static void find_leads(struct scan *scan, const struct area *area)
 	}
 }
 
-/*
- * Returns whether the state of @path is proven. In a function whose end is known, and
- * without an address to which a jump may go, code behind a call has no other path to it.
- */
-static bool is_proven(const struct area *area, const struct path *path)
-{
-	return path->size && (path->is_certain || path->exits ||
-			      (!area->is_open && !area->is_left));
-}
-
-static struct sfu_rule rule_of(const struct path *path)
+static struct sfu_rule rule_of(const struct path *path, bool by_sp)
 {
 	struct sfu_rule rule = {
-		.cfa = path->has_sp ? SFU_REG_SP : SFU_REG_FP,
-		.cfa_offset = (path->has_sp ? path->depth : path->base) + 8,
+		.cfa = by_sp ? SFU_REG_SP : SFU_REG_FP,
+		.cfa_offset = (by_sp ? path->depth : path->base) + 8,
 		.ra = SFU_BASE_CFA | SFU_DEREF,
 		.ra_offset = SFU_SFRAME_FIXED_RA,
 		.fp = SFU_SAME,
@@ -97,6 +156,25 @@ static struct sfu_rule rule_of(const struct path *path)
 	return rule;
 }
 
+/*
+ * Get the rule for @path. Returns false if it is not proven. In a function whose end is
+ * known, and without an address to which a jump may go, code behind a call has no other
+ * path to it.
+ */
+static bool proven_rule(const struct area *area, const struct path *path,
+			struct sfu_rule *rule)
+{
+	const bool is_all = !area->is_open && !area->is_left;
+	const bool by_sp = path->has_sp && (is_all || path->sp_is_sure);
+
+	if (!path->size)
+		return false;
+	*rule = rule_of(path, by_sp);
+	if (path->is_outermost)
+		return is_all || path->sp_is_sure;
+	return by_sp || (path->base && (is_all || path->fp_is_sure));
+}
+
 int sfu_paths_add(struct scan *scan, const struct area *area)
 {
 	size_t first = nr_spans(&scan->cfi->spans);
@@ -111,10 +189,9 @@ int sfu_paths_add(struct scan *scan, const struct area *area)
 		const uint64_t start = area->start + at;
 		struct sfu_rule rule;
 
-		if (!is_proven(area, path) ||
-		    (path->is_parent && !scan->is_extended))
+		if ((path->is_parent && !scan->is_extended) ||
+		    !proven_rule(area, path, &rule))
 			continue;
-		rule = rule_of(path);
 		err = sfu_proof_add(scan, &first, start, start + path->size,
 				    &rule);
 		if (!err && path->other)

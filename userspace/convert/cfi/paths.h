@@ -31,9 +31,11 @@
  * @is_call: it is a call.
  * @calls: control gets to @other: its address is not only taken.
  * @continues: control gets to the next instruction.
- * @is_certain: it can be reached without return from a call, or only from calls that
- *	return.
- * @exits: control can get from here to the end of the function.
+ * @change: enum change of the instruction.
+ * @sp_is_sure, @fp_is_sure: @depth, or @base, is right also if calls in front of it do
+ *	not return: another path leads here, or control gets from here to the end of the
+ *	function with the stack pointer where this says. If @is_outermost, the first one
+ *	says that of all.
  */
 struct path {
 	int32_t depth;
@@ -51,8 +53,9 @@ struct path {
 	bool is_call;
 	bool calls;
 	bool continues;
-	bool is_certain;
-	bool exits;
+	uint8_t change;
+	bool sp_is_sure;
+	bool fp_is_sure;
 };
 
 /**
@@ -67,6 +70,7 @@ struct path {
  * @is_marked: a path marks the outermost frame.
  * @lost, @nr_lost: offsets of calls that do not return.
  * @culprit: see @behind of struct path, of the path that cannot be.
+ * @other_culprit: that of another path, if either may be the one; or 0.
  */
 struct area {
 	uint64_t start;
@@ -79,6 +83,7 @@ struct area {
 	uint32_t lost[MAX_LOST];
 	unsigned int nr_lost;
 	uint32_t culprit;
+	uint32_t other_culprit;
 };
 
 static inline struct path *path_at(const struct scan *scan, uint64_t offset)

@@ -7,7 +7,8 @@
  * Calls that do not return may be followed by code to which other paths lead, maybe of
  * another function. So code behind a call is proven only if control gets from there to
  * the function's end, with the stack pointer at the return address. If it gets to what
- * cannot be, the call does not return, and all is done again without what is behind it.
+ * cannot be, the call does not return, and all is done again without what is behind it;
+ * if two paths disagree that are both behind a call, neither call is trusted.
  *
  * A path that clears rbp, which it has not saved, marks the outermost frame: it must
  * not return.
@@ -119,6 +120,14 @@ static bool apply(const struct effect *effect, struct path *now)
 	return false;
 }
 
+static bool is_same(const struct path *path, const struct path *now)
+{
+	if (path->is_outermost || now->is_outermost)
+		return path->is_outermost == now->is_outermost;
+	return path->depth == now->depth && path->saved == now->saved &&
+	       path->base == now->base && path->has_sp == now->has_sp;
+}
+
 /*
  * A path with @now leads to @offset of the function. Returns 1 if that agrees with
  * other paths; 0; or a negative errno with a message.
@@ -131,18 +140,20 @@ static int meet(struct scan *scan, struct area *area, uint64_t offset,
 	int err;
 
 	area->culprit = now->behind;
+	area->other_culprit = 0;
 	if (offset >= area->size)
 		return 0;
 	path = path_at(scan, offset);
 	if (path->is_inside)
 		return 0;
-	if (path->is_known) {
-		if (!area->culprit)
-			area->culprit = path->behind;
-		return path->depth == now->depth && path->saved == now->saved &&
-		       path->base == now->base && path->has_sp == now->has_sp &&
-		       path->is_outermost == now->is_outermost;
+	if (path->is_known && !is_same(path, now)) {
+		/* Behind two calls, either may not return. */
+		area->other_culprit = path->behind;
+		return 0;
 	}
+	/* Whatever calls do, a path leads here: let what is behind it know. */
+	if (path->is_known && (now->behind || !path->behind))
+		return 1;
 	path->depth = now->depth;
 	path->saved = now->saved;
 	path->base = now->base;
@@ -186,13 +197,13 @@ static int jump(struct scan *scan, struct area *area, uint64_t offset,
 	    !(area->is_open && is_as_at_start(now))) {
 		from->target = target;
 		/* The start is not behind a call. */
-		from->exits |= !target;
+		from->sp_is_sure |= !target;
 		return meet(scan, area, target, now);
 	}
 	if (!is_as_at_start(now))
 		return 0;
 	/* Back to the start, or to another function in place of a call. */
-	from->exits = true;
+	from->sp_is_sure = true;
 	goes_to(from, target);
 	return 1;
 }
@@ -230,8 +241,8 @@ static bool leaves(struct area *area, const struct effect *effect,
 		   struct path *path, const struct path *now)
 {
 	area->is_left |= !effect->by_variable;
-	path->exits = is_as_at_start(now);
-	return path->exits || (now->has_sp && !area->is_open &&
+	path->sp_is_sure = is_as_at_start(now);
+	return path->sp_is_sure || (now->has_sp && !area->is_open &&
 			       !effect->by_variable);
 }
 
@@ -277,11 +288,13 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	int ret;
 
 	area->culprit = path->behind;
+	area->other_culprit = 0;
 	ret = sfu_proof_decode(scan, area->start + offset, area->size - offset,
 			&effect);
 	if (ret <= 0)
 		return ret;
 	path->size = effect.size;
+	path->change = effect.change;
 	area->writes_saved |= effect.writes_saved;
 	for (unsigned int i = 1; i < effect.size; i++) {
 		if (path_at(scan, offset + i)->is_known)
@@ -317,10 +330,10 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 			   effect.flow == FLOW_BRANCH);
 	switch ((enum flow)effect.flow) {
 	case FLOW_STOP:
-		path->exits |= now.is_outermost;
+		path->sp_is_sure |= now.is_outermost;
 		return 1;
 	case FLOW_RETURN:
-		path->exits = true;
+		path->sp_is_sure = true;
 		return is_as_at_start(&now);
 	case FLOW_LEAVE:
 		return leaves(area, &effect, path, &now);
@@ -371,6 +384,22 @@ static int follow_all(struct scan *scan, struct area *area)
 	return ret;
 }
 
+/* Note the calls that do not return. Returns false if none can be to blame. */
+static bool lose(struct area *area)
+{
+	const uint32_t culprits[] = { area->culprit, area->other_culprit };
+	const unsigned int nr = area->nr_lost;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		if (!culprits[i] || (i && culprits[0] == culprits[i]))
+			continue;
+		if (area->nr_lost == MAX_LOST)
+			return false;
+		area->lost[area->nr_lost++] = culprits[i] - 1;
+	}
+	return area->nr_lost > nr;
+}
+
 int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 		       bool surely)
 {
@@ -382,11 +411,8 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 	if (!area.size || area.size > room || area.size > MAX_KNOWN)
 		return 0;
 	ret = follow_all(scan, &area);
-	while (!ret && surely && area.culprit && !area.is_marked &&
-	       area.nr_lost < MAX_LOST) {
-		area.lost[area.nr_lost++] = area.culprit - 1;
+	while (!ret && surely && !area.is_marked && lose(&area))
 		ret = follow_all(scan, &area);
-	}
 	/* It does not mark the outermost frame if it keeps rbp, but not by a push. */
 	if (area.is_marked && area.stores_fp)
 		return ret < 0 ? ret : 0;
