@@ -87,10 +87,13 @@ int live_option(struct live *live, int option, bool *is_other)
 static void catch_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
-	const struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = on_signal };
 
-	for (unsigned int i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++) {
+		/* The second Ctrl-C ends also what waits for another process. */
+		action.sa_flags = signals[i] == SIGINT ? SA_RESETHAND : 0;
 		sigaction(signals[i], &action, NULL);
+	}
 }
 
 static int fail(const struct live *live, int error)

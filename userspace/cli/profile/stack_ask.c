@@ -20,6 +20,7 @@
 #define QUIET_MS	100	/* without an answer: look why */
 #define ASLEEP_MS	300	/* to wait for threads that nothing wakes */
 #define RUNNING_MS	3000	/* to wait for threads that want to run */
+#define ALL_MS		120000	/* for all stacks, if threads answer late one by one */
 #define FILES_MS	20	/* for the kernel to read a file */
 #define FILES_TRIES	10
 #define FIRST		4u	/* threads of a process that are asked first */
@@ -32,6 +33,7 @@
  * @handle: the device.
  * @flags: of requests.
  * @max_depth: of requests.
+ * @end: when to wait no longer, in milliseconds.
  * @nr_pending: threads that have been asked, and not answered.
  * @is_permitted: a request was accepted.
  * @has_failed: reading has failed; a message was printed.
@@ -42,6 +44,7 @@ struct asking {
 	struct sframe_unwind *handle;
 	unsigned int flags;
 	unsigned int max_depth;
+	uint64_t end;
 	uint32_t nr_pending;
 	bool is_permitted;
 	bool has_failed;
@@ -103,9 +106,18 @@ static bool wait_for_any(struct asking *asking)
 	return poll(&file, 1, QUIET_MS) > 0 && take_all(asking);
 }
 
+/* Returns whether a cgroup or the system is frozen; see stack_read_kernel(). */
+static bool is_frozen(const struct stack_thread *thread)
+{
+	return thread->kernel && (strstr(thread->kernel, "do_freezer_trap") ||
+				  strstr(thread->kernel, "__refrigerator"));
+}
+
 static const char *why_asleep(const struct stack_thread *thread,
 			      bool no_interrupt)
 {
+	if (is_frozen(thread))
+		return "it is frozen, as its cgroup says";
 	switch (thread->state) {
 	case 'D':
 		return "it waits in the kernel, and cannot be interrupted";
@@ -153,9 +165,11 @@ static void wait_for_all(struct asking *asking)
 	while (asking->nr_pending && !asking->has_failed) {
 		if (wait_for_any(asking)) {
 			last = now_ms();
-			continue;
+			if (last < asking->end)
+				continue;
 		}
-		if (now_ms() - last >= RUNNING_MS ||
+		if (now_ms() >= asking->end ||
+		    now_ms() - last >= RUNNING_MS ||
 		    (now_ms() - last >= ASLEEP_MS && !is_any_running(asking)))
 			break;
 	}
@@ -166,9 +180,9 @@ static void wait_for_all(struct asking *asking)
 			continue;
 		thread->is_pending = false;
 		stack_read_state(thread);
+		stack_read_kernel(thread);
 		thread->why = why_asleep(thread, !(asking->flags &
 					 SFRAME_UNWIND_REQUEST_INTERRUPT));
-		stack_read_kernel(thread);
 	}
 	asking->nr_pending = 0;
 }
@@ -243,6 +257,9 @@ static int ask_one(struct asking *asking, uint32_t number)
 	}
 }
 
+static const char too_late[] =
+	"it was not asked: others have not answered for two minutes";
+
 /* Ask the threads that are wanted. */
 static int ask_wanted(struct asking *asking)
 {
@@ -251,6 +268,10 @@ static int ask_wanted(struct asking *asking)
 	for (uint32_t i = 0; i < asking->threads->nr && !status; i++) {
 		if (!asking->threads->list[i].is_wanted)
 			continue;
+		if (now_ms() >= asking->end) {
+			asking->threads->list[i].why = too_late;
+			continue;
+		}
 		status = ask_one(asking, i);
 		/* The device keeps a limited number of records. */
 		if (!(i % 16))
@@ -300,7 +321,8 @@ static int ask_round(struct asking *asking)
 	int status = ask_wanted(asking);
 
 	for (int i = 0; i < FILES_TRIES && !status &&
-	     want(asking->threads, waits_for_file); i++) {
+	     now_ms() < asking->end && want(asking->threads, waits_for_file);
+	     i++) {
 		poll(NULL, 0, FILES_MS);
 		status = ask_wanted(asking);
 	}
@@ -390,7 +412,11 @@ static int ask_all(struct asking *asking)
 int stack_ask(struct stack_threads *threads,
 	      const struct stack_options *options)
 {
-	struct asking asking = { .threads = threads, .options = options };
+	struct asking asking = {
+		.threads = threads,
+		.options = options,
+		.end = now_ms() + ALL_MS,
+	};
 	struct sframe_unwind_query query = { .size = sizeof(query) };
 	int ret, status;
 
