@@ -37,7 +37,8 @@ struct jit {
 
 static FILE *open_ours(const char *path)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+			    O_NOFOLLOW);
 	struct stat status;
 
 	if (fd < 0)
@@ -49,8 +50,9 @@ static FILE *open_ours(const char *path)
 	return NULL;
 }
 
-static void add(struct jit *jit, uint64_t start, uint64_t size,
-		const char *name)
+/* @name is one of those that are kept. */
+static void add_kept(struct jit *jit, uint64_t start, uint64_t size,
+		     const char *name)
 {
 	uint32_t number;
 
@@ -60,10 +62,17 @@ static void add(struct jit *jit, uint64_t start, uint64_t size,
 	jit->last = table_grow(jit->last, &jit->last_room, number,
 			       sizeof(*jit->last));
 	jit->last[number] = jit->symbols.nr;
-	number = strings_add(&jit->names, name);
 	/* Of several at one address, the last one: memory is reused. */
-	symtab_add(&jit->symbols, start, start + size, false,
-		   jit->names.texts[number], jit->symbols.nr);
+	symtab_add(&jit->symbols, start, start + size, false, name,
+		   jit->symbols.nr);
+}
+
+static void add(struct jit *jit, uint64_t start, uint64_t size,
+		const char *name)
+{
+	const uint32_t number = strings_add(&jit->names, name);
+
+	add_kept(jit, start, size, jit->names.texts[number]);
 }
 
 /* Lines of start, size and name; the numbers are hexadecimal. */
@@ -121,8 +130,8 @@ static void move(struct jit *jit, const char *bytes, size_t size)
 		return;
 	number = pairs_find(&jit->starts, get_u64(bytes + 16), 0);
 	if (number != TABLE_NONE)
-		add(jit, get_u64(bytes + 24), get_u64(bytes + 32),
-		    jit->symbols.list[jit->last[number]].name);
+		add_kept(jit, get_u64(bytes + 24), get_u64(bytes + 32),
+			 jit->symbols.list[jit->last[number]].name);
 }
 
 static void read_jitdump(struct jit *jit, FILE *file)
@@ -176,6 +185,11 @@ struct jit *jit_open(uint32_t pid, const char *jitdump)
 	return jit;
 }
 
+struct jit *jit_open_none(void)
+{
+	return table_allocate(sizeof(struct jit));
+}
+
 void jit_close(struct jit *jit)
 {
 	if (!jit)
@@ -183,6 +197,15 @@ void jit_close(struct jit *jit)
 	symtab_free(&jit->symbols);
 	strings_free(&jit->names);
 	free(jit);
+}
+
+uint64_t jit_size(const struct jit *jit)
+{
+	uint64_t size = jit->symbols.room * sizeof(*jit->symbols.list);
+
+	for (uint32_t i = 0; i < jit->names.pairs.nr; i++)
+		size += strlen(jit->names.texts[i]) + 64;
+	return size;
 }
 
 const struct symbol *jit_find(const struct jit *jit, uint64_t address)

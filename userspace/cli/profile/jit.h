@@ -17,6 +17,12 @@ struct jit;
  */
 struct jit *jit_open(uint32_t pid, const char *jitdump);
 
+/* Without names. */
+struct jit *jit_open_none(void);
+
+/* Bytes that it takes. */
+uint64_t jit_size(const struct jit *jit);
+
 void jit_close(struct jit *jit);
 
 /* Returns the symbol, or NULL. */

@@ -17,6 +17,9 @@
 #define OWNER_KERNEL	0x80000000u
 #define OWNER_PROCESS	0x80000001u	/* plus number of the process */
 
+/* Longer names are cut: files can have very long ones, which take time. */
+#define NAME_SIZE	16384u
+
 /* Entries of the cache of addresses, a power of two. */
 #define RECENT		65536u
 
@@ -77,6 +80,8 @@ struct loaded {
  * @frames: places of the current sample.
  * @recent: places that were found recently.
  * @kernel_nameless: number of kernel addresses without a name.
+ * @jits_left_out: number of processes whose code was not named, for lack of memory.
+ * @cut: a name that was cut.
  */
 struct names {
 	struct history *history;
@@ -102,6 +107,8 @@ struct names {
 	uint32_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
 	struct recent recent[RECENT];
 	uint64_t kernel_nameless;
+	uint32_t jits_left_out;
+	char cut[NAME_SIZE];
 };
 
 struct names *names_create(struct history *history,
@@ -160,13 +167,22 @@ static char *append(char *text, const char *more)
 	return both;
 }
 
+static const char *cut_name(struct names *names, const char *name)
+{
+	if (strnlen(name, NAME_SIZE) < NAME_SIZE)
+		return name;
+	memcpy(names->cut, name, NAME_SIZE - 1);
+	return names->cut;
+}
+
 /* Returns the number of a function. */
 static uint32_t add_function(struct names *names, const char *object,
 			     const char *name, enum code code, bool is_inlined,
 			     bool is_nameless)
 {
 	const uint32_t object_text = strings_add(&names->texts, object);
-	const uint32_t name_text = strings_add(&names->texts, name);
+	const char *shown = cut_name(names, name);
+	const uint32_t name_text = strings_add(&names->texts, shown);
 	const uint32_t old = names->functions.nr;
 	const uint32_t number = pairs_add(&names->functions,
 		(uint64_t)object_text << 32 | name_text,
@@ -179,9 +195,9 @@ static uint32_t add_function(struct names *names, const char *object,
 				 sizeof(*names->list));
 	function = &names->list[number];
 	if (!names->options.no_demangle)
-		function->name = demangle(name);
+		function->name = demangle(shown);
 	if (!function->name)
-		function->name = table_copy(name);
+		function->name = table_copy(shown);
 	if (is_inlined)
 		function->name = append(function->name, " (inlined)");
 	function->object = names->texts.texts[object_text];
@@ -189,7 +205,8 @@ static uint32_t add_function(struct names *names, const char *object,
 	function->code = code;
 	function->is_inlined = is_inlined;
 	function->is_nameless = is_nameless;
-	history_charge(names->history, FUNCTION_SIZE + 2 * strlen(name));
+	history_charge(names->history, FUNCTION_SIZE + strlen(shown) +
+		       strlen(function->name));
 	return number;
 }
 
@@ -285,6 +302,20 @@ static void name_kernel(struct names *names, struct place *place,
 						CODE_KERNEL, false, true));
 }
 
+/* Returns what names code that process @pid has made; without names if there is no room. */
+static struct jit *open_jit(struct names *names, uint32_t pid)
+{
+	struct jit *jit;
+
+	if (names->files.bytes > OBJECTS_MAX) {
+		names->jits_left_out++;
+		return jit_open_none();
+	}
+	jit = jit_open(pid, history_jitdump(names->history, pid));
+	names->files.bytes += jit_size(jit);
+	return jit;
+}
+
 static void name_process(struct names *names, struct place *place, uint32_t pid,
 			 const char *object, uint64_t lookup)
 {
@@ -295,8 +326,7 @@ static void name_process(struct names *names, struct place *place, uint32_t pid,
 	names->jits = table_grow(names->jits, &names->jits_room, number,
 				 sizeof(struct jit *));
 	if (!names->jits[number])
-		names->jits[number] = jit_open(pid,
-			history_jitdump(names->history, pid));
+		names->jits[number] = open_jit(names, pid);
 	symbol = jit_find(names->jits[number], lookup);
 	if (symbol) {
 		place->start = symbol->start;
@@ -482,6 +512,9 @@ void names_complain(const struct names *names)
 
 	if (why && names->kernel_nameless)
 		complain("%s", why);
+	if (names->jits_left_out)
+		complain("code made at run time by %" PRIu32 " processes has no names: symbols may take 1 GiB of memory",
+			 names->jits_left_out);
 	for (uint32_t i = 0; i < names->objects_room; i++) {
 		const struct loaded *loaded = &names->objects[i];
 

@@ -398,15 +398,13 @@ static uint64_t section_end(Elf *elf, GElf_Word index, uint64_t address)
 	return header.sh_addr + header.sh_size;
 }
 
-/* Returns whether there are any but for stubs. */
-static bool read_symbols(struct object *object)
+static void read_symbols(struct object *object)
 {
 	const int nr = dwfl_module_getsymtab(object->module);
 	GElf_Word shndx;
 	GElf_Addr address, bias;
 	GElf_Sym symbol;
 	Elf *elf;
-	bool is_any;
 
 	for (int i = 1; i < nr; i++) {
 		const char *name = dwfl_module_getsym_info(object->module, i,
@@ -419,12 +417,12 @@ static bool read_symbols(struct object *object)
 				   section_end(elf, shndx, address),
 				   !symbol.st_size, name, rank(&symbol));
 	}
-	is_any = object->symbols.nr;
+	if (!object->symbols.nr)
+		object->why = "has no symbols";
 	elf = dwfl_module_getelf(object->module, &bias);
-	if (elf)
-		plt_read(&object->symbols, &object->stubs, elf);
+	if (elf && !plt_read(&object->symbols, &object->stubs, elf))
+		object->why = "has more stubs than a file of its size can have";
 	symtab_sort(&object->symbols);
-	return is_any;
 }
 
 /* Files in which hostile DWARF could make libdw open what its name leads to. */
@@ -451,7 +449,7 @@ static void read_object(struct object *object)
 	GElf_Addr bias;
 
 	read_segments(object);
-	object->has_symbols = read_symbols(object);
+	read_symbols(object);
 	object->has_dwarf = object->is_ours ||
 			    !names_files(dwfl_module_getelf(object->module,
 							    &bias));
@@ -481,7 +479,7 @@ struct object *object_open(struct objects *objects,
 
 	if (try_path(&finding) || try_vdso(&finding) || try_mapped(&finding) ||
 	    try_cache(&finding) || try_build_id(&finding)) {
-		*why = finding.found->has_symbols ? NULL : "has no symbols";
+		*why = finding.found->why;
 		return finding.found;
 	}
 	*why = finding.why ? finding.why : why_not_found(known);

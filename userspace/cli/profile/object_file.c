@@ -10,11 +10,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cli/attach/open_file.h"
 #include "cli/profile/object_file.h"
 
-/* Whether a user's own process may serve the file, and may never do so. */
-static bool may_hang(const struct open_file *found)
+bool object_file_may_hang(const struct open_file *found)
 {
 	struct statfs status;
 
@@ -36,7 +34,7 @@ static bool take(struct object_file *file, int path_fd, bool is_of_others)
 		file->inode = found.inode;
 		file->size = found.size;
 		file->is_ours = !found.owner || found.owner == geteuid();
-		if (!is_of_others || !may_hang(&found))
+		if (!is_of_others || !object_file_may_hang(&found))
 			file->fd = open_file_to_read(&found);
 		close(found.fd);
 	}

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "cli/attach/open_file.h"
 #include "cli/profile/history.h"
 
 /**
@@ -26,6 +27,9 @@ struct object_file {
 	uint64_t size;
 	bool is_ours;
 };
+
+/* Whether a process of a user serves the file, and may never answer. */
+bool object_file_may_hang(const struct open_file *found);
 
 /* Open @path. Returns whether it is a regular file that can be read. */
 bool object_file_open(struct object_file *file, const char *path);

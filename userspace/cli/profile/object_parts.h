@@ -36,7 +36,7 @@ struct segment {
  * @segments: where its contents are in memory.
  * @nr_segments: number of those.
  * @has_dwarf: whether there is information about inlined functions.
- * @has_symbols: whether it has any but for stubs.
+ * @why: why symbols are missing, or NULL.
  * @is_ours: see struct object_file.
  */
 struct object {
@@ -47,8 +47,8 @@ struct object {
 	struct starts starts;
 	struct segment segments[SEGMENTS_MAX];
 	uint32_t nr_segments;
+	const char *why;
 	bool has_dwarf;
-	bool has_symbols;
 	bool is_ours;
 };
 

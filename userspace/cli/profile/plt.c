@@ -9,6 +9,10 @@
 #define SLOTS_MAX	(1u << 20)
 #define NAME_MAX_SHOWN	4096u
 
+/* Bytes that may be looked at: some, and so many for each byte of the file. */
+#define WORK_FREE	65536u
+#define WORK_RATIO	8u
+
 /* jmp *DISPLACEMENT(%rip), and its size. */
 static const unsigned char jump[] = { 0xff, 0x25 };
 
@@ -20,12 +24,26 @@ static const unsigned char jump[] = { 0xff, 0x25 };
  * @addresses: numbers of their addresses.
  * @names: names of the functions that they lead to, by these.
  * @room: room for those.
+ * @left: bytes that may still be looked at: sections can have the same bytes, and
+ *	relocations the same name.
  */
 struct slots {
 	struct pairs addresses;
 	const char **names;
 	uint32_t room;
+	uint64_t left;
 };
+
+/* Returns whether @bytes may be looked at. */
+static bool spend(struct slots *slots, uint64_t bytes)
+{
+	if (slots->left < bytes) {
+		slots->left = 0;
+		return false;
+	}
+	slots->left -= bytes;
+	return true;
+}
 
 /* Returns the name of symbol @index of section @symbols, or NULL. */
 static const char *symbol_name(Elf *elf, size_t symbols, size_t index)
@@ -52,14 +70,20 @@ static void read_relocations(struct slots *slots, Elf *elf, Elf_Scn *section,
 		const char *name;
 		GElf_Rela rela;
 		uint32_t number;
+		size_t length;
 
+		if (!spend(slots, header->sh_entsize))
+			return;
 		if (!gelf_getrela(data, i, &rela) ||
 		    (GELF_R_TYPE(rela.r_info) != R_X86_64_JUMP_SLOT &&
 		     GELF_R_TYPE(rela.r_info) != R_X86_64_GLOB_DAT))
 			continue;
 		name = symbol_name(elf, header->sh_link,
 				   GELF_R_SYM(rela.r_info));
-		if (!name || !name[0] || strlen(name) > NAME_MAX_SHOWN)
+		length = name ? strnlen(name, NAME_MAX_SHOWN + 1) : 0;
+		if (!spend(slots, length))
+			return;
+		if (!length || length > NAME_MAX_SHOWN)
 			continue;
 		number = pairs_add(&slots->addresses, rela.r_offset, 0);
 		slots->names = table_grow(slots->names, &slots->room, number,
@@ -82,7 +106,7 @@ static void add_stub(struct symbols *symbols, struct strings *texts,
 }
 
 /* Stubs of 8 or 16 bytes; each has at most one jump. */
-static void read_stubs(const struct slots *slots, struct symbols *symbols,
+static void read_stubs(struct slots *slots, struct symbols *symbols,
 		       struct strings *texts, Elf_Scn *section,
 		       const GElf_Shdr *header)
 {
@@ -97,6 +121,8 @@ static void read_stubs(const struct slots *slots, struct symbols *symbols,
 		uint32_t number;
 		size_t behind;
 
+		if (!spend(slots, size))
+			return;
 		if (!found || (size_t)(found - (bytes + at)) + JUMP_SIZE > size)
 			continue;
 		memcpy(&displacement, found + sizeof(jump),
@@ -104,9 +130,12 @@ static void read_stubs(const struct slots *slots, struct symbols *symbols,
 		behind = found - bytes + JUMP_SIZE;
 		number = pairs_find(&slots->addresses,
 				    header->sh_addr + behind + displacement, 0);
-		if (number != TABLE_NONE)
-			add_stub(symbols, texts, header->sh_addr + at, size,
-				 slots->names[number]);
+		if (number == TABLE_NONE)
+			continue;
+		if (!spend(slots, strlen(slots->names[number])))
+			return;
+		add_stub(symbols, texts, header->sh_addr + at, size,
+			 slots->names[number]);
 	}
 }
 
@@ -123,6 +152,8 @@ static void visit_sections(struct slots *slots, struct symbols *symbols,
 		const char *name;
 		GElf_Shdr header;
 
+		if (!slots->left)
+			return;
 		if (!gelf_getshdr(section, &header))
 			continue;
 		if (!are_stubs) {
@@ -138,16 +169,22 @@ static void visit_sections(struct slots *slots, struct symbols *symbols,
 	}
 }
 
-void plt_read(struct symbols *symbols, struct strings *texts, Elf *elf)
+bool plt_read(struct symbols *symbols, struct strings *texts, Elf *elf)
 {
 	struct slots slots = { 0 };
 	GElf_Ehdr header;
+	size_t size = 0;
+	bool is_whole;
 
-	if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64)
-		return;
+	if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64 ||
+	    !elf_rawfile(elf, &size))
+		return true;
+	slots.left = WORK_FREE + WORK_RATIO * (uint64_t)size;
 	visit_sections(&slots, symbols, texts, elf, false);
 	if (slots.addresses.nr)
 		visit_sections(&slots, symbols, texts, elf, true);
+	is_whole = slots.left;
 	pairs_free(&slots.addresses);
 	free(slots.names);
+	return is_whole;
 }

@@ -13,8 +13,9 @@
 
 /*
  * Add symbols like "malloc@plt"; @texts keeps their names. Nothing is added for a
- * file that is not as expected, or of another machine than x86-64.
+ * file that is not as expected, or of another machine than x86-64. Returns false if it
+ * says more than a file of its size should; then some may be missing.
  */
-void plt_read(struct symbols *symbols, struct strings *texts, Elf *elf);
+bool plt_read(struct symbols *symbols, struct strings *texts, Elf *elf);
 
 #endif /* CLI_PROFILE_PLT_H */

@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "cli/attach/open_file.h"
+#include "cli/profile/object_file.h"
 #include "cli/profile/processes.h"
 #include "convert/snapshot/snapshot.h"
 
@@ -82,7 +82,7 @@ static void read_build_id(struct processes_id *known,
 
 	if (open_mapped_file(mapped, &file))
 		return;
-	if (!(file.flags & OPEN_FILE_MAY_BLOCK))
+	if (!object_file_may_hang(&file))
 		fd = open_file_to_read(&file);
 	if (fd >= 0 && !sfu_snapshot_headers(fd, &headers) &&
 	    headers.elf.build_id_size <= sizeof(known->id)) {

@@ -18,14 +18,22 @@ void symtab_add(struct symbols *symbols, uint64_t start, uint64_t end,
 	};
 }
 
+/* What is compared of names: files can have many long ones that are almost equal. */
+#define COMPARED	256u
+
 static unsigned int underscores(const char *name)
 {
-	return strspn(name, "_");
+	unsigned int nr = 0;
+
+	while (nr < COMPARED && name[nr] == '_')
+		nr++;
+	return nr;
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct symbol *left = a, *right = b;
+	int order;
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
@@ -39,7 +47,9 @@ static int compare(const void *a, const void *b)
 		       -1 : 1;
 	if (left->end != right->end)
 		return left->end > right->end ? -1 : 1;
-	return strcmp(left->name, right->name);
+	order = strncmp(left->name, right->name, COMPARED);
+	return order ? order :
+	       (left->name > right->name) - (left->name < right->name);
 }
 
 /* Another name of the same function, or a mark inside of it. */
