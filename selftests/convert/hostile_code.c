@@ -34,6 +34,22 @@ void hostile_make_code_hole(int fd, uint64_t count)
 	buffer_free(&symbols);
 }
 
+/* A procedure linkage table without stubs. */
+void hostile_make_stub_hole(int fd, uint64_t size)
+{
+	struct hostile_elf elf;
+	Elf64_Shdr *section;
+
+	hostile_begin(&elf, fd);
+	section = hostile_add_section(&elf, ".plt", NULL, 0);
+	section->sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	section->sh_addr = HOSTILE_TEXT;
+	section->sh_size = size;
+	hostile_add_hole(&elf, size);
+	section->sh_offset = elf.segments[0].p_offset;
+	hostile_end(&elf);
+}
+
 static void put_go_header(struct buffer *to, uint64_t nr, uint64_t values,
 			  uint64_t index)
 {

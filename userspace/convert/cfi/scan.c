@@ -149,8 +149,12 @@ static int add_entry(struct scan *scan)
 	return ret ? ret : sfu_proof_end(scan, first);
 }
 
-/* Prove the stubs in the procedure linkage table at @start: "jmp *disp(%rip)". */
-static int prove_stubs(struct scan *scan, uint64_t start, uint64_t size)
+/*
+ * Prove the stubs in the procedure linkage table at @start: "jmp *disp(%rip)". At most
+ * *@left bytes of code are looked at, and subtracted.
+ */
+static int prove_stubs(struct scan *scan, uint64_t start, uint64_t size,
+		       uint64_t *left)
 {
 	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const uint64_t filled = sfu_image_filled(scan->image, start);
@@ -159,6 +163,9 @@ static int prove_stubs(struct scan *scan, uint64_t start, uint64_t size)
 
 	if (size > filled)
 		size = filled;
+	if (size > *left)
+		size = *left;
+	*left -= size;
 	for (uint64_t at = 0; at + 8 <= size && ret >= 0; at += 8) {
 		const uint64_t room = sfu_proof_uncovered(scan, start + at);
 		const size_t most = room < 16 ? room : 16;
@@ -181,6 +188,8 @@ static int prove_sections(struct scan *scan)
 {
 	const struct headers *headers = &scan->image->headers;
 	char name[HEADERS_NAME_SIZE];
+	/* Tables can be a hole, or several sections the same bytes. */
+	uint64_t left = scan->left;
 	int err = 0;
 
 	for (size_t i = 1; !err && i < headers->nr_sections; i++) {
@@ -195,7 +204,7 @@ static int prove_sections(struct scan *scan)
 		else if (!err && (!strcmp(name, ".plt") ||
 				  !strcmp(name, ".iplt")))
 			err = prove_stubs(scan, section->sh_addr,
-					  section->sh_size);
+					  section->sh_size, &left);
 	}
 	return err;
 }
