@@ -43,6 +43,8 @@ enum {
 	X(PEER, "stacks: other thread")					\
 	X(INTERRUPT, "stacks: other thread, interrupted")		\
 	X(TIMER, "stacks: timer")					\
+	X(SAMPLERS, "clients that took samples")			\
+	X(SAMPLE, "stacks: samples at perf events")			\
 	X(EXACT, "stacks compared with the exact chain")		\
 	X(LOOSE, "stacks compared with all call sites")			\
 	X(EMPTY, "stacks without frames")				\

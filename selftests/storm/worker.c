@@ -15,6 +15,7 @@
 #include "chain.h"
 #include "change.h"
 #include "peer.h"
+#include "sampled.h"
 #include "worker.h"
 
 /*
@@ -260,7 +261,7 @@ int worker_run(uint64_t seed)
 {
 	const uint64_t ms = 1000000 * (uint64_t)shared->factor;
 	unsigned int i, nr_others = 0;
-	pthread_t others[4];
+	pthread_t others[5];
 	uint64_t random = seed;
 	int fd;
 
@@ -287,6 +288,9 @@ int worker_run(uint64_t seed)
 		      (void *)random_next(&random));
 	if (random_percent(&random, 25))
 		start(&others[nr_others++], peer_short_lived,
+		      (void *)random_next(&random));
+	if (random_percent(&random, 40))
+		start(&others[nr_others++], sampled_run,
 		      (void *)random_next(&random));
 	while (now() < deadline && !has_failed())
 		usleep(5000);
