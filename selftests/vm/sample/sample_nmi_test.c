@@ -250,7 +250,7 @@ TEST_F(nmi, by_the_monitor)
 
 /* NMIs of both modes between two looks at how many there were. */
 #define NMIS_AT_ONCE	20
-#define OF_EACH_MODE	20
+#define OF_EACH_MODE	5
 
 /* The ends of the addresses of programs. */
 #define USER_END	0x7ffffffff000ULL
