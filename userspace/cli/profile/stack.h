@@ -61,6 +61,9 @@ void stack_add_all(struct stack_threads *threads);
 /* Read again what state a thread is in. */
 void stack_read_state(struct stack_thread *thread);
 
+/* Returns whether the cgroup of a thread is frozen, so that it runs no more. */
+bool stack_is_frozen(const struct stack_thread *thread);
+
 /* Read the kernel's part of its stack, if that is permitted. */
 void stack_read_kernel(struct stack_thread *thread);
 

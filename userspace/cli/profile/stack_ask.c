@@ -106,18 +106,11 @@ static bool wait_for_any(struct asking *asking)
 	return poll(&file, 1, QUIET_MS) > 0 && take_all(asking);
 }
 
-/* Returns whether a cgroup or the system is frozen; see stack_read_kernel(). */
-static bool is_frozen(const struct stack_thread *thread)
-{
-	return thread->kernel && (strstr(thread->kernel, "do_freezer_trap") ||
-				  strstr(thread->kernel, "__refrigerator"));
-}
-
 static const char *why_asleep(const struct stack_thread *thread,
 			      bool no_interrupt)
 {
-	if (is_frozen(thread))
-		return "it is frozen, as its cgroup says";
+	if (stack_is_frozen(thread))
+		return "its cgroup is frozen";
 	switch (thread->state) {
 	case 'D':
 		return "it waits in the kernel, and cannot be interrupted";

@@ -47,6 +47,38 @@ void stack_read_state(struct stack_thread *thread)
 		thread->state = 'X';
 }
 
+/* Returns whether @path has a line that begins with @start; *@rest gets what follows. */
+static bool find_line(const char *path, const char *start, char *rest,
+		      size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool is_found = false;
+	char line[512];
+
+	while (file && !is_found && fgets(line, sizeof(line), file)) {
+		is_found = !strncmp(line, start, strlen(start));
+		line[strcspn(line, "\n")] = '\0';
+		if (is_found)
+			snprintf(rest, size, "%s", line + strlen(start));
+	}
+	if (file)
+		fclose(file);
+	return is_found;
+}
+
+bool stack_is_frozen(const struct stack_thread *thread)
+{
+	char path[640], cgroup[512], frozen[8];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", thread->pid,
+		 thread->tid);
+	if (!find_line(path, "0::", cgroup, sizeof(cgroup)))
+		return false;
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.events", cgroup);
+	return find_line(path, "frozen ", frozen, sizeof(frozen)) &&
+	       !strcmp(frozen, "1");
+}
+
 static bool add_thread(struct stack_threads *threads, pid_t pid, pid_t tid)
 {
 	const struct stack_thread thread = { .pid = pid, .tid = tid };
