@@ -49,7 +49,7 @@ static int note_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
-static int start(struct sfu_client *client, u32 id, u64 ip)
+static int start(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
 {
 	struct sfu_bench_event event = {};
 	int err;
@@ -63,15 +63,17 @@ static int start(struct sfu_client *client, u32 id, u64 ip)
 			return err;
 		is_registered = true;
 	}
-	err = sfu_bench_event_get(&event, client, id);
+	err = sfu_bench_event_get(&event, client, spec->event);
 	if (err)
 		return err;
 	sfu_bench_event_put(&event);
 	atomic64_set(&nr_nmis, 0);
 	atomic64_set(&nr_in_user, 0);
 	nmi_client = client;
-	nmi_ip = ip;
-	/* Pairs with the acquire in take_sample(). */
+	nmi_ip = spec->ip;
+	spec->watermark = event.perf->attr.watermark;
+	spec->wakeup_events = event.perf->attr.wakeup_events;
+	/* Pairs with the acquire in note_nmi(). */
 	smp_store_release(&nmi_event, event.perf);
 	return 0;
 }
@@ -82,7 +84,7 @@ int sfu_test_nmi_set(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
 
 	if (spec->event) {
 		mutex_lock(&nmi_mutex);
-		err = start(client, spec->event, spec->ip);
+		err = start(client, spec);
 		mutex_unlock(&nmi_mutex);
 	} else {
 		sfu_test_nmi_stop(client);

@@ -53,6 +53,7 @@ struct sfu_test_timer_spec {
  * @in_user: out: number of those that interrupted user mode.
  * @ip: if it is not 0, the handler gets what it gets at a precise event: a copy of the
  *	registers, with this instruction pointer, which is in user mode.
+ * @watermark, @wakeup_events: out, when it begins: of the module's perf event.
  */
 struct sfu_test_nmi_spec {
 	__u32 size;
@@ -60,6 +61,8 @@ struct sfu_test_nmi_spec {
 	__u64 nmis;
 	__u64 in_user;
 	__u64 ip;
+	__u32 watermark;
+	__u32 wakeup_events;
 };
 
 #define SFU_TEST_IOC_NMI	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x12)

@@ -297,6 +297,7 @@ TEST_F(nmi, precise)
 
 	if (monitor < 0)
 		SKIP(return, "no monitor: qemu/run has no -N");
+	attr.precise_ip = 2;
 	perf_fd = perf_open(&attr, -1, 0);
 	id = sample_fd(&self->s, perf_fd, SFRAME_UNWIND_SAMPLE_REGISTERS, 0);
 	ASSERT_LT(0, id);
@@ -307,6 +308,9 @@ TEST_F(nmi, precise)
 		spec.event = id;
 		spec.ip = ip;
 		ASSERT_EQ(0, ioctl(self->s.fd, SFU_TEST_IOC_NMI, &spec));
+		/* Else perf lets the PMU collect them: see intel_pmu_hw_config(). */
+		ASSERT_EQ(0, spec.watermark);
+		ASSERT_EQ(1, spec.wakeup_events);
 		for (unsigned int i = 0; i < NMIS_AT_ONCE; i++) {
 			cause_nmi(monitor);
 			work(turn);
