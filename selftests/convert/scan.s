@@ -19,6 +19,7 @@
 	.cfi_startproc
 	lea	taken(%rip), %rax
 	lea	taken_inside(%rip), %rcx
+	lea	taken_restorer(%rip), %rdx
 	ret
 	.cfi_endproc
 	END described
@@ -118,7 +119,38 @@ local:
 chain:
 	push	%rax
 	call	leaf
+	.p2align 4
 	push	%rbx
+1:	call	leaf
+	jmp	1b
+
+/* The same, but what is behind the call is not aligned as functions are. */
+	FUNCTION calls_whole
+	call	whole
+	ret
+	END calls_whole
+
+	.p2align 4
+whole:
+	push	%rax
+	call	leaf
+	push	%rbx
+1:	call	leaf
+	jmp	1b
+
+/* Another path leads behind the call, which does not return. */
+	FUNCTION calls_shared
+	call	shared
+	ret
+	END calls_shared
+
+	.p2align 4
+shared:
+	test	%rdi, %rdi
+	jz	1f
+	push	%rbx
+	call	leaf
+	nop
 1:	call	leaf
 	jmp	1b
 
@@ -257,6 +289,94 @@ taken_by_code:
 	pop	%rax
 	ret
 
+/* As musl's libc_start_main_stage2(): the last call does not return. */
+	FUNCTION takes_last
+	lea	last_call(%rip), %rax
+	lea	no_last_call(%rip), %rcx
+	ret
+	END takes_last
+
+	.p2align 4
+last_call:
+	endbr64
+	push	%rbx
+	call	leaf
+	call	*%rbx
+	mov	%eax, %edi
+	call	leaf
+
+	FUNCTION follows_last
+	push	%rbx
+	call	leaf
+	pop	%rbx
+	lea	middle_call(%rip), %rax
+	jmp	*%rax
+	END follows_last
+
+/* Its call does not return: another path leads to what is behind it. */
+	.p2align 4
+middle_call:
+	endbr64
+	push	%rbx
+	test	%rdi, %rdi
+	jz	1f
+	push	%rcx
+	call	leaf
+1:	pop	%rbx
+	ret
+
+	FUNCTION barriers
+	lock orl $0, (%rsp)
+	lock addl $0, (%rsp)
+	ret
+	END barriers
+
+/* Without the mark of an indirect branch's target, it may be no function. */
+	.p2align 4
+no_last_call:
+	push	%rbx
+	push	%rbx
+	call	leaf
+	.byte	0x06
+
+/* A large frame, of which each page is touched. */
+	FUNCTION steps
+	push	%rbp
+	mov	%rsp, %rbp
+	lea	-0x3000(%rsp), %rcx
+1:	sub	$0x1000, %rsp
+	orq	$0, (%rsp)
+	cmp	%rcx, %rsp
+	jne	1b
+	call	leaf
+	leave
+	ret
+	END steps
+
+	FUNCTION calls_large
+	call	large
+	ret
+	END calls_large
+
+	.p2align 4
+large:	push	%rbx
+	.skip	5000, 0x90
+	pop	%rbx
+	ret
+
+/* Functions that call the next one. */
+	FUNCTION many
+	call	1f
+	ret
+	END many
+	.rept	200
+	.p2align 4
+1:	call	1f
+	ret
+	.endr
+	.p2align 4
+1:	ret
+
 /* Another function jumps into it, as if there were no frame. */
 	FUNCTION disputed
 	push	%rbx
@@ -270,13 +390,19 @@ taken_by_code:
 
 /* Functions without symbols: an address is taken, not a function's, and none. */
 	.p2align 4
-	.globl	taken, taken_inside, not_taken
+	.globl	taken, taken_inside, taken_restorer, not_taken
 taken:	push	%rax
 	pop	%rax
 	ret
 	.p2align 4, 0xcc
 	int3
 taken_inside:
+	ret
+	.p2align 4, 0xcc
+/* Only the kernel leads there. */
+taken_restorer:
+	mov	$15, %rax
+	syscall
 	ret
 	.p2align 4, 0xcc
 not_taken:
@@ -350,6 +476,20 @@ not_taken:
 	pop	%rbp
 	ret
 	END writes_by_fp
+
+/* Two threads with different stacks. */
+	FUNCTION clones
+	push	%rbx
+	mov	$56, %eax
+	syscall
+	test	%rax, %rax
+	jnz	1f
+	pop	%rdi
+	call	*%rdi
+	hlt
+1:	pop	%rbx
+	ret
+	END clones
 
 	FUNCTION thread_returns
 	xor	%ebp, %ebp

@@ -209,6 +209,12 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "traps", 6, SFU_REG_SP, 8, 0);
 	/* What only proven code takes the address of, 16 bytes behind. */
 	EXPECT_RULE(&object, "takes_address", 17, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "barriers", 10, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "steps", 12, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "steps", 29, SFU_REG_FP, 16, -16);
+	EXPECT_RULE(&object, "calls_large", 17, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "calls_large", 5018, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "many", 3216, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "wide_clear", 0, SFU_REG_SP, 8, 0);
 	EXPECT_OUTERMOST(&object, "wide_clear", 3);
 	EXPECT_OUTERMOST(&object, "wide_clear", 8);
@@ -226,8 +232,20 @@ static void code_behind_calls(void)
 	EXPECT_RULE(&object, "calls_chain", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "calls_chain", 17, SFU_REG_SP, 16, 0);
 	EXPECT(!object_find(&object, "calls_chain", 22, &rule));
-	EXPECT(!object_find(&object, "calls_chain", 23, &rule));
-	EXPECT(!object_find(&object, "calls_chain", 28, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 32, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 33, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 38, &rule));
+	/* Of these, all code up to the next function is known. */
+	EXPECT_RULE(&object, "calls_whole", 22, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "calls_whole", 23, SFU_REG_SP, 24, 0);
+	EXPECT_RULE(&object, "takes_last", 16, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "takes_last", 26, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "takes_last", 34, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "follows_last", 32, SFU_REG_SP, 16, 0);
+	/* Without the mark of a branch's target, what is taken may be no function. */
+	EXPECT(!object_find(&object, "barriers", 16, &rule));
+	EXPECT_RULE(&object, "calls_shared", 22, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "calls_shared", 28, SFU_REG_SP, 8, 0);
 	/* The thunk is 16 bytes behind, too. Nothing is known where it returns. */
 	EXPECT_RULE(&object, "calls_thunk", 16, SFU_REG_SP, 8, 0);
 	EXPECT(!object_find(&object, "calls_thunk", 32, &rule));
@@ -322,7 +340,8 @@ static void code_is_not_guessed(void)
 		"writes_half", "writes_unnamed", "writes_return",
 		"writes_saved", "writes_by_fp", "thread_returns", "not_taken",
 		"taken_inside", "clears_kept", "changes_kept",
-		"loops_with_cleared", "table_changes_fp",
+		"loops_with_cleared", "table_changes_fp", "taken_restorer",
+		"clones",
 	};
 	struct object object;
 	struct sfu_rule rule;

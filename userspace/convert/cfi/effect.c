@@ -193,6 +193,15 @@ static bool set_change(const struct decoded *d, struct effect *effect)
 	return !(writes_sp && writes_fp);
 }
 
+/* "or $0" and "add $0" to memory, with a lock prefix: the barrier of compilers and musl. */
+static bool is_barrier(const struct decoded *d)
+{
+	return (d->insn.mnemonic == ZYDIS_MNEMONIC_OR ||
+		d->insn.mnemonic == ZYDIS_MNEMONIC_ADD) &&
+	       d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       !d->operands[1].imm.value.u;
+}
+
 /* Not of an array on the stack: its end is not known. */
 static void set_store(const struct decoded *d, struct effect *effect)
 {
@@ -228,6 +237,18 @@ static bool clears_fp(const struct decoded *d)
 		 is_register(&d->operands[1], ZYDIS_REGISTER_RBP)));
 }
 
+/* Returns the number that eax is set to, or 0. */
+static uint16_t number(const struct decoded *d)
+{
+	if (d->insn.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    (!is_register(&d->operands[0], ZYDIS_REGISTER_EAX) &&
+	     !is_register(&d->operands[0], ZYDIS_REGISTER_RAX)) ||
+	    d->operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    d->operands[1].imm.value.u > UINT16_MAX)
+		return 0;
+	return d->operands[1].imm.value.u;
+}
+
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect)
 {
@@ -242,7 +263,12 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 	effect->stores_fp = decoded.insn.mnemonic == ZYDIS_MNEMONIC_MOV &&
 			    decoded.operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 			    is_register(&decoded.operands[1], ZYDIS_REGISTER_RBP);
-	set_store(&decoded, effect);
+	effect->number = number(&decoded);
+	effect->is_syscall = decoded.insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+	effect->is_padding = decoded.insn.mnemonic == ZYDIS_MNEMONIC_NOP ||
+			     decoded.insn.mnemonic == ZYDIS_MNEMONIC_INT3;
+	if (!is_barrier(&decoded))
+		set_store(&decoded, effect);
 	if (decoded.insn.mnemonic == ZYDIS_MNEMONIC_LEA &&
 	    decoded.insn.operand_width == 64 &&
 	    is_relative_to_rip(&decoded.operands[1])) {

@@ -54,6 +54,9 @@ enum store {
  * @by_variable: with FLOW_LEAVE, it is "jmp *disp(%rip)": to another function.
  * @takes_address: it is "lea disp(%rip), %reg", of @target.
  * @stores_fp: it is "mov %rbp" to memory.
+ * @number: to which it sets eax, maybe of a system call; 0 for others.
+ * @is_syscall: it is a system call.
+ * @is_padding: it may lie between functions: nop or int3.
  * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
  * @store_size: in bytes.
@@ -71,9 +74,12 @@ struct effect {
 	bool by_variable;
 	bool takes_address;
 	bool stores_fp;
+	bool is_syscall;
+	bool is_padding;
 	bool writes_saved;
 	uint8_t store;
 	uint16_t store_size;
+	uint16_t number;
 	int32_t store_at;
 	int32_t add;
 	int32_t target;

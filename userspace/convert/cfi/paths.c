@@ -12,8 +12,12 @@ int sfu_paths_spare_fp(struct scan *scan, const struct area *area)
 	uint64_t at;
 	int ret;
 
+	/* No path leads to what is behind the extent. */
+	if (area->size - area->extent > scan->left)
+		return 0;
+	scan->left -= area->size - area->extent;
 	for (at = 0; at < area->size; at += effect.size) {
-		if (path_at(scan, at)->size) {
+		if (at < area->extent && path_at(scan, at)->size) {
 			effect.size = path_at(scan, at)->size;
 			continue;
 		}
@@ -126,13 +130,86 @@ static void find_leads(struct scan *scan, const struct area *area)
 	make_sure(path_at(scan, 0), (struct sure){ .sp = true, .fp = true });
 	for (unsigned int i = 0; is_new && i < MAX_ROUNDS; i++) {
 		is_new = false;
-		for (uint64_t at = 0; at < area->size; at++)
+		for (uint64_t at = 0; at < area->extent; at++)
 			if (path_at(scan, at)->size)
 				is_new |= lead(scan, at);
-		for (uint64_t at = area->size; at-- > 0;)
+		for (uint64_t at = area->extent; at-- > 0;)
 			if (path_at(scan, at)->size)
 				is_new |= lead(scan, at);
 	}
+}
+
+/*
+ * Returns whether a jump to @offset, with the stack as at the start, is to another
+ * function, or to where the paths of this one have it so, too.
+ */
+static bool is_sound(const struct scan *scan, const struct area *area,
+		     int64_t offset)
+{
+	const uint64_t address = area->start + offset;
+	const struct path *path;
+
+	if (offset < 0 || (uint64_t)offset >= area->extent)
+		return sfu_proof_is_function(scan, address) ||
+		       !sfu_proof_uncovered(scan, address);
+	path = path_at(scan, offset);
+	return path->is_known && path->has_sp && !path->depth && !path->saved;
+}
+
+/* Returns whether nothing contradicts that @path, ending at @end, is of the function. */
+static bool is_inner(const struct scan *scan, const struct area *area,
+		     const struct path *path, uint64_t end)
+{
+	if (path->jumps && !is_sound(scan, area, path->other))
+		return false;
+	if (!path->is_call || !path->continues)
+		return true;
+	/* Functions are aligned, so what follows most calls is no other one. */
+	while (end < area->extent && path_at(scan, end)->is_padding)
+		end += path_at(scan, end)->size;
+	return end < area->extent &&
+	       (end % PROOF_ALIGN || path_at(scan, end)->sp_is_sure);
+}
+
+/*
+ * Find the end of a function whose size is not known. Behind a call that does not return
+ * may be other code: of the same function, to which other paths lead as well, and agree;
+ * or another function. There is none if all code up to the next function is part of
+ * known paths, and none of it can be the start of a function.
+ *
+ * Returns 1 if so, 0 if not, or a negative errno with a message.
+ */
+static int find_end(struct scan *scan, const struct area *area)
+{
+	struct effect effect;
+	uint64_t at, last = 0;
+	int ret = 0;
+
+	for (at = 0; at < area->size; at += effect.size) {
+		const struct path *path = at < area->extent ? path_at(scan, at) :
+							      NULL;
+
+		if (path && path->size) {
+			effect.size = path->size;
+			last = at + effect.size;
+			if (!is_inner(scan, area, path, last))
+				return 0;
+			continue;
+		}
+		if (at > last && at % PROOF_ALIGN == 0 &&
+		    sfu_proof_is_function(scan, area->start + at))
+			break;
+		if (at - last >= PROOF_ALIGN)
+			return 0;
+		ret = sfu_proof_decode(scan, area->start + at, area->size - at,
+				       &effect);
+		if (ret <= 0 || !effect.is_padding)
+			return ret < 0 ? ret : 0;
+	}
+	for (last = at; last < area->extent; last++)
+		if (path_at(scan, last)->is_known)
+			return 0;
+	return at < area->size;
 }
 
 static struct sfu_rule rule_of(const struct path *path, bool by_sp)
@@ -164,7 +241,8 @@ static struct sfu_rule rule_of(const struct path *path, bool by_sp)
 static bool proven_rule(const struct area *area, const struct path *path,
 			struct sfu_rule *rule)
 {
-	const bool is_all = !area->is_open && !area->is_left;
+	const bool is_all = (!area->is_open || area->is_closed) &&
+			    !area->is_left;
 	const bool by_sp = path->has_sp && (is_all || path->sp_is_sure);
 
 	if (!path->size)
@@ -175,28 +253,38 @@ static bool proven_rule(const struct area *area, const struct path *path,
 	return by_sp || (path->base && (is_all || path->fp_is_sure));
 }
 
-int sfu_paths_add(struct scan *scan, const struct area *area)
+int sfu_paths_add(struct scan *scan, struct area *area)
 {
 	size_t first = nr_spans(&scan->cfi->spans);
-	int err = 0;
+	int ret, err = 0;
 
 	find_leads(scan, area);
+	if (area->is_open && !area->is_left && area->start % PROOF_ALIGN == 0) {
+		ret = find_end(scan, area);
+		if (ret < 0)
+			return ret;
+		area->is_closed = ret;
+	}
 	/* Code that is not known may write them, and jump back. */
 	scan->has_slots = scan->is_extended && !area->writes_saved &&
 			  !area->is_left;
-	for (uint64_t at = 0; !err && at < area->size; at++) {
+	for (uint64_t at = 0; !err && at < area->extent; at++) {
 		const struct path *path = path_at(scan, at);
 		const uint64_t start = area->start + at;
 		struct sfu_rule rule;
 
 		if ((path->is_parent && !scan->is_extended) ||
-		    !proven_rule(area, path, &rule))
+		    !proven_rule(area, path, &rule)) {
+			area->is_partial |= path->size != 0;
 			continue;
+		}
 		err = sfu_proof_add(scan, &first, start, start + path->size,
 				    &rule);
 		if (!err && path->other)
 			err = sfu_proof_note(scan, area->start + path->other,
 					     path->calls);
+		if (path->calls && !path->jumps)
+			sfu_proof_note_start(scan, area->start + path->other);
 	}
 	return err ? err : sfu_proof_end(scan, first);
 }

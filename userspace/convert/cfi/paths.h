@@ -29,7 +29,9 @@
  * @size: of the instruction here; 0 if it was not looked at.
  * @is_inside: inside an instruction.
  * @is_call: it is a call.
+ * @is_padding: it may lie between functions.
  * @calls: control gets to @other: its address is not only taken.
+ * @jumps: a jump gets to @other, with the stack as at the start.
  * @continues: control gets to the next instruction.
  * @change: enum change of the instruction.
  * @sp_is_sure, @fp_is_sure: @depth, or @base, is right also if calls in front of it do
@@ -51,7 +53,9 @@ struct path {
 	uint8_t size;
 	bool is_inside;
 	bool is_call;
+	bool is_padding;
 	bool calls;
+	bool jumps;
 	bool continues;
 	uint8_t change;
 	bool sp_is_sure;
@@ -63,10 +67,16 @@ struct path {
  *
  * @start: its address.
  * @size: in bytes; at most so many if @is_open.
+ * @extent: bytes, from the start on, that have a struct path.
  * @is_open: its end is not known.
+ * @is_closed: its end is found: nothing but its code and padding is in front of what
+ *	surely is the next function.
+ * @is_partial: instructions to which paths lead have no rule.
  * @is_left: it jumps to addresses that are not known, maybe in itself.
  * @writes_saved: see struct effect.
  * @stores_fp: see struct effect.
+ * @has_syscall: it has a system call.
+ * @has_clone: it sets eax to the number of clone() or clone3().
  * @is_marked: a path marks the outermost frame.
  * @lost, @nr_lost: offsets of calls that do not return.
  * @culprit: see @behind of struct path, of the path that cannot be.
@@ -75,10 +85,15 @@ struct path {
 struct area {
 	uint64_t start;
 	uint64_t size;
+	uint64_t extent;
 	bool is_open;
+	bool is_closed;
+	bool is_partial;
 	bool is_left;
 	bool writes_saved;
 	bool stores_fp;
+	bool has_syscall;
+	bool has_clone;
 	bool is_marked;
 	uint32_t lost[MAX_LOST];
 	unsigned int nr_lost;
@@ -102,6 +117,6 @@ int sfu_paths_spare_fp(struct scan *scan, const struct area *area);
  * All paths of @area agree. Find out which of them are proven, add their rules, and note
  * what they lead to. Returns 0, or a negative errno with a message.
  */
-int sfu_paths_add(struct scan *scan, const struct area *area);
+int sfu_paths_add(struct scan *scan, struct area *area);
 
 #endif /* SFRAME_UNWIND_PATHS_H */

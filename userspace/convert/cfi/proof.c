@@ -14,12 +14,17 @@
  * not return.
  */
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "paths.h"
 #include "proof.h"
+#include "restorer.h"
 
-/* Largest function in bytes whose size is known. */
-#define MAX_KNOWN	65536
+/* Largest function in bytes. */
+#define MAX_FUNCTION	65536
+
+/* Bytes of code for which room is made at once, when a path leads to them. */
+#define ROOM		32
 
 /* Largest stack frame, and largest part of it that one instruction makes; in bytes. */
 #define MAX_DEPTH	(1 << 28)
@@ -129,6 +134,54 @@ static bool is_same(const struct path *path, const struct path *now)
 }
 
 /*
+ * A loop that makes room on the stack in steps, or a branch around alloca(): only the
+ * frame pointer is known then. Returns whether that makes @path agree with @now.
+ */
+static bool join(struct path *path, const struct path *now)
+{
+	if (path->is_outermost || now->is_outermost || !path->base ||
+	    path->base != now->base || path->saved != now->saved ||
+	    path->behind != now->behind)
+		return false;
+	path->has_sp = false;
+	path->depth = 0;
+	return true;
+}
+
+/*
+ * Make room for paths at the instruction at @offset of the function, and at all in front
+ * of it. Returns 1; 0 if too much code has been looked at; or a negative errno with a
+ * message.
+ */
+static int make_room(struct scan *scan, struct area *area, uint64_t offset)
+{
+	uint64_t extent = (offset + EFFECT_MAX_SIZE + ROOM) & ~(ROOM - 1ULL);
+	uint64_t more, bytes;
+	int err;
+
+	if (offset < area->extent &&
+	    area->extent - offset >= EFFECT_MAX_SIZE)
+		return 1;
+	if (extent > area->size)
+		extent = area->size;
+	if (extent <= area->extent)
+		return 1;
+	more = extent - area->extent;
+	if (more > scan->left)
+		return 0;
+	bytes = more * sizeof(struct path);
+	err = sfu_budget_reserve(&scan->image->file.budget, &scan->paths, bytes,
+				 "code");
+	if (err)
+		return err;
+	memset(scan->paths.bytes + scan->paths.size, 0, bytes);
+	scan->paths.size += bytes;
+	scan->left -= more;
+	area->extent = extent;
+	return 1;
+}
+
+/*
  * A path with @now leads to @offset of the function. Returns 1 if that agrees with
  * other paths; 0; or a negative errno with a message.
  */
@@ -137,34 +190,46 @@ static int meet(struct scan *scan, struct area *area, uint64_t offset,
 {
 	const uint32_t work = offset;
 	struct path *path;
-	int err;
+	int ret;
 
 	area->culprit = now->behind;
 	area->other_culprit = 0;
 	if (offset >= area->size)
 		return 0;
+	ret = make_room(scan, area, offset);
+	if (ret <= 0) {
+		area->culprit = 0;
+		return ret;
+	}
 	path = path_at(scan, offset);
 	if (path->is_inside)
 		return 0;
 	if (path->is_known && !is_same(path, now)) {
-		/* Behind two calls, either may not return. */
-		area->other_culprit = path->behind;
-		return 0;
+		const bool had_sp = path->has_sp;
+
+		if (!join(path, now)) {
+			/* Behind two calls, either may not return. */
+			area->other_culprit = path->behind;
+			return 0;
+		}
+		if (!had_sp)
+			return 1;
+	} else {
+		/* Whatever calls do, a path leads here: let what is behind it know. */
+		if (path->is_known && (now->behind || !path->behind))
+			return 1;
+		path->depth = now->depth;
+		path->saved = now->saved;
+		path->base = now->base;
+		path->has_sp = now->has_sp;
+		path->is_outermost = now->is_outermost;
+		path->behind = now->behind;
+		path->is_known = true;
 	}
-	/* Whatever calls do, a path leads here: let what is behind it know. */
-	if (path->is_known && (now->behind || !path->behind))
-		return 1;
-	path->depth = now->depth;
-	path->saved = now->saved;
-	path->base = now->base;
-	path->has_sp = now->has_sp;
-	path->is_outermost = now->is_outermost;
-	path->behind = now->behind;
-	path->is_known = true;
-	err = sfu_budget_reserve(&scan->image->file.budget, &scan->work,
+	ret = sfu_budget_reserve(&scan->image->file.budget, &scan->work,
 				 sizeof(work), "code");
-	if (err)
-		return err;
+	if (ret)
+		return ret;
 	buffer_put(&scan->work, &work, sizeof(work));
 	return 1;
 }
@@ -204,6 +269,7 @@ static int jump(struct scan *scan, struct area *area, uint64_t offset,
 		return 0;
 	/* Back to the start, or to another function in place of a call. */
 	from->sp_is_sure = true;
+	from->jumps = true;
 	goes_to(from, target);
 	return 1;
 }
@@ -254,12 +320,34 @@ static bool is_lost(const struct area *area, uint64_t offset)
 	return false;
 }
 
+/*
+ * Returns 1 if nothing but padding is between @offset and another function, 0 if not, or
+ * a negative errno with a message.
+ */
+static int is_end(struct scan *scan, const struct area *area, uint64_t offset)
+{
+	struct effect effect;
+	int ret;
+
+	for (uint64_t at = offset; at < area->size && at - offset < PROOF_ALIGN;
+	     at += effect.size) {
+		if (sfu_proof_is_function(scan, area->start + at))
+			return 1;
+		ret = sfu_proof_decode(scan, area->start + at, area->size - at,
+				       &effect);
+		if (ret <= 0 || !effect.is_padding)
+			return ret < 0 ? ret : 0;
+	}
+	return 0;
+}
+
 /* A call at @offset, with the next instruction at @next. Returns as meet(). */
 static int call(struct scan *scan, struct area *area, uint64_t offset,
 		uint64_t next, const struct effect *effect, struct path *now)
 {
 	struct path *const path = path_at(scan, offset);
 	const int64_t target = (int64_t)next + effect->target;
+	int ret;
 
 	if (effect->has_target && target > 0 && (uint64_t)target < area->size &&
 	    !area->is_open)
@@ -270,6 +358,14 @@ static int call(struct scan *scan, struct area *area, uint64_t offset,
 		goes_to(path, target);
 	if (is_lost(area, offset))
 		path->continues = false;
+	if (area->is_open && path->continues) {
+		ret = is_end(scan, area, next);
+		if (ret < 0)
+			return ret;
+		path->continues = !ret;
+		if (ret)
+			return 1;
+	}
 	/* A call that does not return may be the last instruction. */
 	if (!path->continues && (next < area->size || !area->is_open))
 		return 1;
@@ -293,8 +389,18 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 			&effect);
 	if (ret <= 0)
 		return ret;
+	if (effect.number == SYS_rt_sigreturn) {
+		/* Only the kernel leads there, with a signal's frame on the stack. */
+		ret = sfu_restorer_is(scan->image, area->start + offset);
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
 	path->size = effect.size;
 	path->change = effect.change;
+	path->is_padding = effect.is_padding;
+	area->has_syscall |= effect.is_syscall;
+	area->has_clone |= effect.number == SYS_clone ||
+			   effect.number == SYS_clone3;
 	area->writes_saved |= effect.writes_saved;
 	for (unsigned int i = 1; i < effect.size; i++) {
 		if (path_at(scan, offset + i)->is_known)
@@ -353,25 +459,18 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 /* Look at all paths. Returns 1 if all agree, 0, or a negative errno with a message. */
 static int follow_all(struct scan *scan, struct area *area)
 {
-	const size_t bytes = area->size * sizeof(struct path);
 	const struct path start = { .has_sp = true };
 	int ret;
 
 	area->is_left = false;
 	area->writes_saved = false;
 	area->stores_fp = false;
+	area->has_syscall = false;
+	area->has_clone = false;
 	area->is_marked = false;
-	area->culprit = 0;
-	if (area->size > scan->left)
-		return 0;
-	scan->left -= area->size;
+	area->extent = 0;
 	scan->paths.size = 0;
 	scan->work.size = 0;
-	ret = sfu_budget_reserve(&scan->image->file.budget, &scan->paths, bytes,
-				 "code");
-	if (ret)
-		return ret;
-	memset(scan->paths.bytes, 0, bytes);
 	ret = meet(scan, area, 0, &start);
 	while (ret > 0 && scan->work.size) {
 		uint32_t offset;
@@ -407,12 +506,15 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 	struct area area = { .start = start, .is_open = !size };
 	int ret;
 
-	area.size = size ? size : room < PROOF_MAX_UNKNOWN ? room : PROOF_MAX_UNKNOWN;
-	if (!area.size || area.size > room || area.size > MAX_KNOWN)
+	area.size = size ? size : room < MAX_FUNCTION ? room : MAX_FUNCTION;
+	if (!area.size || area.size > room || area.size > MAX_FUNCTION)
 		return 0;
 	ret = follow_all(scan, &area);
 	while (!ret && surely && !area.is_marked && lose(&area))
 		ret = follow_all(scan, &area);
+	/* The new thread has another stack, and nothing says which path is its. */
+	if (area.has_clone && area.has_syscall && !area.is_marked)
+		return ret < 0 ? ret : 0;
 	/* It does not mark the outermost frame if it keeps rbp, but not by a push. */
 	if (area.is_marked && area.stores_fp)
 		return ret < 0 ? ret : 0;
@@ -420,15 +522,26 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 		ret = sfu_paths_spare_fp(scan, &area);
 	if (ret <= 0)
 		return ret;
-	return sfu_paths_add(scan, &area);
+	ret = sfu_paths_add(scan, &area);
+	sfu_proof_note_partial(scan, start, area.is_open && area.is_partial);
+	return ret;
 }
 
 int sfu_proof_called(struct scan *scan, size_t number)
 {
+	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const unsigned char *code;
 	uint64_t address;
-	bool is_called;
+	bool is_sure;
+	int ret;
 
-	if (!sfu_proof_noted(scan, number, &address, &is_called))
+	if (!sfu_proof_noted(scan, number, &address, &is_sure))
 		return 0;
-	return sfu_proof_function(scan, address, 0, is_called);
+	if (!is_sure) {
+		ret = sfu_image_code(scan->image, address, sizeof(endbr), &code);
+		if (ret < 0)
+			return ret;
+		is_sure = ret && !memcmp(code, endbr, sizeof(endbr));
+	}
+	return sfu_proof_function(scan, address, 0, is_sure);
 }

@@ -124,6 +124,47 @@ int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called)
 	return err;
 }
 
+void sfu_proof_note_start(struct scan *scan, uint64_t address)
+{
+	struct called *called = NULL;
+
+	if (sfu_proof_uncovered(scan, address))
+		called = get_called(scan, address);
+	if (called)
+		called->is_start = true;
+}
+
+/* Returns the entry for @address, or NULL. */
+static struct called *find_called(const struct scan *scan, uint64_t address)
+{
+	struct called *called = find_slot(scan, address);
+
+	return called && called->address ? called : NULL;
+}
+
+void sfu_proof_note_partial(struct scan *scan, uint64_t address,
+			    bool is_partial)
+{
+	struct called *called = find_called(scan, address);
+
+	if (called)
+		called->is_partial = is_partial;
+}
+
+bool sfu_proof_is_function(const struct scan *scan, uint64_t address)
+{
+	const struct called *called = find_called(scan, address);
+
+	return called && called->is_start;
+}
+
+bool sfu_proof_is_partial(const struct scan *scan, uint64_t address)
+{
+	const struct called *called = find_called(scan, address);
+
+	return called && called->is_partial;
+}
+
 void sfu_proof_note_known(struct scan *scan, uint64_t address)
 {
 	struct called *called = get_called(scan, address);
@@ -132,13 +173,21 @@ void sfu_proof_note_known(struct scan *scan, uint64_t address)
 		called->is_known = true;
 }
 
+uint64_t sfu_proof_noted_at(const struct scan *scan, size_t number)
+{
+	uint64_t address;
+
+	memcpy(&address, scan->queue.bytes + number * sizeof(address),
+	       sizeof(address));
+	return address;
+}
+
 bool sfu_proof_noted(const struct scan *scan, size_t number, uint64_t *address,
 		     bool *is_called)
 {
 	const struct called *called;
 
-	memcpy(address, scan->queue.bytes + number * sizeof(*address),
-	       sizeof(*address));
+	*address = sfu_proof_noted_at(scan, number);
 	called = find_slot(scan, *address);
 	if (!called || called->is_known)
 		return false;

@@ -23,15 +23,20 @@
  * struct called - a function that is called, or whose address is taken
  *
  * @address: of its start; 0 in an empty slot.
- * @is_called: something calls it, so that it surely starts there.
+ * @is_called: something calls it, or jumps to it as to another function, so that it
+ *	surely starts there.
+ * @is_start: it is called, or has a symbol: it is no part of another function.
  * @is_queued: it is in the queue.
  * @is_known: it has been proven with its size.
+ * @is_partial: it has been proven in part.
  */
 struct called {
 	uint64_t address;
 	bool is_called;
+	bool is_start;
 	bool is_queued;
 	bool is_known;
+	bool is_partial;
 };
 
 /**
@@ -84,11 +89,27 @@ int sfu_proof_decode(struct scan *scan, uint64_t address, uint64_t most,
  */
 int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called);
 
+/* Note that a function surely starts at @address, if it is code without a span. */
+void sfu_proof_note_start(struct scan *scan, uint64_t address);
+
+/* Note whether the function at @address, noted before, @is_partial: proven in part. */
+void sfu_proof_note_partial(struct scan *scan, uint64_t address,
+			    bool is_partial);
+
+/* Returns whether a function surely starts at @address. */
+bool sfu_proof_is_function(const struct scan *scan, uint64_t address);
+
+/* Returns whether the function at @address was noted as partial. */
+bool sfu_proof_is_partial(const struct scan *scan, uint64_t address);
+
 /* The number of functions noted. */
 static inline size_t proof_nr_noted(const struct scan *scan)
 {
 	return scan->queue.size / sizeof(uint64_t);
 }
+
+/* The address of function @number of those. */
+uint64_t sfu_proof_noted_at(const struct scan *scan, size_t number);
 
 /*
  * Get the address of function @number of those, and whether it is called. Returns false

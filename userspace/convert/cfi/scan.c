@@ -30,6 +30,12 @@ static int prove_called(struct scan *scan)
 
 	while (!err && done < proof_nr_noted(scan))
 		err = sfu_proof_called(scan, done++);
+	/* Now the functions behind them are known, so the end of more may be. */
+	for (size_t i = 0; !err && i < done; i++)
+		if (sfu_proof_is_partial(scan, sfu_proof_noted_at(scan, i)))
+			err = sfu_proof_called(scan, i);
+	while (!err && done < proof_nr_noted(scan))
+		err = sfu_proof_called(scan, done++);
 	return err;
 }
 
@@ -97,8 +103,10 @@ static int note_from(struct scan *scan, uint64_t end, const struct effect *effec
 {
 	const uint64_t target = end + (int64_t)effect->target;
 
-	if (effect->flow == FLOW_CALL && effect->has_target)
+	if (effect->flow == FLOW_CALL && effect->has_target) {
+		sfu_proof_note_start(scan, target);
 		return sfu_proof_note(scan, target, true);
+	}
 	if (effect->takes_address && target % PROOF_ALIGN == 0)
 		return sfu_proof_note(scan, target, false);
 	return 0;
@@ -218,6 +226,7 @@ static int prove_symbol(struct scan *scan, const Elf64_Sym *symbol)
 	if (scan->has_entry &&
 	    symbol->st_value == scan->image->headers.ehdr.e_entry)
 		return 0;
+	sfu_proof_note_start(scan, symbol->st_value);
 	err = sfu_proof_function(scan, symbol->st_value, symbol->st_size, true);
 	if (!err && nr_spans(&scan->cfi->spans) > before)
 		sfu_proof_note_known(scan, symbol->st_value);
@@ -365,10 +374,10 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 	scan->spans = spans;
 	scan->is_extended = is_extended;
 	for (size_t i = 0; i < image->nr_texts; i++)
-		scan->left += image->texts[i].file_size;
+		scan->left += 4 * image->texts[i].file_size;
 	/* Code can be a hole, or several segments the same bytes. */
-	if (scan->left > budget->allocated)
-		scan->left = budget->allocated;
+	if (scan->left > 4 * budget->allocated)
+		scan->left = 4 * budget->allocated;
 	scan->left += 16 * PROOF_MAX_UNKNOWN;
 	err = add_entry(scan);
 	if (!err)

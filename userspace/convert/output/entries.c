@@ -10,7 +10,7 @@
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
-#include "restorer.h"
+#include "convert/cfi/restorer.h"
 
 struct cutter {
 	struct image *image;
