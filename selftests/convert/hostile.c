@@ -45,6 +45,8 @@ const struct hostile hostiles[] = {
 	  MIB(32), MIB(128), MIB(9000), true, hostile_make_zstd, -EFBIG },
 	{ "code-hole", "functions of 64 KiB, all the same hole", "convert",
 	  KIB(1), KIB(4), KIB(64), true, hostile_make_code_hole, -ENODATA },
+	{ "marked-code", "code, functions in functions", "convert",
+	  KIB(64), KIB(256), MIB(4), true, hostile_make_marked_code, -ENODATA },
 	{ "stub-hole", "hole that is .plt", "convert",
 	  MIB(64), MIB(256), GIB(4), false, hostile_make_stub_hole, -ENODATA },
 	{ "go-search", ".gopclntab, half of it functions", "convert",

@@ -34,6 +34,31 @@ void hostile_make_code_hole(int fd, uint64_t count)
 	buffer_free(&symbols);
 }
 
+/* Each 16 bytes may begin a function, all of which lead through all that follow. */
+void hostile_make_marked_code(int fd, uint64_t size)
+{
+	/* endbr64; je .; je . + 8000 */
+	static const unsigned char unit[16] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x74, 0x00,
+		0x0f, 0x84, 0x40, 0x1f, 0x00, 0x00, 0x90, 0x90, 0x90, 0x90
+	};
+	const Elf64_Sym symbol = { 0 };
+	struct buffer code = { 0 };
+	struct hostile_elf elf;
+
+	for (uint64_t i = 0; i < size / sizeof(unit); i++)
+		hostile_put_bytes(&code, unit, sizeof(unit));
+	hostile_begin(&elf, fd);
+	/* Code of files without it is not looked at. */
+	hostile_add_section(&elf, ".dynsym", &symbol, sizeof(symbol));
+	elf.end = (elf.end + 4095) & ~4095ULL;
+	hostile_add_text(&elf, HOSTILE_TEXT,
+			 hostile_append(&elf, code.bytes, code.size), code.size,
+			 code.size);
+	hostile_end(&elf);
+	buffer_free(&code);
+}
+
 /* A procedure linkage table without stubs. */
 void hostile_make_stub_hole(int fd, uint64_t size)
 {

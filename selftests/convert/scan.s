@@ -364,6 +364,40 @@ large:	push	%rbx
 	pop	%rbx
 	ret
 
+/* Nothing in the file leads to it, and it is not aligned. */
+	FUNCTION has_endbr
+	ret
+	END has_endbr
+	endbr64
+	push	%rbx
+	call	leaf
+	pop	%rbx
+	ret
+
+/* A label of a function that has aligned the stack: the call would be with another one. */
+	FUNCTION has_label
+	ret
+	END has_label
+	endbr64
+	call	leaf
+	ret
+
+/* Another one, which does not return. */
+	FUNCTION has_dispatch
+	ret
+	END has_dispatch
+	endbr64
+	mov	(%rdi), %rax
+	jmp	*%rax
+
+/* As behind a call of setjmp(). */
+	FUNCTION has_setjmp
+	ret
+	END has_setjmp
+	call	leaf
+	endbr64
+	ret
+
 /* Functions that call the next one. */
 	FUNCTION many
 	call	1f

@@ -214,6 +214,8 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "steps", 29, SFU_REG_FP, 16, -16);
 	EXPECT_RULE(&object, "calls_large", 17, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "calls_large", 5018, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "has_endbr", 1, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "has_endbr", 6, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "many", 3216, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "wide_clear", 0, SFU_REG_SP, 8, 0);
 	EXPECT_OUTERMOST(&object, "wide_clear", 3);
@@ -351,6 +353,9 @@ static void code_is_not_guessed(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (object_find(&object, names[i], 0, &rule))
 			tap_fail("%s has a rule", names[i]);
+	EXPECT(!object_find(&object, "has_label", 1, &rule));
+	EXPECT(!object_find(&object, "has_dispatch", 1, &rule));
+	EXPECT(!object_find(&object, "has_setjmp", 6, &rule));
 	/* All of the entry point up to the jump, and nothing behind it. */
 	EXPECT_OUTERMOST(&object, "entry", 0);
 	EXPECT_OUTERMOST(&object, "entry", 21);

@@ -122,6 +122,36 @@ static bool lead(struct scan *scan, uint64_t offset)
 	return is_new;
 }
 
+/*
+ * Returns whether @area, which may begin inside another function, is one: control gets
+ * from its start to a return, with nothing on the stack. In front of calls, the stack is
+ * aligned, which it would not be without what that other function has on it.
+ */
+static bool is_function(struct scan *scan, const struct area *area)
+{
+	bool is_new = true;
+
+	for (uint64_t at = 0; at < area->extent; at++)
+		path_at(scan, at)->returns = path_at(scan, at)->is_return;
+	for (unsigned int i = 0; is_new && i < MAX_ROUNDS; i++) {
+		is_new = false;
+		for (uint64_t at = area->extent; at-- > 0;) {
+			struct path *path = path_at(scan, at);
+
+			if (!path->size || path->returns ||
+			    (path->is_call &&
+			     (!path->has_sp || path->depth % 16 != 8)))
+				continue;
+			path->returns = (path->continues &&
+					 path_at(scan, at + path->size)->returns) ||
+					(path->target &&
+					 path_at(scan, path->target)->returns);
+			is_new |= path->returns;
+		}
+	}
+	return path_at(scan, 0)->returns;
+}
+
 /* Find out what is sure. What is not found within the rounds is not. */
 static void find_leads(struct scan *scan, const struct area *area)
 {
@@ -258,6 +288,11 @@ int sfu_paths_add(struct scan *scan, struct area *area)
 	size_t first = nr_spans(&scan->cfi->spans);
 	int ret, err = 0;
 
+	if (area->is_found) {
+		if (!is_function(scan, area))
+			return 0;
+		sfu_proof_note_start(scan, area->start);
+	}
 	find_leads(scan, area);
 	if (area->is_open && !area->is_left && area->start % PROOF_ALIGN == 0) {
 		ret = find_end(scan, area);

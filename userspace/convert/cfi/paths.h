@@ -34,6 +34,8 @@
  * @jumps: a jump gets to @other, with the stack as at the start.
  * @continues: control gets to the next instruction.
  * @change: enum change of the instruction.
+ * @is_return: it is a return.
+ * @returns: control gets from here to a return.
  * @sp_is_sure, @fp_is_sure: @depth, or @base, is right also if calls in front of it do
  *	not return: another path leads here, or control gets from here to the end of the
  *	function with the stack pointer where this says. If @is_outermost, the first one
@@ -58,6 +60,8 @@ struct path {
 	bool jumps;
 	bool continues;
 	uint8_t change;
+	bool is_return;
+	bool returns;
 	bool sp_is_sure;
 	bool fp_is_sure;
 };
@@ -69,6 +73,7 @@ struct path {
  * @size: in bytes; at most so many if @is_open.
  * @extent: bytes, from the start on, that have a struct path.
  * @is_open: its end is not known.
+ * @is_found: it may begin inside another function.
  * @is_closed: its end is found: nothing but its code and padding is in front of what
  *	surely is the next function.
  * @is_partial: instructions to which paths lead have no rule.
@@ -87,6 +92,7 @@ struct area {
 	uint64_t size;
 	uint64_t extent;
 	bool is_open;
+	bool is_found;
 	bool is_closed;
 	bool is_partial;
 	bool is_left;

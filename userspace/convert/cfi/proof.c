@@ -440,6 +440,7 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 		return 1;
 	case FLOW_RETURN:
 		path->sp_is_sure = true;
+		path->is_return = true;
 		return is_as_at_start(&now);
 	case FLOW_LEAVE:
 		return leaves(area, &effect, path, &now);
@@ -499,11 +500,16 @@ static bool lose(struct area *area)
 	return area->nr_lost > nr;
 }
 
-int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
-		       bool surely)
+/* As sfu_proof_function(); @is_found: it may begin inside another function. */
+static int prove(struct scan *scan, uint64_t start, uint64_t size, bool surely,
+		 bool is_found)
 {
 	const uint64_t room = sfu_proof_uncovered(scan, start);
-	struct area area = { .start = start, .is_open = !size };
+	struct area area = {
+		.start = start,
+		.is_open = !size,
+		.is_found = is_found,
+	};
 	int ret;
 
 	area.size = size ? size : room < MAX_FUNCTION ? room : MAX_FUNCTION;
@@ -527,21 +533,30 @@ int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 	return ret;
 }
 
+int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
+		       bool surely)
+{
+	return prove(scan, start, size, surely, false);
+}
+
 int sfu_proof_called(struct scan *scan, size_t number)
 {
 	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const struct called *called = sfu_proof_noted(scan, number);
 	const unsigned char *code;
-	uint64_t address;
 	bool is_sure;
 	int ret;
 
-	if (!sfu_proof_noted(scan, number, &address, &is_sure))
+	if (!called)
 		return 0;
+	is_sure = called->is_called || called->is_found;
 	if (!is_sure) {
-		ret = sfu_image_code(scan->image, address, sizeof(endbr), &code);
+		ret = sfu_image_code(scan->image, called->address,
+				     sizeof(endbr), &code);
 		if (ret < 0)
 			return ret;
 		is_sure = ret && !memcmp(code, endbr, sizeof(endbr));
 	}
-	return sfu_proof_function(scan, address, 0, is_sure);
+	return prove(scan, called->address, 0, is_sure,
+		     called->is_found && !called->is_start);
 }

@@ -103,17 +103,11 @@ static struct called *get_called(struct scan *scan, uint64_t address)
 	return called;
 }
 
-int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called)
+static int enqueue(struct scan *scan, struct called *called)
 {
-	struct called *called;
+	const uint64_t address = called->address;
 	int err;
 
-	if (!sfu_proof_uncovered(scan, address))
-		return 0;
-	called = get_called(scan, address);
-	if (!called)
-		return 0;
-	called->is_called |= is_called;
 	if (called->is_queued || called->is_known)
 		return 0;
 	called->is_queued = true;
@@ -122,6 +116,29 @@ int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called)
 	if (!err)
 		buffer_put(&scan->queue, &address, sizeof(address));
 	return err;
+}
+
+int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called)
+{
+	struct called *called = NULL;
+
+	if (sfu_proof_uncovered(scan, address))
+		called = get_called(scan, address);
+	if (!called)
+		return 0;
+	called->is_called |= is_called;
+	called->is_found = false;
+	return enqueue(scan, called);
+}
+
+int sfu_proof_note_endbr(struct scan *scan, uint64_t address)
+{
+	struct called *called = get_called(scan, address);
+
+	if (!called || called->is_queued)
+		return 0;
+	called->is_found = true;
+	return enqueue(scan, called);
 }
 
 void sfu_proof_note_start(struct scan *scan, uint64_t address)
@@ -182,17 +199,12 @@ uint64_t sfu_proof_noted_at(const struct scan *scan, size_t number)
 	return address;
 }
 
-bool sfu_proof_noted(const struct scan *scan, size_t number, uint64_t *address,
-		     bool *is_called)
+const struct called *sfu_proof_noted(const struct scan *scan, size_t number)
 {
-	const struct called *called;
+	const struct called *called =
+		find_called(scan, sfu_proof_noted_at(scan, number));
 
-	*address = sfu_proof_noted_at(scan, number);
-	called = find_slot(scan, *address);
-	if (!called || called->is_known)
-		return false;
-	*is_called = called->is_called;
-	return true;
+	return called && !called->is_known ? called : NULL;
 }
 
 void sfu_proof_free(struct scan *scan)

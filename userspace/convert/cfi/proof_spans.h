@@ -26,6 +26,7 @@
  * @is_called: something calls it, or jumps to it as to another function, so that it
  *	surely starts there.
  * @is_start: it is called, or has a symbol: it is no part of another function.
+ * @is_found: all that is known of it is that it begins with endbr64.
  * @is_queued: it is in the queue.
  * @is_known: it has been proven with its size.
  * @is_partial: it has been proven in part.
@@ -34,6 +35,7 @@ struct called {
 	uint64_t address;
 	bool is_called;
 	bool is_start;
+	bool is_found;
 	bool is_queued;
 	bool is_known;
 	bool is_partial;
@@ -89,6 +91,12 @@ int sfu_proof_decode(struct scan *scan, uint64_t address, uint64_t most,
  */
 int sfu_proof_note(struct scan *scan, uint64_t address, bool is_called);
 
+/*
+ * Note that endbr64 is at @address: at the start of a function, behind a call of
+ * setjmp(), or at a label whose address is taken. Returns as sfu_proof_note().
+ */
+int sfu_proof_note_endbr(struct scan *scan, uint64_t address);
+
 /* Note that a function surely starts at @address, if it is code without a span. */
 void sfu_proof_note_start(struct scan *scan, uint64_t address);
 
@@ -111,12 +119,8 @@ static inline size_t proof_nr_noted(const struct scan *scan)
 /* The address of function @number of those. */
 uint64_t sfu_proof_noted_at(const struct scan *scan, size_t number);
 
-/*
- * Get the address of function @number of those, and whether it is called. Returns false
- * if it has been proven with its size.
- */
-bool sfu_proof_noted(const struct scan *scan, size_t number, uint64_t *address,
-		     bool *is_called);
+/* Returns function @number of those; NULL if it has been proven with its size. */
+const struct called *sfu_proof_noted(const struct scan *scan, size_t number);
 
 /* Free what @scan has allocated. */
 void sfu_proof_free(struct scan *scan);

@@ -17,25 +17,31 @@
 /* Bytes of "lea disp32(%rip), %reg". */
 #define LEA_SIZE	7
 
+/* Bytes of "call rel32". */
+#define CALL_SIZE	5
+
 /* Code that is looked at in one piece, at most FILE_PEEK. */
 #define PIECE		2048
 
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
 
-static int prove_called(struct scan *scan)
+/* Prove the functions from number *@nr on of those noted, and count them there. */
+static int prove_called(struct scan *scan, size_t *nr)
 {
-	size_t done = 0;
+	const size_t first = *nr;
+	size_t done = first;
 	int err = 0;
 
 	while (!err && done < proof_nr_noted(scan))
 		err = sfu_proof_called(scan, done++);
 	/* Now the functions behind them are known, so the end of more may be. */
-	for (size_t i = 0; !err && i < done; i++)
+	for (size_t i = first; !err && i < done; i++)
 		if (sfu_proof_is_partial(scan, sfu_proof_noted_at(scan, i)))
 			err = sfu_proof_called(scan, i);
 	while (!err && done < proof_nr_noted(scan))
 		err = sfu_proof_called(scan, done++);
+	*nr = done;
 	return err;
 }
 
@@ -356,10 +362,69 @@ static int find_taken(struct scan *scan)
 	return ret < 0 ? ret : 0;
 }
 
+/* Note the places in @code, at @address, that begin with endbr64, not behind a call. */
+static int note_endbr(struct scan *scan, const unsigned char *code, uint64_t size,
+		      uint64_t address)
+{
+	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const unsigned char *at = code;
+	int err = 0;
+
+	for (; !err && at + sizeof(endbr) <= code + size; at++) {
+		at = memchr(at, endbr[0], code + size - at - (sizeof(endbr) - 1));
+		if (!at)
+			break;
+		if (memcmp(at, endbr, sizeof(endbr)) ||
+		    (at - code >= CALL_SIZE && at[-CALL_SIZE] == 0xe8))
+			continue;
+		err = sfu_proof_note_endbr(scan, address + (at - code));
+	}
+	return err;
+}
+
+/*
+ * Find functions without CFI that may be called by a pointer, if the compiler marks
+ * them: all that are not static, and those whose address is taken.
+ */
+static int find_endbr(struct scan *scan)
+{
+	uint64_t left = scan->image->file.budget.allocated;
+	const size_t nr = nr_spans(scan->spans);
+	int ret = 0;
+
+	if (scan->gaps < MIN_TAKEN)
+		return 0;
+	for (size_t i = 0; ret >= 0 && i <= nr && left; i++) {
+		uint64_t at = i ? span_at(scan->spans, i - 1)->end :
+			      scan->image->nr_texts ?
+				  scan->image->texts[0].address : 0;
+		uint64_t room, size;
+
+		if (i < nr && span_at(scan->spans, i)->start - at < MIN_START)
+			continue;
+		room = sfu_proof_uncovered(scan, at);
+		for (; ret >= 0 && room >= MIN_START && left;
+		     at += size, room -= size) {
+			const unsigned char *code;
+
+			size = room < PIECE ? room : PIECE;
+			left -= size < left ? size : left;
+			ret = sfu_image_code(scan->image, at, size, &code);
+			if (ret > 0)
+				ret = note_endbr(scan, code, size, at);
+			/* Pieces overlap by what may be cut off. */
+			if (size == PIECE)
+				size -= CALL_SIZE + 3;
+		}
+	}
+	return ret < 0 ? ret : 0;
+}
+
 int sfu_scan_read(struct cfi *cfi, struct image *image,
 		  const struct buffer *spans, bool is_extended)
 {
 	struct budget *budget = &image->file.budget;
+	size_t nr_proven = 0;
 	struct scan *scan;
 	void *memory;
 	int err;
@@ -389,7 +454,11 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 	if (!err)
 		err = find_taken(scan);
 	if (!err)
-		err = prove_called(scan);
+		err = prove_called(scan, &nr_proven);
+	if (!err)
+		err = find_endbr(scan);
+	if (!err)
+		err = prove_called(scan, &nr_proven);
 	if (!err)
 		err = sfu_settle(budget, cfi);
 	sfu_proof_free(scan);
