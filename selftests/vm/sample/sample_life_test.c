@@ -102,29 +102,41 @@ TEST_F(life, inherit)
 	EXPECT_EQ(0, self->stats.stacks_pending);
 }
 
-/* Sampling starts with exec. */
+/* Sampling starts with exec, not before. */
 TEST_F(life, enable_on_exec)
 {
 	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
-	int pipes[2], ret, n = 0;
+	int go[2], done[2], ret, n = 0;
 	char byte = 0;
 	pid_t child;
 
 	attr.disabled = 1;
 	attr.enable_on_exec = 1;
 	attr.inherit = 1;
-	ASSERT_EQ(0, pipe(pipes));
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
 	child = fork();
 	if (!child) {
-		close(pipes[1]);
+		close(go[1]);
+		close(done[0]);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
 		fault(100);
-		if (read(pipes[0], &byte, 1) == 1)
+		if (write(done[1], &byte, 1) != 1)
+			_exit(1);
+		if (read(go[0], &byte, 1) == 1)
 			execl("/bin/true", "true", NULL);
 		_exit(1);
 	}
+	close(go[0]);
+	close(done[1]);
 	ASSERT_LT(0, sample_at(&self->s, &attr, child, -1, 0));
 	ASSERT_EQ(0, start(&self->s));
-	ASSERT_EQ(1, write(pipes[1], &byte, 1));
+	ASSERT_EQ(1, write(go[1], &byte, 1));
+	ASSERT_EQ(1, read(done[0], &byte, 1));
+	ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
+	EXPECT_EQ(0, self->stats.seen);
+	ASSERT_EQ(1, write(go[1], &byte, 1));
 	ASSERT_EQ(0, outcome_of(child));
 	EXPECT_SETTLED(self);
 	EXPECT_EQ(0, self->stats.stacks_pending);
@@ -134,8 +146,8 @@ TEST_F(life, enable_on_exec)
 	}
 	ASSERT_EQ(0, ret);
 	EXPECT_LT(10, n);
-	close(pipes[0]);
-	close(pipes[1]);
+	close(go[1]);
+	close(done[0]);
 }
 
 /* Processes are killed, execute programs and exit while they are sampled. */

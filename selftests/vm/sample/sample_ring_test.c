@@ -371,6 +371,35 @@ TEST_F(ring, nonsense)
 	EXPECT_ADDS_UP(&self->s);
 }
 
+/* With a tail that can be none, there is no room. */
+TEST_F(ring, impossible_tails)
+{
+	struct sframe_unwind_ring *ring = self->s.control[0];
+	const __u64 beyond[] = {
+		1ULL << 20, 1ULL << 40, 1ULL << 63, -(1ULL << 20), -(1ULL << 40),
+	};
+	__u64 head, lost;
+
+	for (unsigned int i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		fault(1);
+		ring->tail = ring->head + beyond[i];
+		head = ring->head;
+		ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
+		lost = self->stats.lost_full;
+		fault(20);
+		EXPECT_EQ(head, ring->head);
+		ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
+		EXPECT_LE(lost + 20, self->stats.lost_full);
+		/* And again after a possible one. */
+		ring->tail = ring->head;
+		fault(1);
+		EXPECT_LT(head, ring->head);
+		ring->tail = ring->head;
+	}
+	ASSERT_EQ(0, stop(&self->s));
+	EXPECT_ADDS_UP(&self->s);
+}
+
 /* Rings count against RLIMIT_MEMLOCK, until the client is closed. */
 TEST_F(ring, charged)
 {
