@@ -14,6 +14,7 @@
 #include "../include/observed.h"
 #include "child.h"
 #include "module.h"
+#include "rmmod_sample.h"
 
 /*
  * Removals of the module under load, and attempts for each. A round takes half
@@ -289,6 +290,24 @@ TEST_F(rmmod, timer)
 	EXPECT_TRUE(end(&self->child));
 }
 
+static void sample_mapped(const struct child *child)
+{
+	int fd = open_client(0);
+
+	if (!take_samples(fd))
+		_exit(1);
+	/* The rings are mapped: the file is not closed, and samples go on. */
+	close(fd);
+	say_and_wait(child);
+}
+
+TEST_F(rmmod, sampling)
+{
+	ASSERT_TRUE(start(&self->child, sample_mapped));
+	EXPECT_EQ(EAGAIN, unload());
+	EXPECT_TRUE(end(&self->child));
+}
+
 /* Walk through a file that has a section attached. */
 static void walk_attached(const struct child *child)
 {
@@ -415,6 +434,8 @@ static void live_shortly(unsigned int what)
 		register_own(fd);
 	if (what & 2)
 		ioctl(fd, SFU_TEST_IOC_TIMER, &spec);
+	if (what & 64)
+		take_samples(fd);
 	for (i = 0; i < 4; i++)
 		request(fd, &req);
 	if (what & 4)
