@@ -331,6 +331,7 @@ static void refusals(void)
 	expect_refusal("new.so", SFRAME_UNWIND_FROM_OLD_SFRAME, EOPNOTSUPP,
 		       "version 3");
 	expect_refusal("cfi.so", 0x80, EINVAL, "unknown source");
+	expect_refusal("bare", 0, ENODATA, "no call frame information");
 }
 
 /**

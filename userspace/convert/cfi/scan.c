@@ -87,6 +87,10 @@ int sfu_scan_has_entry(struct image *image)
 	struct effect effect;
 	int ret;
 
+	/* A snapshot of a file that has nothing to convert has no code, but zeroes. */
+	ret = sfu_image_code(image, entry, sizeof(uint16_t), &code);
+	if (ret <= 0 || !get_le16(code))
+		return ret < 0 ? ret : 0;
 	if (headers->ehdr.e_type == ET_EXEC)
 		return 1;
 	for (size_t i = 0; i < headers->nr_segments; i++)
