@@ -119,12 +119,11 @@ local:
 chain:
 	push	%rax
 	call	leaf
-	.p2align 4
 	push	%rbx
 1:	call	leaf
 	jmp	1b
 
-/* The same, but what is behind the call is not aligned as functions are. */
+/* The same, but no function begins with what is behind the calls. */
 	FUNCTION calls_whole
 	call	whole
 	ret
@@ -134,8 +133,10 @@ chain:
 whole:
 	push	%rax
 	call	leaf
+	mov	%rbx, %rdi
 	push	%rbx
 1:	call	leaf
+	mov	%eax, %edi
 	jmp	1b
 
 /* Another path leads behind the call, which does not return. */
@@ -151,7 +152,9 @@ shared:
 	push	%rbx
 	call	leaf
 	nop
-1:	call	leaf
+1:	mov	%ebx, %edi
+	call	leaf
+	mov	%eax, %edi
 	jmp	1b
 
 /* What compilers call in place of an indirect jump: a call that returns elsewhere. */
@@ -301,6 +304,7 @@ last_call:
 	endbr64
 	push	%rbx
 	call	leaf
+	mov	%rbx, %rdi
 	call	*%rbx
 	mov	%eax, %edi
 	call	leaf

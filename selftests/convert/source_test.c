@@ -234,15 +234,15 @@ static void code_behind_calls(void)
 	EXPECT_RULE(&object, "calls_chain", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "calls_chain", 17, SFU_REG_SP, 16, 0);
 	EXPECT(!object_find(&object, "calls_chain", 22, &rule));
-	EXPECT(!object_find(&object, "calls_chain", 32, &rule));
-	EXPECT(!object_find(&object, "calls_chain", 33, &rule));
-	EXPECT(!object_find(&object, "calls_chain", 38, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 23, &rule));
+	EXPECT(!object_find(&object, "calls_chain", 28, &rule));
 	/* Of these, all code up to the next function is known. */
 	EXPECT_RULE(&object, "calls_whole", 22, SFU_REG_SP, 16, 0);
-	EXPECT_RULE(&object, "calls_whole", 23, SFU_REG_SP, 24, 0);
+	EXPECT_RULE(&object, "calls_whole", 26, SFU_REG_SP, 24, 0);
+	EXPECT_RULE(&object, "calls_whole", 31, SFU_REG_SP, 24, 0);
 	EXPECT_RULE(&object, "takes_last", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "takes_last", 26, SFU_REG_SP, 16, 0);
-	EXPECT_RULE(&object, "takes_last", 34, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "takes_last", 37, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "follows_last", 32, SFU_REG_SP, 16, 0);
 	/* Without the mark of a branch's target, what is taken may be no function. */
 	EXPECT(!object_find(&object, "barriers", 16, &rule));

@@ -237,6 +237,29 @@ static bool clears_fp(const struct decoded *d)
 		 is_register(&d->operands[1], ZYDIS_REGISTER_RBP)));
 }
 
+static bool is_inside(const struct decoded *d)
+{
+	const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
+
+	if (d->insn.mnemonic != ZYDIS_MNEMONIC_MOV || d->insn.operand_width < 32 ||
+	    to->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    from->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return false;
+	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						 from->reg.value)) {
+	case ZYDIS_REGISTER_RAX:
+	case ZYDIS_REGISTER_RBX:
+	case ZYDIS_REGISTER_RBP:
+	case ZYDIS_REGISTER_R12:
+	case ZYDIS_REGISTER_R13:
+	case ZYDIS_REGISTER_R14:
+	case ZYDIS_REGISTER_R15:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Returns the number that eax is set to, or 0. */
 static uint16_t number(const struct decoded *d)
 {
@@ -265,6 +288,7 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 			    is_register(&decoded.operands[1], ZYDIS_REGISTER_RBP);
 	effect->number = number(&decoded);
 	effect->is_syscall = decoded.insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+	effect->is_inside = is_inside(&decoded);
 	effect->is_padding = decoded.insn.mnemonic == ZYDIS_MNEMONIC_NOP ||
 			     decoded.insn.mnemonic == ZYDIS_MNEMONIC_INT3;
 	if (!is_barrier(&decoded))

@@ -56,6 +56,8 @@ enum store {
  * @stores_fp: it is "mov %rbp" to memory.
  * @number: to which it sets eax, maybe of a system call; 0 for others.
  * @is_syscall: it is a system call.
+ * @is_inside: it copies rax, or a register that functions preserve, to another one: no
+ *	function begins with it.
  * @is_padding: it may lie between functions: nop or int3.
  * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
@@ -75,6 +77,7 @@ struct effect {
 	bool takes_address;
 	bool stores_fp;
 	bool is_syscall;
+	bool is_inside;
 	bool is_padding;
 	bool writes_saved;
 	uint8_t store;

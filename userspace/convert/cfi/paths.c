@@ -194,11 +194,12 @@ static bool is_inner(const struct scan *scan, const struct area *area,
 		return false;
 	if (!path->is_call || !path->continues)
 		return true;
-	/* Functions are aligned, so what follows most calls is no other one. */
+	/* Functions may be aligned, or not. */
 	while (end < area->extent && path_at(scan, end)->is_padding)
 		end += path_at(scan, end)->size;
 	return end < area->extent &&
-	       (end % PROOF_ALIGN || path_at(scan, end)->sp_is_sure);
+	       ((end % PROOF_ALIGN && path_at(scan, end)->begins_none) ||
+		path_at(scan, end)->sp_is_sure);
 }
 
 /*

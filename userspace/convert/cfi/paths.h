@@ -30,6 +30,7 @@
  * @is_inside: inside an instruction.
  * @is_call: it is a call.
  * @is_padding: it may lie between functions.
+ * @begins_none: no function begins with it.
  * @calls: control gets to @other: its address is not only taken.
  * @jumps: a jump gets to @other, with the stack as at the start.
  * @continues: control gets to the next instruction.
@@ -56,6 +57,7 @@ struct path {
 	bool is_inside;
 	bool is_call;
 	bool is_padding;
+	bool begins_none;
 	bool calls;
 	bool jumps;
 	bool continues;

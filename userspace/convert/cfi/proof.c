@@ -398,6 +398,7 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	path->size = effect.size;
 	path->change = effect.change;
 	path->is_padding = effect.is_padding;
+	path->begins_none = effect.is_inside;
 	area->has_syscall |= effect.is_syscall;
 	area->has_clone |= effect.number == SYS_clone ||
 			   effect.number == SYS_clone3;
