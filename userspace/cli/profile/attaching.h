@@ -7,14 +7,16 @@
 #define CLI_PROFILE_ATTACHING_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
  * Start it for the processes @pids, numbers with commas, or if that is NULL for
- * all; and wait until it has attached what they have mapped, or *@is_interrupted.
- * @command: for messages. Returns its process, or -1 after a message.
+ * all; and wait until it has attached what they have mapped, or *@is_interrupted; two
+ * minutes at most. @command: for messages; if @is_quiet, none says that it waits.
+ * Returns its process, or -1 after a message.
  */
-pid_t attaching_start(const char *command, const char *pids,
+pid_t attaching_start(const char *command, const char *pids, bool is_quiet,
 		      const volatile sig_atomic_t *is_interrupted);
 
 /* End it, which detaches everything. 0 and -1 do nothing. */

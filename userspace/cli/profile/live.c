@@ -101,34 +101,18 @@ static int fail(const struct live *live, int error)
 	return complain("%s: %s", live->command, strerror(-error));
 }
 
-/* Start the program, which waits until a byte is written to live->go. */
-static int start_command(struct live *live)
+/* Start the program, before "attach", which looks for what is mapped. */
+static int start_program(struct live *live)
 {
-	char **command = live->options->command;
-	int pipes[2], failures[2];
-	char pid[16], byte;
+	const struct record_options *options = live->options;
+	char pid[16];
+	int status;
 
-	if (pipe2(pipes, O_CLOEXEC) || pipe2(failures, O_CLOEXEC | O_NONBLOCK))
-		return fail(live, -errno);
-	live->child = fork();
-	if (!live->child) {
-		close(pipes[1]);
-		if (read(pipes[0], &byte, 1) != 1)
-			_exit(127);
-		execvp(command[0], command);
-		complain("%s: %s: %s", live->command, command[0],
-			 strerror(errno));
-		_exit(write(failures[1], "", 1) == 1 ? 127 : 126);
-	}
-	close(pipes[0]);
-	close(failures[1]);
-	live->go = pipes[1];
-	live->failure = failures[0];
-	if (live->child < 0)
-		return fail(live, -errno);
-	if (live->options->all || live->options->by_cgroup)
-		return CLI_OK;
-	snprintf(pid, sizeof(pid), "%d", live->child);
+	status = command_start(&live->program, live->command, options->command,
+			       !options->no_attach, &is_interrupted);
+	if (status || options->all || options->by_cgroup)
+		return status;
+	snprintf(pid, sizeof(pid), "%d", live->program.pid);
 	return record_add_targets(&live->options->targets, live->command, pid,
 				  true);
 }
@@ -165,7 +149,6 @@ static void forget_processes(struct live *live)
 
 int live_open(struct live *live)
 {
-	char byte = 0;
 	int status = CLI_OK;
 
 	live->fd = memfd_create("sframe-unwind", MFD_CLOEXEC);
@@ -175,17 +158,18 @@ int live_open(struct live *live)
 	live->load.fd = -1;
 	live->waiting = record_waiting_create();
 	catch_signals();
-	if (!live->options->no_attach) {
-		live->attach = attaching_start(live->command, NULL,
+	if (live->options->command)
+		status = start_program(live);
+	if (!status && !live->options->no_attach) {
+		live->attach = attaching_start(live->command, NULL, false,
 					       &is_interrupted);
 		if (live->attach < 0)
 			return CLI_TROUBLE;
 	}
-	if (live->options->command)
-		status = start_command(live);
 	if (!status)
 		status = record_sampler_open(&live->sampler, live->command,
-					     live->options, live->child, false);
+					     live->options, live->program.pid,
+					     false);
 	if (!status)
 		status = record_changes_open(&live->changes, live->command,
 					     &live->options->targets, NULL);
@@ -194,8 +178,8 @@ int live_open(struct live *live)
 	read_processes(live);
 	sframe_unwind_sampler_control(live->sampler.samples, SFRAME_UNWIND_SAMPLE_START,
 				      0);
-	if (live->child && write(live->go, &byte, 1) != 1)
-		return fail(live, -errno);
+	if (live->program.pid)
+		command_go(&live->program);
 	return CLI_OK;
 }
 
@@ -319,8 +303,8 @@ static bool has_ended(struct live *live)
 				 live->command);
 			live->attach = 0;
 		}
-		if (pid == live->child) {
-			live->child = 0;
+		if (pid == live->program.pid) {
+			live->program.pid = 0;
 			return true;
 		}
 	}
@@ -365,23 +349,13 @@ uint64_t live_lost(const struct live *live)
 
 int live_status(const struct live *live)
 {
-	char byte;
-
-	/* The child has told why. */
-	return live->options->command && read(live->failure, &byte, 1) == 1 ?
+	return live->options->command && command_has_failed(&live->program) ?
 	       CLI_TROUBLE : CLI_OK;
 }
 
 void live_close(struct live *live)
 {
-	if (live->child > 0)
-		kill(live->child, SIGTERM);
-	if (live->go) {
-		close(live->go);
-		close(live->failure);
-	}
-	if (live->child > 0)
-		waitpid(live->child, NULL, 0);
+	command_end(&live->program);
 	attaching_end(live->attach);
 	record_changes_close(live->changes);
 	record_sampler_close(&live->sampler, live->options);

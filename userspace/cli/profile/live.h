@@ -6,6 +6,7 @@
 #ifndef CLI_PROFILE_LIVE_H
 #define CLI_PROFILE_LIVE_H
 
+#include "cli/profile/command.h"
 #include "cli/profile/load.h"
 #include "cli/profile/processes.h"
 #include "cli/profile/record_sampler.h"
@@ -17,9 +18,7 @@ struct pollfd;
  *
  * @command: the command's name, for messages.
  * @options: what to sample.
- * @child: process of the program to run, or 0.
- * @go: a pipe: when a byte is written, the program begins.
- * @failure: a pipe: a byte says that it could not be executed.
+ * @program: what to run.
  * @attach: process of the daemon, or 0.
  * @sampler: the sampler.
  * @changes: changes of processes.
@@ -33,9 +32,7 @@ struct pollfd;
 struct live {
 	const char *command;
 	struct record_options *options;
-	pid_t child;
-	int go;
-	int failure;
+	struct command program;
 	pid_t attach;
 	struct record_sampler sampler;
 	struct record_changes *changes;

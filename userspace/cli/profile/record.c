@@ -16,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/attaching.h"
+#include "cli/profile/command.h"
 #include "cli/profile/record_output.h"
 #include "cli/profile/record_sampler.h"
 #include "cli/profile/record_sums.h"
@@ -29,9 +30,7 @@
  * struct record - a recording
  *
  * @options: what to record.
- * @child: process of the program to run, or 0.
- * @go: a pipe: when a byte is written, the program begins.
- * @failure: a pipe: a byte says that it could not be executed.
+ * @command: the program to run.
  * @attach: process of the daemon, or 0.
  * @sampler: the sampler.
  * @changes: changes of processes.
@@ -40,9 +39,7 @@
  */
 struct record {
 	struct record_options options;
-	pid_t child;
-	int go;
-	int failure;
+	struct command command;
 	pid_t attach;
 	struct record_sampler sampler;
 	struct record_changes *changes;
@@ -71,32 +68,6 @@ static void catch_signals(const struct record_options *options)
 		sigaction(signals[i], &action, NULL);
 	if (options->switch_signal)
 		sigaction(SIGUSR2, &action, NULL);
-}
-
-/* Start the program, which waits for a byte from record->go. */
-static int start_command(struct record *record)
-{
-	char **command = record->options.command;
-	int pipes[2], failures[2];
-	char byte;
-
-	if (pipe2(pipes, O_CLOEXEC) || pipe2(failures, O_CLOEXEC | O_NONBLOCK))
-		return complain("record: %s", strerror(errno));
-	record->child = fork();
-	if (!record->child) {
-		close(pipes[1]);
-		if (read(pipes[0], &byte, 1) != 1)
-			_exit(127);
-		execvp(command[0], command);
-		complain("record: %s: %s", command[0], strerror(errno));
-		_exit(write(failures[1], "", 1) == 1 ? 127 : 126);
-	}
-	close(pipes[0]);
-	close(failures[1]);
-	record->go = pipes[1];
-	record->failure = failures[0];
-	return record->child < 0 ? complain("record: %s", strerror(errno)) :
-				   CLI_OK;
 }
 
 /* Write what the rings contain. Returns 0 or an error of the writer. */
@@ -153,8 +124,8 @@ static bool has_ended(struct record *record)
 			complain("record: attach has ended; see its message");
 			record->attach = 0;
 		}
-		if (pid == record->child) {
-			record->child = 0;
+		if (pid == record->command.pid) {
+			record->command.pid = 0;
 			return true;
 		}
 	}
@@ -259,14 +230,13 @@ static void print_sums(const struct record *record, double seconds)
 static int run(struct record *record)
 {
 	const double start = now();
-	char byte;
 	int ret;
 
 	/* The program may have ended already. */
 	sframe_unwind_sampler_control(record->sampler.samples,
 				      SFRAME_UNWIND_SAMPLE_START, 0);
-	if (record->child && write(record->go, "", 1) != 1)
-		return complain("record: %s", strerror(errno));
+	if (record->command.pid)
+		command_go(&record->command);
 	ret = sample(record);
 	is_interrupted = 0;
 	if (!ret)
@@ -279,8 +249,7 @@ static int run(struct record *record)
 		return complain("%s: %s", record->options.output, strerror(-ret));
 	if (record_output_finish(&record->output))
 		return CLI_TROUBLE;
-	/* The child has told why. */
-	return record->options.command && read(record->failure, &byte, 1) == 1 ?
+	return record->options.command && command_has_failed(&record->command) ?
 	       CLI_TROUBLE : CLI_OK;
 }
 
@@ -289,23 +258,28 @@ static int prepare(struct record *record)
 	struct record_options *options = &record->options;
 	int status = CLI_OK;
 
-	if (!options->no_attach) {
-		record->attach = attaching_start("record", NULL, &is_interrupted);
+	/* Before "attach", which looks for what is mapped. */
+	if (options->command)
+		status = command_start(&record->command, "record",
+				       options->command, !options->no_attach,
+				       &is_interrupted);
+	if (!status && !options->no_attach) {
+		record->attach = attaching_start("record", NULL, options->quiet,
+						 &is_interrupted);
 		if (record->attach < 0)
 			return CLI_TROUBLE;
 	}
-	if (options->command)
-		status = start_command(record);
-	if (!status && record->child && !options->all && !options->by_cgroup) {
+	if (!status && record->command.pid && !options->all &&
+	    !options->by_cgroup) {
 		char pid[16];
 
-		snprintf(pid, sizeof(pid), "%d", record->child);
+		snprintf(pid, sizeof(pid), "%d", record->command.pid);
 		status = record_add_targets(&options->targets, "record", pid,
 					    true);
 	}
 	if (!status)
 		status = record_sampler_open(&record->sampler, "record", options,
-					     record->child, true);
+					     record->command.pid, true);
 	if (!status)
 		status = record_changes_open(&record->changes, "record",
 					     &options->targets,
@@ -323,14 +297,7 @@ static void clean_up(struct record *record)
 	record_changes_close(record->changes);
 	record_sampler_close(&record->sampler, &record->options);
 	record_waiting_free(record->waiting);
-	if (record->go) {
-		close(record->go);
-		close(record->failure);
-	}
-	if (record->child > 0) {
-		kill(record->child, SIGTERM);
-		waitpid(record->child, NULL, 0);
-	}
+	command_end(&record->command);
 	attaching_end(record->attach);
 	record_free_targets(&record->options.targets);
 }

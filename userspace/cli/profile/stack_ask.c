@@ -359,7 +359,8 @@ static int ask_and_attach(struct asking *asking, pid_t *daemon)
 	pids = lacking_pids(asking->threads);
 	if (!pids)
 		return complain("stack: no memory");
-	*daemon = attaching_start("stack", pids, &is_interrupted);
+	*daemon = attaching_start("stack", pids, asking->options->no_names,
+				  &is_interrupted);
 	free(pids);
 	return *daemon > 0 ? ask_round(asking) : CLI_OK;
 }
