@@ -295,29 +295,49 @@ static const char *fail_stack_at(struct world *world, void *sp)
 	return NULL;
 }
 
+/*
+ * In the innermost frame, CFA = SP + 8, and the frame pointer is saved at CFA - 16. In
+ * its caller, CFA = FP + 16. Returns the section's size.
+ */
+static unsigned int write_frames(struct world *world, unsigned char *s)
+{
+	static const unsigned char rows[] = {
+		0, 0x05, 8, (unsigned char)-16,
+		sizeof(stack_switch), 0x04, 16, (unsigned char)-16,
+	};
+
+	write_fake_section(s, world->fake.text);
+	s[FAKE_ATTR] = 2;
+	put32(s + 0x0c, 2);
+	put32(s + FAKE_FRE_LEN, 5 + sizeof(rows));
+	memcpy(s + FAKE_ROW, rows, sizeof(rows));
+	return FAKE_ROW + sizeof(rows);
+}
+
 static const char *fail_stacks(struct world *world)
 {
 	struct sframe_unwind_register *reg = &world->fake.reg;
 	unsigned char *middle = world->pages + PAGE;
+	unsigned char *section = world->pages + 3 * PAGE;
 	const char *why;
 
 	make_stack_switch(world);
-	write_fake_section(world->fake.section, world->fake.text);
-	/* CFA = SP + 8, and the frame pointer at CFA - 16. */
-	put32(world->fake.section + FAKE_FRE_LEN, 5 + 4);
-	world->fake.section[FAKE_ROW_INFO] = 0x05;
-	world->fake.section[FAKE_ROW_WORD + 1] = (unsigned char)-16;
-	reg->sframe_start = (uintptr_t)world->fake.section;
-	reg->sframe_size = FAKE_SECTION_SIZE + 1;
+	write_fake_section(section, world->fake.text);
+	reg->sframe_start = (uintptr_t)section;
+	reg->sframe_size = FAKE_SECTION_SIZE;
 	if (register_section(world->fd, reg))
 		return "register";
 	mprotect(middle, PAGE, PROT_NONE);
-	/*
-	 * The caller's frame is beyond the last readable page; the frame
-	 * pointer is before the first.
-	 */
-	why = fail_stack_at(world, middle - 8) ?:
-	      fail_stack_at(world, middle + PAGE);
+	/* The caller's frame is beyond the last readable page. */
+	why = fail_stack_at(world, middle - 8);
+	unregister_id(world->fd, reg->id);
+	if (why)
+		return why;
+	reg->sframe_size = write_frames(world, section);
+	if (register_section(world->fd, reg))
+		return "register two rows";
+	/* The caller's frame pointer is before the first readable page. */
+	why = fail_stack_at(world, middle + PAGE);
 	mprotect(middle, PAGE, PROT_READ | PROT_WRITE);
 	unregister_id(world->fd, reg->id);
 	return why;

@@ -124,20 +124,35 @@ static void fault_once(void)
 	munmap(page, PAGE);
 }
 
-/* A sample, whose user stack is taken at once or follows; less if it does not. */
-int run_sample(struct world *world)
+/*
+ * Take samples. Returns the number of those that have a user stack, at once or later; or
+ * -1.
+ */
+static int take_some(void)
 {
-	struct sframe_unwind_sample_stats stats;
 	static struct taken t;
-	bool has_stack = false;
-	int ret;
+	int ret, nr = 0;
 
 	/* The first one, of code that is in no cache; and then others. */
 	for (int i = 0; i < 3; i++)
 		fault_once();
 	while ((ret = take(&sampled, &t)) == 1)
-		has_stack |= t.nr_user || t.user_id;
-	if (ret)
+		nr += t.nr_user || t.user_id;
+	return ret ? -1 : nr;
+}
+
+/* Less if no sample gets a user stack. */
+int run_sample(struct world *world)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret, nr = take_some();
+
+	/* Where a walk takes long, the next ones are refused for as long. */
+	for (int i = 0; i < 10 && !nr; i++) {
+		usleep(100000);
+		nr = take_some();
+	}
+	if (nr < 0)
 		return EPROTO;
 	ret = result(sample_stats(&sampled, &stats));
 	if (ret)
@@ -145,7 +160,7 @@ int run_sample(struct world *world)
 	if (stats.stacks_asked != stats.stacks + stats.stacks_pending +
 				  stats.stacks_lost)
 		return EPROTO;
-	return has_stack ? 0 : LESS;
+	return nr ? 0 : LESS;
 }
 
 int run_clear(struct world *world)

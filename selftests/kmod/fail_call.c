@@ -121,8 +121,10 @@ static int arm(char *words)
 	if (sscanf(words, "%63s %lld %lx", function, &what, &from) != 3)
 		return -EINVAL;
 	value = what;
-	allocates = strstr(function, "malloc") ||
-		    strstr(function, "kmem_cache_alloc");
+	/* Not remap_vmalloc_range(). */
+	allocates = (strstr(function, "malloc") ||
+		     strstr(function, "kmem_cache_alloc")) &&
+		    !strstr(function, "remap");
 	probe = (struct kprobe) {
 		.symbol_name = function,
 		.pre_handler = at_call,
