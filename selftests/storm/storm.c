@@ -257,7 +257,7 @@ static void show(unsigned long seconds, uint64_t seed)
 		       (unsigned long)shared->count[i]);
 	for (i = 0; i < NR_STOPS; i++) {
 		if (shared->stops[i])
-			printf("# stops: %-35s %12lu\n", stop_text(i),
+			printf("# stops: %-35s %12lu\n", stop_text(i) ?: "unknown",
 			       (unsigned long)shared->stops[i]);
 	}
 	for (i = 0; i < sizeof(totals) / sizeof(*totals); i++)

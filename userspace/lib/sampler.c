@@ -370,9 +370,12 @@ static const void *at_tail(const struct sframe_unwind_samples *samples,
 	return ring->records + (ring->tail & (samples->ring_size - 1));
 }
 
-/* Look at the record at the tail, if there is one. Returns 0 or -EBADMSG. */
+/*
+ * Look at the record at the tail, if there is one in front of the head; if @load, also
+ * behind it, where all that was in front has been overwritten. Returns 0 or -EBADMSG.
+ */
 static int look_at_tail(const struct sframe_unwind_samples *samples,
-			struct ring *ring)
+			struct ring *ring, bool load)
 {
 	struct sframe_unwind_user_stack record;
 
@@ -383,8 +386,10 @@ static int look_at_tail(const struct sframe_unwind_samples *samples,
 		if ((int64_t)(ring->head - ring->tail) < (int64_t)sizeof(record)) {
 			if (!samples->copy)
 				return drop_records(samples, ring);
-			ring->head = __atomic_load_n(&ring->control->head,
-						     __ATOMIC_ACQUIRE);
+			ring->head = load ?
+				     __atomic_load_n(&ring->control->head,
+						     __ATOMIC_ACQUIRE) :
+				     ring->tail;
 			if (ring->tail == ring->head)
 				return 0;
 		}
@@ -418,7 +423,7 @@ static int find_oldest(struct sframe_unwind_samples *samples, bool load,
 
 		err = load ? load_head(samples, ring) : 0;
 		if (!err)
-			err = look_at_tail(samples, ring);
+			err = look_at_tail(samples, ring, load);
 		if (err)
 			return err;
 		if (ring->size && (!*oldest || ring->time < (*oldest)->time))

@@ -22,13 +22,13 @@ FIXTURE(overwrite)
 	struct sframe_unwind_sample_stats stats;
 };
 
-static void go_to_cpu(int number)
+static int go_to_cpu(int number)
 {
 	cpu_set_t cpu;
 
 	CPU_ZERO(&cpu);
 	CPU_SET(number, &cpu);
-	sched_setaffinity(0, sizeof(cpu), &cpu);
+	return sched_setaffinity(0, sizeof(cpu), &cpu);
 }
 
 /* As start_sampled(), with control pages that cannot be written. */
@@ -272,8 +272,8 @@ TEST_F(overwrite, while_reading)
 	       reader.skipped);
 }
 
-/* The library reads what is there, in the order of time. */
-TEST(library)
+/* Have the library read the page faults of this thread. */
+static struct sframe_unwind_samples *open_samples(void)
 {
 	struct sframe_unwind_sampler how = {
 		.ring_pages = RING_PAGES,
@@ -281,20 +281,28 @@ TEST(library)
 		.flags = SFRAME_UNWIND_SAMPLER_OVERWRITE,
 	};
 	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct sframe_unwind_samples *samples;
+	int perf_fd = perf_open(&attr, 0, -1), err;
+
+	if (sframe_unwind_sampler_open(&samples, &how))
+		return NULL;
+	err = sframe_unwind_sampler_add(samples, perf_fd, 0,
+					SFRAME_UNWIND_SAMPLE_ADDRESS, NULL);
+	close(perf_fd);
+	return err || sframe_unwind_sampler_control(samples,
+				SFRAME_UNWIND_SAMPLE_START, 0) ? NULL : samples;
+}
+
+/* The library reads what is there, in the order of time. */
+TEST(library)
+{
+	struct sframe_unwind_samples *samples = open_samples();
 	struct sframe_unwind_sample_record record;
 	struct sframe_unwind_sample_stats stats;
-	struct sframe_unwind_samples *samples;
 	__u64 n = 0, last = 0, found, address = 0;
-	int perf_fd, ret;
+	int ret;
 
-	ASSERT_EQ(0, sframe_unwind_sampler_open(&samples, &how));
-	perf_fd = perf_open(&attr, 0, -1);
-	ASSERT_EQ(0, sframe_unwind_sampler_add(samples, perf_fd, 0,
-					       SFRAME_UNWIND_SAMPLE_ADDRESS,
-					       NULL));
-	close(perf_fd);
-	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
-						   SFRAME_UNWIND_SAMPLE_START, 0));
+	ASSERT_NE(NULL, samples);
 	/* Also while it is being overwritten. */
 	for (int i = 0; i < 20; i++) {
 		fault(100);
@@ -317,6 +325,42 @@ TEST(library)
 	EXPECT_LT(0, stats.overwritten);
 	EXPECT_LE(n, stats.samples + stats.stacks - stats.overwritten);
 	EXPECT_LT(10, n);
+	sframe_unwind_sampler_close(samples);
+}
+
+/*
+ * The library has seen the heads of two rings. What comes later is read together, also
+ * if all that was in front of one of these heads has been overwritten by then.
+ */
+TEST(library_of_two_cpus)
+{
+	struct sframe_unwind_samples *samples = open_samples();
+	struct sframe_unwind_sample_record record;
+	unsigned int of_cpu[2] = { 0 };
+	__u64 last = 0;
+	int ret;
+
+	ASSERT_NE(NULL, samples);
+	if (go_to_cpu(1))
+		SKIP(return, "one CPU");
+	fault(10);
+	ASSERT_EQ(1, sframe_unwind_sampler_read(samples, &record));
+	ASSERT_EQ(1, record.cpu);
+	ASSERT_EQ(0, go_to_cpu(0));
+	fault(10);
+	ASSERT_EQ(0, go_to_cpu(1));
+	fault(1000);
+	ASSERT_EQ(0, sframe_unwind_sampler_control(samples,
+						   SFRAME_UNWIND_SAMPLE_STOP, 0));
+	while ((ret = sframe_unwind_sampler_read(samples, &record)) == 1) {
+		EXPECT_LE(last, record.time);
+		last = record.time;
+		ASSERT_GT(2, record.cpu);
+		of_cpu[record.cpu]++;
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(0, of_cpu[0]);
+	EXPECT_LT(0, of_cpu[1]);
 	sframe_unwind_sampler_close(samples);
 }
 
