@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/live.h"
+#include "cli/profile/processes.h"
 #include "cli/profile/record_sums.h"
 #include "sframe_unwind.h"
 
@@ -91,7 +92,8 @@ static void catch_signals(void)
 
 	for (unsigned int i = 0; i < 4; i++) {
 		/* The second Ctrl-C ends also what waits for another process. */
-		action.sa_flags = signals[i] == SIGINT ? SA_RESETHAND : 0;
+		action.sa_flags = signals[i] == SIGINT ? SA_RESETHAND :
+				  signals[i] == SIGCHLD ? SA_RESTART : 0;
 		sigaction(signals[i], &action, NULL);
 	}
 }
@@ -119,21 +121,10 @@ static int start_program(struct live *live)
 
 static void read_processes(struct live *live)
 {
-	const struct record_targets *targets = &live->options->targets;
-	pid_t last = 0;
-
 	live->load.history = history_create(HISTORY_MAX);
 	history_set_live(live->load.history);
-	if (!targets->nr)
-		processes_add_all(&live->processes, live->load.history);
-	for (uint32_t i = 0; i < targets->nr; i++) {
-		const pid_t pid = processes_of_thread(targets->tids[i]);
-
-		if (pid && pid != last)
-			processes_add(&live->processes, live->load.history,
-				      pid);
-		last = pid;
-	}
+	processes_inspect(&live->options->targets, processes_add_record,
+			  live->load.history);
 	history_update(live->load.history);
 	live->load.names = names_create(live->load.history, &live->names,
 					NULL);
@@ -362,7 +353,6 @@ void live_close(struct live *live)
 	record_waiting_free(live->waiting);
 	sframe_unwind_profile_close(live->load.profile);
 	forget_processes(live);
-	processes_free(&live->processes);
 	if (live->fd >= 0)
 		close(live->fd);
 }

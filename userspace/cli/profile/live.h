@@ -8,7 +8,6 @@
 
 #include "cli/profile/command.h"
 #include "cli/profile/load.h"
-#include "cli/profile/processes.h"
 #include "cli/profile/record_sampler.h"
 
 struct pollfd;
@@ -24,7 +23,6 @@ struct pollfd;
  * @changes: changes of processes.
  * @waiting: samples that wait for their user stack.
  * @fd: memory with the records of one round.
- * @processes: what existed at the beginning.
  * @load: the records of one round, with names and history of all.
  * @names: how to name addresses.
  * @generation: changes when @load has other names than before.
@@ -38,7 +36,6 @@ struct live {
 	struct record_changes *changes;
 	struct record_waiting *waiting;
 	int fd;
-	struct processes processes;
 	struct load load;
 	struct names_options names;
 	unsigned int generation;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/inspect.h"
 #include "cli/profile/load.h"
 #include "sframe_unwind.h"
 
@@ -91,6 +92,7 @@ int load_open(struct load *load, const char *path,
 {
 	int ret;
 
+	inspect_start();
 	*load = (struct load){
 		.path = path,
 		.fd = STDIN_FILENO,

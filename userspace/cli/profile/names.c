@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/demangle.h"
+#include "cli/profile/inspect.h"
 #include "cli/profile/jit.h"
 #include "cli/profile/kernel.h"
 #include "cli/profile/names.h"
@@ -523,4 +524,5 @@ void names_complain(const struct names *names)
 				 history_object(names->history, i)->name,
 				 loaded->why);
 	}
+	inspect_complain();
 }

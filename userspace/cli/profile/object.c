@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/exec_maps.h"
-#include "cli/profile/object_file.h"
+#include "cli/profile/inspect.h"
 #include "cli/profile/object_parts.h"
 #include "cli/profile/plt.h"
 
@@ -164,6 +163,16 @@ static bool try_file(struct finding *finding, const char *path)
 {
 	struct object_file file;
 
+	return inspect_open(&file, path) && use_file(finding, &file, path);
+}
+
+/* The same for a file of this process, which has a name only here. */
+static bool try_own_file(struct finding *finding, int fd)
+{
+	struct object_file file;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return object_file_open(&file, path) && use_file(finding, &file, path);
 }
 
@@ -217,13 +226,11 @@ static bool try_build_id(struct finding *finding)
 {
 	const int fd = finding->known->build_id_size ?
 		       find_by_build_id(finding->known) : -1;
-	bool is_good = false;
-	char path[32];
+	bool is_good;
 
 	if (fd < 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	is_good = try_file(finding, path);
+	is_good = try_own_file(finding, fd);
 	close(fd);
 	return is_good;
 }
@@ -234,7 +241,6 @@ static bool try_vdso(struct finding *finding)
 	const unsigned char *image = (void *)getauxval(AT_SYSINFO_EHDR);
 	const GElf_Ehdr *header = (const void *)image;
 	bool is_good = false;
-	char path[32];
 	size_t size;
 	int fd;
 
@@ -242,9 +248,8 @@ static bool try_vdso(struct finding *finding)
 		return false;
 	size = header->e_shoff + header->e_shnum * header->e_shentsize;
 	fd = memfd_create("vdso", MFD_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd >= 0 && write(fd, image, size) == (ssize_t)size)
-		is_good = try_file(finding, path);
+		is_good = try_own_file(finding, fd);
 	if (fd >= 0)
 		close(fd);
 	return is_good;
@@ -259,11 +264,11 @@ static bool try_live(struct finding *finding)
 	const struct history_object *known = finding->known;
 	struct object_file file;
 
-	if (object_file_open_mapped(&file, known) &&
+	if (inspect_open_mapped(&file, known) &&
 	    use_file(finding, &file, known->name))
 		return true;
-	if (!object_file_open_in_root(&file, known) &&
-	    !object_file_open(&file, known->name))
+	if (!inspect_open_in_root(&file, known) &&
+	    !inspect_open(&file, known->name))
 		return false;
 	if (known->build_id_size || file.is_ours)
 		return use_file(finding, &file, known->name);
@@ -288,6 +293,22 @@ static bool is_deleted(const char *name)
 	return name[name_length(name)];
 }
 
+/* Note the first mapping with the build ID that is looked for. */
+static void find_mapping(void *data,
+			 const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+	struct history_object *at = data;
+
+	if (at->is_live || !map->build_id_size ||
+	    map->build_id_size > at->build_id_size ||
+	    memcmp(map->build_id, at->build_id, map->build_id_size) != 0)
+		return;
+	at->start = map->start;
+	at->end = map->start + map->size;
+	at->is_live = true;
+}
+
 /*
  * What the process of a profile has mapped, if it still runs: a file that was deleted,
  * or whose name another one has got. Another process may have its number; the build ID
@@ -295,29 +316,14 @@ static bool is_deleted(const char *name)
  */
 static bool try_mapped(struct finding *finding)
 {
-	const size_t length = name_length(finding->known->name);
 	struct history_object at = *finding->known;
-	bool is_good = false;
-	struct exec_maps maps;
+	struct object_file file;
 
-	if (at.is_live || at.name[0] != '/' || !at.build_id_size ||
-	    exec_maps_read(&maps, at.pid))
+	if (at.is_live || at.name[0] != '/' || !at.build_id_size)
 		return false;
-	at.is_live = true;
-	for (size_t i = 0; i < maps.nr && !is_good; i++) {
-		const struct exec_mapping *mapping = &maps.mappings[i];
-		struct object_file file;
-
-		if (!mapping->inode || name_length(mapping->name) != length ||
-		    memcmp(mapping->name, at.name, length) != 0)
-			continue;
-		at.start = mapping->start;
-		at.end = mapping->end;
-		is_good = object_file_open_mapped(&file, &at) &&
-			  use_file(finding, &file, at.name);
-	}
-	exec_maps_free(&maps);
-	return is_good;
+	inspect_process(at.pid, false, find_mapping, &at);
+	return inspect_open_mapped(&file, &at) &&
+	       use_file(finding, &file, at.name);
 }
 
 static bool try_path(struct finding *finding)
@@ -334,7 +340,7 @@ static bool try_path(struct finding *finding)
 		return false;
 	return try_file(finding, known->name) ||
 	       (known->build_id_size &&
-		object_file_open_in_root(&file, known) &&
+		inspect_open_in_root(&file, known) &&
 		use_file(finding, &file, known->name));
 }
 

@@ -64,8 +64,12 @@ static void catch_signals(const struct record_options *options)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
 	struct sigaction action = { .sa_handler = on_signal };
 
-	for (unsigned int i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++) {
+		/* Children that end interrupt nothing but poll(2). */
+		action.sa_flags = signals[i] == SIGCHLD ? SA_RESTART : 0;
 		sigaction(signals[i], &action, NULL);
+	}
+	action.sa_flags = 0;
 	if (options->switch_signal)
 		sigaction(SIGUSR2, &action, NULL);
 }

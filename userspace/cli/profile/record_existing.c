@@ -77,24 +77,34 @@ static int write_kernel(struct sframe_unwind_profile_writer *writer)
 	return sframe_unwind_profile_write(writer, &record);
 }
 
+/**
+ * struct existing - records that are being written
+ *
+ * @writer: where to.
+ * @error: of that, or 0.
+ */
+struct existing {
+	struct sframe_unwind_profile_writer *writer;
+	int error;
+};
+
+static void write_record(void *data,
+			 const struct sframe_unwind_profile_record *record)
+{
+	struct existing *existing = data;
+
+	if (!existing->error)
+		existing->error = sframe_unwind_profile_write(existing->writer,
+							      record);
+}
+
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets)
 {
-	struct processes processes = { .writer = writer };
-	pid_t last = 0;
-	int ret;
+	struct existing existing = { .writer = writer };
 
-	processes.error = write_kernel(writer);
-	if (!targets->nr)
-		processes_add_all(&processes, NULL);
-	for (uint32_t i = 0; i < targets->nr; i++) {
-		const pid_t pid = processes_of_thread(targets->tids[i]);
-
-		if (pid && pid != last)
-			processes_add(&processes, NULL, pid);
-		last = pid;
-	}
-	ret = processes.error;
-	processes_free(&processes);
-	return ret;
+	existing.error = write_kernel(writer);
+	processes_inspect(targets, write_record, &existing);
+	inspect_complain();
+	return existing.error;
 }

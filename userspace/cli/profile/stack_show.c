@@ -179,7 +179,6 @@ void stack_show(const struct stack_threads *threads,
 	const struct names_options how = {
 		.no_demangle = options->no_demangle,
 	};
-	struct processes processes = { 0 };
 	pid_t last = 0;
 
 	showing.history = history_create(HISTORY_MAX);
@@ -188,7 +187,8 @@ void stack_show(const struct stack_threads *threads,
 		const pid_t pid = threads->list[i].pid;
 
 		if (!options->no_names && pid != last)
-			processes_add_maps(&processes, showing.history, pid);
+			inspect_process(pid, false, processes_add_record,
+					showing.history);
 		last = pid;
 	}
 	history_finish(showing.history);
@@ -205,5 +205,4 @@ void stack_show(const struct stack_threads *threads,
 		names_complain(showing.names);
 	names_free(showing.names);
 	history_free(showing.history);
-	processes_free(&processes);
 }

@@ -172,21 +172,8 @@ int stack_add_targets(struct stack_threads *threads, const char *list,
 
 void stack_read_kernel(struct stack_thread *thread)
 {
-	char path[64], text[8192];
-	size_t length;
-	FILE *file;
-
-	if (thread->kernel)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", thread->pid,
-		 thread->tid);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	length = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[length] = '\0';
-	thread->kernel = table_copy(text);
+	if (!thread->kernel)
+		thread->kernel = inspect_kernel_stack(thread->pid, thread->tid);
 }
 
 void stack_free_threads(struct stack_threads *threads)
