@@ -135,9 +135,94 @@ whole:
 	call	leaf
 	mov	%rbx, %rdi
 	push	%rbx
-1:	call	leaf
+1:	call	*8(%rbx)
 	mov	%eax, %edi
 	jmp	1b
+
+/* The call does not return, and a part of another function is behind it. */
+	FUNCTION calls_fatal
+	call	fatal
+	ret
+	END calls_fatal
+
+	.p2align 4
+fatal:
+	sub	$8, %rsp
+	call	leaf
+	mov	%rbx, %rdi
+	call	leaf
+
+/*
+ * The first call seems not to return, because what is behind it leaves with a frame. But
+ * that changes rbp, too, and jumps to what seems to be behind the last call but one.
+ */
+	FUNCTION calls_keeper
+	call	keeper
+	ret
+	END calls_keeper
+
+	.p2align 4
+keeper:
+	sub	$24, %rsp
+	test	%rdi, %rdi
+	je	1f
+	call	leaf
+	jne	calls_keeper
+	mov	%rbp, 8(%rsp)
+	mov	%rdi, %rbp
+	test	%rbp, %rbp
+	je	3f
+	mov	8(%rsp), %rbp
+	add	$24, %rsp
+	ret
+1:	mov	%rbp, 8(%rsp)
+2:	call	leaf
+3:	call	leaf
+	jmp	2b
+
+/* As of __builtin_setjmp(): a label inside a function, whose address is taken. */
+	FUNCTION calls_receiver
+	call	receiver
+	ret
+	END calls_receiver
+
+	.p2align 4
+receiver:
+	push	%rbx
+	sub	$16, %rsp
+	lea	1f(%rip), %rax
+	mov	%rax, 8(%rsp)
+	call	leaf
+	add	$16, %rsp
+	pop	%rbx
+	ret
+	.p2align 4
+1:	endbr64
+	mov	%eax, %edi
+	call	leaf
+	add	$16, %rsp
+	pop	%rbx
+	ret
+
+	FUNCTION calls_receiver_too
+	call	2f
+	ret
+	END calls_receiver_too
+
+	.p2align 4
+2:	push	%rbx
+	sub	$16, %rsp
+	lea	1f(%rip), %rax
+	mov	%rax, 8(%rsp)
+	call	leaf
+3:	add	$16, %rsp
+	pop	%rbx
+	ret
+	.p2align 4
+1:	endbr64
+	mov	%eax, %edi
+	call	leaf
+	jmp	3b
 
 /* Another path leads behind the call, which does not return. */
 	FUNCTION calls_shared

@@ -239,7 +239,17 @@ static void code_behind_calls(void)
 	/* Of these, all code up to the next function is known. */
 	EXPECT_RULE(&object, "calls_whole", 22, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "calls_whole", 26, SFU_REG_SP, 24, 0);
-	EXPECT_RULE(&object, "calls_whole", 31, SFU_REG_SP, 24, 0);
+	EXPECT_RULE(&object, "calls_whole", 29, SFU_REG_SP, 24, 0);
+	EXPECT_RULE(&object, "calls_fatal", 20, SFU_REG_SP, 16, 0);
+	EXPECT(!object_find(&object, "calls_fatal", 25, &rule));
+	EXPECT(!object_find(&object, "calls_keeper", 60, &rule));
+	EXPECT(!object_find(&object, "calls_keeper", 65, &rule));
+	EXPECT_RULE(&object, "calls_receiver", 21, SFU_REG_SP, 32, 0);
+	EXPECT(!object_find(&object, "calls_receiver", 48, &rule));
+	EXPECT(!object_find(&object, "calls_receiver", 52, &rule));
+	EXPECT_RULE(&object, "calls_receiver_too", 21, SFU_REG_SP, 32, 0);
+	EXPECT(!object_find(&object, "calls_receiver_too", 48, &rule));
+	EXPECT(!object_find(&object, "calls_receiver_too", 52, &rule));
 	EXPECT_RULE(&object, "takes_last", 16, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "takes_last", 26, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "takes_last", 37, SFU_REG_SP, 16, 0);

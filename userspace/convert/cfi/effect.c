@@ -76,6 +76,7 @@ static bool set_flow(const struct decoded *d, struct effect *effect)
 	switch (insn->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
 		effect->flow = FLOW_CALL;
+		effect->by_variable = is_relative_to_rip(&d->operands[0]);
 		break;
 	case ZYDIS_CATEGORY_COND_BR:
 		effect->flow = FLOW_BRANCH;
@@ -237,26 +238,30 @@ static bool clears_fp(const struct decoded *d)
 		 is_register(&d->operands[1], ZYDIS_REGISTER_RBP)));
 }
 
-static bool is_inside(const struct decoded *d)
+static void set_copy(const struct decoded *d, struct effect *effect)
 {
 	const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
 
 	if (d->insn.mnemonic != ZYDIS_MNEMONIC_MOV || d->insn.operand_width < 32 ||
 	    to->type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    from->type != ZYDIS_OPERAND_TYPE_REGISTER)
-		return false;
+		return;
 	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
 						 from->reg.value)) {
 	case ZYDIS_REGISTER_RAX:
+		effect->copies_result = true;
+		effect->is_inside = true;
+		break;
 	case ZYDIS_REGISTER_RBX:
 	case ZYDIS_REGISTER_RBP:
 	case ZYDIS_REGISTER_R12:
 	case ZYDIS_REGISTER_R13:
 	case ZYDIS_REGISTER_R14:
 	case ZYDIS_REGISTER_R15:
-		return true;
+		effect->is_inside = true;
+		break;
 	default:
-		return false;
+		break;
 	}
 }
 
@@ -288,7 +293,7 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 			    is_register(&decoded.operands[1], ZYDIS_REGISTER_RBP);
 	effect->number = number(&decoded);
 	effect->is_syscall = decoded.insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
-	effect->is_inside = is_inside(&decoded);
+	set_copy(&decoded, effect);
 	effect->is_padding = decoded.insn.mnemonic == ZYDIS_MNEMONIC_NOP ||
 			     decoded.insn.mnemonic == ZYDIS_MNEMONIC_INT3;
 	if (!is_barrier(&decoded))

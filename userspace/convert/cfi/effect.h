@@ -51,13 +51,14 @@ enum store {
  * @flow: enum flow.
  * @change: enum change. What a call or return does itself is not counted.
  * @clears_fp: it is "xor %ebp, %ebp", which marks the outermost frame.
- * @by_variable: with FLOW_LEAVE, it is "jmp *disp(%rip)": to another function.
+ * @by_variable: it is "jmp *disp(%rip)", to another function, or such a call.
  * @takes_address: it is "lea disp(%rip), %reg", of @target.
  * @stores_fp: it is "mov %rbp" to memory.
  * @number: to which it sets eax, maybe of a system call; 0 for others.
  * @is_syscall: it is a system call.
  * @is_inside: it copies rax, or a register that functions preserve, to another one: no
  *	function begins with it.
+ * @copies_result: it copies rax to another register.
  * @is_padding: it may lie between functions: nop or int3.
  * @writes_saved: it may write rbx or r12 to r15, which functions preserve.
  * @store: enum store. What a push or call does itself is not counted.
@@ -78,6 +79,7 @@ struct effect {
 	bool stores_fp;
 	bool is_syscall;
 	bool is_inside;
+	bool copies_result;
 	bool is_padding;
 	bool writes_saved;
 	uint8_t store;

@@ -186,10 +186,18 @@ static bool is_sound(const struct scan *scan, const struct area *area,
 	return path->is_known && path->has_sp && !path->depth && !path->saved;
 }
 
-/* Returns whether nothing contradicts that @path, ending at @end, is of the function. */
+/*
+ * Returns whether nothing contradicts that @path, ending at @end, is of the function.
+ *
+ * No function begins behind a call if what is there copies what a function returns, or
+ * preserves; but a part of another function may, where compilers put what is seldom
+ * executed. So such a call @is_doubtful, up to a call by a pointer whose result is used.
+ */
 static bool is_inner(const struct scan *scan, const struct area *area,
-		     const struct path *path, uint64_t end)
+		     const struct path *path, uint64_t end, bool *is_doubtful)
 {
+	const struct path *next;
+
 	if (path->jumps && !is_sound(scan, area, path->other))
 		return false;
 	if (!path->is_call || !path->continues)
@@ -197,9 +205,13 @@ static bool is_inner(const struct scan *scan, const struct area *area,
 	/* Functions may be aligned, or not. */
 	while (end < area->extent && path_at(scan, end)->is_padding)
 		end += path_at(scan, end)->size;
-	return end < area->extent &&
-	       ((end % PROOF_ALIGN && path_at(scan, end)->begins_none) ||
-		path_at(scan, end)->sp_is_sure);
+	if (end >= area->extent)
+		return false;
+	next = path_at(scan, end);
+	if (next->sp_is_sure)
+		return true;
+	*is_doubtful = !path->is_by_pointer || !next->copies_result;
+	return end % PROOF_ALIGN && next->begins_none;
 }
 
 /*
@@ -213,6 +225,7 @@ static bool is_inner(const struct scan *scan, const struct area *area,
 static int find_end(struct scan *scan, const struct area *area)
 {
 	struct effect effect;
+	bool is_doubtful = false;
 	uint64_t at, last = 0;
 	int ret = 0;
 
@@ -223,7 +236,7 @@ static int find_end(struct scan *scan, const struct area *area)
 		if (path && path->size) {
 			effect.size = path->size;
 			last = at + effect.size;
-			if (!is_inner(scan, area, path, last))
+			if (!is_inner(scan, area, path, last, &is_doubtful))
 				return 0;
 			continue;
 		}
@@ -240,7 +253,24 @@ static int find_end(struct scan *scan, const struct area *area)
 	for (last = at; last < area->extent; last++)
 		if (path_at(scan, last)->is_known)
 			return 0;
-	return at < area->size;
+	return at < area->size && !is_doubtful;
+}
+
+/*
+ * Returns whether @area may begin inside another function, with more on the stack: paths
+ * disagree, the stack is not aligned at a call, or a jump may be to the rest of that.
+ */
+static bool may_be_label(struct scan *scan, const struct area *area)
+{
+	for (uint64_t at = 0; at < area->extent; at++) {
+		const struct path *path = path_at(scan, at);
+
+		if (path->size &&
+		    ((path->is_call && path->has_sp && path->depth % 16 != 8) ||
+		     (path->jumps && !is_sound(scan, area, path->other))))
+			return true;
+	}
+	return area->nr_lost;
 }
 
 static struct sfu_rule rule_of(const struct path *path, bool by_sp)
@@ -289,7 +319,7 @@ int sfu_paths_add(struct scan *scan, struct area *area)
 	size_t first = nr_spans(&scan->cfi->spans);
 	int ret, err = 0;
 
-	if (area->is_found) {
+	if (area->is_found || (area->is_taken && may_be_label(scan, area))) {
 		if (!is_function(scan, area))
 			return 0;
 		sfu_proof_note_start(scan, area->start);
@@ -303,7 +333,7 @@ int sfu_paths_add(struct scan *scan, struct area *area)
 	}
 	/* Code that is not known may write them, and jump back. */
 	scan->has_slots = scan->is_extended && !area->writes_saved &&
-			  !area->is_left;
+			  !area->is_left && !area->nr_lost;
 	for (uint64_t at = 0; !err && at < area->extent; at++) {
 		const struct path *path = path_at(scan, at);
 		const uint64_t start = area->start + at;

@@ -30,7 +30,10 @@
  * @is_inside: inside an instruction.
  * @is_call: it is a call.
  * @is_padding: it may lie between functions.
+ * @is_by_pointer: it is a call by a pointer, which is none to a function that does not
+ *	return.
  * @begins_none: no function begins with it.
+ * @copies_result: see struct effect.
  * @calls: control gets to @other: its address is not only taken.
  * @jumps: a jump gets to @other, with the stack as at the start.
  * @continues: control gets to the next instruction.
@@ -57,7 +60,9 @@ struct path {
 	bool is_inside;
 	bool is_call;
 	bool is_padding;
+	bool is_by_pointer;
 	bool begins_none;
+	bool copies_result;
 	bool calls;
 	bool jumps;
 	bool continues;
@@ -76,12 +81,15 @@ struct path {
  * @extent: bytes, from the start on, that have a struct path.
  * @is_open: its end is not known.
  * @is_found: it may begin inside another function.
+ * @is_taken: only its address is taken, maybe that of a label inside another function.
  * @is_closed: its end is found: nothing but its code and padding is in front of what
  *	surely is the next function.
  * @is_partial: instructions to which paths lead have no rule.
  * @is_left: it jumps to addresses that are not known, maybe in itself.
  * @writes_saved: see struct effect.
  * @stores_fp: see struct effect.
+ * @keeps_fp: it stores the caller's rbp to memory, maybe to change it behind a call that
+ *	is not trusted.
  * @has_syscall: it has a system call.
  * @has_clone: it sets eax to the number of clone() or clone3().
  * @is_marked: a path marks the outermost frame.
@@ -95,11 +103,13 @@ struct area {
 	uint64_t extent;
 	bool is_open;
 	bool is_found;
+	bool is_taken;
 	bool is_closed;
 	bool is_partial;
 	bool is_left;
 	bool writes_saved;
 	bool stores_fp;
+	bool keeps_fp;
 	bool has_syscall;
 	bool has_clone;
 	bool is_marked;

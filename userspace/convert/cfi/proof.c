@@ -399,6 +399,9 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 	path->change = effect.change;
 	path->is_padding = effect.is_padding;
 	path->begins_none = effect.is_inside;
+	path->copies_result = effect.copies_result;
+	path->is_by_pointer = effect.flow == FLOW_CALL && !effect.has_target &&
+			      !effect.by_variable;
 	area->has_syscall |= effect.is_syscall;
 	area->has_clone |= effect.number == SYS_clone ||
 			   effect.number == SYS_clone3;
@@ -419,6 +422,7 @@ static int follow(struct scan *scan, struct area *area, uint64_t offset)
 		return 0;
 	}
 	area->stores_fp |= effect.stores_fp;
+	area->keeps_fp |= effect.stores_fp && !path->saved;
 	if (now.is_outermost && !path->is_outermost) {
 		area->is_marked = true;
 		ret = find_parent(scan, area, offset);
@@ -467,6 +471,7 @@ static int follow_all(struct scan *scan, struct area *area)
 	area->is_left = false;
 	area->writes_saved = false;
 	area->stores_fp = false;
+	area->keeps_fp = false;
 	area->has_syscall = false;
 	area->has_clone = false;
 	area->is_marked = false;
@@ -501,15 +506,16 @@ static bool lose(struct area *area)
 	return area->nr_lost > nr;
 }
 
-/* As sfu_proof_function(); @is_found: it may begin inside another function. */
+/* As sfu_proof_function(); for @is_found and @is_taken see struct area. */
 static int prove(struct scan *scan, uint64_t start, uint64_t size, bool surely,
-		 bool is_found)
+		 bool is_found, bool is_taken)
 {
 	const uint64_t room = sfu_proof_uncovered(scan, start);
 	struct area area = {
 		.start = start,
 		.is_open = !size,
 		.is_found = is_found,
+		.is_taken = is_taken,
 	};
 	int ret;
 
@@ -525,6 +531,9 @@ static int prove(struct scan *scan, uint64_t start, uint64_t size, bool surely,
 	/* It does not mark the outermost frame if it keeps rbp, but not by a push. */
 	if (area.is_marked && area.stores_fp)
 		return ret < 0 ? ret : 0;
+	/* Behind a call that does return it may change rbp, and jump back. */
+	if (area.is_open && area.nr_lost && area.keeps_fp)
+		return ret < 0 ? ret : 0;
 	if (ret > 0 && !area.is_open && (area.nr_lost || area.is_left))
 		ret = sfu_paths_spare_fp(scan, &area);
 	if (ret <= 0)
@@ -537,7 +546,7 @@ static int prove(struct scan *scan, uint64_t start, uint64_t size, bool surely,
 int sfu_proof_function(struct scan *scan, uint64_t start, uint64_t size,
 		       bool surely)
 {
-	return prove(scan, start, size, surely, false);
+	return prove(scan, start, size, surely, false, false);
 }
 
 int sfu_proof_called(struct scan *scan, size_t number)
@@ -545,19 +554,20 @@ int sfu_proof_called(struct scan *scan, size_t number)
 	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const struct called *called = sfu_proof_noted(scan, number);
 	const unsigned char *code;
-	bool is_sure;
+	bool has_endbr = false;
 	int ret;
 
 	if (!called)
 		return 0;
-	is_sure = called->is_called || called->is_found;
-	if (!is_sure) {
+	if (!called->is_called && !called->is_found) {
 		ret = sfu_image_code(scan->image, called->address,
 				     sizeof(endbr), &code);
 		if (ret < 0)
 			return ret;
-		is_sure = ret && !memcmp(code, endbr, sizeof(endbr));
+		has_endbr = ret && !memcmp(code, endbr, sizeof(endbr));
 	}
-	return prove(scan, called->address, 0, is_sure,
-		     called->is_found && !called->is_start);
+	return prove(scan, called->address, 0,
+		     called->is_called || called->is_found || has_endbr,
+		     called->is_found && !called->is_start,
+		     !called->is_called && !called->is_found && !called->is_start);
 }
