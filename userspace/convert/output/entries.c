@@ -4,13 +4,13 @@
 #include <sframe_unwind_convert.h>
 
 #include "convert/base/message.h"
+#include "convert/cfi/restorer.h"
 #include "cuts.h"
 #include "entries.h"
 #include "lib/rows.h"
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
-#include "convert/cfi/restorer.h"
 
 struct cutter {
 	struct image *image;
