@@ -340,6 +340,21 @@ static void entry_of_library(void)
 	object_close(&object);
 }
 
+/* Constructors and destructors, for which crtbegin.o has no CFI. */
+static void start_files(void)
+{
+	struct object object;
+
+	EXPECT(object_open_from(&object, "started.so",
+				SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
+	EXPECT_RULE(&object, "deregister_tm_clones", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "__do_global_dtors_aux", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "frame_dummy", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "register_tm_clones", 0, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "register_tm_clones", 7, SFU_REG_SP, 8, 0);
+	object_close(&object);
+}
+
 static void code_is_not_guessed(void)
 {
 	static const char * const names[] = {
@@ -495,6 +510,7 @@ int main(int argc, char **argv)
 		TAP_TEST(disputed_code_is_left_out),
 		TAP_TEST(code_of_new_threads),
 		TAP_TEST(entry_of_library),
+		TAP_TEST(start_files),
 		TAP_TEST(expressions_are_kept),
 		TAP_TEST(slots_are_those_of_cfi),
 		TAP_TEST(slots_of_proven_code),

@@ -23,6 +23,12 @@
 /* Code that is looked at in one piece, at most FILE_PEEK. */
 #define PIECE		2048
 
+/* Bytes of "jmp rel32". */
+#define JMP_SIZE	5
+
+/* Most bytes from the start of __do_global_dtors_aux to that of the next function. */
+#define MAX_AUX		80
+
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
 
@@ -265,9 +271,33 @@ static int prove_symbols(struct scan *scan)
 	return err;
 }
 
+/* "cmpb $0, (%rip); jne; push %rbp; cmpq $0, (%rip)", as in __do_global_dtors_aux */
+static bool is_dtors_aux(const unsigned char *code)
+{
+	return code[0] == 0x80 && code[1] == 0x3d && !code[6] &&
+	       code[7] == 0x75 && code[9] == 0x55 && code[10] == 0x48 &&
+	       code[11] == 0x83 && code[12] == 0x3d;
+}
+
 /*
- * Find __do_global_dtors_aux, which the compiler's start files have, by its code:
- * "cmpb $0, (%rip); jne; push %rbp; cmpq $0, (%rip)". It calls another one of these.
+ * Prove frame_dummy, if that is at @address: "jmp rel32", behind __do_global_dtors_aux
+ * at @aux, to register_tm_clones in front of that. Returns as sfu_proof_function().
+ */
+static int prove_frame_dummy(struct scan *scan, const unsigned char *code,
+			     uint64_t address, bool has_endbr, uint64_t aux)
+{
+	const uint64_t target = address + (has_endbr ? 4 : 0) + JMP_SIZE +
+				(int32_t)get_le32(code + 1);
+
+	if (code[0] != 0xe9 || target >= aux || aux - target > MIN_START ||
+	    target % PROOF_ALIGN)
+		return 0;
+	return sfu_proof_function(scan, address, 0, true);
+}
+
+/*
+ * Find what the compiler's start files have: __do_global_dtors_aux by its code, and
+ * frame_dummy right behind it. Each of them leads to another function.
  */
 static int prove_start_files(struct scan *scan)
 {
@@ -279,7 +309,7 @@ static int prove_start_files(struct scan *scan)
 	/* In the gaps between functions, at most 1 KiB of each. */
 	for (size_t i = 0; !ret && i <= nr; i++) {
 		const unsigned char *code;
-		uint64_t room;
+		uint64_t room, aux = 0;
 
 		at = i ? span_at(scan->spans, i - 1)->end :
 			 scan->image->nr_texts ? scan->image->texts[0].address : 0;
@@ -290,18 +320,26 @@ static int prove_start_files(struct scan *scan)
 			continue;
 		scan->gaps += room;
 		end = at + (room < 1024 ? room : 1024);
-		for (at = (at + 15) & ~15ULL; !ret && at + 32 <= end; at += 16) {
-			ret = sfu_image_code(scan->image, at, 32, &code);
+		for (at = (at + 15) & ~15ULL; !ret && at + JMP_SIZE <= end;
+		     at += 16) {
+			const size_t size = end - at < 32 ? end - at : 32;
+			bool has_endbr;
+
+			ret = sfu_image_code(scan->image, at, size, &code);
 			if (ret <= 0)
 				break;
 			ret = 0;
-			if (!memcmp(code, endbr, sizeof(endbr)))
+			has_endbr = !memcmp(code, endbr, sizeof(endbr));
+			if (has_endbr)
 				code += sizeof(endbr);
-			if (code[0] == 0x80 && code[1] == 0x3d && !code[6] &&
-			    code[7] == 0x75 && code[9] == 0x55 &&
-			    code[10] == 0x48 && code[11] == 0x83 &&
-			    code[12] == 0x3d)
+			if (size == 32 && is_dtors_aux(code)) {
+				aux = at;
 				ret = sfu_proof_function(scan, at, 0, true);
+			} else if (aux && at - aux <= MAX_AUX &&
+				   size >= sizeof(endbr) + JMP_SIZE) {
+				ret = prove_frame_dummy(scan, code, at,
+							has_endbr, aux);
+			}
 		}
 	}
 	return ret;
