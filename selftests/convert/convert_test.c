@@ -331,7 +331,8 @@ static void refusals(void)
 	expect_refusal("new.so", SFRAME_UNWIND_FROM_OLD_SFRAME, EOPNOTSUPP,
 		       "version 3");
 	expect_refusal("cfi.so", 0x80, EINVAL, "unknown source");
-	expect_refusal("bare", 0, ENODATA, "no call frame information");
+	expect_refusal("bare", SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE, ENODATA,
+		       "no call frame information");
 }
 
 /**

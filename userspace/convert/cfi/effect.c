@@ -105,8 +105,9 @@ static bool set_flow(const struct decoded *d, struct effect *effect)
 			effect->flow = FLOW_STOP;
 			return true;
 		}
-		/* The return from a user interrupt, for instance, is in no category. */
+		/* Zydis 4.0 does not know that uiret writes rip. */
 		return !(insn->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) &&
+		       insn->mnemonic != ZYDIS_MNEMONIC_UIRET &&
 		       !writes(d, ZYDIS_REGISTER_RIP);
 	}
 	effect->has_target = insn->raw.imm[0].is_relative;
