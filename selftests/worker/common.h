@@ -121,7 +121,7 @@ static inline bool wait_for_children(void)
 /* At the end of each test there must be no child and no new descriptor. */
 static inline void test_nothing_left(unsigned int descriptors)
 {
-	workers_end_idle(0);
+	workers_end_idle();
 	if (!wait_for_children())
 		tap_fail("there are processes left");
 	children_collect_left();

@@ -293,7 +293,7 @@ static void test_credentials(void)
 
 	begin();
 	add(PAYLOAD_SPIN, 0);
-	workers_end_idle(0);
+	workers_end_idle();
 	EXPECT(wait_for_workers(0));
 	parent = fork();
 	if (!parent) {
@@ -328,7 +328,7 @@ static void test_death_of_parent(void)
 
 	begin();
 	add(PAYLOAD_SPIN, 0);
-	workers_end_idle(0);
+	workers_end_idle();
 	EXPECT(wait_for_workers(0));
 	parent = fork();
 	if (!parent) {

@@ -278,7 +278,7 @@ static void test_kill(void)
 /* End idle workers. Returns whether no process is left. */
 static bool end_idle(void)
 {
-	workers_end_idle(0);
+	workers_end_idle();
 	return wait_for_children();
 }
 
@@ -328,9 +328,63 @@ static void test_again(void)
 	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
 	EXPECT_EQ(convert(library, NULL), 0);
 	EXPECT_EQ(only_child(), server);
-	workers_end_idle(60000);
+	workers_keep_spare(60000);
 	EXPECT_EQ(only_child(), server);
 	EXPECT(end_idle());
+}
+
+static unsigned int nr_children(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	unsigned int nr = 0;
+
+	if (!file)
+		abort();
+	while (fscanf(file, "%*d") != EOF)
+		nr++;
+	fclose(file);
+	return nr;
+}
+
+/* One idle server is kept, whatever its age, and started if there is none. */
+static void test_spare(void)
+{
+	const int fd = make_snapshot(library);
+	struct worker *first, *second;
+	pid_t server;
+
+	EXPECT(end_idle());
+	EXPECT_EQ(worker_start(&first, fd, NULL), 0);
+	EXPECT_EQ(worker_start(&second, fd, NULL), 0);
+	close(fd);
+	wait_for_worker(first, &end);
+	EXPECT_EQ(end.error, 0);
+	close(end.result_fd);
+	wait_for_worker(second, &end);
+	EXPECT_EQ(end.error, 0);
+	close(end.result_fd);
+	workers_keep_spare(60000);
+	EXPECT_EQ(nr_children(), 2);
+	workers_keep_spare(0);
+	for (int i = 0; i < 500 && nr_children() > 1; i++) {
+		children_collect_left();
+		usleep(10000);
+	}
+	EXPECT_EQ(nr_children(), 1);
+	server = only_child();
+	workers_keep_spare(0);
+	EXPECT_EQ(only_child(), server);
+	EXPECT(end_idle());
+	/* Not more often than once a second. */
+	usleep(1100000);
+	workers_keep_spare(0);
+	EXPECT_EQ(nr_children(), 1);
+	server = only_child();
+	EXPECT_EQ(convert(library, NULL), 0);
+	EXPECT_EQ(only_child(), server);
+	EXPECT(end_idle());
+	workers_keep_spare(0);
+	EXPECT_EQ(nr_children(), 0);
 }
 
 /* It is replaced by another one. */
@@ -391,6 +445,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_stopped),
 		TAP_TEST(test_killed),
 		TAP_TEST(test_again),
+		TAP_TEST(test_spare),
 		TAP_TEST(test_killed_while_idle),
 		TAP_TEST(test_cut_snapshot),
 	};

@@ -35,8 +35,8 @@
 /* Interval of periodic work. */
 #define TICK_NS (500 * MS)
 
-/* How long an idle converter process is kept for the next file. */
-#define WORKERS_IDLE_MS 2000
+/* How long idle converter processes, but for one, are kept for the next files. */
+#define WORKERS_IDLE_MS 10000
 
 /**
  * struct session - one run of the command
@@ -112,7 +112,7 @@ static void tick(struct session *session, uint64_t now)
 		return;
 	session->tick_at = now + TICK_NS;
 	children_collect_left();
-	workers_end_idle(WORKERS_IDLE_MS);
+	workers_keep_spare(WORKERS_IDLE_MS);
 	users_forget_idle(session->jobs.users, now);
 	jobs_drop_waiting(&session->jobs, now);
 	jobs_recheck(&session->jobs, now);
@@ -398,7 +398,7 @@ static int open_session(struct session *session)
 static void close_session(struct session *session)
 {
 	jobs_end(&session->jobs);
-	workers_end_idle(0);
+	workers_end_idle();
 	readers_free(session->jobs.readers);
 	closers_end();
 	known_files_free(session->jobs.known);

@@ -49,7 +49,15 @@ struct server {
 	struct server *next;
 };
 
+/* The newest first. */
 static struct server *idle;
+
+/* Whether a server has made a conversion, and when the last one was started. */
+static bool has_converted;
+static uint64_t server_started;
+
+/* Least time between two servers of which the second one is a spare one. */
+#define SPARE_NS 1000000000ULL
 
 /**
  * struct worker - one conversion
@@ -195,6 +203,7 @@ static int start_server(struct server **server, uid_t user)
 	}
 	keep[0] = sockets[1];
 	new->socket = sockets[0];
+	server_started = now();
 	err = child_start(&new->child, &spec);
 	close(sockets[1]);
 	if (err) {
@@ -225,10 +234,9 @@ static bool take_server(struct server **server, uid_t user)
 	return true;
 }
 
-void workers_end_idle(unsigned int ms)
+static void end_idle(struct server **link, unsigned int ms)
 {
 	const uint64_t at = now();
-	struct server **link = &idle;
 
 	while (*link) {
 		struct server *server = *link;
@@ -240,6 +248,22 @@ void workers_end_idle(unsigned int ms)
 		*link = server->next;
 		retire_server(server);
 	}
+}
+
+void workers_end_idle(void)
+{
+	end_idle(&idle, 0);
+}
+
+void workers_keep_spare(unsigned int ms)
+{
+	struct server *server;
+
+	if (idle)
+		end_idle(&idle->next, ms);
+	else if (has_converted && now() - server_started >= SPARE_NS &&
+		 !start_server(&server, SERVERS_USER))
+		keep_server(server);
 }
 
 /* --- start */
@@ -445,6 +469,7 @@ int worker_finish(struct worker *worker, struct worker_end *end)
 	if (has_answered(worker, &reply)) {
 		end->cpu_ns = reply.cpu_ns;
 		judge(end, reply.status, &worker->limits);
+		has_converted |= !end->error;
 		if (end->error || reply.is_last)
 			end_server(worker->server);
 		else

@@ -147,8 +147,15 @@ int worker_finish(struct worker *worker, struct worker_end *end);
 /* Abort a conversion. Returns at once. @worker may be NULL. */
 void worker_kill(struct worker *worker);
 
-/* End the server processes that have been idle for @ms, without waiting for them. */
-void workers_end_idle(unsigned int ms);
+/* End the idle server processes, without waiting for them. */
+void workers_end_idle(void);
+
+/*
+ * Have one idle server process: a new one needs several times as long for its sandbox
+ * as for a conversion. End all others that have been idle for @ms. Call it periodically.
+ * The first one is started by worker_start().
+ */
+void workers_keep_spare(unsigned int ms);
 
 /**
  * worker_result_read() - read and examine the result of a worker
