@@ -72,6 +72,13 @@ struct sfu_words {
 
 #ifdef __KERNEL__
 
+/*
+ * pagefault_disable() and pagefault_enable(). An interrupt may do the same between any
+ * two instructions of theirs. It leaves the counter as it was, which KCSAN does not know.
+ */
+#define sfu_faults_disable()	((void)data_race(({ pagefault_disable(); 0; })))
+#define sfu_faults_enable()	((void)data_race(({ pagefault_enable(); 0; })))
+
 static __always_inline bool sfu_words_begin(struct sfu_words *words,
 					    const struct sfu_stack *stack,
 					    u64 address)
@@ -80,17 +87,17 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 #ifdef SFU_WATCH
 	words->bent = 0;
 #endif
-	pagefault_disable();
+	sfu_faults_disable();
 	if (user_access_begin(u64_to_user_ptr(address), sizeof(u64)))
 		return true;
-	pagefault_enable();
+	sfu_faults_enable();
 	return false;
 }
 
 #define sfu_words_end(words)						\
 	do {								\
 		user_access_end();					\
-		pagefault_enable();					\
+		sfu_faults_enable();					\
 	} while (0)
 
 #ifdef SFU_WATCH

@@ -23,6 +23,7 @@
 #include "limits.h"
 #include "mm/space.h"
 #include "uretprobe.h"
+#include "user.h"
 
 /* All zero: stack words are read from the current process's memory. */
 static const struct sfu_stack stack_now;
@@ -180,7 +181,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 
 	rcu_read_lock();
 	/* A page that is not there is not waited for: reading it fails. */
-	pagefault_disable();
+	sfu_faults_disable();
 	space = sfu_space_peek();
 	attempt.space = space;
 	if (space && sfu_rules_is_current(&space->rules, current->mm,
@@ -191,7 +192,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 		done = false;
 	if (done)
 		sfu_space_note_walk(space);
-	pagefault_enable();
+	sfu_faults_enable();
 	rcu_read_unlock();
 	return done;
 }

@@ -246,7 +246,8 @@ TEST_F(readers, passed_on)
 	int sock[2], fd;
 	pid_t child;
 
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
+		SKIP(return, "a kernel without sockets");
 	child = fork();
 	if (!child) {
 		struct perf_event_attr attr =
