@@ -73,10 +73,11 @@ struct sfu_words {
 #ifdef __KERNEL__
 
 /*
- * pagefault_disable() and pagefault_enable(). An interrupt may do the same between any
- * two instructions of theirs. It leaves the counter as it was, which KCSAN does not know.
+ * pagefault_disable(). An interrupt may do the same between any two instructions of it,
+ * and leaves the counter as it was, which KCSAN does not know.
  */
 #define sfu_faults_disable()	((void)data_race(({ pagefault_disable(); 0; })))
+/* pagefault_enable(), likewise. */
 #define sfu_faults_enable()	((void)data_race(({ pagefault_enable(); 0; })))
 
 static __always_inline bool sfu_words_begin(struct sfu_words *words,
