@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write_profile FILE [RELEASE [EVENT]]: write a profile as standard input describes
- * it, one record in a line:
+ * write_profile [-z] FILE [RELEASE [EVENT]]: write a profile as standard input
+ * describes it, with -z compressed; one record in a line:
  *
  *	comm PID TID IS_EXEC NAME
  *	map PID START SIZE OFFSET BUILD_ID NAME		BUILD_ID: in hex, or -
@@ -158,8 +158,8 @@ static int parse(char *line)
 
 int main(int argc, char **argv)
 {
-	const struct sframe_unwind_profile_source source = {
-		.name = argc > 3 ? argv[3] : "cpu-clock",
+	struct sframe_unwind_profile_source source = {
+		.name = "cpu-clock",
 		.ids = (uint64_t[]){ 1 },
 		.nr_ids = 1,
 		.type = 1,
@@ -169,16 +169,24 @@ int main(int argc, char **argv)
 	char *line = NULL;
 	size_t room = 0;
 	uint64_t time = 0;
+	uint32_t flags = 0;
 	int fd, ret, what;
 
+	if (argc > 1 && !strcmp(argv[1], "-z")) {
+		flags = SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED;
+		argv++;
+		argc--;
+	}
 	if (argc < 2 || argc > 4)
 		return 2;
+	if (argc > 3) {
+		source.name = argv[3];
+		flags |= SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
+			 SFRAME_UNWIND_PROFILE_WRITE_RAW;
+	}
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	ret = sframe_unwind_profile_create(&writer, fd, &source, 1,
-					   argc > 3 ?
-					   SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
-					   SFRAME_UNWIND_PROFILE_WRITE_RAW : 0,
-					   -1);
+					   flags, -1);
 	while (!ret && getline(&line, &room, stdin) > 0) {
 		memset(&record, 0, sizeof(record));
 		record.time = ++time * 1000000;

@@ -129,7 +129,7 @@ int profile_is_equal(const struct sframe_unwind_profile_record *a,
 	}
 }
 
-int profile_make(unsigned int nr)
+int profile_make(unsigned int nr, uint32_t flags)
 {
 	const struct sframe_unwind_profile_source sources[] = {
 		{ .name = "one", .ids = (uint64_t[]){ 11, 12 }, .nr_ids = 2,
@@ -145,7 +145,7 @@ int profile_make(unsigned int nr)
 					 SFRAME_UNWIND_PROFILE_WRITE_CPU |
 					 SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
 					 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |
-					 SFRAME_UNWIND_PROFILE_WRITE_RAW, 1))
+					 SFRAME_UNWIND_PROFILE_WRITE_RAW | flags, 1))
 		return -1;
 	for (unsigned int i = 0; i < nr; i++) {
 		profile_made_record(i, &record);

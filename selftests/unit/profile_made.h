@@ -13,10 +13,10 @@
 int profile_new(void);
 
 /*
- * Returns a file with @nr records, by the library's writer; 42 are of all kinds.
- * Returns -1 if the writer fails.
+ * Returns a file with @nr records, by the library's writer, which gets @flags beside
+ * others; 42 are of all kinds. Returns -1 if the writer fails.
  */
-int profile_make(unsigned int nr);
+int profile_make(unsigned int nr, uint32_t flags);
 
 /* Record @i of those. Its pointers are valid until the next call. */
 void profile_made_record(unsigned int i, struct sframe_unwind_profile_record *record);

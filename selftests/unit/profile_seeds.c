@@ -34,7 +34,7 @@ static struct made made, plain;
 
 static int make_written(void)
 {
-	return profile_make(42);
+	return profile_make(42, 0);
 }
 
 static int make_members(void)

@@ -13,6 +13,7 @@
 
 #include "profile_made.h"
 #include "tap.h"
+#include "userspace/profile/format.h"
 
 #define RECORDS	400u
 
@@ -39,11 +40,11 @@ static int count_equal(struct sframe_unwind_profile *profile, int *result)
 	return nr;
 }
 
-static void all_kinds(void)
+static void check_kinds(uint32_t flags)
 {
 	struct sframe_unwind_profile *profile;
 	const struct sframe_unwind_profile_source *found;
-	const int fd = profile_make(RECORDS);
+	const int fd = profile_make(RECORDS, flags);
 	int result;
 
 	EXPECT(fd >= 0);
@@ -70,6 +71,16 @@ static void all_kinds(void)
 	EXPECT_EQ(sframe_unwind_profile_clock(profile), 1);
 	sframe_unwind_profile_close(profile);
 	close(fd);
+}
+
+static void all_kinds(void)
+{
+	check_kinds(0);
+}
+
+static void all_kinds_compressed(void)
+{
+	check_kinds(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
 }
 
 /* Returns whether a file of this size is read up to its end, and says so. */
@@ -99,9 +110,9 @@ static bool reads_part(int fd, off_t size, off_t whole)
 }
 
 /* The file, made shorter at a thousand places. */
-static void truncated(void)
+static void check_truncated(uint32_t flags)
 {
-	const int fd = profile_make(RECORDS);
+	const int fd = profile_make(RECORDS, flags);
 	struct stat status;
 
 	EXPECT(fd >= 0);
@@ -113,8 +124,43 @@ static void truncated(void)
 	close(fd);
 }
 
+static void truncated(void)
+{
+	check_truncated(0);
+}
+
+static void truncated_compressed(void)
+{
+	check_truncated(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
+}
+
+/*
+ * Whether the file tells perf how its records were compressed: version 1, zstd, and the
+ * most bytes that one becomes, more than the largest record. Without that, perf cannot
+ * read any.
+ */
+static bool tells_compression(int fd)
+{
+	struct file_header header;
+	struct file_section section;
+	uint32_t facts[5];
+
+	return pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	       header.features[0] >> FEATURE_COMPRESSED & 1 &&
+	       /* It is the last one. */
+	       pread(fd, &section, sizeof(section),
+		     header.data.offset + header.data.size +
+		     sizeof(section) * (__builtin_popcountll(header.features[0]) -
+					1)) == sizeof(section) &&
+	       section.size == sizeof(facts) &&
+	       pread(fd, facts, sizeof(facts), section.offset) ==
+		       sizeof(facts) &&
+	       facts[0] == 1 && facts[1] == 1 && facts[2] && facts[3] &&
+	       facts[4] >= 65528;
+}
+
 /* A process that is killed does not finish the file. */
-static void not_finished(void)
+static void check_not_finished(uint32_t flags)
 {
 	struct sframe_unwind_profile_writer *writer;
 	struct sframe_unwind_profile_record want;
@@ -122,8 +168,8 @@ static void not_finished(void)
 	struct sframe_unwind_profile *profile;
 	const int fd = profile_new();
 
-	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1),
-		  0);
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1,
+					       flags, -1), 0);
 	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
 	EXPECT_EQ(sframe_unwind_profile_next(profile, &got), 0);
 	EXPECT(strstr(sframe_unwind_profile_truncated(profile),
@@ -133,6 +179,7 @@ static void not_finished(void)
 	for (unsigned int i = 0; i < 10; i++)
 		EXPECT_EQ(sframe_unwind_profile_write(writer, &want), 0);
 	EXPECT_EQ(sframe_unwind_profile_flush(writer), 0);
+	EXPECT_EQ(tells_compression(fd), !!flags);
 	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
 	for (unsigned int i = 0; i < 10; i++) {
 		EXPECT_EQ(sframe_unwind_profile_next(profile, &got), 1);
@@ -146,6 +193,16 @@ static void not_finished(void)
 	sframe_unwind_profile_close(profile);
 	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
 	close(fd);
+}
+
+static void not_finished(void)
+{
+	check_not_finished(0);
+}
+
+static void not_finished_compressed(void)
+{
+	check_not_finished(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
 }
 
 static void largest_sample(void)
@@ -198,7 +255,7 @@ static void refused(void)
 		  -EINVAL);
 	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 2, 0, -1),
 		  -EINVAL);
-	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1, 16, -1),
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1, 32, -1),
 		  -EINVAL);
 	two[0].ids = (uint64_t[]){ 0 };
 	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1, 0, -1),
@@ -223,7 +280,7 @@ static void refused(void)
 }
 
 /* The disk is full: what was written before is readable. */
-static void disk_full(void)
+static void check_disk_full(uint32_t flags)
 {
 	struct sframe_unwind_profile_record record;
 	const struct sframe_unwind_profile_record *got;
@@ -236,33 +293,121 @@ static void disk_full(void)
 	EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
 	signal(SIGXFSZ, SIG_IGN);
 	limit.rlim_cur = 400000;
-	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1),
-		  0);
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1,
+					       flags, -1), 0);
 	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	profile_made_record(1, &record);
-	for (unsigned int i = 0; i < 100000 && !ret; i++)
+	for (unsigned int i = 0; i < 100000 && !ret; i++) {
+		profile_made_record(i * 7 + 1, &record);
 		ret = sframe_unwind_profile_write(writer, &record);
+	}
 	EXPECT_EQ(ret, -EFBIG);
 	EXPECT_EQ(sframe_unwind_profile_write(writer, &record), -EFBIG);
 	EXPECT_EQ(sframe_unwind_profile_finish(writer), -EFBIG);
 	limit.rlim_cur = limit.rlim_max;
 	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	EXPECT_EQ(tells_compression(fd), !!flags);
 	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
 	while ((ret = sframe_unwind_profile_next(profile, &got)) == 1)
 		nr++;
 	EXPECT_EQ(ret, 0);
-	EXPECT(nr > 1000);
+	EXPECT(nr > 500);
+	sframe_unwind_profile_close(profile);
+	close(fd);
+}
+
+static void disk_full(void)
+{
+	check_disk_full(0);
+}
+
+static void disk_full_compressed(void)
+{
+	check_disk_full(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
+}
+
+/* Samples of a program that does the same all the time: some stacks, again and again. */
+#define STACKS	200u
+#define DEPTH	32u
+#define SAMPLES	20000u
+
+static void steady_sample(unsigned int i,
+			  struct sframe_unwind_profile_record *record)
+{
+	static uint64_t frames[DEPTH];
+	/* Any that have nothing to do with each other. */
+	const unsigned int stack = i * 2654435761U % STACKS;
+
+	for (unsigned int j = 0; j < DEPTH; j++)
+		frames[j] = 0x7f0000000000 +
+			    (stack + 1) * (j + 1) * 40503ULL % 0x200000;
+	*record = (struct sframe_unwind_profile_record){
+		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
+		.time = 1000000000ULL + i * 1001001ULL + stack * 37 % 4000,
+		.pid = 100,
+		.tid = 101 + stack % 3,
+		.cpu = i % 2,
+		.sample = {
+			.ip = frames[0],
+			.period = 1001001,
+			.frames = frames,
+			.nr_user = DEPTH,
+			.flags = SFRAME_UNWIND_PROFILE_CHAIN,
+			.stop = 1,
+			.entry = 1,
+		},
+	};
+}
+
+/* A fifth of 64 bytes and 8 for each frame. */
+static void steady_is_small(void)
+{
+	struct sframe_unwind_profile_record record;
+	const struct sframe_unwind_profile_record *got;
+	struct sframe_unwind_profile_writer *writer;
+	struct sframe_unwind_profile *profile;
+	const int fd = profile_new();
+	struct stat status;
+	unsigned int nr = 0;
+
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1,
+			SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |
+			SFRAME_UNWIND_PROFILE_WRITE_CPU, 1), 0);
+	for (unsigned int i = 0; i < SAMPLES; i++) {
+		steady_sample(i, &record);
+		EXPECT_EQ(sframe_unwind_profile_write(writer, &record), 0);
+		if (i % 2000 == 1999)
+			EXPECT_EQ(sframe_unwind_profile_flush(writer), 0);
+	}
+	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
+	EXPECT(tells_compression(fd));
+	EXPECT_EQ(fstat(fd, &status), 0);
+	EXPECT(status.st_size / SAMPLES < (64 + 8 * DEPTH) / 5);
+	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
+	while (sframe_unwind_profile_next(profile, &got) == 1) {
+		steady_sample(nr++, &record);
+		EXPECT(got->time == record.time &&
+		       got->sample.nr_user == DEPTH &&
+		       !memcmp(got->sample.frames, record.sample.frames,
+			       DEPTH * sizeof(uint64_t)));
+	}
+	EXPECT_EQ(nr, SAMPLES);
+	EXPECT(!sframe_unwind_profile_truncated(profile));
 	sframe_unwind_profile_close(profile);
 	close(fd);
 }
 
 static const struct tap_test tests[] = {
 	TAP_TEST(all_kinds),
+	TAP_TEST(all_kinds_compressed),
 	TAP_TEST(truncated),
+	TAP_TEST(truncated_compressed),
 	TAP_TEST(not_finished),
+	TAP_TEST(not_finished_compressed),
 	TAP_TEST(largest_sample),
 	TAP_TEST(refused),
 	TAP_TEST(disk_full),
+	TAP_TEST(disk_full_compressed),
+	TAP_TEST(steady_is_small),
 };
 
 int main(void)

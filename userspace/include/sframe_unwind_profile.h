@@ -315,11 +315,16 @@ int sframe_unwind_profile_clock(const struct sframe_unwind_profile *profile);
 
 struct sframe_unwind_profile_writer;
 
-/* Flags of the writer: what samples contain beside the call chain. */
+/*
+ * Flags of the writer: what samples contain beside the call chain; and whether records
+ * are compressed, by zstd: equal stacks then take a few bytes. perf reads that as it reads
+ * what "perf record -z" has written.
+ */
 #define SFRAME_UNWIND_PROFILE_WRITE_CPU		0x01U
 #define SFRAME_UNWIND_PROFILE_WRITE_PERIOD	0x02U
 #define SFRAME_UNWIND_PROFILE_WRITE_ADDRESS	0x04U
 #define SFRAME_UNWIND_PROFILE_WRITE_RAW		0x08U
+#define SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED	0x10U
 
 /*
  * Start a profile in @fd: a regular file, which must be empty. It stays the
@@ -357,7 +362,7 @@ int sframe_unwind_profile_end_round(struct sframe_unwind_profile_writer *writer)
 /* Write what was collected. */
 int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer);
 
-/* Bytes of the file so far, with those collected. */
+/* Bytes of the file so far, with those collected if they are not to be compressed. */
 uint64_t sframe_unwind_profile_written(const struct sframe_unwind_profile_writer *writer);
 
 /* Set a fact. Returns 0, or -ENOMEM. */

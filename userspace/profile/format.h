@@ -29,6 +29,10 @@ enum {
 	RECORD_COMPRESSED2		= 83,
 };
 
+/* Values of FEATURE_COMPRESSED: its version, and zstd. */
+#define COMPRESSED_VERSION	1
+#define COMPRESSED_ZSTD		1
+
 /* Value of PERF_RECORD_EVENT_UPDATE's type. */
 #define EVENT_UPDATE_NAME	2
 
@@ -43,6 +47,7 @@ enum {
 	FEATURE_CMDLINE		= 11,
 	FEATURE_EVENT_DESC	= 12,
 	FEATURE_DIR_FORMAT	= 24,
+	FEATURE_COMPRESSED	= 27,
 	FEATURE_LAST		= 256,
 };
 

@@ -19,7 +19,8 @@
 #define FLAGS		(SFRAME_UNWIND_PROFILE_WRITE_CPU |	\
 			 SFRAME_UNWIND_PROFILE_WRITE_PERIOD |	\
 			 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |	\
-			 SFRAME_UNWIND_PROFILE_WRITE_RAW)
+			 SFRAME_UNWIND_PROFILE_WRITE_RAW |	\
+			 SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED)
 
 /* Attributes of one source, as the header has them. */
 struct stored_attr {
@@ -66,12 +67,59 @@ int sfu_writer_write_header(struct sframe_unwind_profile_writer *writer,
 	return sfu_writer_put_at(writer, &header, sizeof(header), 0);
 }
 
+/* Compress what was collected and write it from @offset on, which is moved behind it. */
+static int put_compressed(struct sframe_unwind_profile_writer *writer,
+			  uint64_t *offset)
+{
+	struct deflate *deflate = &writer->deflate;
+	int ret = 0;
+
+	for (size_t at = 0; at < writer->used && !ret; at += DEFLATE_PLAIN) {
+		const size_t left = writer->used - at;
+
+		ret = sfu_deflate(deflate, writer->buffer + at,
+				  left < DEFLATE_PLAIN ? left : DEFLATE_PLAIN);
+		if (ret) {
+			writer->error = ret;
+			return ret;
+		}
+		ret = sfu_writer_put_at(writer, deflate->record, deflate->size,
+					*offset);
+		*offset += deflate->size;
+	}
+	return ret;
+}
+
+/*
+ * The facts are where the records are to be written: while there are none, the header
+ * tells so. After an error they are written again: the disk has room for that.
+ */
+static int flush_compressed(struct sframe_unwind_profile_writer *writer)
+{
+	uint64_t end = writer->written;
+	int ret;
+
+	ret = sfu_writer_write_header(writer, 0);
+	if (!ret)
+		ret = put_compressed(writer, &end);
+	if (!ret) {
+		writer->written = end;
+		writer->used = 0;
+	}
+	if (!ret)
+		return sfu_writer_write_features(writer, false);
+	sfu_writer_write_features(writer, false);
+	return ret;
+}
+
 int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
 {
 	int ret = writer->error;
 
 	if (ret || !writer->used)
 		return ret;
+	if (writer->deflate.stream)
+		return flush_compressed(writer);
 	ret = sfu_writer_put_at(writer, writer->buffer, writer->used,
 				writer->written);
 	if (ret)
@@ -83,7 +131,7 @@ int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
 
 uint64_t sframe_unwind_profile_written(const struct sframe_unwind_profile_writer *writer)
 {
-	return writer->written + writer->used;
+	return writer->written + (writer->deflate.stream ? 0 : writer->used);
 }
 
 static uint64_t sample_type(uint32_t flags)
@@ -197,6 +245,7 @@ static void free_writer(struct sframe_unwind_profile_writer *writer)
 	}
 	for (unsigned int i = 0; i < WRITER_FACTS; i++)
 		free(writer->facts[i]);
+	sfu_deflate_free(&writer->deflate);
 	free(writer->sources);
 	free(writer->buffer);
 	free(writer);
@@ -250,6 +299,8 @@ int sframe_unwind_profile_create(struct sframe_unwind_profile_writer **result, i
 	writer->flags = flags;
 	writer->clock = clock;
 	ret = copy_sources(writer, sources, nr_sources);
+	if (!ret && flags & SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED)
+		ret = sfu_deflate_start(&writer->deflate);
 	if (!ret)
 		ret = write_sources(writer);
 	if (!ret)
@@ -291,7 +342,7 @@ int sframe_unwind_profile_finish(struct sframe_unwind_profile_writer *writer)
 		return 0;
 	ret = sframe_unwind_profile_flush(writer);
 	if (!ret)
-		ret = sfu_writer_write_features(writer);
+		ret = sfu_writer_write_features(writer, true);
 	free_writer(writer);
 	return ret;
 }

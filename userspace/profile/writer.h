@@ -4,8 +4,10 @@
 #define PROFILE_WRITER_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 
 #include "include/sframe_unwind_profile.h"
+#include "profile/deflate.h"
 
 #define WRITER_FACTS	5
 
@@ -26,6 +28,7 @@
  * @written: offset behind the last record in the file.
  * @buffer: records that are not in the file yet.
  * @used: their size in bytes.
+ * @deflate: compresses records, with SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED.
  */
 struct sframe_unwind_profile_writer {
 	int fd;
@@ -39,6 +42,7 @@ struct sframe_unwind_profile_writer {
 	uint64_t written;
 	unsigned char *buffer;
 	size_t used;
+	struct deflate deflate;
 };
 
 /* Write to any place of the file. Returns 0 or -errno, which is kept. */
@@ -53,8 +57,12 @@ void sfu_writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
 			  const struct sframe_unwind_profile_source *source,
 			  struct perf_event_attr *attr);
 
-/* Write the facts behind the records. Returns 0 or -errno. */
-int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer);
+/*
+ * Write the facts behind the records, and the header. Of a profile that is not finished
+ * (@is_end), only how records were compressed: without that, perf could not read them.
+ * Returns 0 or -errno.
+ */
+int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer, bool is_end);
 
 /* Write the header, with the bits of @features. Returns 0 or -errno. */
 int sfu_writer_write_header(struct sframe_unwind_profile_writer *writer,

@@ -60,6 +60,16 @@ static void put_command(FILE *to, const char *command)
 	put_text(to, command);
 }
 
+/* Perf gets memory for the largest number of bytes that come out of a record. */
+static void put_compressed(const struct deflate *deflate, FILE *to)
+{
+	put_u32(to, COMPRESSED_VERSION);
+	put_u32(to, COMPRESSED_ZSTD);
+	put_u32(to, DEFLATE_LEVEL);
+	put_u32(to, deflate->gotten ? deflate->given / deflate->gotten : 1);
+	put_u32(to, DEFLATE_PLAIN_MAX);
+}
+
 static const char *fact_of_feature(const struct sframe_unwind_profile_writer *writer,
 				   unsigned int feature)
 {
@@ -80,12 +90,16 @@ static const char *fact_of_feature(const struct sframe_unwind_profile_writer *wr
 }
 
 /* Returns whether there is anything to tell. */
-static int put_feature(const struct sframe_unwind_profile_writer *writer,
-		       unsigned int feature, FILE *to)
+static bool put_feature(const struct sframe_unwind_profile_writer *writer,
+			unsigned int feature, bool is_end, FILE *to)
 {
 	const char *fact = fact_of_feature(writer, feature);
 
-	if (feature == FEATURE_NRCPUS)
+	if (feature == FEATURE_COMPRESSED && writer->deflate.stream)
+		put_compressed(&writer->deflate, to);
+	else if (!is_end)
+		return false;
+	else if (feature == FEATURE_NRCPUS)
 		put_cpus(to);
 	else if (feature == FEATURE_EVENT_DESC)
 		put_sources(writer, to);
@@ -94,16 +108,16 @@ static int put_feature(const struct sframe_unwind_profile_writer *writer,
 	else if (fact)
 		put_text(to, fact);
 	else
-		return 0;
-	return 1;
+		return false;
+	return true;
 }
 
-int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer)
+int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer, bool is_end)
 {
 	static const unsigned int known[] = {
 		FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION,
 		FEATURE_ARCH, FEATURE_NRCPUS, FEATURE_CMDLINE,
-		FEATURE_EVENT_DESC,
+		FEATURE_EVENT_DESC, FEATURE_COMPRESSED,
 	};
 	struct file_section table[sizeof(known) / sizeof(known[0])];
 	char *bytes = NULL;
@@ -118,7 +132,7 @@ int sfu_writer_write_features(struct sframe_unwind_profile_writer *writer)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const long begin = ftell(to);
 
-		if (!put_feature(writer, known[i], to))
+		if (!put_feature(writer, known[i], is_end, to))
 			continue;
 		features |= 1ULL << known[i];
 		table[nr].offset = begin;

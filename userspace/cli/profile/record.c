@@ -84,8 +84,7 @@ static int write_round(struct record *record)
 
 	ret = record_changes_write(record->changes, output->writer,
 				   &output->latest);
-	while (!ret &&
-	       sframe_unwind_sampler_read(record->sampler.samples, &sample) == 1) {
+	while (!ret && record_sampler_read(&record->sampler, &sample) == 1) {
 		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
 		    sample.time > output->latest)
@@ -94,6 +93,8 @@ static int write_round(struct record *record)
 				record->options.events[event].is_off_cpu,
 				output->writer);
 	}
+	if (record->options.stack_map)
+		record_sampler_end_round(&record->sampler);
 	return ret ? ret : record_output_end_round(output,
 				record_waiting_oldest(record->waiting));
 }
@@ -225,6 +226,9 @@ static void print_sums(const struct record *record, double seconds)
 	if (!record->options.quiet) {
 		print_progress(record, seconds, "\n");
 		record_sums_cut(record_counts(record->waiting));
+		if (record->options.stack_map)
+			record_sums_map(record->sampler.mapped,
+					record->sampler.cleared);
 	}
 	if (!sframe_unwind_sampler_stats(record->sampler.samples, &stats))
 		record_sums_complain(&stats,

@@ -42,6 +42,8 @@ const char record_help[] =
 "      --switch-output=SIZE|TIME|signal  begin another file when one has SIZE; after\n"
 "                     TIME: 30s, 10m, 1h; or when SIGUSR2 comes; FILE is followed\n"
 "                     by the time when it was finished\n"
+"      --stack-map    a small file: equal stacks are collected once, and compressed as\n"
+"                     with perf record -z\n"
 "      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
 "                     without SFrame data is unwound only if something is attached\n"
 "  -q, --quiet        print only errors\n"
@@ -57,6 +59,7 @@ enum {
 	OPTION_SWITCH_OUTPUT,
 	OPTION_USER_CHAINS,
 	OPTION_KERNEL_CHAINS,
+	OPTION_STACK_MAP,
 };
 
 static const struct option longs[] = {
@@ -77,6 +80,7 @@ static const struct option longs[] = {
 	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
 	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
 	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
+	{ "stack-map", no_argument, NULL, OPTION_STACK_MAP },
 	{ "quiet", no_argument, NULL, 'q' },
 	OPTIONS_LONG
 };
@@ -226,6 +230,9 @@ static int parse_option(struct record_options *options, int option)
 		       CLI_OK : usage_error("record", "--duration: no number of seconds");
 	case OPTION_NO_ATTACH:
 		options->no_attach = true;
+		return CLI_OK;
+	case OPTION_STACK_MAP:
+		options->stack_map = true;
 		return CLI_OK;
 	case OPTION_LIST_EVENTS:
 		record_list_events();

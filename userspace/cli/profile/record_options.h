@@ -41,6 +41,7 @@ enum record_chains {
  * @switch_seconds: the same in seconds, or 0.
  * @switch_signal: whether SIGUSR2 begins another file.
  * @output: the file.
+ * @stack_map: whether equal stacks are collected once, and records are compressed.
  * @no_attach: whether nothing is to be attached.
  * @quiet: whether to print nothing.
  * @command: the program to run with its arguments, ending with NULL; or NULL.
@@ -61,6 +62,7 @@ struct record_options {
 	double switch_seconds;
 	bool switch_signal;
 	const char *output;
+	bool stack_map;
 	bool no_attach;
 	bool quiet;
 	char **command;

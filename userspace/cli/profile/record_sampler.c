@@ -11,6 +11,7 @@
 #include "sframe_unwind.h"
 
 #define RING_PAGES	256u	/* of each CPU */
+#define MAP_PAGES	256u	/* of half of the stack map: some thousand stacks */
 #define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
 
 /**
@@ -209,6 +210,10 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 	};
 	int ret, status = CLI_OK;
 
+	if (options->stack_map) {
+		how.flags |= SFRAME_UNWIND_SAMPLER_STACK_MAP;
+		how.map_pages = MAP_PAGES;
+	}
 	ret = sframe_unwind_sampler_open(&sampler->samples, &how);
 	if (ret == -ENOENT)
 		return complain("%s: %s does not exist: load the module (modprobe sframe_unwind)",
@@ -223,6 +228,29 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id)
 {
 	return id < sampler->room ? sampler->event_of[id] : 0;
+}
+
+int record_sampler_read(struct record_sampler *sampler,
+			struct sframe_unwind_sample_record *record)
+{
+	const int ret = sframe_unwind_sampler_read(sampler->samples, record);
+
+	if (ret == 1)
+		sampler->mapped += !!record->user_id + !!record->kernel_id;
+	return ret;
+}
+
+void record_sampler_end_round(struct record_sampler *sampler)
+{
+	struct sframe_unwind_sample_stats stats;
+
+	/* Without a stack map, nothing is refused. */
+	if (sframe_unwind_sampler_stats(sampler->samples, &stats) ||
+	    stats.map_refused == sampler->refused)
+		return;
+	sampler->refused = stats.map_refused;
+	if (!sframe_unwind_sampler_clear(sampler->samples))
+		sampler->cleared++;
 }
 
 void record_sampler_close(struct record_sampler *sampler,

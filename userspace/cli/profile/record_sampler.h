@@ -6,6 +6,7 @@
 #include "cli/profile/record_options.h"
 
 struct sframe_unwind_samples;
+struct sframe_unwind_sample_record;
 
 /**
  * struct record_sampler - the sampler
@@ -13,11 +14,17 @@ struct sframe_unwind_samples;
  * @samples: the library's, or NULL.
  * @event_of: number of the event by id of the sampler.
  * @room: room for those.
+ * @mapped: number of stacks that were read from the stack map.
+ * @refused: stacks that had no room in it until it was cleared last.
+ * @cleared: how often that was.
  */
 struct record_sampler {
 	struct sframe_unwind_samples *samples;
 	uint32_t *event_of;
 	uint32_t room;
+	uint64_t mapped;
+	uint64_t refused;
+	uint32_t cleared;
 };
 
 /*
@@ -32,6 +39,16 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 
 /* Returns the number of the event with @id. */
 uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id);
+
+/* The next record of all rings, as sframe_unwind_sampler_read(). */
+int record_sampler_read(struct record_sampler *sampler,
+			struct sframe_unwind_sample_record *record);
+
+/*
+ * Call this when all records have been read: if the stack map is full, it is cleared.
+ * Those that come meanwhile can still be read before the next call that clears it.
+ */
+void record_sampler_end_round(struct record_sampler *sampler);
 
 /* Also frees what was filled in in @options. */
 void record_sampler_close(struct record_sampler *sampler,

@@ -37,6 +37,12 @@ void record_sums_cut(const struct record_counts *counts)
 		fputc('\n', stderr);
 }
 
+void record_sums_map(uint64_t mapped, uint32_t cleared)
+{
+	fprintf(stderr, "record: %" PRIu64 " stacks were collected by the stack map, which was full %u times\n",
+		mapped, cleared);
+}
+
 /* One reason, if it is one. */
 static void complain_of(const char *what, uint64_t nr, const char *why)
 {

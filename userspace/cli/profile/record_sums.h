@@ -18,6 +18,9 @@ void record_sums_progress(const struct record_counts *counts,
 /* Print why stacks are cut, if any is. */
 void record_sums_cut(const struct record_counts *counts);
 
+/* Print how many stacks were read from the stack map, and how often it was full. */
+void record_sums_map(uint64_t mapped, uint32_t cleared);
+
 /* Complain about what was lost, if anything was, and why. @changes: of processes. */
 void record_sums_complain(const struct sframe_unwind_sample_stats *stats,
 			  uint64_t changes);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "profile/deflate.h"
+#include "profile/format.h"
+
+#define RECORD_MAX	65528u
+
+/*
+ * Equal stacks are found again as long as they are in the window, of 8 MiB; most of them
+ * by long distance matching, which needs only a few steps for each byte.
+ */
+#define WINDOW_LOG	23
+
+int sfu_deflate_start(struct deflate *deflate)
+{
+	deflate->record = malloc(RECORD_MAX);
+	deflate->stream = ZSTD_createCCtx();
+	if (!deflate->record || !deflate->stream)
+		return -ENOMEM;
+	ZSTD_CCtx_setParameter(deflate->stream, ZSTD_c_compressionLevel,
+			       DEFLATE_LEVEL);
+	ZSTD_CCtx_setParameter(deflate->stream, ZSTD_c_windowLog, WINDOW_LOG);
+	ZSTD_CCtx_setParameter(deflate->stream,
+			       ZSTD_c_enableLongDistanceMatching, 1);
+	return 0;
+}
+
+int sfu_deflate(struct deflate *deflate, const void *bytes, size_t size)
+{
+	struct perf_event_header header = { .type = RECORD_COMPRESSED };
+	ZSTD_inBuffer in = { bytes, size, 0 };
+	ZSTD_outBuffer out = { deflate->record, RECORD_MAX, sizeof(header) };
+
+	/* It ends when everything is out, or there is no room: never, see DEFLATE_PLAIN. */
+	if (ZSTD_compressStream2(deflate->stream, &out, &in, ZSTD_e_flush))
+		return -EIO;
+	header.size = out.pos;
+	memcpy(deflate->record, &header, sizeof(header));
+	deflate->size = out.pos;
+	deflate->given += size;
+	deflate->gotten += out.pos;
+	return 0;
+}
+
+void sfu_deflate_free(struct deflate *deflate)
+{
+	ZSTD_freeCCtx(deflate->stream);
+	free(deflate->record);
+	*deflate = (struct deflate){ 0 };
+}
