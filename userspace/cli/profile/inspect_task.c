@@ -142,6 +142,15 @@ static void answer_map(struct task *task, char *line)
 	answer_record(task, &record, mapped.name);
 }
 
+/* A number of a file may have been given to another one since. */
+static void forget_build_ids(struct task *task)
+{
+	pairs_free(&task->keys);
+	free(task->ids);
+	task->ids = NULL;
+	task->room = 0;
+}
+
 static void answer_maps(struct task *task)
 {
 	char path[64], *line = NULL;
@@ -231,8 +240,12 @@ static void handle(struct task *task, struct inspect_request *request)
 	task->pid = request->pid;
 	switch (request->what) {
 	case INSPECT_MAPS:
+		/* Of one process, at any time; the other one is for many at once. */
+		forget_build_ids(task);
+		answer_process(task, false);
+		break;
 	case INSPECT_PROCESS:
-		answer_process(task, request->what == INSPECT_PROCESS);
+		answer_process(task, true);
 		break;
 	case INSPECT_STACK:
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/stack",

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/command.h"
+#include "cli/profile/inspect.h"
 #include "cli/profile/record_output.h"
 #include "cli/profile/record_sampler.h"
 #include "cli/profile/record_sums.h"
@@ -35,6 +36,7 @@
  * @sampler: the sampler.
  * @changes: changes of processes.
  * @waiting: samples that wait.
+ * @files: files to keep, or NULL.
  * @output: the profile.
  */
 struct record {
@@ -44,6 +46,7 @@ struct record {
 	struct record_sampler sampler;
 	struct record_changes *changes;
 	struct record_waiting *waiting;
+	struct record_files *files;
 	struct record_output output;
 };
 
@@ -95,6 +98,8 @@ static int write_round(struct record *record)
 	}
 	if (record->options.stack_map)
 		record_sampler_end_round(&record->sampler);
+	if (record->files)
+		record_files_open(record->files);
 	return ret ? ret : record_output_end_round(output,
 				record_waiting_oldest(record->waiting));
 }
@@ -235,6 +240,21 @@ static void print_sums(const struct record *record, double seconds)
 				     record_changes_lost(record->changes));
 }
 
+/* Keep the files that samples are in. Returns an exit status. */
+static int keep_files(struct record *record)
+{
+	const struct strings *paths = &record->output.finished;
+	int status = CLI_OK;
+
+	for (uint32_t i = 0; i < paths->pairs.nr && !status; i++)
+		status = record_files_use(record->files, paths->texts[i]);
+	if (!status)
+		status = record_files_keep(record->files,
+					   record->options.quiet);
+	inspect_complain();
+	return status;
+}
+
 static int run(struct record *record)
 {
 	const double start = now();
@@ -255,7 +275,8 @@ static int run(struct record *record)
 		return CLI_TROUBLE;
 	if (ret)
 		return complain("%s: %s", record->options.output, strerror(-ret));
-	if (record_output_finish(&record->output))
+	if (record_output_finish(&record->output) ||
+	    (record->files && keep_files(record)))
 		return CLI_TROUBLE;
 	return record->options.command && command_has_failed(&record->command) ?
 	       CLI_TROUBLE : CLI_OK;
@@ -293,8 +314,13 @@ static int prepare(struct record *record)
 					     &options->targets,
 					     record_has_off_cpu(options) ?
 					     record->waiting : NULL);
+	if (!status && options->build_id) {
+		record->files = record_files_create(&is_interrupted);
+		record_changes_keep(record->changes, record->files);
+	}
 	if (!status)
-		status = record_output_open(&record->output, options);
+		status = record_output_open(&record->output, options,
+					    record->files);
 	return status;
 }
 
@@ -305,6 +331,7 @@ static void clean_up(struct record *record)
 	record_changes_close(record->changes);
 	record_sampler_close(&record->sampler, &record->options);
 	record_waiting_free(record->waiting);
+	record_files_free(record->files);
 	command_end(&record->command);
 	attaching_end(record->attach);
 	record_free_targets(&record->options.targets);

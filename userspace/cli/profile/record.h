@@ -96,12 +96,16 @@ int record_add_cgroup(struct record_targets *targets, const char *command,
 
 void record_free_targets(struct record_targets *targets);
 
+struct record_files;
+
 /*
- * Write what processes that exist already have mapped, and the names of their
- * threads: of the targets, or of all. @kernel: also where the kernel is.
+ * Write where the kernel is, and what processes that exist already have mapped, with the
+ * names of their threads: of the targets, or of all. @files: takes note of the files, or
+ * NULL.
  */
 int record_existing(struct sframe_unwind_profile_writer *writer,
-		    const struct record_targets *targets);
+		    const struct record_targets *targets,
+		    struct record_files *files);
 
 /*
  * What happens to processes while they are sampled, by perf's own records.
@@ -117,6 +121,10 @@ struct record_waiting;
 int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
 			struct record_waiting *switches);
+
+/* Let @files take note of what is mapped. */
+void record_changes_keep(struct record_changes *changes,
+			 struct record_files *files);
 
 /*
  * Write what has happened. *@latest is raised to the time of the latest change.

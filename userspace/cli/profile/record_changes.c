@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/record.h"
+#include "cli/profile/record_files.h"
 
 #define RING_PAGES	64u	/* of each CPU, and one */
 
@@ -58,6 +59,7 @@ struct switched {
  * @switched: those of all rings that have not been told.
  * @nr_switched: number of those.
  * @switched_room: room for those.
+ * @files: takes note of the files that are mapped, or NULL.
  * @latest: time of the latest change.
  * @lost: number of changes that were lost.
  * @bytes: the current record.
@@ -72,6 +74,7 @@ struct record_changes {
 	struct switched *switched;
 	uint32_t nr_switched;
 	uint32_t switched_room;
+	struct record_files *files;
 	uint64_t latest;
 	uint64_t lost;
 	unsigned char bytes[65536];
@@ -178,6 +181,12 @@ int record_changes_open(struct record_changes **result, const char *command,
 	for (uint32_t i = 0; i < targets->nr && !ret; i++)
 		ret = open_target(changes, &attr, targets->tids[i]);
 	return ret ? record_complain(command, "changes of processes", ret) : CLI_OK;
+}
+
+void record_changes_keep(struct record_changes *changes,
+			 struct record_files *files)
+{
+	changes->files = files;
 }
 
 static uint64_t get_u64(const unsigned char *from)
@@ -328,6 +337,26 @@ static int tell_switches(struct record_changes *changes, uint64_t until,
 	return ret;
 }
 
+/*
+ * Without a build ID, the kernel tells device, inode and the generation of that, which
+ * is another one for another file.
+ */
+static void add_file(struct record_changes *changes,
+		     struct sframe_unwind_profile_record *record)
+{
+	const unsigned char *at = changes->bytes +
+				  sizeof(struct perf_event_header);
+
+	if (record->kind != SFRAME_UNWIND_PROFILE_MAP)
+		return;
+	if (!record->map.build_id_size)
+		record_files_complete(changes->files, record,
+				      table_hash(get_u64(at + 32),
+						 get_u64(at + 48)),
+				      get_u64(at + 40));
+	record_files_add(changes->files, record);
+}
+
 static int write_one(struct record_changes *changes,
 		     const struct perf_event_header *header,
 		     struct sframe_unwind_profile_writer *writer)
@@ -345,6 +374,8 @@ static int write_one(struct record_changes *changes,
 		changes->lost += record.lost;
 	if (record.time > changes->latest)
 		changes->latest = record.time;
+	if (changes->files)
+		add_file(changes, &record);
 	return sframe_unwind_profile_write(writer, &record);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/profile/processes.h"
 #include "cli/profile/record.h"
+#include "cli/profile/record_files.h"
 
 /* The kernel's build ID, from the notes that it shows. */
 static void set_kernel_id(struct sframe_unwind_profile_map *map)
@@ -81,10 +82,12 @@ static int write_kernel(struct sframe_unwind_profile_writer *writer)
  * struct existing - records that are being written
  *
  * @writer: where to.
+ * @files: takes note of the files, or NULL.
  * @error: of that, or 0.
  */
 struct existing {
 	struct sframe_unwind_profile_writer *writer;
+	struct record_files *files;
 	int error;
 };
 
@@ -93,18 +96,23 @@ static void write_record(void *data,
 {
 	struct existing *existing = data;
 
+	if (existing->files)
+		record_files_add(existing->files, record);
 	if (!existing->error)
 		existing->error = sframe_unwind_profile_write(existing->writer,
 							      record);
 }
 
 int record_existing(struct sframe_unwind_profile_writer *writer,
-		    const struct record_targets *targets)
+		    const struct record_targets *targets,
+		    struct record_files *files)
 {
-	struct existing existing = { .writer = writer };
+	struct existing existing = { .writer = writer, .files = files };
 
 	existing.error = write_kernel(writer);
 	processes_inspect(targets, write_record, &existing);
+	if (files)
+		record_files_open(files);
 	inspect_complain();
 	return existing.error;
 }

@@ -44,6 +44,8 @@ const char record_help[] =
 "                     by the time when it was finished\n"
 "      --stack-map    a small file: equal stacks are collected once, and compressed as\n"
 "                     with perf record -z\n"
+"      --build-id     keep the files that samples are in, by build ID, in ~/.debug, where\n"
+"                     report and perf find them when they have been replaced\n"
 "      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
 "                     without SFrame data is unwound only if something is attached\n"
 "  -q, --quiet        print only errors\n"
@@ -60,6 +62,7 @@ enum {
 	OPTION_USER_CHAINS,
 	OPTION_KERNEL_CHAINS,
 	OPTION_STACK_MAP,
+	OPTION_BUILD_ID,
 };
 
 static const struct option longs[] = {
@@ -80,6 +83,7 @@ static const struct option longs[] = {
 	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
 	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
 	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
+	{ "build-id", no_argument, NULL, OPTION_BUILD_ID },
 	{ "stack-map", no_argument, NULL, OPTION_STACK_MAP },
 	{ "quiet", no_argument, NULL, 'q' },
 	OPTIONS_LONG
@@ -233,6 +237,9 @@ static int parse_option(struct record_options *options, int option)
 		return CLI_OK;
 	case OPTION_STACK_MAP:
 		options->stack_map = true;
+		return CLI_OK;
+	case OPTION_BUILD_ID:
+		options->build_id = true;
 		return CLI_OK;
 	case OPTION_LIST_EVENTS:
 		record_list_events();

@@ -42,6 +42,7 @@ enum record_chains {
  * @switch_signal: whether SIGUSR2 begins another file.
  * @output: the file.
  * @stack_map: whether equal stacks are collected once, and records are compressed.
+ * @build_id: whether the files that samples are in are kept.
  * @no_attach: whether nothing is to be attached.
  * @quiet: whether to print nothing.
  * @command: the program to run with its arguments, ending with NULL; or NULL.
@@ -63,6 +64,7 @@ struct record_options {
 	bool switch_signal;
 	const char *output;
 	bool stack_map;
+	bool build_id;
 	bool no_attach;
 	bool quiet;
 	char **command;

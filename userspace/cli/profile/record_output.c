@@ -151,7 +151,7 @@ static int begin(struct record_output *output,
 		free((uint64_t *)sources[i].ids);
 	if (!ret) {
 		set_facts(output);
-		ret = record_existing(output->writer, targets);
+		ret = record_existing(output->writer, targets, output->files);
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(output->writer);
@@ -161,9 +161,14 @@ static int begin(struct record_output *output,
 }
 
 int record_output_open(struct record_output *output,
-		       const struct record_options *options)
+		       const struct record_options *options,
+		       struct record_files *files)
 {
-	*output = (struct record_output){ .options = options, .fd = -1 };
+	*output = (struct record_output){
+		.options = options,
+		.files = files,
+		.fd = -1,
+	};
 	return begin(output, &options->targets);
 }
 
@@ -180,7 +185,7 @@ bool record_output_is_due(const struct record_output *output)
 }
 
 /* Rename the file to its name and the time, as perf does. */
-static int add_time(const struct record_output *output)
+static int add_time(struct record_output *output)
 {
 	const char *path = output->options->output;
 	char *name, text[32];
@@ -197,7 +202,9 @@ static int add_time(const struct record_output *output)
 			     now.tv_nsec / 10000000) < 0)
 			return complain("no memory");
 		ret = renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
-		if (ret && errno == EEXIST)
+		if (!ret)
+			strings_add(&output->finished, name);
+		else if (errno == EEXIST)
 			usleep(10000);
 		free(name);
 	} while (ret && errno == EEXIST);
@@ -217,7 +224,10 @@ int record_output_finish(struct record_output *output)
 	if (ret)
 		return complain("%s: %s", output->options->output,
 				strerror(-ret));
-	return record_switches(output->options) ? add_time(output) : CLI_OK;
+	if (record_switches(output->options))
+		return add_time(output);
+	strings_add(&output->finished, output->options->output);
+	return CLI_OK;
 }
 
 int record_output_switch(struct record_output *output)
@@ -257,4 +267,5 @@ void record_output_close(struct record_output *output)
 	sframe_unwind_profile_finish(output->writer);
 	if (output->fd >= 0)
 		close(output->fd);
+	strings_free(&output->finished);
 }

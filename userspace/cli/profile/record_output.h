@@ -3,12 +3,15 @@
 #ifndef CLI_PROFILE_RECORD_OUTPUT_H
 #define CLI_PROFILE_RECORD_OUTPUT_H
 
+#include "cli/profile/record_files.h"
 #include "cli/profile/record_options.h"
 
 /**
  * struct record_output - the current file
  *
  * @options: what to record.
+ * @files: takes note of the files that are mapped, or NULL.
+ * @finished: paths of the profiles that are finished.
  * @fd: the file, or -1.
  * @writer: the profile, or NULL.
  * @begun: when it was begun, in nanoseconds.
@@ -19,6 +22,8 @@
  */
 struct record_output {
 	const struct record_options *options;
+	struct record_files *files;
+	struct strings finished;
 	int fd;
 	struct sframe_unwind_profile_writer *writer;
 	uint64_t begun;
@@ -32,11 +37,13 @@ struct record_output {
 uint64_t record_output_time(void);
 
 /*
- * Begin the first file, with what the targets have mapped; @options must stay. All
+ * Begin the first file, with what the targets have mapped; @options and @files, or NULL, must
+ * stay. All
  * functions that return an exit status have printed a message if it is not CLI_OK.
  */
 int record_output_open(struct record_output *output,
-		       const struct record_options *options);
+		       const struct record_options *options,
+		       struct record_files *files);
 
 /* Whether another file is to begin, by size or time. */
 bool record_output_is_due(const struct record_output *output);

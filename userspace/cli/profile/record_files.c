@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cache is perf's: ~/.debug/.build-id/01/23456... is a link to a folder with the file
+ * "elf". Unlike perf's, the folder's path has nothing of the file's, which may be anything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/profile/inspect.h"
+#include "cli/profile/record_files.h"
+#include "convert/snapshot/snapshot.h"
+
+/* Folder for all files, in ~/.debug. */
+#define FOLDER	"sframe-unwind"
+
+/* Files that are open at once; further ones are opened at the end. */
+#define OPEN_MAX	4096u
+
+/* Bytes of a file, and of all files of other users, which may be sparse. */
+#define FILE_MAX	(1ULL << 30)
+#define OTHERS_MAX	(256ULL << 20)
+
+/**
+ * struct recorded_file - a file with a build ID
+ *
+ * @known: its build ID, its name, and where it was mapped.
+ * @file: the file, or no descriptor.
+ * @is_used: whether samples are in it.
+ */
+struct recorded_file {
+	struct history_object known;
+	struct object_file file;
+	bool is_used;
+};
+
+/**
+ * struct asked_file - a file that the kernel did not know the build ID of
+ *
+ * @build_id: its build ID.
+ * @size: bytes of that; 0 if it has none, or could not be looked at.
+ */
+struct asked_file {
+	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
+	uint32_t size;
+};
+
+/**
+ * struct record_files - all files
+ *
+ * @ids: numbers of the files, by build ID.
+ * @list: the files.
+ * @room: room for those.
+ * @nr_looked_at: the first ones that were to be opened.
+ * @nr_open: number of those that are open.
+ * @keys: numbers of files that the kernel did not know the build ID of.
+ * @asked: those files.
+ * @asked_room: room for those.
+ * @without: names of files without a build ID that samples are in.
+ * @is_interrupted: whether to end at once.
+ */
+struct record_files {
+	struct strings ids;
+	struct recorded_file *list;
+	uint32_t room;
+	uint32_t nr_looked_at;
+	uint32_t nr_open;
+	struct pairs keys;
+	struct asked_file *asked;
+	uint32_t asked_room;
+	struct strings without;
+	const volatile sig_atomic_t *is_interrupted;
+};
+
+#define ID_TEXT	(2 * SFRAME_UNWIND_PROFILE_BUILD_ID + 1)
+
+/* Returns the file with a build ID, a new one if need be; valid until the next call. */
+static struct recorded_file *get_file(struct record_files *files,
+				      const uint8_t *id, uint32_t size)
+{
+	const uint32_t nr = files->ids.pairs.nr;
+	char text[ID_TEXT] = "";
+	uint32_t number;
+
+	for (uint32_t i = 0; i < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	number = strings_add(&files->ids, text);
+	files->list = table_grow(files->list, &files->room, number,
+				 sizeof(*files->list));
+	if (number == nr)
+		files->list[number].file.fd = -1;
+	return &files->list[number];
+}
+
+struct record_files *
+record_files_create(const volatile sig_atomic_t *is_interrupted)
+{
+	struct record_files *files = table_allocate(sizeof(*files));
+
+	files->is_interrupted = is_interrupted;
+	return files;
+}
+
+/* --- while recording */
+
+static bool is_file(const struct sframe_unwind_profile_record *record)
+{
+	return record->kind == SFRAME_UNWIND_PROFILE_MAP &&
+	       !record->map.is_kernel && record->map.name[0] == '/' &&
+	       record->map.name[1] != '/';
+}
+
+/* Take the build ID of the mapping at the same address. */
+static void take_id(void *data, const struct sframe_unwind_profile_record *record)
+{
+	struct sframe_unwind_profile_map *map = data;
+
+	if (record->kind != SFRAME_UNWIND_PROFILE_MAP ||
+	    record->map.start != map->start || strcmp(record->map.name, map->name))
+		return;
+	memcpy(map->build_id, record->map.build_id, sizeof(map->build_id));
+	map->build_id_size = record->map.build_id_size;
+}
+
+void record_files_complete(struct record_files *files,
+			   struct sframe_unwind_profile_record *record,
+			   uint64_t device, uint64_t inode)
+{
+	struct sframe_unwind_profile_map *map = &record->map;
+	const uint32_t nr = files->keys.nr;
+	struct asked_file *asked;
+	uint32_t number;
+
+	if (!is_file(record) || map->build_id_size)
+		return;
+	number = pairs_add(&files->keys, device, inode);
+	files->asked = table_grow(files->asked, &files->asked_room, number,
+				  sizeof(*files->asked));
+	asked = &files->asked[number];
+	if (number == nr) {
+		inspect_process(record->pid, false, take_id, map);
+		memcpy(asked->build_id, map->build_id, sizeof(map->build_id));
+		asked->size = map->build_id_size;
+		return;
+	}
+	memcpy(map->build_id, asked->build_id, sizeof(map->build_id));
+	map->build_id_size = asked->size;
+}
+
+void record_files_add(struct record_files *files,
+		      const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+	struct history_object *known;
+
+	if (!is_file(record) || map->build_id_size < 2)
+		return;
+	known = &get_file(files, map->build_id, map->build_id_size)->known;
+	if (known->name)
+		return;
+	*known = (struct history_object){
+		.name = table_copy(map->name),
+		.build_id_size = map->build_id_size,
+		.pid = record->pid,
+		.start = map->start,
+		.end = map->start + map->size,
+		.is_live = true,
+	};
+	memcpy(known->build_id, map->build_id, map->build_id_size);
+}
+
+static bool open_one(struct recorded_file *one)
+{
+	return inspect_open_mapped(&one->file, &one->known) ||
+	       inspect_open_in_root(&one->file, &one->known) ||
+	       inspect_open(&one->file, one->known.name);
+}
+
+void record_files_open(struct record_files *files)
+{
+	for (; files->nr_looked_at < files->ids.pairs.nr; files->nr_looked_at++)
+		if (files->nr_open < OPEN_MAX &&
+		    open_one(&files->list[files->nr_looked_at]))
+			files->nr_open++;
+}
+
+/* --- which ones are used */
+
+static void use_object(struct record_files *files,
+		       const struct history_object *object)
+{
+	if (object->name[0] != '/' || object->name[1] == '/')
+		return;
+	if (object->build_id_size < 2) {
+		strings_add(&files->without, object->name);
+		return;
+	}
+	get_file(files, object->build_id, object->build_id_size)->is_used = true;
+}
+
+static void use_samples(struct record_files *files, struct history *history,
+			struct sframe_unwind_profile *profile)
+{
+	const struct sframe_unwind_profile_record *record;
+	struct process *process;
+	uint64_t version;
+
+	while (!*files->is_interrupted &&
+	       sframe_unwind_profile_next(profile, &record) == 1) {
+		const struct sframe_unwind_profile_sample *sample =
+			&record->sample;
+
+		if (record->kind != SFRAME_UNWIND_PROFILE_SAMPLE)
+			continue;
+		process = history_process(history, record->pid, record->time,
+					  &version);
+		for (uint32_t i = 0; i < sample->nr_user; i++) {
+			const uint64_t address =
+				sample->frames[sample->nr_kernel + i] - !!i;
+			const struct mapping *mapping = process_find(process,
+								     address);
+
+			if (mapping)
+				use_object(files, history_object(history,
+							mapping->object));
+		}
+	}
+}
+
+int record_files_use(struct record_files *files, const char *path)
+{
+	const struct sframe_unwind_profile_record *record;
+	struct sframe_unwind_profile *profile = NULL;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct history *history;
+	int ret;
+
+	ret = fd < 0 ? -errno : sframe_unwind_profile_open(&profile, fd);
+	if (!ret) {
+		history = history_create(UINT64_MAX / 2);
+		sframe_unwind_profile_skip_samples(profile, 1);
+		while (sframe_unwind_profile_next(profile, &record) == 1)
+			history_add(history, record);
+		history_finish(history);
+		sframe_unwind_profile_skip_samples(profile, 0);
+		sframe_unwind_profile_rewind(profile);
+		use_samples(files, history, profile);
+		history_free(history);
+	}
+	sframe_unwind_profile_close(profile);
+	if (fd >= 0)
+		close(fd);
+	return ret ? complain("%s: %s", path, strerror(-ret)) : CLI_OK;
+}
+
+/* --- keep them */
+
+/**
+ * struct keeping - what is kept
+ *
+ * @home: the cache is below this.
+ * @others: bytes of other users' files.
+ * @nr: files that were kept.
+ * @known: files that were there.
+ * @missed: files that were not kept.
+ */
+struct keeping {
+	const char *home;
+	uint64_t others;
+	uint32_t nr;
+	uint32_t known;
+	uint32_t missed;
+};
+
+/* Make the directories of @path behind @home. */
+static int make_directories(const char *home, char *path)
+{
+	for (char *at = path + strlen(home) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		if (mkdir(path, 0755) && errno != EEXIST)
+			return -errno;
+		*at = '/';
+	}
+	return 0;
+}
+
+/* The file may be another one than was mapped, and may change while it is copied. */
+static bool is_wanted(int fd, const struct history_object *known)
+{
+	struct sfu_snapshot headers;
+
+	return !sfu_snapshot_headers(fd, &headers) && !headers.elf_status &&
+	       headers.elf.build_id_size == known->build_id_size &&
+	       !memcmp(headers.elf.build_id, known->build_id,
+		       known->build_id_size);
+}
+
+static int copy_file(int to, const struct object_file *file)
+{
+	uint64_t left = file->size;
+	off_t offset = 0;
+
+	while (left) {
+		const ssize_t got = sendfile(to, file->fd, &offset, left);
+
+		if (got <= 0)
+			return got ? -errno : -ESTALE;
+		left -= got;
+	}
+	return 0;
+}
+
+/* Copy a file to a name of its own, and only then to the one in the cache. */
+static int store(const struct recorded_file *one, const char *path)
+{
+	char temporary[PATH_MAX + 8];
+	int fd, ret;
+
+	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = copy_file(fd, &one->file);
+	if (!ret && !is_wanted(fd, &one->known))
+		ret = -ESTALE;
+	if (!ret && (fchmod(fd, 0644) || rename(temporary, path)))
+		ret = -errno;
+	if (ret)
+		unlink(temporary);
+	close(fd);
+	return ret;
+}
+
+/* What perf looks for is a link; what is in its place leads nowhere. */
+static int make_link(const char *to, const char *path)
+{
+	if (!symlink(to, path))
+		return 0;
+	return errno == EEXIST && !unlink(path) && !symlink(to, path) ? 0 :
+								       -errno;
+}
+
+/*
+ * Put an open file into the cache, where @link leads to it. Both paths are changed while
+ * their directories are made.
+ */
+static int store_in_cache(const struct keeping *keeping,
+			  const struct recorded_file *one, const char *id,
+			  char *link)
+{
+	char path[PATH_MAX], to[PATH_MAX];
+	int ret;
+
+	snprintf(to, sizeof(to), "../../" FOLDER "/%s", id);
+	if (snprintf(path, sizeof(path), "%s/.debug/" FOLDER "/%s/elf",
+		     keeping->home, id) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	ret = make_directories(keeping->home, path);
+	if (!ret)
+		ret = make_directories(keeping->home, link);
+	if (!ret)
+		ret = store(one, path);
+	return ret ? ret : make_link(to, link);
+}
+
+/* Returns whether a file may be copied. */
+static bool has_room(struct keeping *keeping, const struct object_file *file)
+{
+	if (file->size > FILE_MAX)
+		return false;
+	if (file->is_ours)
+		return true;
+	if (file->size > OTHERS_MAX - keeping->others)
+		return false;
+	keeping->others += file->size;
+	return true;
+}
+
+/* Returns 0, -EEXIST if it is there already, or another error. */
+static int keep_file(struct keeping *keeping, struct recorded_file *one,
+		     const char *id)
+{
+	char link[PATH_MAX], path[PATH_MAX + 8];
+
+	if (snprintf(link, sizeof(link), "%s/.debug/.build-id/%.2s/%s",
+		     keeping->home, id, id + 2) >= (int)sizeof(link))
+		return -ENAMETOOLONG;
+	snprintf(path, sizeof(path), "%s/elf", link);
+	if (!access(path, F_OK))
+		return -EEXIST;
+	if (one->file.fd < 0 && !open_one(one))
+		return -ENXIO;
+	return has_room(keeping, &one->file) ?
+	       store_in_cache(keeping, one, id, link) : -EFBIG;
+}
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case -ENXIO:
+		return "it cannot be opened any more";
+	case -EFBIG:
+		return "it is too large, or too many are of other users";
+	case -ESTALE:
+		return "it was replaced";
+	default:
+		return strerror(-error);
+	}
+}
+
+int record_files_keep(struct record_files *files, bool is_quiet)
+{
+	struct keeping keeping = { .home = getenv("HOME") };
+
+	if (!keeping.home)
+		return complain("record: --build-id: HOME is not set");
+	for (uint32_t i = 0; i < files->ids.pairs.nr && !*files->is_interrupted; i++) {
+		struct recorded_file *one = &files->list[i];
+		int ret;
+
+		if (!one->is_used || !one->known.name)
+			continue;
+		ret = keep_file(&keeping, one, files->ids.texts[i]);
+		object_file_close(&one->file);
+		if (!ret)
+			keeping.nr++;
+		else if (ret == -EEXIST)
+			keeping.known++;
+		else if (!keeping.missed++)
+			complain("record: %s was not kept: %s", one->known.name,
+				 why_not(ret));
+	}
+	if (keeping.missed > 1)
+		complain("record: %u more files were not kept",
+			 keeping.missed - 1);
+	if (!is_quiet)
+		fprintf(stderr, "record: files with samples: %u kept in %s/.debug, %u were there, %u have no build ID\n",
+			keeping.nr, keeping.home, keeping.known,
+			files->without.pairs.nr);
+	return CLI_OK;
+}
+
+void record_files_free(struct record_files *files)
+{
+	if (!files)
+		return;
+	for (uint32_t i = 0; i < files->ids.pairs.nr; i++) {
+		object_file_close(&files->list[i].file);
+		free(files->list[i].known.name);
+	}
+	free(files->list);
+	strings_free(&files->ids);
+	pairs_free(&files->keys);
+	free(files->asked);
+	strings_free(&files->without);
+	free(files);
+}
