@@ -18,6 +18,7 @@
 #include "exec_maps.h"
 #include "options.h"
 #include "profile/common.h"
+#include "profile/inspect.h"
 
 const char list_help[] =
 "usage: sframe-unwind list [OPTION]...\n\n"
@@ -57,7 +58,8 @@ struct list {
  * @pid: the process.
  * @comm: its name.
  * @sections: its sections, @nr of them.
- * @maps: its executable mappings.
+ * @maps: its executable mappings; none if they could not be looked at.
+ * @room: room for those.
  */
 struct listed {
 	pid_t pid;
@@ -65,6 +67,7 @@ struct listed {
 	struct sframe_unwind_section *sections;
 	unsigned int nr;
 	struct exec_maps maps;
+	uint32_t room;
 };
 
 /* Read what the device tells of listed->pid. Returns 0 or -errno. */
@@ -112,6 +115,24 @@ static void read_comm(struct listed *listed)
 		listed->comm[length - 1] = '\0';
 }
 
+/* Memory without a file has a name of perf's. */
+static void add_mapping(void *data,
+			const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+	struct listed *listed = data;
+	struct exec_maps *maps = &listed->maps;
+
+	maps->mappings = table_grow(maps->mappings, &listed->room, maps->nr,
+				    sizeof(*maps->mappings));
+	maps->mappings[maps->nr++] = (struct exec_mapping){
+		.start = map->start,
+		.end = map->start + map->size,
+		.name = table_copy(strcmp(map->name, "//anon") ? map->name :
+								 "[anonymous]"),
+	};
+}
+
 static void free_listed(struct listed *listed)
 {
 	exec_maps_free(&listed->maps);
@@ -147,15 +168,18 @@ static bool is_covered(const struct listed *listed,
 	return false;
 }
 
-/* The file that a section is for. Escape before printing. */
+/*
+ * The file that a section is for. Escape before printing. A process that has nothing
+ * mapped could not be looked at.
+ */
 static const char *object_name(const struct listed *listed, uint64_t address)
 {
 	const struct exec_mapping *mapping = exec_maps_find(&listed->maps,
 							    address);
 
 	if (!mapping)
-		return "[not mapped]";
-	return mapping->name[0] ? mapping->name : "[anonymous]";
+		return listed->maps.nr ? "[not mapped]" : "[unknown]";
+	return mapping->name;
 }
 
 /* --- tables */
@@ -200,8 +224,7 @@ static void print_table(const struct listed *listed)
 
 		if (!is_covered(listed, mapping))
 			print_row(mapping->start, mapping->end, numbers, "none",
-				  mapping->name[0] ? mapping->name :
-						     "[anonymous]");
+				  mapping->name);
 	}
 	putchar('\n');
 }
@@ -262,8 +285,7 @@ static void print_json(struct list *list, const struct listed *listed)
 			continue;
 		printf("%s    { \"start\": %" PRIu64 ", \"end\": %" PRIu64
 		       ", \"object\": ", between, mapping->start, mapping->end);
-		common_json(stdout, mapping->name[0] ? mapping->name :
-						       "[anonymous]");
+		common_json(stdout, mapping->name);
 		printf(" }");
 		between = ",\n";
 	}
@@ -283,7 +305,9 @@ static int list_process(struct list *list, pid_t pid, bool is_wanted)
 		return ret;
 	}
 	read_comm(&listed);
-	exec_maps_read(&listed.maps, pid);
+	/* The process may keep others from looking at what it has mapped. */
+	if (list->json || is_wanted)
+		inspect_process(pid, false, add_mapping, &listed);
 	if (list->json)
 		print_json(list, &listed);
 	else if (is_wanted)
@@ -380,6 +404,7 @@ static int run(struct list *list, const char *pids)
 	if (list->json)
 		printf("\n]\n");
 	sframe_unwind_close(list->handle);
+	inspect_complain();
 	if (status || list->printed)
 		return status;
 	return complain_as(CLI_NOTHING,
