@@ -15,6 +15,18 @@
 #include "calls.h"
 #include "shared.h"
 
+/* In nanoseconds: samples that follow each other faster take all time of a slow kernel. */
+#define MIN_CLOCK_PERIOD	1000000
+
+static uint64_t limit_period(uint64_t event, uint64_t period)
+{
+	const bool is_clock = event == PERF_COUNT_SW_CPU_CLOCK ||
+			      event == PERF_COUNT_SW_TASK_CLOCK;
+
+	return is_clock && period && period < MIN_CLOCK_PERIOD ?
+		       MIN_CLOCK_PERIOD : period;
+}
+
 /*
  * Never of a CPU: samples of threads that outlive the program would leave requests
  * behind.
@@ -25,7 +37,7 @@ long run_perf_open(const struct call *call, const uint64_t *value)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = value[1],
-		.sample_period = value[2],
+		.sample_period = limit_period(value[1], value[2]),
 		.inherit = value[3] & 1,
 		.enable_on_exec = value[3] >> 1 & 1,
 		.exclude_kernel = value[3] >> 2 & 1,
