@@ -406,6 +406,25 @@ static void test_killed_while_idle(void)
 	EXPECT(only_child() != server);
 }
 
+/* It is collected. Another one is started when it is needed, not before. */
+static void test_killed_spare(void)
+{
+	pid_t server;
+
+	EXPECT(end_idle());
+	EXPECT_EQ(convert(library, NULL), 0);
+	server = only_child();
+	EXPECT_EQ(kill(server, SIGKILL), 0);
+	EXPECT_EQ(waitid(P_PID, server, NULL, WEXITED | WNOWAIT), 0);
+	workers_keep_spare(60000);
+	EXPECT_EQ(nr_children(), 0);
+	usleep(1100000);
+	workers_keep_spare(60000);
+	EXPECT_EQ(nr_children(), 0);
+	EXPECT_EQ(convert(library, NULL), 0);
+	EXPECT_EQ(nr_children(), 1);
+}
+
 static void test_cut_snapshot(void)
 {
 	size_t size;
@@ -447,6 +466,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_again),
 		TAP_TEST(test_spare),
 		TAP_TEST(test_killed_while_idle),
+		TAP_TEST(test_killed_spare),
 		TAP_TEST(test_cut_snapshot),
 	};
 	const unsigned int descriptors = count_descriptors();

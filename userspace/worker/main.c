@@ -9,12 +9,14 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,8 +53,12 @@ static bool settle_memory(void)
 
 /* --- one request */
 
-/* A server with a weak sandbox ends after this time: a new one may get a better one. */
+/*
+ * A server with a weak sandbox, or with none, ends if it has been idle for this time; one
+ * with a weak sandbox also if it has had it for this time: a new one may get a better one.
+ */
 #define WEAK_SECONDS 10
+#define NONE_SECONDS 1
 
 /**
  * struct service - data common to all requests
@@ -135,7 +141,28 @@ static void serve_one(const struct service *service,
 	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
 }
 
-/* Serve requests until the other end of the socket is closed. */
+/*
+ * Wait for a request, for a limited time if the sandbox is not complete. After that,
+ * accept only one that has been sent before. Returns whether there is one.
+ */
+static bool next_request(const struct service *service,
+			 struct worker_request *request,
+			 int fds[MESSAGE_MAX_FDS], unsigned int *nr)
+{
+	struct pollfd sent = { .fd = STDIN_FILENO, .events = POLLIN };
+	int ms = -1;
+
+	if (service->failed)
+		ms = NONE_SECONDS * 1000;
+	else if (service->sandbox.weak)
+		ms = WEAK_SECONDS * 1000;
+	if (!poll(&sent, 1, ms))
+		shutdown(STDIN_FILENO, SHUT_RD);
+	return message_receive_many(STDIN_FILENO, request, sizeof(*request),
+				    fds, nr) == sizeof(*request);
+}
+
+/* Serve requests until the other end of the socket is closed, or no more are accepted. */
 static int serve(const struct service *service)
 {
 	static const int no_fds[2] = { -1, -1 };
@@ -143,8 +170,7 @@ static int serve(const struct service *service)
 	int fds[MESSAGE_MAX_FDS];
 	unsigned int nr;
 
-	while (message_receive_many(STDIN_FILENO, &request, sizeof(request),
-				    fds, &nr) == sizeof(request)) {
+	while (next_request(service, &request, fds, &nr)) {
 		struct worker_reply reply = { .is_last = is_last(service) };
 
 		if (!request.nr_snapshots ||

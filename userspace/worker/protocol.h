@@ -5,7 +5,8 @@
  * Descriptor 0 of the worker is a socket (message.h). Each request is a message with
  * the descriptors of the snapshots and, last, of the result. The worker replies when the
  * process that converts them has ended; then the next request may follow. The worker ends
- * when the other end of the socket is closed.
+ * when the other end of the socket is closed; or, if its sandbox is not complete, when it
+ * has got no request for some time.
  *
  * One process converts all snapshots of a request, so a snapshot that takes over the
  * process decides about the results of all others. A request with several must have only

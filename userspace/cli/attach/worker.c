@@ -52,8 +52,11 @@ struct server {
 /* The newest first. */
 static struct server *idle;
 
-/* Whether a server has made a conversion, and when the last one was started. */
-static bool has_converted;
+/*
+ * Whether a spare server would be of use: one has made a conversion, and since then none
+ * has ended while it was idle. When the last one was started.
+ */
+static bool wants_spare;
 static uint64_t server_started;
 
 /* Least time between two servers of which the second one is a spare one. */
@@ -255,13 +258,36 @@ void workers_end_idle(void)
 	end_idle(&idle, 0);
 }
 
+/*
+ * Collect idle servers that have ended: they were killed, or have no complete sandbox. The
+ * next one might end as well, so none is started before one is needed.
+ */
+static void collect_ended(void)
+{
+	struct server **link = &idle;
+
+	while (*link) {
+		struct server *server = *link;
+
+		if (!child_collect(server->child, NULL, NULL)) {
+			link = &server->next;
+			continue;
+		}
+		*link = server->next;
+		close(server->socket);
+		free(server);
+		wants_spare = false;
+	}
+}
+
 void workers_keep_spare(unsigned int ms)
 {
 	struct server *server;
 
+	collect_ended();
 	if (idle)
 		end_idle(&idle->next, ms);
-	else if (has_converted && now() - server_started >= SPARE_NS &&
+	else if (wants_spare && now() - server_started >= SPARE_NS &&
 		 !start_server(&server, SERVERS_USER))
 		keep_server(server);
 }
@@ -469,11 +495,12 @@ int worker_finish(struct worker *worker, struct worker_end *end)
 	if (has_answered(worker, &reply)) {
 		end->cpu_ns = reply.cpu_ns;
 		judge(end, reply.status, &worker->limits);
-		has_converted |= !end->error;
-		if (end->error || reply.is_last)
+		if (end->error || reply.is_last) {
 			end_server(worker->server);
-		else
+		} else {
 			keep_server(worker->server);
+			wants_spare = true;
+		}
 	} else if (has_ended(worker, &reply)) {
 		end->cpu_ns = reply.cpu_ns;
 		judge(end, reply.status, &worker->limits);

@@ -153,7 +153,8 @@ void workers_end_idle(void);
 /*
  * Have one idle server process: a new one needs several times as long for its sandbox
  * as for a conversion. End all others that have been idle for @ms. Call it periodically.
- * The first one is started by worker_start().
+ * The first one is started by worker_start(), and so is one after a server that has ended
+ * while it was idle.
  */
 void workers_keep_spare(unsigned int ms);
 
