@@ -340,18 +340,41 @@ static void entry_of_library(void)
 	object_close(&object);
 }
 
-/* Constructors and destructors, for which crtbegin.o has no CFI. */
+/* Constructors and destructors, for which crtbegin*.o have no CFI. */
 static void start_files(void)
 {
+	static const char * const names[] = {
+		"started.so", "started", "started_static",
+	};
 	struct object object;
 
-	EXPECT(object_open_from(&object, "started.so",
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		EXPECT(object_open_from(&object, names[i],
+					SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
+		EXPECT_RULE(&object, "deregister_tm_clones", 0, SFU_REG_SP, 8, 0);
+		EXPECT_RULE(&object, "__do_global_dtors_aux", 0, SFU_REG_SP, 8, 0);
+		EXPECT_RULE(&object, "frame_dummy", 0, SFU_REG_SP, 8, 0);
+		EXPECT_RULE(&object, "register_tm_clones", 0, SFU_REG_SP, 8, 0);
+		EXPECT_RULE(&object, "register_tm_clones", 7, SFU_REG_SP, 8, 0);
+		object_close(&object);
+	}
+}
+
+static void start_files_are_not_guessed(void)
+{
+	static const char * const names[] = {
+		"behind_pushes", "also_behind_pushes", "no_flag",
+		"flag_is_not_last",
+	};
+	struct object object;
+	struct sfu_rule rule;
+
+	EXPECT(object_open_from(&object, "start.so",
 				SFRAME_UNWIND_FROM_CODE | ALL_BUT_CODE));
-	EXPECT_RULE(&object, "deregister_tm_clones", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "__do_global_dtors_aux", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "frame_dummy", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "register_tm_clones", 0, SFU_REG_SP, 8, 0);
-	EXPECT_RULE(&object, "register_tm_clones", 7, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "aux_of_program", 0, SFU_REG_SP, 8, 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (object_find(&object, names[i], 0, &rule))
+			tap_fail("%s has a rule", names[i]);
 	object_close(&object);
 }
 
@@ -511,6 +534,7 @@ int main(int argc, char **argv)
 		TAP_TEST(code_of_new_threads),
 		TAP_TEST(entry_of_library),
 		TAP_TEST(start_files),
+		TAP_TEST(start_files_are_not_guessed),
 		TAP_TEST(expressions_are_kept),
 		TAP_TEST(slots_are_those_of_cfi),
 		TAP_TEST(slots_of_proven_code),

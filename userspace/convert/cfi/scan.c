@@ -23,11 +23,15 @@
 /* Code that is looked at in one piece, at most FILE_PEEK. */
 #define PIECE		2048
 
-/* Bytes of "jmp rel32". */
+/* Bytes of "jmp rel8" and "jmp rel32". */
+#define SHORT_JMP_SIZE	2
 #define JMP_SIZE	5
 
 /* Most bytes from the start of __do_global_dtors_aux to that of the next function. */
 #define MAX_AUX		80
+
+/* Bytes of "movb $1, disp32(%rip); pop %rbp; ret". */
+#define MARK_SIZE	9
 
 /* Longest code behind the call at an entry point. */
 #define MAX_TAIL	96
@@ -271,33 +275,53 @@ static int prove_symbols(struct scan *scan)
 	return err;
 }
 
-/* "cmpb $0, (%rip); jne; push %rbp; cmpq $0, (%rip)", as in __do_global_dtors_aux */
-static bool is_dtors_aux(const unsigned char *code)
+/*
+ * Returns whether @code is that of __do_global_dtors_aux, without endbr64: "cmpb $0,
+ * completed(%rip); jne; push %rbp", then calls, and "movb $1, completed(%rip); pop %rbp;
+ * ret".
+ */
+static bool is_dtors_aux(const unsigned char *code, size_t size)
 {
-	return code[0] == 0x80 && code[1] == 0x3d && !code[6] &&
-	       code[7] == 0x75 && code[9] == 0x55 && code[10] == 0x48 &&
-	       code[11] == 0x83 && code[12] == 0x3d;
+	if (size < 10 + MARK_SIZE || get_le16(code) != 0x3d80 || code[6] ||
+	    code[7] != 0x75 || code[9] != 0x55)
+		return false;
+	for (size_t at = 10; at + MARK_SIZE <= size; at++)
+		if (get_le16(code + at) == 0x05c6 && code[at + 6] == 1 &&
+		    get_le16(code + at + 7) == 0xc35d &&
+		    (uint32_t)(get_le32(code + at + 2) + at) == get_le32(code + 2))
+			return true;
+	return false;
 }
 
 /*
- * Prove frame_dummy, if that is at @address: "jmp rel32", behind __do_global_dtors_aux
- * at @aux, to register_tm_clones in front of that. Returns as sfu_proof_function().
+ * Returns whether @code at @address, behind __do_global_dtors_aux at @aux, is that of
+ * frame_dummy, without endbr64: a jump to register_tm_clones, in front of that. In static
+ * programs it may call another function first: "mov $imm32, %eax; test %rax, %rax; je".
  */
-static int prove_frame_dummy(struct scan *scan, const unsigned char *code,
-			     uint64_t address, bool has_endbr, uint64_t aux)
+static bool is_frame_dummy(const unsigned char *code, size_t size,
+			   uint64_t address, uint64_t aux)
 {
-	const uint64_t target = address + (has_endbr ? 4 : 0) + JMP_SIZE +
-				(int32_t)get_le32(code + 1);
+	uint64_t target;
+	size_t at = 0;
 
-	if (code[0] != 0xe9 || target >= aux || aux - target > MIN_START ||
-	    target % PROOF_ALIGN)
-		return 0;
-	return sfu_proof_function(scan, address, 0, true);
+	if (size >= 10 && code[0] == 0xb8 && get_le32(code + 5) == 0x74c08548)
+		at = 10 + code[9];
+	if (at + JMP_SIZE > size)
+		return false;
+	if (code[at] == 0xe9)
+		target = address + at + JMP_SIZE + (int32_t)get_le32(code + at + 1);
+	else if (code[at] == 0xeb)
+		target = address + at + SHORT_JMP_SIZE + (int8_t)code[at + 1];
+	else
+		return false;
+	return target < aux && aux - target <= MIN_START &&
+	       target % PROOF_ALIGN == 0;
 }
 
 /*
  * Find what the compiler's start files have: __do_global_dtors_aux by its code, and
- * frame_dummy right behind it. Each of them leads to another function.
+ * frame_dummy right behind it. Each of them leads to another function. Others may have the
+ * same code inside, with more on the stack: their paths disagree with that.
  */
 static int prove_start_files(struct scan *scan)
 {
@@ -322,23 +346,21 @@ static int prove_start_files(struct scan *scan)
 		end = at + (room < 1024 ? room : 1024);
 		for (at = (at + 15) & ~15ULL; !ret && at + JMP_SIZE <= end;
 		     at += 16) {
-			const size_t size = end - at < 32 ? end - at : 32;
-			bool has_endbr;
+			const size_t size = end - at < MAX_AUX ? end - at : MAX_AUX;
+			size_t skip;
 
 			ret = sfu_image_code(scan->image, at, size, &code);
 			if (ret <= 0)
 				break;
 			ret = 0;
-			has_endbr = !memcmp(code, endbr, sizeof(endbr));
-			if (has_endbr)
-				code += sizeof(endbr);
-			if (size == 32 && is_dtors_aux(code)) {
+			skip = memcmp(code, endbr, sizeof(endbr)) ? 0 : sizeof(endbr);
+			if (is_dtors_aux(code + skip, size - skip)) {
 				aux = at;
-				ret = sfu_proof_function(scan, at, 0, true);
+				ret = sfu_proof_function(scan, at, 0, false);
 			} else if (aux && at - aux <= MAX_AUX &&
-				   size >= sizeof(endbr) + JMP_SIZE) {
-				ret = prove_frame_dummy(scan, code, at,
-							has_endbr, aux);
+				   is_frame_dummy(code + skip, size - skip,
+						  at + skip, aux)) {
+				ret = sfu_proof_function(scan, at, 0, false);
 			}
 		}
 	}
