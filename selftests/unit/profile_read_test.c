@@ -235,6 +235,44 @@ static void compressed_damaged(void)
 	EXPECT(fails(-EINVAL, "offset 232: compressed data is larger"));
 }
 
+/*
+ * Records that are not compressed, and such with nothing in them, between the parts of
+ * one stream, as "perf record -z" writes them.
+ */
+static void compressed_between(void)
+{
+	static struct made packed;
+	unsigned int nr[2] = { 0 }, parts = 0;
+
+	plain.size = 0;
+	for (unsigned int i = 0; i < 9000; i++)
+		made_sample(&plain, 1, i, (uint64_t[]){ i * i }, 1);
+	packed.size = 0;
+	made_compressed(&packed, &plain, 1000, RECORD_COMPRESSED);
+	made_begin(&made, MADE_TYPE, 0);
+	for (size_t at = 0; at < packed.size; parts++) {
+		const size_t size = get_u16(packed.bytes + at + 6);
+
+		made_bytes(&made, packed.bytes + at, size);
+		at += size;
+		for (unsigned int i = 0; i < 50; i++)
+			made_record(&made, RECORD_COMPRESSED, 0, 0);
+		for (unsigned int i = 0; i < 50; i++)
+			made_sample(&made, 0, parts * 50 + i, (uint64_t[]){ i }, 1);
+	}
+	EXPECT(parts > 1);
+	EXPECT_EQ(start(made_end(&made)), 0);
+	while (next() == 1) {
+		EXPECT(record->tid <= 1);
+		EXPECT_EQ(record->time, nr[record->tid]++);
+	}
+	EXPECT_EQ(next(), 0);
+	EXPECT(!sframe_unwind_profile_truncated(profile));
+	EXPECT_EQ(nr[0], parts * 50);
+	EXPECT_EQ(nr[1], 9000);
+	sframe_unwind_profile_close(profile);
+}
+
 /* Few bytes that become too many. */
 static void compressed_bomb(void)
 {
@@ -376,6 +414,7 @@ static const struct tap_test tests[] = {
 	TAP_TEST(deferred_limit),
 	TAP_TEST(compressed),
 	TAP_TEST(compressed_damaged),
+	TAP_TEST(compressed_between),
 	TAP_TEST(compressed_bomb),
 	TAP_TEST(piped),
 	TAP_TEST(malformed),

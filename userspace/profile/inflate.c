@@ -26,6 +26,7 @@ int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size)
 	memcpy(inflate->packed, bytes, size);
 	inflate->packed_size = size;
 	inflate->packed_used = 0;
+	inflate->is_drained = !size;
 	inflate->given += size;
 	return 0;
 }
@@ -55,6 +56,7 @@ static int refill(struct inflate *inflate, const char **why)
 			break;
 	}
 	inflate->packed_used = in.pos;
+	inflate->is_drained = out.pos < out.size;
 	inflate->gotten += out.pos - inflate->end;
 	inflate->end = out.pos;
 	if (inflate->gotten <= INFLATE_FREE + inflate->given * INFLATE_RATIO)
@@ -67,7 +69,8 @@ const void *sfu_inflate_get(struct inflate *inflate, size_t size, int *error,
 			    const char **why)
 {
 	*error = 0;
-	if (inflate->end - inflate->begin < size && inflate->stream)
+	if (inflate->end - inflate->begin < size && inflate->stream &&
+	    !inflate->is_drained)
 		*error = refill(inflate, why);
 	if (*error || inflate->end - inflate->begin < size)
 		return NULL;
@@ -85,6 +88,7 @@ void sfu_inflate_reset(struct inflate *inflate)
 		ZSTD_DCtx_reset(inflate->stream, ZSTD_reset_session_only);
 	inflate->packed_size = 0;
 	inflate->packed_used = 0;
+	inflate->is_drained = true;
 	inflate->given = 0;
 	inflate->gotten = 0;
 	inflate->begin = 0;

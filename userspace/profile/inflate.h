@@ -28,6 +28,8 @@
  * @packed: the contents of one compressed record.
  * @packed_size: its size in bytes.
  * @packed_used: bytes of it that have been decompressed.
+ * @is_drained: nothing more comes out before more is given. zstd must not be asked then:
+ *	it takes that for an error after some times.
  * @plain: decompressed bytes.
  * @given: bytes of compressed data so far.
  * @gotten: bytes that came out of them.
@@ -39,6 +41,7 @@ struct inflate {
 	unsigned char *packed;
 	size_t packed_size;
 	size_t packed_used;
+	bool is_drained;
 	unsigned char *plain;
 	uint64_t given;
 	uint64_t gotten;
