@@ -2,7 +2,7 @@
 /*
  * profile: a file of arbitrary bytes as a profile. All that the records point
  * to must be readable, the second pass must give the same records, and each end
- * must have its reason.
+ * must have its reason. Compressed, the same records must be read.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "profile_pack.h"
 #include "userspace/include/sframe_unwind_profile.h"
 
 /* Decompression can make many records of few bytes. */
@@ -110,18 +111,42 @@ static void check_sources(struct sframe_unwind_profile *profile)
 			add_text(sframe_unwind_profile_fact(profile, i));
 }
 
-void fuzz_profile(const u8 *data, size_t size)
+static int profile_fd(const void *data, size_t size)
 {
-	struct sframe_unwind_profile *profile;
 	static int fd = -1;
-	int ret, first;
-	u64 before;
 
 	if (fd < 0)
 		fd = memfd_create("profile", 0);
 	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
-	ret = sframe_unwind_profile_open(&profile, fd);
+	return fd;
+}
+
+static void check_packed(const u8 *data, size_t size, int plain)
+{
+	struct sframe_unwind_profile *profile;
+	const u64 before = hash;
+	const void *packed;
+	int ret;
+
+	size = profile_pack(data, size, &packed);
+	if (!size)
+		return;
+	ret = sframe_unwind_profile_open(&profile, profile_fd(packed, size));
+	FUZZ_CHECK(!ret, "compressed: %d", ret);
+	ret = read_all(profile, size);
+	FUZZ_CHECK(ret == plain && hash == before, "compressed: %d, not %d: %s", ret,
+		   plain, sframe_unwind_profile_error(profile));
+	sframe_unwind_profile_close(profile);
+}
+
+void fuzz_profile(const u8 *data, size_t size)
+{
+	struct sframe_unwind_profile *profile;
+	int ret, first;
+	u64 before;
+
+	ret = sframe_unwind_profile_open(&profile, profile_fd(data, size));
 	FUZZ_CHECK(!ret || ret == -EINVAL || ret == -EOPNOTSUPP, "%d", ret);
 	FUZZ_CHECK(!ret == !sframe_unwind_profile_error(profile)[0], "%d", ret);
 	if (!ret) {
@@ -135,4 +160,6 @@ void fuzz_profile(const u8 *data, size_t size)
 			   "another pass: %d, not %d", ret, first);
 	}
 	sframe_unwind_profile_close(profile);
+	if (!ret)
+		check_packed(data, size, ret);
 }

@@ -8,6 +8,8 @@
  *	deferred	user parts of call chains in records of their own
  *	compressed	records inside of compressed ones (perf record -z)
  *	compressed2	the same in the newer form
+ *	packed		records of all kinds, compressed by the library's writer
+ *	between		a compressed stream with other records between its parts
  *	pipe		what perf writes to a pipe
  */
 #include <errno.h>
@@ -89,6 +91,28 @@ static int make_compressed2(void)
 	return make_compressed_as(RECORD_COMPRESSED2);
 }
 
+static int make_packed(void)
+{
+	return profile_make(42, SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
+}
+
+static int make_between(void)
+{
+	static struct made packed;
+
+	plain.size = 0;
+	for (unsigned int i = 0; i < 60; i++)
+		made_sample(&plain, 5, i, (uint64_t[]){ i * i }, 1);
+	made_compressed(&packed, &plain, 100, RECORD_COMPRESSED);
+	made_begin(&made, MADE_TYPE, 0);
+	for (size_t at = 0; at < packed.size; at += get_u16(packed.bytes + at + 6)) {
+		made_bytes(&made, packed.bytes + at, get_u16(packed.bytes + at + 6));
+		for (unsigned int i = 0; i < 20; i++)
+			made_record(&made, PERF_RECORD_MAX, 0, 0);
+	}
+	return made_end(&made);
+}
+
 static int make_pipe(void)
 {
 	made_piped(&made);
@@ -122,6 +146,8 @@ int main(int argc, char **argv)
 		{ "deferred", make_deferred },
 		{ "compressed", make_compressed },
 		{ "compressed2", make_compressed2 },
+		{ "packed", make_packed },
+		{ "between", make_between },
 		{ "pipe", make_pipe },
 	};
 
