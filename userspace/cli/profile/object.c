@@ -176,9 +176,13 @@ static bool try_own_file(struct finding *finding, int fd)
 	return object_file_open(&file, path) && use_file(finding, &file, path);
 }
 
-/* perf's own cache, of files whose build ID was recorded. */
+/*
+ * perf's own cache, of files whose build ID was recorded. They are of all users whose
+ * programs were, whoever owns the copy.
+ */
 static bool try_cache(struct finding *finding)
 {
+	struct object_file file;
 	const struct history_object *known = finding->known;
 	char id[2 * SFRAME_UNWIND_PROFILE_BUILD_ID + 1], *path;
 	const char *home = getenv("HOME");
@@ -190,7 +194,9 @@ static bool try_cache(struct finding *finding)
 	    asprintf(&path, "%s/.debug/.build-id/%.2s/%s/elf", home, id,
 		     id + 2) < 0)
 		return false;
-	is_good = try_file(finding, path);
+	is_good = inspect_open(&file, path);
+	file.is_ours = false;
+	is_good = is_good && use_file(finding, &file, path);
 	free(path);
 	return is_good;
 }

@@ -34,7 +34,8 @@ static bool take(struct object_file *file, int path_fd, bool is_of_others)
 		file->inode = found.inode;
 		file->size = found.size;
 		file->is_ours = !found.owner || found.owner == geteuid();
-		if (!is_of_others || !object_file_may_hang(&found))
+		file->may_hang = object_file_may_hang(&found);
+		if (!is_of_others || !file->may_hang)
 			file->fd = open_file_to_read(&found);
 		close(found.fd);
 	}

@@ -19,6 +19,7 @@
  * @size: in bytes.
  * @is_ours: it belongs to root or to the user of this process; others cannot
  *	change it.
+ * @may_hang: see object_file_may_hang().
  */
 struct object_file {
 	int fd;
@@ -26,6 +27,7 @@ struct object_file {
 	ino_t inode;
 	uint64_t size;
 	bool is_ours;
+	bool may_hang;
 };
 
 /* Whether a process of a user serves the file, and may never answer. */

@@ -287,8 +287,10 @@ static int prepare(struct record *record)
 	struct record_options *options = &record->options;
 	int status = CLI_OK;
 
+	if (options->build_id)
+		status = record_files_create(&record->files, &is_interrupted);
 	/* Before "attach", which looks for what is mapped. */
-	if (options->command)
+	if (!status && options->command)
 		status = command_start(&record->command, "record",
 				       options->command, !options->no_attach,
 				       &is_interrupted);
@@ -314,10 +316,8 @@ static int prepare(struct record *record)
 					     &options->targets,
 					     record_has_off_cpu(options) ?
 					     record->waiting : NULL);
-	if (!status && options->build_id) {
-		record->files = record_files_create(&is_interrupted);
+	if (!status && record->files)
 		record_changes_keep(record->changes, record->files);
-	}
 	if (!status)
 		status = record_output_open(&record->output, options,
 					    record->files);

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The cache is perf's: ~/.debug/.build-id/01/23456... is a link to a folder with the file
- * "elf". Unlike perf's, the folder's path has nothing of the file's, which may be anything.
- */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/build_id_cache.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/record_files.h"
-#include "convert/snapshot/snapshot.h"
-
-/* Folder for all files, in ~/.debug. */
-#define FOLDER	"sframe-unwind"
 
 /* Files that are open at once; further ones are opened at the end. */
 #define OPEN_MAX	4096u
@@ -27,6 +17,7 @@
 /* Bytes of a file, and of all files of other users, which may be sparse. */
 #define FILE_MAX	(1ULL << 30)
 #define OTHERS_MAX	(256ULL << 20)
+#define OTHERS_LEAST	(64u << 10)	/* counted for a file with its directories */
 
 /**
  * struct recorded_file - a file with a build ID
@@ -64,6 +55,7 @@ struct asked_file {
  * @asked: those files.
  * @asked_room: room for those.
  * @without: names of files without a build ID that samples are in.
+ * @cache: where files are kept.
  * @is_interrupted: whether to end at once.
  */
 struct record_files {
@@ -76,6 +68,7 @@ struct record_files {
 	struct asked_file *asked;
 	uint32_t asked_room;
 	struct strings without;
+	struct build_id_cache cache;
 	const volatile sig_atomic_t *is_interrupted;
 };
 
@@ -99,13 +92,16 @@ static struct recorded_file *get_file(struct record_files *files,
 	return &files->list[number];
 }
 
-struct record_files *
-record_files_create(const volatile sig_atomic_t *is_interrupted)
+int record_files_create(struct record_files **result,
+			const volatile sig_atomic_t *is_interrupted)
 {
 	struct record_files *files = table_allocate(sizeof(*files));
 
+	*result = files;
 	files->is_interrupted = is_interrupted;
-	return files;
+	files->cache.is_interrupted = is_interrupted;
+	files->cache.top = -1;
+	return build_id_cache_open(&files->cache, "record", getenv("HOME"));
 }
 
 /* --- while recording */
@@ -176,11 +172,18 @@ void record_files_add(struct record_files *files,
 	memcpy(known->build_id, map->build_id, map->build_id_size);
 }
 
+/* Root does not wait for the process that serves a file system. */
 static bool open_one(struct recorded_file *one)
 {
-	return inspect_open_mapped(&one->file, &one->known) ||
-	       inspect_open_in_root(&one->file, &one->known) ||
-	       inspect_open(&one->file, one->known.name);
+	if (inspect_open_mapped(&one->file, &one->known) ||
+	    inspect_open_in_root(&one->file, &one->known))
+		return true;
+	if (!inspect_open(&one->file, one->known.name))
+		return false;
+	if (!one->file.may_hang || geteuid())
+		return true;
+	object_file_close(&one->file);
+	return false;
 }
 
 void record_files_open(struct record_files *files)
@@ -265,140 +268,45 @@ int record_files_use(struct record_files *files, const char *path)
 /**
  * struct keeping - what is kept
  *
- * @home: the cache is below this.
  * @others: bytes of other users' files.
  * @nr: files that were kept.
  * @known: files that were there.
  * @missed: files that were not kept.
  */
 struct keeping {
-	const char *home;
 	uint64_t others;
 	uint32_t nr;
 	uint32_t known;
 	uint32_t missed;
 };
 
-/* Make the directories of @path behind @home. */
-static int make_directories(const char *home, char *path)
-{
-	for (char *at = path + strlen(home) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		if (mkdir(path, 0755) && errno != EEXIST)
-			return -errno;
-		*at = '/';
-	}
-	return 0;
-}
-
-/* The file may be another one than was mapped, and may change while it is copied. */
-static bool is_wanted(int fd, const struct history_object *known)
-{
-	struct sfu_snapshot headers;
-
-	return !sfu_snapshot_headers(fd, &headers) && !headers.elf_status &&
-	       headers.elf.build_id_size == known->build_id_size &&
-	       !memcmp(headers.elf.build_id, known->build_id,
-		       known->build_id_size);
-}
-
-static int copy_file(int to, const struct object_file *file)
-{
-	uint64_t left = file->size;
-	off_t offset = 0;
-
-	while (left) {
-		const ssize_t got = sendfile(to, file->fd, &offset, left);
-
-		if (got <= 0)
-			return got ? -errno : -ESTALE;
-		left -= got;
-	}
-	return 0;
-}
-
-/* Copy a file to a name of its own, and only then to the one in the cache. */
-static int store(const struct recorded_file *one, const char *path)
-{
-	char temporary[PATH_MAX + 8];
-	int fd, ret;
-
-	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = copy_file(fd, &one->file);
-	if (!ret && !is_wanted(fd, &one->known))
-		ret = -ESTALE;
-	if (!ret && (fchmod(fd, 0644) || rename(temporary, path)))
-		ret = -errno;
-	if (ret)
-		unlink(temporary);
-	close(fd);
-	return ret;
-}
-
-/* What perf looks for is a link; what is in its place leads nowhere. */
-static int make_link(const char *to, const char *path)
-{
-	if (!symlink(to, path))
-		return 0;
-	return errno == EEXIST && !unlink(path) && !symlink(to, path) ? 0 :
-								       -errno;
-}
-
-/*
- * Put an open file into the cache, where @link leads to it. Both paths are changed while
- * their directories are made.
- */
-static int store_in_cache(const struct keeping *keeping,
-			  const struct recorded_file *one, const char *id,
-			  char *link)
-{
-	char path[PATH_MAX], to[PATH_MAX];
-	int ret;
-
-	snprintf(to, sizeof(to), "../../" FOLDER "/%s", id);
-	if (snprintf(path, sizeof(path), "%s/.debug/" FOLDER "/%s/elf",
-		     keeping->home, id) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	ret = make_directories(keeping->home, path);
-	if (!ret)
-		ret = make_directories(keeping->home, link);
-	if (!ret)
-		ret = store(one, path);
-	return ret ? ret : make_link(to, link);
-}
-
 /* Returns whether a file may be copied. */
 static bool has_room(struct keeping *keeping, const struct object_file *file)
 {
+	const uint64_t size = file->size > OTHERS_LEAST ? file->size :
+							  OTHERS_LEAST;
+
 	if (file->size > FILE_MAX)
 		return false;
 	if (file->is_ours)
 		return true;
-	if (file->size > OTHERS_MAX - keeping->others)
+	if (size > OTHERS_MAX - keeping->others)
 		return false;
-	keeping->others += file->size;
+	keeping->others += size;
 	return true;
 }
 
 /* Returns 0, -EEXIST if it is there already, or another error. */
-static int keep_file(struct keeping *keeping, struct recorded_file *one,
-		     const char *id)
+static int keep_file(struct record_files *files, struct keeping *keeping,
+		     struct recorded_file *one)
 {
-	char link[PATH_MAX], path[PATH_MAX + 8];
-
-	if (snprintf(link, sizeof(link), "%s/.debug/.build-id/%.2s/%s",
-		     keeping->home, id, id + 2) >= (int)sizeof(link))
-		return -ENAMETOOLONG;
-	snprintf(path, sizeof(path), "%s/elf", link);
-	if (!access(path, F_OK))
+	if (build_id_cache_has(&files->cache, &one->known))
 		return -EEXIST;
 	if (one->file.fd < 0 && !open_one(one))
 		return -ENXIO;
 	return has_room(keeping, &one->file) ?
-	       store_in_cache(keeping, one, id, link) : -EFBIG;
+	       build_id_cache_put(&files->cache, &one->known, &one->file) :
+	       -EFBIG;
 }
 
 static const char *why_not(int error)
@@ -410,6 +318,8 @@ static const char *why_not(int error)
 		return "it is too large, or too many are of other users";
 	case -ESTALE:
 		return "it was replaced";
+	case -EPERM:
+		return "other users may change what is in the cache";
 	default:
 		return strerror(-error);
 	}
@@ -417,17 +327,17 @@ static const char *why_not(int error)
 
 int record_files_keep(struct record_files *files, bool is_quiet)
 {
-	struct keeping keeping = { .home = getenv("HOME") };
+	struct keeping keeping = { 0 };
 
-	if (!keeping.home)
-		return complain("record: --build-id: HOME is not set");
+	/* The limit of the size of files counts as if the disk were full. */
+	signal(SIGXFSZ, SIG_IGN);
 	for (uint32_t i = 0; i < files->ids.pairs.nr && !*files->is_interrupted; i++) {
 		struct recorded_file *one = &files->list[i];
 		int ret;
 
 		if (!one->is_used || !one->known.name)
 			continue;
-		ret = keep_file(&keeping, one, files->ids.texts[i]);
+		ret = keep_file(files, &keeping, one);
 		object_file_close(&one->file);
 		if (!ret)
 			keeping.nr++;
@@ -442,7 +352,7 @@ int record_files_keep(struct record_files *files, bool is_quiet)
 			 keeping.missed - 1);
 	if (!is_quiet)
 		fprintf(stderr, "record: files with samples: %u kept in %s/.debug, %u were there, %u have no build ID\n",
-			keeping.nr, keeping.home, keeping.known,
+			keeping.nr, files->cache.home, keeping.known,
 			files->without.pairs.nr);
 	return CLI_OK;
 }
@@ -460,5 +370,6 @@ void record_files_free(struct record_files *files)
 	pairs_free(&files->keys);
 	free(files->asked);
 	strings_free(&files->without);
+	build_id_cache_close(&files->cache);
 	free(files);
 }

@@ -13,9 +13,13 @@
 
 struct record_files;
 
-/* @is_interrupted: ends record_files_use() and record_files_keep() at once. */
-struct record_files *
-record_files_create(const volatile sig_atomic_t *is_interrupted);
+/*
+ * Open the folder where files are kept. @is_interrupted: ends record_files_use() and
+ * record_files_keep() at once. Returns an exit status, after a message if it is not CLI_OK;
+ * *@files is to be freed in any case.
+ */
+int record_files_create(struct record_files **files,
+			const volatile sig_atomic_t *is_interrupted);
 
 /*
  * Fill in the build ID of a mapping that the kernel did not know, if the process still has
