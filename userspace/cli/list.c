@@ -306,8 +306,9 @@ static int list_process(struct list *list, pid_t pid, bool is_wanted)
 	}
 	read_comm(&listed);
 	/* The process may keep others from looking at what it has mapped. */
-	if (list->json || is_wanted)
-		inspect_process(pid, false, add_mapping, &listed);
+	if ((list->json || is_wanted) &&
+	    !inspect_process(pid, false, add_mapping, &listed))
+		exec_maps_free(&listed.maps);
 	if (list->json)
 		print_json(list, &listed);
 	else if (is_wanted)

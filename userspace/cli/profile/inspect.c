@@ -141,7 +141,7 @@ static bool ask(const struct inspect_request *request)
 	return false;
 }
 
-void inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
+bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 {
 	const struct inspect_request request = {
 		.what = has_names ? INSPECT_PROCESS : INSPECT_MAPS,
@@ -152,18 +152,21 @@ void inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 	int fd;
 
 	if (!ask(&request))
-		return;
-	while (receive(begin, &message, &fd) && !message.answer.is_last) {
+		return false;
+	while (receive(begin, &message, &fd)) {
 		struct sframe_unwind_profile_record *record =
 			&message.answer.record;
 		const char *name = message.bytes + sizeof(message.answer);
 
+		if (message.answer.is_last)
+			return true;
 		if (record->kind == SFRAME_UNWIND_PROFILE_MAP)
 			record->map.name = name;
 		else
 			record->comm.name = name;
 		fn(data, record);
 	}
+	return false;
 }
 
 static bool open_file(struct object_file *file, enum inspect_what what,

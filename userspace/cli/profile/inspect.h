@@ -28,9 +28,9 @@ void inspect_start(void);
 /*
  * Call @fn with the code that process @pid has mapped; before that, if @has_names, with
  * the names of its threads. A process that has ended, or that may not be inspected, has
- * none.
+ * none. Returns whether that is all; otherwise, the child was too late.
  */
-void inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data);
+bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data);
 
 /* As object_file_open() and so on. */
 bool inspect_open(struct object_file *file, const char *path);
