@@ -36,11 +36,13 @@ struct recorded_file {
  * struct asked_file - a file that the kernel did not know the build ID of
  *
  * @build_id: its build ID.
- * @size: bytes of that; 0 if it has none, or could not be looked at.
+ * @size: bytes of that; 0 if it has none.
+ * @is_known: whether it was looked at; a process may have ended before.
  */
 struct asked_file {
 	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
 	uint32_t size;
+	bool is_known;
 };
 
 /**
@@ -74,9 +76,9 @@ struct record_files {
 
 #define ID_TEXT	(2 * SFRAME_UNWIND_PROFILE_BUILD_ID + 1)
 
-/* Returns the file with a build ID, a new one if need be; valid until the next call. */
-static struct recorded_file *get_file(struct record_files *files,
-				      const uint8_t *id, uint32_t size)
+/* Returns the number of the file with a build ID, a new one if need be. */
+static uint32_t get_file(struct record_files *files, const uint8_t *id,
+			 uint32_t size)
 {
 	const uint32_t nr = files->ids.pairs.nr;
 	char text[ID_TEXT] = "";
@@ -89,7 +91,7 @@ static struct recorded_file *get_file(struct record_files *files,
 				 sizeof(*files->list));
 	if (number == nr)
 		files->list[number].file.fd = -1;
-	return &files->list[number];
+	return number;
 }
 
 int record_files_create(struct record_files **result,
@@ -113,16 +115,30 @@ static bool is_file(const struct sframe_unwind_profile_record *record)
 	       record->map.name[1] != '/';
 }
 
+/**
+ * struct wanted_file - a file that is looked for in what a process has mapped
+ *
+ * @map: the mapping.
+ * @asked: what becomes known of it.
+ */
+struct wanted_file {
+	const struct sframe_unwind_profile_map *map;
+	struct asked_file *asked;
+};
+
 /* Take the build ID of the mapping at the same address. */
 static void take_id(void *data, const struct sframe_unwind_profile_record *record)
 {
-	struct sframe_unwind_profile_map *map = data;
+	const struct sframe_unwind_profile_map *map = &record->map;
+	const struct wanted_file *wanted = data;
 
 	if (record->kind != SFRAME_UNWIND_PROFILE_MAP ||
-	    record->map.start != map->start || strcmp(record->map.name, map->name))
+	    map->start != wanted->map->start ||
+	    strcmp(map->name, wanted->map->name))
 		return;
-	memcpy(map->build_id, record->map.build_id, sizeof(map->build_id));
-	map->build_id_size = record->map.build_id_size;
+	memcpy(wanted->asked->build_id, map->build_id, sizeof(map->build_id));
+	wanted->asked->size = map->build_id_size;
+	wanted->asked->is_known = true;
 }
 
 void record_files_complete(struct record_files *files,
@@ -130,8 +146,7 @@ void record_files_complete(struct record_files *files,
 			   uint64_t device, uint64_t inode)
 {
 	struct sframe_unwind_profile_map *map = &record->map;
-	const uint32_t nr = files->keys.nr;
-	struct asked_file *asked;
+	struct wanted_file wanted = { .map = map };
 	uint32_t number;
 
 	if (!is_file(record) || map->build_id_size)
@@ -139,37 +154,11 @@ void record_files_complete(struct record_files *files,
 	number = pairs_add(&files->keys, device, inode);
 	files->asked = table_grow(files->asked, &files->asked_room, number,
 				  sizeof(*files->asked));
-	asked = &files->asked[number];
-	if (number == nr) {
-		inspect_process(record->pid, false, take_id, map);
-		memcpy(asked->build_id, map->build_id, sizeof(map->build_id));
-		asked->size = map->build_id_size;
-		return;
-	}
-	memcpy(map->build_id, asked->build_id, sizeof(map->build_id));
-	map->build_id_size = asked->size;
-}
-
-void record_files_add(struct record_files *files,
-		      const struct sframe_unwind_profile_record *record)
-{
-	const struct sframe_unwind_profile_map *map = &record->map;
-	struct history_object *known;
-
-	if (!is_file(record) || map->build_id_size < 2)
-		return;
-	known = &get_file(files, map->build_id, map->build_id_size)->known;
-	if (known->name)
-		return;
-	*known = (struct history_object){
-		.name = table_copy(map->name),
-		.build_id_size = map->build_id_size,
-		.pid = record->pid,
-		.start = map->start,
-		.end = map->start + map->size,
-		.is_live = true,
-	};
-	memcpy(known->build_id, map->build_id, map->build_id_size);
+	wanted.asked = &files->asked[number];
+	if (!wanted.asked->is_known)
+		inspect_process(record->pid, false, take_id, &wanted);
+	memcpy(map->build_id, wanted.asked->build_id, sizeof(map->build_id));
+	map->build_id_size = wanted.asked->size;
 }
 
 /* Root does not wait for the process that serves a file system. */
@@ -186,6 +175,51 @@ static bool open_one(struct recorded_file *one)
 	return false;
 }
 
+/*
+ * Another user may have made a file with the build ID of one that is trusted: take the next
+ * one instead. Returns whether there is nothing to open any more.
+ */
+static bool has_file(struct record_files *files, struct recorded_file *one,
+		     const char *name)
+{
+	if (!one->known.name)
+		return false;
+	if (one->file.fd < 0 || one->file.is_ours ||
+	    !strcmp(one->known.name, name))
+		return true;
+	object_file_close(&one->file);
+	free(one->known.name);
+	files->nr_open--;
+	return false;
+}
+
+void record_files_add(struct record_files *files,
+		      const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+	struct recorded_file *one;
+	uint32_t number;
+
+	if (!is_file(record) || map->build_id_size < 2)
+		return;
+	number = get_file(files, map->build_id, map->build_id_size);
+	one = &files->list[number];
+	if (has_file(files, one, map->name))
+		return;
+	one->known = (struct history_object){
+		.name = table_copy(map->name),
+		.build_id_size = map->build_id_size,
+		.pid = record->pid,
+		.start = map->start,
+		.end = map->start + map->size,
+		.is_live = true,
+	};
+	memcpy(one->known.build_id, map->build_id, map->build_id_size);
+	/* Otherwise, record_files_open() does that. */
+	if (number < files->nr_looked_at)
+		files->nr_open += open_one(one);
+}
+
 void record_files_open(struct record_files *files)
 {
 	for (; files->nr_looked_at < files->ids.pairs.nr; files->nr_looked_at++)
@@ -199,13 +233,16 @@ void record_files_open(struct record_files *files)
 static void use_object(struct record_files *files,
 		       const struct history_object *object)
 {
+	uint32_t number;
+
 	if (object->name[0] != '/' || object->name[1] == '/')
 		return;
 	if (object->build_id_size < 2) {
 		strings_add(&files->without, object->name);
 		return;
 	}
-	get_file(files, object->build_id, object->build_id_size)->is_used = true;
+	number = get_file(files, object->build_id, object->build_id_size);
+	files->list[number].is_used = true;
 }
 
 static void use_samples(struct record_files *files, struct history *history,

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which files "record --build-id" keeps, and what becomes known of what other processes
+ * have mapped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "userspace/cli/cli.h"
+#include "userspace/cli/profile/inspect.h"
+#include "userspace/cli/profile/record_files.h"
+#include "userspace/convert/snapshot/snapshot.h"
+
+static char work[64], said[512], program[512];
+static struct sfu_snapshot headers;
+static volatile sig_atomic_t is_interrupted;
+static struct record_files *files;
+
+int complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+	return CLI_TROUBLE;
+}
+
+/* When there is no memory. */
+int finish_output(int status)
+{
+	return status;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type,
+		      struct FTW *ftw)
+{
+	(void)status;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static bool start(void)
+{
+	record_files_free(files);
+	nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	mkdir(work, 0755);
+	setenv("HOME", work, 1);
+	said[0] = '\0';
+	return !record_files_create(&files, &is_interrupted);
+}
+
+/* Where this program's code is. */
+static struct sframe_unwind_profile_record own;
+
+static void find_own(void *data, const struct sframe_unwind_profile_record *record)
+{
+	const uintptr_t here = (uintptr_t)find_own;
+
+	(void)data;
+	if (record->kind == SFRAME_UNWIND_PROFILE_MAP && here >= record->map.start &&
+	    here - record->map.start < record->map.size) {
+		own = *record;
+		own.map.name = program;
+	}
+}
+
+static bool has_own_id(const struct sframe_unwind_profile_record *record)
+{
+	return record->map.build_id_size == headers.elf.build_id_size &&
+	       !memcmp(record->map.build_id, headers.elf.build_id,
+		       headers.elf.build_id_size);
+}
+
+static void own_mapping(void)
+{
+	EXPECT(inspect_process(getpid(), false, find_own, NULL));
+	EXPECT(own.map.start);
+	EXPECT(has_own_id(&own));
+}
+
+/* A mapping whose build ID the kernel has not told. */
+static struct sframe_unwind_profile_record unknown(pid_t pid)
+{
+	struct sframe_unwind_profile_record record = own;
+
+	record.pid = pid;
+	record.map.build_id_size = 0;
+	memset(record.map.build_id, 0, sizeof(record.map.build_id));
+	return record;
+}
+
+static pid_t ended(void)
+{
+	const pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+/* The first process that has a file mapped ends before it is looked at. */
+static void completed(void)
+{
+	struct sframe_unwind_profile_record record = unknown(ended());
+
+	EXPECT(start());
+	record_files_complete(files, &record, 1, 2);
+	EXPECT_EQ(record.map.build_id_size, 0);
+	record = unknown(getpid());
+	record_files_complete(files, &record, 1, 2);
+	EXPECT(has_own_id(&record));
+	record = unknown(ended());
+	record_files_complete(files, &record, 1, 3);
+	EXPECT_EQ(record.map.build_id_size, 0);
+	record_files_complete(files, &record, 1, 2);
+	EXPECT(has_own_id(&record));
+}
+
+/* A profile with a sample at an address. */
+static int write_profile(const char *path, uint64_t address)
+{
+	const struct sframe_unwind_profile_source source = {
+		.name = "one", .ids = (uint64_t[]){ 1 }, .nr_ids = 1,
+	};
+	const struct sframe_unwind_profile_record sample = {
+		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
+		.time = 1,
+		.pid = own.pid,
+		.tid = own.pid,
+		.sample = {
+			.frames = &address,
+			.nr_user = 1,
+			.flags = SFRAME_UNWIND_PROFILE_CHAIN,
+		},
+	};
+	struct sframe_unwind_profile_writer *writer;
+	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int ret;
+
+	ret = sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1);
+	if (!ret)
+		ret = sframe_unwind_profile_write(writer, &own);
+	if (!ret)
+		ret = sframe_unwind_profile_write(writer, &sample);
+	if (!ret)
+		ret = sframe_unwind_profile_finish(writer);
+	close(fd);
+	return ret;
+}
+
+static bool is_kept(void)
+{
+	char path[256], *end = path;
+
+	end += sprintf(end, "%s/.debug/.build-id/%02x/", work, headers.elf.build_id[0]);
+	for (uint32_t i = 1; i < headers.elf.build_id_size; i++)
+		end += sprintf(end, "%02x", headers.elf.build_id[i]);
+	strcpy(end, "/elf");
+	return !access(path, R_OK);
+}
+
+static void kept(void)
+{
+	char profile[96];
+
+	snprintf(profile, sizeof(profile), "%s.data", work);
+	/* It is mapped, but has no sample. */
+	EXPECT(start());
+	record_files_add(files, &own);
+	record_files_open(files);
+	EXPECT_EQ(write_profile(profile, 0x1000), 0);
+	EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(!is_kept());
+	EXPECT_EQ(write_profile(profile, own.map.start), 0);
+	EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(is_kept());
+	EXPECT_EQ(strlen(said), 0);
+	/* One that cannot be opened any more is no failure. */
+	EXPECT(start());
+	own.map.name = "/gone";
+	own.map.start += 4096;
+	record_files_add(files, &own);
+	own.map.name = program;
+	own.map.start -= 4096;
+	EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(strstr(said, "cannot be opened any more"));
+	EXPECT(!is_kept());
+	unlink(profile);
+}
+
+static bool leads_to(const char *folder)
+{
+	char link[256], to[1024], *end = link;
+	ssize_t length;
+
+	end += sprintf(end, "%s/.debug/.build-id/%02x/", work, headers.elf.build_id[0]);
+	for (uint32_t i = 1; i < headers.elf.build_id_size; i++)
+		end += sprintf(end, "%02x", headers.elf.build_id[i]);
+	length = readlink(link, to, sizeof(to) - 1);
+	to[length < 0 ? 0 : length] = '\0';
+	return !strncmp(to, "../..", 5) && !strncmp(to + 5, folder, strlen(folder));
+}
+
+/* Another user's file with the build ID of this program comes before it, and after it. */
+static void of_another(void)
+{
+	char profile[96], theirs[96];
+	struct sframe_unwind_profile_record other = own;
+
+	snprintf(profile, sizeof(profile), "%s.data", work);
+	snprintf(theirs, sizeof(theirs), "%s/theirs", work);
+	EXPECT_EQ(write_profile(profile, own.map.start), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		char copy[700];
+
+		EXPECT(start());
+		snprintf(copy, sizeof(copy), "cp '%s' %s", program, theirs);
+		EXPECT_EQ(system(copy), 0);
+		EXPECT_EQ(chown(theirs, 1000, 1000), 0);
+		other.map.name = theirs;
+		other.map.start = own.map.start + 4096;
+		if (i == 1)
+			record_files_add(files, &own);
+		record_files_open(files);
+		record_files_add(files, &other);
+		record_files_open(files);
+		if (i == 0)
+			record_files_add(files, &own);
+		EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+		EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+		EXPECT(leads_to(i == 2 ? theirs : program));
+	}
+	unlink(profile);
+}
+
+static unsigned int nr_got;
+
+/* Stop the child, which has not sent everything: there is no room for that much. */
+static void stop_child(void *data, const struct sframe_unwind_profile_record *record)
+{
+	char path[64], line[32] = "";
+	FILE *children;
+
+	(void)record;
+	if (nr_got++)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	children = fopen(path, "re");
+	if (children && fgets(line, sizeof(line), children))
+		*(bool *)data = !kill(atoi(line), SIGSTOP);
+	if (children)
+		fclose(children);
+}
+
+/* A child that gets stuck on the way has not told everything. */
+static void partial(void)
+{
+	const unsigned int nr = 2000;
+	const long page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, nr * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	bool is_stopped = false;
+
+	EXPECT(pages != MAP_FAILED);
+	for (unsigned int i = 0; i < nr; i += 2)
+		EXPECT_EQ(mprotect(pages + i * page, page, PROT_READ | PROT_EXEC), 0);
+	EXPECT(!inspect_process(getpid(), false, stop_child, &is_stopped));
+	EXPECT(is_stopped);
+	EXPECT(nr_got < nr / 2);
+	inspect_complain();
+	EXPECT(strstr(said, "could not be looked at in time"));
+	/* Another child tells all. */
+	nr_got = 1;
+	EXPECT(inspect_process(getpid(), false, stop_child, &is_stopped));
+	EXPECT(nr_got > nr / 2);
+	munmap(pages, nr * page);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(own_mapping),
+		TAP_TEST(completed),
+		TAP_TEST(kept),
+		TAP_TEST(partial),
+	};
+	static const struct tap_test root[] = { TAP_TEST(of_another) };
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	if (sfu_snapshot_headers(fd, &headers) ||
+	    readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
+		return 1;
+	close(fd);
+	strcpy(work, "/var/tmp/record-files.XXXXXX");
+	if (!mkdtemp(work) || chmod(work, 0755))
+		return 1;
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	if (geteuid())
+		tap_skip("of_another", "not root");
+	else
+		tap_run(root, 1);
+	record_files_free(files);
+	nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return tap_done();
+}
