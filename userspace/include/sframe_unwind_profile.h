@@ -104,6 +104,18 @@ enum sframe_unwind_profile_entry {
 	SFRAME_UNWIND_PROFILE_ENTRY_NEW		= 5,
 };
 
+/*
+ * Values of @stop in struct sframe_unwind_profile_sample beside those of enum
+ * sframe_unwind_stop: there is no user stack.
+ *
+ * REFUSED	the module refused to unwind it: SFRAME_UNWIND_USER_REFUSED of
+ *		<linux/sframe_unwind_sample.h>
+ * LATE		the thread did not return to user mode before the recording ended, or
+ *		while the sample could be kept; or the stack was lost
+ */
+#define SFRAME_UNWIND_PROFILE_STOP_REFUSED	128U
+#define SFRAME_UNWIND_PROFILE_STOP_LATE		129U
+
 /* Flags of struct sframe_unwind_profile_sample. */
 
 /* The sample has a call chain, even if it is empty. */
@@ -131,7 +143,7 @@ enum sframe_unwind_profile_entry {
  * @nr_user: number of the user's frames, behind them.
  * @flags: SFRAME_UNWIND_PROFILE_* bits.
  * @stop: why the user's stack ends, as enum sframe_unwind_stop of
- *	<linux/sframe_unwind.h>; 0 if not known.
+ *	<linux/sframe_unwind.h>, or SFRAME_UNWIND_PROFILE_STOP_*; 0 if not known.
  * @entry: enum sframe_unwind_profile_entry.
  */
 struct sframe_unwind_profile_sample {

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/load.h"
-#include "sframe_unwind.h"
+#include "cli/profile/why_cut.h"
 
 /*
  * What a profile may make its reader keep, roughly: some, and so many bytes for
@@ -185,7 +185,6 @@ const char *load_cut(const struct sframe_unwind_profile_sample *sample)
 		return "[cut: the user stack was not recorded]";
 	if (!sample->stop || sample->stop == SFRAME_UNWIND_STOP_COMPLETE)
 		return NULL;
-	snprintf(text, sizeof(text), "[cut: %s]",
-		 sframe_unwind_stop_name(sample->stop));
+	snprintf(text, sizeof(text), "[cut: %s]", why_cut(sample->stop));
 	return text;
 }

@@ -196,7 +196,16 @@ uint64_t record_waiting_oldest(const struct record_waiting *waiting);
 int record_waiting_end(struct record_waiting *waiting, uint64_t time,
 		       struct sframe_unwind_profile_writer *writer);
 
-#define RECORD_REASONS	17u	/* of stacks that are cut */
+/*
+ * Reasons why stacks are cut: enum sframe_unwind_stop, and those of
+ * SFRAME_UNWIND_PROFILE_STOP_*.
+ */
+enum {
+	RECORD_REFUSED = 16,
+	RECORD_LATE,
+	RECORD_OTHER,
+	RECORD_REASONS,
+};
 
 /**
  * struct record_counts - of samples that were written
@@ -205,8 +214,7 @@ int record_waiting_end(struct record_waiting *waiting, uint64_t time,
  * @complete: those whose user stack goes to its outermost frame, or that have
  *	none.
  * @waiting: those that wait for a user stack.
- * @cut: the others by the reason, enum sframe_unwind_stop; the last one stands for
- *	all that are not known.
+ * @cut: the others by the reason.
  */
 struct record_counts {
 	uint64_t samples;

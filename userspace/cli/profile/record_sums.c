@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/record_sums.h"
+#include "cli/profile/why_cut.h"
 #include "sframe_unwind.h"
 
 uint64_t record_sums_lost(const struct sframe_unwind_sample_stats *stats)
@@ -21,6 +22,20 @@ void record_sums_progress(const struct record_counts *counts,
 		record_sums_lost(stats), bytes / 1e6);
 }
 
+static const char *reason_name(uint32_t reason)
+{
+	switch (reason) {
+	case RECORD_REFUSED:
+		return why_cut(SFRAME_UNWIND_PROFILE_STOP_REFUSED);
+	case RECORD_LATE:
+		return why_cut(SFRAME_UNWIND_PROFILE_STOP_LATE);
+	case RECORD_OTHER:
+		return "another reason";
+	default:
+		return why_cut(reason);
+	}
+}
+
 void record_sums_cut(const struct record_counts *counts)
 {
 	const char *between = "record: stacks that are cut: ";
@@ -29,8 +44,7 @@ void record_sums_cut(const struct record_counts *counts)
 		if (!counts->cut[i])
 			continue;
 		fprintf(stderr, "%s%" PRIu64 " %s", between, counts->cut[i],
-			i < RECORD_REASONS - 1 ? sframe_unwind_stop_name(i) :
-						 "another reason");
+			reason_name(i));
 		between = ", ";
 	}
 	if (between[0] == ',')

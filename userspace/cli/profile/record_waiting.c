@@ -203,17 +203,32 @@ static void set_user(struct record_waiting *waiting,
 		sample->ip = user->frames[0];
 }
 
+_Static_assert((int)SFRAME_UNWIND_STOP_PENDING < (int)RECORD_REFUSED,
+	       "a reason has the number of another one");
+
+static uint32_t reason_of(uint32_t stop)
+{
+	switch (stop) {
+	case SFRAME_UNWIND_PROFILE_STOP_REFUSED:
+		return RECORD_REFUSED;
+	case SFRAME_UNWIND_PROFILE_STOP_LATE:
+		return RECORD_LATE;
+	default:
+		return stop < RECORD_REFUSED ? stop : RECORD_OTHER;
+	}
+}
+
 static int write_sample(struct record_waiting *waiting,
 			const struct sframe_unwind_profile_record *record,
 			struct sframe_unwind_profile_writer *writer)
 {
-	const uint32_t stop = record->sample.stop, last = RECORD_REASONS - 1;
+	const uint32_t stop = record->sample.stop;
 
 	waiting->counts.samples++;
 	if (!stop || stop == SFRAME_UNWIND_STOP_COMPLETE)
 		waiting->counts.complete++;
 	else
-		waiting->counts.cut[stop < last ? stop : last]++;
+		waiting->counts.cut[reason_of(stop)]++;
 	return sframe_unwind_profile_write(writer, record);
 }
 
@@ -265,7 +280,7 @@ static int give_up(struct record_waiting *waiting, struct waiting *one,
 	int ret;
 
 	if (one->needs_user)
-		sample->stop = SFRAME_UNWIND_STOP_PENDING;
+		sample->stop = SFRAME_UNWIND_PROFILE_STOP_LATE;
 	if (one->needs_time)
 		sample->period = time > one->record.time ?
 				 time - one->record.time : 1;
@@ -436,7 +451,7 @@ int record_waiting_add(struct record_waiting *waiting,
 		return 0;
 	begin(&record, from, event, waiting->frames);
 	if (from->user == SFRAME_UNWIND_USER_REFUSED)
-		record.sample.stop = SFRAME_UNWIND_STOP_EXITED;
+		record.sample.stop = SFRAME_UNWIND_PROFILE_STOP_REFUSED;
 	if (from->user == SFRAME_UNWIND_USER_AT_ONCE)
 		set_user(waiting, &record, from);
 	if (from->user != SFRAME_UNWIND_USER_LATER && !is_off_cpu)
