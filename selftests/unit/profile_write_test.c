@@ -325,6 +325,34 @@ static void disk_full_compressed(void)
 	check_disk_full(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
 }
 
+/* What is the same again and again takes next to nothing, and is read all the same. */
+static void deep_compressed(void)
+{
+	static uint64_t frames[8000];
+	struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
+		.sample = { .frames = frames, .nr_user = 8000 },
+	};
+	const struct sframe_unwind_profile_record *got;
+	struct sframe_unwind_profile_writer *writer;
+	struct sframe_unwind_profile *profile;
+	const int fd = profile_new();
+	unsigned int nr = 0;
+
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, &source, 1,
+			SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED, -1), 0);
+	for (unsigned int i = 0; i < 1000; i++)
+		EXPECT_EQ(sframe_unwind_profile_write(writer, &record), 0);
+	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
+	EXPECT(lseek(fd, 0, SEEK_END) < 60000);
+	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
+	while (sframe_unwind_profile_next(profile, &got) == 1)
+		nr++;
+	EXPECT_EQ(nr, 1000);
+	sframe_unwind_profile_close(profile);
+	close(fd);
+}
+
 /* Samples of a program that does the same all the time: some stacks, again and again. */
 #define STACKS	200u
 #define DEPTH	32u
@@ -406,6 +434,7 @@ static const struct tap_test tests[] = {
 	TAP_TEST(largest_sample),
 	TAP_TEST(refused),
 	TAP_TEST(disk_full),
+	TAP_TEST(deep_compressed),
 	TAP_TEST(disk_full_compressed),
 	TAP_TEST(steady_is_small),
 };

@@ -27,7 +27,7 @@ int sfu_inflate_give(struct inflate *inflate, const void *bytes, size_t size)
 	inflate->packed_size = size;
 	inflate->packed_used = 0;
 	inflate->is_drained = !size;
-	inflate->given += size;
+	inflate->given += size && size < INFLATE_LEAST ? INFLATE_LEAST : size;
 	return 0;
 }
 

@@ -21,6 +21,12 @@
 #define INFLATE_FREE	(16u << 20)
 #define INFLATE_RATIO	1024u
 
+/*
+ * A record counts as so many bytes at least: the writer makes 20 bytes of 63 KiB that are
+ * the same as those before.
+ */
+#define INFLATE_LEAST	64u
+
 /**
  * struct inflate - state of decompression; all 0 before the first use
  *
@@ -31,7 +37,7 @@
  * @is_drained: nothing more comes out before more is given. zstd must not be asked then:
  *	it takes that for an error after some times.
  * @plain: decompressed bytes.
- * @given: bytes of compressed data so far.
+ * @given: bytes of compressed data so far, as they count.
  * @gotten: bytes that came out of them.
  * @begin: offset in @plain of the first byte that has not been taken.
  * @end: offset in @plain of their end.
