@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,6 +205,32 @@ static void kept(void)
 	unlink(profile);
 }
 
+/* Files that are open leave room for others that the recorder needs. */
+static void many(void)
+{
+	struct sframe_unwind_profile_record record = own;
+	struct rlimit limit, low;
+	int spare[20];
+
+	EXPECT(start());
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 60;
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		record.map.build_id[0] = i;
+		record_files_add(files, &record);
+	}
+	record_files_open(files);
+	for (unsigned int i = 0; i < 20; i++) {
+		spare[i] = open("/dev/null", O_RDONLY);
+		EXPECT(spare[i] >= 0);
+	}
+	for (unsigned int i = 0; i < 20; i++)
+		close(spare[i]);
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 static bool leads_to(const char *folder)
 {
 	char link[256], to[1024], *end = link;
@@ -298,6 +325,7 @@ int main(void)
 		TAP_TEST(own_mapping),
 		TAP_TEST(completed),
 		TAP_TEST(kept),
+		TAP_TEST(many),
 		TAP_TEST(partial),
 	};
 	static const struct tap_test root[] = { TAP_TEST(of_another) };

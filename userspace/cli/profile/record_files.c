@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -11,7 +12,7 @@
 #include "cli/profile/inspect.h"
 #include "cli/profile/record_files.h"
 
-/* Files that are open at once; further ones are opened at the end. */
+/* Files that are open at once, or half of what may be; further ones are opened at the end. */
 #define OPEN_MAX	4096u
 
 /* Bytes of a file, and of all files of other users, which may be sparse. */
@@ -220,10 +221,21 @@ void record_files_add(struct record_files *files,
 		files->nr_open += open_one(one);
 }
 
+static uint32_t open_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 2 > OPEN_MAX)
+		return OPEN_MAX;
+	return limit.rlim_cur / 2;
+}
+
 void record_files_open(struct record_files *files)
 {
+	const uint32_t max = open_max();
+
 	for (; files->nr_looked_at < files->ids.pairs.nr; files->nr_looked_at++)
-		if (files->nr_open < OPEN_MAX &&
+		if (files->nr_open < max &&
 		    open_one(&files->list[files->nr_looked_at]))
 			files->nr_open++;
 }
