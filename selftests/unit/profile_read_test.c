@@ -273,6 +273,39 @@ static void compressed_between(void)
 	sframe_unwind_profile_close(profile);
 }
 
+/* Compressed records, and records with more bytes behind them, mean nothing in others. */
+static void compressed_nested(void)
+{
+	static struct made inner;
+
+	plain.size = 0;
+	made_sample(&plain, 1, 9, (uint64_t[]){ 0 }, 1);
+	inner.size = 0;
+	made_sample(&inner, 1, 0, (uint64_t[]){ 0 }, 1);
+	made_compressed(&inner, &plain, 60000, RECORD_COMPRESSED);
+	made_compressed(&inner, &plain, 60000, RECORD_COMPRESSED2);
+	made_record(&inner, RECORD_COMPRESSED2, 0, 0);
+	made_record(&inner, RECORD_AUXTRACE, 0, 8);
+	made_u64(&inner, UINT64_MAX);
+	made_sample(&inner, 1, 1, (uint64_t[]){ 0 }, 1);
+	made_begin(&made, MADE_TYPE, 0);
+	made_compressed(&made, &inner, 60000, RECORD_COMPRESSED);
+	EXPECT_EQ(start(made_end(&made)), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		EXPECT_EQ(next(), 1);
+		EXPECT_EQ(record->time, i);
+	}
+	EXPECT_EQ(next(), 0);
+	EXPECT(!sframe_unwind_profile_truncated(profile));
+	sframe_unwind_profile_close(profile);
+
+	made_begin(&made, MADE_TYPE, 0);
+	made_record(&made, RECORD_COMPRESSED2, 0, 7);
+	made_bytes(&made, "1234567", 7);
+	EXPECT_EQ(start(made_end(&made)), 0);
+	EXPECT(fails(-EINVAL, "offset 232: compressed data is larger"));
+}
+
 /* Few bytes that become too many. */
 static void compressed_bomb(void)
 {
@@ -415,6 +448,7 @@ static const struct tap_test tests[] = {
 	TAP_TEST(compressed),
 	TAP_TEST(compressed_damaged),
 	TAP_TEST(compressed_between),
+	TAP_TEST(compressed_nested),
 	TAP_TEST(compressed_bomb),
 	TAP_TEST(piped),
 	TAP_TEST(malformed),
