@@ -8,9 +8,9 @@
  * these paths. A path that could be mistaken for something else, which those of other users'
  * processes may be, is not used: such a file gets ~/.debug/sframe-unwind/0123456... .
  *
- * Only the user may change what is in any of the directories, or root, to whom the user may
- * have lent HOME: otherwise, somebody else could lead root to write what and where he
- * likes. Copies are readable only for the user, as the files may be only for some.
+ * Nobody but the user and root may be able to change what is in any of the directories:
+ * otherwise, somebody else could lead the user, who may be root, to write elsewhere, by links.
+ * Copies are readable only for the user, as the files may be only for some.
  */
 #ifndef CLI_PROFILE_BUILD_ID_CACHE_H
 #define CLI_PROFILE_BUILD_ID_CACHE_H
