@@ -183,6 +183,10 @@ static bool is_behind_call(uint64_t ip)
 	       (p[-7] == 0xff && p[-6] == 0x94);
 }
 
+/* Where .plt.got, of one entry, is in its page: see "objdump -h lib0.so". */
+#define PLT_GOT_START	0x30
+#define PLT_GOT_END	0x38
+
 /*
  * Whether a walk ends in a shared object's .plt.got. The linker's rule for that is wrong by
  * a word (see sframe-unwind-verify(1), "CFA in .plt.got"), so what it takes for the
@@ -190,11 +194,13 @@ static bool is_behind_call(uint64_t ip)
  */
 static bool may_be_linkers_defect(const struct sframe_unwind_stack *stack)
 {
+	const uint64_t ip = stack->ips[0];
+
 	return stack->stop == SFRAME_UNWIND_STOP_BAD_ADDRESS &&
 	       stack->nr_frames == 1 && process.libraries &&
-	       !is_in_slots(stack->ips[0]) &&
-	       (stack->ips[0] <= process.text ||
-		stack->ips[0] >= process.text_end);
+	       !is_in_slots(ip) &&
+	       (ip <= process.text || ip >= process.text_end) &&
+	       ip % PAGE >= PLT_GOT_START && ip % PAGE < PLT_GOT_END;
 }
 
 /* Checks that hold for any stack, if its thread's chain is not known. */
