@@ -100,7 +100,8 @@ TEST_F(observe, client_closed)
 	EXPECT_EQ(NR_CHILDREN, counter("caches"));
 	close(self->fd);
 	EXPECT_TRUE(comes_to("observed", 0, SOON));
-	EXPECT_TRUE(comes_to("spaces", 0, 0));
+	/* Counted down a little later, like what the spaces own. */
+	EXPECT_TRUE(comes_to("spaces", 0, SOON));
 	EXPECT_TRUE(comes_to("sections", 0, SOON));
 	EXPECT_TRUE(comes_to("nodes", 0, SOON));
 	EXPECT_TRUE(comes_to("caches", 0, SOON));
@@ -212,7 +213,7 @@ TEST_F(observe, exec)
 	EXPECT_FALSE(has_marker(child->pid));
 }
 
-#define NR_EXITS	1000
+#define NR_EXITS	400
 
 /*
  * The number of states stays small, even if processes exit faster than the
@@ -240,7 +241,8 @@ TEST_F(observe, many_exits)
 	TH_LOG("%ld at the most", most);
 	EXPECT_GT(16, most);
 	EXPECT_TRUE(comes_to("observed", 1, SOON));
-	EXPECT_EQ(1, counter("spaces"));
+	/* Counted down a little later. */
+	EXPECT_TRUE(comes_to("spaces", 1, SOON));
 	EXPECT_GT(before + NR_EXITS / 2,
 		  read_number("/proc/slabinfo", "mm_struct"));
 }
