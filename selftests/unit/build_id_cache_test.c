@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli_stub.h"
 #include "elf_base.h"
 #include "tap.h"
 #include "userspace/cli/cli.h"
@@ -25,22 +26,12 @@
 #define LINK	".debug/.build-id/1d/1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d1d"
 #define PLAIN	".debug/sframe-unwind/" ID
 
-static char work[64], home[80], said[512];
+static char work[64], home[80];
 static volatile sig_atomic_t is_interrupted;
 static struct build_id_cache cache;
 static struct elf_base elf;
 static struct history_object known;
 static struct object_file file = { .fd = -1 };
-
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(said, sizeof(said), format, args);
-	va_end(args);
-	return CLI_TROUBLE;
-}
 
 /* Called before each part of a file is copied, or NULL. */
 static void (*meanwhile)(void);
@@ -71,25 +62,11 @@ static const char *in(const char *format, ...)
 	return to;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type,
-		      struct FTW *ftw)
-{
-	(void)status;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void remove_all(const char *path)
-{
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* A new HOME without a cache, and a file of @size bytes. */
 static void start(const char *name, off_t size)
 {
 	build_id_cache_close(&cache);
-	remove_all(home);
+	remove_tree(home);
 	mkdir(home, 0755);
 	if (file.fd >= 0)
 		close(file.fd);
@@ -315,7 +292,7 @@ static void links(void)
 			".debug/usr/code.so", ".debug/usr/code.so/" ID,
 		};
 
-		remove_all(target);
+		remove_tree(target);
 		EXPECT_EQ(mkdir(target, 0755), 0);
 		start("/usr/code.so", sizeof(elf));
 		EXPECT_EQ(open_cache(), CLI_OK);
@@ -345,7 +322,7 @@ static void links(void)
 	EXPECT_EQ(open_cache(), CLI_OK);
 	EXPECT_EQ(put(), 0);
 	EXPECT(is_copy(in(LINK "/elf")));
-	remove_all(target);
+	remove_tree(target);
 }
 
 /* Folders that others can write to, whose files they could exchange at any time. */
@@ -532,6 +509,6 @@ int main(void)
 		tap_skip("listed", "no perf");
 	else
 		tap_run(perf, 1);
-	remove_all(work);
+	remove_tree(work);
 	return tap_done();
 }

@@ -5,9 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,46 +14,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli_stub.h"
 #include "tap.h"
 #include "userspace/cli/cli.h"
 #include "userspace/cli/profile/inspect.h"
 #include "userspace/cli/profile/record_files.h"
 #include "userspace/convert/snapshot/snapshot.h"
 
-static char work[64], said[512], program[512];
+static char work[64], program[512];
 static struct sfu_snapshot headers;
 static volatile sig_atomic_t is_interrupted;
 static struct record_files *files;
 
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(said, sizeof(said), format, args);
-	va_end(args);
-	return CLI_TROUBLE;
-}
-
-/* When there is no memory. */
-int finish_output(int status)
-{
-	return status;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type,
-		      struct FTW *ftw)
-{
-	(void)status;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static bool start(void)
 {
 	record_files_free(files);
-	nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(work);
 	mkdir(work, 0755);
 	setenv("HOME", work, 1);
 	said[0] = '\0';
@@ -344,6 +318,6 @@ int main(void)
 	else
 		tap_run(root, 1);
 	record_files_free(files);
-	nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(work);
 	return tap_done();
 }

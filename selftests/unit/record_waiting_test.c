@@ -11,26 +11,13 @@
 #include "profile_made.h"
 #include "sframe_unwind.h"
 #include "tap.h"
-#include "userspace/cli/cli.h"
 #include "userspace/cli/profile/record.h"
 #include "userspace/cli/profile/record_sums.h"
 
-static const char *said = "";
+static const char *cut = "";
 static struct record_waiting *waiting;
 static struct sframe_unwind_profile_writer *writer;
 static int fd = -1;
-
-int complain(const char *format, ...)
-{
-	(void)format;
-	return CLI_TROUBLE;
-}
-
-/* When there is no memory. */
-int finish_output(int status)
-{
-	return status;
-}
 
 static bool start(void)
 {
@@ -117,8 +104,8 @@ static void reasons(void)
 	EXPECT_EQ(counts->samples, 8);
 	EXPECT_EQ(counts->waiting, 0);
 	EXPECT_EQ(counts->complete, 2);
-	said = print_cut();
-	EXPECT(!strcmp(said, "record: stacks that are cut: 1 thread exited or executed, 1 file being read, "
+	cut = print_cut();
+	EXPECT(!strcmp(cut, "record: stacks that are cut: 1 thread exited or executed, 1 file being read, "
 		       "2 refused: thread exiting or sampled again too soon or too many pending, "
 		       "1 thread not back in user mode in time, 1 another reason\n"));
 	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
@@ -142,7 +129,7 @@ int main(void)
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
-	if (*said)
-		printf("# %s", said);
+	if (*cut)
+		printf("# %s", cut);
 	return tap_done();
 }
