@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../include/marker.h"
 #include "../include/wrappers.h"
 #include "bench.h"
 
@@ -217,20 +218,10 @@ static long kernel_memory(void)
 }
 
 /* End all registrations, as if nothing had ever been registered. */
-static void unmap_marker(void)
+static void forget_all(void)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned long start, end, marker = 0;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx-%lx", &start, &end) == 2)
-			marker = start;
-	}
-	if (!f || !marker || munmap((void *)marker, 4096))
+	if (!unmap_marker())
 		die("no marker");
-	fclose(f);
 }
 
 #define CHURN		100000
@@ -328,6 +319,6 @@ void measure_many(int fd)
 	measure_registrations(fd, nr, "many");
 	say("unregistering");
 	batch(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, entries, MOST);
-	unmap_marker();
+	forget_all();
 	measure_forks("no_space");
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../include/marker.h"
 #include "../include/wrappers.h"
 #include "worst.h"
 
@@ -252,18 +253,7 @@ static unsigned char *page;
 
 static void find_page(void)
 {
-	FILE *file = fopen("/proc/self/maps", "r");
-	unsigned long start;
-	char line[512];
-
-	page = section;
-	while (file && fgets(line, sizeof(line), file)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx-", &start) == 1)
-			page = (unsigned char *)start;
-	}
-	if (file)
-		fclose(file);
+	page = find_marker(getpid(), NULL) ?: section;
 }
 
 static void unmap_page(void)

@@ -152,26 +152,16 @@ TEST_F(rmmod, forked)
 	EXPECT_LT(0, wait(NULL));
 }
 
-static void unmap_marker(const struct child *child)
+static void register_and_end(const struct child *child)
 {
-	FILE *maps;
-	unsigned long from, to;
-	char line[512];
-
 	close(open_registered());
-	maps = fopen("/proc/self/maps", "r");
-	while (fgets(line, sizeof(line), maps)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx-%lx", &from, &to) == 2)
-			munmap((void *)from, to - from);
-	}
-	fclose(maps);
+	unmap_marker();
 	say_and_wait(child);
 }
 
 TEST_F(rmmod, marker_unmapped)
 {
-	ASSERT_TRUE(start(&self->child, unmap_marker));
+	ASSERT_TRUE(start(&self->child, register_and_end));
 	EXPECT_EQ(0, unload());
 	EXPECT_EQ(0, load());
 	EXPECT_TRUE(end(&self->child));

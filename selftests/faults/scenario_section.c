@@ -3,6 +3,7 @@
  * Scenarios of registrations: registered and unregistered, alone or in a batch,
  * removed as corrupt.
  */
+#include "../include/marker.h"
 #include "scenario.h"
 
 int run_register(struct world *world)
@@ -176,17 +177,8 @@ bool setup_many(struct world *world)
 int run_end_of_many(struct world *world)
 {
 	struct sframe_unwind_stats s;
-	unsigned long start, end;
-	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[512];
 
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx-%lx", &start, &end) == 2)
-			munmap((void *)start, end - start);
-	}
-	if (maps)
-		fclose(maps);
+	unmap_marker();
 	if (stats(world->fd, &s))
 		return errno;
 	return s.sections ? EPROTO : 0;

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "elf_map.h"
+#include "marker.h"
 #include "process.h"
 
 struct observed {
@@ -122,22 +123,6 @@ static inline void end_observed(struct observed *observed)
 	kill(observed->pid, SIGKILL);
 	waitpid(observed->pid, NULL, 0);
 	close(observed->wake);
-}
-
-/* Whether the process has the marker mapping of registered sections. */
-static inline bool has_marker(pid_t pid)
-{
-	char name[32], line[512];
-	bool found = false;
-	FILE *maps;
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	maps = fopen(name, "r");
-	while (maps && fgets(line, sizeof(line), maps))
-		found |= strstr(line, "[sframe_unwind]") != NULL;
-	if (maps)
-		fclose(maps);
-	return found;
 }
 
 /*

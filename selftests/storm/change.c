@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../include/marker.h"
 #include "../include/random.h"
 #include "../include/wrappers.h"
 #include "chain.h"
@@ -159,22 +160,10 @@ static void change_library(struct thread *thread)
 }
 
 /* End all registrations of the process. */
-static void unmap_marker(struct thread *thread)
+static void end_registrations(struct thread *thread)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned long start;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx", &start) == 1) {
-			munmap((void *)start, PAGE);
-			count_one(COUNT_MARKERS);
-			break;
-		}
-	}
-	if (f)
-		fclose(f);
+	if (unmap_marker())
+		count_one(COUNT_MARKERS);
 	/* Another thread may register first, or unmap the marker again. */
 	chain_register_own(thread->client);
 }
@@ -189,7 +178,7 @@ void change_something(struct thread *thread)
 		change_library(thread);
 	if (process.lossy && thread->nr == 0 && !process.child &&
 	    random_percent(&thread->random, 5))
-		unmap_marker(thread);
+		end_registrations(thread);
 }
 
 void *change_flip(void *seed)

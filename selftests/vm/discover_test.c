@@ -6,29 +6,16 @@
 #include <sys/wait.h>
 
 #include "discover_fixture.h"
-
-/* Whether this process has the marker mapping. */
-static bool has_marker(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	bool found = false;
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps))
-		found |= strstr(line, "[sframe_unwind]") != NULL;
-	if (maps)
-		fclose(maps);
-	return found;
-}
+#include "marker.h"
 
 TEST_F(discover, control)
 {
 	struct sframe_unwind_section section, other;
 
-	EXPECT_FALSE(has_marker());
+	EXPECT_FALSE(has_marker(getpid()));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	/* A process that registers nothing gets no marker. */
-	EXPECT_FALSE(has_marker());
+	EXPECT_FALSE(has_marker(getpid()));
 	section = section_of(self->fd, self->at + ELF_SMALL_VADDR);
 	EXPECT_EQ(SFRAME_UNWIND_SECTION_FOUND, section.source);
 	EXPECT_EQ(SFRAME_UNWIND_SECTION_ACTIVE, section.state);

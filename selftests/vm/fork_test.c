@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "common.h"
+#include "marker.h"
 
 FIXTURE(life)
 {
@@ -246,37 +247,17 @@ static __attribute__((constructor)) void after_exec(void)
 		_exit(count_sections(atoi(fd)));
 }
 
-/* Address of the marker from /proc/self/maps, or 0. */
-static unsigned long find_marker(unsigned int *number)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned long found = 0, start;
-	char line[512];
-
-	*number = 0;
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strstr(line, "[sframe_unwind]") &&
-		    sscanf(line, "%lx", &start) == 1) {
-			found = start;
-			++*number;
-		}
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
 TEST_F(life, one_marker)
 {
 	struct fake other;
 	unsigned int number;
 
-	find_marker(&number);
+	find_marker(getpid(), &number);
 	EXPECT_EQ(0, number);
 	ASSERT_TRUE(make_fake(&other));
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_EQ(0, register_section(self->fd, &other.reg));
-	find_marker(&number);
+	find_marker(getpid(), &number);
 	EXPECT_EQ(1, number);
 }
 
@@ -287,7 +268,7 @@ TEST_F(life, marker_is_inaccessible)
 	int fd[2];
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	ASSERT_NE(NULL, marker);
 	ASSERT_EQ(0, pipe(fd));
 	EXPECT_EQ(-1, write(fd[1], marker, 1));
@@ -305,7 +286,7 @@ TEST_F(life, marker_unmapped)
 	char *marker;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	ASSERT_EQ(0, munmap(marker, PAGE));
 	EXPECT_EQ(0, count_sections(self->fd));
 	EXPECT_FALSE(unwinds(self->fd, &self->fake));
@@ -320,12 +301,12 @@ TEST_F(life, marker_moved)
 	char *marker, *to;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	to = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, to);
 	to = mremap(marker, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	if (to != MAP_FAILED) {
-		EXPECT_EQ((unsigned long)to, find_marker(&number));
+		EXPECT_EQ(to, find_marker(getpid(), &number));
 	}
 	EXPECT_EQ(1, count_sections(self->fd));
 	EXPECT_TRUE(unwinds(self->fd, &self->fake));
@@ -339,14 +320,14 @@ TEST_F(life, marker_copied)
 	char *marker, *copy;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	copy = mremap(marker, 0, PAGE, MREMAP_MAYMOVE);
 	if (copy == MAP_FAILED)
 		copy = mremap(marker, PAGE, PAGE,
 			      MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
 	if (copy == MAP_FAILED)
 		return;		/* this kernel does not allow it */
-	find_marker(&number);
+	find_marker(getpid(), &number);
 	ASSERT_EQ(2, number);
 	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake) &&
 			!unregister_id(self->fd, self->fake.reg.id));
@@ -363,7 +344,7 @@ TEST_F(life, marker_not_inherited)
 	char *marker;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	ASSERT_EQ(0, madvise(marker, PAGE, MADV_DONTFORK));
 	EXPECT_IN_CHILD(count_sections(self->fd) == 0 &&
 			!unwinds(self->fd, &self->fake) &&
@@ -381,7 +362,7 @@ TEST_F(life, marker_and_advice)
 	int advice;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	ASSERT_NE(NULL, marker);
 	for (advice = 0; advice < 128; advice++) {
 		/* MADV_DONTFORK has an effect: see marker_not_inherited. */
@@ -396,7 +377,7 @@ TEST_F(life, marker_and_advice)
 	munlock(marker, PAGE);
 	syscall(SYS_mbind, marker, PAGE, 0, NULL, 0, 2);
 	syscall(SYS_process_madvise, -1, NULL, 0, 0, 0);
-	EXPECT_EQ(marker, (char *)find_marker(&number));
+	EXPECT_EQ(marker, find_marker(getpid(), &number));
 	EXPECT_EQ(1, number);
 	EXPECT_TRUE(unwinds(self->fd, &self->fake));
 	EXPECT_IN_CHILD(unwinds(self->fd, &self->fake));
@@ -409,9 +390,9 @@ TEST_F(life, marker_remapped)
 	char *marker;
 
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
-	marker = (char *)find_marker(&number);
+	marker = find_marker(getpid(), &number);
 	syscall(SYS_remap_file_pages, marker, PAGE, 0, 0, 0);
-	find_marker(&number);
+	find_marker(getpid(), &number);
 	EXPECT_GE(1, number);
 	EXPECT_GE(1, count_sections(self->fd));
 	if (!count_sections(self->fd))

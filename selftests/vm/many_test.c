@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "common.h"
+#include "marker.h"
 
 #define BATCH		4096U
 
@@ -181,22 +182,6 @@ TEST(unregistering_can_be_killed)
 		EXPECT_TRUE(is_slow_kernel() || WIFSIGNALED(status));
 	}
 	EXPECT_GT(most, took);
-}
-
-/* End all registrations, as exit would. */
-static bool unmap_marker(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	unsigned long start = 0, end = 0;
-	char line[512];
-	bool found = false;
-
-	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = strstr(line, "[sframe_unwind]") &&
-			sscanf(line, "%lx-%lx", &start, &end) == 2;
-	if (maps)
-		fclose(maps);
-	return found && !munmap((void *)start, end - start);
 }
 
 /* The slow part is done by a worker, without locks. */

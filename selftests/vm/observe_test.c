@@ -375,20 +375,11 @@ TEST_F(observe, fork_begins_anew)
 /* Unmapping the marker resets the state. */
 TEST_F(observe, marker_unmapped)
 {
-	unsigned long start = 0, end = 0;
 	struct fake fake;
-	char line[512];
-	FILE *maps;
 
 	ASSERT_TRUE(make_fake(&fake));
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
-	maps = fopen("/proc/self/maps", "r");
-	while (fgets(line, sizeof(line), maps)) {
-		if (strstr(line, "[sframe_unwind]"))
-			sscanf(line, "%lx-%lx", &start, &end);
-	}
-	fclose(maps);
-	ASSERT_EQ(0, munmap((void *)start, end - start));
+	ASSERT_TRUE(unmap_marker());
 	EXPECT_EQ(0, counter("spaces"));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->own));
 	EXPECT_EQ(1, counter("observed"));
