@@ -14,6 +14,7 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -31,6 +32,7 @@
  *	ones first; in each of the two groups, the latest first.
  * @nr: number of entries; written under @lock.
  * @changed: stamp of the last change; written under @lock.
+ * @rcu: frees the table after a grace period.
  */
 struct sfu_attach_table {
 	refcount_t refs;
@@ -38,6 +40,7 @@ struct sfu_attach_table {
 	struct rb_root by_key;
 	unsigned long nr;
 	atomic64_t changed;
+	struct rcu_head rcu;
 };
 
 /* The table of all spaces. Its initial reference is never dropped. */
@@ -250,14 +253,15 @@ struct sfu_attach_table *sfu_attach_table_get(struct sfu_attach_view *view)
 void sfu_attach_table_put(struct sfu_attach_table *table)
 {
 	if (table && refcount_dec_and_test(&table->refs))
-		kfree(table);
+		kfree_rcu(table, rcu);
 }
 
 void sfu_attach_view_exit(struct sfu_attach_view *view)
 {
 	/*
 	 * Readers of view->own hold a reference to the space, so there are
-	 * none.
+	 * none; or else they are in an RCU read-side critical section, and only
+	 * look at the stamp.
 	 */
 	sfu_attach_table_put(view->own);
 }

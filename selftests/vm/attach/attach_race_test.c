@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "attach_fixture.h"
+#include "marker.h"
 #include "process.h"
 
 #define THREADS	2
@@ -390,6 +391,48 @@ TEST_F(attach, processes_come_and_go)
 	close(self->fd);
 	self->fd = open_client(0);
 	EXPECT_TRUE(is_nothing_left(self->fd, before));
+}
+
+/*
+ * The table of the process's own attachments, while another thread looks at its stamp
+ * without a lock
+ */
+
+#define TABLES	3000
+
+static void *take_own_stack(void *data)
+{
+	struct racer *racer = data;
+	__u64 ips[2];
+	struct sframe_unwind_own_stack own = {
+		.size = sizeof(own),
+		.ips = (uintptr_t)ips,
+		.max_depth = 1,
+	};
+
+	while (!atomic_load(racer->stop)) {
+		if (ioctl(racer->fd, SFRAME_UNWIND_IOC_STACK, &own))
+			racer->why = "the own stack";
+	}
+	return NULL;
+}
+
+TEST_F(attach, tables_come_and_go)
+{
+	struct racer racer = {};
+	atomic_int stop = 0;
+	int i;
+
+	racer.stop = &stop;
+	start(&racer, self, take_own_stack);
+	/* The table is made, and then this is no section. */
+	self->arg.sframe_fd = self->elf_fd;
+	for (i = 0; i < TABLES; i++) {
+		EXPECT_EQ(-1, attach(self->fd, &self->arg));
+		ASSERT_TRUE(unmap_marker());
+	}
+	atomic_store(&stop, 1);
+	EXPECT_EQ(NULL, end(&racer));
 }
 
 TEST_HARNESS_MAIN
