@@ -84,10 +84,17 @@ static bool may_use(const struct file *file)
 {
 	const struct cred *opener = file->f_cred, *cred = current_cred();
 
-	return perfmon_capable() ||
-	       (uid_eq(opener->euid, cred->euid) &&
+	/*
+	 * perf_event_open() has looked at what ptrace does: the real user and group,
+	 * and what is permitted.
+	 */
+	return (uid_eq(opener->uid, cred->uid) &&
+		gid_eq(opener->gid, cred->gid) &&
+		uid_eq(opener->euid, cred->euid) &&
 		opener->user_ns == cred->user_ns &&
-		cap_issubset(opener->cap_effective, cred->cap_effective));
+		cap_issubset(opener->cap_permitted, cred->cap_permitted) &&
+		cap_issubset(opener->cap_effective, cred->cap_effective)) ||
+	       perfmon_capable();
 }
 
 /* Returns what @perf has that a copy of it would not, or NULL. */

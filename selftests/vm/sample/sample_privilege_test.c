@@ -266,6 +266,36 @@ TEST_F(privilege, passed_event)
 	close(fd);
 }
 
+/*
+ * perf asks whether the real user may observe the target, and what he may do at all.
+ * The receiver has the same effective user and capabilities, but no more.
+ */
+TEST_F(privilege, passed_by_real_user)
+{
+	struct perf_event_attr attr = cpu_clock(1000000);
+	pid_t child;
+	int fd;
+
+	attr.exclude_kernel = 1;
+	ASSERT_TRUE(write_paranoid(2));
+	child = fork();
+	if (!child) {
+		if (setresuid(0, USER, 0))
+			_exit(1);
+		fd = perf_open(&attr, getppid(), -1);
+		if (fd < 0)
+			_exit(2);
+		if (sample_fd(&self->s, fd, 0, 0) < 0)
+			_exit(3);
+		if (setresuid(USER, USER, USER))
+			_exit(4);
+		if (sample_fd(&self->s, fd, 0, 0) >= 0 || errno != EACCES)
+			_exit(5);
+		_exit(0);
+	}
+	EXPECT_EQ(0, outcome_of(child));
+}
+
 /* Tracepoint data needs what perf asks for, whoever has opened the event. */
 TEST_F(privilege, passed_tracepoint)
 {
