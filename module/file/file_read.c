@@ -65,6 +65,12 @@ struct reading {
 	unsigned long until;
 };
 
+/*
+ * The cgroup of the observed process is charged for the page cache. No process of it
+ * may be killed for that.
+ */
+#define GFP_IF_THERE_IS	(__GFP_NORETRY | __GFP_NOWARN)
+
 static struct reading readings[SFU_MAX_READINGS];
 static DEFINE_SPINLOCK(readings_lock);
 static struct workqueue_struct *readings_queue;
@@ -226,29 +232,60 @@ int sfu_file_read(struct file *file, u64 offset, void *to, u32 size)
 	return 0;
 }
 
-/* Read page @index of @file into the page cache. May wait for I/O. */
-static int read_page(struct file *file, pgoff_t index)
+/* Read page @index of a shmem file, unless it is a hole. */
+static int read_shmem_page(struct file *file, pgoff_t index)
 {
 	struct address_space *mapping = file->f_mapping;
-	struct folio *folio;
 	struct page *page;
+
+	if (is_hole(file, index))
+		return 0;
+	page = shmem_read_mapping_page_gfp(mapping, index,
+					   mapping_gfp_mask(mapping) |
+						   GFP_IF_THERE_IS);
+	if (IS_ERR(page))
+		return PTR_ERR(page);
+	put_page(page);
+	return 0;
+}
+
+/*
+ * Returns the folio with page @index of @file, with a reference, if there was memory for
+ * it; or NULL. It may not have been read yet.
+ */
+static struct folio *get_folio(struct file *file, pgoff_t index)
+{
+	struct address_space *mapping = file->f_mapping;
+	/* Unlocked, as page faults need it. */
+	struct folio *folio =
+		__filemap_get_folio(mapping, index, FGP_CREAT | FGP_FOR_MMAP,
+				    mapping_gfp_mask(mapping) | GFP_IF_THERE_IS);
+
+	return IS_ERR_OR_NULL(folio) ? NULL : folio;
+}
+
+/*
+ * Read page @index of @file into the page cache. May wait for I/O. Does not trigger the
+ * OOM killer of the memory cgroup, unless the file is truncated meanwhile.
+ */
+static int read_page(struct file *file, pgoff_t index)
+{
+	struct folio *folio, *read;
 
 	/* The file may have been truncated. */
 	if ((loff_t)index << PAGE_SHIFT >= i_size_read(file_inode(file)))
 		return 0;
-	if (is_shmem(file)) {
-		if (is_hole(file, index))
-			return 0;
-		page = shmem_read_mapping_page(mapping, index);
-		if (IS_ERR(page))
-			return PTR_ERR(page);
-		put_page(page);
-		return 0;
-	}
-	folio = read_mapping_folio(mapping, index, file);
-	if (IS_ERR(folio))
-		return PTR_ERR(folio);
+	if (is_shmem(file))
+		return read_shmem_page(file, index);
+	folio = get_folio(file, index);
+	if (!folio)
+		return -ENOMEM;
+	/* Allocates nothing, as the folio is there: the reference keeps it. */
+	read = read_mapping_folio(file->f_mapping, index, file);
 	folio_put(folio);
+	if (IS_ERR(read))
+		return PTR_ERR(read);
+	folio_put(read);
 	return 0;
 }
 
