@@ -29,12 +29,14 @@
 #define SFU_AT_ONCE_DEPTH	256
 
 /*
- * Rules of such a stack that may be looked up, as they are not in the cache, and
- * rows that may be read for one of them. It takes less than 20,000 instructions, with
- * interrupts off.
+ * Work for such a stack, which takes less than 20,000 instructions, with interrupts off.
+ * A frame with a simple rule in the cache takes 37 of them at most, and is the unit. A
+ * row that is read of a section counts as much; the lookup of a rule that is not in the
+ * cache, without its rows, and a step by another rule count more.
  */
-#define SFU_AT_ONCE_LOOKUPS	16
-#define SFU_AT_ONCE_ROWS	256
+#define SFU_AT_ONCE_WORK	512
+#define SFU_AT_ONCE_LOOKUP	40
+#define SFU_AT_ONCE_STEP	11
 
 /*
  * Steps of one walk to a stack at lower addresses, by rules that say explicitly

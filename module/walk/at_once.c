@@ -9,6 +9,7 @@
  * out differently, if it looked for another section, waited for a page of the stack or
  * of a section, or looked at the thread's signals or uretprobes, ends the attempt.
  */
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
@@ -34,14 +35,23 @@ static const struct sfu_stack stack_now;
  * @walk: the result.
  * @space: the current mm's.
  * @epoch: epoch of its rules.
- * @lookups: rules that may still be looked up outside of the cache.
+ * @work: what may still be done, see SFU_AT_ONCE_WORK.
  */
 struct attempt {
 	struct sfu_at_once *walk;
 	struct sfu_space *space;
 	u32 epoch;
-	u32 lookups;
+	u32 work;
 };
+
+/* Take @work from what may be done. Returns whether there was as much. */
+static bool may_do(struct attempt *attempt, u32 work)
+{
+	if (attempt->work < work)
+		return false;
+	attempt->work -= work;
+	return true;
+}
 
 /* Returns whether a walk would take the address of @frame as it is. */
 static bool is_plain_address(const struct sfu_frame *frame)
@@ -74,15 +84,14 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
 {
 	struct sfu_rules *rules = &attempt->space->rules;
 	const u64 key = sfu_cache_key(frame);
-	u32 rows = SFU_AT_ONCE_ROWS;
 
 	if (!missing && sfu_rules_peek(rules, attempt->epoch, key, rule))
 		return true;
-	if (!attempt->lookups || in_nmi() || may_be_restorer(frame))
+	if (in_nmi() || may_be_restorer(frame) ||
+	    !may_do(attempt, SFU_AT_ONCE_LOOKUP))
 		return false;
-	attempt->lookups--;
-	return sfu_rules_find_now(rules, attempt->epoch, current->mm, key, &rows,
-				  rule);
+	return sfu_rules_find_now(rules, attempt->epoch, current->mm, key,
+				  &attempt->work, rule);
 }
 
 /*
@@ -123,11 +132,15 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 	struct sfu_rule rule;
 
 	for (;;) {
+		if (!attempt->work)
+			return false;
 		/* One more than wanted, to know whether there are more. */
 		followed = sfu_rules_follow(&attempt->space->rules,
 					    attempt->epoch, frame,
 					    walk->ip + walk->nr,
-					    depth + 1 - walk->nr);
+					    min(depth + 1 - walk->nr,
+						attempt->work));
+		attempt->work -= followed.nr;
 		walk->nr += followed.nr;
 		if (followed.nr && !is_plain_address(frame))
 			return false;
@@ -135,11 +148,16 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			break;
 		if (!find_rule(attempt, frame, followed.missing, &rule))
 			return false;
+		/* The cache was written to meanwhile: do not follow all again. */
+		if (!followed.nr && !followed.missing &&
+		    sfu_cache_is_simple(&rule))
+			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
 			return !fallback;
 		}
-		if (!step_at_once(walk, frame, &rule))
+		if (!may_do(attempt, SFU_AT_ONCE_STEP) ||
+		    !step_at_once(walk, frame, &rule))
 			return false;
 		if (walk->stop)
 			return true;
@@ -167,7 +185,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	};
 	struct attempt attempt = {
 		.walk = walk,
-		.lookups = SFU_AT_ONCE_LOOKUPS,
+		.work = SFU_AT_ONCE_WORK,
 	};
 	struct sfu_space *space;
 	bool done = false;
