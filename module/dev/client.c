@@ -80,7 +80,8 @@ static bool write_record(struct sfu_client *client,
 static bool client_stack(struct sfu_consumer *consumer,
 			 const struct sfu_request *request,
 			 const struct sfu_walk *walk, u32 nr,
-			 enum sframe_unwind_stop stop, const void *prepared)
+			 enum sframe_unwind_stop stop,
+			 const struct sfu_prepared *prepared)
 {
 	struct sfu_client *client = client_of(consumer);
 	struct sframe_unwind_stack stack = {

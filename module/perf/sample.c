@@ -324,31 +324,35 @@ static void fill_record(void *to, const struct sample *sample)
 
 static void map_kernel_stack(struct sample *sample)
 {
+	struct sfu_sampler *sampler = sample->event->sampler;
 	struct sframe_unwind_sample *head = &sample->head;
 	const struct sfu_mapped_stack stack = {
 		.type = SFRAME_UNWIND_MAP_KERNEL_STACK,
 		.stop = head->kernel_cut,
 		.nr = head->nr_kernel,
+		.hash = sfu_stack_map_hash(&sampler->map_key, sample->kernel,
+					   NULL, head->nr_kernel),
 		.words = sample->kernel,
 	};
 
-	if (sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
-				  &stack))
+	if (sfu_sampler_map_stack(sampler, &sample->mapped, &stack))
 		head->nr_kernel = 0;
 }
 
 static void map_user_stack(struct sample *sample)
 {
+	struct sfu_sampler *sampler = sample->event->sampler;
 	struct sframe_unwind_sample *head = &sample->head;
 	const struct sfu_mapped_stack stack = {
 		.type = SFRAME_UNWIND_MAP_USER_STACK,
 		.stop = head->stop,
 		.nr = head->nr_user,
+		.hash = sfu_stack_map_hash(&sampler->map_key, sample->user,
+					   NULL, head->nr_user),
 		.words = sample->user,
 	};
 
-	if (sfu_sampler_map_stack(sample->event->sampler, &sample->mapped,
-				  &stack))
+	if (sfu_sampler_map_stack(sampler, &sample->mapped, &stack))
 		head->nr_user = 0;
 }
 

@@ -36,8 +36,7 @@ u64 sfu_sample_nmi_bytes(void);
 u64 sfu_sample_nmi_request(struct sfu_sample_nmi __percpu *nmi);
 
 /*
- * Wait until the stacks of samples that have been taken are requested. No sample may
- * be taken any more. May sleep.
+ * Wait until the stacks of samples that were taken before are requested. May sleep.
  */
 void sfu_sample_nmi_wait(struct sfu_sample_nmi __percpu *nmi);
 

@@ -146,8 +146,10 @@ static int make_map(struct sfu_sampler *sampler)
 	if (sfu_payer_charge(payer, sfu_stack_map_bytes(pages), false))
 		return -ENOMEM;
 	sampler->map = sfu_stack_map_create(pages);
-	if (sampler->map)
+	if (sampler->map) {
+		sampler->map_key = sampler->map->key;
 		return 0;
+	}
 	sfu_payer_uncharge(payer, sfu_stack_map_bytes(pages));
 	return -ENOMEM;
 }

@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/poll.h>
+#include <linux/siphash.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -72,6 +73,7 @@ struct sfu_sampler_spec {
  * @pid_ns: PID namespace of the client's opener, for the ids in records.
  * @pool: requests for user stacks.
  * @map: the stack map, or NULL.
+ * @map_key: its key; stacks are still prepared after the map has been freed.
  * @files: the files of user frames; NULL if these are addresses, or after closing.
  * @counts: of each CPU.
  * @nmi: requests for user stacks of samples that were taken in NMIs, of each CPU.
@@ -94,6 +96,7 @@ struct sfu_sampler {
 	struct pid_namespace *pid_ns;
 	struct sfu_pool *pool;
 	struct sfu_stack_map *map;
+	hsiphash_key_t map_key;
 	struct sfu_sample_counts __percpu *counts;
 	struct sfu_sample_nmi __percpu *nmi;
 	bool started;
@@ -203,15 +206,17 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 			  struct sfu_sample_ring *ring, u32 size);
 
 /*
- * Operations of the sampler as a consumer, see struct sfu_consumer_ops. What is
- * prepared is the places of the frames.
+ * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are
+ * the places of the frames, and the hash for the stack map.
  */
-void *sfu_sampler_prepare(struct sfu_consumer *consumer,
-			  const struct sfu_walk *walk, u32 nr);
+void sfu_sampler_prepare(struct sfu_consumer *consumer,
+			 const struct sfu_walk *walk, u32 nr,
+			 struct sfu_prepared *prepared);
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
-		       enum sframe_unwind_stop stop, const void *prepared);
+		       enum sframe_unwind_stop stop,
+		       const struct sfu_prepared *prepared);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what

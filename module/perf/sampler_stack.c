@@ -75,7 +75,8 @@ void sfu_sampler_map_count(struct sfu_sampler *sampler,
  * id.
  */
 static void map_words(struct sfu_sampler *sampler, const u64 *words,
-		      const u8 *how, struct sframe_unwind_user_stack *stack,
+		      const u8 *how, u32 hash,
+		      struct sframe_unwind_user_stack *stack,
 		      struct sfu_stack_ids *mapped)
 {
 	const struct sfu_mapped_stack to_map = {
@@ -83,6 +84,7 @@ static void map_words(struct sfu_sampler *sampler, const u64 *words,
 		.stop = stack->stop,
 		.fields = stack->fields,
 		.nr = stack->nr_user,
+		.hash = hash,
 		.words = words,
 		.how = how,
 	};
@@ -122,31 +124,45 @@ static struct sfu_files *get_files(struct sfu_sampler *sampler)
 	return files;
 }
 
-void *sfu_sampler_prepare(struct sfu_consumer *consumer,
-			  const struct sfu_walk *walk, u32 nr)
+/* Returns the places of the frames, or NULL. */
+static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *walk,
+			  u32 nr)
 {
-	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
-	struct sfu_files *files;
-	u64 *place;
+	struct sfu_files *files = get_files(sampler);
+	u64 *places;
 
-	if (!sampler->spec.max_files)
-		return NULL;
-	files = get_files(sampler);
 	if (!files)
 		return NULL;
-	place = kmalloc_array(nr, sizeof(*place), SFU_GFP_OPTIONAL);
-	if (place)
-		sfu_files_locate(files, walk->ip, walk->how, nr, place);
+	places = kmalloc_array(nr, sizeof(*places), SFU_GFP_OPTIONAL);
+	if (places)
+		sfu_files_locate(files, walk->ip, walk->how, nr, places);
 	sfu_files_put(files);
-	return place;
+	return places;
+}
+
+void sfu_sampler_prepare(struct sfu_consumer *consumer,
+			 const struct sfu_walk *walk, u32 nr,
+			 struct sfu_prepared *prepared)
+{
+	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
+	const bool has_how = sfu_sampler_how_bytes(walk->how, nr);
+
+	if (sampler->spec.max_files)
+		prepared->places = locate_frames(sampler, walk, nr);
+	if (sampler->spec.map_pages)
+		prepared->hash =
+			sfu_stack_map_hash(&sampler->map_key,
+					   prepared->places ?: walk->ip,
+					   has_how ? walk->how : NULL, nr);
 }
 
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
-		       enum sframe_unwind_stop stop, const void *prepared)
+		       enum sframe_unwind_stop stop,
+		       const struct sfu_prepared *prepared)
 {
-	const u64 *words = prepared ?: (nr ? walk->ip : NULL);
+	const u64 *words = prepared->places ?: (nr ? walk->ip : NULL);
 	const u8 *how = nr ? walk->how : NULL;
 	u32 how_bytes = sfu_sampler_how_bytes(how, nr);
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
@@ -156,7 +172,7 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		.cookie = request->cookie,
 		.nr_user = nr,
 		.fields = (how_bytes ? SFRAME_UNWIND_SAMPLE_HOW : 0) |
-			  (prepared ? SFRAME_UNWIND_SAMPLE_PLACES : 0),
+			  (prepared->places ? SFRAME_UNWIND_SAMPLE_PLACES : 0),
 		.stop = stop,
 	};
 	struct sfu_stack_ids mapped = {};
@@ -166,7 +182,7 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 	if (!ring)
 		return false;
 	if (sampler->map)
-		map_words(sampler, words, how, &stack, &mapped);
+		map_words(sampler, words, how, prepared->hash, &stack, &mapped);
 	if (!stack.nr_user)
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +

@@ -5,18 +5,22 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "shared_pages.h"
 
-/* Fill @page with @nr new pages. Returns how many there were. */
+/*
+ * Fill @page with @nr new pages. Returns how many there were: fewer if memory is short,
+ * or if the thread is killed meanwhile.
+ */
 static u32 get_pages(struct page **page, u32 nr, int node)
 {
 	u32 i;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && !fatal_signal_pending(current); i++) {
 		page[i] = alloc_pages_node(node, GFP_KERNEL_ACCOUNT | __GFP_ZERO |
 						 __GFP_NOWARN, 0);
 		if (!page[i])

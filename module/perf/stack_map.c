@@ -200,15 +200,21 @@ u64 sfu_stack_map_generation(const struct sfu_stack_map *map)
 	return smp_load_acquire(&map->control->generation);
 }
 
-static u32 hash_stack(const struct sfu_stack_map *map,
-		      const struct sfu_mapped_stack *stack,
-		      const struct sframe_unwind_map_entry *head)
+u32 sfu_stack_map_hash(const hsiphash_key_t *key, const u64 *words,
+		       const u8 *how, u32 nr)
 {
-	u32 word[2], hash;
+	u32 hash = hsiphash(words, nr * sizeof(u64), key);
 
-	hash = hsiphash(stack->words, stack->nr * sizeof(u64), &map->key);
-	if (stack->fields & SFRAME_UNWIND_SAMPLE_HOW)
-		hash ^= hsiphash(stack->how, stack->nr, &map->key);
+	if (how)
+		hash ^= hsiphash(how, nr, key);
+	return hash;
+}
+
+static u32 hash_with_head(const struct sfu_stack_map *map, u32 hash,
+			  const struct sframe_unwind_map_entry *head)
+{
+	u32 word[2];
+
 	memcpy(word, head, sizeof(word));
 	return hsiphash_3u32(hash, word[0], word[1], &map->key);
 }
@@ -235,7 +241,7 @@ u32 sfu_stack_map_add(struct sfu_stack_map *map, u64 generation,
 	};
 	u32 unit;
 
-	body.hash = hash_stack(map, stack, &body.head);
+	body.hash = hash_with_head(map, stack->hash, &body.head);
 	unit = find_or_add(map, generation, &body);
 	return unit ? (u32)generation << map->id_shift | unit : 0;
 }

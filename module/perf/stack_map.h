@@ -49,6 +49,7 @@ struct sfu_stack_map {
  * @stop: see struct sframe_unwind_map_entry.
  * @fields: see struct sframe_unwind_map_entry.
  * @nr: number of frames, at least 1.
+ * @hash: by sfu_stack_map_hash().
  * @words: @nr words.
  * @how: with SFRAME_UNWIND_SAMPLE_HOW in @fields, @nr bytes.
  */
@@ -57,6 +58,7 @@ struct sfu_mapped_stack {
 	u8 stop;
 	u8 fields;
 	u16 nr;
+	u32 hash;
 	const u64 *words;
 	const u8 *how;
 };
@@ -88,6 +90,14 @@ int sfu_stack_map_map(struct sfu_stack_map *map, struct vm_area_struct *vma);
  * is enabled.
  */
 u64 sfu_stack_map_generation(const struct sfu_stack_map *map);
+
+/*
+ * Returns a hash of the @nr words and, unless @how is NULL, of the @nr bytes of a stack,
+ * with the key of the map. Takes some 20 instructions a word: to be called with
+ * interrupts enabled for deep stacks. Any context.
+ */
+u32 sfu_stack_map_hash(const hsiphash_key_t *key, const u64 *words,
+		       const u8 *how, u32 nr);
 
 /* Returns the id of @stack, added if there is none yet; or 0 if @map is full. */
 u32 sfu_stack_map_add(struct sfu_stack_map *map, u64 generation,

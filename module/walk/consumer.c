@@ -168,24 +168,24 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  const struct sfu_walk *walk, u32 nr,
 			  enum sframe_unwind_stop stop)
 {
+	struct sfu_prepared prepared = {};
 	bool cancelled, taken = false;
-	void *prepared = NULL;
 	unsigned long flags;
 
 	if (consumer->ops->prepare && nr)
-		prepared = consumer->ops->prepare(consumer, walk, nr);
+		consumer->ops->prepare(consumer, walk, nr, &prepared);
 	flags = sfu_lock_irqsave(&consumer->lock);
 	cancelled = consumer->cancelled;
 	if (!cancelled)
 		taken = consumer->ops->stack(consumer, request, walk, nr, stop,
-					     prepared);
+					     &prepared);
 	consumer->pending--;
 	if (taken)
 		consumer->delivered++;
 	else
 		consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	kfree(prepared);
+	kfree(prepared.places);
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);

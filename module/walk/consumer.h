@@ -19,12 +19,23 @@ struct sfu_request;
 struct sfu_walk;
 
 /**
+ * struct sfu_prepared - what an operation @prepare has prepared for @stack
+ *
+ * @places: the places of the frames, in memory from kmalloc(), which is freed after
+ *	@stack; or NULL.
+ * @hash: hash of the frames, see sfu_stack_map_hash(); or 0.
+ */
+struct sfu_prepared {
+	u64 *places;
+	u32 hash;
+};
+
+/**
  * struct sfu_consumer_ops - operations of one kind of consumer
  *
- * @prepare: optional: called before @stack, if @nr is not 0. Process context, may
- *	sleep; may be called during and after sfu_consumer_cancel(). Returns memory
- *	from kmalloc(), which @stack gets as @prepared and which is freed then; or
- *	NULL.
+ * @prepare: optional: called before @stack, if @nr is not 0, for what takes too long
+ *	under the lock. Process context, may sleep; may be called during and after
+ *	sfu_consumer_cancel(). @prepared is zeroed.
  * @stack: take the current thread's stack for @request: the first @nr frames of
  *	@walk. @walk may be NULL if @nr is 0. Called with consumer->lock held,
  *	so it must not sleep, take another lock, wake a thread, or allocate or
@@ -37,12 +48,14 @@ struct sfu_walk;
  *	sleep.
  */
 struct sfu_consumer_ops {
-	void *(*prepare)(struct sfu_consumer *consumer,
-			 const struct sfu_walk *walk, u32 nr);
+	void (*prepare)(struct sfu_consumer *consumer,
+			const struct sfu_walk *walk, u32 nr,
+			struct sfu_prepared *prepared);
 	bool (*stack)(struct sfu_consumer *consumer,
 		      const struct sfu_request *request,
 		      const struct sfu_walk *walk, u32 nr,
-		      enum sframe_unwind_stop stop, const void *prepared);
+		      enum sframe_unwind_stop stop,
+		      const struct sfu_prepared *prepared);
 	void (*ready)(struct sfu_consumer *consumer);
 	void (*event)(struct sfu_consumer *consumer,
 		      const struct sframe_unwind_removed *removed);

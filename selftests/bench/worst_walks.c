@@ -3,13 +3,16 @@
  * Scenarios of requests: walks, requests by many clients, and delivery.
  */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../include/wrappers.h"
@@ -24,6 +27,7 @@ static uint64_t id[DEPTH];
 
 static pid_t target;
 static uint32_t request_flags;
+static int sampling;
 
 static void ask_for(int fd, pid_t tid, uint32_t depth)
 {
@@ -422,6 +426,81 @@ static void listen_once(void)
 		die("events: %s", strerror(errno));
 }
 
+/* --- a sample at each system call, whose user stack follows it into the stack map */
+
+/* Returns a perf event of raw_syscalls:sys_enter for this thread. */
+static int at_system_calls(void)
+{
+	const char *path = "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id";
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+	};
+	FILE *file = fopen(path, "re");
+	unsigned int number;
+	int fd;
+
+	if (!file || fscanf(file, "%u", &number) != 1)
+		die("%s: %s", path, strerror(errno));
+	fclose(file);
+	attr.config = number;
+	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	if (fd < 0)
+		die("perf_event_open: %s", strerror(errno));
+	return fd;
+}
+
+static void setup_sampled(void)
+{
+	struct sframe_unwind_sampler sampler = {
+		.size = sizeof(sampler),
+		.flags = SFRAME_UNWIND_SAMPLER_STACK_MAP,
+		.ring_pages = 4,
+		.map_pages = 64,
+		.clockid = CLOCK_MONOTONIC,
+		.max_depth = DEPTH,
+	};
+	struct sframe_unwind_sample_event event = {
+		.size = sizeof(event),
+		.flags = SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL,
+		.perf_fd = at_system_calls(),
+	};
+	const int fd = new_client();
+
+	setup_deep();
+	if (ioctl(fd, SFRAME_UNWIND_IOC_SAMPLER, &sampler) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 SFRAME_UNWIND_RING_CONTROL(0)) == MAP_FAILED ||
+	    ioctl(fd, SFRAME_UNWIND_IOC_SAMPLE, &event))
+		die("no samples: %s", strerror(errno));
+	sampling = fd;
+}
+
+static void control_samples(unsigned int flags)
+{
+	struct sframe_unwind_sample_control control = {
+		.size = sizeof(control),
+		.flags = flags,
+	};
+
+	if (ioctl(sampling, SFRAME_UNWIND_IOC_SAMPLE_CONTROL, &control))
+		die("SAMPLE_CONTROL: %s", strerror(errno));
+}
+
+static void prepare_sampled(void)
+{
+	struct sframe_unwind_sample_stats counts = { .size = sizeof(counts) };
+
+	control_samples(SFRAME_UNWIND_SAMPLE_STOP);
+	prepare_cached();
+	if (ioctl(sampling, SFRAME_UNWIND_IOC_SAMPLE_STATS, &counts))
+		die("SAMPLE_STATS: %s", strerror(errno));
+	if (counts.samples && !counts.stacks)
+		die("no user stack followed a sample");
+	control_samples(SFRAME_UNWIND_SAMPLE_START);
+}
+
 /* --- a structure of 4 GiB */
 
 static unsigned char *huge;
@@ -472,6 +551,8 @@ const struct scenario worst_walks[] = {
 		 setup_deep, prepare_small_records, read_all),
 	SCENARIO("read of a full ring, buffer not there yet",
 		 setup_deep, prepare_unmapped, read_all),
+	SCENARIO("a sample, 1,024 frames into the stack map",
+		 setup_sampled, prepare_sampled, walk_deep),
 	SCENARIO("EVENTS, 63 listeners",
 		 setup_listeners, NULL, listen_once),
 	SCENARIO("EVENTS, the first of a client",

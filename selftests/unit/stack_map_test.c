@@ -70,11 +70,13 @@ int remap_vmalloc_range(struct vm_area_struct *vma, void *from,
 /* The id of stack @n, with @nr frames. */
 static u32 add(struct sfu_stack_map *map, u64 n, u16 nr)
 {
+	const u64 words[4] = { 0x1000, 0x2000, 0x3000, n };
 	const struct sfu_mapped_stack stack = {
 		.type = SFRAME_UNWIND_MAP_USER_STACK,
 		.stop = n % 3,
 		.nr = nr,
-		.words = (u64[4]) { 0x1000, 0x2000, 0x3000, n },
+		.hash = sfu_stack_map_hash(&map->key, words, NULL, nr),
+		.words = words,
 	};
 
 	return sfu_stack_map_add(map, sfu_stack_map_generation(map), &stack);
@@ -116,15 +118,15 @@ static void parts(void)
 {
 	static const u64 words[] = { 1, 2 };
 	static const u8 how[] = { 1, 2 }, other_how[] = { 1, 3 };
-	const struct sfu_mapped_stack stacks[] = {
-		{ SFRAME_UNWIND_MAP_USER_STACK, 1, 0, 2, words, NULL },
-		{ SFRAME_UNWIND_MAP_USER_STACK, 1, 0, 1, words, NULL },
-		{ SFRAME_UNWIND_MAP_USER_STACK, 2, 0, 2, words, NULL },
-		{ SFRAME_UNWIND_MAP_KERNEL_STACK, 1, 0, 2, words, NULL },
+	struct sfu_mapped_stack stacks[] = {
+		{ SFRAME_UNWIND_MAP_USER_STACK, 1, 0, 2, 0, words, NULL },
+		{ SFRAME_UNWIND_MAP_USER_STACK, 1, 0, 1, 0, words, NULL },
+		{ SFRAME_UNWIND_MAP_USER_STACK, 2, 0, 2, 0, words, NULL },
+		{ SFRAME_UNWIND_MAP_KERNEL_STACK, 1, 0, 2, 0, words, NULL },
 		{ SFRAME_UNWIND_MAP_USER_STACK, 1, SFRAME_UNWIND_SAMPLE_HOW, 2,
-		  words, how },
+		  0, words, how },
 		{ SFRAME_UNWIND_MAP_USER_STACK, 1, SFRAME_UNWIND_SAMPLE_HOW, 2,
-		  words, other_how },
+		  0, words, other_how },
 	};
 	struct sfu_stack_map *map = sfu_stack_map_create(1);
 	u32 id[6];
@@ -132,6 +134,9 @@ static void parts(void)
 	for (int pass = 0; pass < 2; pass++) {
 		collide = pass;
 		for (int i = 0; i < 6; i++) {
+			stacks[i].hash = sfu_stack_map_hash(&map->key, words,
+							    stacks[i].how,
+							    stacks[i].nr);
 			id[i] = sfu_stack_map_add(map, 0, &stacks[i]);
 			EXPECT(id[i]);
 			for (int j = 0; j < i; j++)
