@@ -253,7 +253,10 @@ static const struct vm_operations_struct marker_vm_ops = {
 	.close = marker_close,
 };
 
-/* Called by map_marker() below only, with the mmap lock held for writing. */
+/*
+ * Called by map_marker() below, with the mmap lock held for writing; and by
+ * remap_file_pages() on the marker, which maps it anew.
+ */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct sfu_space *space = create_space(vma->vm_mm, GFP_KERNEL_ACCOUNT);
