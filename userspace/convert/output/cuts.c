@@ -11,10 +11,14 @@
  * later one. Its head is the best.
  *
  * A small entry may be in a queue for larger starts, too: it costs more there, so it is
- * not chosen.
+ * not chosen. Nor is a flexible one chosen where a default one is possible. So most
+ * queues are of no use for most rows: a queue gets its rows only when an entry may begin
+ * with one of them that no cheaper queue has.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuts.h"
 #include "module/decode/sframe_format.h"
@@ -34,102 +38,131 @@ struct begin {
 /**
  * struct queue - the first rows of entries of one kind
  *
- * @begins: a ring of @space elements, a power of two; @head to @tail are in use, counted
- *	without end. Keys and rows increase.
  * @most: bytes of code of the largest entry.
  * @start_size: bytes of a row's start.
  * @is_plain: default entries.
  * @low: the first row from which on an entry is small enough.
- * @sum: bytes of all rows so far, in entries of this kind.
+ * @begins: array with room for @space elements.
+ * @head, @tail: those in use, from @head up to @tail. Keys and rows increase.
+ * @next: the first row that it has not got yet.
+ * @sum: bytes of the rows in front of that, in entries of this kind; from any row on that
+ *	is not behind the first one in @begins.
  */
 struct queue {
-	struct begin *begins;
-	size_t space;
-	size_t head;
-	size_t tail;
 	uint64_t most;
 	unsigned int start_size;
 	bool is_plain;
 	size_t low;
+	struct begin *begins;
+	size_t space;
+	struct begin *head;
+	struct begin *tail;
+	size_t next;
 	int64_t sum;
 };
 
-static struct begin *begin_at(const struct queue *queue, size_t number)
+/* Make room for an element behind the last one. Returns 0 or -ENOMEM. */
+static int make_room(struct queue *queue)
 {
-	return &queue->begins[number & (queue->space - 1)];
-}
-
-static int grow(struct queue *queue)
-{
+	const size_t used = queue->tail - queue->head;
 	const size_t space = queue->space ? 2 * queue->space : 64;
-	struct begin *begins = malloc(space * sizeof(*begins));
+	struct begin *begins = queue->begins;
 
+	/* At least half is free again: move the others to the front. */
+	if (used > queue->space / 2 || !begins)
+		begins = malloc(space * sizeof(*begins));
 	if (!begins)
 		return -ENOMEM;
-	for (size_t i = queue->head; i < queue->tail; i++)
-		begins[i & (space - 1)] = *begin_at(queue, i);
-	free(queue->begins);
-	queue->begins = begins;
-	queue->space = space;
+	if (used)
+		memmove(begins, queue->head, used * sizeof(*begins));
+	if (begins != queue->begins) {
+		free(queue->begins);
+		queue->begins = begins;
+		queue->space = space;
+	}
+	queue->head = begins;
+	queue->tail = begins + used;
 	return 0;
 }
 
 /* An entry may begin with row @number; those in front of it cost @before. */
 static int add_begin(struct queue *queue, size_t number, uint64_t before)
 {
-	const struct begin begin = { before - queue->sum, number };
+	const int64_t key = before - queue->sum;
+	struct begin *tail = queue->tail;
 
-	while (queue->tail > queue->head &&
-	       begin_at(queue, queue->tail - 1)->key >= begin.key)
-		queue->tail--;
-	if (queue->tail - queue->head == queue->space && grow(queue))
+	while (tail > queue->head && tail[-1].key >= key)
+		tail--;
+	queue->tail = tail;
+	if (tail == queue->begins + queue->space && make_room(queue))
 		return -ENOMEM;
-	*begin_at(queue, queue->tail++) = begin;
+	*queue->tail++ = (struct begin){ key, number };
 	return 0;
 }
 
-/* Drop what is too far from row @last. */
-static void drop_begins(struct queue *queue, const struct row *rows,
-			size_t last, uint32_t max_rows)
+/* Let @queue have its rows up to @last, and no others. Returns 0 or -ENOMEM. */
+static int fill_queue(struct queue *queue, const struct row *rows, size_t last)
 {
-	const uint64_t end = rows[last].end;
+	if (queue->next < queue->low) {
+		queue->head = queue->tail;
+		queue->next = queue->low;
+	}
+	for (; queue->next <= last; queue->next++) {
+		const struct row *row = &rows[queue->next];
 
-	if (queue->is_plain && !rows[last].plain)
-		queue->low = last + 1;
-	else if (last >= max_rows && queue->low < last + 1 - max_rows)
-		queue->low = last + 1 - max_rows;
-	while (queue->low <= last && end - rows[queue->low].start > queue->most)
-		queue->low++;
-	/* One row may be larger than any size of a start. */
-	if (queue->low > last && queue->most == UINT32_MAX &&
-	    (!queue->is_plain || rows[last].plain))
-		queue->low = last;
-	while (queue->head < queue->tail &&
-	       begin_at(queue, queue->head)->first < queue->low)
+		if (add_begin(queue, queue->next, queue->next ? row[-1].cost : 0))
+			return -ENOMEM;
+		queue->sum += queue->start_size +
+			      (queue->is_plain ? row->plain : row->flexible);
+	}
+	while (queue->head->first < queue->low)
 		queue->head++;
+	return 0;
 }
 
-/* Find the entry that ends with row @last. */
-static int find_entry(struct queue queues[NR_QUEUES], struct row *rows,
-		      size_t last, uint32_t max_rows)
+/* Set @queue->low, at least @least, for entries that end with row @last. */
+static void set_low(struct queue *queue, const struct row *rows, size_t last,
+		    size_t least)
 {
-	const uint64_t before = last ? rows[last - 1].cost : 0;
+	const uint64_t end = rows[last].end;
+	size_t low = queue->low > least ? queue->low : least;
+
+	while (low <= last && end - rows[low].start > queue->most)
+		low++;
+	/* One row may be larger than any size of a start. */
+	if (low > last && queue->most == UINT32_MAX &&
+	    (!queue->is_plain || rows[last].plain))
+		low = last;
+	queue->low = low;
+}
+
+/*
+ * Find the entry that ends with row @last and begins with row @least or later, a default
+ * one with row @plain or later, which is not in front of @least.
+ */
+static int find_entry(struct queue queues[NR_QUEUES], struct row *rows,
+		      size_t last, size_t least, size_t plain)
+{
 	struct row *row = &rows[last];
+	/* Where entries begin that the queues so far have. */
+	size_t from = last + 1;
 
 	row->cost = UINT64_MAX;
-	for (unsigned int i = 0; i < NR_QUEUES; i++) {
+	for (unsigned int i = 0; i < NR_QUEUES && from > least; i++) {
 		struct queue *queue = &queues[i];
 		const struct begin *best;
 		uint64_t cost;
 
-		if (add_begin(queue, last, before))
-			return -ENOMEM;
-		queue->sum += queue->start_size +
-			      (queue->is_plain ? row->plain : row->flexible);
-		drop_begins(queue, rows, last, max_rows);
-		if (queue->head == queue->tail)
+		/* Where all rows can be in default entries, no others are needed. */
+		if (!queue->is_plain && plain == least)
 			continue;
-		best = begin_at(queue, queue->head);
+		set_low(queue, rows, last, queue->is_plain ? plain : least);
+		if (queue->low >= from)
+			continue;
+		from = queue->low;
+		if (fill_queue(queue, rows, last))
+			return -ENOMEM;
+		best = queue->head;
 		cost = best->key + queue->sum + ENTRY_SIZE;
 		if (cost < row->cost ||
 		    (cost == row->cost && best->first > row->first)) {
@@ -142,6 +175,11 @@ static int find_entry(struct queue queues[NR_QUEUES], struct row *rows,
 
 int sfu_cuts_find(struct row *rows, size_t count, uint32_t max_rows)
 {
+	/*
+	 * An entry in one of these costs more than the same one in another in front of it.
+	 * Flexible entries begin in front of default ones only if a row needs them, and then
+	 * default ones with larger starts do not begin there either.
+	 */
 	struct queue queues[NR_QUEUES] = {
 		{ .most = UINT8_MAX, .start_size = 1, .is_plain = true },
 		{ .most = UINT8_MAX, .start_size = 1 },
@@ -150,10 +188,18 @@ int sfu_cuts_find(struct row *rows, size_t count, uint32_t max_rows)
 		{ .most = UINT32_MAX, .start_size = 4, .is_plain = true },
 		{ .most = UINT32_MAX, .start_size = 4 },
 	};
+	size_t plain = 0;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < count; i++)
-		err = find_entry(queues, rows, i, max_rows);
+	for (size_t i = 0; !err && i < count; i++) {
+		const size_t least = i < max_rows ? 0 : i + 1 - max_rows;
+
+		if (!rows[i].plain)
+			plain = i + 1;
+		if (plain < least)
+			plain = least;
+		err = find_entry(queues, rows, i, least, plain);
+	}
 	for (unsigned int i = 0; i < NR_QUEUES; i++)
 		free(queues[i].begins);
 	return err;
