@@ -5,6 +5,14 @@
 
 #include "span.h"
 
+/* Returns whether @last and @span, which is behind it, can be one span. */
+static bool is_continued(const struct span *last, const struct span *span)
+{
+	return last->end == span->start &&
+	       (last->flags & ~SPAN_ENTRY) == span->flags &&
+	       span_has_same_rule(last, span) && span_has_same_slots(last, span);
+}
+
 int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 		 const struct span *span)
 {
@@ -16,10 +24,7 @@ int sfu_span_add(struct budget *budget, struct buffer *spans, size_t first,
 	if (count > first) {
 		struct span *last = span_at(spans, count - 1);
 
-		if (last->end == span->start &&
-		    (last->flags & ~SPAN_ENTRY) == span->flags &&
-		    span_has_same_rule(last, span) &&
-		    span_has_same_slots(last, span)) {
+		if (is_continued(last, span)) {
 			last->end = span->end;
 			return 0;
 		}
@@ -106,6 +111,35 @@ static int add_uncovered(struct budget *budget, struct buffer *spans,
 	return err ? err : sfu_span_add(budget, spans, count, &span);
 }
 
+/*
+ * Returns whether the spans of @fde, all in [@from, @to), can be appended to @spans as they
+ * are.
+ */
+static bool is_whole(const struct buffer *spans, const struct cfi *cfi,
+		     const struct cfi_fde *fde, uint64_t from, uint64_t to)
+{
+	const struct span *span = span_at(&cfi->spans, fde->first);
+	const struct span *last = nr_spans(spans) ?
+				  span_at(spans, nr_spans(spans) - 1) : NULL;
+
+	for (uint32_t i = 0; i < fde->count; i++, last = span++)
+		if (span->start < from || span->end > to ||
+		    (last && is_continued(last, span)))
+			return false;
+	return true;
+}
+
+static int add_whole(struct budget *budget, struct buffer *spans,
+		     const struct cfi *cfi, const struct cfi_fde *fde)
+{
+	const size_t size = fde->count * sizeof(struct span);
+	const int err = sfu_budget_reserve(budget, spans, size, "table of rules");
+
+	if (!err)
+		buffer_put(spans, span_at(&cfi->spans, fde->first), size);
+	return err;
+}
+
 /* Add the spans of @fde from @from to @to. */
 static int add_part(struct budget *budget, struct buffer *spans, size_t count,
 		    const struct cfi *cfi, const struct cfi_fde *fde,
@@ -113,6 +147,8 @@ static int add_part(struct budget *budget, struct buffer *spans, size_t count,
 {
 	int err = 0;
 
+	if (!count && is_whole(spans, cfi, fde, from, to))
+		return add_whole(budget, spans, cfi, fde);
 	for (uint32_t i = 0; !err && i < fde->count; i++) {
 		struct span span = *span_at(&cfi->spans, fde->first + i);
 
@@ -135,6 +171,12 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 
 	if (!count)
 		return 0;
+	/* Without overlaps, each span is copied once. */
+	if (!before)
+		err = sfu_budget_reserve(budget, spans, cfi->spans.size,
+					 "table of rules");
+	if (err)
+		return err;
 	qsort(cfi->fdes.bytes, count, sizeof(struct cfi_fde), compare_fdes);
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct cfi_fde *fde = fde_at(cfi, i);
