@@ -8,6 +8,9 @@
 /* Runs for which a layout of their own is not worth its bytes. */
 #define RARE_LAYOUT 4
 
+/* Slots for layouts that were met last. */
+#define RECENT_BITS 8
+
 /**
  * struct use - a layout of runs
  *
@@ -75,22 +78,40 @@ static void join_rare(struct use *uses, size_t nr)
 	}
 }
 
-/* Sort the layouts of @runs, with their numbers, into @uses. Returns their number. */
+/* Where the layout's use is, if it was the last one there. */
+static unsigned int recent_slot(uint64_t layout)
+{
+	return layout * 0x9e3779b97f4a7c15 >> (64 - RECENT_BITS);
+}
+
+/*
+ * Sort the layouts of @runs, with their numbers, into @uses. Returns their number. Most
+ * runs have one of a few layouts: count these before they are sorted.
+ */
 static size_t count_layouts(const struct buffer *runs, struct use *uses)
 {
 	const struct run *run = (const struct run *)runs->bytes;
 	const size_t count = runs->size / sizeof(*run);
-	size_t nr = 0;
+	struct use *recent[1 << RECENT_BITS] = { NULL };
+	size_t nr = 0, kept = 0;
 
-	for (size_t i = 0; i < count; i++)
-		uses[i].layout = run[i].layout;
-	qsort(uses, count, sizeof(*uses), compare_layouts);
 	for (size_t i = 0; i < count; i++) {
-		if (!nr || compare_layouts(&uses[nr - 1], &uses[i]))
-			uses[nr++] = uses[i];
-		uses[nr - 1].count++;
+		struct use **use = &recent[recent_slot(run[i].layout)];
+
+		if (!*use || (*use)->layout != run[i].layout) {
+			*use = &uses[nr++];
+			(*use)->layout = run[i].layout;
+		}
+		(*use)->count++;
 	}
-	return nr;
+	qsort(uses, nr, sizeof(*uses), compare_layouts);
+	for (size_t i = 0; i < nr; i++) {
+		if (kept && uses[kept - 1].layout == uses[i].layout)
+			uses[kept - 1].count += uses[i].count;
+		else
+			uses[kept++] = uses[i];
+	}
+	return kept;
 }
 
 static const struct use *find_use(const struct use *uses, size_t nr,
@@ -151,6 +172,7 @@ ssize_t sfu_layouts_number(struct buffer *runs, uint64_t **layouts)
 	struct run *run = (struct run *)runs->bytes;
 	const size_t count = runs->size / sizeof(*run);
 	struct use *uses = calloc(count + 1, sizeof(*uses));
+	const struct use *recent[1 << RECENT_BITS] = { NULL };
 	size_t nr, kept = 0;
 	ssize_t ret;
 
@@ -161,7 +183,11 @@ ssize_t sfu_layouts_number(struct buffer *runs, uint64_t **layouts)
 	join_rare(uses, nr);
 	ret = number_uses(uses, nr, layouts);
 	for (size_t i = 0; ret >= 0 && i < count; i++) {
-		run[i].layout = find_use(uses, nr, run[i].layout)->number;
+		const struct use **use = &recent[recent_slot(run[i].layout)];
+
+		if (!*use || (*use)->layout != run[i].layout)
+			*use = find_use(uses, nr, run[i].layout);
+		run[i].layout = (*use)->number;
 		if (!kept || run[kept - 1].layout != run[i].layout)
 			run[kept++] = run[i];
 	}

@@ -107,33 +107,40 @@ static unsigned int call_size(const struct saving *saving,
 	return target >= saving->low && target < saving->high ? 5 : 0;
 }
 
+/* Returns whether @code, at address @start, has a call with the first byte @opcode. */
+static bool has_call_of(const struct saving *saving, const unsigned char *code,
+			size_t size, uint64_t start, unsigned char opcode)
+{
+	const unsigned char *const end = code + size, *at = code;
+
+	while ((at = memchr(at, opcode, end - at))) {
+		unsigned char last[MAX_CALL] = { 0 };
+		const unsigned char *bytes = at;
+		unsigned int call;
+
+		if (end - at < MAX_CALL)
+			bytes = memcpy(last, at, end - at);
+		call = call_size(saving, bytes, start + (at - code));
+		if (call && call <= end - at)
+			return true;
+		at++;
+	}
+	return false;
+}
+
 /* Returns 1 if there is a call in [start, end), which is in the file, 0 if not, or an error. */
 static int has_call_in(const struct saving *saving, uint64_t start,
 		       uint64_t end)
 {
-	unsigned char last[2 * MAX_CALL] = { 0 };
-	const uint64_t size = end - start;
+	const size_t size = end - start;
 	const unsigned char *code;
 	int ret;
 
 	ret = sfu_image_code(saving->image, start, size, &code);
 	if (ret <= 0)
 		return ret;
-	for (uint64_t i = 0; i < size; i++) {
-		const unsigned char *bytes = code + i;
-		unsigned int call;
-
-		if (*bytes != 0xe8 && *bytes != 0xff)
-			continue;
-		if (size - i < MAX_CALL) {
-			memcpy(last, bytes, size - i);
-			bytes = last;
-		}
-		call = call_size(saving, bytes, start + i);
-		if (call && call <= size - i)
-			return 1;
-	}
-	return 0;
+	return has_call_of(saving, code, size, start, 0xe8) ||
+	       has_call_of(saving, code, size, start, 0xff);
 }
 
 /* Rows of CFI start where instructions do, so a call is in one span. */
@@ -214,12 +221,25 @@ static int find_runs(struct saving *saving)
 /**
  * struct inference - what a reader infers in one function
  *
+ * @layout: that of the run.
+ * @saved: bits of registers that have a slot in it.
  * @pushed: bits of registers whose slot has been above the stack pointer.
  */
 struct inference {
 	uint64_t layout;
+	uint8_t saved;
 	uint8_t pushed;
 };
+
+static uint8_t saved_in(uint64_t layout)
+{
+	uint8_t saved = 0;
+
+	for (unsigned int i = 0; i < SFU_NR_SAVED; i++)
+		if (slot_of(layout, i) && slot_of(layout, i) != SFRAME_EXT_SLOT_UNKNOWN)
+			saved |= 1 << i;
+	return saved;
+}
 
 /*
  * Returns the bits of the registers for which the inference from the run's layout is
@@ -237,7 +257,12 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
 		inference->pushed = 0;
 	if (span->reason)
 		return 0;
-	for (unsigned int i = 0; i < SFU_NR_SAVED; i++) {
+	/* What has been pushed is found where the layout is the same. */
+	if (is == layout && !(inference->saved & ~inference->pushed))
+		return 0;
+	/* Up to the last register that has a slot in either. */
+	for (unsigned int i = 0; ((layout | is) & LAYOUT_SLOTS) >> (SLOT_BITS * i);
+	     i++) {
 		const int slot = slot_of(layout, i), real = slot_of(is, i);
 		const bool is_above = !is_sp || 8 * slot <=
 						span->rule.cfa_offset;
@@ -278,7 +303,7 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 	const struct run *runs = (const struct run *)saving->runs.bytes;
 	const size_t count = saving->runs.size / sizeof(*runs);
 	const size_t spans = nr_spans(saving->spans);
-	struct inference inference = { .pushed = 0 };
+	struct inference inference = { .layout = 0 };
 	size_t run = 0, i = 0;
 	int err = 0;
 
@@ -292,6 +317,8 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 			run++;
 		end = run + 1 < count ? runs[run + 1].start : UINT64_MAX;
 		layout = runs[run].layout;
+		if (inference.layout != layout)
+			inference.saved = saved_in(layout);
 		inference.layout = layout;
 		/* The rest of the function, up to the end of the run. */
 		do {
