@@ -22,17 +22,17 @@
  * struct value - base + offset, or the word in memory at that address
  *
  * @offset: in bytes.
+ * @more: with @is_memory: added to the word.
  * @base: DWARF register 0 to 16, SFRAME_EXT_REG_SP_INDEX, or BASE_*.
  * @is_memory: the value is the word at base + offset.
  * @is_twice: with @is_memory: the word at the address in that word.
- * @more: with @is_memory: added to the word.
  */
 struct value {
 	int64_t offset;
+	int64_t more;
 	uint8_t base;
 	bool is_memory;
 	bool is_twice;
-	int64_t more;
 };
 
 /* Returns whether only extended sections can express @value, and only as a CFA. */

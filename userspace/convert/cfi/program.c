@@ -213,17 +213,17 @@ static int define_cfa_expression(struct program *program,
 	return 0;
 }
 
-static struct span make_span(const struct program *program, uint64_t to)
+/* Fill @span, up to @to, except for what depends on the state. */
+static inline void begin_span(const struct program *program, uint64_t to,
+			      struct span *span)
 {
-	struct span span = { .start = program->at, .end = to };
-
+	*span = (struct span){ .start = program->at, .end = to };
 	if (nr_spans(program->spans) == program->first)
-		span.flags |= SPAN_ENTRY;
+		span->flags |= SPAN_ENTRY;
 	if (program->is_nested)
-		span.flags |= SPAN_NESTED;
+		span->flags |= SPAN_NESTED;
 	if (program->is_signal)
-		span.rule.flags |= SFU_RULE_SIGNAL;
-	return span;
+		span->rule.flags |= SFU_RULE_SIGNAL;
 }
 
 static int add_span(struct program *program, uint64_t to)
@@ -232,7 +232,7 @@ static int add_span(struct program *program, uint64_t to)
 
 	if (!program->spans || program->at >= to)
 		return 0;
-	span = make_span(program, to);
+	begin_span(program, to, &span);
 	if (program->ra_column != SFU_REG_RA)
 		span.reason = SFRAME_UNWIND_LEFT_OUT_RA_COLUMN;
 	else
@@ -399,8 +399,9 @@ int sfu_program_finish(struct program *program)
 
 int sfu_program_leave_out(struct program *program, uint64_t to, uint8_t reason)
 {
-	struct span span = make_span(program, to);
+	struct span span;
 
+	begin_span(program, to, &span);
 	span.reason = reason;
 	program->at = to;
 	return sfu_span_add(program->budget, program->spans, program->first,

@@ -42,23 +42,24 @@ static uint8_t cfa_value(const struct cfa *cfa, bool is_extended,
  * be based on the CFA. If the CFA is a register plus offset, a value based on the CFA
  * becomes one based on that register. Returns false if there is no form.
  */
-static bool place_value(struct value value, const struct value *cfa, u8 *base,
-			s32 *offset)
+static bool place_value(const struct value *value, const struct value *cfa,
+			u8 *base, s32 *offset)
 {
-	if (value.base == BASE_CFA && !value.is_memory) {
+	unsigned int from = value->base;
+	int64_t at = value->offset;
+
+	if (from == BASE_CFA && !value->is_memory) {
 		if (cfa->is_memory)
 			return false;
-		value.base = cfa->base;
-		value.offset = (uint64_t)value.offset + cfa->offset;
+		from = cfa->base;
+		at = (uint64_t)at + cfa->offset;
 	}
-	if ((value.base != BASE_CFA && value.base > 15) ||
-	    value_is_extended(&value))
+	if ((from != BASE_CFA && from > 15) || value_is_extended(value) ||
+	    at != (s32)at)
 		return false;
-	if (value.offset < INT32_MIN || value.offset > INT32_MAX)
-		return false;
-	*base = (value.base == BASE_CFA ? SFU_BASE_CFA : value.base) |
-		(value.is_memory ? SFU_DEREF : 0);
-	*offset = value.offset;
+	*base = (from == BASE_CFA ? SFU_BASE_CFA : from) |
+		(value->is_memory ? SFU_DEREF : 0);
+	*offset = at;
 	return true;
 }
 
@@ -73,7 +74,7 @@ static bool is_equal(const struct value *a, const struct value *b)
 static bool place_cfa(const struct value *cfa, struct sfu_rule *rule)
 {
 	if (!value_is_extended(cfa))
-		return place_value(*cfa, cfa, &rule->cfa, &rule->cfa_offset);
+		return place_value(cfa, cfa, &rule->cfa, &rule->cfa_offset);
 	if (cfa->offset != (int16_t)cfa->offset ||
 	    cfa->more != (int16_t)cfa->more)
 		return false;
@@ -117,7 +118,7 @@ static uint8_t translate_fp(const struct column *column,
 	case COLUMN_UNDEFINED:
 		return SFRAME_UNWIND_LEFT_OUT_FP_UNDEFINED;
 	case COLUMN_VALUE:
-		if (!place_value(column->value, cfa, &rule->fp,
+		if (!place_value(&column->value, cfa, &rule->fp,
 				 &rule->fp_offset))
 			return SFRAME_UNWIND_LEFT_OUT_FP;
 		/* rbp + 0 also means unchanged. */
@@ -143,7 +144,7 @@ static uint8_t translate(const struct state *state, bool is_extended,
 	if (!place_cfa(&cfa, rule))
 		return SFRAME_UNWIND_LEFT_OUT_CFA_OFFSET;
 	if (ra->kind != COLUMN_VALUE ||
-	    !place_value(ra->value, &cfa, &rule->ra, &rule->ra_offset))
+	    !place_value(&ra->value, &cfa, &rule->ra, &rule->ra_offset))
 		return SFRAME_UNWIND_LEFT_OUT_RA;
 	if (!is_sp_cfa(&columns[STATE_SP], &cfa))
 		return SFRAME_UNWIND_LEFT_OUT_SP;
@@ -166,21 +167,21 @@ static void translate_slots(const struct state *state, struct span *span)
 void sfu_state_translate(const struct state *state, bool is_extended,
 			 struct span *span)
 {
-	struct sfu_rule rule = { .flags = span->rule.flags & SFU_RULE_SIGNAL };
+	const u8 flags = span->rule.flags & SFU_RULE_SIGNAL;
 
+	span->rule = (struct sfu_rule){ .flags = flags };
 	span->plt_push = 0;
 	span->reason = 0;
 	if (state->columns[STATE_RA].kind == COLUMN_UNDEFINED)
-		rule.flags |= SFU_RULE_OUTERMOST;
+		span->rule.flags |= SFU_RULE_OUTERMOST;
 	else
-		span->reason = translate(state, is_extended, &rule,
+		span->reason = translate(state, is_extended, &span->rule,
 					 &span->plt_push);
 	if (is_extended)
 		translate_slots(state, span);
 	/* Without a rule, leave no parts of one. */
 	if (span->reason) {
-		rule = (struct sfu_rule){ .flags = rule.flags };
+		span->rule = (struct sfu_rule){ .flags = flags };
 		span->plt_push = 0;
 	}
-	span->rule = rule;
 }

@@ -48,16 +48,16 @@ enum cfa_kind {
  * An expression is evaluated only once, when its instruction is run.
  *
  * @kind: enum cfa_kind.
+ * @plt_push: for CFA_PLT, see struct span.
  * @base, @offset: for CFA_REGISTER; a CFA expression does not change them.
  * @expression: the value, for CFA_EXPRESSION.
- * @plt_push: for CFA_PLT, see struct span.
  */
 struct cfa {
 	enum cfa_kind kind;
+	uint8_t plt_push;
 	uint64_t base;
 	int64_t offset;
 	struct value expression;
-	uint8_t plt_push;
 };
 
 /**
