@@ -56,15 +56,12 @@ void sfu_budget_free_memory(struct budget *budget, void *memory,
 		sfu_budget_give(budget, bytes);
 }
 
-int sfu_budget_reserve(struct budget *budget, struct buffer *buffer,
-		       size_t more, const char *what)
+int sfu_budget_grow(struct budget *budget, struct buffer *buffer, size_t more,
+		    const char *what)
 {
-	size_t space;
+	const size_t space = buffer_space(buffer, more);
 	int err;
 
-	if (buffer->bytes && more <= buffer->space - buffer->size)
-		return 0;
-	space = buffer_space(buffer, more);
 	if (!space)
 		return sfu_message_fail(ENOMEM, "%s: no memory", what);
 	err = sfu_budget_take(budget, space - buffer->space, what);

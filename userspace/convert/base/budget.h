@@ -45,12 +45,22 @@ int sfu_budget_allocate(struct budget *budget, uint64_t bytes,
 void sfu_budget_free_memory(struct budget *budget, void *memory,
 			    uint64_t bytes);
 
+/* Make the buffer large enough for @more bytes, as sfu_budget_reserve(). */
+int sfu_budget_grow(struct budget *budget, struct buffer *buffer, size_t more,
+		    const char *what);
+
 /*
  * buffer_reserve() that charges the memory. The buffer must be empty or have been
  * reserved here. Returns 0, -EFBIG or -ENOMEM with a message.
  */
-int sfu_budget_reserve(struct budget *budget, struct buffer *buffer,
-		       size_t more, const char *what);
+static inline int sfu_budget_reserve(struct budget *budget,
+				     struct buffer *buffer, size_t more,
+				     const char *what)
+{
+	if (buffer->bytes && more <= buffer->space - buffer->size)
+		return 0;
+	return sfu_budget_grow(budget, buffer, more, what);
+}
 
 /* buffer_free() of a buffer that sfu_budget_reserve() reserved. */
 void sfu_budget_free(struct budget *budget, struct buffer *buffer);

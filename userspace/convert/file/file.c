@@ -45,11 +45,6 @@ void sfu_file_close(struct file *file)
 	memset(file, 0, sizeof(*file));
 }
 
-bool sfu_file_has(const struct file *file, uint64_t offset, uint64_t size)
-{
-	return offset <= file->size && size <= file->size - offset;
-}
-
 static int check_range(const struct file *file, const char *what,
 		       uint64_t offset, uint64_t size)
 {
@@ -144,18 +139,14 @@ static int move_window(struct file *file, const char *what, uint64_t offset)
 	return err;
 }
 
-int sfu_file_peek(struct file *file, const char *what, uint64_t offset,
-		  size_t size, const unsigned char **bytes)
+int sfu_file_peek_window(struct file *file, const char *what, uint64_t offset,
+			 size_t size, const unsigned char **bytes)
 {
 	int err;
 
 	err = check_range(file, what, offset, size);
 	if (err)
 		return err;
-	if (file->memory) {
-		*bytes = file->memory + offset;
-		return 0;
-	}
 	if (!file->window_size || offset < file->window_at ||
 	    offset + size > file->window_at + file->window_size) {
 		err = move_window(file, what, offset);

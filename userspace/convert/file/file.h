@@ -44,7 +44,11 @@ void sfu_file_open_memory(struct file *file, const void *bytes, size_t size);
 void sfu_file_close(struct file *file);
 
 /* Returns whether the file has @size bytes at @offset. */
-bool sfu_file_has(const struct file *file, uint64_t offset, uint64_t size);
+static inline bool sfu_file_has(const struct file *file, uint64_t offset,
+				uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset;
+}
 
 /*
  * Copy bytes. Returns 0, or a negative errno with a message about @what:
@@ -62,11 +66,22 @@ int sfu_file_load(struct file *file, const char *what, uint64_t offset,
 		  uint64_t size, const void **bytes);
 void sfu_file_unload(struct file *file, const void *bytes, uint64_t size);
 
+/* sfu_file_peek() for a file that is not in memory, or bytes that it does not have. */
+int sfu_file_peek_window(struct file *file, const char *what, uint64_t offset,
+			 size_t size, const unsigned char **bytes);
+
 /*
  * Get 1 to FILE_PEEK bytes. Bytes near the last ones are cached. Returns as
  * sfu_file_read(); *@bytes is valid until the next call.
  */
-int sfu_file_peek(struct file *file, const char *what, uint64_t offset,
-		  size_t size, const unsigned char **bytes);
+static inline int sfu_file_peek(struct file *file, const char *what,
+				uint64_t offset, size_t size,
+				const unsigned char **bytes)
+{
+	if (!file->memory || !sfu_file_has(file, offset, size))
+		return sfu_file_peek_window(file, what, offset, size, bytes);
+	*bytes = file->memory + offset;
+	return 0;
+}
 
 #endif /* SFRAME_UNWIND_FILE_H */

@@ -52,7 +52,7 @@ struct saving {
 	struct buffer runs;
 };
 
-static uint64_t layout_of(const struct span *span)
+static inline uint64_t layout_of(const struct span *span)
 {
 	const uint64_t flags = span->flags & SPAN_SLOTS_FP ?
 			       SFRAME_EXT_LAYOUT_FP : 0;
