@@ -49,6 +49,7 @@ struct cie {
  *
  * @cies: array of struct cie, by offset.
  * @cie: index of the one used last.
+ * @nr_fdes: number of functions.
  * @budget: charged for the memory of the results.
  * @progress, @data: the progress function, and its argument.
  * @told: the offset that was last passed to @progress.
@@ -60,6 +61,7 @@ struct section {
 	bool is_eh_frame;
 	struct buffer cies;
 	size_t cie;
+	size_t nr_fdes;
 	struct program program;
 	struct cfi *cfi;
 	struct budget *budget;
@@ -352,9 +354,10 @@ static int read_entries(struct section *section,
 static int take_cie(struct section *section, uint64_t offset,
 		    Dwarf_CFI_Entry *entry)
 {
-	if (!dwarf_cfi_cie_p(entry))
-		return 0;
-	return add_cie(section, offset, &entry->cie);
+	if (dwarf_cfi_cie_p(entry))
+		return add_cie(section, offset, &entry->cie);
+	section->nr_fdes++;
+	return 0;
 }
 
 static int take_fde(struct section *section, uint64_t offset,
@@ -388,6 +391,11 @@ int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
 	section.program.is_extended = is_extended;
 	/* A CIE may come after its FDEs, so read all CIEs first. */
 	err = read_entries(&section, take_cie);
+	/* Only the spans grow then, in place if nothing else is allocated behind them. */
+	if (!err)
+		err = sfu_budget_reserve(section.budget, &cfi->fdes,
+					 section.nr_fdes * sizeof(struct cfi_fde),
+					 section.name);
 	if (!err)
 		err = read_entries(&section, take_fde);
 	sfu_budget_free(section.budget, &section.cies);
