@@ -19,8 +19,9 @@ static const struct sframe_unwind_place fp_untouched =
 static bool is_equal_place(const struct sframe_unwind_place *a,
 			   const struct sframe_unwind_place *b)
 {
-	return a->kind == b->kind && a->base == b->base &&
-	       a->reserved == b->reserved && a->offset == b->offset;
+	/* Without padding. */
+	_Static_assert(sizeof(*a) == 8, "all bytes are compared");
+	return !memcmp(a, b, sizeof(*a));
 }
 
 /* Returns whether the CFA @place needs an extended section. */
@@ -36,18 +37,18 @@ static bool is_extended_place(const struct sframe_unwind_place *place)
 static const char *normalise_place(struct sframe_unwind_place *place,
 				   const struct sframe_unwind_place *implied)
 {
+	if (is_equal_place(place, implied)) {
+		*place = none;
+		return NULL;
+	}
 	if (place->reserved)
 		return "reserved member of a place is not 0";
 	if (place->kind > SFRAME_UNWIND_PLACE_MEMORY)
 		return "unknown kind of place";
-	if (place->kind == SFRAME_UNWIND_PLACE_DEFAULT) {
+	if (place->kind == SFRAME_UNWIND_PLACE_DEFAULT)
 		*place = none;
-		return NULL;
-	}
-	if (place->base > 15 && place->base != SFRAME_UNWIND_CFA)
+	else if (place->base > 15 && place->base != SFRAME_UNWIND_CFA)
 		return "base is neither a register from 0 to 15 nor the CFA";
-	if (is_equal_place(place, implied))
-		*place = none;
 	return NULL;
 }
 
@@ -182,6 +183,21 @@ static unsigned int word_size_code(const int32_t *words, unsigned int count,
 	return code;
 }
 
+/* buffer_put_le() for sizes that are not known to the compiler: without a loop. */
+static void put_number(struct buffer *to, uint32_t value, unsigned int size)
+{
+	switch (size) {
+	case 1:
+		buffer_put_le(to, value, 1);
+		break;
+	case 2:
+		buffer_put_le(to, value, 2);
+		break;
+	default:
+		buffer_put_le(to, value, 4);
+	}
+}
+
 static void encode_row(const struct sframe_unwind_row *row, uint64_t start,
 		       unsigned int start_size, bool is_flex, struct buffer *to)
 {
@@ -200,10 +216,10 @@ static void encode_row(const struct sframe_unwind_row *row, uint64_t start,
 	info |= count << SFRAME_FRE_WORD_COUNT_SHIFT |
 		code << SFRAME_FRE_WORD_SIZE_SHIFT;
 
-	buffer_put_le(to, start, start_size);
+	put_number(to, start, start_size);
 	buffer_put_le(to, info, 1);
 	for (unsigned int i = 0; i < count; i++)
-		buffer_put_le(to, words[i], 1 << code);
+		put_number(to, words[i], 1 << code);
 }
 
 /*

@@ -81,7 +81,7 @@ static void measure_row(struct row *row)
 		row->plain += (has_fp ? 2 : 1) * size;
 }
 
-static struct sframe_unwind_place make_place(u8 base, s32 offset)
+static inline struct sframe_unwind_place make_place(u8 base, s32 offset)
 {
 	return (struct sframe_unwind_place){
 		.kind = base & SFU_DEREF ? SFRAME_UNWIND_PLACE_MEMORY :
@@ -92,7 +92,7 @@ static struct sframe_unwind_place make_place(u8 base, s32 offset)
 	};
 }
 
-static struct sframe_unwind_place make_cfa(const struct sfu_rule *rule)
+static inline struct sframe_unwind_place make_cfa(const struct sfu_rule *rule)
 {
 	struct sframe_unwind_place place = make_place(rule->cfa,
 						      rule->cfa_offset);
@@ -106,20 +106,18 @@ static struct sframe_unwind_place make_cfa(const struct sfu_rule *rule)
 	return place;
 }
 
-static struct sframe_unwind_row make_row(const struct sfu_rule *rule,
-					 uint64_t start)
+static void make_row(const struct sfu_rule *rule, uint64_t start,
+		     struct sframe_unwind_row *row)
 {
-	struct sframe_unwind_row row = { .start = start };
-
+	*row = (struct sframe_unwind_row){ .start = start };
 	if (rule->flags & SFU_RULE_OUTERMOST) {
-		row.flags = SFRAME_UNWIND_ROW_NO_CALLER;
-		return row;
+		row->flags = SFRAME_UNWIND_ROW_NO_CALLER;
+		return;
 	}
-	row.cfa = make_cfa(rule);
-	row.ra = make_place(rule->ra, rule->ra_offset);
+	row->cfa = make_cfa(rule);
+	row->ra = make_place(rule->ra, rule->ra_offset);
 	if (!(rule->fp & SFU_SAME))
-		row.fp = make_place(rule->fp, rule->fp_offset);
-	return row;
+		row->fp = make_place(rule->fp, rule->fp_offset);
 }
 
 static int write_function(struct cutter *cutter,
@@ -150,10 +148,11 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 		return sfu_message_fail(ENOMEM, "no memory");
 	for (size_t i = first; i <= last; i++) {
 		const struct row *row = row_at(cutter, i);
-		const struct sframe_unwind_row out =
-			make_row(row->rule, row->start - function.start);
 
-		buffer_put(&cutter->entry, &out, sizeof(out));
+		make_row(row->rule, row->start - function.start,
+			 (struct sframe_unwind_row *)(cutter->entry.bytes +
+						      cutter->entry.size));
+		cutter->entry.size += sizeof(struct sframe_unwind_row);
 	}
 	function.rows = (struct sframe_unwind_row *)cutter->entry.bytes;
 	function.nr_rows = last - first + 1;
@@ -261,8 +260,8 @@ static size_t make_stub_rows(const struct span *span, uint64_t start,
 				       span->plt_push;
 
 		if (!at || is_pushed != was_pushed)
-			rows[count++] = make_row(is_pushed ? &pushed :
-							     &span->rule, at);
+			make_row(is_pushed ? &pushed : &span->rule, at,
+				 &rows[count++]);
 		was_pushed = is_pushed;
 	}
 	return count;
