@@ -263,14 +263,19 @@ bool reader_attach_stamped(const struct reader_request *request, int elf_fd,
 			   struct reader_reply *reply)
 {
 	struct sfu_snapshot headers;
+	struct digest content;
 	struct stamp stamp;
+	struct stat stat;
 
 	if (!request->attach.flags || !reply->file.is_trusted ||
-	    !open_cache() || sfu_snapshot_headers(elf_fd, &headers) ||
-	    headers.elf_status ||
-	    sfu_stamp_make(&stamp, elf_fd, &headers.stat, reply->file.mount) ||
-	    sfu_stamp_find(cache, &stamp, &headers.digest))
+	    !open_cache() || fstat(elf_fd, &stat) ||
+	    sfu_stamp_make(&stamp, elf_fd, &stat, reply->file.mount) ||
+	    sfu_stamp_find(cache, &stamp, &content) ||
+	    sfu_snapshot_headers(elf_fd, &headers) || headers.elf_status)
 		return false;
+	/* If the file has changed since, it will be seen to differ from this. */
+	headers.stat = stat;
+	headers.digest = content;
 	reader_fill_file(&reply->file, &headers);
 	return reader_attach_cached(request, elf_fd, reply);
 }

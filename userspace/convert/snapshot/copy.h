@@ -12,6 +12,12 @@
 /* Pieces in the caller's memory. */
 #define COPY_MAX_PIECES 256
 
+/* A part of the file in the caller's memory. */
+struct copy_piece {
+	uint64_t offset;
+	size_t size;
+};
+
 /**
  * struct copy
  *
@@ -27,10 +33,7 @@ struct copy {
 	unsigned char *room;
 	size_t room_size;
 	size_t used;
-	struct {
-		uint64_t offset;
-		size_t size;
-	} pieces[COPY_MAX_PIECES];
+	struct copy_piece pieces[COPY_MAX_PIECES];
 	unsigned int nr_pieces;
 };
 

@@ -427,20 +427,35 @@ int sfu_snapshot_take(int fd, const struct sfu_snapshot_limits *limits,
 	return err;
 }
 
+/* Bytes of a file that have all headers of most files. */
+#define FIRST_SIZE 1024
+
+/**
+ * struct fd_reader - read headers
+ *
+ * @first: the first bytes of the file.
+ * @nr_first: their number.
+ */
 struct fd_reader {
 	struct sfu_elf_reader reader;
 	int fd;
+	unsigned char first[FIRST_SIZE];
+	size_t nr_first;
 };
 
 static int read_fd(const struct sfu_elf_reader *reader, u64 offset, void *to,
 		   u32 size)
 {
-	const int fd = ((const struct fd_reader *)reader)->fd;
+	const struct fd_reader *from = (const struct fd_reader *)reader;
 	ssize_t got;
 
 	if (offset > (u64)INT64_MAX - size)
 		return -EFAULT;
-	got = pread(fd, to, size, offset);
+	if (offset <= from->nr_first && size <= from->nr_first - offset) {
+		memcpy(to, from->first + offset, size);
+		return 0;
+	}
+	got = pread(from->fd, to, size, offset);
 	if (got < 0)
 		return sfu_message_fail(errno, "cannot be read at offset 0x%llx: %s",
 					(unsigned long long)offset,
@@ -450,7 +465,8 @@ static int read_fd(const struct sfu_elf_reader *reader, u64 offset, void *to,
 
 int sfu_snapshot_headers(int fd, struct sfu_snapshot *snapshot)
 {
-	const struct fd_reader reader = { { read_fd }, fd };
+	struct fd_reader reader = { .reader = { read_fd }, .fd = fd };
+	ssize_t got;
 
 	memset(snapshot, 0, sizeof(*snapshot));
 	snapshot->fd = -1;
@@ -458,6 +474,9 @@ int sfu_snapshot_headers(int fd, struct sfu_snapshot *snapshot)
 		return sfu_message_fail(errno, "cannot be looked at: %s",
 					strerror(errno));
 	snapshot->size = snapshot->stat.st_size;
+	got = pread(fd, reader.first, sizeof(reader.first), 0);
+	/* An error is reported when the headers are read. */
+	reader.nr_first = got > 0 ? got : 0;
 	return read_headers(&reader.reader, snapshot);
 }
 
