@@ -112,32 +112,29 @@ static int add_uncovered(struct budget *budget, struct buffer *spans,
 }
 
 /*
- * Returns whether the spans of @fde, all in [@from, @to), can be appended to @spans as they
- * are.
+ * Returns whether the spans of @cfi can be used as they are: they are those of its
+ * functions, which are sorted and do not overlap, and none continues the one in front.
  */
-static bool is_whole(const struct buffer *spans, const struct cfi *cfi,
-		     const struct cfi_fde *fde, uint64_t from, uint64_t to)
+static bool is_merged(const struct cfi *cfi)
 {
-	const struct span *span = span_at(&cfi->spans, fde->first);
-	const struct span *last = nr_spans(spans) ?
-				  span_at(spans, nr_spans(spans) - 1) : NULL;
+	const struct span *last = NULL;
+	size_t number = 0;
 
-	for (uint32_t i = 0; i < fde->count; i++, last = span++)
-		if (span->start < from || span->end > to ||
-		    (last && is_continued(last, span)))
+	for (size_t i = 0; i < nr_fdes(cfi); i++) {
+		const struct cfi_fde *fde = fde_at(cfi, i);
+
+		if (fde->first != number || (i && fde[-1].end > fde->start))
 			return false;
-	return true;
-}
+		for (; number < fde->first + fde->count; number++) {
+			const struct span *span = span_at(&cfi->spans, number);
 
-static int add_whole(struct budget *budget, struct buffer *spans,
-		     const struct cfi *cfi, const struct cfi_fde *fde)
-{
-	const size_t size = fde->count * sizeof(struct span);
-	const int err = sfu_budget_reserve(budget, spans, size, "table of rules");
-
-	if (!err)
-		buffer_put(spans, span_at(&cfi->spans, fde->first), size);
-	return err;
+			if (span->start < fde->start || span->end > fde->end ||
+			    (last && is_continued(last, span)))
+				return false;
+			last = span;
+		}
+	}
+	return number == nr_spans(&cfi->spans);
 }
 
 /* Add the spans of @fde from @from to @to. */
@@ -147,8 +144,6 @@ static int add_part(struct budget *budget, struct buffer *spans, size_t count,
 {
 	int err = 0;
 
-	if (!count && is_whole(spans, cfi, fde, from, to))
-		return add_whole(budget, spans, cfi, fde);
 	for (uint32_t i = 0; !err && i < fde->count; i++) {
 		struct span span = *span_at(&cfi->spans, fde->first + i);
 
@@ -171,12 +166,13 @@ int sfu_span_merge(struct budget *budget, struct buffer *spans,
 
 	if (!count)
 		return 0;
-	/* Without overlaps, each span is copied once. */
-	if (!before)
-		err = sfu_budget_reserve(budget, spans, cfi->spans.size,
-					 "table of rules");
-	if (err)
-		return err;
+	if (!before && is_merged(cfi)) {
+		struct buffer empty = *spans;
+
+		*spans = cfi->spans;
+		cfi->spans = empty;
+		return 0;
+	}
 	qsort(cfi->fdes.bytes, count, sizeof(struct cfi_fde), compare_fdes);
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct cfi_fde *fde = fde_at(cfi, i);

@@ -66,7 +66,7 @@ static inline bool span_has_same_rule(const struct span *a,
  * @start, @end: the function's code.
  * @first: number of its first span; the spans are in order and without gaps.
  * @count: number of spans.
- * @order: position in its section.
+ * @order: position by address; of functions with the same start, in the section.
  */
 struct cfi_fde {
 	uint64_t start;

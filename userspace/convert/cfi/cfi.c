@@ -45,14 +45,28 @@ struct cie {
 };
 
 /**
+ * struct function - what an FDE says
+ *
+ * @start, @end: its code.
+ * @instructions: its instructions.
+ * @cie: index of its CIE.
+ */
+struct function {
+	uint64_t start;
+	uint64_t end;
+	struct reader instructions;
+	size_t cie;
+};
+
+/**
  * struct section - a section being read
  *
  * @cies: array of struct cie, by offset.
  * @cie: index of the one used last.
- * @nr_fdes: number of functions.
+ * @functions: array of struct function.
+ * @nr_fdes: number of FDEs.
  * @budget: charged for the memory of the results.
  * @progress, @data: the progress function, and its argument.
- * @told: the offset that was last passed to @progress.
  */
 struct section {
 	const struct image *image;
@@ -61,13 +75,13 @@ struct section {
 	bool is_eh_frame;
 	struct buffer cies;
 	size_t cie;
+	struct buffer functions;
 	size_t nr_fdes;
 	struct program program;
 	struct cfi *cfi;
 	struct budget *budget;
 	cfi_progress progress;
 	void *data;
-	uint64_t told;
 };
 
 static int fail_at(const struct section *section, uint64_t offset,
@@ -224,11 +238,66 @@ static int add_cie(struct section *section, uint64_t offset,
 	return err;
 }
 
-/* Run a function's instructions. Code without a rule gets a span with a reason. */
-static int run_fde(struct section *section, const struct cie *cie,
-		   struct reader *reader)
+static int add_fde(struct section *section, uint64_t offset,
+		   const Dwarf_FDE *entry)
 {
+	struct function function = {
+		.instructions = { entry->start, entry->end, false },
+	};
+	struct reader *reader = &function.instructions;
+	const struct cie *cie;
+	uint64_t size, most;
+	bool is_known, is_known_too;
+
+	cie = find_cie(section, entry->CIE_pointer);
+	if (!cie)
+		return fail_at(section, offset, "function without a CIE");
+	function.cie = section->cie;
+	function.start = read_pointer(section, reader, cie->encoding, &is_known);
+	size = read_pointer(section, reader, cie->encoding & 0x0f,
+			    &is_known_too);
+	if (!is_known || !is_known_too)
+		return fail_at(section, offset, "unknown encoding of addresses");
+	if (reader->is_bad)
+		return fail_at(section, offset, "function ends within its addresses");
+	/* Functions that the linker dropped are empty or at address 0: skip them. */
+	most = sfu_image_text(section->image, function.start);
+	if (!size || !most)
+		return 0;
+	if (size > most)
+		size = most;
+	function.end = function.start + size;
+	if (cie->has_length)
+		reader_skip(reader, reader_uleb128(reader));
+	/* There is room for all FDEs. */
+	buffer_put(&section->functions, &function, sizeof(function));
+	return 0;
+}
+
+/* By address, else by their order in the section. */
+static int compare_functions(const void *a_pointer, const void *b_pointer)
+{
+	const struct function *a = a_pointer, *b = b_pointer;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->instructions.end > b->instructions.end) -
+	       (a->instructions.end < b->instructions.end);
+}
+
+/* Run a function's instructions. Code without a rule gets a span with a reason. */
+static int run_function(struct section *section, const struct function *function)
+{
+	const struct cie *cie = cie_at(section, function->cie);
 	struct program *program = &section->program;
+	struct reader reader = function->instructions;
+	struct cfi *cfi = section->cfi;
+	struct cfi_fde fde = {
+		.start = function->start,
+		.end = function->end,
+		.first = nr_spans(&cfi->spans),
+		.order = nr_fdes(cfi),
+	};
 	int err = -EINVAL;
 
 	program->code_align = cie->code_align;
@@ -237,66 +306,45 @@ static int run_fde(struct section *section, const struct cie *cie,
 	program->is_signal = cie->is_signal;
 	program->initial = cie->state;
 	program->state = cie->state;
-	program->spans = &section->cfi->spans;
-	program->first = nr_spans(program->spans);
-	if (!cie->is_bad && !reader->is_bad &&
+	program->at = function->start;
+	program->end = function->end;
+	program->spans = &cfi->spans;
+	program->first = fde.first;
+	if (!cie->is_bad && !reader.is_bad &&
 	    program->end - program->at <= MAX_FUNCTION)
-		err = sfu_program_run(program, reader);
+		err = sfu_program_run(program, &reader);
 	if (!err)
 		err = sfu_program_finish(program);
 	if (err == -EINVAL)
 		err = sfu_program_leave_out(program, program->end,
 					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
-	return err;
-}
-
-static int add_fde(struct section *section, uint64_t offset,
-		   const Dwarf_FDE *entry)
-{
-	struct reader reader = { entry->start, entry->end, false };
-	struct program *program = &section->program;
-	struct cfi *cfi = section->cfi;
-	const struct cie *cie;
-	struct cfi_fde fde;
-	uint64_t start, size, most;
-	bool is_known, is_known_too;
-	int err;
-
-	cie = find_cie(section, entry->CIE_pointer);
-	if (!cie)
-		return fail_at(section, offset, "function without a CIE");
-	start = read_pointer(section, &reader, cie->encoding, &is_known);
-	size = read_pointer(section, &reader, cie->encoding & 0x0f,
-			    &is_known_too);
-	if (!is_known || !is_known_too)
-		return fail_at(section, offset, "unknown encoding of addresses");
-	if (reader.is_bad)
-		return fail_at(section, offset, "function ends within its addresses");
-	/* Functions that the linker dropped are empty or at address 0: skip them. */
-	most = sfu_image_text(section->image, start);
-	if (!size || !most)
-		return 0;
-	if (size > most)
-		size = most;
-	if (cie->has_length)
-		reader_skip(&reader, reader_uleb128(&reader));
-
-	program->at = start;
-	program->end = start + size;
-	err = run_fde(section, cie, &reader);
 	if (err)
 		return err;
-	fde = (struct cfi_fde){
-		.start = start,
-		.end = start + size,
-		.first = program->first,
-		.count = nr_spans(&cfi->spans) - program->first,
-		.order = nr_fdes(cfi),
-	};
-	err = sfu_budget_reserve(section->budget, &cfi->fdes, sizeof(fde),
-				 section->name);
-	if (!err)
-		buffer_put(&cfi->fdes, &fde, sizeof(fde));
+	fde.count = nr_spans(&cfi->spans) - fde.first;
+	/* There is room for all FDEs. */
+	buffer_put(&cfi->fdes, &fde, sizeof(fde));
+	return 0;
+}
+
+/* Run the instructions of all functions, by address, so that the spans are sorted. */
+static int run_functions(struct section *section)
+{
+	struct function *functions = (struct function *)section->functions.bytes;
+	const size_t nr = section->functions.size / sizeof(*functions);
+	const uint64_t size = section->bytes->data->d_size;
+	uint64_t told = 0, done;
+	int err = 0;
+
+	if (nr)
+		qsort(functions, nr, sizeof(*functions), compare_functions);
+	for (size_t i = 0; !err && i < nr; i++) {
+		done = i * (size / nr);
+		if (section->progress && done - told >= PROGRESS_STEP) {
+			section->progress(section->data, done);
+			told = done;
+		}
+		err = run_function(section, &functions[i]);
+	}
 	return err;
 }
 
@@ -363,10 +411,6 @@ static int take_cie(struct section *section, uint64_t offset,
 static int take_fde(struct section *section, uint64_t offset,
 		    Dwarf_CFI_Entry *entry)
 {
-	if (section->progress && offset - section->told >= PROGRESS_STEP) {
-		section->told = offset;
-		section->progress(section->data, offset);
-	}
 	if (dwarf_cfi_cie_p(entry))
 		return 0;
 	return add_fde(section, offset, &entry->fde);
@@ -391,13 +435,20 @@ int sfu_cfi_read(struct cfi *cfi, struct image *image, bool is_eh_frame,
 	section.program.is_extended = is_extended;
 	/* A CIE may come after its FDEs, so read all CIEs first. */
 	err = read_entries(&section, take_cie);
-	/* Only the spans grow then, in place if nothing else is allocated behind them. */
+	if (!err)
+		err = sfu_budget_reserve(section.budget, &section.functions,
+					 section.nr_fdes * sizeof(struct function),
+					 section.name);
+	if (!err)
+		err = read_entries(&section, take_fde);
+	/* While the spans are added, they can grow in place: nothing else does. */
 	if (!err)
 		err = sfu_budget_reserve(section.budget, &cfi->fdes,
 					 section.nr_fdes * sizeof(struct cfi_fde),
 					 section.name);
 	if (!err)
-		err = read_entries(&section, take_fde);
+		err = run_functions(&section);
+	sfu_budget_free(section.budget, &section.functions);
 	sfu_budget_free(section.budget, &section.cies);
 	buffer_free(&section.program.remembered);
 	return err;
