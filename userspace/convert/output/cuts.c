@@ -124,7 +124,7 @@ static int fill_queue(struct queue *queue, const struct row *rows, size_t last)
 static void set_low(struct queue *queue, const struct row *rows, size_t last,
 		    size_t least)
 {
-	const uint64_t end = rows[last].end;
+	const uint64_t end = rows[last + 1].start;
 	size_t low = queue->low > least ? queue->low : least;
 
 	while (low <= last && end - rows[low].start > queue->most)

@@ -12,12 +12,21 @@
 #include "module/decode/sframe_format.h"
 #include "padding.h"
 
+/**
+ * struct cutter - spans being divided
+ *
+ * @rows: array of struct row: the current run. There is room for a row of each span, and
+ *	one more.
+ * @end: where the code of the run ends.
+ * @entry: array of struct sframe_unwind_row.
+ */
 struct cutter {
 	struct image *image;
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
-	struct buffer rows;		/* struct row, of the current run */
-	struct buffer entry;		/* struct sframe_unwind_row */
+	struct buffer rows;
+	uint64_t end;
+	struct buffer entry;
 };
 
 static struct row *row_at(const struct cutter *cutter, size_t number)
@@ -138,7 +147,7 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 {
 	struct sframe_unwind_function function = {
 		.start = row_at(cutter, first)->start,
-		.size = row_at(cutter, last)->end -
+		.size = row_at(cutter, last + 1)->start -
 			row_at(cutter, first)->start,
 	};
 
@@ -169,6 +178,7 @@ static int write_run(struct cutter *cutter)
 
 	if (!count)
 		return 0;
+	row_at(cutter, count)->start = cutter->end;
 	if (sfu_cuts_find(row_at(cutter, 0), count, cutter->max_rows))
 		return sfu_message_fail(ENOMEM, "no memory");
 	/* The entries are found from the end; write them from the front. */
@@ -216,34 +226,23 @@ static int is_continued(const struct cutter *cutter, const struct span *span)
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
-	if (last->end == span->start)
+	if (cutter->end == span->start)
 		return 1;
-	return sfu_padding_is(cutter->image, last->end, span->start);
+	return sfu_padding_is(cutter->image, cutter->end, span->start);
 }
 
-static int add_row(struct cutter *cutter, const struct span *span)
+static void add_row(struct cutter *cutter, const struct span *span)
 {
-	struct row row = {
-		.start = span->start,
-		.end = span->end,
-		.rule = &span->rule,
-	};
+	const size_t count = nr_rows(cutter);
+	const struct row *last = count ? row_at(cutter, count - 1) : NULL;
+	struct row row = { .start = span->start, .rule = &span->rule };
 
-	if (nr_rows(cutter)) {
-		struct row *last = row_at(cutter, nr_rows(cutter) - 1);
-
-		last->end = span->start;
-		if (!memcmp(last->rule, row.rule, sizeof(*row.rule)) &&
-		    span->end - last->start <= UINT32_MAX) {
-			last->end = span->end;
-			return 0;
-		}
-	}
-	if (buffer_reserve(&cutter->rows, sizeof(row)))
-		return sfu_message_fail(ENOMEM, "no memory");
+	cutter->end = span->end;
+	if (last && !memcmp(last->rule, row.rule, sizeof(*row.rule)) &&
+	    span->end - last->start <= UINT32_MAX)
+		return;
 	measure_row(&row);
 	buffer_put(&cutter->rows, &row, sizeof(row));
-	return 0;
 }
 
 /* Make the rows for @size bytes of PLT stubs at @start. Returns their number. */
@@ -303,8 +302,10 @@ static int add_span(struct cutter *cutter, const struct span *span)
 		err = write_run(cutter);
 	if (err || span->reason)
 		return err;
-	return span->plt_push ? write_stubs(cutter, span) :
-				add_row(cutter, span);
+	if (span->plt_push)
+		return write_stubs(cutter, span);
+	add_row(cutter, span);
+	return 0;
 }
 
 int sfu_entries_write(const struct buffer *spans, struct image *image,
@@ -317,6 +318,8 @@ int sfu_entries_write(const struct buffer *spans, struct image *image,
 	};
 	int err = 0;
 
+	if (buffer_reserve(&cutter.rows, (nr_spans(spans) + 1) * sizeof(struct row)))
+		return sfu_message_fail(ENOMEM, "no memory");
 	for (size_t i = 0; !err && i < nr_spans(spans); i++)
 		err = add_span(&cutter, span_at(spans, i));
 	if (!err)
