@@ -52,6 +52,22 @@ static int compare_spans(const void *a_pointer, const void *b_pointer)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
+/* Returns the number of the first of @count sorted spans that starts behind @start. */
+static size_t find_behind(const struct buffer *spans, size_t count, uint64_t start)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (span_at(spans, middle)->start > start)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 int sfu_span_join(struct budget *budget, struct buffer *spans, size_t first)
 {
 	size_t left = first, to = nr_spans(spans), added = to - first;
@@ -68,13 +84,14 @@ int sfu_span_join(struct budget *budget, struct buffer *spans, size_t first)
 	/* From the end: what has not been moved yet is never overwritten. */
 	while (added) {
 		const struct span *last = span_at(&tail, added - 1);
+		const size_t low = find_behind(spans, left, last->start);
 
-		if (left && span_at(spans, left - 1)->start > last->start) {
-			*span_at(spans, --to) = *span_at(spans, --left);
-		} else {
-			*span_at(spans, --to) = *last;
-			added--;
-		}
+		to -= left - low;
+		memmove(span_at(spans, to), span_at(spans, low),
+			(left - low) * sizeof(*last));
+		left = low;
+		*span_at(spans, --to) = *last;
+		added--;
 	}
 	sfu_budget_free(budget, &tail);
 	return 0;
