@@ -242,6 +242,9 @@ static int prove_symbol(struct scan *scan, const Elf64_Sym *symbol)
 	const size_t before = nr_spans(&scan->cfi->spans);
 	int err;
 
+	/* Most have CFI. */
+	if (!sfu_proof_uncovered(scan, symbol->st_value))
+		return 0;
 	/* Before it marks the outermost frame, it looks as if it had a caller. */
 	if (scan->has_entry &&
 	    symbol->st_value == scan->image->headers.ehdr.e_entry)
