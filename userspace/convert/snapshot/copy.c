@@ -71,6 +71,12 @@ int sfu_copy_begin(struct copy *copy, uint64_t size, void *room,
 	return err;
 }
 
+unsigned char *sfu_copy_room(const struct copy *copy, size_t size)
+{
+	return copy->fd < 0 && size <= copy->room_size - copy->used ?
+	       copy->room + copy->used : NULL;
+}
+
 int sfu_copy_add(struct copy *copy, uint64_t offset, const void *bytes,
 		 size_t size)
 {
@@ -86,7 +92,8 @@ int sfu_copy_add(struct copy *copy, uint64_t offset, const void *bytes,
 	}
 	if (copy->fd >= 0)
 		return write_file(copy, offset, bytes, size);
-	memcpy(copy->room + copy->used, bytes, size);
+	if (bytes != copy->room + copy->used)
+		memcpy(copy->room + copy->used, bytes, size);
 	copy->used += size;
 	/* Neighbours are one piece: one system call less for the memory file. */
 	if (last && last->offset + last->size == offset) {

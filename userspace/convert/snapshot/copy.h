@@ -46,8 +46,14 @@ int sfu_copy_begin(struct copy *copy, uint64_t size, void *room,
 		   size_t room_size);
 
 /*
- * Add @size bytes at @offset; nothing may have been added there before. Returns 0, or
- * a negative errno with a message.
+ * Returns where to put the next @size bytes to spare sfu_copy_add() a copy of them, or
+ * NULL if there is no room.
+ */
+unsigned char *sfu_copy_room(const struct copy *copy, size_t size);
+
+/*
+ * Add @size bytes at @offset; nothing may have been added there before. @bytes may be
+ * what sfu_copy_room() returned. Returns 0, or a negative errno with a message.
  */
 int sfu_copy_add(struct copy *copy, uint64_t offset, const void *bytes,
 		 size_t size);

@@ -35,17 +35,11 @@ int sfu_intake_begin(struct intake *intake, int from, const struct stat *stat,
 	intake->is_dense = stat->st_blocks * 512LL >= stat->st_size;
 	intake->limit = limit;
 	intake->most = plausible < limit ? plausible : limit;
-	intake->chunk = malloc(CHUNK);
-	if (!intake->chunk)
+	if (sfu_digest_begin(&intake->digest))
 		return sfu_message_fail(ENOMEM, "no memory");
-	if (sfu_digest_begin(&intake->digest)) {
-		free(intake->chunk);
-		return sfu_message_fail(ENOMEM, "no memory");
-	}
 	err = sfu_copy_begin(&intake->copy, intake->size, room, room_size);
 	if (err) {
 		sfu_digest_end(&intake->digest, NULL);
-		free(intake->chunk);
 		return err;
 	}
 	sfu_digest_add(&intake->digest, about, sizeof(about));
@@ -62,13 +56,14 @@ static void add_numbers(struct intake *intake, uint64_t a, uint64_t b)
 	sfu_digest_add(&intake->digest, bytes, sizeof(bytes));
 }
 
-static int read_chunk(const struct intake *intake, uint64_t at, size_t size)
+static int read_chunk(const struct intake *intake, uint64_t at, size_t size,
+		      unsigned char *to)
 {
 	size_t done = 0;
 
 	while (done < size) {
-		const ssize_t got = pread(intake->from, intake->chunk + done,
-					  size - done, at + done);
+		const ssize_t got = pread(intake->from, to + done, size - done,
+					  at + done);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -105,15 +100,21 @@ static int copy_bytes(struct intake *intake, uint64_t start, uint64_t size)
 	for (uint64_t at = start; !err && at < start + size; ) {
 		const uint64_t left = start + size - at;
 		const size_t chunk = left < CHUNK ? left : CHUNK;
+		unsigned char *to = sfu_copy_room(&intake->copy, chunk);
 
+		if (!to && !intake->chunk)
+			intake->chunk = malloc(CHUNK);
+		if (!to)
+			to = intake->chunk;
+		if (!to)
+			return sfu_message_fail(ENOMEM, "no memory");
 		if (intake->is_ended && intake->is_ended(intake->data))
 			return sfu_message_fail(ECANCELED, "ended while it was read");
-		err = read_chunk(intake, at, chunk);
+		err = read_chunk(intake, at, chunk, to);
 		if (!err)
-			err = sfu_copy_add(&intake->copy, at, intake->chunk,
-					   chunk);
+			sfu_digest_add(&intake->digest, to, chunk);
 		if (!err)
-			sfu_digest_add(&intake->digest, intake->chunk, chunk);
+			err = sfu_copy_add(&intake->copy, at, to, chunk);
 		at += chunk;
 		intake->done += chunk;
 	}

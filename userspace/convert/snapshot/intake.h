@@ -38,7 +38,7 @@
  * @limit: the caller's limit.
  * @is_ended, @data: see struct sfu_snapshot_limits.
  * @digest: digest of the bytes copied.
- * @chunk: buffer.
+ * @chunk: buffer for what does not fit into the room of the copy; NULL if not needed yet.
  * @parts, @nr_parts: ranges that have been copied, by start, without overlaps.
  */
 struct intake {
