@@ -13,6 +13,7 @@
 #define RING_PAGES	256u	/* of each CPU */
 #define MAP_PAGES	256u	/* of half of the stack map: some thousand stacks */
 #define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
+#define MAX_TRIES 100	/* to sample a thread that forks all the time */
 
 /**
  * struct opening - the sampler that is being opened
@@ -111,6 +112,28 @@ static int open_for_user(const struct opening *opening,
 	return fd;
 }
 
+/*
+ * Take samples at the perf event @fd of @attr, and close it. While a thread forks, the
+ * scheduler may have exchanged its events with its child's: then open another one.
+ */
+static int sample_at(struct record_sampler *sampler, int fd,
+		     struct perf_event_attr *attr, pid_t tid, int cpu,
+		     uint32_t fields, uint32_t *id)
+{
+	int ret = sframe_unwind_sampler_add(sampler->samples, fd, 0, fields, id);
+
+	close(fd);
+	for (int try = 1; ret == -EAGAIN && try < MAX_TRIES; try++) {
+		fd = record_perf_open(attr, tid, cpu);
+		if (fd < 0)
+			return fd;
+		ret = sframe_unwind_sampler_add(sampler->samples, fd, 0, fields,
+						id);
+		close(fd);
+	}
+	return ret;
+}
+
 static int add_perf_event(const struct opening *opening, uint32_t number,
 			  pid_t tid, int cpu)
 {
@@ -150,8 +173,7 @@ static int add_perf_event(const struct opening *opening, uint32_t number,
 		return CLI_OK;
 	if (fd < 0)
 		return record_complain(opening->command, event->name, fd);
-	ret = sframe_unwind_sampler_add(sampler->samples, fd, 0, fields, &id);
-	close(fd);
+	ret = sample_at(sampler, fd, &attr, tid, cpu, fields, &id);
 	if (ret == -ESRCH && tid != -1)
 		return CLI_OK;
 	if (ret)
