@@ -296,6 +296,49 @@ TEST_F(privilege, passed_by_real_user)
 	EXPECT_EQ(0, outcome_of(child));
 }
 
+#define GROUP_OF_TARGET	5000
+
+/* The same for the real group. */
+TEST_F(privilege, passed_by_real_group)
+{
+	const gid_t group = GROUP_OF_TARGET;
+	struct perf_event_attr attr = cpu_clock(1000000);
+	pid_t target, child;
+	int fd, tries = 0;
+
+	attr.exclude_kernel = 1;
+	ASSERT_TRUE(write_paranoid(2));
+	target = fork();
+	if (!target) {
+		if (setresgid(group, group, group) ||
+		    setresuid(USER, USER, USER) || prctl(PR_SET_DUMPABLE, 1))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	child = fork();
+	if (!child) {
+		if (setresgid(group, group, USER) || setresuid(USER, USER, USER))
+			_exit(1);
+		/* The target may not be what it is to be yet. */
+		while ((fd = perf_open(&attr, target, -1)) < 0 &&
+		       tries++ < 5000)
+			usleep(1000);
+		if (fd < 0)
+			_exit(2);
+		if (sample_fd(&self->s, fd, 0, 0) < 0)
+			_exit(3);
+		if (setresgid(USER, USER, USER))
+			_exit(4);
+		if (sample_fd(&self->s, fd, 0, 0) >= 0 || errno != EACCES)
+			_exit(5);
+		_exit(0);
+	}
+	EXPECT_EQ(0, outcome_of(child));
+	kill(target, SIGKILL);
+	waitpid(target, NULL, 0);
+}
+
 /* Tracepoint data needs what perf asks for, whoever has opened the event. */
 TEST_F(privilege, passed_tracepoint)
 {
