@@ -21,9 +21,9 @@ struct sfu_walk;
 /**
  * struct sfu_prepared - what an operation @prepare has prepared for @stack
  *
- * @places: the places of the frames, in memory from kmalloc(), which is freed after
- *	@stack; or NULL.
- * @hash: hash of the frames, see sfu_stack_map_hash(); or 0.
+ * @places: a word for each frame, to be used instead of its address, in memory from
+ *	kmalloc(), which is freed after @stack; or NULL.
+ * @hash: a hash of the frames, or 0.
  */
 struct sfu_prepared {
 	u64 *places;

@@ -267,6 +267,21 @@ TEST_F(privilege, passed_event)
 }
 
 /*
+ * Take samples at @fd, and again as USER and @group, who may not. Returns 0, or a
+ * number that tells what went wrong.
+ */
+static int try_after_change(struct sampled *s, int fd, gid_t group)
+{
+	if (fd < 0)
+		return 2;
+	if (sample_fd(s, fd, 0, 0) < 0)
+		return 3;
+	if (setresgid(group, group, group) || setresuid(USER, USER, USER))
+		return 4;
+	return sample_fd(s, fd, 0, 0) >= 0 || errno != EACCES ? 5 : 0;
+}
+
+/*
  * perf asks whether the real user may observe the target, and what he may do at all.
  * The receiver has the same effective user and capabilities, but no more.
  */
@@ -283,15 +298,7 @@ TEST_F(privilege, passed_by_real_user)
 		if (setresuid(0, USER, 0))
 			_exit(1);
 		fd = perf_open(&attr, getppid(), -1);
-		if (fd < 0)
-			_exit(2);
-		if (sample_fd(&self->s, fd, 0, 0) < 0)
-			_exit(3);
-		if (setresuid(USER, USER, USER))
-			_exit(4);
-		if (sample_fd(&self->s, fd, 0, 0) >= 0 || errno != EACCES)
-			_exit(5);
-		_exit(0);
+		_exit(try_after_change(&self->s, fd, 0));
 	}
 	EXPECT_EQ(0, outcome_of(child));
 }
@@ -324,15 +331,7 @@ TEST_F(privilege, passed_by_real_group)
 		while ((fd = perf_open(&attr, target, -1)) < 0 &&
 		       tries++ < 5000)
 			usleep(1000);
-		if (fd < 0)
-			_exit(2);
-		if (sample_fd(&self->s, fd, 0, 0) < 0)
-			_exit(3);
-		if (setresgid(USER, USER, USER))
-			_exit(4);
-		if (sample_fd(&self->s, fd, 0, 0) >= 0 || errno != EACCES)
-			_exit(5);
-		_exit(0);
+		_exit(try_after_change(&self->s, fd, USER));
 	}
 	EXPECT_EQ(0, outcome_of(child));
 	kill(target, SIGKILL);

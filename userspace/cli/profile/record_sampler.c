@@ -13,7 +13,7 @@
 #define RING_PAGES	256u	/* of each CPU */
 #define MAP_PAGES	256u	/* of half of the stack map: some thousand stacks */
 #define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
-#define MAX_TRIES 100	/* to sample a thread that forks all the time */
+#define MAX_TRIES	100	/* to sample a thread that forks all the time */
 
 /**
  * struct opening - the sampler that is being opened
