@@ -29,14 +29,15 @@
 #define SFU_AT_ONCE_DEPTH	256
 
 /*
- * Work for such a stack, which takes less than 20,000 instructions, with interrupts off.
- * A frame with a simple rule in the cache takes 37 of them at most, and is the unit. A
- * row that is read of a section counts as much; the lookup of a rule that is not in the
- * cache, without its rows, and a step by another rule count more.
+ * Work for such a stack: less than 20,000 instructions, with interrupts off. The unit is
+ * a frame with a simple rule in the cache, at most 37 instructions. A row that is read
+ * of a section counts one unit. The lookup of a rule that is not in the cache, without
+ * its rows, counts SFU_AT_ONCE_LOOKUP; a step by a rule that was looked up or is not
+ * simple counts SFU_AT_ONCE_STEP.
  */
 #define SFU_AT_ONCE_WORK	512
 #define SFU_AT_ONCE_LOOKUP	40
-#define SFU_AT_ONCE_STEP	11
+#define SFU_AT_ONCE_STEP	21
 
 /*
  * Steps of one walk to a stack at lower addresses, by rules that say explicitly

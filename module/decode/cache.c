@@ -184,18 +184,6 @@ bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
 	return is_unchanged(cache, sequence);
 }
 
-void sfu_cache_clear(struct sfu_cache *cache)
-{
-	u32 i;
-
-	begin_writing(cache);
-	for (i = 0; i < cache->nr_sets * SFU_CACHE_WAYS; i++) {
-		WRITE_ONCE(cache->entry[i].key, 0);
-		WRITE_ONCE(cache->entry[i].epoch, 0);
-	}
-	end_writing(cache);
-}
-
 struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 				     struct sfu_frame *frame,
 				     const struct sfu_stack *stack, u64 *ip,

@@ -141,10 +141,7 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
 		    struct sfu_rule *rule);
 
-/* Remove all entries. */
-void sfu_cache_clear(struct sfu_cache *cache);
-
-/* Returns whether sfu_cache_follow() can use @rule, if @frame is not an exception. */
+/* Returns whether sfu_cache_follow() can use @rule. It may still decline a frame. */
 bool sfu_cache_is_simple(const struct sfu_rule *rule);
 
 /**

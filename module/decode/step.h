@@ -87,7 +87,7 @@ static inline void sfu_step_read_fp(struct sfu_frame *frame,
 }
 
 /*
- * These three replace @frame by its caller's if they return SFU_STEP_OK, and leave
+ * These three replace @frame by its caller if they return SFU_STEP_OK, and leave
  * it unchanged otherwise, but for sfu_step_read_fp(). May sleep if @stack is user
  * memory.
  */

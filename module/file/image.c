@@ -134,7 +134,7 @@ static int read_size(const struct source *source, u64 *size,
 	struct sfu_table table;
 	int err;
 
-	/* A section with fewer bytes has no auxiliary header that is read. */
+	/* With fewer bytes, open_source_table() fails without reading @hdr. */
 	if (*size >= SFRAME_HDR_SIZE) {
 		err = read_source(source, hdr, min_t(u64, *size, most));
 		if (err)

@@ -112,13 +112,17 @@ void sfu_image_put_bytes(struct sfu_image *image);
 /*
  * As sfu_image_get_bytes(), for a lookup that can neither sleep nor be preempted until
  * sfu_image_peek_end(), which must be called also if this returns NULL. It takes no
- * reference, because whoever drops the last one frees the bytes, which is not possible
- * in interrupts: that waits for the lookup instead. Any context but NMI.
+ * reference: who drops the last one frees the bytes, which is not possible in
+ * interrupts. Instead, the thread that frees the bytes waits for the lookup. Any
+ * context but NMI.
  */
 static inline const u8 *sfu_image_peek_begin(struct sfu_image *image)
 {
 	atomic_inc(&image->peeking);
-	/* Pairs with the barrier in sfu_image_put_bytes(): one of us sees the other. */
+	/*
+	 * Pairs with the barrier in sfu_image_put_bytes(): either @readers is seen to
+	 * be 0 here, or @peeking is seen not to be 0 there.
+	 */
 	smp_mb__after_atomic();
 	return refcount_read(&image->readers) ? image->bytes : NULL;
 }

@@ -74,7 +74,6 @@ void sfu_rules_init(struct sfu_rules *rules)
 {
 	raw_spin_lock_init(&rules->lock);
 	rules->epoch = 1;
-	rules->next_owner = 1;
 }
 
 static struct sfu_rules_table *table_of(struct sfu_rules *rules)
@@ -83,33 +82,47 @@ static struct sfu_rules_table *table_of(struct sfu_rules *rules)
 				     lockdep_is_held(&rules->lock));
 }
 
-/* Invalidate everything: entries must be revalidated. */
-static void begin_rules_epoch(struct sfu_rules *rules)
+/* Take the table away. It must be freed with free_table(), without the lock. */
+static struct sfu_rules_table *take_table(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *table = table_of(rules);
-	const u32 next = rules->epoch + 1;
-	u32 i;
 
 	lockdep_assert_held(&rules->lock);
-	WRITE_ONCE(rules->epoch, next ?: 1);
-	/* The counter has wrapped: entries of earlier epochs would seem valid. */
-	if (next || !table)
-		return;
-	for (i = 0; i < sfu_rules_nr_owners(table); i++)
-		table->owner[i].epoch = 0;
-	sfu_cache_clear(&table->cache);
+	RCU_INIT_POINTER(rules->table, NULL);
+	return table;
+}
+
+/*
+ * Invalidate everything: entries must be revalidated. Returns a table that must be
+ * freed, without the lock, or NULL.
+ */
+static struct sfu_rules_table *begin_rules_epoch(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *wrapped = NULL;
+	u32 next = rules->epoch + 1;
+
+	lockdep_assert_held(&rules->lock);
+	if (!next) {
+		/* Entries of earlier epochs would seem valid: take them away first. */
+		next = 1;
+		wrapped = take_table(rules);
+		/* Who has read the new epoch finds no table of an earlier one. */
+		smp_wmb();
+	}
+	WRITE_ONCE(rules->epoch, next);
+	return wrapped;
 }
 
 void sfu_rules_exit(struct sfu_rules *rules)
 {
-	struct sfu_rules_table *table;
+	struct sfu_rules_table *table, *wrapped;
 
 	raw_spin_lock(&rules->lock);
 	rules->over = true;
-	begin_rules_epoch(rules);
-	table = table_of(rules);
-	RCU_INIT_POINTER(rules->table, NULL);
+	wrapped = begin_rules_epoch(rules);
+	table = take_table(rules);
 	raw_spin_unlock(&rules->lock);
+	free_table(wrapped);
 	free_table(table);
 }
 
@@ -119,33 +132,23 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules)
 	unsigned long nr;
 
 	raw_spin_lock(&rules->lock);
-	table = table_of(rules);
-	RCU_INIT_POINTER(rules->table, NULL);
+	table = take_table(rules);
 	raw_spin_unlock(&rules->lock);
 	nr = table ? pages_of(table) : 0;
 	free_table(table);
 	return nr;
 }
 
-/* Returns a number for @owner that no entry of the cache refers to. */
+/*
+ * Returns a number for @owner that no entry of the cache refers to, or 0 if there is
+ * none.
+ */
 static u32 new_owner_number(struct sfu_rules *rules,
-			    struct sfu_rules_table *table,
+			    const struct sfu_rules_table *table,
 			    const struct sfu_rules_owner *owner)
 {
-	u32 i;
-
-	if (rules->next_owner >> (32 - table->set_bits)) {
-		/*
-		 * The counter overflowed: remove all entries, and start again.
-		 */
-		rules->next_owner = 1;
-		sfu_cache_clear(&table->cache);
-		for (i = 0; i < sfu_rules_nr_owners(table); i++) {
-			table->owner[i].number = 0;
-			/* Must be checked, and numbered, again. */
-			table->owner[i].epoch = 0;
-		}
-	}
+	if (rules->next_owner >> (32 - table->set_bits))
+		return 0;
 	return rules->next_owner++ << table->set_bits | (owner - table->owner);
 }
 
@@ -182,6 +185,7 @@ bool sfu_rules_is_current(const struct sfu_rules *rules,
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		    u64 generation)
 {
+	struct sfu_rules_table *wrapped = NULL;
 	u64 sequence;
 	bool known;
 	u32 epoch;
@@ -192,7 +196,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	raw_spin_lock(&rules->lock);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
-		begin_rules_epoch(rules);
+		wrapped = begin_rules_epoch(rules);
 		/* Pairs with the barrier in is_epoch_of(). */
 		smp_wmb();
 		WRITE_ONCE(rules->mm_sequence,
@@ -201,6 +205,7 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 	}
 	epoch = rules->epoch;
 	raw_spin_unlock(&rules->lock);
+	free_table(wrapped);
 	return epoch;
 }
 
@@ -302,6 +307,8 @@ static void grow_table(struct sfu_rules *rules)
 	old = table_of(rules);
 	if (table && !rules->over && (!old || old->set_bits < set_bits)) {
 		rcu_assign_pointer(rules->table, table);
+		/* It has no entries yet that refer to a number. */
+		rules->next_owner = 1;
 		table = old;
 	}
 	raw_spin_unlock(&rules->lock);
@@ -309,11 +316,25 @@ static void grow_table(struct sfu_rules *rules)
 	free_table(table);
 }
 
+/* Note that the section of @owner was checked for @pc. */
+static void note_checked(struct sfu_rules_table *table,
+			 struct sfu_rules_owner *owner, u32 epoch, u64 pc,
+			 const struct sfu_checked *checked)
+{
+	if (owner->epoch != epoch)
+		table->recent[table->nr_recent++ % SFU_RULES_RECENT] =
+			owner - table->owner;
+	owner->start = checked->start;
+	owner->end = checked->end;
+	owner->epoch = epoch;
+	*sfu_rules_page_of(table, pc) = owner->number;
+}
+
 void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			   const struct sfu_checked *checked)
 {
 	struct sfu_section *section = checked->section, *old = NULL;
-	struct sfu_rules_table *table;
+	struct sfu_rules_table *table, *full = NULL;
 	struct sfu_rules_owner *owner;
 
 	if (!rcu_access_pointer(rules->table))
@@ -333,15 +354,13 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 		}
 		if (!owner->number)
 			owner->number = new_owner_number(rules, table, owner);
-		if (owner->epoch != epoch)
-			table->recent[table->nr_recent++ % SFU_RULES_RECENT] =
-				owner - table->owner;
-		owner->start = checked->start;
-		owner->end = checked->end;
-		owner->epoch = epoch;
-		*sfu_rules_page_of(table, pc) = owner->number;
+		if (owner->number)
+			note_checked(table, owner, epoch, pc, checked);
+		else
+			full = take_table(rules);
 	}
 	raw_spin_unlock(&rules->lock);
+	free_table(full);
 	if (old)
 		sfu_section_put(old);
 }
@@ -370,7 +389,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 {
-	struct sfu_rules_table *table;
+	struct sfu_rules_table *table, *wrapped;
 	struct sfu_rules_owner *owner;
 	bool owns = false;
 
@@ -386,8 +405,9 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	/*
 	 * Also if @section has no owner, as another thread may be checking it.
 	 */
-	begin_rules_epoch(rules);
+	wrapped = begin_rules_epoch(rules);
 	raw_spin_unlock(&rules->lock);
+	free_table(wrapped);
 	if (owns)
 		sfu_section_put(section);
 }

@@ -36,8 +36,8 @@ struct sfu_section;
  * @table: cache and owners; NULL before the first rule; read under RCU.
  * @mm_sequence: (*) sfu_mm_sequence() at the start of the epoch.
  * @generation: (*) generation of the attachments at the start of the epoch.
- * @epoch: (*) number of the current epoch; increases, and is never 0.
- * @next_owner: number of the next owner.
+ * @epoch: (*) number of the current epoch; increases until it wraps, and is never 0.
+ * @next_owner: number of the next owner in @table.
  * @misses: number of rules evicted since the table was created.
  * @over: sfu_rules_exit() was called: no table may be created any more.
  */
@@ -85,7 +85,8 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules);
 
 /*
  * Begin a walk in @mm, which must be the current one. @generation: of the
- * attachments. Begins a new epoch if necessary. Returns the epoch of the walk.
+ * attachments. Begins a new epoch if necessary. May sleep. Returns the epoch of the
+ * walk.
  */
 u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 		    u64 generation);
@@ -131,7 +132,7 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 
 /*
  * Invalidate the rules of @section, which was removed: no walk that begins
- * afterwards uses them. May sleep, if it drops the last reference to @section.
+ * afterwards uses them. May sleep.
  */
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section);
 
@@ -149,10 +150,11 @@ bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
 
 /*
  * Find the rule for the frame with @key: in the cache, or else in a section that has
- * been checked for it in @epoch, and puts it into the cache. @mm: the current one.
- * Decreases *@rows by the number of rows read. Returns false if it needs anything else:
- * a lock that is taken, a section that is not common, a rule that is not or that ends
- * where the frame is. Page faults must be disabled. Any context but NMI.
+ * been checked for it in @epoch, and put it into the cache. @mm: the current one.
+ * Decreases *@rows by the number of rows read. Returns false if that is not possible at
+ * once: a lock is taken, no such section is known, the function is not a common one, or
+ * @key is a return address just behind it. Page faults must be disabled. Any context but
+ * NMI.
  */
 bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
 			const struct mm_struct *mm, u64 key, u32 *rows,

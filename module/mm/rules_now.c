@@ -2,10 +2,10 @@
 /*
  * Rules now: find a rule without waiting for anything, in interrupts, too.
  *
- * The lock of the rules is taken with interrupts on, so an interrupt may have come
- * while this CPU held it. So here it is taken only if it is free: nothing waits for it
- * in an interrupt, and nothing is called under it that waits. As long as it is held,
- * each owner keeps its section, and the section its directory and its image.
+ * Elsewhere, the lock of the rules is taken with interrupts on, so this may run in an
+ * interrupt of the CPU that holds it. So it is taken here only if it is free, and
+ * nothing that may wait is called under it. As long as it is held, each owner keeps its
+ * section, and the section its directory and its image.
  */
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -51,8 +51,8 @@ static bool find_cached(struct sfu_rules_table *table, u32 epoch, u64 key,
 }
 
 /*
- * Returns whether the mappings have not changed since the epoch began, so that what
- * was read since is of the section.
+ * Returns whether the mappings have not changed since the epoch began, so that the
+ * bytes read since then were those of the section.
  */
 static bool is_epoch_unchanged(const struct sfu_rules *rules, u32 epoch,
 			       const struct mm_struct *mm)
@@ -60,7 +60,7 @@ static bool is_epoch_unchanged(const struct sfu_rules *rules, u32 epoch,
 	u64 sequence;
 
 	lockdep_assert_held(&rules->lock);
-	/* The reads are before that of the sequence. */
+	/* Read the sequence after the bytes. */
 	smp_rmb();
 	return rules->epoch == epoch && sfu_mm_sequence(mm, &sequence) &&
 	       sequence == rules->mm_sequence;
@@ -79,7 +79,7 @@ static bool find_in_section(struct sfu_rules *rules,
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
 	    !is_epoch_unchanged(rules, epoch, mm))
 		return false;
-	/* What is behind may be a signal trampoline, which is looked for there. */
+	/* A signal trampoline may follow: only a walk looks for one. */
 	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)
 		return false;
 	/* Evictions are counted, so that a walk makes the table larger. */
@@ -96,7 +96,8 @@ bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
 	struct sfu_rules_table *table;
 	bool found;
 
-	if (!raw_spin_trylock(&rules->lock))
+	/* Without SMP, the lock may not know that it is taken. */
+	if (!IS_ENABLED(CONFIG_SMP) || !raw_spin_trylock(&rules->lock))
 		return false;
 	table = rcu_dereference_protected(rules->table,
 					  lockdep_is_held(&rules->lock));

@@ -23,10 +23,11 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/hashtable.h>
+#include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/mman.h>
 #include <linux/module.h>
+#include <linux/rbtree_latch.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -39,9 +40,17 @@
 #include "sections.h"
 #include "space.h"
 
-/* Spaces by mm. */
-static DEFINE_HASHTABLE(spaces, 10);
+#define HASH_BITS	10
+
+/*
+ * Spaces by mm. What has the same hash is in a tree, because a user may find many
+ * processes whose spaces have that of another user's. It is read in NMIs.
+ */
+static struct latch_tree_root spaces[1 << HASH_BITS];
 static DEFINE_SPINLOCK(spaces_lock);
+
+/* The first is the next whose rule cache may be freed. */
+static LIST_HEAD(all_spaces);
 
 /* Spaces without a marker; the first is the next to be checked. */
 static LIST_HEAD(observed_spaces);
@@ -52,7 +61,7 @@ static atomic_t nr_askers = ATOMIC_INIT(0);
 /* Interval at which all observed spaces are checked. */
 #define SWEEP_INTERVAL	(2 * HZ)
 
-/* Observed spaces that are checked while spaces_lock is held once. */
+/* Spaces that are checked while spaces_lock is held once. */
 #define TURN	64
 
 /*
@@ -69,19 +78,42 @@ static struct shrinker *space_shrinker;
 
 static atomic64_t last_space_id = ATOMIC64_INIT(0);
 
+static struct sfu_space *space_of(const struct latch_tree_node *node)
+{
+	return container_of(node, struct sfu_space, node);
+}
+
+static bool is_lower(struct latch_tree_node *a, struct latch_tree_node *b)
+{
+	return space_of(a)->mm < space_of(b)->mm;
+}
+
+static int compare_mm(void *key, struct latch_tree_node *node)
+{
+	const struct mm_struct *const mm = key, *const other = space_of(node)->mm;
+
+	return mm < other ? -1 : mm > other;
+}
+
+static const struct latch_tree_ops by_mm = {
+	.less = is_lower,
+	.comp = compare_mm,
+};
+
+static struct latch_tree_root *tree_of(const struct mm_struct *mm)
+{
+	return &spaces[hash_ptr(mm, HASH_BITS)];
+}
+
 /*
  * The caller must hold spaces_lock or be in an RCU read-side critical section.
  */
 static struct sfu_space *find_space(const struct mm_struct *mm)
 {
-	struct sfu_space *space;
+	struct latch_tree_node *node = latch_tree_find((void *)mm, tree_of(mm),
+						       &by_mm);
 
-	hash_for_each_possible_rcu(spaces, space, node, (unsigned long)mm,
-				   lockdep_is_held(&spaces_lock)) {
-		if (space->mm == mm)
-			return space;
-	}
-	return NULL;
+	return node ? space_of(node) : NULL;
 }
 
 struct sfu_space *sfu_space_get_of(const struct mm_struct *mm)
@@ -155,7 +187,15 @@ static void discard_space(struct sfu_space *space)
 static void publish_space(struct sfu_space *space)
 {
 	lockdep_assert_held(&spaces_lock);
-	hash_add_rcu(spaces, &space->node, (unsigned long)space->mm);
+	latch_tree_insert(&space->node, tree_of(space->mm), &by_mm);
+	list_add_tail(&space->all, &all_spaces);
+}
+
+static void remove_space(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	latch_tree_erase(&space->node, tree_of(space->mm), &by_mm);
+	list_del(&space->all);
 }
 
 /* Returns whether @space has a marker. @space may be NULL. */
@@ -230,7 +270,7 @@ static void marker_close(struct vm_area_struct *vma)
 	set_markers(space, space->markers - 1);
 	last = !space->markers;
 	if (last)
-		hash_del_rcu(&space->node);
+		remove_space(space);
 	spin_unlock(&spaces_lock);
 	if (!last)
 		return;
@@ -430,7 +470,7 @@ static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 		if (!(all || is_space_over(space)) ||
 		    !refcount_dec_if_one(&space->refs))
 			continue;
-		hash_del_rcu(&space->node);
+		remove_space(space);
 		end_observing(space);
 		list_add(&space->link, &over);
 		dropped++;
@@ -488,21 +528,30 @@ void sfu_space_asker_remove(void)
 		mod_delayed_work(system_dfl_wq, &sweep_work, 0);
 }
 
-/*
- * Returns a space in @bucket that has a rule cache, with a reference, or NULL.
- */
-static struct sfu_space *get_space_with_rules(struct hlist_head *bucket)
+static long nr_cache_pages(void)
 {
-	struct sfu_space *space;
+	return atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
+}
 
-	rcu_read_lock();
-	hlist_for_each_entry_rcu(space, bucket, node) {
+/*
+ * Check the next TURN spaces. Returns the first of them that has a rule cache, with a
+ * reference, or NULL.
+ */
+static struct sfu_space *get_space_with_rules(void)
+{
+	struct sfu_space *space, *found = NULL;
+	unsigned int i;
+
+	spin_lock(&spaces_lock);
+	for (i = 0; i < TURN && !found && !list_empty(&all_spaces); i++) {
+		space = list_first_entry(&all_spaces, struct sfu_space, all);
+		list_move_tail(&space->all, &all_spaces);
 		if (rcu_access_pointer(space->rules.table) &&
 		    refcount_inc_not_zero(&space->refs))
-			break;
+			found = space;
 	}
-	rcu_read_unlock();
-	return space;
+	spin_unlock(&spaces_lock);
+	return found;
 }
 
 /*
@@ -511,18 +560,17 @@ static struct sfu_space *get_space_with_rules(struct hlist_head *bucket)
  */
 static unsigned long shrink_rules(unsigned long nr)
 {
-	static atomic_t hand = ATOMIC_INIT(0);
 	struct sfu_space *space;
-	unsigned long freed = 0;
-	unsigned int i, at;
+	unsigned long freed = 0, turns;
 
-	for (i = 0; i < HASH_SIZE(spaces) && freed < nr; i++) {
-		at = (unsigned int)atomic_inc_return(&hand) % HASH_SIZE(spaces);
-		while (freed < nr &&
-		       (space = get_space_with_rules(&spaces[at]))) {
-			freed += sfu_rules_shrink(&space->rules);
-			sfu_space_put(space);
-		}
+	/* A rule cache has several pages. Most spaces have one, but some may not. */
+	for (turns = 0; turns < nr && freed < nr && nr_cache_pages(); turns++) {
+		cond_resched();
+		space = get_space_with_rules();
+		if (!space)
+			continue;
+		freed += sfu_rules_shrink(&space->rules);
+		sfu_space_put(space);
 	}
 	return freed;
 }
@@ -532,8 +580,7 @@ static unsigned long count_objects(struct shrinker *self,
 				   struct shrink_control *control)
 {
 	/* An observed space counts more than a page, as it has sections. */
-	return nr_observed() * 8 +
-	       atomic_long_read(&sfu_counters[SFU_CACHE_PAGES]);
+	return nr_observed() * 8 + nr_cache_pages();
 }
 
 /*
@@ -558,6 +605,10 @@ static unsigned long scan_objects(struct shrinker *self,
 
 int __init sfu_space_init(void)
 {
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(spaces); i++)
+		seqcount_latch_init(&spaces[i].seq);
 	space_shrinker = sfu_shrinker_create("sframe_unwind", count_objects,
 					     scan_objects);
 	return space_shrinker ? 0 : -ENOMEM;

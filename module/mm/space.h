@@ -21,6 +21,7 @@
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rbtree_latch.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
@@ -36,6 +37,7 @@ struct sfu_section;
  * struct sfu_space
  *
  * @node: in the hash of spaces, by @mm; protected by spaces_lock, read by RCU.
+ * @all: in the list of all spaces; protected by spaces_lock.
  * @link: in the list of observed spaces; protected by spaces_lock.
  * @id: unique in the system, never 0; not reused, unlike @mm.
  * @mm: the key. While the space is in the hash, it holds a reference to the
@@ -59,7 +61,8 @@ struct sfu_section;
  * @rcu: to free the space.
  */
 struct sfu_space {
-	struct hlist_node node;
+	struct latch_tree_node node;
+	struct list_head all;
 	struct list_head link;
 	u64 id;
 	struct mm_struct *mm;

@@ -118,10 +118,11 @@ static const struct pt_regs *find_user_regs(const struct perf_event *perf)
  * Returns whether @user_regs are what the event has interrupted. @regs: the registers
  * that perf has passed.
  *
- * At a precise event, these are a copy of what the NMI has interrupted, but with the
- * instruction pointer of the event. That was a little earlier, maybe in another mode:
- * other registers do not belong to it, and those of the kernel may be among them. An NMI
- * in user mode uses the stack of the thread; one in the kernel has a stack of its own.
+ * At a precise event, @regs are a copy of the registers that the NMI has interrupted,
+ * but with the instruction pointer of the event. The event was a little earlier, maybe
+ * in user mode when the NMI was not: then the other registers are the kernel's. An NMI
+ * that interrupts user mode uses the stack of the thread; one that interrupts the kernel
+ * has a stack of its own.
  */
 static bool has_interrupted_user(const struct pt_regs *user_regs,
 				 struct pt_regs *regs)
@@ -133,9 +134,9 @@ static bool has_interrupted_user(const struct pt_regs *user_regs,
 }
 
 /*
- * Returns whether the kernel may be saving or restoring the user registers. It does that with
- * interrupts disabled; before and after, the stack is in use below them. An NMI counts
- * as one hard interrupt.
+ * Returns whether an NMI may have interrupted the kernel while it was saving or restoring
+ * the user registers. It does that with interrupts disabled, and with nothing on the
+ * stack below the registers. The NMI itself counts as one hard interrupt.
  */
 static bool may_be_partial(const struct sample *sample, struct pt_regs *regs)
 {

@@ -48,8 +48,8 @@
 
 /*
  * Returns whether @file is that of a perf event. perf does not export its file
- * operations: their name tells, and nothing else has it in the file system of
- * anonymous inodes.
+ * operations, so they are recognised by the name of their symbol. No other files on
+ * anonymous inodes have operations of that name.
  */
 static bool is_perf_file(const struct file *file)
 {
@@ -76,17 +76,17 @@ static struct perf_event *perf_event_of(const struct file *file,
 }
 
 /*
- * Returns whether the caller may do what the process might that has opened @file. Of
- * a perf event that a more privileged process has passed on, perf gives only what
- * its attributes ask for, which need not be stacks.
+ * Returns whether the caller has at least the privileges of the process that opened
+ * @file. A more privileged process may pass a perf event on that records no stacks: the
+ * caller must not get stacks by it.
  */
 static bool may_use(const struct file *file)
 {
 	const struct cred *opener = file->f_cred, *cred = current_cred();
 
 	/*
-	 * perf_event_open() has looked at what ptrace does: the real user and group,
-	 * and what is permitted.
+	 * perf_event_open() has checked the access as ptrace does: by the real user
+	 * and group, and the permitted capabilities.
 	 */
 	return (uid_eq(opener->uid, cred->uid) &&
 		gid_eq(opener->gid, cred->gid) &&
@@ -134,7 +134,7 @@ static struct perf_event_attr attr_like(const struct perf_event *perf,
 	attr.sample_type = event->fields & SFRAME_UNWIND_SAMPLE_RAW ?
 				   PERF_SAMPLE_RAW : 0;
 	attr.read_format = 0;
-	/* Of an event that exec has enabled, enable_on_exec is not set any more. */
+	/* exec clears enable_on_exec when it enables the event, but not disabled. */
 	attr.disabled &= attr.enable_on_exec;
 	/* What follows is about perf's own records. */
 	attr.mmap = 0;
@@ -172,12 +172,12 @@ static struct perf_event_attr attr_like(const struct perf_event *perf,
 }
 
 /*
- * Returns whether @made, which has been made for the thread of @perf, has that
- * one's context. exec of a program that the caller may not observe, and exit,
- * remove all events of the thread's context, and free the thread from it; an
- * event that is made later gets another one. So if the contexts are the same, and
- * @perf is not removed, @made ends when @perf does. The contexts also differ while
- * the scheduler has exchanged those of a thread and its child.
+ * Returns whether @made, which has been made for the thread of @perf, has the same
+ * context. exec of a program that the caller may not observe, and exit, remove all
+ * events of the thread's context, and detach it from the thread; an event that is made
+ * later gets another context. So if the contexts are the same, and @perf is not
+ * removed, @made ends when @perf does. The contexts also differ while the scheduler has
+ * exchanged those of a thread and its child.
  */
 static bool is_same_context(const struct perf_event *perf,
 			    const struct perf_event *made)

@@ -12,9 +12,9 @@
  * Each CPU has a few places for threads. The CPU's irq_work empties them, and one NMI
  * at a time fills them: sfu_sample_take() does not take two samples in NMIs at once.
  * The irq_work can be interrupted by an NMI, but not the other way round. So the NMI
- * needs no atomic operation, and the irq_work one: it reads the thread of a place, and
- * then exchanges the cookie by 0, which frees the place. An NMI that gave this cookie
- * to another sample of the thread came before that, and the request comes after it.
+ * needs no atomic operation. The irq_work needs one: it reads the thread of a place, and
+ * then replaces the cookie by 0, by xchg(), which frees the place. NMIs give the cookie
+ * to other samples of the thread only before that; the request is made after it.
  */
 #include <linux/irq_work.h>
 #include <linux/mm_types.h>

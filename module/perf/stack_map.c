@@ -70,7 +70,7 @@ static u32 half_pages(const struct sfu_stack_map *map)
 	return map->half_size / PAGE_SIZE;
 }
 
-/* Elements of the index of a half: entries have two units at least, but few. */
+/* Elements of the index of a half: no entry has fewer than two units. */
 static u32 index_elements(u32 pages)
 {
 	return pages * PAGE_SIZE / (2 * UNIT);

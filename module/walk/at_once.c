@@ -5,9 +5,9 @@
  * The rules are valid for the same reason as in a walk that has just begun: no
  * mapping of the mm has changed, no section was removed, and no attachment has
  * changed since they were checked, see mm/rules.h. A few that are not in the cache are
- * looked up in sections that a walk has checked since then. Whatever a walk might find
- * out differently, if it looked for another section, waited for a page of the stack or
- * of a section, or looked at the thread's signals or uretprobes, ends the attempt.
+ * looked up in sections that a walk has checked since then. The attempt fails where a
+ * walk might get another result: where it would look for another section, wait for a
+ * page of the stack or of a section, or handle a signal frame or a uretprobe.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -44,7 +44,7 @@ struct attempt {
 	u32 work;
 };
 
-/* Take @work from what may be done. Returns whether there was as much. */
+/* Deduct @work from what may still be done. Returns false if less is left. */
 static bool may_do(struct attempt *attempt, u32 work)
 {
 	if (attempt->work < work)
@@ -60,8 +60,8 @@ static bool is_plain_address(const struct sfu_frame *frame)
 }
 
 /*
- * Returns whether a walk may find @frame to be in a signal restorer, which is told by
- * the bytes there. So it may be if they cannot be read now.
+ * Returns whether a walk may find that @frame is in a signal restorer, which it
+ * recognises by the bytes at the address: so also if these cannot be read now.
  */
 static bool may_be_restorer(const struct sfu_frame *frame)
 {
@@ -95,8 +95,8 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
 }
 
 /*
- * Replace @frame by its caller by @rule, which is not a simple one. Returns whether
- * it succeeded, with walk->stop set if there is no caller.
+ * Replace @frame by its caller by @rule, which sfu_rules_follow() did not use. Returns
+ * whether it succeeded, with walk->stop set if there is no caller.
  */
 static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
 			 const struct sfu_rule *rule)
@@ -148,7 +148,7 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			break;
 		if (!find_rule(attempt, frame, followed.missing, &rule))
 			return false;
-		/* The cache was written to meanwhile: do not follow all again. */
+		/* Entries were written meanwhile: fail rather than try again. */
 		if (!followed.nr && !followed.missing &&
 		    sfu_cache_is_simple(&rule))
 			return false;

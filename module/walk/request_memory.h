@@ -7,6 +7,7 @@
 #define SFU_REQUEST_MEMORY_H
 
 #include <linux/list.h>
+#include <linux/rbtree_types.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
@@ -27,8 +28,9 @@ struct sfu_pool;
  *	to interrupt the thread.
  * @refs: one until delivered, one while @work is queued, one until
  *	sfu_queue_add() has returned.
- * @node: (first) in the hash of threads with requests. Or in
- *	sfu_consumer.spare.
+ * @first_node: (first) in the hash of threads with requests. Set by sfu_queue_add(),
+ *	shares its memory with @node.
+ * @node: in sfu_consumer.spare.
  * @link: head (first) or element of the list of requests that share a walk. Or
  *	in sfu_pool.free.
  * @task: the thread. Not dereferenced after @work was queued. It exits only
@@ -51,7 +53,10 @@ struct sfu_pool;
 struct sfu_request {
 	struct callback_head work;
 	refcount_t refs;
-	struct hlist_node node;
+	union {
+		struct rb_node first_node;
+		struct hlist_node node;
+	};
 	struct list_head link;
 	struct task_struct *task;
 	const struct mm_struct *mm;

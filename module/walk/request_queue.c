@@ -46,6 +46,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/timex.h>
@@ -66,13 +67,14 @@
 DEFINE_PER_CPU(bool, sfu_lock_busy);
 
 /*
- * The hash of threads with requests: contains the first request of each thread.
- * The lock protects the bucket and the lists of requests that start in it. It
- * is taken in any context, see lock.h.
+ * The hash of threads with requests: contains the first request of each thread. In a
+ * bucket they are sorted by thread, because a user may find many threads that have the
+ * same hash. The lock protects the bucket and the lists of requests that start in it.
+ * It is taken in any context, see lock.h.
  */
 static struct bucket {
 	raw_spinlock_t lock;
-	struct hlist_head first;
+	struct rb_root first;
 } buckets[1 << BUCKET_BITS];
 
 /**
@@ -103,18 +105,35 @@ static struct bucket *bucket_of(const struct task_struct *task)
 	return &buckets[hash_ptr(task, BUCKET_BITS)];
 }
 
+static int compare_task(const void *key, const struct rb_node *node)
+{
+	const struct task_struct *task = key;
+	const struct sfu_request *request =
+		rb_entry(node, struct sfu_request, first_node);
+
+	return task < request->task ? -1 : task > request->task;
+}
+
+static bool is_lower(struct rb_node *node, const struct rb_node *other)
+{
+	return compare_task(rb_entry(node, struct sfu_request, first_node)->task,
+			    other) < 0;
+}
+
 /* Returns the first request of @task, or NULL. */
 static struct sfu_request *find_first_request(const struct bucket *bucket,
 					      const struct task_struct *task)
 {
-	struct sfu_request *request;
-
 	lockdep_assert_held(&bucket->lock);
-	hlist_for_each_entry(request, &bucket->first, node) {
-		if (request->task == task)
-			return request;
-	}
-	return NULL;
+	return rb_entry_safe(rb_find(task, &bucket->first, compare_task),
+			     struct sfu_request, first_node);
+}
+
+static void leave_bucket(struct bucket *bucket, struct sfu_request *request)
+{
+	lockdep_assert_held(&bucket->lock);
+	rb_erase(&request->first_node, &bucket->first);
+	RB_CLEAR_NODE(&request->first_node);
 }
 
 void sfu_queue_release(struct sfu_request *request)
@@ -160,7 +179,7 @@ static void enter_bucket(struct bucket *bucket, struct sfu_request *request)
 	request->late = 0;
 	if (!request->cookie)
 		request->cookie = sfu_queue_new_cookie();
-	hlist_add_head(&request->node, &bucket->first);
+	rb_add(&request->first_node, &bucket->first, is_lower);
 }
 
 /*
@@ -221,7 +240,7 @@ static int add_first_work(struct bucket *bucket, struct sfu_request *request,
 	lockdep_assert_irqs_disabled();
 	if (err) {
 		sfu_lock(&bucket->lock);
-		hlist_del_init(&request->node);
+		leave_bucket(bucket, request);
 		sfu_unlock(&bucket->lock);
 	} else {
 		/*
@@ -266,7 +285,7 @@ int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 
 	request->task = task;
 	request->mm = mm;
-	INIT_HLIST_NODE(&request->node);
+	RB_CLEAR_NODE(&request->first_node);
 	INIT_LIST_HEAD(&request->link);
 
 	/*
@@ -346,7 +365,7 @@ bool sfu_queue_begin(struct sfu_request *first, u32 *max_depth, bool *fallback)
 	bool is_first;
 
 	flags = sfu_lock_irqsave(&bucket->lock);
-	is_first = !hlist_unhashed(&first->node);
+	is_first = !RB_EMPTY_NODE(&first->first_node);
 	if (is_first) {
 		first->walking = true;
 		/* sfu_queue_add(), on another CPU, may not have cleared it yet. */
@@ -385,7 +404,7 @@ struct sfu_request *sfu_queue_next(struct sfu_request *first, u64 start)
 	if (next) {
 		list_del(&next->link);
 	} else {
-		hlist_del_init(&first->node);
+		leave_bucket(bucket, first);
 		note_served(start);
 	}
 	sfu_unlock_irqrestore(&bucket->lock, flags);
@@ -406,6 +425,6 @@ void sfu_queue_init(void)
 
 	for (i = 0; i < ARRAY_SIZE(buckets); i++) {
 		raw_spin_lock_init(&buckets[i].lock);
-		INIT_HLIST_HEAD(&buckets[i].first);
+		buckets[i].first = RB_ROOT;
 	}
 }

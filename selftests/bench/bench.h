@@ -14,6 +14,7 @@
 
 void measure_walks(int fd);
 void measure_samples(int fd);
+void measure_at_once(int fd);
 void measure_backtrace(int fd);
 void measure_extended(int fd);
 void measure_lookups(int fd);

@@ -3,7 +3,7 @@
  * The bench in a VM: what the module costs, in instructions, on a machine that
  * counts them.
  *
- * usage: kernel walks | samples | backtrace | extended | lookups | many
+ * usage: kernel walks | samples | at_once | backtrace | extended | lookups | many
  */
 #include <errno.h>
 #include <string.h>
@@ -26,6 +26,8 @@ int main(int argc, char **argv)
 		measure_walks(fd);
 	else if (!strcmp(what, "samples"))
 		measure_samples(fd);
+	else if (!strcmp(what, "at_once"))
+		measure_at_once(fd);
 	else if (!strcmp(what, "backtrace"))
 		measure_backtrace(fd);
 	else if (!strcmp(what, "extended"))
@@ -35,6 +37,6 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "many"))
 		measure_many(fd);
 	else
-		die("walks, samples, backtrace, extended, lookups or many?");
+		die("walks, samples, at_once, backtrace, extended, lookups or many?");
 	return 0;
 }

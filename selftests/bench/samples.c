@@ -13,23 +13,13 @@
 #include <unistd.h>
 
 #include "../include/wrappers.h"
-#include "bench.h"
+#include "samples.h"
 
 #define CHAINS		4
 #define DEPTH		32
-#define PAGE		4096UL
-#define RING_PAGES	16
 #define REPEAT		8
 #define WARM_ROUNDS	6
 #define ROUNDS		32
-
-/* Events of the client that differ in what they record. */
-enum kind {
-	AT_ONCE,
-	ALSO_LATER,
-	NO_USER,
-	NR_KINDS
-};
 
 static const uint32_t flags_of[NR_KINDS] = {
 	[AT_ONCE] = SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL,
@@ -37,14 +27,6 @@ static const uint32_t flags_of[NR_KINDS] = {
 		       SFRAME_UNWIND_SAMPLE_EVENT_ALSO_LATER,
 	[NO_USER] = SFRAME_UNWIND_SAMPLE_EVENT_NO_KERNEL |
 		    SFRAME_UNWIND_SAMPLE_EVENT_NO_USER,
-};
-
-struct rings {
-	int fd, perf_fd;
-	struct sframe_unwind_ring *control;
-	const unsigned char *records;
-	struct perf_event_mmap_page *perf;
-	uint32_t id[NR_KINDS];
 };
 
 /* An event that does not occur by itself, with what "perf record -g" records. */
@@ -79,13 +61,13 @@ static void *map(int fd, size_t size, int prot, off_t offset)
 	return at;
 }
 
-static void open_rings(struct rings *rings, int fd)
+void open_rings(struct rings *rings, int fd, unsigned int max_depth)
 {
 	struct sframe_unwind_sampler sampler = {
 		.size = sizeof(sampler),
 		.ring_pages = RING_PAGES,
 		.clockid = CLOCK_MONOTONIC,
-		.max_depth = DEPTH,
+		.max_depth = max_depth,
 	};
 	struct sframe_unwind_sample_control start = {
 		.size = sizeof(start),
@@ -95,13 +77,13 @@ static void open_rings(struct rings *rings, int fd)
 
 	rings->fd = fd;
 	rings->perf_fd = open_perf();
-	rings->perf = map(rings->perf_fd, (1 + RING_PAGES) * PAGE,
+	rings->perf = map(rings->perf_fd, (1 + RING_PAGES) * RING_PAGE,
 			  PROT_READ | PROT_WRITE, 0);
 	if (ioctl(fd, SFRAME_UNWIND_IOC_SAMPLER, &sampler))
 		die("SAMPLER: %s", strerror(errno));
-	rings->control = map(fd, PAGE, PROT_READ | PROT_WRITE,
+	rings->control = map(fd, RING_PAGE, PROT_READ | PROT_WRITE,
 			     SFRAME_UNWIND_RING_CONTROL(0));
-	rings->records = map(fd, 2 * RING_PAGES * PAGE, PROT_READ,
+	rings->records = map(fd, 2 * RING_BYTES, PROT_READ,
 			     SFRAME_UNWIND_RING_RECORDS(0));
 	for (i = 0; i < NR_KINDS; i++) {
 		struct sframe_unwind_sample_event event = {
@@ -135,7 +117,7 @@ static bool check_records(struct rings *rings, enum kind kind)
 	while (tail < head) {
 		const struct sframe_unwind_record *record =
 			(const void *)(rings->records +
-				       tail % (RING_PAGES * PAGE));
+				       tail % RING_BYTES);
 
 		if (record->type == SFRAME_UNWIND_RECORD_SAMPLE) {
 			sample = (const void *)record;
@@ -162,13 +144,13 @@ static bool check_records(struct rings *rings, enum kind kind)
 /* perf's records must have the context marker and as many frames. */
 static void check_perf(struct rings *rings, unsigned int nr)
 {
-	const unsigned char *data = (const void *)rings->perf + PAGE;
+	const unsigned char *data = (const void *)rings->perf + RING_PAGE;
 	const uint64_t head = rings->perf->data_head;
 	/* Header, ip, pid and tid, time, period, number of entries. */
 	const uint64_t want = 8 + 8 + 8 + 8 + 8 + 8 + (1 + DEPTH) * 8;
 	const uint64_t tail = rings->perf->data_tail;
 	const struct perf_event_header *header =
-		(const void *)(data + tail % (RING_PAGES * PAGE));
+		(const void *)(data + tail % RING_BYTES);
 
 	if (head - tail != nr * want || header->size != want)
 		die("perf: %lu bytes, not %u records of %lu", head - tail, nr,
@@ -250,7 +232,7 @@ void measure_samples(int fd)
 	memset(perf, 0xff, sizeof(perf));
 	world_create(&world, &spec, (uintptr_t)timed_ioctl);
 	world_register(fd, &world);
-	open_rings(&rings, fd);
+	open_rings(&rings, fd, DEPTH);
 	for (round = 0; round < WARM_ROUNDS + ROUNDS; round++) {
 		for (i = 0; i < CHAINS; i++) {
 			const uintptr_t chain = world.chain[i];

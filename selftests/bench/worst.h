@@ -83,9 +83,16 @@ size_t table_size(uint32_t functions, uint32_t rows);
 void put_table(unsigned char *to, uint64_t base, uint64_t text,
 	       uint32_t functions, uint32_t size, uint32_t rows);
 
-/* Write the code that ask_with_stack() runs to @to; at most STUB_SIZE bytes. */
+/* Write the code that ioctl_with_stack() runs to @to; at most STUB_SIZE bytes. */
 #define STUB_SIZE	16
 void put_stub(unsigned char *to);
+
+/*
+ * Call ioctl(@fd, @cmd, @arg) from the code at @stub, with the stack pointer at @stack.
+ * Returns its result, or -errno.
+ */
+long ioctl_with_stack(int fd, long cmd, void *arg, const void *stub,
+		      const uint64_t *stack);
 
 /*
  * Request a stack of this thread from the code at @stub, with the stack pointer

@@ -118,13 +118,9 @@ void put_stub(unsigned char *to)
 	memcpy(to, code, sizeof(code));
 }
 
-void ask_with_stack(int fd, const void *stub, const uint64_t *stack,
-		    uint32_t depth)
+long ioctl_with_stack(int fd, long cmd, void *arg, const void *stub,
+		      const uint64_t *stack)
 {
-	struct sframe_unwind_request req = {
-		.size = sizeof(req),
-		.max_depth = depth,
-	};
 	long ret = 16;	/* __NR_ioctl */
 
 	/*
@@ -137,9 +133,22 @@ void ask_with_stack(int fd, const void *stub, const uint64_t *stack,
 		     "jmp *%[stub]\n"
 		     "1:"
 		     : "+a"(ret)
-		     : "D"((long)fd), "S"((long)SFRAME_UNWIND_IOC_REQUEST),
-		       "d"(&req), [stack] "r"(stack), [stub] "r"(stub)
+		     : "D"((long)fd), "S"(cmd), "d"(arg), [stack] "r"(stack),
+		       [stub] "r"(stub)
 		     : "rbx", "r12", "rcx", "r11", "memory");
+	return ret;
+}
+
+void ask_with_stack(int fd, const void *stub, const uint64_t *stack,
+		    uint32_t depth)
+{
+	struct sframe_unwind_request req = {
+		.size = sizeof(req),
+		.max_depth = depth,
+	};
+	const long ret = ioctl_with_stack(fd, SFRAME_UNWIND_IOC_REQUEST, &req,
+					  stub, stack);
+
 	if (ret)
 		die("request: %s", strerror(-ret));
 }

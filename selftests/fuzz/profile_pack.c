@@ -40,7 +40,10 @@ static void put_part(const uint8_t *stream, size_t size, bool is_newer)
 	put("\0\0\0\0\0\0\0", padding);
 }
 
-/* Records between the parts of a stream, more than zstd likes to be asked for more. */
+/*
+ * Put records between the parts of a stream: so many that zstd would fail if it were
+ * called for each of them without new input.
+ */
 static void put_others(uint8_t how)
 {
 	const struct perf_event_header round = {

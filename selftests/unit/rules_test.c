@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * module/mm/rules.h: rules are never used for another owner, in particular
- * after the owners' numbers have wrapped, once in a million times.
+ * after the owners' numbers are used up, once in a million times.
  */
 #include <linux/hash.h>
 
@@ -166,8 +166,8 @@ static void one_owner_at_a_place(void)
 }
 
 /*
- * The section at @place is the first to be numbered after the wrap, while a
- * walk uses one section of each place.
+ * The section at @place is the first for which no number is left, while a walk uses
+ * one section of each place.
  */
 static void start_anew_at(u32 place)
 {
@@ -181,6 +181,12 @@ static void start_anew_at(u32 place)
 		EXPECT_OWN(&rules, &checked[i], true);
 	}
 	rules.next_owner = NR_NUMBERS;
+	/* There is no table any more, which held the sections; then a new one. */
+	meet(&rules, &next);
+	EXPECT_OWN(&rules, &next, false);
+	for (i = 0; i < NR_PLACES; i++)
+		EXPECT_EQ(refcount_read(&checked[i].section->refs), 1);
+	EXPECT_EQ(refcount_read(&next.section->refs), 1);
 	meet(&rules, &next);
 	EXPECT_OWN(&rules, &next, true);
 	/* What the walk records afterwards belongs to no other section. */
@@ -224,6 +230,7 @@ static void rules_of_old_numbers_are_forgotten(void)
 		meet(&rules, &old[i]);
 	rules.next_owner = NR_NUMBERS;
 	meet(&rules, &new[0]);
+	meet(&rules, &new[0]);
 	/* This section is renumbered before it is replaced. */
 	meet(&rules, &old[1]);
 	meet(&rules, &new[1]);
@@ -248,6 +255,23 @@ static void last_number(void)
 	sfu_rules_exit(&rules);
 }
 
+/* A rule of the first epoch is not valid in the first one after the counter has wrapped. */
+static void epochs_start_anew(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked checked = make(3);
+
+	rules.epoch = 1;
+	meet(&rules, &checked);
+	EXPECT_OWN(&rules, &checked, true);
+	rules.epoch = U32_MAX;
+	mm_sequence += 2;
+	EXPECT_EQ(sfu_rules_begin(&rules, NULL, 1), 1);
+	EXPECT_OWN(&rules, &checked, false);
+	EXPECT_EQ(refcount_read(&checked.section->refs), 1);
+	sfu_rules_exit(&rules);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -257,6 +281,7 @@ int main(void)
 		TAP_TEST(numbers_start_anew_elsewhere),
 		TAP_TEST(rules_of_old_numbers_are_forgotten),
 		TAP_TEST(last_number),
+		TAP_TEST(epochs_start_anew),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -125,6 +125,76 @@ static void limit_of_another(void)
 	EXPECT(count_files() <= 1 + 4);
 }
 
+/* Set when a file was last used. */
+static void use_at(const char *name, time_t time)
+{
+	const struct timespec times[2] = { { time, 0 }, { time, 0 } };
+
+	utimensat(AT_FDCWD, in(name), times, 0);
+}
+
+/* However many sections are made for others, they displace only each other. */
+static void those_of_others_make_room_first(void)
+{
+	EXPECT(begin());
+	EXPECT_EQ(sfu_cache_set_limit(cache, 8 * FILE_ROOM), 0);
+	fill(3);
+	sfu_cache_set_of_others(cache, true);
+	for (unsigned int i = 11; i <= 15; i++) {
+		EXPECT_EQ(write_one(name_of(i)), 0);
+		use_at(name_of(i), 2000 + i);
+	}
+	EXPECT_EQ(count_files(), 9);
+	/* Read for others, 11 is used last, and 1 stays the user's. */
+	EXPECT_EQ(read_back(name_of(11)), 0);
+	EXPECT_EQ(read_back(name_of(1)), 0);
+	use_at(name_of(1), 1000);
+	EXPECT_EQ(write_one(name_of(16)), 0);
+	EXPECT(!is_there(name_of(12)) && !is_there(name_of(13)));
+	EXPECT(is_there(name_of(11)) && is_there(name_of(14)));
+	for (unsigned int i = 17; i <= 40; i++)
+		EXPECT_EQ(write_one(name_of(i)), 0);
+	for (unsigned int i = 1; i <= 3; i++)
+		EXPECT(is_there(name_of(i)));
+	EXPECT(count_files() <= 9);
+	/* When there are none left, the user's own make room, too. */
+	sfu_cache_set_of_others(cache, false);
+	for (unsigned int i = 41; i <= 46; i++)
+		EXPECT_EQ(write_one(name_of(i)), 0);
+	EXPECT(!is_there(name_of(1)) && is_there(name_of(46)));
+	EXPECT(!is_there(name_of(40)));
+}
+
+/* The contents of a file of the user's can be that of a file of others. */
+static void is_the_users_once_he_uses_it(void)
+{
+	char *file;
+	struct sframe_unwind_converted *found;
+
+	EXPECT(begin());
+	EXPECT_EQ(sfu_cache_set_limit(cache, 4 * FILE_ROOM), 0);
+	sfu_cache_set_of_others(cache, true);
+	for (unsigned int i = 1; i <= 4; i++)
+		EXPECT_EQ(write_one(name_of(i)), 0);
+	EXPECT_EQ(reopen(), 0);
+	/* Looking at it is no use. */
+	EXPECT_EQ(sfu_cache_look(cache, name_of(2), &file, &found), 0);
+	free(file);
+	sframe_unwind_converted_free(found);
+	EXPECT_EQ(read_back(name_of(1)), 0);
+	use_at(name_of(1), 1000);
+	use_at(name_of(2), 2000);
+	EXPECT_EQ(write_one(name_of(5)), 0);
+	EXPECT(is_there(name_of(1)) && !is_there(name_of(2)));
+	/* It stays the user's when it is used for others again. */
+	sfu_cache_set_of_others(cache, true);
+	EXPECT_EQ(read_back(name_of(1)), 0);
+	use_at(name_of(1), 1000);
+	for (unsigned int i = 11; i <= 20; i++)
+		EXPECT_EQ(write_one(name_of(i)), 0);
+	EXPECT(is_there(name_of(1)) && is_there(name_of(5)));
+}
+
 static void number_of_files(void)
 {
 	EXPECT(begin());
@@ -298,6 +368,8 @@ int main(void)
 		TAP_TEST(too_large),
 		TAP_TEST(limit_is_kept),
 		TAP_TEST(limit_of_another),
+		TAP_TEST(those_of_others_make_room_first),
+		TAP_TEST(is_the_users_once_he_uses_it),
 		TAP_TEST(number_of_files),
 		TAP_TEST(old_files),
 		TAP_TEST(clean),

@@ -107,7 +107,7 @@ static void collisions(void)
 	}
 	for (i = 0; i < MAX_PROBES; i++)
 		EXPECT_EQ(add(map, i, 4), id[i]);
-	/* No more is looked for. */
+	/* Only MAX_PROBES elements are examined. */
 	EXPECT_EQ(add(map, i, 4), 0);
 	collide = false;
 	sfu_stack_map_free(map);

@@ -36,7 +36,7 @@
  * the file.
  *
  * Without it, the bits from PLACE_WHY_SHIFT on are enum sframe_unwind_unplaced, and those
- * below are the address, which has no more bits, unless it is no user address.
+ * below are the lower bits of the address: all bits that a user address has.
  */
 #define SFRAME_UNWIND_PLACE_FILE	0x8000000000000000ULL
 #define SFRAME_UNWIND_PLACE_FILE_SHIFT	40

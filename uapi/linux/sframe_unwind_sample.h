@@ -91,8 +91,8 @@ struct sframe_unwind_sampler {
 };
 
 /*
- * SFRAME_UNWIND_IOC_SAMPLER: let the client take samples. Once for each client;
- * before poll(2) or epoll_ctl(2), which report only what exists when they are
+ * SFRAME_UNWIND_IOC_SAMPLER: let the client take samples. Possible once for each client.
+ * Call it before poll(2) or epoll_ctl(2), which report only what exists when they are
  * called.
  *
  * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth,
@@ -139,7 +139,8 @@ struct sframe_unwind_sampler {
  * that this overwrites: from @oldest to @head, there are whole records always. The
  * reader
  *
- *	loads @oldest with acquire semantics, and goes on to it if it is behind it;
+ *	loads @oldest with acquire semantics, and continues there if its own position
+ *	is before @oldest;
  *	loads @head with acquire semantics;
  *	copies the record at its position, whose size must be between that of its
  *	header and the distance to @head;
@@ -147,8 +148,8 @@ struct sframe_unwind_sampler {
  *
  * If @oldest is beyond the position of the record then, what was copied is invalid,
  * and the reader begins again. So it never stops the module, and misses only what was
- * overwritten before it came. Only records that are not complete are not
- * overwritten: if an interrupt needs their room, its record is lost (lost_full).
+ * overwritten before it came. Records that are not complete yet are not overwritten:
+ * if an interrupt needs their room, its record is lost (lost_full).
  *
  * @head: position after the last record. Written by the module.
  * @cpu: number of the CPU.

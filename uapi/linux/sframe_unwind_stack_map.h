@@ -13,8 +13,8 @@
  * SFRAME_UNWIND_MAP_UNIT unused bytes. Entries follow, one behind the other, up to
  * used bytes; each is a multiple of SFRAME_UNWIND_MAP_UNIT bytes. The first 8 bytes
  * of an entry are 0 until it is complete; the reader loads them with acquire
- * semantics. What is behind an entry that is not complete can be found when it is,
- * and by ids.
+ * semantics. Until an entry is complete, those behind it can be found only by their
+ * ids.
  *
  * Entries do not change, except for counts, and are never removed one by one.
  * SFRAME_UNWIND_IOC_CLEAR_STACK_MAP begins a new generation, which uses the other
@@ -25,7 +25,8 @@
  * units of SFRAME_UNWIND_MAP_UNIT bytes, modulo 2^32; it is never 0. An id whose
  * generation, modulo 2^(32 - id_shift), is neither @generation nor @oldest cannot be
  * looked up any more. A reader that runs while another one may clear the map copies
- * an entry, and then checks @oldest again, with acquire semantics before it.
+ * an entry, and then loads @oldest again, after all loads of the entry (a read
+ * barrier).
  *
  * If the map is full, stacks that are not in it are in the record, with all
  * their frames, as if there was no map: map_refused of struct
@@ -116,8 +117,8 @@ struct sframe_unwind_map_entry {
  * @user_id: id of the user stack; 0 if the record had none.
  * @kernel_id: id of the kernel stack, or 0.
  * @pid: as in struct sframe_unwind_sample.
- * @event: id of the event; 0 for SFRAME_UNWIND_RECORD_USER_STACK records, of
- *	which one can be for several samples, which are counted with user_id 0.
+ * @event: id of the event; 0 for SFRAME_UNWIND_RECORD_USER_STACK records. One of
+ *	these can be for several samples, which are counted with user_id 0.
  * @count: number of records. May grow as long as it is of the current generation.
  */
 struct sframe_unwind_map_count {
@@ -150,10 +151,10 @@ struct sframe_unwind_clear_stack_map {
 };
 
 /*
- * SFRAME_UNWIND_IOC_CLEAR_STACK_MAP: begin a new generation of the stack map. What
- * the previous call had left can not be looked up any more; the counts of the
- * present generation are final when this call returns. Records that are still in a
- * ring may refer to it.
+ * SFRAME_UNWIND_IOC_CLEAR_STACK_MAP: begin a new generation of the stack map. The
+ * generation that the previous call ended can not be looked up any more. That which
+ * this call ends can be: its counts are final when this call returns, and records that
+ * are still in a ring may refer to it.
  *
  * EINVAL	size, flags or reserved.
  * E2BIG	size is larger than known and the tail is not zero.

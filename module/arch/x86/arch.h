@@ -160,10 +160,10 @@ static inline bool sfu_arch_is_supported(const struct pt_regs *regs)
 }
 
 /*
- * Returns whether user addresses are those of @mm. When the kernel switches to
- * another mm, or uses a temporary one to change code, they are not those of the
- * current thread's. And until Linux 6.13, it no longer flushes the TLB of this CPU for
- * @mm from a little earlier on. Any context.
+ * Returns whether accesses to user addresses on this CPU reach @mm. They reach
+ * another one while the kernel switches to it, or uses a temporary one to change code.
+ * Returns false also if the kernel does not flush this CPU's TLB for @mm any more:
+ * until Linux 6.13, it stops that shortly before the switch. Any context.
  */
 static inline bool sfu_arch_is_loaded(struct mm_struct *mm)
 {

@@ -28,10 +28,10 @@ u32 sfu_arch_kernel_stack(const struct pt_regs *regs, bool precise, u64 *ip,
 		return 0;
 	ip[nr++] = start->ip;
 	/*
-	 * Of a caller's registers, perf sets few, and not the flags. The unwinder
-	 * needs all of them to start there; else it starts here, and skips what
-	 * is below the caller. Then it comes to the caller itself, which is there
-	 * already.
+	 * The unwinder can start at @start only if all registers are set. If they
+	 * are those of a caller, perf has set a few, and not the flags: start at
+	 * this function, and skip the frames below the caller. The caller's own
+	 * address is stored already.
 	 */
 	if (start->flags & X86_EFLAGS_FIXED && !precise) {
 		unwind_start(&state, current, start, NULL);

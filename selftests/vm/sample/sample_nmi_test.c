@@ -2,8 +2,8 @@
 /*
  * Samples in NMIs: they have the user stack, at once or later, interrupt writers of the
  * same ring, and the module's own locks. There is no hardware counter in the VM: the NMIs
- * are asked for at QEMU's monitor (qemu/run -N); and a kprobe that is an int3 is for the
- * kernel an NMI, too.
+ * are requested from QEMU's monitor (qemu/run -N). The kernel treats a kprobe that is an
+ * int3 as an NMI, too.
  */
 #include <glob.h>
 #include <sys/syscall.h>
@@ -237,7 +237,7 @@ TEST_F(nmi, by_the_monitor)
 	close(monitor);
 	ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
 	EXPECT_LE(NMIS, spec.nmis);
-	/* One in a sample that was taken in an NMI is not possible. */
+	/* NMIs do not nest: each takes a sample, or loses it because the ring is full. */
 	EXPECT_EQ(spec.nmis, self->samples + self->stats.lost_full);
 	EXPECT_LT(0, self->in_user);
 	EXPECT_LT(0, self->in_kernel);
@@ -248,7 +248,7 @@ TEST_F(nmi, by_the_monitor)
 	       self->stats.stacks_lost, self->stats.stacks_asked);
 }
 
-/* NMIs of both modes between two looks at how many there were. */
+/* NMIs of both modes between two reads of the counters. */
 #define NMIS_AT_ONCE	20
 #define OF_EACH_MODE	5
 

@@ -166,7 +166,7 @@ static pid_t sample_both(FIXTURE_DATA(ns) *self)
 			      sizeof(first) || outcome_of(first));
 		why = be_first(shared, &self->s, &self->t);
 		snprintf(shared->why, sizeof(shared->why), "%s", why ?: "");
-		/* Who waits for it goes on. */
+		/* The process that waits for it goes on, even after an error. */
 		tell(&shared->inside_done);
 		_exit(!!why);
 	}

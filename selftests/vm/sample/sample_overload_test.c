@@ -17,7 +17,7 @@
 
 #define RING_PAGES	4
 
-/* What is to have been lost, unless a time is given, and what is to have been read. */
+/* Records to be lost, unless a time is given, and records to be read. */
 #define LOST_WANTED	20000
 #define READ_WANTED	2000
 

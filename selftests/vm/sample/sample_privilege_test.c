@@ -282,8 +282,8 @@ static int try_after_change(struct sampled *s, int fd, gid_t group)
 }
 
 /*
- * perf asks whether the real user may observe the target, and what he may do at all.
- * The receiver has the same effective user and capabilities, but no more.
+ * perf checks the real user and the permitted capabilities. The receiver has the
+ * effective user and the effective capabilities only.
  */
 TEST_F(privilege, passed_by_real_user)
 {
