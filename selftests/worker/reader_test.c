@@ -12,9 +12,11 @@
 
 #include "common.h"
 #include "userspace/convert/cache/cache.h"
+#include "userspace/convert/output/packed.h"
 #include "userspace/convert/cache/stamp.h"
 #include "userspace/cli/attach/reader_task.h"
 #include "userspace/worker/message.h"
+#include "userspace/worker/protocol.h"
 
 #define USER 65534
 
@@ -380,6 +382,95 @@ static void test_stamp(void)
 	end_reader();
 }
 
+/* Returns the mode of the section in the cache for these contents; 0 if there is none. */
+static mode_t section_mode(const struct digest *digest)
+{
+	char name[CACHE_NAME_SIZE], path[256];
+	struct stat stat;
+
+	if (sfu_cache_name(digest, NULL, name))
+		return 0;
+	snprintf(path, sizeof(path), "%s/cache/%s", directory, name);
+	return lstat(path, &stat) ? 0 : stat.st_mode & 07777;
+}
+
+/* A memory file with a worker's result, for the file @elf_fd. */
+static int make_result(int elf_fd)
+{
+	const int fd = memfd_create("result", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	struct sframe_unwind_converted *converted;
+	struct worker_header header = { .error = 0 };
+	struct buffer packed = { 0 };
+
+	memcpy(header.magic, WORKER_MAGIC, sizeof(header.magic));
+	if (sframe_unwind_convert_fd(elf_fd, "x", NULL, &converted) ||
+	    sfu_packed_write(&packed, converted))
+		abort();
+	header.packed_size = packed.size;
+	if (write(fd, &header, sizeof(header)) != sizeof(header) ||
+	    write(fd, packed.bytes, packed.size) != (ssize_t)packed.size ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW))
+		abort();
+	buffer_free(&packed);
+	sframe_unwind_converted_free(converted);
+	return fd;
+}
+
+/* Have a worker's result attached to the file and stored for contents @digest. */
+static void attach_result(const struct mapping *mapping,
+			  const struct digest *digest, bool is_trusted)
+{
+	const int elf_fd = open(mapping->name, O_RDONLY | O_CLOEXEC);
+	const int fds[2] = { elf_fd, make_result(elf_fd) };
+	struct reader_request request = {
+		.what = READER_ATTACH,
+		.attach = {
+			.is_trusted = is_trusted,
+			.is_converted = true,
+			.part = { .index = 0, .nr = 1 },
+			.digest = *digest,
+		},
+	};
+	struct reader_reply reply, last;
+
+	EXPECT(!message_send(reader_socket, &request, sizeof(request), NULL, 0,
+			     fds) &&
+	       hear(&reply) && !reply.error && hear(&last) && last.is_last);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/*
+ * Sections of files that users can have written are marked as such in the cache, until
+ * they are used for a file that only root can have written.
+ */
+static void test_sections_of_users(void)
+{
+	struct mapping trusted, of_user;
+	struct digest other = { { 1 } };
+	struct reader_reply reply;
+
+	map_file("section", 0, &trusted);
+	map_file("section_of_user", USER, &of_user);
+	start_reader();
+	EXPECT(is_up());
+	ask_to_attach(&of_user, &reply);
+	attach_result(&of_user, &reply.file.digest, false);
+	EXPECT_EQ(section_mode(&reply.file.digest), 0400);
+	attach_result(&trusted, &other, true);
+	EXPECT_EQ(section_mode(&other), 0600);
+	ask_to_attach(&of_user, &reply);
+	EXPECT(reply.file.is_attached);
+	EXPECT_EQ(section_mode(&reply.file.digest), 0400);
+	/* It has the same bytes. */
+	ask_to_attach(&trusted, &reply);
+	EXPECT(reply.file.is_attached);
+	EXPECT_EQ(section_mode(&reply.file.digest), 0600);
+	ask_to_attach(&of_user, &reply);
+	EXPECT_EQ(section_mode(&reply.file.digest), 0600);
+	end_reader();
+}
+
 /*
  * A user has mapped a file for writing when it was his, and changes it after it was
  * given to root and read, without a change of its times.
@@ -429,6 +520,7 @@ int main(void)
 		TAP_TEST(test_of_user),
 		TAP_TEST(test_gone),
 		TAP_TEST(test_stamp),
+		TAP_TEST(test_sections_of_users),
 		TAP_TEST(test_old_owner),
 	};
 	char command[64];

@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 
-bool __wrap_filter_prepare(void);
-bool __real_filter_prepare(void);
+bool __wrap_filter_prepare(uint32_t otherwise, int (*add_rules)(scmp_filter_ctx filter));
+bool __real_filter_prepare(uint32_t otherwise, int (*add_rules)(scmp_filter_ctx filter));
 int __wrap_unshare(int flags);
 int __real_unshare(int flags);
 int __wrap_poll(struct pollfd *files, nfds_t nr, int ms);
@@ -22,13 +24,13 @@ static bool is_limit(rlim_t wanted)
 	return getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == wanted;
 }
 
-bool __wrap_filter_prepare(void)
+bool __wrap_filter_prepare(uint32_t otherwise, int (*add_rules)(scmp_filter_ctx filter))
 {
 	if (is_limit(0)) {
 		errno = ENOMEM;
 		return false;
 	}
-	return __real_filter_prepare();
+	return __real_filter_prepare(otherwise, add_rules);
 }
 
 int __wrap_unshare(int flags)

@@ -67,7 +67,7 @@ static void lose_spare(rlim_t bytes)
 		usleep(10000);
 	}
 	EXPECT(only_child());
-	/* It has the same limit, whenever it asks for it. */
+	/* The server has inherited the old limit: it does not matter when it checks it. */
 	set_limit(WHOLE_SANDBOX);
 	for (int tries = 0; only_child() && tries < 1000; tries++) {
 		workers_keep_spare(0);

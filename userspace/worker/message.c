@@ -70,19 +70,20 @@ static ssize_t receive_parts(int socket, unsigned char *tag, void *bytes,
 		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC |
 			      (is_now ? MSG_DONTWAIT : 0));
 	} while (got < 0 && errno == EINTR);
-	if (got <= 0)
-		return got ? -errno : 0;
+	if (got < 0)
+		return -errno;
+	/* Also an empty message may have descriptors. */
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_type == SCM_RIGHTS) {
 		*nr = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(header), *nr * sizeof(int));
 	}
-	if (!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	if (got && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return got - 1;
 	for (unsigned int i = 0; i < *nr; i++)
 		close(fds[i]);
 	*nr = 0;
-	return -EMSGSIZE;
+	return got ? -EMSGSIZE : 0;
 }
 
 int message_send(int socket, const void *bytes, size_t size, const void *rest,

@@ -7,15 +7,14 @@
  * returned as WORKER_WEAK_* bits. All other steps are possible everywhere, and failing
  * one of them is an error.
  */
-#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -24,17 +23,12 @@
 #include <unistd.h>
 
 #include "filter.h"
+#include "privileges.h"
 #include "protocol.h"
 #include "sandbox.h"
 
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | \
 		    CLONE_NEWUTS | CLONE_NEWCGROUP)
-
-/* User IDs from here on are assumed to be unused: one for each process ID. */
-#define FIRST_USER 0xf0000000U
-
-/* The user in containers that do not have such user IDs. */
-#define NOBODY 65534U
 
 /* --- namespaces */
 
@@ -57,20 +51,6 @@ static bool leave_files(void)
 	       !chdir("/");
 }
 
-/* Change to a separate user without other groups. Returns whether that succeeded. */
-static bool change_user(void)
-{
-	const uid_t users[] = { FIRST_USER + getpid(), NOBODY };
-
-	if (setgroups(0, NULL))
-		return false;
-	for (size_t i = 0; i < 2; i++)
-		if (!setresgid(users[i], users[i], users[i]) &&
-		    !setresuid(users[i], users[i], users[i]))
-			return true;
-	return false;
-}
-
 /* Change the namespaces and the user. Returns WORKER_WEAK_* bits. */
 static unsigned int change_namespaces(void)
 {
@@ -78,7 +58,7 @@ static unsigned int change_namespaces(void)
 	bool is_empty = are_new && leave_files();
 	unsigned int weak = 0;
 
-	if (!change_user())
+	if (!privileges_change_user())
 		weak |= WORKER_WEAK_USER;
 	if (unshare(CLONE_NEWUSER | (are_new ? 0 : NAMESPACES)))
 		weak |= WORKER_WEAK_USER_NS;
@@ -198,17 +178,27 @@ static bool set_limits(const struct sandbox *sandbox,
 	       limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_CORE, 0);
 }
 
-/* --- privileges */
+/* --- the whole */
 
-static bool give_up_capabilities(void)
+/* What a process may do that converts; anything else kills it. */
+static int add_rules(scmp_filter_ctx filter)
 {
-	capng_clear(CAPNG_SELECT_ALL);
-	/* Clearing the bounding set needs CAP_SETPCAP. Otherwise it stays, without effect. */
-	if (capng_apply(CAPNG_SELECT_ALL) && capng_apply(CAPNG_SELECT_CAPS))
-		return false;
-	capng_get_caps_process();
-	errno = EPERM;
-	return capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE;
+	const uint64_t pages = PROT_READ | PROT_WRITE;
+	const uint64_t kind = MAP_PRIVATE | MAP_ANONYMOUS;
+	int err;
+
+	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1,
+			       SCMP_A0(SCMP_CMP_EQ, 1));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(brk), 0);
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				       SCMP_A2(SCMP_CMP_EQ, pages),
+				       SCMP_A3(SCMP_CMP_EQ, kind));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+				       SCMP_SYS(exit_group), 0);
+	return err;
 }
 
 const char *sandbox_enter(struct sandbox *sandbox)
@@ -216,12 +206,12 @@ const char *sandbox_enter(struct sandbox *sandbox)
 	const int parent = syscall(SYS_pidfd_open, getppid(), 0);
 
 	sandbox->weak = 0;
-	if (!filter_prepare())
+	if (!filter_prepare(SCMP_ACT_KILL_PROCESS, add_rules))
 		return "filter";
 	if (!read_memory(sandbox))
 		return "/proc/self/statm";
 	sandbox->weak = change_namespaces();
-	if (!give_up_capabilities())
+	if (!privileges_give_up())
 		return "capabilities";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return "no_new_privs";

@@ -70,6 +70,11 @@ void sfu_cache_close(struct sfu_cache *cache)
 	free(cache);
 }
 
+void sfu_cache_set_of_others(struct sfu_cache *cache, bool is_of_others)
+{
+	cache->is_of_others = is_of_others;
+}
+
 const char *sfu_cache_path(const struct sfu_cache *cache)
 {
 	return cache->path;
@@ -159,7 +164,7 @@ static int unpack(const char *name, const unsigned char *bytes, size_t size,
 }
 
 static int read_file(const struct sfu_cache *cache, const char *name,
-		     bool is_use, char **file,
+		     enum cache_use use, char **file,
 		     struct sframe_unwind_converted **converted)
 {
 	unsigned char *bytes;
@@ -167,7 +172,7 @@ static int read_file(const struct sfu_cache *cache, const char *name,
 	int err;
 
 	*converted = NULL;
-	err = sfu_cache_dir_read(cache->dir, name, is_use, &bytes, &size);
+	err = sfu_cache_dir_read(cache->dir, name, use, &bytes, &size);
 	if (err)
 		return err;
 	err = unpack(name, bytes, size, file, converted);
@@ -178,7 +183,9 @@ static int read_file(const struct sfu_cache *cache, const char *name,
 int sfu_cache_read(struct sfu_cache *cache, const char *name,
 		   struct sframe_unwind_converted **converted)
 {
-	const int err = read_file(cache, name, true, NULL, converted);
+	const int err = read_file(cache, name, cache->is_of_others ?
+				  CACHE_USE_BY_OTHERS : CACHE_USE, NULL,
+				  converted);
 
 	if (!err)
 		(*converted)->flags = SFRAME_UNWIND_CONVERTED_FROM_CACHE |
@@ -190,7 +197,7 @@ int sfu_cache_look(const struct sfu_cache *cache, const char *name,
 		   char **file, struct sframe_unwind_converted **converted)
 {
 	*file = NULL;
-	return read_file(cache, name, false, file, converted);
+	return read_file(cache, name, CACHE_LOOK, file, converted);
 }
 
 static int pack(const char *name, const char *file,
@@ -229,7 +236,7 @@ int sfu_cache_write(struct sfu_cache *cache, const char *name, const char *file,
 		err = sfu_cache_make_room(cache, bytes.size);
 	if (!err)
 		err = sfu_cache_dir_write(cache->dir, name, bytes.bytes,
-					  bytes.size);
+					  bytes.size, cache->is_of_others);
 	buffer_free(&bytes);
 	if (err == -EFBIG)
 		return sfu_message_fail(EFBIG, "%s: larger than the cache's limit of %llu bytes",

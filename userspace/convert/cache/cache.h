@@ -10,12 +10,15 @@
  *
  * Files are created by rename(2) and removed by unlink(2): any number of processes
  * may read, write and clean at the same time. When the files exceed a limit, the
- * least recently used ones are removed. A file's mtime is the time of its last use.
+ * least recently used ones are removed: first those made on behalf of others than the
+ * cache's user, which are read-only. A file's mtime is the time of its last use.
  *
  * This code and what it calls must not use libelf.
  */
 #ifndef SFRAME_UNWIND_CACHE_H
 #define SFRAME_UNWIND_CACHE_H
+
+#include <stdbool.h>
 
 #include <sframe_unwind_convert.h>
 
@@ -38,6 +41,13 @@ struct sfu_cache;
 int sfu_cache_open(const char *path, struct sfu_cache **cache);
 
 void sfu_cache_close(struct sfu_cache *cache);
+
+/*
+ * Set whether sections are read and written from now on on behalf of others than the
+ * cache's user, who can have as many as they like. Such sections are removed before all
+ * others, until one is read on behalf of the user. Not set in a cache just opened.
+ */
+void sfu_cache_set_of_others(struct sfu_cache *cache, bool is_of_others);
 
 /* The directory's path, for messages; lives as long as @cache. */
 const char *sfu_cache_path(const struct sfu_cache *cache);

@@ -20,6 +20,10 @@
 #define ROOT_DIR	"/var/cache/sframe_unwind/sections"
 #define USER_DIR	"sframe_unwind/sections"
 
+/* Files made on behalf of others are read-only, which tells them from the others. */
+#define MODE		0600
+#define MODE_OF_OTHERS	0400
+
 /* More than any section can have. */
 #define MAX_FILE_SIZE	(1ULL << 33)
 
@@ -124,6 +128,11 @@ bool sfu_cache_dir_is_ours(const struct stat *stat)
 	return stat->st_uid == geteuid() && !(stat->st_mode & 022);
 }
 
+bool sfu_cache_dir_is_of_others(const struct stat *stat)
+{
+	return !(stat->st_mode & S_IWUSR);
+}
+
 /* Open the directory, whose path has been checked by check_above(). */
 static int open_checked(const char *path)
 {
@@ -196,7 +205,7 @@ static size_t read_all(int fd, unsigned char *bytes, size_t size)
 	return at;
 }
 
-int sfu_cache_dir_read(int dir, const char *name, bool is_use,
+int sfu_cache_dir_read(int dir, const char *name, enum cache_use use,
 		       unsigned char **bytes, size_t *size)
 {
 	const int fd = openat(dir, name,
@@ -220,8 +229,11 @@ int sfu_cache_dir_read(int dir, const char *name, bool is_use,
 	if (!err)
 		*size = read_all(fd, *bytes, stat.st_size);
 	/* If this fails, the file is only evicted earlier. */
-	if (!err && is_use)
+	if (!err && use != CACHE_LOOK)
 		futimens(fd, NULL);
+	if (!err && use == CACHE_USE && sfu_cache_dir_is_of_others(&stat) &&
+	    fchmod(fd, MODE))
+		errno = 0;
 	close(fd);
 	return err;
 }
@@ -244,7 +256,7 @@ static int write_all(int fd, const void *bytes, size_t size)
 }
 
 int sfu_cache_dir_write(int dir, const char *name, const void *bytes,
-			size_t size)
+			size_t size, bool is_of_others)
 {
 	char temporary[sizeof(CACHE_TEMPORARY_PREFIX) + 16];
 	uint64_t number;
@@ -255,7 +267,7 @@ int sfu_cache_dir_write(int dir, const char *name, const void *bytes,
 	snprintf(temporary, sizeof(temporary),
 		 CACHE_TEMPORARY_PREFIX "%016" PRIx64, number);
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		    0600);
+		    is_of_others ? MODE_OF_OTHERS : MODE);
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, bytes, size);

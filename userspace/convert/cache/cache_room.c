@@ -103,6 +103,7 @@ static int add_file(int dir, const char *name, struct buffer *files)
 		return 0;
 	memcpy(file.name, name, strlen(name) + 1);
 	file.size = room_of(stat.st_size);
+	file.is_of_others = sfu_cache_dir_is_of_others(&stat);
 	file.used = stat.st_mtim;
 	/* Not used any more, so evict it first. */
 	if (file.kind == CACHE_OLD)
@@ -210,7 +211,7 @@ void sfu_cache_read_limit(struct sfu_cache *cache)
 	int length;
 
 	cache->limit = CACHE_DEFAULT_LIMIT;
-	if (sfu_cache_dir_read(cache->dir, LIMIT_FILE, false, &bytes, &size))
+	if (sfu_cache_dir_read(cache->dir, LIMIT_FILE, CACHE_LOOK, &bytes, &size))
 		return;
 	/* sfu_cache_dir_read() allocates one byte more than @size. */
 	bytes[size] = '\0';
@@ -221,9 +222,12 @@ void sfu_cache_read_limit(struct sfu_cache *cache)
 	free(bytes);
 }
 
-/* Remove least recently used files, so that @size bytes and some spare room fit. */
-static void evict(struct sfu_cache *cache, const struct cache_file *files,
-		  size_t count, uint64_t size)
+/*
+ * Remove least recently used files, so that @size bytes and some spare room fit: of files
+ * that are needed least, or of the others.
+ */
+static void evict_some(struct sfu_cache *cache, const struct cache_file *files,
+		       size_t count, uint64_t size, bool is_needed)
 {
 	uint64_t most = cache->limit - cache->limit / FREED_PART;
 
@@ -235,11 +239,20 @@ static void evict(struct sfu_cache *cache, const struct cache_file *files,
 		const struct cache_file *file = &files[--count];
 
 		if (file->kind == CACHE_TEMPORARY ||
+		    is_needed == (file->kind == CACHE_OLD ||
+				  file->is_of_others) ||
 		    (unlinkat(cache->dir, file->name, 0) && errno != ENOENT))
 			continue;
 		cache->used -= file->size;
 		cache->nr_files--;
 	}
+}
+
+static void evict(struct sfu_cache *cache, const struct cache_file *files,
+		  size_t count, uint64_t size)
+{
+	evict_some(cache, files, count, size, false);
+	evict_some(cache, files, count, size, true);
 }
 
 /* Count all files, and evict some if @size bytes more would exceed the limit. */
@@ -304,7 +317,8 @@ int sfu_cache_set_limit(struct sfu_cache *cache, uint64_t limit)
 	int err;
 
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", limit);
-	err = sfu_cache_dir_write(cache->dir, LIMIT_FILE, text, strlen(text));
+	err = sfu_cache_dir_write(cache->dir, LIMIT_FILE, text, strlen(text),
+				  false);
 	if (!err)
 		err = recount(cache, 0);
 	return err ? sfu_message_fail(-err, "%s: %s", cache->path,

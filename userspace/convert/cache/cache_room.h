@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Room in the cache: list and count its files, and evict the least recently used ones.
+ * Room in the cache: list and count its files, and evict the least recently used ones,
+ * those made on behalf of others first.
  */
 #ifndef SFRAME_UNWIND_CACHE_ROOM_H
 #define SFRAME_UNWIND_CACHE_ROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -44,12 +46,14 @@ enum cache_kind {
  *
  * @name: name in the directory.
  * @kind: enum cache_kind.
+ * @is_of_others: it was made on behalf of others than the cache's user.
  * @size: bytes that it counts towards the limit.
  * @used: when it was last used.
  */
 struct cache_file {
 	char name[160];
 	enum cache_kind kind;
+	bool is_of_others;
 	uint64_t size;
 	struct timespec used;
 };

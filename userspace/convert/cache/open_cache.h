@@ -15,6 +15,7 @@
  * @dir: descriptor of its directory.
  * @path: path of its directory.
  * @limit: limit on the bytes of all files.
+ * @is_of_others: see sfu_cache_set_of_others().
  * @is_counted: the files have been counted, and the members below are valid.
  * @used: bytes of all files, without files that others have written since the count.
  * @nr_files: number of these files.
@@ -24,6 +25,7 @@ struct sfu_cache {
 	int dir;
 	char *path;
 	uint64_t limit;
+	bool is_of_others;
 	bool is_counted;
 	uint64_t used;
 	size_t nr_files;

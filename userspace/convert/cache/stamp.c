@@ -183,7 +183,7 @@ int sfu_stamp_find(struct sfu_cache *cache, const struct stamp *stamp,
 	int err;
 
 	make_name(stamp, name);
-	err = sfu_cache_dir_read(cache->dir, name, true, &bytes, &size);
+	err = sfu_cache_dir_read(cache->dir, name, CACHE_USE, &bytes, &size);
 	if (err)
 		return err;
 	if (size == sizeof(found))
@@ -211,5 +211,5 @@ int sfu_stamp_write(struct sfu_cache *cache, const struct stamp *stamp,
 	if (!err)
 		err = sfu_cache_make_room(cache, sizeof(file));
 	return err ? err : sfu_cache_dir_write(cache->dir, name, &file,
-					       sizeof(file));
+					       sizeof(file), false);
 }

@@ -39,7 +39,7 @@ struct sure {
 	bool fp;
 };
 
-/* What is sure behind @path, at @next, because it is sure in front of it. */
+/* Returns what is sure at @next, which follows @path, by what is sure at @path. */
 static struct sure sure_behind(const struct path *path, const struct path *next)
 {
 	const bool sp = path->sp_is_sure, fp = path->fp_is_sure;
@@ -63,7 +63,7 @@ static struct sure sure_behind(const struct path *path, const struct path *next)
 	}
 }
 
-/* What is sure in front of @path, because it is sure behind it, at @next. */
+/* Returns what is sure at @path, by what is sure at @next, which follows it. */
 static struct sure sure_before(const struct path *path, const struct path *next)
 {
 	const bool sp = next->sp_is_sure, fp = next->fp_is_sure;

@@ -94,7 +94,7 @@ struct path {
  * @has_clone: it sets eax to the number of clone() or clone3().
  * @is_marked: a path marks the outermost frame.
  * @lost, @nr_lost: offsets of calls that do not return.
- * @culprit: see @behind of struct path, of the path that cannot be.
+ * @culprit: see @behind of struct path, of the impossible path.
  * @other_culprit: that of another path, if either may be the one; or 0.
  */
 struct area {

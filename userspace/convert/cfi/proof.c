@@ -6,9 +6,9 @@
  *
  * Calls that do not return may be followed by code to which other paths lead, maybe of
  * another function. So code behind a call is proven only if control gets from there to
- * the function's end, with the stack pointer at the return address. If it gets to what
- * cannot be, the call does not return, and all is done again without what is behind it;
- * if two paths disagree that are both behind a call, neither call is trusted.
+ * the function's end, with the stack pointer at the return address. If it gets to
+ * something impossible, the call does not return, and the analysis is repeated without
+ * the code behind it. If two paths behind calls disagree, neither call is trusted.
  *
  * A path that clears rbp, which it has not saved, marks the outermost frame: it must
  * not return.
@@ -525,7 +525,7 @@ static int prove(struct scan *scan, uint64_t start, uint64_t size, bool surely,
 	ret = follow_all(scan, &area);
 	while (!ret && surely && !area.is_marked && lose(&area))
 		ret = follow_all(scan, &area);
-	/* The new thread has another stack, and nothing says which path is its. */
+	/* The new thread has another stack, and nothing says which path it takes. */
 	if (area.has_clone && area.has_syscall && !area.is_marked)
 		return ret < 0 ? ret : 0;
 	/* It does not mark the outermost frame if it keeps rbp, but not by a push. */

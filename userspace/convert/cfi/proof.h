@@ -11,8 +11,8 @@
  * Prove the function at @start, and add its rules; @size is 0 if it is not known. Notes
  * the functions that it calls or takes the address of.
  *
- * If it @surely starts there, a path that leads to what cannot be, behind a call, shows
- * that the call does not return. Otherwise it shows that there is no function.
+ * If it @surely starts there, a path behind a call that leads to something impossible
+ * shows that the call does not return. Otherwise it shows that there is no function.
  *
  * Returns 0, or a negative errno with a message.
  */
