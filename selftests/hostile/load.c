@@ -4,6 +4,8 @@
  *        load little-cfi FROM TO	a clone that has little to convert
  *        load sparse TO TEXT CFI	TEXT bytes of code in a hole, CFI bytes of CFI
  *        load map FILE		map it, print a line, and wait
+ *        load replace FILE OWN	map it endlessly, each time with OWN in its place
+ *					before it can be opened
  *        load race LIBRARY DIR NUMBER	clones whose headers change back and forth
  *        load lease FILE		map it, and hold a write lease on it
  *        load kernel-log FROM PATH	map copies at PATH, then put a link there
@@ -81,6 +83,32 @@ static int wait_for_ever(void)
 static int map(const char *path)
 {
 	return map_file(path) ? wait_for_ever() : 1;
+}
+
+/* Each mapping of @path is reported, but what is found there is @own. */
+static int replace(const char *path, const char *own)
+{
+	const size_t nr = 1000;
+	const int file = open(path, O_RDONLY | O_CLOEXEC);
+	const int other = open(own, O_RDONLY | O_CLOEXEC);
+	char *place = mmap(NULL, nr * 8192, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t turn = 0;; turn++) {
+		/* Pages between them keep the mappings apart. */
+		char *at = place + turn % nr * 8192;
+
+		if (mmap(at, 4096, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | MAP_FIXED, file, 0) != at ||
+		    mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, other,
+			 0) != at)
+			return 1;
+		if (turn == 20) {
+			puts("running");
+			fflush(stdout);
+		}
+		usleep(2000);
+	}
 }
 
 /* Forged headers while they are examined, the genuine ones when they are used. */
@@ -304,6 +332,8 @@ int main(int argc, char **argv)
 				    strtoull(argv[4], NULL, 0));
 	if (!strcmp(what, "map") && argc == 3)
 		return map(argv[2]);
+	if (!strcmp(what, "replace") && argc == 4)
+		return replace(argv[2], argv[3]);
 	if (!strcmp(what, "race") && argc == 5)
 		return race(argv[2], argv[3], atoi(argv[4]));
 	if (!strcmp(what, "lease") && argc == 3)

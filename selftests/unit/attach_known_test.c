@@ -251,18 +251,50 @@ static void is_found_by_its_latest_mapping(void)
 	struct mapping mapping = world_mapping(7);
 	struct known *known = set(file(1, FILE_OWN));
 
-	mapping.generation = 4;
-	known_use(files, known, &mapping, 77);
+	known_use(files, known, 77);
 	EXPECT_EQ(known->used_at, 77);
-	EXPECT_EQ(known->generation, 4);
+	known_found(files, known, &mapping);
+	EXPECT_EQ(known->retry.pid, mapping.pid);
 	EXPECT(find(1, 7) == known && !find(1, 1));
-	/* A mapping without a generation leaves the stored one unchanged. */
-	mapping.generation = 0;
-	known_use(files, known, &mapping, 78);
-	EXPECT_EQ(known->generation, 4);
 	EXPECT(known_find_inode(files, 9, 1) == known);
 	known_forget(files, known);
 	EXPECT(!find(1, 1) && !find(1, 7));
+}
+
+/*
+ * A mapping with the numbers of the file is certainly one of it, and has its generation.
+ * Another one may have been replaced by one of this file before that was opened.
+ */
+static void is_certain_by_its_own_numbers_only(void)
+{
+	struct mapping mapping = world_mapping(7);
+	struct known known = file(7, FILE_OWN);
+
+	known.generation = 3;
+	EXPECT_EQ(set(known)->generation, 0);
+	EXPECT(!known_find_mapped(files, &mapping));
+	mapping.generation = 4;
+	known_found(files, find(1, 7), &mapping);
+	EXPECT_EQ(find(1, 7)->generation, 0);
+	mapping.key.device = 9;
+	EXPECT(!known_find_mapped(files, &mapping));
+	known_found(files, find(1, 7), &mapping);
+	EXPECT_EQ(find(9, 7)->generation, 4);
+	EXPECT(known_find_mapped(files, &mapping) == find(9, 7));
+	mapping.generation = 5;
+	EXPECT(!known_find_mapped(files, &mapping));
+	/* A mapping without a generation leaves the stored one unchanged. */
+	mapping.generation = 0;
+	known_found(files, find(9, 7), &mapping);
+	EXPECT_EQ(find(9, 7)->generation, 4);
+	EXPECT(known_find_mapped(files, &mapping) == find(9, 7));
+	/* Nor does another mapping that led to the file. */
+	mapping = world_mapping(8);
+	mapping.generation = 5;
+	known_found(files, find(9, 7), &mapping);
+	EXPECT_EQ(find(1, 8)->generation, 4);
+	known.key.device = 9;
+	EXPECT_EQ(set(known)->generation, 3);
 }
 
 static void set_of(uid_t uid, uint64_t inode)
@@ -324,7 +356,6 @@ static void a_file_changes_its_group(void)
 /* The largest group loses its least recently used files; attached ones stay. */
 static void the_largest_group_makes_room(void)
 {
-	struct mapping mapping;
 	struct known known;
 	uint64_t inode = 1;
 
@@ -340,8 +371,7 @@ static void the_largest_group_makes_room(void)
 		set(file(inode, FILE_OWN));
 	EXPECT_EQ(known_files_totals(files)->nr[FILE_OWN], KNOWN_MAX - 3);
 	/* The next one to be forgotten, unless it is used. */
-	mapping = world_mapping(14);
-	known_use(files, find(1, 14), &mapping, 1);
+	known_use(files, find(1, 14), 1);
 	known = file(inode, FILE_OWN);
 	known.group = known_group(files, 6);
 	set(known);
@@ -400,8 +430,8 @@ static void the_oldest_attached_is_given_up(void)
 	EXPECT_EQ(detached[0], 51);
 	EXPECT(!known_forget_oldest(files, group, 11));
 	/* Files that are not attached are skipped, and stay. */
-	known_use(files, find(1, 2), &(struct mapping){ .key = { 1, 2 } }, 99);
-	known_use(files, find(1, 3), &(struct mapping){ .key = { 1, 3 } }, 98);
+	known_use(files, find(1, 2), 99);
+	known_use(files, find(1, 3), 98);
 	EXPECT(known_forget_oldest(files, group, UINT64_MAX));
 	EXPECT_EQ(detached[1], 52);
 	EXPECT(known_forget_oldest(files, group, UINT64_MAX));
@@ -457,54 +487,88 @@ static void those_refused_for_a_reason_may_come_again(void)
 
 /* --- rechecks and retries */
 
+/* The last of the rechecks that were taken, and their number. */
+static struct mapping taken;
+static unsigned int nr_taken;
+
+static void take_one(void *data, const struct mapping *mapping)
+{
+	EXPECT(data == &taken);
+	taken = *mapping;
+	nr_taken++;
+}
+
+/* Returns the inode number of the only file whose recheck is due; 0 if there is not one. */
+static uint64_t take(uint64_t now)
+{
+	nr_taken = 0;
+	known_take_rechecks(files, now, take_one, &taken);
+	return nr_taken == 1 ? taken.key.inode : 0;
+}
+
 /* Pointers and flags of the table's lists are not copied from the caller. */
 static void a_copy_waits_for_nothing(void)
 {
 	const struct mapping mapping = world_mapping(1);
 	struct known known = file(1, FILE_REFUSED);
 
-	known.recheck = &known;
+	known.next_recheck = &known;
 	known.has_recheck = true;
 	known.is_retried = true;
 	known.retry_at = 5;
 	set(known);
-	EXPECT(!known_take_recheck(files, 1000, 0));
+	EXPECT_EQ(take(1000), 0);
 	EXPECT(known_take_retry(files, 5));
-	known_add_recheck(files, find(1, 1), &mapping);
-	EXPECT(known_take_recheck(files, 1000, 0) == find(1, 1));
-	EXPECT(!known_take_recheck(files, 1000, 0));
+	known_add_recheck(files, find(1, 1), &mapping, 5);
+	EXPECT_EQ(take(1000), 1);
+	EXPECT_EQ(take(1000), 0);
 }
 
-static void rechecks_come_in_order(void)
+static void rechecks_come_when_it_is_time(void)
 {
 	struct mapping mapping = world_mapping(1);
-	struct known known;
 
-	EXPECT(!known_take_recheck(files, UINT64_MAX, 1));
-	for (uint64_t i = 1; i <= 3; i++) {
-		known = file(i, FILE_OWN);
-		known.checked_at = 10 * i;
-		known_add_recheck(files, set(known), &mapping);
-	}
-	/* Added only once, with its latest mapping. */
+	EXPECT_EQ(take(UINT64_MAX), 0);
+	/* Not in the order of their times. */
+	for (uint64_t i = 1; i <= 3; i++)
+		known_add_recheck(files, set(file(i, FILE_OWN)), &mapping,
+				  200 - 10 * i);
+	/* Only the first request sets the time, but the latest mapping is used. */
 	mapping.pid = 11;
 	mapping.start = 0x8000;
 	mapping.end = 0x9000;
-	known_add_recheck(files, find(1, 1), &mapping);
-	EXPECT(!known_take_recheck(files, 109, 100));
-	EXPECT(known_take_recheck(files, 110, 100) == find(1, 1));
-	EXPECT_EQ(find(1, 1)->recheck_pid, 11);
-	EXPECT_EQ(find(1, 1)->recheck_start, 0x8000);
-	EXPECT_EQ(find(1, 1)->recheck_end, 0x9000);
-	EXPECT(!known_take_recheck(files, 110, 100));
-	/* Removing the last one of the list, by forgetting or replacing it. */
+	known_add_recheck(files, find(1, 2), &mapping, 1000);
+	EXPECT_EQ(take(169), 0);
+	EXPECT_EQ(take(170), 3);
+	EXPECT_EQ(taken.pid, 10);
+	EXPECT_EQ(take(180), 2);
+	EXPECT_EQ(taken.key.device, 9);
+	EXPECT_EQ(taken.pid, 11);
+	EXPECT_EQ(taken.start, 0x8000);
+	EXPECT_EQ(taken.end, 0x9000);
+	EXPECT_EQ(take(189), 0);
+	/* At the end of the list, after others have been taken. */
+	known_add_recheck(files, find(1, 2), &mapping, 195);
+	EXPECT_EQ(take(190), 1);
+	known_add_recheck(files, find(1, 1), &mapping, 300);
+	EXPECT_EQ(take(195), 2);
+	/* All that are due, at once. */
+	known_add_recheck(files, find(1, 2), &mapping, 300);
+	known_add_recheck(files, find(1, 3), &mapping, 300);
+	nr_taken = 0;
+	known_take_rechecks(files, 300, take_one, &taken);
+	EXPECT_EQ(nr_taken, 3);
+	EXPECT_EQ(take(UINT64_MAX), 0);
+	/* The last one of the list is removed, by forgetting or replacing it. */
+	known_add_recheck(files, find(1, 2), &mapping, 400);
+	known_add_recheck(files, find(1, 3), &mapping, 400);
 	known_forget(files, find(1, 3));
-	known_add_recheck(files, find(1, 1), &mapping);
+	known_add_recheck(files, find(1, 1), &mapping, 500);
 	set(file(2, FILE_OWN));
-	EXPECT(known_take_recheck(files, 1000, 100) == find(1, 1));
-	EXPECT(!known_take_recheck(files, 1000, 100));
-	known_add_recheck(files, find(1, 2), &mapping);
-	EXPECT(known_take_recheck(files, 1000, 100) == find(1, 2));
+	EXPECT_EQ(take(400), 0);
+	EXPECT_EQ(take(500), 1);
+	known_add_recheck(files, find(1, 2), &mapping, 600);
+	EXPECT_EQ(take(600), 2);
 }
 
 static void is_tried_again_when_it_is_time(void)
@@ -560,6 +624,7 @@ int main(void)
 		TAP_TEST(is_forgotten),
 		TAP_TEST(is_counted),
 		TAP_TEST(is_found_by_its_latest_mapping),
+		TAP_TEST(is_certain_by_its_own_numbers_only),
 		TAP_TEST(groups_are_of_users),
 		TAP_TEST(a_file_changes_its_group),
 		TAP_TEST(the_largest_group_makes_room),
@@ -568,7 +633,7 @@ int main(void)
 		TAP_TEST(knows_who_has_most),
 		TAP_TEST(those_refused_for_a_reason_may_come_again),
 		TAP_TEST(a_copy_waits_for_nothing),
-		TAP_TEST(rechecks_come_in_order),
+		TAP_TEST(rechecks_come_when_it_is_time),
 		TAP_TEST(is_tried_again_when_it_is_time),
 		TAP_TEST(all_are_gone_through),
 	};

@@ -223,6 +223,7 @@ static void forgets_who_is_idle_only(void)
 	const struct mapping mapping = world_mapping(1);
 	struct queued_process process;
 	struct queued_file *file;
+	struct mapping taken;
 
 	world.now += 3600 * SECOND;
 	user_add_file(users, user, &mapping, false);
@@ -246,6 +247,13 @@ static void forgets_who_is_idle_only(void)
 	users_forget_idle(users, world.now);
 	EXPECT_EQ(nr_users(), 2);
 	user->is_missed = false;
+	recents_add(&user->recents, &mapping, 1, 1, world.now, NULL);
+	recents_add_recheck(&user->recents,
+			    recents_find(&user->recents, &mapping), &mapping,
+			    world.now);
+	users_forget_idle(users, world.now);
+	EXPECT_EQ(nr_users(), 2);
+	EXPECT(recents_take_recheck(&user->recents, world.now, &taken));
 	user_charge(user, 1);
 	users_forget_idle(users, world.now);
 	EXPECT_EQ(nr_users(), 2);
@@ -269,9 +277,9 @@ static void looks_whose_a_process_is(void)
 	EXPECT(users_of_process(users, 7) == user);
 	EXPECT_EQ(world.looks, 1);
 	EXPECT_EQ(user->credit_ns, USER_BURST_NS - 5);
-	/* The owner is cached for half a second. */
+	/* The owner is cached, but soon looked up again: the process may have ended. */
 	world.processes[0].uid = UID + 2;
-	world.now += SECOND / 2 - 6;
+	world.now += 20 * MS - 6;
 	EXPECT(users_of_process(users, 7) == user);
 	EXPECT_EQ(world.looks, 1);
 	world.now++;

@@ -61,6 +61,13 @@ const char exec_help[] =
 /* Answers in one round of the main loop, so that askers cannot stall it. */
 #define ANSWERS_A_TURN 64
 
+/*
+ * Stacks in one round, and when the program has ended: it, and whoever has got the device
+ * from it, can request more of them all the time.
+ */
+#define STACKS_A_TURN 256
+#define STACKS_AT_END 65536
+
 /**
  * struct session - one run of a program
  *
@@ -213,18 +220,20 @@ static void release_lost(struct session *session)
 	exec_stacks_wake_all(session->stacks);
 }
 
-/* Print all available stacks. Returns 0, or prints a message and returns -1. */
-static int print_waiting(struct session *session)
+/*
+ * Print available stacks, at most @max. Returns 0, or prints a message and returns -1.
+ */
+static int print_waiting(struct session *session, unsigned int max)
 {
 	const struct sframe_unwind_stack *stack;
-	int err;
+	int err = 0;
 
-	while (!(err = sframe_unwind_read_stack(session->handle,
+	while (max-- && !(err = sframe_unwind_read_stack(session->handle,
 						SFRAME_UNWIND_READ_NONBLOCK,
 						&stack)))
 		exec_stacks_handle(session->stacks, stack);
 	release_lost(session);
-	if (err == -EAGAIN || err == -EINTR)
+	if (!err || err == -EAGAIN || err == -EINTR)
 		return 0;
 	complain("%s", sframe_unwind_error(session->handle));
 	return -1;
@@ -276,7 +285,7 @@ static int serve(struct session *session, int pidfd)
 		}
 		if (!session->is_ready && now_ms() >= session->ready_ms)
 			set_ready(session);
-		if (!err && print_waiting(session)) {
+		if (!err && print_waiting(session, STACKS_A_TURN)) {
 			err = -1;
 			files[0].fd = -1;
 			end_printing(session);
@@ -286,6 +295,8 @@ static int serve(struct session *session, int pidfd)
 		answer(session);
 		pass_signals_on(session);
 	} while (!files[1].revents);
+	if (!err && print_waiting(session, STACKS_AT_END))
+		err = -1;
 	exec_stacks_end(session->stacks);
 	return err;
 }
@@ -336,6 +347,11 @@ static int open_page(struct session *session)
 		   MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -1;
+	/* Not in children that read files of others. */
+	if (madvise(map, sizeof(*session->page), MADV_DONTFORK)) {
+		munmap(map, sizeof(*session->page));
+		return -1;
+	}
 	session->page = map;
 	session->files[EXEC_PAGE] = fd;
 	return 0;

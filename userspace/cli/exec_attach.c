@@ -186,19 +186,6 @@ static struct use *get_use(struct program *program, uint32_t number)
 	return &program->uses[number];
 }
 
-/*
- * Only files of the user's own programs are converted: a program that root runs as
- * another user may map files that are meant for root's converter.
- */
-static bool is_ours(pid_t pid)
-{
-	char path[64];
-	struct stat stat_;
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return !stat(path, &stat_) && stat_.st_uid == geteuid();
-}
-
 void exec_attach_free(struct exec_attach *attach)
 {
 	if (!attach)
@@ -216,7 +203,7 @@ void exec_attach_begin(struct exec_attach *attach, pid_t pid, bool ahead)
 
 	if (program)
 		forget(attach, program);
-	if (!ahead || !attach->is_on || !is_ours(pid) ||
+	if (!ahead || !attach->is_on || !exec_maps_are_ours(pid) ||
 	    exec_maps_read(&maps, pid))
 		return;
 	for (size_t i = 0; i < maps.nr; i++) {
@@ -383,7 +370,7 @@ enum exec_verdict exec_attach_judge(struct exec_attach *attach,
 	*missing = attach->missing;
 	if (!stack->pid)
 		return lacks(attach, "the process is in another PID namespace");
-	if (!is_ours(stack->pid))
+	if (!exec_maps_are_ours(stack->pid))
 		return lacks(attach, "the process has another user, or may not be inspected");
 	if (exec_maps_read(&maps, stack->pid))
 		return lacks(attach, "the process's mappings cannot be read");

@@ -4,8 +4,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exec_maps.h"
+
+/* All of the process's user IDs count: real, effective, saved, and for files. */
+bool exec_maps_are_ours(pid_t pid)
+{
+	const uid_t user = geteuid();
+	unsigned int ids[4] = { 0 };
+	char path[64], *line = NULL;
+	bool is_found = false;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!is_found && getline(&line, &size, file) > 0)
+		is_found = sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1],
+				  &ids[2], &ids[3]) == 4;
+	free(line);
+	fclose(file);
+	return is_found && ids[0] == user && ids[1] == user && ids[2] == user &&
+	       ids[3] == user;
+}
 
 /* The kernel writes newlines in names as \012. */
 static void unescape_newlines(char *name)

@@ -5,6 +5,7 @@
 #ifndef EXEC_MAPS_H
 #define EXEC_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,6 +32,12 @@ struct exec_maps {
 	struct exec_mapping *mappings;
 	size_t nr;
 };
+
+/*
+ * Whether a process is one of this user's own, who has chosen what it maps. A program that
+ * root runs as another user may map files that are meant for what reads them as root.
+ */
+bool exec_maps_are_ours(pid_t pid);
 
 /*
  * Read the executable mappings of @pid. Returns 0 with @maps, to be freed, or a negative

@@ -31,7 +31,7 @@
 /* Milliseconds to wait for another thread that attaches. */
 #define LOCK_PATIENCE_MS 2000
 
-/* Most sections at once: a bound, should sframe-unwind go mad. */
+/* Most sections at once: a limit in case sframe-unwind never stops offering some. */
 #define MAX_SECTIONS 1024
 
 /* Kernel's size of a signal set. */

@@ -196,23 +196,38 @@ void child_set_user(struct child *child, uid_t user)
 	child->user = user;
 }
 
-bool child_is_running(const struct child *child)
+/* Read /proc/@pid/@name. A child has not been collected, so its PID is not reused. */
+static void read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[32], text[256];
-	const char *state;
-	ssize_t got;
+	char path[32];
+	ssize_t got = 0;
 	int fd;
 
-	/* The child has not been collected, so its process ID is not reused. */
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child->pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	if (fd >= 0) {
+		got = read(fd, text, size - 1);
+		close(fd);
+	}
 	text[got > 0 ? got : 0] = '\0';
+}
+
+bool child_is_running(const struct child *child)
+{
+	char text[256];
+	const char *state;
+
+	read_proc(child->pid, "stat", text, sizeof(text));
 	state = strrchr(text, ')');
 	return state && !strncmp(state, ") R", 3);
+}
+
+uint64_t child_memory(const struct child *child)
+{
+	char text[128];
+
+	read_proc(child ? child->pid : getpid(), "statm", text, sizeof(text));
+	return strtoull(text, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
 uint64_t child_cpu_ns(const struct child *child)

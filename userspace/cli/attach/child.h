@@ -63,6 +63,12 @@ bool child_is_running(const struct child *child);
 /* CPU time since the child was started, in nanoseconds; 0 if it is gone. */
 uint64_t child_cpu_ns(const struct child *child);
 
+/*
+ * Address space of the child in bytes; 0 if it is gone. With NULL that of this process, which
+ * is what a child begins with.
+ */
+uint64_t child_memory(const struct child *child);
+
 /* The pidfd, for poll(2): readable when the child has ended. */
 int child_fd(const struct child *child);
 

@@ -180,28 +180,99 @@ static bool is_under_way(const struct jobs *jobs, const struct mapping *mapping,
 	return false;
 }
 
-void jobs_add_mapping(struct jobs *jobs, const struct mapping *mapping,
-		      struct user *user, bool is_first)
+/* Have the file of @mapping examined, on behalf of @user. */
+static void examine(struct jobs *jobs, const struct mapping *mapping,
+		    struct user *user, bool is_first)
 {
-	struct known *known = known_find(jobs->known, &mapping->key);
-	const uint64_t now = now_ns();
-
-	if (known && mapping->generation && known->generation &&
-	    mapping->generation != known->generation)
-		known = NULL;
-	if (known) {
-		known_use(jobs->known, known, mapping, now);
-		if (now < known->checked_at + JOBS_RECHECK_NS) {
-			known_add_recheck(jobs->known, known, mapping);
-			return;
-		}
-	}
-	if (!user)
-		user = users_of_process(jobs->users, mapping->pid);
-	if (!user_is_served(user, now))
+	if (!user_is_served(user, now_ns()))
 		user->is_missed = true;
 	else if (!is_under_way(jobs, mapping, user))
 		user_add_file(jobs->users, user, mapping, is_first);
+}
+
+static void examine_again(void *data, const struct mapping *mapping)
+{
+	struct jobs *jobs = data;
+
+	examine(jobs, mapping, users_of_process(jobs->users, mapping->pid),
+		false);
+}
+
+/*
+ * Returns whether the file of @mapping is known for certain, only root can have written
+ * it, and it has just been examined. Then it does not matter whose mapping that is. Most
+ * mappings are of such files, and looking up the user would take longer than the rest.
+ */
+static bool is_checked_for_all(struct jobs *jobs, const struct mapping *mapping,
+			       uint64_t now)
+{
+	struct known *known = known_find_mapped(jobs->known, mapping);
+
+	if (!known)
+		return false;
+	known_use(jobs->known, known, now);
+	if (known->group != KNOWN_TRUSTED ||
+	    now >= known->checked_at + JOBS_RECHECK_NS)
+		return false;
+	known_add_recheck(jobs->known, known, mapping,
+			  known->checked_at + JOBS_RECHECK_NS);
+	return true;
+}
+
+/*
+ * Returns whether the file of @mapping has just been examined for @user; with
+ * @is_trusted, only if none but root can have written it.
+ */
+static bool is_checked_for(struct jobs *jobs, const struct mapping *mapping,
+			   struct user *user, bool is_trusted, uint64_t now)
+{
+	struct recent *recent = recents_find(&user->recents, mapping);
+	struct known *known;
+
+	if (!recent)
+		return false;
+	known = known_find_inode(jobs->known, recent->device, recent->inode);
+	if (!known || (is_trusted && known->group != KNOWN_TRUSTED))
+		return false;
+	known_use(jobs->known, known, now);
+	if (now >= recent->checked_at + JOBS_RECHECK_NS)
+		return false;
+	recents_add_recheck(&user->recents, recent, mapping,
+			    recent->checked_at + JOBS_RECHECK_NS);
+	return true;
+}
+
+void jobs_add_mapping(struct jobs *jobs, const struct mapping *mapping,
+		      struct user *user, bool is_first)
+{
+	struct user *root = users_get(jobs->users, 0);
+	const uint64_t now = now_ns();
+
+	if (is_checked_for_all(jobs, mapping, now))
+		return;
+	/* In a full table of users, root may be one of USER_OTHERS. */
+	if (!root->uid && is_checked_for(jobs, mapping, root, true, now))
+		return;
+	if (!user)
+		user = users_of_process(jobs->users, mapping->pid);
+	if (!is_checked_for(jobs, mapping, user, false, now))
+		examine(jobs, mapping, user, is_first);
+}
+
+void job_note_checked(struct jobs *jobs, const struct job *job)
+{
+	const struct reader_known *found = &job->file.known;
+	const struct known *known = known_find_mapped(jobs->known,
+						      &job->mapping);
+	struct mapping displaced;
+
+	/* See is_checked_for_all(). */
+	if (known && known->group == KNOWN_TRUSTED &&
+	    known->device == found->device && known->inode == found->inode)
+		return;
+	if (recents_add(&job->user->recents, &job->mapping, found->device,
+			found->inode, now_ns(), &displaced))
+		examine_again(jobs, &displaced);
 }
 
 void jobs_add_vdso(struct jobs *jobs, int fd)
@@ -216,19 +287,6 @@ void jobs_add_vdso(struct jobs *jobs, int fd)
 	job->is_vdso = true;
 	job->is_alone = true;
 	job->elf_fd = fd;
-}
-
-static void add_again(struct jobs *jobs, const struct known *known)
-{
-	const struct mapping mapping = {
-		.pid = known->recheck_pid,
-		.generation = known->generation,
-		.start = known->recheck_start,
-		.end = known->recheck_end,
-		.key = known->key,
-	};
-
-	jobs_add_mapping(jobs, &mapping, NULL, false);
 }
 
 void jobs_drop_waiting(struct jobs *jobs, uint64_t now)
@@ -251,15 +309,25 @@ void jobs_drop_waiting(struct jobs *jobs, uint64_t now)
 
 void jobs_recheck(struct jobs *jobs, uint64_t now)
 {
+	struct user *user = NULL;
 	const struct known *known;
+	struct mapping mapping;
 
-	while ((known = known_take_recheck(jobs->known, now,
-					   JOBS_RECHECK_NS)))
-		add_again(jobs, known);
+	known_take_rechecks(jobs->known, now, examine_again, jobs);
+	while ((user = users_next(jobs->users, user)))
+		while (recents_take_recheck(&user->recents, now, &mapping))
+			examine_again(jobs, &mapping);
 	/* One retry at a time, because each searches the whole table. */
 	known = known_take_retry(jobs->known, now);
-	if (known)
-		add_again(jobs, known);
+	if (!known)
+		return;
+	mapping = (struct mapping) {
+		.pid = known->retry.pid,
+		.start = known->retry.start,
+		.end = known->retry.end,
+		.key = known->key,
+	};
+	examine_again(jobs, &mapping);
 }
 
 /* --- readers */
@@ -369,10 +437,28 @@ static bool ask_process(struct jobs *jobs, struct user *user)
 	return true;
 }
 
+/* Find the file that is likely to be that of the job's mapping, or NULL. */
+static const struct known *find_likely(const struct jobs *jobs,
+				       const struct job *job)
+{
+	const struct file_key *key = &job->mapping.key;
+	const struct recent *recent;
+	const struct known *known;
+
+	known = known_find_inode(jobs->known, key->device, key->inode);
+	if (known)
+		return known;
+	recent = recents_find(&job->user->recents, &job->mapping);
+	if (recent)
+		known = known_find_inode(jobs->known, recent->device,
+					 recent->inode);
+	return known ? known : known_find(jobs->known, key);
+}
+
 static void fill_file_request(struct jobs *jobs, struct job *job,
 			      struct reader_request *request)
 {
-	const struct known *known = known_find(jobs->known, &job->mapping.key);
+	const struct known *known = find_likely(jobs, job);
 
 	request->what = READER_FILE;
 	request->max_bytes = jobs->max_bytes;

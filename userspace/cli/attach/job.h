@@ -240,6 +240,12 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 		       const struct reader_reply *reply);
 
 /*
+ * Note that the file of @job has been examined, so that it is not examined again at once
+ * if it is mapped again. Call it when the file is in the table of known files.
+ */
+void job_note_checked(struct jobs *jobs, const struct job *job);
+
+/*
  * If another file with the same bytes is known, apply its result to @job. Returns
  * whether there is one; @job may have been ended.
  */

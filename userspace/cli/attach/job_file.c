@@ -53,11 +53,14 @@ static void begin_known(const struct jobs *jobs, const struct job *job,
 	};
 }
 
+/* Put the result into the table, if the file has an inode of its own. */
 static void keep(struct jobs *jobs, const struct job *job,
 		 const struct known *known)
 {
-	if (job->file.is_found)
-		known_set(jobs->known, known);
+	if (!job->file.is_found)
+		return;
+	known_set(jobs->known, known);
+	job_note_checked(jobs, job);
 }
 
 __attribute__((format(printf, 4, 5)))
@@ -133,9 +136,7 @@ void job_refuse(struct jobs *jobs, struct job *job, int error,
 			pause = longest;
 		known.nr_tries = tries < 12 ? tries + 1 : tries;
 		known.retry_at = known.checked_at + pause;
-		known.recheck_pid = job->mapping.pid;
-		known.recheck_start = job->mapping.start;
-		known.recheck_end = job->mapping.end;
+		known.retry = mapping_place(&job->mapping);
 	}
 	keep(jobs, job, &known);
 	report_refused(jobs->report, job->mapping.name, reason);
@@ -186,8 +187,9 @@ static void handle_known(struct jobs *jobs, struct job *job)
 		/* The user who mapped it first need not be its owner. */
 		if (job->file.is_trusted)
 			known_set_group(jobs->known, known, KNOWN_TRUSTED);
-		known_use(jobs->known, known, &job->mapping,
-			  known->checked_at);
+		known_use(jobs->known, known, known->checked_at);
+		known_found(jobs->known, known, &job->mapping);
+		job_note_checked(jobs, job);
 		job_end(jobs, job);
 		return;
 	}
@@ -287,6 +289,8 @@ static void handle_attached(struct jobs *jobs, struct job *job,
 	known.from_cache = attached->from_cache;
 	known.completes = job->file.has_own;
 	known_set(jobs->known, &known);
+	if (job->file.is_found)
+		job_note_checked(jobs, job);
 	tell(jobs, job, FILE_ATTACHED, "%" PRIu64 " functions, %" PRIu64
 	     " bytes, %" PRIu64 " of kernel memory%s%s", known.functions,
 	     known.bytes, known.memory, filled,
@@ -373,6 +377,7 @@ void job_fill_attach(const struct jobs *jobs, const struct job *job,
 	}
 	if (jobs->is_extended && !(attach->flags & SFRAME_UNWIND_ATTACH_SHARE))
 		attach->flags |= SFRAME_UNWIND_ATTACH_EXTENDED;
+	attach->is_trusted = job->file.is_trusted;
 	attach->is_converted = job->is_converted;
 	attach->part = job->part;
 	attach->elf = job->file.elf;
@@ -451,8 +456,9 @@ void job_told_attached(struct jobs *jobs, struct job *job,
 	} else if (reply->stage == READER_CACHE) {
 		job_set_state(jobs, job, JOB_WAIT);
 	} else if (reply->stage == READER_RESULT && job->part.nr > 1 &&
-		   (reply->error == -EPROTO || reply->error == -ENOMEM)) {
-		/* Another file may be the cause. */
+		   (reply->error == -EPROTO || reply->error == -ENOMEM ||
+		    reply->error == -EFBIG)) {
+		/* Another file may be the cause: they share the room for results. */
 		read_again(job);
 		job_set_state(jobs, job, JOB_FILE);
 	} else if (reply->stage == READER_RESULT) {

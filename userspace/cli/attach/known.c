@@ -128,6 +128,25 @@ struct known *known_find_digest(const struct known_files *files,
 	return known;
 }
 
+/* Returns whether mappings with that key have the numbers of the file itself. */
+static bool is_certain(const struct known *known, const struct file_key *key)
+{
+	return known->device == key->device && known->inode == key->inode;
+}
+
+struct known *known_find_mapped(const struct known_files *files,
+				const struct mapping *mapping)
+{
+	struct known *known = known_find_inode(files, mapping->key.device,
+					       mapping->key.inode);
+
+	/* The number may be that of an inode which has been deleted since. */
+	if (known && mapping->generation &&
+	    mapping->generation != known->generation)
+		return NULL;
+	return known;
+}
+
 uint8_t known_group(struct known_files *files, uid_t uid)
 {
 	uint8_t empty = 1 + uid % (KNOWN_GROUPS - 1);
@@ -222,9 +241,9 @@ static void unlink_recheck(struct known_files *files, struct known *known)
 		return;
 	while (*link != known) {
 		before = *link;
-		link = &before->recheck;
+		link = &before->next_recheck;
 	}
-	*link = known->recheck;
+	*link = known->next_recheck;
 	if (files->last_recheck == known)
 		files->last_recheck = before;
 	known->has_recheck = false;
@@ -309,9 +328,11 @@ void known_set(struct known_files *files, const struct known *from)
 		return;
 	}
 	*known = *from;
+	if (!is_certain(known, &known->key))
+		known->generation = 0;
 	known->has_recheck = false;
 	known->is_retried = false;
-	known->recheck = NULL;
+	known->next_recheck = NULL;
 	count(files, known, 1);
 	link_group(files, known);
 	link_key(files, known);
@@ -338,20 +359,25 @@ void known_set_group(struct known_files *files, struct known *known,
 	count(files, known, 1);
 }
 
-void known_use(struct known_files *files, struct known *known,
-	       const struct mapping *mapping, uint64_t now)
+void known_use(struct known_files *files, struct known *known, uint64_t now)
 {
 	known->used_at = now;
 	if (files->groups[known->group].first != known) {
 		unlink_group(files, known);
 		link_group(files, known);
 	}
+}
+
+void known_found(struct known_files *files, struct known *known,
+		 const struct mapping *mapping)
+{
+	known->retry = mapping_place(mapping);
 	if (!is_same_key(&known->key, &mapping->key)) {
 		unlink_key(files, known);
 		known->key = mapping->key;
 		link_key(files, known);
 	}
-	if (mapping->generation)
+	if (mapping->generation && is_certain(known, &mapping->key))
 		known->generation = mapping->generation;
 }
 
@@ -412,31 +438,46 @@ void known_forget_refused(struct known_files *files, const char *reason)
 /* --- rechecks and retries */
 
 void known_add_recheck(struct known_files *files, struct known *known,
-		       const struct mapping *mapping)
+		       const struct mapping *mapping, uint64_t at)
 {
-	known->recheck_pid = mapping->pid;
-	known->recheck_start = mapping->start;
-	known->recheck_end = mapping->end;
+	known->recheck = mapping_place(mapping);
 	if (known->has_recheck)
 		return;
 	known->has_recheck = true;
-	known->recheck = NULL;
+	known->recheck_at = at;
+	known->next_recheck = NULL;
 	if (files->first_recheck)
-		files->last_recheck->recheck = known;
+		files->last_recheck->next_recheck = known;
 	else
 		files->first_recheck = known;
 	files->last_recheck = known;
 }
 
-struct known *known_take_recheck(struct known_files *files, uint64_t now,
-				 uint64_t age)
+void known_take_rechecks(struct known_files *files, uint64_t now,
+			 void (*fn)(void *data, const struct mapping *mapping),
+			 void *data)
 {
-	struct known *known = files->first_recheck;
+	struct known **link = &files->first_recheck, *known;
 
-	if (!known || now < known->checked_at + age)
-		return NULL;
-	unlink_recheck(files, known);
-	return known;
+	files->last_recheck = NULL;
+	while ((known = *link)) {
+		const struct mapping mapping = {
+			.pid = known->recheck.pid,
+			.generation = known->generation,
+			.start = known->recheck.start,
+			.end = known->recheck.end,
+			.key = { known->device, known->inode },
+		};
+
+		if (now < known->recheck_at) {
+			files->last_recheck = known;
+			link = &known->next_recheck;
+			continue;
+		}
+		*link = known->next_recheck;
+		known->has_recheck = false;
+		fn(data, &mapping);
+	}
 }
 
 struct known *known_take_retry(struct known_files *files, uint64_t now)

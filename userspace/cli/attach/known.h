@@ -34,8 +34,10 @@ enum file_state {
  *
  * @by_key, @by_identity, @by_digest: next file in the hash bucket.
  * @before, @after: neighbours in the group's list, which is ordered by use.
- * @key, @generation: of the mapping by which it was last found.
+ * @key: of the mapping by which it was last found. It may be the key of another file:
+ *	the mapping may have been replaced before it was opened.
  * @device, @inode, @size, @changed: the file as it was when it was examined.
+ * @generation: generation number of the inode; 0 if it is not certain.
  * @has_digest, @digest: digest of the bytes read.
  * @group: group whose share of the table it uses.
  * @state: enum file_state.
@@ -49,10 +51,10 @@ enum file_state {
  * @retry_at: when to examine it again even if it is unchanged.
  * @nr_tries: number of such retries.
  * @is_retried: a retry is in progress.
- * @recheck, @has_recheck: list of files that were mapped again less than
- *	JOBS_RECHECK_NS after they were examined.
- * @recheck_pid, @recheck_start, @recheck_end: the mapping to use for the recheck or
- *	retry.
+ * @retry: the mapping to use for a retry: it led to this file before.
+ * @next_recheck, @has_recheck: list of files that were mapped again shortly after they
+ *	were examined, and are to be examined at @recheck_at.
+ * @recheck: the latest of these mappings.
  */
 struct known {
 	struct known *by_key;
@@ -60,7 +62,7 @@ struct known {
 	struct known *by_digest;
 	struct known *before;
 	struct known *after;
-	struct known *recheck;
+	struct known *next_recheck;
 	struct file_key key;
 	uint64_t device;
 	uint64_t inode;
@@ -85,9 +87,9 @@ struct known {
 	uint64_t checked_at;
 	uint64_t used_at;
 	uint64_t retry_at;
-	pid_t recheck_pid;
-	uint64_t recheck_start;
-	uint64_t recheck_end;
+	struct mapping_place retry;
+	uint64_t recheck_at;
+	struct mapping_place recheck;
 };
 
 /* Groups: one of trusted files, which only root can write, and those of users. */
@@ -120,13 +122,24 @@ struct known_totals {
 
 const struct known_totals *known_files_totals(const struct known_files *files);
 
-/* The file that was last found by a mapping with this key, or NULL. */
+/*
+ * A file that was last found by a mapping with this key, or NULL. It need not be the
+ * file that the key belongs to: use it only where a reader compares the inodes.
+ */
 struct known *known_find(const struct known_files *files,
 			 const struct file_key *key);
 
 /* The file with this device and inode, as in stat(2), or NULL. */
 struct known *known_find_inode(const struct known_files *files,
 			       uint64_t device, uint64_t inode);
+
+/*
+ * The file of @mapping, or NULL if that is not certain. It is certain where mappings
+ * have the same numbers as stat(2), which has no two files with the same numbers. So it
+ * is never certain on btrfs and on most overlays.
+ */
+struct known *known_find_mapped(const struct known_files *files,
+				const struct mapping *mapping);
 
 /* A file with that digest that is attached or has a final result, or NULL. */
 struct known *known_find_digest(const struct known_files *files,
@@ -144,9 +157,12 @@ void known_set(struct known_files *files, const struct known *known);
 void known_set_group(struct known_files *files, struct known *known,
 		     uint8_t group);
 
-/* Note that @mapping maps the file now. */
-void known_use(struct known_files *files, struct known *known,
-	       const struct mapping *mapping, uint64_t now);
+/* Note that a process maps the file now. */
+void known_use(struct known_files *files, struct known *known, uint64_t now);
+
+/* Note that @mapping led to the file. */
+void known_found(struct known_files *files, struct known *known,
+		 const struct mapping *mapping);
 
 /* Forget the file, and detach its section. */
 void known_forget(struct known_files *files, struct known *known);
@@ -172,14 +188,19 @@ uint8_t known_largest_group(const struct known_files *files, uint64_t *memory);
 void known_forget_refused(struct known_files *files, const char *reason);
 
 /*
- * Queue a file that was mapped again, to be examined @age ns after the last
- * examination. known_take_recheck() returns the first file of the queue if its time
- * has come, else NULL.
+ * Note that @mapping maps the file, which is to be examined at @at, or earlier if that
+ * has been requested before.
  */
 void known_add_recheck(struct known_files *files, struct known *known,
-		       const struct mapping *mapping);
-struct known *known_take_recheck(struct known_files *files, uint64_t now,
-				 uint64_t age);
+		       const struct mapping *mapping, uint64_t at);
+
+/*
+ * Take all rechecks whose time has come: call @fn for their mappings. It must not change
+ * this table.
+ */
+void known_take_rechecks(struct known_files *files, uint64_t now,
+			 void (*fn)(void *data, const struct mapping *mapping),
+			 void *data);
 
 /*
  * Returns a file whose retry is due, or NULL. It is not returned again before it has

@@ -449,6 +449,7 @@ int main(int argc, char **argv)
 	static struct session session = { .device = -1 };
 	int status;
 
+	privilege_raise_files();
 	status = options_parse(&session.options, &session.watch, argc, argv);
 	if (status)
 		return status;

@@ -53,6 +53,22 @@ struct mapping {
 	char name[MAPPING_NAME_SIZE];
 };
 
+/* Where a mapping is. */
+struct mapping_place {
+	pid_t pid;
+	uint64_t start;
+	uint64_t end;
+};
+
+static inline struct mapping_place mapping_place(const struct mapping *mapping)
+{
+	return (struct mapping_place) {
+		.pid = mapping->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+	};
+}
+
 /* Returns whether both may be mappings of the same file. */
 static inline bool is_same_file(const struct mapping *a,
 				const struct mapping *b)

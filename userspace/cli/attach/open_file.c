@@ -220,6 +220,11 @@ int open_mapped_file(const struct mapped_file *mapped, struct open_file *file)
 
 /* --- trust */
 
+bool open_file_is_here(const struct open_file *file, pid_t pid)
+{
+	return file_system_is_here(pid, mount_of(file->fd));
+}
+
 bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 {
 	struct statfs stat;
@@ -233,7 +238,7 @@ bool open_file_is_trusted(const struct open_file *file, pid_t pid)
 		return false;
 	return !(file->flags & OPEN_FILE_MAY_BLOCK) ||
 	       (stat.f_type == OVERLAYFS_SUPER_MAGIC &&
-		file_system_is_here(pid, mount_of(file->fd)));
+		open_file_is_here(file, pid));
 }
 
 bool open_file_is_of_system(const struct open_file *file)

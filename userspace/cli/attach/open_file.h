@@ -122,6 +122,12 @@ int open_path_file(int fd, struct open_file *file);
 bool open_file_is_trusted(const struct open_file *file, pid_t pid);
 
 /*
+ * Returns whether the file system of a file that @pid maps is also mounted here: then an
+ * administrator has mounted it.
+ */
+bool open_file_is_here(const struct open_file *file, pid_t pid);
+
+/*
  * Returns whether a trusted file is in the mount of / or /usr of this process. Elsewhere,
  * as in the root of a container, root may have put what strangers have made.
  */

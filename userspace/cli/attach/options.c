@@ -8,7 +8,12 @@
 #include "cli/cli.h"
 #include "options.h"
 
-static int add_pids(struct watch *watch, char *text)
+/*
+ * Watch the processes of the list @text, but for those that have ended. Returns an exit
+ * status; prints a message if it is not CLI_OK.
+ */
+static int add_pids(const struct options *options, struct watch *watch,
+		    char *text)
 {
 	for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
 		char *rest;
@@ -20,10 +25,27 @@ static int add_pids(struct watch *watch, char *text)
 		if (errno || rest == word || *rest || pid <= 0 || pid > INT_MAX)
 			return usage_error("attach", "bad process number");
 		err = watch_add(watch, pid);
-		if (err)
+		if (err && err != -ESRCH)
 			return complain_as(CLI_USAGE, "process %ld: %s", pid,
 					   strerror(-err));
+		if (err && !options->is_quiet)
+			complain("process %ld: %s", pid, strerror(-err));
 	}
+	return CLI_OK;
+}
+
+/* Watch the processes of @nr lists. */
+static int add_lists(const struct options *options, struct watch *watch,
+		     char **lists, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const int status = add_pids(options, watch, lists[i]);
+
+		if (status)
+			return status;
+	}
+	if (nr && !watch->nr)
+		return complain_as(CLI_USAGE, "attach: none of these processes exists");
 	return CLI_OK;
 }
 
@@ -35,8 +57,9 @@ static int parse_number(const char *text, double min, double max, double *to)
 	return rest == text || *rest || !(*to >= min && *to <= max) ? -1 : 0;
 }
 
-int options_parse(struct options *options, struct watch *watch, int argc,
-		  char **argv)
+/* Parse all but the lists of processes, which are put into @lists, *@nr of them. */
+static int parse(struct options *options, struct watch *watch, int argc,
+		 char **argv, char **lists, unsigned int *nr)
 {
 	static const struct option longs[] = {
 		{ "all", no_argument, NULL, 'a' },
@@ -47,20 +70,17 @@ int options_parse(struct options *options, struct watch *watch, int argc,
 		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 }
 	};
-	bool all = false;
 	double number;
-	int option, status;
+	int option;
 
 	options->ready_fd = -1;
 	while ((option = getopt_long(argc, argv, "ap:qv", longs, NULL)) != -1) {
 		switch (option) {
 		case 'a':
-			all = true;
+			watch->all = true;
 			break;
 		case 'p':
-			status = add_pids(watch, optarg);
-			if (status)
-				return status;
+			lists[(*nr)++] = optarg;
 			break;
 		case 'P':
 			if (parse_number(optarg, 0.001, 86400, &number))
@@ -85,8 +105,23 @@ int options_parse(struct options *options, struct watch *watch, int argc,
 	}
 	if (optind != argc)
 		return usage_error("attach", "unexpected argument");
-	if (all == (watch->nr > 0))
+	if (watch->all == (*nr > 0))
 		return usage_error("attach", "give either --all or -p");
-	watch->all = all;
 	return CLI_OK;
+}
+
+int options_parse(struct options *options, struct watch *watch, int argc,
+		  char **argv)
+{
+	char **lists = calloc(argc + 1, sizeof(*lists));
+	unsigned int nr = 0;
+	int status;
+
+	if (!lists)
+		return complain("no memory");
+	status = parse(options, watch, argc, argv, lists, &nr);
+	if (!status)
+		status = add_lists(options, watch, lists, nr);
+	free(lists);
+	return status;
 }

@@ -31,6 +31,9 @@ static const unsigned int kept[] = {
 	CAP_KILL,
 };
 
+/* Files that are enough: one for each watched process, and some hundreds more. */
+#define MAX_FILES 65536
+
 /* Slightly higher priority, because the main loop has little to do. */
 #define NICENESS (-5)
 
@@ -48,11 +51,15 @@ static void raise_limit(int resource, rlim_t to)
 	setrlimit(resource, &limit);
 }
 
+void privilege_raise_files(void)
+{
+	raise_limit(RLIMIT_NOFILE, MAX_FILES);
+}
+
 int privilege_drop(void)
 {
 	static const struct rlimit none = { 0, 0 };
 
-	raise_limit(RLIMIT_NOFILE, 4096);
 	/* Attached sections count as memory that this process has locked. */
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 	setrlimit(RLIMIT_CORE, &none);

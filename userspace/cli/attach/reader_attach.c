@@ -41,6 +41,14 @@ static struct sfu_cache *open_cache(void)
 	return cache;
 }
 
+/* Open the cache for the section of a file. */
+static struct sfu_cache *open_cache_for(const struct reader_request *request)
+{
+	if (open_cache())
+		sfu_cache_set_of_others(cache, !request->attach.is_trusted);
+	return cache;
+}
+
 /* Get the name in the cache of the section to attach. Returns 0 or an error. */
 static int cache_name(const struct reader_request *request,
 		      char name[CACHE_NAME_SIZE])
@@ -59,7 +67,7 @@ read_cache(const struct reader_request *request)
 	struct sframe_unwind_converted *converted;
 	char name[CACHE_NAME_SIZE];
 
-	if (!open_cache() ||
+	if (!open_cache_for(request) ||
 	    cache_name(request, name) ||
 	    sfu_cache_read(cache, name, &converted))
 		return NULL;
@@ -244,6 +252,7 @@ bool reader_attach_cached(const struct reader_request *request, int elf_fd,
 
 	direct.attach.elf = reply->file.elf;
 	direct.attach.digest = reply->file.digest;
+	direct.attach.is_trusted = reply->file.is_trusted;
 	if (direct.attach.elf.sframe_size)
 		direct.attach.flags |= SFRAME_UNWIND_ATTACH_PREFER;
 	converted = read_cache(&direct);
@@ -294,7 +303,7 @@ void reader_attach_end(const struct reader_request *request)
 {
 	char name[CACHE_NAME_SIZE];
 
-	if (to_be_kept && open_cache() &&
+	if (to_be_kept && open_cache_for(request) &&
 	    !cache_name(request, name) &&
 	    !sfu_cache_write(cache, name, request->mapping.name, to_be_kept) &&
 	    has_stamp)

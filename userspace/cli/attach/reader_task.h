@@ -54,6 +54,7 @@ struct reader_known {
  *
  * @flags: SFRAME_UNWIND_ATTACH_* bits.
  * @share_id: with SHARE, the attachment to share.
+ * @is_trusted: only root can have written the file.
  * @is_converted: the request has a worker's result. Otherwise the cache is used; if
  *	it has no section, the reply's error is -ENOENT.
  * @part: the file's part of the worker's result.
@@ -63,6 +64,7 @@ struct reader_known {
 struct reader_attach {
 	uint32_t flags;
 	uint64_t share_id;
+	bool is_trusted;
 	bool is_converted;
 	struct worker_part part;
 	struct sfu_elf elf;

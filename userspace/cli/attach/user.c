@@ -15,9 +15,13 @@
 /* Longest time for which a user is blocked. */
 #define MAX_BLOCKED_NS (60 * SECOND)
 
-/* Cache of the users of processes: entries, and how long they are valid. */
+/*
+ * Cache of the users of processes: entries, and how long they are valid. A process maps
+ * its first files within that time, but not even a machine that only creates processes
+ * uses up all their numbers in it.
+ */
 #define NR_OWNERS	1024
-#define OWNER_NS	(SECOND / 2)
+#define OWNER_NS	(20 * MS)
 
 struct owner {
 	pid_t pid;
@@ -96,6 +100,7 @@ static void free_queues(struct user *user)
 		free(file);
 	}
 	free(user->processes);
+	recents_free(&user->recents);
 }
 
 void users_free(struct users *users)
@@ -183,6 +188,7 @@ static bool is_idle(struct user *user, uint64_t now)
 	credit(user, now);
 	return !user->nr_files && !user->nr_processes && !user->nr_reading &&
 	       !user->nr_jobs && !user->is_missed &&
+	       !user->recents.nr_rechecks &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&
 	       user->credit_ns == burst_of(user);
 }

@@ -21,6 +21,7 @@
 
 #include "clock.h"
 #include "mapping.h"
+#include "recent.h"
 
 #define USER_BURST_NS	((int64_t)(10 * SECOND))
 #define USER_SHARE	20
@@ -80,6 +81,7 @@ struct queued_process {
  * @files, @last_file, @nr_files: queue of files.
  * @processes, @first_process, @nr_processes: queue of processes, a ring of
  *	@max_processes entries.
+ * @recents: files that were examined for the user a short time ago.
  * @nr_reading: readers that are busy for the user.
  * @nr_jobs, @nr_waiting, @nr_trusted: the user's jobs, and those in the state JOB_WAIT
  *	with an untrusted and with a trusted file.
@@ -113,6 +115,7 @@ struct user {
 	unsigned int first_process;
 	unsigned int nr_processes;
 	unsigned int max_processes;
+	struct recents recents;
 	unsigned int nr_reading;
 	unsigned int nr_jobs;
 	unsigned int nr_waiting;
@@ -135,8 +138,8 @@ void users_free(struct users *users);
 struct user *users_get(struct users *users, uid_t uid);
 
 /*
- * The user of a process; USER_UNKNOWN if it has ended. The result is cached for half
- * a second.
+ * The user of a process; USER_UNKNOWN if it has ended. The result is cached, but so
+ * briefly that no other process can have got the number meanwhile.
  */
 struct user *users_of_process(struct users *users, pid_t pid);
 
