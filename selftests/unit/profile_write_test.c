@@ -325,7 +325,7 @@ static void disk_full_compressed(void)
 	check_disk_full(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
 }
 
-/* What is the same again and again takes next to nothing, and is read all the same. */
+/* Equal records take almost no space, and are read back. */
 static void deep_compressed(void)
 {
 	static uint64_t frames[8000];
@@ -362,7 +362,7 @@ static void steady_sample(unsigned int i,
 			  struct sframe_unwind_profile_record *record)
 {
 	static uint64_t frames[DEPTH];
-	/* Any that have nothing to do with each other. */
+	/* Successive samples have unrelated stacks. */
 	const unsigned int stack = i * 2654435761U % STACKS;
 
 	for (unsigned int j = 0; j < DEPTH; j++)
@@ -386,7 +386,7 @@ static void steady_sample(unsigned int i,
 	};
 }
 
-/* A fifth of 64 bytes and 8 for each frame. */
+/* A sample takes less than a fifth of 64 bytes and 8 for each frame. */
 static void steady_is_small(void)
 {
 	struct sframe_unwind_profile_record record;

@@ -12,9 +12,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli_stub.h"
+#include "fuse_overlay.h"
 #include "tap.h"
 #include "userspace/cli/cli.h"
 #include "userspace/cli/profile/inspect.h"
@@ -90,17 +92,91 @@ static pid_t ended(void)
 static void completed(void)
 {
 	struct sframe_unwind_profile_record record = unknown(ended());
+	struct stat own_file;
 
 	EXPECT(start());
-	record_files_complete(files, &record, 1, 2);
+	EXPECT_EQ(stat(program, &own_file), 0);
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 2);
 	EXPECT_EQ(record.map.build_id_size, 0);
 	record = unknown(getpid());
-	record_files_complete(files, &record, 1, 2);
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 2);
 	EXPECT(has_own_id(&record));
 	record = unknown(ended());
-	record_files_complete(files, &record, 1, 3);
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 3);
 	EXPECT_EQ(record.map.build_id_size, 0);
-	record_files_complete(files, &record, 1, 2);
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 2);
+	EXPECT(has_own_id(&record));
+}
+
+/*
+ * A process has mapped another file where it had mapped the one of the event. Others that
+ * map that one do not get the build ID.
+ */
+static void replaced(void)
+{
+	struct sframe_unwind_profile_record record = unknown(getpid());
+	struct stat other;
+
+	EXPECT(start());
+	EXPECT_EQ(stat("/proc/self/exe", &other), 0);
+	record_files_complete(files, &record, other.st_dev, other.st_ino + 1, 2);
+	record = unknown(ended());
+	record_files_complete(files, &record, other.st_dev, other.st_ino + 1, 2);
+	EXPECT_EQ(record.map.build_id_size, 0);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/*
+ * A process with many mappings maps and unmaps files of which the kernel does not know the
+ * build ID.
+ */
+static void unmapped(void)
+{
+	const unsigned int nr = 30000, nr_events = 2000;
+	const long page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * nr * page, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct sframe_unwind_profile_record record = unknown(getpid());
+	const double begin = now();
+
+	EXPECT(start());
+	EXPECT(pages != MAP_FAILED);
+	for (unsigned int i = 0; i < nr; i++)
+		EXPECT_EQ(mprotect(pages + 2 * i * page, page, PROT_READ | PROT_EXEC), 0);
+	record.map.start = (uintptr_t)pages + page;
+	record.map.size = page;
+	record.map.name = "/gone";
+	inspect_begin(&is_interrupted, 0);
+	for (unsigned int i = 0; i < nr_events; i++) {
+		record_files_complete(files, &record, 1, 2 + i, 3);
+		EXPECT_EQ(record.map.build_id_size, 0);
+	}
+	EXPECT(now() - begin < 10);
+	munmap(pages, 2 * nr * page);
+}
+
+/* After a signal, nothing is looked at: not even what would have been quick. */
+static void after_signal(void)
+{
+	struct sframe_unwind_profile_record record = unknown(getpid());
+	struct stat own_file;
+
+	EXPECT(start());
+	EXPECT_EQ(stat(program, &own_file), 0);
+	inspect_begin(&is_interrupted, 0);
+	is_interrupted = 1;
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 2);
+	is_interrupted = 0;
+	EXPECT_EQ(record.map.build_id_size, 0);
+	inspect_begin(&is_interrupted, 0);
+	record_files_complete(files, &record, own_file.st_dev, own_file.st_ino, 2);
 	EXPECT(has_own_id(&record));
 }
 
@@ -179,6 +255,56 @@ static void kept(void)
 	unlink(profile);
 }
 
+/* Start a process of another user, which sleeps. */
+static pid_t start_other(uid_t user)
+{
+	const pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (setresuid(user, user, user))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/*
+ * One user maps ever new files. They are not noted without limit, and those of others are
+ * noted.
+ */
+static void storm(void)
+{
+	struct sframe_unwind_profile_record record = own;
+	const pid_t attacker = start_other(65533), another = start_other(65534);
+	char profile[96];
+
+	snprintf(profile, sizeof(profile), "%s.data", work);
+	EXPECT_EQ(write_profile(profile, own.map.start), 0);
+	EXPECT(start());
+	inspect_begin(&is_interrupted, 0);
+	record.pid = attacker;
+	record.map.name = "/gone";
+	for (unsigned int i = 0; i < 65536 + 10; i++) {
+		memcpy(record.map.build_id, &i, sizeof(i));
+		record_files_add(files, &record);
+	}
+	record = own;
+	record.pid = attacker;
+	record_files_add(files, &record);
+	EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(!is_kept());
+	record.pid = another;
+	record_files_add(files, &record);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(is_kept());
+	unlink(profile);
+	kill(attacker, SIGKILL);
+	kill(another, SIGKILL);
+	waitpid(attacker, NULL, 0);
+	waitpid(another, NULL, 0);
+}
+
 /* Files that are open leave room for others that the recorder needs. */
 static void many(void)
 {
@@ -250,6 +376,76 @@ static void of_another(void)
 	unlink(profile);
 }
 
+/* What the process of @overlay has mapped, by a name that leads nowhere. */
+static struct sframe_unwind_profile_record mapped_of(const struct fuse_overlay *overlay)
+{
+	struct sframe_unwind_profile_record record = own;
+
+	record.pid = overlay->pid;
+	record.map.start = (uintptr_t)overlay->start;
+	record.map.size = FUSE_PAGE;
+	record.map.name = "/nowhere";
+	return record;
+}
+
+/* Who serves a file does not answer when it is closed. It is not opened then. */
+static void served(void)
+{
+	struct sframe_unwind_profile_record record;
+	struct fuse_overlay overlay;
+	char profile[96];
+	double begin;
+
+	snprintf(profile, sizeof(profile), "%s.data", work);
+	EXPECT(start());
+	EXPECT(!unshare(CLONE_NEWNS));
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    !fuse_overlay_start(&overlay, work, FUSE_NO_CLOSE, 0)) {
+		printf("# no overlay of FUSE\n");
+		return;
+	}
+	record = mapped_of(&overlay);
+	begin = now();
+	record_files_add(files, &record);
+	record_files_open(files);
+	EXPECT_EQ(write_profile(profile, own.map.start), 0);
+	EXPECT_EQ(record_files_use(files, profile), CLI_OK);
+	EXPECT_EQ(record_files_keep(files, true), CLI_OK);
+	EXPECT(!is_kept());
+	EXPECT(strstr(said, "cannot be opened"));
+	EXPECT(now() - begin < FUSE_SECONDS / 2);
+	unlink(profile);
+	fuse_overlay_stop(&overlay);
+}
+
+/* A user reads a copy of what may block: here, it is no ELF file. */
+static void copied(void)
+{
+	struct sframe_unwind_profile_record record;
+	struct fuse_overlay overlay;
+	char profile[96];
+
+	snprintf(profile, sizeof(profile), "%s.data", work);
+	EXPECT_EQ(write_profile(profile, own.map.start), 0);
+	EXPECT(start() && !chmod(profile, 0644));
+	remove_tree(work);
+	EXPECT(!seteuid(65534) && start() && !seteuid(0));
+	if (!fuse_overlay_start(&overlay, work, FUSE_ANSWERS, 0)) {
+		printf("# no overlay of FUSE\n");
+		return;
+	}
+	record = mapped_of(&overlay);
+	EXPECT(!seteuid(65534));
+	record_files_add(files, &record);
+	record_files_open(files);
+	record_files_use(files, profile);
+	record_files_keep(files, true);
+	EXPECT(!seteuid(0));
+	EXPECT(strstr(said, "it was replaced"));
+	unlink(profile);
+	fuse_overlay_stop(&overlay);
+}
+
 static unsigned int nr_got;
 
 /* Stop the child, which has not sent everything: there is no room for that much. */
@@ -298,11 +494,19 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(own_mapping),
 		TAP_TEST(completed),
+		TAP_TEST(replaced),
+		TAP_TEST(unmapped),
+		TAP_TEST(after_signal),
 		TAP_TEST(kept),
 		TAP_TEST(many),
 		TAP_TEST(partial),
 	};
-	static const struct tap_test root[] = { TAP_TEST(of_another) };
+	static const struct tap_test root[] = {
+		TAP_TEST(of_another),
+		TAP_TEST(storm),
+		TAP_TEST(served),
+		TAP_TEST(copied),
+	};
 	int fd = open("/proc/self/exe", O_RDONLY);
 
 	if (sfu_snapshot_headers(fd, &headers) ||
@@ -313,10 +517,14 @@ int main(void)
 	if (!mkdtemp(work) || chmod(work, 0755))
 		return 1;
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
-	if (geteuid())
+	if (geteuid()) {
 		tap_skip("of_another", "not root");
-	else
-		tap_run(root, 1);
+		tap_skip("storm", "not root");
+		tap_skip("served", "not root");
+		tap_skip("copied", "not root");
+	} else {
+		tap_run(root, sizeof(root) / sizeof(root[0]));
+	}
 	record_files_free(files);
 	remove_tree(work);
 	return tap_done();

@@ -278,8 +278,8 @@ int sframe_unwind_profile_next(struct sframe_unwind_profile *profile,
 void sframe_unwind_profile_rewind(struct sframe_unwind_profile *profile);
 
 /*
- * Whether to skip samples, without looking whether they are well-formed: that
- * takes less time, for who only needs to know what was mapped.
+ * Whether to skip samples, without checking that they are well-formed. This is
+ * faster for callers that only need to know what was mapped.
  */
 void sframe_unwind_profile_skip_samples(struct sframe_unwind_profile *profile, int skip);
 
@@ -374,7 +374,7 @@ int sframe_unwind_profile_end_round(struct sframe_unwind_profile_writer *writer)
 /* Write what was collected. */
 int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer);
 
-/* Bytes of the file so far, with those collected if they are not to be compressed. */
+/* Bytes of the file so far, including collected ones unless these are to be compressed. */
 uint64_t sframe_unwind_profile_written(const struct sframe_unwind_profile_writer *writer);
 
 /* Set a fact. Returns 0, or -ENOMEM. */

@@ -330,8 +330,9 @@ static int drop_records(const struct sframe_unwind_samples *samples,
 }
 
 /*
- * With overwriting: returns whether the record at the tail has been overwritten, and
- * goes on to the oldest one then. What was read of the record before is valid if not.
+ * Returns false if the record at the tail has not been overwritten, so that what was
+ * read of it before this call is valid. Else moves the tail to the oldest record, and
+ * returns true.
  */
 static bool is_overwritten(const struct sframe_unwind_samples *samples,
 			   struct ring *ring)
@@ -350,13 +351,13 @@ static bool is_overwritten(const struct sframe_unwind_samples *samples,
 	return true;
 }
 
-/* Returns 0, or -EBADMSG if what is there cannot be. */
+/* Load ring->head. Returns 0, or -EBADMSG if the kernel cannot have written it. */
 static int load_head(struct sframe_unwind_samples *samples, struct ring *ring)
 {
 	is_overwritten(samples, ring);
 	/* Pairs with the kernel's release: the records are complete. */
 	ring->head = __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
-	/* More, if records have been overwritten meanwhile. */
+	/* With overwriting, it may be more: records may have been overwritten since. */
 	if ((samples->copy || ring->head - ring->tail <= samples->ring_size) &&
 	    ring->head % 8 == 0)
 		return 0;
@@ -371,8 +372,9 @@ static const void *at_tail(const struct sframe_unwind_samples *samples,
 }
 
 /*
- * Look at the record at the tail, if there is one in front of the head; if @load, also
- * behind it, where all that was in front has been overwritten. Returns 0 or -EBADMSG.
+ * Set size and time of the record at the tail, if there is one before ring->head. If all
+ * records before ring->head have been overwritten, with @load the head is loaded again.
+ * Returns 0 or -EBADMSG.
  */
 static int look_at_tail(const struct sframe_unwind_samples *samples,
 			struct ring *ring, bool load)

@@ -41,7 +41,7 @@ void sfu_deferred_init(struct deferred *deferred)
 	*deferred = (struct deferred){
 		.keys = { 0x9e3779b97f4a7c15ULL, 0xd6e8feb86659fd93ULL },
 	};
-	/* If that fails: without an attacker, those above do as well. */
+	/* If this fails, the keys above remain: they suffice unless a file is hostile. */
 	(void)!getrandom(deferred->keys, sizeof(deferred->keys), GRND_NONBLOCK);
 	deferred->keys[0] |= 1;
 	deferred->keys[1] |= 1;

@@ -34,7 +34,7 @@ int sfu_deflate(struct deflate *deflate, const void *bytes, size_t size)
 	ZSTD_inBuffer in = { bytes, size, 0 };
 	ZSTD_outBuffer out = { deflate->record, RECORD_MAX, sizeof(header) };
 
-	/* It ends when everything is out, or there is no room: never, see DEFLATE_PLAIN. */
+	/* Returns 0 when all is written; there is always room, see DEFLATE_PLAIN. */
 	if (ZSTD_compressStream2(deflate->stream, &out, &in, ZSTD_e_flush))
 		return -EIO;
 	header.size = out.pos;

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Bytes that go into one record: perf wants to know the most, and that at least one
- * comes out of each; what zstd cannot compress must fit, too.
+ * Most bytes that are compressed into one record. They must fit even if zstd cannot
+ * make them smaller. perf is told the maximum.
  */
 #define DEFLATE_PLAIN	(63u << 10)
 #define DEFLATE_PLAIN_MAX	(64u << 10)	/* what perf is told: whole pages */

@@ -51,7 +51,7 @@ enum {
 	FEATURE_LAST		= 256,
 };
 
-/* Marks of the parts of a call chain; all above are marks. */
+/* Marks of the parts of a call chain; all values from CONTEXT_MARKS on are marks. */
 #define CONTEXT_USER_DEFERRED	((uint64_t)-640)
 #define CONTEXT_MARKS		((uint64_t)-4095)
 
@@ -67,7 +67,7 @@ struct file_section {
 	uint64_t size;
 };
 
-/* In front of a file; in a pipe, only the first two members. */
+/* The start of a file. In a pipe it has only the first two members. */
 struct file_header {
 	uint64_t magic;
 	uint64_t size;

@@ -230,7 +230,7 @@ static int read_bytes(struct input *input, uint64_t offset, size_t size,
 	return 0;
 }
 
-/* A feature that the file does not contain whole, or is too large, is left out. */
+/* Read the features. Those that are too large, or extend past the file's end, are left out. */
 static int read_features(struct profile_header *header, struct input *input,
 			 const struct file_header *file)
 {

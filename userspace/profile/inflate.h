@@ -14,16 +14,16 @@
 #define INFLATE_PLAIN	(4 * INPUT_MAX)
 
 /*
- * Bytes that may come out of a file: some, and so many for each byte that was
- * given. Samples of a program that does the same all the time, each with a
- * stack of 127 frames, have been compressed to 1/100.
+ * Limit of the decompressed bytes: INFLATE_FREE, and INFLATE_RATIO for each
+ * compressed byte. Samples of a program that does the same all the time, each with
+ * a stack of 127 frames, have been compressed to 1/100.
  */
 #define INFLATE_FREE	(16u << 20)
 #define INFLATE_RATIO	1024u
 
 /*
- * A record counts as so many bytes at least: the writer makes 20 bytes of 63 KiB that are
- * the same as those before.
+ * A compressed record counts as at least this many bytes, because the writer compresses
+ * 63 KiB to 20 bytes if they are the same as those before.
  */
 #define INFLATE_LEAST	64u
 
@@ -34,8 +34,8 @@
  * @packed: the contents of one compressed record.
  * @packed_size: its size in bytes.
  * @packed_used: bytes of it that have been decompressed.
- * @is_drained: nothing more comes out before more is given. zstd must not be asked then:
- *	it takes that for an error after some times.
+ * @is_drained: all that was given has been decompressed. zstd must not be called then:
+ *	after some such calls it returns an error.
  * @plain: decompressed bytes.
  * @given: bytes of compressed data so far, as they count.
  * @gotten: bytes that came out of them.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "profile/input.h"
@@ -37,14 +38,25 @@ static int temporary_file(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Half of what is free: other users need the file system, too. */
+static uint64_t copy_max(int fd)
+{
+	struct statvfs status;
+
+	return fstatvfs(fd, &status) ? UINT64_MAX :
+	       (uint64_t)status.f_bavail * status.f_frsize / 2;
+}
+
 /* Replace @input->fd, a pipe, by a file with its contents. */
 static int copy_pipe(struct input *input)
 {
 	const int from = input->fd, to = temporary_file();
+	uint64_t max;
 	int ret = 0;
 
 	if (to < 0)
 		return to;
+	max = copy_max(to);
 	while (!ret) {
 		const ssize_t got = read(from, input->buffer, input->room);
 
@@ -55,6 +67,8 @@ static int copy_pipe(struct input *input)
 		ret = got < 0 ? -errno : write_all(to, input->buffer, got);
 		if (!ret)
 			input->size += got;
+		if (!ret && input->size > max)
+			ret = -EFBIG;
 	}
 	if (ret) {
 		close(to);

@@ -91,8 +91,9 @@ static int put_compressed(struct sframe_unwind_profile_writer *writer,
 }
 
 /*
- * The facts are where the records are to be written: while there are none, the header
- * tells so. After an error they are written again: the disk has room for that.
+ * The records replace the facts, which are behind the last records in the file. So the
+ * header first says that there are no facts, and they are written again at the end,
+ * also after an error: the disk had room for them before.
  */
 static int flush_compressed(struct sframe_unwind_profile_writer *writer)
 {

@@ -3,28 +3,90 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/live.h"
+#include "cli/profile/table.h"
 
 /* How long to wait without a message; at most; and between looks at the time. */
 #define SILENT_S	2
 #define WAIT_S		120
 #define POLL_MS		100
 
+/* How long it may take to end, before it is killed and after that; and between looks. */
+#define END_S		5u
+#define END_NS		5000000u
+
+/*
+ * Processes in one argument, because an argument may have 128 KiB; and of the arguments,
+ * because all of them may have 2 MiB. The daemon opens a file for each process.
+ */
+#define PIDS_IN_ARGUMENT	4096u
+#define PIDS_MAX		(32 * PIDS_IN_ARGUMENT)
+#define PID_TEXT		12u	/* bytes of one */
+#define FILES_OTHER		4096u
+
+/* Returns the number of arguments in @argv. One that has ended must not stop the others. */
+static int add_arguments(char **argv, const struct attaching_pids *pids)
+{
+	uint32_t nr = 0;
+	char *end = NULL;
+	int argc = 0;
+
+	for (uint32_t i = 0; i < pids->nr && nr < PIDS_MAX; i++) {
+		if (kill(pids->list[i], 0) && errno == ESRCH)
+			continue;
+		if (!(nr++ % PIDS_IN_ARGUMENT)) {
+			argv[argc++] = "-p";
+			end = table_allocate(PIDS_IN_ARGUMENT * PID_TEXT);
+			argv[argc++] = end;
+		}
+		end += sprintf(end, end == argv[argc - 1] ? "%d" : ",%d",
+			       pids->list[i]);
+	}
+	return argc;
+}
+
+static void raise_file_limit(uint32_t nr)
+{
+	struct rlimit limit, all;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= nr)
+		return;
+	all = (struct rlimit){
+		nr, limit.rlim_max > nr ? limit.rlim_max : nr,
+	};
+	if (!setrlimit(RLIMIT_NOFILE, &all))
+		return;
+	/* Only root may have more than that. */
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 __attribute__((noreturn))
-static void run(pid_t parent, int ready, const char *pids)
+static void run(pid_t parent, int ready, const struct attaching_pids *pids)
 {
 	char fd[32];
-	char *argv[] = {
-		"attach", "-q", fd, pids ? "-p" : "--all", (char *)pids, NULL,
+	char *argv[3 + 2 * (PIDS_MAX / PIDS_IN_ARGUMENT) + 2] = {
+		"attach", "-q", fd, "--all",
 	};
+	int argc = 4;
 
+	if (pids) {
+		argc = 3 + add_arguments(argv + 3, pids);
+		if (argc == 3)
+			_exit(CLI_OK);
+		raise_file_limit(pids->nr + FILES_OTHER);
+	}
+	argv[argc] = NULL;
 	/* Ctrl-C ends the command; that ends the daemon. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -33,7 +95,7 @@ static void run(pid_t parent, int ready, const char *pids)
 		_exit(CLI_OK);
 	fcntl(ready, F_SETFD, 0);
 	snprintf(fd, sizeof(fd), "--ready-fd=%d", ready);
-	_exit(attach_main(pids ? 5 : 4, argv));
+	_exit(attach_main(argc, argv));
 }
 
 /* Wait until the daemon has written to @ready, or has ended. */
@@ -60,7 +122,8 @@ static void wait_until_ready(const char *command, int ready, bool is_quiet,
 	}
 }
 
-pid_t attaching_start(const char *command, const char *pids, bool is_quiet,
+pid_t attaching_start(const char *command, const struct attaching_pids *pids,
+		      bool is_quiet,
 		      const volatile sig_atomic_t *is_interrupted)
 {
 	const pid_t parent = getpid();
@@ -83,11 +146,26 @@ pid_t attaching_start(const char *command, const char *pids, bool is_quiet,
 	return pid;
 }
 
+/* Returns whether it has ended within END_S. */
+static bool has_ended(pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = END_NS };
+
+	for (unsigned int i = 0; i < END_S * (1000000000u / END_NS); i++) {
+		if (waitpid(pid, NULL, WNOHANG))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 void attaching_end(pid_t pid)
 {
 	if (pid <= 0)
 		return;
 	kill(pid, SIGTERM);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (has_ended(pid))
+		return;
+	kill(pid, SIGKILL);
+	has_ended(pid);
 }

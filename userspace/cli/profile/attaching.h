@@ -8,18 +8,35 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-/*
- * Start it for the processes @pids, numbers with commas, or if that is NULL for
- * all; and wait until it has attached what they have mapped, or *@is_interrupted; two
- * minutes at most. @command: for messages; if @is_quiet, none says that it waits.
- * Returns its process, or -1 after a message.
+/**
+ * struct attaching_pids - processes
+ *
+ * @list: their numbers.
+ * @nr: number of those.
+ * @room: room for those.
  */
-pid_t attaching_start(const char *command, const char *pids, bool is_quiet,
+struct attaching_pids {
+	pid_t *list;
+	uint32_t nr;
+	uint32_t room;
+};
+
+/*
+ * Start it for the processes @pids, or if that is NULL for all; and wait until it has
+ * attached what they have mapped, or *@is_interrupted; two minutes at most. @command: for
+ * messages; if @is_quiet, none says that it waits. Returns its process, or -1 after a message.
+ */
+pid_t attaching_start(const char *command, const struct attaching_pids *pids,
+		      bool is_quiet,
 		      const volatile sig_atomic_t *is_interrupted);
 
-/* End it, which detaches everything. 0 and -1 do nothing. */
+/*
+ * End it, which detaches everything; kill it if that takes more than 5 seconds. 0 and -1 do
+ * nothing.
+ */
 void attaching_end(pid_t pid);
 
 #endif /* CLI_PROFILE_ATTACHING_H */

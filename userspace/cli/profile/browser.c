@@ -139,7 +139,7 @@ void browser_set(struct browser *browser, const struct tree *tree,
 	browser->options.thread = browser->thread[0] ? browser->thread : NULL;
 	browser->source = source;
 	items_make(&browser->items, tree, load, source, &browser->options);
-	/* The first line stays the first one, whatever it is then. */
+	/* Keep the selected line, unless the first one is selected: that stays the first. */
 	number = item && browser->selected ? items_find(&browser->items, key) :
 					     TABLE_NONE;
 	if (number != TABLE_NONE)

@@ -17,7 +17,7 @@
 #define LINKS	".build-id"
 #define FOLDER	"sframe-unwind"	/* for files whose path is not used */
 
-/* Limits of a path that is used: others fill the disk with directories. */
+/* Longer paths are not used: programs of other users could fill the disk with directories. */
 #define PATH_PARTS_MAX	16u
 #define PATH_LENGTH_MAX	1024u
 
@@ -131,7 +131,7 @@ void build_id_cache_close(struct build_id_cache *cache)
 
 /* --- files */
 
-/* The file may be another one than was mapped, and may change while it is copied. */
+/* Check the build ID: the file may not be the mapped one, or change while it is copied. */
 static bool is_wanted(int fd, const struct history_object *known)
 {
 	struct sfu_snapshot headers;

@@ -27,7 +27,7 @@ struct caller {
  * @list: the callers; the first one is the row itself.
  * @keys: their numbers.
  * @room: room in @list.
- * @least: events that are too few.
+ * @least: callers with fewer events are not printed.
  * @total: events of all samples.
  * @load: for names.
  */

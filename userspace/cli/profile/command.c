@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -8,6 +9,10 @@
 
 #include "cli/cli.h"
 #include "cli/profile/command.h"
+
+/* A program that SIGTERM does not end is waited for so long, and looked at so often. */
+#define END_MS		1000
+#define END_STEP_MS	10
 
 __attribute__((noreturn))
 static void run(const char *name, char **argv, bool has_files, int socket,
@@ -72,6 +77,20 @@ bool command_has_failed(const struct command *command)
 	return read(command->failure, &byte, 1) == 1;
 }
 
+/* Returns whether the program has ended soon. */
+static bool wait_until_ended(pid_t pid)
+{
+	unsigned int waited = 0;
+	pid_t ended;
+
+	while ((!(ended = waitpid(pid, NULL, WNOHANG)) && waited < END_MS) ||
+	       (ended < 0 && errno == EINTR)) {
+		poll(NULL, 0, END_STEP_MS);
+		waited += END_STEP_MS;
+	}
+	return ended;
+}
+
 void command_end(struct command *command)
 {
 	if (command->pid > 0)
@@ -80,8 +99,8 @@ void command_end(struct command *command)
 		close(command->socket);
 	if (command->failure)
 		close(command->failure);
-	while (command->pid > 0 && waitpid(command->pid, NULL, 0) < 0 &&
-	       errno == EINTR)
-		;
+	if (command->pid > 0 && !wait_until_ended(command->pid))
+		complain("process %d has not ended by SIGTERM: it is left alone",
+			 command->pid);
 	*command = (struct command){ 0 };
 }

@@ -38,7 +38,10 @@ void command_go(const struct command *command);
 /* Returns whether the program could not be executed; the process has told why. */
 bool command_has_failed(const struct command *command);
 
-/* End the process, unless @pid is 0 because it has ended and was waited for. */
+/*
+ * End the process by SIGTERM, unless @pid is 0 because it has ended and was waited for. A
+ * program that does not end soon is left alone, after a message.
+ */
 void command_end(struct command *command);
 
 /*

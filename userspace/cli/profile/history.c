@@ -9,7 +9,7 @@
 
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
-/* Ranges that may be copied or moved, before that is given up. */
+/* Ranges that may be copied or moved; after that, mappings are not followed exactly. */
 #define WORK_MAX	500000000ULL
 
 /*
@@ -383,7 +383,7 @@ static void go_to_end(struct history *history, struct process *process)
 	process->version = history->next_version++;
 }
 
-/* The two must be of one time. */
+/* Add @step, and go to the state after it. */
 static void add_and_do(struct history *history, struct process *process,
 		       const struct step *step)
 {

@@ -55,8 +55,8 @@ struct process;
 struct history *history_create(uint64_t limit);
 
 /*
- * What is added tells of processes that run: files without a build ID are those
- * that the process has mapped, not what has their names.
+ * The records are about processes that are running. Files without a build ID are then
+ * opened by the mapping of the process, not by their names.
  */
 void history_set_live(struct history *history);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/profile/inspect.h"
 #include "cli/profile/jit.h"
 
 /* Limits of what is read. */
@@ -35,22 +34,27 @@ struct jit {
 	uint32_t last_room;
 };
 
-static FILE *open_ours(const char *path)
+/*
+ * Open a file that root or this user owns. The name comes from another process: where it
+ * leads may never answer; what is served by someone is not opened. Nobody's link to a file of another name is followed.
+ */
+static FILE *open_ours(const char *path, pid_t pid)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-			    O_NOFOLLOW);
-	struct stat status;
+	struct object_file file;
+	char real[PATH_MAX];
 
-	if (fd < 0)
+	if (!inspect_open(&file, path, pid))
 		return NULL;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
-	    (!status.st_uid || status.st_uid == geteuid()))
-		return fdopen(fd, "r");
-	close(fd);
+	object_file_path(file.fd, real);
+	if (!file.may_block && !file.may_hang &&
+	    (!file.owner || file.owner == geteuid()) &&
+	    !strcmp(basename(real), basename(path)))
+		return fdopen(file.fd, "r");
+	object_file_close(&file);
 	return NULL;
 }
 
-/* @name is one of those that are kept. */
+/* As add(), for a @name that is in jit->names already. */
 static void add_kept(struct jit *jit, uint64_t start, uint64_t size,
 		     const char *name)
 {
@@ -165,7 +169,7 @@ static void read_jitdump(struct jit *jit, FILE *file)
 struct jit *jit_open(uint32_t pid, const char *jitdump)
 {
 	struct jit *jit = table_allocate(sizeof(*jit));
-	FILE *file = jitdump ? open_ours(jitdump) : NULL;
+	FILE *file = jitdump ? open_ours(jitdump, pid) : NULL;
 	char path[64];
 
 	if (file) {
@@ -173,7 +177,7 @@ struct jit *jit_open(uint32_t pid, const char *jitdump)
 		fclose(file);
 	}
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
-	file = open_ours(path);
+	file = open_ours(path, pid);
 	if (file) {
 		read_map(jit, file);
 		fclose(file);

@@ -19,8 +19,13 @@
 #include "cli/profile/record_sums.h"
 #include "sframe_unwind.h"
 
-/* Bytes for what has happened to processes: then what exists is read again. */
-#define HISTORY_MAX	(256u << 20)
+/*
+ * Bytes for what has happened to processes: then what exists is read again, in a tenth of
+ * the time at most, and until then what happens is not taken notice of. One user's
+ * processes can take only a part of them: see inspect_begin().
+ */
+#define HISTORY_MAX	(512u << 20)
+#define READ_SHARE	10
 
 static volatile sig_atomic_t is_interrupted, is_child_over;
 
@@ -121,13 +126,17 @@ static int start_program(struct live *live)
 
 static void read_processes(struct live *live)
 {
+	const double start = live_now();
+
 	live->load.history = history_create(HISTORY_MAX);
 	history_set_live(live->load.history);
-	processes_inspect(&live->options->targets, processes_add_record,
-			  live->load.history);
+	processes_inspect(&live->options->targets, &is_interrupted,
+			  processes_add_record, live->load.history);
 	history_update(live->load.history);
 	live->load.names = names_create(live->load.history, &live->names,
 					NULL);
+	live->read_again = live_now() +
+			   (READ_SHARE - 1) * (live_now() - start);
 }
 
 static void forget_processes(struct live *live)
@@ -147,6 +156,7 @@ int live_open(struct live *live)
 		return fail(live, -errno);
 	live->load.path = live->command;
 	live->load.fd = -1;
+	live->load.is_live = true;
 	live->waiting = record_waiting_create();
 	catch_signals();
 	if (live->options->command)
@@ -218,8 +228,9 @@ static int create_writer(struct live *live,
 }
 
 /*
- * Samples come before changes: so what was mapped before a sample is known. The
- * command's own samples on all CPUs would never end, if it prints each.
+ * Read samples before changes, so that the mappings made before a sample are known.
+ * If all CPUs are sampled, drop the samples of this process: printing a sample could
+ * cause another one, without end.
  */
 static int write_round(struct live *live,
 		       struct sframe_unwind_profile_writer *writer)
@@ -253,14 +264,15 @@ static int read_round(struct live *live)
 	load->profile = NULL;
 	ret = sframe_unwind_profile_open(&load->profile, live->fd);
 	while (!ret && sframe_unwind_profile_next(load->profile, &record) == 1)
-		if (record->kind != SFRAME_UNWIND_PROFILE_SAMPLE)
+		if (record->kind != SFRAME_UNWIND_PROFILE_SAMPLE &&
+		    !history_is_full(load->history))
 			history_add(load->history, record);
 	if (ret)
 		return ret;
 	history_update(load->history);
 	sframe_unwind_profile_rewind(load->profile);
-	/* live_round() looks after the size of the history, without a message. */
 	load->end = UINT64_MAX;
+	/* Print no message about what was written here. */
 	load->damage = true;
 	return 0;
 }
@@ -270,11 +282,13 @@ int live_round(struct live *live)
 	struct sframe_unwind_profile_writer *writer = NULL;
 	int ret, error;
 
-	if (history_is_full(live->load.history)) {
+	if (history_is_full(live->load.history) && !is_interrupted &&
+	    live_now() >= live->read_again) {
 		forget_processes(live);
 		read_processes(live);
 		live->generation++;
 	}
+	inspect_begin(&is_interrupted, 0);
 	ret = create_writer(live, &writer);
 	if (!ret)
 		ret = write_round(live, writer);
@@ -283,21 +297,19 @@ int live_round(struct live *live)
 	return ret ? ret : read_round(live);
 }
 
-/* The child of this process that has ended is the program. */
+/* Returns whether the program has ended. */
 static bool has_ended(struct live *live)
 {
-	pid_t pid;
-
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-		if (pid == live->attach) {
-			complain("%s: attach has ended; see its message",
-				 live->command);
-			live->attach = 0;
-		}
-		if (pid == live->program.pid) {
-			live->program.pid = 0;
-			return true;
-		}
+	/* Others belong to cli/attach/child.h. */
+	if (live->attach > 0 && waitpid(live->attach, NULL, WNOHANG) > 0) {
+		complain("%s: attach has ended; see its message",
+			 live->command);
+		live->attach = 0;
+	}
+	if (live->program.pid > 0 &&
+	    waitpid(live->program.pid, NULL, WNOHANG) > 0) {
+		live->program.pid = 0;
+		return true;
 	}
 	return false;
 }

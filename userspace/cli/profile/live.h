@@ -26,6 +26,7 @@ struct pollfd;
  * @load: the records of one round, with names and history of all.
  * @names: how to name addresses.
  * @generation: changes when @load has other names than before.
+ * @read_again: when what exists may be read again.
  */
 struct live {
 	const char *command;
@@ -39,6 +40,7 @@ struct live {
 	struct load load;
 	struct names_options names;
 	unsigned int generation;
+	double read_again;
 };
 
 /* Options of all commands with sessions. */

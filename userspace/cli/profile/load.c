@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sframe_unwind.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -13,11 +15,18 @@
 #include "cli/profile/why_cut.h"
 
 /*
- * What a profile may make its reader keep, roughly: some, and so many bytes for
- * each byte of the file. Compressed files can say much in few bytes.
+ * Approximate limit of the memory for the contents of a profile: KEPT_FREE bytes, and
+ * KEPT_RATIO for each byte of the file, because a compressed file can be small and its
+ * contents large. Holes cost nothing and do not count: no more bytes than KEPT_PACKED times
+ * those allocated, as file systems compress.
  */
 #define KEPT_FREE	(8u << 20)
 #define KEPT_RATIO	64u
+#define KEPT_PACKED	8u
+
+/* How often to try again while another process holds a lease, and the interval. */
+#define LEASE_TRIES	20
+#define LEASE_STEP_MS	50
 
 static int status_of(int error)
 {
@@ -49,14 +58,12 @@ static void check_end(struct load *load, int ret)
 /* Returns whether more of the profile may be kept; else after a message, once. */
 static bool has_room(struct load *load)
 {
-	const uint64_t size = sframe_unwind_profile_size(load->profile);
-
-	if (!history_is_full(load->history))
+	if (load->is_live || !history_is_full(load->history))
 		return true;
 	load->end = load->at;
 	if (!load->damage)
 		complain("%s: offset %" PRIu64 ": up to here, it has more names, mappings, threads or different stacks than a profile of %" PRIu64 " bytes may have; what precedes is used",
-			 load->path, load->at, size);
+			 load->path, load->at, load->size);
 	load->damage = true;
 	return false;
 }
@@ -87,6 +94,46 @@ static void read_history(struct load *load)
 	sframe_unwind_profile_rewind(load->profile);
 }
 
+/*
+ * Open a profile; a FIFO is waited for. Its owner could have a lease on a file, so that
+ * open(2) would wait. Returns a file or -errno.
+ */
+static int open_profile(const char *path)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+	struct stat status;
+	int fd = -1;
+
+	if (!stat(path, &status) && S_ISFIFO(status.st_mode)) {
+		fd = open(path, flags);
+		return fd < 0 ? -errno : fd;
+	}
+	for (unsigned int i = 0; i < LEASE_TRIES; i++) {
+		fd = open(path, flags | O_NONBLOCK);
+		if (fd >= 0 || errno != EWOULDBLOCK)
+			break;
+		poll(NULL, 0, LEASE_STEP_MS);
+	}
+	if (fd < 0)
+		return -errno;
+	/* Reads wait. */
+	fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
+/* Returns how many bytes of the profile count. */
+static uint64_t size_without_holes(const struct load *load)
+{
+	const uint64_t size = sframe_unwind_profile_size(load->profile);
+	struct stat status;
+	uint64_t max;
+
+	if (fstat(load->fd, &status) || !S_ISREG(status.st_mode))
+		return size;
+	max = 512ULL * KEPT_PACKED * status.st_blocks;
+	return size < max ? size : max;
+}
+
 int load_open(struct load *load, const char *path,
 	      const struct names_options *options)
 {
@@ -99,9 +146,12 @@ int load_open(struct load *load, const char *path,
 		.end = UINT64_MAX,
 	};
 	if (strcmp(path, "-")) {
-		load->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		load->fd = open_profile(path);
+		if (load->fd == -EWOULDBLOCK)
+			return complain("%s: another process has a lease on it",
+					path);
 		if (load->fd < 0)
-			return complain("%s: %s", path, strerror(errno));
+			return complain("%s: %s", path, strerror(-load->fd));
 	}
 	ret = sframe_unwind_profile_open(&load->profile, load->fd);
 	if (ret) {
@@ -111,8 +161,8 @@ int load_open(struct load *load, const char *path,
 		load_close(load);
 		return status_of(ret);
 	}
-	load->history = history_create(KEPT_FREE + KEPT_RATIO *
-		sframe_unwind_profile_size(load->profile));
+	load->size = size_without_holes(load);
+	load->history = history_create(KEPT_FREE + KEPT_RATIO * load->size);
 	read_history(load);
 	load->names = names_create(load->history, options,
 				   sframe_unwind_profile_fact(load->profile,

@@ -17,6 +17,8 @@
  * @path: its path, for messages.
  * @fd: the file.
  * @profile: the reader.
+ * @size: bytes of the file that count for what may be kept of it.
+ * @is_live: samples are of a session, which handles a full history.
  * @history: what was mapped.
  * @names: names of addresses.
  * @at: offset of the last record.
@@ -29,6 +31,8 @@ struct load {
 	const char *path;
 	int fd;
 	struct sframe_unwind_profile *profile;
+	uint64_t size;
+	bool is_live;
 	struct history *history;
 	struct names *names;
 	uint64_t at;

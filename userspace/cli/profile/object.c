@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,73 +9,35 @@
 
 #include "cli/profile/inspect.h"
 #include "cli/profile/object_parts.h"
-#include "cli/profile/plt.h"
-
-static char *debuginfo_path;
-
-/*
- * The names of debug files in a file of another user may lead to a FIFO, or to what
- * the user may not read: look only for its build ID.
- */
-static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
-			  Dwarf_Addr base, const char *file, const char *link,
-			  GElf_Word crc, char **found)
-{
-	const struct object *object = *data;
-
-	if (!object || !object->is_ours)
-		return dwfl_build_id_find_debuginfo(module, data, name, base,
-						    file, link, crc, found);
-	return dwfl_standard_find_debuginfo(module, data, name, base, file,
-					    link, crc, found);
-}
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-	.debuginfo_path = &debuginfo_path,
-};
-
-/* Let libdwfl read a file, which becomes its own. */
-static bool report(struct object *object, const char *path, int fd)
-{
-	void **data;
-
-	object->dwfl = dwfl_begin(&callbacks);
-	if (!object->dwfl) {
-		close(fd);
-		return false;
-	}
-	dwfl_report_begin(object->dwfl);
-	/* At the addresses that the file itself has. */
-	object->module = dwfl_report_elf(object->dwfl, path, path, fd, 0, true);
-	dwfl_report_end(object->dwfl, NULL, NULL);
-	if (object->module) {
-		dwfl_module_info(object->module, &data, NULL, NULL, NULL, NULL,
-				 NULL, NULL);
-		*data = object;
-		return true;
-	}
-	close(fd);
-	dwfl_end(object->dwfl);
-	object->dwfl = NULL;
-	return false;
-}
+#include "cli/profile/object_reader.h"
+#include "convert/snapshot/snapshot.h"
 
 static bool has_build_id(const struct object *object,
 			 const struct history_object *known)
 {
-	const unsigned char *bits;
-	GElf_Addr address;
-	int size;
-
-	if (!known->build_id_size)
-		return true;
-	size = dwfl_module_build_id(object->module, &bits, &address);
 	/* perf pads short ones with zeroes. */
-	return size > 0 && (uint32_t)size <= known->build_id_size &&
-	       !memcmp(bits, known->build_id, size);
+	return !known->build_id_size ||
+	       (object->build_id_size &&
+		object->build_id_size <= known->build_id_size &&
+		!memcmp(object->build_id, known->build_id,
+			object->build_id_size));
+}
+
+/*
+ * Returns whether a file has another build ID, as far as its headers tell. They are
+ * read quickly, however large the file is.
+ */
+static bool has_other_build_id(const struct object_file *file,
+			       const struct history_object *known)
+{
+	struct sfu_snapshot headers;
+	const struct sfu_elf *elf = &headers.elf;
+
+	return known->build_id_size &&
+	       !sfu_snapshot_headers(file->fd, &headers) &&
+	       elf->build_id_size &&
+	       (elf->build_id_size > known->build_id_size ||
+		memcmp(elf->build_id, known->build_id, elf->build_id_size));
 }
 
 /**
@@ -92,8 +55,21 @@ struct finding {
 	const char *why;
 };
 
-static void read_object(struct object *object);
-static uint64_t size_of(const struct object *object);
+static const char has_other_id[] =
+	"has another build ID than when it was recorded";
+
+/* A file that is not ours as one process has it mounted may be so as another one has. */
+static uint64_t key_of(const struct object_file *file)
+{
+	return (uint64_t)file->device << 1 | file->is_ours;
+}
+
+static uint64_t size_of(const struct object *object)
+{
+	return object->symbols.room * sizeof(*object->symbols.list) +
+	       object->stubs.pairs.nr * 64ULL +
+	       object->starts.nr * sizeof(*object->starts.list);
+}
 
 static void close_object(struct object *object)
 {
@@ -101,84 +77,140 @@ static void close_object(struct object *object)
 		return;
 	if (object->dwfl)
 		dwfl_end(object->dwfl);
+	object_reader_close(object->reader);
 	symtab_free(&object->symbols);
 	strings_free(&object->stubs);
 	starts_free(&object->starts);
 	free(object);
 }
 
-/* Returns whether @object, which was open before, is the one that is looked for. */
+/* Note why a file is not used. Returns false. */
+static bool refuse(struct finding *finding, const char *why)
+{
+	finding->why = why;
+	return false;
+}
+
+/* Returns whether @object, which is open, is the one that is looked for. */
 static bool use_known(struct finding *finding, struct object *object)
 {
-	if (!has_build_id(object, finding->known)) {
-		finding->why = "has another build ID than when it was recorded";
-		return false;
-	}
+	if (object->is_useless)
+		return refuse(finding, object->why);
+	if (!has_build_id(object, finding->known))
+		return refuse(finding, has_other_id);
 	finding->found = object;
 	return true;
 }
 
-/* Returns whether the file is used. It is closed, or libdwfl's. */
-static bool use_file(struct finding *finding, struct object_file *file,
-		     const char *path)
+/* Keep @object, the file @file, also if it is useless: it is not tried again. */
+static void keep(struct objects *objects, const struct object_file *file,
+		 struct object *object)
+{
+	const uint32_t number = pairs_add(&objects->keys, key_of(file),
+					  file->inode);
+
+	objects->list = table_grow(objects->list, &objects->room, number,
+				   sizeof(struct object *));
+	objects->list[number] = object;
+}
+
+/* Read a file that others cannot change. Closes it, or libdwfl does. */
+static bool read_ours(struct object *object, const struct object_file *file)
+{
+	char path[PATH_MAX];
+
+	/* Debug files may be beside it: where it is here, whatever it was called. */
+	object_file_path(file->fd, path);
+	if (!object_begin(object, path, file->fd))
+		return false;
+	object_read(object);
+	return true;
+}
+
+/* Read a copy of another file in a child. Closes it, or the reader does. */
+static bool read_copy(struct objects *objects, struct object *object,
+		      struct object_file *file, bool is_copied)
+{
+	/*
+	 * Pages of holes get memory when they are read. Counted also if nothing comes of
+	 * it, because it took its time.
+	 */
+	*readers_bytes(&objects->readers, file) += file->size;
+	objects->bytes_of_others += file->size;
+	if (is_copied || object_file_copy(file))
+		return object_reader_open(&objects->readers, object, file);
+	object_file_close(file);
+	object->why = "could not be copied";
+	return false;
+}
+
+/*
+ * Returns why a file of others is not to be read, or NULL. What they may have is limited
+ * together, and for each of them, so that one leaves something to the others.
+ */
+static const char *why_not_read(struct objects *objects,
+				const struct object_file *file)
+{
+	if (file->size > object_file_size_max(file))
+		return "was not read: it has too many holes";
+	if (objects->bytes_of_others + file->size > OBJECTS_MAX)
+		return "was not read: symbols may take 1 GiB of memory";
+	if (*readers_bytes(&objects->readers, file) + file->size > OWNER_MAX)
+		return "was not read: symbols of one user may take 256 MiB of memory";
+	return NULL;
+}
+
+/* Returns whether the file is used. It is closed, or its reader does that. */
+static bool use_file(struct finding *finding, struct object_file *file)
 {
 	struct objects *objects = finding->objects;
-	const uint64_t copied = file->is_ours ? 0 : file->size;
-	uint32_t number = pairs_find(&objects->keys, file->device, file->inode);
+	const uint32_t number = pairs_find(&objects->keys, key_of(file),
+					   file->inode);
 	struct object *object;
+	const char *why = NULL;
+	bool may_block;
 
 	if (number != TABLE_NONE) {
 		object_file_close(file);
 		return use_known(finding, objects->list[number]);
 	}
-	if (objects->bytes + copied > OBJECTS_MAX) {
-		finding->why = "was not read: symbols may take 1 GiB of memory";
+	/* The headers of what may block are read from the copy. */
+	may_block = !file->is_ours && file->may_block;
+	if (!may_block && has_other_build_id(file, finding->known))
+		why = has_other_id;
+	else if (!file->is_ours)
+		why = why_not_read(objects, file);
+	else if (objects->bytes > OBJECTS_MAX)
+		why = "was not read: symbols may take 1 GiB of memory";
+	if (!why && may_block && !inspect_copy(file, finding->known->pid))
+		why = "could not be read in time";
+	else if (!why && may_block && has_other_build_id(file, finding->known))
+		why = has_other_id;
+	if (why) {
 		object_file_close(file);
-		return false;
-	}
-	if (!file->is_ours && !object_file_copy(file)) {
-		object_file_close(file);
-		return false;
+		return refuse(finding, why);
 	}
 	object = table_allocate(sizeof(*object));
 	object->is_ours = file->is_ours;
-	if (!report(object, path, file->fd)) {
-		close_object(object);
-		return false;
-	}
-	if (!use_known(finding, object)) {
-		close_object(object);
-		return false;
-	}
-	read_object(object);
-	objects->bytes += copied + size_of(object);
-	number = pairs_add(&objects->keys, file->device, file->inode);
-	objects->list = table_grow(objects->list, &objects->room, number,
-				   sizeof(struct object *));
-	objects->list[number] = object;
-	return true;
+	object->is_useless = file->is_ours ? !read_ours(object, file) :
+					     !read_copy(objects, object, file,
+							may_block);
+	objects->bytes += size_of(object);
+	keep(objects, file, object);
+	return use_known(finding, object);
 }
 
 static bool try_file(struct finding *finding, const char *path)
 {
 	struct object_file file;
 
-	return inspect_open(&file, path) && use_file(finding, &file, path);
-}
-
-/* The same for a file of this process, which has a name only here. */
-static bool try_own_file(struct finding *finding, int fd)
-{
-	struct object_file file;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return object_file_open(&file, path) && use_file(finding, &file, path);
+	return inspect_open(&file, path, finding->known->pid) &&
+	       use_file(finding, &file);
 }
 
 /*
- * perf's own cache, of files whose build ID was recorded. They are of all users whose
- * programs were, whoever owns the copy.
+ * perf's own cache, of files whose build ID was recorded. Any user may have made their
+ * contents, whoever owns the copy.
  */
 static bool try_cache(struct finding *finding)
 {
@@ -194,9 +226,10 @@ static bool try_cache(struct finding *finding)
 	    asprintf(&path, "%s/.debug/.build-id/%.2s/%s/elf", home, id,
 		     id + 2) < 0)
 		return false;
-	is_good = inspect_open(&file, path);
+	is_good = inspect_open(&file, path, getpid());
 	file.is_ours = false;
-	is_good = is_good && use_file(finding, &file, path);
+	file.is_copy = true;
+	is_good = is_good && use_file(finding, &file);
 	free(path);
 	return is_good;
 }
@@ -209,7 +242,7 @@ static int find_by_build_id(const struct history_object *known)
 	Elf *elf = NULL;
 	int fd = -1;
 
-	object.dwfl = dwfl_begin(&callbacks);
+	object.dwfl = dwfl_begin(&object_callbacks);
 	if (!object.dwfl)
 		return -1;
 	dwfl_report_begin(object.dwfl);
@@ -232,11 +265,18 @@ static bool try_build_id(struct finding *finding)
 {
 	const int fd = finding->known->build_id_size ?
 		       find_by_build_id(finding->known) : -1;
+	struct object_file file;
+	char path[PATH_MAX];
 	bool is_good;
 
 	if (fd < 0)
 		return false;
-	is_good = try_own_file(finding, fd);
+	is_good = object_file_open_again(&file, fd);
+	object_file_path(fd, path);
+	/* What debuginfod has may be anybody's, whoever owns the copy. */
+	file.is_ours = file.is_ours && !strncmp(path, "/usr/", 5);
+	file.is_copy = !file.is_ours;
+	is_good = is_good && use_file(finding, &file);
 	close(fd);
 	return is_good;
 }
@@ -247,6 +287,7 @@ static bool try_vdso(struct finding *finding)
 	const unsigned char *image = (void *)getauxval(AT_SYSINFO_EHDR);
 	const GElf_Ehdr *header = (const void *)image;
 	bool is_good = false;
+	struct object_file file;
 	size_t size;
 	int fd;
 
@@ -254,8 +295,11 @@ static bool try_vdso(struct finding *finding)
 		return false;
 	size = header->e_shoff + header->e_shnum * header->e_shentsize;
 	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd >= 0 && write(fd, image, size) == (ssize_t)size)
-		is_good = try_own_file(finding, fd);
+	if (fd >= 0 && write(fd, image, size) == (ssize_t)size &&
+	    object_file_open_again(&file, fd)) {
+		file.is_ours = true;
+		is_good = use_file(finding, &file);
+	}
 	if (fd >= 0)
 		close(fd);
 	return is_good;
@@ -271,13 +315,13 @@ static bool try_live(struct finding *finding)
 	struct object_file file;
 
 	if (inspect_open_mapped(&file, known) &&
-	    use_file(finding, &file, known->name))
+	    use_file(finding, &file))
 		return true;
 	if (!inspect_open_in_root(&file, known) &&
-	    !inspect_open(&file, known->name))
+	    !inspect_open(&file, known->name, known->pid))
 		return false;
 	if (known->build_id_size || file.is_ours)
-		return use_file(finding, &file, known->name);
+		return use_file(finding, &file);
 	finding->why = "belongs to another user, and may have been replaced";
 	object_file_close(&file);
 	return false;
@@ -329,7 +373,7 @@ static bool try_mapped(struct finding *finding)
 		return false;
 	inspect_process(at.pid, false, find_mapping, &at);
 	return inspect_open_mapped(&file, &at) &&
-	       use_file(finding, &file, at.name);
+	       use_file(finding, &file);
 }
 
 static bool try_path(struct finding *finding)
@@ -347,131 +391,7 @@ static bool try_path(struct finding *finding)
 	return try_file(finding, known->name) ||
 	       (known->build_id_size &&
 		inspect_open_in_root(&file, known) &&
-		use_file(finding, &file, known->name));
-}
-
-static void read_segments(struct object *object)
-{
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(object->module, &bias);
-	size_t nr;
-
-	if (!elf || elf_getphdrnum(elf, &nr))
-		return;
-	starts_read(&object->starts, elf);
-	for (size_t i = 0; i < nr && object->nr_segments < SEGMENTS_MAX; i++) {
-		struct segment *segment =
-			&object->segments[object->nr_segments];
-		GElf_Phdr phdr;
-
-		if (!gelf_getphdr(elf, i, &phdr) || phdr.p_type != PT_LOAD)
-			continue;
-		*segment = (struct segment){ phdr.p_offset, phdr.p_filesz,
-					     phdr.p_vaddr };
-		object->nr_segments++;
-	}
-}
-
-static uint32_t rank(const GElf_Sym *symbol)
-{
-	const uint32_t type = GELF_ST_TYPE(symbol->st_info);
-	const uint32_t bind = GELF_ST_BIND(symbol->st_info);
-
-	return (type != STT_NOTYPE) * 4 +
-	       (bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0);
-}
-
-/* Symbols without a type are functions in assembly, if the section is code. */
-static bool is_function(Elf *elf, GElf_Word index, const GElf_Sym *symbol)
-{
-	const unsigned int type = GELF_ST_TYPE(symbol->st_info);
-	Elf_Scn *section;
-	GElf_Shdr header;
-
-	if (symbol->st_shndx == SHN_UNDEF)
-		return false;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
-		return true;
-	section = type == STT_NOTYPE && elf ? elf_getscn(elf, index) : NULL;
-	return section && gelf_getshdr(section, &header) &&
-	       header.sh_flags & SHF_EXECINSTR;
-}
-
-/* Where a symbol without a size ends at the latest. */
-static uint64_t section_end(Elf *elf, GElf_Word index, uint64_t address)
-{
-	Elf_Scn *section = elf ? elf_getscn(elf, index) : NULL;
-	GElf_Shdr header;
-
-	if (!section || !gelf_getshdr(section, &header) ||
-	    address < header.sh_addr ||
-	    address - header.sh_addr >= header.sh_size)
-		return address;
-	return header.sh_addr + header.sh_size;
-}
-
-static void read_symbols(struct object *object)
-{
-	const int nr = dwfl_module_getsymtab(object->module);
-	GElf_Word shndx;
-	GElf_Addr address, bias;
-	GElf_Sym symbol;
-	Elf *elf;
-
-	for (int i = 1; i < nr; i++) {
-		const char *name = dwfl_module_getsym_info(object->module, i,
-							   &symbol, &address,
-							   &shndx, &elf, &bias);
-
-		if (name && name[0] && is_function(elf, shndx, &symbol))
-			symtab_add(&object->symbols, address,
-				   symbol.st_size ? address + symbol.st_size :
-				   section_end(elf, shndx, address),
-				   !symbol.st_size, name, rank(&symbol));
-	}
-	if (!object->symbols.nr)
-		object->why = "has no symbols";
-	elf = dwfl_module_getelf(object->module, &bias);
-	if (elf && !plt_read(&object->symbols, &object->stubs, elf))
-		object->why = "has more stubs than a file of its size can have";
-	symtab_sort(&object->symbols);
-}
-
-/* Files in which hostile DWARF could make libdw open what its name leads to. */
-static bool names_files(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
-
-	if (!elf || elf_getshdrstrndx(elf, &names))
-		return true;
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header) ?
-				   elf_strptr(elf, names, header.sh_name) : NULL;
-
-		if (!name || !strcmp(name, ".gnu_debugaltlink"))
-			return true;
-	}
-	return false;
-}
-
-static void read_object(struct object *object)
-{
-	GElf_Addr bias;
-
-	read_segments(object);
-	read_symbols(object);
-	object->has_dwarf = object->is_ours ||
-			    !names_files(dwfl_module_getelf(object->module,
-							    &bias));
-}
-
-static uint64_t size_of(const struct object *object)
-{
-	return object->symbols.room * sizeof(*object->symbols.list) +
-	       object->stubs.pairs.nr * 64ULL +
-	       object->starts.nr * sizeof(*object->starts.list);
+		use_file(finding, &file));
 }
 
 static const char *why_not_found(const struct history_object *known)
@@ -505,6 +425,7 @@ void objects_free(struct objects *objects)
 	for (uint32_t i = 0; i < objects->keys.nr; i++)
 		close_object(objects->list[i]);
 	close_object(objects->none);
+	readers_free(&objects->readers);
 	free(objects->list);
 	pairs_free(&objects->keys);
 	*objects = (struct objects){ 0 };
@@ -524,10 +445,12 @@ uint64_t object_address(const struct object *object, uint64_t offset)
 
 const struct symbol *object_find(const struct object *object, uint64_t address)
 {
-	return symtab_find(&object->symbols, address);
+	return object->reader ? object_reader_find(object->reader, address) :
+				symtab_find(&object->symbols, address);
 }
 
 uint64_t object_start(const struct object *object, uint64_t address)
 {
-	return starts_find(&object->starts, address);
+	return object->reader ? object_reader_start(object->reader, address) :
+				starts_find(&object->starts, address);
 }

@@ -7,12 +7,14 @@
 #define CLI_PROFILE_OBJECT_H
 
 #include "cli/profile/history.h"
+#include "cli/profile/object_reader.h"
 #include "cli/profile/symbols.h"
 
 struct object;
 
-/* Bytes that the symbols of all objects may take. */
+/* Bytes that the symbols of all our objects may take; all those of others; of one of these. */
 #define OBJECTS_MAX	(1ULL << 30)
+#define OWNER_MAX	(OBJECTS_MAX / 4)
 
 /**
  * struct objects - files that are open; all 0 at the beginning
@@ -23,7 +25,9 @@ struct object;
  * @list: the objects by number.
  * @room: room for those.
  * @none: what objects without a file have.
- * @bytes: what they take.
+ * @bytes: what ours take, and the tables of others.
+ * @bytes_of_others: what copies of the files of others may take, with those that were useless.
+ * @readers: what reads those of others.
  */
 struct objects {
 	struct pairs keys;
@@ -31,6 +35,8 @@ struct objects {
 	uint32_t room;
 	struct object *none;
 	uint64_t bytes;
+	uint64_t bytes_of_others;
+	struct readers readers;
 };
 
 void objects_free(struct objects *objects);
@@ -48,7 +54,7 @@ struct object *object_open(struct objects *objects,
 /* From an offset in the file to the address that the file's symbols use. */
 uint64_t object_address(const struct object *object, uint64_t offset);
 
-/* Returns the symbol, or NULL. */
+/* Returns the symbol, valid until the next call for the same object; or NULL. */
 const struct symbol *object_find(const struct object *object, uint64_t address);
 
 /*
@@ -59,8 +65,8 @@ uint64_t object_start(const struct object *object, uint64_t address);
 
 /*
  * Functions that the compiler inlined at @address, the innermost first: up to
- * @max names, valid as long as the object. The function of the symbol itself is
- * not among them. Returns their number.
+ * @max names, valid until the next call for the same object. The function of the
+ * symbol itself is not among them. Returns their number.
  */
 uint32_t object_inlined(struct object *object, uint64_t address,
 			const char **names, uint32_t max);

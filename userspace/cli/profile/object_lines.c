@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/profile/object_parts.h"
+#include "cli/profile/object_reader.h"
 
 /* A name in C, or one that has to be demangled. */
 static const char *die_name(Dwarf_Die *die)
@@ -44,7 +45,10 @@ static int get_scopes(struct object *object, uint64_t address,
 		return 0;
 	}
 	unit = dwfl_module_addrdie(object->module, address, &bias);
-	/* It leaves an inlined function by its definition, not by its caller. */
+	/*
+	 * dwarf_getscopes() continues from an inlined function with what surrounds its
+	 * definition; dwarf_getscopes_die() with its caller.
+	 */
 	if (unit && dwarf_getscopes(unit, address - bias, &nearest) > 0)
 		nr = dwarf_getscopes_die(&nearest[0], scopes);
 	free(nearest);
@@ -55,9 +59,13 @@ uint32_t object_inlined(struct object *object, uint64_t address,
 			const char **names, uint32_t max)
 {
 	Dwarf_Die *scopes;
-	const int nr_scopes = get_scopes(object, address, &scopes);
 	uint32_t nr = 0;
+	int nr_scopes;
 
+	if (object->reader)
+		return object_reader_inlined(object->reader, address, names,
+					     max);
+	nr_scopes = get_scopes(object, address, &scopes);
 	for (int i = 0; i < nr_scopes && nr < max; i++) {
 		const int tag = dwarf_tag(&scopes[i]);
 
@@ -92,10 +100,14 @@ const char *object_call_line(struct object *object, uint64_t address,
 			     uint32_t i, int *line)
 {
 	Dwarf_Die *scopes;
-	const int nr = get_scopes(object, address, &scopes);
 	const char *file = NULL;
+	int nr;
 
+	if (object->reader)
+		return object_reader_call_line(object->reader, address, i,
+					       line);
 	*line = 0;
+	nr = get_scopes(object, address, &scopes);
 	for (int j = 0; j < nr; j++) {
 		const int tag = dwarf_tag(&scopes[j]);
 
@@ -118,10 +130,12 @@ const char *object_line(struct object *object, uint64_t address, int *line)
 	Dwarf_Addr bias;
 	Dwfl_Line *found;
 
+	if (object->reader)
+		return object_reader_line(object->reader, address, line);
 	*line = 0;
 	if (!object->has_dwarf)
 		return NULL;
-	/* Where nothing is known, it finds the line of what is before. */
+	/* Without this check, addresses without a line would get the line before them. */
 	unit = dwfl_module_addrdie(object->module, address, &bias);
 	if (!unit || dwarf_haspc(unit, address - bias) <= 0)
 		return NULL;

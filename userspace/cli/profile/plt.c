@@ -9,7 +9,7 @@
 #define SLOTS_MAX	(1u << 20)
 #define NAME_MAX_SHOWN	4096u
 
-/* Bytes that may be looked at: some, and so many for each byte of the file. */
+/* Bytes that may be examined: WORK_FREE, and WORK_RATIO for each byte of the file. */
 #define WORK_FREE	65536u
 #define WORK_RATIO	8u
 

@@ -19,20 +19,31 @@ void processes_each(const char *path, void (*fn)(void *data, pid_t id),
 		closedir(directory);
 }
 
-pid_t processes_of_thread(pid_t tid)
+/* Returns the number in the line of /proc/PID/status that @format describes, or @none. */
+static unsigned int read_status(pid_t tid, const char *format, unsigned int none)
 {
+	unsigned int number = none;
 	char path[64], line[128];
-	pid_t pid = 0;
 	FILE *status;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	status = fopen(path, "re");
 	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
+		if (sscanf(line, format, &number) == 1)
 			break;
 	if (status)
 		fclose(status);
-	return pid;
+	return number;
+}
+
+pid_t processes_of_thread(pid_t tid)
+{
+	return read_status(tid, "Tgid: %u", 0);
+}
+
+uid_t processes_user(pid_t pid)
+{
+	return read_status(pid, "Uid: %u", PROCESSES_NO_USER);
 }
 
 /**
@@ -49,22 +60,24 @@ static void add_process(void *data, pid_t pid)
 {
 	const struct adding *adding = data;
 
-	inspect_process(pid, true, adding->fn, adding->data);
+	inspect_in_round(pid, true, adding->fn, adding->data);
 }
 
-void processes_inspect(const struct record_targets *targets, inspect_fn fn,
-		       void *data)
+void processes_inspect(const struct record_targets *targets,
+		       const volatile sig_atomic_t *is_interrupted,
+		       inspect_fn fn, void *data)
 {
 	struct adding adding = { fn, data };
 	pid_t last = 0;
 
+	inspect_begin(is_interrupted, 0);
 	if (!targets->nr)
 		processes_each("/proc", add_process, &adding);
 	for (uint32_t i = 0; i < targets->nr; i++) {
 		const pid_t pid = processes_of_thread(targets->tids[i]);
 
 		if (pid && pid != last)
-			inspect_process(pid, true, fn, data);
+			add_process(&adding, pid);
 		last = pid;
 	}
 }
@@ -73,4 +86,6 @@ void processes_add_record(void *data,
 			  const struct sframe_unwind_profile_record *record)
 {
 	history_add(data, record);
+	if (history_is_full(data))
+		inspect_enough();
 }

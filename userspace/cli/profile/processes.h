@@ -12,17 +12,23 @@
 
 /*
  * Call @fn with what the processes of the targets, or all, have mapped, and with the
- * names of their threads: see inspect_process().
+ * names of their threads: see inspect_in_round(). @is_interrupted: ends that at once.
  */
-void processes_inspect(const struct record_targets *targets, inspect_fn fn,
-		       void *data);
+void processes_inspect(const struct record_targets *targets,
+		       const volatile sig_atomic_t *is_interrupted,
+		       inspect_fn fn, void *data);
 
-/* An inspect_fn: add the record to the history @data. */
+/* An inspect_fn: add the record to the history @data. A full one ends the round. */
 void processes_add_record(void *data,
 			  const struct sframe_unwind_profile_record *record);
 
 /* Returns the process of a thread, or 0 if there is no such thread. */
 pid_t processes_of_thread(pid_t tid);
+
+/* Returns the real user ID of a process, or PROCESSES_NO_USER if there is no such process. */
+uid_t processes_user(pid_t pid);
+
+#define PROCESSES_NO_USER	((uid_t)-1)
 
 /*
  * Call @fn with each number that the directory @path of /proc has: processes, or

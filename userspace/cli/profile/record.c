@@ -26,6 +26,8 @@
 #define ROUND_MS	100	/* between two readings */
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
+#define INSPECT_MS	1000	/* to look at what is mapped, in one reading */
+#define INSPECT_LAST_MS	250	/* after a signal */
 
 /**
  * struct record - a recording
@@ -37,6 +39,7 @@
  * @changes: changes of processes.
  * @waiting: samples that wait.
  * @files: files to keep, or NULL.
+ * @inspect_ms: time to look at what is mapped, in one reading.
  * @output: the profile.
  */
 struct record {
@@ -47,6 +50,7 @@ struct record {
 	struct record_changes *changes;
 	struct record_waiting *waiting;
 	struct record_files *files;
+	unsigned int inspect_ms;
 	struct record_output output;
 };
 
@@ -85,6 +89,7 @@ static int write_round(struct record *record)
 	uint32_t event;
 	int ret;
 
+	inspect_begin(&is_interrupted, record->inspect_ms);
 	ret = record_changes_write(record->changes, output->writer,
 				   &output->latest);
 	while (!ret && record_sampler_read(&record->sampler, &sample) == 1) {
@@ -124,22 +129,20 @@ static void print_progress(const struct record *record, double seconds,
 	fputs(end, stderr);
 }
 
-/* The child of this process that has ended is the command. */
+/* Returns whether the command has ended. */
 static bool has_ended(struct record *record)
 {
-	pid_t pid;
-
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-		if (pid == record->attach) {
-			complain("record: attach has ended; see its message");
-			record->attach = 0;
-		}
-		if (pid == record->command.pid) {
-			record->command.pid = 0;
-			return true;
-		}
+	/* Others belong to cli/attach/child.h. */
+	if (record->attach > 0 &&
+	    waitpid(record->attach, NULL, WNOHANG) > 0) {
+		complain("record: attach has ended; see its message");
+		record->attach = 0;
 	}
-	return false;
+	if (record->command.pid <= 0 ||
+	    waitpid(record->command.pid, NULL, WNOHANG) <= 0)
+		return false;
+	record->command.pid = 0;
+	return true;
 }
 
 /* Whether the recording is to end. */
@@ -246,6 +249,7 @@ static int keep_files(struct record *record)
 	const struct strings *paths = &record->output.finished;
 	int status = CLI_OK;
 
+	inspect_begin(&is_interrupted, 0);
 	for (uint32_t i = 0; i < paths->pairs.nr && !status; i++)
 		status = record_files_use(record->files, paths->texts[i]);
 	if (!status)
@@ -266,6 +270,8 @@ static int run(struct record *record)
 	if (record->command.pid)
 		command_go(&record->command);
 	ret = sample(record);
+	if (is_interrupted)
+		record->inspect_ms = INSPECT_LAST_MS;
 	is_interrupted = 0;
 	if (!ret)
 		ret = finish(record);
@@ -320,7 +326,7 @@ static int prepare(struct record *record)
 		record_changes_keep(record->changes, record->files);
 	if (!status)
 		status = record_output_open(&record->output, options,
-					    record->files);
+					    record->files, &is_interrupted);
 	return status;
 }
 
@@ -339,7 +345,7 @@ static void clean_up(struct record *record)
 
 int record_main(int argc, char **argv)
 {
-	struct record record = { .output.fd = -1 };
+	struct record record = { .inspect_ms = INSPECT_MS, .output.fd = -1 };
 	int status = record_parse_options(&record.options, argc, argv);
 
 	if (status)

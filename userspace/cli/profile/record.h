@@ -4,6 +4,7 @@
 #define CLI_PROFILE_RECORD_H
 
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -101,11 +102,12 @@ struct record_files;
 /*
  * Write where the kernel is, and what processes that exist already have mapped, with the
  * names of their threads: of the targets, or of all. @files: takes note of the files, or
- * NULL.
+ * NULL. @is_interrupted: ends that at once.
  */
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
-		    struct record_files *files);
+		    struct record_files *files,
+		    const volatile sig_atomic_t *is_interrupted);
 
 /*
  * What happens to processes while they are sampled, by perf's own records.
@@ -115,8 +117,8 @@ struct record_changes;
 struct record_waiting;
 
 /*
- * @command: for messages. @switches: who is told when threads are taken from a CPU
- * and get one; or NULL. Returns an exit status, after a message if it is not CLI_OK.
+ * @command: for messages. @switches: told when threads lose and get a CPU; or NULL.
+ * Returns an exit status, after a message if it is not CLI_OK.
  */
 int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
@@ -171,11 +173,13 @@ int record_waiting_add(struct record_waiting *waiting,
  * @RECORD_BLOCKED: it waits for something.
  * @RECORD_PREEMPTED: another one has its CPU; it could run.
  * @RECORD_RUNS: it runs again.
+ * @RECORD_ENDED: it has ended.
  */
 enum record_switch {
 	RECORD_BLOCKED,
 	RECORD_PREEMPTED,
 	RECORD_RUNS,
+	RECORD_ENDED,
 };
 
 /*
@@ -185,6 +189,12 @@ enum record_switch {
 int record_waiting_switch(struct record_waiting *waiting, pid_t tid,
 			  uint64_t time, enum record_switch what,
 			  struct sframe_unwind_profile_writer *writer);
+
+/*
+ * What is told from now on was read later than what was told before: threads that have
+ * ended long before are forgotten.
+ */
+void record_waiting_begin_round(struct record_waiting *waiting);
 
 /* Time of the oldest sample that waits; UINT64_MAX if none does. */
 uint64_t record_waiting_oldest(const struct record_waiting *waiting);
@@ -214,12 +224,14 @@ enum {
  * @complete: those whose user stack goes to its outermost frame, or that have
  *	none.
  * @waiting: those that wait for a user stack.
+ * @threads: threads that are followed, for --off-cpu.
  * @cut: the others by the reason.
  */
 struct record_counts {
 	uint64_t samples;
 	uint64_t complete;
 	uint64_t waiting;
+	uint64_t threads;
 	uint64_t cut[RECORD_REASONS];
 };
 

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ struct ring {
 };
 
 /**
- * struct switched - a thread was taken from its CPU, or got one
+ * struct switched - a thread was taken from its CPU, or got one, or has ended
  *
  * @time: when.
  * @tid: the thread.
@@ -286,7 +287,19 @@ static void copy(unsigned char *to, const struct ring *ring, uint64_t from,
 	memcpy(to + first, data, size - first);
 }
 
-/* A record with only what is behind each: the thread, and the time. */
+static void add_switched(struct record_changes *changes, uint64_t time,
+			 uint32_t tid, enum record_switch what)
+{
+	changes->switched = table_grow(changes->switched,
+				       &changes->switched_room,
+				       changes->nr_switched,
+				       sizeof(*changes->switched));
+	changes->switched[changes->nr_switched++] = (struct switched){
+		time, tid, what,
+	};
+}
+
+/* A record of a switch contains only the tail that all records have: thread and time. */
 static void add_switch(struct record_changes *changes,
 		       const struct perf_event_header *header)
 {
@@ -298,13 +311,7 @@ static void add_switch(struct record_changes *changes,
 	if (header->misc & PERF_RECORD_MISC_SWITCH_OUT)
 		what = header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
 		       RECORD_PREEMPTED : RECORD_BLOCKED;
-	changes->switched = table_grow(changes->switched,
-				       &changes->switched_room,
-				       changes->nr_switched,
-				       sizeof(*changes->switched));
-	changes->switched[changes->nr_switched++] = (struct switched){
-		get_u64(tail + 8), get_u32(tail + 4), what,
-	};
+	add_switched(changes, get_u64(tail + 8), get_u32(tail + 4), what);
 }
 
 static int compare(const void *a, const void *b)
@@ -338,8 +345,8 @@ static int tell_switches(struct record_changes *changes, uint64_t until,
 }
 
 /*
- * Without a build ID, the kernel tells device, inode and the generation of that, which
- * is another one for another file.
+ * Without a build ID, the record has device, inode number and the generation of the inode,
+ * which differs if another file gets the same inode number.
  */
 static void add_file(struct record_changes *changes,
 		     struct sframe_unwind_profile_record *record)
@@ -351,9 +358,9 @@ static void add_file(struct record_changes *changes,
 		return;
 	if (!record->map.build_id_size)
 		record_files_complete(changes->files, record,
-				      table_hash(get_u64(at + 32),
-						 get_u64(at + 48)),
-				      get_u64(at + 40));
+				      makedev(get_u32(at + 32),
+					      get_u32(at + 36)),
+				      get_u64(at + 40), get_u64(at + 48));
 	record_files_add(changes->files, record);
 }
 
@@ -376,6 +383,8 @@ static int write_one(struct record_changes *changes,
 		changes->latest = record.time;
 	if (changes->files)
 		add_file(changes, &record);
+	if (record.kind == SFRAME_UNWIND_PROFILE_EXIT && changes->switches)
+		add_switched(changes, record.time, record.tid, RECORD_ENDED);
 	return sframe_unwind_profile_write(writer, &record);
 }
 
@@ -408,6 +417,8 @@ int record_changes_write(struct record_changes *changes,
 	struct timespec now;
 	int ret = 0;
 
+	if (changes->switches)
+		record_waiting_begin_round(changes->switches);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t i = 0; i < changes->nr && !ret; i++)
 		if (changes->rings[i].page)

@@ -101,16 +101,19 @@ static void write_record(void *data,
 	if (!existing->error)
 		existing->error = sframe_unwind_profile_write(existing->writer,
 							      record);
+	if (existing->error)
+		inspect_enough();
 }
 
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
-		    struct record_files *files)
+		    struct record_files *files,
+		    const volatile sig_atomic_t *is_interrupted)
 {
 	struct existing existing = { .writer = writer, .files = files };
 
 	existing.error = write_kernel(writer);
-	processes_inspect(targets, write_record, &existing);
+	processes_inspect(targets, is_interrupted, write_record, &existing);
 	if (files)
 		record_files_open(files);
 	inspect_complain();

@@ -12,13 +12,16 @@
 #include "cli/profile/inspect.h"
 #include "cli/profile/record_files.h"
 
-/* Files that are open at once, or half of what may be; further ones are opened at the end. */
+/* Most files open at once, or half of the process's limit; others are opened at the end. */
 #define OPEN_MAX	4096u
 
 /* Bytes of a file, and of all files of other users, which may be sparse. */
 #define FILE_MAX	(1ULL << 30)
 #define OTHERS_MAX	(256ULL << 20)
 #define OTHERS_LEAST	(64u << 10)	/* counted for a file with its directories */
+
+/* Files that are known of one user's processes. */
+#define FILES_OF_USER	65536u
 
 /**
  * struct recorded_file - a file with a build ID
@@ -38,12 +41,10 @@ struct recorded_file {
  *
  * @build_id: its build ID.
  * @size: bytes of that; 0 if it has none.
- * @is_known: whether it was looked at; a process may have ended before.
  */
 struct asked_file {
 	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
 	uint32_t size;
-	bool is_known;
 };
 
 /**
@@ -57,6 +58,9 @@ struct asked_file {
  * @keys: numbers of files that the kernel did not know the build ID of.
  * @asked: those files.
  * @asked_room: room for those.
+ * @users: numbers of users.
+ * @nr_of_user: how many of the files were first seen in processes of each.
+ * @users_room: room for those.
  * @without: names of files without a build ID that samples are in.
  * @cache: where files are kept.
  * @is_interrupted: whether to end at once.
@@ -70,6 +74,9 @@ struct record_files {
 	struct pairs keys;
 	struct asked_file *asked;
 	uint32_t asked_room;
+	struct pairs users;
+	uint32_t *nr_of_user;
+	uint32_t users_room;
 	struct strings without;
 	struct build_id_cache cache;
 	const volatile sig_atomic_t *is_interrupted;
@@ -77,16 +84,22 @@ struct record_files {
 
 #define ID_TEXT	(2 * SFRAME_UNWIND_PROFILE_BUILD_ID + 1)
 
+static void print_id(char *text, const uint8_t *id, uint32_t size)
+{
+	*text = '\0';
+	for (uint32_t i = 0; i < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
 /* Returns the number of the file with a build ID, a new one if need be. */
 static uint32_t get_file(struct record_files *files, const uint8_t *id,
 			 uint32_t size)
 {
 	const uint32_t nr = files->ids.pairs.nr;
-	char text[ID_TEXT] = "";
+	char text[ID_TEXT];
 	uint32_t number;
 
-	for (uint32_t i = 0; i < size; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	print_id(text, id, size);
 	number = strings_add(&files->ids, text);
 	files->list = table_grow(files->list, &files->room, number,
 				 sizeof(*files->list));
@@ -116,61 +129,74 @@ static bool is_file(const struct sframe_unwind_profile_record *record)
 	       record->map.name[1] != '/';
 }
 
-/**
- * struct wanted_file - a file that is looked for in what a process has mapped
- *
- * @map: the mapping.
- * @asked: what becomes known of it.
+/*
+ * Count a new file, because the tables keep each. Returns whether the process's user may
+ * have more.
  */
-struct wanted_file {
-	const struct sframe_unwind_profile_map *map;
-	struct asked_file *asked;
-};
-
-/* Take the build ID of the mapping at the same address. */
-static void take_id(void *data, const struct sframe_unwind_profile_record *record)
+static bool count_file(struct record_files *files, pid_t pid)
 {
-	const struct sframe_unwind_profile_map *map = &record->map;
-	const struct wanted_file *wanted = data;
+	const uint32_t number = pairs_add(&files->users, inspect_user(pid), 0);
 
-	if (record->kind != SFRAME_UNWIND_PROFILE_MAP ||
-	    map->start != wanted->map->start ||
-	    strcmp(map->name, wanted->map->name))
-		return;
-	memcpy(wanted->asked->build_id, map->build_id, sizeof(map->build_id));
-	wanted->asked->size = map->build_id_size;
-	wanted->asked->is_known = true;
+	files->nr_of_user = table_grow(files->nr_of_user, &files->users_room,
+				       number, sizeof(*files->nr_of_user));
+	if (files->nr_of_user[number] >= FILES_OF_USER)
+		return false;
+	files->nr_of_user[number]++;
+	return true;
+}
+
+static void set_id(struct sframe_unwind_profile_map *map,
+		   const struct asked_file *asked)
+{
+	memcpy(map->build_id, asked->build_id, sizeof(map->build_id));
+	map->build_id_size = asked->size;
 }
 
 void record_files_complete(struct record_files *files,
 			   struct sframe_unwind_profile_record *record,
-			   uint64_t device, uint64_t inode)
+			   dev_t device, uint64_t inode, uint64_t generation)
 {
 	struct sframe_unwind_profile_map *map = &record->map;
-	struct wanted_file wanted = { .map = map };
+	const uint64_t key = table_hash(device, generation);
+	const struct mapped_file mapped = {
+		.pid = record->pid,
+		.start = map->start,
+		.end = map->start + map->size,
+		.name = map->name,
+		.device = device,
+		.inode = inode,
+	};
 	uint32_t number;
+	bool is_sure;
 
 	if (!is_file(record) || map->build_id_size)
 		return;
-	number = pairs_add(&files->keys, device, inode);
+	number = pairs_find(&files->keys, key, inode);
+	if (number != TABLE_NONE) {
+		set_id(map, &files->asked[number]);
+		return;
+	}
+	/* If it is not that file for sure, others must not get its build ID. */
+	if (!inspect_count(record->pid) ||
+	    !inspect_build_id(map, &mapped, &is_sure) || !is_sure ||
+	    !count_file(files, record->pid))
+		return;
+	number = pairs_add(&files->keys, key, inode);
 	files->asked = table_grow(files->asked, &files->asked_room, number,
 				  sizeof(*files->asked));
-	wanted.asked = &files->asked[number];
-	if (!wanted.asked->is_known)
-		inspect_process(record->pid, false, take_id, &wanted);
-	memcpy(map->build_id, wanted.asked->build_id, sizeof(map->build_id));
-	map->build_id_size = wanted.asked->size;
+	memcpy(files->asked[number].build_id, map->build_id,
+	       sizeof(map->build_id));
+	files->asked[number].size = map->build_id_size;
 }
 
-/* Root does not wait for the process that serves a file system. */
+/* Root does not read what may block, and others read a copy of it: see copy_one(). */
 static bool open_one(struct recorded_file *one)
 {
-	if (inspect_open_mapped(&one->file, &one->known) ||
-	    inspect_open_in_root(&one->file, &one->known))
-		return true;
-	if (!inspect_open(&one->file, one->known.name))
+	if (!inspect_open_mapped(&one->file, &one->known) &&
+	    !inspect_open_in_root(&one->file, &one->known) &&
+	    !inspect_open(&one->file, one->known.name, one->known.pid))
 		return false;
-	if (!one->file.may_hang || geteuid())
+	if (one->file.is_ours || !one->file.may_block || geteuid())
 		return true;
 	object_file_close(&one->file);
 	return false;
@@ -199,9 +225,13 @@ void record_files_add(struct record_files *files,
 {
 	const struct sframe_unwind_profile_map *map = &record->map;
 	struct recorded_file *one;
+	char text[ID_TEXT];
 	uint32_t number;
 
 	if (!is_file(record) || map->build_id_size < 2)
+		return;
+	print_id(text, map->build_id, map->build_id_size);
+	if (!strings_has(&files->ids, text) && !count_file(files, record->pid))
 		return;
 	number = get_file(files, map->build_id, map->build_id_size);
 	one = &files->list[number];
@@ -217,7 +247,7 @@ void record_files_add(struct record_files *files,
 	};
 	memcpy(one->known.build_id, map->build_id, map->build_id_size);
 	/* Otherwise, record_files_open() does that. */
-	if (number < files->nr_looked_at)
+	if (number < files->nr_looked_at && inspect_count(record->pid))
 		files->nr_open += open_one(one);
 }
 
@@ -234,10 +264,14 @@ void record_files_open(struct record_files *files)
 {
 	const uint32_t max = open_max();
 
-	for (; files->nr_looked_at < files->ids.pairs.nr; files->nr_looked_at++)
-		if (files->nr_open < max &&
-		    open_one(&files->list[files->nr_looked_at]))
+	/* What is not opened now is opened at the end, if it is still there. */
+	for (; files->nr_looked_at < files->ids.pairs.nr; files->nr_looked_at++) {
+		struct recorded_file *one = &files->list[files->nr_looked_at];
+
+		if (files->nr_open < max && !*files->is_interrupted &&
+		    inspect_count(one->known.pid) && open_one(one))
 			files->nr_open++;
+	}
 }
 
 /* --- which ones are used */
@@ -345,6 +379,13 @@ static bool has_room(struct keeping *keeping, const struct object_file *file)
 	return true;
 }
 
+/* What may block cannot be read before it was copied. Returns whether it can be read. */
+static bool copy_one(struct recorded_file *one)
+{
+	return one->file.is_ours || !one->file.may_block ||
+	       inspect_copy(&one->file, one->known.pid);
+}
+
 /* Returns 0, -EEXIST if it is there already, or another error. */
 static int keep_file(struct record_files *files, struct keeping *keeping,
 		     struct recorded_file *one)
@@ -353,9 +394,11 @@ static int keep_file(struct record_files *files, struct keeping *keeping,
 		return -EEXIST;
 	if (one->file.fd < 0 && !open_one(one))
 		return -ENXIO;
-	return has_room(keeping, &one->file) ?
+	if (!has_room(keeping, &one->file))
+		return -EFBIG;
+	return copy_one(one) ?
 	       build_id_cache_put(&files->cache, &one->known, &one->file) :
-	       -EFBIG;
+	       -ETIME;
 }
 
 static const char *why_not(int error)
@@ -365,6 +408,8 @@ static const char *why_not(int error)
 		return "it cannot be opened any more";
 	case -EFBIG:
 		return "it is too large, or too many are of other users";
+	case -ETIME:
+		return "it could not be read in time";
 	case -ESTALE:
 		return "it was replaced";
 	case -EPERM:
@@ -418,6 +463,8 @@ void record_files_free(struct record_files *files)
 	strings_free(&files->ids);
 	pairs_free(&files->keys);
 	free(files->asked);
+	pairs_free(&files->users);
+	free(files->nr_of_user);
 	strings_free(&files->without);
 	build_id_cache_close(&files->cache);
 	free(files);

@@ -23,12 +23,14 @@ int record_files_create(struct record_files **files,
 
 /*
  * Fill in the build ID of a mapping that the kernel did not know, if the process still has
- * it; or had a mapping of the same file before. @device, @inode: tell which file it is, also
- * after another one has got its place.
+ * it; or had a mapping of the same file before. @device, @inode: of the mapping.
+ * @generation: with these, tells which file it is, also after another one has got its place.
+ * What this and record_files_open() may do for one user is limited by the rounds of
+ * inspect_begin().
  */
 void record_files_complete(struct record_files *files,
 			   struct sframe_unwind_profile_record *record,
-			   uint64_t device, uint64_t inode);
+			   dev_t device, uint64_t inode, uint64_t generation);
 
 /* Note the file of a mapping. Other records are ignored. */
 void record_files_add(struct record_files *files,

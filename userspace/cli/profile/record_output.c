@@ -54,8 +54,8 @@ static int open_file(struct record_output *output)
 
 /*
  * perf refuses tracepoints without the descriptions of their data, which are not
- * recorded: it is told that they are something else. So is the event of --off-cpu,
- * whose samples stand for time.
+ * recorded. So they are described as another kind of event. So is the event of
+ * --off-cpu, because its samples stand for time.
  */
 static void fill_source(const struct record_options *options,
 			const struct record_event *event,
@@ -151,7 +151,8 @@ static int begin(struct record_output *output,
 		free((uint64_t *)sources[i].ids);
 	if (!ret) {
 		set_facts(output);
-		ret = record_existing(output->writer, targets, output->files);
+		ret = record_existing(output->writer, targets, output->files,
+				      output->is_interrupted);
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(output->writer);
@@ -162,11 +163,13 @@ static int begin(struct record_output *output,
 
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
-		       struct record_files *files)
+		       struct record_files *files,
+		       const volatile sig_atomic_t *is_interrupted)
 {
 	*output = (struct record_output){
 		.options = options,
 		.files = files,
+		.is_interrupted = is_interrupted,
 		.fd = -1,
 	};
 	return begin(output, &options->targets);

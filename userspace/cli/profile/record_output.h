@@ -11,6 +11,7 @@
  *
  * @options: what to record.
  * @files: takes note of the files that are mapped, or NULL.
+ * @is_interrupted: ends looking at what is mapped.
  * @finished: paths of the profiles that are finished.
  * @fd: the file, or -1.
  * @writer: the profile, or NULL.
@@ -23,6 +24,7 @@
 struct record_output {
 	const struct record_options *options;
 	struct record_files *files;
+	const volatile sig_atomic_t *is_interrupted;
 	struct strings finished;
 	int fd;
 	struct sframe_unwind_profile_writer *writer;
@@ -38,12 +40,13 @@ uint64_t record_output_time(void);
 
 /*
  * Begin the first file, with what the targets have mapped; @options and @files, or NULL, must
- * stay. All
- * functions that return an exit status have printed a message if it is not CLI_OK.
+ * stay. *@is_interrupted ends that at once. All functions that return an exit status have
+ * printed a message if it is not CLI_OK.
  */
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
-		       struct record_files *files);
+		       struct record_files *files,
+		       const volatile sig_atomic_t *is_interrupted);
 
 /* Whether another file is to begin, by size or time. */
 bool record_output_is_due(const struct record_output *output);

@@ -46,7 +46,8 @@ int record_sampler_read(struct record_sampler *sampler,
 
 /*
  * Call this when all records have been read: if the stack map is full, it is cleared.
- * Those that come meanwhile can still be read before the next call that clears it.
+ * Stacks of records that were written meanwhile can still be looked up, until the next
+ * call that clears it.
  */
 void record_sampler_end_round(struct record_sampler *sampler);
 

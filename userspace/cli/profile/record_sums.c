@@ -57,7 +57,7 @@ void record_sums_map(uint64_t mapped, uint32_t cleared)
 		mapped, cleared);
 }
 
-/* One reason, if it is one. */
+/* Print how many @what were lost for the reason @why, if any. */
 static void complain_of(const char *what, uint64_t nr, const char *why)
 {
 	if (nr)

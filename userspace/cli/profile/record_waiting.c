@@ -9,11 +9,22 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "cli/profile/pauses.h"
 #include "cli/profile/record.h"
 #include "sframe_unwind.h"
 
 #define BUCKETS		4096u
+#define THREAD_BUCKETS	16384u
 #define WAITING_MAX	(64u << 20)	/* bytes */
+
+/*
+ * Threads that are followed. Those that have ended are forgotten; if that was lost, because
+ * too much happened, the one that has not been heard of for the longest time is.
+ */
+#define THREADS_MAX	262144u
+
+/* Readings until a thread that has ended is forgotten: its last samples may come later. */
+#define ENDED_ROUNDS	2u
 
 /**
  * struct waiting - a sample that waits
@@ -24,7 +35,7 @@
  * @record: the sample; its frames are @frames.
  * @cookie: of the user stack.
  * @size: bytes of this.
- * @thread: number of the thread, if it is a sample of --off-cpu.
+ * @thread: the thread, if @needs_time.
  * @needs_user: whether the user stack is to follow.
  * @needs_time: whether the thread has not run since.
  * @frames: the frames, how the user's were found, and raw data.
@@ -36,7 +47,7 @@ struct waiting {
 	struct sframe_unwind_profile_record record;
 	uint64_t cookie;
 	size_t size;
-	uint32_t thread;
+	struct sampled_thread *thread;
 	bool needs_user;
 	bool needs_time;
 	uint64_t *frames;
@@ -46,35 +57,29 @@ TAILQ_HEAD(waiting_list, waiting);
 LIST_HEAD(waiting_bucket, waiting);
 
 /**
- * struct pause - a time that a thread did not run
- *
- * @from: when it began, a little later than the sample.
- * @until: when it ended, or 0.
- * @is_blocked: whether the thread waited for something.
- */
-struct pause {
-	uint64_t from;
-	uint64_t until;
-	bool is_blocked;
-};
-
-/* Pauses of a thread for which there may be a sample that has not been read. */
-#define PAUSES		64u
-
-/**
  * struct sampled_thread - a thread, for --off-cpu
  *
+ * @bucket: in the bucket of its number.
+ * @age: in the list of those that run, or of those that have ended, the one that was not
+ *	heard of for the longest time first.
+ * @tid: its number.
  * @samples: its samples that need their time, in the order of time.
- * @pauses: the last pauses, as a ring.
- * @first: number of the first one of those.
- * @next: number of the next one.
+ * @pauses: the last pauses.
+ * @has_ended: whether it has ended.
+ * @round: in which reading.
  */
 struct sampled_thread {
+	LIST_ENTRY(sampled_thread) bucket;
+	TAILQ_ENTRY(sampled_thread) age;
+	pid_t tid;
 	struct waiting_list samples;
-	struct pause *pauses;
-	uint32_t first;
-	uint32_t next;
+	struct pauses pauses;
+	bool has_ended;
+	uint32_t round;
 };
+
+TAILQ_HEAD(thread_list, sampled_thread);
+LIST_HEAD(thread_bucket, sampled_thread);
 
 /**
  * struct record_waiting - all samples that wait
@@ -83,9 +88,10 @@ struct sampled_thread {
  * @buckets: those that need a user stack, by cookie.
  * @size: bytes of all.
  * @counts: see struct record_counts.
- * @tids: numbers of threads, for --off-cpu.
- * @threads: the threads.
- * @threads_room: room for those.
+ * @threads: threads that run, for --off-cpu.
+ * @ended: threads that have ended, the first one first.
+ * @thread_buckets: both, by number.
+ * @round: number of the reading.
  * @frames: frames of the sample that is being written.
  * @how: how its user frames were found.
  */
@@ -94,9 +100,10 @@ struct record_waiting {
 	struct waiting_bucket buckets[BUCKETS];
 	size_t size;
 	struct record_counts counts;
-	struct pairs tids;
-	struct sampled_thread **threads;
-	uint32_t threads_room;
+	struct thread_list threads;
+	struct thread_list ended;
+	struct thread_bucket thread_buckets[THREAD_BUCKETS];
+	uint32_t round;
 	uint64_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
 	uint8_t how[SFRAME_UNWIND_PROFILE_FRAMES];
 };
@@ -106,6 +113,8 @@ struct record_waiting *record_waiting_create(void)
 	struct record_waiting *waiting = table_allocate(sizeof(*waiting));
 
 	TAILQ_INIT(&waiting->list);
+	TAILQ_INIT(&waiting->threads);
+	TAILQ_INIT(&waiting->ended);
 	return waiting;
 }
 
@@ -113,20 +122,6 @@ static struct waiting_bucket *bucket_of(struct record_waiting *waiting,
 					uint64_t cookie)
 {
 	return &waiting->buckets[cookie * 0x9e3779b97f4a7c15ULL >> 52];
-}
-
-static struct sampled_thread *get_thread(struct record_waiting *waiting,
-					 pid_t tid, uint32_t *number)
-{
-	*number = pairs_add(&waiting->tids, tid, 0);
-	waiting->threads = table_grow(waiting->threads, &waiting->threads_room,
-				      *number, sizeof(struct sampled_thread *));
-	if (!waiting->threads[*number]) {
-		waiting->threads[*number] =
-			table_allocate(sizeof(struct sampled_thread));
-		TAILQ_INIT(&waiting->threads[*number]->samples);
-	}
-	return waiting->threads[*number];
 }
 
 static uint32_t entry_of(const struct sframe_unwind_sample_record *from)
@@ -163,8 +158,11 @@ static void begin(struct sframe_unwind_profile_record *record,
 		.tid = from->tid,
 		.cpu = from->cpu,
 	};
-	memcpy(frames, from->kernel, from->nr_kernel * sizeof(*frames));
-	sample->nr_kernel = from->nr_kernel;
+	/* The kernel does not write more; another process that has the ring might. */
+	sample->nr_kernel = from->nr_kernel < SFRAME_UNWIND_PROFILE_FRAMES ?
+				    from->nr_kernel :
+				    SFRAME_UNWIND_PROFILE_FRAMES;
+	memcpy(frames, from->kernel, sample->nr_kernel * sizeof(*frames));
 	sample->frames = frames;
 	sample->period = from->fields & SFRAME_UNWIND_SAMPLE_PERIOD ?
 			 from->period : 1;
@@ -173,7 +171,7 @@ static void begin(struct sframe_unwind_profile_record *record,
 	sample->flags = SFRAME_UNWIND_PROFILE_CHAIN;
 	sample->raw = from->raw_size ? from->raw : NULL;
 	sample->raw_size = from->raw_size;
-	if (from->nr_kernel) {
+	if (sample->nr_kernel) {
 		sample->flags |= SFRAME_UNWIND_PROFILE_KERNEL;
 		sample->ip = frames[0];
 	} else if (from->fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
@@ -187,16 +185,17 @@ static void set_user(struct record_waiting *waiting,
 		     const struct sframe_unwind_sample_record *user)
 {
 	struct sframe_unwind_profile_sample *sample = &record->sample;
+	const uint32_t room = SFRAME_UNWIND_PROFILE_FRAMES - sample->nr_kernel;
 
+	sample->nr_user = user->nr_frames < room ? user->nr_frames : room;
 	if (sample->frames != waiting->frames)
 		memcpy(waiting->frames, sample->frames,
 		       sample->nr_kernel * sizeof(uint64_t));
 	sample->frames = waiting->frames;
 	memcpy(waiting->frames + sample->nr_kernel, user->frames,
-	       user->nr_frames * sizeof(uint64_t));
-	for (uint32_t i = 0; i < user->nr_frames; i++)
+	       sample->nr_user * sizeof(uint64_t));
+	for (uint32_t i = 0; i < sample->nr_user; i++)
 		waiting->how[i] = sframe_unwind_sample_how(user, i);
-	sample->nr_user = user->nr_frames;
 	sample->how = waiting->how;
 	sample->stop = user->stop;
 	if (!sample->nr_kernel && sample->nr_user)
@@ -266,7 +265,7 @@ static void remove_waiting(struct record_waiting *waiting, struct waiting *one)
 		waiting->counts.waiting--;
 	}
 	if (one->needs_time)
-		TAILQ_REMOVE(&waiting->threads[one->thread]->samples, one, turn);
+		TAILQ_REMOVE(&one->thread->samples, one, turn);
 	waiting->size -= one->size;
 	free(one->frames);
 	free(one);
@@ -337,9 +336,72 @@ static int add_stack(struct record_waiting *waiting,
 	return ret;
 }
 
+/* --- threads */
+
+static struct thread_list *list_of(struct record_waiting *waiting,
+				   const struct sampled_thread *thread)
+{
+	return thread->has_ended ? &waiting->ended : &waiting->threads;
+}
+
+/* Samples that still need the thread's time have lost sight of it. */
+static void remove_thread(struct record_waiting *waiting,
+			  struct sampled_thread *thread)
+{
+	struct waiting *one;
+
+	while ((one = TAILQ_FIRST(&thread->samples)))
+		remove_waiting(waiting, one);
+	LIST_REMOVE(thread, bucket);
+	TAILQ_REMOVE(list_of(waiting, thread), thread, age);
+	waiting->counts.threads--;
+	free(thread->pauses.ring);
+	free(thread);
+}
+
+/* Returns a thread, a new one if need be, which is now the last one to be forgotten. */
+static struct sampled_thread *get_thread(struct record_waiting *waiting,
+					 pid_t tid)
+{
+	struct thread_bucket *bucket =
+		&waiting->thread_buckets[(uint32_t)tid % THREAD_BUCKETS];
+	struct sampled_thread *thread;
+
+	LIST_FOREACH(thread, bucket, bucket)
+		if (thread->tid == tid)
+			break;
+	if (thread && thread->has_ended)
+		return thread;
+	if (thread) {
+		TAILQ_REMOVE(&waiting->threads, thread, age);
+		TAILQ_INSERT_TAIL(&waiting->threads, thread, age);
+		return thread;
+	}
+	if (waiting->counts.threads >= THREADS_MAX)
+		remove_thread(waiting, TAILQ_EMPTY(&waiting->ended) ?
+			      TAILQ_FIRST(&waiting->threads) :
+			      TAILQ_FIRST(&waiting->ended));
+	thread = table_allocate(sizeof(*thread));
+	thread->tid = tid;
+	TAILQ_INIT(&thread->samples);
+	LIST_INSERT_HEAD(bucket, thread, bucket);
+	TAILQ_INSERT_TAIL(&waiting->threads, thread, age);
+	waiting->counts.threads++;
+	return thread;
+}
+
+static void set_ended(struct record_waiting *waiting,
+		      struct sampled_thread *thread, bool has_ended)
+{
+	TAILQ_REMOVE(list_of(waiting, thread), thread, age);
+	thread->has_ended = has_ended;
+	thread->round = waiting->round;
+	TAILQ_INSERT_TAIL(list_of(waiting, thread), thread, age);
+}
+
 /*
- * The first sample of a thread and the pause that belongs to it. The kernel tells
- * of a pause right after the sample, by another ring: either may not have been
+ * Match the first sample of a thread with the pause that belongs to it. The kernel
+ * reports the pause right after the sample, in another ring: either may not have been
  * read yet, or be lost. Returns 1 if there was something to do, 0 or an error.
  */
 static int match_one(struct record_waiting *waiting,
@@ -347,18 +409,24 @@ static int match_one(struct record_waiting *waiting,
 		     struct sframe_unwind_profile_writer *writer)
 {
 	struct waiting *one = TAILQ_FIRST(&thread->samples);
+	struct pauses *pauses = &thread->pauses;
 	const struct pause *pause;
 	struct waiting *next;
 	int ret;
 
-	if (!one || thread->first == thread->next)
+	if (!one || !pauses_nr(pauses))
 		return 0;
-	pause = &thread->pauses[thread->first % PAUSES];
+	/* The pause of this sample was forgotten: it must not get a later one. */
+	if (one->record.time < pauses->forgotten) {
+		remove_waiting(waiting, one);
+		return 1;
+	}
+	pause = pauses_first(pauses);
 	if (pause->from < one->record.time) {
-		/* The one that goes on now has no sample. */
-		if (!pause->until && thread->first + 1 == thread->next)
+		/* Keep the current pause, although its sample was lost. */
+		if (!pause->until && pauses_nr(pauses) == 1)
 			return 0;
-		thread->first++;
+		pauses->first++;
 		return 1;
 	}
 	next = TAILQ_NEXT(one, turn);
@@ -368,7 +436,7 @@ static int match_one(struct record_waiting *waiting,
 	}
 	if (!pause->until)
 		return 0;
-	thread->first++;
+	pauses->first++;
 	if (!pause->is_blocked) {
 		remove_waiting(waiting, one);
 		return 1;
@@ -398,41 +466,50 @@ int record_waiting_switch(struct record_waiting *waiting, pid_t tid,
 			  uint64_t time, enum record_switch what,
 			  struct sframe_unwind_profile_writer *writer)
 {
+	const struct pause next = {
+		.from = time,
+		.is_blocked = what == RECORD_BLOCKED,
+	};
 	struct sampled_thread *thread;
 	struct pause *pause;
-	uint32_t number;
 
-	if (!tid)
+	/* A thread that has ended has no number when it is taken from its CPU. */
+	if (tid <= 0)
 		return 0;
-	thread = get_thread(waiting, tid, &number);
-	if (!thread->pauses)
-		thread->pauses = table_allocate(PAUSES * sizeof(*thread->pauses));
+	thread = get_thread(waiting, tid);
+	if (what == RECORD_ENDED) {
+		set_ended(waiting, thread, true);
+		return 0;
+	}
 	if (what == RECORD_RUNS) {
-		if (thread->first == thread->next)
+		if (!pauses_nr(&thread->pauses))
 			return 0;
-		pause = &thread->pauses[(thread->next - 1) % PAUSES];
+		pause = pauses_last(&thread->pauses);
 		if (!pause->until)
 			pause->until = time;
 		return match(waiting, thread, writer);
 	}
-	if (thread->next - thread->first == PAUSES)
-		thread->first++;
-	thread->pauses[thread->next++ % PAUSES] = (struct pause){
-		.from = time,
-		.is_blocked = what == RECORD_BLOCKED,
-	};
+	pauses_add(&thread->pauses, &next);
 	return match(waiting, thread, writer);
+}
+
+void record_waiting_begin_round(struct record_waiting *waiting)
+{
+	struct sampled_thread *thread;
+
+	waiting->round++;
+	while ((thread = TAILQ_FIRST(&waiting->ended)) &&
+	       waiting->round - thread->round > ENDED_ROUNDS)
+		remove_thread(waiting, thread);
 }
 
 static int wait_for_time(struct record_waiting *waiting, struct waiting *one,
 			 struct sframe_unwind_profile_writer *writer)
 {
-	struct sampled_thread *thread = get_thread(waiting, one->record.tid,
-						   &one->thread);
-
+	one->thread = get_thread(waiting, one->record.tid);
 	one->needs_time = true;
-	TAILQ_INSERT_TAIL(&thread->samples, one, turn);
-	return match(waiting, thread, writer);
+	TAILQ_INSERT_TAIL(&one->thread->samples, one, turn);
+	return match(waiting, one->thread, writer);
 }
 
 int record_waiting_add(struct record_waiting *waiting,
@@ -475,16 +552,16 @@ uint64_t record_waiting_oldest(const struct record_waiting *waiting)
 }
 
 /* Whether a sample is of a thread that was not blocked, or was lost sight of. */
-static bool is_void(const struct record_waiting *waiting,
-		    const struct waiting *one)
+static bool is_void(const struct waiting *one)
 {
 	const struct sampled_thread *thread;
 
 	if (!one->needs_time)
 		return false;
-	thread = waiting->threads[one->thread];
-	return thread->first == thread->next ||
-	       !thread->pauses[(thread->next - 1) % PAUSES].is_blocked ||
+	thread = one->thread;
+	/* After its end, a thread is taken from its CPU once more. */
+	return thread->has_ended || !pauses_nr(&thread->pauses) ||
+	       !pauses_last(&thread->pauses)->is_blocked ||
 	       TAILQ_FIRST(&thread->samples) != one;
 }
 
@@ -495,7 +572,7 @@ int record_waiting_end(struct record_waiting *waiting, uint64_t time,
 	int ret = 0;
 
 	while (!ret && (one = TAILQ_FIRST(&waiting->list))) {
-		if (is_void(waiting, one))
+		if (is_void(one))
 			remove_waiting(waiting, one);
 		else
 			ret = give_up(waiting, one, time, writer);
@@ -510,17 +587,15 @@ const struct record_counts *record_counts(const struct record_waiting *waiting)
 
 void record_waiting_free(struct record_waiting *waiting)
 {
+	struct sampled_thread *thread;
 	struct waiting *one;
 
 	if (!waiting)
 		return;
 	while ((one = TAILQ_FIRST(&waiting->list)))
 		remove_waiting(waiting, one);
-	for (uint32_t i = 0; i < waiting->tids.nr; i++) {
-		free(waiting->threads[i]->pauses);
-		free(waiting->threads[i]);
-	}
-	free(waiting->threads);
-	pairs_free(&waiting->tids);
+	while ((thread = TAILQ_FIRST(&waiting->threads)) ||
+	       (thread = TAILQ_FIRST(&waiting->ended)))
+		remove_thread(waiting, thread);
 	free(waiting);
 }

@@ -191,7 +191,7 @@ static int handle_error(struct asking *asking, struct stack_thread *thread,
 {
 	switch (error) {
 	case -ESRCH:
-		/* It is also the answer to those who may not know. */
+		/* The kernel also returns this if the thread may not be observed. */
 		stack_read_state(thread);
 		if (thread->state != 'X' && thread->state != 'Z' &&
 		    !asking->is_permitted)
@@ -322,25 +322,22 @@ static int ask_round(struct asking *asking)
 	return status;
 }
 
-/* Returns the processes whose stacks lack data, numbers with commas, or NULL. */
-static char *lacking_pids(const struct stack_threads *threads)
+/* Add the processes whose stacks lack data. */
+static void add_lacking(struct attaching_pids *pids,
+			const struct stack_threads *threads)
 {
-	char *list = NULL;
 	pid_t last = 0;
-	size_t size;
-	FILE *to = open_memstream(&list, &size);
 
-	for (uint32_t i = 0; to && i < threads->nr; i++) {
+	for (uint32_t i = 0; i < threads->nr; i++) {
 		const struct stack_thread *thread = &threads->list[i];
 
 		if (!thread->is_wanted || thread->pid == last)
 			continue;
-		fprintf(to, last ? ",%d" : "%d", thread->pid);
 		last = thread->pid;
+		pids->list = table_grow(pids->list, &pids->room, pids->nr,
+					sizeof(*pids->list));
+		pids->list[pids->nr++] = last;
 	}
-	if (to)
-		fclose(to);
-	return list;
 }
 
 /*
@@ -350,18 +347,16 @@ static char *lacking_pids(const struct stack_threads *threads)
 static int ask_and_attach(struct asking *asking, pid_t *daemon)
 {
 	static const volatile sig_atomic_t is_interrupted;
+	struct attaching_pids pids = { 0 };
 	int status = ask_round(asking);
-	char *pids;
 
 	if (status || asking->options->no_attach ||
 	    !want(asking->threads, lacks_data))
 		return status;
-	pids = lacking_pids(asking->threads);
-	if (!pids)
-		return complain("stack: no memory");
-	*daemon = attaching_start("stack", pids, asking->options->no_names,
+	add_lacking(&pids, asking->threads);
+	*daemon = attaching_start("stack", &pids, asking->options->no_names,
 				  &is_interrupted);
-	free(pids);
+	free(pids.list);
 	return *daemon > 0 ? ask_round(asking) : CLI_OK;
 }
 

@@ -183,12 +183,13 @@ void stack_show(const struct stack_threads *threads,
 
 	showing.history = history_create(HISTORY_MAX);
 	history_set_live(showing.history);
+	inspect_begin(NULL, 0);
 	for (uint32_t i = 0; i < threads->nr; i++) {
 		const pid_t pid = threads->list[i].pid;
 
 		if (!options->no_names && pid != last)
-			inspect_process(pid, false, processes_add_record,
-					showing.history);
+			inspect_in_round(pid, false, processes_add_record,
+					 showing.history);
 		last = pid;
 	}
 	history_finish(showing.history);

@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	/* The best one first: of a size, of high rank, plain, long. */
+	/* The best one first: with a size, of high rank, with few underscores, long. */
 	if (left->is_open != right->is_open)
 		return left->is_open ? 1 : -1;
 	if (left->rank != right->rank)

@@ -218,6 +218,18 @@ uint32_t strings_add(struct strings *strings, const char *text)
 	return number;
 }
 
+bool strings_has(const struct strings *strings, const char *text)
+{
+	const uint64_t value = hash_text(text);
+	uint32_t number;
+
+	for (uint64_t other = 0;; other++) {
+		number = pairs_find(&strings->pairs, value, other);
+		if (number == TABLE_NONE || !strcmp(strings->texts[number], text))
+			return number != TABLE_NONE;
+	}
+}
+
 void strings_free(struct strings *strings)
 {
 	for (uint32_t i = 0; i < strings->pairs.nr; i++)

@@ -62,6 +62,9 @@ struct strings {
 /* Returns the number of a string, a new one if need be. */
 uint32_t strings_add(struct strings *strings, const char *text);
 
+/* Returns whether a string has a number. */
+bool strings_has(const struct strings *strings, const char *text);
+
 void strings_free(struct strings *strings);
 
 /*

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <sframe_unwind.h>
+
+#include "cli/attach/child.h"
+#include "cli/profile/names.h"
+#include "cli/profile/object_child.h"
+#include "cli/profile/object_sandbox.h"
+#include "worker/message.h"
+
+/* Files that may be open: its own, and debug files that it names. */
+#define FILES_MAX	64u
+
+static uint64_t time_left(void)
+{
+	struct itimerval timer;
+
+	getitimer(ITIMER_PROF, &timer);
+	return timer.it_value.tv_sec * SECOND + timer.it_value.tv_usec * 1000;
+}
+
+/* SIGPROF ends this process. */
+static void set_time(uint64_t left)
+{
+	const struct itimerval timer = {
+		.it_value = { left / SECOND, left % SECOND / 1000 + 1 },
+	};
+
+	setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+static void set_memory(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit))
+		return;
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	setrlimit(RLIMIT_AS, &limit);
+}
+
+/* What not even object_child_allow() may pass: the file, and the largest debug file. */
+static void set_most_memory(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_max <= bytes)
+		return;
+	limit.rlim_max = bytes;
+	if (limit.rlim_cur > bytes)
+		limit.rlim_cur = bytes;
+	setrlimit(RLIMIT_AS, &limit);
+}
+
+static void set_limits(const struct reader_task *task)
+{
+	const struct rlimit none = { 0 }, files = { FILES_MAX, FILES_MAX };
+	const uint64_t memory = child_memory(NULL) + MEMORY_FREE + task->size +
+				task->stored * UNPACKED_RATIO;
+
+	set_memory(memory);
+	set_most_memory(memory + DEBUG_FILE_MAX);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_NOFILE, &files);
+	set_time(task->left);
+}
+
+void object_child_allow(int fd)
+{
+	struct rlimit limit;
+	struct stat status;
+
+	if (fstat(fd, &status) || getrlimit(RLIMIT_AS, &limit))
+		return;
+	set_memory(limit.rlim_cur +
+		   status.st_size * (UNPACKED_RATIO + 1ULL));
+	set_time(time_left() + status.st_size * TIME_BYTE);
+}
+
+static uint64_t time_asked(const struct reader_task *task)
+{
+	const uint64_t time = TIME_ASKED + task->stored * TIME_BYTE;
+
+	return time < TIME_ASKED_MAX ? time : TIME_ASKED_MAX;
+}
+
+static int tell(const union message *message, size_t size)
+{
+	const int fds[2] = { -1, -1 };
+
+	return message_send(READER_SOCKET, message->bytes, size, NULL, 0, fds);
+}
+
+static int tell_summary(const struct object *object, union message *message)
+{
+	struct summary summary = {
+		.build_id_size = object->build_id_size,
+		.nr_segments = object->nr_segments,
+		.has_dwarf = object->has_dwarf,
+		.has_symbols = !object->why,
+	};
+
+	memcpy(summary.build_id, object->build_id, sizeof(summary.build_id));
+	memcpy(summary.segments, object->segments, sizeof(summary.segments));
+	if (object->why)
+		snprintf(summary.why, sizeof(summary.why), "%s", object->why);
+	message->answer = (struct answer){ .left = time_left() };
+	memcpy(message->bytes + sizeof(struct answer), &summary,
+	       sizeof(summary));
+	return tell(message, sizeof(struct answer) + sizeof(summary));
+}
+
+/* Set @with to the answer to a question. Returns the number of its texts, in @names. */
+static uint32_t find_answer(struct object *object,
+			    const struct request *request, struct answer *with,
+			    const char *names[NAMES_INLINED])
+{
+	const uint64_t address = request->address;
+	const struct symbol *symbol;
+
+	switch (request->question) {
+	case FIND:
+		symbol = object_find(object, address);
+		names[0] = symbol ? symbol->name : NULL;
+		with->start = symbol ? symbol->start :
+				       object_start(object, address);
+		with->end = symbol ? symbol->end : 0;
+		break;
+	case INLINED:
+		return object_inlined(object, address, names, NAMES_INLINED);
+	case LINE:
+		names[0] = object_line(object, address, &with->line);
+		break;
+	default:
+		names[0] = object_call_line(object, address, request->i,
+					    &with->line);
+		break;
+	}
+	return !!names[0];
+}
+
+/* Answer a question. Returns 0 or a negative errno. */
+static int answer(const struct reader_task *task, struct object *object,
+		  const struct request *request, union message *message)
+{
+	const char *names[NAMES_INLINED];
+	struct answer *with = &message->answer;
+	const bool is_dwarf = request->question != FIND;
+	const uint64_t left = is_dwarf ? time_left() + time_asked(task) : 0;
+	size_t size = sizeof(*with);
+	uint32_t nr;
+
+	*with = (struct answer){ .left = UINT64_MAX };
+	if (is_dwarf)
+		set_time(left < task->left ? left : task->left);
+	nr = find_answer(object, request, with, names);
+	for (uint32_t i = 0; i < nr; i++) {
+		const size_t most = nr == 1 ? TEXT_MAX : NAME_MAX_TOLD;
+		const size_t length = strnlen(names[i], most - 1);
+
+		if (size + length + 1 > sizeof(message->bytes))
+			break;
+		memcpy(message->bytes + size, names[i], length);
+		message->bytes[size + length] = '\0';
+		size += length + 1;
+		with->nr++;
+	}
+	if (is_dwarf)
+		with->left = time_left();
+	return tell(message, size);
+}
+
+/*
+ * Unmap the rings of the command, which has just been forked: they have the samples of all
+ * users, and a control page that may be written. Returns whether they are gone.
+ */
+static bool leave_rings(void)
+{
+	static const char name[] = " " SFRAME_UNWIND_DEVICE "\n";
+	FILE *file = fopen("/proc/self/maps", "re");
+	bool are_gone = file;
+	uint64_t start, end;
+	size_t room = 0;
+	char *line = NULL;
+
+	while (are_gone && getline(&line, &room, file) > 0)
+		if (strstr(line, name))
+			are_gone = sscanf(line, "%" SCNx64 "-%" SCNx64, &start,
+					  &end) == 2 &&
+				   !munmap((void *)(uintptr_t)start, end - start);
+	free(line);
+	if (file)
+		fclose(file);
+	return are_gone;
+}
+
+int object_child_run(void *data)
+{
+	const struct reader_task *task = data;
+	struct object object = { 0 };
+	union message *message = table_allocate(sizeof(*message));
+	struct request request;
+	int fds[2], error;
+
+	set_limits(task);
+	/* No terminal, which could be read by the name /dev/tty. */
+	setsid();
+	/* There is no network. */
+	unsetenv("DEBUGINFOD_URLS");
+	if (!leave_rings() || !object_sandbox_enter())
+		return NO_SANDBOX;
+	if (!object_begin(&object, "object", READER_FILE))
+		return NO_ELF_FILE;
+	object_read(&object);
+	object.has_dwarf = object.has_dwarf && task->has_dwarf;
+	error = tell_summary(&object, message);
+	while (!error && message_receive(READER_SOCKET, &request,
+					 sizeof(request), fds, false) ==
+			 sizeof(request))
+		error = answer(task, &object, &request, message);
+	return 0;
+}
