@@ -6,11 +6,11 @@
 # Three races of the kernel are removed even with frames of ours. Two readers of one open file, such as that of a mapping,
 # both update its readahead state in filemap_read() without a lock; any two kernel_read()s may do that. A reader of the
 # clock retries by a sequence count if the clock was set meanwhile, which KCSAN does not always recognize. fsnotify changes
-# a flag of the worker that destroys a mark, while an interrupt of that worker reads another flag.
+# a flag of the thread that adds or destroys a mark (memalloc_nofs_save()), while the scheduler reads another flag of it.
 
 function flush(i) {
 	if (line[0] ~ /data-race in filemap_read \/ filemap_read$/ ||
-	    line[0] ~ /data-race in fsnotify_destroy_mark \/ kthread_data$/ ||
+	    line[0] ~ /data-race in fsnotify_(add|destroy)_mark \/ kthread_(data|is_per_cpu)$/ ||
 	    line[0] ~ /data-race in ktime_get[a-z0-9_]* \/ timekeeping_update[a-z0-9_.]*$/)
 		ours = 0
 	for (i = 0; i < held; i++)

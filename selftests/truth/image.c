@@ -359,7 +359,7 @@ const char *object_function(const struct object *object, uint64_t pc)
 
 static struct ref_place place_of(long base, bool in_memory, long offset)
 {
-	return (struct ref_place){ base, in_memory, offset };
+	return (struct ref_place){ .base = base, .in_memory = in_memory, .offset = offset };
 }
 
 /* The register that @op uses, with its offset, or -1. */
