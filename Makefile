@@ -41,6 +41,9 @@ check-storm:		## fork, exec, munmap, dlopen and unregister concurrently with wal
 check-samples:		## samples: a minute of overload, 40,000 stacks taken at once compared with those taken later
 	@selftests/vm/sample/check
 
+check-jit:		## record LLVM, numba, PostgreSQL and CPython with their generated code
+	@selftests/jit/check
+
 check-hostile:		## the daemon of attach --all against hostile users, for 20 minutes
 	@selftests/hostile/check
 
@@ -83,4 +86,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit

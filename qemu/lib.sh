@@ -136,23 +136,24 @@ kernel_dir() {
 # --- roots
 
 FORKY_PACKAGES=$QEMU_DIR/packages
-DISTRIBUTION=$TREE/selftests/truth/distribution
+# Tables with lines "packages NAME..."
+declare -A PROGRAM_TABLES=([forky-programs]=$TREE/selftests/truth/distribution [forky-jit]=$TREE/selftests/jit/runtimes)
 TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
 
 root_packages() {
 	case $1 in
 		forky) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" ;;
-		forky-programs)
+		forky-programs | forky-jit)
 			root_packages forky
-			awk '$1 == "packages" { for (i = 2; i <= NF; i++) print $i }' "$DISTRIBUTION"
+			awk '$1 == "packages" { for (i = 2; i <= NF; i++) print $i }' "${PROGRAM_TABLES[$1]}"
 			;;
 		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
-		*) die "unknown root '$1', known: forky forky-programs trixie" ;;
+		*) die "unknown root '$1', known: forky forky-programs forky-jit trixie" ;;
 	esac
 }
 
 # The Debian release of a root.
-root_suite() { printf '%s\n' "${1%-programs}"; }
+root_suite() { printf '%s\n' "${1%%-*}"; }
 
 # The name contains a hash of the package list: a changed list makes another root. Increase the number when make_root
 # changes.

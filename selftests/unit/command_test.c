@@ -44,7 +44,7 @@ static bool start(struct command *command, char *script)
 	output = dup(STDOUT_FILENO);
 	dup2(pipes[1], STDOUT_FILENO);
 	*command = (struct command){ 0 };
-	has_begun = command_start(command, "test", argv, false, &is_interrupted) == CLI_OK;
+	has_begun = command_start(command, "test", argv, false, NULL, &is_interrupted) == CLI_OK;
 	dup2(output, STDOUT_FILENO);
 	close(output);
 	close(pipes[1]);

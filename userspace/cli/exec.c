@@ -27,6 +27,7 @@
 #include "exec_start.h"
 #include "lib/memory_file.h"
 #include "options.h"
+#include "preload.h"
 #include "stack_print.h"
 
 const char exec_help[] =
@@ -43,6 +44,8 @@ const char exec_help[] =
 "                       sframe-unwind itself gets it, it is passed on to COMMAND\n"
 "  -d, --depth=N        largest number of frames, default 128\n"
 "  -o, --output=FILE    print to FILE instead of standard error\n"
+"      --jit            register code that COMMAND generates, if it announces it to\n"
+"                       libgcc: see sframe-unwind(1)\n"
 "      --no-attach      do not convert and attach anything\n"
 "      --no-fallback    use SFrame only, never assume frame pointers\n"
 "  -h, --help           print this\n"
@@ -148,11 +151,12 @@ static int parse_signal(const char *text)
 }
 
 /* Start the program. Returns 0, or prints a message and returns -1. */
-static int start(struct session *session, const char *preload, char **command)
+static int start(struct session *session, const char *const preloads[2],
+		 char **command)
 {
 	const char *why;
 
-	session->child = exec_start(&session->setup, &session->mask, preload,
+	session->child = exec_start(&session->setup, &session->mask, preloads,
 				    command);
 	if (session->child < 0)
 		return -1;
@@ -308,12 +312,12 @@ static int exit_status(int status)
 }
 
 /* Returns the exit status of the program, or EXEC_FAILED. */
-static int run_session(struct session *session, const char *preload,
+static int run_session(struct session *session, const char *const preloads[2],
 		       char **command)
 {
 	int pidfd, status, err;
 
-	if (start(session, preload, command))
+	if (start(session, preloads, command))
 		return EXEC_FAILED;
 	/* The program decides about signals from the keyboard. */
 	if (session->setup.signal != SIGINT)
@@ -429,6 +433,7 @@ int exec_main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "depth", required_argument, NULL, 'd' },
+		{ "jit", no_argument, NULL, 'j' },
 		{ "no-attach", no_argument, NULL, 'a' },
 		{ "no-fallback", no_argument, NULL, 'n' },
 		{ "output", required_argument, NULL, 'o' },
@@ -442,7 +447,8 @@ int exec_main(int argc, char **argv)
 		.setup.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK,
 	};
 	const char *output = NULL;
-	char preload[2 * PATH_MAX], worker[2 * PATH_MAX];
+	char preload[2 * PATH_MAX], jit[2 * PATH_MAX], worker[2 * PATH_MAX];
+	const char *preloads[2] = { preload, NULL };
 	bool attaches = true;
 	int option;
 
@@ -454,6 +460,9 @@ int exec_main(int argc, char **argv)
 		case 'd':
 			if (parse_depth(optarg, &session.setup.depth))
 				return misuse("bad depth");
+			break;
+		case 'j':
+			preloads[1] = jit;
 			break;
 		case 'n':
 			session.setup.flags = 0;
@@ -472,11 +481,12 @@ int exec_main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return misuse("no command given");
-	if (exec_find_preload(preload, sizeof(preload)) ||
+	if (preload_find(PRELOAD_EXEC, preload, sizeof(preload)) ||
+	    (preloads[1] && preload_find(PRELOAD_JIT, jit, sizeof(jit))) ||
 	    (attaches && exec_find_worker(worker, sizeof(worker))) ||
 	    open_session(&session, output, attaches))
 		return EXEC_FAILED;
 	if (attaches)
 		exec_convert_set_worker(worker);
-	return run_session(&session, preload, argv + optind);
+	return run_session(&session, preloads, argv + optind);
 }

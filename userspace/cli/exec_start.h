@@ -17,21 +17,18 @@
 #define EXEC_NOT_FOUND	127
 
 /*
- * Find the object to preload. Returns 0 with its path in @path of @size bytes, or
+ * Find the program that converts. Returns 0 with its path in @path of @size bytes, or
  * prints a message and returns what complain() returns.
  */
-int exec_find_preload(char *path, size_t size);
-
-/* The same for the program that converts. */
 int exec_find_worker(char *path, size_t size);
 
 /*
- * Run @command with the preloaded object @preload, with @setup in the environment and
- * with the signal mask @mask. Returns the process when its execve(2) has returned, or
+ * Run @command with the objects @preloads, each of which may be NULL, with @setup in the
+ * environment and with the signal mask @mask. Returns the process when its execve(2) has returned, or
  * prints a message and returns -1. If execve(2) failed, a message has been printed and
  * the process exits with EXEC_CANNOT_RUN or EXEC_NOT_FOUND.
  */
 pid_t exec_start(const struct exec_setup *setup, const sigset_t *mask,
-		 const char *preload, char **command);
+		 const char *const preloads[2], char **command);
 
 #endif /* EXEC_START_H */

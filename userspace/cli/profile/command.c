@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/preload.h"
 #include "cli/profile/command.h"
 
 /* A program that SIGTERM does not end is waited for so long, and looked at so often. */
@@ -15,8 +16,8 @@
 #define END_STEP_MS	10
 
 __attribute__((noreturn))
-static void run(const char *name, char **argv, bool has_files, int socket,
-		int failure)
+static void run(const char *name, char **argv, bool has_files,
+		const char *preload, int socket, int failure)
 {
 	static const int signals[] = {
 		SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR2,
@@ -27,6 +28,8 @@ static void run(const char *name, char **argv, bool has_files, int socket,
 		signal(signals[i], SIG_DFL);
 	if (has_files)
 		command_map_files(argv[0]);
+	if (preload && preload_set(preload))
+		_exit(127);
 	if (send(socket, &byte, 1, MSG_NOSIGNAL) != 1 ||
 	    read(socket, &byte, 1) != 1)
 		_exit(127);
@@ -36,7 +39,8 @@ static void run(const char *name, char **argv, bool has_files, int socket,
 }
 
 int command_start(struct command *command, const char *name, char **argv,
-		  bool has_files, const volatile sig_atomic_t *is_interrupted)
+		  bool has_files, const char *preload,
+		  const volatile sig_atomic_t *is_interrupted)
 {
 	int sockets[2], failures[2];
 	char byte;
@@ -52,7 +56,7 @@ int command_start(struct command *command, const char *name, char **argv,
 	command->pid = fork();
 	if (!command->pid) {
 		close(sockets[0]);
-		run(name, argv, has_files, sockets[1], failures[1]);
+		run(name, argv, has_files, preload, sockets[1], failures[1]);
 	}
 	close(sockets[1]);
 	close(failures[1]);

@@ -25,12 +25,13 @@ struct command {
 /*
  * Start the process of the program @argv, which waits for command_go(). If
  * @has_files, it has mapped the files that the program begins with, so that "attach"
- * finds them there, unless *@is_interrupted. @name: of the command that runs it, for
- * messages. Returns an exit status, after a message if it is not CLI_OK;
+ * finds them there, unless *@is_interrupted. @preload: an object to preload, or NULL.
+ * @name: of the command that runs it, for messages. Returns an exit status, after a message if it is not CLI_OK;
  * command_end() is to be called in any case.
  */
 int command_start(struct command *command, const char *name, char **argv,
-		  bool has_files, const volatile sig_atomic_t *is_interrupted);
+		  bool has_files, const char *preload,
+		  const volatile sig_atomic_t *is_interrupted);
 
 /* Let the program begin, unless the process has been killed meanwhile. */
 void command_go(const struct command *command);

@@ -116,7 +116,7 @@ static int start_program(struct live *live)
 	int status;
 
 	status = command_start(&live->program, live->command, options->command,
-			       !options->no_attach, &is_interrupted);
+			       !options->no_attach, NULL, &is_interrupted);
 	if (status || options->all || options->by_cgroup)
 		return status;
 	snprintf(pid, sizeof(pid), "%d", live->program.pid);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/preload.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/command.h"
 #include "cli/profile/inspect.h"
@@ -291,14 +293,18 @@ static int run(struct record *record)
 static int prepare(struct record *record)
 {
 	struct record_options *options = &record->options;
+	char preload[2 * PATH_MAX];
 	int status = CLI_OK;
 
+	if (options->jit && preload_find(PRELOAD_JIT, preload, sizeof(preload)))
+		return CLI_TROUBLE;
 	if (options->build_id)
 		status = record_files_create(&record->files, &is_interrupted);
 	/* Before "attach", which looks for what is mapped. */
 	if (!status && options->command)
 		status = command_start(&record->command, "record",
 				       options->command, !options->no_attach,
+				       options->jit ? preload : NULL,
 				       &is_interrupted);
 	if (!status && !options->no_attach) {
 		record->attach = attaching_start("record", NULL, options->quiet,

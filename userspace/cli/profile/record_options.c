@@ -46,6 +46,8 @@ const char record_help[] =
 "                     with perf record -z\n"
 "      --build-id     keep the files that samples are in, by build ID, in ~/.debug, where\n"
 "                     report and perf find them when they have been replaced\n"
+"      --jit          register code that COMMAND generates, if it announces it to\n"
+"                     libgcc: see sframe-unwind(1)\n"
 "      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
 "                     without SFrame data is unwound only if something is attached\n"
 "  -q, --quiet        print only errors\n"
@@ -55,6 +57,7 @@ const char record_help[] =
 enum {
 	OPTION_DURATION = 0x200,
 	OPTION_NO_ATTACH,
+	OPTION_JIT,
 	OPTION_LIST_EVENTS,
 	OPTION_OFF_CPU,
 	OPTION_MAX_SIZE,
@@ -78,6 +81,7 @@ static const struct option longs[] = {
 	{ "count", required_argument, NULL, 'c' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "duration", required_argument, NULL, OPTION_DURATION },
+	{ "jit", no_argument, NULL, OPTION_JIT },
 	{ "no-attach", no_argument, NULL, OPTION_NO_ATTACH },
 	{ "list-events", no_argument, NULL, OPTION_LIST_EVENTS },
 	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
@@ -235,6 +239,9 @@ static int parse_option(struct record_options *options, int option)
 	case OPTION_NO_ATTACH:
 		options->no_attach = true;
 		return CLI_OK;
+	case OPTION_JIT:
+		options->jit = true;
+		return CLI_OK;
 	case OPTION_STACK_MAP:
 		options->stack_map = true;
 		return CLI_OK;
@@ -287,6 +294,8 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	status = record_check_places(options, "record");
 	if (status)
 		return status;
+	if (options->jit && !options->command)
+		return usage_error("record", "--jit: only with COMMAND");
 	if (!options->nr_events)
 		record_parse_event(&options->events[options->nr_events++],
 				   "cpu-clock");

@@ -44,6 +44,7 @@ enum record_chains {
  * @stack_map: whether equal stacks are collected once, and records are compressed.
  * @build_id: whether the files that samples are in are kept.
  * @no_attach: whether nothing is to be attached.
+ * @jit: whether code that the command generates is to be registered.
  * @quiet: whether to print nothing.
  * @command: the program to run with its arguments, ending with NULL; or NULL.
  */
@@ -66,6 +67,7 @@ struct record_options {
 	bool stack_map;
 	bool build_id;
 	bool no_attach;
+	bool jit;
 	bool quiet;
 	char **command;
 };

@@ -13,36 +13,10 @@
 
 #include "cfi.h"
 #include "convert/base/message.h"
-#include "program.h"
-
-/* SFrame cannot express a larger function. */
-#define MAX_FUNCTION UINT32_MAX
+#include "entry.h"
 
 /* Bytes of a section between two calls of the progress function. */
 #define PROGRESS_STEP (1U << 16)
-
-/**
- * struct cie - common information entry of functions
- *
- * @offset: offset of the entry in the section.
- * @code_align, @data_align, @ra_column: see struct program.
- * @state: state after its instructions.
- * @encoding: encoding of the addresses in its FDEs.
- * @has_length: its FDEs have augmentation data, preceded by its length.
- * @is_signal: its functions are signal frames.
- * @is_bad: instructions or augmentation are malformed or unknown.
- */
-struct cie {
-	uint64_t offset;
-	uint64_t code_align;
-	int64_t data_align;
-	uint64_t ra_column;
-	struct state state;
-	uint8_t encoding;
-	bool has_length;
-	bool is_signal;
-	bool is_bad;
-};
 
 /**
  * struct function - what an FDE says
@@ -118,121 +92,41 @@ static const struct cie *find_cie(struct section *section, uint64_t offset)
 	       cie_at(section, low) : NULL;
 }
 
-/*
- * Read an encoded pointer. *@is_known is false for encodings that depend on run-time
- * addresses.
- */
+/* Read an encoded pointer, as sfu_pointer_read(). */
 static uint64_t read_pointer(const struct section *section,
 			     struct reader *reader, uint8_t encoding,
 			     bool *is_known)
 {
 	const unsigned char *start = section->bytes->data->d_buf;
-	const uint64_t field = section->bytes->address + (reader->at - start);
-	uint64_t value;
 
-	*is_known = true;
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		value = reader_unsigned(reader, 8);
-		break;
-	case DW_EH_PE_udata2:
-		value = reader_unsigned(reader, 2);
-		break;
-	case DW_EH_PE_udata4:
-		value = reader_unsigned(reader, 4);
-		break;
-	case DW_EH_PE_sdata2:
-		value = reader_signed(reader, 2);
-		break;
-	case DW_EH_PE_sdata4:
-		value = reader_signed(reader, 4);
-		break;
-	default:
-		*is_known = false;
-		return 0;
-	}
-	switch (encoding & 0xf0) {
-	case DW_EH_PE_absptr:
-		return value;
-	case DW_EH_PE_pcrel:
-		return value + field;
-	default:
-		*is_known = false;
-		return 0;
-	}
-}
-
-static void read_augmentation(const struct section *section,
-			      const Dwarf_CIE *entry, struct cie *cie)
-{
-	struct reader reader = {
-		.at = entry->augmentation_data,
-		.end = entry->augmentation_data + entry->augmentation_data_size,
-	};
-	const char *letter = entry->augmentation;
-	bool is_known;
-
-	cie->has_length = *letter == 'z';
-	if (*letter && !cie->has_length)
-		cie->is_bad = true;
-	for (; *letter && !cie->is_bad; letter++) {
-		switch (*letter) {
-		case 'z':
-			break;
-		case 'L':
-			reader_skip(&reader, 1);
-			break;
-		case 'P':
-			read_pointer(section, &reader,
-				     reader_unsigned(&reader, 1) &
-				     ~DW_EH_PE_indirect, &is_known);
-			cie->is_bad |= !is_known;
-			break;
-		case 'R':
-			cie->encoding = reader_unsigned(&reader, 1);
-			break;
-		case 'S':
-			cie->is_signal = true;
-			break;
-		default:
-			cie->is_bad = true;
-		}
-	}
-	cie->is_bad |= reader.is_bad;
+	return sfu_pointer_read(reader, encoding,
+				section->bytes->address + (reader->at - start),
+				is_known);
 }
 
 /* Add a CIE; they are added in the order of their offsets. */
 static int add_cie(struct section *section, uint64_t offset,
 		   const Dwarf_CIE *entry)
 {
-	struct program *program = &section->program;
-	struct reader reader = { entry->initial_instructions,
-				 entry->initial_instructions_end, false };
+	struct reader instructions = { entry->initial_instructions,
+				       entry->initial_instructions_end, false };
+	struct reader augmentation = {
+		.at = entry->augmentation_data,
+		.end = entry->augmentation_data + entry->augmentation_data_size,
+	};
 	struct cie cie = {
 		.offset = offset,
 		.code_align = entry->code_alignment_factor,
 		.data_align = entry->data_alignment_factor,
 		.ra_column = entry->return_address_register,
-		.encoding = DW_EH_PE_absptr,
 	};
 	int err;
 
-	read_augmentation(section, entry, &cie);
-	memset(&program->initial, 0, sizeof(program->initial));
-	memset(&program->state, 0, sizeof(program->state));
-	program->code_align = cie.code_align;
-	program->data_align = cie.data_align;
-	program->ra_column = cie.ra_column;
-	program->spans = NULL;
-	err = sfu_program_run(program, &reader);
-	if (err && err != -EINVAL)
-		return err;
-	cie.is_bad |= err != 0;
-	cie.state = program->state;
-	err = sfu_budget_reserve(section->budget, &section->cies, sizeof(cie),
-				 section->name);
+	sfu_cie_augment(&cie, entry->augmentation, &augmentation);
+	err = sfu_cie_run(&cie, &section->program, &instructions);
+	if (!err)
+		err = sfu_budget_reserve(section->budget, &section->cies,
+					 sizeof(cie), section->name);
 	if (!err)
 		buffer_put(&section->cies, &cie, sizeof(cie));
 	return err;
@@ -285,47 +179,6 @@ static int compare_functions(const void *a_pointer, const void *b_pointer)
 	       (a->instructions.end < b->instructions.end);
 }
 
-/* Run a function's instructions. Code without a rule gets a span with a reason. */
-static int run_function(struct section *section, const struct function *function)
-{
-	const struct cie *cie = cie_at(section, function->cie);
-	struct program *program = &section->program;
-	struct reader reader = function->instructions;
-	struct cfi *cfi = section->cfi;
-	struct cfi_fde fde = {
-		.start = function->start,
-		.end = function->end,
-		.first = nr_spans(&cfi->spans),
-		.order = nr_fdes(cfi),
-	};
-	int err = -EINVAL;
-
-	program->code_align = cie->code_align;
-	program->data_align = cie->data_align;
-	program->ra_column = cie->ra_column;
-	program->is_signal = cie->is_signal;
-	program->initial = cie->state;
-	program->state = cie->state;
-	program->at = function->start;
-	program->end = function->end;
-	program->spans = &cfi->spans;
-	program->first = fde.first;
-	if (!cie->is_bad && !reader.is_bad &&
-	    program->end - program->at <= MAX_FUNCTION)
-		err = sfu_program_run(program, &reader);
-	if (!err)
-		err = sfu_program_finish(program);
-	if (err == -EINVAL)
-		err = sfu_program_leave_out(program, program->end,
-					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
-	if (err)
-		return err;
-	fde.count = nr_spans(&cfi->spans) - fde.first;
-	/* There is room for all FDEs. */
-	buffer_put(&cfi->fdes, &fde, sizeof(fde));
-	return 0;
-}
-
 /* Run the instructions of all functions, by address, so that the spans are sorted. */
 static int run_functions(struct section *section)
 {
@@ -343,7 +196,11 @@ static int run_functions(struct section *section)
 			section->progress(section->data, done);
 			told = done;
 		}
-		err = run_function(section, &functions[i]);
+		err = sfu_function_run(&section->program,
+				       cie_at(section, functions[i].cie),
+				       functions[i].instructions,
+				       functions[i].start, functions[i].end,
+				       section->cfi);
 	}
 	return err;
 }

@@ -11,6 +11,7 @@
 #include "module/arch/arch.h"
 #include "module/decode/sframe_format.h"
 #include "padding.h"
+#include "rule_row.h"
 
 /**
  * struct cutter - spans being divided
@@ -90,45 +91,6 @@ static void measure_row(struct row *row)
 		row->plain += (has_fp ? 2 : 1) * size;
 }
 
-static inline struct sframe_unwind_place make_place(u8 base, s32 offset)
-{
-	return (struct sframe_unwind_place){
-		.kind = base & SFU_DEREF ? SFRAME_UNWIND_PLACE_MEMORY :
-					   SFRAME_UNWIND_PLACE_VALUE,
-		.base = (base & SFU_BASE_MASK) == SFU_BASE_CFA ?
-			SFRAME_UNWIND_CFA : base & SFU_BASE_MASK,
-		.offset = offset,
-	};
-}
-
-static inline struct sframe_unwind_place make_cfa(const struct sfu_rule *rule)
-{
-	struct sframe_unwind_place place = make_place(rule->cfa,
-						      rule->cfa_offset);
-
-	if (rule->cfa & SFU_ADD) {
-		place.kind = rule->cfa & SFU_DEREF ? SFU_PLACE_MORE :
-						     SFU_PLACE_TWICE;
-		place.reserved = SFU_ADD_THEN(rule->cfa_offset);
-		place.offset = SFU_ADD_FIRST(rule->cfa_offset);
-	}
-	return place;
-}
-
-static void make_row(const struct sfu_rule *rule, uint64_t start,
-		     struct sframe_unwind_row *row)
-{
-	*row = (struct sframe_unwind_row){ .start = start };
-	if (rule->flags & SFU_RULE_OUTERMOST) {
-		row->flags = SFRAME_UNWIND_ROW_NO_CALLER;
-		return;
-	}
-	row->cfa = make_cfa(rule);
-	row->ra = make_place(rule->ra, rule->ra_offset);
-	if (!(rule->fp & SFU_SAME))
-		row->fp = make_place(rule->fp, rule->fp_offset);
-}
-
 static int write_function(struct cutter *cutter,
 			  struct sframe_unwind_function *function,
 			  const struct sfu_rule *rule)
@@ -158,9 +120,9 @@ static int write_entry(struct cutter *cutter, size_t first, size_t last)
 	for (size_t i = first; i <= last; i++) {
 		const struct row *row = row_at(cutter, i);
 
-		make_row(row->rule, row->start - function.start,
-			 (struct sframe_unwind_row *)(cutter->entry.bytes +
-						      cutter->entry.size));
+		rule_row_set((struct sframe_unwind_row *)(cutter->entry.bytes +
+							  cutter->entry.size),
+			     row->rule, row->start - function.start);
 		cutter->entry.size += sizeof(struct sframe_unwind_row);
 	}
 	function.rows = (struct sframe_unwind_row *)cutter->entry.bytes;
@@ -259,8 +221,8 @@ static size_t make_stub_rows(const struct span *span, uint64_t start,
 				       span->plt_push;
 
 		if (!at || is_pushed != was_pushed)
-			make_row(is_pushed ? &pushed : &span->rule, at,
-				 &rows[count++]);
+			rule_row_set(&rows[count++],
+				     is_pushed ? &pushed : &span->rule, at);
 		was_pushed = is_pushed;
 	}
 	return count;
