@@ -6,6 +6,7 @@
 #define SELFTESTS_SAMPLED_H
 
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include "common.h"
@@ -104,6 +105,19 @@ static inline __u64 fault(unsigned int nr)
 		((volatile char *)pages)[i * PAGE] = 1;
 	munmap(pages, nr * PAGE);
 	return (uintptr_t)pages + (nr - 1) * PAGE;
+}
+
+/*
+ * Stay on CPU 0: rings are read one after the other, so that records of another CPU may come
+ * earlier than older ones of this.
+ */
+static inline bool stay_on_one_cpu(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	return !sched_setaffinity(0, sizeof(cpu), &cpu);
 }
 
 /* Bring @cpu online or take it offline. Returns whether that was possible. */

@@ -20,5 +20,7 @@ def spin(n):
     return total
 
 
+spin(1)
+open("ready", "w").close()
 while True:
     spin(1000)

@@ -418,14 +418,11 @@ TEST_F(entry, new_thread)
 	unsigned int found = 0, stacks = 0;
 	struct taken *t = &self->t;
 	__u64 cookie = 0;
-	cpu_set_t cpu;
 	pid_t child;
 	int ret;
 
 	/* So that the stack is in the sample's ring, behind it. */
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_TRUE(stay_on_one_cpu());
 	ASSERT_NE(MAP_FAILED, page);
 	*page = 1;
 	attr.inherit = 1;

@@ -38,14 +38,10 @@ FIXTURE(ns)
 
 FIXTURE_SETUP(ns)
 {
-	cpu_set_t cpu;
-
 	self->shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->shared);
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_TRUE(stay_on_one_cpu());
 }
 
 FIXTURE_TEARDOWN(ns)

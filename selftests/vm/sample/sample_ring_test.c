@@ -28,11 +28,8 @@ FIXTURE(ring)
 FIXTURE_SETUP(ring)
 {
 	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
-	cpu_set_t cpu;
 
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_TRUE(stay_on_one_cpu());
 	ASSERT_SAMPLED(&self->s, RING_PAGES);
 	ASSERT_LT(0, sample_at(&self->s, &attr, 0, -1,
 			       SFRAME_UNWIND_SAMPLE_ADDRESS));
@@ -203,11 +200,8 @@ TEST(no_room_below_the_watermark)
 	__u64 unread, lost, before = 0;
 	unsigned int below = 0;
 	struct sampled s;
-	cpu_set_t cpu;
 
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_TRUE(stay_on_one_cpu());
 	sampler.watermark = PAGE / 2;
 	sampler.max_depth = 512;
 	ASSERT_EQ(NULL, start_sampled(&s, &sampler));

@@ -105,6 +105,7 @@ TEST_F(sample, system_call)
 
 	if (!attr.config)
 		SKIP(return, "no tracepoint raw_syscalls/sys_enter");
+	ASSERT_TRUE(stay_on_one_cpu());
 	ASSERT_LT(0, sample_at(&self->s, &attr, 0, -1,
 			       SFRAME_UNWIND_SAMPLE_REGISTERS |
 			       SFRAME_UNWIND_SAMPLE_RAW));
@@ -238,13 +239,10 @@ TEST_F(sample, cpu)
 	struct perf_event_attr attr = cpu_clock(1000000);
 	unsigned int own = 0, others = 0;
 	struct taken *t = &self->t;
-	cpu_set_t cpu;
 	__u64 until;
 	int ret;
 
-	CPU_ZERO(&cpu);
-	CPU_SET(0, &cpu);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_TRUE(stay_on_one_cpu());
 	ASSERT_LT(0, sample_at(&self->s, &attr, -1, 0, 0));
 	ASSERT_EQ(0, start(&self->s));
 	until = now_ns() + 30000000000ULL;
