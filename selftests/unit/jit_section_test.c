@@ -23,6 +23,44 @@
 #include "jit/eh_frame.h"
 #include "jit/section.h"
 
+/**
+ * struct made - a section that was made
+ *
+ * @section: what it was made of.
+ * @bytes: the section, or NULL.
+ * @size: its size in bytes.
+ * @ranges: its code.
+ * @nr_ranges: number of these.
+ */
+struct made {
+	struct jit_section section;
+	void *bytes;
+	size_t size;
+	const struct jit_range *ranges;
+	size_t nr_ranges;
+};
+
+static int make(const unsigned char *begin, struct made *to)
+{
+	const int err = sfu_jit_section_make(begin, &to->section);
+
+	to->bytes = NULL;
+	to->size = to->section.size;
+	to->ranges = jit_range_at(&to->section.ranges, 0);
+	to->nr_ranges = nr_jit_ranges(&to->section.ranges);
+	if (!err) {
+		to->bytes = malloc(to->size);
+		sfu_jit_section_write(&to->section, to->bytes);
+	}
+	return err;
+}
+
+static void unmake(struct made *made)
+{
+	free(made->bytes);
+	sfu_jit_section_free(&made->section);
+}
+
 /*
  * Loaded libraries
  */
@@ -88,7 +126,7 @@ static bool is_rule(int ret, const struct sfu_rule *rule, const struct sfu_rule 
 }
 
 /* Returns the range of @section that contains @pc, or NULL. */
-static const struct jit_range *range_at(const struct jit_section *section, uint64_t pc)
+static const struct jit_range *range_at(const struct made *section, uint64_t pc)
 {
 	for (size_t i = 0; i < section->nr_ranges; i++)
 		if (pc >= section->ranges[i].start && pc < section->ranges[i].end)
@@ -97,7 +135,7 @@ static const struct jit_range *range_at(const struct jit_section *section, uint6
 }
 
 /* Compare what is made of @span with the converter's section. */
-static bool check_pc(const struct jit_section *section,
+static bool check_pc(const struct made *section,
 		     const struct sframe_unwind_converted *converted,
 		     uint64_t bias, const struct span *span, uint64_t pc)
 {
@@ -125,13 +163,13 @@ static void compare_library(const struct library *library)
 	const int fd = open(library->path, O_RDONLY | O_CLOEXEC);
 	struct budget budget = { .allocated = 1U << 30 };
 	struct sframe_unwind_converted *converted;
-	struct jit_section section;
+	struct made section;
 	struct buffer spans;
 
 	EXPECT_EQ(sframe_unwind_convert_fd(fd, library->path, &options, &converted), 0);
 	close(fd);
 	EXPECT_EQ(sfu_eh_frame_read(library->eh_frame, &budget, &spans), 0);
-	EXPECT_EQ(sfu_jit_section_make(library->eh_frame, &section), 0);
+	EXPECT_EQ(make(library->eh_frame, &section), 0);
 	EXPECT(nr_spans(&spans) > 1000);
 	for (size_t i = 0; i < nr_spans(&spans); i++) {
 		const struct span *span = span_at(&spans, i);
@@ -146,7 +184,7 @@ static void compare_library(const struct library *library)
 			}
 	}
 	sframe_unwind_converted_free(converted);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 	sfu_budget_free(&budget, &spans);
 }
 
@@ -168,8 +206,8 @@ static void check_library(const char *name)
  */
 
 /* An .eh_frame being made. Its addresses are absolute. */
-static unsigned char made[1 << 20];
-static size_t made_size;
+static unsigned char output[1 << 20];
+static size_t output_size;
 static size_t cie_at;
 
 #define CODE 0x10000000ULL
@@ -177,8 +215,8 @@ static size_t cie_at;
 static void put(const void *bytes, size_t size)
 {
 	if (size)
-		memcpy(made + made_size, bytes, size);
-	made_size += size;
+		memcpy(output + output_size, bytes, size);
+	output_size += size;
 }
 
 static void put_number(uint64_t number, unsigned int size)
@@ -189,14 +227,14 @@ static void put_number(uint64_t number, unsigned int size)
 static size_t begin_entry(void)
 {
 	put_number(0, 4);
-	return made_size;
+	return output_size;
 }
 
 static void end_entry(size_t at)
 {
-	const uint32_t length = made_size - at;
+	const uint32_t length = output_size - at;
 
-	memcpy(made + at - 4, &length, sizeof(length));
+	memcpy(output + at - 4, &length, sizeof(length));
 }
 
 /* CFA = rsp + 8 and return address at CFA - 8, or what @instructions say. */
@@ -245,14 +283,14 @@ static const unsigned char prologue[] = {
 	DW_CFA_advance_loc | 3, DW_CFA_def_cfa_register, 6,
 };
 
-static void begin_made(void)
+static void begin_output(void)
 {
-	made_size = 0;
+	output_size = 0;
 	put_cie(1, "", at_entry, sizeof(at_entry));
 }
 
 /* Returns the CFA's offset for @pc, from rsp or, plus 1000, from rbp; 0 if there is no rule. */
-static int cfa_at(const struct jit_section *section, uint64_t pc)
+static int cfa_at(const struct made *section, uint64_t pc)
 {
 	struct sfu_rule rule;
 
@@ -261,7 +299,7 @@ static int cfa_at(const struct jit_section *section, uint64_t pc)
 	return rule.cfa_offset + (rule.cfa == 6 ? 1000 : 0);
 }
 
-static unsigned int nr_entries(const struct jit_section *section)
+static unsigned int nr_entries(const struct made *section)
 {
 	const struct sfu_bytes bytes = bytes_at(section->bytes, section->size,
 						(uintptr_t)section->bytes);
@@ -273,19 +311,21 @@ static unsigned int nr_entries(const struct jit_section *section)
 
 static void functions_of_a_section(void)
 {
-	struct jit_section section;
+	struct made section;
 
-	begin_made();
+	begin_output();
 	/* Not in the order of addresses. */
 	put_fde(CODE + 0x40, 0x20, prologue, sizeof(prologue));
 	put_fde(CODE, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
 	/* Behind the end. */
 	put_fde(CODE + 0x20, 0x20, prologue, sizeof(prologue));
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
-	EXPECT_EQ(section.nr_ranges, 1);
+	EXPECT_EQ(make(output, &section), 0);
+	EXPECT_EQ(section.nr_ranges, 2);
 	EXPECT_EQ(section.ranges[0].start, CODE);
-	EXPECT_EQ(section.ranges[0].end, CODE + 0x60);
+	EXPECT_EQ(section.ranges[0].end, CODE + 0x20);
+	EXPECT_EQ(section.ranges[1].start, CODE + 0x40);
+	EXPECT_EQ(section.ranges[1].end, CODE + 0x60);
 	EXPECT_EQ(cfa_at(&section, CODE), 8);
 	EXPECT_EQ(cfa_at(&section, CODE + 1), 16);
 	EXPECT_EQ(cfa_at(&section, CODE + 4), 1016);
@@ -293,110 +333,114 @@ static void functions_of_a_section(void)
 	EXPECT_EQ(cfa_at(&section, CODE + 0x20), 0);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x44), 1016);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x60), 0);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 }
 
 /* LLVM passes each FDE to an unwinder of its own. */
 static void one_function_alone(void)
 {
-	struct jit_section section;
+	struct made section;
 	size_t second;
 
-	begin_made();
+	begin_output();
 	put_fde(CODE, 0x20, prologue, sizeof(prologue));
 	second = put_fde(CODE + 0x20, 0x20, prologue, sizeof(prologue));
 	put_fde(CODE + 0x40, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made + second, &section), 0);
+	EXPECT_EQ(make(output + second, &section), 0);
 	EXPECT_EQ(section.nr_ranges, 1);
 	EXPECT_EQ(section.ranges[0].start, CODE + 0x20);
 	EXPECT_EQ(section.ranges[0].end, CODE + 0x40);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x24), 1016);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 }
 
-/* Code far apart is registered for itself: what is between may not be mapped. */
+/* Code far apart is registered for itself: what is between may be other code, or not mapped. */
 static void code_far_apart(void)
 {
-	struct jit_section section;
+	struct made section;
 
-	begin_made();
+	begin_output();
 	put_fde(CODE, 0x20, prologue, sizeof(prologue));
-	put_fde(CODE + 0x60, 0x20, prologue, sizeof(prologue));
+	put_fde(CODE + 0x2f, 0x20, prologue, sizeof(prologue));
+	put_fde(CODE + 0x5f, 0x20, prologue, sizeof(prologue));
 	put_fde(CODE + 0x1000, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
-	EXPECT_EQ(section.nr_ranges, 2);
-	EXPECT_EQ(section.ranges[0].end, CODE + 0x80);
-	EXPECT_EQ(section.ranges[1].start, CODE + 0x1000);
-	EXPECT_EQ(section.ranges[1].end, CODE + 0x1020);
-	sfu_jit_section_free(&section);
+	EXPECT_EQ(make(output, &section), 0);
+	EXPECT_EQ(section.nr_ranges, 3);
+	EXPECT_EQ(section.ranges[0].end, CODE + 0x4f);
+	EXPECT_EQ(section.ranges[1].start, CODE + 0x5f);
+	EXPECT_EQ(section.ranges[1].end, CODE + 0x7f);
+	EXPECT_EQ(section.ranges[2].start, CODE + 0x1000);
+	EXPECT_EQ(section.ranges[2].end, CODE + 0x1020);
+	unmake(&section);
 }
 
 /* Functions with one and the same rule share an entry, others do not. */
 static void one_rule_for_all(void)
 {
-	struct jit_section section;
+	struct made section;
 
-	made_size = 0;
+	output_size = 0;
 	put_cie(1, "", by_fp, sizeof(by_fp));
 	for (unsigned int i = 0; i < 100; i++)
-		put_fde(CODE + 0x30 * i, 0x20, NULL, 0);
+		put_fde(CODE + 0x28 * i, 0x20, NULL, 0);
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(nr_entries(&section), 1);
+	EXPECT_EQ(section.nr_ranges, 1);
 	EXPECT_EQ(cfa_at(&section, CODE), 1016);
-	EXPECT_EQ(cfa_at(&section, CODE + 0x30 * 99 + 0x1f), 1016);
-	EXPECT_EQ(cfa_at(&section, CODE + 0x30 * 99 + 0x20), 0);
-	sfu_jit_section_free(&section);
+	EXPECT_EQ(cfa_at(&section, CODE + 0x28 * 99 + 0x1f), 1016);
+	EXPECT_EQ(cfa_at(&section, CODE + 0x28 * 99 + 0x20), 0);
+	unmake(&section);
 
-	begin_made();
+	begin_output();
 	for (unsigned int i = 0; i < 100; i++)
 		put_fde(CODE + 0x30 * i, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(nr_entries(&section), 100);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 }
 
 /* A function with many rows is divided: a lookup reads few. */
 static void many_rows(void)
 {
 	unsigned char instructions[3 * 100];
-	struct jit_section section;
+	struct made section;
 
 	for (unsigned int i = 0; i < 100; i++) {
 		instructions[3 * i] = DW_CFA_advance_loc | 2;
 		instructions[3 * i + 1] = DW_CFA_def_cfa_offset;
 		instructions[3 * i + 2] = i + 9;
 	}
-	begin_made();
+	begin_output();
 	put_fde(CODE, 0x1000, instructions, sizeof(instructions));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(nr_entries(&section), 4);
 	for (unsigned int i = 0; i < 100; i++) {
 		EXPECT_EQ(cfa_at(&section, CODE + 2 * i), i + 8);
 		EXPECT_EQ(cfa_at(&section, CODE + 2 * i + 1), i + 8);
 	}
 	EXPECT_EQ(cfa_at(&section, CODE + 0xfff), 108);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 }
 
 /* Of functions that overlap, the later one is used, as by unwinders. */
 static void overlapping(void)
 {
-	struct jit_section section;
+	struct made section;
 
-	begin_made();
+	begin_output();
 	put_fde(CODE, 0x1000, NULL, 0);
 	put_fde(CODE + 0x100, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(cfa_at(&section, CODE + 0xff), 8);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x104), 1016);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x200), 0);
-	sfu_jit_section_free(&section);
+	unmake(&section);
 }
 
 /* What has no form leaves the others as they are. */
@@ -407,33 +451,38 @@ static void some_without_a_form(void)
 		DW_CFA_def_cfa_expression, 3, DW_OP_dup, DW_OP_breg0, 0,
 	};
 	static const unsigned char malformed[] = { 0x3f };
-	struct jit_section section;
+	struct made section;
 
-	begin_made();
+	begin_output();
 	put_fde(CODE, 0x20, no_form, sizeof(no_form));
 	put_fde(CODE + 0x20, 0x20, prologue, sizeof(prologue));
 	put_fde(CODE + 0x40, 0x20, malformed, sizeof(malformed));
 	put_fde(0, 0x20, NULL, 0);
 	put_fde(CODE + 0x80, 0, NULL, 0);
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(section.nr_ranges, 1);
 	EXPECT_EQ(cfa_at(&section, CODE), 0);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x20), 8);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x40), 0);
-	sfu_jit_section_free(&section);
+	/* All of it is told: what was there before is gone. */
+	EXPECT_EQ(nr_jit_ranges(&section.section.code), 1);
+	EXPECT_EQ(jit_range_at(&section.section.code, 0)->start, CODE);
+	EXPECT_EQ(jit_range_at(&section.section.code, 0)->end, CODE + 0x60);
+	unmake(&section);
 }
 
 static void nothing_at_all(void)
 {
-	struct jit_section section;
+	struct made section;
 
-	begin_made();
+	begin_output();
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), -ENODATA);
-	EXPECT(!section.bytes && !section.ranges);
+	EXPECT_EQ(make(output, &section), -ENODATA);
+	unmake(&section);
 	/* Only the end. */
-	EXPECT_EQ(sfu_jit_section_make(made + made_size - 4, &section), -ENODATA);
+	EXPECT_EQ(make(output + output_size - 4, &section), -ENODATA);
+	unmake(&section);
 }
 
 /* CIEs that libgcc does not know either, or that end too early. */
@@ -446,18 +495,19 @@ static void refused_cies(void)
 		{ 4, "" }, { 0, "" }, { 1, "eh" }, { 1, "zQ" }, { 1, "zR" },
 		{ 1, "zLLLLLLLLLLLLLLLL" },
 	};
-	struct jit_section section;
+	struct made section;
 
 	for (unsigned int i = 0; i < sizeof(cies) / sizeof(cies[0]); i++) {
-		made_size = 0;
+		output_size = 0;
 		put_cie(cies[i].version, cies[i].augmentation, at_entry,
 			sizeof(at_entry));
 		put_fde(CODE, 0x20, prologue, sizeof(prologue));
 		put_number(0, 4);
-		EXPECT_EQ(sfu_jit_section_make(made, &section), -ENODATA);
+		EXPECT_EQ(make(output, &section), -ENODATA);
+		unmake(&section);
 	}
 	/* The string of its augmentation does not end. */
-	made_size = 0;
+	output_size = 0;
 	cie_at = 0;
 	put_number(9, 4);
 	put_number(0, 4);
@@ -465,34 +515,106 @@ static void refused_cies(void)
 	put("zRzR", 4);
 	put_fde(CODE, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), -ENODATA);
+	EXPECT_EQ(make(output, &section), -ENODATA);
+	unmake(&section);
+}
+
+/* Its CIE has the sizes of addresses and selectors. */
+static void version_4(void)
+{
+	static const unsigned char sizes[] = { 8, 0, 1, 0x78, 16, 0, 0 };
+	struct made section;
+
+	output_size = 0;
+	put_cie(4, "", sizes, sizeof(sizes));
+	/* In place of what put_cie() has put there. */
+	memcpy(output + cie_at + 10, sizes, 5);
+	memcpy(output + cie_at + 15, at_entry, sizeof(at_entry));
+	put_fde(CODE, 0x20, prologue, sizeof(prologue));
+	put_number(0, 4);
+	EXPECT_EQ(make(output, &section), 0);
+	EXPECT_EQ(cfa_at(&section, CODE), 8);
+	unmake(&section);
+}
+
+/* An address of 0 that is relative to its place is 0 all the same. */
+static void relative_zero(void)
+{
+	struct made section;
+	size_t at;
+
+	output_size = 0;
+	at = begin_entry();
+	cie_at = at - 4;
+	put_number(0, 4);
+	put("\001zR\0\001\x78\020\001\033", 9);
+	put(at_entry, sizeof(at_entry));
+	end_entry(at);
+	for (unsigned int i = 0; i < 2; i++) {
+		at = begin_entry();
+		put_number(at - cie_at, 4);
+		put_number(i ? 0x1000 : 0, 4);
+		put_number(0x20, 4);
+		put_number(0, 1);
+		end_entry(at);
+	}
+	put_number(0, 4);
+	EXPECT_EQ(make(output, &section), 0);
+	EXPECT_EQ(section.nr_ranges, 1);
+	EXPECT_EQ(section.ranges[0].start, (uintptr_t)output + at + 4 + 0x1000);
+	unmake(&section);
+}
+
+/* FDEs whose CIE is none, or not in front of them. */
+static void refused_pointers(void)
+{
+	struct made section;
+	size_t fde;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		const uint32_t lengths[] = { 0, 4, 0x7fffffff, 0xffffffff };
+		const uint32_t far = 0x10000000;
+
+		begin_output();
+		fde = put_fde(CODE, 0x20, prologue, sizeof(prologue));
+		put_number(0, 4);
+		if (i < 4)
+			memcpy(output, &lengths[i], 4);
+		else
+			memcpy(output + fde + 4, &far, 4);
+		/* Read alone, so that the walk does not meet the CIE. */
+		if (i < 4)
+			EXPECT_EQ(make(output + fde, &section), -EINVAL);
+		else
+			EXPECT_EQ(make(output, &section), -EINVAL);
+		EXPECT(strstr(sfu_message_text(), "without a CIE"));
+		unmake(&section);
+	}
 }
 
 static void refused_lengths(void)
 {
 	static const uint32_t lengths[] = { 1, 3, 0xfffffff0, 0xffffffff };
-	struct jit_section section;
+	struct made section;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		begin_made();
+		begin_output();
 		put_fde(CODE, 0x20, prologue, sizeof(prologue));
 		put_number(lengths[i], 4);
 		put_number(0, 8);
-		EXPECT_EQ(sfu_jit_section_make(made, &section), -EINVAL);
+		EXPECT_EQ(make(output, &section), -EINVAL);
 		EXPECT(strstr(sfu_message_text(), "bad length"));
+		unmake(&section);
 	}
 	/* A function of all addresses, and one that wraps. */
-	begin_made();
+	begin_output();
 	put_fde(CODE, UINT64_MAX - CODE, prologue, sizeof(prologue));
+	put_fde(CODE, UINT64_MAX, prologue, sizeof(prologue));
 	put_fde(1, 0x20, prologue, sizeof(prologue));
 	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), 0);
+	EXPECT_EQ(make(output, &section), 0);
 	EXPECT_EQ(section.nr_ranges, 1);
-	sfu_jit_section_free(&section);
-	begin_made();
-	put_fde(CODE, UINT64_MAX, prologue, sizeof(prologue));
-	put_number(0, 4);
-	EXPECT_EQ(sfu_jit_section_make(made, &section), -EINVAL);
+	unmake(&section);
 }
 
 int main(void)
@@ -507,6 +629,9 @@ int main(void)
 		TAP_TEST(some_without_a_form),
 		TAP_TEST(nothing_at_all),
 		TAP_TEST(refused_cies),
+		TAP_TEST(version_4),
+		TAP_TEST(relative_zero),
+		TAP_TEST(refused_pointers),
 		TAP_TEST(refused_lengths),
 	};
 

@@ -7,6 +7,9 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unwind.h>
 
@@ -47,6 +50,69 @@ static void preload(int argc, char **argv)
 		exit(1);
 	execv("/proc/self/exe", argv);
 	exit(1);
+}
+
+/*
+ * An allocator that holds its lock across fork(), as those that programs bring along do. Its
+ * handlers are installed after those of the preloaded object, so its lock is taken first.
+ */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t nr, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void __libc_free(void *memory);
+
+static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
+
+void *malloc(size_t size)
+{
+	void *memory;
+
+	pthread_mutex_lock(&allocator);
+	memory = __libc_malloc(size);
+	pthread_mutex_unlock(&allocator);
+	return memory;
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	void *memory;
+
+	pthread_mutex_lock(&allocator);
+	memory = __libc_calloc(nr, size);
+	pthread_mutex_unlock(&allocator);
+	return memory;
+}
+
+void *realloc(void *memory, size_t size)
+{
+	pthread_mutex_lock(&allocator);
+	memory = __libc_realloc(memory, size);
+	pthread_mutex_unlock(&allocator);
+	return memory;
+}
+
+void free(void *memory)
+{
+	pthread_mutex_lock(&allocator);
+	__libc_free(memory);
+	pthread_mutex_unlock(&allocator);
+}
+
+static void lock_allocator(void)
+{
+	pthread_mutex_lock(&allocator);
+}
+
+static void unlock_allocator(void)
+{
+	pthread_mutex_unlock(&allocator);
+}
+
+__attribute__((constructor(65535)))
+static void keep_allocator(void)
+{
+	if (pthread_atfork(lock_allocator, unlock_allocator, unlock_allocator))
+		exit(1);
 }
 
 /* Calls its argument. The frame pointer does not lead to the caller. */
@@ -355,17 +421,88 @@ TEST_F(jit, reused_section)
 	__deregister_frame(self->jit.eh_frame);
 }
 
+/* Give the function a rule that has no form in SFrame: CFA = *rsp + rax. */
+static void make_formless(struct jit *jit)
+{
+	memcpy(jit->eh_frame + sizeof(cie) + 24, "\x0f\x06\x77\x00\x06\x70\x00\x22", 8);
+}
+
 /* What cannot be converted is passed on all the same. */
 TEST_F(jit, not_converted)
 {
-	unsigned char *fde = self->jit.eh_frame + sizeof(cie);
-
-	/* CFA = *rsp + rax */
-	memcpy(fde + 24, "\x0f\x06\x77\x00\x06\x70\x00\x22", 8);
+	make_formless(&self->jit);
 	__register_frame(self->jit.eh_frame);
 	EXPECT_EQ(self->before, count_sections(self->fd));
 	EXPECT_EQ(TO_JIT, stack_of(&self->jit));
 	__deregister_frame(self->jit.eh_frame);
+}
+
+/* Nor is the rule of older code in its place used for it. */
+TEST_F(jit, not_converted_in_reused_memory)
+{
+	struct jit second;
+
+	__register_frame(self->jit.eh_frame);
+	second.text = self->jit.text;
+	generate(&second, true);
+	make_formless(&second);
+	__register_frame(second.eh_frame);
+	EXPECT_EQ(self->before, count_sections(self->fd));
+	EXPECT_EQ(TO_JIT, stack_of(&second));
+	__deregister_frame(second.eh_frame);
+	__deregister_frame(self->jit.eh_frame);
+}
+
+/* Code that waits, and was never taken back, gives way to newer code. */
+TEST_F(jit, reused_before_executable)
+{
+	struct jit older, newer;
+
+	ASSERT_TRUE(allocate(&older, PROT_READ | PROT_WRITE));
+	generate(&older, false);
+	__register_frame(older.eh_frame);
+	newer.text = older.text;
+	generate(&newer, true);
+	__register_frame(newer.eh_frame);
+	ASSERT_EQ(0, mprotect(newer.text, PAGE, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(BEYOND, stack_of(&newer));
+	ASSERT_EQ(0, mprotect(newer.text, PAGE, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(BEYOND, stack_of(&newer));
+	EXPECT_EQ(self->before + 1, count_sections(self->fd));
+	__deregister_frame(older.eh_frame);
+	EXPECT_EQ(BEYOND, stack_of(&newer));
+	__deregister_frame(newer.eh_frame);
+	unmake(&older);
+}
+
+/* Functions of two sections between each other. */
+TEST_F(jit, interleaved)
+{
+	unsigned char first[sizeof(cie) + 2 * FDE_SIZE + 4], second[sizeof(cie) + FDE_SIZE + 4];
+	struct jit functions[3];
+	unsigned char *at;
+	unsigned int i, order;
+
+	for (i = 0; i < 3; i++)
+		functions[i].text = self->jit.text + 32 * (i + 1);
+	memcpy(first, cie, sizeof(cie));
+	memcpy(second, cie, sizeof(cie));
+	at = emit(functions[0].text, false, first + sizeof(cie), first);
+	at = emit(functions[2].text, false, at, first);
+	put32(at, 0);
+	at = emit(functions[1].text, true, second + sizeof(cie), second);
+	put32(at, 0);
+	for (order = 0; order < 2; order++) {
+		__register_frame(order ? first : second);
+		__register_frame(order ? second : first);
+		for (i = 0; i < 3; i++)
+			EXPECT_EQ(BEYOND, stack_of(&functions[i]));
+		__deregister_frame(second);
+		EXPECT_EQ(BEYOND, stack_of(&functions[0]));
+		EXPECT_EQ(TO_JIT, stack_of(&functions[1]));
+		EXPECT_EQ(BEYOND, stack_of(&functions[2]));
+		__deregister_frame(first);
+	}
 }
 
 TEST_F(jit, fork)
@@ -415,6 +552,121 @@ TEST_F(jit, descriptors_gone)
 		EXPECT_EQ(0, close(i));
 }
 
+/* Code that cannot be unregistered for want of descriptors is so later. */
+TEST_F(jit, no_descriptor)
+{
+	const struct rlimit none = { 3, 4096 }, many = { 1024, 4096 };
+	struct jit second;
+
+	ASSERT_TRUE(make(&second, true));
+	__register_frame(self->jit.eh_frame);
+	EXPECT_EQ(self->before + 1, count_sections(self->fd));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	ASSERT_EQ(0, close_range(500, ~0U, 0));
+	__deregister_frame(self->jit.eh_frame);
+	EXPECT_EQ(self->before + 1, count_sections(self->fd));
+	__register_frame(second.eh_frame);
+	EXPECT_EQ(TO_JIT, stack_of(&second));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &many));
+	__deregister_frame(second.eh_frame);
+	EXPECT_EQ(self->before, count_sections(self->fd));
+	EXPECT_EQ(TO_JIT, stack_of(&self->jit));
+	__register_frame(self->jit.eh_frame);
+	EXPECT_EQ(BEYOND, stack_of(&self->jit));
+	__deregister_frame(self->jit.eh_frame);
+	unmake(&second);
+}
+
+/* A few descriptors: ours is not among the lowest. */
+TEST_F(jit, small_limit)
+{
+	const struct rlimit few = { 64, 4096 };
+	int fd;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+	ASSERT_EQ(0, close_range(500, ~0U, 0));
+	__register_frame(self->jit.eh_frame);
+	EXPECT_EQ(BEYOND, stack_of(&self->jit));
+	fd = dup(STDERR_FILENO);
+	EXPECT_EQ(self->fd + 1, fd);
+	close(fd);
+	__deregister_frame(self->jit.eh_frame);
+}
+
+/* The calls are no cancellation points, and leave no lock held. */
+static void *announce_cancelled(void *data)
+{
+	struct jit *jit = data;
+
+	pthread_cancel(pthread_self());
+	close_range(500, ~0U, 0);
+	__register_frame(jit->eh_frame);
+	close_range(500, ~0U, 0);
+	mprotect(jit->text, PAGE, PROT_READ | PROT_EXEC);
+	jit->text = NULL;
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST_F(jit, cancelled)
+{
+	pthread_t thread;
+	struct jit other;
+	void *result, *text;
+
+	ASSERT_TRUE(allocate(&other, PROT_READ | PROT_WRITE));
+	generate(&other, false);
+	text = other.text;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, announce_cancelled, &other));
+	ASSERT_EQ(0, pthread_join(thread, &result));
+	EXPECT_EQ(PTHREAD_CANCELED, result);
+	EXPECT_EQ(NULL, (void *)other.text);
+	other.text = text;
+	EXPECT_EQ(BEYOND, stack_of(&other));
+	__deregister_frame(other.eh_frame);
+	unmake(&other);
+}
+
+/* Signal handlers that fork, at any time. */
+static volatile sig_atomic_t nr_forks, nr_bad_children;
+
+static void fork_in_handler(int signal)
+{
+	const int old_errno = errno;
+	const pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(0);
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		nr_bad_children++;
+	nr_forks++;
+	errno = old_errno;
+}
+
+TEST_F(jit, forks_in_handlers)
+{
+	const struct sigaction action = {
+		.sa_handler = fork_in_handler,
+		.sa_flags = SA_RESTART,
+	};
+	const struct itimerval often = { { 0, 3000 }, { 0, 3000 } }, never = {};
+	struct jit late;
+
+	/* While code waits, mprotect() takes the lock. */
+	ASSERT_TRUE(allocate(&late, PROT_READ | PROT_WRITE));
+	generate(&late, false);
+	__register_frame(late.eh_frame);
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	while (nr_forks < 100)
+		mprotect(late.text + PAGE, PAGE, PROT_READ | PROT_EXEC);
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	EXPECT_EQ(0, nr_bad_children);
+	__deregister_frame(late.eh_frame);
+	unmake(&late);
+}
+
 /* errno is the program's. */
 TEST_F(jit, errno_is_kept)
 {
@@ -446,9 +698,9 @@ TEST_F(jit, many_functions)
 		at = emit(many.text + i * ROOM, i % 2, at, eh_frame);
 	put32(at, 0);
 
-	/* All at once, then each for itself. */
+	/* Each is a range, because other code may be between them. */
 	__register_frame(eh_frame);
-	EXPECT_EQ(self->before + 1, count_sections(self->fd));
+	EXPECT_EQ(self->before + NR_FUNCTIONS, count_sections(self->fd));
 	for (i = 0; i < NR_FUNCTIONS; i++) {
 		const struct jit one = { .text = many.text + i * ROOM };
 
@@ -487,20 +739,6 @@ TEST_F(jit, many_sections)
 	free(all);
 }
 
-/* If another thread holds the lock when code becomes executable, it registers the code. */
-static bool is_registered_soon(const struct jit *jit)
-{
-	int result, i;
-
-	for (i = 0; i < 10000; i++) {
-		result = stack_of(jit);
-		if (result != TO_JIT)
-			return result == BEYOND;
-		usleep(100);
-	}
-	return false;
-}
-
 /* Threads generate, call and take back code in the same memory again and again. */
 static void *churn(void *data)
 {
@@ -516,7 +754,7 @@ static void *churn(void *data)
 		generate(&jit, i % 2);
 		__register_frame(jit.eh_frame);
 		wrong += mprotect(jit.text, PAGE, PROT_READ | PROT_EXEC) != 0;
-		wrong += !is_registered_soon(&jit);
+		wrong += stack_of(&jit) != BEYOND;
 		__deregister_frame(jit.eh_frame);
 		wrong += stack_of(&jit) != TO_JIT;
 	}
@@ -538,24 +776,31 @@ TEST_F(jit, threads)
 	}
 }
 
-/* Registrations by threads while others fork. */
+/*
+ * Registrations by a thread while another one forks. The children do not announce code, because
+ * libgcc's own lock may have been held at the fork.
+ */
 TEST_F(jit, threads_and_forks)
 {
 	pthread_t thread;
+	struct jit late;
 	void *wrong;
 	int i, status;
 
+	ASSERT_TRUE(allocate(&late, PROT_READ | PROT_WRITE));
+	generate(&late, true);
+	__register_frame(late.eh_frame);
+	__register_frame(self->jit.eh_frame);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, churn, NULL));
-	for (i = 0; i < 30; i++) {
+	for (i = 0; i < 100; i++) {
 		const pid_t child = fork();
 
 		if (!child) {
-			struct jit jit;
-
-			if (!make(&jit, true))
+			alarm(30);
+			if (mprotect(late.text, PAGE, PROT_READ | PROT_EXEC))
 				_exit(1);
-			__register_frame(jit.eh_frame);
-			_exit(stack_of(&jit) != BEYOND);
+			_exit(stack_of(&late) != BEYOND ||
+			      stack_of(&self->jit) != BEYOND);
 		}
 		ASSERT_LT(0, child);
 		ASSERT_EQ(child, waitpid(child, &status, 0));
@@ -563,6 +808,9 @@ TEST_F(jit, threads_and_forks)
 	}
 	ASSERT_EQ(0, pthread_join(thread, &wrong));
 	EXPECT_EQ(NULL, wrong);
+	__deregister_frame(late.eh_frame);
+	__deregister_frame(self->jit.eh_frame);
+	unmake(&late);
 }
 
 TEST_HARNESS_MAIN

@@ -12,12 +12,14 @@
 /**
  * struct reading - a section being read
  *
+ * @begin: where the section begins; NULL for one FDE alone.
  * @cie: the CIE used last; its offset is the address, or 0.
  * @program: runs its instructions, and those of functions.
  * @cfi: what was read.
  * @budget: charged for that.
  */
 struct reading {
+	const unsigned char *begin;
 	struct cie cie;
 	struct program program;
 	struct cfi cfi;
@@ -58,6 +60,7 @@ static const char *read_string(struct reader *reader)
 	return reader_skip(reader, end + 1 - reader->at) ? string : "";
 }
 
+/* Read the CIE at @at. Returns as sfu_cie_run(). */
 static int read_cie(struct reading *reading, const unsigned char *at)
 {
 	struct reader reader = contents(at);
@@ -69,11 +72,15 @@ static int read_cie(struct reading *reading, const unsigned char *at)
 	*cie = (struct cie){ .offset = (uintptr_t)at };
 	version = reader_unsigned(&reader, 1);
 	letters = read_string(&reader);
+	/* Version 4 has the sizes of addresses and of segment selectors. */
+	if (version == 4 && (reader_unsigned(&reader, 1) != 8 ||
+			     reader_unsigned(&reader, 1)))
+		cie->is_bad = true;
 	cie->code_align = reader_uleb128(&reader);
 	cie->data_align = reader_sleb128(&reader);
 	cie->ra_column = version == 1 ? reader_unsigned(&reader, 1) :
 					reader_uleb128(&reader);
-	cie->is_bad = version != 1 && version != 3;
+	cie->is_bad |= version != 1 && version != 3 && version != 4;
 	if (*letters == 'z') {
 		const uint64_t size = reader_uleb128(&reader);
 
@@ -85,11 +92,27 @@ static int read_cie(struct reading *reading, const unsigned char *at)
 	return sfu_cie_run(cie, &reading->program, &reader);
 }
 
-static uint64_t read_address(struct reader *reader, uint8_t encoding,
-			     bool *is_known)
+/* Returns whether a CIE is at @cie_at, whole in front of @at. */
+static bool is_cie(const struct reading *reading, const unsigned char *cie_at,
+		   const unsigned char *at)
 {
-	return sfu_pointer_read(reader, encoding, (uintptr_t)reader->at,
-				is_known);
+	return cie_at < at && cie_at >= reading->begin && at - cie_at > 2 * WORD && word_at(cie_at) > WORD &&
+	       word_at(cie_at) <= (size_t)(at - cie_at) - WORD &&
+	       !word_at(cie_at + WORD);
+}
+
+/* Read an address. Returns whether its encoding is known. */
+static bool read_address(struct reader *reader, uint8_t encoding, uint64_t *value)
+{
+	const unsigned char *field = reader->at;
+	struct reader again = *reader;
+	bool is_known;
+
+	*value = sfu_pointer_read(reader, encoding, (uintptr_t)field, &is_known);
+	/* libgcc adds nothing to 0. */
+	if (is_known && !sfu_pointer_read(&again, encoding & 0x0f, 0, &is_known))
+		*value = 0;
+	return is_known;
 }
 
 static int read_fde(struct reading *reading, const unsigned char *at)
@@ -97,23 +120,23 @@ static int read_fde(struct reading *reading, const unsigned char *at)
 	const unsigned char *cie_at = at + WORD - word_at(at + WORD);
 	struct reader reader = contents(at);
 	struct cie *cie = &reading->cie;
-	bool is_known, is_known_too;
 	uint64_t start, size;
-	int err;
+	int err = 0;
 
-	err = cie->offset == (uintptr_t)cie_at ? 0 : read_cie(reading, cie_at);
+	if (!is_cie(reading, cie_at, at))
+		return fail_at(at, "function without a CIE in front of it");
+	if (cie->offset != (uintptr_t)cie_at)
+		err = read_cie(reading, cie_at);
 	if (err)
 		return err;
-	start = read_address(&reader, cie->encoding, &is_known);
-	size = read_address(&reader, cie->encoding & 0x0f, &is_known_too);
 	/*
 	 * Nobody uses the other encodings in generated code. libgcc ignores functions at
 	 * address 0, which a linker has dropped.
 	 */
-	if (!is_known || !is_known_too || !start || !size)
+	if (!read_address(&reader, cie->encoding, &start) ||
+	    !read_address(&reader, cie->encoding & 0x0f, &size) || !start ||
+	    !size || start + size < start)
 		return 0;
-	if (start + size < start)
-		return fail_at(at, "its function is larger than the address space");
 	if (cie->has_length)
 		reader_skip(&reader, reader_uleb128(&reader));
 	err = sfu_budget_reserve(reading->budget, &reading->cfi.fdes,
@@ -124,10 +147,12 @@ static int read_fde(struct reading *reading, const unsigned char *at)
 
 static int read_entries(struct reading *reading, const unsigned char *at)
 {
-	const unsigned char *begin = at;
 	uint32_t length;
 	int err = 0;
 
+	/* A section begins with a CIE. */
+	if (word_at(at) >= 2 * WORD && !word_at(at + WORD))
+		reading->begin = at;
 	for (; !err && (length = word_at(at)); at += WORD + length) {
 		/* Lengths of 64 bits, which libgcc does not know either, begin so. */
 		if (length < WORD || length >= 0xfffffff0)
@@ -136,8 +161,7 @@ static int read_entries(struct reading *reading, const unsigned char *at)
 		if (!word_at(at + WORD))
 			continue;
 		err = read_fde(reading, at);
-		/* A section begins with a CIE. */
-		if (at == begin)
+		if (!reading->begin)
 			break;
 	}
 	return err;

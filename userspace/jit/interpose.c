@@ -12,7 +12,7 @@
  * is among these functions.
  */
 #include <dlfcn.h>
-#include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,25 +29,44 @@
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 /*
- * Returns the function @name that would be called without this object, or NULL. It stays
- * loaded from now on.
+ * Returns the function @name that is next in the global scope, or NULL. It stays loaded from
+ * now on.
  */
 static void *find_next(const char *name)
 {
-	void *function = dlsym(RTLD_NEXT, name), *libgcc;
+	void *function = dlsym(RTLD_NEXT, name);
 	Dl_info info;
 
-	if (function) {
-		if (dladdr(function, &info))
-			dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-		return function;
-	}
-	/* The caller's own libraries may have loaded it for themselves. */
-	libgcc = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	return libgcc ? dlsym(libgcc, name) : NULL;
+	if (function && dladdr(function, &info))
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	return function;
 }
 
-/* Set @next to the function @name, once. Returns whether there is one. */
+/*
+ * Returns the function @name in the scope of the object that contains @caller, or NULL: it may
+ * have been loaded by dlopen(3) with RTLD_LOCAL, together with an unwinder. Not to be kept, as
+ * they may be unloaded together, too.
+ */
+static void *find_in_scope_of(const void *caller, const char *name)
+{
+	struct link_map *map;
+	void *object, *function;
+	Dl_info info;
+
+	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !*map->l_name)
+		return NULL;
+	object = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+	if (!object)
+		return NULL;
+	function = dlsym(object, name);
+	dlclose(object);
+	return function;
+}
+
+/*
+ * Set @next to the function @name that the caller of this one would call without this object.
+ * Returns whether there is one.
+ */
 #define FIND(next, name)							\
 	({									\
 		static __typeof__(next) found;					\
@@ -56,6 +75,10 @@ static void *find_next(const char *name)
 			next = (__typeof__(next))find_next(name);		\
 			__atomic_store_n(&found, next, __ATOMIC_RELAXED);	\
 		}								\
+		if (!next)							\
+			next = (__typeof__(next))				\
+			       find_in_scope_of(__builtin_return_address(0),	\
+						name);				\
 		next != NULL;							\
 	})
 

@@ -1,362 +1,460 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * One lock protects everything here, across fork(), too. Who has it only makes system calls:
+ * it waits for no other lock, neither malloc()'s nor one that a program's own allocator holds
+ * across fork(). All signals are blocked meanwhile, so that no handler can wait for its own
+ * thread here, and the thread cannot be cancelled. System calls are made by syscall(): libc's
+ * functions may be cancellation points, or be replaced by the program's own.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
 
 #include "convert/base/message.h"
+#include "jit/intervals.h"
 #include "jit/registry.h"
 #include "jit/section.h"
 #include "syscall.h"
 
-/* The device's descriptor is moved out of the way of programs that count on low ones. */
+/* Our descriptors are moved out of the way of programs that count on low ones. */
 #define LOWEST_FD 512
 
-#define FIRST_BUCKETS 64
+/* Kernel's size of a signal set. */
+#define SIGNAL_SET_SIZE 8
 
 /**
- * struct entry - a section that was made
+ * struct range - code of a section; or what the program names sections by
  *
- * @next: in the bucket.
- * @next_waiting, @last_waiting: in the list of those that wait. @last_waiting is the link
- *	that leads here, or NULL.
- * @key: what the program will name it by.
- * @section: the section.
+ * @interval: its addresses.
+ * @entry: the section.
+ * @id: of its registration; 0 if it waits to become executable.
  */
-struct entry {
-	struct entry *next;
-	struct entry *next_waiting;
-	struct entry **last_waiting;
-	const void *key;
-	struct jit_section section;
+struct range {
+	struct interval interval;
+	struct entry *entry;
+	uint64_t id;
 };
 
-/* Protects all that follows. */
+/**
+ * struct entry - a section
+ *
+ * @key: what the program will name it by, an interval of one byte.
+ * @next: another section with the same key, behind the one that is in the set of keys.
+ * @bytes: the section, behind the ranges.
+ * @size: its size in bytes.
+ * @nr_ranges: number of @ranges.
+ * @nr_left: ranges that could not be unregistered.
+ * @is_over: the program has taken it back.
+ */
+struct entry {
+	struct range key;
+	struct entry *next;
+	unsigned char *bytes;
+	size_t size;
+	size_t nr_ranges;
+	size_t nr_left;
+	bool is_over;
+	struct range ranges[];
+};
+
+/**
+ * struct file - a descriptor of ours, or -1
+ *
+ * @identity: what it was when it was opened. Programs close descriptors that they have not
+ *	opened: then the number may be another file now.
+ */
+struct file {
+	int fd;
+	struct stat identity;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t signals_at_fork;
 
-static struct entry **buckets;
-static size_t nr_buckets, nr_entries;
+static struct file device = { .fd = -1 }, standard_error = { .fd = -1 };
+static bool is_on;
 
-/* Those with code that is not executable yet. Read without the lock to see if it is empty. */
-static struct entry *waiting;
+/*
+ * Entries by key. Their ranges: those that are registered; those that wait. Also the ranges
+ * that could not be unregistered, by id.
+ */
+static struct intervals keys, registered, waiting, left;
 
-/* Code became executable while the lock was held: who gives it back registers the code. */
-static bool has_missed;
+/* Ranges that wait, or are about to. Read without the lock. */
+static size_t nr_waiting;
 
-/* -1 if it cannot be opened; is_off: it never can. */
-static int device = -1;
-static struct stat device_stat;
-static bool is_off = true;
-static bool is_verbose;
-
-__attribute__((format(printf, 2, 3)))
-static void tell(const void *key, const char *format, ...)
+static uint64_t block_signals(void)
 {
-	char text[512];
-	va_list args;
+	const uint64_t all = ~0ULL;
+	uint64_t old = 0;
 
-	if (!is_verbose)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	dprintf(STDERR_FILENO, "sframe_unwind: code announced by %p: %s\n", key,
-		text);
+	/* Not sigprocmask(), which excludes the signals of the C library. */
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGNAL_SET_SIZE);
+	return old;
+}
+
+static void restore_signals(uint64_t old)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGNAL_SET_SIZE);
+}
+
+static uint64_t enter(void)
+{
+	const uint64_t old = block_signals();
+
+	pthread_mutex_lock(&lock);
+	return old;
+}
+
+static void leave(uint64_t old)
+{
+	pthread_mutex_unlock(&lock);
+	restore_signals(old);
+}
+
+/* Keep a copy of @fd. */
+static void keep(struct file *file, int fd)
+{
+	struct rlimit limit;
+	int lowest = LOWEST_FD;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 &&
+	    limit.rlim_cur < 2 * LOWEST_FD)
+		lowest = limit.rlim_cur / 2;
+	file->fd = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
+	if (file->fd >= 0 && syscall(SYS_fstat, file->fd, &file->identity)) {
+		syscall(SYS_close, file->fd);
+		file->fd = -1;
+	}
+}
+
+static bool is_kept(const struct file *file)
+{
+	struct stat now;
+
+	return file->fd >= 0 && !syscall(SYS_fstat, file->fd, &now) &&
+	       now.st_dev == file->identity.st_dev &&
+	       now.st_ino == file->identity.st_ino &&
+	       now.st_rdev == file->identity.st_rdev;
 }
 
 static void open_device(void)
 {
-	const int fd = open(SFRAME_UNWIND_DEVICE, O_RDWR | O_CLOEXEC);
+	const int fd = syscall(SYS_openat, AT_FDCWD, SFRAME_UNWIND_DEVICE,
+			       O_RDWR | O_CLOEXEC, 0);
 
-	device = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
-	if (device < 0) {
-		/* A limit of descriptors below LOWEST_FD; or there is no device. */
-		device = fd;
-		is_off = fd < 0 && errno != EMFILE && errno != ENFILE;
-	} else {
-		close(fd);
-	}
-	if (device >= 0 && fstat(device, &device_stat)) {
-		close(device);
-		device = -1;
-	}
+	device.fd = -1;
+	if (fd < 0)
+		return;
+	keep(&device, fd);
+	syscall(SYS_close, fd);
 }
 
-/*
- * Returns the device, or -1. Programs close descriptors that they have not opened: then the
- * number may be another file now.
- */
+/* Returns the device, or -1 if it was closed and cannot be opened again now. */
 static int get_device(void)
 {
-	struct stat now;
-
-	if (device >= 0 && !fstat(device, &now) &&
-	    now.st_rdev == device_stat.st_rdev && now.st_ino == device_stat.st_ino &&
-	    now.st_dev == device_stat.st_dev && S_ISCHR(now.st_mode))
-		return device;
-	if (!is_off)
+	if (!is_kept(&device))
 		open_device();
-	return device;
+	return device.fd;
 }
 
-static struct entry **bucket_of(const void *key)
+/* Not with the lock held: standard error may be a pipe that is full. */
+__attribute__((format(printf, 2, 3)))
+static void tell(const void *key, const char *format, ...)
 {
-	/* Golden ratio, as in hash tables of the kernel. */
-	const uint64_t hash = (uintptr_t)key * 0x61c8864680b583ebULL;
+	char text[512], line[600];
+	va_list args;
+	int length;
 
-	return &buckets[(hash >> 32) & (nr_buckets - 1)];
-}
-
-/* Make room for one more. If there is no memory, the buckets are longer. */
-static bool grow(void)
-{
-	struct entry **old = buckets, **more;
-	const size_t nr_old = nr_buckets;
-
-	if (nr_entries < nr_buckets)
-		return true;
-	more = calloc(nr_old ? 2 * nr_old : FIRST_BUCKETS, sizeof(*more));
-	if (!more)
-		return nr_old;
-	buckets = more;
-	nr_buckets = nr_old ? 2 * nr_old : FIRST_BUCKETS;
-	for (size_t i = 0; i < nr_old; i++) {
-		while (old[i]) {
-			struct entry *entry = old[i], **bucket = bucket_of(entry->key);
-
-			old[i] = entry->next;
-			entry->next = *bucket;
-			*bucket = entry;
-		}
-	}
-	free(old);
-	return true;
-}
-
-static void wait_more(struct entry *entry)
-{
-	if (entry->last_waiting)
+	if (!is_kept(&standard_error))
 		return;
-	entry->next_waiting = waiting;
-	if (waiting)
-		waiting->last_waiting = &entry->next_waiting;
-	entry->last_waiting = &waiting;
-	__atomic_store_n(&waiting, entry, __ATOMIC_SEQ_CST);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	length = snprintf(line, sizeof(line),
+			  "sframe_unwind: code announced by %p: %s\n", key, text);
+	syscall(SYS_write, standard_error.fd, line, length);
 }
 
-static void wait_no_more(struct entry *entry)
-{
-	if (!entry->last_waiting)
-		return;
-	if (entry->next_waiting)
-		entry->next_waiting->last_waiting = entry->last_waiting;
-	__atomic_store_n(entry->last_waiting, entry->next_waiting, __ATOMIC_RELAXED);
-	entry->last_waiting = NULL;
-}
-
-/* End all registrations of a section. Async-signal-safe. */
-static void unregister(int fd, struct jit_section *section)
+/* Returns whether the registration @id is over. */
+static bool unregister(int fd, uint64_t id)
 {
 	struct sframe_unwind_unregister arg = {
 		.size = sizeof(arg),
-		.sframe_start = (uintptr_t)section->bytes,
+		.id = id,
 	};
-	bool was_registered = false;
+	const int err = ioctl_inline(fd, SFRAME_UNWIND_IOC_UNREGISTER, &arg);
 
-	for (size_t i = 0; i < section->nr_ranges; i++) {
-		was_registered |= section->ranges[i].is_registered;
-		section->ranges[i].is_registered = false;
-	}
-	if (was_registered)
-		ioctl_inline(fd, SFRAME_UNWIND_IOC_UNREGISTER, &arg);
+	return !err || err == -ENOENT;
 }
 
-/* Remove what the program names @key. */
-static void drop(int fd, const void *key)
-{
-	struct entry **link = bucket_of(key), *entry;
-
-	while ((entry = *link)) {
-		if (entry->key != key) {
-			link = &entry->next;
-			continue;
-		}
-		*link = entry->next;
-		nr_entries--;
-		wait_no_more(entry);
-		unregister(fd, &entry->section);
-		sfu_jit_section_free(&entry->section);
-		free(entry);
-	}
-}
-
-static bool is_over(const struct jit_section *section, const struct jit_range *range)
-{
-	for (size_t i = 0; i < section->nr_ranges; i++)
-		if (section->ranges[i].is_registered &&
-		    section->ranges[i].start < range->end &&
-		    section->ranges[i].end > range->start)
-			return true;
-	return false;
-}
-
-/*
- * End the registration of sections that have code in @range: the program has reused its
- * memory, and not told. Async-signal-safe.
- */
-static void end_older(int fd, const struct jit_range *range)
-{
-	for (size_t i = 0; i < nr_buckets; i++)
-		for (struct entry *entry = buckets[i]; entry; entry = entry->next) {
-			if (!is_over(&entry->section, range))
-				continue;
-			unregister(fd, &entry->section);
-			/* Not again, whatever becomes executable. */
-			entry->section.nr_ranges = 0;
-		}
-}
-
-/* Returns 0 or an errno, with @message. Async-signal-safe. */
-static int register_range(int fd, const struct jit_section *section,
-			  const struct jit_range *range, char message[128])
+/* Returns 0 or an errno; with @message, of 128 bytes, what the module says. */
+static int register_range(int fd, struct range *range, char *message)
 {
 	struct sframe_unwind_register arg = {
 		.size = sizeof(arg),
-		.sframe_start = (uintptr_t)section->bytes,
-		.sframe_size = section->size,
-		.text_start = range->start,
-		.text_size = range->end - range->start,
+		.sframe_start = (uintptr_t)range->entry->bytes,
+		.sframe_size = range->entry->size,
+		.text_start = range->interval.start,
+		.text_size = range->interval.end - range->interval.start,
 		.message = (uintptr_t)message,
-		.message_size = 128,
+		.message_size = message ? 128 : 0,
 	};
+	const int err = -ioctl_inline(fd, SFRAME_UNWIND_IOC_REGISTER, &arg);
 
-	message[0] = '\0';
-	return -ioctl_inline(fd, SFRAME_UNWIND_IOC_REGISTER, &arg);
+	if (!err)
+		range->id = arg.id;
+	return err;
+}
+
+static struct range *range_of(struct interval *interval)
+{
+	return (struct range *)interval;
+}
+
+/* Put @entry, which is in no set any more, on the list of what is to be freed. */
+static void discard(struct entry *entry, struct entry **garbage)
+{
+	entry->next = *garbage;
+	*garbage = entry;
+}
+
+/* Take @range out of its set, and end its registration. */
+static void end_range(int fd, struct range *range)
+{
+	if (!range->id) {
+		sfu_intervals_remove(&waiting, &range->interval);
+		__atomic_fetch_sub(&nr_waiting, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	sfu_intervals_remove(&registered, &range->interval);
+	if (unregister(fd, range->id))
+		return;
+	/* The module still reads the section. Try again when something else is done. */
+	range->interval.start = range->id;
+	range->interval.end = range->id + 1;
+	sfu_intervals_add(&left, &range->interval);
+	range->entry->nr_left++;
+}
+
+/* End what could not be ended before. */
+static void end_left(int fd, struct entry **garbage)
+{
+	struct interval *interval;
+
+	while ((interval = sfu_intervals_find(&left, 0, UINT64_MAX)) &&
+	       unregister(fd, range_of(interval)->id)) {
+		struct entry *entry = range_of(interval)->entry;
+
+		sfu_intervals_remove(&left, interval);
+		if (!--entry->nr_left && entry->is_over)
+			discard(entry, garbage);
+	}
+}
+
+/* Returns whether @range is in one of the sets of code. */
+static bool is_used(const struct range *range)
+{
+	const struct interval *interval = &range->interval;
+
+	return interval == sfu_intervals_find(range->id ? &registered : &waiting,
+					      interval->start, interval->end);
+}
+
+/* Remove what the program names @key. */
+static void drop(int fd, const void *key, struct entry **garbage)
+{
+	struct interval *interval = sfu_intervals_find(&keys, (uintptr_t)key,
+						       (uintptr_t)key + 1);
+	struct entry *entry, *next;
+
+	if (!interval)
+		return;
+	sfu_intervals_remove(&keys, interval);
+	for (entry = range_of(interval)->entry; entry; entry = next) {
+		next = entry->next;
+		for (size_t i = 0; i < entry->nr_ranges; i++)
+			if (is_used(&entry->ranges[i]))
+				end_range(fd, &entry->ranges[i]);
+		entry->is_over = true;
+		if (!entry->nr_left)
+			discard(entry, garbage);
+	}
+}
+
+/* End what is known of the code at @code: the program has reused its memory. */
+static void end_older(int fd, const struct buffer *code)
+{
+	for (size_t i = 0; i < nr_jit_ranges(code); i++) {
+		const struct jit_range *range = jit_range_at(code, i);
+		struct interval *older;
+
+		while ((older = sfu_intervals_find(&registered, range->start,
+						   range->end)) ||
+		       (older = sfu_intervals_find(&waiting, range->start, range->end)))
+			end_range(fd, range_of(older));
+	}
 }
 
 /*
- * Register the code of @entry that is between @start and @end, and not registered yet. Code
- * that cannot be executed yet waits. Returns 0, or the errno of other code, with @message.
- * Async-signal-safe.
+ * Register @range, which is in no set, or let it wait. Returns 0, or the errno of code that
+ * will not be registered.
  */
-static int register_code(int fd, struct entry *entry, uint64_t start, uint64_t end,
-			 char message[128])
+static int place(int fd, struct range *range, char *message)
 {
-	struct jit_section *section = &entry->section;
-	int err, failure = 0;
-	bool waits = false;
+	int err;
 
-	for (size_t i = 0; i < section->nr_ranges; i++) {
-		struct jit_range *range = &section->ranges[i];
+	/* Before it is tried: what becomes executable from now on waits for the lock. */
+	__atomic_fetch_add(&nr_waiting, 1, __ATOMIC_SEQ_CST);
+	err = register_range(fd, range, message);
+	/* Not executable, or not mapped. */
+	if (err == EACCES || err == EFAULT) {
+		sfu_intervals_add(&waiting, &range->interval);
+		return 0;
+	}
+	__atomic_fetch_sub(&nr_waiting, 1, __ATOMIC_SEQ_CST);
+	if (!err)
+		sfu_intervals_add(&registered, &range->interval);
+	return err;
+}
 
-		if (range->is_registered)
-			continue;
-		if (range->start >= end || range->end <= start) {
-			waits = true;
-			continue;
-		}
-		err = register_range(fd, section, range, message);
-		if (err == EEXIST) {
-			end_older(fd, range);
-			err = register_range(fd, section, range, message);
-		}
-		range->is_registered = !err;
-		/* Not executable, or not mapped. */
+/* Register what waits between @start and @end, and is executable now. */
+static void register_waiting(int fd, uint64_t start, uint64_t end)
+{
+	struct interval *interval;
+	int err;
+
+	while ((interval = sfu_intervals_find(&waiting, start, end))) {
+		struct range *range = range_of(interval);
+
+		start = interval->end;
+		err = register_range(fd, range, NULL);
 		if (err == EACCES || err == EFAULT)
-			waits = true;
-		else if (err)
+			continue;
+		sfu_intervals_remove(&waiting, interval);
+		__atomic_fetch_sub(&nr_waiting, 1, __ATOMIC_SEQ_CST);
+		if (!err)
+			sfu_intervals_add(&registered, interval);
+	}
+}
+
+/* Make an entry of @section. Returns NULL without memory. */
+static struct entry *create_entry(const void *key, const struct jit_section *section)
+{
+	const size_t nr = nr_jit_ranges(&section->ranges);
+	struct entry *entry = calloc(1, sizeof(*entry) + nr * sizeof(entry->ranges[0]) +
+					section->size);
+
+	if (!entry)
+		return NULL;
+	entry->key.interval.start = (uintptr_t)key;
+	entry->key.interval.end = (uintptr_t)key + 1;
+	entry->key.entry = entry;
+	entry->nr_ranges = nr;
+	entry->bytes = (unsigned char *)&entry->ranges[nr];
+	entry->size = section->size;
+	for (size_t i = 0; i < nr; i++) {
+		entry->ranges[i].interval.start = jit_range_at(&section->ranges, i)->start;
+		entry->ranges[i].interval.end = jit_range_at(&section->ranges, i)->end;
+		entry->ranges[i].entry = entry;
+	}
+	sfu_jit_section_write(section, entry->bytes);
+	return entry;
+}
+
+/* Add @entry, or with NULL nothing, in place of what was there. Returns as place(). */
+static int add_entry(int fd, struct entry *entry, const struct buffer *code,
+		     char *message)
+{
+	struct interval *same;
+	int err, failure = 0;
+
+	end_older(fd, code);
+	if (!entry)
+		return 0;
+	same = sfu_intervals_find(&keys, entry->key.interval.start,
+				  entry->key.interval.end);
+	if (same) {
+		entry->next = range_of(same)->entry->next;
+		range_of(same)->entry->next = entry;
+	} else {
+		sfu_intervals_add(&keys, &entry->key.interval);
+	}
+	for (size_t i = 0; i < entry->nr_ranges; i++) {
+		err = place(fd, &entry->ranges[i], message);
+		if (err)
 			failure = err;
 	}
-	if (waits)
-		wait_more(entry);
-	else
-		wait_no_more(entry);
 	return failure;
 }
 
-/* Register waiting code between @start and @end. Async-signal-safe. */
-static void register_waiting(uint64_t start, uint64_t end)
+static void free_all(struct entry *garbage)
 {
-	const int fd = get_device();
-	struct entry *entry, *next;
-	char message[128];
+	while (garbage) {
+		struct entry *next = garbage->next;
 
-	for (entry = waiting; fd >= 0 && entry; entry = next) {
-		next = entry->next_waiting;
-		register_code(fd, entry, start, end, message);
+		free(garbage);
+		garbage = next;
 	}
 }
 
-/* Give the lock back. Async-signal-safe. */
-static void release(void)
+static void add(const void *key, const void *begin)
 {
-	do {
-		if (__atomic_exchange_n(&has_missed, false, __ATOMIC_SEQ_CST))
-			register_waiting(0, UINT64_MAX);
-		pthread_mutex_unlock(&lock);
-	} while (__atomic_load_n(&has_missed, __ATOMIC_SEQ_CST) &&
-		 !pthread_mutex_trylock(&lock));
-}
+	struct entry *entry = NULL;
+	struct jit_section section;
+	char message[128] = "";
+	uint64_t signals;
+	int fd, err;
 
-static void add(int fd, const void *key, const void *begin)
-{
-	struct entry *entry;
-	char message[128];
-	int err;
-
-	entry = grow() ? calloc(1, sizeof(*entry)) : NULL;
-	if (!entry)
-		return;
-	entry->key = key;
-	err = sfu_jit_section_make(begin, &entry->section);
-	if (err) {
+	if (sfu_jit_section_make(begin, &section))
 		tell(key, "not converted: %s", sfu_message_text());
-		free(entry);
-		return;
-	}
-	entry->next = *bucket_of(key);
-	*bucket_of(key) = entry;
-	nr_entries++;
-	err = register_code(fd, entry, 0, UINT64_MAX, message);
-	/* It may have become executable before it waited. */
-	if (!err && entry->last_waiting)
-		err = register_code(fd, entry, 0, UINT64_MAX, message);
+	else
+		entry = create_entry(key, &section);
+	signals = enter();
+	fd = get_device();
+	err = add_entry(fd, entry, &section.code, message);
+	leave(signals);
 	if (err)
 		tell(key, "not registered: %s: %s", strerror(err), message);
-}
-
-void sfu_jit_add(const void *key, const void *const *begins)
-{
-	const int old_errno = errno;
-	int fd;
-
-	pthread_mutex_lock(&lock);
-	fd = get_device();
-	/* The program has reused this memory, too. */
-	if (nr_buckets)
-		drop(fd, key);
-	for (; fd >= 0 && *begins; begins++)
-		add(fd, key, *begins);
-	release();
-	errno = old_errno;
+	sfu_jit_section_free(&section);
 }
 
 void sfu_jit_remove(const void *key)
 {
 	const int old_errno = errno;
+	struct entry *garbage = NULL;
+	uint64_t signals;
+	int fd;
 
-	pthread_mutex_lock(&lock);
-	if (nr_buckets)
-		drop(get_device(), key);
-	release();
+	if (!is_on)
+		return;
+	signals = enter();
+	fd = get_device();
+	end_left(fd, &garbage);
+	drop(fd, key, &garbage);
+	leave(signals);
+	free_all(garbage);
+	errno = old_errno;
+}
+
+void sfu_jit_add(const void *key, const void *const *begins)
+{
+	const int old_errno = errno;
+
+	sfu_jit_remove(key);
+	for (; is_on && *begins; begins++)
+		add(key, *begins);
 	errno = old_errno;
 }
 
@@ -364,36 +462,48 @@ void sfu_jit_protected(const void *start, size_t size)
 {
 	const uint64_t from = (uintptr_t)start, to = from + size;
 	const int old_errno = errno;
+	uint64_t signals;
 
-	if (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST))
+	if (!__atomic_load_n(&nr_waiting, __ATOMIC_SEQ_CST))
 		return;
-	if (pthread_mutex_trylock(&lock)) {
-		__atomic_store_n(&has_missed, true, __ATOMIC_SEQ_CST);
-		if (pthread_mutex_trylock(&lock))
-			return;
-	}
-	register_waiting(from, to < from ? UINT64_MAX : to);
-	release();
+	signals = enter();
+	register_waiting(get_device(), from, to < from ? UINT64_MAX : to);
+	leave(signals);
 	errno = old_errno;
 }
 
-static void take_lock(void)
+static void before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	signals_at_fork = enter();
 }
 
-void sfu_jit_open(bool verbose)
+static void in_parent(void)
+{
+	leave(signals_at_fork);
+}
+
+static void in_child(void)
 {
 	const int old_errno = errno;
 
-	is_verbose = verbose;
-	is_off = false;
-	if (pthread_atfork(take_lock, release, release))
-		is_off = true;
-	else
-		open_device();
-	if (device < 0 && verbose)
-		dprintf(STDERR_FILENO, "sframe_unwind: %s: %s\n",
-			SFRAME_UNWIND_DEVICE, strerror(errno));
+	/* What the parent has made executable since its memory was copied is the parent's. */
+	if (nr_waiting)
+		register_waiting(get_device(), 0, UINT64_MAX);
+	leave(signals_at_fork);
+	errno = old_errno;
+}
+
+void sfu_jit_open(bool is_verbose)
+{
+	const int old_errno = errno;
+
+	if (is_verbose)
+		keep(&standard_error, STDERR_FILENO);
+	open_device();
+	if (device.fd < 0)
+		tell(NULL, "%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
+	/* Later there may be room for another descriptor. */
+	is_on = (device.fd >= 0 || errno == EMFILE || errno == ENFILE) &&
+		!pthread_atfork(before_fork, in_parent, in_child);
 	errno = old_errno;
 }

@@ -2,12 +2,14 @@
 /*
  * Registry: the sections of this process that were made from announced .eh_frames.
  *
- * All functions may be called by any thread. They take a lock that is held across fork(), so
- * that a child can use them, too. None changes errno.
+ * All functions may be called by any thread, and by children of fork(). None changes errno, is
+ * a cancellation point, or calls malloc() or prints with the lock held, which signal handlers
+ * cannot interrupt: see registry.c.
  */
 #ifndef SFRAME_UNWIND_JIT_REGISTRY_H
 #define SFRAME_UNWIND_JIT_REGISTRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -18,7 +20,8 @@ void sfu_jit_open(bool is_verbose);
 
 /*
  * Convert the .eh_frames at @begins, an array that ends with NULL, and register their code.
- * @key: what sfu_jit_remove() will be called with; what was added with it before is removed.
+ * @key: what sfu_jit_remove() will be called with; what was added with it before is removed,
+ * and so is all code in the same places, whose memory the program has reused without telling.
  * Code that is not executable yet is registered by sfu_jit_protected(). Calls malloc().
  */
 void sfu_jit_add(const void *key, const void *const *begins);
@@ -28,8 +31,7 @@ void sfu_jit_remove(const void *key);
 
 /*
  * [start, start + size) has become executable: register code there that waits for it.
- * Async-signal-safe: if another thread, or this one, is in here already, it registers the
- * code when it leaves.
+ * Async-signal-safe.
  */
 void sfu_jit_protected(const void *start, size_t size);
 

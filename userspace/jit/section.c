@@ -13,8 +13,8 @@
 /* Rows of one entry: so many are read to find a rule. */
 #define MAX_ROWS 32
 
-/* Padding between functions, at most. */
-#define MAX_PADDING 64
+/* Padding between functions, at most. Other code may lie in larger gaps. */
+#define MAX_PADDING 15
 
 /*
  * Memory for one .eh_frame, as for a file of 1 GiB: there is no size on disk to go by, and
@@ -25,42 +25,43 @@
 /**
  * struct output - a section being made
  *
- * @writer: has the entries that are complete. Kept, with its memory, for the next section.
- * @entry: the entry that is being made: @rows, @function.nr_rows of them.
+ * @section: its writer has the entries that are complete.
+ * @rows, @function: the entry that is being made; it has function.nr_rows rows.
+ * @last: the rule of the last one.
  * @flags: SFU_RULE_SIGNAL or 0, for all rows of the entry.
- * @ranges: array of struct jit_range.
  */
 struct output {
-	struct sframe_unwind_writer *writer;
+	struct jit_section *section;
 	struct sframe_unwind_row rows[MAX_ROWS];
 	struct sframe_unwind_function function;
 	const struct sfu_rule *last;
 	u8 flags;
-	struct buffer ranges;
 };
 
-static struct sframe_unwind_writer *writer;
-
-static struct jit_range *last_range(const struct output *output)
+/* Add to @ranges, or to the last one if the gap has @most bytes. */
+static int add_range(struct buffer *ranges, uint64_t start, uint64_t end,
+		     uint64_t most)
 {
-	return output->ranges.size ?
-	       (struct jit_range *)(output->ranges.bytes + output->ranges.size) - 1 :
-	       NULL;
+	const struct jit_range range = { start, end };
+	struct jit_range *last;
+
+	if (ranges->size) {
+		last = (struct jit_range *)(ranges->bytes + ranges->size) - 1;
+		if (start - last->end <= most) {
+			last->end = end;
+			return 0;
+		}
+	}
+	if (buffer_reserve(ranges, sizeof(range)))
+		return sfu_message_fail(ENOMEM, "no memory");
+	buffer_put(ranges, &range, sizeof(range));
+	return 0;
 }
 
-static int add_to_ranges(struct output *output, uint64_t start, uint64_t end)
+static int fail_by_writer(const struct jit_section *section)
 {
-	struct jit_range *last = last_range(output);
-	const struct jit_range range = { .start = start, .end = end };
-
-	if (last && start - last->end <= MAX_PADDING) {
-		last->end = end;
-		return 0;
-	}
-	if (buffer_reserve(&output->ranges, sizeof(range)))
-		return sfu_message_fail(ENOMEM, "no memory");
-	buffer_put(&output->ranges, &range, sizeof(range));
-	return 0;
+	return sfu_message_fail(EINVAL, "%s",
+				sframe_unwind_writer_error(section->writer));
 }
 
 /* Write the entry, if there is one. */
@@ -74,12 +75,11 @@ static int end_entry(struct output *output)
 	if (output->flags & SFU_RULE_SIGNAL)
 		function->flags = SFRAME_UNWIND_FUNCTION_SIGNAL;
 	function->rows = output->rows;
-	if (sframe_unwind_writer_add(output->writer, function))
-		err = sfu_message_fail(EINVAL, "%s",
-				       sframe_unwind_writer_error(output->writer));
+	if (sframe_unwind_writer_add(output->section->writer, function))
+		err = fail_by_writer(output->section);
 	if (!err)
-		err = add_to_ranges(output, function->start,
-				    function->start + function->size);
+		err = add_range(&output->section->ranges, function->start,
+				function->start + function->size, MAX_PADDING);
 	*function = (struct sframe_unwind_function){ 0 };
 	return err;
 }
@@ -131,55 +131,62 @@ static int add_span(struct output *output, const struct span *span)
 	return 0;
 }
 
-static int write_section(struct output *output, struct jit_section *section)
+static int end_section(struct jit_section *section)
 {
-	const ssize_t size = sframe_unwind_writer_size(output->writer);
+	const ssize_t size = sframe_unwind_writer_size(section->writer);
 
 	if (size == -ENODATA)
 		return sfu_message_fail(ENODATA, "no rule of it has a form in SFrame");
 	if (size < 0)
-		return sfu_message_fail(-size, "%s",
-				sframe_unwind_writer_error(output->writer));
-	section->bytes = malloc(size);
-	if (!section->bytes)
-		return sfu_message_fail(ENOMEM, "no memory");
+		return fail_by_writer(section);
 	section->size = size;
-	sframe_unwind_writer_write(output->writer, section->bytes, size,
-				   (uintptr_t)section->bytes);
-	section->ranges = (struct jit_range *)output->ranges.bytes;
-	section->nr_ranges = output->ranges.size / sizeof(struct jit_range);
-	output->ranges = (struct buffer){ 0 };
 	return 0;
+}
+
+static int add_spans(struct jit_section *section, const struct buffer *spans)
+{
+	struct output output = { .section = section };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < nr_spans(spans); i++) {
+		const struct span *span = span_at(spans, i);
+
+		err = add_range(&section->code, span->start, span->end, 0);
+		if (!err)
+			err = add_span(&output, span);
+	}
+	return err ? err : end_entry(&output);
 }
 
 int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section)
 {
 	struct budget budget = { .allocated = AS_ALLOCATED };
-	struct output output = { 0 };
-	struct buffer spans;
+	struct buffer spans = { 0 };
 	int err;
 
 	*section = (struct jit_section){ 0 };
 	sfu_message_begin("__register_frame");
-	if (!writer && sframe_unwind_writer_create(&writer))
+	if (sframe_unwind_writer_create(&section->writer))
 		return sfu_message_fail(ENOMEM, "no memory");
-	output.writer = writer;
-	sframe_unwind_writer_reset(writer);
 	err = sfu_eh_frame_read(begin, &budget, &spans);
-	for (size_t i = 0; !err && i < nr_spans(&spans); i++)
-		err = add_span(&output, span_at(&spans, i));
 	if (!err)
-		err = end_entry(&output);
+		err = add_spans(section, &spans);
 	if (!err)
-		err = write_section(&output, section);
+		err = end_section(section);
 	sfu_budget_free(&budget, &spans);
-	buffer_free(&output.ranges);
 	return err;
+}
+
+void sfu_jit_section_write(const struct jit_section *section, void *bytes)
+{
+	sframe_unwind_writer_write(section->writer, bytes, section->size,
+				   (uintptr_t)bytes);
 }
 
 void sfu_jit_section_free(struct jit_section *section)
 {
-	free(section->bytes);
-	free(section->ranges);
+	sframe_unwind_writer_free(section->writer);
+	buffer_free(&section->ranges);
+	buffer_free(&section->code);
 	*section = (struct jit_section){ 0 };
 }

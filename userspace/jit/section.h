@@ -5,43 +5,52 @@
 #ifndef SFRAME_UNWIND_JIT_SECTION_H
 #define SFRAME_UNWIND_JIT_SECTION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * struct jit_range - code without large gaps
- *
- * @start, @end: its addresses.
- * @is_registered: it has been registered.
- */
+#include "lib/buffer.h"
+
+/* [start, end) */
 struct jit_range {
 	uint64_t start;
 	uint64_t end;
-	bool is_registered;
 };
 
 /**
  * struct jit_section - a section, and the code that it is for
  *
- * @bytes: the section.
+ * @writer: writes the section, once its address is known; NULL if there is none.
  * @size: its size in bytes.
- * @ranges: the code, ascending.
- * @nr_ranges: their number.
+ * @ranges: array of struct jit_range, ascending: what it has rules for, with padding.
+ * @code: the same for all code that was announced, also what has no rule in it.
  */
 struct jit_section {
-	void *bytes;
+	struct sframe_unwind_writer *writer;
 	size_t size;
-	struct jit_range *ranges;
-	size_t nr_ranges;
+	struct buffer ranges;
+	struct buffer code;
 };
 
+static inline size_t nr_jit_ranges(const struct buffer *ranges)
+{
+	return ranges->size / sizeof(struct jit_range);
+}
+
+static inline const struct jit_range *jit_range_at(const struct buffer *ranges,
+						   size_t number)
+{
+	return (const struct jit_range *)ranges->bytes + number;
+}
+
 /*
- * Convert the .eh_frame at @begin, see eh_frame.h. Returns 0 with @section, to be freed by
- * sfu_jit_section_free(); -ENODATA if no rule of it has a form in SFrame; or another
- * negative errno. All errors have a message. One thread at a time.
+ * Convert the .eh_frame at @begin, see eh_frame.h. Returns 0; -ENODATA if no rule of it has a
+ * form in SFrame; or another negative errno. All errors have a message. @section is to be freed
+ * in any case; its code is known also after -ENODATA. Any thread.
  */
 int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section);
+
+/* Write the section to @bytes, where it is to be used. */
+void sfu_jit_section_write(const struct jit_section *section, void *bytes);
 
 void sfu_jit_section_free(struct jit_section *section);
 
