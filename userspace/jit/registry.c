@@ -409,9 +409,10 @@ static void free_all(struct entry *garbage)
 	}
 }
 
-static void add(const void *key, const void *begin)
+/* @replaces: in place of what was added with @key before. */
+static void add(const void *key, const void *begin, bool replaces)
 {
-	struct entry *entry = NULL;
+	struct entry *entry = NULL, *garbage = NULL;
 	struct jit_section section;
 	char message[128] = "";
 	uint64_t signals;
@@ -423,8 +424,12 @@ static void add(const void *key, const void *begin)
 		entry = create_entry(key, &section);
 	signals = enter();
 	fd = get_device();
+	end_left(fd, &garbage);
+	if (replaces)
+		drop(fd, key, &garbage);
 	err = add_entry(fd, entry, &section.code, message);
 	leave(signals);
+	free_all(garbage);
 	if (err)
 		tell(key, "not registered: %s: %s", strerror(err), message);
 	sfu_jit_section_free(&section);
@@ -452,9 +457,8 @@ void sfu_jit_add(const void *key, const void *const *begins)
 {
 	const int old_errno = errno;
 
-	sfu_jit_remove(key);
-	for (; is_on && *begins; begins++)
-		add(key, *begins);
+	for (size_t i = 0; is_on && begins[i]; i++)
+		add(key, begins[i], !i);
 	errno = old_errno;
 }
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it takes to announce generated code: prints the time of __register_frame() and of
+ * __deregister_frame() for an .eh_frame with FUNCTIONS functions, each of which keeps no frame
+ * pointer. Under icount a nanosecond is an instruction.
+ *
+ * usage: cost FUNCTIONS ROUNDS
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define ROOM 64		/* bytes of a function */
+
+void __register_frame(void *begin);
+void __deregister_frame(void *begin);
+
+static const unsigned char cie[] = {
+	20, 0, 0, 0, 0, 0, 0, 0,
+	1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+};
+
+/* push %rbp; push %rbx; sub $40, %rsp; ...; add; pop; pop; ret */
+static const unsigned char instructions[] = {
+	0x41, 0x0e, 16, 0x86, 2, 0x41, 0x0e, 24, 0x83, 3, 0x44, 0x0e, 64,
+	0x6e, 0x0e, 24, 0x41, 0x0e, 16, 0x41, 0x0e, 8,
+};
+
+static unsigned char *put_fde(unsigned char *at, const unsigned char *section,
+			      uint64_t start)
+{
+	const uint64_t size = ROOM - 4;
+	const uint32_t length = 44, back = at + 4 - section;
+
+	memset(at, 0, 4 + length);
+	memcpy(at, &length, 4);
+	memcpy(at + 4, &back, 4);
+	memcpy(at + 8, &start, 8);
+	memcpy(at + 16, &size, 8);
+	memcpy(at + 24, instructions, sizeof(instructions));
+	return at + 4 + length;
+}
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned int nr = argc > 1 ? atoi(argv[1]) : 100;
+	const unsigned int rounds = argc > 2 ? atoi(argv[2]) : 1000;
+	unsigned char *section = calloc(1, sizeof(cie) + nr * 48 + 4);
+	unsigned char *at = section + sizeof(cie);
+	double start, middle, sum[2] = { 0 };
+	void *text;
+
+	text = mmap(NULL, (size_t)nr * ROOM, PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!section || text == MAP_FAILED)
+		return 1;
+	memcpy(section, cie, sizeof(cie));
+	for (unsigned int i = 0; i < nr; i++)
+		at = put_fde(at, section, (uintptr_t)text + (uint64_t)i * ROOM);
+	for (unsigned int i = 0; i < rounds + 10; i++) {
+		start = now_ns();
+		__register_frame(section);
+		middle = now_ns();
+		__deregister_frame(section);
+		if (i < 10)
+			continue;
+		sum[0] += middle - start;
+		sum[1] += now_ns() - middle;
+	}
+	printf("%u functions: %.0f to announce, %.0f to take back\n", nr,
+	       sum[0] / rounds, sum[1] / rounds);
+	return 0;
+}
