@@ -22,6 +22,7 @@
 #include "userspace/cli/exec_image.h"
 #include "userspace/cli/exec_stacks.h"
 #include "userspace/cli/exec_start.h"
+#include "userspace/cli/preload.h"
 #include "userspace/cli/options.h"
 #include "userspace/cli/stack_print.h"
 
@@ -88,13 +89,13 @@ void exec_stacks_handle(struct exec_stacks *stacks, const struct sframe_unwind_s
 /* --- the other parts */
 
 pid_t exec_start(const struct exec_setup *setup, const sigset_t *mask,
-		 const char *preload, char **command)
+		 const char *const preloads[2], char **command)
 {
 	const pid_t pid = fork();
 
 	(void)setup;
 	(void)mask;
-	(void)preload;
+	(void)preloads;
 	(void)command;
 	if (!pid) {
 		usleep(100000);
@@ -103,8 +104,9 @@ pid_t exec_start(const struct exec_setup *setup, const sigset_t *mask,
 	return pid;
 }
 
-int exec_find_preload(char *path, size_t size)
+int preload_find(enum preload_object object, char *path, size_t size)
 {
+	(void)object;
 	snprintf(path, size, "/");
 	return 0;
 }
