@@ -3,4 +3,4 @@
 # Starts a program with numba, and waits until everything is compiled. Sets pid to its process.
 python3 numba_sample.py &
 pid=$!
-wait_for 600 test -e ready
+wait_for 300 test -e ready

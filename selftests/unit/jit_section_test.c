@@ -336,6 +336,24 @@ static void functions_of_a_section(void)
 	unmake(&section);
 }
 
+/* The first function tells whose code it is. */
+static void first_function(void)
+{
+	begin_output();
+	put_fde(CODE + 0x40, 0x20, prologue, sizeof(prologue));
+	put_fde(CODE, 0x20, prologue, sizeof(prologue));
+	put_number(0, 4);
+	EXPECT_EQ(sfu_eh_frame_first(output), CODE + 0x40);
+	begin_output();
+	put_fde(0, 0x20, prologue, sizeof(prologue));
+	put_fde(CODE, 0x20, prologue, sizeof(prologue));
+	put_number(0, 4);
+	EXPECT_EQ(sfu_eh_frame_first(output), CODE);
+	begin_output();
+	put_number(0, 4);
+	EXPECT_EQ(sfu_eh_frame_first(output), 0);
+}
+
 /* LLVM passes each FDE to an unwinder of its own. */
 static void one_function_alone(void)
 {
@@ -621,6 +639,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(functions_of_a_section),
+		TAP_TEST(first_function),
 		TAP_TEST(one_function_alone),
 		TAP_TEST(code_far_apart),
 		TAP_TEST(one_rule_for_all),

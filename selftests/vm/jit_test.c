@@ -427,6 +427,23 @@ static void make_formless(struct jit *jit)
 	memcpy(jit->eh_frame + sizeof(cie) + 24, "\x0f\x06\x77\x00\x06\x70\x00\x22", 8);
 }
 
+/* Objects announce their own .eh_frame if they find libgcc: it is no generated code. */
+TEST_F(jit, objects)
+{
+	static unsigned char own[sizeof(self->jit.eh_frame)];
+
+	/* In memory of the program, for generated code. */
+	memcpy(own, self->jit.eh_frame, sizeof(own));
+	__register_frame(own);
+	EXPECT_EQ(self->before + 1, count_sections(self->fd));
+	__deregister_frame(own);
+	/* For code of the program. */
+	put64(own + sizeof(cie) + 8, (uintptr_t)call);
+	__register_frame(own);
+	EXPECT_EQ(self->before, count_sections(self->fd));
+	__deregister_frame(own);
+}
+
 /* What cannot be converted is passed on all the same. */
 TEST_F(jit, not_converted)
 {

@@ -13,6 +13,7 @@
  * struct reading - a section being read
  *
  * @begin: where the section begins; NULL for one FDE alone.
+ * @only_first: nothing behind the first function is wanted.
  * @cie: the CIE used last; its offset is the address, or 0.
  * @program: runs its instructions, and those of functions.
  * @cfi: what was read.
@@ -20,6 +21,7 @@
  */
 struct reading {
 	const unsigned char *begin;
+	bool only_first;
 	struct cie cie;
 	struct program program;
 	struct cfi cfi;
@@ -161,7 +163,7 @@ static int read_entries(struct reading *reading, const unsigned char *at)
 		if (!word_at(at + WORD))
 			continue;
 		err = read_fde(reading, at);
-		if (!reading->begin)
+		if (!reading->begin || (reading->only_first && nr_fdes(&reading->cfi)))
 			break;
 	}
 	return err;
@@ -183,4 +185,21 @@ int sfu_eh_frame_read(const unsigned char *begin, struct budget *budget,
 	cfi_free(budget, &reading.cfi);
 	buffer_free(&reading.program.remembered);
 	return err;
+}
+
+uint64_t sfu_eh_frame_first(const unsigned char *begin)
+{
+	struct budget budget = { .allocated = 1U << 20 };
+	struct reading reading = {
+		.only_first = true,
+		.program.budget = &budget,
+		.budget = &budget,
+	};
+	uint64_t first = 0;
+
+	if (!read_entries(&reading, begin) && nr_fdes(&reading.cfi))
+		first = fde_at(&reading.cfi, 0)->start;
+	cfi_free(&budget, &reading.cfi);
+	buffer_free(&reading.program.remembered);
+	return first;
 }

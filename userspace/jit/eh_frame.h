@@ -19,4 +19,7 @@
 int sfu_eh_frame_read(const unsigned char *begin, struct budget *budget,
 		      struct buffer *spans);
 
+/* Returns the address of the first function there, or 0. */
+uint64_t sfu_eh_frame_first(const unsigned char *begin);
+
 #endif /* SFRAME_UNWIND_JIT_EH_FRAME_H */

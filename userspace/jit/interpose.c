@@ -51,7 +51,7 @@ static void *find_in_scope_of(const void *caller, const char *name)
 {
 	struct link_map *map;
 	void *object, *function;
-	Dl_info info;
+	Dl_info info, own;
 
 	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !*map->l_name)
 		return NULL;
@@ -60,6 +60,10 @@ static void *find_in_scope_of(const void *caller, const char *name)
 		return NULL;
 	function = dlsym(object, name);
 	dlclose(object);
+	/* The scope of some objects is the global one, where these functions are first. */
+	if (function && dladdr(function, &info) &&
+	    dladdr((void *)find_in_scope_of, &own) && info.dli_fbase == own.dli_fbase)
+		return NULL;
 	return function;
 }
 

@@ -6,6 +6,7 @@
  * thread here, and the thread cannot be cancelled. System calls are made by syscall(): libc's
  * functions may be cancellation points, or be replaced by the program's own.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include <linux/sframe_unwind.h>
 
 #include "convert/base/message.h"
+#include "jit/eh_frame.h"
 #include "jit/intervals.h"
 #include "jit/registry.h"
 #include "jit/section.h"
@@ -409,6 +411,18 @@ static void free_all(struct entry *garbage)
 	}
 }
 
+/*
+ * Returns whether the .eh_frame at @begin is that of a loaded object, which its own start code
+ * announces if there is somebody to announce it to: no generated code.
+ */
+static bool is_of_object(const void *begin)
+{
+	Dl_info info;
+
+	return dladdr(begin, &info) &&
+	       dladdr((void *)(uintptr_t)sfu_eh_frame_first(begin), &info);
+}
+
 /* @replaces: in place of what was added with @key before. */
 static void add(const void *key, const void *begin, bool replaces)
 {
@@ -418,6 +432,8 @@ static void add(const void *key, const void *begin, bool replaces)
 	uint64_t signals;
 	int fd, err;
 
+	if (is_of_object(begin))
+		return;
 	if (sfu_jit_section_make(begin, &section))
 		tell(key, "not converted: %s", sfu_message_text());
 	else
