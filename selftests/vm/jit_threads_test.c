@@ -214,8 +214,8 @@ TEST_F(jit, threads)
 }
 
 /*
- * Registrations by a thread while another one forks. The children do not announce code, because
- * libgcc's own lock may have been held at the fork.
+ * Registrations by a thread while another one forks. The children do not announce code: libgcc's
+ * own lock may have been held at the fork, for which they would wait also without the object.
  */
 TEST_F(jit, threads_and_forks)
 {

@@ -108,7 +108,7 @@ static void leave_add(bool is_outermost, const void *begin)
 /* The same for a table of them, which ends with NULL. */
 static void leave_add_table(bool is_outermost, const void *const *table)
 {
-	if (is_outermost)
+	if (is_outermost && table)
 		sfu_jit_add(table, table);
 	is_inside = !is_outermost;
 }
