@@ -77,15 +77,25 @@ static __attribute__((noipa)) long fault_deep(int zero, char *page, int depth)
 	return ret;
 }
 
-/* Cause @nr faults with each of DEPTHS stacks. */
+/*
+ * Cause @nr faults with each of DEPTHS stacks. A stack is refused if less time has
+ * passed since the thread's last walk than that took: wait as long as the system
+ * call took, which ended with the walk.
+ */
 static void fault_stacks(unsigned int nr)
 {
 	char *pages = new_pages(nr * DEPTHS);
 	int zero = open("/dev/zero", O_RDONLY);
+	__u64 start, end;
 
-	for (unsigned int i = 0; i < nr * DEPTHS; i++)
+	for (unsigned int i = 0; i < nr * DEPTHS; i++) {
+		start = __builtin_ia32_rdtsc();
 		if (fault_deep(zero, pages + i * PAGE, i % DEPTHS) != 1)
 			abort();
+		end = __builtin_ia32_rdtsc();
+		while (__builtin_ia32_rdtsc() - end < end - start)
+			;
+	}
 	close(zero);
 	munmap(pages, nr * DEPTHS * PAGE);
 }
@@ -230,7 +240,6 @@ TEST_F(map, stored_once)
 					   48 : 40);
 		}
 		ASSERT_EQ(0, ret);
-		/* Some user stacks were refused, as the thread got others. */
 		if (i != 9)
 			continue;
 		used = self->s.map->used[0];
