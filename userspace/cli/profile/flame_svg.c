@@ -91,8 +91,11 @@ static void put_difference(const struct flame_frame *frame, double total,
 {
 	const double change = total > 0 ?
 			      (frame->total - frame->before) / total : 0;
-	/* A change by 10 % of all samples has the full colour. */
-	const int other = 235 - (int)(fmin(fabs(change) * 10, 1) * 165);
+	/*
+	 * A change by 10 % of all samples has the full colour, on which black text can
+	 * still be read.
+	 */
+	const int other = 235 - (int)(fmin(fabs(change) * 10, 1) * 125);
 
 	if (fabs(change) < 0.0005)
 		fputs(" style=\"fill:#ebebeb\"", to);
