@@ -11,7 +11,6 @@
  */
 #define _GNU_SOURCE 1	/* for MAP_ANONYMOUS */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

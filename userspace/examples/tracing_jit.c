@@ -11,9 +11,7 @@
  */
 #define _GNU_SOURCE 1	/* for MAP_ANONYMOUS */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
