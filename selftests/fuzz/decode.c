@@ -22,9 +22,12 @@
 #define EPOCH		7
 #define OWNER		9
 
+/* @layout: if @has_layout. */
 struct answer {
 	int ret;
 	u32 budget;
+	bool has_layout;
+	struct sfu_layout layout;
 	struct sfu_rule rule;
 	struct sfu_defect defect;
 	u64 pc;
@@ -57,18 +60,19 @@ static int open_any(struct sfu_table *table, const struct sfu_bytes *bytes,
 }
 
 /* A sound table has a layout for each address from its first run on. */
-static void check_layouts(const struct sfu_table *table, u64 pc)
+static void find_layout(const struct sfu_table *table, struct answer *answer)
 {
 	struct sfu_defect defect = UNTOUCHED;
-	struct sfu_layout layout;
 	const int err = sfu_table_check_layouts(table, &defect);
-	const int found = sfu_table_find_layout(table, pc, &layout);
+	const int found = sfu_table_find_layout(table, answer->pc,
+						&answer->layout);
 
 	FUZZ_CHECK(!err || err == -EINVAL, "layouts: %d", err);
 	FUZZ_CHECK(!found || found == -ENOENT || (err && found == -EINVAL),
 		   "layout: %d of %d", found, err);
 	FUZZ_CHECK(found || err ||
-		   !(layout.flags & SFRAME_EXT_LAYOUT_RESERVED), "flags");
+		   !(answer->layout.flags & SFRAME_EXT_LAYOUT_RESERVED), "flags");
+	answer->has_layout = !found;
 }
 
 static struct answer ask(const struct sfu_bytes *bytes,
@@ -94,7 +98,7 @@ static struct answer ask(const struct sfu_bytes *bytes,
 				   &other);
 		answer.pc = fde.start - 1 + tail->pc % (fde.size + 2ULL);
 	}
-	check_layouts(&table, answer.pc);
+	find_layout(&table, &answer);
 	answer.ret = sfu_table_find(&table, answer.pc, &fde, &answer.defect);
 	if (!answer.ret) {
 		FUZZ_CHECK(answer.pc - fde.start < fde.size, "not its function");
@@ -292,6 +296,39 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 	follow_cached(&cache, first, stack, frames, steps, n);
 }
 
+/*
+ * Follow @rule from @first, as follow(), with the registers that the functions have
+ * saved: all with the layout @layout, which may be NULL.
+ */
+static void follow_saved(const struct sfu_frame *first,
+			 const struct sfu_rule *rule,
+			 const struct sfu_layout *layout,
+			 const struct sfu_stack *stack)
+{
+	struct sfu_saved saved = { .known = 0 };
+	struct sfu_frame frame = *first, caller;
+	u32 i, n;
+
+	for (n = 0; n < MAX_STEPS; n++) {
+		FUZZ_CHECK(!sfu_step_needs_saved(&frame, rule) ||
+			   (!frame.regs && !frame.sigcontext && !frame.saved),
+			   "step %u needs saved registers", n);
+		caller = frame;
+		if (sfu_step_rule(&caller, rule, stack) != SFU_STEP_OK)
+			break;
+		sfu_step_saved(&saved, &frame, caller.sp, layout, stack);
+		FUZZ_CHECK(!(saved.known >> SFU_NR_SAVED), "known %#x",
+			   saved.known);
+		for (i = 0; i < SFU_NR_SAVED; i++)
+			FUZZ_CHECK(!(saved.known & 1 << i) ||
+				   (layout && layout->slot[i] !=
+						      SFRAME_EXT_SLOT_UNKNOWN),
+				   "register %u is known", i);
+		frame = caller;
+		frame.saved = &saved;
+	}
+}
+
 /* Extended sections are read from copies only. */
 static bool may_be_mapped(const u8 *section, size_t size)
 {
@@ -343,5 +380,7 @@ void fuzz_decode(const u8 *data, size_t size)
 		}
 		try_other_steps(&frame, &stack);
 		follow(&frame, &answer.rule, &stack);
+		follow_saved(&frame, &answer.rule,
+			     answer.has_layout ? &answer.layout : NULL, &stack);
 	}
 }
