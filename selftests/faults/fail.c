@@ -222,15 +222,20 @@ static bool for_each_site(const char *path, bool is_call,
 			  unsigned int number)
 {
 	FILE *file = fopen(path, "r");
-	unsigned long address;
+	unsigned long address, base[MAX_SITES];
 	unsigned int i;
 
 	if (!file)
 		return false;
+	/* Opening a file takes milliseconds in a debug kernel. */
+	for (i = 0; i < nr_sites; i++)
+		base[i] = i && !strcmp(sites[i].section, sites[i - 1].section) ?
+				  base[i - 1] :
+				  section_address(sites[i].section);
 	while (fscanf(file, "%lx", &address) == 1) {
 		for (i = 0; i < nr_sites; i++) {
-			if (sites[i].is_call == is_call && address ==
-			    section_address(sites[i].section) + sites[i].offset)
+			if (sites[i].is_call == is_call &&
+			    address == base[i] + sites[i].offset)
 				mark(&sites[i], number);
 		}
 	}

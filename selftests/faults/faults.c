@@ -426,32 +426,13 @@ static bool fail_accesses_in_child(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* faults DIRECTORY: the directory of the modules and lists. */
-int main(int argc, char **argv)
+/* The module is loaded, and all scenarios succeed without failures. */
+static bool run_all(void)
 {
-	const char *why;
-	bool can_inject;
 	unsigned int i;
-
-	outcome = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc != 2 || chdir(argv[1]) || outcome == MAP_FAILED ||
-	    !read_sites("sites") || load_module("fail_call.ko")) {
-		perror("faults");
-		return 2;
-	}
-	test(!load_module(MODULE ".ko"), "load");
-	can_inject = prepare_injection(section_address(".text"));
-	test(!unload_module(MODULE) && !is_there(), "unload");
-	fail_load(MODULE ".ko");
-	if (can_inject)
-		fail_below_load(MODULE ".ko");
-	else
-		test(true, "fault injection # SKIP not in this kernel");
 
 	test(!load_module(MODULE ".ko") && !load_module(MODULE "_test.ko"),
 	     "load once more");
-	/* All scenarios succeed without failures. */
 	test(trace_calls(), "note calls");
 	for (i = 0; i < nr_scenarios; i++) {
 		run(&scenarios[i], &by_call, 0);
@@ -460,8 +441,14 @@ int main(int argc, char **argv)
 		     result_name(outcome->result), outcome->wrong);
 	}
 	untrace_calls();
-	if (nr_wrong)
-		return 1;
+	return !nr_wrong;
+}
+
+/* Fail each call that the module makes. */
+static void fail_calls(void)
+{
+	unsigned int i;
+
 	for (i = 0; i < nr_sites; i++) {
 		if (!sites[i].is_call)
 			continue;
@@ -474,6 +461,13 @@ int main(int argc, char **argv)
 		if (sites[i].is_call && !sites[i].covered)
 			report(&sites[i]);
 	}
+}
+
+/* Fail what kernel functions do that the module calls, and accesses to user memory. */
+static void fail_within(bool can_inject)
+{
+	unsigned int i;
+
 	for (i = 0; can_inject && i < nr_scenarios; i++)
 		fail_below(&scenarios[i]);
 	test(fail_accesses_in_child() && mark_accesses(), "accesses %s",
@@ -482,6 +476,44 @@ int main(int argc, char **argv)
 		if (!sites[i].is_call)
 			report(&sites[i]);
 	}
+}
+
+/*
+ * faults DIRECTORY [PART]: the directory of the modules and lists; "calls" or "within",
+ * default: both.
+ */
+int main(int argc, char **argv)
+{
+	const char *part = argc == 3 ? argv[2] : NULL;
+	const bool calls = !part || !strcmp(part, "calls");
+	const bool within = !part || !strcmp(part, "within");
+	const char *why;
+	bool can_inject;
+
+	outcome = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (argc < 2 || argc > 3 || !(calls || within) || chdir(argv[1]) ||
+	    outcome == MAP_FAILED || !read_sites("sites") ||
+	    load_module("fail_call.ko")) {
+		perror("faults");
+		return 2;
+	}
+	test(!load_module(MODULE ".ko"), "load");
+	can_inject = prepare_injection(section_address(".text"));
+	test(!unload_module(MODULE) && !is_there(), "unload");
+	if (calls)
+		fail_load(MODULE ".ko");
+	if (within && can_inject)
+		fail_below_load(MODULE ".ko");
+	else if (within)
+		test(true, "fault injection # SKIP not in this kernel");
+
+	if (!run_all())
+		return 1;
+	if (calls)
+		fail_calls();
+	if (within)
+		fail_within(can_inject);
 	printf("%u sites, %u covered, %u not failed by anything\n", nr_sites,
 	       nr_covered, nr_excused);
 	why = wait_for_nothing();
