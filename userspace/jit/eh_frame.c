@@ -106,13 +106,12 @@ static bool is_cie(const struct reading *reading, const unsigned char *cie_at,
 /* Read an address. Returns whether its encoding is known. */
 static bool read_address(struct reader *reader, uint8_t encoding, uint64_t *value)
 {
-	const unsigned char *field = reader->at;
-	struct reader again = *reader;
+	const uintptr_t field = (uintptr_t)reader->at;
 	bool is_known;
 
-	*value = sfu_pointer_read(reader, encoding, (uintptr_t)field, &is_known);
+	*value = sfu_pointer_read(reader, encoding, field, &is_known);
 	/* libgcc adds nothing to 0. */
-	if (is_known && !sfu_pointer_read(&again, encoding & 0x0f, 0, &is_known))
+	if ((encoding & 0xf0) == DW_EH_PE_pcrel && *value == field)
 		*value = 0;
 	return is_known;
 }

@@ -5,6 +5,7 @@
 #ifndef SFRAME_UNWIND_BUFFER_H
 #define SFRAME_UNWIND_BUFFER_H
 
+#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,11 +59,11 @@ static inline void buffer_put(struct buffer *buffer, const void *bytes,
 	buffer->size += size;
 }
 
-/* Store the low @size bytes of @value in little-endian order. */
+/* Store the low @size bytes of @value, at most 8, in little-endian order. */
 static inline void put_le(unsigned char *to, uint64_t value, unsigned int size)
 {
-	for (unsigned int i = 0; i < size; i++)
-		to[i] = value >> (8 * i);
+	value = htole64(value);
+	memcpy(to, &value, size);
 }
 
 /* Append a number in little-endian order. The caller has reserved the room. */

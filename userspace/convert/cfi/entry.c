@@ -7,45 +7,6 @@
 /* SFrame cannot express a larger function. */
 #define MAX_FUNCTION UINT32_MAX
 
-uint64_t sfu_pointer_read(struct reader *reader, uint8_t encoding,
-			  uint64_t field, bool *is_known)
-{
-	uint64_t value;
-
-	*is_known = true;
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		value = reader_unsigned(reader, 8);
-		break;
-	case DW_EH_PE_udata2:
-		value = reader_unsigned(reader, 2);
-		break;
-	case DW_EH_PE_udata4:
-		value = reader_unsigned(reader, 4);
-		break;
-	case DW_EH_PE_sdata2:
-		value = reader_signed(reader, 2);
-		break;
-	case DW_EH_PE_sdata4:
-		value = reader_signed(reader, 4);
-		break;
-	default:
-		*is_known = false;
-		return 0;
-	}
-	switch (encoding & 0xf0) {
-	case DW_EH_PE_absptr:
-		return value;
-	case DW_EH_PE_pcrel:
-		return value + field;
-	default:
-		*is_known = false;
-		return 0;
-	}
-}
-
 void sfu_cie_augment(struct cie *cie, const char *letters, struct reader *data)
 {
 	bool is_known;

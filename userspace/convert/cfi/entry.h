@@ -6,6 +6,8 @@
 #ifndef SFRAME_UNWIND_ENTRY_H
 #define SFRAME_UNWIND_ENTRY_H
 
+#include <dwarf.h>
+
 #include "program.h"
 
 /**
@@ -35,8 +37,44 @@ struct cie {
  * Read an encoded pointer, which is at address @field when the program runs. *@is_known
  * is false for encodings that depend on other run-time addresses.
  */
-uint64_t sfu_pointer_read(struct reader *reader, uint8_t encoding,
-			  uint64_t field, bool *is_known);
+static inline uint64_t sfu_pointer_read(struct reader *reader, uint8_t encoding,
+					uint64_t field, bool *is_known)
+{
+	uint64_t value;
+
+	*is_known = true;
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		value = reader_unsigned(reader, 8);
+		break;
+	case DW_EH_PE_udata2:
+		value = reader_unsigned(reader, 2);
+		break;
+	case DW_EH_PE_udata4:
+		value = reader_unsigned(reader, 4);
+		break;
+	case DW_EH_PE_sdata2:
+		value = reader_signed(reader, 2);
+		break;
+	case DW_EH_PE_sdata4:
+		value = reader_signed(reader, 4);
+		break;
+	default:
+		*is_known = false;
+		return 0;
+	}
+	switch (encoding & 0xf0) {
+	case DW_EH_PE_absptr:
+		return value;
+	case DW_EH_PE_pcrel:
+		return value + field;
+	default:
+		*is_known = false;
+		return 0;
+	}
+}
 
 /* Set what the augmentation's @letters mean, with its @data. May set is_bad. */
 void sfu_cie_augment(struct cie *cie, const char *letters, struct reader *data);

@@ -6,9 +6,11 @@
 #ifndef SFRAME_UNWIND_READER_H
 #define SFRAME_UNWIND_READER_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct reader {
 	const unsigned char *at;
@@ -37,9 +39,9 @@ static inline uint64_t reader_unsigned(struct reader *reader, unsigned int size)
 	const unsigned char *bytes = reader_skip(reader, size);
 	uint64_t value = 0;
 
-	for (unsigned int i = 0; bytes && i < size; i++)
-		value |= (uint64_t)bytes[i] << (8 * i);
-	return value;
+	if (bytes)
+		memcpy(&value, bytes, size);
+	return le64toh(value);
 }
 
 static inline int64_t reader_signed(struct reader *reader, unsigned int size)
