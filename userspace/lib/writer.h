@@ -25,7 +25,8 @@ struct fde {
  * struct sframe_unwind_writer - the functions that have been added
  *
  * @fdes: array of struct fde.
- * @is_sorted: the FDEs are sorted by start and do not overlap.
+ * @is_unsorted: the FDEs may not be sorted by start, or overlap.
+ * @end: where the code of the last FDE ends.
  * @nr_rows: rows of all FDEs; shared rows count once for each FDE.
  * @pool: the FRE area.
  * @names: names of functions, NUL-terminated.
@@ -37,7 +38,8 @@ struct fde {
  */
 struct sframe_unwind_writer {
 	struct buffer fdes;
-	bool is_sorted;
+	bool is_unsorted;
+	uint64_t end;
 	uint64_t nr_rows;
 	struct pool pool;
 	struct buffer names;
@@ -65,5 +67,19 @@ void sfu_writer_extend(struct sframe_unwind_writer *writer);
  */
 int sfu_writer_set_extension(struct sframe_unwind_writer *writer,
 			     const void *bytes, size_t size);
+
+/* Returns the number of FDEs. */
+static inline size_t sfu_writer_count(const struct sframe_unwind_writer *writer)
+{
+	return writer->fdes.size / sizeof(struct fde);
+}
+
+/*
+ * Add a function without a name that has the rows of the FDE @number, all of which start
+ * in front of @size. Numbers are in the order of adding, until sframe_unwind_writer_size()
+ * is called. Returns 0, or -ENOMEM or -EFBIG without a message.
+ */
+int sfu_writer_repeat(struct sframe_unwind_writer *writer, size_t number,
+		      uint64_t start, uint32_t size);
 
 #endif /* SFRAME_UNWIND_LIB_WRITER_H */

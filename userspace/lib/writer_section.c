@@ -44,6 +44,7 @@ static int check_overlaps(struct sframe_unwind_writer *writer)
 
 ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer)
 {
+	const struct fde *last;
 	size_t count;
 	int err;
 
@@ -54,13 +55,15 @@ ssize_t sframe_unwind_writer_size(struct sframe_unwind_writer *writer)
 	if (!count)
 		return sfu_writer_fail(writer, ENODATA,
 				       "no function has been added");
-	if (!writer->is_sorted) {
+	if (writer->is_unsorted) {
 		qsort(writer->fdes.bytes, count, sizeof(struct fde),
 		      compare_fdes);
 		err = check_overlaps(writer);
 		if (err)
 			return err;
-		writer->is_sorted = true;
+		last = (const struct fde *)writer->fdes.bytes + count - 1;
+		writer->end = last->start + last->size;
+		writer->is_unsorted = false;
 	}
 	if (writer->extension.size >= UINT32_MAX / 2)
 		return sfu_writer_fail(writer, EFBIG,
