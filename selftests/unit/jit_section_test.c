@@ -42,8 +42,10 @@ struct made {
 
 static int make(const unsigned char *begin, struct made *to)
 {
-	const int err = sfu_jit_section_make(begin, &to->section);
+	int err;
 
+	to->section = (struct jit_section){ 0 };
+	err = sfu_jit_section_make(begin, &to->section);
 	to->bytes = NULL;
 	to->size = to->section.size;
 	to->ranges = jit_range_at(&to->section.ranges, 0);
@@ -163,12 +165,14 @@ static void compare_library(const struct library *library)
 	const int fd = open(library->path, O_RDONLY | O_CLOEXEC);
 	struct budget budget = { .allocated = 1U << 30 };
 	struct sframe_unwind_converted *converted;
+	struct eh_frame eh_frame = { 0 };
 	struct made section;
 	struct buffer spans;
 
 	EXPECT_EQ(sframe_unwind_convert_fd(fd, library->path, &options, &converted), 0);
 	close(fd);
-	EXPECT_EQ(sfu_eh_frame_read(library->eh_frame, &budget, &spans), 0);
+	EXPECT_EQ(sfu_eh_frame_read(library->eh_frame, &budget, &eh_frame), 0);
+	EXPECT_EQ(sfu_eh_frame_spans(&eh_frame, &budget, &spans), 0);
 	EXPECT_EQ(make(library->eh_frame, &section), 0);
 	EXPECT(nr_spans(&spans) > 1000);
 	for (size_t i = 0; i < nr_spans(&spans); i++) {
@@ -186,6 +190,7 @@ static void compare_library(const struct library *library)
 	sframe_unwind_converted_free(converted);
 	unmake(&section);
 	sfu_budget_free(&budget, &spans);
+	sfu_eh_frame_free(&eh_frame, &budget);
 }
 
 static void check_library(const char *name)
@@ -484,9 +489,14 @@ static void some_without_a_form(void)
 	EXPECT_EQ(cfa_at(&section, CODE + 0x20), 8);
 	EXPECT_EQ(cfa_at(&section, CODE + 0x40), 0);
 	/* All of it is told: what was there before is gone. */
-	EXPECT_EQ(nr_jit_ranges(&section.section.code), 1);
-	EXPECT_EQ(jit_range_at(&section.section.code, 0)->start, CODE);
-	EXPECT_EQ(jit_range_at(&section.section.code, 0)->end, CODE + 0x60);
+	EXPECT_EQ(nr_functions(&section.section.eh_frame), 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct jit_function *function =
+			function_at(&section.section.eh_frame, i);
+
+		EXPECT_EQ(function->start, CODE + 0x20 * i);
+		EXPECT_EQ(function->end, CODE + 0x20 * i + 0x20);
+	}
 	unmake(&section);
 }
 

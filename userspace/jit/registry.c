@@ -295,18 +295,39 @@ static void drop(int fd, const void *key, struct entry **garbage)
 	}
 }
 
-/* End what is known of the code at @code: the program has reused its memory. */
-static void end_older(int fd, const struct buffer *code)
+/* Returns some code that is known between @start and @end, or NULL. */
+static struct interval *find_code(uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < nr_jit_ranges(code); i++) {
-		const struct jit_range *range = jit_range_at(code, i);
-		struct interval *older;
+	struct interval *interval = sfu_intervals_find(&registered, start, end);
 
-		while ((older = sfu_intervals_find(&registered, range->start,
-						   range->end)) ||
-		       (older = sfu_intervals_find(&waiting, range->start, range->end)))
-			end_range(fd, range_of(older));
+	return interval ? interval : sfu_intervals_find(&waiting, start, end);
+}
+
+static void end_between(int fd, uint64_t start, uint64_t end)
+{
+	struct interval *older;
+
+	while ((older = find_code(start, end)))
+		end_range(fd, range_of(older));
+}
+
+/* End what is known of the code of @code: the program has reused its memory. */
+static void end_older(int fd, const struct eh_frame *code)
+{
+	const size_t nr = nr_functions(code);
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct jit_function *function = function_at(code, i);
+
+		start = function->start < start ? function->start : start;
+		end = function->end > end ? function->end : end;
 	}
+	/* In most cases nothing is. */
+	if (!find_code(start, end))
+		return;
+	for (size_t i = 0; i < nr; i++)
+		end_between(fd, function_at(code, i)->start, function_at(code, i)->end);
 }
 
 /*
@@ -376,7 +397,7 @@ static struct entry *create_entry(const void *key, const struct jit_section *sec
 }
 
 /* Add @entry, or with NULL nothing, in place of what was there. Returns as place(). */
-static int add_entry(int fd, struct entry *entry, const struct buffer *code,
+static int add_entry(int fd, struct entry *entry, const struct eh_frame *code,
 		     char *message)
 {
 	struct interval *same;
@@ -427,7 +448,7 @@ static bool is_of_object(const void *begin)
 static void add(const void *key, const void *begin, bool replaces)
 {
 	struct entry *entry = NULL, *garbage = NULL;
-	struct jit_section section;
+	struct jit_section section = { 0 };
 	char message[128] = "";
 	uint64_t signals;
 	int fd, err;
@@ -443,7 +464,7 @@ static void add(const void *key, const void *begin, bool replaces)
 	end_left(fd, &garbage);
 	if (replaces)
 		drop(fd, key, &garbage);
-	err = add_entry(fd, entry, &section.code, message);
+	err = add_entry(fd, entry, &section.eh_frame, message);
 	leave(signals);
 	free_all(garbage);
 	if (err)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/buffer.h"
+#include "jit/eh_frame.h"
 
 /* [start, end) */
 struct jit_range {
@@ -22,13 +22,15 @@ struct jit_range {
  * @writer: writes the section, once its address is known; NULL if there is none.
  * @size: its size in bytes.
  * @ranges: array of struct jit_range, ascending: what it has rules for, with padding.
- * @code: the same for all code that was announced, also what has no rule in it.
+ * @eh_frame: its functions are all code that was announced, also what has no rule in it.
+ * @budget: charged for @eh_frame.
  */
 struct jit_section {
 	struct sframe_unwind_writer *writer;
 	size_t size;
 	struct buffer ranges;
-	struct buffer code;
+	struct eh_frame eh_frame;
+	struct budget budget;
 };
 
 static inline size_t nr_jit_ranges(const struct buffer *ranges)
@@ -44,8 +46,9 @@ static inline const struct jit_range *jit_range_at(const struct buffer *ranges,
 
 /*
  * Convert the .eh_frame at @begin, see eh_frame.h. Returns 0; -ENODATA if no rule of it has a
- * form in SFrame; or another negative errno. All errors have a message. @section is to be freed
- * in any case; its code is known also after -ENODATA. Any thread.
+ * form in SFrame; or another negative errno. All errors have a message. @section is zeroed, or
+ * one that was made, whose memory is used again. It is to be freed in any case; its code is
+ * known also after -ENODATA. Any thread, one at a time for each section.
  */
 int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section);
 

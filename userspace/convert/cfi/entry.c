@@ -4,9 +4,6 @@
 
 #include "entry.h"
 
-/* SFrame cannot express a larger function. */
-#define MAX_FUNCTION UINT32_MAX
-
 void sfu_cie_augment(struct cie *cie, const char *letters, struct reader *data)
 {
 	bool is_known;
@@ -68,6 +65,27 @@ int sfu_cie_run(struct cie *cie, struct program *program,
 	return 0;
 }
 
+int sfu_fde_run(struct program *program, const struct cie *cie,
+		struct reader instructions, uint64_t start, uint64_t end,
+		struct buffer *spans)
+{
+	int err = -EINVAL;
+
+	begin(program, cie);
+	program->at = start;
+	program->end = end;
+	program->spans = spans;
+	program->first = nr_spans(spans);
+	if (!cie->is_bad && !instructions.is_bad && end - start <= MAX_FUNCTION)
+		err = sfu_program_run(program, &instructions);
+	if (!err)
+		err = sfu_program_finish(program);
+	if (err == -EINVAL)
+		err = sfu_program_leave_out(program, end,
+					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
+	return err;
+}
+
 int sfu_function_run(struct program *program, const struct cie *cie,
 		     struct reader instructions, uint64_t start, uint64_t end,
 		     struct cfi *cfi)
@@ -78,20 +96,9 @@ int sfu_function_run(struct program *program, const struct cie *cie,
 		.first = nr_spans(&cfi->spans),
 		.order = nr_fdes(cfi),
 	};
-	int err = -EINVAL;
+	const int err = sfu_fde_run(program, cie, instructions, start, end,
+				    &cfi->spans);
 
-	begin(program, cie);
-	program->at = start;
-	program->end = end;
-	program->spans = &cfi->spans;
-	program->first = fde.first;
-	if (!cie->is_bad && !instructions.is_bad && end - start <= MAX_FUNCTION)
-		err = sfu_program_run(program, &instructions);
-	if (!err)
-		err = sfu_program_finish(program);
-	if (err == -EINVAL)
-		err = sfu_program_leave_out(program, end,
-					    SFRAME_UNWIND_LEFT_OUT_MALFORMED);
 	if (err)
 		return err;
 	fde.count = nr_spans(&cfi->spans) - fde.first;

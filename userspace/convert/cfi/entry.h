@@ -10,6 +10,9 @@
 
 #include "program.h"
 
+/* SFrame cannot express a larger function. */
+#define MAX_FUNCTION UINT32_MAX
+
 /**
  * struct cie - common information entry of functions
  *
@@ -88,8 +91,16 @@ int sfu_cie_run(struct cie *cie, struct program *program,
 
 /*
  * Run the instructions of an FDE of @cie, for the code from @start to @end. Appends the
- * function and its spans to @cfi, which must have room for the function; code without a
- * rule gets a span with the reason. Returns 0, or -ENOMEM or -EFBIG with a message.
+ * spans to @spans; code without a rule gets a span with the reason. Returns 0, or -ENOMEM
+ * or -EFBIG with a message.
+ */
+int sfu_fde_run(struct program *program, const struct cie *cie,
+		struct reader instructions, uint64_t start, uint64_t end,
+		struct buffer *spans);
+
+/*
+ * The same; appends the function and its spans to @cfi, which must have room for the
+ * function.
  */
 int sfu_function_run(struct program *program, const struct cie *cie,
 		     struct reader instructions, uint64_t start, uint64_t end,
