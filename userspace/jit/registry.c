@@ -32,6 +32,9 @@
 /* Our descriptors are moved out of the way of programs that count on low ones. */
 #define LOWEST_FD 512
 
+/* Bytes of memory that are kept for the next announcement, at most. */
+#define MAX_KEPT 65536
+
 /* Kernel's size of a signal set. */
 #define SIGNAL_SET_SIZE 8
 
@@ -95,6 +98,13 @@ static struct intervals keys, registered, waiting, left;
 
 /* Ranges that wait, or are about to. Read without the lock. */
 static size_t nr_waiting;
+
+/*
+ * What a conversion has allocated, for the next one: whoever sets @is_taken has it, without
+ * the lock. Else each call would pay for a dozen of malloc() and free().
+ */
+static struct jit_section kept;
+static bool is_taken;
 
 static uint64_t block_signals(void)
 {
@@ -444,32 +454,51 @@ static bool is_of_object(const void *begin)
 	       dladdr((void *)(uintptr_t)sfu_eh_frame_first(begin), &info);
 }
 
+/*
+ * Returns the section to convert to: @own while the one that is kept is taken by another
+ * thread, or by the code that a signal handler has interrupted. If this process was forked
+ * meanwhile, it stays so for ever.
+ */
+static struct jit_section *take_section(struct jit_section *own)
+{
+	return __atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE) ? own : &kept;
+}
+
+static void give_section(struct jit_section *section)
+{
+	if (section != &kept || sfu_jit_section_space(section) > MAX_KEPT)
+		sfu_jit_section_free(section);
+	if (section == &kept)
+		__atomic_store_n(&is_taken, false, __ATOMIC_RELEASE);
+}
+
 /* @replaces: in place of what was added with @key before. */
 static void add(const void *key, const void *begin, bool replaces)
 {
 	struct entry *entry = NULL, *garbage = NULL;
-	struct jit_section section = { 0 };
+	struct jit_section own = { 0 }, *section;
 	char message[128] = "";
 	uint64_t signals;
 	int fd, err;
 
 	if (is_of_object(begin))
 		return;
-	if (sfu_jit_section_make(begin, &section))
+	section = take_section(&own);
+	if (sfu_jit_section_make(begin, section))
 		tell(key, "not converted: %s", sfu_message_text());
 	else
-		entry = create_entry(key, &section);
+		entry = create_entry(key, section);
 	signals = enter();
 	fd = get_device();
 	end_left(fd, &garbage);
 	if (replaces)
 		drop(fd, key, &garbage);
-	err = add_entry(fd, entry, &section.eh_frame, message);
+	err = add_entry(fd, entry, &section->eh_frame, message);
 	leave(signals);
 	free_all(garbage);
 	if (err)
 		tell(key, "not registered: %s: %s", strerror(err), message);
-	sfu_jit_section_free(&section);
+	give_section(section);
 }
 
 void sfu_jit_remove(const void *key)

@@ -286,6 +286,12 @@ void sfu_jit_section_write(const struct jit_section *section, void *bytes)
 				   (uintptr_t)bytes);
 }
 
+size_t sfu_jit_section_space(const struct jit_section *section)
+{
+	return section->ranges.space + section->budget.used +
+	       sfu_writer_space(section->writer);
+}
+
 void sfu_jit_section_free(struct jit_section *section)
 {
 	sframe_unwind_writer_free(section->writer);

@@ -55,6 +55,9 @@ int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section
 /* Write the section to @bytes, where it is to be used. */
 void sfu_jit_section_write(const struct jit_section *section, void *bytes);
 
+/* Returns the bytes of memory that it has for the next one. */
+size_t sfu_jit_section_space(const struct jit_section *section);
+
 void sfu_jit_section_free(struct jit_section *section);
 
 #endif /* SFRAME_UNWIND_JIT_SECTION_H */

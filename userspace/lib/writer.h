@@ -68,6 +68,17 @@ void sfu_writer_extend(struct sframe_unwind_writer *writer);
 int sfu_writer_set_extension(struct sframe_unwind_writer *writer,
 			     const void *bytes, size_t size);
 
+/* Returns the bytes of memory that sframe_unwind_writer_reset() keeps. */
+static inline size_t sfu_writer_space(const struct sframe_unwind_writer *writer)
+{
+	if (!writer)
+		return 0;
+	return writer->fdes.space + writer->pool.area.space + writer->pool.blocks.space +
+	       writer->pool.nr_slots * sizeof(writer->pool.slots[0]) +
+	       writer->names.space + writer->rows.space + writer->block.space +
+	       writer->extension.space;
+}
+
 /* Returns the number of FDEs. */
 static inline size_t sfu_writer_count(const struct sframe_unwind_writer *writer)
 {
