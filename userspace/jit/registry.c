@@ -321,8 +321,11 @@ static void end_between(int fd, uint64_t start, uint64_t end)
 		end_range(fd, range_of(older));
 }
 
-/* End what is known of the code of @code: the program has reused its memory. */
-static void end_older(int fd, const struct eh_frame *code)
+/*
+ * End what is known of the code of @code: the program has reused its memory. Also of what lies
+ * between the functions of @entry, perhaps NULL: the ranges in a set must not overlap.
+ */
+static void end_older(int fd, const struct eh_frame *code, const struct entry *entry)
 {
 	const size_t nr = nr_functions(code);
 	uint64_t start = UINT64_MAX, end = 0;
@@ -338,6 +341,9 @@ static void end_older(int fd, const struct eh_frame *code)
 		return;
 	for (size_t i = 0; i < nr; i++)
 		end_between(fd, function_at(code, i)->start, function_at(code, i)->end);
+	for (size_t i = 0; entry && i < entry->nr_ranges; i++)
+		end_between(fd, entry->ranges[i].interval.start,
+			    entry->ranges[i].interval.end);
 }
 
 /*
@@ -413,7 +419,7 @@ static int add_entry(int fd, struct entry *entry, const struct eh_frame *code,
 	struct interval *same;
 	int err, failure = 0;
 
-	end_older(fd, code);
+	end_older(fd, code, entry);
 	if (!entry)
 		return 0;
 	same = sfu_intervals_find(&keys, entry->key.interval.start,

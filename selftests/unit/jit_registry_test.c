@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * userspace/jit: which registrations announcements make and end, with a made module. Includes
+ * the registry, whose state is looked at.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/sframe_unwind.h>
+
+#include "tap.h"
+
+/* In place of the system call. */
+#define SFRAME_UNWIND_SYSCALL_H
+static long ioctl_inline(int fd, unsigned long number, void *arg);
+
+#include "userspace/jit/registry.c"
+
+#define MAX_LIVE 100
+
+/* The module's registrations. */
+static struct sframe_unwind_register live[MAX_LIVE];
+static unsigned int nr_live;
+
+/* Nothing can be registered. */
+static bool is_writable;
+
+static long add_live(struct sframe_unwind_register *arg)
+{
+	const uint64_t end = arg->text_start + arg->text_size;
+	static uint64_t id;
+
+	if (is_writable)
+		return -EACCES;
+	for (unsigned int i = 0; i < nr_live; i++)
+		if (live[i].text_start < end &&
+		    arg->text_start < live[i].text_start + live[i].text_size)
+			return -EEXIST;
+	if (nr_live == MAX_LIVE)
+		return -ENOMEM;
+	arg->id = ++id;
+	live[nr_live++] = *arg;
+	return 0;
+}
+
+static long end_live(const struct sframe_unwind_unregister *arg)
+{
+	for (unsigned int i = 0; i < nr_live; i++) {
+		if (live[i].id != arg->id)
+			continue;
+		live[i] = live[--nr_live];
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static long ioctl_inline(int fd, unsigned long number, void *arg)
+{
+	(void)fd;
+	return number == SFRAME_UNWIND_IOC_REGISTER ? add_live(arg) : end_live(arg);
+}
+
+#define CODE 0x10000000ULL
+
+/* An .eh_frame, and its functions: each with other rows. */
+static unsigned char *announce(unsigned int nr, const uint64_t code[][2])
+{
+	static const unsigned char cie[] = {
+		20, 0, 0, 0, 0, 0, 0, 0,
+		1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
+	};
+	unsigned char *begin = calloc(1, sizeof(cie) + nr * 28 + 4), *at = begin;
+	const void *begins[2] = { begin, NULL };
+
+	memcpy(at, cie, sizeof(cie));
+	at += sizeof(cie);
+	for (unsigned int i = 0; i < nr; i++, at += 28) {
+		const uint32_t words[2] = { 24, at + 4 - begin };
+		const unsigned char instructions[] = { 0x41, 0x0e, 8 + i % 100, 0 };
+
+		memcpy(at, words, 8);
+		memcpy(at + 8, code[i], 16);
+		memcpy(at + 24, instructions, 4);
+	}
+	sfu_jit_add(begin, begins);
+	return begin;
+}
+
+static void take_back(unsigned char *begin)
+{
+	sfu_jit_remove(begin);
+	free(begin);
+}
+
+static void same_place(void)
+{
+	static const uint64_t first[][2] = { { CODE, 0x20 }, { CODE + 0x100, 0x20 } };
+	static const uint64_t second[][2] = { { CODE + 0x110, 0x20 } };
+	unsigned char *older = announce(2, first), *newer;
+
+	EXPECT_EQ(nr_live, 2);
+	newer = announce(1, second);
+	EXPECT_EQ(nr_live, 2);
+	EXPECT_EQ(live[0].text_start, CODE);
+	EXPECT_EQ(live[1].text_start, CODE + 0x110);
+	take_back(older);
+	EXPECT_EQ(nr_live, 1);
+	take_back(newer);
+	EXPECT_EQ(nr_live, 0);
+}
+
+static void between_others(void)
+{
+	static const uint64_t first[][2] = { { CODE + 0x80, 0x20 } };
+	static const uint64_t second[][2] = { { CODE + 0x100, 0x20 }, { CODE, 0x20 } };
+	unsigned char *older = announce(1, first), *newer = announce(2, second);
+
+	EXPECT_EQ(nr_live, 3);
+	take_back(newer);
+	EXPECT_EQ(nr_live, 1);
+	take_back(older);
+	EXPECT_EQ(nr_live, 0);
+}
+
+/* A function of a few bytes, where another announcement has padding. */
+static void in_padding(void)
+{
+	static const uint64_t first[][2] = { { CODE + 0x100, 4 } };
+	static const uint64_t second[][2] = { { CODE + 0xf0, 0x10 }, { CODE + 0x10a, 0x16 } };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		unsigned char *older, *newer;
+
+		is_writable = i;
+		older = announce(1, first);
+		newer = announce(2, second);
+		EXPECT_EQ(nr_live, !i);
+		EXPECT_EQ(nr_waiting, !!i);
+		is_writable = false;
+		if (i == 2)
+			sfu_jit_protected((void *)CODE, 0x1000);
+		EXPECT_EQ(nr_live, i != 1);
+		take_back(older);
+		take_back(newer);
+		EXPECT_EQ(nr_live, 0);
+		EXPECT_EQ(nr_waiting, 0);
+	}
+}
+
+static void kept_memory(void)
+{
+	static uint64_t code[5000][2];
+	size_t space;
+
+	for (unsigned int i = 0; i < 5000; i++) {
+		code[i][0] = CODE + 0x20 * i;
+		code[i][1] = 0x20;
+	}
+	take_back(announce(10, code));
+	space = sfu_jit_section_space(&kept);
+	EXPECT(space && space < MAX_KEPT && !is_taken);
+	take_back(announce(10, code));
+	EXPECT_EQ(sfu_jit_section_space(&kept), space);
+	/* Taken by another thread. */
+	is_taken = true;
+	take_back(announce(100, code));
+	EXPECT_EQ(sfu_jit_section_space(&kept), space);
+	is_taken = false;
+	take_back(announce(5000, code));
+	EXPECT_EQ(sfu_jit_section_space(&kept), 0);
+	EXPECT_EQ(nr_live, 0);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(same_place),
+		TAP_TEST(between_others),
+		TAP_TEST(in_padding),
+		TAP_TEST(kept_memory),
+	};
+
+	is_on = true;
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	sfu_jit_section_free(&kept);
+	return tap_done();
+}
