@@ -94,7 +94,7 @@ static int add_begin(struct queue *queue, size_t number, uint64_t before)
 	while (tail > queue->head && tail[-1].key >= key)
 		tail--;
 	queue->tail = tail;
-	if (tail == queue->begins + queue->space && make_room(queue))
+	if ((!tail || tail == queue->begins + queue->space) && make_room(queue))
 		return -ENOMEM;
 	*queue->tail++ = (struct begin){ key, number };
 	return 0;
