@@ -2,7 +2,7 @@
 /*
  * What it takes to announce generated code: prints the time of __register_frame() and of
  * __deregister_frame() for an .eh_frame with FUNCTIONS functions, each of which keeps no frame
- * pointer. Under icount a nanosecond is an instruction.
+ * pointer: the median of ROUNDS. Under icount a nanosecond is an instruction.
  *
  * usage: cost FUNCTIONS ROUNDS
  */
@@ -52,18 +52,27 @@ static double now_ns(void)
 	return now.tv_sec * 1e9 + now.tv_nsec;
 }
 
+static int compare(const void *a_pointer, const void *b_pointer)
+{
+	const double a = *(const double *)a_pointer, b = *(const double *)b_pointer;
+
+	return (a > b) - (a < b);
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned int nr = argc > 1 ? atoi(argv[1]) : 100;
 	const unsigned int rounds = argc > 2 ? atoi(argv[2]) : 1000;
 	unsigned char *section = calloc(1, sizeof(cie) + nr * 48 + 4);
 	unsigned char *at = section + sizeof(cie);
-	double start, middle, sum[2] = { 0 };
+	double *announce = calloc(rounds, sizeof(*announce));
+	double *take_back = calloc(rounds, sizeof(*take_back));
+	double start, middle;
 	void *text;
 
 	text = mmap(NULL, (size_t)nr * ROOM, PROT_READ | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!section || text == MAP_FAILED)
+	if (!rounds || !announce || !take_back || !section || text == MAP_FAILED)
 		return 1;
 	memcpy(section, cie, sizeof(cie));
 	for (unsigned int i = 0; i < nr; i++)
@@ -75,10 +84,12 @@ int main(int argc, char **argv)
 		__deregister_frame(section);
 		if (i < 10)
 			continue;
-		sum[0] += middle - start;
-		sum[1] += now_ns() - middle;
+		announce[i - 10] = middle - start;
+		take_back[i - 10] = now_ns() - middle;
 	}
+	qsort(announce, rounds, sizeof(*announce), compare);
+	qsort(take_back, rounds, sizeof(*take_back), compare);
 	printf("%u functions: %.0f to announce, %.0f to take back\n", nr,
-	       sum[0] / rounds, sum[1] / rounds);
+	       announce[rounds / 2], take_back[rounds / 2]);
 	return 0;
 }
