@@ -61,6 +61,27 @@ static void set_most_memory(uint64_t bytes)
 	setrlimit(RLIMIT_AS, &limit);
 }
 
+/* The most bytes of memory that this process has had at a time. */
+static uint64_t peak(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_maxrss << 10;
+}
+
+/*
+ * Whether reading took nearly all memory that it may. Then libdwfl had none to unpack
+ * something, which it does not tell. @peak_before, @memory_before: when it began.
+ */
+static bool took_all_memory(uint64_t peak_before, uint64_t memory_before)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_AS, &limit) &&
+	       peak() - peak_before > (limit.rlim_cur - memory_before) / 4 * 3;
+}
+
 static void set_limits(const struct reader_task *task)
 {
 	const struct rlimit none = { 0 }, files = { FILES_MAX, FILES_MAX };
@@ -208,8 +229,10 @@ int object_child_run(void *data)
 	const struct reader_task *task = data;
 	struct object object = { 0 };
 	union message *message = table_allocate(sizeof(*message));
+	const uint64_t memory = child_memory(NULL), most = peak();
 	struct request request;
 	int fds[2], error;
+	bool is_elf;
 
 	set_limits(task);
 	/* No terminal, which could be read by the name /dev/tty. */
@@ -218,9 +241,13 @@ int object_child_run(void *data)
 	unsetenv("DEBUGINFOD_URLS");
 	if (!leave_rings() || !object_sandbox_enter())
 		return NO_SANDBOX;
-	if (!object_begin(&object, "object", READER_FILE))
+	is_elf = object_begin(&object, "object", READER_FILE);
+	if (is_elf)
+		object_read(&object);
+	if (took_all_memory(most, memory))
+		return NO_MEMORY;
+	if (!is_elf)
 		return NO_ELF_FILE;
-	object_read(&object);
 	object.has_dwarf = object.has_dwarf && task->has_dwarf;
 	error = tell_summary(&object, message);
 	while (!error && message_receive(READER_SOCKET, &request,

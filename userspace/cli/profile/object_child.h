@@ -34,10 +34,11 @@
 
 /*
  * Exit status: libdwfl does not take the file; the sandbox could not be entered, so that
- * the file was not read.
+ * the file was not read; the file takes too much memory.
  */
 #define NO_ELF_FILE	77
 #define NO_SANDBOX	78
+#define NO_MEMORY	79
 
 #define TEXT_MAX	65536u	/* bytes of an answer */
 #define NAME_MAX_TOLD	8192u	/* bytes of a name, but for one alone */
