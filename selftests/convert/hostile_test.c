@@ -58,12 +58,16 @@ struct cost {
 
 static bool is_verbose;
 
-static int convert(int fd)
+/* As convert(1) does, or as attach(1) and exec(1) do. */
+static int convert(int fd, bool is_extended)
 {
+	const struct sframe_unwind_convert_options options = {
+		.flags = is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED : 0,
+	};
 	struct sframe_unwind_converted *converted;
 	int err;
 
-	err = sframe_unwind_convert_fd(fd, "hostile", NULL, &converted);
+	err = sframe_unwind_convert_fd(fd, "hostile", &options, &converted);
 	if (err && is_verbose)
 		printf("# %s\n", sframe_unwind_convert_error());
 	sframe_unwind_converted_free(converted);
@@ -97,7 +101,8 @@ static int run_command(const char *command, int fd)
 	return result;
 }
 
-static struct cost measure(const struct hostile *hostile, uint64_t size)
+static struct cost measure(const struct hostile *hostile, uint64_t size,
+			   bool is_extended)
 {
 	const int fd = memfd_create(hostile->name, MFD_CLOEXEC);
 	struct cost cost = { 0 };
@@ -110,13 +115,14 @@ static struct cost measure(const struct hostile *hostile, uint64_t size)
 		err(2, "fstat");
 	cost.allocated = stat.st_blocks * 512;
 	count_begin();
-	cost.result = !strcmp(hostile->command, "convert") ? convert(fd) :
-		      run_command(hostile->command, fd);
+	cost.result = !strcmp(hostile->command, "convert") ?
+			      convert(fd, is_extended) :
+			      run_command(hostile->command, fd);
 	cost.count = count_end();
 	close(fd);
 	if (is_verbose)
-		printf("# %s of %" PRIu64 ": %" PRIu64 " KiB on the disk, %" PRIu64 " steps, %" PRIu64 " KiB, result %d\n",
-		       hostile->name, size, cost.allocated >> 10,
+		printf("# %s%s of %" PRIu64 ": %" PRIu64 " KiB on the disk, %" PRIu64 " steps, %" PRIu64 " KiB, result %d\n",
+		       hostile->name, is_extended ? ", extended," : "", size, cost.allocated >> 10,
 		       cost.count.steps, cost.count.peak >> 10, cost.result);
 	return cost;
 }
@@ -143,10 +149,10 @@ static void check_cost(const struct hostile *hostile, const struct cost *cost)
 }
 
 /* Holes must cost nothing, however large they are. */
-static void test_hostile(const struct hostile *hostile)
+static void test_hostile(const struct hostile *hostile, bool is_extended)
 {
-	const struct cost small = measure(hostile, hostile->small);
-	const struct cost large = measure(hostile, hostile->large);
+	const struct cost small = measure(hostile, hostile->small, is_extended);
+	const struct cost large = measure(hostile, hostile->large, is_extended);
 	const uint64_t growth = hostile->grows ?
 				hostile->large / hostile->small : 1;
 
@@ -162,7 +168,8 @@ static void test_hostile(const struct hostile *hostile)
 		tap_fail("%" PRIu64 " KiB take %" PRIu64 " KiB of memory, %" PRIu64 " KiB %" PRIu64,
 			 small.allocated >> 10, small.count.peak >> 10,
 			 large.allocated >> 10, large.count.peak >> 10);
-	tap_case("hostile: %s: %s", hostile->command, hostile->name);
+	tap_case("hostile: %s: %s%s", hostile->command, hostile->name,
+		 is_extended ? ", extended" : "");
 }
 
 int main(int argc, char **argv)
@@ -181,8 +188,12 @@ int main(int argc, char **argv)
 		else
 			name = argv[i];
 	}
-	for (unsigned int i = 0; i < nr_hostiles; i++)
-		if (!name || !strcmp(name, hostiles[i].name))
-			test_hostile(&hostiles[i]);
+	for (unsigned int i = 0; i < nr_hostiles; i++) {
+		if (name && strcmp(name, hostiles[i].name))
+			continue;
+		test_hostile(&hostiles[i], false);
+		if (!strcmp(hostiles[i].command, "convert"))
+			test_hostile(&hostiles[i], true);
+	}
 	return tap_done();
 }
