@@ -224,8 +224,9 @@ TEST_F(sample, context_switch)
 		if (t->head.entry != SFRAME_UNWIND_ENTRY_SYSTEM_CALL ||
 		    t->head.entry_nr != SYS_nanosleep)
 			continue;
-		found++;
-		EXPECT_LE(5, t->nr_kernel);
+		/* There are fewer where the thread is preempted as it returns. */
+		EXPECT_LE(3, t->nr_kernel);
+		found += t->nr_kernel >= 5;
 		EXPECT_EQ(getpid(), t->head.tid);
 	}
 	ASSERT_EQ(0, ret);
