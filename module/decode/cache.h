@@ -46,6 +46,13 @@
 /* In rule.flags: a negative entry, the section has no rule for the frame. */
 #define SFU_RULE_NONE		0x80
 
+/*
+ * In rule.flags, only for exact keys: the one rule for the whole function is that it
+ * keeps a frame pointer. Which rule applies depends on the next instruction, see
+ * sfu_step_find_fp_rule().
+ */
+#define SFU_RULE_KEEPS_FP	0x40
+
 /**
  * struct sfu_cache_entry
  *
@@ -117,6 +124,17 @@ static inline u64 sfu_cache_key(const struct sfu_frame *frame)
 static inline u64 sfu_cache_pc(u64 key)
 {
 	return key & SFU_CACHE_EXACT ? key & ~SFU_CACHE_EXACT : key - 1;
+}
+
+/* Returns the rule in @match for the frame with @key, with SFU_RULE_KEEPS_FP. */
+static inline struct sfu_rule sfu_cache_rule(const struct sfu_match *match, u64 key)
+{
+	struct sfu_rule rule = match->rule;
+
+	if (key & SFU_CACHE_EXACT && match->num_rows == 1 &&
+	    sfu_step_is_fp_rule(&rule))
+		rule.flags |= SFU_RULE_KEEPS_FP;
+	return rule;
 }
 
 /* Returns the entry for @key, or NULL. */

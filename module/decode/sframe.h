@@ -299,6 +299,7 @@ int sfu_fde_find_rule(const struct sfu_table *table, const struct sfu_fde *fde,
  */
 struct sfu_match {
 	struct sfu_rule rule;
+	u32 num_rows;		/* of the function */
 	u64 start;		/* of the function; both are 0 if none covers it */
 	u64 end;
 };

@@ -270,6 +270,7 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	run.next = sfu_place_behind(run.next, SFRAME_ATTR_SIZE);
 	run.end = sfu_window_at(window, table->bytes.size);
 	run.wanted = pc - low_start;
+	match->num_rows = run.nr;
 	match->start = low_start;
 	match->end = end;
 	/* SFRAME_FDE_PCMASK and reserved bits make the type invalid: this fails. */

@@ -193,11 +193,89 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 	return ret;
 }
 
+/* The rules of code that keeps frame pointers. */
+static const struct sfu_rule fp_rules[] = {
+	[SFU_FP_BODY] = {
+		.cfa = SFU_REG_FP,
+		.cfa_offset = SFU_FP_FRAME_SIZE,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = SFU_SFRAME_FIXED_RA,
+		.fp = SFU_BASE_CFA | SFU_DEREF,
+		.fp_offset = -SFU_FP_FRAME_SIZE,
+	},
+	[SFU_FP_PUSHED] = {
+		.cfa = SFU_REG_SP,
+		.cfa_offset = SFU_FP_FRAME_SIZE,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = SFU_SFRAME_FIXED_RA,
+		.fp = SFU_SAME,
+	},
+	[SFU_FP_CALLER] = {
+		.cfa = SFU_REG_SP,
+		.cfa_offset = SFU_CALL_SIZE,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = SFU_SFRAME_FIXED_RA,
+		.fp = SFU_SAME,
+	},
+};
+
+bool sfu_step_is_fp_rule(const struct sfu_rule *rule)
+{
+	const struct sfu_rule *body = &fp_rules[SFU_FP_BODY];
+
+	return rule->cfa == body->cfa && rule->cfa_offset == body->cfa_offset &&
+	       rule->ra == body->ra && rule->ra_offset == body->ra_offset &&
+	       rule->fp == body->fp && rule->fp_offset == body->fp_offset &&
+	       !rule->flags;
+}
+
+/*
+ * Read the byte before @ip, and the instruction at @ip, from its lowest byte on. What
+ * is outside of the code, and cannot be read, is 0. Returns 0 or -EFAULT.
+ */
+static int read_code(u64 ip, const struct sfu_stack *stack, u8 *before, u64 *code)
+{
+	u64 word;
+
+	if (!sfu_stack_read(stack, ip - 1, &word)) {
+		*before = word;
+		*code = word >> 8;
+		return 0;
+	}
+	*before = 0;
+	if (!sfu_stack_read(stack, ip, code))
+		return 0;
+	/* At the end of the code, one byte may be all that there is. */
+	if (sfu_stack_read(stack, ip + 1 - SFU_WORD_SIZE, &word))
+		return -EFAULT;
+	*before = word >> 48;
+	*code = word >> 56;
+	return 0;
+}
+
+int sfu_step_find_fp_rule(const struct sfu_frame *frame,
+			  const struct sfu_stack *stack, struct sfu_rule *rule)
+{
+	u64 code;
+	u8 before;
+	int err;
+
+	*rule = fp_rules[SFU_FP_BODY];
+	err = read_code(frame->ip, stack, &before, &code);
+	if (!err)
+		*rule = fp_rules[sfu_arch_fp_place(before, code)];
+	return err;
+}
+
 enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 			  const struct sfu_stack *stack)
 {
+	struct sfu_rule rule;
 	u64 fp, ra;
 
+	if (frame->exact && !sfu_step_find_fp_rule(frame, stack, &rule) &&
+	    !sfu_step_is_fp_rule(&rule))
+		return sfu_step_rule(frame, &rule, stack);
 	sfu_step_read_fp(frame, stack);
 	if (!frame->fp_known)
 		return SFU_STEP_NO_REGISTER;

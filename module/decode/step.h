@@ -102,7 +102,25 @@ static inline void sfu_step_read_fp(struct sfu_frame *frame,
 enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule,
 			    const struct sfu_stack *stack);
 
-/* Step by the frame pointer, assuming that the code of @frame maintains one. */
+/*
+ * Returns whether @rule is the one of code that has set up its frame pointer, and
+ * nothing else.
+ */
+bool sfu_step_is_fp_rule(const struct sfu_rule *rule);
+
+/*
+ * Find the rule for @frame, which must be exact, in code that keeps frame pointers:
+ * before it has set up its own, and when it has restored the caller's, the next
+ * instruction tells that. Returns 0, or -EFAULT if it cannot be read, with the rule
+ * of all other instructions. May sleep if @stack is user memory.
+ */
+int sfu_step_find_fp_rule(const struct sfu_frame *frame,
+			  const struct sfu_stack *stack, struct sfu_rule *rule);
+
+/*
+ * Step by the frame pointer, assuming that the code of @frame maintains one. If @frame
+ * is exact, as sfu_step_find_fp_rule() says.
+ */
 enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 			  const struct sfu_stack *stack);
 

@@ -82,10 +82,10 @@ static bool find_in_section(struct sfu_rules *rules,
 	/* A signal trampoline may follow: only a walk looks for one. */
 	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)
 		return false;
+	*rule = sfu_cache_rule(&match, key);
 	/* Evictions are counted, so that a walk makes the table larger. */
 	rules->misses += sfu_cache_insert(&table->cache, key, epoch,
-					  owner->number, &match.rule);
-	*rule = match.rule;
+					  owner->number, rule);
 	return true;
 }
 

@@ -57,6 +57,7 @@ static noinline int find_section_rule(const struct sfu_section *section,
 	err = sfu_table_find(&table, pc, &fde, defect);
 	if (err)
 		return err;
+	match->num_rows = fde.num_rows;
 	match->start = fde.start;
 	match->end = fde.start + fde.size;
 	if (!is_inside(section, match))

@@ -85,13 +85,15 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
 	struct sfu_rules *rules = &attempt->space->rules;
 	const u64 key = sfu_cache_key(frame);
 
-	if (!missing && sfu_rules_peek(rules, attempt->epoch, key, rule))
-		return true;
-	if (in_nmi() || may_be_restorer(frame) ||
-	    !may_do(attempt, SFU_AT_ONCE_LOOKUP))
-		return false;
-	return sfu_rules_find_now(rules, attempt->epoch, current->mm, key,
-				  &attempt->work, rule);
+	if (missing || !sfu_rules_peek(rules, attempt->epoch, key, rule)) {
+		if (in_nmi() || may_be_restorer(frame) ||
+		    !may_do(attempt, SFU_AT_ONCE_LOOKUP) ||
+		    !sfu_rules_find_now(rules, attempt->epoch, current->mm, key,
+					&attempt->work, rule))
+			return false;
+	}
+	return !(rule->flags & SFU_RULE_KEEPS_FP) ||
+	       !sfu_step_find_fp_rule(frame, &stack_now, rule);
 }
 
 /*

@@ -113,9 +113,9 @@ static int look_up_frame(struct sfu_lookup *lookup,
 
 /*
  * As look_up_frame(), but tries the rule cache first, unless the frame is known to
- * be @missing there.
+ * be @missing there. *@rule may have SFU_RULE_KEEPS_FP.
  */
-static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
+static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 					   const struct sfu_frame *frame,
 					   bool missing, struct sfu_rule *rule,
 					   bool *restorer)
@@ -130,7 +130,7 @@ static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
 	if (!missing && sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up_frame(lookup, frame, &match, &id, restorer);
-	*rule = match.rule;
+	*rule = err ? match.rule : sfu_cache_rule(&match, key);
 	if (*restorer || (err && err != -ENOENT))
 		return err;
 	/*
@@ -149,6 +149,19 @@ static __always_inline int find_frame_rule(struct sfu_lookup *lookup,
 		rule->flags = SFU_RULE_NONE;
 	}
 	sfu_lookup_remember(lookup, key, rule);
+	return err;
+}
+
+/* As look_up_frame(), but see find_any_rule(). */
+static int find_frame_rule(struct sfu_lookup *lookup,
+			   const struct sfu_frame *frame, bool missing,
+			   struct sfu_rule *rule, bool *restorer)
+{
+	const int err = find_any_rule(lookup, frame, missing, rule, restorer);
+
+	/* Code in memory may change at any time: it is looked at each time. */
+	if (!err && rule->flags & SFU_RULE_KEEPS_FP)
+		sfu_step_find_fp_rule(frame, &user_stack, rule);
 	return err;
 }
 

@@ -19,6 +19,7 @@
 
 struct journey {
 	int fd;			/* client */
+	__u32 flags;		/* of the requests */
 	pid_t pid;
 	int signal;		/* to be delivered at the next step */
 	int status;		/* of waitpid() */
@@ -60,6 +61,7 @@ static inline const char *journey_take(struct journey *journey)
 {
 	struct sframe_unwind_request req = {
 		.size = sizeof(req),
+		.flags = journey->flags,
 		.tid = journey->pid,
 		.max_depth = MAX_FRAMES,
 	};

@@ -47,6 +47,37 @@
  */
 #define SFU_FP_FRAME_SIZE	16
 
+/* Where code that keeps frame pointers is, as its next instruction tells. */
+enum sfu_fp_place {
+	SFU_FP_BODY,	/* the frame pointer is that of its own frame */
+	SFU_FP_PUSHED,	/* the caller's is on the stack, and still in the register */
+	SFU_FP_CALLER,	/* as at the function's first instruction, or at its last */
+};
+
+/*
+ * Returns where code that keeps frame pointers is, from the bytes of its next
+ * instruction on, @code, and the byte before that.
+ *
+ * endbr64; push %rbp; mov %rsp,%rbp: f3 0f 1e fa; 55; 48 89 e5 or 48 8b ec
+ * ret, ret $n, repz ret: c3; c2; f3 c3
+ */
+static inline enum sfu_fp_place sfu_arch_fp_place(u8 before, u64 code)
+{
+	const u32 mov = code & 0xffffff, push_mov = code >> 8 & 0xffffff;
+
+	if (before == 0x55 && (mov == 0xe58948 || mov == 0xec8b48))
+		return SFU_FP_PUSHED;
+	if ((code & 0xff) == 0x55 &&
+	    (push_mov == 0xe58948 || push_mov == 0xec8b48))
+		return SFU_FP_CALLER;
+	if ((code & 0xffffffffff) == 0x55fa1e0ff3ULL)
+		return SFU_FP_CALLER;
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 ||
+	    (code & 0xffff) == 0xc3f3)
+		return SFU_FP_CALLER;
+	return SFU_FP_BODY;
+}
+
 /*
  * A signal handler returns to the restorer, "mov $15,%rax; syscall", with the stack
  * pointer at a struct ucontext. These bytes are ABI: debuggers and unwinders

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Code of which a section says only that it keeps frame pointers: one row, CFA = FP + 16,
+ * for all of it. At each of its instructions the stack must have all callers, before the
+ * prologue and behind the epilogue, too. The same for the fallback by frame pointers.
+ */
+#include "journey.h"
+
+/* The section's row: based on FP, two words of one byte. */
+static void write_fp_section(struct fake *fake)
+{
+	write_fake_section(fake->section, fake->text);
+	put32(fake->section + FAKE_FUNC_SIZE, PAGE);
+	put32(fake->section + FAKE_FRE_LEN, 5 + 4);
+	fake->section[FAKE_ROW_INFO] = 0x04;
+	fake->section[FAKE_ROW_WORD] = 16;
+	fake->section[FAKE_ROW_WORD + 1] = -16;
+	fake->reg.sframe_size = FAKE_SECTION_SIZE + 1;
+}
+
+/* Two functions: the first calls the second, at INNER, twice. */
+#define INNER		64
+
+static const unsigned char outer[] = {
+	0xf3, 0x0f, 0x1e, 0xfa,		/* endbr64 */
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x53,				/* push %rbx */
+	0x50,				/* push %rax */
+	0xe8, INNER - 15, 0, 0, 0,	/* call INNER */
+	0xe8, INNER - 20, 0, 0, 0,	/* call INNER */
+	0x48, 0x8b, 0x5d, 0xf8,		/* mov -8(%rbp), %rbx */
+	0xc9,				/* leave */
+	0xc3,				/* ret */
+};
+
+static const unsigned char inner[][16] = {
+	{
+		0x55,			/* push %rbp */
+		0x48, 0x8b, 0xec,	/* mov %rsp, %rbp */
+		0x90,			/* nop */
+		0x5d,			/* pop %rbp */
+		0xc3,			/* ret */
+	}, {
+		0x55,			/* push %rbp */
+		0x48, 0x89, 0xe5,	/* mov %rsp, %rbp */
+		0x5d,			/* pop %rbp */
+		0xf3, 0xc3,		/* repz ret */
+	}, {
+		0x55,			/* push %rbp */
+		0x48, 0x89, 0xe5,	/* mov %rsp, %rbp */
+		0x48, 0x83, 0xec, 8,	/* sub $8, %rsp */
+		0xc9,			/* leave */
+		0xc2, 0, 0,		/* ret $0 */
+	},
+};
+
+/* The code, which the child changes. */
+static struct fake fake;
+
+static __attribute__((noinline)) void call_code(void)
+{
+	((void (*)(void))(uintptr_t)fake.text)();
+	asm volatile("" ::: "memory");	/* no tail call */
+}
+
+/* Run the code with each inner function, all at the same address. */
+static void run_code(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(inner); i++) {
+		for (unsigned int j = 0; j < sizeof(inner[i]); j++)
+			((volatile unsigned char *)fake.text)[INNER + j] = inner[i][j];
+		call_code();
+	}
+	asm volatile("" ::: "memory");
+}
+
+/* Returns NULL or what is wrong with the stack if it begins in the code. */
+static const char *check_callers(const struct journey *journey, unsigned int by,
+				 unsigned int *nr)
+{
+	const __u64 *ips = journey->stack.head.ips;
+	unsigned int at = 0;
+
+	if (journey->stack.head.nr_frames < 4)
+		return "too few frames";
+	if (!inside(ips[0], fake.text, PAGE))
+		return NULL;
+	++*nr;
+	if (!inside(ips[0], fake.text, INNER) &&
+	    !inside(ips[++at], fake.text, INNER))
+		return "the outer function is not behind the inner one";
+	if (!inside(ips[++at], call_code, 64))
+		return "what called the code is not behind it";
+	for (; at; at--)
+		if ((how(&journey->stack, at) & ~SFRAME_UNWIND_FRAME_UNSURE) != by)
+			return "found otherwise";
+	return NULL;
+}
+
+FIXTURE(frame_pointer)
+{
+	int fd;
+	struct journey journey;
+	unsigned int nr;
+};
+
+FIXTURE_SETUP(frame_pointer)
+{
+	self->fd = open_client(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_ATTACHED(self->fd, SFRAME_UNWIND_ATTACH_SYSTEM);
+	ASSERT_TRUE(make_fake(&fake));
+	memcpy(fake.text, outer, sizeof(outer));
+}
+
+FIXTURE_TEARDOWN(frame_pointer)
+{
+	journey_end(&self->journey);
+	close(self->fd);
+}
+
+/* 2 of the 3 inner functions have 7 bytes each; all are run twice. */
+#define FEWEST	(ARRAY_SIZE(inner) * (11 + 2 * 4))
+
+TEST_F(frame_pointer, range)
+{
+	bool over = false;
+
+	write_fp_section(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_code));
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		ASSERT_RIGHT(&self->journey, journey_check_tail(&self->journey));
+		ASSERT_RIGHT(&self->journey,
+			     check_callers(&self->journey, SFRAME_UNWIND_FRAME_SFRAME,
+					   &self->nr));
+	}
+	EXPECT_LE(FEWEST, self->nr);
+}
+
+TEST_F(frame_pointer, fallback)
+{
+	bool over = false;
+
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_code));
+	self->journey.flags = SFRAME_UNWIND_REQUEST_FP_FALLBACK;
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		ASSERT_EQ(SFRAME_UNWIND_STOP_COMPLETE, self->journey.stack.head.stop);
+		ASSERT_RIGHT(&self->journey,
+			     check_callers(&self->journey, SFRAME_UNWIND_FRAME_FP,
+					   &self->nr));
+	}
+	EXPECT_LE(FEWEST, self->nr);
+}
+
+TEST_HARNESS_MAIN
