@@ -90,7 +90,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_STACK_MAP |
 			    SFRAME_UNWIND_FEATURE_BUILD_IDS |
 			    SFRAME_UNWIND_FEATURE_OVERWRITE |
-			    SFRAME_UNWIND_FEATURE_LIST_PROCESS,
+			    SFRAME_UNWIND_FEATURE_LIST_PROCESS |
+			    SFRAME_UNWIND_FEATURE_KEEPS_FP,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

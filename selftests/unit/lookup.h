@@ -38,12 +38,16 @@ static inline bool is_found_alike(const struct sfu_table *table, u64 pc,
 				  u32 budget, u32 left)
 {
 	const struct sfu_fde_range all = { .high = table->num_fdes };
+	struct sfu_defect defect;
 	struct sfu_match match;
+	struct sfu_fde fde;
 
 	if (!find_in(table, all, pc, &budget, &match))
 		return true;
 	return !ret && budget == left && pc >= match.start && pc < match.end &&
-	       !memcmp(&match.rule, rule, sizeof(*rule));
+	       !memcmp(&match.rule, rule, sizeof(*rule)) &&
+	       !sfu_table_find(table, pc, &fde, &defect) &&
+	       match.num_rows == fde.num_rows;
 }
 
 /*

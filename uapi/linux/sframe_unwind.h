@@ -93,6 +93,12 @@
 #define SFRAME_UNWIND_FEATURE_BUILD_IDS		0x10000ULL /* of samples */
 #define SFRAME_UNWIND_FEATURE_OVERWRITE		0x20000ULL /* in rings */
 #define SFRAME_UNWIND_FEATURE_LIST_PROCESS	0x40000ULL
+/*
+ * A function with one row, CFA = FP + 16 with the caller's FP at CFA - 16, may be any
+ * code that keeps frame pointers: in the frame that a thread or a signal was in, the
+ * next instruction tells if its frame is not set up yet, or not any more.
+ */
+#define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -361,7 +367,8 @@ struct sframe_unwind_batch {
 /*
  * Flag of struct sframe_unwind_request: where there is no rule for an address,
  * use the frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP. In code
- * without frame pointers they may be wrong.
+ * without frame pointers they may be wrong. The next instruction is looked at, as
+ * for SFRAME_UNWIND_FEATURE_KEEPS_FP.
  */
 #define SFRAME_UNWIND_REQUEST_FP_FALLBACK	0x01U
 

@@ -102,6 +102,11 @@ struct sframe_unwind_row {
  * ROW_FP	CFA = rbp + cfa_offset, the caller's rbp saved at CFA + fp_offset
  * ROW_FLEX	any places, each an initialiser from above
  * ROW_OUTERMOST	there is no caller
+ * ROW_KEEPS_FP	the only row of the function, which may be all code of a runtime:
+ *		it keeps frame pointers. Functions begin with "push %rbp; mov
+ *		%rsp, %rbp", perhaps behind "endbr64", and "ret" follows "pop %rbp"
+ *		or "leave". There the module looks at the next instruction, if it
+ *		has SFRAME_UNWIND_FEATURE_KEEPS_FP.
  */
 #define SFRAME_UNWIND_ROW_FLEX(start, cfa, ra, fp) \
 	{ (start), 0, 0, cfa, ra, fp }
@@ -119,6 +124,7 @@ struct sframe_unwind_row {
 	  SFRAME_UNWIND_VALUE_OF(SFRAME_UNWIND_REG_FP, (cfa_offset)), \
 	  SFRAME_UNWIND_PLACE_NONE, \
 	  SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, (fp_offset)) }
+#define SFRAME_UNWIND_ROW_KEEPS_FP	SFRAME_UNWIND_ROW_FP(0, 16, -16)
 #define SFRAME_UNWIND_ROW_OUTERMOST(start) \
 	{ (start), SFRAME_UNWIND_ROW_NO_CALLER, 0, SFRAME_UNWIND_PLACE_NONE, \
 	  SFRAME_UNWIND_PLACE_NONE, SFRAME_UNWIND_PLACE_NONE }
