@@ -46,13 +46,6 @@
 /* In rule.flags: a negative entry, the section has no rule for the frame. */
 #define SFU_RULE_NONE		0x80
 
-/*
- * In rule.flags, only for exact keys: the one rule for the whole function is that it
- * keeps a frame pointer. Which rule applies depends on the next instruction, see
- * sfu_step_find_fp_rule().
- */
-#define SFU_RULE_KEEPS_FP	0x40
-
 /**
  * struct sfu_cache_entry
  *

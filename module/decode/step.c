@@ -202,6 +202,7 @@ static const struct sfu_rule fp_rules[] = {
 		.ra_offset = SFU_SFRAME_FIXED_RA,
 		.fp = SFU_BASE_CFA | SFU_DEREF,
 		.fp_offset = -SFU_FP_FRAME_SIZE,
+		.flags = SFU_RULE_KEEPS_FP,
 	},
 	[SFU_FP_PUSHED] = {
 		.cfa = SFU_REG_SP,
@@ -209,6 +210,7 @@ static const struct sfu_rule fp_rules[] = {
 		.ra = SFU_BASE_CFA | SFU_DEREF,
 		.ra_offset = SFU_SFRAME_FIXED_RA,
 		.fp = SFU_SAME,
+		.flags = SFU_RULE_KEEPS_FP,
 	},
 	[SFU_FP_CALLER] = {
 		.cfa = SFU_REG_SP,
@@ -216,6 +218,7 @@ static const struct sfu_rule fp_rules[] = {
 		.ra = SFU_BASE_CFA | SFU_DEREF,
 		.ra_offset = SFU_SFRAME_FIXED_RA,
 		.fp = SFU_SAME,
+		.flags = SFU_RULE_KEEPS_FP,
 	},
 };
 
@@ -230,40 +233,75 @@ bool sfu_step_is_fp_rule(const struct sfu_rule *rule)
 }
 
 /*
- * Read the byte before @ip, and the instruction at @ip, from its lowest byte on. What
- * is outside of the code, and cannot be read, is 0. Returns 0 or -EFAULT.
+ * Read the word at @address to @bytes, or the part of it that is in the same page. What
+ * cannot be read stays as it is. Returns 0, or -EFAULT if that is not the whole word.
  */
-static int read_code(u64 ip, const struct sfu_stack *stack, u8 *before, u64 *code)
+static int read_code_word(u64 address, const struct sfu_stack *stack, u8 *bytes)
 {
+	const u64 last = (address | (SFU_PAGE_BYTES - 1)) + 1 - SFU_WORD_SIZE;
+	u32 i, skip;
 	u64 word;
 
-	if (!sfu_stack_read(stack, ip - 1, &word)) {
-		*before = word;
-		*code = word >> 8;
+	if (!sfu_stack_read(stack, address, &word)) {
+		memcpy(bytes, &word, sizeof(word));
 		return 0;
 	}
-	*before = 0;
-	if (!sfu_stack_read(stack, ip, code))
-		return 0;
-	/* At the end of the code, one byte may be all that there is. */
-	if (sfu_stack_read(stack, ip + 1 - SFU_WORD_SIZE, &word))
+	if (address > last && !sfu_stack_read(stack, last, &word)) {
+		skip = address - last;
+		for (i = skip; i < SFU_WORD_SIZE; i++)
+			bytes[i - skip] = word >> 8 * i;
+	}
+	return -EFAULT;
+}
+
+/*
+ * Read the byte before @ip, if that is in the same page, and the bytes from @ip on, to
+ * @bytes, of two words. Returns 0, or -EFAULT if not all can be read.
+ */
+static int read_code(u64 ip, const struct sfu_stack *stack, u8 *bytes)
+{
+	const u32 skip = ip % SFU_PAGE_BYTES == 0;
+	int err;
+
+	memset(bytes, 0, 2 * SFU_WORD_SIZE + skip);
+	err = read_code_word(ip - 1 + skip, stack, bytes + skip);
+	if (err)
+		return err;
+	return read_code_word(ip - 1 + skip + SFU_WORD_SIZE, stack,
+			      bytes + skip + SFU_WORD_SIZE);
+}
+
+/* Find whether the frame pointer of @frame is also the word on top of the stack. */
+static int find_pushed_fp(const struct sfu_frame *frame,
+			  const struct sfu_stack *stack, bool *pushed)
+{
+	u64 top, fp = frame->fp;
+
+	if (sfu_stack_read(stack, frame->sp, &top) ||
+	    (frame->fp_at && sfu_stack_read(stack, frame->fp_at, &fp)))
 		return -EFAULT;
-	*before = word >> 48;
-	*code = word >> 56;
+	*pushed = top == fp;
 	return 0;
 }
+
+static_assert(SFU_FP_CODE_SIZE < 2 * SFU_WORD_SIZE);
 
 int sfu_step_find_fp_rule(const struct sfu_frame *frame,
 			  const struct sfu_stack *stack, struct sfu_rule *rule)
 {
-	u64 code;
-	u8 before;
+	u8 bytes[2 * SFU_WORD_SIZE + 1];
+	enum sfu_fp_place place;
+	bool pushed = false;
 	int err;
 
-	*rule = fp_rules[SFU_FP_BODY];
-	err = read_code(frame->ip, stack, &before, &code);
-	if (!err)
-		*rule = fp_rules[sfu_arch_fp_place(before, code)];
+	err = read_code(frame->ip, stack, bytes);
+	place = sfu_arch_fp_place(bytes + 1);
+	if (place == SFU_FP_PUSHED) {
+		err = find_pushed_fp(frame, stack, &pushed) ?: err;
+		if (!pushed)
+			place = SFU_FP_BODY;
+	}
+	*rule = fp_rules[place];
 	return err;
 }
 
@@ -273,9 +311,11 @@ enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 	struct sfu_rule rule;
 	u64 fp, ra;
 
-	if (frame->exact && !sfu_step_find_fp_rule(frame, stack, &rule) &&
-	    !sfu_step_is_fp_rule(&rule))
-		return sfu_step_rule(frame, &rule, stack);
+	if (frame->exact) {
+		sfu_step_find_fp_rule(frame, stack, &rule);
+		if (rule.cfa != SFU_REG_FP)
+			return sfu_step_rule(frame, &rule, stack);
+	}
 	sfu_step_read_fp(frame, stack);
 	if (!frame->fp_known)
 		return SFU_STEP_NO_REGISTER;

@@ -103,6 +103,13 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 			    const struct sfu_stack *stack);
 
 /*
+ * In rule.flags, for exact frames only: the one rule for the whole function is that it
+ * keeps a frame pointer. Which rule applies depends on the instructions at the address,
+ * see sfu_step_find_fp_rule(). Such a rule in the cache is not simple.
+ */
+#define SFU_RULE_KEEPS_FP	0x40
+
+/*
  * Returns whether @rule is the one of code that has set up its frame pointer, and
  * nothing else.
  */
@@ -111,8 +118,9 @@ bool sfu_step_is_fp_rule(const struct sfu_rule *rule);
 /*
  * Find the rule for @frame, which must be exact, in code that keeps frame pointers:
  * before it has set up its own, and when it has restored the caller's, the next
- * instruction tells that. Returns 0, or -EFAULT if it cannot be read, with the rule
- * of all other instructions. May sleep if @stack is user memory.
+ * instructions tell that. Sets *@rule, with SFU_RULE_KEEPS_FP. Returns 0, or -EFAULT if
+ * not all that it wanted to look at can be read, so that it may be another rule. May
+ * sleep if @stack is user memory.
  */
 int sfu_step_find_fp_rule(const struct sfu_frame *frame,
 			  const struct sfu_stack *stack, struct sfu_rule *rule);

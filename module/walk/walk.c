@@ -116,9 +116,9 @@ static int look_up_frame(struct sfu_lookup *lookup,
  * be @missing there. *@rule may have SFU_RULE_KEEPS_FP.
  */
 static __always_inline int find_any_rule(struct sfu_lookup *lookup,
-					   const struct sfu_frame *frame,
-					   bool missing, struct sfu_rule *rule,
-					   bool *restorer)
+					 const struct sfu_frame *frame,
+					 bool missing, struct sfu_rule *rule,
+					 bool *restorer)
 {
 	const u64 key = sfu_cache_key(frame);
 	struct sfu_match match;

@@ -200,6 +200,24 @@ static bool is_progress(const struct sfu_frame *before,
 		(before->exact && after->sp == before->sp));
 }
 
+/* In an exact frame the instructions are looked at: here, bytes of the stack. */
+static void try_fp_code(const struct sfu_frame *frame,
+			const struct sfu_stack *stack)
+{
+	struct sfu_frame next = *frame, before;
+	struct sfu_rule rule;
+	int err;
+
+	next.exact = true;
+	next.ip = stack->address + frame->ip % (stack->size + 2);
+	before = next;
+	err = sfu_step_find_fp_rule(&next, stack, &rule);
+	FUZZ_CHECK(!err || err == -EFAULT, "code: %d", err);
+	FUZZ_CHECK(rule.flags == SFU_RULE_KEEPS_FP &&
+		   !sfu_step_is_fp_rule(&rule), "flags %#x", rule.flags);
+	check_step(sfu_step_fp(&next, stack), &before, &next);
+}
+
 static void try_other_steps(const struct sfu_frame *frame,
 			    const struct sfu_stack *stack)
 {
@@ -212,6 +230,7 @@ static void try_other_steps(const struct sfu_frame *frame,
 		   "no progress");
 	next = *frame;
 	check_step(sfu_step_signal(&next, stack), frame, &next);
+	try_fp_code(frame, stack);
 }
 
 /*

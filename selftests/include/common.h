@@ -222,6 +222,20 @@ static inline bool make_fake(struct fake *fake)
 }
 
 /*
+ * Change the section: all code of the page keeps frame pointers, says one row based on
+ * FP with two words of one byte.
+ */
+static inline void make_fake_keep_fp(struct fake *fake)
+{
+	put32(fake->section + FAKE_FUNC_SIZE, PAGE);
+	put32(fake->section + FAKE_FRE_LEN, 5 + 4);
+	fake->section[FAKE_ROW_INFO] = 0x04;
+	fake->section[FAKE_ROW_WORD] = 16;
+	fake->section[FAKE_ROW_WORD + 1] = -16;
+	fake->reg.sframe_size = FAKE_SECTION_SIZE + 1;
+}
+
+/*
  * Register the section again after changing it: the registration caches the
  * rules that were found in the old contents.
  */

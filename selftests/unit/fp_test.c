@@ -5,26 +5,68 @@
 #include "tap.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define CODE		0x7ffd00000000ULL
+#define MEMORY		0x7ffd00000000ULL
+#define PAGE		SFU_PAGE_BYTES
+#define ODD		100
 
-/* Returns the kind of rule at offset @at of the @size bytes of @code, or -1. */
+/* A page with the stack, then code, two pages. */
+#define CODE		(MEMORY + PAGE)
+static unsigned char memory[3 * PAGE];
+
+static struct sfu_frame frame_at(unsigned long long ip)
+{
+	return (struct sfu_frame) {
+		.ip = ip,
+		.sp = MEMORY,
+		.fp = MEMORY + 64,
+		.fp_known = true,
+		.exact = true,
+	};
+}
+
+/*
+ * Returns the kind of rule at offset @at in the @size bytes of @code, which are put to
+ * @address among instructions that say nothing, if @readable bytes of the memory can be
+ * read; -2 - kind if that may be another one; ODD if it is no such rule.
+ */
+static int place_in(const void *code, u32 size, u32 at, unsigned long long address,
+		    u32 readable)
+{
+	const struct sfu_stack stack = { .address = MEMORY, .size = readable, .copy = memory };
+	const struct sfu_frame frame = frame_at(address + at);
+	struct sfu_rule rule;
+	int err, kind = SFU_FP_BODY;
+
+	memset(memory + PAGE, 0x90, 2 * PAGE);
+	memcpy(memory + (address - MEMORY), code, size);
+	err = sfu_step_find_fp_rule(&frame, &stack, &rule);
+	if (rule.flags != SFU_RULE_KEEPS_FP)
+		return ODD;
+	rule.flags = 0;
+	if (!sfu_step_is_fp_rule(&rule)) {
+		if (rule.cfa != SFU_REG_SP || rule.ra != (SFU_BASE_CFA | SFU_DEREF) ||
+		    rule.ra_offset != -8 || rule.fp != SFU_SAME ||
+		    (rule.cfa_offset != 8 && rule.cfa_offset != 16))
+			return ODD;
+		kind = rule.cfa_offset == 16 ? SFU_FP_PUSHED : SFU_FP_CALLER;
+	}
+	return !err ? kind : -2 - kind;
+}
+
+/* Whether the word on top of the stack is the frame pointer. */
+static void set_pushed(bool pushed)
+{
+	const u64 word = MEMORY + 64 + !pushed;
+
+	memcpy(memory, &word, sizeof(word));
+}
+
 static int place(const void *code, u32 size, u32 at)
 {
-	const struct sfu_stack memory = { .address = CODE, .size = size, .copy = code };
-	const struct sfu_frame frame = { .ip = CODE + at, .exact = true };
-	struct sfu_rule rule;
-
-	if (sfu_step_find_fp_rule(&frame, &memory, &rule))
-		return sfu_step_is_fp_rule(&rule) ? -1 : -2;
-	if (sfu_step_is_fp_rule(&rule))
-		return SFU_FP_BODY;
-	if (rule.cfa != SFU_REG_SP || rule.ra != (SFU_BASE_CFA | SFU_DEREF) ||
-	    rule.ra_offset != -8 || rule.fp != SFU_SAME || rule.fp_offset ||
-	    rule.flags)
-		return -2;
-	return rule.cfa_offset == 16 ? SFU_FP_PUSHED :
-	       rule.cfa_offset == 8 ? SFU_FP_CALLER : -2;
+	return place_in(code, size, at, CODE + 256, sizeof(memory));
 }
+
+#define PLACE(at, code)	place("" code, sizeof(code) - 1, at)
 
 #define FUNCTION(mov)							\
 	"\xf3\x0f\x1e\xfa\x55" mov "\x48\x83\xec\x20\xc9\xc3"
@@ -42,39 +84,169 @@ static void each_instruction(void)
 	for (i = 0; i < ARRAY_SIZE(functions); i++) {
 		const char *code = functions[i];
 
+		set_pushed(false);
 		EXPECT_EQ(place(code, size, 0), SFU_FP_CALLER);
 		EXPECT_EQ(place(code, size, 4), SFU_FP_CALLER);
-		EXPECT_EQ(place(code, size, 5), SFU_FP_PUSHED);
 		EXPECT_EQ(place(code, size, AT_SUB), SFU_FP_BODY);
 		EXPECT_EQ(place(code, size, AT_LEAVE), SFU_FP_BODY);
 		EXPECT_EQ(place(code, size, AT_LEAVE + 1), SFU_FP_CALLER);
+		set_pushed(true);
+		EXPECT_EQ(place(code, size, 4), SFU_FP_CALLER);
+		EXPECT_EQ(place(code, size, 5), SFU_FP_PUSHED);
+		EXPECT_EQ(place(code, size, AT_SUB), SFU_FP_BODY);
 	}
 }
 
-static void the_same_bytes_elsewhere(void)
+static void other_prologues(void)
 {
-	/* "mov %rsp, %rbp" without a push; "push %rbp" alone; "endbr64" alone. */
-	EXPECT_EQ(place("\x90\x48\x89\xe5\x90\x90\x90\x90\x90", 9, 1), SFU_FP_BODY);
-	EXPECT_EQ(place("\x55\x48\x89\xe6\x90\x90\x90\x90", 8, 0), SFU_FP_BODY);
-	EXPECT_EQ(place("\x55\x48\x89\xe6\x90\x90\x90\x90\x90", 9, 1), SFU_FP_BODY);
-	EXPECT_EQ(place("\xf3\x0f\x1e\xfa\x90\x90\x90\x90", 8, 0), SFU_FP_BODY);
-	EXPECT_EQ(place("\xf3\xc3\x90\x90\x90\x90\x90\x90", 8, 0), SFU_FP_CALLER);
-	EXPECT_EQ(place("\xf3\x90\xc3\x90\x90\x90\x90\x90", 8, 0), SFU_FP_BODY);
-	EXPECT_EQ(place("\xc2\x08\x00\x90\x90\x90\x90\x90", 8, 0), SFU_FP_CALLER);
+	set_pushed(true);
+	/* Instructions between "push" and "mov". */
+	EXPECT_EQ(PLACE(0, "\x55\x31\xc0\x48\x89\xe5"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x55\x31\xc0\x48\x89\xe5"), SFU_FP_PUSHED);
+	EXPECT_EQ(PLACE(3, "\x55\x31\xc0\x48\x89\xe5"), SFU_FP_PUSHED);
+	EXPECT_EQ(PLACE(1, "\x55\x48\xb8\1\2\3\4\5\6\7\x08\x48\x89\xe5"), SFU_FP_PUSHED);
+	/* Too far away. */
+	EXPECT_EQ(PLACE(0, "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x48\x89\xe5"),
+		  SFU_FP_BODY);
+	/* Breakpoints of uprobes. */
+	EXPECT_EQ(PLACE(0, "\xcc\x48\x89\xe5"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\xcc\x48\x89\xe5"), SFU_FP_PUSHED);
+	EXPECT_EQ(PLACE(0, "\xcc\x0f\x1e\xfa\x55\x48\x89\xe5"), SFU_FP_CALLER);
+	set_pushed(false);
+	EXPECT_EQ(PLACE(0, "\xcc\x0f\x1e\xfa\x50"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(0, "\xcc\x90\x90\x90"), SFU_FP_BODY);
 }
 
-/* Nothing before the code, or behind it, can be read. */
+static void other_epilogues(void)
+{
+	set_pushed(true);
+	EXPECT_EQ(PLACE(0, "\xf3\xc3"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(0, "\xf2\xc3"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(0, "\xf3\x90\xc3"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(0, "\xc2\x08\x00"), SFU_FP_CALLER);
+	/* Tail calls. */
+	EXPECT_EQ(PLACE(1, "\x5d\xe9\0\0\0\0"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x5d\xeb\x10"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x5d\xff\xe0"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x5d\x41\xff\xe3"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x5d\xff\x25\0\0\0\0"), SFU_FP_CALLER);
+	EXPECT_EQ(PLACE(1, "\x5d\xff\xd0"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(1, "\x5d\x41\xff\xd3"), SFU_FP_BODY);
+	/* xor %ecx,%ecx; jmp */
+	EXPECT_EQ(PLACE(2, "\x31\xc9\xeb\x10"), SFU_FP_BODY);
+}
+
+/* Not of a prologue: "mov" without a frame pointer pushed, other registers, endbr64. */
+static void the_same_bytes_elsewhere(void)
+{
+	set_pushed(false);
+	EXPECT_EQ(PLACE(1, "\x90\x48\x89\xe5"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(1, "\x55\x48\x89\xe5"), SFU_FP_BODY);
+	set_pushed(true);
+	EXPECT_EQ(PLACE(1, "\x55\x48\x89\xe6"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(1, "\x55\x48\x8b\xee"), SFU_FP_BODY);
+	EXPECT_EQ(PLACE(0, "\xf3\x0f\x1e\xfa\x90"), SFU_FP_BODY);
+}
+
+/* The frame pointer is still to be read, or the stack cannot be read. */
+static void frame_pointer_later(void)
+{
+	static const char code[] = "\x55\x48\x89\xe5";
+	const struct sfu_stack stack = { .address = MEMORY, .size = sizeof(memory), .copy = memory };
+	struct sfu_frame frame = frame_at(CODE + 1);
+	const u64 fp = MEMORY + 64;
+	struct sfu_rule rule;
+
+	set_pushed(true);
+	memcpy(memory + PAGE, code, sizeof(code));
+	memcpy(memory + 128, &fp, sizeof(fp));
+	frame.fp = 0;
+	frame.fp_at = MEMORY + 128;
+	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
+	EXPECT_EQ(rule.cfa, SFU_REG_SP);
+	frame.fp_at = MEMORY + 136;
+	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
+	EXPECT_EQ(rule.cfa, SFU_REG_FP);
+	frame.sp = MEMORY - 8;
+	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), -EFAULT);
+	EXPECT_EQ(rule.cfa, SFU_REG_FP);
+}
+
+/*
+ * What is in the next page cannot be read: the rule is uncertain, but all bytes of its own
+ * page count. The page before does not matter.
+ */
 static void at_the_ends(void)
 {
-	static const char code[] = "\x55\x48\x89\xe5\x90\x90\x90\x5d\xc3";
+	static const char code[] = "\x55\x48\x89\xe5\x90\x5d\xf3\xc3";
+	static const struct {
+		unsigned int at;
+		int kind;
+	} places[] = {
+		{ 0, SFU_FP_CALLER }, { 1, SFU_FP_PUSHED }, { 4, SFU_FP_BODY },
+		{ 5, SFU_FP_BODY }, { 6, SFU_FP_CALLER },
+	};
+	const u32 size = sizeof(code) - 1;
+	unsigned int i, j;
 
-	EXPECT_EQ(place(code, 9, 0), SFU_FP_CALLER);
-	EXPECT_EQ(place(code, 9, 1), SFU_FP_PUSHED);
-	EXPECT_EQ(place(code, 9, 7), SFU_FP_BODY);
-	EXPECT_EQ(place(code, 9, 8), SFU_FP_CALLER);
+	set_pushed(true);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		for (j = 0; j < 16; j++) {
+			const unsigned long long address = CODE + PAGE - size - j;
+			const bool whole = address + places[i].at +
+						   SFU_FP_CODE_SIZE <= CODE + PAGE;
+
+			EXPECT_EQ(place_in(code, size, places[i].at, address, 2 * PAGE),
+				  whole ? places[i].kind : -2 - places[i].kind);
+		}
+	}
+	EXPECT_EQ(place_in(code, size, 0, CODE + PAGE, sizeof(memory)), SFU_FP_CALLER);
+	EXPECT_EQ(place_in(code + 1, size - 1, 0, CODE + PAGE, sizeof(memory)), SFU_FP_PUSHED);
 	/* Nothing at all: the rule is that of the body. */
-	EXPECT_EQ(place(code, 9, 100), -1);
-	EXPECT_EQ(place(code, 4, 1), -1);
+	EXPECT_EQ(place_in(code, size, 0, CODE + 2 * PAGE - size, PAGE), -2 - SFU_FP_BODY);
+}
+
+/*
+ * Samples are taken at once only if the rule that is looked at each time is not one that
+ * the cache could have followed: that would be an entry written meanwhile.
+ */
+static void the_cache_does_not_follow_it(void)
+{
+	const struct sfu_stack stack = { .address = MEMORY, .size = sizeof(memory), .copy = memory };
+	struct sfu_cache_entry entries[SFU_CACHE_WAYS << 1] = {};
+	struct sfu_match match = { .num_rows = 1 };
+	struct sfu_cache cache;
+	unsigned int at;
+
+	memset(memory + PAGE, 0x90, 2 * PAGE);
+	memcpy(memory + PAGE + 9, "\x55\x48\x89\xe5\xc3", 5);
+	set_pushed(true);
+	sfu_cache_init(&cache, 1, entries);
+	for (at = 1; at < 16; at++) {
+		struct sfu_frame frame = frame_at(CODE + at);
+		const u64 key = sfu_cache_key(&frame);
+		struct sfu_followed followed;
+		struct sfu_rule rule;
+		u64 ip[4];
+
+		match.rule = (struct sfu_rule) {
+			.cfa = SFU_REG_FP,
+			.cfa_offset = 16,
+			.ra = SFU_BASE_CFA | SFU_DEREF,
+			.ra_offset = -8,
+			.fp = SFU_BASE_CFA | SFU_DEREF,
+			.fp_offset = -16,
+		};
+		rule = sfu_cache_rule(&match, key);
+		sfu_cache_insert(&cache, key, 1, 1, &rule);
+		followed = sfu_cache_follow(&cache, 1, &frame, &stack, ip, 4);
+		EXPECT_EQ(followed.nr, 0);
+		EXPECT(!followed.missing);
+		EXPECT(sfu_cache_peek(&cache, 1, key, &rule));
+		EXPECT_EQ(rule.flags, SFU_RULE_KEEPS_FP);
+		EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
+		EXPECT(!sfu_cache_is_simple(&rule));
+	}
 }
 
 static struct sfu_rule cached_rule(u32 num_rows, u64 key, s32 cfa_offset)
@@ -108,8 +280,12 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(each_instruction),
+		TAP_TEST(other_prologues),
+		TAP_TEST(other_epilogues),
 		TAP_TEST(the_same_bytes_elsewhere),
+		TAP_TEST(frame_pointer_later),
 		TAP_TEST(at_the_ends),
+		TAP_TEST(the_cache_does_not_follow_it),
 		TAP_TEST(what_is_looked_at),
 	};
 

@@ -6,18 +6,6 @@
  */
 #include "journey.h"
 
-/* The section's row: based on FP, two words of one byte. */
-static void write_fp_section(struct fake *fake)
-{
-	write_fake_section(fake->section, fake->text);
-	put32(fake->section + FAKE_FUNC_SIZE, PAGE);
-	put32(fake->section + FAKE_FRE_LEN, 5 + 4);
-	fake->section[FAKE_ROW_INFO] = 0x04;
-	fake->section[FAKE_ROW_WORD] = 16;
-	fake->section[FAKE_ROW_WORD + 1] = -16;
-	fake->reg.sframe_size = FAKE_SECTION_SIZE + 1;
-}
-
 /* Two functions: the first calls the second, at INNER, twice. */
 #define INNER		64
 
@@ -52,7 +40,22 @@ static const unsigned char inner[][16] = {
 		0x48, 0x83, 0xec, 8,	/* sub $8, %rsp */
 		0xc9,			/* leave */
 		0xc2, 0, 0,		/* ret $0 */
+	}, {
+		0x55,			/* push %rbp */
+		0x31, 0xc0,		/* xor %eax, %eax */
+		0x48, 0x89, 0xe5,	/* mov %rsp, %rbp */
+		0x5d,			/* pop %rbp */
+		0xeb, 3,		/* jmp to the next function */
+		0x90, 0x90, 0x90,
+		0x55,			/* push %rbp */
+		0x48, 0x89, 0xe5,	/* mov %rsp, %rbp */
 	},
+};
+
+/* Behind the last one, whose second function does not fit in. */
+static const unsigned char inner_end[] = {
+	0x5d,				/* pop %rbp */
+	0xf2, 0xc3,			/* bnd ret */
 };
 
 /* The code, which the child changes. */
@@ -112,6 +115,7 @@ FIXTURE_SETUP(frame_pointer)
 	ASSERT_ATTACHED(self->fd, SFRAME_UNWIND_ATTACH_SYSTEM);
 	ASSERT_TRUE(make_fake(&fake));
 	memcpy(fake.text, outer, sizeof(outer));
+	memcpy(fake.text + INNER + sizeof(inner[0]), inner_end, sizeof(inner_end));
 }
 
 FIXTURE_TEARDOWN(frame_pointer)
@@ -120,14 +124,14 @@ FIXTURE_TEARDOWN(frame_pointer)
 	close(self->fd);
 }
 
-/* 2 of the 3 inner functions have 7 bytes each; all are run twice. */
+/* Instructions of each run: of the outer function, and of an inner one, called twice. */
 #define FEWEST	(ARRAY_SIZE(inner) * (11 + 2 * 4))
 
 TEST_F(frame_pointer, range)
 {
 	bool over = false;
 
-	write_fp_section(&fake);
+	make_fake_keep_fp(&fake);
 	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
 	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_code));
 	while (!over) {

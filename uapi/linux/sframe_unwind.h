@@ -94,9 +94,9 @@
 #define SFRAME_UNWIND_FEATURE_OVERWRITE		0x20000ULL /* in rings */
 #define SFRAME_UNWIND_FEATURE_LIST_PROCESS	0x40000ULL
 /*
- * A function with one row, CFA = FP + 16 with the caller's FP at CFA - 16, may be any
+ * An FDE with one row, CFA = FP + 16 with the caller's FP at CFA - 16, may be for any
  * code that keeps frame pointers: in the frame that a thread or a signal was in, the
- * next instruction tells if its frame is not set up yet, or not any more.
+ * next instructions tell if its frame is not set up yet, or not any more.
  */
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
 
@@ -367,7 +367,7 @@ struct sframe_unwind_batch {
 /*
  * Flag of struct sframe_unwind_request: where there is no rule for an address,
  * use the frame pointer. Such frames are marked SFRAME_UNWIND_FRAME_FP. In code
- * without frame pointers they may be wrong. The next instruction is looked at, as
+ * without frame pointers they may be wrong. The next instructions are looked at, as
  * for SFRAME_UNWIND_FEATURE_KEEPS_FP.
  */
 #define SFRAME_UNWIND_REQUEST_FP_FALLBACK	0x01U

@@ -103,10 +103,12 @@ struct sframe_unwind_row {
  * ROW_FLEX	any places, each an initialiser from above
  * ROW_OUTERMOST	there is no caller
  * ROW_KEEPS_FP	the only row of the function, which may be all code of a runtime:
- *		it keeps frame pointers. Functions begin with "push %rbp; mov
- *		%rsp, %rbp", perhaps behind "endbr64", and "ret" follows "pop %rbp"
- *		or "leave". There the module looks at the next instruction, if it
- *		has SFRAME_UNWIND_FEATURE_KEEPS_FP.
+ *		it keeps frame pointers. Each function begins with "push %rbp",
+ *		perhaps behind "endbr64", and soon "mov %rsp, %rbp"; its "ret", or
+ *		jump to another function, is the next instruction behind "pop %rbp",
+ *		or "ret" behind "leave". There the module looks at the instructions,
+ *		if it has SFRAME_UNWIND_FEATURE_KEEPS_FP. Anywhere else outside of
+ *		its frame a function's caller is left out.
  */
 #define SFRAME_UNWIND_ROW_FLEX(start, cfa, ra, fp) \
 	{ (start), 0, 0, cfa, ra, fp }

@@ -47,34 +47,60 @@
  */
 #define SFU_FP_FRAME_SIZE	16
 
-/* Where code that keeps frame pointers is, as its next instruction tells. */
+/* Where code that keeps frame pointers is, as its next instructions tell. */
 enum sfu_fp_place {
 	SFU_FP_BODY,	/* the frame pointer is that of its own frame */
 	SFU_FP_PUSHED,	/* the caller's is on the stack, and still in the register */
 	SFU_FP_CALLER,	/* as at the function's first instruction, or at its last */
 };
 
-/*
- * Returns where code that keeps frame pointers is, from the bytes of its next
- * instruction on, @code, and the byte before that.
- *
- * endbr64; push %rbp; mov %rsp,%rbp: f3 0f 1e fa; 55; 48 89 e5 or 48 8b ec
- * ret, ret $n, repz ret: c3; c2; f3 c3
- */
-static inline enum sfu_fp_place sfu_arch_fp_place(u8 before, u64 code)
-{
-	const u32 mov = code & 0xffffff, push_mov = code >> 8 & 0xffffff;
+/* Bytes that sfu_arch_fp_place() looks at, from the next instruction on. */
+#define SFU_FP_CODE_SIZE	15
 
-	if (before == 0x55 && (mov == 0xe58948 || mov == 0xec8b48))
-		return SFU_FP_PUSHED;
-	if ((code & 0xff) == 0x55 &&
-	    (push_mov == 0xe58948 || push_mov == 0xec8b48))
+/* mov %rsp,%rbp */
+static inline bool sfu_arch_is_set_fp(const u8 *code)
+{
+	return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) ||
+				   (code[1] == 0x8b && code[2] == 0xec));
+}
+
+/* jmp to an address, or to one in a register or in memory */
+static inline bool sfu_arch_is_jump(const u8 *code)
+{
+	code += code[0] == 0x41;
+	return code[0] == 0xe9 || code[0] == 0xeb ||
+	       (code[0] == 0xff && (code[1] & 0x38) == 0x20);
+}
+
+/*
+ * Returns where code that keeps frame pointers is. @code is at its next instruction; the
+ * byte before that can be read, too. SFU_FP_PUSHED only means that the frame pointer is
+ * set soon: whether it has been pushed already is seen on the stack.
+ *
+ * A uprobe's breakpoint may be in place of the first byte of a function.
+ */
+static inline enum sfu_fp_place sfu_arch_fp_place(const u8 *code)
+{
+	u32 i;
+
+	/* push %rbp */
+	if (code[0] == 0x55 || (code[0] == 0xcc && sfu_arch_is_set_fp(code + 1)))
 		return SFU_FP_CALLER;
-	if ((code & 0xffffffffff) == 0x55fa1e0ff3ULL)
+	/* endbr64; push %rbp */
+	if ((code[0] == 0xf3 || code[0] == 0xcc) && code[1] == 0x0f &&
+	    code[2] == 0x1e && code[3] == 0xfa && code[4] == 0x55)
 		return SFU_FP_CALLER;
-	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 ||
-	    (code & 0xffff) == 0xc3f3)
+	/* ret; ret $n; repz ret; bnd ret */
+	if (code[0] == 0xc3 || code[0] == 0xc2 ||
+	    ((code[0] == 0xf3 || code[0] == 0xf2) && code[1] == 0xc3))
 		return SFU_FP_CALLER;
+	/* A tail call behind pop %rbp. The last byte of leave is in other instructions, too. */
+	if (code[-1] == 0x5d && sfu_arch_is_jump(code))
+		return SFU_FP_CALLER;
+	/* Compilers put instructions between push and mov. */
+	for (i = 0; i <= SFU_FP_CODE_SIZE - 3; i++)
+		if (sfu_arch_is_set_fp(code + i))
+			return SFU_FP_PUSHED;
 	return SFU_FP_BODY;
 }
 

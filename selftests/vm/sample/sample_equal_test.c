@@ -339,4 +339,60 @@ TEST_F(equal, code_that_is_replaced)
 	EXPECT_ADDS_UP(&self->s);
 }
 
+/*
+ * Code of which the section only says that it keeps frame pointers: the instructions tell
+ * what rule applies, at once and later. A function that calls another one in a loop.
+ */
+#define FP_INNER	64
+
+static const unsigned char fp_outer[] = {
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x53,				/* push %rbx */
+	0x50,				/* push %rax */
+	0x48, 0x89, 0xfb,		/* mov %rdi, %rbx */
+	0xe8, FP_INNER - 14, 0, 0, 0,	/* 1: call FP_INNER */
+	0x48, 0xff, 0xcb,		/* dec %rbx */
+	0x75, 0xf6,			/* jnz 1b */
+	0x48, 0x8b, 0x5d, 0xf8,		/* mov -8(%rbp), %rbx */
+	0xc9,				/* leave */
+	0xc3,				/* ret */
+};
+
+static const unsigned char fp_inner[] = {
+	0x55,				/* push %rbp */
+	0x31, 0xc0,			/* xor %eax, %eax */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x5d,				/* pop %rbp */
+	0xc3,				/* ret */
+};
+
+static struct fake fp_code;
+
+static ALONE void call_fp_code(unsigned int turn)
+{
+	((void (*)(long))(uintptr_t)fp_code.text)(50000 + turn % 2);
+	asm volatile("" ::: "memory");	/* no tail call */
+}
+
+TEST_F(equal, code_that_keeps_frame_pointers)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret;
+
+	ASSERT_TRUE(make_fake(&fp_code));
+	make_fake_keep_fp(&fp_code);
+	memcpy(fp_code.text, fp_outer, sizeof(fp_outer));
+	memcpy(fp_code.text + FP_INNER, fp_inner, sizeof(fp_inner));
+	ASSERT_EQ(0, register_section(self->s.fd, &fp_code.reg));
+	ret = sample_work(self, call_fp_code, self->wanted, &stats);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(self->wanted, self->compared);
+	EXPECT_LT(stats.later, 2 * stats.at_once);
+	EXPECT_ADDS_UP(&self->s);
+}
+
 TEST_HARNESS_MAIN
