@@ -97,6 +97,12 @@
  *   register whose slot is below the stack pointer has not been saved yet, or has
  *   been restored, unless the layout marks the register as unsure.
  *
+ *   A layout with SFRAME_EXT_LAYOUT_KEPT says what each of these calls leads to: to
+ *   a function of the same section that never changes the register that the CFA of
+ *   the call is based on, and that calls nothing and jumps nowhere else. So where
+ *   that function is now, the register still has the value that it has in its caller.
+ *   It is a register that functions need not preserve.
+ *
  * - In a control word for the CFA, SFRAME_FLEX_RESERVED is SFRAME_FLEX_MORE: one more
  *   data word follows the offset. CFA = *(register + offset) + word, with
  *   SFRAME_FLEX_DEREF; CFA = *(*(register + offset)) + word without. Offset and word
@@ -131,8 +137,9 @@
 
 /* Flags of a layout: a bit for each register that is unsure; and: */
 #define SFRAME_EXT_LAYOUT_UNSURE	0x1f
+#define SFRAME_EXT_LAYOUT_KEPT		0x20	/* calls keep the CFA's register */
 #define SFRAME_EXT_LAYOUT_FP		0x80	/* slots are below FP, not the CFA */
-#define SFRAME_EXT_LAYOUT_RESERVED	0x60
+#define SFRAME_EXT_LAYOUT_RESERVED	0x40
 
 #define SFRAME_EXT_RUN_OFFSET		0	/* u16, in its block */
 #define SFRAME_EXT_RUN_LAYOUT		2	/* u8 */

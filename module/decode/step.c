@@ -6,6 +6,13 @@
 #include "sframe_format.h"
 #include "step.h"
 
+/* Returns whether functions may change DWARF register @reg. */
+static bool is_volatile(u8 reg)
+{
+	return reg < SFU_NR_REGS && reg != SFU_REG_SP && reg != SFU_REG_FP &&
+	       sfu_arch_saved_index(reg) < 0;
+}
+
 /* Get the value of DWARF register @reg in @frame. */
 static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 				   const struct sfu_stack *stack, u64 *value)
@@ -42,6 +49,28 @@ static enum sfu_step read_register(const struct sfu_frame *frame, u8 reg,
 	return SFU_STEP_OK;
 }
 
+/*
+ * Get the value of register @reg, which the CFA of @frame is based on. If functions need
+ * not preserve it, the one that @frame has called may have kept it nevertheless.
+ */
+static enum sfu_step read_cfa_register(const struct sfu_frame *frame, u8 reg,
+				       const struct sfu_stack *stack, u64 *value)
+{
+	const struct sfu_saved *saved = frame->saved;
+	const enum sfu_step ret = read_register(frame, reg, stack, value);
+
+	if (ret == SFU_STEP_NO_REGISTER && saved && saved->kept &&
+	    is_volatile(reg)) {
+		const struct sfu_frame called = {
+			.regs = saved->regs,
+			.sigcontext = saved->sigcontext,
+		};
+
+		return read_register(&called, reg, stack, value);
+	}
+	return ret;
+}
+
 /* Get the value that the CFA is based on: of a register, or SFRAME_EXT_REG_*. */
 static enum sfu_step read_base(const struct sfu_frame *frame, u8 base,
 			       const struct sfu_stack *stack, u64 *value)
@@ -63,7 +92,7 @@ static enum sfu_step read_base(const struct sfu_frame *frame, u8 base,
 		base = SFU_REG_FP;
 		break;
 	}
-	return read_register(frame, base, stack, value);
+	return read_cfa_register(frame, base, stack, value);
 }
 
 /* Compute the value that @from and @offset encode; @cfa is for SFU_BASE_CFA. */
@@ -357,18 +386,19 @@ enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 	return SFU_STEP_OK;
 }
 
-static bool is_unknown(const struct sfu_frame *frame, u8 from)
+static bool is_saved(u8 from)
 {
-	return sfu_arch_saved_index(from & SFU_BASE_MASK) >= 0 &&
-	       !frame->regs && !frame->sigcontext && !frame->saved;
+	return sfu_arch_saved_index(from & SFU_BASE_MASK) >= 0;
 }
 
 bool sfu_step_needs_saved(const struct sfu_frame *frame,
 			  const struct sfu_rule *rule)
 {
 	return !(rule->flags & SFU_RULE_OUTERMOST) &&
-	       (is_unknown(frame, rule->cfa) || is_unknown(frame, rule->ra) ||
-		(!(rule->fp & SFU_SAME) && is_unknown(frame, rule->fp)));
+	       !frame->regs && !frame->sigcontext && !frame->saved &&
+	       (is_saved(rule->cfa) || is_volatile(rule->cfa & SFU_BASE_MASK) ||
+		is_saved(rule->ra) ||
+		(!(rule->fp & SFU_SAME) && is_saved(rule->fp)));
 }
 
 /* Compute the caller's value of register number @index in @layout. */
@@ -405,7 +435,10 @@ void sfu_step_saved(struct sfu_saved *saved, const struct sfu_frame *frame,
 	u32 i;
 
 	with.saved = &before;
-	saved->known = 0;
+	*saved = (struct sfu_saved) {
+		.regs = layout ? frame->regs : NULL,
+		.sigcontext = layout ? frame->sigcontext : 0,
+	};
 	for (i = 0; layout && i < SFU_NR_SAVED; i++) {
 		if (!find_saved(&with, i, cfa, layout, stack, &saved->value[i]))
 			saved->known |= 1 << i;

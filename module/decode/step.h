@@ -15,14 +15,22 @@
 struct pt_regs;
 
 /**
- * struct sfu_saved - values in a frame of the registers that functions preserve
+ * struct sfu_saved - values in a frame of registers that its callees have not changed
  *
- * @value: of each register, in the order of sfu_arch_saved_register().
- * @known: bit for each register: whether its value is known.
+ * @value: of each register that functions preserve, in the order of
+ *	sfu_arch_saved_register().
+ * @known: bit for each of them: whether its value is known.
+ * @kept: the function that the frame has called has not changed the register that the
+ *	CFA of the frame is based on, see SFRAME_EXT_LAYOUT_KEPT.
+ * @regs, @sigcontext: of that function's frame, see struct sfu_frame; NULL and 0 if
+ *	that has not all registers.
  */
 struct sfu_saved {
 	u64 value[SFU_NR_SAVED];
 	u8 known;
+	bool kept;
+	const struct pt_regs *regs;
+	u64 sigcontext;
 };
 
 /**
@@ -37,8 +45,8 @@ struct sfu_saved {
  * @exact: @ip is the next instruction to execute (innermost or interrupted frame),
  *	not a return address; and @sp may equal the CFA.
  * @regs: all registers, in the thread's innermost frame; else NULL.
- * @saved: registers that callees have saved, if they have been looked for; else
- *	NULL.
+ * @saved: registers that callees have saved or kept, if they have been looked for;
+ *	else NULL.
  * @sigcontext: in a frame that a signal interrupted, user address of the struct
  *	sigcontext that contains all its registers; else 0.
  */
@@ -140,8 +148,8 @@ enum sfu_step sfu_step_signal(struct sfu_frame *frame,
 			      const struct sfu_stack *stack);
 
 /*
- * Returns whether @rule needs a register that is in struct sfu_saved, and that is not
- * known in @frame without it.
+ * Returns whether @rule needs a register that may be in struct sfu_saved, and that is
+ * not known in @frame without it.
  */
 bool sfu_step_needs_saved(const struct sfu_frame *frame,
 			  const struct sfu_rule *rule);
@@ -149,7 +157,10 @@ bool sfu_step_needs_saved(const struct sfu_frame *frame,
 /*
  * Compute the preserved registers of the caller of @frame: @saved has those of @frame,
  * if it has neither regs nor sigcontext, and is replaced. @cfa: of @frame. @layout:
- * of the function, or NULL if it is unknown. May sleep if @stack is user memory.
+ * of the function, or NULL if it is unknown, or if @frame was not called. May sleep if
+ * @stack is user memory.
+ *
+ * @saved->kept is not set: whoever knows the layout of the caller may do so.
  */
 void sfu_step_saved(struct sfu_saved *saved, const struct sfu_frame *frame,
 		    u64 cfa, const struct sfu_layout *layout,

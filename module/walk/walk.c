@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "counters.h"
 #include "decode/cache.h"
+#include "decode/sframe_format.h"
 #include "decode/step.h"
 #include "lookup.h"
 #include "mm/space.h"
@@ -296,6 +297,7 @@ static bool step_trace(struct sfu_trace *trace, struct sfu_lookup *lookup,
 	/* A signal frame may have saved all registers. */
 	known = !err && !(rule.flags & SFU_RULE_SIGNAL) &&
 		!sfu_lookup_layout(lookup, sfu_frame_pc(&frame), &layout);
+	trace->section = known ? sfu_lookup_section_id(lookup) : 0;
 	sfu_step_saved(&trace->saved, &frame, trace->frame.sp,
 		       known ? &layout : NULL, &user_stack);
 	trace->frame.saved = &trace->saved;
@@ -303,9 +305,26 @@ static bool step_trace(struct sfu_trace *trace, struct sfu_lookup *lookup,
 }
 
 /*
- * Find the registers that callees of @frame, the last one, have saved for it, by
- * walking again from the frame where that was done last. If it fails, they stay
- * unknown.
+ * Find whether the function that the last frame of @trace has called keeps the register
+ * that the CFA of that frame is based on. That says the call, so the function must be
+ * where the call leads to: in the same section, at least, if its code was replaced.
+ */
+static void find_kept_register(struct sfu_trace *trace, struct sfu_lookup *lookup)
+{
+	struct sfu_saved *saved = &trace->saved;
+	struct sfu_layout layout;
+
+	if (saved->regs || saved->sigcontext)
+		saved->kept = !sfu_lookup_layout(lookup, sfu_frame_pc(&trace->frame),
+						 &layout) &&
+			      layout.flags & SFRAME_EXT_LAYOUT_KEPT &&
+			      sfu_lookup_section_id(lookup) == trace->section;
+}
+
+/*
+ * Find the registers that callees of @frame, the last one, have saved for it, or not
+ * changed, by walking again from the frame where that was done last. If it fails, they
+ * stay unknown.
  */
 static noinline void find_saved_registers(struct sfu_walk *walk,
 					  struct sfu_lookup *lookup,
@@ -327,8 +346,10 @@ static noinline void find_saved_registers(struct sfu_walk *walk,
 	}
 	/* Another thread may have changed the stack. */
 	if (trace->nr == walk->nr && trace->frame.ip == frame->ip &&
-	    trace->frame.sp == frame->sp && trace->frame.saved)
+	    trace->frame.sp == frame->sp && trace->frame.saved) {
+		find_kept_register(trace, lookup);
 		frame->saved = trace->frame.saved;
+	}
 }
 
 /*

@@ -21,11 +21,13 @@ struct pt_regs;
  * rule needs one, the frames are walked again from here.
  *
  * @nr: number of frames of the walk at that time; 0 before the first search.
+ * @section: id of the section with the layout of the frame before, or 0.
  * @frame: the last of these frames; refers to @saved, if it is not the first.
  * @saved: its preserved registers.
  */
 struct sfu_trace {
 	u32 nr;
+	u64 section;
 	struct sfu_frame frame;
 	struct sfu_saved saved;
 };

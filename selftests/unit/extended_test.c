@@ -323,7 +323,7 @@ static void some_cfas_may_fall(void)
 	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct sfu_rule rule = cfa_rule(cases[i].cfa,
 						      cases[i].offset);
-		struct sfu_saved saved = { { STACK }, 1 };
+		struct sfu_saved saved = { .value = { STACK }, .known = 1 };
 		struct sfu_frame frame = frame_at(4);
 		enum sfu_step step;
 
@@ -346,7 +346,7 @@ static void saved_registers_are_followed(void)
 		{ 2, 3, SFRAME_EXT_SLOT_UNKNOWN, 0, 4 }, 1 << 4
 	};
 	struct sfu_frame frame = frame_at(6);
-	struct sfu_saved saved = { { 0 }, 0 };
+	struct sfu_saved saved = { .known = 0 };
 	const u64 cfa = STACK + 64;
 
 	registers[3] = 0xb;
@@ -383,11 +383,73 @@ static void saved_registers_are_followed(void)
 	EXPECT_EQ(saved.known, 0);
 }
 
+static const struct sfu_layout no_slots = { { 0 }, 0 };
+
+/*
+ * Step from a frame whose CFA is @cfa + 8; @saved is from the function that it has
+ * called, which has @kept that register, or not. Sets *@sp to the caller's.
+ */
+static enum sfu_step step_by_kept(struct sfu_saved saved, u8 cfa, bool kept, u64 *sp)
+{
+	const struct sfu_rule rule = cfa_rule(cfa, 8);
+	struct sfu_frame frame = frame_at(4);
+	enum sfu_step step;
+
+	saved.kept = kept;
+	saved.known = 0;
+	words[13] = STACK + 64;
+	frame.exact = false;
+	frame.regs = NULL;
+	frame.saved = &saved;
+	frame.fp_known = false;
+	step = sfu_step_rule(&frame, &rule, &stack);
+	*sp = frame.sp;
+	return step;
+}
+
+static void registers_that_callees_keep_are_known(void)
+{
+	struct sfu_saved saved = { .kept = true };
+	struct sfu_frame frame = frame_at(2);
+	u64 inner[16], sp;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(inner); i++)
+		inner[i] = STACK + 40 + 8 * (i % 8);
+	frame.regs = (const struct pt_regs *)inner;
+	sfu_step_saved(&saved, &frame, STACK + 32, &no_slots, &stack);
+	EXPECT_EQ(saved.kept, false);
+	EXPECT_EQ(step_by_kept(saved, 0, true, &sp), SFU_STEP_OK);
+	EXPECT_EQ(sp, STACK + 48);
+	EXPECT_EQ(step_by_kept(saved, 11, true, &sp), SFU_STEP_OK);
+	EXPECT_EQ(sp, STACK + 72);
+	EXPECT_EQ(step_by_kept(saved, 0, false, &sp), SFU_STEP_NO_REGISTER);
+	/* Functions preserve these: where, the layout says, or a rule for FP. */
+	EXPECT_EQ(step_by_kept(saved, 3, true, &sp), SFU_STEP_NO_REGISTER);
+	EXPECT_EQ(step_by_kept(saved, 15, true, &sp), SFU_STEP_NO_REGISTER);
+	EXPECT_EQ(step_by_kept(saved, 6, true, &sp), SFU_STEP_NO_REGISTER);
+	EXPECT_EQ(step_by_kept(saved, 16, true, &sp), SFU_STEP_NO_REGISTER);
+
+	/* A signal interrupted the function: rax is word 13. */
+	frame.regs = NULL;
+	frame.sigcontext = STACK;
+	sfu_step_saved(&saved, &frame, STACK + 32, &no_slots, &stack);
+	EXPECT_EQ(step_by_kept(saved, 0, true, &sp), SFU_STEP_OK);
+	EXPECT_EQ(sp, STACK + 72);
+	/* It is not known what the function has called. */
+	sfu_step_saved(&saved, &frame, STACK + 32, NULL, &stack);
+	EXPECT_EQ(step_by_kept(saved, 0, true, &sp), SFU_STEP_NO_REGISTER);
+	/* Its own registers are not known. */
+	frame.sigcontext = 0;
+	frame.exact = false;
+	sfu_step_saved(&saved, &frame, STACK + 32, &no_slots, &stack);
+	EXPECT_EQ(step_by_kept(saved, 0, true, &sp), SFU_STEP_NO_REGISTER);
+}
+
 static void rules_tell_whether_they_need_saved_registers(void)
 {
 	struct sfu_rule rule = cfa_rule(3, 16);
 	struct sfu_frame frame = frame_at(0);
-	struct sfu_saved saved = { { 0 }, 0 };
+	struct sfu_saved saved = { .known = 0 };
 
 	EXPECT(!sfu_step_needs_saved(&frame, &rule));
 	frame.regs = NULL;
@@ -398,9 +460,21 @@ static void rules_tell_whether_they_need_saved_registers(void)
 	EXPECT(!sfu_step_needs_saved(&frame, &rule));
 	rule = cfa_rule(7, 16);
 	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+	rule = cfa_rule(6, 16);
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
 	rule.fp = 12;
 	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	/* Others only if the CFA is based on one: calls keep no more than that. */
+	rule.fp = 11;
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
+	rule.cfa = 11;
+	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	rule.cfa = 0;
+	EXPECT(sfu_step_needs_saved(&frame, &rule));
+	rule.cfa = SFRAME_EXT_REG_SP_PARENT;
+	EXPECT(!sfu_step_needs_saved(&frame, &rule));
 	/* Looked for already, and not found. */
+	rule.cfa = 3;
 	frame.saved = &saved;
 	EXPECT(!sfu_step_needs_saved(&frame, &rule));
 }
@@ -419,6 +493,7 @@ int main(void)
 		TAP_TEST(a_new_thread_is_told_from_its_parent),
 		TAP_TEST(some_cfas_may_fall),
 		TAP_TEST(saved_registers_are_followed),
+		TAP_TEST(registers_that_callees_keep_are_known),
 		TAP_TEST(rules_tell_whether_they_need_saved_registers),
 	};
 

@@ -257,7 +257,7 @@ static bool extension_is_sound(const struct ref_section *s)
 	    t.end > s->size)
 		return false;
 	for (i = 0; i < t.nr_layouts; i++)
-		if (s->bytes[t.layouts + 6 * i + 5] & 0x60)
+		if (s->bytes[t.layouts + 6 * i + 5] & 0x40)
 			return false;
 	if (first_run(s, &t, 0) != 0)
 		return false;
