@@ -80,6 +80,139 @@
 	ret
 	END moves
 
+/* Functions that keep rax, rcx and r11 on all paths, also from a place inside. */
+	FUNCTION keeps
+	mov	$3, %r10d
+1:	test	%rax, (%rcx)
+	dec	%r10
+	jz	2f
+	cmp	%rax, %r11
+	jmp	1b
+2:	aesenc	%xmm1, %xmm0
+	repz ret
+	END keeps
+	.set	keeps_inside, keeps + 6
+
+	FUNCTION keeps_stack
+	push	%rbx
+	.cfi_def_cfa_offset 16
+	test	%eax, %eax
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+	END keeps_stack
+
+/* Functions that may change rax, and keep rcx and r11. */
+	FUNCTION writes_part
+	jz	1f
+	ret
+1:	mov	$1, %ah
+	ret
+	END writes_part
+
+	FUNCTION writes_unnamed
+	mul	%rcx
+	ret
+	END writes_unnamed
+
+	FUNCTION exchanges_rax
+	xchg	%rax, %r10
+	xchg	%rax, %r10
+	ret
+	END exchanges_rax
+
+/* Functions that do something else which may change registers. */
+	FUNCTION calls_on
+	call	keeps
+	ret
+	END calls_on
+
+	FUNCTION jumps_out
+	jmp	keeps
+	END jumps_out
+
+	FUNCTION jumps_anywhere
+	jmp	*%rdx
+	END jumps_anywhere
+
+	FUNCTION returns_elsewhere
+	push	%rdx
+	.cfi_def_cfa_offset 16
+	ret
+	END returns_elsewhere
+
+	FUNCTION asks_kernel
+	syscall
+	ret
+	END asks_kernel
+
+	FUNCTION stops
+	jz	1f
+	ret
+1:	ud2
+	END stops
+
+	FUNCTION decodes_not
+	jz	1f
+	ret
+1:	.byte	0x06
+	END decodes_not
+
+	FUNCTION is_unknown
+	rdpru
+	ret
+	END is_unknown
+
+	FUNCTION falls_out
+	nop
+	END falls_out
+
+/* CFAs in a register, and calls. */
+	.macro	BASED	name, register
+	FUNCTION \name
+	mov	%rsp, %\register
+	.cfi_def_cfa_register \register
+	call	keeps
+	call	keeps_inside
+	call	keeps_stack
+	call	writes_part
+	call	writes_unnamed
+	call	exchanges_rax
+	call	calls_on
+	call	jumps_out
+	call	jumps_anywhere
+	call	returns_elsewhere
+	call	asks_kernel
+	call	stops
+	call	decodes_not
+	call	is_unknown
+	call	falls_out
+	call	keeps
+	call	*%rdx
+	mov	%\register, %rsp
+	.cfi_def_cfa_register rsp
+	call	keeps
+	ret
+	END \name
+	.endm
+
+	BASED	based_rax, rax
+	BASED	based_r11, r11
+/* Few runs have this layout. */
+	FUNCTION based_saved
+	mov	%rsp, %rax
+	.cfi_def_cfa_register rax
+	.cfi_offset r15, -16
+	call	keeps
+	call	writes_part
+	ret
+	END based_saved
+/* Uprobes may change it. */
+	BASED	based_rsi, rsi
+/* Functions preserve it: layouts say where. */
+	BASED	based_rbx, rbx
+	BASED	based_rbp, rbp
+
 /* As in glibc's clone(), without CFI up to the return. */
 	.globl	parent, no_parent
 	.type	parent, @function

@@ -468,6 +468,61 @@ static void slots_are_those_of_cfi(void)
 	object_close(&object);
 }
 
+/* Expect those calls of the function @name, by their order, to keep a register. */
+static void expect_kept(const struct object *object, const char *name, uint64_t calls)
+{
+	struct sfu_layout layout;
+	uint64_t address, size;
+
+	if (!elf_section_symbol(&object->elf, name, &address, &size)) {
+		tap_fail("no %s", name);
+		return;
+	}
+	for (uint64_t at = 0; at < size; at++) {
+		/* The last byte of a call of five bytes, behind "mov" of three. */
+		const bool is_end = at >= 7 && (at - 7) % 5 == 0;
+		const bool want = is_end && calls >> (at - 7) / 5 & 1;
+
+		if (sfu_table_find_layout(&object->table, address + at, &layout))
+			tap_fail("%s+%d has no layout", name, (int)at);
+		else if (!(layout.flags & SFRAME_EXT_LAYOUT_KEPT) == want)
+			tap_fail("%s+%d: %#x", name, (int)at, layout.flags);
+	}
+}
+
+static void kept_registers_are_proven(void)
+{
+	struct object object;
+
+	EXPECT(object_open_extended(&object, "extended.so", ALL_BUT_CODE));
+	/* Three functions, and the first one again. */
+	expect_kept(&object, "based_rax", 0x8007);
+	expect_kept(&object, "based_r11", 0x803f);
+	expect_kept(&object, "based_saved", 0x1);
+	expect_kept(&object, "based_rsi", 0);
+	expect_kept(&object, "based_rbx", 0);
+	expect_kept(&object, "based_rbp", 0);
+	expect_kept(&object, "keeps", 0);
+	expect_kept(&object, "calls_on", 0);
+	object_close(&object);
+}
+
+/* There are more layouts than numbers for them. */
+static void kept_registers_come_first(void)
+{
+	struct sfu_layout layout;
+	struct object object;
+	uint64_t address, size;
+
+	EXPECT(object_open_extended(&object, "layouts.so", ALL_BUT_CODE));
+	EXPECT(elf_section_symbol(&object.elf, "many", &address, &size));
+	EXPECT(!sfu_table_find_layout(&object.table, address + 6 * 299 + 4,
+				      &layout));
+	EXPECT_EQ(layout.slot[0], SFRAME_EXT_SLOT_UNKNOWN);
+	expect_kept(&object, "based_rax", 0x1);
+	object_close(&object);
+}
+
 /* Proven functions that change none of the registers have not saved them. */
 static void slots_of_proven_code(void)
 {
@@ -537,6 +592,8 @@ int main(int argc, char **argv)
 		TAP_TEST(start_files_are_not_guessed),
 		TAP_TEST(expressions_are_kept),
 		TAP_TEST(slots_are_those_of_cfi),
+		TAP_TEST(kept_registers_are_proven),
+		TAP_TEST(kept_registers_come_first),
 		TAP_TEST(slots_of_proven_code),
 		TAP_TEST(parents_are_recognised),
 	};

@@ -13,6 +13,7 @@
 #include "convert/base/message.h"
 #include "convert/cfi/cfi.h"
 #include "convert/cfi/go.h"
+#include "convert/cfi/kept.h"
 #include "convert/cfi/old_sframe.h"
 #include "convert/cfi/own.h"
 #include "convert/cfi/parents.h"
@@ -260,12 +261,16 @@ static void fill_result(const struct conversion *conversion,
 static int extend_section(const struct conversion *conversion,
 			  struct sframe_unwind_writer *writer)
 {
-	struct buffer extension = { 0 };
+	struct image *image = conversion->image;
+	struct buffer extension = { 0 }, kept = { 0 };
 	int err;
 
 	sfu_writer_extend(writer);
-	err = sfu_saved_write(&conversion->spans, conversion->image,
-			      &extension);
+	err = sfu_kept_find(&conversion->spans, image, &kept);
+	if (!err)
+		err = sfu_saved_write(&conversion->spans, &kept, image,
+				      &extension);
+	sfu_budget_free(&image->file.budget, &kept);
 	if (!err && sfu_writer_set_extension(writer, extension.bytes,
 					     extension.size))
 		err = sfu_message_fail(ENOMEM, "no memory");

@@ -18,7 +18,7 @@
 #include "open_cache.h"
 
 /* Raise it with every change of the converter's output. */
-#define CONVERTER_VERSION 9
+#define CONVERTER_VERSION 10
 
 #define MAX_FILE_NAME 4096
 

@@ -307,3 +307,71 @@ bool sfu_effect_read(const unsigned char *code, size_t size,
 	}
 	return set_flow(&decoded, effect) && set_change(&decoded, effect);
 }
+
+/*
+ * Returns whether all registers that it writes are known: of instructions that programs
+ * have, Zydis knows those that are not named, too. It does not know that scas changes
+ * rdi.
+ */
+static bool is_well_known(const struct decoded *d)
+{
+	if (d->insn.meta.category == ZYDIS_CATEGORY_STRINGOP)
+		return false;
+	switch (d->insn.meta.isa_ext) {
+	case ZYDIS_ISA_EXT_ADOX_ADCX:
+	case ZYDIS_ISA_EXT_AES:
+	case ZYDIS_ISA_EXT_AVX:
+	case ZYDIS_ISA_EXT_AVX2:
+	case ZYDIS_ISA_EXT_AVX2GATHER:
+	case ZYDIS_ISA_EXT_AVX512EVEX:
+	case ZYDIS_ISA_EXT_AVX512VEX:
+	case ZYDIS_ISA_EXT_AVXAES:
+	case ZYDIS_ISA_EXT_BASE:
+	case ZYDIS_ISA_EXT_BMI1:
+	case ZYDIS_ISA_EXT_BMI2:
+	case ZYDIS_ISA_EXT_CET:
+	case ZYDIS_ISA_EXT_FMA:
+	case ZYDIS_ISA_EXT_GFNI:
+	case ZYDIS_ISA_EXT_LONGMODE:
+	case ZYDIS_ISA_EXT_LZCNT:
+	case ZYDIS_ISA_EXT_MMX:
+	case ZYDIS_ISA_EXT_MOVBE:
+	case ZYDIS_ISA_EXT_PAUSE:
+	case ZYDIS_ISA_EXT_PCLMULQDQ:
+	case ZYDIS_ISA_EXT_SHA:
+	case ZYDIS_ISA_EXT_SSE:
+	case ZYDIS_ISA_EXT_SSE2:
+	case ZYDIS_ISA_EXT_SSE3:
+	case ZYDIS_ISA_EXT_SSE4:
+	case ZYDIS_ISA_EXT_SSSE3:
+	case ZYDIS_ISA_EXT_VAES:
+	case ZYDIS_ISA_EXT_VPCLMULQDQ:
+	case ZYDIS_ISA_EXT_X87:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool sfu_effect_read_kept(const unsigned char *code, size_t size, uint8_t reg,
+			  struct effect *effect)
+{
+	static const ZydisRegister registers[] = {
+		ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RCX,
+		ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDI,
+		ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_R8,
+		ZYDIS_REGISTER_R9, ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
+		ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R14,
+		ZYDIS_REGISTER_R15,
+	};
+	struct decoded decoded;
+
+	memset(effect, 0, sizeof(*effect));
+	if (reg >= sizeof(registers) / sizeof(registers[0]) ||
+	    !decode(code, size, &decoded) || !is_well_known(&decoded) ||
+	    decoded.insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL ||
+	    writes(&decoded, registers[reg]))
+		return false;
+	effect->size = decoded.insn.length;
+	return set_flow(&decoded, effect);
+}

@@ -99,4 +99,12 @@ struct effect {
 bool sfu_effect_read(const unsigned char *code, size_t size,
 		     struct effect *effect);
 
+/*
+ * Get only the size of the instruction at @code, and where control goes. Returns as
+ * sfu_effect_read(), and false also if it may write DWARF register @reg, 0 to 15, or a
+ * part of it, or if it is a system call. What a called function does is not counted.
+ */
+bool sfu_effect_read_kept(const unsigned char *code, size_t size, uint8_t reg,
+			  struct effect *effect);
+
 #endif /* SFRAME_UNWIND_EFFECT_H */

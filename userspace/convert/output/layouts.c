@@ -38,10 +38,21 @@ static int compare_layouts(const void *a_pointer, const void *b_pointer)
 	return (a->layout > b->layout) - (a->layout < b->layout);
 }
 
+static bool is_kept(const struct use *use)
+{
+	return layout_flags(use->layout) & SFRAME_EXT_LAYOUT_KEPT;
+}
+
+/*
+ * Few calls keep a register, but rules need it at all of these. Of other layouts, those
+ * of one or two runs are seldom needed.
+ */
 static int compare_counts(const void *a_pointer, const void *b_pointer)
 {
 	const struct use *a = a_pointer, *b = b_pointer;
 
+	if (is_kept(a) != is_kept(b))
+		return is_kept(a) ? -1 : 1;
 	return (a->count < b->count) - (a->count > b->count);
 }
 
@@ -51,7 +62,7 @@ static bool is_less_sure(uint64_t other, uint64_t layout)
 	const uint8_t differs = layout_flags(other ^ layout);
 
 	return other != layout && !((other ^ layout) & LAYOUT_SLOTS) &&
-	       !(differs & (SFRAME_EXT_LAYOUT_FP | layout_flags(layout)));
+	       !(differs & (~SFRAME_EXT_LAYOUT_UNSURE | layout_flags(layout)));
 }
 
 /*
@@ -123,7 +134,7 @@ static const struct use *find_use(const struct use *uses, size_t nr,
 }
 
 /*
- * Put the layouts that get a number, the most frequent ones, into @chosen, sorted.
+ * Put the layouts that get a number, the most important ones, into @chosen, sorted.
  * Returns how many there are.
  */
 static size_t choose(const struct use *uses, size_t nr, struct use *chosen)

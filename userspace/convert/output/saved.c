@@ -11,12 +11,16 @@
  *
  * Calls are found by their bytes, at any offset: bytes that only look like a call make
  * the table larger, but not wrong.
+ *
+ * What is true of one call only, that it keeps a register, is a run of its last byte:
+ * that is where the reader looks.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "convert/base/message.h"
+#include "convert/cfi/kept.h"
 #include "layouts.h"
 #include "module/arch/arch.h"
 #include "module/decode/bytes.h"
@@ -337,6 +341,49 @@ static int mark_runs(struct saving *saving, struct buffer *marked)
 	return err;
 }
 
+/* Append a run, for which there is room, or change the last one if that starts there. */
+static void put_run(struct buffer *runs, uint64_t start, uint64_t layout)
+{
+	const struct run run = { .start = start, .layout = layout };
+
+	if (runs->size &&
+	    ((struct run *)(runs->bytes + runs->size))[-1].start == start)
+		runs->size -= sizeof(run);
+	buffer_put(runs, &run, sizeof(run));
+}
+
+/* Append @runs to @to, with SFRAME_EXT_LAYOUT_KEPT for the calls at @kept. */
+static int add_kept(const struct saving *saving, const struct buffer *runs,
+		    const struct buffer *kept, struct buffer *to)
+{
+	const uint64_t flag = (uint64_t)SFRAME_EXT_LAYOUT_KEPT << LAYOUT_FLAGS;
+	const uint64_t *const calls = (const uint64_t *)kept->bytes;
+	const size_t nr_calls = kept->size / sizeof(*calls);
+	const size_t count = runs->size / sizeof(struct run);
+	size_t next = 0;
+	int err;
+
+	err = sfu_budget_reserve(&saving->image->file.budget, to,
+				 (count + 2 * nr_calls) * sizeof(struct run),
+				 "table of saved registers");
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct run *run = (const struct run *)runs->bytes + i;
+		const uint64_t end = i + 1 < count ? run[1].start : UINT64_MAX;
+
+		put_run(to, run->start, run->layout);
+		for (; next < nr_calls; next++) {
+			const uint64_t behind = calls[next] + KEPT_CALL_SIZE;
+
+			if (behind > end)
+				break;
+			put_run(to, behind - 1, run->layout | flag);
+			if (behind < end)
+				put_run(to, behind, run->layout);
+		}
+	}
+	return err;
+}
+
 static void write_ext_header(struct buffer *to, uint64_t base,
 			     uint32_t nr_blocks, uint32_t nr_runs,
 			     uint32_t nr_layouts)
@@ -401,8 +448,8 @@ static int write_tables(struct buffer *runs, uint64_t end, struct buffer *to)
 	return 0;
 }
 
-int sfu_saved_write(const struct buffer *spans, struct image *image,
-		    struct buffer *to)
+int sfu_saved_write(const struct buffer *spans, const struct buffer *kept,
+		    struct image *image, struct buffer *to)
 {
 	const size_t count = nr_spans(spans);
 	struct saving saving = {
@@ -410,7 +457,7 @@ int sfu_saved_write(const struct buffer *spans, struct image *image,
 		.image = image,
 		.low = UINT64_MAX,
 	};
-	struct buffer marked = { 0 };
+	struct buffer marked = { 0 }, all = { 0 };
 	int err;
 
 	for (size_t i = 0; i < image->nr_texts; i++) {
@@ -424,10 +471,14 @@ int sfu_saved_write(const struct buffer *spans, struct image *image,
 	err = find_runs(&saving);
 	if (!err)
 		err = mark_runs(&saving, &marked);
+	if (!err && kept->size)
+		err = add_kept(&saving, &marked, kept, &all);
 	if (!err)
-		err = write_tables(&marked, count ? span_at(spans, count - 1)->end
-						  : 0, to);
+		err = write_tables(kept->size ? &all : &marked,
+				   count ? span_at(spans, count - 1)->end : 0,
+				   to);
 	sfu_budget_free(&image->file.budget, &saving.runs);
 	sfu_budget_free(&image->file.budget, &marked);
+	sfu_budget_free(&image->file.budget, &all);
 	return err;
 }

@@ -12,9 +12,10 @@
 
 /*
  * Append auxiliary header and tables for the spans, which must be sorted and not
- * overlap, to @to. Returns 0, or a negative errno with a message.
+ * overlap, to @to. @kept: what sfu_kept_find() has found. Returns 0, or a negative errno
+ * with a message.
  */
-int sfu_saved_write(const struct buffer *spans, struct image *image,
-		    struct buffer *to);
+int sfu_saved_write(const struct buffer *spans, const struct buffer *kept,
+		    struct image *image, struct buffer *to);
 
 #endif /* SFRAME_UNWIND_SAVED_H */
