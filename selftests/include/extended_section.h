@@ -10,7 +10,9 @@
 #include "../fixtures/elf_base.h"
 
 /* Bytes for rows; those behind the last one belong to no function. */
-#define EXTENDED_ROWS	64
+#define EXTENDED_ROWS	80
+
+#define EXTENDED_RUNS	7
 
 struct extended_run {
 	uint16_t offset;
@@ -26,8 +28,8 @@ struct extended_section {
 	uint64_t base;
 	uint32_t nr_blocks, nr_runs, nr_layouts;
 	uint32_t blocks[1];
-	uint8_t layouts[2][6];
-	struct extended_run runs[4];
+	uint8_t layouts[3][6];
+	struct extended_run runs[EXTENDED_RUNS];
 	struct {
 		uint64_t start;
 		uint32_t size, fre_off;
@@ -41,8 +43,9 @@ struct extended_section {
 
 /*
  * Returns the section for @code_size bytes of code with the @nr_rows rows in @rows,
- * of @size bytes. Layout 0 saves nothing, layout 1 saves rbx at CFA - 16. The caller
- * must set the runs, whose offsets increase.
+ * of @size bytes. Layout 0 saves nothing, layout 1 saves rbx at CFA - 16, layout 2 is
+ * that of calls which keep the CFA's register. The caller must set the runs, whose
+ * offsets increase; those that he does not set are behind the code.
  */
 static inline struct extended_section
 extended_section(uint32_t code_size, const uint8_t *rows, size_t size,
@@ -64,15 +67,17 @@ extended_section(uint32_t code_size, const uint8_t *rows, size_t size,
 		.ext_version = 1,
 		.base = ELF_SMALL_VADDR,
 		.nr_blocks = 1,
-		.nr_runs = 4,
-		.nr_layouts = 2,
-		.layouts = { { 0 }, { 2 } },
+		.nr_runs = EXTENDED_RUNS,
+		.nr_layouts = 3,
+		.layouts = { { 0 }, { 2 }, { [5] = 0x20 } },
 		.index[0].start = ELF_SMALL_VADDR - EXTENDED_AT(index),
 		.index[0].size = code_size,
 		.nr_rows = nr_rows,
 		.info2 = 1,
 	};
 
+	for (int i = 0; i < EXTENDED_RUNS; i++)
+		section.runs[i].offset = 0xff00 + i;
 	memcpy(section.rows, rows, size);
 	return section;
 }

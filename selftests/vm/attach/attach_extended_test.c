@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Extended sections: who may attach them, and walks by rules that SFrame V3 has no
- * form for: CFAs in memory, in a register that a callee has saved, on another stack.
+ * form for: CFAs in memory, in a register that a callee has saved or not changed, on
+ * another stack.
  */
 #include "attach.h"
 #include "extended_section.h"
@@ -22,7 +23,9 @@ enum {
 	KEEP_RA = 0x3f,
 	CIRCLE = 0x50,	/* sets rsp to sp, calls REQUEST; its CFA is in memory */
 	CIRCLE_RA = 0x5c,
-	CODE_SIZE = 0x64
+	BASE = 0x70,	/* keeps rsp in r9, calls next */
+	BASE_RA = 0x7a,
+	CODE_SIZE = 0x7f
 };
 
 static const uint8_t code[CODE_SIZE] = {
@@ -41,11 +44,17 @@ static const uint8_t code[CODE_SIZE] = {
 	[CIRCLE] = 0x53, 0x48, 0x89, 0xe3, 0x48, 0x89, 0xcc,
 	0xe8, 0xa4, 0xff, 0xff, 0xff,			/* call REQUEST */
 	0x48, 0x89, 0xdc, 0x5b, 0xc3,
+	[BASE] = 0x49, 0x89, 0xe1,			/* mov %rsp,%r9 */
+	0x48, 0x83, 0xec, 0x28, 0x41, 0xff, 0xd0,	/* sub $40,%rsp; call *%r8 */
+	0x48, 0x83, 0xc4, 0x28, 0xc3,			/* add; ret */
 };
 
-#define NR_ROWS	15
+#define NR_ROWS	17
 
-/* Flexible rows: start, info, words. 0x39 is rsp + n, 0x19 rbx + n, 0x3f *(rsp + n) + m. */
+/*
+ * Flexible rows: start, info, words. 0x39 is rsp + n, 0x19 rbx + n, 0x49 r9 + n, 0x3f
+ * *(rsp + n) + m.
+ */
 static const uint8_t rows[] = {
 	0x00, 0x04, 0x39, 8,
 	0x11, 0x04, 0x39, 16,
@@ -62,6 +71,8 @@ static const uint8_t rows[] = {
 	0x57, 0x06, 0x3f, 16, 8,
 	0x5f, 0x04, 0x39, 16,
 	0x60, 0x04, 0x39, 8,
+	0x73, 0x04, 0x49, 8,
+	0x7e, 0x04, 0x39, 8,
 };
 
 _Static_assert(sizeof(rows) <= EXTENDED_ROWS, "rows do not fit");
@@ -70,8 +81,9 @@ static struct extended_section make_section(void)
 {
 	struct extended_section section =
 		extended_section(CODE_SIZE, rows, sizeof(rows), NR_ROWS);
-	static const struct extended_run runs[4] = {
-		{ 0, 0 }, { SAVE, 1 }, { KEEP, 0 }, { CIRCLE, 1 }
+	static const struct extended_run runs[EXTENDED_RUNS] = {
+		{ 0, 0 }, { SAVE, 1 }, { KEEP, 0 }, { CIRCLE, 1 }, { BASE, 0 },
+		{ BASE_RA - 1, 2 }, { BASE_RA, 0 }
 	};
 
 	memcpy(section.runs, runs, sizeof(runs));
@@ -303,6 +315,60 @@ TEST_F(extended, no_layout)
 	ASSERT_STACK(self->fd, &stack);
 	EXPECT_EQ(3, stack.head.nr_frames);
 	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_REGISTER, stack.head.stop);
+}
+
+/*
+ * Call BASE, which calls @next. Returns the stop reason if the stack ends there, 0 if it
+ * goes on with the caller, or -1.
+ */
+static int stop_in_base(int fd, const unsigned char *start,
+			const unsigned char *next, unsigned int inner)
+{
+	struct sframe_unwind_request request = request_self();
+	struct stack stack;
+
+	if (call_code(start + BASE, fd, &request, NULL, next) ||
+	    read_stack(fd, &stack) || stack.head.nr_frames <= inner ||
+	    stack.head.ips[inner] != (uintptr_t)start + BASE_RA)
+		return -1;
+	if (stack.head.nr_frames == inner + 1)
+		return stack.head.stop;
+	return is_caller(&stack, inner + 1) ? 0 : -1;
+}
+
+TEST_F(extended, cfa_in_a_kept_register)
+{
+	unsigned char *const start = self->at + ELF_SMALL_VADDR;
+	unsigned char *const other = map_elf(self->arg.elf_fd);
+
+	ASSERT_NE(NULL, other);
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	/* Twice, the second time with cached rules. */
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(0, stop_in_base(self->fd, start, start + REQUEST, 1));
+		/* The function between these may change it. */
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_REGISTER,
+			  stop_in_base(self->fd, start, start + SAVE, 2));
+		/* The call does not lead to another file. */
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_REGISTER,
+			  stop_in_base(self->fd, start,
+				       other + ELF_SMALL_VADDR + REQUEST, 1));
+	}
+	unmap_elf(other);
+}
+
+/* Nothing says that the call keeps it. */
+TEST_F(extended, register_that_is_not_kept)
+{
+	unsigned char *const start = self->at + ELF_SMALL_VADDR;
+
+	self->section.layouts[2][5] = 0;
+	ASSERT_EQ(sizeof(self->section),
+		  pwrite(self->arg.sframe_fd, &self->section,
+			 sizeof(self->section), 0));
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_REGISTER,
+		  stop_in_base(self->fd, start, start + REQUEST, 1));
 }
 
 /* Two frames whose CFAs lead to each other. */
