@@ -96,7 +96,7 @@ static void put_le(u8 *to, u64 value, int size)
 static const u8 tables[] = {
 	0, 0, 0, 0, 2, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 3, 4, 5, 0, SFRAME_EXT_SLOT_UNKNOWN, 2,
-	SFRAME_EXT_LAYOUT_FP | 4,
+	SFRAME_EXT_LAYOUT_FP | SFRAME_EXT_LAYOUT_KEPT | 4,
 	0, 0, 0, 8, 0, 1, 0, 0x10, 0,
 	0, 0, 0,
 };
