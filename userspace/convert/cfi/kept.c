@@ -5,8 +5,9 @@
  * is in it, or interrupted, the register has the value that it had at the call. What
  * other code leads into the function does not matter: only the call is marked.
  *
- * Calls are found by their bytes, at any offset: nothing returns to bytes that only look
- * like a call.
+ * Calls are found by their bytes. Those of other instructions may look like one, and lead
+ * to a function by accident, as "call *disp(%rax,%rbp,8)", ff 94 e8: so the instructions in
+ * front of a call are read, too.
  */
 #include <string.h>
 
@@ -42,7 +43,8 @@ struct answer {
  *
  * @calls: see sfu_kept_find().
  * @to_search: bytes in which calls may still be searched.
- * @left: bytes of functions that may still be looked at.
+ * @left: bytes of functions, and instructions in front of calls, that may still be looked
+ *	at.
  * @answers, @nr_answers: the last ones, of all that were found.
  * @start: of the function that is being looked at.
  * @reg: the register that it may keep.
@@ -97,20 +99,26 @@ static size_t find_span(const struct keeping *keeping, uint64_t address)
 	       low - 1 : nr_spans(keeping->spans);
 }
 
-/* Set [*@start, *@end) to the function with span number @i. */
+/*
+ * Set [*@start, *@end) to the function with span number @i, or to a part of it of more than
+ * MAX_FUNCTION.
+ */
 static void find_function(const struct keeping *keeping, size_t i,
 			  uint64_t *start, uint64_t *end)
 {
 	const struct buffer *spans = keeping->spans;
+	const uint64_t target = span_at(spans, i)->start;
 	size_t first = i;
 
 	while (first && !(span_at(spans, first)->flags & SPAN_ENTRY) &&
+	       target - span_at(spans, first)->start <= MAX_FUNCTION &&
 	       span_at(spans, first - 1)->end == span_at(spans, first)->start)
 		first--;
 	*start = span_at(spans, first)->start;
 	do {
 		*end = span_at(spans, i++)->end;
-	} while (i < nr_spans(keeping->spans) && span_at(spans, i)->start == *end &&
+	} while (i < nr_spans(keeping->spans) && *end - *start <= MAX_FUNCTION &&
+		 span_at(spans, i)->start == *end &&
 		 !(span_at(spans, i)->flags & SPAN_ENTRY));
 }
 
@@ -189,11 +197,14 @@ static int find_answer(struct keeping *keeping, uint64_t target, uint8_t reg)
 	uint64_t start, end, size;
 	int ret;
 
+	if (keeping->left < LOOK)
+		return 0;
+	keeping->left -= LOOK;
 	find_function(keeping, find_span(keeping, target), &start, &end);
 	size = end - start;
-	if (size > MAX_FUNCTION || size + LOOK > keeping->left)
+	if (size > MAX_FUNCTION || size > keeping->left)
 		return 0;
-	keeping->left -= size + LOOK;
+	keeping->left -= size;
 	keeping->start = start;
 	keeping->reg = reg;
 	keeping->work.size = 0;
@@ -262,8 +273,37 @@ static int find_call(struct keeping *keeping, uint64_t *at, uint64_t end,
 		if (is_as_called(keeping, *target))
 			return 1;
 		++*at;
+		keeping->to_search -= !!keeping->to_search;
 	}
 	return 0;
+}
+
+/*
+ * Returns 1 if an instruction of @span begins at @at, 0 if not, or if that is not known; or
+ * an error. One begins at *@begin, which is not behind @at, and is moved there.
+ */
+static int is_begin(struct keeping *keeping, const struct span *span, uint64_t *begin,
+		    uint64_t at)
+{
+	while (*begin < at) {
+		const uint64_t rest = span->end - *begin;
+		const size_t most = rest < EFFECT_MAX_SIZE ? rest : EFFECT_MAX_SIZE;
+		const unsigned char *code;
+		struct effect effect;
+		int ret;
+
+		if (!keeping->left)
+			return 0;
+		keeping->left--;
+		ret = sfu_image_code(keeping->image, *begin, most, &code);
+		if (ret <= 0)
+			return ret;
+		/* Then nothing behind it is known. */
+		if (!sfu_effect_read(code, most, &effect))
+			return 0;
+		*begin += effect.size;
+	}
+	return *begin == at;
 }
 
 /* Add the calls in @span that keep the register. */
@@ -271,11 +311,13 @@ static int find_in(struct keeping *keeping, const struct span *span)
 {
 	const uint8_t reg = span->rule.cfa & SFU_BASE_MASK;
 	struct budget *budget = &keeping->image->file.budget;
-	uint64_t at = span->start, target;
+	uint64_t at = span->start, begin = at, target;
 	int ret;
 
 	while ((ret = find_call(keeping, &at, span->end, &target)) > 0) {
 		ret = keeps(keeping, target, reg);
+		if (ret > 0)
+			ret = is_begin(keeping, span, &begin, at);
 		if (ret > 0) {
 			ret = sfu_budget_reserve(budget, keeping->calls,
 						 sizeof(at), "code");
@@ -285,6 +327,7 @@ static int find_in(struct keeping *keeping, const struct span *span)
 		if (ret < 0)
 			break;
 		at++;
+		keeping->to_search -= !!keeping->to_search;
 	}
 	return ret;
 }
