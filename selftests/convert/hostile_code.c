@@ -2,9 +2,12 @@
 /*
  * Constructions with code, .dynsym and .gopclntab.
  */
+#include <err.h>
+
 #include "hostile_kinds.h"
 
 #define NUMBER_OF_TEXTS		8
+#define NUMBER_OF_CALLERS	60
 
 /* Size of the code that a table of Go describes in vain. */
 #define GO_TEXT			(1ULL << 20)
@@ -73,6 +76,76 @@ void hostile_make_stub_hole(int fd, uint64_t size)
 	hostile_add_hole(&elf, size);
 	section->sh_offset = elf.segments[0].p_offset;
 	hostile_end(&elf);
+}
+
+/* The CFA of a function is in rax; each of its calls is of another row of one function. */
+void hostile_make_calls(int fd, uint64_t size)
+{
+	static const unsigned char return_code[] = { 0xc3 };
+	static const unsigned char in_rax[] = { 0x0d, 0 };
+	/* Rows of a byte each: CFA = rsp + 16, rsp + 8. */
+	static const unsigned char rows[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 8 };
+	const uint64_t nr = size / 16, callee_size = 2 * nr + 1;
+	const uint64_t caller = HOSTILE_TEXT + callee_size;
+	struct buffer section = { 0 }, code = { 0 };
+	struct hostile_elf elf;
+	size_t cie, fde;
+
+	for (uint64_t i = 0; i < 2 * nr; i++)
+		hostile_put(&code, 0x90, 1);
+	hostile_put_bytes(&code, return_code, sizeof(return_code));
+	for (uint64_t i = 0; i < nr; i++) {
+		hostile_put(&code, 0xe8, 1);
+		hostile_put(&code, 2 * i - callee_size - 5 * (i + 1), 4);
+	}
+	cie = hostile_put_cie(&section, false);
+	hostile_end_entry(&section, cie);
+	fde = hostile_put_fde(&section, false, cie, HOSTILE_TEXT, callee_size);
+	for (uint64_t i = 0; i < nr; i++)
+		hostile_put_bytes(&section, rows, sizeof(rows));
+	hostile_end_entry(&section, fde);
+	fde = hostile_put_fde(&section, false, cie, caller, 5 * nr);
+	hostile_put_bytes(&section, in_rax, sizeof(in_rax));
+	hostile_end_entry(&section, fde);
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".eh_frame", section.bytes, section.size);
+	hostile_add_text(&elf, HOSTILE_TEXT,
+			 hostile_append(&elf, code.bytes, code.size), code.size,
+			 code.size);
+	hostile_end(&elf);
+	buffer_free(&section);
+	buffer_free(&code);
+}
+
+/* Each byte may begin a call; all segments are the same bytes. */
+void hostile_make_call_bytes(int fd, uint64_t size)
+{
+	static const unsigned char in_rax[] = { 0x0d, 0 };
+	unsigned char *code = malloc(size);
+	struct buffer section = { 0 };
+	struct hostile_elf elf;
+	uint64_t offset;
+	size_t cie, fde;
+
+	if (!code)
+		errx(2, "no memory");
+	memset(code, 0xe8, size);
+	hostile_begin(&elf, fd);
+	offset = hostile_append(&elf, code, size);
+	cie = hostile_put_cie(&section, false);
+	hostile_end_entry(&section, cie);
+	for (uint64_t i = 0; i < NUMBER_OF_CALLERS; i++) {
+		const uint64_t start = HOSTILE_TEXT + (i << 32);
+
+		hostile_add_text(&elf, start, offset, size, size);
+		fde = hostile_put_fde(&section, false, cie, start, size);
+		hostile_put_bytes(&section, in_rax, sizeof(in_rax));
+		hostile_end_entry(&section, fde);
+	}
+	hostile_add_section(&elf, ".eh_frame", section.bytes, section.size);
+	hostile_end(&elf);
+	buffer_free(&section);
+	free(code);
 }
 
 static void put_go_header(struct buffer *to, uint64_t nr, uint64_t values,

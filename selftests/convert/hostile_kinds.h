@@ -25,6 +25,8 @@ void hostile_make_zstd(int fd, uint64_t size);
 void hostile_make_code_hole(int fd, uint64_t count);
 void hostile_make_marked_code(int fd, uint64_t size);
 void hostile_make_stub_hole(int fd, uint64_t size);
+void hostile_make_calls(int fd, uint64_t size);
+void hostile_make_call_bytes(int fd, uint64_t size);
 void hostile_make_go_search(int fd, uint64_t size);
 void hostile_make_go_numbers(int fd, uint64_t size);
 
