@@ -499,6 +499,7 @@ static void kept_registers_are_proven(void)
 	expect_kept(&object, "based_rax", 0x8007);
 	expect_kept(&object, "based_r11", 0x803f);
 	expect_kept(&object, "based_saved", 0x1);
+	expect_kept(&object, "based_looks", 0);
 	expect_kept(&object, "based_rsi", 0);
 	expect_kept(&object, "based_rbx", 0);
 	expect_kept(&object, "based_rbp", 0);
