@@ -76,10 +76,13 @@ static uint64_t peak(void)
  */
 static bool took_all_memory(uint64_t peak_before, uint64_t memory_before)
 {
+	const uint64_t most = peak();
 	struct rlimit limit;
 
-	return !getrlimit(RLIMIT_AS, &limit) &&
-	       peak() - peak_before > (limit.rlim_cur - memory_before) / 4 * 3;
+	/* The kernel counts the peak in steps; the limit may be below what was there. */
+	return !getrlimit(RLIMIT_AS, &limit) && most > peak_before &&
+	       limit.rlim_cur > memory_before &&
+	       most - peak_before > (limit.rlim_cur - memory_before) / 4 * 3;
 }
 
 static void set_limits(const struct reader_task *task)
