@@ -20,8 +20,8 @@
 #define SFU_MAX_WALK_ROWS	262144
 
 /*
- * Discoveries of one walk below registered sections, one for each address that
- * they have no rule for. Each may copy and validate the section of a file.
+ * Discoveries of one walk below sections, one for each address that they have no
+ * rule for. Each may copy and validate the section of a file.
  */
 #define SFU_MAX_WALK_BELOW	16
 

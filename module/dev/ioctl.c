@@ -38,7 +38,7 @@ static_assert(sizeof(struct sframe_unwind_section) == 64);
 static_assert(sizeof(struct sframe_unwind_list) == 64);
 static_assert(sizeof(struct sframe_unwind_events) == 24);
 static_assert(sizeof(struct sframe_unwind_segment) == 32);
-static_assert(sizeof(struct sframe_unwind_attach) == 136);
+static_assert(sizeof(struct sframe_unwind_attach) == 160);
 static_assert(sizeof(struct sframe_unwind_detach) == 32);
 static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
@@ -64,6 +64,7 @@ static_assert(offsetof(struct sframe_unwind_own_stack, message) == 40);
 static_assert(offsetof(struct sframe_unwind_attach, id) == 72);
 static_assert(offsetof(struct sframe_unwind_attach, message) == 96);
 static_assert(offsetof(struct sframe_unwind_attach, segments) == 112);
+static_assert(offsetof(struct sframe_unwind_attach, pid) == 136);
 static_assert(offsetof(struct sframe_unwind_stack, nr_frames) == 40);
 
 static int do_query(struct sfu_client *client, union sfu_arg *arg,
@@ -91,7 +92,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_BUILD_IDS |
 			    SFRAME_UNWIND_FEATURE_OVERWRITE |
 			    SFRAME_UNWIND_FEATURE_LIST_PROCESS |
-			    SFRAME_UNWIND_FEATURE_KEEPS_FP,
+			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
+			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ioctl: attach, detach and list sections of files.
+ * Ioctl: attach, detach and list sections.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -71,6 +71,7 @@ static struct sfu_attach_table *get_attach_table(u32 flags,
 						 "no memory"));
 }
 
+/* Attach a section to a file. */
 static int attach_section(struct sfu_client *client,
 			  struct sframe_unwind_attach *attach, struct file *elf,
 			  struct file *sframe, struct sfu_message *message)
@@ -89,6 +90,9 @@ static int attach_section(struct sfu_client *client,
 	struct sfu_elf headers;
 	int err;
 
+	spec.max_memory = spec.flags & SFRAME_UNWIND_ATTACH_SYSTEM ?
+				  SFU_MAX_ATTACHED_MEMORY :
+				  SFU_MAX_OWN_ATTACHED_MEMORY;
 	err = fetch_segments(&spec, attach, message);
 	if (err)
 		return err;
@@ -120,7 +124,7 @@ static int attach_section(struct sfu_client *client,
  * their memory are read and reported as addresses. So it needs more privilege
  * than observing them.
  */
-static bool may_attach_for_all(void)
+bool sfu_may_attach_for_all(void)
 {
 	return capable(CAP_SYS_ADMIN) ||
 	       (capable(CAP_PERFMON) && capable(CAP_SYS_PTRACE));
@@ -148,10 +152,40 @@ static int check_share(const struct sframe_unwind_attach *spec,
 	return 0;
 }
 
+/* Check that other members are consistent with SFRAME_UNWIND_ATTACH_PROCESS. */
+static int check_process(const struct sframe_unwind_attach *spec,
+			 struct sfu_message *message)
+{
+	const u32 others = SFRAME_UNWIND_ATTACH_SYSTEM |
+			   SFRAME_UNWIND_ATTACH_PREFER |
+			   SFRAME_UNWIND_ATTACH_INODE |
+			   SFRAME_UNWIND_ATTACH_SHARE;
+
+	if (!(spec->flags & SFRAME_UNWIND_ATTACH_PROCESS)) {
+		if (spec->pid || spec->text_start || spec->text_size)
+			return sfu_message_fail(message, -EINVAL,
+						"pid, text_start or text_size without PROCESS");
+		return 0;
+	}
+	if (spec->flags & others)
+		return sfu_message_fail(message, -EINVAL,
+					"PROCESS with flags 0x%x",
+					spec->flags & others);
+	if (spec->elf_fd != -1 || spec->build_id_size || spec->segments ||
+	    spec->nr_segments)
+		return sfu_message_fail(message, -EINVAL,
+					"PROCESS with an ELF file");
+	if (spec->pid < 0)
+		return sfu_message_fail(message, -EINVAL, "pid %d is negative",
+					spec->pid);
+	return 0;
+}
+
 int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 		     struct sfu_message *message)
 {
 	struct sframe_unwind_attach *spec = &arg->attach;
+	const bool is_of_process = spec->flags & SFRAME_UNWIND_ATTACH_PROCESS;
 	struct file *elf, *sframe;
 	int err;
 
@@ -163,14 +197,15 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 			  SFRAME_UNWIND_ATTACH_INODE |
 			  SFRAME_UNWIND_ATTACH_REPLACE |
 			  SFRAME_UNWIND_ATTACH_SHARE |
-			  SFRAME_UNWIND_ATTACH_EXTENDED, message);
+			  SFRAME_UNWIND_ATTACH_EXTENDED |
+			  SFRAME_UNWIND_ATTACH_PROCESS, message);
 	if (err)
 		return err;
 	err = sfu_check_reserved(spec->reserved | spec->reserved2 |
-				 spec->reserved3, message);
+				 spec->reserved3 | spec->reserved4, message);
 	if (err)
 		return err;
-	err = check_share(spec, message);
+	err = check_process(spec, message) ?: check_share(spec, message);
 	if (err)
 		return err;
 	if (spec->build_id_size > sizeof(spec->build_id))
@@ -186,14 +221,18 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, -EINVAL,
 					"sframe_offset 0x%llx is beyond all files",
 					spec->sframe_offset);
-	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM && !may_attach_for_all())
+	if (spec->flags & SFRAME_UNWIND_ATTACH_SYSTEM &&
+	    !sfu_may_attach_for_all())
 		return sfu_message_fail(message, -EPERM,
 					"attaching for all processes needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
 
-	elf = fget(spec->elf_fd);
+	elf = is_of_process ? NULL : fget(spec->elf_fd);
 	sframe = spec->flags & SFRAME_UNWIND_ATTACH_SHARE ?
 			 NULL : fget(spec->sframe_fd);
-	err = attach_section(client, spec, elf, sframe, message);
+	if (is_of_process)
+		err = sfu_ioctl_attach_process(client, spec, sframe, message);
+	else
+		err = attach_section(client, spec, elf, sframe, message);
 	if (sframe)
 		fput(sframe);
 	if (elf)

@@ -9,6 +9,7 @@
 
 #include "message.h"
 
+struct file;
 struct sfu_client;
 
 /* A copy of the caller's structure, which is copied back also on failure. */
@@ -69,5 +70,16 @@ SFU_DECLARE_IOCTL(sample);
 SFU_DECLARE_IOCTL(sample_control);
 SFU_DECLARE_IOCTL(sample_stats);
 SFU_DECLARE_IOCTL(clear_stack_map);
+
+/* Returns whether the caller may attach sections for all processes. */
+bool sfu_may_attach_for_all(void);
+
+/*
+ * SFRAME_UNWIND_IOC_ATTACH with SFRAME_UNWIND_ATTACH_PROCESS. @sframe: the file of
+ * attach->sframe_fd, or NULL.
+ */
+int sfu_ioctl_attach_process(struct sfu_client *client,
+			     struct sframe_unwind_attach *attach,
+			     struct file *sframe, struct sfu_message *message);
 
 #endif /* SFU_IOCTL_OPS_H */

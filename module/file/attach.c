@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach: SFrame sections that clients attach to files.
+ * Attach: SFrame sections that clients attach to files, and to addresses of
+ * processes.
  *
  * An attachment exists until its client detaches it or is closed. Its image may
  * exist longer, until no space has a section that uses it, but without its
@@ -11,6 +12,10 @@
  * one space, or to all spaces. An attachment holds no reference to a space or a
  * process. If its space has ended, no walk finds it any more, but the client
  * still lists, counts and detaches it.
+ *
+ * An attachment to addresses of a process may end before: another one replaces
+ * it, or a walk finds other memory there. It leaves its table then, but stays in
+ * its client's tree, and keeps its image, until it is detached.
  *
  * Attachments of one client, each to another file, may share an image.
  *
@@ -31,6 +36,7 @@
 #include <linux/err.h>
 #include <linux/lockdep.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sframe_unwind.h>
 
 #include "attach.h"
@@ -116,17 +122,20 @@ static u64 memory_for(const struct sfu_attachment *attachment)
 
 /*
  * Insert @attachment into its table and the client's tree, and count it.
- * Returns 0 or -EEXIST, see sfu_attach_table_add().
+ * Returns 0, -EEXIST or -EAGAIN, see sfu_attach_table_add().
  */
 static int insert_attachment(struct sfu_attachments *attachments,
 			     struct sfu_attachment *attachment)
 {
+	int err;
+
 	lockdep_assert_held(&attachments->lock);
 	attachment->entry.id = atomic64_inc_return(&last_attachment_id);
-	if (sfu_attach_table_add(attachment->table, &attachment->entry,
-				 !(attachment->flags &
-				   SFRAME_UNWIND_ATTACH_REPLACE)))
-		return -EEXIST;
+	err = sfu_attach_table_add(attachment->table, &attachment->entry,
+				   !(attachment->flags &
+				     SFRAME_UNWIND_ATTACH_REPLACE));
+	if (err)
+		return err;
 	rb_add(&attachment->by_id, &attachments->by_id, is_id_before);
 	attachments->nr++;
 	attachments->memory += memory_for(attachment);
@@ -134,16 +143,30 @@ static int insert_attachment(struct sfu_attachments *attachments,
 	return 0;
 }
 
+static int fail_exists(const struct sfu_attachment *attachment,
+		       struct sfu_message *message)
+{
+	const struct sfu_attach_range *range = &attachment->entry.range;
+
+	if (range->end)
+		return sfu_message_fail(message, -EEXIST,
+					"a section is already attached in 0x%llx-0x%llx of that process",
+					range->start, range->end);
+	return sfu_message_fail(message, -EEXIST,
+				"a section is already attached for all processes to %s",
+				attachment->pin ? "that file" :
+				"files with that build ID and segments");
+}
+
 /*
  * Check the client's limits, and insert @attachment. Returns 0 with *@id and
- * *@memory, after which another thread may detach and free @attachment; or
- * -ENOSPC or -EEXIST with @message.
+ * *@memory, after which another thread may detach and free @attachment; -EAGAIN,
+ * see sfu_attach_table_add(); or -ENOSPC or -EEXIST with @message.
  */
 static int publish_attachment(struct sfu_attachments *attachments,
-			      struct sfu_attachment *attachment, u64 *id,
-			      u64 *memory, struct sfu_message *message)
+			      struct sfu_attachment *attachment, u64 max_memory,
+			      u64 *id, u64 *memory, struct sfu_message *message)
 {
-	const u64 max_memory = sfu_attachment_max_memory(attachment->flags);
 	u64 memory_before;
 	int err = 0;
 	bool is_full;
@@ -159,11 +182,10 @@ static int publish_attachment(struct sfu_attachments *attachments,
 	if (!err)
 		*id = attachment->entry.id;
 	spin_unlock(&attachments->lock);
+	if (err == -EAGAIN)
+		return err;
 	if (err == -EEXIST)
-		return sfu_message_fail(message, err,
-					"a section is already attached for all processes to %s",
-					attachment->pin ? "that file" :
-					"files with that build ID and segments");
+		return fail_exists(attachment, message);
 	if (err && is_full)
 		return sfu_message_fail(message, err,
 					"the client has %u sections attached",
@@ -193,8 +215,18 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 	attachment = sfu_attachment_create(spec, elf, table, image, message);
 	if (IS_ERR(attachment))
 		return PTR_ERR(attachment);
-	err = publish_attachment(attachments, attachment, &spec->id,
-				 &spec->memory, message);
+	for (;;) {
+		err = publish_attachment(attachments, attachment,
+					 spec->max_memory, &spec->id,
+					 &spec->memory, message);
+		if (err != -EAGAIN)
+			break;
+		cond_resched();
+		if (!fatal_signal_pending(current))
+			continue;
+		err = sfu_message_fail(message, -EINTR, "killed");
+		break;
+	}
 	if (err)
 		sfu_attachment_destroy(attachment);
 	return err;
@@ -268,6 +300,9 @@ static void fill_entry(const struct sfu_attachment *attachment,
 		.flags = attachment->flags,
 		.build_id_size = attachment->build_id_size,
 	};
+	if (attachment->entry.range.end &&
+	    sfu_attach_table_has_ended(attachment->table, &attachment->entry))
+		entry->flags |= SFRAME_UNWIND_ATTACHED_ENDED;
 	memcpy(entry->build_id, attachment->build_id,
 	       attachment->build_id_size);
 }

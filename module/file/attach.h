@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attach: SFrame sections that clients attach to files.
+ * Attach: SFrame sections that clients attach to files, and to addresses of
+ * processes.
  */
 #ifndef SFU_ATTACH_H
 #define SFU_ATTACH_H
@@ -39,7 +40,8 @@ static inline void sfu_attachments_init(struct sfu_attachments *attachments)
 
 /*
  * Attach a section as @spec says, for the spaces that use @table. @elf: headers
- * of the file, which sfu_attach_check_file() must have accepted. The caller
+ * of the file, which sfu_attach_check_file() must have accepted; with spec->range,
+ * of a file with that one segment, at address 0. The caller
  * must have checked the privilege. Takes over the reference to @table, also on
  * failure. May sleep. Returns 0 with spec->id and spec->memory, or an error
  * with @message: see SFRAME_UNWIND_IOC_ATTACH.

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 
+#include "attach_table.h"
 #include "elf.h"
 
 struct file;
@@ -18,14 +19,16 @@ struct sfu_message;
  * struct sfu_attach_spec - arguments and results of SFRAME_UNWIND_IOC_ATTACH
  */
 struct sfu_attach_spec {
-	struct file *elf;
+	struct file *elf;	/* NULL with SFRAME_UNWIND_ATTACH_PROCESS */
 	struct file *sframe;	/* NULL with SFRAME_UNWIND_ATTACH_SHARE */
+	struct sfu_attach_range range; /* with SFRAME_UNWIND_ATTACH_PROCESS */
 	u64 sframe_offset;
 	u64 sframe_size;
 	u64 share_id;
 	const u8 *build_id;
 	u32 build_id_size;
 	u32 flags;		/* SFRAME_UNWIND_ATTACH_* */
+	u64 max_memory;		/* limit of the client's attachments */
 	u32 nr_segments;	/* 0: do not compare the segments */
 	struct sfu_elf_segment segments[SFU_ELF_MAX_SEGMENTS];
 	u64 id;			/* out */

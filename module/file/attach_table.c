@@ -7,6 +7,10 @@
  * client may list it long after the process has ended. An attachment holds no
  * reference to the space.
  *
+ * Entries with a range are in a tree of their own. Their ranges do not overlap:
+ * one that replaces others ends them, and their clients keep what has ended. So
+ * an address is found in O(log n) steps, whatever was attached.
+ *
  * A table's lock is held for O(log n) steps in a tree. Only privileged callers
  * add to or remove from the table of all spaces, and lookups take its lock only
  * while it is not empty.
@@ -28,18 +32,26 @@
  * @refs: see above.
  * @lock: protects @by_key and the nodes in it. Nests inside the lock of a
  *	client's attachments; no lock is taken under it.
- * @by_key: entries in the order of is_entry_before(): for each key, preferred
- *	ones first; in each of the two groups, the latest first.
- * @nr: number of entries; written under @lock.
+ * @by_key: entries without a range, in the order of is_entry_before(): for each
+ *	key, preferred ones first; in each of the two groups, the latest first.
+ * @by_start: entries with a range, in the order of their addresses.
+ * @nr: number of entries in @by_key; written under @lock.
+ * @nr_ranges: number of entries in @by_start; written under @lock.
+ * @ranges_added: number of entries ever added to it; written under @lock.
  * @changed: stamp of the last change; written under @lock.
+ * @is_over: its space has been freed; set once.
  * @rcu: frees the table after a grace period.
  */
 struct sfu_attach_table {
 	refcount_t refs;
 	spinlock_t lock;	/* see above */
 	struct rb_root by_key;
+	struct rb_root by_start;
 	unsigned long nr;
+	unsigned long nr_ranges;
+	u64 ranges_added;
 	atomic64_t changed;
+	bool is_over;
 	struct rcu_head rcu;
 };
 
@@ -48,6 +60,7 @@ static struct sfu_attach_table table_for_all = {
 	.refs = REFCOUNT_INIT(1),
 	.lock = __SPIN_LOCK_UNLOCKED(table_for_all.lock),
 	.by_key = RB_ROOT,
+	.by_start = RB_ROOT,
 };
 
 /*
@@ -148,13 +161,97 @@ find_latest_entry(const struct sfu_attach_table *table, u64 key, bool preferred)
 	return !entry || (other && other->id > entry->id) ? other : entry;
 }
 
+static struct sfu_attach_entry *entry_of(struct rb_node *node)
+{
+	return rb_entry(node, struct sfu_attach_entry, node);
+}
+
+static bool is_range_before(struct rb_node *node, const struct rb_node *other)
+{
+	return entry_of(node)->range.start <
+	       rb_entry(other, struct sfu_attach_entry, node)->range.start;
+}
+
+/*
+ * Find the entry with the highest range that starts at or below @address, or
+ * NULL; and in *@next the one behind it.
+ */
+static struct sfu_attach_entry *
+last_range_upto(const struct sfu_attach_table *table, u64 address,
+		struct sfu_attach_entry **next)
+{
+	struct rb_node *node = table->by_start.rb_node;
+	struct sfu_attach_entry *found = NULL;
+
+	lockdep_assert_held(&table->lock);
+	*next = NULL;
+	while (node) {
+		if (entry_of(node)->range.start <= address) {
+			found = entry_of(node);
+			node = node->rb_right;
+		} else {
+			*next = entry_of(node);
+			node = node->rb_left;
+		}
+	}
+	return found;
+}
+
+static struct sfu_attach_entry *
+find_overlap(const struct sfu_attach_table *table, u64 start, u64 end)
+{
+	struct sfu_attach_entry *entry, *next;
+
+	entry = last_range_upto(table, end - 1, &next);
+	return entry && entry->range.end > start ? entry : NULL;
+}
+
+/* Take @entry out of the tree of ranges. */
+static void remove_range_entry(struct sfu_attach_table *table,
+			       struct sfu_attach_entry *entry)
+{
+	lockdep_assert_held(&table->lock);
+	rb_erase(&entry->node, &table->by_start);
+	WRITE_ONCE(table->nr_ranges, table->nr_ranges - 1);
+	WRITE_ONCE(entry->is_ended, true);
+	mark_table_changed(table);
+}
+
+/* Entries that one entry may end while the lock is held once. */
+#define MAX_ENDED_AT_ONCE	16
+
+/* As sfu_attach_table_add(), for an entry with a range. */
+static int add_range_entry(struct sfu_attach_table *table,
+			   struct sfu_attach_entry *entry, bool alone)
+{
+	struct sfu_attach_entry *other;
+	unsigned int ended = 0;
+
+	lockdep_assert_held(&table->lock);
+	while ((other = find_overlap(table, entry->range.start,
+				     entry->range.end))) {
+		if (alone)
+			return -EEXIST;
+		if (ended++ == MAX_ENDED_AT_ONCE)
+			return -EAGAIN;
+		remove_range_entry(table, other);
+	}
+	rb_add(&entry->node, &table->by_start, is_range_before);
+	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
+	WRITE_ONCE(table->ranges_added, table->ranges_added + 1);
+	mark_table_changed(table);
+	return 0;
+}
+
 int sfu_attach_table_add(struct sfu_attach_table *table,
 			 struct sfu_attach_entry *entry, bool alone)
 {
 	int err = 0;
 
 	spin_lock(&table->lock);
-	if (alone && table == &table_for_all &&
+	if (entry->range.end) {
+		err = add_range_entry(table, entry, alone);
+	} else if (alone && table == &table_for_all &&
 	    find_latest_entry(table, entry->key, false)) {
 		err = -EEXIST;
 	} else {
@@ -170,9 +267,102 @@ void sfu_attach_table_remove(struct sfu_attach_table *table,
 			     struct sfu_attach_entry *entry)
 {
 	spin_lock(&table->lock);
-	rb_erase(&entry->node, &table->by_key);
-	WRITE_ONCE(table->nr, table->nr - 1);
-	mark_table_changed(table);
+	if (!entry->range.end) {
+		rb_erase(&entry->node, &table->by_key);
+		WRITE_ONCE(table->nr, table->nr - 1);
+		mark_table_changed(table);
+	} else if (!entry->is_ended) {
+		remove_range_entry(table, entry);
+	}
+	spin_unlock(&table->lock);
+}
+
+bool sfu_attach_table_has_ended(const struct sfu_attach_table *table,
+				const struct sfu_attach_entry *entry)
+{
+	return READ_ONCE(entry->is_ended) || READ_ONCE(table->is_over);
+}
+
+/* Returns the table of @view if it has entries with a range, else NULL. */
+static struct sfu_attach_table *
+table_with_ranges(const struct sfu_attach_view *view)
+{
+	struct sfu_attach_table *own = READ_ONCE(view->own);
+
+	/* As in find_in_attach_table(), an outdated 0 is noticed later. */
+	return own && READ_ONCE(own->nr_ranges) ? own : NULL;
+}
+
+bool sfu_attach_view_has_ranges(const struct sfu_attach_view *view)
+{
+	return table_with_ranges(view);
+}
+
+u64 sfu_attach_view_ranges_added(const struct sfu_attach_view *view)
+{
+	const struct sfu_attach_table *own = READ_ONCE(view->own);
+
+	return own ? READ_ONCE(own->ranges_added) : 0;
+}
+
+struct sfu_image *sfu_attach_view_find_range(const struct sfu_attach_view *view,
+					     u64 address,
+					     struct sfu_attach_range *range,
+					     u64 *id)
+{
+	struct sfu_attach_table *table = table_with_ranges(view);
+	struct sfu_attach_entry *entry, *next;
+	struct sfu_image *image = NULL;
+
+	*range = (struct sfu_attach_range) { .end = ~0ULL };
+	if (!table)
+		return NULL;
+	spin_lock(&table->lock);
+	entry = last_range_upto(table, address, &next);
+	if (entry && entry->range.end > address) {
+		*range = entry->range;
+		*id = entry->id;
+		image = entry->image;
+		sfu_image_share(image);
+	} else {
+		if (entry)
+			range->start = entry->range.end;
+		if (next)
+			range->end = next->range.start;
+	}
+	spin_unlock(&table->lock);
+	return image;
+}
+
+u64 sfu_attach_view_find_overlap(const struct sfu_attach_view *view, u64 start,
+				 u64 end)
+{
+	struct sfu_attach_table *table = table_with_ranges(view);
+	const struct sfu_attach_entry *entry;
+	u64 id = 0;
+
+	if (!table)
+		return 0;
+	spin_lock(&table->lock);
+	entry = find_overlap(table, start, end);
+	if (entry)
+		id = entry->id;
+	spin_unlock(&table->lock);
+	return id;
+}
+
+void sfu_attach_view_end_range(const struct sfu_attach_view *view, u64 address,
+			       u64 id)
+{
+	struct sfu_attach_table *table = table_with_ranges(view);
+	struct sfu_attach_entry *entry;
+
+	if (!table)
+		return;
+	spin_lock(&table->lock);
+	entry = find_overlap(table, address, address + 1);
+	if (entry && entry->id == id)
+		remove_range_entry(table, entry);
 	spin_unlock(&table->lock);
 }
 
@@ -224,6 +414,7 @@ static struct sfu_attach_table *create_attach_table(void)
 	refcount_set(&table->refs, 1);
 	spin_lock_init(&table->lock);
 	table->by_key = RB_ROOT;
+	table->by_start = RB_ROOT;
 	return table;
 }
 
@@ -263,5 +454,7 @@ void sfu_attach_view_exit(struct sfu_attach_view *view)
 	 * none; or else they are in an RCU read-side critical section, and only
 	 * look at the stamp.
 	 */
+	if (view->own)
+		WRITE_ONCE(view->own->is_over, true);
 	sfu_attach_table_put(view->own);
 }

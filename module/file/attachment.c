@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attachment: one section that a client has attached to a file, or to all files
- * with the same build ID and executable segments.
+ * Attachment: one section that a client has attached to a file, to all files
+ * with the same build ID and executable segments, or to addresses of a process.
  */
 #include <linux/err.h>
 #include <linux/sframe_unwind.h>
@@ -16,12 +16,6 @@
 #include "message.h"
 #include "payer.h"
 #include "pin.h"
-
-u64 sfu_attachment_max_memory(u32 flags)
-{
-	return flags & SFRAME_UNWIND_ATTACH_SYSTEM ?
-		       SFU_MAX_ATTACHED_MEMORY : SFU_MAX_OWN_ATTACHED_MEMORY;
-}
 
 static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 				    const struct sfu_elf *elf,
@@ -38,7 +32,7 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 	}
 	image = sfu_image_create(spec->sframe, spec->sframe_offset,
 				 spec->sframe_size, 0,
-				 sfu_attachment_max_memory(spec->flags),
+				 spec->max_memory,
 				 spec->flags & SFRAME_UNWIND_ATTACH_EXTENDED,
 				 &defect, message);
 	spec->defect_offset = defect.offset;
@@ -65,6 +59,9 @@ static int fill_attachment(struct sfu_attachment *attachment,
 	attachment->build_id_size = elf->build_id_size;
 	memcpy(attachment->build_id, elf->build_id, elf->build_id_size);
 	attachment->memory = sizeof(*attachment);
+	attachment->entry.range = spec->range;
+	if (spec->range.end)
+		return 0;
 	attachment->file_key = sfu_attach_key(elf);
 	attachment->entry.key = attachment->file_key;
 	attachment->entry.is_preferred =

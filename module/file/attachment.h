@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Attachment: one section that a client has attached to a file, or to all files
- * with the same build ID and executable segments.
+ * Attachment: one section that a client has attached to a file, to all files
+ * with the same build ID and executable segments, or to addresses of a process.
  */
 #ifndef SFU_ATTACHMENT_H
 #define SFU_ATTACHMENT_H
@@ -51,14 +51,8 @@ struct sfu_attachment {
 };
 
 /*
- * Limit of the memory of a client's attachments, for one with @flags to be
- * added.
- */
-u64 sfu_attachment_max_memory(u32 flags);
-
-/*
- * Create an attachment as @spec says, to the file with the headers @elf, for
- * @table. If @image is NULL, its image is read from spec->sframe. Takes over
+ * Create an attachment as @spec says, to the file with the headers @elf, or to
+ * spec->range, for @table. If @image is NULL, its image is read from spec->sframe. Takes over
  * the references to @table and @image, also on failure. May sleep. Returns it,
  * not inserted anywhere; or an error with @message: see
  * SFRAME_UNWIND_IOC_ATTACH.

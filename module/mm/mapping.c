@@ -127,13 +127,18 @@ static bool spend_mapping(u32 *budget)
 	return true;
 }
 
-int sfu_mappings_lock(struct sfu_mappings *mappings)
+int sfu_mappings_lock_of(struct sfu_mappings *mappings, struct mm_struct *mm)
 {
 	*mappings = (struct sfu_mappings) {
-		.mm = current->mm,
+		.mm = mm,
 		.left = SFU_MAX_HELD_MAPPINGS,
 	};
 	return mmap_read_lock_killable(mappings->mm) ? -EINTR : 0;
+}
+
+int sfu_mappings_lock(struct sfu_mappings *mappings)
+{
+	return sfu_mappings_lock_of(mappings, current->mm);
 }
 
 void sfu_mappings_unlock(struct sfu_mappings *mappings)

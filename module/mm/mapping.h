@@ -47,9 +47,9 @@ struct sfu_hashed {
 };
 
 /**
- * struct sfu_mappings - the mappings of the current mm, with the mmap lock held
+ * struct sfu_mappings - the mappings of an mm, with the mmap lock held
  *
- * @mm: the current mm.
+ * @mm: the mm, mostly the current one.
  * @left: number of mappings that may still be visited before the lock is
  *	released.
  * @hashed: the last file hashed.
@@ -72,6 +72,10 @@ struct sfu_mappings {
  * released. Returns 0 or -EINTR.
  */
 int sfu_mappings_lock(struct sfu_mappings *mappings);
+
+/* As sfu_mappings_lock(), of @mm, which must have users (mmget()). */
+int sfu_mappings_lock_of(struct sfu_mappings *mappings, struct mm_struct *mm);
+
 void sfu_mappings_unlock(struct sfu_mappings *mappings);
 
 /*

@@ -94,6 +94,10 @@ void sfu_section_set_table(struct sfu_section *section,
  * @has_own: the file contains a section that has not been found malformed.
  * @above: id of the registered section that covers the code and has no rule for
  *	it, or 0. If not 0, this is in no space, and is for one address.
+ * @is_below_registered: with @range and @above, the latter is a registered one.
+ * @range: id of the attachment, if it was attached to addresses of the process;
+ *	else 0.
+ * @ranges_added: sfu_attach_view_ranges_added() when it was found.
  * @generation: of the attachments (see sfu_attach_view_generation()) at the
  *	last time this was found to be current. It belongs to one space: another
  *	space that shares this after fork may see other attachments.
@@ -104,7 +108,10 @@ struct sfu_found {
 	u64 key;
 	const struct inode *inode;
 	bool has_own;
+	bool is_below_registered;
 	u64 above;
+	u64 range;
+	u64 ranges_added;
 	atomic64_t generation;
 };
 

@@ -15,17 +15,15 @@
  * SWEEP_INTERVAL. A space that is not needed is freed if nobody holds a
  * reference to it: the hash's reference, if it is the last one, is dropped
  * under spaces_lock, and the space is removed from the hash before the lock is
- * released.
+ * released. A space that sections are attached to the addresses of is needed as
+ * long as its process exists, as the attachments are found by it alone.
  *
  * Lock order: mmap lock > sfu_space.lock > spaces_lock, sfu_rules.lock. The
  * shrinker may run under the first two, and takes only the last two.
  */
-#include <linux/anon_inodes.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/init.h>
-#include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/rbtree_latch.h>
 #include <linux/sched/signal.h>
@@ -35,6 +33,7 @@
 
 #include "compat.h"
 #include "counters.h"
+#include "marker.h"
 #include "message.h"
 #include "section.h"
 #include "sections.h"
@@ -294,7 +293,7 @@ static const struct vm_operations_struct marker_vm_ops = {
 };
 
 /*
- * Called by map_marker() below, with the mmap lock held for writing; and by
+ * Called by sfu_marker_map(), with the mmap lock held for writing; and by
  * remap_file_pages() on the marker, which maps it anew.
  */
 static int marker_mmap(struct file *file, struct vm_area_struct *vma)
@@ -334,72 +333,11 @@ static int marker_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-/*
- * All mappings of the file are gone, so nothing uses its address_space any
- * more.
- */
-static int marker_release(struct inode *inode, struct file *file)
-{
-	kfree(file->f_mapping);
-	return 0;
-}
-
 static const struct file_operations marker_fops = {
 	.owner = THIS_MODULE,
 	.mmap = marker_mmap,
-	.release = marker_release,
+	.release = sfu_marker_release,
 };
-
-/*
- * Fork and exit link and unlink the mappings of a file under a lock of its
- * address_space, which all files on the anonymous inode share. Each marker gets
- * an address_space of its own, always empty, so that unrelated processes do not
- * contend for that lock.
- */
-static struct file *open_marker(void)
-{
-	struct address_space *mapping = kzalloc(sizeof(*mapping),
-						GFP_KERNEL_ACCOUNT);
-	struct file *file;
-
-	if (!mapping)
-		return ERR_PTR(-ENOMEM);
-	file = anon_inode_getfile("[sframe_unwind]", &marker_fops, NULL,
-				  O_RDWR | O_CLOEXEC);
-	if (IS_ERR(file)) {
-		kfree(mapping);
-		return file;
-	}
-	address_space_init_once(mapping);
-	init_rwsem(&mapping->invalidate_lock);
-	mapping->host = file_inode(file);
-	mapping->a_ops = &empty_aops;
-	file->f_mapping = mapping;
-	return file;
-}
-
-/*
- * Map the marker of the current mm. Returns 0, also if another thread mapped it
- * meanwhile; -ENOMEM; or -EINTR.
- */
-static int map_marker(void)
-{
-	unsigned long address;
-	struct file *file;
-
-	file = open_marker();
-	/*
-	 * Treat the limits on files and on locked memory (mlockall()) as no
-	 * memory.
-	 */
-	if (IS_ERR(file))
-		return -ENOMEM;
-	address = vm_mmap(file, 0, PAGE_SIZE, PROT_NONE, MAP_SHARED, 0);
-	fput(file);
-	if (IS_ERR_VALUE(address) && (long)address != -EEXIST)
-		return (long)address == -EINTR ? -EINTR : -ENOMEM;
-	return 0;
-}
 
 struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 {
@@ -410,7 +348,7 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 	if (is_registered(space))
 		return space;
 	sfu_space_put(space);
-	err = map_marker();
+	err = sfu_marker_map(&marker_fops);
 	if (err)
 		return ERR_PTR(sfu_message_fail(message, err,
 						"cannot map the marker page"));
@@ -430,12 +368,40 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message)
 					"the marker page was unmapped"));
 }
 
-/* Returns whether the observed @space is not needed any more. */
+/* Returns whether @space must be kept because of attachments to its addresses. */
+static bool is_space_kept(const struct sfu_space *space)
+{
+	return sfu_attach_view_has_ranges(&space->attached) &&
+	       atomic_read(&space->mm->mm_users);
+}
+
+/* Returns whether the observed @space, which is not kept, is not needed any more. */
 static bool is_space_over(const struct sfu_space *space)
 {
 	return !atomic_read(&nr_askers) || !atomic_read(&space->mm->mm_users) ||
 	       time_after(jiffies, READ_ONCE(space->walked) +
 				   SFU_OBSERVED_SECONDS * HZ);
+}
+
+/*
+ * Drop the hash's reference to @space, if that is the last one, and the space
+ * need not be kept. Returns whether it was dropped.
+ */
+static bool drop_last_reference(struct sfu_space *space)
+{
+	lockdep_assert_held(&spaces_lock);
+	if (is_space_kept(space) || !refcount_dec_if_one(&space->refs))
+		return false;
+	/*
+	 * Who attached a section to it meanwhile did so before he dropped his
+	 * reference. Pairs with the release there.
+	 */
+	smp_mb();
+	if (!is_space_kept(space))
+		return true;
+	/* Nobody takes a reference from 0 on without spaces_lock. */
+	refcount_set(&space->refs, 1);
+	return false;
 }
 
 /* Free @space, which is in no hash and no list, and has no references. */
@@ -468,7 +434,7 @@ static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 					 link);
 		list_move_tail(&space->link, &observed_spaces);
 		if (!(all || is_space_over(space)) ||
-		    !refcount_dec_if_one(&space->refs))
+		    !drop_last_reference(space))
 			continue;
 		remove_space(space);
 		end_observing(space);
@@ -493,16 +459,16 @@ static void sweep_spaces(struct work_struct *work)
 		queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
 }
 
-struct sfu_space *sfu_space_observe(void)
+struct sfu_space *sfu_space_observe_of(struct mm_struct *mm)
 {
-	struct sfu_space *space = create_space(current->mm, SFU_GFP_OPTIONAL);
+	struct sfu_space *space = create_space(mm, SFU_GFP_OPTIONAL);
 	struct sfu_space *other;
 
 	if (!space)
 		return NULL;
 	sweep_some_spaces(TURN_OF_WALK, false);
 	spin_lock(&spaces_lock);
-	other = find_space(current->mm);
+	other = find_space(mm);
 	refcount_inc(&(other ?: space)->refs);
 	if (!other) {
 		publish_space(space);
@@ -515,6 +481,11 @@ struct sfu_space *sfu_space_observe(void)
 	}
 	queue_delayed_work(system_dfl_wq, &sweep_work, SWEEP_INTERVAL);
 	return space;
+}
+
+struct sfu_space *sfu_space_observe(void)
+{
+	return sfu_space_observe_of(current->mm);
 }
 
 void sfu_space_asker_add(void)

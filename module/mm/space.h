@@ -10,7 +10,8 @@
  * An observed space is created by a walk in an mm that has no space. It has no
  * marker, as the process did not ask for anything. It is freed when the process
  * has ended, when no consumer requests stacks any more, when no walk has used
- * it for SFU_OBSERVED_SECONDS, and when memory is short. It becomes a
+ * it for SFU_OBSERVED_SECONDS, and when memory is short; but as long as sections
+ * are attached to its addresses, only when the process has ended. It becomes a
  * registered space if its process registers a section. A forked child does not
  * inherit it.
  */
@@ -106,6 +107,12 @@ struct sfu_space *sfu_space_get_or_create(struct sfu_message *message);
  * none. May sleep. Returns it with a reference, or NULL if out of memory.
  */
 struct sfu_space *sfu_space_observe(void);
+
+/*
+ * As sfu_space_observe(), of @mm, which must have users (mmget()); or get the
+ * space that it has.
+ */
+struct sfu_space *sfu_space_observe_of(struct mm_struct *mm);
 
 /* Note that a walk begins in @space. */
 static inline void sfu_space_note_walk(struct sfu_space *space)

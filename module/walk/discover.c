@@ -12,6 +12,7 @@
 #include "counters.h"
 #include "decode/sframe_format.h"
 #include "discover.h"
+#include "discover_current.h"
 #include "file/attach_file.h"
 #include "file/attach_table.h"
 #include "file/elf.h"
@@ -39,7 +40,7 @@ struct discovery {
 	struct sfu_elf_reader reader;
 	u32 *budget;
 	struct sfu_code code;
-	const struct sfu_space *space;
+	struct sfu_space *space;
 	struct sfu_elf elf;
 	u64 bias;
 	struct sfu_found found;
@@ -207,25 +208,57 @@ static int use_own(struct discovery *discovery, struct sfu_defect *defect)
 	return err;
 }
 
-/* Returns the latest image attached to the file, see sfu_attach_view_find(). */
-static struct sfu_image *latest_attached(const struct sfu_space *space,
-					 const struct sfu_found *found,
-					 bool preferred)
+/*
+ * Returns the origin of @address, which is in a mapping that is contiguous with
+ * @code.
+ */
+static struct sfu_origin origin_of_code(const struct sfu_code *code,
+					u64 address)
 {
-	const struct sfu_attach_keys keys = {
-		.inode = sfu_attach_inode_key(found->key,
-					      sfu_pin_find(found->inode)),
-		.file = found->key,
-	};
+	/* Code that is neither of a file nor in the vDSO is anonymous memory. */
+	if (!code->file && !code->image)
+		return (struct sfu_origin) {};
+	return sfu_mapping_origin(code->file,
+				  code->offset + (address - code->start));
+}
 
-	return sfu_attach_view_find(&space->attached, keys, preferred);
+/*
+ * Use the image attached to a range of the process that covers @pc. Returns
+ * whether there is one. Reduces the text to the range, or else to the addresses
+ * around @pc that no range covers. Ends an attachment if other memory is mapped
+ * there.
+ */
+static bool use_range(struct discovery *discovery, u64 pc)
+{
+	const struct sfu_attach_view *view = &discovery->space->attached;
+	struct sfu_found *found = &discovery->found;
+	struct sfu_attach_range range;
+	struct sfu_image *image;
+	u64 id = 0;
+
+	image = sfu_attach_view_find_range(view, pc, &range, &id);
+	intersect_range(&found->section.text, range.start, range.end);
+	if (!image)
+		return false;
+	if (origin_of_code(&discovery->code, range.start).hash !=
+	    range.origin) {
+		sfu_attach_view_end_range(view, pc, id);
+		sfu_image_empty(image);
+		sfu_image_put(image);
+		return false;
+	}
+	discovery->bias = range.start;
+	use_image(discovery, image, SFU_ATTACHED);
+	found->range = id;
+	return true;
 }
 
 /* Use the image attached to the file. Returns whether there is one. */
 static bool use_attached(struct discovery *discovery, bool preferred)
 {
-	struct sfu_image *image = latest_attached(discovery->space,
-						  &discovery->found, preferred);
+	struct sfu_image *image = sfu_latest_attached(discovery->space,
+						      &discovery->found,
+						      preferred);
 
 	if (!image)
 		return false;
@@ -356,10 +389,53 @@ static noinline_for_stack int make_found_section(struct sfu_space *space,
 static bool is_from_same(const struct sfu_code *code,
 			 const struct sfu_range *range)
 {
-	const u64 offset = code->offset + (range->start - code->start);
-
-	return range->end && sfu_mapping_origin(code->file, offset).hash ==
+	return range->end && origin_of_code(code, range->start).hash ==
 				     range->origin.hash;
+}
+
+/*
+ * Find the code at @pc, and set the text to all of it. Returns 0; an error of
+ * sfu_mapping_find_code(); or -ENOENT, with discovery->code set, if it is in
+ * anonymous memory.
+ */
+static int begin_discovery(struct discovery *discovery, u64 pc)
+{
+	struct sfu_found *found = &discovery->found;
+	int err;
+
+	err = sfu_mapping_find_code(pc, discovery->budget, &discovery->code);
+	found->section.text = (struct sfu_range) {
+		.start = discovery->code.start,
+		.end = discovery->code.end,
+	};
+	/* Before anything is looked for, so that later changes are noticed. */
+	found->ranges_added =
+		sfu_attach_view_ranges_added(&discovery->space->attached);
+	atomic64_set(&found->generation,
+		     sfu_space_attach_generation(discovery->space));
+	return err;
+}
+
+/*
+ * Add what was found to the space, or use it for the walk alone, and end the
+ * discovery. Returns what sfu_discover() returns.
+ */
+static int end_discovery(struct discovery *discovery, int err, bool is_gap,
+			 struct sfu_section **section)
+{
+	struct sfu_found *found = &discovery->found;
+	struct sfu_range *text = &found->section.text;
+
+	if (!err) {
+		text->origin = origin_of_code(&discovery->code, text->start);
+		err = make_found_section(discovery->space, found, is_gap,
+					 section);
+	} else {
+		release_found(found);
+	}
+	if (discovery->code.file)
+		fput(discovery->code.file);
+	return err;
 }
 
 int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
@@ -373,18 +449,19 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 	};
 	struct sfu_found *found = &discovery.found;
 	struct sfu_range *text = &found->section.text;
+	bool is_gap, is_anonymous;
 	u64 start, end;
-	bool is_gap;
 	int err;
 
 	*section = NULL;
 	defect->kind = SFU_DEFECT_NONE;
-	err = sfu_mapping_find_code(pc, budget, &discovery.code);
-	*code_start = discovery.code.start;
-	*code_end = discovery.code.end;
-	if (err)
+	err = begin_discovery(&discovery, pc);
+	*code_start = text->start;
+	*code_end = text->end;
+	is_anonymous = err == -ENOENT && text->end;
+	if (err && !(is_anonymous &&
+		     sfu_attach_view_has_ranges(&space->attached)))
 		return err;
-	atomic64_set(&found->generation, sfu_space_attach_generation(space));
 	/* Another thread may have added a section for @pc meanwhile. */
 	is_gap = sfu_space_find_gap(space, pc, &start, &end);
 	if (!is_gap) {
@@ -392,78 +469,45 @@ int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 		start = pc;
 		end = pc + 1;
 	}
-	*text = (struct sfu_range) {
-		.start = discovery.code.start,
-		.end = discovery.code.end,
-	};
 	intersect_range(text, start, end);
-	err = look_at_file(&discovery, pc, !is_from_same(&discovery.code, bad),
-			   defect);
-	if (!err) {
-		text->origin = sfu_mapping_origin(discovery.code.file,
-						  discovery.code.offset +
-						  (text->start -
-						   discovery.code.start));
-		err = make_found_section(space, found, is_gap, section);
-		/* The other thread reports the defect. */
-		if (err == -EEXIST)
-			defect->kind = SFU_DEFECT_NONE;
-	} else {
-		release_found(found);
+	if (!err)
+		err = look_at_file(&discovery, pc,
+				   !is_from_same(&discovery.code, bad), defect);
+	if ((!err || is_anonymous) && found->section.source == SFU_NOTHING &&
+	    use_range(&discovery, pc))
+		err = 0;
+	/* That there is none does not concern ranges beside @pc. */
+	if (is_anonymous) {
+		*code_start = text->start;
+		*code_end = text->end;
 	}
-	if (discovery.code.file)
-		fput(discovery.code.file);
+	err = end_discovery(&discovery, err, is_gap, section);
+	/* The other thread reports the defect. */
+	if (err == -EEXIST)
+		defect->kind = SFU_DEFECT_NONE;
 	return err;
 }
 
-/* Returns the image that discovery would use for @found now, or NULL. */
-static struct sfu_image *find_attached(const struct sfu_space *space,
-				       const struct sfu_found *found)
+int sfu_discover_range(struct sfu_space *space, u64 pc,
+		       const struct sfu_section *above, u32 *budget,
+		       struct sfu_section **section)
 {
-	struct sfu_image *image = NULL;
+	struct discovery discovery = { .budget = budget, .space = space };
+	struct sfu_found *found = &discovery.found;
+	int err;
 
-	if (found->has_own)
-		image = latest_attached(space, found, true);
-	/*
-	 * Only a preferred attachment replaces the section of the file itself.
-	 */
-	if (!image && found->section.source != SFU_FOUND)
-		image = latest_attached(space, found, false);
-	return image;
-}
-
-/* Returns whether the section that @found was discovered below is still there. */
-static bool is_above(struct sfu_space *space, const struct sfu_found *found)
-{
-	struct sfu_section *above;
-	bool is_same;
-
-	above = sfu_space_find(space, found->section.text.start);
-	is_same = above && above->id == found->above;
-	if (above)
-		sfu_section_put(above);
-	return is_same;
-}
-
-bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found)
-{
-	const u64 generation = sfu_space_attach_generation(space);
-	const struct sfu_image *used = found->section.source == SFU_ATTACHED ?
-					       found->image : NULL;
-	struct sfu_image *image;
-	bool is_current;
-
-	if (found->above && !is_above(space, found))
-		return false;
-	if (atomic64_read(&found->generation) == generation)
-		return true;
-	image = find_attached(space, found);
-	is_current = image == used;
-	if (image) {
-		sfu_image_empty(image);
-		sfu_image_put(image);
-	}
-	if (is_current)
-		atomic64_set(&found->generation, generation);
-	return is_current;
+	*section = NULL;
+	if (!sfu_attach_view_find_overlap(&space->attached, pc, pc + 1))
+		return -ENOENT;
+	err = begin_discovery(&discovery, pc);
+	if (err)
+		return err;
+	found->above = above->id;
+	found->is_below_registered = above->source == SFU_REGISTERED;
+	intersect_range(&found->section.text, pc, pc + 1);
+	if (!use_range(&discovery, pc))
+		err = -ENOENT;
+	err = end_discovery(&discovery, err, false, section);
+	/* There is a range, but no memory. */
+	return err == -ENOENT && found->range ? -ENOMEM : err;
 }

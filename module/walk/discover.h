@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Discover: find a section for code without a registered one: in the file that
- * the code is mapped from, or attached to that file.
+ * the code is mapped from, attached to that file, or attached to the addresses of
+ * the process.
  */
 #ifndef SFU_DISCOVER_H
 #define SFU_DISCOVER_H
@@ -30,21 +31,25 @@ struct sfu_space;
  * caller and is held, see sfu_section_hold(), its mappings have been checked,
  * and the caller may use it even if it is detached meanwhile.
  *
- * Other errors: -ENOENT if @pc is not in code of a file, the file cannot be
- * read, or the result could not be added for lack of memory; -EINPROGRESS if
- * the file is being read; -ETIME if the budget is exhausted; -EINTR. With
- * these, [*start, *end) is the executable memory around @pc that the error
- * applies to, or empty.
+ * Other errors: -ENOENT if @pc is neither in code of a file nor in memory that a
+ * section is attached to, the file cannot be read, or the result could not be
+ * added for lack of memory; -EINPROGRESS if the file is being read; -ETIME if the
+ * budget is exhausted; -EINTR. With these, [*start, *end) is the executable
+ * memory around @pc that the error applies to, or empty.
  */
 int sfu_discover(struct sfu_space *space, u64 pc, const struct sfu_range *bad,
 		 u64 above, u32 *budget, u64 *start, u64 *end,
 		 struct sfu_section **section, struct sfu_defect *defect);
 
 /*
- * Returns whether discovery would give the same result as @found again, that
- * is, whether no attachment has changed it. @found must be a section of @space
- * whose file is still mapped. May sleep.
+ * Find a section attached to addresses of the process for @pc, for which @above,
+ * the section of @space that covers it, has no rule, nor has one below it. Decreases
+ * *@budget by the number of mappings visited. May sleep, takes the mmap lock. Returns
+ * -EEXIST with a *@section that only the caller may use, as sfu_discover(); -ENOENT
+ * if nothing is attached there; -ENOMEM; or another error of sfu_discover().
  */
-bool sfu_discover_is_current(struct sfu_space *space, struct sfu_found *found);
+int sfu_discover_range(struct sfu_space *space, u64 pc,
+		       const struct sfu_section *above, u32 *budget,
+		       struct sfu_section **section);
 
 #endif /* SFU_DISCOVER_H */

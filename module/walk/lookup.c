@@ -8,6 +8,7 @@
 
 #include "decode/cache.h"
 #include "discover.h"
+#include "discover_current.h"
 #include "limits.h"
 #include "lookup.h"
 #include "mm/space.h"
@@ -371,43 +372,91 @@ static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
 }
 
 /*
- * The registered section in use has no rule for @pc: look for one in what
- * discovery finds for the file. That section is used for this address only, so
- * that the registered one stays the first for all others. As each address takes
- * a discovery, a walk does only a few; the rule cache keeps what they find.
- * Returns as sfu_lookup_rule().
+ * Find the rule for @pc in @section, which was discovered below the one in use. It is
+ * used for this address only, so that the one above stays the first for all others.
+ * Takes over the reference and the hold. Returns as sfu_lookup_rule().
  */
-static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
-				    struct sfu_match *match)
+static int find_rule_in_below(struct sfu_lookup *lookup, u64 pc,
+			      struct sfu_section *section,
+			      struct sfu_match *match)
 {
-	struct sfu_checked checked = { .start = pc, .end = pc + 1 };
-	const u64 above = lookup->used.section->id;
-	const struct sfu_range bad = {};
+	const struct sfu_checked checked = {
+		.section = section,
+		.start = pc,
+		.end = pc + 1,
+	};
 	struct sfu_defect defect = {};
-	struct sfu_section *section;
 	int err;
 
-	if (!lookup->below_left) {
-		lookup->below_failed = true;
-		return -ENOENT;
-	}
-	lookup->below_left--;
-	err = discover_section(lookup, pc, &bad, above, &section);
-	if (!section) {
-		lookup->below_failed = true;
-		return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
-			       err : -ENOENT;
-	}
 	err = sfu_section_find_rule(section, pc, &lookup->budget, match,
 				    &defect);
 	sfu_section_release(section);
-	checked.section = section;
 	if (sfu_discover_is_current(lookup->space, sfu_found_of(section)))
 		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
 				      &checked);
 	sfu_lookup_begin_frame(lookup);
 	lookup->below = section;
 	return err == -EINVAL ? -ENOENT : err;
+}
+
+/* Nothing was discovered below the section in use, because of @err. */
+static int fail_below(struct sfu_lookup *lookup, int err)
+{
+	lookup->below_failed = true;
+	return err == -EINTR || err == -EINPROGRESS || err == -ETIME ?
+		       err : -ENOENT;
+}
+
+/* Returns whether the section in use is one that was attached to addresses. */
+static bool is_range_used(const struct sfu_lookup *lookup)
+{
+	const struct sfu_found *found = sfu_found_of(lookup->used.section);
+
+	return found && found->range;
+}
+
+/*
+ * The section in use has no rule for @pc: look for one in what discovery finds below
+ * it: for the file, if it is a registered one, and then in what is attached to the
+ * address. As each address takes a discovery, a walk does only a few; the rule cache
+ * keeps what they find. Returns as sfu_lookup_rule().
+ */
+static noinline int find_rule_below(struct sfu_lookup *lookup, u64 pc,
+				    struct sfu_match *match)
+{
+	struct sfu_section *const above = lookup->used.section;
+	const struct sfu_range bad = {};
+	struct sfu_section *section;
+	int err;
+
+	if (!lookup->below_left)
+		return fail_below(lookup, -ENOENT);
+	lookup->below_left--;
+	if (above->source == SFU_REGISTERED) {
+		err = discover_section(lookup, pc, &bad, above->id, &section);
+		if (!section)
+			return fail_below(lookup, err);
+		err = find_rule_in_below(lookup, pc, section, match);
+		if (err != -ENOENT || match->rule.flags & SFU_RULE_SIGNAL ||
+		    sfu_found_of(section)->range)
+			return err;
+	}
+	err = sfu_discover_range(lookup->space, pc, above,
+				 &lookup->budget.mappings, &section);
+	if (section)
+		return find_rule_in_below(lookup, pc, section, match);
+	return err == -ENOENT ? err : fail_below(lookup, err);
+}
+
+/* Returns whether find_rule_below() may find a rule for @pc. */
+static bool has_below(const struct sfu_lookup *lookup, u64 pc)
+{
+	const struct sfu_attach_view *view = &lookup->space->attached;
+
+	if (lookup->used.section->source == SFU_REGISTERED)
+		return true;
+	return !is_range_used(lookup) &&
+	       sfu_attach_view_find_overlap(view, pc, pc + 1);
 }
 
 int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
@@ -423,8 +472,7 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 					  &lookup->budget, match))
 		return 0;
 	err = find_rule_in_used(lookup, pc, match);
-	if (err == -ENOENT && lookup->used.section &&
-	    lookup->used.section->source == SFU_REGISTERED &&
+	if (err == -ENOENT && lookup->used.section && has_below(lookup, pc) &&
 	    !(match->rule.flags & SFU_RULE_SIGNAL))
 		err = find_rule_below(lookup, pc, match);
 	return err;

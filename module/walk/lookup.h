@@ -25,11 +25,11 @@ struct sfu_space;
  * @earlier: sections used before that, as @used. Stacks go to and fro between a
  *	few files.
  * @nr_earlier: number of sections that have been stored in @earlier, in rotation.
- * @below: the section for the frame that was discovered below a registered one,
- *	which has no rule for it; holds a reference; or NULL.
- * @below_failed: discovery below a registered section has failed for the frame,
- *	which may be temporary: that there is no rule must not be cached.
- * @below_left: discoveries below registered sections that the walk may still do.
+ * @below: the section for the frame that was discovered below another one, which
+ *	has no rule for it; holds a reference; or NULL.
+ * @below_failed: discovery below a section has failed for the frame, which may be
+ *	temporary: that there is no rule must not be cached.
+ * @below_left: discoveries below sections that the walk may still do.
  * @epoch: epoch of the space's rules, see mm/rules.h.
  * @budget: the work that the walk may still do.
  * @nothing: executable memory for which discovery has failed in this walk.

@@ -42,7 +42,8 @@
  *	STATS
  *	LIST				the sections of the address space
  *	EVENTS				records of sections that are removed
- *	ATTACH, DETACH, LIST_ATTACHED	sections for files
+ *	ATTACH, DETACH, LIST_ATTACHED	sections for files, and for memory of a
+ *					process
  *	records				what read(2) returns: stacks, removals
  *
  * and in <linux/sframe_unwind_sample.h>, which this header includes:
@@ -99,6 +100,7 @@
  * next instructions tell if its frame is not set up yet, or not any more.
  */
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
+#define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -741,6 +743,12 @@ struct sframe_unwind_events {
  *		this flag, and in all sections that are not attached, such a
  *		section is not well-formed. With SHARE, the flag is that of the
  *		attachment @share_id, and must not be set.
+ * PROCESS	attach to the addresses [text_start, text_start + text_size) of
+ *		process pid, not to a file: for code in anonymous memory, which
+ *		a just-in-time compiler has generated. For another process than
+ *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED
+ *		and REPLACE. With REPLACE, attachments to addresses that overlap
+ *		are ended, those of other clients, too.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
@@ -748,6 +756,7 @@ struct sframe_unwind_events {
 #define SFRAME_UNWIND_ATTACH_REPLACE	0x08U
 #define SFRAME_UNWIND_ATTACH_SHARE	0x10U
 #define SFRAME_UNWIND_ATTACH_EXTENDED	0x20U
+#define SFRAME_UNWIND_ATTACH_PROCESS	0x40U
 
 /* Maximum size of a build ID in bytes. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
@@ -768,12 +777,13 @@ struct sframe_unwind_segment {
 };
 
 /**
- * struct sframe_unwind_attach - attach an SFrame section to a file
+ * struct sframe_unwind_attach - attach an SFrame section
  *
  * @size: in: sizeof(struct sframe_unwind_attach).
  * @flags: in: SFRAME_UNWIND_ATTACH_* bits.
  * @elf_fd: in: the ELF file, open for reading. For the vDSO, a file with a copy
- *	of it. Only its headers and build ID are read, and only by this call.
+ *	of it. Only its headers and build ID are read, and only by this call. -1
+ *	with PROCESS.
  * @sframe_fd: in: a file with an SFrame V3 section, open for reading; -1 with
  *	SHARE.
  * @sframe_offset: in: offset of the section in that file, in bytes.
@@ -781,8 +791,10 @@ struct sframe_unwind_segment {
  *	address 0 in the ELF file's address space: offset in the section of a
  *	function's start field + value of the field = address of the function in
  *	the ELF file. With SHARE, @sframe_offset and @sframe_size must be 0.
+ *	With PROCESS, the sum is the address of the function minus @text_start.
  * @build_id: in: the expected build ID; that of the ELF file must be equal.
- * @build_id_size: in: bytes of @build_id; 0 if the file must have none.
+ * @build_id_size: in: bytes of @build_id; 0 if the file must have none, and with
+ *	PROCESS.
  * @reserved: must be 0.
  * @id: out: identifies the attachment in SFRAME_UNWIND_IOC_DETACH; unique in
  *	the system, never 0.
@@ -802,6 +814,12 @@ struct sframe_unwind_segment {
  * @reserved3: must be 0.
  * @share_id: in: with SHARE, an id that SFRAME_UNWIND_IOC_ATTACH of the same
  *	client returned; else 0.
+ * @pid: in: with PROCESS, id, in the caller's PID namespace, of the process or
+ *	one of its threads; 0 is the caller's. Else must be 0.
+ * @reserved4: must be 0.
+ * @text_start: in: with PROCESS, first address of the code that the section
+ *	describes; else must be 0.
+ * @text_size: in: with PROCESS, size of that code in bytes; else must be 0.
  *
  * Members from @segments on that are not inside the caller's size are taken as
  * 0.
@@ -826,12 +844,17 @@ struct sframe_unwind_attach {
 	__u32 nr_segments;
 	__u32 reserved3;
 	__u64 share_id;
+	__s32 pid;
+	__u32 reserved4;
+	__u64 text_start;
+	__u64 text_size;
 };
 
 /*
  * SFRAME_UNWIND_IOC_ATTACH: attach a section from elsewhere to a file, to
  * unwind code mapped from that file, until it is detached or the client is
- * closed. It also applies to processes that have mapped the file already.
+ * closed. It also applies to processes that have mapped the file already. With
+ * PROCESS: attach it to addresses of one process.
  *
  * The section is validated as a whole and copied; changes of sframe_fd have no
  * effect afterwards. It is used for every file with the same build ID and the
@@ -844,23 +867,52 @@ struct sframe_unwind_attach {
  * alone over those for all files with its build ID and segments; among these,
  * the last one.
  *
+ * With PROCESS, the section is used for these addresses of that process, as long
+ * as the code there is mapped executable from where it was mapped at the time of
+ * the call: from the same file and offset, or from no file. Registered sections
+ * take precedence over it, and so does the section of a file, its own or an
+ * attached one: there, it is used for addresses that they have no rule for. It
+ * ends with the address space, that is, by
+ * exec and exit of the process; when a walk finds other memory at an address;
+ * and when the process unmaps the page "[sframe_unwind]", if it has one.
+ * Children forked from it do not inherit it. As with SFRAME_UNWIND_IOC_REGISTER,
+ * different anonymous memory cannot be told apart: detach the section when the
+ * process has freed the code or has generated other code there. An attachment
+ * that has ended is not used any more, but still is the client's until it is
+ * detached.
+ *
+ * The id of a process may be used again, and a process may execute another
+ * program, before the call and after the caller has found out what is mapped. So
+ * read its mappings again after the call, and detach the section if they have
+ * changed: the attachment belongs to the address space that the process had at
+ * the time of the call, and to no later one.
+ *
  * EINVAL	size, flags or reserved; build_id_size or nr_segments too large;
  *		not an ELF file, or a malformed one; a build ID that is not the
  *		file's; a section that is not well-formed, or has a function
  *		outside of the file's executable segments; extensions without
  *		EXTENDED, or ones of another version; SHARE without INODE, with
  *		a section, with EXTENDED, or with the section of a file that has
- *		another build ID or other segments; share_id without SHARE.
+ *		another build ID or other segments; share_id without SHARE;
+ *		PROCESS with a file, with a flag other than EXTENDED and
+ *		REPLACE, with a range that is empty, wraps around or leaves user
+ *		space, that is not mapped contiguously from one file or from
+ *		anonymous memory, or is in more than 256 mappings, or with a
+ *		section that has a function outside of the range; pid,
+ *		text_start or text_size without PROCESS; a negative pid.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
- *		be read.
+ *		be read; with PROCESS, the range is not mapped.
+ * EACCES	with PROCESS, the range is mapped without execute permission.
  * EBADF	a file that is not a regular one, or not open for reading.
  * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
  *		already: to the same file, if this is for one file only; else to
- *		all files with the same build ID and segments.
+ *		all files with the same build ID and segments. PROCESS without
+ *		REPLACE: a section is attached to addresses that overlap.
+ * ESRCH	with PROCESS, no such process, or it has no address space.
  * ESTALE	the ELF file's executable segments are not those in segments.
  * ENOENT	the client has not attached share_id.
- * EPERM	SYSTEM without its privilege.
+ * EPERM	SYSTEM, or PROCESS for another process, without its privilege.
  * EOPNOTSUPP	an ELF file or a section for another machine or of another
  *		version; a 32-bit or x32 caller.
  * ENOSPC	the client has max_attached sections, or their memory would
@@ -903,6 +955,13 @@ struct sframe_unwind_detach {
  */
 #define SFRAME_UNWIND_IOC_DETACH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x08)
 
+/*
+ * Bit of struct sframe_unwind_attached.flags, only with PROCESS: no walk uses the
+ * section any more, because the address space has ended, because a walk has found
+ * other memory at its addresses, or because it was replaced.
+ */
+#define SFRAME_UNWIND_ATTACHED_ENDED	0x80000000U
+
 /**
  * struct sframe_unwind_attached - one attached section
  *
@@ -912,9 +971,10 @@ struct sframe_unwind_detach {
  * @hits: number of rules found in the section, by all processes and for all
  *	attachments that share it, not counting rules from the cache.
  * @num_fdes: functions in it.
- * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with.
+ * @flags: SFRAME_UNWIND_ATTACH_* bits it was attached with, and
+ *	SFRAME_UNWIND_ATTACHED_* bits.
  * @build_id: of the file.
- * @build_id_size: bytes of it; 0 if the file has none.
+ * @build_id_size: bytes of it; 0 if the file has none, and with PROCESS.
  * @reserved: 0.
  */
 struct sframe_unwind_attached {
