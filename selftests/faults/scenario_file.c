@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Scenarios of files: discovery, attaching, and listing of sections. */
-#include "../include/attach.h"
+#include <unistd.h>
+
+#include "../include/attach_range.h"
 #include "scenario.h"
 
 void map_anew(struct world *world)
@@ -97,6 +99,44 @@ bool setup_share(struct world *world)
 	world->attach.sframe_size = 0;
 	tell_segments(&world->attach, &world->elf, segments);
 	return true;
+}
+
+/* Code of this process that no file describes. */
+bool setup_range(struct world *world)
+{
+	elf_base_init(&world->elf);
+	world->at = map_anonymous_code(&world->elf);
+	if (!world->at)
+		return false;
+	world->attach = range_of(0, world->at + ELF_SMALL_VADDR, ELF_PAGE,
+				 make_range_section());
+	return world->attach.sframe_fd >= 0;
+}
+
+/* The same of a child, which sleeps until the end. */
+bool setup_range_of_other(struct world *world)
+{
+	if (!setup_range(world))
+		return false;
+	world->child = fork();
+	if (!world->child) {
+		pause();
+		_exit(0);
+	}
+	world->attach.pid = world->child;
+	return world->child > 0;
+}
+
+bool setup_range_attached(struct world *world)
+{
+	return setup_range(world) && !run_attach(world);
+}
+
+/* Have walks find it anew. */
+void undo_discover_range(struct world *world)
+{
+	run_detach(world);
+	run_attach(world);
 }
 
 int run_list_attached(struct world *world)

@@ -23,6 +23,7 @@ enum kind {
 	KIND_FLAGS,		/* two flags are */
 	KIND_ATTACH_FLAGS,
 	KIND_SHARE_FLAGS,
+	KIND_PROCESS_FLAGS,
 	KIND_NONE,		/* no descriptor */
 	KIND_SEGMENTS,
 	KIND_NR_SEGMENTS,

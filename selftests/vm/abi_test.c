@@ -492,7 +492,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0xfffff, q.query.features);
+	EXPECT_EQ(0x2fffff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);

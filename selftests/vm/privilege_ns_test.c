@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "attach_fixture.h"
+#include "attach_range.h"
 #include "process.h"
 
 /* Exit status of a child that cannot create the namespace. */
@@ -15,6 +16,8 @@
 /* All capabilities in the user's own user namespace count for nothing outside. */
 static int use_rights(int fd, struct sframe_unwind_attach *arg, pid_t victim)
 {
+	struct sframe_unwind_attach process;
+
 	if (try_request(fd, 0))
 		return 2;
 	if (try_request(fd, victim) != ESRCH)
@@ -22,6 +25,9 @@ static int use_rights(int fd, struct sframe_unwind_attach *arg, pid_t victim)
 	arg->flags = SFRAME_UNWIND_ATTACH_SYSTEM;
 	if (!attach(fd, arg) || errno != EPERM)
 		return 4;
+	process = range_of(victim, arg, 1, arg->sframe_fd);
+	if (!attach(fd, &process) || errno != EPERM)
+		return 7;
 	arg->flags = 0;
 	return attach(fd, arg) ? 5 : 0;
 }

@@ -249,7 +249,7 @@ TEST_F(section, bad_place)
 
 TEST_F(section, bad_arguments)
 {
-	self->arg.flags = 0x40;
+	self->arg.flags = 0x80;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
 	self->arg.flags = 0x80000000;
@@ -268,6 +268,10 @@ TEST_F(section, bad_arguments)
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
 	self->arg.reserved3 = 0;
+	self->arg.reserved4 = 1;
+	EXPECT_EQ(-1, attach(self->fd, &self->arg));
+	EXPECT_EQ(EINVAL, errno);
+	self->arg.reserved4 = 0;
 	self->arg.build_id_size = SFRAME_UNWIND_BUILD_ID_SIZE + 1;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EINVAL, errno);
