@@ -37,7 +37,7 @@
  * @by_start: entries with a range, in the order of their addresses.
  * @nr: number of entries in @by_key; written under @lock.
  * @nr_ranges: number of entries in @by_start; written under @lock.
- * @ranges_added: number of entries ever added to it; written under @lock.
+ * @last_range: id of the last entry ever added to it; written under @lock.
  * @changed: stamp of the last change; written under @lock.
  * @is_over: its space has been freed; set once.
  * @rcu: frees the table after a grace period.
@@ -49,7 +49,7 @@ struct sfu_attach_table {
 	struct rb_root by_start;
 	unsigned long nr;
 	unsigned long nr_ranges;
-	u64 ranges_added;
+	u64 last_range;
 	atomic64_t changed;
 	bool is_over;
 	struct rcu_head rcu;
@@ -238,7 +238,7 @@ static int add_range_entry(struct sfu_attach_table *table,
 	}
 	rb_add(&entry->node, &table->by_start, is_range_before);
 	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
-	WRITE_ONCE(table->ranges_added, table->ranges_added + 1);
+	WRITE_ONCE(table->last_range, entry->id);
 	mark_table_changed(table);
 	return 0;
 }
@@ -298,11 +298,11 @@ bool sfu_attach_view_has_ranges(const struct sfu_attach_view *view)
 	return table_with_ranges(view);
 }
 
-u64 sfu_attach_view_ranges_added(const struct sfu_attach_view *view)
+u64 sfu_attach_view_last_range(const struct sfu_attach_view *view)
 {
 	const struct sfu_attach_table *own = READ_ONCE(view->own);
 
-	return own ? READ_ONCE(own->ranges_added) : 0;
+	return own ? READ_ONCE(own->last_range) : 0;
 }
 
 struct sfu_image *sfu_attach_view_find_range(const struct sfu_attach_view *view,

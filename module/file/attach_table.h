@@ -105,10 +105,10 @@ struct sfu_image *sfu_attach_view_find(const struct sfu_attach_view *view,
 bool sfu_attach_view_has_ranges(const struct sfu_attach_view *view);
 
 /*
- * Returns the number of entries with a range that have ever been added to the own
- * table of @view.
+ * Returns the id of the last entry with a range that was ever added to the own table
+ * of @view, or 0. As ids are unique in the system, that of another space differs.
  */
-u64 sfu_attach_view_ranges_added(const struct sfu_attach_view *view);
+u64 sfu_attach_view_last_range(const struct sfu_attach_view *view);
 
 /*
  * Find the entry of @view whose range covers @address. Returns its image with

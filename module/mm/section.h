@@ -97,7 +97,8 @@ void sfu_section_set_table(struct sfu_section *section,
  * @is_below_registered: with @range and @above, the latter is a registered one.
  * @range: id of the attachment, if it was attached to addresses of the process;
  *	else 0.
- * @ranges_added: sfu_attach_view_ranges_added() when it was found.
+ * @last_range: sfu_attach_view_last_range() when it was found, which a child of fork()
+ *	may have found in its parent.
  * @generation: of the attachments (see sfu_attach_view_generation()) at the
  *	last time this was found to be current. It belongs to one space: another
  *	space that shares this after fork may see other attachments.
@@ -111,7 +112,7 @@ struct sfu_found {
 	bool is_below_registered;
 	u64 above;
 	u64 range;
-	u64 ranges_added;
+	u64 last_range;
 	atomic64_t generation;
 };
 

@@ -409,8 +409,8 @@ static int begin_discovery(struct discovery *discovery, u64 pc)
 		.end = discovery->code.end,
 	};
 	/* Before anything is looked for, so that later changes are noticed. */
-	found->ranges_added =
-		sfu_attach_view_ranges_added(&discovery->space->attached);
+	found->last_range =
+		sfu_attach_view_last_range(&discovery->space->attached);
 	atomic64_set(&found->generation,
 		     sfu_space_attach_generation(discovery->space));
 	return err;

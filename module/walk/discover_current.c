@@ -74,7 +74,7 @@ static bool has_other_range(const struct sfu_space *space,
 
 	/* Without a range: one that was added counts where there is no rule. */
 	if (!found->range &&
-	    found->ranges_added == sfu_attach_view_ranges_added(view))
+	    found->last_range == sfu_attach_view_last_range(view))
 		return false;
 	return sfu_attach_view_find_overlap(view, text->start, text->end) !=
 	       found->range;

@@ -8,11 +8,6 @@
 #include "attach_range.h"
 #include "observed.h"
 
-/* Seconds after which the state of a process that has ended is certainly gone. */
-#define SOON	6
-/* Seconds without a walk after which a process is forgotten. */
-#define IDLE	10
-
 #define ALL_CAPABILITIES	((1ULL << 41) - 1)
 
 FIXTURE(process)
@@ -137,6 +132,28 @@ TEST_F(process, not_for_children)
 	EXPECT_EQ(0, outcome_of(child));
 	EXPECT_EQ(CALLER, walk_small(self->fd, self->at));
 	ASSERT_EQ(0, detach(self->fd, self->arg.id));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
+}
+
+/* Where the parent's walks found nothing, the child may have something attached. */
+TEST_F(process, by_a_child_alone)
+{
+	unsigned char *elsewhere = map_anonymous_code(&self->elf);
+	struct sframe_unwind_attach arg = self->arg;
+	pid_t child;
+
+	ASSERT_NE(NULL, elsewhere);
+	arg.text_start = (uintptr_t)elsewhere + ELF_SMALL_VADDR;
+	ASSERT_EQ(0, attach(self->fd, &arg));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
+	child = fork();
+	if (!child) {
+		const int fd = open_client(0);
+
+		_exit(attach(fd, &self->arg) ||
+		      walk_small(fd, self->at) != CALLER);
+	}
+	EXPECT_EQ(0, outcome_of(child));
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
@@ -399,72 +416,6 @@ TEST_F(process, marker_unmapped)
 	ASSERT_TRUE(unmap_marker());
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 	EXPECT_TRUE(has_ended_id(self->fd, self->arg.id));
-}
-
-/* --- other processes */
-
-TEST_F(process, others_unnoticed)
-{
-	struct stack stack;
-
-	if (geteuid())
-		SKIP(return, "needs root");
-	ASSERT_TRUE(take_stack(self->fd, &self->other, &stack));
-	EXPECT_EQ(1, stack.head.nr_frames);
-	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, stack.head.stop);
-	ASSERT_EQ(0, attach(self->fd, &self->other_arg));
-	EXPECT_TRUE(observe(self->fd, &self->other));
-	EXPECT_EQ(1, hits(self->fd, self->other_arg.id));
-	EXPECT_FALSE(has_marker(self->other.pid));
-	ASSERT_EQ(0, detach(self->fd, self->other_arg.id));
-	ASSERT_TRUE(take_stack(self->fd, &self->other, &stack));
-	EXPECT_EQ(1, stack.head.nr_frames);
-}
-
-/* Without walks, and without a client that requests any. */
-TEST_F_TIMEOUT(process, others_are_kept, 120)
-{
-	const int other = open_client(0);
-
-	if (geteuid())
-		SKIP(return, "needs root");
-	ASSERT_EQ(0, attach(other, &self->other_arg));
-	EXPECT_TRUE(comes_to("observed", 1, SOON));
-	EXPECT_FALSE(comes_to("observed", 0, IDLE + SOON));
-	EXPECT_TRUE(observe(self->fd, &self->other));
-	close(self->fd);
-	EXPECT_FALSE(comes_to("observed", 0, SOON));
-	self->fd = open_client(0);
-	EXPECT_TRUE(observe(self->fd, &self->other));
-	close(self->fd);
-	close(other);
-	EXPECT_TRUE(comes_to("observed", 0, SOON));
-	self->fd = open_client(0);
-}
-
-TEST_F(process, others_by_exec)
-{
-	if (geteuid())
-		SKIP(return, "needs root");
-	ASSERT_EQ(0, attach(self->fd, &self->other_arg));
-	EXPECT_TRUE(observe(self->fd, &self->other));
-	ASSERT_TRUE(send_byte(&self->other, EXEC));
-	EXPECT_TRUE(comes_to("spaces", 0, SOON));
-	EXPECT_TRUE(has_ended_id(self->fd, self->other_arg.id));
-	EXPECT_EQ(0, detach(self->fd, self->other_arg.id));
-}
-
-TEST_F(process, others_by_exit)
-{
-	if (geteuid())
-		SKIP(return, "needs root");
-	ASSERT_EQ(0, attach(self->fd, &self->other_arg));
-	kill(self->other.pid, SIGKILL);
-	EXPECT_TRUE(comes_to("spaces", 0, SOON));
-	EXPECT_TRUE(has_ended_id(self->fd, self->other_arg.id));
-	/* A zombie has no address space. */
-	EXPECT_EQ(-1, attach(self->fd, &self->other_arg));
-	EXPECT_EQ(ESRCH, errno);
 }
 
 /* Returns the errno of attaching with the capabilities @mask, or 0. */
