@@ -7,6 +7,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/uaccess.h>
 
@@ -19,6 +20,27 @@
 #include "limits.h"
 #include "mm/mapping.h"
 #include "mm/space.h"
+
+/*
+ * Get the mm of @task or, if that thread has exited, of another one of its process.
+ * Returns it with a reference (mmget()), or NULL.
+ */
+static struct mm_struct *get_mm_of(struct task_struct *task)
+{
+	struct mm_struct *mm = get_task_mm(task);
+	struct task_struct *thread;
+
+	if (mm)
+		return mm;
+	rcu_read_lock();
+	for_each_thread(task, thread) {
+		mm = get_task_mm(thread);
+		if (mm)
+			break;
+	}
+	rcu_read_unlock();
+	return mm;
+}
 
 /*
  * Get the mm of process @pid, 0 being the caller's. Returns it with a reference
@@ -41,7 +63,7 @@ static struct mm_struct *get_mm(pid_t pid, struct sfu_message *message)
 		get_task_struct(task);
 	rcu_read_unlock();
 	if (task) {
-		mm = get_task_mm(task);
+		mm = get_mm_of(task);
 		put_task_struct(task);
 	}
 	if (mm == current->mm || (mm && sfu_may_attach_for_all()))
@@ -129,38 +151,32 @@ static int attach_to_space(struct sfu_client *client,
 			      message);
 }
 
-static int attach_to_mm(struct sfu_client *client,
-			struct sframe_unwind_attach *attach,
-			struct file *sframe, struct mm_struct *mm,
-			struct sfu_message *message)
+/*
+ * Find the process of @attach, and check the addresses. Returns its space, with a
+ * reference, and sets spec->range and spec->max_memory; or an ERR_PTR() with @message.
+ *
+ * The mm is not held any longer: reading the section may take long, and the memory of a
+ * process that exits meanwhile must be freed. Its space then has ended.
+ */
+static struct sfu_space *locate(const struct sframe_unwind_attach *attach,
+				struct sfu_attach_spec *spec,
+				struct sfu_message *message)
 {
-	struct sfu_attach_spec spec = {
-		.sframe = sframe,
-		.range.start = attach->text_start,
-		.range.end = attach->text_start + attach->text_size,
-		.sframe_offset = attach->sframe_offset,
-		.sframe_size = attach->sframe_size,
-		.flags = attach->flags,
-		.max_memory = mm == current->mm ? SFU_MAX_OWN_ATTACHED_MEMORY :
-						  SFU_MAX_ATTACHED_MEMORY,
-	};
 	struct sfu_space *space;
+	struct mm_struct *mm;
 	int err;
 
-	err = locate_range(mm, &spec.range, message);
-	if (err)
-		return err;
-	space = get_space(mm, message);
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	err = attach_to_space(client, &spec, space, message);
-	sfu_space_put(space);
-	attach->defect_offset = spec.defect_offset;
-	if (!err) {
-		attach->id = spec.id;
-		attach->memory = spec.memory;
-	}
-	return err;
+	mm = get_mm(attach->pid, message);
+	if (IS_ERR(mm))
+		return ERR_CAST(mm);
+	spec->range.start = attach->text_start;
+	spec->range.end = attach->text_start + attach->text_size;
+	spec->max_memory = mm == current->mm ? SFU_MAX_OWN_ATTACHED_MEMORY :
+					       SFU_MAX_ATTACHED_MEMORY;
+	err = locate_range(mm, &spec->range, message);
+	space = err ? ERR_PTR(err) : get_space(mm, message);
+	mmput(mm);
+	return space;
 }
 
 int sfu_ioctl_attach_process(struct sfu_client *client,
@@ -168,7 +184,13 @@ int sfu_ioctl_attach_process(struct sfu_client *client,
 			     struct file *sframe, struct sfu_message *message)
 {
 	const u64 start = attach->text_start, size = attach->text_size;
-	struct mm_struct *mm;
+	struct sfu_attach_spec spec = {
+		.sframe = sframe,
+		.sframe_offset = attach->sframe_offset,
+		.sframe_size = attach->sframe_size,
+		.flags = attach->flags,
+	};
+	struct sfu_space *space;
 	int err;
 
 	if (!sframe)
@@ -179,10 +201,15 @@ int sfu_ioctl_attach_process(struct sfu_client *client,
 		return sfu_message_fail(message, -EINVAL,
 					"text at 0x%llx, 0x%llx bytes, is not a range of user addresses",
 					start, size);
-	mm = get_mm(attach->pid, message);
-	if (IS_ERR(mm))
-		return PTR_ERR(mm);
-	err = attach_to_mm(client, attach, sframe, mm, message);
-	mmput(mm);
+	space = locate(attach, &spec, message);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	err = attach_to_space(client, &spec, space, message);
+	sfu_space_put(space);
+	attach->defect_offset = spec.defect_offset;
+	if (!err) {
+		attach->id = spec.id;
+		attach->memory = spec.memory;
+	}
 	return err;
 }

@@ -447,12 +447,57 @@ static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 	return dropped;
 }
 
+/*
+ * Check the next @nr observed spaces. Returns the first of them, with a reference, that
+ * must be kept and has sections but is not needed, or with @all is needed; or NULL.
+ */
+static struct sfu_space *get_kept_space(unsigned int nr, bool all)
+{
+	struct sfu_space *space, *found = NULL;
+
+	spin_lock(&spaces_lock);
+	while (nr-- && !found && !list_empty(&observed_spaces)) {
+		space = list_first_entry(&observed_spaces, struct sfu_space,
+					 link);
+		list_move_tail(&space->link, &observed_spaces);
+		/* A number that is not current is another turn's. */
+		if (is_space_kept(space) && data_race(space->sections.nr) &&
+		    (all || is_space_over(space)) &&
+		    refcount_inc_not_zero(&space->refs))
+			found = space;
+	}
+	spin_unlock(&spaces_lock);
+	return found;
+}
+
+/*
+ * Free the sections of spaces that must be kept: a user can have many of them found, for
+ * which he is not charged. Returns the number of spaces.
+ */
+static unsigned int shed_some_spaces(unsigned int nr, bool all)
+{
+	struct sfu_space *space;
+	unsigned int shed = 0;
+	long left;
+
+	for (left = min_t(long, nr, nr_observed()); left > 0; left -= TURN) {
+		space = get_kept_space(min_t(long, left, TURN), all);
+		if (!space)
+			continue;
+		shed += sfu_space_shed(space);
+		sfu_space_put(space);
+		cond_resched();
+	}
+	return shed;
+}
+
 static void sweep_spaces(struct work_struct *work)
 {
 	long left;
 
 	for (left = nr_observed(); left > 0; left -= TURN) {
 		sweep_some_spaces(min_t(long, left, TURN), false);
+		shed_some_spaces(min_t(long, left, TURN), false);
 		cond_resched();
 	}
 	if (nr_observed())
@@ -558,7 +603,7 @@ static unsigned long count_objects(struct shrinker *self,
  * Runs in the context of any allocation, also in a thread that holds the lock
  * of a space; such a space is in use, and not freed. Frees in this order:
  * spaces that are not needed, rule caches, which walks refill quickly, other
- * observed spaces.
+ * observed spaces, the sections of those that must be kept.
  */
 static unsigned long scan_objects(struct shrinker *self,
 				  struct shrink_control *control)
@@ -571,6 +616,8 @@ static unsigned long scan_objects(struct shrinker *self,
 		freed += shrink_rules(nr - freed);
 	if (freed < nr)
 		freed += sweep_some_spaces(nr - freed, true);
+	if (freed < nr)
+		freed += shed_some_spaces(nr - freed, true);
 	return freed;
 }
 

@@ -177,6 +177,13 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
 void sfu_space_forget_found(struct sfu_space *space);
 
 /*
+ * Likewise, with the rule cache, at once and for the shrinker: only from a space without
+ * registered sections, and if nobody holds its lock. May sleep. Returns whether there
+ * were any.
+ */
+bool sfu_space_shed(struct sfu_space *space);
+
+/*
  * Generation of the attachments that @space sees: see
  * sfu_attach_view_generation().
  */

@@ -201,3 +201,24 @@ void sfu_space_forget_found(struct sfu_space *space)
 		cond_resched();
 	}
 }
+
+bool sfu_space_shed(struct sfu_space *space)
+{
+	struct sfu_sections sections;
+	bool is_found;
+
+	/* The caller may be an allocation of a thread that holds the lock. */
+	if (!down_write_trylock(&space->lock))
+		return false;
+	is_found = space->sections.nr && !space->sections.nr_registered;
+	if (is_found) {
+		sections = space->sections;
+		sfu_sections_init(&space->sections);
+	}
+	up_write(&space->lock);
+	if (!is_found)
+		return false;
+	sfu_sections_discard(&sections);
+	sfu_rules_shrink(&space->rules);
+	return true;
+}

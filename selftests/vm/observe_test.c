@@ -408,15 +408,6 @@ TEST_F(observe, marker_unmapped)
  * Memory pressure
  */
 
-static bool drop_caches(void)
-{
-	const int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
-	const bool done = fd >= 0 && write(fd, "2", 1) == 1;
-
-	close(fd);
-	return done;
-}
-
 /* Cached rules and observed state are freed; registrations are not. */
 TEST_F(observe, memory_is_short)
 {

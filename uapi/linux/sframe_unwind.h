@@ -748,7 +748,8 @@ struct sframe_unwind_events {
  *		a just-in-time compiler has generated. For another process than
  *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED
  *		and REPLACE. With REPLACE, attachments to addresses that overlap
- *		are ended, those of other clients, too.
+ *		are ended, those of other clients, too; 16 at a time, so some
+ *		may be ended although the call fails with EINTR or ENOSPC.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
