@@ -246,9 +246,8 @@ static int check_attribute(const struct sfu_fde *fde, struct sfu_defect *defect)
 	return 0;
 }
 
-/* Read the attribute of @fde, and check it. */
-static int read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
-			  struct sfu_defect *defect)
+int sfu_fde_read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
+			   struct sfu_defect *defect)
 {
 	u8 raw[SFRAME_ATTR_SIZE];
 	int err;
@@ -271,7 +270,7 @@ int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect)
 {
 	return read_entry(table, index, fde) ?:
-	       read_attribute(table, fde, defect);
+	       sfu_fde_read_attribute(table, fde, defect);
 }
 
 static __always_inline int read_starts(const struct sfu_table *table,
@@ -344,7 +343,7 @@ int sfu_table_find(const struct sfu_table *table, u64 pc, struct sfu_fde *fde,
 		return err;
 	if (pc - fde->start >= fde->size)
 		return -ENOENT;
-	return read_attribute(table, fde, defect);
+	return sfu_fde_read_attribute(table, fde, defect);
 }
 
 int sfu_table_next_fde(const struct sfu_table *table, struct sfu_fde_order *order,

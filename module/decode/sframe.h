@@ -265,6 +265,13 @@ int sfu_table_read_fde(const struct sfu_table *table, u32 index,
 		       struct sfu_fde *fde, struct sfu_defect *defect);
 
 /*
+ * Read the attribute of @fde, whose start, size, entry and block are set, and check it.
+ * Returns 0, -EFAULT or -EINVAL.
+ */
+int sfu_fde_read_attribute(const struct sfu_table *table, struct sfu_fde *fde,
+			   struct sfu_defect *defect);
+
+/*
  * Read the function starts of @nr index entries, from number @index on. All of
  * them must be less than num_fdes. Returns 0 or -EFAULT.
  */

@@ -197,6 +197,48 @@ static __always_inline bool sfu_run_find_any(struct sfu_window *window,
 }
 
 /*
+ * Find the rule for @pc in the attribute at offset @block and the rows that follow it,
+ * of the function from match->start to match->end, which covers @pc. @size: of the
+ * window. Sets the other members of @match. Returns whether it succeeded.
+ */
+static __always_inline bool sfu_find_in_block(struct sfu_window *window,
+					      bool copied, u64 size, u64 block,
+					      u64 pc, u32 *budget,
+					      struct sfu_match *match)
+{
+	struct sfu_run run;
+	u32 attr;
+	u8 info;
+
+	if (block + SFRAME_ATTR_SIZE > size)
+		return false;
+	/* Read four fields as one word: machine and section are little-endian. */
+	run.next = sfu_window_at(window, block);
+	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
+	run.nr = (u16)attr;
+	info = attr >> 8 * SFRAME_ATTR_INFO;
+	/* Fail unless the type is SFRAME_FDE_TYPE_DEFAULT. */
+	if (attr >> 8 * SFRAME_ATTR_INFO2)
+		return false;
+	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
+		return false;
+	run.next = sfu_place_behind(run.next, SFRAME_ATTR_SIZE);
+	run.end = sfu_window_at(window, size);
+	run.wanted = pc - match->start;
+	match->num_rows = run.nr;
+	/* SFRAME_FDE_PCMASK and reserved bits make the type invalid: this fails. */
+	if (!sfu_run_find_any(window, &run, copied,
+			      info & ~SFRAME_FDE_SIGNAL, match))
+		return false;
+	match->rule.flags = info & SFRAME_FDE_SIGNAL ? SFU_RULE_SIGNAL : 0;
+	*budget -= run.nr;
+	return true;
+
+unreadable:
+	return false;
+}
+
+/*
  * As sfu_table_find_rule(), with the window open. Searches the index with the same
  * steps as sfu_table_find(), so that both detect the same disorder.
  */
@@ -214,10 +256,8 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 	u64 low_start = 0, high_start = ~0ULL;
 	u32 low = range.low, high = range.high;
 	struct sfu_place entry;
-	struct sfu_run run;
-	u64 start, end, block;
-	u32 size, offset, attr;
-	u8 info;
+	u32 size, offset;
+	u64 start;
 
 	if (!table->pcrel)
 		return false;
@@ -250,36 +290,13 @@ static __always_inline bool sfu_find_in_window(const struct sfu_table *table,
 		       unreadable);
 	sfu_window_get(copied, window, entry, SFRAME_FDE_FRE_OFF, offset,
 		       unreadable);
-	block = table->fres + offset;
-	end = low_start + size;
 	/* If both comparisons with pc hold, low_start + size did not wrap. */
-	if (pc < low_start || pc >= end ||
-	    block + SFRAME_ATTR_SIZE > table->bytes.size)
+	if (pc < low_start || pc >= low_start + size)
 		return false;
-
-	/* Read four fields as one word: machine and section are little-endian. */
-	run.next = sfu_window_at(window, block);
-	sfu_window_get(copied, window, run.next, 0, attr, unreadable);
-	run.nr = (u16)attr;
-	info = attr >> 8 * SFRAME_ATTR_INFO;
-	/* Fail unless the type is SFRAME_FDE_TYPE_DEFAULT. */
-	if (attr >> 8 * SFRAME_ATTR_INFO2)
-		return false;
-	if (!run.nr || run.nr > SFU_FIND_MAX_ROWS || run.nr > *budget)
-		return false;
-	run.next = sfu_place_behind(run.next, SFRAME_ATTR_SIZE);
-	run.end = sfu_window_at(window, table->bytes.size);
-	run.wanted = pc - low_start;
-	match->num_rows = run.nr;
 	match->start = low_start;
-	match->end = end;
-	/* SFRAME_FDE_PCMASK and reserved bits make the type invalid: this fails. */
-	if (!sfu_run_find_any(window, &run, copied,
-			      info & ~SFRAME_FDE_SIGNAL, match))
-		return false;
-	match->rule.flags = info & SFRAME_FDE_SIGNAL ? SFU_RULE_SIGNAL : 0;
-	*budget -= run.nr;
-	return true;
+	match->end = low_start + size;
+	return sfu_find_in_block(window, copied, table->bytes.size,
+				 table->fres + offset, pc, budget, match);
 
 unreadable:
 	return false;
