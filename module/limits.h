@@ -56,7 +56,10 @@
 /* Registered ranges of one address space. */
 #define SFU_MAX_SECTIONS	1048576
 
-/* Bytes of one section, which stays in user memory. */
+/* Function tables of one address space: as many words are read by each walk. */
+#define SFU_MAX_TABLES		16
+
+/* Bytes of one section, or function table, which stays in user memory. */
 #define SFU_MAX_SFRAME_SIZE	SZ_1G
 
 /*

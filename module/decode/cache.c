@@ -169,8 +169,8 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 	end_writing(cache);
 }
 
-bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
-		    struct sfu_rule *rule)
+bool sfu_cache_peek(const struct sfu_cache *cache, struct sfu_epochs epochs,
+		    u64 key, struct sfu_rule *rule)
 {
 	const u32 sequence = begin_reading(cache);
 	const struct sfu_cache_entry *entry;
@@ -178,13 +178,14 @@ bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
 	if (sequence & 1)
 		return false;
 	entry = sfu_cache_find(cache, key);
-	if (!entry || READ_ONCE(entry->epoch) != epoch)
+	if (!entry || !sfu_epochs_have(epochs, READ_ONCE(entry->epoch)))
 		return false;
 	read_rule(rule, &entry->rule);
 	return is_unchanged(cache, sequence);
 }
 
-struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
+struct sfu_followed sfu_cache_follow(struct sfu_cache *cache,
+				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame,
 				     const struct sfu_stack *stack, u64 *ip,
 				     u32 max)
@@ -219,8 +220,12 @@ struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
 			}
 			WRITE_ONCE(*caller, (void *)entry - entries);
 		}
-		/* Likewise. */
-		if (data_race(entry->epoch) != epoch)
+		/*
+		 * Likewise. A second read, so that compilers compare the first one in
+		 * memory: that is an instruction less for each frame.
+		 */
+		if (data_race(entry->epoch) != epochs.of_sections &&
+		    READ_ONCE(entry->epoch) != epochs.of_tables)
 			break;
 		caller = &entry->caller;
 		brief = READ_ONCE(entry->brief);

@@ -5,7 +5,8 @@
  *
  * Independent of the kernel. The cache does not decide how long a rule is valid: an
  * entry is valid in the epoch it is marked with; in another epoch the user of the
- * cache has to revalidate it (see mm/rules.h).
+ * cache has to revalidate it (see mm/rules.h). At a time there are two epochs, for
+ * rules from different sources.
  *
  * The user of a cache serializes all functions by a lock, but sfu_cache_follow()
  * and sfu_cache_peek(), which need none. They read each value once and use the value
@@ -45,6 +46,20 @@
 
 /* In rule.flags: a negative entry, the section has no rule for the frame. */
 #define SFU_RULE_NONE		0x80
+
+/**
+ * struct sfu_epochs - the epochs at a time
+ *
+ * They share one sequence of numbers, so an entry is valid if it is marked with either.
+ *
+ * @of_sections: of rules from sections; not 0.
+ * @of_tables: of rules from function tables; not 0. If it is equal to @of_sections, no
+ *	such rule is valid, and none may be cached.
+ */
+struct sfu_epochs {
+	u32 of_sections;
+	u32 of_tables;
+};
 
 /**
  * struct sfu_cache_entry
@@ -140,17 +155,23 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key);
 bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 		      const struct sfu_rule *rule);
 
+/* Returns whether @epoch, of an entry, is one of @epochs. */
+static __always_inline bool sfu_epochs_have(struct sfu_epochs epochs, u32 epoch)
+{
+	return epoch == epochs.of_sections || epoch == epochs.of_tables;
+}
+
 /* Mark @entry valid in @epoch. */
 void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 		     u32 epoch);
 
 /*
- * Get the rule for @key if it is valid in @epoch. Needs no lock, but the caller must
+ * Get the rule for @key if it is valid in @epochs. Needs no lock, but the caller must
  * keep the cache from being freed. Returns whether there is one; false also if
  * entries were written meanwhile.
  */
-bool sfu_cache_peek(const struct sfu_cache *cache, u32 epoch, u64 key,
-		    struct sfu_rule *rule);
+bool sfu_cache_peek(const struct sfu_cache *cache, struct sfu_epochs epochs,
+		    u64 key, struct sfu_rule *rule);
 
 /* Returns whether sfu_cache_follow() can use @rule. It may still decline a frame. */
 bool sfu_cache_is_simple(const struct sfu_rule *rule);
@@ -169,7 +190,7 @@ struct sfu_followed {
 
 /*
  * Step from @frame to its callers as long as the cache has a simple rule that is
- * valid in @epoch, at most @max times (not 0). Stores the callers' addresses in
+ * valid in @epochs, at most @max times (not 0). Stores the callers' addresses in
  * @ip. Does not sleep. Returns the number of steps, with @frame set to the last
  * frame reached; it may have fp_at.
  *
@@ -177,7 +198,8 @@ struct sfu_followed {
  * meanwhile, there are 0 steps, @frame is unchanged and @ip undefined. Needs no
  * lock, but the caller must keep the cache from being freed.
  */
-struct sfu_followed sfu_cache_follow(struct sfu_cache *cache, u32 epoch,
+struct sfu_followed sfu_cache_follow(struct sfu_cache *cache,
+				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame,
 				     const struct sfu_stack *stack, u64 *ip,
 				     u32 max);

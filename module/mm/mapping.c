@@ -183,8 +183,12 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 		      u64 start, u64 end, struct sfu_origin *origin,
 		      u64 *same_end, u64 *at)
 {
-	const vm_flags_t flag = what == SFU_MAPPED_TEXT ? VM_EXEC : VM_READ;
-	struct sfu_mapping *last = &mappings->last[what];
+	static const vm_flags_t flags[] = {
+		[SFU_MAPPED_BYTES] = VM_READ,
+		[SFU_MAPPED_TEXT] = VM_EXEC,
+		[SFU_MAPPED_RANGE] = 0,
+	};
+	struct sfu_mapping *last = &mappings->last[what != SFU_MAPPED_BYTES];
 	struct sfu_origin found;
 	bool same = true;
 	int err;
@@ -193,7 +197,7 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 		err = go_to_mapping(mappings, last, *at);
 		if (err)
 			return err;
-		if (!(last->vma->vm_flags & flag))
+		if ((last->vma->vm_flags & flags[what]) != flags[what])
 			return -EACCES;
 		found = origin_in(last, *at);
 		if (*at == start)

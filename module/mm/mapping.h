@@ -29,7 +29,7 @@ struct sfu_origin {
 enum sfu_mapped {
 	SFU_MAPPED_BYTES,	/* readable */
 	SFU_MAPPED_TEXT,	/* executable */
-	SFU_NR_MAPPED
+	SFU_MAPPED_RANGE,	/* none: code may be written there later */
 };
 
 /**
@@ -53,7 +53,7 @@ struct sfu_hashed {
  * @left: number of mappings that may still be visited before the lock is
  *	released.
  * @hashed: the last file hashed.
- * @last: for each purpose, the mapping visited last.
+ * @last: the mapping visited last, for bytes and for the other purposes.
  * @last.vma: the mapping, or NULL.
  * @last.base: origin of its first byte.
  */
@@ -64,7 +64,7 @@ struct sfu_mappings {
 	struct sfu_mapping {
 		const struct vm_area_struct *vma;
 		u64 base;
-	} last[SFU_NR_MAPPED];
+	} last[2];
 };
 
 /*

@@ -73,7 +73,10 @@ static void free_table(struct sfu_rules_table *table)
 void sfu_rules_init(struct sfu_rules *rules)
 {
 	raw_spin_lock_init(&rules->lock);
-	rules->epoch = 1;
+	rules->epochs.of_sections = 1;
+	rules->epochs.of_tables = 2;
+	rules->tables_since = 2;
+	rules->last_epoch = 2;
 }
 
 static struct sfu_rules_table *table_of(struct sfu_rules *rules)
@@ -99,17 +102,31 @@ static struct sfu_rules_table *take_table(struct sfu_rules *rules)
 static struct sfu_rules_table *begin_rules_epoch(struct sfu_rules *rules)
 {
 	struct sfu_rules_table *wrapped = NULL;
-	u32 next = rules->epoch + 1;
 
 	lockdep_assert_held(&rules->lock);
-	if (!next) {
+	if (rules->last_epoch > U32_MAX - 2) {
 		/* Entries of earlier epochs would seem valid: take them away first. */
-		next = 1;
+		rules->last_epoch = 0;
+		rules->tables_since = 2;
 		wrapped = take_table(rules);
 		/* Who has read the new epoch finds no table of an earlier one. */
 		smp_wmb();
 	}
-	WRITE_ONCE(rules->epoch, next);
+	WRITE_ONCE(rules->epochs.of_sections, ++rules->last_epoch);
+	WRITE_ONCE(rules->epochs.of_tables, ++rules->last_epoch);
+	return wrapped;
+}
+
+/* As begin_rules_epoch(), but invalidates the rules of function tables only. */
+static struct sfu_rules_table *begin_tables_epoch(struct sfu_rules *rules)
+{
+	struct sfu_rules_table *wrapped = NULL;
+
+	if (rules->last_epoch == U32_MAX)
+		wrapped = begin_rules_epoch(rules);
+	else
+		WRITE_ONCE(rules->epochs.of_tables, ++rules->last_epoch);
+	rules->tables_since = rules->epochs.of_tables;
 	return wrapped;
 }
 
@@ -153,46 +170,49 @@ static u32 new_owner_number(struct sfu_rules *rules,
 }
 
 /*
- * If the current epoch began with @sequence and @generation, returns true with its
- * number in *@epoch.
+ * If the current epochs began with @sequence, @generation and @removals, returns true
+ * with their numbers in *@epochs.
  */
 static bool is_epoch_of(const struct sfu_rules *rules, u64 sequence,
-			u64 generation, u32 *epoch)
+			u64 generation, u64 removals, struct sfu_epochs *epochs)
 {
 	if (READ_ONCE(rules->mm_sequence) != sequence ||
-	    READ_ONCE(rules->generation) != generation)
+	    READ_ONCE(rules->generation) != generation ||
+	    READ_ONCE(rules->removals) != removals)
 		return false;
 	/*
-	 * Pairs with the barrier in sfu_rules_begin(): the epoch read is the one
-	 * that began with these two values, or a later one; never an earlier
-	 * one, whose rules may be stale.
+	 * Pairs with the barriers in sfu_rules_begin(): the epochs read are those
+	 * that began with these values, or later ones; never earlier ones, whose
+	 * rules may be stale.
 	 */
 	smp_rmb();
-	*epoch = READ_ONCE(rules->epoch);
+	epochs->of_sections = READ_ONCE(rules->epochs.of_sections);
+	epochs->of_tables = READ_ONCE(rules->epochs.of_tables);
 	return true;
 }
 
 bool sfu_rules_is_current(const struct sfu_rules *rules,
 			  const struct mm_struct *mm, u64 generation,
-			  u32 *epoch)
+			  u64 removals, struct sfu_epochs *epochs)
 {
 	u64 sequence;
 
 	return sfu_mm_sequence(mm, &sequence) &&
-	       is_epoch_of(rules, sequence, generation, epoch);
+	       is_epoch_of(rules, sequence, generation, removals, epochs);
 }
 
-u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
-		    u64 generation)
+struct sfu_epochs sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
+				  u64 generation, const u64 *removals)
 {
 	struct sfu_rules_table *wrapped = NULL;
+	struct sfu_epochs epochs;
 	u64 sequence;
 	bool known;
-	u32 epoch;
 
 	known = sfu_mm_sequence(mm, &sequence);
-	if (known && is_epoch_of(rules, sequence, generation, &epoch))
-		return epoch;
+	if (known && removals &&
+	    is_epoch_of(rules, sequence, generation, *removals, &epochs))
+		return epochs;
 	raw_spin_lock(&rules->lock);
 	if (!known || rules->mm_sequence != sequence ||
 	    rules->generation != generation) {
@@ -203,10 +223,19 @@ u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
 			   known ? sequence : SFU_NO_SEQUENCE);
 		WRITE_ONCE(rules->generation, generation);
 	}
-	epoch = rules->epoch;
+	if (removals && rules->removals != *removals) {
+		/* After the last number, both of these invalidate everything. */
+		wrapped = begin_tables_epoch(rules) ?: wrapped;
+		/* Pairs with the barrier in is_epoch_of(). */
+		smp_wmb();
+		WRITE_ONCE(rules->removals, *removals);
+	}
+	epochs = rules->epochs;
 	raw_spin_unlock(&rules->lock);
 	free_table(wrapped);
-	return epoch;
+	if (!removals)
+		epochs.of_tables = epochs.of_sections;
+	return epochs;
 }
 
 static struct sfu_rules_owner *owner_slot(struct sfu_rules_table *table,
@@ -215,8 +244,9 @@ static struct sfu_rules_owner *owner_slot(struct sfu_rules_table *table,
 	return &table->owner[hash_64(section->id, table->set_bits)];
 }
 
-enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
-				     u64 key, struct sfu_rule *rule,
+enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules,
+				     struct sfu_epochs epochs, u64 key,
+				     struct sfu_rule *rule,
 				     struct sfu_section **section)
 {
 	enum sfu_rules_result result = SFU_RULES_MISS;
@@ -230,11 +260,12 @@ enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
 	if (table)
 		entry = sfu_cache_find(&table->cache, key);
 	owner = entry ? sfu_rules_owner_numbered(table, entry->owner) : NULL;
-	if (sfu_rules_owns(owner, epoch, pc)) {
-		result = SFU_RULES_HIT;
-		if (entry->epoch != epoch)
-			sfu_cache_renew(&table->cache, entry, epoch);
-		*rule = entry->rule;
+	if (sfu_rules_owns(owner, epochs.of_sections, pc)) {
+		if (sfu_rules_renew(table, owner, entry, epochs,
+				    rules->tables_since)) {
+			result = SFU_RULES_HIT;
+			*rule = entry->rule;
+		}
 	} else if (owner) {
 		result = SFU_RULES_UNCHECKED;
 		*section = owner->section;
@@ -344,7 +375,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 	/*
 	 * If the section was removed during the check, a new epoch has begun.
 	 */
-	if (table && rules->epoch == epoch) {
+	if (table && rules->epochs.of_sections == epoch) {
 		owner = owner_slot(table, section);
 		if (owner->section != section) {
 			old = owner->section;
@@ -365,7 +396,7 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 		sfu_section_put(old);
 }
 
-void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
+void sfu_rules_insert(struct sfu_rules *rules, struct sfu_epochs epochs, u64 key,
 		      const struct sfu_rule *rule,
 		      const struct sfu_section *section)
 {
@@ -373,11 +404,16 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 	const struct sfu_rules_owner *owner;
 	bool is_small = false;
 
+	if (!sfu_rules_may_cache(section, epochs))
+		return;
 	raw_spin_lock(&rules->lock);
 	table = table_of(rules);
 	owner = table ? owner_slot(table, section) : NULL;
-	if (owner && owner->section == section && owner->epoch == epoch) {
-		rules->misses += sfu_cache_insert(&table->cache, key, epoch,
+	if (owner && owner->section == section &&
+	    owner->epoch == epochs.of_sections) {
+		rules->misses += sfu_cache_insert(&table->cache, key,
+						  sfu_rules_epoch_of(section,
+								     epochs),
 						  owner->number, rule);
 		is_small = table->set_bits < MAX_SET_BITS &&
 			   rules->misses > sfu_rules_nr_owners(table);
@@ -412,8 +448,8 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 		sfu_section_put(section);
 }
 
-bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
-		    struct sfu_rule *rule)
+bool sfu_rules_peek(const struct sfu_rules *rules, struct sfu_epochs epochs,
+		    u64 key, struct sfu_rule *rule)
 {
 	const struct sfu_rules_table *table;
 	bool found = false;
@@ -421,12 +457,13 @@ bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
 	rcu_read_lock();
 	table = rcu_dereference(rules->table);
 	if (table)
-		found = sfu_cache_peek(&table->cache, epoch, key, rule);
+		found = sfu_cache_peek(&table->cache, epochs, key, rule);
 	rcu_read_unlock();
 	return found;
 }
 
-struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+struct sfu_followed sfu_rules_follow(struct sfu_rules *rules,
+				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame, u64 *ip, u32 max)
 {
 	static const struct sfu_stack stack_of_user;
@@ -436,7 +473,7 @@ struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
 	rcu_read_lock();
 	table = rcu_dereference(rules->table);
 	if (table)
-		followed = sfu_cache_follow(&table->cache, epoch, frame,
+		followed = sfu_cache_follow(&table->cache, epochs, frame,
 					    &stack_of_user, ip, max);
 	rcu_read_unlock();
 	return followed;

@@ -9,6 +9,15 @@
  * new epoch, an entry is valid again when its owner still exists, and the
  * owner's mappings have been checked once.
  *
+ * Rules from function tables have an epoch of their own. It ends with the other one, and
+ * whenever a walk reads another sum of the counters of removed functions than the walk
+ * that has begun it. In the latter case these rules have to be looked up again: entries
+ * from earlier epochs are not made valid again. Each rule is looked up after its epoch
+ * has begun, so its function was not removed before the counters had the values that the
+ * walks in this epoch have read. What was removed since is not in the stacks of these
+ * walks: a runtime removes no function that a thread is in, and counts the removal before
+ * it reuses the address.
+ *
  * On kernels that tell whether mappings have changed, an epoch lasts until they
  * do. On others, each walk begins a new epoch.
  */
@@ -17,6 +26,8 @@
 
 #include <linux/spinlock.h>
 #include <linux/types.h>
+
+#include "decode/cache.h"
 
 struct mm_struct;
 struct sfu_followed;
@@ -36,7 +47,10 @@ struct sfu_section;
  * @table: cache and owners; NULL before the first rule; read under RCU.
  * @mm_sequence: (*) sfu_mm_sequence() at the start of the epoch.
  * @generation: (*) generation of the attachments at the start of the epoch.
- * @epoch: (*) number of the current epoch; increases until it wraps, and is never 0.
+ * @removals: (*) sum of the counters of removals at the start of epochs.of_tables.
+ * @epochs: (*) numbers of the current epochs; they increase until they wrap.
+ * @tables_since: the first epochs.of_tables that began with @removals.
+ * @last_epoch: the last number used.
  * @next_owner: number of the next owner in @table.
  * @misses: number of rules evicted since the table was created.
  * @over: sfu_rules_exit() was called: no table may be created any more.
@@ -46,7 +60,10 @@ struct sfu_rules {
 	struct sfu_rules_table __rcu *table;
 	u64 mm_sequence;
 	u64 generation;
-	u32 epoch;
+	u64 removals;
+	struct sfu_epochs epochs;
+	u32 tables_since;
+	u32 last_epoch;
 	u32 next_owner;
 	u32 misses;
 	bool over;
@@ -85,19 +102,20 @@ unsigned long sfu_rules_shrink(struct sfu_rules *rules);
 
 /*
  * Begin a walk in @mm, which must be the current one. @generation: of the
- * attachments. Begins a new epoch if necessary. May sleep. Returns the epoch of the
- * walk.
+ * attachments. @removals: of sfu_removals_read(), or NULL if that failed. Begins new
+ * epochs if necessary. May sleep. Returns the epochs of the walk.
  */
-u32 sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
-		    u64 generation);
+struct sfu_epochs sfu_rules_begin(struct sfu_rules *rules, struct mm_struct *mm,
+				  u64 generation, const u64 *removals);
 
 /*
  * Find the rule for the frame with @key. On SFU_RULES_UNCHECKED, *@section is
  * set, with a reference: the caller may check it, call sfu_rules_set_checked()
  * and try again.
  */
-enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules, u32 epoch,
-				     u64 key, struct sfu_rule *rule,
+enum sfu_rules_result sfu_rules_find(struct sfu_rules *rules,
+				     struct sfu_epochs epochs, u64 key,
+				     struct sfu_rule *rule,
 				     struct sfu_section **section);
 
 /*
@@ -124,9 +142,9 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 
 /*
  * Insert @rule of @section for the frame with @key. Does nothing unless
- * sfu_rules_set_checked() was called for the section in @epoch. May sleep.
+ * sfu_rules_set_checked() was called for the section in epochs.of_sections. May sleep.
  */
-void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
+void sfu_rules_insert(struct sfu_rules *rules, struct sfu_epochs epochs, u64 key,
 		      const struct sfu_rule *rule,
 		      const struct sfu_section *section);
 
@@ -137,31 +155,32 @@ void sfu_rules_insert(struct sfu_rules *rules, u32 epoch, u64 key,
 void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section);
 
 /*
- * As sfu_rules_begin(), but does not begin a new epoch. Takes no lock; any context.
- * Returns whether the current epoch is still valid, with its number in *@epoch.
+ * As sfu_rules_begin(), but does not begin new epochs. Takes no lock; any context.
+ * Returns whether the current ones are still valid, with their numbers in *@epochs.
  */
 bool sfu_rules_is_current(const struct sfu_rules *rules,
 			  const struct mm_struct *mm, u64 generation,
-			  u32 *epoch);
+			  u64 removals, struct sfu_epochs *epochs);
 
 /* See sfu_cache_peek(). Takes no lock; any context. */
-bool sfu_rules_peek(const struct sfu_rules *rules, u32 epoch, u64 key,
-		    struct sfu_rule *rule);
+bool sfu_rules_peek(const struct sfu_rules *rules, struct sfu_epochs epochs,
+		    u64 key, struct sfu_rule *rule);
 
 /*
  * Find the rule for the frame with @key: in the cache, or else in a section that has
- * been checked for it in @epoch, and put it into the cache. @mm: the current one.
+ * been checked for it in epochs.of_sections, and put it into the cache. @mm: the current one.
  * Decreases *@rows by the number of rows read. Returns false if that is not possible at
  * once: a lock is taken, no such section is known, the function is not a common one, or
  * @key is a return address just behind it. Page faults must be disabled. Any context but
  * NMI.
  */
-bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
+bool sfu_rules_find_now(struct sfu_rules *rules, struct sfu_epochs epochs,
 			const struct mm_struct *mm, u64 key, u32 *rows,
 			struct sfu_rule *rule);
 
 /* See sfu_cache_follow(). Takes no lock; any context. */
-struct sfu_followed sfu_rules_follow(struct sfu_rules *rules, u32 epoch,
+struct sfu_followed sfu_rules_follow(struct sfu_rules *rules,
+				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame, u64 *ip, u32 max);
 
 #endif /* SFU_RULES_H */

@@ -36,16 +36,19 @@ static struct sfu_rules_owner *find_owner(struct sfu_rules_table *table,
 }
 
 /* Returns whether there is a rule in the cache for @key, with it in *@rule. */
-static bool find_cached(struct sfu_rules_table *table, u32 epoch, u64 key,
-			struct sfu_rule *rule)
+static bool find_cached(const struct sfu_rules *rules,
+			struct sfu_rules_table *table, struct sfu_epochs epochs,
+			u64 key, struct sfu_rule *rule)
 {
 	struct sfu_cache_entry *entry = sfu_cache_find(&table->cache, key);
+	const struct sfu_rules_owner *owner;
 
-	if (!entry || !sfu_rules_owns(sfu_rules_owner_numbered(table, entry->owner),
-				      epoch, sfu_cache_pc(key)))
+	if (!entry)
 		return false;
-	if (entry->epoch != epoch)
-		sfu_cache_renew(&table->cache, entry, epoch);
+	owner = sfu_rules_owner_numbered(table, entry->owner);
+	if (!sfu_rules_owns(owner, epochs.of_sections, sfu_cache_pc(key)) ||
+	    !sfu_rules_renew(table, owner, entry, epochs, rules->tables_since))
+		return false;
 	*rule = entry->rule;
 	return true;
 }
@@ -62,34 +65,37 @@ static bool is_epoch_unchanged(const struct sfu_rules *rules, u32 epoch,
 	lockdep_assert_held(&rules->lock);
 	/* Read the sequence after the bytes. */
 	smp_rmb();
-	return rules->epoch == epoch && sfu_mm_sequence(mm, &sequence) &&
+	return rules->epochs.of_sections == epoch && sfu_mm_sequence(mm, &sequence) &&
 	       sequence == rules->mm_sequence;
 }
 
 static bool find_in_section(struct sfu_rules *rules,
-			    struct sfu_rules_table *table, u32 epoch,
+			    struct sfu_rules_table *table,
+			    struct sfu_epochs epochs,
 			    const struct mm_struct *mm, u64 key, u32 *rows,
 			    struct sfu_rule *rule)
 {
 	const u64 pc = sfu_cache_pc(key);
-	struct sfu_rules_owner *owner = find_owner(table, epoch, pc);
+	struct sfu_rules_owner *owner = find_owner(table, epochs.of_sections, pc);
 	struct sfu_match match;
 
-	if (!owner ||
+	if (!owner || !sfu_rules_may_cache(owner->section, epochs) ||
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
-	    !is_epoch_unchanged(rules, epoch, mm))
+	    !is_epoch_unchanged(rules, epochs.of_sections, mm))
 		return false;
 	/* A signal trampoline may follow: only a walk looks for one. */
 	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)
 		return false;
 	*rule = sfu_cache_rule(&match, key);
 	/* Evictions are counted, so that a walk makes the table larger. */
-	rules->misses += sfu_cache_insert(&table->cache, key, epoch,
+	rules->misses += sfu_cache_insert(&table->cache, key,
+					  sfu_rules_epoch_of(owner->section,
+							     epochs),
 					  owner->number, rule);
 	return true;
 }
 
-bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
+bool sfu_rules_find_now(struct sfu_rules *rules, struct sfu_epochs epochs,
 			const struct mm_struct *mm, u64 key, u32 *rows,
 			struct sfu_rule *rule)
 {
@@ -101,8 +107,8 @@ bool sfu_rules_find_now(struct sfu_rules *rules, u32 epoch,
 		return false;
 	table = rcu_dereference_protected(rules->table,
 					  lockdep_is_held(&rules->lock));
-	found = table && (find_cached(table, epoch, key, rule) ||
-			  find_in_section(rules, table, epoch, mm, key, rows,
+	found = table && (find_cached(rules, table, epochs, key, rule) ||
+			  find_in_section(rules, table, epochs, mm, key, rows,
 					  rule));
 	raw_spin_unlock(&rules->lock);
 	return found;

@@ -9,8 +9,7 @@
 #include <linux/rcupdate.h>
 
 #include "decode/cache.h"
-
-struct sfu_section;
+#include "section.h"
 
 /* Owners that a lookup tries without a hint for the page. */
 #define SFU_RULES_RECENT	16
@@ -77,6 +76,43 @@ static inline bool sfu_rules_owns(const struct sfu_rules_owner *owner, u32 epoch
 {
 	return owner && owner->epoch == epoch &&
 	       pc - owner->start < owner->end - owner->start;
+}
+
+/* Returns the epoch that rules of @section are marked with. */
+static inline u32 sfu_rules_epoch_of(const struct sfu_section *section,
+				     struct sfu_epochs epochs)
+{
+	return section->is_table ? epochs.of_tables : epochs.of_sections;
+}
+
+/* Returns whether rules of @section may be cached in @epochs. */
+static inline bool sfu_rules_may_cache(const struct sfu_section *section,
+				       struct sfu_epochs epochs)
+{
+	return !section->is_table || epochs.of_tables != epochs.of_sections;
+}
+
+/*
+ * Returns whether the rule in @entry is valid in @epochs, of a walk. Its owner, @owner,
+ * was checked for its address in epochs.of_sections. If so, marks it valid.
+ * @tables_since: see struct sfu_rules.
+ */
+static inline bool sfu_rules_renew(struct sfu_rules_table *table,
+				   const struct sfu_rules_owner *owner,
+				   struct sfu_cache_entry *entry,
+				   struct sfu_epochs epochs, u32 tables_since)
+{
+	const u32 epoch = sfu_rules_epoch_of(owner->section, epochs);
+
+	if (entry->epoch == epoch)
+		return sfu_rules_may_cache(owner->section, epochs);
+	/* No function was removed since the first of these epochs. */
+	if (owner->section->is_table &&
+	    (!sfu_rules_may_cache(owner->section, epochs) ||
+	     entry->epoch < tables_since || entry->epoch > epoch))
+		return false;
+	sfu_cache_renew(&table->cache, entry, epoch);
+	return true;
 }
 
 /* Returns the hint for the page of @pc. */

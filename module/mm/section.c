@@ -9,6 +9,7 @@
 
 #include "counters.h"
 #include "decode/directory.h"
+#include "decode/functions.h"
 #include "decode/sframe_find.h"
 #include "file/image.h"
 #include "limits.h"
@@ -86,11 +87,16 @@ int sfu_section_locate(struct sfu_section_spec *spec,
 				&spec->bytes_origin, &spec->bytes_end, &at);
 	if (err)
 		return fail_locate(err, "section", "readable", at, message);
-	err = sfu_mappings_find(mappings, SFU_MAPPED_TEXT, spec->text_start,
+	err = sfu_mappings_find(mappings,
+				spec->is_table ? SFU_MAPPED_RANGE :
+						 SFU_MAPPED_TEXT,
+				spec->text_start,
 				spec->text_start + spec->text_size,
 				&spec->text_origin, &text_end, &at);
 	if (err)
-		return fail_locate(err, "text", "executable", at, message);
+		return fail_locate(err, "text",
+				   spec->is_table ? "as a whole" : "executable",
+				   at, message);
 	if (text_end < spec->text_start + spec->text_size)
 		return sfu_message_fail(message, -EINVAL,
 					"text from 0x%llx on is mapped from another file or offset",
@@ -213,6 +219,62 @@ void sfu_section_free(struct sfu_section *memory)
 	kmem_cache_free(section_cache, memory);
 }
 
+/* Initialize a registered section, but for what depends on the kind of its table. */
+static void init_registered(struct sfu_section *section,
+			    const struct sfu_section_spec *spec)
+{
+	section->source = SFU_REGISTERED;
+	section->is_table = spec->is_table;
+	section->text.start = spec->text_start;
+	section->text.end = spec->text_start + spec->text_size;
+	section->text.origin = spec->text_origin;
+	section->bytes_origin = spec->bytes_origin;
+	init_section(section);
+}
+
+/* Check the layout of the function table. Its contents are checked when used. */
+static int check_functions(const struct sfu_section_spec *spec,
+			   struct sfu_message *message)
+{
+	const u64 end = sfu_functions_map_end(spec->max_functions,
+					      spec->text_size,
+					      spec->granule_bits);
+	u64 header[SFU_FUNCTIONS_ENTRIES / sizeof(u64)];
+
+	if (spec->sframe_size < end)
+		return sfu_message_fail(message, -EINVAL,
+					"the table has 0x%llx bytes, its map ends at 0x%llx",
+					spec->sframe_size, end);
+	if (spec->sframe_size > spec->bytes_end - spec->sframe_start)
+		return sfu_message_fail(message, -EINVAL,
+					"the table from 0x%llx on is mapped from another file or offset",
+					spec->bytes_end);
+	if (copy_from_user(header, u64_to_user_ptr(spec->sframe_start),
+			   sizeof(header)))
+		return sfu_message_fail(message, -EFAULT,
+					"the table at 0x%llx cannot be read",
+					spec->sframe_start);
+	return 0;
+}
+
+static int make_functions(struct sfu_section *section,
+			  const struct sfu_section_spec *spec,
+			  struct sfu_message *message)
+{
+	int err = check_functions(spec, message);
+
+	if (err)
+		return err;
+	section->address = spec->sframe_start;
+	section->size = spec->sframe_size;
+	section->num_fdes = spec->max_functions;
+	section->index = sfu_functions_map(spec->max_functions);
+	section->granule_bits = spec->granule_bits;
+	section->pcrel = false;
+	init_registered(section, spec);
+	return 0;
+}
+
 int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 		     struct sfu_message *message)
 {
@@ -220,16 +282,13 @@ int sfu_section_make(struct sfu_section *section, struct sfu_section_spec *spec,
 	struct sfu_table table __uninitialized;
 	int err;
 
+	if (spec->is_table)
+		return make_functions(section, spec, message);
 	err = check_contents(spec, &table, message);
 	if (err)
 		return err;
-	section->source = SFU_REGISTERED;
-	section->text.start = spec->text_start;
-	section->text.end = spec->text_start + spec->text_size;
-	section->text.origin = spec->text_origin;
-	section->bytes_origin = spec->bytes_origin;
 	sfu_section_set_table(section, &table);
-	init_section(section);
+	init_registered(section, spec);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Section: one .sframe byte range and one range of code that it describes.
+ * Section: one .sframe byte range, or one function table, and one range of code that
+ * it describes.
  *
  * Immutable after creation, apart from reference count, hits and directory. The
  * bytes are in the memory of the process that registered the section or maps
@@ -43,7 +44,7 @@ enum sfu_source {
  *
  * @refs: one for each tree node that holds it (in trees with @holds), each
  *	owner in a rule cache, and each lookup that uses it.
- * @num_fdes: of the table, see struct sfu_table.
+ * @num_fdes: of the table, see struct sfu_table; or the entries of a function table.
  * @id: unique in the system, never 0.
  * @hits: number of rules found in it.
  * @text: the code that it describes.
@@ -52,12 +53,14 @@ enum sfu_source {
  *	kernel memory, the address that function starts are computed from.
  * @directory: of the table, or NULL; set once.
  * @size: bytes of the table.
- * @index: offset of the FDE index.
+ * @index: offset of the FDE index, or of the map of a function table.
  * @fres: offset of the FRE area.
  * @payer: number of the payer that it and its directory are charged to, or 0.
  * @source: enum sfu_source. If it is not SFU_REGISTERED, the section is part of
  *	a struct sfu_found.
  * @pcrel: see struct sfu_table.
+ * @is_table: it is a function table, see struct sfu_functions; then it is registered.
+ * @granule_bits: of a function table.
  * @unused: aligns @source, which each lookup reads, to a byte.
  */
 struct sfu_section {
@@ -71,10 +74,14 @@ struct sfu_section {
 	struct sfu_directory *directory;
 	u32 size;
 	u32 index;
-	u32 fres;
+	union {
+		u32 fres;
+		u32 granule_bits;
+	};
 	u32 payer : SFU_PAYER_BITS;
 	u32 pcrel : 1;
-	u32 unused : 24 - SFU_PAYER_BITS - 1;
+	u32 is_table : 1;
+	u32 unused : 24 - SFU_PAYER_BITS - 2;
 	u32 source : 8;
 };
 
@@ -138,6 +145,9 @@ static inline struct sfu_image *sfu_section_image(struct sfu_section *section)
  *	@bytes_origin.
  * @defect_offset: set by sfu_section_make(): offset of the defect, if the
  *	contents are wrong.
+ * @validate: check the whole section.
+ * @is_table: the bytes are a function table. Then the text need not be executable, and:
+ * @max_functions, @granule_bits: see struct sframe_unwind_register_table.
  */
 struct sfu_section_spec {
 	u64 sframe_start;
@@ -149,12 +159,16 @@ struct sfu_section_spec {
 	u64 bytes_end;
 	u64 defect_offset;
 	bool validate;
+	bool is_table;
+	u8 granule_bits;
+	u32 max_functions;
 };
 
 /*
  * To register a section, call sfu_section_locate() with the mappings locked,
  * then, without a lock, sfu_section_alloc() and sfu_section_make(). Errors and
- * messages are those of SFRAME_UNWIND_IOC_REGISTER.
+ * messages are those of SFRAME_UNWIND_IOC_REGISTER, or with @is_table those of
+ * SFRAME_UNWIND_IOC_REGISTER_TABLE.
  */
 
 /*

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "decode/directory.h"
+#include "decode/functions.h"
 #include "decode/sframe_find.h"
 #include "file/image.h"
 #include "limits.h"
@@ -26,6 +27,28 @@ static __always_inline void get_section_table(const struct sfu_section *section,
 	table->fres = section->fres;
 	table->pcrel = section->pcrel;
 	table->extended = false;
+}
+
+/* Returns the function table that @section is. */
+static struct sfu_functions get_functions(const struct sfu_section *section)
+{
+	return (struct sfu_functions) {
+		.bytes.address = section->address,
+		.bytes.size = section->size,
+		.text = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.max = section->num_fdes,
+		.map = section->index,
+		.granule_bits = section->granule_bits,
+	};
+}
+
+static noinline bool find_in_functions(const struct sfu_section *section, u64 pc,
+				       u32 *budget, struct sfu_match *match)
+{
+	const struct sfu_functions functions = get_functions(section);
+
+	return sfu_functions_find_quickly(&functions, pc, budget, match);
 }
 
 /*
@@ -51,6 +74,11 @@ static noinline int find_section_rule(const struct sfu_section *section,
 	struct sfu_fde fde;
 	int err;
 
+	if (section->is_table) {
+		const struct sfu_functions functions = get_functions(section);
+
+		return sfu_functions_find_rule(&functions, pc, budget, match);
+	}
 	get_section_table(section, &table);
 	table.bytes.copy = copy;
 	table.extended = extended;
@@ -116,7 +144,7 @@ static __always_inline void count_hit(struct sfu_section *section)
 {
 	const u64 hits = atomic64_inc_return(&section->hits);
 
-	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES &&
+	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES && !section->is_table &&
 	    hits == section->num_fdes / 32)
 		make_directory(section);
 }
@@ -162,6 +190,8 @@ bool sfu_section_peek_rule(struct sfu_section *section, u64 pc, u32 *rows,
 	const u8 *bytes;
 	bool found;
 
+	if (section->is_table)
+		return find_in_functions(section, pc, rows, match);
 	if (is_mapped(section))
 		return find_usual_rule(section, NULL, pc, rows, match);
 	if (!image)
@@ -176,8 +206,10 @@ bool sfu_section_find_rule_quickly(struct sfu_section *section, u64 pc,
 				   struct sfu_budget *budget,
 				   struct sfu_match *match)
 {
-	if (!is_mapped(section) ||
-	    !find_usual_rule(section, NULL, pc, &budget->rows, match))
+	if (section->is_table ?
+		    !find_in_functions(section, pc, &budget->rows, match) :
+		    !is_mapped(section) ||
+		    !find_usual_rule(section, NULL, pc, &budget->rows, match))
 		return false;
 	count_hit(section);
 	return true;

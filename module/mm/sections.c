@@ -153,9 +153,9 @@ static void count_section(struct sfu_sections *sections,
 		sections->nr_nothing += change;
 }
 
-/* Returns a section whose text overlaps that of @section, or NULL. */
-static struct sfu_section *find_overlap(const struct sfu_sections *sections,
-					const struct sfu_section *section)
+struct sfu_section *
+sfu_sections_find_overlap(const struct sfu_sections *sections,
+			  const struct sfu_section *section)
 {
 	const struct sfu_tree *tree = &sections->tree[SFU_BY_TEXT];
 	struct sfu_section *other = sfu_tree_known_last(tree);
@@ -179,7 +179,7 @@ int sfu_sections_add(struct sfu_sections *sections, struct sfu_section *section,
 	 */
 	if (section->text.start >= section->text.end)
 		return -EINVAL;
-	*other = find_overlap(sections, section);
+	*other = sfu_sections_find_overlap(sections, section);
 	if (*other)
 		return -EEXIST;
 	if (sections->nr >= SFU_MAX_SECTIONS)

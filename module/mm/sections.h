@@ -72,6 +72,11 @@ struct sfu_section *sfu_sections_find_id(const struct sfu_sections *sections,
 struct sfu_section *
 sfu_sections_find_bytes(const struct sfu_sections *sections, u64 address);
 
+/* Returns a section whose text overlaps that of @section, or NULL. */
+struct sfu_section *
+sfu_sections_find_overlap(const struct sfu_sections *sections,
+			  const struct sfu_section *section);
+
 /*
  * Add @section, taking a reference to it. May sleep. Returns 0; -EEXIST with
  * *@other if the text of @section overlaps that of *@other; -EINVAL if its text

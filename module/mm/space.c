@@ -141,6 +141,7 @@ struct sfu_space *sfu_space_peek(void)
 static void destroy_space(struct sfu_space *space)
 {
 	sfu_rules_exit(&space->rules);
+	sfu_removals_free(space->removals);
 	sfu_attach_view_exit(&space->attached);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);
@@ -248,9 +249,7 @@ static void marker_open(struct vm_area_struct *vma)
 		/* vm_ops->open cannot fail, so the allocation must not. */
 		space = create_space(vma->vm_mm,
 				     GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
-		down_read(&parent->lock);
-		sfu_sections_share(&space->sections, &parent->sections);
-		up_read(&parent->lock);
+		sfu_space_share(space, parent);
 		spin_lock(&spaces_lock);
 		set_markers(space, 1);
 		publish_space(space);

@@ -28,6 +28,7 @@
 #include <linux/types.h>
 
 #include "file/attach_table.h"
+#include "removals.h"
 #include "rules.h"
 #include "sections.h"
 
@@ -51,6 +52,8 @@ struct sfu_section;
  *	takes the mmap lock may be done under it; in particular, no access to
  *	user memory.
  * @sections: registered sections, and those that discovery added.
+ * @removals: the function tables among @sections, or NULL; set once, under @lock; read
+ *	without it, see sfu_space_removals().
  * @rules: cache of the rules of these sections; has a lock of its own.
  * @gone: the last marker was removed, so that nothing may be added to
  *	@sections; protected by @lock.
@@ -72,6 +75,7 @@ struct sfu_space {
 	refcount_t refs;
 	struct rw_semaphore lock;
 	struct sfu_sections sections;
+	struct sfu_removals *removals;
 	struct sfu_rules rules;
 	bool gone;
 	atomic64_t corrupt;
@@ -149,7 +153,8 @@ u32 sfu_space_nr_sections(struct sfu_space *space);
 /*
  * Add @section, whose text must not be empty. May sleep. Returns 0; -EEXIST
  * with a reference to a section that it overlaps in *@other; -ENOSPC; or
- * -ENOMEM. Errors come with @message; see SFRAME_UNWIND_IOC_REGISTER.
+ * -ENOMEM. Errors come with @message; see SFRAME_UNWIND_IOC_REGISTER and
+ * SFRAME_UNWIND_IOC_REGISTER_TABLE.
  */
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message);
@@ -163,12 +168,24 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 int sfu_space_remove(struct sfu_space *space, u64 id, u64 sframe_start);
 
 /*
+ * Make the sections of @parent those of @child, which has none and which nobody else
+ * knows. For fork. May sleep; cannot fail.
+ */
+void sfu_space_share(struct sfu_space *child, struct sfu_space *parent);
+
+/*
  * Find the section that covers @pc, or the first one whose text starts at or
  * above @address. @space may be NULL. May sleep. Returns it with a reference,
  * or NULL.
  */
 struct sfu_section *sfu_space_find(struct sfu_space *space, u64 pc);
 struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address);
+
+/*
+ * Returns the function table in slot number @slot of space->removals with a reference,
+ * or NULL. May sleep.
+ */
+struct sfu_section *sfu_space_find_table(struct sfu_space *space, u32 slot);
 
 /*
  * Remove all sections that discovery added; walks find them again. May sleep.
@@ -190,6 +207,14 @@ bool sfu_space_shed(struct sfu_space *space);
 static inline u64 sfu_space_attach_generation(struct sfu_space *space)
 {
 	return sfu_attach_view_generation(&space->attached);
+}
+
+/* The function tables of @space, for sfu_removals_read(). Any context. */
+static inline const struct sfu_removals *
+sfu_space_removals(const struct sfu_space *space)
+{
+	/* Pairs with the release in add_section(). */
+	return smp_load_acquire(&space->removals);
 }
 
 /* See sfu_sections_find_gap(). */

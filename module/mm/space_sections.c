@@ -8,8 +8,10 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
+#include "decode/functions.h"
 #include "limits.h"
 #include "message.h"
+#include "removals.h"
 #include "rules.h"
 #include "section.h"
 #include "sections.h"
@@ -39,6 +41,46 @@ u32 sfu_space_nr_sections(struct sfu_space *space)
 	return nr;
 }
 
+/*
+ * Make room for one more function table. Returns 0; -ENOMEM; or -ENOSPC if there are too
+ * many.
+ */
+static int make_room_for_table(struct sfu_space *space)
+{
+	struct sfu_removals *removals = space->removals;
+
+	lockdep_assert_held_write(&space->lock);
+	if (removals)
+		return sfu_removals_has_room(removals) ? 0 : -ENOSPC;
+	removals = sfu_removals_create(GFP_KERNEL_ACCOUNT);
+	if (!removals)
+		return -ENOMEM;
+	/* Pairs with the acquire in sfu_space_removals(). */
+	smp_store_release(&space->removals, removals);
+	return 0;
+}
+
+/* Add @section, with the counter of its removals if it is a function table. */
+static int add_section(struct sfu_space *space, struct sfu_section *section,
+		       struct sfu_section **other)
+{
+	int err;
+
+	lockdep_assert_held_write(&space->lock);
+	if (!section->is_table)
+		return sfu_sections_add(&space->sections, section, other);
+	/* What it overlaps may be stale, and be the one too many. */
+	*other = sfu_sections_find_overlap(&space->sections, section);
+	if (*other)
+		return -EEXIST;
+	err = make_room_for_table(space) ?:
+	      sfu_sections_add(&space->sections, section, other);
+	if (!err)
+		sfu_removals_add(space->removals, section->id,
+				 section->address + SFU_FUNCTIONS_REMOVED);
+	return err;
+}
+
 int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		  struct sfu_section **other, struct sfu_message *message)
 {
@@ -48,7 +90,7 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 	if (space->gone)
 		err = -ENOMEM;
 	else
-		err = sfu_sections_add(&space->sections, section, other);
+		err = add_section(space, section, other);
 	switch (err) {
 	case -EEXIST:
 		sfu_section_get(*other);
@@ -60,8 +102,8 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		break;
 	case -ENOSPC:
 		sfu_message_fail(message, err,
-				 "the address space has %u sections already",
-				 SFU_MAX_SECTIONS);
+				 "the address space has %u sections or %u tables already",
+				 SFU_MAX_SECTIONS, SFU_MAX_TABLES);
 		break;
 	case -ENOMEM:
 		sfu_message_fail(message, err,
@@ -73,6 +115,18 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 	return err;
 }
 
+void sfu_space_share(struct sfu_space *child, struct sfu_space *parent)
+{
+	down_read(&parent->lock);
+	if (parent->removals) {
+		child->removals = sfu_removals_create(GFP_KERNEL_ACCOUNT |
+						      __GFP_NOFAIL);
+		sfu_removals_copy(child->removals, parent->removals);
+	}
+	sfu_sections_share(&child->sections, &parent->sections);
+	up_read(&parent->lock);
+}
+
 /* Remove @section and invalidate its rules. */
 static int remove_section(struct sfu_space *space, struct sfu_section *section)
 {
@@ -81,6 +135,8 @@ static int remove_section(struct sfu_space *space, struct sfu_section *section)
 	lockdep_assert_held_write(&space->lock);
 	sfu_section_get(section);
 	err = sfu_sections_remove(&space->sections, section);
+	if (!err && section->is_table)
+		sfu_removals_remove(space->removals, section->id);
 	if (!err)
 		sfu_rules_forget(&space->rules, section);
 	sfu_section_put(section);
@@ -161,6 +217,21 @@ struct sfu_section *sfu_space_find_from(struct sfu_space *space, u64 address)
 		return NULL;
 	down_read(&space->lock);
 	section = sfu_sections_find_from(&space->sections, address);
+	if (section)
+		sfu_section_get(section);
+	up_read(&space->lock);
+	return section;
+}
+
+struct sfu_section *sfu_space_find_table(struct sfu_space *space, u32 slot)
+{
+	struct sfu_section *section = NULL;
+	u64 id;
+
+	down_read(&space->lock);
+	id = space->removals ? sfu_removals_id(space->removals, slot) : 0;
+	if (id)
+		section = sfu_sections_find_id(&space->sections, id);
 	if (section)
 		sfu_section_get(section);
 	up_read(&space->lock);

@@ -2,12 +2,13 @@
 /*
  * At once: unwind the current thread's user stack without waiting for anything.
  *
- * The rules are valid for the same reason as in a walk that has just begun: no
- * mapping of the mm has changed, no section was removed, and no attachment has
- * changed since they were checked, see mm/rules.h. A few that are not in the cache are
- * looked up in sections that a walk has checked since then. The attempt fails where a
- * walk might get another result: where it would look for another section, wait for a
- * page of the stack or of a section, or handle a signal frame or a uretprobe.
+ * The rules are valid for the same reason as in a walk that has just begun: no mapping of
+ * the mm has changed, no section was removed, no attachment has changed, and no function
+ * was removed from a function table, since they were checked, see mm/rules.h. A few that
+ * are not in the cache are looked up in sections that a walk has checked since then. The
+ * attempt fails where a walk might get another result: where it would look for another
+ * section, wait for a page of the stack or of a section, or handle a signal frame or a
+ * uretprobe.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -34,13 +35,13 @@ static const struct sfu_stack stack_now;
  *
  * @walk: the result.
  * @space: the current mm's.
- * @epoch: epoch of its rules.
+ * @epochs: epochs of its rules.
  * @work: what may still be done, see SFU_AT_ONCE_WORK.
  */
 struct attempt {
 	struct sfu_at_once *walk;
 	struct sfu_space *space;
-	u32 epoch;
+	struct sfu_epochs epochs;
 	u32 work;
 };
 
@@ -85,10 +86,10 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
 	struct sfu_rules *rules = &attempt->space->rules;
 	const u64 key = sfu_cache_key(frame);
 
-	if (missing || !sfu_rules_peek(rules, attempt->epoch, key, rule)) {
+	if (missing || !sfu_rules_peek(rules, attempt->epochs, key, rule)) {
 		if (in_nmi() || may_be_restorer(frame) ||
 		    !may_do(attempt, SFU_AT_ONCE_LOOKUP) ||
-		    !sfu_rules_find_now(rules, attempt->epoch, current->mm, key,
+		    !sfu_rules_find_now(rules, attempt->epochs, current->mm, key,
 					&attempt->work, rule))
 			return false;
 	}
@@ -138,7 +139,7 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			return false;
 		/* One more than wanted, to know whether there are more. */
 		followed = sfu_rules_follow(&attempt->space->rules,
-					    attempt->epoch, frame,
+					    attempt->epochs, frame,
 					    walk->ip + walk->nr,
 					    min(depth + 1 - walk->nr,
 						attempt->work));
@@ -191,6 +192,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	};
 	struct sfu_space *space;
 	bool done = false;
+	u64 removals;
 
 	/* Tracepoints and probes are also in the code that switches the mm. */
 	if (!sfu_arch_is_supported(regs) || !sfu_arch_is_loaded(current->mm))
@@ -204,9 +206,10 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	sfu_faults_disable();
 	space = sfu_space_peek();
 	attempt.space = space;
-	if (space && sfu_rules_is_current(&space->rules, current->mm,
-					  sfu_space_attach_generation(space),
-					  &attempt.epoch))
+	if (space && sfu_removals_read(sfu_space_removals(space), &removals) &&
+	    sfu_rules_is_current(&space->rules, current->mm,
+				 sfu_space_attach_generation(space), removals,
+				 &attempt.epochs))
 		done = follow_at_once(&attempt, &frame, depth, fallback);
 	if (done && walk->stop == SFRAME_UNWIND_STOP_DEPTH && depth < max_depth)
 		done = false;

@@ -14,14 +14,29 @@
 #include "mm/space.h"
 #include "remove.h"
 
+/*
+ * Read the counters of removals again, after that has failed: without those that can
+ * never be read again, which would make it fail for ever.
+ */
+static noinline bool read_removals_again(struct sfu_space *space, u64 *removals)
+{
+	sfu_remove_useless_tables(space);
+	return sfu_removals_read(sfu_space_removals(space), removals);
+}
+
 static void begin_lookup_epoch(struct sfu_lookup *lookup)
 {
 	struct sfu_space *space = lookup->space;
+	u64 removals;
+	bool known;
 
-	if (space)
-		lookup->epoch =
-			sfu_rules_begin(&space->rules, current->mm,
-					sfu_space_attach_generation(space));
+	if (!space)
+		return;
+	known = sfu_removals_read(sfu_space_removals(space), &removals) ||
+		read_removals_again(space, &removals);
+	lookup->epochs = sfu_rules_begin(&space->rules, current->mm,
+					 sfu_space_attach_generation(space),
+					 known ? &removals : NULL);
 }
 
 void sfu_lookup_begin(struct sfu_lookup *lookup)
@@ -165,12 +180,13 @@ static int check_section(struct sfu_lookup *lookup, u64 pc,
 
 	if (found && !sfu_discover_is_current(lookup->space, found))
 		return -ESTALE;
-	if (sfu_rules_is_checked(rules, lookup->epoch, pc, checked))
+	if (sfu_rules_is_checked(rules, lookup->epochs.of_sections, pc, checked))
 		return 0;
 	err = sfu_section_check(checked->section, pc, &lookup->budget.mappings,
 				&checked->start, &checked->end);
 	if (!err)
-		sfu_rules_set_checked(rules, lookup->epoch, pc, checked);
+		sfu_rules_set_checked(rules, lookup->epochs.of_sections, pc,
+				      checked);
 	return err;
 }
 
@@ -233,8 +249,8 @@ static void use_found(struct sfu_lookup *lookup, u64 pc,
 
 	if (is_added &&
 	    sfu_discover_is_current(lookup->space, sfu_found_of(section)))
-		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
-				      &checked);
+		sfu_rules_set_checked(&lookup->space->rules,
+				      lookup->epochs.of_sections, pc, &checked);
 	lookup->used = checked;
 }
 
@@ -324,7 +340,8 @@ static __always_inline int find_section(struct sfu_lookup *lookup, u64 pc)
 		return 0;
 	}
 	if (lookup->space &&
-	    sfu_rules_find_checked(&lookup->space->rules, lookup->epoch, pc,
+	    sfu_rules_find_checked(&lookup->space->rules,
+				   lookup->epochs.of_sections, pc,
 				   &lookup->used)) {
 		if (sfu_section_hold(lookup->used.section))
 			return 0;
@@ -392,8 +409,8 @@ static int find_rule_in_below(struct sfu_lookup *lookup, u64 pc,
 				    &defect);
 	sfu_section_release(section);
 	if (sfu_discover_is_current(lookup->space, sfu_found_of(section)))
-		sfu_rules_set_checked(&lookup->space->rules, lookup->epoch, pc,
-				      &checked);
+		sfu_rules_set_checked(&lookup->space->rules,
+				      lookup->epochs.of_sections, pc, &checked);
 	sfu_lookup_begin_frame(lookup);
 	lookup->below = section;
 	return err == -EINVAL ? -ENOENT : err;
@@ -472,8 +489,13 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 					  &lookup->budget, match))
 		return 0;
 	err = find_rule_in_used(lookup, pc, match);
-	if (err == -ENOENT && lookup->used.section && has_below(lookup, pc) &&
-	    !(match->rule.flags & SFU_RULE_SIGNAL))
+	if (err != -ENOENT || !lookup->used.section ||
+	    match->rule.flags & SFU_RULE_SIGNAL)
+		return err;
+	/* A function may be published there at any time. */
+	if (lookup->used.section->is_table)
+		lookup->below_failed = true;
+	else if (has_below(lookup, pc))
 		err = find_rule_below(lookup, pc, match);
 	return err;
 }
@@ -519,7 +541,7 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 
 	if (!lookup->space)
 		return false;
-	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
+	result = sfu_rules_find(&lookup->space->rules, lookup->epochs, key, rule,
 				&section);
 	if (result != SFU_RULES_UNCHECKED)
 		return result == SFU_RULES_HIT;
@@ -527,7 +549,7 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 	sfu_section_put(section);
 	if (err)
 		return false;
-	result = sfu_rules_find(&lookup->space->rules, lookup->epoch, key, rule,
+	result = sfu_rules_find(&lookup->space->rules, lookup->epochs, key, rule,
 				&section);
 	/* Another walk may have replaced the entry, or the note of this check. */
 	if (result == SFU_RULES_UNCHECKED)
@@ -538,6 +560,6 @@ bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 void sfu_lookup_remember(struct sfu_lookup *lookup, u64 key,
 			 const struct sfu_rule *rule)
 {
-	sfu_rules_insert(&lookup->space->rules, lookup->epoch, key, rule,
+	sfu_rules_insert(&lookup->space->rules, lookup->epochs, key, rule,
 			 lookup->below ?: lookup->used.section);
 }

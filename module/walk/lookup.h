@@ -27,10 +27,11 @@ struct sfu_space;
  * @nr_earlier: number of sections that have been stored in @earlier, in rotation.
  * @below: the section for the frame that was discovered below another one, which
  *	has no rule for it; holds a reference; or NULL.
- * @below_failed: discovery below a section has failed for the frame, which may be
- *	temporary: that there is no rule must not be cached.
+ * @below_failed: discovery below a section has failed for the frame, or a function
+ *	table has no function for it, which may be temporary: that there is no rule must
+ *	not be cached.
  * @below_left: discoveries below sections that the walk may still do.
- * @epoch: epoch of the space's rules, see mm/rules.h.
+ * @epochs: epochs of the space's rules, see mm/rules.h.
  * @budget: the work that the walk may still do.
  * @nothing: executable memory for which discovery has failed in this walk.
  * @nothing.err: the error.
@@ -44,7 +45,7 @@ struct sfu_lookup {
 	struct sfu_section *below;
 	bool below_failed;
 	u32 below_left;
-	u32 epoch;
+	struct sfu_epochs epochs;
 	struct sfu_budget budget;
 	struct {
 		u64 start;
@@ -86,6 +87,15 @@ int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,
  */
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key,
 		       struct sfu_rule *rule);
+
+/*
+ * Returns whether what is behind the function that sfu_lookup_rule() has found may change
+ * without notice: it is in a function table.
+ */
+static inline bool sfu_lookup_is_in_table(const struct sfu_lookup *lookup)
+{
+	return lookup->used.section && lookup->used.section->is_table;
+}
 
 /* Returns whether the section that sfu_lookup_rule() used last covers @pc. */
 static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)

@@ -9,12 +9,14 @@
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sframe_unwind.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "counters.h"
+#include "decode/functions.h"
 #include "decode/sframe.h"
 #include "limits.h"
 #include "mm/listener.h"
@@ -127,6 +129,34 @@ bool sfu_remove_if_stale(struct sfu_space *space, struct sfu_section *section,
 				 &end) == -ESTALE &&
 	       remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
 			       &no_defect);
+}
+
+/* Remove the function table @section if it can never be used again. */
+static void remove_if_useless(struct sfu_space *space, struct sfu_section *section)
+{
+	const u64 pc = section->text.start;
+	const u64 counter = section->address + SFU_FUNCTIONS_REMOVED;
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
+
+	if (!sfu_remove_if_stale(space, section, pc) &&
+	    sfu_mapping_why_unreadable(counter, counter + sizeof(counter),
+				       &budget) == -EINVAL)
+		sfu_remove_bad(space, section, pc, &no_defect);
+}
+
+void sfu_remove_useless_tables(struct sfu_space *space)
+{
+	struct sfu_section *section;
+	u32 i;
+
+	for (i = 0; i < SFU_MAX_TABLES && !fatal_signal_pending(current); i++) {
+		section = sfu_space_find_table(space, i);
+		if (!section)
+			continue;
+		remove_if_useless(space, section);
+		sfu_section_put(section);
+		cond_resched();
+	}
 }
 
 void sfu_remove_tell_malformed(struct sfu_space *space,

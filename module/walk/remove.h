@@ -39,6 +39,13 @@ bool sfu_remove_if_stale(struct sfu_space *space, struct sfu_section *section,
 			 u64 pc);
 
 /*
+ * Remove the function tables of @space whose mappings, or those of the start of their
+ * code, are not as they were when they were registered; and those whose counter of
+ * removals can never be read again.
+ */
+void sfu_remove_useless_tables(struct sfu_space *space);
+
+/*
  * Count and report that the section of the file itself is malformed, in place of
  * which @section was found.
  */

@@ -142,6 +142,9 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 	if (sfu_lookup_section_id(lookup) != id ||
 	    !sfu_lookup_is_in(lookup, sfu_frame_pc(frame)))
 		return err;
+	/* The next function decides, see look_up_frame(); it may be published later. */
+	if (!err && match.end == key && sfu_lookup_is_in_table(lookup))
+		return 0;
 	if (err) {
 		/* Cache a negative result only if one section covers both addresses. */
 		if (!sfu_lookup_is_in(lookup, frame->ip) ||
@@ -424,7 +427,7 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	/*
 	 * Ask for one frame more than wanted, to know whether there are more.
 	 */
-	followed = sfu_rules_follow(&lookup->space->rules, lookup->epoch, frame,
+	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
 				    walk->max_depth + 1 - walk->nr);
 	*missing = followed.missing;

@@ -246,7 +246,8 @@ static void follow_cached(struct sfu_cache *cache, const struct sfu_frame *first
 	u64 ip[MAX_STEPS];
 	u32 i;
 
-	i = sfu_cache_follow(cache, EPOCH, &last, stack, ip, MAX_STEPS).nr;
+	i = sfu_cache_follow(cache, (struct sfu_epochs) { EPOCH, EPOCH }, &last,
+			     stack, ip, MAX_STEPS).nr;
 	FUZZ_CHECK(i <= n + 1 && i <= MAX_STEPS, "%u steps, not %u", i, n);
 	/* The cache need not detect addresses outside user space. */
 	if (i > n) {

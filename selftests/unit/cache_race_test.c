@@ -32,6 +32,8 @@
 #define EPOCH		7
 #define OTHER_EPOCH	8
 
+static const struct sfu_epochs epochs = { EPOCH, EPOCH };
+
 #define NR_READERS	2
 #define NR_FRAMES	24
 #define NR_WORDS	1024
@@ -266,7 +268,7 @@ static const char *walk(struct reader *reader, u32 *state)
 	u64 ips[NR_FRAMES];
 	u32 nr, i;
 
-	nr = sfu_cache_follow(&cache, EPOCH, &frame, &reader->stack, ips,
+	nr = sfu_cache_follow(&cache, epochs, &frame, &reader->stack, ips,
 			      max).nr;
 	if (!nr)
 		return NULL;

@@ -11,6 +11,9 @@
 #define SET_BITS	4
 #define STACK		0x7ffd00000000ULL
 #define EPOCH		7
+#define TABLES_EPOCH	9
+
+static const struct sfu_epochs epochs = { EPOCH, TABLES_EPOCH };
 
 static const struct sfu_rule plain_rule = {
 	.cfa = 7,
@@ -58,7 +61,7 @@ static u32 follow(struct sfu_cache *cache, u64 ip, const struct sfu_stack *stack
 		.fp = 0x2222,
 		.fp_known = true,
 	};
-	return sfu_cache_follow(cache, EPOCH, frame, stack, ips, max).nr;
+	return sfu_cache_follow(cache, epochs, frame, stack, ips, max).nr;
 }
 
 static void all_ways_of_a_set_are_used(void)
@@ -175,6 +178,26 @@ static void what_does_not_hold_is_not_followed(void)
 	free(cache.entry);
 }
 
+/* A rule is followed in either epoch: that of sections, or that of function tables. */
+static void either_epoch_is_followed(void)
+{
+	static const u64 ips[] = { 0x1001, 0x1002, 0x1003 };
+	struct sfu_cache cache = make_cache();
+	u64 words[6], got[4];
+	struct sfu_stack stack = make_stack(words, ips, 3);
+	struct sfu_frame frame;
+	struct sfu_rule rule;
+
+	remember(&cache, 0x1000);
+	sfu_cache_insert(&cache, 0x1001, TABLES_EPOCH, 1, &plain_rule);
+	sfu_cache_insert(&cache, 0x1002, TABLES_EPOCH - 1, 1, &plain_rule);
+	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 2);
+	EXPECT_EQ(frame.ip, 0x1002);
+	EXPECT(sfu_cache_peek(&cache, epochs, 0x1001, &rule));
+	EXPECT(!sfu_cache_peek(&cache, epochs, 0x1002, &rule));
+	free(cache.entry);
+}
+
 /* A key that is in no entry is told apart from a rule that does not hold. */
 static void missing_keys_are_known(void)
 {
@@ -189,18 +212,18 @@ static void missing_keys_are_known(void)
 	remember(&cache, 0x1000);
 	follow(&cache, 0x1000, &stack, got, 1, &frame);
 	EXPECT_EQ(frame.ip, 0x1001);
-	followed = sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4);
+	followed = sfu_cache_follow(&cache, epochs, &frame, &stack, got, 4);
 	EXPECT_EQ(followed.nr, 0);
 	EXPECT(followed.missing);
 	complex.ra_offset = -16;
 	sfu_cache_insert(&cache, 0x1001, EPOCH, 1, &complex);
-	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	EXPECT(!sfu_cache_follow(&cache, epochs, &frame, &stack, got, 4).missing);
 	sfu_cache_insert(&cache, 0x1001, EPOCH - 1, 1, &plain_rule);
-	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	EXPECT(!sfu_cache_follow(&cache, epochs, &frame, &stack, got, 4).missing);
 	/* Nor is anything known while entries are being written. */
 	cache.sequence++;
 	frame.ip = 0x9999;
-	EXPECT(!sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).missing);
+	EXPECT(!sfu_cache_follow(&cache, epochs, &frame, &stack, got, 4).missing);
 	free(cache.entry);
 }
 
@@ -223,7 +246,7 @@ static void stack_words_are_no_exact_keys(void)
 	remember(&cache, 0x1001);
 	remember(&cache, 0x1002 | SFU_CACHE_EXACT);
 	/* It is the rule of a frame at 0x1002, but of no frame that called. */
-	EXPECT_EQ(sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 4).nr, 2);
+	EXPECT_EQ(sfu_cache_follow(&cache, epochs, &frame, &stack, got, 4).nr, 2);
 	EXPECT_EQ(frame.sp, STACK + 32);
 	EXPECT_EQ(follow(&cache, 0x1000, &stack, got, 4, &frame), 2);
 	EXPECT_EQ(frame.ip, ips[1]);
@@ -238,7 +261,7 @@ static void stack_words_are_no_exact_keys(void)
 		.fp_known = true,
 		.exact = true,
 	};
-	EXPECT_EQ(sfu_cache_follow(&cache, EPOCH, &frame, &stack, got, 1).nr, 1);
+	EXPECT_EQ(sfu_cache_follow(&cache, epochs, &frame, &stack, got, 1).nr, 1);
 	EXPECT_EQ(frame.ip, ips[0]);
 	EXPECT_EQ(frame.sp, STACK + 16);
 	free(cache.entry);
@@ -335,6 +358,7 @@ int main(void)
 		TAP_TEST(callers_may_change),
 		TAP_TEST(entries_may_be_replaced),
 		TAP_TEST(what_does_not_hold_is_not_followed),
+		TAP_TEST(either_epoch_is_followed),
 		TAP_TEST(missing_keys_are_known),
 		TAP_TEST(stack_words_are_no_exact_keys),
 		TAP_TEST(an_unreadable_word_ends_it_one_frame_before),

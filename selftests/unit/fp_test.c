@@ -214,6 +214,7 @@ static void the_cache_does_not_follow_it(void)
 {
 	const struct sfu_stack stack = { .address = MEMORY, .size = sizeof(memory), .copy = memory };
 	struct sfu_cache_entry entries[SFU_CACHE_WAYS << 1] = {};
+	const struct sfu_epochs epochs = { 1, 1 };
 	struct sfu_match match = { .num_rows = 1 };
 	struct sfu_cache cache;
 	unsigned int at;
@@ -239,10 +240,10 @@ static void the_cache_does_not_follow_it(void)
 		};
 		rule = sfu_cache_rule(&match, key);
 		sfu_cache_insert(&cache, key, 1, 1, &rule);
-		followed = sfu_cache_follow(&cache, 1, &frame, &stack, ip, 4);
+		followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
 		EXPECT_EQ(followed.nr, 0);
 		EXPECT(!followed.missing);
-		EXPECT(sfu_cache_peek(&cache, 1, key, &rule));
+		EXPECT(sfu_cache_peek(&cache, epochs, key, &rule));
 		EXPECT_EQ(rule.flags, SFU_RULE_KEEPS_FP);
 		EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
 		EXPECT(!sfu_cache_is_simple(&rule));

@@ -22,6 +22,9 @@
 atomic_long_t sfu_counters[SFU_NR_COUNTERS];
 u64 mm_sequence = 2;
 
+/* Sum of the counters of removals. */
+static u64 removals;
+
 void sfu_section_put(struct sfu_section *section)
 {
 	refcount_dec_and_test(&section->refs);
@@ -75,7 +78,7 @@ static void remember(struct sfu_rules *rules, const struct sfu_checked *checked)
 {
 	const struct sfu_rule rule = rule_of(checked);
 
-	sfu_rules_insert(rules, rules->epoch, key_of(checked), &rule,
+	sfu_rules_insert(rules, rules->epochs, key_of(checked), &rule,
 			 checked->section);
 }
 
@@ -84,8 +87,9 @@ static void meet(struct sfu_rules *rules, struct sfu_checked *checked)
 {
 	const u64 pc = checked->start + 0x10;
 
-	if (!sfu_rules_is_checked(rules, rules->epoch, pc, checked))
-		sfu_rules_set_checked(rules, rules->epoch, pc, checked);
+	if (!sfu_rules_is_checked(rules, rules->epochs.of_sections, pc, checked))
+		sfu_rules_set_checked(rules, rules->epochs.of_sections, pc,
+				      checked);
 	remember(rules, checked);
 }
 
@@ -101,7 +105,7 @@ static bool is_own(struct sfu_rules *rules, const struct sfu_checked *checked,
 	enum sfu_rules_result result;
 	struct sfu_rule rule;
 
-	result = sfu_rules_find(rules, rules->epoch, key_of(checked), &rule,
+	result = sfu_rules_find(rules, rules->epochs, key_of(checked), &rule,
 				&section);
 	*found = result == SFU_RULES_HIT;
 	if (result == SFU_RULES_UNCHECKED) {
@@ -119,12 +123,18 @@ static bool is_own(struct sfu_rules *rules, const struct sfu_checked *checked,
 		EXPECT_EQ(found_, is_found);				\
 	} while (0)
 
+/* Begin a walk. */
+static struct sfu_epochs begin(struct sfu_rules *rules)
+{
+	return sfu_rules_begin(rules, NULL, 1, &removals);
+}
+
 static struct sfu_rules make_rules(void)
 {
 	struct sfu_rules rules = {};
 
 	sfu_rules_init(&rules);
-	sfu_rules_begin(&rules, NULL, 1);
+	begin(&rules);
 	return rules;
 }
 
@@ -140,7 +150,7 @@ static void remembered_in_the_epoch(void)
 	 * checked again.
 	 */
 	mm_sequence += 2;
-	sfu_rules_begin(&rules, NULL, 1);
+	begin(&rules);
 	EXPECT_OWN(&rules, &checked, false);
 	meet(&rules, &checked);
 	EXPECT_OWN(&rules, &checked, true);
@@ -261,14 +271,164 @@ static void epochs_start_anew(void)
 	struct sfu_rules rules = make_rules();
 	struct sfu_checked checked = make(3);
 
-	rules.epoch = 1;
+	rules.epochs.of_sections = 1;
 	meet(&rules, &checked);
 	EXPECT_OWN(&rules, &checked, true);
-	rules.epoch = U32_MAX;
+	rules.last_epoch = U32_MAX - 1;
 	mm_sequence += 2;
-	EXPECT_EQ(sfu_rules_begin(&rules, NULL, 1), 1);
+	EXPECT_EQ(begin(&rules).of_sections, 1);
 	EXPECT_OWN(&rules, &checked, false);
 	EXPECT_EQ(refcount_read(&checked.section->refs), 1);
+	sfu_rules_exit(&rules);
+}
+
+/* As make(), of a function table. */
+static struct sfu_checked make_table(u32 place)
+{
+	struct sfu_checked checked = make(place);
+
+	checked.section->is_table = true;
+	return checked;
+}
+
+/* A removal invalidates the rules of tables, those of all tables, and no others. */
+static void removal_ends_rules_of_tables(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked section = make(3), table[2] = {
+		make_table(4), make_table(5)
+	};
+	struct sfu_epochs old = begin(&rules), new;
+	struct sfu_section *unchecked;
+	struct sfu_rule rule;
+	u32 i;
+
+	meet(&rules, &section);
+	for (i = 0; i < 2; i++)
+		meet(&rules, &table[i]);
+	new = begin(&rules);
+	EXPECT_EQ(new.of_sections, old.of_sections);
+	EXPECT_EQ(new.of_tables, old.of_tables);
+	removals++;
+	/* A walk that began before is not affected. */
+	EXPECT_OWN(&rules, &table[0], true);
+	new = begin(&rules);
+	EXPECT_EQ(new.of_sections, old.of_sections);
+	EXPECT(new.of_tables != old.of_tables);
+	EXPECT_OWN(&rules, &section, true);
+	for (i = 0; i < 2; i++)
+		EXPECT_OWN(&rules, &table[i], false);
+	/* Neither does its epoch make the rule of another one valid. */
+	EXPECT_EQ(sfu_rules_find(&rules, old, key_of(&table[1]), &rule,
+				 &unchecked), SFU_RULES_HIT);
+	EXPECT_OWN(&rules, &table[1], false);
+	for (i = 0; i < 2; i++) {
+		meet(&rules, &table[i]);
+		EXPECT_OWN(&rules, &table[i], true);
+	}
+	/* What the earlier walk looks up now is for that walk only. */
+	rule = rule_of(&table[0]);
+	sfu_rules_insert(&rules, old, key_of(&table[0]), &rule,
+			 table[0].section);
+	EXPECT_OWN(&rules, &table[0], false);
+	sfu_rules_exit(&rules);
+}
+
+/* Check the section again, as a walk does in a new epoch. */
+static void check_again(struct sfu_rules *rules, struct sfu_checked *checked)
+{
+	const u32 epoch = rules->epochs.of_sections;
+
+	EXPECT(!sfu_rules_is_checked(rules, epoch, checked->start, checked));
+	sfu_rules_set_checked(rules, epoch, checked->start, checked);
+}
+
+/*
+ * Changed mappings invalidate them as well. Once the table is checked they are valid
+ * again, but only if nothing was removed: neither before nor after the change.
+ */
+static void mappings_end_rules_of_tables(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked table = make_table(3);
+	struct sfu_epochs old;
+	u32 i;
+
+	meet(&rules, &table);
+	for (i = 0; i < 3; i++) {
+		mm_sequence += 2;
+		old = begin(&rules);
+		EXPECT_OWN(&rules, &table, false);
+		check_again(&rules, &table);
+		EXPECT_OWN(&rules, &table, true);
+	}
+	for (i = 0; i < 4; i++) {
+		mm_sequence += 2 * (i == 1 || i == 3);
+		if (i >= 2) {
+			begin(&rules);
+			mm_sequence += 2 * (i == 2);
+		}
+		removals++;
+		begin(&rules);
+		if (i)
+			check_again(&rules, &table);
+		EXPECT_OWN(&rules, &table, false);
+		meet(&rules, &table);
+		EXPECT_OWN(&rules, &table, true);
+	}
+	/* An old walk neither uses what was looked up since, nor makes it valid. */
+	rules.epochs.of_tables = old.of_tables;
+	EXPECT_OWN(&rules, &table, false);
+	sfu_rules_exit(&rules);
+}
+
+/* A walk that could not read the counters neither uses such rules nor caches them. */
+static void removals_unknown(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked table = make_table(3), other = make_table(4);
+	const struct sfu_epochs known = begin(&rules);
+	struct sfu_section *unchecked;
+	const struct sfu_rule rule = rule_of(&other);
+	struct sfu_epochs epochs;
+	struct sfu_rule found;
+
+	meet(&rules, &table);
+	epochs = sfu_rules_begin(&rules, NULL, 1, NULL);
+	EXPECT_EQ(epochs.of_tables, epochs.of_sections);
+	EXPECT_EQ(sfu_rules_find(&rules, epochs, key_of(&table), &found,
+				 &unchecked), SFU_RULES_MISS);
+	sfu_rules_set_checked(&rules, epochs.of_sections, other.start, &other);
+	sfu_rules_insert(&rules, epochs, key_of(&other), &rule, other.section);
+	EXPECT_OWN(&rules, &other, false);
+	/* It leaves those of other walks alone. */
+	EXPECT_EQ(begin(&rules).of_tables, known.of_tables);
+	EXPECT_OWN(&rules, &table, true);
+	sfu_rules_exit(&rules);
+}
+
+/* The epoch of tables takes the last number: then both start anew. */
+static void epochs_of_tables_start_anew(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked section = make(3), table = make_table(4);
+	struct sfu_epochs epochs;
+
+	meet(&rules, &section);
+	meet(&rules, &table);
+	rules.last_epoch = U32_MAX - 1;
+	removals++;
+	epochs = begin(&rules);
+	EXPECT_EQ(epochs.of_tables, U32_MAX);
+	EXPECT_OWN(&rules, &section, true);
+	EXPECT_OWN(&rules, &table, false);
+	meet(&rules, &table);
+	removals++;
+	epochs = begin(&rules);
+	EXPECT_EQ(epochs.of_sections, 1);
+	EXPECT_EQ(epochs.of_tables, 2);
+	EXPECT_OWN(&rules, &section, false);
+	EXPECT_OWN(&rules, &table, false);
 	sfu_rules_exit(&rules);
 }
 
@@ -282,6 +442,10 @@ int main(void)
 		TAP_TEST(rules_of_old_numbers_are_forgotten),
 		TAP_TEST(last_number),
 		TAP_TEST(epochs_start_anew),
+		TAP_TEST(removal_ends_rules_of_tables),
+		TAP_TEST(mappings_end_rules_of_tables),
+		TAP_TEST(removals_unknown),
+		TAP_TEST(epochs_of_tables_start_anew),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

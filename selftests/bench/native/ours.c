@@ -14,6 +14,8 @@
 
 #define EPOCH		1
 
+static const struct sfu_epochs epochs = { EPOCH, EPOCH };
+
 void ours_open(struct ours *ours, u64 address, const void *bytes, u64 size,
 	       u64 start, u64 end)
 {
@@ -86,7 +88,7 @@ u32 ours_cached(struct ours *ours, const struct sfu_frame *frame,
 		const struct sfu_cache_entry *entry;
 		struct sfu_rule rule;
 
-		nr += sfu_cache_follow(&ours->cache, EPOCH, &now, stack,
+		nr += sfu_cache_follow(&ours->cache, epochs, &now, stack,
 				       ip + nr, max - nr).nr;
 		if (nr == max || !has(ours, now.ip))
 			return nr;
