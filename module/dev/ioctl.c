@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "client.h"
+#include "decode/functions.h"
 #include "decode/sframe_format.h"
 #include "file/elf.h"
 #include "ioctl.h"
@@ -26,6 +27,22 @@ static_assert((int)SFU_REGISTERED == (int)SFRAME_UNWIND_SECTION_REGISTERED);
 static_assert((int)SFU_FOUND == (int)SFRAME_UNWIND_SECTION_FOUND);
 static_assert((int)SFU_ATTACHED == (int)SFRAME_UNWIND_SECTION_ATTACHED);
 static_assert(SFU_ELF_MAX_BUILD_ID == SFRAME_UNWIND_BUILD_ID_SIZE);
+static_assert(SFU_MAX_TABLES == SFRAME_UNWIND_MAX_TABLES);
+static_assert(SFU_FUNCTIONS_MAX_BITS == SFRAME_UNWIND_TABLE_GRANULE_BITS);
+
+/* Function tables are read by the offsets in decode/functions.h. */
+#define ASSERT_OFFSET(type, member, offset)				\
+	static_assert(offsetof(struct sframe_unwind_table_##type, member) == \
+		      (offset))
+ASSERT_OFFSET(header, used, SFU_FUNCTIONS_USED);
+ASSERT_OFFSET(header, removed, SFU_FUNCTIONS_REMOVED);
+ASSERT_OFFSET(entry, start, SFU_FUNCTIONS_START);
+ASSERT_OFFSET(entry, size, SFU_FUNCTIONS_SIZE);
+ASSERT_OFFSET(entry, rows, SFU_FUNCTIONS_ROWS);
+static_assert(sizeof(struct sframe_unwind_table_header) ==
+	      SFU_FUNCTIONS_ENTRIES);
+static_assert(sizeof(struct sframe_unwind_table_entry) ==
+	      SFU_FUNCTIONS_ENTRY_SIZE);
 
 /* The structures are ABI: a change of layout must not compile. */
 static_assert(sizeof(struct sframe_unwind_query) == 64);
@@ -49,6 +66,7 @@ static_assert(sizeof(struct sframe_unwind_sample_event) == 32);
 static_assert(sizeof(struct sframe_unwind_sample_control) == 24);
 static_assert(sizeof(struct sframe_unwind_sample_stats) == 136);
 static_assert(sizeof(struct sframe_unwind_clear_stack_map) == 24);
+static_assert(sizeof(struct sframe_unwind_register_table) == 72);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
 static_assert(sizeof(struct sframe_unwind_stack) == 48);
 static_assert(sizeof(struct sframe_unwind_removed) == 272);
@@ -93,6 +111,7 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_OVERWRITE |
 			    SFRAME_UNWIND_FEATURE_LIST_PROCESS |
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
+			    SFRAME_UNWIND_FEATURE_TABLE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS,
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
@@ -355,6 +374,13 @@ static const struct op ioctl_ops[] = {
 		.size = sizeof(struct sframe_unwind_clear_stack_map),
 		.min_size = 24,
 		OP_MESSAGE(sframe_unwind_clear_stack_map),
+		.changes = true,
+	},
+	[_IOC_NR(SFRAME_UNWIND_IOC_REGISTER_TABLE)] = {
+		.run = sfu_ioctl_register_table,
+		.size = sizeof(struct sframe_unwind_register_table),
+		.min_size = 72,
+		OP_MESSAGE(sframe_unwind_register_table),
 		.changes = true,
 	},
 };

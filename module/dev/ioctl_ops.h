@@ -32,6 +32,7 @@ union sfu_arg {
 	struct sframe_unwind_sample_control sample_control;
 	struct sframe_unwind_sample_stats sample_stats;
 	struct sframe_unwind_clear_stack_map clear_stack_map;
+	struct sframe_unwind_register_table register_table;
 };
 
 static inline int sfu_check_flags(u32 flags, u32 known,
@@ -70,6 +71,7 @@ SFU_DECLARE_IOCTL(sample);
 SFU_DECLARE_IOCTL(sample_control);
 SFU_DECLARE_IOCTL(sample_stats);
 SFU_DECLARE_IOCTL(clear_stack_map);
+SFU_DECLARE_IOCTL(register_table);
 
 /* Returns whether the caller may attach sections for all processes. */
 bool sfu_may_attach_for_all(void);

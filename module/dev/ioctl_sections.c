@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "decode/functions.h"
 #include "ioctl_ops.h"
 #include "mm/section.h"
 #include "mm/space.h"
@@ -51,6 +52,11 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 
 	for (tries = 0; tries < MAX_OVERLAPS; tries++) {
 		err = sfu_space_add(space, section, &other, message);
+		/* Tables that were unmapped and not unregistered make room. */
+		if (err == -ENOSPC && section->is_table && !tries) {
+			sfu_remove_useless_tables(space);
+			continue;
+		}
 		if (err != -EEXIST)
 			return err;
 		again = gives_way(space, section, other);
@@ -141,6 +147,52 @@ int sfu_ioctl_register(struct sfu_client *client, union sfu_arg *arg,
 	err = register_one(&spec, &reg->id, message);
 	reg->defect_offset = spec.defect_offset;
 	return err;
+}
+
+static int check_register_table(const struct sframe_unwind_register_table *reg,
+				struct sfu_message *message)
+{
+	int err = sfu_check_flags(reg->flags, 0, message) ?:
+		  sfu_check_reserved(reg->reserved, message);
+
+	if (err)
+		return err;
+	if (!reg->max_functions)
+		return sfu_message_fail(message, -EINVAL, "max_functions is 0");
+	if (reg->granule_bits > SFU_FUNCTIONS_MAX_BITS)
+		return sfu_message_fail(message, -EINVAL,
+					"granule_bits %u exceeds %u",
+					reg->granule_bits,
+					SFU_FUNCTIONS_MAX_BITS);
+	if (reg->table_start % sizeof(u64))
+		return sfu_message_fail(message, -EINVAL,
+					"table_start 0x%llx is not a multiple of 8",
+					reg->table_start);
+	if (reg->text_size > SFU_FUNCTIONS_MAX_TEXT)
+		return sfu_message_fail(message, -EINVAL,
+					"text_size 0x%llx exceeds 0x%llx",
+					reg->text_size, SFU_FUNCTIONS_MAX_TEXT);
+	return 0;
+}
+
+int sfu_ioctl_register_table(struct sfu_client *client, union sfu_arg *arg,
+			     struct sfu_message *message)
+{
+	struct sframe_unwind_register_table *reg = &arg->register_table;
+	struct sfu_section_spec spec = {
+		.sframe_start = reg->table_start,
+		.sframe_size = reg->table_size,
+		.text_start = reg->text_start,
+		.text_size = reg->text_size,
+		.is_table = true,
+		.max_functions = reg->max_functions,
+		.granule_bits = reg->granule_bits,
+	};
+	int err;
+
+	reg->id = 0;
+	err = check_register_table(reg, message);
+	return err ?: register_one(&spec, &reg->id, message);
 }
 
 int sfu_ioctl_unregister(struct sfu_client *client, union sfu_arg *arg,
@@ -458,7 +510,8 @@ static int list_section(const struct sframe_unwind_list *list, u32 nr,
 		.hits = atomic64_read(&section->hits),
 		.num_fdes = section->num_fdes,
 		.state = SFRAME_UNWIND_SECTION_ACTIVE,
-		.source = section->source,
+		.source = section->is_table ? SFRAME_UNWIND_SECTION_TABLE :
+					      section->source,
 	};
 	struct sframe_unwind_section __user *to =
 		u64_to_user_ptr(list->sections);

@@ -55,7 +55,10 @@
  *
  *	CLEAR_STACK_MAP			each stack stored once, and counted
  *
- * <linux/sframe_unwind_files.h> describes frames as places in files.
+ * <linux/sframe_unwind_files.h> describes frames as places in files. And in
+ * <linux/sframe_unwind_table.h>, which this header includes:
+ *
+ *	REGISTER_TABLE			code that a runtime describes in its memory
  *
  * ABI policy: the numbers and layouts below never change their meaning.
  * Structures grow at their end. SFRAME_UNWIND_IOC_QUERY tells what the module
@@ -100,6 +103,7 @@
  * next instructions tell if its frame is not set up yet, or not any more.
  */
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
+#define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
 
 /**
@@ -552,11 +556,13 @@ enum sframe_unwind_section_state {
  * @SFRAME_UNWIND_SECTION_REGISTERED: SFRAME_UNWIND_IOC_REGISTER.
  * @SFRAME_UNWIND_SECTION_FOUND: the file that the code is mapped from.
  * @SFRAME_UNWIND_SECTION_ATTACHED: SFRAME_UNWIND_IOC_ATTACH.
+ * @SFRAME_UNWIND_SECTION_TABLE: SFRAME_UNWIND_IOC_REGISTER_TABLE.
  */
 enum sframe_unwind_section_source {
 	SFRAME_UNWIND_SECTION_REGISTERED	= 1,
 	SFRAME_UNWIND_SECTION_FOUND		= 2,
 	SFRAME_UNWIND_SECTION_ATTACHED		= 3,
+	SFRAME_UNWIND_SECTION_TABLE		= 4,
 };
 
 /**
@@ -570,7 +576,7 @@ enum sframe_unwind_section_source {
  * @text_size: bytes of its code.
  * @hits: number of rules found in it, not counting rules from the cache. Parent
  *	and child share the counter after fork().
- * @num_fdes: functions in the section.
+ * @num_fdes: functions in the section; of a function table, entries that it has.
  * @state: enum sframe_unwind_section_state.
  * @source: enum sframe_unwind_section_source.
  * @reserved: 0.
@@ -1218,5 +1224,6 @@ struct sframe_unwind_removed {
 };
 
 #include <linux/sframe_unwind_sample.h>
+#include <linux/sframe_unwind_table.h>
 
 #endif /* _UAPI_LINUX_SFRAME_UNWIND_H */
