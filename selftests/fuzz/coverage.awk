@@ -10,7 +10,7 @@
 BEGIN {
 	FS = "\t"
 	MINIMUM = 95
-	n = split("decode/sframe.c decode/sframe_rows.c decode/sframe_find.h decode/step.c decode/cache.c file/elf.c", names, " ")
+	n = split("decode/sframe.c decode/sframe_rows.c decode/sframe_find.h decode/functions.c decode/step.c decode/cache.c file/elf.c", names, " ")
 	for (i = 1; i <= n; i++)
 		wanted["module/" names[i]] = 1
 }

@@ -23,6 +23,7 @@ static const struct target {
 	{ "convert", fuzz_convert },
 	{ "decode", fuzz_decode },
 	{ "elf", fuzz_elf },
+	{ "functions", fuzz_functions },
 	{ "profile", fuzz_profile },
 	{ "snapshot", fuzz_snapshot },
 	{ "validate", fuzz_validate },
