@@ -148,6 +148,8 @@ static const char *source_name(const struct sframe_unwind_section *section)
 		return "own";
 	case SFRAME_UNWIND_SECTION_ATTACHED:
 		return "attached";
+	case SFRAME_UNWIND_SECTION_TABLE:
+		return "table";
 	default:
 		return "unknown";
 	}

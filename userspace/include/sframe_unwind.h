@@ -509,6 +509,7 @@ const char *sframe_unwind_source_name(unsigned int source);
 
 #include <sframe_unwind_attach.h>
 #include <sframe_unwind_sampler.h>
+#include <sframe_unwind_table.h>
 #include <sframe_unwind_writer.h>
 
 #endif /* SFRAME_UNWIND_H */

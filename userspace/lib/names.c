@@ -65,6 +65,7 @@ const char *sframe_unwind_source_name(unsigned int source)
 		[SFRAME_UNWIND_SECTION_REGISTERED] = "registered",
 		[SFRAME_UNWIND_SECTION_FOUND] = "found in the file",
 		[SFRAME_UNWIND_SECTION_ATTACHED] = "attached",
+		[SFRAME_UNWIND_SECTION_TABLE] = "function table",
 	};
 
 	return name_at(names, COUNT(names), source);
