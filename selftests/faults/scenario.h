@@ -162,6 +162,12 @@ void undo_events(struct world *world);
 int run_corrupt(struct world *world);
 int run_unreadable(struct world *world);
 
+/* scenario_table.c */
+int run_register_table(struct world *world);
+bool setup_table(struct world *world);
+int run_table(struct world *world);
+int run_lost_table(struct world *world);
+
 /* scenario_walk.c */
 int run_request(struct world *world);
 bool setup_signal(struct world *world);

@@ -205,6 +205,14 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 		if (!is_odd(about, 10))
 			return based('m', SLOT_STRUCTS, STRUCTS_SIZE / 2);
 		return structure(about);
+	case KIND_FUNCTIONS:
+		if (!is_odd(about, 20))
+			return constant(CONTENT_TABLE_FUNCTIONS);
+		return constant(ONE_OF(random, 0, 1, 31, 64, 4096, any_number(random)));
+	case KIND_GRANULE:
+		if (!is_odd(about, 20))
+			return constant(CONTENT_TABLE_BITS);
+		return constant(ONE_OF(random, 0, 6, 12, 16, 17, any_number(random)));
 	case KIND_NR:
 		return constant(is_odd(about, 60) ?
 				ONE_OF(random, 0, 1, 7, 8, 9, 250, 1000, ~0U) :
@@ -346,6 +354,8 @@ static struct arg other_arg(enum kind kind, const struct about *about)
 				       CONTENT_FLIPPED, CONTENT_FLIPPED,
 				       CONTENT_STACK, CONTENT_DEEP,
 				       CONTENT_RANDOM));
+	case KIND_TABLE_CONTENT:
+		return constant(is_odd(about, 10) ? CONTENT_RANDOM : CONTENT_TABLE);
 	case KIND_ELF_CONTENT:
 		return constant(is_odd(about, 50) ?
 				ONE_OF(random, FILE_ELF_BROKEN,

@@ -38,6 +38,8 @@ enum kind {
 	KIND_MESSAGE_SIZE,
 	KIND_ARRAY,		/* address of an array, in or out */
 	KIND_NR,
+	KIND_FUNCTIONS,		/* of a function table, */
+	KIND_GRANULE,		/* and log2 of its granules */
 	KIND_TID,
 	KIND_NEW_TID,
 	KIND_TARGET,		/* a thread of the program */
@@ -59,6 +61,7 @@ enum kind {
 	KIND_MAP_FLAGS,
 	KIND_ADVICE,
 	KIND_CONTENT,
+	KIND_TABLE_CONTENT,
 	KIND_ELF_CONTENT,
 	KIND_SFRAME_CONTENT,
 	KIND_SEED,

@@ -98,6 +98,8 @@ size_t content_make(enum content content, uint64_t seed, uint64_t at, void *to)
 		return make_stack(seed, at, to);
 	case CONTENT_DEEP:
 		return make_deep(at, to);
+	case CONTENT_TABLE:
+		return content_make_table(seed, to);
 	case CONTENT_RANDOM:
 		for (i = 0; i < 64; i++)
 			((uint64_t *)to)[i] = random_next(&seed);

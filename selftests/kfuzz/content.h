@@ -13,6 +13,7 @@ enum content {
 	CONTENT_STACK,		/* addresses of code and of the stack */
 	CONTENT_DEEP,		/* a stack of many small frames */
 	CONTENT_RANDOM,
+	CONTENT_TABLE,		/* a function table */
 	NR_CONTENTS
 };
 
@@ -38,6 +39,13 @@ size_t content_make(enum content content, uint64_t seed, uint64_t at, void *to);
 /* As above for a file; *@size is the size to extend it to. */
 size_t content_make_file(enum file_content content, uint64_t seed, void *to,
 			 size_t *size);
+
+/* CONTENT_TABLE: functions, log2 of the bytes of a granule, bytes of the code. */
+#define CONTENT_TABLE_FUNCTIONS	32
+#define CONTENT_TABLE_BITS	8
+#define CONTENT_TABLE_TEXT	0x13000
+
+size_t content_make_table(uint64_t seed, void *to);
 
 /* Change some of the @size bytes at @to. */
 void content_flip(void *to, size_t size, uint64_t seed);

@@ -44,6 +44,7 @@ void generate_program(struct program *program, uint64_t *random)
 		{ "open", "make", "register", "request" },
 		{ "open", "make", "register", "stack" },
 		{ "open", "make", "entries", "register_batch", "request" },
+		{ "open", "make_table", "register_table", "request", "publish", "request" },
 		{ "open", "elf", "sframe", "attach", "map_elf", "request" },
 		{ "open", "events", "make", "register", "request", "read" },
 	};

@@ -18,6 +18,7 @@ union any {
 	struct sframe_unwind_sampler sampler;
 	struct sframe_unwind_sample_event sample_event;
 	struct sframe_unwind_sample_control sample_control;
+	struct sframe_unwind_register_table register_table;
 	unsigned char bytes[256];
 };
 
@@ -160,6 +161,16 @@ FIXTURE_VARIANT_ADD(abi, clear_stack_map) {
 				 message_size),
 };
 
+FIXTURE_VARIANT_ADD(abi, register_table) {
+	.cmd = SFRAME_UNWIND_IOC_REGISTER_TABLE,
+	.size = sizeof(struct sframe_unwind_register_table),
+	.flags = offsetof(struct sframe_unwind_register_table, flags),
+	.reserved = offsetof(struct sframe_unwind_register_table, reserved),
+	.message = offsetof(struct sframe_unwind_register_table, message),
+	.message_size = offsetof(struct sframe_unwind_register_table,
+				 message_size),
+};
+
 FIXTURE_VARIANT_ADD(abi, sample_stats) {
 	.cmd = SFRAME_UNWIND_IOC_SAMPLE_STATS,
 	.size = sizeof(struct sframe_unwind_sample_stats),
@@ -195,6 +206,15 @@ FIXTURE_SETUP(abi)
 	case SFRAME_UNWIND_IOC_UNREGISTER:
 		ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 		self->any.unreg.id = self->fake.reg.id;
+		break;
+	case SFRAME_UNWIND_IOC_REGISTER_TABLE:
+		/* What the section's page has does not matter. */
+		self->any.register_table.table_start = self->fake.reg.sframe_start;
+		self->any.register_table.table_size = PAGE;
+		self->any.register_table.text_start = self->fake.reg.text_start;
+		self->any.register_table.text_size = PAGE;
+		self->any.register_table.max_functions = 4;
+		self->any.register_table.granule_bits = 6;
 		break;
 	case SFRAME_UNWIND_IOC_SAMPLE_STATS:
 	case SFRAME_UNWIND_IOC_CLEAR_STACK_MAP:
@@ -492,7 +512,7 @@ TEST_F(device, query)
 	EXPECT_LE(q.query.max_record_size, q.query.ring_size);
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
-	EXPECT_EQ(0x2fffff, q.query.features);
+	EXPECT_EQ(0x3fffff, q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);
 	EXPECT_LE(1 << 20, q.query.max_attached_memory);
