@@ -17,5 +17,6 @@ struct rcu_head {
 #define rcu_assign_pointer(pointer, value)	((pointer) = (value))
 #define RCU_INIT_POINTER(pointer, value)	((pointer) = (value))
 #define kvfree_rcu(object, head)	free(object)
+#define kfree_rcu(object, head)		free(object)
 
 #endif /* UNIT_KERNEL_RCUPDATE_H */

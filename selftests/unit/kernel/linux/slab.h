@@ -22,5 +22,6 @@ void *kmalloc(size_t size, int gfp);
 
 #define KMEM_CACHE(name, flags)	unit_cache_create(sizeof(struct name))
 #define kfree(memory)		free(memory)
+#define kzalloc(size, gfp)	((void)(gfp), calloc(1, size))
 
 #endif /* UNIT_KERNEL_SLAB_H */
