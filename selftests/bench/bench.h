@@ -19,5 +19,6 @@ void measure_backtrace(int fd);
 void measure_extended(int fd);
 void measure_lookups(int fd);
 void measure_many(int fd);
+void measure_table(int fd);
 
 #endif /* BENCH_BENCH_H */

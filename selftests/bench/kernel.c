@@ -3,7 +3,7 @@
  * The bench in a VM: what the module costs, in instructions, on a machine that
  * counts them.
  *
- * usage: kernel walks | samples | at_once | backtrace | extended | lookups | many
+ * usage: kernel walks | samples | at_once | backtrace | extended | lookups | table | many
  */
 #include <errno.h>
 #include <string.h>
@@ -34,9 +34,11 @@ int main(int argc, char **argv)
 		measure_extended(fd);
 	else if (!strcmp(what, "lookups"))
 		measure_lookups(fd);
+	else if (!strcmp(what, "table"))
+		measure_table(fd);
 	else if (!strcmp(what, "many"))
 		measure_many(fd);
 	else
-		die("walks, samples, at_once, backtrace, extended, lookups or many?");
+		die("walks, samples, at_once, backtrace, extended, lookups, table or many?");
 	return 0;
 }
