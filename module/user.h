@@ -121,6 +121,9 @@ static __always_inline bool sfu_words_begin(struct sfu_words *words,
 
 #else
 
+#define sfu_faults_disable()	do { } while (0)
+#define sfu_faults_enable()	do { } while (0)
+
 static inline bool sfu_words_begin(struct sfu_words *words,
 				   const struct sfu_stack *stack, u64 address)
 {

@@ -9,6 +9,7 @@
 #include <asm/barrier.h>
 
 #include "removals.h"
+#include "user.h"
 
 /*
  * A table adds to the sum its counter, and its id times this number. So the sum with the
@@ -71,7 +72,18 @@ void sfu_removals_copy(struct sfu_removals *to, const struct sfu_removals *from)
 	memcpy(to->slot, from->slot, sizeof(to->slot));
 }
 
-bool sfu_removals_sum(const struct sfu_removals *removals, u64 *sum)
+/* Read the counter at @address, unless its page is not there. */
+static bool read_counter(u64 address, u64 *counter)
+{
+	bool failed;
+
+	sfu_faults_disable();
+	failed = get_user(*counter, (u64 __user *)u64_to_user_ptr(address));
+	sfu_faults_enable();
+	return !failed;
+}
+
+bool sfu_removals_sum(const struct sfu_removals *removals, u64 *sum, u32 *slot)
 {
 	const u32 nr = READ_ONCE(removals->nr);
 	u64 id, address, counter, total = 0;
@@ -84,8 +96,10 @@ bool sfu_removals_sum(const struct sfu_removals *removals, u64 *sum)
 		/* Pairs with the barrier in sfu_removals_add(). */
 		smp_rmb();
 		address = READ_ONCE(removals->slot[i].counter);
-		if (get_user(counter, (u64 __user *)u64_to_user_ptr(address)))
+		if (!read_counter(address, &counter)) {
+			*slot = i;
 			return false;
+		}
 		total += counter + id * ID_FACTOR;
 	}
 	/* Pairs with the release of a counter: what it announces is complete. */

@@ -58,18 +58,19 @@ static inline u64 sfu_removals_id(const struct sfu_removals *removals, u32 i)
 }
 
 /* For sfu_removals_read(). */
-bool sfu_removals_sum(const struct sfu_removals *removals, u64 *sum);
+bool sfu_removals_sum(const struct sfu_removals *removals, u64 *sum, u32 *slot);
 
 /*
  * Read the sum of all counters, to begin a walk in the current mm: the walk's reads of
- * the tables must come after that. Returns false if one cannot be read. May sleep unless
- * page faults are disabled; then any context. @removals is NULL if there are no tables.
+ * the tables must come after that. Returns false, with *@slot the number of its slot, if
+ * one cannot be read, or only after a page fault: a walk that needs no table shall not
+ * wait for one. @removals is NULL if there are no tables. Any context.
  */
 static __always_inline bool sfu_removals_read(const struct sfu_removals *removals,
-					      u64 *sum)
+					      u64 *sum, u32 *slot)
 {
 	*sum = 0;
-	return !removals || sfu_removals_sum(removals, sum);
+	return !removals || sfu_removals_sum(removals, sum, slot);
 }
 
 #endif /* SFU_REMOVALS_H */

@@ -193,6 +193,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	struct sfu_space *space;
 	bool done = false;
 	u64 removals;
+	u32 slot;
 
 	/* Tracepoints and probes are also in the code that switches the mm. */
 	if (!sfu_arch_is_supported(regs) || !sfu_arch_is_loaded(current->mm))
@@ -206,7 +207,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	sfu_faults_disable();
 	space = sfu_space_peek();
 	attempt.space = space;
-	if (space && sfu_removals_read(sfu_space_removals(space), &removals) &&
+	if (space && sfu_removals_read(sfu_space_removals(space), &removals, &slot) &&
 	    sfu_rules_is_current(&space->rules, current->mm,
 				 sfu_space_attach_generation(space), removals,
 				 &attempt.epochs))

@@ -15,13 +15,19 @@
 #include "remove.h"
 
 /*
- * Read the counters of removals again, after that has failed: without those that can
- * never be read again, which would make it fail for ever.
+ * Read the counters of removals again, after that in @slot could not be read: without
+ * those that can never be read again, which would make it fail for ever.
  */
-static noinline bool read_removals_again(struct sfu_space *space, u64 *removals)
+static noinline bool read_removals_again(struct sfu_lookup *lookup, u64 *removals,
+					 u32 slot)
 {
-	sfu_remove_useless_tables(space);
-	return sfu_removals_read(sfu_space_removals(space), removals);
+	struct sfu_space *space = lookup->space;
+
+	while (sfu_remove_unreadable_table(space, slot, &lookup->budget.mappings)) {
+		if (sfu_removals_read(sfu_space_removals(space), removals, &slot))
+			return true;
+	}
+	return false;
 }
 
 static void begin_lookup_epoch(struct sfu_lookup *lookup)
@@ -29,11 +35,12 @@ static void begin_lookup_epoch(struct sfu_lookup *lookup)
 	struct sfu_space *space = lookup->space;
 	u64 removals;
 	bool known;
+	u32 slot;
 
 	if (!space)
 		return;
-	known = sfu_removals_read(sfu_space_removals(space), &removals) ||
-		read_removals_again(space, &removals);
+	known = sfu_removals_read(sfu_space_removals(space), &removals, &slot) ||
+		read_removals_again(lookup, &removals, slot);
 	lookup->epochs = sfu_rules_begin(&space->rules, current->mm,
 					 sfu_space_attach_generation(space),
 					 known ? &removals : NULL);

@@ -119,29 +119,62 @@ void sfu_remove_stale(struct sfu_space *space, struct sfu_section *section,
 		sfu_space_drop(space, section);
 }
 
-bool sfu_remove_if_stale(struct sfu_space *space, struct sfu_section *section,
-			 u64 pc)
+/* As sfu_remove_if_stale(), with a budget of mappings to visit. */
+static bool remove_if_stale(struct sfu_space *space, struct sfu_section *section,
+			    u64 pc, u32 *budget)
 {
-	u32 budget = SFU_SECTION_CHECK_BUDGET;
 	u64 start, end;
 
-	return sfu_section_check(section, pc, &budget, &start,
+	return sfu_section_check(section, pc, budget, &start,
 				 &end) == -ESTALE &&
 	       remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
 			       &no_defect);
 }
 
-/* Remove the function table @section if it can never be used again. */
-static void remove_if_useless(struct sfu_space *space, struct sfu_section *section)
+bool sfu_remove_if_stale(struct sfu_space *space, struct sfu_section *section,
+			 u64 pc)
+{
+	u32 budget = SFU_SECTION_CHECK_BUDGET;
+
+	return remove_if_stale(space, section, pc, &budget);
+}
+
+/* Remove @section, a function table, if its counter can never be read again. */
+static bool remove_if_unreadable(struct sfu_space *space,
+				 struct sfu_section *section, u32 *budget)
 {
 	const u64 pc = section->text.start;
 	const u64 counter = section->address + SFU_FUNCTIONS_REMOVED;
+
+	if (sfu_mapping_why_unreadable(counter, counter + sizeof(counter),
+				       budget) != -EINVAL)
+		return false;
+	/* If it was unmapped, say so. */
+	return remove_if_stale(space, section, pc, budget) ||
+	       remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_UNREADABLE,
+			       &no_defect);
+}
+
+bool sfu_remove_unreadable_table(struct sfu_space *space, u32 slot, u32 *budget)
+{
+	struct sfu_section *section = sfu_space_find_table(space, slot);
+	bool removed;
+
+	/* Another walk may have removed it: then the counters are others now. */
+	if (!section)
+		return *budget && (*budget)--;
+	removed = remove_if_unreadable(space, section, budget);
+	sfu_section_put(section);
+	return removed;
+}
+
+/* Remove the function table @section if it can never be used again. */
+static void remove_if_useless(struct sfu_space *space, struct sfu_section *section)
+{
 	u32 budget = SFU_SECTION_CHECK_BUDGET;
 
-	if (!sfu_remove_if_stale(space, section, pc) &&
-	    sfu_mapping_why_unreadable(counter, counter + sizeof(counter),
-				       &budget) == -EINVAL)
-		sfu_remove_bad(space, section, pc, &no_defect);
+	if (!sfu_remove_if_stale(space, section, section->text.start))
+		remove_if_unreadable(space, section, &budget);
 }
 
 void sfu_remove_useless_tables(struct sfu_space *space)

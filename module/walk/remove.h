@@ -39,6 +39,13 @@ bool sfu_remove_if_stale(struct sfu_space *space, struct sfu_section *section,
 			 u64 pc);
 
 /*
+ * Remove the function table in slot number @slot of @space if its counter of removals
+ * can never be read again. Visits as many mappings as @budget, which it reduces. Returns
+ * whether the table is gone.
+ */
+bool sfu_remove_unreadable_table(struct sfu_space *space, u32 slot, u32 *budget);
+
+/*
  * Remove the function tables of @space whose mappings, or those of the start of their
  * code, are not as they were when they were registered; and those whose counter of
  * removals can never be read again.

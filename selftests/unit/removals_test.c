@@ -20,8 +20,9 @@ static u64 address_of(unsigned int i)
 static u64 sum_of(const struct sfu_removals *removals)
 {
 	u64 sum;
+	u32 slot;
 
-	return sfu_removals_read(removals, &sum) ? sum : ~0ULL;
+	return sfu_removals_read(removals, &sum, &slot) ? sum : ~0ULL;
 }
 
 static void no_tables(void)
@@ -93,13 +94,15 @@ static void tables_make_a_difference(void)
 static void unreadable(void)
 {
 	struct sfu_removals *removals = sfu_removals_create(GFP_KERNEL);
+	u32 slot = 0;
 	u64 sum;
 
 	sfu_removals_add(removals, 1, address_of(0));
 	sfu_removals_add(removals, 2, 8);
-	EXPECT(!sfu_removals_read(removals, &sum));
+	EXPECT(!sfu_removals_read(removals, &sum, &slot));
+	EXPECT_EQ(slot, 1);
 	sfu_removals_remove(removals, 2);
-	EXPECT(sfu_removals_read(removals, &sum));
+	EXPECT(sfu_removals_read(removals, &sum, &slot));
 	sfu_removals_free(removals);
 }
 

@@ -301,6 +301,78 @@ TEST_F(hostile, header_arrives_late)
 	free(copy);
 }
 
+/* A walk that needs no table does not wait for the page of its counter. */
+TEST_F(hostile, header_that_is_not_needed)
+{
+	const size_t size = (sizeof(self->good) + PAGE - 1) / PAGE * PAGE;
+	struct sframe_unwind_request req = request_self();
+	char *copy = calloc(1, size);
+	unsigned int nr_frames, i;
+	int uffd;
+
+	memcpy(copy, &self->good, sizeof(self->good));
+	ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req));
+	ASSERT_EQ(NULL, read_stack(self->fd, &self->stack));
+	nr_frames = self->stack.head.nr_frames;
+	EXPECT_LE(1, nr_frames);
+	uffd = lose_table(self);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd: %s", strerror(errno));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, ioctl(self->fd, SFRAME_UNWIND_IOC_REQUEST, &req));
+		ASSERT_EQ(NULL, read_stack(self->fd, &self->stack));
+		EXPECT_EQ(nr_frames, self->stack.head.nr_frames);
+	}
+	EXPECT_EQ(2, count_sections(self->fd));
+	ASSERT_TRUE(uffd_provide(uffd, self->table.memory, copy, size));
+	ASSERT_CHAIN(&self->chain);
+	close(uffd);
+	free(copy);
+}
+
+/*
+ * Counters that cannot be read now: a walk visits the mapping of the first one only, not
+ * those of all tables. So it does not notice that the end of each table was unmapped.
+ */
+TEST_F(hostile, counters_that_cannot_be_read)
+{
+	struct function_table table;
+	unsigned char *memory;
+	int uffd[15];
+	unsigned int i;
+
+	for (i = 0; i < 15; i++) {
+		memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(MAP_FAILED, (void *)memory);
+		ASSERT_TRUE(make_table(&table, MAP_PRIVATE));
+		table.reg.table_start = (uintptr_t)memory;
+		table.reg.table_size = 3 * PAGE;
+		ASSERT_EQ(0, register_table(self->fd, &table.reg))
+		{
+			TH_LOG("%s", table.message);
+		}
+		uffd[i] = uffd_open(memory, PAGE, UFFD_FEATURE_SIGBUS);
+		if (uffd[i] < 0)
+			SKIP(return, "no userfaultfd: %s", strerror(errno));
+		ASSERT_EQ(0, madvise(memory, PAGE, MADV_DONTNEED));
+		ASSERT_EQ(0, munmap(memory + 2 * PAGE, PAGE));
+	}
+	/* Not the tables that can be read are to blame. */
+	for (i = 0; i < 10; i++)
+		ASSERT_CHAIN(&self->chain);
+	EXPECT_EQ(17, count_sections(self->fd));
+	/* A registration that needs room visits all. */
+	ASSERT_TRUE(make_table(&table, MAP_PRIVATE));
+	ASSERT_EQ(0, register_table(self->fd, &table.reg));
+	ASSERT_TRUE(make_table(&table, MAP_PRIVATE));
+	ASSERT_EQ(0, register_table(self->fd, &table.reg));
+	EXPECT_EQ(4, count_sections(self->fd));
+	for (i = 0; i < 15; i++)
+		close(uffd[i]);
+	ASSERT_CHAIN(&self->chain);
+}
+
 TEST_F(hostile, killed_while_it_waits)
 {
 	int uffd, status, pipefd[2];
