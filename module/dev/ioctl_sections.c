@@ -47,14 +47,15 @@ static int add_section(struct sfu_space *space, struct sfu_section *section,
 		       struct sfu_message *message)
 {
 	struct sfu_section *other;
-	bool again;
+	bool again, made_room = false;
 	int err, tries;
 
 	for (tries = 0; tries < MAX_OVERLAPS; tries++) {
 		err = sfu_space_add(space, section, &other, message);
 		/* Tables that were unmapped and not unregistered make room. */
-		if (err == -ENOSPC && section->is_table && !tries) {
+		if (err == -ENOSPC && section->is_table && !made_room) {
 			sfu_remove_useless_tables(space);
+			made_room = true;
 			continue;
 		}
 		if (err != -EEXIST)

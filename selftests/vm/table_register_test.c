@@ -275,6 +275,41 @@ TEST_F(table, at_most_16)
 	}
 }
 
+/* Two obstacles at once: tables that were unmapped, and a section that is stale. */
+TEST_F(table, room_after_an_overlap)
+{
+	struct function_table table[SFRAME_UNWIND_MAX_TABLES];
+	int file = memfd_create("code", 0);
+	unsigned char copy[PAGE];
+	struct fake fake;
+	unsigned int i;
+
+	ASSERT_TRUE(make_fake(&fake));
+	memcpy(copy, fake.section, PAGE);
+	ASSERT_EQ(PAGE, pwrite(file, copy, PAGE, PAGE));
+	ASSERT_EQ((void *)fake.text, mmap(fake.text, PAGE, PROT_READ | PROT_EXEC,
+					  MAP_FIXED | MAP_PRIVATE, file, 0));
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	for (i = 0; i < SFRAME_UNWIND_MAX_TABLES; i++) {
+		ASSERT_TRUE(make_table(&table[i], MAP_PRIVATE));
+		ASSERT_EQ(0, register_table(self->fd, &table[i].reg));
+	}
+	for (i = 0; i < SFRAME_UNWIND_MAX_TABLES; i++)
+		free_table_memory(&table[i]);
+	ASSERT_EQ((void *)fake.text, mmap(fake.text, PAGE, PROT_READ | PROT_EXEC,
+					  MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	self->table.reg.text_start = (uintptr_t)fake.text;
+	self->table.reg.text_size = PAGE;
+	EXPECT_EQ(0, register_table(self->fd, &self->table.reg))
+	{
+		TH_LOG("%s", self->table.message);
+	}
+	for (i = 0; i < SFRAME_UNWIND_MAX_TABLES; i++)
+		munmap(table[i].text, TABLE_TEXT);
+	free_fake(&fake);
+	close(file);
+}
+
 TEST_F(table, events)
 {
 	struct sframe_unwind_removed removed;
