@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <sframe_unwind.h>
@@ -50,6 +51,10 @@ int ioctl(int fd, unsigned long request, ...)
 		registered = *(struct sframe_unwind_register_table *)arg;
 		return 0;
 	case SFRAME_UNWIND_IOC_UNREGISTER:
+		if (refusal) {
+			errno = refusal;
+			return -1;
+		}
 		if (((struct sframe_unwind_unregister *)arg)->id == 77)
 			nr_unregistered++;
 		return 0;
@@ -124,9 +129,34 @@ static void created_as_asked(void)
 	EXPECT_EQ(registered.table_size, sfu_functions_map_end(MAX, TEXT_SIZE, BITS) + ROWS_SIZE);
 	EXPECT_EQ(sframe_unwind_table_id(table), 77);
 	EXPECT_EQ(frame_at(0), -ENOENT);
+	EXPECT_EQ(sframe_unwind_table_id(NULL), 0);
 	sframe_unwind_table_free(table);
 	sframe_unwind_table_free(NULL);
 	EXPECT_EQ(nr_unregistered, 1);
+}
+
+/* Walks may still read what could not be unregistered. */
+static void not_unmapped_while_registered(void)
+{
+	void *memory;
+
+	EXPECT_EQ(create(MAX, ROWS_SIZE), 0);
+	EXPECT_EQ(add(0, 10, 8), 0);
+	memory = (void *)(uintptr_t)registered.table_start;
+	refusal = EBADF;
+	sframe_unwind_table_free(table);
+	EXPECT_EQ(frame_at(0), -ENOENT);
+	EXPECT_EQ(header()->used, 1);
+	EXPECT_EQ(header()->removed, 1);
+	EXPECT_EQ(munmap(memory, registered.table_size), 0);
+	/* Its registration has ended already. */
+	refusal = 0;
+	EXPECT_EQ(create(MAX, ROWS_SIZE), 0);
+	memory = (void *)(uintptr_t)registered.table_start;
+	refusal = ENOENT;
+	sframe_unwind_table_free(table);
+	refusal = 0;
+	EXPECT_EQ(msync(memory, 1, MS_ASYNC), -1);
 }
 
 static void added_and_removed(void)
@@ -228,6 +258,19 @@ static void refused_functions(void)
 	sframe_unwind_table_free(table);
 }
 
+/* The whole of the largest range of code is more than an entry can tell. */
+static void refused_4_gib(void)
+{
+	EXPECT_EQ(sframe_unwind_table_create(&table, handle, (void *)TEXT, 1ULL << 32, 16, 1, 0), 0);
+	EXPECT_EQ(add(0, 1ULL << 32, 8), -EINVAL);
+	EXPECT(strstr(sframe_unwind_table_error(table), "has 4 GiB"));
+	EXPECT_EQ(header()->used, 0);
+	EXPECT_EQ(add(0, (1ULL << 32) - 1, 8), 0);
+	EXPECT_EQ(frame_at((1ULL << 32) - 2), 8);
+	EXPECT_EQ(frame_at((1ULL << 32) - 1), -ENOENT);
+	sframe_unwind_table_free(table);
+}
+
 static void refused_tables(void)
 {
 	struct sframe_unwind_table **const to = &table;
@@ -318,9 +361,11 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(created_as_asked),
+		TAP_TEST(not_unmapped_while_registered),
 		TAP_TEST(added_and_removed),
 		TAP_TEST(as_many_as_there_is_room_for),
 		TAP_TEST(refused_functions),
+		TAP_TEST(refused_4_gib),
 		TAP_TEST(refused_tables),
 		TAP_TEST(no_stale_rules),
 	};

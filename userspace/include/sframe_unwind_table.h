@@ -54,7 +54,8 @@ int sframe_unwind_table_create(struct sframe_unwind_table **table,
  * sframe_unwind_table_free() - unregister and free a table
  * @table: the table, or NULL.
  *
- * No thread may be in a function of the table any more.
+ * No thread may be in a function of the table any more. If it cannot be unregistered,
+ * its memory stays mapped, without functions.
  */
 void sframe_unwind_table_free(struct sframe_unwind_table *table);
 
@@ -93,7 +94,7 @@ int sframe_unwind_table_remove(struct sframe_unwind_table *table,
 
 /**
  * sframe_unwind_table_id() - id of the registration, as in lists
- * @table: the table.
+ * @table: the table; with NULL, the id is 0.
  *
  * Any thread.
  */

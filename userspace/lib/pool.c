@@ -108,16 +108,19 @@ int sfu_pool_add(struct pool *pool, const void *bytes, size_t size,
 
 void sfu_pool_truncate(struct pool *pool, size_t area_size)
 {
-	size_t count = nr_blocks(pool);
+	size_t count;
 
-	if (pool->area.size == area_size)
-		return;
-	while (count && block_at(pool, count - 1)->offset >= area_size)
-		count--;
+	/* The last one first: no other block's search passes its slot. */
+	for (count = nr_blocks(pool); count; count--) {
+		const struct block *last = block_at(pool, count - 1);
+
+		if (last->offset < area_size)
+			break;
+		*find_slot(pool, pool->area.bytes + last->offset, last->size,
+			   last->hash) = 0;
+	}
 	pool->blocks.size = count * sizeof(struct block);
 	pool->area.size = area_size;
-	memset(pool->slots, 0, pool->nr_slots * sizeof(*pool->slots));
-	index_blocks(pool);
 }
 
 void sfu_pool_free(struct pool *pool)

@@ -69,10 +69,29 @@ static int register_table(struct sframe_unwind_table *table)
 	return 0;
 }
 
+/* As long as the table is registered, something else must not be mapped in its place. */
+static void unmap_table(struct sframe_unwind_table *table)
+{
+	uint32_t i;
+	int err = 0;
+
+	if (!table->header)
+		return;
+	if (table->id)
+		err = sframe_unwind_unregister(table->handle, table->id);
+	if (!err || err == -ENOENT) {
+		munmap(table->header, table->size);
+		return;
+	}
+	for (i = 0; i < table->header->used; i++)
+		__atomic_store_n(&table->entries[i].size, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&table->header->removed, table->header->removed + 1,
+			 __ATOMIC_RELEASE);
+}
+
 static void free_table(struct sframe_unwind_table *table)
 {
-	if (table->header)
-		munmap(table->header, table->size);
+	unmap_table(table);
 	sframe_unwind_writer_free(table->writer);
 	free(table);
 }
@@ -142,15 +161,13 @@ int sframe_unwind_table_create(struct sframe_unwind_table **table,
 
 void sframe_unwind_table_free(struct sframe_unwind_table *table)
 {
-	if (!table)
-		return;
-	sframe_unwind_unregister(table->handle, table->id);
-	free_table(table);
+	if (table)
+		free_table(table);
 }
 
 uint64_t sframe_unwind_table_id(const struct sframe_unwind_table *table)
 {
-	return table->id;
+	return table ? table->id : 0;
 }
 
 const char *sframe_unwind_table_error(const struct sframe_unwind_table *table)
@@ -170,10 +187,13 @@ static struct sframe_unwind_table_entry *
 function_in(const struct sframe_unwind_table *table, uint64_t granule)
 {
 	const uint32_t number = table->map[granule];
-	struct sframe_unwind_table_entry *entry = &table->entries[number - 1];
+	struct sframe_unwind_table_entry *entry;
 
+	if (!number)
+		return NULL;
+	entry = &table->entries[number - 1];
 	/* The entry may be that of another function now. */
-	if (!number || !entry->size || granule < granule_of(table, entry->start) ||
+	if (!entry->size || granule < granule_of(table, entry->start) ||
 	    granule > granule_of(table, (uint64_t)entry->start + entry->size - 1))
 		return NULL;
 	return entry;
@@ -191,6 +211,11 @@ static int check_place(struct sframe_unwind_table *table,
 		return sfu_writer_fail(table->writer, EINVAL,
 				       "function at 0x%" PRIx64 ", 0x%" PRIx64 " bytes, is not in the code",
 				       function->start, function->size);
+	/* An entry has a size of 32 bits. */
+	if (function->size > UINT32_MAX)
+		return sfu_writer_fail(table->writer, EINVAL,
+				       "function at 0x%" PRIx64 " has 4 GiB or more",
+				       function->start);
 	for (i = granule_of(table, offset);
 	     i <= granule_of(table, offset + function->size - 1); i++) {
 		const struct sframe_unwind_table_entry *entry = function_in(table, i);
