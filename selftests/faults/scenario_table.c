@@ -85,5 +85,9 @@ int run_lost_table(struct world *world)
 	if (err)
 		return err;
 	err = request_at(world, world->fake.text);
-	return err == LESS ? 0 : err;
+	if (!err || err == LESS)
+		return 0;
+	/* No walk has ended it: another table could be mapped in its place. */
+	unregister_id(world->fd, world->fake.reg.id);
+	return err;
 }
