@@ -101,9 +101,14 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 				 (*other)->id);
 		break;
 	case -ENOSPC:
-		sfu_message_fail(message, err,
-				 "the address space has %u sections or %u tables already",
-				 SFU_MAX_SECTIONS, SFU_MAX_TABLES);
+		if (section->is_table && !sfu_removals_has_room(space->removals))
+			sfu_message_fail(message, err,
+					 "the address space has %u tables already",
+					 SFU_MAX_TABLES);
+		else
+			sfu_message_fail(message, err,
+					 "the address space has %u sections already",
+					 SFU_MAX_SECTIONS);
 		break;
 	case -ENOMEM:
 		sfu_message_fail(message, err,
