@@ -135,28 +135,6 @@ TEST_F(process, not_for_children)
 	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
 }
 
-/* Where the parent's walks found nothing, the child may have something attached. */
-TEST_F(process, by_a_child_alone)
-{
-	unsigned char *elsewhere = map_anonymous_code(&self->elf);
-	struct sframe_unwind_attach arg = self->arg;
-	pid_t child;
-
-	ASSERT_NE(NULL, elsewhere);
-	arg.text_start = (uintptr_t)elsewhere + ELF_SMALL_VADDR;
-	ASSERT_EQ(0, attach(self->fd, &arg));
-	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
-	child = fork();
-	if (!child) {
-		const int fd = open_client(0);
-
-		_exit(attach(fd, &self->arg) ||
-		      walk_small(fd, self->at) != CALLER);
-	}
-	EXPECT_EQ(0, outcome_of(child));
-	EXPECT_EQ(NO_RULE, walk_small(self->fd, self->at));
-}
-
 /* A child of vfork() shares them. */
 TEST_F(process, memory_is_shared)
 {
@@ -315,6 +293,34 @@ TEST_F(process, gap_of_a_file)
 	ASSERT_EQ(0, detach(self->fd, self->arg.id));
 	EXPECT_EQ(NO_RULE, walk(self->fd, at + ELF_SMALL_VADDR + GAP));
 	EXPECT_EQ(CALLER, walk_small(self->fd, at));
+	unmap_elf(at);
+}
+
+/*
+ * Where the parent's walks found nothing, and the child's neither, the child may have
+ * something attached: the first thing of its own, as that of the parent was.
+ */
+TEST_F(process, by_a_child_alone)
+{
+	struct sframe_unwind_attach file_arg;
+	struct elf_base elf;
+	unsigned char *at;
+	pid_t child;
+
+	at = map_bare(&elf, &file_arg);
+	ASSERT_NE(NULL, at);
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, at));
+	child = fork();
+	if (!child) {
+		const int fd = open_client(0);
+
+		self->arg.text_start = (uintptr_t)at + ELF_SMALL_VADDR;
+		_exit(walk_small(fd, at) != NO_RULE || attach(fd, &self->arg) ||
+		      walk_small(fd, at) != CALLER);
+	}
+	EXPECT_EQ(0, outcome_of(child));
+	EXPECT_EQ(NO_RULE, walk_small(self->fd, at));
 	unmap_elf(at);
 }
 
