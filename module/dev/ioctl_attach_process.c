@@ -4,6 +4,7 @@
  */
 #include <linux/err.h>
 #include <linux/pid.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -33,7 +34,8 @@ static struct mm_struct *get_mm_of(struct task_struct *task)
 	if (mm)
 		return mm;
 	rcu_read_lock();
-	for_each_thread(task, thread) {
+	/* for_each_thread() needs tasklist_lock, if lockdep is built in. */
+	list_for_each_entry_rcu(thread, &task->signal->thread_head, thread_node) {
 		mm = get_task_mm(thread);
 		if (mm)
 			break;
