@@ -447,15 +447,19 @@ static unsigned int sweep_some_spaces(unsigned int nr, bool all)
 }
 
 /*
- * Check the next @nr observed spaces. Returns the first of them, with a reference, that
- * must be kept and has sections but is not needed, or with @all is needed; or NULL.
+ * Check the next *@nr observed spaces, but at most TURN, and subtract their number from
+ * *@nr. Returns the first of them, with a reference, that must be kept and has sections
+ * but is not needed, or with @all is needed; or NULL.
  */
-static struct sfu_space *get_kept_space(unsigned int nr, bool all)
+static struct sfu_space *get_kept_space(long *nr, bool all)
 {
+	const long end = max(*nr - TURN, 0L);
 	struct sfu_space *space, *found = NULL;
 
 	spin_lock(&spaces_lock);
-	while (nr-- && !found && !list_empty(&observed_spaces)) {
+	for (; *nr > end && !found; (*nr)--) {
+		if (list_empty(&observed_spaces))
+			continue;
 		space = list_first_entry(&observed_spaces, struct sfu_space,
 					 link);
 		list_move_tail(&space->link, &observed_spaces);
@@ -479,12 +483,13 @@ static unsigned int shed_some_spaces(unsigned int nr, bool all)
 	unsigned int shed = 0;
 	long left;
 
-	for (left = min_t(long, nr, nr_observed()); left > 0; left -= TURN) {
-		space = get_kept_space(min_t(long, left, TURN), all);
-		if (!space)
-			continue;
-		shed += sfu_space_shed(space);
-		sfu_space_put(space);
+	left = min_t(long, nr, nr_observed());
+	while (left > 0) {
+		space = get_kept_space(&left, all);
+		if (space) {
+			shed += sfu_space_shed(space);
+			sfu_space_put(space);
+		}
 		cond_resched();
 	}
 	return shed;
