@@ -26,7 +26,7 @@
  * @child: NULL if there is none.
  * @socket: connection to the child; -1 if there is none.
  * @is_busy: it is closing a file.
- * @user: the user whose file it is closing.
+ * @user: the user whose file it is closing, or has closed last.
  * @asked_at: when it got the file.
  * @late_at: when to check next whether it is late.
  * @charged_ns: its CPU time that has been charged.
@@ -105,16 +105,21 @@ static int start(struct closer *closer)
 		return err;
 	}
 	closer->socket = sockets[0];
+	closer->user = CLOSERS_USER;
 	closer->charged_ns = 0;
 	return 0;
 }
 
-/* Charge the CPU time used since the last call to the user whose file it closes. */
+/*
+ * Charge the CPU time used since the last call to the user whose file it closes, or has
+ * closed last: the kernel does not count the time of a thread that runs until its next
+ * tick, so that some is seen only after the child has answered.
+ */
 static void charge_user(struct closer *closer)
 {
 	const uint64_t used = child_cpu_ns(closer->child);
 
-	if (charge && closer->is_busy && used > closer->charged_ns)
+	if (charge && closer->user != CLOSERS_USER && used > closer->charged_ns)
 		charge(charge_data, closer->user, used - closer->charged_ns);
 	closer->charged_ns = used;
 }
@@ -171,6 +176,7 @@ static int hand_over(struct closer *closer, const struct waiting *waiting)
 	if (err)
 		return err;
 	close(waiting->fd);
+	charge_user(closer);
 	closer->is_busy = true;
 	closer->user = waiting->user;
 	closer->asked_at = now_ns();
