@@ -51,33 +51,42 @@ static struct mm_struct *get_mm_of(struct task_struct *task)
  * Another process's mm needs the privilege to attach for all processes, which is
  * more than ptrace would ask for: ptrace_may_access() is not exported. As it does
  * not depend on the process, it does not matter if that executes a program with
- * other credentials meanwhile.
+ * other credentials meanwhile. Without it no reference is taken, not even for a
+ * moment: who drops the last one frees the memory.
  */
 static struct mm_struct *get_mm(pid_t pid, struct sfu_message *message)
 {
 	struct mm_struct *mm = NULL;
 	struct task_struct *task;
-	int err;
+	bool is_ours = false;
+	int err = -ESRCH;
 
 	rcu_read_lock();
 	task = pid ? pid_task(find_vpid(pid), PIDTYPE_PID) : current;
-	if (task)
-		get_task_struct(task);
-	rcu_read_unlock();
 	if (task) {
-		mm = get_mm_of(task);
-		put_task_struct(task);
+		get_task_struct(task);
+		is_ours = same_thread_group(task, current) ||
+			  READ_ONCE(task->mm) == current->mm;
 	}
-	if (mm == current->mm || (mm && sfu_may_attach_for_all()))
+	rcu_read_unlock();
+	if (is_ours) {
+		mm = current->mm;
+		mmget(mm);
+	} else if (task && !sfu_may_attach_for_all()) {
+		err = -EPERM;
+	} else if (task) {
+		mm = get_mm_of(task);
+	}
+	if (task)
+		put_task_struct(task);
+	if (mm)
 		return mm;
-	if (!mm)
-		return ERR_PTR(sfu_message_fail(message, -ESRCH,
-						"no process %d with an address space",
-						pid));
-	mmput(mm);
-	err = sfu_message_fail(message, -EPERM,
-			       "attaching to another process needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
-	return ERR_PTR(err);
+	if (err == -EPERM)
+		return ERR_PTR(sfu_message_fail(message, err,
+						"attaching to another process needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE"));
+	return ERR_PTR(sfu_message_fail(message, err,
+					"no process %d with an address space",
+					pid));
 }
 
 /*
