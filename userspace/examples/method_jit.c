@@ -12,7 +12,6 @@
 #define _GNU_SOURCE 1	/* for MAP_ANONYMOUS */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -20,6 +19,7 @@
 
 #define METHODS 8
 #define ROOM 4096	/* bytes of code memory for each method */
+#define SECTION 128	/* bytes of a section for five rows */
 
 /**
  * struct method - a compiled method
@@ -28,21 +28,22 @@
  * @after_push, @after_sub, @after_add, @after_pop: offsets of the instructions behind
  *	those that change the stack pointer.
  * @frame: bytes of its frame, besides rbx.
- * @section, @id: its SFrame section, and the registration.
+ * @section, @id: its SFrame section, and the registration; 0 if there is none. They stay
+ *	where they are as long as the method is registered.
  */
 struct method {
 	unsigned char *code;
 	size_t size;
 	unsigned int after_push, after_sub, after_add, after_pop;
 	int32_t frame;
-	void *section;
+	unsigned char section[SECTION];
 	uint64_t id;
 };
 
 static struct sframe_unwind *handle;
 static struct sframe_unwind_writer *writer;
 
-/* When the method's code is complete and executable. Another thread may be running it. */
+/* When the method's code is complete and executable, before a thread runs it. */
 static int announce(struct method *method)
 {
 	const struct sframe_unwind_row rows[] = {
@@ -53,41 +54,24 @@ static int announce(struct method *method)
 		SFRAME_UNWIND_ROW_SP(method->after_pop, 8),
 	};
 	const struct sframe_unwind_function function = {
-		.start = (uintptr_t)method->code,
-		.size = method->size,
-		.rows = rows,
-		.nr_rows = sizeof(rows) / sizeof(rows[0]),
+		.start = (uintptr_t)method->code, .size = method->size,
+		.rows = rows, .nr_rows = sizeof(rows) / sizeof(rows[0]),
 	};
 	ssize_t size;
-	int err;
 
 	sframe_unwind_writer_reset(writer);
-	err = sframe_unwind_writer_add(writer, &function);
-	size = err ? err : sframe_unwind_writer_size(writer);
-	if (size < 0)
-		return size;
-	method->section = malloc(size);
-	if (!method->section)
-		return -ENOMEM;
-	sframe_unwind_writer_write(writer, method->section, size,
-				   (uintptr_t)method->section);
-	err = sframe_unwind_register(handle, method->section, size, method->code,
-				     method->size, 0, &method->id);
-	if (err) {
-		free(method->section);
-		method->section = NULL;
-	}
-	return err;
+	size = sframe_unwind_writer_add(writer, &function);
+	if (!size)
+		size = sframe_unwind_writer_write(writer, method->section, sizeof(method->section),
+						  (uintptr_t)method->section);
+	return size < 0 ? size : sframe_unwind_register(handle, method->section, size, method->code,
+							method->size, 0, &method->id);
 }
 
-/* Before the method's code is freed or overwritten. */
+/* Before the method's code is freed or overwritten. No thread is in it any more. */
 static void withdraw(struct method *method)
 {
-	if (!method->section)
-		return;
 	sframe_unwind_unregister(handle, method->id);
-	free(method->section);
-	method->section = NULL;
 }
 
 /* --- the runtime --- */

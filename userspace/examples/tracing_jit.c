@@ -23,6 +23,7 @@
 #define FRAME 152	/* what the entry subtracts from rsp */
 
 static struct sframe_unwind *handle;
+static struct sframe_unwind_writer *writer;
 
 /**
  * struct area - memory for traces, behind the code that enters and leaves them
@@ -49,26 +50,18 @@ static int announce(struct area *area)
 		SFRAME_UNWIND_ROW_SP(area->traces, 8 + FRAME),
 	};
 	const struct sframe_unwind_function function = {
-		.start = (uintptr_t)area->code,
-		.size = AREA,
-		.rows = rows,
-		.nr_rows = sizeof(rows) / sizeof(rows[0]),
+		.start = (uintptr_t)area->code, .size = AREA,
+		.rows = rows, .nr_rows = sizeof(rows) / sizeof(rows[0]),
 	};
-	struct sframe_unwind_writer *writer;
 	ssize_t size;
 
-	if (sframe_unwind_writer_create(&writer))
-		return -ENOMEM;
+	sframe_unwind_writer_reset(writer);
 	size = sframe_unwind_writer_add(writer, &function);
 	if (!size)
-		size = sframe_unwind_writer_write(writer, area->section,
-						  sizeof(area->section),
+		size = sframe_unwind_writer_write(writer, area->section, sizeof(area->section),
 						  (uintptr_t)area->section);
-	sframe_unwind_writer_free(writer);
-	if (size < 0)
-		return size;
-	return sframe_unwind_register(handle, area->section, size, area->code, AREA,
-				      0, &area->id);
+	return size < 0 ? size : sframe_unwind_register(handle, area->section, size, area->code,
+							AREA, 0, &area->id);
 }
 
 /* Before the area is freed. */
@@ -181,7 +174,7 @@ int main(void)
 	struct area area;
 	int i, err, wrong = 0;
 
-	if (sframe_unwind_open(&handle, 0) ||
+	if (sframe_unwind_writer_create(&writer) || sframe_unwind_open(&handle, 0) ||
 	    sframe_unwind_register_objects(handle, 0, NULL, NULL) < 0) {
 		fprintf(stderr, "%s\n", sframe_unwind_error(handle));
 		return 1;
@@ -200,6 +193,7 @@ int main(void)
 	printf("%d traces, %d stacks without the right one\n", TRACES, wrong);
 	withdraw(&area);
 	munmap(area.code, AREA);
+	sframe_unwind_writer_free(writer);
 	sframe_unwind_close(handle);
 	puts(wrong ? "failed" : "all stacks go through their trace");
 	return wrong != 0;
