@@ -14,7 +14,7 @@ local function spread(x)
 	local a, b, c, d, e, f, g, h = x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7
 	local i, j, k, l, m, n, o, p = 1, 2, 3, 4, 5, 6, 7, 8
 
-	for step = 1, 400 do
+	for step = 1, 20000 do
 		a, b, c, d, e, f, g, h = b + i, c + j, d + k, e + l, f + m, g + n, h + o, a + p
 		if step % 3 == 0 then
 			i, j, k, l, m, n, o, p = p, i, j, k, l, m, n, o
@@ -34,13 +34,13 @@ end
 
 local sum = 0
 for round = 1, math.huge do
-	for i = 1, 2000 do
-		sum = sum + depth(i % 20, round) + spread(i) + math.sin(i)
-		if i % 50 == 0 then
-			sum = sum + text(i)
+	for i = 1, 200 do
+		if i % 20 == 0 then
+			sum = sum + depth(i % 19, round) + spread(i) + text(i)
 		end
+		sum = sum + math.sin(i)
 	end
-	if round % 20 == 0 then
+	if round % 100 == 0 then
 		jit.flush()
 	end
 end

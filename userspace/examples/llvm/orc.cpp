@@ -3,7 +3,8 @@
  * A program that compiles with LLVM's ORC, and whose code is described by sframe_unwind_orc.hpp.
  *
  * It compiles two modules at a time, in two threads, runs them, and removes them, again and
- * again: new code comes to the places of the old. Runs until it is killed, to be recorded:
+ * again: new code, with other frames, comes to the places of the old. Runs until it is killed,
+ * to be recorded:
  *
  *	sframe-unwind record -- orc
  *
@@ -30,12 +31,15 @@ using namespace llvm::orc;
 
 /*
  * @work sorts numbers by qsort(), which calls @compare, which calls @depth, which calls
- * itself, none with a frame pointer. Each "@" is one of the module's own names.
+ * itself, none with a frame pointer. Each "@" is one of the module's own names; "$" is the size
+ * of @depth's frame.
  */
 static const char Source[] = R"(
 declare void @@qsort(ptr, i64, i64, ptr)
 
 define internal i32 @depth(i32 %n, i32 %a) noinline uwtable "frame-pointer"="none" {
+	%room = alloca [$ x i8]
+	store volatile i8 1, ptr %room
 	%is_done = icmp eq i32 %n, 0
 	br i1 %is_done, label %done, label %more
 more:
@@ -66,8 +70,8 @@ define void @work(ptr %numbers, i64 %count) uwtable "frame-pointer"="none" {
 
 static ExitOnError Check("orc: ");
 
-/* Returns the module whose own names begin with @Prefix. */
-static ThreadSafeModule parse(const std::string &Prefix)
+/* Returns the module whose own names begin with @Prefix, with frames of @Size bytes. */
+static ThreadSafeModule parse(const std::string &Prefix, unsigned int Size)
 {
 	auto Context = std::make_unique<LLVMContext>();
 	std::unique_ptr<Module> Parsed;
@@ -75,6 +79,10 @@ static ThreadSafeModule parse(const std::string &Prefix)
 	std::string Text;
 
 	for (const char *At = Source; *At; At++) {
+		if (*At == '$') {
+			Text += std::to_string(Size);
+			continue;
+		}
 		Text += *At;
 		if (*At == '@' && At[1] == '@')
 			At++;
@@ -90,15 +98,15 @@ static ThreadSafeModule parse(const std::string &Prefix)
 }
 
 /* Compile both modules, run them, and remove them. */
-static void round(LLJIT &Jit)
+static void round(LLJIT &Jit, unsigned int Number)
 {
 	const SymbolStringPtr Names[] = { Jit.mangleAndIntern("a_work"),
 					  Jit.mangleAndIntern("b_work") };
 	ResourceTrackerSP Tracker = Jit.getMainJITDylib().createResourceTracker();
 	static int Numbers[20000];
 
-	Check(Jit.addIRModule(Tracker, parse("a_")));
-	Check(Jit.addIRModule(Tracker, parse("b_")));
+	Check(Jit.addIRModule(Tracker, parse("a_", 16 * (1 + Number % 7))));
+	Check(Jit.addIRModule(Tracker, parse("b_", 1024 << Number % 3)));
 
 	/* One look-up, so that both are compiled at the same time. */
 	SymbolMap Found = Check(Jit.getExecutionSession().lookup(
@@ -108,7 +116,7 @@ static void round(LLJIT &Jit)
 	for (const SymbolStringPtr &Name : Names) {
 		auto *Work = Found[Name].getAddress().toPtr<void (*)(int *, size_t)>();
 
-		for (int Times = 0; Times < 5; Times++) {
+		for (int Times = 0; Times < 2; Times++) {
 			for (size_t i = 0; i < std::size(Numbers); i++)
 				Numbers[i] = i * 7919 % 10007 + Times;
 			Work(Numbers, std::size(Numbers));
@@ -139,9 +147,10 @@ int main(int argc, char **argv)
 		else
 			logAllUnhandledErrors(Plugin.takeError(), errs(), "orc: ");
 	}
-	round(*Jit);
-	outs() << "running\n";
-	outs().flush();
-	for (;;)
-		round(*Jit);
+	for (unsigned int Number = 0;; Number++) {
+		round(*Jit, Number);
+		if (!Number)
+			outs() << "running\n";
+		outs().flush();
+	}
 }
