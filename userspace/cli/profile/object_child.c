@@ -1,65 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
-
-#include <sframe_unwind.h>
 
 #include "cli/attach/child.h"
 #include "cli/profile/names.h"
 #include "cli/profile/object_child.h"
-#include "cli/profile/object_sandbox.h"
+#include "cli/profile/object_limits.h"
 #include "worker/message.h"
-
-/* Files that may be open: its own, and debug files that it names. */
-#define FILES_MAX	64u
-
-static uint64_t time_left(void)
-{
-	struct itimerval timer;
-
-	getitimer(ITIMER_PROF, &timer);
-	return timer.it_value.tv_sec * SECOND + timer.it_value.tv_usec * 1000;
-}
-
-/* SIGPROF ends this process. */
-static void set_time(uint64_t left)
-{
-	const struct itimerval timer = {
-		.it_value = { left / SECOND, left % SECOND / 1000 + 1 },
-	};
-
-	setitimer(ITIMER_PROF, &timer, NULL);
-}
-
-static void set_memory(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_AS, &limit))
-		return;
-	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-	setrlimit(RLIMIT_AS, &limit);
-}
-
-/* What not even object_child_allow() may pass: the file, and the largest debug file. */
-static void set_most_memory(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_max <= bytes)
-		return;
-	limit.rlim_max = bytes;
-	if (limit.rlim_cur > bytes)
-		limit.rlim_cur = bytes;
-	setrlimit(RLIMIT_AS, &limit);
-}
 
 /* The most bytes of memory that this process has had at a time. */
 static uint64_t peak(void)
@@ -85,19 +36,6 @@ static bool took_all_memory(uint64_t peak_before, uint64_t memory_before)
 	       most - peak_before > (limit.rlim_cur - memory_before) / 4 * 3;
 }
 
-static void set_limits(const struct reader_task *task)
-{
-	const struct rlimit none = { 0 }, files = { FILES_MAX, FILES_MAX };
-	const uint64_t memory = child_memory(NULL) + MEMORY_FREE + task->size +
-				task->stored * UNPACKED_RATIO;
-
-	set_memory(memory);
-	set_most_memory(memory + DEBUG_FILE_MAX);
-	setrlimit(RLIMIT_CORE, &none);
-	setrlimit(RLIMIT_NOFILE, &files);
-	set_time(task->left);
-}
-
 void object_child_allow(int fd)
 {
 	struct rlimit limit;
@@ -105,9 +43,9 @@ void object_child_allow(int fd)
 
 	if (fstat(fd, &status) || getrlimit(RLIMIT_AS, &limit))
 		return;
-	set_memory(limit.rlim_cur +
+	object_set_memory(limit.rlim_cur +
 		   status.st_size * (UNPACKED_RATIO + 1ULL));
-	set_time(time_left() + status.st_size * TIME_BYTE);
+	object_set_time(object_time_left() + status.st_size * TIME_BYTE);
 }
 
 static uint64_t time_asked(const struct reader_task *task)
@@ -137,7 +75,7 @@ static int tell_summary(const struct object *object, union message *message)
 	memcpy(summary.segments, object->segments, sizeof(summary.segments));
 	if (object->why)
 		snprintf(summary.why, sizeof(summary.why), "%s", object->why);
-	message->answer = (struct answer){ .left = time_left() };
+	message->answer = (struct answer){ .left = object_time_left() };
 	memcpy(message->bytes + sizeof(struct answer), &summary,
 	       sizeof(summary));
 	return tell(message, sizeof(struct answer) + sizeof(summary));
@@ -179,13 +117,13 @@ static int answer(const struct reader_task *task, struct object *object,
 	const char *names[NAMES_INLINED];
 	struct answer *with = &message->answer;
 	const bool is_dwarf = request->question != FIND;
-	const uint64_t left = is_dwarf ? time_left() + time_asked(task) : 0;
+	const uint64_t left = is_dwarf ? object_time_left() + time_asked(task) : 0;
 	size_t size = sizeof(*with);
 	uint32_t nr;
 
 	*with = (struct answer){ .left = UINT64_MAX };
 	if (is_dwarf)
-		set_time(left < task->left ? left : task->left);
+		object_set_time(left < task->left ? left : task->left);
 	nr = find_answer(object, request, with, names);
 	for (uint32_t i = 0; i < nr; i++) {
 		const size_t most = nr == 1 ? TEXT_MAX : NAME_MAX_TOLD;
@@ -199,32 +137,8 @@ static int answer(const struct reader_task *task, struct object *object,
 		with->nr++;
 	}
 	if (is_dwarf)
-		with->left = time_left();
+		with->left = object_time_left();
 	return tell(message, size);
-}
-
-/*
- * Unmap the rings of the command, which has just been forked: they have the samples of all
- * users, and a control page that may be written. Returns whether they are gone.
- */
-static bool leave_rings(void)
-{
-	static const char name[] = " " SFRAME_UNWIND_DEVICE "\n";
-	FILE *file = fopen("/proc/self/maps", "re");
-	bool are_gone = file;
-	uint64_t start, end;
-	size_t room = 0;
-	char *line = NULL;
-
-	while (are_gone && getline(&line, &room, file) > 0)
-		if (strstr(line, name))
-			are_gone = sscanf(line, "%" SCNx64 "-%" SCNx64, &start,
-					  &end) == 2 &&
-				   !munmap((void *)(uintptr_t)start, end - start);
-	free(line);
-	if (file)
-		fclose(file);
-	return are_gone;
 }
 
 int object_child_run(void *data)
@@ -237,12 +151,7 @@ int object_child_run(void *data)
 	int fds[2], error;
 	bool is_elf;
 
-	set_limits(task);
-	/* No terminal, which could be read by the name /dev/tty. */
-	setsid();
-	/* There is no network. */
-	unsetenv("DEBUGINFOD_URLS");
-	if (!leave_rings() || !object_sandbox_enter())
+	if (!object_confine(task))
 		return NO_SANDBOX;
 	is_elf = object_begin(&object, "object", READER_FILE);
 	if (is_elf)

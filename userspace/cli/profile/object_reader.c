@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/attach/child.h"
-#include "cli/profile/inspect.h"
 #include "cli/profile/object_child.h"
 #include "cli/profile/object_file.h"
 #include "cli/profile/object_reader.h"
-#include "cli/profile/object_sandbox.h"
 #include "worker/message.h"
 
 /* Address space of all children, without that of the one that works. */
 #define MEMORY_ALL	(2ULL << 30)
-
-/*
- * The time is halved with each file of the same owner that took too much, and with each
- * FAILURES_STEP files of anyone. After FAILURES_MAX, no file of this owner is read.
- */
-#define FAILURES_STEP	8u
-#define FAILURES_MAX	6u
-#define HALVINGS_MAX	8u
 
 /* How often a child is ended for others before that costs its file time. */
 #define RESTARTS_FREE	16u
@@ -36,25 +21,6 @@
 #define TOLD_FREE	(16ULL << 20)
 #define TOLD_RATIO	4u
 #define NAME_SHORT	64u
-
-/* In place of a user: greater than any. */
-#define OWNER_NONE	(1ULL << 32)
-
-/* The user that children are counted for. */
-#define READER_USER	((uid_t)-5)
-
-/*
- * A child that is not honest may have set other limits for itself. So there is one for all
- * children of an owner, and one for the time in which a child does nothing for an answer.
- * How often to look at that.
- */
-#define OWNER_TIME	(120 * SECOND)
-#define IDLE_NS		(5 * SECOND)
-#define WAIT_MS		20
-
-/* How long to wait for children to end when too many have been ended at once. */
-#define BUSY_TRIES	200u
-#define BUSY_NS		10000000
 
 /* How often to look at the memory of a child that answers questions about symbols. */
 #define MEASURE_EACH	16u
@@ -186,45 +152,14 @@ static void make_room(struct object_reader *reader)
 	}
 }
 
-/* Start a child; when many have just been ended, wait until they are gone. */
-static int start_child(struct child **child, const struct child_spec *spec)
-{
-	const struct timespec pause = { .tv_nsec = BUSY_NS };
-	int err = child_start(child, spec);
-
-	for (unsigned int i = 0; err == -EBUSY && i < BUSY_TRIES; i++) {
-		nanosleep(&pause, NULL);
-		err = child_start(child, spec);
-	}
-	return err;
-}
-
 static bool start(struct object_reader *reader)
 {
-	int keep[] = { -1, -1, -1, -1, [READER_FILE] = reader->fd };
-	const struct child_spec spec = {
-		.run = object_child_run,
-		.data = &reader->task,
-		.keep = keep,
-		.nr_keep = sizeof(keep) / sizeof(keep[0]),
-		.user = READER_USER,
-	};
 	struct readers *readers = reader->readers;
-	int sockets[2];
 
-	if (!object_sandbox_prepare() ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		return false;
-	keep[READER_SOCKET] = sockets[1];
 	reader->memory_before = child_memory(NULL);
-	if (start_child(&reader->child, &spec))
-		reader->child = NULL;
-	close(sockets[1]);
-	if (!reader->child) {
-		close(sockets[0]);
+	if (!readers_start(&reader->child, object_child_run, &reader->task,
+			   reader->fd, &reader->socket))
 		return false;
-	}
-	reader->socket = sockets[0];
 	reader->memory = 0;
 	reader->used_ns = 0;
 	readers->live[readers->nr++] = reader;
@@ -237,22 +172,12 @@ static bool start(struct object_reader *reader)
  */
 static void fail(struct object_reader *reader, bool is_dwarf)
 {
-	struct readers *readers = reader->readers;
-	struct pollfd ended = { child_fd(reader->child), POLLIN, 0 };
-	siginfo_t info = { .si_code = 0 };
+	const int status = readers_status(reader->child);
 
-	/* If its socket is closed, this is short. */
-	while (poll(&ended, 1, 1000) < 0 && errno == EINTR)
-		;
-	if (ended.revents)
-		waitid(P_PIDFD, ended.fd, &info, WEXITED | WNOHANG | WNOWAIT);
 	stop(reader);
 	if (is_dwarf) {
 		reader->task.has_dwarf = false;
 	} else {
-		const int status = info.si_code == CLD_EXITED ?
-					   info.si_status : 0;
-
 		reader->is_useless = true;
 		snprintf(reader->why, sizeof(reader->why), "%s",
 			 status == NO_ELF_FILE ? "is no ELF file" :
@@ -262,41 +187,7 @@ static void fail(struct object_reader *reader, bool is_dwarf)
 		if (status == NO_ELF_FILE || status == NO_SANDBOX)
 			return;
 	}
-	readers->owners[reader->owner].failures++;
-	readers->failures++;
-}
-
-/* Count the time of the child. Returns whether it has used some since the last time. */
-static bool charge(struct object_reader *reader)
-{
-	const uint64_t used = child_cpu_ns(reader->child);
-
-	if (used <= reader->used_ns)
-		return false;
-	reader->readers->owners[reader->owner].used_ns += used - reader->used_ns;
-	reader->used_ns = used;
-	return true;
-}
-
-/* Wait for an answer. The child ends by its own limits, unless it has removed them. */
-static bool wait_for_answer(struct object_reader *reader)
-{
-	struct reader_owner *owner = &reader->readers->owners[reader->owner];
-	struct pollfd socket = { .fd = reader->socket, .events = POLLIN };
-	uint64_t idle = 0;
-
-	while (poll(&socket, 1, WAIT_MS) <= 0) {
-		if (charge(reader) || child_is_running(reader->child)) {
-			idle = 0;
-		} else {
-			idle += WAIT_MS * MS;
-			owner->used_ns += WAIT_MS * MS;
-		}
-		if (idle > IDLE_NS || owner->used_ns > OWNER_TIME)
-			return false;
-	}
-	charge(reader);
-	return owner->used_ns <= OWNER_TIME;
+	readers_fail(reader->readers, reader->owner);
 }
 
 static void measure(struct object_reader *reader)
@@ -311,7 +202,9 @@ static void measure(struct object_reader *reader)
 static size_t receive(struct object_reader *reader, union message *message)
 {
 	int fds[2] = { -1, -1 };
-	const ssize_t got = wait_for_answer(reader) ?
+	const ssize_t got = readers_wait(reader->readers, reader->owner,
+					 reader->child, reader->socket,
+					 &reader->used_ns) ?
 				    message_receive(reader->socket, message,
 						    sizeof(*message), fds,
 						    true) : 0;
@@ -424,20 +317,6 @@ static void raise_files_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Returns CPU time for a file, or 0 if none of its owner is read any more. */
-static uint64_t time_for(const struct object_reader *reader)
-{
-	const struct readers *readers = reader->readers;
-	const struct reader_owner *owner = &readers->owners[reader->owner];
-	const uint32_t halvings = owner->failures +
-				  readers->failures / FAILURES_STEP;
-
-	if (owner->failures >= FAILURES_MAX || owner->used_ns > OWNER_TIME)
-		return 0;
-	return (TIME_FREE + reader->task.stored * TIME_BYTE) >>
-	       (halvings < HALVINGS_MAX ? halvings : HALVINGS_MAX);
-}
-
 static void take_summary(struct object *object, const struct summary *summary)
 {
 	struct object_reader *reader = object->reader;
@@ -453,29 +332,6 @@ static void take_summary(struct object *object, const struct summary *summary)
 			 (int)sizeof(summary->why) - 1, summary->why);
 		object->why = reader->why;
 	}
-}
-
-/*
- * Returns the number of a file's owner. Users that a user may have by user namespaces are
- * one. A copy is alone: nobody's file is refused because of others in the same cache.
- */
-static uint32_t owner_of(struct readers *readers, const struct object_file *file)
-{
-	const uid_t owner = inspect_owner(file->user);
-	const uint32_t number =
-		file->is_copy ? pairs_add(&readers->keys, OWNER_NONE, file->inode) :
-		pairs_add(&readers->keys, owner, owner ? 0 : file->device);
-
-	readers->owners = table_grow(readers->owners, &readers->room, number,
-				     sizeof(*readers->owners));
-	return number;
-}
-
-uint64_t *readers_bytes(struct readers *readers, const struct object_file *file)
-{
-	const uint32_t owner = owner_of(readers, file);
-
-	return &readers->owners[owner].bytes;
 }
 
 bool object_reader_open(struct readers *readers, struct object *object,
@@ -495,11 +351,12 @@ bool object_reader_open(struct readers *readers, struct object *object,
 			.stored = file->stored,
 			.has_dwarf = true,
 		},
-		.owner = owner_of(readers, file),
+		.owner = readers_owner(readers, file),
 		.turn = ++readers->turn,
 		.why = "is of a user whose files took too much time or memory to read",
 	};
-	reader->task.left = time_for(reader);
+	reader->task.left = readers_time(readers, reader->owner,
+					 reader->task.stored);
 	if (reader->task.left) {
 		snprintf(reader->why, sizeof(reader->why),
 			 "was not read: there is no process to read it");
@@ -529,13 +386,6 @@ void object_reader_close(struct object_reader *reader)
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader);
-}
-
-void readers_free(struct readers *readers)
-{
-	pairs_free(&readers->keys);
-	free(readers->owners);
-	*readers = (struct readers){ 0 };
 }
 
 /* --- questions */

@@ -17,54 +17,12 @@
 #ifndef CLI_PROFILE_OBJECT_READER_H
 #define CLI_PROFILE_OBJECT_READER_H
 
+#include "cli/profile/object_owner.h"
 #include "cli/profile/symbols.h"
 
 struct object;
 struct object_file;
 struct object_reader;
-
-/* Children at the same time. */
-#define READERS_MAX	512u
-
-/**
- * struct reader_owner - what the files of an owner have cost
- *
- * @failures: how many of them took too much.
- * @bytes: what they have.
- * @used_ns: CPU time of their children, and time in which these did nothing for an answer.
- */
-struct reader_owner {
-	uint32_t failures;
-	uint64_t bytes;
-	uint64_t used_ns;
-};
-
-/**
- * struct readers - all readers of a command; all 0 at the beginning
- *
- * @live: those that have a child.
- * @nr: number of those.
- * @turn: grows with each question.
- * @keys: numbers of the owners of files. Root of one container is not that of another:
- *	an owner counts for each device.
- * @owners: the owners, by number.
- * @room: room for those.
- * @failures: the sum of theirs.
- */
-struct readers {
-	struct object_reader *live[READERS_MAX];
-	uint32_t nr;
-	uint64_t turn;
-	struct pairs keys;
-	struct reader_owner *owners;
-	uint32_t room;
-	uint32_t failures;
-};
-
-void readers_free(struct readers *readers);
-
-/* What the files of @file's owner have, which the caller counts. */
-uint64_t *readers_bytes(struct readers *readers, const struct object_file *file);
 
 /*
  * Read @file, a copy that nobody changes, whose descriptor becomes the reader's. Fills in
