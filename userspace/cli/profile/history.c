@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/profile/history.h"
+#include "cli/profile/jit_files.h"
 #include "cli/profile/ranges.h"
 
 #define KERNEL_NAME	"[kernel.kallsyms]"
@@ -79,7 +80,6 @@ struct step {
  * @nr_done: how many of them are in @now.
  * @now: what is mapped.
  * @version: changes with @now.
- * @jitdump: path of its jitdump, or NULL.
  */
 struct process {
 	struct step *steps;
@@ -88,7 +88,6 @@ struct process {
 	uint32_t nr_done;
 	struct ranges *now;
 	uint64_t version;
-	char *jitdump;
 };
 
 struct comm_step {
@@ -118,6 +117,7 @@ struct thread {
  * @names: names of objects, with their build ID.
  * @objects: the objects.
  * @objects_room: room for those.
+ * @jit_files: files that name code made at run time.
  * @kernel_text: address of _text, or 0.
  * @kernel: number of the kernel's object, or TABLE_NONE.
  * @next_version: for the next change of any process.
@@ -141,6 +141,7 @@ struct history {
 	struct strings names;
 	struct history_object **objects;
 	uint32_t objects_room;
+	struct jit_files jit_files;
 	uint64_t kernel_text;
 	uint32_t kernel;
 	uint64_t next_version;
@@ -262,23 +263,12 @@ static uint32_t add_name(struct history *history, const char *name)
 	return nr;
 }
 
-/* jit-PID.dump, as perf's jitdump specification has it. */
-static bool is_jitdump(const char *name)
-{
-	const char *base = strrchr(name, '/');
-	uint32_t pid;
-	int end = 0;
-
-	return base && sscanf(base, "/jit-%" SCNu32 ".dump%n", &pid, &end) == 1 &&
-	       end && !base[end];
-}
-
 static void add_map(struct history *history,
 		    const struct sframe_unwind_profile_record *record)
 {
 	const struct sframe_unwind_profile_map *map = &record->map;
 	struct change change = { .kind = CHANGE_MAP };
-	struct process *process;
+	uint64_t bytes;
 
 	if (map->is_kernel) {
 		if (!strncmp(map->name, KERNEL_NAME, strlen(KERNEL_NAME)) &&
@@ -288,13 +278,10 @@ static void add_map(struct history *history,
 		}
 		return;
 	}
-	if (is_jitdump(map->name)) {
-		process = get_process(history, record->pid);
-		free(process->jitdump);
-		process->jitdump = table_copy(map->name);
-		history_charge(history, 64 + strlen(map->name));
+	bytes = jit_files_add(&history->jit_files, record, history->is_live);
+	history_charge(history, bytes);
+	if (bytes)
 		return;
-	}
 	if (!map->is_code || !map->size || map->start + map->size < map->start)
 		return;
 	change.mapping = (struct mapping){
@@ -555,9 +542,15 @@ const struct history_object *history_kernel(const struct history *history)
 	       history->objects[history->kernel];
 }
 
-const char *history_jitdump(struct history *history, uint32_t pid)
+const struct jit_file *history_jit_file(const struct history *history,
+					uint32_t pid)
 {
-	return get_process(history, pid)->jitdump;
+	return jit_files_find(&history->jit_files, pid);
+}
+
+bool history_is_live(const struct history *history)
+{
+	return history->is_live;
 }
 
 bool history_is_inexact(const struct history *history)
@@ -576,7 +569,6 @@ void history_free(struct history *history)
 			ranges_put(process->steps[j].base);
 		ranges_put(process->now);
 		free(process->steps);
-		free(process->jitdump);
 		free(process);
 	}
 	for (uint32_t i = 0; i < history->tids.nr; i++)
@@ -585,6 +577,7 @@ void history_free(struct history *history)
 		free(history->objects[i]->name);
 		free(history->objects[i]);
 	}
+	jit_files_free(&history->jit_files);
 	free(history->changes);
 	free(history->processes);
 	free(history->threads);

@@ -6,7 +6,7 @@
 #ifndef CLI_PROFILE_HISTORY_H
 #define CLI_PROFILE_HISTORY_H
 
-#include "cli/profile/table.h"
+#include "cli/profile/history_object.h"
 #include "include/sframe_unwind_profile.h"
 
 /**
@@ -24,27 +24,8 @@ struct mapping {
 	uint32_t object;
 };
 
-/**
- * struct history_object - a file, or what else is mapped
- *
- * @name: its path, or another name; escape before printing.
- * @build_id: its build ID.
- * @build_id_size: bytes of that; 0 if it is not known.
- * @pid: a process that has it mapped.
- * @start, @end: where.
- * @is_live: the history is one of running processes; see history_set_live().
- */
-struct history_object {
-	char *name;
-	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
-	uint32_t build_id_size;
-	uint32_t pid;
-	uint64_t start;
-	uint64_t end;
-	bool is_live;
-};
-
 struct history;
+struct jit_file;
 struct process;
 
 /*
@@ -107,8 +88,11 @@ uint64_t history_kernel_text(const struct history *history);
 /* The kernel's own object, or NULL. */
 const struct history_object *history_kernel(const struct history *history);
 
-/* Path of the file with code that process @pid made at run time, or NULL. */
-const char *history_jitdump(struct history *history, uint32_t pid);
+/* The files that name code which process @pid made at run time, or NULL. */
+const struct jit_file *history_jit_file(const struct history *history,
+					uint32_t pid);
+
+bool history_is_live(const struct history *history);
 
 /*
  * Whether mappings were not followed exactly: samples were too far from the order

@@ -5,214 +5,323 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/attach/clock.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/jit.h"
+#include "cli/profile/jit_reader.h"
+#include "cli/profile/processes.h"
 
-/* Limits of what is read. */
-#define SYMBOLS_MAX	4000000u
-#define RECORD_MAX	(16u << 20)
+enum { DUMP, MAP };
 
-#define JITDUMP_MAGIC	0x4A695444u	/* "JiTD" */
-#define JITDUMP_HEADER	40u
-#define JITDUMP_LOAD	0u
-#define JITDUMP_MOVE	1u
+/**
+ * struct named - what a file has told
+ *
+ * @table: its functions.
+ * @owner: whose file it was, as readers_owner() tells.
+ * @charged: what is counted for the owner, and for all.
+ * @why: what is wrong with it, or NULL.
+ */
+struct named {
+	struct jit_table table;
+	uint32_t owner;
+	uint64_t charged;
+	char *why;
+};
 
 /**
  * struct jit - functions of a process
  *
- * @symbols: the functions, of the file that has any.
- * @names: what their names point to.
- * @starts: numbers of addresses at which functions begin.
- * @last: number of the last function that begins there, by these.
- * @last_room: room for those.
+ * @files: by DUMP and MAP.
+ * @read_at: when they were read.
+ * @took_ns: how long that took.
  */
 struct jit {
-	struct symbols symbols;
-	struct strings names;
-	struct pairs starts;
-	uint32_t *last;
-	uint32_t last_room;
+	struct named files[JIT_FILES];
+	uint64_t read_at;
+	uint64_t took_ns;
 };
-
-/*
- * Open a file that root or this user owns. The name comes from another process: where it
- * leads may never answer; what is served by someone is not opened. Nobody's link to a file of another name is followed.
- */
-static FILE *open_ours(const char *path, pid_t pid)
-{
-	struct object_file file;
-	char real[PATH_MAX];
-
-	if (!inspect_open(&file, path, pid))
-		return NULL;
-	object_file_path(file.fd, real);
-	if (!file.may_block && !file.may_hang &&
-	    (!file.owner || file.owner == geteuid()) &&
-	    !strcmp(basename(real), basename(path)))
-		return fdopen(file.fd, "r");
-	object_file_close(&file);
-	return NULL;
-}
-
-/* As add(), for a @name that is in jit->names already. */
-static void add_kept(struct jit *jit, uint64_t start, uint64_t size,
-		     const char *name)
-{
-	uint32_t number;
-
-	if (!size || start + size < start || jit->symbols.nr >= SYMBOLS_MAX)
-		return;
-	number = pairs_add(&jit->starts, start, 0);
-	jit->last = table_grow(jit->last, &jit->last_room, number,
-			       sizeof(*jit->last));
-	jit->last[number] = jit->symbols.nr;
-	/* Of several at one address, the last one: memory is reused. */
-	symtab_add(&jit->symbols, start, start + size, false, name,
-		   jit->symbols.nr);
-}
-
-static void add(struct jit *jit, uint64_t start, uint64_t size,
-		const char *name)
-{
-	const uint32_t number = strings_add(&jit->names, name);
-
-	add_kept(jit, start, size, jit->names.texts[number]);
-}
-
-/* Lines of start, size and name; the numbers are hexadecimal. */
-static void read_map(struct jit *jit, FILE *file)
-{
-	char *line = NULL;
-	size_t room = 0;
-
-	while (getline(&line, &room, file) > 0) {
-		uint64_t start, size;
-		int name = 0;
-
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &size,
-			   &name) == 2 && name)
-			add(jit, start, size, line + name);
-	}
-	free(line);
-}
 
 /**
- * struct jitdump_record - header of a record
+ * struct looking - a file that is looked for
  *
- * @id: its kind.
- * @size: its size in bytes, with this.
- * @time: when it was written.
+ * @objects: whose readers are used.
+ * @named: what becomes of it.
+ * @pid: the process.
+ * @own_pid: as it knows itself.
+ * @is_dump: whether it is the jitdump.
+ * @is_cut_fine: the process may be writing it.
  */
-struct jitdump_record {
-	uint32_t id;
-	uint32_t size;
-	uint64_t time;
+struct looking {
+	struct objects *objects;
+	struct named *named;
+	uint32_t pid;
+	uint32_t own_pid;
+	bool is_dump;
+	bool is_cut_fine;
 };
 
-static uint64_t get_u64(const char *from)
+/* Keep the first reason. */
+static void refuse(struct looking *looking, const char *path, const char *why)
 {
-	uint64_t value;
+	char **to = &looking->named->why;
 
-	memcpy(&value, from, sizeof(value));
-	return value;
+	if (!*to && asprintf(to, "%s %s", path, why) < 0)
+		*to = NULL;
 }
 
-/* Process and thread, address, place of code, size, index; then the name. */
-static void load(struct jit *jit, const char *bytes, size_t size)
+static void tell_fault(struct looking *looking, const char *path,
+		       const struct jit_result *result)
 {
-	if (size > 40 && memchr(bytes + 40, 0, size - 40))
-		add(jit, get_u64(bytes + 16), get_u64(bytes + 24), bytes + 40);
-}
+	char *text = NULL;
+	int length;
 
-/* Process and thread, address, old address, new address, size, index. */
-static void move(struct jit *jit, const char *bytes, size_t size)
-{
-	uint32_t number;
-
-	if (size < 48)
+	if (!result->nr_faults ||
+	    (result->fault == JIT_CUT && looking->is_cut_fine))
 		return;
-	number = pairs_find(&jit->starts, get_u64(bytes + 16), 0);
-	if (number != TABLE_NONE)
-		add_kept(jit, get_u64(bytes + 24), get_u64(bytes + 32),
-			 jit->symbols.list[jit->last[number]].name);
+	if (result->nr_faults == 1)
+		length = asprintf(&text, "%s, at offset %" PRIu64,
+				  jit_fault_text(result->fault),
+				  result->offset);
+	else
+		length = asprintf(&text, "%s, at offset %" PRIu64 ", and %" PRIu32 " more faults",
+				  jit_fault_text(result->fault),
+				  result->offset, result->nr_faults - 1);
+	if (length > 0)
+		refuse(looking, path, text);
+	free(text);
 }
 
-static void read_jitdump(struct jit *jit, FILE *file)
+static bool is_own(const struct object_file *file)
 {
-	uint32_t header[JITDUMP_HEADER / 4];
-	struct jitdump_record record;
+	return !file->owner || file->owner == geteuid();
+}
 
-	if (fread(header, sizeof(header), 1, file) != 1 ||
-	    header[0] != JITDUMP_MAGIC || header[2] < JITDUMP_HEADER ||
-	    fseek(file, header[2], SEEK_SET))
-		return;
-	while (fread(&record, sizeof(record), 1, file) == 1) {
-		const size_t size = record.size - sizeof(record);
-		char *bytes;
+/* Returns whether the symbols of the file may take memory. */
+static bool has_room(struct looking *looking, const struct object_file *file)
+{
+	const struct objects *objects = looking->objects;
 
-		if (record.size < sizeof(record) || record.size > RECORD_MAX)
-			return;
-		bytes = table_allocate(size);
-		if (fread(bytes, 1, size, file) != size) {
-			free(bytes);
-			return;
-		}
-		if (record.id == JITDUMP_LOAD)
-			load(jit, bytes, size);
-		else if (record.id == JITDUMP_MOVE)
-			move(jit, bytes, size);
-		free(bytes);
+	return objects->bytes < OBJECTS_MAX &&
+	       (is_own(file) || file->is_copy ||
+		*readers_bytes(&looking->objects->readers, file) < OWNER_MAX);
+}
+
+/* Read a file, and close it. */
+static void use(struct looking *looking, struct object_file *file,
+		const char *path)
+{
+	struct objects *objects = looking->objects;
+	struct named *named = looking->named;
+	struct jit_reading reading = {
+		.table = &named->table,
+		.is_dump = looking->is_dump,
+		.pid = looking->own_pid,
+	};
+
+	if (file->may_block && !file->is_ours &&
+	    !inspect_copy(file, looking->pid)) {
+		refuse(looking, path, "could not be read in time");
+	} else if (!has_room(looking, file)) {
+		refuse(looking, path, "was not read: symbols may take 1 GiB of memory, those of another user 256 MiB");
+	} else {
+		jit_read(&objects->readers, file, &reading);
+		if (reading.why)
+			refuse(looking, path, reading.why);
+		else
+			tell_fault(looking, path, &reading.result);
+		named->charged = jit_table_size(&named->table);
+		named->owner = readers_owner(&objects->readers, file);
+		objects->bytes += named->charged;
+		objects->readers.owners[named->owner].bytes += named->charged;
 	}
+	object_file_close(file);
 }
 
-struct jit *jit_open(uint32_t pid, const char *jitdump)
+/* Nobody's link to a file of another name is followed. */
+static bool has_name(const struct object_file *file, const char *path)
+{
+	char real[PATH_MAX];
+
+	object_file_path(file->fd, real);
+	return !strcmp(basename(real), basename(path));
+}
+
+/*
+ * Use a file that was found by its name. Root does not ask who serves a file system that a
+ * user may have mounted.
+ */
+static bool use_found(struct looking *looking, struct object_file *file,
+		      const char *path)
+{
+	const uid_t user = processes_user(looking->pid);
+
+	if (file->may_hang && !is_own(file)) {
+		refuse(looking, path, "was not read: a process serves it");
+	} else if (!is_own(file) &&
+		   (user == PROCESSES_NO_USER || file->owner != user)) {
+		refuse(looking, path, "was not read: it belongs to another user");
+	} else if (!has_name(file, path)) {
+		refuse(looking, path, "was not read: it is a link");
+	} else {
+		use(looking, file, path);
+		return true;
+	}
+	object_file_close(file);
+	return false;
+}
+
+/* Any user may have made the contents, whoever owns the copy. */
+static bool use_kept(struct looking *looking, const struct jit_file *known)
+{
+	const char *home = getenv("HOME");
+	struct object_file file;
+	bool is_there;
+	char *path;
+
+	if (!home || !known || !known->kept[0] ||
+	    asprintf(&path, "%s/.debug/" JIT_KEPT_FOLDER "/%s/%s", home,
+		     known->kept,
+		     looking->is_dump ? JIT_KEPT_DUMP : JIT_KEPT_MAP) < 0)
+		return false;
+	is_there = inspect_open(&file, path, getpid());
+	if (is_there && is_own(&file)) {
+		file.is_copy = true;
+		use(looking, &file, path);
+	} else if (is_there) {
+		refuse(looking, path, "was not read: it belongs to another user");
+		object_file_close(&file);
+		is_there = false;
+	}
+	free(path);
+	return is_there;
+}
+
+/* Look for a file as the process has it, then here. */
+static bool use_path(struct looking *looking,
+		     const struct history_object *known, const char *here)
+{
+	struct object_file file;
+
+	return (inspect_open_in_root(&file, known) &&
+		use_found(looking, &file, known->name)) ||
+	       (inspect_open(&file, here, looking->pid) &&
+		use_found(looking, &file, here));
+}
+
+static void read_map(struct looking *looking)
+{
+	char here[64], there[64];
+	const struct history_object known = {
+		.name = there,
+		.pid = looking->pid,
+	};
+	const pid_t own_pid = processes_own_pid(looking->pid);
+
+	snprintf(here, sizeof(here), "/tmp/perf-%" PRIu32 ".map", looking->pid);
+	snprintf(there, sizeof(there), "/tmp/perf-%d.map", own_pid);
+	use_path(looking, &known, here);
+}
+
+static void read_dump(struct looking *looking,
+		      const struct history_object *known)
+{
+	struct object_file file;
+
+	if (!inspect_open_mapped(&file, known) ||
+	    !use_found(looking, &file, known->name))
+		use_path(looking, known, known->name);
+}
+
+struct jit *jit_open(struct objects *objects, uint32_t pid,
+		     const struct jit_file *known)
 {
 	struct jit *jit = table_allocate(sizeof(*jit));
-	FILE *file = jitdump ? open_ours(jitdump, pid) : NULL;
-	char path[64];
+	struct looking looking = {
+		.objects = objects,
+		.named = &jit->files[DUMP],
+		.pid = pid,
+		.is_dump = true,
+	};
 
-	if (file) {
-		read_jitdump(jit, file);
-		fclose(file);
+	jit->read_at = now_ns();
+	if (known && known->dump.name &&
+	    jit_is_dump(known->dump.name, &looking.own_pid)) {
+		looking.is_cut_fine = processes_user(pid) != PROCESSES_NO_USER;
+		if (!use_kept(&looking, known))
+			read_dump(&looking, &known->dump);
 	}
-	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
-	file = open_ours(path, pid);
-	if (file) {
-		read_map(jit, file);
-		fclose(file);
-	}
-	symtab_sort(&jit->symbols);
-	pairs_free(&jit->starts);
-	free(jit->last);
-	jit->last = NULL;
+	looking.named = &jit->files[MAP];
+	looking.is_dump = false;
+	if (!use_kept(&looking, known))
+		read_map(&looking);
+	jit->took_ns = now_ns() - jit->read_at;
 	return jit;
 }
 
-struct jit *jit_open_none(void)
+const char *jit_find(const struct jit *jit, uint64_t address, uint64_t time,
+		     uint64_t *start)
 {
-	return table_allocate(sizeof(struct jit));
+	const struct jit_table *table = &jit->files[DUMP].table;
+	const struct jit_function *found = jit_table_find(table, address, time);
+
+	if (!found && !jit_table_find(table, address, JIT_NOW)) {
+		table = &jit->files[MAP].table;
+		found = jit_table_find(table, address, JIT_NOW);
+	}
+	if (!found)
+		return NULL;
+	*start = found->start;
+	return jit_table_name(table, found);
 }
 
-void jit_close(struct jit *jit)
+uint32_t jit_version(const struct jit *jit, uint64_t time)
+{
+	return jit_table_version(&jit->files[DUMP].table, time);
+}
+
+bool jit_has_times(const struct jit *jit)
+{
+	return jit->files[DUMP].table.nr;
+}
+
+uint32_t jit_functions(const struct jit *jit)
+{
+	return jit->files[DUMP].table.nr + jit->files[MAP].table.nr;
+}
+
+const char *jit_why(const struct jit *jit, unsigned int file)
+{
+	return jit->files[file].why;
+}
+
+uint64_t jit_read_at(const struct jit *jit)
+{
+	return jit->read_at;
+}
+
+void jit_set_read_at(struct jit *jit, uint64_t time)
+{
+	jit->read_at = time;
+}
+
+uint64_t jit_took_ns(const struct jit *jit)
+{
+	return jit->took_ns;
+}
+
+void jit_close(struct objects *objects, struct jit *jit)
 {
 	if (!jit)
 		return;
-	symtab_free(&jit->symbols);
-	strings_free(&jit->names);
+	for (unsigned int i = 0; i < JIT_FILES; i++) {
+		struct named *named = &jit->files[i];
+
+		objects->bytes -= named->charged;
+		if (named->charged)
+			objects->readers.owners[named->owner].bytes -=
+				named->charged;
+		jit_table_free(&named->table);
+		free(named->why);
+	}
 	free(jit);
-}
-
-uint64_t jit_size(const struct jit *jit)
-{
-	uint64_t size = jit->symbols.room * sizeof(*jit->symbols.list);
-
-	for (uint32_t i = 0; i < jit->names.pairs.nr; i++)
-		size += strlen(jit->names.texts[i]) + 64;
-	return size;
-}
-
-const struct symbol *jit_find(const struct jit *jit, uint64_t address)
-{
-	return symtab_find(&jit->symbols, address);
 }

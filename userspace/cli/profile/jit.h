@@ -1,31 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Names of functions that a process made at run time: from its perf map,
- * /tmp/perf-PID.map, and its jitdump.
+ * Names of functions that a process made at run time: from its jitdump, which tells the life
+ * of each, and from its perf map, /tmp/perf-PID.map, which does not.
+ *
+ * Both are looked for first among the copies that "record" has kept; then in the root
+ * directory of the process, by the number that it has in its own pid namespace; then here.
+ * They must belong to root, to this user, or to the user of the process, because everybody
+ * can make files of these names. They are read by jit_reader.h.
  */
 #ifndef CLI_PROFILE_JIT_H
 #define CLI_PROFILE_JIT_H
 
-#include "cli/profile/symbols.h"
+#include "cli/profile/jit_files.h"
+#include "cli/profile/jit_table.h"
+#include "cli/profile/object.h"
 
 struct jit;
 
+/* Read what there is for process @pid; @file: as the profile tells, or NULL. Never fails. */
+struct jit *jit_open(struct objects *objects, uint32_t pid,
+		     const struct jit_file *file);
+
 /*
- * Read what there is for process @pid; @jitdump: path of its jitdump, or NULL.
- * Files that belong neither to us nor to root are not used, because everybody
- * can make them. Never fails.
+ * Returns the name of the function that was at @address at @time, and where it begins; or
+ * NULL. A perf map is asked only for addresses that the jitdump never had. @time: JIT_NOW if
+ * it is of another clock than CLOCK_MONOTONIC, or not known.
  */
-struct jit *jit_open(uint32_t pid, const char *jitdump);
+const char *jit_find(const struct jit *jit, uint64_t address, uint64_t time,
+		     uint64_t *start);
 
-/* Without names. */
-struct jit *jit_open_none(void);
+/* A number that is equal at two times if all addresses have the same names. */
+uint32_t jit_version(const struct jit *jit, uint64_t time);
 
-/* Bytes that it takes. */
-uint64_t jit_size(const struct jit *jit);
+/* Whether the times of functions matter. */
+bool jit_has_times(const struct jit *jit);
 
-void jit_close(struct jit *jit);
+/* Number of functions. */
+uint32_t jit_functions(const struct jit *jit);
 
-/* Returns the symbol, or NULL. */
-const struct symbol *jit_find(const struct jit *jit, uint64_t address);
+/* What is wrong with a file, or NULL: of the jitdump, and of the map. */
+const char *jit_why(const struct jit *jit, unsigned int file);
+#define JIT_FILES	2u
+
+/* When it was read, in nanoseconds of CLOCK_MONOTONIC, and how long that took. */
+uint64_t jit_read_at(const struct jit *jit);
+uint64_t jit_took_ns(const struct jit *jit);
+
+/* Set the former, if the files were looked at again, and nothing came of it. */
+void jit_set_read_at(struct jit *jit, uint64_t time);
+
+void jit_close(struct objects *objects, struct jit *jit);
 
 #endif /* CLI_PROFILE_JIT_H */

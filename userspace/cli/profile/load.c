@@ -167,6 +167,7 @@ int load_open(struct load *load, const char *path,
 	load->names = names_create(load->history, options,
 				   sframe_unwind_profile_fact(load->profile,
 						SFRAME_UNWIND_PROFILE_RELEASE));
+	names_set_clock(load->names, sframe_unwind_profile_clock(load->profile));
 	return CLI_OK;
 }
 

@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cli.h"
 #include "cli/profile/demangle.h"
 #include "cli/profile/inspect.h"
-#include "cli/profile/jit.h"
+#include "cli/profile/jits.h"
 #include "cli/profile/kernel.h"
 #include "cli/profile/names.h"
 #include "cli/profile/object.h"
@@ -67,7 +68,6 @@ struct loaded {
  * @files: their files.
  * @pids: numbers of processes with code of their own.
  * @jits: names of that.
- * @jits_room: room for those.
  * @keys: numbers of places, by owner and address.
  * @places: the places.
  * @places_room: room for those.
@@ -81,7 +81,6 @@ struct loaded {
  * @frames: places of the current sample.
  * @recent: places that were found recently.
  * @kernel_nameless: number of kernel addresses without a name.
- * @jits_left_out: number of processes whose code was not named, for lack of memory.
  * @cut: a name that was cut.
  */
 struct names {
@@ -93,8 +92,7 @@ struct names {
 	uint32_t objects_room;
 	struct objects files;
 	struct pairs pids;
-	struct jit **jits;
-	uint32_t jits_room;
+	struct jits jits;
 	struct pairs keys;
 	struct place *places;
 	uint32_t places_room;
@@ -108,7 +106,6 @@ struct names {
 	uint32_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
 	struct recent recent[RECENT];
 	uint64_t kernel_nameless;
-	uint32_t jits_left_out;
 	char cut[NAME_SIZE];
 };
 
@@ -121,25 +118,30 @@ struct names *names_create(struct history *history,
 	names->history = history;
 	names->options = *options;
 	names->release = release ? table_copy(release) : NULL;
+	names->jits.history = history;
+	names->jits.objects = &names->files;
 	for (uint32_t i = 0; i < RECENT; i++)
 		names->recent[i].version = UINT64_MAX;
 	return names;
+}
+
+void names_set_clock(struct names *names, int clock)
+{
+	names->jits.is_other_clock = clock != CLOCK_MONOTONIC;
 }
 
 void names_free(struct names *names)
 {
 	if (!names)
 		return;
+	jits_free(&names->jits);
 	objects_free(&names->files);
-	for (uint32_t i = 0; i < names->pids.nr; i++)
-		jit_close(names->jits[i]);
 	for (uint32_t i = 0; i < names->functions.nr; i++)
 		free(names->list[i].name);
 	kernel_close(names->kernel);
 	free(names->release);
 	free(names->objects);
 	pairs_free(&names->pids);
-	free(names->jits);
 	pairs_free(&names->keys);
 	free(names->places);
 	free(names->chain);
@@ -303,44 +305,45 @@ static void name_kernel(struct names *names, struct place *place,
 						CODE_KERNEL, false, true));
 }
 
-/* Returns what names code that process @pid has made; without names if there is no room. */
-static struct jit *open_jit(struct names *names, uint32_t pid)
-{
-	struct jit *jit;
+/**
+ * struct lookup - an address that gets a place
+ *
+ * @pid: the process.
+ * @time: when it was there.
+ * @address: the address.
+ * @is_exact: whether it is no return address.
+ * @object: name of what is mapped there.
+ * @jit: name of the function that the process has made there, or NULL.
+ * @start: where that begins.
+ */
+struct lookup {
+	uint32_t pid;
+	uint64_t time;
+	uint64_t address;
+	bool is_exact;
+	const char *object;
+	const char *jit;
+	uint64_t start;
+};
 
-	if (names->files.bytes > OBJECTS_MAX) {
-		names->jits_left_out++;
-		return jit_open_none();
-	}
-	jit = jit_open(pid, history_jitdump(names->history, pid));
-	names->files.bytes += jit_size(jit);
-	return jit;
-}
-
-static void name_process(struct names *names, struct place *place, uint32_t pid,
-			 const char *object, uint64_t lookup)
+static void name_process(struct names *names, struct place *place,
+			 const struct lookup *lookup)
 {
-	const uint32_t number = place->owner - OWNER_PROCESS;
-	const struct symbol *symbol;
 	char text[64];
 
-	names->jits = table_grow(names->jits, &names->jits_room, number,
-				 sizeof(struct jit *));
-	if (!names->jits[number])
-		names->jits[number] = open_jit(names, pid);
-	symbol = jit_find(names->jits[number], lookup);
-	if (symbol) {
-		place->start = symbol->start;
-		snprintf(text, sizeof(text), "[JIT] tid %" PRIu32, pid);
+	if (lookup->jit) {
+		place->start = lookup->start;
+		snprintf(text, sizeof(text), "[JIT] tid %" PRIu32, lookup->pid);
 		add_to_chain(names, place,
-			     add_function(names, text, symbol->name, CODE_JIT,
+			     add_function(names, text, lookup->jit, CODE_JIT,
 					  false, false));
 		return;
 	}
 	place->start = place->address;
-	snprintf(text, sizeof(text), "0x%" PRIx64, lookup);
-	add_to_chain(names, place, add_function(names, object, text, CODE_USER,
-						false, true));
+	snprintf(text, sizeof(text), "0x%" PRIx64,
+		 lookup->address - !lookup->is_exact);
+	add_to_chain(names, place, add_function(names, lookup->object, text,
+						CODE_USER, false, true));
 }
 
 /* Whether a mapping has no file with symbols. */
@@ -352,17 +355,20 @@ static bool is_anonymous(const char *name)
 }
 
 /*
- * Returns the number of a place. @owner and @address identify it. Return
- * addresses may be behind the last instruction of a function: look up the byte
- * before.
+ * Returns the number of a place. @owner, its address, and the name of what a process has made
+ * there identify it. Return addresses may be behind the last instruction of a function: look
+ * up the byte before.
  */
-static uint32_t add_place(struct names *names, uint32_t owner, uint64_t address,
-			  bool is_exact, uint32_t pid, const char *object)
+static uint32_t add_place(struct names *names, uint32_t owner,
+			  const struct lookup *lookup)
 {
 	const uint32_t old = names->keys.nr;
-	const uint32_t number = pairs_add(&names->keys, address,
-					  (uint64_t)owner << 1 | is_exact);
-	const uint64_t lookup = address - !is_exact;
+	const uint64_t jit = lookup->jit ?
+			     strings_add(&names->texts, lookup->jit) + 1ULL : 0;
+	const uint32_t number = pairs_add(&names->keys, lookup->address,
+					  jit << 33 | (uint64_t)owner << 1 |
+					  lookup->is_exact);
+	const uint64_t address = lookup->address - !lookup->is_exact;
 	struct place *place;
 
 	if (number < old)
@@ -371,35 +377,39 @@ static uint32_t add_place(struct names *names, uint32_t owner, uint64_t address,
 				   sizeof(*names->places));
 	place = &names->places[number];
 	history_charge(names->history, PLACE_SIZE);
-	place->address = address;
+	place->address = lookup->address;
 	place->owner = owner;
-	place->is_exact = is_exact;
+	place->is_exact = lookup->is_exact;
 	place->first = names->chain_nr;
 	if (owner == OWNER_KERNEL)
-		name_kernel(names, place, lookup);
+		name_kernel(names, place, address);
 	else if (owner >= OWNER_PROCESS)
-		name_process(names, place, pid, object, lookup);
+		name_process(names, place, lookup);
 	else
-		name_object(names, place, lookup);
+		name_object(names, place, address);
 	return number;
 }
 
 static uint32_t find_user(struct names *names, const struct process *process,
-			  uint32_t pid, uint64_t address, bool is_exact)
+			  struct lookup *lookup)
 {
-	const struct mapping *mapping = process_find(process,
-						     address - !is_exact);
-	const char *name = NAMES_NOT_MAPPED;
+	const uint64_t address = lookup->address - !lookup->is_exact;
+	const struct mapping *mapping = process_find(process, address);
 
+	lookup->object = NAMES_NOT_MAPPED;
 	if (mapping) {
-		name = history_object(names->history, mapping->object)->name;
-		if (!is_anonymous(name) || !strcmp(name, "[vdso]"))
-			return add_place(names, mapping->object,
-					 address - mapping->start +
-					 mapping->offset, is_exact, pid, name);
+		lookup->object = history_object(names->history,
+						mapping->object)->name;
+		if (!is_anonymous(lookup->object) ||
+		    !strcmp(lookup->object, "[vdso]")) {
+			lookup->address -= mapping->start - mapping->offset;
+			return add_place(names, mapping->object, lookup);
+		}
 	}
-	return add_place(names, OWNER_PROCESS + pairs_add(&names->pids, pid, 0),
-			 address, is_exact, pid, name);
+	lookup->jit = jits_find(&names->jits, lookup->pid, address,
+				lookup->time, &lookup->start);
+	return add_place(names, OWNER_PROCESS +
+			 pairs_add(&names->pids, lookup->pid, 0), lookup);
 }
 
 void names_get_stack(struct stack *stack,
@@ -413,12 +423,27 @@ void names_get_stack(struct stack *stack,
 		*stack = (struct stack){ &sample->ip, is_kernel, !is_kernel };
 }
 
+/* Returns the process of a record as it was then; *@version: see names_version(). */
+static struct process *find_process(struct names *names,
+				    const struct sframe_unwind_profile_record *record,
+				    uint64_t *version)
+{
+	const uint64_t jits = jits_version(&names->jits, record->pid,
+					   record->time);
+	struct process *process = history_process(names->history, record->pid,
+						  record->time, version);
+
+	if (jits)
+		*version = table_hash(*version, jits);
+	return process;
+}
+
 uint64_t names_version(struct names *names,
 		       const struct sframe_unwind_profile_record *record)
 {
 	uint64_t version;
 
-	history_process(names->history, record->pid, record->time, &version);
+	find_process(names, record, &version);
 	return version;
 }
 
@@ -430,13 +455,17 @@ const uint32_t *names_of_stack(struct names *names, const struct stack *stack,
 	struct process *process;
 	uint64_t version;
 
-	for (uint32_t i = 0; i < stack->nr_kernel && i < end; i++)
-		names->frames[i] = add_place(names, OWNER_KERNEL,
-					     stack->frames[i], !i, 0, NULL);
+	for (uint32_t i = 0; i < stack->nr_kernel && i < end; i++) {
+		const struct lookup lookup = {
+			.address = stack->frames[i],
+			.is_exact = !i,
+		};
+
+		names->frames[i] = add_place(names, OWNER_KERNEL, &lookup);
+	}
 	if (end <= stack->nr_kernel)
 		return names->frames;
-	process = history_process(names->history, record->pid, record->time,
-				  &version);
+	process = find_process(names, record, &version);
 	for (uint32_t i = stack->nr_kernel; i < end; i++) {
 		const uint64_t address = stack->frames[i];
 		const bool is_exact = i == stack->nr_kernel;
@@ -445,8 +474,14 @@ const uint32_t *names_of_stack(struct names *names, const struct stack *stack,
 			&names->recent[(address * 0x9e3779b97f4a7c15ULL) >> 48];
 
 		if (recent->address != key || recent->version != version) {
-			recent->place = find_user(names, process, record->pid,
-						  address, is_exact);
+			struct lookup lookup = {
+				.pid = record->pid,
+				.time = record->time,
+				.address = address,
+				.is_exact = is_exact,
+			};
+
+			recent->place = find_user(names, process, &lookup);
 			recent->address = key;
 			recent->version = version;
 		}
@@ -507,15 +542,13 @@ const struct history_object *names_object(const struct names *names,
 				      NULL;
 }
 
-void names_complain(const struct names *names)
+void names_complain(struct names *names)
 {
 	const char *why = names->kernel ? kernel_complaint(names->kernel) : NULL;
 
 	if (why && names->kernel_nameless)
 		complain("%s", why);
-	if (names->jits_left_out)
-		complain("code made at run time by %" PRIu32 " processes has no names: symbols may take 1 GiB of memory",
-			 names->jits_left_out);
+	jits_complain(&names->jits);
 	for (uint32_t i = 0; i < names->objects_room; i++) {
 		const struct loaded *loaded = &names->objects[i];
 

@@ -83,6 +83,9 @@ struct names *names_create(struct history *history,
 			   const struct names_options *options,
 			   const char *release);
 
+/* @clock: of the times of records, as for clock_gettime(), or another number. */
+void names_set_clock(struct names *names, int clock);
+
 void names_free(struct names *names);
 
 /**
@@ -146,6 +149,6 @@ const struct history_object *names_object(const struct names *names,
 					  uint32_t place);
 
 /* Write to stderr which objects lack names of more than a few samples, and why. */
-void names_complain(const struct names *names);
+void names_complain(struct names *names);
 
 #endif /* CLI_PROFILE_NAMES_H */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/profile/processes.h"
 
@@ -44,6 +45,26 @@ pid_t processes_of_thread(pid_t tid)
 uid_t processes_user(pid_t pid)
 {
 	return read_status(pid, "Uid: %u", PROCESSES_NO_USER);
+}
+
+/* The line has its numbers in all namespaces, from ours to its own. */
+pid_t processes_own_pid(pid_t pid)
+{
+	char path[64], line[512];
+	unsigned int number = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	while (status && !number && fgets(line, sizeof(line), status)) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NSpid:", 6) && last)
+			sscanf(last, "%u", &number);
+	}
+	if (status)
+		fclose(status);
+	return number;
 }
 
 /**

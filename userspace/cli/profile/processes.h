@@ -28,6 +28,12 @@ pid_t processes_of_thread(pid_t tid);
 /* Returns the real user ID of a process, or PROCESSES_NO_USER if there is no such process. */
 uid_t processes_user(pid_t pid);
 
+/*
+ * Returns the number that a process has in its own pid namespace, as it knows itself; or 0 if
+ * there is no such process.
+ */
+pid_t processes_own_pid(pid_t pid);
+
 #define PROCESSES_NO_USER	((uid_t)-1)
 
 /*

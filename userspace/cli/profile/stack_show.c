@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/attach/clock.h"
 #include "cli/escape.h"
 #include "cli/profile/names.h"
 #include "cli/profile/processes.h"
@@ -119,7 +120,7 @@ static void print_named(struct showing *showing,
 		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
 		.pid = stack->pid,
 		.tid = stack->tid,
-		.time = 1,
+		.time = now_ns(),
 		.sample.frames = frames,
 		.sample.nr_user = nr,
 		.sample.how = (const uint8_t *)(stack->ips + nr),

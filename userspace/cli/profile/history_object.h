@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What processes have mapped: files, and what else there is.
+ */
+#ifndef CLI_PROFILE_HISTORY_OBJECT_H
+#define CLI_PROFILE_HISTORY_OBJECT_H
+
+#include "cli/profile/table.h"
+#include "include/sframe_unwind_profile.h"
+
+/**
+ * struct history_object - a file, or what else is mapped
+ *
+ * @name: its path, or another name; escape before printing.
+ * @build_id: its build ID.
+ * @build_id_size: bytes of that; 0 if it is not known.
+ * @pid: a process that has it mapped.
+ * @start, @end: where.
+ * @is_live: the history is one of running processes; see history_set_live().
+ */
+struct history_object {
+	char *name;
+	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
+	uint32_t build_id_size;
+	uint32_t pid;
+	uint64_t start;
+	uint64_t end;
+	bool is_live;
+};
+
+#endif /* CLI_PROFILE_HISTORY_OBJECT_H */

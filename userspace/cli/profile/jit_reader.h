@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Read a perf map or a jitdump in a child, in the sandbox of object_sandbox.h and with the
+ * limits of object_owner.h. What the child tells is checked.
+ */
+#ifndef CLI_PROFILE_JIT_READER_H
+#define CLI_PROFILE_JIT_READER_H
+
+#include "cli/profile/jit_parse.h"
+#include "cli/profile/jit_table.h"
+#include "cli/profile/object_owner.h"
+
+struct object_file;
+
+/* Largest file. */
+#define JIT_FILE_MAX	(4ULL << 30)
+
+/**
+ * struct jit_reading - what is read, and how that ended
+ *
+ * @table: gets the functions, and is finished. What was told before something went wrong
+ *	stays.
+ * @is_dump: the file is a jitdump, else a map.
+ * @pid: of the process, as the jitdump must have it.
+ * @result: what is wrong in the file.
+ * @why: why it was not read, or not to its end; or NULL.
+ */
+struct jit_reading {
+	struct jit_table *table;
+	bool is_dump;
+	uint32_t pid;
+	struct jit_result result;
+	const char *why;
+};
+
+/* Read @file, which stays open. */
+void jit_read(struct readers *readers, const struct object_file *file,
+	      struct jit_reading *reading);
+
+#endif /* CLI_PROFILE_JIT_READER_H */

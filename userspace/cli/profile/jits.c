@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/attach/clock.h"
+#include "cli/cli.h"
+#include "cli/profile/inspect.h"
+#include "cli/profile/jits.h"
+
+/* When to read files of running processes again: not before this, and this share of the time. */
+#define READ_NS		(2 * SECOND)
+#define READ_SHARE	20u
+
+/* Files whose faults are told, and those that are kept. */
+#define WHYS_TOLD	8u
+#define WHYS_MAX	1000u
+
+static void note_whys(struct jits *jits, const struct jit *jit)
+{
+	for (unsigned int i = 0; i < JIT_FILES; i++)
+		if (jit_why(jit, i) && jits->whys.pairs.nr < WHYS_MAX)
+			strings_add(&jits->whys, jit_why(jit, i));
+	jits->has_times |= jit_has_times(jit);
+}
+
+/* Read the files of a process again. What had names keeps them if there are none any more. */
+static void read_again(struct jits *jits, uint32_t number, uint32_t pid)
+{
+	struct jit *old = jits->list[number];
+	struct jit *jit = jit_open(jits->objects, pid,
+				   history_jit_file(jits->history, pid));
+
+	note_whys(jits, jit);
+	if (old && !jit_functions(jit) && jit_functions(old)) {
+		jit_set_read_at(old, jit_read_at(jit));
+		jit_close(jits->objects, jit);
+		return;
+	}
+	jit_close(jits->objects, old);
+	jits->list[number] = jit;
+	jits->versions[number]++;
+}
+
+static bool is_due(const struct jits *jits, const struct jit *jit, uint32_t pid)
+{
+	uint64_t least = READ_SHARE * jit_took_ns(jit);
+
+	if (!history_is_live(jits->history))
+		return false;
+	least = least > READ_NS ? least : READ_NS;
+	return now_ns() - jit_read_at(jit) >= least && inspect_count(pid);
+}
+
+static uint64_t time_of(const struct jits *jits, uint64_t time)
+{
+	return jits->is_other_clock || !time ? JIT_NOW : time;
+}
+
+const char *jits_find(struct jits *jits, uint32_t pid, uint64_t address,
+		      uint64_t time, uint64_t *start)
+{
+	const uint32_t number = pairs_add(&jits->pids, pid, 0);
+
+	jits->list = table_grow(jits->list, &jits->room, number,
+				sizeof(struct jit *));
+	jits->versions = table_grow(jits->versions, &jits->versions_room,
+				    number, sizeof(*jits->versions));
+	if (!jits->list[number])
+		read_again(jits, number, pid);
+	return jit_find(jits->list[number], address, time_of(jits, time),
+			start);
+}
+
+uint64_t jits_version(struct jits *jits, uint32_t pid, uint64_t time)
+{
+	const uint32_t number = pairs_find(&jits->pids, pid, 0);
+
+	if (number == TABLE_NONE)
+		return 0;
+	if (is_due(jits, jits->list[number], pid))
+		read_again(jits, number, pid);
+	return (uint64_t)jits->versions[number] << 32 |
+	       jit_version(jits->list[number], time_of(jits, time));
+}
+
+void jits_complain(struct jits *jits)
+{
+	const uint32_t nr = jits->whys.pairs.nr;
+
+	if (jits->has_times && jits->is_other_clock)
+		complain("times of the profile are not those of jitdumps: code at an address that was used again has the name of the last function there; record with CLOCK_MONOTONIC");
+	jits->has_times = false;
+	for (; jits->told < nr && jits->told < WHYS_TOLD; jits->told++)
+		complain("%s", jits->whys.texts[jits->told]);
+	if (jits->told < nr)
+		complain("%" PRIu32 " more files that name code made at run time are not as they should be",
+			 nr - jits->told);
+	jits->told = nr;
+}
+
+void jits_free(struct jits *jits)
+{
+	for (uint32_t i = 0; i < jits->pids.nr; i++)
+		jit_close(jits->objects, jits->list[i]);
+	free(jits->list);
+	free(jits->versions);
+	pairs_free(&jits->pids);
+	strings_free(&jits->whys);
+}
