@@ -24,6 +24,7 @@ static const struct target {
 	{ "decode", fuzz_decode },
 	{ "elf", fuzz_elf },
 	{ "functions", fuzz_functions },
+	{ "jit", fuzz_jit },
 	{ "profile", fuzz_profile },
 	{ "snapshot", fuzz_snapshot },
 	{ "validate", fuzz_validate },

@@ -280,7 +280,7 @@ static const struct {
 	{ "code of ARM", 12, 4, 183, JIT_MACHINE, 0, "" },
 	{ "padding", 16, 4, 7, JIT_SOUND, 0, BOTH },
 	{ "another process", 20, 4, 43, JIT_OTHER_PROCESS, 0, "" },
-	{ "process 0", 20, 4, 0, JIT_OTHER_PROCESS, 0, "" },
+	{ "process 0, which is not told", 20, 4, 0, JIT_SOUND, 0, BOTH },
 	{ "times of the CPU", 32, 8, 1, JIT_TSC, 0, "" },
 	{ "unknown flags", 32, 8, 1ULL << 63, JIT_FLAGS, 0, "" },
 	{ "record of 0 bytes", SECOND + 4, 4, 0, JIT_RECORD_SIZE, SECOND, FIRST },

@@ -434,7 +434,9 @@ static enum jit_fault check_header(const struct dump_header *header,
 		return JIT_TSC;
 	if (header->flags)
 		return JIT_FLAGS;
-	return header->pid == pid ? JIT_SOUND : JIT_OTHER_PROCESS;
+	/* Some do not tell. */
+	return !header->pid || header->pid == pid ? JIT_SOUND :
+						    JIT_OTHER_PROCESS;
 }
 
 static void parse_records(struct parsing *parsing, uint64_t at)
