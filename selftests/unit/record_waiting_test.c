@@ -17,6 +17,7 @@
 #include "userspace/cli/cli.h"
 #include "userspace/cli/profile/record.h"
 #include "userspace/cli/profile/record_files.h"
+#include "userspace/cli/profile/record_jit.h"
 #include "userspace/cli/profile/record_sums.h"
 
 static const char *cut = "";
@@ -297,6 +298,13 @@ void record_files_complete(struct record_files *files,
 	(void)device;
 	(void)inode;
 	(void)generation;
+}
+
+void record_jit_add(struct record_jit *jit,
+		    const struct sframe_unwind_profile_record *record)
+{
+	(void)jit;
+	(void)record;
 }
 
 void record_files_add(struct record_files *files,

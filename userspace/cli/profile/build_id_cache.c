@@ -122,6 +122,22 @@ int build_id_cache_open(struct build_id_cache *cache, const char *command,
 	return CLI_OK;
 }
 
+int build_id_cache_try(struct build_id_cache *cache, const char *home)
+{
+	int fd;
+
+	cache->top = -1;
+	if (!home || !*home)
+		return -EDESTADDRREQ;
+	cache->home = home;
+	fd = open_ours(AT_FDCWD, home, 0);
+	if (fd < 0)
+		return fd;
+	cache->top = make_ours(fd, TOP, 0);
+	close(fd);
+	return cache->top < 0 ? cache->top : 0;
+}
+
 void build_id_cache_close(struct build_id_cache *cache)
 {
 	if (cache->top >= 0)
@@ -197,7 +213,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Some file systems tell only when a file is written to the disk that there is no room. */
+/* Without @known, the file may grow meanwhile, and need not be an ELF file. */
 static int copy_file(const struct build_id_cache *cache, int to,
 		     const struct history_object *known,
 		     const struct object_file *file)
@@ -212,9 +228,11 @@ static int copy_file(const struct build_id_cache *cache, int to,
 		return ret;
 	if (fstat(file->fd, &after))
 		return -errno;
-	if (!is_same(&before, &after) ||
-	    (uint64_t)after.st_size != file->size || !is_wanted(to, known))
+	if (known && (!is_same(&before, &after) ||
+		      (uint64_t)after.st_size != file->size ||
+		      !is_wanted(to, known)))
 		return -ESTALE;
+	/* Some file systems tell only now that there is no room. */
 	return fsync(to) ? -errno : 0;
 }
 
@@ -230,7 +248,7 @@ static int print_temporary(char *name, size_t size)
 }
 
 /* Copy a file to a name of its own, and only then to the one in the cache. */
-static int store(const struct build_id_cache *cache, int at,
+static int store(const struct build_id_cache *cache, int at, const char *name,
 		 const struct history_object *known,
 		 const struct object_file *file)
 {
@@ -243,7 +261,7 @@ static int store(const struct build_id_cache *cache, int at,
 	if (fd < 0)
 		return -errno;
 	ret = copy_file(cache, fd, known, file);
-	if (!ret && renameat(at, temporary, at, "elf"))
+	if (!ret && renameat(at, temporary, at, name))
 		ret = -errno;
 	if (ret)
 		unlinkat(at, temporary, 0);
@@ -262,7 +280,7 @@ static int store_in(const struct build_id_cache *cache, const char *folder,
 	if (at < 0)
 		return at;
 	/* Another recorder may have been faster, or was ended before it made the link. */
-	ret = has_file(at, "elf", known) ? 0 : store(cache, at, known, file);
+	ret = has_file(at, "elf", known) ? 0 : store(cache, at, "elf", known, file);
 	close(at);
 	return ret;
 }
@@ -347,4 +365,17 @@ int build_id_cache_put(const struct build_id_cache *cache,
 		ret = store_in(cache, folder, known, file);
 	}
 	return ret ? ret : make_link(cache, folder, id);
+}
+
+int build_id_cache_put_as(const struct build_id_cache *cache, const char *folder,
+			  const char *name, const struct object_file *file)
+{
+	const int at = make_path(cache, folder);
+	int ret;
+
+	if (at < 0)
+		return at;
+	ret = store(cache, at, name, NULL, file);
+	close(at);
+	return ret;
 }

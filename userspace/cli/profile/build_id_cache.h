@@ -39,6 +39,9 @@ struct build_id_cache {
 int build_id_cache_open(struct build_id_cache *cache, const char *command,
 			const char *home);
 
+/* The same without a message. Returns 0 or -errno: -EDESTADDRREQ if there is no HOME. */
+int build_id_cache_try(struct build_id_cache *cache, const char *home);
+
 /* Returns whether the cache has a file with the build ID of @known. */
 bool build_id_cache_has(const struct build_id_cache *cache,
 			const struct history_object *known);
@@ -54,6 +57,14 @@ bool build_id_cache_has(const struct build_id_cache *cache,
 int build_id_cache_put(const struct build_id_cache *cache,
 		       const struct history_object *known,
 		       const struct object_file *file);
+
+/*
+ * Copy the first @file->size bytes of a file, which may grow, to the file @name in @folder
+ * of the cache, which may have two parts. Returns 0, or a negative errno as
+ * build_id_cache_put(); -ESTALE: the file became shorter.
+ */
+int build_id_cache_put_as(const struct build_id_cache *cache, const char *folder,
+			  const char *name, const struct object_file *file);
 
 void build_id_cache_close(struct build_id_cache *cache);
 

@@ -3,10 +3,8 @@
  * Names of functions that a process made at run time: from its jitdump, which tells the life
  * of each, and from its perf map, /tmp/perf-PID.map, which does not.
  *
- * Both are looked for first among the copies that "record" has kept; then in the root
- * directory of the process, by the number that it has in its own pid namespace; then here.
- * They must belong to root, to this user, or to the user of the process, because everybody
- * can make files of these names. They are read by jit_reader.h.
+ * Both are looked for among the copies that "record" has kept, then as jit_open.h tells, and
+ * are read by jit_reader.h.
  */
 #ifndef CLI_PROFILE_JIT_H
 #define CLI_PROFILE_JIT_H

@@ -41,6 +41,7 @@
  * @changes: changes of processes.
  * @waiting: samples that wait.
  * @files: files to keep, or NULL.
+ * @jit: files to keep that name code made at run time, or NULL.
  * @inspect_ms: time to look at what is mapped, in one reading.
  * @output: the profile.
  */
@@ -52,6 +53,7 @@ struct record {
 	struct record_changes *changes;
 	struct record_waiting *waiting;
 	struct record_files *files;
+	struct record_jit *jit;
 	unsigned int inspect_ms;
 	struct record_output output;
 };
@@ -107,6 +109,8 @@ static int write_round(struct record *record)
 		record_sampler_end_round(&record->sampler);
 	if (record->files)
 		record_files_open(record->files);
+	if (record->jit)
+		record_jit_look(record->jit);
 	return ret ? ret : record_output_end_round(output,
 				record_waiting_oldest(record->waiting));
 }
@@ -300,6 +304,8 @@ static int prepare(struct record *record)
 		return CLI_TROUBLE;
 	if (options->build_id)
 		status = record_files_create(&record->files, &is_interrupted);
+	if (!options->no_jit_names)
+		record->jit = record_jit_create(&is_interrupted);
 	/* Before "attach", which looks for what is mapped. */
 	if (!status && options->command)
 		status = command_start(&record->command, "record",
@@ -328,11 +334,13 @@ static int prepare(struct record *record)
 					     &options->targets,
 					     record_has_off_cpu(options) ?
 					     record->waiting : NULL);
-	if (!status && record->files)
-		record_changes_keep(record->changes, record->files);
+	if (!status)
+		record_changes_keep(record->changes, record->files,
+				    record->jit);
 	if (!status)
 		status = record_output_open(&record->output, options,
-					    record->files, &is_interrupted);
+					    record->files, record->jit,
+					    &is_interrupted);
 	return status;
 }
 
@@ -344,6 +352,7 @@ static void clean_up(struct record *record)
 	record_sampler_close(&record->sampler, &record->options);
 	record_waiting_free(record->waiting);
 	record_files_free(record->files);
+	record_jit_free(record->jit);
 	command_end(&record->command);
 	attaching_end(record->attach);
 	record_free_targets(&record->options.targets);

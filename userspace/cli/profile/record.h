@@ -98,15 +98,16 @@ int record_add_cgroup(struct record_targets *targets, const char *command,
 void record_free_targets(struct record_targets *targets);
 
 struct record_files;
+struct record_jit;
 
 /*
  * Write where the kernel is, and what processes that exist already have mapped, with the
- * names of their threads: of the targets, or of all. @files: takes note of the files, or
+ * names of their threads: of the targets, or of all. @files, @jit: take note of what is mapped, or
  * NULL. @is_interrupted: ends that at once.
  */
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
-		    struct record_files *files,
+		    struct record_files *files, struct record_jit *jit,
 		    const volatile sig_atomic_t *is_interrupted);
 
 /*
@@ -124,9 +125,9 @@ int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
 			struct record_waiting *switches);
 
-/* Let @files take note of what is mapped. */
+/* Let @files and @jit, or NULL, take note of what is mapped. */
 void record_changes_keep(struct record_changes *changes,
-			 struct record_files *files);
+			 struct record_files *files, struct record_jit *jit);
 
 /*
  * Write what has happened. *@latest is raised to the time of the latest change.

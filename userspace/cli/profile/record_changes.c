@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_files.h"
+#include "cli/profile/record_jit.h"
 
 #define RING_PAGES	64u	/* of each CPU, and one */
 
@@ -61,6 +62,7 @@ struct switched {
  * @nr_switched: number of those.
  * @switched_room: room for those.
  * @files: takes note of the files that are mapped, or NULL.
+ * @jit: takes note of code made at run time, or NULL.
  * @latest: time of the latest change.
  * @lost: number of changes that were lost.
  * @bytes: the current record.
@@ -76,6 +78,7 @@ struct record_changes {
 	uint32_t nr_switched;
 	uint32_t switched_room;
 	struct record_files *files;
+	struct record_jit *jit;
 	uint64_t latest;
 	uint64_t lost;
 	unsigned char bytes[65536];
@@ -185,9 +188,10 @@ int record_changes_open(struct record_changes **result, const char *command,
 }
 
 void record_changes_keep(struct record_changes *changes,
-			 struct record_files *files)
+			 struct record_files *files, struct record_jit *jit)
 {
 	changes->files = files;
+	changes->jit = jit;
 }
 
 static uint64_t get_u64(const unsigned char *from)
@@ -383,6 +387,8 @@ static int write_one(struct record_changes *changes,
 		changes->latest = record.time;
 	if (changes->files)
 		add_file(changes, &record);
+	if (changes->jit)
+		record_jit_add(changes->jit, &record);
 	if (record.kind == SFRAME_UNWIND_PROFILE_EXIT && changes->switches)
 		add_switched(changes, record.time, record.tid, RECORD_ENDED);
 	return sframe_unwind_profile_write(writer, &record);

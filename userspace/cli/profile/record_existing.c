@@ -10,6 +10,7 @@
 #include "cli/profile/processes.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_files.h"
+#include "cli/profile/record_jit.h"
 
 /* The kernel's build ID, from the notes that it shows. */
 static void set_kernel_id(struct sframe_unwind_profile_map *map)
@@ -83,11 +84,13 @@ static int write_kernel(struct sframe_unwind_profile_writer *writer)
  *
  * @writer: where to.
  * @files: takes note of the files, or NULL.
+ * @jit: takes note of code made at run time, or NULL.
  * @error: of that, or 0.
  */
 struct existing {
 	struct sframe_unwind_profile_writer *writer;
 	struct record_files *files;
+	struct record_jit *jit;
 	int error;
 };
 
@@ -98,6 +101,8 @@ static void write_record(void *data,
 
 	if (existing->files)
 		record_files_add(existing->files, record);
+	if (existing->jit)
+		record_jit_add(existing->jit, record);
 	if (!existing->error)
 		existing->error = sframe_unwind_profile_write(existing->writer,
 							      record);
@@ -107,15 +112,21 @@ static void write_record(void *data,
 
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
-		    struct record_files *files,
+		    struct record_files *files, struct record_jit *jit,
 		    const volatile sig_atomic_t *is_interrupted)
 {
-	struct existing existing = { .writer = writer, .files = files };
+	struct existing existing = {
+		.writer = writer,
+		.files = files,
+		.jit = jit,
+	};
 
 	existing.error = write_kernel(writer);
 	processes_inspect(targets, is_interrupted, write_record, &existing);
 	if (files)
 		record_files_open(files);
+	if (jit)
+		record_jit_look(jit);
 	inspect_complain();
 	return existing.error;
 }

@@ -48,6 +48,8 @@ const char record_help[] =
 "                     report and perf find them when they have been replaced\n"
 "      --jit          register code that COMMAND generates, if it announces it to\n"
 "                     libgcc: see sframe-unwind(1)\n"
+"      --no-jit-names  do not keep, in ~/.debug, the perf maps and jitdumps in which\n"
+"                     processes name code that they make at run time\n"
 "      --no-attach    do not run 'sframe-unwind attach --all' meanwhile: code\n"
 "                     without SFrame data is unwound only if something is attached\n"
 "  -q, --quiet        print only errors\n"
@@ -66,6 +68,7 @@ enum {
 	OPTION_KERNEL_CHAINS,
 	OPTION_STACK_MAP,
 	OPTION_BUILD_ID,
+	OPTION_NO_JIT_NAMES,
 };
 
 static const struct option longs[] = {
@@ -88,6 +91,7 @@ static const struct option longs[] = {
 	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
 	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
 	{ "build-id", no_argument, NULL, OPTION_BUILD_ID },
+	{ "no-jit-names", no_argument, NULL, OPTION_NO_JIT_NAMES },
 	{ "stack-map", no_argument, NULL, OPTION_STACK_MAP },
 	{ "quiet", no_argument, NULL, 'q' },
 	OPTIONS_LONG
@@ -238,6 +242,9 @@ static int parse_option(struct record_options *options, int option)
 		       CLI_OK : usage_error("record", "--duration: no number of seconds");
 	case OPTION_NO_ATTACH:
 		options->no_attach = true;
+		return CLI_OK;
+	case OPTION_NO_JIT_NAMES:
+		options->no_jit_names = true;
 		return CLI_OK;
 	case OPTION_JIT:
 		options->jit = true;

@@ -45,6 +45,7 @@ enum record_chains {
  * @build_id: whether the files that samples are in are kept.
  * @no_attach: whether nothing is to be attached.
  * @jit: whether code that the command generates is to be registered.
+ * @no_jit_names: whether not to keep the names of such code.
  * @quiet: whether to print nothing.
  * @command: the program to run with its arguments, ending with NULL; or NULL.
  */
@@ -68,6 +69,7 @@ struct record_options {
 	bool build_id;
 	bool no_attach;
 	bool jit;
+	bool no_jit_names;
 	bool quiet;
 	char **command;
 };

@@ -152,7 +152,7 @@ static int begin(struct record_output *output,
 	if (!ret) {
 		set_facts(output);
 		ret = record_existing(output->writer, targets, output->files,
-				      output->is_interrupted);
+				      output->jit, output->is_interrupted);
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(output->writer);
@@ -163,12 +163,13 @@ static int begin(struct record_output *output,
 
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
-		       struct record_files *files,
+		       struct record_files *files, struct record_jit *jit,
 		       const volatile sig_atomic_t *is_interrupted)
 {
 	*output = (struct record_output){
 		.options = options,
 		.files = files,
+		.jit = jit,
 		.is_interrupted = is_interrupted,
 		.fd = -1,
 	};
@@ -216,10 +217,14 @@ static int add_time(struct record_output *output)
 
 int record_output_finish(struct record_output *output)
 {
-	int ret;
+	int ret = 0, error;
 
+	if (output->jit)
+		ret = record_jit_keep(output->jit, output->writer,
+				      record_output_time());
 	output->before = record_output_written(output);
-	ret = sframe_unwind_profile_finish(output->writer);
+	error = sframe_unwind_profile_finish(output->writer);
+	ret = ret ? ret : error;
 	output->writer = NULL;
 	if (close(output->fd) && !ret)
 		ret = -errno;

@@ -4,6 +4,7 @@
 #define CLI_PROFILE_RECORD_OUTPUT_H
 
 #include "cli/profile/record_files.h"
+#include "cli/profile/record_jit.h"
 #include "cli/profile/record_options.h"
 
 /**
@@ -11,6 +12,7 @@
  *
  * @options: what to record.
  * @files: takes note of the files that are mapped, or NULL.
+ * @jit: keeps the files that name code made at run time, or NULL.
  * @is_interrupted: ends looking at what is mapped.
  * @finished: paths of the profiles that are finished.
  * @fd: the file, or -1.
@@ -24,6 +26,7 @@
 struct record_output {
 	const struct record_options *options;
 	struct record_files *files;
+	struct record_jit *jit;
 	const volatile sig_atomic_t *is_interrupted;
 	struct strings finished;
 	int fd;
@@ -39,13 +42,13 @@ struct record_output {
 uint64_t record_output_time(void);
 
 /*
- * Begin the first file, with what the targets have mapped; @options and @files, or NULL, must
- * stay. *@is_interrupted ends that at once. All functions that return an exit status have
+ * Begin the first file, with what the targets have mapped; @options, @files and @jit, or NULL,
+ * must stay. *@is_interrupted ends that at once. All functions that return an exit status have
  * printed a message if it is not CLI_OK.
  */
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
-		       struct record_files *files,
+		       struct record_files *files, struct record_jit *jit,
 		       const volatile sig_atomic_t *is_interrupted);
 
 /* Whether another file is to begin, by size or time. */

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which files "record" keeps that name code made at run time, and what the profile tells of
+ * them.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli_stub.h"
+#include "jit_dump_made.h"
+#include "tap.h"
+#include "userspace/cli/profile/inspect.h"
+#include "userspace/cli/profile/jit_files.h"
+#include "userspace/cli/profile/record_jit.h"
+
+static char work[64], map_path[64], dump_path[128];
+static volatile sig_atomic_t is_interrupted;
+static struct record_jit *jit;
+static char kept[256];		/* the folder that the profile tells, or "" */
+static pid_t child;
+
+static void start(void)
+{
+	record_jit_free(jit);
+	remove_tree(work);
+	mkdir(work, 0755);
+	setenv("HOME", work, 1);
+	unlink(map_path);
+	said[0] = '\0';
+	is_interrupted = 0;
+	inspect_begin(&is_interrupted, 0);
+	jit = record_jit_create(&is_interrupted);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		exit(1);
+	close(fd);
+}
+
+static void add(pid_t pid, const char *name)
+{
+	const struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.pid = pid,
+		.tid = pid,
+		.map = {
+			.start = 0x1000,
+			.size = 0x1000,
+			.name = name,
+			.is_code = 1,
+		},
+	};
+
+	record_jit_add(jit, &record);
+}
+
+/* Keep what there is, and read what the profile tells. Returns 0 or an error. */
+static int keep(void)
+{
+	static const uint64_t id = 1;
+	static const struct sframe_unwind_profile_source source = {
+		.name = "cpu-clock",
+		.ids = &id,
+		.nr_ids = 1,
+		.type = 1,
+		.period = 1,
+	};
+	const int fd = memfd_create("profile", MFD_CLOEXEC);
+	const struct sframe_unwind_profile_record *record;
+	struct sframe_unwind_profile_writer *writer = NULL;
+	struct sframe_unwind_profile *profile = NULL;
+	struct jit_files files = { 0 };
+	int ret;
+
+	kept[0] = '\0';
+	ret = sframe_unwind_profile_create(&writer, fd, &source, 1, 0, 1);
+	if (!ret)
+		ret = record_jit_keep(jit, writer, 100);
+	if (!ret)
+		ret = sframe_unwind_profile_finish(writer);
+	if (!ret)
+		ret = sframe_unwind_profile_open(&profile, fd);
+	while (!ret && sframe_unwind_profile_next(profile, &record) == 1) {
+		const struct jit_file *file;
+
+		if (record->map.is_code || record->time != 100 ||
+		    !jit_files_add(&files, record, false))
+			ret = -1;
+		file = jit_files_find(&files, record->pid);
+		if (file)
+			snprintf(kept, sizeof(kept), "%s/.debug/" JIT_KEPT_FOLDER "/%s",
+				 work, file->kept);
+	}
+	sframe_unwind_profile_close(profile);
+	jit_files_free(&files);
+	close(fd);
+	return ret;
+}
+
+/* Returns whether a file that was kept has these bytes. */
+static bool has_kept(const char *name, const char *bytes)
+{
+	char path[512], got[512] = "";
+	struct stat status;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", kept, name);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	if (read(fd, got, sizeof(got) - 1) < 0 || fstat(fd, &status))
+		exit(1);
+	close(fd);
+	return !strcmp(got, bytes) && !(status.st_mode & 077);
+}
+
+static void map_is_kept(void)
+{
+	start();
+	add(child, "//anon");
+	write_file(map_path, "1000 10 a\n", 10);
+	record_jit_look(jit);
+	unlink(map_path);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n"));
+	EXPECT(!said[0]);
+}
+
+/* What is appended while it is open is kept, too, also in a later profile. */
+static void map_grows(void)
+{
+	start();
+	write_file(map_path, "1000 10 a\n", 10);
+	add(child, "//anon");
+	record_jit_look(jit);
+	write_file(map_path, "2000 10 b\n", 10);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n2000 10 b\n"));
+	write_file(map_path, "3000 10 c\n", 10);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n2000 10 b\n3000 10 c\n"));
+}
+
+/* It is looked for at the end, once more. */
+static void map_is_late(void)
+{
+	start();
+	add(child, "/memfd:code (deleted)");
+	record_jit_look(jit);
+	write_file(map_path, "1000 10 a\n", 10);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n"));
+}
+
+static void dump_is_kept(void)
+{
+	start();
+	snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", work, child);
+	write_file(dump_path, "dump", 4);
+	add(child, dump_path);
+	unlink(dump_path);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("dump", "dump"));
+	EXPECT(!has_kept("map", ""));
+}
+
+/* Code of files says nothing of code that is made. */
+static void others_are_not_looked_for(void)
+{
+	start();
+	write_file(map_path, "1000 10 a\n", 10);
+	add(child, "/usr/bin/true");
+	add(child, "[vdso]");
+	add(child, "[stack]");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+}
+
+static void nothing_there(void)
+{
+	start();
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0] && !said[0]);
+}
+
+/* Everybody can make files of these names; the process is root's. */
+static void file_of_another_user(void)
+{
+	start();
+	write_file(map_path, "1000 10 a\n", 10);
+	if (chown(map_path, 12345, 12345))
+		return;
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+}
+
+static void link_to_another_file(void)
+{
+	start();
+	EXPECT(!symlink("/etc/passwd", map_path));
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+}
+
+static void no_regular_file(void)
+{
+	start();
+	EXPECT(!mkfifo(map_path, 0644));
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+}
+
+static void too_large(void)
+{
+	start();
+	write_file(map_path, "", 0);
+	EXPECT(!truncate(map_path, (256 << 20) + 1));
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	EXPECT(strstr(said, "was not kept: it is too large"));
+}
+
+static void no_home(void)
+{
+	start();
+	unsetenv("HOME");
+	write_file(map_path, "1000 10 a\n", 10);
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	EXPECT(strstr(said, "HOME is not set"));
+}
+
+static void home_of_others(void)
+{
+	start();
+	chmod(work, 0777);
+	write_file(map_path, "1000 10 a\n", 10);
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	EXPECT(strstr(said, "other users may change"));
+}
+
+/* A folder of copies that leads elsewhere. */
+static void link_in_cache(void)
+{
+	char path[128];
+
+	start();
+	snprintf(path, sizeof(path), "%s/.debug", work);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/.debug/" JIT_KEPT_FOLDER, work);
+	EXPECT(!symlink("/tmp", path));
+	write_file(map_path, "1000 10 a\n", 10);
+	add(child, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	EXPECT(strstr(said, "was not kept"));
+}
+
+/* Names that a profile may tell; others are no copies of ours. */
+static void names_of_folders(void)
+{
+	static const char *const bad[] = {
+		"//sframe-unwind-jit/", "//sframe-unwind-jit/..",
+		"//sframe-unwind-jit/1-a/..", "//sframe-unwind-jit/1-A",
+		"//sframe-unwind-jit/1-a ", "/sframe-unwind-jit/1-a", "//anon",
+		"//sframe-unwind-jit/0123456789012345678901234567890123456789012345678901234567890123",
+	};
+	struct jit_files files = { 0 };
+	struct sframe_unwind_profile_record record = { .pid = 7 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		record.map.name = bad[i];
+		EXPECT(!jit_files_add(&files, &record, false));
+	}
+	EXPECT(!jit_files_find(&files, 7));
+	record.map.name = "//sframe-unwind-jit/7-1a";
+	EXPECT(jit_files_add(&files, &record, false));
+	EXPECT(!strcmp(jit_files_find(&files, 7)->kept, "7-1a"));
+	jit_files_free(&files);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(map_is_kept),
+		TAP_TEST(map_grows),
+		TAP_TEST(map_is_late),
+		TAP_TEST(dump_is_kept),
+		TAP_TEST(others_are_not_looked_for),
+		TAP_TEST(nothing_there),
+		TAP_TEST(file_of_another_user),
+		TAP_TEST(link_to_another_file),
+		TAP_TEST(no_regular_file),
+		TAP_TEST(too_large),
+		TAP_TEST(no_home),
+		TAP_TEST(home_of_others),
+		TAP_TEST(link_in_cache),
+		TAP_TEST(names_of_folders),
+	};
+
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	snprintf(work, sizeof(work), "/tmp/record_jit_test.%d", getpid());
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", child);
+	umask(022);
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	record_jit_free(jit);
+	remove_tree(work);
+	unlink(map_path);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return tap_done();
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/profile/inspect.h"
+#include "cli/profile/jit_open.h"
+#include "cli/profile/processes.h"
+
+bool jit_is_own(const struct object_file *file)
+{
+	return !file->owner || file->owner == geteuid();
+}
+
+static bool has_name(const struct object_file *file, const char *path)
+{
+	char real[PATH_MAX];
+
+	object_file_path(file->fd, real);
+	return !strcmp(basename(real), basename(path));
+}
+
+/* Returns why a file is not used that was found at @path, or NULL. */
+static const char *why_not(const struct jit_opening *opening, const char *path)
+{
+	const struct object_file *file = &opening->file;
+
+	/* Root does not ask who serves a file system that a user may have mounted. */
+	if (file->may_hang && !jit_is_own(file))
+		return "was not read: a process serves it";
+	if (!jit_is_own(file) && (opening->user == PROCESSES_NO_USER ||
+				  file->owner != opening->user))
+		return "was not read: it belongs to another user";
+	return has_name(file, path) ? NULL : "was not read: it is a link";
+}
+
+/* Returns whether the file that was found is used. Otherwise, it is closed. */
+static bool use(struct jit_opening *opening, const char *path)
+{
+	const char *why = why_not(opening, path);
+
+	if (!why || !opening->path) {
+		free(opening->path);
+		opening->path = table_copy(path);
+		opening->why = why;
+	}
+	if (why)
+		object_file_close(&opening->file);
+	return !why;
+}
+
+/* Look for a file as the process has it, then here. */
+static bool open_path(struct jit_opening *opening,
+		      const struct history_object *known, const char *here)
+{
+	return (inspect_open_in_root(&opening->file, known) &&
+		use(opening, known->name)) ||
+	       (inspect_open(&opening->file, here, opening->pid) &&
+		use(opening, here));
+}
+
+bool jit_open_map(struct jit_opening *opening)
+{
+	char here[64], there[64];
+	const struct history_object known = {
+		.name = there,
+		.pid = opening->pid,
+	};
+
+	opening->file.fd = -1;
+	snprintf(here, sizeof(here), "/tmp/perf-%" PRIu32 ".map", opening->pid);
+	snprintf(there, sizeof(there), "/tmp/perf-%d.map",
+		 processes_own_pid(opening->pid));
+	return open_path(opening, &known, here);
+}
+
+bool jit_open_dump(struct jit_opening *opening,
+		   const struct history_object *known)
+{
+	opening->file.fd = -1;
+	return (inspect_open_mapped(&opening->file, known) &&
+		use(opening, known->name)) ||
+	       open_path(opening, known, known->name);
+}
+
+bool jit_open_kept(struct jit_opening *opening, const char *folder,
+		   const char *name)
+{
+	const char *home = getenv("HOME");
+	char *path;
+	bool is_used;
+
+	opening->file.fd = -1;
+	if (!home || asprintf(&path, "%s/.debug/" JIT_KEPT_FOLDER "/%s/%s",
+			      home, folder, name) < 0)
+		return false;
+	is_used = inspect_open(&opening->file, path, getpid()) &&
+		  use(opening, path);
+	/* Any user may have made the contents, whoever owns the copy. */
+	opening->file.is_copy = true;
+	free(path);
+	return is_used;
+}
+
+void jit_opening_end(struct jit_opening *opening)
+{
+	object_file_close(&opening->file);
+	free(opening->path);
+	opening->path = NULL;
+	opening->why = NULL;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/attach/clock.h"
+#include "cli/cli.h"
+#include "cli/profile/build_id_cache.h"
+#include "cli/profile/inspect.h"
+#include "cli/profile/jit_open.h"
+#include "cli/profile/processes.h"
+#include "cli/profile/record_jit.h"
+
+/* Processes that are known, and those of one user. */
+#define PROCESSES_MAX	4096u
+#define OF_USER_MAX	1024u
+
+/* Bytes of a file, of all files of this user and root, and of all of others. */
+#define FILE_MAX	(256ULL << 20)
+#define OWN_MAX		(2ULL << 30)
+#define OTHERS_MAX	(256ULL << 20)
+#define LEAST		(64u << 10)	/* counted for a file with its directories */
+
+/* When to look again for a file that was not there: the time is doubled up to the latter. */
+#define LOOK_NS		(SECOND / 10)
+#define LOOK_MAX_NS	(10 * SECOND)
+
+/* To look for files, and to copy those that may block, at the end. */
+#define KEEP_MS		2000
+
+enum { MAP, DUMP, NR_KINDS };
+
+static const char *const names[NR_KINDS] = { JIT_KEPT_MAP, JIT_KEPT_DUMP };
+
+/**
+ * struct source - a file of a process
+ *
+ * @opening: the file.
+ * @is_open: it was found.
+ * @kept: bytes of it that were copied.
+ */
+struct source {
+	struct jit_opening opening;
+	bool is_open;
+	uint64_t kept;
+};
+
+/**
+ * struct maker - a process that has code of its own
+ *
+ * @pid: the process.
+ * @user: its user.
+ * @dump: its jitdump, without a name if there is none.
+ * @sources: its files.
+ * @look_at: when to look for its map again.
+ * @wait_ns: how long to wait then.
+ * @folder: name of the folder with copies.
+ */
+struct maker {
+	uint32_t pid;
+	uid_t user;
+	struct history_object dump;
+	struct source sources[NR_KINDS];
+	uint64_t look_at;
+	uint64_t wait_ns;
+	char folder[JIT_KEPT_SIZE];
+};
+
+/**
+ * struct record_jit - all of them
+ *
+ * @pids: numbers of the processes.
+ * @list: the processes.
+ * @room: room for those.
+ * @users: numbers of users.
+ * @nr_of_user: how many of the processes each has.
+ * @users_room: room for those.
+ * @cache: where copies go.
+ * @has_cache: it is open.
+ * @own, @others: bytes that were copied.
+ * @missed: files that were not kept, of which the first was told.
+ * @is_interrupted: whether to end at once.
+ */
+struct record_jit {
+	struct pairs pids;
+	struct maker *list;
+	uint32_t room;
+	struct pairs users;
+	uint32_t *nr_of_user;
+	uint32_t users_room;
+	struct build_id_cache cache;
+	bool has_cache;
+	uint64_t own;
+	uint64_t others;
+	uint32_t missed;
+	const volatile sig_atomic_t *is_interrupted;
+};
+
+struct record_jit *record_jit_create(const volatile sig_atomic_t *is_interrupted)
+{
+	struct record_jit *jit = table_allocate(sizeof(*jit));
+
+	jit->is_interrupted = is_interrupted;
+	jit->cache.is_interrupted = is_interrupted;
+	jit->cache.top = -1;
+	return jit;
+}
+
+/* --- processes */
+
+/* Whether a process has made the code that is mapped. */
+static bool is_made(const struct sframe_unwind_profile_map *map)
+{
+	return map->is_code && (!strncmp(map->name, "//", 2) ||
+				!strncmp(map->name, "/memfd:", 7) ||
+				!strncmp(map->name, "[anon", 5) ||
+				!strcmp(map->name, "[heap]"));
+}
+
+/* Returns whether one more process of a user may be known. */
+static bool count_user(struct record_jit *jit, uid_t user)
+{
+	const uint32_t number = pairs_add(&jit->users, inspect_owner(user), 0);
+
+	jit->nr_of_user = table_grow(jit->nr_of_user, &jit->users_room, number,
+				     sizeof(*jit->nr_of_user));
+	if (jit->nr_of_user[number] >= OF_USER_MAX)
+		return false;
+	jit->nr_of_user[number]++;
+	return true;
+}
+
+/* Unique among all recordings: a PID is used again, and in each boot. */
+static void name_folder(struct maker *maker)
+{
+	const uint64_t now = clock_read(CLOCK_REALTIME);
+
+	snprintf(maker->folder, sizeof(maker->folder), "%" PRIu32 "-%" PRIx64,
+		 maker->pid, now);
+}
+
+/* Returns the process @pid, or NULL if there are too many. */
+static struct maker *get_maker(struct record_jit *jit, uint32_t pid)
+{
+	uint32_t number = pairs_find(&jit->pids, pid, 0);
+	struct maker *maker;
+	uid_t user;
+
+	if (number != TABLE_NONE)
+		return &jit->list[number];
+	user = processes_user(pid);
+	if (jit->pids.nr >= PROCESSES_MAX || !count_user(jit, user))
+		return NULL;
+	number = pairs_add(&jit->pids, pid, 0);
+	jit->list = table_grow(jit->list, &jit->room, number,
+			       sizeof(*jit->list));
+	maker = &jit->list[number];
+	maker->pid = pid;
+	maker->user = user;
+	maker->wait_ns = LOOK_NS;
+	for (unsigned int i = 0; i < NR_KINDS; i++)
+		maker->sources[i].opening = (struct jit_opening){
+			.pid = pid,
+			.user = user,
+			.file.fd = -1,
+		};
+	name_folder(maker);
+	return maker;
+}
+
+static void open_source(struct maker *maker, unsigned int kind)
+{
+	struct source *source = &maker->sources[kind];
+	struct jit_opening *opening = &source->opening;
+
+	jit_opening_end(opening);
+	if (kind == DUMP)
+		source->is_open = maker->dump.name &&
+				  jit_open_dump(opening, &maker->dump);
+	else
+		source->is_open = jit_open_map(opening);
+}
+
+static void set_dump(struct maker *maker,
+		     const struct sframe_unwind_profile_record *record)
+{
+	const struct sframe_unwind_profile_map *map = &record->map;
+
+	if (maker->dump.name && !strcmp(maker->dump.name, map->name))
+		return;
+	free(maker->dump.name);
+	maker->dump = (struct history_object){
+		.name = table_copy(map->name),
+		.pid = record->pid,
+		.start = map->start,
+		.end = map->start + map->size,
+		.is_live = true,
+	};
+	jit_opening_end(&maker->sources[DUMP].opening);
+	maker->sources[DUMP].is_open = false;
+	maker->sources[DUMP].kept = 0;
+	if (inspect_count(record->pid))
+		open_source(maker, DUMP);
+}
+
+void record_jit_add(struct record_jit *jit,
+		    const struct sframe_unwind_profile_record *record)
+{
+	struct maker *maker;
+	bool is_dump;
+	uint32_t pid;
+
+	if (record->kind != SFRAME_UNWIND_PROFILE_MAP || record->map.is_kernel)
+		return;
+	is_dump = jit_is_dump(record->map.name, &pid);
+	if (!is_dump && !is_made(&record->map))
+		return;
+	maker = get_maker(jit, record->pid);
+	if (maker && is_dump)
+		set_dump(maker, record);
+}
+
+void record_jit_look(struct record_jit *jit)
+{
+	const uint64_t now = now_ns();
+
+	for (uint32_t i = 0; i < jit->pids.nr && !*jit->is_interrupted; i++) {
+		struct maker *maker = &jit->list[i];
+
+		if (maker->sources[MAP].is_open || now < maker->look_at ||
+		    !inspect_count(maker->pid))
+			continue;
+		open_source(maker, MAP);
+		maker->look_at = now + maker->wait_ns;
+		if (maker->wait_ns < LOOK_MAX_NS)
+			maker->wait_ns *= 2;
+	}
+}
+
+/* --- copies */
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case -EFBIG:
+		return "it is too large, or there are too many";
+	case -ETIME:
+		return "it could not be read in time";
+	case -ESTALE:
+		return "it was replaced";
+	case -EPERM:
+		return "other users may change what is in ~/.debug";
+	case -EDESTADDRREQ:
+		return "HOME is not set";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* Returns 0 or -errno. */
+static int open_cache(struct record_jit *jit)
+{
+	int ret = 0;
+
+	if (!jit->has_cache)
+		ret = build_id_cache_try(&jit->cache, getenv("HOME"));
+	jit->has_cache = !ret;
+	return ret;
+}
+
+/* Returns whether a file may be copied. */
+static bool has_room(struct record_jit *jit, const struct object_file *file)
+{
+	uint64_t *used = jit_is_own(file) ? &jit->own : &jit->others;
+	const uint64_t max = jit_is_own(file) ? OWN_MAX : OTHERS_MAX;
+	const uint64_t size = file->size > LEAST ? file->size : LEAST;
+
+	if (file->size > FILE_MAX || file->size > object_file_size_max(file) ||
+	    *used > max || size > max - *used)
+		return false;
+	*used += size;
+	return true;
+}
+
+/*
+ * Copy a file as it is now. What may block is copied to memory first, and is read by nobody
+ * else.
+ */
+static int copy_source(struct record_jit *jit, struct maker *maker,
+		       unsigned int kind)
+{
+	struct source *source = &maker->sources[kind];
+	struct object_file *file = &source->opening.file;
+	char folder[sizeof(JIT_KEPT_FOLDER) + JIT_KEPT_SIZE];
+	struct stat status;
+	int ret;
+
+	if (file->may_block && !file->is_ours) {
+		if (!inspect_copy(file, maker->pid))
+			return -ETIME;
+		file->may_block = false;
+	}
+	if (fstat(file->fd, &status))
+		return -errno;
+	file->size = status.st_size;
+	file->stored = 512ULL * status.st_blocks;
+	if (source->kept == file->size)
+		return 0;
+	if (!has_room(jit, file))
+		return -EFBIG;
+	ret = open_cache(jit);
+	if (ret)
+		return ret;
+	snprintf(folder, sizeof(folder), JIT_KEPT_FOLDER "/%s", maker->folder);
+	ret = build_id_cache_put_as(&jit->cache, folder, names[kind], file);
+	if (!ret)
+		source->kept = file->size;
+	return ret;
+}
+
+/* Returns whether the process has a copy of a file now. */
+static bool keep_source(struct record_jit *jit, struct maker *maker,
+			unsigned int kind)
+{
+	struct source *source = &maker->sources[kind];
+	int ret;
+
+	if (!source->is_open && inspect_count(maker->pid))
+		open_source(maker, kind);
+	if (!source->is_open)
+		return false;
+	ret = copy_source(jit, maker, kind);
+	if (ret && ret != -EINTR && !jit->missed++)
+		complain("record: %s was not kept: %s", source->opening.path,
+			 why_not(ret));
+	return source->kept;
+}
+
+static int tell(const struct maker *maker,
+		struct sframe_unwind_profile_writer *writer, uint64_t time)
+{
+	char name[sizeof(JIT_KEPT_NAME) + JIT_KEPT_SIZE];
+	const struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.source = SFRAME_UNWIND_PROFILE_NONE,
+		.time = time,
+		.pid = maker->pid,
+		.tid = maker->pid,
+		.cpu = SFRAME_UNWIND_PROFILE_NONE,
+		.map = { .name = name },
+	};
+
+	snprintf(name, sizeof(name), JIT_KEPT_NAME "%s", maker->folder);
+	return sframe_unwind_profile_write(writer, &record);
+}
+
+int record_jit_keep(struct record_jit *jit,
+		    struct sframe_unwind_profile_writer *writer, uint64_t time)
+{
+	int ret = 0;
+
+	/* The limit of the size of files counts as if the disk were full. */
+	signal(SIGXFSZ, SIG_IGN);
+	inspect_begin(jit->is_interrupted, KEEP_MS);
+	for (uint32_t i = 0; i < jit->pids.nr && !ret && !*jit->is_interrupted; i++) {
+		struct maker *maker = &jit->list[i];
+		bool is_kept = false;
+
+		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
+			is_kept |= keep_source(jit, maker, kind);
+		if (is_kept)
+			ret = tell(maker, writer, time);
+	}
+	return ret;
+}
+
+void record_jit_free(struct record_jit *jit)
+{
+	if (!jit)
+		return;
+	if (jit->missed > 1)
+		complain("record: %" PRIu32 " more files that name code were not kept",
+			 jit->missed - 1);
+	for (uint32_t i = 0; i < jit->pids.nr; i++) {
+		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
+			jit_opening_end(&jit->list[i].sources[kind].opening);
+		free(jit->list[i].dump.name);
+	}
+	if (jit->has_cache)
+		build_id_cache_close(&jit->cache);
+	free(jit->list);
+	free(jit->nr_of_user);
+	pairs_free(&jit->pids);
+	pairs_free(&jit->users);
+	free(jit);
+}
