@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write_profile [-z] FILE [RELEASE [EVENT]]: write a profile as standard input
- * describes it, with -z compressed; one record in a line:
+ * write_profile [-z | -m] FILE [RELEASE [EVENT]]: write a profile as standard input
+ * describes it, with -z compressed, with -m with times of CLOCK_MONOTONIC; one record
+ * in a line:
  *
  *	comm PID TID IS_EXEC NAME
  *	map PID START SIZE OFFSET BUILD_ID NAME		BUILD_ID: in hex, or -
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sframe_unwind_profile.h"
 
@@ -170,10 +172,14 @@ int main(int argc, char **argv)
 	size_t room = 0;
 	uint64_t time = 0;
 	uint32_t flags = 0;
-	int fd, ret, what;
+	int fd, ret, what, clock = -1;
 
 	if (argc > 1 && !strcmp(argv[1], "-z")) {
 		flags = SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED;
+		argv++;
+		argc--;
+	} else if (argc > 1 && !strcmp(argv[1], "-m")) {
+		clock = CLOCK_MONOTONIC;
 		argv++;
 		argc--;
 	}
@@ -186,7 +192,7 @@ int main(int argc, char **argv)
 	}
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	ret = sframe_unwind_profile_create(&writer, fd, &source, 1,
-					   flags, -1);
+					   flags, clock);
 	while (!ret && getline(&line, &room, stdin) > 0) {
 		memset(&record, 0, sizeof(record));
 		record.time = ++time * 1000000;
