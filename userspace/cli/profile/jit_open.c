@@ -14,12 +14,25 @@ bool jit_is_own(const struct object_file *file)
 	return !file->owner || file->owner == geteuid();
 }
 
+/* Returns the length of a name without what the kernel puts behind those of deleted files. */
+static size_t name_length(const char *name)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t length = strlen(name), more = sizeof(deleted) - 1;
+
+	return length > more && !strcmp(name + length - more, deleted) ?
+	       length - more : length;
+}
+
 static bool has_name(const struct object_file *file, const char *path)
 {
+	const char *name = basename(path), *real_name;
 	char real[PATH_MAX];
 
 	object_file_path(file->fd, real);
-	return !strcmp(basename(real), basename(path));
+	real_name = basename(real);
+	return name_length(name) == name_length(real_name) &&
+	       !strncmp(name, real_name, name_length(name));
 }
 
 /* Returns why a file is not used that was found at @path, or NULL. */

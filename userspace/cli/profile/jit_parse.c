@@ -14,6 +14,9 @@
 #define DUMP_HEADER_MAX	4096u
 #define DUMP_TSC	1u		/* the only flag: times are those of the CPU's counter */
 
+/* What is read at once of a jitdump: the code, which is not read, is between the names. */
+#define WINDOW		16384u
+
 /* Kinds of records. */
 enum { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO };
 
@@ -124,6 +127,9 @@ const char *jit_fault_text(enum jit_fault fault)
  * @starts: numbers of addresses at which functions began.
  * @last: number of the last function that began there, by these.
  * @last_room: room for those.
+ * @window: bytes that were read.
+ * @window_at: where they are in the file.
+ * @window_size: number of those.
  */
 struct parsing {
 	int fd;
@@ -135,6 +141,9 @@ struct parsing {
 	struct pairs starts;
 	uint32_t *last;
 	uint32_t last_room;
+	unsigned char window[WINDOW];
+	uint64_t window_at;
+	size_t window_size;
 };
 
 /* Note a fault. Returns true: the next line or record may be sound. */
@@ -179,6 +188,26 @@ static size_t read_at(struct parsing *parsing, void *bytes, size_t size,
 		done += got;
 	}
 	return done;
+}
+
+/* The same for a few bytes. */
+static size_t read_few(struct parsing *parsing, void *bytes, size_t size,
+		       uint64_t offset)
+{
+	const uint64_t at = parsing->window_at;
+
+	if (size > parsing->size - offset)
+		size = parsing->size - offset;
+	if (offset < at || offset - at > parsing->window_size ||
+	    size > parsing->window_size - (offset - at)) {
+		parsing->window_at = offset;
+		parsing->window_size = read_at(parsing, parsing->window, WINDOW,
+					       offset);
+	}
+	if (size > parsing->window_size - (offset - parsing->window_at))
+		size = parsing->window_size - (offset - parsing->window_at);
+	memcpy(bytes, parsing->window + (offset - parsing->window_at), size);
+	return size;
 }
 
 enum jit_fault jit_check_range(uint64_t start, uint64_t size)
@@ -353,10 +382,10 @@ static bool load(struct parsing *parsing, const struct dump_record *record,
 	size = record->size - before;
 	if (size > sizeof(name))
 		size = sizeof(name);
-	if (read_at(parsing, &load, sizeof(load), offset + sizeof(*record)) !=
+	if (read_few(parsing, &load, sizeof(load), offset + sizeof(*record)) !=
 	    sizeof(load))
 		return give_up(parsing, JIT_CUT, offset);
-	got = read_at(parsing, name, size, offset + before);
+	got = read_few(parsing, name, size, offset + before);
 	if (got != size)
 		return give_up(parsing, JIT_CUT, offset);
 	if (!memchr(name, 0, size) && size < sizeof(name))
@@ -379,7 +408,7 @@ static bool move(struct parsing *parsing, const struct dump_record *record,
 
 	if (record->size < sizeof(*record) + sizeof(move))
 		return note(parsing, JIT_SHORT_MOVE, offset);
-	if (read_at(parsing, &move, sizeof(move), offset + sizeof(*record)) !=
+	if (read_few(parsing, &move, sizeof(move), offset + sizeof(*record)) !=
 	    sizeof(move))
 		return give_up(parsing, JIT_CUT, offset);
 	fault = jit_check_range(move.to, move.size);
@@ -445,7 +474,7 @@ static void parse_records(struct parsing *parsing, uint64_t at)
 	bool go_on = true;
 
 	while (go_on && at < parsing->size) {
-		const size_t got = read_at(parsing, &record, sizeof(record), at);
+		const size_t got = read_few(parsing, &record, sizeof(record), at);
 
 		if (got != sizeof(record)) {
 			give_up(parsing, JIT_CUT, at);
@@ -479,7 +508,7 @@ void jit_parse_dump(int fd, uint64_t size, uint32_t pid,
 	enum jit_fault fault;
 
 	*result = (struct jit_result){ .fault = JIT_SOUND };
-	if (read_at(&parsing, &header, sizeof(header), 0) != sizeof(header)) {
+	if (read_few(&parsing, &header, sizeof(header), 0) != sizeof(header)) {
 		note(&parsing, JIT_NO_HEADER, 0);
 		return;
 	}

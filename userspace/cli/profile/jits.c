@@ -7,8 +7,12 @@
 #include "cli/profile/inspect.h"
 #include "cli/profile/jits.h"
 
-/* When to read files of running processes again: not before this, and this share of the time. */
+/*
+ * When to read files of running processes again: not before this, or this for an address
+ * without a name; and for this share of the time.
+ */
 #define READ_NS		(2 * SECOND)
+#define READ_MISSED_NS	(SECOND / 5)
 #define READ_SHARE	20u
 
 /* Files whose faults are told, and those that are kept. */
@@ -41,13 +45,14 @@ static void read_again(struct jits *jits, uint32_t number, uint32_t pid)
 	jits->versions[number]++;
 }
 
-static bool is_due(const struct jits *jits, const struct jit *jit, uint32_t pid)
+static bool is_due(const struct jits *jits, const struct jit *jit, uint32_t pid,
+		   uint64_t least)
 {
-	uint64_t least = READ_SHARE * jit_took_ns(jit);
+	const uint64_t share = READ_SHARE * jit_took_ns(jit);
 
 	if (!history_is_live(jits->history))
 		return false;
-	least = least > READ_NS ? least : READ_NS;
+	least = least > share ? least : share;
 	return now_ns() - jit_read_at(jit) >= least && inspect_count(pid);
 }
 
@@ -60,6 +65,8 @@ const char *jits_find(struct jits *jits, uint32_t pid, uint64_t address,
 		      uint64_t time, uint64_t *start)
 {
 	const uint32_t number = pairs_add(&jits->pids, pid, 0);
+	const uint64_t at = time_of(jits, time);
+	const char *name;
 
 	jits->list = table_grow(jits->list, &jits->room, number,
 				sizeof(struct jit *));
@@ -67,8 +74,11 @@ const char *jits_find(struct jits *jits, uint32_t pid, uint64_t address,
 				    number, sizeof(*jits->versions));
 	if (!jits->list[number])
 		read_again(jits, number, pid);
-	return jit_find(jits->list[number], address, time_of(jits, time),
-			start);
+	name = jit_find(jits->list[number], address, at, start);
+	if (name || !is_due(jits, jits->list[number], pid, READ_MISSED_NS))
+		return name;
+	read_again(jits, number, pid);
+	return jit_find(jits->list[number], address, at, start);
 }
 
 uint64_t jits_version(struct jits *jits, uint32_t pid, uint64_t time)
@@ -77,7 +87,7 @@ uint64_t jits_version(struct jits *jits, uint32_t pid, uint64_t time)
 
 	if (number == TABLE_NONE)
 		return 0;
-	if (is_due(jits, jits->list[number], pid))
+	if (is_due(jits, jits->list[number], pid, READ_NS))
 		read_again(jits, number, pid);
 	return (uint64_t)jits->versions[number] << 32 |
 	       jit_version(jits->list[number], time_of(jits, time));

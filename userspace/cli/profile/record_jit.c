@@ -19,6 +19,9 @@
 #define PROCESSES_MAX	4096u
 #define OF_USER_MAX	1024u
 
+/* Files that are open; others are opened at the end. */
+#define OPEN_MAX	1024u
+
 /* Bytes of a file, of all files of this user and root, and of all of others. */
 #define FILE_MAX	(256ULL << 20)
 #define OWN_MAX		(2ULL << 30)
@@ -76,6 +79,7 @@ struct maker {
  * @pids: numbers of the processes.
  * @list: the processes.
  * @room: room for those.
+ * @nr_open: files that are open.
  * @users: numbers of users.
  * @nr_of_user: how many of the processes each has.
  * @users_room: room for those.
@@ -89,6 +93,7 @@ struct record_jit {
 	struct pairs pids;
 	struct maker *list;
 	uint32_t room;
+	uint32_t nr_open;
 	struct pairs users;
 	uint32_t *nr_of_user;
 	uint32_t users_room;
@@ -172,20 +177,32 @@ static struct maker *get_maker(struct record_jit *jit, uint32_t pid)
 	return maker;
 }
 
-static void open_source(struct maker *maker, unsigned int kind)
+/* Look for a file, if one more may be open. */
+static void open_source(struct record_jit *jit, struct maker *maker,
+			unsigned int kind)
 {
 	struct source *source = &maker->sources[kind];
 	struct jit_opening *opening = &source->opening;
 
+	if (jit->nr_open >= OPEN_MAX || !inspect_count(maker->pid))
+		return;
 	jit_opening_end(opening);
 	if (kind == DUMP)
 		source->is_open = maker->dump.name &&
 				  jit_open_dump(opening, &maker->dump);
 	else
 		source->is_open = jit_open_map(opening);
+	jit->nr_open += source->is_open;
 }
 
-static void set_dump(struct maker *maker,
+static void close_source(struct record_jit *jit, struct source *source)
+{
+	jit->nr_open -= source->is_open;
+	source->is_open = false;
+	jit_opening_end(&source->opening);
+}
+
+static void set_dump(struct record_jit *jit, struct maker *maker,
 		     const struct sframe_unwind_profile_record *record)
 {
 	const struct sframe_unwind_profile_map *map = &record->map;
@@ -200,11 +217,9 @@ static void set_dump(struct maker *maker,
 		.end = map->start + map->size,
 		.is_live = true,
 	};
-	jit_opening_end(&maker->sources[DUMP].opening);
-	maker->sources[DUMP].is_open = false;
+	close_source(jit, &maker->sources[DUMP]);
 	maker->sources[DUMP].kept = 0;
-	if (inspect_count(record->pid))
-		open_source(maker, DUMP);
+	open_source(jit, maker, DUMP);
 }
 
 void record_jit_add(struct record_jit *jit,
@@ -221,7 +236,7 @@ void record_jit_add(struct record_jit *jit,
 		return;
 	maker = get_maker(jit, record->pid);
 	if (maker && is_dump)
-		set_dump(maker, record);
+		set_dump(jit, maker, record);
 }
 
 void record_jit_look(struct record_jit *jit)
@@ -231,10 +246,9 @@ void record_jit_look(struct record_jit *jit)
 	for (uint32_t i = 0; i < jit->pids.nr && !*jit->is_interrupted; i++) {
 		struct maker *maker = &jit->list[i];
 
-		if (maker->sources[MAP].is_open || now < maker->look_at ||
-		    !inspect_count(maker->pid))
+		if (maker->sources[MAP].is_open || now < maker->look_at)
 			continue;
-		open_source(maker, MAP);
+		open_source(jit, maker, MAP);
 		maker->look_at = now + maker->wait_ns;
 		if (maker->wait_ns < LOOK_MAX_NS)
 			maker->wait_ns *= 2;
@@ -327,16 +341,20 @@ static bool keep_source(struct record_jit *jit, struct maker *maker,
 			unsigned int kind)
 {
 	struct source *source = &maker->sources[kind];
+	const bool was_open = source->is_open;
 	int ret;
 
-	if (!source->is_open && inspect_count(maker->pid))
-		open_source(maker, kind);
+	if (!was_open)
+		open_source(jit, maker, kind);
 	if (!source->is_open)
-		return false;
+		return source->kept;
 	ret = copy_source(jit, maker, kind);
 	if (ret && ret != -EINTR && !jit->missed++)
 		complain("record: %s was not kept: %s", source->opening.path,
 			 why_not(ret));
+	/* There may be many, of processes that have ended. */
+	if (!was_open)
+		close_source(jit, source);
 	return source->kept;
 }
 
