@@ -169,10 +169,60 @@ static void dump_is_kept(void)
 	snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", work, child);
 	write_file(dump_path, "dump", 4);
 	add(child, dump_path);
+	record_jit_look(jit);
 	unlink(dump_path);
 	EXPECT_EQ(keep(), 0);
 	EXPECT(has_kept("dump", "dump"));
 	EXPECT(!has_kept("map", ""));
+}
+
+static void add_record(void *data,
+		       const struct sframe_unwind_profile_record *record)
+{
+	unsigned int *nr = data;
+
+	++*nr;
+	record_jit_add(jit, record);
+}
+
+/* A process that exists already: taking note of what it has must not disturb looking at it. */
+static void existing_process(void)
+{
+	unsigned int nr = 0, all = 0;
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	start();
+	EXPECT(!pipe(ready));
+	pid = fork();
+	if (!pid) {
+		int fd;
+
+		snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", work,
+			 getpid());
+		fd = open(dump_path, O_RDWR | O_CREAT, 0644);
+		if (write(fd, "dump", 4) != 4 ||
+		    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ||
+		    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0) == MAP_FAILED || write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	EXPECT_EQ(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (!inspect_process(pid, false, add_record, &nr))
+		tap_fail("it was not looked at");
+	record_jit_free(jit);
+	jit = record_jit_create(&is_interrupted);
+	inspect_process(pid, false, add_record, &all);
+	record_jit_look(jit);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	EXPECT(nr == all && nr > 4);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("dump", "dump"));
 }
 
 /* Code of files says nothing of code that is made. */
@@ -314,6 +364,7 @@ int main(void)
 		TAP_TEST(map_grows),
 		TAP_TEST(map_is_late),
 		TAP_TEST(dump_is_kept),
+		TAP_TEST(existing_process),
 		TAP_TEST(others_are_not_looked_for),
 		TAP_TEST(nothing_there),
 		TAP_TEST(file_of_another_user),

@@ -59,7 +59,7 @@ struct source {
  * @user: its user.
  * @dump: its jitdump, without a name if there is none.
  * @sources: its files.
- * @look_at: when to look for its map again.
+ * @look_at: when to look for its files again.
  * @wait_ns: how long to wait then.
  * @folder: name of the folder with copies.
  */
@@ -219,7 +219,8 @@ static void set_dump(struct record_jit *jit, struct maker *maker,
 	};
 	close_source(jit, &maker->sources[DUMP]);
 	maker->sources[DUMP].kept = 0;
-	open_source(jit, maker, DUMP);
+	maker->look_at = 0;
+	maker->wait_ns = LOOK_NS;
 }
 
 void record_jit_add(struct record_jit *jit,
@@ -239,6 +240,13 @@ void record_jit_add(struct record_jit *jit,
 		set_dump(jit, maker, record);
 }
 
+/* Whether all files are open that a process may have. */
+static bool has_all(const struct maker *maker)
+{
+	return maker->sources[MAP].is_open &&
+	       (maker->sources[DUMP].is_open || !maker->dump.name);
+}
+
 void record_jit_look(struct record_jit *jit)
 {
 	const uint64_t now = now_ns();
@@ -246,9 +254,11 @@ void record_jit_look(struct record_jit *jit)
 	for (uint32_t i = 0; i < jit->pids.nr && !*jit->is_interrupted; i++) {
 		struct maker *maker = &jit->list[i];
 
-		if (maker->sources[MAP].is_open || now < maker->look_at)
+		if (now < maker->look_at || has_all(maker))
 			continue;
-		open_source(jit, maker, MAP);
+		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
+			if (!maker->sources[kind].is_open)
+				open_source(jit, maker, kind);
 		maker->look_at = now + maker->wait_ns;
 		if (maker->wait_ns < LOOK_MAX_NS)
 			maker->wait_ns *= 2;

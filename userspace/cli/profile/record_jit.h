@@ -17,7 +17,10 @@ struct record_jit;
 /* @is_interrupted: ends record_jit_look() and record_jit_keep() at once. */
 struct record_jit *record_jit_create(const volatile sig_atomic_t *is_interrupted);
 
-/* Take note of a mapping of a process. Other records are ignored. */
+/*
+ * Take note of a mapping of a process. Other records are ignored. An inspect_fn may call this:
+ * no file is opened.
+ */
 void record_jit_add(struct record_jit *jit,
 		    const struct sframe_unwind_profile_record *record);
 
