@@ -4,10 +4,13 @@
  * them.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,12 +21,15 @@
 #include "tap.h"
 #include "userspace/cli/profile/inspect.h"
 #include "userspace/cli/profile/jit_files.h"
+#include "userspace/cli/profile/processes.h"
 #include "userspace/cli/profile/record_jit.h"
 
 static char work[64], map_path[64], dump_path[128];
 static volatile sig_atomic_t is_interrupted;
 static struct record_jit *jit;
 static char kept[256];		/* the folder that the profile tells, or "" */
+static uint64_t kept_since;
+static uint64_t now;		/* time of records */
 static pid_t child;
 
 static void start(void)
@@ -52,6 +58,7 @@ static void add(pid_t pid, const char *name)
 {
 	const struct sframe_unwind_profile_record record = {
 		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.time = now,
 		.pid = pid,
 		.tid = pid,
 		.map = {
@@ -98,9 +105,11 @@ static int keep(void)
 		    !jit_files_add(&files, record, false))
 			ret = -1;
 		file = jit_files_find(&files, record->pid);
-		if (file)
+		if (file) {
+			kept_since = file->kept_since;
 			snprintf(kept, sizeof(kept), "%s/.debug/" JIT_KEPT_FOLDER "/%s",
 				 work, file->kept);
+		}
 	}
 	sframe_unwind_profile_close(profile);
 	jit_files_free(&files);
@@ -260,6 +269,162 @@ static void file_of_another_user(void)
 	EXPECT(!kept[0]);
 }
 
+/* A process of @user, in a mount namespace of its own. Returns its number. */
+static pid_t start_process(uid_t user)
+{
+	const pid_t pid = fork();
+	char path[32];
+
+	if (!pid) {
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+			_exit(1);
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+		if (!access(path, F_OK) &&
+		    mount("/etc/shadow", path, NULL, MS_BIND, NULL))
+			_exit(1);
+		if (setresuid(user, user, user) ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL))
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	for (int i = 0; i < 1000; i++) {
+		if (processes_user(pid) == user)
+			break;
+		usleep(10000);
+	}
+	return pid;
+}
+
+static void end_process(pid_t pid)
+{
+	char path[32];
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	unlink(path);
+}
+
+/* In a mount namespace of his own, a user can put any file of the system anywhere. */
+static void file_of_root_in_its_place(void)
+{
+	char path[32];
+	pid_t pid, other;
+
+	start();
+	if (geteuid())
+		return;
+	/* A number that will be used soon. */
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	for (pid_t next = pid + 1; next < pid + 4; next++) {
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", next);
+		write_file(path, "", 0);
+	}
+	other = start_process(12345);
+	add(other, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	end_process(other);
+	for (pid_t next = pid + 1; next < pid + 4; next++) {
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", next);
+		unlink(path);
+	}
+}
+
+static void write_map_of(pid_t pid, uid_t user, off_t size)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	write_file(path, "1000 10 a\n", 10);
+	if (chown(path, user, user) || (size && truncate(path, size)))
+		exit(1);
+}
+
+/* Large files of one user leave room for those of another one. */
+static void share_of_a_user(void)
+{
+	pid_t his[3], other;
+
+	start();
+	if (geteuid())
+		return;
+	for (int i = 0; i < 3; i++) {
+		his[i] = start_process(12345);
+		write_map_of(his[i], 12345, 40 << 20);
+		add(his[i], "//anon");
+	}
+	other = start_process(12346);
+	write_map_of(other, 12346, 0);
+	add(other, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(strstr(said, "was not kept: it is too large, or there are too many"));
+	/* The last one that is told. */
+	EXPECT(has_kept("map", "1000 10 a\n"));
+	for (int i = 0; i < 3; i++)
+		end_process(his[i]);
+	end_process(other);
+}
+
+/* What a profile kept before is counted once. */
+static void kept_again(void)
+{
+	pid_t other;
+
+	start();
+	if (geteuid())
+		return;
+	other = start_process(12345);
+	for (int i = 1; i <= 3; i++) {
+		write_map_of(other, 12345, (40 << 20) + 100 * i);
+		add(other, "//anon");
+		record_jit_look(jit);
+		EXPECT_EQ(keep(), 0);
+		EXPECT(!said[0]);
+	}
+	end_process(other);
+}
+
+static void note_end(pid_t pid, bool is_exec)
+{
+	struct sframe_unwind_profile_record record = {
+		.kind = is_exec ? SFRAME_UNWIND_PROFILE_COMM : SFRAME_UNWIND_PROFILE_EXIT,
+		.pid = pid,
+		.tid = pid,
+	};
+
+	if (is_exec)
+		record.comm.is_exec = 1;
+	record_jit_add(jit, &record);
+}
+
+/* Another process, or program, has what it has made since only. */
+static void number_is_used_again(void)
+{
+	for (int is_exec = 0; is_exec < 2; is_exec++) {
+		start();
+		write_file(map_path, "1000 10 old\n", 12);
+		add(child, "//anon");
+		record_jit_look(jit);
+		unlink(map_path);
+		note_end(child, is_exec);
+		write_file(map_path, "1000 10 new\n", 12);
+		now = 50;
+		add(child, "//anon");
+		now = 0;
+		record_jit_look(jit);
+		EXPECT_EQ(keep(), 0);
+		EXPECT(has_kept("map", "1000 10 new\n"));
+		EXPECT_EQ(kept_since, 50);
+	}
+}
+
 static void link_to_another_file(void)
 {
 	start();
@@ -368,6 +533,10 @@ int main(void)
 		TAP_TEST(others_are_not_looked_for),
 		TAP_TEST(nothing_there),
 		TAP_TEST(file_of_another_user),
+		TAP_TEST(file_of_root_in_its_place),
+		TAP_TEST(share_of_a_user),
+		TAP_TEST(kept_again),
+		TAP_TEST(number_is_used_again),
 		TAP_TEST(link_to_another_file),
 		TAP_TEST(no_regular_file),
 		TAP_TEST(too_large),

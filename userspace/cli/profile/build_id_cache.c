@@ -232,8 +232,8 @@ static int copy_file(const struct build_id_cache *cache, int to,
 		      (uint64_t)after.st_size != file->size ||
 		      !is_wanted(to, known)))
 		return -ESTALE;
-	/* Some file systems tell only now that there is no room. */
-	return fsync(to) ? -errno : 0;
+	/* Some file systems tell only now that there is no room. There may be very many others. */
+	return known && fsync(to) ? -errno : 0;
 }
 
 /* A name that no other recorder uses. */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/attach/clock.h"
 #include "cli/profile/inspect.h"
@@ -11,20 +13,31 @@
 #include "cli/profile/jit_reader.h"
 #include "cli/profile/processes.h"
 
+/*
+ * Bytes that names may take: of one file; of the processes of another user; and of those of
+ * all other users, or of this one.
+ */
+#define TABLE_MAX	(64ULL << 20)
+#define USER_MAX	(128ULL << 20)
+#define ALL_MAX		(512ULL << 20)
+
+/* Bytes of a file that may be copied to memory, to be read. */
+#define COPY_MAX	(64ULL << 20)
+
 enum { DUMP, MAP };
 
 /**
  * struct named - what a file has told
  *
  * @table: its functions.
- * @owner: whose file it was, as readers_owner() tells.
- * @charged: what is counted for the owner, and for all.
+ * @charged: what is counted for the user.
+ * @status: the file; all 0 if that may block.
  * @why: what is wrong with it, or NULL.
  */
 struct named {
 	struct jit_table table;
-	uint32_t owner;
 	uint64_t charged;
+	struct stat status;
 	char *why;
 };
 
@@ -32,11 +45,17 @@ struct named {
  * struct jit - functions of a process
  *
  * @files: by DUMP and MAP.
+ * @nr_read: how many were read.
+ * @user: whose names they are.
+ * @started: when the process was started, as processes_started() tells.
  * @read_at: when they were read.
  * @took_ns: how long that took.
  */
 struct jit {
 	struct named files[JIT_FILES];
+	uint32_t nr_read;
+	uid_t user;
+	uint64_t started;
 	uint64_t read_at;
 	uint64_t took_ns;
 };
@@ -44,16 +63,24 @@ struct jit {
 /**
  * struct looking - a file that is looked for
  *
- * @objects: whose readers are used.
- * @named: what becomes of it.
+ * @readers: read it.
+ * @memory: where names are counted.
+ * @user: whose names they are.
+ * @jit: what becomes of it.
+ * @named: the same of the file.
+ * @old: what became of it before, or NULL.
  * @opening: the file.
  * @own_pid: number of the process, as that knows itself.
  * @is_dump: whether it is the jitdump.
  * @is_cut_fine: the process may be writing it.
  */
 struct looking {
-	struct objects *objects;
+	struct readers *readers;
+	struct jit_memory *memory;
+	uid_t user;
+	struct jit *jit;
 	struct named *named;
+	struct named *old;
 	struct jit_opening opening;
 	uint32_t own_pid;
 	bool is_dump;
@@ -83,47 +110,96 @@ static void tell_fault(struct looking *looking, const struct jit_result *result)
 	refuse(looking, text);
 }
 
-/* Returns whether the symbols of the file may take memory. */
-static bool has_room(struct looking *looking)
+/* --- what names take */
+
+/* Returns what names of another user take. */
+static uint64_t *of_user(struct jit_memory *memory, uid_t user)
+{
+	const uint32_t number = pairs_add(&memory->users, inspect_owner(user), 0);
+
+	memory->of_user = table_grow(memory->of_user, &memory->room, number,
+				     sizeof(*memory->of_user));
+	return &memory->of_user[number];
+}
+
+/* Returns whether names of @user may take @more bytes. */
+static bool has_room(struct jit_memory *memory, uid_t user, uint64_t more)
+{
+	if (user == geteuid())
+		return memory->own + more <= ALL_MAX;
+	return memory->others + more <= ALL_MAX &&
+	       *of_user(memory, user) + more <= USER_MAX;
+}
+
+static void charge(struct jit_memory *memory, uid_t user, uint64_t bytes)
+{
+	if (user == geteuid()) {
+		memory->own += bytes;
+		return;
+	}
+	memory->others += bytes;
+	*of_user(memory, user) += bytes;
+}
+
+void jit_memory_free(struct jit_memory *memory)
+{
+	pairs_free(&memory->users);
+	free(memory->of_user);
+	*memory = (struct jit_memory){ 0 };
+}
+
+/* Count what the names take, or leave them out. */
+static void charge_table(struct looking *looking)
+{
+	struct named *named = looking->named;
+	const uint64_t size = jit_table_size(&named->table);
+
+	if (size > TABLE_MAX || !has_room(looking->memory, looking->user, size)) {
+		jit_table_free(&named->table);
+		refuse(looking, "is not used: names of one file may take 64 MiB of memory, those of another user 128 MiB, all 512 MiB");
+		return;
+	}
+	named->charged = size;
+	charge(looking->memory, looking->user, size);
+}
+
+/* Returns why the file is not to be read, or NULL. */
+static const char *why_not(const struct looking *looking)
 {
 	const struct object_file *file = &looking->opening.file;
-	struct objects *objects = looking->objects;
 
-	return objects->bytes < OBJECTS_MAX &&
-	       (jit_is_own(file) || file->is_copy ||
-		*readers_bytes(&objects->readers, file) < OWNER_MAX);
+	if (!has_room(looking->memory, looking->user, 1))
+		return "was not read: names take too much memory already";
+	if (file->may_block && !file->is_ours &&
+	    (file->size > COPY_MAX || file->size > object_file_size_max(file)))
+		return "was not read: it may block, and has more than 64 MiB";
+	return NULL;
 }
 
 /* Read the file that was found. */
 static void read_file(struct looking *looking)
 {
 	struct object_file *file = &looking->opening.file;
-	struct objects *objects = looking->objects;
-	struct named *named = looking->named;
 	struct jit_reading reading = {
-		.table = &named->table,
+		.table = &looking->named->table,
 		.is_dump = looking->is_dump,
 		.pid = looking->own_pid,
 	};
+	const char *why = why_not(looking);
 
-	if (file->may_block && !file->is_ours &&
-	    !inspect_copy(file, looking->opening.pid)) {
-		refuse(looking, "could not be read in time");
+	if (!why && file->may_block && !file->is_ours &&
+	    !inspect_copy(file, looking->opening.pid))
+		why = "could not be read in time";
+	if (why) {
+		refuse(looking, why);
 		return;
 	}
-	if (!has_room(looking)) {
-		refuse(looking, "was not read: symbols may take 1 GiB of memory, those of another user 256 MiB");
-		return;
-	}
-	jit_read(&objects->readers, file, &reading);
+	jit_read(looking->readers, file, &reading);
 	if (reading.why)
 		refuse(looking, reading.why);
 	else
 		tell_fault(looking, &reading.result);
-	named->charged = jit_table_size(&named->table);
-	named->owner = readers_owner(&objects->readers, file);
-	objects->bytes += named->charged;
-	objects->readers.owners[named->owner].bytes += named->charged;
+	charge_table(looking);
 }
 
 static bool open_kept(struct looking *looking, const struct jit_file *known)
@@ -133,27 +209,63 @@ static bool open_kept(struct looking *looking, const struct jit_file *known)
 			     looking->is_dump ? JIT_KEPT_DUMP : JIT_KEPT_MAP);
 }
 
+/* Whether the file that was opened is as it was when it was read before. */
+static bool is_as_before(struct looking *looking)
+{
+	const struct object_file *file = &looking->opening.file;
+	struct stat *now = &looking->named->status;
+	const struct stat *before;
+
+	/* Asking a file that may block can take for ever. */
+	if ((file->may_block && !file->is_ours) || fstat(file->fd, now)) {
+		*now = (struct stat){ 0 };
+		return false;
+	}
+	if (!looking->old)
+		return false;
+	before = &looking->old->status;
+	return now->st_ino && now->st_dev == before->st_dev &&
+	       now->st_ino == before->st_ino && now->st_size == before->st_size &&
+	       now->st_mtim.tv_sec == before->st_mtim.tv_sec &&
+	       now->st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+}
+
 /* Read what was opened, or tell why it was not. */
 static void finish(struct looking *looking, bool is_open)
 {
-	if (is_open)
+	if (is_open && is_as_before(looking)) {
+		*looking->named = *looking->old;
+		*looking->old = (struct named){ 0 };
+	} else if (is_open) {
+		looking->jit->nr_read++;
 		read_file(looking);
-	else if (looking->opening.why)
+	} else if (looking->opening.why) {
 		refuse(looking, looking->opening.why);
+	}
 	jit_opening_end(&looking->opening);
 }
 
-struct jit *jit_open(struct objects *objects, uint32_t pid,
-		     const struct jit_file *known)
+struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
+		     uint32_t pid, const struct jit_file *known, struct jit *old)
 {
 	struct jit *jit = table_allocate(sizeof(*jit));
 	struct looking looking = {
-		.objects = objects,
+		.readers = readers,
+		.memory = memory,
+		.jit = jit,
 		.named = &jit->files[DUMP],
 		.opening = { .pid = pid, .user = processes_user(pid) },
 		.is_dump = true,
 	};
 
+	looking.user = known && known->kept[0] ? known->kept_user :
+						 looking.opening.user;
+	jit->user = looking.user;
+	/* Names are counted for their user. */
+	if (old && old->user != jit->user)
+		old = NULL;
+	looking.old = old ? &old->files[DUMP] : NULL;
+	jit->started = processes_started(pid);
 	jit->read_at = now_ns();
 	looking.is_cut_fine = looking.opening.user != PROCESSES_NO_USER;
 	if (known && known->dump.name &&
@@ -161,6 +273,7 @@ struct jit *jit_open(struct objects *objects, uint32_t pid,
 		finish(&looking, open_kept(&looking, known) ||
 				 jit_open_dump(&looking.opening, &known->dump));
 	looking.named = &jit->files[MAP];
+	looking.old = old ? &old->files[MAP] : NULL;
 	looking.is_dump = false;
 	finish(&looking, open_kept(&looking, known) ||
 			 jit_open_map(&looking.opening));
@@ -194,6 +307,11 @@ bool jit_has_times(const struct jit *jit)
 	return jit->files[DUMP].table.nr;
 }
 
+bool jit_is_unchanged(const struct jit *jit)
+{
+	return !jit->nr_read;
+}
+
 uint32_t jit_functions(const struct jit *jit)
 {
 	return jit->files[DUMP].table.nr + jit->files[MAP].table.nr;
@@ -214,22 +332,27 @@ void jit_set_read_at(struct jit *jit, uint64_t time)
 	jit->read_at = time;
 }
 
+bool jit_is_same_process(const struct jit *jit, uint32_t pid)
+{
+	const uint64_t started = processes_started(pid);
+
+	return !started || (started == jit->started &&
+			    processes_user(pid) == jit->user);
+}
+
 uint64_t jit_took_ns(const struct jit *jit)
 {
 	return jit->took_ns;
 }
 
-void jit_close(struct objects *objects, struct jit *jit)
+void jit_close(struct jit_memory *memory, struct jit *jit)
 {
 	if (!jit)
 		return;
 	for (unsigned int i = 0; i < JIT_FILES; i++) {
 		struct named *named = &jit->files[i];
 
-		objects->bytes -= named->charged;
-		if (named->charged)
-			objects->readers.owners[named->owner].bytes -=
-				named->charged;
+		charge(memory, jit->user, -named->charged);
 		jit_table_free(&named->table);
 		free(named->why);
 	}

@@ -11,13 +11,38 @@
 
 #include "cli/profile/jit_files.h"
 #include "cli/profile/jit_table.h"
-#include "cli/profile/object.h"
+#include "cli/profile/object_owner.h"
 
 struct jit;
 
-/* Read what there is for process @pid; @file: as the profile tells, or NULL. Never fails. */
-struct jit *jit_open(struct objects *objects, uint32_t pid,
-		     const struct jit_file *file);
+/**
+ * struct jit_memory - what names take; all 0 at the beginning
+ *
+ * @own: those of processes of this user.
+ * @others: those of other users' processes.
+ * @users: numbers of these users.
+ * @of_user: what each of them has of @others.
+ * @room: room for those.
+ */
+struct jit_memory {
+	uint64_t own;
+	uint64_t others;
+	struct pairs users;
+	uint64_t *of_user;
+	uint32_t room;
+};
+
+void jit_memory_free(struct jit_memory *memory);
+
+/*
+ * Read what there is for process @pid; @file: as the profile tells, or NULL. @old: the same
+ * when it was read before, or NULL; loses what has not changed since. Never fails.
+ */
+struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
+		     uint32_t pid, const struct jit_file *file, struct jit *old);
+
+/* Whether no file was read, as none has changed. */
+bool jit_is_unchanged(const struct jit *jit);
 
 /*
  * Returns the name of the function that was at @address at @time, and where it begins; or
@@ -44,9 +69,12 @@ const char *jit_why(const struct jit *jit, unsigned int file);
 uint64_t jit_read_at(const struct jit *jit);
 uint64_t jit_took_ns(const struct jit *jit);
 
+/* Whether what process @pid had then can be named: it is the same, or has ended. */
+bool jit_is_same_process(const struct jit *jit, uint32_t pid);
+
 /* Set the former, if the files were looked at again, and nothing came of it. */
 void jit_set_read_at(struct jit *jit, uint64_t time);
 
-void jit_close(struct objects *objects, struct jit *jit);
+void jit_close(struct jit_memory *memory, struct jit *jit);
 
 #endif /* CLI_PROFILE_JIT_H */

@@ -24,7 +24,8 @@ static const char *kept_folder(const char *name)
 
 	if (strncmp(name, begin, sizeof(begin) - 1) || !*folder ||
 	    strlen(folder) >= JIT_KEPT_SIZE ||
-	    folder[strspn(folder, "0123456789abcdef-")])
+	    folder[strspn(folder, "0123456789abcdef-")] ||
+	    !strchr(folder, '-'))
 		return NULL;
 	return folder;
 }
@@ -46,6 +47,8 @@ uint64_t jit_files_add(struct jit_files *files,
 	file = &files->list[number];
 	if (folder) {
 		strcpy(file->kept, folder);
+		file->kept_since = map->start;
+		file->kept_user = strtoul(strrchr(folder, '-') + 1, NULL, 16);
 		return sizeof(*file);
 	}
 	free(file->dump.name);

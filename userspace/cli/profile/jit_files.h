@@ -4,9 +4,13 @@
  * run time: the jitdump that a process has mapped, and copies that "record" has kept of that
  * and of the perf map, in ~/.debug/sframe-unwind-jit. A copy is told by a mapping that is no
  * code and has no bytes, whose name is JIT_KEPT_NAME and the name of a folder: perf ignores it.
+ * It begins at the time since when the process has had the files: its number may have been
+ * that of another one before. The folder's name ends with the user of the process.
  */
 #ifndef CLI_PROFILE_JIT_FILES_H
 #define CLI_PROFILE_JIT_FILES_H
+
+#include <sys/types.h>
 
 #include "cli/profile/history_object.h"
 #include "include/sframe_unwind_profile.h"
@@ -25,10 +29,14 @@
  *
  * @dump: the jitdump that it had mapped last; without a name if there is none.
  * @kept: the folder with copies, or "".
+ * @kept_since: the time since when they name code.
+ * @kept_user: the user whose process made them.
  */
 struct jit_file {
 	struct history_object dump;
 	char kept[JIT_KEPT_SIZE];
+	uint64_t kept_since;
+	uid_t kept_user;
 };
 
 /**

@@ -35,24 +35,30 @@ static bool has_name(const struct object_file *file, const char *path)
 	       !strncmp(name, real_name, name_length(name));
 }
 
-/* Returns why a file is not used that was found at @path, or NULL. */
-static const char *why_not(const struct jit_opening *opening, const char *path)
+/*
+ * Returns why a file is not used that was found at @path, or NULL. @is_there: it was found as
+ * the process has it. In a mount namespace of his own, a user can have any file at any path,
+ * also those that he may not read.
+ */
+static const char *why_not(const struct jit_opening *opening, const char *path,
+			   bool is_there)
 {
 	const struct object_file *file = &opening->file;
+	const bool is_his = opening->user != PROCESSES_NO_USER &&
+			    file->owner == opening->user;
 
 	/* Root does not ask who serves a file system that a user may have mounted. */
 	if (file->may_hang && !jit_is_own(file))
 		return "was not read: a process serves it";
-	if (!jit_is_own(file) && (opening->user == PROCESSES_NO_USER ||
-				  file->owner != opening->user))
+	if (!is_his && (is_there || !jit_is_own(file)))
 		return "was not read: it belongs to another user";
 	return has_name(file, path) ? NULL : "was not read: it is a link";
 }
 
 /* Returns whether the file that was found is used. Otherwise, it is closed. */
-static bool use(struct jit_opening *opening, const char *path)
+static bool use(struct jit_opening *opening, const char *path, bool is_there)
 {
-	const char *why = why_not(opening, path);
+	const char *why = why_not(opening, path, is_there);
 
 	if (!why || !opening->path) {
 		free(opening->path);
@@ -69,9 +75,9 @@ static bool open_path(struct jit_opening *opening,
 		      const struct history_object *known, const char *here)
 {
 	return (inspect_open_in_root(&opening->file, known) &&
-		use(opening, known->name)) ||
+		use(opening, known->name, true)) ||
 	       (inspect_open(&opening->file, here, opening->pid) &&
-		use(opening, here));
+		use(opening, here, false));
 }
 
 bool jit_open_map(struct jit_opening *opening)
@@ -81,12 +87,15 @@ bool jit_open_map(struct jit_opening *opening)
 		.name = there,
 		.pid = opening->pid,
 	};
+	const pid_t own_pid = processes_own_pid(opening->pid);
 
 	opening->file.fd = -1;
 	snprintf(here, sizeof(here), "/tmp/perf-%" PRIu32 ".map", opening->pid);
-	snprintf(there, sizeof(there), "/tmp/perf-%d.map",
-		 processes_own_pid(opening->pid));
-	return open_path(opening, &known, here);
+	snprintf(there, sizeof(there), "/tmp/perf-%d.map", own_pid);
+	/* A process that has ended has no root directory. */
+	return own_pid ? open_path(opening, &known, here) :
+			 inspect_open(&opening->file, here, opening->pid) &&
+				 use(opening, here, false);
 }
 
 bool jit_open_dump(struct jit_opening *opening,
@@ -94,7 +103,7 @@ bool jit_open_dump(struct jit_opening *opening,
 {
 	opening->file.fd = -1;
 	return (inspect_open_mapped(&opening->file, known) &&
-		use(opening, known->name)) ||
+		use(opening, known->name, true)) ||
 	       open_path(opening, known, known->name);
 }
 
@@ -110,7 +119,7 @@ bool jit_open_kept(struct jit_opening *opening, const char *folder,
 			      home, folder, name) < 0)
 		return false;
 	is_used = inspect_open(&opening->file, path, getpid()) &&
-		  use(opening, path);
+		  use(opening, path, false);
 	/* Any user may have made the contents, whoever owns the copy. */
 	opening->file.is_copy = true;
 	free(path);

@@ -4,8 +4,9 @@
  * looked for in the root directory of the process, by the number that it has in its own pid
  * namespace; then here.
  *
- * They must belong to root, to this user, or to the user of the process, because everybody
- * can make files of these names; and nobody's link to a file of another name is followed.
+ * They must belong to the user of the process; those that are found here may also belong to
+ * root or to this user. Everybody can make files of these names. Nobody's link to a file of
+ * another name is followed.
  */
 #ifndef CLI_PROFILE_JIT_OPEN_H
 #define CLI_PROFILE_JIT_OPEN_H

@@ -146,7 +146,10 @@ struct parsing {
 	size_t window_size;
 };
 
-/* Note a fault. Returns true: the next line or record may be sound. */
+/*
+ * Note a fault. Returns whether to go on: the next line or record may be sound, unless very
+ * many were not.
+ */
 static bool note(struct parsing *parsing, enum jit_fault fault, uint64_t offset)
 {
 	struct jit_result *result = parsing->result;
@@ -155,7 +158,7 @@ static bool note(struct parsing *parsing, enum jit_fault fault, uint64_t offset)
 		result->fault = fault;
 		result->offset = offset;
 	}
-	return true;
+	return result->nr_faults < JIT_FAULTS_MAX;
 }
 
 /* The same where nothing follows. */

@@ -16,6 +16,9 @@
 
 /* Functions of a file, bytes of a name with its 0 (longer ones are cut), bytes of a line. */
 #define JIT_FUNCTIONS_MAX	(1u << 20)
+
+/* Faults behind which a file is not read. */
+#define JIT_FAULTS_MAX		65536u
 #define JIT_NAME_SIZE		4096u
 #define JIT_LINE_MAX		65536u
 

@@ -27,22 +27,28 @@ static void note_whys(struct jits *jits, const struct jit *jit)
 	jits->has_times |= jit_has_times(jit);
 }
 
-/* Read the files of a process again. What had names keeps them if there are none any more. */
+/*
+ * Read the files of a process again. What had names keeps them if there are none any more:
+ * not if this is another process with its number.
+ */
 static void read_again(struct jits *jits, uint32_t number, uint32_t pid)
 {
 	struct jit *old = jits->list[number];
-	struct jit *jit = jit_open(jits->objects, pid,
-				   history_jit_file(jits->history, pid));
+	const uint32_t before = old ? jit_functions(old) : 0;
+	struct jit *jit = jit_open(&jits->readers, &jits->memory, pid,
+				   history_jit_file(jits->history, pid), old);
 
 	note_whys(jits, jit);
-	if (old && !jit_functions(jit) && jit_functions(old)) {
+	if (old && !jit_functions(jit) && jit_functions(old) &&
+	    jit_is_same_process(old, pid)) {
 		jit_set_read_at(old, jit_read_at(jit));
-		jit_close(jits->objects, jit);
+		jit_close(&jits->memory, jit);
 		return;
 	}
-	jit_close(jits->objects, old);
+	jit_close(&jits->memory, old);
 	jits->list[number] = jit;
-	jits->versions[number]++;
+	if (!jit_is_unchanged(jit) || jit_functions(jit) != before)
+		jits->versions[number]++;
 }
 
 static bool is_due(const struct jits *jits, const struct jit *jit, uint32_t pid,
@@ -61,6 +67,14 @@ static uint64_t time_of(const struct jits *jits, uint64_t time)
 	return jits->is_other_clock || !time ? JIT_NOW : time;
 }
 
+/* Whether at that time the number of the process was that of another one. */
+static bool is_of_another(const struct jits *jits, uint32_t pid, uint64_t time)
+{
+	const struct jit_file *known = history_jit_file(jits->history, pid);
+
+	return known && known->kept[0] && time && time < known->kept_since;
+}
+
 const char *jits_find(struct jits *jits, uint32_t pid, uint64_t address,
 		      uint64_t time, uint64_t *start)
 {
@@ -74,6 +88,8 @@ const char *jits_find(struct jits *jits, uint32_t pid, uint64_t address,
 				    number, sizeof(*jits->versions));
 	if (!jits->list[number])
 		read_again(jits, number, pid);
+	if (is_of_another(jits, pid, time))
+		return NULL;
 	name = jit_find(jits->list[number], address, at, start);
 	if (name || !is_due(jits, jits->list[number], pid, READ_MISSED_NS))
 		return name;
@@ -89,6 +105,8 @@ uint64_t jits_version(struct jits *jits, uint32_t pid, uint64_t time)
 		return 0;
 	if (is_due(jits, jits->list[number], pid, READ_NS))
 		read_again(jits, number, pid);
+	if (is_of_another(jits, pid, time))
+		return UINT64_MAX;
 	return (uint64_t)jits->versions[number] << 32 |
 	       jit_version(jits->list[number], time_of(jits, time));
 }
@@ -111,9 +129,11 @@ void jits_complain(struct jits *jits)
 void jits_free(struct jits *jits)
 {
 	for (uint32_t i = 0; i < jits->pids.nr; i++)
-		jit_close(jits->objects, jits->list[i]);
+		jit_close(&jits->memory, jits->list[i]);
 	free(jits->list);
 	free(jits->versions);
+	readers_free(&jits->readers);
+	jit_memory_free(&jits->memory);
 	pairs_free(&jits->pids);
 	strings_free(&jits->whys);
 }

@@ -8,11 +8,12 @@
 #include "cli/profile/jit.h"
 
 /**
- * struct jits - all of them; all 0 but for the first three at the beginning
+ * struct jits - all of them; all 0 but for the first two at the beginning
  *
  * @history: the processes.
- * @objects: counts what the names take.
  * @is_other_clock: times are not those of CLOCK_MONOTONIC, which jitdumps have.
+ * @readers: read the files. What these cost is no cost of other files.
+ * @memory: what the names take.
  * @pids: numbers of the processes.
  * @list: their names.
  * @versions: grows with each reading, for jits_version().
@@ -24,8 +25,9 @@
  */
 struct jits {
 	const struct history *history;
-	struct objects *objects;
 	bool is_other_clock;
+	struct readers readers;
+	struct jit_memory memory;
 	struct pairs pids;
 	struct jit **list;
 	uint32_t *versions;

@@ -119,7 +119,6 @@ struct names *names_create(struct history *history,
 	names->options = *options;
 	names->release = release ? table_copy(release) : NULL;
 	names->jits.history = history;
-	names->jits.objects = &names->files;
 	for (uint32_t i = 0; i < RECENT; i++)
 		names->recent[i].version = UINT64_MAX;
 	return names;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/attach/child.h"
+#include "cli/attach/clock.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/object_child.h"
 #include "cli/profile/object_file.h"
@@ -30,10 +31,11 @@
 
 /*
  * A child that is not honest may have set other limits for itself. So there is one for all
- * children of an owner, and one for the time in which a child does nothing for an answer.
- * How often to look at that.
+ * children of an owner, of which this share of the time is given back, and one for the time
+ * in which a child does nothing for an answer. How often to look at that.
  */
 #define OWNER_TIME	(120 * SECOND)
+#define OWNER_SHARE	50u
 #define IDLE_NS		(5 * SECOND)
 #define WAIT_MS		20
 
@@ -54,6 +56,8 @@ uint32_t readers_owner(struct readers *readers, const struct object_file *file)
 
 	readers->owners = table_grow(readers->owners, &readers->room, number,
 				     sizeof(*readers->owners));
+	if (!readers->owners[number].since)
+		readers->owners[number].since = now_ns();
 	return number;
 }
 
@@ -71,7 +75,8 @@ uint64_t readers_time(const struct readers *readers, uint32_t owner,
 	const uint32_t halvings = costs->failures +
 				  readers->failures / FAILURES_STEP;
 
-	if (costs->failures >= FAILURES_MAX || costs->used_ns > OWNER_TIME)
+	if (costs->failures >= FAILURES_MAX ||
+	    costs->used_ns > OWNER_TIME + (now_ns() - costs->since) / OWNER_SHARE)
 		return 0;
 	return (TIME_FREE + stored * TIME_BYTE) >>
 	       (halvings < HALVINGS_MAX ? halvings : HALVINGS_MAX);

@@ -21,11 +21,13 @@ struct object_reader;
  * @failures: how many of them took too much.
  * @bytes: what they have.
  * @used_ns: CPU time of their children, and time in which these did nothing for an answer.
+ * @since: when the first of them was seen.
  */
 struct reader_owner {
 	uint32_t failures;
 	uint64_t bytes;
 	uint64_t used_ns;
+	uint64_t since;
 };
 
 /**

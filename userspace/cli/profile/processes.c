@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <ctype.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,29 @@ pid_t processes_own_pid(pid_t pid)
 	if (status)
 		fclose(status);
 	return number;
+}
+
+uint64_t processes_started(pid_t pid)
+{
+	char path[64], text[1024], *end;
+	uint64_t ticks = 0;
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[length] = '\0';
+	/* The name of the thread may contain anything. */
+	end = strrchr(text, ')');
+	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+			   &ticks) != 1)
+		return 0;
+	/* None starts at 0, which is for those that have ended. */
+	return ticks + 1;
 }
 
 /**

@@ -34,6 +34,12 @@ uid_t processes_user(pid_t pid);
  */
 pid_t processes_own_pid(pid_t pid);
 
+/*
+ * Returns when a process was started, in ticks since the system was; 0 if there is no such
+ * process. Another process with its number has another time.
+ */
+uint64_t processes_started(pid_t pid);
+
 #define PROCESSES_NO_USER	((uid_t)-1)
 
 /*

@@ -15,18 +15,26 @@
 #include "cli/profile/processes.h"
 #include "cli/profile/record_jit.h"
 
-/* Processes that are known, and those of one user. */
+/* One user, unless it is this one, can have this share of each of the following. */
+#define USER_SHARE	4u
+
+/* Processes that are known. */
 #define PROCESSES_MAX	4096u
-#define OF_USER_MAX	1024u
 
 /* Files that are open; others are opened at the end. */
 #define OPEN_MAX	1024u
 
-/* Bytes of a file, of all files of this user and root, and of all of others. */
+/* Bytes of a file, and of one that is copied to memory first. */
 #define FILE_MAX	(256ULL << 20)
+#define MEMORY_MAX	(64ULL << 20)
+
+/* Bytes of all files of this user, and of all of others. */
 #define OWN_MAX		(2ULL << 30)
 #define OTHERS_MAX	(256ULL << 20)
 #define LEAST		(64u << 10)	/* counted for a file with its directories */
+
+/* Time to copy files of others at the end. */
+#define COPY_NS		(3 * SECOND)
 
 /* When to look again for a file that was not there: the time is doubled up to the latter. */
 #define LOOK_NS		(SECOND / 10)
@@ -45,11 +53,15 @@ static const char *const names[NR_KINDS] = { JIT_KEPT_MAP, JIT_KEPT_DUMP };
  * @opening: the file.
  * @is_open: it was found.
  * @kept: bytes of it that were copied.
+ * @changed_at: when it was changed before that.
+ * @charged: bytes that are counted for its user.
  */
 struct source {
 	struct jit_opening opening;
 	bool is_open;
 	uint64_t kept;
+	struct timespec changed_at;
+	uint64_t charged;
 };
 
 /**
@@ -57,6 +69,9 @@ struct source {
  *
  * @pid: the process.
  * @user: its user.
+ * @user_number: the number of that.
+ * @since: time of its first record.
+ * @has_ended: so has the process, or it executes another program.
  * @dump: its jitdump, without a name if there is none.
  * @sources: its files.
  * @look_at: when to look for its files again.
@@ -66,11 +81,27 @@ struct source {
 struct maker {
 	uint32_t pid;
 	uid_t user;
+	uint32_t user_number;
+	uint64_t since;
+	bool has_ended;
 	struct history_object dump;
 	struct source sources[NR_KINDS];
 	uint64_t look_at;
 	uint64_t wait_ns;
 	char folder[JIT_KEPT_SIZE];
+};
+
+/**
+ * struct his - what a user has
+ *
+ * @nr: processes.
+ * @nr_open: files that are open.
+ * @bytes: bytes that were copied.
+ */
+struct his {
+	uint32_t nr;
+	uint32_t nr_open;
+	uint64_t bytes;
 };
 
 /**
@@ -81,7 +112,7 @@ struct maker {
  * @room: room for those.
  * @nr_open: files that are open.
  * @users: numbers of users.
- * @nr_of_user: how many of the processes each has.
+ * @of_user: what each of them has.
  * @users_room: room for those.
  * @cache: where copies go.
  * @has_cache: it is open.
@@ -95,7 +126,7 @@ struct record_jit {
 	uint32_t room;
 	uint32_t nr_open;
 	struct pairs users;
-	uint32_t *nr_of_user;
+	struct his *of_user;
 	uint32_t users_room;
 	struct build_id_cache cache;
 	bool has_cache;
@@ -120,23 +151,28 @@ struct record_jit *record_jit_create(const volatile sig_atomic_t *is_interrupted
 /* Whether a process has made the code that is mapped. */
 static bool is_made(const struct sframe_unwind_profile_map *map)
 {
-	return map->is_code && (!strncmp(map->name, "//", 2) ||
-				!strncmp(map->name, "/memfd:", 7) ||
-				!strncmp(map->name, "[anon", 5) ||
-				!strcmp(map->name, "[heap]"));
+	static const char * const begins[] = {
+		"//", "/memfd:", "/anon_huge", "/dev/zero", "/SYSV", "[anon", "[heap]",
+	};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(map->name, begins[i], strlen(begins[i])))
+			return map->is_code;
+	return false;
 }
 
-/* Returns whether one more process of a user may be known. */
-static bool count_user(struct record_jit *jit, uid_t user)
+static uint32_t add_user(struct record_jit *jit, uid_t user)
 {
 	const uint32_t number = pairs_add(&jit->users, inspect_owner(user), 0);
 
-	jit->nr_of_user = table_grow(jit->nr_of_user, &jit->users_room, number,
-				     sizeof(*jit->nr_of_user));
-	if (jit->nr_of_user[number] >= OF_USER_MAX)
-		return false;
-	jit->nr_of_user[number]++;
-	return true;
+	jit->of_user = table_grow(jit->of_user, &jit->users_room, number,
+				  sizeof(*jit->of_user));
+	return number;
+}
+
+static bool is_own(const struct maker *maker)
+{
+	return maker->user == geteuid();
 }
 
 /* Unique among all recordings: a PID is used again, and in each boot. */
@@ -144,37 +180,86 @@ static void name_folder(struct maker *maker)
 {
 	const uint64_t now = clock_read(CLOCK_REALTIME);
 
-	snprintf(maker->folder, sizeof(maker->folder), "%" PRIu32 "-%" PRIx64,
-		 maker->pid, now);
+	snprintf(maker->folder, sizeof(maker->folder),
+		 "%" PRIu32 "-%" PRIx64 "-%" PRIx32, maker->pid, now,
+		 (uint32_t)maker->user);
 }
 
-/* Returns the process @pid, or NULL if there are too many. */
-static struct maker *get_maker(struct record_jit *jit, uint32_t pid)
+static void close_source(struct record_jit *jit, struct maker *maker,
+			 struct source *source)
 {
-	uint32_t number = pairs_find(&jit->pids, pid, 0);
-	struct maker *maker;
-	uid_t user;
+	jit->nr_open -= source->is_open;
+	jit->of_user[maker->user_number].nr_open -= source->is_open;
+	source->is_open = false;
+	jit_opening_end(&source->opening);
+}
 
-	if (number != TABLE_NONE)
-		return &jit->list[number];
-	user = processes_user(pid);
-	if (jit->pids.nr >= PROCESSES_MAX || !count_user(jit, user))
-		return NULL;
-	number = pairs_add(&jit->pids, pid, 0);
-	jit->list = table_grow(jit->list, &jit->room, number,
-			       sizeof(*jit->list));
-	maker = &jit->list[number];
-	maker->pid = pid;
-	maker->user = user;
-	maker->wait_ns = LOOK_NS;
-	for (unsigned int i = 0; i < NR_KINDS; i++)
-		maker->sources[i].opening = (struct jit_opening){
+/* Begin with a process, in the place of one that had its number, if there was one. */
+static void begin_maker(struct record_jit *jit, struct maker *maker,
+			uint32_t pid, uid_t user, uint64_t time)
+{
+	for (unsigned int kind = 0; kind < NR_KINDS && maker->folder[0]; kind++)
+		close_source(jit, maker, &maker->sources[kind]);
+	free(maker->dump.name);
+	*maker = (struct maker){
+		.pid = pid,
+		.user = user,
+		.user_number = add_user(jit, user),
+		.since = time,
+		.wait_ns = LOOK_NS,
+	};
+	for (unsigned int kind = 0; kind < NR_KINDS; kind++)
+		maker->sources[kind].opening = (struct jit_opening){
 			.pid = pid,
 			.user = user,
 			.file.fd = -1,
 		};
 	name_folder(maker);
-	return maker;
+}
+
+/* Returns whether one more process of a user may be known. */
+static bool count_process(struct record_jit *jit, uid_t user)
+{
+	const uint32_t number = add_user(jit, user);
+	struct his *his = &jit->of_user[number];
+
+	if (jit->pids.nr >= PROCESSES_MAX ||
+	    (user != geteuid() && his->nr >= PROCESSES_MAX / USER_SHARE)) {
+		if (!jit->missed++)
+			complain("record: names of code of more processes are not kept: there are too many");
+		return false;
+	}
+	his->nr++;
+	return true;
+}
+
+/* Returns the process @pid, which has had a mapping at @time; NULL if there are too many. */
+static struct maker *get_maker(struct record_jit *jit, uint32_t pid,
+			       uint64_t time)
+{
+	uint32_t number = pairs_find(&jit->pids, pid, 0);
+	uid_t user;
+
+	if (number != TABLE_NONE && !jit->list[number].has_ended)
+		return &jit->list[number];
+	user = processes_user(pid);
+	if (number == TABLE_NONE) {
+		if (!count_process(jit, user))
+			return NULL;
+		number = pairs_add(&jit->pids, pid, 0);
+		jit->list = table_grow(jit->list, &jit->room, number,
+				       sizeof(*jit->list));
+	}
+	begin_maker(jit, &jit->list[number], pid, user, time);
+	return &jit->list[number];
+}
+
+static void end_maker(struct record_jit *jit, uint32_t pid)
+{
+	const uint32_t number = pairs_find(&jit->pids, pid, 0);
+
+	if (number != TABLE_NONE)
+		jit->list[number].has_ended = true;
 }
 
 /* Look for a file, if one more may be open. */
@@ -183,23 +268,24 @@ static void open_source(struct record_jit *jit, struct maker *maker,
 {
 	struct source *source = &maker->sources[kind];
 	struct jit_opening *opening = &source->opening;
+	struct his *his = &jit->of_user[maker->user_number];
 
-	if (jit->nr_open >= OPEN_MAX || !inspect_count(maker->pid))
+	if (kind == DUMP && !maker->dump.name)
+		return;
+	if (jit->nr_open >= OPEN_MAX ||
+	    (!is_own(maker) && his->nr_open >= OPEN_MAX / USER_SHARE) ||
+	    !inspect_count(maker->pid))
+		return;
+	/* Its number may be that of another one by now. */
+	if (maker->has_ended && processes_started(maker->pid))
 		return;
 	jit_opening_end(opening);
 	if (kind == DUMP)
-		source->is_open = maker->dump.name &&
-				  jit_open_dump(opening, &maker->dump);
+		source->is_open = jit_open_dump(opening, &maker->dump);
 	else
 		source->is_open = jit_open_map(opening);
 	jit->nr_open += source->is_open;
-}
-
-static void close_source(struct record_jit *jit, struct source *source)
-{
-	jit->nr_open -= source->is_open;
-	source->is_open = false;
-	jit_opening_end(&source->opening);
+	his->nr_open += source->is_open;
 }
 
 static void set_dump(struct record_jit *jit, struct maker *maker,
@@ -217,7 +303,7 @@ static void set_dump(struct record_jit *jit, struct maker *maker,
 		.end = map->start + map->size,
 		.is_live = true,
 	};
-	close_source(jit, &maker->sources[DUMP]);
+	close_source(jit, maker, &maker->sources[DUMP]);
 	maker->sources[DUMP].kept = 0;
 	maker->look_at = 0;
 	maker->wait_ns = LOOK_NS;
@@ -230,12 +316,16 @@ void record_jit_add(struct record_jit *jit,
 	bool is_dump;
 	uint32_t pid;
 
+	if ((record->kind == SFRAME_UNWIND_PROFILE_EXIT &&
+	     record->pid == record->tid) ||
+	    (record->kind == SFRAME_UNWIND_PROFILE_COMM && record->comm.is_exec))
+		end_maker(jit, record->pid);
 	if (record->kind != SFRAME_UNWIND_PROFILE_MAP || record->map.is_kernel)
 		return;
 	is_dump = jit_is_dump(record->map.name, &pid);
 	if (!is_dump && !is_made(&record->map))
 		return;
-	maker = get_maker(jit, record->pid);
+	maker = get_maker(jit, record->pid, record->time);
 	if (maker && is_dump)
 		set_dump(jit, maker, record);
 }
@@ -254,7 +344,7 @@ void record_jit_look(struct record_jit *jit)
 	for (uint32_t i = 0; i < jit->pids.nr && !*jit->is_interrupted; i++) {
 		struct maker *maker = &jit->list[i];
 
-		if (now < maker->look_at || has_all(maker))
+		if (now < maker->look_at || maker->has_ended || has_all(maker))
 			continue;
 		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
 			if (!maker->sources[kind].is_open)
@@ -296,17 +386,24 @@ static int open_cache(struct record_jit *jit)
 	return ret;
 }
 
-/* Returns whether a file may be copied. */
-static bool has_room(struct record_jit *jit, const struct object_file *file)
+/* Returns whether a file may be copied, and counts it in the place of its last copy. */
+static bool has_room(struct record_jit *jit, const struct maker *maker,
+		     struct source *source)
 {
-	uint64_t *used = jit_is_own(file) ? &jit->own : &jit->others;
-	const uint64_t max = jit_is_own(file) ? OWN_MAX : OTHERS_MAX;
+	const struct object_file *file = &source->opening.file;
 	const uint64_t size = file->size > LEAST ? file->size : LEAST;
+	struct his *his = &jit->of_user[maker->user_number];
+	uint64_t *used = is_own(maker) ? &jit->own : &jit->others;
+	const uint64_t max = is_own(maker) ? OWN_MAX : OTHERS_MAX;
 
 	if (file->size > FILE_MAX || file->size > object_file_size_max(file) ||
-	    *used > max || size > max - *used)
+	    *used - source->charged + size > max ||
+	    (!is_own(maker) && his->bytes - source->charged + size >
+	     OTHERS_MAX / USER_SHARE))
 		return false;
-	*used += size;
+	*used += size - source->charged;
+	his->bytes += size - source->charged;
+	source->charged = size;
 	return true;
 }
 
@@ -324,6 +421,8 @@ static int copy_source(struct record_jit *jit, struct maker *maker,
 	int ret;
 
 	if (file->may_block && !file->is_ours) {
+		if (file->size > MEMORY_MAX || !has_room(jit, maker, source))
+			return -EFBIG;
 		if (!inspect_copy(file, maker->pid))
 			return -ETIME;
 		file->may_block = false;
@@ -332,17 +431,20 @@ static int copy_source(struct record_jit *jit, struct maker *maker,
 		return -errno;
 	file->size = status.st_size;
 	file->stored = 512ULL * status.st_blocks;
-	if (source->kept == file->size)
+	if (source->kept == file->size &&
+	    !memcmp(&source->changed_at, &status.st_mtim, sizeof(status.st_mtim)))
 		return 0;
-	if (!has_room(jit, file))
+	if (!has_room(jit, maker, source))
 		return -EFBIG;
 	ret = open_cache(jit);
 	if (ret)
 		return ret;
 	snprintf(folder, sizeof(folder), JIT_KEPT_FOLDER "/%s", maker->folder);
 	ret = build_id_cache_put_as(&jit->cache, folder, names[kind], file);
-	if (!ret)
+	if (!ret) {
 		source->kept = file->size;
+		source->changed_at = status.st_mtim;
+	}
 	return ret;
 }
 
@@ -351,10 +453,11 @@ static bool keep_source(struct record_jit *jit, struct maker *maker,
 			unsigned int kind)
 {
 	struct source *source = &maker->sources[kind];
-	const bool was_open = source->is_open;
+	const bool was_open = source->is_open &&
+			      !source->opening.file.may_block;
 	int ret;
 
-	if (!was_open)
+	if (!source->is_open)
 		open_source(jit, maker, kind);
 	if (!source->is_open)
 		return source->kept;
@@ -362,9 +465,9 @@ static bool keep_source(struct record_jit *jit, struct maker *maker,
 	if (ret && ret != -EINTR && !jit->missed++)
 		complain("record: %s was not kept: %s", source->opening.path,
 			 why_not(ret));
-	/* There may be many, of processes that have ended. */
+	/* There may be many, of processes that have ended; a copy in memory takes that. */
 	if (!was_open)
-		close_source(jit, source);
+		close_source(jit, maker, source);
 	return source->kept;
 }
 
@@ -379,29 +482,48 @@ static int tell(const struct maker *maker,
 		.pid = maker->pid,
 		.tid = maker->pid,
 		.cpu = SFRAME_UNWIND_PROFILE_NONE,
-		.map = { .name = name },
+		.map = { .start = maker->since, .name = name },
 	};
 
 	snprintf(name, sizeof(name), JIT_KEPT_NAME "%s", maker->folder);
 	return sframe_unwind_profile_write(writer, &record);
 }
 
+/* Keep the files of a process, and tell them. Returns 0 or an error of the writer. */
+static int keep_maker(struct record_jit *jit, struct maker *maker,
+		      struct sframe_unwind_profile_writer *writer, uint64_t time)
+{
+	bool is_kept = false;
+
+	for (unsigned int kind = 0; kind < NR_KINDS; kind++)
+		is_kept |= keep_source(jit, maker, kind);
+	return is_kept ? tell(maker, writer, time) : 0;
+}
+
 int record_jit_keep(struct record_jit *jit,
 		    struct sframe_unwind_profile_writer *writer, uint64_t time)
 {
+	const uint64_t end = now_ns() + COPY_NS;
 	int ret = 0;
 
 	/* The limit of the size of files counts as if the disk were full. */
 	signal(SIGXFSZ, SIG_IGN);
 	inspect_begin(jit->is_interrupted, KEEP_MS);
-	for (uint32_t i = 0; i < jit->pids.nr && !ret && !*jit->is_interrupted; i++) {
-		struct maker *maker = &jit->list[i];
-		bool is_kept = false;
+	for (unsigned int i = 0; i < 2 * jit->pids.nr; i++) {
+		const bool is_first = i < jit->pids.nr;
+		struct maker *maker = &jit->list[i % jit->pids.nr];
 
-		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
-			is_kept |= keep_source(jit, maker, kind);
-		if (is_kept)
-			ret = tell(maker, writer, time);
+		/* This user's first; there may be very many others. */
+		if (is_own(maker) != is_first)
+			continue;
+		if (ret || *jit->is_interrupted)
+			break;
+		if (!is_first && now_ns() > end) {
+			if (!jit->missed++)
+				complain("record: names of code of some processes were not kept: it takes too long");
+			break;
+		}
+		ret = keep_maker(jit, maker, writer, time);
 	}
 	return ret;
 }
@@ -421,7 +543,7 @@ void record_jit_free(struct record_jit *jit)
 	if (jit->has_cache)
 		build_id_cache_close(&jit->cache);
 	free(jit->list);
-	free(jit->nr_of_user);
+	free(jit->of_user);
 	pairs_free(&jit->pids);
 	pairs_free(&jit->users);
 	free(jit);
