@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runtimes: programs whose generated code keeps frame pointers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "runtimes.h"
+
+/* Longest name of a file. */
+#define MAX_NAME 255
+
+/*
+ * V8: all of its compilers, and the builtins in the file, which have no .eh_frame.
+ *
+ * CPython's JIT keeps rbp since 3.15 (on x86-64); compilers that are Python packages are
+ * based on LLVM, and do not.
+ *
+ * The JVM and Erlang's JIT do if they are told to.
+ *
+ * .NET always does on x86-64 Linux.
+ */
+static const struct runtime built_in[] = {
+	{ .name = "node", .has_text = true },
+	{ .name = "nodejs", .has_text = true },
+	{ .name = "libnode.so.*", .has_text = true },
+	{ .name = "python3.1[5-9]*", .unless = { "libLLVM*", "libllvmlite*" } },
+	{ .name = "libpython3.1[5-9]*.so*",
+	  .unless = { "libLLVM*", "libllvmlite*" } },
+	{ .name = "libjvm.so", .option = "-XX:+PreserveFramePointer" },
+	{ .name = "beam.smp", .option = "-JPperf true" },
+	{ .name = "libcoreclr.so" },
+};
+
+static struct runtime *configured;
+static size_t nr_configured;
+
+/* --- the configuration file */
+
+/*
+ * Take the next word of the line at *@at. Returns NULL if there is none.
+ */
+static char *take_word(char **at)
+{
+	char *word = *at + strspn(*at, " \t");
+	size_t length = strcspn(word, " \t");
+
+	*at = word + length;
+	if (**at)
+		*(*at)++ = '\0';
+	return length ? word : NULL;
+}
+
+/*
+ * Returns whether @pattern is one of a file's name, and takes no long time: the time
+ * of fnmatch(3) grows with a power of the number of stars.
+ */
+static bool is_pattern(const char *pattern)
+{
+	size_t stars = 0;
+
+	for (const char *at = pattern; *at; at++) {
+		if (*at == '/' || (unsigned char)*at < ' ')
+			return false;
+		stars += *at == '*';
+	}
+	return stars <= 2;
+}
+
+/* Make the words in @text be separated by single spaces, with none at the ends. */
+static void join_words(char *text)
+{
+	char *to = text, *word;
+
+	while ((word = take_word(&text))) {
+		const size_t length = strlen(word);
+
+		memmove(to, word, length);
+		to += length;
+		*to++ = ' ';
+	}
+	to[-1] = '\0';
+}
+
+static const char *parse_unless(char **at, struct runtime *runtime)
+{
+	char *pattern = take_word(at);
+	size_t i = 0;
+
+	if (!pattern || !is_pattern(pattern))
+		return "no pattern of a file name after \"unless\"";
+	while (i < RUNTIMES_MAX_UNLESS && runtime->unless[i])
+		i++;
+	if (i == RUNTIMES_MAX_UNLESS)
+		return "too many patterns after \"unless\"";
+	runtime->unless[i] = pattern;
+	return NULL;
+}
+
+/* Parse what follows the name. */
+static const char *parse_rest(char *at, struct runtime *runtime)
+{
+	const char *problem;
+	char *word;
+
+	while ((word = take_word(&at))) {
+		if (!strcmp(word, "text")) {
+			runtime->has_text = true;
+		} else if (!strcmp(word, "off")) {
+			runtime->is_off = true;
+		} else if (!strcmp(word, "unless")) {
+			problem = parse_unless(&at, runtime);
+			if (problem)
+				return problem;
+		} else if (!strcmp(word, "option")) {
+			at += strspn(at, " \t");
+			if (!*at)
+				return "nothing after \"option\"";
+			join_words(at);
+			runtime->option = at;
+			break;
+		} else {
+			return "only \"text\", \"off\", \"unless\" and \"option\" may follow the name";
+		}
+	}
+	if (runtime->is_off && (runtime->has_text || runtime->option ||
+				runtime->unless[0]))
+		return "\"off\" goes with nothing else";
+	return NULL;
+}
+
+const char *runtimes_parse(char *line, struct runtime *runtime)
+{
+	char *at = line, *name = take_word(&at);
+	const char *problem = NULL;
+
+	*runtime = (struct runtime) { 0 };
+	if (!name || *name == '#')
+		return NULL;
+	if (!is_pattern(name))
+		problem = "not the name of a file, with at most two *";
+	else
+		problem = parse_rest(at, runtime);
+	if (problem)
+		*runtime = (struct runtime) { 0 };
+	else
+		runtime->name = name;
+	return problem;
+}
+
+/* Returns whether the file could be changed by others than root and this user. */
+static bool is_of_others(const struct stat *stat)
+{
+	return !S_ISREG(stat->st_mode) || stat->st_mode & (S_IWGRP | S_IWOTH) ||
+	       (stat->st_uid && stat->st_uid != geteuid());
+}
+
+/* Returns NULL, or what is wrong with the line. */
+static const char *add_line(char *line, ssize_t length)
+{
+	struct runtime runtime;
+	const char *problem;
+	char *copy;
+
+	if (length > RUNTIMES_LINE_SIZE)
+		return "too long";
+	if (strlen(line) != (size_t)length)
+		return "has a byte 0";
+	line[strcspn(line, "\r\n")] = '\0';
+	copy = strdup(line);
+	problem = copy ? runtimes_parse(copy, &runtime) : "no memory";
+	if (!problem && runtime.name && nr_configured == RUNTIMES_MAX)
+		problem = "too many lines";
+	if (problem || !runtime.name)
+		free(copy);
+	else
+		configured[nr_configured++] = runtime;
+	return problem;
+}
+
+static void read_lines(FILE *file, const char *path, bool is_quiet)
+{
+	const char *problem;
+	unsigned int number = 0;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+
+	configured = calloc(RUNTIMES_MAX, sizeof(*configured));
+	while (configured && (length = getline(&line, &size, file)) > 0) {
+		number++;
+		problem = add_line(line, length);
+		if (problem && !is_quiet)
+			complain("%s, line %u, is left out: %s", path, number,
+				 problem);
+	}
+	free(line);
+}
+
+void runtimes_read(const char *path, bool is_quiet)
+{
+	const char *problem = NULL;
+	struct stat stat;
+	FILE *file = NULL;
+	int fd;
+
+	/* It may be a FIFO, for which nothing must wait. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return;
+	if (fd < 0 || fstat(fd, &stat))
+		problem = strerror(errno);
+	else if (is_of_others(&stat))
+		problem = "others than root can write it";
+	else
+		file = fdopen(fd, "r");
+	if (file) {
+		read_lines(file, path, is_quiet);
+		fclose(file);
+		return;
+	}
+	if (!is_quiet)
+		complain("%s is not used: %s", path,
+			 problem ? problem : strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- looking things up */
+
+/* Copy the name of the file @path to @name. */
+static void copy_name(const char *path, char name[MAX_NAME + 1])
+{
+	static const char deleted[] = " (deleted)";
+	const char *slash = strrchr(path, '/');
+	size_t length;
+
+	path = slash ? slash + 1 : path;
+	length = strnlen(path, MAX_NAME);
+	if (length >= strlen(deleted) &&
+	    !strcmp(path + length - strlen(deleted), deleted))
+		length -= strlen(deleted);
+	memcpy(name, path, length);
+	name[length] = '\0';
+}
+
+static const struct runtime *find_in(const struct runtime *runtimes, size_t nr,
+				     const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!fnmatch(runtimes[i].name, name, 0))
+			return &runtimes[i];
+	return NULL;
+}
+
+const struct runtime *runtimes_find(const char *path)
+{
+	const struct runtime *found;
+	char name[MAX_NAME + 1];
+
+	copy_name(path, name);
+	found = find_in(configured, nr_configured, name);
+	if (!found)
+		found = find_in(built_in, sizeof(built_in) / sizeof(built_in[0]),
+				name);
+	return found && !found->is_off ? found : NULL;
+}
+
+bool runtime_excludes(const struct runtime *runtime, const char *path)
+{
+	char name[MAX_NAME + 1];
+
+	copy_name(path, name);
+	for (size_t i = 0; i < RUNTIMES_MAX_UNLESS && runtime->unless[i]; i++)
+		if (!fnmatch(runtime->unless[i], name, 0))
+			return true;
+	return false;
+}
+
+/* Returns whether the words at @words, with 0 after each, begin with those of @option. */
+static bool has_words(const char *words, size_t size, const char *option)
+{
+	const size_t length = strlen(option);
+
+	if (size <= length || words[length])
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (words[i] != option[i] && (words[i] || option[i] != ' '))
+			return false;
+	return true;
+}
+
+bool runtime_has_option(const struct runtime *runtime, const char *words,
+			size_t size)
+{
+	if (!runtime->option)
+		return true;
+	for (size_t i = 0; i < size; i++)
+		if ((!i || !words[i - 1]) &&
+		    has_words(words + i, size - i, runtime->option))
+			return true;
+	return false;
+}
