@@ -76,6 +76,19 @@ void report_refused(struct report *to, const char *name, const char *reason)
 	(void)reason;
 }
 
+void report_limit(struct report *to, const char *what, pid_t pid)
+{
+	(void)to;
+	(void)what;
+	(void)pid;
+}
+
+int complain(const char *format, ...)
+{
+	(void)format;
+	return 0;
+}
+
 /* A worker that has converted everything at once. */
 unsigned int nr_snapshots;
 static bool has_ended;
@@ -224,6 +237,7 @@ struct known *known_of(const struct file *file)
 void scene_end(void)
 {
 	jobs_end(&jobs);
+	codes_free(jobs.codes);
 	users_free(jobs.users);
 	known_files_free(jobs.known);
 }

@@ -445,6 +445,134 @@ static void no_room_left_by_others_is_not_final(void)
 	}
 }
 
+/* --- generated code */
+
+static void begin_code(void)
+{
+	jobs.max_attached = 16384;
+	jobs_begin_code(&jobs);
+}
+
+/* Let time pass until a look is due, and return for which process it is asked; 0 if none. */
+static pid_t next_look(void)
+{
+	world.now += CODE_SETTLE_NS;
+	jobs_schedule(&jobs);
+	if (!nr_asked || asked[nr_asked - 1].request.what != READER_CODE)
+		return 0;
+	return asked[nr_asked - 1].request.mapping.pid;
+}
+
+static void told_runtime(bool is_runtime)
+{
+	const struct reader_reply reply = {
+		.is_last = true,
+		.code.is_runtime = is_runtime,
+	};
+	const int no_fds[2] = { -1, -1 };
+
+	nr_asked--;
+	jobs_told(&jobs, asked[nr_asked].question, asked[nr_asked].user, &reply,
+		  NULL, 0, no_fds);
+}
+
+static void runtimes_are_looked_at(void)
+{
+	begin_code();
+	jobs_note_mapping(&jobs, OTHER, "/usr/bin/bash");
+	jobs_note_mapping(&jobs, OTHER, NULL);
+	EXPECT_EQ(next_look(), 0);
+	jobs_note_mapping(&jobs, VICTIM, "/usr/bin/node");
+	EXPECT_EQ(next_look(), VICTIM);
+	EXPECT_EQ(asked[0].user->uid, 100 * VICTIM);
+	told_runtime(true);
+	/* Memory that is made executable, later, and a child. */
+	world.now += CODE_MIN_NS;
+	jobs_note_mapping(&jobs, VICTIM, NULL);
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
+	jobs_note_fork(&jobs, OTHER, ATTACKER);
+	EXPECT_EQ(next_look(), 0);
+	jobs_note_fork(&jobs, OTHER, VICTIM);
+	EXPECT_EQ(next_look(), OTHER);
+	told_runtime(false);
+	EXPECT(!codes_has(jobs.codes, OTHER, NULL));
+}
+
+static void runtimes_are_found_by_passes(void)
+{
+	begin_code();
+	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
+			  "libnode.so.1 (deleted)", true);
+	EXPECT_EQ(users_get(jobs.users, 100 * VICTIM)->nr_first, 1);
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
+	EXPECT_EQ(users_get(jobs.users, 100 * VICTIM)->nr_first, 0);
+	/* With events, it is no change that another pass finds it. */
+	world.now += CODE_MIN_NS;
+	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
+			  "libnode.so.1", false);
+	EXPECT_EQ(next_look(), 0);
+	jobs.is_polling = true;
+	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
+			  "libnode.so.1", false);
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
+}
+
+static void runtimes_end(void)
+{
+	begin_code();
+	jobs_note_mapping(&jobs, VICTIM, "node");
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
+	/* The number may be that of another process already. */
+	jobs_note_exit(&jobs, VICTIM);
+	EXPECT(codes_has(jobs.codes, VICTIM, NULL));
+	world.processes[VICTIM - ROOT].is_kernel = true;
+	jobs_note_exit(&jobs, VICTIM);
+	EXPECT(!codes_has(jobs.codes, VICTIM, NULL));
+}
+
+/* A user whose process stalls a reader is not served for a while. */
+static void runtimes_that_stall(void)
+{
+	const int no_fds[2] = { -1, -1 };
+
+	begin_code();
+	jobs_note_mapping(&jobs, ATTACKER, "node");
+	EXPECT_EQ(next_look(), ATTACKER);
+	nr_asked = 0;
+	jobs_told(&jobs, asked[0].question, asked[0].user, NULL, NULL, 0, no_fds);
+	EXPECT_EQ(jobs.nr_lost, 1);
+	EXPECT(!user_is_served(users_get(jobs.users, 100 * ATTACKER), world.now));
+	jobs_note_mapping(&jobs, VICTIM, "node");
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
+}
+
+/* Looks and files of one user are done in turn. */
+static void looks_do_not_displace_files(void)
+{
+	begin_code();
+	mapped[VICTIM] = &plain;
+	for (pid_t pid = ROOT + 1; pid < ROOT + 5; pid++) {
+		world.processes[pid - ROOT].uid = 100 * VICTIM;
+		jobs_note_mapping(&jobs, pid, "node");
+	}
+	world.now += CODE_SETTLE_NS;
+	map(VICTIM, 42);
+	EXPECT_EQ(nr_asked, 5);
+	EXPECT(asked[0].request.what == READER_FILE ||
+	       asked[1].request.what == READER_FILE);
+	while (nr_asked) {
+		if (asked[nr_asked - 1].request.what == READER_CODE)
+			told_runtime(true);
+		else
+			read_all();
+	}
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -462,6 +590,11 @@ int main(void)
 		TAP_TEST(all_are_rechecked),
 		TAP_TEST(a_retry_is_not_taken_over),
 		TAP_TEST(no_room_left_by_others_is_not_final),
+		TAP_TEST(runtimes_are_looked_at),
+		TAP_TEST(runtimes_are_found_by_passes),
+		TAP_TEST(runtimes_end),
+		TAP_TEST(runtimes_that_stall),
+		TAP_TEST(looks_do_not_displace_files),
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

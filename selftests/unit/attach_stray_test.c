@@ -127,6 +127,33 @@ static void what_nobody_knows_of_is_detached(void)
 	EXPECT_EQ(nr_listed, 6);
 }
 
+/* Attachments to generated code are in another table. */
+static void those_of_generated_code_stay(void)
+{
+	const struct code_fns fns = { 0 };
+	const struct reader_reply reply = {
+		.code = { .is_runtime = true, .nr = 1 },
+	};
+	const struct reader_code_range range = { .start = 1, .end = 2, .id = 2 };
+	struct users *users = users_create(NULL);
+	struct user *user = users_get(users, 1);
+	struct reader_request request = { 0 };
+	struct code_process *process;
+
+	jobs.codes = codes_create(&fns, 16384);
+	codes_enter(jobs.codes, user, 1, true);
+	process = codes_begin_look(jobs.codes, user, world.now, &request);
+	codes_end_look(jobs.codes, process, &reply, (void *)&range, sizeof(range));
+	attach(1, 3, false);
+	jobs.nr_lost++;
+	for (int i = 0; i < 5; i++)
+		check();
+	codes_free(jobs.codes);
+	users_free(users);
+	jobs.codes = NULL;
+	EXPECT(!attached[1] && attached[2] && !attached[3]);
+}
+
 static void what_is_told_of_later_stays(void)
 {
 	attach(1, 2, false);
@@ -204,6 +231,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(nothing_is_asked_without_need),
 		TAP_TEST(what_nobody_knows_of_is_detached),
+		TAP_TEST(those_of_generated_code_stay),
 		TAP_TEST(what_is_told_of_later_stays),
 		TAP_TEST(what_the_killed_one_attaches_yet),
 		TAP_TEST(the_kernel_is_not_asked_all_the_time),

@@ -3,7 +3,7 @@
  * Events: perf events of new mappings and processes.
  *
  * A dummy event on each CPU counts nothing, but puts a record of each new executable
- * mapping on that CPU, and of each fork, into a ring that is shared with the kernel.
+ * mapping on that CPU, and of each fork and exit, into a ring that is shared with the kernel.
  * The records have device and inode numbers instead of build IDs.
  */
 #include <errno.h>
@@ -55,12 +55,12 @@ union record {
 	} mmap;
 	struct {
 		struct perf_event_header header;
-		uint32_t pid, parent;
-	} fork;
+		uint32_t pid, parent, tid, parent_tid;
+	} task;
 	unsigned char bytes[65536];
 };
 
-static int open_event(int cpu, bool forks)
+static int open_event(int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -68,7 +68,7 @@ static int open_event(int cpu, bool forks)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
-		.task = forks,
+		.task = 1,
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
@@ -78,12 +78,12 @@ static int open_event(int cpu, bool forks)
 }
 
 /* Returns 0, or a negative errno: -ENODEV if there is no such CPU now. */
-static int open_ring(struct events *events, int cpu, bool forks)
+static int open_ring(struct events *events, int cpu)
 {
 	void *ring;
 	int fd;
 
-	fd = open_event(cpu, forks);
+	fd = open_event(cpu);
 	if (fd < 0)
 		return -errno;
 	ring = mmap(NULL, events->page_size + events->ring_size,
@@ -102,7 +102,7 @@ static int open_ring(struct events *events, int cpu, bool forks)
 	return 0;
 }
 
-int events_open(struct events **to, bool forks)
+int events_open(struct events **to)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct events *events = calloc(1, sizeof(*events));
@@ -118,7 +118,7 @@ int events_open(struct events **to, bool forks)
 	if (!events->files || !events->rings)
 		err = -ENOMEM;
 	for (long cpu = 0; !err && cpu < cpus; cpu++) {
-		err = open_ring(events, cpu, forks);
+		err = open_ring(events, cpu);
 		if (err == -ENODEV)
 			err = 0;
 	}
@@ -179,9 +179,11 @@ static void handle_mmap(const union record *record,
 		.key.inode = record->mmap.inode,
 	};
 
-	/* Skip anonymous memory, the vDSO and the like. */
-	if (!mapping.key.inode || name[0] != '/')
+	/* Anonymous memory, and the vDSO and the like. */
+	if (!mapping.key.inode || name[0] != '/') {
+		fns->memory(data, record->mmap.pid);
 		return;
+	}
 	mapping_set_name(&mapping, strncmp(name, "//", 2) ? name : "");
 	fns->mapping(data, &mapping);
 }
@@ -194,8 +196,12 @@ static bool handle(const union record *record, const struct event_fns *fns,
 		handle_mmap(record, fns, data);
 		return false;
 	case PERF_RECORD_FORK:
-		if (record->fork.pid != record->fork.parent)
-			fns->fork(data, record->fork.pid, record->fork.parent);
+		if (record->task.pid != record->task.parent)
+			fns->fork(data, record->task.pid, record->task.parent);
+		return false;
+	case PERF_RECORD_EXIT:
+		if (record->task.pid == record->task.tid)
+			fns->exit(data, record->task.pid);
 		return false;
 	default:
 		return record->header.type == PERF_RECORD_LOST;

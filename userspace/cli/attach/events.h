@@ -27,19 +27,23 @@ struct events;
  * struct event_fns - callbacks
  *
  * @mapping: called for a new executable mapping of a file.
+ * @memory: called for new executable memory without a file, or memory that has been
+ *	made executable.
  * @fork: called for a new process.
+ * @exit: called when the first thread of a process has ended; others may be left.
  */
 struct event_fns {
 	void (*mapping)(void *data, const struct mapping *mapping);
+	void (*memory)(void *data, pid_t pid);
 	void (*fork)(void *data, pid_t child, pid_t parent);
+	void (*exit)(void *data, pid_t pid);
 };
 
 /*
- * Open the events; with events of new processes if @forks. Returns 0 with *@events,
- * to be closed, or a negative errno: -ENOENT or -ENOSYS if perf is not available,
- * -EACCES or -EPERM if it is not permitted.
+ * Open the events. Returns 0 with *@events, to be closed, or a negative errno: -ENOENT
+ * or -ENOSYS if perf is not available, -EACCES or -EPERM if it is not permitted.
  */
-int events_open(struct events **events, bool forks);
+int events_open(struct events **events);
 
 void events_close(struct events *events);
 

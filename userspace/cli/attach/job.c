@@ -362,6 +362,8 @@ static void told_maps(struct jobs *jobs, struct user *user,
 		mapping_set_name(&mapping, (const char *)rest);
 		rest += entry.name_size;
 		size -= entry.name_size;
+		job_found_mapping(jobs, user, mapping.pid, mapping.name,
+				  process->is_first);
 		jobs_add_mapping(jobs, &mapping, user, process->is_first);
 	}
 	if (reply->maps.next)
@@ -369,9 +371,13 @@ static void told_maps(struct jobs *jobs, struct user *user,
 				 process->is_first);
 }
 
-/* What a request to a reader is about: a file if @job is set, else a process. */
+/*
+ * What a request to a reader is about: a file if @job is set, generated code if @code is
+ * set, else a process.
+ */
 struct question {
 	struct job *job;
+	struct code_process *code;
 	struct queued_process process;
 };
 
@@ -384,7 +390,9 @@ void jobs_told(void *data, void *asked, struct user *user,
 	struct job *job = question->job;
 	const uint64_t before = cpu_ns();
 
-	if (!job) {
+	if (question->code) {
+		job_told_code(jobs, user, question->code, reply, rest, size);
+	} else if (!job) {
 		told_maps(jobs, user, &question->process, reply, rest, size);
 		user->nr_first -= question->process.is_first;
 	} else {
@@ -435,6 +443,22 @@ static bool ask_process(struct jobs *jobs, struct user *user)
 	}
 	user->nr_first += process->is_first;
 	return true;
+}
+
+/* Ask a reader for a look at a process of a runtime. Returns whether one was due. */
+static bool ask_code(struct jobs *jobs, struct user *user)
+{
+	struct reader_request request = { 0 };
+	const int fds[2] = { -1, -1 };
+	struct question question = { 0 };
+
+	question.code = job_begin_look(jobs, user, &request);
+	if (!question.code)
+		return false;
+	if (!ask(jobs, user, &question, &request, fds))
+		return true;
+	codes_end_look(jobs->codes, question.code, NULL, NULL, 0);
+	return false;
 }
 
 /* Find the file that is likely to be that of the job's mapping, or NULL. */
@@ -522,8 +546,8 @@ static bool may_wait(const struct jobs *jobs, const struct user *user)
 		jobs->nr_trusted < JOBS_MAX_TRUSTED);
 }
 
-/* Give a reader work for @user. Returns whether there was any. */
-static bool begin_reading(struct jobs *jobs, struct user *user)
+/* Give a reader work for a file or a process of @user. Returns whether there was any. */
+static bool begin_files(struct jobs *jobs, struct user *user)
 {
 	struct queued_file *file;
 	struct job *job;
@@ -546,6 +570,15 @@ static bool begin_reading(struct jobs *jobs, struct user *user)
 		user->is_missed = true;
 	free(file);
 	return job && ask_job(jobs, job);
+}
+
+/* Give a reader work for @user. Returns whether there was any. */
+static bool begin_reading(struct jobs *jobs, struct user *user)
+{
+	/* In turn, so that files and generated code do not wait for each other. */
+	user->has_looked = !user->has_looked && ask_code(jobs, user);
+	return user->has_looked || begin_files(jobs, user) ||
+	       ask_code(jobs, user);
 }
 
 /* --- turns of users */

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "code.h"
 #include "known.h"
 #include "reader.h"
 #include "report.h"
@@ -109,6 +110,8 @@ struct job {
 /**
  * struct jobs - all jobs, and their common data
  *
+ * @codes: generated code of runtimes; NULL if the module cannot attach to it.
+ * @is_polling: there are no events: what passes find may have changed.
  * @has_inodes: the module can attach to inodes.
  * @is_extended: the module accepts extended sections.
  * @max_attached, @max_memory: the kernel's limits.
@@ -134,6 +137,8 @@ struct jobs {
 	struct known_files *known;
 	struct readers *readers;
 	struct report *report;
+	struct codes *codes;
+	bool is_polling;
 	bool has_inodes;
 	bool is_extended;
 	uint32_t max_attached;
@@ -160,6 +165,12 @@ struct jobs {
 /* Set the limits. */
 void jobs_init(struct jobs *jobs);
 
+/*
+ * Begin to attach to generated code. Returns whether there is memory for it. End with
+ * codes_free().
+ */
+bool jobs_begin_code(struct jobs *jobs);
+
 /* End all jobs. Does not block. */
 void jobs_end(struct jobs *jobs);
 
@@ -169,6 +180,16 @@ void jobs_end(struct jobs *jobs);
  */
 void jobs_add_mapping(struct jobs *jobs, const struct mapping *mapping,
 		      struct user *user, bool is_first);
+
+/*
+ * Note that @pid has changed its mappings: call it for each event of a new one. @name is
+ * the file's name, or NULL if it is memory without a file.
+ */
+void jobs_note_mapping(struct jobs *jobs, pid_t pid, const char *name);
+
+/* Note a new process, or that one has ended, if it may be one of a runtime. */
+void jobs_note_fork(struct jobs *jobs, pid_t child, pid_t parent);
+void jobs_note_exit(struct jobs *jobs, pid_t pid);
 
 /* Add a job for the vDSO. @fd is a copy of its image, and is closed by the job. */
 void jobs_add_vdso(struct jobs *jobs, int fd);
@@ -203,9 +224,26 @@ void jobs_told(void *data, void *job, struct user *user,
 	       size_t size, const int fds[2]);
 
 /*
- * --- internals that job.c (lifetime and scheduling), job_file.c (results) and
- * job_convert.c (conversion) share
+ * --- internals that job.c (lifetime and scheduling), job_file.c (results),
+ * job_convert.c (conversion) and job_code.c (generated code) share
  */
+
+/* Note that a process of @user maps the file @name. */
+void job_found_mapping(struct jobs *jobs, struct user *user, pid_t pid,
+		       const char *name, bool is_first);
+
+/*
+ * Begin a look at a process of @user, if one is due: fills in the request. Returns the
+ * process, or NULL.
+ */
+struct code_process *job_begin_look(struct jobs *jobs, struct user *user,
+				    struct reader_request *request);
+
+/* Handle a reader's reply to that; NULL if there is none. */
+void job_told_code(struct jobs *jobs, struct user *user,
+		   struct code_process *process,
+		   const struct reader_reply *reply,
+		   const unsigned char *rest, size_t size);
 
 /* Create a job, in JOB_FILE. Returns NULL without memory. */
 struct job *job_create(struct jobs *jobs, struct user *user, bool is_first);

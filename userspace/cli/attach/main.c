@@ -27,6 +27,7 @@
 #include "privilege.h"
 #include "reader.h"
 #include "room.h"
+#include "runtimes.h"
 #include "stray.h"
 #include "vdso.h"
 #include "worker.h"
@@ -43,6 +44,7 @@
  *
  * @events: perf events; NULL: passes every options.poll_ms instead.
  * @device: client of the module that attaches everything.
+ * @has_code: the module can attach to generated code.
  * @is_ready: "ready" has been reported.
  * @tick_at: time of the next periodic work.
  */
@@ -56,6 +58,7 @@ struct session {
 	struct room room;
 	struct strays strays;
 	int device;
+	bool has_code;
 	bool is_ready;
 	uint64_t tick_at;
 };
@@ -74,8 +77,18 @@ static void on_mapping(void *data, const struct mapping *mapping)
 {
 	struct session *session = data;
 
-	if (watch_has(&session->watch, mapping->pid))
-		jobs_add_mapping(&session->jobs, mapping, NULL, false);
+	if (!watch_has(&session->watch, mapping->pid))
+		return;
+	jobs_add_mapping(&session->jobs, mapping, NULL, false);
+	jobs_note_mapping(&session->jobs, mapping->pid, mapping->name);
+}
+
+static void on_memory(void *data, pid_t pid)
+{
+	struct session *session = data;
+
+	if (watch_has(&session->watch, pid))
+		jobs_note_mapping(&session->jobs, pid, NULL);
 }
 
 /*
@@ -87,18 +100,30 @@ static void on_fork(void *data, pid_t child, pid_t parent)
 	struct session *session = data;
 	struct watch *watch = &session->watch;
 
-	if (watch->all || !watch_has(watch, parent) ||
-	    watch_has(watch, child) || watch_add(watch, child))
+	if (!watch_has(watch, parent))
+		return;
+	jobs_note_fork(&session->jobs, child, parent);
+	if (watch_has(watch, child) || watch_add(watch, child))
 		return;
 	user_add_process(users_of_process(session->jobs.users, child), child,
 			 0, false);
+}
+
+static void on_end(void *data, pid_t pid)
+{
+	struct session *session = data;
+
+	if (watch_has(&session->watch, pid))
+		jobs_note_exit(&session->jobs, pid);
 }
 
 static void handle_events(struct session *session)
 {
 	static const struct event_fns fns = {
 		.mapping = on_mapping,
+		.memory = on_memory,
 		.fork = on_fork,
+		.exit = on_end,
 	};
 
 	if (session->events && now_ns() >= events_next(session->events) &&
@@ -116,6 +141,8 @@ static void tick(struct session *session, uint64_t now)
 	users_forget_idle(session->jobs.users, now);
 	jobs_drop_waiting(&session->jobs, now);
 	jobs_recheck(&session->jobs, now);
+	if (session->jobs.codes)
+		codes_check(session->jobs.codes, session->jobs.users, now);
 	room_check(&session->room, &session->jobs, &session->pass);
 	strays_check(&session->strays, &session->jobs, session->device);
 	if (users_any_missed(session->jobs.users, now))
@@ -154,6 +181,7 @@ static uint64_t next_time(const struct session *session)
 		jobs_next(&session->jobs),
 		readers_next(session->jobs.readers),
 		closers_next(),
+		codes_next(session->jobs.users, now_ns()),
 		session->tick_at,
 	};
 	uint64_t next = UINT64_MAX;
@@ -322,6 +350,9 @@ static int query(struct session *session)
 		query.features & SFRAME_UNWIND_FEATURE_ATTACH_INODE;
 	session->jobs.is_extended =
 		query.features & SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED;
+	session->has_code =
+		query.features & SFRAME_UNWIND_FEATURE_ATTACH_PROCESS &&
+		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)
@@ -347,7 +378,7 @@ static int open_events(struct session *session)
 	/* Open events before the first pass, so that no mapping is missed in between. */
 	if (session->options.poll_ms)
 		return 0;
-	err = events_open(&session->events, !session->watch.all);
+	err = events_open(&session->events);
 	if (!err)
 		return 0;
 	session->options.poll_ms = POLL_MS;
@@ -381,7 +412,9 @@ static int open_session(struct session *session)
 	jobs->users = users_create("/etc/subuid");
 	jobs->known = known_files_create(detach, session);
 	jobs->readers = readers_create(session->device, jobs_told, jobs);
-	if (!jobs->users || !jobs->known || !jobs->readers)
+	jobs->is_polling = session->options.poll_ms;
+	if (!jobs->users || !jobs->known || !jobs->readers ||
+	    (session->has_code && !jobs_begin_code(jobs)))
 		return complain("no memory");
 	closers_set_charge(charge, jobs->users);
 	jobs->report = &session->report;
@@ -401,6 +434,7 @@ static void close_session(struct session *session)
 	workers_end_idle();
 	readers_free(session->jobs.readers);
 	closers_end();
+	codes_free(session->jobs.codes);
 	known_files_free(session->jobs.known);
 	closers_set_charge(NULL, NULL);
 	users_free(session->jobs.users);
@@ -453,6 +487,7 @@ int main(int argc, char **argv)
 	status = options_parse(&session.options, &session.watch, argc, argv);
 	if (status)
 		return status;
+	runtimes_read(RUNTIMES_PATH, session.options.is_quiet);
 	session.report.is_quiet = session.options.is_quiet;
 	session.report.is_verbose = session.options.is_verbose;
 	report_begin(&session.report);

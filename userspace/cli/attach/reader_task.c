@@ -356,6 +356,8 @@ int reader_run(void *data)
 			return 1;
 		if (request.what == READER_MAPS) {
 			reader_maps(&request, &reply, rest, &size);
+		} else if (request.what == READER_CODE) {
+			reader_code(&request, &reply, rest, &size);
 		} else if (request.what == READER_FILE) {
 			file = reader_file(&request, given[0], &reply, fds);
 			reply.is_last = can_close_now(&reply, file, given);
@@ -365,7 +367,8 @@ int reader_run(void *data)
 			file = reader_attach(&request, given[0], given[1],
 					     &reply);
 		}
-		reply.is_last |= request.what == READER_MAPS;
+		reply.is_last |= request.what == READER_MAPS ||
+				 request.what == READER_CODE;
 		if (answer(&reply, rest, size, fds, &cpu))
 			return 1;
 		if (reply.is_last)

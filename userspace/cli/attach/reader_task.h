@@ -22,6 +22,8 @@
  *			is the daemon's own.
  * READER_ATTACH	attach a section from the cache, from a worker or of another
  *			file
+ * READER_CODE		find generated code of a process of a known runtime, and attach
+ *			sections to it
  *
  * Files are passed as O_PATH descriptors: opening, reading and closing a file can
  * block on its server, so only readers do that. After the reply to FILE and ATTACH
@@ -32,6 +34,7 @@ enum reader_what {
 	READER_MAPS = 1,
 	READER_FILE,
 	READER_ATTACH,
+	READER_CODE,
 };
 
 /**
@@ -71,6 +74,44 @@ struct reader_attach {
 	struct digest digest;
 };
 
+/* Ranges of one process. */
+#define CODE_MAX_RANGES 256U
+
+/* A range of addresses, and the attachment for it. */
+struct reader_code_range {
+	uint64_t start;
+	uint64_t end;
+	uint64_t id;
+};
+
+/**
+ * struct reader_code_text - the runtime's own file, if the process maps it, and has_text
+ *
+ * @is_set: there is one.
+ * @is_done: it has a section, so a rule can be attached for what that says nothing about.
+ * @device, @inode: of the file, as in stat(2).
+ */
+struct reader_code_text {
+	bool is_set;
+	bool is_done;
+	uint64_t device;
+	uint64_t inode;
+};
+
+/**
+ * struct reader_code - the process as it was after the last look at it
+ *
+ * @text: with @text.is_done, its mappings are attached to as well.
+ * @max: most ranges it may have after this look.
+ * @nr, @ranges: ranges that were attached to.
+ */
+struct reader_code {
+	struct reader_code_text text;
+	uint32_t max;
+	uint32_t nr;
+	struct reader_code_range ranges[CODE_MAX_RANGES];
+};
+
 /**
  * struct reader_request
  *
@@ -85,6 +126,7 @@ struct reader_attach {
  * @attach: ATTACH: what to attach; the request has descriptors of the ELF file,
  *	O_PATH, and of the worker's result. FILE: if its flags are not 0, a section
  *	in the cache is attached at once.
+ * @code: CODE: what to do with the process @mapping.pid.
  */
 struct reader_request {
 	enum reader_what what;
@@ -94,6 +136,7 @@ struct reader_request {
 	uint64_t max_bytes;
 	uint64_t max_others;
 	struct reader_attach attach;
+	struct reader_code code;
 };
 
 /* The step of FILE or ATTACH that failed. */
@@ -178,6 +221,30 @@ struct reader_maps_entry {
 };
 
 /**
+ * struct reader_code_reply - reply to CODE
+ *
+ * @is_runtime: the process is one of a runtime. If not, or if it has ended, it has no
+ *	ranges.
+ * @is_full: it has more ranges than the request allows, or the kernel does.
+ * @has_changed: its mappings have changed during the look.
+ * @is_partial: a range was left out that may be attached to later: its addresses have a
+ *	section of another client, or of a process with which this one shares its memory;
+ *	or there were too many mappings to read them all now.
+ * @text: the runtime's file.
+ * @nr: ranges that have an attachment now, which follow the reply, each a struct
+ *	reader_code_range, by address. Those of the request that are not among them may
+ *	still be attached.
+ */
+struct reader_code_reply {
+	bool is_runtime;
+	bool is_full;
+	bool has_changed;
+	bool is_partial;
+	struct reader_code_text text;
+	uint32_t nr;
+};
+
+/**
  * struct reader_reply
  *
  * @error: 0 or a negative errno.
@@ -188,6 +255,7 @@ struct reader_maps_entry {
  * @attached: reply to ATTACH, and to FILE with @file.is_attached.
  * @maps: reply to MAPS.
  * @file: reply to FILE.
+ * @code: reply to CODE.
  */
 struct reader_reply {
 	int error;
@@ -199,6 +267,7 @@ struct reader_reply {
 	union {
 		struct reader_maps maps;
 		struct reader_file file;
+		struct reader_code_reply code;
 	};
 };
 
@@ -214,6 +283,14 @@ int reader_run(void *data);
 
 /* The tasks. */
 void reader_maps(const struct reader_request *request,
+		 struct reader_reply *reply, unsigned char *entries,
+		 size_t *size);
+
+/*
+ * READER_CODE. Fills in the ranges at @entries, of READER_MAX_REPLY bytes less those of
+ * the reply, and sets *@size to their bytes.
+ */
+void reader_code(const struct reader_request *request,
 		 struct reader_reply *reply, unsigned char *entries,
 		 size_t *size);
 

@@ -89,6 +89,15 @@ void report_file(struct report *report, const char *name,
 	fflush(stdout);
 }
 
+void report_limit(struct report *report, const char *what, pid_t pid)
+{
+	if (report->is_quiet || !can_print(report, STDERR_FILENO))
+		return;
+	report_remove_bar(report);
+	print_line(stderr, "sframe-unwind: attach: %s, such as process %d: some get no rules",
+		   what, (int)pid);
+}
+
 void report_refused(struct report *report, const char *name,
 		    const char *reason)
 {
@@ -155,6 +164,10 @@ static void print_totals(struct report *report, const struct jobs *jobs,
 		printf("; %u are not for x86-64", totals->nr[FILE_FOREIGN]);
 	if (totals->nr[FILE_REFUSED])
 		printf("; %u refused", totals->nr[FILE_REFUSED]);
+	if (jobs->codes && codes_for_each(jobs->codes, NULL, NULL))
+		printf("; generated code of %u processes in %u places",
+		       codes_processes(jobs->codes),
+		       codes_for_each(jobs->codes, NULL, NULL));
 	if (totals->detached)
 		printf("; %u detached to make room", totals->detached);
 	if (jobs->missed)

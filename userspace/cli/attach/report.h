@@ -57,6 +57,9 @@ void report_remove_bar(struct report *report);
 void report_file(struct report *report, const char *name,
 		 enum file_state state, const char *text);
 
+/* Print that a limit of generated code was reached: @what is a constant string. */
+void report_limit(struct report *report, const char *what, pid_t pid);
+
 /* Note that a file was refused, for a constant @reason. */
 void report_refused(struct report *report, const char *name,
 		    const char *reason);

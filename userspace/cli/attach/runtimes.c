@@ -251,11 +251,18 @@ static void copy_name(const char *path, char name[MAX_NAME + 1])
 	name[length] = '\0';
 }
 
+/* Returns whether @pattern matches. It is called for each new mapping: few of them do. */
+static bool is_match(const char *pattern, const char *name)
+{
+	return (*pattern == *name || strchr("*?[\\", *pattern)) &&
+	       !fnmatch(pattern, name, 0);
+}
+
 static const struct runtime *find_in(const struct runtime *runtimes, size_t nr,
 				     const char *name)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (!fnmatch(runtimes[i].name, name, 0))
+		if (is_match(runtimes[i].name, name))
 			return &runtimes[i];
 	return NULL;
 }
@@ -279,7 +286,7 @@ bool runtime_excludes(const struct runtime *runtime, const char *path)
 
 	copy_name(path, name);
 	for (size_t i = 0; i < RUNTIMES_MAX_UNLESS && runtime->unless[i]; i++)
-		if (!fnmatch(runtime->unless[i], name, 0))
+		if (is_match(runtime->unless[i], name))
 			return true;
 	return false;
 }

@@ -35,16 +35,28 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+static void add_code_id(void *data, uint64_t id)
+{
+	struct ids *ids = data;
+
+	ids->ids[ids->nr++] = id;
+}
+
 /* Collect the ids of all known attachments. Returns false without memory. */
 static bool collect_known(const struct jobs *jobs, struct ids *ids)
 {
 	const struct known_totals *totals = known_files_totals(jobs->known);
+	const unsigned int nr_code = jobs->codes ?
+				     codes_for_each(jobs->codes, NULL, NULL) : 0;
 
 	ids->nr = 0;
-	ids->ids = calloc(totals->nr[FILE_ATTACHED] + 1, sizeof(*ids->ids));
+	ids->ids = calloc(totals->nr[FILE_ATTACHED] + nr_code + 1,
+			  sizeof(*ids->ids));
 	if (!ids->ids)
 		return false;
 	known_for_each(jobs->known, add_id, ids);
+	if (nr_code)
+		codes_for_each(jobs->codes, add_code_id, ids);
 	qsort(ids->ids, ids->nr, sizeof(*ids->ids), compare);
 	return true;
 }

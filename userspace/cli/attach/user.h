@@ -65,6 +65,8 @@ struct queued_process {
 	uint64_t from;
 };
 
+struct code_process;
+
 /**
  * struct user
  *
@@ -87,7 +89,12 @@ struct queued_process {
  *	with an untrusted and with a trusted file.
  * @nr_converting: workers that convert files of these jobs.
  * @others_bytes: the user's part of jobs.others_bytes.
- * @nr_first: queue entries, requests and jobs that existed at the start.
+ * @codes, @nr_codes: for code.c: the user's processes of known runtimes.
+ * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
+ * @next_look: for code.c: time of the next look at one of them.
+ * @has_looked: for job.c: the last work for the user was such a look.
+ * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
+ *	start.
  * @is_missed: a mapping of the user was skipped: a pass through the user's processes
  *	is needed.
  * @is_looked_at: for pass.c: the current pass includes this user.
@@ -122,6 +129,11 @@ struct user {
 	unsigned int nr_trusted;
 	unsigned int nr_converting;
 	uint64_t others_bytes;
+	struct code_process *codes;
+	unsigned int nr_codes;
+	unsigned int nr_code_ranges;
+	uint64_t next_look;
+	bool has_looked;
 	unsigned int nr_first;
 };
 

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Code: generated code of processes of known runtimes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+
+#define NR_BUCKETS 512
+
+/**
+ * struct codes
+ *
+ * @max_ranges: limit of @nr_reserved.
+ * @nr: number of processes.
+ * @nr_reserved: sum of nr_reserved of all processes.
+ * @is_told: limits that have been told of, by enum limit.
+ */
+struct codes {
+	struct code_fns fns;
+	struct code_process *buckets[NR_BUCKETS];
+	unsigned int max_ranges;
+	unsigned int nr;
+	unsigned int nr_reserved;
+	bool is_told[3];
+};
+
+enum limit {
+	LIMIT_PROCESSES,
+	LIMIT_PROCESS,
+	LIMIT_USER,
+};
+
+struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached)
+{
+	struct codes *codes = calloc(1, sizeof(*codes));
+
+	if (!codes)
+		return NULL;
+	codes->fns = *fns;
+	codes->max_ranges = max_attached / CODE_SHARE;
+	return codes;
+}
+
+void codes_free(struct codes *codes)
+{
+	if (!codes)
+		return;
+	for (size_t i = 0; i < NR_BUCKETS; i++) {
+		while (codes->buckets[i]) {
+			struct code_process *process = codes->buckets[i];
+
+			codes->buckets[i] = process->next;
+			free(process->ranges);
+			free(process);
+		}
+	}
+	free(codes);
+}
+
+static void tell_limit(struct codes *codes, enum limit limit, pid_t pid)
+{
+	static const char * const texts[] = {
+		[LIMIT_PROCESSES] = "too many processes of runtimes",
+		[LIMIT_PROCESS] = "a process has generated code in too many places",
+		[LIMIT_USER] = "processes have generated code in too many places",
+	};
+
+	if (!codes->is_told[limit])
+		codes->fns.tell_limit(codes->fns.data, texts[limit], pid);
+	codes->is_told[limit] = true;
+}
+
+/* --- processes */
+
+static struct code_process *find(const struct codes *codes, pid_t pid)
+{
+	struct code_process *process = codes->buckets[pid % NR_BUCKETS];
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr)
+{
+	const struct code_process *process = find(codes, pid);
+
+	if (nr)
+		*nr = process ? process->nr : 0;
+	return process;
+}
+
+static void set_look(struct code_process *process, uint64_t at)
+{
+	process->look_at = at;
+	if (at < process->user->next_look)
+		process->user->next_look = at;
+}
+
+static void set_first(struct code_process *process, bool is_first)
+{
+	process->user->nr_first += is_first - process->is_first;
+	process->is_first = is_first;
+}
+
+static void set_reserved(struct codes *codes, struct code_process *process,
+			 unsigned int nr)
+{
+	codes->nr_reserved += nr - process->nr_reserved;
+	process->user->nr_code_ranges += nr - process->nr_reserved;
+	process->nr_reserved = nr;
+}
+
+static struct code_process *add(struct codes *codes, struct user *user, pid_t pid)
+{
+	struct code_process **bucket = &codes->buckets[pid % NR_BUCKETS];
+	struct code_process *process;
+
+	/* A user can have as many as are left to all others then. */
+	if (user->nr_codes >= CODE_USER_MAX_PROCESSES ||
+	    user->nr_codes >= CODE_MAX_PROCESSES - codes->nr)
+		return NULL;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->user = user;
+	process->look_at = UINT64_MAX;
+	process->next = *bucket;
+	*bucket = process;
+	process->of_user = user->codes;
+	process->of_user_before = &user->codes;
+	if (user->codes)
+		user->codes->of_user_before = &process->of_user;
+	else
+		user->next_look = UINT64_MAX;
+	user->codes = process;
+	user->nr_codes++;
+	codes->nr++;
+	return process;
+}
+
+/* From now on, its number may be that of another process. */
+static void leave_bucket(struct codes *codes, struct code_process *process)
+{
+	struct code_process **link = &codes->buckets[process->pid % NR_BUCKETS];
+
+	while (*link != process)
+		link = &(*link)->next;
+	*link = process->next;
+}
+
+/* Free @process, which is in no bucket any more. Its ranges have been detached. */
+static void drop(struct codes *codes, struct code_process *process)
+{
+	*process->of_user_before = process->of_user;
+	if (process->of_user)
+		process->of_user->of_user_before = process->of_user_before;
+	process->user->nr_codes--;
+	codes->nr--;
+	set_first(process, false);
+	set_reserved(codes, process, 0);
+	free(process->ranges);
+	free(process);
+}
+
+static void detach_all(struct codes *codes, struct code_process *process)
+{
+	for (unsigned int i = 0; i < process->nr; i++)
+		codes->fns.detach(codes->fns.data, process->ranges[i].id);
+	process->nr = 0;
+}
+
+void codes_enter(struct codes *codes, struct user *user, pid_t pid,
+		 bool is_first)
+{
+	const uint64_t now = now_ns();
+	struct code_process *process;
+
+	if (codes_change(codes, pid))
+		return;
+	process = add(codes, user, pid);
+	if (!process) {
+		tell_limit(codes, LIMIT_PROCESSES, pid);
+		return;
+	}
+	process->is_changed = true;
+	process->first_until = now + CODE_FIRST_NS;
+	set_first(process, is_first);
+	set_look(process, is_first ? now : now + CODE_SETTLE_NS);
+}
+
+static void look_soon(struct code_process *process, uint64_t at)
+{
+	/* The end of a look sets the time of the next one. */
+	if (!process->is_changed && !process->is_asked)
+		set_look(process, at);
+	process->is_changed = true;
+}
+
+bool codes_change(struct codes *codes, pid_t pid)
+{
+	struct code_process *process = find(codes, pid);
+
+	const uint64_t soon = now_ns() + CODE_SETTLE_NS;
+
+	if (process)
+		look_soon(process, soon > process->not_before ?
+				   soon : process->not_before);
+	return process;
+}
+
+void codes_remove(struct codes *codes, pid_t pid)
+{
+	struct code_process *process = find(codes, pid);
+	const uint64_t before = cpu_ns();
+
+	if (!process)
+		return;
+	leave_bucket(codes, process);
+	detach_all(codes, process);
+	user_charge(process->user, cpu_ns() - before);
+	/* The end of the look drops it. */
+	if (process->is_asked)
+		process->is_removed = true;
+	else
+		drop(codes, process);
+}
+
+/* --- looks */
+
+/* How many ranges the process may have after a look. */
+static unsigned int allowed(const struct codes *codes,
+			    const struct code_process *process)
+{
+	const unsigned int all = codes->nr_reserved - process->nr_reserved;
+	const unsigned int his = process->user->nr_code_ranges -
+				 process->nr_reserved;
+	const unsigned int his_max = codes->max_ranges / CODE_USER_SHARE;
+	unsigned int nr = CODE_MAX_RANGES;
+
+	if (nr > (codes->max_ranges - all) / 2)
+		nr = (codes->max_ranges - all) / 2;
+	if (nr > (his < his_max ? his_max - his : 0))
+		nr = his < his_max ? his_max - his : 0;
+	/* It may keep what it has. */
+	return nr > process->nr ? nr : process->nr;
+}
+
+/* Find the user's process to look at, and the time of the next one. */
+static struct code_process *find_due(struct user *user, uint64_t now)
+{
+	struct code_process *process, *due = NULL;
+
+	user->next_look = UINT64_MAX;
+	for (process = user->codes; process; process = process->of_user) {
+		if (process->is_asked)
+			continue;
+		if (process->look_at <= now &&
+		    (!due || process->look_at < due->look_at))
+			due = process;
+	}
+	for (process = user->codes; process; process = process->of_user)
+		if (!process->is_asked && process != due &&
+		    process->look_at < user->next_look)
+			user->next_look = process->look_at;
+	return due;
+}
+
+struct code_process *codes_begin_look(struct codes *codes, struct user *user,
+				      uint64_t now,
+				      struct reader_request *request)
+{
+	struct reader_code *code = &request->code;
+	struct code_process *process;
+	bool is_coming;
+
+	if (!user->codes || now < user->next_look)
+		return NULL;
+	process = find_due(user, now);
+	if (!process)
+		return NULL;
+	request->what = READER_CODE;
+	request->mapping.pid = process->pid;
+	code->max = allowed(codes, process);
+	code->text = process->text;
+	code->text.is_done = process->text.is_set &&
+		codes->fns.text_is_done(codes->fns.data, &process->text,
+					&is_coming);
+	code->nr = process->nr;
+	if (process->nr)
+		memcpy(code->ranges, process->ranges,
+		       process->nr * sizeof(*process->ranges));
+	process->text.is_done = code->text.is_done;
+	process->is_asked = true;
+	process->is_changed = false;
+	set_reserved(codes, process, code->max);
+	return process;
+}
+
+static bool has_id(const struct reader_code_range *ranges, unsigned int nr,
+		   uint64_t id)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (ranges[i].id == id)
+			return true;
+	return false;
+}
+
+/* Detach those of the @nr ranges @old that are not in @process. */
+static void detach_old(struct codes *codes, const struct code_process *process,
+		       const struct reader_code_range *old, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		if (!has_id(process->ranges, process->nr, old[i].id))
+			codes->fns.detach(codes->fns.data, old[i].id);
+}
+
+/*
+ * Put the @nr ranges at @entries in the place of those of @process. Returns whether there
+ * was memory; if not, they are detached.
+ */
+static bool replace_ranges(struct codes *codes, struct code_process *process,
+			   const unsigned char *entries, unsigned int nr)
+{
+	struct reader_code_range *old = process->ranges, range;
+	const unsigned int nr_old = process->nr;
+
+	process->ranges = calloc(nr ? nr : 1, sizeof(*process->ranges));
+	process->nr = 0;
+	if (process->ranges && nr) {
+		memcpy(process->ranges, entries, nr * sizeof(*old));
+		process->nr = nr;
+	}
+	detach_old(codes, process, old, nr_old);
+	for (unsigned int i = 0; !process->ranges && i < nr; i++) {
+		memcpy(&range, entries + i * sizeof(range), sizeof(range));
+		if (!has_id(old, nr_old, range.id))
+			codes->fns.detach(codes->fns.data, range.id);
+	}
+	free(old);
+	return process->ranges;
+}
+
+/* The process counts as first until the section of its runtime's file is attached. */
+static bool is_still_first(const struct codes *codes,
+			   const struct code_process *process, uint64_t now)
+{
+	bool is_coming = false;
+
+	if (!process->is_first || now >= process->first_until)
+		return false;
+	return process->text.is_set && !process->text.is_done &&
+	       (codes->fns.text_is_done(codes->fns.data, &process->text,
+					&is_coming) || is_coming);
+}
+
+static void set_next_look(struct codes *codes, struct code_process *process,
+			  const struct reader_reply *reply, bool has_failed)
+{
+	const uint64_t now = now_ns();
+	const bool is_partial = reply && reply->code.is_partial;
+	const uint64_t recheck = is_partial ? CODE_PARTIAL_NS : CODE_RECHECK_NS;
+	uint64_t pause = CODE_PAUSE * (reply ? reply->cpu_ns : 0);
+
+	if (pause < CODE_MIN_NS)
+		pause = CODE_MIN_NS;
+	if (pause > CODE_MAX_NS || has_failed)
+		pause = CODE_MAX_NS;
+	process->not_before = now + pause;
+	set_look(process, process->is_changed || pause > recheck ?
+			  process->not_before : now + recheck);
+	set_first(process, !has_failed &&
+			   is_still_first(codes, process, now));
+}
+
+void codes_end_look(struct codes *codes, struct code_process *process,
+		    const struct reader_reply *reply,
+		    const unsigned char *entries, size_t size)
+{
+	const struct reader_code_reply *code = reply ? &reply->code : NULL;
+	const unsigned int max = size / sizeof(struct reader_code_range);
+	bool has_failed = !reply || reply->error;
+	unsigned int nr = 0;
+
+	process->is_asked = false;
+	if (code) {
+		nr = code->nr < max ? code->nr : max;
+		has_failed |= !replace_ranges(codes, process, entries, nr);
+		process->text.is_set = code->text.is_set;
+		process->text.device = code->text.device;
+		process->text.inode = code->text.inode;
+		process->is_changed |= code->has_changed;
+	}
+	set_reserved(codes, process, process->nr);
+	if (process->is_removed) {
+		detach_all(codes, process);
+		drop(codes, process);
+		return;
+	}
+	/* If it has changed during the look, it may be one of a runtime now. */
+	if (code && !code->is_runtime && !process->is_changed) {
+		detach_all(codes, process);
+		leave_bucket(codes, process);
+		drop(codes, process);
+		return;
+	}
+	if (code && code->is_full)
+		tell_limit(codes, process->nr >= CODE_MAX_RANGES ?
+			   LIMIT_PROCESS : LIMIT_USER, process->pid);
+	set_next_look(codes, process, reply, has_failed);
+}
+
+void codes_check(struct codes *codes, struct users *users, uint64_t now)
+{
+	struct code_process *process;
+	struct user *user = NULL;
+	bool is_coming, is_done;
+
+	while ((user = users_next(users, user))) {
+		for (process = user->codes; process; process = process->of_user) {
+			if (now >= process->first_until)
+				set_first(process, false);
+			if (!process->text.is_set || process->is_asked)
+				continue;
+			is_done = codes->fns.text_is_done(codes->fns.data,
+							  &process->text,
+							  &is_coming);
+			/* What "ready" waits for has no pause. */
+			if (is_done != process->text.is_done)
+				look_soon(process, process->is_first ?
+						   now : process->not_before);
+			else if (!is_done && !is_coming && !process->is_changed)
+				set_first(process, false);
+		}
+	}
+}
+
+uint64_t codes_next(struct users *users, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	struct user *user = NULL;
+
+	/* What is due and has not begun waits for a reader. */
+	while ((user = users_next(users, user)))
+		if (user->codes && user->next_look > now &&
+		    user->next_look < next && user_is_served(user, now))
+			next = user->next_look;
+	return next;
+}
+
+unsigned int codes_for_each(const struct codes *codes,
+			    void (*fn)(void *data, uint64_t id), void *data)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < NR_BUCKETS; i++) {
+		const struct code_process *process = codes->buckets[i];
+
+		for (; process; process = process->next) {
+			nr += process->nr;
+			for (unsigned int j = 0; fn && j < process->nr; j++)
+				fn(data, process->ranges[j].id);
+		}
+	}
+	return nr;
+}
+
+unsigned int codes_processes(const struct codes *codes)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < NR_BUCKETS; i++)
+		for (const struct code_process *process = codes->buckets[i];
+		     process; process = process->next)
+			nr += process->nr > 0;
+	return nr;
+}

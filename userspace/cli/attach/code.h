@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Code: generated code of processes of known runtimes (see runtimes.h), and the sections
+ * that are attached to it. This is the bookkeeping; readers look at processes and attach,
+ * see reader_code.c, and jobs ask them.
+ *
+ * A process is entered when it maps a runtime's file or is forked from one that is
+ * entered. A reader then looks at its mappings; again, after a pause, when it has made
+ * more memory executable; and every CODE_RECHECK_NS. Each look returns all ranges that
+ * have a section then. The ranges of a process that has ended, or has become another
+ * program, are detached.
+ *
+ * Each process belongs to the user who ran it when it was entered. What is reserved for
+ * a user, and for all, is bounded: see codes_begin_look().
+ */
+#ifndef ATTACH_CODE_H
+#define ATTACH_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "clock.h"
+#include "reader_task.h"
+#include "user.h"
+
+/* Processes of one user, and of all. */
+#define CODE_USER_MAX_PROCESSES	256U
+#define CODE_MAX_PROCESSES	2048U
+
+/*
+ * Ranges of all processes: one part in this many of what the kernel lets one client
+ * attach; and those of one user: one part in this many of these.
+ */
+#define CODE_SHARE		4U
+#define CODE_USER_SHARE		4U
+
+/*
+ * Time from a change to the look at it, in which more changes may come; time between two
+ * looks at a process, at least CODE_PAUSE times the CPU time of the last one, within
+ * these limits; and time after which it is looked at without any change, normally and if
+ * the last look was partial.
+ */
+#define CODE_SETTLE_NS		(10 * MS)
+#define CODE_PAUSE		20
+#define CODE_MIN_NS		(50 * MS)
+#define CODE_MAX_NS		(5 * SECOND)
+#define CODE_RECHECK_NS		(10 * SECOND)
+#define CODE_PARTIAL_NS		SECOND
+
+/* How long, at most, "ready" waits for the section of a runtime's own file. */
+#define CODE_FIRST_NS		(60 * SECOND)
+
+/**
+ * struct code_process - one process
+ *
+ * @next: next process in the hash bucket.
+ * @of_user, @of_user_before: neighbours in the list user->codes.
+ * @pid: the process.
+ * @user: who is charged for it.
+ * @ranges, @nr: the ranges that have a section, by address.
+ * @nr_reserved: ranges counted for the user: @nr, and during a look those that the look
+ *	may attach.
+ * @is_asked: a reader looks at it.
+ * @is_changed: it has changed since the last look began.
+ * @is_first: it existed at the start of the command, and was not attached to yet.
+ * @is_removed: it has ended during the look, and is in no bucket.
+ * @text: the runtime's own file, if that has code without .eh_frame; see struct
+ *	reader_code.
+ * @first_until: until when it counts as @is_first, at most.
+ * @not_before: end of the pause after the last look.
+ * @look_at: time of the next look.
+ */
+struct code_process {
+	struct code_process *next;
+	struct code_process *of_user;
+	struct code_process **of_user_before;
+	pid_t pid;
+	struct user *user;
+	struct reader_code_range *ranges;
+	unsigned int nr;
+	unsigned int nr_reserved;
+	bool is_asked;
+	bool is_changed;
+	bool is_first;
+	bool is_removed;
+	struct reader_code_text text;
+	uint64_t first_until;
+	uint64_t not_before;
+	uint64_t look_at;
+};
+
+struct codes;
+
+/**
+ * struct code_fns - what the bookkeeping needs of others
+ *
+ * @detach: detach a section.
+ * @text_is_done: returns whether the file @text has a section, so that a rule for the
+ *	rest of it can be attached; sets *@is_coming if it may get one soon.
+ * @tell_limit: called once for each limit that is reached: @what is a constant string.
+ * @data: argument of all.
+ */
+struct code_fns {
+	void (*detach)(void *data, uint64_t id);
+	bool (*text_is_done)(void *data, const struct reader_code_text *text,
+			     bool *is_coming);
+	void (*tell_limit)(void *data, const char *what, pid_t pid);
+	void *data;
+};
+
+/* @max_attached: the kernel's limit. Returns NULL without memory. */
+struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached);
+
+/* Does not detach anything. */
+void codes_free(struct codes *codes);
+
+/*
+ * Enter @pid, a process of @user, if it is not; it has mapped a runtime's file. Else note
+ * that it has changed.
+ */
+void codes_enter(struct codes *codes, struct user *user, pid_t pid,
+		 bool is_first);
+
+/* Returns whether the process is entered; then note that it has changed. */
+bool codes_change(struct codes *codes, pid_t pid);
+
+/* Returns whether the process is entered; sets *@nr to its ranges, if @nr is not NULL. */
+bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr);
+
+/* The process has ended: detach its ranges. */
+void codes_remove(struct codes *codes, pid_t pid);
+
+/*
+ * Begin a look at the process of @user that is due, if there is one: fills in the request
+ * to a reader. codes_end_look() must follow. Returns the process, or NULL.
+ *
+ * The look may use one half of the ranges that are left to all users, so that some are
+ * always left for the next one, but not more than are left to this user.
+ */
+struct code_process *codes_begin_look(struct codes *codes, struct user *user,
+				      uint64_t now,
+				      struct reader_request *request);
+
+/*
+ * Take the result of a look: @reply, with the ranges at @entries, @size bytes; @reply is
+ * NULL if there is none. @process is not valid afterwards.
+ */
+void codes_end_look(struct codes *codes, struct code_process *process,
+		    const struct reader_reply *reply,
+		    const unsigned char *entries, size_t size);
+
+/* Look again at processes whose file has got, or lost, its section. Periodic work. */
+void codes_check(struct codes *codes, struct users *users, uint64_t now);
+
+/* Time after @now of the next look at a process of a user who is served. */
+uint64_t codes_next(struct users *users, uint64_t now);
+
+/* Number of ranges, for which @fn is called with their ids, if it is not NULL. */
+unsigned int codes_for_each(const struct codes *codes,
+			    void (*fn)(void *data, uint64_t id), void *data);
+
+/* Number of processes with at least one range. */
+unsigned int codes_processes(const struct codes *codes);
+
+#endif /* ATTACH_CODE_H */
