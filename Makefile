@@ -41,7 +41,7 @@ check-storm:		## fork, exec, munmap, dlopen and unregister concurrently with wal
 check-samples:		## samples: a minute of overload, 40,000 stacks taken at once compared with those taken later
 	@selftests/vm/sample/check
 
-check-jit:		## record LLVM, numba, PostgreSQL, CPython and LuaJIT with their generated code
+check-jit:		## record LLVM, numba, PostgreSQL, CPython, LuaJIT, Node.js, Java and Erlang with their generated code
 	@selftests/jit/check
 
 check-hostile:		## the daemon of attach --all against hostile users, for 20 minutes
