@@ -271,7 +271,8 @@ static void no_answer(void)
 	pass_time(CODE_RECHECK_NS);
 	codes_end_look(codes, look(user), NULL, NULL, 0);
 	EXPECT_EQ(nr_detached, 0);
-	EXPECT_EQ(user->nr_code_ranges, 2);
+	/* It may have attached as many as it was allowed. */
+	EXPECT_EQ(user->nr_code_ranges, 2 + CODE_MAX_RANGES);
 	EXPECT(codes_change(codes, 10));
 	pass_time(CODE_MAX_NS - 1);
 	EXPECT(!look(user));
@@ -283,7 +284,34 @@ static void no_answer(void)
 	reply.code = (struct reader_code_reply) { .is_runtime = true, .nr = 99 };
 	codes_end_look(codes, process, &reply, (void *)ranges,
 		       sizeof(ranges[0]));
+	EXPECT_EQ(user->nr_code_ranges, 1 + CODE_MAX_RANGES);
+	codes_begin_listing(users);
+	codes_end_listing(codes, users);
 	EXPECT_EQ(user->nr_code_ranges, 1);
+}
+
+/* A process may keep what it has, but not if it seems to be lost again and again. */
+static void what_is_lost_counts(void)
+{
+	const unsigned int nr = MAX_OF_USER / CODE_MAX_RANGES;
+
+	for (pid_t pid = 1; pid <= (pid_t)nr; pid++)
+		EXPECT(attach(user, pid, 1000 * pid, CODE_MAX_RANGES));
+	pass_time(CODE_RECHECK_NS);
+	codes_end_look(codes, look(user), NULL, NULL, 0);
+	EXPECT_EQ(user->nr_code_ranges, MAX_OF_USER + CODE_MAX_RANGES);
+	EXPECT(look(user));
+	EXPECT_EQ(request.code.max, 0);
+	EXPECT_EQ(request.code.nr, CODE_MAX_RANGES);
+	codes_begin_listing(users);
+	EXPECT(look(user));
+	EXPECT_EQ(request.code.max, 0);
+	codes_end_listing(codes, users);
+	EXPECT(look(user));
+	EXPECT_EQ(request.code.max, CODE_MAX_RANGES);
+	/* Others are not concerned. */
+	EXPECT(attach(other, 1000, 1, 1));
+	EXPECT_EQ(request.code.max, CODE_MAX_RANGES);
 }
 
 /* Ranges of one user are bounded; when that is reached, the others still have room. */
@@ -435,6 +463,7 @@ int main(void)
 		TAP_TEST(one_that_is_no_runtime),
 		TAP_TEST(one_that_becomes_a_runtime),
 		TAP_TEST(no_answer),
+		TAP_TEST(what_is_lost_counts),
 		TAP_TEST(limits),
 		TAP_TEST(looks_at_the_same_time),
 		TAP_TEST(processes_are_bounded),

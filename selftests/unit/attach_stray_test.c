@@ -26,7 +26,11 @@ static uint64_t asked_since;
  * Ids that the kernel has attached: true up to the last one, except those
  * detached.
  */
-static bool attached[1000];
+/* What the kernel attaches at most, and the ids in use. */
+#define MAX_ATTACHED 16384
+#define MAX_ID (3 * MAX_ATTACHED + 1)
+
+static bool attached[MAX_ID];
 static unsigned int nr_detached;
 static unsigned int nr_listed;
 
@@ -57,7 +61,7 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 		return -1;
 	nr_listed++;
 	to = (struct sframe_unwind_attached *)(uintptr_t)list->attached;
-	for (uint64_t id = list->from; id < 1000 && nr < list->nr; id++)
+	for (uint64_t id = list->from; id < MAX_ID && nr < list->nr; id++)
 		if (attached[id])
 			to[nr++] = (struct sframe_unwind_attached) { .id = id };
 	list->nr = nr;
@@ -127,6 +131,29 @@ static void what_nobody_knows_of_is_detached(void)
 	EXPECT_EQ(nr_listed, 6);
 }
 
+/* A user can have many attached in the time between two listings. */
+static void one_listing_finds_all(void)
+{
+	attach(1, MAX_ATTACHED, false);
+	jobs.nr_lost++;
+	check();
+	check();
+	EXPECT_EQ(nr_detached, MAX_ATTACHED);
+}
+
+static void begin_code(const struct code_fns *fns)
+{
+	jobs.users = users_create(NULL);
+	jobs.codes = codes_create(fns, MAX_ATTACHED);
+}
+
+static void end_code(void)
+{
+	codes_free(jobs.codes);
+	users_free(jobs.users);
+	jobs.codes = NULL;
+}
+
 /* Attachments to generated code are in another table. */
 static void those_of_generated_code_stay(void)
 {
@@ -135,12 +162,12 @@ static void those_of_generated_code_stay(void)
 		.code = { .is_runtime = true, .nr = 1 },
 	};
 	const struct reader_code_range range = { .start = 1, .end = 2, .id = 2 };
-	struct users *users = users_create(NULL);
-	struct user *user = users_get(users, 1);
 	struct reader_request request = { 0 };
 	struct code_process *process;
+	struct user *user;
 
-	jobs.codes = codes_create(&fns, 16384);
+	begin_code(&fns);
+	user = users_get(jobs.users, 1);
 	codes_enter(jobs.codes, user, 1, true);
 	process = codes_begin_look(jobs.codes, user, world.now, &request);
 	codes_end_look(jobs.codes, process, &reply, (void *)&range, sizeof(range));
@@ -148,10 +175,86 @@ static void those_of_generated_code_stay(void)
 	jobs.nr_lost++;
 	for (int i = 0; i < 5; i++)
 		check();
-	codes_free(jobs.codes);
-	users_free(users);
-	jobs.codes = NULL;
+	end_code();
 	EXPECT(!attached[1] && attached[2] && !attached[3]);
+}
+
+/* Ask for a look, which attaches @nr from @id on, and is lost. */
+static void lose_look(struct user *user, uint64_t id, unsigned int nr)
+{
+	struct reader_request request = { 0 };
+	struct code_process *process;
+
+	codes_enter(jobs.codes, user, 1, true);
+	process = codes_begin_look(jobs.codes, user, world.now, &request);
+	EXPECT(process && request.code.max >= nr);
+	attach(id, id + nr - 1, false);
+	jobs.nr_lost++;
+	codes_end_look(jobs.codes, process, NULL, NULL, 0);
+	codes_remove(jobs.codes, 1);
+}
+
+/* What a lost look may have attached counts until it is detached. */
+static void those_of_lost_looks_count(void)
+{
+	const struct code_fns fns = { 0 };
+	struct user *user;
+
+	begin_code(&fns);
+	user = users_get(jobs.users, 1);
+	lose_look(user, 1, CODE_MAX_RANGES);
+	EXPECT_EQ(user->nr_code_ranges, CODE_MAX_RANGES);
+	check();
+	/* Not in the listing. */
+	lose_look(user, CODE_MAX_RANGES + 1, CODE_MAX_RANGES);
+	EXPECT_EQ(user->nr_code_ranges, 2 * CODE_MAX_RANGES);
+	check();
+	EXPECT_EQ(nr_detached, CODE_MAX_RANGES);
+	EXPECT_EQ(user->nr_code_ranges, CODE_MAX_RANGES);
+	/* The killed reader has not ended: it may attach yet. */
+	world.left = 1;
+	for (int i = 0; i < 4; i++)
+		check();
+	EXPECT_EQ(user->nr_code_ranges, CODE_MAX_RANGES);
+	world.left = 0;
+	for (int i = 0; i < 4; i++)
+		check();
+	EXPECT_EQ(nr_detached, 2 * CODE_MAX_RANGES);
+	EXPECT_EQ(user->nr_code_ranges, 0);
+	end_code();
+}
+
+/* One user has all of his readers killed, as often as he is served. */
+static void lost_looks_are_bounded(void)
+{
+	const struct code_fns fns = { 0 };
+	unsigned int nr_most = 0, nr = 0;
+	struct reader_request request;
+	struct user *user;
+
+	begin_code(&fns);
+	user = users_get(jobs.users, 1);
+	for (pid_t pid = 1; pid <= 100; pid++)
+		codes_enter(jobs.codes, user, pid, false);
+	for (int i = 0; i < 40; i++) {
+		struct code_process *process;
+
+		world.now += CODE_MAX_NS;
+		while ((process = codes_begin_look(jobs.codes, user, world.now,
+						   &request))) {
+			if (request.code.max)
+				attach(nr + 1, nr + request.code.max, false);
+			nr += request.code.max;
+			jobs.nr_lost++;
+			codes_end_look(jobs.codes, process, NULL, NULL, 0);
+		}
+		if (nr - nr_detached > nr_most)
+			nr_most = nr - nr_detached;
+		check();
+	}
+	EXPECT_EQ(nr_most, MAX_ATTACHED / CODE_SHARE / CODE_USER_SHARE);
+	EXPECT(nr > 2 * nr_most);
+	end_code();
 }
 
 static void what_is_told_of_later_stays(void)
@@ -231,7 +334,10 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(nothing_is_asked_without_need),
 		TAP_TEST(what_nobody_knows_of_is_detached),
+		TAP_TEST(one_listing_finds_all),
 		TAP_TEST(those_of_generated_code_stay),
+		TAP_TEST(those_of_lost_looks_count),
+		TAP_TEST(lost_looks_are_bounded),
 		TAP_TEST(what_is_told_of_later_stays),
 		TAP_TEST(what_the_killed_one_attaches_yet),
 		TAP_TEST(the_kernel_is_not_asked_all_the_time),

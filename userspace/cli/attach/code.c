@@ -15,7 +15,7 @@
  *
  * @max_ranges: limit of @nr_reserved.
  * @nr: number of processes.
- * @nr_reserved: sum of nr_reserved of all processes.
+ * @nr_reserved: sum of nr_code_ranges of all users.
  * @is_told: limits that have been told of, by enum limit.
  */
 struct codes {
@@ -112,6 +112,38 @@ static void set_reserved(struct codes *codes, struct code_process *process,
 	codes->nr_reserved += nr - process->nr_reserved;
 	process->user->nr_code_ranges += nr - process->nr_reserved;
 	process->nr_reserved = nr;
+}
+
+/*
+ * No reply to a look: as much as it was allowed to attach may be attached, and what the
+ * process had may be so, too.
+ */
+static void lose(struct codes *codes, const struct code_process *process)
+{
+	codes->nr_reserved += process->nr_reserved;
+	process->user->nr_code_ranges += process->nr_reserved;
+	process->user->lost_ranges += process->nr_reserved;
+}
+
+void codes_begin_listing(struct users *users)
+{
+	struct user *user = NULL;
+
+	while ((user = users_next(users, user))) {
+		user->listed_ranges += user->lost_ranges;
+		user->lost_ranges = 0;
+	}
+}
+
+void codes_end_listing(struct codes *codes, struct users *users)
+{
+	struct user *user = NULL;
+
+	while ((user = users_next(users, user))) {
+		codes->nr_reserved -= user->listed_ranges;
+		user->nr_code_ranges -= user->listed_ranges;
+		user->listed_ranges = 0;
+	}
 }
 
 static struct code_process *add(struct codes *codes, struct user *user, pid_t pid)
@@ -232,22 +264,31 @@ void codes_remove(struct codes *codes, pid_t pid)
 
 /* --- looks */
 
+static unsigned int left_of(unsigned int max, unsigned int used)
+{
+	return used < max ? max - used : 0;
+}
+
 /* How many ranges the process may have after a look. */
 static unsigned int allowed(const struct codes *codes,
 			    const struct code_process *process)
 {
+	const struct user *user = process->user;
 	const unsigned int all = codes->nr_reserved - process->nr_reserved;
-	const unsigned int his = process->user->nr_code_ranges -
-				 process->nr_reserved;
-	const unsigned int his_max = codes->max_ranges / CODE_USER_SHARE;
+	const unsigned int his = user->nr_code_ranges - process->nr_reserved;
+	const unsigned int left = left_of(codes->max_ranges, all) / 2;
+	const unsigned int his_left = left_of(codes->max_ranges /
+					      CODE_USER_SHARE, his);
 	unsigned int nr = CODE_MAX_RANGES;
 
-	if (nr > (codes->max_ranges - all) / 2)
-		nr = (codes->max_ranges - all) / 2;
-	if (nr > (his < his_max ? his_max - his : 0))
-		nr = his < his_max ? his_max - his : 0;
-	/* It may keep what it has. */
-	return nr > process->nr ? nr : process->nr;
+	if (nr > left)
+		nr = left;
+	if (nr > his_left)
+		nr = his_left;
+	/* It may keep what it has; but if that is lost, it would be attached once more. */
+	if (nr < process->nr && !user->lost_ranges && !user->listed_ranges)
+		nr = process->nr;
+	return nr;
 }
 
 /* Find the user's process to look at, and the time of the next one. */
@@ -297,7 +338,8 @@ struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 	process->text.is_done = code->text.is_done;
 	process->is_asked = true;
 	process->is_changed = false;
-	set_reserved(codes, process, code->max);
+	set_reserved(codes, process, code->max > process->nr ?
+				     code->max : process->nr);
 	return process;
 }
 
@@ -394,6 +436,8 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		process->text.device = code->text.device;
 		process->text.inode = code->text.inode;
 		process->is_changed |= code->has_changed;
+	} else {
+		lose(codes, process);
 	}
 	set_reserved(codes, process, process->nr);
 	if (process->is_removed) {

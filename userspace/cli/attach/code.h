@@ -132,11 +132,20 @@ bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr);
 void codes_remove(struct codes *codes, pid_t pid);
 
 /*
+ * Ranges that a look without a reply may have attached count for its user until all
+ * attachments have been listed. Call the one when a listing begins, and the other when
+ * the strays in it have been detached.
+ */
+void codes_begin_listing(struct users *users);
+void codes_end_listing(struct codes *codes, struct users *users);
+
+/*
  * Begin a look at the process of @user that is due, if there is one: fills in the request
  * to a reader. codes_end_look() must follow. Returns the process, or NULL.
  *
  * The look may use one half of the ranges that are left to all users, so that some are
- * always left for the next one, but not more than are left to this user.
+ * always left for the next one, but not more than are left to this user. A process may
+ * keep what it has, unless looks at the user's processes were lost.
  */
 struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 				      uint64_t now,

@@ -28,8 +28,13 @@
 #include "reader_task.h"
 #include "runtimes.h"
 
-/* Limit of CPU time of reading the mappings once; what comes then is left out. */
+/*
+ * Limits of reading the mappings once: of CPU time; and of real time, attaching included,
+ * because others can make each system call wait. What comes then is left out. The reply
+ * must come before READER_MAX_NS.
+ */
 #define READ_NS (300 * MS)
+#define LOOK_NS SECOND
 
 /* Limits of one range: mappings, of which the kernel takes 256; and bytes. */
 #define MAX_MAPPINGS	128
@@ -73,6 +78,7 @@ struct wanted {
  * @wanted, @nr: what is to be attached to, by address.
  * @is_full: there is more.
  * @is_cut: there may be more: the time to read was over.
+ * @ends_at: when all time is over.
  */
 struct look {
 	const struct runtime *runtimes[MAX_RUNTIMES];
@@ -84,6 +90,7 @@ struct look {
 	unsigned int nr;
 	bool is_full;
 	bool is_cut;
+	uint64_t ends_at;
 };
 
 /* --- mappings */
@@ -138,7 +145,8 @@ static int for_each_mapping(int process, struct look *look,
 		return -ENOMEM;
 	}
 	while (getline(&line, &size, maps) > 0) {
-		if (!(++lines % 64) && cpu_ns() > end) {
+		if (now_ns() >= look->ends_at ||
+		    (!(++lines % 64) && cpu_ns() > end)) {
 			look->is_cut = true;
 			break;
 		}
@@ -151,7 +159,7 @@ static int for_each_mapping(int process, struct look *look,
 		err = errno ? -errno : -EIO;
 	free(line);
 	fclose(maps);
-	return err || nr ? err : -ESRCH;
+	return err || nr || look->is_cut ? err : -ESRCH;
 }
 
 static void add_runtime(struct look *look, const struct mapped *mapped)
@@ -266,16 +274,18 @@ static void find_text(int process, const struct look *look,
 /*
  * Look at the process. @done is the runtime's file, if it has a section; @text is set to
  * the one that was found. Returns 0 with @look->nr_runtimes 0 if it is none of a runtime,
- * or a negative errno: -ESRCH if it has ended.
+ * or a negative errno: -ESRCH if it has ended, -ETIME if that could not be found out.
  */
 static int look_at(int process, const struct reader_code_text *done,
 		   struct reader_code_text *text, struct look *look)
 {
 	int err;
 
-	*look = (struct look) { 0 };
+	*look = (struct look) { .ends_at = now_ns() + LOOK_NS };
 	*text = (struct reader_code_text) { 0 };
 	err = for_each_mapping(process, look, add_runtime);
+	if (!err && !look->nr_runtimes && look->is_cut)
+		err = -ETIME;
 	if (err || !look->nr_runtimes)
 		return err;
 	find_text(process, look, text);
@@ -445,6 +455,10 @@ static bool attach_new(const struct reader_request *request, struct look *look,
 			continue;
 		if (nr >= request->code.max) {
 			reply->code.is_full = true;
+			break;
+		}
+		if (now_ns() >= look->ends_at) {
+			reply->code.is_partial = true;
 			break;
 		}
 		err = attach(request->mapping.pid, wanted, reply);

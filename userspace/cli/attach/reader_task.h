@@ -75,7 +75,7 @@ struct reader_attach {
 };
 
 /* Ranges of one process. */
-#define CODE_MAX_RANGES 256U
+#define CODE_MAX_RANGES 64U
 
 /* A range of addresses, and the attachment for it. */
 struct reader_code_range {
@@ -229,7 +229,7 @@ struct reader_maps_entry {
  * @has_changed: its mappings have changed during the look.
  * @is_partial: a range was left out that may be attached to later: its addresses have a
  *	section of another client, or of a process with which this one shares its memory;
- *	or there were too many mappings to read them all now.
+ *	or there were too many mappings to read them all now, or the time was over.
  * @text: the runtime's file.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
  *	reader_code_range, by address. Those of the request that are not among them may

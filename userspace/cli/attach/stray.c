@@ -81,8 +81,11 @@ static void list_unknown(struct strays *strays, const struct ids *known,
 	strays->has_more = false;
 	for (;;) {
 		list.nr = NR_LISTED;
-		if (ioctl(device, SFRAME_UNWIND_IOC_LIST_ATTACHED, &list) ||
-		    !list.nr)
+		if (ioctl(device, SFRAME_UNWIND_IOC_LIST_ATTACHED, &list)) {
+			strays->has_more = true;
+			return;
+		}
+		if (!list.nr)
 			return;
 		for (uint32_t i = 0; i < list.nr; i++) {
 			if (is_known(known, attached[i].id))
@@ -106,6 +109,8 @@ static void begin(struct strays *strays, const struct jobs *jobs, int device)
 	strays->nr_lost = jobs->nr_lost;
 	strays->listed_at = now_ns();
 	strays->next_at = strays->listed_at + STRAYS_MIN_NS;
+	if (jobs->codes)
+		codes_begin_listing(jobs->users);
 	list_unknown(strays, &known, device);
 	free(known.ids);
 	/* A reader that was killed but has not ended may still attach something. */
@@ -125,6 +130,8 @@ static void end(struct strays *strays, const struct jobs *jobs)
 	strays->listed_at = 0;
 	if (strays->has_more)
 		strays->nr_lost--;
+	else if (jobs->codes)
+		codes_end_listing(jobs->codes, jobs->users);
 }
 
 void strays_check(struct strays *strays, const struct jobs *jobs, int device)

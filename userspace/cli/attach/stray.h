@@ -10,8 +10,11 @@
 
 #include "job.h"
 
-/* Strays detached at a time; further ones are found the next time. */
-#define STRAYS_MAX 64U
+/*
+ * Strays detached at a time: as many as the kernel attaches at most. If it attaches more,
+ * further ones are found the next time.
+ */
+#define STRAYS_MAX 16384U
 
 /* Minimum time between two listings of attachments. */
 #define STRAYS_MIN_NS (10 * SECOND)

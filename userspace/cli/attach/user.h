@@ -91,6 +91,8 @@ struct code_process;
  * @others_bytes: the user's part of jobs.others_bytes.
  * @codes, @nr_codes: for code.c: the user's processes of known runtimes.
  * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
+ * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
+ *	attached, after the last listing of attachments began, and before.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_looked: for job.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
@@ -132,6 +134,8 @@ struct user {
 	struct code_process *codes;
 	unsigned int nr_codes;
 	unsigned int nr_code_ranges;
+	unsigned int lost_ranges;
+	unsigned int listed_ranges;
 	uint64_t next_look;
 	bool has_looked;
 	unsigned int nr_first;

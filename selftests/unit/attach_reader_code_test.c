@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * "sframe-unwind attach", generated code: a reader replies in time, whatever makes its
+ * system calls wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/sframe_unwind.h>
+
+#include "attach_world.h"
+#include "tap.h"
+#include "userspace/cli/attach/reader.h"
+#include "userspace/cli/attach/reader_task.h"
+
+#define PLACES 40U
+
+static unsigned char entries[READER_MAX_REPLY];
+static struct reader_request request;
+static struct reader_reply reply;
+static size_t page;
+static char *places;
+
+/* Time that each attachment takes, and each line of the mappings. */
+static uint64_t attach_ns, line_ns;
+static unsigned int nr_attached, nr_detached;
+
+void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
+		 const char *format, ...)
+{
+	(void)format;
+	to->stage = stage;
+	to->error = error;
+}
+
+int complain(const char *format, ...)
+{
+	(void)format;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long number, ...)
+{
+	struct sframe_unwind_attach *attach;
+	va_list args;
+
+	(void)fd;
+	va_start(args, number);
+	attach = va_arg(args, struct sframe_unwind_attach *);
+	va_end(args);
+	if (number == SFRAME_UNWIND_IOC_ATTACH) {
+		attach->id = ++nr_attached;
+		world.now += attach_ns;
+	} else if (number == SFRAME_UNWIND_IOC_DETACH) {
+		nr_detached++;
+	}
+	return 0;
+}
+
+/* What the C library makes of getline(). */
+ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
+
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
+{
+	world.now += line_ns;
+	return __real___getdelim(line, size, end, file);
+}
+
+static void set_executable(bool is_executable)
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (mprotect(places + 2 * i * page, page, is_executable ?
+			     PROT_READ | PROT_EXEC : PROT_READ))
+			exit(1);
+}
+
+static void begin(void)
+{
+	world_begin();
+	set_executable(true);
+	request = (struct reader_request) {
+		.what = READER_CODE,
+		.mapping.pid = getpid(),
+		.code.max = CODE_MAX_RANGES,
+	};
+	reply = (struct reader_reply) { 0 };
+	attach_ns = 0;
+	line_ns = 0;
+	nr_attached = 0;
+	nr_detached = 0;
+}
+
+static void look(void)
+{
+	const uint64_t before = world.now;
+	size_t size = 0;
+
+	reader_code(&request, &reply, entries, &size);
+	EXPECT_EQ(size, reply.code.nr * sizeof(struct reader_code_range));
+	EXPECT(world.now < before + READER_MAX_NS);
+}
+
+static void all_places(void)
+{
+	look();
+	EXPECT(reply.code.is_runtime);
+	EXPECT(!reply.code.is_partial && !reply.code.is_full);
+	EXPECT_EQ(reply.code.nr, PLACES);
+	EXPECT_EQ(nr_attached, PLACES);
+	EXPECT_EQ(nr_detached, 0);
+}
+
+static void attaching_takes_long(void)
+{
+	attach_ns = 300 * MS;
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.is_partial);
+	/* What there was time for stays, so that the next look does the rest. */
+	EXPECT(reply.code.nr > 0 && reply.code.nr < 5);
+	EXPECT_EQ(nr_attached - nr_detached, reply.code.nr);
+}
+
+static void reading_takes_long(void)
+{
+	line_ns = 500 * MS;
+	request.code.nr = 1;
+	request.code.ranges[0].id = 7;
+	look();
+	/* Whether it is one of a runtime could not be found out, so it keeps what it has. */
+	EXPECT_EQ(reply.error, -ETIME);
+	EXPECT(reply.code.is_runtime);
+	EXPECT_EQ(reply.code.nr, 1);
+	EXPECT_EQ(nr_attached + nr_detached, 0);
+}
+
+static bool map_runtime(void)
+{
+	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
+	void *memory = MAP_FAILED;
+	int fd;
+
+	if (!mkdtemp(directory))
+		return false;
+	snprintf(path, sizeof(path), "%s/node", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	if (fd >= 0 && !ftruncate(fd, page))
+		memory = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+			      fd, 0);
+	if (fd >= 0)
+		close(fd);
+	unlink(path);
+	rmdir(directory);
+	return memory != MAP_FAILED;
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(all_places),
+		TAP_TEST(attaching_takes_long),
+		TAP_TEST(reading_takes_long),
+	};
+
+	page = sysconf(_SC_PAGESIZE);
+	places = mmap(NULL, 2 * PLACES * page, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (places == MAP_FAILED || !map_runtime()) {
+		printf("1..0 # SKIP no file in /tmp can be mapped executable\n");
+		return 0;
+	}
+	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		begin();
+		tap_run(&tests[i], 1);
+	}
+	return tap_done();
+}
