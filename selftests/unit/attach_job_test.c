@@ -502,20 +502,17 @@ static void runtimes_are_looked_at(void)
 static void runtimes_are_found_by_passes(void)
 {
 	begin_code();
-	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
-			  "libnode.so.1 (deleted)", true);
+	job_found_mapping(&jobs, VICTIM, "libnode.so.1 (deleted)", true);
 	EXPECT_EQ(users_get(jobs.users, 100 * VICTIM)->nr_first, 1);
 	EXPECT_EQ(next_look(), VICTIM);
 	told_runtime(true);
 	EXPECT_EQ(users_get(jobs.users, 100 * VICTIM)->nr_first, 0);
 	/* With events, it is no change that another pass finds it. */
 	world.now += CODE_MIN_NS;
-	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
-			  "libnode.so.1", false);
+	job_found_mapping(&jobs, VICTIM, "libnode.so.1", false);
 	EXPECT_EQ(next_look(), 0);
 	jobs.is_polling = true;
-	job_found_mapping(&jobs, users_get(jobs.users, 100 * VICTIM), VICTIM,
-			  "libnode.so.1", false);
+	job_found_mapping(&jobs, VICTIM, "libnode.so.1", false);
 	EXPECT_EQ(next_look(), VICTIM);
 	told_runtime(true);
 }
@@ -532,6 +529,70 @@ static void runtimes_end(void)
 	world.processes[VICTIM - ROOT].is_kernel = true;
 	jobs_note_exit(&jobs, VICTIM);
 	EXPECT(!codes_has(jobs.codes, VICTIM, NULL));
+}
+
+static unsigned int processes_of(uid_t uid)
+{
+	return users_get(jobs.users, uid)->nr_codes;
+}
+
+/* A runtime of root starts one of another user. */
+static void runtimes_change_their_user(void)
+{
+	begin_code();
+	jobs_note_mapping(&jobs, ROOT, "node");
+	EXPECT_EQ(next_look(), ROOT);
+	told_runtime(true);
+	world.processes[OTHER - ROOT].uid = 0;
+	jobs_note_fork(&jobs, OTHER, ROOT);
+	EXPECT_EQ(processes_of(0), 2);
+	world.now += SECOND;
+	world.processes[OTHER - ROOT].uid = 1111;
+	jobs_note_mapping(&jobs, OTHER, "node");
+	EXPECT_EQ(processes_of(0), 1);
+	EXPECT_EQ(processes_of(1111), 1);
+	EXPECT_EQ(next_look(), OTHER);
+	EXPECT_EQ(asked[0].user->uid, 1111);
+	/* Without a new mapping, the next look finds it out. */
+	world.now += SECOND;
+	world.processes[OTHER - ROOT].uid = 2111;
+	told_runtime(true);
+	EXPECT_EQ(processes_of(1111), 0);
+	EXPECT_EQ(processes_of(2111), 1);
+	EXPECT_EQ(next_look(), OTHER);
+	EXPECT_EQ(asked[0].user->uid, 2111);
+	/* During the look. */
+	world.now += SECOND;
+	world.processes[OTHER - ROOT].uid = 3111;
+	jobs_note_mapping(&jobs, OTHER, "node");
+	EXPECT_EQ(processes_of(2111), 1);
+	told_runtime(true);
+	EXPECT_EQ(processes_of(2111), 0);
+	EXPECT_EQ(processes_of(3111), 1);
+}
+
+/* A process of one who is not served ends unseen, and its number is used again. */
+static void runtimes_of_another_user_with_the_same_number(void)
+{
+	begin_code();
+	jobs_note_mapping(&jobs, ATTACKER, "node");
+	user_charge(users_get(jobs.users, 100 * ATTACKER), 60 * SECOND);
+	world.processes[ATTACKER - ROOT].uid = 1111;
+	world.now += SECOND;
+	jobs_note_mapping(&jobs, ATTACKER, "node");
+	EXPECT_EQ(next_look(), ATTACKER);
+	EXPECT_EQ(asked[0].user->uid, 1111);
+	told_runtime(true);
+	/* The event was lost, too: a pass finds it. */
+	world.processes[ATTACKER - ROOT].uid = 2111;
+	world.now += SECOND;
+	job_found_mapping(&jobs, ATTACKER, "node", false);
+	EXPECT_EQ(processes_of(1111), 0);
+	EXPECT_EQ(processes_of(2111), 1);
+	/* It has ended. */
+	jobs_note_mapping(&jobs, 1000, "node");
+	job_found_mapping(&jobs, 1000, "node", false);
+	EXPECT(!codes_has(jobs.codes, 1000, NULL));
 }
 
 /* A user whose process stalls a reader is not served for a while. */
@@ -593,6 +654,8 @@ int main(void)
 		TAP_TEST(runtimes_are_looked_at),
 		TAP_TEST(runtimes_are_found_by_passes),
 		TAP_TEST(runtimes_end),
+		TAP_TEST(runtimes_change_their_user),
+		TAP_TEST(runtimes_of_another_user_with_the_same_number),
 		TAP_TEST(runtimes_that_stall),
 		TAP_TEST(looks_do_not_displace_files),
 	};

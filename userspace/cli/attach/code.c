@@ -93,6 +93,13 @@ bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr)
 	return process;
 }
 
+struct user *codes_user(const struct codes *codes, pid_t pid)
+{
+	const struct code_process *process = find(codes, pid);
+
+	return process ? process->user : NULL;
+}
+
 static void set_look(struct code_process *process, uint64_t at)
 {
 	process->look_at = at;
@@ -206,12 +213,27 @@ static void detach_all(struct codes *codes, struct code_process *process)
 	process->nr = 0;
 }
 
+/* The process has ended, or is another user's now. */
+static void forget(struct codes *codes, struct code_process *process)
+{
+	leave_bucket(codes, process);
+	detach_all(codes, process);
+	/* The end of the look drops it. */
+	if (process->is_asked)
+		process->is_removed = true;
+	else
+		drop(codes, process);
+}
+
 void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 		 bool is_first)
 {
+	struct code_process *process = find(codes, pid);
 	const uint64_t now = now_ns();
-	struct code_process *process;
 
+	/* Its number is used again, or it has changed its user. */
+	if (process && process->user != user)
+		forget(codes, process);
 	if (codes_change(codes, pid))
 		return;
 	process = add(codes, user, pid);
@@ -249,17 +271,13 @@ void codes_remove(struct codes *codes, pid_t pid)
 {
 	struct code_process *process = find(codes, pid);
 	const uint64_t before = cpu_ns();
+	struct user *user;
 
 	if (!process)
 		return;
-	leave_bucket(codes, process);
-	detach_all(codes, process);
-	user_charge(process->user, cpu_ns() - before);
-	/* The end of the look drops it. */
-	if (process->is_asked)
-		process->is_removed = true;
-	else
-		drop(codes, process);
+	user = process->user;
+	forget(codes, process);
+	user_charge(user, cpu_ns() - before);
 }
 
 /* --- looks */

@@ -10,8 +10,8 @@
  * have a section then. The ranges of a process that has ended, or has become another
  * program, are detached.
  *
- * Each process belongs to the user who ran it when it was entered. What is reserved for
- * a user, and for all, is bounded: see codes_begin_look().
+ * Each process belongs to the user whose it is when it maps a runtime's file or a look at
+ * it ends. What is reserved for a user, and for all, is bounded: see codes_begin_look().
  */
 #ifndef ATTACH_CODE_H
 #define ATTACH_CODE_H
@@ -117,7 +117,8 @@ void codes_free(struct codes *codes);
 
 /*
  * Enter @pid, a process of @user, if it is not; it has mapped a runtime's file. Else note
- * that it has changed.
+ * that it has changed. If it is entered as a process of another user, that one is
+ * forgotten.
  */
 void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 		 bool is_first);
@@ -127,6 +128,9 @@ bool codes_change(struct codes *codes, pid_t pid);
 
 /* Returns whether the process is entered; sets *@nr to its ranges, if @nr is not NULL. */
 bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr);
+
+/* The user of whom the process is entered; NULL if it is not. */
+struct user *codes_user(const struct codes *codes, pid_t pid);
 
 /* The process has ended: detach its ranges. */
 void codes_remove(struct codes *codes, pid_t pid);

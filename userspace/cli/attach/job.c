@@ -362,7 +362,7 @@ static void told_maps(struct jobs *jobs, struct user *user,
 		mapping_set_name(&mapping, (const char *)rest);
 		rest += entry.name_size;
 		size -= entry.name_size;
-		job_found_mapping(jobs, user, mapping.pid, mapping.name,
+		job_found_mapping(jobs, mapping.pid, mapping.name,
 				  process->is_first);
 		jobs_add_mapping(jobs, &mapping, user, process->is_first);
 	}

@@ -228,9 +228,9 @@ void jobs_told(void *data, void *job, struct user *user,
  * job_convert.c (conversion) and job_code.c (generated code) share
  */
 
-/* Note that a process of @user maps the file @name. */
-void job_found_mapping(struct jobs *jobs, struct user *user, pid_t pid,
-		       const char *name, bool is_first);
+/* Note that a process maps the file @name. */
+void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
+		       bool is_first);
 
 /*
  * Begin a look at a process of @user, if one is due: fills in the request. Returns the

@@ -47,23 +47,38 @@ bool jobs_begin_code(struct jobs *jobs)
 	return jobs->codes;
 }
 
-void jobs_note_mapping(struct jobs *jobs, pid_t pid, const char *name)
+/* Enter the process for the user whose it is now, who may not be the one of a pass before. */
+static void enter(struct jobs *jobs, pid_t pid, bool is_first)
 {
-	if (!jobs->codes || codes_change(jobs->codes, pid) ||
-	    !name || !runtimes_find(name))
-		return;
-	codes_enter(jobs->codes, users_of_process(jobs->users, pid), pid,
-		    false);
+	struct user *user = users_of_process(jobs->users, pid);
+
+	/* Else it has ended. */
+	if (user->uid != USER_UNKNOWN)
+		codes_enter(jobs->codes, user, pid, is_first);
 }
 
-void job_found_mapping(struct jobs *jobs, struct user *user, pid_t pid,
-		       const char *name, bool is_first)
+void jobs_note_mapping(struct jobs *jobs, pid_t pid, const char *name)
 {
-	/* With events, each change is seen when it is made. */
-	if (!jobs->codes || !runtimes_find(name) ||
-	    (codes_has(jobs->codes, pid, NULL) && !jobs->is_polling))
+	if (!jobs->codes)
 		return;
-	codes_enter(jobs->codes, user, pid, is_first);
+	if (name && runtimes_find(name))
+		enter(jobs, pid, false);
+	else
+		codes_change(jobs->codes, pid);
+}
+
+void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
+		       bool is_first)
+{
+	struct user *user;
+
+	if (!jobs->codes || !runtimes_find(name))
+		return;
+	user = codes_user(jobs->codes, pid);
+	/* With events, each change is seen when it is made. */
+	if (!user || jobs->is_polling ||
+	    user != users_of_process(jobs->users, pid))
+		enter(jobs, pid, is_first);
 }
 
 void jobs_note_fork(struct jobs *jobs, pid_t child, pid_t parent)
@@ -111,6 +126,10 @@ void job_told_code(struct jobs *jobs, struct user *user,
 	}
 	before = process->nr;
 	codes_end_look(jobs->codes, process, reply, rest, size);
+	/* It can have got other credentials without a new mapping. */
+	if (codes_user(jobs->codes, pid) == user &&
+	    users_of_process(jobs->users, pid) != user)
+		enter(jobs, pid, false);
 	codes_has(jobs->codes, pid, &nr);
 	if (nr == before)
 		return;
