@@ -381,6 +381,33 @@ static void processes_are_bounded(void)
 	EXPECT_EQ(other->nr_codes, 1);
 }
 
+/* Those that had no place are found by a pass when there is one. */
+static void processes_without_a_place(void)
+{
+	for (pid_t pid = 1; pid <= (pid_t)CODE_USER_MAX_PROCESSES + 1; pid++)
+		codes_enter(codes, user, pid, false);
+	pass_time(CODE_RETRY_NS);
+	codes_check(codes, users, world.now);
+	EXPECT(!user->is_missed);
+	codes_remove(codes, 1);
+	codes_check(codes, users, world.now);
+	EXPECT(user->is_missed);
+	/* One time for each. */
+	user->is_missed = false;
+	codes_check(codes, users, world.now);
+	EXPECT(!user->is_missed);
+	/* Not before a pass examines it again. */
+	codes_enter(codes, user, 1, false);
+	codes_enter(codes, user, 1000, false);
+	codes_remove(codes, 1);
+	pass_time(CODE_RETRY_NS - 1);
+	codes_check(codes, users, world.now);
+	EXPECT(!user->is_missed);
+	pass_time(1);
+	codes_check(codes, users, world.now);
+	EXPECT(user->is_missed);
+}
+
 static void the_oldest_first(void)
 {
 	struct code_process *process;
@@ -467,6 +494,7 @@ int main(void)
 		TAP_TEST(limits),
 		TAP_TEST(looks_at_the_same_time),
 		TAP_TEST(processes_are_bounded),
+		TAP_TEST(processes_without_a_place),
 		TAP_TEST(the_oldest_first),
 		TAP_TEST(ready_waits_for_the_first),
 		TAP_TEST(text_comes_later),

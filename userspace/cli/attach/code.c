@@ -153,14 +153,19 @@ void codes_end_listing(struct codes *codes, struct users *users)
 	}
 }
 
+/* A user can have as many processes as are left to all others then. */
+static bool has_place(const struct codes *codes, const struct user *user)
+{
+	return user->nr_codes < CODE_USER_MAX_PROCESSES &&
+	       user->nr_codes < CODE_MAX_PROCESSES - codes->nr;
+}
+
 static struct code_process *add(struct codes *codes, struct user *user, pid_t pid)
 {
 	struct code_process **bucket = &codes->buckets[pid % NR_BUCKETS];
 	struct code_process *process;
 
-	/* A user can have as many as are left to all others then. */
-	if (user->nr_codes >= CODE_USER_MAX_PROCESSES ||
-	    user->nr_codes >= CODE_MAX_PROCESSES - codes->nr)
+	if (!has_place(codes, user))
 		return NULL;
 	process = calloc(1, sizeof(*process));
 	if (!process)
@@ -239,6 +244,8 @@ void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 	process = add(codes, user, pid);
 	if (!process) {
 		tell_limit(codes, LIMIT_PROCESSES, pid);
+		user->misses_codes = true;
+		user->missed_codes_at = now;
 		return;
 	}
 	process->is_changed = true;
@@ -476,6 +483,16 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 	set_next_look(codes, process, reply, has_failed);
 }
 
+/* Let a pass find the processes that had no place, if there is one now. */
+static void check_missed(const struct codes *codes, struct user *user, uint64_t now)
+{
+	if (!user->misses_codes || now < user->missed_codes_at + CODE_RETRY_NS ||
+	    !has_place(codes, user))
+		return;
+	user->misses_codes = false;
+	user->is_missed = true;
+}
+
 void codes_check(struct codes *codes, struct users *users, uint64_t now)
 {
 	struct code_process *process;
@@ -483,6 +500,7 @@ void codes_check(struct codes *codes, struct users *users, uint64_t now)
 	bool is_coming, is_done;
 
 	while ((user = users_next(users, user))) {
+		check_missed(codes, user, now);
 		for (process = user->codes; process; process = process->of_user) {
 			if (now >= process->first_until)
 				set_first(process, false);

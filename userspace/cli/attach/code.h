@@ -48,6 +48,12 @@
 #define CODE_RECHECK_NS		(10 * SECOND)
 #define CODE_PARTIAL_NS		SECOND
 
+/*
+ * Time after which a process is found again that had no place: a pass has seen it then,
+ * and does not examine it again for as long, see PASS_SEEN_NS.
+ */
+#define CODE_RETRY_NS		(10 * SECOND)
+
 /* How long, at most, "ready" waits for the section of a runtime's own file. */
 #define CODE_FIRST_NS		(60 * SECOND)
 
@@ -163,7 +169,10 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		    const struct reader_reply *reply,
 		    const unsigned char *entries, size_t size);
 
-/* Look again at processes whose file has got, or lost, its section. Periodic work. */
+/*
+ * Periodic work: look again at processes whose file has got, or lost, its section; and
+ * have those found again that had no place.
+ */
 void codes_check(struct codes *codes, struct users *users, uint64_t now);
 
 /* Time after @now of the next look at a process of a user who is served. */

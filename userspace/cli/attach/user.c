@@ -188,7 +188,7 @@ static bool is_idle(struct user *user, uint64_t now)
 	credit(user, now);
 	return !user->nr_files && !user->nr_processes && !user->nr_reading &&
 	       !user->nr_jobs && !user->nr_codes && !user->nr_code_ranges &&
-	       !user->is_missed &&
+	       !user->misses_codes && !user->is_missed &&
 	       !user->recents.nr_rechecks &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&
 	       user->credit_ns == burst_of(user);

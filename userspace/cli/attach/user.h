@@ -93,6 +93,7 @@ struct code_process;
  * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
  * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
  *	attached, after the last listing of attachments began, and before.
+ * @misses_codes, @missed_codes_at: for code.c: one of them had no place, and when that was.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_looked: for job.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
@@ -136,6 +137,8 @@ struct user {
 	unsigned int nr_code_ranges;
 	unsigned int lost_ranges;
 	unsigned int listed_ranges;
+	bool misses_codes;
+	uint64_t missed_codes_at;
 	uint64_t next_look;
 	bool has_looked;
 	unsigned int nr_first;
