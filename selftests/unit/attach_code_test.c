@@ -193,6 +193,35 @@ static void looks_after_a_partial_one(void)
 	EXPECT(look(user));
 }
 
+static void looks_after_lost_events(void)
+{
+	EXPECT(attach(user, 10, 1, 1));
+	EXPECT(attach(other, 11, 2, 1));
+	pass_time(CODE_LOST_NS);
+	codes_lose_events(codes);
+	codes_check(codes, users, world.now);
+	pass_time(CODE_SETTLE_NS);
+	end(look(user), 1, 1);
+	end(look(other), 2, 1);
+	/* Once in that time, but none is forgotten. */
+	codes_lose_events(codes);
+	pass_time(CODE_LOST_NS - CODE_SETTLE_NS - 1);
+	codes_check(codes, users, world.now);
+	pass_time(CODE_SETTLE_NS);
+	EXPECT(!look(user));
+	codes_check(codes, users, world.now);
+	pass_time(CODE_SETTLE_NS);
+	end(look(user), 1, 1);
+	/* It is no reason to use up a user's credit. */
+	user_charge(user, USER_BURST_NS / 2);
+	codes_lose_events(codes);
+	pass_time(CODE_LOST_NS);
+	codes_check(codes, users, world.now);
+	pass_time(CODE_SETTLE_NS);
+	EXPECT(!look(user));
+	EXPECT(look(other));
+}
+
 static void old_ranges_are_detached(void)
 {
 	EXPECT(attach(user, 10, 1, 3));
@@ -431,6 +460,19 @@ static void ready_waits_for_the_first(void)
 	EXPECT_EQ(user->nr_first, 0);
 }
 
+/* One that changes all the time delays nobody. */
+static void ready_does_not_wait_for_changes(void)
+{
+	struct code_process *process;
+
+	codes_enter(codes, user, 10, true);
+	process = look(user);
+	EXPECT(codes_change(codes, 10));
+	reply.code.has_changed = true;
+	end(process, 1, 1);
+	EXPECT_EQ(user->nr_first, 0);
+}
+
 static void text_comes_later(void)
 {
 	struct code_process *process;
@@ -484,6 +526,7 @@ int main(void)
 		TAP_TEST(looks_have_pauses),
 		TAP_TEST(looks_without_a_change),
 		TAP_TEST(looks_after_a_partial_one),
+		TAP_TEST(looks_after_lost_events),
 		TAP_TEST(old_ranges_are_detached),
 		TAP_TEST(one_that_ends),
 		TAP_TEST(one_that_ends_during_a_look),
@@ -497,6 +540,7 @@ int main(void)
 		TAP_TEST(processes_without_a_place),
 		TAP_TEST(the_oldest_first),
 		TAP_TEST(ready_waits_for_the_first),
+		TAP_TEST(ready_does_not_wait_for_changes),
 		TAP_TEST(text_comes_later),
 		TAP_TEST(text_never_comes),
 	};

@@ -16,6 +16,7 @@
  * @max_ranges: limit of @nr_reserved.
  * @nr: number of processes.
  * @nr_reserved: sum of nr_code_ranges of all users.
+ * @has_lost: events were lost since @lost_at, when that was last handled.
  * @is_told: limits that have been told of, by enum limit.
  */
 struct codes {
@@ -24,6 +25,8 @@ struct codes {
 	unsigned int max_ranges;
 	unsigned int nr;
 	unsigned int nr_reserved;
+	bool has_lost;
+	uint64_t lost_at;
 	bool is_told[3];
 };
 
@@ -262,16 +265,47 @@ static void look_soon(struct code_process *process, uint64_t at)
 	process->is_changed = true;
 }
 
+static void change(struct code_process *process, uint64_t now)
+{
+	const uint64_t soon = now + CODE_SETTLE_NS;
+
+	look_soon(process, soon > process->not_before ?
+			   soon : process->not_before);
+}
+
 bool codes_change(struct codes *codes, pid_t pid)
 {
 	struct code_process *process = find(codes, pid);
 
-	const uint64_t soon = now_ns() + CODE_SETTLE_NS;
-
 	if (process)
-		look_soon(process, soon > process->not_before ?
-				   soon : process->not_before);
+		change(process, now_ns());
 	return process;
+}
+
+void codes_lose_events(struct codes *codes)
+{
+	codes->has_lost = true;
+}
+
+/*
+ * Any process can have changed. Who loses events on purpose must not use up the credit of
+ * all others: half of it is left for what they do themselves.
+ */
+static void check_lost(struct codes *codes, struct users *users, uint64_t now)
+{
+	struct code_process *process;
+	struct user *user = NULL;
+
+	if (!codes->has_lost || now < codes->lost_at + CODE_LOST_NS)
+		return;
+	codes->has_lost = false;
+	codes->lost_at = now;
+	while ((user = users_next(users, user))) {
+		if (!user_is_modest(user))
+			continue;
+		for (process = user->codes; process; process = process->of_user)
+			change(process, now);
+	}
 }
 
 void codes_remove(struct codes *codes, pid_t pid)
@@ -499,6 +533,7 @@ void codes_check(struct codes *codes, struct users *users, uint64_t now)
 	struct user *user = NULL;
 	bool is_coming, is_done;
 
+	check_lost(codes, users, now);
 	while ((user = users_next(users, user))) {
 		check_missed(codes, user, now);
 		for (process = user->codes; process; process = process->of_user) {

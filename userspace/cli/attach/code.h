@@ -6,7 +6,7 @@
  *
  * A process is entered when it maps a runtime's file or is forked from one that is
  * entered. A reader then looks at its mappings; again, after a pause, when it has made
- * more memory executable; and every CODE_RECHECK_NS. Each look returns all ranges that
+ * more memory executable, or may have done so; and every CODE_RECHECK_NS. Each look returns all ranges that
  * have a section then. The ranges of a process that has ended, or has become another
  * program, are detached.
  *
@@ -47,6 +47,9 @@
 #define CODE_MAX_NS		(5 * SECOND)
 #define CODE_RECHECK_NS		(10 * SECOND)
 #define CODE_PARTIAL_NS		SECOND
+
+/* Time between two looks at all processes because of lost events. */
+#define CODE_LOST_NS		SECOND
 
 /*
  * Time after which a process is found again that had no place: a pass has seen it then,
@@ -169,9 +172,12 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		    const struct reader_reply *reply,
 		    const unsigned char *entries, size_t size);
 
+/* Note that events were lost: any process may have changed. */
+void codes_lose_events(struct codes *codes);
+
 /*
- * Periodic work: look again at processes whose file has got, or lost, its section; and
- * have those found again that had no place.
+ * Periodic work: look again at processes whose file has got, or lost, its section, and at
+ * all after lost events; and have those found again that had no place.
  */
 void codes_check(struct codes *codes, struct users *users, uint64_t now);
 

@@ -127,8 +127,11 @@ static void handle_events(struct session *session)
 	};
 
 	if (session->events && now_ns() >= events_next(session->events) &&
-	    events_handle(session->events, &fns, session))
+	    events_handle(session->events, &fns, session)) {
 		session->pass.wants_all = true;
+		if (session->jobs.codes)
+			codes_lose_events(session->jobs.codes);
+	}
 }
 
 static void tick(struct session *session, uint64_t now)
