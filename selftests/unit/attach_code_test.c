@@ -506,6 +506,36 @@ static void text_comes_later(void)
 	EXPECT(!request.code.text.is_done);
 }
 
+/* The process executes another program; the file of that has its section already. */
+static void text_of_another_file(void)
+{
+	struct code_process *process;
+
+	EXPECT(attach(user, 10, 1, 1));
+	text_done = true;
+	for (uint64_t inode = 7; inode < 9; inode++) {
+		pass_time(CODE_RECHECK_NS);
+		process = look(user);
+		EXPECT(process);
+		reply.code.text = (struct reader_code_text) {
+			.is_set = true,
+			.inode = inode,
+		};
+		end(process, 1, 1);
+		codes_check(codes, users, world.now);
+		pass_time(CODE_MIN_NS);
+		process = look(user);
+		EXPECT(process);
+		EXPECT(request.code.text.is_done);
+		EXPECT_EQ(request.code.text.inode, inode);
+		reply.code.text = request.code.text;
+		end(process, 1, 1);
+		codes_check(codes, users, world.now);
+		pass_time(CODE_MIN_NS);
+		EXPECT(!look(user));
+	}
+}
+
 static void text_never_comes(void)
 {
 	codes_enter(codes, user, 10, true);
@@ -542,6 +572,7 @@ int main(void)
 		TAP_TEST(ready_waits_for_the_first),
 		TAP_TEST(ready_does_not_wait_for_changes),
 		TAP_TEST(text_comes_later),
+		TAP_TEST(text_of_another_file),
 		TAP_TEST(text_never_comes),
 	};
 

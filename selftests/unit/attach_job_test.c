@@ -523,6 +523,7 @@ static void runtimes_end(void)
 	jobs_note_mapping(&jobs, VICTIM, "node");
 	EXPECT_EQ(next_look(), VICTIM);
 	told_runtime(true);
+	world.now += CODE_NEW_NS;
 	/* The number may be that of another process already. */
 	jobs_note_exit(&jobs, VICTIM);
 	EXPECT(codes_has(jobs.codes, VICTIM, NULL));
@@ -595,6 +596,38 @@ static void runtimes_of_another_user_with_the_same_number(void)
 	EXPECT(!codes_has(jobs.codes, 1000, NULL));
 }
 
+/* Forks cost no look at /proc, and exits at most one that the user pays for. */
+static void runtimes_that_fork(void)
+{
+	struct user *user = users_get(jobs.users, 100 * ATTACKER);
+	int64_t credit;
+
+	begin_code();
+	jobs_note_mapping(&jobs, ATTACKER, "node");
+	world.looks = 0;
+	for (pid_t pid = 1000; pid < 2000; pid++) {
+		jobs_note_fork(&jobs, pid, ATTACKER);
+		EXPECT_EQ(processes_of(100 * ATTACKER), 2);
+		jobs_note_exit(&jobs, pid);
+		EXPECT_EQ(processes_of(100 * ATTACKER), 1);
+	}
+	/* Handled in the wrong order; and more than fit. */
+	for (pid_t pid = 1000; pid < 2000; pid++) {
+		jobs_note_exit(&jobs, pid);
+		jobs_note_fork(&jobs, pid, ATTACKER);
+	}
+	EXPECT_EQ(world.looks, 0);
+	EXPECT_EQ(processes_of(USER_UNKNOWN), 0);
+	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES);
+	world.now += CODE_NEW_NS;
+	world.look_ns = MS;
+	credit = user->credit_ns;
+	jobs_note_exit(&jobs, 1000);
+	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES - 1);
+	EXPECT_EQ(world.looks, 1);
+	EXPECT_EQ(user->credit_ns, credit - (int64_t)MS);
+}
+
 /* A user whose process stalls a reader is not served for a while. */
 static void runtimes_that_stall(void)
 {
@@ -656,6 +689,7 @@ int main(void)
 		TAP_TEST(runtimes_end),
 		TAP_TEST(runtimes_change_their_user),
 		TAP_TEST(runtimes_of_another_user_with_the_same_number),
+		TAP_TEST(runtimes_that_fork),
 		TAP_TEST(runtimes_that_stall),
 		TAP_TEST(looks_do_not_displace_files),
 	};

@@ -252,6 +252,7 @@ void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 		return;
 	}
 	process->is_changed = true;
+	process->entered_at = now;
 	process->first_until = now + CODE_FIRST_NS;
 	set_first(process, is_first);
 	set_look(process, is_first ? now : now + CODE_SETTLE_NS);
@@ -306,6 +307,13 @@ static void check_lost(struct codes *codes, struct users *users, uint64_t now)
 		for (process = user->codes; process; process = process->of_user)
 			change(process, now);
 	}
+}
+
+bool codes_is_new(const struct codes *codes, pid_t pid)
+{
+	const struct code_process *process = find(codes, pid);
+
+	return process && now_ns() < process->entered_at + CODE_NEW_NS;
 }
 
 void codes_remove(struct codes *codes, pid_t pid)
@@ -491,9 +499,7 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 	if (code) {
 		nr = code->nr < max ? code->nr : max;
 		has_failed |= !replace_ranges(codes, process, entries, nr);
-		process->text.is_set = code->text.is_set;
-		process->text.device = code->text.device;
-		process->text.inode = code->text.inode;
+		process->text = code->text;
 		process->is_changed |= code->has_changed;
 	} else {
 		lose(codes, process);

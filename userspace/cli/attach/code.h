@@ -51,6 +51,9 @@
 /* Time between two looks at all processes because of lost events. */
 #define CODE_LOST_NS		SECOND
 
+/* How long a process is new. See OWNER_NS in user.c. */
+#define CODE_NEW_NS		(20 * MS)
+
 /*
  * Time after which a process is found again that had no place: a pass has seen it then,
  * and does not examine it again for as long, see PASS_SEEN_NS.
@@ -76,6 +79,7 @@
  * @is_removed: it has ended during the look, and is in no bucket.
  * @text: the runtime's own file, if that has code without .eh_frame; see struct
  *	reader_code.
+ * @entered_at: when it was entered.
  * @first_until: until when it counts as @is_first, at most.
  * @not_before: end of the pause after the last look.
  * @look_at: time of the next look.
@@ -94,6 +98,7 @@ struct code_process {
 	bool is_first;
 	bool is_removed;
 	struct reader_code_text text;
+	uint64_t entered_at;
 	uint64_t first_until;
 	uint64_t not_before;
 	uint64_t look_at;
@@ -140,6 +145,12 @@ bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr);
 
 /* The user of whom the process is entered; NULL if it is not. */
 struct user *codes_user(const struct codes *codes, pid_t pid);
+
+/*
+ * Returns whether the process was entered so short a time ago that no other can have got
+ * its number meanwhile.
+ */
+bool codes_is_new(const struct codes *codes, pid_t pid);
 
 /* The process has ended: detach its ranges. */
 void codes_remove(struct codes *codes, pid_t pid);

@@ -81,24 +81,38 @@ void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
 		enter(jobs, pid, is_first);
 }
 
+/*
+ * Anyone can fork, and be forked, much faster than /proc can be read. The child is the
+ * parent's user's until a look at it ends; it may even have ended already, if its end was
+ * handled before, from another CPU's ring.
+ */
 void jobs_note_fork(struct jobs *jobs, pid_t child, pid_t parent)
 {
-	if (jobs->codes && codes_has(jobs->codes, parent, NULL))
-		codes_enter(jobs->codes, users_of_process(jobs->users, child),
-			    child, false);
+	struct user *user = jobs->codes ? codes_user(jobs->codes, parent) : NULL;
+
+	if (user)
+		codes_enter(jobs->codes, user, child, false);
 }
 
 void jobs_note_exit(struct jobs *jobs, pid_t pid)
 {
+	struct user *user = jobs->codes ? codes_user(jobs->codes, pid) : NULL;
 	struct process process;
+	uint64_t before;
 
-	if (!jobs->codes || !codes_has(jobs->codes, pid, NULL))
+	if (!user)
 		return;
+	if (codes_is_new(jobs->codes, pid)) {
+		codes_remove(jobs->codes, pid);
+		return;
+	}
+	before = cpu_ns();
 	/* It may not have ended completely, or its number may be used again. */
 	if (process_read(pid, &process) || !process.has_memory)
 		codes_remove(jobs->codes, pid);
 	else
 		codes_change(jobs->codes, pid);
+	user_charge(user, cpu_ns() - before);
 }
 
 struct code_process *job_begin_look(struct jobs *jobs, struct user *user,
