@@ -73,7 +73,9 @@ static void everything_at_once(void)
 	EXPECT(!parsed.unless[2]);
 	EXPECT(!strcmp(parsed.option, "-x --y z"));
 	EXPECT(!strcmp(parse("vm off"), ""));
-	EXPECT(parsed.is_off);
+	EXPECT(parsed.is_off && !parsed.is_never);
+	EXPECT(!strcmp(parse("lib* never"), ""));
+	EXPECT(parsed.is_never && !parsed.is_off);
 }
 
 static void malformed_lines(void)
@@ -81,7 +83,8 @@ static void malformed_lines(void)
 	static const char * const texts[] = {
 		"/usr/bin/vm", "a*b*c*", "vm nonsense", "vm text=1", "vm unless",
 		"vm unless a/b", "vm unless a*b*c*d", "vm option", "vm option \t ",
-		"vm off text", "vm off option x", "vm\001", "vm unless \033",
+		"vm off text", "vm off option x",
+		"vm never off", "vm never text", "vm unless x never", "vm\001", "vm unless \033",
 		"vm unless 1 unless 2 unless 3 unless 4 unless 5", "vm TEXT",
 	};
 
@@ -140,7 +143,12 @@ static void excluded_files(void)
 	EXPECT(runtime_excludes(python, "/usr/lib/libLLVM.so.21.1"));
 	EXPECT(runtime_excludes(python, "libllvmlite.so (deleted)"));
 	EXPECT(!runtime_excludes(python, "/usr/lib/libLLVM/libc.so.6"));
-	EXPECT(!runtime_excludes(runtimes_find("node"), "libLLVM.so.21.1"));
+	/* Whatever the runtime is. */
+	EXPECT(runtime_excludes(runtimes_find("node"), "libLLVM.so.21.1"));
+	EXPECT(runtime_excludes(runtimes_find("libjvm.so"), "/x/libgandiva_jni.so"));
+	EXPECT(runtime_excludes(python, "libtorch_cpu.so"));
+	EXPECT(runtime_excludes(python, "libluajit-5.1.so.2"));
+	EXPECT(!runtime_excludes(python, "libtorch_python.so"));
 }
 
 #define HAS(runtime, words) runtime_has_option(runtime, words, sizeof(words) - 1)
@@ -209,7 +217,7 @@ static void lines_of_a_file(void)
 {
 	static const char text[] =
 		"# first\nmine text\nmine off\n\nnode off\n/bad\nvm nonsense\n"
-		"zero\0byte\nlast unless x";
+		"zero\0byte\nlast unless x\nlibnot* never\nlibnot.so";
 	char bytes[sizeof(text) + RUNTIMES_LINE_SIZE + 10];
 
 	memset(bytes, 'x', sizeof(bytes));
@@ -229,6 +237,10 @@ static void lines_of_a_file(void)
 	EXPECT(runtimes_find("libnode.so.1"));
 	EXPECT(runtimes_find("last") && !strcmp(runtimes_find("last")->unless[0], "x"));
 	EXPECT(!runtimes_find("zero"));
+	EXPECT(runtimes_find("libnot.so") && !runtimes_find("libnot.so.1"));
+	EXPECT(runtime_excludes(runtimes_find("mine"), "/usr/lib/libnot.so.1"));
+	EXPECT(runtime_excludes(runtimes_find("libcoreclr.so"), "libnot.so.1"));
+	EXPECT(!runtime_excludes(runtimes_find("mine"), "libmine.so.1"));
 }
 
 int main(void)

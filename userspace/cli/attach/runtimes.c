@@ -20,8 +20,7 @@
 /*
  * V8: all of its compilers, and the builtins in the file, which have no .eh_frame.
  *
- * CPython's JIT keeps rbp since 3.15 (on x86-64); compilers that are Python packages are
- * based on LLVM, and do not.
+ * CPython's JIT keeps rbp since 3.15 (on x86-64).
  *
  * The JVM and Erlang's JIT do if they are told to.
  *
@@ -31,12 +30,30 @@ static const struct runtime built_in[] = {
 	{ .name = "node", .has_text = true },
 	{ .name = "nodejs", .has_text = true },
 	{ .name = "libnode.so.*", .has_text = true },
-	{ .name = "python3.1[5-9]*", .unless = { "libLLVM*", "libllvmlite*" } },
-	{ .name = "libpython3.1[5-9]*.so*",
-	  .unless = { "libLLVM*", "libllvmlite*" } },
+	{ .name = "python3.1[5-9]*" },
+	{ .name = "libpython3.1[5-9]*.so*" },
 	{ .name = "libjvm.so", .option = "-XX:+PreserveFramePointer" },
 	{ .name = "beam.smp", .option = "-JPperf true" },
 	{ .name = "libcoreclr.so" },
+};
+
+/*
+ * Generate code that keeps no frame pointers, in any process. Which code a process has of
+ * them cannot be seen.
+ */
+static const struct runtime never[] = {
+	{ .name = "libLLVM*" },
+	{ .name = "libllvmlite*" },
+	{ .name = "libluajit*" },
+	{ .name = "libdnnl*" },
+	{ .name = "libonnxruntime*" },
+	{ .name = "libtorch_cpu*" },
+	{ .name = "libfbgemm*" },
+	{ .name = "libtensorflow*" },
+	{ .name = "_pywrap_tensorflow*" },
+	{ .name = "xla_extension*" },
+	{ .name = "libexla*" },
+	{ .name = "libgandiva*" },
 };
 
 static struct runtime *configured;
@@ -115,6 +132,8 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->has_text = true;
 		} else if (!strcmp(word, "off")) {
 			runtime->is_off = true;
+		} else if (!strcmp(word, "never")) {
+			runtime->is_never = true;
 		} else if (!strcmp(word, "unless")) {
 			problem = parse_unless(&at, runtime);
 			if (problem)
@@ -127,12 +146,13 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->option = at;
 			break;
 		} else {
-			return "only \"text\", \"off\", \"unless\" and \"option\" may follow the name";
+			return "only \"text\", \"off\", \"never\", \"unless\" and \"option\" may follow the name";
 		}
 	}
-	if (runtime->is_off && (runtime->has_text || runtime->option ||
-				runtime->unless[0]))
-		return "\"off\" goes with nothing else";
+	if ((runtime->is_off || runtime->is_never) &&
+	    (runtime->has_text || runtime->option || runtime->unless[0] ||
+	     runtime->is_off == runtime->is_never))
+		return "\"off\" and \"never\" go with nothing else";
 	return NULL;
 }
 
@@ -258,11 +278,13 @@ static bool is_match(const char *pattern, const char *name)
 	       !fnmatch(pattern, name, 0);
 }
 
+/* Find the first entry that matches, of those with or without is_never. */
 static const struct runtime *find_in(const struct runtime *runtimes, size_t nr,
-				     const char *name)
+				     const char *name, bool is_never)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (is_match(runtimes[i].name, name))
+		if (runtimes[i].is_never == is_never &&
+		    is_match(runtimes[i].name, name))
 			return &runtimes[i];
 	return NULL;
 }
@@ -273,10 +295,10 @@ const struct runtime *runtimes_find(const char *path)
 	char name[MAX_NAME + 1];
 
 	copy_name(path, name);
-	found = find_in(configured, nr_configured, name);
+	found = find_in(configured, nr_configured, name, false);
 	if (!found)
 		found = find_in(built_in, sizeof(built_in) / sizeof(built_in[0]),
-				name);
+				name, false);
 	return found && !found->is_off ? found : NULL;
 }
 
@@ -288,7 +310,8 @@ bool runtime_excludes(const struct runtime *runtime, const char *path)
 	for (size_t i = 0; i < RUNTIMES_MAX_UNLESS && runtime->unless[i]; i++)
 		if (is_match(runtime->unless[i], name))
 			return true;
-	return false;
+	return find_in(configured, nr_configured, name, true) ||
+	       find_in(never, sizeof(never) / sizeof(never[0]), name, false);
 }
 
 /* Returns whether the words at @words, with 0 after each, begin with those of @option. */

@@ -24,6 +24,8 @@
  * @name: pattern of the file's name, without directory: fnmatch(3) without flags.
  * @has_text: code in the file itself that no other rule is for keeps frame pointers, too.
  * @is_off: the file does not make a process one of a runtime.
+ * @is_never: the file generates other code: a process of any runtime that maps it
+ *	executable is left out. The file itself is of no runtime.
  * @unless: patterns of files that generate other code: a process that maps one of them
  *	executable is left out. NULL where there is none.
  * @option: words of the command line without which the code has no frame pointers,
@@ -35,6 +37,7 @@ struct runtime {
 	const char *name;
 	bool has_text;
 	bool is_off;
+	bool is_never;
 	const char *unless[RUNTIMES_MAX_UNLESS];
 	const char *option;
 };
