@@ -645,6 +645,24 @@ static void runtimes_that_stall(void)
 	told_runtime(true);
 }
 
+/* If the kernel's limits are reached, files that are not used make room. */
+static void runtimes_that_are_refused(void)
+{
+	const struct reader_reply reply = {
+		.is_last = true,
+		.code = { .is_runtime = true, .is_refused = true },
+	};
+	const int no_fds[2] = { -1, -1 };
+
+	begin_code();
+	jobs_note_mapping(&jobs, VICTIM, "node");
+	EXPECT_EQ(next_look(), VICTIM);
+	EXPECT(!jobs.wants_room);
+	nr_asked = 0;
+	jobs_told(&jobs, asked[0].question, asked[0].user, &reply, NULL, 0, no_fds);
+	EXPECT(jobs.wants_room);
+}
+
 /* Looks and files of one user are done in turn. */
 static void looks_do_not_displace_files(void)
 {
@@ -691,6 +709,7 @@ int main(void)
 		TAP_TEST(runtimes_of_another_user_with_the_same_number),
 		TAP_TEST(runtimes_that_fork),
 		TAP_TEST(runtimes_that_stall),
+		TAP_TEST(runtimes_that_are_refused),
 		TAP_TEST(looks_do_not_displace_files),
 	};
 

@@ -31,6 +31,11 @@ static char *places;
 
 /* Time that each attachment takes, and each line of the mappings. */
 static uint64_t attach_ns, line_ns;
+
+/* Error of attaching after @NR_BEFORE_ERROR, or 0. */
+#define NR_BEFORE_ERROR 3U
+
+static int attach_error;
 static unsigned int nr_attached, nr_detached;
 
 void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
@@ -56,6 +61,11 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	va_start(args, number);
 	attach = va_arg(args, struct sframe_unwind_attach *);
 	va_end(args);
+	if (number == SFRAME_UNWIND_IOC_ATTACH && attach_error &&
+	    nr_attached == NR_BEFORE_ERROR) {
+		errno = attach_error;
+		return -1;
+	}
 	if (number == SFRAME_UNWIND_IOC_ATTACH) {
 		attach->id = ++nr_attached;
 		world.now += attach_ns;
@@ -94,6 +104,7 @@ static void begin(void)
 	reply = (struct reader_reply) { 0 };
 	attach_ns = 0;
 	line_ns = 0;
+	attach_error = 0;
 	nr_attached = 0;
 	nr_detached = 0;
 }
@@ -141,6 +152,34 @@ static void reading_takes_long(void)
 	EXPECT_EQ(nr_attached + nr_detached, 0);
 }
 
+static void errors(void)
+{
+	static const struct {
+		int error;
+		bool is_refused;
+		bool has_changed;
+		bool is_partial;
+	} cases[] = {
+		{ ENOSPC, .is_refused = true, .is_partial = true },
+		{ ENOMEM, .is_partial = true },
+		{ EEXIST, .is_partial = true },
+		{ EINVAL, .is_partial = true },
+		{ EFAULT, .has_changed = true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin();
+		attach_error = cases[i].error;
+		look();
+		EXPECT(reply.code.is_runtime && !reply.error);
+		EXPECT(!reply.code.is_full);
+		EXPECT_EQ(reply.code.is_refused, cases[i].is_refused);
+		EXPECT_EQ(reply.code.has_changed, cases[i].has_changed);
+		EXPECT_EQ(reply.code.is_partial, cases[i].is_partial);
+		EXPECT_EQ(reply.code.nr, NR_BEFORE_ERROR);
+	}
+}
+
 static bool map_runtime(void)
 {
 	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
@@ -167,6 +206,7 @@ int main(void)
 		TAP_TEST(all_places),
 		TAP_TEST(attaching_takes_long),
 		TAP_TEST(reading_takes_long),
+		TAP_TEST(errors),
 	};
 
 	page = sysconf(_SC_PAGESIZE);

@@ -133,6 +133,7 @@ void job_told_code(struct jobs *jobs, struct user *user,
 
 	if (reply) {
 		user_charge(user, reply->cpu_ns);
+		jobs->wants_room |= reply->code.is_refused;
 	} else {
 		/* It may have attached something: see stray.h. */
 		jobs->nr_lost++;

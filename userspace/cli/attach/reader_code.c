@@ -422,14 +422,17 @@ static bool handle_error(int err, struct reader_reply *reply)
 	case -EACCES:
 		reply->code.has_changed = true;
 		return true;
+	/* It has more mappings now than the kernel takes, or a section of others. */
+	case -EINVAL:
 	case -EEXIST:
 		reply->code.is_partial = true;
 		return true;
-	case -EINVAL:
-		return true;
 	case -ENOSPC:
+		reply->code.is_refused = true;
+		reply->code.is_partial = true;
+		return false;
 	case -ENOMEM:
-		reply->code.is_full = true;
+		reply->code.is_partial = true;
 		return false;
 	case -ESRCH:
 		return false;

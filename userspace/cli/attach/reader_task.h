@@ -225,10 +225,12 @@ struct reader_maps_entry {
  *
  * @is_runtime: the process is one of a runtime. If not, or if it has ended, it has no
  *	ranges.
- * @is_full: it has more ranges than the request allows, or the kernel does.
+ * @is_full: it has more ranges than the request allows.
+ * @is_refused: the kernel's limits are reached.
  * @has_changed: its mappings have changed during the look.
  * @is_partial: a range was left out that may be attached to later: its addresses have a
  *	section of another client, or of a process with which this one shares its memory;
+ *	or it has changed; or the kernel had no room or memory;
  *	or there were too many mappings to read them all now, or the time was over.
  * @text: the runtime's file.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
@@ -238,6 +240,7 @@ struct reader_maps_entry {
 struct reader_code_reply {
 	bool is_runtime;
 	bool is_full;
+	bool is_refused;
 	bool has_changed;
 	bool is_partial;
 	struct reader_code_text text;
