@@ -17,7 +17,7 @@
  * @nr: number of processes.
  * @nr_reserved: sum of nr_code_ranges of all users.
  * @has_lost: events were lost since @lost_at, when that was last handled.
- * @is_told: limits that have been told of, by enum limit.
+ * @told_at: when a limit was last told of.
  */
 struct codes {
 	struct code_fns fns;
@@ -27,7 +27,7 @@ struct codes {
 	unsigned int nr_reserved;
 	bool has_lost;
 	uint64_t lost_at;
-	bool is_told[3];
+	uint64_t told_at;
 };
 
 enum limit {
@@ -63,17 +63,22 @@ void codes_free(struct codes *codes)
 	free(codes);
 }
 
-static void tell_limit(struct codes *codes, enum limit limit, pid_t pid)
+static void tell_limit(struct codes *codes, struct user *user, enum limit limit,
+		       pid_t pid)
 {
 	static const char * const texts[] = {
 		[LIMIT_PROCESSES] = "too many processes of runtimes",
 		[LIMIT_PROCESS] = "a process has generated code in too many places",
 		[LIMIT_USER] = "processes have generated code in too many places",
 	};
+	const uint64_t now = now_ns();
 
-	if (!codes->is_told[limit])
-		codes->fns.tell_limit(codes->fns.data, texts[limit], pid);
-	codes->is_told[limit] = true;
+	/* What is not told now is told the next time. */
+	if (user->told_codes & 1U << limit || now < codes->told_at + CODE_TELL_NS)
+		return;
+	user->told_codes |= 1U << limit;
+	codes->told_at = now;
+	codes->fns.tell_limit(codes->fns.data, texts[limit], pid);
 }
 
 /* --- processes */
@@ -246,7 +251,7 @@ void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 		return;
 	process = add(codes, user, pid);
 	if (!process) {
-		tell_limit(codes, LIMIT_PROCESSES, pid);
+		tell_limit(codes, user, LIMIT_PROCESSES, pid);
 		user->misses_codes = true;
 		user->missed_codes_at = now;
 		return;
@@ -518,7 +523,7 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		return;
 	}
 	if (code && code->is_full)
-		tell_limit(codes, process->nr >= CODE_MAX_RANGES ?
+		tell_limit(codes, process->user, process->nr >= CODE_MAX_RANGES ?
 			   LIMIT_PROCESS : LIMIT_USER, process->pid);
 	set_next_look(codes, process, reply, has_failed);
 }

@@ -51,6 +51,9 @@
 /* Time between two looks at all processes because of lost events. */
 #define CODE_LOST_NS		SECOND
 
+/* Time between two messages about limits. */
+#define CODE_TELL_NS		SECOND
+
 /* How long a process is new. See OWNER_NS in user.c. */
 #define CODE_NEW_NS		(20 * MS)
 
@@ -112,7 +115,8 @@ struct codes;
  * @detach: detach a section.
  * @text_is_done: returns whether the file @text has a section, so that a rule for the
  *	rest of it can be attached; sets *@is_coming if it may get one soon.
- * @tell_limit: called once for each limit that is reached: @what is a constant string.
+ * @tell_limit: called once for each user and limit that is reached, but not more often
+ *	than every CODE_TELL_NS: @what is a constant string.
  * @data: argument of all.
  */
 struct code_fns {

@@ -94,6 +94,7 @@ struct code_process;
  * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
  *	attached, after the last listing of attachments began, and before.
  * @misses_codes, @missed_codes_at: for code.c: one of them had no place, and when that was.
+ * @told_codes: for code.c: bits of the limits that have been told of.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_looked: for job.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
@@ -139,6 +140,7 @@ struct user {
 	unsigned int listed_ranges;
 	bool misses_codes;
 	uint64_t missed_codes_at;
+	unsigned int told_codes;
 	uint64_t next_look;
 	bool has_looked;
 	unsigned int nr_first;
