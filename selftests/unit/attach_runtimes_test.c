@@ -211,6 +211,27 @@ static void files_of_others(void)
 	EXPECT(strstr(said, "is not used"));
 	unlink(path);
 	runtimes_read("/", true);
+	/* One that only this user can write, in the place of another. */
+	write_file("others\n", 7, 0600);
+	EXPECT(!rename(path, "target") && !symlink("target", path));
+	runtimes_read(path, false);
+	EXPECT(strstr(said, "is not used: it is a symbolic link"));
+	EXPECT(!unlink(path) && !unlink("target"));
+	said[0] = '\0';
+	EXPECT(!mkdir(path, 0700));
+	runtimes_read(path, false);
+	EXPECT(strstr(said, "is not used: it is no regular file"));
+	EXPECT(!rmdir(path));
+}
+
+static void directories_of_others(void)
+{
+	write_file("others\n", 7, 0600);
+	EXPECT(!chmod(".", 0770));
+	runtimes_read(path, false);
+	EXPECT(strstr(said, "is not used: others than root can write its directory"));
+	EXPECT(!runtimes_find("others"));
+	EXPECT(!chmod(".", 0700) && !unlink(path));
 }
 
 static void lines_of_a_file(void)
@@ -257,6 +278,7 @@ int main(void)
 		TAP_TEST(options),
 		TAP_TEST(no_file),
 		TAP_TEST(files_of_others),
+		TAP_TEST(directories_of_others),
 		TAP_TEST(lines_of_a_file),
 	};
 	char directory[] = "/tmp/runtimes.XXXXXX";

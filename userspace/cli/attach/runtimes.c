@@ -178,8 +178,72 @@ const char *runtimes_parse(char *line, struct runtime *runtime)
 /* Returns whether the file could be changed by others than root and this user. */
 static bool is_of_others(const struct stat *stat)
 {
-	return !S_ISREG(stat->st_mode) || stat->st_mode & (S_IWGRP | S_IWOTH) ||
+	return stat->st_mode & (S_IWGRP | S_IWOTH) ||
 	       (stat->st_uid && stat->st_uid != geteuid());
+}
+
+/*
+ * Open the directory of the file @path, and set *@name to its name there. Who can write
+ * the directory can put another file of root's in the place of that one. Returns -1 with
+ * *@problem, which is NULL if there is no such directory.
+ */
+static int open_directory(const char *path, const char **name,
+			  const char **problem)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = strndup(path, slash ? slash + 1 - path : 0);
+	struct stat stat;
+	int fd = -1;
+
+	*name = slash ? slash + 1 : path;
+	*problem = NULL;
+	if (directory)
+		fd = open(*directory ? directory : ".",
+			  O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (!directory || (errno != ENOENT && errno != ENOTDIR)))
+		*problem = strerror(errno);
+	free(directory);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &stat))
+		*problem = strerror(errno);
+	else if (is_of_others(&stat))
+		*problem = "others than root can write its directory";
+	if (!*problem)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Open the file @path. Returns -1 with *@problem, which is NULL if there is none. */
+static int open_configuration(const char *path, const char **problem)
+{
+	const char *name;
+	struct stat stat;
+	int directory, fd;
+
+	directory = open_directory(path, &name, problem);
+	if (directory < 0)
+		return -1;
+	/* It may be a FIFO, for which nothing must wait. */
+	fd = openat(directory, name,
+		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && errno != ENOENT)
+		*problem = errno == ELOOP ? "it is a symbolic link" :
+					    strerror(errno);
+	close(directory);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &stat))
+		*problem = strerror(errno);
+	else if (!S_ISREG(stat.st_mode))
+		*problem = "it is no regular file";
+	else if (is_of_others(&stat))
+		*problem = "others than root can write it";
+	if (!*problem)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 /* Returns NULL, or what is wrong with the line. */
@@ -205,7 +269,8 @@ static const char *add_line(char *line, ssize_t length)
 	return problem;
 }
 
-static void read_lines(FILE *file, const char *path, bool is_quiet)
+/* Returns whether all could be read; if not, nothing is used. */
+static bool read_lines(FILE *file, const char *path, bool is_quiet)
 {
 	const char *problem;
 	unsigned int number = 0;
@@ -214,7 +279,9 @@ static void read_lines(FILE *file, const char *path, bool is_quiet)
 	ssize_t length;
 
 	configured = calloc(RUNTIMES_MAX, sizeof(*configured));
-	while (configured && (length = getline(&line, &size, file)) > 0) {
+	if (!configured)
+		return false;
+	while ((length = getline(&line, &size, file)) > 0) {
 		number++;
 		problem = add_line(line, length);
 		if (problem && !is_quiet)
@@ -222,35 +289,28 @@ static void read_lines(FILE *file, const char *path, bool is_quiet)
 				 problem);
 	}
 	free(line);
+	if (!ferror(file))
+		return true;
+	nr_configured = 0;
+	return false;
 }
 
 void runtimes_read(const char *path, bool is_quiet)
 {
-	const char *problem = NULL;
-	struct stat stat;
-	FILE *file = NULL;
-	int fd;
+	const char *problem;
+	const int fd = open_configuration(path, &problem);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
-	/* It may be a FIFO, for which nothing must wait. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return;
-	if (fd < 0 || fstat(fd, &stat))
-		problem = strerror(errno);
-	else if (is_of_others(&stat))
-		problem = "others than root can write it";
-	else
-		file = fdopen(fd, "r");
 	if (file) {
-		read_lines(file, path, is_quiet);
+		if (!read_lines(file, path, is_quiet))
+			problem = "it cannot be read completely";
 		fclose(file);
-		return;
-	}
-	if (!is_quiet)
-		complain("%s is not used: %s", path,
-			 problem ? problem : strerror(errno));
-	if (fd >= 0)
+	} else if (fd >= 0) {
+		problem = strerror(errno);
 		close(fd);
+	}
+	if (problem && !is_quiet)
+		complain("%s is not used: %s", path, problem);
 }
 
 /* --- looking things up */

@@ -53,7 +53,8 @@ const char *runtimes_parse(char *line, struct runtime *runtime);
 
 /**
  * runtimes_read() - add the entries of a configuration file before all others
- * @path: the file; only this process's user, or root, may be able to write it.
+ * @path: the file, no symbolic link; only this process's user, or root, may be able to
+ *	write it and its directory.
  * @is_quiet: do not print what is wrong with it.
  *
  * Prints a message for each line that is malformed, which is left out, and for a file
