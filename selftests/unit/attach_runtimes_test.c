@@ -179,9 +179,12 @@ static const char path[] = "runtimes.conf";
 
 static void write_file(const void *bytes, size_t size, mode_t mode)
 {
-	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd;
 
 	said[0] = '\0';
+	/* A case that failed may have left another kind of file. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size || fchmod(fd, mode))
 		tap_fail("cannot write %s", path);
 	close(fd);

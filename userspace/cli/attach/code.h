@@ -6,9 +6,9 @@
  *
  * A process is entered when it maps a runtime's file or is forked from one that is
  * entered. A reader then looks at its mappings; again, after a pause, when it has made
- * more memory executable, or may have done so; and every CODE_RECHECK_NS. Each look returns all ranges that
- * have a section then. The ranges of a process that has ended, or has become another
- * program, are detached.
+ * more memory executable, or may have done so; and every CODE_RECHECK_NS. Each look
+ * returns all ranges that have a section then. The ranges of a process that has ended, or
+ * has become another program, are detached.
  *
  * Each process belongs to the user whose it is when it maps a runtime's file or a look at
  * it ends. What is reserved for a user, and for all, is bounded: see codes_begin_look().
