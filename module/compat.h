@@ -110,6 +110,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define system_dfl_wq	system_unbound_wq
 #endif
 
+/* Copy the string @src to the field @field of a trace event. */
+#if KERNEL_VERSION(6, 10, 0) > LINUX_VERSION_CODE
+#define sfu_assign_str(field, src)	__assign_str(field, src)
+#else
+#define sfu_assign_str(field, src)	__assign_str(field)
+#endif
+
 /* Clear what newer kernels have added to @attr about perf's own records. */
 static inline void sfu_perf_attr_clear_new(struct perf_event_attr *attr)
 {

@@ -34,6 +34,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",
+	[SFU_TOTAL_UNTRACED] = "total_untraced",
 #ifdef SFU_WATCH
 	[SFU_TOTAL_BENT] = "total_bent",
 #endif

@@ -34,6 +34,7 @@ enum sfu_counter {
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files examined by discovery */
+	SFU_TOTAL_UNTRACED,	/* trace events that were caused by a trace event */
 #ifdef SFU_WATCH
 	SFU_TOTAL_BENT,		/* addresses that user.h has clamped, see there */
 #endif

@@ -19,6 +19,7 @@
 #include "perf/sample.h"
 #include "perf/sample_event.h"
 #include "task_ids.h"
+#include "trace/trace.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
 
@@ -131,6 +132,8 @@ static void client_event(struct sfu_consumer *consumer,
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (written)
 		client_ready(consumer);
+	else
+		sfu_trace_lost(SFU_LOST_REMOVAL, 0);
 }
 
 static void client_free(struct sfu_consumer *consumer)

@@ -11,6 +11,7 @@
 #include "ioctl_ops.h"
 #include "mm/section.h"
 #include "mm/space.h"
+#include "trace/trace.h"
 #include "walk/remove.h"
 #include "walk/request.h"
 
@@ -30,7 +31,7 @@ static bool gives_way(struct sfu_space *space, struct sfu_section *section,
 				    max(section->text.start,
 					other->text.start));
 	else
-		sfu_space_drop(space, other);
+		sfu_space_drop(space, other, SFU_REMOVED_REPLACED);
 	now = sfu_space_find(space, other->text.start);
 	if (now)
 		sfu_section_put(now);

@@ -280,6 +280,8 @@ static void marker_close(struct vm_area_struct *vma)
 	sections = space->sections;
 	sfu_sections_init(&space->sections);
 	space->gone = true;
+	sfu_trace_remove_many(space->id, SFU_REMOVED_GONE,
+			      sections.nr - sections.nr_nothing);
 	up_write(&space->lock);
 	sfu_sections_discard(&sections);
 	sfu_rules_exit(&space->rules);
@@ -406,8 +408,13 @@ static bool drop_last_reference(struct sfu_space *space)
 /* Free @space, which is in no hash and no list, and has no references. */
 static void free_observed_space(struct sfu_space *space)
 {
+	const struct sfu_sections *sections = &space->sections;
 	struct mm_struct *mm = space->mm;
 
+	sfu_trace_remove_many(space->id,
+			      atomic_read(&mm->mm_users) ? SFU_REMOVED_FORGOTTEN :
+							   SFU_REMOVED_GONE,
+			      sections->nr - sections->nr_nothing);
 	/*
 	 * Leave many sections to a worker, as the caller may be any allocation.
 	 */

@@ -31,6 +31,7 @@
 #include "removals.h"
 #include "rules.h"
 #include "sections.h"
+#include "trace/trace.h"
 
 struct sfu_message;
 struct sfu_section;
@@ -221,10 +222,15 @@ sfu_space_removals(const struct sfu_space *space)
 bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end);
 
 /*
- * Remove @section. May sleep. Returns false if it was removed already, or if
+ * Remove @section for @reason. May sleep. Returns false if it was removed already, or if
  * memory for the change was short; in the latter case the next walk tries
  * again.
  */
-bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section);
+bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section,
+		    enum sfu_removed reason);
+
+/* What trace events tell of @section of @space. */
+struct sfu_trace_section sfu_space_traced(const struct sfu_space *space,
+					  struct sfu_section *section);
 
 #endif /* SFU_SPACE_H */

@@ -16,6 +16,7 @@
 #include "section.h"
 #include "sections.h"
 #include "space.h"
+#include "trace/trace.h"
 
 u32 sfu_space_nr_registered(struct sfu_space *space)
 {
@@ -60,6 +61,39 @@ static int make_room_for_table(struct sfu_space *space)
 	return 0;
 }
 
+struct sfu_trace_section sfu_space_traced(const struct sfu_space *space,
+					  struct sfu_section *section)
+{
+	return (struct sfu_trace_section) {
+		.space = space->id,
+		.id = section->id,
+		.text_start = section->text.start,
+		.text_size = section->text.end - section->text.start,
+		.sframe_start = sfu_section_address(section),
+		.sframe_size = section->size,
+	};
+}
+
+/* The space's lock is held, so that the events of a section are in order. */
+static noinline void trace_add(struct sfu_space *space, struct sfu_section *section)
+{
+	const struct sfu_trace_section traced = sfu_space_traced(space, section);
+
+	if (section->source != SFU_NOTHING)
+		sfu_trace_add_now(&traced,
+				  section->is_table ? SFU_ADDED_TABLE :
+						      section->source, 1);
+}
+
+static noinline void trace_remove(struct sfu_space *space, struct sfu_section *section,
+				  enum sfu_removed reason)
+{
+	const struct sfu_trace_section traced = sfu_space_traced(space, section);
+
+	if (section->source != SFU_NOTHING)
+		sfu_trace_remove_now(&traced, reason, 1);
+}
+
 /* Add @section, with the counter of its removals if it is a function table. */
 static int add_section(struct sfu_space *space, struct sfu_section *section,
 		       struct sfu_section **other)
@@ -91,6 +125,8 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		err = -ENOMEM;
 	else
 		err = add_section(space, section, other);
+	if (!err && sfu_trace_adds())
+		trace_add(space, section);
 	switch (err) {
 	case -EEXIST:
 		sfu_section_get(*other);
@@ -129,11 +165,14 @@ void sfu_space_share(struct sfu_space *child, struct sfu_space *parent)
 		sfu_removals_copy(child->removals, parent->removals);
 	}
 	sfu_sections_share(&child->sections, &parent->sections);
+	sfu_trace_add_many(child->id, SFU_ADDED_FORK,
+			   child->sections.nr - child->sections.nr_nothing);
 	up_read(&parent->lock);
 }
 
-/* Remove @section and invalidate its rules. */
-static int remove_section(struct sfu_space *space, struct sfu_section *section)
+/* Remove @section for @reason and invalidate its rules. */
+static int remove_section(struct sfu_space *space, struct sfu_section *section,
+			  enum sfu_removed reason)
 {
 	int err;
 
@@ -144,6 +183,8 @@ static int remove_section(struct sfu_space *space, struct sfu_section *section)
 		sfu_removals_remove(space->removals, section->id);
 	if (!err)
 		sfu_rules_forget(&space->rules, section);
+	if (!err && sfu_trace_removes())
+		trace_remove(space, section, reason);
 	sfu_section_put(section);
 	return err;
 }
@@ -170,7 +211,8 @@ static int remove_some_sections(struct sfu_space *space, u64 id,
 		if (!section || section->source != SFU_REGISTERED)
 			err = -ENOENT;
 		else
-			err = remove_section(space, section);
+			err = remove_section(space, section,
+					     SFU_REMOVED_UNREGISTERED);
 		removed += !err;
 	} while (!err && !id && removed < MAX_REMOVED_AT_ONCE);
 	up_write(&space->lock);
@@ -253,12 +295,13 @@ bool sfu_space_find_gap(struct sfu_space *space, u64 pc, u64 *start, u64 *end)
 	return is_gap;
 }
 
-bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section)
+bool sfu_space_drop(struct sfu_space *space, struct sfu_section *section,
+		    enum sfu_removed reason)
 {
 	int err;
 
 	down_write(&space->lock);
-	err = remove_section(space, section);
+	err = remove_section(space, section, reason);
 	up_write(&space->lock);
 	return !err;
 }
@@ -272,7 +315,7 @@ void sfu_space_forget_found(struct sfu_space *space)
 	       (section = sfu_space_find_from(space, from))) {
 		from = section->text.end;
 		if (section->source != SFU_REGISTERED)
-			sfu_space_drop(space, section);
+			sfu_space_drop(space, section, SFU_REMOVED_FORGOTTEN);
 		sfu_section_put(section);
 		cond_resched();
 	}
@@ -290,6 +333,8 @@ bool sfu_space_shed(struct sfu_space *space)
 	if (is_found) {
 		sections = space->sections;
 		sfu_sections_init(&space->sections);
+		sfu_trace_remove_many(space->id, SFU_REMOVED_FORGOTTEN,
+				      sections.nr - sections.nr_nothing);
 	}
 	up_write(&space->lock);
 	if (!is_found)

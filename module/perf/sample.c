@@ -28,6 +28,7 @@
 #include "sampler.h"
 #include "stack_map.h"
 #include "task_ids.h"
+#include "trace/trace.h"
 #include "words.h"
 #include "walk/at_once.h"
 #include "walk/request.h"
@@ -414,7 +415,16 @@ static void fill_short(void *to, const struct sample *sample)
 		*(u64 *)(to + sizeof(from)) = sample->cookie;
 }
 
-static void write_sample(struct sample *sample)
+/* Count a sample that is lost. */
+static void note_lost(struct sfu_sampler *sampler, enum sfu_sample_count count,
+		      enum sfu_lost reason)
+{
+	sfu_sampler_count(sampler, count);
+	sfu_trace_lost(reason, 0);
+}
+
+/* Returns whether the sample was written. */
+static bool write_sample(struct sample *sample)
 {
 	struct sfu_sampler *sampler = sample->event->sampler;
 	struct sfu_sample_ring *ring = sfu_sampler_ring(sampler);
@@ -422,8 +432,9 @@ static void write_sample(struct sample *sample)
 	void *to;
 
 	if (!ring) {
-		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_NO_RING);
-		return;
+		note_lost(sampler, SFU_SAMPLE_LOST_NO_RING,
+			  SFU_LOST_SAMPLE_NO_RING);
+		return false;
 	}
 	if (sampler->map)
 		map_stacks(sample);
@@ -432,8 +443,8 @@ static void write_sample(struct sample *sample)
 					       record_size(sample);
 	to = sfu_sampler_reserve(sampler, ring, sample->head.record.size);
 	if (!to) {
-		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_FULL);
-		return;
+		note_lost(sampler, SFU_SAMPLE_LOST_FULL, SFU_LOST_SAMPLE_FULL);
+		return false;
 	}
 	finish_user(sample);
 	if (use_short)
@@ -446,6 +457,7 @@ static void write_sample(struct sample *sample)
 				      sample->head.pid, sample->head.event);
 	if (sfu_sample_ring_commit(ring))
 		irq_work_queue(&sampler->wake);
+	return true;
 }
 
 static void take_sample(const struct sfu_sample_event *event,
@@ -461,6 +473,7 @@ static void take_sample(const struct sfu_sample_event *event,
 		.head.event = event->id,
 		.user_regs = find_user_regs(perf),
 	};
+	u32 nr_user;
 
 	sample.in_user = sample.user_regs &&
 			 has_interrupted_user(sample.user_regs, regs);
@@ -470,7 +483,11 @@ static void take_sample(const struct sfu_sample_event *event,
 	take_fields(&sample, data);
 	if (sample.user_regs && event->user)
 		take_user(&sample, scratch);
-	write_sample(&sample);
+	nr_user = sample.head.nr_user;
+	/* A stack in the stack map is not in the record, but still here. */
+	if (write_sample(&sample) && sample.user)
+		sfu_trace_stack(sample.cookie, sample.user, nr_user,
+				sample.head.stop, true);
 }
 
 void sfu_sample_take(struct perf_event *perf, struct perf_sample_data *data,
@@ -491,7 +508,8 @@ void sfu_sample_take(struct perf_event *perf, struct perf_sample_data *data,
 
 	scratch = &this_cpu_ptr(scratches)->of[interrupt_context_level()];
 	if (READ_ONCE(scratch->busy)) {
-		sfu_sampler_count(sampler, SFU_SAMPLE_LOST_RECURSION);
+		note_lost(sampler, SFU_SAMPLE_LOST_RECURSION,
+			  SFU_LOST_SAMPLE_RECURSION);
 		goto out;
 	}
 	WRITE_ONCE(scratch->busy, true);

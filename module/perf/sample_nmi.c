@@ -67,10 +67,11 @@ static bool is_place_current(const struct place *place)
 static void request_stack(struct sfu_sample_nmi *nmi, u64 cookie)
 {
 	struct sfu_request_spec spec = nmi->spec;
+	u64 unused;
 
 	spec.cookie = cookie;
-	if (sfu_request_submit_current(nmi->consumer, nmi->pool, &spec, &cookie))
-		sfu_consumer_note_lost(nmi->consumer);
+	if (sfu_request_submit_current(nmi->consumer, nmi->pool, &spec, &unused))
+		sfu_consumer_note_lost(nmi->consumer, cookie);
 }
 
 static void request_noted(struct irq_work *work)
@@ -92,7 +93,7 @@ static void request_noted(struct irq_work *work)
 		if (is_current)
 			request_stack(nmi, cookie);
 		else
-			sfu_consumer_note_lost(nmi->consumer);
+			sfu_consumer_note_lost(nmi->consumer, cookie);
 	}
 }
 

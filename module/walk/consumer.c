@@ -24,6 +24,7 @@
 #include "mm/space.h"
 #include "payer.h"
 #include "request_memory.h"
+#include "trace/trace.h"
 #include "walk.h"
 
 static void pass_event(struct sfu_listener *listener,
@@ -189,21 +190,26 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);
+		sfu_trace_stack(request->cookie, nr ? walk->ip : NULL, nr, stop,
+				false);
 		consumer->ops->ready(consumer);
 	} else if (cancelled) {
 		sfu_count(SFU_TOTAL_LOST_CLOSED);
+		sfu_trace_lost(SFU_LOST_CLOSED, request->cookie);
 	} else {
 		sfu_count(SFU_TOTAL_LOST_FULL);
+		sfu_trace_lost(SFU_LOST_FULL, request->cookie);
 	}
 }
 
-void sfu_consumer_note_lost(struct sfu_consumer *consumer)
+void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie)
 {
 	const unsigned long flags = sfu_lock_irqsave(&consumer->lock);
 
 	consumer->accepted++;
 	consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
+	sfu_trace_lost(SFU_LOST_NMI, cookie);
 }
 
 struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer)

@@ -156,10 +156,10 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  enum sframe_unwind_stop stop);
 
 /*
- * Count a stack that has been promised as accepted and lost, because it cannot be
- * requested. Any context but NMI.
+ * Count a stack that has been promised, with @cookie, as accepted and lost, because it
+ * cannot be requested. Any context but NMI.
  */
-void sfu_consumer_note_lost(struct sfu_consumer *consumer);
+void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie);
 
 /*
  * Get memory for a walk: the consumer's, or new memory. May sleep. Can return

@@ -23,6 +23,7 @@
 #include "mm/section.h"
 #include "mm/space.h"
 #include "remove.h"
+#include "trace/trace.h"
 
 /* Copy @name; if it is too long, only its end. */
 static void copy_end(char *to, size_t size, const char *name)
@@ -32,7 +33,7 @@ static void copy_end(char *to, size_t size, const char *name)
 	strscpy(to, name + (length < size ? 0 : length - size + 1), size);
 }
 
-/* Report the removal of @section to listeners and to dynamic debug. */
+/* Report the removal of @section to listeners, to tracers and to dynamic debug. */
 static void tell_of_removal(struct sfu_space *space,
 			    struct sfu_section *section, u64 pc,
 			    enum sframe_unwind_cause cause,
@@ -51,6 +52,7 @@ static void tell_of_removal(struct sfu_space *space,
 		.cause = cause,
 	};
 	char *path = kmalloc(PATH_MAX, SFU_GFP_OPTIONAL);
+	struct sfu_trace_section traced;
 	const char *text = "its bytes cannot be read any more";
 
 	if (cause == SFRAME_UNWIND_CAUSE_CORRUPT)
@@ -68,6 +70,9 @@ static void tell_of_removal(struct sfu_space *space,
 			     removed.sframe_start,
 			     removed.name[0] ? removed.name : "anonymous memory",
 			     removed.defect, removed.defect_offset);
+	traced = sfu_space_traced(space, section);
+	if (cause != SFRAME_UNWIND_CAUSE_STALE)
+		sfu_trace_corrupt(&traced, &removed);
 	sfu_listeners_tell(space, &removed);
 }
 
@@ -87,7 +92,7 @@ static bool remove_and_tell(struct sfu_space *space,
 			    enum sframe_unwind_cause cause,
 			    const struct sfu_defect *defect)
 {
-	if (!sfu_space_drop(space, section))
+	if (!sfu_space_drop(space, section, (enum sfu_removed)cause))
 		return false;
 	if (cause == SFRAME_UNWIND_CAUSE_STALE) {
 		atomic64_inc(&space->stale);
@@ -116,7 +121,7 @@ void sfu_remove_stale(struct sfu_space *space, struct sfu_section *section,
 		remove_and_tell(space, section, pc, SFRAME_UNWIND_CAUSE_STALE,
 				&no_defect);
 	else
-		sfu_space_drop(space, section);
+		sfu_space_drop(space, section, SFU_REMOVED_STALE);
 }
 
 /* As sfu_remove_if_stale(), with a budget of mappings to visit. */

@@ -28,6 +28,7 @@
 #include "request.h"
 #include "request_memory.h"
 #include "request_queue.h"
+#include "trace/trace.h"
 #include "walk.h"
 
 /* Returns whether the current thread has a user stack and is not exiting. */
@@ -164,20 +165,25 @@ static void fill_request(struct sfu_request *request,
  * As sfu_queue_add(), for thread @tid. Returns also -EPERM.
  */
 static int enqueue_for_thread(struct sfu_request *request, pid_t tid,
-			      bool interrupt, u64 *cookie)
+			      const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct task_struct *task;
+	bool interrupt;
 	int err;
 
 	rcu_read_lock();
 	task = sfu_request_find_thread(tid);
-	interrupt = interrupt && task != current;
+	interrupt = spec->interrupt && task != current;
 	if (!task)
 		err = -ESRCH;
 	else if (interrupt && !may_interrupt(task))
 		err = -EPERM;
 	else
 		err = sfu_queue_add(request, task, interrupt, cookie);
+	/* The request may have been served already. */
+	if (task && !err)
+		sfu_trace_request(task, *cookie, spec->max_depth, spec->fallback,
+				  interrupt);
 	rcu_read_unlock();
 	return err;
 }
@@ -201,7 +207,7 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 	fill_request(request, consumer, spec, ktime_get_ns());
 
 	for (;;) {
-		err = enqueue_for_thread(request, tid, spec->interrupt, cookie);
+		err = enqueue_for_thread(request, tid, spec, cookie);
 		if (err != -EBUSY || fatal_signal_pending(current))
 			break;
 		/* Another CPU is in task_work_add(), with interrupts off. */
@@ -247,6 +253,9 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 	if (err) {
 		sfu_consumer_take_back(consumer);
 		sfu_queue_release(request);
+	} else {
+		sfu_trace_request(current, *cookie, spec->max_depth,
+				  spec->fallback, false);
 	}
 	return err == -EBUSY ? -EAGAIN : err;
 }
