@@ -46,15 +46,40 @@ FIXTURE_TEARDOWN(trace)
 		set_online(1, 1);
 }
 
-/* Whether the event has the name of @stop, in small letters. */
-static bool is_stop(const struct trace_line *line, unsigned int stop)
+/* The name of @stop, in small letters. */
+static const char *small_name(unsigned int stop)
 {
 	const char *name = stop_name(stop);
-	char small[32] = "";
+	static char small[32];
+	unsigned int i;
 
-	for (unsigned int i = 0; name && name[i] && i < sizeof(small) - 1; i++)
+	for (i = 0; name && name[i] && i < sizeof(small) - 1; i++)
 		small[i] = tolower(name[i]);
-	return small[0] && field_is(line, "stop", small);
+	small[i] = '\0';
+	return small;
+}
+
+static bool is_stop(const struct trace_line *line, unsigned int stop)
+{
+	return stop_name(stop) && field_is(line, "stop", small_name(stop));
+}
+
+/* Readers of the format can name each reason. */
+TEST(names_of_stops)
+{
+	char *format = read_whole("/sys/kernel/tracing/events/sframe_unwind/stack/format");
+	char want[64];
+
+	ASSERT_NE(NULL, format);
+	for (unsigned int stop = 1; stop < NR_STOPS; stop++) {
+		snprintf(want, sizeof(want), "{ %u, \"%s\" }", stop,
+			 small_name(stop));
+		EXPECT_NE(NULL, strstr(format, want))
+		{
+			TH_LOG("%s", want);
+		}
+	}
+	free(format);
 }
 
 /* Check the event or events of self->stack. */

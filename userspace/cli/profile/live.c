@@ -179,9 +179,11 @@ int live_open(struct live *live)
 	read_processes(live);
 	sframe_unwind_sampler_control(live->sampler.samples, SFRAME_UNWIND_SAMPLE_START,
 				      0);
-	if (live->program.pid)
+	if (live->ready)
+		status = live->ready(live);
+	if (!status && live->program.pid)
 		command_go(&live->program);
-	return CLI_OK;
+	return status;
 }
 
 /* --- one round */

@@ -27,6 +27,8 @@ struct pollfd;
  * @names: how to name addresses.
  * @generation: changes when @load has other names than before.
  * @read_again: when what exists may be read again.
+ * @ready: optional: called when all has been started, and before the program runs. Returns
+ *	an exit status.
  */
 struct live {
 	const char *command;
@@ -41,6 +43,7 @@ struct live {
 	struct names_options names;
 	unsigned int generation;
 	double read_again;
+	int (*ready)(struct live *live);
 };
 
 /* Options of all commands with sessions. */
@@ -70,7 +73,8 @@ bool live_parse_number(const char *text, uint64_t most, uint64_t *number);
 double live_now(void);
 
 /*
- * Start what @options says, with @command, @options and @names set and all else 0.
+ * Start what @options says, with @command, @options, @names and maybe @ready set and all
+ * else 0.
  * From now on, SIGINT, SIGTERM and SIGHUP end the session. Returns an exit status,
  * after a message if it is not CLI_OK; live_close() is to be called in any case.
  */

@@ -3,6 +3,7 @@
  * sframe-unwind trace: a stack at each event, as it happens.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/profile/live.h"
 #include "cli/profile/outputs.h"
+#include "cli/profile/trace_buffer.h"
 
 #define ROUND_MS	100	/* between two readings */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
@@ -22,7 +24,8 @@ const char trace_help[] =
 "  sframe-unwind trace -e sched:sched_process_fork -a\n"
 "  sframe-unwind trace -e page-faults -c 100 -p 1234\n"
 "  sframe-unwind trace -e syscalls:sys_enter_openat --lines -- ls\n"
-"  sframe-unwind trace -e faults --folded -- CMD | flamegraph.pl >f.svg\n\n"
+"  sframe-unwind trace -e faults --folded -- CMD | flamegraph.pl >f.svg\n"
+"  sframe-unwind trace --buffer -e sched:sched_process_fork -- sh script\n\n"
 "  -e, --event=EVENT  as for record: software and hardware events, tracepoints;\n"
 "                     can be repeated\n"
 "  -c, --count=N      a stack every N events; default: 1, or for clocks and\n"
@@ -33,6 +36,8 @@ const char trace_help[] =
 "  -t, --tid=TID[,...]  these threads\n"
 "  -G, --cgroup=CGROUP  the processes that are in this cgroup now: as for record\n"
 "  -C, --cpu=CPU[,...]  only on these CPUs: 0,2-3\n"
+"  -b, --buffer       let ftrace record: print each tracepoint with all its fields,\n"
+"                     as tracefs does, and the user stack as OBJECT[+OFFSET]\n"
 "      --lines        one line for each stack: functions, the innermost first\n"
 "      --folded       one line for each: command, functions from the outermost,\n"
 "                     and 1, as flamegraph.pl reads it\n"
@@ -46,7 +51,7 @@ const char trace_help[] =
 "  -V, --version      print the version\n\n"
 "Exit status: 0, also after Ctrl-C; 2 on wrong usage; 5 on failure.\n";
 
-enum form { TEXT, LINES, FOLDED };
+enum form { TEXT, LINES, FOLDED, BUFFER };
 
 enum {
 	OPTION_LINES = LIVE_NO_ATTACH + 1,
@@ -58,6 +63,7 @@ enum {
 };
 
 static const struct option longs[] = {
+	{ "buffer", no_argument, NULL, 'b' },
 	{ "lines", no_argument, NULL, OPTION_LINES },
 	{ "folded", no_argument, NULL, OPTION_FOLDED },
 	{ "limit", required_argument, NULL, OPTION_LIMIT },
@@ -76,6 +82,7 @@ static const struct option longs[] = {
  * @form: how to print stacks.
  * @limit: number of stacks, or UINT64_MAX.
  * @printed: number of those printed.
+ * @buffer: what ftrace records, or NULL.
  */
 struct trace {
 	struct live live;
@@ -83,6 +90,7 @@ struct trace {
 	enum form form;
 	uint64_t limit;
 	uint64_t printed;
+	struct trace_buffer *buffer;
 };
 
 static int parse_option(struct trace *trace, int option)
@@ -90,9 +98,13 @@ static int parse_option(struct trace *trace, int option)
 	char *end;
 
 	switch (option) {
+	case 'b':
 	case OPTION_LINES:
 	case OPTION_FOLDED:
-		trace->form = option == OPTION_LINES ? LINES : FOLDED;
+		if (trace->form != TEXT)
+			return usage_error("trace", "one of --buffer, --lines and --folded");
+		trace->form = option == 'b' ? BUFFER :
+			      option == OPTION_LINES ? LINES : FOLDED;
 		return CLI_OK;
 	case OPTION_LIMIT:
 		return live_parse_number(optarg, UINT64_MAX, &trace->limit) ?
@@ -190,6 +202,38 @@ static bool print_round(struct trace *trace)
 	return trace->printed >= trace->limit || ferror(stdout);
 }
 
+static int open_buffer(struct live *live)
+{
+	struct trace *trace = (struct trace *)((char *)live -
+					       offsetof(struct trace, live));
+
+	return trace_buffer_open(&trace->buffer, live);
+}
+
+/* Read and print what has happened. Returns 0 or -errno. */
+static int do_round(struct trace *trace, bool *is_over)
+{
+	int ret;
+
+	if (trace->form == BUFFER) {
+		ret = trace_buffer_round(trace->buffer, trace->limit,
+					 &trace->printed);
+		*is_over = trace->printed >= trace->limit || ferror(stdout);
+		return ret;
+	}
+	ret = live_round(&trace->live);
+	if (!ret)
+		*is_over = print_round(trace);
+	return ret;
+}
+
+/* Whether user stacks are to follow. */
+static bool has_waiting(struct trace *trace)
+{
+	return trace->form == BUFFER ? trace_buffer_waits(trace->buffer) :
+				       live_counts(&trace->live)->waiting;
+}
+
 static int run(struct trace *trace)
 {
 	const double start = live_now();
@@ -201,22 +245,26 @@ static int run(struct trace *trace)
 
 	while (goes_on && !is_over && !ret) {
 		goes_on = live_wait(live, NULL, ROUND_MS);
-		ret = live_round(live);
-		if (!ret)
-			is_over = print_round(trace);
+		ret = do_round(trace, &is_over);
 		if (trace->what.duration > 0 &&
 		    live_now() - start >= trace->what.duration)
 			goes_on = false;
 	}
 	live_stop(live);
+	if (trace->form == BUFFER) {
+		trace_buffer_stop(trace->buffer);
+		/* What was recorded during the last round. */
+		if (!ret && !is_over)
+			ret = do_round(trace, &is_over);
+	}
 	/* User stacks of the last ones follow. */
 	end = live_now() + LATER_MS / 1000.0;
-	while (!ret && !is_over && live_counts(live)->waiting && live_now() < end) {
+	while (!ret && !is_over && has_waiting(trace) && live_now() < end) {
 		live_wait(live, NULL, 10);
-		ret = live_round(live);
-		if (!ret)
-			is_over = print_round(trace);
+		ret = do_round(trace, &is_over);
 	}
+	if (trace->form == BUFFER)
+		trace_buffer_finish(trace->buffer, trace->limit, &trace->printed);
 	if (ret)
 		return complain("trace: %s", strerror(-ret));
 	lost = live_lost(live);
@@ -232,7 +280,7 @@ int trace_main(int argc, char **argv)
 	static const struct options options = {
 		.command = "trace",
 		.help = trace_help,
-		.shorts = "+" OPTIONS_SHORT LIVE_SHORT,
+		.shorts = "+" OPTIONS_SHORT LIVE_SHORT "b",
 		.longs = longs,
 	};
 	static struct trace trace = {
@@ -260,9 +308,18 @@ int trace_main(int argc, char **argv)
 		return status;
 	if (!trace.what.nr_events)
 		return usage_error("trace", "give an event with -e");
-	status = live_open(&trace.live);
+	if (trace.form == BUFFER) {
+		if (trace.what.period || trace.what.frequency)
+			return usage_error("trace", "--buffer prints each event: no -c, -F");
+		status = trace_buffer_check(&trace.what);
+		trace.live.ready = open_buffer;
+		trace.what.chains = RECORD_USER_CHAINS;
+	}
+	if (!status)
+		status = live_open(&trace.live);
 	if (!status)
 		status = run(&trace);
+	trace_buffer_close(trace.buffer);
 	live_close(&trace.live);
 	return status;
 }
