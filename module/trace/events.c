@@ -139,10 +139,13 @@ void sfu_trace_corrupt_now(const struct sfu_trace_section *section,
 	struct tracing *tracing;
 	int length;
 
-	/* A user chooses the name, and an administrator reads it on a terminal. */
+	/*
+	 * A user chooses the name, and an administrator reads it on a terminal. Without
+	 * blanks it cannot pretend to be another field.
+	 */
 	length = string_escape_mem(removed->name, strlen(removed->name), file,
 				   sizeof(file) - 1,
-				   ESCAPE_HEX | ESCAPE_NAP | ESCAPE_APPEND, "\\\"");
+				   ESCAPE_HEX | ESCAPE_NAP | ESCAPE_APPEND, "\\\" ");
 	file[length] = 0;
 	tracing = begin_event();
 	if (!tracing)

@@ -3,6 +3,10 @@
  * Events: the definitions of the trace events sframe_unwind:*. Included by events.c
  * only; everything else calls the functions of trace.h. sframe_unwind_events(4)
  * documents the fields, whose names, types and meaning do not change.
+ *
+ * Readers parse what TP_printk() has from the format files. So there are no quotation
+ * marks in its text: the kernel copies them as they are, and then nobody finds the text's
+ * end. And no expressions: older readers do not know all operators everywhere.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM sframe_unwind
@@ -147,6 +151,7 @@ TRACE_EVENT(stack,
 		__field(pid_t, tid)
 		__field(u32, nr)
 		__field(u32, first)
+		__field(u32, nr_ips)
 		__field(u8, stop)
 		__field(u8, at_once)
 		__dynamic_array(u64, ips, nr_ips)
@@ -158,6 +163,7 @@ TRACE_EVENT(stack,
 		__entry->tid = tid;
 		__entry->nr = nr;
 		__entry->first = first;
+		__entry->nr_ips = nr_ips;
 		__entry->stop = stop;
 		__entry->at_once = at_once;
 		memcpy(__get_dynamic_array(ips), ips, nr_ips * sizeof(u64));
@@ -167,8 +173,7 @@ TRACE_EVENT(stack,
 		  __entry->cookie, __entry->pid, __entry->tid,
 		  show_stop(__entry->stop), __entry->at_once, __entry->nr,
 		  __entry->first,
-		  __print_array(__get_dynamic_array(ips),
-				__get_dynamic_array_len(ips) / 8, 8))
+		  __print_array(__get_dynamic_array(ips), __entry->nr_ips, 8))
 );
 
 TRACE_EVENT(lost,
@@ -304,7 +309,7 @@ TRACE_EVENT(section_corrupt,
 		sfu_assign_str(file, file);
 	),
 
-	TP_printk("space=%llu id=%llu cause=%s pid=%d text_start=0x%llx text_size=0x%llx sframe_start=0x%llx ip=0x%llx offset=0x%llx defect=\"%s\" file=\"%s\"",
+	TP_printk("space=%llu id=%llu cause=%s pid=%d text_start=0x%llx text_size=0x%llx sframe_start=0x%llx ip=0x%llx offset=0x%llx defect=%s file=%s",
 		  __entry->space, __entry->id, show_removed(__entry->cause),
 		  __entry->pid, __entry->text_start, __entry->text_size,
 		  __entry->sframe_start, __entry->ip, __entry->offset,
