@@ -244,6 +244,10 @@ static void take_fields(struct sample *sample,
  * Request the user stack, if it is to follow. The sample's room in the ring is
  * reserved already, so that there is no stack without a sample. Returns whether it
  * is going to follow.
+ *
+ * Not at a trace event of the module: the delivery of the stack is such an event, too, and
+ * a sample there would request the next stack. It would join the request that is being
+ * served, again and again, until that one takes no more.
  */
 static bool request_user(struct sample *sample)
 {
@@ -254,7 +258,9 @@ static bool request_user(struct sample *sample)
 		.share = true,
 	};
 
-	if (in_nmi())
+	if (sfu_trace_is_busy())
+		sample->cookie = 0;
+	else if (in_nmi())
 		sample->cookie = sfu_sample_nmi_request(sampler->nmi);
 	else if (sfu_request_submit_current(&sampler->consumer, sampler->pool,
 					    &spec, &sample->cookie))

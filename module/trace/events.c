@@ -68,6 +68,11 @@ static void end_event(struct tracing *tracing)
 	preempt_enable_notrace();
 }
 
+bool sfu_trace_is_busy(void)
+{
+	return READ_ONCE(this_cpu_ptr(&tracings)->of[interrupt_context_level()].busy);
+}
+
 void sfu_trace_request_now(const struct task_struct *task, u64 cookie, u32 max_depth,
 			   bool fallback, bool interrupt)
 {

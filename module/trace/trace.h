@@ -6,7 +6,9 @@
  * All functions may be called in any context, with any lock held, also in NMIs, unless
  * it is said otherwise. What is attached to a trace event can cause another one: a
  * sampler at sframe_unwind:stack takes stacks, a BPF program requests them. Such an
- * event is not traced, but counted: see SFU_LOST_UNTRACED.
+ * event is not traced, but counted: see SFU_LOST_UNTRACED. What comes after the event is
+ * not known to be caused by it, so a sampler requests no stack there that would follow:
+ * see sfu_trace_is_busy().
  *
  * PIDs are those of the initial PID namespace, as everywhere in tracefs.
  */
@@ -90,6 +92,13 @@ void sfu_trace_remove_now(const struct sfu_trace_section *section,
 			  enum sfu_removed reason, u32 nr);
 void sfu_trace_corrupt_now(const struct sfu_trace_section *section,
 			   const struct sframe_unwind_removed *removed);
+
+/*
+ * Returns whether an event is being traced on this CPU, in the current context (task,
+ * softirq, hard interrupt, NMI). Then the caller was called by what is attached to the
+ * event. Preemption must be disabled.
+ */
+bool sfu_trace_is_busy(void);
 
 /*
  * A request for a stack of @task was accepted. @task must be the current thread, or the
