@@ -423,7 +423,8 @@ enum sframe_unwind_entry {
  * @SFRAME_UNWIND_USER_LATER: in the SFRAME_UNWIND_RECORD_USER_STACK record with
  *	the sample's cookie, unless that is lost (stacks_lost).
  * @SFRAME_UNWIND_USER_REFUSED: nowhere. The thread is exiting; too many stacks
- *	are pending; or the event occurred where none can be requested.
+ *	are pending; or the event occurred where none can be requested, as at trace
+ *	events of this module.
  */
 enum sframe_unwind_user {
 	SFRAME_UNWIND_USER_NONE		= 0,
