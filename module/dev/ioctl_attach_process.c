@@ -82,11 +82,12 @@ static struct mm_struct *get_mm(pid_t pid, struct sfu_message *message)
 	if (mm)
 		return mm;
 	if (err == -EPERM)
-		return ERR_PTR(sfu_message_fail(message, err,
-						"attaching to another process needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE"));
-	return ERR_PTR(sfu_message_fail(message, err,
-					"no process %d with an address space",
-					pid));
+		err = sfu_message_fail(message, err,
+				       "attaching to another process needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
+	else
+		err = sfu_message_fail(message, err,
+				       "no process %d with an address space", pid);
+	return ERR_PTR(err);
 }
 
 /*
