@@ -193,6 +193,31 @@ static void looks_after_a_partial_one(void)
 	EXPECT(look(user));
 }
 
+/* A range that has a section of another client is not tried every second for ever. */
+static void looks_that_stay_partial(void)
+{
+	unsigned int nr = 0;
+
+	EXPECT(attach(user, 10, 1, 1));
+	pass_time(CODE_RECHECK_NS);
+	for (int i = 0; i < 100; i++, pass_time(CODE_PARTIAL_NS)) {
+		struct code_process *process = look(user);
+
+		if (!process)
+			continue;
+		reply.code.is_partial = true;
+		end(process, 1, 1);
+		nr++;
+	}
+	EXPECT(nr > 8 && nr < 16);
+	/* It has more now: so may the next look bring. */
+	pass_time(CODE_RECHECK_NS);
+	reply.code.is_partial = true;
+	end(look(user), 1, 2);
+	pass_time(CODE_PARTIAL_NS);
+	EXPECT(look(user));
+}
+
 static void looks_after_lost_events(void)
 {
 	EXPECT(attach(user, 10, 1, 1));
@@ -343,6 +368,25 @@ static void what_is_lost_counts(void)
 	EXPECT_EQ(request.code.max, CODE_MAX_RANGES);
 }
 
+/* However often his looks are lost, one user counts for no more than what may be attached. */
+static void lost_looks_take_no_place_of_others(void)
+{
+	const unsigned int nr = MAX_OF_USER / CODE_MAX_RANGES;
+	struct code_process *process;
+
+	for (pid_t pid = 1; pid <= (pid_t)nr; pid++)
+		EXPECT(attach(user, pid, 1000 * pid, CODE_MAX_RANGES));
+	for (int i = 0; i < 100; i++) {
+		pass_time(CODE_RECHECK_NS);
+		process = look(user);
+		EXPECT(process);
+		codes_end_look(codes, process, NULL, NULL, 0);
+	}
+	EXPECT_EQ(user->nr_code_ranges, MAX_OF_USER + CODE_MAX_RANGES);
+	EXPECT(attach(other, 1000, 1, 1));
+	EXPECT_EQ(request.code.max, CODE_MAX_RANGES);
+}
+
 /* Ranges of one user are bounded; when that is reached, the others still have room. */
 static void limits(void)
 {
@@ -437,6 +481,31 @@ static void processes_without_a_place(void)
 	EXPECT(user->is_missed);
 }
 
+/* That others have no place, too, again and again, does not put off the retry. */
+static void processes_without_a_place_for_long(void)
+{
+	for (pid_t pid = 1; pid <= (pid_t)CODE_USER_MAX_PROCESSES + 1; pid++)
+		codes_enter(codes, user, pid, false);
+	pass_time(CODE_RETRY_NS - SECOND);
+	codes_enter(codes, user, 1000, false);
+	codes_remove(codes, 1);
+	pass_time(SECOND);
+	codes_check(codes, users, world.now);
+	EXPECT(user->is_missed);
+	/* The last one is found by another pass. */
+	user->is_missed = false;
+	pass_time(CODE_RETRY_NS - SECOND - 1);
+	codes_check(codes, users, world.now);
+	EXPECT(!user->is_missed);
+	pass_time(1);
+	codes_check(codes, users, world.now);
+	EXPECT(user->is_missed);
+	user->is_missed = false;
+	pass_time(CODE_RETRY_NS);
+	codes_check(codes, users, world.now);
+	EXPECT(!user->is_missed);
+}
+
 /* Each user's limits are told of once, but not many at the same time. */
 static void limits_are_told(void)
 {
@@ -501,12 +570,15 @@ static void text_comes_later(void)
 	EXPECT(!request.code.text.is_done);
 	text_coming = true;
 	reply.code.text = (struct reader_code_text) { .is_set = true, .inode = 7 };
+	/* It is examined. */
+	user->nr_first++;
 	end(process, 1, 1);
-	EXPECT_EQ(user->nr_first, 1);
+	EXPECT_EQ(user->nr_first, 2);
 	codes_check(codes, users, world.now);
 	EXPECT(!look(user));
 	text_coming = false;
 	text_done = true;
+	user->nr_first--;
 	codes_check(codes, users, world.now);
 	process = look(user);
 	EXPECT(process);
@@ -563,7 +635,23 @@ static void text_never_comes(void)
 	reply.code.text = (struct reader_code_text) { .is_set = true };
 	end(user->codes, 1, 1);
 	EXPECT_EQ(user->nr_first, 1);
+	user->nr_first++;
+	codes_check(codes, users, world.now);
+	EXPECT_EQ(user->nr_first, 2);
 	pass_time(CODE_FIRST_NS);
+	codes_check(codes, users, world.now);
+	EXPECT_EQ(user->nr_first, 1);
+}
+
+/* Its file could not be examined: the process has moved it, perhaps, and goes on with it. */
+static void text_is_out_of_reach(void)
+{
+	codes_enter(codes, user, 10, true);
+	text_coming = true;
+	look(user);
+	reply.code.text = (struct reader_code_text) { .is_set = true };
+	EXPECT(codes_change(codes, 10));
+	end(user->codes, 1, 1);
 	codes_check(codes, users, world.now);
 	EXPECT_EQ(user->nr_first, 0);
 }
@@ -575,6 +663,7 @@ int main(void)
 		TAP_TEST(looks_have_pauses),
 		TAP_TEST(looks_without_a_change),
 		TAP_TEST(looks_after_a_partial_one),
+		TAP_TEST(looks_that_stay_partial),
 		TAP_TEST(looks_after_lost_events),
 		TAP_TEST(old_ranges_are_detached),
 		TAP_TEST(one_that_ends),
@@ -583,10 +672,12 @@ int main(void)
 		TAP_TEST(one_that_becomes_a_runtime),
 		TAP_TEST(no_answer),
 		TAP_TEST(what_is_lost_counts),
+		TAP_TEST(lost_looks_take_no_place_of_others),
 		TAP_TEST(limits),
 		TAP_TEST(looks_at_the_same_time),
 		TAP_TEST(processes_are_bounded),
 		TAP_TEST(processes_without_a_place),
+		TAP_TEST(processes_without_a_place_for_long),
 		TAP_TEST(limits_are_told),
 		TAP_TEST(the_oldest_first),
 		TAP_TEST(ready_waits_for_the_first),
@@ -594,6 +685,7 @@ int main(void)
 		TAP_TEST(text_comes_later),
 		TAP_TEST(text_of_another_file),
 		TAP_TEST(text_never_comes),
+		TAP_TEST(text_is_out_of_reach),
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -20,6 +20,7 @@ const struct file *mapped[NR_PROCESSES];
 
 struct asked asked[NR_ASKED];
 unsigned int nr_asked;
+bool is_without_readers;
 struct reader_request last;
 unsigned int looks[NR_PROCESSES];
 
@@ -35,6 +36,8 @@ int readers_ask(struct readers *readers, struct user *user, void *question,
 {
 	(void)readers;
 	(void)fds;
+	if (is_without_readers)
+		return -EAGAIN;
 	asked[nr_asked].question = question;
 	asked[nr_asked].user = user;
 	asked[nr_asked++].request = *request;

@@ -50,6 +50,9 @@ extern struct asked {
 
 extern unsigned int nr_asked;
 
+/* Whether no reader can be asked. */
+extern bool is_without_readers;
+
 /* The last request about the victim's mapping, and how many there were of each process. */
 extern struct reader_request last;
 extern unsigned int looks[NR_PROCESSES];

@@ -621,9 +621,14 @@ static void runtimes_that_fork(void)
 	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES);
 	world.now += CODE_NEW_NS;
 	world.look_ns = MS;
+	/* They may live as long as they like, but have not done anything. */
+	jobs_note_exit(&jobs, 1001);
+	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES - 1);
+	EXPECT_EQ(world.looks, 0);
+	jobs_note_mapping(&jobs, 1000, NULL);
 	credit = user->credit_ns;
 	jobs_note_exit(&jobs, 1000);
-	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES - 1);
+	EXPECT_EQ(processes_of(100 * ATTACKER), CODE_USER_MAX_PROCESSES - 2);
 	EXPECT_EQ(world.looks, 1);
 	EXPECT_EQ(user->credit_ns, credit - (int64_t)MS);
 }
@@ -661,6 +666,24 @@ static void runtimes_that_are_refused(void)
 	nr_asked = 0;
 	jobs_told(&jobs, asked[0].question, asked[0].user, &reply, NULL, 0, no_fds);
 	EXPECT(jobs.wants_room);
+}
+
+/* What no reader was asked for has attached nothing, and is asked for later. */
+static void looks_without_a_reader(void)
+{
+	const struct user *user = users_get(jobs.users, 100 * VICTIM);
+
+	begin_code();
+	jobs_note_mapping(&jobs, VICTIM, "node");
+	is_without_readers = true;
+	EXPECT_EQ(next_look(), 0);
+	is_without_readers = false;
+	EXPECT_EQ(user->nr_code_ranges, 0);
+	EXPECT_EQ(jobs.nr_lost, 0);
+	jobs_note_mapping(&jobs, VICTIM, NULL);
+	world.now += CODE_MAX_NS;
+	EXPECT_EQ(next_look(), VICTIM);
+	told_runtime(true);
 }
 
 /* Looks and files of one user are done in turn. */
@@ -710,6 +733,7 @@ int main(void)
 		TAP_TEST(runtimes_that_fork),
 		TAP_TEST(runtimes_that_stall),
 		TAP_TEST(runtimes_that_are_refused),
+		TAP_TEST(looks_without_a_reader),
 		TAP_TEST(looks_do_not_displace_files),
 	};
 

@@ -198,7 +198,7 @@ static void lose_look(struct user *user, uint64_t id, unsigned int nr)
 static void those_of_lost_looks_count(void)
 {
 	const struct code_fns fns = { 0 };
-	struct user *user;
+	struct user *user, *other;
 
 	begin_code(&fns);
 	user = users_get(jobs.users, 1);
@@ -211,15 +211,19 @@ static void those_of_lost_looks_count(void)
 	check();
 	EXPECT_EQ(nr_detached, CODE_MAX_RANGES);
 	EXPECT_EQ(user->nr_code_ranges, CODE_MAX_RANGES);
-	/* The killed reader has not ended: it may attach yet. */
+	/* The killed reader has not ended: it may attach yet. That of another does not matter. */
+	other = users_get(jobs.users, 2);
+	lose_look(other, 3 * CODE_MAX_RANGES, 1);
 	world.left = 1;
+	world.left_user = 1;
 	for (int i = 0; i < 4; i++)
 		check();
 	EXPECT_EQ(user->nr_code_ranges, CODE_MAX_RANGES);
+	EXPECT_EQ(other->nr_code_ranges, 0);
 	world.left = 0;
 	for (int i = 0; i < 4; i++)
 		check();
-	EXPECT_EQ(nr_detached, 2 * CODE_MAX_RANGES);
+	EXPECT_EQ(nr_detached, 2 * CODE_MAX_RANGES + 1);
 	EXPECT_EQ(user->nr_code_ranges, 0);
 	end_code();
 }

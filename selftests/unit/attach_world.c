@@ -77,6 +77,11 @@ unsigned int children_left(uid_t user)
 	return user == world.left_user ? world.left : 0;
 }
 
+bool children_has_left(uid_t user)
+{
+	return children_left(user);
+}
+
 unsigned int children_left_of_all(void)
 {
 	return world.left;

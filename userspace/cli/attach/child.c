@@ -348,6 +348,14 @@ unsigned int children_left(uid_t user)
 	return count;
 }
 
+bool children_has_left(uid_t user)
+{
+	for (const struct child *child = left_behind; child; child = child->next)
+		if (child->user == user)
+			return true;
+	return false;
+}
+
 unsigned int children_left_of_all(void)
 {
 	unsigned int count = 0;

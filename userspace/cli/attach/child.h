@@ -121,6 +121,9 @@ bool children_have_files(void);
  */
 unsigned int children_left(uid_t user);
 
+/* Returns whether a child of @user was left behind and is not collected yet. */
+bool children_has_left(uid_t user);
+
 /*
  * Number of children of all users that were left behind and are not collected yet.
  * If there are CHILDREN_MAX_LEFT_OF_ALL, child_start() fails for all users.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
 #include "code.h"
 
 #define NR_BUCKETS 512
@@ -118,6 +119,7 @@ static void set_look(struct code_process *process, uint64_t at)
 static void set_first(struct code_process *process, bool is_first)
 {
 	process->user->nr_first += is_first - process->is_first;
+	process->user->nr_first_codes += is_first - process->is_first;
 	process->is_first = is_first;
 }
 
@@ -130,14 +132,15 @@ static void set_reserved(struct codes *codes, struct code_process *process,
 }
 
 /*
- * No reply to a look: as much as it was allowed to attach may be attached, and what the
- * process had may be so, too.
+ * No reply to a look: as much as it was allowed to attach may be attached, besides what
+ * the process had, which still counts for the process. A look that was not allowed to
+ * attach anything has lost nothing, however often that happens.
  */
 static void lose(struct codes *codes, const struct code_process *process)
 {
-	codes->nr_reserved += process->nr_reserved;
-	process->user->nr_code_ranges += process->nr_reserved;
-	process->user->lost_ranges += process->nr_reserved;
+	codes->nr_reserved += process->nr_allowed;
+	process->user->nr_code_ranges += process->nr_allowed;
+	process->user->lost_ranges += process->nr_allowed;
 }
 
 void codes_begin_listing(struct users *users)
@@ -145,6 +148,9 @@ void codes_begin_listing(struct users *users)
 	struct user *user = NULL;
 
 	while ((user = users_next(users, user))) {
+		/* A reader that was killed but has not ended may still attach something. */
+		if (children_has_left(user->uid))
+			continue;
 		user->listed_ranges += user->lost_ranges;
 		user->lost_ranges = 0;
 	}
@@ -252,8 +258,11 @@ void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 	process = add(codes, user, pid);
 	if (!process) {
 		tell_limit(codes, user, LIMIT_PROCESSES, pid);
+		/* Others that come later do not put off the retry of this one. */
+		if (!user->misses_codes)
+			user->missed_codes_at = now;
 		user->misses_codes = true;
-		user->missed_codes_at = now;
+		user->missed_codes_last = now;
 		return;
 	}
 	process->is_changed = true;
@@ -269,6 +278,7 @@ static void look_soon(struct code_process *process, uint64_t at)
 	if (!process->is_changed && !process->is_asked)
 		set_look(process, at);
 	process->is_changed = true;
+	process->is_forked = false;
 }
 
 static void change(struct code_process *process, uint64_t now)
@@ -277,6 +287,17 @@ static void change(struct code_process *process, uint64_t now)
 
 	look_soon(process, soon > process->not_before ?
 			   soon : process->not_before);
+}
+
+void codes_fork(struct codes *codes, struct user *user, pid_t child)
+{
+	const bool is_new = !find(codes, child);
+	struct code_process *process;
+
+	codes_enter(codes, user, child, false);
+	process = find(codes, child);
+	if (process)
+		process->is_forked = is_new;
 }
 
 bool codes_change(struct codes *codes, pid_t pid)
@@ -318,7 +339,8 @@ bool codes_is_new(const struct codes *codes, pid_t pid)
 {
 	const struct code_process *process = find(codes, pid);
 
-	return process && now_ns() < process->entered_at + CODE_NEW_NS;
+	return process && (process->is_forked ||
+			   now_ns() < process->entered_at + CODE_NEW_NS);
 }
 
 void codes_remove(struct codes *codes, pid_t pid)
@@ -409,7 +431,9 @@ struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 		       process->nr * sizeof(*process->ranges));
 	process->text.is_done = code->text.is_done;
 	process->is_asked = true;
+	process->is_forked = false;
 	process->is_changed = false;
+	process->nr_allowed = code->max;
 	set_reserved(codes, process, code->max > process->nr ?
 				     code->max : process->nr);
 	return process;
@@ -477,9 +501,13 @@ static void set_next_look(struct codes *codes, struct code_process *process,
 {
 	const uint64_t now = now_ns();
 	const bool is_partial = reply && reply->code.is_partial;
-	const uint64_t recheck = is_partial ? CODE_PARTIAL_NS : CODE_RECHECK_NS;
+	uint64_t recheck = CODE_RECHECK_NS;
 	uint64_t pause = CODE_PAUSE * (reply ? reply->cpu_ns : 0);
 
+	if (is_partial && CODE_PARTIAL_NS << process->nr_partial < CODE_RECHECK_NS)
+		recheck = CODE_PARTIAL_NS << process->nr_partial++;
+	else if (!is_partial)
+		process->nr_partial = 0;
 	if (pause < CODE_MIN_NS)
 		pause = CODE_MIN_NS;
 	if (pause > CODE_MAX_NS || has_failed)
@@ -502,6 +530,9 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 
 	process->is_asked = false;
 	if (code) {
+		/* What there was time or room for this time. */
+		if (code->nr > process->nr)
+			process->nr_partial = 0;
 		nr = code->nr < max ? code->nr : max;
 		has_failed |= !replace_ranges(codes, process, entries, nr);
 		process->text = code->text;
@@ -528,13 +559,22 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 	set_next_look(codes, process, reply, has_failed);
 }
 
+void codes_cancel_look(struct codes *codes, struct code_process *process)
+{
+	process->is_asked = false;
+	set_reserved(codes, process, process->nr);
+	set_next_look(codes, process, NULL, true);
+}
+
 /* Let a pass find the processes that had no place, if there is one now. */
 static void check_missed(const struct codes *codes, struct user *user, uint64_t now)
 {
 	if (!user->misses_codes || now < user->missed_codes_at + CODE_RETRY_NS ||
 	    !has_place(codes, user))
 		return;
-	user->misses_codes = false;
+	/* This pass does not examine the last ones again yet. */
+	user->misses_codes = now < user->missed_codes_last + CODE_RETRY_NS;
+	user->missed_codes_at = user->missed_codes_last;
 	user->is_missed = true;
 }
 
@@ -560,6 +600,12 @@ void codes_check(struct codes *codes, struct users *users, uint64_t now)
 				look_soon(process, process->is_first ?
 						   now : process->not_before);
 			else if (!is_done && !is_coming && !process->is_changed)
+				set_first(process, false);
+			/*
+			 * All files from the start have been examined, but this one could
+			 * not be: it was gone when a reader came, and can be so for ever.
+			 */
+			else if (!is_done && user->nr_first == user->nr_first_codes)
 				set_first(process, false);
 		}
 	}

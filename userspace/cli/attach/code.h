@@ -39,7 +39,8 @@
  * Time from a change to the look at it, in which more changes may come; time between two
  * looks at a process, at least CODE_PAUSE times the CPU time of the last one, within
  * these limits; and time after which it is looked at without any change, normally and if
- * the last look was partial.
+ * the last look was partial. The latter is doubled, up to the former, each time that the
+ * look has brought nothing.
  */
 #define CODE_SETTLE_NS		(10 * MS)
 #define CODE_PAUSE		20
@@ -76,9 +77,12 @@
  * @ranges, @nr: the ranges that have a section, by address.
  * @nr_reserved: ranges counted for the user: @nr, and during a look those that the look
  *	may attach.
+ * @nr_allowed: ranges that the last look was allowed to leave it with.
+ * @nr_partial: partial looks in succession that have brought nothing.
  * @is_asked: a reader looks at it.
  * @is_changed: it has changed since the last look began.
  * @is_first: it existed at the start of the command, and was not attached to yet.
+ * @is_forked: nothing but its fork is known of it.
  * @is_removed: it has ended during the look, and is in no bucket.
  * @text: the runtime's own file, if that has code without .eh_frame; see struct
  *	reader_code.
@@ -96,9 +100,12 @@ struct code_process {
 	struct reader_code_range *ranges;
 	unsigned int nr;
 	unsigned int nr_reserved;
+	unsigned int nr_allowed;
+	unsigned int nr_partial;
 	bool is_asked;
 	bool is_changed;
 	bool is_first;
+	bool is_forked;
 	bool is_removed;
 	struct reader_code_text text;
 	uint64_t entered_at;
@@ -141,6 +148,9 @@ void codes_free(struct codes *codes);
 void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 		 bool is_first);
 
+/* The same for @child, a new process that was forked from one of @user. */
+void codes_fork(struct codes *codes, struct user *user, pid_t child);
+
 /* Returns whether the process is entered; then note that it has changed. */
 bool codes_change(struct codes *codes, pid_t pid);
 
@@ -152,7 +162,7 @@ struct user *codes_user(const struct codes *codes, pid_t pid);
 
 /*
  * Returns whether the process was entered so short a time ago that no other can have got
- * its number meanwhile.
+ * its number meanwhile, or nothing but its fork is known of it.
  */
 bool codes_is_new(const struct codes *codes, pid_t pid);
 
@@ -161,8 +171,8 @@ void codes_remove(struct codes *codes, pid_t pid);
 
 /*
  * Ranges that a look without a reply may have attached count for its user until all
- * attachments have been listed. Call the one when a listing begins, and the other when
- * the strays in it have been detached.
+ * attachments have been listed after the user's killed readers had ended. Call the one
+ * when a listing begins, and the other when the strays in it have been detached.
  */
 void codes_begin_listing(struct users *users);
 void codes_end_listing(struct codes *codes, struct users *users);
@@ -186,6 +196,9 @@ struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 void codes_end_look(struct codes *codes, struct code_process *process,
 		    const struct reader_reply *reply,
 		    const unsigned char *entries, size_t size);
+
+/* Instead of codes_end_look() if no reader was asked: nothing can have been attached. */
+void codes_cancel_look(struct codes *codes, struct code_process *process);
 
 /* Note that events were lost: any process may have changed. */
 void codes_lose_events(struct codes *codes);

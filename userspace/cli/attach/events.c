@@ -188,9 +188,27 @@ static void handle_mmap(const union record *record,
 	fns->mapping(data, &mapping);
 }
 
+/* It is 0 or -1 for a process outside of our PID namespace, or one that is gone. */
+static bool has_pid(const union record *record)
+{
+	switch (record->header.type) {
+	case PERF_RECORD_MMAP2:
+		return (pid_t)record->mmap.pid > 0;
+	case PERF_RECORD_FORK:
+		return (pid_t)record->task.pid > 0 &&
+		       (pid_t)record->task.parent > 0;
+	case PERF_RECORD_EXIT:
+		return (pid_t)record->task.pid > 0;
+	default:
+		return true;
+	}
+}
+
 static bool handle(const union record *record, const struct event_fns *fns,
 		   void *data)
 {
+	if (!has_pid(record))
+		return false;
 	switch (record->header.type) {
 	case PERF_RECORD_MMAP2:
 		handle_mmap(record, fns, data);

@@ -457,7 +457,7 @@ static bool ask_code(struct jobs *jobs, struct user *user)
 		return false;
 	if (!ask(jobs, user, &question, &request, fds))
 		return true;
-	codes_end_look(jobs->codes, question.code, NULL, NULL, 0);
+	codes_cancel_look(jobs->codes, question.code);
 	return false;
 }
 

@@ -91,7 +91,7 @@ void jobs_note_fork(struct jobs *jobs, pid_t child, pid_t parent)
 	struct user *user = jobs->codes ? codes_user(jobs->codes, parent) : NULL;
 
 	if (user)
-		codes_enter(jobs->codes, user, child, false);
+		codes_fork(jobs->codes, user, child);
 }
 
 void jobs_note_exit(struct jobs *jobs, pid_t pid)

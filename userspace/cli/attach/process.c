@@ -25,7 +25,9 @@ static uint64_t hash_line(uint64_t hash, const char *text, const char *name)
 
 int process_read(pid_t pid, struct process *process)
 {
-	char path[64], text[4096];
+	/* A user can be in thousands of groups, which are listed before the memory. */
+	static char text[65536];
+	char path[64];
 	const char *uid, *parent;
 	ssize_t got;
 	int fd;

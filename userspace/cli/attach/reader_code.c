@@ -78,6 +78,7 @@ struct wanted {
  * @wanted, @nr: what is to be attached to, by address.
  * @is_full: there is more.
  * @is_cut: there may be more: the time to read was over.
+ * @read_to: end of the last executable mapping that was read.
  * @ends_at: when all time is over.
  */
 struct look {
@@ -90,6 +91,7 @@ struct look {
 	unsigned int nr;
 	bool is_full;
 	bool is_cut;
+	uint64_t read_to;
 	uint64_t ends_at;
 };
 
@@ -136,6 +138,7 @@ static int for_each_mapping(int process, struct look *look,
 	FILE *maps;
 	int fd, err = 0;
 
+	look->read_to = 0;
 	fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -153,6 +156,7 @@ static int for_each_mapping(int process, struct look *look,
 		if (!parse_line(line, &mapped))
 			continue;
 		nr++;
+		look->read_to = mapped.end;
 		fn(look, &mapped);
 	}
 	if (ferror(maps))
@@ -387,6 +391,26 @@ static bool is_alive(uint64_t id)
 	       !(attached.flags & SFRAME_UNWIND_ATTACHED_ENDED);
 }
 
+/* Keep those of @code behind what there was time to read: nothing is known of them. */
+static unsigned int keep_unread(const struct reader_code *code, struct look *look)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < code->nr && look->nr < CODE_MAX_RANGES; i++) {
+		const struct reader_code_range *range = &code->ranges[i];
+
+		if (range->start < look->read_to || !is_alive(range->id))
+			continue;
+		look->wanted[look->nr++] = (struct wanted) {
+			.start = range->start,
+			.end = range->end,
+			.id = range->id,
+		};
+		nr++;
+	}
+	return nr;
+}
+
 /*
  * Keep the attachments of @code whose range is wanted. Detach the others that would be in
  * the way. Returns how many are kept.
@@ -411,7 +435,7 @@ static unsigned int keep(const struct reader_code *code, struct look *look)
 			detach(range->id);
 		}
 	}
-	return nr;
+	return look->is_cut ? nr + keep_unread(code, look) : nr;
 }
 
 /* Returns whether to go on with the next range. */

@@ -113,6 +113,7 @@ static void begin(struct strays *strays, const struct jobs *jobs, int device)
 		codes_begin_listing(jobs->users);
 	list_unknown(strays, &known, device);
 	free(known.ids);
+	strays->is_complete = !strays->has_more;
 	/* A reader that was killed but has not ended may still attach something. */
 	strays->has_more |= children_left_of_all() != 0;
 }
@@ -130,7 +131,7 @@ static void end(struct strays *strays, const struct jobs *jobs)
 	strays->listed_at = 0;
 	if (strays->has_more)
 		strays->nr_lost--;
-	else if (jobs->codes)
+	if (strays->is_complete && jobs->codes)
 		codes_end_listing(jobs->codes, jobs->users);
 }
 

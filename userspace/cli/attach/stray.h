@@ -24,6 +24,7 @@
  *
  * @nr_lost: jobs.nr_lost at the time of the last listing.
  * @listed_at: when the attachments were listed; 0 if the listing has been handled.
+ * @is_complete: all attachments have been listed.
  * @has_more: there may be more strays than @ids.
  * @next_at: do not list again before this time.
  * @ids, @nr: attachments in the listing that were not known.
@@ -31,6 +32,7 @@
 struct strays {
 	unsigned int nr_lost;
 	uint64_t listed_at;
+	bool is_complete;
 	bool has_more;
 	uint64_t next_at;
 	uint64_t ids[STRAYS_MAX];

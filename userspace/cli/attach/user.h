@@ -93,12 +93,14 @@ struct code_process;
  * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
  * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
  *	attached, after the last listing of attachments began, and before.
- * @misses_codes, @missed_codes_at: for code.c: one of them had no place, and when that was.
+ * @misses_codes: for code.c: some of them had no place since the last retry.
+ * @missed_codes_at, @missed_codes_last: for code.c: when that was first, and last.
  * @told_codes: for code.c: bits of the limits that have been told of.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_looked: for job.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
  *	start.
+ * @nr_first_codes: for code.c: those of them that are processes of runtimes.
  * @is_missed: a mapping of the user was skipped: a pass through the user's processes
  *	is needed.
  * @is_looked_at: for pass.c: the current pass includes this user.
@@ -140,10 +142,12 @@ struct user {
 	unsigned int listed_ranges;
 	bool misses_codes;
 	uint64_t missed_codes_at;
+	uint64_t missed_codes_last;
 	unsigned int told_codes;
 	uint64_t next_look;
 	bool has_looked;
 	unsigned int nr_first;
+	unsigned int nr_first_codes;
 };
 
 struct users;
