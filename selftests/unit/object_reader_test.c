@@ -290,6 +290,7 @@ static void dawdles(void)
 		object_reader_find(object.reader, address);
 	EXPECT(owner()->used_ns > SECOND / 2 && owner()->used_ns < 2 * SECOND);
 	owner()->used_ns = 119 * SECOND;
+	owner()->since = now() * SECOND;
 	for (uint64_t address = 6; address < 14; address++)
 		object_reader_find(object.reader, address);
 	EXPECT_EQ(owner()->failures, 1);
@@ -314,6 +315,21 @@ static void spins(void)
 	EXPECT(!object_reader_find(object.reader, 1));
 	EXPECT(now() - begin < 30);
 	EXPECT_EQ(owner()->failures, 1);
+	object_reader_close(object.reader);
+}
+
+/* Some of the time is given back: more than in the beginning may have been used. */
+static void is_given_back(void)
+{
+	struct object object;
+
+	conduct = HONEST;
+	EXPECT(open_reader(&object));
+	object_reader_close(object.reader);
+	owner()->used_ns = 125 * SECOND;
+	owner()->since -= 1000 * SECOND;
+	EXPECT(open_reader(&object));
+	EXPECT_EQ(owner()->failures, 0);
 	object_reader_close(object.reader);
 }
 
@@ -374,6 +390,7 @@ int main(void)
 		TAP_TEST(tells_much),
 		TAP_TEST(dawdles),
 		TAP_TEST(spins),
+		TAP_TEST(is_given_back),
 		TAP_TEST(copies),
 		TAP_TEST(grows),
 	};

@@ -336,6 +336,24 @@ static void file_of_root_in_its_place(void)
 	}
 }
 
+/* A process of root, and a user's that has mapped a file of his own with the same path. */
+static void dump_of_root(void)
+{
+	pid_t other;
+
+	start();
+	if (geteuid())
+		return;
+	snprintf(dump_path, sizeof(dump_path), "%s/jit-%d.dump", work, child);
+	write_file(dump_path, "dump", 4);
+	other = start_process(12345);
+	add(other, dump_path);
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(!kept[0]);
+	end_process(other);
+}
+
 static void write_map_of(pid_t pid, uid_t user, off_t size)
 {
 	char path[32];
@@ -391,9 +409,11 @@ static void kept_again(void)
 	end_process(other);
 }
 
+/* At the current time. */
 static void note_end(pid_t pid, bool is_exec)
 {
 	struct sframe_unwind_profile_record record = {
+		.time = now,
 		.kind = is_exec ? SFRAME_UNWIND_PROFILE_COMM : SFRAME_UNWIND_PROFILE_EXIT,
 		.pid = pid,
 		.tid = pid,
@@ -404,7 +424,7 @@ static void note_end(pid_t pid, bool is_exec)
 	record_jit_add(jit, &record);
 }
 
-/* Another process, or program, has what it has made since only. */
+/* Another program has what it has made since only; if its first thread ended, it is the same. */
 static void number_is_used_again(void)
 {
 	for (int is_exec = 0; is_exec < 2; is_exec++) {
@@ -420,9 +440,109 @@ static void number_is_used_again(void)
 		now = 0;
 		record_jit_look(jit);
 		EXPECT_EQ(keep(), 0);
-		EXPECT(has_kept("map", "1000 10 new\n"));
-		EXPECT_EQ(kept_since, 50);
+		EXPECT(has_kept("map", is_exec ? "1000 10 new\n" : "1000 10 old\n"));
+		EXPECT_EQ(kept_since, is_exec ? 50 : 0);
 	}
+}
+
+/* Records of another CPU are read later. */
+static void records_out_of_order(void)
+{
+	start();
+	write_file(map_path, "1000 10 a\n", 10);
+	now = 30;
+	add(child, "//anon");
+	record_jit_look(jit);
+	unlink(map_path);
+	now = 40;
+	note_end(child, true);
+	now = 20;
+	add(child, "//anon");
+	now = 10;
+	note_end(child, true);
+	now = 0;
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n"));
+	EXPECT_EQ(kept_since, 20);
+}
+
+/* It has ended, and its parent has not asked for that yet. */
+static void process_is_zombie(void)
+{
+	pid_t pid = fork();
+	siginfo_t info;
+	char path[32];
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	start();
+	add(pid, "//anon");
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	write_file(path, "1000 10 a\n", 10);
+	kill(pid, SIGKILL);
+	waitid(P_PID, pid, &info, WEXITED | WNOWAIT);
+	note_end(pid, false);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n"));
+	end_process(pid);
+}
+
+/* A process as in a container: its /tmp is an overlay, in a mount namespace of its own. */
+static pid_t start_in_overlay(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c = 0;
+
+	if (pipe(ready))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		c = !unshare(CLONE_NEWNS) &&
+		    !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		    !mount("tmpfs", "/tmp", "tmpfs", 0, NULL) &&
+		    !mkdir("/tmp/l", 0755) && !mkdir("/tmp/u", 01777) &&
+		    !mkdir("/tmp/w", 0755) &&
+		    !mount("overlay", "/tmp", "overlay", 0,
+			   "lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w");
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(ready[1], &c, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	if (read(ready[0], &c, 1) != 1)
+		exit(1);
+	close(ready[0]);
+	close(ready[1]);
+	if (c)
+		return pid;
+	end_process(pid);
+	return 0;
+}
+
+/* Such a file is copied to memory at the end, with what was appended since it was found. */
+static void map_in_overlay_grows(void)
+{
+	char path[64];
+	pid_t pid;
+
+	start();
+	pid = geteuid() ? 0 : start_in_overlay();
+	if (!pid)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp/perf-%d.map", pid, pid);
+	write_file(path, "1000 10 a\n", 10);
+	add(pid, "//anon");
+	record_jit_look(jit);
+	write_file(path, "2000 10 b\n", 10);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n2000 10 b\n"));
+	write_file(path, "3000 10 c\n", 10);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept("map", "1000 10 a\n2000 10 b\n3000 10 c\n"));
+	end_process(pid);
 }
 
 static void link_to_another_file(void)
@@ -534,9 +654,13 @@ int main(void)
 		TAP_TEST(nothing_there),
 		TAP_TEST(file_of_another_user),
 		TAP_TEST(file_of_root_in_its_place),
+		TAP_TEST(dump_of_root),
 		TAP_TEST(share_of_a_user),
 		TAP_TEST(kept_again),
 		TAP_TEST(number_is_used_again),
+		TAP_TEST(records_out_of_order),
+		TAP_TEST(process_is_zombie),
+		TAP_TEST(map_in_overlay_grows),
 		TAP_TEST(link_to_another_file),
 		TAP_TEST(no_regular_file),
 		TAP_TEST(too_large),

@@ -14,10 +14,11 @@
 #include "cli/profile/processes.h"
 
 /*
- * Bytes that names may take: of one file; of the processes of another user; and of those of
- * all other users, or of this one.
+ * Bytes that names may take: of one file, of another user or of this one; of the processes of
+ * another user; and of those of all other users, or of this one.
  */
 #define TABLE_MAX	(64ULL << 20)
+#define OWN_TABLE_MAX	(256ULL << 20)
 #define USER_MAX	(128ULL << 20)
 #define ALL_MAX		(512ULL << 20)
 
@@ -31,7 +32,7 @@ enum { DUMP, MAP };
  *
  * @table: its functions.
  * @charged: what is counted for the user.
- * @status: the file; all 0 if that may block.
+ * @status: the file; all 0 if that may block, or if it was not read and may be later.
  * @why: what is wrong with it, or NULL.
  */
 struct named {
@@ -153,10 +154,11 @@ static void charge_table(struct looking *looking)
 {
 	struct named *named = looking->named;
 	const uint64_t size = jit_table_size(&named->table);
+	const uint64_t max = looking->user == geteuid() ? OWN_TABLE_MAX : TABLE_MAX;
 
-	if (size > TABLE_MAX || !has_room(looking->memory, looking->user, size)) {
+	if (size > max || !has_room(looking->memory, looking->user, size)) {
 		jit_table_free(&named->table);
-		refuse(looking, "is not used: names of one file may take 64 MiB of memory, those of another user 128 MiB, all 512 MiB");
+		refuse(looking, "is not used: names of one file may take 64 MiB of memory (256 MiB of this user), those of another user 128 MiB, all 512 MiB");
 		return;
 	}
 	named->charged = size;
@@ -190,11 +192,17 @@ static void read_file(struct looking *looking)
 	if (!why && file->may_block && !file->is_ours &&
 	    !inspect_copy(file, looking->opening.pid))
 		why = "could not be read in time";
+	if (!why) {
+		jit_read(looking->readers, file, &reading);
+		if (!reading.was_tried)
+			why = reading.why;
+	}
 	if (why) {
 		refuse(looking, why);
+		looking->named->status = (struct stat){ 0 };
 		return;
 	}
-	jit_read(looking->readers, file, &reading);
+	looking->jit->nr_read++;
 	if (reading.why)
 		refuse(looking, reading.why);
 	else
@@ -212,7 +220,7 @@ static bool open_kept(struct looking *looking, const struct jit_file *known)
 /* Whether the file that was opened is as it was when it was read before. */
 static bool is_as_before(struct looking *looking)
 {
-	const struct object_file *file = &looking->opening.file;
+	struct object_file *file = &looking->opening.file;
 	struct stat *now = &looking->named->status;
 	const struct stat *before;
 
@@ -221,6 +229,9 @@ static bool is_as_before(struct looking *looking)
 		*now = (struct stat){ 0 };
 		return false;
 	}
+	/* It may have grown since it was opened: this is what is read. */
+	file->size = now->st_size;
+	file->stored = 512ULL * now->st_blocks;
 	if (!looking->old)
 		return false;
 	before = &looking->old->status;
@@ -237,7 +248,6 @@ static void finish(struct looking *looking, bool is_open)
 		*looking->named = *looking->old;
 		*looking->old = (struct named){ 0 };
 	} else if (is_open) {
-		looking->jit->nr_read++;
 		read_file(looking);
 	} else if (looking->opening.why) {
 		refuse(looking, looking->opening.why);
@@ -260,6 +270,9 @@ struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
 
 	looking.user = known && known->kept[0] ? known->kept_user :
 						 looking.opening.user;
+	/* Of those that have ended, only files of root and of this user are used. */
+	if (looking.user == PROCESSES_NO_USER)
+		looking.user = geteuid();
 	jit->user = looking.user;
 	/* Names are counted for their user. */
 	if (old && old->user != jit->user)

@@ -98,13 +98,34 @@ bool jit_open_map(struct jit_opening *opening)
 				 use(opening, here, false);
 }
 
+/*
+ * Whether a jitdump that is found here is that of the process. It may have mapped a file of
+ * its own where root has that of another one.
+ */
+static bool is_here(const struct jit_opening *opening,
+		    const struct history_object *known)
+{
+	uint32_t pid;
+
+	return geteuid() || opening->file.owner == opening->user ||
+	       (jit_is_dump(known->name, &pid) && pid == opening->pid);
+}
+
 bool jit_open_dump(struct jit_opening *opening,
 		   const struct history_object *known)
 {
 	opening->file.fd = -1;
-	return (inspect_open_mapped(&opening->file, known) &&
-		use(opening, known->name, true)) ||
-	       open_path(opening, known, known->name);
+	if ((inspect_open_mapped(&opening->file, known) &&
+	     use(opening, known->name, true)) ||
+	    (inspect_open_in_root(&opening->file, known) &&
+	     use(opening, known->name, true)))
+		return true;
+	if (!inspect_open(&opening->file, known->name, opening->pid))
+		return false;
+	if (is_here(opening, known))
+		return use(opening, known->name, false);
+	object_file_close(&opening->file);
+	return false;
 }
 
 bool jit_open_kept(struct jit_opening *opening, const char *folder,

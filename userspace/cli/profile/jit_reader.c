@@ -212,7 +212,8 @@ void jit_read(struct readers *readers, const struct object_file *file,
 		reading->why = "is of a user whose files took too much time or memory to read";
 	else if (!readers_start(&child, jit_child_run, &task, file->fd, &socket))
 		reading->why = "was not read: there is no process to read it";
-	if (reading->why)
+	reading->was_tried = !reading->why;
+	if (!reading->was_tried)
 		return;
 	reading->why = serve(readers, owner, child, socket, &served,
 			     MESSAGES_FREE + file->size / MESSAGE_LEAST);

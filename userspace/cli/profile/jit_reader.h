@@ -23,6 +23,7 @@ struct object_file;
  * @is_dump: the file is a jitdump, else a map.
  * @pid: of the process, as the jitdump must have it.
  * @result: what is wrong in the file.
+ * @was_tried: whether something has begun to read it; otherwise it may be tried later.
  * @why: why it was not read, or not to its end; or NULL.
  */
 struct jit_reading {
@@ -30,6 +31,7 @@ struct jit_reading {
 	bool is_dump;
 	uint32_t pid;
 	struct jit_result result;
+	bool was_tried;
 	const char *why;
 };
 

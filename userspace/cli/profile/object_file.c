@@ -271,15 +271,27 @@ static int open_to_copy(int fd)
 	return ret;
 }
 
+/* Files that are written to have grown since they were opened. */
+static void look_again(struct object_file *file, int from)
+{
+	struct stat status;
+
+	if (!fstat(from, &status) && (uint64_t)status.st_size > file->size &&
+	    (uint64_t)status.st_size <= SIZE_FREE)
+		file->size = status.st_size;
+}
+
 bool object_file_copy(struct object_file *file)
 {
 	const int from = open_to_copy(file->fd);
 	const int copy = memory_file_create("object");
-	const bool is_copied = from >= 0 && copy >= 0 &&
-			       copy_parts(file, from, copy) &&
-			       !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE |
-				      F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	bool is_copied;
 
+	if (from >= 0)
+		look_again(file, from);
+	is_copied = from >= 0 && copy >= 0 && copy_parts(file, from, copy) &&
+		    !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW |
+			   F_SEAL_SHRINK | F_SEAL_SEAL);
 	if (from >= 0)
 		close(from);
 	if (!is_copied) {

@@ -92,7 +92,8 @@ bool object_file_open_in_root(struct object_file *file,
 
 /*
  * Replace a file that others can change by a copy in memory, with the same holes. What is
- * O_PATH is opened for that, and closed. Returns whether that was possible.
+ * O_PATH is opened for that, and closed. What was appended since is copied, too, if it has no
+ * more than 64 MiB then. Returns whether that was possible.
  */
 bool object_file_copy(struct object_file *file);
 

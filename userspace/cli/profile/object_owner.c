@@ -36,6 +36,7 @@
  */
 #define OWNER_TIME	(120 * SECOND)
 #define OWNER_SHARE	50u
+#define START_TIME	(10 * SECOND)	/* at least, for one more child */
 #define IDLE_NS		(5 * SECOND)
 #define WAIT_MS		20
 
@@ -68,6 +69,12 @@ uint64_t *readers_bytes(struct readers *readers, const struct object_file *file)
 	return &readers->owners[owner].bytes;
 }
 
+/* Returns what the children of an owner may have used by now. */
+static uint64_t time_max(const struct reader_owner *owner)
+{
+	return OWNER_TIME + (now_ns() - owner->since) / OWNER_SHARE;
+}
+
 uint64_t readers_time(const struct readers *readers, uint32_t owner,
 		      uint64_t stored)
 {
@@ -75,8 +82,7 @@ uint64_t readers_time(const struct readers *readers, uint32_t owner,
 	const uint32_t halvings = costs->failures +
 				  readers->failures / FAILURES_STEP;
 
-	if (costs->failures >= FAILURES_MAX ||
-	    costs->used_ns > OWNER_TIME + (now_ns() - costs->since) / OWNER_SHARE)
+	if (costs->failures >= FAILURES_MAX || costs->used_ns + START_TIME > time_max(costs))
 		return 0;
 	return (TIME_FREE + stored * TIME_BYTE) >>
 	       (halvings < HALVINGS_MAX ? halvings : HALVINGS_MAX);
@@ -162,11 +168,11 @@ bool readers_wait(struct readers *readers, uint32_t number,
 			idle += WAIT_MS * MS;
 			owner->used_ns += WAIT_MS * MS;
 		}
-		if (idle > IDLE_NS || owner->used_ns > OWNER_TIME)
+		if (idle > IDLE_NS || owner->used_ns > time_max(owner))
 			return false;
 	}
 	charge(owner, child, used_ns);
-	return owner->used_ns <= OWNER_TIME;
+	return owner->used_ns <= time_max(owner);
 }
 
 int readers_status(const struct child *child)

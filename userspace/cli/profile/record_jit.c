@@ -71,7 +71,9 @@ struct source {
  * @user: its user.
  * @user_number: the number of that.
  * @since: time of its first record.
- * @has_ended: so has the process, or it executes another program.
+ * @started: as processes_started() tells, or 0 if it is another program by now.
+ * @has_ended: its first thread has, or it executes another program.
+ * @ended_at: when that was.
  * @dump: its jitdump, without a name if there is none.
  * @sources: its files.
  * @look_at: when to look for its files again.
@@ -83,7 +85,9 @@ struct maker {
 	uid_t user;
 	uint32_t user_number;
 	uint64_t since;
+	uint64_t started;
 	bool has_ended;
+	uint64_t ended_at;
 	struct history_object dump;
 	struct source sources[NR_KINDS];
 	uint64_t look_at;
@@ -206,6 +210,7 @@ static void begin_maker(struct record_jit *jit, struct maker *maker,
 		.user = user,
 		.user_number = add_user(jit, user),
 		.since = time,
+		.started = processes_started(pid),
 		.wait_ns = LOOK_NS,
 	};
 	for (unsigned int kind = 0; kind < NR_KINDS; kind++)
@@ -233,6 +238,22 @@ static bool count_process(struct record_jit *jit, uid_t user)
 	return true;
 }
 
+/* Whether it is there: other threads may run on without the first one. */
+static bool is_there(const struct maker *maker)
+{
+	return maker->started && processes_started(maker->pid) == maker->started;
+}
+
+/*
+ * Whether a record of @time is of this process. Records of several CPUs are not in order;
+ * @time is 0 for what there is now.
+ */
+static bool is_of(const struct maker *maker, uint64_t time)
+{
+	return !maker->has_ended || (time && time < maker->ended_at) ||
+	       is_there(maker);
+}
+
 /* Returns the process @pid, which has had a mapping at @time; NULL if there are too many. */
 static struct maker *get_maker(struct record_jit *jit, uint32_t pid,
 			       uint64_t time)
@@ -240,8 +261,13 @@ static struct maker *get_maker(struct record_jit *jit, uint32_t pid,
 	uint32_t number = pairs_find(&jit->pids, pid, 0);
 	uid_t user;
 
-	if (number != TABLE_NONE && !jit->list[number].has_ended)
-		return &jit->list[number];
+	if (number != TABLE_NONE && is_of(&jit->list[number], time)) {
+		struct maker *maker = &jit->list[number];
+
+		if (time < maker->since)
+			maker->since = time;
+		return maker;
+	}
 	user = processes_user(pid);
 	if (number == TABLE_NONE) {
 		if (!count_process(jit, user))
@@ -254,12 +280,22 @@ static struct maker *get_maker(struct record_jit *jit, uint32_t pid,
 	return &jit->list[number];
 }
 
-static void end_maker(struct record_jit *jit, uint32_t pid)
+static void end_maker(struct record_jit *jit,
+		      const struct sframe_unwind_profile_record *record)
 {
-	const uint32_t number = pairs_find(&jit->pids, pid, 0);
+	const uint32_t number = pairs_find(&jit->pids, record->pid, 0);
+	struct maker *maker;
 
-	if (number != TABLE_NONE)
-		jit->list[number].has_ended = true;
+	if (number == TABLE_NONE)
+		return;
+	maker = &jit->list[number];
+	/* It may be the end of the one that had the number before. */
+	if (record->time < maker->since)
+		return;
+	maker->has_ended = true;
+	maker->ended_at = record->time;
+	if (record->kind == SFRAME_UNWIND_PROFILE_COMM)
+		maker->started = 0;
 }
 
 /* Look for a file, if one more may be open. */
@@ -277,7 +313,8 @@ static void open_source(struct record_jit *jit, struct maker *maker,
 	    !inspect_count(maker->pid))
 		return;
 	/* Its number may be that of another one by now. */
-	if (maker->has_ended && processes_started(maker->pid))
+	if (maker->has_ended && !is_there(maker) &&
+	    processes_started(maker->pid))
 		return;
 	jit_opening_end(opening);
 	if (kind == DUMP)
@@ -319,7 +356,7 @@ void record_jit_add(struct record_jit *jit,
 	if ((record->kind == SFRAME_UNWIND_PROFILE_EXIT &&
 	     record->pid == record->tid) ||
 	    (record->kind == SFRAME_UNWIND_PROFILE_COMM && record->comm.is_exec))
-		end_maker(jit, record->pid);
+		end_maker(jit, record);
 	if (record->kind != SFRAME_UNWIND_PROFILE_MAP || record->map.is_kernel)
 		return;
 	is_dump = jit_is_dump(record->map.name, &pid);
@@ -344,8 +381,12 @@ void record_jit_look(struct record_jit *jit)
 	for (uint32_t i = 0; i < jit->pids.nr && !*jit->is_interrupted; i++) {
 		struct maker *maker = &jit->list[i];
 
-		if (now < maker->look_at || maker->has_ended || has_all(maker))
+		if (now < maker->look_at || has_all(maker))
 			continue;
+		if (maker->has_ended && !is_there(maker)) {
+			maker->look_at = UINT64_MAX;
+			continue;
+		}
 		for (unsigned int kind = 0; kind < NR_KINDS; kind++)
 			if (!maker->sources[kind].is_open)
 				open_source(jit, maker, kind);
@@ -503,7 +544,7 @@ static int keep_maker(struct record_jit *jit, struct maker *maker,
 int record_jit_keep(struct record_jit *jit,
 		    struct sframe_unwind_profile_writer *writer, uint64_t time)
 {
-	const uint64_t end = now_ns() + COPY_NS;
+	uint64_t end = 0;
 	int ret = 0;
 
 	/* The limit of the size of files counts as if the disk were full. */
@@ -518,6 +559,8 @@ int record_jit_keep(struct record_jit *jit,
 			continue;
 		if (ret || *jit->is_interrupted)
 			break;
+		if (!is_first && !end)
+			end = now_ns() + COPY_NS;
 		if (!is_first && now_ns() > end) {
 			if (!jit->missed++)
 				complain("record: names of code of some processes were not kept: it takes too long");
