@@ -288,10 +288,11 @@ static void dawdles(void)
 	EXPECT(open_reader(&object));
 	for (uint64_t address = 1; address < 6; address++)
 		object_reader_find(object.reader, address);
-	EXPECT(owner()->used_ns > SECOND / 2 && owner()->used_ns < 2 * SECOND);
+	/* A second; but on a busy machine, waiting for a CPU does not count. */
+	EXPECT(owner()->used_ns > SECOND / 10 && owner()->used_ns < 2 * SECOND);
 	owner()->used_ns = 119 * SECOND;
 	owner()->since = now() * SECOND;
-	for (uint64_t address = 6; address < 14; address++)
+	for (uint64_t address = 6; address < 100 && !owner()->failures; address++)
 		object_reader_find(object.reader, address);
 	EXPECT_EQ(owner()->failures, 1);
 	EXPECT(!open_reader(&other));
