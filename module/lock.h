@@ -36,6 +36,21 @@ static inline void sfu_lock(raw_spinlock_t *lock) __acquires(lock)
 	raw_spin_lock(lock);
 }
 
+/*
+ * Take @lock if it is free. Also in NMIs, if sfu_lock_is_busy() is false: an NMI that
+ * would find its own CPU's lock taken finds that true. Returns whether it was taken.
+ */
+static inline bool sfu_trylock(raw_spinlock_t *lock)
+{
+	bool is_taken;
+
+	raw_cpu_write(sfu_lock_busy, true);
+	is_taken = raw_spin_trylock(lock);
+	if (!is_taken)
+		raw_cpu_write(sfu_lock_busy, false);
+	return is_taken;
+}
+
 static inline void sfu_unlock(raw_spinlock_t *lock) __releases(lock)
 {
 	raw_spin_unlock(lock);

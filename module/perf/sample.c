@@ -5,7 +5,7 @@
  * perf calls sfu_sample_take() in interrupts and NMIs, and at tracepoints and
  * probes almost anywhere, with any lock of the kernel held. So nothing here
  * waits for a lock but those of lock.h, and these only where
- * sfu_request_submit_current() may be called, which is not in NMIs: see sample_nmi.c.
+ * sfu_request_submit_current() may be called, which is not in NMIs: see walk/request_nmi.c.
  *
  * What is done here can cause another event: a tracepoint in task_work_add(), a
  * probe of a function called here. In each context (task, softirq, hard
@@ -24,7 +24,7 @@
 #include "compat.h"
 #include "limits.h"
 #include "sample.h"
-#include "sample_nmi.h"
+#include "walk/request_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
 #include "task_ids.h"
@@ -257,13 +257,16 @@ static bool request_user(struct sample *sample)
 		.fallback = sampler->spec.fallback,
 		.share = true,
 	};
+	int ret;
 
 	if (sfu_trace_is_busy())
-		sample->cookie = 0;
+		ret = -EAGAIN;
 	else if (in_nmi())
-		sample->cookie = sfu_sample_nmi_request(sampler->nmi);
-	else if (sfu_request_submit_current(&sampler->consumer, sampler->pool,
-					    &spec, &sample->cookie))
+		ret = sfu_request_nmi_submit(sampler->nmi, &sample->cookie);
+	else
+		ret = sfu_request_submit_current(&sampler->consumer, sampler->pool,
+						 &spec, &sample->cookie);
+	if (ret < 0)
 		sample->cookie = 0;
 	return sample->cookie;
 }

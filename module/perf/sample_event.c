@@ -39,7 +39,7 @@
 #include "payer.h"
 #include "sample.h"
 #include "sample_event.h"
-#include "sample_nmi.h"
+#include "walk/request_nmi.h"
 #include "sampler.h"
 
 /* Memory that an event is charged for: ours and perf's. */
@@ -403,7 +403,7 @@ int sfu_sample_event_start(struct sfu_sampler *sampler, u32 id, bool start)
 	/* For sfu_sample_take(), which may have read the old value. */
 	if (!err && !start) {
 		synchronize_rcu();
-		sfu_sample_nmi_wait(sampler->nmi);
+		sfu_request_nmi_wait(sampler->nmi);
 	}
 	return err;
 }

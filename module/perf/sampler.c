@@ -28,7 +28,7 @@
 #include "limits.h"
 #include "lock.h"
 #include "payer.h"
-#include "sample_nmi.h"
+#include "walk/request_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
 #include "walk/request.h"
@@ -106,7 +106,7 @@ static u64 sampler_bytes(void)
 {
 	return struct_size((struct sfu_sampler *)NULL, ring, nr_cpu_ids) +
 	       num_possible_cpus() * sizeof(struct sfu_sample_counts) +
-	       sfu_sample_nmi_bytes() +
+	       sfu_request_nmi_bytes() +
 	       sfu_pool_bytes(SFU_MAX_PENDING);
 }
 
@@ -115,7 +115,7 @@ static void sampler_free(struct sfu_consumer *consumer)
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 
 	put_pid_ns(sampler->pid_ns);
-	sfu_sample_nmi_free(sampler->nmi);
+	sfu_request_nmi_free(sampler->nmi);
 	free_percpu(sampler->counts);
 	sfu_payer_uncharge(consumer->payer, sampler_bytes());
 	sfu_uncount(SFU_SAMPLERS);
@@ -211,8 +211,7 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	sampler->pool = sfu_pool_create(SFU_MAX_PENDING);
 	if (!sampler->pool)
 		goto err_counts;
-	sampler->nmi = sfu_sample_nmi_create(&sampler->consumer, sampler->pool,
-					     &request);
+	sampler->nmi = sfu_request_nmi_create(&sampler->consumer, sampler->pool, &request);
 	if (!sampler->nmi)
 		goto err_pool;
 	sfu_payer_get(payer);
@@ -250,7 +249,7 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 	const u64 bytes = sfu_sample_ring_bytes(sampler->spec.ring_pages);
 	u32 cpu;
 
-	sfu_sample_nmi_wait(sampler->nmi);
+	sfu_request_nmi_wait(sampler->nmi);
 	sfu_consumer_cancel(consumer);
 	irq_work_sync(&sampler->wake);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {

@@ -20,7 +20,7 @@
 
 struct file;
 struct pid_namespace;
-struct sfu_sample_nmi;
+struct sfu_request_nmi;
 struct sfu_payer;
 struct sfu_pool;
 struct sfu_mapped_stack;
@@ -98,7 +98,7 @@ struct sfu_sampler {
 	struct sfu_stack_map *map;
 	hsiphash_key_t map_key;
 	struct sfu_sample_counts __percpu *counts;
-	struct sfu_sample_nmi __percpu *nmi;
+	struct sfu_request_nmi __percpu *nmi;
 	bool started;
 	wait_queue_head_t wait;
 	struct irq_work wake;

@@ -158,6 +158,7 @@ static void fill_request(struct sfu_request *request,
 	request->max_depth = spec->max_depth;
 	request->cookie = spec->cookie;
 	request->fallback = spec->fallback;
+	request->share = spec->share;
 	init_task_work(&request->work, run_request_work);
 }
 
@@ -234,7 +235,7 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 	if (spec->share) {
 		*cookie = sfu_queue_find_cookie(consumer);
 		if (*cookie)
-			return 0;
+			return 1;
 	}
 	request = sfu_pool_take(pool);
 	if (!request)
@@ -271,6 +272,11 @@ int sfu_request_submit_current(struct sfu_consumer *consumer, struct sfu_pool *p
 		err = submit_current(consumer, pool, spec, cookie);
 	local_irq_restore(flags);
 	return err;
+}
+
+u64 sfu_request_find_cookie_in_nmi(const struct sfu_consumer *consumer)
+{
+	return sfu_lock_is_busy() ? 0 : sfu_queue_try_find_cookie(consumer);
 }
 
 u64 sfu_request_new_cookie(void)

@@ -47,7 +47,7 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
  * @consumer and @pool, and must have called sfu_consumer_prepare().
  *
  * With @spec->share, if the consumer has requested the stack already and its walk
- * has not begun, this is no other request: it returns 0 with the cookie of that
+ * has not begun, this is no other request: it returns 1 with the cookie of that
  * one.
  *
  * Returns 0 with the walk's cookie; -ENOMEM if the pool is empty; -EAGAIN if
@@ -59,6 +59,13 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 int sfu_request_submit_current(struct sfu_consumer *consumer,
 			       struct sfu_pool *pool,
 			       const struct sfu_request_spec *spec, u64 *cookie);
+
+/*
+ * Returns the cookie of a request of @consumer for the current thread whose walk has not
+ * begun, or 0; also 0 if that cannot be found in the NMI. Only in an NMI, or what in_nmi()
+ * takes for one.
+ */
+u64 sfu_request_find_cookie_in_nmi(const struct sfu_consumer *consumer);
 
 struct task_struct;
 

@@ -40,7 +40,7 @@ struct sfu_pool;
  * @consumer: gets the stack; holds a reference.
  * @pool: the pool it belongs to, or NULL.
  * @cookie: of the walk.
- * @user_data, @max_depth, @fallback: see struct sfu_request_spec.
+ * @user_data, @max_depth, @fallback, @share: see struct sfu_request_spec.
  * @time: time of the request, CLOCK_MONOTONIC, in ns.
  * @adding: (first) it is not known yet whether @work can be queued. Set under
  *	the lock of the bucket, cleared with or without it.
@@ -67,6 +67,7 @@ struct sfu_request {
 	u64 time;
 	u32 max_depth;
 	bool fallback;
+	bool share;
 	bool adding;
 	bool walking;
 	bool any_fallback;

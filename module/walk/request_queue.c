@@ -10,7 +10,8 @@
  * requests that arrive meanwhile. A request that arrives in the few
  * instructions between that and user space gets a walk and a cookie of its own;
  * in contexts that cannot sleep it is refused unless as much time has passed
- * since the last walk as that took, see sfu_queue_is_served_enough().
+ * since the last walk as that took, or the thread is in another system call, see
+ * sfu_queue_is_served_enough().
  *
  * task_work_add() wakes threads and sends interrupts, so it takes locks of the
  * scheduler and runs through tracepoints. Requests come from these tracepoints,
@@ -46,9 +47,11 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/ptrace.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/timex.h>
 
 #include "arch/arch.h"
@@ -84,11 +87,13 @@ static struct bucket {
  * @end: when it ended, in cycles of the CPU's time stamp counter.
  * @took: cycles from its start until all stacks were delivered, limited to
  *	those of a millisecond.
+ * @in_call: what sfu_arch_is_in_call() returned at its end.
  */
 struct served {
 	const struct task_struct *task;
 	cycles_t end;
 	cycles_t took;
+	bool in_call;
 };
 
 static DEFINE_PER_CPU(struct served, last_served);
@@ -207,7 +212,11 @@ static int join_first_request(struct sfu_request *first,
 	first->any_fallback |= request->fallback;
 	if (!request->cookie)
 		request->cookie = first->cookie;
-	list_add_tail(&request->link, &first->link);
+	/* In front: sfu_queue_find_cookie() does not examine all. */
+	if (request->share)
+		list_add(&request->link, &first->link);
+	else
+		list_add_tail(&request->link, &first->link);
 	return 0;
 }
 
@@ -343,18 +352,37 @@ static u64 find_cookie_of(const struct sfu_request *first,
 	return 0;
 }
 
+/* As sfu_queue_find_cookie(), with the lock held. */
+static u64 find_cookie(const struct bucket *bucket, const struct sfu_consumer *consumer)
+{
+	const struct sfu_request *first = find_first_request(bucket, current);
+
+	if (!first || READ_ONCE(first->adding) || first->walking)
+		return 0;
+	return find_cookie_of(first, consumer);
+}
+
 u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer)
 {
 	struct bucket *bucket = bucket_of(current);
-	const struct sfu_request *first;
 	unsigned long flags;
-	u64 cookie = 0;
+	u64 cookie;
 
 	flags = sfu_lock_irqsave(&bucket->lock);
-	first = find_first_request(bucket, current);
-	if (first && !READ_ONCE(first->adding) && !first->walking)
-		cookie = find_cookie_of(first, consumer);
+	cookie = find_cookie(bucket, consumer);
 	sfu_unlock_irqrestore(&bucket->lock, flags);
+	return cookie;
+}
+
+u64 sfu_queue_try_find_cookie(const struct sfu_consumer *consumer)
+{
+	struct bucket *bucket = bucket_of(current);
+	u64 cookie;
+
+	if (!sfu_trylock(&bucket->lock))
+		return 0;
+	cookie = find_cookie(bucket, consumer);
+	sfu_unlock(&bucket->lock);
 	return cookie;
 }
 
@@ -386,6 +414,7 @@ static void note_served(u64 start)
 	lockdep_assert_irqs_disabled();
 	served->task = current;
 	served->end = end;
+	served->in_call = sfu_arch_is_in_call(task_pt_regs(current));
 	/*
 	 * It may have slept, or begun on a CPU whose counter is ahead: limit
 	 * it.
@@ -415,8 +444,15 @@ bool sfu_queue_is_served_enough(void)
 {
 	const struct served *served = this_cpu_ptr(&last_served);
 
-	return served->task == current &&
-	       get_cycles() - served->end < served->took;
+	if (served->task != current)
+		return false;
+	/*
+	 * At the end of a system call it has its result. If that looks as if it had none
+	 * yet, time decides.
+	 */
+	if (!served->in_call && sfu_arch_is_in_call(task_pt_regs(current)))
+		return false;
+	return get_cycles() - served->end < served->took;
 }
 
 void sfu_queue_init(void)

@@ -37,6 +37,12 @@ int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer);
 
 /*
+ * Likewise, but returns 0, too, if another CPU holds the lock of the bucket. In NMIs as
+ * well, if sfu_lock_is_busy() is false.
+ */
+u64 sfu_queue_try_find_cookie(const struct sfu_consumer *consumer);
+
+/*
  * Begin the walk of @first and the requests that have joined it. Returns true
  * with the union of what they ask for; false if @first is not a first request.
  */
@@ -53,7 +59,8 @@ struct sfu_request *sfu_queue_next(struct sfu_request *first, u64 start);
  * Returns whether less time has passed since the end of the current thread's
  * last walk than that took. Without this limit, interrupts that arrive faster
  * than walks are completed, or a tracepoint hit at the end of each walk, could
- * keep the thread from ever returning to user space. Interrupts must be off.
+ * keep the thread from ever returning to user space. False in a system call that has
+ * begun since: so the thread has returned to user space. Interrupts must be off.
  */
 bool sfu_queue_is_served_enough(void);
 

@@ -196,6 +196,7 @@ static __always_inline u64 sfu_arch_add32(u64 a, u64 b)
 
 #ifdef __KERNEL__
 
+#include <linux/errno.h>
 #include <linux/mm_types.h>
 #include <linux/timex.h>
 
@@ -214,6 +215,15 @@ static __always_inline u64 sfu_arch_add32(u64 a, u64 b)
 static inline bool sfu_arch_is_supported(const struct pt_regs *regs)
 {
 	return user_64bit_mode((struct pt_regs *)regs);
+}
+
+/*
+ * Returns whether @regs, those at the kernel's entry, look as in a system call that has no
+ * result yet: it may have ended with -ENOSYS, too.
+ */
+static inline bool sfu_arch_is_in_call(const struct pt_regs *regs)
+{
+	return (long)regs->orig_ax >= 0 && (long)regs->ax == -ENOSYS;
 }
 
 /*

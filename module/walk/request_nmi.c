@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sample NMI: the user stacks of samples that were taken in NMIs.
+ * Request NMI: requests that are made in NMIs.
  *
  * Requests take locks, which an NMI cannot: it may have interrupted their holder. So
  * it only notes the thread, with a new cookie, and queues an irq_work of this CPU,
@@ -10,20 +10,22 @@
  * thread that is not the current one: nothing keeps that from being freed.
  *
  * Each CPU has a few places for threads. The CPU's irq_work empties them, and one NMI
- * at a time fills them: sfu_sample_take() does not take two samples in NMIs at once.
+ * at a time fills them: @filling refuses an NMI that has interrupted what in_nmi()
+ * takes for another one, such as the handler of a kprobe.
  * The irq_work can be interrupted by an NMI, but not the other way round. So the NMI
  * needs no atomic operation. The irq_work needs one: it reads the thread of a place, and
  * then replaces the cookie by 0, by xchg(), which frees the place. NMIs give the cookie
- * to other samples of the thread only before that; the request is made after it.
+ * to other requests for the thread only before that; the request is made after it.
  */
+#include <linux/errno.h>
 #include <linux/irq_work.h>
 #include <linux/mm_types.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-#include "sample_nmi.h"
-#include "walk/consumer.h"
-#include "walk/request.h"
+#include "consumer.h"
+#include "request.h"
+#include "request_nmi.h"
 
 /* Threads that a CPU switches between while interrupts are not possible. */
 #define NR_PLACES	4
@@ -31,7 +33,7 @@
 /**
  * struct place - a thread whose stack is to be requested
  *
- * @cookie: of the samples and the stack; 0 if the place is free.
+ * @cookie: of the stack; 0 if the place is free.
  * @task: the thread; compared, never dereferenced.
  * @mm: its mm; likewise.
  */
@@ -42,19 +44,21 @@ struct place {
 };
 
 /**
- * struct sfu_sample_nmi - of one CPU and one sampler
+ * struct sfu_request_nmi - of one CPU and one consumer
  *
  * @work: makes the requests.
  * @consumer: gets the stacks; constant.
  * @pool: memory for the requests; constant.
  * @spec: what they ask for; constant.
+ * @filling: an NMI is filling a place.
  * @place: threads.
  */
-struct sfu_sample_nmi {
+struct sfu_request_nmi {
 	struct irq_work work;
 	struct sfu_consumer *consumer;
 	struct sfu_pool *pool;
 	struct sfu_request_spec spec;
+	bool filling;
 	struct place place[NR_PLACES];
 };
 
@@ -64,7 +68,7 @@ static bool is_place_current(const struct place *place)
 }
 
 /* Request the stack for which @cookie has been given. */
-static void request_stack(struct sfu_sample_nmi *nmi, u64 cookie)
+static void request_stack(struct sfu_request_nmi *nmi, u64 cookie)
 {
 	struct sfu_request_spec spec = nmi->spec;
 	u64 unused;
@@ -76,8 +80,8 @@ static void request_stack(struct sfu_sample_nmi *nmi, u64 cookie)
 
 static void request_noted(struct irq_work *work)
 {
-	struct sfu_sample_nmi *nmi =
-		container_of(work, struct sfu_sample_nmi, work);
+	struct sfu_request_nmi *nmi =
+		container_of(work, struct sfu_request_nmi, work);
 	struct place *place;
 	bool is_current;
 	u64 cookie;
@@ -97,41 +101,58 @@ static void request_noted(struct irq_work *work)
 	}
 }
 
-u64 sfu_sample_nmi_request(struct sfu_sample_nmi __percpu *of)
+/* As sfu_request_nmi_submit(), on the CPU of @nmi. */
+static int note_current(struct sfu_request_nmi *nmi, u64 *cookie)
 {
-	struct sfu_sample_nmi *nmi = this_cpu_ptr(of);
 	struct place *place, *free = NULL;
 	u32 i;
 
 	for (i = 0; i < NR_PLACES; i++) {
 		place = &nmi->place[i];
-		if (!place->cookie)
+		*cookie = place->cookie;
+		if (!*cookie)
 			free = place;
 		else if (is_place_current(place))
-			return place->cookie;
+			return 1;
 	}
 	if (!free)
-		return 0;
+		return -EAGAIN;
 	free->task = current;
 	free->mm = current->mm;
+	*cookie = sfu_request_new_cookie();
 	barrier();
-	WRITE_ONCE(free->cookie, sfu_request_new_cookie());
+	WRITE_ONCE(free->cookie, *cookie);
 	irq_work_queue(&nmi->work);
-	return free->cookie;
+	return 0;
 }
 
-u64 sfu_sample_nmi_bytes(void)
+int sfu_request_nmi_submit(struct sfu_request_nmi __percpu *of, u64 *cookie)
 {
-	return num_possible_cpus() * sizeof(struct sfu_sample_nmi);
+	struct sfu_request_nmi *nmi = this_cpu_ptr(of);
+	int ret;
+
+	if (READ_ONCE(nmi->filling))
+		return -EAGAIN;
+	WRITE_ONCE(nmi->filling, true);
+	barrier();
+	ret = note_current(nmi, cookie);
+	barrier();
+	WRITE_ONCE(nmi->filling, false);
+	return ret;
 }
 
-struct sfu_sample_nmi __percpu *
-sfu_sample_nmi_create(struct sfu_consumer *consumer, struct sfu_pool *pool,
-		      const struct sfu_request_spec *spec)
+u64 sfu_request_nmi_bytes(void)
 {
-	struct sfu_sample_nmi __percpu *nmi =
-		alloc_percpu_gfp(struct sfu_sample_nmi, GFP_KERNEL_ACCOUNT);
-	struct sfu_sample_nmi *of;
+	return num_possible_cpus() * sizeof(struct sfu_request_nmi);
+}
+
+struct sfu_request_nmi __percpu *
+sfu_request_nmi_create(struct sfu_consumer *consumer, struct sfu_pool *pool,
+		       const struct sfu_request_spec *spec)
+{
+	struct sfu_request_nmi __percpu *nmi =
+		alloc_percpu_gfp(struct sfu_request_nmi, GFP_KERNEL_ACCOUNT);
+	struct sfu_request_nmi *of;
 	u32 cpu;
 
 	if (!nmi)
@@ -147,12 +168,12 @@ sfu_sample_nmi_create(struct sfu_consumer *consumer, struct sfu_pool *pool,
 	return nmi;
 }
 
-void sfu_sample_nmi_free(struct sfu_sample_nmi __percpu *nmi)
+void sfu_request_nmi_free(struct sfu_request_nmi __percpu *nmi)
 {
 	free_percpu(nmi);
 }
 
-void sfu_sample_nmi_wait(struct sfu_sample_nmi __percpu *nmi)
+void sfu_request_nmi_wait(struct sfu_request_nmi __percpu *nmi)
 {
 	u32 cpu;
 
