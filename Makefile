@@ -62,8 +62,9 @@ bench:			## instructions in the kernel and nanoseconds natively, against other u
 lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and shellcheck
 	@qemu/lint
 
-module_install:		## install the module for the running kernel
+module_install:		## install the module for the running kernel or KDIR, and what other modules need to use it
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules_install
+	module/install-api . "$(INSTALL_MOD_PATH)/lib/modules/$$($(MAKE) -s --no-print-directory -C "$(KDIR)" kernelrelease)/sframe_unwind"
 
 install: userspace	## install library, command and manual pages under PREFIX
 	$(MAKE) -C userspace install

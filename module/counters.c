@@ -25,6 +25,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_REQUESTS] = "requests",
 	[SFU_SAMPLERS] = "samplers",
 	[SFU_SAMPLE_EVENTS] = "sample_events",
+	[SFU_WORKS] = "works",
 	[SFU_WALKS] = "walks",
 	[SFU_TOTAL_WALKS] = "total_walks",
 	[SFU_TOTAL_ACCEPTED] = "total_accepted",

@@ -25,6 +25,7 @@ enum sfu_counter {
 	SFU_REQUESTS,		/* accepted, neither delivered nor lost */
 	SFU_SAMPLERS,		/* of clients, and closed ones with requests */
 	SFU_SAMPLE_EVENTS,	/* perf events of samplers */
+	SFU_WORKS,		/* of other modules, and cancelled ones with requests */
 	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,

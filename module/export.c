@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Export: functions that other modules may call, in the namespace
- * SFRAME_UNWIND. The only user is sframe_unwind_test. This is not a stable
- * interface.
+ * SFRAME_UNWIND. Those of <linux/sframe_unwind_deferred.h> are for all modules. The
+ * others are only for sframe_unwind_test: that is not a stable interface.
  */
 #include <linux/export.h>
+#include <linux/sframe_unwind_deferred.h>
 
 #include "compat.h"
 #include "dev/client.h"
@@ -14,6 +15,13 @@
 #include "walk/request.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
+
+SFU_EXPORT(sframe_unwind_deferred_init_key);
+SFU_EXPORT(sframe_unwind_deferred_request);
+SFU_EXPORT(sframe_unwind_deferred_cancel);
+SFU_EXPORT(sframe_unwind_deferred_get_stats);
+SFU_EXPORT(sframe_unwind_user_faultable);
+SFU_EXPORT(sframe_unwind_trace_put);
 
 SFU_EXPORT(sfu_client_create);
 SFU_EXPORT(sfu_client_close);

@@ -12,6 +12,7 @@
 #include "file/attach_file.h"
 #include "file/file_read.h"
 #include "file/pin.h"
+#include "kapi/deferred.h"
 #include "mm/mapping.h"
 #include "mm/node.h"
 #include "mm/section.h"
@@ -56,11 +57,16 @@ static int __init sfu_init(void)
 	if (err)
 		goto err_request;
 	sfu_counters_init();
-	err = sfu_device_init();
+	err = sfu_deferred_init();
 	if (err)
 		goto err_counters;
+	err = sfu_device_init();
+	if (err)
+		goto err_deferred;
 	return 0;
 
+err_deferred:
+	sfu_deferred_exit();
 err_counters:
 	sfu_counters_exit();
 	sfu_space_exit();
@@ -85,6 +91,7 @@ err_section:
 static void __exit sfu_exit(void)
 {
 	sfu_device_exit();
+	sfu_deferred_exit();
 	sfu_counters_exit();
 	sfu_sample_exit();
 	sfu_request_exit();

@@ -192,6 +192,8 @@ int sfu_payer_charge(struct sfu_payer *payer, u64 bytes, bool force)
 {
 	int err;
 
+	if (!payer)
+		return 0;
 	spin_lock(&payers_lock);
 	err = count_pages(payer, DIV_ROUND_UP(payer->bytes + bytes, PAGE_SIZE),
 			  force);
@@ -215,6 +217,8 @@ void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes)
 {
 	bool last;
 
+	if (!payer)
+		return;
 	spin_lock(&payers_lock);
 	last = uncharge_payer(payer, bytes);
 	spin_unlock(&payers_lock);

@@ -44,14 +44,14 @@ void sfu_payer_put(struct sfu_payer *payer);
 u32 sfu_payer_number(const struct sfu_payer *payer);
 
 /*
- * Charge @bytes to @payer. With @force, even beyond the limit, to copy or move
- * what has been charged before. Process context, does not sleep. Returns 0; or
- * -ENOMEM if that would exceed the caller's RLIMIT_MEMLOCK and the caller has
- * no CAP_IPC_LOCK.
+ * Charge @bytes to @payer; to nobody if that is NULL. With @force, even beyond the
+ * limit, to copy or move what has been charged before. Process context, does not sleep.
+ * Returns 0; or -ENOMEM if that would exceed the caller's RLIMIT_MEMLOCK and the caller
+ * has no CAP_IPC_LOCK.
  */
 int sfu_payer_charge(struct sfu_payer *payer, u64 bytes, bool force);
 
-/* Undo a charge of @bytes. Process context, does not sleep. */
+/* Undo a charge of @bytes. @payer as above. Process context, does not sleep. */
 void sfu_payer_uncharge(struct sfu_payer *payer, u64 bytes);
 
 /*

@@ -15,6 +15,7 @@
 #include "bench.h"
 #include "compat.h"
 #include "dev/client.h"
+#include "deferred.h"
 #include "dev/ioctl.h"
 #include "nmi.h"
 #include "test.h"
@@ -26,11 +27,13 @@
  * @client: a client, like that of an open file of /dev/sframe_unwind.
  * @mutex: protects @timer.
  * @timer: or NULL.
+ * @deferred: its work.
  */
 struct test_file {
 	struct sfu_client *client;
 	struct mutex mutex;	/* timer */
 	struct sfu_test_timer *timer;
+	struct sfu_test_user *deferred;
 };
 
 static int test_open(struct inode *inode, struct file *file)
@@ -44,6 +47,12 @@ static int test_open(struct inode *inode, struct file *file)
 		kfree(test);
 		return -ENOMEM;
 	}
+	test->deferred = sfu_test_deferred_create();
+	if (!test->deferred) {
+		sfu_client_close(test->client);
+		kfree(test);
+		return -ENOMEM;
+	}
 	mutex_init(&test->mutex);
 	file->private_data = test;
 	return stream_open(inode, file);
@@ -54,6 +63,7 @@ static int test_release(struct inode *inode, struct file *file)
 	struct test_file *test = file->private_data;
 
 	sfu_test_timer_stop(test->timer);
+	sfu_test_deferred_destroy(test->deferred);
 	sfu_test_nmi_stop(test->client);
 	sfu_client_close(test->client);
 	kfree(test);
@@ -117,6 +127,21 @@ static int set_nmi(struct test_file *test, void __user *user)
 	return err;
 }
 
+static int use_deferred(struct test_file *test, void __user *user)
+{
+	struct sfu_test_deferred spec;
+	int err;
+
+	if (copy_from_user(&spec, user, sizeof(spec)))
+		return -EFAULT;
+	if (spec.size != sizeof(spec))
+		return -EINVAL;
+	err = sfu_test_deferred_use(test->deferred, &spec);
+	if (copy_to_user(user, &spec, sizeof(spec)))
+		return -EFAULT;
+	return err;
+}
+
 static int run_bench(struct test_file *test, void __user *user)
 {
 	struct sfu_bench_spec spec;
@@ -142,6 +167,8 @@ static long test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return set_timer(test, user);
 	case SFU_TEST_IOC_NMI:
 		return set_nmi(test, user);
+	case SFU_TEST_IOC_DEFERRED:
+		return use_deferred(test, user);
 	case SFU_BENCH_IOC_RUN:
 		return run_bench(test, user);
 	default:

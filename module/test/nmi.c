@@ -15,13 +15,15 @@
 #include "nmi.h"
 #include "test.h"
 
-static DEFINE_MUTEX(nmi_mutex);		/* the next two */
+static DEFINE_MUTEX(nmi_mutex);		/* the next two, and changes of the hook */
 static struct sfu_client *nmi_client;
 static bool is_registered;
 
 /* The event whose handler is called, or NULL. Its owner does not remove it meanwhile. */
 static struct perf_event *nmi_event;
 static u64 nmi_ip;			/* see struct sfu_test_nmi_spec */
+static void (*nmi_hook)(void *data);
+static void *nmi_hook_data;
 static atomic64_t nr_nmis;
 static atomic64_t nr_in_user;
 
@@ -29,7 +31,13 @@ static int note_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct perf_sample_data data;
 	struct perf_event *event;
+	void (*hook)(void *data);
 	struct pt_regs copy;
+
+	/* Pairs with the release in sfu_test_nmi_hook(). */
+	hook = smp_load_acquire(&nmi_hook);
+	if (hook)
+		hook(nmi_hook_data);
 
 	/* Pairs with the release in start(): nmi_ip is that of the event. */
 	event = smp_load_acquire(&nmi_event);
@@ -49,6 +57,34 @@ static int note_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
+static int register_handler(void)
+{
+	int err;
+
+	if (is_registered)
+		return 0;
+	err = register_nmi_handler(NMI_LOCAL, note_nmi, 0, "sframe_unwind_test");
+	is_registered = !err;
+	return err;
+}
+
+int sfu_test_nmi_hook(void (*hook)(void *data), void *data)
+{
+	int err;
+
+	mutex_lock(&nmi_mutex);
+	err = register_handler();
+	WRITE_ONCE(nmi_hook, NULL);
+	/* NMIs disable preemption. */
+	synchronize_rcu();
+	nmi_hook_data = data;
+	if (!err)
+		/* Pairs with the acquire in note_nmi(). */
+		smp_store_release(&nmi_hook, hook);
+	mutex_unlock(&nmi_mutex);
+	return err;
+}
+
 static int start(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
 {
 	struct sfu_bench_event event = {};
@@ -56,13 +92,9 @@ static int start(struct sfu_client *client, struct sfu_test_nmi_spec *spec)
 
 	if (nmi_client)
 		return -EBUSY;
-	if (!is_registered) {
-		err = register_nmi_handler(NMI_LOCAL, note_nmi, 0,
-					   "sframe_unwind_test");
-		if (err)
-			return err;
-		is_registered = true;
-	}
+	err = register_handler();
+	if (err)
+		return err;
 	err = sfu_bench_event_get(&event, client, spec->event);
 	if (err)
 		return err;

@@ -19,4 +19,10 @@ void sfu_test_nmi_stop(struct sfu_client *client);
 
 void sfu_test_nmi_exit(void);
 
+/*
+ * Call @hook with @data in each NMI, in place of what was called before; NULL ends it,
+ * and waits for calls. Returns 0 or an errno.
+ */
+int sfu_test_nmi_hook(void (*hook)(void *data), void *data);
+
 #endif /* SFU_TEST_NMI_H */

@@ -116,4 +116,73 @@ struct sfu_bench_spec {
 
 #define SFU_BENCH_IOC_RUN	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x11)
 
+/* What to do with the work of an open file, by <linux/sframe_unwind_deferred.h>. */
+enum sfu_test_deferred_what {
+	SFU_TEST_DEFERRED_INIT,
+	SFU_TEST_DEFERRED_CANCEL,
+	SFU_TEST_DEFERRED_REQUEST,	/* @nr requests for the calling thread, in @context */
+	SFU_TEST_DEFERRED_TIMER,	/* as INTERRUPT, each @period ns on this CPU; 0: stop */
+	SFU_TEST_DEFERRED_NMI,		/* one in each NMI, if @nr is not 0 */
+	SFU_TEST_DEFERRED_SLEEP,	/* the same, and the call returns when HOLD ends */
+	SFU_TEST_DEFERRED_HOLD,		/* if @nr is not 0, callbacks wait until it is */
+	SFU_TEST_DEFERRED_REPEAT,	/* the next callback requests @nr times */
+	SFU_TEST_DEFERRED_FAULTABLE,	/* unwind the calling thread's stack now */
+	SFU_TEST_DEFERRED_READ,
+};
+
+enum sfu_test_context {
+	SFU_TEST_CONTEXT_TASK,
+	SFU_TEST_CONTEXT_ATOMIC,	/* with a spinlock, interrupts off */
+	SFU_TEST_CONTEXT_SOFT,		/* with bottom halves disabled */
+	SFU_TEST_CONTEXT_INTERRUPT,
+	SFU_TEST_CONTEXT_KTHREAD,	/* by another thread, which has no user stack */
+};
+
+#define SFU_TEST_DEFERRED_IPS	16
+
+/**
+ * struct sfu_test_deferred - use the work of an open file
+ *
+ * @size: sizeof(struct sfu_test_deferred).
+ * @what, @context: see above.
+ * @nr: see above; out: number of frames of the last stack.
+ * @period: see above. It and NMIs request the stack of any thread.
+ * @ret: out: what the last request, or FAULTABLE, has returned.
+ * @stop: out: of the last stack.
+ * @cookie: out: of the last request of the ioctl.
+ * @called_cookie, @called_tid: out: of the last callback.
+ * @requested, @again, @refused: out: number of requests that have returned 0, 1, an
+ *	error, since INIT.
+ * @called, @empty: out: number of callbacks, and of those without frames.
+ * @bad: out: number of callbacks in a context other than that of a task.
+ * @accepted, @delivered, @lost, @pending: out: the module's counts; 0 after CANCEL.
+ * @ips, @how: out: the first frames of the last stack.
+ */
+struct sfu_test_deferred {
+	__u32 size;
+	__u32 what;
+	__u32 context;
+	__u32 nr;
+	__u64 period;
+	__s32 ret;
+	__u32 stop;
+	__u64 cookie;
+	__u64 called_cookie;
+	__u64 called_tid;
+	__u64 requested;
+	__u64 again;
+	__u64 refused;
+	__u64 called;
+	__u64 empty;
+	__u64 bad;
+	__u64 accepted;
+	__u64 delivered;
+	__u64 lost;
+	__u64 pending;
+	__u64 ips[SFU_TEST_DEFERRED_IPS];
+	__u8 how[SFU_TEST_DEFERRED_IPS];
+};
+
+#define SFU_TEST_IOC_DEFERRED	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x13)
+
 #endif /* SFU_TEST_H */

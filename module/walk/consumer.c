@@ -11,7 +11,8 @@
  * sfu_consumer_cancel() sets @cancelled under the lock that @stack is called
  * with, and removes the listener under the mutex that @event is called with. So
  * neither is running, nor is called again, after it returns. @ready may be
- * running: its caller holds the request's reference.
+ * running: its caller holds the request's reference. So may @call, which is not
+ * called with the lock held; but @calling is increased, under the lock, before.
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
@@ -101,6 +102,32 @@ void sfu_consumer_cancel(struct sfu_consumer *consumer)
 	sfu_request_free_spare(consumer->payer, &spare);
 }
 
+bool sfu_consumer_is_calling(struct sfu_consumer *consumer)
+{
+	unsigned long flags;
+	bool is_calling;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	is_calling = consumer->calling;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	return is_calling;
+}
+
+void sfu_consumer_count(struct sfu_consumer *consumer,
+			struct sfu_consumer_counts *counts)
+{
+	unsigned long flags;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	*counts = (struct sfu_consumer_counts) {
+		.accepted = consumer->accepted,
+		.delivered = consumer->delivered,
+		.lost = consumer->lost,
+		.pending = consumer->pending,
+	};
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+}
+
 int sfu_consumer_begin(struct sfu_consumer *consumer,
 		       struct sfu_request **spare)
 {
@@ -164,6 +191,39 @@ void sfu_consumer_take_back(struct sfu_consumer *consumer)
 	sfu_uncount(SFU_TOTAL_ACCEPTED);
 }
 
+/* As sfu_consumer_deliver(), for a consumer with @call. */
+static void call_consumer(struct sfu_consumer *consumer,
+			  const struct sfu_request *request,
+			  const struct sfu_walk *walk, u32 nr,
+			  enum sframe_unwind_stop stop)
+{
+	unsigned long flags;
+	bool is_called;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	is_called = !consumer->cancelled;
+	if (is_called) {
+		consumer->calling++;
+	} else {
+		consumer->pending--;
+		consumer->lost++;
+	}
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	if (!is_called) {
+		sfu_count(SFU_TOTAL_LOST_CLOSED);
+		return;
+	}
+
+	consumer->ops->call(consumer, request, walk, nr, stop);
+	sfu_count(SFU_TOTAL_DELIVERED);
+	flags = sfu_lock_irqsave(&consumer->lock);
+	consumer->calling--;
+	consumer->pending--;
+	consumer->delivered++;
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	consumer->ops->ready(consumer);
+}
+
 void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  const struct sfu_request *request,
 			  const struct sfu_walk *walk, u32 nr,
@@ -173,6 +233,10 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	bool cancelled, taken = false;
 	unsigned long flags;
 
+	if (consumer->ops->call) {
+		call_consumer(consumer, request, walk, nr, stop);
+		return;
+	}
 	if (consumer->ops->prepare && nr)
 		consumer->ops->prepare(consumer, walk, nr, &prepared);
 	flags = sfu_lock_irqsave(&consumer->lock);

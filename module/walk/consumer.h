@@ -41,8 +41,11 @@ struct sfu_prepared {
  *	so it must not sleep, take another lock, wake a thread, or allocate or
  *	free memory. Returns false if there is no room. Not called after
  *	sfu_consumer_cancel().
- * @ready: called after @stack has returned true, to wake readers. Process
- *	context. May be called until the last reference is dropped.
+ * @call: instead of @stack, for what has to sleep or takes its time: called without
+ *	a lock. Process context. Not called after sfu_consumer_cancel(), but may still
+ *	be running then: see sfu_consumer_is_calling().
+ * @ready: called after @stack has returned true, to wake readers, and after @call.
+ *	Process context. May be called until the last reference is dropped.
  * @event: see struct sfu_listener. Not called after sfu_consumer_cancel().
  * @free: called when the last reference is dropped. Process context, must not
  *	sleep.
@@ -56,6 +59,10 @@ struct sfu_consumer_ops {
 		      const struct sfu_walk *walk, u32 nr,
 		      enum sframe_unwind_stop stop,
 		      const struct sfu_prepared *prepared);
+	void (*call)(struct sfu_consumer *consumer,
+		     const struct sfu_request *request,
+		     const struct sfu_walk *walk, u32 nr,
+		     enum sframe_unwind_stop stop);
 	void (*ready)(struct sfu_consumer *consumer);
 	void (*event)(struct sfu_consumer *consumer,
 		      const struct sframe_unwind_removed *removed);
@@ -67,7 +74,7 @@ struct sfu_consumer_ops {
  *
  * @ops: see above.
  * @refs: one for the owner, one for each pending request.
- * @payer: charged for its requests and its walk; holds a reference.
+ * @payer: charged for its requests and its walk; holds a reference. NULL: nobody is.
  * @listener: listens to the events of a space, if set.
  * @is_prepared: sfu_consumer_prepare() has been called.
  * @walk: memory for a walk; NULL before sfu_consumer_prepare(), and while a
@@ -77,6 +84,7 @@ struct sfu_consumer_ops {
  * @cancelled: sfu_consumer_cancel() was called.
  * @spare: unused requests, kept for later ones.
  * @nr_spare: number of entries in @spare.
+ * @calling: number of threads in @ops->call().
  * @pending: accepted requests whose stacks are neither delivered nor lost yet.
  * @accepted, @delivered, @lost: number of requests accepted, of stacks taken,
  *	and of stacks that were not taken, for lack of room or after
@@ -93,6 +101,7 @@ struct sfu_consumer {
 	bool cancelled;
 	struct hlist_head spare;
 	u32 nr_spare;
+	u32 calling;
 	u32 pending;
 	u64 accepted;
 	u64 delivered;
@@ -120,6 +129,24 @@ int sfu_consumer_prepare(struct sfu_consumer *consumer);
  * submitted any more. May sleep.
  */
 void sfu_consumer_cancel(struct sfu_consumer *consumer);
+
+/*
+ * Returns whether a thread is in ops->call(). After sfu_consumer_cancel() it does not
+ * become true again; ops->ready() is called when it has become false. Any context but NMI.
+ */
+bool sfu_consumer_is_calling(struct sfu_consumer *consumer);
+
+/* Numbers of requests, see struct sfu_consumer. */
+struct sfu_consumer_counts {
+	u64 accepted;
+	u64 delivered;
+	u64 lost;
+	u32 pending;
+};
+
+/* Get the numbers of @consumer at one moment. Any context but NMI. */
+void sfu_consumer_count(struct sfu_consumer *consumer,
+			struct sfu_consumer_counts *counts);
 
 /* Drop a reference: the owner's, or that of a request. */
 void sfu_consumer_put(struct sfu_consumer *consumer);

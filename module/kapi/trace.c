@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Trace: a finished walk, as other modules see it; and user stacks that they get at once.
+ */
+#include <linux/container_of.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm_types.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/sframe_unwind_deferred.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "limits.h"
+#include "trace.h"
+#include "walk/walk.h"
+
+static_assert(SFRAME_UNWIND_MAX_ENTRIES <= SFU_MAX_DEPTH);
+static_assert(sizeof_field(struct sfu_walk, ip[0]) == sizeof(unsigned long));
+
+void sfu_trace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
+		    u32 nr, enum sframe_unwind_stop stop)
+{
+	*trace = (struct sframe_unwind_stacktrace) {
+		.nr = nr,
+		.entries = walk ? (unsigned long *)walk->ip : NULL,
+		.how = walk ? walk->how : NULL,
+		.stop = stop,
+	};
+}
+
+bool sfu_trace_can_walk(void)
+{
+	return current->mm &&
+	       !(current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER | PF_EXITING));
+}
+
+int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace)
+{
+	struct sfu_walk *walk;
+
+	might_sleep();
+	sfu_trace_fill(trace, NULL, 0, SFRAME_UNWIND_STOP_EXITED);
+	if (!sfu_trace_can_walk())
+		return -EINVAL;
+	might_fault();
+	walk = sfu_walk_alloc(SFU_GFP_OPTIONAL);
+	if (!walk)
+		return -ENOMEM;
+	walk->max_depth = SFRAME_UNWIND_MAX_ENTRIES;
+	walk->fallback = true;
+	sfu_walk_user(walk, task_pt_regs(current));
+	sfu_trace_fill(trace, walk, walk->nr, walk->stop);
+	return 0;
+}
+
+void sframe_unwind_trace_put(struct sframe_unwind_stacktrace *trace)
+{
+	might_sleep();
+	if (trace->entries)
+		sfu_walk_free(container_of((u64 *)trace->entries, struct sfu_walk, ip[0]));
+	sfu_trace_fill(trace, NULL, 0, trace->stop);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trace: a finished walk, as other modules see it.
+ */
+#ifndef SFU_TRACE_H
+#define SFU_TRACE_H
+
+#include <linux/sframe_unwind.h>
+#include <linux/types.h>
+
+struct sframe_unwind_stacktrace;
+struct sfu_walk;
+
+/*
+ * Fill @trace with the first @nr frames of @walk, which it refers to. @walk may be NULL
+ * if @nr is 0.
+ */
+void sfu_trace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
+		    u32 nr, enum sframe_unwind_stop stop);
+
+/* Returns whether the current thread has a user stack and is not exiting. Any context. */
+bool sfu_trace_can_walk(void);
+
+#endif /* SFU_TRACE_H */
