@@ -100,6 +100,7 @@ int run_query_newer(struct world *world);
 int run_counters(struct world *world);
 int run_timer(struct world *world);
 void undo_timer(struct world *world);
+int run_deferred(struct world *world);
 int run_fork(struct world *world);
 int run_exec(struct world *world);
 

@@ -4,6 +4,7 @@
  * and exec.
  */
 #include "../../module/test/test.h"
+#include "../include/deferred.h"
 #include "../include/process.h"
 #include "scenario.h"
 
@@ -84,6 +85,29 @@ int run_timer(struct world *world)
 void undo_timer(struct world *world)
 {
 	close(world->other);
+}
+
+/* A work of the test module, and a stack at once. */
+int run_deferred(struct world *world)
+{
+	struct sfu_test_deferred d = {};
+	int err;
+
+	world->other = open_test_client(0);
+	err = result(world->other) ?: set_deferred(world->other, SFU_TEST_DEFERRED_INIT, 0) ?:
+	      request_deferred(world->other, SFU_TEST_CONTEXT_TASK, 2, &d);
+	/* Without a task_work it has no stack: it is exiting. */
+	if (!err && d.ret < 0)
+		err = d.ret == -EINVAL ? ESRCH : -d.ret;
+	if (!err)
+		err = use_deferred(world->other, SFU_TEST_DEFERRED_FAULTABLE, &d) ?: -d.ret;
+	if (!err)
+		err = set_deferred(world->other, SFU_TEST_DEFERRED_CANCEL, 0);
+	if (err && world->other >= 0) {
+		close(world->other);
+		world->other = -1;
+	}
+	return err;
 }
 
 /* Returns the result of @work in a child. */

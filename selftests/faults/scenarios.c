@@ -71,6 +71,7 @@ const struct scenario scenarios[] = {
 	{ "control and statistics of samples", setup_event, run_sample_calls,
 	  NULL },
 	{ "timer", NULL, run_timer, undo_timer },
+	{ "work of another module", NULL, run_deferred, undo_timer },
 	{ "fork", setup_registered, run_fork, NULL },
 	{ "exec", setup_registered, run_exec, NULL },
 };

@@ -5,11 +5,11 @@
  * are requested from QEMU's monitor (qemu/run -N). The kernel treats a kprobe that is an
  * int3 as an NMI, too.
  */
-#include <glob.h>
 #include <sys/syscall.h>
 
 #include "../../module/test/test.h"
 #include "attached.h"
+#include "monitor.h"
 #include "sampled.h"
 
 #define NMIS		200
@@ -156,32 +156,6 @@ static int sample_clock(FIXTURE_DATA(nmi) *self)
 	return id;
 }
 
-/* Opens the port called "monitor". */
-static int open_monitor(void)
-{
-	char name[32], path[64];
-	int fd = -1;
-	glob_t ports;
-	FILE *file;
-
-	if (glob("/sys/class/virtio-ports/*/name", 0, NULL, &ports))
-		return -1;
-	for (size_t i = 0; i < ports.gl_pathc && fd < 0; i++) {
-		file = fopen(ports.gl_pathv[i], "re");
-		if (file && fscanf(file, "%31s", name) == 1 &&
-		    !strcmp(name, "monitor") &&
-		    sscanf(ports.gl_pathv[i], "/sys/class/virtio-ports/%31[^/]",
-			   name) == 1) {
-			snprintf(path, sizeof(path), "/dev/%s", name);
-			fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-		}
-		if (file)
-			fclose(file);
-	}
-	globfree(&ports);
-	return fd;
-}
-
 /*
  * QEMU causes an NMI some time after it has been asked for one: on a slow machine, few
  * of them may arrive in user mode.
@@ -190,17 +164,6 @@ static bool has_all_kinds(const FIXTURE_DATA(nmi) *self)
 {
 	return self->samples >= NMIS && self->in_user && self->in_kernel &&
 	       self->stacks;
-}
-
-static void cause_nmi(int monitor)
-{
-	static const char nmi[] = "nmi\n";
-	char answer[256];
-
-	if (write(monitor, nmi, sizeof(nmi) - 1) < 0)
-		return;
-	while (read(monitor, answer, sizeof(answer)) > 0)
-		;
 }
 
 TEST_F(nmi, by_the_monitor)
