@@ -16,8 +16,8 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
-#define NR_STACKS	32
-#define NR_FRAMES	24
+#define NR_STACKS	32ULL
+#define NR_FRAMES	24U
 
 static struct stack {
 	u64 cookie;
