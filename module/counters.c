@@ -32,6 +32,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_DELIVERED] = "total_delivered",
 	[SFU_TOTAL_LOST_FULL] = "total_lost_full",
 	[SFU_TOTAL_LOST_CLOSED] = "total_lost_closed",
+	[SFU_TOTAL_LOST_EXITED] = "total_lost_exited",
 	[SFU_TOTAL_CORRUPT] = "total_corrupt",
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",

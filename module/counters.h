@@ -32,6 +32,7 @@ enum sfu_counter {
 	SFU_TOTAL_DELIVERED,
 	SFU_TOTAL_LOST_FULL,	/* the client's ring was full */
 	SFU_TOTAL_LOST_CLOSED,	/* the client was closed */
+	SFU_TOTAL_LOST_EXITED,	/* the thread was exiting; of works only */
 	SFU_TOTAL_CORRUPT,	/* sections removed as corrupt or unreadable */
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files examined by discovery */

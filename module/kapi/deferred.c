@@ -264,6 +264,7 @@ void sframe_unwind_deferred_get_stats(const struct sframe_unwind_work *work,
 		.accepted = counts.accepted,
 		.called = counts.delivered,
 		.lost = counts.lost,
+		.exited = counts.exited,
 		.pending = counts.pending,
 	};
 }

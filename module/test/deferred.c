@@ -282,6 +282,7 @@ static void read_counts(struct sfu_test_user *user, struct sfu_test_deferred *sp
 	spec->accepted = stats.accepted;
 	spec->delivered = stats.called;
 	spec->lost = stats.lost;
+	spec->exited = stats.exited;
 	spec->pending = stats.pending;
 }
 

@@ -155,7 +155,8 @@ enum sfu_test_context {
  *	error, since INIT.
  * @called, @empty: out: number of callbacks, and of those without frames.
  * @bad: out: number of callbacks in a context other than that of a task.
- * @accepted, @delivered, @lost, @pending: out: the module's counts; 0 after CANCEL.
+ * @accepted, @delivered, @lost, @exited, @pending: out: the module's counts; 0 after
+ *	CANCEL.
  * @ips, @how: out: the first frames of the last stack.
  */
 struct sfu_test_deferred {
@@ -178,6 +179,7 @@ struct sfu_test_deferred {
 	__u64 accepted;
 	__u64 delivered;
 	__u64 lost;
+	__u64 exited;
 	__u64 pending;
 	__u64 ips[SFU_TEST_DEFERRED_IPS];
 	__u8 how[SFU_TEST_DEFERRED_IPS];

@@ -16,6 +16,7 @@
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "consumer.h"
@@ -123,6 +124,7 @@ void sfu_consumer_count(struct sfu_consumer *consumer,
 		.accepted = consumer->accepted,
 		.delivered = consumer->delivered,
 		.lost = consumer->lost,
+		.exited = consumer->exited,
 		.pending = consumer->pending,
 	};
 	sfu_unlock_irqrestore(&consumer->lock, flags);
@@ -197,20 +199,26 @@ static void call_consumer(struct sfu_consumer *consumer,
 			  const struct sfu_walk *walk, u32 nr,
 			  enum sframe_unwind_stop stop)
 {
+	/*
+	 * After exit_mm() user memory is that of the process that has run before on this
+	 * CPU: nobody's callback may be led to read or write that.
+	 */
+	const bool exited = !current->mm || current->flags & PF_EXITING;
 	unsigned long flags;
 	bool is_called;
 
 	flags = sfu_lock_irqsave(&consumer->lock);
-	is_called = !consumer->cancelled;
+	is_called = !consumer->cancelled && !exited;
 	if (is_called) {
 		consumer->calling++;
 	} else {
 		consumer->pending--;
 		consumer->lost++;
+		consumer->exited += exited;
 	}
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (!is_called) {
-		sfu_count(SFU_TOTAL_LOST_CLOSED);
+		sfu_count(exited ? SFU_TOTAL_LOST_EXITED : SFU_TOTAL_LOST_CLOSED);
 		return;
 	}
 

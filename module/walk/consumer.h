@@ -42,8 +42,10 @@ struct sfu_prepared {
  *	free memory. Returns false if there is no room. Not called after
  *	sfu_consumer_cancel().
  * @call: instead of @stack, for what has to sleep or takes its time: called without
- *	a lock. Process context. Not called after sfu_consumer_cancel(), but may still
- *	be running then: see sfu_consumer_is_calling().
+ *	a lock. Process context, and the thread has an mm of its own: an exiting one
+ *	would have the user memory of another process, so its stacks are lost. Not
+ *	called after sfu_consumer_cancel(), but may still be running then: see
+ *	sfu_consumer_is_calling().
  * @ready: called after @stack has returned true, to wake readers, and after @call.
  *	Process context. May be called until the last reference is dropped.
  * @event: see struct sfu_listener. Not called after sfu_consumer_cancel().
@@ -87,8 +89,9 @@ struct sfu_consumer_ops {
  * @calling: number of threads in @ops->call().
  * @pending: accepted requests whose stacks are neither delivered nor lost yet.
  * @accepted, @delivered, @lost: number of requests accepted, of stacks taken,
- *	and of stacks that were not taken, for lack of room or after
- *	cancellation.
+ *	and of stacks that were not taken, for lack of room, after
+ *	cancellation, or, with @ops->call, because the thread was exiting.
+ * @exited: of @lost, those whose thread was exiting.
  */
 struct sfu_consumer {
 	const struct sfu_consumer_ops *ops;
@@ -106,6 +109,7 @@ struct sfu_consumer {
 	u64 accepted;
 	u64 delivered;
 	u64 lost;
+	u64 exited;
 };
 
 /*
@@ -141,6 +145,7 @@ struct sfu_consumer_counts {
 	u64 accepted;
 	u64 delivered;
 	u64 lost;
+	u64 exited;
 	u32 pending;
 };
 

@@ -144,7 +144,8 @@ static bool is_clean(void)
 	accepted = kernel_counter("total_accepted");
 	if (accepted != kernel_counter("total_delivered") +
 			kernel_counter("total_lost_full") +
-			kernel_counter("total_lost_closed")) {
+			kernel_counter("total_lost_closed") +
+			kernel_counter("total_lost_exited")) {
 		fail("%ld requests accepted, others have ended", accepted);
 		return false;
 	}

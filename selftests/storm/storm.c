@@ -242,8 +242,8 @@ static void show(unsigned long seconds, uint64_t seed)
 {
 	static const char * const totals[] = {
 		"total_walks", "total_accepted", "total_delivered",
-		"total_lost_full", "total_lost_closed", "total_corrupt",
-		"total_stale"
+		"total_lost_full", "total_lost_closed", "total_lost_exited",
+		"total_corrupt", "total_stale"
 	};
 	unsigned int i;
 
@@ -270,7 +270,8 @@ static void judge_accounts(void)
 	const long accepted = kernel_counter("total_accepted");
 	const long sum = kernel_counter("total_delivered") +
 			 kernel_counter("total_lost_full") +
-			 kernel_counter("total_lost_closed");
+			 kernel_counter("total_lost_closed") +
+			 kernel_counter("total_lost_exited");
 
 	if (accepted != sum)
 		printf("# accepted %ld, delivered and lost %ld\n", accepted,

@@ -17,6 +17,7 @@
 #define SAMPLE		"/run/vm/sample/open_stacks.ko"
 #define TIMED		"/run/vm/sample/timed_work.ko"
 #define FORGETFUL	"/run/vm/sample/forget_work.ko"
+#define EXITING		"/run/vm/sample/exit_work.ko"
 #define STACKS		"/sys/kernel/debug/open_stacks"
 
 #define NR_ROUNDS	200
@@ -299,6 +300,53 @@ TEST_F(module, without_cancel)
 	/* Once more, at the same place. */
 	EXPECT_EQ(0, load_module(FORGETFUL));
 	EXPECT_EQ(0, unload_module("forget_work"));
+}
+
+/* The counts of the module that requests in exiting threads. */
+struct exiting {
+	unsigned long long accepted, called, lost, exited, pending;
+};
+
+static bool read_exiting(struct exiting *e)
+{
+	FILE *file = fopen("/sys/module/exit_work/parameters/stats", "re");
+	bool good;
+
+	if (!file)
+		return false;
+	good = fscanf(file, "accepted %llu called %llu lost %llu exited %llu pending %llu",
+		      &e->accepted, &e->called, &e->lost, &e->exited, &e->pending) == 5;
+	fclose(file);
+	return good;
+}
+
+/*
+ * A thread that exits has no memory of its own when its task_works run: there the
+ * callback would read and write that of another process. So it is not called.
+ */
+TEST_F(module, exiting)
+{
+	struct exiting e;
+	pid_t pid;
+	int i;
+
+	/* It changes code of the kernel. */
+	ASSERT_TRUE(set_online(false));
+	ASSERT_EQ(0, load_module(EXITING));
+	for (i = 0; i < 10; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	}
+	EXPECT_TRUE(read_exiting(&e));
+	EXPECT_EQ(0, unload_module("exit_work"));
+	EXPECT_TRUE(set_online(true));
+	EXPECT_LE(10, e.accepted);
+	EXPECT_EQ(0, e.called);
+	EXPECT_LE(10, e.exited);
+	EXPECT_EQ(e.exited, e.lost);
+	EXPECT_EQ(e.accepted, e.lost + e.pending);
 }
 
 TEST_HARNESS_MAIN

@@ -62,9 +62,14 @@ struct sframe_unwind_work;
  * it is one more of the same walk, with the same cookie; a few are possible, so it cannot
  * be called without end.
  *
- * If the thread is exiting, or has executed another program since the request, it is
- * called with no frames and SFRAME_UNWIND_STOP_EXITED. A 32-bit thread has no frames,
- * either, and SFRAME_UNWIND_STOP_UNSUPPORTED_TASK.
+ * It is not called in a thread that is exiting, which has no memory of its own any more:
+ * a stack that was requested in exit(2) or exit_group(2), or by an interrupt then, is
+ * lost, see @exited of struct sframe_unwind_deferred_stats. The stacks of a thread that
+ * is killed are not, if they were requested before.
+ *
+ * If the thread has executed another program since the request, it is called with no
+ * frames and SFRAME_UNWIND_STOP_EXITED, and user memory is that of the new program. A
+ * 32-bit thread has no frames, either, and SFRAME_UNWIND_STOP_UNSUPPORTED_TASK.
  */
 typedef void (*sframe_unwind_callback_t)(struct sframe_unwind_work *work,
 					 struct sframe_unwind_stacktrace *trace,
@@ -101,9 +106,10 @@ struct sframe_unwind_work {
  *
  * @accepted: requests that have returned 0.
  * @called: of these, those whose callback has returned.
- * @lost: of these, those whose callback will not be called: made in an NMI, and the
- *	thread was switched, or its last walk had just ended, when interrupts were
- *	possible again.
+ * @lost: of these, those whose callback will not be called: @exited; and made in an NMI,
+ *	and the thread was switched, or its last walk had just ended, when interrupts
+ *	were possible again.
+ * @exited: of @lost, those whose thread was exiting.
  * @pending: of these, those whose callback has not returned yet. Requests of an NMI
  *	are counted a moment later.
  */
@@ -111,6 +117,7 @@ struct sframe_unwind_deferred_stats {
 	u64 accepted;
 	u64 called;
 	u64 lost;
+	u64 exited;
 	u64 pending;
 };
 
@@ -159,7 +166,8 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
  * is pending; else it has a cookie of its own.
  *
  * Return:
- * * 0: requested: the callback will be called once, unless @work is cancelled before.
+ * * 0: requested: the callback will be called once, unless @work is cancelled before,
+ *   or the thread is exiting then.
  * * 1: requested before, and the callback has yet to be called; *@cookie is that of
  *   the first request.
  * * -EINVAL: the current thread has no user stack: it is a kernel thread, an I/O worker,
