@@ -165,6 +165,16 @@ static int request_in(struct sfu_test_user *user, u32 context, u64 *cookie)
 		ret = request_once(user, cookie);
 		raw_spin_unlock_irqrestore(&lock, flags);
 		return ret;
+	case SFU_TEST_CONTEXT_NMI_ATOMIC:
+		local_irq_save(flags);
+		/* As NMIs and the handlers of kprobes. */
+		__preempt_count_add(NMI_OFFSET);
+		ret = request_once(user, cookie);
+		__preempt_count_sub(NMI_OFFSET);
+		if (ret >= 0)
+			ret = request_once(user, cookie);
+		local_irq_restore(flags);
+		return ret;
 	case SFU_TEST_CONTEXT_SOFT:
 		local_bh_disable();
 		ret = request_once(user, cookie);

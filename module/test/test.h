@@ -136,6 +136,11 @@ enum sfu_test_context {
 	SFU_TEST_CONTEXT_SOFT,		/* with bottom halves disabled */
 	SFU_TEST_CONTEXT_INTERRUPT,
 	SFU_TEST_CONTEXT_KTHREAD,	/* by another thread, which has no user stack */
+	/*
+	 * In what in_nmi() takes for an NMI, with interrupts off; and then, before they
+	 * are possible again, as in ATOMIC. @cookie is that of the second request.
+	 */
+	SFU_TEST_CONTEXT_NMI_ATOMIC,
 };
 
 #define SFU_TEST_DEFERRED_IPS	16

@@ -232,7 +232,8 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 	struct sfu_request *request;
 	int err;
 
-	if (spec->share) {
+	/* One with a cookie of its own is made in any case: somebody waits for that. */
+	if (spec->share && !spec->cookie) {
 		*cookie = sfu_queue_find_cookie(consumer);
 		if (*cookie)
 			return 1;

@@ -46,9 +46,9 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
  * for nothing but the locks of lock.h. The caller must hold references to
  * @consumer and @pool, and must have called sfu_consumer_prepare().
  *
- * With @spec->share, if the consumer has requested the stack already and its walk
- * has not begun, this is no other request: it returns 1 with the cookie of that
- * one.
+ * With @spec->share and without @spec->cookie, if the consumer has requested the stack
+ * already and its walk has not begun, this is no other request: it returns 1 with the
+ * cookie of that one.
  *
  * Returns 0 with the walk's cookie; -ENOMEM if the pool is empty; -EAGAIN if
  * too many requests are pending, or have joined a walk that is being delivered;

@@ -243,6 +243,40 @@ TEST_F(work, faultable)
 	EXPECT_EQ(0, memcmp(now.how, later.how, sizeof(now.how)));
 }
 
+/*
+ * An NMI's request, which is made when interrupts are possible again, and another one
+ * before that: both have been promised, and have their callback.
+ */
+TEST_F(work, after_that_of_an_nmi)
+{
+	struct sfu_test_deferred *d = &self->d;
+
+	ASSERT_EQ(0, request_deferred(self->fd, SFU_TEST_CONTEXT_NMI_ATOMIC, 1, d));
+	EXPECT_EQ(0, d->ret);
+	EXPECT_NE(0, d->cookie);
+	*d = read_deferred(self->fd);
+	EXPECT_EQ(2, d->requested);
+	EXPECT_EQ(0, d->again);
+	EXPECT_EQ(2, d->called);
+	EXPECT_EQ(0, d->lost);
+	EXPECT_TRUE(sums_are_exact(d));
+}
+
+/* The NMI's is no other request when one is pending, and the next one shares that, too. */
+TEST_F(work, nmi_after_another)
+{
+	struct sfu_test_deferred *d = &self->d;
+
+	ASSERT_EQ(0, request_deferred(self->fd, SFU_TEST_CONTEXT_NMI_ATOMIC, 10, d));
+	EXPECT_EQ(1, d->ret);
+	*d = read_deferred(self->fd);
+	EXPECT_EQ(2, d->requested);
+	EXPECT_EQ(18, d->again);
+	EXPECT_EQ(2, d->called);
+	EXPECT_EQ(0, d->lost);
+	EXPECT_TRUE(sums_are_exact(d));
+}
+
 struct thread {
 	pthread_t thread;
 	int fd;

@@ -163,7 +163,9 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
  *
  * In an NMI, or what in_nmi() takes for one, such as the handler of a kprobe, the
  * request is made when interrupts are possible again. It shares a request of @work that
- * is pending; else it has a cookie of its own.
+ * is pending; else it has a cookie of its own. Until it is made, only other NMIs share
+ * it: what else requests before is another request, with another cookie, and both have
+ * their callback.
  *
  * Return:
  * * 0: requested: the callback will be called once, unless @work is cancelled before,
