@@ -206,7 +206,7 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
 
 static int request_in_nmi(struct sfu_deferred *deferred, u64 *cookie)
 {
-	*cookie = sfu_request_find_cookie_in_nmi(&deferred->consumer);
+	*cookie = sfu_request_find_cookie_in_nmi(deferred->pool);
 	return *cookie ? 1 : sfu_request_nmi_submit(deferred->nmi, cookie);
 }
 

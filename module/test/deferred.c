@@ -24,21 +24,31 @@
 /* Requests of one call. */
 #define MAX_REQUESTS	1000000
 
+struct sfu_test_user;
+
+/* One of many works of a user. */
+struct one_of_many {
+	struct sframe_unwind_work work;
+	struct sfu_test_user *user;
+};
+
 /**
  * struct sfu_test_user - user of a work
  *
  * @work: the work.
+ * @many: SFU_TEST_NR_MANY others, or NULL. Set once, under @mutex.
  * @mutex: serializes INIT, CANCEL, TIMER and NMI.
  * @is_initialized, @is_timed, @in_nmi: under @mutex.
  * @timer, @period: requests from interrupts.
  * @is_held: callbacks wait at @released.
- * @repeat: number of requests of the next callback.
+ * @repeat: number of callbacks that request.
  * @requested, @again, @refused, @called, @empty, @bad: see struct sfu_test_deferred.
  * @lock: the last stack.
  * @last: likewise; only the members that are about it.
  */
 struct sfu_test_user {
 	struct sframe_unwind_work work;
+	struct one_of_many *many;
 	struct mutex mutex;		/* the next three */
 	bool is_initialized;
 	bool is_timed;
@@ -58,12 +68,17 @@ struct sfu_test_user {
 	struct sfu_test_deferred last;
 };
 
-static int request_once(struct sfu_test_user *user, u64 *cookie)
+static int request_by(struct sfu_test_user *user, struct sframe_unwind_work *work, u64 *cookie)
 {
-	const int ret = sframe_unwind_deferred_request(&user->work, cookie);
+	const int ret = sframe_unwind_deferred_request(work, cookie);
 
 	atomic64_inc(ret < 0 ? &user->refused : ret ? &user->again : &user->requested);
 	return ret;
+}
+
+static int request_once(struct sfu_test_user *user, u64 *cookie)
+{
+	return request_by(user, &user->work, cookie);
 }
 
 static void note_stack(struct sfu_test_user *user,
@@ -87,8 +102,8 @@ static void take_stack(struct sframe_unwind_work *work,
 		       struct sframe_unwind_stacktrace *trace, u64 cookie)
 {
 	struct sfu_test_user *user = container_of(work, struct sfu_test_user, work);
-	int repeat = atomic_xchg(&user->repeat, 0);
 	u64 other;
+	int i;
 
 	might_sleep();
 	if (!cookie || !in_task() || irqs_disabled())
@@ -96,10 +111,11 @@ static void take_stack(struct sframe_unwind_work *work,
 	if (!trace->nr)
 		atomic64_inc(&user->empty);
 	note_stack(user, trace, cookie);
-	while (repeat--) {
+	for (i = 0; i < 2 && atomic_read(&user->repeat) > 0; i++) {
 		if (request_once(user, &other) >= 0 && other != cookie)
 			atomic64_inc(&user->bad);
 	}
+	atomic_dec_if_positive(&user->repeat);
 	wait_event(user->released, !READ_ONCE(user->is_held));
 	atomic64_inc(&user->called);
 }
@@ -311,6 +327,68 @@ static int request_often(struct sfu_test_user *user, struct sfu_test_deferred *s
 	return 0;
 }
 
+static void take_one_of_many(struct sframe_unwind_work *work,
+			     struct sframe_unwind_stacktrace *trace, u64 cookie)
+{
+	struct sfu_test_user *user = container_of(work, struct one_of_many, work)->user;
+
+	if (!cookie || !trace->nr)
+		atomic64_inc(&user->bad);
+	atomic64_inc(&user->called);
+}
+
+static void cancel_many(struct one_of_many *many)
+{
+	u32 i;
+
+	for (i = 0; many && i < SFU_TEST_NR_MANY; i++)
+		sframe_unwind_deferred_cancel(&many[i].work);
+	kfree(many);
+}
+
+static int init_many(struct sfu_test_user *user)
+{
+	struct one_of_many *many;
+	int err = 0;
+	u32 i;
+
+	lockdep_assert_held(&user->mutex);
+	if (user->many)
+		return 0;
+	many = kcalloc(SFU_TEST_NR_MANY, sizeof(*many), GFP_KERNEL);
+	if (!many)
+		return -ENOMEM;
+	for (i = 0; i < SFU_TEST_NR_MANY && !err; i++) {
+		many[i].user = user;
+		err = sframe_unwind_deferred_init(&many[i].work, take_one_of_many);
+	}
+	if (err)
+		cancel_many(many);
+	else
+		user->many = many;
+	return err;
+}
+
+static int request_many(struct sfu_test_user *user, struct sfu_test_deferred *spec)
+{
+	u32 i, j;
+	int err;
+
+	if (spec->nr > MAX_REQUESTS / SFU_TEST_NR_MANY)
+		return -EINVAL;
+	mutex_lock(&user->mutex);
+	err = init_many(user);
+	mutex_unlock(&user->mutex);
+	if (err)
+		return err;
+	for (i = 0; i < spec->nr; i++) {
+		for (j = 0; j < SFU_TEST_NR_MANY; j++)
+			spec->ret = request_by(user, &user->many[j].work, &spec->cookie);
+		cond_resched();
+	}
+	return 0;
+}
+
 static void unwind_now(struct sfu_test_user *user, struct sfu_test_deferred *spec)
 {
 	struct sframe_unwind_stacktrace trace;
@@ -353,6 +431,9 @@ int sfu_test_deferred_use(struct sfu_test_user *user, struct sfu_test_deferred *
 	case SFU_TEST_DEFERRED_FAULTABLE:
 		unwind_now(user, spec);
 		break;
+	case SFU_TEST_DEFERRED_MANY:
+		err = request_many(user, spec);
+		break;
 	case SFU_TEST_DEFERRED_READ:
 		break;
 	default:
@@ -383,5 +464,6 @@ void sfu_test_deferred_destroy(struct sfu_test_user *user)
 	WRITE_ONCE(user->is_held, false);
 	wake_up_all(&user->released);
 	sframe_unwind_deferred_cancel(&user->work);
+	cancel_many(user->many);
 	kfree(user);
 }

@@ -125,10 +125,14 @@ enum sfu_test_deferred_what {
 	SFU_TEST_DEFERRED_NMI,		/* one in each NMI, if @nr is not 0 */
 	SFU_TEST_DEFERRED_SLEEP,	/* the same, and the call returns when HOLD ends */
 	SFU_TEST_DEFERRED_HOLD,		/* if @nr is not 0, callbacks wait until it is */
-	SFU_TEST_DEFERRED_REPEAT,	/* the next callback requests @nr times */
+	SFU_TEST_DEFERRED_REPEAT,	/* the next @nr callbacks request twice each */
 	SFU_TEST_DEFERRED_FAULTABLE,	/* unwind the calling thread's stack now */
 	SFU_TEST_DEFERRED_READ,
+	SFU_TEST_DEFERRED_MANY,		/* @nr requests by each of other works, by turns */
 };
+
+/* Works of SFU_TEST_DEFERRED_MANY. */
+#define SFU_TEST_NR_MANY	32
 
 enum sfu_test_context {
 	SFU_TEST_CONTEXT_TASK,

@@ -69,6 +69,8 @@ static void deliver_request(struct sfu_request *request,
 	else
 		nr = sfu_walk_result(walk, request->max_depth,
 				     request->fallback, &stop);
+	/* From now on, another request of its consumer is another one. */
+	sfu_pool_note_delivered(request);
 	sfu_consumer_deliver(request->consumer, request, walk, nr, stop);
 	sfu_queue_put(request);
 }
@@ -158,7 +160,6 @@ static void fill_request(struct sfu_request *request,
 	request->max_depth = spec->max_depth;
 	request->cookie = spec->cookie;
 	request->fallback = spec->fallback;
-	request->share = spec->share;
 	init_task_work(&request->work, run_request_work);
 }
 
@@ -234,7 +235,7 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 
 	/* One with a cookie of its own is made in any case: somebody waits for that. */
 	if (spec->share && !spec->cookie) {
-		*cookie = sfu_queue_find_cookie(consumer);
+		*cookie = sfu_pool_find_cookie(pool);
 		if (*cookie)
 			return 1;
 	}
@@ -256,6 +257,8 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 		sfu_consumer_take_back(consumer);
 		sfu_queue_release(request);
 	} else {
+		/* This thread delivers it, so it still exists. */
+		sfu_pool_note_pending(request);
 		sfu_trace_request(current, *cookie, spec->max_depth,
 				  spec->fallback, false);
 	}
@@ -275,9 +278,9 @@ int sfu_request_submit_current(struct sfu_consumer *consumer, struct sfu_pool *p
 	return err;
 }
 
-u64 sfu_request_find_cookie_in_nmi(const struct sfu_consumer *consumer)
+u64 sfu_request_find_cookie_in_nmi(struct sfu_pool *pool)
 {
-	return sfu_lock_is_busy() ? 0 : sfu_queue_try_find_cookie(consumer);
+	return sfu_lock_is_busy() ? 0 : sfu_pool_try_find_cookie(pool);
 }
 
 u64 sfu_request_new_cookie(void)

@@ -44,11 +44,12 @@ int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
  * Request the stack of the current thread, with memory from @pool. Any context
  * but NMI, including tracepoints, and with any lock of the kernel held: waits
  * for nothing but the locks of lock.h. The caller must hold references to
- * @consumer and @pool, and must have called sfu_consumer_prepare().
+ * @consumer and @pool, which is of this consumer alone, and must have called
+ * sfu_consumer_prepare().
  *
  * With @spec->share and without @spec->cookie, if the consumer has requested the stack
- * already and its walk has not begun, this is no other request: it returns 1 with the
- * cookie of that one.
+ * already, from @pool, and it is not delivered yet, this is no other request: it returns 1
+ * with the cookie of that one.
  *
  * Returns 0 with the walk's cookie; -ENOMEM if the pool is empty; -EAGAIN if
  * too many requests are pending, or have joined a walk that is being delivered;
@@ -61,11 +62,11 @@ int sfu_request_submit_current(struct sfu_consumer *consumer,
 			       const struct sfu_request_spec *spec, u64 *cookie);
 
 /*
- * Returns the cookie of a request of @consumer for the current thread whose walk has not
- * begun, or 0; also 0 if that cannot be found in the NMI. Only in an NMI, or what in_nmi()
+ * Returns the cookie of a request of @pool for the current thread that is not delivered
+ * yet, or 0; also 0 if that cannot be found in the NMI. Only in an NMI, or what in_nmi()
  * takes for one.
  */
-u64 sfu_request_find_cookie_in_nmi(const struct sfu_consumer *consumer);
+u64 sfu_request_find_cookie_in_nmi(struct sfu_pool *pool);
 
 struct task_struct;
 

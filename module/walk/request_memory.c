@@ -6,6 +6,8 @@
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/rbtree.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "lock.h"
@@ -37,6 +39,86 @@ struct sfu_request *sfu_pool_take(struct sfu_pool *pool)
 	return request;
 }
 
+/* What requests are pending for: compared, never dereferenced. */
+struct pending_key {
+	const struct task_struct *task;
+	const struct mm_struct *mm;
+};
+
+static int compare_pending(const void *of, const struct rb_node *node)
+{
+	const struct pending_key *key = of;
+	const struct sfu_request *request = rb_entry(node, struct sfu_request, pool_node);
+
+	if (key->task != request->task)
+		return key->task < request->task ? -1 : 1;
+	return key->mm < request->mm ? -1 : key->mm > request->mm;
+}
+
+static bool is_before(struct rb_node *node, const struct rb_node *other)
+{
+	const struct sfu_request *request = rb_entry(node, struct sfu_request, pool_node);
+	const struct pending_key key = { .task = request->task, .mm = request->mm };
+
+	return compare_pending(&key, other) < 0;
+}
+
+void sfu_pool_note_pending(struct sfu_request *request)
+{
+	struct sfu_pool *pool = request->pool;
+
+	lockdep_assert_irqs_disabled();
+	sfu_lock(&pool->lock);
+	/* Equal ones stay in the order in which they are added. */
+	rb_add(&request->pool_node, &pool->pending, is_before);
+	sfu_unlock(&pool->lock);
+}
+
+void sfu_pool_note_delivered(struct sfu_request *request)
+{
+	struct sfu_pool *pool = request->pool;
+	unsigned long flags;
+
+	if (!pool)
+		return;
+	flags = sfu_lock_irqsave(&pool->lock);
+	rb_erase(&request->pool_node, &pool->pending);
+	sfu_unlock_irqrestore(&pool->lock, flags);
+}
+
+/* As sfu_pool_find_cookie(), with the lock held. */
+static u64 find_cookie(const struct sfu_pool *pool)
+{
+	const struct pending_key key = { .task = current, .mm = current->mm };
+	const struct rb_node *node;
+
+	lockdep_assert_held(&pool->lock);
+	node = rb_find_first(&key, &pool->pending, compare_pending);
+	return node ? rb_entry(node, struct sfu_request, pool_node)->cookie : 0;
+}
+
+u64 sfu_pool_find_cookie(struct sfu_pool *pool)
+{
+	unsigned long flags;
+	u64 cookie;
+
+	flags = sfu_lock_irqsave(&pool->lock);
+	cookie = find_cookie(pool);
+	sfu_unlock_irqrestore(&pool->lock, flags);
+	return cookie;
+}
+
+u64 sfu_pool_try_find_cookie(struct sfu_pool *pool)
+{
+	u64 cookie;
+
+	if (!sfu_trylock(&pool->lock))
+		return 0;
+	cookie = find_cookie(pool);
+	sfu_unlock(&pool->lock);
+	return cookie;
+}
+
 void sfu_pool_give_back(struct sfu_request *request)
 {
 	struct sfu_pool *pool = request->pool;
@@ -64,6 +146,7 @@ struct sfu_pool *sfu_pool_create(u32 nr)
 	refcount_set(&pool->refs, 1);
 	raw_spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->free);
+	pool->pending = RB_ROOT;
 	for (i = 0; i < nr; i++) {
 		pool->request[i].pool = pool;
 		list_add(&pool->request[i].link, &pool->free);

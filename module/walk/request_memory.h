@@ -31,6 +31,7 @@ struct sfu_pool;
  * @first_node: (first) in the hash of threads with requests. Set by sfu_queue_add(),
  *	shares its memory with @node.
  * @node: in sfu_consumer.spare.
+ * @pool_node: in sfu_pool.pending.
  * @link: head (first) or element of the list of requests that share a walk. Or
  *	in sfu_pool.free.
  * @task: the thread. Not dereferenced after @work was queued. It exits only
@@ -40,7 +41,7 @@ struct sfu_pool;
  * @consumer: gets the stack; holds a reference.
  * @pool: the pool it belongs to, or NULL.
  * @cookie: of the walk.
- * @user_data, @max_depth, @fallback, @share: see struct sfu_request_spec.
+ * @user_data, @max_depth, @fallback: see struct sfu_request_spec.
  * @time: time of the request, CLOCK_MONOTONIC, in ns.
  * @adding: (first) it is not known yet whether @work can be queued. Set under
  *	the lock of the bucket, cleared with or without it.
@@ -57,6 +58,7 @@ struct sfu_request {
 		struct rb_node first_node;
 		struct hlist_node node;
 	};
+	struct rb_node pool_node;
 	struct list_head link;
 	struct task_struct *task;
 	const struct mm_struct *mm;
@@ -67,7 +69,6 @@ struct sfu_request {
 	u64 time;
 	u32 max_depth;
 	bool fallback;
-	bool share;
 	bool adding;
 	bool walking;
 	bool any_fallback;
@@ -89,15 +90,21 @@ void sfu_request_free_spare(struct sfu_payer *payer, struct hlist_head *spare);
 /**
  * struct sfu_pool - preallocated requests, for contexts that cannot allocate
  *
+ * Requests of a pool are of one consumer. Each is made by the thread that it is for, which
+ * also delivers it. So what the current thread has pending can change only by itself.
+ *
  * @refs: one for the owner, one for each request that is not in @free.
- * @lock: protects @free; taken in any context, see lock.h.
+ * @lock: protects @free and @pending; taken in any context, see lock.h.
  * @free: unused requests.
+ * @pending: requests that are not delivered yet, by thread and mm: a user may find many
+ *	threads that have the same hash.
  * @request: all requests of the pool.
  */
 struct sfu_pool {
 	refcount_t refs;
-	raw_spinlock_t lock;	/* free */
+	raw_spinlock_t lock;	/* free, pending */
 	struct list_head free;
+	struct rb_root pending;
 	struct sfu_request request[];
 };
 
@@ -117,6 +124,27 @@ void sfu_pool_destroy(struct sfu_pool *pool);
  * Take a request from @pool. Any context but NMI. Returns NULL if it is empty.
  */
 struct sfu_request *sfu_pool_take(struct sfu_pool *pool);
+
+/*
+ * Note that @request, which is of a pool, is pending for the current thread, so that
+ * sfu_pool_find_cookie() finds it. Interrupts must be off since it was queued.
+ */
+void sfu_pool_note_pending(struct sfu_request *request);
+
+/* Note that @request is being delivered. Nothing is done if it is of no pool. */
+void sfu_pool_note_delivered(struct sfu_request *request);
+
+/*
+ * Returns the cookie of the first request of @pool that is pending for the current thread
+ * and its mm, or 0. Any context but NMI.
+ */
+u64 sfu_pool_find_cookie(struct sfu_pool *pool);
+
+/*
+ * Likewise, but returns 0, too, if another CPU holds the lock of @pool. In NMIs as well,
+ * if sfu_lock_is_busy() is false.
+ */
+u64 sfu_pool_try_find_cookie(struct sfu_pool *pool);
 
 /*
  * Return @request to its pool. Any context but NMI. May free a destroyed pool.

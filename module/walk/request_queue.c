@@ -64,9 +64,6 @@
 
 #define BUCKET_BITS	8
 
-/* Requests that sfu_queue_find_cookie() examines with the bucket locked. */
-#define MAX_EXAMINED	16
-
 DEFINE_PER_CPU(bool, sfu_lock_busy);
 
 /*
@@ -212,11 +209,7 @@ static int join_first_request(struct sfu_request *first,
 	first->any_fallback |= request->fallback;
 	if (!request->cookie)
 		request->cookie = first->cookie;
-	/* In front: sfu_queue_find_cookie() does not examine all. */
-	if (request->share)
-		list_add(&request->link, &first->link);
-	else
-		list_add_tail(&request->link, &first->link);
+	list_add_tail(&request->link, &first->link);
 	return 0;
 }
 
@@ -323,67 +316,6 @@ int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 	if (first ? !is_added : !err)
 		sfu_queue_put(request);
 	return err;
-}
-
-static bool is_for_current(const struct sfu_request *request,
-			   const struct sfu_consumer *consumer)
-{
-	return request->consumer == consumer && request->mm == current->mm;
-}
-
-/*
- * Returns the cookie of @first, or of one that shares its walk, that is of @consumer; 0
- * if there is none.
- */
-static u64 find_cookie_of(const struct sfu_request *first,
-			  const struct sfu_consumer *consumer)
-{
-	const struct sfu_request *request;
-	u32 nr = 0;
-
-	if (is_for_current(first, consumer))
-		return first->cookie;
-	list_for_each_entry(request, &first->link, link) {
-		if (is_for_current(request, consumer))
-			return request->cookie;
-		if (++nr == MAX_EXAMINED)
-			break;
-	}
-	return 0;
-}
-
-/* As sfu_queue_find_cookie(), with the lock held. */
-static u64 find_cookie(const struct bucket *bucket, const struct sfu_consumer *consumer)
-{
-	const struct sfu_request *first = find_first_request(bucket, current);
-
-	if (!first || READ_ONCE(first->adding) || first->walking)
-		return 0;
-	return find_cookie_of(first, consumer);
-}
-
-u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer)
-{
-	struct bucket *bucket = bucket_of(current);
-	unsigned long flags;
-	u64 cookie;
-
-	flags = sfu_lock_irqsave(&bucket->lock);
-	cookie = find_cookie(bucket, consumer);
-	sfu_unlock_irqrestore(&bucket->lock, flags);
-	return cookie;
-}
-
-u64 sfu_queue_try_find_cookie(const struct sfu_consumer *consumer)
-{
-	struct bucket *bucket = bucket_of(current);
-	u64 cookie;
-
-	if (!sfu_trylock(&bucket->lock))
-		return 0;
-	cookie = find_cookie(bucket, consumer);
-	sfu_unlock(&bucket->lock);
-	return cookie;
 }
 
 bool sfu_queue_begin(struct sfu_request *first, u32 *max_depth, bool *fallback)

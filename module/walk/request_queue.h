@@ -30,19 +30,6 @@ int sfu_queue_add(struct sfu_request *request, struct task_struct *task,
 		  bool interrupt, u64 *cookie);
 
 /*
- * Returns the cookie of a request of @consumer for the current thread and its mm
- * whose walk has not begun, or 0. If many requests share the walk, only the first
- * ones are examined. Any context but NMI.
- */
-u64 sfu_queue_find_cookie(const struct sfu_consumer *consumer);
-
-/*
- * Likewise, but returns 0, too, if another CPU holds the lock of the bucket. In NMIs as
- * well, if sfu_lock_is_busy() is false.
- */
-u64 sfu_queue_try_find_cookie(const struct sfu_consumer *consumer);
-
-/*
  * Begin the walk of @first and the requests that have joined it. Returns true
  * with the union of what they ask for; false if @first is not a first request.
  */

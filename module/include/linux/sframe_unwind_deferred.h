@@ -59,8 +59,8 @@ struct sframe_unwind_work;
  *
  * Called in task context, may sleep and access user memory; but the thread waits, and so
  * does who cancels @work. Must not cancel a work. A request for the stack that is made in
- * it is one more of the same walk, with the same cookie; a few are possible, so it cannot
- * be called without end.
+ * it is one more of the same walk, with the same cookie, which is delivered after it; a few
+ * are possible, so it cannot be called without end.
  *
  * It is not called in a thread that is exiting, which has no memory of its own any more:
  * a stack that was requested in exit(2) or exit_group(2), or by an interrupt then, is
