@@ -72,6 +72,9 @@
 /* Requests that one client may have outstanding. */
 #define SFU_MAX_PENDING		1024
 
+/* Those of one work whose threads are of one user. */
+#define SFU_MAX_PENDING_OF_USER	(SFU_MAX_PENDING / 4)
+
 /*
  * Requests for one thread until it returns to user space, of all clients.
  * Includes requests of closed clients, which no other limit counts.

@@ -55,6 +55,7 @@
 #include "walk/request_nmi.h"
 
 static_assert(SFRAME_UNWIND_MAX_PENDING == SFU_MAX_PENDING);
+static_assert(SFRAME_UNWIND_MAX_PENDING_OF_USER == SFU_MAX_PENDING_OF_USER);
 
 /**
  * struct sfu_deferred - what belongs to a work
@@ -158,7 +159,7 @@ static struct sfu_deferred *create_deferred(void)
 
 	if (!deferred)
 		return NULL;
-	deferred->pool = sfu_pool_create(SFU_MAX_PENDING);
+	deferred->pool = sfu_pool_create(SFU_MAX_PENDING, SFU_MAX_PENDING_OF_USER);
 	if (!deferred->pool)
 		goto err_deferred;
 	deferred->nmi = sfu_request_nmi_create(&deferred->consumer, deferred->pool, &spec);

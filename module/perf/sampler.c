@@ -208,7 +208,7 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 					   GFP_KERNEL_ACCOUNT);
 	if (!sampler->counts)
 		goto err_sampler;
-	sampler->pool = sfu_pool_create(SFU_MAX_PENDING);
+	sampler->pool = sfu_pool_create(SFU_MAX_PENDING, SFU_MAX_PENDING);
 	if (!sampler->pool)
 		goto err_counts;
 	sampler->nmi = sfu_request_nmi_create(&sampler->consumer, sampler->pool, &request);

@@ -122,7 +122,7 @@ static int start_requests(struct sfu_test_timer **timer,
 	test = kzalloc(sizeof(*test), GFP_KERNEL);
 	if (!test)
 		return -ENOMEM;
-	test->pool = sfu_pool_create(64);
+	test->pool = sfu_pool_create(64, 64);
 	if (!test->pool) {
 		kfree(test);
 		return -ENOMEM;

@@ -3,6 +3,7 @@
  * Request memory: a request is allocated and charged to its consumer's payer,
  * or is taken from a pool.
  */
+#include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -23,16 +24,47 @@ static void put_pool(struct sfu_pool *pool)
 		kvfree(pool);
 }
 
+/*
+ * Returns whether @user may take one more. It need not be counted as long as no more are
+ * taken than one user may have; else that reads 4 KiB for 1,024 requests.
+ */
+static bool may_take(const struct sfu_pool *pool, kuid_t user)
+{
+	u32 i, nr = 0;
+
+	lockdep_assert_held(&pool->lock);
+	if (pool->nr_taken < pool->most_of_user)
+		return true;
+	for (i = 0; i < pool->nr; i++)
+		nr += uid_eq(pool->users[i], user);
+	return nr < pool->most_of_user;
+}
+
+/* Note that @user, or nobody if that is INVALID_UID, has taken @request. */
+static void note_user(struct sfu_pool *pool, const struct sfu_request *request, kuid_t user)
+{
+	lockdep_assert_held(&pool->lock);
+	pool->users[request - pool->request] = user;
+	if (uid_valid(user))
+		pool->nr_taken++;
+	else
+		pool->nr_taken--;
+}
+
 struct sfu_request *sfu_pool_take(struct sfu_pool *pool)
 {
-	struct sfu_request *request;
+	/* Not that of a set-user-ID program, and not that of whom it is working for. */
+	const kuid_t user = current_real_cred()->uid;
+	struct sfu_request *request = NULL;
 	unsigned long flags;
 
 	flags = sfu_lock_irqsave(&pool->lock);
-	request = list_first_entry_or_null(&pool->free, struct sfu_request,
-					   link);
-	if (request)
+	if (may_take(pool, user))
+		request = list_first_entry_or_null(&pool->free, struct sfu_request, link);
+	if (request) {
 		list_del(&request->link);
+		note_user(pool, request, user);
+	}
 	sfu_unlock_irqrestore(&pool->lock, flags);
 	if (request)
 		refcount_inc(&pool->refs);
@@ -126,16 +158,17 @@ void sfu_pool_give_back(struct sfu_request *request)
 
 	flags = sfu_lock_irqsave(&pool->lock);
 	list_add(&request->link, &pool->free);
+	note_user(pool, request, INVALID_UID);
 	sfu_unlock_irqrestore(&pool->lock, flags);
 	put_pool(pool);
 }
 
 u64 sfu_pool_bytes(u32 nr)
 {
-	return struct_size((struct sfu_pool *)NULL, request, nr);
+	return struct_size((struct sfu_pool *)NULL, request, nr) + nr * sizeof(kuid_t);
 }
 
-struct sfu_pool *sfu_pool_create(u32 nr)
+struct sfu_pool *sfu_pool_create(u32 nr, u32 most_of_user)
 {
 	struct sfu_pool *pool;
 	u32 i;
@@ -144,11 +177,15 @@ struct sfu_pool *sfu_pool_create(u32 nr)
 	if (!pool)
 		return NULL;
 	refcount_set(&pool->refs, 1);
+	pool->nr = nr;
+	pool->most_of_user = most_of_user;
+	pool->users = (kuid_t *)&pool->request[nr];
 	raw_spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->free);
 	pool->pending = RB_ROOT;
 	for (i = 0; i < nr; i++) {
 		pool->request[i].pool = pool;
+		pool->users[i] = INVALID_UID;
 		list_add(&pool->request[i].link, &pool->free);
 	}
 	return pool;

@@ -12,6 +12,7 @@
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 
 struct sfu_consumer;
 struct sfu_payer;
@@ -94,25 +95,36 @@ void sfu_request_free_spare(struct sfu_payer *payer, struct hlist_head *spare);
  * also delivers it. So what the current thread has pending can change only by itself.
  *
  * @refs: one for the owner, one for each request that is not in @free.
- * @lock: protects @free and @pending; taken in any context, see lock.h.
+ * @nr: number of requests.
+ * @most_of_user: of these, how many one user may have. Constant, as @nr.
+ * @lock: protects @free, @pending, @nr_taken and @users; taken in any context, see lock.h.
  * @free: unused requests.
+ * @nr_taken: number of requests that are not in @free.
  * @pending: requests that are not delivered yet, by thread and mm: a user may find many
  *	threads that have the same hash.
+ * @users: for each request the user that has taken it, or INVALID_UID.
  * @request: all requests of the pool.
  */
 struct sfu_pool {
 	refcount_t refs;
-	raw_spinlock_t lock;	/* free, pending */
+	u32 nr;
+	u32 most_of_user;
+	raw_spinlock_t lock;	/* all below */
 	struct list_head free;
+	u32 nr_taken;
 	struct rb_root pending;
+	kuid_t *users;
 	struct sfu_request request[];
 };
 
 /* Returns the bytes of memory that a pool of @nr requests uses. */
 u64 sfu_pool_bytes(u32 nr);
 
-/* Create a pool of @nr requests. May sleep. Returns NULL if out of memory. */
-struct sfu_pool *sfu_pool_create(u32 nr);
+/*
+ * Create a pool of @nr requests, of which one user may take @most_of_user. May sleep.
+ * Returns NULL if out of memory.
+ */
+struct sfu_pool *sfu_pool_create(u32 nr, u32 most_of_user);
 
 /*
  * Drop the owner's reference. No request may be taken from @pool any more;
@@ -121,7 +133,8 @@ struct sfu_pool *sfu_pool_create(u32 nr);
 void sfu_pool_destroy(struct sfu_pool *pool);
 
 /*
- * Take a request from @pool. Any context but NMI. Returns NULL if it is empty.
+ * Take a request from @pool for the current thread. Any context but NMI. Returns NULL if
+ * it is empty, or if the thread's user, by its real user ID, has taken @most_of_user.
  */
 struct sfu_request *sfu_pool_take(struct sfu_pool *pool);
 

@@ -6,6 +6,8 @@
 #define SELFTESTS_DEFERRED_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 
 #include "../../module/test/test.h"
@@ -40,6 +42,19 @@ static inline int request_deferred(int fd, __u32 context, __u32 nr,
 {
 	*spec = (struct sfu_test_deferred) { .context = context, .nr = nr };
 	return use_deferred(fd, SFU_TEST_DEFERRED_REQUEST, spec);
+}
+
+/* What is true when no request is being made or pending. */
+static inline bool sums_are_exact(const struct sfu_test_deferred *d)
+{
+	const bool exact = d->requested == d->accepted && d->called == d->delivered &&
+			   d->accepted == d->called + d->lost && !d->pending && !d->bad;
+
+	if (!exact)
+		printf("# requested %llu, accepted %llu, called %llu, delivered %llu, lost %llu, pending %llu, bad %llu\n",
+		       d->requested, d->accepted, d->called, d->delivered, d->lost,
+		       d->pending, d->bad);
+	return exact;
 }
 
 #endif /* SELFTESTS_DEFERRED_H */

@@ -47,19 +47,6 @@ FIXTURE_TEARDOWN(deferred)
 	close(self->fd);
 }
 
-/* What is true when no request is being made or pending. */
-static bool sums_are_exact(const struct sfu_test_deferred *d)
-{
-	const bool exact = d->requested == d->accepted && d->called == d->delivered &&
-			   d->accepted == d->called + d->lost && !d->pending && !d->bad;
-
-	if (!exact)
-		printf("# requested %llu, accepted %llu, called %llu, delivered %llu, lost %llu, pending %llu, bad %llu\n",
-		       d->requested, d->accepted, d->called, d->delivered, d->lost,
-		       d->pending, d->bad);
-	return exact;
-}
-
 /* The system call itself: libc, where ioctl() is, need not have SFrame data. */
 static ALONE long ioctl_here(int fd, struct sfu_test_deferred *d)
 {
@@ -283,22 +270,6 @@ TEST_F(work, nmi_after_another)
 	EXPECT_TRUE(sums_are_exact(d));
 }
 
-/* By turns of many works, each has one request in an entry, however many they are. */
-TEST_F(work, many_works)
-{
-	struct sfu_test_deferred *d = &self->d;
-
-	*d = (struct sfu_test_deferred) { .nr = 100 };
-	ASSERT_EQ(0, use_deferred(self->fd, SFU_TEST_DEFERRED_MANY, d));
-	EXPECT_EQ(0, d->called);
-	*d = read_deferred(self->fd);
-	EXPECT_EQ(SFU_TEST_NR_MANY, d->requested);
-	EXPECT_EQ(99 * SFU_TEST_NR_MANY, d->again);
-	EXPECT_EQ(0, d->refused);
-	EXPECT_EQ(SFU_TEST_NR_MANY, d->called);
-	EXPECT_EQ(0, d->bad);
-}
-
 struct thread {
 	pthread_t thread;
 	int fd;
@@ -432,29 +403,6 @@ TEST_F(work, killed_while_pending)
 	self->d = read_deferred(self->fd);
 	EXPECT_EQ(1, self->d.called);
 	EXPECT_TRUE(sums_are_exact(&self->d));
-}
-
-/* Requests of as many threads as a work may have pending, and one more. */
-TEST_F(work, no_more_than_the_limit)
-{
-	struct thread *threads = calloc(1025, sizeof(*threads));
-	unsigned int i;
-
-	ASSERT_NE(NULL, threads);
-	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_HOLD, 1));
-	for (i = 0; i < 1025; i++)
-		ASSERT_TRUE(start_thread(&threads[i], self->fd, SFU_TEST_DEFERRED_SLEEP, 1));
-	while (read_deferred(self->fd).requested + read_deferred(self->fd).refused < 1025)
-		sched_yield();
-	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_HOLD, 0));
-	for (i = 0; i < 1025; i++)
-		pthread_join(threads[i].thread, NULL);
-	self->d = read_deferred(self->fd);
-	EXPECT_EQ(1024, self->d.requested);
-	EXPECT_EQ(1, self->d.refused);
-	EXPECT_EQ(1024, self->d.called);
-	EXPECT_TRUE(sums_are_exact(&self->d));
-	free(threads);
 }
 
 /* Shared with the processes that are the load. */

@@ -46,6 +46,14 @@
 /* Requests of one work that may be pending at a time, of as many threads. */
 #define SFRAME_UNWIND_MAX_PENDING	1024
 
+/*
+ * Of these, those of threads of one user, by their real user ID: a thread that sleeps
+ * keeps its request without limit, and no user may thus keep a work from the stacks of
+ * all others. That holds for root, too. A user who controls several user IDs, by a user
+ * namespace for example, counts as so many users.
+ */
+#define SFRAME_UNWIND_MAX_PENDING_OF_USER	(SFRAME_UNWIND_MAX_PENDING / 4)
+
 struct sframe_unwind_stacktrace;
 struct sframe_unwind_work;
 
@@ -174,7 +182,8 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
  *   the first request.
  * * -EINVAL: the current thread has no user stack: it is a kernel thread, an I/O worker,
  *   or exiting; or @work is cancelled.
- * * -ENOMEM: SFRAME_UNWIND_MAX_PENDING stacks are pending.
+ * * -ENOMEM: SFRAME_UNWIND_MAX_PENDING stacks are pending, or those that one user may
+ *   have.
  * * -EAGAIN: the stack cannot be requested at this moment: within a request of this CPU,
  *   or while another CPU requests the stack of this thread; after a few requests while
  *   the stacks of one walk are being delivered; or because less time has passed since the
