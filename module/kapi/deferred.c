@@ -7,8 +7,8 @@
  * sfu_deferred, memory of this module. Who may use that, and why it ends:
  *
  * - The work, until sframe_unwind_deferred_cancel() clears its pointer.
- * - Requests that are being made, in any context. They have preemption disabled from
- *   reading the pointer on, so synchronize_rcu() waits for them.
+ * - Requests that are being made, in any context, and who reads its counts. They have
+ *   preemption disabled from reading the pointer on, so synchronize_rcu() waits for them.
  * - The irq_works of @nmi, which only requests queue: sfu_request_nmi_wait().
  * - Pending requests, which hold a reference to the consumer, and one to @pool. Each is
  *   served by a task_work of its thread, which holds a reference to this module, see
@@ -19,6 +19,11 @@
  * counted, too, until it has returned. Then sframe_unwind_deferred_cancel() waits until
  * none is counted. Who ends the last call still wakes it after that, with a reference
  * to the consumer.
+ *
+ * Several may want to end it at a time: cancel a work in two threads, or in one while the
+ * work's module is removed. Who sets @is_ending, under deferreds_mutex, does it. It is in
+ * the list until it has ended, and the others wait for that, with a reference to the
+ * consumer, so that no one returns while the callback is running.
  *
  * So requests of threads that sleep hold nothing of the owner's: neither its memory nor
  * its code is used by them any more, and they need no reference to it. Nor does the work
@@ -33,6 +38,7 @@
  * Nobody pays for the memory: the user is the kernel. It is accounted to the cgroup of
  * who initializes the work.
  */
+#include <linux/completion.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -66,8 +72,10 @@ static_assert(SFRAME_UNWIND_MAX_PENDING_OF_USER == SFU_MAX_PENDING_OF_USER);
  * @owner: the module that has initialized it, or NULL if it is built in.
  * @pool: memory for requests.
  * @nmi: for requests in NMIs, of each CPU.
- * @idle: sframe_unwind_deferred_cancel() waits here for callbacks.
- * @link: in deferreds, under deferreds_mutex.
+ * @idle: who ends it waits here for callbacks.
+ * @link: in deferreds, under deferreds_mutex, until it has ended.
+ * @is_ending: somebody ends it; under deferreds_mutex.
+ * @ended: who else wants to end it waits here.
  * @map: for lockdep: held by callbacks, and taken when it is cancelled.
  */
 struct sfu_deferred {
@@ -79,6 +87,8 @@ struct sfu_deferred {
 	struct sfu_request_nmi __percpu *nmi;
 	wait_queue_head_t idle;
 	struct list_head link;
+	bool is_ending;
+	struct completion ended;
 	struct lockdep_map map;
 };
 
@@ -88,7 +98,7 @@ static const struct sfu_request_spec spec = {
 	.share = true,
 };
 
-/* All that are not cancelled. */
+/* All that have not ended. */
 static LIST_HEAD(deferreds);
 static DEFINE_MUTEX(deferreds_mutex);
 
@@ -135,7 +145,7 @@ static const struct sfu_consumer_ops deferred_ops = {
 
 /*
  * End @deferred, of whose work the pointer is cleared, or which is not used any more.
- * See the top of this file.
+ * See the top of this file. Drops the owner's reference. Only by who has set @is_ending.
  */
 static void end_deferred(struct sfu_deferred *deferred)
 {
@@ -149,6 +159,10 @@ static void end_deferred(struct sfu_deferred *deferred)
 	wait_event(deferred->idle, !sfu_consumer_is_calling(consumer));
 	sfu_request_nmi_free(deferred->nmi);
 	sfu_pool_destroy(deferred->pool);
+	mutex_lock(&deferreds_mutex);
+	list_del(&deferred->link);
+	mutex_unlock(&deferreds_mutex);
+	complete_all(&deferred->ended);
 	sfu_consumer_put(consumer);
 }
 
@@ -195,13 +209,14 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
 	deferred->func = func;
 	deferred->owner = owner;
 	init_waitqueue_head(&deferred->idle);
+	init_completion(&deferred->ended);
 	lockdep_init_map(&deferred->map, name, key, 0);
 	sfu_count(SFU_WORKS);
 	mutex_lock(&deferreds_mutex);
 	list_add(&deferred->link, &deferreds);
-	mutex_unlock(&deferreds_mutex);
 	/* Pairs with the acquire in sframe_unwind_deferred_request(). */
 	smp_store_release(&work->deferred, deferred);
+	mutex_unlock(&deferreds_mutex);
 	return 0;
 }
 
@@ -241,26 +256,69 @@ int sframe_unwind_deferred_request(struct sframe_unwind_work *work, u64 *cookie)
 	return ret;
 }
 
-void sframe_unwind_deferred_cancel(struct sframe_unwind_work *work)
+/* Returns a struct of @work, or if that is NULL, of @owner; or NULL. */
+static struct sfu_deferred *find_deferred(const struct sframe_unwind_work *work,
+					  const struct module *owner)
 {
 	struct sfu_deferred *deferred;
 
-	might_sleep();
-	deferred = xchg(&work->deferred, NULL);
-	if (!deferred)
-		return;
+	lockdep_assert_held(&deferreds_mutex);
+	list_for_each_entry(deferred, &deferreds, link) {
+		if (work ? deferred->work == work : deferred->owner == owner)
+			return deferred;
+	}
+	return NULL;
+}
+
+/*
+ * End a struct of @work, or if that is NULL, of @owner; or wait until whoever ends it has
+ * done so. Returns false if there is none.
+ */
+static bool end_one(struct sframe_unwind_work *work, const struct module *owner)
+{
+	struct sfu_deferred *deferred;
+	bool is_ending = false;
+
 	mutex_lock(&deferreds_mutex);
-	list_del(&deferred->link);
+	deferred = find_deferred(work, owner);
+	if (deferred) {
+		is_ending = deferred->is_ending;
+		deferred->is_ending = true;
+		sfu_consumer_get(&deferred->consumer);
+		/* Nobody may end a struct by what a work points to: it may be freed. */
+		if (work)
+			WRITE_ONCE(work->deferred, NULL);
+	}
 	mutex_unlock(&deferreds_mutex);
-	end_deferred(deferred);
+	if (!deferred)
+		return false;
+	if (is_ending)
+		wait_for_completion(&deferred->ended);
+	else
+		end_deferred(deferred);
+	sfu_consumer_put(&deferred->consumer);
+	return true;
+}
+
+void sframe_unwind_deferred_cancel(struct sframe_unwind_work *work)
+{
+	might_sleep();
+	while (end_one(work, NULL))
+		;
 }
 
 void sframe_unwind_deferred_get_stats(const struct sframe_unwind_work *work,
 				      struct sframe_unwind_deferred_stats *stats)
 {
-	struct sfu_consumer_counts counts;
+	struct sfu_consumer_counts counts = {};
+	struct sfu_deferred *deferred;
 
-	sfu_consumer_count(&work->deferred->consumer, &counts);
+	/* As in sframe_unwind_deferred_request(). */
+	preempt_disable_notrace();
+	deferred = smp_load_acquire(&work->deferred);
+	if (deferred && !WARN_ON_ONCE(in_nmi()))
+		sfu_consumer_count(&deferred->consumer, &counts);
+	preempt_enable_notrace();
 	*stats = (struct sframe_unwind_deferred_stats) {
 		.accepted = counts.accepted,
 		.called = counts.delivered,
@@ -272,20 +330,10 @@ void sframe_unwind_deferred_get_stats(const struct sframe_unwind_work *work,
 
 static void end_works_of(struct module *owner)
 {
-	struct sfu_deferred *deferred, *next;
 	unsigned int nr = 0;
-	LIST_HEAD(left);
 
-	mutex_lock(&deferreds_mutex);
-	list_for_each_entry_safe(deferred, next, &deferreds, link) {
-		if (deferred->owner == owner)
-			list_move(&deferred->link, &left);
-	}
-	mutex_unlock(&deferreds_mutex);
-	list_for_each_entry_safe(deferred, next, &left, link) {
-		end_deferred(deferred);
+	while (end_one(NULL, owner))
 		nr++;
-	}
 	if (nr)
 		pr_err("sframe_unwind: module %s has not cancelled %u works before its removal\n",
 		       module_name(owner), nr);

@@ -39,6 +39,7 @@ struct one_of_many {
  * @many: SFU_TEST_NR_MANY others, or NULL. Set once, under @mutex.
  * @mutex: serializes INIT, CANCEL, TIMER and NMI.
  * @is_initialized, @is_timed, @in_nmi: under @mutex.
+ * @nr_cancelling: number of threads that cancel it, which do so without @mutex; under it.
  * @timer, @period: requests from interrupts.
  * @is_held: callbacks wait at @released.
  * @repeat: number of callbacks that request.
@@ -49,10 +50,11 @@ struct one_of_many {
 struct sfu_test_user {
 	struct sframe_unwind_work work;
 	struct one_of_many *many;
-	struct mutex mutex;		/* the next three */
+	struct mutex mutex;		/* the next four */
 	bool is_initialized;
 	bool is_timed;
 	bool in_nmi;
+	u32 nr_cancelling;
 	struct hrtimer timer;
 	u64 period;
 	bool is_held;
@@ -225,7 +227,7 @@ static int init_work(struct sfu_test_user *user)
 	int err;
 
 	lockdep_assert_held(&user->mutex);
-	if (user->is_initialized)
+	if (user->is_initialized || user->nr_cancelling)
 		return -EBUSY;
 	err = sframe_unwind_deferred_init(&user->work, take_stack);
 	if (err)
@@ -279,13 +281,24 @@ static int change(struct sfu_test_user *user, const struct sfu_test_deferred *sp
 	else if (spec->what == SFU_TEST_DEFERRED_NMI)
 		err = set_nmi(user, spec->nr);
 	else
-		user->is_initialized = false;
+		user->nr_cancelling++;
 	return err;
+}
+
+/* Without the mutex, so that counts can be read, and others can cancel, while it waits. */
+static void cancel_of(struct sfu_test_user *user)
+{
+	sframe_unwind_deferred_cancel(&user->work);
+	mutex_lock(&user->mutex);
+	/* It is initialized again only when no thread cancels it. */
+	user->nr_cancelling--;
+	user->is_initialized = false;
+	mutex_unlock(&user->mutex);
 }
 
 static void read_counts(struct sfu_test_user *user, struct sfu_test_deferred *spec)
 {
-	struct sframe_unwind_deferred_stats stats = {};
+	struct sframe_unwind_deferred_stats stats;
 	const struct sfu_test_deferred asked = *spec;
 
 	spin_lock(&user->lock);
@@ -301,10 +314,8 @@ static void read_counts(struct sfu_test_user *user, struct sfu_test_deferred *sp
 	spec->called = atomic64_read(&user->called);
 	spec->empty = atomic64_read(&user->empty);
 	spec->bad = atomic64_read(&user->bad);
-	mutex_lock(&user->mutex);
-	if (user->is_initialized)
-		sframe_unwind_deferred_get_stats(&user->work, &stats);
-	mutex_unlock(&user->mutex);
+	/* Not under the mutex: also before it is initialized, and while it is cancelled. */
+	sframe_unwind_deferred_get_stats(&user->work, &stats);
 	spec->accepted = stats.accepted;
 	spec->delivered = stats.called;
 	spec->lost = stats.lost;
@@ -410,9 +421,8 @@ int sfu_test_deferred_use(struct sfu_test_user *user, struct sfu_test_deferred *
 		mutex_lock(&user->mutex);
 		err = change(user, spec);
 		mutex_unlock(&user->mutex);
-		/* Not under the mutex, so that counts can be read while it waits. */
 		if (!err && spec->what == SFU_TEST_DEFERRED_CANCEL)
-			sframe_unwind_deferred_cancel(&user->work);
+			cancel_of(user);
 		break;
 	case SFU_TEST_DEFERRED_REQUEST:
 		err = request_often(user, spec);

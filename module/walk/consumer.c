@@ -67,6 +67,11 @@ int sfu_consumer_prepare(struct sfu_consumer *consumer)
 	return 0;
 }
 
+void sfu_consumer_get(struct sfu_consumer *consumer)
+{
+	refcount_inc(&consumer->refs);
+}
+
 void sfu_consumer_put(struct sfu_consumer *consumer)
 {
 	struct sfu_payer *payer = consumer->payer;

@@ -153,6 +153,9 @@ struct sfu_consumer_counts {
 void sfu_consumer_count(struct sfu_consumer *consumer,
 			struct sfu_consumer_counts *counts);
 
+/* Take a reference. The caller must keep the consumer from being freed. Any context. */
+void sfu_consumer_get(struct sfu_consumer *consumer);
+
 /* Drop a reference: the owner's, or that of a request. */
 void sfu_consumer_put(struct sfu_consumer *consumer);
 

@@ -215,6 +215,23 @@ TEST_F(work, none_after_cancel)
 	EXPECT_EQ(1, self->d.called);
 }
 
+/* Counts of a work that is cancelled, or that was never initialized, are zeros. */
+TEST_F(work, counts_without_work)
+{
+	int other = open_test_client(0);
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, request_deferred(self->fd, SFU_TEST_CONTEXT_TASK, 1, &self->d));
+	EXPECT_EQ(1, read_deferred(self->fd).accepted);
+	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_CANCEL, 0));
+	self->d = read_deferred(self->fd);
+	EXPECT_EQ(1, self->d.called);
+	EXPECT_EQ(0, self->d.accepted + self->d.delivered + self->d.lost + self->d.pending);
+	self->d = read_deferred(other);
+	EXPECT_EQ(0, self->d.accepted + self->d.delivered + self->d.lost + self->d.pending);
+	close(other);
+}
+
 /* Now, in the middle of the system call, with the stack that the callback would get. */
 TEST_F(work, faultable)
 {
@@ -327,29 +344,34 @@ TEST_F(work, cookie_of_all)
 	EXPECT_TRUE(sums_are_exact(&self->d));
 }
 
-/* Cancelling waits for the callback that is running. */
+/* Cancelling waits for the callback that is running; so does a second thread that cancels. */
 TEST_F(work, cancel_waits)
 {
-	struct thread requester, canceller;
+	struct thread requester, cancellers[2];
 	__u64 start;
+	int i;
 
 	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_HOLD, 1));
 	ASSERT_TRUE(start_thread(&requester, self->fd, SFU_TEST_DEFERRED_REQUEST, 1));
 	/* The callback notes the stack, and waits. */
 	while (!read_deferred(self->fd).called_tid)
 		sched_yield();
-	ASSERT_TRUE(start_thread(&canceller, self->fd, SFU_TEST_DEFERRED_CANCEL, 0));
-	/* It would end at any moment. */
-	for (start = now_ns(); !canceller.done && now_ns() - start < 1000000000;)
-		sched_yield();
-	EXPECT_FALSE(canceller.done);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(start_thread(&cancellers[i], self->fd, SFU_TEST_DEFERRED_CANCEL, 0));
+		/* It would end at any moment. */
+		for (start = now_ns(); !cancellers[i].done && now_ns() - start < 1000000000;)
+			sched_yield();
+		EXPECT_FALSE(cancellers[i].done);
+	}
 	self->d = read_deferred(self->fd);
 	EXPECT_EQ(0, self->d.called);
 	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_HOLD, 0));
-	pthread_join(canceller.thread, NULL);
-	EXPECT_EQ(0, canceller.err);
-	/* Read by the ioctl after the work was cancelled. */
-	EXPECT_EQ(1, canceller.d.called);
+	for (i = 0; i < 2; i++) {
+		pthread_join(cancellers[i].thread, NULL);
+		EXPECT_EQ(0, cancellers[i].err);
+		/* Read by the ioctl after the work was cancelled. */
+		EXPECT_EQ(1, cancellers[i].d.called);
+	}
 	pthread_join(requester.thread, NULL);
 }
 

@@ -196,7 +196,8 @@ int sframe_unwind_deferred_request(struct sframe_unwind_work *work, u64 *cookie)
 /**
  * sframe_unwind_deferred_cancel() - end the use of a work
  *
- * @work: the work. Nothing is done if it is zeroed, or cancelled already.
+ * @work: the work. Nothing is done if it is zeroed, or cancelled already. If another
+ *	thread is cancelling it, waits until that has ended.
  *
  * When it returns, the callback is not running, and will not be called any more. So it
  * waits for callbacks that are running. Stacks that are pending are lost. They do not
@@ -211,10 +212,11 @@ void sframe_unwind_deferred_cancel(struct sframe_unwind_work *work);
 /**
  * sframe_unwind_deferred_get_stats() - count what became of the requests of a work
  *
- * @work: the work, initialized, and not being cancelled.
- * @stats: out.
+ * @work: the work.
+ * @stats: out; zeros if @work is zeroed, or cancelled.
  *
- * Any context but NMI. Not there upstream.
+ * Any context but NMI, in which there is a warning, and zeros. May be called while @work
+ * is being cancelled. Not there upstream.
  */
 void sframe_unwind_deferred_get_stats(const struct sframe_unwind_work *work,
 				      struct sframe_unwind_deferred_stats *stats);
