@@ -2,7 +2,6 @@
 /*
  * Trace: a finished walk, as other modules see it; and user stacks that they get at once.
  */
-#include <linux/container_of.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
@@ -52,13 +51,15 @@ int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace)
 	walk->fallback = true;
 	sfu_walk_user(walk, task_pt_regs(current));
 	sfu_trace_fill(trace, walk, walk->nr, walk->stop);
+	trace->walk = walk;
 	return 0;
 }
 
 void sframe_unwind_trace_put(struct sframe_unwind_stacktrace *trace)
 {
 	might_sleep();
-	if (trace->entries)
-		sfu_walk_free(container_of((u64 *)trace->entries, struct sfu_walk, ip[0]));
+	if (!trace->walk)
+		return;
+	sfu_walk_free(trace->walk);
 	sfu_trace_fill(trace, NULL, 0, trace->stop);
 }

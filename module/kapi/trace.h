@@ -12,8 +12,8 @@ struct sframe_unwind_stacktrace;
 struct sfu_walk;
 
 /*
- * Fill @trace with the first @nr frames of @walk, which it refers to. @walk may be NULL
- * if @nr is 0.
+ * Fill @trace with the first @nr frames of @walk, which it refers to, but does not own.
+ * @walk may be NULL if @nr is 0.
  */
 void sfu_trace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
 		    u32 nr, enum sframe_unwind_stop stop);

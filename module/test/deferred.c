@@ -113,6 +113,10 @@ static void take_stack(struct sframe_unwind_work *work,
 	if (!trace->nr)
 		atomic64_inc(&user->empty);
 	note_stack(user, trace, cookie);
+	/* It is not ours: this must change nothing. */
+	sframe_unwind_trace_put(trace);
+	if (trace->nr && !trace->entries)
+		atomic64_inc(&user->bad);
 	for (i = 0; i < 2 && atomic_read(&user->repeat) > 0; i++) {
 		if (request_once(user, &other) >= 0 && other != cookie)
 			atomic64_inc(&user->bad);

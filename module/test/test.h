@@ -163,7 +163,8 @@ enum sfu_test_context {
  * @requested, @again, @refused: out: number of requests that have returned 0, 1, an
  *	error, since INIT.
  * @called, @empty: out: number of callbacks, and of those without frames.
- * @bad: out: number of callbacks in a context other than that of a task.
+ * @bad: out: number of callbacks in a context other than that of a task, or of other
+ *	faults of them.
  * @accepted, @delivered, @lost, @exited, @pending: out: the module's counts; 0 after
  *	CANCEL.
  * @ips, @how: out: the first frames of the last stack.

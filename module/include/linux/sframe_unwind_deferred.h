@@ -90,12 +90,14 @@ typedef void (*sframe_unwind_callback_t)(struct sframe_unwind_work *work,
  * @entries: their addresses, the innermost first.
  * @how: how each of them was found, enum sframe_unwind_frame. Not there upstream.
  * @stop: why the stack ends, enum sframe_unwind_stop. Not there upstream.
+ * @walk: private: what sframe_unwind_trace_put() frees; NULL for callbacks.
  */
 struct sframe_unwind_stacktrace {
 	unsigned int nr;
 	unsigned long *entries;
 	const u8 *how;
 	unsigned int stop;
+	struct sfu_walk *walk;
 };
 
 /**
@@ -114,9 +116,10 @@ struct sframe_unwind_work {
  *
  * @accepted: requests that have returned 0.
  * @called: of these, those whose callback has returned.
- * @lost: of these, those whose callback will not be called: @exited; and made in an NMI,
- *	and the thread was switched, or its last walk had just ended, when interrupts
- *	were possible again.
+ * @lost: of these, those whose callback will not be called: @exited; and those of NMIs
+ *	that could not be made when interrupts were possible again, because the thread
+ *	was switched, or for what sframe_unwind_deferred_request() returns -ENOMEM or
+ *	-EAGAIN for.
  * @exited: of @lost, those whose thread was exiting.
  * @pending: of these, those whose callback has not returned yet. Requests of an NMI
  *	are counted a moment later.
@@ -189,7 +192,8 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
  *   the stacks of one walk are being delivered; or because less time has passed since the
  *   last walk of the thread than that took, and this is no system call that has begun
  *   since. Without that, interrupts could keep a thread from ever returning to user
- *   space.
+ *   space. Time decides within calls that return to user space inside, as KVM_RUN and
+ *   io_uring_enter(2) may, too; and after a call whose result was -ENOSYS, in the next one.
  */
 int sframe_unwind_deferred_request(struct sframe_unwind_work *work, u64 *cookie);
 
@@ -236,7 +240,8 @@ int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace);
 /**
  * sframe_unwind_trace_put() - free a stack
  *
- * @trace: of sframe_unwind_user_faultable(), whatever that has returned.
+ * @trace: of sframe_unwind_user_faultable(), whatever that has returned. Nothing is done
+ *	with that of a callback, which is not the callback's to free.
  *
  * Task context; may sleep. Not there upstream, where the memory is freed with the thread.
  */
