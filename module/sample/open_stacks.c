@@ -81,8 +81,10 @@ static int stacks_show(struct seq_file *m, void *unused)
 		   atomic64_read(&nr_refused), nr_stacks);
 	for (nr = nr_stacks - min(nr_stacks, NR_STACKS); nr < nr_stacks; nr++) {
 		stack = &stacks[nr % NR_STACKS];
-		seq_printf(m, "%s %d cookie %llu stop %u:", stack->comm, stack->tid,
-			   stack->cookie, stack->stop);
+		/* A thread gives itself any name, also one that looks like a line. */
+		seq_escape_str(m, stack->comm, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+		seq_printf(m, " %d cookie %llu stop %u:", stack->tid, stack->cookie,
+			   stack->stop);
 		for (i = 0; i < stack->nr; i++)
 			seq_printf(m, " %lx", stack->ip[i]);
 		seq_putc(m, '\n');

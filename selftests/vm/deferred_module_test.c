@@ -7,6 +7,7 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -151,6 +152,30 @@ TEST_F(module, each_open)
 	EXPECT_LE(31, nr);
 	EXPECT_EQ(0, c.refused);
 	EXPECT_LE(c.stacks, c.requested);
+}
+
+/* A name of a thread is not a line of the sample's file, nor several words. */
+TEST_F(module, names_are_escaped)
+{
+	static const char name[] = "x\n\033 1 cookie";
+	unsigned int nr = 0;
+	char line[2048];
+	FILE *file;
+
+	ASSERT_EQ(0, load_module(SAMPLE));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, name));
+	for (int i = 0; i < 8; i++)
+		close(open_deeper("/dev/null"));
+	file = fopen(STACKS, "re");
+	ASSERT_NE(NULL, file);
+	EXPECT_NE(NULL, fgets(line, sizeof(line), file));
+	while (fgets(line, sizeof(line), file)) {
+		nr += !strncmp(line, "x\\012\\033\\0401\\040cookie ", 25);
+		EXPECT_NE(0, strncmp(line, "\033", 1));
+	}
+	fclose(file);
+	EXPECT_EQ(0, unload_module("open_stacks"));
+	EXPECT_LE(8, nr);
 }
 
 static void open_often(struct load *load)
