@@ -63,8 +63,8 @@ lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and
 	@qemu/lint
 
 module_install:		## install the module for the running kernel or KDIR, and what other modules need to use it
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules_install
-	module/install-api . "$(INSTALL_MOD_PATH)/lib/modules/$$($(MAKE) -s --no-print-directory -C "$(KDIR)" kernelrelease)/sframe_unwind"
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" INSTALL_MOD_PATH="$(abspath $(INSTALL_MOD_PATH))" modules_install
+	module/install-api . "$(abspath $(INSTALL_MOD_PATH))/lib/modules/$$($(MAKE) -s --no-print-directory -C "$(KDIR)" kernelrelease)/sframe_unwind"
 
 install: userspace	## install library, command and manual pages under PREFIX
 	$(MAKE) -C userspace install
