@@ -23,6 +23,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_PINS] = "pins",
 	[SFU_PAYERS] = "payers",
 	[SFU_REQUESTS] = "requests",
+	[SFU_POOL_REQUESTS] = "pool_requests",
 	[SFU_SAMPLERS] = "samplers",
 	[SFU_SAMPLE_EVENTS] = "sample_events",
 	[SFU_WORKS] = "works",

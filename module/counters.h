@@ -23,6 +23,7 @@ enum sfu_counter {
 	SFU_PINS,		/* inodes that something is attached to */
 	SFU_PAYERS,		/* users that are or may be charged */
 	SFU_REQUESTS,		/* accepted, neither delivered nor lost */
+	SFU_POOL_REQUESTS,	/* memory for those of works and samplers, used or not */
 	SFU_SAMPLERS,		/* of clients, and closed ones with requests */
 	SFU_SAMPLE_EVENTS,	/* perf events of samplers */
 	SFU_WORKS,		/* of other modules, and cancelled ones with requests */

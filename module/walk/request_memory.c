@@ -6,14 +6,19 @@
 #include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "counters.h"
 #include "lock.h"
 #include "payer.h"
 #include "request_memory.h"
+
+/* Requests of a pool that are allocated by one call. */
+#define BATCH	64
 
 static struct kmem_cache *request_cache;
 
@@ -44,7 +49,7 @@ static bool may_take(const struct sfu_pool *pool, kuid_t user)
 static void note_user(struct sfu_pool *pool, const struct sfu_request *request, kuid_t user)
 {
 	lockdep_assert_held(&pool->lock);
-	pool->users[request - pool->request] = user;
+	pool->users[request->pool_index] = user;
 	if (uid_valid(user))
 		pool->nr_taken++;
 	else
@@ -151,21 +156,53 @@ u64 sfu_pool_try_find_cookie(struct sfu_pool *pool)
 	return cookie;
 }
 
+/* Free @request of a pool that is destroyed. */
+static void free_pool_request(struct sfu_request *request)
+{
+	kmem_cache_free(request_cache, request);
+	sfu_uncount(SFU_POOL_REQUESTS);
+}
+
 void sfu_pool_give_back(struct sfu_request *request)
 {
 	struct sfu_pool *pool = request->pool;
 	unsigned long flags;
+	bool is_destroyed;
 
 	flags = sfu_lock_irqsave(&pool->lock);
-	list_add(&request->link, &pool->free);
+	is_destroyed = pool->is_destroyed;
+	if (!is_destroyed)
+		list_add(&request->link, &pool->free);
 	note_user(pool, request, INVALID_UID);
 	sfu_unlock_irqrestore(&pool->lock, flags);
+	if (is_destroyed)
+		free_pool_request(request);
 	put_pool(pool);
 }
 
 u64 sfu_pool_bytes(u32 nr)
 {
-	return struct_size((struct sfu_pool *)NULL, request, nr) + nr * sizeof(kuid_t);
+	return struct_size((struct sfu_pool *)NULL, users, nr) + nr * sizeof(struct sfu_request);
+}
+
+/* Add requests @from to @from + @nr - 1 to @pool, which nobody uses yet. */
+static bool add_requests(struct sfu_pool *pool, u32 from, u32 nr)
+{
+	void *batch[BATCH];
+	struct sfu_request *request;
+	u32 i;
+
+	if (!kmem_cache_alloc_bulk(request_cache, GFP_KERNEL_ACCOUNT | __GFP_ZERO, nr, batch))
+		return false;
+	sfu_count_many(SFU_POOL_REQUESTS, nr);
+	for (i = 0; i < nr; i++) {
+		request = batch[i];
+		request->pool = pool;
+		request->pool_index = from + i;
+		pool->users[from + i] = INVALID_UID;
+		list_add(&request->link, &pool->free);
+	}
+	return true;
 }
 
 struct sfu_pool *sfu_pool_create(u32 nr, u32 most_of_user)
@@ -173,26 +210,36 @@ struct sfu_pool *sfu_pool_create(u32 nr, u32 most_of_user)
 	struct sfu_pool *pool;
 	u32 i;
 
-	pool = kvzalloc(sfu_pool_bytes(nr), GFP_KERNEL_ACCOUNT);
+	pool = kvzalloc(struct_size(pool, users, nr), GFP_KERNEL_ACCOUNT);
 	if (!pool)
 		return NULL;
 	refcount_set(&pool->refs, 1);
 	pool->nr = nr;
 	pool->most_of_user = most_of_user;
-	pool->users = (kuid_t *)&pool->request[nr];
 	raw_spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->free);
 	pool->pending = RB_ROOT;
-	for (i = 0; i < nr; i++) {
-		pool->request[i].pool = pool;
-		pool->users[i] = INVALID_UID;
-		list_add(&pool->request[i].link, &pool->free);
+	for (i = 0; i < nr; i += BATCH) {
+		if (!add_requests(pool, i, min_t(u32, nr - i, BATCH))) {
+			sfu_pool_destroy(pool);
+			return NULL;
+		}
 	}
 	return pool;
 }
 
 void sfu_pool_destroy(struct sfu_pool *pool)
 {
+	struct sfu_request *request, *next;
+	unsigned long flags;
+	LIST_HEAD(unused);
+
+	flags = sfu_lock_irqsave(&pool->lock);
+	pool->is_destroyed = true;
+	list_splice_init(&pool->free, &unused);
+	sfu_unlock_irqrestore(&pool->lock, flags);
+	list_for_each_entry_safe(request, next, &unused, link)
+		free_pool_request(request);
 	put_pool(pool);
 }
 

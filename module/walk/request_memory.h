@@ -40,7 +40,7 @@ struct sfu_pool;
  * @mm: the thread's mm at the time of the request; compared, never
  *	dereferenced.
  * @consumer: gets the stack; holds a reference.
- * @pool: the pool it belongs to, or NULL.
+ * @pool: the pool it belongs to, or NULL. @pool_index: its place in sfu_pool.users.
  * @cookie: of the walk.
  * @user_data, @max_depth, @fallback: see struct sfu_request_spec.
  * @time: time of the request, CLOCK_MONOTONIC, in ns.
@@ -76,6 +76,7 @@ struct sfu_request {
 	u32 most_depth;
 	u32 joined;
 	u32 late;
+	u32 pool_index;
 };
 
 /*
@@ -94,27 +95,31 @@ void sfu_request_free_spare(struct sfu_payer *payer, struct hlist_head *spare);
  * Requests of a pool are of one consumer. Each is made by the thread that it is for, which
  * also delivers it. So what the current thread has pending can change only by itself.
  *
- * @refs: one for the owner, one for each request that is not in @free.
+ * The owner may destroy it while requests are pending, and their threads may sleep without
+ * limit. So requests are allocated one by one: those that are not pending are freed then,
+ * and each other one when it is given back.
+ *
+ * @refs: one for the owner, one for each request that is taken.
  * @nr: number of requests.
  * @most_of_user: of these, how many one user may have. Constant, as @nr.
- * @lock: protects @free, @pending, @nr_taken and @users; taken in any context, see lock.h.
- * @free: unused requests.
- * @nr_taken: number of requests that are not in @free.
+ * @lock: protects all below; taken in any context, see lock.h.
+ * @is_destroyed: by the owner.
+ * @free: unused requests; empty if @is_destroyed.
+ * @nr_taken: number of requests that are taken.
  * @pending: requests that are not delivered yet, by thread and mm: a user may find many
  *	threads that have the same hash.
  * @users: for each request the user that has taken it, or INVALID_UID.
- * @request: all requests of the pool.
  */
 struct sfu_pool {
 	refcount_t refs;
 	u32 nr;
 	u32 most_of_user;
 	raw_spinlock_t lock;	/* all below */
-	struct list_head free;
+	bool is_destroyed;
 	u32 nr_taken;
+	struct list_head free;
 	struct rb_root pending;
-	kuid_t *users;
-	struct sfu_request request[];
+	kuid_t users[];
 };
 
 /* Returns the bytes of memory that a pool of @nr requests uses. */
@@ -127,8 +132,8 @@ u64 sfu_pool_bytes(u32 nr);
 struct sfu_pool *sfu_pool_create(u32 nr, u32 most_of_user);
 
 /*
- * Drop the owner's reference. No request may be taken from @pool any more;
- * pending ones keep it until they are delivered.
+ * Free what is not pending, and drop the owner's reference. No request may be taken from
+ * @pool any more; pending ones keep it until they are delivered. Process context.
  */
 void sfu_pool_destroy(struct sfu_pool *pool);
 
@@ -160,7 +165,8 @@ u64 sfu_pool_find_cookie(struct sfu_pool *pool);
 u64 sfu_pool_try_find_cookie(struct sfu_pool *pool);
 
 /*
- * Return @request to its pool. Any context but NMI. May free a destroyed pool.
+ * Return @request to its pool. Any context but NMI; process context if the pool is
+ * destroyed: then it frees the request, and with the last one the pool.
  */
 void sfu_pool_give_back(struct sfu_request *request);
 

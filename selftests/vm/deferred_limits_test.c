@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits of works: pending requests, of one user and in all; works without limit.
+ * Limits of works: pending requests, of one user and in all; works without limit; what is
+ * kept for sleeping threads.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include "deferred.h"
 
 #define FIRST_UID	1000
+#define NR_CANCELLED	8
 
 FIXTURE(limits)
 {
@@ -145,6 +147,44 @@ TEST_F(limits, no_more_than_the_limit)
 	*d = read_deferred(self->fd);
 	EXPECT_EQ(1024, d->called);
 	EXPECT_TRUE(sums_are_exact(d));
+}
+
+/* Number of requests that there is memory for in pools, or -1. */
+static long pool_requests(void)
+{
+	FILE *file = fopen("/sys/kernel/debug/sframe_unwind/counters", "re");
+	char line[128];
+	long nr = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "pool_requests %ld", &nr);
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+/* Of a work that is cancelled, only the requests are kept that are pending. */
+TEST_F(limits, little_is_kept_after_cancel)
+{
+	const long before = pool_requests();
+	struct sfu_test_deferred *d = &self->d;
+	pid_t pids[NR_CANCELLED];
+	int i;
+
+	if (before < 0)
+		SKIP(return, "needs root, for debugfs");
+	EXPECT_LE(1024, before);
+	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_HOLD, 1));
+	for (i = 0; i < NR_CANCELLED; i++) {
+		pids[i] = start_sleepers(self->fd, FIRST_UID, 1, d);
+		ASSERT_LT(0, pids[i]);
+		EXPECT_EQ(1, d->pending);
+		ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_CANCEL, 0));
+		ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_INIT, 0));
+		EXPECT_EQ(before + i + 1, pool_requests());
+	}
+	EXPECT_TRUE(end_sleepers(self->fd, pids, NR_CANCELLED));
+	EXPECT_EQ(before, pool_requests());
 }
 
 TEST_HARNESS_MAIN

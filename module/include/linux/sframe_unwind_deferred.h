@@ -205,9 +205,9 @@ int sframe_unwind_deferred_request(struct sframe_unwind_work *work, u64 *cookie)
  *
  * When it returns, the callback is not running, and will not be called any more. So it
  * waits for callbacks that are running. Stacks that are pending are lost. They do not
- * delay it: threads may sleep without limit, and some memory of sframe_unwind (200 KiB
- * for each work), and a reference to it, but none to the caller, is kept until they have
- * returned to user space.
+ * delay it: threads may sleep without limit, and some memory of sframe_unwind (5 KiB for
+ * each work, and 200 bytes for each thread), and a reference to it, but none to the caller,
+ * is kept until they have returned to user space.
  *
  * Task context; may sleep. Must not be called by a callback.
  */
