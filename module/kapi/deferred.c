@@ -151,8 +151,6 @@ static void end_deferred(struct sfu_deferred *deferred)
 {
 	struct sfu_consumer *consumer = &deferred->consumer;
 
-	lock_map_acquire(&deferred->map);
-	lock_map_release(&deferred->map);
 	synchronize_rcu();
 	sfu_request_nmi_wait(deferred->nmi);
 	sfu_consumer_cancel(consumer);
@@ -292,6 +290,9 @@ static bool end_one(struct sframe_unwind_work *work, const struct module *owner)
 	mutex_unlock(&deferreds_mutex);
 	if (!deferred)
 		return false;
+	/* Both wait for callbacks. */
+	lock_map_acquire(&deferred->map);
+	lock_map_release(&deferred->map);
 	if (is_ending)
 		wait_for_completion(&deferred->ended);
 	else

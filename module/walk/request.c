@@ -239,6 +239,8 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 		if (*cookie)
 			return 1;
 	}
+	if (sfu_queue_is_served_enough())
+		return -EAGAIN;
 	request = sfu_pool_take(pool);
 	if (!request)
 		return -ENOMEM;
@@ -272,7 +274,7 @@ int sfu_request_submit_current(struct sfu_consumer *consumer, struct sfu_pool *p
 	int err = -EAGAIN;
 
 	local_irq_save(flags);
-	if (!sfu_lock_is_busy() && !sfu_queue_is_served_enough())
+	if (!sfu_lock_is_busy())
 		err = submit_current(consumer, pool, spec, cookie);
 	local_irq_restore(flags);
 	return err;

@@ -40,7 +40,7 @@ struct sfu_pool;
  * @mm: the thread's mm at the time of the request; compared, never
  *	dereferenced.
  * @consumer: gets the stack; holds a reference.
- * @pool: the pool it belongs to, or NULL. @pool_index: its place in sfu_pool.users.
+ * @pool: the pool it belongs to, or NULL.
  * @cookie: of the walk.
  * @user_data, @max_depth, @fallback: see struct sfu_request_spec.
  * @time: time of the request, CLOCK_MONOTONIC, in ns.
@@ -51,6 +51,7 @@ struct sfu_pool;
  *	that share the walk.
  * @joined: (first) number of requests that share the walk.
  * @late: (first) number of requests that have joined since the walk began.
+ * @pool_index: its place in sfu_pool.users.
  */
 struct sfu_request {
 	struct callback_head work;

@@ -25,7 +25,7 @@
  *							  that a callback takes
  *	user_faultable	no	no	   no	   yes	  might_sleep(), might_fault()
  *	trace_put	no	no	   no	   yes	  might_sleep()
- *	stats		no	yes	   yes	   yes	  -
+ *	stats		no	yes	   yes	   yes	  that it is no NMI (always)
  *	the callback	is called in task context; that it returns without a lock, and
  *			with interrupts and preemption enabled
  *
