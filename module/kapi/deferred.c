@@ -314,8 +314,9 @@ void sframe_unwind_deferred_get_stats(const struct sframe_unwind_work *work,
 	struct sfu_consumer_counts counts = {};
 	struct sfu_deferred *deferred;
 
-	/* As in sframe_unwind_deferred_request(). */
+	/* Until synchronize_rcu(), see above. */
 	preempt_disable_notrace();
+	/* Pairs with the release in sframe_unwind_deferred_init_key(). */
 	deferred = smp_load_acquire(&work->deferred);
 	if (deferred && !WARN_ON_ONCE(in_nmi()))
 		sfu_consumer_count(&deferred->consumer, &counts);
