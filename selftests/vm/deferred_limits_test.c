@@ -102,7 +102,7 @@ static bool end_sleepers(int fd, const pid_t *pids, unsigned int nr)
 }
 
 /* One user cannot keep the work from others; what has ended does not count. */
-TEST_F(limits, a_quarter_for_one_user)
+TEST_F_TIMEOUT(limits, a_quarter_for_one_user, 120)
 {
 	struct sfu_test_deferred *d = &self->d;
 	unsigned int round;
@@ -126,7 +126,7 @@ TEST_F(limits, a_quarter_for_one_user)
 }
 
 /* Requests of as many threads as a work may have pending, and one more. */
-TEST_F(limits, no_more_than_the_limit)
+TEST_F_TIMEOUT(limits, no_more_than_the_limit, 120)
 {
 	struct sfu_test_deferred *d = &self->d;
 	unsigned int i;
