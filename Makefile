@@ -6,6 +6,8 @@
 .DEFAULT_GOAL := all
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
+# What uname -r prints there. "make kernelrelease" of Debian's headers may print another one.
+release = $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' "$(KDIR)/include/generated/utsrelease.h")
 
 all: module userspace	## the module for the running kernel, library and command
 
@@ -64,7 +66,7 @@ lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and
 
 module_install:		## install the module for the running kernel or KDIR, and what other modules need to use it
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" INSTALL_MOD_PATH="$(abspath $(INSTALL_MOD_PATH))" modules_install
-	module/install-api . "$(abspath $(INSTALL_MOD_PATH))/lib/modules/$$($(MAKE) -s --no-print-directory -C "$(KDIR)" kernelrelease)/sframe_unwind"
+	module/install-api . "$(abspath $(INSTALL_MOD_PATH))/lib/modules/$(release)/sframe_unwind"
 
 install: userspace	## install library, command and manual pages under PREFIX
 	$(MAKE) -C userspace install
