@@ -54,7 +54,7 @@
 #include "counters.h"
 #include "deferred.h"
 #include "limits.h"
-#include "trace.h"
+#include "stacktrace.h"
 #include "walk/consumer.h"
 #include "walk/request.h"
 #include "walk/request_memory.h"
@@ -115,7 +115,7 @@ static void deferred_call(struct sfu_consumer *consumer,
 	struct sfu_deferred *deferred = deferred_of(consumer);
 	struct sframe_unwind_stacktrace trace;
 
-	sfu_trace_fill(&trace, walk, nr, stop);
+	sfu_stacktrace_fill(&trace, walk, nr, stop);
 	lock_map_acquire(&deferred->map);
 	deferred->func(deferred->work, &trace, request->cookie);
 	lock_map_release(&deferred->map);
@@ -228,7 +228,7 @@ static int request_stack(struct sfu_deferred *deferred, u64 *cookie)
 {
 	int ret;
 
-	if (!sfu_trace_can_walk())
+	if (!sfu_stacktrace_can_walk())
 		return -EINVAL;
 	ret = in_nmi() ? request_in_nmi(deferred, cookie) :
 			 sfu_request_submit_current(&deferred->consumer, deferred->pool, &spec,

@@ -29,13 +29,14 @@
 /* What was lost. Numbers do not change. */
 enum sfu_lost {
 	SFU_LOST_FULL			= 1,	/* a stack: no room in the ring */
-	SFU_LOST_CLOSED			= 2,	/* a stack: the client was closed */
-	SFU_LOST_NMI			= 3,	/* a stack promised by a sample in an NMI */
+	SFU_LOST_CLOSED			= 2,	/* a stack: the client was closed, the work cancelled */
+	SFU_LOST_NMI			= 3,	/* a stack promised in an NMI */
 	SFU_LOST_SAMPLE_FULL		= 4,	/* a sample: no room in the ring */
 	SFU_LOST_SAMPLE_NO_RING		= 5,	/* a sample: the CPU has no ring */
 	SFU_LOST_SAMPLE_RECURSION	= 6,	/* a sample: caused by taking a sample */
 	SFU_LOST_REMOVAL		= 7,	/* a record of a removed section */
 	SFU_LOST_UNTRACED		= 8,	/* trace events caused by a trace event */
+	SFU_LOST_EXITED			= 9,	/* a stack for a work: the thread was exiting */
 };
 
 /* Where added sections come from: as enum sfu_source, and more. */

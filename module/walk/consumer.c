@@ -224,11 +224,14 @@ static void call_consumer(struct sfu_consumer *consumer,
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (!is_called) {
 		sfu_count(exited ? SFU_TOTAL_LOST_EXITED : SFU_TOTAL_LOST_CLOSED);
+		sfu_trace_lost(exited ? SFU_LOST_EXITED : SFU_LOST_CLOSED,
+			       request->cookie);
 		return;
 	}
 
 	consumer->ops->call(consumer, request, walk, nr, stop);
 	sfu_count(SFU_TOTAL_DELIVERED);
+	sfu_trace_stack(request->cookie, nr ? walk->ip : NULL, nr, stop, false);
 	flags = sfu_lock_irqsave(&consumer->lock);
 	consumer->calling--;
 	consumer->pending--;

@@ -14,6 +14,7 @@
 
 #include "common.h"
 #include "process.h"
+#include "trace_events.h"
 
 #define SAMPLE		"/run/vm/sample/open_stacks.ko"
 #define TIMED		"/run/vm/sample/timed_work.ko"
@@ -352,11 +353,13 @@ static bool read_exiting(struct exiting *e)
 TEST_F(module, exiting)
 {
 	struct exiting e;
+	struct traced t;
 	pid_t pid;
 	int i;
 
 	/* It changes code of the kernel. */
 	ASSERT_TRUE(set_online(false));
+	ASSERT_TRUE(start_traced(&t, TRACED_EVENTS, 1024));
 	ASSERT_EQ(0, load_module(EXITING));
 	for (i = 0; i < 10; i++) {
 		pid = fork();
@@ -366,6 +369,11 @@ TEST_F(module, exiting)
 	}
 	EXPECT_TRUE(read_exiting(&e));
 	EXPECT_EQ(0, unload_module("exit_work"));
+	EXPECT_TRUE(stop_traced(&t));
+	/* More threads may have exited after the counts were read. */
+	EXPECT_LE(e.exited, sum_of(&t, "lost", "count", "reason", "exited"));
+	EXPECT_EQ(0, sum_of(&t, "stack", NULL, NULL, NULL));
+	end_traced(&t);
 	EXPECT_TRUE(set_online(true));
 	EXPECT_LE(10, e.accepted);
 	EXPECT_EQ(0, e.called);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trace: a finished walk, as other modules see it; and user stacks that they get at once.
+ * Stacktrace: a finished walk, as other modules see it; and user stacks that they get at once.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -12,13 +12,13 @@
 
 #include "compat.h"
 #include "limits.h"
-#include "trace.h"
+#include "stacktrace.h"
 #include "walk/walk.h"
 
 static_assert(SFRAME_UNWIND_MAX_ENTRIES <= SFU_MAX_DEPTH);
 static_assert(sizeof_field(struct sfu_walk, ip[0]) == sizeof(unsigned long));
 
-void sfu_trace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
+void sfu_stacktrace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
 		    u32 nr, enum sframe_unwind_stop stop)
 {
 	*trace = (struct sframe_unwind_stacktrace) {
@@ -29,7 +29,7 @@ void sfu_trace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_wal
 	};
 }
 
-bool sfu_trace_can_walk(void)
+bool sfu_stacktrace_can_walk(void)
 {
 	return current->mm &&
 	       !(current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER | PF_EXITING));
@@ -40,8 +40,8 @@ int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace)
 	struct sfu_walk *walk;
 
 	might_sleep();
-	sfu_trace_fill(trace, NULL, 0, SFRAME_UNWIND_STOP_EXITED);
-	if (!sfu_trace_can_walk())
+	sfu_stacktrace_fill(trace, NULL, 0, SFRAME_UNWIND_STOP_EXITED);
+	if (!sfu_stacktrace_can_walk())
 		return -EINVAL;
 	might_fault();
 	walk = sfu_walk_alloc(SFU_GFP_OPTIONAL);
@@ -50,7 +50,7 @@ int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace)
 	walk->max_depth = SFRAME_UNWIND_MAX_ENTRIES;
 	walk->fallback = true;
 	sfu_walk_user(walk, task_pt_regs(current));
-	sfu_trace_fill(trace, walk, walk->nr, walk->stop);
+	sfu_stacktrace_fill(trace, walk, walk->nr, walk->stop);
 	trace->walk = walk;
 	return 0;
 }
@@ -61,5 +61,5 @@ void sframe_unwind_trace_put(struct sframe_unwind_stacktrace *trace)
 	if (!trace->walk)
 		return;
 	sfu_walk_free(trace->walk);
-	sfu_trace_fill(trace, NULL, 0, trace->stop);
+	sfu_stacktrace_fill(trace, NULL, 0, trace->stop);
 }
