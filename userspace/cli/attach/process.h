@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Process: contents of /proc/PID/status. Unlike most other files of /proc/PID, it
- * can be read without waiting for locks of the process.
+ * Process: what /proc tells of a process without waiting for its locks, and without
+ * work that its user can make large.
  */
 #ifndef ATTACH_PROCESS_H
 #define ATTACH_PROCESS_H
@@ -13,11 +13,14 @@
 /**
  * struct process
  *
- * @uid: real user ID.
+ * @uid: real user ID; of a process of another user namespace, the effective one. Both
+ *	are of the same user then, as users are counted here: a namespace has only the
+ *	IDs that its creator may use.
  * @parent: process ID of its parent.
  * @has_memory: it has an address space, so is no kernel thread and has not ended.
- * @code: hash of its name and the sizes of its executable memory. It changes when
- *	the process executes another program or maps more code.
+ * @code: hash of its name and the sizes of its executable memory, in another user
+ *	namespace of all its memory. It changes when the process executes another
+ *	program or maps more code.
  */
 struct process {
 	uid_t uid;
