@@ -134,13 +134,18 @@ static inline u64 sfu_cache_pc(u64 key)
 	return key & SFU_CACHE_EXACT ? key & ~SFU_CACHE_EXACT : key - 1;
 }
 
+/* Returns whether the function in @match keeps frame pointers: one row says it of all of it. */
+static inline bool sfu_match_keeps_fp(const struct sfu_match *match)
+{
+	return match->num_rows == 1 && sfu_step_is_fp_rule(&match->rule);
+}
+
 /* Returns the rule in @match for the frame with @key, with SFU_RULE_KEEPS_FP. */
 static inline struct sfu_rule sfu_cache_rule(const struct sfu_match *match, u64 key)
 {
 	struct sfu_rule rule = match->rule;
 
-	if (key & SFU_CACHE_EXACT && match->num_rows == 1 &&
-	    sfu_step_is_fp_rule(&rule))
+	if (key & SFU_CACHE_EXACT && sfu_match_keeps_fp(match))
 		rule.flags |= SFU_RULE_KEEPS_FP;
 	return rule;
 }

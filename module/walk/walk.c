@@ -377,6 +377,20 @@ static enum sframe_unwind_stop note_step(struct sfu_walk *walk, u64 sp,
 	return 0;
 }
 
+/*
+ * Returns whether @frame, whose rule leads nowhere, is the outermost one: by the ABI, the
+ * frame pointer 0 marks that. In other code than that which keeps frame pointers
+ * throughout, it can only be a wrong one.
+ */
+static bool is_marked_outermost(struct sfu_lookup *lookup, const struct sfu_frame *frame)
+{
+	struct sfu_match match;
+
+	return frame->fp_known && !frame->fp &&
+	       !sfu_lookup_rule(lookup, sfu_frame_pc(frame), &match) &&
+	       sfu_match_keeps_fp(&match);
+}
+
 /* Replace @frame by its caller by @rule. Returns 0, or why the stack ends. */
 static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 					    struct sfu_lookup *lookup,
@@ -390,6 +404,8 @@ static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 	if (sfu_step_needs_saved(frame, rule))
 		find_saved_registers(walk, lookup, frame);
 	ret = sfu_step_rule(frame, rule, &user_stack);
+	if (ret == SFU_STEP_NO_PROGRESS && is_marked_outermost(lookup, frame))
+		return SFRAME_UNWIND_STOP_COMPLETE;
 	if (ret)
 		return stop_for_step(ret);
 	/* A signal handler may run on any stack. */

@@ -58,6 +58,14 @@ static const unsigned char inner_end[] = {
 	0xf2, 0xc3,			/* bnd ret */
 };
 
+/* Code that calls the first function where there is no frame yet, as at the bottom of a stack. */
+#define BOTTOM		40
+
+static const unsigned char bottom[] = {
+	0xe8, 0xd3, 0xff, 0xff, 0xff,	/* call the outer function */
+	0xc3,				/* ret */
+};
+
 /* The code, which the child changes. */
 static struct fake fake;
 
@@ -76,6 +84,20 @@ static void run_code(void)
 		call_code();
 	}
 	asm volatile("" ::: "memory");
+}
+
+/* Run the code with the frame pointer 0. */
+static void run_bottom(void)
+{
+	memcpy(fake.text + INNER, inner[0], sizeof(inner[0]));
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
+		     "xor %%ebp, %%ebp\n\t"
+		     "call *%0\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp"
+		     : : "r"(fake.text + BOTTOM)
+		     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 
 /* Returns NULL or what is wrong with the stack if it begins in the code. */
@@ -115,6 +137,7 @@ FIXTURE_SETUP(frame_pointer)
 	ASSERT_ATTACHED(self->fd, SFRAME_UNWIND_ATTACH_SYSTEM);
 	ASSERT_TRUE(make_fake(&fake));
 	memcpy(fake.text, outer, sizeof(outer));
+	memcpy(fake.text + BOTTOM, bottom, sizeof(bottom));
 	memcpy(fake.text + INNER + sizeof(inner[0]), inner_end, sizeof(inner_end));
 }
 
@@ -142,6 +165,32 @@ TEST_F(frame_pointer, range)
 					   &self->nr));
 	}
 	EXPECT_LE(FEWEST, self->nr);
+}
+
+/* By the ABI, the frame pointer 0 marks the outermost frame: here, that of BOTTOM. */
+TEST_F(frame_pointer, outermost)
+{
+	const struct sframe_unwind_stack *stack = &self->journey.stack.head;
+	bool over = false;
+
+	make_fake_keep_fp(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_bottom));
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		/* The last instruction, ret, uses the stack only. */
+		if (!inside(stack->ips[0], fake.text, PAGE) ||
+		    stack->ips[0] == (uintptr_t)fake.text + BOTTOM + sizeof(bottom) - 1)
+			continue;
+		EXPECT_EQ(SFRAME_UNWIND_STOP_COMPLETE, stack->stop);
+		EXPECT_TRUE(inside(stack->ips[stack->nr_frames - 1], fake.text + BOTTOM,
+				   sizeof(bottom)));
+		EXPECT_EQ(stack->nr_frames - 1,
+			  !inside(stack->ips[0], fake.text + BOTTOM, sizeof(bottom)) +
+			  inside(stack->ips[0], fake.text + INNER, INNER));
+		self->nr++;
+	}
+	EXPECT_EQ(1 + 10 + 2 * 5, self->nr);
 }
 
 TEST_F(frame_pointer, fallback)
