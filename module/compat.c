@@ -61,6 +61,66 @@ void sfu_shrinker_destroy(struct shrinker *shrinker)
 
 #endif
 
+#ifdef CONFIG_NET
+
+#include <net/genetlink.h>
+
+#ifdef SFU_NO_MULTICAST_FILTER
+
+/* How often sockets are taken out of new groups. */
+#define MAX_EVICTIONS	16
+
+static bool __init has_joined(const struct genl_family *family)
+{
+	unsigned int i;
+
+	for (i = 0; i < family->n_mcgrps; i++) {
+		if (genl_has_listeners(family, &init_net, i))
+			return true;
+	}
+	return false;
+}
+
+int __init sfu_genl_register(struct genl_family *family)
+{
+	int err, i;
+
+	for (i = 0; i < MAX_EVICTIONS; i++) {
+		err = genl_register_family(family);
+		if (err || !has_joined(family))
+			return err;
+		genl_unregister_family(family);
+	}
+	return -EBUSY;
+}
+
+int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
+		       unsigned int group,
+		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
+					  void *unused))
+{
+	return genlmsg_multicast_netns(family, &init_net, skb, 0, group, GFP_KERNEL);
+}
+
+#else
+
+int __init sfu_genl_register(struct genl_family *family)
+{
+	return genl_register_family(family);
+}
+
+int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
+		       unsigned int group,
+		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
+					  void *unused))
+{
+	return genlmsg_multicast_netns_filtered(family, &init_net, skb, 0, group,
+						GFP_KERNEL, is_left_out, NULL);
+}
+
+#endif
+#endif /* CONFIG_NET */
+
 /*
  * task_work_add() on kernels that do not export it. A kprobe finds its address.
  * It is called by a static call, because that is a direct call: an indirect

@@ -170,4 +170,29 @@ static inline bool sfu_mm_sequence(const struct mm_struct *mm, u64 *sequence)
 #endif
 }
 
+struct genl_family;
+struct sk_buff;
+struct sock;
+
+#if KERNEL_VERSION(6, 8, 0) > LINUX_VERSION_CODE
+#define SFU_NO_MULTICAST_FILTER	/* see compat.c */
+#endif
+
+/*
+ * Register @family. Anybody can join the number of a group before there is one. If messages
+ * cannot be filtered, see below, take those sockets out of the groups, which the kernel does
+ * when it removes groups. They may join again in between, so try some times; afterwards
+ * the groups say who may. Returns 0; -EBUSY if they went on joining; or another -errno.
+ */
+int sfu_genl_register(struct genl_family *family);
+
+/*
+ * Send @skb, and consume it, to the sockets in @group of the initial network namespace but
+ * those that @is_left_out returns true for; before 6.8, to all of them.
+ */
+int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
+		       unsigned int group,
+		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
+					  void *unused));
+
 #endif /* SFU_COMPAT_H */

@@ -18,6 +18,7 @@
 #include "mm/section.h"
 #include "mm/sections.h"
 #include "mm/space.h"
+#include "netlink/netlink.h"
 #include "payer.h"
 #include "perf/sample.h"
 #include "walk/request.h"
@@ -32,9 +33,12 @@ static int __init sfu_init(void)
 		return err;
 	sfu_mapping_init();
 	sfu_attach_init();
-	err = sfu_section_init();
+	err = sfu_netlink_init();
 	if (err)
 		return err;
+	err = sfu_section_init();
+	if (err)
+		goto err_netlink;
 	err = sfu_node_init();
 	if (err)
 		goto err_section;
@@ -84,6 +88,8 @@ err_node:
 	sfu_node_exit();
 err_section:
 	sfu_section_exit();
+err_netlink:
+	sfu_netlink_exit();
 	sfu_payer_exit();
 	return err;
 }
@@ -102,6 +108,7 @@ static void __exit sfu_exit(void)
 	sfu_sections_stop_workers();
 	sfu_node_exit();
 	sfu_section_exit();
+	sfu_netlink_exit();
 	sfu_payer_exit();
 }
 

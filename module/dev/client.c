@@ -15,6 +15,7 @@
 #include "counters.h"
 #include "limits.h"
 #include "lock.h"
+#include "netlink/netlink.h"
 #include "payer.h"
 #include "perf/sample.h"
 #include "perf/sample_event.h"
@@ -22,6 +23,9 @@
 #include "trace/trace.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
+
+/* The id of the client that was opened last. */
+static atomic64_t last_id;
 
 static struct sfu_client *client_of(struct sfu_consumer *consumer)
 {
@@ -130,10 +134,12 @@ static void client_event(struct sfu_consumer *consumer,
 		client->lost_events++;
 	}
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	if (written)
+	if (written) {
 		client_ready(consumer);
-	else
+	} else {
 		sfu_trace_lost(SFU_LOST_REMOVAL, 0);
+		sfu_netlink_lost(SFU_LOST_REMOVAL);
+	}
 }
 
 static void client_free(struct sfu_consumer *consumer)
@@ -169,7 +175,9 @@ struct sfu_client *sfu_client_create(void)
 	mutex_init(&client->read_mutex);
 	mutex_init(&client->create_mutex);
 	sfu_attachments_init(&client->attachments);
+	client->id = atomic64_inc_return(&last_id);
 	sfu_count(SFU_CLIENTS);
+	sfu_netlink_client(client->id, true);
 	return client;
 
 err_charge:
@@ -185,6 +193,7 @@ void sfu_client_close(struct sfu_client *client)
 	struct sfu_ring ring;
 	unsigned long flags;
 
+	sfu_netlink_client(client->id, false);
 	if (client->sampler) {
 		sfu_sample_events_remove_all(client->sampler);
 		sfu_sampler_close(client->sampler);

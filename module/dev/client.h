@@ -24,6 +24,7 @@ struct sfu_space;
  * @consumer: the client as a consumer. Its payer, that of the opener, is also
  *	charged for the client and the ring. Its lock also protects @ring and
  *	@lost_events.
+ * @id: unique in the system, never 0.
  * @pid_ns: PID namespace of the opener, for the ids in records.
  * @wait: readers and pollers.
  * @attachments: the client's attachments.
@@ -37,6 +38,7 @@ struct sfu_space;
  */
 struct sfu_client {
 	struct sfu_consumer consumer;
+	u64 id;
 	struct pid_namespace *pid_ns;
 	wait_queue_head_t wait;
 	struct sfu_attachments attachments;

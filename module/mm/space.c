@@ -35,6 +35,7 @@
 #include "counters.h"
 #include "marker.h"
 #include "message.h"
+#include "netlink/netlink.h"
 #include "section.h"
 #include "sections.h"
 #include "space.h"
@@ -282,6 +283,8 @@ static void marker_close(struct vm_area_struct *vma)
 	space->gone = true;
 	sfu_trace_remove_many(space->id, SFU_REMOVED_GONE,
 			      sections.nr - sections.nr_nothing);
+	sfu_netlink_remove_many(space->id, SFU_REMOVED_GONE,
+				sections.nr - sections.nr_nothing);
 	up_write(&space->lock);
 	sfu_sections_discard(&sections);
 	sfu_rules_exit(&space->rules);
@@ -410,11 +413,13 @@ static void free_observed_space(struct sfu_space *space)
 {
 	const struct sfu_sections *sections = &space->sections;
 	struct mm_struct *mm = space->mm;
+	const enum sfu_removed reason = atomic_read(&mm->mm_users) ?
+					SFU_REMOVED_FORGOTTEN : SFU_REMOVED_GONE;
 
-	sfu_trace_remove_many(space->id,
-			      atomic_read(&mm->mm_users) ? SFU_REMOVED_FORGOTTEN :
-							   SFU_REMOVED_GONE,
+	sfu_trace_remove_many(space->id, reason,
 			      sections->nr - sections->nr_nothing);
+	sfu_netlink_remove_many(space->id, reason,
+				sections->nr - sections->nr_nothing);
 	/*
 	 * Leave many sections to a worker, as the caller may be any allocation.
 	 */

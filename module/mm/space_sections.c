@@ -11,6 +11,7 @@
 #include "decode/functions.h"
 #include "limits.h"
 #include "message.h"
+#include "netlink/netlink.h"
 #include "removals.h"
 #include "rules.h"
 #include "section.h"
@@ -74,24 +75,30 @@ struct sfu_trace_section sfu_space_traced(const struct sfu_space *space,
 	};
 }
 
-/* The space's lock is held, so that the events of a section are in order. */
-static noinline void trace_add(struct sfu_space *space, struct sfu_section *section)
+/* Tell that @section was added. The space's lock is held: its events are in order. */
+static noinline void tell_add(struct sfu_space *space, struct sfu_section *section)
 {
 	const struct sfu_trace_section traced = sfu_space_traced(space, section);
+	const enum sfu_added source = section->is_table ? SFU_ADDED_TABLE :
+							  section->source;
 
-	if (section->source != SFU_NOTHING)
-		sfu_trace_add_now(&traced,
-				  section->is_table ? SFU_ADDED_TABLE :
-						      section->source, 1);
+	if (section->source == SFU_NOTHING)
+		return;
+	if (sfu_trace_adds())
+		sfu_trace_add_now(&traced, source, 1);
+	sfu_netlink_add(&traced, source, 1);
 }
 
-static noinline void trace_remove(struct sfu_space *space, struct sfu_section *section,
-				  enum sfu_removed reason)
+static noinline void tell_remove(struct sfu_space *space, struct sfu_section *section,
+				 enum sfu_removed reason)
 {
 	const struct sfu_trace_section traced = sfu_space_traced(space, section);
 
-	if (section->source != SFU_NOTHING)
+	if (section->source == SFU_NOTHING)
+		return;
+	if (sfu_trace_removes())
 		sfu_trace_remove_now(&traced, reason, 1);
+	sfu_netlink_remove(&traced, reason, 1);
 }
 
 /* Add @section, with the counter of its removals if it is a function table. */
@@ -125,8 +132,8 @@ int sfu_space_add(struct sfu_space *space, struct sfu_section *section,
 		err = -ENOMEM;
 	else
 		err = add_section(space, section, other);
-	if (!err && sfu_trace_adds())
-		trace_add(space, section);
+	if (!err && (sfu_trace_adds() || sfu_netlink_hears(SFU_GROUP_SECTIONS)))
+		tell_add(space, section);
 	switch (err) {
 	case -EEXIST:
 		sfu_section_get(*other);
@@ -167,6 +174,8 @@ void sfu_space_share(struct sfu_space *child, struct sfu_space *parent)
 	sfu_sections_share(&child->sections, &parent->sections);
 	sfu_trace_add_many(child->id, SFU_ADDED_FORK,
 			   child->sections.nr - child->sections.nr_nothing);
+	sfu_netlink_add_many(child->id, SFU_ADDED_FORK,
+			     child->sections.nr - child->sections.nr_nothing);
 	up_read(&parent->lock);
 }
 
@@ -183,8 +192,8 @@ static int remove_section(struct sfu_space *space, struct sfu_section *section,
 		sfu_removals_remove(space->removals, section->id);
 	if (!err)
 		sfu_rules_forget(&space->rules, section);
-	if (!err && sfu_trace_removes())
-		trace_remove(space, section, reason);
+	if (!err && (sfu_trace_removes() || sfu_netlink_hears(SFU_GROUP_SECTIONS)))
+		tell_remove(space, section, reason);
 	sfu_section_put(section);
 	return err;
 }
@@ -335,6 +344,8 @@ bool sfu_space_shed(struct sfu_space *space)
 		sfu_sections_init(&space->sections);
 		sfu_trace_remove_many(space->id, SFU_REMOVED_FORGOTTEN,
 				      sections.nr - sections.nr_nothing);
+		sfu_netlink_remove_many(space->id, SFU_REMOVED_FORGOTTEN,
+					sections.nr - sections.nr_nothing);
 	}
 	up_write(&space->lock);
 	if (!is_found)

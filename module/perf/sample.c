@@ -23,6 +23,7 @@
 #include "arch/kernel_stack.h"
 #include "compat.h"
 #include "limits.h"
+#include "netlink/netlink.h"
 #include "sample.h"
 #include "walk/request_nmi.h"
 #include "sampler.h"
@@ -430,6 +431,7 @@ static void note_lost(struct sfu_sampler *sampler, enum sfu_sample_count count,
 {
 	sfu_sampler_count(sampler, count);
 	sfu_trace_lost(reason, 0);
+	sfu_netlink_lost(reason);
 }
 
 /* Returns whether the sample was written. */

@@ -24,6 +24,7 @@
 #include "limits.h"
 #include "lock.h"
 #include "mm/space.h"
+#include "netlink/netlink.h"
 #include "payer.h"
 #include "request_memory.h"
 #include "trace/trace.h"
@@ -276,9 +277,11 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	} else if (cancelled) {
 		sfu_count(SFU_TOTAL_LOST_CLOSED);
 		sfu_trace_lost(SFU_LOST_CLOSED, request->cookie);
+		sfu_netlink_lost(SFU_LOST_CLOSED);
 	} else {
 		sfu_count(SFU_TOTAL_LOST_FULL);
 		sfu_trace_lost(SFU_LOST_FULL, request->cookie);
+		sfu_netlink_lost(SFU_LOST_FULL);
 	}
 }
 
@@ -290,6 +293,7 @@ void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie)
 	consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	sfu_trace_lost(SFU_LOST_NMI, cookie);
+	sfu_netlink_lost(SFU_LOST_NMI);
 }
 
 struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer)

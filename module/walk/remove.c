@@ -22,6 +22,7 @@
 #include "mm/listener.h"
 #include "mm/section.h"
 #include "mm/space.h"
+#include "netlink/netlink.h"
 #include "remove.h"
 #include "trace/trace.h"
 
@@ -71,8 +72,10 @@ static void tell_of_removal(struct sfu_space *space,
 			     removed.name[0] ? removed.name : "anonymous memory",
 			     removed.defect, removed.defect_offset);
 	traced = sfu_space_traced(space, section);
-	if (cause != SFRAME_UNWIND_CAUSE_STALE)
+	if (cause != SFRAME_UNWIND_CAUSE_STALE) {
 		sfu_trace_corrupt(&traced, &removed);
+		sfu_netlink_corrupt(&traced, &removed);
+	}
 	sfu_listeners_tell(space, &removed);
 }
 
