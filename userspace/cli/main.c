@@ -30,6 +30,8 @@ static const struct command {
 	  flamegraph_help },
 	{ "list", "list the SFrame sections that processes have in use",
 	  list_main, list_help },
+	{ "monitor", "print which sections and clients come and go, as it happens",
+	  monitor_main, monitor_help },
 	{ "record", "take samples of programs, with whole stacks", record_main,
 	  record_help },
 	{ "report", "show which functions the samples of a profile were in",

@@ -37,6 +37,11 @@ __sframe_unwind_value() {
 			[[ $4 != *,* ]] || list=${4%,*},
 			compgen -P "$list" -W 'comm pid dso sym' -- "${4##*,}"
 			;;
+		-g | --group)
+			[ "$2" = monitor ] || return
+			[[ $4 != *,* ]] || list=${4%,*},
+			compgen -P "$list" -W 'sections clients losses' -- "${4##*,}"
+			;;
 		--format) compgen -W 'perf folded pprof json' -- "$4" ;;
 		--switch-output) compgen -W 'signal' -- "$4" ;;
 	esac
