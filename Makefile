@@ -61,7 +61,7 @@ fuzz-ioctl:		## a million calls to the device, coverage-guided, in the debug ker
 bench:			## instructions in the kernel and nanoseconds natively, against other unwinders
 	@selftests/bench/check
 
-lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and shellcheck
+lint:			## warnings of compilers, sparse, checkpatch, coccinelle, clang-tidy and shellcheck; the ABI of the libraries
 	@qemu/lint
 
 module_install:		## install the module for the running kernel or KDIR, and what other modules need to use it
