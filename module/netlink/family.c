@@ -26,6 +26,7 @@ static_assert(SFRAME_UNWIND_NETLINK_CORRUPT == (int)SFU_REMOVED_CORRUPT);
 static_assert(SFRAME_UNWIND_NETLINK_GONE == (int)SFU_REMOVED_GONE);
 static_assert(SFRAME_UNWIND_LOSS_FULL == (int)SFU_LOST_FULL);
 static_assert(SFRAME_UNWIND_LOSS_REMOVAL == (int)SFU_LOST_REMOVAL);
+static_assert(SFRAME_UNWIND_LOSS_EXITED == (int)SFU_LOST_EXITED);
 
 static const struct genl_multicast_group groups[SFU_NR_GROUPS] = {
 	[SFU_GROUP_SECTIONS] = { .name = SFRAME_UNWIND_GROUP_SECTIONS,

@@ -16,8 +16,8 @@
 #include "limits.h"
 #include "losses.h"
 
-/* Those of enum sfu_lost but the last: that one is of trace events. */
-#define NR_LOSSES	SFU_LOST_UNTRACED
+/* Those of enum sfu_lost; SFU_LOST_UNTRACED, which is of trace events, is not used. */
+#define NR_LOSSES	SFU_NR_LOST
 
 /* By reason: lost since the last message. */
 static atomic_long_t lost[NR_LOSSES];

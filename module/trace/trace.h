@@ -37,6 +37,7 @@ enum sfu_lost {
 	SFU_LOST_REMOVAL		= 7,	/* a record of a removed section */
 	SFU_LOST_UNTRACED		= 8,	/* trace events caused by a trace event */
 	SFU_LOST_EXITED			= 9,	/* a stack for a work: the thread was exiting */
+	SFU_NR_LOST
 };
 
 /* Where added sections come from: as enum sfu_source, and more. */

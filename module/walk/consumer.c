@@ -30,6 +30,12 @@
 #include "trace/trace.h"
 #include "walk.h"
 
+static void tell_lost(enum sfu_lost reason, u64 cookie)
+{
+	sfu_trace_lost(reason, cookie);
+	sfu_netlink_lost(reason);
+}
+
 static void pass_event(struct sfu_listener *listener,
 		       const struct sframe_unwind_removed *removed)
 {
@@ -225,8 +231,7 @@ static void call_consumer(struct sfu_consumer *consumer,
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (!is_called) {
 		sfu_count(exited ? SFU_TOTAL_LOST_EXITED : SFU_TOTAL_LOST_CLOSED);
-		sfu_trace_lost(exited ? SFU_LOST_EXITED : SFU_LOST_CLOSED,
-			       request->cookie);
+		tell_lost(exited ? SFU_LOST_EXITED : SFU_LOST_CLOSED, request->cookie);
 		return;
 	}
 
@@ -276,12 +281,10 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 		consumer->ops->ready(consumer);
 	} else if (cancelled) {
 		sfu_count(SFU_TOTAL_LOST_CLOSED);
-		sfu_trace_lost(SFU_LOST_CLOSED, request->cookie);
-		sfu_netlink_lost(SFU_LOST_CLOSED);
+		tell_lost(SFU_LOST_CLOSED, request->cookie);
 	} else {
 		sfu_count(SFU_TOTAL_LOST_FULL);
-		sfu_trace_lost(SFU_LOST_FULL, request->cookie);
-		sfu_netlink_lost(SFU_LOST_FULL);
+		tell_lost(SFU_LOST_FULL, request->cookie);
 	}
 }
 
@@ -292,8 +295,7 @@ void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie)
 	consumer->accepted++;
 	consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	sfu_trace_lost(SFU_LOST_NMI, cookie);
-	sfu_netlink_lost(SFU_LOST_NMI);
+	tell_lost(SFU_LOST_NMI, cookie);
 }
 
 struct sfu_walk *sfu_consumer_take_walk(struct sfu_consumer *consumer)

@@ -195,12 +195,15 @@ enum sframe_unwind_netlink_reason {
  * enum sframe_unwind_netlink_loss - what was lost
  *
  * @SFRAME_UNWIND_LOSS_FULL: a stack: there was no room in the client's ring.
- * @SFRAME_UNWIND_LOSS_CLOSED: a stack: the client was closed.
- * @SFRAME_UNWIND_LOSS_NMI: a stack promised by a sample that was taken in an NMI.
+ * @SFRAME_UNWIND_LOSS_CLOSED: a stack: the client was closed, or the kernel module that has
+ *	requested it wants no more.
+ * @SFRAME_UNWIND_LOSS_NMI: a stack promised by a sample or a request in an NMI.
  * @SFRAME_UNWIND_LOSS_SAMPLE_FULL: a sample: there was no room in the CPU's ring.
  * @SFRAME_UNWIND_LOSS_SAMPLE_NO_RING: a sample: the CPU has no ring.
  * @SFRAME_UNWIND_LOSS_SAMPLE_RECURSION: a sample: it was caused by taking a sample.
  * @SFRAME_UNWIND_LOSS_REMOVAL: a record of a removed section.
+ * @SFRAME_UNWIND_LOSS_EXITED: a stack that a kernel module has requested: the thread was
+ *	exiting.
  */
 enum sframe_unwind_netlink_loss {
 	SFRAME_UNWIND_LOSS_FULL			= 1,
@@ -210,6 +213,7 @@ enum sframe_unwind_netlink_loss {
 	SFRAME_UNWIND_LOSS_SAMPLE_NO_RING	= 5,
 	SFRAME_UNWIND_LOSS_SAMPLE_RECURSION	= 6,
 	SFRAME_UNWIND_LOSS_REMOVAL		= 7,
+	SFRAME_UNWIND_LOSS_EXITED		= 9,
 };
 
 #endif /* _UAPI_LINUX_SFRAME_UNWIND_NETLINK_H */

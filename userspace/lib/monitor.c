@@ -174,6 +174,7 @@ const char *sframe_unwind_monitor_loss_name(unsigned int loss)
 		[SFRAME_UNWIND_LOSS_SAMPLE_NO_RING] = "sample_no_ring",
 		[SFRAME_UNWIND_LOSS_SAMPLE_RECURSION] = "sample_recursion",
 		[SFRAME_UNWIND_LOSS_REMOVAL] = "removal",
+		[SFRAME_UNWIND_LOSS_EXITED] = "exited",
 	};
 
 	return name_at(names, COUNT(names), loss);
