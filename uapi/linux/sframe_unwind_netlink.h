@@ -16,7 +16,9 @@
  * only. To join a group needs CAP_SYS_ADMIN in the initial user namespace, else it fails
  * with EPERM; CAP_PERFMON is not enough. From Linux 6.8 on, the opener of the socket must
  * have had that capability, too: else it gets no messages. A socket of another network
- * namespace gets none, whatever it has joined.
+ * namespace gets none, whatever it has joined; unless it listens to all of them, for which
+ * its opener needs CAP_NET_BROADCAST in the initial user namespace, see
+ * NETLINK_LISTEN_ALL_NSID in netlink(7).
  *
  * Process ids are those of the initial PID namespace, and user ids those of the initial
  * user namespace, also for a listener in another one.
