@@ -139,10 +139,11 @@
 #define SFU_GFP_OPTIONAL	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /*
- * Netlink messages: events that wait to be sent; and jiffies from the first loss to the
- * message that tells of it and all that follow.
+ * Netlink messages: events of sections, and of clients, that wait to be sent; and jiffies
+ * from the first loss to the message that tells of it and all that follow.
  */
-#define SFU_MAX_QUEUED_EVENTS	1024
+#define SFU_MAX_QUEUED_SECTIONS	1024
+#define SFU_MAX_QUEUED_CLIENTS	128
 #define SFU_LOSSES_PAUSE	(HZ / 10)
 
 /* Bytes of a message about a failed ioctl, with its NUL. */

@@ -58,7 +58,8 @@ static int is_left_out(struct sock *sk, struct sk_buff *skb, void *unused)
 {
 	const struct file *file = sk->sk_socket ? sk->sk_socket->file : NULL;
 
-	return !file || !file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN);
+	return !file || !net_eq(sock_net(sk), &init_net) ||
+	       !file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN);
 }
 
 /* Put an attribute of 64 bits. Returns whether it fails, as all functions put_... here. */

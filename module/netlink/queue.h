@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queue: events that wait to be sent, at most SFU_MAX_QUEUED_EVENTS of them.
+ * Queue: events of sections and of clients that wait to be sent.
  */
 #ifndef SFU_QUEUE_H
 #define SFU_QUEUE_H

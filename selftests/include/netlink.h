@@ -243,12 +243,14 @@ static inline int next_message(int sock, struct netlink_message *message, int ms
  * @events: messages of events.
  * @dropped: events that it was told were dropped.
  * @missing: events before a message that its socket had no room for.
+ * @told_twice: a message tells of events that were told before.
  */
 struct netlink_count {
 	uint64_t last;
 	uint64_t events;
 	uint64_t dropped;
 	uint64_t missing;
+	bool told_twice;
 };
 
 static inline void count_message(struct netlink_count *count,
@@ -258,8 +260,10 @@ static inline void count_message(struct netlink_count *count,
 	const uint64_t number = message->value[SFRAME_UNWIND_ATTR_NUMBER];
 	const uint64_t told = is_dropped ? message->value[SFRAME_UNWIND_ATTR_COUNT] : 1;
 
-	if (count->last)
+	if (count->last) {
+		count->told_twice |= number - count->last < told;
 		count->missing += number - count->last - told;
+	}
 	if (is_dropped)
 		count->dropped += told;
 	else

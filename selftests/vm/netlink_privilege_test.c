@@ -298,12 +298,28 @@ FIXTURE(reload)
 	bool unloaded;
 };
 
-/* Load @name, which the VM has loaded at its start. */
+static int load_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 || syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Load @name, of the directory MODULES, or which the VM has loaded at its start. */
 static int load(const char *name)
 {
-	char loaded[64] = "", *path;
+	const char *directory = getenv("MODULES");
+	char loaded[256] = "", *path;
 	int err = ENOENT, fd;
 	glob_t names;
+
+	if (directory) {
+		snprintf(loaded, sizeof(loaded), "%s/%s.ko", directory, name);
+		return load_file(loaded);
+	}
 
 	if (glob("/run/vm/modules/*.name", 0, NULL, &names))
 		return ENOENT;
@@ -317,9 +333,7 @@ static int load(const char *name)
 		if (strcmp(loaded, name))
 			continue;
 		strcpy(strrchr(path, '.'), ".ko");
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-		close(fd);
+		err = load_file(path);
 	}
 	globfree(&names);
 	return err;

@@ -423,6 +423,7 @@ static unsigned int drain(FIXTURE_DATA(netlink) *self, int ms)
 		const struct netlink_count *count_ = &self->count;	\
 		EXPECT_EQ(caused, count_->events + count_->dropped +	\
 			  count_->missing);				\
+		EXPECT_FALSE(count_->told_twice);			\
 		TH_LOG("%llu events: %llu delivered, %llu dropped, %llu missing",	\
 		       (unsigned long long)(caused),			\
 		       (unsigned long long)count_->events,		\
@@ -482,6 +483,34 @@ TEST_F(netlink, dropped)
 	drain(self, 2 * QUIET_MS);
 	EXPECT_LT(0, self->count.dropped);
 	EXPECT_SUM(caused);
+}
+
+/* Many events of sections do not displace those of clients. */
+TEST_F(netlink, clients_in_a_storm)
+{
+	struct storm storm = {};
+	int other = open_netlink();
+	unsigned int opened = 0;
+	const __u64 before = now_ns();
+
+	ASSERT_TRUE(make_storm(&storm, &self->fake));
+	/* Not read. */
+	ASSERT_EQ(0, join_group(other, self->family.groups[GROUP_SECTIONS]));
+	JOIN(CLIENTS);
+	for (unsigned int i = 0; i < 20; i++) {
+		for (unsigned int j = 0; j < 20; j++)
+			ASSERT_TRUE(blow(&storm, self->fd, &self->fake));
+		close(open_client(0));
+		while (!take(self, 0))
+			opened += self->message.command == SFRAME_UNWIND_COMMAND_CLIENT_OPENED;
+	}
+	while (!take(self, QUIET_MS)) {
+		EXPECT_NE(SFRAME_UNWIND_COMMAND_CLIENTS_DROPPED, self->message.command);
+		opened += self->message.command == SFRAME_UNWIND_COMMAND_CLIENT_OPENED;
+	}
+	EXPECT_EQ(20, opened);
+	TH_LOG("in %llu ms", (unsigned long long)(now_ns() - before) / 1000000);
+	close(other);
 }
 
 static int blow_for(int fd, struct storm *storm, const struct fake *fake,

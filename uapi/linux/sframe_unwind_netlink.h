@@ -16,8 +16,8 @@
  * only. To join a group needs CAP_SYS_ADMIN in the initial user namespace, else it fails
  * with EPERM; CAP_PERFMON is not enough. From Linux 6.8 on, the opener of the socket must
  * have had that capability, too: else it gets no messages. A socket of another network
- * namespace gets none, whatever it has joined; unless it listens to all of them, for which
- * its opener needs CAP_NET_BROADCAST in the initial user namespace, see
+ * namespace gets none, whatever it has joined; before 6.8, unless it listens to all of them,
+ * for which its opener needs CAP_NET_BROADCAST in the initial user namespace, see
  * NETLINK_LISTEN_ALL_NSID in netlink(7).
  *
  * Process ids are those of the initial PID namespace, and user ids those of the initial
@@ -30,7 +30,8 @@
  * listener gets may be of events shortly before it has joined. Two things can happen:
  *
  * - Events come faster than the module sends them. It keeps some in a queue, as many as
- *   1024; if that is full, events are dropped. SECTIONS_DROPPED or CLIENTS_DROPPED tells
+ *   1024 of sections and 128 of clients; if that is full, events are dropped, whichever
+ *   process causes the next ones. SECTIONS_DROPPED or CLIENTS_DROPPED tells
  *   how many, before the next event, or when the queue is empty. Its number is that of the
  *   last of them.
  * - The listener does not read fast enough, and its socket's buffer is full. Then recv(2)

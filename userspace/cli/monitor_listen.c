@@ -91,6 +91,9 @@ static int take_message(struct nl_msg *message, void *data)
 	struct listener *listener = data;
 	struct nlmsghdr *head = nlmsg_hdr(message);
 
+	/* Processes can send, too, if they may administrate the network. */
+	if (nlmsg_get_src(message)->nl_pid)
+		return NL_OK;
 	if (head->nlmsg_type == GENL_ID_CTRL)
 		listener->removed |= is_removal(listener, head);
 	else if (head->nlmsg_type == listener->family &&

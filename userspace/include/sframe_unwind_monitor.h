@@ -59,8 +59,9 @@ struct sframe_unwind_monitor_event {
 
 /**
  * sframe_unwind_monitor_parse() - take a message apart
- * @message: a struct nlmsghdr with what follows it; need not be aligned. Whether its type
- *	is the number of the family has been checked.
+ * @message: a struct nlmsghdr with what follows it; need not be aligned. The caller has
+ *	checked that its type is the number of the family, and that the kernel has sent it:
+ *	that the sender's sockaddr_nl.nl_pid is 0.
  * @size: bytes at @message; the message may be shorter.
  * @event: what is in it. All of it is written, or nothing on failure.
  *
