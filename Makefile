@@ -13,7 +13,7 @@ all: module userspace	## the module for the running kernel, library and command
 
 module:			## the module for the running kernel, or for KDIR
 	@if [ -e "$(KDIR)/Makefile" ]; then \
-		$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules; \
+		$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules $$(module/btf-arguments "$(KDIR)"); \
 	else \
 		echo "module: not built: no kernel headers at $(KDIR)"; \
 		echo "module: (install linux-headers-$(shell uname -r), or name them by KDIR=...)"; \
@@ -42,6 +42,9 @@ check-storm:		## fork, exec, munmap, dlopen and unregister concurrently with wal
 
 check-samples:		## samples: a minute of overload, 40,000 stacks taken at once compared with those taken later
 	@selftests/vm/sample/check
+
+check-bpf:		## stacks by BPF programs of each type, a minute each
+	@selftests/bpf/check
 
 check-jit:		## record LLVM, numba, PostgreSQL, CPython, LuaJIT, Node.js, Java and Erlang with their generated code
 	@selftests/jit/check
@@ -89,4 +92,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit check-bpf

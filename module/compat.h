@@ -7,6 +7,8 @@
 #define SFU_COMPAT_H
 
 #include <linux/version.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
@@ -125,6 +127,23 @@ static inline void sfu_perf_attr_clear_new(struct perf_event_attr *attr)
 	attr->defer_output = 0;
 #endif
 }
+
+/* Functions that BPF programs call, and sets of them. */
+#ifndef __bpf_kfunc
+#define __bpf_kfunc	__used noinline
+#endif
+#ifndef KF_PERFMON
+#define KF_PERFMON	0	/* programs that may call them need CAP_PERFMON anyway */
+#endif
+#ifdef BTF_KFUNCS_START
+#define SFU_KFUNCS_START(name)	BTF_KFUNCS_START(name)
+#define SFU_KFUNCS_END(name)	BTF_KFUNCS_END(name)
+#else
+#define SFU_KFUNCS_START(name)	BTF_SET8_START(name)
+#define SFU_KFUNCS_END(name)	BTF_SET8_END(name)
+#endif
+/* Older kernels take these for programs of kprobes and uprobes as errors. */
+#define SFU_HAS_PROBE_KFUNCS	(KERNEL_VERSION(6, 12, 0) <= LINUX_VERSION_CODE)
 
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define SFU_NO_SHRINKER_ALLOC	/* see compat.c */

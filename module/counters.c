@@ -27,6 +27,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_SAMPLERS] = "samplers",
 	[SFU_SAMPLE_EVENTS] = "sample_events",
 	[SFU_WORKS] = "works",
+	[SFU_REQUESTERS] = "requesters",
 	[SFU_WALKS] = "walks",
 	[SFU_TOTAL_WALKS] = "total_walks",
 	[SFU_TOTAL_ACCEPTED] = "total_accepted",
@@ -38,6 +39,7 @@ static const char * const counter_names[SFU_NR_COUNTERS] = {
 	[SFU_TOTAL_STALE] = "total_stale",
 	[SFU_TOTAL_DISCOVERED] = "total_discovered",
 	[SFU_TOTAL_UNTRACED] = "total_untraced",
+	[SFU_TOTAL_NESTED_CALLS] = "total_nested_calls",
 #ifdef SFU_WATCH
 	[SFU_TOTAL_BENT] = "total_bent",
 #endif

@@ -27,6 +27,7 @@ enum sfu_counter {
 	SFU_SAMPLERS,		/* of clients, and closed ones with requests */
 	SFU_SAMPLE_EVENTS,	/* perf events of samplers */
 	SFU_WORKS,		/* of other modules, and cancelled ones with requests */
+	SFU_REQUESTERS,		/* of BPF programs: one while sframe_unwind:stack is traced */
 	SFU_WALKS,		/* memory for walks, 9 KiB each */
 	SFU_TOTAL_WALKS,
 	SFU_TOTAL_ACCEPTED,
@@ -38,6 +39,7 @@ enum sfu_counter {
 	SFU_TOTAL_STALE,	/* sections whose mappings had changed */
 	SFU_TOTAL_DISCOVERED,	/* files examined by discovery */
 	SFU_TOTAL_UNTRACED,	/* trace events that were caused by a trace event */
+	SFU_TOTAL_NESTED_CALLS,	/* of BPF programs, within another one or a trace event */
 #ifdef SFU_WATCH
 	SFU_TOTAL_BENT,		/* addresses that user.h has clamped, see there */
 #endif

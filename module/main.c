@@ -6,6 +6,7 @@
  */
 #include <linux/module.h>
 
+#include "bpf/kfunc.h"
 #include "compat.h"
 #include "counters.h"
 #include "dev/device.h"
@@ -64,11 +65,16 @@ static int __init sfu_init(void)
 	err = sfu_deferred_init();
 	if (err)
 		goto err_counters;
-	err = sfu_device_init();
+	err = sfu_kfunc_init();
 	if (err)
 		goto err_deferred;
+	err = sfu_device_init();
+	if (err)
+		goto err_kfunc;
 	return 0;
 
+err_kfunc:
+	sfu_kfunc_exit();
 err_deferred:
 	sfu_deferred_exit();
 err_counters:
@@ -97,6 +103,7 @@ err_netlink:
 static void __exit sfu_exit(void)
 {
 	sfu_device_exit();
+	sfu_kfunc_exit();
 	sfu_deferred_exit();
 	sfu_counters_exit();
 	sfu_sample_exit();

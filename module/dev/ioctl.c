@@ -9,6 +9,7 @@
 #include <linux/stddef.h>
 #include <linux/uaccess.h>
 
+#include "bpf/kfunc.h"
 #include "client.h"
 #include "decode/functions.h"
 #include "decode/sframe_format.h"
@@ -112,7 +113,8 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_LIST_PROCESS |
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
 			    SFRAME_UNWIND_FEATURE_TABLE |
-			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS,
+			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS |
+			    (sfu_kfunc_is_usable() ? SFRAME_UNWIND_FEATURE_BPF : 0),
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,
 		.max_sections = SFU_MAX_SECTIONS,

@@ -2,6 +2,7 @@
 /*
  * Events: recording the trace events sframe_unwind:*.
  */
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/string_helpers.h>
@@ -29,6 +30,49 @@ struct tracings {
 };
 
 static DEFINE_PER_CPU(struct tracings, tracings);
+
+static DEFINE_MUTEX(stacks_mutex);
+static bool stacks_are_traced;			/* under stacks_mutex */
+static const struct sfu_trace_user *stacks_user;	/* likewise; it has begun, if they are */
+
+/*
+ * The kernel may begin to trace an event before this module is initialized, and end that
+ * after its exit function has been called: then there is no user.
+ */
+int sfu_trace_begin_stacks(void)
+{
+	int err = 0;
+
+	mutex_lock(&stacks_mutex);
+	if (stacks_user)
+		err = stacks_user->begin();
+	stacks_are_traced = !err;
+	mutex_unlock(&stacks_mutex);
+	return err;
+}
+
+void sfu_trace_end_stacks(void)
+{
+	mutex_lock(&stacks_mutex);
+	if (stacks_user)
+		stacks_user->end();
+	stacks_are_traced = false;
+	mutex_unlock(&stacks_mutex);
+}
+
+int sfu_trace_set_user(const struct sfu_trace_user *user)
+{
+	int err = 0;
+
+	mutex_lock(&stacks_mutex);
+	if (stacks_are_traced && stacks_user)
+		stacks_user->end();
+	if (stacks_are_traced && user)
+		err = user->begin();
+	stacks_user = err ? NULL : user;
+	mutex_unlock(&stacks_mutex);
+	return err;
+}
 
 /*
  * Begin an event. Disables preemption, so that no other thread uses the same structure.

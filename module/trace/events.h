@@ -140,7 +140,7 @@ TRACE_EVENT(request,
 		  __entry->max_depth, __entry->fallback, __entry->interrupt)
 );
 
-TRACE_EVENT(stack,
+TRACE_EVENT_FN(stack,
 
 	TP_PROTO(u64 cookie, pid_t pid, pid_t tid, u32 stop, bool at_once, u32 nr,
 		 u32 first, const u64 *ips, u32 nr_ips),
@@ -175,7 +175,9 @@ TRACE_EVENT(stack,
 		  __entry->cookie, __entry->pid, __entry->tid,
 		  show_stop(__entry->stop), __entry->at_once, __entry->nr,
 		  __entry->first,
-		  __print_array(__get_dynamic_array(ips), __entry->nr_ips, 8))
+		  __print_array(__get_dynamic_array(ips), __entry->nr_ips, 8)),
+
+	sfu_trace_begin_stacks, sfu_trace_end_stacks
 );
 
 TRACE_EVENT(lost,

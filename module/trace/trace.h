@@ -83,6 +83,29 @@ DECLARE_TRACEPOINT(section_add);
 DECLARE_TRACEPOINT(section_remove);
 DECLARE_TRACEPOINT(section_corrupt);
 
+/**
+ * struct sfu_trace_user - who needs to know whether the event stack is traced
+ *
+ * @begin: somebody begins to trace it. Returns 0 or an errno, with which that fails.
+ * @end: nobody traces it any more. Only after @begin has returned 0.
+ *
+ * Process context, may sleep; one at a time. The kernel's lock of tracepoints is held.
+ */
+struct sfu_trace_user {
+	int (*begin)(void);
+	void (*end)(void);
+};
+
+/*
+ * Set who needs to know that, or NULL, for nobody any more. Calls @begin or @end if it is
+ * traced now. May sleep. Returns 0, or the errno of @begin, and then there is no user.
+ */
+int sfu_trace_set_user(const struct sfu_trace_user *user);
+
+/* For the event: it begins and ends to be traced. */
+int sfu_trace_begin_stacks(void);
+void sfu_trace_end_stacks(void);
+
 void sfu_trace_request_now(const struct task_struct *task, u64 cookie, u32 max_depth,
 			   bool fallback, bool interrupt);
 void sfu_trace_stack_now(u64 cookie, const u64 *ips, u32 nr,

@@ -105,6 +105,7 @@
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
 #define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
+#define SFRAME_UNWIND_FEATURE_BPF		0x400000ULL /* linux/sframe_unwind_bpf.h */
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
