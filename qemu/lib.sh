@@ -137,18 +137,19 @@ kernel_dir() {
 
 FORKY_PACKAGES=$QEMU_DIR/packages
 # Tables with lines "packages NAME..."
-declare -A PROGRAM_TABLES=([forky-programs]=$TREE/selftests/truth/distribution [forky-jit]=$TREE/selftests/jit/runtimes)
+declare -A PROGRAM_TABLES=([forky-programs]=$TREE/selftests/truth/distribution [forky-jit]=$TREE/selftests/jit/runtimes
+	[forky-bpf]=$TREE/selftests/bpf/programs)
 TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
 
 root_packages() {
 	case $1 in
 		forky) sed -E 's/#.*//; /^[[:space:]]*$/d' "$FORKY_PACKAGES" ;;
-		forky-programs | forky-jit)
+		forky-programs | forky-jit | forky-bpf)
 			root_packages forky
 			awk '$1 == "packages" { for (i = 2; i <= NF; i++) print $i }' "${PROGRAM_TABLES[$1]}"
 			;;
 		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
-		*) die "unknown root '$1', known: forky forky-programs forky-jit trixie" ;;
+		*) die "unknown root '$1', known: forky forky-programs forky-jit forky-bpf trixie" ;;
 	esac
 }
 

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF: programs of each type request stacks and get them at once, by libbpf.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include <linux/sframe_unwind.h>
+
+#include "common.h"
+#include "monitor.h"
+#include "stacks.h"
+#include "stacks.skel.h"
+
+#define RATE		20000	/* events a second, of the timer */
+#define AT_ONCE_SINCE	612	/* 6.1 cannot tell whether rules are valid without waiting */
+#define MODULE		"sframe_unwind"
+#define MODULE_FILE	"/run/vm/modules/0.ko"	/* see qemu/guest */
+#define TRACED_STACKS	"/sys/kernel/tracing/events/sframe_unwind/stack/enable"
+
+/* --- the target: LEVELS functions, and the one where all events occur */
+
+#define ASK	__attribute__((noinline, noclone, section("ask_code")))
+#define DOWN	__attribute__((noinline, noclone, section("down_code")))
+
+extern const char __start_ask_code[], __stop_ask_code[];
+extern const char __start_down_code[], __stop_down_code[];
+extern const char ask_probe[];
+
+static inline long call(long nr, long first, void *second)
+{
+	asm volatile("syscall" : "+a"(nr) : "D"(first), "S"(second) : "rcx", "r11", "memory");
+	return nr;
+}
+
+/* System calls for @milliseconds. Calls no function. */
+ASK static void ask(unsigned int milliseconds)
+{
+	__u64 time, until = 0;
+	struct timespec now;
+
+	do {
+		for (int i = 0; i < 50; i++) {
+			asm volatile(".globl ask_probe\nask_probe: nop");
+			call(SYS_getpgid, 0, NULL);
+		}
+		call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+		time = now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+		if (!until)
+			until = time + milliseconds;
+	} while (time < until);
+}
+
+DOWN static void down(unsigned int levels, unsigned int milliseconds)
+{
+	if (levels > 1)
+		down(levels - 1, milliseconds);
+	else
+		ask(milliseconds);
+	/* No tail call. */
+	asm volatile("" ::: "memory");
+}
+
+/* --- loading and attaching */
+
+/* How a program gets its events. */
+enum how { BY_SECTION, BY_PERF_EVENT, BY_UPROBE };
+
+/* Version * 100 + level. */
+static unsigned int kernel_version(void)
+{
+	unsigned int version = 0, level = 0;
+	struct utsname name;
+
+	uname(&name);
+	sscanf(name.release, "%u.%u", &version, &level);
+	return version * 100 + level;
+}
+
+/* Of each test of a type of program. */
+static unsigned int seconds(void)
+{
+	const char *value = getenv("BPF_SECONDS");
+
+	return value ? atoi(value) : 3;
+}
+
+static bool has_feature(void)
+{
+	struct sframe_unwind_query query = { .size = sizeof(query) };
+	int fd = open(SFRAME_UNWIND_DEVICE, O_RDWR | O_CLOEXEC);
+	bool has = !ioctl(fd, SFRAME_UNWIND_IOC_QUERY, &query) &&
+		   query.features & SFRAME_UNWIND_FEATURE_BPF;
+
+	close(fd);
+	return has;
+}
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+static struct stacks *open_programs(const char *const *names)
+{
+	struct stacks *programs;
+	struct bpf_program *program;
+
+	if (!getenv("BPF_LOG"))
+		libbpf_set_print(quiet);
+	programs = stacks__open();
+	if (!programs)
+		return NULL;
+	bpf_object__for_each_program(program, programs->obj)
+		bpf_program__set_autoload(program, false);
+	for (; *names; names++) {
+		program = bpf_object__find_program_by_name(programs->obj, *names);
+		if (program)
+			bpf_program__set_autoload(program, true);
+	}
+	programs->bss->ask_start = (uintptr_t)__start_ask_code;
+	programs->bss->ask_end = (uintptr_t)__stop_ask_code;
+	programs->bss->down_start = (uintptr_t)__start_down_code;
+	programs->bss->down_end = (uintptr_t)__stop_down_code;
+	return programs;
+}
+
+static long offset_in_file(const char *at)
+{
+	unsigned long start, end, offset;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	long found = -1;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
+		    (uintptr_t)at >= start && (uintptr_t)at < end)
+			found = (uintptr_t)at - start + offset;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static struct bpf_link *attach(struct bpf_program *program, enum how how, pid_t target)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000000 / RATE,
+	};
+	int fd;
+
+	switch (how) {
+	case BY_PERF_EVENT:
+		fd = syscall(SYS_perf_event_open, &attr, target, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		return fd < 0 ? NULL : bpf_program__attach_perf_event(program, fd);
+	case BY_UPROBE:
+		return bpf_program__attach_uprobe(program, false, target, "/proc/self/exe",
+						  offset_in_file(ask_probe));
+	default:
+		return bpf_program__attach(program);
+	}
+}
+
+/* --- the target's process */
+
+struct target {
+	pid_t pid;
+	int go;		/* a byte, and it begins */
+};
+
+static void start_target(struct target *target, unsigned int milliseconds)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC))
+		_exit(1);
+	target->pid = fork();
+	if (!target->pid) {
+		close(ends[1]);
+		if (read(ends[0], &byte, 1) == 1)
+			down(LEVELS, milliseconds);
+		_exit(0);
+	}
+	close(ends[0]);
+	target->go = ends[1];
+}
+
+static bool run_target(struct target *target)
+{
+	int status;
+
+	if (write(target->go, "", 1) != 1)
+		return false;
+	close(target->go);
+	return waitpid(target->pid, &status, 0) == target->pid && !status;
+}
+
+static __u64 sum(const __u64 *of)
+{
+	__u64 all = 0;
+
+	for (int i = 0; i < NR_ERRORS; i++)
+		all += of[i];
+	return all;
+}
+
+/* Programs that are loaded, and the target. */
+struct loaded {
+	struct stacks *programs;
+	struct stacks__bss *got;
+	struct target target;
+};
+
+/* Open, load and attach programs; returns what has failed, or NULL. */
+static const char *prepare(struct loaded *self, const char *const *names, enum how how,
+			   int task, unsigned int milliseconds)
+{
+	struct bpf_link *link;
+
+	self->programs = open_programs(names);
+	if (!self->programs)
+		return "open";
+	self->got = self->programs->bss;
+	start_target(&self->target, milliseconds);
+	self->got->target = self->target.pid;
+	self->got->task = task;
+	if (stacks__load(self->programs))
+		return "load";
+	for (unsigned int i = 0; names[i]; i++) {
+		/* Only the first one is not attached by its section. */
+		link = attach(bpf_object__find_program_by_name(self->programs->obj, names[i]),
+			      i ? BY_SECTION : how, self->target.pid);
+		if (!link)
+			return names[i];
+	}
+	return NULL;
+}
+
+static void say_errors(struct __test_metadata *_metadata, const char *what, const __u64 *of)
+{
+	for (int i = 0; i < NR_ERRORS; i++) {
+		if (of[i])
+			TH_LOG("%s: %llu times %s", what, of[i], strerror(i));
+	}
+}
+
+static void say(struct __test_metadata *_metadata, const struct stacks__bss *got)
+{
+	TH_LOG("%llu events, %llu accepted, %llu stacks (%llu again), %llu credited, %llu lost, %llu at once, %llu elsewhere",
+	       got->events, got->accepted, got->stacks, got->again, got->credited, got->lost,
+	       got->at_once, got->elsewhere);
+	say_errors(_metadata, "request", got->refused);
+	say_errors(_metadata, "get_stack", got->not_now);
+}
+
+/* Nothing is missing, and nothing is there twice. */
+static void expect_sums(struct __test_metadata *_metadata, const struct stacks__bss *got)
+{
+	say(_metadata, got);
+	EXPECT_EQ(got->accepted, got->credited + got->lost);
+	EXPECT_EQ(0, got->unknown);
+	EXPECT_EQ(0, got->bad);
+	for (int i = 0; i < NR_SLOTS; i++)
+		ASSERT_EQ(0, got->waiting[i]);
+	/*
+	 * A timer also fires in the thread when that is exiting. The other errors need more
+	 * threads or other programs.
+	 */
+	EXPECT_EQ(got->refused[EAGAIN] + got->refused[EINVAL], sum(got->refused));
+	EXPECT_EQ(got->not_now[EAGAIN] + got->not_now[EINVAL], sum(got->not_now));
+	EXPECT_GE(got->events / 20, got->refused[EINVAL] + got->not_now[EINVAL]);
+}
+
+/* That may need a moment after the last link is gone. */
+static bool remove_module(const char *name)
+{
+	for (unsigned int i = 0; i < 100; i++) {
+		if (!syscall(SYS_delete_module, name, O_NONBLOCK) || errno == ENOENT)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+static bool load_module(void)
+{
+	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+	bool loaded = !syscall(SYS_finit_module, fd, "", 0);
+
+	close(fd);
+	return loaded;
+}
+
+static bool trace_stacks(const char *value)
+{
+	int fd = open(TRACED_STACKS, O_WRONLY | O_CLOEXEC);
+	bool done = write(fd, value, 1) == 1;
+
+	close(fd);
+	return done;
+}
+
+/* --- each type of program */
+
+FIXTURE(type)
+{
+	struct loaded l;
+};
+
+FIXTURE_VARIANT(type)
+{
+	const char *program;
+	enum how how;
+	unsigned int since;	/* the first kernel that loads it, version * 100 + level */
+};
+
+#define TYPE(name, how_, since_)					\
+	FIXTURE_VARIANT_ADD(type, name)					\
+	{								\
+		.program = "at_" #name, .how = how_, .since = since_,	\
+	}
+
+TYPE(perf_event, BY_PERF_EVENT, 612);
+TYPE(tracepoint, BY_SECTION, 612);
+TYPE(kprobe, BY_SECTION, 612);
+TYPE(uprobe, BY_UPROBE, 612);
+TYPE(fentry, BY_SECTION, 601);
+TYPE(tp_btf, BY_SECTION, 601);
+TYPE(raw_tp, BY_SECTION, 702);
+
+FIXTURE_SETUP(type)
+{
+	if (!has_feature())
+		SKIP(return, "the module has no BTF");
+	if (kernel_version() < variant->since)
+		SKIP(return, "this kernel loads no such program that calls a module");
+}
+
+FIXTURE_TEARDOWN(type)
+{
+}
+
+/* Each request has one stack, the right one; many at a time share it. */
+TEST_F(type, request)
+{
+	const char *const names[] = { variant->program, "by_tp_btf", "on_lost", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, variant->how, DO_REQUEST,
+				1000 * seconds()));
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, self->l.got);
+	EXPECT_LT(1000, self->l.got->events);
+	EXPECT_EQ(self->l.got->events, self->l.got->accepted + sum(self->l.got->refused));
+	EXPECT_LT(100, self->l.got->stacks);
+	EXPECT_GE(self->l.got->events / 20, self->l.got->elsewhere);
+}
+
+/* Most are in the rule cache, after the first. */
+TEST_F(type, get_stack)
+{
+	const char *const names[] = { variant->program, "by_tp_btf", "on_lost", NULL };
+	const struct stacks__bss *got;
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, variant->how, DO_GET_STACK,
+				1000 * seconds()));
+	got = self->l.got;
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, got);
+	EXPECT_LT(1000, got->events);
+	EXPECT_EQ(got->events, got->at_once + sum(got->not_now));
+	EXPECT_EQ(sum(got->not_now), got->accepted + sum(got->refused));
+	if (kernel_version() >= AT_ONCE_SINCE) {
+		EXPECT_LT(got->events / 2, got->at_once);
+	} else {
+		EXPECT_EQ(0, got->at_once);
+	}
+}
+
+FIXTURE(bpf)
+{
+	struct loaded l;
+};
+
+FIXTURE_SETUP(bpf)
+{
+	if (!has_feature())
+		SKIP(return, "the module has no BTF");
+}
+
+FIXTURE_TEARDOWN(bpf)
+{
+}
+
+/* Stacks by other types of programs than tp_btf. */
+TEST_F(bpf, received_by_raw_tracepoint)
+{
+	const char *const names[] = { "at_tp_btf", "by_raw_tp", "on_lost", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 300));
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, self->l.got);
+	EXPECT_LT(0, self->l.got->stacks);
+}
+
+TEST_F(bpf, received_by_tracepoint)
+{
+	const char *const names[] = { "at_tp_btf", "by_tracepoint", "on_lost", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 300));
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, self->l.got);
+	EXPECT_LT(0, self->l.got->stacks);
+}
+
+TEST_F(bpf, faultable)
+{
+	const char *const names[] = { "at_uprobe_faultable", NULL };
+
+	if (kernel_version() < 612)
+		SKIP(return, "this kernel loads no such program that calls a module");
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_UPROBE, DO_GET_STACK_FAULTABLE, 300));
+	ASSERT_TRUE(run_target(&self->l.target));
+	say(_metadata, self->l.got);
+	EXPECT_LT(0, self->l.got->events);
+	/* Also the first one. */
+	EXPECT_EQ(self->l.got->events, self->l.got->at_once);
+	EXPECT_EQ(0, self->l.got->elsewhere);
+	EXPECT_EQ(0, self->l.got->bad);
+}
+
+TEST_F(bpf, bad_arguments)
+{
+	const char *const names[] = { "bad_arguments", "by_tp_btf", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 10));
+	ASSERT_TRUE(run_target(&self->l.target));
+	EXPECT_LT(0, self->l.got->events);
+	EXPECT_EQ(self->l.got->events, self->l.got->refused[EINVAL]);
+	EXPECT_EQ(3 * self->l.got->events, self->l.got->not_now[EINVAL]);
+}
+
+/* No request is made for nobody. */
+TEST_F(bpf, nobody_receives)
+{
+	const char *const names[] = { "at_fentry", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 10));
+	ASSERT_TRUE(run_target(&self->l.target));
+	EXPECT_LT(0, self->l.got->events);
+	EXPECT_EQ(self->l.got->events, self->l.got->refused[ENOTCONN]);
+}
+
+/* What the calls cause themselves, and at our events. */
+TEST_F(bpf, nested)
+{
+	const char *const names[] = { "at_fentry", "by_tp_btf", "on_lost", "at_request_event",
+				      "at_stack_event", "in_get_stack", NULL };
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_GET_STACK, 1000));
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, self->l.got);
+	EXPECT_LT(100, self->l.got->nested);
+	EXPECT_EQ(0, self->l.got->not_refused);
+}
+
+/* Functions of a walk, and of the delivery of its result: more requests that it serves. */
+TEST_F(bpf, within_a_walk)
+{
+	const char *const names[] = { "at_fentry", "by_tp_btf", "on_lost", "at_walk",
+				      "at_delivery", NULL };
+	const struct stacks__bss *got;
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 1000));
+	got = self->l.got;
+	ASSERT_TRUE(run_target(&self->l.target));
+	expect_sums(_metadata, got);
+	EXPECT_LT(100, got->in_walk);
+	EXPECT_EQ(got->events + got->in_walk, got->accepted + sum(got->refused));
+}
+
+TEST_F(bpf, nmi)
+{
+	const char *const names[] = { "at_nmi", "by_tp_btf", "on_lost", NULL };
+	struct stacks__bss *got;
+	int monitor = open_monitor();
+
+	if (monitor < 0)
+		SKIP(return, "no monitor");
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_GET_STACK, 4000));
+	got = self->l.got;
+	ASSERT_EQ(1, write(self->l.target.go, "", 1));
+	while (!waitpid(self->l.target.pid, NULL, WNOHANG)) {
+		cause_nmi(monitor);
+		usleep(5000);
+	}
+	say(_metadata, got);
+	EXPECT_LT(20, got->events);
+	if (kernel_version() >= AT_ONCE_SINCE) {
+		EXPECT_LT(0, got->at_once);
+	}
+	EXPECT_LT(0, got->stacks);
+	EXPECT_EQ(got->accepted, got->credited + got->lost);
+	EXPECT_EQ(0, got->bad);
+}
+
+/* Programs hold the module, and nothing does after them. */
+TEST_F(bpf, module_is_removed)
+{
+	const char *const names[] = { "at_fentry", "by_tp_btf", "on_lost", NULL };
+
+	ASSERT_TRUE(remove_module(MODULE "_test"));
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 300));
+	EXPECT_EQ(-1, syscall(SYS_delete_module, MODULE, O_NONBLOCK));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	ASSERT_TRUE(run_target(&self->l.target));
+	EXPECT_LT(0, self->l.got->stacks);
+	stacks__destroy(self->l.programs);
+	/* Links that the object does not have are closed here. */
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	ASSERT_TRUE(remove_module(MODULE));
+	ASSERT_TRUE(load_module());
+	EXPECT_TRUE(has_feature());
+}
+
+/* The kernel ends the tracing of an event after the module's exit function. */
+TEST_F(bpf, removed_while_traced)
+{
+	ASSERT_TRUE(remove_module(MODULE "_test"));
+	ASSERT_TRUE(trace_stacks("1"));
+	ASSERT_TRUE(remove_module(MODULE));
+	ASSERT_TRUE(load_module());
+	ASSERT_TRUE(trace_stacks("1"));
+	ASSERT_TRUE(trace_stacks("0"));
+}
+
+/* The feature is there if and only if there is BTF. */
+TEST(feature)
+{
+	EXPECT_EQ(!access("/sys/kernel/btf/" MODULE, F_OK), has_feature());
+	if (kernel_version() >= 612)
+		EXPECT_TRUE(has_feature());
+}
+
+TEST_HARNESS_MAIN
