@@ -18,8 +18,9 @@
 static_assert(SFRAME_UNWIND_MAX_ENTRIES <= SFU_MAX_DEPTH);
 static_assert(sizeof_field(struct sfu_walk, ip[0]) == sizeof(unsigned long));
 
-void sfu_stacktrace_fill(struct sframe_unwind_stacktrace *trace, const struct sfu_walk *walk,
-		    u32 nr, enum sframe_unwind_stop stop)
+void sfu_stacktrace_fill(struct sframe_unwind_stacktrace *trace,
+			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop)
 {
 	*trace = (struct sframe_unwind_stacktrace) {
 		.nr = nr,

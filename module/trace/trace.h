@@ -29,7 +29,7 @@
 /* What was lost. Numbers do not change. */
 enum sfu_lost {
 	SFU_LOST_FULL			= 1,	/* a stack: no room in the ring */
-	SFU_LOST_CLOSED			= 2,	/* a stack: the client was closed, the work cancelled */
+	SFU_LOST_CLOSED			= 2,	/* a stack: the client or work is gone */
 	SFU_LOST_NMI			= 3,	/* a stack promised in an NMI */
 	SFU_LOST_SAMPLE_FULL		= 4,	/* a sample: no room in the ring */
 	SFU_LOST_SAMPLE_NO_RING		= 5,	/* a sample: the CPU has no ring */
