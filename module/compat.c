@@ -97,7 +97,7 @@ int __init sfu_genl_register(struct genl_family *family)
 int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
 		       unsigned int group,
 		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
-					  void *unused))
+					  void *data), void *data)
 {
 	return genlmsg_multicast_netns(family, &init_net, skb, 0, group, GFP_KERNEL);
 }
@@ -112,10 +112,10 @@ int __init sfu_genl_register(struct genl_family *family)
 int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
 		       unsigned int group,
 		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
-					  void *unused))
+					  void *data), void *data)
 {
 	return genlmsg_multicast_netns_filtered(family, &init_net, skb, 0, group,
-						GFP_KERNEL, is_left_out, NULL);
+						GFP_KERNEL, is_left_out, data);
 }
 
 #endif

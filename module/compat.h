@@ -207,11 +207,12 @@ int sfu_genl_register(struct genl_family *family);
 
 /*
  * Send @skb, and consume it, to the sockets in @group of the initial network namespace but
- * those that @is_left_out returns true for; before 6.8, to all of them.
+ * those that @is_left_out, with @data, returns true for; before 6.8, to all of them, and
+ * @is_left_out is not called.
  */
 int sfu_genl_multicast(const struct genl_family *family, struct sk_buff *skb,
 		       unsigned int group,
 		       int (*is_left_out)(struct sock *sk, struct sk_buff *skb,
-					  void *unused));
+					  void *data), void *data);
 
 #endif /* SFU_COMPAT_H */

@@ -139,12 +139,14 @@
 #define SFU_GFP_OPTIONAL	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /*
- * Netlink messages: events of sections, and of clients, that wait to be sent; and jiffies
- * from the first loss to the message that tells of it and all that follow.
+ * Netlink messages: events of sections, and of clients, that wait to be sent; jiffies from
+ * the first loss to the message that tells of it and all that follow; and jiffies for which
+ * no messages are made after one that all sockets of its group were left out of.
  */
 #define SFU_MAX_QUEUED_SECTIONS	1024
 #define SFU_MAX_QUEUED_CLIENTS	128
 #define SFU_LOSSES_PAUSE	(HZ / 10)
+#define SFU_DEAF_PAUSE		(HZ / 10)
 
 /* Bytes of a message about a failed ioctl, with its NUL. */
 #define SFU_MESSAGE_SIZE	192

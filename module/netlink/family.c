@@ -11,6 +11,7 @@
  */
 #include <linux/capability.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/net.h>
 #include <linux/user_namespace.h>
 #include <net/genetlink.h>
@@ -18,6 +19,7 @@
 
 #include "compat.h"
 #include "family.h"
+#include "limits.h"
 
 /* Numbers are those of the trace events and of the records. */
 static_assert(SFRAME_UNWIND_NETLINK_REGISTERED == (int)SFU_ADDED_REGISTERED);
@@ -45,21 +47,61 @@ static struct genl_family family __ro_after_init = {
 	.n_mcgrps = SFU_NR_GROUPS,
 };
 
+/*
+ * By group: until when it is deaf, in jiffies. Anybody can join the number of a group in a
+ * network namespace of his own, and the kernel counts his socket as a listener. So that not
+ * each event is a message for nobody, a group in which there were only such sockets is not
+ * heard for a while.
+ */
+static unsigned long deaf_until[SFU_NR_GROUPS];
+
+static bool is_deaf(enum sfu_netlink_group group)
+{
+	return time_before(jiffies, READ_ONCE(deaf_until[group]));
+}
+
 bool sfu_netlink_has_listeners(enum sfu_netlink_group group)
 {
-	return genl_has_listeners(&family, &init_net, group);
+	return genl_has_listeners(&family, &init_net, group) && !is_deaf(group);
 }
+
+/**
+ * struct audience - of one message
+ *
+ * @was_heard: a socket was not left out, though it may have had no room.
+ * @was_denied: a socket was left out.
+ */
+struct audience {
+	bool was_heard;
+	bool was_denied;
+};
 
 /*
  * A filter of receivers: returns whether @sk is left out. Sockets that are being released
  * are not in a group any more. Those of the kernel have no file.
  */
-static int is_left_out(struct sock *sk, struct sk_buff *skb, void *unused)
+static int is_left_out(struct sock *sk, struct sk_buff *skb, void *data)
 {
 	const struct file *file = sk->sk_socket ? sk->sk_socket->file : NULL;
+	struct audience *audience = data;
 
-	return !file || !net_eq(sock_net(sk), &init_net) ||
-	       !file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN);
+	if (!file || !net_eq(sock_net(sk), &init_net) ||
+	    !file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN)) {
+		audience->was_denied = true;
+		return true;
+	}
+	audience->was_heard = true;
+	return false;
+}
+
+/* Consumes @skb. A listener that it fails for has an error, ENOBUFS, at its socket. */
+static void multicast(struct sk_buff *skb, enum sfu_netlink_group group)
+{
+	struct audience audience = {};
+
+	sfu_genl_multicast(&family, skb, group, is_left_out, &audience);
+	if (audience.was_denied && !audience.was_heard)
+		WRITE_ONCE(deaf_until[group], jiffies + SFU_DEAF_PAUSE);
 }
 
 /* Put an attribute of 64 bits. Returns whether it fails, as all functions put_... here. */
@@ -138,9 +180,12 @@ static size_t message_size(void)
 
 bool sfu_family_send(const struct sfu_netlink_event *event)
 {
-	struct sk_buff *skb = genlmsg_new(message_size(), GFP_KERNEL);
+	struct sk_buff *skb;
 	void *header;
 
+	if (is_deaf(event->group))
+		return true;
+	skb = genlmsg_new(message_size(), GFP_KERNEL);
 	if (!skb)
 		return false;
 	header = genlmsg_put(skb, 0, (u32)event->number, &family, 0, event->command);
@@ -151,8 +196,7 @@ bool sfu_family_send(const struct sfu_netlink_event *event)
 		return false;
 	}
 	genlmsg_end(skb, header);
-	/* A listener that it fails for has an error, ENOBUFS, at its socket. */
-	sfu_genl_multicast(&family, skb, event->group, is_left_out);
+	multicast(skb, event->group);
 	return true;
 }
 

@@ -17,6 +17,7 @@
 #define NOBODY		65534
 #define QUIET_MS	300
 #define WAIT_MS		20000
+#define DEAF_MS		200	/* longer than a group is deaf, see module/limits.h */
 #define ALL_CAPABILITIES	((1ULL << 41) - 1)
 
 /* Results of attempts, beside an errno that joining returns. */
@@ -257,24 +258,85 @@ TEST_F(privilege, pid_namespace)
 	close(sock);
 }
 
+/* A socket that nobody has opened, and root has joined to @group; or -1. */
+static int open_denied(uint32_t group)
+{
+	int sockets[2], sock;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets))
+		return -1;
+	child = fork();
+	if (!child)
+		_exit(become(NOBODY) || send_fd(sockets[1], open_netlink()));
+	sock = receive_fd(sockets[0]);
+	close(sockets[0]);
+	close(sockets[1]);
+	if (outcome_of(child) || sock < 0 || join_group(sock, group))
+		return -1;
+	return sock;
+}
+
 /*
  * A socket of a user, which root has joined to a group by mistake. Where messages cannot be
  * filtered, it gets them.
  */
 TEST_F(privilege, passed_socket)
 {
-	int sockets[2], sock;
-	pid_t child;
+	int sock = open_denied(self->family.groups[GROUP_CLIENTS]);
 
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets));
-	child = fork();
-	if (!child)
-		_exit(become(NOBODY) || send_fd(sockets[1], open_netlink()));
-	sock = receive_fd(sockets[0]);
 	ASSERT_LE(0, sock);
-	ASSERT_EQ(0, outcome_of(child));
-	ASSERT_EQ(0, join_group(sock, self->family.groups[GROUP_CLIENTS]));
 	EXPECT_EQ(can_filter() ? DEAF : HEARS, hear(sock));
+	close(sock);
+}
+
+/* Number of the event of a client that is opened now; 0 if there is no message of it. */
+static __u64 number_now(int sock)
+{
+	struct netlink_message message;
+	const int fd = open_client(0);
+
+	do {
+		if (next_message(sock, &message, QUIET_MS))
+			return 0;
+	} while (message.command != SFRAME_UNWIND_COMMAND_CLIENT_OPENED ||
+		 message.value[SFRAME_UNWIND_ATTR_PID] != (__u64)getpid());
+	close(fd);
+	return message.value[SFRAME_UNWIND_ATTR_NUMBER];
+}
+
+/* Events are not queued for sockets that get no messages, but for all others. */
+TEST_F(privilege, only_denied)
+{
+	const uint32_t group = self->family.groups[GROUP_CLIENTS];
+	int denied = open_denied(group), sock = open_netlink();
+	__u64 before, after;
+
+	if (!can_filter())
+		SKIP(return, "this kernel cannot filter messages");
+	ASSERT_LE(0, denied);
+	usleep(DEAF_MS * 1000);
+	ASSERT_EQ(0, join_group(sock, group));
+	before = number_now(sock);
+	ASSERT_LT(0, before);
+	close(sock);
+	for (int i = 0; i < 500; i++) {
+		close(open_client(0));
+		usleep(1000);
+	}
+	usleep(DEAF_MS * 1000);
+	sock = open_netlink();
+	ASSERT_EQ(0, join_group(sock, group));
+	after = number_now(sock);
+	ASSERT_LT(before, after);
+	EXPECT_LT(after - before, 500);
+	TH_LOG("%llu of 1000 events", (unsigned long long)(after - before));
+	/* Closed and opened. */
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(after + 2, number_now(sock));
+		after += 2;
+	}
+	close(denied);
 	close(sock);
 }
 

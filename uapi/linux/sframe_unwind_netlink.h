@@ -41,6 +41,12 @@
  * NUMBER - last - 1 events that the socket had no room for, and one of the two that tell of
  * dropped events by NUMBER - last - COUNT of them.
  *
+ * Any user can join a socket that gets no messages, see above. While there are only such
+ * sockets in a group, Linux 6.8 and later do not number the events of up to 100 ms at a time,
+ * nor make messages of them. So a listener that joins such a group may miss events of its
+ * first 100 ms, and no number shows that. Whether it hears everything can be seen by causing
+ * an event, for instance by opening the device: from the first message on, it does.
+ *
  * Losses are added up: LOSSES is sent ten times a second at most for each reason, and
  * SFRAME_UNWIND_ATTR_TOTAL makes up for a missing message.
  *
