@@ -114,19 +114,27 @@ static int join(struct listener *listener, int group)
 	return complain("monitor: cannot listen: %s", nl_geterror(err));
 }
 
+/*
+ * The numbers of all groups are asked for before the first one is joined: a message of a
+ * group could be taken for the answer.
+ */
 static int join_groups(struct listener *listener)
 {
-	for (unsigned int i = 0; i < MONITOR_NR_GROUPS; i++) {
-		int group;
+	int groups[MONITOR_NR_GROUPS] = { 0 };
+	unsigned int i;
 
+	for (i = 0; i < MONITOR_NR_GROUPS; i++) {
 		if (!(listener->monitor->groups & 1U << i))
 			continue;
-		group = genl_ctrl_resolve_grp(listener->sock, SFRAME_UNWIND_NETLINK_FAMILY,
-					      monitor_group_name(i));
-		if (group < 0)
+		groups[i] = genl_ctrl_resolve_grp(listener->sock,
+						  SFRAME_UNWIND_NETLINK_FAMILY,
+						  monitor_group_name(i));
+		if (groups[i] < 0)
 			return complain("monitor: the module has no group %s",
 					monitor_group_name(i));
-		if (join(listener, group))
+	}
+	for (i = 0; i < MONITOR_NR_GROUPS; i++) {
+		if (groups[i] && join(listener, groups[i]))
 			return CLI_TROUBLE;
 	}
 	/* That of the kernel which tells of families that are removed. */
