@@ -51,7 +51,7 @@ static struct queue queues[NR_QUEUES] = {
 	[SFU_GROUP_CLIENTS] = { .size = SFU_MAX_QUEUED_CLIENTS },
 };
 
-/* Returns whether there was room. */
+/* Returns whether there was room. Times are in the order of the numbers. */
 static bool put_event(struct sfu_netlink_event *event)
 {
 	struct queue *queue = &queues[event->group];
@@ -60,6 +60,7 @@ static bool put_event(struct sfu_netlink_event *event)
 
 	spin_lock_irqsave(&queues_lock, flags);
 	event->number = ++queue->last;
+	event->time = ktime_get_ns();
 	has_room = queue->head - queue->tail < queue->size;
 	if (has_room)
 		queue->events[queue->head++ % queue->size] = *event;
@@ -149,7 +150,6 @@ static DECLARE_WORK(sending, send_events);
 
 void sfu_event_queue_add(struct sfu_netlink_event *event)
 {
-	event->time = ktime_get_ns();
 	if (!put_event(event))
 		kfree(event->removed);
 	queue_work(system_dfl_wq, &sending);

@@ -8,7 +8,7 @@
 #include "family.h"
 
 /*
- * Number @event, and queue it, or drop it if the queue is full: listeners are told of that.
+ * Number @event, with the time, and queue it, or drop it if the queue is full: listeners are told of that.
  * Takes over event->removed. Any context but interrupts.
  */
 void sfu_event_queue_add(struct sfu_netlink_event *event);

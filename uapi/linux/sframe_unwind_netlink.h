@@ -103,8 +103,9 @@ enum sframe_unwind_netlink_command {
  *
  * @SFRAME_UNWIND_ATTR_PAD: no content; aligns a u64.
  * @SFRAME_UNWIND_ATTR_NUMBER: u64, number of the event in its group.
- * @SFRAME_UNWIND_ATTR_TIME: u64, of the event, CLOCK_MONOTONIC, in nanoseconds. LOSSES and
- *	dropped events: when the message was made.
+ * @SFRAME_UNWIND_ATTR_TIME: u64, of the event, CLOCK_MONOTONIC, in nanoseconds; not before
+ *	that of the event with the number before. LOSSES and dropped events: when the message
+ *	was made.
  * @SFRAME_UNWIND_ATTR_PID: u32, process id.
  * @SFRAME_UNWIND_ATTR_COMM: NUL-terminated string, name of the thread, at most 15 bytes.
  *	Any bytes: its user chooses it.
