@@ -98,6 +98,26 @@ static void printed_forms(void)
 	}
 }
 
+/* A name cannot forge another word of the line. */
+static void words(void)
+{
+	static const char * const names[][2] = {
+		{ "", "" },
+		{ NULL, "(null)" },
+		{ "x file=/bin/su", "x\\x20file=/bin/su" },
+		{ "  ", "\\x20\\x20" },
+		{ "a\\x20\n\xff\xc3\xbc ", "a\\x5cx20\\x0a\\xff\xc3\xbc\\x20" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *got = printed(print_escaped_word, names[i][0]);
+
+		if (strcmp(got, names[i][1]))
+			tap_fail("case %zu is %s, not %s", i, got, names[i][1]);
+		free(got);
+	}
+}
+
 static void print_between(FILE *to, const char *text)
 {
 	print_line(to, "%s: %d\n%s", text, 7, text);
@@ -177,6 +197,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(forms),
 		TAP_TEST(printed_forms),
+		TAP_TEST(words),
 		TAP_TEST(lines),
 		TAP_TEST(all_bytes),
 		TAP_TEST(cut),

@@ -116,6 +116,21 @@ void print_escaped(FILE *to, const char *text)
 		fwrite(unit, 1, escape_next(&next, unit), to);
 }
 
+void print_escaped_word(FILE *to, const char *text)
+{
+	const unsigned char *next = (const void *)(text ? text : "(null)");
+	char unit[UNIT_MAX];
+
+	while (*next) {
+		if (*next == ' ') {
+			fputs("\\x20", to);
+			next++;
+		} else {
+			fwrite(unit, 1, escape_next(&next, unit), to);
+		}
+	}
+}
+
 void print_line(FILE *to, const char *format, ...)
 {
 	char *line;

@@ -6,7 +6,7 @@
  * Bytes that can have an effect on a terminal are written as \xNN: control characters,
  * such as newline and ESC, invalid UTF-8, and the Unicode characters that end lines or
  * change the direction of writing. Backslashes are escaped, too, so that different
- * names have different escaped forms. Blanks are not escaped.
+ * names have different escaped forms. Blanks are escaped by print_escaped_word() only.
  */
 #ifndef ESCAPE_H
 #define ESCAPE_H
@@ -26,6 +26,9 @@ const char *escape(char *buffer, size_t size, const char *text);
 
 /* Write the escaped form of @text to @to, without truncation. */
 void print_escaped(FILE *to, const char *text);
+
+/* The same with blanks as \x20, for lines of words: no name can be taken for two of them. */
+void print_escaped_word(FILE *to, const char *text);
 
 /*
  * Write one line to @to: the formatted text is escaped as a whole, followed by a

@@ -48,6 +48,16 @@ static void put_text(const struct line *line, const char *name, const char *text
 		print_escaped(stdout, text);
 }
 
+/* A text that a user has chosen. */
+static void put_user_text(const struct line *line, const char *name, const char *text)
+{
+	put_name(line, name);
+	if (line->json)
+		common_json(stdout, text);
+	else
+		print_escaped_word(stdout, text);
+}
+
 static void put_number(const struct line *line, const char *name, uint64_t number)
 {
 	put_name(line, name);
@@ -114,9 +124,9 @@ static void put_rest(const struct line *line,
 	if (has(event, SFRAME_UNWIND_ATTR_PID))
 		put_number(line, "pid", event->pid);
 	if (has(event, SFRAME_UNWIND_ATTR_COMM))
-		put_text(line, "command", event->comm);
+		put_user_text(line, "command", event->comm);
 	if (has(event, SFRAME_UNWIND_ATTR_FILE))
-		put_text(line, "file", event->file);
+		put_user_text(line, "file", event->file);
 }
 
 static void end_line(struct monitor *monitor)
