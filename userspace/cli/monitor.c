@@ -2,6 +2,7 @@
 /*
  * sframe-unwind monitor: print the messages of the module's netlink family.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,8 +70,11 @@ static uint64_t parse_number(const char *text)
 	unsigned long long number;
 	char *end;
 
+	/* strtoull() takes blanks and signs, too. */
+	if (!isdigit((unsigned char)*text))
+		return 0;
 	number = strtoull(text, &end, 10);
-	return *end || *text == '-' || end == text || number > UINT32_MAX ? 0 : number;
+	return *end || number > UINT32_MAX ? 0 : number;
 }
 
 int monitor_main(int argc, char **argv)

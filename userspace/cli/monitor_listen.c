@@ -21,12 +21,13 @@
 #define BUFFER_SIZE	(4 << 20)	/* of the socket; some thousand messages */
 
 /**
- * struct listener
+ * struct listener - a socket and what it has told
  *
  * @monitor: what to print.
  * @sock: the socket.
  * @family: number of the family.
  * @last: number of the last message of each group.
+ * @overran: the socket had no room for messages, and what it had room for was not all read.
  * @removed: the family was removed.
  * @malformed: a message could not be parsed.
  */
@@ -35,6 +36,7 @@ struct listener {
 	struct nl_sock *sock;
 	int family;
 	uint64_t last[MONITOR_NR_GROUPS];
+	bool overran;
 	bool removed;
 	bool malformed;
 };
@@ -184,6 +186,38 @@ static int left_of(int64_t end)
 	return left < 0 ? 0 : left > 1000000 ? 1000000 : left;
 }
 
+/*
+ * Whether the module was removed, even if it is loaded again: then the family has another
+ * number. By another socket, whose answers are not among messages.
+ */
+static bool is_gone(const struct listener *listener)
+{
+	struct nl_sock *sock = nl_socket_alloc();
+	int family = -NLE_NOMEM;
+
+	if (sock && !genl_connect(sock))
+		family = genl_ctrl_resolve(sock, SFRAME_UNWIND_NETLINK_FAMILY);
+	nl_socket_free(sock);
+	return family < 0 ? family == -NLE_OBJ_NOTFOUND : family != listener->family;
+}
+
+/* Returns the exit status. */
+static int receive(struct listener *listener)
+{
+	const int err = nl_recvmsgs_default(listener->sock);
+
+	/* What libnl makes of ENOBUFS. */
+	if (err == -NLE_NOMEM) {
+		monitor_print_missing(listener->monitor, MONITOR_NR_GROUPS, 0);
+		listener->overran = true;
+	} else if (err < 0 && err != -NLE_AGAIN && err != -NLE_INTR) {
+		return complain("monitor: netlink: %s", nl_geterror(err));
+	}
+	if (listener->malformed)
+		return complain("monitor: the module has sent a malformed message");
+	return CLI_OK;
+}
+
 static int take_messages(struct listener *listener)
 {
 	const struct monitor *monitor = listener->monitor;
@@ -192,22 +226,20 @@ static int take_messages(struct listener *listener)
 		.fd = nl_socket_get_fd(listener->sock),
 		.events = POLLIN,
 	};
-	int err, left;
+	int left, count;
 
 	while (!monitor_is_done(monitor)) {
 		left = left_of(end);
 		if (!left)
 			return CLI_OK;
-		if (poll(&ready, 1, left) <= 0)
-			continue;
-		err = nl_recvmsgs_default(listener->sock);
-		/* What libnl makes of ENOBUFS. */
-		if (err == -NLE_NOMEM)
-			monitor_print_missing(listener->monitor, MONITOR_NR_GROUPS, 0);
-		else if (err < 0 && err != -NLE_AGAIN && err != -NLE_INTR)
-			return complain("monitor: netlink: %s", nl_geterror(err));
-		if (listener->malformed)
-			return complain("monitor: the module has sent a malformed message");
+		count = poll(&ready, 1, listener->overran ? 0 : left);
+		if (count > 0 && receive(listener))
+			return CLI_TROUBLE;
+		if (!count && listener->overran) {
+			/* The message of the removal may be one of those that are missing. */
+			listener->removed |= is_gone(listener);
+			listener->overran = false;
+		}
 		if (listener->removed)
 			return complain("monitor: the module was removed");
 	}
