@@ -18,7 +18,9 @@
  * have had that capability, too: else it gets no messages. A socket of another network
  * namespace gets none, whatever it has joined; before 6.8, unless it listens to all of them,
  * for which its opener needs CAP_NET_BROADCAST in the initial user namespace, see
- * NETLINK_LISTEN_ALL_NSID in netlink(7).
+ * NETLINK_LISTEN_ALL_NSID in netlink(7). What listeners get can also be seen by who may make
+ * an nlmon device in the initial network namespace and read from it: CAP_NET_ADMIN and
+ * CAP_NET_RAW.
  *
  * Process ids are those of the initial PID namespace, and user ids those of the initial
  * user namespace, also for a listener in another one.
@@ -67,9 +69,14 @@
 /**
  * enum sframe_unwind_netlink_command - kinds of messages, in genlmsghdr.cmd
  *
- * All have NUMBER and TIME. Those of one section or client have PID and COMM: of the process
- * that the current thread belongs to, which is that of the section or client, except when
- * another one frees what was found for it.
+ * All have NUMBER and TIME. Those of sections and clients have PID and COMM, of the thread
+ * that caused the event. That is one of the process of the section or client, except that:
+ *
+ * - FORK is caused by the parent;
+ * - what was found for a process may be freed by any other one;
+ * - GONE is caused by who drops the last reference to the memory, which may be a reader of
+ *   /proc or a kernel thread;
+ * - CLIENT_CLOSED is caused by who closes the last descriptor.
  *
  * @SFRAME_UNWIND_COMMAND_SECTION_ADDED: sections were added. SPACE, SOURCE, NR_SECTIONS;
  *	and unless they are all sections of the space: ID, TEXT_START, TEXT_SIZE,
@@ -169,7 +176,8 @@ enum sframe_unwind_netlink_attr {
  * @SFRAME_UNWIND_NETLINK_FOUND: the .sframe of the file that the code is mapped from.
  * @SFRAME_UNWIND_NETLINK_ATTACHED: attached to that file, or to the addresses.
  * @SFRAME_UNWIND_NETLINK_TABLE: a function table that the process has registered.
- * @SFRAME_UNWIND_NETLINK_FORK: a new child has all sections of its parent.
+ * @SFRAME_UNWIND_NETLINK_FORK: a new child has all sections of its parent. SPACE is that of
+ *	the child, PID and COMM are those of the parent.
  */
 enum sframe_unwind_netlink_source {
 	SFRAME_UNWIND_NETLINK_REGISTERED	= 1,
