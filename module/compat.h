@@ -144,6 +144,8 @@ static inline void sfu_perf_attr_clear_new(struct perf_event_attr *attr)
 #endif
 /* Older kernels take these for programs of kprobes and uprobes as errors. */
 #define SFU_HAS_PROBE_KFUNCS	(KERNEL_VERSION(6, 12, 0) <= LINUX_VERSION_CODE)
+/* Older kernels let kprobes call programs that may sleep. */
+#define SFU_HAS_SLEEPING_KPROBES	(KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE)
 
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define SFU_NO_SHRINKER_ALLOC	/* see compat.c */

@@ -5,7 +5,8 @@
  * Programs run in any context, also at functions and events of this module that these
  * functions cause. Then they may call them again, and so on: as many programs as are
  * attached. So in each context (task, softirq, hard interrupt, NMI) of a CPU one call is
- * made at a time. Another one in the same context fails, and is counted.
+ * made at a time. Another one in the same context fails, and is counted. So nothing that
+ * runs before that is known, or after it is forgotten, may be traced: here notrace.
  *
  * Arguments are numbers and memory whose size the verifier has checked. So none must be
  * trusted, acquired or released.
@@ -50,7 +51,7 @@ static DEFINE_PER_CPU(struct calling, calling);
 static bool is_usable __ro_after_init;
 
 /* Begin a call. Disables preemption. Returns NULL if it is within another one. */
-static bool *begin_call(void)
+static notrace bool *begin_call(void)
 {
 	bool *is_calling;
 
@@ -66,7 +67,7 @@ static bool *begin_call(void)
 	return is_calling;
 }
 
-static void end_call(bool *is_calling)
+static notrace void end_call(bool *is_calling)
 {
 	barrier();
 	WRITE_ONCE(*is_calling, false);
@@ -74,17 +75,30 @@ static void end_call(bool *is_calling)
 }
 
 /* Returns whether the current thread has a user stack, and is not exiting. */
-static bool has_stack(void)
+static notrace bool has_stack(void)
 {
 	return current->mm &&
 	       !(current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER | PF_EXITING));
 }
 
 /* Returns whether @buf of @size bytes can have a frame, and why the stack ends. */
-static bool is_room(const void *buf, u32 size)
+static notrace bool is_room(const void *buf, u32 size)
 {
 	return size >= 2 * sizeof(u64) && IS_ALIGNED(size, sizeof(u64)) &&
 	       IS_ALIGNED((unsigned long)buf, sizeof(u64));
+}
+
+/*
+ * Returns whether the caller may sleep. Kernels before 7.0 let programs at kprobes, which
+ * must not, call those that may, by a tail call; and attach these to functions, by
+ * kprobe.multi. There preemption is disabled, or an RCU read-side critical section entered.
+ * Where the kernel counts neither, nobody knows.
+ */
+static notrace bool may_sleep(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT) && SFU_HAS_SLEEPING_KPROBES)
+		return false;
+	return !preempt_count() && !irqs_disabled() && !rcu_preempt_depth();
 }
 
 /*
@@ -121,7 +135,7 @@ static s64 get_stack_now(u64 *words, u32 nr_words)
 	return walk.nr;
 }
 
-__bpf_kfunc s64 sframe_unwind_request(u64 flags)
+__bpf_kfunc notrace s64 sframe_unwind_request(u64 flags)
 {
 	bool *is_calling;
 	u64 cookie;
@@ -148,7 +162,7 @@ __bpf_kfunc s64 sframe_unwind_request(u64 flags)
 	return err ?: cookie;
 }
 
-__bpf_kfunc s64 sframe_unwind_get_stack(void *buf, u32 buf__sz, u64 flags)
+__bpf_kfunc notrace s64 sframe_unwind_get_stack(void *buf, u32 buf__sz, u64 flags)
 {
 	bool *is_calling;
 	s64 ret;
@@ -163,7 +177,7 @@ __bpf_kfunc s64 sframe_unwind_get_stack(void *buf, u32 buf__sz, u64 flags)
 	return ret;
 }
 
-__bpf_kfunc s64 sframe_unwind_get_stack_faultable(void *buf, u32 buf__sz, u64 flags)
+__bpf_kfunc notrace s64 sframe_unwind_get_stack_faultable(void *buf, u32 buf__sz, u64 flags)
 {
 	struct sframe_unwind_stacktrace trace;
 	u64 *words = buf;
@@ -172,6 +186,8 @@ __bpf_kfunc s64 sframe_unwind_get_stack_faultable(void *buf, u32 buf__sz, u64 fl
 
 	if (flags || !is_room(buf, buf__sz))
 		return -EINVAL;
+	if (!may_sleep())
+		return -EAGAIN;
 	err = sframe_unwind_user_faultable(&trace);
 	if (err)
 		return err;
@@ -188,8 +204,9 @@ BTF_ID_FLAGS(func, sframe_unwind_get_stack, KF_PERFMON)
 SFU_KFUNCS_END(kfuncs)
 
 /*
- * Programs at uprobes are the only ones that may sleep and hold no lock of a mm. Others,
- * at functions and hooks of the kernel, may be called with one.
+ * Of the programs that may sleep, only those at uprobes are called without locks of the
+ * kernel; others, at functions and hooks, may be called with that of a mm. But kprobes are
+ * of the same type as uprobes: see may_sleep().
  */
 SFU_KFUNCS_START(probe_kfuncs)
 BTF_ID_FLAGS(func, sframe_unwind_request, KF_PERFMON)
@@ -232,18 +249,25 @@ int __init sfu_kfunc_init(void)
 {
 	int err;
 
-	if (!has_btf()) {
+	/* Older kernels accept a set whose ids were never resolved. */
+	if (!has_btf() || !kfuncs.cnt || !kfuncs.pairs[0].id) {
 		pr_info("no BTF, so BPF programs cannot request stacks: see module/README.md\n");
 		return 0;
 	}
 	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
-	/* Programs of tracepoints and perf events are of the first kind. */
-	if (!err && SFU_HAS_PROBE_KFUNCS)
-		err = register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &probe_kfunc_set);
 	if (err) {
 		pr_info("BPF programs cannot request stacks (%d)\n", err);
 		return 0;
 	}
+	/*
+	 * Programs of tracepoints and perf events are of the same kind. What is registered
+	 * cannot be taken back, so the others are usable without these.
+	 */
+	if (SFU_HAS_PROBE_KFUNCS)
+		err = register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &probe_kfunc_set);
+	if (err)
+		pr_info("only BPF programs of fentry, fexit and tp_btf can request stacks (%d)\n",
+			err);
 	is_usable = true;
 	return sfu_requester_init();
 }

@@ -14,9 +14,9 @@
  * To load such a program needs CAP_BPF and CAP_PERFMON. It observes any process.
  *
  * A program may call them in any context, and with any lock held, also in NMIs, and at
- * functions and events of the module itself; they wait for nothing. Within another call
- * of them, in the same context of the CPU, and at an event of the module, they fail, which
- * is counted.
+ * functions and events of the module itself; but for the last one, they wait for nothing.
+ * The functions themselves cannot be traced. Within another call of them, in the same
+ * context of the CPU, and at an event of the module, they fail, which is counted.
  *
  * Programs that call them hold a reference to the module: it can be removed when the
  * last one is unloaded, and no request is pending.
@@ -45,7 +45,8 @@
  * sframe_unwind:lost.
  *
  * As long as nobody traces sframe_unwind:stack, there are no requests. 1024 of them may
- * be pending at a time, those of all programs together, and 256 of threads of one user.
+ * be pending at a time, those of all programs together, and 256 of threads of one user: of
+ * one real UID of the kernel, so that somebody with subordinate UIDs has 256 for each.
  *
  * Return: the cookie of the stack, more than 0. Each request for the thread has the
  * same one until the stack is unwound, but for those in NMIs; there is one event for
@@ -58,7 +59,7 @@
  * * -EAGAIN: it cannot be requested at this moment: within a request of this CPU, or while
  *   another CPU requests the stack of this thread; after a few requests while the stack
  *   is being delivered; or because less time has passed since the thread's last stack than
- *   that took, and this is no system call that has begun since.
+ *   that took, and this is no system call that has begun since; or the thread is killed.
  */
 long long sframe_unwind_request(unsigned long long flags) __sframe_unwind_kfunc;
 
@@ -74,13 +75,16 @@ long long sframe_unwind_request(unsigned long long flags) __sframe_unwind_kfunc;
  *
  * That is possible if the rules of all frames are in the rule cache of the process, as they
  * are when a stack with these frames has been unwound before, and all stack words are in
- * memory. So a program gets what it can in this way, and requests the other stacks.
+ * memory. Outside of NMIs a few rules that are not in that cache are taken from sections, if
+ * these are in the memory of the kernel. So a program gets what it can in this way, and
+ * requests the other stacks.
  *
  * Return: the number of addresses. Or
  * * -EINVAL: @flags or @buf__sz; or the thread has no user stack, as above.
  * * -EBUSY: within another call.
- * * -EAGAIN: it cannot be unwound at once; in an NMI also if that has interrupted the
- *   kernel.
+ * * -EAGAIN: it cannot be unwound at once, as for frames whose sections the kernel does not
+ *   have in memory; in an NMI also if that has interrupted the kernel. Nor can a stack of
+ *   more than 511 frames, also with room for more, unless @buf__sz cuts it before.
  */
 long long sframe_unwind_get_stack(void *buf, unsigned int buf__sz,
 				  unsigned long long flags) __sframe_unwind_kfunc;
@@ -91,9 +95,14 @@ long long sframe_unwind_get_stack(void *buf, unsigned int buf__sz,
  * @buf, @buf__sz, @flags: as above. Any SFRAME_UNWIND_STOP_* may be behind the addresses.
  *
  * Only for programs of uprobes that may sleep (uprobe.s, uretprobe.s), and only since
- * Linux 6.12. Others that may sleep are called with locks of the kernel held.
+ * Linux 6.12. Others that may sleep are called with locks of the kernel held. Kernels before
+ * 7.0 also run programs of uprobes at kprobes, by kprobe.multi or a tail call: there it fails.
  *
- * Return: the number of addresses; or -EINVAL as above, or -ENOMEM.
+ * It waits for the pages of the stack and of its rules. The process chooses what is mapped
+ * there: pages of userfaultfd, FUSE or a network may take as long as somebody likes.
+ *
+ * Return: the number of addresses; or -EINVAL as above, or -ENOMEM; or -EAGAIN where the
+ * caller must not sleep, or a kernel before 7.0 without CONFIG_PREEMPT_COUNT cannot tell.
  */
 long long sframe_unwind_get_stack_faultable(void *buf, unsigned int buf__sz,
 					    unsigned long long flags) __sframe_unwind_kfunc;
