@@ -239,7 +239,11 @@ static int submit_current(struct sfu_consumer *consumer, struct sfu_pool *pool,
 		if (*cookie)
 			return 1;
 	}
-	if (sfu_queue_is_served_enough())
+	/*
+	 * Who takes longer than the walk, and requests again each time before the thread is
+	 * in user mode, keeps it from there. It can be killed at least.
+	 */
+	if (fatal_signal_pending(current) || sfu_queue_is_served_enough())
 		return -EAGAIN;
 	request = sfu_pool_take(pool);
 	if (!request)
