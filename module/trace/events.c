@@ -44,7 +44,8 @@ int sfu_trace_begin_stacks(void)
 	int err = 0;
 
 	mutex_lock(&stacks_mutex);
-	if (stacks_user)
+	/* Older kernels do not say that it has ended if they are out of memory after this. */
+	if (stacks_user && !stacks_are_traced)
 		err = stacks_user->begin();
 	stacks_are_traced = !err;
 	mutex_unlock(&stacks_mutex);
