@@ -215,13 +215,14 @@ static int join_first_request(struct sfu_request *first,
 
 /*
  * Queue the task_work of @request. Returns 0, or -ESRCH if its thread is
- * exiting.
+ * exiting, or this module is being removed: then nobody waits for the work.
  */
 static int add_request_work(struct sfu_request *request, bool interrupt)
 {
 	int err;
 
-	__module_get(THIS_MODULE);
+	if (!try_module_get(THIS_MODULE))
+		return -ESRCH;
 	err = sfu_task_work_add(request->task, &request->work,
 				interrupt ? TWA_SIGNAL : TWA_RESUME);
 	if (err)
