@@ -437,6 +437,62 @@ TEST_F(bpf, faultable)
 	EXPECT_EQ(0, self->l.got->bad);
 }
 
+/* Where nothing may sleep it fails. */
+TEST_F(bpf, faultable_by_tail_call)
+{
+	const char *const names[] = { "at_uprobe_faultable", "tail_caller", NULL };
+	const struct stacks__bss *got;
+	const __u32 first = 0;
+	int program;
+
+	if (kernel_version() < 612)
+		SKIP(return, "this kernel loads no such program that calls a module");
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_UPROBE, DO_GET_STACK_FAULTABLE, 300));
+	got = self->l.got;
+	program = bpf_program__fd(self->l.programs->progs.at_uprobe_faultable);
+	if (bpf_map_update_elem(bpf_map__fd(self->l.programs->maps.called), &first, &program,
+				BPF_ANY)) {
+		ASSERT_LE(700, kernel_version());
+		SKIP(return, "this kernel refuses the tail call");
+	}
+	ASSERT_TRUE(run_target(&self->l.target));
+	say(_metadata, got);
+	EXPECT_LT(0, got->at_once);
+	EXPECT_LT(0, got->not_now[EAGAIN]);
+	EXPECT_EQ(got->events, got->at_once + got->not_now[EAGAIN]);
+}
+
+static bool can_trace(const char *function)
+{
+	const char *const names[] = { "at_any", NULL };
+	struct stacks *programs = open_programs(names);
+	struct bpf_link *link = NULL;
+	bool can;
+
+	if (programs &&
+	    !bpf_program__set_attach_target(programs->progs.at_any, 0, function) &&
+	    !stacks__load(programs))
+		link = bpf_program__attach(programs->progs.at_any);
+	can = link;
+	bpf_link__destroy(link);
+	stacks__destroy(programs);
+	return can;
+}
+
+/* Programs there would run where a nested call is not noticed. */
+TEST_F(bpf, calls_are_not_traced)
+{
+	EXPECT_FALSE(can_trace("sframe_unwind_request"));
+	EXPECT_FALSE(can_trace("sframe_unwind_get_stack"));
+	EXPECT_FALSE(can_trace("sframe_unwind_get_stack_faultable"));
+	/* The compiler may have put them into these. */
+	EXPECT_FALSE(can_trace("begin_call"));
+	EXPECT_FALSE(can_trace("end_call"));
+	EXPECT_FALSE(can_trace("has_stack"));
+	EXPECT_FALSE(can_trace("is_room"));
+	EXPECT_TRUE(can_trace("sfu_walk_at_once"));
+}
+
 TEST_F(bpf, bad_arguments)
 {
 	const char *const names[] = { "bad_arguments", "by_tp_btf", NULL };
@@ -485,6 +541,35 @@ TEST_F(bpf, within_a_walk)
 	expect_sums(_metadata, got);
 	EXPECT_LT(100, got->in_walk);
 	EXPECT_EQ(got->events + got->in_walk, got->accepted + sum(got->refused));
+}
+
+/* A program that takes its time can keep a thread from user space; but not from its end. */
+TEST_F(bpf, kept_thread_is_killed)
+{
+	const char *const names[] = { "at_fentry", "by_tp_btf", "on_lost", "at_end_of_work",
+				      NULL };
+	struct stacks__bss *got;
+	unsigned int tries = 0;
+	int status;
+
+	ASSERT_EQ(NULL, prepare(&self->l, names, BY_SECTION, DO_REQUEST, 60000));
+	got = self->l.got;
+	ASSERT_EQ(1, write(self->l.target.go, "", 1));
+	while (got->in_walk < 20 && tries++ < 200)
+		usleep(50000);
+	ASSERT_EQ(0, kill(self->l.target.pid, SIGKILL));
+	for (tries = 0; tries < 200; tries++) {
+		if (waitpid(self->l.target.pid, &status, WNOHANG) == self->l.target.pid)
+			break;
+		usleep(50000);
+	}
+	/* So that it ends in any case. */
+	got->target = 0;
+	EXPECT_GT(200, tries);
+	say(_metadata, got);
+	EXPECT_LE(20, got->in_walk);
+	/* It was kept. */
+	EXPECT_LT(got->events * 2, got->in_walk);
 }
 
 TEST_F(bpf, nmi)

@@ -183,6 +183,29 @@ int at_uprobe_faultable(void *ctx)
 	return 0;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} called SEC(".maps");
+
+/* Calls a program that may sleep, where nothing may. */
+SEC("kprobe/__x64_sys_getpgid")
+int tail_caller(void *ctx)
+{
+	if (in_target())
+		bpf_tail_call(ctx, &called, 0);
+	return 0;
+}
+
+/* Attached by the test. */
+SEC("fentry")
+int at_any(void *ctx)
+{
+	return 0;
+}
+
 /* Calls with arguments that must be refused. */
 SEC("fentry/__x64_sys_getpgid")
 int bad_arguments(void *ctx)
@@ -332,6 +355,23 @@ int at_delivery(void *ctx)
 {
 	if (in_target()) {
 		count(&in_walk);
+		request();
+	}
+	return 0;
+}
+
+static long spend_time(__u32 i, void *context)
+{
+	return 0;
+}
+
+/* The last that serves a request. Takes longer than the walk. */
+SEC("fentry/module_put")
+int at_end_of_work(void *ctx)
+{
+	if (in_target()) {
+		count(&in_walk);
+		bpf_loop(2000000, spend_time, NULL, 0);
 		request();
 	}
 	return 0;
