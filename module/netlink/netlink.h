@@ -8,10 +8,12 @@
  * and else a look at its groups. The kernel counts sockets that get no messages as listeners,
  * and any user can make one: with only such ones in a group, ten messages a second at most
  * are made, and the events of 100 ms at most are not counted by whoever joins then; before
- * 6.8, where that is not noticed, a message of each event. None of them allocates memory, unless it says so, or sends
- * anything: a work item does that. The functions may be called with any lock held but
- * those of the scheduler, of timers and of the workqueues, and not in interrupts;
- * sfu_netlink_lost() may be called in any context.
+ * 6.8, where that is not noticed, a message of each event.
+ *
+ * None of them allocates memory, unless it says so, or sends anything: a work item does
+ * that. The functions may be called with any lock held but those of the scheduler, of timers
+ * and of the workqueues, and not in interrupts; sfu_netlink_lost() may be called in any
+ * context.
  */
 #ifndef SFU_NETLINK_H
 #define SFU_NETLINK_H

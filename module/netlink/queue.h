@@ -8,8 +8,8 @@
 #include "family.h"
 
 /*
- * Number @event, with the time, and queue it, or drop it if the queue is full: listeners are told of that.
- * Takes over event->removed. Any context but interrupts.
+ * Number @event, with the time, and queue it, or drop it if the queue is full: listeners are
+ * told of that. Takes over event->removed. Any context but interrupts.
  */
 void sfu_event_queue_add(struct sfu_netlink_event *event);
 
