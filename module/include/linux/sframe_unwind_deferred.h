@@ -187,11 +187,11 @@ int sframe_unwind_deferred_init_key(struct sframe_unwind_work *work,
  *   or exiting; or @work is cancelled.
  * * -ENOMEM: SFRAME_UNWIND_MAX_PENDING stacks are pending, or those that one user may
  *   have.
- * * -EAGAIN: the stack cannot be requested at this moment: within a request of this CPU,
- *   or while another CPU requests the stack of this thread; after a few requests while
- *   the stacks of one walk are being delivered; or because less time has passed since the
- *   last walk of the thread than that took, and this is no system call that has begun
- *   since. Without that, interrupts could keep a thread from ever returning to user
+ * * -EAGAIN: the thread is killed; or the stack cannot be requested at this moment: within
+ *   a request of this CPU, or while another CPU requests the stack of this thread; after a
+ *   few requests while the stacks of one walk are being delivered; or because less time has
+ *   passed since the last walk of the thread than that took, and this is no system call that
+ *   has begun since. Without that, interrupts could keep a thread from ever returning to user
  *   space. Time decides within calls that return to user space inside, as KVM_RUN and
  *   io_uring_enter(2) may, too; and after a call whose result was -ENOSYS, in the next one.
  */
