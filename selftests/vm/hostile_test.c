@@ -65,6 +65,7 @@ struct place {
 	unsigned int nr_words;
 	char words[ROW_ROOM];
 	unsigned int reg;
+	bool is_end_if_0;
 };
 
 static const struct place places[] = {
@@ -72,8 +73,9 @@ static const struct place places[] = {
 	{ "CFA is the stack pointer", false, true, false, SP_1, 1, { 0 },
 	  DWARF_RSP },
 	{ "frame pointer", false, true, false, FP_1, 1, { 16 }, DWARF_RBP },
+	/* This is code that keeps frame pointers: 0 marks the outermost frame. */
 	{ "frame pointer, with FP", false, true, false, FP_2, 2, { 16, -16 },
-	  DWARF_RBP },
+	  DWARF_RBP, true },
 	{ "CFA", true, true, false, FLEX_N(2), 2, { REG(DWARF_RBX), 0 },
 	  DWARF_RBX },
 	{ "where the CFA is", true, true, false, FLEX_N(2), 2,
@@ -90,9 +92,13 @@ static const struct place places[] = {
 };
 
 /* A step to an invalid address stops for one of these reasons. */
-static bool is_refused(const struct stack *stack, bool has_section)
+static bool is_refused(const struct stack *stack, const struct place *place, __u64 address)
 {
+	const bool has_section = place->has_section;
+
 	switch (stack->head.stop) {
+	case SFRAME_UNWIND_STOP_COMPLETE:
+		return place->is_end_if_0 && !address;
 	case SFRAME_UNWIND_STOP_STACK_UNREADABLE:
 	case SFRAME_UNWIND_STOP_NO_PROGRESS:
 		return has_section;
@@ -129,7 +135,7 @@ TEST_F(scene, addresses)
 				self->stack.head.nr_frames >= 2 &&
 				self->stack.head.ips[1] == SCENE_CALLER :
 				self->stack.head.nr_frames == 1 &&
-				is_refused(&self->stack, place->has_section);
+				is_refused(&self->stack, place, *reg);
 			EXPECT_TRUE(good)
 			{
 				TH_LOG("%#llx as %s (%u): stop %u, %u frames",
