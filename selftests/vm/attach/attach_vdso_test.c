@@ -141,18 +141,21 @@ static bool take_in_vdso(FIXTURE_DATA(vdso) *self)
 	return true;
 }
 
+/* That it has no section is found out once: repeated looks would be counted. */
 TEST_F(vdso, alone)
 {
 	long before;
+	int i;
 
 	ASSERT_TRUE(take_in_vdso(self));
 	if (self->stack.head.nr_frames > 1)
 		SKIP(return, "this kernel's vDSO has a section");
 	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->stack.head.stop);
 	before = counter("total_discovered");
-	ASSERT_TRUE(take_in_vdso(self));
-	ASSERT_TRUE(take_in_vdso(self));
-	EXPECT_GE(before + 1, counter("total_discovered"));
+	for (i = 0; i < 8; i++)
+		ASSERT_TRUE(take_in_vdso(self));
+	/* The program and libc, if the thread was outside of the vDSO. */
+	EXPECT_GE(before + 2, counter("total_discovered"));
 }
 
 TEST_F(vdso, attached)
