@@ -128,7 +128,7 @@ kernel_config() {
 kernel_dir() {
 	local hash=''
 	if is_built_here "$1"; then
-		hash=$({ echo 1; kernel_lines | grep "^$1 "; kernel_config "$1"; } | sha256sum)
+		hash=$({ echo 2; kernel_lines | grep "^$1 "; kernel_config "$1"; } | sha256sum)
 	fi
 	printf '%s\n' "$CACHE/kernels/$1${hash:+-${hash:0:12}}"
 }
