@@ -60,35 +60,36 @@ static const __u64 nowhere[] = {
 /* The use made of such an address, and the expected result. */
 struct place {
 	const char *name;
-	bool is_flexible, has_section, leads_on;
+	bool is_flexible, has_section, leads_on, is_end_if_0;
 	unsigned char info;
 	unsigned int nr_words;
 	char words[ROW_ROOM];
 	unsigned int reg;
-	bool is_end_if_0;
 };
 
 static const struct place places[] = {
-	{ "stack pointer", false, true, false, SP_1, 1, { 8 }, DWARF_RSP },
-	{ "CFA is the stack pointer", false, true, false, SP_1, 1, { 0 },
+	{ "stack pointer", false, true, false, false, SP_1, 1, { 8 },
 	  DWARF_RSP },
-	{ "frame pointer", false, true, false, FP_1, 1, { 16 }, DWARF_RBP },
+	{ "CFA is the stack pointer", false, true, false, false, SP_1, 1, { 0 },
+	  DWARF_RSP },
+	{ "frame pointer", false, true, false, false, FP_1, 1, { 16 },
+	  DWARF_RBP },
 	/* This is code that keeps frame pointers: 0 marks the outermost frame. */
-	{ "frame pointer, with FP", false, true, false, FP_2, 2, { 16, -16 },
-	  DWARF_RBP, true },
-	{ "CFA", true, true, false, FLEX_N(2), 2, { REG(DWARF_RBX), 0 },
+	{ "frame pointer, with FP", false, true, false, true, FP_2, 2,
+	  { 16, -16 }, DWARF_RBP },
+	{ "CFA", true, true, false, false, FLEX_N(2), 2, { REG(DWARF_RBX), 0 },
 	  DWARF_RBX },
-	{ "where the CFA is", true, true, false, FLEX_N(2), 2,
+	{ "where the CFA is", true, true, false, false, FLEX_N(2), 2,
 	  { MEM(DWARF_RBX), 0 }, DWARF_RBX },
-	{ "where the RA is", true, true, false, FLEX_N(4), 4,
+	{ "where the RA is", true, true, false, false, FLEX_N(4), 4,
 	  { REG(DWARF_RSP), 8, MEM(DWARF_RBX), 0 }, DWARF_RBX },
 	/* An unreadable saved frame pointer does not stop the walk. */
-	{ "where the FP is", true, true, true, FLEX_N(5), 5,
+	{ "where the FP is", true, true, true, false, FLEX_N(5), 5,
 	  { REG(DWARF_RSP), 8, PADDING, MEM(DWARF_RBX), 0 }, DWARF_RBX },
-	{ "FP", true, true, true, FLEX_N(5), 5,
+	{ "FP", true, true, true, false, FLEX_N(5), 5,
 	  { REG(DWARF_RSP), 8, PADDING, REG(DWARF_RBX), 0 }, DWARF_RBX },
-	{ "frame pointer without a section", false, false, false, SP_1, 1,
-	  { 8 }, DWARF_RBP },
+	{ "frame pointer without a section", false, false, false, false, SP_1,
+	  1, { 8 }, DWARF_RBP },
 };
 
 /* A step to an invalid address stops for one of these reasons. */
