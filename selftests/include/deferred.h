@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "common.h"
 #include "../../module/test/test.h"
 
 /* Returns 0 or the errno; *@spec is what the ioctl has returned in any case. */
@@ -42,6 +44,24 @@ static inline int request_deferred(int fd, __u32 context, __u32 nr,
 {
 	*spec = (struct sfu_test_deferred) { .context = context, .nr = nr };
 	return use_deferred(fd, SFU_TEST_DEFERRED_REQUEST, spec);
+}
+
+/*
+ * Open a work, by a client that has the sections of the caller. Returns its descriptor, or -1
+ * with errno; ENOENT: the test module is not loaded.
+ */
+static inline int open_deferred(void)
+{
+	int fd = open_test_client(0), err;
+
+	if (fd < 0)
+		return -1;
+	err = register_own(fd) ? errno : set_deferred(fd, SFU_TEST_DEFERRED_INIT, 0);
+	if (!err)
+		return fd;
+	close(fd);
+	errno = err;
+	return -1;
 }
 
 /* What is true when no request is being made or pending. */

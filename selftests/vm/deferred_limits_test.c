@@ -2,6 +2,8 @@
 /*
  * Limits of works: pending requests, of one user and in all; works without limit; what is
  * kept for sleeping threads.
+ *
+ * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,12 +23,10 @@ FIXTURE(limits)
 
 FIXTURE_SETUP(limits)
 {
-	self->fd = open_test_client(0);
+	self->fd = open_deferred();
 	if (self->fd < 0 && errno == ENOENT)
 		SKIP(return, "sframe_unwind_test is not loaded");
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, register_own(self->fd));
-	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_INIT, 0));
 }
 
 FIXTURE_TEARDOWN(limits)

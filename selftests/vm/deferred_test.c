@@ -34,12 +34,10 @@ FIXTURE(deferred)
 
 FIXTURE_SETUP(deferred)
 {
-	self->fd = open_test_client(0);
+	self->fd = open_deferred();
 	if (self->fd < 0 && errno == ENOENT)
 		SKIP(return, "sframe_unwind_test is not loaded");
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, register_own(self->fd));
-	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_INIT, 0));
 }
 
 FIXTURE_TEARDOWN(deferred)
@@ -177,12 +175,10 @@ FIXTURE(work)
 
 FIXTURE_SETUP(work)
 {
-	self->fd = open_test_client(0);
+	self->fd = open_deferred();
 	if (self->fd < 0 && errno == ENOENT)
 		SKIP(return, "sframe_unwind_test is not loaded");
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, register_own(self->fd));
-	ASSERT_EQ(0, set_deferred(self->fd, SFU_TEST_DEFERRED_INIT, 0));
 }
 
 FIXTURE_TEARDOWN(work)
@@ -555,13 +551,15 @@ TEST_F_TIMEOUT(work, initialized_often, 300)
 {
 	struct load *load = make_load();
 	unsigned int i, n;
+	const __u64 start = now_ns();
 	pid_t pids[NR_WORKERS];
 	__u64 called = 0;
 
 	ASSERT_NE(NULL, load);
 	for (i = 0; i < NR_WORKERS; i++)
 		pids[i] = start_load(load, self->fd, i);
-	for (n = 0; n < NR_ROUNDS; n++) {
+	/* In a slow kernel fewer. */
+	for (n = 0; n < NR_ROUNDS && now_ns() - start < 60000000000; n++) {
 		ASSERT_EQ(0, start_timer_on(self->fd, n % 2, 100000));
 		/* Sometimes at once, sometimes after a few callbacks. */
 		while (read_deferred(self->fd).called < n % 4)
@@ -578,6 +576,7 @@ TEST_F_TIMEOUT(work, initialized_often, 300)
 	for (i = 0; i < NR_WORKERS; i++)
 		EXPECT_EQ(pids[i], waitpid(pids[i], NULL, 0));
 	printf("# %u times initialized and cancelled, %llu callbacks\n", n, called);
+	EXPECT_LE(4, n);
 	EXPECT_LT(0, called);
 }
 
