@@ -2,6 +2,8 @@
 /*
  * The messages of the generic netlink family: each kind with its attributes, and what a
  * listener is told of messages that it does not get.
+ *
+ * Racing: run with KCSAN.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -560,7 +562,8 @@ TEST_F(netlink, storm)
 	ASSERT_NEXT(SECTION_REMOVED, getpid());
 	/* Fork and exit of the child are one event each. */
 	EXPECT_SUM(caused + 4ULL);
-	EXPECT_LE((__u64)ms * 20 / 4, self->count.events + self->count.dropped +
+	/* Even a debug kernel manages 1,000 a second. */
+	EXPECT_LE((__u64)ms, self->count.events + self->count.dropped +
 		  self->count.missing);
 	EXPECT_EQ(!overruns, !self->count.missing);
 }

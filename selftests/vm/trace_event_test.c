@@ -2,6 +2,8 @@
 /*
  * The trace events of the module, as tracefs prints them: their fields are those that the
  * records of the device have, and there is one for each thing that happens.
+ *
+ * Racing: run with KCSAN.
  */
 #include <ctype.h>
 #include <signal.h>
