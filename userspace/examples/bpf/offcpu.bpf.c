@@ -12,7 +12,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile int target;	/* process */
+const volatile int target;	/* process; 0: all */
 __u64 lost;			/* stacks for which there was no room */
 
 struct {
@@ -35,7 +35,9 @@ int leave(void *ctx)
 	__u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
 	__u32 tid = id;
 
-	if (id >> 32 == (__u32)target && sframe_unwind_request(0) > 0)
+	if (target && id >> 32 != (__u32)target)
+		return 0;
+	if (sframe_unwind_request(0) > 0)
 		bpf_map_update_elem(&left, &tid, &now, BPF_ANY);
 	return 0;
 }

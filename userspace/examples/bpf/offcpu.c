@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * offcpu PID MILLISECONDS: print the stacks of a process's threads that were off the CPU for
- * so long, with libbpf, until it is interrupted.
+ * so long, with libbpf, until it is interrupted. "all" in place of PID: of all processes.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -68,10 +68,11 @@ int main(int argc, char **argv)
 	unsigned long long least;
 	struct ring_buffer *ring;
 	struct offcpu *programs;
-	int status = 1;
+	int status = 1, target;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: offcpu PID MILLISECONDS\n");
+	target = argc == 3 ? atoi(argv[1]) : 0;
+	if (argc != 3 || (target <= 0 && strcmp(argv[1], "all"))) {
+		fprintf(stderr, "usage: offcpu PID|all MILLISECONDS\n");
 		return 2;
 	}
 	least = strtoull(argv[2], NULL, 10) * 1000000;
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "offcpu: open: %s\n", strerror(errno));
 		return 1;
 	}
-	programs->rodata->target = atoi(argv[1]);
+	programs->rodata->target = target;
 	if (offcpu__load(programs) || offcpu__attach(programs)) {
 		fprintf(stderr, "offcpu: %s: is the module loaded, and has it BTF?\n",
 			strerror(errno));
