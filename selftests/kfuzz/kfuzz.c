@@ -6,19 +6,21 @@
  * the kernel's own checks, undocumented errors, malformed records, and anything
  * left in the module after all processes have ended.
  *
- * usage: kfuzz [-n] [-d DIR] [-c CALLS] [-s SECONDS] [-S SEED]
+ * usage: kfuzz [-n] [-d DIR] [-c CALLS] [-s SECONDS] [-S SEED] [-w COMMAND]
  *        kfuzz [-n] -p FILE [TIMES]
- * 
+ *
  *	-n	without coverage, for kernels without KCOV
  *	-d	directory for the recent and the kept programs and the coverage; .
  *	-c	number of calls; 1000000
  *	-s	stop after that many seconds; no limit
  *	-S	seed; default: random. Programs depend only on the seed and on the
  *		coverage of earlier programs
+ *	-w	runs with the programs of each round, until SIGTERM
  *	-p	run the program in FILE, and print the results of its calls
  */
 #include <err.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -40,6 +42,7 @@
 #define LIMIT		5000
 
 static const char *dir = ".";
+static const char *beside;
 static bool all_ok = true;
 static unsigned int test_nr;
 
@@ -152,9 +155,23 @@ static bool is_clean(void)
 	return true;
 }
 
+static pid_t start_beside(void)
+{
+	const pid_t pid = fork();
+
+	if (pid < 0)
+		err(2, "fork");
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", beside, NULL);
+		err(2, "sh");
+	}
+	return pid;
+}
+
 /* Run all jobs concurrently. */
 static void run_round(void)
 {
+	const pid_t beside_pid = beside ? start_beside() : 0;
 	pid_t pid[NR_JOBS];
 	unsigned int i;
 	int status;
@@ -173,6 +190,12 @@ static void run_round(void)
 		if (status)
 			fail("job %u ended with status %#x", i, status);
 	}
+	if (!beside)
+		return;
+	kill(beside_pid, SIGTERM);
+	waitpid(beside_pid, &status, 0);
+	if (status)
+		fail("%s ended with status %#x", beside, status);
 }
 
 static void write_corpus(void)
@@ -265,7 +288,7 @@ int main(int argc, char **argv)
 		run_rest(atoi(argv[2]));
 	}
 	getrandom(&seed, sizeof(seed), 0);
-	while ((option = getopt(argc, argv, "nd:c:s:S:p:")) != -1) {
+	while ((option = getopt(argc, argv, "nd:c:s:S:w:p:")) != -1) {
 		switch (option) {
 		case 'n':
 			covers = false;
@@ -281,6 +304,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			seed = strtoul(optarg, NULL, 0);
+			break;
+		case 'w':
+			beside = optarg;
 			break;
 		case 'p':
 			program = optarg;
