@@ -25,7 +25,7 @@ SFU_EXPORT(sframe_unwind_trace_put);
 
 SFU_EXPORT(sfu_client_create);
 SFU_EXPORT(sfu_client_close);
-SFU_EXPORT(sfu_client_prepare);
+SFU_EXPORT(sfu_client_make_ring);
 SFU_EXPORT(sfu_client_read);
 SFU_EXPORT(sfu_client_is_readable);
 SFU_EXPORT(sfu_ioctl);

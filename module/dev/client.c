@@ -232,7 +232,7 @@ static int make_ring(struct sfu_client *client)
 	err = sfu_consumer_prepare(&client->consumer);
 	if (err)
 		goto err_ring;
-	/* Pairs with the load below. */
+	/* Pairs with the load in sfu_client_prepare(). */
 	smp_store_release(&client->ring.data, ring.data);
 	return 0;
 
@@ -244,13 +244,10 @@ err_charge:
 }
 
 /* On first use, because clients that only register or attach need no ring. */
-int sfu_client_prepare(struct sfu_client *client)
+int sfu_client_make_ring(struct sfu_client *client)
 {
 	int err;
 
-	/* Pairs with the store above: if the ring is there, all of it is. */
-	if (smp_load_acquire(&client->ring.data))
-		return 0;
 	mutex_lock(&client->create_mutex);
 	err = make_ring(client);
 	mutex_unlock(&client->create_mutex);

@@ -60,11 +60,19 @@ struct sfu_client *sfu_client_create(void);
  */
 void sfu_client_close(struct sfu_client *client);
 
+/* As sfu_client_prepare(), which calls it only if that seems to be necessary. */
+int sfu_client_make_ring(struct sfu_client *client);
+
 /*
  * Allocate the ring and what requests need, once. May sleep. Returns 0 or
  * -ENOMEM.
  */
-int sfu_client_prepare(struct sfu_client *client);
+static inline int sfu_client_prepare(struct sfu_client *client)
+{
+	/* Pairs with the release in make_ring(): if the ring is there, all of it is. */
+	return smp_load_acquire(&client->ring.data) ?
+		       0 : sfu_client_make_ring(client);
+}
 
 /*
  * Make the sampler, once. May sleep. Returns 0, -EEXIST or -ENOMEM.

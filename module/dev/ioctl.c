@@ -240,6 +240,7 @@ static int do_events(struct sfu_client *client, union sfu_arg *arg,
  * @min_size: size of its first published version.
  * @message: offset in it of the address of the message buffer, or 0.
  * @message_size: offset in it of the size of that buffer.
+ * @only_64_bit: the caller must be 64-bit.
  * @changes: the ioctl has side effects, so the structure must be writable
  *	before it runs; and the caller must be 64-bit.
  */
@@ -250,6 +251,7 @@ struct op {
 	u32 min_size;
 	u32 message;
 	u32 message_size;
+	bool only_64_bit;
 	bool changes;
 };
 
@@ -289,7 +291,7 @@ static const struct op ioctl_ops[] = {
 		.size = sizeof(struct sframe_unwind_own_stack),
 		.min_size = 48,
 		OP_MESSAGE(sframe_unwind_own_stack),
-		.changes = true,
+		.only_64_bit = true,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_STATS)] = {
 		.run = do_stats,
@@ -420,7 +422,7 @@ static void copy_message(const struct op *op, const union sfu_arg *arg,
 static int run_op(const struct op *op, struct sfu_client *client,
 		  union sfu_arg *arg, struct sfu_message *message)
 {
-	if (op->changes && in_compat_syscall())
+	if ((op->changes || op->only_64_bit) && in_compat_syscall())
 		return sfu_message_fail(message, -EOPNOTSUPP,
 					"only 64-bit programs are supported");
 	return op->run(client, arg, message);
@@ -432,10 +434,12 @@ static int run_op(const struct op *op, struct sfu_client *client,
  */
 static bool is_writable(void __user *user, const union sfu_arg *arg, u32 size)
 {
-	const u64 *from = (const u64 *)arg, *last = from + size / sizeof(u64) - 1;
+	const u64 *from = (const u64 *)arg;
+	const u32 last = size / sizeof(u64) - 1;
 
-	return !put_user(*from, (u64 __user *)user) &&
-	       !put_user(*last, (u64 __user *)user + (last - from));
+	return sfu_user_copy_out(user, from, sizeof(u64)) &&
+	       sfu_user_copy_out((u64 __user *)user + last, from + last,
+				 sizeof(u64));
 }
 
 /*

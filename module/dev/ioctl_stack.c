@@ -31,20 +31,23 @@ static int check_stack_arg(const struct sframe_unwind_own_stack *stack,
 	return 0;
 }
 
+/* The most that sfu_user_copy_out() copies. */
+#define MAX_COPY	(PAGE_SIZE / 4)
+
 /* Copy @size bytes to @address, which need not be aligned. */
 static bool copy_out(u64 address, const void *from, u32 size)
 {
-	u32 done = 0, nr;
-
-	for (; size - done >= sizeof(u64); done += nr) {
-		nr = min_t(u32, size - done, PAGE_SIZE / 4) & -sizeof(u64);
-		if (!sfu_user_copy_out(u64_to_user_ptr(address + done),
-				       from + done, nr))
+	for (; size > MAX_COPY; size -= MAX_COPY) {
+		if (!sfu_user_copy_out(u64_to_user_ptr(address), from, MAX_COPY))
 			return false;
+		address += MAX_COPY;
+		from += MAX_COPY;
 	}
-	for (; done < size; done++) {
-		if (put_user(((const u8 *)from)[done],
-			     (u8 __user *)u64_to_user_ptr(address + done)))
+	if (!sfu_user_copy_out(u64_to_user_ptr(address), from, size))
+		return false;
+	for (; size % sizeof(u64); size--) {
+		if (put_user(((const u8 *)from)[size - 1],
+			     (u8 __user *)u64_to_user_ptr(address + size - 1)))
 			return false;
 	}
 	return true;
