@@ -157,7 +157,7 @@ bool sfu_cache_insert(struct sfu_cache *cache, u64 key, u32 epoch, u32 owner,
 	WRITE_ONCE(entry->caller, 0);
 	write_rule(&entry->rule, rule);
 	end_writing(cache);
-	entry->owner = owner;
+	WRITE_ONCE(entry->owner, owner);
 	return replaces;
 }
 

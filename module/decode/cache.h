@@ -12,7 +12,7 @@
  * and sfu_cache_peek(), which need none. They read each value once and use the value
  * read. They may combine the key of one entry with the rule of another: that is
  * harmless, and is discarded when @sequence shows that entries were written
- * meanwhile.
+ * meanwhile. Nor does sfu_cache_find() need the lock, for a user whom no entry harms.
  */
 #ifndef SFU_CACHE_H
 #define SFU_CACHE_H
@@ -70,7 +70,7 @@ struct sfu_epochs {
  * @key: (*) see sfu_cache_key(); 0 marks a free entry.
  * @brief: (*) @rule as SFU_BRIEF_*, for @key.
  * @epoch: (*) the epoch in which @rule is known to be valid.
- * @owner: a value of the cache's user.
+ * @owner: (*) a value of the cache's user.
  * @rule: (*) the rule for the frame with @key.
  * @caller: (*) hint: byte offset in the array of the entry that was last used for
  *	the caller of this frame. May be the offset of any entry: the key is
@@ -140,17 +140,17 @@ static inline bool sfu_match_keeps_fp(const struct sfu_match *match)
 	return match->num_rows == 1 && sfu_step_is_fp_rule(&match->rule);
 }
 
-/* Returns the rule in @match for the frame with @key, with SFU_RULE_KEEPS_FP. */
-static inline struct sfu_rule sfu_cache_rule(const struct sfu_match *match, u64 key)
+/* Add SFU_RULE_KEEPS_FP to the rule in @match, for the frame with @key, if it is one. */
+static inline void sfu_cache_mark_rule(struct sfu_match *match, u64 key)
 {
-	struct sfu_rule rule = match->rule;
-
 	if (key & SFU_CACHE_EXACT && sfu_match_keeps_fp(match))
-		rule.flags |= SFU_RULE_KEEPS_FP;
-	return rule;
+		match->rule.flags |= SFU_RULE_KEEPS_FP;
 }
 
-/* Returns the entry for @key, or NULL. */
+/*
+ * Returns the entry for @key, or NULL. Without the lock, it may be for another key when
+ * the caller reads it.
+ */
 struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key);
 
 /*

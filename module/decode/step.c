@@ -222,6 +222,45 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 	return ret;
 }
 
+bool sfu_step_usual(struct sfu_frame *frame, const struct sfu_rule *rule,
+		    const struct sfu_stack *stack)
+{
+	u64 cfa = frame->sp, fp_at, ra;
+
+	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF))
+		return false;
+	if (rule->cfa == SFU_REG_FP) {
+		sfu_step_read_fp(frame, stack);
+		if (!frame->fp_known)
+			return false;
+		cfa = frame->fp;
+	} else if (rule->cfa != SFU_REG_SP) {
+		return false;
+	}
+	cfa += (s64)rule->cfa_offset;
+
+	fp_at = frame->fp_at;
+	if (rule->fp == (SFU_BASE_CFA | SFU_DEREF))
+		fp_at = cfa + (s64)rule->fp_offset;
+	else if (!(rule->fp & SFU_SAME))
+		return false;
+	if (!is_progress(frame, cfa) || (!fp_at && !(rule->fp & SFU_SAME)) ||
+	    sfu_stack_read(stack, cfa + (s64)rule->ra_offset, &ra) ||
+	    !ra || ra >= SFU_USER_END)
+		return false;
+
+	/* One by one: compilers clear structures of this size slowly. */
+	frame->ip = ra;
+	frame->sp = cfa;
+	frame->fp_at = fp_at;
+	frame->fp_known |= !(rule->fp & SFU_SAME);
+	frame->exact = false;
+	frame->regs = NULL;
+	frame->saved = NULL;
+	frame->sigcontext = 0;
+	return true;
+}
+
 /* The rules of code that keeps frame pointers. */
 static const struct sfu_rule fp_rules[] = {
 	[SFU_FP_BODY] = {

@@ -111,6 +111,15 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 			    const struct sfu_stack *stack);
 
 /*
+ * As sfu_step_rule(), but for the usual kind of rule only: the CFA is above the stack
+ * pointer or the frame pointer, and return address and frame pointer are at fixed
+ * distances from it. The caller's frame pointer is not read, see sfu_frame.fp_at. Returns
+ * false if @rule is another one, or if the step fails: sfu_step_rule() tells why.
+ */
+bool sfu_step_usual(struct sfu_frame *frame, const struct sfu_rule *rule,
+		    const struct sfu_stack *stack);
+
+/*
  * In rule.flags, for exact frames only: the one rule for the whole function is that it
  * keeps a frame pointer. Which rule applies depends on the instructions at the address,
  * see sfu_step_find_fp_rule(). Such a rule in the cache is not simple.

@@ -381,10 +381,11 @@ void sfu_rules_set_checked(struct sfu_rules *rules, u32 epoch, u64 pc,
 			old = owner->section;
 			sfu_section_get(section);
 			owner->section = section;
-			owner->number = 0;
+			WRITE_ONCE(owner->number, 0);
 		}
 		if (!owner->number)
-			owner->number = new_owner_number(rules, table, owner);
+			WRITE_ONCE(owner->number,
+				   new_owner_number(rules, table, owner));
 		if (owner->number)
 			note_checked(table, owner, epoch, pc, checked);
 		else
@@ -434,7 +435,7 @@ void sfu_rules_forget(struct sfu_rules *rules, struct sfu_section *section)
 	owner = table ? owner_slot(table, section) : NULL;
 	if (owner && owner->section == section) {
 		owner->section = NULL;
-		owner->number = 0;
+		WRITE_ONCE(owner->number, 0);
 		owner->epoch = 0;
 		owns = true;
 	}
@@ -462,19 +463,34 @@ bool sfu_rules_peek(const struct sfu_rules *rules, struct sfu_epochs epochs,
 	return found;
 }
 
+bool sfu_rules_may_have(const struct sfu_rules *rules, struct sfu_epochs epochs,
+			u64 key)
+{
+	struct sfu_cache_entry *entry = NULL;
+	struct sfu_rules_table *table;
+	bool may_have;
+
+	rcu_read_lock();
+	table = rcu_dereference(rules->table);
+	if (table)
+		entry = sfu_cache_find(&table->cache, key);
+	/* A rule whose section is not an owner any more never becomes valid again. */
+	may_have = entry &&
+		   (sfu_epochs_have(epochs, READ_ONCE(entry->epoch)) ||
+		    sfu_rules_owner_numbered(table, READ_ONCE(entry->owner)));
+	rcu_read_unlock();
+	return may_have;
+}
+
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules,
 				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame, u64 *ip, u32 max)
 {
 	static const struct sfu_stack stack_of_user;
-	struct sfu_followed followed = { .missing = 1 };
-	struct sfu_rules_table *table;
+	struct sfu_rules_table *table = rcu_dereference(rules->table);
 
-	rcu_read_lock();
-	table = rcu_dereference(rules->table);
-	if (table)
-		followed = sfu_cache_follow(&table->cache, epochs, frame,
-					    &stack_of_user, ip, max);
-	rcu_read_unlock();
-	return followed;
+	if (!table)
+		return (struct sfu_followed) { .missing = 1 };
+	return sfu_cache_follow(&table->cache, epochs, frame, &stack_of_user,
+				ip, max);
 }

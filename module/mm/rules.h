@@ -43,7 +43,8 @@ struct sfu_section;
  * only with WRITE_ONCE().
  *
  * @lock: protects all members, and the contents of @table, except from
- *	sfu_cache_follow() and sfu_cache_peek(). Nests inside all other locks.
+ *	sfu_cache_follow(), sfu_cache_peek() and sfu_cache_find(). Nests inside all
+ *	other locks.
  * @table: cache and owners; NULL before the first rule; read under RCU.
  * @mm_sequence: (*) sfu_mm_sequence() at the start of the epoch.
  * @generation: (*) generation of the attachments at the start of the epoch.
@@ -178,7 +179,17 @@ bool sfu_rules_find_now(struct sfu_rules *rules, struct sfu_epochs epochs,
 			const struct mm_struct *mm, u64 key, u32 *rows,
 			struct sfu_rule *rule);
 
-/* See sfu_cache_follow(). Takes no lock; any context. */
+/*
+ * Returns whether there may be a rule for the frame with @key in the cache: one that is
+ * valid in @epochs, or that may be after its section was checked. Takes no lock.
+ */
+bool sfu_rules_may_have(const struct sfu_rules *rules, struct sfu_epochs epochs,
+			u64 key);
+
+/*
+ * See sfu_cache_follow(). Takes no lock; any context. The caller must be in an RCU
+ * read-side critical section.
+ */
 struct sfu_followed sfu_rules_follow(struct sfu_rules *rules,
 				     struct sfu_epochs epochs,
 				     struct sfu_frame *frame, u64 *ip, u32 max);

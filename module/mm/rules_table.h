@@ -22,7 +22,7 @@
  * @end: end of that range, exclusive.
  * @epoch: epoch in which it was checked.
  * @number: identifies the owner in cache entries; the low bits are its index in
- *	the table; 0 if unused.
+ *	the table; 0 if unused. Also read without the lock.
  */
 struct sfu_rules_owner {
 	struct sfu_section *section;
@@ -59,7 +59,10 @@ static inline u32 sfu_rules_nr_owners(const struct sfu_rules_table *table)
 	return table->cache.nr_sets;
 }
 
-/* Returns the owner with @number, or NULL if it is not one any more. */
+/*
+ * Returns the owner with @number, or NULL if it is not one any more. Without the lock,
+ * nothing of it may be used.
+ */
 static inline struct sfu_rules_owner *
 sfu_rules_owner_numbered(struct sfu_rules_table *table, u32 number)
 {
@@ -67,7 +70,7 @@ sfu_rules_owner_numbered(struct sfu_rules_table *table, u32 number)
 		&table->owner[number & (sfu_rules_nr_owners(table) - 1)];
 
 	/* Unused owners have number 0. */
-	return number && owner->number == number ? owner : NULL;
+	return number && READ_ONCE(owner->number) == number ? owner : NULL;
 }
 
 /* Returns whether @owner, which may be NULL, was checked for @pc in @epoch. */

@@ -3,6 +3,7 @@
  * Walk: unwind the current thread's user stack, frame by frame.
  */
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -88,7 +89,8 @@ static int look_up_frame(struct sfu_lookup *lookup,
 			 const struct sfu_frame *frame, struct sfu_match *match,
 			 u64 *id, bool *restorer)
 {
-	struct sfu_match at_ip;
+	/* Set by the lookup. */
+	struct sfu_match at_ip __uninitialized;
 	int err;
 
 	err = sfu_lookup_rule(lookup, sfu_frame_pc(frame), match);
@@ -122,7 +124,8 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 					 bool *restorer)
 {
 	const u64 key = sfu_cache_key(frame);
-	struct sfu_match match;
+	/* Set by the lookup. */
+	struct sfu_match match __uninitialized;
 	u64 id;
 	int err;
 
@@ -131,7 +134,9 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 	if (!missing && sfu_lookup_cached(lookup, key, rule))
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up_frame(lookup, frame, &match, &id, restorer);
-	*rule = err ? match.rule : sfu_cache_rule(&match, key);
+	if (!err)
+		sfu_cache_mark_rule(&match, key);
+	*rule = match.rule;
 	if (*restorer || (err && err != -ENOENT))
 		return err;
 	/*
@@ -426,8 +431,8 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 
 /*
  * Step from @frame as far as the simple rules in the cache lead, without
- * reading sections. Returns 0 with *@missing set if there is no rule in the cache
- * for the frame reached, or why the stack ends.
+ * reading sections. The walk must have a space. Returns 0 with *@missing set if there
+ * is no rule in the cache for the frame reached, or why the stack ends.
  */
 static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 						   struct sfu_lookup *lookup,
@@ -437,15 +442,14 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
 
-	*missing = true;
-	if (!lookup->space)
-		return 0;
 	/*
 	 * Ask for one frame more than wanted, to know whether there are more.
 	 */
+	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
 				    walk->max_depth + 1 - walk->nr);
+	rcu_read_unlock();
 	*missing = followed.missing;
 	if (!followed.nr)
 		return 0;
@@ -468,6 +472,18 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 		*missing = false;
 	}
 	return 0;
+}
+
+/*
+ * Returns whether the cache may have a rule for @frame, so that a search there is worth
+ * its cost.
+ */
+static bool may_be_cached(const struct sfu_lookup *lookup,
+			  const struct sfu_frame *frame)
+{
+	return lookup->space &&
+	       sfu_rules_may_have(&lookup->space->rules, lookup->epochs,
+				  sfu_cache_key(frame));
 }
 
 /*
@@ -501,30 +517,28 @@ static enum sframe_unwind_stop add_frame(struct sfu_walk *walk,
 }
 
 /*
- * Step from @frame, for which follow_cached_rules() has found nothing, by another
- * rule or way. If *@rule is simple, and so in the cache now in most cases, it does
- * not step, but sets *@found: the cache is to be tried again. Returns 0, or why
- * the stack ends.
+ * Step from @frame by a rule that sfu_rules_follow() has not used, or in another way.
+ * *@missing is whether it is known that the cache has no rule for @frame, and is set to
+ * the same for its caller. Returns 0, or why the stack ends.
  */
 static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 					  struct sfu_lookup *lookup,
-					  struct sfu_frame *frame, bool missing,
-					  struct sfu_rule *rule, bool *found)
+					  struct sfu_frame *frame, bool *missing)
 {
 	enum sframe_unwind_stop stop;
+	struct sfu_rule rule;
 	enum sfu_step ret;
-	bool restorer;
+	bool restorer, usual = false;
 	int err;
 	u8 how;
 
-	*found = false;
 	if (fatal_signal_pending(current)) {
 		leave_out_frame(walk, frame);
 		return SFRAME_UNWIND_STOP_KILLED;
 	}
 
-	err = find_frame_rule(lookup, frame, missing, rule, &restorer);
-	if (err && !(rule->flags & SFU_RULE_NONE)) {
+	err = find_frame_rule(lookup, frame, *missing, &rule, &restorer);
+	if (err && !(rule.flags & SFU_RULE_NONE)) {
 		stop = check_address(walk, lookup, frame);
 		if (stop)
 			return stop;
@@ -534,13 +548,12 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 		ret = sfu_step_signal(frame, &user_stack);
 		stop = ret ? stop_for_step(ret) : resolve_return_address(frame);
 	} else if (!err) {
-		*found = sfu_cache_is_simple(rule);
-		if (*found)
-			return 0;
-		how = rule->flags & SFU_RULE_SIGNAL ?
+		how = rule.flags & SFU_RULE_SIGNAL ?
 			      SFRAME_UNWIND_FRAME_SIGNAL :
 			      SFRAME_UNWIND_FRAME_SFRAME;
-		stop = step_by_rule(walk, lookup, frame, rule);
+		usual = sfu_step_usual(frame, &rule, &user_stack);
+		stop = usual ? resolve_return_address(frame) :
+			       step_by_rule(walk, lookup, frame, &rule);
 	} else {
 		stop = stop_for_errno(err);
 		if (err == -EINTR || err == -ETIME || !walk->fallback)
@@ -548,17 +561,19 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 		how = SFRAME_UNWIND_FRAME_FP;
 		stop = step_by_fp(walk, frame, stop);
 	}
-	return stop ?: add_frame(walk, frame, how);
+	if (stop)
+		return stop;
+	/* Else the cache may have led here, and may lead on. */
+	*missing = usual && !may_be_cached(lookup, frame);
+	return add_frame(walk, frame, how);
 }
 
 void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 {
 	struct sfu_frame frame = innermost_frame(regs);
-	bool missing, found = false;
 	/* Clearing it would take as long as some frames do. */
 	struct sfu_lookup lookup __uninitialized;
-	struct sfu_rule rule;
-	u32 nr;
+	bool missing;
 
 	sfu_count(SFU_TOTAL_WALKS);
 	walk->regs = regs;
@@ -575,22 +590,14 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 1;
 	walk->trace.nr = 0;
 	sfu_lookup_begin(&lookup);
+	missing = !lookup.space;
 	do {
-		nr = walk->nr;
-		walk->stop = follow_cached_rules(walk, &lookup, &frame,
-						 &missing);
-		if (walk->stop)
-			break;
-		if (found && walk->nr == nr) {
-			/* The cache did not take the rule, or cannot use it. */
-			found = false;
-			walk->stop = step_by_rule(walk, &lookup, &frame, &rule) ?:
-				     add_frame(walk, &frame,
-					       SFRAME_UNWIND_FRAME_SFRAME);
-		} else {
-			walk->stop = step_frame(walk, &lookup, &frame, missing,
-						&rule, &found);
-		}
+		walk->stop = 0;
+		if (!missing)
+			walk->stop = follow_cached_rules(walk, &lookup, &frame,
+							 &missing);
+		if (!walk->stop)
+			walk->stop = step_frame(walk, &lookup, &frame, &missing);
 	} while (!walk->stop);
 	sfu_lookup_end(&lookup);
 }

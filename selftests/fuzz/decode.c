@@ -272,6 +272,20 @@ static bool may_switch(const struct sfu_rule *rule)
 	       rule->cfa != SFRAME_EXT_REG_SP_PARENT;
 }
 
+/* Check that sfu_step_usual() steps to @caller from @frame, if it does. */
+static void check_usual_step(struct sfu_frame frame, const struct sfu_rule *rule,
+			     const struct sfu_stack *stack, enum sfu_step step,
+			     const struct sfu_frame *caller)
+{
+	if (!sfu_step_usual(&frame, rule, stack))
+		return;
+	sfu_step_read_fp(&frame, stack);
+	FUZZ_CHECK(step == SFU_STEP_OK && frame.ip == caller->ip &&
+		   frame.sp == caller->sp && frame.fp_known == caller->fp_known &&
+		   (!frame.fp_known || frame.fp == caller->fp) &&
+		   frame.exact == caller->exact, "another step");
+}
+
 /*
  * Follow @rule from @first, as if every frame had this rule, then follow the
  * cached rules at once: the second walk must visit the same frames.
@@ -301,6 +315,7 @@ static void follow(const struct sfu_frame *first, const struct sfu_rule *rule,
 		frames[n + 1] = frames[n];
 		steps[n] = sfu_step_rule(&frames[n + 1], rule, stack);
 		check_step(steps[n], &frames[n], &frames[n + 1]);
+		check_usual_step(frames[n], rule, stack, steps[n], &frames[n + 1]);
 		if (steps[n] != SFU_STEP_OK)
 			break;
 		FUZZ_CHECK(rule->flags & SFU_RULE_SIGNAL ||

@@ -238,8 +238,8 @@ static void the_cache_does_not_follow_it(void)
 			.fp = SFU_BASE_CFA | SFU_DEREF,
 			.fp_offset = -16,
 		};
-		rule = sfu_cache_rule(&match, key);
-		sfu_cache_insert(&cache, key, 1, 1, &rule);
+		sfu_cache_mark_rule(&match, key);
+		sfu_cache_insert(&cache, key, 1, 1, &match.rule);
 		followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
 		EXPECT_EQ(followed.nr, 0);
 		EXPECT(!followed.missing);
@@ -252,7 +252,7 @@ static void the_cache_does_not_follow_it(void)
 
 static struct sfu_rule cached_rule(u32 num_rows, u64 key, s32 cfa_offset)
 {
-	const struct sfu_match match = {
+	struct sfu_match match = {
 		.rule = {
 			.cfa = SFU_REG_FP,
 			.cfa_offset = cfa_offset,
@@ -264,7 +264,8 @@ static struct sfu_rule cached_rule(u32 num_rows, u64 key, s32 cfa_offset)
 		.num_rows = num_rows,
 	};
 
-	return sfu_cache_rule(&match, key);
+	sfu_cache_mark_rule(&match, key);
+	return match.rule;
 }
 
 /* Only where the section says no more, and in exact frames. */

@@ -382,6 +382,41 @@ static void mappings_end_rules_of_tables(void)
 	sfu_rules_exit(&rules);
 }
 
+static bool may_have(struct sfu_rules *rules, u64 key)
+{
+	return sfu_rules_may_have(rules, rules->epochs, key);
+}
+
+/* Whether a search is in vain: it is not, where checking the section makes a rule valid. */
+static void what_may_be_found_is_known(void)
+{
+	struct sfu_rules rules = make_rules();
+	struct sfu_checked gone = make(3), stays = make(4), table = make_table(5);
+	const u64 key = key_of(&gone);
+
+	EXPECT(!may_have(&rules, key_of(&gone)));
+	meet(&rules, &gone);
+	meet(&rules, &stays);
+	meet(&rules, &table);
+	EXPECT(may_have(&rules, key_of(&gone)));
+	EXPECT(may_have(&rules, key_of(&table)));
+	EXPECT(!may_have(&rules, key_of(&gone) + 1));
+	mm_sequence += 2;
+	begin(&rules);
+	EXPECT(may_have(&rules, key_of(&gone)));
+	sfu_rules_forget(&rules, gone.section);
+	EXPECT(!may_have(&rules, key_of(&gone)));
+	EXPECT(may_have(&rules, key_of(&stays)));
+	/* Another one at its place has another number. */
+	gone = make(3);
+	meet(&rules, &gone);
+	EXPECT(!may_have(&rules, key));
+	EXPECT(may_have(&rules, key_of(&gone)));
+	sfu_rules_shrink(&rules);
+	EXPECT(!may_have(&rules, key_of(&stays)));
+	sfu_rules_exit(&rules);
+}
+
 /* A walk that could not read the counters neither uses such rules nor caches them. */
 static void removals_unknown(void)
 {
@@ -436,6 +471,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(remembered_in_the_epoch),
+		TAP_TEST(what_may_be_found_is_known),
 		TAP_TEST(one_owner_at_a_place),
 		TAP_TEST(numbers_start_anew),
 		TAP_TEST(numbers_start_anew_elsewhere),
