@@ -220,7 +220,8 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what
- * readers assume, see SFRAME_UNWIND_SAMPLE_HOW.
+ * readers assume, see SFRAME_UNWIND_SAMPLE_HOW. SFU_FILL_BEHIND bytes behind it may
+ * be read.
  */
 u32 sfu_sampler_how_bytes(const u8 *how, u32 nr);
 

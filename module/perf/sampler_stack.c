@@ -18,7 +18,7 @@
 u32 sfu_sampler_how_bytes(const u8 *how, u32 nr)
 {
 	if (nr && (how[0] != SFRAME_UNWIND_FRAME_REGS ||
-		   memchr_inv(how + 1, SFRAME_UNWIND_FRAME_SFRAME, nr - 1)))
+		   !sfu_are_bytes(how + 1, SFRAME_UNWIND_FRAME_SFRAME, nr - 1)))
 		return round_up(nr, 8);
 	return 0;
 }
@@ -145,15 +145,16 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 struct sfu_prepared *prepared)
 {
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
-	const bool has_how = sfu_sampler_how_bytes(walk->how, nr);
+	const u8 *how;
 
 	if (sampler->spec.max_files)
 		prepared->places = locate_frames(sampler, walk, nr);
-	if (sampler->spec.map_pages)
-		prepared->hash =
-			sfu_stack_map_hash(&sampler->map_key,
-					   prepared->places ?: walk->ip,
-					   has_how ? walk->how : NULL, nr);
+	if (!sampler->spec.map_pages)
+		return;
+	how = sfu_sampler_how_bytes(walk->how, nr) ? walk->how : NULL;
+	prepared->hash = sfu_stack_map_hash(&sampler->map_key,
+					    prepared->places ?: walk->ip, how,
+					    nr);
 }
 
 bool sfu_sampler_stack(struct sfu_consumer *consumer,

@@ -272,7 +272,8 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	else
 		consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	kfree(prepared.places);
+	if (unlikely(prepared.places))
+		kfree(prepared.places);
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);
@@ -322,6 +323,8 @@ void sfu_consumer_keep_walk(struct sfu_consumer *consumer,
 void sfu_consumer_put_back_walk(struct sfu_consumer *consumer,
 				struct sfu_walk *walk)
 {
+	walk = xchg(&consumer->walk, walk);
 	/* As above. */
-	sfu_walk_free(xchg(&consumer->walk, walk));
+	if (walk)
+		sfu_walk_free(walk);
 }
