@@ -144,8 +144,8 @@ static __always_inline void count_hit(struct sfu_section *section)
 {
 	const u64 hits = atomic64_inc_return(&section->hits);
 
-	if (section->num_fdes >= SFU_DIRECTORY_MIN_FDES && !section->is_table &&
-	    hits == section->num_fdes / 32)
+	if (hits == section->num_fdes / 32 &&
+	    section->num_fdes >= SFU_DIRECTORY_MIN_FDES && !section->is_table)
 		make_directory(section);
 }
 
