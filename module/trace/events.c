@@ -113,7 +113,7 @@ static void end_event(struct tracing *tracing)
 	preempt_enable_notrace();
 }
 
-bool sfu_trace_is_busy(void)
+bool sfu_trace_is_busy_now(void)
 {
 	return READ_ONCE(this_cpu_ptr(&tracings)->of[interrupt_context_level()].busy);
 }

@@ -118,12 +118,23 @@ void sfu_trace_remove_now(const struct sfu_trace_section *section,
 void sfu_trace_corrupt_now(const struct sfu_trace_section *section,
 			   const struct sframe_unwind_removed *removed);
 
+/* As sfu_trace_is_busy(), also if no event is enabled. */
+bool sfu_trace_is_busy_now(void);
+
 /*
  * Returns whether an event is being traced on this CPU, in the current context (task,
  * softirq, hard interrupt, NMI). Then the caller was called by what is attached to the
- * event. Preemption must be disabled.
+ * event. Preemption must be disabled. May return false if the last event has just been
+ * disabled: what the caller causes is not traced any more.
  */
-bool sfu_trace_is_busy(void);
+static inline bool sfu_trace_is_busy(void)
+{
+	return (tracepoint_enabled(request) || tracepoint_enabled(stack) ||
+		tracepoint_enabled(lost) || tracepoint_enabled(section_add) ||
+		tracepoint_enabled(section_remove) ||
+		tracepoint_enabled(section_corrupt)) &&
+	       sfu_trace_is_busy_now();
+}
 
 /*
  * A request for a stack of @task was accepted. @task must be the current thread, or the
