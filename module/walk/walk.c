@@ -476,13 +476,12 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 
 /*
  * Returns whether the cache may have a rule for @frame, so that a search there is worth
- * its cost.
+ * its cost. The walk must have a space.
  */
 static bool may_be_cached(const struct sfu_lookup *lookup,
 			  const struct sfu_frame *frame)
 {
-	return lookup->space &&
-	       sfu_rules_may_have(&lookup->space->rules, lookup->epochs,
+	return sfu_rules_may_have(&lookup->space->rules, lookup->epochs,
 				  sfu_cache_key(frame));
 }
 
@@ -518,8 +517,9 @@ static enum sframe_unwind_stop add_frame(struct sfu_walk *walk,
 
 /*
  * Step from @frame by a rule that sfu_rules_follow() has not used, or in another way.
- * *@missing is whether it is known that the cache has no rule for @frame, and is set to
- * the same for its caller. Returns 0, or why the stack ends.
+ * *@missing is whether it is known that the cache has no rule for @frame, as in a walk
+ * without a space, and is set to the same for its caller. Returns 0, or why the stack
+ * ends.
  */
 static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 					  struct sfu_lookup *lookup,
@@ -564,7 +564,7 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 	if (stop)
 		return stop;
 	/* Else the cache may have led here, and may lead on. */
-	*missing = usual && !may_be_cached(lookup, frame);
+	*missing = !lookup->space || (usual && !may_be_cached(lookup, frame));
 	return add_frame(walk, frame, how);
 }
 

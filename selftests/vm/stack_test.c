@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SFRAME_UNWIND_IOC_STACK: it returns what a request would get, bad arguments, arrays
- * that cannot be written.
+ * that cannot be written, no memory.
  *
  * Racing: run with KCSAN.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
+#include "cgroup.h"
 #include "common.h"
+#include "elf_map.h"
+#include "process.h"
 
 #define POISON	0xa5
 
@@ -331,6 +335,104 @@ TEST_F(stack, by_several_threads)
 			TH_LOG("%s", (char *)why);
 		}
 	}
+}
+
+/* What the child and its parent share. */
+struct tried {
+	atomic_int is_ready;
+	atomic_int is_done;
+	long ret;
+	struct sframe_unwind_own_stack arg;
+	__u64 ips[8];
+};
+
+/* The system call with the frame pointer at @record, a frame of a caller. */
+static __attribute__((noinline)) long stack_at(int fd, void *arg, const __u64 *record)
+{
+	long ret;
+
+	asm volatile("mov %%rbp, %%r12\n\t"
+		     "mov %[record], %%rbp\n\t"
+		     "syscall\n\t"
+		     "mov %%r12, %%rbp"
+		     : "=a" (ret)
+		     : "0" (16L), "D" ((long)fd), "S" (SFRAME_UNWIND_IOC_STACK),
+		       "d" (arg), [record] "r" (record)
+		     : "rcx", "r11", "r12", "memory");
+	return ret;
+}
+
+/* Touches all of its pages before the cgroup is full, as it could not go on then. */
+static void try_stack(int fd, int wake, struct tried *tried)
+{
+	volatile __u64 record[2] = { 0, (uintptr_t)stack_at };
+	char byte;
+
+	tried->arg = (struct sframe_unwind_own_stack) {
+		.size = sizeof(tried->arg),
+		.flags = SFRAME_UNWIND_STACK_FP_FALLBACK,
+		.ips = (uintptr_t)tried->ips,
+	};
+	/* Refused. */
+	tried->ret = stack_at(fd, &tried->arg, (const __u64 *)record);
+	tried->arg.max_depth = 8;
+	atomic_store(&tried->is_ready, 1);
+	if (read(wake, &byte, 1) != 1)
+		_exit(1);
+	tried->ret = stack_at(fd, &tried->arg, (const __u64 *)record);
+	atomic_store(&tried->is_done, 1);
+	for (;;)
+		pause();
+}
+
+/* A walk goes on by the frame pointer if there is no memory for anything else. */
+TEST(stack_without_memory)
+{
+	const int fd = open_client(0);
+	struct tried *tried = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	__u64 record[2] = { 0, (uintptr_t)stack_at };
+	pid_t pid;
+	int wake[2];
+
+	if (geteuid() || !make_group())
+		SKIP(return, "needs root, for a memory cgroup");
+	ASSERT_NE(MAP_FAILED, tried);
+	memset(tried, 0, PAGE);
+	ASSERT_EQ(0, pipe(wake));
+	/* Allocates what the client needs. */
+	tried->arg = (struct sframe_unwind_own_stack) {
+		.size = sizeof(tried->arg),
+		.ips = (uintptr_t)tried->ips,
+		.max_depth = 8,
+	};
+	ASSERT_EQ(0, stack_at(fd, &tried->arg, record));
+	ASSERT_TRUE(enter_group());
+	pid = fork();
+	if (!pid) {
+		/* Else it would be killed. */
+		write_file("/proc/self/oom_score_adj", "-1000");
+		try_stack(fd, wake[0], tried);
+	}
+	ASSERT_TRUE(move_to_group("/sys/fs/cgroup/cgroup.procs"));
+	while (!atomic_load(&tried->is_ready) || !sleeps_in(pid, SYS_read))
+		sched_yield();
+	EXPECT_EQ(-EINVAL, tried->ret);
+	ASSERT_TRUE(forbid_swap());
+	ASSERT_TRUE(write_file(GROUP "/memory.max", "0"));
+	ASSERT_EQ(1, write(wake[1], "g", 1));
+	while (!atomic_load(&tried->is_done))
+		sched_yield();
+	/* The parent's, at most: there was no memory for the child's. */
+	EXPECT_GE(1, counter("spaces"));
+	EXPECT_EQ(0, tried->ret);
+	EXPECT_EQ(2, tried->arg.nr_frames);
+	EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, tried->arg.stop);
+	EXPECT_TRUE(write_file(GROUP "/memory.max", "max"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	leave_group();
 }
 
 TEST_HARNESS_MAIN
