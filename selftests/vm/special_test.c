@@ -4,11 +4,13 @@
  * Journeys visit each instruction, see journey.h.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 
+#include "elf_map.h"
 #include "journey.h"
 
 /* Debug kernels are slow. */
@@ -40,6 +42,9 @@ FIXTURE_TEARDOWN(journey)
 	if (self->journey.pid)
 		journey_end(&self->journey);
 	close(self->fd);
+	/* A child of vfork() closes its files after its parent has gone on. */
+	while (counter("attachments"))
+		sched_yield();
 }
 
 /*
