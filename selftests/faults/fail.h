@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_SITES	256
+#define MAX_SITES	512
 #define MAX_SYMBOLS	32
 #define MAX_ERRNOS	4
 

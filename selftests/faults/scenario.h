@@ -127,6 +127,15 @@ int run_list_attached(struct world *world);
 bool setup_discovered(struct world *world);
 int run_list(struct world *world);
 
+/* scenario_listen.c */
+int run_tell_added(struct world *world);
+int run_tell_removed(struct world *world);
+int run_tell_corrupt(struct world *world);
+int run_tell_client(struct world *world);
+bool setup_full(struct world *world);
+int run_tell_loss(struct world *world);
+int run_trace_stacks(struct world *world);
+
 /* scenario_sample.c */
 int run_sampler(struct world *world);
 void undo_sampler(struct world *world);

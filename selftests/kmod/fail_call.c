@@ -28,7 +28,7 @@
 #include <linux/uaccess.h>
 
 #define MAX_PLACES	256
-#define MAX_TRACED	48
+#define MAX_TRACED	128
 
 static DEFINE_MUTEX(lock);	/* serializes arming */
 static struct kprobe probe;
