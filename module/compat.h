@@ -165,16 +165,6 @@ sfu_shrinker_create(const char *name,
 /* Unregister and free @shrinker. Waits until its functions have returned. */
 void sfu_shrinker_destroy(struct shrinker *shrinker);
 
-/* Returns whether anybody holds the mmap lock of @mm for writing. */
-static inline bool sfu_mmap_is_write_locked(const struct mm_struct *mm)
-{
-#ifdef CONFIG_PREEMPT_RT
-	return atomic_read(&mm->mmap_lock.rwbase.readers) == WRITER_BIAS;
-#else
-	return atomic_long_read(&mm->mmap_lock.count) & 1; /* RWSEM_WRITER_LOCKED */
-#endif
-}
-
 /* A value that sfu_mm_sequence() never returns. */
 #define SFU_NO_SEQUENCE	(~0ULL)
 

@@ -13,7 +13,6 @@
 #include "file/attach_file.h"
 #include "file/file_read.h"
 #include "file/pin.h"
-#include "file/watch.h"
 #include "kapi/deferred.h"
 #include "mm/mapping.h"
 #include "mm/node.h"
@@ -113,7 +112,6 @@ static void __exit sfu_exit(void)
 	sfu_pin_exit();
 	sfu_file_read_exit();
 	sfu_space_exit();
-	sfu_watch_exit();
 	sfu_sections_stop_workers();
 	sfu_node_exit();
 	sfu_section_exit();

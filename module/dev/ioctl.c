@@ -14,7 +14,6 @@
 #include "decode/functions.h"
 #include "decode/sframe_format.h"
 #include "file/elf.h"
-#include "file/watch.h"
 #include "ioctl.h"
 #include "ioctl_ops.h"
 #include "limits.h"
@@ -115,7 +114,6 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
 			    SFRAME_UNWIND_FEATURE_TABLE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS |
-			    (SFU_CAN_WATCH ? SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED : 0) |
 			    (sfu_kfunc_is_usable() ? SFRAME_UNWIND_FEATURE_BPF : 0),
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,

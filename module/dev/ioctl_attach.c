@@ -135,11 +135,9 @@ static int check_share(const struct sframe_unwind_attach *spec,
 		       struct sfu_message *message)
 {
 	if (!(spec->flags & SFRAME_UNWIND_ATTACH_SHARE)) {
-		if (spec->share_id &&
-		    (!(spec->flags & SFRAME_UNWIND_ATTACH_UNCHANGED) ||
-		     spec->flags & SFRAME_UNWIND_ATTACH_REPLACE))
+		if (spec->share_id)
 			return sfu_message_fail(message, -EINVAL,
-						"share_id without SHARE or UNCHANGED, or with REPLACE");
+						"share_id without SHARE");
 		return 0;
 	}
 	if (!(spec->flags & SFRAME_UNWIND_ATTACH_INODE))
@@ -167,9 +165,6 @@ static int check_process(const struct sframe_unwind_attach *spec,
 		if (spec->pid || spec->text_start || spec->text_size)
 			return sfu_message_fail(message, -EINVAL,
 						"pid, text_start or text_size without PROCESS");
-		if (spec->flags & SFRAME_UNWIND_ATTACH_UNCHANGED)
-			return sfu_message_fail(message, -EINVAL,
-						"UNCHANGED without PROCESS");
 		return 0;
 	}
 	if (spec->flags & others)
@@ -203,8 +198,7 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 			  SFRAME_UNWIND_ATTACH_REPLACE |
 			  SFRAME_UNWIND_ATTACH_SHARE |
 			  SFRAME_UNWIND_ATTACH_EXTENDED |
-			  SFRAME_UNWIND_ATTACH_PROCESS |
-			  SFRAME_UNWIND_ATTACH_UNCHANGED, message);
+			  SFRAME_UNWIND_ATTACH_PROCESS, message);
 	if (err)
 		return err;
 	err = sfu_check_reserved(spec->reserved | spec->reserved2 |

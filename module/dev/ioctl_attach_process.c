@@ -17,7 +17,6 @@
 #include "file/attach_file.h"
 #include "file/attach_table.h"
 #include "file/elf.h"
-#include "file/watch.h"
 #include "ioctl_ops.h"
 #include "limits.h"
 #include "mm/mapping.h"
@@ -92,11 +91,10 @@ static struct mm_struct *get_mm(pid_t pid, struct sfu_message *message)
 }
 
 /*
- * Check that @range is mapped in @mm as @what says, and get its origin.
+ * Check that the range of @spec is mapped executable in @mm, and get its origin.
  * Returns 0 or an errno with @message.
  */
-static int locate_range(struct mm_struct *mm, enum sfu_mapped what,
-			struct sfu_attach_range *range,
+static int locate_range(struct mm_struct *mm, struct sfu_attach_range *range,
 			struct sfu_message *message)
 {
 	struct sfu_mappings mappings;
@@ -106,8 +104,8 @@ static int locate_range(struct mm_struct *mm, enum sfu_mapped what,
 
 	if (sfu_mappings_lock_of(&mappings, mm))
 		return sfu_message_fail(message, -EINTR, "killed");
-	err = sfu_mappings_find(&mappings, what, range->start, range->end,
-				&origin, &same_end, &at);
+	err = sfu_mappings_find(&mappings, SFU_MAPPED_TEXT, range->start,
+				range->end, &origin, &same_end, &at);
 	sfu_mappings_unlock(&mappings);
 	if (err == -E2BIG)
 		return sfu_message_fail(message, -EINVAL,
@@ -115,16 +113,13 @@ static int locate_range(struct mm_struct *mm, enum sfu_mapped what,
 					SFU_MAX_HELD_MAPPINGS, at);
 	if (err)
 		return sfu_message_fail(message, err,
-					"text is not mapped executable%s at 0x%llx",
-					what == SFU_MAPPED_FINAL ?
-					" and read-only, without a file," : "",
+					"text is not mapped executable at 0x%llx",
 					at);
 	if (same_end < range->end)
 		return sfu_message_fail(message, -EINVAL,
 					"text from 0x%llx on is mapped from another file or offset",
 					same_end);
 	range->origin = origin.hash;
-	range->is_final = what == SFU_MAPPED_FINAL;
 	return 0;
 }
 
@@ -169,26 +164,6 @@ static int attach_to_space(struct sfu_client *client,
 }
 
 /*
- * Begin spec->attempt in @mm, whose space is @space, and check the range once more. From
- * then on, it is noticed if that changes. Returns 0 or an errno with @message.
- */
-static int watch_range(struct mm_struct *mm, struct sfu_space *space,
-		       struct sfu_attach_spec *spec,
-		       struct sfu_message *message)
-{
-	int err;
-
-	err = sfu_watch_begin(spec->attempt, &space->attached, mm,
-			      spec->range.start, spec->range.end, message);
-	if (err)
-		return err;
-	err = locate_range(mm, SFU_MAPPED_FINAL, &spec->range, message);
-	if (err)
-		sfu_watch_end(spec->attempt);
-	return err;
-}
-
-/*
  * Find the process of @attach, and check the addresses. Returns its space, with a
  * reference, and sets spec->range and spec->max_memory; or an ERR_PTR() with @message.
  *
@@ -210,16 +185,8 @@ static struct sfu_space *locate(const struct sframe_unwind_attach *attach,
 	spec->range.end = attach->text_start + attach->text_size;
 	spec->max_memory = mm == current->mm ? SFU_MAX_OWN_ATTACHED_MEMORY :
 					       SFU_MAX_ATTACHED_MEMORY;
-	err = locate_range(mm, spec->attempt ? SFU_MAPPED_FINAL : SFU_MAPPED_TEXT,
-			   &spec->range, message);
+	err = locate_range(mm, &spec->range, message);
 	space = err ? ERR_PTR(err) : get_space(mm, message);
-	if (!IS_ERR(space) && spec->attempt) {
-		err = watch_range(mm, space, spec, message);
-		if (err) {
-			sfu_space_put(space);
-			space = ERR_PTR(err);
-		}
-	}
 	mmput(mm);
 	return space;
 }
@@ -233,10 +200,8 @@ int sfu_ioctl_attach_process(struct sfu_client *client,
 		.sframe = sframe,
 		.sframe_offset = attach->sframe_offset,
 		.sframe_size = attach->sframe_size,
-		.share_id = attach->share_id,
 		.flags = attach->flags,
 	};
-	struct sfu_watch_attempt attempt = {};
 	struct sfu_space *space;
 	int err;
 
@@ -248,24 +213,10 @@ int sfu_ioctl_attach_process(struct sfu_client *client,
 		return sfu_message_fail(message, -EINVAL,
 					"text at 0x%llx, 0x%llx bytes, is not a range of user addresses",
 					start, size);
-	if (attach->flags & SFRAME_UNWIND_ATTACH_UNCHANGED && !SFU_CAN_WATCH)
-		return sfu_message_fail(message, -EOPNOTSUPP,
-					"UNCHANGED needs a kernel with MMU notifiers");
-	/*
-	 * To begin to watch an mm takes all its locks once, which others may wait for, and
-	 * delays its exit.
-	 */
-	if (attach->flags & SFRAME_UNWIND_ATTACH_UNCHANGED &&
-	    !sfu_may_attach_for_all())
-		return sfu_message_fail(message, -EPERM,
-					"UNCHANGED needs CAP_SYS_ADMIN, or CAP_PERFMON and CAP_SYS_PTRACE");
-	if (attach->flags & SFRAME_UNWIND_ATTACH_UNCHANGED)
-		spec.attempt = &attempt;
 	space = locate(attach, &spec, message);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
 	err = attach_to_space(client, &spec, space, message);
-	sfu_watch_end(&attempt);
 	sfu_space_put(space);
 	attach->defect_offset = spec.defect_offset;
 	if (!err) {

@@ -29,8 +29,7 @@
  *			that uses them
  *	pin		attachments to its file		the last of them
  *
- * Lock order: sfu_attachments.lock > sfu_attach_table.lock; see watch.c for what is
- * between. Both are held only
+ * Lock order: sfu_attachments.lock > sfu_attach_table.lock. Both are held only
  * while a tree is searched or changed, never while memory is allocated, freed
  * or read.
  */
@@ -47,7 +46,6 @@
 #include "image.h"
 #include "limits.h"
 #include "message.h"
-#include "watch.h"
 
 static atomic64_t last_attachment_id = ATOMIC64_INIT(0);
 
@@ -122,39 +120,20 @@ static u64 memory_for(const struct sfu_attachment *attachment)
 	return attachment->memory + (image->nr_attached ? 0 : image->memory);
 }
 
-/* Returns whether the client may put another one in the place of its attachment @id. */
-static bool can_replace(const struct sfu_attachments *attachments, u64 id)
-{
-	const struct sfu_attachment *attachment =
-		find_attachment_from(attachments, id);
-
-	return attachment && attachment->entry.id == id &&
-	       attachment->flags & SFRAME_UNWIND_ATTACH_UNCHANGED;
-}
-
 /*
  * Insert @attachment into its table and the client's tree, and count it.
- * Returns 0; -EEXIST or -EAGAIN, see sfu_attach_table_add(); -ESTALE, see
- * sfu_watch_add_entry(); or -ENOENT, if that cannot be replaced.
+ * Returns 0, -EEXIST or -EAGAIN, see sfu_attach_table_add().
  */
 static int insert_attachment(struct sfu_attachments *attachments,
-			     struct sfu_attachment *attachment,
-			     const struct sfu_attach_spec *spec)
+			     struct sfu_attachment *attachment)
 {
-	const bool alone = !(attachment->flags & SFRAME_UNWIND_ATTACH_REPLACE);
 	int err;
 
 	lockdep_assert_held(&attachments->lock);
 	attachment->entry.id = atomic64_inc_return(&last_attachment_id);
-	if (spec->attempt && spec->share_id &&
-	    !can_replace(attachments, spec->share_id))
-		err = -ENOENT;
-	else if (spec->attempt)
-		err = sfu_watch_add_entry(spec->attempt, &attachment->entry,
-					  alone, spec->share_id);
-	else
-		err = sfu_attach_table_add(attachment->table,
-					   &attachment->entry, alone);
+	err = sfu_attach_table_add(attachment->table, &attachment->entry,
+				   !(attachment->flags &
+				     SFRAME_UNWIND_ATTACH_REPLACE));
 	if (err)
 		return err;
 	rb_add(&attachment->by_id, &attachments->by_id, is_id_before);
@@ -180,14 +159,13 @@ static int fail_exists(const struct sfu_attachment *attachment,
 }
 
 /*
- * Check the client's limits, and insert @attachment. Returns 0 with spec->id and
- * spec->memory, after which another thread may detach and free @attachment; -EAGAIN,
- * see sfu_attach_table_add(); or -ENOSPC, -EEXIST, -ESTALE or -ENOENT with @message.
+ * Check the client's limits, and insert @attachment. Returns 0 with *@id and
+ * *@memory, after which another thread may detach and free @attachment; -EAGAIN,
+ * see sfu_attach_table_add(); or -ENOSPC or -EEXIST with @message.
  */
 static int publish_attachment(struct sfu_attachments *attachments,
-			      struct sfu_attachment *attachment,
-			      struct sfu_attach_spec *spec,
-			      struct sfu_message *message)
+			      struct sfu_attachment *attachment, u64 max_memory,
+			      u64 *id, u64 *memory, struct sfu_message *message)
 {
 	u64 memory_before;
 	int err = 0;
@@ -195,27 +173,19 @@ static int publish_attachment(struct sfu_attachments *attachments,
 
 	spin_lock(&attachments->lock);
 	memory_before = attachments->memory;
-	spec->memory = memory_for(attachment);
+	*memory = memory_for(attachment);
 	is_full = attachments->nr >= SFU_MAX_ATTACHED;
-	if (is_full || memory_before + spec->memory > spec->max_memory)
+	if (is_full || memory_before + *memory > max_memory)
 		err = -ENOSPC;
 	else
-		err = insert_attachment(attachments, attachment, spec);
+		err = insert_attachment(attachments, attachment);
 	if (!err)
-		spec->id = attachment->entry.id;
+		*id = attachment->entry.id;
 	spin_unlock(&attachments->lock);
 	if (err == -EAGAIN)
 		return err;
 	if (err == -EEXIST)
 		return fail_exists(attachment, message);
-	if (err == -ESTALE)
-		return sfu_message_fail(message, err,
-					"the memory has changed, or attachment %llu has ended",
-					spec->share_id);
-	if (err == -ENOENT)
-		return sfu_message_fail(message, err,
-					"no attachment with UNCHANGED has id %llu",
-					spec->share_id);
 	if (err && is_full)
 		return sfu_message_fail(message, err,
 					"the client has %u sections attached",
@@ -223,8 +193,7 @@ static int publish_attachment(struct sfu_attachments *attachments,
 	if (err)
 		return sfu_message_fail(message, err,
 					"%llu bytes, with %llu attached already, exceed the limit of %llu",
-					spec->memory, memory_before,
-					spec->max_memory);
+					*memory, memory_before, max_memory);
 	return 0;
 }
 
@@ -247,8 +216,9 @@ int sfu_attach_add(struct sfu_attachments *attachments,
 	if (IS_ERR(attachment))
 		return PTR_ERR(attachment);
 	for (;;) {
-		err = publish_attachment(attachments, attachment, spec,
-					 message);
+		err = publish_attachment(attachments, attachment,
+					 spec->max_memory, &spec->id,
+					 &spec->memory, message);
 		if (err != -EAGAIN)
 			break;
 		cond_resched();

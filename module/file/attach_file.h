@@ -14,7 +14,6 @@
 struct file;
 struct inode;
 struct sfu_message;
-struct sfu_watch_attempt;
 
 /**
  * struct sfu_attach_spec - arguments and results of SFRAME_UNWIND_IOC_ATTACH
@@ -23,10 +22,9 @@ struct sfu_attach_spec {
 	struct file *elf;	/* NULL with SFRAME_UNWIND_ATTACH_PROCESS */
 	struct file *sframe;	/* NULL with SFRAME_UNWIND_ATTACH_SHARE */
 	struct sfu_attach_range range; /* with SFRAME_UNWIND_ATTACH_PROCESS */
-	struct sfu_watch_attempt *attempt; /* with SFRAME_UNWIND_ATTACH_UNCHANGED */
 	u64 sframe_offset;
 	u64 sframe_size;
-	u64 share_id;		/* with @attempt, what it replaces */
+	u64 share_id;
 	const u8 *build_id;
 	u32 build_id_size;
 	u32 flags;		/* SFRAME_UNWIND_ATTACH_* */

@@ -37,7 +37,6 @@
  * @by_start: entries with a range, in the order of their addresses.
  * @nr: number of entries in @by_key; written under @lock.
  * @nr_ranges: number of entries in @by_start; written under @lock.
- * @nr_final: those of them that are final; written under @lock.
  * @last_range: id of the last entry ever added to it; written under @lock.
  * @changed: stamp of the last change; written under @lock.
  * @is_over: its space has been freed; set once.
@@ -50,7 +49,6 @@ struct sfu_attach_table {
 	struct rb_root by_start;
 	unsigned long nr;
 	unsigned long nr_ranges;
-	unsigned long nr_final;
 	u64 last_range;
 	atomic64_t changed;
 	bool is_over;
@@ -215,23 +213,11 @@ static void remove_range_entry(struct sfu_attach_table *table,
 	lockdep_assert_held(&table->lock);
 	rb_erase(&entry->node, &table->by_start);
 	WRITE_ONCE(table->nr_ranges, table->nr_ranges - 1);
-	WRITE_ONCE(table->nr_final, table->nr_final - entry->range.is_final);
 	WRITE_ONCE(entry->is_ended, true);
 	mark_table_changed(table);
 }
 
-static void insert_range_entry(struct sfu_attach_table *table,
-			       struct sfu_attach_entry *entry)
-{
-	lockdep_assert_held(&table->lock);
-	rb_add(&entry->node, &table->by_start, is_range_before);
-	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
-	WRITE_ONCE(table->nr_final, table->nr_final + entry->range.is_final);
-	WRITE_ONCE(table->last_range, entry->id);
-	mark_table_changed(table);
-}
-
-/* Entries that may be ended, or looked at to end them, while the lock is held once. */
+/* Entries that one entry may end while the lock is held once. */
 #define MAX_ENDED_AT_ONCE	16
 
 /* As sfu_attach_table_add(), for an entry with a range. */
@@ -250,7 +236,10 @@ static int add_range_entry(struct sfu_attach_table *table,
 			return -EAGAIN;
 		remove_range_entry(table, other);
 	}
-	insert_range_entry(table, entry);
+	rb_add(&entry->node, &table->by_start, is_range_before);
+	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
+	WRITE_ONCE(table->last_range, entry->id);
+	mark_table_changed(table);
 	return 0;
 }
 
@@ -272,58 +261,6 @@ int sfu_attach_table_add(struct sfu_attach_table *table,
 	}
 	spin_unlock(&table->lock);
 	return err;
-}
-
-int sfu_attach_table_swap(struct sfu_attach_table *table,
-			  struct sfu_attach_entry *entry, u64 replaced)
-{
-	struct sfu_attach_entry *other;
-	int err = -ESTALE;
-
-	spin_lock(&table->lock);
-	other = find_overlap(table, entry->range.start, entry->range.end);
-	if (other && other->id == replaced &&
-	    other->range.start == entry->range.start &&
-	    other->range.end == entry->range.end) {
-		remove_range_entry(table, other);
-		insert_range_entry(table, entry);
-		err = 0;
-	}
-	spin_unlock(&table->lock);
-	return err;
-}
-
-/* Returns where to go on: @end, if there is no more. */
-static u64 end_some_final(struct sfu_attach_table *table, u64 start, u64 end)
-{
-	struct sfu_attach_entry *entry, *next;
-	struct rb_node *node;
-	unsigned int i;
-
-	lockdep_assert_held(&table->lock);
-	entry = last_range_upto(table, start, &next);
-	if (!entry || entry->range.end <= start)
-		entry = next;
-	for (i = 0; entry && entry->range.start < end; i++) {
-		if (i == MAX_ENDED_AT_ONCE)
-			return start;
-		start = entry->range.end;
-		node = rb_next(&entry->node);
-		if (entry->range.is_final)
-			remove_range_entry(table, entry);
-		entry = node ? entry_of(node) : NULL;
-	}
-	return end;
-}
-
-void sfu_attach_table_end_final(struct sfu_attach_table *table, u64 start,
-				u64 end)
-{
-	while (start < end && READ_ONCE(table->nr_final)) {
-		spin_lock(&table->lock);
-		start = end_some_final(table, start, end);
-		spin_unlock(&table->lock);
-	}
 }
 
 void sfu_attach_table_remove(struct sfu_attach_table *table,

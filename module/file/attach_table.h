@@ -13,7 +13,6 @@
 
 struct sfu_attach_table;
 struct sfu_image;
-struct sfu_watch;
 
 /**
  * struct sfu_attach_range - addresses of one space
@@ -21,13 +20,11 @@ struct sfu_watch;
  * @start: the first one.
  * @end: behind the last one.
  * @origin: where the memory at @start was mapped from, see struct sfu_origin.
- * @is_final: it must stay as SFU_MAPPED_FINAL says, and ends when it may change.
  */
 struct sfu_attach_range {
 	u64 start;
 	u64 end;
 	u64 origin;
-	bool is_final;
 };
 
 /**
@@ -65,15 +62,13 @@ struct sfu_attach_entry {
  * @stamp: see sfu_attach_view_generation().
  * @own: table of the attachments for this space alone, or NULL; set once, by
  *	cmpxchg(); holds a reference.
- * @watch: ends entries of @own whose range is_final, or NULL; set once, by cmpxchg().
  */
 struct sfu_attach_view {
 	atomic64_t stamp;
 	struct sfu_attach_table *own;
-	struct sfu_watch *watch;
 };
 
-/* Drop the references of @view to tables; its space is being freed. */
+/* Drop the references of @view; its space is being freed. */
 void sfu_attach_view_exit(struct sfu_attach_view *view);
 
 /*
@@ -163,21 +158,6 @@ void sfu_attach_table_put(struct sfu_attach_table *table);
  */
 int sfu_attach_table_add(struct sfu_attach_table *table,
 			 struct sfu_attach_entry *entry, bool alone);
-
-/*
- * Add @entry, which has a range, in the place of the one with this range and the id
- * @replaced, which is ended. Process context. The caller must hold a reference to
- * @table. Returns 0, or -ESTALE if that one has ended.
- */
-int sfu_attach_table_swap(struct sfu_attach_table *table,
-			  struct sfu_attach_entry *entry, u64 replaced);
-
-/*
- * End all entries with a range that is_final and overlaps [start, end). Process context,
- * does not sleep. The caller must hold a reference to @table.
- */
-void sfu_attach_table_end_final(struct sfu_attach_table *table, u64 start,
-				u64 end);
 
 /*
  * Remove @entry, unless it has ended. Process context. The caller must hold a

@@ -33,7 +33,6 @@
 
 #include "compat.h"
 #include "counters.h"
-#include "file/watch.h"
 #include "marker.h"
 #include "message.h"
 #include "netlink/netlink.h"
@@ -144,7 +143,6 @@ static void destroy_space(struct sfu_space *space)
 {
 	sfu_rules_exit(&space->rules);
 	sfu_removals_free(space->removals);
-	sfu_watch_put(space->attached.watch);
 	sfu_attach_view_exit(&space->attached);
 	sfu_uncount(SFU_SPACES);
 	kfree_rcu(space, rcu);

@@ -241,8 +241,7 @@ static bool use_range(struct discovery *discovery, u64 pc)
 	if (!image)
 		return false;
 	if (origin_of_code(&discovery->code, range.start).hash !=
-		    range.origin ||
-	    (range.is_final && !discovery->code.is_final)) {
+	    range.origin) {
 		sfu_attach_view_end_range(view, pc, id);
 		sfu_image_empty(image);
 		sfu_image_put(image);
@@ -251,7 +250,6 @@ static bool use_range(struct discovery *discovery, u64 pc)
 	discovery->bias = range.start;
 	use_image(discovery, image, SFU_ATTACHED);
 	found->range = id;
-	found->section.is_final = range.is_final;
 	return true;
 }
 

@@ -127,17 +127,6 @@ bool setup_range_of_other(struct world *world)
 	return world->child > 0;
 }
 
-/* The same, which must not change while the section is attached. */
-bool setup_range_unchanged(struct world *world)
-{
-	if (!setup_range(world) ||
-	    mprotect(world->at + ELF_SMALL_VADDR, ELF_PAGE,
-		     PROT_READ | PROT_EXEC))
-		return false;
-	world->attach.flags |= SFRAME_UNWIND_ATTACH_UNCHANGED;
-	return true;
-}
-
 bool setup_range_attached(struct world *world)
 {
 	return setup_range(world) && !run_attach(world);

@@ -56,8 +56,6 @@ const struct scenario scenarios[] = {
 	{ "attach to code", setup_range, run_attach, undo_attach },
 	{ "attach to code of another process", setup_range_of_other, run_attach,
 	  undo_attach },
-	{ "attach to code that does not change", setup_range_unchanged, run_attach,
-	  undo_attach },
 	{ "share", setup_share, run_attach, undo_attach },
 	{ "attach a large section", setup_bare_large, run_attach, undo_attach },
 	{ "detach", setup_attached, run_detach, undo_detach },

@@ -19,9 +19,7 @@
 #include "attach_world.h"
 #include "tap.h"
 #include "userspace/cli/attach/reader.h"
-#include "userspace/cli/attach/reader_announced.h"
 #include "userspace/cli/attach/reader_task.h"
-#include "userspace/cli/attach/runtimes.h"
 
 #define PLACES 40U
 
@@ -47,18 +45,6 @@ void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
 	(void)format;
 	to->stage = stage;
 	to->error = error;
-}
-
-/* What is announced; how that is found out is another test's. */
-static struct announced_ranges announced;
-
-void reader_announced(int process, const struct reader_request *asked,
-		      struct reader_reply *to, struct announced_ranges *ranges)
-{
-	(void)process;
-	(void)asked;
-	(void)to;
-	*ranges = announced;
 }
 
 int complain(const char *format, ...)
@@ -133,7 +119,6 @@ static void begin(void)
 	attach_error = 0;
 	nr_attached = 0;
 	nr_detached = 0;
-	announced = (struct announced_ranges) { 0 };
 }
 
 static void look(void)
@@ -230,13 +215,15 @@ static void errors(void)
 	}
 }
 
-static bool map_file(const char *directory, const char *name)
+static bool map_runtime(void)
 {
+	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
 	void *memory = MAP_FAILED;
-	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	if (!mkdtemp(directory))
+		return false;
+	snprintf(path, sizeof(path), "%s/node", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
 	if (fd >= 0 && !ftruncate(fd, page))
 		memory = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE,
@@ -244,89 +231,8 @@ static bool map_file(const char *directory, const char *name)
 	if (fd >= 0)
 		close(fd);
 	unlink(path);
-	return memory != MAP_FAILED;
-}
-
-/* Map the file of a runtime, and one that the configuration says announces code. */
-static bool map_files(void)
-{
-	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
-	bool is_mapped;
-	FILE *file;
-
-	if (!mkdtemp(directory))
-		return false;
-	snprintf(path, sizeof(path), "%s/runtimes", directory);
-	file = fopen(path, "we");
-	if (file) {
-		fputs("says announces\n", file);
-		fclose(file);
-		runtimes_read(path, true);
-		unlink(path);
-	}
-	is_mapped = map_file(directory, "node") && map_file(directory, "says");
 	rmdir(directory);
-	return is_mapped;
-}
-
-/* Say that @size bytes at @offset of place @number are announced code. */
-static void announce(unsigned int number, size_t offset, size_t size)
-{
-	const uint64_t start = (uintptr_t)places + 2 * number * page + offset;
-
-	announced.ranges[announced.nr++] = (struct reader_code_range) {
-		.start = start,
-		.end = start + size,
-		.id = 1000 + announced.nr,
-		.object = 1,
-		.weight = 5,
-	};
-	announced.weight += 5;
-}
-
-/* Where code is announced, its rules count; frame pointers do around it. */
-static void beside_announced_code(void)
-{
-	struct reader_code_range range;
-
-	request.code.follows = true;
-	announce(2, 64, 64);
-	announce(3, 0, 64);
-	announce(4, page - 64, 64);
-	announce(5, 0, page);
-	look();
-	EXPECT_EQ(nr_attached, PLACES);
-	EXPECT_EQ(reply.code.nr, PLACES + announced.nr);
-	for (unsigned int i = 0; i < PLACES; i++) {
-		memcpy(&range, entries + i * sizeof(range), sizeof(range));
-		EXPECT(!range.object && range.weight == 1);
-		for (unsigned int j = 0; j < announced.nr; j++)
-			EXPECT(range.end <= announced.ranges[j].start ||
-			       range.start >= announced.ranges[j].end);
-	}
-	memcpy(&range, entries + PLACES * sizeof(range), sizeof(range));
-	EXPECT_EQ(range.object, 1);
-	EXPECT_EQ(range.id, 1001);
-}
-
-/* Both together have no more than the process may have. */
-static void announced_code_counts(void)
-{
-	request.code.follows = true;
-	announce(2, 0, page);
-	request.code.max = 10;
-	look();
-	EXPECT_EQ(nr_attached, 5);
-	EXPECT_EQ(reply.code.nr, 6);
-	EXPECT(reply.code.is_full);
-}
-
-static void announced_code_is_not_followed(void)
-{
-	announce(2, 0, page);
-	look();
-	EXPECT_EQ(nr_attached, PLACES);
-	EXPECT_EQ(reply.code.nr, PLACES);
+	return memory != MAP_FAILED;
 }
 
 int main(void)
@@ -337,15 +243,12 @@ int main(void)
 		TAP_TEST(reading_takes_long),
 		TAP_TEST(reading_again_takes_long),
 		TAP_TEST(errors),
-		TAP_TEST(beside_announced_code),
-		TAP_TEST(announced_code_counts),
-		TAP_TEST(announced_code_is_not_followed),
 	};
 
 	page = sysconf(_SC_PAGESIZE);
 	places = mmap(NULL, 2 * PLACES * page, PROT_NONE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (places == MAP_FAILED || !map_files()) {
+	if (places == MAP_FAILED || !map_runtime()) {
 		printf("1..0 # SKIP no file in /tmp can be mapped executable\n");
 		return 0;
 	}

@@ -106,7 +106,6 @@
 #define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
 #define SFRAME_UNWIND_FEATURE_BPF		0x400000ULL /* linux/sframe_unwind_bpf.h */
-#define SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED	0x800000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module
@@ -754,21 +753,10 @@ struct sframe_unwind_events {
  * PROCESS	attach to the addresses [text_start, text_start + text_size) of
  *		process pid, not to a file: for code in anonymous memory, which
  *		a just-in-time compiler has generated. For another process than
- *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED,
- *		REPLACE and UNCHANGED. With REPLACE, attachments to addresses that overlap
+ *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED
+ *		and REPLACE. With REPLACE, attachments to addresses that overlap
  *		are ended, those of other clients, too; 16 at a time, so some
  *		may be ended although the call fails with EINTR or ENOSPC.
- * UNCHANGED	with PROCESS: the range must be private anonymous memory,
- *		executable and not writable, and the attachment ends as soon as
- *		any of it is unmapped, moved, or protected otherwise by
- *		mprotect(): before the process can have other code there, or
- *		before a walk uses it, if there is no page table yet. So it
- *		is never used for other code than that of the time of the call;
- *		only a process that writes its code by ptrace, /proc/PID/mem or
- *		userfaultfd is not noticed. Needs the privilege of SYSTEM, for
- *		the caller's process, too, whose exit is delayed by some 20 ms
- *		from then on. With share_id, the attachment takes the place of
- *		that one, in one step; not with REPLACE.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
@@ -777,7 +765,6 @@ struct sframe_unwind_events {
 #define SFRAME_UNWIND_ATTACH_SHARE	0x10U
 #define SFRAME_UNWIND_ATTACH_EXTENDED	0x20U
 #define SFRAME_UNWIND_ATTACH_PROCESS	0x40U
-#define SFRAME_UNWIND_ATTACH_UNCHANGED	0x80U
 
 /* Maximum size of a build ID in bytes. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
@@ -834,8 +821,7 @@ struct sframe_unwind_segment {
  *	0 and segments are not compared.
  * @reserved3: must be 0.
  * @share_id: in: with SHARE, an id that SFRAME_UNWIND_IOC_ATTACH of the same
- *	client returned. With UNCHANGED, 0, or the id of an attachment with
- *	UNCHANGED to the same range. Else 0.
+ *	client returned; else 0.
  * @pid: in: with PROCESS, id, in the caller's PID namespace, of the process or
  *	one of its threads; 0 is the caller's. Else must be 0.
  * @reserved4: must be 0.
@@ -899,11 +885,7 @@ struct sframe_unwind_attach {
  * and when the process unmaps the page "[sframe_unwind]", if it has one.
  * Children forked from it do not inherit it. As with SFRAME_UNWIND_IOC_REGISTER,
  * different anonymous memory cannot be told apart: detach the section when the
- * process has freed the code or has generated other code there, or use UNCHANGED.
- * To be sure that a section is for the code that it is attached to, first attach
- * one whose only function is empty, with UNCHANGED; then find out what code is
- * there; then attach the section for it, with UNCHANGED and the id of the first as
- * share_id. This fails if anything has changed in between. An attachment
+ * process has freed the code or has generated other code there. An attachment
  * that has ended is not used any more, but still is the client's until it is
  * detached.
  *
@@ -919,10 +901,9 @@ struct sframe_unwind_attach {
  *		outside of the file's executable segments; extensions without
  *		EXTENDED, or ones of another version; SHARE without INODE, with
  *		a section, with EXTENDED, or with the section of a file that has
- *		another build ID or other segments; share_id without SHARE or
- *		UNCHANGED, or with REPLACE; UNCHANGED without PROCESS;
- *		PROCESS with a file, with a flag other than EXTENDED,
- *		REPLACE and UNCHANGED, with a range that is empty, wraps around or leaves user
+ *		another build ID or other segments; share_id without SHARE;
+ *		PROCESS with a file, with a flag other than EXTENDED and
+ *		REPLACE, with a range that is empty, wraps around or leaves user
  *		space, that is not mapped contiguously from one file or from
  *		anonymous memory, or is in more than 256 mappings, or with a
  *		section that has a function outside of the range; pid,
@@ -930,29 +911,23 @@ struct sframe_unwind_attach {
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
  *		be read; with PROCESS, the range is not mapped.
- * EACCES	with PROCESS, the range is mapped without execute permission; with
- *		UNCHANGED, it is mapped writable, shared, or from a file.
+ * EACCES	with PROCESS, the range is mapped without execute permission.
  * EBADF	a file that is not a regular one, or not open for reading.
  * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
  *		already: to the same file, if this is for one file only; else to
  *		all files with the same build ID and segments. PROCESS without
  *		REPLACE: a section is attached to addresses that overlap.
  * ESRCH	with PROCESS, no such process, or it has no address space.
- * ESTALE	the ELF file's executable segments are not those in segments. With
- *		UNCHANGED, the range has changed during the call, or share_id is
- *		not the id of an attachment to this range or has ended.
- * ENOENT	the client has not attached share_id; with UNCHANGED, or not with
- *		UNCHANGED.
- * EPERM	SYSTEM, UNCHANGED, or PROCESS for another process, without its
- *		privilege.
+ * ESTALE	the ELF file's executable segments are not those in segments.
+ * ENOENT	the client has not attached share_id.
+ * EPERM	SYSTEM, or PROCESS for another process, without its privilege.
  * EOPNOTSUPP	an ELF file or a section for another machine or of another
- *		version; a 32-bit or x32 caller; UNCHANGED in a kernel without
- *		MMU notifiers.
+ *		version; a 32-bit or x32 caller.
  * ENOSPC	the client has max_attached sections, or their memory would
  *		exceed max_attached_memory.
  * ENOMEM	no memory, or the address space cannot take another mapping.
  * EIO		a file could not be read to its end.
- * EINTR	a fatal signal arrived; with UNCHANGED, any signal.
+ * EINTR	a fatal signal arrived.
  */
 #define SFRAME_UNWIND_IOC_ATTACH	_IO(SFRAME_UNWIND_IOC_MAGIC, 0x07)
 

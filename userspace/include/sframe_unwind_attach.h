@@ -65,8 +65,7 @@ int sframe_unwind_attach_sized(struct sframe_unwind *handle,
 /**
  * sframe_unwind_attach_process() - give code of a process SFrame data
  * @handle: the handle. Closing it detaches the section.
- * @flags: SFRAME_UNWIND_ATTACH_EXTENDED, SFRAME_UNWIND_ATTACH_REPLACE and
- *	SFRAME_UNWIND_ATTACH_UNCHANGED, or 0.
+ * @flags: SFRAME_UNWIND_ATTACH_EXTENDED, SFRAME_UNWIND_ATTACH_REPLACE or 0.
  * @pid: the process, or 0 for the calling one. Another one needs CAP_SYS_ADMIN, or
  *	CAP_PERFMON and CAP_SYS_PTRACE.
  * @text_start: address in the process of the code that the section describes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Code: generated code of processes.
+ * Code: generated code of processes of known runtimes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,6 @@
  * struct codes
  *
  * @max_ranges: limit of @nr_reserved.
- * @follows: announced code is looked at.
  * @nr: number of processes.
  * @nr_reserved: sum of nr_code_ranges of all users.
  * @has_lost: events were lost since @lost_at, when that was last handled.
@@ -25,7 +24,6 @@ struct codes {
 	struct code_fns fns;
 	struct code_process *buckets[NR_BUCKETS];
 	unsigned int max_ranges;
-	bool follows;
 	unsigned int nr;
 	unsigned int nr_reserved;
 	bool has_lost;
@@ -39,8 +37,7 @@ enum limit {
 	LIMIT_USER,
 };
 
-struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached,
-			   bool follows)
+struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached)
 {
 	struct codes *codes = calloc(1, sizeof(*codes));
 
@@ -48,7 +45,6 @@ struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached,
 		return NULL;
 	codes->fns = *fns;
 	codes->max_ranges = max_attached / CODE_SHARE;
-	codes->follows = follows;
 	return codes;
 }
 
@@ -234,7 +230,6 @@ static void detach_all(struct codes *codes, struct code_process *process)
 	for (unsigned int i = 0; i < process->nr; i++)
 		codes->fns.detach(codes->fns.data, process->ranges[i].id);
 	process->nr = 0;
-	process->weight = 0;
 }
 
 /* The process has ended, or is another user's now. */
@@ -385,8 +380,8 @@ static unsigned int allowed(const struct codes *codes,
 	if (nr > his_left)
 		nr = his_left;
 	/* It may keep what it has; but if that is lost, it would be attached once more. */
-	if (nr < process->weight && !user->lost_ranges && !user->listed_ranges)
-		nr = process->weight;
+	if (nr < process->nr && !user->lost_ranges && !user->listed_ranges)
+		nr = process->nr;
 	return nr;
 }
 
@@ -426,8 +421,6 @@ struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 	request->what = READER_CODE;
 	request->mapping.pid = process->pid;
 	code->max = allowed(codes, process);
-	code->follows = codes->follows;
-	memcpy(code->refused, process->refused, sizeof(code->refused));
 	code->text = process->text;
 	code->text.is_done = process->text.is_set &&
 		codes->fns.text_is_done(codes->fns.data, &process->text,
@@ -441,8 +434,8 @@ struct code_process *codes_begin_look(struct codes *codes, struct user *user,
 	process->is_forked = false;
 	process->is_changed = false;
 	process->nr_allowed = code->max;
-	set_reserved(codes, process, code->max > process->weight ?
-				     code->max : process->weight);
+	set_reserved(codes, process, code->max > process->nr ?
+				     code->max : process->nr);
 	return process;
 }
 
@@ -451,17 +444,6 @@ static bool has_id(const struct reader_code_range *ranges, unsigned int nr,
 {
 	for (unsigned int i = 0; i < nr; i++)
 		if (ranges[i].id == id)
-			return true;
-	return false;
-}
-
-/* Returns whether announced code is among @process that was not among the @nr ranges @old. */
-static bool has_new_object(const struct code_process *process,
-			   const struct reader_code_range *old, unsigned int nr)
-{
-	for (unsigned int i = 0; i < process->nr; i++)
-		if (process->ranges[i].object &&
-		    !has_id(old, nr, process->ranges[i].id))
 			return true;
 	return false;
 }
@@ -487,14 +469,10 @@ static bool replace_ranges(struct codes *codes, struct code_process *process,
 
 	process->ranges = calloc(nr ? nr : 1, sizeof(*process->ranges));
 	process->nr = 0;
-	process->weight = 0;
 	if (process->ranges && nr) {
 		memcpy(process->ranges, entries, nr * sizeof(*old));
 		process->nr = nr;
 	}
-	for (unsigned int i = 0; i < process->nr; i++)
-		process->weight += process->ranges[i].weight;
-	process->has_new = has_new_object(process, old, nr_old);
 	detach_old(codes, process, old, nr_old);
 	for (unsigned int i = 0; !process->ranges && i < nr; i++) {
 		memcpy(&range, entries + i * sizeof(range), sizeof(range));
@@ -524,8 +502,7 @@ static void set_next_look(struct codes *codes, struct code_process *process,
 	const uint64_t now = now_ns();
 	const bool is_partial = reply && reply->code.is_partial;
 	uint64_t recheck = CODE_RECHECK_NS;
-	uint64_t pause = (process->has_new ? CODE_PAUSE_NEW : CODE_PAUSE) *
-			 (reply ? reply->cpu_ns : 0);
+	uint64_t pause = CODE_PAUSE * (reply ? reply->cpu_ns : 0);
 
 	if (is_partial && CODE_PARTIAL_NS << process->nr_partial < CODE_RECHECK_NS)
 		recheck = CODE_PARTIAL_NS << process->nr_partial++;
@@ -540,16 +517,6 @@ static void set_next_look(struct codes *codes, struct code_process *process,
 			  process->not_before : now + recheck);
 	set_first(process, !has_failed &&
 			   is_still_first(codes, process, now));
-}
-
-/* Returns whether the process itself has as much as one can have. */
-static bool is_process_full(const struct code_process *process)
-{
-	unsigned int places = 0;
-
-	for (unsigned int i = 0; i < process->nr; i++)
-		places += !process->ranges[i].object;
-	return places >= CODE_MAX_PLACES || process->weight >= CODE_MAX_RANGES;
 }
 
 void codes_end_look(struct codes *codes, struct code_process *process,
@@ -569,12 +536,11 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		nr = code->nr < max ? code->nr : max;
 		has_failed |= !replace_ranges(codes, process, entries, nr);
 		process->text = code->text;
-		memcpy(process->refused, code->refused, sizeof(process->refused));
 		process->is_changed |= code->has_changed;
 	} else {
 		lose(codes, process);
 	}
-	set_reserved(codes, process, process->weight);
+	set_reserved(codes, process, process->nr);
 	if (process->is_removed) {
 		detach_all(codes, process);
 		drop(codes, process);
@@ -588,7 +554,7 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 		return;
 	}
 	if (code && code->is_full)
-		tell_limit(codes, process->user, is_process_full(process) ?
+		tell_limit(codes, process->user, process->nr >= CODE_MAX_RANGES ?
 			   LIMIT_PROCESS : LIMIT_USER, process->pid);
 	set_next_look(codes, process, reply, has_failed);
 }
@@ -596,7 +562,7 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 void codes_cancel_look(struct codes *codes, struct code_process *process)
 {
 	process->is_asked = false;
-	set_reserved(codes, process, process->weight);
+	set_reserved(codes, process, process->nr);
 	set_next_look(codes, process, NULL, true);
 }
 

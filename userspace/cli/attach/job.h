@@ -111,7 +111,6 @@ struct job {
  * struct jobs - all jobs, and their common data
  *
  * @codes: generated code of runtimes; NULL if the module cannot attach to it.
- * @follows: the module can attach to code that is announced to debuggers.
  * @is_polling: there are no events: what passes find may have changed.
  * @has_inodes: the module can attach to inodes.
  * @is_extended: the module accepts extended sections.
@@ -139,7 +138,6 @@ struct jobs {
 	struct readers *readers;
 	struct report *report;
 	struct codes *codes;
-	bool follows;
 	bool is_polling;
 	bool has_inodes;
 	bool is_extended;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Job: generated code of processes. See code.h.
+ * Job: generated code of processes of known runtimes. See code.h.
  */
 #include <stdio.h>
 
@@ -43,14 +43,8 @@ bool jobs_begin_code(struct jobs *jobs)
 		.data = jobs,
 	};
 
-	jobs->codes = codes_create(&fns, jobs->max_attached, jobs->follows);
+	jobs->codes = codes_create(&fns, jobs->max_attached);
 	return jobs->codes;
-}
-
-/* Returns whether processes that map the file @name can have code that is looked at. */
-static bool generates_code(const struct jobs *jobs, const char *name)
-{
-	return runtimes_find(name) || (jobs->follows && runtimes_announce(name));
 }
 
 /* Enter the process for the user whose it is now, who may not be the one of a pass before. */
@@ -67,7 +61,7 @@ void jobs_note_mapping(struct jobs *jobs, pid_t pid, const char *name)
 {
 	if (!jobs->codes)
 		return;
-	if (name && generates_code(jobs, name))
+	if (name && runtimes_find(name))
 		enter(jobs, pid, false);
 	else
 		codes_change(jobs->codes, pid);
@@ -78,7 +72,7 @@ void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
 {
 	struct user *user;
 
-	if (!jobs->codes || !generates_code(jobs, name))
+	if (!jobs->codes || !runtimes_find(name))
 		return;
 	user = codes_user(jobs->codes, pid);
 	/* With events, each change is seen when it is made. */

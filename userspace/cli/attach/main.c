@@ -356,8 +356,6 @@ static int query(struct session *session)
 	session->has_code =
 		query.features & SFRAME_UNWIND_FEATURE_ATTACH_PROCESS &&
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP;
-	session->jobs.follows =
-		query.features & SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)

@@ -20,7 +20,6 @@
 #include "convert/snapshot/snapshot.h"
 #include "open_file.h"
 #include "reader_task.h"
-#include "worker.h"
 #include "worker/message.h"
 
 /* Limit of CPU time of a MAPS request; the rest is left to the next request. */
@@ -320,8 +319,7 @@ static int answer(struct reader_reply *reply, const unsigned char *rest,
 	const uint64_t now = cpu_ns();
 	int err;
 
-	/* A worker's is in it already. */
-	reply->cpu_ns += now - *cpu;
+	reply->cpu_ns = now - *cpu;
 	*cpu = now;
 	err = message_send(READER_SOCKET, reply, sizeof(*reply), rest, size,
 			   fds);
@@ -348,7 +346,6 @@ int reader_run(void *data)
 	uint64_t cpu = cpu_ns();
 
 	(void)data;
-	workers_forget();
 	for (;;) {
 		struct reader_reply reply = { 0 };
 		int given[2], fds[2] = { -1, -1 }, file = -1;

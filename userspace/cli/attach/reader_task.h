@@ -22,8 +22,8 @@
  *			is the daemon's own.
  * READER_ATTACH	attach a section from the cache, from a worker or of another
  *			file
- * READER_CODE		find generated code of a process, of a known runtime or
- *			announced, and attach sections to it
+ * READER_CODE		find generated code of a process of a known runtime, and attach
+ *			sections to it
  *
  * Files are passed as O_PATH descriptors: opening, reading and closing a file can
  * block on its server, so only readers do that. After the reply to FILE and ATTACH
@@ -74,31 +74,14 @@ struct reader_attach {
 	struct digest digest;
 };
 
-/* Ranges of one process; and those of code that keeps frame pointers. */
-#define CODE_MAX_RANGES 256U
-#define CODE_MAX_PLACES 64U
+/* Ranges of one process. */
+#define CODE_MAX_RANGES 64U
 
-/* Announced objects of one process that are remembered because they got no section. */
-#define CODE_MAX_REFUSED 64U
-
-/**
- * struct reader_code_range - a range of addresses, and the attachment for it
- *
- * @start, @end: the range.
- * @id: of the attachment.
- * @object, @object_size: the announced object that it is for; 0 if it keeps frame
- *	pointers.
- * @key: tells it from others that have been at the same place: a hash of its beginning.
- * @weight: 1, and more for a large section: as so many ranges it counts.
- */
+/* A range of addresses, and the attachment for it. */
 struct reader_code_range {
 	uint64_t start;
 	uint64_t end;
 	uint64_t id;
-	uint64_t object;
-	uint64_t object_size;
-	uint64_t key;
-	uint64_t weight;
 };
 
 /**
@@ -119,18 +102,14 @@ struct reader_code_text {
  * struct reader_code - the process as it was after the last look at it
  *
  * @text: with @text.is_done, its mappings are attached to as well.
- * @follows: also attach to code that it announces.
- * @max: most ranges it may have after this look, by their weights.
+ * @max: most ranges it may have after this look.
  * @nr, @ranges: ranges that were attached to.
- * @refused: hashes of announced objects that got no section; 0 where there is none.
  */
 struct reader_code {
 	struct reader_code_text text;
-	bool follows;
 	uint32_t max;
 	uint32_t nr;
 	struct reader_code_range ranges[CODE_MAX_RANGES];
-	uint64_t refused[CODE_MAX_REFUSED];
 };
 
 /**
@@ -244,7 +223,7 @@ struct reader_maps_entry {
 /**
  * struct reader_code_reply - reply to CODE
  *
- * @is_runtime: the process is one of a runtime, or can announce code. If not, or if it has ended, it has no
+ * @is_runtime: the process is one of a runtime. If not, or if it has ended, it has no
  *	ranges.
  * @is_full: it has more ranges than the request allows.
  * @is_refused: the kernel's limits are reached.
@@ -254,9 +233,8 @@ struct reader_maps_entry {
  *	or it has changed; or the kernel had no room or memory;
  *	or there were too many mappings to read them all now, or the time was over.
  * @text: the runtime's file.
- * @refused: see struct reader_code.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
- *	reader_code_range: those of announced code behind the others, these by address. Those of the request that are not among them may
+ *	reader_code_range, by address. Those of the request that are not among them may
  *	still be attached.
  */
 struct reader_code_reply {
@@ -266,7 +244,6 @@ struct reader_code_reply {
 	bool has_changed;
 	bool is_partial;
 	struct reader_code_text text;
-	uint64_t refused[CODE_MAX_REFUSED];
 	uint32_t nr;
 };
 

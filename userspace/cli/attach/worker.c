@@ -258,18 +258,6 @@ void workers_end_idle(void)
 	end_idle(&idle, 0);
 }
 
-void workers_forget(void)
-{
-	while (idle) {
-		struct server *server = idle;
-
-		/* Its descriptors are not open here, and it is not this process's child. */
-		idle = server->next;
-		free(server);
-	}
-	wants_spare = false;
-}
-
 /*
  * Collect idle servers that have ended: they were killed, or have no complete sandbox. The
  * next one might end as well, so none is started before one is needed.
@@ -325,7 +313,6 @@ static int ask(struct worker *worker, const int *snapshots, unsigned int nr)
 		.flags = limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
 					       0,
 		.nr_snapshots = nr,
-		.is_object = limits->is_object,
 	};
 	int fds[WORKER_MAX_SNAPSHOTS + 1];
 
