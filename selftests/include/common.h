@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include <sys/utsname.h>
 #include "kselftest_harness.h"
 #include "own_section.h"
 #include "wrappers.h"
@@ -279,6 +280,14 @@ call_request_code(const void *at, int fd, struct sframe_unwind_request *req)
 
 	asm volatile("" ::: "memory");	/* no tail call */
 	return ret;
+}
+
+/* Debug kernels, which are not Debian's, are ten times slower. */
+static inline bool is_slow_kernel(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && !strstr(name.release, "amd64");
 }
 
 #endif /* SELFTESTS_COMMON_H */

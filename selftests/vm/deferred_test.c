@@ -559,7 +559,9 @@ TEST_F_TIMEOUT(work, initialized_often, 300)
 	for (i = 0; i < NR_WORKERS; i++)
 		pids[i] = start_load(load, self->fd, i);
 	/* In a slow kernel fewer. */
-	for (n = 0; n < NR_ROUNDS && now_ns() - start < 60000000000; n++) {
+	for (n = 0; n < NR_ROUNDS; n++) {
+		if (is_slow_kernel() && now_ns() - start > 60000000000)
+			break;
 		ASSERT_EQ(0, start_timer_on(self->fd, n % 2, 100000));
 		/* Sometimes at once, sometimes after a few callbacks. */
 		while (read_deferred(self->fd).called < n % 4)
@@ -576,7 +578,7 @@ TEST_F_TIMEOUT(work, initialized_often, 300)
 	for (i = 0; i < NR_WORKERS; i++)
 		EXPECT_EQ(pids[i], waitpid(pids[i], NULL, 0));
 	printf("# %u times initialized and cancelled, %llu callbacks\n", n, called);
-	EXPECT_LE(4, n);
+	EXPECT_LE(is_slow_kernel() ? 4 : NR_ROUNDS, n);
 	EXPECT_LT(0, called);
 }
 

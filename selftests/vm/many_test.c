@@ -24,14 +24,6 @@ static unsigned char *text;	/* one byte for each registration */
 static unsigned int nr, most;
 static __u64 last_id;
 
-/* Debug kernels, which are not Debian's, are ten times slower. */
-static bool is_slow_kernel(void)
-{
-	struct utsname name;
-
-	return !uname(&name) && !strstr(name.release, "amd64");
-}
-
 /* Register bytes of the text up to @upto. Returns whether all succeeded. */
 static bool fill(unsigned int upto)
 {

@@ -562,8 +562,7 @@ TEST_F(netlink, storm)
 	ASSERT_NEXT(SECTION_REMOVED, getpid());
 	/* Fork and exit of the child are one event each. */
 	EXPECT_SUM(caused + 4ULL);
-	/* Even a debug kernel manages 1,000 a second. */
-	EXPECT_LE((__u64)ms, self->count.events + self->count.dropped +
+	EXPECT_LE((__u64)ms * (is_slow_kernel() ? 1 : 5), self->count.events + self->count.dropped +
 		  self->count.missing);
 	EXPECT_EQ(!overruns, !self->count.missing);
 }
