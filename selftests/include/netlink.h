@@ -261,10 +261,8 @@ static inline void count_message(struct netlink_count *count,
 	const uint64_t told = is_dropped ? message->value[SFRAME_UNWIND_ATTR_COUNT] : 1;
 
 	/* The first message may tell of events before the listener has joined. */
-	if (is_dropped && !count->last) {
-		count->last = number;
+	if (is_dropped && !count->last)
 		return;
-	}
 	if (count->last) {
 		count->told_twice |= number - count->last < told;
 		count->missing += number - count->last - told;
