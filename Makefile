@@ -43,6 +43,9 @@ check-storm:		## fork, exec, munmap, dlopen and unregister concurrently with wal
 check-samples:		## samples: a minute of overload, 40,000 stacks taken at once compared with those taken later
 	@selftests/vm/sample/check
 
+check-events:		## trace events, netlink messages and requests of other modules, a minute each
+	@selftests/vm/sample/check -e
+
 check-bpf:		## stacks by BPF programs of each type, a minute each
 	@selftests/bpf/check
 
@@ -92,4 +95,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit check-bpf
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-events check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit check-bpf

@@ -65,11 +65,12 @@ static inline char *read_whole(const char *path)
 static inline bool start_traced(struct traced *t, const char *events,
 				unsigned int kbytes)
 {
+	static unsigned int nr;
 	char size[16];
 
 	t->text = NULL;
-	snprintf(t->dir, sizeof(t->dir), "/sys/kernel/tracing/instances/test-%d",
-		 getpid());
+	snprintf(t->dir, sizeof(t->dir),
+		 "/sys/kernel/tracing/instances/test-%d-%u", getpid(), nr++);
 	snprintf(size, sizeof(size), "%u", kbytes);
 	return !mkdir(t->dir, 0700) && write_traced(t, "buffer_size_kb", size) &&
 	       write_traced(t, events, "1");
@@ -82,28 +83,40 @@ static inline void end_traced(struct traced *t)
 	free(t->text);
 }
 
-/* Events that the buffers have dropped. */
-static inline unsigned long traced_lost(const struct traced *t)
+/* Add up lines "@name: number" of the statistics of all CPUs' buffers. */
+static inline unsigned long traced_statistic(const struct traced *t,
+					     const char *name)
 {
-	unsigned long lost = 0, nr;
+	const size_t length = strlen(name);
+	unsigned long sum = 0;
 	unsigned int cpu;
 	char path[128];
-	char *text, *at;
+	char *text, *line, *rest;
 
 	for (cpu = 0; cpu < (unsigned int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/stats", t->dir, cpu);
-		text = read_whole(path);
-		for (at = text; at; at = strchr(at, '\n'), at += !!at) {
-			if (sscanf(at, "overrun: %lu", &nr) == 1 ||
-			    sscanf(at, "commit overrun: %lu", &nr) == 1 ||
-			    sscanf(at, "dropped events: %lu", &nr) == 1)
-				lost += nr;
-			if (!strchr(at, '\n'))
-				break;
+		rest = text = read_whole(path);
+		while ((line = strsep(&rest, "\n"))) {
+			if (!strncmp(line, name, length) && line[length] == ':')
+				sum += strtoul(line + length + 1, NULL, 10);
 		}
 		free(text);
 	}
-	return lost;
+	return sum;
+}
+
+/* Events that the buffers have dropped. */
+static inline unsigned long traced_lost(const struct traced *t)
+{
+	return traced_statistic(t, "overrun") +
+	       traced_statistic(t, "commit overrun") +
+	       traced_statistic(t, "dropped events");
+}
+
+/* Events that there were, also those that the buffers have no more. */
+static inline unsigned long traced_events(const struct traced *t)
+{
+	return traced_statistic(t, "entries") + traced_lost(t);
 }
 
 /* Record no more, and read what was recorded. Returns whether that is all. */

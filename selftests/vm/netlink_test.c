@@ -11,6 +11,7 @@
 #include "common.h"
 #include "netlink.h"
 #include "process.h"
+#include "section_storm.h"
 
 #define WAIT_MS		20000	/* for a message that must come */
 #define QUIET_MS	700	/* after which no message comes any more */
@@ -359,53 +360,6 @@ TEST_F(netlink, other_losses)
  * Many events: batches of sections that are registered and unregistered.
  */
 
-#define BATCH	100U
-
-struct storm {
-	unsigned char *text;
-	struct sframe_unwind_batch_entry entries[BATCH];
-	struct sframe_unwind_batch batch;
-};
-
-static bool make_storm(struct storm *storm, const struct fake *fake)
-{
-	storm->text = mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (unsigned int i = 0; i < BATCH; i++) {
-		storm->entries[i] = (struct sframe_unwind_batch_entry) {
-			.sframe_start = fake->reg.sframe_start,
-			.sframe_size = fake->reg.sframe_size,
-			.text_start = (uintptr_t)storm->text + i,
-			.text_size = 1,
-		};
-	}
-	storm->batch = (struct sframe_unwind_batch) {
-		.size = sizeof(storm->batch),
-		.entries = (uintptr_t)storm->entries,
-		.nr = BATCH,
-	};
-	return storm->text != MAP_FAILED;
-}
-
-/* Cause 2 * BATCH events. */
-static bool blow(struct storm *storm, int fd, const struct fake *fake)
-{
-	unsigned int i;
-
-	for (i = 0; i < BATCH; i++)
-		storm->entries[i].sframe_start = fake->reg.sframe_start;
-	storm->batch.nr = BATCH;
-	if (ioctl(fd, SFRAME_UNWIND_IOC_REGISTER_BATCH, &storm->batch) ||
-	    storm->batch.nr_failed)
-		return false;
-	/* By their ids. */
-	for (i = 0; i < BATCH; i++)
-		storm->entries[i].sframe_start = 0;
-	storm->batch.nr = BATCH;
-	return !ioctl(fd, SFRAME_UNWIND_IOC_UNREGISTER_BATCH, &storm->batch) &&
-	       !storm->batch.nr_failed;
-}
-
 /* Get all messages until it is quiet. Returns how often the socket had an overrun. */
 static unsigned int drain(FIXTURE_DATA(netlink) *self, int ms)
 {
@@ -436,19 +390,19 @@ static unsigned int drain(FIXTURE_DATA(netlink) *self, int ms)
 /* A listener that does not read is told that some are missing, and how many. */
 TEST_F(netlink, overrun)
 {
-	struct storm storm = {};
+	struct section_storm storm = {};
 	const int small = 4096;
 	__u64 caused = 0;
 
-	ASSERT_TRUE(make_storm(&storm, &self->fake));
+	ASSERT_TRUE(make_section_storm(&storm, &self->fake));
 	ASSERT_EQ(0, setsockopt(self->sock, SOL_SOCKET, SO_RCVBUF, &small,
 				sizeof(small)));
 	JOIN(SECTIONS);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_NEXT(SECTION_ADDED, getpid());
 	for (unsigned int i = 0; i < 3; i++) {
-		ASSERT_TRUE(blow(&storm, self->fd, &self->fake));
-		caused += 2 * BATCH;
+		ASSERT_TRUE(blow_sections(&storm, self->fd));
+		caused += 2 * STORM_BATCH;
 	}
 	usleep(300000);
 	EXPECT_LE(1, drain(self, QUIET_MS));
@@ -464,11 +418,11 @@ TEST_F(netlink, overrun)
 TEST_F(netlink, dropped)
 {
 	const int large = 8 << 20;
-	struct storm storm = {};
+	struct section_storm storm = {};
 	unsigned int rounds = 0;
 	__u64 caused = 2;
 
-	ASSERT_TRUE(make_storm(&storm, &self->fake));
+	ASSERT_TRUE(make_section_storm(&storm, &self->fake));
 	ASSERT_EQ(0, setsockopt(self->sock, SOL_SOCKET, SO_RCVBUFFORCE, &large,
 				sizeof(large)));
 	JOIN(SECTIONS);
@@ -476,8 +430,8 @@ TEST_F(netlink, dropped)
 	ASSERT_NEXT(SECTION_ADDED, getpid());
 	while (!self->count.dropped && rounds++ < 200) {
 		for (unsigned int i = 0; i < 100; i++) {
-			ASSERT_TRUE(blow(&storm, self->fd, &self->fake));
-			caused += 2 * BATCH;
+			ASSERT_TRUE(blow_sections(&storm, self->fd));
+			caused += 2 * STORM_BATCH;
 		}
 		drain(self, 0);
 	}
@@ -490,18 +444,18 @@ TEST_F(netlink, dropped)
 /* Many events of sections do not displace those of clients. */
 TEST_F(netlink, clients_in_a_storm)
 {
-	struct storm storm = {};
+	struct section_storm storm = {};
 	int other = open_netlink();
 	unsigned int opened = 0;
 	const __u64 before = now_ns();
 
-	ASSERT_TRUE(make_storm(&storm, &self->fake));
+	ASSERT_TRUE(make_section_storm(&storm, &self->fake));
 	/* Not read. */
 	ASSERT_EQ(0, join_group(other, self->family.groups[GROUP_SECTIONS]));
 	JOIN(CLIENTS);
 	for (unsigned int i = 0; i < 20; i++) {
 		for (unsigned int j = 0; j < 20; j++)
-			ASSERT_TRUE(blow(&storm, self->fd, &self->fake));
+			ASSERT_TRUE(blow_sections(&storm, self->fd));
 		close(open_client(0));
 		while (!take(self, 0))
 			opened += self->message.command == SFRAME_UNWIND_COMMAND_CLIENT_OPENED;
@@ -515,17 +469,16 @@ TEST_F(netlink, clients_in_a_storm)
 	close(other);
 }
 
-static int blow_for(int fd, struct storm *storm, const struct fake *fake,
-		    unsigned int ms)
+static int blow_for(int fd, struct section_storm *storm, unsigned int ms)
 {
 	const __u64 start = now_ns();
 	__u64 caused = 0, due;
 
 	/* 20,000 events a second, or as many as the machine can. */
 	do {
-		if (!blow(storm, fd, fake))
+		if (!blow_sections(storm, fd))
 			return -1;
-		caused += 2 * BATCH;
+		caused += 2 * STORM_BATCH;
 		due = start + caused * 50000;
 		if (now_ns() < due)
 			usleep((due - now_ns()) / 1000);
@@ -538,19 +491,19 @@ TEST_F(netlink, storm)
 {
 	const char *seconds = getenv("STORM_SECONDS");
 	const unsigned int ms = (seconds ? atoi(seconds) : 3) * 1000;
-	struct storm storm = {};
+	struct section_storm storm = {};
 	int pipes[2], caused = 0;
 	unsigned int overruns;
 	pid_t child;
 
-	ASSERT_TRUE(make_storm(&storm, &self->fake));
+	ASSERT_TRUE(make_section_storm(&storm, &self->fake));
 	ASSERT_EQ(0, pipe(pipes));
 	JOIN(SECTIONS);
 	ASSERT_EQ(0, register_section(self->fd, &self->fake.reg));
 	ASSERT_NEXT(SECTION_ADDED, getpid());
 	child = fork();
 	if (!child) {
-		caused = blow_for(self->fd, &storm, &self->fake, ms);
+		caused = blow_for(self->fd, &storm, ms);
 		_exit(write(pipes[1], &caused, sizeof(caused)) < 0 || caused < 0);
 	}
 	overruns = drain(self, QUIET_MS + 1000);
@@ -565,6 +518,8 @@ TEST_F(netlink, storm)
 	EXPECT_LE((__u64)ms * (is_slow_kernel() ? 1 : 5), self->count.events + self->count.dropped +
 		  self->count.missing);
 	EXPECT_EQ(!overruns, !self->count.missing);
+	printf("# %d events in %u s: %lu received, %lu dropped, %lu missing\n", caused,
+	       ms / 1000, self->count.events, self->count.dropped, self->count.missing);
 }
 
 /* A storm of losses is a few messages. */
