@@ -234,6 +234,7 @@ static bool end_load(struct load *load, const pid_t *pids)
 /* Removed while files are opened, and a stack is pending of a call that sleeps. */
 TEST_F_TIMEOUT(module, removed_under_load, 300)
 {
+	const __u64 start = now_ns();
 	unsigned long long stacks = 0;
 	char fifo[32];
 	pid_t pids[NR_WORKERS], sleeper = 0;
@@ -245,6 +246,8 @@ TEST_F_TIMEOUT(module, removed_under_load, 300)
 	ASSERT_TRUE(set_online(false));
 	start_load(self->load, pids);
 	for (n = 0; n < NR_ROUNDS; n++) {
+		if (is_slow_kernel() && now_ns() - start > ROUNDS_NS && !sleeper)
+			break;
 		ASSERT_EQ(0, load_module(SAMPLE));
 		if (n % 10 == 0)
 			sleeper = start_sleeper(fifo);
@@ -258,6 +261,7 @@ TEST_F_TIMEOUT(module, removed_under_load, 300)
 		if (n % 10 == 5) {
 			close(open(fifo, O_WRONLY));
 			EXPECT_EQ(sleeper, waitpid(sleeper, NULL, 0));
+			sleeper = 0;
 		}
 	}
 	EXPECT_TRUE(end_load(self->load, pids));
@@ -265,6 +269,7 @@ TEST_F_TIMEOUT(module, removed_under_load, 300)
 	unlink(fifo);
 	printf("# removed %u times while %lu files were opened, %llu stacks\n", n,
 	       self->load->opens, stacks);
+	EXPECT_LE(is_slow_kernel() ? 20 : NR_ROUNDS, n);
 	EXPECT_LT(0, stacks);
 }
 
