@@ -23,16 +23,14 @@
 #include "mm/space.h"
 
 /*
- * Get the mm of @task or, if that thread has exited, of another one of its process.
- * Returns it with a reference (mmget()), or NULL.
+ * Get the mm of the process of @task: that thread may have exited, and others not. Returns
+ * it with a reference (mmget()), or NULL.
  */
 static struct mm_struct *get_mm_of(struct task_struct *task)
 {
-	struct mm_struct *mm = get_task_mm(task);
 	struct task_struct *thread;
+	struct mm_struct *mm = NULL;
 
-	if (mm)
-		return mm;
 	rcu_read_lock();
 	/* for_each_thread() needs tasklist_lock, if lockdep is built in. */
 	list_for_each_entry_rcu(thread, &task->signal->thread_head, thread_node) {

@@ -161,9 +161,10 @@ static bool put_rest(struct sk_buff *skb, const struct sfu_netlink_event *event)
 		       put_u64(skb, SFRAME_UNWIND_ATTR_CLIENT, event->client) ||
 		       nla_put_u32(skb, SFRAME_UNWIND_ATTR_UID, event->uid);
 	case SFRAME_UNWIND_COMMAND_LOSSES:
-		return nla_put_u32(skb, SFRAME_UNWIND_ATTR_LOSS, event->reason) ||
-		       put_u64(skb, SFRAME_UNWIND_ATTR_COUNT, event->count) ||
-		       put_u64(skb, SFRAME_UNWIND_ATTR_TOTAL, event->total);
+		if (nla_put_u32(skb, SFRAME_UNWIND_ATTR_LOSS, event->reason) ||
+		    put_u64(skb, SFRAME_UNWIND_ATTR_TOTAL, event->total))
+			return true;
+		fallthrough;
 	default:
 		return put_u64(skb, SFRAME_UNWIND_ATTR_COUNT, event->count);
 	}
