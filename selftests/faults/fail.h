@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MAX_SITES	512
-#define MAX_SYMBOLS	32
+#define MAX_SYMBOLS	64
 #define MAX_ERRNOS	4
 
 /* Internal errno of the kernel, by which system calls are restarted. */
@@ -40,7 +40,7 @@ struct site {
 	char callee[64];
 	long value;
 	int errnos[MAX_ERRNOS];
-	char place[160];
+	char place[256];
 	char function[64];
 	uint64_t reached;
 	bool covered;
