@@ -47,8 +47,12 @@ struct sfu_cache_entry *sfu_cache_find(const struct sfu_cache *cache, u64 key)
 static u64 brief_of(u64 key, const struct sfu_rule *rule)
 {
 	u64 brief = (u32)rule->cfa_offset;
+	u8 flags = rule->flags;
 
-	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
+	/* In an exact frame, the rule depends on the instructions. */
+	if (!(key & SFU_CACHE_EXACT))
+		flags &= ~SFU_RULE_KEEPS_FP;
+	if (flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF) ||
 	    rule->ra_offset != -SFU_WORD_SIZE || rule->cfa_offset <= 0 ||
 	    rule->cfa_offset % SFU_WORD_SIZE)
 		return SFU_BRIEF_COMPLEX;
@@ -68,7 +72,7 @@ static u64 brief_of(u64 key, const struct sfu_rule *rule)
 
 bool sfu_cache_is_simple(const struct sfu_rule *rule)
 {
-	return brief_of(0, rule) != SFU_BRIEF_COMPLEX;
+	return !rule->flags && brief_of(0, rule) != SFU_BRIEF_COMPLEX;
 }
 
 /*

@@ -134,16 +134,10 @@ static inline u64 sfu_cache_pc(u64 key)
 	return key & SFU_CACHE_EXACT ? key & ~SFU_CACHE_EXACT : key - 1;
 }
 
-/* Returns whether the function in @match keeps frame pointers: one row says it of all of it. */
-static inline bool sfu_match_keeps_fp(const struct sfu_match *match)
+/* Add SFU_RULE_KEEPS_FP to the rule in @match, if one row says it of the whole function. */
+static inline void sfu_cache_mark_rule(struct sfu_match *match)
 {
-	return match->num_rows == 1 && sfu_step_is_fp_rule(&match->rule);
-}
-
-/* Add SFU_RULE_KEEPS_FP to the rule in @match, for the frame with @key, if it is one. */
-static inline void sfu_cache_mark_rule(struct sfu_match *match, u64 key)
-{
-	if (key & SFU_CACHE_EXACT && sfu_match_keeps_fp(match))
+	if (match->num_rows == 1 && sfu_step_is_fp_rule(&match->rule))
 		match->rule.flags |= SFU_RULE_KEEPS_FP;
 }
 
@@ -178,7 +172,10 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 bool sfu_cache_peek(const struct sfu_cache *cache, struct sfu_epochs epochs,
 		    u64 key, struct sfu_rule *rule);
 
-/* Returns whether sfu_cache_follow() can use @rule. It may still decline a frame. */
+/*
+ * Returns whether sfu_cache_follow() can use @rule in each frame. It may still decline one
+ * that has no caller by this rule.
+ */
 bool sfu_cache_is_simple(const struct sfu_rule *rule);
 
 /**

@@ -165,6 +165,18 @@ static bool is_other_stack(const struct sfu_frame *frame, u64 cfa)
 	return cfa % SFU_WORD_SIZE == 0 && cfa < frame->sp;
 }
 
+/*
+ * Returns whether @frame is marked as the outermost one, by the ABI with the frame pointer
+ * 0, which is known. Elsewhere than in code that keeps frame pointers, and has set up its
+ * own, it can only be a wrong one.
+ */
+static bool is_marked_outermost(const struct sfu_frame *frame,
+				const struct sfu_rule *rule)
+{
+	return rule->flags & SFU_RULE_KEEPS_FP && rule->cfa != SFU_REG_SP &&
+	       !frame->fp;
+}
+
 /* Replace @frame by its caller, if the return address is in user space. */
 static enum sfu_step enter_caller(struct sfu_frame *frame, u64 cfa, u64 ra,
 				  u64 fp, bool fp_known)
@@ -202,9 +214,12 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 	if (ret)
 		return ret;
 	/* A signal may have switched stacks, in either direction. */
-	if (!(rule->flags & SFU_RULE_SIGNAL) && !is_progress(frame, cfa) &&
-	    !(may_switch_stacks(rule) && is_other_stack(frame, cfa)))
-		return SFU_STEP_NO_PROGRESS;
+	if (!(rule->flags & SFU_RULE_SIGNAL) && !is_progress(frame, cfa)) {
+		if (is_marked_outermost(frame, rule))
+			return SFU_STEP_OUTERMOST;
+		if (!(may_switch_stacks(rule) && is_other_stack(frame, cfa)))
+			return SFU_STEP_NO_PROGRESS;
+	}
 	ret = find_value(frame, rule->ra, rule->ra_offset, cfa, stack, &ra);
 	if (ret)
 		return ret;
@@ -227,7 +242,8 @@ bool sfu_step_usual(struct sfu_frame *frame, const struct sfu_rule *rule,
 {
 	u64 cfa = frame->sp, fp_at, ra;
 
-	if (rule->flags || rule->ra != (SFU_BASE_CFA | SFU_DEREF))
+	if (rule->flags & ~SFU_RULE_KEEPS_FP ||
+	    rule->ra != (SFU_BASE_CFA | SFU_DEREF))
 		return false;
 	if (rule->cfa == SFU_REG_FP) {
 		sfu_step_read_fp(frame, stack);

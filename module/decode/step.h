@@ -120,9 +120,10 @@ bool sfu_step_usual(struct sfu_frame *frame, const struct sfu_rule *rule,
 		    const struct sfu_stack *stack);
 
 /*
- * In rule.flags, for exact frames only: the one rule for the whole function is that it
- * keeps a frame pointer. Which rule applies depends on the instructions at the address,
- * see sfu_step_find_fp_rule(). Such a rule in the cache is not simple.
+ * In rule.flags: the one rule for the whole function is that it keeps a frame pointer.
+ * Which rule applies in an exact frame depends on the instructions at the address, see
+ * sfu_step_find_fp_rule(). By the ABI, the frame pointer 0 marks the outermost frame; in
+ * other code it can only be a wrong one.
  */
 #define SFU_RULE_KEEPS_FP	0x40
 

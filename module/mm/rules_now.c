@@ -86,7 +86,7 @@ static bool find_in_section(struct sfu_rules *rules,
 	/* A signal trampoline may follow: only a walk looks for one. */
 	if (match.rule.flags & SFU_RULE_SIGNAL || match.end == key)
 		return false;
-	sfu_cache_mark_rule(&match, key);
+	sfu_cache_mark_rule(&match);
 	*rule = match.rule;
 	/* Evictions are counted, so that a walk makes the table larger. */
 	rules->misses += sfu_cache_insert(&table->cache, key,

@@ -93,7 +93,7 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
 					&attempt->work, rule))
 			return false;
 	}
-	return !(rule->flags & SFU_RULE_KEEPS_FP) ||
+	return !frame->exact || !(rule->flags & SFU_RULE_KEEPS_FP) ||
 	       !sfu_step_find_fp_rule(frame, &stack_now, rule);
 }
 

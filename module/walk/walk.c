@@ -135,7 +135,7 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 		return rule->flags & SFU_RULE_NONE ? -ENOENT : 0;
 	err = look_up_frame(lookup, frame, &match, &id, restorer);
 	if (!err)
-		sfu_cache_mark_rule(&match, key);
+		sfu_cache_mark_rule(&match);
 	*rule = match.rule;
 	if (*restorer || (err && err != -ENOENT))
 		return err;
@@ -169,7 +169,7 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 	const int err = find_any_rule(lookup, frame, missing, rule, restorer);
 
 	/* Code in memory may change at any time: it is looked at each time. */
-	if (!err && rule->flags & SFU_RULE_KEEPS_FP)
+	if (!err && frame->exact && rule->flags & SFU_RULE_KEEPS_FP)
 		sfu_step_find_fp_rule(frame, &user_stack, rule);
 	return err;
 }
@@ -382,20 +382,6 @@ static enum sframe_unwind_stop note_step(struct sfu_walk *walk, u64 sp,
 	return 0;
 }
 
-/*
- * Returns whether @frame, whose rule leads nowhere, is the outermost one: by the ABI, the
- * frame pointer 0 marks that. In other code than that which keeps frame pointers
- * throughout, it can only be a wrong one.
- */
-static bool is_marked_outermost(struct sfu_lookup *lookup, const struct sfu_frame *frame)
-{
-	struct sfu_match match;
-
-	return frame->fp_known && !frame->fp &&
-	       !sfu_lookup_rule(lookup, sfu_frame_pc(frame), &match) &&
-	       sfu_match_keeps_fp(&match);
-}
-
 /* Replace @frame by its caller by @rule. Returns 0, or why the stack ends. */
 static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 					    struct sfu_lookup *lookup,
@@ -409,8 +395,6 @@ static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 	if (sfu_step_needs_saved(frame, rule))
 		find_saved_registers(walk, lookup, frame);
 	ret = sfu_step_rule(frame, rule, &user_stack);
-	if (ret == SFU_STEP_NO_PROGRESS && is_marked_outermost(lookup, frame))
-		return SFRAME_UNWIND_STOP_COMPLETE;
 	if (ret)
 		return stop_for_step(ret);
 	/* A signal handler may run on any stack. */

@@ -150,6 +150,7 @@ static inline bool inside(__u64 ip, const void *function, unsigned int size)
  */
 #define FAKE_SIZE		64
 #define FAKE_NUM_FDES		0x08
+#define FAKE_NUM_FRES		0x0c
 #define FAKE_FRE_LEN		0x10
 #define FAKE_FRE_OFF		0x18
 #define FAKE_FDE		0x1c
@@ -190,7 +191,7 @@ static inline void write_fake_section(unsigned char *s, const void *text)
 	memset(s, 0, FAKE_SECTION_SIZE);
 	memcpy(s, header, sizeof(header));
 	put32(s + FAKE_NUM_FDES, 1);
-	put32(s + 0x0c, 1);			/* num_fres */
+	put32(s + FAKE_NUM_FRES, 1);
 	put32(s + FAKE_FRE_LEN, 5 + 3);
 	put32(s + FAKE_FRE_OFF, 16);
 	put64(s + FAKE_FDE, (uintptr_t)text - (uintptr_t)(s + FAKE_FDE));

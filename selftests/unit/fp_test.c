@@ -238,7 +238,7 @@ static void the_cache_does_not_follow_it(void)
 			.fp = SFU_BASE_CFA | SFU_DEREF,
 			.fp_offset = -16,
 		};
-		sfu_cache_mark_rule(&match, key);
+		sfu_cache_mark_rule(&match);
 		sfu_cache_insert(&cache, key, 1, 1, &match.rule);
 		followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
 		EXPECT_EQ(followed.nr, 0);
@@ -250,7 +250,7 @@ static void the_cache_does_not_follow_it(void)
 	}
 }
 
-static struct sfu_rule cached_rule(u32 num_rows, u64 key, s32 cfa_offset)
+static struct sfu_rule marked_rule(u32 num_rows, s32 cfa_offset)
 {
 	struct sfu_match match = {
 		.rule = {
@@ -264,18 +264,95 @@ static struct sfu_rule cached_rule(u32 num_rows, u64 key, s32 cfa_offset)
 		.num_rows = num_rows,
 	};
 
-	sfu_cache_mark_rule(&match, key);
+	sfu_cache_mark_rule(&match);
 	return match.rule;
 }
 
-/* Only where the section says no more, and in exact frames. */
-static void what_is_looked_at(void)
+/* Only where the section says no more. */
+static void what_is_marked(void)
 {
-	EXPECT_EQ(cached_rule(1, CODE | SFU_CACHE_EXACT, 16).flags,
-		  SFU_RULE_KEEPS_FP);
-	EXPECT_EQ(cached_rule(1, CODE, 16).flags, 0);
-	EXPECT_EQ(cached_rule(2, CODE | SFU_CACHE_EXACT, 16).flags, 0);
-	EXPECT_EQ(cached_rule(1, CODE | SFU_CACHE_EXACT, 24).flags, 0);
+	EXPECT_EQ(marked_rule(1, 16).flags, SFU_RULE_KEEPS_FP);
+	EXPECT_EQ(marked_rule(2, 16).flags, 0);
+	EXPECT_EQ(marked_rule(1, 24).flags, 0);
+}
+
+/* Stack words: the frame pointer and return address of a frame, and the mark. */
+#define FRAME_WORD	2
+#define MARK_WORD	8
+#define WORD_AT(word)	(MEMORY + 8 * (word))
+
+static struct sfu_stack marked_stack(void)
+{
+	const u64 saved = WORD_AT(MARK_WORD), ra = CODE;
+
+	memset(memory, 0, PAGE);
+	memcpy(memory + 8 * FRAME_WORD, &saved, sizeof(saved));
+	memcpy(memory + 8 * (FRAME_WORD + 1), &ra, sizeof(ra));
+	memcpy(memory + 8 * (MARK_WORD + 1), &ra, sizeof(ra));
+	return (struct sfu_stack) { .address = MEMORY, .size = sizeof(memory), .copy = memory };
+}
+
+/* A step by @rule from a frame with the frame pointer @fp returns @wanted. */
+static void step_with(const struct sfu_rule *rule, u64 fp, bool exact, enum sfu_step wanted)
+{
+	const struct sfu_stack stack = marked_stack();
+	struct sfu_frame frame = frame_at(CODE), usual;
+
+	frame.fp = fp;
+	frame.exact = exact;
+	usual = frame;
+	EXPECT_EQ(sfu_step_rule(&frame, rule, &stack), wanted);
+	EXPECT_EQ(sfu_step_usual(&usual, rule, &stack), wanted == SFU_STEP_OK);
+}
+
+/* By the ABI, in code that keeps frame pointers throughout; there, not in a prologue. */
+static void zero_marks_the_outermost_frame(void)
+{
+	const struct sfu_rule keeps = marked_rule(1, 16), other = marked_rule(2, 16);
+	struct sfu_rule callers = keeps;
+	unsigned int exact;
+
+	callers.cfa = SFU_REG_SP;
+	callers.cfa_offset = 8 * (FRAME_WORD + 2);
+	callers.fp = SFU_SAME;
+	callers.fp_offset = 0;
+	for (exact = 0; exact < 2; exact++) {
+		step_with(&keeps, 0, exact, SFU_STEP_OUTERMOST);
+		step_with(&other, 0, exact, SFU_STEP_NO_PROGRESS);
+		step_with(&keeps, 8, exact, SFU_STEP_NO_PROGRESS);
+		step_with(&keeps, 1, exact, SFU_STEP_NO_PROGRESS);
+		step_with(&keeps, MEMORY - 24, exact, SFU_STEP_NO_PROGRESS);
+		step_with(&keeps, WORD_AT(FRAME_WORD), exact, SFU_STEP_OK);
+		step_with(&callers, 0, exact, SFU_STEP_OK);
+	}
+}
+
+/* The cache leads to the outermost frame, whose frame pointer it has not read. */
+static void the_cache_leads_to_the_mark(void)
+{
+	const struct sfu_rule keeps = marked_rule(1, 16);
+	struct sfu_cache_entry entries[SFU_CACHE_WAYS << 1] = {};
+	const struct sfu_stack stack = marked_stack();
+	const struct sfu_epochs epochs = { 1, 1 };
+	struct sfu_frame frame = frame_at(CODE);
+	struct sfu_followed followed;
+	struct sfu_cache cache;
+	struct sfu_rule rule;
+	u64 ip[4];
+
+	sfu_cache_init(&cache, 1, entries);
+	sfu_cache_insert(&cache, CODE, 1, 1, &keeps);
+	frame.exact = false;
+	frame.fp = WORD_AT(FRAME_WORD);
+	followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
+	EXPECT_EQ(followed.nr, 2);
+	EXPECT(!followed.missing);
+	EXPECT_EQ(frame.sp, WORD_AT(MARK_WORD + 2));
+	EXPECT_EQ(frame.fp_at, WORD_AT(MARK_WORD));
+	EXPECT(sfu_cache_peek(&cache, epochs, sfu_cache_key(&frame), &rule));
+	/* Else a stack that is taken at once would not end there. */
+	EXPECT(!sfu_cache_is_simple(&rule));
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OUTERMOST);
 }
 
 int main(void)
@@ -288,7 +365,9 @@ int main(void)
 		TAP_TEST(frame_pointer_later),
 		TAP_TEST(at_the_ends),
 		TAP_TEST(the_cache_does_not_follow_it),
-		TAP_TEST(what_is_looked_at),
+		TAP_TEST(what_is_marked),
+		TAP_TEST(zero_marks_the_outermost_frame),
+		TAP_TEST(the_cache_leads_to_the_mark),
 	};
 
 	tap_run(tests, ARRAY_SIZE(tests));

@@ -193,6 +193,35 @@ TEST_F(frame_pointer, outermost)
 	EXPECT_EQ(1 + 10 + 2 * 5, self->nr);
 }
 
+/* If the section says more of the function, its frame pointer cannot be 0 but by mistake. */
+TEST_F(frame_pointer, no_mark)
+{
+	static const unsigned char rows[] = {
+		0, 0x03, 8,		/* CFA = SP + 8 */
+		1, 0x04, 16, (unsigned char)-16,	/* from here on, FP + 16 */
+	};
+	const struct sframe_unwind_stack *stack = &self->journey.stack.head;
+	bool over = false;
+
+	make_fake_keep_fp(&fake);
+	fake.section[FAKE_ATTR] = 2;
+	put32(fake.section + FAKE_NUM_FRES, 2);
+	put32(fake.section + FAKE_FRE_LEN, 5 + sizeof(rows));
+	memcpy(fake.section + FAKE_ROW, rows, sizeof(rows));
+	fake.reg.sframe_size = FAKE_ROW + sizeof(rows);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_bottom));
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		if (!inside(stack->ips[0], fake.text + BOTTOM, sizeof(bottom)))
+			continue;
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_PROGRESS, stack->stop);
+		EXPECT_EQ(1, stack->nr_frames);
+		self->nr++;
+	}
+	EXPECT_EQ(2, self->nr);
+}
+
 TEST_F(frame_pointer, fallback)
 {
 	bool over = false;

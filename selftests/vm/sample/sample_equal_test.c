@@ -367,6 +367,17 @@ static const unsigned char fp_inner[] = {
 	0xc3,				/* ret */
 };
 
+/*
+ * Code that calls the first function, as at the bottom of a stack: the frame pointer 0
+ * marks the outermost frame.
+ */
+#define FP_BOTTOM	32
+
+static const unsigned char fp_bottom[] = {
+	0xe8, 0xdb, 0xff, 0xff, 0xff,	/* call the first function */
+	0xc3,				/* ret */
+};
+
 static struct fake fp_code;
 
 static ALONE void call_fp_code(unsigned int turn)
@@ -375,17 +386,54 @@ static ALONE void call_fp_code(unsigned int turn)
 	asm volatile("" ::: "memory");	/* no tail call */
 }
 
+/* As sample_work(), for a function that calls the code. */
+static int sample_fp_code(FIXTURE_DATA(equal) *self, void (*work)(unsigned int),
+			  struct sframe_unwind_sample_stats *stats)
+{
+	if (!make_fake(&fp_code))
+		return -1;
+	make_fake_keep_fp(&fp_code);
+	memcpy(fp_code.text, fp_outer, sizeof(fp_outer));
+	memcpy(fp_code.text + FP_BOTTOM, fp_bottom, sizeof(fp_bottom));
+	memcpy(fp_code.text + FP_INNER, fp_inner, sizeof(fp_inner));
+	if (register_section(self->s.fd, &fp_code.reg))
+		return -1;
+	return sample_work(self, work, self->wanted, stats);
+}
+
 TEST_F(equal, code_that_keeps_frame_pointers)
 {
 	struct sframe_unwind_sample_stats stats;
 	int ret;
 
-	ASSERT_TRUE(make_fake(&fp_code));
-	make_fake_keep_fp(&fp_code);
-	memcpy(fp_code.text, fp_outer, sizeof(fp_outer));
-	memcpy(fp_code.text + FP_INNER, fp_inner, sizeof(fp_inner));
-	ASSERT_EQ(0, register_section(self->s.fd, &fp_code.reg));
-	ret = sample_work(self, call_fp_code, self->wanted, &stats);
+	ret = sample_fp_code(self, call_fp_code, &stats);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(self->wanted, self->compared);
+	EXPECT_LT(stats.later, 2 * stats.at_once);
+	EXPECT_ADDS_UP(&self->s);
+}
+
+static ALONE void call_fp_bottom(unsigned int turn)
+{
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
+		     "xor %%ebp, %%ebp\n\t"
+		     "call *%0\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp"
+		     : : "r"(fp_code.text + FP_BOTTOM), "D"(50000L + turn % 2)
+		     : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+}
+
+TEST_F(equal, outermost_frame_that_is_marked)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret;
+
+	ret = sample_fp_code(self, call_fp_bottom, &stats);
 	ASSERT_LE(0, ret);
 	if (ret)
 		SKIP(return, "no stack is taken at once");
