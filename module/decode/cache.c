@@ -5,6 +5,7 @@
 #include "../arch/arch.h"
 #include "../user.h"
 #include "cache.h"
+#include "sframe_format.h"
 
 /* Addresses must not have the bit that marks an exact key. */
 static_assert(SFU_USER_END <= SFU_CACHE_EXACT, "user addresses are too high");
@@ -58,7 +59,8 @@ static u64 brief_of(u64 key, const struct sfu_rule *rule)
 		return SFU_BRIEF_COMPLEX;
 	if (key & SFU_CACHE_EXACT)
 		brief |= SFU_BRIEF_EXACT;
-	if (rule->cfa == SFU_REG_FP)
+	/* It is not followed to another stack, at lower addresses. */
+	if (rule->cfa == SFU_REG_FP || rule->cfa == SFRAME_EXT_REG_FP_SWITCH)
 		brief |= SFU_BRIEF_FP;
 	else if (rule->cfa != SFU_REG_SP)
 		return SFU_BRIEF_COMPLEX;
@@ -72,7 +74,8 @@ static u64 brief_of(u64 key, const struct sfu_rule *rule)
 
 bool sfu_cache_is_simple(const struct sfu_rule *rule)
 {
-	return !rule->flags && brief_of(0, rule) != SFU_BRIEF_COMPLEX;
+	return !rule->flags && rule->cfa != SFRAME_EXT_REG_FP_SWITCH &&
+	       brief_of(0, rule) != SFU_BRIEF_COMPLEX;
 }
 
 /*

@@ -173,8 +173,9 @@ bool sfu_cache_peek(const struct sfu_cache *cache, struct sfu_epochs epochs,
 		    u64 key, struct sfu_rule *rule);
 
 /*
- * Returns whether sfu_cache_follow() can use @rule in each frame. It may still decline one
- * that has no caller by this rule.
+ * Returns whether @rule leads nowhere from a frame that sfu_cache_follow() declines. Not so
+ * a rule that it can use, but that may lead to another stack, or say that the frame is the
+ * outermost one.
  */
 bool sfu_cache_is_simple(const struct sfu_rule *rule);
 

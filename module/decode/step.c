@@ -310,7 +310,8 @@ bool sfu_step_is_fp_rule(const struct sfu_rule *rule)
 {
 	const struct sfu_rule *body = &fp_rules[SFU_FP_BODY];
 
-	return rule->cfa == body->cfa && rule->cfa_offset == body->cfa_offset &&
+	return (rule->cfa == body->cfa || rule->cfa == SFRAME_EXT_REG_FP_SWITCH) &&
+	       rule->cfa_offset == body->cfa_offset &&
 	       rule->ra == body->ra && rule->ra_offset == body->ra_offset &&
 	       rule->fp == body->fp && rule->fp_offset == body->fp_offset &&
 	       !rule->flags;
@@ -385,14 +386,15 @@ int sfu_step_find_fp_rule(const struct sfu_frame *frame,
 		if (!pushed)
 			place = SFU_FP_BODY;
 	}
-	*rule = fp_rules[place];
+	if (place != SFU_FP_BODY)
+		*rule = fp_rules[place];
 	return err;
 }
 
 enum sfu_step sfu_step_fp(struct sfu_frame *frame,
 			  const struct sfu_stack *stack)
 {
-	struct sfu_rule rule;
+	struct sfu_rule rule = fp_rules[SFU_FP_BODY];
 	u64 fp, ra;
 
 	if (frame->exact) {

@@ -129,16 +129,17 @@ bool sfu_step_usual(struct sfu_frame *frame, const struct sfu_rule *rule,
 
 /*
  * Returns whether @rule is the one of code that has set up its frame pointer, and
- * nothing else.
+ * nothing else. The caller's stack may be another one, see SFRAME_EXT_REG_FP_SWITCH.
  */
 bool sfu_step_is_fp_rule(const struct sfu_rule *rule);
 
 /*
  * Find the rule for @frame, which must be exact, in code that keeps frame pointers:
  * before it has set up its own, and when it has restored the caller's, the next
- * instructions tell that. Sets *@rule, with SFU_RULE_KEEPS_FP. Returns 0, or -EFAULT if
- * not all that it wanted to look at can be read, so that it may be another rule. May
- * sleep if @stack is user memory.
+ * instructions tell that. *@rule is the one in between, with SFU_RULE_KEEPS_FP, and is
+ * replaced by another one, which has that, too. Returns 0, or -EFAULT if not all that it
+ * wanted to look at can be read, so that it may be another rule. May sleep if @stack is
+ * user memory.
  */
 int sfu_step_find_fp_rule(const struct sfu_frame *frame,
 			  const struct sfu_stack *stack, struct sfu_rule *rule);

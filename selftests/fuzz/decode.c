@@ -205,7 +205,7 @@ static void try_fp_code(const struct sfu_frame *frame,
 			const struct sfu_stack *stack)
 {
 	struct sfu_frame next = *frame, before;
-	struct sfu_rule rule;
+	struct sfu_rule rule = { .cfa = SFU_REG_FP, .flags = SFU_RULE_KEEPS_FP };
 	int err;
 
 	next.exact = true;
@@ -404,6 +404,8 @@ void fuzz_decode(const u8 *data, size_t size)
 			.fp_known = tail.flags & DECODE_FP_KNOWN,
 			.exact = tail.flags & DECODE_EXACT,
 		};
+		/* As if it were the function's only row. */
+		struct sfu_match match = { .num_rows = 1 };
 		u32 i;
 
 		if (tail.flags & DECODE_REGS) {
@@ -415,6 +417,9 @@ void fuzz_decode(const u8 *data, size_t size)
 		}
 		try_other_steps(&frame, &stack);
 		follow(&frame, &answer.rule, &stack);
+		match.rule = answer.rule;
+		sfu_cache_mark_rule(&match);
+		follow(&frame, &match.rule, &stack);
 		follow_saved(&frame, &answer.rule,
 			     answer.has_layout ? &answer.layout : NULL, &stack);
 	}

@@ -17,7 +17,11 @@
 #include <linux/sframe_unwind.h>
 
 #include "attach_world.h"
+#include "arch/arch.h"
+#include "decode/sframe_format.h"
+#include "decode/step.h"
 #include "tap.h"
+#include "userspace/cli/attach/code_section.h"
 #include "userspace/cli/attach/reader.h"
 #include "userspace/cli/attach/reader_task.h"
 
@@ -215,6 +219,37 @@ static void errors(void)
 	}
 }
 
+/* What is attached: one row says that all of the code keeps frame pointers. */
+static void sections(void)
+{
+	unsigned char section[CODE_SECTION_SIZE];
+	const uint64_t at = 0x7f0000000000, size = 1 << 30;
+	struct sfu_defect defect;
+	struct sfu_table table;
+	struct sfu_rule rule;
+	struct sfu_fde fde;
+	u32 budget = 1;
+
+	for (unsigned int switches = 0; switches < 2; switches++) {
+		const ssize_t length = code_section_make(size, switches, section);
+		const struct sfu_bytes bytes = {
+			.address = at, .size = length, .copy = section,
+		};
+
+		EXPECT(length > 0);
+		EXPECT_EQ(sfu_table_open(&table, &bytes, &defect), switches ? -EINVAL : 0);
+		EXPECT_EQ(sfu_table_open_extended(&table, &bytes, &defect), 0);
+		EXPECT_EQ(sfu_table_check_layouts(&table, &defect), 0);
+		EXPECT_EQ(sfu_table_find(&table, at + size - 1, &fde, &defect), 0);
+		EXPECT_EQ(fde.start, at);
+		EXPECT_EQ(fde.num_rows, 1);
+		EXPECT_EQ(sfu_fde_find_rule(&table, &fde, at, &budget, &rule, &defect), 0);
+		EXPECT(sfu_step_is_fp_rule(&rule));
+		EXPECT_EQ(rule.cfa, switches ? SFRAME_EXT_REG_FP_SWITCH : SFU_REG_FP);
+		budget = 1;
+	}
+}
+
 static bool map_runtime(void)
 {
 	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
@@ -243,6 +278,7 @@ int main(void)
 		TAP_TEST(reading_takes_long),
 		TAP_TEST(reading_again_takes_long),
 		TAP_TEST(errors),
+		TAP_TEST(sections),
 	};
 
 	page = sysconf(_SC_PAGESIZE);

@@ -50,7 +50,7 @@ static void a_name_is_enough(void)
 {
 	EXPECT(!strcmp(parse("  my-runtime*\t"), ""));
 	EXPECT(!strcmp(parsed.name, "my-runtime*"));
-	EXPECT(!parsed.has_text && !parsed.is_off && !parsed.option);
+	EXPECT(!parsed.has_text && !parsed.switches && !parsed.is_off && !parsed.option);
 	EXPECT(!parsed.unless[0]);
 }
 
@@ -66,8 +66,8 @@ static void empty_lines_and_comments(void)
 
 static void everything_at_once(void)
 {
-	EXPECT(!strcmp(parse("vm text unless libA* unless libB option  -x \t --y z "), ""));
-	EXPECT(parsed.has_text);
+	EXPECT(!strcmp(parse("vm text switch unless libA* unless libB option  -x \t --y z "), ""));
+	EXPECT(parsed.has_text && parsed.switches);
 	EXPECT(!strcmp(parsed.unless[0], "libA*"));
 	EXPECT(!strcmp(parsed.unless[1], "libB"));
 	EXPECT(!parsed.unless[2]);
@@ -84,7 +84,7 @@ static void malformed_lines(void)
 		"/usr/bin/vm", "a*b*c*", "vm nonsense", "vm text=1", "vm unless",
 		"vm unless a/b", "vm unless a*b*c*d", "vm option", "vm option \t ",
 		"vm off text", "vm off option x",
-		"vm never off", "vm never text", "vm unless x never", "vm\001", "vm unless \033",
+		"vm never off", "vm never text", "vm off switch", "vm unless x never", "vm\001", "vm unless \033",
 		"vm unless 1 unless 2 unless 3 unless 4 unless 5", "vm TEXT",
 	};
 
@@ -112,7 +112,7 @@ static void built_in(void)
 {
 	const struct runtime *node = runtimes_find("/usr/bin/node");
 
-	EXPECT(node && node->has_text && !node->option);
+	EXPECT(node && node->has_text && !node->switches && !node->option);
 	EXPECT(runtimes_find("node (deleted)") == node);
 	EXPECT(runtimes_find("/usr/lib/x86_64-linux-gnu/libnode.so.137"));
 	EXPECT(!runtimes_find("/usr/bin/node/other"));
@@ -159,6 +159,7 @@ static void options(void)
 	const struct runtime *erlang = runtimes_find("beam.smp");
 
 	EXPECT(java && erlang);
+	EXPECT(!java->switches && erlang->switches);
 	EXPECT(HAS(java, "java\0-XX:+PreserveFramePointer\0Sample\0"));
 	EXPECT(!HAS(java, "java\0-XX:-PreserveFramePointer\0Sample\0"));
 	EXPECT(!HAS(java, "java\0-XX:+PreserveFramePointerX\0Sample\0"));

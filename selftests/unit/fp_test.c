@@ -2,6 +2,7 @@
 /* module/decode/step.h: code that keeps frame pointers, at each of its instructions. */
 #include "arch/arch.h"
 #include "decode/cache.h"
+#include "decode/sframe_format.h"
 #include "tap.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -12,6 +13,20 @@
 /* A page with the stack, then code, two pages. */
 #define CODE		(MEMORY + PAGE)
 static unsigned char memory[3 * PAGE];
+
+/* The rule of code that has set up its frame pointer, based on @cfa. */
+static struct sfu_rule body_rule(u8 cfa, u8 flags)
+{
+	return (struct sfu_rule) {
+		.cfa = cfa,
+		.cfa_offset = 16,
+		.ra = SFU_BASE_CFA | SFU_DEREF,
+		.ra_offset = -8,
+		.fp = SFU_BASE_CFA | SFU_DEREF,
+		.fp_offset = -16,
+		.flags = flags,
+	};
+}
 
 static struct sfu_frame frame_at(unsigned long long ip)
 {
@@ -34,7 +49,7 @@ static int place_in(const void *code, u32 size, u32 at, unsigned long long addre
 {
 	const struct sfu_stack stack = { .address = MEMORY, .size = readable, .copy = memory };
 	const struct sfu_frame frame = frame_at(address + at);
-	struct sfu_rule rule;
+	struct sfu_rule rule = body_rule(SFU_REG_FP, SFU_RULE_KEEPS_FP);
 	int err, kind = SFU_FP_BODY;
 
 	memset(memory + PAGE, 0x90, 2 * PAGE);
@@ -154,8 +169,9 @@ static void frame_pointer_later(void)
 	static const char code[] = "\x55\x48\x89\xe5";
 	const struct sfu_stack stack = { .address = MEMORY, .size = sizeof(memory), .copy = memory };
 	struct sfu_frame frame = frame_at(CODE + 1);
+	const struct sfu_rule body = body_rule(SFU_REG_FP, SFU_RULE_KEEPS_FP);
 	const u64 fp = MEMORY + 64;
-	struct sfu_rule rule;
+	struct sfu_rule rule = body;
 
 	set_pushed(true);
 	memcpy(memory + PAGE, code, sizeof(code));
@@ -164,6 +180,7 @@ static void frame_pointer_later(void)
 	frame.fp_at = MEMORY + 128;
 	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
 	EXPECT_EQ(rule.cfa, SFU_REG_SP);
+	rule = body;
 	frame.fp_at = MEMORY + 136;
 	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
 	EXPECT_EQ(rule.cfa, SFU_REG_FP);
@@ -230,14 +247,7 @@ static void the_cache_does_not_follow_it(void)
 		struct sfu_rule rule;
 		u64 ip[4];
 
-		match.rule = (struct sfu_rule) {
-			.cfa = SFU_REG_FP,
-			.cfa_offset = 16,
-			.ra = SFU_BASE_CFA | SFU_DEREF,
-			.ra_offset = -8,
-			.fp = SFU_BASE_CFA | SFU_DEREF,
-			.fp_offset = -16,
-		};
+		match.rule = body_rule(SFU_REG_FP, 0);
 		sfu_cache_mark_rule(&match);
 		sfu_cache_insert(&cache, key, 1, 1, &match.rule);
 		followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
@@ -250,20 +260,14 @@ static void the_cache_does_not_follow_it(void)
 	}
 }
 
-static struct sfu_rule marked_rule(u32 num_rows, s32 cfa_offset)
+static struct sfu_rule marked_rule(u8 cfa, u32 num_rows, s32 cfa_offset)
 {
 	struct sfu_match match = {
-		.rule = {
-			.cfa = SFU_REG_FP,
-			.cfa_offset = cfa_offset,
-			.ra = SFU_BASE_CFA | SFU_DEREF,
-			.ra_offset = -8,
-			.fp = SFU_BASE_CFA | SFU_DEREF,
-			.fp_offset = -16,
-		},
+		.rule = body_rule(cfa, 0),
 		.num_rows = num_rows,
 	};
 
+	match.rule.cfa_offset = cfa_offset;
 	sfu_cache_mark_rule(&match);
 	return match.rule;
 }
@@ -271,9 +275,11 @@ static struct sfu_rule marked_rule(u32 num_rows, s32 cfa_offset)
 /* Only where the section says no more. */
 static void what_is_marked(void)
 {
-	EXPECT_EQ(marked_rule(1, 16).flags, SFU_RULE_KEEPS_FP);
-	EXPECT_EQ(marked_rule(2, 16).flags, 0);
-	EXPECT_EQ(marked_rule(1, 24).flags, 0);
+	EXPECT_EQ(marked_rule(SFU_REG_FP, 1, 16).flags, SFU_RULE_KEEPS_FP);
+	EXPECT_EQ(marked_rule(SFU_REG_FP, 2, 16).flags, 0);
+	EXPECT_EQ(marked_rule(SFU_REG_FP, 1, 24).flags, 0);
+	EXPECT_EQ(marked_rule(SFU_REG_SP, 1, 16).flags, 0);
+	EXPECT_EQ(marked_rule(SFRAME_EXT_REG_FP_SWITCH, 1, 16).flags, SFU_RULE_KEEPS_FP);
 }
 
 /* Stack words: the frame pointer and return address of a frame, and the mark. */
@@ -308,7 +314,8 @@ static void step_with(const struct sfu_rule *rule, u64 fp, bool exact, enum sfu_
 /* By the ABI, in code that keeps frame pointers throughout; there, not in a prologue. */
 static void zero_marks_the_outermost_frame(void)
 {
-	const struct sfu_rule keeps = marked_rule(1, 16), other = marked_rule(2, 16);
+	const struct sfu_rule keeps = marked_rule(SFU_REG_FP, 1, 16);
+	const struct sfu_rule other = marked_rule(SFU_REG_FP, 2, 16);
 	struct sfu_rule callers = keeps;
 	unsigned int exact;
 
@@ -330,7 +337,7 @@ static void zero_marks_the_outermost_frame(void)
 /* The cache leads to the outermost frame, whose frame pointer it has not read. */
 static void the_cache_leads_to_the_mark(void)
 {
-	const struct sfu_rule keeps = marked_rule(1, 16);
+	const struct sfu_rule keeps = marked_rule(SFU_REG_FP, 1, 16);
 	struct sfu_cache_entry entries[SFU_CACHE_WAYS << 1] = {};
 	const struct sfu_stack stack = marked_stack();
 	const struct sfu_epochs epochs = { 1, 1 };
@@ -350,9 +357,51 @@ static void the_cache_leads_to_the_mark(void)
 	EXPECT_EQ(frame.sp, WORD_AT(MARK_WORD + 2));
 	EXPECT_EQ(frame.fp_at, WORD_AT(MARK_WORD));
 	EXPECT(sfu_cache_peek(&cache, epochs, sfu_cache_key(&frame), &rule));
-	/* Else a stack that is taken at once would not end there. */
+	/* Else a stack that is taken at once might not end there. */
 	EXPECT(!sfu_cache_is_simple(&rule));
 	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_OUTERMOST);
+}
+
+/* Code that calls functions on another stack, which is at higher addresses. */
+static void the_stack_may_be_another_one(void)
+{
+	static const char code[] = "\x55\x48\x89\xe5\x90";
+	const struct sfu_rule keeps = marked_rule(SFRAME_EXT_REG_FP_SWITCH, 1, 16);
+	const struct sfu_stack stack = marked_stack();
+	struct sfu_cache_entry entries[SFU_CACHE_WAYS << 1] = {};
+	const struct sfu_epochs epochs = { 1, 1 };
+	struct sfu_frame frame = frame_at(CODE + 4);
+	struct sfu_followed followed;
+	struct sfu_cache cache;
+	struct sfu_rule rule = keeps;
+	u64 ip[4];
+
+	memset(memory + PAGE, 0x90, 2 * PAGE);
+	memcpy(memory + PAGE, code, sizeof(code) - 1);
+	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
+	EXPECT_EQ(rule.cfa, SFRAME_EXT_REG_FP_SWITCH);
+	EXPECT_EQ(rule.flags, SFU_RULE_KEEPS_FP);
+	frame.ip = CODE;
+	EXPECT_EQ(sfu_step_find_fp_rule(&frame, &stack, &rule), 0);
+	EXPECT_EQ(rule.cfa, SFU_REG_SP);
+
+	/* The cache is for one stack. */
+	frame.exact = false;
+	frame.sp = MEMORY + PAGE - 8;
+	frame.fp = WORD_AT(FRAME_WORD);
+	sfu_cache_init(&cache, 1, entries);
+	sfu_cache_insert(&cache, CODE, 1, 1, &keeps);
+	followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
+	EXPECT_EQ(followed.nr, 0);
+	rule = body_rule(SFRAME_EXT_REG_FP_SWITCH, 0);
+	EXPECT(!sfu_cache_is_simple(&rule));
+	rule = marked_rule(SFU_REG_FP, 1, 16);
+	EXPECT_EQ(sfu_step_rule(&frame, &rule, &stack), SFU_STEP_NO_PROGRESS);
+	EXPECT_EQ(sfu_step_rule(&frame, &keeps, &stack), SFU_STEP_OK);
+	EXPECT_EQ(frame.sp, WORD_AT(FRAME_WORD + 2));
+	followed = sfu_cache_follow(&cache, epochs, &frame, &stack, ip, 4);
+	EXPECT_EQ(followed.nr, 1);
+	EXPECT_EQ(sfu_step_rule(&frame, &keeps, &stack), SFU_STEP_OUTERMOST);
 }
 
 int main(void)
@@ -368,6 +417,7 @@ int main(void)
 		TAP_TEST(what_is_marked),
 		TAP_TEST(zero_marks_the_outermost_frame),
 		TAP_TEST(the_cache_leads_to_the_mark),
+		TAP_TEST(the_stack_may_be_another_one),
 	};
 
 	tap_run(tests, ARRAY_SIZE(tests));

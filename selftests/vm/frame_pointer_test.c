@@ -5,6 +5,7 @@
  * prologue and behind the epilogue, too. The same for the fallback by frame pointers.
  */
 #include "journey.h"
+#include "low_stack.h"
 
 /* Two functions: the first calls the second, at INNER, twice. */
 #define INNER		64
@@ -66,6 +67,19 @@ static const unsigned char bottom[] = {
 	0xc3,				/* ret */
 };
 
+/* A function that calls the inner one on another stack. */
+static const unsigned char switching[] = {
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x53,				/* push %rbx */
+	0x48, 0x89, 0xf4,		/* mov %rsi, %rsp */
+	0xe8, INNER - 13, 0, 0, 0,	/* call INNER */
+	0x48, 0x8d, 0x65, 0xf8,		/* lea -8(%rbp), %rsp */
+	0x5b,				/* pop %rbx */
+	0x5d,				/* pop %rbp */
+	0xc3,				/* ret */
+};
+
 /* The code, which the child changes. */
 static struct fake fake;
 
@@ -89,7 +103,6 @@ static void run_code(void)
 /* Run the code with the frame pointer 0. */
 static void run_bottom(void)
 {
-	memcpy(fake.text + INNER, inner[0], sizeof(inner[0]));
 	asm volatile("lea -128(%%rsp), %%rsp\n\t"
 		     "push %%rbp\n\t"
 		     "xor %%ebp, %%ebp\n\t"
@@ -98,6 +111,14 @@ static void run_bottom(void)
 		     "lea 128(%%rsp), %%rsp"
 		     : : "r"(fake.text + BOTTOM)
 		     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory");
+}
+
+static unsigned char *low_stack;
+
+/* The same on that stack, with this one for the inner function. */
+static void run_low(void)
+{
+	call_on_low_stack(fake.text + BOTTOM, low_stack, 0);
 }
 
 /* Returns NULL or what is wrong with the stack if it begins in the code. */
@@ -138,6 +159,7 @@ FIXTURE_SETUP(frame_pointer)
 	ASSERT_TRUE(make_fake(&fake));
 	memcpy(fake.text, outer, sizeof(outer));
 	memcpy(fake.text + BOTTOM, bottom, sizeof(bottom));
+	memcpy(fake.text + INNER, inner[0], sizeof(inner[0]));
 	memcpy(fake.text + INNER + sizeof(inner[0]), inner_end, sizeof(inner_end));
 }
 
@@ -167,10 +189,34 @@ TEST_F(frame_pointer, range)
 	EXPECT_LE(FEWEST, self->nr);
 }
 
+/*
+ * Whether the stack is to be looked at: it begins in the code, and not at the last
+ * instruction of BOTTOM, ret, which uses the stack only.
+ */
+static bool begins_in_code(const struct sframe_unwind_stack *stack)
+{
+	return inside(stack->ips[0], fake.text, PAGE) &&
+	       stack->ips[0] != (uintptr_t)fake.text + BOTTOM + sizeof(bottom) - 1;
+}
+
+/* Returns NULL or what is wrong with a stack from the code to BOTTOM. */
+static const char *check_bottom(const struct sframe_unwind_stack *stack)
+{
+	const unsigned int callers = !inside(stack->ips[0], fake.text + BOTTOM, sizeof(bottom)) +
+				     inside(stack->ips[0], fake.text + INNER, INNER);
+
+	if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE)
+		return "not complete";
+	if (stack->nr_frames != callers + 1)
+		return "not all frames, or more";
+	if (!inside(stack->ips[callers], fake.text + BOTTOM, sizeof(bottom)))
+		return "the outermost frame is another one";
+	return NULL;
+}
+
 /* By the ABI, the frame pointer 0 marks the outermost frame: here, that of BOTTOM. */
 TEST_F(frame_pointer, outermost)
 {
-	const struct sframe_unwind_stack *stack = &self->journey.stack.head;
 	bool over = false;
 
 	make_fake_keep_fp(&fake);
@@ -178,16 +224,9 @@ TEST_F(frame_pointer, outermost)
 	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_bottom));
 	while (!over) {
 		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
-		/* The last instruction, ret, uses the stack only. */
-		if (!inside(stack->ips[0], fake.text, PAGE) ||
-		    stack->ips[0] == (uintptr_t)fake.text + BOTTOM + sizeof(bottom) - 1)
+		if (!begins_in_code(&self->journey.stack.head))
 			continue;
-		EXPECT_EQ(SFRAME_UNWIND_STOP_COMPLETE, stack->stop);
-		EXPECT_TRUE(inside(stack->ips[stack->nr_frames - 1], fake.text + BOTTOM,
-				   sizeof(bottom)));
-		EXPECT_EQ(stack->nr_frames - 1,
-			  !inside(stack->ips[0], fake.text + BOTTOM, sizeof(bottom)) +
-			  inside(stack->ips[0], fake.text + INNER, INNER));
+		ASSERT_RIGHT(&self->journey, check_bottom(&self->journey.stack.head));
 		self->nr++;
 	}
 	EXPECT_EQ(1 + 10 + 2 * 5, self->nr);
@@ -220,6 +259,49 @@ TEST_F(frame_pointer, no_mark)
 		self->nr++;
 	}
 	EXPECT_EQ(2, self->nr);
+}
+
+/* The section tells that the caller's stack may be another one. */
+TEST_F(frame_pointer, other_stack)
+{
+	bool over = false;
+
+	low_stack = make_low_stack();
+	ASSERT_NE(NULL, low_stack);
+	memcpy(fake.text, switching, sizeof(switching));
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_low));
+	ASSERT_EQ(0, attach_switching(self->fd, self->journey.pid, fake.text));
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		if (!begins_in_code(&self->journey.stack.head))
+			continue;
+		ASSERT_RIGHT(&self->journey, check_bottom(&self->journey.stack.head));
+		self->nr++;
+	}
+	EXPECT_EQ(1 + 9 + 5, self->nr);
+}
+
+/* Else lower addresses are no progress. */
+TEST_F(frame_pointer, one_stack)
+{
+	const struct sframe_unwind_stack *stack = &self->journey.stack.head;
+	bool over = false;
+
+	make_fake_keep_fp(&fake);
+	ASSERT_EQ(0, register_section(self->fd, &fake.reg));
+	low_stack = make_low_stack();
+	ASSERT_NE(NULL, low_stack);
+	memcpy(fake.text, switching, sizeof(switching));
+	ASSERT_RIGHT(&self->journey, journey_begin(&self->journey, self->fd, run_low));
+	while (!over) {
+		ASSERT_RIGHT(&self->journey, journey_step(&self->journey, &over));
+		if (!inside(stack->ips[0], fake.text + INNER, INNER))
+			continue;
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_PROGRESS, stack->stop);
+		EXPECT_EQ(2, stack->nr_frames);
+		self->nr++;
+	}
+	EXPECT_EQ(5, self->nr);
 }
 
 TEST_F(frame_pointer, fallback)

@@ -100,7 +100,8 @@
 /*
  * An FDE with one row, CFA = FP + 16 with the caller's FP at CFA - 16, may be for any
  * code that keeps frame pointers: in the frame that a thread or a signal was in, the
- * next instructions tell if its frame is not set up yet, or not any more.
+ * next instructions tell if its frame is not set up yet, or not any more. In all frames,
+ * FP 0 marks the outermost one.
  */
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
 #define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */

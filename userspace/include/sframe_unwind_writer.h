@@ -108,7 +108,8 @@ struct sframe_unwind_row {
  *		jump to another function, is the next instruction behind "pop %rbp",
  *		or "ret" behind "leave". There the module looks at the instructions,
  *		if it has SFRAME_UNWIND_FEATURE_KEEPS_FP. Anywhere else outside of
- *		its frame a function's caller is left out.
+ *		its frame a function's caller is left out. The frame pointer 0 marks
+ *		the outermost frame, as the ABI says.
  */
 #define SFRAME_UNWIND_ROW_FLEX(start, cfa, ra, fp) \
 	{ (start), 0, 0, cfa, ra, fp }

@@ -24,6 +24,7 @@
 #include <sframe_unwind.h>
 
 #include "clock.h"
+#include "code_section.h"
 #include "lib/memory_file.h"
 #include "reader_task.h"
 #include "runtimes.h"
@@ -45,9 +46,6 @@
 
 /* Bytes of a command line that are read. */
 #define MAX_WORDS 16384
-
-/* Bytes of a section with one function of one row. */
-#define MAX_SECTION 256
 
 /* A line of /proc/PID/maps. */
 struct mapped {
@@ -306,32 +304,6 @@ static int look_at(int process, const struct reader_code_text *done,
 
 /* --- attaching */
 
-/* Make a section that says that @size bytes of code keep frame pointers. */
-static ssize_t make_section(uint64_t size, unsigned char section[MAX_SECTION])
-{
-	static const struct sframe_unwind_row row = SFRAME_UNWIND_ROW_KEEPS_FP;
-	const struct sframe_unwind_function function = {
-		.start = MAX_SECTION,
-		.size = size,
-		.rows = &row,
-		.nr_rows = 1,
-	};
-	struct sframe_unwind_writer *writer;
-	ssize_t written;
-	int err;
-
-	err = sframe_unwind_writer_create(&writer);
-	if (err)
-		return err;
-	err = sframe_unwind_writer_add(writer, &function);
-	/* The code begins at 0, from the section MAX_SECTION bytes backwards. */
-	written = err ? err : sframe_unwind_writer_write(writer, section,
-							 MAX_SECTION,
-							 MAX_SECTION);
-	sframe_unwind_writer_free(writer);
-	return written;
-}
-
 static void detach(uint64_t id)
 {
 	struct sframe_unwind_detach arg = { .size = sizeof(arg), .id = id };
@@ -339,14 +311,19 @@ static void detach(uint64_t id)
 	ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_DETACH, &arg);
 }
 
-/* Attach to a range. Returns 0 or a negative errno, with @reply->text if it says more. */
-static int attach(pid_t pid, struct wanted *wanted, struct reader_reply *reply)
+/*
+ * Attach to a range of code that @switches or not. Returns 0 or a negative errno, with
+ * @reply->text if it says more.
+ */
+static int attach(pid_t pid, struct wanted *wanted, bool switches,
+		  struct reader_reply *reply)
 {
 	const uint64_t size = wanted->end - wanted->start;
-	unsigned char section[MAX_SECTION];
+	unsigned char section[CODE_SECTION_SIZE];
 	struct sframe_unwind_attach arg = {
 		.size = sizeof(arg),
-		.flags = SFRAME_UNWIND_ATTACH_PROCESS,
+		.flags = SFRAME_UNWIND_ATTACH_PROCESS |
+			 (switches ? SFRAME_UNWIND_ATTACH_EXTENDED : 0),
 		.elf_fd = -1,
 		.pid = pid,
 		.text_start = wanted->start,
@@ -354,7 +331,7 @@ static int attach(pid_t pid, struct wanted *wanted, struct reader_reply *reply)
 		.message = (uintptr_t)reply->text,
 		.message_size = sizeof(reply->text),
 	};
-	const ssize_t section_size = make_section(size, section);
+	const ssize_t section_size = code_section_make(size, switches, section);
 	int err = 0;
 
 	if (section_size < 0)
@@ -373,6 +350,15 @@ static int attach(pid_t pid, struct wanted *wanted, struct reader_reply *reply)
 	wanted->id = arg.id;
 	wanted->is_new = true;
 	return 0;
+}
+
+/* Returns whether a function that generated code calls may be on another stack. */
+static bool switches_stacks(const struct look *look)
+{
+	for (unsigned int i = 0; i < look->nr_runtimes; i++)
+		if (look->runtimes[i]->switches)
+			return true;
+	return false;
 }
 
 /* Returns whether the attachment is still used. */
@@ -488,7 +474,8 @@ static bool attach_new(const struct reader_request *request, struct look *look,
 			reply->code.is_partial = true;
 			break;
 		}
-		err = attach(request->mapping.pid, wanted, reply);
+		err = attach(request->mapping.pid, wanted,
+			     switches_stacks(look), reply);
 		if (err && !handle_error(err, reply))
 			break;
 		nr += !err;

@@ -22,7 +22,8 @@
  *
  * CPython's JIT keeps rbp since 3.15 (on x86-64).
  *
- * The JVM and Erlang's JIT do if they are told to.
+ * The JVM and Erlang's JIT do if they are told to. Erlang processes have stacks of their
+ * own, in the heap; functions in C run on that of the thread.
  *
  * .NET always does on x86-64 Linux.
  */
@@ -33,7 +34,7 @@ static const struct runtime built_in[] = {
 	{ .name = "python3.1[5-9]*" },
 	{ .name = "libpython3.1[5-9]*.so*" },
 	{ .name = "libjvm.so", .option = "-XX:+PreserveFramePointer" },
-	{ .name = "beam.smp", .option = "-JPperf true" },
+	{ .name = "beam.smp", .switches = true, .option = "-JPperf true" },
 	{ .name = "libcoreclr.so" },
 };
 
@@ -130,6 +131,8 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 	while ((word = take_word(&at))) {
 		if (!strcmp(word, "text")) {
 			runtime->has_text = true;
+		} else if (!strcmp(word, "switch")) {
+			runtime->switches = true;
 		} else if (!strcmp(word, "off")) {
 			runtime->is_off = true;
 		} else if (!strcmp(word, "never")) {
@@ -146,12 +149,12 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->option = at;
 			break;
 		} else {
-			return "only \"text\", \"off\", \"never\", \"unless\" and \"option\" may follow the name";
+			return "only \"text\", \"switch\", \"off\", \"never\", \"unless\" and \"option\" may follow the name";
 		}
 	}
 	if ((runtime->is_off || runtime->is_never) &&
-	    (runtime->has_text || runtime->option || runtime->unless[0] ||
-	     runtime->is_off == runtime->is_never))
+	    (runtime->has_text || runtime->switches || runtime->option ||
+	     runtime->unless[0] || runtime->is_off == runtime->is_never))
 		return "\"off\" and \"never\" go with nothing else";
 	return NULL;
 }

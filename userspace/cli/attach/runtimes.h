@@ -23,6 +23,7 @@
  *
  * @name: pattern of the file's name, without directory: fnmatch(3) without flags.
  * @has_text: code in the file itself that no other rule is for keeps frame pointers, too.
+ * @switches: generated code calls other functions on another stack than its own.
  * @is_off: the file does not make a process one of a runtime.
  * @is_never: the file generates other code: a process of any runtime that maps it
  *	executable is left out. The file itself is of no runtime.
@@ -36,6 +37,7 @@
 struct runtime {
 	const char *name;
 	bool has_text;
+	bool switches;
 	bool is_off;
 	bool is_never;
 	const char *unless[RUNTIMES_MAX_UNLESS];
