@@ -37,12 +37,14 @@ static const struct sfu_stack stack_now;
  * @space: the current mm's.
  * @epochs: epochs of its rules.
  * @work: what may still be done, see SFU_AT_ONCE_WORK.
+ * @has_fallen: a step has led to lower addresses.
  */
 struct attempt {
 	struct sfu_at_once *walk;
 	struct sfu_space *space;
 	struct sfu_epochs epochs;
 	u32 work;
+	bool has_fallen;
 };
 
 /* Deduct @work from what may still be done. Returns false if less is left. */
@@ -101,7 +103,7 @@ static bool find_rule(struct attempt *attempt, const struct sfu_frame *frame,
  * Replace @frame by its caller by @rule, which sfu_rules_follow() did not use. Returns
  * whether it succeeded, with walk->stop set if there is no caller.
  */
-static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
+static bool step_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			 const struct sfu_rule *rule)
 {
 	const u64 sp = frame->sp;
@@ -111,15 +113,19 @@ static bool step_at_once(struct sfu_at_once *walk, struct sfu_frame *frame,
 		return false;
 	ret = sfu_step_rule(frame, rule, &stack_now);
 	if (ret == SFU_STEP_OUTERMOST) {
-		walk->stop = SFRAME_UNWIND_STOP_COMPLETE;
+		attempt->walk->stop = SFRAME_UNWIND_STOP_COMPLETE;
 		return true;
 	}
-	/*
-	 * A walk may be able to read a frame pointer that could not be read here;
-	 * and it limits steps to lower addresses.
-	 */
-	return ret == SFU_STEP_OK && frame->fp_known && frame->sp >= sp &&
-	       is_plain_address(frame);
+	/* A walk may be able to read a frame pointer that could not be read here. */
+	if (ret != SFU_STEP_OK || !frame->fp_known || !is_plain_address(frame))
+		return false;
+	if (frame->sp >= sp)
+		return true;
+	/* A walk checks steps to lower addresses, from the second one on. */
+	if (attempt->has_fallen)
+		return false;
+	attempt->has_fallen = true;
+	return true;
 }
 
 /*
@@ -160,7 +166,7 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			return !fallback;
 		}
 		if (!may_do(attempt, SFU_AT_ONCE_STEP) ||
-		    !step_at_once(walk, frame, &rule))
+		    !step_at_once(attempt, frame, &rule))
 			return false;
 		if (walk->stop)
 			return true;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attached.h"
+#include "low_stack.h"
 #include "sampled.h"
 
 /*
@@ -434,6 +435,51 @@ TEST_F(equal, outermost_frame_that_is_marked)
 	int ret;
 
 	ret = sample_fp_code(self, call_fp_bottom, &stats);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(self->wanted, self->compared);
+	EXPECT_LT(stats.later, 2 * stats.at_once);
+	EXPECT_ADDS_UP(&self->s);
+}
+
+/* The first function, on a stack at lower addresses than that of the one that it calls. */
+static const unsigned char fp_switching[] = {
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x53,				/* push %rbx */
+	0x48, 0x89, 0xfb,		/* mov %rdi, %rbx */
+	0x48, 0x89, 0xf4,		/* mov %rsi, %rsp */
+	0xe8, FP_INNER - 16, 0, 0, 0,	/* 1: call FP_INNER */
+	0x48, 0xff, 0xcb,		/* dec %rbx */
+	0x75, 0xf6,			/* jnz 1b */
+	0x48, 0x8d, 0x65, 0xf8,		/* lea -8(%rbp), %rsp */
+	0x5b,				/* pop %rbx */
+	0x5d,				/* pop %rbp */
+	0xc3,				/* ret */
+};
+
+static unsigned char *low_stack;
+
+static ALONE void call_fp_low(unsigned int turn)
+{
+	call_on_low_stack(fp_code.text + FP_BOTTOM, low_stack, 50000 + turn % 2);
+}
+
+TEST_F(equal, one_other_stack)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret;
+
+	low_stack = make_low_stack();
+	ASSERT_NE(NULL, low_stack);
+	ASSERT_TRUE(make_fake(&fp_code));
+	memcpy(fp_code.text, fp_switching, sizeof(fp_switching));
+	memcpy(fp_code.text + FP_BOTTOM, fp_bottom, sizeof(fp_bottom));
+	memcpy(fp_code.text + FP_INNER, fp_inner, sizeof(fp_inner));
+	ASSERT_EQ(0, attach_switching(self->s.fd, 0, fp_code.text));
+	ret = sample_work(self, call_fp_low, self->wanted, &stats);
 	ASSERT_LE(0, ret);
 	if (ret)
 		SKIP(return, "no stack is taken at once");
