@@ -28,15 +28,18 @@ int complain(const char *format, ...)
 	return CLI_TROUBLE;
 }
 
-static char line[1024];
+static char *line;
 static struct runtime parsed;
 
-/* Returns what is wrong with the line @text, "" if it is good. */
+/* Returns what is wrong with the line @text, "" if it is good. There is nothing behind it. */
 static const char *parse(const char *text)
 {
 	const char *problem;
 
-	snprintf(line, sizeof(line), "%s", text);
+	free(line);
+	line = strdup(text);
+	if (!line)
+		abort();
 	problem = runtimes_parse(line, &parsed);
 	return problem ? problem : "";
 }
@@ -76,6 +79,22 @@ static void everything_at_once(void)
 	EXPECT(parsed.is_off && !parsed.is_never);
 	EXPECT(!strcmp(parse("lib* never"), ""));
 	EXPECT(parsed.is_never && !parsed.is_off);
+}
+
+/* However they are separated, and whether or not a space follows the last one. */
+static void words_of_an_option(void)
+{
+	static const char * const texts[] = {
+		"vm option -ab c", "vm option -ab c ", "vm option  -ab c", "vm option -ab \t c",
+		"vm option\t-ab\tc\t\t",
+	};
+
+	for (unsigned int i = 0; i < 5; i++) {
+		EXPECT(!strcmp(parse(texts[i]), ""));
+		EXPECT(!strcmp(parsed.option, "-ab c"));
+	}
+	EXPECT(!strcmp(parse("vm option x"), ""));
+	EXPECT(!strcmp(parsed.option, "x"));
 }
 
 static void malformed_lines(void)
@@ -274,6 +293,7 @@ int main(void)
 		TAP_TEST(a_name_is_enough),
 		TAP_TEST(empty_lines_and_comments),
 		TAP_TEST(everything_at_once),
+		TAP_TEST(words_of_an_option),
 		TAP_TEST(malformed_lines),
 		TAP_TEST(any_bytes),
 		TAP_TEST(built_in),
@@ -291,5 +311,6 @@ int main(void)
 		return 1;
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
 	rmdir(directory);
+	free(line);
 	return tap_done();
 }

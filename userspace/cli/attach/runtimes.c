@@ -95,16 +95,17 @@ static bool is_pattern(const char *pattern)
 /* Make the words in @text be separated by single spaces, with none at the ends. */
 static void join_words(char *text)
 {
-	char *to = text, *word;
+	char *const begin = text, *to = text, *word;
 
 	while ((word = take_word(&text))) {
 		const size_t length = strlen(word);
 
+		if (to != begin)
+			*to++ = ' ';
 		memmove(to, word, length);
 		to += length;
-		*to++ = ' ';
 	}
-	to[-1] = '\0';
+	*to = '\0';
 }
 
 static const char *parse_unless(char **at, struct runtime *runtime)
