@@ -72,12 +72,6 @@ static u64 brief_of(u64 key, const struct sfu_rule *rule)
 	return brief | (u64)rule->fp_offset << SFU_BRIEF_FP_SHIFT;
 }
 
-bool sfu_cache_is_simple(const struct sfu_rule *rule)
-{
-	return !rule->flags && rule->cfa != SFRAME_EXT_REG_FP_SWITCH &&
-	       brief_of(0, rule) != SFU_BRIEF_COMPLEX;
-}
-
 /*
  * Values written between begin_writing() and end_writing() are discarded by a
  * concurrent sfu_cache_follow(): it reads an odd sequence, or two different ones.
@@ -209,7 +203,9 @@ struct sfu_followed sfu_cache_follow(struct sfu_cache *cache,
 	u32 sequence;
 
 	sequence = begin_reading(cache);
-	if (sequence & 1 || !frame->fp_known || frame->sp % SFU_WORD_SIZE ||
+	if (sequence & 1)
+		return (struct sfu_followed) { .discarded = 1 };
+	if (!frame->fp_known || frame->sp % SFU_WORD_SIZE ||
 	    frame->sp < MIN_ADDRESS ||
 	    !sfu_words_begin(&words, stack, frame->sp))
 		return followed;
@@ -265,7 +261,7 @@ struct sfu_followed sfu_cache_follow(struct sfu_cache *cache,
 out:
 	sfu_words_end(&words);
 	if (!is_unchanged(cache, sequence))
-		return (struct sfu_followed) { .missing = 0 };
+		return (struct sfu_followed) { .discarded = 1 };
 	sfu_words_count(&words);
 	followed.nr = end + i - ip;
 	if (!followed.nr)

@@ -172,23 +172,19 @@ void sfu_cache_renew(struct sfu_cache *cache, struct sfu_cache_entry *entry,
 bool sfu_cache_peek(const struct sfu_cache *cache, struct sfu_epochs epochs,
 		    u64 key, struct sfu_rule *rule);
 
-/*
- * Returns whether @rule leads nowhere from a frame that sfu_cache_follow() declines. Not so
- * a rule that it can use, but that may lead to another stack, or say that the frame is the
- * outermost one.
- */
-bool sfu_cache_is_simple(const struct sfu_rule *rule);
-
 /**
  * struct sfu_followed - result of sfu_cache_follow()
  *
  * @nr: number of steps.
  * @missing: not 0 if the cache has no entry with the key of the last frame reached;
  *	if 0, it may have one.
+ * @discarded: not 0 if entries were written meanwhile. There may have been as many steps
+ *	as asked for, all in vain.
  */
 struct sfu_followed {
 	u32 nr;
-	u32 missing;
+	u16 missing;
+	u16 discarded;
 };
 
 /*

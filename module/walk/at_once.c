@@ -149,6 +149,9 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 					    walk->ip + walk->nr,
 					    min(depth + 1 - walk->nr,
 						attempt->work));
+		/* Its work is not deducted: fail rather than try again. */
+		if (followed.discarded)
+			return false;
 		attempt->work -= followed.nr;
 		walk->nr += followed.nr;
 		if (followed.nr && !is_plain_address(frame))
@@ -156,10 +159,6 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 		if (walk->nr > depth)
 			break;
 		if (!find_rule(attempt, frame, followed.missing, &rule))
-			return false;
-		/* Entries were written meanwhile: fail rather than try again. */
-		if (!followed.nr && !followed.missing &&
-		    sfu_cache_is_simple(&rule))
 			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;

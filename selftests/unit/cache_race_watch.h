@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Included before module/decode/cache.c, so that cache_race_test sees the
- * address of each stack word that is read.
+ * Included before module/decode/cache.c, so that cache_race_test and at_once_test see
+ * the address of each stack word that is read.
  */
 #ifndef SFU_CACHE_RACE_WATCH_H
 #define SFU_CACHE_RACE_WATCH_H
