@@ -156,6 +156,12 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 		walk->nr += followed.nr;
 		if (followed.nr && !is_plain_address(frame))
 			return false;
+		if (followed.nr && !frame->ip) {
+			/* The last address stored is not that of a frame. */
+			walk->nr--;
+			walk->stop = SFRAME_UNWIND_STOP_COMPLETE;
+			return true;
+		}
 		if (walk->nr > depth)
 			break;
 		if (!find_rule(attempt, frame, followed.missing, &rule))

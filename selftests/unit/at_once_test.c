@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * module/walk/at_once.h: what an attempt may do at most, also while another thread of the
- * process writes entries of the rule cache.
+ * process writes entries of the rule cache; and why stacks end.
  */
 #include <stdlib.h>
 
@@ -66,8 +66,8 @@ static const struct {
 static u64 ips[SFU_AT_ONCE_DEPTH + 1];
 static struct sfu_at_once walk;
 
-/* Make a stack of code with a rule of @kind. */
-static void make_stack(unsigned int kind)
+/* Make a stack of @nr frames of code with a rule of @kind, and then the return address 0. */
+static void make_stack(unsigned int kind, unsigned int nr)
 {
 	const struct sfu_rule rule = {
 		.cfa = kinds[kind].cfa,
@@ -89,7 +89,7 @@ static void make_stack(unsigned int kind)
 	sfu_cache_insert(&the_space.rules.cache, ip | SFU_CACHE_EXACT, 1, 1, &rule);
 	for (i = 0; i < NR_FRAMES - 1; i++) {
 		words[2 * i] = (uintptr_t)&words[2 * (i + 1)];
-		words[2 * i + 1] = ip;
+		words[2 * i + 1] = i + 1 < nr ? ip : 0;
 	}
 }
 
@@ -106,14 +106,35 @@ static bool take(unsigned int depth)
 
 /* --- tests */
 
+/* The stack may have just as many frames as are wanted. */
+static void whole_stacks(void)
+{
+	unsigned int kind, nr, more;
+
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		for (nr = 1; nr <= SFU_AT_ONCE_DEPTH; nr += 17) {
+			for (more = 0; more < 2 && nr + more <= SFU_AT_ONCE_DEPTH; more++) {
+				make_stack(kind, nr);
+				EXPECT(take(nr + more));
+				EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_COMPLETE);
+				EXPECT_EQ(walk.nr, nr);
+				EXPECT_EQ(ips[nr - 1], (uintptr_t)code + 32);
+			}
+		}
+	}
+}
+
 static void deep_stacks(void)
 {
 	unsigned int kind;
 
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		make_stack(kind);
+		make_stack(kind, NR_FRAMES);
 		EXPECT(take(SFU_AT_ONCE_DEPTH));
 		EXPECT_EQ(walk.nr, SFU_AT_ONCE_DEPTH);
+		EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_DEPTH);
+		EXPECT(take(3));
+		EXPECT_EQ(walk.nr, 3);
 		EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_DEPTH);
 	}
 }
@@ -124,7 +145,7 @@ static void others_write_meanwhile(void)
 	unsigned int kind;
 
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		make_stack(kind);
+		make_stack(kind, NR_FRAMES);
 		others_write = true;
 		EXPECT(!take(SFU_AT_ONCE_DEPTH));
 		EXPECT(words_read);
@@ -136,7 +157,7 @@ static void others_write_meanwhile(void)
 /* An interrupt may come while this CPU writes an entry. */
 static void an_entry_is_half_written(void)
 {
-	make_stack(0);
+	make_stack(0, NR_FRAMES);
 	the_space.rules.cache.sequence++;
 	EXPECT(!take(SFU_AT_ONCE_DEPTH));
 	EXPECT_EQ(words_read, 0);
@@ -147,6 +168,7 @@ static void an_entry_is_half_written(void)
 int main(void)
 {
 	static const struct tap_test tests[] = {
+		TAP_TEST(whole_stacks),
 		TAP_TEST(deep_stacks),
 		TAP_TEST(others_write_meanwhile),
 		TAP_TEST(an_entry_is_half_written),

@@ -489,4 +489,80 @@ TEST_F(equal, one_other_stack)
 	EXPECT_ADDS_UP(&self->s);
 }
 
+/* A first function that has the return address 0 while it calls the other one. */
+static const unsigned char fp_last[] = {
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0x53,				/* push %rbx */
+	0x48, 0x89, 0xfb,		/* mov %rdi, %rbx */
+	0xff, 0x75, 0x08,		/* push 8(%rbp) */
+	0x48, 0xc7, 0x45, 0x08, 0, 0, 0, 0,	/* movq $0, 8(%rbp) */
+	0xe8, FP_INNER - 24, 0, 0, 0,	/* 1: call FP_INNER */
+	0x48, 0xff, 0xcb,		/* dec %rbx */
+	0x75, 0xf6,			/* jnz 1b */
+	0x8f, 0x45, 0x08,		/* pop 8(%rbp) */
+	0x5b,				/* pop %rbx */
+	0x5d,				/* pop %rbp */
+	0xc3,				/* ret */
+};
+
+/* The other one, in which nearly all samples are. */
+static const unsigned char fp_busy[] = {
+	0x55,				/* push %rbp */
+	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
+	0xb8, 20, 0, 0, 0,		/* mov $20, %eax */
+	0xff, 0xc8,			/* 1: dec %eax */
+	0x75, 0xfc,			/* jnz 1b */
+	0x5d,				/* pop %rbp */
+	0xc3,				/* ret */
+};
+
+static int sample_fp_last(FIXTURE_DATA(equal) *self,
+			  struct sframe_unwind_sample_stats *stats)
+{
+	if (!make_fake(&fp_code))
+		return -1;
+	make_fake_keep_fp(&fp_code);
+	memcpy(fp_code.text, fp_last, sizeof(fp_last));
+	memcpy(fp_code.text + FP_INNER, fp_busy, sizeof(fp_busy));
+	if (register_section(self->s.fd, &fp_code.reg))
+		return -1;
+	return sample_work(self, call_fp_code, self->wanted, stats);
+}
+
+TEST_F(equal, return_address_0)
+{
+	struct sframe_unwind_sample_stats stats;
+	int ret;
+
+	ret = sample_fp_last(self, &stats);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(self->wanted, self->compared);
+	EXPECT_LT(stats.later, 2 * stats.at_once);
+	EXPECT_ADDS_UP(&self->s);
+}
+
+/* If no more frames are wanted, the stack ends there nevertheless, not by its depth. */
+TEST_F(equal, return_address_0_at_the_depth)
+{
+	struct sframe_unwind_sampler sampler = sampler_of_pages(256);
+	struct sframe_unwind_sample_stats stats;
+	int ret;
+
+	end_sampled(&self->s);
+	sampler.max_depth = 2;
+	ASSERT_EQ(NULL, start_sampled(&self->s, &sampler));
+	ASSERT_ATTACHED(self->s.fd, 0);
+	ret = sample_fp_last(self, &stats);
+	ASSERT_LE(0, ret);
+	if (ret)
+		SKIP(return, "no stack is taken at once");
+	EXPECT_EQ(0, self->differ);
+	EXPECT_LE(self->wanted, self->compared);
+	EXPECT_ADDS_UP(&self->s);
+}
+
 TEST_HARNESS_MAIN
