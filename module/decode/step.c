@@ -200,8 +200,8 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 			    const struct sfu_stack *stack)
 {
 	u64 cfa, ra, fp;
+	bool fp_known, falls = false;
 	enum sfu_step ret;
-	bool fp_known;
 
 	if (rule->flags & SFU_RULE_OUTERMOST)
 		return SFU_STEP_OUTERMOST;
@@ -219,10 +219,17 @@ enum sfu_step sfu_step_rule(struct sfu_frame *frame, const struct sfu_rule *rule
 			return SFU_STEP_OUTERMOST;
 		if (!(may_switch_stacks(rule) && is_other_stack(frame, cfa)))
 			return SFU_STEP_NO_PROGRESS;
+		falls = true;
 	}
 	ret = find_value(frame, rule->ra, rule->ra_offset, cfa, stack, &ra);
 	if (ret)
 		return ret;
+	/*
+	 * Code that keeps frame pointers marks the outermost frame by the frame pointer.
+	 * This one leads to memory that was a stack, and was zeroed since.
+	 */
+	if (!ra && falls && rule->flags & SFU_RULE_KEEPS_FP)
+		return SFU_STEP_NO_PROGRESS;
 	/*
 	 * Compilers emit wrong rules for FP in some epilogues. A failure must
 	 * not end the walk, because most callers do not need the frame pointer.

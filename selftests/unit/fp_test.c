@@ -396,6 +396,32 @@ static void the_stack_may_be_another_one(void)
 	EXPECT_EQ(sfu_step_rule(&frame, &keeps, &stack), SFU_STEP_OUTERMOST);
 }
 
+/*
+ * A frame pointer may be that of a stack that has moved, and whose old place was zeroed.
+ * The return address 0 does not mark the outermost frame there.
+ */
+static void zeroed_memory_is_no_end(void)
+{
+	static const u8 bases[] = { SFU_REG_FP, SFRAME_EXT_REG_FP_SWITCH };
+	const struct sfu_stack stack = marked_stack();
+	unsigned int i;
+
+	memset(memory, 0, PAGE);
+	for (i = 0; i < ARRAY_SIZE(bases); i++) {
+		const struct sfu_rule keeps = marked_rule(bases[i], 1, 16);
+		struct sfu_frame frame = frame_at(CODE);
+
+		frame.exact = false;
+		frame.sp = MEMORY + 512;
+		frame.fp = MEMORY + 64;
+		EXPECT_EQ(sfu_step_rule(&frame, &keeps, &stack), SFU_STEP_NO_PROGRESS);
+		EXPECT_EQ(frame.ip, CODE);
+		/* On the same stack it does, as in all code. */
+		frame.fp = MEMORY + 1024;
+		EXPECT_EQ(sfu_step_rule(&frame, &keeps, &stack), SFU_STEP_OUTERMOST);
+	}
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -410,6 +436,7 @@ int main(void)
 		TAP_TEST(zero_marks_the_outermost_frame),
 		TAP_TEST(the_cache_leads_to_the_mark),
 		TAP_TEST(the_stack_may_be_another_one),
+		TAP_TEST(zeroed_memory_is_no_end),
 	};
 
 	tap_run(tests, ARRAY_SIZE(tests));
