@@ -6,6 +6,7 @@
  */
 #include "arch/arch.h"
 #include "decode/cache.h"
+#include "decode/sframe_format.h"
 #include "fuzz.h"
 
 #define NR_KEYS		64
@@ -40,8 +41,10 @@ static u64 key_of(u8 number)
 
 static struct sfu_rule rule_of(u8 number)
 {
-	static const u8 cfa[] = { SFU_REG_SP, SFU_REG_FP, 10,
+	static const u8 cfa[] = { SFU_REG_SP, SFU_REG_FP,
+				  SFRAME_EXT_REG_FP_SWITCH,
 				  SFU_REG_FP | SFU_DEREF };
+	const bool keeps_fp = !(number & 0x40);
 
 	return (struct sfu_rule) {
 		.cfa = cfa[number % 4],
@@ -50,22 +53,26 @@ static struct sfu_rule rule_of(u8 number)
 		.ra_offset = -8,
 		.fp = number & 0x40 ? SFU_SAME : SFU_BASE_CFA | SFU_DEREF,
 		.fp_offset = number & 0x40 ? 0 : -16,
-		.flags = number & 0x80 ? SFU_RULE_SIGNAL : 0,
+		.flags = !(number & 0x80) ? 0 :
+			 keeps_fp ? SFU_RULE_KEEPS_FP : SFU_RULE_SIGNAL,
 	};
 }
 
 /* Independent implementation of the summary that sfu_cache_follow() uses. */
 static u64 brief_of(u64 key, const struct sfu_rule *rule)
 {
-	const bool simple = !rule->flags &&
+	const bool exact = key >> 63;
+	const bool by_fp = rule->cfa == SFU_REG_FP ||
+			   rule->cfa == SFRAME_EXT_REG_FP_SWITCH;
+	const bool simple = (!rule->flags ||
+			     (rule->flags == SFU_RULE_KEEPS_FP && !exact)) &&
 			    rule->ra == (SFU_BASE_CFA | SFU_DEREF) &&
-			    (rule->cfa == SFU_REG_SP ||
-			     rule->cfa == SFU_REG_FP) &&
+			    (rule->cfa == SFU_REG_SP || by_fp) &&
 			    rule->cfa_offset > 0 && rule->cfa_offset % 8 == 0;
 
 	if (!simple)
 		return SFU_BRIEF_COMPLEX;
-	return rule->cfa_offset + (rule->cfa == SFU_REG_FP) + 2 * (key >> 63) +
+	return rule->cfa_offset + by_fp + 2 * exact +
 	       ((u64)(u16)rule->fp_offset << 48);
 }
 
