@@ -114,6 +114,7 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
 			    SFRAME_UNWIND_FEATURE_TABLE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS |
+			    SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH |
 			    (sfu_kfunc_is_usable() ? SFRAME_UNWIND_FEATURE_BPF : 0),
 		.sframe_version = SFRAME_VERSION_3,
 		.max_depth = SFU_MAX_DEPTH,

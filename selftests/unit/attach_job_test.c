@@ -485,11 +485,14 @@ static void runtimes_are_looked_at(void)
 	jobs_note_mapping(&jobs, VICTIM, "/usr/bin/node");
 	EXPECT_EQ(next_look(), VICTIM);
 	EXPECT_EQ(asked[0].user->uid, 100 * VICTIM);
+	EXPECT(!asked[0].request.code.can_switch);
 	told_runtime(true);
 	/* Memory that is made executable, later, and a child. */
 	world.now += CODE_MIN_NS;
+	jobs.can_switch = true;
 	jobs_note_mapping(&jobs, VICTIM, NULL);
 	EXPECT_EQ(next_look(), VICTIM);
+	EXPECT(asked[0].request.code.can_switch);
 	told_runtime(true);
 	jobs_note_fork(&jobs, OTHER, ATTACKER);
 	EXPECT_EQ(next_look(), 0);

@@ -24,6 +24,7 @@
 #include "userspace/cli/attach/code_section.h"
 #include "userspace/cli/attach/reader.h"
 #include "userspace/cli/attach/reader_task.h"
+#include "userspace/cli/attach/runtimes.h"
 
 #define PLACES 40U
 
@@ -34,14 +35,14 @@ static size_t page;
 static char *places;
 
 /* Time that each attachment takes, and each line of the mappings, or one of them. */
-static uint64_t attach_ns, line_ns, slow_ns;
+static uint64_t attach_ns, line_ns, slow_ns, slow_cpu_ns;
 static unsigned int nr_lines, slow_line;
 
 /* Error of attaching after @NR_BEFORE_ERROR, or 0. */
 #define NR_BEFORE_ERROR 3U
 
 static int attach_error;
-static unsigned int nr_attached, nr_detached;
+static unsigned int nr_attached, nr_extended, nr_detached;
 
 void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
 		 const char *format, ...)
@@ -75,6 +76,7 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	}
 	if (number == SFRAME_UNWIND_IOC_ATTACH) {
 		attach->id = ++nr_attached;
+		nr_extended += !!(attach->flags & SFRAME_UNWIND_ATTACH_EXTENDED);
 		world.now += attach_ns;
 	} else if (number == SFRAME_UNWIND_IOC_DETACH) {
 		nr_detached++;
@@ -93,8 +95,10 @@ ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
 	world.now += line_ns;
-	if (++nr_lines == slow_line)
+	if (++nr_lines == slow_line) {
 		world.now += slow_ns;
+		world.cpu += slow_cpu_ns;
+	}
 	return __real___getdelim(line, size, end, file);
 }
 
@@ -118,10 +122,13 @@ static void begin(void)
 	reply = (struct reader_reply) { 0 };
 	attach_ns = 0;
 	line_ns = 0;
+	slow_ns = 0;
+	slow_cpu_ns = 0;
 	slow_line = 0;
 	nr_lines = 0;
 	attach_error = 0;
 	nr_attached = 0;
+	nr_extended = 0;
 	nr_detached = 0;
 }
 
@@ -250,24 +257,95 @@ static void sections(void)
 	}
 }
 
-static bool map_runtime(void)
+static char directory[] = "/tmp/sframe_unwind.XXXXXX";
+
+/* Map a page of an executable file of this name at @at. Returns whether that is possible. */
+static bool map_file(const char *name, void *at)
 {
-	char directory[] = "/tmp/sframe_unwind.XXXXXX", path[64];
 	void *memory = MAP_FAILED;
+	char path[64];
 	int fd;
 
-	if (!mkdtemp(directory))
-		return false;
-	snprintf(path, sizeof(path), "%s/node", directory);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
 	if (fd >= 0 && !ftruncate(fd, page))
-		memory = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-			      fd, 0);
+		memory = mmap(at, page, PROT_READ | PROT_EXEC,
+			      MAP_PRIVATE | MAP_FIXED, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	unlink(path);
-	rmdir(directory);
 	return memory != MAP_FAILED;
+}
+
+/* Make files named "switching" those of a runtime that calls functions on another stack. */
+static bool configure(void)
+{
+	static const char line[] = "switching switch\n";
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/runtimes.conf", directory);
+	file = fopen(path, "we");
+	if (!file)
+		return false;
+	fputs(line, file);
+	fclose(file);
+	runtimes_read(path, false);
+	unlink(path);
+	return runtimes_find("switching");
+}
+
+/* Look again at what the last look has left. */
+static void look_again(void)
+{
+	request.code.nr = reply.code.nr;
+	memcpy(request.code.ranges, entries,
+	       reply.code.nr * sizeof(request.code.ranges[0]));
+	reply = (struct reader_reply) { 0 };
+	nr_attached = 0;
+	nr_extended = 0;
+	nr_detached = 0;
+	look();
+}
+
+/*
+ * Another runtime is mapped later, whose code calls functions on another stack. It is
+ * attached as such, if the module knows that.
+ */
+static void switching_later(void)
+{
+	char *const last = places + (2 * PLACES - 1) * page;
+	unsigned int lines, i;
+
+	look();
+	EXPECT(map_file("switching", last));
+	look_again();
+	EXPECT_EQ(reply.code.nr, PLACES);
+	EXPECT_EQ(nr_attached + nr_detached, 0);
+	request.code.can_switch = true;
+	look_again();
+	EXPECT_EQ(reply.code.nr, PLACES);
+	EXPECT_EQ(nr_detached, PLACES);
+	EXPECT_EQ(nr_attached, PLACES);
+	EXPECT_EQ(nr_extended, PLACES);
+	/* Wherever a time to read the mappings is over, that does not change. */
+	nr_lines = 0;
+	look_again();
+	lines = nr_lines;
+	for (i = 2; i <= 2 * lines + 1; i++) {
+		slow_line = i / 2;
+		slow_ns = i % 2 * 2 * SECOND;
+		slow_cpu_ns = SECOND - slow_ns / 2;
+		nr_lines = 0;
+		look_again();
+		EXPECT_EQ(reply.code.nr, PLACES);
+		EXPECT_EQ(nr_attached + nr_detached, 0);
+	}
+	slow_line = 0;
+	munmap(last, page);
+	look_again();
+	EXPECT_EQ(nr_attached, PLACES);
+	EXPECT_EQ(nr_extended, 0);
 }
 
 int main(void)
@@ -279,12 +357,15 @@ int main(void)
 		TAP_TEST(reading_again_takes_long),
 		TAP_TEST(errors),
 		TAP_TEST(sections),
+		TAP_TEST(switching_later),
 	};
 
 	page = sysconf(_SC_PAGESIZE);
 	places = mmap(NULL, 2 * PLACES * page, PROT_NONE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (places == MAP_FAILED || !map_runtime()) {
+	if (places == MAP_FAILED || !mkdtemp(directory) || !configure() ||
+	    !map_file("node", places + page)) {
+		rmdir(directory);
 		printf("1..0 # SKIP no file in /tmp can be mapped executable\n");
 		return 0;
 	}
@@ -292,5 +373,6 @@ int main(void)
 		begin();
 		tap_run(&tests[i], 1);
 	}
+	rmdir(directory);
 	return tap_done();
 }

@@ -264,8 +264,11 @@ TEST_F(frame_pointer, no_mark)
 /* The section tells that the caller's stack may be another one. */
 TEST_F(frame_pointer, other_stack)
 {
+	struct sframe_unwind_query features = { .size = sizeof(features) };
 	bool over = false;
 
+	ASSERT_EQ(0, query(self->fd, &features));
+	EXPECT_TRUE(features.features & SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH);
 	low_stack = make_low_stack();
 	ASSERT_NE(NULL, low_stack);
 	memcpy(fake.text, switching, sizeof(switching));

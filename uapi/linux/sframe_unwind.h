@@ -100,13 +100,17 @@
 /*
  * An FDE with one row, CFA = FP + 16 with the caller's FP at CFA - 16, may be for any
  * code that keeps frame pointers: in the frame that a thread or a signal was in, the
- * next instructions tell if its frame is not set up yet, or not any more. In all frames,
- * FP 0 marks the outermost one.
+ * next instructions tell if its frame is not set up yet, or not any more.
  */
 #define SFRAME_UNWIND_FEATURE_KEEPS_FP		0x80000ULL
 #define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
 #define SFRAME_UNWIND_FEATURE_BPF		0x400000ULL /* linux/sframe_unwind_bpf.h */
+/*
+ * KEEPS_FP also in extended sections, for code that calls functions on another stack, and
+ * in all frames of either, FP 0 marks the outermost one.
+ */
+#define SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH	0x1000000ULL
 
 /**
  * struct sframe_unwind_query - version, features and limits of the module

@@ -114,6 +114,7 @@ struct job {
  * @is_polling: there are no events: what passes find may have changed.
  * @has_inodes: the module can attach to inodes.
  * @is_extended: the module accepts extended sections.
+ * @can_switch: the module knows generated code that calls functions on another stack.
  * @max_attached, @max_memory: the kernel's limits.
  * @jobs, @nr: the jobs.
  * @nr_trusted: jobs in JOB_WAIT with a trusted file.
@@ -141,6 +142,7 @@ struct jobs {
 	bool is_polling;
 	bool has_inodes;
 	bool is_extended;
+	bool can_switch;
 	uint32_t max_attached;
 	uint64_t max_memory;
 	struct job *jobs;

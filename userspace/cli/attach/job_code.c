@@ -118,6 +118,7 @@ void jobs_note_exit(struct jobs *jobs, pid_t pid)
 struct code_process *job_begin_look(struct jobs *jobs, struct user *user,
 				    struct reader_request *request)
 {
+	request->code.can_switch = jobs->can_switch;
 	return jobs->codes ? codes_begin_look(jobs->codes, user, now_ns(),
 					      request) : NULL;
 }

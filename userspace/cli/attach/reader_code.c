@@ -61,6 +61,7 @@ struct wanted {
 	uint64_t start;
 	uint64_t end;
 	uint64_t id;
+	bool switches;
 	unsigned int nr_mappings;
 	bool is_new;
 };
@@ -73,6 +74,7 @@ struct wanted {
  * @text: the largest mapping of a runtime's file that has_text; its end is 0 if there
  *	is none.
  * @has_text: mappings of this file are wanted.
+ * @switches: functions that generated code calls may be on another stack.
  * @wanted, @nr: what is to be attached to, by address.
  * @is_full: there is more.
  * @is_cut: there may be more: the time to read was over.
@@ -85,6 +87,7 @@ struct look {
 	bool is_excluded;
 	struct mapped text;
 	bool has_text;
+	bool switches;
 	struct wanted wanted[CODE_MAX_RANGES];
 	unsigned int nr;
 	bool is_full;
@@ -176,6 +179,7 @@ static void add_runtime(struct look *look, const struct mapped *mapped)
 		return;
 	while (i < look->nr_runtimes && look->runtimes[i] != runtime)
 		i++;
+	look->switches |= runtime->switches;
 	/* More are too many to be sure of. */
 	if (i == MAX_RUNTIMES)
 		look->is_excluded = true;
@@ -311,10 +315,7 @@ static void detach(uint64_t id)
 	ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_DETACH, &arg);
 }
 
-/*
- * Attach to a range of code that @switches or not. Returns 0 or a negative errno, with
- * @reply->text if it says more.
- */
+/* Attach to a range. Returns 0 or a negative errno, with @reply->text if it says more. */
 static int attach(pid_t pid, struct wanted *wanted, bool switches,
 		  struct reader_reply *reply)
 {
@@ -348,17 +349,9 @@ static int attach(pid_t pid, struct wanted *wanted, bool switches,
 	if (err)
 		return err;
 	wanted->id = arg.id;
+	wanted->switches = switches;
 	wanted->is_new = true;
 	return 0;
-}
-
-/* Returns whether a function that generated code calls may be on another stack. */
-static bool switches_stacks(const struct look *look)
-{
-	for (unsigned int i = 0; i < look->nr_runtimes; i++)
-		if (look->runtimes[i]->switches)
-			return true;
-	return false;
 }
 
 /* Returns whether the attachment is still used. */
@@ -391,6 +384,7 @@ static unsigned int keep_unread(const struct reader_code *code, struct look *loo
 			.start = range->start,
 			.end = range->end,
 			.id = range->id,
+			.switches = range->switches,
 		};
 		nr++;
 	}
@@ -398,7 +392,18 @@ static unsigned int keep_unread(const struct reader_code *code, struct look *loo
 }
 
 /*
- * Keep the attachments of @code whose range is wanted. Detach the others that would be in
+ * Returns whether @range is as @wanted. A runtime may be mapped later than another one.
+ * If there was no time to read all mappings, it is not known of which the process is.
+ */
+static bool is_as_wanted(const struct reader_code_range *range,
+			 const struct wanted *wanted, const struct look *look)
+{
+	return range->start == wanted->start && range->end == wanted->end &&
+	       (range->switches == look->switches || look->is_cut);
+}
+
+/*
+ * Keep the attachments of @code that are as wanted. Detach the others that would be in
  * the way. Returns how many are kept.
  */
 static unsigned int keep(const struct reader_code *code, struct look *look)
@@ -413,9 +418,10 @@ static unsigned int keep(const struct reader_code *code, struct look *look)
 			at++;
 		if (at == look->nr || look->wanted[at].start >= range->end)
 			continue;
-		if (look->wanted[at].start == range->start &&
-		    look->wanted[at].end == range->end && is_alive(range->id)) {
+		if (is_as_wanted(range, &look->wanted[at], look) &&
+		    is_alive(range->id)) {
 			look->wanted[at].id = range->id;
+			look->wanted[at].switches = range->switches;
 			nr++;
 		} else {
 			detach(range->id);
@@ -474,8 +480,8 @@ static bool attach_new(const struct reader_request *request, struct look *look,
 			reply->code.is_partial = true;
 			break;
 		}
-		err = attach(request->mapping.pid, wanted,
-			     switches_stacks(look), reply);
+		err = attach(request->mapping.pid, wanted, look->switches,
+			     reply);
 		if (err && !handle_error(err, reply))
 			break;
 		nr += !err;
@@ -525,6 +531,7 @@ static void put_ranges(const struct look *look, struct reader_reply *reply,
 			.start = look->wanted[i].start,
 			.end = look->wanted[i].end,
 			.id = look->wanted[i].id,
+			.switches = look->wanted[i].switches,
 		};
 
 		if (!range.id)
@@ -572,6 +579,7 @@ void reader_code(const struct reader_request *request,
 		reply->code.is_runtime = true;
 		reply->code.is_full = look.is_full;
 		reply->code.is_partial = look.is_cut;
+		look.switches &= request->code.can_switch;
 		if (attach_new(request, &look, reply))
 			check_new(process, request, &look, reply);
 		if (reply->code.is_runtime)

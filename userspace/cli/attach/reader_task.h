@@ -77,11 +77,16 @@ struct reader_attach {
 /* Ranges of one process. */
 #define CODE_MAX_RANGES 64U
 
-/* A range of addresses, and the attachment for it. */
+/**
+ * struct reader_code_range - a range of addresses, and the attachment for it
+ *
+ * @switches: attached as code that calls functions on another stack; 0 or 1.
+ */
 struct reader_code_range {
 	uint64_t start;
 	uint64_t end;
 	uint64_t id;
+	uint64_t switches;
 };
 
 /**
@@ -102,11 +107,13 @@ struct reader_code_text {
  * struct reader_code - the process as it was after the last look at it
  *
  * @text: with @text.is_done, its mappings are attached to as well.
+ * @can_switch: the module knows code that calls functions on another stack.
  * @max: most ranges it may have after this look.
  * @nr, @ranges: ranges that were attached to.
  */
 struct reader_code {
 	struct reader_code_text text;
+	bool can_switch;
 	uint32_t max;
 	uint32_t nr;
 	struct reader_code_range ranges[CODE_MAX_RANGES];
