@@ -71,6 +71,39 @@ static const char *fail_arguments(struct world *world)
 	return NULL;
 }
 
+/*
+ * A structure of which only the first @words words are on the first page, and the next
+ * page allows only @protection.
+ */
+static const char *fail_structure_at(struct world *world, unsigned int words,
+				     int protection)
+{
+	unsigned char *end = world->pages + PAGE;
+	struct sframe_unwind_query *asked = (void *)(end - words * sizeof(uint64_t));
+	bool failed;
+
+	memset(asked, 0, sizeof(*asked));
+	asked->size = sizeof(*asked);
+	if (mprotect(end, PAGE, protection))
+		return "mprotect";
+	failed = query(world->fd, asked) && errno == EFAULT;
+	mprotect(end, PAGE, PROT_READ | PROT_WRITE);
+	return failed ? NULL : "a structure that is cut short at any word";
+}
+
+/* Queries, because nothing checks before them that the result can be written. */
+static const char *fail_structures(struct world *world)
+{
+	const unsigned int nr = sizeof(struct sframe_unwind_query) / sizeof(uint64_t);
+	const char *why = NULL;
+	unsigned int words;
+
+	for (words = 0; words < nr && !why; words++)
+		why = fail_structure_at(world, words, PROT_NONE) ?:
+		      fail_structure_at(world, words, PROT_READ);
+	return why;
+}
+
 static void write_rows(struct world *world, unsigned char *s, unsigned int type)
 {
 	const unsigned int start_size = 1 << type;
@@ -343,6 +376,179 @@ static const char *fail_stacks(struct world *world)
 	return why;
 }
 
+/*
+ * A function table of several pages. Each byte of code has an element of the map, which
+ * is larger than a page for that reason.
+ */
+struct byte_table {
+	struct sframe_unwind_table_header header;
+	struct sframe_unwind_table_entry entry;
+	__u32 map[PAGE];
+	unsigned char rows[16];
+};
+
+/* With a header that begins on the page before that of the entry. */
+#define TABLE_PAGES	6
+
+/* Far enough for its part of the map to be on other pages than the entry. */
+#define FUNCTION_AT	2048
+
+/* Publish the code that requests a stack. */
+static void write_table(struct world *world, struct byte_table *table)
+{
+	/* One row: CFA = SP + 8 */
+	static const unsigned char rows[] = { 1, 0, 0, 0, 0, 0, 0x03, 8 };
+	unsigned int i;
+
+	memcpy(world->fake.text + FUNCTION_AT, request_code, sizeof(request_code));
+	memset(table, 0, sizeof(*table));
+	table->header.used = 1;
+	table->entry.start = FUNCTION_AT;
+	table->entry.size = sizeof(request_code);
+	table->entry.rows = offsetof(struct byte_table, rows);
+	for (i = 0; i < sizeof(request_code); i++)
+		table->map[FUNCTION_AT + i] = 1;
+	memcpy(table->rows, rows, sizeof(rows));
+}
+
+static bool walk_from_table(struct world *world)
+{
+	struct sframe_unwind_request req = request_self();
+
+	return !call_request_code(world->fake.text + FUNCTION_AT, world->fd, &req) &&
+	       !read_stack(world->fd, &world->stack);
+}
+
+/*
+ * Walk with a table, and then without the page @unreadable of it. The byte at @offset of
+ * the table is the first one on the second page.
+ */
+static const char *fail_table_at(struct world *world, unsigned char *pages,
+				 unsigned int offset, unsigned int unreadable)
+{
+	struct byte_table *table = (void *)(pages + PAGE - offset);
+	struct sframe_unwind_register_table reg = {
+		.size = sizeof(reg),
+		.table_start = (uintptr_t)table,
+		.table_size = sizeof(*table),
+		.text_start = (uintptr_t)world->fake.text,
+		.text_size = PAGE,
+		.max_functions = 1,
+	};
+	bool walked;
+
+	write_table(world, table);
+	if (ioctl(world->fd, SFRAME_UNWIND_IOC_REGISTER_TABLE, &reg))
+		return "register a table";
+	if (!walk_from_table(world) || world->stack.head.nr_frames < 2)
+		return "a function of a table";
+	/* The rule is not cached any more. */
+	table->header.removed++;
+	mprotect(pages + unreadable * PAGE, PAGE, PROT_NONE);
+	walked = walk_from_table(world);
+	mprotect(pages + unreadable * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	if (!walked || world->stack.head.nr_frames != 1 ||
+	    world->stack.head.stop != SFRAME_UNWIND_STOP_SECTION_REMOVED)
+		return "a table that cannot be read";
+	return !unregister_id(world->fd, reg.id) || errno != ENOENT ?
+		       "a table that cannot be read stays" : NULL;
+}
+
+static const char *fail_tables(struct world *world)
+{
+	const unsigned int removed = offsetof(struct byte_table, header.removed);
+	const unsigned int entry = offsetof(struct byte_table, entry);
+	const unsigned int rows = offsetof(struct byte_table, entry.rows);
+	unsigned char *pages = mmap(NULL, TABLE_PAGES * PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *why;
+
+	if (pages == MAP_FAILED)
+		return "pages for a table";
+	/* header.used, the map, the size in the entry, its rows; the rows themselves. */
+	why = fail_table_at(world, pages, removed, 0) ?:
+	      fail_table_at(world, pages, rows, 3) ?:
+	      fail_table_at(world, pages, entry, 1) ?:
+	      fail_table_at(world, pages, rows, 1) ?:
+	      fail_table_at(world, pages, rows, 5);
+	munmap(pages, TABLE_PAGES * PAGE);
+	return why;
+}
+
+/* Frames of a stack: more addresses than are copied at once. */
+#define NR_FRAMES	140
+
+/* An instruction of this program, so that its section has the rule. */
+static __attribute__((noinline)) long
+take_own_stack(int fd, struct sframe_unwind_own_stack *stack)
+{
+	long ret;
+
+	asm volatile("syscall"
+		     : "=a" (ret)
+		     : "0" (16L), "D" ((long)fd), "S" (SFRAME_UNWIND_IOC_STACK),
+		       "d" (stack)
+		     : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* Take the stack to arrays that are writable as a whole, or are not. */
+static const char *fail_frames_at(struct world *world, void *ips, void *how,
+				  bool writable)
+{
+	struct sframe_unwind_own_stack stack = {
+		.size = sizeof(stack),
+		.ips = (uintptr_t)ips,
+		.how = (uintptr_t)how,
+		.max_depth = NR_FRAMES,
+	};
+	const long ret = take_own_stack(world->fd, &stack);
+
+	if (writable)
+		return ret || stack.nr_frames != NR_FRAMES ?
+			       "a stack of many frames" : NULL;
+	return ret != -EFAULT || stack.nr_frames || stack.stop ?
+		       "frames that cannot be written" : NULL;
+}
+
+/*
+ * With @depth callers. The arrays are writable up to any of their elements, or from there
+ * on. The second page is read-only.
+ */
+static __attribute__((noinline)) const char *
+fail_frames_below(struct world *world, unsigned int depth)
+{
+	unsigned char *end = world->pages + PAGE;
+	const char *why = NULL;
+	unsigned int i;
+
+	if (depth)
+		why = fail_frames_below(world, depth - 1);
+	for (i = 0; !depth && i <= NR_FRAMES && !why; i++)
+		why = fail_frames_at(world, end - i * sizeof(uint64_t), NULL,
+				     i == NR_FRAMES) ?:
+		      fail_frames_at(world, world->pages, end - i, i == NR_FRAMES) ?:
+		      fail_frames_at(world, end + PAGE - i * sizeof(uint64_t), NULL,
+				     !i) ?:
+		      fail_frames_at(world, world->pages, end + PAGE - i, !i);
+	asm volatile("" ::: "memory");	/* no tail call */
+	return why;
+}
+
+static const char *fail_frames(struct world *world)
+{
+	struct sframe_unwind_register reg = own_section();
+	const char *why;
+
+	if (register_section(world->fd, &reg) ||
+	    mprotect(world->pages + PAGE, PAGE, PROT_READ))
+		return "register the program";
+	why = fail_frames_below(world, NR_FRAMES);
+	mprotect(world->pages + PAGE, PAGE, PROT_READ | PROT_WRITE);
+	unregister_id(world->fd, reg.id);
+	return why;
+}
+
 const char *fail_accesses(void)
 {
 	static struct world world;
@@ -353,9 +559,10 @@ const char *fail_accesses(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (world.fd < 0 || world.pages == MAP_FAILED || !make_fake(&world.fake))
 		return "setup";
-	why = fail_arguments(&world) ?: fail_headers(&world) ?:
-	      fail_sections(&world) ?: fail_directories(&world) ?:
-	      fail_stacks(&world);
+	why = fail_arguments(&world) ?: fail_structures(&world) ?:
+	      fail_headers(&world) ?: fail_sections(&world) ?:
+	      fail_directories(&world) ?: fail_stacks(&world) ?:
+	      fail_tables(&world) ?: fail_frames(&world);
 	take_records(&world);
 	close(world.fd);
 	return why;

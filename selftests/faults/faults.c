@@ -340,24 +340,35 @@ static void fail_below_load(const char *path)
 	     n - 1, failed);
 }
 
+/* Whether @site is named by two words of not_failed. */
+static bool is_named(const struct site *site, const char *function, const char *what)
+{
+	const size_t length = strcspn(site->place, " ");
+
+	if (strcmp(function, site->function))
+		return false;
+	if (site->is_call)
+		return !strcmp(what, site->callee);
+	return strlen(what) == length && !strncmp(what, site->place, length);
+}
+
 /*
  * Whether the table of places that cannot fail contains @site. A line is
- * FUNCTION CALLEE REASON.
+ * FUNCTION CALLEE REASON or, for an access, FUNCTION FILE:LINE REASON.
  */
 static bool find_reason(const char *path, const struct site *site, char *reason,
 			int size)
 {
 	FILE *file = fopen(path, "r");
-	char line[256], function[64], callee[64];
+	char line[256], function[64], what[64];
 	bool found = false;
 	int at;
 
 	while (file && !found && fgets(line, sizeof(line), file)) {
 		if (line[0] == '#' ||
-		    sscanf(line, "%63s %63s %n", function, callee, &at) != 2)
+		    sscanf(line, "%63s %63s %n", function, what, &at) != 2)
 			continue;
-		found = !strcmp(function, site->function) &&
-			!strcmp(callee, site->callee);
+		found = is_named(site, function, what);
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(reason, size, "%s", line + at);
 	}
