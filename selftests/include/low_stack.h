@@ -72,4 +72,18 @@ static inline void call_on_low_stack(const void *code, const void *stack, long n
 		     : "rbx", "rcx", "rsi", "r8", "r9", "r10", "r11", "r12", "cc", "memory");
 }
 
+/* Call @code with the frame pointer 0, and @number as its argument, on this stack. */
+static inline void call_with_fp_0(const void *code, long number)
+{
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"
+		     "push %%rbp\n\t"
+		     "xor %%ebp, %%ebp\n\t"
+		     "call *%0\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp"
+		     : "+a"(code), "+D"(number)
+		     :
+		     : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+}
+
 #endif /* SELFTESTS_LOW_STACK_H */

@@ -100,17 +100,9 @@ static void run_code(void)
 	asm volatile("" ::: "memory");
 }
 
-/* Run the code with the frame pointer 0. */
 static void run_bottom(void)
 {
-	asm volatile("lea -128(%%rsp), %%rsp\n\t"
-		     "push %%rbp\n\t"
-		     "xor %%ebp, %%ebp\n\t"
-		     "call *%0\n\t"
-		     "pop %%rbp\n\t"
-		     "lea 128(%%rsp), %%rsp"
-		     : : "r"(fake.text + BOTTOM)
-		     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory");
+	call_with_fp_0(fake.text + BOTTOM, 0);
 }
 
 static unsigned char *low_stack;

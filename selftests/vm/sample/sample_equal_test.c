@@ -195,19 +195,28 @@ static int sample_work(FIXTURE_DATA(equal) *self, void (*work)(unsigned int),
 	return !stats->at_once;
 }
 
+/*
+ * Check stacks of sample_work(), which has returned @ret: at least @least have been
+ * compared, and none differs. Kernels that take none at once have nothing to compare.
+ */
+#define ASSERT_ALL_EQUAL(ret, least)					\
+	do {								\
+		ASSERT_LE(0, ret);					\
+		if (ret)						\
+			SKIP(return, "no stack is taken at once");	\
+		EXPECT_EQ(0, self->differ);				\
+		EXPECT_LE(least, self->compared);			\
+		EXPECT_ADDS_UP(&self->s);				\
+	} while (0)
+
 /* The clock: user code and system calls of one thread. */
 TEST_F(equal, clock)
 {
 	struct sframe_unwind_sample_stats stats;
 	int ret = sample_work(self, work, self->wanted, &stats);
 
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(0, self->in_kernel);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 /*
@@ -257,13 +266,8 @@ TEST_F(equal, rules_that_are_not_cached)
 	struct sframe_unwind_sample_stats stats;
 	int ret = sample_work(self, call_many, self->wanted, &stats);
 
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(4 * stats.later, 5 * stats.at_once);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 /*
@@ -332,12 +336,7 @@ TEST_F(equal, code_that_is_replaced)
 	ret = sample_work(self, call_replaced, self->wanted / 4, &stats);
 	done = true;
 	pthread_join(thread, NULL);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted / 4, self->compared);
-	EXPECT_ADDS_UP(&self->s);
+	ASSERT_ALL_EQUAL(ret, self->wanted / 4);
 }
 
 /*
@@ -408,25 +407,13 @@ TEST_F(equal, code_that_keeps_frame_pointers)
 	int ret;
 
 	ret = sample_fp_code(self, call_fp_code, &stats);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(stats.later, 2 * stats.at_once);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 static ALONE void call_fp_bottom(unsigned int turn)
 {
-	asm volatile("lea -128(%%rsp), %%rsp\n\t"
-		     "push %%rbp\n\t"
-		     "xor %%ebp, %%ebp\n\t"
-		     "call *%0\n\t"
-		     "pop %%rbp\n\t"
-		     "lea 128(%%rsp), %%rsp"
-		     : : "r"(fp_code.text + FP_BOTTOM), "D"(50000L + turn % 2)
-		     : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+	call_with_fp_0(fp_code.text + FP_BOTTOM, 50000 + turn % 2);
 }
 
 TEST_F(equal, outermost_frame_that_is_marked)
@@ -435,13 +422,8 @@ TEST_F(equal, outermost_frame_that_is_marked)
 	int ret;
 
 	ret = sample_fp_code(self, call_fp_bottom, &stats);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(stats.later, 2 * stats.at_once);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 /* The first function, on a stack at lower addresses than that of the one that it calls. */
@@ -480,13 +462,8 @@ TEST_F(equal, one_other_stack)
 	memcpy(fp_code.text + FP_INNER, fp_inner, sizeof(fp_inner));
 	ASSERT_EQ(0, attach_switching(self->s.fd, 0, fp_code.text));
 	ret = sample_work(self, call_fp_low, self->wanted, &stats);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(stats.later, 2 * stats.at_once);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 /* A first function that has the return address 0 while it calls the other one. */
@@ -536,13 +513,8 @@ TEST_F(equal, return_address_0)
 	int ret;
 
 	ret = sample_fp_last(self, &stats);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 	EXPECT_LT(stats.later, 2 * stats.at_once);
-	EXPECT_ADDS_UP(&self->s);
 }
 
 /* If no more frames are wanted, the stack ends there nevertheless, not by its depth. */
@@ -557,12 +529,7 @@ TEST_F(equal, return_address_0_at_the_depth)
 	ASSERT_EQ(NULL, start_sampled(&self->s, &sampler));
 	ASSERT_ATTACHED(self->s.fd, 0);
 	ret = sample_fp_last(self, &stats);
-	ASSERT_LE(0, ret);
-	if (ret)
-		SKIP(return, "no stack is taken at once");
-	EXPECT_EQ(0, self->differ);
-	EXPECT_LE(self->wanted, self->compared);
-	EXPECT_ADDS_UP(&self->s);
+	ASSERT_ALL_EQUAL(ret, self->wanted);
 }
 
 TEST_HARNESS_MAIN
