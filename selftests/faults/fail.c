@@ -275,6 +275,25 @@ bool mark_accesses(void)
 	return for_each_site(ACCESSES, false, set_covered, 0);
 }
 
+/* Find the addresses of the kernel's function @name; both are 0 if there is none. */
+static void find_function(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	char line[256], found[128];
+
+	*start = 0;
+	*end = 0;
+	/* Functions of the kernel itself are in the order of their addresses. */
+	while (file && !*end && fgets(line, sizeof(line), file)) {
+		if (*start)
+			*end = strtoul(line, NULL, 16);
+		else if (sscanf(line, "%*x %*c %127s", found) == 1 && !strcmp(found, name))
+			*start = strtoul(line, NULL, 16);
+	}
+	if (file)
+		fclose(file);
+}
+
 bool prepare_injection(unsigned long text)
 {
 	static const struct {
@@ -289,9 +308,12 @@ bool prepare_injection(unsigned long text)
 	static const char * const kinds[] = {
 		"failslab", "fail_page_alloc", "fail_usercopy"
 	};
+	unsigned long start, end;
 	char path[128];
 	unsigned int i, j;
 
+	/* kmemleak allocates something for each object, and is prepared for failures. */
+	find_function("__alloc_object", &start, &end);
 	for (i = 0; i < 3; i++) {
 		for (j = 0; j < sizeof(settings) / sizeof(settings[0]); j++) {
 			snprintf(path, sizeof(path), DEBUGFS "%s/%s", kinds[i],
@@ -306,6 +328,12 @@ bool prepare_injection(unsigned long text)
 			return false;
 		snprintf(path, sizeof(path), DEBUGFS "%s/require-end", kinds[i]);
 		if (!put_line(path, "0x%lx", text + NEAR))
+			return false;
+		snprintf(path, sizeof(path), DEBUGFS "%s/reject-start", kinds[i]);
+		if (!put_line(path, "0x%lx", start))
+			return false;
+		snprintf(path, sizeof(path), DEBUGFS "%s/reject-end", kinds[i]);
+		if (!put_line(path, "0x%lx", end))
 			return false;
 	}
 	return !access(FAIL_NTH, F_OK);
