@@ -9,6 +9,8 @@
 #include "decode/cache.h"
 #include "discover.h"
 #include "discover_current.h"
+#include "file/attach_table.h"
+#include "file/noted.h"
 #include "limits.h"
 #include "lookup.h"
 #include "mm/space.h"
@@ -380,6 +382,50 @@ static void remove_bad_section(struct sfu_lookup *lookup, u64 pc,
 	}
 }
 
+/*
+ * Compare the function at @pc with the one that was noted for @section, which is_final and
+ * whose bytes are held. Releases them. Returns 0; or -ENOENT if there is no rule, because
+ * it differs, and then the attachment is ended, or because it cannot be read now.
+ */
+static noinline int check_noted(struct sfu_lookup *lookup, u64 pc,
+				struct sfu_section *section)
+{
+	struct sfu_noted noted;
+	int err;
+
+	sfu_noted_get(sfu_section_image(section), section->address, pc, &noted);
+	sfu_section_release(section);
+	err = sfu_noted_check(&noted);
+	if (err == -ESTALE)
+		sfu_attach_view_end_range(&lookup->space->attached, pc,
+					  sfu_found_of(section)->range);
+	return err ? -ENOENT : 0;
+}
+
+/*
+ * Find the rule for @pc in @section, whose bytes are held, and release them. Returns as
+ * sfu_section_find_rule().
+ */
+static int find_rule_and_release(struct sfu_lookup *lookup, u64 pc,
+				 struct sfu_section *section,
+				 struct sfu_match *match,
+				 struct sfu_defect *defect)
+{
+	int err = sfu_section_find_rule(section, pc, &lookup->budget, match,
+					defect);
+
+	if (!section->is_final || (err && !(match->rule.flags & SFU_RULE_SIGNAL))) {
+		sfu_section_release(section);
+		return err;
+	}
+	if (check_noted(lookup, pc, section)) {
+		*match = (struct sfu_match) {};
+		lookup->below_failed = true;
+		err = -ENOENT;
+	}
+	return err;
+}
+
 static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
 				      struct sfu_match *match)
 {
@@ -387,9 +433,8 @@ static noinline int find_rule_in_used(struct sfu_lookup *lookup, u64 pc,
 	int err;
 
 	*match = (struct sfu_match) {};
-	err = sfu_section_find_rule(lookup->used.section, pc, &lookup->budget,
-				    match, &defect);
-	sfu_section_release(lookup->used.section);
+	err = find_rule_and_release(lookup, pc, lookup->used.section, match,
+				    &defect);
 	if (err == -EINVAL)
 		remove_bad_section(lookup, pc, &defect);
 	return err;
@@ -412,13 +457,11 @@ static int find_rule_in_below(struct sfu_lookup *lookup, u64 pc,
 	struct sfu_defect defect = {};
 	int err;
 
-	err = sfu_section_find_rule(section, pc, &lookup->budget, match,
-				    &defect);
-	sfu_section_release(section);
+	sfu_lookup_begin_frame(lookup);
+	err = find_rule_and_release(lookup, pc, section, match, &defect);
 	if (sfu_discover_is_current(lookup->space, sfu_found_of(section)))
 		sfu_rules_set_checked(&lookup->space->rules,
 				      lookup->epochs.of_sections, pc, &checked);
-	sfu_lookup_begin_frame(lookup);
 	lookup->below = section;
 	return err == -EINVAL ? -ENOENT : err;
 }
@@ -514,6 +557,7 @@ int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,
 
 	if (err)
 		return err;
+	/* A rule for @pc has been used, so its code has been compared if necessary. */
 	err = sfu_section_find_layout(lookup->used.section, pc, layout);
 	sfu_section_release(lookup->used.section);
 	return err;

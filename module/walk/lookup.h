@@ -27,9 +27,9 @@ struct sfu_space;
  * @nr_earlier: number of sections that have been stored in @earlier, in rotation.
  * @below: the section for the frame that was discovered below another one, which
  *	has no rule for it; holds a reference; or NULL.
- * @below_failed: discovery below a section has failed for the frame, or a function
- *	table has no function for it, which may be temporary: that there is no rule must
- *	not be cached.
+ * @below_failed: discovery below a section has failed for the frame, a function table
+ *	has no function for it, or code could not be compared (see file/noted.h), which may be
+ *	temporary: that there is no rule must not be cached.
  * @below_left: discoveries below sections that the walk may still do.
  * @epochs: epochs of the space's rules, see mm/rules.h.
  * @budget: the work that the walk may still do.

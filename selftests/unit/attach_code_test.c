@@ -24,6 +24,7 @@ static struct reader_code_range ranges[CODE_MAX_RANGES];
 /* Ids that were detached, how many; limits told of; the state of the text. */
 static uint64_t detached[4 * CODE_MAX_RANGES];
 static unsigned int nr_detached, nr_told;
+static const char *told;
 static bool text_done, text_coming;
 
 static void detach(void *data, uint64_t id)
@@ -44,8 +45,8 @@ static bool text_is_done(void *data, const struct reader_code_text *text,
 static void tell_limit(void *data, const char *what, pid_t pid)
 {
 	(void)data;
-	(void)what;
 	(void)pid;
+	told = what;
 	nr_told++;
 }
 
@@ -63,7 +64,7 @@ static void begin(void)
 	users = users_create(NULL);
 	user = users_get(users, 1000);
 	other = users_get(users, 2000);
-	codes = codes_create(&fns, MAX_ATTACHED);
+	codes = codes_create(&fns, MAX_ATTACHED, true);
 	nr_detached = 0;
 	nr_told = 0;
 	text_done = false;
@@ -84,6 +85,7 @@ static void end(struct code_process *process, uint64_t id, unsigned int nr)
 			.start = 0x1000 + 0x2000ULL * i,
 			.end = 0x2000 + 0x2000ULL * i,
 			.id = id + i,
+			.weight = 1,
 		};
 	reply.code.is_runtime = true;
 	reply.code.nr = nr;
@@ -159,6 +161,46 @@ static void looks_have_pauses(void)
 	EXPECT(codes_change(codes, 10));
 	pass_time(CODE_MAX_NS);
 	EXPECT(look(user));
+}
+
+/* Announced code may be freed soon, so that which comes next is looked for soon. */
+static void announced_code_is_followed(void)
+{
+	struct code_process *process;
+	uint64_t not_before;
+
+	EXPECT(attach(user, 10, 1, 1));
+	pass_time(CODE_MIN_NS);
+	for (unsigned int i = 0; i < 2; i++) {
+		EXPECT(codes_change(codes, 10));
+		pass_time(CODE_SETTLE_NS);
+		process = look(user);
+		EXPECT(process);
+		EXPECT(request.code.follows);
+		EXPECT_EQ(request.code.objects.nr, i ? 7 : 0);
+		EXPECT_EQ(request.code.next, i ? 8 : 0);
+		EXPECT(codes_change(codes, 10));
+		ranges[0] = (struct reader_code_range) {
+			.start = 0x1000, .end = 0x2000, .id = 2, .object = 0x3000,
+			.object_size = 100, .weight = 10,
+		};
+		reply.cpu_ns = CODE_MIN_NS;
+		reply.code.is_runtime = true;
+		reply.code.objects.nr = 7;
+		reply.code.next = 8;
+		reply.code.nr = 1;
+		not_before = world.now + (i ? CODE_PAUSE : CODE_PAUSE_NEW) * CODE_MIN_NS;
+		codes_end_look(codes, process, &reply, (void *)ranges,
+			       sizeof(ranges[0]));
+		reply = (struct reader_reply) { 0 };
+		EXPECT_EQ(codes_next(users, world.now), not_before);
+		pass_time(not_before - world.now);
+	}
+	/* A large section counts as several ranges. */
+	EXPECT_EQ(user->nr_code_ranges, 10);
+	EXPECT_EQ(codes_for_each(codes, NULL, NULL), 1);
+	codes_remove(codes, 10);
+	EXPECT_EQ(user->nr_code_ranges, 0);
 }
 
 static void looks_without_a_change(void)
@@ -525,6 +567,40 @@ static void limits_are_told(void)
 	EXPECT_EQ(nr_told, 2);
 }
 
+/* Which limit a process with @weight ranges of announced code has reached. */
+static bool tells_of_process(struct user *of, pid_t pid, unsigned int weight)
+{
+	struct code_process *process;
+
+	codes_enter(codes, of, pid, false);
+	pass_time(CODE_TELL_NS);
+	process = look(of);
+	if (!process)
+		return false;
+	for (unsigned int i = 0; i < weight; i++)
+		ranges[i] = (struct reader_code_range) {
+			.start = 0x1000 + 0x2000ULL * i,
+			.end = 0x2000 + 0x2000ULL * i,
+			.id = 1000 * pid + i,
+			.object = 1 + i,
+			.weight = 1,
+		};
+	reply.code.is_runtime = true;
+	reply.code.is_full = true;
+	reply.code.nr = weight;
+	told = NULL;
+	codes_end_look(codes, process, &reply, (void *)ranges,
+		       weight * sizeof(ranges[0]));
+	reply = (struct reader_reply) { 0 };
+	return told && !strncmp(told, "a process", strlen("a process"));
+}
+
+static void limit_of_announced_code(void)
+{
+	EXPECT(!tells_of_process(user, 10, CODE_MAX_RANGES - 1));
+	EXPECT(tells_of_process(other, 11, CODE_MAX_RANGES));
+}
+
 static void the_oldest_first(void)
 {
 	struct code_process *process;
@@ -661,6 +737,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(a_look_comes_soon),
 		TAP_TEST(looks_have_pauses),
+		TAP_TEST(announced_code_is_followed),
 		TAP_TEST(looks_without_a_change),
 		TAP_TEST(looks_after_a_partial_one),
 		TAP_TEST(looks_that_stay_partial),
@@ -679,6 +756,7 @@ int main(void)
 		TAP_TEST(processes_without_a_place),
 		TAP_TEST(processes_without_a_place_for_long),
 		TAP_TEST(limits_are_told),
+		TAP_TEST(limit_of_announced_code),
 		TAP_TEST(the_oldest_first),
 		TAP_TEST(ready_waits_for_the_first),
 		TAP_TEST(ready_does_not_wait_for_changes),

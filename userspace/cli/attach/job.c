@@ -457,7 +457,7 @@ static bool ask_code(struct jobs *jobs, struct user *user)
 		return false;
 	if (!ask(jobs, user, &question, &request, fds))
 		return true;
-	codes_cancel_look(jobs->codes, question.code);
+	job_cancel_look(jobs, user, question.code);
 	return false;
 }
 
