@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -43,6 +44,7 @@ static bool has_copies;		/* each section was attached with a copy of its code */
 
 struct reader_request request;
 struct reader_reply reply;
+uint64_t line_ns;
 static int process;
 
 static unsigned char section[SECTION_SIZE];
@@ -278,6 +280,15 @@ void sframe_unwind_converted_free(struct sframe_unwind_converted *converted)
 
 /* --- the process */
 
+/* What the C library makes of getline(). */
+ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
+
+ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
+{
+	world.now += line_ns;
+	return __real___getdelim(line, size, end, file);
+}
+
 void announce(unsigned int first, unsigned int nr)
 {
 	for (unsigned int i = first; i < first + nr; i++)
@@ -308,6 +319,7 @@ void scene_begin(void)
 	nr_workers = 0;
 	nr_results = 0;
 	most_at_once = 0;
+	line_ns = 0;
 	request = (struct reader_request) {
 		.what = READER_CODE,
 		.mapping.pid = getpid(),

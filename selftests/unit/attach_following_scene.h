@@ -66,6 +66,9 @@ extern int last_nice;
 extern struct reader_request request;
 extern struct reader_reply reply;
 
+/* Time that each line of the process's mappings takes. */
+extern uint64_t line_ns;
+
 /* Start with good objects that are not announced. */
 void scene_begin(void);
 

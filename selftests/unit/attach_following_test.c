@@ -231,6 +231,24 @@ static void no_time(void)
 	EXPECT(reply.code.is_partial);
 }
 
+/* The mappings cannot be read in time: what has a section keeps it. */
+static void no_time_for_mappings(void)
+{
+	announce(0, 10);
+	look();
+	EXPECT_EQ(nr_attached, 10);
+	for (unsigned int i = 0; i < 30; i++) {
+		line_ns = SECOND >> i;
+		look();
+		EXPECT_EQ(nr_attached, 10);
+		EXPECT_EQ(request.code.nr, 10);
+	}
+	EXPECT(!reply.code.is_partial);
+	line_ns = SECOND;
+	look();
+	EXPECT(reply.code.is_partial);
+}
+
 /* --- copies of the code */
 
 /* There is room for one of these in a look. */
@@ -279,6 +297,7 @@ static const struct scene_case cases[] = {
 	{ no_memory, "an object that there is not memory for" },
 	{ stuck, "an object that takes too long" },
 	{ no_time, "a worker that gets no CPU time" },
+	{ no_time_for_mappings, "mappings that take long to read" },
 	{ large, "two objects with much code" },
 	{ no_copy, "code that cannot be copied" },
 };

@@ -419,6 +419,30 @@ static void announced_code_counts(void)
 	EXPECT(reply.code.is_full);
 }
 
+/* Wherever the time to read the mappings is over, announced code keeps its section. */
+static void announced_code_stays(void)
+{
+	unsigned int lines, nr;
+
+	request.code.follows = true;
+	announce(2, 0, page);
+	look();
+	nr = reply.code.nr;
+	nr_lines = 0;
+	look_again();
+	lines = nr_lines;
+	for (unsigned int i = 2; i <= 2 * lines + 1; i++) {
+		slow_line = i / 2;
+		slow_ns = i % 2 * 2 * SECOND;
+		slow_cpu_ns = SECOND - slow_ns / 2;
+		nr_lines = 0;
+		look_again();
+		EXPECT_EQ(reply.code.nr, nr);
+		EXPECT(reply.code.announces);
+		EXPECT_EQ(nr_attached + nr_detached, 0);
+	}
+}
+
 static void announced_code_is_not_followed(void)
 {
 	announce(2, 0, page);
@@ -439,6 +463,7 @@ int main(void)
 		TAP_TEST(switching_later),
 		TAP_TEST(beside_announced_code),
 		TAP_TEST(announced_code_counts),
+		TAP_TEST(announced_code_stays),
 		TAP_TEST(announced_code_is_not_followed),
 	};
 

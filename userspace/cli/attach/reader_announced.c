@@ -69,9 +69,11 @@ static uint64_t parse_base(char *line)
 	return runtimes_announce(line + name) ? start : 0;
 }
 
-static void find_descriptors(struct following *following)
+/* Returns whether all mappings have been read. */
+static bool find_descriptors(struct following *following)
 {
 	const uint64_t end = now_ns() + MAPS_NS;
+	bool is_whole = false;
 	uint64_t base, descriptor;
 	char *line = NULL;
 	size_t size = 0;
@@ -83,14 +85,16 @@ static void find_descriptors(struct following *following)
 	if (!maps) {
 		if (fd >= 0)
 			close(fd);
-		return;
+		return false;
 	}
-	while (following->nr_descriptors < FOLLOWING_MAX_FILES && now_ns() < end &&
-	       getline(&line, &size, maps) > 0) {
+	while (following->nr_descriptors < FOLLOWING_MAX_FILES && now_ns() < end) {
+		if (getline(&line, &size, maps) <= 0) {
+			is_whole = !ferror(maps);
+			break;
+		}
 		base = parse_base(line);
 		if (!base)
 			continue;
-		following->ranges->is_announcer = true;
 		descriptor = announced_find(following->memory, base);
 		if (descriptor)
 			following->descriptors[following->nr_descriptors++] =
@@ -98,6 +102,7 @@ static void find_descriptors(struct following *following)
 	}
 	free(line);
 	fclose(maps);
+	return is_whole || following->nr_descriptors == FOLLOWING_MAX_FILES;
 }
 
 static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t nr)
@@ -349,8 +354,8 @@ static void follow(struct following *following, struct reader_reply *reply)
 	bool is_whole;
 
 	following_begin_objects(following);
-	find_descriptors(following);
-	is_whole = following_list(following, add_object);
+	is_whole = find_descriptors(following);
+	is_whole &= following_list(following, add_object);
 	keep_ranges(following, is_whole);
 	if (is_whole)
 		following_forget_others(following);

@@ -14,13 +14,11 @@
  *
  * @ranges, @nr: the ranges.
  * @weight: the sum of their weights.
- * @is_announcer: the process maps a file that announces code.
  */
 struct announced_ranges {
 	struct reader_code_range ranges[CODE_MAX_RANGES];
 	unsigned int nr;
 	unsigned int weight;
-	bool is_announcer;
 };
 
 /*

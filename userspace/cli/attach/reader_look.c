@@ -222,6 +222,8 @@ int reader_look(int process, const struct reader_code *code,
 		err = -ETIME;
 	if (err || !look->nr_runtimes)
 		return err;
+	/* It may map one that announces code behind what there was time to read. */
+	look->announces |= look->follows && look->is_cut;
 	find_text(process, look, text);
 	look->has_text = done->is_set && done->is_done && text->is_set &&
 			 done->device == text->device &&

@@ -46,7 +46,7 @@ struct reader_wanted {
  *
  * @runtimes, @nr_runtimes: whose files it maps.
  * @follows: code that is announced is wanted, too, but not in @wanted.
- * @announces: it maps a file that announces code.
+ * @announces: it maps a file that announces code, or may do so.
  * @is_excluded: it also maps a file that one of them must not be together with.
  * @text: the largest mapping of a runtime's file that has_text; its end is 0 if there
  *	is none.
