@@ -45,6 +45,14 @@ static unsigned int nr_lines, slow_line;
 static int attach_error;
 static unsigned int nr_attached, nr_extended, nr_detached;
 
+/* When so many are attached, the process is not one of a runtime any more; 0: never. */
+static unsigned int ends_after;
+
+/* When the mappings have been read once, this one is not executable any more; or NULL. */
+static void *goes;
+
+static void set_files(int protection);
+
 void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
 		 const char *format, ...)
 {
@@ -89,6 +97,8 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	}
 	if (number == SFRAME_UNWIND_IOC_ATTACH) {
 		attach->id = ++nr_attached;
+		if (nr_attached == ends_after)
+			set_files(PROT_READ);
 		nr_extended += !!(attach->flags & SFRAME_UNWIND_ATTACH_EXTENDED);
 		world.now += attach_ns;
 	} else if (number == SFRAME_UNWIND_IOC_DETACH) {
@@ -107,12 +117,26 @@ ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
+	ssize_t got;
+
 	world.now += line_ns;
 	if (++nr_lines == slow_line) {
 		world.now += slow_ns;
 		world.cpu += slow_cpu_ns;
 	}
-	return __real___getdelim(line, size, end, file);
+	got = __real___getdelim(line, size, end, file);
+	if (got < 0 && goes) {
+		mprotect(goes, page, PROT_READ);
+		goes = NULL;
+	}
+	return got;
+}
+
+/* Set the protection of the files that make the process one of a runtime. */
+static void set_files(int protection)
+{
+	mprotect(places + page, page, protection);
+	mprotect(places + 3 * page, page, protection);
 }
 
 static void set_executable(bool is_executable)
@@ -127,6 +151,9 @@ static void begin(void)
 {
 	world_begin();
 	set_executable(true);
+	set_files(PROT_READ | PROT_EXEC);
+	ends_after = 0;
+	goes = NULL;
 	request = (struct reader_request) {
 		.what = READER_CODE,
 		.mapping.pid = getpid(),
@@ -451,6 +478,41 @@ static void announced_code_is_not_followed(void)
 	EXPECT_EQ(reply.code.nr, PLACES);
 }
 
+/* The process ends during the look: nothing that was attached to stays. */
+static void announced_code_of_one_that_ends(void)
+{
+	request.code.follows = true;
+	announce(2, 0, page);
+	announce(3, 0, page);
+	ends_after = 1;
+	look();
+	EXPECT(!reply.code.is_runtime);
+	EXPECT_EQ(reply.code.nr, 0);
+	EXPECT_EQ(nr_detached, nr_attached + announced.nr);
+}
+
+/*
+ * The same, if code that keeps frame pointers is attached to because the file that
+ * announces code, which excludes that, is executable for a moment only.
+ */
+static void announced_code_for_a_moment(void)
+{
+	void *const at = places + 5 * page;
+
+	EXPECT(map_file("libLLVM.so.19.1", at));
+	mprotect(places + 3 * page, page, PROT_READ);
+	request.code.follows = true;
+	announce(2, 0, page);
+	announce(3, 0, page);
+	goes = at;
+	ends_after = 1;
+	look();
+	mprotect(at, page, PROT_NONE);
+	EXPECT(nr_attached > 0);
+	EXPECT(!reply.code.is_runtime);
+	EXPECT_EQ(nr_detached, nr_attached + announced.nr);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -465,6 +527,8 @@ int main(void)
 		TAP_TEST(announced_code_counts),
 		TAP_TEST(announced_code_stays),
 		TAP_TEST(announced_code_is_not_followed),
+		TAP_TEST(announced_code_of_one_that_ends),
+		TAP_TEST(announced_code_for_a_moment),
 	};
 
 	page = sysconf(_SC_PAGESIZE);

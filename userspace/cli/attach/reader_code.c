@@ -333,6 +333,13 @@ static void put_ranges(const struct reader_look *look,
 		put_range(&announced->ranges[i], reply, entries, size);
 }
 
+/* The process has ended, or is another one: nobody else knows what is new. */
+static void detach_announced(const struct announced_ranges *announced)
+{
+	for (unsigned int i = 0; i < announced->nr; i++)
+		reader_code_detach(announced->ranges[i].id);
+}
+
 /* The process cannot be looked at now: it keeps what it has. */
 static void keep_all(const struct reader_request *request, int err,
 		     struct reader_reply *reply, unsigned char *entries,
@@ -386,6 +393,8 @@ void reader_code(const struct reader_request *request,
 			check_new(process, request, &look, reply);
 		if (reply->code.is_runtime)
 			put_ranges(&look, &announced, reply, entries, size);
+		else
+			detach_announced(&announced);
 	}
 	if (process >= 0)
 		close(process);
