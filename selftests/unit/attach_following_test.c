@@ -151,6 +151,7 @@ static void all_slow(void)
 		before = world.now;
 		look();
 		EXPECT(world.now <= before + READER_MAX_NS);
+		EXPECT_EQ(reply.code.worker_ns, world.now - before);
 	}
 	EXPECT_EQ(nr_refused(), FOLLOWING_MAX_NEW - 1);
 	EXPECT_EQ(nr_attached, 1);

@@ -273,18 +273,27 @@ static void looks_do_not_displace_files(void)
 	}
 }
 
-/* Let the last look that was asked for end. */
-static void told_announces(bool announces)
+/* Let the last look that was asked for end, whose workers have taken @worker_ns. */
+static void told_announces_after(bool announces, uint64_t worker_ns)
 {
 	const struct reader_reply reply = {
 		.is_last = true,
-		.code = { .is_runtime = true, .announces = announces },
+		.code = {
+			.is_runtime = true,
+			.announces = announces,
+			.worker_ns = worker_ns,
+		},
 	};
 	const int no_fds[2] = { -1, -1 };
 
 	nr_asked--;
 	jobs_told(&jobs, asked[nr_asked].question, asked[nr_asked].user, &reply,
 		  NULL, 0, no_fds);
+}
+
+static void told_announces(bool announces)
+{
+	told_announces_after(announces, 0);
 }
 
 static bool may_convert(void)
@@ -374,6 +383,58 @@ static void looks_without_a_reader_need_no_worker(void)
 	EXPECT_EQ(jobs.nr_converting, 0);
 }
 
+/*
+ * Looks that wait, nearly until their reader would be killed, use no CPU time, but each has
+ * a worker all the time. So as many users as there are workers cannot keep them for long.
+ */
+static void looks_that_wait(void)
+{
+	static const pid_t waiting[] = { ATTACKER, OTHER, SECOND_OF_VICTIM };
+	const struct user *victim = users_get(jobs.users, 100 * VICTIM);
+	unsigned int nr_looks = 0, nr_without = 0;
+
+	jobs.follows = true;
+	jobs.max_workers = 3;
+	begin_code();
+	for (unsigned int i = 0; i < 100; i++) {
+		for (unsigned int j = 0; j < 3; j++)
+			jobs_note_mapping(&jobs, waiting[j], "libLLVM.so.19.1");
+		next_look();
+		nr_looks += nr_asked;
+		nr_without += !jobs_may_convert(&jobs, victim, false);
+		world.now += READER_MAX_NS - 100 * MS;
+		while (nr_asked)
+			told_announces(true);
+		world.now += CODE_MIN_NS;
+	}
+	EXPECT(nr_looks >= 6);
+	EXPECT(nr_without && nr_without < 4);
+	/* They are not served for most of the time, either. */
+	EXPECT(nr_looks < 50);
+}
+
+/* That a worker gets no CPU time is no fault of the user. */
+static void looks_with_slow_workers(void)
+{
+	struct user *user = users_get(jobs.users, 100 * VICTIM);
+	int64_t credit;
+
+	jobs.follows = true;
+	begin_code();
+	jobs_note_mapping(&jobs, VICTIM, "libLLVM.so.19.1");
+	EXPECT_EQ(next_look(), VICTIM);
+	credit = user->credit_ns;
+	world.now += 3 * SECOND;
+	told_announces_after(true, 3 * SECOND - READER_LATE_NS);
+	EXPECT(user->credit_ns >= credit);
+	world.now += CODE_MIN_NS;
+	jobs_note_mapping(&jobs, VICTIM, NULL);
+	EXPECT_EQ(next_look(), VICTIM);
+	world.now += 3 * SECOND;
+	told_announces_after(true, 2 * SECOND - READER_LATE_NS);
+	EXPECT(user->credit_ns < credit - (int64_t)(500 * MS));
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -390,6 +451,8 @@ int main(void)
 		TAP_TEST(looks_have_workers),
 		TAP_TEST(looks_that_are_lost_are_charged),
 		TAP_TEST(looks_without_a_reader_need_no_worker),
+		TAP_TEST(looks_that_wait),
+		TAP_TEST(looks_with_slow_workers),
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

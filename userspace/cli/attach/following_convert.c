@@ -134,6 +134,7 @@ static int convert(struct following *following, unsigned int first,
 	if (err)
 		return err;
 	result_fd = finish(worker, reply);
+	following->code->worker_ns += now_ns() - began;
 	if (result_fd == -ETIME)
 		return -EPROTO;
 	if (result_fd < 0)

@@ -158,6 +158,20 @@ void job_cancel_look(struct jobs *jobs, struct user *user,
 	codes_cancel_look(jobs->codes, process);
 }
 
+/*
+ * Real time of a look in which its worker was of no use to anybody: what it reads can make
+ * it wait. That is charged, too, as looks of several users could have all workers else. It
+ * is no fault of the user if a worker gets no CPU time, or the reader for a moment.
+ */
+static uint64_t waited(const struct code_process *process,
+		       const struct reader_reply *reply)
+{
+	const uint64_t passed = now_ns() - process->began_at;
+	const uint64_t used = reply->code.worker_ns + READER_LATE_NS;
+
+	return process->has_worker && passed > used ? passed - used : 0;
+}
+
 void job_told_code(struct jobs *jobs, struct user *user,
 		   struct code_process *process,
 		   const struct reader_reply *reply,
@@ -168,7 +182,7 @@ void job_told_code(struct jobs *jobs, struct user *user,
 	char name[32], text[64];
 
 	if (reply) {
-		user_charge(user, reply->cpu_ns);
+		user_charge(user, reply->cpu_ns + waited(process, reply));
 		jobs->wants_room |= reply->code.is_refused;
 	} else {
 		/* It may have attached something: see stray.h. */

@@ -305,6 +305,7 @@ struct reader_maps_entry {
  *	or it has changed; or the kernel had no room or memory;
  *	or there were too many mappings to read them all now, or the time was over,
  *	or it needs a worker and may not have one.
+ * @worker_ns: time that workers have taken.
  * @text: the runtime's file.
  * @objects, @next: see struct reader_code.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
@@ -318,6 +319,7 @@ struct reader_code_reply {
 	bool is_refused;
 	bool has_changed;
 	bool is_partial;
+	uint64_t worker_ns;
 	struct reader_code_text text;
 	struct reader_code_objects objects;
 	uint64_t next;
