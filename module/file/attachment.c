@@ -41,7 +41,8 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 		return image;
 	err = sfu_image_validate(image, elf, &defect);
 	if (!err && spec->range.is_final) {
-		err = sfu_noted_fill(image, spec->code, message);
+		err = sfu_noted_fill(image, spec->code, spec->max_memory,
+				     message);
 		if (err) {
 			sfu_image_put(image);
 			return ERR_PTR(err);

@@ -294,10 +294,12 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 	return 0;
 }
 
-int sfu_image_alloc_noted(struct sfu_image *image)
+int sfu_image_alloc_noted(struct sfu_image *image, u64 nr, u64 max_memory)
 {
-	const u64 size = max(image->table.num_fdes, 1U) * sizeof(image->noted[0]);
+	const u64 size = nr * sizeof(image->noted[0]);
 
+	if (image->memory > max_memory || size > max_memory - image->memory)
+		return -ENOSPC;
 	if (sfu_payer_charge(image->payer, memory_of(size), false))
 		return -ENOMEM;
 	image->noted = (u64 *)alloc_bytes(size, true);

@@ -114,11 +114,12 @@ static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start,
 
 /*
  * Returns whether the contents of @vma change only if its protection does: who handles
- * page faults could give it any.
+ * page faults could give it any. A private mapping of /dev/zero has no operations, but a
+ * file; drivers can have such mappings, too.
  */
 static bool is_final(struct vm_area_struct *vma)
 {
-	return !vma->vm_ops && !(vma->vm_flags & (VM_WRITE | VM_SHARED)) &&
+	return !vma->vm_file && !vma->vm_ops && !(vma->vm_flags & (VM_WRITE | VM_SHARED)) &&
 	       !userfaultfd_armed(vma);
 }
 

@@ -138,12 +138,11 @@ static int find_rule_in_below(struct sfu_lookup *lookup, u64 pc,
 	struct sfu_defect defect = {};
 	int err;
 
-	sfu_lookup_begin_frame(lookup);
 	err = find_rule_and_release(lookup, pc, section, match, &defect);
 	if (sfu_discover_is_current(lookup->space, sfu_found_of(section)))
 		sfu_rules_set_checked(&lookup->space->rules,
 				      lookup->epochs.of_sections, pc, &checked);
-	lookup->below = section;
+	sfu_lookup_set_below(lookup, section);
 	return err == -EINVAL ? -ENOENT : err;
 }
 

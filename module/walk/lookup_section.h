@@ -67,6 +67,15 @@ void sfu_lookup_end(struct sfu_lookup *lookup);
  */
 int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 
+/* Takes over the reference to @section, which may be NULL. */
+static inline void sfu_lookup_set_below(struct sfu_lookup *lookup,
+					struct sfu_section *section)
+{
+	if (lookup->below)
+		sfu_section_put(lookup->below);
+	lookup->below = section;
+}
+
 /*
  * Begin the lookups for another frame: in the cache, and of up to two
  * addresses.
@@ -74,10 +83,7 @@ int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 static inline void sfu_lookup_begin_frame(struct sfu_lookup *lookup)
 {
 	lookup->below_failed = false;
-	if (!lookup->below)
-		return;
-	sfu_section_put(lookup->below);
-	lookup->below = NULL;
+	sfu_lookup_set_below(lookup, NULL);
 }
 
 /* --- for lookup.c */

@@ -908,15 +908,19 @@ struct sframe_unwind_attach {
  * With UNCHANGED, the section is not used where the memory is writable, is not
  * executable or is registered with userfaultfd; it may be again when that is over. If a
  * walk finds that a function is not that of the caller's copy, it ends. A
- * function of at most 4096 bytes is compared as a whole, a longer one by its first
- * and its last 2048 bytes. This is done when a rule of it is looked up for the first
- * time, and again after any change of the process's mappings: without one, the memory
- * can be changed only by ptrace, /proc/PID/mem, MADV_DONTNEED, which makes it zero, and
- * I/O to pages that were pinned while it was writable, and this is not noticed. All
- * that only makes the stacks of this process wrong. The call does not read the process's
- * memory. So that the copy is of the code that the section is for, make it when it is
- * known for which code the section is, and find that out once more before the call. What
- * is kept for a function, 8 bytes, counts as memory of the section.
+ * function of at most 4096 bytes is compared as a whole. Of a longer one, in pieces of
+ * 2048 bytes, the first one is, and the one with the address that the rule is for. A
+ * function is what an entry of the section's index describes: code that a longer one is
+ * divided into is compared by itself. This is done when a rule for an address is looked
+ * up for the first time, and again after any change of the process's mappings (where the
+ * kernel does not count these, as 6.1, in each stack): without one, the memory can be
+ * changed only by ptrace, /proc/PID/mem, MADV_DONTNEED, MADV_FREE and guard pages, which
+ * make it zero, and I/O to pages that were pinned while it was writable, and this is not
+ * noticed. All that only makes the stacks of this process wrong. The call does not read the
+ * process's memory. So that the copy is of the code that the section is for, make it when
+ * it is known for which code the section is, and find that out once more before the call.
+ * What is kept, 8 bytes for a function or for each piece of a longer one, and 8 bytes more
+ * for that, counts as memory of the section.
  *
  * The id of a process may be used again, and a process may execute another
  * program, before the call and after the caller has found out what is mapped. So

@@ -1,135 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How the code of sections that are attached with UNCHANGED is compared: which bytes of a
- * function, how much memory that takes, memory that cannot be read, and processes that
- * end, change or do not answer during the call.
+ * function, memory that cannot be read, and processes that end, change or do not answer
+ * during the call.
  */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "attach_range.h"
+#include "attach_noted.h"
 #include "process.h"
 #include "sampled.h"
 #include "userfaultfd.h"
 
-#define CODE			(PROT_READ | PROT_EXEC)
-
-/* Bytes of a function that are compared. */
-#define COMPARED		4096UL
-
-#define PAGES			16UL
-
-FIXTURE(noted)
-{
-	int fd;
-	unsigned char *code;		/* PAGES pages */
-	struct sframe_unwind_attach arg;
-	char message[256];
-};
-
-/*
- * Returns a file with a section for @nr functions of @size bytes, @distance bytes apart,
- * all with one row as in write_fake_section(); or -1. Sets *@bytes.
- */
-static int make_many(unsigned int nr, size_t size, size_t distance, size_t *bytes)
-{
-	const size_t rows = FAKE_FDE + nr * 16UL;
-	unsigned char *section, *fde, *block;
-	int fd;
-
-	*bytes = rows + nr * 8UL;
-	section = calloc(1, *bytes);
-	if (!section)
-		return -1;
-	write_fake_section(section, section);
-	put32(section + FAKE_NUM_FDES, nr);
-	put32(section + 0x0c, nr);		/* num_fres */
-	put32(section + FAKE_FRE_LEN, nr * 8);
-	put32(section + FAKE_FRE_OFF, nr * 16);
-	for (unsigned int i = 0; i < nr; i++) {
-		fde = section + FAKE_FDE + i * 16UL;
-		block = section + rows + i * 8UL;
-		put64(fde, i * distance - (FAKE_FDE + i * 16UL));
-		put32(fde + 8, size);
-		put32(fde + 12, i * 8);
-		memset(block, 0, 8);
-		block[0] = 1;
-		block[FAKE_ROW_INFO - FAKE_ATTR] = 0x03;
-		block[FAKE_ROW_WORD - FAKE_ATTR] = 8;
-	}
-	fd = make_file(section, *bytes);
-	free(section);
-	return fd;
-}
-
-/* Make self->arg attach such a section to the code, which is the copy, too. */
-static bool prepare(FIXTURE_DATA(noted) *self, unsigned int nr, size_t size,
-		    size_t distance)
-{
-	size_t bytes;
-	const int fd = make_many(nr, size, distance, &bytes);
-
-	if (self->arg.sframe_fd > 0)
-		close(self->arg.sframe_fd);
-	self->arg = range_of(0, self->code, (nr - 1) * distance + size, fd);
-	self->arg.flags |= SFRAME_UNWIND_ATTACH_UNCHANGED;
-	self->arg.sframe_size = bytes;
-	self->arg.code = (uintptr_t)self->code;
-	self->arg.message = (uintptr_t)self->message;
-	self->arg.message_size = sizeof(self->message);
-	return fd >= 0;
-}
-
-FIXTURE_SETUP(noted)
-{
-	if (geteuid())
-		SKIP(return, "needs root");
-	self->code = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)self->code);
-	memset(self->code, 0x90, PAGES * PAGE);
-	memcpy(self->code, request_code, sizeof(request_code));
-	ASSERT_EQ(0, mprotect(self->code, PAGES * PAGE, CODE));
-	self->fd = open_client(0);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(noted)
-{
-	if (self->arg.sframe_fd > 0)
-		close(self->arg.sframe_fd);
-	close(self->fd);
-}
-
 /* --- which bytes */
 
-static bool change_byte(unsigned char *at)
-{
-	unsigned char *const page = (void *)((uintptr_t)at & ~(PAGE - 1UL));
-
-	if (mprotect(page, PAGE, PROT_READ | PROT_WRITE))
-		return false;
-	*at ^= 1;
-	return !mprotect(page, PAGE, CODE);
-}
-
-/* What a walk finds after the byte at @offset of a function of @size has changed. */
-static enum outcome after_change(FIXTURE_DATA(noted) *self, size_t size,
-				 size_t offset)
+/*
+ * What a walk from @from of a function of @size finds after the byte at @offset of it has
+ * changed.
+ */
+static enum outcome after_change_from(FIXTURE_DATA(noted) *self, size_t size,
+				      size_t from, size_t offset)
 {
 	enum outcome outcome;
 
-	if (!prepare(self, 1, size, 0) || attach(self->fd, &self->arg) ||
-	    walk(self->fd, self->code) != CALLER ||
+	if (!put_code(self, self->code + from) || !prepare(self, 1, size, 0) ||
+	    attach(self->fd, &self->arg) ||
+	    walk(self->fd, self->code + from) != CALLER ||
 	    !change_byte(self->code + offset))
 		return FAILED;
-	outcome = walk(self->fd, self->code);
+	outcome = walk(self->fd, self->code + from);
 	if (has_ended_id(self->fd, self->arg.id) != (outcome == NO_RULE) ||
 	    detach(self->fd, self->arg.id) || !change_byte(self->code + offset))
 		return FAILED;
 	return outcome;
+}
+
+/* The same, from its beginning. */
+static enum outcome after_change(FIXTURE_DATA(noted) *self, size_t size,
+				 size_t offset)
+{
+	return after_change_from(self, size, 0, offset);
 }
 
 /* A small function, also across the end of a page: the first bytes are the code itself. */
@@ -154,19 +66,50 @@ TEST_F(noted, whole)
 	EXPECT_EQ(CALLER, after_change(self, COMPARED, COMPARED));
 }
 
-/* Longer ones: the first and the last bytes. */
-TEST_F(noted, ends_of_long_functions)
+/* Longer ones: the first piece, and the one with the address. */
+TEST_F(noted, long_functions)
 {
-	const size_t size = 3 * PAGE + 100;
+	const size_t size = 3 * PAGE + 100, piece = COMPARED / 2;
+	const size_t middle = 2 * piece + 16, end = 6 * piece + 12;
+	const size_t froms[] = { 0, piece - 32, middle, end };
 
-	EXPECT_EQ(NO_RULE, after_change(self, size, COMPARED / 2 - 1));
-	EXPECT_EQ(CALLER, after_change(self, size, COMPARED / 2));
-	EXPECT_EQ(CALLER, after_change(self, size, size - COMPARED / 2 - 1));
-	EXPECT_EQ(NO_RULE, after_change(self, size, size - COMPARED / 2));
-	EXPECT_EQ(NO_RULE, after_change(self, size, size - 1));
-	EXPECT_EQ(CALLER, after_change(self, size, size));
-	EXPECT_EQ(NO_RULE, after_change(self, COMPARED + 1, COMPARED));
-	EXPECT_EQ(CALLER, after_change(self, COMPARED + 1, COMPARED / 2));
+	for (size_t i = 0; i < sizeof(froms) / sizeof(froms[0]); i++) {
+		const size_t from = froms[i];
+		const size_t first = from / piece * piece;
+		const size_t last = first + piece < size ? first + piece : size;
+
+		EXPECT_EQ(NO_RULE, after_change_from(self, size, from, 40));
+		EXPECT_EQ(NO_RULE, after_change_from(self, size, from, piece - 1));
+		EXPECT_EQ(NO_RULE, after_change_from(self, size, from, last - 1));
+		EXPECT_EQ(CALLER, after_change_from(self, size, from, last));
+		if (!first)
+			continue;
+		EXPECT_EQ(NO_RULE, after_change_from(self, size, from, first));
+		EXPECT_EQ(CALLER, after_change_from(self, size, from, first - 1));
+		EXPECT_EQ(CALLER, after_change_from(self, size, from, piece));
+	}
+	EXPECT_EQ(CALLER, after_change(self, COMPARED + 1, COMPARED));
+	EXPECT_EQ(NO_RULE, after_change(self, COMPARED + 1, piece - 1));
+}
+
+/* Each place of a long function can be the one: no other has what was noted of it. */
+TEST_F(noted, all_pieces)
+{
+	const size_t size = 5 * PAGE - 7, piece = COMPARED / 2;
+
+	ASSERT_EQ(0, mprotect(self->code, PAGES * PAGE, PROT_READ | PROT_WRITE));
+	for (size_t i = 0; i < size / piece; i++) {
+		unsigned char *const at = self->code + i * piece;
+
+		memset(at, i, piece);
+		memcpy(at + 100, request_code, sizeof(request_code));
+	}
+	ASSERT_EQ(0, mprotect(self->code, PAGES * PAGE, CODE));
+	ASSERT_TRUE(prepare(self, 1, size, 0));
+	ASSERT_EQ(0, attach(self->fd, &self->arg));
+	for (size_t i = 0; i < size / piece; i++)
+		EXPECT_EQ(CALLER, walk(self->fd, self->code + i * piece + 100));
+	EXPECT_FALSE(has_ended_id(self->fd, self->arg.id));
 }
 
 /* Of one function, wherever it is, and of no other. */
@@ -216,13 +159,13 @@ TEST_F(noted, unreadable_copy)
 	EXPECT_EQ(0, attach(self->fd, &self->arg));
 	EXPECT_EQ(CALLER, walk(self->fd, self->code));
 	ASSERT_EQ(0, detach(self->fd, self->arg.id));
-	/* Nor is the middle of a long one. */
+	/* Of a long one, all of it. */
 	ASSERT_TRUE(prepare(self, 1, 3 * PAGE, 0));
 	self->arg.code = (uintptr_t)copy;
-	EXPECT_EQ(0, attach(self->fd, &self->arg));
-	EXPECT_EQ(CALLER, walk(self->fd, self->code));
+	EXPECT_EQ(-1, attach(self->fd, &self->arg));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_STREQ(message, self->message);
 	/* Addresses that are not of user space. */
-	ASSERT_EQ(0, detach(self->fd, self->arg.id));
 	self->arg.code = 0;
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EFAULT, errno);
@@ -245,10 +188,13 @@ TEST_F(noted, without_permission)
 /* Thrown away after the call: it is zero then. */
 TEST_F(noted, thrown_away)
 {
-	ASSERT_TRUE(prepare(self, 1, PAGE + 64, 0));
+	ASSERT_TRUE(put_code(self, self->code + PAGE - 64));
+	ASSERT_TRUE(prepare(self, 1, 128, 0));
+	self->arg.text_start += PAGE - 64;
+	self->arg.code += PAGE - 64;
 	ASSERT_EQ(0, attach(self->fd, &self->arg));
 	ASSERT_EQ(0, madvise(self->code + PAGE, PAGE, MADV_DONTNEED));
-	EXPECT_EQ(NO_RULE, walk(self->fd, self->code));
+	EXPECT_EQ(NO_RULE, walk(self->fd, self->code + PAGE - 64));
 	EXPECT_TRUE(has_ended_id(self->fd, self->arg.id));
 }
 
@@ -419,84 +365,6 @@ TEST_F_TIMEOUT(noted, busy, 300)
 	kill(caller, SIGKILL);
 	EXPECT_EQ(child, waitpid(child, NULL, 0));
 	waitpid(caller, NULL, 0);
-}
-
-/* --- memory */
-
-/* What is kept takes 8 bytes for each function, in powers of two and then in pages. */
-TEST_F(noted, memory)
-{
-	static const struct {
-		unsigned int nr;
-		size_t memory;
-	} sizes[] = { { 1, 8 }, { 64, 512 }, { 65, 1024 }, { 1024, 8192 }, { 1025, 12288 } };
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		__u64 memory;
-
-		ASSERT_TRUE(prepare(self, sizes[i].nr, 4, 4));
-		ASSERT_EQ(0, attach(self->fd, &self->arg));
-		memory = self->arg.memory;
-		ASSERT_EQ(0, detach(self->fd, self->arg.id));
-		self->arg.flags &= ~SFRAME_UNWIND_ATTACH_UNCHANGED;
-		self->arg.code = 0;
-		ASSERT_EQ(0, attach(self->fd, &self->arg));
-		EXPECT_EQ(sizes[i].memory, memory - self->arg.memory);
-		ASSERT_EQ(0, detach(self->fd, self->arg.id));
-	}
-}
-
-/* Memory that a client may use for its own process. */
-#define OWN_MEMORY		(64UL << 20)
-
-/* Attach the section to one range after the other, until there is no room. */
-static unsigned long fill(int fd, struct sframe_unwind_attach *arg, __u64 *last)
-{
-	unsigned long nr = 0;
-
-	while (!attach(fd, arg)) {
-		*last = arg->id;
-		arg->text_start += PAGE;
-		nr++;
-	}
-	return nr;
-}
-
-TEST_F_TIMEOUT(noted, memory_limit, 300)
-{
-	const size_t size = 1UL << 30;
-	struct sframe_unwind_list_attached list;
-	__u64 large = 0, small = 0;
-	unsigned char *all;
-
-	/* The ranges of sections without UNCHANGED. */
-	all = mmap(NULL, size, CODE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		   -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)all);
-	ASSERT_TRUE(prepare(self, 60000, 0, 0));
-	self->arg.flags &= ~SFRAME_UNWIND_ATTACH_UNCHANGED;
-	self->arg.code = 0;
-	self->arg.text_start = (uintptr_t)all;
-	self->arg.text_size = PAGE;
-	ASSERT_LT(40, fill(self->fd, &self->arg, &large));
-	EXPECT_EQ(ENOSPC, errno);
-	close(self->arg.sframe_fd);
-	self->arg.sframe_fd = make_many(2000, 0, 0, &(size_t){ 0 });
-	self->arg.sframe_size = FAKE_FDE + 2000 * 24;
-	fill(self->fd, &self->arg, &small);
-	EXPECT_EQ(ENOSPC, errno);
-	ASSERT_EQ(0, detach(self->fd, large));
-
-	/* There is room for one large one, but not for what is kept of the code. */
-	ASSERT_TRUE(prepare(self, 60000, 0, 0));
-	self->arg.text_size = PAGE;
-	EXPECT_EQ(-1, attach(self->fd, &self->arg));
-	EXPECT_EQ(ENOSPC, errno);
-	self->arg.flags &= ~SFRAME_UNWIND_ATTACH_UNCHANGED;
-	self->arg.code = 0;
-	EXPECT_EQ(0, attach(self->fd, &self->arg));
-	ASSERT_EQ(0, list_attached(self->fd, 0, NULL, 0, &list));
-	EXPECT_GE(OWN_MEMORY, list.memory);
 }
 
 /* --- samples */

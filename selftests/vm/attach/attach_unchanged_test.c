@@ -14,18 +14,6 @@
 
 #define CODE			(PROT_READ | PROT_EXEC)
 
-/*
- * Code that requests its own stack as request_code does, but has 40 bytes on the stack
- * then.
- */
-static const unsigned char deep_code[] = {
-	0x48, 0x83, 0xec, 0x28,		/* sub $40,%rsp */
-	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
-	0x0f, 0x05,			/* syscall */
-	0x48, 0x83, 0xc4, 0x28,		/* add $40,%rsp */
-	0xc3,				/* ret */
-};
-
 FIXTURE(unchanged)
 {
 	int fd;
@@ -50,17 +38,22 @@ static int make_deep_section(void)
 	return make_file(section, sizeof(section));
 }
 
-/* Map code at @at. @kind is 0 or 1. */
-static bool map_code(unsigned char *at, int kind)
+/* Map code at @at, from @file if that is not -1. @kind is 0 or 1. */
+static bool map_code_of(unsigned char *at, int kind, int file)
 {
-	if (mmap(at, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+	if (mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED |
+		 (file < 0 ? MAP_ANONYMOUS : 0), file, 0) != at)
 		return false;
 	if (kind)
 		memcpy(at, deep_code, sizeof(deep_code));
 	else
 		memcpy(at, request_code, sizeof(request_code));
 	return !mprotect(at, PAGE, CODE);
+}
+
+static bool map_code(unsigned char *at, int kind)
+{
+	return map_code_of(at, kind, -1);
 }
 
 FIXTURE_SETUP(unchanged)
@@ -139,6 +132,17 @@ TEST_F(unchanged, of_a_file)
 
 	ASSERT_NE(MAP_FAILED, mmap(self->code, PAGE, CODE,
 				   MAP_PRIVATE | MAP_FIXED, file, 0));
+	EXPECT_EQ(-1, attach(self->fd, &self->arg));
+	EXPECT_EQ(EACCES, errno);
+	close(file);
+}
+
+/* Though that is anonymous memory for the kernel. */
+TEST_F(unchanged, of_dev_zero)
+{
+	const int file = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+	ASSERT_TRUE(map_code_of(self->code, 0, file));
 	EXPECT_EQ(-1, attach(self->fd, &self->arg));
 	EXPECT_EQ(EACCES, errno);
 	close(file);

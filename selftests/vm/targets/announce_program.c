@@ -64,15 +64,6 @@ void __jit_debug_register_code(void)
 	asm volatile("");
 }
 
-/* As request_code, but with 40 bytes on the stack. */
-static const unsigned char deep_code[] = {
-	0x48, 0x83, 0xec, 0x28,		/* sub $40,%rsp */
-	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
-	0x0f, 0x05,			/* syscall */
-	0x48, 0x83, 0xc4, 0x28,		/* add $40,%rsp */
-	0xc3,				/* ret */
-};
-
 #define FUNCTION_SIZE	64
 
 static struct entry entries[NR_CROWD];
