@@ -23,6 +23,12 @@
 /* What time is left to attach the sections. */
 #define ATTACH_NS	(300 * MS)
 
+/*
+ * Rows of one entry. Few functions have more, which have several entries then: of these,
+ * only the first one has the beginning of the function, see module/file/noted.h.
+ */
+#define MAX_ROWS	256
+
 /* What is charged for a server that was broken: its namespaces are freed by the kernel. */
 #define BROKEN_NS	(10 * MS)
 
@@ -115,6 +121,7 @@ static int convert(struct following *following, unsigned int first,
 	const uint64_t began = now_ns();
 	struct stat stat;
 	const struct worker_limits limits = {
+		.max_rows = MAX_ROWS,
 		.cpu_seconds = CONVERT_CPU,
 		.wall_ms = began < ends_at ? (ends_at - began) / MS : 0,
 		.nice = following->request->code.nice,

@@ -334,8 +334,10 @@ static int ask(struct worker *worker, const int *snapshots, unsigned int nr)
 		.cpu_seconds = limits->cpu_seconds,
 		.max_rows = limits->max_rows,
 		.nice = limits->nice,
-		.flags = limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
-					       0,
+		.flags = (limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
+						0) |
+			 (limits->is_object ? SFRAME_UNWIND_CONVERT_BY_FUNCTION :
+					      0),
 		.nr_snapshots = nr,
 		.is_object = limits->is_object,
 	};
