@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
@@ -38,6 +39,11 @@ unsigned int nr_attached, nr_watched;
 unsigned char large_code[2 * LARGE_SIZE];
 static unsigned char code[MOST * CODE_SIZE];	/* of the other objects */
 static bool has_copies;		/* each section was attached with a copy of its code */
+static bool is_ended[MOST];	/* a walk has found other code, or the process has executed */
+
+/* Code of an object that LEAVES: a page that is unmapped then; and its place. */
+static void *leaving;
+#define LEAVING_PLACE (MOST - 2)
 
 #define CODE address_of(code)
 #define LARGE_CODE address_of(large_code)
@@ -92,14 +98,21 @@ static int error_at(unsigned int place)
 
 bool reader_code_is_alive(uint64_t id)
 {
-	(void)id;
-	return true;
+	return !is_ended[id - 1];
+}
+
+void make_code(unsigned int place, unsigned char byte)
+{
+	memset(code + CODE_SIZE * place, byte, CODE_SIZE);
+	is_ended[place] = true;
 }
 
 static unsigned int place_at(uint64_t start)
 {
 	if (start - LARGE_CODE < sizeof(large_code))
 		return (start - LARGE_CODE) / LARGE_SIZE;
+	if (leaving && start == address_of(leaving))
+		return LEAVING_PLACE;
 	return start < CODE ? MOST - 1 : (start - CODE) / CODE_SIZE;
 }
 
@@ -128,8 +141,13 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 			      (void *)(uintptr_t)attach->text_start,
 			      attach->text_size);
 	is_attached[place] = true;
+	is_ended[place] = false;
 	nr_attached++;
 	attach->id = 1 + place;
+	if (leaving && place == LEAVING_PLACE) {
+		munmap(leaving, CODE_SIZE);
+		leaving = NULL;
+	}
 	return 0;
 }
 
@@ -269,6 +287,11 @@ void worker_result_code(int result_fd, const struct worker_part *part,
 		*size = (16 << 20) + 1;
 	} else if (kind == NOWHERE) {
 		*start = 8;
+	} else if (kind == LEAVES) {
+		if (!leaving)
+			leaving = mmap(NULL, CODE_SIZE, PROT_READ,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		*start = address_of(leaving);
 	}
 }
 
@@ -311,6 +334,7 @@ void scene_begin(void)
 		objects[i] = (struct object) { .number = i, .place = i };
 	memset(kind_of, 0, sizeof(kind_of));
 	memset(is_attached, 0, sizeof(is_attached));
+	memset(is_ended, 0, sizeof(is_ended));
 	nr_attached = 0;
 	has_copies = true;
 	for (unsigned int i = 0; i < MOST; i++)

@@ -38,6 +38,7 @@ enum kind {
 	MUCH,		/* has LARGE_SIZE bytes of code; there are two of these at most */
 	TOO_MUCH,	/* has more code than is copied */
 	NOWHERE,	/* its code cannot be read */
+	LEAVES,		/* the process ends while it is attached to; there is one at most */
 };
 
 /* @place: where its code is. */
@@ -47,7 +48,7 @@ struct object {
 };
 
 #define MOST 1000U
-#define LARGE_SIZE (12U << 20)
+#define LARGE_SIZE ((16U << 20) - 4096)
 
 extern struct entry entries[MOST];
 extern struct object objects[MOST];
@@ -57,6 +58,9 @@ extern unsigned char large_code[2 * LARGE_SIZE];	/* of objects with MUCH */
 /* What is attached, by places; and empty sections. */
 extern bool is_attached[MOST];
 extern unsigned int nr_attached, nr_watched;
+
+/* Make code at @place, which ends what is attached there. It is of the byte @place at first. */
+void make_code(unsigned int place, unsigned char byte);
 
 /* Workers that were started, and those that ended with a result; the most objects of one. */
 extern unsigned int nr_workers, nr_results, most_at_once;

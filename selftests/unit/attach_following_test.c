@@ -255,6 +255,8 @@ static void no_time_for_mappings(void)
 /* There is room for one of these in a look. */
 static void large(void)
 {
+	unsigned int weight = 0;
+
 	kind_of[0] = MUCH;
 	kind_of[1] = MUCH;
 	memset(large_code, 1, LARGE_SIZE);
@@ -266,6 +268,23 @@ static void large(void)
 	look();
 	EXPECT_EQ(nr_attached, 3);
 	EXPECT(!reply.code.is_partial);
+	EXPECT_EQ(nr_refused(), 0);
+	EXPECT(nothing_is_left());
+	/* What the module keeps of their code counts. */
+	for (unsigned int i = 0; i < 3; i++)
+		weight += request.code.ranges[i].weight;
+	EXPECT_EQ(weight, 2 + 2 + 1);
+}
+
+/* The number of the process may be that of another one. */
+static void leaves(void)
+{
+	kind_of[1] = LEAVES;
+	announce(0, 3);
+	look();
+	EXPECT_EQ(nr_attached, 2);
+	EXPECT_EQ(request.code.nr, 2);
+	EXPECT(reply.code.is_partial);
 	EXPECT_EQ(nr_refused(), 0);
 	EXPECT(nothing_is_left());
 }
@@ -300,6 +319,7 @@ static const struct scene_case cases[] = {
 	{ no_time, "a worker that gets no CPU time" },
 	{ no_time_for_mappings, "mappings that take long to read" },
 	{ large, "two objects with much code" },
+	{ leaves, "a process that ends while its code is attached to" },
 	{ no_copy, "code that cannot be copied" },
 };
 

@@ -20,11 +20,30 @@
 /* Bytes that are compared at once. */
 #define PIECE		65536
 
-/* Bytes of the section of one range that weigh 1. */
+/*
+ * Bytes of kernel memory of one range that weigh 1; what each function takes in the
+ * section at least; the code for which the module keeps one hash, besides one for each
+ * function; and the bytes of that.
+ */
 #define WEIGHT_BYTES	65536
+#define FUNCTION_BYTES	16
+#define HASHED_BYTES	2048
+#define HASH_BYTES	8
 
 /* Bytes of code that are copied in one look. */
 #define MAX_CODE_BYTES	(16ULL << 20)
+
+/*
+ * Returns whether the process still has the address space that has been read: its number
+ * may be that of another one.
+ */
+static bool is_there(const struct following *following,
+		     const struct new_object *object)
+{
+	unsigned char byte;
+
+	return announced_read(following->memory, object->range.start, &byte, 1);
+}
 
 /* Attach the section to the object's code. Returns 0 with its id, or a negative errno. */
 static int attach(const struct following *following, struct new_object *object)
@@ -52,6 +71,10 @@ static int attach(const struct following *following, struct new_object *object)
 	else if (ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_ATTACH, &arg))
 		err = -errno;
 	close(arg.sframe_fd);
+	if (!err && !is_there(following, object)) {
+		reader_code_detach(arg.id);
+		err = -ESRCH;
+	}
 	object->range.id = arg.id;
 	return err;
 }
@@ -216,14 +239,23 @@ static bool all_can_be_right(const struct sframe_unwind_converted *converted)
 	return true;
 }
 
+/* Returns the weight of the object's section, with what the module keeps of its code. */
+static uint64_t weight_of(const struct new_object *object)
+{
+	const uint64_t size = object->converted->size;
+	const uint64_t code = object->range.end - object->range.start;
+	const uint64_t hashes = size / FUNCTION_BYTES + code / HASHED_BYTES;
+
+	return 1 + (size + hashes * HASH_BYTES) / WEIGHT_BYTES;
+}
+
 /* Attach the section of the object. */
 static void attach_object(struct following *following, struct new_object *object)
 {
-	const struct sframe_unwind_converted *converted = object->converted;
 	struct announced_ranges *to = following->ranges;
 	int err;
 
-	object->range.weight = 1 + converted->size / WEIGHT_BYTES;
+	object->range.weight = weight_of(object);
 	if (to->nr == CODE_MAX_RANGES ||
 	    to->weight + object->range.weight > following->request->code.max) {
 		following->code->is_full = true;
