@@ -157,6 +157,56 @@ static void busy_one(void)
 	EXPECT(nothing_is_left());
 }
 
+/* --- code that is made anew while its object is announced */
+
+/* The object is not for other code, so it has no section until its own is there again. */
+static void other_code(void)
+{
+	announce(0, 20);
+	look_all(10);
+	EXPECT_EQ(nr_attached, 20);
+	for (unsigned int i = 0; i < 20; i++)
+		make_code(i, 0xc3);
+	EXPECT(look_on(100) < 100);
+	EXPECT_EQ(nr_attached, 0);
+	EXPECT_EQ(nr_refused(), 20);
+	scene_begin();
+	announce(0, 3);
+	look();
+	make_code(1, 0xc3);
+	for (unsigned int i = 0; i < 3; i++, world.now += SECOND)
+		look();
+	EXPECT_EQ(nr_attached, 2);
+	EXPECT(!is_attached[1]);
+	make_code(1, 1);
+	look_on(10);
+	EXPECT_EQ(nr_attached, 3);
+	/* So it is again, if it has been there in between. */
+	make_code(1, 0xc3);
+	look();
+	EXPECT_EQ(nr_attached, 2);
+	/* Another object is for other code. */
+	announce(0, 1);
+	look();
+	announce(0, 3);
+	look_on(10);
+	EXPECT_EQ(nr_attached, 3);
+	EXPECT(nothing_is_left());
+}
+
+/* The attachment has ended, but the code is the same: the process executes its program. */
+static void same_code(void)
+{
+	announce(0, 20);
+	look_all(10);
+	for (unsigned int i = 0; i < 20; i++)
+		make_code(i, i);
+	look_all(10);
+	EXPECT_EQ(nr_attached, 20);
+	EXPECT_EQ(request.code.objects.nr, 0);
+	EXPECT(nothing_is_left());
+}
+
 /* --- objects at the same place, with another content */
 
 #define LARGE 20000
@@ -202,6 +252,8 @@ static const struct scene_case cases[] = {
 	{ far_apart, "the same, far apart in the list" },
 	{ later_one, "an object with code where one is attached to" },
 	{ busy_one, "an object with code where that of another was writable" },
+	{ other_code, "other code at the place of an object" },
+	{ same_code, "the same code once more" },
 	{ contents, "an object is known by its bytes" },
 };
 

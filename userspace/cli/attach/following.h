@@ -36,6 +36,7 @@
  * @converted: its section; NULL if it cannot be.
  * @is_found: it is still announced.
  * @code: copy of its code, or NULL.
+ * @before: see struct reader_code_object.
  * @range: its code, once it is converted. Its key is that of the object, see key_of().
  */
 struct new_object {
@@ -47,6 +48,7 @@ struct new_object {
 	struct sframe_unwind_converted *converted;
 	bool is_found;
 	struct reader_code_range range;
+	struct reader_code_seen before;
 	unsigned char *code;
 };
 
@@ -108,6 +110,9 @@ struct following {
 bool following_list(struct following *following,
 		    bool (*fn)(void *data, const struct announced *announced));
 
+/* Hash of @size bytes. */
+uint64_t following_hash(const unsigned char *bytes, size_t size);
+
 /* --- following_objects.c: objects that have been tried before */
 
 /* Begin with those of the request; end with those of the reply. */
@@ -135,6 +140,10 @@ void following_remember(struct following *following,
 /* The same for CODE_LATER, unless it is refused now. @cost: see following_objects.c. */
 void following_put_off(struct following *following,
 		       const struct reader_code_range *range, unsigned int cost);
+
+/* The attachment of @range has ended, but its object is still announced. */
+void following_end_range(struct following *following,
+			 const struct reader_code_range *range);
 
 /* What it costs to try an object: its code is not usable, or it cannot be converted. */
 #define FOLLOWING_COST_CODE	1

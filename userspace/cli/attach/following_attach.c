@@ -142,7 +142,19 @@ static bool read_code(const struct following *following,
 	return true;
 }
 
-/* Copy the object's code. Returns whether that was possible. */
+/*
+ * Returns whether the object is for other code than what is copied: it was attached to that
+ * before. Then a walk has found that it is not there any more.
+ */
+static bool is_of_other(const struct new_object *object)
+{
+	const struct reader_code_seen *before = &object->before;
+	const struct reader_code_seen *now = &object->range.seen;
+
+	return before->object == now->object && before->code != now->code;
+}
+
+/* Copy the object's code. Returns whether that was possible, and it is for that. */
 static bool copy_code(struct following *following, struct new_object *object)
 {
 	const uint64_t size = object->range.end - object->range.start;
@@ -155,6 +167,15 @@ static bool copy_code(struct following *following, struct new_object *object)
 		object->code = malloc(size);
 	if (!object->code || !read_code(following, object, size)) {
 		following->code->is_partial = true;
+		free(object->code);
+		object->code = NULL;
+		return false;
+	}
+	object->range.seen.object = following_hash(object->bytes,
+						   object->announced.size);
+	object->range.seen.code = following_hash(object->code, size);
+	if (is_of_other(object)) {
+		following_put_off(following, &object->range, FOLLOWING_COST_CODE);
 		free(object->code);
 		object->code = NULL;
 		return false;

@@ -48,6 +48,8 @@
 #define KEY_WORDS	512
 #define KEY_BYTES	(KEY_WORDS * sizeof(uint64_t))
 
+#define HASH_BEGIN	0xcbf29ce484222325
+
 /* Objects whose code is found out to be unusable again in one look. */
 #define MAX_UNUSABLE	32
 
@@ -114,6 +116,22 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t nr)
 	return hash;
 }
 
+uint64_t following_hash(const unsigned char *bytes, size_t size)
+{
+	uint64_t hash = HASH_BEGIN, words[KEY_WORDS];
+
+	for (size_t at = 0; at < size; at += sizeof(words)) {
+		const size_t left = size - at;
+		const size_t part = left < sizeof(words) ? left : sizeof(words);
+		const size_t nr = (part + sizeof(words[0]) - 1) / sizeof(words[0]);
+
+		words[nr - 1] = 0;
+		memcpy(words, bytes + at, part);
+		hash = hash_words(hash, words, nr);
+	}
+	return hash;
+}
+
 /* Hash @size bytes at @address, at most KEY_BYTES. */
 static uint64_t hash_bytes(uint64_t hash, int memory, uint64_t address,
 			   size_t size)
@@ -136,7 +154,7 @@ static uint64_t key_of(int memory, const struct announced *announced)
 	const uint64_t size = announced->size;
 	const size_t first = size < KEY_BYTES ? size : KEY_BYTES;
 	const size_t last = size - first < KEY_BYTES ? size - first : KEY_BYTES;
-	uint64_t hash = hash_words(0xcbf29ce484222325, words,
+	uint64_t hash = hash_words(HASH_BEGIN, words,
 				   sizeof(words) / sizeof(words[0]));
 
 	hash = hash_bytes(hash, memory, announced->object, first);
@@ -157,8 +175,10 @@ static bool keep(struct following *following, const struct announced *announced,
 		    range->object_size != announced->size || range->key != key ||
 		    following->is_kept[i])
 			continue;
-		if (!reader_code_is_alive(range->id))
+		if (!reader_code_is_alive(range->id)) {
+			following_end_range(following, range);
 			continue;
+		}
 		following->is_kept[i] = true;
 		is_known = true;
 	}
@@ -213,9 +233,9 @@ err_close:
 	return -1;
 }
 
-/* Try the object in this look. */
+/* Try the object in this look. @before: see struct new_object. */
 static void add(struct following *following, const struct announced *announced,
-		uint64_t key)
+		uint64_t key, struct reader_code_seen before)
 {
 	struct new_object *object = &following->objects[following->nr];
 
@@ -226,6 +246,7 @@ static void add(struct following *following, const struct announced *announced,
 	*object = (struct new_object) {
 		.announced = *announced,
 		.range.key = key,
+		.before = before,
 	};
 	object->fd = copy(following->memory, announced, &object->bytes);
 	if (object->fd < 0) {
@@ -251,7 +272,7 @@ static bool add_object(void *data, const struct announced *announced)
 	    following_has_tried(following, announced, key) || following->next)
 		return true;
 	if (has_room(following, announced))
-		add(following, announced, key);
+		add(following, announced, key, (struct reader_code_seen) { 0 });
 	else if (following->is_behind)
 		following->next = announced->entry;
 	else
@@ -281,7 +302,8 @@ static void add_again(struct following *following)
 		tried->is_taken = true;
 		if (object->why != CODE_LATER || !object->end ||
 		    following_is_usable(following, object->start, object->end)) {
-			add(following, &tried->announced, object->key);
+			add(following, &tried->announced, object->key,
+			    object->seen);
 			continue;
 		}
 		following_put_off(following, &range, FOLLOWING_COST_CODE);
