@@ -228,8 +228,9 @@ void jobs_told(void *data, void *job, struct user *user,
 	       size_t size, const int fds[2]);
 
 /*
- * --- internals that job.c (lifetime and scheduling), job_file.c (results),
- * job_convert.c (conversion) and job_code.c (generated code) share
+ * --- internals that job.c (lifetime, and mappings that are found), job_ask.c (readers, and
+ * turns of users), job_file.c (results), job_convert.c (conversion) and job_code.c
+ * (generated code) share
  */
 
 /* Note that a process maps the file @name. */

@@ -98,7 +98,7 @@ struct code_process;
  * @told_codes: for code.c: bits of the limits that have been told of.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_worker: for code.c: one of the workers is for a look at one of them.
- * @has_looked: for job.c: the last work for the user was such a look.
+ * @has_looked: for job_ask.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
  *	start.
  * @nr_first_codes: for code.c: those of them that are processes of runtimes.
