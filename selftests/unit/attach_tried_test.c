@@ -194,6 +194,26 @@ static void other_code(void)
 	EXPECT(nothing_is_left());
 }
 
+/* The list is being changed when that is found out. */
+static void other_code_later(void)
+{
+	announce(0, 20);
+	look_all(10);
+	make_code(15, 0xc3);
+	entries[10].before = 0;
+	look();
+	EXPECT(reply.code.is_partial);
+	EXPECT_EQ(nr_attached, 19);
+	announce(0, 20);
+	look_all(10);
+	EXPECT_EQ(nr_attached, 19);
+	EXPECT(!is_attached[15]);
+	/* What is taken back is forgotten. */
+	announce(0, 15);
+	look();
+	EXPECT_EQ(request.code.objects.nr, 0);
+}
+
 /* The attachment has ended, but the code is the same: the process executes its program. */
 static void same_code(void)
 {
@@ -253,6 +273,7 @@ static const struct scene_case cases[] = {
 	{ later_one, "an object with code where one is attached to" },
 	{ busy_one, "an object with code where that of another was writable" },
 	{ other_code, "other code at the place of an object" },
+	{ other_code_later, "other code, found when the list is torn" },
 	{ same_code, "the same code once more" },
 	{ contents, "an object is known by its bytes" },
 };

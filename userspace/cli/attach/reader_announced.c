@@ -334,11 +334,16 @@ static void keep_ranges(struct following *following, bool is_whole)
 
 	for (unsigned int i = 0; i < before->nr; i++) {
 		const struct reader_code_range *range = &before->ranges[i];
+		bool is_kept = following->is_kept[i];
 
 		if (!range->object)
 			continue;
-		if (!following->is_kept[i] &&
-		    (is_whole || !reader_code_is_alive(range->id))) {
+		if (!is_kept && !is_whole) {
+			is_kept = reader_code_is_alive(range->id);
+			if (!is_kept)
+				following_end_range(following, range);
+		}
+		if (!is_kept) {
 			reader_code_detach(range->id);
 			continue;
 		}
