@@ -54,14 +54,14 @@ struct sfu_noted {
 };
 
 /*
- * Get what was noted of the function at @pc, for a rule at @pc, which @image, used at @address, must have.
- * The caller must have a reference to its bytes.
+ * Get what was noted of the function at @pc, which @image, used at @address, must have, as
+ * far as a rule for @pc needs it. The caller must have a reference to its bytes.
  */
 void sfu_noted_get(const struct sfu_image *image, u64 address, u64 pc,
 		   struct sfu_noted *noted);
 
 /*
- * Compare the function with what is in the current mm. May sleep: no bytes of sections may
+ * Compare that with what is in the current mm. May sleep: no bytes of sections may
  * be held. Returns 0 if it is the same; -ESTALE if not; or -EFAULT if it cannot be read.
  */
 int sfu_noted_check(const struct sfu_noted *noted);
