@@ -10,7 +10,7 @@
  *
  * One process converts all snapshots of a request, so a snapshot that takes over the
  * process decides about the results of all others. A request with several must have only
- * snapshots of files that nobody but root can have written, or of objects of one program.
+ * snapshots of files that nobody but root can have written.
  *
  * The result is written sequentially from its beginning, for each snapshot in turn:
  *
@@ -42,8 +42,7 @@
  * @nice: added to the niceness.
  * @flags: see struct sframe_unwind_convert_options.
  * @nr_snapshots: 1 to WORKER_MAX_SNAPSHOTS.
- * @is_object: 1 if the snapshots are objects that one program has announced, see object.h,
- *	else 0.
+ * @reserved: 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -53,7 +52,7 @@ struct worker_request {
 	int32_t nice;
 	uint32_t flags;
 	uint32_t nr_snapshots;
-	uint32_t is_object;
+	uint32_t reserved;
 };
 
 /**
@@ -95,8 +94,6 @@ struct worker_reply {
  * @text_size: bytes of the error's text; 0 without an error.
  * @reserved: 0.
  * @packed_size: bytes of the result; 0 with an error.
- * @code_start, @code_size: of an object: where its code is; else 0. The section is as if
- *	the code began at address 0.
  */
 struct worker_header {
 	char magic[8];
@@ -105,8 +102,6 @@ struct worker_header {
 	uint32_t text_size;
 	uint32_t reserved;
 	uint64_t packed_size;
-	uint64_t code_start;
-	uint64_t code_size;
 };
 
 /**
