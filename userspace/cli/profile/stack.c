@@ -34,7 +34,8 @@ const char stack_help[] =
 "      --no-fallback  never assume frame pointers\n"
 "  -h, --help         print this\n"
 "  -V, --version      print the version\n\n"
-"Exit status: 0; 1 if a thread has no stack; 2 on wrong usage; 5 on failure.\n";
+"Exit status: 0; 1 if a thread that has not ended has no stack; 2 on wrong\n"
+"usage; 5 on failure.\n";
 
 enum {
 	OPTION_NO_INTERRUPT = 0x200,
@@ -116,6 +117,21 @@ static int parse_option(struct stack_options *options,
 	}
 }
 
+/* Threads may end while others are asked. Returns an exit status. */
+static int result(const struct stack_threads *threads)
+{
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < threads->nr; i++) {
+		const struct stack_thread *thread = &threads->list[i];
+
+		if (!thread->stack && !thread->has_ended)
+			return CLI_DEFECT;
+		is_any |= !!thread->stack;
+	}
+	return is_any ? CLI_OK : CLI_DEFECT;
+}
+
 static int print_stacks(struct stack_threads *threads,
 			const struct stack_options *options)
 {
@@ -124,10 +140,7 @@ static int print_stacks(struct stack_threads *threads,
 	if (status)
 		return status;
 	stack_show(threads, options);
-	for (uint32_t i = 0; i < threads->nr; i++)
-		if (!threads->list[i].stack)
-			return CLI_DEFECT;
-	return CLI_OK;
+	return result(threads);
 }
 
 int stack_main(int argc, char **argv)

@@ -19,6 +19,7 @@
  * @stack: its stack, or NULL.
  * @why: why it has none, or NULL.
  * @kernel: the kernel's part of the stack, lines of text, or NULL.
+ * @has_ended: whether it had ended when it was asked, or before it answered.
  * @is_wanted: whether to ask for its stack, again.
  * @is_pending: whether it has been asked, and not answered.
  */
@@ -30,6 +31,7 @@ struct stack_thread {
 	struct sframe_unwind_stack *stack;
 	const char *why;
 	char *kernel;
+	bool has_ended;
 	bool is_wanted;
 	bool is_pending;
 };

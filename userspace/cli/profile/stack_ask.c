@@ -19,7 +19,7 @@
 
 #define QUIET_MS	100	/* without an answer: look why */
 #define ASLEEP_MS	300	/* to wait for threads that nothing wakes */
-#define RUNNING_MS	3000	/* to wait for threads that want to run */
+#define RUNNING_MS	3000	/* to wait for threads that want to run, or for a disk */
 #define ALL_MS		120000	/* for all stacks, if threads answer late one by one */
 #define FILES_MS	20	/* for the kernel to read a file */
 #define FILES_TRIES	10
@@ -129,6 +129,11 @@ static const char *why_asleep(const struct stack_thread *thread,
 	}
 }
 
+static bool has_ended(const struct stack_thread *thread)
+{
+	return thread->state == 'Z' || thread->state == 'X';
+}
+
 /* Returns whether the kernel does not let it run until something happens. */
 static bool is_stopped(const struct stack_thread *thread)
 {
@@ -146,7 +151,7 @@ static bool is_any_running(struct asking *asking)
 		if (!thread->is_pending)
 			continue;
 		stack_read_state(thread);
-		is_any |= thread->state == 'R';
+		is_any |= thread->state == 'R' || thread->state == 'D';
 	}
 	return is_any;
 }
@@ -176,6 +181,7 @@ static void wait_for_all(struct asking *asking)
 		stack_read_kernel(thread);
 		thread->why = why_asleep(thread, !(asking->flags &
 					 SFRAME_UNWIND_REQUEST_INTERRUPT));
+		thread->has_ended = has_ended(thread);
 	}
 	asking->nr_pending = 0;
 }
@@ -193,10 +199,10 @@ static int handle_error(struct asking *asking, struct stack_thread *thread,
 	case -ESRCH:
 		/* The kernel also returns this if the thread may not be observed. */
 		stack_read_state(thread);
-		if (thread->state != 'X' && thread->state != 'Z' &&
-		    !asking->is_permitted)
+		if (!has_ended(thread) && !asking->is_permitted)
 			return refuse();
 		thread->why = "it has ended";
+		thread->has_ended = true;
 		return CLI_OK;
 	case -EPERM:
 		complain("stack: threads that sleep in a system call are not asked: that needs CAP_SYS_PTRACE");
@@ -220,6 +226,7 @@ static int ask_one(struct asking *asking, uint32_t number)
 
 	if (is_stopped(thread)) {
 		thread->why = why_asleep(thread, false);
+		thread->has_ended = has_ended(thread);
 		stack_read_kernel(thread);
 		return CLI_OK;
 	}
