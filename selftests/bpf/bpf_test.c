@@ -4,246 +4,20 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include <linux/sframe_unwind.h>
 
 #include "common.h"
 #include "monitor.h"
-#include "stacks.h"
-#include "stacks.skel.h"
+#include "loading.h"
 
-#define RATE		20000	/* events a second, of the timer */
 #define AT_ONCE_SINCE	612	/* 6.1 cannot tell whether rules are valid without waiting */
 #define MODULE		"sframe_unwind"
 #define MODULE_FILE	"/run/vm/modules/0.ko"	/* see qemu/guest */
 #define TRACED_STACKS	"/sys/kernel/tracing/events/sframe_unwind/stack/enable"
-
-/* --- the target: LEVELS functions, and the one where all events occur */
-
-#define ASK	__attribute__((noinline, noclone, section("ask_code")))
-#define DOWN	__attribute__((noinline, noclone, section("down_code")))
-
-extern const char __start_ask_code[], __stop_ask_code[];
-extern const char __start_down_code[], __stop_down_code[];
-extern const char ask_probe[];
-
-static inline long call(long nr, long first, void *second)
-{
-	asm volatile("syscall" : "+a"(nr) : "D"(first), "S"(second) : "rcx", "r11", "memory");
-	return nr;
-}
-
-/* System calls for @milliseconds. Calls no function. */
-ASK static void ask(unsigned int milliseconds)
-{
-	__u64 time, until = 0;
-	struct timespec now;
-
-	do {
-		for (int i = 0; i < 50; i++) {
-			asm volatile(".globl ask_probe\nask_probe: nop");
-			call(SYS_getpgid, 0, NULL);
-		}
-		call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-		time = now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
-		if (!until)
-			until = time + milliseconds;
-	} while (time < until);
-}
-
-DOWN static void down(unsigned int levels, unsigned int milliseconds)
-{
-	if (levels > 1)
-		down(levels - 1, milliseconds);
-	else
-		ask(milliseconds);
-	/* No tail call. */
-	asm volatile("" ::: "memory");
-}
-
-/* --- loading and attaching */
-
-/* How a program gets its events. */
-enum how { BY_SECTION, BY_PERF_EVENT, BY_UPROBE };
-
-/* Version * 100 + level. */
-static unsigned int kernel_version(void)
-{
-	unsigned int version = 0, level = 0;
-	struct utsname name;
-
-	uname(&name);
-	sscanf(name.release, "%u.%u", &version, &level);
-	return version * 100 + level;
-}
-
-/* Of each test of a type of program. */
-static unsigned int seconds(void)
-{
-	const char *value = getenv("BPF_SECONDS");
-
-	return value ? atoi(value) : 3;
-}
-
-static bool has_feature(void)
-{
-	struct sframe_unwind_query query = { .size = sizeof(query) };
-	int fd = open(SFRAME_UNWIND_DEVICE, O_RDWR | O_CLOEXEC);
-	bool has = !ioctl(fd, SFRAME_UNWIND_IOC_QUERY, &query) &&
-		   query.features & SFRAME_UNWIND_FEATURE_BPF;
-
-	close(fd);
-	return has;
-}
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return 0;
-}
-
-static struct stacks *open_programs(const char *const *names)
-{
-	struct stacks *programs;
-	struct bpf_program *program;
-
-	if (!getenv("BPF_LOG"))
-		libbpf_set_print(quiet);
-	programs = stacks__open();
-	if (!programs)
-		return NULL;
-	bpf_object__for_each_program(program, programs->obj)
-		bpf_program__set_autoload(program, false);
-	for (; *names; names++) {
-		program = bpf_object__find_program_by_name(programs->obj, *names);
-		if (program)
-			bpf_program__set_autoload(program, true);
-	}
-	programs->bss->ask_start = (uintptr_t)__start_ask_code;
-	programs->bss->ask_end = (uintptr_t)__stop_ask_code;
-	programs->bss->down_start = (uintptr_t)__start_down_code;
-	programs->bss->down_end = (uintptr_t)__stop_down_code;
-	return programs;
-}
-
-static long offset_in_file(const char *at)
-{
-	unsigned long start, end, offset;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	long found = -1;
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
-		    (uintptr_t)at >= start && (uintptr_t)at < end)
-			found = (uintptr_t)at - start + offset;
-	}
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-static struct bpf_link *attach(struct bpf_program *program, enum how how, pid_t target)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000000 / RATE,
-	};
-	int fd;
-
-	switch (how) {
-	case BY_PERF_EVENT:
-		fd = syscall(SYS_perf_event_open, &attr, target, -1, -1, PERF_FLAG_FD_CLOEXEC);
-		return fd < 0 ? NULL : bpf_program__attach_perf_event(program, fd);
-	case BY_UPROBE:
-		return bpf_program__attach_uprobe(program, false, target, "/proc/self/exe",
-						  offset_in_file(ask_probe));
-	default:
-		return bpf_program__attach(program);
-	}
-}
-
-/* --- the target's process */
-
-struct target {
-	pid_t pid;
-	int go;		/* a byte, and it begins */
-};
-
-static void start_target(struct target *target, unsigned int milliseconds)
-{
-	int ends[2];
-	char byte;
-
-	if (pipe2(ends, O_CLOEXEC))
-		_exit(1);
-	target->pid = fork();
-	if (!target->pid) {
-		close(ends[1]);
-		if (read(ends[0], &byte, 1) == 1)
-			down(LEVELS, milliseconds);
-		_exit(0);
-	}
-	close(ends[0]);
-	target->go = ends[1];
-}
-
-static bool run_target(struct target *target)
-{
-	int status;
-
-	if (write(target->go, "", 1) != 1)
-		return false;
-	close(target->go);
-	return waitpid(target->pid, &status, 0) == target->pid && !status;
-}
-
-static __u64 sum(const __u64 *of)
-{
-	__u64 all = 0;
-
-	for (int i = 0; i < NR_ERRORS; i++)
-		all += of[i];
-	return all;
-}
-
-/* Programs that are loaded, and the target. */
-struct loaded {
-	struct stacks *programs;
-	struct stacks__bss *got;
-	struct target target;
-};
-
-/* Open, load and attach programs; returns what has failed, or NULL. */
-static const char *prepare(struct loaded *self, const char *const *names, enum how how,
-			   int task, unsigned int milliseconds)
-{
-	struct bpf_link *link;
-
-	self->programs = open_programs(names);
-	if (!self->programs)
-		return "open";
-	self->got = self->programs->bss;
-	start_target(&self->target, milliseconds);
-	self->got->target = self->target.pid;
-	self->got->task = task;
-	if (stacks__load(self->programs))
-		return "load";
-	for (unsigned int i = 0; names[i]; i++) {
-		/* Only the first one is not attached by its section. */
-		link = attach(bpf_object__find_program_by_name(self->programs->obj, names[i]),
-			      i ? BY_SECTION : how, self->target.pid);
-		if (!link)
-			return names[i];
-	}
-	return NULL;
-}
 
 static void say_errors(struct __test_metadata *_metadata, const char *what, const __u64 *of)
 {
@@ -311,6 +85,14 @@ static bool trace_stacks(const char *value)
 
 /* --- each type of program */
 
+/* Of each test of a type of program. */
+static unsigned int seconds(void)
+{
+	const char *value = getenv("BPF_SECONDS");
+
+	return value ? atoi(value) : 3;
+}
+
 FIXTURE(type)
 {
 	struct loaded l;
@@ -329,13 +111,19 @@ FIXTURE_VARIANT(type)
 		.program = "at_" #name, .how = how_, .since = since_,	\
 	}
 
-TYPE(perf_event, BY_PERF_EVENT, 612);
+TYPE(perf_event, BY_TIMER, 612);
 TYPE(tracepoint, BY_SECTION, 612);
 TYPE(kprobe, BY_SECTION, 612);
 TYPE(uprobe, BY_UPROBE, 612);
 TYPE(fentry, BY_SECTION, 601);
 TYPE(tp_btf, BY_SECTION, 601);
 TYPE(raw_tp, BY_SECTION, 702);
+
+/* More events than a timer causes in a VM, and within exceptions. */
+FIXTURE_VARIANT_ADD(type, page_fault)
+{
+	.program = "at_perf_event", .how = BY_PAGE_FAULT, .since = 612,
+};
 
 FIXTURE_SETUP(type)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BPF programs of each type, which get stacks of the target in each way, check and count
- * them. bpf_test.c loads those that a test is about.
+ * them. loading.c loads those that a test is about.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
