@@ -515,7 +515,8 @@ TEST_F(netlink, storm)
 	ASSERT_NEXT(SECTION_REMOVED, getpid());
 	/* Fork and exit of the child are one event each. */
 	EXPECT_SUM(caused + 4ULL);
-	EXPECT_LE((__u64)ms * (is_slow_kernel() ? 1 : 5), self->count.events + self->count.dropped +
+	/* A slow kernel on a busy machine has managed 900 a second. */
+	EXPECT_LE(is_slow_kernel() ? ms / 10 : ms * 5ULL, self->count.events + self->count.dropped +
 		  self->count.missing);
 	EXPECT_EQ(!overruns, !self->count.missing);
 	printf("# %d events in %u s: %lu received, %lu dropped, %lu missing\n", caused,
