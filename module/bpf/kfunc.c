@@ -37,6 +37,7 @@
 #include "kfunc.h"
 #include "limits.h"
 #include "requester.h"
+#include "task.h"
 #include "trace/trace.h"
 #include "walk/at_once.h"
 
@@ -77,8 +78,7 @@ static notrace void end_call(bool *is_calling)
 /* Returns whether the current thread has a user stack, and is not exiting. */
 static notrace bool has_stack(void)
 {
-	return current->mm &&
-	       !(current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER | PF_EXITING));
+	return sfu_task_is_user() && !sfu_task_is_exiting();
 }
 
 /* Returns whether @buf of @size bytes can have a frame, and why the stack ends. */
@@ -111,7 +111,7 @@ static bool has_registers(void)
 {
 	const char here = 0;
 
-	return !current->in_execve && (!in_nmi() || object_is_on_stack(&here));
+	return !sfu_task_in_execve() && (!in_nmi() || object_is_on_stack(&here));
 }
 
 /* Returns whether an interrupt, which the program is in, has interrupted user mode. */

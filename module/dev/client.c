@@ -19,7 +19,7 @@
 #include "payer.h"
 #include "perf/sample.h"
 #include "perf/sample_event.h"
-#include "task_ids.h"
+#include "task.h"
 #include "trace/trace.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"

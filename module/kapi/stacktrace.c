@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "limits.h"
 #include "stacktrace.h"
+#include "task.h"
 #include "walk/walk.h"
 
 static_assert(SFRAME_UNWIND_MAX_ENTRIES <= SFU_MAX_DEPTH);
@@ -32,8 +33,7 @@ void sfu_stacktrace_fill(struct sframe_unwind_stacktrace *trace,
 
 bool sfu_stacktrace_can_walk(void)
 {
-	return current->mm &&
-	       !(current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER | PF_EXITING));
+	return sfu_task_is_user() && !sfu_task_is_exiting();
 }
 
 int sframe_unwind_user_faultable(struct sframe_unwind_stacktrace *trace)

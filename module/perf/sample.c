@@ -28,7 +28,7 @@
 #include "walk/request_nmi.h"
 #include "sampler.h"
 #include "stack_map.h"
-#include "task_ids.h"
+#include "task.h"
 #include "trace/trace.h"
 #include "words.h"
 #include "walk/at_once.h"
@@ -104,8 +104,7 @@ static const struct pt_regs *find_user_regs(const struct perf_event *perf)
 	 * In exec the mm may be that of the new program already. If the event must
 	 * not observe that, it ends a little later.
 	 */
-	if (!current->mm || current->in_execve ||
-	    current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+	if (!sfu_task_is_user() || sfu_task_in_execve())
 		return NULL;
 	/*
 	 * Some tracepoints report an event of another thread: the privilege to

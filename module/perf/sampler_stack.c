@@ -10,7 +10,7 @@
 #include "lock.h"
 #include "sampler.h"
 #include "stack_map.h"
-#include "task_ids.h"
+#include "task.h"
 #include "walk/request_memory.h"
 #include "walk/walk.h"
 #include "words.h"
