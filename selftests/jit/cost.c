@@ -4,7 +4,9 @@
  * __deregister_frame() for an .eh_frame with FUNCTIONS functions, each of which keeps no frame
  * pointer: the median of ROUNDS. Under icount a nanosecond is an instruction.
  *
- * usage: cost FUNCTIONS ROUNDS
+ * usage: cost FUNCTIONS ROUNDS [different]
+ *   different   no two functions of an announcement, or of two that follow each other, have the
+ *               same instructions
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -23,11 +25,13 @@ static const unsigned char cie[] = {
 	1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0, 0, 0,
 };
 
-/* push %rbp; push %rbx; sub $40, %rsp; ...; add; pop; pop; ret */
+/* push %rbp; push %rbx; sub $40, %rsp; ...; add; pop; pop; ret. The frame's size has 3 bytes. */
 static const unsigned char instructions[] = {
-	0x41, 0x0e, 16, 0x86, 2, 0x41, 0x0e, 24, 0x83, 3, 0x44, 0x0e, 64,
+	0x41, 0x0e, 16, 0x86, 2, 0x41, 0x0e, 24, 0x83, 3, 0x44, 0x0e, 0xc0, 0x80, 0,
 	0x6e, 0x0e, 24, 0x41, 0x0e, 16, 0x41, 0x0e, 8,
 };
+
+#define FRAME_AT 12	/* in @instructions */
 
 static unsigned char *put_fde(unsigned char *at, const unsigned char *section,
 			      uint64_t start)
@@ -42,6 +46,21 @@ static unsigned char *put_fde(unsigned char *at, const unsigned char *section,
 	memcpy(at + 16, &size, 8);
 	memcpy(at + 24, instructions, sizeof(instructions));
 	return at + 4 + length;
+}
+
+/* Give all functions other instructions than any has had: another size of the frame. */
+static void differ(unsigned char *section, unsigned int nr)
+{
+	static uint32_t frame;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		unsigned char *at = section + sizeof(cie) + i * 48 + 24 + FRAME_AT;
+
+		frame++;
+		at[0] = 0x80 | frame;
+		at[1] = 0x80 | frame >> 7;
+		at[2] = 1 + (frame >> 14);
+	}
 }
 
 static double now_ns(void)
@@ -78,6 +97,8 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < nr; i++)
 		at = put_fde(at, section, (uintptr_t)text + (uint64_t)i * ROOM);
 	for (unsigned int i = 0; i < rounds + 10; i++) {
+		if (argc > 3)
+			differ(section, nr);
 		start = now_ns();
 		__register_frame(section);
 		middle = now_ns();
