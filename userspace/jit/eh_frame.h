@@ -7,26 +7,7 @@
 #ifndef SFRAME_UNWIND_JIT_EH_FRAME_H
 #define SFRAME_UNWIND_JIT_EH_FRAME_H
 
-#include "convert/base/span.h"
-
-/**
- * struct jit_program - what the same instructions of the same CIE mean, for all functions
- *	that have them
- *
- * @cie: address of the CIE.
- * @instructions, @size: the instructions of one of the functions, with their padding.
- * @first, @count: its spans, from address 0 on, up to where the largest function ends. Code
- *	without a rule has a span with the reason.
- * @entry: for section.c: number of the entry that has all its rows, plus 1; or 0.
- */
-struct jit_program {
-	uint64_t cie;
-	const unsigned char *instructions;
-	size_t size;
-	uint32_t first;
-	uint32_t count;
-	uint32_t entry;
-};
+#include "jit/programs.h"
 
 /* The code of an FDE: [start, end), and the number of its program. */
 struct jit_function {
@@ -39,15 +20,14 @@ struct jit_function {
  * struct eh_frame - what was read
  *
  * @functions: array of struct jit_function, in the order of the FDEs.
- * @programs: array of struct jit_program.
- * @spans: array of struct span.
- * @end: where the last function ends.
+ * @programs: theirs, and others of earlier announcements.
+ * @start, @end: where the lowest function starts, and the highest one ends; if there are any.
  * @is_unsorted: the functions are not in the order of their addresses, or overlap.
  */
 struct eh_frame {
 	struct buffer functions;
-	struct buffer programs;
-	struct buffer spans;
+	struct programs programs;
+	uint64_t start;
 	uint64_t end;
 	bool is_unsorted;
 };
@@ -61,17 +41,6 @@ static inline struct jit_function *function_at(const struct eh_frame *eh_frame,
 					       size_t number)
 {
 	return (struct jit_function *)eh_frame->functions.bytes + number;
-}
-
-static inline size_t nr_programs(const struct eh_frame *eh_frame)
-{
-	return eh_frame->programs.size / sizeof(struct jit_program);
-}
-
-static inline struct jit_program *program_at(const struct eh_frame *eh_frame,
-					     size_t number)
-{
-	return (struct jit_program *)eh_frame->programs.bytes + number;
 }
 
 /*

@@ -33,7 +33,7 @@
 #define LOWEST_FD 512
 
 /* Bytes of memory that are kept for the next announcement, at most. */
-#define MAX_KEPT 65536
+#define MAX_KEPT 262144
 
 /* Kernel's size of a signal set. */
 #define SIGNAL_SET_SIZE 8
@@ -328,16 +328,9 @@ static void end_between(int fd, uint64_t start, uint64_t end)
 static void end_older(int fd, const struct eh_frame *code, const struct entry *entry)
 {
 	const size_t nr = nr_functions(code);
-	uint64_t start = UINT64_MAX, end = 0;
 
-	for (size_t i = 0; i < nr; i++) {
-		const struct jit_function *function = function_at(code, i);
-
-		start = function->start < start ? function->start : start;
-		end = function->end > end ? function->end : end;
-	}
 	/* In most cases nothing is. */
-	if (!find_code(start, end))
+	if (!nr || !find_code(code->start, code->end))
 		return;
 	for (size_t i = 0; i < nr; i++)
 		end_between(fd, function_at(code, i)->start, function_at(code, i)->end);
@@ -467,7 +460,10 @@ static bool is_of_object(const void *begin)
  */
 static struct jit_section *take_section(struct jit_section *own)
 {
-	return __atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE) ? own : &kept;
+	if (!__atomic_exchange_n(&is_taken, true, __ATOMIC_ACQUIRE))
+		return &kept;
+	memset(own, 0, sizeof(*own));
+	return own;
 }
 
 static void give_section(struct jit_section *section)
@@ -482,7 +478,7 @@ static void give_section(struct jit_section *section)
 static void add(const void *key, const void *begin, bool replaces)
 {
 	struct entry *entry = NULL, *garbage = NULL;
-	struct jit_section own = { 0 }, *section;
+	struct jit_section own, *section;
 	char message[128] = "";
 	uint64_t signals;
 	int fd, err;

@@ -11,9 +11,6 @@
 #include "jit/section.h"
 #include "lib/writer.h"
 
-/* Rows of one entry: so many are read to find a rule. */
-#define MAX_ROWS 32
-
 /* Padding between functions, at most. Other code may lie in larger gaps. */
 #define MAX_PADDING 15
 
@@ -27,36 +24,47 @@
  * struct output - a section being made
  *
  * @section: its writer has the entries that are complete.
- * @rows, @function: the entry that is being made; it has function.nr_rows rows.
+ * @range: their code, from where section.ranges ends; or empty.
+ * @rows, @function: the entry that is being made; it has function.nr_rows of the PROGRAM_ROWS
+ *	rows there is room for.
+ * @program: if it has the rows of this simple program, which are not in @rows then.
  * @last: the rule of the last one, if there is one.
  * @flags: SFU_RULE_SIGNAL or 0, for all rows of the entry.
  */
 struct output {
 	struct jit_section *section;
-	struct sframe_unwind_row rows[MAX_ROWS];
+	struct jit_range range;
+	struct sframe_unwind_row *rows;
 	struct sframe_unwind_function function;
+	struct jit_program *program;
 	struct sfu_rule last;
 	u8 flags;
 };
 
-/* Add to the section's ranges, or to the last one if only padding is between. */
-static int add_range(struct jit_section *section, uint64_t start, uint64_t end)
+static int end_range(struct output *output)
 {
-	const struct jit_range range = { start, end };
-	struct buffer *ranges = &section->ranges;
-	struct jit_range *last;
+	struct buffer *ranges = &output->section->ranges;
 
-	if (ranges->size) {
-		last = (struct jit_range *)(ranges->bytes + ranges->size) - 1;
-		if (start - last->end <= MAX_PADDING) {
-			last->end = end;
-			return 0;
-		}
-	}
-	if (buffer_reserve(ranges, sizeof(range)))
+	if (output->range.start == output->range.end)
+		return 0;
+	if (buffer_reserve(ranges, sizeof(output->range)))
 		return sfu_message_fail(ENOMEM, "no memory");
-	buffer_put(ranges, &range, sizeof(range));
+	buffer_put(ranges, &output->range, sizeof(output->range));
 	return 0;
+}
+
+/* Add to the ranges, or to the last one if only padding is between. */
+static inline int add_range(struct output *output, uint64_t start, uint64_t end)
+{
+	int err;
+
+	if (output->range.end && start - output->range.end <= MAX_PADDING) {
+		output->range.end = end;
+		return 0;
+	}
+	err = end_range(output);
+	output->range = (struct jit_range){ start, end };
+	return err;
 }
 
 static int fail_by_writer(const struct jit_section *section)
@@ -65,24 +73,143 @@ static int fail_by_writer(const struct jit_section *section)
 				sframe_unwind_writer_error(section->writer));
 }
 
-/* Write the entry, if there is one. */
-static int end_entry(struct output *output)
+/* Add @function, whose rows are output.rows, to the writer. */
+static int write_function(struct output *output, struct sframe_unwind_function *function)
 {
-	struct sframe_unwind_function *function = &output->function;
-	int err = 0;
-
-	if (!function->nr_rows)
-		return 0;
 	if (output->flags & SFU_RULE_SIGNAL)
 		function->flags = SFRAME_UNWIND_FUNCTION_SIGNAL;
 	function->rows = output->rows;
 	if (sframe_unwind_writer_add(output->section->writer, function))
-		err = fail_by_writer(output->section);
+		return fail_by_writer(output->section);
+	return add_range(output, function->start, function->start + function->size);
+}
+
+/* The rows of a simple program, in output.rows. */
+static void set_rows(struct output *output, const struct jit_program *program)
+{
+	const struct span *span = span_at(&output->section->eh_frame.programs.spans,
+					  program->first);
+
+	for (unsigned int i = 0; i < program->count; i++)
+		rule_row_set(&output->rows[i], &span[i].rule, span[i].start);
+	output->flags = 0;
+}
+
+/* Write @function as the first one of a simple program. Its rows are kept. */
+static int write_first(struct output *output, struct jit_program *program,
+		       struct sframe_unwind_function *function)
+{
+	struct jit_section *section = output->section;
+	struct buffer *bytes = &section->eh_frame.programs.bytes;
+	const struct buffer *block = &section->writer->block;
+	const struct fde *fde;
+	int err;
+
+	set_rows(output, program);
+	function->nr_rows = program->count;
+	err = write_function(output, function);
 	if (!err)
-		err = add_range(output->section, function->start,
-				function->start + function->size);
-	*function = (struct sframe_unwind_function){ 0 };
+		err = sfu_budget_reserve(&section->budget, bytes, block->size, "functions");
+	if (err)
+		return err;
+	/* The writer leaves out rows that are equal for it. */
+	program->nr_rows = block->bytes[0] | block->bytes[1] << 8;
+	program->rows = bytes->size;
+	program->rows_size = block->size;
+	buffer_put(bytes, block->bytes, block->size);
+	fde = (const struct fde *)(section->writer->fdes.bytes +
+				   section->writer->fdes.size) - 1;
+	program->block = fde->block;
+	program->section = section->number;
+	return 0;
+}
+
+/*
+ * Write functions of a simple program whose rows are in the section: those from @function on, in
+ * front of @end, that have it and are large enough. Returns 0 or a negative errno with a message;
+ * sets @next to the first of the others.
+ */
+static int write_again(struct output *output, const struct jit_program *program,
+		       const struct jit_function *function, const struct jit_function *end,
+		       const struct jit_function **next)
+{
+	struct sframe_unwind_writer *writer = output->section->writer;
+	int err = sfu_writer_reserve(writer, end - function, program->nr_rows);
+	struct fde *fdes = (struct fde *)(writer->fdes.bytes + writer->fdes.size), *to = fdes;
+	const uint64_t last_start = program->last_start;
+	const uint32_t number = function->program, block = program->block;
+
+	if (err)
+		return sfu_message_fail(-err, "no memory");
+	for (; !err && function < end; function++) {
+		const uint64_t start = function->start, size = function->end - start;
+
+		if (function->program != number || size <= last_start)
+			break;
+		*to++ = (struct fde){ start, size, block, NO_NAME };
+		if (start - output->range.end <= MAX_PADDING)
+			output->range.end = start + size;
+		else
+			err = add_range(output, start, start + size);
+	}
+	sfu_writer_added(writer, to - fdes, program->nr_rows);
+	*next = function;
 	return err;
+}
+
+/* Write a function of a simple program whose rows are in the section. */
+static int write_one(struct output *output, const struct jit_program *program,
+		     uint64_t start, uint64_t end)
+{
+	const struct fde fde = {
+		.start = start,
+		.size = end - start,
+		.block = program->block,
+		.name = NO_NAME,
+	};
+	const int err = sfu_writer_put_fde(output->section->writer, &fde, program->nr_rows);
+
+	if (err)
+		return sfu_message_fail(-err, "no memory");
+	return add_range(output, start, end);
+}
+
+/* Write a function, of more than last_start bytes, of a simple program. */
+static int write_simple(struct output *output, struct jit_program *program,
+			uint64_t start, uint64_t end)
+{
+	struct sframe_unwind_function function = { .start = start, .size = end - start };
+	struct jit_section *section = output->section;
+	int err;
+
+	if (!program->rows_size)
+		return write_first(output, program, &function);
+	if (program->section != section->number) {
+		err = sfu_pool_append(&section->writer->pool,
+				      section->eh_frame.programs.bytes.bytes + program->rows,
+				      program->rows_size, &program->block);
+		if (err)
+			return sfu_message_fail(-err, "no memory");
+		program->section = section->number;
+	}
+	return write_one(output, program, start, end);
+}
+
+/* Write the entry, if there is one. */
+static int end_entry(struct output *output)
+{
+	struct sframe_unwind_function function = output->function;
+	struct jit_program *program = output->program;
+
+	if (!function.nr_rows)
+		return 0;
+	output->function.nr_rows = 0;
+	if (program) {
+		output->program = NULL;
+		return write_simple(output, program, function.start,
+				    function.start + function.size);
+	}
+	return write_function(output, &function);
 }
 
 static bool has_last_rule(const struct output *output, const struct span *span)
@@ -103,7 +230,7 @@ static bool is_continued(const struct output *output, const struct span *span)
 	const bool is_same = has_last_rule(output, span);
 
 	if (!function->nr_rows || span->end - function->start > UINT32_MAX ||
-	    (function->nr_rows == MAX_ROWS && !is_same) ||
+	    (function->nr_rows == PROGRAM_ROWS && !is_same) ||
 	    output->flags & SFU_RULE_SIGNAL ||
 	    span->rule.flags & SFU_RULE_SIGNAL)
 		return false;
@@ -125,7 +252,7 @@ static int add_span(struct output *output, const struct span *span)
 		err = end_entry(output);
 		if (err)
 			return err;
-		function->start = span->start;
+		*function = (struct sframe_unwind_function){ .start = span->start };
 		output->flags = span->rule.flags & SFU_RULE_SIGNAL;
 	}
 	if (!has_last_rule(output, span)) {
@@ -151,12 +278,15 @@ static int end_section(struct jit_section *section)
 
 static int add_spans(struct jit_section *section, const struct buffer *spans)
 {
-	struct output output = { .section = section };
+	struct sframe_unwind_row rows[PROGRAM_ROWS];
+	struct output output = { .section = section, .rows = rows };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < nr_spans(spans); i++)
 		err = add_span(&output, span_at(spans, i));
-	return err ? err : end_entry(&output);
+	if (!err)
+		err = end_entry(&output);
+	return err ? err : end_range(&output);
 }
 
 /* Returns the part of @span, of a program, in the code of @function. */
@@ -170,83 +300,88 @@ static struct span part_of(const struct span *span, const struct jit_function *f
 	return part;
 }
 
-/* Returns whether a function of @size bytes has all spans of @program. */
-static bool is_whole(const struct eh_frame *eh_frame, const struct jit_program *program,
-		     uint64_t size)
+/* Add a function by its spans. */
+static int add_by_spans(struct output *output, const struct jit_program *program,
+			const struct jit_function *function)
 {
-	return span_at(&eh_frame->spans, program->first + program->count - 1)->start < size;
-}
-
-/*
- * Add a function by its spans. If these become one entry of their own, other functions of
- * @program can have the same: note that. Nothing goes on with such an entry, because it has
- * several rows.
- */
-static int add_by_spans(struct output *output, const struct eh_frame *eh_frame,
-		     struct jit_program *program, const struct jit_function *function)
-{
+	const struct buffer *spans = &output->section->eh_frame.programs.spans;
+	const struct span *span = span_at(spans, program->first);
 	const uint64_t size = function->end - function->start;
-	const struct span *span = span_at(&eh_frame->spans, program->first);
-	int err = 0;
+	int err = end_entry(output);
 
 	for (uint32_t i = 0; !err && i < program->count && span[i].start < size; i++) {
 		const struct span part = part_of(&span[i], function);
 
 		err = add_span(output, &part);
 	}
-	if (err || output->function.start != function->start ||
-	    output->function.nr_rows < 2 || !is_whole(eh_frame, program, size))
-		return err;
+	return err ? err : end_entry(output);
+}
+
+/*
+ * Add a function of a simple program with one row. Its entry can be that of the one in front of
+ * it, if the rule is the same and only padding is between, as in code that keeps frame
+ * pointers.
+ */
+static int add_single(struct output *output, struct jit_program *program,
+		      const struct jit_function *function)
+{
+	const struct span *span = span_at(&output->section->eh_frame.programs.spans,
+					  program->first);
+	struct sframe_unwind_function *open = &output->function;
+	int err;
+
+	if (open->nr_rows && function->end - open->start <= UINT32_MAX &&
+	    function->start - (open->start + open->size) <= MAX_PADDING &&
+	    !memcmp(&output->last, &span->rule, sizeof(span->rule))) {
+		open->size = function->end - open->start;
+		return 0;
+	}
 	err = end_entry(output);
-	program->entry = sfu_writer_count(output->section->writer);
+	output->last = span->rule;
+	output->program = program;
+	open->start = function->start;
+	open->size = function->end - function->start;
+	open->nr_rows = 1;
 	return err;
 }
 
-/* Add the entry of the function's program once more. */
-static int repeat(struct output *output, const struct jit_program *program,
-		  const struct jit_function *function)
+/* Add @function, and those in front of @end that can be added with it; @next is behind them. */
+static int add_function(struct output *output, const struct jit_function *function,
+			const struct jit_function *end, const struct jit_function **next)
 {
 	struct jit_section *section = output->section;
-	const int err = sfu_writer_repeat(section->writer, program->entry - 1, function->start,
-					  function->end - function->start);
-
-	if (err)
-		return sfu_message_fail(-err, "no memory");
-	return add_range(section, function->start, function->end);
-}
-
-static int add_function(struct output *output, const struct eh_frame *eh_frame,
-			const struct jit_function *function)
-{
-	struct jit_program *program = program_at(eh_frame, function->program);
-	const uint64_t size = function->end - function->start;
+	struct jit_program *program = program_at(&section->eh_frame.programs,
+						 function->program);
 	int err = 0;
 
-	if (output->function.nr_rows) {
-		const struct span first =
-			part_of(span_at(&eh_frame->spans, program->first), function);
-
-		if (!is_continued(output, &first))
-			err = end_entry(output);
-	}
+	*next = function + 1;
+	if (!program->is_simple || function->end - function->start <= program->last_start)
+		return add_by_spans(output, program, function);
+	if (program->count == 1)
+		return add_single(output, program, function);
+	if (output->function.nr_rows)
+		err = end_entry(output);
 	if (err)
 		return err;
-	if (output->function.nr_rows || !program->entry ||
-	    !is_whole(eh_frame, program, size))
-		return add_by_spans(output, eh_frame, program, function);
-	return repeat(output, program, function);
+	if (program->section == section->number)
+		return write_again(output, program, function, end, next);
+	return write_simple(output, program, function->start, function->end);
 }
 
 /* The functions are in order, and do not overlap. */
 static int add_functions(struct jit_section *section)
 {
-	struct output output = { .section = section };
+	const struct jit_function *function = function_at(&section->eh_frame, 0);
+	const struct jit_function *end = function + nr_functions(&section->eh_frame);
+	struct sframe_unwind_row rows[PROGRAM_ROWS];
+	struct output output = { .section = section, .rows = rows };
 	int err = 0;
 
-	for (size_t i = 0; !err && i < nr_functions(&section->eh_frame); i++)
-		err = add_function(&output, &section->eh_frame,
-				   function_at(&section->eh_frame, i));
-	return err ? err : end_entry(&output);
+	while (!err && function < end)
+		err = add_function(&output, function, end, &function);
+	if (!err)
+		err = end_entry(&output);
+	return err ? err : end_range(&output);
 }
 
 static int add_unsorted(struct jit_section *section)
@@ -266,6 +401,7 @@ int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section
 	int err;
 
 	section->size = 0;
+	section->number++;
 	section->ranges.size = 0;
 	section->eh_frame.functions.size = 0;
 	section->budget.allocated = AS_ALLOCATED;

@@ -21,6 +21,7 @@ struct jit_range {
  *
  * @writer: writes the section, once its address is known; NULL if there is none.
  * @size: its size in bytes.
+ * @number: how many sections were made before, plus 1.
  * @ranges: array of struct jit_range, ascending: what it has rules for, with padding.
  * @eh_frame: its functions are all code that was announced, also what has no rule in it.
  * @budget: charged for @eh_frame.
@@ -28,6 +29,7 @@ struct jit_range {
 struct jit_section {
 	struct sframe_unwind_writer *writer;
 	size_t size;
+	uint64_t number;
 	struct buffer ranges;
 	struct eh_frame eh_frame;
 	struct budget budget;

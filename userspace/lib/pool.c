@@ -106,6 +106,17 @@ int sfu_pool_add(struct pool *pool, const void *bytes, size_t size,
 	return 0;
 }
 
+int sfu_pool_append(struct pool *pool, const void *bytes, size_t size, uint32_t *offset)
+{
+	if (size > UINT32_MAX - pool->area.size)
+		return -EFBIG;
+	if (buffer_reserve(&pool->area, size))
+		return -ENOMEM;
+	*offset = pool->area.size;
+	buffer_put(&pool->area, bytes, size);
+	return 0;
+}
+
 void sfu_pool_truncate(struct pool *pool, size_t area_size)
 {
 	size_t count;

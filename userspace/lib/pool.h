@@ -37,6 +37,9 @@ struct pool {
 int sfu_pool_add(struct pool *pool, const void *bytes, size_t size,
 		 uint32_t *offset);
 
+/* Add a block that will not be found. Returns as sfu_pool_add(). */
+int sfu_pool_append(struct pool *pool, const void *bytes, size_t size, uint32_t *offset);
+
 /* Remove the blocks that were added since the area had @area_size bytes. */
 void sfu_pool_truncate(struct pool *pool, size_t area_size);
 

@@ -14,8 +14,6 @@
 
 /* Rows that one FDE can have. */
 #define MAX_FDE_ROWS UINT16_MAX
-/* Most FDEs: the header must be able to express the offset of the index's end. */
-#define MAX_FDES ((size_t)UINT32_MAX / SFRAME_FDE_SIZE)
 
 /* No function is larger than the user address space. */
 #define MAX_FUNCTION (1ULL << 47)
@@ -193,37 +191,6 @@ static int take_rows(struct sframe_unwind_writer *writer,
 	return 0;
 }
 
-/* Append @fde, which has @nr_rows rows. Returns 0 or a negative errno without a message. */
-static int put_fde(struct sframe_unwind_writer *writer, const struct fde *fde,
-		   uint16_t nr_rows)
-{
-	if (writer->fdes.size >= MAX_FDES * sizeof(*fde) ||
-	    writer->nr_rows + nr_rows > UINT32_MAX)
-		return -EFBIG;
-	if (buffer_reserve(&writer->fdes, sizeof(*fde)))
-		return -ENOMEM;
-	buffer_put(&writer->fdes, fde, sizeof(*fde));
-	writer->nr_rows += nr_rows;
-	writer->is_unsorted |= fde->start < writer->end;
-	writer->end = fde->start + fde->size;
-	return 0;
-}
-
-int sfu_writer_repeat(struct sframe_unwind_writer *writer, size_t number,
-		      uint64_t start, uint32_t size)
-{
-	const struct fde *like = (const struct fde *)writer->fdes.bytes + number;
-	const struct fde fde = {
-		.start = start,
-		.size = size,
-		.block = like->block,
-		.name = NO_NAME,
-	};
-	const unsigned char *nr_rows = writer->pool.area.bytes + fde.block;
-
-	return put_fde(writer, &fde, nr_rows[0] | nr_rows[1] << 8);
-}
-
 /* Returns 0 or a negative errno without a message. */
 static int add_piece(struct sframe_unwind_writer *writer,
 		     const struct sfu_piece *piece, size_t name)
@@ -240,7 +207,7 @@ static int add_piece(struct sframe_unwind_writer *writer,
 	if (!err)
 		err = sfu_pool_add(&writer->pool, writer->block.bytes,
 				   writer->block.size, &fde.block);
-	return err ? err : put_fde(writer, &fde, piece->nr_rows);
+	return err ? err : sfu_writer_put_fde(writer, &fde, piece->nr_rows);
 }
 
 /*

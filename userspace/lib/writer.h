@@ -10,6 +10,7 @@
 #include <sframe_unwind.h>
 
 #include "pool.h"
+#include "module/decode/sframe_format.h"
 
 /* Value of fde.name for a function without a name. */
 #define NO_NAME SIZE_MAX
@@ -85,12 +86,51 @@ static inline size_t sfu_writer_count(const struct sframe_unwind_writer *writer)
 	return writer->fdes.size / sizeof(struct fde);
 }
 
+/* Most FDEs: the header must be able to express the offset of the index's end. */
+#define SFU_MAX_FDES ((size_t)UINT32_MAX / SFRAME_FDE_SIZE)
+
 /*
- * Add a function without a name that has the rows of the FDE @number, all of which start
- * in front of @size. Numbers are in the order of adding, until sframe_unwind_writer_size()
- * is called. Returns 0, or -ENOMEM or -EFBIG without a message.
+ * Make room for @count FDEs with @nr_rows rows each. Returns 0 or a negative errno without a
+ * message.
  */
-int sfu_writer_repeat(struct sframe_unwind_writer *writer, size_t number,
-		      uint64_t start, uint32_t size);
+static inline int sfu_writer_reserve(struct sframe_unwind_writer *writer, size_t count,
+				     uint16_t nr_rows)
+{
+	if (count > SFU_MAX_FDES - sfu_writer_count(writer) ||
+	    writer->nr_rows + (uint64_t)count * nr_rows > UINT32_MAX)
+		return -EFBIG;
+	return buffer_reserve(&writer->fdes, count * sizeof(struct fde));
+}
+
+/*
+ * @count FDEs, at least 1, with @nr_rows rows each were put behind the others, where there was
+ * room for them, in the order of their addresses.
+ */
+static inline void sfu_writer_added(struct sframe_unwind_writer *writer, size_t count,
+				    uint16_t nr_rows)
+{
+	const struct fde *first = (const struct fde *)(writer->fdes.bytes + writer->fdes.size);
+	const struct fde *last = first + count - 1;
+
+	writer->fdes.size += count * sizeof(*first);
+	writer->nr_rows += (uint64_t)count * nr_rows;
+	writer->is_unsorted |= first->start < writer->end;
+	writer->end = last->start + last->size;
+}
+
+/* Append @fde, which has @nr_rows rows. Returns 0 or a negative errno without a message. */
+static inline int sfu_writer_put_fde(struct sframe_unwind_writer *writer,
+				     const struct fde *fde, uint16_t nr_rows)
+{
+	const int err = sfu_writer_reserve(writer, 1, nr_rows);
+
+	if (err)
+		return err;
+	buffer_put(&writer->fdes, fde, sizeof(*fde));
+	writer->nr_rows += nr_rows;
+	writer->is_unsorted |= fde->start < writer->end;
+	writer->end = fde->start + fde->size;
+	return 0;
+}
 
 #endif /* SFRAME_UNWIND_LIB_WRITER_H */
