@@ -359,6 +359,25 @@ static void first_function(void)
 	EXPECT_EQ(sfu_eh_frame_first(output), 0);
 }
 
+/* Nothing is read behind a function without a CIE, as if the section were read. */
+static void first_function_malformed(void)
+{
+	const uint32_t wrong = UINT32_MAX;
+	struct made section;
+	size_t at;
+
+	begin_output();
+	at = output_size;
+	put_fde(CODE + 0x40, 0x20, prologue, sizeof(prologue));
+	put_fde(CODE + 0x80, 0x20, prologue, sizeof(prologue));
+	put_number(0, 4);
+	EXPECT_EQ(sfu_eh_frame_first(output), CODE + 0x40);
+	memcpy(output + at + 4, &wrong, sizeof(wrong));
+	EXPECT_EQ(make(output, &section), -EINVAL);
+	EXPECT_EQ(sfu_eh_frame_first(output), 0);
+	unmake(&section);
+}
+
 /* LLVM passes each FDE to an unwinder of its own. */
 static void one_function_alone(void)
 {
@@ -650,6 +669,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(functions_of_a_section),
 		TAP_TEST(first_function),
+		TAP_TEST(first_function_malformed),
 		TAP_TEST(one_function_alone),
 		TAP_TEST(code_far_apart),
 		TAP_TEST(one_rule_for_all),

@@ -312,18 +312,21 @@ void sfu_eh_frame_free(struct eh_frame *eh_frame, struct budget *budget)
 	sfu_programs_free(&eh_frame->programs, budget);
 }
 
-/* Returns where the function of the FDE at @at starts, or 0. */
-static uint64_t start_of(const unsigned char *begin, const unsigned char *at)
+/* Set @start to where the function of the FDE at @at starts, or 0. Returns whether it has a CIE. */
+static bool find_start(const unsigned char *begin, const unsigned char *at, uint64_t *start)
 {
 	const unsigned char *cie_at = at + WORD - word_at(at + WORD);
 	struct reader reader = entry_contents(at), instructions;
 	struct jit_function function;
 	struct cie cie;
 
+	*start = 0;
 	if (!is_cie(begin, cie_at, at))
-		return 0;
+		return false;
 	sfu_programs_parse_cie(cie_at, &cie, &instructions);
-	return read_code(&reader, &cie, &function) ? function.start : 0;
+	if (read_code(&reader, &cie, &function))
+		*start = function.start;
+	return true;
 }
 
 uint64_t sfu_eh_frame_first(const unsigned char *begin)
@@ -333,8 +336,9 @@ uint64_t sfu_eh_frame_first(const unsigned char *begin)
 	uint64_t first = 0;
 
 	while (!first && is_length(word_at(at))) {
-		if (word_at(at + WORD))
-			first = start_of(is_alone ? NULL : begin, at);
+		/* What is behind a malformed entry are no entries, perhaps. */
+		if (word_at(at + WORD) && !find_start(is_alone ? NULL : begin, at, &first))
+			break;
 		if (is_alone)
 			break;
 		at += WORD + word_at(at);
