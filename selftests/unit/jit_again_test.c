@@ -126,6 +126,27 @@ static void other_instructions(void)
 	sfu_jit_section_free(&section);
 }
 
+/* A function that ends where the last row begins does not have it; those behind it do. */
+static void smallest_first(void)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		begin(8);
+		put_fde(CODE, 4, 16);
+		put_fde(CODE + 0x40, 5, 16);
+		put_fde(CODE + 0x80, 0x20, 16);
+		put_fde(CODE + 0xc0, 4, 16);
+		EXPECT_EQ(make(), 0);
+		EXPECT_EQ(cfa_at(CODE + 3), 8);
+		EXPECT_EQ(cfa_at(CODE + 4), 0);
+		EXPECT_EQ(cfa_at(CODE + 0x43), 8);
+		EXPECT_EQ(cfa_at(CODE + 0x44), 16);
+		EXPECT_EQ(cfa_at(CODE + 0x9f), 16);
+		EXPECT_EQ(cfa_at(CODE + 0xc3), 8);
+		EXPECT_EQ(cfa_at(CODE + 0xc4), 0);
+	}
+	sfu_jit_section_free(&section);
+}
+
 static void end_of_a_run(void)
 {
 	static const struct {
@@ -177,6 +198,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(instructions_are_kept),
 		TAP_TEST(other_instructions),
+		TAP_TEST(smallest_first),
 		TAP_TEST(end_of_a_run),
 	};
 
