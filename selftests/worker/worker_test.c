@@ -387,6 +387,52 @@ static void test_spare(void)
 	EXPECT_EQ(nr_children(), 0);
 }
 
+/* Without a spare one, what is not used ends, and is collected. */
+static void test_unused(void)
+{
+	pid_t server;
+
+	EXPECT(end_idle());
+	EXPECT(!workers_end_unused(0));
+	EXPECT_EQ(convert(library, NULL), 0);
+	server = only_child();
+	EXPECT(workers_end_unused(60000));
+	EXPECT_EQ(only_child(), server);
+	for (int i = 0; i < 500 && workers_end_unused(0); i++)
+		usleep(10000);
+	EXPECT(!workers_end_unused(0));
+	EXPECT_EQ(nr_children(), 0);
+}
+
+/* What the start of a server takes is told by the conversion that has started it. */
+static void test_start_is_told(void)
+{
+	const int fd = make_snapshot(library);
+	struct worker *worker;
+	uint64_t first;
+
+	EXPECT(end_idle());
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	first = end.cpu_ns;
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	printf("# %llu us, then %llu us\n", (unsigned long long)first / 1000,
+	       (unsigned long long)end.cpu_ns / 1000);
+	EXPECT(first > 2 * end.cpu_ns);
+	/* And what has been told is not told again when the server dies. */
+	EXPECT_EQ(convert(library, NULL), 0);
+	first = end.cpu_ns;
+	EXPECT_EQ(kill(only_child(), SIGSTOP), 0);
+	EXPECT_EQ(worker_start(&worker, fd, NULL), 0);
+	close(fd);
+	EXPECT_EQ(kill(only_child(), SIGKILL), 0);
+	wait_for_worker(worker, &end);
+	EXPECT_EQ(end.error, -EINTR);
+	printf("# %llu us, then %llu us\n", (unsigned long long)first / 1000,
+	       (unsigned long long)end.cpu_ns / 1000);
+	EXPECT(end.cpu_ns < first);
+	EXPECT(wait_for_children());
+}
+
 /* It is replaced by another one. */
 static void test_killed_while_idle(void)
 {
@@ -465,6 +511,8 @@ int main(int argc, char **argv)
 		TAP_TEST(test_killed),
 		TAP_TEST(test_again),
 		TAP_TEST(test_spare),
+		TAP_TEST(test_unused),
+		TAP_TEST(test_start_is_told),
 		TAP_TEST(test_killed_while_idle),
 		TAP_TEST(test_killed_spare),
 		TAP_TEST(test_cut_snapshot),

@@ -53,6 +53,12 @@ extern "C" {
  * other readers of SFrame refuse it.
  */
 #define SFRAME_UNWIND_CONVERT_EXTENDED	0x01U
+/*
+ * Bit of @flags: no entry of the section's index is for several functions, and a function of
+ * at most @max_rows rows has one. For SFRAME_UNWIND_IOC_ATTACH with
+ * SFRAME_UNWIND_ATTACH_UNCHANGED, which compares the code of each entry by itself.
+ */
+#define SFRAME_UNWIND_CONVERT_BY_FUNCTION	0x02U
 
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
@@ -63,8 +69,8 @@ extern "C" {
  *	.sframe of version 3 has a rule, that one is used instead, unless it
  *	is wrong by a known defect of assemblers or linkers. 0: all six.
  * @max_rows: rows that one entry of the section's index may have. An entry is
- *	a range of code: neighbouring functions share entries, large ones are
- *	divided. A larger value makes the section smaller and lookups slower.
+ *	a range of code: neighbouring functions share entries (but see
+ *	SFRAME_UNWIND_CONVERT_BY_FUNCTION), large ones are divided. A larger value makes the section smaller and lookups slower.
  *	0: 32.
  * @progress: called occasionally by the converting thread with the work done
  *	and the total, in arbitrary units; may be NULL.

@@ -10,7 +10,7 @@
  *
  * One process converts all snapshots of a request, so a snapshot that takes over the
  * process decides about the results of all others. A request with several must have only
- * snapshots of files that nobody but root can have written.
+ * snapshots of files that nobody but root can have written, or of objects of one program.
  *
  * The result is written sequentially from its beginning, for each snapshot in turn:
  *
@@ -42,7 +42,8 @@
  * @nice: added to the niceness.
  * @flags: see struct sframe_unwind_convert_options.
  * @nr_snapshots: 1 to WORKER_MAX_SNAPSHOTS.
- * @reserved: 0.
+ * @is_object: 1 if the snapshots are objects that one program has announced, see object.h,
+ *	else 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -52,7 +53,7 @@ struct worker_request {
 	int32_t nice;
 	uint32_t flags;
 	uint32_t nr_snapshots;
-	uint32_t reserved;
+	uint32_t is_object;
 };
 
 /**
@@ -94,6 +95,8 @@ struct worker_reply {
  * @text_size: bytes of the error's text; 0 without an error.
  * @reserved: 0.
  * @packed_size: bytes of the result; 0 with an error.
+ * @code_start, @code_size: of an object: where its code is; else 0. The section is as if
+ *	the code began at address 0.
  */
 struct worker_header {
 	char magic[8];
@@ -102,6 +105,8 @@ struct worker_header {
 	uint32_t text_size;
 	uint32_t reserved;
 	uint64_t packed_size;
+	uint64_t code_start;
+	uint64_t code_size;
 };
 
 /**

@@ -358,6 +358,8 @@ static int query(struct session *session)
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP;
 	session->jobs.can_switch = session->jobs.is_extended &&
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH;
+	session->jobs.follows =
+		query.features & SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)

@@ -163,6 +163,17 @@ int worker_result_read_part(int result_fd, const struct worker_part *part,
 	return unpack(result_fd, &header, at, converted, text, size);
 }
 
+void worker_result_code(int result_fd, const struct worker_part *part,
+			uint64_t *start, uint64_t *size)
+{
+	struct worker_header header;
+	uint64_t at;
+	const int err = read_header(result_fd, part, &header, &at);
+
+	*start = err ? 0 : header.code_start;
+	*size = err ? 0 : header.code_size;
+}
+
 /* The only result. */
 static const struct worker_part whole = { .index = 0, .nr = 1 };
 

@@ -16,6 +16,7 @@
 /**
  * struct cutter - spans being divided
  *
+ * @by_function: each function begins a run, and has one entry if that is possible.
  * @rows: array of struct row: the current run. There is room for a row of each span, and
  *	one more.
  * @end: where the code of the run ends.
@@ -25,6 +26,7 @@ struct cutter {
 	struct image *image;
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
+	bool by_function;
 	struct buffer rows;
 	uint64_t end;
 	struct buffer entry;
@@ -141,6 +143,11 @@ static int write_run(struct cutter *cutter)
 	if (!count)
 		return 0;
 	row_at(cutter, count)->start = cutter->end;
+	if (cutter->by_function && count <= cutter->max_rows) {
+		err = write_entry(cutter, 0, count - 1);
+		cutter->rows.size = 0;
+		return err;
+	}
 	if (sfu_cuts_find(row_at(cutter, 0), count, cutter->max_rows))
 		return sfu_message_fail(ENOMEM, "no memory");
 	/* The entries are found from the end; write them from the front. */
@@ -169,7 +176,8 @@ static int is_continued(const struct cutter *cutter, const struct span *span)
 	const struct row *last;
 	int ret;
 
-	if (!nr_rows(cutter) || span->reason || span->plt_push)
+	if (!nr_rows(cutter) || span->reason || span->plt_push ||
+	    (cutter->by_function && span->flags & SPAN_ENTRY))
 		return 0;
 	last = row_at(cutter, nr_rows(cutter) - 1);
 	/* The start of a signal trampoline must be the start of an entry. */
@@ -271,12 +279,14 @@ static int add_span(struct cutter *cutter, const struct span *span)
 }
 
 int sfu_entries_write(const struct buffer *spans, struct image *image,
-		      uint32_t max_rows, struct sframe_unwind_writer *writer)
+		      uint32_t max_rows, bool by_function,
+		      struct sframe_unwind_writer *writer)
 {
 	struct cutter cutter = {
 		.image = image,
 		.writer = writer,
 		.max_rows = max_rows,
+		.by_function = by_function,
 	};
 	int err = 0;
 
