@@ -222,10 +222,11 @@ static void write_elf(const void *bytes, size_t size)
 /* Write an object whose .eh_frame has a relocation of @type. */
 static void write_object(const char *of, unsigned int type)
 {
+	static const unsigned char text[OBJECT_MAX_TEXT];
 	struct announced_object object;
 	FILE *file;
 
-	make_announced_object(&object, 0x7f1234567000, 64, 8);
+	make_announced_object(&object, 0x7f1234567000, text, sizeof(text), 8);
 	object.rela[0].r_info = ELF64_R_INFO(1, type);
 	snprintf(name, sizeof(name), "%s", of);
 	file = create("object");

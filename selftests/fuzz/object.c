@@ -41,12 +41,23 @@ void fuzz_object(const u8 *data, size_t size)
 	};
 	struct sframe_unwind_converted *converted;
 	struct object object;
+	size_t left = size;
 	int err;
 
 	if (object_make(data, size, &object))
 		return;
 	FUZZ_CHECK(object.code_size && object.code_size <= OBJECT_MAX_CODE &&
 		   object.start + object.code_size > object.start, "code");
+	for (u32 i = 0; i < object.nr_same; i++) {
+		const struct worker_same *same = &object.same[i];
+
+		FUZZ_CHECK(same->size && same->size <= left &&
+			   same->object <= size - same->size &&
+			   same->code <= object.code_size - same->size,
+			   "part %u", i);
+		left -= same->size;
+	}
+	FUZZ_CHECK(left < size, "no parts");
 	err = sframe_unwind_convert_memory(object.bytes, object.size, "object",
 					   &options, &converted);
 	/* Its headers are sound, whatever its .eh_frame is. */
@@ -55,5 +66,5 @@ void fuzz_object(const u8 *data, size_t size)
 		check_section(converted, &object);
 		sframe_unwind_converted_free(converted);
 	}
-	free(object.bytes);
+	object_free(&object);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * An object as LLVM announces it to debuggers: relocatable, with the address of its code,
- * and an .eh_frame whose relocations are not applied.
+ * the code itself, and an .eh_frame whose relocations are not applied.
  */
 #ifndef SELFTESTS_ANNOUNCED_OBJECT_H
 #define SELFTESTS_ANNOUNCED_OBJECT_H
@@ -26,9 +26,13 @@ enum {
 #define OBJECT_CFA		19
 #define OBJECT_START		32
 
+/* Most bytes of its code, of which the structure has a copy. */
+#define OBJECT_MAX_TEXT		64
+
 struct announced_object {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[OBJECT_SECTIONS];
+	unsigned char text[OBJECT_MAX_TEXT];
 	unsigned char eh_frame[56];
 	Elf64_Rela rela[1];
 	Elf64_Sym symbols[2];
@@ -36,12 +40,12 @@ struct announced_object {
 };
 
 /*
- * Make an object for one function of @size bytes at @code, all over which the CFA is
- * rsp + @cfa.
+ * Make an object for one function at @code, all over which the CFA is rsp + @cfa. Its @size
+ * bytes are @text.
  */
 static inline void make_announced_object(struct announced_object *object,
-					 uint64_t code, uint32_t size,
-					 unsigned char cfa)
+					 uint64_t code, const void *text,
+					 uint32_t size, unsigned char cfa)
 {
 	static const unsigned char eh_frame[] = {
 		/* CIE: version 1, "zR", factors 1 and -8, return address in column 16 */
@@ -73,9 +77,10 @@ static inline void make_announced_object(struct announced_object *object,
 	};
 	sections[OBJECT_TEXT] = (Elf64_Shdr) {
 		.sh_name = 1,
-		.sh_type = SHT_NOBITS,
+		.sh_type = SHT_PROGBITS,
 		.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 		.sh_addr = code,
+		.sh_offset = offsetof(struct announced_object, text),
 		.sh_size = size,
 	};
 	sections[OBJECT_EH_FRAME] = (Elf64_Shdr) {
@@ -109,6 +114,7 @@ static inline void make_announced_object(struct announced_object *object,
 		.sh_offset = offsetof(struct announced_object, names),
 		.sh_size = sizeof(object->names),
 	};
+	memcpy(object->text, text, size);
 	memcpy(object->eh_frame, eh_frame, sizeof(eh_frame));
 	object->eh_frame[OBJECT_CFA] = cfa;
 	memcpy(object->eh_frame + OBJECT_START + 4, &size, sizeof(size));

@@ -88,7 +88,10 @@ static bool convert(uint32_t flags)
 	int err = -1;
 
 	put("\0\0\0", 4);
-	make_announced_object(&input.object, CODE, FUNCTIONS * SIZE, 8);
+	make_announced_object(&input.object, CODE, &input, SIZE, 8);
+	/* Whatever it is. */
+	input.object.sections[OBJECT_TEXT].sh_offset = 0;
+	input.object.sections[OBJECT_TEXT].sh_size = FUNCTIONS * SIZE;
 	input.object.sections[OBJECT_RELA].sh_type = SHT_NULL;
 	input.object.sections[OBJECT_EH_FRAME].sh_offset = sizeof(input.object);
 	input.object.sections[OBJECT_EH_FRAME].sh_size = used;
@@ -97,7 +100,7 @@ static bool convert(uint32_t flags)
 	if (!object_make((void *)&input, sizeof(input), &made))
 		err = sframe_unwind_convert_memory(made.bytes, made.size, "made",
 						   &options, &converted);
-	free(made.bytes);
+	object_free(&made);
 	if (err)
 		return false;
 	bytes.copy = converted->bytes;

@@ -18,13 +18,6 @@
 #include "userspace/cli/attach/child.h"
 #include "userspace/cli/attach/runtimes.h"
 
-struct descriptor {
-	uint32_t version;
-	uint32_t action;
-	uint64_t relevant;
-	uint64_t first;
-};
-
 /* Found by its name: the linker exports it. */
 struct descriptor __jit_debug_descriptor;
 
@@ -34,6 +27,7 @@ struct descriptor __jit_debug_descriptor;
 struct entry entries[MOST];
 struct object objects[MOST];
 enum kind kind_of[MOST];
+struct worker_same same_of[MOST];
 bool is_attached[MOST];
 unsigned int nr_attached, nr_watched;
 unsigned char large_code[2 * LARGE_SIZE];
@@ -295,6 +289,18 @@ void worker_result_code(int result_fd, const struct worker_part *part,
 	}
 }
 
+int worker_result_same(int result_fd, const struct worker_part *part,
+		       struct worker_same **same, uint32_t *nr)
+{
+	(void)result_fd;
+	*nr = 1;
+	*same = malloc(sizeof(**same));
+	if (!*same)
+		return -ENOMEM;
+	**same = same_of[the_worker.objects[part->index].number];
+	return 0;
+}
+
 void sframe_unwind_converted_free(struct sframe_unwind_converted *converted)
 {
 	nr_converted -= !!converted;
@@ -332,6 +338,11 @@ void scene_begin(void)
 	world_begin();
 	for (unsigned int i = 0; i < MOST; i++)
 		objects[i] = (struct object) { .number = i, .place = i };
+	for (unsigned int i = 0; i < MOST; i++)
+		same_of[i] = (struct worker_same) {
+			.object = offsetof(struct object, code),
+			.size = CODE_SIZE,
+		};
 	memset(kind_of, 0, sizeof(kind_of));
 	memset(is_attached, 0, sizeof(is_attached));
 	memset(is_ended, 0, sizeof(is_ended));
@@ -354,10 +365,22 @@ void scene_begin(void)
 	};
 }
 
+/* The byte that the object's code should have everywhere. */
+static unsigned char byte_of(unsigned int number)
+{
+	const uint64_t place = objects[number].place;
+
+	if (kind_of[number] == MUCH)
+		return large_code[LARGE_SIZE * place];
+	return kind_of[number] == LEAVES ? 0 : place % 251;
+}
+
 bool look(void)
 {
 	static struct announced_ranges ranges;
 
+	for (unsigned int i = 0; i < MOST; i++)
+		memset(objects[i].code, byte_of(i), CODE_SIZE);
 	reply = (struct reader_reply) { 0 };
 	reader_announced(process, &request, &reply, &ranges);
 	request.code.nr = ranges.nr;

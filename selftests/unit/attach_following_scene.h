@@ -13,6 +13,13 @@
 #include "userspace/cli/attach/code.h"
 #include "userspace/cli/attach/following.h"
 
+struct descriptor {
+	uint32_t version;
+	uint32_t action;
+	uint64_t relevant;
+	uint64_t first;
+};
+
 struct entry {
 	uint64_t next;
 	uint64_t before;
@@ -41,15 +48,17 @@ enum kind {
 	LEAVES,		/* the process ends while it is attached to; there is one at most */
 };
 
-/* @place: where its code is. */
+/* @place: where its code is. @code: what it should be, set by look(). */
 struct object {
 	uint64_t number;
 	uint64_t place;
+	unsigned char code[16];
 };
 
 #define MOST 1000U
 #define LARGE_SIZE ((16U << 20) - 4096)
 
+extern struct descriptor __jit_debug_descriptor;
 extern struct entry entries[MOST];
 extern struct object objects[MOST];
 extern enum kind kind_of[MOST];
@@ -65,6 +74,9 @@ void make_code(unsigned int place, unsigned char byte);
 /* Workers that were started, and those that ended with a result; the most objects of one. */
 extern unsigned int nr_workers, nr_results, most_at_once;
 extern int last_nice;
+
+/* What the worker says that an object has of its code: normally, all. */
+extern struct worker_same same_of[MOST];
 
 /* The next look, and what the last one has replied. */
 extern struct reader_request request;

@@ -24,7 +24,7 @@ static void make(size_t size)
 {
 	unsigned char *bytes = malloc(size ? size : 1);
 
-	free(made.bytes);
+	object_free(&made);
 	memcpy(bytes, &input, size);
 	problem = object_make(bytes, size, &made);
 	free(bytes);
@@ -32,7 +32,11 @@ static void make(size_t size)
 
 static void begin(void)
 {
-	make_announced_object(&input, CODE, 64, 8);
+	static unsigned char text[OBJECT_MAX_TEXT];
+
+	for (unsigned int i = 0; i < sizeof(text); i++)
+		text[i] = 1 + i;
+	make_announced_object(&input, CODE, text, sizeof(text), 8);
 }
 
 /* Section 1 of the made file. */
@@ -163,7 +167,12 @@ static const struct {
 	{ SECTION(TEXT, sh_addr), 8, UINT64_MAX, "broken ELF object: code" },
 	{ SECTION(TEXT, sh_addr), 8, -63ULL, "broken ELF object: code" },
 	{ SECTION(TEXT, sh_size), 8, 0, "it has no code with an address" },
-	{ SECTION(TEXT, sh_size), 8, OBJECT_MAX_CODE, NULL },
+	{ SECTION(TEXT, sh_size), 8, OBJECT_MAX_CODE, "its code is not in the object" },
+	{ SECTION(TEXT, sh_size), 8, sizeof(input), "its code is not in the object" },
+	{ SECTION(TEXT, sh_offset), 8, UINT64_MAX, "its code is not in the object" },
+	{ SECTION(TEXT, sh_offset), 8, sizeof(input) - 63, "its code is not in the object" },
+	{ SECTION(TEXT, sh_offset), 8, sizeof(input) - 64, NULL },
+	{ SECTION(TEXT, sh_type), 4, SHT_NOBITS, "its code is not in the object" },
 	{ SECTION(TEXT, sh_size), 8, OBJECT_MAX_CODE + 1, "broken ELF object: code" },
 	{ SECTION(TEXT, sh_size), 8, 1ULL << 63, "broken ELF object: code" },
 	{ SECTION(EH_FRAME, sh_flags), 8, SHF_ALLOC | SHF_EXECINSTR, NULL },
@@ -237,7 +246,6 @@ static void far_apart(void)
 	EXPECT_EQ(made.code_size, OBJECT_MAX_CODE);
 }
 
-/* Under ASan: no byte behind the object is read. */
 /* Many tables of relocations that are the same bytes. */
 static void same_relocations(void)
 {
@@ -262,13 +270,113 @@ static void same_relocations(void)
 		const size_t most = sizeof(large) / sizeof(large.rela[0]);
 
 		large.object.header.e_shnum = nr;
-		free(made.bytes);
+		object_free(&made);
 		problem = object_make((unsigned char *)&large, sizeof(large),
 				      &made);
 		EXPECT_EQ(!problem, (nr - OBJECT_SECTIONS + 1) * RELOCATIONS <=
 				    most);
 		EXPECT(!made.lacks_memory);
 	}
+}
+
+/* --- what of the code is compared */
+
+/* Relocate the code once, at @at. Returns the parts that are compared. */
+static unsigned int relocate_code(uint32_t type, uint64_t at)
+{
+	begin();
+	input.sections[OBJECT_RELA].sh_info = OBJECT_TEXT;
+	input.rela[0].r_offset = at;
+	input.rela[0].r_info = ELF64_R_INFO(1, type);
+	make(sizeof(input));
+	return problem ? 0 : made.nr_same;
+}
+
+static bool is_part(unsigned int number, unsigned int from, unsigned int to)
+{
+	const struct worker_same *same = &made.same[number];
+
+	return same->code == from && same->size == to - from &&
+	       same->object == AT(text) + from;
+}
+
+static void whole_code(void)
+{
+	begin();
+	make(sizeof(input));
+	EXPECT_EQ(made.nr_same, 1);
+	EXPECT(is_part(0, 0, 64));
+}
+
+/* What a relocation of the code may change is left out. */
+static void relocated_code(void)
+{
+	static const struct {
+		uint32_t type;
+		unsigned int before, behind;
+	} changes[] = {
+		{ R_X86_64_PC32, 0, 4 },
+		{ R_X86_64_PLT32, 0, 4 },
+		{ R_X86_64_32S, 0, 4 },
+		{ R_X86_64_64, 0, 8 },
+		{ R_X86_64_PC64, 0, 8 },
+		{ R_X86_64_GOTPC64, 0, 8 },
+		{ R_X86_64_REX_GOTPCRELX, 3, 4 },
+		{ R_X86_64_TLSGD, 12, 20 },
+		{ 0xff, 12, 20 },
+	};
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		EXPECT_EQ(relocate_code(changes[i].type, 20), 2);
+		EXPECT(is_part(0, 0, 20 - changes[i].before));
+		EXPECT(is_part(1, 20 + changes[i].behind, 64));
+	}
+	EXPECT_EQ(relocate_code(R_X86_64_NONE, 20), 1);
+	EXPECT(is_part(0, 0, 64));
+	EXPECT_EQ(relocate_code(R_X86_64_TLSGD, 0), 1);
+	EXPECT(is_part(0, 32, 64));
+	EXPECT_EQ(relocate_code(R_X86_64_PC32, 62), 1);
+	EXPECT(is_part(0, 0, 62));
+	EXPECT_EQ(relocate_code(R_X86_64_PC32, 64), 1);
+	EXPECT_EQ(relocate_code(R_X86_64_PC32, UINT64_MAX), 1);
+	EXPECT(is_part(0, 0, 64));
+}
+
+/* In a linked object, they have been applied. */
+static void linked_code(void)
+{
+	begin();
+	input.header.e_type = ET_DYN;
+	input.sections[OBJECT_RELA].sh_info = OBJECT_TEXT;
+	input.rela[0].r_offset = 20;
+	make(sizeof(input));
+	EXPECT_EQ(made.nr_same, 1);
+}
+
+/* Two sections with code, and what is between them. */
+static void two_sections(void)
+{
+	begin();
+	input.sections[OBJECT_SYMTAB].sh_flags = SHF_EXECINSTR;
+	input.sections[OBJECT_SYMTAB].sh_addr = CODE + 256;
+	make(sizeof(input));
+	EXPECT_EQ(made.nr_same, 2);
+	EXPECT(is_part(0, 0, 64));
+	EXPECT_EQ(made.same[1].code, 256);
+	EXPECT_EQ(made.same[1].object, AT(symbols));
+	EXPECT_EQ(made.same[1].size, sizeof(input.symbols));
+}
+
+/* All that there is may be changed. */
+static void nothing_to_compare(void)
+{
+	begin();
+	input.sections[OBJECT_TEXT].sh_size = 4;
+	input.sections[OBJECT_RELA].sh_info = OBJECT_TEXT;
+	input.rela[0].r_offset = 0;
+	make(sizeof(input));
+	EXPECT(problem && !strcmp(problem, "its code is not in the object"));
+	EXPECT(!made.bytes && !made.same);
 }
 
 static bool lacks_memory;
@@ -293,6 +401,7 @@ static void no_memory(void)
 	EXPECT(!problem && !made.lacks_memory);
 }
 
+/* Under ASan: no byte behind the object is read. */
 static void cut(void)
 {
 	for (size_t size = 0; size < sizeof(input); size++) {
@@ -337,12 +446,22 @@ int main(void)
 	tap_case("code in places that are far apart");
 	same_relocations();
 	tap_case("tables of relocations that are the same bytes");
+	whole_code();
+	tap_case("all code is compared");
+	relocated_code();
+	tap_case("but not what relocations change");
+	linked_code();
+	tap_case("which are applied in linked objects");
+	two_sections();
+	tap_case("code of two sections");
+	nothing_to_compare();
+	tap_case("no code that could be compared");
 	no_memory();
 	tap_case("without memory");
 	cut();
 	tap_case("cut at each byte");
 	random_bytes();
 	tap_case("200,000 random changes");
-	free(made.bytes);
+	object_free(&made);
 	return tap_done();
 }

@@ -185,13 +185,54 @@ static void other_code(void)
 	make_code(1, 0xc3);
 	look();
 	EXPECT_EQ(nr_attached, 2);
-	/* Another object is for other code. */
-	announce(0, 1);
-	look();
+	EXPECT(nothing_is_left());
+}
+
+/* The same if it has been made before the first look. */
+static void other_code_before(void)
+{
+	make_code(1, 0xc3);
 	announce(0, 3);
+	for (unsigned int i = 0; i < 3; i++, world.now += SECOND)
+		look();
+	EXPECT_EQ(nr_attached, 2);
+	EXPECT(!is_attached[1]);
+	make_code(1, 1);
 	look_on(10);
 	EXPECT_EQ(nr_attached, 3);
 	EXPECT(nothing_is_left());
+}
+
+/* What the worker says of the code, which may be anything. */
+static void other_parts(void)
+{
+	enum { SIZE = sizeof(struct object), AT = offsetof(struct object, code) };
+	static const struct {
+		struct worker_same same;
+		bool is_good;
+	} parts[] = {
+		{ { AT, 0, 16 }, true },
+		{ { AT + 4, 4, 12 }, true },
+		{ { SIZE - 1, 15, 1 }, true },
+		{ { AT, 0, 0 }, false },
+		{ { AT, 0, 17 }, false },
+		{ { AT, 1, 16 }, false },
+		{ { AT, UINT32_MAX, 16 }, false },
+		{ { AT, 0, UINT32_MAX }, false },
+		{ { UINT32_MAX, 0, 16 }, false },
+		{ { SIZE, 0, 1 }, false },
+		{ { 0, 0, SIZE }, false },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		scene_begin();
+		same_of[1] = parts[i].same;
+		announce(0, 3);
+		look();
+		EXPECT_EQ(nr_attached, 2 + parts[i].is_good);
+		EXPECT_EQ(is_attached[1], parts[i].is_good);
+		EXPECT(nothing_is_left());
+	}
 }
 
 /* The list is being changed when that is found out. */
@@ -255,7 +296,7 @@ static void contents(void)
 {
 	const size_t end = 64 * 64;
 
-	one_byte(17, 16);
+	one_byte(sizeof(struct object) + 1, sizeof(struct object));
 	for (size_t i = sizeof(struct object); i < end; i += 511) {
 		one_byte(LARGE, i);
 		one_byte(LARGE, LARGE - 1 - i);
@@ -272,6 +313,8 @@ static const struct scene_case cases[] = {
 	{ far_apart, "the same, far apart in the list" },
 	{ later_one, "an object with code where one is attached to" },
 	{ busy_one, "an object with code where that of another was writable" },
+	{ other_code_before, "other code before the first look" },
+	{ other_parts, "parts of the code that are compared" },
 	{ other_code, "other code at the place of an object" },
 	{ other_code_later, "other code, found when the list is torn" },
 	{ same_code, "the same code once more" },

@@ -64,20 +64,26 @@ static int answer_converted(unsigned int weak, uint64_t *room,
 		.weak = weak,
 		.code_start = object->start,
 		.code_size = object->code_size,
+		.nr_same = object->nr_same,
 	};
+	const uint64_t same = object->nr_same * sizeof(*object->same);
 	struct buffer packed = { 0 };
+	uint64_t size;
 	int status;
 
 	if (sfu_packed_write(&packed, converted))
 		return answer_error(weak, ENOMEM, "no memory");
 	header.packed_size = packed.size;
-	if (sizeof(header) + packed.size > *room) {
+	size = sizeof(header) + packed.size + same;
+	if (size > *room) {
 		status = answer_error(weak, EFBIG,
 				      "its section would have %zu bytes; the limit is %llu",
 				      packed.size, (unsigned long long)*room);
 	} else {
-		*room -= sizeof(header) + packed.size;
+		*room -= size;
 		status = answer(&header, packed.bytes);
+		if (status == WORKER_EXIT_DONE && !write_all(object->same, same))
+			status = WORKER_EXIT_FAILED;
 	}
 	buffer_free(&packed);
 	return status;
@@ -125,13 +131,15 @@ static int convert(const struct sandbox *sandbox,
 							  input->bytes,
 					   object.bytes ? object.size : input->size,
 					   NAME, &options, &converted);
-	free(object.bytes);
-	if (err)
-		return answer_error(sandbox->weak, -err, "%s",
-				    sframe_unwind_convert_error() +
-				    strlen(NAME ": "));
-	status = answer_converted(sandbox->weak, room, converted, &object);
-	sframe_unwind_converted_free(converted);
+	if (err) {
+		status = answer_error(sandbox->weak, -err, "%s",
+				      sframe_unwind_convert_error() +
+				      strlen(NAME ": "));
+	} else {
+		status = answer_converted(sandbox->weak, room, converted, &object);
+		sframe_unwind_converted_free(converted);
+	}
+	object_free(&object);
 	return status;
 }
 

@@ -95,10 +95,17 @@ static bool is_eh_frame(const struct input *input, const Elf64_Shdr *section)
 		       sizeof(name));
 }
 
+/* Returns whether @section is code that the process has. */
+static bool is_code(const Elf64_Shdr *section)
+{
+	return section->sh_flags & SHF_EXECINSTR && section->sh_addr &&
+	       section->sh_size;
+}
+
 /* Find the code and .eh_frame. */
 static const char *find_sections(struct input *input, struct object *object)
 {
-	uint64_t start = UINT64_MAX, end = 0;
+	uint64_t start = UINT64_MAX, end = 0, left = input->size;
 
 	for (unsigned int i = 1; i < input->nr; i++) {
 		const Elf64_Shdr section = section_at(input, i);
@@ -109,12 +116,16 @@ static const char *find_sections(struct input *input, struct object *object)
 				return "broken ELF object: .eh_frame";
 			input->eh_frame = i;
 		}
-		if (!(section.sh_flags & SHF_EXECINSTR) || !address ||
-		    !section.sh_size)
+		if (!is_code(&section))
 			continue;
 		if (section.sh_size > OBJECT_MAX_CODE ||
 		    address > UINT64_MAX - section.sh_size)
 			return "broken ELF object: code";
+		/* Sections can be the same bytes, but not more than there are. */
+		if (section.sh_type == SHT_NOBITS || section.sh_size > left ||
+		    !has(input, section.sh_offset, section.sh_size))
+			return "its code is not in the object";
+		left -= section.sh_size;
 		if (address < start)
 			start = address;
 		if (address + section.sh_size > end)
@@ -305,6 +316,157 @@ static const char *make(const struct input *input, struct object *object)
 	return problem;
 }
 
+/* --- the code */
+
+/* Bytes that a relocation may change: from so many before its place on. */
+struct change {
+	unsigned int before;
+	unsigned int size;
+};
+
+static struct change change_of(uint32_t type)
+{
+	switch (type) {
+	case R_X86_64_NONE:
+		return (struct change) { 0, 0 };
+	case R_X86_64_32:
+	case R_X86_64_32S:
+	case R_X86_64_PC32:
+	case R_X86_64_PLT32:
+	case R_X86_64_GOTPC32:
+		return (struct change) { 0, 4 };
+	case R_X86_64_64:
+	case R_X86_64_PC64:
+	case R_X86_64_GOT64:
+	case R_X86_64_GOTOFF64:
+	case R_X86_64_GOTPC64:
+	case R_X86_64_PLTOFF64:
+		return (struct change) { 0, 8 };
+	/* The instruction may become another one, with its prefix and two bytes of code. */
+	case R_X86_64_GOTPCREL:
+	case R_X86_64_GOTPCRELX:
+	case R_X86_64_REX_GOTPCRELX:
+		return (struct change) { 3, 7 };
+	/* Of thread-local variables, a sequence of instructions may. */
+	default:
+		return (struct change) { 12, 32 };
+	}
+}
+
+/* Mark in @changed what @table changes in @section. */
+static void mark(const struct input *input, const Elf64_Shdr *table,
+		 const Elf64_Shdr *section, unsigned char *changed)
+{
+	unsigned char *const code = changed + section->sh_offset;
+	const uint64_t size = section->sh_size;
+
+	for (uint64_t i = 0; i < table->sh_size / sizeof(Elf64_Rela); i++) {
+		struct change change;
+		Elf64_Rela rela;
+		uint64_t at;
+
+		memcpy(&rela, input->bytes + table->sh_offset + i * sizeof(rela),
+		       sizeof(rela));
+		change = change_of(ELF64_R_TYPE(rela.r_info));
+		if (rela.r_offset >= size)
+			continue;
+		at = rela.r_offset < change.before ?
+			     0 : rela.r_offset - change.before;
+		for (unsigned int j = 0; j < change.size && at < size; j++)
+			code[at++] = 1;
+	}
+}
+
+/* Mark what relocations change in the code. Only relocatable objects say of what they are. */
+static const char *mark_all(const struct input *input, unsigned char *changed)
+{
+	uint64_t left = input->size / sizeof(Elf64_Rela);
+
+	if (input->header.e_type != ET_REL)
+		return NULL;
+	for (unsigned int i = 1; i < input->nr; i++) {
+		const Elf64_Shdr table = section_at(input, i);
+		Elf64_Shdr section;
+
+		if (table.sh_type != SHT_RELA || table.sh_info >= input->nr)
+			continue;
+		section = section_at(input, table.sh_info);
+		if (!is_code(&section))
+			continue;
+		if (table.sh_size / sizeof(Elf64_Rela) > left ||
+		    !has(input, table.sh_offset, table.sh_size))
+			return "broken ELF object: relocations";
+		left -= table.sh_size / sizeof(Elf64_Rela);
+		mark(input, &table, &section, changed);
+	}
+	return NULL;
+}
+
+/* Find the parts of the code that are not @changed: put them at @to, or only count them. */
+static uint32_t find_same(const struct input *input, const struct object *object,
+			  const unsigned char *changed, struct worker_same *to)
+{
+	uint32_t nr = 0;
+
+	for (unsigned int i = 1; i < input->nr; i++) {
+		const Elf64_Shdr section = section_at(input, i);
+		const uint64_t from = section.sh_offset;
+		uint64_t at = 0, first;
+
+		if (!is_code(&section))
+			continue;
+		while (at < section.sh_size) {
+			first = at;
+			while (at < section.sh_size && !changed[from + at])
+				at++;
+			if (first < at && to)
+				to[nr] = (struct worker_same) {
+					.object = from + first,
+					.code = section.sh_addr - object->start +
+						first,
+					.size = at - first,
+				};
+			nr += first < at;
+			while (at < section.sh_size && changed[from + at])
+				at++;
+		}
+	}
+	return nr;
+}
+
+static const char *compare(const struct input *input, struct object *object)
+{
+	unsigned char *changed = calloc(1, input->size);
+	const char *problem = NULL;
+	uint32_t nr;
+
+	if (changed)
+		problem = mark_all(input, changed);
+	if (changed && !problem) {
+		nr = find_same(input, object, changed, NULL);
+		object->same = calloc(nr ? nr : 1, sizeof(*object->same));
+		if (object->same)
+			object->nr_same = find_same(input, object, changed,
+						    object->same);
+	}
+	free(changed);
+	if (problem)
+		return problem;
+	object->lacks_memory = !object->same;
+	if (object->lacks_memory)
+		return "no memory";
+	return object->nr_same ? NULL : "its code is not in the object";
+}
+
+void object_free(struct object *object)
+{
+	free(object->bytes);
+	free(object->same);
+	*object = (struct object){
+		.lacks_memory = object->lacks_memory,
+	};
+}
+
 const char *object_make(const unsigned char *bytes, size_t size,
 			struct object *object)
 {
@@ -317,11 +479,9 @@ const char *object_make(const unsigned char *bytes, size_t size,
 		problem = find_sections(&input, object);
 	if (!problem)
 		problem = make(&input, object);
-	if (problem) {
-		free(object->bytes);
-		*object = (struct object){
-			.lacks_memory = object->lacks_memory,
-		};
-	}
+	if (!problem)
+		problem = compare(&input, object);
+	if (problem)
+		object_free(object);
 	return problem;
 }

@@ -111,7 +111,7 @@ static bool make_function(unsigned int number, unsigned char *at, bool is_deep)
 {
 	if (!map_function(at, is_deep))
 		return false;
-	make_announced_object(&objects[number], (uintptr_t)at, FUNCTION_SIZE,
+	make_announced_object(&objects[number], (uintptr_t)at, at, FUNCTION_SIZE,
 			      is_deep ? 48 : 8);
 	announce(number);
 	return true;
@@ -288,11 +288,22 @@ static void below(void)
 	objects[0].eh_frame[OBJECT_CFA] = 0;
 }
 
+/* Other code has been made there, for which there is no object. */
+static void stale(void)
+{
+	map_function(CODE_ADDRESS, true);
+}
+
+static void without_code(void)
+{
+	objects[0].sections[OBJECT_TEXT].sh_type = SHT_NOBITS;
+}
+
 /* Another object was for code that was there before. */
 static void twice(void)
 {
 	make_announced_object(&objects[1], (uintptr_t)CODE_ADDRESS,
-			      FUNCTION_SIZE, 48);
+			      CODE_ADDRESS, FUNCTION_SIZE, 48);
 	__jit_debug_descriptor.first = &entries[0];
 	announce(1);
 }
@@ -316,6 +327,8 @@ static const struct {
 	{ "far", far },
 	{ "garbage", garbage },
 	{ "below", below },
+	{ "stale", stale },
+	{ "without_code", without_code },
 	{ "twice", twice },
 };
 
@@ -369,7 +382,7 @@ static bool make_unmapped(void)
 
 	for (unsigned int i = 1; i <= NR_WRITABLE; i++) {
 		make_announced_object(&objects[i], (uintptr_t)place(i),
-				      FUNCTION_SIZE, 8);
+				      CODE_ADDRESS, FUNCTION_SIZE, 8);
 		announce(i);
 	}
 	return is_good;
@@ -394,7 +407,8 @@ static bool reuse(void)
 {
 	if (!map_function(place(1), false))
 		return false;
-	make_announced_object(&objects[0], (uintptr_t)place(1), FUNCTION_SIZE, 8);
+	make_announced_object(&objects[0], (uintptr_t)place(1), place(1),
+			      FUNCTION_SIZE, 8);
 	__jit_debug_register_code();
 	return comes(place(1), CALLER, SECONDS_RIGHT);
 }

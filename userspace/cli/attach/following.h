@@ -35,8 +35,8 @@
  * @is_late: it is not known, but it was tried by itself.
  * @converted: its section; NULL if it cannot be.
  * @is_found: it is still announced.
- * @code: copy of its code, or NULL.
- * @before: see struct reader_code_object.
+ * @same, @nr_same: what @bytes have of its code, as the worker says.
+ * @code: copy of its code in the process, or NULL.
  * @range: its code, once it is converted. Its key is that of the object, see key_of().
  */
 struct new_object {
@@ -48,7 +48,8 @@ struct new_object {
 	struct sframe_unwind_converted *converted;
 	bool is_found;
 	struct reader_code_range range;
-	struct reader_code_seen before;
+	struct worker_same *same;
+	uint32_t nr_same;
 	unsigned char *code;
 };
 
@@ -109,9 +110,6 @@ struct following {
  */
 bool following_list(struct following *following,
 		    bool (*fn)(void *data, const struct announced *announced));
-
-/* Hash of @size bytes. */
-uint64_t following_hash(const unsigned char *bytes, size_t size);
 
 /* --- following_objects.c: objects that have been tried before */
 

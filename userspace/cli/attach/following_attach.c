@@ -142,19 +142,36 @@ static bool read_code(const struct following *following,
 	return true;
 }
 
-/*
- * Returns whether the object is for other code than what is copied: it was attached to that
- * before. Then a walk has found that it is not there any more.
- */
-static bool is_of_other(const struct new_object *object)
+/* Returns whether [at, at + size) is in @whole bytes. */
+static bool is_in(uint64_t at, uint64_t size, uint64_t whole)
 {
-	const struct reader_code_seen *before = &object->before;
-	const struct reader_code_seen *now = &object->range.seen;
-
-	return before->object == now->object && before->code != now->code;
+	return at <= whole && size <= whole - at;
 }
 
-/* Copy the object's code. Returns whether that was possible, and it is for that. */
+/*
+ * Returns whether the copied code is that of the object. It is not if the process has made
+ * other code there, and has not taken the object back yet, or never does.
+ */
+static bool is_its_code(const struct new_object *object)
+{
+	const uint64_t size = object->announced.size;
+	const uint64_t code_size = object->range.end - object->range.start;
+	uint64_t left = size;
+
+	for (uint32_t i = 0; i < object->nr_same; i++) {
+		const struct worker_same *same = &object->same[i];
+
+		if (same->size > left || !is_in(same->object, same->size, size) ||
+		    !is_in(same->code, same->size, code_size) ||
+		    memcmp(object->bytes + same->object,
+			   object->code + same->code, same->size))
+			return false;
+		left -= same->size;
+	}
+	return left < size;
+}
+
+/* Copy the object's code. Returns whether that was possible, and it is its code. */
 static bool copy_code(struct following *following, struct new_object *object)
 {
 	const uint64_t size = object->range.end - object->range.start;
@@ -171,10 +188,7 @@ static bool copy_code(struct following *following, struct new_object *object)
 		object->code = NULL;
 		return false;
 	}
-	object->range.seen.object = following_hash(object->bytes,
-						   object->announced.size);
-	object->range.seen.code = following_hash(object->code, size);
-	if (is_of_other(object)) {
+	if (!is_its_code(object)) {
 		following_put_off(following, &object->range, FOLLOWING_COST_CODE);
 		free(object->code);
 		object->code = NULL;
@@ -346,7 +360,9 @@ bool following_attach(struct following *following, struct reader_reply *reply)
 		attach_objects(following);
 	else
 		following->code->is_partial = true;
-	for (unsigned int i = 0; i < following->nr; i++)
+	for (unsigned int i = 0; i < following->nr; i++) {
 		sframe_unwind_converted_free(following->objects[i].converted);
+		free(following->objects[i].same);
+	}
 	return is_tried;
 }

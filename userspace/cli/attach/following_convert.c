@@ -66,6 +66,26 @@ static bool can_be_of_others(int err)
 	return err == -EPROTO || err == -EFBIG;
 }
 
+/* Read the object's section, and what the object has of its code. */
+static int read_part(int result_fd, const struct worker_part *part,
+		     struct new_object *object)
+{
+	char text[WORKER_MAX_TEXT];
+	int err;
+
+	err = worker_result_read_part(result_fd, part, NULL, &object->converted,
+				      text, sizeof(text));
+	if (err)
+		return err;
+	err = worker_result_same(result_fd, part, &object->same,
+				 &object->nr_same);
+	if (err) {
+		sframe_unwind_converted_free(object->converted);
+		object->converted = NULL;
+	}
+	return err;
+}
+
 /*
  * Note what the worker's result says about the @nr objects at @object. Returns 0, or
  * -ENOEXEC if it could not read any of them.
@@ -74,16 +94,13 @@ static int read_result(struct new_object *object, unsigned int nr, int result_fd
 {
 	struct worker_part part = { .nr = nr };
 	unsigned int nr_read = 0;
-	char text[WORKER_MAX_TEXT];
 	uint64_t size;
 	int err;
 
 	for (; part.index < nr; part.index++, object++) {
 		struct reader_code_range *range = &object->range;
 
-		err = worker_result_read_part(result_fd, &part, NULL,
-					      &object->converted, text,
-					      sizeof(text));
+		err = read_part(result_fd, &part, object);
 		nr_read += err != -ENOEXEC;
 		/* There may be memory later. */
 		if (err == -ENOMEM || err == -ENOEXEC ||

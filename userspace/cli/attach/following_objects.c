@@ -127,10 +127,7 @@ void following_put_off(struct following *following,
 			   (pause < AGAIN_MAX_NS ? pause : AGAIN_MAX_NS);
 }
 
-/*
- * It is tried again, at once. It may be that other code is there now, and the process takes
- * the object back later, or never: so it is for the same code only.
- */
+/* It is tried again, at once. If other code is there now, that is found out then. */
 void following_end_range(struct following *following,
 			 const struct reader_code_range *range)
 {
@@ -138,7 +135,6 @@ void following_end_range(struct following *following,
 
 	object->why = CODE_LATER;
 	object->again_at = 0;
-	object->seen = range->seen;
 }
 
 static bool overlaps(uint64_t start, uint64_t end,

@@ -8,7 +8,8 @@
  *
  *	1. new objects are copied, and converted in a worker, which says where their code is
  *	2. what is at these places is copied, if it can be attached to, so is finished
- *	3. objects that are still announced there, with the same bytes, are for that code
+ *	3. objects that have that code, and are still announced there, with the same bytes,
+ *	   are for it
  *	4. their sections are attached, with the copies
  *
  * Nothing has to be done in time when code is freed. All steps fail if the process has
@@ -116,22 +117,6 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, size_t nr)
 	return hash;
 }
 
-uint64_t following_hash(const unsigned char *bytes, size_t size)
-{
-	uint64_t hash = HASH_BEGIN, words[KEY_WORDS];
-
-	for (size_t at = 0; at < size; at += sizeof(words)) {
-		const size_t left = size - at;
-		const size_t part = left < sizeof(words) ? left : sizeof(words);
-		const size_t nr = (part + sizeof(words[0]) - 1) / sizeof(words[0]);
-
-		words[nr - 1] = 0;
-		memcpy(words, bytes + at, part);
-		hash = hash_words(hash, words, nr);
-	}
-	return hash;
-}
-
 /* Hash @size bytes at @address, at most KEY_BYTES. */
 static uint64_t hash_bytes(uint64_t hash, int memory, uint64_t address,
 			   size_t size)
@@ -233,9 +218,9 @@ err_close:
 	return -1;
 }
 
-/* Try the object in this look. @before: see struct new_object. */
+/* Try the object in this look. */
 static void add(struct following *following, const struct announced *announced,
-		uint64_t key, struct reader_code_seen before)
+		uint64_t key)
 {
 	struct new_object *object = &following->objects[following->nr];
 
@@ -246,7 +231,6 @@ static void add(struct following *following, const struct announced *announced,
 	*object = (struct new_object) {
 		.announced = *announced,
 		.range.key = key,
-		.before = before,
 	};
 	object->fd = copy(following->memory, announced, &object->bytes);
 	if (object->fd < 0) {
@@ -272,7 +256,7 @@ static bool add_object(void *data, const struct announced *announced)
 	    following_has_tried(following, announced, key) || following->next)
 		return true;
 	if (has_room(following, announced))
-		add(following, announced, key, (struct reader_code_seen) { 0 });
+		add(following, announced, key);
 	else if (following->is_behind)
 		following->next = announced->entry;
 	else
@@ -302,8 +286,7 @@ static void add_again(struct following *following)
 		tried->is_taken = true;
 		if (object->why != CODE_LATER || !object->end ||
 		    following_is_usable(following, object->start, object->end)) {
-			add(following, &tried->announced, object->key,
-			    object->seen);
+			add(following, &tried->announced, object->key);
 			continue;
 		}
 		following_put_off(following, &range, FOLLOWING_COST_CODE);

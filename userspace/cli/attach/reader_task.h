@@ -82,16 +82,6 @@ struct reader_attach {
 #define CODE_MAX_OBJECTS 128U
 
 /**
- * struct reader_code_seen - an announced object, and its code, when that was attached to
- *
- * @object, @code: hashes of all their bytes; both 0 if it never was.
- */
-struct reader_code_seen {
-	uint64_t object;
-	uint64_t code;
-};
-
-/**
  * struct reader_code_range - a range of addresses, and the attachment for it
  *
  * @start, @end: the range.
@@ -99,7 +89,6 @@ struct reader_code_seen {
  * @object, @object_size: the announced object that it is for; 0 if it keeps frame
  *	pointers.
  * @key: tells it from others that have been at the same place: a hash of its bytes.
- * @seen: of announced code.
  * @weight: 1, and more for a large section: as so many ranges it counts.
  * @switches: attached as code that calls functions on another stack; 0 or 1.
  */
@@ -110,7 +99,6 @@ struct reader_code_range {
 	uint64_t object;
 	uint64_t object_size;
 	uint64_t key;
-	struct reader_code_seen seen;
 	uint64_t weight;
 	uint64_t switches;
 };
@@ -138,11 +126,9 @@ enum reader_code_why {
  * @again_at: LATER: it is not tried again before that, in nanoseconds of CLOCK_MONOTONIC.
  * @tries: LATER: how much has been spent on it. See following_objects.c.
  * @why: enum reader_code_why.
- * @seen: it had a section for this code. It is not tried with any other.
  */
 struct reader_code_object {
 	uint64_t key;
-	struct reader_code_seen seen;
 	uint64_t start;
 	uint64_t end;
 	uint64_t again_at;

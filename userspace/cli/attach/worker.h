@@ -203,6 +203,13 @@ int worker_result_read_part(int result_fd, const struct worker_part *part,
 void worker_result_code(int result_fd, const struct worker_part *part,
 			uint64_t *start, uint64_t *size);
 
+/*
+ * And what the object has of it: sets *@same, to be freed, to *@nr parts, which may say
+ * anything. Returns 0, or -ENOMEM or -EPROTO.
+ */
+int worker_result_same(int result_fd, const struct worker_part *part,
+		       struct worker_same **same, uint32_t *nr);
+
 /**
  * worker_weakness() - the part of the sandbox that is not available here
  * @result_fd: result of any worker.
