@@ -11,7 +11,8 @@
  *
  * A long function has a hash for each piece. Of these, the first one, which has the
  * function's beginning, and the one that the rule is for are compared. A function is what
- * an entry of the section's index describes.
+ * an entry of the section's index describes. It is up to who attaches the section that it is
+ * one: the converter has SFRAME_UNWIND_CONVERT_BY_FUNCTION for that.
  *
  * It is not noticed until the next epoch if the memory changes and its mapping does not: by
  * ptrace, /proc/PID/mem, or I/O to pages that were pinned before. With that, a process can
@@ -27,9 +28,9 @@ struct sfu_message;
 
 /*
  * Note the functions of the new @image, from a copy of its code in the current mm: that at
- * address 0 in the image is at @code. No other thread may know the
- * image yet. May sleep. Returns 0; or -EFAULT if a function cannot be read, -ENOSPC if the
- * image takes more than @max_memory bytes then, -EINTR or -ENOMEM, with @message.
+ * address 0 in the image is at @code. No other thread may know the image yet. May sleep.
+ * Returns 0; or -EFAULT if a function cannot be read, -ENOSPC if the image takes more than
+ * @max_memory bytes then, -EINTR or -ENOMEM, with @message.
  */
 int sfu_noted_fill(struct sfu_image *image, u64 code, u64 max_memory,
 		   struct sfu_message *message);

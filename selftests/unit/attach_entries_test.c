@@ -48,18 +48,12 @@ static void put_cie(void)
 	put(cie, sizeof(cie));
 }
 
-/* A function of @nr rows: the CFA is rsp + 8, 16, 8, ... */
-static void put_fde(uint64_t start, uint64_t size, unsigned int nr)
+/* A function whose instructions are the @bytes at @rows, where there is room for more. */
+static void put_rows(uint64_t start, uint64_t size, const unsigned char *rows,
+		     size_t bytes)
 {
-	unsigned char rows[MOST_BYTES] = { 0 };
 	uint32_t length, back;
-	size_t bytes = 0;
 
-	for (unsigned int i = 1; i < nr; i++) {
-		rows[bytes++] = 0x41;			/* a byte further on */
-		rows[bytes++] = 0x0e;			/* CFA: rsp + */
-		rows[bytes++] = i % 2 ? 16 : 8;
-	}
 	bytes = (bytes + 7 + 4) / 8 * 8 + 3;
 	length = 4 + 16 + 1 + bytes;
 	put(&length, sizeof(length));
@@ -69,6 +63,20 @@ static void put_fde(uint64_t start, uint64_t size, unsigned int nr)
 	put(&size, sizeof(size));
 	put("", 1);
 	put(rows, bytes);
+}
+
+/* A function of @nr rows: the CFA is rsp + 8, 16, 8, ... */
+static void put_fde(uint64_t start, uint64_t size, unsigned int nr)
+{
+	unsigned char rows[MOST_BYTES] = { 0 };
+	size_t bytes = 0;
+
+	for (unsigned int i = 1; i < nr; i++) {
+		rows[bytes++] = 0x41;			/* a byte further on */
+		rows[bytes++] = 0x0e;			/* CFA: rsp + */
+		rows[bytes++] = i % 2 ? 16 : 8;
+	}
+	put_rows(start, size, rows, bytes);
 }
 
 static struct sframe_unwind_converted *converted;
@@ -144,7 +152,7 @@ static void equal_functions(void)
 	}
 }
 
-/* One with too many rows is divided, and its neighbours are not concerned. */
+/* One with too many rows has no entry, and its neighbours are not concerned. */
 static void many_rows(void)
 {
 	begin();
@@ -154,11 +162,31 @@ static void many_rows(void)
 	EXPECT(convert(SFRAME_UNWIND_CONVERT_BY_FUNCTION));
 	EXPECT_EQ(entry(0).size, 2 * SIZE);
 	EXPECT_EQ(entry(0).num_rows, MAX_ROWS);
-	EXPECT_EQ(entry(1).start, 2 * SIZE);
-	EXPECT(table.num_fdes > 3);
-	EXPECT_EQ(entry(table.num_fdes - 1).start, 4 * SIZE);
-	EXPECT_EQ(entry(table.num_fdes - 2).start + entry(table.num_fdes - 2).size,
-		  4 * SIZE);
+	EXPECT_EQ(entry(1).start, 4 * SIZE);
+	EXPECT_EQ(table.num_fdes, 2);
+	/* For files, it is divided. */
+	EXPECT(convert(0));
+	EXPECT(table.num_fdes > 1);
+}
+
+/* No entry begins inside of a function. */
+static void rest_of_function(void)
+{
+	static const unsigned char rows[24] = {
+		0x48, 0x0f, 1, 0x30,			/* from 8 on, the CFA is 0 */
+		0x48, 0x0c, 7, 16,			/* from 16 on, rsp + 16 */
+	};
+
+	begin();
+	put_rows(0, SIZE, rows, 8);
+	put_fde(SIZE, SIZE, 1);
+	EXPECT(convert(SFRAME_UNWIND_CONVERT_BY_FUNCTION));
+	EXPECT_EQ(table.num_fdes, 2);
+	EXPECT_EQ(entry(0).start, 0);
+	EXPECT_EQ(entry(0).size, 8);
+	EXPECT_EQ(entry(1).start, SIZE);
+	EXPECT(convert(0));
+	EXPECT_EQ(entry(1).start, 16);
 }
 
 /* A function whose rows could be in smaller entries. */
@@ -176,6 +204,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(equal_functions),
 		TAP_TEST(many_rows),
+		TAP_TEST(rest_of_function),
 		TAP_TEST(large_function),
 	};
 

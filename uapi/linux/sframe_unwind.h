@@ -910,8 +910,8 @@ struct sframe_unwind_attach {
  * walk finds that a function is not that of the caller's copy, it ends. A
  * function of at most 4096 bytes is compared as a whole. Of a longer one, in pieces of
  * 2048 bytes, the first one is, and the one with the address that the rule is for. A
- * function is what an entry of the section's index describes: code that a longer one is
- * divided into is compared by itself. This is done when a rule for an address is looked
+ * function is what an entry of the section's index describes, so it should be one, from its
+ * beginning on: nothing before an entry is compared. This is done when a rule for an address is looked
  * up for the first time, and again after any change of the process's mappings (where the
  * kernel does not count these, as 6.1, in each stack): without one, the memory can be
  * changed only by ptrace, /proc/PID/mem, MADV_DONTNEED, MADV_FREE and guard pages, which
@@ -936,16 +936,16 @@ struct sframe_unwind_attach {
  *		a section, with EXTENDED, or with the section of a file that has
  *		another build ID or other segments; share_id without SHARE;
  *		UNCHANGED without PROCESS; code without UNCHANGED;
- *		PROCESS with a file, with a flag other than EXTENDED,
- *		REPLACE and UNCHANGED, with a range that is empty, wraps around or leaves user
+ *		PROCESS with a file, with a flag other than EXTENDED, REPLACE and
+ *		UNCHANGED, with a range that is empty, wraps around or leaves user
  *		space, that is not mapped contiguously from one file or from
  *		anonymous memory, or is in more than 256 mappings, or with a
  *		section that has a function outside of the range; pid,
  *		text_start or text_size without PROCESS; a negative pid.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
- *		be read; with PROCESS, the range is not mapped; with UNCHANGED,
- *		or a function cannot be read in the copy of the code.
+ *		be read; with PROCESS, the range is not mapped; with UNCHANGED, a
+ *		function cannot be read in the copy of the code.
  * EACCES	with PROCESS, the range is mapped without execute permission; with
  *		UNCHANGED, it is mapped writable, shared, or from a file, or is
  *		registered with userfaultfd.

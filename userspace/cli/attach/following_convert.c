@@ -24,8 +24,8 @@
 #define ATTACH_NS	(300 * MS)
 
 /*
- * Rows of one entry. Few functions have more, which have several entries then: of these,
- * only the first one has the beginning of the function, see module/file/noted.h.
+ * Rows of one entry. Few functions have more, which have no rules then: with several entries,
+ * only that of the first would tell how the function begins, see module/file/noted.h.
  */
 #define MAX_ROWS	256
 

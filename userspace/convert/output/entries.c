@@ -16,7 +16,8 @@
 /**
  * struct cutter - spans being divided
  *
- * @by_function: each function begins a run, and has one entry if that is possible.
+ * @by_function: each function begins a run, and has one entry or none.
+ * @is_inside: the run does not begin where a function does.
  * @rows: array of struct row: the current run. There is room for a row of each span, and
  *	one more.
  * @end: where the code of the run ends.
@@ -27,6 +28,7 @@ struct cutter {
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
 	bool by_function;
+	bool is_inside;
 	struct buffer rows;
 	uint64_t end;
 	struct buffer entry;
@@ -143,8 +145,9 @@ static int write_run(struct cutter *cutter)
 	if (!count)
 		return 0;
 	row_at(cutter, count)->start = cutter->end;
-	if (cutter->by_function && count <= cutter->max_rows) {
-		err = write_entry(cutter, 0, count - 1);
+	if (cutter->by_function) {
+		if (count <= cutter->max_rows && !cutter->is_inside)
+			err = write_entry(cutter, 0, count - 1);
 		cutter->rows.size = 0;
 		return err;
 	}
@@ -268,8 +271,10 @@ static int add_span(struct cutter *cutter, const struct span *span)
 	const int ret = is_continued(cutter, span);
 	int err = ret < 0 ? ret : 0;
 
-	if (!ret)
+	if (!ret) {
 		err = write_run(cutter);
+		cutter->is_inside = !(span->flags & SPAN_ENTRY);
+	}
 	if (err || span->reason)
 		return err;
 	if (span->plt_push)

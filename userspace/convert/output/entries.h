@@ -3,7 +3,8 @@
  * Entries: divide code into the entries of a section's index. Entries are ranges of
  * code, not functions: an entry costs 21 bytes, a row 3 to 5, so neighbouring
  * functions share entries, and large ones are divided. Or, if that is asked for, each
- * function has an entry of its own, and is divided only if it has too many rows.
+ * function has an entry of its own, which begins where it does. Then what has too many
+ * rows for one entry, or is behind code that has no rule, has none.
  */
 #ifndef SFRAME_UNWIND_ENTRIES_H
 #define SFRAME_UNWIND_ENTRIES_H
