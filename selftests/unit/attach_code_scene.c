@@ -36,7 +36,7 @@ static void tell_limit(void *data, const char *what, pid_t pid)
 	nr_told++;
 }
 
-static void begin(void)
+void scene_begin(bool has_events)
 {
 	static const struct code_fns fns = {
 		.detach = detach,
@@ -50,7 +50,7 @@ static void begin(void)
 	users = users_create(NULL);
 	user = users_get(users, 1000);
 	other = users_get(users, 2000);
-	codes = codes_create(&fns, MAX_ATTACHED, true);
+	codes = codes_create(&fns, MAX_ATTACHED, true, has_events);
 	nr_detached = 0;
 	nr_told = 0;
 	text_done = false;
@@ -100,7 +100,7 @@ bool attach(struct user *of, pid_t pid, uint64_t id, unsigned int nr)
 int scene_run(const struct tap_test *tests, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		begin();
+		scene_begin(true);
 		tap_run(&tests[i], 1);
 	}
 	codes_free(codes);

@@ -41,6 +41,9 @@ extern const char *told;
 /* The state of the text. */
 extern bool text_done, text_coming;
 
+/* Begin anew. @has_events: changes of processes are told. */
+void scene_begin(bool has_events);
+
 /* Begin a look at a process of @of. Returns it, or NULL if none is due. */
 struct code_process *look(struct user *of);
 

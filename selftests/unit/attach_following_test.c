@@ -305,6 +305,28 @@ static void no_copy(void)
 	EXPECT(nothing_is_left());
 }
 
+static void nothing_announced(void)
+{
+	announce(0, 0);
+	look();
+	EXPECT(reply.code.is_quiet);
+	/* The others of these are not known. */
+	__jit_debug_descriptor.first = 8;
+	look();
+	EXPECT(!reply.code.is_quiet);
+	/* One that cannot get a section, neither. */
+	kind_of[0] = UNUSABLE;
+	announce(0, 1);
+	look();
+	EXPECT(!reply.code.is_quiet);
+	look();
+	EXPECT(!reply.code.is_quiet);
+	/* A list in a format that is not known has nothing. */
+	__jit_debug_descriptor.version = 2;
+	look();
+	EXPECT(reply.code.is_quiet);
+}
+
 static const struct scene_case cases[] = {
 	{ all_good, "all objects get a section" },
 	{ behind_others, "an object behind 999 that get none" },
@@ -321,6 +343,7 @@ static const struct scene_case cases[] = {
 	{ large, "two objects with much code" },
 	{ leaves, "a process that ends while its code is attached to" },
 	{ no_copy, "code that cannot be copied" },
+	{ nothing_announced, "nothing is announced" },
 };
 
 int main(void)

@@ -63,13 +63,14 @@ void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
 
 /* What is announced; how that is found out is another test's. */
 static struct announced_ranges announced;
+static bool nothing_is_announced;
 
 void reader_announced(int process, const struct reader_request *asked,
 		      struct reader_reply *to, struct announced_ranges *ranges)
 {
 	(void)process;
 	(void)asked;
-	(void)to;
+	to->code.is_quiet = nothing_is_announced;
 	*ranges = announced;
 }
 
@@ -513,6 +514,30 @@ static void announced_code_for_a_moment(void)
 	EXPECT_EQ(nr_detached, nr_attached + announced.nr);
 }
 
+/* One that announces nothing is quiet, but not if it is of a runtime, too. */
+static void nothing_announced(void)
+{
+	request.code.follows = true;
+	nothing_is_announced = true;
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.announces);
+	EXPECT(!reply.code.is_quiet);
+	mprotect(places + page, page, PROT_READ);
+	reply = (struct reader_reply) { 0 };
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.announces);
+	EXPECT(reply.code.is_quiet);
+	/* One with more mappings than there is time to read may be of one. */
+	slow_line = 1;
+	slow_ns = 2 * SECOND;
+	nr_lines = 0;
+	reply = (struct reader_reply) { 0 };
+	look();
+	EXPECT(!reply.code.is_quiet);
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	nothing_is_announced = false;
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -529,6 +554,7 @@ int main(void)
 		TAP_TEST(announced_code_is_not_followed),
 		TAP_TEST(announced_code_of_one_that_ends),
 		TAP_TEST(announced_code_for_a_moment),
+		TAP_TEST(nothing_announced),
 	};
 
 	page = sysconf(_SC_PAGESIZE);

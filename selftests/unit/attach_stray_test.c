@@ -144,7 +144,7 @@ static void one_listing_finds_all(void)
 static void begin_code(const struct code_fns *fns)
 {
 	jobs.users = users_create(NULL);
-	jobs.codes = codes_create(fns, MAX_ATTACHED, false);
+	jobs.codes = codes_create(fns, MAX_ATTACHED, false, true);
 }
 
 static void end_code(void)

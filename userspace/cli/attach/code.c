@@ -7,7 +7,7 @@
 #include "codes.h"
 
 struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached,
-			   bool follows)
+			   bool follows, bool has_events)
 {
 	struct codes *codes = calloc(1, sizeof(*codes));
 
@@ -16,6 +16,7 @@ struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached,
 	codes->fns = *fns;
 	codes->max_ranges = max_attached / CODE_SHARE;
 	codes->follows = follows;
+	codes->has_events = has_events;
 	return codes;
 }
 
@@ -32,6 +33,7 @@ void codes_free(struct codes *codes)
 			free(process);
 		}
 	}
+	quiet_remove(&codes->quiet, NULL, NULL);
 	free(codes);
 }
 
@@ -77,7 +79,7 @@ struct user *codes_user(const struct codes *codes, pid_t pid)
 {
 	const struct code_process *process = find(codes, pid);
 
-	return process ? process->user : NULL;
+	return process ? process->user : quiet_user(&codes->quiet, pid);
 }
 
 /* A user can have as many processes as are left to all others then. */
@@ -157,40 +159,13 @@ static void forget(struct codes *codes, struct code_process *process)
 		codes_drop(codes, process);
 }
 
-void codes_enter(struct codes *codes, struct user *user, pid_t pid,
-		 bool is_first)
-{
-	struct code_process *process = find(codes, pid);
-	const uint64_t now = now_ns();
-
-	/* Its number is used again, or it has changed its user. */
-	if (process && process->user != user)
-		forget(codes, process);
-	if (codes_change(codes, pid))
-		return;
-	process = add(codes, user, pid);
-	if (!process) {
-		codes_tell_limit(codes, user, CODES_LIMIT_PROCESSES, pid);
-		/* Others that come later do not put off the retry of this one. */
-		if (!user->misses_codes)
-			user->missed_codes_at = now;
-		user->misses_codes = true;
-		user->missed_codes_last = now;
-		return;
-	}
-	process->is_changed = true;
-	process->entered_at = now;
-	process->first_until = now + CODE_FIRST_NS;
-	codes_set_first(process, is_first);
-	codes_set_look(process, is_first ? now : now + CODE_SETTLE_NS);
-}
-
 static void look_soon(struct code_process *process, uint64_t at)
 {
 	/* The end of a look sets the time of the next one. */
 	if (!process->is_changed && !process->is_asked)
 		codes_set_look(process, at);
 	process->is_changed = true;
+	process->is_quiet = false;
 	process->is_forked = false;
 }
 
@@ -200,6 +175,45 @@ static void change(struct code_process *process, uint64_t now)
 
 	look_soon(process, soon > process->not_before ?
 			   soon : process->not_before);
+}
+
+/* A process of the user is to be found again. */
+static void miss(struct user *user, uint64_t now)
+{
+	/* Others that come later do not put off the retry of this one. */
+	if (!user->misses_codes)
+		user->missed_codes_at = now;
+	user->misses_codes = true;
+	user->missed_codes_last = now;
+}
+
+void codes_enter(struct codes *codes, struct user *user, pid_t pid,
+		 bool is_first)
+{
+	struct code_process *process = find(codes, pid);
+	const uint64_t now = now_ns();
+
+	/* Its number is used again, or it has changed its user. */
+	if (process && process->user != user) {
+		forget(codes, process);
+		process = NULL;
+	}
+	if (process) {
+		change(process, now);
+		return;
+	}
+	quiet_take(&codes->quiet, pid);
+	process = add(codes, user, pid);
+	if (!process) {
+		codes_tell_limit(codes, user, CODES_LIMIT_PROCESSES, pid);
+		miss(user, now);
+		return;
+	}
+	process->is_changed = true;
+	process->entered_at = now;
+	process->first_until = now + CODE_FIRST_NS;
+	codes_set_first(process, is_first);
+	codes_set_look(process, is_first ? now : now + CODE_SETTLE_NS);
 }
 
 void codes_fork(struct codes *codes, struct user *user, pid_t child)
@@ -215,16 +229,30 @@ void codes_fork(struct codes *codes, struct user *user, pid_t child)
 
 bool codes_change(struct codes *codes, pid_t pid)
 {
-	struct code_process *process = find(codes, pid);
+	struct user *user = codes_user(codes, pid);
 
-	if (process)
-		change(process, now_ns());
-	return process;
+	if (user)
+		codes_enter(codes, user, pid, false);
+	return user;
 }
 
 void codes_lose_events(struct codes *codes)
 {
 	codes->has_lost = true;
+}
+
+/*
+ * It may have ended, and nobody would ever know. Returns whether to find the user's quiet
+ * processes again.
+ */
+static bool finds_again(void *data, struct user *user)
+{
+	const uint64_t *now = data;
+
+	if (!user_is_modest(user))
+		return false;
+	miss(user, *now);
+	return true;
 }
 
 /*
@@ -246,6 +274,7 @@ static void check_lost(struct codes *codes, struct users *users, uint64_t now)
 		for (process = user->codes; process; process = process->of_user)
 			change(process, now);
 	}
+	quiet_remove(&codes->quiet, finds_again, &now);
 }
 
 bool codes_is_new(const struct codes *codes, pid_t pid)
@@ -262,6 +291,7 @@ void codes_remove(struct codes *codes, pid_t pid)
 	const uint64_t before = cpu_ns();
 	struct user *user;
 
+	quiet_take(&codes->quiet, pid);
 	if (!process)
 		return;
 	user = process->user;

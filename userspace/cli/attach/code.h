@@ -9,7 +9,8 @@
  * entered. A reader then looks at its mappings; again, after a pause, when it has made
  * more memory executable, or may have done so; and every CODE_RECHECK_NS. Each look
  * returns all ranges that have a section then. The ranges of a process that has ended, or
- * has become another program, are detached.
+ * has become another program, are detached. One that can announce code, but has not, is
+ * only remembered after two looks, until it changes: see quiet.h.
  *
  * Each process belongs to the user whose it is when it maps a runtime's file or a look at
  * it ends. What is reserved for a user, and for all, is bounded: see codes_begin_look().
@@ -90,6 +91,8 @@
  * @announces: it can announce code, as far as is known.
  * @has_worker: a worker is reserved for the look at it.
  * @has_new: the last look has found announced code.
+ * @is_quiet: the last look has found that nothing is announced, and there has been no change
+ *	since.
  * @is_forked: nothing but its fork is known of it.
  * @is_removed: it has ended during the look, and is in no bucket.
  * @objects, @next_object: see struct reader_code.
@@ -119,6 +122,7 @@ struct code_process {
 	bool announces;
 	bool has_worker;
 	bool has_new;
+	bool is_quiet;
 	bool is_forked;
 	bool is_removed;
 	struct reader_code_text text;
@@ -152,11 +156,12 @@ struct code_fns {
 };
 
 /*
- * @max_attached: the kernel's limit. @follows: look at announced code, too. Returns NULL
- * without memory.
+ * @max_attached: the kernel's limit. @follows: look at announced code, too. @has_events:
+ * codes_change() and codes_enter() are called when a process changes, not only now and
+ * then. Returns NULL without memory.
  */
 struct codes *codes_create(const struct code_fns *fns, uint32_t max_attached,
-			   bool follows);
+			   bool follows, bool has_events);
 
 /* Does not detach anything. */
 void codes_free(struct codes *codes);
@@ -172,13 +177,16 @@ void codes_enter(struct codes *codes, struct user *user, pid_t pid,
 /* The same for @child, a new process that was forked from one of @user. */
 void codes_fork(struct codes *codes, struct user *user, pid_t child);
 
-/* Returns whether the process is entered; then note that it has changed. */
+/*
+ * Returns whether the process is entered, or is quiet and has had no place until now; then
+ * note that it has changed.
+ */
 bool codes_change(struct codes *codes, pid_t pid);
 
 /* Returns whether the process is entered; sets *@nr to its ranges, if @nr is not NULL. */
 bool codes_has(const struct codes *codes, pid_t pid, unsigned int *nr);
 
-/* The user of whom the process is entered; NULL if it is not. */
+/* The user of whom the process is entered, or quiet; NULL if it is not. */
 struct user *codes_user(const struct codes *codes, pid_t pid);
 
 /*

@@ -215,7 +215,10 @@ static void set_next_look(struct codes *codes, struct code_process *process,
 	uint64_t pause = (process->has_new ? CODE_PAUSE_NEW : CODE_PAUSE) *
 			 (reply ? reply->cpu_ns : 0);
 
-	if (is_partial && CODE_PARTIAL_NS << process->nr_partial < CODE_RECHECK_NS)
+	/* Some announce code only after it is executable. */
+	if (process->is_quiet)
+		recheck = CODE_PARTIAL_NS;
+	else if (is_partial && CODE_PARTIAL_NS << process->nr_partial < CODE_RECHECK_NS)
 		recheck = CODE_PARTIAL_NS << process->nr_partial++;
 	else if (!is_partial)
 		process->nr_partial = 0;
@@ -238,6 +241,33 @@ static bool is_process_full(const struct code_process *process)
 	for (unsigned int i = 0; i < process->nr; i++)
 		places += !process->ranges[i].object;
 	return places >= CODE_MAX_PLACES || process->weight >= CODE_MAX_RANGES;
+}
+
+/*
+ * Note whether the process is quiet. Returns whether it needs no place any more: it was so
+ * in the look before, too. Without events, it is found again.
+ */
+static bool becomes_quiet(struct codes *codes, struct code_process *process,
+			  bool is_quiet)
+{
+	const bool was_quiet = process->is_quiet;
+
+	process->is_quiet = is_quiet && !process->is_changed && !process->nr;
+	if (!process->is_quiet || !was_quiet)
+		return false;
+	if (!codes->has_events ||
+	    quiet_add(&codes->quiet, process->user, process->pid))
+		return true;
+	/* Without room, it keeps its place: the next look is no sooner than any. */
+	process->is_quiet = false;
+	return false;
+}
+
+/* The process has no ranges, and gives its place back. */
+static void leave(struct codes *codes, struct code_process *process)
+{
+	codes_leave_bucket(codes, process);
+	codes_drop(codes, process);
 }
 
 void codes_end_look(struct codes *codes, struct code_process *process,
@@ -275,8 +305,11 @@ void codes_end_look(struct codes *codes, struct code_process *process,
 	/* If it has changed during the look, it may be one of a runtime now. */
 	if (code && !code->is_runtime && !process->is_changed) {
 		codes_detach_all(codes, process);
-		codes_leave_bucket(codes, process);
-		codes_drop(codes, process);
+		leave(codes, process);
+		return;
+	}
+	if (becomes_quiet(codes, process, code && !has_failed && code->is_quiet)) {
+		leave(codes, process);
 		return;
 	}
 	if (code && code->is_full)

@@ -7,6 +7,7 @@
 #define ATTACH_CODES_H
 
 #include "code.h"
+#include "quiet.h"
 
 #define CODES_BUCKETS 512
 
@@ -15,6 +16,8 @@
  *
  * @max_ranges: limit of @nr_reserved.
  * @follows: announced code is looked at.
+ * @has_events: changes of processes are told, so those that are quiet need no looks.
+ * @quiet: processes that have no place because they need none.
  * @nr: number of processes.
  * @nr_reserved: sum of nr_code_ranges of all users.
  * @has_lost: events were lost since @lost_at, when that was last handled.
@@ -25,6 +28,8 @@ struct codes {
 	struct code_process *buckets[CODES_BUCKETS];
 	unsigned int max_ranges;
 	bool follows;
+	bool has_events;
+	struct quiet quiet;
 	unsigned int nr;
 	unsigned int nr_reserved;
 	bool has_lost;

@@ -75,6 +75,7 @@ struct tried_object {
  * @tried, @nr_tried: objects that have been tried before and have no section.
  * @objects, @nr: objects that are tried in this look.
  * @nr_bytes: of these.
+ * @has_any: something is announced.
  * @nr_code_bytes: of the copies of their code.
  * @is_behind: the list has been read up to where the last look has ended.
  * @has_more: before that, there was no room for all.
@@ -97,6 +98,7 @@ struct following {
 	unsigned int nr;
 	uint64_t nr_bytes;
 	uint64_t nr_code_bytes;
+	bool has_any;
 	bool is_behind;
 	bool has_more;
 	bool has_again;

@@ -43,7 +43,8 @@ bool jobs_begin_code(struct jobs *jobs)
 		.data = jobs,
 	};
 
-	jobs->codes = codes_create(&fns, jobs->max_attached, jobs->follows);
+	jobs->codes = codes_create(&fns, jobs->max_attached, jobs->follows,
+				   !jobs->is_polling);
 	return jobs->codes;
 }
 

@@ -246,6 +246,7 @@ static bool add_object(void *data, const struct announced *announced)
 	struct following *following = data;
 	uint64_t key;
 
+	following->has_any = true;
 	if (announced->entry == following->request->code.next)
 		following->is_behind = true;
 	if (!announced->size || announced->size > ANNOUNCED_MAX_SIZE)
@@ -367,6 +368,7 @@ static void follow(struct following *following, struct reader_reply *reply)
 	is_whole = find_descriptors(following);
 	is_whole &= following_list(following, add_object);
 	keep_ranges(following, is_whole);
+	following->code->is_quiet = is_whole && !following->has_any;
 	if (is_whole)
 		following_forget_others(following);
 	if (following->request->code.may_convert)

@@ -24,7 +24,7 @@ struct announced_ranges {
 /*
  * Look at what the process of @request announces; @process is its directory in /proc.
  * Detaches what it does not announce any more, and attaches what is new. Sets what
- * concerns this in reply->code, and @ranges.
+ * concerns this in reply->code, is_quiet as if it were of no runtime, and @ranges.
  */
 void reader_announced(int process, const struct reader_request *request,
 		      struct reader_reply *reply,

@@ -386,6 +386,7 @@ void reader_code(const struct reader_request *request,
 		cut_out(&announced, &look);
 		reply->code.is_runtime = true;
 		reply->code.announces = look.announces;
+		reply->code.is_quiet &= !look.nr_runtimes && !look.is_cut;
 		reply->code.is_full |= look.is_full;
 		reply->code.is_partial |= look.is_cut;
 		look.switches &= request->code.can_switch;

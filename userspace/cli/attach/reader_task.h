@@ -294,9 +294,10 @@ struct reader_maps_entry {
 /**
  * struct reader_code_reply - reply to CODE
  *
- * @is_runtime: the process is one of a runtime, or can announce code. If not, or if it has ended, it has no
- *	ranges.
+ * @is_runtime: the process is one of a runtime, or can announce code. If not, or if it has
+ *	ended, it has no ranges.
  * @announces: it can announce code.
+ * @is_quiet: it can, but has announced none, and it is of no runtime.
  * @is_full: it has more ranges than the request allows.
  * @is_refused: the kernel's limits are reached.
  * @has_changed: its mappings have changed during the look.
@@ -309,12 +310,13 @@ struct reader_maps_entry {
  * @text: the runtime's file.
  * @objects, @next: see struct reader_code.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
- *	reader_code_range: those of announced code behind the others, these by address. Those of the request that are not among them may
- *	still be attached.
+ *	reader_code_range: those of announced code behind the others, these by address.
+ *	Those of the request that are not among them may still be attached.
  */
 struct reader_code_reply {
 	bool is_runtime;
 	bool announces;
+	bool is_quiet;
 	bool is_full;
 	bool is_refused;
 	bool has_changed;

@@ -90,6 +90,7 @@ struct code_process;
  * @nr_converting: workers that convert files of these jobs, or announced code.
  * @others_bytes: the user's part of jobs.others_bytes.
  * @codes, @nr_codes: for code.c: the user's processes of known runtimes.
+ * @nr_quiet: for quiet.c: those that need no place there.
  * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
  * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
  *	attached, after the last listing of attachments began, and before.
@@ -138,6 +139,7 @@ struct user {
 	uint64_t others_bytes;
 	struct code_process *codes;
 	unsigned int nr_codes;
+	unsigned int nr_quiet;
 	unsigned int nr_code_ranges;
 	unsigned int lost_ranges;
 	unsigned int listed_ranges;
