@@ -184,7 +184,7 @@ static void read_file(struct looking *looking)
 	struct object_file *file = &looking->opening.file;
 	struct jit_reading reading = {
 		.table = &looking->named->table,
-		.is_dump = looking->is_dump,
+		.kind = looking->is_dump ? JIT_DUMP : JIT_MAP,
 		.pid = looking->own_pid,
 	};
 	const char *why = why_not(looking);
