@@ -353,6 +353,19 @@ static void linked_code(void)
 	EXPECT_EQ(made.nr_same, 1);
 }
 
+/* Section 0 is none, whatever its header says. */
+static void no_section(void)
+{
+	begin();
+	input.sections[OBJECT_NONE] = input.sections[OBJECT_TEXT];
+	input.sections[OBJECT_NONE].sh_offset = 1ULL << 40;
+	input.sections[OBJECT_RELA].sh_info = OBJECT_NONE;
+	make(sizeof(input));
+	EXPECT(!problem);
+	EXPECT_EQ(made.nr_same, 1);
+	EXPECT(is_part(0, 0, 64));
+}
+
 /* Two sections with code, and what is between them. */
 static void two_sections(void)
 {
@@ -452,6 +465,8 @@ int main(void)
 	tap_case("but not what relocations change");
 	linked_code();
 	tap_case("which are applied in linked objects");
+	no_section();
+	tap_case("relocations of no section");
 	two_sections();
 	tap_case("code of two sections");
 	nothing_to_compare();

@@ -388,7 +388,9 @@ static const char *mark_all(const struct input *input, unsigned char *changed)
 		const Elf64_Shdr table = section_at(input, i);
 		Elf64_Shdr section;
 
-		if (table.sh_type != SHT_RELA || table.sh_info >= input->nr)
+		/* Section 0 is none: nothing has examined its header. */
+		if (table.sh_type != SHT_RELA || !table.sh_info ||
+		    table.sh_info >= input->nr)
 			continue;
 		section = section_at(input, table.sh_info);
 		if (!is_code(&section))
