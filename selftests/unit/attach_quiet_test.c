@@ -142,6 +142,28 @@ static void lost_events(void)
 	EXPECT(codes_user(codes, 11) == other);
 }
 
+/*
+ * But when he has credit again, his are found again, too: who makes events get lost has no
+ * say in whose processes are never looked at any more.
+ */
+static void lost_before(void)
+{
+	EXPECT(become_quiet(other, 11));
+	user_charge(other, USER_BURST_NS);
+	codes_lose_events(codes);
+	codes_check(codes, users, world.now);
+	pass_time(USER_SHARE * USER_BURST_NS * 3 / 4);
+	EXPECT(user_is_served(other, world.now));
+	codes_check(codes, users, world.now);
+	EXPECT(!codes_user(codes, 11));
+	EXPECT(other->misses_codes);
+	/* Once. */
+	EXPECT(become_quiet(other, 11));
+	pass_time(CODE_RECHECK_NS);
+	codes_check(codes, users, world.now);
+	EXPECT(codes_user(codes, 11) == other);
+}
+
 /* Without events, each pass enters it, and it is not remembered. */
 static void without_events(void)
 {
@@ -161,6 +183,7 @@ int main(void)
 		TAP_TEST(many),
 		TAP_TEST(another_user),
 		TAP_TEST(lost_events),
+		TAP_TEST(lost_before),
 		TAP_TEST(without_events),
 	};
 

@@ -241,6 +241,12 @@ void codes_lose_events(struct codes *codes)
 	codes->has_lost = true;
 }
 
+/* Returns whether all processes of @user have to be looked at because of lost events. */
+static bool is_to_look(const struct user *user)
+{
+	return user->has_lost_codes && user_is_modest(user);
+}
+
 /*
  * It may have ended, and nobody would ever know. Returns whether to find the user's quiet
  * processes again.
@@ -249,32 +255,49 @@ static bool finds_again(void *data, struct user *user)
 {
 	const uint64_t *now = data;
 
-	if (!user_is_modest(user))
+	if (!is_to_look(user))
 		return false;
 	miss(user, *now);
 	return true;
 }
 
-/*
- * Any process can have changed. Who loses events on purpose must not use up the credit of
- * all others: half of it is left for what they do themselves.
- */
-static void check_lost(struct codes *codes, struct users *users, uint64_t now)
+/* Note for whom events may have been lost. */
+static void note_lost(struct codes *codes, struct users *users, uint64_t now)
 {
-	struct code_process *process;
 	struct user *user = NULL;
 
 	if (!codes->has_lost || now < codes->lost_at + CODE_LOST_NS)
 		return;
 	codes->has_lost = false;
 	codes->lost_at = now;
+	while ((user = users_next(users, user)))
+		user->has_lost_codes = user->nr_codes || user->nr_quiet;
+}
+
+/*
+ * Any process can have changed. Who loses events on purpose must not use up the credit of
+ * all others: half of it is left for what they do themselves. Whoever has less has to wait
+ * until he has more, but not for ever: nothing else looks at a quiet process.
+ */
+static void check_lost(struct codes *codes, struct users *users, uint64_t now)
+{
+	struct code_process *process;
+	struct user *user = NULL;
+	bool has_any = false;
+
+	note_lost(codes, users, now);
+	while ((user = users_next(users, user)))
+		has_any |= is_to_look(user);
+	if (!has_any)
+		return;
+	quiet_remove(&codes->quiet, finds_again, &now);
 	while ((user = users_next(users, user))) {
-		if (!user_is_modest(user))
+		if (!is_to_look(user))
 			continue;
+		user->has_lost_codes = false;
 		for (process = user->codes; process; process = process->of_user)
 			change(process, now);
 	}
-	quiet_remove(&codes->quiet, finds_again, &now);
 }
 
 bool codes_is_new(const struct codes *codes, pid_t pid)

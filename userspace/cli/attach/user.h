@@ -96,6 +96,7 @@ struct code_process;
  *	attached, after the last listing of attachments began, and before.
  * @misses_codes: for code.c: some of them had no place since the last retry.
  * @missed_codes_at, @missed_codes_last: for code.c: when that was first, and last.
+ * @has_lost_codes: for code.c: events of them may have been lost since all were looked at.
  * @told_codes: for code.c: bits of the limits that have been told of.
  * @next_look: for code.c: time of the next look at one of them.
  * @has_worker: for code.c: one of the workers is for a look at one of them.
@@ -146,6 +147,7 @@ struct user {
 	bool misses_codes;
 	uint64_t missed_codes_at;
 	uint64_t missed_codes_last;
+	bool has_lost_codes;
 	unsigned int told_codes;
 	uint64_t next_look;
 	bool has_worker;
