@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
@@ -45,7 +48,8 @@ static void *leaving;
 struct reader_request request;
 struct reader_reply reply;
 uint64_t line_ns;
-static int process;
+static int process, own_process, sharing_process = -1;
+static pid_t sharing;
 
 static unsigned char section[SECTION_SIZE];
 static size_t section_size;
@@ -110,6 +114,37 @@ static unsigned int place_at(uint64_t start)
 	return start < CODE ? MOST - 1 : (start - CODE) / CODE_SIZE;
 }
 
+static int wait_for_signal(void *data)
+{
+	(void)data;
+	pause();
+	return 0;
+}
+
+bool share_memory(void)
+{
+	static unsigned char stack[65536] __attribute__((aligned(16)));
+	char path[64];
+
+	sharing = clone(wait_for_signal, stack + sizeof(stack), CLONE_VM | SIGCHLD,
+			NULL);
+	if (sharing < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d", (int)sharing);
+	sharing_process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	process = sharing_process;
+	return process >= 0;
+}
+
+static void end_sharing(void)
+{
+	if (sharing <= 0)
+		return;
+	kill(sharing, SIGKILL);
+	waitpid(sharing, NULL, 0);
+	sharing = 0;
+}
+
 int __wrap_ioctl(int fd, unsigned long number, ...)
 {
 	struct sframe_unwind_attach *attach;
@@ -138,6 +173,8 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	is_ended[place] = false;
 	nr_attached++;
 	attach->id = 1 + place;
+	if (kind_of[place] == OUTLIVED)
+		end_sharing();
 	if (leaving && place == LEAVING_PLACE) {
 		munmap(leaving, CODE_SIZE);
 		leaving = NULL;
@@ -336,6 +373,11 @@ void announce(unsigned int first, unsigned int nr)
 void scene_begin(void)
 {
 	world_begin();
+	end_sharing();
+	if (sharing_process >= 0)
+		close(sharing_process);
+	sharing_process = -1;
+	process = own_process;
 	for (unsigned int i = 0; i < MOST; i++)
 		objects[i] = (struct object) { .number = i, .place = i };
 	for (unsigned int i = 0; i < MOST; i++)
@@ -455,8 +497,8 @@ static bool make_section(void)
 
 int scene_run(const struct scene_case *cases, size_t nr)
 {
-	process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (process < 0 || !make_section()) {
+	own_process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (own_process < 0 || !make_section()) {
 		tap_skip("announced objects", "no /proc, or no memory");
 		return tap_done();
 	}

@@ -46,6 +46,7 @@ enum kind {
 	TOO_MUCH,	/* has more code than is copied */
 	NOWHERE,	/* its code cannot be read */
 	LEAVES,		/* the process ends while it is attached to; there is one at most */
+	OUTLIVED,	/* the same, but another one has its memory; see share_memory() */
 };
 
 /* @place: where its code is. @code: what it should be, set by look(). */
@@ -84,6 +85,12 @@ extern struct reader_reply reply;
 
 /* Time that each line of the process's mappings takes. */
 extern uint64_t line_ns;
+
+/*
+ * Make another process that shares its memory with this one, and let that be looked at
+ * until the next scene begins. Returns whether that is possible.
+ */
+bool share_memory(void);
 
 /* Start with good objects that are not announced. */
 void scene_begin(void);

@@ -289,6 +289,20 @@ static void leaves(void)
 	EXPECT(nothing_is_left());
 }
 
+/* The same, though its memory is still there: another process has it, too. */
+static void is_outlived(void)
+{
+	EXPECT(share_memory());
+	kind_of[1] = OUTLIVED;
+	announce(0, 3);
+	look();
+	EXPECT_EQ(nr_attached, 1);
+	EXPECT_EQ(request.code.nr, 1);
+	EXPECT(is_attached[0]);
+	EXPECT(reply.code.is_partial);
+	EXPECT(nothing_is_left());
+}
+
 static void no_copy(void)
 {
 	kind_of[0] = TOO_MUCH;
@@ -342,6 +356,7 @@ static const struct scene_case cases[] = {
 	{ no_time_for_mappings, "mappings that take long to read" },
 	{ large, "two objects with much code" },
 	{ leaves, "a process that ends while its code is attached to" },
+	{ is_outlived, "one whose memory another process keeps" },
 	{ no_copy, "code that cannot be copied" },
 	{ nothing_announced, "nothing is announced" },
 };

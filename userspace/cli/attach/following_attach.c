@@ -4,6 +4,7 @@
  * to 4 of reader_announced.c.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -34,15 +35,17 @@
 #define MAX_CODE_BYTES	(16ULL << 20)
 
 /*
- * Returns whether the process still has the address space that has been read: its number
- * may be that of another one.
+ * Returns whether the process is there, so its number has not been that of another one, and
+ * still has the address space that has been read. That alone does not tell: a process with
+ * which it shares its memory may outlive it.
  */
 static bool is_there(const struct following *following,
 		     const struct new_object *object)
 {
 	unsigned char byte;
 
-	return announced_read(following->memory, object->range.start, &byte, 1);
+	return !faccessat(following->process, "mem", F_OK, 0) &&
+	       announced_read(following->memory, object->range.start, &byte, 1);
 }
 
 /* Attach the section to the object's code. Returns 0 with its id, or a negative errno. */
