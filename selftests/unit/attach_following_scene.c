@@ -114,6 +114,7 @@ static unsigned int place_at(uint64_t start)
 	return start < CODE ? MOST - 1 : (start - CODE) / CODE_SIZE;
 }
 
+/* It is killed. */
 static int wait_for_signal(void *data)
 {
 	(void)data;

@@ -911,8 +911,8 @@ struct sframe_unwind_attach {
  * function of at most 4096 bytes is compared as a whole. Of a longer one, in pieces of
  * 2048 bytes, the first one is, and the one with the address that the rule is for. A
  * function is what an entry of the section's index describes, so it should be one, from its
- * beginning on: nothing before an entry is compared. This is done when a rule for an address is looked
- * up for the first time, and again after any change of the process's mappings (where the
+ * beginning on: nothing before an entry is compared. This is done when a rule for an address
+ * is looked up for the first time, and again after any change of the process's mappings (where the
  * kernel does not count these, as 6.1, in each stack): without one, the memory can be
  * changed only by ptrace, /proc/PID/mem, MADV_DONTNEED, MADV_FREE and guard pages, which
  * make it zero, and I/O to pages that were pinned while it was writable, and this is not
