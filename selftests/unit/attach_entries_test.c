@@ -189,6 +189,27 @@ static void rest_of_function(void)
 	EXPECT_EQ(entry(1).start, 16);
 }
 
+/* Nor do PLT stubs, or their rest. */
+static void stubs(void)
+{
+	static const unsigned char rows[32] = {
+		0x50, 0x0f, 11,				/* from 16 on, as PLTs have it */
+		0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
+	};
+
+	begin();
+	put_rows(0, SIZE, rows, 14);
+	put_rows(SIZE, SIZE - 8, rows + 1, 13);
+	EXPECT(convert(SFRAME_UNWIND_CONVERT_BY_FUNCTION));
+	EXPECT_EQ(table.num_fdes, 2);
+	EXPECT_EQ(entry(0).start, 0);
+	EXPECT_EQ(entry(0).size, 16);
+	EXPECT_EQ(entry(1).start, SIZE);
+	EXPECT_EQ(entry(1).size, SIZE - 16);
+	EXPECT(convert(0));
+	EXPECT_EQ(table.num_fdes, 4);
+}
+
 /* A function whose rows could be in smaller entries. */
 static void large_function(void)
 {
@@ -205,6 +226,7 @@ int main(void)
 		TAP_TEST(equal_functions),
 		TAP_TEST(many_rows),
 		TAP_TEST(rest_of_function),
+		TAP_TEST(stubs),
 		TAP_TEST(large_function),
 	};
 

@@ -259,6 +259,9 @@ static int write_stubs(struct cutter *cutter, const struct span *span)
 		err = write_function(cutter, &function, &span->rule);
 	if (err || !rest)
 		return err;
+	/* No entry may begin inside. */
+	if (cutter->by_function && function.size)
+		return 0;
 	function.start += function.size;
 	function.size = rest;
 	function.block_size = 0;
@@ -278,7 +281,8 @@ static int add_span(struct cutter *cutter, const struct span *span)
 	if (err || span->reason)
 		return err;
 	if (span->plt_push)
-		return write_stubs(cutter, span);
+		return cutter->by_function && cutter->is_inside ?
+		       0 : write_stubs(cutter, span);
 	add_row(cutter, span);
 	return 0;
 }
