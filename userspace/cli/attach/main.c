@@ -113,8 +113,11 @@ static void on_end(void *data, pid_t pid)
 {
 	struct session *session = data;
 
-	if (watch_has(&session->watch, pid))
-		jobs_note_exit(&session->jobs, pid);
+	/*
+	 * It may not be watched any more: its pidfd can have told before. What is not
+	 * entered costs nothing.
+	 */
+	jobs_note_exit(&session->jobs, pid);
 }
 
 static void handle_events(struct session *session)
