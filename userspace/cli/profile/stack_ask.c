@@ -19,7 +19,7 @@
 
 #define QUIET_MS	100	/* without an answer: look why */
 #define ASLEEP_MS	300	/* to wait for threads that nothing wakes */
-#define RUNNING_MS	3000	/* to wait for threads that want to run, or for a disk */
+#define RUNNING_MS	3000	/* to wait for threads that want to run */
 #define ALL_MS		120000	/* for all stacks, if threads answer late one by one */
 #define FILES_MS	20	/* for the kernel to read a file */
 #define FILES_TRIES	10
@@ -151,7 +151,7 @@ static bool is_any_running(struct asking *asking)
 		if (!thread->is_pending)
 			continue;
 		stack_read_state(thread);
-		is_any |= thread->state == 'R' || thread->state == 'D';
+		is_any |= thread->state == 'R';
 	}
 	return is_any;
 }
