@@ -178,4 +178,17 @@ static inline int receive_fd(int sock)
 	return fd;
 }
 
+/* Bring @cpu online or take it offline. Returns whether that was possible. */
+static inline bool set_online(unsigned int cpu, bool online)
+{
+	char path[64];
+	FILE *file;
+	bool done;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
+	file = fopen(path, "we");
+	done = file && fprintf(file, "%d", online) > 0;
+	return file && !fclose(file) && done;
+}
+
 #endif /* SELFTESTS_PROCESS_H */

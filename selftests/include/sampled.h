@@ -120,19 +120,6 @@ static inline bool stay_on_one_cpu(void)
 	return !sched_setaffinity(0, sizeof(cpu), &cpu);
 }
 
-/* Bring @cpu online or take it offline. Returns whether that was possible. */
-static inline bool set_online(unsigned int cpu, bool online)
-{
-	char path[64];
-	FILE *file;
-	bool done;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
-	file = fopen(path, "we");
-	done = file && fprintf(file, "%d", online) > 0;
-	return file && !fclose(file) && done;
-}
-
 static inline struct sframe_unwind_sampler sampler_of_pages(__u32 pages)
 {
 	return (struct sframe_unwind_sampler) {

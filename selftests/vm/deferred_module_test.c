@@ -96,20 +96,6 @@ static bool read_sample(struct counts *c, unsigned int *nr_here)
 	return good;
 }
 
-/*
- * Loading and removing the sample changes code of the kernel. A CPU of QEMU may then die of
- * what another one has changed: see README.md. So there is only one.
- */
-static bool set_online(bool online)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
-	bool done = fd < 0 || write(fd, online ? "1" : "0", 1) == 1;
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* Shared with the processes that are the load. */
 struct load {
 	atomic_bool stop;
@@ -136,7 +122,7 @@ FIXTURE_SETUP(module)
 FIXTURE_TEARDOWN(module)
 {
 	self->load->stop = true;
-	set_online(true);
+	set_online(1, true);
 	close(self->fd);
 }
 
@@ -251,7 +237,11 @@ TEST_F_TIMEOUT(module, removed_under_load, 600)
 
 	snprintf(fifo, sizeof(fifo), "/tmp/fifo%d", getpid());
 	ASSERT_EQ(0, mkfifo(fifo, 0600));
-	ASSERT_TRUE(set_online(false));
+	/*
+	 * Loading and removing the sample changes code of the kernel. A CPU of QEMU may then
+	 * die of what another one has changed: see README.md. So there is only one.
+	 */
+	ASSERT_TRUE(set_online(1, false));
 	start_load(self->load, pids);
 	for (n = 0; n < NR_ROUNDS; n++) {
 		if (is_enough(n, start) && !sleeper)
@@ -273,7 +263,7 @@ TEST_F_TIMEOUT(module, removed_under_load, 600)
 		}
 	}
 	EXPECT_TRUE(end_load(self->load, pids));
-	EXPECT_TRUE(set_online(true));
+	EXPECT_TRUE(set_online(1, true));
 	unlink(fifo);
 	printf("# removed %u times while %lu files were opened, %llu stacks\n", n,
 	       self->load->opens, stacks);
@@ -376,7 +366,7 @@ TEST_F(module, exiting)
 	int i;
 
 	/* It changes code of the kernel. */
-	ASSERT_TRUE(set_online(false));
+	ASSERT_TRUE(set_online(1, false));
 	ASSERT_TRUE(start_traced(&t, TRACED_EVENTS, 1024));
 	ASSERT_EQ(0, load_module(EXITING));
 	for (i = 0; i < 10; i++) {
@@ -392,7 +382,7 @@ TEST_F(module, exiting)
 	EXPECT_LE(e.exited, sum_of(&t, "lost", "count", "reason", "exited"));
 	EXPECT_EQ(0, sum_of(&t, "stack", NULL, NULL, NULL));
 	end_traced(&t);
-	EXPECT_TRUE(set_online(true));
+	EXPECT_TRUE(set_online(1, true));
 	EXPECT_LE(10, e.accepted);
 	EXPECT_EQ(0, e.called);
 	EXPECT_LE(10, e.exited);

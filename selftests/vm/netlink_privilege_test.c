@@ -344,17 +344,6 @@ TEST_F(privilege, only_denied)
  * The module, removed and loaded again
  */
 
-/* As in deferred_module_test.c. */
-static bool set_online(bool online)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY | O_CLOEXEC);
-	bool done = fd < 0 || write(fd, online ? "1" : "0", 1) == 1;
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 FIXTURE(reload)
 {
 	bool unloaded;
@@ -422,7 +411,8 @@ FIXTURE_SETUP(reload)
 		SKIP(return, "needs root");
 	if (find_family(&family) == EPROTONOSUPPORT)
 		SKIP(return, "this kernel has no network");
-	ASSERT_TRUE(set_online(false));
+	/* As in deferred_module_test.c. */
+	ASSERT_TRUE(set_online(1, false));
 }
 
 FIXTURE_TEARDOWN(reload)
@@ -431,7 +421,7 @@ FIXTURE_TEARDOWN(reload)
 		EXPECT_EQ(0, load("sframe_unwind"));
 		load("sframe_unwind_test");
 	}
-	set_online(true);
+	set_online(1, true);
 }
 
 #define UNLOAD()							\

@@ -5,6 +5,7 @@
  * loops, and the sums are exact.
  */
 #include "attached.h"
+#include "process.h"
 #include "sampled.h"
 #include "trace_events.h"
 

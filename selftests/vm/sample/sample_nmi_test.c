@@ -10,6 +10,7 @@
 #include "../../module/test/test.h"
 #include "attached.h"
 #include "monitor.h"
+#include "process.h"
 #include "sampled.h"
 
 #define NMIS		200

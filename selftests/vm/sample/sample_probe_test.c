@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "attached.h"
+#include "process.h"
 #include "sampled.h"
 
 FIXTURE(probe)

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 
+#include "process.h"
 #include "sampled.h"
 
 #define NR_FAULTS	20
