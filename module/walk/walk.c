@@ -413,6 +413,9 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 		       SFRAME_UNWIND_FRAME_UNSURE : 0;
 }
 
+/* Frames that are followed at a time at least, see follow_cached_rules(). */
+#define MIN_FOLLOWED	16
+
 /*
  * Step from @frame as far as the simple rules in the cache lead, without
  * reading sections. The walk must have a space. Returns 0 with *@missing set if there
@@ -421,7 +424,7 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 						   struct sfu_lookup *lookup,
 						   struct sfu_frame *frame,
-						   bool *missing)
+						   u32 *most, bool *missing)
 {
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
@@ -432,8 +435,11 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
-				    walk->max_depth + 1 - walk->nr);
+				    min(walk->max_depth + 1 - walk->nr, *most));
 	rcu_read_unlock();
+	/* Other threads may write entries all the time: do less in vain. */
+	if (followed.discarded && *most > MIN_FOLLOWED)
+		*most /= 2;
 	*missing = followed.missing;
 	if (!followed.nr)
 		return 0;
@@ -557,6 +563,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	struct sfu_frame frame = innermost_frame(regs);
 	/* Clearing it would take as long as some frames do. */
 	struct sfu_lookup lookup __uninitialized;
+	u32 most = SFU_MAX_DEPTH + 1;
 	bool missing;
 
 	sfu_count(SFU_TOTAL_WALKS);
@@ -579,7 +586,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 		walk->stop = 0;
 		if (!missing)
 			walk->stop = follow_cached_rules(walk, &lookup, &frame,
-							 &missing);
+							 &most, &missing);
 		if (!walk->stop)
 			walk->stop = step_frame(walk, &lookup, &frame, &missing);
 	} while (!walk->stop);

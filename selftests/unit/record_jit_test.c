@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli_stub.h"
+#include "jit_announced_made.h"
 #include "jit_dump_made.h"
 #include "tap.h"
 #include "userspace/cli/profile/inspect.h"
@@ -232,6 +233,84 @@ static void existing_process(void)
 	EXPECT(nr == all && nr > 4);
 	EXPECT_EQ(keep(), 0);
 	EXPECT(has_kept("dump", "dump"));
+}
+
+/* Returns whether the objects that were kept name a function. */
+static bool has_kept_object(const char *name)
+{
+	static char bytes[65536];
+	char path[512];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/objects", kept);
+	fd = open(path, O_RDONLY);
+	got = fd < 0 ? 0 : read(fd, bytes, sizeof(bytes));
+	close(fd);
+	/* The name is the first one of the strings. */
+	for (ssize_t i = sizeof(uint64_t);
+	     i + (ssize_t)sizeof(struct jit_objects_record) <= got;) {
+		const struct jit_objects_record *record = (void *)(bytes + i);
+		const struct made_object *object = (void *)(record + 1);
+
+		if (record->stored && !strcmp(object->strings + 1, name))
+			return true;
+		i += sizeof(*record) + jit_objects_padded(record->stored);
+	}
+	return false;
+}
+
+/* What a process has announced when it was looked at, and has announced at the end. */
+static void objects_are_kept(void)
+{
+	struct announcer process;
+
+	start();
+	announcer_start(&process);
+	announcer_tell(&process, "aB");
+	add(process.pid, "//anon");
+	record_jit_look(jit);
+	announcer_tell(&process, "-c");
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept_object("a"));
+	EXPECT(has_kept_object("B"));
+	EXPECT(has_kept_object("c"));
+	EXPECT(!has_kept_object("d"));
+	/* Also in a later profile, and when the process has ended. */
+	announcer_tell(&process, "d");
+	EXPECT_EQ(keep(), 0);
+	announcer_end(&process);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept_object("a"));
+	EXPECT(has_kept_object("d"));
+	EXPECT(!said[0]);
+}
+
+/* A child has what its parent had announced; it has mapped nothing. */
+static void objects_of_a_child(void)
+{
+	struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_FORK,
+		.task = { .ppid = getpid(), .ptid = getpid() },
+	};
+	struct announcer process;
+	char name[32];
+
+	start();
+	announce_letter('E');
+	add(getpid(), "//anon");
+	record_jit_look(jit);
+	announcer_start(&process);
+	announce_letter('-');
+	record.pid = process.pid;
+	record.tid = process.pid;
+	record_jit_add(jit, &record);
+	EXPECT_EQ(keep(), 0);
+	announcer_end(&process);
+	/* The child's is the last one. */
+	snprintf(name, sizeof(name), "/%d-", record.pid);
+	EXPECT(strstr(kept, name));
+	EXPECT(has_kept_object("E"));
 }
 
 /* Code of files says nothing of code that is made. */
@@ -650,6 +729,8 @@ int main(void)
 		TAP_TEST(map_is_late),
 		TAP_TEST(dump_is_kept),
 		TAP_TEST(existing_process),
+		TAP_TEST(objects_are_kept),
+		TAP_TEST(objects_of_a_child),
 		TAP_TEST(others_are_not_looked_for),
 		TAP_TEST(nothing_there),
 		TAP_TEST(file_of_another_user),

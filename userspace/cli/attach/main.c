@@ -113,8 +113,11 @@ static void on_end(void *data, pid_t pid)
 {
 	struct session *session = data;
 
-	if (watch_has(&session->watch, pid))
-		jobs_note_exit(&session->jobs, pid);
+	/*
+	 * It may not be watched any more: its pidfd can have told before. What is not
+	 * entered costs nothing.
+	 */
+	jobs_note_exit(&session->jobs, pid);
 }
 
 static void handle_events(struct session *session)
@@ -358,6 +361,8 @@ static int query(struct session *session)
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP;
 	session->jobs.can_switch = session->jobs.is_extended &&
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH;
+	session->jobs.follows =
+		query.features & SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)
