@@ -124,7 +124,8 @@ int worker_start(struct worker **worker, int snapshot_fd,
  *
  * As worker_start(); the default limits are the sums over all snapshots. A file that takes
  * over the process makes the results of all of them, so it is only for files that nobody
- * but root can have written, and for objects of one program. If one of them breaks the process, there is no result at all.
+ * but root can have written, and for objects of one program. If one of them breaks the
+ * process, there is no result at all.
  */
 int worker_start_many(struct worker **worker, const int *snapshots,
 		      unsigned int nr, const struct worker_limits *limits);
