@@ -93,6 +93,28 @@ static void read_again(void)
 	stop();
 }
 
+/* What a process has announced is counted also if there is no room for its names. */
+static void counted(void)
+{
+	const uint64_t all = 512ULL << 20;
+	uint64_t before;
+
+	start();
+	announcer_tell(&process, "a");
+	read_with(NULL, true);
+	before = memory.own;
+	EXPECT(before > sizeof(struct made_object));
+	memory.own += all;
+	announcer_tell(&process, "BC");
+	read_with(NULL, true);
+	EXPECT_EQ(jit_functions(jit), 0);
+	EXPECT(strstr(jit_why(jit, JIT_OBJECTS), "names take too much memory"));
+	EXPECT(memory.own > all + sizeof(struct made_object));
+	EXPECT(memory.own < all + before);
+	memory.own -= all;
+	stop();
+}
+
 /* A profile from elsewhere says nothing of a process that has this number here. */
 static void not_live(void)
 {
@@ -141,6 +163,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(names),
 		TAP_TEST(read_again),
+		TAP_TEST(counted),
 		TAP_TEST(not_live),
 		TAP_TEST(kept),
 	};

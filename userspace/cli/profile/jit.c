@@ -52,6 +52,7 @@ struct named {
  *
  * @files: by enum jit_kind.
  * @objects: what it has announced, if it is looked at while it runs.
+ * @objects_charged: what is counted of that for the user.
  * @nr_read: how many were read.
  * @user: whose names they are.
  * @started: when the process was started, as processes_started() tells.
@@ -61,6 +62,7 @@ struct named {
 struct jit {
 	struct named files[JIT_FILES];
 	struct jit_objects objects;
+	uint64_t objects_charged;
 	uint32_t nr_read;
 	uid_t user;
 	uint64_t started;
@@ -130,13 +132,21 @@ static uint64_t *of_user(struct jit_memory *memory, uid_t user)
 	return &memory->of_user[number];
 }
 
-/* Returns whether names of @user may take @more bytes. */
-static bool has_room(struct jit_memory *memory, uid_t user, uint64_t more)
+static uint64_t left_of(uint64_t max, uint64_t used)
 {
+	return used < max ? max - used : 0;
+}
+
+/* Returns how many more bytes names of @user may take. */
+static uint64_t room_of(struct jit_memory *memory, uid_t user)
+{
+	uint64_t all, his;
+
 	if (user == geteuid())
-		return memory->own + more <= ALL_MAX;
-	return memory->others + more <= ALL_MAX &&
-	       *of_user(memory, user) + more <= USER_MAX;
+		return left_of(ALL_MAX, memory->own);
+	all = left_of(ALL_MAX, memory->others);
+	his = left_of(USER_MAX, *of_user(memory, user));
+	return all < his ? all : his;
 }
 
 static void charge(struct jit_memory *memory, uid_t user, uint64_t bytes)
@@ -160,12 +170,10 @@ void jit_memory_free(struct jit_memory *memory)
 static void charge_table(struct looking *looking)
 {
 	struct named *named = looking->named;
-	const uint64_t objects = looking->kind == JIT_OBJECTS ?
-				 looking->jit->objects.size : 0;
-	const uint64_t size = jit_table_size(&named->table) + objects;
+	const uint64_t size = jit_table_size(&named->table);
 	const uint64_t max = looking->user == geteuid() ? OWN_TABLE_MAX : TABLE_MAX;
 
-	if (size > max || !has_room(looking->memory, looking->user, size)) {
+	if (size > max || size > room_of(looking->memory, looking->user)) {
 		jit_table_free(&named->table);
 		refuse(looking, "is not used: names of one file may take 64 MiB of memory (256 MiB of this user), those of another user 128 MiB, all 512 MiB");
 		return;
@@ -179,7 +187,7 @@ static const char *why_not(const struct looking *looking)
 {
 	const struct object_file *file = &looking->opening.file;
 
-	if (!has_room(looking->memory, looking->user, 1))
+	if (!room_of(looking->memory, looking->user))
 		return "was not read: names take too much memory already";
 	if (file->may_block && !file->is_ours &&
 	    (file->size > COPY_MAX || file->size > object_file_size_max(file)))
@@ -232,13 +240,42 @@ static bool open_kept(struct looking *looking, const struct jit_file *known)
 			     names[looking->kind]);
 }
 
+/* Take over what was announced before, unless it is full of what is gone. */
+static void take_objects(struct jit *jit, struct jit *old)
+{
+	if (!old || old->started != jit->started ||
+	    (old->objects.is_full && old->objects.kept <= OBJECTS_MAX / 2))
+		return;
+	jit->objects = old->objects;
+	jit->objects_charged = old->objects_charged;
+	old->objects = (struct jit_objects){ 0 };
+	old->objects_charged = 0;
+}
+
+/*
+ * Look at what a process announces. What is kept of that is counted by itself: its names may
+ * take too much to be kept as well.
+ */
+static void update_objects(struct looking *looking)
+{
+	const uint64_t left = room_of(looking->memory, looking->user);
+	struct jit *jit = looking->jit;
+	uint64_t room = left_of(OBJECTS_MAX, jit->objects.size);
+
+	room = room < left ? room : left;
+	jit_objects_update(&jit->objects, looking->opening.pid, jit->started,
+			   room);
+	charge(looking->memory, looking->user,
+	       jit->objects.size - jit->objects_charged);
+	jit->objects_charged = jit->objects.size;
+}
+
 /* Look for the objects of a running process. Returns whether there are some. */
 static bool open_objects(struct looking *looking, struct jit *old)
 {
 	struct jit_opening *opening = &looking->opening;
-	struct jit_objects *objects = &looking->jit->objects;
 	const struct object_file of_user = { .user = opening->user };
-	uint64_t took = now_ns(), room = 0;
+	uint64_t took = now_ns();
 	uint32_t owner;
 
 	if (opening->user == PROCESSES_NO_USER)
@@ -250,19 +287,12 @@ static bool open_objects(struct looking *looking, struct jit *old)
 		jit_opening_name(opening);
 		return false;
 	}
-	/* If it is full of what is gone, a new one is begun. */
-	if (old && old->started == looking->jit->started &&
-	    (!old->objects.is_full || old->objects.kept > OBJECTS_MAX / 2)) {
-		*objects = old->objects;
-		old->objects = (struct jit_objects){ 0 };
-	}
-	if (objects->size < OBJECTS_MAX && has_room(looking->memory, looking->user, 1))
-		room = OBJECTS_MAX - objects->size;
-	jit_objects_update(objects, opening->pid, looking->jit->started, room);
+	take_objects(looking->jit, old);
+	update_objects(looking);
 	took = now_ns() - took;
 	if (took > LOOK_FREE_NS)
 		looking->readers->owners[owner].used_ns += took - LOOK_FREE_NS;
-	return jit_opening_set(opening, objects);
+	return jit_opening_set(opening, &looking->jit->objects);
 }
 
 /* Whether the file that was opened is as it was when it was read before. */
@@ -449,6 +479,7 @@ void jit_close(struct jit_memory *memory, struct jit *jit)
 		jit_table_free(&named->table);
 		free(named->why);
 	}
+	charge(memory, jit->user, -jit->objects_charged);
 	jit_objects_free(&jit->objects);
 	free(jit);
 }
