@@ -99,6 +99,20 @@ static inline void made_objects_look(struct made_objects *file, uint64_t before,
 	made_objects_bytes(file, &record, sizeof(record));
 }
 
+/* The same of a look that is not sure. */
+static inline void made_objects_partial(struct made_objects *file,
+					uint64_t before, uint64_t time)
+{
+	const struct jit_objects_record record = {
+		.kind = JIT_OBJECTS_LOOK,
+		.number = JIT_OBJECTS_PARTIAL,
+		.before = before,
+		.time = time,
+	};
+
+	made_objects_bytes(file, &record, sizeof(record));
+}
+
 /* With the first look. */
 static inline void made_objects_begin(struct made_objects *file, uint64_t time)
 {

@@ -58,7 +58,11 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 		.what = INSPECT_OBJECTS,
 		.pid = pid,
 		.file.fd = objects->is_open ? objects->fd : -1,
-		.look = { .before = objects->read_at, .room = room },
+		.look = {
+			.before = objects->read_at,
+			.room = room,
+			.was_partial = objects->is_partial,
+		},
 	};
 	struct inspect_answer answer;
 	bool is_added = true;
@@ -76,6 +80,8 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 	objects->has_list = answer.look.has_list;
 	objects->is_full = answer.look.is_full;
 	objects->has_more = answer.look.has_more || !is_added;
+	objects->is_partial = objects->has_more || objects->is_full ||
+			      !answer.look.is_read;
 	if (is_added && answer.look.is_read)
 		objects->read_at = answer.look.began;
 	return true;

@@ -14,7 +14,10 @@
  *	MADE	an object, followed by its bytes
  *	FULL	from now on there may be more objects, for which there is no room
  *
- * All GONE of a look come before its first MADE.
+ * All GONE of a look come before its first MADE. A look, or the one before, may not have read
+ * the list to its end, or have left objects for the next one: it has JIT_OBJECTS_PARTIAL. Then
+ * what it has found may have been there for longer, in the place of what is not known to be
+ * gone; and where others are gone, some that are not known may have been made.
  */
 #ifndef CLI_PROFILE_JIT_OBJECTS_H
 #define CLI_PROFILE_JIT_OBJECTS_H
@@ -32,11 +35,14 @@ enum jit_objects_kind {
 	JIT_OBJECTS_FULL,
 };
 
+/* Bit of @number of LOOK. */
+#define JIT_OBJECTS_PARTIAL	1u
+
 /**
  * struct jit_objects_record - what a record begins with
  *
  * @kind: enum jit_objects_kind.
- * @number: of GONE.
+ * @number: of GONE, that of the object; of LOOK, JIT_OBJECTS_PARTIAL or 0.
  * @before: of LOOK: begin of the last look that has read all; 0 if there is none.
  * @time: of LOOK: its end.
  * @entry: of MADE: address of its entry in the list of the process.
@@ -69,6 +75,7 @@ static inline uint64_t jit_objects_padded(uint64_t stored)
  *
  * @before: begin of the last look that has read all, or 0.
  * @room: bytes that objects may add to the file.
+ * @was_partial: the last look has not read or taken all.
  * @began: when the look began.
  * @kept: bytes that known objects which are still there take in the file.
  * @has_list: the process has a list, which may be empty.
@@ -79,6 +86,7 @@ static inline uint64_t jit_objects_padded(uint64_t stored)
 struct jit_objects_look {
 	uint64_t before;
 	uint64_t room;
+	bool was_partial;
 	uint64_t began;
 	uint64_t kept;
 	bool has_list;
@@ -102,6 +110,7 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look);
  * @size: its size.
  * @read_at: begin of the last look that has read all, or 0.
  * @kept, @has_list, @is_full, @has_more: of the last look.
+ * @is_partial: the last look has not read or taken all.
  */
 struct jit_objects {
 	bool is_open;
@@ -112,6 +121,7 @@ struct jit_objects {
 	bool has_list;
 	bool is_full;
 	bool has_more;
+	bool is_partial;
 };
 
 /*

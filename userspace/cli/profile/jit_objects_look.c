@@ -318,6 +318,18 @@ static bool append_gone(struct looking *looking)
 	return true;
 }
 
+/*
+ * Whether something may have been made, or be gone, that is not known; what nothing is known
+ * of at all cannot be confused.
+ */
+static bool is_partial(const struct looking *looking)
+{
+	const struct jit_objects_look *look = looking->look;
+
+	return looking->nr_known && (look->was_partial || look->has_more ||
+				     look->is_full || !look->is_read);
+}
+
 /* Returns whether all that is new was written. */
 static bool append_look(struct looking *looking)
 {
@@ -334,6 +346,7 @@ static bool append_look(struct looking *looking)
 	}
 	record = (struct jit_objects_record){
 		.kind = JIT_OBJECTS_LOOK,
+		.number = is_partial(looking) ? JIT_OBJECTS_PARTIAL : 0,
 		.before = looking->look->before,
 		.time = now_ns(),
 	};

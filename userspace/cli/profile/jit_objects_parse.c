@@ -5,7 +5,7 @@
  *
  * A look tells that code was taken back, or was made, since the look before. If memory was
  * used again in between, nobody knows for which time it had the old code, and for which the
- * new one: then it has no function in that time.
+ * new one: then it has no function in that time. The same is so if a look is not sure of that.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -59,6 +59,7 @@ struct known {
  * @nr_objects: number of those.
  * @objects_room: room for those.
  * @before, @time: of the look.
+ * @is_partial: it has JIT_OBJECTS_PARTIAL.
  * @is_full: others may have been made anywhere.
  * @gone: numbers of the objects that it has found to be gone.
  * @nr_gone: number of those.
@@ -82,6 +83,7 @@ struct parsing {
 	uint32_t objects_room;
 	uint64_t before;
 	uint64_t time;
+	bool is_partial;
 	bool is_full;
 	uint32_t *gone;
 	uint32_t nr_gone;
@@ -218,7 +220,7 @@ static bool end_look(struct parsing *parsing)
 					parsing->functions[j].start);
 
 			go_on = parsing->ops->end(parsing->data, j,
-					parsing->is_full ||
+					parsing->is_full || parsing->is_partial ||
 					parsing->ranges[range].is_reused ?
 						parsing->before : parsing->time);
 		}
@@ -307,7 +309,8 @@ static bool make(struct parsing *parsing, const struct object *object,
 		return give_up(parsing, JIT_TOO_MANY);
 	range = (struct range){ .start = made.start,
 				.end = made.start + made.size };
-	made.time = is_reused(parsing, &range) ? parsing->time : parsing->before;
+	made.time = is_reused(parsing, &range) || parsing->is_partial ?
+			    parsing->time : parsing->before;
 	parsing->functions = table_grow(parsing->functions, &parsing->room,
 					parsing->nr, sizeof(range));
 	parsing->functions[parsing->nr++] = range;
@@ -435,6 +438,7 @@ static bool take_record(struct parsing *parsing,
 			return false;
 		parsing->before = record->before;
 		parsing->time = record->time;
+		parsing->is_partial = record->number & JIT_OBJECTS_PARTIAL;
 		return true;
 	case JIT_OBJECTS_GONE:
 		return take_gone(parsing, record->number);
