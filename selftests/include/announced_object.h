@@ -26,6 +26,9 @@ enum {
 #define OBJECT_CFA		19
 #define OBJECT_START		32
 
+/* Offset in its names of what is behind those of sections, for that of a function. */
+#define OBJECT_MORE_NAMES	50
+
 /* Most bytes of its code, of which the structure has a copy. */
 #define OBJECT_MAX_TEXT		64
 
@@ -62,6 +65,7 @@ static inline void make_announced_object(struct announced_object *object,
 		"\0.text\0.eh_frame\0.rela.eh_frame\0.symtab\0.shstrtab";
 	Elf64_Shdr *sections = object->sections;
 
+	_Static_assert(sizeof(names) == OBJECT_MORE_NAMES, "names of sections");
 	memset(object, 0, sizeof(*object));
 	object->header = (Elf64_Ehdr) {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
