@@ -12,6 +12,9 @@
 #include "fuzz.h"
 #include "userspace/worker/object.h"
 
+/* As in cli/attach/following_convert.c. */
+#define MAX_ROWS	256
+
 static void check_section(const struct sframe_unwind_converted *converted,
 			  const struct object *object)
 {
@@ -37,7 +40,9 @@ static void check_section(const struct sframe_unwind_converted *converted,
 void fuzz_object(const u8 *data, size_t size)
 {
 	const struct sframe_unwind_convert_options options = {
+		.max_rows = MAX_ROWS,
 		.sources = SFRAME_UNWIND_FROM_EH_FRAME,
+		.flags = SFRAME_UNWIND_CONVERT_BY_FUNCTION,
 	};
 	struct sframe_unwind_converted *converted;
 	struct object object;

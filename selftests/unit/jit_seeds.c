@@ -75,6 +75,9 @@ int main(int argc, char **argv)
 	made_objects_kind(&objects, JIT_OBJECTS_GONE, 0);
 	made_objects_kind(&objects, JIT_OBJECTS_GONE, 1);
 	made_objects_add(&objects, 0x1008, 0x10, "c");
+	made_objects_partial(&objects, 40, 50);
+	made_objects_kind(&objects, JIT_OBJECTS_GONE, 2);
+	made_objects_add(&objects, 0x1000, 0x10, "d");
 	made_objects_kind(&objects, JIT_OBJECTS_FULL, 0);
 	save("objects", objects.bytes, objects.size, 2);
 	return 0;
