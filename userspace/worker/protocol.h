@@ -10,14 +10,13 @@
  *
  * One process converts all snapshots of a request, so a snapshot that takes over the
  * process decides about the results of all others. A request with several must have only
- * snapshots of files that nobody but root can have written, or of objects of one program.
+ * snapshots of files that nobody but root can have written.
  *
  * The result is written sequentially from its beginning, for each snapshot in turn:
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
  *	a packed result (convert/output/packed.h), @packed_size bytes
- *	@nr_same struct worker_same
  *
  * with nothing after the last one. It is valid only if the status of the reply is 0.
  */
@@ -43,8 +42,7 @@
  * @nice: added to the niceness.
  * @flags: see struct sframe_unwind_convert_options.
  * @nr_snapshots: 1 to WORKER_MAX_SNAPSHOTS.
- * @is_object: 1 if the snapshots are objects that one program has announced, see object.h,
- *	else 0.
+ * @reserved: 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -54,7 +52,7 @@ struct worker_request {
 	int32_t nice;
 	uint32_t flags;
 	uint32_t nr_snapshots;
-	uint32_t is_object;
+	uint32_t reserved;
 };
 
 /**
@@ -94,33 +92,16 @@ struct worker_reply {
  * @error: 0 or a negative errno.
  * @weak: WORKER_WEAK_* bits.
  * @text_size: bytes of the error's text; 0 without an error.
- * @nr_same: of an object: parts of it that are in its code; else 0.
+ * @reserved: 0.
  * @packed_size: bytes of the result; 0 with an error.
- * @code_start, @code_size: of an object: where its code is; else 0. The section is as if
- *	the code began at address 0.
  */
 struct worker_header {
 	char magic[8];
 	int32_t error;
 	uint32_t weak;
 	uint32_t text_size;
-	uint32_t nr_same;
+	uint32_t reserved;
 	uint64_t packed_size;
-	uint64_t code_start;
-	uint64_t code_size;
-};
-
-/**
- * struct worker_same - bytes of an object that its code in the process has, too
- *
- * @object: where they are in the object.
- * @code: where they are in the code, from code_start on.
- * @size: how many.
- */
-struct worker_same {
-	uint32_t object;
-	uint32_t code;
-	uint32_t size;
 };
 
 /**

@@ -57,12 +57,6 @@ static const struct runtime never[] = {
 	{ .name = "libgandiva*" },
 };
 
-/* Announce code to debuggers. */
-static const struct runtime announcers[] = {
-	{ .name = "libLLVM*", .announces = true },
-	{ .name = "libllvmlite*", .announces = true },
-};
-
 static struct runtime *configured;
 static size_t nr_configured;
 
@@ -144,8 +138,6 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->is_off = true;
 		} else if (!strcmp(word, "never")) {
 			runtime->is_never = true;
-		} else if (!strcmp(word, "announces")) {
-			runtime->announces = true;
 		} else if (!strcmp(word, "unless")) {
 			problem = parse_unless(&at, runtime);
 			if (problem)
@@ -158,14 +150,13 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->option = at;
 			break;
 		} else {
-			return "only \"text\", \"switch\", \"off\", \"never\", \"announces\", \"unless\" and \"option\" may follow the name";
+			return "only \"text\", \"switch\", \"off\", \"never\", \"unless\" and \"option\" may follow the name";
 		}
 	}
-	if ((runtime->is_off || runtime->is_never || runtime->announces) &&
+	if ((runtime->is_off || runtime->is_never) &&
 	    (runtime->has_text || runtime->switches || runtime->option ||
-	     runtime->unless[0] ||
-	     runtime->is_off + runtime->is_never + runtime->announces != 1))
-		return "\"off\", \"never\" and \"announces\" go with nothing else";
+	     runtime->unless[0] || runtime->is_off == runtime->is_never))
+		return "\"off\" and \"never\" go with nothing else";
 	return NULL;
 }
 
@@ -351,26 +342,12 @@ static bool is_match(const char *pattern, const char *name)
 	       !fnmatch(pattern, name, 0);
 }
 
-/* What an entry says about a file. */
-enum kind {
-	KIND_RUNTIME,
-	KIND_NEVER,
-	KIND_ANNOUNCES,
-};
-
-static enum kind kind_of(const struct runtime *runtime)
-{
-	if (runtime->announces)
-		return KIND_ANNOUNCES;
-	return runtime->is_never ? KIND_NEVER : KIND_RUNTIME;
-}
-
-/* Find the first entry of @kind that matches. */
+/* Find the first entry that matches, of those with or without is_never. */
 static const struct runtime *find_in(const struct runtime *runtimes, size_t nr,
-				     const char *name, enum kind kind)
+				     const char *name, bool is_never)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (kind_of(&runtimes[i]) == kind &&
+		if (runtimes[i].is_never == is_never &&
 		    is_match(runtimes[i].name, name))
 			return &runtimes[i];
 	return NULL;
@@ -382,26 +359,11 @@ const struct runtime *runtimes_find(const char *path)
 	char name[MAX_NAME + 1];
 
 	copy_name(path, name);
-	found = find_in(configured, nr_configured, name, KIND_RUNTIME);
+	found = find_in(configured, nr_configured, name, false);
 	if (!found)
 		found = find_in(built_in, sizeof(built_in) / sizeof(built_in[0]),
-				name, KIND_RUNTIME);
+				name, false);
 	return found && !found->is_off ? found : NULL;
-}
-
-bool runtimes_announce(const char *path)
-{
-	const struct runtime *found;
-	char name[MAX_NAME + 1];
-
-	copy_name(path, name);
-	/* An entry that is_off is for both. */
-	found = find_in(configured, nr_configured, name, KIND_RUNTIME);
-	if (found && found->is_off)
-		return false;
-	return find_in(configured, nr_configured, name, KIND_ANNOUNCES) ||
-	       find_in(announcers, sizeof(announcers) / sizeof(announcers[0]),
-		       name, KIND_ANNOUNCES);
 }
 
 bool runtime_excludes(const struct runtime *runtime, const char *path)
@@ -412,9 +374,8 @@ bool runtime_excludes(const struct runtime *runtime, const char *path)
 	for (size_t i = 0; i < RUNTIMES_MAX_UNLESS && runtime->unless[i]; i++)
 		if (is_match(runtime->unless[i], name))
 			return true;
-	return find_in(configured, nr_configured, name, KIND_NEVER) ||
-	       find_in(never, sizeof(never) / sizeof(never[0]), name,
-		       KIND_RUNTIME);
+	return find_in(configured, nr_configured, name, true) ||
+	       find_in(never, sizeof(never) / sizeof(never[0]), name, false);
 }
 
 /* Returns whether the words at @words, with 0 after each, begin with those of @option. */
