@@ -103,6 +103,9 @@
 #define SFU_MAX_KERNEL_DEPTH	127
 #define SFU_MAX_SAMPLE_EVENTS	4096
 
+/* Bytes of the stack that are copied behind a cut one. */
+#define SFU_MAX_COPY		SZ_64K
+
 /*
  * Sections that one client may have attached, and the memory that they may use.
  */

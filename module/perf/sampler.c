@@ -367,6 +367,8 @@ void sfu_sampler_stats(struct sfu_sampler *sampler,
 	stats->map_refused = sum_counts(sampler, SFU_SAMPLE_MAP_REFUSED);
 	stats->map_uncounted = sum_counts(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
 	stats->overwritten = sum_counts(sampler, SFU_SAMPLE_OVERWRITTEN);
+	stats->copied = sum_counts(sampler, SFU_SAMPLE_COPIED);
+	stats->not_copied = sum_counts(sampler, SFU_SAMPLE_NOT_COPIED);
 	flags = sfu_lock_irqsave(&sampler->consumer.lock);
 	stats->stacks_asked = consumer->accepted;
 	stats->stacks = consumer->delivered;

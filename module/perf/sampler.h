@@ -41,6 +41,8 @@ enum sfu_sample_count {
 	SFU_SAMPLE_MAP_REFUSED,
 	SFU_SAMPLE_MAP_UNCOUNTED,
 	SFU_SAMPLE_OVERWRITTEN,
+	SFU_SAMPLE_COPIED,
+	SFU_SAMPLE_NOT_COPIED,
 	SFU_NR_SAMPLE_COUNTS
 };
 
@@ -59,6 +61,7 @@ struct sfu_sampler_spec {
 	u32 max_kernel_depth;	/* 1 to SFU_MAX_KERNEL_DEPTH */
 	u32 map_pages;		/* of a half of the stack map; 0 for none */
 	u32 max_files;		/* of the table of files; 0 for none */
+	u32 copy_size;		/* of a cut stack; 0 for none */
 	bool fallback;
 	bool overwrite;
 };
@@ -207,10 +210,11 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 
 /*
  * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are
- * the places of the frames, and the hash for the stack map.
+ * the places of the frames, the hash for the stack map, and the copy of a cut stack.
  */
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop,
 			 struct sfu_prepared *prepared);
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,

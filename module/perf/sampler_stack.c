@@ -9,6 +9,7 @@
 #include "limits.h"
 #include "lock.h"
 #include "sampler.h"
+#include "stack_copy.h"
 #include "stack_map.h"
 #include "task.h"
 #include "walk/request_memory.h"
@@ -97,7 +98,8 @@ static void map_words(struct sfu_sampler *sampler, const u64 *words,
 }
 
 static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
-		       const u64 *words, const u8 *how, u32 id, u32 how_bytes)
+		       const u64 *words, const u8 *how, u32 id, u32 how_bytes,
+		       const struct sframe_unwind_stack_copy *copy)
 {
 	u64 *word = to + sizeof(*stack);
 
@@ -105,8 +107,10 @@ static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
 	if (stack->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
 		*word++ = id;
 	if (stack->nr_user)
-		sfu_sampler_put_frames(word, words, how, stack->nr_user,
-				       how_bytes);
+		word = sfu_sampler_put_frames(word, words, how, stack->nr_user,
+					      how_bytes);
+	if (stack->fields & SFRAME_UNWIND_SAMPLE_COPY)
+		memcpy(word, copy, sfu_stack_copy_bytes(copy));
 }
 
 /* Returns the table of files, with a reference, or NULL. */
@@ -142,10 +146,19 @@ static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *wa
 
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop,
 			 struct sfu_prepared *prepared)
 {
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
+	const struct sfu_cut *cut;
 	const u8 *how;
+
+	if (sampler->spec.copy_size) {
+		cut = sfu_walk_cut(walk, nr, stop);
+		prepared->cut = !!cut;
+		if (cut)
+			prepared->copy = sfu_stack_copy_make(cut, sampler->spec.copy_size);
+	}
 
 	if (sampler->spec.max_files)
 		prepared->places = locate_frames(sampler, walk, nr);
@@ -155,6 +168,25 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 	prepared->hash = sfu_stack_map_hash(&sampler->map_key,
 					    prepared->places ?: walk->ip, how,
 					    nr);
+}
+
+/*
+ * Add @copy, or NULL, to the record, unless that would fill more than half of the ring:
+ * room for other records comes first.
+ */
+static void add_copy(const struct sfu_sample_ring *ring,
+		     const struct sframe_unwind_stack_copy *copy,
+		     struct sframe_unwind_user_stack *stack)
+{
+	u32 size;
+
+	if (!copy)
+		return;
+	size = stack->record.size + sfu_stack_copy_bytes(copy);
+	if (!sfu_sample_ring_is_half_free(ring, size))
+		return;
+	stack->record.size = size;
+	stack->fields |= SFRAME_UNWIND_SAMPLE_COPY;
 }
 
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
@@ -188,12 +220,18 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +
 			    (stack.nr_user + !!mapped.user) * sizeof(u64);
+	add_copy(ring, prepared->copy, &stack);
 	to = sfu_sampler_reserve(sampler, ring, stack.record.size);
 	if (!to)
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	fill_stack(to, &stack, words, how, mapped.user, how_bytes);
+	fill_stack(to, &stack, words, how, mapped.user, how_bytes,
+		   prepared->copy);
+	if (prepared->cut)
+		sfu_sampler_count(sampler, stack.fields & SFRAME_UNWIND_SAMPLE_COPY ?
+						   SFU_SAMPLE_COPIED :
+						   SFU_SAMPLE_NOT_COPIED);
 	if (sampler->map)
 		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
 	sampler->wake_due |= sfu_sample_ring_commit(ring);

@@ -260,7 +260,7 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 		return;
 	}
 	if (consumer->ops->prepare && nr)
-		consumer->ops->prepare(consumer, walk, nr, &prepared);
+		consumer->ops->prepare(consumer, walk, nr, stop, &prepared);
 	flags = sfu_lock_irqsave(&consumer->lock);
 	cancelled = consumer->cancelled;
 	if (!cancelled)
@@ -274,6 +274,8 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	sfu_unlock_irqrestore(&consumer->lock, flags);
 	if (unlikely(prepared.places))
 		kfree(prepared.places);
+	if (unlikely(prepared.copy))
+		kvfree(prepared.copy);
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);

@@ -24,10 +24,16 @@ struct sfu_walk;
  * @places: a word for each frame, to be used instead of its address, in memory from
  *	kmalloc(), which is freed after @stack; or NULL.
  * @hash: a hash of the frames, or 0.
+ * @cut: the stack ends where there is no rule yet, and the consumer wants a copy of what is
+ *	behind it.
+ * @copy: that, to be written behind the frames, in memory from kvmalloc(), which is freed
+ *	after @stack; or NULL.
  */
 struct sfu_prepared {
 	u64 *places;
 	u32 hash;
+	bool cut;
+	struct sframe_unwind_stack_copy *copy;
 };
 
 /**
@@ -55,6 +61,7 @@ struct sfu_prepared {
 struct sfu_consumer_ops {
 	void (*prepare)(struct sfu_consumer *consumer,
 			const struct sfu_walk *walk, u32 nr,
+			enum sframe_unwind_stop stop,
 			struct sfu_prepared *prepared);
 	bool (*stack)(struct sfu_consumer *consumer,
 		      const struct sfu_request *request,

@@ -8,6 +8,7 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
+#include "arch/arch.h"
 #include "decode/step.h"
 #include "limits.h"
 #include "words.h"
@@ -33,6 +34,26 @@ struct sfu_trace {
 };
 
 /**
+ * struct sfu_cut - the frame where a walk ended, if there may be a rule for it soon
+ *
+ * There is no section for its code yet, or the section is being read from the file.
+ *
+ * @nr: number of frames of the walk at that time.
+ * @ip: instruction pointer of the frame.
+ * @reg: its registers, by DWARF number.
+ * @known: bit for each of them: whether its value is known. That of the stack pointer
+ *	always is; so 0 means that no rule is expected.
+ * @exact: see struct sfu_frame.
+ */
+struct sfu_cut {
+	u32 nr;
+	u16 known;
+	bool exact;
+	u64 ip;
+	u64 reg[SFU_NR_REGS];
+};
+
+/**
  * struct sfu_walk - a walk and its result
  *
  * One walk can serve requests with and without fallback: its first part is what
@@ -48,6 +69,8 @@ struct sfu_trace {
  * @nr_switches: number of steps to a stack at lower addresses.
  * @switched: stack pointers after these steps.
  * @trace: see above.
+ * @cut: set if the walk, or one without fallback, ended with
+ *	SFRAME_UNWIND_STOP_NO_RULE or SFRAME_UNWIND_STOP_PENDING.
  * @nr_sure: if @guessed: number of frames before the first one found by the
  *	fallback.
  * @ip: the frames' addresses, innermost first, and room for one more.
@@ -65,6 +88,7 @@ struct sfu_walk {
 	u32 nr_switches;
 	u64 switched[SFU_MAX_SWITCHES];
 	struct sfu_trace trace;
+	struct sfu_cut cut;
 	u64 ip[SFU_MAX_DEPTH + 1];
 	u8 how[SFU_MAX_DEPTH + 1 + SFU_FILL_BEHIND] __aligned(8);
 };
@@ -91,5 +115,12 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs);
  */
 u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
 		    enum sframe_unwind_stop *stop);
+
+/*
+ * Returns the frame where a result of sfu_walk_result(), @nr frames that end because of
+ * @stop, was cut because there is no rule yet; or NULL.
+ */
+const struct sfu_cut *sfu_walk_cut(const struct sfu_walk *walk, u32 nr,
+				   enum sframe_unwind_stop stop);
 
 #endif /* SFU_WALK_H */

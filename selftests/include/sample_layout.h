@@ -23,7 +23,7 @@ NUMBER(IOC_SAMPLE_CONTROL, _IO(SFRAME_UNWIND_IOC_MAGIC, 14));
 NUMBER(IOC_SAMPLE_STATS, _IO(SFRAME_UNWIND_IOC_MAGIC, 15));
 NUMBER(IOC_CLEAR_STACK_MAP, _IO(SFRAME_UNWIND_IOC_MAGIC, 17));
 
-SIZE(sampler, 64);
+SIZE(sampler, 72);
 AT(sampler, ring_pages, 8);
 AT(sampler, watermark, 12);
 AT(sampler, clockid, 16);
@@ -35,6 +35,7 @@ AT(sampler, message_size, 40);
 AT(sampler, map_pages, 48);
 AT(sampler, max_files, 52);
 AT(sampler, memory, 56);
+AT(sampler, copy_size, 64);
 NUMBER(SAMPLER_FP_FALLBACK, 1);
 NUMBER(SAMPLER_STACK_MAP, 2);
 NUMBER(SAMPLER_BUILD_IDS, 4);
@@ -66,6 +67,7 @@ NUMBER(SAMPLE_HOW, 16);
 NUMBER(SAMPLE_RAW, 32);
 NUMBER(SAMPLE_MAPPED, 64);
 NUMBER(SAMPLE_PLACES, 128);
+NUMBER(SAMPLE_COPY, 256);
 
 SIZE(sample_control, 24);
 AT(sample_control, id, 8);
@@ -75,7 +77,7 @@ NUMBER(SAMPLE_START, 1);
 NUMBER(SAMPLE_STOP, 2);
 NUMBER(SAMPLE_REMOVE, 4);
 
-SIZE(sample_stats, 136);
+SIZE(sample_stats, 152);
 AT(sample_stats, nr_events, 4);
 AT(sample_stats, seen, 8);
 AT(sample_stats, lost_full, 24);
@@ -84,6 +86,7 @@ AT(sample_stats, refused, 64);
 AT(sample_stats, stacks_lost, 96);
 AT(sample_stats, throttled, 104);
 AT(sample_stats, overwritten, 128);
+AT(sample_stats, not_copied, 144);
 
 NUMBER(RECORD_SAMPLE, 3);
 NUMBER(RECORD_USER_STACK, 4);
@@ -115,6 +118,12 @@ AT(user_stack, cookie, 24);
 AT(user_stack, nr_user, 32);
 AT(user_stack, fields, 34);
 AT(user_stack, stop, 36);
+SIZE(stack_copy, 144);
+AT(stack_copy, reg, 8);
+AT(stack_copy, size, 136);
+AT(stack_copy, known, 140);
+AT(stack_copy, exact, 142);
+AT(stack_copy, stack, 144);
 NUMBER(ENTRY_UNKNOWN, 7);
 NUMBER(USER_REFUSED, 3);
 

@@ -72,6 +72,10 @@
  *	most 65536; else 0.
  * @memory: out: bytes of kernel memory that the stack map and the table of files
  *	use, all of which is allocated and charged by this call.
+ * @copy_size: in: bytes to copy of user stacks that are cut, see struct
+ *	sframe_unwind_stack_copy: a multiple of 8, at most 65536; 0 for none. Not with
+ *	FP_FALLBACK or OVERWRITE.
+ * @reserved_too: must be 0.
  */
 struct sframe_unwind_sampler {
 	__u32 size;
@@ -88,6 +92,8 @@ struct sframe_unwind_sampler {
 	__u32 map_pages;
 	__u32 max_files;
 	__u64 memory;
+	__u32 copy_size;
+	__u32 reserved_too;
 };
 
 /*
@@ -95,8 +101,8 @@ struct sframe_unwind_sampler {
  * Call it before poll(2) or epoll_ctl(2), which report only what exists when they are
  * called.
  *
- * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth,
- *		max_kernel_depth, map_pages or max_files.
+ * EINVAL	size, flags, reserved or reserved_too; ring_pages, watermark, clockid,
+ *		max_depth, max_kernel_depth, map_pages, max_files or copy_size.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EEXIST	the client takes samples already.
@@ -204,6 +210,9 @@ struct sframe_unwind_ring {
  *		be asked for.
  * PLACES	the user frames are places, see SFRAME_UNWIND_PLACE_FILE. Cannot be
  *		asked for.
+ * COPY		only in struct sframe_unwind_user_stack: behind the frames, there is a
+ *		struct sframe_unwind_stack_copy. Cannot be asked for here, but by
+ *		copy_size of struct sframe_unwind_sampler.
  */
 #define SFRAME_UNWIND_SAMPLE_PERIOD	0x01U
 #define SFRAME_UNWIND_SAMPLE_ADDRESS	0x02U
@@ -213,6 +222,7 @@ struct sframe_unwind_ring {
 #define SFRAME_UNWIND_SAMPLE_RAW	0x20U
 #define SFRAME_UNWIND_SAMPLE_MAPPED	0x40U
 #define SFRAME_UNWIND_SAMPLE_PLACES	0x80U
+#define SFRAME_UNWIND_SAMPLE_COPY	0x100U
 
 /**
  * struct sframe_unwind_sample_event - an event to sample at
@@ -345,6 +355,9 @@ struct sframe_unwind_sample_control {
  * @map_uncounted: out: records that are not counted in the stack map.
  * @overwritten: out: records, of samples and of stacks, that were overwritten. The
  *	others are in the rings: samples + stacks - overwritten.
+ * @copied: of @stacks, those with SFRAME_UNWIND_SAMPLE_COPY.
+ * @not_copied: of @stacks, those that would have that as well, but nothing could be read,
+ *	there was no memory, or the ring would have been more than half full.
  */
 struct sframe_unwind_sample_stats {
 	__u32 size;
@@ -365,6 +378,8 @@ struct sframe_unwind_sample_stats {
 	__u64 map_refused;
 	__u64 map_uncounted;
 	__u64 overwritten;
+	__u64 copied;
+	__u64 not_copied;
 };
 
 /*
@@ -525,14 +540,15 @@ struct sframe_unwind_short_sample {
  * @tid: as in struct sframe_unwind_sample.
  * @cookie: that of the samples; unique in the system, never 0.
  * @nr_user: number of frames.
- * @fields: of SFRAME_UNWIND_SAMPLE_HOW, SFRAME_UNWIND_SAMPLE_PLACES and
- *	SFRAME_UNWIND_SAMPLE_MAPPED; with the last one none of the others.
+ * @fields: of SFRAME_UNWIND_SAMPLE_HOW, SFRAME_UNWIND_SAMPLE_PLACES,
+ *	SFRAME_UNWIND_SAMPLE_MAPPED and SFRAME_UNWIND_SAMPLE_COPY; with MAPPED none of the
+ *	first two.
  * @stop: enum sframe_unwind_stop.
  * @reserved: 0.
  * @words: with SFRAME_UNWIND_SAMPLE_MAPPED the id of the stack in the stack map,
  *	and @nr_user is 0. Else @nr_user addresses or places, innermost first; then with
  *	SFRAME_UNWIND_SAMPLE_HOW a byte for each, and zero bytes up to a multiple of
- *	8.
+ *	8. With SFRAME_UNWIND_SAMPLE_COPY, a struct sframe_unwind_stack_copy follows.
  */
 struct sframe_unwind_user_stack {
 	struct sframe_unwind_record record;
@@ -545,6 +561,41 @@ struct sframe_unwind_user_stack {
 	__u8 stop;
 	__u8 reserved[3];
 	__u64 words[];
+};
+
+/**
+ * struct sframe_unwind_stack_copy - what is left of a user stack that is cut
+ *
+ * If copy_size was not 0, user stacks that are unwound when the thread returns to user
+ * space have this if they end with SFRAME_UNWIND_STOP_NO_RULE or
+ * SFRAME_UNWIND_STOP_PENDING, and a section may be attached for the code later: there is
+ * none for this file yet, or it is being read. So user space can complete the stack
+ * without the thread. There is none if a section describes the code and lacks the rule,
+ * nor for code in anonymous memory.
+ *
+ * It discloses what PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER of the same perf
+ * event would.
+ *
+ * @ip: address of the last frame of the record.
+ * @reg: its registers, by DWARF number (x86-64: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp,
+ *	r8 to r15); 0 if not @known.
+ * @size: bytes of @stack, a multiple of 8, not 0.
+ * @known: bit for each register: whether it is known. The stack pointer always is; all
+ *	are, if the frame is the first one.
+ * @exact: 1 if @ip is the next instruction, 0 if it is a return address, see enum
+ *	sframe_unwind_frame.
+ * @reserved: 0.
+ * @stack: the memory from the stack pointer upwards: copy_size bytes, or less if there is
+ *	a page that could not be read without waiting.
+ */
+struct sframe_unwind_stack_copy {
+	__u64 ip;
+	__u64 reg[16];
+	__u32 size;
+	__u16 known;
+	__u8 exact;
+	__u8 reserved;
+	__u64 stack[];
 };
 
 #include <linux/sframe_unwind_files.h>
