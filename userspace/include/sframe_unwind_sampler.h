@@ -178,6 +178,10 @@ int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples);
  * @user_id, @kernel_id: ids of the stacks in the stack map, or 0. If the map still
  *	has them, @frames, @how, @stop, @kernel and @kernel_cut are what it has, and
  *	valid until sframe_unwind_sampler_clear() is called twice.
+ * @copy: with SFRAME_UNWIND_SAMPLE_COPY in @fields, the registers and stack of the last
+ *	frame, else NULL.
+ * @copy_size: bytes of @copy->stack. Do not use @copy->size: who has the control page of
+ *	the ring can make it change.
  */
 struct sframe_unwind_sample_record {
 	uint32_t type;
@@ -207,6 +211,8 @@ struct sframe_unwind_sample_record {
 	uint32_t raw_size;
 	uint32_t user_id;
 	uint32_t kernel_id;
+	const struct sframe_unwind_stack_copy *copy;
+	uint32_t copy_size;
 };
 
 /**

@@ -121,6 +121,25 @@ static bool parse_short(const struct sframe_unwind_short_sample *head,
 	return take_word(rest, 1, &record->cookie);
 }
 
+/* The copy of a cut stack, if there is one. */
+static bool take_copy(struct rest *rest, struct sframe_unwind_sample_record *record)
+{
+	struct sframe_unwind_stack_copy head;
+	const void *at;
+
+	if (!(record->fields & SFRAME_UNWIND_SAMPLE_COPY))
+		return true;
+	at = take(rest, sizeof(head));
+	if (!at)
+		return false;
+	memcpy(&head, at, sizeof(head));
+	if (head.size % sizeof(uint64_t) || !take(rest, head.size))
+		return false;
+	record->copy = at;
+	record->copy_size = head.size;
+	return true;
+}
+
 static bool parse_stack(const struct sframe_unwind_user_stack *head,
 			struct rest *rest,
 			struct sframe_unwind_sample_record *record)
@@ -134,13 +153,14 @@ static bool parse_stack(const struct sframe_unwind_user_stack *head,
 	record->stop = head->stop;
 	record->fields = (head->fields & (SFRAME_UNWIND_SAMPLE_HOW |
 					  SFRAME_UNWIND_SAMPLE_MAPPED |
-					  SFRAME_UNWIND_SAMPLE_PLACES)) |
+					  SFRAME_UNWIND_SAMPLE_PLACES |
+					  SFRAME_UNWIND_SAMPLE_COPY)) |
 			 SFRAME_UNWIND_SAMPLE_COOKIE;
 	record->nr_frames = head->nr_user;
 	if (!take_word(rest, head->fields & SFRAME_UNWIND_SAMPLE_MAPPED, &id))
 		return false;
 	record->user_id = (uint32_t)id;
-	return take_frames(rest, record);
+	return take_frames(rest, record) && take_copy(rest, record);
 }
 
 _Static_assert(sizeof(struct sframe_unwind_short_sample) ==
