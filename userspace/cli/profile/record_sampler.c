@@ -11,7 +11,11 @@
 #include "sframe_unwind.h"
 
 #define RING_PAGES	256u	/* of each CPU */
+#define COPYING_PAGES	512u	/* the same with copies, on machines with few CPUs */
+#define FEW_CPUS	16
 #define MAP_PAGES	256u	/* of half of the stack map: some thousand stacks */
+/* Bytes of a stack that is cut: copies take half of a ring at most. */
+#define COPY_SIZE	32768u
 #define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
 #define MAX_TRIES	100	/* to sample a thread that forks all the time */
 
@@ -236,7 +240,22 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 		how.flags |= SFRAME_UNWIND_SAMPLER_STACK_MAP;
 		how.map_pages = MAP_PAGES;
 	}
+	if (options->copies) {
+		how.copy_size = COPY_SIZE;
+		how.watermark = RING_PAGES * sysconf(_SC_PAGESIZE) / 8;
+		if (sysconf(_SC_NPROCESSORS_CONF) <= FEW_CPUS)
+			how.ring_pages = COPYING_PAGES;
+	}
 	ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	/* There is no memory for that; or the module makes no copies. */
+	if (ret == -ENOMEM && how.ring_pages > RING_PAGES) {
+		how.ring_pages = RING_PAGES;
+		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	}
+	if (ret == -E2BIG && how.copy_size) {
+		how.copy_size = 0;
+		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	}
 	if (ret == -ENOENT)
 		return complain("%s: %s does not exist: load the module (modprobe sframe_unwind)",
 				command, SFRAME_UNWIND_DEVICE);
