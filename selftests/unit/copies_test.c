@@ -369,6 +369,9 @@ static void a_section_never_comes(void)
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(!stack->is_complete);
+	/* It is known then. */
+	state_of[0] = COPY_SECTION_NONE;
+	EXPECT(!add(copies, 128));
 	copies_free(copies);
 }
 
@@ -444,6 +447,39 @@ static void too_many(void)
 	copies_free(copies);
 }
 
+/* What happens to processes is forgotten at times, and then followed again. */
+static void too_much_happens(void)
+{
+	struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.time = 3,
+		.map = { .start = LOAD, .size = 4096, .name = "/lib/a", .is_code = 1 },
+	};
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	memset(state_of, 0, sizeof(state_of));
+	stack = add_and_go(copies, 128);
+	for (unsigned int round = 0; !copies_next(copies) && round < 1000; round++) {
+		for (unsigned int i = 0; i < 1000; i++) {
+			record.pid++;
+			copies_follow(copies, &record);
+		}
+		copies_begin_round(copies);
+	}
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	copies_remove(copies, stack);
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	follow(copies);
+	copies_begin_round(copies);
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	copies_free(copies);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -460,6 +496,7 @@ int main(void)
 		TAP_TEST(mapped_last),
 		TAP_TEST(unknown_process),
 		TAP_TEST(too_many),
+		TAP_TEST(too_much_happens),
 	};
 
 	write_section();

@@ -13,7 +13,10 @@
 #define COPIES_MAX	(64u << 20)
 #define KEPT_NS		(60 * SECOND)
 
-/* Bytes for what has happened to processes. When it is used up, none is followed any more. */
+/*
+ * Bytes for what has happened to processes. When they are used up, all of it is forgotten:
+ * what is new is what matters here.
+ */
 #define HISTORY_MAX	(64u << 20)
 
 /* Bytes of a copy: as much as the module makes. */
@@ -24,6 +27,7 @@ TAILQ_HEAD(copied_list, copied_stack);
 /**
  * struct copies - all stacks
  *
+ * @command: for messages.
  * @history: what processes have mapped.
  * @sections: SFrame data for that.
  * @waiting: stacks that are not over.
@@ -31,6 +35,7 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @size: bytes of all.
  */
 struct copies {
+	const char *command;
 	struct history *history;
 	struct copy_sections *sections;
 	struct copied_list waiting;
@@ -46,6 +51,7 @@ struct copies *copies_create(const char *command)
 	if (!sections)
 		return NULL;
 	copies = table_allocate(sizeof(*copies));
+	copies->command = command;
 	copies->sections = sections;
 	copies->history = history_create(HISTORY_MAX);
 	TAILQ_INIT(&copies->waiting);
@@ -84,7 +90,7 @@ void copies_free(struct copies *copies)
 void copies_follow(struct copies *copies,
 		   const struct sframe_unwind_profile_record *record)
 {
-	if (copies && !history_is_full(copies->history))
+	if (copies)
 		history_add(copies->history, record);
 }
 
@@ -94,6 +100,24 @@ static void end(struct copies *copies, struct copied_stack *stack)
 	TAILQ_REMOVE(&copies->waiting, stack, age);
 	stack->is_over = true;
 	TAILQ_INSERT_TAIL(&copies->over, stack, age);
+}
+
+/* Forget what has happened to processes, and stacks that refer to it. */
+static void forget(struct copies *copies)
+{
+	struct copied_stack *stack;
+
+	while ((stack = TAILQ_FIRST(&copies->waiting)))
+		end(copies, stack);
+	TAILQ_FOREACH(stack, &copies->over, age) {
+		ranges_put(stack->ranges);
+		stack->ranges = NULL;
+	}
+	/* The numbers of its files are those of the history. */
+	copy_sections_free(copies->sections);
+	history_free(copies->history);
+	copies->sections = copy_sections_create(copies->command);
+	copies->history = history_create(HISTORY_MAX);
 }
 
 /*
@@ -108,7 +132,7 @@ static bool step(struct copies *copies, struct copied_stack *stack)
 	enum copy_step step = COPY_CUT;
 	struct sfu_table table;
 
-	if (mapping)
+	if (mapping && copies->sections)
 		section = copy_sections_find(copies->sections, pc, mapping,
 					     history_object(copies->history,
 							    mapping->object),
@@ -132,6 +156,28 @@ static void walk(struct copies *copies, struct copied_stack *stack)
 		;
 }
 
+/*
+ * Returns whether there will be no section for the code where the stack was cut. Opens its
+ * file, as it may be gone soon.
+ */
+static bool is_hopeless(struct copies *copies,
+			const struct sframe_unwind_sample_record *record)
+{
+	const uint64_t pc = record->copy->ip - !record->copy->exact;
+	const struct mapping *mapping;
+	struct sfu_table table;
+	uint64_t version;
+
+	if (!copies->sections)
+		return true;
+	mapping = process_find(history_process(copies->history, record->pid, record->time,
+					       &version), pc);
+	return mapping && copy_sections_find(copies->sections, pc, mapping,
+					     history_object(copies->history,
+							    mapping->object),
+					     record->pid, &table) == COPY_SECTION_NONE;
+}
+
 struct copied_stack *copies_add(struct copies *copies,
 				const struct sframe_unwind_sample_record *record,
 				uint32_t depth)
@@ -141,7 +187,7 @@ struct copied_stack *copies_add(struct copies *copies,
 	struct sframe_unwind_stack_copy *copy;
 	struct copied_stack *stack;
 
-	if (!record->copy || history_is_full(copies->history))
+	if (!record->copy || is_hopeless(copies, record))
 		return NULL;
 	stack = table_allocate(sizeof(*stack));
 	*stack = (struct copied_stack){
@@ -171,6 +217,10 @@ void copies_begin_round(struct copies *copies)
 	struct copied_stack *stack;
 	uint64_t version;
 
+	if (history_is_full(copies->history)) {
+		forget(copies);
+		return;
+	}
 	history_update(copies->history);
 	TAILQ_FOREACH_REVERSE(stack, &copies->waiting, copied_list, age) {
 		if (!stack->is_new)
@@ -185,7 +235,8 @@ void copies_work(struct copies *copies, bool is_urgent)
 {
 	struct copied_stack *stack, *next;
 
-	copy_sections_work(copies->sections, is_urgent);
+	if (copies->sections)
+		copy_sections_work(copies->sections, is_urgent);
 	for (stack = TAILQ_FIRST(&copies->waiting); stack; stack = next) {
 		next = TAILQ_NEXT(stack, age);
 		if (!stack->is_new)

@@ -72,8 +72,8 @@ void copies_begin_round(struct copies *copies);
 
 /*
  * Add the stack of @record, if it was cut and has a copy. @depth: frames that it may have in
- * all. Returns it, to be removed with copies_remove() when it is over; or NULL. If there is
- * too much, the oldest one is over.
+ * all. Returns it, to be removed with copies_remove() when it is over; or NULL if it cannot be
+ * completed. If there is too much, the oldest one is over.
  */
 struct copied_stack *copies_add(struct copies *copies,
 				const struct sframe_unwind_sample_record *record,

@@ -249,8 +249,10 @@ static bool wait_for_copy(struct record_waiting *waiting, struct waiting *one,
 		return false;
 	if (!*copied)
 		*copied = copies_add(waiting->copies, user, RECORD_DEPTH);
-	if (!*copied)
+	if (!*copied) {
+		waiting->counts.not_completed++;
 		return false;
+	}
 	end_wait_for_user(waiting, one);
 	one->copied = *copied;
 	LIST_INSERT_HEAD(&one->copied->samples, one, of_copy);
