@@ -23,6 +23,10 @@
 #define PATIENCE_NS	(10 * SECOND)
 #define CHILD_NS	(60 * SECOND)
 
+/* How often a file is opened, and how long between: whoever opens it for us may be late. */
+#define TRIES_MAX	20u
+#define TRY_NS		(100 * MS)
+
 /* Limits of the child. */
 #define CPU_SECONDS	60u
 #define MEMORY_MAX	(4ULL << 30)
@@ -57,7 +61,9 @@ struct answer {
  * @state: see above.
  * @is_known: it was looked for.
  * @since: when that was.
- * @file: the file, until it is converted.
+ * @tries: how often it was opened in vain.
+ * @tried: when that was last.
+ * @file: the file, until it is converted; or no descriptor, before it could be opened.
  * @name: its path.
  * @build_id, @build_id_size: what it must have; or 0, if it is sure to be the file.
  * @bytes: the section.
@@ -68,6 +74,8 @@ struct file_section {
 	enum copy_section state;
 	bool is_known;
 	uint64_t since;
+	uint32_t tries;
+	uint64_t tried;
 	struct object_file file;
 	char *name;
 	uint8_t build_id[SFRAME_UNWIND_PROFILE_BUILD_ID];
@@ -300,7 +308,7 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 	for (uint32_t i = 0; i < sections->room && !sections->child; i++) {
 		struct file_section *one = &sections->list[i];
 
-		if (one->is_known && one->state == COPY_SECTION_LATER &&
+		if (one->is_known && one->state == COPY_SECTION_LATER && one->file.fd >= 0 &&
 		    (is_urgent || now - one->since >= PATIENCE_NS) &&
 		    !start_child(sections, i))
 			return;
@@ -333,26 +341,34 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 	return false;
 }
 
-static void look_for(struct copy_sections *sections, struct file_section *one,
-		     const struct mapping *mapping, const struct history_object *object,
-		     uint32_t pid)
+static void look_for(struct file_section *one, const struct history_object *object)
 {
-	bool is_open;
-
 	one->is_known = true;
 	one->since = now_ns();
 	one->file.fd = -1;
 	one->name = table_copy(object->name);
 	one->build_id_size = object->build_id_size;
 	memcpy(one->build_id, object->build_id, sizeof(one->build_id));
-	if (!strcmp(object->name, VDSO)) {
+	if (!strcmp(object->name, VDSO))
 		one->file = (struct object_file){ .fd = vdso_copy(), .is_ours = true };
-		is_open = one->file.fd >= 0;
-	} else {
-		is_open = object->name[0] == '/' && object->name[1] != '/' &&
-			  inspect_count(pid) && open_file(one, object, pid, mapping);
+	else if (object->name[0] != '/' || object->name[1] == '/')
+		give_up(one);
+}
+
+/* Open the file, or try it again later. */
+static void try_to_open(struct copy_sections *sections, struct file_section *one,
+			const struct mapping *mapping, const struct history_object *object,
+			uint32_t pid)
+{
+	if (one->tries && now_ns() - one->tried < TRY_NS)
+		return;
+	if (inspect_count(pid) && open_file(one, object, pid, mapping)) {
+		if (!one->file.is_ours && sections->others++ >= OTHERS_MAX)
+			give_up(one);
+		return;
 	}
-	if (!is_open || (!one->file.is_ours && sections->others++ >= OTHERS_MAX))
+	one->tried = now_ns();
+	if (++one->tries == TRIES_MAX)
 		give_up(one);
 }
 
@@ -368,7 +384,9 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 				    sizeof(*sections->list));
 	one = &sections->list[mapping->object];
 	if (!one->is_known)
-		look_for(sections, one, mapping, object, pid);
+		look_for(one, object);
+	if (one->state == COPY_SECTION_LATER && one->file.fd < 0)
+		try_to_open(sections, one, mapping, object, pid);
 	if (one->state != COPY_SECTION_HERE)
 		return one->state;
 	for (uint32_t i = 0; i < one->nr_segments; i++) {
