@@ -150,14 +150,13 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 struct sfu_prepared *prepared)
 {
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
-	const struct sfu_cut *cut;
 	const u8 *how;
 
 	if (sampler->spec.copy_size) {
-		cut = sfu_walk_cut(walk, nr, stop);
-		prepared->cut = !!cut;
-		if (cut)
-			prepared->copy = sfu_stack_copy_make(cut, sampler->spec.copy_size);
+		prepared->cut = sfu_cut_ends(&walk->cut, nr, stop);
+		if (prepared->cut)
+			prepared->copy = sfu_stack_copy_make(&walk->cut,
+							     sampler->spec.copy_size);
 	}
 
 	if (sampler->spec.max_files)

@@ -13,7 +13,7 @@
 #include "limits.h"
 #include "stack_copy.h"
 #include "user.h"
-#include "walk/walk.h"
+#include "walk/cut.h"
 
 static_assert(ARRAY_SIZE(((struct sframe_unwind_stack_copy *)0)->reg) == SFU_NR_REGS);
 

@@ -489,49 +489,6 @@ static enum sframe_unwind_stop step_by_fp(struct sfu_walk *walk,
 	return resolve_return_address(frame);
 }
 
-/*
- * Returns whether there may be a rule for @frame soon, although a lookup has failed with
- * @err and @rule: not if a section describes the code, and lacks the rule.
- */
-static bool may_get_rule(const struct sfu_lookup *lookup,
-			 const struct sfu_frame *frame, int err,
-			 const struct sfu_rule *rule)
-{
-	if (err != -ENOENT)
-		return err == -EINPROGRESS;
-	if (rule->flags & SFU_RULE_NONE)
-		return rule->flags & SFU_RULE_NO_SECTION;
-	return sfu_lookup_found_nothing(lookup, sfu_frame_pc(frame));
-}
-
-/*
- * Note @frame, the last one, for which a lookup has failed with @err and @rule, and that
- * a walk without fallback ends here. Reads its frame pointer.
- */
-static noinline void note_cut(struct sfu_walk *walk, const struct sfu_lookup *lookup,
-			      struct sfu_frame *frame, int err,
-			      const struct sfu_rule *rule)
-{
-	struct sfu_cut *cut = &walk->cut;
-	u8 reg;
-
-	cut->known = 0;
-	if (!may_get_rule(lookup, frame, err, rule))
-		return;
-	sfu_step_read_fp(frame, &user_stack);
-	cut->nr = walk->nr;
-	cut->ip = frame->ip;
-	cut->exact = frame->exact;
-	for (reg = 0; reg < SFU_NR_REGS; reg++)
-		cut->reg[reg] = frame->regs ? sfu_arch_register(frame->regs, reg) : 0;
-	cut->reg[SFU_REG_SP] = frame->sp;
-	cut->known = frame->regs ? GENMASK(SFU_NR_REGS - 1, 0) : BIT(SFU_REG_SP);
-	if (frame->fp_known) {
-		cut->reg[SFU_REG_FP] = frame->fp;
-		cut->known |= BIT(SFU_REG_FP);
-	}
-}
-
 /* Add @frame, which was found by @how. Returns 0, or why the stack ends. */
 static enum sframe_unwind_stop add_frame(struct sfu_walk *walk,
 					 const struct sfu_frame *frame, u8 how)
@@ -586,7 +543,7 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 	} else {
 		stop = stop_for_errno(err);
 		if (!walk->guessed)
-			note_cut(walk, lookup, frame, err, &rule);
+			sfu_cut_note(&walk->cut, walk->nr, lookup, frame, err, &rule);
 		if (err == -EINTR || err == -ETIME || !walk->fallback)
 			return stop;
 		how = SFRAME_UNWIND_FRAME_FP;
@@ -645,13 +602,4 @@ u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
 		return max_depth;
 	}
 	return nr;
-}
-
-const struct sfu_cut *sfu_walk_cut(const struct sfu_walk *walk, u32 nr,
-				   enum sframe_unwind_stop stop)
-{
-	if (!nr || (stop != SFRAME_UNWIND_STOP_NO_RULE &&
-		    stop != SFRAME_UNWIND_STOP_PENDING))
-		return NULL;
-	return walk->cut.known && walk->cut.nr == nr ? &walk->cut : NULL;
 }

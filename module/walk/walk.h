@@ -8,7 +8,7 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
-#include "arch/arch.h"
+#include "cut.h"
 #include "decode/step.h"
 #include "limits.h"
 #include "words.h"
@@ -31,26 +31,6 @@ struct sfu_trace {
 	u64 section;
 	struct sfu_frame frame;
 	struct sfu_saved saved;
-};
-
-/**
- * struct sfu_cut - the frame where a walk ended, if there may be a rule for it soon
- *
- * There is no section for its code yet, or the section is being read from the file.
- *
- * @nr: number of frames of the walk at that time.
- * @ip: instruction pointer of the frame.
- * @reg: its registers, by DWARF number.
- * @known: bit for each of them: whether its value is known. That of the stack pointer
- *	always is; so 0 means that no rule is expected.
- * @exact: see struct sfu_frame.
- */
-struct sfu_cut {
-	u32 nr;
-	u16 known;
-	bool exact;
-	u64 ip;
-	u64 reg[SFU_NR_REGS];
 };
 
 /**
@@ -115,12 +95,5 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs);
  */
 u32 sfu_walk_result(const struct sfu_walk *walk, u32 max_depth, bool fallback,
 		    enum sframe_unwind_stop *stop);
-
-/*
- * Returns the frame where a result of sfu_walk_result(), @nr frames that end because of
- * @stop, was cut because there is no rule yet; or NULL.
- */
-const struct sfu_cut *sfu_walk_cut(const struct sfu_walk *walk, u32 nr,
-				   enum sframe_unwind_stop stop);
 
 #endif /* SFU_WALK_H */

@@ -325,12 +325,33 @@ TEST_F(copy, leaves_room)
 	EXPECT_ADDS_UP(&self->s);
 }
 
+/* Have the kernel cause a fault in read(2), with @size bytes of stack above that. */
+static __attribute__((noipa)) void fault_below(size_t size, char *page)
+{
+	char *above = __builtin_alloca(size);
+	int zero = open("/dev/zero", O_RDONLY);
+
+	memset(above, 1, size);
+	asm volatile("" : : "r"(above) : "memory");
+	if (read(zero, page, 1) != 1)
+		abort();
+	close(zero);
+}
+
 /* A copy that does not fit into half of the ring. */
 TEST_F(copy, too_large_for_the_ring)
 {
+	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	/* So that the stack is there. */
+	fault_below(2 * PAGE, page);
+	madvise(page, PAGE, MADV_DONTNEED);
 	ASSERT_EQ(0, start_copies(&self->s, 1, 4096, 0));
-	fault(1);
+	fault_below(2 * PAGE, page);
 	stop(&self->s);
+	munmap(page, PAGE);
 	EXPECT_EQ(0, take_copied(&self->s, &self->t));
 	ASSERT_EQ(0, sample_stats(&self->s, &self->stats));
 	EXPECT_NE(0, self->stats.stacks);
