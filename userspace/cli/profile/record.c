@@ -30,6 +30,7 @@
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
 #define COMPLETE_MS	60000	/* to complete stacks at the end */
+#define COMPLETE_LAST_MS 3000	/* after a signal */
 #define INSPECT_MS	1000	/* to look at what is mapped, in one reading */
 #define INSPECT_LAST_MS	250	/* after a signal */
 
@@ -212,6 +213,7 @@ static int sample(struct record *record)
 static int complete(struct record *record)
 {
 	const double start = now();
+	const int ms = record->inspect_ms == INSPECT_LAST_MS ? COMPLETE_LAST_MS : COMPLETE_MS;
 	int ret;
 
 	for (;;) {
@@ -221,7 +223,7 @@ static int complete(struct record *record)
 			ret = record_waiting_complete(record->waiting, true,
 						      record->output.writer);
 		if (ret || is_interrupted || !copies_are_left(record->copies) ||
-		    (now() - start) * 1000 > COMPLETE_MS)
+		    (now() - start) * 1000 > ms)
 			return ret;
 		poll(NULL, 0, 10);
 	}
