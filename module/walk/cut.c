@@ -11,6 +11,12 @@
 /* All zero: stack words are read from the current process's memory. */
 static const struct sfu_stack user_stack;
 
+u8 sfu_cut_flags(const struct sfu_lookup *lookup, const struct sfu_frame *frame)
+{
+	return SFU_RULE_NONE | (sfu_lookup_found_nothing(lookup, sfu_frame_pc(frame)) ?
+					SFU_RULE_NO_SECTION : 0);
+}
+
 /*
  * Returns whether there may be a rule for @frame soon, although a lookup has failed with
  * @err and @rule: not if a section describes the code, and lacks the rule.

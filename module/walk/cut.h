@@ -35,6 +35,12 @@ struct sfu_cut {
 };
 
 /*
+ * Returns the flags of the negative rule that @lookup, which has found none for @frame, is
+ * to remember.
+ */
+u8 sfu_cut_flags(const struct sfu_lookup *lookup, const struct sfu_frame *frame);
+
+/*
  * Note that a walk without fallback ends with @frame, its frame number @nr, for which a
  * lookup has failed with @err and @rule. Reads its frame pointer. May sleep.
  */

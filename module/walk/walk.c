@@ -155,9 +155,7 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 		if (!sfu_lookup_is_in(lookup, frame->ip) ||
 		    lookup->below_failed)
 			return err;
-		rule->flags = SFU_RULE_NONE |
-			      (sfu_lookup_found_nothing(lookup, sfu_frame_pc(frame)) ?
-				       SFU_RULE_NO_SECTION : 0);
+		rule->flags = sfu_cut_flags(lookup, frame);
 	}
 	sfu_lookup_remember(lookup, key, rule);
 	return err;
@@ -220,10 +218,7 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 static void leave_out_frame(struct sfu_walk *walk,
 			    const struct sfu_frame *frame)
 {
-	/*
-	 * Keep the innermost frame: the thread's own ip is reported in any
-	 * case.
-	 */
+	/* Keep the innermost frame: the thread's own ip is reported in any case. */
 	if (!frame->regs)
 		walk->nr--;
 }
@@ -428,9 +423,7 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
 
-	/*
-	 * Ask for one frame more than wanted, to know whether there are more.
-	 */
+	/* Ask for one frame more than wanted, to know whether there are more. */
 	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
@@ -568,6 +561,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 0;
 	walk->nr_switches = 0;
 	walk->guessed = false;
+	walk->cut.known = 0;
 	if (!sfu_arch_is_supported(regs)) {
 		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
 		return;
