@@ -113,7 +113,6 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 	sampler->nr_cpus = 0;
 	sampler->memory = 0;
 	err = sfu_check_flags(sampler->flags, KNOWN_SAMPLER_FLAGS, message) ?:
-	      sfu_check_reserved(sampler->reserved | sampler->reserved_too, message) ?:
 	      read_sampler_spec(sampler, &spec, message);
 	if (err)
 		return err;
@@ -207,7 +206,7 @@ int sfu_ioctl_sample_stats(struct sfu_client *client, union sfu_arg *arg,
 
 	if (!sampler)
 		return -ENOENT;
-	arg->sample_stats = (struct sframe_unwind_sample_stats) { .size = size };
+	arg->sample_stats = (struct sframe_unwind_sample_copy_stats) { .stats.size = size };
 	sfu_sampler_stats(sampler, &arg->sample_stats);
 	return 0;
 }

@@ -347,8 +347,9 @@ static u64 sum_counts(const struct sfu_sampler *sampler,
 }
 
 void sfu_sampler_stats(struct sfu_sampler *sampler,
-		       struct sframe_unwind_sample_stats *stats)
+		       struct sframe_unwind_sample_copy_stats *and_copies)
 {
+	struct sframe_unwind_sample_stats *stats = &and_copies->stats;
 	const struct sfu_consumer *consumer = &sampler->consumer;
 	unsigned long flags;
 
@@ -367,8 +368,8 @@ void sfu_sampler_stats(struct sfu_sampler *sampler,
 	stats->map_refused = sum_counts(sampler, SFU_SAMPLE_MAP_REFUSED);
 	stats->map_uncounted = sum_counts(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
 	stats->overwritten = sum_counts(sampler, SFU_SAMPLE_OVERWRITTEN);
-	stats->copied = sum_counts(sampler, SFU_SAMPLE_COPIED);
-	stats->not_copied = sum_counts(sampler, SFU_SAMPLE_NOT_COPIED);
+	and_copies->copied = sum_counts(sampler, SFU_SAMPLE_COPIED);
+	and_copies->not_copied = sum_counts(sampler, SFU_SAMPLE_NOT_COPIED);
 	flags = sfu_lock_irqsave(&sampler->consumer.lock);
 	stats->stacks_asked = consumer->accepted;
 	stats->stacks = consumer->delivered;

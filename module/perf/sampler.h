@@ -150,7 +150,7 @@ __poll_t sfu_sampler_poll(struct sfu_sampler *sampler, struct file *file,
 			  poll_table *table);
 
 void sfu_sampler_stats(struct sfu_sampler *sampler,
-		       struct sframe_unwind_sample_stats *stats);
+		       struct sframe_unwind_sample_copy_stats *and_copies);
 
 /* Count what has happened on this CPU. Any context, with preemption disabled. */
 static inline void sfu_sampler_count(struct sfu_sampler *sampler,

@@ -270,6 +270,14 @@ static inline int sample_stats(struct sampled *s,
 	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats);
 }
 
+static inline int sample_copy_stats(struct sampled *s,
+				    struct sframe_unwind_sample_copy_stats *stats)
+{
+	memset(stats, 0xa5, sizeof(*stats));
+	stats->stats.size = sizeof(*stats);
+	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats);
+}
+
 /* Whether the sums that always hold do. Sampling must be stopped. */
 static inline bool adds_up(const struct sframe_unwind_sample_stats *stats)
 {

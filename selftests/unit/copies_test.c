@@ -314,9 +314,7 @@ static struct copied_stack *add(struct copies *copies, uint32_t depth)
 	copy->ip = LOAD + 16;
 	copy->stack[2] = LOAD + 0x10000 + 16;
 	copy->stack[5] = LOAD + 0x20000 + 520;
-	record.copy = copy;
-	record.copy_size = copy->size;
-	return copies_add(copies, &record, depth);
+	return copies_add(copies, &record, &(struct record_copy){ copy, copy->size }, depth);
 }
 
 /* The same, and begin the next round. */

@@ -58,7 +58,7 @@ static int add(uint32_t user, uint64_t cookie, uint8_t stop)
 		.nr_frames = user == SFRAME_UNWIND_USER_AT_ONCE,
 	};
 
-	return record_waiting_add(waiting, &sample, 0, false, writer);
+	return record_waiting_add(waiting, &sample, NULL, 0, false, writer);
 }
 
 /* Another process that has the ring may have put numbers there that the kernel never does. */
@@ -79,7 +79,7 @@ static void forged(void)
 	};
 
 	EXPECT(start());
-	EXPECT_EQ(record_waiting_add(waiting, &sample, 0, false, writer), -E2BIG);
+	EXPECT_EQ(record_waiting_add(waiting, &sample, NULL, 0, false, writer), -E2BIG);
 	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
 	record_waiting_free(waiting);
 }
@@ -179,7 +179,7 @@ static int add_off_cpu(pid_t tid, uint64_t time)
 		.nr_frames = 1,
 	};
 
-	return record_waiting_add(waiting, &sample, 0, true, writer);
+	return record_waiting_add(waiting, &sample, NULL, 0, true, writer);
 }
 
 /* Threads that have ended are forgotten, and do not count as blocked until the end. */
@@ -284,10 +284,11 @@ static bool is_removed;
 
 struct copied_stack *copies_add(struct copies *copies,
 				const struct sframe_unwind_sample_record *record,
-				uint32_t depth)
+				const struct record_copy *from, uint32_t depth)
 {
 	(void)copies;
-	if (!record->copy || depth != 128)
+	(void)record;
+	if (!from->copy || from->size != 8 || depth != 128)
 		abort();
 	nr_added++;
 	is_removed = false;
@@ -338,11 +339,9 @@ static int add_copied(void)
 		.frames = frames,
 		.nr_frames = 2,
 		.fields = SFRAME_UNWIND_SAMPLE_COPY,
-		.copy = &copy,
-		.copy_size = 8,
 	};
 
-	return record_waiting_add(waiting, &stack, 0, false, writer);
+	return record_waiting_add(waiting, &stack, &(struct record_copy){ &copy, 8 }, 0, false, writer);
 }
 
 /* Two samples wait for the same stack, which is, or is not, completed. */

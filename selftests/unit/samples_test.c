@@ -182,15 +182,18 @@ static const struct cut cut = {
 
 static void copy_of_a_stack(void)
 {
+	const struct sframe_unwind_stack_copy *copy;
+	uint32_t size;
 	struct sframe_unwind_sample_record record;
 
 	EXPECT_EQ(sframe_unwind_sample_parse(&cut, sizeof(cut), &record), 0);
 	EXPECT_EQ(record.nr_frames, 2);
 	EXPECT(record.fields & SFRAME_UNWIND_SAMPLE_COPY);
-	EXPECT_EQ(record.copy_size, 24);
-	EXPECT_EQ(record.copy->ip, 42);
-	EXPECT_EQ(record.copy->reg[7], 51);
-	EXPECT_EQ(record.copy->stack[2], 63);
+	copy = sframe_unwind_sample_copy(&cut, sizeof(cut), &size);
+	EXPECT_EQ(size, 24);
+	EXPECT_EQ(copy->ip, 42);
+	EXPECT_EQ(copy->reg[7], 51);
+	EXPECT_EQ(copy->stack[2], 63);
 }
 
 /* A copy that claims more than there is, or half words, in memory of just its size. */
@@ -198,6 +201,7 @@ static void copy_too_short(void)
 {
 	static const uint32_t sizes[] = { 25, 32, 0xfffffff8, ~0U, 1U << 31 };
 	struct sframe_unwind_sample_record record;
+	uint32_t copy_size;
 	struct cut *copy;
 
 	for (uint32_t size = 0; size < sizeof(cut); size += 8) {
@@ -207,6 +211,7 @@ static void copy_too_short(void)
 			memcpy(copy, &size, sizeof(size));
 		EXPECT_EQ(sframe_unwind_sample_parse(copy, size, &record),
 			  -EBADMSG);
+		EXPECT(!sframe_unwind_sample_copy(copy, size, &copy_size));
 		free(copy);
 	}
 	copy = malloc(sizeof(*copy));
@@ -215,7 +220,13 @@ static void copy_too_short(void)
 		copy->copy.size = sizes[i];
 		EXPECT_EQ(sframe_unwind_sample_parse(copy, sizeof(*copy), &record),
 			  -EBADMSG);
+		copy_size = 1;
+		EXPECT(!sframe_unwind_sample_copy(copy, sizeof(*copy), &copy_size));
+		EXPECT_EQ(copy_size, 0);
 	}
+	*copy = cut;
+	copy->head.fields = SFRAME_UNWIND_SAMPLE_HOW;
+	EXPECT(!sframe_unwind_sample_copy(copy, sizeof(*copy), &copy_size));
 	free(copy);
 }
 

@@ -65,17 +65,15 @@
  * @nr_cpus: out: one more than the highest number of a CPU.
  * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
- * @reserved: must be 0.
+ * @copy_size: in: bytes to copy of user stacks that are cut, see struct
+ *	sframe_unwind_stack_copy: a multiple of 8, at most 65536; 0 for none. Not with
+ *	FP_FALLBACK or OVERWRITE. Modules that make no copies refuse others than 0.
  * @map_pages: in: with STACK_MAP, pages of each half of the stack map: a power of
  *	two, at most 16384; else 0.
  * @max_files: in: with BUILD_IDS, number of files that the table has room for, at
  *	most 65536; else 0.
  * @memory: out: bytes of kernel memory that the stack map and the table of files
  *	use, all of which is allocated and charged by this call.
- * @copy_size: in: bytes to copy of user stacks that are cut, see struct
- *	sframe_unwind_stack_copy: a multiple of 8, at most 65536; 0 for none. Not with
- *	FP_FALLBACK or OVERWRITE.
- * @reserved_too: must be 0.
  */
 struct sframe_unwind_sampler {
 	__u32 size;
@@ -88,12 +86,10 @@ struct sframe_unwind_sampler {
 	__u32 nr_cpus;
 	__u64 message;
 	__u32 message_size;
-	__u32 reserved;
+	__u32 copy_size;
 	__u32 map_pages;
 	__u32 max_files;
 	__u64 memory;
-	__u32 copy_size;
-	__u32 reserved_too;
 };
 
 /*
@@ -101,8 +97,8 @@ struct sframe_unwind_sampler {
  * Call it before poll(2) or epoll_ctl(2), which report only what exists when they are
  * called.
  *
- * EINVAL	size, flags, reserved or reserved_too; ring_pages, watermark, clockid,
- *		max_depth, max_kernel_depth, map_pages, max_files or copy_size.
+ * EINVAL	size or flags; ring_pages, watermark, clockid, max_depth,
+ *		max_kernel_depth, copy_size, map_pages or max_files.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EEXIST	the client takes samples already.
@@ -355,9 +351,6 @@ struct sframe_unwind_sample_control {
  * @map_uncounted: out: records that are not counted in the stack map.
  * @overwritten: out: records, of samples and of stacks, that were overwritten. The
  *	others are in the rings: samples + stacks - overwritten.
- * @copied: of @stacks, those with SFRAME_UNWIND_SAMPLE_COPY.
- * @not_copied: of @stacks, those that would have that as well, but nothing could be read,
- *	there was no memory, or the ring would have been more than half full.
  */
 struct sframe_unwind_sample_stats {
 	__u32 size;
@@ -378,6 +371,18 @@ struct sframe_unwind_sample_stats {
 	__u64 map_refused;
 	__u64 map_uncounted;
 	__u64 overwritten;
+};
+
+/**
+ * struct sframe_unwind_sample_copy_stats - the same, and that of copies
+ *
+ * @stats: see above; but its size is that of this structure.
+ * @copied: out: of the stacks, those with SFRAME_UNWIND_SAMPLE_COPY.
+ * @not_copied: out: of the stacks, those that would have that as well, but nothing could
+ *	be read, there was no memory, or the ring would have been more than half full.
+ */
+struct sframe_unwind_sample_copy_stats {
+	struct sframe_unwind_sample_stats stats;
 	__u64 copied;
 	__u64 not_copied;
 };

@@ -161,9 +161,10 @@ static void walk(struct copies *copies, struct copied_stack *stack)
  * file, as it may be gone soon.
  */
 static bool is_hopeless(struct copies *copies,
-			const struct sframe_unwind_sample_record *record)
+			const struct sframe_unwind_sample_record *record,
+			const struct sframe_unwind_stack_copy *copy)
 {
-	const uint64_t pc = record->copy->ip - !record->copy->exact;
+	const uint64_t pc = copy->ip - !copy->exact;
 	const struct mapping *mapping;
 	struct sfu_table table;
 	uint64_t version;
@@ -180,14 +181,14 @@ static bool is_hopeless(struct copies *copies,
 
 struct copied_stack *copies_add(struct copies *copies,
 				const struct sframe_unwind_sample_record *record,
-				uint32_t depth)
+				const struct record_copy *from, uint32_t depth)
 {
-	const uint32_t size = record->copy_size < COPY_MAX ? record->copy_size : COPY_MAX;
+	const uint32_t size = from->size < COPY_MAX ? from->size : COPY_MAX;
 	const uint32_t max = depth > record->nr_frames ? depth - record->nr_frames : 0;
 	struct sframe_unwind_stack_copy *copy;
 	struct copied_stack *stack;
 
-	if (!record->copy || is_hopeless(copies, record))
+	if (is_hopeless(copies, record, from->copy))
 		return NULL;
 	stack = table_allocate(sizeof(*stack));
 	*stack = (struct copied_stack){
@@ -200,7 +201,7 @@ struct copied_stack *copies_add(struct copies *copies,
 	};
 	stack->copy = table_allocate(sizeof(*copy) + size + max * (sizeof(uint64_t) + 1));
 	copy = (void *)stack->copy;
-	memcpy(copy, record->copy, sizeof(*copy) + size);
+	memcpy(copy, from->copy, sizeof(*copy) + size);
 	copy_walk_begin(&stack->walk, copy, size,
 			(uint64_t *)(stack->copy + sizeof(*copy) + size),
 			stack->copy + sizeof(*copy) + size + max * sizeof(uint64_t), max);

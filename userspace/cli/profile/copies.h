@@ -21,6 +21,12 @@ struct waiting;
 
 LIST_HEAD(copied_samples, waiting);
 
+/* The copy in a record of the sampler, with @size bytes of the stack, see its library. */
+struct record_copy {
+	const struct sframe_unwind_stack_copy *copy;
+	uint32_t size;
+};
+
 /**
  * struct copied_stack - a stack that is to be completed
  *
@@ -71,13 +77,13 @@ void copies_follow(struct copies *copies,
 void copies_begin_round(struct copies *copies);
 
 /*
- * Add the stack of @record, if it was cut and has a copy. @depth: frames that it may have in
- * all. Returns it, to be removed with copies_remove() when it is over; or NULL if it cannot be
+ * Add the stack of @record, which was cut, with its copy @from. @depth: frames that it may have
+ * in all. Returns it, to be removed with copies_remove() when it is over; or NULL if it cannot be
  * completed. If there is too much, the oldest one is over.
  */
 struct copied_stack *copies_add(struct copies *copies,
 				const struct sframe_unwind_sample_record *record,
-				uint32_t depth);
+				const struct record_copy *from, uint32_t depth);
 
 /* Walk as far as there are data. @is_urgent: nothing follows, see copy_sections_work(). */
 void copies_work(struct copies *copies, bool is_urgent);

@@ -95,6 +95,7 @@ static int write_round(struct record *record)
 {
 	struct record_output *output = &record->output;
 	struct sframe_unwind_sample_record sample;
+	struct record_copy copy;
 	uint32_t event;
 	int ret;
 
@@ -103,12 +104,12 @@ static int write_round(struct record *record)
 				   &output->latest);
 	if (record->copies)
 		copies_begin_round(record->copies);
-	while (!ret && record_sampler_read(&record->sampler, &sample) == 1) {
+	while (!ret && record_sampler_read(&record->sampler, &sample, &copy) == 1) {
 		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
 		    sample.time > output->latest)
 			output->latest = sample.time;
-		ret = record_waiting_add(record->waiting, &sample, event,
+		ret = record_waiting_add(record->waiting, &sample, &copy, event,
 				record->options.events[event].is_off_cpu,
 				output->writer);
 	}
@@ -267,8 +268,8 @@ static int finish(struct record *record)
 
 static void print_sums(const struct record *record, double seconds)
 {
-	struct sframe_unwind_sample_stats stats = { 0 };
-	const int ret = sframe_unwind_sampler_stats(record->sampler.samples, &stats);
+	struct sframe_unwind_sample_copy_stats stats = { 0 };
+	const int ret = sframe_unwind_sampler_copy_stats(record->sampler.samples, &stats);
 
 	if (!record->options.quiet) {
 		print_progress(record, seconds, "\n");
@@ -279,7 +280,7 @@ static void print_sums(const struct record *record, double seconds)
 					record->sampler.cleared);
 	}
 	if (!ret)
-		record_sums_complain(&stats,
+		record_sums_complain(&stats.stats,
 				     record_changes_lost(record->changes));
 }
 

@@ -98,6 +98,7 @@ int record_add_cgroup(struct record_targets *targets, const char *command,
 void record_free_targets(struct record_targets *targets);
 
 struct copies;
+struct record_copy;
 struct record_files;
 struct record_jit;
 
@@ -196,13 +197,13 @@ void record_sample_add_user(struct sframe_unwind_profile_record *record,
 uint32_t record_sample_reason(uint32_t stop);
 
 /*
- * Take over a record of the sampler, and write samples that are complete. @event:
- * number of the event; @is_off_cpu: whether it is --off-cpu's. Returns 0 or an
- * error of the writer.
+ * Take over a record of the sampler, and write samples that are complete. @copy: what it has
+ * of a stack that is cut, or NULL; @event: number of the event; @is_off_cpu: whether it is
+ * --off-cpu's. Returns 0 or an error of the writer.
  */
 int record_waiting_add(struct record_waiting *waiting,
 		       const struct sframe_unwind_sample_record *from,
-		       uint32_t event, bool is_off_cpu,
+		       const struct record_copy *copy, uint32_t event, bool is_off_cpu,
 		       struct sframe_unwind_profile_writer *writer);
 
 /**

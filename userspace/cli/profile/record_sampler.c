@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/copies.h"
 #include "cli/profile/record_sampler.h"
 #include "sframe_unwind.h"
 
@@ -252,7 +253,7 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 		how.ring_pages = RING_PAGES;
 		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
 	}
-	if (ret == -E2BIG && how.copy_size) {
+	if (ret == -EINVAL && how.copy_size) {
 		how.copy_size = 0;
 		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
 	}
@@ -272,10 +273,14 @@ uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id)
 }
 
 int record_sampler_read(struct record_sampler *sampler,
-			struct sframe_unwind_sample_record *record)
+			struct sframe_unwind_sample_record *record,
+			struct record_copy *copy)
 {
 	const int ret = sframe_unwind_sampler_read(sampler->samples, record);
 
+	*copy = (struct record_copy){ 0 };
+	if (ret == 1 && record->fields & SFRAME_UNWIND_SAMPLE_COPY)
+		copy->copy = sframe_unwind_sampler_copy(sampler->samples, &copy->size);
 	if (ret == 1)
 		sampler->mapped += !!record->user_id + !!record->kernel_id;
 	return ret;

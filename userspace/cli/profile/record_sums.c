@@ -52,7 +52,7 @@ void record_sums_cut(const struct record_counts *counts)
 }
 
 void record_sums_completed(const struct record_counts *counts,
-			   const struct sframe_unwind_sample_stats *stats)
+			   const struct sframe_unwind_sample_copy_stats *stats)
 {
 	if (counts->completed || counts->not_completed || stats->not_copied)
 		fprintf(stderr, "record: stacks in files that were new: %" PRIu64 " completed by a copy, %" PRIu64 " not; %" PRIu64 " without a copy\n",

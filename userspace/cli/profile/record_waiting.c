@@ -201,6 +201,8 @@ static int give_up(struct record_waiting *waiting, struct waiting *one,
 
 	if (one->needs_user)
 		sample->stop = SFRAME_UNWIND_PROFILE_STOP_LATE;
+	if (one->copied)
+		waiting->counts.not_completed++;
 	if (one->needs_time)
 		sample->period = time > one->record.time ?
 				 time - one->record.time : 1;
@@ -243,12 +245,12 @@ static void end_wait_for_user(struct record_waiting *waiting, struct waiting *on
 /* Returns whether @one waits until its stack, that of @user, is completed. */
 static bool wait_for_copy(struct record_waiting *waiting, struct waiting *one,
 			  const struct sframe_unwind_sample_record *user,
-			  struct copied_stack **copied)
+			  const struct record_copy *copy, struct copied_stack **copied)
 {
-	if (!waiting->copies || !user->copy)
+	if (!waiting->copies || !copy || !copy->copy)
 		return false;
 	if (!*copied)
-		*copied = copies_add(waiting->copies, user, RECORD_DEPTH);
+		*copied = copies_add(waiting->copies, user, copy, RECORD_DEPTH);
 	if (!*copied) {
 		waiting->counts.not_completed++;
 		return false;
@@ -261,6 +263,7 @@ static bool wait_for_copy(struct record_waiting *waiting, struct waiting *one,
 
 static int add_stack(struct record_waiting *waiting,
 		     const struct sframe_unwind_sample_record *user,
+		     const struct record_copy *copy,
 		     struct sframe_unwind_profile_writer *writer)
 {
 	struct copied_stack *copied = NULL;
@@ -273,7 +276,7 @@ static int add_stack(struct record_waiting *waiting,
 		if (one->cookie != user->cookie)
 			continue;
 		record_sample_set_user(&one->record, user, waiting->frames, waiting->how);
-		if (wait_for_copy(waiting, one, user, &copied))
+		if (wait_for_copy(waiting, one, user, copy, &copied))
 			continue;
 		if (one->needs_time) {
 			end_wait_for_user(waiting, one);
@@ -503,7 +506,7 @@ static int wait_for_time(struct record_waiting *waiting, struct waiting *one,
 
 int record_waiting_add(struct record_waiting *waiting,
 		       const struct sframe_unwind_sample_record *from,
-		       uint32_t event, bool is_off_cpu,
+		       const struct record_copy *copy, uint32_t event, bool is_off_cpu,
 		       struct sframe_unwind_profile_writer *writer)
 {
 	struct sframe_unwind_profile_record record;
@@ -511,7 +514,7 @@ int record_waiting_add(struct record_waiting *waiting,
 	int ret = 0;
 
 	if (from->type == SFRAME_UNWIND_RECORD_USER_STACK)
-		return add_stack(waiting, from, writer);
+		return add_stack(waiting, from, copy, writer);
 	/* Idle CPUs, and processes of other namespaces, do not wait. */
 	if (is_off_cpu && !from->tid)
 		return 0;
