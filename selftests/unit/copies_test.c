@@ -189,6 +189,47 @@ static void frame_pointers(void)
 	EXPECT_EQ(run(&walk), COPY_CUT);
 }
 
+/* A function with so many rows that a walk may not read all of them for each frame. */
+static void too_many_rows(void)
+{
+	const uint64_t start = TEXT + 0x100000;
+	struct sframe_unwind_function function = {
+		.start = start, .size = 60000, .nr_rows = 60000,
+	};
+	struct sframe_unwind_writer *writer;
+	struct sframe_unwind_row *rows;
+	struct sfu_bytes section;
+	struct sfu_defect defect;
+	struct sfu_table many;
+	enum copy_step step;
+	struct copy_walk walk;
+
+	rows = calloc(function.nr_rows, sizeof(*rows));
+	for (uint32_t i = 0; i < function.nr_rows; i++)
+		rows[i] = (struct sframe_unwind_row)SFRAME_UNWIND_ROW_SP(i, i % 2 ? 24 : 32);
+	function.rows = rows;
+	EXPECT_EQ(sframe_unwind_writer_create(&writer), 0);
+	EXPECT_EQ(sframe_unwind_writer_add(writer, &function), 0);
+	section = (struct sfu_bytes){ .size = sframe_unwind_writer_size(writer) };
+	section.copy = malloc(section.size);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, (void *)section.copy, section.size, 0),
+		  (ssize_t)section.size);
+	EXPECT_EQ(sfu_table_open(&many, &section, &defect), 0);
+	make_copy(WORDS);
+	copy->ip = start + 60000;
+	for (uint32_t i = 2; i < WORDS; i += 3)
+		copy->stack[i] = start + 60000;
+	copy_walk_begin(&walk, copy, copy->size, ip, how, DEPTH);
+	do
+		step = copy_walk_step(&walk, &many, 1);
+	while (step == COPY_STEPPED);
+	EXPECT_EQ(step, COPY_CUT);
+	EXPECT_EQ(walk.nr, 4);
+	sframe_unwind_writer_free(writer);
+	free((void *)section.copy);
+	free(rows);
+}
+
 /* Any stack, any registers, any section: it ends, and reads nothing else. */
 static void anything(void)
 {
@@ -487,6 +528,7 @@ int main(void)
 		TAP_TEST(registers),
 		TAP_TEST(through_a_signal),
 		TAP_TEST(frame_pointers),
+		TAP_TEST(too_many_rows),
 		TAP_TEST(anything),
 		TAP_TEST(sections_come_later),
 		TAP_TEST(a_section_never_comes),

@@ -19,6 +19,9 @@
  */
 #define HISTORY_MAX	(64u << 20)
 
+/* How long stacks are walked through at a time: the rings are not read meanwhile. */
+#define WORK_NS		(100 * MS)
+
 /* Bytes of a copy: as much as the module makes. */
 #define COPY_MAX	65536u
 
@@ -234,15 +237,19 @@ void copies_begin_round(struct copies *copies)
 
 void copies_work(struct copies *copies, bool is_urgent)
 {
+	const uint64_t start = now_ns();
 	struct copied_stack *stack, *next;
+	uint64_t now = start;
 
 	if (copies->sections)
 		copy_sections_work(copies->sections, is_urgent);
-	for (stack = TAILQ_FIRST(&copies->waiting); stack; stack = next) {
+	for (stack = TAILQ_FIRST(&copies->waiting); stack && now - start < WORK_NS;
+	     stack = next) {
 		next = TAILQ_NEXT(stack, age);
 		if (!stack->is_new)
 			walk(copies, stack);
-		if (!stack->is_over && now_ns() - stack->since > KEPT_NS)
+		now = now_ns();
+		if (!stack->is_over && now - stack->since > KEPT_NS)
 			end(copies, stack);
 	}
 }

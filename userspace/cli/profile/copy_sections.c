@@ -59,8 +59,7 @@ struct answer {
  * struct file_section - a file that a cut stack is in
  *
  * @state: see above.
- * @is_known: it was looked for.
- * @since: when that was.
+ * @since: when it was looked for.
  * @tries: how often it was opened in vain.
  * @tried: when that was last.
  * @file: the file, until it is converted; or no descriptor, before it could be opened.
@@ -72,7 +71,6 @@ struct answer {
  */
 struct file_section {
 	enum copy_section state;
-	bool is_known;
 	uint64_t since;
 	uint32_t tries;
 	uint64_t tried;
@@ -89,7 +87,7 @@ struct file_section {
 /**
  * struct copy_sections - all files
  *
- * @list: the files, by number of the object.
+ * @list: the files, by number of the object; NULL for those that no stack was cut in.
  * @room: room for those.
  * @bytes: of all sections.
  * @others: files of other users that were converted.
@@ -99,7 +97,7 @@ struct file_section {
  * @until: when the child is ended.
  */
 struct copy_sections {
-	struct file_section *list;
+	struct file_section **list;
 	uint32_t room;
 	uint64_t bytes;
 	uint32_t others;
@@ -136,11 +134,12 @@ void copy_sections_free(struct copy_sections *sections)
 		return;
 	end_child(sections);
 	for (uint32_t i = 0; i < sections->room; i++) {
-		if (!sections->list[i].is_known)
+		if (!sections->list[i])
 			continue;
-		object_file_close(&sections->list[i].file);
-		free(sections->list[i].bytes);
-		free(sections->list[i].name);
+		object_file_close(&sections->list[i]->file);
+		free(sections->list[i]->bytes);
+		free(sections->list[i]->name);
+		free(sections->list[i]);
 	}
 	free(sections->list);
 	free(sections);
@@ -202,7 +201,7 @@ static void give_up(struct file_section *one)
 
 static bool start_child(struct copy_sections *sections, uint32_t number)
 {
-	struct file_section *one = &sections->list[number];
+	struct file_section *one = sections->list[number];
 	int keep[] = { -1, -1, -1, -1, [CHILD_FILE] = one->file.fd };
 	const struct child_spec spec = {
 		.run = run_child,
@@ -259,7 +258,7 @@ static bool is_file(const struct file_section *one, const struct sfu_elf *elf)
 /* Take over what a child has sent. It is not trusted: the file may have taken it over. */
 static void take_answer(struct copy_sections *sections, const struct answer *answer, int fd)
 {
-	struct file_section *one = &sections->list[sections->current];
+	struct file_section *one = sections->list[sections->current];
 	const struct sfu_elf *elf = &answer->elf;
 
 	if (answer->error || fd < 0 || answer->size > BYTES_MAX - sections->bytes ||
@@ -291,7 +290,7 @@ static void look_at_child(struct copy_sections *sections)
 	if (got == sizeof(answer))
 		take_answer(sections, &answer, fds[0]);
 	else
-		give_up(&sections->list[sections->current]);
+		give_up(sections->list[sections->current]);
 	for (unsigned int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -306,9 +305,9 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 	if (sections->child)
 		look_at_child(sections);
 	for (uint32_t i = 0; i < sections->room && !sections->child; i++) {
-		struct file_section *one = &sections->list[i];
+		const struct file_section *one = sections->list[i];
 
-		if (one->is_known && one->state == COPY_SECTION_LATER && one->file.fd >= 0 &&
+		if (one && one->state == COPY_SECTION_LATER && one->file.fd >= 0 &&
 		    (is_urgent || now - one->since >= PATIENCE_NS) &&
 		    !start_child(sections, i))
 			return;
@@ -341,9 +340,10 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 	return false;
 }
 
-static void look_for(struct file_section *one, const struct history_object *object)
+static struct file_section *look_for(const struct history_object *object)
 {
-	one->is_known = true;
+	struct file_section *one = table_allocate(sizeof(*one));
+
 	one->since = now_ns();
 	one->file.fd = -1;
 	one->name = table_copy(object->name);
@@ -353,6 +353,7 @@ static void look_for(struct file_section *one, const struct history_object *obje
 		one->file = (struct object_file){ .fd = vdso_copy(), .is_ours = true };
 	else if (object->name[0] != '/' || object->name[1] == '/')
 		give_up(one);
+	return one;
 }
 
 /* Open the file, or try it again later. */
@@ -382,9 +383,9 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 
 	sections->list = table_grow(sections->list, &sections->room, mapping->object,
 				    sizeof(*sections->list));
-	one = &sections->list[mapping->object];
-	if (!one->is_known)
-		look_for(one, object);
+	if (!sections->list[mapping->object])
+		sections->list[mapping->object] = look_for(object);
+	one = sections->list[mapping->object];
 	if (one->state == COPY_SECTION_LATER && one->file.fd < 0)
 		try_to_open(sections, one, mapping, object, pid);
 	if (one->state != COPY_SECTION_HERE)

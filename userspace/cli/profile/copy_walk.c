@@ -17,6 +17,7 @@ void copy_walk_begin(struct copy_walk *walk,
 		.ip = ip,
 		.how = how,
 		.max = max,
+		.rows = ROWS_MAX,
 		.stack = {
 			.address = copy->reg[SFU_REG_SP],
 			.size = size,
@@ -41,10 +42,10 @@ uint64_t copy_walk_pc(const struct copy_walk *walk)
 }
 
 /* Find the rule for @pc. Returns 0 or a negative errno. */
-static int find_rule(const struct sfu_table *table, uint64_t pc, struct sfu_match *match)
+static int find_rule(struct copy_walk *walk, const struct sfu_table *table, uint64_t pc,
+		     struct sfu_match *match)
 {
 	struct sfu_defect defect = { 0 };
-	u32 rows = ROWS_MAX;
 	struct sfu_fde fde;
 	int err;
 
@@ -55,24 +56,24 @@ static int find_rule(const struct sfu_table *table, uint64_t pc, struct sfu_matc
 	match->start = fde.start;
 	match->end = fde.start + fde.size;
 	match->num_rows = fde.num_rows;
-	return sfu_fde_find_rule(table, &fde, pc, &rows, &match->rule, &defect);
+	return sfu_fde_find_rule(table, &fde, pc, &walk->rows, &match->rule, &defect);
 }
 
 /*
  * Find the rule for the present frame, as the module does. A signal frame has a rule, or
  * only the mark of one.
  */
-static bool find_frame_rule(const struct copy_walk *walk, const struct sfu_table *table,
+static bool find_frame_rule(struct copy_walk *walk, const struct sfu_table *table,
 			    struct sfu_rule *rule)
 {
 	const struct sfu_frame *frame = &walk->frame;
 	struct sfu_match match, at_ip;
-	int err = find_rule(table, sfu_frame_pc(frame), &match);
+	int err = find_rule(walk, table, sfu_frame_pc(frame), &match);
 
 	/* The kernel, not a call, has put the address of a signal trampoline there. */
 	if ((err == -ENOENT || (!err && match.end == frame->ip)) && !frame->exact &&
 	    !(match.rule.flags & SFU_RULE_SIGNAL) &&
-	    (!find_rule(table, frame->ip, &at_ip) ||
+	    (!find_rule(walk, table, frame->ip, &at_ip) ||
 	     at_ip.rule.flags & SFU_RULE_SIGNAL) &&
 	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
 		match = at_ip;

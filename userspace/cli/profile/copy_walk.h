@@ -25,6 +25,7 @@
  * @nr: frames that were found behind the first one.
  * @max: how many there may be.
  * @nr_switches: steps to a stack at lower addresses.
+ * @rows: rows that it may still read.
  * @ip, @how: these frames; room for @max.
  */
 struct copy_walk {
@@ -37,6 +38,7 @@ struct copy_walk {
 	uint32_t nr;
 	uint32_t max;
 	uint32_t nr_switches;
+	uint32_t rows;
 	uint64_t *ip;
 	uint8_t *how;
 };
