@@ -83,7 +83,8 @@ struct sfu_sampler_spec {
  * @started: samples are being taken.
  * @wait: pollers.
  * @wake: wakes @wait.
- * @wake_due: a user stack has reached the watermark.
+ * @wake_due: a user stack has reached the watermark. Set by the thread that has committed it,
+ *	and cleared before the pollers are woken.
  * @events_mutex: protects @events, @nr_events and @last_id. Perf events are made and
  *	released without it, and no other lock is taken under it.
  * @events: of struct sfu_sample_event.
@@ -105,7 +106,7 @@ struct sfu_sampler {
 	bool started;
 	wait_queue_head_t wait;
 	struct irq_work wake;
-	bool wake_due;			/* consumer.lock */
+	bool wake_due;			/* READ_ONCE(), WRITE_ONCE() */
 	struct sfu_files *files;	/* consumer.lock */
 	struct mutex events_mutex;	/* the next three */
 	struct list_head events;
@@ -210,7 +211,8 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 
 /*
  * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are
- * the places of the frames, the hash for the stack map, and the copy of a cut stack.
+ * the places of the frames, the hash for the stack map, and the copy of a cut stack, which is
+ * written last, without the lock.
  */
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
@@ -220,7 +222,9 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
 		       enum sframe_unwind_stop stop,
-		       const struct sfu_prepared *prepared);
+		       struct sfu_prepared *prepared);
+void sfu_sampler_finish(struct sfu_consumer *consumer,
+			const struct sfu_prepared *prepared);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what

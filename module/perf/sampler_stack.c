@@ -97,9 +97,9 @@ static void map_words(struct sfu_sampler *sampler, const u64 *words,
 	stack->fields = SFRAME_UNWIND_SAMPLE_MAPPED;
 }
 
-static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
-		       const u64 *words, const u8 *how, u32 id, u32 how_bytes,
-		       const struct sframe_unwind_stack_copy *copy)
+/* Returns the address behind the frames. */
+static void *fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
+			const u64 *words, const u8 *how, u32 id, u32 how_bytes)
 {
 	u64 *word = to + sizeof(*stack);
 
@@ -109,8 +109,7 @@ static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
 	if (stack->nr_user)
 		word = sfu_sampler_put_frames(word, words, how, stack->nr_user,
 					      how_bytes);
-	if (stack->fields & SFRAME_UNWIND_SAMPLE_COPY)
-		memcpy(word, copy, sfu_stack_copy_bytes(copy));
+	return word;
 }
 
 /* Returns the table of files, with a reference, or NULL. */
@@ -188,11 +187,17 @@ static void add_copy(const struct sfu_sample_ring *ring,
 	stack->fields |= SFRAME_UNWIND_SAMPLE_COPY;
 }
 
+static void commit(struct sfu_sampler *sampler, struct sfu_sample_ring *ring)
+{
+	if (sfu_sample_ring_commit(ring))
+		WRITE_ONCE(sampler->wake_due, true);
+}
+
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
 		       enum sframe_unwind_stop stop,
-		       const struct sfu_prepared *prepared)
+		       struct sfu_prepared *prepared)
 {
 	const u64 *words = prepared->places ?: (nr ? walk->ip : NULL);
 	const u8 *how = nr ? walk->how : NULL;
@@ -225,14 +230,32 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	fill_stack(to, &stack, words, how, mapped.user, how_bytes,
-		   prepared->copy);
+	to = fill_stack(to, &stack, words, how, mapped.user, how_bytes);
 	if (prepared->cut)
 		sfu_sampler_count(sampler, stack.fields & SFRAME_UNWIND_SAMPLE_COPY ?
 						   SFU_SAMPLE_COPIED :
 						   SFU_SAMPLE_NOT_COPIED);
 	if (sampler->map)
 		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
-	sampler->wake_due |= sfu_sample_ring_commit(ring);
+	if (stack.fields & SFRAME_UNWIND_SAMPLE_COPY)
+		prepared->copy_to = to;
+	else
+		commit(sampler, ring);
 	return true;
+}
+
+/*
+ * The copy can be large, and the sampler's lock is that of all CPUs. Until it is committed,
+ * the record is not published, and neither are those of samples that interrupt this.
+ */
+void sfu_sampler_finish(struct sfu_consumer *consumer,
+			const struct sfu_prepared *prepared)
+{
+	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
+
+	if (!prepared->copy_to)
+		return;
+	memcpy(prepared->copy_to, prepared->copy,
+	       sfu_stack_copy_bytes(prepared->copy));
+	commit(sampler, sfu_sampler_ring(sampler));
 }
