@@ -106,6 +106,9 @@
 /* Bytes of the stack that are copied behind a cut one. */
 #define SFU_MAX_COPY		SZ_64K
 
+/* Seconds for which stacks of a process that are cut in the same code are copied. */
+#define SFU_COPY_SECONDS	120
+
 /*
  * Sections that one client may have attached, and the memory that they may use.
  */

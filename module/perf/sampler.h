@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+#include "copy_places.h"
 #include "sample_ring.h"
 #include "walk/consumer.h"
 
@@ -79,6 +80,7 @@ struct sfu_sampler_spec {
  * @map_key: its key; stacks are still prepared after the map has been freed.
  * @files: the files of user frames; NULL if these are addresses, or after closing.
  * @counts: of each CPU.
+ * @places: where stacks were cut that are copied.
  * @nmi: requests for user stacks of samples that were taken in NMIs, of each CPU.
  * @started: samples are being taken.
  * @wait: pollers.
@@ -102,6 +104,7 @@ struct sfu_sampler {
 	struct sfu_stack_map *map;
 	hsiphash_key_t map_key;
 	struct sfu_sample_counts __percpu *counts;
+	struct sfu_copy_places places;
 	struct sfu_request_nmi __percpu *nmi;
 	bool started;
 	wait_queue_head_t wait;

@@ -2,8 +2,10 @@
 /*
  * Sampler: the user stacks that follow samples, and stacks in the stack map.
  */
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "files.h"
 #include "limits.h"
@@ -143,6 +145,18 @@ static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *wa
 	return places;
 }
 
+/*
+ * Returns whether the current process's stacks that are cut at @cut are to be copied. It
+ * is told by its mm, whose memory another one may get, and its number.
+ */
+static bool is_copied(struct sfu_sampler *sampler, const struct sfu_cut *cut)
+{
+	const u64 process = (uintptr_t)current->mm + ((u64)current->tgid << 48);
+
+	return sfu_copy_places_is_due(&sampler->places, process, cut->ip,
+				      ktime_get_seconds(), SFU_COPY_SECONDS);
+}
+
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
 			 enum sframe_unwind_stop stop,
@@ -153,7 +167,7 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 
 	if (sampler->spec.copy_size) {
 		prepared->cut = sfu_cut_ends(&walk->cut, nr, stop);
-		if (prepared->cut)
+		if (prepared->cut && is_copied(sampler, &walk->cut))
 			prepared->copy = sfu_stack_copy_make(&walk->cut,
 							     sampler->spec.copy_size);
 	}

@@ -379,7 +379,8 @@ struct sframe_unwind_sample_stats {
  * @stats: see above; but its size is that of this structure.
  * @copied: out: of the stacks, those with SFRAME_UNWIND_SAMPLE_COPY.
  * @not_copied: out: of the stacks, those that would have that as well, but nothing could
- *	be read, there was no memory, or the ring would have been more than half full.
+ *	be read, there was no memory, the ring would have been more than half full, or
+ *	stacks of the process that end in this code have been copied for two minutes.
  */
 struct sframe_unwind_sample_copy_stats {
 	struct sframe_unwind_sample_stats stats;
@@ -576,7 +577,8 @@ struct sframe_unwind_user_stack {
  * SFRAME_UNWIND_STOP_PENDING, and a section may be attached for the code later: there is
  * none for this file yet, or it is being read. So user space can complete the stack
  * without the thread. There is none if a section describes the code and lacks the rule,
- * nor for code in anonymous memory.
+ * nor for code in anonymous memory. Stacks of a process that end in the same code are copied
+ * for two minutes, as there may never be a section: see @not_copied above.
  *
  * It discloses what PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER of the same perf
  * event would.
