@@ -36,6 +36,9 @@
 #define BYTES_MAX	(512ULL << 20)
 #define OTHERS_MAX	256u
 
+/* Files that are open at a time: the command needs descriptors for other things, too. */
+#define OPEN_MAX	128u
+
 /* The child's descriptors; 0 to 2 are /dev/null. */
 #define CHILD_SOCKET	3
 #define CHILD_FILE	4
@@ -91,6 +94,7 @@ struct file_section {
  * @room: room for those.
  * @bytes: of all sections.
  * @others: files of other users that were converted.
+ * @nr_open: files that are open.
  * @child: converts @current, or NULL.
  * @current: number of the file.
  * @socket: connection to the child.
@@ -101,6 +105,7 @@ struct copy_sections {
 	uint32_t room;
 	uint64_t bytes;
 	uint32_t others;
+	uint32_t nr_open;
 	struct child *child;
 	uint32_t current;
 	int socket;
@@ -192,10 +197,16 @@ static int run_child(void *data)
 
 /* --- conversions */
 
-/* The section of @one is not to be had. */
-static void give_up(struct file_section *one)
+static void close_file(struct copy_sections *sections, struct file_section *one)
 {
+	sections->nr_open -= one->file.fd >= 0;
 	object_file_close(&one->file);
+}
+
+/* The section of @one is not to be had. */
+static void give_up(struct copy_sections *sections, struct file_section *one)
+{
+	close_file(sections, one);
 	one->state = COPY_SECTION_NONE;
 }
 
@@ -267,13 +278,13 @@ static void take_answer(struct copy_sections *sections, const struct answer *ans
 	    !take_section(one, answer, fd)) {
 		free(one->bytes);
 		one->bytes = NULL;
-		give_up(one);
+		give_up(sections, one);
 		return;
 	}
 	sections->bytes += answer->size;
 	memcpy(one->segments, elf->segments, sizeof(one->segments));
 	one->nr_segments = elf->nr_segments;
-	object_file_close(&one->file);
+	close_file(sections, one);
 	one->state = COPY_SECTION_HERE;
 }
 
@@ -290,7 +301,7 @@ static void look_at_child(struct copy_sections *sections)
 	if (got == sizeof(answer))
 		take_answer(sections, &answer, fds[0]);
 	else
-		give_up(sections->list[sections->current]);
+		give_up(sections, sections->list[sections->current]);
 	for (unsigned int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -340,7 +351,8 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 	return false;
 }
 
-static struct file_section *look_for(const struct history_object *object)
+static struct file_section *look_for(struct copy_sections *sections,
+				     const struct history_object *object)
 {
 	struct file_section *one = table_allocate(sizeof(*one));
 
@@ -352,7 +364,8 @@ static struct file_section *look_for(const struct history_object *object)
 	if (!strcmp(object->name, VDSO))
 		one->file = (struct object_file){ .fd = vdso_copy(), .is_ours = true };
 	else if (object->name[0] != '/' || object->name[1] == '/')
-		give_up(one);
+		one->state = COPY_SECTION_NONE;
+	sections->nr_open += one->file.fd >= 0;
 	return one;
 }
 
@@ -361,16 +374,17 @@ static void try_to_open(struct copy_sections *sections, struct file_section *one
 			const struct mapping *mapping, const struct history_object *object,
 			uint32_t pid)
 {
-	if (one->tries && now_ns() - one->tried < TRY_NS)
+	if (sections->nr_open == OPEN_MAX || (one->tries && now_ns() - one->tried < TRY_NS))
 		return;
 	if (inspect_count(pid) && open_file(one, object, pid, mapping)) {
+		sections->nr_open++;
 		if (!one->file.is_ours && sections->others++ >= OTHERS_MAX)
-			give_up(one);
+			give_up(sections, one);
 		return;
 	}
 	one->tried = now_ns();
 	if (++one->tries == TRIES_MAX)
-		give_up(one);
+		give_up(sections, one);
 }
 
 enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc,
@@ -384,7 +398,7 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 	sections->list = table_grow(sections->list, &sections->room, mapping->object,
 				    sizeof(*sections->list));
 	if (!sections->list[mapping->object])
-		sections->list[mapping->object] = look_for(object);
+		sections->list[mapping->object] = look_for(sections, object);
 	one = sections->list[mapping->object];
 	if (one->state == COPY_SECTION_LATER && one->file.fd < 0)
 		try_to_open(sections, one, mapping, object, pid);
