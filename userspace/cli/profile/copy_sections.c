@@ -327,6 +327,22 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 
 /* --- files */
 
+/*
+ * Returns whether @fd may be @object: another file may be mapped there by now, or the process
+ * be another one with its number. What has a build ID is compared by that, when it is read.
+ */
+static bool may_be(int fd, const struct history_object *object)
+{
+	const size_t length = strlen(object->name);
+	char path[PATH_MAX];
+
+	if (object->build_id_size)
+		return true;
+	object_file_path(fd, path);
+	return !strncmp(path, object->name, length) &&
+	       (!path[length] || !strcmp(path + length, " (deleted)"));
+}
+
 /* What may block is not read: see object_file.h. */
 static bool open_file(struct file_section *one, const struct history_object *object,
 		      uint32_t pid, const struct mapping *mapping)
@@ -345,7 +361,7 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 			 (!inspect_open_in_root(&one->file, &known) &&
 			  !inspect_open(&one->file, known.name, pid))))
 		return false;
-	if (one->file.is_ours || !one->file.may_block)
+	if ((one->file.is_ours || !one->file.may_block) && may_be(one->file.fd, object))
 		return true;
 	object_file_close(&one->file);
 	return false;
