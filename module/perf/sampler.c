@@ -13,8 +13,8 @@
  * - Pending requests, which hold a reference. sfu_consumer_cancel() ends their
  *   use of the rings: sfu_sampler_stack() is called and the consumer is cancelled
  *   under the same lock; and sfu_sampler_finish() with preemption disabled since
- *   then, so that it has ended after a grace period. After that they may only wake @wait, which has no
- *   waiters any more.
+ *   then, so that it has ended after a grace period. After that they may only wake
+ *   @wait, which has no waiters any more.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
