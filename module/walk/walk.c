@@ -155,7 +155,7 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 		if (!sfu_lookup_is_in(lookup, frame->ip) ||
 		    lookup->below_failed)
 			return err;
-		rule->flags = sfu_cut_flags(lookup, frame);
+		rule->flags = SFU_RULE_NONE;
 	}
 	sfu_lookup_remember(lookup, key, rule);
 	return err;
@@ -218,7 +218,10 @@ static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
 static void leave_out_frame(struct sfu_walk *walk,
 			    const struct sfu_frame *frame)
 {
-	/* Keep the innermost frame: the thread's own ip is reported in any case. */
+	/*
+	 * Keep the innermost frame: the thread's own ip is reported in any
+	 * case.
+	 */
 	if (!frame->regs)
 		walk->nr--;
 }
@@ -423,7 +426,9 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
 
-	/* Ask for one frame more than wanted, to know whether there are more. */
+	/*
+	 * Ask for one frame more than wanted, to know whether there are more.
+	 */
 	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
@@ -535,8 +540,6 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 			       step_by_rule(walk, lookup, frame, &rule);
 	} else {
 		stop = stop_for_errno(err);
-		if (!walk->guessed)
-			sfu_cut_note(&walk->cut, walk->nr, lookup, frame, err, &rule);
 		if (err == -EINTR || err == -ETIME || !walk->fallback)
 			return stop;
 		how = SFRAME_UNWIND_FRAME_FP;
@@ -561,7 +564,6 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 0;
 	walk->nr_switches = 0;
 	walk->guessed = false;
-	walk->cut.known = 0;
 	if (!sfu_arch_is_supported(regs)) {
 		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
 		return;

@@ -152,10 +152,7 @@ static int begin(struct record_output *output,
 	if (!ret) {
 		set_facts(output);
 		ret = record_existing(output->writer, targets, output->files,
-				      output->jit, output->copies,
-				      output->is_interrupted);
-		/* It follows what has been told. */
-		output->copies = NULL;
+				      output->jit, output->is_interrupted);
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(output->writer);
@@ -167,13 +164,12 @@ static int begin(struct record_output *output,
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
 		       struct record_files *files, struct record_jit *jit,
-		       struct copies *copies, const volatile sig_atomic_t *is_interrupted)
+		       const volatile sig_atomic_t *is_interrupted)
 {
 	*output = (struct record_output){
 		.options = options,
 		.files = files,
 		.jit = jit,
-		.copies = copies,
 		.is_interrupted = is_interrupted,
 		.fd = -1,
 	};
