@@ -13,7 +13,8 @@
 # Functions that access memory for their callers.
 function is_for_caller(name) {
 	return name ~ /^_*(mem(cpy|move|set|cmp|chr|dup)|str|(raw_)?copy_(to|from|page)|clear_user|(get|put)_user_[0-9n])/ ||
-	       name ~ /^_*(list_(add|del|sort)|llist|rb_(erase|insert|next|prev|first|last|replace)|xas?_|ida_|idr_|nla_)/ ||
+	       name ~ /^_*(list_(add|del|sort)|llist|rb_(erase|insert|next|prev|first|last|replace))/ ||
+	       name ~ /^_*(xas?|mas|mt|mtree|rhashtable|rht|ida|idr|nla)_/ ||
 	       name ~ /^_*(find_(first|next|last|nth)|bitmap|bsearch|sort|refcount|kref|vsc?n?printf|sc?n?printf|hex|jhash|crc)/
 }
 
