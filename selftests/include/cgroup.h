@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +72,30 @@ static inline bool move_to_group(const char *procs)
 static inline bool enter_group(void)
 {
 	return make_group() && move_to_group(GROUP "/cgroup.procs");
+}
+
+/* Room for more files, as the table of files cannot grow without memory. */
+static inline bool prepare_to_take_rest(void)
+{
+	return dup2(0, 1000) == 1000;
+}
+
+/*
+ * Each CPU keeps some memory for a group that has used it, also after the limit is set to 0:
+ * take it, in small objects, and stay on this CPU. Returns false if there is no end of it.
+ */
+static inline bool take_rest_of_group(void)
+{
+	const int cpu = sched_getcpu();
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (cpu < 0 || sched_setaffinity(0, sizeof(set), &set))
+		return false;
+	while (eventfd(0, EFD_CLOEXEC) >= 0)
+		;
+	return errno == ENOMEM;
 }
 
 static inline void leave_group(void)

@@ -482,7 +482,7 @@ TEST_F(netlink, clients_in_a_storm)
 static int blow_for(int fd, struct section_storm *storm, unsigned int ms)
 {
 	const __u64 start = now_ns();
-	__u64 caused = 0, due;
+	__u64 caused = 0, due, now;
 
 	/* 20,000 events a second, or as many as the machine can. */
 	do {
@@ -490,9 +490,10 @@ static int blow_for(int fd, struct section_storm *storm, unsigned int ms)
 			return -1;
 		caused += 2 * STORM_BATCH;
 		due = start + caused * 50000;
-		if (now_ns() < due)
-			usleep((due - now_ns()) / 1000);
-	} while (now_ns() - start < ms * 1000000ULL);
+		now = now_ns();
+		if (now < due)
+			usleep((due - now) / 1000);
+	} while (now - start < ms * 1000000ULL);
 	return caused;
 }
 

@@ -341,6 +341,7 @@ TEST_F(stack, by_several_threads)
 struct tried {
 	atomic_int is_ready;
 	atomic_int is_done;
+	bool is_out_of_memory;
 	long ret;
 	struct sframe_unwind_own_stack arg;
 	__u64 ips[8];
@@ -376,9 +377,12 @@ static void try_stack(int fd, int wake, struct tried *tried)
 	/* Refused. */
 	tried->ret = stack_at(fd, &tried->arg, (const __u64 *)record);
 	tried->arg.max_depth = 8;
+	if (!prepare_to_take_rest())
+		_exit(1);
 	atomic_store(&tried->is_ready, 1);
 	if (read(wake, &byte, 1) != 1)
 		_exit(1);
+	tried->is_out_of_memory = take_rest_of_group();
 	tried->ret = stack_at(fd, &tried->arg, (const __u64 *)record);
 	atomic_store(&tried->is_done, 1);
 	for (;;)
@@ -423,6 +427,7 @@ TEST(stack_without_memory)
 	ASSERT_EQ(1, write(wake[1], "g", 1));
 	while (!atomic_load(&tried->is_done))
 		sched_yield();
+	ASSERT_TRUE(tried->is_out_of_memory);
 	/* The parent's, at most: there was no memory for the child's. */
 	EXPECT_GE(1, counter("spaces"));
 	EXPECT_EQ(0, tried->ret);
