@@ -53,6 +53,13 @@
 #define SFU_MAX_WALK_MAPPINGS	4096
 #define SFU_MAX_HELD_MAPPINGS	256
 
+/*
+ * Bytes of a function that one lookup compares with what they were: all of them, or two
+ * pieces of half of that each. All functions of a stack, if none is in the rule cache,
+ * take some milliseconds.
+ */
+#define SFU_MAX_NOTED		SZ_4K
+
 /* Registered ranges of one address space. */
 #define SFU_MAX_SECTIONS	1048576
 

@@ -12,6 +12,7 @@
 #include "dev/device.h"
 #include "file/attach_file.h"
 #include "file/file_read.h"
+#include "file/noted.h"
 #include "file/pin.h"
 #include "kapi/deferred.h"
 #include "mm/mapping.h"
@@ -33,6 +34,7 @@ static int __init sfu_init(void)
 	if (err)
 		return err;
 	sfu_mapping_init();
+	sfu_noted_init();
 	sfu_attach_init();
 	err = sfu_netlink_init();
 	if (err)

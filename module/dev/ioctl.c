@@ -56,7 +56,7 @@ static_assert(sizeof(struct sframe_unwind_section) == 64);
 static_assert(sizeof(struct sframe_unwind_list) == 64);
 static_assert(sizeof(struct sframe_unwind_events) == 24);
 static_assert(sizeof(struct sframe_unwind_segment) == 32);
-static_assert(sizeof(struct sframe_unwind_attach) == 160);
+static_assert(sizeof(struct sframe_unwind_attach) == 168);
 static_assert(sizeof(struct sframe_unwind_detach) == 32);
 static_assert(sizeof(struct sframe_unwind_attached) == 80);
 static_assert(sizeof(struct sframe_unwind_list_attached) == 56);
@@ -114,6 +114,7 @@ static int do_query(struct sfu_client *client, union sfu_arg *arg,
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP |
 			    SFRAME_UNWIND_FEATURE_TABLE |
 			    SFRAME_UNWIND_FEATURE_ATTACH_PROCESS |
+			    SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED |
 			    SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH |
 			    (sfu_kfunc_is_usable() ? SFRAME_UNWIND_FEATURE_BPF : 0),
 		.sframe_version = SFRAME_VERSION_3,

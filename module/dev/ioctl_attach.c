@@ -165,6 +165,9 @@ static int check_process(const struct sframe_unwind_attach *spec,
 		if (spec->pid || spec->text_start || spec->text_size)
 			return sfu_message_fail(message, -EINVAL,
 						"pid, text_start or text_size without PROCESS");
+		if (spec->flags & SFRAME_UNWIND_ATTACH_UNCHANGED || spec->code)
+			return sfu_message_fail(message, -EINVAL,
+						"UNCHANGED or code without PROCESS");
 		return 0;
 	}
 	if (spec->flags & others)
@@ -178,6 +181,9 @@ static int check_process(const struct sframe_unwind_attach *spec,
 	if (spec->pid < 0)
 		return sfu_message_fail(message, -EINVAL, "pid %d is negative",
 					spec->pid);
+	if (spec->code && !(spec->flags & SFRAME_UNWIND_ATTACH_UNCHANGED))
+		return sfu_message_fail(message, -EINVAL,
+					"code without UNCHANGED");
 	return 0;
 }
 
@@ -198,7 +204,8 @@ int sfu_ioctl_attach(struct sfu_client *client, union sfu_arg *arg,
 			  SFRAME_UNWIND_ATTACH_REPLACE |
 			  SFRAME_UNWIND_ATTACH_SHARE |
 			  SFRAME_UNWIND_ATTACH_EXTENDED |
-			  SFRAME_UNWIND_ATTACH_PROCESS, message);
+			  SFRAME_UNWIND_ATTACH_PROCESS |
+			  SFRAME_UNWIND_ATTACH_UNCHANGED, message);
 	if (err)
 		return err;
 	err = sfu_check_reserved(spec->reserved | spec->reserved2 |

@@ -89,10 +89,11 @@ static struct mm_struct *get_mm(pid_t pid, struct sfu_message *message)
 }
 
 /*
- * Check that the range of @spec is mapped executable in @mm, and get its origin.
+ * Check that @range is mapped in @mm as @what says, and get its origin.
  * Returns 0 or an errno with @message.
  */
-static int locate_range(struct mm_struct *mm, struct sfu_attach_range *range,
+static int locate_range(struct mm_struct *mm, enum sfu_mapped what,
+			struct sfu_attach_range *range,
 			struct sfu_message *message)
 {
 	struct sfu_mappings mappings;
@@ -102,8 +103,8 @@ static int locate_range(struct mm_struct *mm, struct sfu_attach_range *range,
 
 	if (sfu_mappings_lock_of(&mappings, mm))
 		return sfu_message_fail(message, -EINTR, "killed");
-	err = sfu_mappings_find(&mappings, SFU_MAPPED_TEXT, range->start,
-				range->end, &origin, &same_end, &at);
+	err = sfu_mappings_find(&mappings, what, range->start, range->end,
+				&origin, &same_end, &at);
 	sfu_mappings_unlock(&mappings);
 	if (err == -E2BIG)
 		return sfu_message_fail(message, -EINVAL,
@@ -111,13 +112,16 @@ static int locate_range(struct mm_struct *mm, struct sfu_attach_range *range,
 					SFU_MAX_HELD_MAPPINGS, at);
 	if (err)
 		return sfu_message_fail(message, err,
-					"text is not mapped executable at 0x%llx",
+					"text is not mapped executable%s at 0x%llx",
+					what == SFU_MAPPED_FINAL ?
+					" and read-only, without a file or userfaultfd," : "",
 					at);
 	if (same_end < range->end)
 		return sfu_message_fail(message, -EINVAL,
 					"text from 0x%llx on is mapped from another file or offset",
 					same_end);
 	range->origin = origin.hash;
+	range->is_final = what == SFU_MAPPED_FINAL;
 	return 0;
 }
 
@@ -183,7 +187,9 @@ static struct sfu_space *locate(const struct sframe_unwind_attach *attach,
 	spec->range.end = attach->text_start + attach->text_size;
 	spec->max_memory = mm == current->mm ? SFU_MAX_OWN_ATTACHED_MEMORY :
 					       SFU_MAX_ATTACHED_MEMORY;
-	err = locate_range(mm, &spec->range, message);
+	err = locate_range(mm, spec->flags & SFRAME_UNWIND_ATTACH_UNCHANGED ?
+			       SFU_MAPPED_FINAL : SFU_MAPPED_TEXT,
+			   &spec->range, message);
 	space = err ? ERR_PTR(err) : get_space(mm, message);
 	mmput(mm);
 	return space;
@@ -199,6 +205,7 @@ int sfu_ioctl_attach_process(struct sfu_client *client,
 		.sframe_offset = attach->sframe_offset,
 		.sframe_size = attach->sframe_size,
 		.flags = attach->flags,
+		.code = attach->code,
 	};
 	struct sfu_space *space;
 	int err;

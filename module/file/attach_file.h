@@ -22,6 +22,7 @@ struct sfu_attach_spec {
 	struct file *elf;	/* NULL with SFRAME_UNWIND_ATTACH_PROCESS */
 	struct file *sframe;	/* NULL with SFRAME_UNWIND_ATTACH_SHARE */
 	struct sfu_attach_range range; /* with SFRAME_UNWIND_ATTACH_PROCESS */
+	u64 code;		/* if the range is final: address of a copy of its code */
 	u64 sframe_offset;
 	u64 sframe_size;
 	u64 share_id;

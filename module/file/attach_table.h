@@ -20,11 +20,14 @@ struct sfu_image;
  * @start: the first one.
  * @end: behind the last one.
  * @origin: where the memory at @start was mapped from, see struct sfu_origin.
+ * @is_final: it must be as SFU_MAPPED_FINAL says, and its functions as they were noted,
+ *	see noted.h.
  */
 struct sfu_attach_range {
 	u64 start;
 	u64 end;
 	u64 origin;
+	bool is_final;
 };
 
 /**
@@ -40,8 +43,8 @@ struct sfu_attach_range {
  * @range: what it is attached to, instead of files, and then @key is not used;
  *	range.end is 0 if it is attached to files.
  * @is_preferred: takes precedence over a section of the file itself.
- * @is_ended: it has a range and was taken out of its table, because that was
- *	mapped anew, or because of another entry with REPLACE; written under the
+ * @is_ended: it has a range and was taken out of its table, because other code was
+ *	found there, or because of another entry with REPLACE; written under the
  *	table's lock.
  */
 struct sfu_attach_entry {

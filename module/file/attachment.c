@@ -14,6 +14,7 @@
 #include "image.h"
 #include "limits.h"
 #include "message.h"
+#include "noted.h"
 #include "payer.h"
 #include "pin.h"
 
@@ -39,6 +40,14 @@ static struct sfu_image *make_image(struct sfu_attach_spec *spec,
 	if (IS_ERR(image))
 		return image;
 	err = sfu_image_validate(image, elf, &defect);
+	if (!err && spec->range.is_final) {
+		err = sfu_noted_fill(image, spec->code, spec->max_memory,
+				     message);
+		if (err) {
+			sfu_image_put(image);
+			return ERR_PTR(err);
+		}
+	}
 	if (!err)
 		return image;
 	spec->defect_offset = defect.offset;

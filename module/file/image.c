@@ -294,6 +294,23 @@ int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 	return 0;
 }
 
+int sfu_image_alloc_noted(struct sfu_image *image, u64 nr, u64 max_memory)
+{
+	const u64 size = nr * sizeof(image->noted[0]);
+
+	if (image->memory > max_memory || size > max_memory - image->memory)
+		return -ENOSPC;
+	if (sfu_payer_charge(image->payer, memory_of(size), false))
+		return -ENOMEM;
+	image->noted = (u64 *)alloc_bytes(size, true);
+	if (!image->noted) {
+		sfu_payer_uncharge(image->payer, memory_of(size));
+		return -ENOMEM;
+	}
+	image->memory += memory_of(size);
+	return 0;
+}
+
 void sfu_image_share(struct sfu_image *image)
 {
 	refcount_inc(&image->refs);
@@ -334,6 +351,8 @@ void sfu_image_put_bytes(struct sfu_image *image)
 	sfu_payer_uncharge(image->payer, image->memory - sizeof(*image));
 	kvfree(image->bytes);
 	image->bytes = NULL;
+	kvfree(image->noted);
+	image->noted = NULL;
 }
 
 void sfu_image_empty(struct sfu_image *image)

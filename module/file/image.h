@@ -27,6 +27,8 @@ struct sfu_payer;
  *	sfu_image_empty(), and one for each lookup that reads them. The last one
  *	frees the bytes; after that the image is empty for good.
  * @bytes: of the section.
+ * @noted: for each function, a hash of its code, or the index of the first hash of its
+ *	pieces, which are behind; see noted.h. Or NULL. Freed with @bytes.
  * @payer: the payer charged for the image, holds a reference.
  * @table: its decoded header; addresses are those in the ELF file, not
  *	relocated.
@@ -41,6 +43,7 @@ struct sfu_image {
 	refcount_t readers;
 	atomic_t peeking;
 	const u8 *bytes;
+	u64 *noted;
 	struct sfu_payer *payer;
 	struct sfu_table table;
 	u64 memory;
@@ -90,6 +93,13 @@ struct sfu_image *sfu_image_create_cached(struct file *file, u64 offset,
  */
 int sfu_image_validate(const struct sfu_image *image, const struct sfu_elf *elf,
 		       struct sfu_defect *defect);
+
+/*
+ * Allocate image->noted, @nr hashes, of a new @image, and charge it. No other thread may
+ * know the image yet. May sleep. Returns 0; -ENOSPC if the image would take more than
+ * @max_memory bytes; or -ENOMEM.
+ */
+int sfu_image_alloc_noted(struct sfu_image *image, u64 nr, u64 max_memory);
 
 /*
  * Take a reference to the image and one to its bytes, as an attachment does.

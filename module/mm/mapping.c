@@ -12,6 +12,7 @@
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/siphash.h>
+#include <linux/userfaultfd_k.h>
 
 #include "arch/arch.h"
 #include "compat.h"
@@ -111,6 +112,17 @@ static struct sfu_origin origin_of(const struct vm_area_struct *vma, u64 start,
 	return (struct sfu_origin) {};
 }
 
+/*
+ * Returns whether the contents of @vma change only if its protection does: who handles
+ * page faults could give it any. A private mapping of /dev/zero has no operations, but a
+ * file; drivers can have such mappings, too.
+ */
+static bool is_final(struct vm_area_struct *vma)
+{
+	return !vma->vm_file && !vma->vm_ops && !(vma->vm_flags & (VM_WRITE | VM_SHARED)) &&
+	       !userfaultfd_armed(vma);
+}
+
 static bool has_origin(const struct vm_area_struct *vma,
 		       const struct sfu_range *range, struct sfu_hashed *hashed)
 {
@@ -150,7 +162,7 @@ void sfu_mappings_unlock(struct sfu_mappings *mappings)
 static int go_to_mapping(struct sfu_mappings *mappings,
 			 struct sfu_mapping *last, u64 address)
 {
-	const struct vm_area_struct *vma = last->vma;
+	struct vm_area_struct *vma = last->vma;
 
 	if (vma && address >= vma->vm_start && address < vma->vm_end)
 		return 0;
@@ -187,6 +199,7 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 		[SFU_MAPPED_BYTES] = VM_READ,
 		[SFU_MAPPED_TEXT] = VM_EXEC,
 		[SFU_MAPPED_RANGE] = 0,
+		[SFU_MAPPED_FINAL] = VM_EXEC,
 	};
 	struct sfu_mapping *last = &mappings->last[what != SFU_MAPPED_BYTES];
 	struct sfu_origin found;
@@ -198,6 +211,8 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 		if (err)
 			return err;
 		if ((last->vma->vm_flags & flags[what]) != flags[what])
+			return -EACCES;
+		if (what == SFU_MAPPED_FINAL && !is_final(last->vma))
 			return -EACCES;
 		found = origin_in(last, *at);
 		if (*at == start)
@@ -212,18 +227,20 @@ int sfu_mappings_find(struct sfu_mappings *mappings, enum sfu_mapped what,
 
 /* As sfu_mapping_check(), with the mmap lock held. */
 static int check_ranges(struct mm_struct *mm, const struct sfu_range *text,
-			u64 pc, const struct sfu_range *bytes, u32 *budget,
-			u64 *start, u64 *end)
+			bool final, u64 pc,
+			const struct sfu_range *bytes, u32 *budget, u64 *start,
+			u64 *end)
 {
 	u32 left = SFU_MAX_HELD_MAPPINGS;
-	const struct vm_area_struct *vma;
 	struct sfu_hashed hashed = {};
+	struct vm_area_struct *vma;
 	u64 at = bytes->start;
 
 	if (!spend_mapping(budget))
 		return -ETIME;
 	vma = vma_lookup(mm, pc);
-	if (!has_origin(vma, text, &hashed))
+	if (!has_origin(vma, text, &hashed) ||
+	    (final && !is_final(vma)))
 		return -ESTALE;
 	*start = max_t(u64, text->start, vma->vm_start);
 	*end = min_t(u64, text->end, vma->vm_end);
@@ -240,7 +257,7 @@ static int check_ranges(struct mm_struct *mm, const struct sfu_range *text,
 	return 0;
 }
 
-int sfu_mapping_check(const struct sfu_range *text, u64 pc,
+int sfu_mapping_check(const struct sfu_range *text, bool final, u64 pc,
 		      const struct sfu_range *bytes, u32 *budget, u64 *start,
 		      u64 *end)
 {
@@ -249,7 +266,7 @@ int sfu_mapping_check(const struct sfu_range *text, u64 pc,
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	err = check_ranges(mm, text, pc, bytes, budget, start, end);
+	err = check_ranges(mm, text, final, pc, bytes, budget, start, end);
 	mmap_read_unlock(mm);
 	return err;
 }
@@ -310,6 +327,7 @@ static int find_code(struct mm_struct *mm, u64 pc, u32 *budget,
 		return -ENOENT;
 	code->start = from;
 	code->end = vma->vm_end;
+	code->is_final = is_final(vma);
 	if (!vma->vm_file && !is_vdso(vma))
 		return -ENOENT;
 	origin = origin_of(vma, from, &hashed);
@@ -342,6 +360,7 @@ int sfu_mapping_find_code(u64 pc, u32 *budget, struct sfu_code *code)
 
 	code->start = 0;
 	code->end = 0;
+	code->is_final = false;
 	if (!spend_mapping(budget))
 		return -ETIME;
 	if (mmap_read_lock_killable(mm))

@@ -30,6 +30,8 @@ enum sfu_mapped {
 	SFU_MAPPED_BYTES,	/* readable */
 	SFU_MAPPED_TEXT,	/* executable */
 	SFU_MAPPED_RANGE,	/* none: code may be written there later */
+	/* executable, not writable; private, without a file or userfaultfd */
+	SFU_MAPPED_FINAL,
 };
 
 /**
@@ -62,7 +64,7 @@ struct sfu_mappings {
 	u32 left;
 	struct sfu_hashed hashed;
 	struct sfu_mapping {
-		const struct vm_area_struct *vma;
+		struct vm_area_struct *vma;
 		u64 base;
 	} last[2];
 };
@@ -104,6 +106,8 @@ struct sfu_origin sfu_mapping_origin(const struct file *file, u64 offset);
  * @start, @end: address range that is mapped executable, contiguous in the
  *	file.
  * @offset: offset of @start in the file.
+ * @is_final: the mapping at the address asked for is as SFU_MAPPED_FINAL says; also
+ *	set if there is no file.
  */
 struct sfu_code {
 	struct file *file;
@@ -112,6 +116,7 @@ struct sfu_code {
 	u64 start;
 	u64 end;
 	u64 offset;
+	bool is_final;
 };
 
 /*
@@ -134,12 +139,13 @@ struct sfu_range {
 
 /*
  * Check that @pc, which must be in @text, and all of @bytes are mapped from
- * where text->origin and bytes->origin say. Decreases *@budget by the number of
+ * where text->origin and bytes->origin say; with @final, that the mapping at @pc is as
+ * SFU_MAPPED_FINAL says, too. Decreases *@budget by the number of
  * mappings visited. Returns 0 with [*start, *end), the part of @text around @pc
  * for which this is true; -ESTALE if not, or if @bytes is in more than
  * SFU_MAX_HELD_MAPPINGS mappings; -ETIME if the budget is exhausted; or -EINTR.
  */
-int sfu_mapping_check(const struct sfu_range *text, u64 pc,
+int sfu_mapping_check(const struct sfu_range *text, bool final, u64 pc,
 		      const struct sfu_range *bytes, u32 *budget, u64 *start,
 		      u64 *end);
 

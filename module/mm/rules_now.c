@@ -79,7 +79,9 @@ static bool find_in_section(struct sfu_rules *rules,
 	struct sfu_rules_owner *owner = find_owner(table, epochs.of_sections, pc);
 	struct sfu_match match;
 
-	if (!owner || !sfu_rules_may_cache(owner->section, epochs) ||
+	/* Code is not compared here, see file/noted.h, but by the walk that follows. */
+	if (!owner || owner->section->is_final ||
+	    !sfu_rules_may_cache(owner->section, epochs) ||
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
 	    !is_epoch_unchanged(rules, epochs.of_sections, mm))
 		return false;

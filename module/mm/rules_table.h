@@ -109,6 +109,9 @@ static inline bool sfu_rules_renew(struct sfu_rules_table *table,
 
 	if (entry->epoch == epoch)
 		return sfu_rules_may_cache(owner->section, epochs);
+	/* The code has to be compared again, see file/noted.h. */
+	if (owner->section->is_final)
+		return false;
 	/* No function was removed since the first of these epochs. */
 	if (owner->section->is_table &&
 	    (!sfu_rules_may_cache(owner->section, epochs) ||

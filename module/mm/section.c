@@ -225,6 +225,7 @@ static void init_registered(struct sfu_section *section,
 {
 	section->source = SFU_REGISTERED;
 	section->is_table = spec->is_table;
+	section->is_final = false;
 	section->text.start = spec->text_start;
 	section->text.end = spec->text_start + spec->text_size;
 	section->text.origin = spec->text_origin;
@@ -383,8 +384,8 @@ int sfu_section_check(struct sfu_section *section, u64 pc, u32 *budget,
 {
 	const struct sfu_range bytes = sfu_section_bytes(section);
 
-	return sfu_mapping_check(&section->text, pc, &bytes, budget, start,
-				 end);
+	return sfu_mapping_check(&section->text, section->is_final, pc,
+				 &bytes, budget, start, end);
 }
 
 const char *sfu_section_file_name(const struct sfu_section *section,

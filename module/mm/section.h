@@ -61,7 +61,8 @@ enum sfu_source {
  * @pcrel: see struct sfu_table.
  * @is_table: it is a function table, see struct sfu_functions; then it is registered.
  * @granule_bits: of a function table.
- * @unused: aligns @source, which each lookup reads, to a byte.
+ * @is_final: the text must be as SFU_MAPPED_FINAL says, and functions as they were noted,
+ *	see file/noted.h. Then it is attached, and part of a struct sfu_found.
  */
 struct sfu_section {
 	refcount_t refs;
@@ -81,9 +82,11 @@ struct sfu_section {
 	u32 payer : SFU_PAYER_BITS;
 	u32 pcrel : 1;
 	u32 is_table : 1;
-	u32 unused : 24 - SFU_PAYER_BITS - 2;
+	u32 is_final : 1;
 	u32 source : 8;
 };
+
+static_assert(SFU_PAYER_BITS + 3 == 24);
 
 /* Copy the decoded header @table into @section. */
 void sfu_section_set_table(struct sfu_section *section,

@@ -225,8 +225,8 @@ static struct sfu_origin origin_of_code(const struct sfu_code *code,
 /*
  * Use the image attached to a range of the process that covers @pc. Returns
  * whether there is one. Reduces the text to the range, or else to the addresses
- * around @pc that no range covers. Ends an attachment if other memory is mapped
- * there.
+ * around @pc that no range covers. Ends an attachment if memory of another origin is
+ * mapped there.
  */
 static bool use_range(struct discovery *discovery, u64 pc)
 {
@@ -234,15 +234,19 @@ static bool use_range(struct discovery *discovery, u64 pc)
 	struct sfu_found *found = &discovery->found;
 	struct sfu_attach_range range;
 	struct sfu_image *image;
+	bool is_other;
 	u64 id = 0;
 
 	image = sfu_attach_view_find_range(view, pc, &range, &id);
 	intersect_range(&found->section.text, range.start, range.end);
 	if (!image)
 		return false;
-	if (origin_of_code(&discovery->code, range.start).hash !=
-	    range.origin) {
-		sfu_attach_view_end_range(view, pc, id);
+	is_other = origin_of_code(&discovery->code, range.start).hash !=
+		   range.origin;
+	if (is_other || (range.is_final && !discovery->code.is_final)) {
+		/* A process may only be about to make the code writable for a moment. */
+		if (is_other)
+			sfu_attach_view_end_range(view, pc, id);
 		sfu_image_empty(image);
 		sfu_image_put(image);
 		return false;
@@ -250,6 +254,7 @@ static bool use_range(struct discovery *discovery, u64 pc)
 	discovery->bias = range.start;
 	use_image(discovery, image, SFU_ATTACHED);
 	found->range = id;
+	found->section.is_final = range.is_final;
 	return true;
 }
 

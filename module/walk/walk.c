@@ -15,6 +15,7 @@
 #include "decode/step.h"
 #include "lookup.h"
 #include "mm/space.h"
+#include "stop.h"
 #include "uretprobe.h"
 #include "walk.h"
 
@@ -174,46 +175,6 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 	return err;
 }
 
-/* Returns why the stack ends if a lookup fails with @err. */
-static enum sframe_unwind_stop stop_for_errno(int err)
-{
-	switch (err) {
-	case -EINVAL:
-		return SFRAME_UNWIND_STOP_SECTION_REMOVED;
-	case -EAGAIN:
-		return SFRAME_UNWIND_STOP_SECTION_UNREADABLE;
-	case -ETIME:
-		return SFRAME_UNWIND_STOP_BUDGET;
-	case -EINTR:
-		return SFRAME_UNWIND_STOP_KILLED;
-	case -EINPROGRESS:
-		return SFRAME_UNWIND_STOP_PENDING;
-	case -EACCES:
-		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
-	default:
-		return SFRAME_UNWIND_STOP_NO_RULE;
-	}
-}
-
-/* Returns why the stack ends if a step has the result @step. */
-static enum sframe_unwind_stop stop_for_step(enum sfu_step step)
-{
-	switch (step) {
-	case SFU_STEP_OUTERMOST:
-		return SFRAME_UNWIND_STOP_COMPLETE;
-	case SFU_STEP_NO_PROGRESS:
-		return SFRAME_UNWIND_STOP_NO_PROGRESS;
-	case SFU_STEP_NO_REGISTER:
-		return SFRAME_UNWIND_STOP_NO_REGISTER;
-	case SFU_STEP_BAD_ADDRESS:
-		return SFRAME_UNWIND_STOP_BAD_ADDRESS;
-	case SFU_STEP_OK:
-	case SFU_STEP_UNREADABLE:
-		break;
-	}
-	return SFRAME_UNWIND_STOP_STACK_UNREADABLE;
-}
-
 /* Remove @frame, the last one, from the result: its address may not be code. */
 static void leave_out_frame(struct sfu_walk *walk,
 			    const struct sfu_frame *frame)
@@ -244,7 +205,7 @@ static enum sframe_unwind_stop check_address(struct sfu_walk *walk,
 	if (!err)
 		return 0;
 	leave_out_frame(walk, frame);
-	return stop_for_errno(err);
+	return sfu_stop_for_errno(err);
 }
 
 /*
@@ -396,7 +357,7 @@ static enum sframe_unwind_stop step_by_rule(struct sfu_walk *walk,
 		find_saved_registers(walk, lookup, frame);
 	ret = sfu_step_rule(frame, rule, &user_stack);
 	if (ret)
-		return stop_for_step(ret);
+		return sfu_stop_for_step(ret);
 	/* A signal handler may run on any stack. */
 	if (!(rule->flags & SFU_RULE_SIGNAL))
 		stop = note_step(walk, sp, frame);
@@ -413,6 +374,9 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 		       SFRAME_UNWIND_FRAME_UNSURE : 0;
 }
 
+/* Frames that are followed at a time at least, see follow_cached_rules(). */
+#define MIN_FOLLOWED	16
+
 /*
  * Step from @frame as far as the simple rules in the cache lead, without
  * reading sections. The walk must have a space. Returns 0 with *@missing set if there
@@ -421,7 +385,7 @@ static u8 unsure_flag(const struct sfu_walk *walk)
 static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 						   struct sfu_lookup *lookup,
 						   struct sfu_frame *frame,
-						   bool *missing)
+						   u32 *most, bool *missing)
 {
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
@@ -432,8 +396,11 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
-				    walk->max_depth + 1 - walk->nr);
+				    min(walk->max_depth + 1 - walk->nr, *most));
 	rcu_read_unlock();
+	/* Other threads may write entries all the time: do less in vain. */
+	if (followed.discarded && *most > MIN_FOLLOWED)
+		*most /= 2;
 	*missing = followed.missing;
 	if (!followed.nr)
 		return 0;
@@ -530,7 +497,7 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 	if (restorer) {
 		how = SFRAME_UNWIND_FRAME_SIGNAL;
 		ret = sfu_step_signal(frame, &user_stack);
-		stop = ret ? stop_for_step(ret) : resolve_return_address(frame);
+		stop = ret ? sfu_stop_for_step(ret) : resolve_return_address(frame);
 	} else if (!err) {
 		how = rule.flags & SFU_RULE_SIGNAL ?
 			      SFRAME_UNWIND_FRAME_SIGNAL :
@@ -539,7 +506,7 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 		stop = usual ? resolve_return_address(frame) :
 			       step_by_rule(walk, lookup, frame, &rule);
 	} else {
-		stop = stop_for_errno(err);
+		stop = sfu_stop_for_errno(err);
 		if (err == -EINTR || err == -ETIME || !walk->fallback)
 			return stop;
 		how = SFRAME_UNWIND_FRAME_FP;
@@ -557,6 +524,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	struct sfu_frame frame = innermost_frame(regs);
 	/* Clearing it would take as long as some frames do. */
 	struct sfu_lookup lookup __uninitialized;
+	u32 most = SFU_MAX_DEPTH + 1;
 	bool missing;
 
 	sfu_count(SFU_TOTAL_WALKS);
@@ -579,7 +547,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 		walk->stop = 0;
 		if (!missing)
 			walk->stop = follow_cached_rules(walk, &lookup, &frame,
-							 &missing);
+							 &most, &missing);
 		if (!walk->stop)
 			walk->stop = step_frame(walk, &lookup, &frame, &missing);
 	} while (!walk->stop);

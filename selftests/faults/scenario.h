@@ -121,6 +121,8 @@ void undo_detach(struct world *world);
 bool setup_attached(struct world *world);
 bool setup_range(struct world *world);
 bool setup_range_of_other(struct world *world);
+bool setup_range_noted(struct world *world);
+bool setup_range_noted_attached(struct world *world);
 bool setup_range_attached(struct world *world);
 void undo_discover_range(struct world *world);
 int run_list_attached(struct world *world);

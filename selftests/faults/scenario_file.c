@@ -127,6 +127,23 @@ bool setup_range_of_other(struct world *world)
 	return world->child > 0;
 }
 
+/* The same, for code of which there is a copy: itself. */
+bool setup_range_noted(struct world *world)
+{
+	if (!setup_range(world) ||
+	    mprotect(world->at + ELF_SMALL_VADDR, ELF_PAGE,
+		     PROT_READ | PROT_EXEC))
+		return false;
+	world->attach.flags |= SFRAME_UNWIND_ATTACH_UNCHANGED;
+	world->attach.code = world->attach.text_start;
+	return true;
+}
+
+bool setup_range_noted_attached(struct world *world)
+{
+	return setup_range_noted(world) && !run_attach(world);
+}
+
 bool setup_range_attached(struct world *world)
 {
 	return setup_range(world) && !run_attach(world);

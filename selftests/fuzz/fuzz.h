@@ -19,6 +19,7 @@ void fuzz_decode(const u8 *data, size_t size);
 void fuzz_elf(const u8 *data, size_t size);
 void fuzz_functions(const u8 *data, size_t size);
 void fuzz_jit(const u8 *data, size_t size);
+void fuzz_object(const u8 *data, size_t size);
 void fuzz_profile(const u8 *data, size_t size);
 void fuzz_snapshot(const u8 *data, size_t size);
 void fuzz_validate(const u8 *data, size_t size);

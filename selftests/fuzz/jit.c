@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * jit: a file of arbitrary bytes as a perf map or, if the last byte is odd, as a jitdump.
+ * jit: a file of arbitrary bytes as a perf map, if the last byte is odd as a jitdump, or if it
+ * is 2 as objects that a process has announced.
  * All functions that it tells must be possible, and each fault be in the file. Of what it
  * tells, the function of an address at a time must be the one that a search of all finds.
  */
@@ -110,6 +111,8 @@ void fuzz_jit(const u8 *data, size_t size)
 		abort();
 	if (kind & 1)
 		jit_parse_dump(fd, size, MADE_PID, &ops, &table, &result);
+	else if (kind == 2)
+		jit_parse_objects(fd, size, &ops, &table, &result);
 	else
 		jit_parse_map(fd, size, &ops, &table, &result);
 	FUZZ_CHECK(!result.fault == !result.nr_faults, "%u faults",

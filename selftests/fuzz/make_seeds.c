@@ -9,6 +9,7 @@
  *				at a time, as sections of their own; the same as
  *				extended sections
  *	DIRECTORY/decode	the same with addresses to look up
+ *	DIRECTORY/object	objects as they are announced to debuggers
  *	DIRECTORY/elf		the headers of ELF files, and the files of
  *				selftests/fixtures/elf_broken.h
  */
@@ -19,6 +20,7 @@
 #include "decode.h"
 #include "elf_broken.h"
 #include "elf_section.h"
+#include "selftests/include/announced_object.h"
 #include "lookup.h"
 #include "output.h"
 #include "decode/bytes.h"
@@ -217,6 +219,21 @@ static void write_elf(const void *bytes, size_t size)
 	output_done(file);
 }
 
+/* Write an object whose .eh_frame has a relocation of @type. */
+static void write_object(const char *of, unsigned int type)
+{
+	static const unsigned char text[OBJECT_MAX_TEXT];
+	struct announced_object object;
+	FILE *file;
+
+	make_announced_object(&object, 0x7f1234567000, text, sizeof(text), 8);
+	object.rela[0].r_info = ELF64_R_INFO(1, type);
+	snprintf(name, sizeof(name), "%s", of);
+	file = create("object");
+	fwrite(&object, 1, sizeof(object), file);
+	output_done(file);
+}
+
 static void read_file(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -263,5 +280,7 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof(name), "%s", elf_broken[i].name);
 		write_elf(&elf, size < MAX_HEADERS ? size : MAX_HEADERS);
 	}
+	write_object("object-relocated", R_X86_64_PC32);
+	write_object("object-absolute", R_X86_64_64);
 	return 0;
 }

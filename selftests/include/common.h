@@ -264,6 +264,15 @@ static const unsigned char request_code[] = {
 	0xc3,				/* ret */
 };
 
+/* The same, but it has 40 bytes on the stack then. */
+static const unsigned char deep_code[] = {
+	0x48, 0x83, 0xec, 0x28,		/* sub $40,%rsp */
+	0xb8, 0x10, 0x00, 0x00, 0x00,	/* mov $__NR_ioctl,%eax */
+	0x0f, 0x05,			/* syscall */
+	0x48, 0x83, 0xc4, 0x28,		/* add $40,%rsp */
+	0xc3,				/* ret */
+};
+
 /* Offset of the instruction behind the system call, where its stack starts. */
 #define REQUEST_CODE_IP		7
 

@@ -179,6 +179,8 @@ static struct arg device_arg(enum kind kind, const struct call_type *type,
 		return constant(0x14 | flags(about, 0xb));
 	case KIND_PROCESS_FLAGS:
 		return constant(0x40 | flags(about, 0x28));
+	case KIND_CODE_FLAGS:
+		return constant(0xc0 | flags(about, 0x28));
 	case KIND_NONE:
 		return constant(is_odd(about, 3) ? any_number(random) : -1ULL);
 	case KIND_SEGMENTS:

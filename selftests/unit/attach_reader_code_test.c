@@ -23,6 +23,7 @@
 #include "tap.h"
 #include "userspace/cli/attach/code_section.h"
 #include "userspace/cli/attach/reader.h"
+#include "userspace/cli/attach/reader_announced.h"
 #include "userspace/cli/attach/reader_task.h"
 #include "userspace/cli/attach/runtimes.h"
 
@@ -44,12 +45,33 @@ static unsigned int nr_lines, slow_line;
 static int attach_error;
 static unsigned int nr_attached, nr_extended, nr_detached;
 
+/* When so many are attached, the process is not one of a runtime any more; 0: never. */
+static unsigned int ends_after;
+
+/* When the mappings have been read once, this one is not executable any more; or NULL. */
+static void *goes;
+
+static void set_files(int protection);
+
 void reader_fail(struct reader_reply *to, enum reader_stage stage, int error,
 		 const char *format, ...)
 {
 	(void)format;
 	to->stage = stage;
 	to->error = error;
+}
+
+/* What is announced; how that is found out is another test's. */
+static struct announced_ranges announced;
+static bool nothing_is_announced;
+
+void reader_announced(int process, const struct reader_request *asked,
+		      struct reader_reply *to, struct announced_ranges *ranges)
+{
+	(void)process;
+	(void)asked;
+	to->code.is_quiet = nothing_is_announced;
+	*ranges = announced;
 }
 
 int complain(const char *format, ...)
@@ -76,6 +98,8 @@ int __wrap_ioctl(int fd, unsigned long number, ...)
 	}
 	if (number == SFRAME_UNWIND_IOC_ATTACH) {
 		attach->id = ++nr_attached;
+		if (nr_attached == ends_after)
+			set_files(PROT_READ);
 		nr_extended += !!(attach->flags & SFRAME_UNWIND_ATTACH_EXTENDED);
 		world.now += attach_ns;
 	} else if (number == SFRAME_UNWIND_IOC_DETACH) {
@@ -94,12 +118,26 @@ ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
+	ssize_t got;
+
 	world.now += line_ns;
 	if (++nr_lines == slow_line) {
 		world.now += slow_ns;
 		world.cpu += slow_cpu_ns;
 	}
-	return __real___getdelim(line, size, end, file);
+	got = __real___getdelim(line, size, end, file);
+	if (got < 0 && goes) {
+		mprotect(goes, page, PROT_READ);
+		goes = NULL;
+	}
+	return got;
+}
+
+/* Set the protection of the files that make the process one of a runtime. */
+static void set_files(int protection)
+{
+	mprotect(places + page, page, protection);
+	mprotect(places + 3 * page, page, protection);
 }
 
 static void set_executable(bool is_executable)
@@ -114,6 +152,9 @@ static void begin(void)
 {
 	world_begin();
 	set_executable(true);
+	set_files(PROT_READ | PROT_EXEC);
+	ends_after = 0;
+	goes = NULL;
 	request = (struct reader_request) {
 		.what = READER_CODE,
 		.mapping.pid = getpid(),
@@ -130,6 +171,7 @@ static void begin(void)
 	nr_attached = 0;
 	nr_extended = 0;
 	nr_detached = 0;
+	announced = (struct announced_ranges) { 0 };
 }
 
 static void look(void)
@@ -167,11 +209,13 @@ static void reading_takes_long(void)
 	line_ns = 500 * MS;
 	request.code.nr = 1;
 	request.code.ranges[0].id = 7;
+	request.code.next = 8;
 	look();
 	/* Whether it is one of a runtime could not be found out, so it keeps what it has. */
 	EXPECT_EQ(reply.error, -ETIME);
 	EXPECT(reply.code.is_runtime);
 	EXPECT_EQ(reply.code.nr, 1);
+	EXPECT_EQ(reply.code.next, 8);
 	EXPECT_EQ(nr_attached + nr_detached, 0);
 }
 
@@ -277,10 +321,13 @@ static bool map_file(const char *name, void *at)
 	return memory != MAP_FAILED;
 }
 
-/* Make files named "switching" those of a runtime that calls functions on another stack. */
+/*
+ * Make files named "switching" those of a runtime that calls functions on another stack,
+ * and files named "says" those of one that announces code.
+ */
 static bool configure(void)
 {
-	static const char line[] = "switching switch\n";
+	static const char lines[] = "switching switch\nsays announces\n";
 	char path[64];
 	FILE *file;
 
@@ -288,7 +335,7 @@ static bool configure(void)
 	file = fopen(path, "we");
 	if (!file)
 		return false;
-	fputs(line, file);
+	fputs(lines, file);
 	fclose(file);
 	runtimes_read(path, false);
 	unlink(path);
@@ -348,6 +395,149 @@ static void switching_later(void)
 	EXPECT_EQ(nr_extended, 0);
 }
 
+/* Say that @size bytes at @offset of place @number are announced code. */
+static void announce(unsigned int number, size_t offset, size_t size)
+{
+	const uint64_t start = (uintptr_t)places + 2 * number * page + offset;
+
+	announced.ranges[announced.nr++] = (struct reader_code_range) {
+		.start = start,
+		.end = start + size,
+		.id = 1000 + announced.nr,
+		.object = 1,
+		.weight = 5,
+	};
+	announced.weight += 5;
+}
+
+/* Where code is announced, its rules count; frame pointers do around it. */
+static void beside_announced_code(void)
+{
+	struct reader_code_range range;
+
+	request.code.follows = true;
+	announce(2, 64, 64);
+	announce(3, 0, 64);
+	announce(4, page - 64, 64);
+	announce(5, 0, page);
+	look();
+	EXPECT_EQ(nr_attached, PLACES);
+	EXPECT_EQ(reply.code.nr, PLACES + announced.nr);
+	for (unsigned int i = 0; i < PLACES; i++) {
+		memcpy(&range, entries + i * sizeof(range), sizeof(range));
+		EXPECT(!range.object && range.weight == 1);
+		for (unsigned int j = 0; j < announced.nr; j++)
+			EXPECT(range.end <= announced.ranges[j].start ||
+			       range.start >= announced.ranges[j].end);
+	}
+	memcpy(&range, entries + PLACES * sizeof(range), sizeof(range));
+	EXPECT_EQ(range.object, 1);
+	EXPECT_EQ(range.id, 1001);
+}
+
+/* Both together have no more than the process may have. */
+static void announced_code_counts(void)
+{
+	request.code.follows = true;
+	announce(2, 0, page);
+	request.code.max = 10;
+	look();
+	EXPECT_EQ(nr_attached, 5);
+	EXPECT_EQ(reply.code.nr, 6);
+	EXPECT(reply.code.is_full);
+}
+
+/* Wherever the time to read the mappings is over, announced code keeps its section. */
+static void announced_code_stays(void)
+{
+	unsigned int lines, nr;
+
+	request.code.follows = true;
+	announce(2, 0, page);
+	look();
+	nr = reply.code.nr;
+	nr_lines = 0;
+	look_again();
+	lines = nr_lines;
+	for (unsigned int i = 2; i <= 2 * lines + 1; i++) {
+		slow_line = i / 2;
+		slow_ns = i % 2 * 2 * SECOND;
+		slow_cpu_ns = SECOND - slow_ns / 2;
+		nr_lines = 0;
+		look_again();
+		EXPECT_EQ(reply.code.nr, nr);
+		EXPECT(reply.code.announces);
+		EXPECT_EQ(nr_attached + nr_detached, 0);
+	}
+}
+
+static void announced_code_is_not_followed(void)
+{
+	announce(2, 0, page);
+	look();
+	EXPECT_EQ(nr_attached, PLACES);
+	EXPECT_EQ(reply.code.nr, PLACES);
+}
+
+/* The process ends during the look: nothing that was attached to stays. */
+static void announced_code_of_one_that_ends(void)
+{
+	request.code.follows = true;
+	announce(2, 0, page);
+	announce(3, 0, page);
+	ends_after = 1;
+	look();
+	EXPECT(!reply.code.is_runtime);
+	EXPECT_EQ(reply.code.nr, 0);
+	EXPECT_EQ(nr_detached, nr_attached + announced.nr);
+}
+
+/*
+ * The same, if code that keeps frame pointers is attached to because the file that
+ * announces code, which excludes that, is executable for a moment only.
+ */
+static void announced_code_for_a_moment(void)
+{
+	void *const at = places + 5 * page;
+
+	EXPECT(map_file("libLLVM.so.19.1", at));
+	mprotect(places + 3 * page, page, PROT_READ);
+	request.code.follows = true;
+	announce(2, 0, page);
+	announce(3, 0, page);
+	goes = at;
+	ends_after = 1;
+	look();
+	mprotect(at, page, PROT_NONE);
+	EXPECT(nr_attached > 0);
+	EXPECT(!reply.code.is_runtime);
+	EXPECT_EQ(nr_detached, nr_attached + announced.nr);
+}
+
+/* One that announces nothing is quiet, but not if it is of a runtime, too. */
+static void nothing_announced(void)
+{
+	request.code.follows = true;
+	nothing_is_announced = true;
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.announces);
+	EXPECT(!reply.code.is_quiet);
+	mprotect(places + page, page, PROT_READ);
+	reply = (struct reader_reply) { 0 };
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.announces);
+	EXPECT(reply.code.is_quiet);
+	/* One with more mappings than there is time to read may be of one. */
+	slow_line = 1;
+	slow_ns = 2 * SECOND;
+	nr_lines = 0;
+	reply = (struct reader_reply) { 0 };
+	look();
+	EXPECT(!reply.code.is_quiet);
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	nothing_is_announced = false;
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -358,13 +548,21 @@ int main(void)
 		TAP_TEST(errors),
 		TAP_TEST(sections),
 		TAP_TEST(switching_later),
+		TAP_TEST(beside_announced_code),
+		TAP_TEST(announced_code_counts),
+		TAP_TEST(announced_code_stays),
+		TAP_TEST(announced_code_is_not_followed),
+		TAP_TEST(announced_code_of_one_that_ends),
+		TAP_TEST(announced_code_for_a_moment),
+		TAP_TEST(nothing_announced),
 	};
 
 	page = sysconf(_SC_PAGESIZE);
 	places = mmap(NULL, 2 * PLACES * page, PROT_NONE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (places == MAP_FAILED || !mkdtemp(directory) || !configure() ||
-	    !map_file("node", places + page)) {
+	    !map_file("node", places + page) ||
+	    !map_file("says", places + 3 * page)) {
 		rmdir(directory);
 		printf("1..0 # SKIP no file in /tmp can be mapped executable\n");
 		return 0;

@@ -79,6 +79,8 @@ static void everything_at_once(void)
 	EXPECT(parsed.is_off && !parsed.is_never);
 	EXPECT(!strcmp(parse("lib* never"), ""));
 	EXPECT(parsed.is_never && !parsed.is_off);
+	EXPECT(!strcmp(parse("libX* announces"), ""));
+	EXPECT(parsed.announces && !parsed.is_never && !parsed.is_off);
 }
 
 /* However they are separated, and whether or not a space follows the last one. */
@@ -103,7 +105,8 @@ static void malformed_lines(void)
 		"/usr/bin/vm", "a*b*c*", "vm nonsense", "vm text=1", "vm unless",
 		"vm unless a/b", "vm unless a*b*c*d", "vm option", "vm option \t ",
 		"vm off text", "vm off option x",
-		"vm never off", "vm never text", "vm off switch", "vm unless x never", "vm\001", "vm unless \033",
+		"vm never off", "vm announces off", "vm text announces", "vm announces option x", "vm announces switch",
+		"vm never text", "vm off switch", "vm unless x never", "vm\001", "vm unless \033",
 		"vm unless 1 unless 2 unless 3 unless 4 unless 5", "vm TEXT",
 	};
 
@@ -261,7 +264,8 @@ static void lines_of_a_file(void)
 {
 	static const char text[] =
 		"# first\nmine text\nmine off\n\nnode off\n/bad\nvm nonsense\n"
-		"zero\0byte\nlast unless x\nlibnot* never\nlibnot.so";
+		"zero\0byte\nlast unless x\nlibnot* never\nlibnot.so\n"
+		"libsays* announces\nlibLLVM.so.9 off\n";
 	char bytes[sizeof(text) + RUNTIMES_LINE_SIZE + 10];
 
 	memset(bytes, 'x', sizeof(bytes));
@@ -285,6 +289,12 @@ static void lines_of_a_file(void)
 	EXPECT(runtime_excludes(runtimes_find("mine"), "/usr/lib/libnot.so.1"));
 	EXPECT(runtime_excludes(runtimes_find("libcoreclr.so"), "libnot.so.1"));
 	EXPECT(!runtime_excludes(runtimes_find("mine"), "libmine.so.1"));
+	/* Files that announce code are of no runtime. */
+	EXPECT(runtimes_announce("/lib/libsays.so") && !runtimes_find("libsays.so"));
+	EXPECT(!runtimes_announce("libLLVM.so.9"));
+	EXPECT(runtimes_announce("libLLVM.so.22.1 (deleted)"));
+	EXPECT(!runtimes_announce("mine") && !runtimes_announce("libc.so.6"));
+	EXPECT(runtime_excludes(runtimes_find("mine"), "libLLVM.so.22.1"));
 }
 
 int main(void)

@@ -144,7 +144,7 @@ static void one_listing_finds_all(void)
 static void begin_code(const struct code_fns *fns)
 {
 	jobs.users = users_create(NULL);
-	jobs.codes = codes_create(fns, MAX_ATTACHED);
+	jobs.codes = codes_create(fns, MAX_ATTACHED, false, true);
 }
 
 static void end_code(void)
@@ -161,7 +161,9 @@ static void those_of_generated_code_stay(void)
 	const struct reader_reply reply = {
 		.code = { .is_runtime = true, .nr = 1 },
 	};
-	const struct reader_code_range range = { .start = 1, .end = 2, .id = 2 };
+	const struct reader_code_range range = {
+		.start = 1, .end = 2, .id = 2, .weight = 1,
+	};
 	struct reader_request request = { 0 };
 	struct code_process *process;
 	struct user *user;

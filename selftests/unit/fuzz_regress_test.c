@@ -25,6 +25,7 @@ static const struct target {
 	{ "elf", fuzz_elf },
 	{ "functions", fuzz_functions },
 	{ "jit", fuzz_jit },
+	{ "object", fuzz_object },
 	{ "profile", fuzz_profile },
 	{ "snapshot", fuzz_snapshot },
 	{ "validate", fuzz_validate },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A map and a jitdump that are read in the sandbox; and what the reader does with a child
+ * A map, a jitdump and objects that are read in the sandbox; and what the reader does with a child
  * that the file has taken over.
  */
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "jit_dump_made.h"
+#include "jit_objects_made.h"
 #include "tap.h"
 #include "userspace/cli/profile/inspect.h"
 #include "userspace/cli/profile/jit_child.h"
@@ -76,7 +77,7 @@ static void test_map(void)
 	static const char map[] = "1000 10 a\nbad\n2000 10 b\n";
 
 	conduct = NULL;
-	reading.is_dump = false;
+	reading.kind = JIT_MAP;
 	read_bytes(map, sizeof(map) - 1, 1);
 	EXPECT(!reading.why);
 	EXPECT_EQ(reading.result.fault, JIT_NO_LENGTH);
@@ -91,7 +92,7 @@ static void test_dump(void)
 	struct made_dump dump;
 
 	conduct = NULL;
-	reading.is_dump = true;
+	reading.kind = JIT_DUMP;
 	made_dump_begin(&dump);
 	made_dump_load(&dump, 10, 0x1000, 0x10, "first");
 	made_dump_load(&dump, 20, 0x1000, 0x10, "second");
@@ -107,6 +108,27 @@ static void test_dump(void)
 	EXPECT(!strcmp(name_at(0x2005, 45), "none"));
 }
 
+static void test_objects(void)
+{
+	struct made_objects file;
+
+	conduct = NULL;
+	reading.kind = JIT_OBJECTS;
+	made_objects_begin(&file, 10);
+	made_objects_add(&file, 0x1000, 0x10, "first");
+	made_objects_put(&file, "no ELF file", 11);
+	made_objects_look(&file, 20, 30);
+	made_objects_kind(&file, JIT_OBJECTS_GONE, 0);
+	made_objects_add(&file, 0x1000, 0x10, "second");
+	read_bytes(file.bytes, file.size, 1);
+	EXPECT(!reading.why);
+	EXPECT_EQ(reading.result.fault, JIT_OBJECT_NO_ELF);
+	EXPECT_EQ(reading.result.nr_faults, 1);
+	EXPECT(!strcmp(name_at(0x1005, 15), "first"));
+	EXPECT(!strcmp(name_at(0x1005, 25), "none"));
+	EXPECT(!strcmp(name_at(0x1005, 35), "second"));
+}
+
 /* More than one message. */
 static void test_large_map(void)
 {
@@ -114,7 +136,7 @@ static void test_large_map(void)
 	size_t size = 0;
 
 	conduct = NULL;
-	reading.is_dump = false;
+	reading.kind = JIT_MAP;
 	for (unsigned int i = 0; i < 10000; i++)
 		size += sprintf(map + size, "%x 10 function_%u\n", i * 16, i);
 	read_bytes(map, size, 1);
@@ -315,7 +337,7 @@ static void test_owner(void)
 	for (unsigned int i = 0; i < 6; i++)
 		read_bytes("1000 10 a\n", 10, 7);
 	conduct = NULL;
-	reading.is_dump = false;
+	reading.kind = JIT_MAP;
 	read_bytes("1000 10 a\n", 10, 7);
 	EXPECT(reading.why && strstr(reading.why, "is of a user whose files"));
 	read_bytes("1000 10 a\n", 10, 8);
@@ -343,6 +365,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(test_map),
 		TAP_TEST(test_dump),
+		TAP_TEST(test_objects),
 		TAP_TEST(test_large_map),
 		TAP_TEST(test_exits),
 		TAP_TEST(test_no_sandbox),

@@ -513,7 +513,7 @@ TEST_F(device, query)
 	EXPECT_LE(sizeof(struct sframe_unwind_stack) + 9 * q.query.max_depth,
 		  q.query.max_record_size);
 	/* BPF only if the module has BTF. */
-	EXPECT_EQ(access("/sys/kernel/btf/sframe_unwind", F_OK) ? 0x13fffff : 0x17fffff,
+	EXPECT_EQ(access("/sys/kernel/btf/sframe_unwind", F_OK) ? 0x1bfffff : 0x1ffffff,
 		  q.query.features);
 	EXPECT_LE(1024, q.query.max_attached);
 	EXPECT_EQ(0, q.query.reserved);

@@ -513,6 +513,42 @@ static void test_old_owner(void)
 	munmap(kept, 4096);
 }
 
+bool __wrap_workers_end_unused(unsigned int ms);
+bool __real_workers_end_unused(unsigned int ms);
+
+/* Shared with the reader: how often it has asked, and until when there are servers. */
+static struct {
+	unsigned int nr;
+	unsigned int nr_used;
+} *unused;
+
+bool __wrap_workers_end_unused(unsigned int ms)
+{
+	__real_workers_end_unused(ms);
+	return unused && ++unused->nr < unused->nr_used;
+}
+
+/* A reader that has servers looks at them while it waits, and not any more without. */
+static void test_servers_of_reader(void)
+{
+	unused = mmap(NULL, sizeof(*unused), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (unused == MAP_FAILED)
+		abort();
+	unused->nr_used = 4;
+	start_reader();
+	EXPECT(is_up());
+	for (int i = 0; i < 1000 && unused->nr < 4; i++)
+		usleep(10000);
+	EXPECT_EQ(unused->nr, 4);
+	usleep(1500000);
+	EXPECT_EQ(unused->nr, 4);
+	EXPECT(is_up());
+	end_reader();
+	munmap(unused, sizeof(*unused));
+	unused = NULL;
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -522,6 +558,7 @@ int main(void)
 		TAP_TEST(test_stamp),
 		TAP_TEST(test_sections_of_users),
 		TAP_TEST(test_old_owner),
+		TAP_TEST(test_servers_of_reader),
 	};
 	char command[64];
 

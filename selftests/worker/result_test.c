@@ -264,6 +264,52 @@ static void test_weakness(void)
 	}
 }
 
+/* Read the parts of the only result. Returns the error. */
+static int look_same(struct worker_same **same, uint32_t *nr)
+{
+	const struct worker_part part = { .index = 0, .nr = 1 };
+	const int fd = make_sealed(result, result_size);
+	const int err = worker_result_same(fd, &part, same, nr);
+
+	close(fd);
+	return err;
+}
+
+/* Parts of an object that are in its code, behind the section. */
+static void test_same(void)
+{
+	static const struct worker_same parts[] = { { 1, 2, 3 }, { 4, 5, 6 } };
+	struct worker_same *same;
+	uint32_t nr;
+
+	make_result("base.sframe");
+	EXPECT_EQ(look_same(&same, &nr), 0);
+	EXPECT_EQ(nr, 0);
+	free(same);
+	memcpy(result + result_size, parts, sizeof(parts));
+	result_size += sizeof(parts);
+	EXPECT_EQ(look(NULL), -EPROTO);
+	header()->nr_same = 2;
+	EXPECT_EQ(look(NULL), 0);
+	EXPECT_EQ(look_same(&same, &nr), 0);
+	EXPECT_EQ(nr, 2);
+	EXPECT(!memcmp(same, parts, sizeof(parts)));
+	free(same);
+	header()->nr_same = 3;
+	EXPECT_EQ(look_same(&same, &nr), -EPROTO);
+	EXPECT(!same);
+	header()->nr_same = UINT32_MAX;
+	EXPECT_EQ(look(NULL), -EPROTO);
+	header()->nr_same = 1;
+	EXPECT_EQ(look(NULL), -EPROTO);
+	/* An error has none. */
+	make_error(-EINVAL, "wrong", 5);
+	memcpy(result + result_size, parts, sizeof(parts));
+	result_size += sizeof(parts);
+	header()->nr_same = 2;
+	EXPECT_EQ(look(NULL), -EPROTO);
+}
+
 /* Look for result @index of @nr in the first @size bytes. Returns the error. */
 static int look_at(unsigned int index, unsigned int nr, size_t size)
 {
@@ -342,6 +388,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_corpus),
 		TAP_TEST(test_extended),
 		TAP_TEST(test_errors),
+		TAP_TEST(test_same),
 		TAP_TEST(test_weakness),
 		TAP_TEST(test_parts),
 		TAP_TEST(test_not_sealed),

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "selftests/include/announced_object.h"
 #include "userspace/worker/protocol.h"
 
 static const char *library;
@@ -88,6 +89,68 @@ static void test_result_size(void)
 
 	EXPECT_EQ(convert(library, &limits), -EFBIG);
 	EXPECT(strstr(text, "the limit is 5000"));
+}
+
+#define CODE		0x7f1234567000
+#define NR_OBJECTS	3U
+
+/* Read the answer about an object. Returns the error. */
+static int read_object(unsigned int index, struct worker_same **same,
+		       uint32_t *nr)
+{
+	const struct worker_part part = { .index = index, .nr = NR_OBJECTS };
+	const int err = worker_result_read_part(end.result_fd, &part, NULL,
+						&converted, text, sizeof(text));
+
+	*same = NULL;
+	return err ? err : worker_result_same(end.result_fd, &part, same, nr);
+}
+
+/* Objects that a program has announced, the second of which does not have its code. */
+static void test_objects(void)
+{
+	static const struct worker_limits limits = {
+		.max_rows = 256,
+		.is_object = true,
+	};
+	static const unsigned char code[OBJECT_MAX_TEXT] = { 1, 2, 3 };
+	const struct worker_part last = { .index = 2, .nr = NR_OBJECTS };
+	struct announced_object objects[NR_OBJECTS];
+	struct worker_same *same;
+	struct worker *worker;
+	uint64_t start, size;
+	int fds[NR_OBJECTS];
+	uint32_t nr;
+
+	for (unsigned int i = 0; i < NR_OBJECTS; i++)
+		make_announced_object(&objects[i], CODE, code, sizeof(code), 8);
+	objects[1].sections[OBJECT_TEXT].sh_type = SHT_NOBITS;
+	objects[2].sections[OBJECT_TEXT].sh_offset = 0;
+	for (unsigned int i = 0; i < NR_OBJECTS; i++)
+		fds[i] = make_sealed(&objects[i], sizeof(objects[i]));
+	EXPECT_EQ(worker_start_many(&worker, fds, NR_OBJECTS, &limits), 0);
+	for (unsigned int i = 0; i < NR_OBJECTS; i++)
+		close(fds[i]);
+	wait_for_worker(worker, &end);
+	EXPECT_EQ(end.error, 0);
+	EXPECT_EQ(read_object(0, &same, &nr), 0);
+	EXPECT_EQ(nr, 1);
+	EXPECT_EQ(same[0].object, offsetof(struct announced_object, text));
+	EXPECT_EQ(same[0].code, 0);
+	EXPECT_EQ(same[0].size, sizeof(code));
+	EXPECT_EQ(converted->nr_functions, 1);
+	free(same);
+	sframe_unwind_converted_free(converted);
+	EXPECT_EQ(read_object(1, &same, &nr), -EINVAL);
+	EXPECT(!strcmp(text, "its code is not in the object"));
+	EXPECT_EQ(read_object(2, &same, &nr), 0);
+	EXPECT_EQ(nr, 1);
+	EXPECT_EQ(same[0].object, 0);
+	free(same);
+	worker_result_code(end.result_fd, &last, &start, &size);
+	EXPECT_EQ(start, CODE);
+	EXPECT_EQ(size, sizeof(code));
+	close(end.result_fd);
 }
 
 /* A hole of a terabyte takes no memory, neither here nor in the snapshot. */
@@ -387,6 +450,52 @@ static void test_spare(void)
 	EXPECT_EQ(nr_children(), 0);
 }
 
+/* Without a spare one, what is not used ends, and is collected. */
+static void test_unused(void)
+{
+	pid_t server;
+
+	EXPECT(end_idle());
+	EXPECT(!workers_end_unused(0));
+	EXPECT_EQ(convert(library, NULL), 0);
+	server = only_child();
+	EXPECT(workers_end_unused(60000));
+	EXPECT_EQ(only_child(), server);
+	for (int i = 0; i < 500 && workers_end_unused(0); i++)
+		usleep(10000);
+	EXPECT(!workers_end_unused(0));
+	EXPECT_EQ(nr_children(), 0);
+}
+
+/* What the start of a server takes is told by the conversion that has started it. */
+static void test_start_is_told(void)
+{
+	const int fd = make_snapshot(library);
+	struct worker *worker;
+	uint64_t first;
+
+	EXPECT(end_idle());
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	first = end.cpu_ns;
+	EXPECT_EQ(convert("/etc/passwd", NULL), -EOPNOTSUPP);
+	printf("# %llu us, then %llu us\n", (unsigned long long)first / 1000,
+	       (unsigned long long)end.cpu_ns / 1000);
+	EXPECT(first > 2 * end.cpu_ns);
+	/* And what has been told is not told again when the server dies. */
+	EXPECT_EQ(convert(library, NULL), 0);
+	first = end.cpu_ns;
+	EXPECT_EQ(kill(only_child(), SIGSTOP), 0);
+	EXPECT_EQ(worker_start(&worker, fd, NULL), 0);
+	close(fd);
+	EXPECT_EQ(kill(only_child(), SIGKILL), 0);
+	wait_for_worker(worker, &end);
+	EXPECT_EQ(end.error, -EINTR);
+	printf("# %llu us, then %llu us\n", (unsigned long long)first / 1000,
+	       (unsigned long long)end.cpu_ns / 1000);
+	EXPECT(end.cpu_ns < first);
+	EXPECT(wait_for_children());
+}
+
 /* It is replaced by another one. */
 static void test_killed_while_idle(void)
 {
@@ -453,6 +562,7 @@ int main(int argc, char **argv)
 		TAP_TEST(test_refused),
 		TAP_TEST(test_memory),
 		TAP_TEST(test_result_size),
+		TAP_TEST(test_objects),
 		TAP_TEST(test_hole),
 		TAP_TEST(test_not_sealed),
 		TAP_TEST(test_empty),
@@ -465,6 +575,8 @@ int main(int argc, char **argv)
 		TAP_TEST(test_killed),
 		TAP_TEST(test_again),
 		TAP_TEST(test_spare),
+		TAP_TEST(test_unused),
+		TAP_TEST(test_start_is_told),
 		TAP_TEST(test_killed_while_idle),
 		TAP_TEST(test_killed_spare),
 		TAP_TEST(test_cut_snapshot),

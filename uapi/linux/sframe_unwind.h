@@ -106,6 +106,7 @@
 #define SFRAME_UNWIND_FEATURE_TABLE		0x100000ULL /* REGISTER_TABLE */
 #define SFRAME_UNWIND_FEATURE_ATTACH_PROCESS	0x200000ULL
 #define SFRAME_UNWIND_FEATURE_BPF		0x400000ULL /* linux/sframe_unwind_bpf.h */
+#define SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED	0x800000ULL
 /*
  * KEEPS_FP also in extended sections, for code that calls functions on another stack, and
  * in all frames of either, FP 0 marks the outermost one.
@@ -758,10 +759,15 @@ struct sframe_unwind_events {
  * PROCESS	attach to the addresses [text_start, text_start + text_size) of
  *		process pid, not to a file: for code in anonymous memory, which
  *		a just-in-time compiler has generated. For another process than
- *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED
- *		and REPLACE. With REPLACE, attachments to addresses that overlap
+ *		the caller's, needs the privilege of SYSTEM. Only with EXTENDED,
+ *		REPLACE and UNCHANGED. With REPLACE, attachments to addresses that overlap
  *		are ended, those of other clients, too; 16 at a time, so some
  *		may be ended although the call fails with EINTR or ENOSPC.
+ * UNCHANGED	with PROCESS: the range must be private anonymous memory,
+ *		executable, not writable, and not registered with
+ *		userfaultfd. The caller has a copy of the code, and the section
+ *		is used only for functions with the same bytes: see
+ *		SFRAME_UNWIND_IOC_ATTACH.
  */
 #define SFRAME_UNWIND_ATTACH_SYSTEM	0x01U
 #define SFRAME_UNWIND_ATTACH_PREFER	0x02U
@@ -770,6 +776,7 @@ struct sframe_unwind_events {
 #define SFRAME_UNWIND_ATTACH_SHARE	0x10U
 #define SFRAME_UNWIND_ATTACH_EXTENDED	0x20U
 #define SFRAME_UNWIND_ATTACH_PROCESS	0x40U
+#define SFRAME_UNWIND_ATTACH_UNCHANGED	0x80U
 
 /* Maximum size of a build ID in bytes. */
 #define SFRAME_UNWIND_BUILD_ID_SIZE	32
@@ -833,6 +840,9 @@ struct sframe_unwind_segment {
  * @text_start: in: with PROCESS, first address of the code that the section
  *	describes; else must be 0.
  * @text_size: in: with PROCESS, size of that code in bytes; else must be 0.
+ * @code: in: with UNCHANGED, address of a copy of that code in the caller's memory,
+ *	@text_size bytes, of which only those of the section's functions are read;
+ *	for the caller's own process, may be @text_start. Else must be 0.
  *
  * Members from @segments on that are not inside the caller's size are taken as
  * 0.
@@ -861,6 +871,7 @@ struct sframe_unwind_attach {
 	__u32 reserved4;
 	__u64 text_start;
 	__u64 text_size;
+	__u64 code;
 };
 
 /*
@@ -890,9 +901,26 @@ struct sframe_unwind_attach {
  * and when the process unmaps the page "[sframe_unwind]", if it has one.
  * Children forked from it do not inherit it. As with SFRAME_UNWIND_IOC_REGISTER,
  * different anonymous memory cannot be told apart: detach the section when the
- * process has freed the code or has generated other code there. An attachment
- * that has ended is not used any more, but still is the client's until it is
- * detached.
+ * process has freed the code or has generated other code there, or use UNCHANGED. An
+ * attachment that has ended is not used any more, but still is the client's until it
+ * is detached.
+ *
+ * With UNCHANGED, the section is not used where the memory is writable, is not
+ * executable or is registered with userfaultfd; it may be again when that is over. If a
+ * walk finds that a function is not that of the caller's copy, it ends. A
+ * function of at most 4096 bytes is compared as a whole. Of a longer one, in pieces of
+ * 2048 bytes, the first one is, and the one with the address that the rule is for. A
+ * function is what an entry of the section's index describes, so it should be one, from its
+ * beginning on: nothing before an entry is compared. This is done when a rule for an address
+ * is looked up for the first time, and again after any change of the process's mappings (where the
+ * kernel does not count these, as 6.1, in each stack): without one, the memory can be
+ * changed only by ptrace, /proc/PID/mem, MADV_DONTNEED, MADV_FREE and guard pages, which
+ * make it zero, and I/O to pages that were pinned while it was writable, and this is not
+ * noticed. All that only makes the stacks of this process wrong. The call does not read the
+ * process's memory. So that the copy is of the code that the section is for, make it when
+ * it is known for which code the section is, and find that out once more before the call.
+ * What is kept, 8 bytes for a function or for each piece of a longer one, and 8 bytes more
+ * for that, counts as memory of the section.
  *
  * The id of a process may be used again, and a process may execute another
  * program, before the call and after the caller has found out what is mapped. So
@@ -907,16 +935,20 @@ struct sframe_unwind_attach {
  *		EXTENDED, or ones of another version; SHARE without INODE, with
  *		a section, with EXTENDED, or with the section of a file that has
  *		another build ID or other segments; share_id without SHARE;
- *		PROCESS with a file, with a flag other than EXTENDED and
- *		REPLACE, with a range that is empty, wraps around or leaves user
+ *		UNCHANGED without PROCESS; code without UNCHANGED;
+ *		PROCESS with a file, with a flag other than EXTENDED, REPLACE and
+ *		UNCHANGED, with a range that is empty, wraps around or leaves user
  *		space, that is not mapped contiguously from one file or from
  *		anonymous memory, or is in more than 256 mappings, or with a
  *		section that has a function outside of the range; pid,
  *		text_start or text_size without PROCESS; a negative pid.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written, or the segments cannot
- *		be read; with PROCESS, the range is not mapped.
- * EACCES	with PROCESS, the range is mapped without execute permission.
+ *		be read; with PROCESS, the range is not mapped; with UNCHANGED, a
+ *		function cannot be read in the copy of the code.
+ * EACCES	with PROCESS, the range is mapped without execute permission; with
+ *		UNCHANGED, it is mapped writable, shared, or from a file, or is
+ *		registered with userfaultfd.
  * EBADF	a file that is not a regular one, or not open for reading.
  * EEXIST	SYSTEM without REPLACE: a section is attached for all processes
  *		already: to the same file, if this is for one file only; else to
@@ -971,7 +1003,7 @@ struct sframe_unwind_detach {
 /*
  * Bit of struct sframe_unwind_attached.flags, only with PROCESS: no walk uses the
  * section any more, because the address space has ended, because a walk has found
- * other memory at its addresses, or because it was replaced.
+ * other memory or (UNCHANGED) other code at its addresses, or because it was replaced.
  */
 #define SFRAME_UNWIND_ATTACHED_ENDED	0x80000000U
 

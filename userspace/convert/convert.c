@@ -288,7 +288,10 @@ static int write_section(const struct conversion *conversion,
 	err = is_extended(conversion) ? extend_section(conversion, writer) : 0;
 	if (!err)
 		err = sfu_entries_write(&conversion->spans, conversion->image,
-					conversion->options->max_rows, writer);
+					conversion->options->max_rows,
+					conversion->options->flags &
+					SFRAME_UNWIND_CONVERT_BY_FUNCTION,
+					writer);
 	if (err)
 		return err;
 	size = sframe_unwind_writer_size(writer);

@@ -53,6 +53,14 @@ extern "C" {
  * other readers of SFrame refuse it.
  */
 #define SFRAME_UNWIND_CONVERT_EXTENDED	0x01U
+/*
+ * Bit of @flags: each entry of the section's index is for one function, and begins where it
+ * does. For SFRAME_UNWIND_IOC_ATTACH with SFRAME_UNWIND_ATTACH_UNCHANGED, which compares
+ * the code of each entry by itself: an entry for the rest of a function would stay in use
+ * when the function begins in another way. So a function with more than @max_rows rows has
+ * none, and one with code in between that can have no rule has one up to there.
+ */
+#define SFRAME_UNWIND_CONVERT_BY_FUNCTION	0x02U
 
 /**
  * struct sframe_unwind_convert_options - how to convert; all 0 is the default
@@ -64,8 +72,8 @@ extern "C" {
  *	is wrong by a known defect of assemblers or linkers. 0: all six.
  * @max_rows: rows that one entry of the section's index may have. An entry is
  *	a range of code: neighbouring functions share entries, large ones are
- *	divided. A larger value makes the section smaller and lookups slower.
- *	0: 32.
+ *	divided (but see SFRAME_UNWIND_CONVERT_BY_FUNCTION). A larger value makes
+ *	the section smaller and lookups slower. 0: 32.
  * @progress: called occasionally by the converting thread with the work done
  *	and the total, in arbitrary units; may be NULL.
  * @data: passed to @progress.

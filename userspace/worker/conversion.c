@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "conversion.h"
 #include "convert/output/packed.h"
 #include "input.h"
+#include "object.h"
 
 /* Name of the file in the converter's messages; it is removed from them. */
 #define NAME "file"
@@ -55,22 +57,33 @@ static int answer_error(unsigned int weak, int error, const char *format, ...)
 
 /* *@room is what is left of the limit of the output. */
 static int answer_converted(unsigned int weak, uint64_t *room,
-			    const struct sframe_unwind_converted *converted)
+			    const struct sframe_unwind_converted *converted,
+			    const struct object *object)
 {
-	struct worker_header header = { .weak = weak };
+	struct worker_header header = {
+		.weak = weak,
+		.code_start = object->start,
+		.code_size = object->code_size,
+		.nr_same = object->nr_same,
+	};
+	const uint64_t same = object->nr_same * sizeof(*object->same);
 	struct buffer packed = { 0 };
+	uint64_t size;
 	int status;
 
 	if (sfu_packed_write(&packed, converted))
 		return answer_error(weak, ENOMEM, "no memory");
 	header.packed_size = packed.size;
-	if (sizeof(header) + packed.size > *room) {
+	size = sizeof(header) + packed.size + same;
+	if (size > *room) {
 		status = answer_error(weak, EFBIG,
 				      "its section would have %zu bytes; the limit is %llu",
 				      packed.size, (unsigned long long)*room);
 	} else {
-		*room -= sizeof(header) + packed.size;
+		*room -= size;
 		status = answer(&header, packed.bytes);
+		if (status == WORKER_EXIT_DONE && !write_all(object->same, same))
+			status = WORKER_EXIT_FAILED;
 	}
 	buffer_free(&packed);
 	return status;
@@ -101,18 +114,32 @@ static int convert(const struct sandbox *sandbox,
 	const struct sframe_unwind_convert_options options = {
 		.max_rows = request->max_rows,
 		.flags = request->flags,
+		.sources = request->is_object ? SFRAME_UNWIND_FROM_EH_FRAME : 0,
 	};
 	struct sframe_unwind_converted *converted;
+	struct object object = { 0 };
+	const char *problem = NULL;
 	int status, err;
 
-	err = sframe_unwind_convert_memory(input->bytes, input->size, NAME,
-					   &options, &converted);
-	if (err)
-		return answer_error(sandbox->weak, -err, "%s",
-				    sframe_unwind_convert_error() +
-				    strlen(NAME ": "));
-	status = answer_converted(sandbox->weak, room, converted);
-	sframe_unwind_converted_free(converted);
+	if (request->is_object)
+		problem = object_make(input->bytes, input->size, &object);
+	if (problem)
+		return answer_error(sandbox->weak,
+				    object.lacks_memory ? ENOMEM : EINVAL, "%s",
+				    problem);
+	err = sframe_unwind_convert_memory(object.bytes ? object.bytes :
+							  input->bytes,
+					   object.bytes ? object.size : input->size,
+					   NAME, &options, &converted);
+	if (err) {
+		status = answer_error(sandbox->weak, -err, "%s",
+				      sframe_unwind_convert_error() +
+				      strlen(NAME ": "));
+	} else {
+		status = answer_converted(sandbox->weak, room, converted, &object);
+		sframe_unwind_converted_free(converted);
+	}
+	object_free(&object);
 	return status;
 }
 

@@ -10,13 +10,14 @@
  *
  * One process converts all snapshots of a request, so a snapshot that takes over the
  * process decides about the results of all others. A request with several must have only
- * snapshots of files that nobody but root can have written.
+ * snapshots of files that nobody but root can have written, or of objects of one program.
  *
  * The result is written sequentially from its beginning, for each snapshot in turn:
  *
  *	struct worker_header
  *	text, @text_size bytes, without a terminating zero
  *	a packed result (convert/output/packed.h), @packed_size bytes
+ *	@nr_same struct worker_same
  *
  * with nothing after the last one. It is valid only if the status of the reply is 0.
  */
@@ -42,7 +43,8 @@
  * @nice: added to the niceness.
  * @flags: see struct sframe_unwind_convert_options.
  * @nr_snapshots: 1 to WORKER_MAX_SNAPSHOTS.
- * @reserved: 0.
+ * @is_object: 1 if the snapshots are objects that one program has announced, see object.h,
+ *	else 0.
  */
 struct worker_request {
 	uint64_t memory;
@@ -52,7 +54,7 @@ struct worker_request {
 	int32_t nice;
 	uint32_t flags;
 	uint32_t nr_snapshots;
-	uint32_t reserved;
+	uint32_t is_object;
 };
 
 /**
@@ -92,16 +94,33 @@ struct worker_reply {
  * @error: 0 or a negative errno.
  * @weak: WORKER_WEAK_* bits.
  * @text_size: bytes of the error's text; 0 without an error.
- * @reserved: 0.
+ * @nr_same: of an object: parts of it that are in its code; else 0.
  * @packed_size: bytes of the result; 0 with an error.
+ * @code_start, @code_size: of an object: where its code is; else 0. The section is as if
+ *	the code began at address 0.
  */
 struct worker_header {
 	char magic[8];
 	int32_t error;
 	uint32_t weak;
 	uint32_t text_size;
-	uint32_t reserved;
+	uint32_t nr_same;
 	uint64_t packed_size;
+	uint64_t code_start;
+	uint64_t code_size;
+};
+
+/**
+ * struct worker_same - bytes of an object that its code in the process has, too
+ *
+ * @object: where they are in the object.
+ * @code: where they are in the code, from code_start on.
+ * @size: how many.
+ */
+struct worker_same {
+	uint32_t object;
+	uint32_t code;
+	uint32_t size;
 };
 
 /**

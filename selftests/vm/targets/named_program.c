@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A runtime that names the code that it makes, in a perf map or in a jitdump, and uses an
- * address again.
+ * A runtime that names the code that it makes, in a perf map, in a jitdump, or by the objects
+ * that it announces to debuggers, and uses an address again.
  *
- * usage: named_program map|dump FOLDER SECONDS
+ * usage: named_program map|dump|objects FOLDER SECONDS
  *   map      the name is "mapped"
  *   dump     at one address, first "first_life", then "second_life"; then the latter is moved,
  *            and "third_life" is where it was
+ *   objects  at one address, first "first_life", then "second_life"
  *   FOLDER   of the jitdump; the map is always in /tmp
  *   SECONDS  for each name
  */
@@ -18,6 +19,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "announced_object.h"
 
 /* Counts its argument down to 0, with a frame pointer. */
 static const unsigned char code[] = {
@@ -115,6 +118,34 @@ static void tell_move(const void *from, const void *to)
 	put(&move, sizeof(move));
 }
 
+/* Found by its name: the linker exports it. */
+struct {
+	uint32_t version;
+	uint32_t action;
+	uint64_t relevant;
+	uint64_t first;
+} __jit_debug_descriptor = { .version = 1 };
+
+/* Announce the function instead of all others. */
+static void announce(const void *at, const char *name)
+{
+	struct {
+		uint64_t next, before, place, size;
+		struct announced_object object;
+	} *entry = calloc(1, sizeof(*entry));
+	Elf64_Sym *symbol = &entry->object.symbols[1];
+	char *to = entry->object.names + OBJECT_MORE_NAMES;
+
+	make_announced_object(&entry->object, (uintptr_t)at, code, sizeof(code), 8);
+	symbol->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	symbol->st_size = sizeof(code);
+	symbol->st_name = OBJECT_MORE_NAMES;
+	snprintf(to, sizeof(entry->object.names) - OBJECT_MORE_NAMES, "%s", name);
+	entry->place = (uintptr_t)&entry->object;
+	entry->size = sizeof(entry->object);
+	__jit_debug_descriptor.first = (uintptr_t)entry;
+}
+
 static void run(void *at, double seconds)
 {
 	const uint64_t end = now() + seconds * 1e9;
@@ -147,6 +178,13 @@ int main(int argc, char **argv)
 	memcpy(at + 256, code, sizeof(code));
 	if (!strcmp(argv[1], "map")) {
 		write_map(at);
+		run(at, seconds);
+		return 0;
+	}
+	if (!strcmp(argv[1], "objects")) {
+		announce(at, "first_life");
+		run(at, seconds);
+		announce(at, "second_life");
 		run(at, seconds);
 		return 0;
 	}

@@ -102,6 +102,9 @@ static bool keep_descriptors(const int *keep, unsigned int nr)
 __attribute__((noreturn))
 static void live(const struct child_spec *spec, pid_t parent)
 {
+	/* Those of the parent are not children of this process. */
+	left_behind = NULL;
+	nr_births = 0;
 	reset_signals();
 	/* The parent may have died before prctl(). */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)

@@ -111,6 +111,7 @@ struct job {
  * struct jobs - all jobs, and their common data
  *
  * @codes: generated code of runtimes; NULL if the module cannot attach to it.
+ * @follows: the module can attach to code that is announced to debuggers.
  * @is_polling: there are no events: what passes find may have changed.
  * @has_inodes: the module can attach to inodes.
  * @is_extended: the module accepts extended sections.
@@ -139,6 +140,7 @@ struct jobs {
 	struct readers *readers;
 	struct report *report;
 	struct codes *codes;
+	bool follows;
 	bool is_polling;
 	bool has_inodes;
 	bool is_extended;
@@ -226,8 +228,9 @@ void jobs_told(void *data, void *job, struct user *user,
 	       size_t size, const int fds[2]);
 
 /*
- * --- internals that job.c (lifetime and scheduling), job_file.c (results),
- * job_convert.c (conversion) and job_code.c (generated code) share
+ * --- internals that job.c (lifetime, and mappings that are found), job_ask.c (readers, and
+ * turns of users), job_file.c (results), job_convert.c (conversion) and job_code.c
+ * (generated code) share
  */
 
 /* Note that a process maps the file @name. */
@@ -240,6 +243,10 @@ void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
  */
 struct code_process *job_begin_look(struct jobs *jobs, struct user *user,
 				    struct reader_request *request);
+
+/* Instead of job_told_code() if no reader was asked. */
+void job_cancel_look(struct jobs *jobs, struct user *user,
+		     struct code_process *process);
 
 /* Handle a reader's reply to that; NULL if there is none. */
 void job_told_code(struct jobs *jobs, struct user *user,
@@ -269,6 +276,13 @@ void job_charge(struct jobs *jobs, struct job *job, uint64_t ns);
 
 /* Free the snapshot, which is not needed any more. */
 void job_free_snapshot(struct jobs *jobs, struct job *job);
+
+/*
+ * Returns whether @user may have a worker, for a trusted file or for something else. One
+ * worker is reserved for users who have none and have used little of their credit.
+ */
+bool jobs_may_convert(const struct jobs *jobs, const struct user *user,
+		      bool is_trusted);
 
 /* Start one conversion for @user. Returns whether a job of the user made progress. */
 bool job_convert_one(struct jobs *jobs, struct user *user);

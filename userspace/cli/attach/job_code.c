@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Job: generated code of processes of known runtimes. See code.h.
+ * Job: generated code of processes. See code.h.
  */
 #include <stdio.h>
 
@@ -43,8 +43,15 @@ bool jobs_begin_code(struct jobs *jobs)
 		.data = jobs,
 	};
 
-	jobs->codes = codes_create(&fns, jobs->max_attached);
+	jobs->codes = codes_create(&fns, jobs->max_attached, jobs->follows,
+				   !jobs->is_polling);
 	return jobs->codes;
+}
+
+/* Returns whether processes that map the file @name can have code that is looked at. */
+static bool generates_code(const struct jobs *jobs, const char *name)
+{
+	return runtimes_find(name) || (jobs->follows && runtimes_announce(name));
 }
 
 /* Enter the process for the user whose it is now, who may not be the one of a pass before. */
@@ -61,7 +68,7 @@ void jobs_note_mapping(struct jobs *jobs, pid_t pid, const char *name)
 {
 	if (!jobs->codes)
 		return;
-	if (name && runtimes_find(name))
+	if (name && generates_code(jobs, name))
 		enter(jobs, pid, false);
 	else
 		codes_change(jobs->codes, pid);
@@ -72,7 +79,7 @@ void job_found_mapping(struct jobs *jobs, pid_t pid, const char *name,
 {
 	struct user *user;
 
-	if (!jobs->codes || !runtimes_find(name))
+	if (!jobs->codes || !generates_code(jobs, name))
 		return;
 	user = codes_user(jobs->codes, pid);
 	/* With events, each change is seen when it is made. */
@@ -115,12 +122,55 @@ void jobs_note_exit(struct jobs *jobs, pid_t pid)
 	user_charge(user, cpu_ns() - before);
 }
 
+/* Reserve a worker for the look at @process, or give it back. */
+static void set_worker(struct jobs *jobs, struct user *user,
+		       struct code_process *process, bool has_worker)
+{
+	jobs->nr_converting += has_worker - process->has_worker;
+	user->nr_converting += has_worker - process->has_worker;
+	process->has_worker = has_worker;
+	user->has_worker = has_worker;
+}
+
 struct code_process *job_begin_look(struct jobs *jobs, struct user *user,
 				    struct reader_request *request)
 {
+	struct code_process *process;
+
 	request->code.can_switch = jobs->can_switch;
-	return jobs->codes ? codes_begin_look(jobs->codes, user, now_ns(),
-					      request) : NULL;
+	if (!jobs->codes)
+		return NULL;
+	process = codes_begin_look(jobs->codes, user, now_ns(), request);
+	if (!process)
+		return NULL;
+	if (process->announces)
+		set_worker(jobs, user, process,
+			   jobs_may_convert(jobs, user, false));
+	request->code.may_convert = process->has_worker;
+	request->code.nice = user_is_modest(user) ? 0 : 10;
+	return process;
+}
+
+void job_cancel_look(struct jobs *jobs, struct user *user,
+		     struct code_process *process)
+{
+	if (process->has_worker)
+		set_worker(jobs, user, process, false);
+	codes_cancel_look(jobs->codes, process);
+}
+
+/*
+ * Real time of a look in which its worker was of no use to anybody: what it reads can make
+ * it wait. That is charged, too, as looks of several users could have all workers else. It
+ * is no fault of the user if a worker gets no CPU time, or the reader for a moment.
+ */
+static uint64_t waited(const struct code_process *process,
+		       const struct reader_reply *reply)
+{
+	const uint64_t passed = now_ns() - process->began_at;
+	const uint64_t used = reply->code.worker_ns + READER_LATE_NS;
+
+	return process->has_worker && passed > used ? passed - used : 0;
 }
 
 void job_told_code(struct jobs *jobs, struct user *user,
@@ -133,13 +183,18 @@ void job_told_code(struct jobs *jobs, struct user *user,
 	char name[32], text[64];
 
 	if (reply) {
-		user_charge(user, reply->cpu_ns);
+		user_charge(user, reply->cpu_ns + waited(process, reply));
 		jobs->wants_room |= reply->code.is_refused;
 	} else {
 		/* It may have attached something: see stray.h. */
 		jobs->nr_lost++;
 		user_block(user, now_ns());
+		/* Its worker has ended with the reader, and had this time at most. */
+		if (process->has_worker)
+			user_charge(user, now_ns() - process->began_at);
 	}
+	if (process->has_worker)
+		set_worker(jobs, user, process, false);
 	before = process->nr;
 	codes_end_look(jobs->codes, process, reply, rest, size);
 	/* It can have got other credentials without a new mapping. */

@@ -17,17 +17,14 @@
 #define CPU_SECONDS	60
 #define WALL_MS		120000
 
-/*
- * Returns whether @job may have a worker. One worker is reserved for users who have
- * none and have used little of their credit.
- */
-static bool may_convert(const struct jobs *jobs, const struct job *job)
+bool jobs_may_convert(const struct jobs *jobs, const struct user *user,
+		      bool is_trusted)
 {
 	const unsigned int left = jobs->max_workers - jobs->nr_converting;
 
-	if (!job->user->nr_converting && user_is_modest(job->user))
+	if (!user->nr_converting && user_is_modest(user))
 		return left;
-	if (job->user->nr_converting && !job->file.is_trusted)
+	if (user->nr_converting && !is_trusted)
 		return false;
 	return left > 1;
 }
@@ -144,7 +141,7 @@ bool job_convert_one(struct jobs *jobs, struct user *user)
 	/* A file with the same bytes may have been converted meanwhile. */
 	if (job_use_same(jobs, first))
 		return true;
-	if (!may_convert(jobs, first))
+	if (!jobs_may_convert(jobs, first->user, first->file.is_trusted))
 		return false;
 	begin_converting(jobs, first);
 	return true;

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/sframe_unwind.h>
 
+#include "changes.h"
 #include "child.h"
 #include "cli/cli.h"
 #include "closer.h"
@@ -71,63 +72,15 @@ static void end(int signal)
 	is_ended = 1;
 }
 
-/* --- events */
-
-static void on_mapping(void *data, const struct mapping *mapping)
-{
-	struct session *session = data;
-
-	if (!watch_has(&session->watch, mapping->pid))
-		return;
-	jobs_add_mapping(&session->jobs, mapping, NULL, false);
-	jobs_note_mapping(&session->jobs, mapping->pid, mapping->name);
-}
-
-static void on_memory(void *data, pid_t pid)
-{
-	struct session *session = data;
-
-	if (watch_has(&session->watch, pid))
-		jobs_note_mapping(&session->jobs, pid, NULL);
-}
-
-/*
- * Watch the children of watched processes. Mappings of a child may have been handled
- * before its fork, from another CPU's ring, so queue it as a whole.
- */
-static void on_fork(void *data, pid_t child, pid_t parent)
-{
-	struct session *session = data;
-	struct watch *watch = &session->watch;
-
-	if (!watch_has(watch, parent))
-		return;
-	jobs_note_fork(&session->jobs, child, parent);
-	if (watch_has(watch, child) || watch_add(watch, child))
-		return;
-	user_add_process(users_of_process(session->jobs.users, child), child,
-			 0, false);
-}
-
-static void on_end(void *data, pid_t pid)
-{
-	struct session *session = data;
-
-	if (watch_has(&session->watch, pid))
-		jobs_note_exit(&session->jobs, pid);
-}
-
 static void handle_events(struct session *session)
 {
-	static const struct event_fns fns = {
-		.mapping = on_mapping,
-		.memory = on_memory,
-		.fork = on_fork,
-		.exit = on_end,
+	struct changes changes = {
+		.watch = &session->watch,
+		.jobs = &session->jobs,
 	};
 
 	if (session->events && now_ns() >= events_next(session->events) &&
-	    events_handle(session->events, &fns, session)) {
+	    events_handle(session->events, &changes_fns, &changes)) {
 		session->pass.wants_all = true;
 		if (session->jobs.codes)
 			codes_lose_events(session->jobs.codes);
@@ -358,6 +311,8 @@ static int query(struct session *session)
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP;
 	session->jobs.can_switch = session->jobs.is_extended &&
 		query.features & SFRAME_UNWIND_FEATURE_KEEPS_FP_SWITCH;
+	session->jobs.follows =
+		query.features & SFRAME_UNWIND_FEATURE_ATTACH_UNCHANGED;
 	session->jobs.max_attached = query.max_attached;
 	session->jobs.max_memory = query.max_attached_memory;
 	if (session->jobs.has_inodes)

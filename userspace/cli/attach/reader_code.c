@@ -11,13 +11,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
@@ -26,289 +22,30 @@
 #include "clock.h"
 #include "code_section.h"
 #include "lib/memory_file.h"
+#include "reader_announced.h"
+#include "reader_look.h"
 #include "reader_task.h"
-#include "runtimes.h"
 
-/*
- * Limits of reading the mappings once: of CPU time; and of real time, attaching included,
- * because others can make each system call wait. What comes then is left out. The reply
- * must come before READER_MAX_NS.
- */
-#define READ_NS (300 * MS)
-#define LOOK_NS SECOND
-
-/* Limits of one range: mappings, of which the kernel takes 256; and bytes. */
-#define MAX_MAPPINGS	128
-#define MAX_SIZE	(1ULL << 30)
-
-/* Runtimes of one process. */
-#define MAX_RUNTIMES 4
-
-/* Bytes of a command line that are read. */
-#define MAX_WORDS 16384
-
-/* A line of /proc/PID/maps. */
-struct mapped {
-	uint64_t start;
-	uint64_t end;
-	struct file_key key;
-	bool is_anonymous;
-	const char *name;
-};
-
-/* A range to be attached to, of @nr_mappings anonymous mappings, or of one of a file. */
-struct wanted {
-	uint64_t start;
-	uint64_t end;
-	uint64_t id;
-	bool switches;
-	unsigned int nr_mappings;
-	bool is_new;
-};
-
-/**
- * struct look - the mappings of a process
- *
- * @runtimes, @nr_runtimes: whose files it maps.
- * @is_excluded: it also maps a file that one of them must not be together with.
- * @text: the largest mapping of a runtime's file that has_text; its end is 0 if there
- *	is none.
- * @has_text: mappings of this file are wanted.
- * @switches: functions that generated code calls may be on another stack.
- * @wanted, @nr: what is to be attached to, by address.
- * @is_full: there is more.
- * @is_cut: there may be more: the time to read was over.
- * @read_to: end of the last executable mapping that was read.
- * @ends_at: when all time is over.
- */
-struct look {
-	const struct runtime *runtimes[MAX_RUNTIMES];
-	unsigned int nr_runtimes;
-	bool is_excluded;
-	struct mapped text;
-	bool has_text;
-	bool switches;
-	struct wanted wanted[CODE_MAX_RANGES];
-	unsigned int nr;
-	bool is_full;
-	bool is_cut;
-	uint64_t read_to;
-	uint64_t ends_at;
-};
-
-/* --- mappings */
-
-/* Returns whether memory of this name has no file, so can have generated code. */
-static bool is_anonymous(const char *name, uint64_t inode)
+/* Returns the first range of announced code that overlaps @wanted, or NULL. */
+static const struct reader_code_range *
+next_announced(const struct announced_ranges *announced,
+	       const struct reader_wanted *wanted)
 {
-	if (!inode)
-		return !*name || !strncmp(name, "[anon", strlen("[anon"));
-	return !strncmp(name, "/memfd:", strlen("/memfd:")) ||
-	       !strncmp(name, "/dev/zero", strlen("/dev/zero"));
-}
+	const struct reader_code_range *first = NULL;
 
-/* Returns whether the line is an executable mapping. */
-static bool parse_line(char *line, struct mapped *to)
-{
-	const char *modes = strchr(line, ' ');
-	unsigned int major, minor;
-	int name = 0;
+	for (unsigned int i = 0; i < announced->nr; i++) {
+		const struct reader_code_range *range = &announced->ranges[i];
 
-	if (!modes || strnlen(modes, 4) < 4 || modes[3] != 'x' ||
-	    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*x %x:%x %" SCNu64 "%n",
-		   &to->start, &to->end, &major, &minor, &to->key.inode,
-		   &name) != 5 || !name)
-		return false;
-	to->key.device = makedev(major, minor);
-	line[strcspn(line, "\n")] = '\0';
-	to->name = line + name + strspn(line + name, " ");
-	to->is_anonymous = is_anonymous(to->name, to->key.inode);
-	return true;
-}
-
-/* Call @fn for the executable mappings. Returns 0, -ESRCH if there are none, or an errno. */
-static int for_each_mapping(int process, struct look *look,
-			    void (*fn)(struct look *look,
-				       const struct mapped *mapped))
-{
-	const uint64_t end = cpu_ns() + READ_NS;
-	unsigned int nr = 0, lines = 0;
-	struct mapped mapped;
-	char *line = NULL;
-	size_t size = 0;
-	FILE *maps;
-	int fd, err = 0;
-
-	look->read_to = 0;
-	fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	maps = fdopen(fd, "r");
-	if (!maps) {
-		close(fd);
-		return -ENOMEM;
+		if (range->start < wanted->end && range->end > wanted->start &&
+		    (!first || range->start < first->start))
+			first = range;
 	}
-	while (getline(&line, &size, maps) > 0) {
-		if (now_ns() >= look->ends_at ||
-		    (!(++lines % 64) && cpu_ns() > end)) {
-			look->is_cut = true;
-			break;
-		}
-		if (!parse_line(line, &mapped))
-			continue;
-		nr++;
-		look->read_to = mapped.end;
-		fn(look, &mapped);
-	}
-	if (ferror(maps))
-		err = errno ? -errno : -EIO;
-	free(line);
-	fclose(maps);
-	return err || nr || look->is_cut ? err : -ESRCH;
-}
-
-static void add_runtime(struct look *look, const struct mapped *mapped)
-{
-	const struct runtime *runtime;
-	unsigned int i = 0;
-
-	if (mapped->is_anonymous || !mapped->key.inode)
-		return;
-	runtime = runtimes_find(mapped->name);
-	if (!runtime)
-		return;
-	while (i < look->nr_runtimes && look->runtimes[i] != runtime)
-		i++;
-	look->switches |= runtime->switches;
-	/* More are too many to be sure of. */
-	if (i == MAX_RUNTIMES)
-		look->is_excluded = true;
-	else if (i == look->nr_runtimes)
-		look->runtimes[look->nr_runtimes++] = runtime;
-	if (runtime->has_text && mapped->end - mapped->start >
-				 look->text.end - look->text.start)
-		look->text = *mapped;
-}
-
-/* Add a range, or enlarge the last one. */
-static void add_wanted(struct look *look, const struct mapped *mapped)
-{
-	struct wanted *last = look->nr ? &look->wanted[look->nr - 1] : NULL;
-	const bool is_memory = !mapped->key.inode;
-
-	if (mapped->end - mapped->start > MAX_SIZE)
-		return;
-	if (last && is_memory && last->nr_mappings &&
-	    last->nr_mappings < MAX_MAPPINGS && last->end == mapped->start &&
-	    mapped->end - last->start <= MAX_SIZE) {
-		last->end = mapped->end;
-		last->nr_mappings++;
-		return;
-	}
-	if (look->nr == CODE_MAX_RANGES) {
-		look->is_full = true;
-		return;
-	}
-	look->wanted[look->nr++] = (struct wanted) {
-		.start = mapped->start,
-		.end = mapped->end,
-		.nr_mappings = is_memory,
-	};
-}
-
-static void add_code(struct look *look, const struct mapped *mapped)
-{
-	for (unsigned int i = 0; i < look->nr_runtimes && !mapped->is_anonymous &&
-				 mapped->key.inode; i++)
-		look->is_excluded |= runtime_excludes(look->runtimes[i],
-						      mapped->name);
-	if (mapped->is_anonymous ||
-	    (look->has_text && is_same_key(&mapped->key, &look->text.key)))
-		add_wanted(look, mapped);
-}
-
-/* --- the process */
-
-/* Returns whether the command line has what the runtimes need. */
-static bool has_options(int process, const struct look *look)
-{
-	static char words[MAX_WORDS];
-	ssize_t got, size = 0;
-	int fd;
-
-	fd = openat(process, "cmdline", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (size < MAX_WORDS &&
-	       (got = read(fd, words + size, MAX_WORDS - size)) > 0)
-		size += got;
-	close(fd);
-	for (unsigned int i = 0; i < look->nr_runtimes; i++)
-		if (!runtime_has_option(look->runtimes[i], words, size))
-			return false;
-	return true;
-}
-
-static bool needs_options(const struct look *look)
-{
-	for (unsigned int i = 0; i < look->nr_runtimes; i++)
-		if (look->runtimes[i]->option)
-			return true;
-	return false;
-}
-
-/* Find the file of @look->text, without a request to its server, which may never answer. */
-static void find_text(int process, const struct look *look,
-		      struct reader_code_text *text)
-{
-	struct statx stat;
-	char path[64];
-
-	*text = (struct reader_code_text) { 0 };
-	if (!look->text.end)
-		return;
-	snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64,
-		 look->text.start, look->text.end);
-	if (statx(process, path, AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-		  STATX_TYPE | STATX_INO, &stat) || !S_ISREG(stat.stx_mode))
-		return;
-	text->is_set = true;
-	text->device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-	text->inode = stat.stx_ino;
-}
-
-/*
- * Look at the process. @done is the runtime's file, if it has a section; @text is set to
- * the one that was found. Returns 0 with @look->nr_runtimes 0 if it is none of a runtime,
- * or a negative errno: -ESRCH if it has ended, -ETIME if that could not be found out.
- */
-static int look_at(int process, const struct reader_code_text *done,
-		   struct reader_code_text *text, struct look *look)
-{
-	int err;
-
-	*look = (struct look) { .ends_at = now_ns() + LOOK_NS };
-	*text = (struct reader_code_text) { 0 };
-	err = for_each_mapping(process, look, add_runtime);
-	if (!err && !look->nr_runtimes && look->is_cut)
-		err = -ETIME;
-	if (err || !look->nr_runtimes)
-		return err;
-	find_text(process, look, text);
-	look->has_text = done->is_set && done->is_done && text->is_set &&
-			 done->device == text->device &&
-			 done->inode == text->inode;
-	text->is_done = look->has_text;
-	err = for_each_mapping(process, look, add_code);
-	if (!err && (look->is_excluded ||
-		     (needs_options(look) && !has_options(process, look))))
-		look->nr_runtimes = 0;
-	return err;
+	return first;
 }
 
 /* --- attaching */
 
-static void detach(uint64_t id)
+void reader_code_detach(uint64_t id)
 {
 	struct sframe_unwind_detach arg = { .size = sizeof(arg), .id = id };
 
@@ -316,7 +53,7 @@ static void detach(uint64_t id)
 }
 
 /* Attach to a range. Returns 0 or a negative errno, with @reply->text if it says more. */
-static int attach(pid_t pid, struct wanted *wanted, bool switches,
+static int attach(pid_t pid, struct reader_wanted *wanted, bool switches,
 		  struct reader_reply *reply)
 {
 	const uint64_t size = wanted->end - wanted->start;
@@ -355,7 +92,7 @@ static int attach(pid_t pid, struct wanted *wanted, bool switches,
 }
 
 /* Returns whether the attachment is still used. */
-static bool is_alive(uint64_t id)
+bool reader_code_is_alive(uint64_t id)
 {
 	struct sframe_unwind_attached attached;
 	struct sframe_unwind_list_attached list = {
@@ -371,16 +108,17 @@ static bool is_alive(uint64_t id)
 }
 
 /* Keep those of @code behind what there was time to read: nothing is known of them. */
-static unsigned int keep_unread(const struct reader_code *code, struct look *look)
+static unsigned int keep_unread(const struct reader_code *code, struct reader_look *look)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < code->nr && look->nr < CODE_MAX_RANGES; i++) {
+	for (unsigned int i = 0; i < code->nr && look->nr < CODE_MAX_PLACES; i++) {
 		const struct reader_code_range *range = &code->ranges[i];
 
-		if (range->start < look->read_to || !is_alive(range->id))
+		if (range->object || range->start < look->read_to ||
+		    !reader_code_is_alive(range->id))
 			continue;
-		look->wanted[look->nr++] = (struct wanted) {
+		look->wanted[look->nr++] = (struct reader_wanted) {
 			.start = range->start,
 			.end = range->end,
 			.id = range->id,
@@ -396,7 +134,8 @@ static unsigned int keep_unread(const struct reader_code *code, struct look *loo
  * If there was no time to read all mappings, it is not known of which the process is.
  */
 static bool is_as_wanted(const struct reader_code_range *range,
-			 const struct wanted *wanted, const struct look *look)
+			 const struct reader_wanted *wanted,
+			 const struct reader_look *look)
 {
 	return range->start == wanted->start && range->end == wanted->end &&
 	       (range->switches == look->switches || look->is_cut);
@@ -406,25 +145,27 @@ static bool is_as_wanted(const struct reader_code_range *range,
  * Keep the attachments of @code that are as wanted. Detach the others that would be in
  * the way. Returns how many are kept.
  */
-static unsigned int keep(const struct reader_code *code, struct look *look)
+static unsigned int keep(const struct reader_code *code, struct reader_look *look)
 {
 	unsigned int at = 0, nr = 0;
 
-	/* Both are in the order of addresses. */
+	/* Both are in the order of addresses. Announced code is kept elsewhere. */
 	for (unsigned int i = 0; i < code->nr; i++) {
 		const struct reader_code_range *range = &code->ranges[i];
 
+		if (range->object)
+			continue;
 		while (at < look->nr && look->wanted[at].end <= range->start)
 			at++;
 		if (at == look->nr || look->wanted[at].start >= range->end)
 			continue;
 		if (is_as_wanted(range, &look->wanted[at], look) &&
-		    is_alive(range->id)) {
+		    reader_code_is_alive(range->id)) {
 			look->wanted[at].id = range->id;
 			look->wanted[at].switches = range->switches;
 			nr++;
 		} else {
-			detach(range->id);
+			reader_code_detach(range->id);
 		}
 	}
 	return look->is_cut ? nr + keep_unread(code, look) : nr;
@@ -459,16 +200,19 @@ static bool handle_error(int err, struct reader_reply *reply)
 	}
 }
 
-/* Attach to what is wanted and has no section. Returns whether to anything. */
-static bool attach_new(const struct reader_request *request, struct look *look,
-		       struct reader_reply *reply)
+/*
+ * Attach to what is wanted and has no section; @used of the ranges are used by announced
+ * code. Returns whether to anything.
+ */
+static bool attach_new(const struct reader_request *request, struct reader_look *look,
+		       unsigned int used, struct reader_reply *reply)
 {
-	unsigned int nr = keep(&request->code, look);
+	unsigned int nr = used + keep(&request->code, look);
 	bool has_any = false;
 	int err;
 
 	for (unsigned int i = 0; i < look->nr; i++) {
-		struct wanted *wanted = &look->wanted[i];
+		struct reader_wanted *wanted = &look->wanted[i];
 
 		if (wanted->id)
 			continue;
@@ -490,8 +234,39 @@ static bool attach_new(const struct reader_request *request, struct look *look,
 	return has_any;
 }
 
+/* Leave out what announced code has: a range that has some inside is cut in two. */
+static void cut_out(const struct announced_ranges *announced, struct reader_look *look)
+{
+	static struct reader_wanted before[CODE_MAX_PLACES];
+	const unsigned int nr = look->nr;
+
+	if (!announced->nr)
+		return;
+	memcpy(before, look->wanted, nr * sizeof(before[0]));
+	look->nr = 0;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct reader_wanted rest = before[i];
+
+		while (rest.start < rest.end) {
+			const struct reader_code_range *next =
+				next_announced(announced, &rest);
+			struct reader_wanted part = rest;
+
+			part.end = next ? next->start : rest.end;
+			if (part.start < part.end) {
+				if (look->nr == CODE_MAX_PLACES) {
+					look->is_full = true;
+					return;
+				}
+				look->wanted[look->nr++] = part;
+			}
+			rest.start = next ? next->end : rest.end;
+		}
+	}
+}
+
 /* Returns whether all addresses of @wanted are still wanted. */
-static bool is_wanted(const struct look *now, const struct wanted *wanted)
+static bool is_wanted(const struct reader_look *now, const struct reader_wanted *wanted)
 {
 	uint64_t at = wanted->start;
 
@@ -503,43 +278,66 @@ static bool is_wanted(const struct look *now, const struct wanted *wanted)
 
 /* Detach what was attached to and does not match what the process is now. */
 static void check_new(int process, const struct reader_request *request,
-		      struct look *look, struct reader_reply *reply)
+		      struct reader_look *look, struct reader_reply *reply)
 {
-	static struct look now;
+	static struct reader_look now;
 	struct reader_code_text text;
-	const int err = look_at(process, &request->code.text, &text, &now);
+	const int err = reader_look(process, &request->code, &text, &now);
 	const bool is_runtime = !err && now.nr_runtimes;
 
 	for (unsigned int i = 0; i < look->nr; i++) {
-		struct wanted *wanted = &look->wanted[i];
+		struct reader_wanted *wanted = &look->wanted[i];
 
 		if (!wanted->is_new || (is_runtime && is_wanted(&now, wanted)))
 			continue;
-		detach(wanted->id);
+		reader_code_detach(wanted->id);
 		wanted->id = 0;
 		reply->code.has_changed = true;
 	}
-	if (err == -ESRCH || (!err && !is_runtime))
+	if (err == -ESRCH || (!err && !is_runtime && !now.announces))
 		reply->code.is_runtime = false;
 }
 
-static void put_ranges(const struct look *look, struct reader_reply *reply,
-		       unsigned char *entries, size_t *size)
+static void put_range(const struct reader_code_range *range,
+		      struct reader_reply *reply, unsigned char *entries,
+		      size_t *size)
+{
+	if (reply->code.nr == CODE_MAX_RANGES) {
+		reader_code_detach(range->id);
+		reply->code.is_full = true;
+		return;
+	}
+	memcpy(entries + *size, range, sizeof(*range));
+	*size += sizeof(*range);
+	reply->code.nr++;
+}
+
+static void put_ranges(const struct reader_look *look,
+		       const struct announced_ranges *announced,
+		       struct reader_reply *reply, unsigned char *entries,
+		       size_t *size)
 {
 	for (unsigned int i = 0; i < look->nr; i++) {
 		const struct reader_code_range range = {
 			.start = look->wanted[i].start,
 			.end = look->wanted[i].end,
 			.id = look->wanted[i].id,
+			.weight = 1,
 			.switches = look->wanted[i].switches,
 		};
 
-		if (!range.id)
-			continue;
-		memcpy(entries + *size, &range, sizeof(range));
-		*size += sizeof(range);
-		reply->code.nr++;
+		if (range.id)
+			put_range(&range, reply, entries, size);
 	}
+	for (unsigned int i = 0; i < announced->nr; i++)
+		put_range(&announced->ranges[i], reply, entries, size);
+}
+
+/* The process has ended, or is another one: nobody else knows what is new. */
+static void detach_announced(const struct announced_ranges *announced)
+{
+	for (unsigned int i = 0; i < announced->nr; i++)
+		reader_code_detach(announced->ranges[i].id);
 }
 
 /* The process cannot be looked at now: it keeps what it has. */
@@ -549,7 +347,10 @@ static void keep_all(const struct reader_request *request, int err,
 {
 	reader_fail(reply, READER_FIND, err, "%s", strerror(-err));
 	reply->code.is_runtime = true;
+	reply->code.announces = request->code.follows;
 	reply->code.text = request->code.text;
+	reply->code.objects = request->code.objects;
+	reply->code.next = request->code.next;
 	reply->code.nr = request->code.nr;
 	*size = request->code.nr * sizeof(request->code.ranges[0]);
 	memcpy(entries, request->code.ranges, *size);
@@ -562,7 +363,8 @@ void reader_code(const struct reader_request *request,
 		 struct reader_reply *reply, unsigned char *entries,
 		 size_t *size)
 {
-	static struct look look;
+	static struct announced_ranges announced;
+	static struct reader_look look;
 	char path[64];
 	int process, err;
 
@@ -571,19 +373,29 @@ void reader_code(const struct reader_request *request,
 	if (process < 0)
 		err = errno == ENOENT ? -ESRCH : -errno;
 	else
-		err = look_at(process, &request->code.text, &reply->code.text,
+		err = reader_look(process, &request->code, &reply->code.text,
 			      &look);
 	if (err && err != -ESRCH) {
 		keep_all(request, err, reply, entries, size);
-	} else if (!err && look.nr_runtimes) {
+	} else if (!err && (look.nr_runtimes || look.announces)) {
+		announced.nr = 0;
+		announced.weight = 0;
+		if (look.announces)
+			reader_announced(process, request, reply, &announced);
+		look.ends_at = now_ns() + LOOK_NS;
+		cut_out(&announced, &look);
 		reply->code.is_runtime = true;
-		reply->code.is_full = look.is_full;
-		reply->code.is_partial = look.is_cut;
+		reply->code.announces = look.announces;
+		reply->code.is_quiet &= !look.nr_runtimes && !look.is_cut;
+		reply->code.is_full |= look.is_full;
+		reply->code.is_partial |= look.is_cut;
 		look.switches &= request->code.can_switch;
-		if (attach_new(request, &look, reply))
+		if (attach_new(request, &look, announced.weight, reply))
 			check_new(process, request, &look, reply);
 		if (reply->code.is_runtime)
-			put_ranges(&look, reply, entries, size);
+			put_ranges(&look, &announced, reply, entries, size);
+		else
+			detach_announced(&announced);
 	}
 	if (process >= 0)
 		close(process);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "convert/snapshot/snapshot.h"
 #include "open_file.h"
 #include "reader_task.h"
+#include "worker.h"
 #include "worker/message.h"
 
 /* Limit of CPU time of a MAPS request; the rest is left to the next request. */
@@ -27,6 +29,10 @@
 
 /* Memory for snapshots, so that small files need no memfd if the cache has them. */
 #define ROOM (4U << 20)
+
+/* How long a server of workers is kept that is not used, and time between two looks at it. */
+#define SERVER_IDLE_MS	5000
+#define SERVER_CHECK_MS	1000
 
 /* Keys that are remembered, to report each file only once. */
 #define NR_SEEN 256
@@ -319,7 +325,8 @@ static int answer(struct reader_reply *reply, const unsigned char *rest,
 	const uint64_t now = cpu_ns();
 	int err;
 
-	reply->cpu_ns = now - *cpu;
+	/* A worker's is in it already. */
+	reply->cpu_ns += now - *cpu;
 	*cpu = now;
 	err = message_send(READER_SOCKET, reply, sizeof(*reply), rest, size,
 			   fds);
@@ -339,6 +346,19 @@ static bool can_close_now(const struct reader_reply *reply, int file,
 	       (file < 0 || reply->file.is_trusted);
 }
 
+/*
+ * Wait for a request. A server that was started for announced code has memory and a sandbox:
+ * do not keep it for long.
+ */
+static void wait_for_request(void)
+{
+	struct pollfd request = { .fd = READER_SOCKET, .events = POLLIN };
+
+	while (workers_end_unused(SERVER_IDLE_MS) &&
+	       !poll(&request, 1, SERVER_CHECK_MS))
+		;
+}
+
 int reader_run(void *data)
 {
 	static unsigned char rest[READER_MAX_REPLY];
@@ -346,11 +366,13 @@ int reader_run(void *data)
 	uint64_t cpu = cpu_ns();
 
 	(void)data;
+	workers_forget();
 	for (;;) {
 		struct reader_reply reply = { 0 };
 		int given[2], fds[2] = { -1, -1 }, file = -1;
 		size_t size = 0;
 
+		wait_for_request();
 		if (message_receive(READER_SOCKET, &request, sizeof(request),
 				    given, false) != sizeof(request))
 			return 1;

@@ -22,8 +22,8 @@
  *			is the daemon's own.
  * READER_ATTACH	attach a section from the cache, from a worker or of another
  *			file
- * READER_CODE		find generated code of a process of a known runtime, and attach
- *			sections to it
+ * READER_CODE		find generated code of a process, of a known runtime or
+ *			announced, and attach sections to it
  *
  * Files are passed as O_PATH descriptors: opening, reading and closing a file can
  * block on its server, so only readers do that. After the reply to FILE and ATTACH
@@ -74,19 +74,72 @@ struct reader_attach {
 	struct digest digest;
 };
 
-/* Ranges of one process. */
-#define CODE_MAX_RANGES 64U
+/* Ranges of one process; and those of code that keeps frame pointers. */
+#define CODE_MAX_RANGES 256U
+#define CODE_MAX_PLACES 64U
+
+/* Announced objects of one process that are remembered though they have no section. */
+#define CODE_MAX_OBJECTS 128U
 
 /**
  * struct reader_code_range - a range of addresses, and the attachment for it
  *
+ * @start, @end: the range.
+ * @id: of the attachment.
+ * @object, @object_size: the announced object that it is for; 0 if it keeps frame
+ *	pointers.
+ * @key: tells it from others that have been at the same place: a hash of its bytes.
+ * @weight: 1, and more for a large section: as so many ranges it counts.
  * @switches: attached as code that calls functions on another stack; 0 or 1.
  */
 struct reader_code_range {
 	uint64_t start;
 	uint64_t end;
 	uint64_t id;
+	uint64_t object;
+	uint64_t object_size;
+	uint64_t key;
+	uint64_t weight;
 	uint64_t switches;
+};
+
+/**
+ * enum reader_code_why - why an announced object has no section
+ *
+ * @CODE_REFUSED: it cannot get one: it is not tried again.
+ * @CODE_LATER: something was in the way that may be gone later: it is tried again, after
+ *	a pause that is longer each time, and refused after some times.
+ * @CODE_AMBIGUOUS: another one has code there, too: it is tried again when that is not
+ *	announced any more.
+ */
+enum reader_code_why {
+	CODE_REFUSED = 1,
+	CODE_LATER,
+	CODE_AMBIGUOUS,
+};
+
+/**
+ * struct reader_code_object - an announced object that has no section
+ *
+ * @key: see struct reader_code_range.
+ * @start, @end: where its code is; both 0 if that is not known.
+ * @again_at: LATER: it is not tried again before that, in nanoseconds of CLOCK_MONOTONIC.
+ * @tries: LATER: how much has been spent on it. See following_objects.c.
+ * @why: enum reader_code_why.
+ */
+struct reader_code_object {
+	uint64_t key;
+	uint64_t start;
+	uint64_t end;
+	uint64_t again_at;
+	uint32_t tries;
+	uint32_t why;
+};
+
+/* These, those first that were found last. */
+struct reader_code_objects {
+	uint32_t nr;
+	struct reader_code_object all[CODE_MAX_OBJECTS];
 };
 
 /**
@@ -108,15 +161,26 @@ struct reader_code_text {
  *
  * @text: with @text.is_done, its mappings are attached to as well.
  * @can_switch: the module knows code that calls functions on another stack.
- * @max: most ranges it may have after this look.
+ * @follows: also attach to code that it announces.
+ * @may_convert: a worker may be used for that.
+ * @nice: added to the worker's niceness.
+ * @max: most ranges it may have after this look, by their weights.
  * @nr, @ranges: ranges that were attached to.
+ * @objects: announced objects that have been tried and have no section.
+ * @next: entry of the list of announced objects at which to go on with those that have not
+ *	been tried; 0 to begin with the first. One look takes a few of them.
  */
 struct reader_code {
 	struct reader_code_text text;
 	bool can_switch;
+	bool follows;
+	bool may_convert;
+	int nice;
 	uint32_t max;
 	uint32_t nr;
 	struct reader_code_range ranges[CODE_MAX_RANGES];
+	struct reader_code_objects objects;
+	uint64_t next;
 };
 
 /**
@@ -230,27 +294,37 @@ struct reader_maps_entry {
 /**
  * struct reader_code_reply - reply to CODE
  *
- * @is_runtime: the process is one of a runtime. If not, or if it has ended, it has no
- *	ranges.
+ * @is_runtime: the process is one of a runtime, or can announce code. If not, or if it has
+ *	ended, it has no ranges.
+ * @announces: it can announce code.
+ * @is_quiet: it can, but has announced none, and it is of no runtime.
  * @is_full: it has more ranges than the request allows.
  * @is_refused: the kernel's limits are reached.
  * @has_changed: its mappings have changed during the look.
  * @is_partial: a range was left out that may be attached to later: its addresses have a
  *	section of another client, or of a process with which this one shares its memory;
  *	or it has changed; or the kernel had no room or memory;
- *	or there were too many mappings to read them all now, or the time was over.
+ *	or there were too many mappings to read them all now, or the time was over,
+ *	or it needs a worker and may not have one.
+ * @worker_ns: time that workers have taken.
  * @text: the runtime's file.
+ * @objects, @next: see struct reader_code.
  * @nr: ranges that have an attachment now, which follow the reply, each a struct
- *	reader_code_range, by address. Those of the request that are not among them may
- *	still be attached.
+ *	reader_code_range: those of announced code behind the others, these by address.
+ *	Those of the request that are not among them may still be attached.
  */
 struct reader_code_reply {
 	bool is_runtime;
+	bool announces;
+	bool is_quiet;
 	bool is_full;
 	bool is_refused;
 	bool has_changed;
 	bool is_partial;
+	uint64_t worker_ns;
 	struct reader_code_text text;
+	struct reader_code_objects objects;
+	uint64_t next;
 	uint32_t nr;
 };
 

@@ -57,6 +57,12 @@ static const struct runtime never[] = {
 	{ .name = "libgandiva*" },
 };
 
+/* Announce code to debuggers. */
+static const struct runtime announcers[] = {
+	{ .name = "libLLVM*", .announces = true },
+	{ .name = "libllvmlite*", .announces = true },
+};
+
 static struct runtime *configured;
 static size_t nr_configured;
 
@@ -138,6 +144,8 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->is_off = true;
 		} else if (!strcmp(word, "never")) {
 			runtime->is_never = true;
+		} else if (!strcmp(word, "announces")) {
+			runtime->announces = true;
 		} else if (!strcmp(word, "unless")) {
 			problem = parse_unless(&at, runtime);
 			if (problem)
@@ -150,13 +158,14 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->option = at;
 			break;
 		} else {
-			return "only \"text\", \"switch\", \"off\", \"never\", \"unless\" and \"option\" may follow the name";
+			return "only \"text\", \"switch\", \"off\", \"never\", \"announces\", \"unless\" and \"option\" may follow the name";
 		}
 	}
-	if ((runtime->is_off || runtime->is_never) &&
+	if ((runtime->is_off || runtime->is_never || runtime->announces) &&
 	    (runtime->has_text || runtime->switches || runtime->option ||
-	     runtime->unless[0] || runtime->is_off == runtime->is_never))
-		return "\"off\" and \"never\" go with nothing else";
+	     runtime->unless[0] ||
+	     runtime->is_off + runtime->is_never + runtime->announces != 1))
+		return "\"off\", \"never\" and \"announces\" go with nothing else";
 	return NULL;
 }
 
@@ -342,12 +351,26 @@ static bool is_match(const char *pattern, const char *name)
 	       !fnmatch(pattern, name, 0);
 }
 
-/* Find the first entry that matches, of those with or without is_never. */
+/* What an entry says about a file. */
+enum kind {
+	KIND_RUNTIME,
+	KIND_NEVER,
+	KIND_ANNOUNCES,
+};
+
+static enum kind kind_of(const struct runtime *runtime)
+{
+	if (runtime->announces)
+		return KIND_ANNOUNCES;
+	return runtime->is_never ? KIND_NEVER : KIND_RUNTIME;
+}
+
+/* Find the first entry of @kind that matches. */
 static const struct runtime *find_in(const struct runtime *runtimes, size_t nr,
-				     const char *name, bool is_never)
+				     const char *name, enum kind kind)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (runtimes[i].is_never == is_never &&
+		if (kind_of(&runtimes[i]) == kind &&
 		    is_match(runtimes[i].name, name))
 			return &runtimes[i];
 	return NULL;
@@ -359,11 +382,26 @@ const struct runtime *runtimes_find(const char *path)
 	char name[MAX_NAME + 1];
 
 	copy_name(path, name);
-	found = find_in(configured, nr_configured, name, false);
+	found = find_in(configured, nr_configured, name, KIND_RUNTIME);
 	if (!found)
 		found = find_in(built_in, sizeof(built_in) / sizeof(built_in[0]),
-				name, false);
+				name, KIND_RUNTIME);
 	return found && !found->is_off ? found : NULL;
+}
+
+bool runtimes_announce(const char *path)
+{
+	const struct runtime *found;
+	char name[MAX_NAME + 1];
+
+	copy_name(path, name);
+	/* An entry that is_off is for both. */
+	found = find_in(configured, nr_configured, name, KIND_RUNTIME);
+	if (found && found->is_off)
+		return false;
+	return find_in(configured, nr_configured, name, KIND_ANNOUNCES) ||
+	       find_in(announcers, sizeof(announcers) / sizeof(announcers[0]),
+		       name, KIND_ANNOUNCES);
 }
 
 bool runtime_excludes(const struct runtime *runtime, const char *path)
@@ -374,8 +412,9 @@ bool runtime_excludes(const struct runtime *runtime, const char *path)
 	for (size_t i = 0; i < RUNTIMES_MAX_UNLESS && runtime->unless[i]; i++)
 		if (is_match(runtime->unless[i], name))
 			return true;
-	return find_in(configured, nr_configured, name, true) ||
-	       find_in(never, sizeof(never) / sizeof(never[0]), name, false);
+	return find_in(configured, nr_configured, name, KIND_NEVER) ||
+	       find_in(never, sizeof(never) / sizeof(never[0]), name,
+		       KIND_RUNTIME);
 }
 
 /* Returns whether the words at @words, with 0 after each, begin with those of @option. */

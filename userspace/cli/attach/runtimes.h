@@ -25,6 +25,8 @@
  * @has_text: code in the file itself that no other rule is for keeps frame pointers, too.
  * @switches: generated code calls other functions on another stack than its own.
  * @is_off: the file does not make a process one of a runtime.
+ * @announces: the file announces the code that it generates to debuggers, by the
+ *	interface of GDB. It does not make a process one of a runtime.
  * @is_never: the file generates other code: a process of any runtime that maps it
  *	executable is left out. The file itself is of no runtime.
  * @unless: patterns of files that generate other code: a process that maps one of them
@@ -39,6 +41,7 @@ struct runtime {
 	bool has_text;
 	bool switches;
 	bool is_off;
+	bool announces;
 	bool is_never;
 	const char *unless[RUNTIMES_MAX_UNLESS];
 	const char *option;
@@ -71,6 +74,9 @@ void runtimes_read(const char *path, bool is_quiet);
  * Return: the first entry that matches, or NULL; also NULL if that is_off.
  */
 const struct runtime *runtimes_find(const char *path);
+
+/* Returns whether the file @path announces code. */
+bool runtimes_announce(const char *path);
 
 /* Returns whether a process of @runtime that maps the file @path is left out. */
 bool runtime_excludes(const struct runtime *runtime, const char *path);

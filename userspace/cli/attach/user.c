@@ -187,7 +187,8 @@ static bool is_idle(struct user *user, uint64_t now)
 {
 	credit(user, now);
 	return !user->nr_files && !user->nr_processes && !user->nr_reading &&
-	       !user->nr_jobs && !user->nr_codes && !user->nr_code_ranges &&
+	       !user->nr_jobs && !user->nr_codes && !user->nr_quiet &&
+	       !user->nr_code_ranges &&
 	       !user->misses_codes && !user->is_missed &&
 	       !user->recents.nr_rechecks &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&

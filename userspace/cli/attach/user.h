@@ -87,17 +87,20 @@ struct code_process;
  * @nr_reading: readers that are busy for the user.
  * @nr_jobs, @nr_waiting, @nr_trusted: the user's jobs, and those in the state JOB_WAIT
  *	with an untrusted and with a trusted file.
- * @nr_converting: workers that convert files of these jobs.
+ * @nr_converting: workers that convert files of these jobs, or announced code.
  * @others_bytes: the user's part of jobs.others_bytes.
  * @codes, @nr_codes: for code.c: the user's processes of known runtimes.
+ * @nr_quiet: for quiet.c: those that need no place there.
  * @nr_code_ranges: for code.c: ranges of these processes that are counted for the user.
  * @lost_ranges, @listed_ranges: for code.c: those of them that lost looks may have
  *	attached, after the last listing of attachments began, and before.
  * @misses_codes: for code.c: some of them had no place since the last retry.
  * @missed_codes_at, @missed_codes_last: for code.c: when that was first, and last.
+ * @has_lost_codes: for code.c: events of them may have been lost since all were looked at.
  * @told_codes: for code.c: bits of the limits that have been told of.
  * @next_look: for code.c: time of the next look at one of them.
- * @has_looked: for job.c: the last work for the user was such a look.
+ * @has_worker: for code.c: one of the workers is for a look at one of them.
+ * @has_looked: for job_ask.c: the last work for the user was such a look.
  * @nr_first: queue entries, requests, jobs and processes of runtimes that existed at the
  *	start.
  * @nr_first_codes: for code.c: those of them that are processes of runtimes.
@@ -137,14 +140,17 @@ struct user {
 	uint64_t others_bytes;
 	struct code_process *codes;
 	unsigned int nr_codes;
+	unsigned int nr_quiet;
 	unsigned int nr_code_ranges;
 	unsigned int lost_ranges;
 	unsigned int listed_ranges;
 	bool misses_codes;
 	uint64_t missed_codes_at;
 	uint64_t missed_codes_last;
+	bool has_lost_codes;
 	unsigned int told_codes;
 	uint64_t next_look;
+	bool has_worker;
 	bool has_looked;
 	unsigned int nr_first;
 	unsigned int nr_first_codes;

@@ -40,12 +40,16 @@
  * @child: the process.
  * @socket: connection to it.
  * @idle_since: in nanoseconds of CLOCK_MONOTONIC.
+ * @own_ns: CPU time of the server itself that worker_finish() has returned.
+ * @all_ns: the same with that of the processes that it has forked.
  * @next: next idle server.
  */
 struct server {
 	struct child *child;
 	int socket;
 	uint64_t idle_since;
+	uint64_t own_ns;
+	uint64_t all_ns;
 	struct server *next;
 };
 
@@ -258,6 +262,18 @@ void workers_end_idle(void)
 	end_idle(&idle, 0);
 }
 
+void workers_forget(void)
+{
+	while (idle) {
+		struct server *server = idle;
+
+		/* Its descriptors are not open here, and it is not this process's child. */
+		idle = server->next;
+		free(server);
+	}
+	wants_spare = false;
+}
+
 /*
  * Collect idle servers that have ended: they were killed, or have no complete sandbox. The
  * next one might end as well, so none is started before one is needed.
@@ -278,6 +294,14 @@ static void collect_ended(void)
 		free(server);
 		wants_spare = false;
 	}
+}
+
+bool workers_end_unused(unsigned int ms)
+{
+	collect_ended();
+	end_idle(&idle, ms);
+	children_collect_left();
+	return idle || children_left_of_all();
 }
 
 void workers_keep_spare(unsigned int ms)
@@ -310,9 +334,12 @@ static int ask(struct worker *worker, const int *snapshots, unsigned int nr)
 		.cpu_seconds = limits->cpu_seconds,
 		.max_rows = limits->max_rows,
 		.nice = limits->nice,
-		.flags = limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
-					       0,
+		.flags = (limits->is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED :
+						0) |
+			 (limits->is_object ? SFRAME_UNWIND_CONVERT_BY_FUNCTION :
+					      0),
 		.nr_snapshots = nr,
+		.is_object = limits->is_object,
 	};
 	int fds[WORKER_MAX_SNAPSHOTS + 1];
 
@@ -449,6 +476,22 @@ static void judge(struct worker_end *end, int code,
 		fail(end, EPROTO, "its conversion ended with status %d", code);
 }
 
+/*
+ * CPU time of a conversion that took @ns in its own process: the server's since the last
+ * one is added, which for the first one is that of its start.
+ */
+static uint64_t add_own(struct server *server, uint64_t ns)
+{
+	const uint64_t own = child_cpu_ns(server->child);
+
+	if (own > server->own_ns) {
+		ns += own - server->own_ns;
+		server->own_ns = own;
+	}
+	server->all_ns += ns;
+	return ns;
+}
+
 /* Returns whether the server has replied. */
 static bool has_answered(struct worker *worker, struct worker_reply *reply)
 {
@@ -475,6 +518,8 @@ static bool has_ended(struct worker *worker, struct worker_reply *reply)
 	    !child_collect(worker->server->child, &status, &usage))
 		return false;
 	reply->cpu_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	reply->cpu_ns -= reply->cpu_ns < worker->server->all_ns ?
+			 reply->cpu_ns : worker->server->all_ns;
 	reply->status = WIFEXITED(status) ? WEXITSTATUS(status) :
 					    WORKER_EXIT_SIGNAL + WTERMSIG(status);
 	/* A server that ended without a reply has made no result. */
@@ -493,7 +538,7 @@ int worker_finish(struct worker *worker, struct worker_end *end)
 	memset(end, 0, sizeof(*end));
 	end->result_fd = -1;
 	if (has_answered(worker, &reply)) {
-		end->cpu_ns = reply.cpu_ns;
+		end->cpu_ns = add_own(worker->server, reply.cpu_ns);
 		judge(end, reply.status, &worker->limits);
 		if (end->error || reply.is_last) {
 			end_server(worker->server);

@@ -39,6 +39,8 @@ struct worker;
  * @nice: added to the niceness, 0 to 19.
  * @max_rows: see struct sframe_unwind_convert_options.
  * @is_extended: make an extended section.
+ * @is_object: the snapshots are objects that one program has announced, not files: see
+ *	worker/object.h.
  * @user: user on whose behalf it runs, to count children left behind: see child.h.
  */
 struct worker_limits {
@@ -49,6 +51,7 @@ struct worker_limits {
 	int nice;
 	uint32_t max_rows;
 	bool is_extended;
+	bool is_object;
 	uid_t user;
 };
 
@@ -75,8 +78,8 @@ uint64_t worker_usual_memory(uint64_t stored);
  *	-ENOEXEC the worker cannot be run here: not caused by the file.
  * @text: the error, a sentence without the file's name, such as "takes more than
  *	30 s of CPU time to convert"; empty without an error.
- * @cpu_ns: CPU time used, in nanoseconds; if the wall-clock time was exceeded, the
- *	elapsed time.
+ * @cpu_ns: CPU time used, in nanoseconds, with that of starting a server for it; if the
+ *	wall-clock time was exceeded, the elapsed time.
  * @result_fd: memfd, sealed against all changes, to be closed, or -1.
  */
 struct worker_end {
@@ -121,7 +124,8 @@ int worker_start(struct worker **worker, int snapshot_fd,
  *
  * As worker_start(); the default limits are the sums over all snapshots. A file that takes
  * over the process makes the results of all of them, so it is only for files that nobody
- * but root can have written. If one of them breaks the process, there is no result at all.
+ * but root can have written, and for objects of one program. If one of them breaks the
+ * process, there is no result at all.
  */
 int worker_start_many(struct worker **worker, const int *snapshots,
 		      unsigned int nr, const struct worker_limits *limits);
@@ -149,6 +153,15 @@ void worker_kill(struct worker *worker);
 
 /* End the idle server processes, without waiting for them. */
 void workers_end_idle(void);
+
+/*
+ * End the idle server processes that have been idle for @ms, and collect all that have
+ * ended. Returns whether there are others: then call it again, for instance after a second.
+ */
+bool workers_end_unused(unsigned int ms);
+
+/* In a child that is to have workers of its own: forget the servers of its parent. */
+void workers_forget(void);
 
 /*
  * Have one idle server process: a new one needs several times as long for its sandbox
@@ -186,6 +199,17 @@ int worker_result_read_part(int result_fd, const struct worker_part *part,
 			    const struct worker_limits *limits,
 			    struct sframe_unwind_converted **converted,
 			    char *text, size_t size);
+
+/* After that: where the code of the object is. It can be anywhere. */
+void worker_result_code(int result_fd, const struct worker_part *part,
+			uint64_t *start, uint64_t *size);
+
+/*
+ * And what the object has of it: sets *@same, to be freed, to *@nr parts, which may say
+ * anything. Returns 0, or -ENOMEM or -EPROTO.
+ */
+int worker_result_same(int result_fd, const struct worker_part *part,
+		       struct worker_same **same, uint32_t *nr);
 
 /**
  * worker_weakness() - the part of the sandbox that is not available here

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -34,17 +35,24 @@ static bool is_error(int error)
 	}
 }
 
+/* Bytes of the result that @header begins, which is_header(). */
+static uint64_t size_of(const struct worker_header *header)
+{
+	return sizeof(*header) + header->text_size + header->packed_size +
+	       header->nr_same * sizeof(struct worker_same);
+}
+
 /* Returns whether @header, with @left bytes from its beginning on, makes sense. */
 static bool is_header(const struct worker_header *header, uint64_t left)
 {
 	if (memcmp(header->magic, WORKER_MAGIC, sizeof(header->magic)) ||
 	    header->text_size > WORKER_MAX_TEXT ||
 	    header->packed_size > left ||
-	    sizeof(*header) + header->text_size + header->packed_size > left)
+	    size_of(header) > left)
 		return false;
 	if (header->error)
-		return !header->packed_size && header->text_size &&
-		       is_error(header->error);
+		return !header->packed_size && !header->nr_same &&
+		       header->text_size && is_error(header->error);
 	return !header->text_size;
 }
 
@@ -65,8 +73,7 @@ static int read_header(int fd, const struct worker_part *part,
 			    sizeof(*header) ||
 		    !is_header(header, whole - *at))
 			return -EPROTO;
-		end += sizeof(*header) + header->text_size +
-		       header->packed_size;
+		end += size_of(header);
 	}
 	/* There is nothing after the last one. */
 	return part->index + 1 < part->nr || end == whole ? 0 : -EPROTO;
@@ -161,6 +168,41 @@ int worker_result_read_part(int result_fd, const struct worker_part *part,
 	if (header.error)
 		return tell_error(result_fd, at, &header, limits, text, size);
 	return unpack(result_fd, &header, at, converted, text, size);
+}
+
+void worker_result_code(int result_fd, const struct worker_part *part,
+			uint64_t *start, uint64_t *size)
+{
+	struct worker_header header;
+	uint64_t at;
+	const int err = read_header(result_fd, part, &header, &at);
+
+	*start = err ? 0 : header.code_start;
+	*size = err ? 0 : header.code_size;
+}
+
+int worker_result_same(int result_fd, const struct worker_part *part,
+		       struct worker_same **same, uint32_t *nr)
+{
+	struct worker_header header;
+	uint64_t at, size;
+
+	*same = NULL;
+	*nr = 0;
+	if (read_header(result_fd, part, &header, &at))
+		return -EPROTO;
+	size = header.nr_same * sizeof(**same);
+	at += size_of(&header) - size;
+	*same = malloc(size ? size : 1);
+	if (!*same)
+		return -ENOMEM;
+	if (pread(result_fd, *same, size, at) != (ssize_t)size) {
+		free(*same);
+		*same = NULL;
+		return -EPROTO;
+	}
+	*nr = header.nr_same;
+	return 0;
 }
 
 /* The only result. */

@@ -375,6 +375,34 @@ static bool ask(const struct inspect_request *request)
 	return false;
 }
 
+/* Ask for one answer. */
+static bool ask_once(const struct inspect_request *request,
+		     union message *message, int *fd)
+{
+	const uint64_t begin = now_ns();
+
+	return ask(request) && receive(begin, message, fd);
+}
+
+bool inspect_ask(const struct inspect_request *request,
+		 struct inspect_answer *answer, char *text, int *fd)
+{
+	union message message;
+
+	if (!ask_once(request, &message, fd))
+		return false;
+	*answer = message.answer;
+	if (text)
+		memcpy(text, message.bytes + sizeof(message.answer),
+		       INSPECT_MAX_TEXT);
+	return true;
+}
+
+uid_t inspect_asked(void)
+{
+	return inspector.user;
+}
+
 /* Whether the round is over before the rest of a process. */
 static bool is_round_over(const struct inspect_request *request)
 {
@@ -467,7 +495,6 @@ bool inspect_build_id(struct sframe_unwind_profile_map *map,
 		.device = mapped->device,
 		.inode = mapped->inode,
 	};
-	const uint64_t begin = now_ns();
 	union message message;
 	int fd;
 
@@ -475,41 +502,14 @@ bool inspect_build_id(struct sframe_unwind_profile_map *map,
 	if (snprintf(request.name, sizeof(request.name), "%s", mapped->name) >=
 	    (int)sizeof(request.name))
 		return false;
-	if (is_interrupted() || !ask(&request) ||
-	    !receive(begin, &message, &fd) || !message.answer.is_known)
+	if (is_interrupted() || !ask_once(&request, &message, &fd) ||
+	    !message.answer.is_known)
 		return false;
 	*is_sure = message.answer.is_sure;
 	map->build_id_size = message.answer.record.map.build_id_size;
 	memcpy(map->build_id, message.answer.record.map.build_id,
 	       sizeof(map->build_id));
 	return true;
-}
-
-static bool open_file(struct object_file *file, enum inspect_what what,
-		      const struct history_object *known)
-{
-	struct inspect_request request = {
-		.file.fd = -1,
-		.what = what,
-		.pid = known->pid,
-		.start = known->start,
-		.end = known->end,
-	};
-	const uint64_t begin = now_ns();
-	union message message;
-	int fd;
-
-	*file = (struct object_file){ .fd = -1 };
-	if (snprintf(request.name, sizeof(request.name), "%s", known->name) >=
-	    (int)sizeof(request.name))
-		return false;
-	if (!ask(&request) || !receive(begin, &message, &fd))
-		return false;
-	*file = message.answer.file;
-	file->fd = fd;
-	if (file->may_block && !file->is_ours)
-		file->user = inspector.user;
-	return fd >= 0;
 }
 
 bool inspect_copy(struct object_file *file, pid_t pid)
@@ -537,48 +537,6 @@ bool inspect_copy(struct object_file *file, pid_t pid)
 	*file = message.answer.file;
 	file->fd = fd;
 	return true;
-}
-
-bool inspect_open(struct object_file *file, const char *path, pid_t pid)
-{
-	const struct history_object known = {
-		.name = (char *)path,
-		.pid = pid,
-	};
-
-	return open_file(file, INSPECT_OPEN, &known);
-}
-
-bool inspect_open_mapped(struct object_file *file,
-			 const struct history_object *known)
-{
-	*file = (struct object_file){ .fd = -1 };
-	return known->is_live && open_file(file, INSPECT_MAPPED, known);
-}
-
-bool inspect_open_in_root(struct object_file *file,
-			  const struct history_object *known)
-{
-	return open_file(file, INSPECT_IN_ROOT, known);
-}
-
-char *inspect_kernel_stack(pid_t pid, pid_t tid)
-{
-	const struct inspect_request request = {
-		.file.fd = -1,
-		.what = INSPECT_STACK,
-		.pid = pid,
-		.tid = tid,
-	};
-	const uint64_t begin = now_ns();
-	union message message;
-	const char *text;
-	int fd;
-
-	if (!ask(&request) || !receive(begin, &message, &fd))
-		return NULL;
-	text = message.bytes + sizeof(message.answer);
-	return *text ? table_copy(text) : NULL;
 }
 
 void inspect_complain(void)

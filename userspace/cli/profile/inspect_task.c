@@ -397,6 +397,7 @@ static void handle(struct task *task, struct inspect_request *request)
 {
 	struct inspect_answer last = { .is_last = true };
 	char path[64], text[INSPECT_MAX_TEXT] = "";
+	int fd;
 
 	task->pid = request->pid;
 	task->budget = request->budget;
@@ -424,6 +425,15 @@ static void handle(struct task *task, struct inspect_request *request)
 		last.is_known = object_file_copy(&last.file);
 		answer(task, &last, text, last.is_known ? last.file.fd : -1);
 		object_file_close(&last.file);
+		return;
+	case INSPECT_OBJECTS:
+		last.look = request->look;
+		fd = jit_objects_look(request->pid, request->file.fd,
+				      &last.look);
+		answer(task, &last, text, fd);
+		if (fd >= 0)
+			close(fd);
+		object_file_close(&request->file);
 		return;
 	default:
 		open_file(&last.file, request);

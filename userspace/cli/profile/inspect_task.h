@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "cli/profile/jit_objects.h"
 #include "cli/profile/object_file.h"
 
 /*
@@ -18,6 +19,7 @@
  * INSPECT_STACK	the kernel's stack of a thread
  * INSPECT_BUILD_ID	the build ID of a mapped file
  * INSPECT_COPY		object_file_copy() of the file that comes with the request
+ * INSPECT_OBJECTS	jit_objects_look(), with the file so far
  */
 enum inspect_what {
 	INSPECT_MAPS = 1,
@@ -28,6 +30,7 @@ enum inspect_what {
 	INSPECT_STACK,
 	INSPECT_BUILD_ID,
 	INSPECT_COPY,
+	INSPECT_OBJECTS,
 };
 
 /*
@@ -48,7 +51,8 @@ enum inspect_what {
  * @budget: what INSPECT_MAPS and INSPECT_PROCESS may cost.
  * @start, @end: a mapping of it.
  * @device, @inode: as in struct mapped_file, for INSPECT_BUILD_ID.
- * @file: what INSPECT_COPY copies.
+ * @file: what INSPECT_COPY copies, or the file of INSPECT_OBJECTS.
+ * @look: of INSPECT_OBJECTS.
  * @name: the file.
  */
 struct inspect_request {
@@ -62,6 +66,7 @@ struct inspect_request {
 	dev_t device;
 	ino_t inode;
 	struct object_file file;
+	struct jit_objects_look look;
 	char name[PATH_MAX];
 };
 
@@ -75,6 +80,7 @@ struct inspect_request {
  * @cost: what the request has cost.
  * @record: of a process; its name is the text. Or the build ID.
  * @file: the file; the message has its descriptor.
+ * @look: what a look has found; the message has what is new.
  */
 struct inspect_answer {
 	bool is_last;
@@ -85,10 +91,21 @@ struct inspect_answer {
 	union {
 		struct sframe_unwind_profile_record record;
 		struct object_file file;
+		struct jit_objects_look look;
 	};
 };
 
 #define INSPECT_MAX_TEXT	8192u
+
+/*
+ * Ask the child for one answer. Returns whether there is one; *@fd is its descriptor, to be
+ * closed, or -1. @text: INSPECT_MAX_TEXT bytes for its text, or NULL.
+ */
+bool inspect_ask(const struct inspect_request *request,
+		 struct inspect_answer *answer, char *text, int *fd);
+
+/* Returns the user whom the last request was counted for. */
+uid_t inspect_asked(void);
 
 /* The socket's descriptor in the child; 0 to 2 are /dev/null. */
 #define INSPECT_SOCKET	3

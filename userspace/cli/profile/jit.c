@@ -9,6 +9,7 @@
 #include "cli/attach/clock.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/jit.h"
+#include "cli/profile/jit_objects.h"
 #include "cli/profile/jit_open.h"
 #include "cli/profile/jit_reader.h"
 #include "cli/profile/processes.h"
@@ -25,7 +26,11 @@
 /* Bytes of a file that may be copied to memory, to be read. */
 #define COPY_MAX	(64ULL << 20)
 
-enum { DUMP, MAP };
+/* Bytes of objects of a running process that are kept; time of a look that is not counted. */
+#define OBJECTS_MAX	(32ULL << 20)
+#define LOOK_FREE_NS	(20 * MS)
+
+_Static_assert(JIT_OBJECTS < JIT_FILES, "one for each kind");
 
 /**
  * struct named - what a file has told
@@ -45,7 +50,9 @@ struct named {
 /**
  * struct jit - functions of a process
  *
- * @files: by DUMP and MAP.
+ * @files: by enum jit_kind.
+ * @objects: what it has announced, if it is looked at while it runs.
+ * @objects_charged: what is counted of that for the user.
  * @nr_read: how many were read.
  * @user: whose names they are.
  * @started: when the process was started, as processes_started() tells.
@@ -54,6 +61,8 @@ struct named {
  */
 struct jit {
 	struct named files[JIT_FILES];
+	struct jit_objects objects;
+	uint64_t objects_charged;
 	uint32_t nr_read;
 	uid_t user;
 	uint64_t started;
@@ -72,7 +81,7 @@ struct jit {
  * @old: what became of it before, or NULL.
  * @opening: the file.
  * @own_pid: number of the process, as that knows itself.
- * @is_dump: whether it is the jitdump.
+ * @kind: what it is.
  * @is_cut_fine: the process may be writing it.
  */
 struct looking {
@@ -84,7 +93,7 @@ struct looking {
 	struct named *old;
 	struct jit_opening opening;
 	uint32_t own_pid;
-	bool is_dump;
+	enum jit_kind kind;
 	bool is_cut_fine;
 };
 
@@ -123,13 +132,21 @@ static uint64_t *of_user(struct jit_memory *memory, uid_t user)
 	return &memory->of_user[number];
 }
 
-/* Returns whether names of @user may take @more bytes. */
-static bool has_room(struct jit_memory *memory, uid_t user, uint64_t more)
+static uint64_t left_of(uint64_t max, uint64_t used)
 {
+	return used < max ? max - used : 0;
+}
+
+/* Returns how many more bytes names of @user may take. */
+static uint64_t room_of(struct jit_memory *memory, uid_t user)
+{
+	uint64_t all, his;
+
 	if (user == geteuid())
-		return memory->own + more <= ALL_MAX;
-	return memory->others + more <= ALL_MAX &&
-	       *of_user(memory, user) + more <= USER_MAX;
+		return left_of(ALL_MAX, memory->own);
+	all = left_of(ALL_MAX, memory->others);
+	his = left_of(USER_MAX, *of_user(memory, user));
+	return all < his ? all : his;
 }
 
 static void charge(struct jit_memory *memory, uid_t user, uint64_t bytes)
@@ -156,7 +173,7 @@ static void charge_table(struct looking *looking)
 	const uint64_t size = jit_table_size(&named->table);
 	const uint64_t max = looking->user == geteuid() ? OWN_TABLE_MAX : TABLE_MAX;
 
-	if (size > max || !has_room(looking->memory, looking->user, size)) {
+	if (size > max || size > room_of(looking->memory, looking->user)) {
 		jit_table_free(&named->table);
 		refuse(looking, "is not used: names of one file may take 64 MiB of memory (256 MiB of this user), those of another user 128 MiB, all 512 MiB");
 		return;
@@ -170,7 +187,7 @@ static const char *why_not(const struct looking *looking)
 {
 	const struct object_file *file = &looking->opening.file;
 
-	if (!has_room(looking->memory, looking->user, 1))
+	if (!room_of(looking->memory, looking->user))
 		return "was not read: names take too much memory already";
 	if (file->may_block && !file->is_ours &&
 	    (file->size > COPY_MAX || file->size > object_file_size_max(file)))
@@ -184,7 +201,7 @@ static void read_file(struct looking *looking)
 	struct object_file *file = &looking->opening.file;
 	struct jit_reading reading = {
 		.table = &looking->named->table,
-		.is_dump = looking->is_dump,
+		.kind = looking->kind,
 		.pid = looking->own_pid,
 	};
 	const char *why = why_not(looking);
@@ -212,9 +229,70 @@ static void read_file(struct looking *looking)
 
 static bool open_kept(struct looking *looking, const struct jit_file *known)
 {
+	static const char * const names[] = {
+		[JIT_MAP] = JIT_KEPT_MAP,
+		[JIT_DUMP] = JIT_KEPT_DUMP,
+		[JIT_OBJECTS] = JIT_KEPT_OBJECTS,
+	};
+
 	return known && known->kept[0] &&
 	       jit_open_kept(&looking->opening, known->kept,
-			     looking->is_dump ? JIT_KEPT_DUMP : JIT_KEPT_MAP);
+			     names[looking->kind]);
+}
+
+/* Take over what was announced before, unless it is full of what is gone. */
+static void take_objects(struct jit *jit, struct jit *old)
+{
+	if (!old || old->started != jit->started ||
+	    (old->objects.is_full && old->objects.kept <= OBJECTS_MAX / 2))
+		return;
+	jit->objects = old->objects;
+	jit->objects_charged = old->objects_charged;
+	old->objects = (struct jit_objects){ 0 };
+	old->objects_charged = 0;
+}
+
+/*
+ * Look at what a process announces. What is kept of that is counted by itself: its names may
+ * take too much to be kept as well.
+ */
+static void update_objects(struct looking *looking)
+{
+	const uint64_t left = room_of(looking->memory, looking->user);
+	struct jit *jit = looking->jit;
+	uint64_t room = left_of(OBJECTS_MAX, jit->objects.size);
+
+	room = room < left ? room : left;
+	jit_objects_update(&jit->objects, looking->opening.pid, jit->started,
+			   room);
+	charge(looking->memory, looking->user,
+	       jit->objects.size - jit->objects_charged);
+	jit->objects_charged = jit->objects.size;
+}
+
+/* Look for the objects of a running process. Returns whether there are some. */
+static bool open_objects(struct looking *looking, struct jit *old)
+{
+	struct jit_opening *opening = &looking->opening;
+	const struct object_file of_user = { .user = opening->user };
+	uint64_t took = now_ns();
+	uint32_t owner;
+
+	if (opening->user == PROCESSES_NO_USER)
+		return false;
+	owner = readers_owner(looking->readers, &of_user);
+	/* A user may have many processes, with long lists. */
+	if (!readers_time(looking->readers, owner, 0)) {
+		opening->why = "was not read: there is too much of this user";
+		jit_opening_name(opening);
+		return false;
+	}
+	take_objects(looking->jit, old);
+	update_objects(looking);
+	took = now_ns() - took;
+	if (took > LOOK_FREE_NS)
+		looking->readers->owners[owner].used_ns += took - LOOK_FREE_NS;
+	return jit_opening_set(opening, &looking->jit->objects);
 }
 
 /* Whether the file that was opened is as it was when it was read before. */
@@ -255,17 +333,24 @@ static void finish(struct looking *looking, bool is_open)
 	jit_opening_end(&looking->opening);
 }
 
+/* Begin with another file of the process. */
+static void begin(struct looking *looking, enum jit_kind kind, struct jit *old)
+{
+	looking->kind = kind;
+	looking->named = &looking->jit->files[kind];
+	looking->old = old ? &old->files[kind] : NULL;
+}
+
 struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
-		     uint32_t pid, const struct jit_file *known, struct jit *old)
+		     uint32_t pid, const struct jit_file *known, bool is_live,
+		     struct jit *old)
 {
 	struct jit *jit = table_allocate(sizeof(*jit));
 	struct looking looking = {
 		.readers = readers,
 		.memory = memory,
 		.jit = jit,
-		.named = &jit->files[DUMP],
 		.opening = { .pid = pid, .user = processes_user(pid) },
-		.is_dump = true,
 	};
 
 	looking.user = known && known->kept[0] ? known->kept_user :
@@ -277,31 +362,42 @@ struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
 	/* Names are counted for their user. */
 	if (old && old->user != jit->user)
 		old = NULL;
-	looking.old = old ? &old->files[DUMP] : NULL;
 	jit->started = processes_started(pid);
 	jit->read_at = now_ns();
 	looking.is_cut_fine = looking.opening.user != PROCESSES_NO_USER;
+	begin(&looking, JIT_DUMP, old);
 	if (known && known->dump.name &&
 	    jit_is_dump(known->dump.name, &looking.own_pid))
 		finish(&looking, open_kept(&looking, known) ||
 				 jit_open_dump(&looking.opening, &known->dump));
-	looking.named = &jit->files[MAP];
-	looking.old = old ? &old->files[MAP] : NULL;
-	looking.is_dump = false;
+	begin(&looking, JIT_MAP, old);
 	finish(&looking, open_kept(&looking, known) ||
 			 jit_open_map(&looking.opening));
+	begin(&looking, JIT_OBJECTS, old);
+	finish(&looking, open_kept(&looking, known) ||
+			 (is_live && open_objects(&looking, old)));
 	jit->took_ns = now_ns() - jit->read_at;
 	return jit;
 }
 
+/* Kinds of files that tell the lives of functions. */
+static const enum jit_kind with_times[] = { JIT_DUMP, JIT_OBJECTS };
+#define NR_WITH_TIMES	(sizeof(with_times) / sizeof(with_times[0]))
+
 const char *jit_find(const struct jit *jit, uint64_t address, uint64_t time,
 		     uint64_t *start)
 {
-	const struct jit_table *table = &jit->files[DUMP].table;
-	const struct jit_function *found = jit_table_find(table, address, time);
+	const struct jit_function *found = NULL;
+	const struct jit_table *table = NULL;
+	bool was_there = false;
 
-	if (!found && !jit_table_find(table, address, JIT_NOW)) {
-		table = &jit->files[MAP].table;
+	for (size_t i = 0; i < NR_WITH_TIMES && !found; i++) {
+		table = &jit->files[with_times[i]].table;
+		found = jit_table_find(table, address, time);
+		was_there |= jit_table_find(table, address, JIT_NOW) != NULL;
+	}
+	if (!found && !was_there) {
+		table = &jit->files[JIT_MAP].table;
 		found = jit_table_find(table, address, JIT_NOW);
 	}
 	if (!found)
@@ -310,14 +406,24 @@ const char *jit_find(const struct jit *jit, uint64_t address, uint64_t time,
 	return jit_table_name(table, found);
 }
 
+/* None of the numbers falls with the time: their sum is equal if each is. */
 uint32_t jit_version(const struct jit *jit, uint64_t time)
 {
-	return jit_table_version(&jit->files[DUMP].table, time);
+	uint32_t version = 0;
+
+	for (size_t i = 0; i < NR_WITH_TIMES; i++)
+		version += jit_table_version(&jit->files[with_times[i]].table,
+					     time);
+	return version;
 }
 
 bool jit_has_times(const struct jit *jit)
 {
-	return jit->files[DUMP].table.nr;
+	bool has_times = false;
+
+	for (size_t i = 0; i < NR_WITH_TIMES; i++)
+		has_times |= jit->files[with_times[i]].table.nr;
+	return has_times;
 }
 
 bool jit_is_unchanged(const struct jit *jit)
@@ -327,7 +433,11 @@ bool jit_is_unchanged(const struct jit *jit)
 
 uint32_t jit_functions(const struct jit *jit)
 {
-	return jit->files[DUMP].table.nr + jit->files[MAP].table.nr;
+	uint32_t nr = 0;
+
+	for (unsigned int i = 0; i < JIT_FILES; i++)
+		nr += jit->files[i].table.nr;
+	return nr;
 }
 
 const char *jit_why(const struct jit *jit, unsigned int file)
@@ -369,5 +479,7 @@ void jit_close(struct jit_memory *memory, struct jit *jit)
 		jit_table_free(&named->table);
 		free(named->why);
 	}
+	charge(memory, jit->user, -jit->objects_charged);
+	jit_objects_free(&jit->objects);
 	free(jit);
 }

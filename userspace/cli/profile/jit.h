@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Names of functions that a process made at run time: from its jitdump, which tells the life
- * of each, and from its perf map, /tmp/perf-PID.map, which does not.
+ * Names of functions that a process made at run time: from its jitdump and the objects that it
+ * announces to debuggers, which tell the life of each, and from its perf map,
+ * /tmp/perf-PID.map, which does not.
  *
- * Both are looked for among the copies that "record" has kept, then as jit_open.h tells, and
- * are read by jit_reader.h.
+ * All are looked for among the copies that "record" has kept, then as jit_open.h tells, or, if
+ * the process is live, as jit_objects.h; and are read by jit_reader.h.
  */
 #ifndef CLI_PROFILE_JIT_H
 #define CLI_PROFILE_JIT_H
 
 #include "cli/profile/jit_files.h"
+#include "cli/profile/jit_parse.h"
 #include "cli/profile/jit_table.h"
 #include "cli/profile/object_owner.h"
 
@@ -35,18 +37,20 @@ struct jit_memory {
 void jit_memory_free(struct jit_memory *memory);
 
 /*
- * Read what there is for process @pid; @file: as the profile tells, or NULL. @old: the same
- * when it was read before, or NULL; loses what has not changed since. Never fails.
+ * Read what there is for process @pid; @file: as the profile tells, or NULL. @is_live: the
+ * profile is one of running processes. @old: the same when it was read before, or NULL; loses
+ * what has not changed since. Never fails.
  */
 struct jit *jit_open(struct readers *readers, struct jit_memory *memory,
-		     uint32_t pid, const struct jit_file *file, struct jit *old);
+		     uint32_t pid, const struct jit_file *file, bool is_live,
+		     struct jit *old);
 
 /* Whether no file was read, as none has changed. */
 bool jit_is_unchanged(const struct jit *jit);
 
 /*
  * Returns the name of the function that was at @address at @time, and where it begins; or
- * NULL. A perf map is asked only for addresses that the jitdump never had. @time: JIT_NOW if
+ * NULL. A perf map is asked only for addresses that the others never had. @time: JIT_NOW if
  * it is of another clock than CLOCK_MONOTONIC, or not known.
  */
 const char *jit_find(const struct jit *jit, uint64_t address, uint64_t time,
@@ -61,9 +65,9 @@ bool jit_has_times(const struct jit *jit);
 /* Number of functions. */
 uint32_t jit_functions(const struct jit *jit);
 
-/* What is wrong with a file, or NULL: of the jitdump, and of the map. */
+/* What is wrong with a file, by enum jit_kind, or NULL. */
 const char *jit_why(const struct jit *jit, unsigned int file);
-#define JIT_FILES	2u
+#define JIT_FILES	3u
 
 /* When it was read, in nanoseconds of CLOCK_MONOTONIC, and how long that took. */
 uint64_t jit_read_at(const struct jit *jit);

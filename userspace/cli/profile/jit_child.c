@@ -96,9 +96,12 @@ int jit_child_run(void *data)
 
 	if (!object_confine(&task->limits))
 		return NO_SANDBOX;
-	if (task->is_dump)
+	if (task->kind == JIT_DUMP)
 		jit_parse_dump(READER_FILE, task->size, task->pid, &ops,
 			       telling, &result);
+	else if (task->kind == JIT_OBJECTS)
+		jit_parse_objects(READER_FILE, task->size, &ops, telling,
+				  &result);
 	else
 		jit_parse_map(READER_FILE, task->size, &ops, telling, &result);
 	done.start = result.offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The child of a reader of perf maps and jitdumps: it parses one file, and tells what is in
- * it. It is not trusted, because the file may have taken it over.
+ * The child of a reader of perf maps, jitdumps and objects: it parses one file, and tells
+ * what is in it. It is not trusted, because the file may have taken it over.
  *
  * The parent asks for each message by one byte. A message has items, each followed by its
  * name with its 0, if it has one, and by bytes up to a multiple of 8.
@@ -61,13 +61,13 @@ static inline uint32_t jit_item_size(const struct jit_item *item)
  *
  * @limits: its limits.
  * @size: bytes of the file that are parsed.
- * @is_dump: it is a jitdump, else a map.
+ * @kind: what it is.
  * @pid: of the process, as the jitdump must have it.
  */
 struct jit_task {
 	struct reader_task limits;
 	uint64_t size;
-	bool is_dump;
+	enum jit_kind kind;
 	uint32_t pid;
 };
 

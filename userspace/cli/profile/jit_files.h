@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What a profile tells of the files in which processes name the functions that they make at
- * run time: the jitdump that a process has mapped, and copies that "record" has kept of that
- * and of the perf map, in ~/.debug/sframe-unwind-jit. A copy is told by a mapping that is no
- * code and has no bytes, whose name is JIT_KEPT_NAME and the name of a folder: perf ignores it.
- * It begins at the time since when the process has had the files: its number may have been
- * that of another one before. The folder's name ends with the user of the process.
+ * run time: the jitdump that a process has mapped, and copies that "record" has kept of that,
+ * of the perf map and of announced objects, in ~/.debug/sframe-unwind-jit. A copy is told by
+ * a mapping that is no code and has no bytes, whose name is JIT_KEPT_NAME and the name of a
+ * folder: perf ignores it. It begins at the time since when the process has had the files:
+ * its number may have been that of another one before. The folder's name ends with the user
+ * of the process.
  */
 #ifndef CLI_PROFILE_JIT_FILES_H
 #define CLI_PROFILE_JIT_FILES_H
@@ -20,6 +21,7 @@
 #define JIT_KEPT_FOLDER	"sframe-unwind-jit"
 #define JIT_KEPT_MAP	"map"
 #define JIT_KEPT_DUMP	"dump"
+#define JIT_KEPT_OBJECTS	"objects"
 
 /* Bytes of the name of a folder with its 0. */
 #define JIT_KEPT_SIZE	64u

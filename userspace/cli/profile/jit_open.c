@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +146,32 @@ bool jit_open_kept(struct jit_opening *opening, const char *folder,
 	opening->file.is_copy = true;
 	free(path);
 	return is_used;
+}
+
+void jit_opening_name(struct jit_opening *opening)
+{
+	free(opening->path);
+	if (asprintf(&opening->path,
+		     "what process %" PRIu32 " announces to debuggers",
+		     opening->pid) < 0)
+		opening->path = NULL;
+}
+
+bool jit_opening_set(struct jit_opening *opening,
+		     const struct jit_objects *objects)
+{
+	opening->file = (struct object_file){ .fd = -1 };
+	if (!objects->is_open)
+		return false;
+	opening->file = (struct object_file){
+		.fd = fcntl(objects->fd, F_DUPFD_CLOEXEC, 0),
+		.size = objects->size,
+		.stored = objects->size,
+		.owner = opening->user,
+		.user = opening->user,
+	};
+	jit_opening_name(opening);
+	return opening->file.fd >= 0;
 }
 
 void jit_opening_end(struct jit_opening *opening)

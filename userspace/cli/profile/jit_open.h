@@ -12,6 +12,7 @@
 #define CLI_PROFILE_JIT_OPEN_H
 
 #include "cli/profile/jit_files.h"
+#include "cli/profile/jit_objects.h"
 #include "cli/profile/object_file.h"
 
 /**
@@ -41,6 +42,16 @@ bool jit_open_dump(struct jit_opening *opening,
 /* Open a copy that was kept. */
 bool jit_open_kept(struct jit_opening *opening, const char *folder,
 		   const char *name);
+
+/* Name what the process @opening->pid announces as the file. */
+void jit_opening_name(struct jit_opening *opening);
+
+/*
+ * Open what was seen of the process @opening->pid, of @opening->user. Returns whether there is
+ * anything.
+ */
+bool jit_opening_set(struct jit_opening *opening,
+		     const struct jit_objects *objects);
 
 /* Close the file, and forget its path. */
 void jit_opening_end(struct jit_opening *opening);

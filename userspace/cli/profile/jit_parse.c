@@ -108,6 +108,21 @@ static const char *const fault_texts[NR_JIT_FAULTS] = {
 	[JIT_SHORT_MOVE] = "has a record of a moved function that is too short",
 	[JIT_MOVES_NOTHING] = "moves a function that is not there",
 	[JIT_UNKNOWN_RECORD] = "has a record of a kind that is not known",
+	[JIT_OBJECTS_HEADER] = "does not begin as a file of objects does",
+	[JIT_OBJECTS_NUMBER] = "takes back an object that is not there",
+	[JIT_OBJECTS_LEFT] = "does not have all objects: they take too much memory",
+	[JIT_OBJECT_LARGE] = "has an object of more than 8 MiB",
+	[JIT_OBJECT_NO_ELF] = "has an object that is no ELF file",
+	[JIT_OBJECT_MACHINE] = "has an object of another machine",
+	[JIT_OBJECT_TYPE] = "has an object that is neither relocatable nor linked",
+	[JIT_OBJECT_SECTIONS] = "has an object without sections",
+	[JIT_OBJECT_NO_SYMBOLS] = "has an object without symbols",
+	[JIT_OBJECT_SYMBOL_SIZE] = "has an object with symbols of another size",
+	[JIT_OBJECT_SYMBOLS] = "has an object with symbols that are not in it",
+	[JIT_OBJECT_STRING] = "has a function whose name is not in the object",
+	[JIT_OBJECT_SECTION] = "has a function in a section that is not there",
+	[JIT_OBJECT_PLACE] = "has a function in a section without an address",
+	[JIT_OBJECT_BEYOND] = "has a function that is not within its section",
 };
 
 const char *jit_fault_text(enum jit_fault fault)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Parse what programs tell of the functions that they make at run time: perf maps and
- * jitdumps. Files are not trusted: nothing is believed that is not checked here, and what
- * is sound in front of a fault, or between two lines of a map, is used.
+ * Parse what programs tell of the functions that they make at run time: perf maps,
+ * jitdumps, and objects that they announce to debuggers. Files are not trusted: nothing is
+ * believed that is not checked here, and what is sound in front of a fault, or between two
+ * lines of a map, is used.
  *
  * A perf map has a line for each function: start and size, hexadecimal, and the name. A
  * jitdump has a header and records with times: a function was made, or moved, or the
- * program makes no more.
+ * program makes no more. Files with objects are those of jit_objects.h.
  */
 #ifndef CLI_PROFILE_JIT_PARSE_H
 #define CLI_PROFILE_JIT_PARSE_H
@@ -24,6 +25,13 @@
 
 /* Addresses of user space are lower. */
 #define JIT_ADDRESS_MAX		(1ULL << 56)
+
+/* What a file is. */
+enum jit_kind {
+	JIT_MAP,
+	JIT_DUMP,
+	JIT_OBJECTS,
+};
 
 /* What is wrong with a file. jit_fault_text() tells it in words. */
 enum jit_fault {
@@ -60,6 +68,22 @@ enum jit_fault {
 	JIT_SHORT_MOVE,
 	JIT_MOVES_NOTHING,
 	JIT_UNKNOWN_RECORD,
+	/* of objects */
+	JIT_OBJECTS_HEADER,
+	JIT_OBJECTS_NUMBER,
+	JIT_OBJECTS_LEFT,
+	JIT_OBJECT_LARGE,
+	JIT_OBJECT_NO_ELF,
+	JIT_OBJECT_MACHINE,
+	JIT_OBJECT_TYPE,
+	JIT_OBJECT_SECTIONS,
+	JIT_OBJECT_NO_SYMBOLS,
+	JIT_OBJECT_SYMBOL_SIZE,
+	JIT_OBJECT_SYMBOLS,
+	JIT_OBJECT_STRING,
+	JIT_OBJECT_SECTION,
+	JIT_OBJECT_PLACE,
+	JIT_OBJECT_BEYOND,
 	NR_JIT_FAULTS,
 };
 
@@ -71,7 +95,7 @@ const char *jit_fault_text(enum jit_fault fault);
  *
  * @start: first address.
  * @size: bytes of code, at least 1; the end is below JIT_ADDRESS_MAX.
- * @time: when; 0 in a map.
+ * @time: when; 0 in a map, and if it was there at the first look at objects.
  * @name: its name, not empty; or NULL if it is that of function @of.
  * @of: number of a function that was made before; the first one is 0.
  */
@@ -126,5 +150,12 @@ void jit_parse_map(int fd, uint64_t size, const struct jit_ops *ops, void *data,
 void jit_parse_dump(int fd, uint64_t size, uint32_t pid,
 		    const struct jit_ops *ops, void *data,
 		    struct jit_result *result);
+
+/*
+ * The same as objects that a process has announced. The symbols of one that are not sound are
+ * skipped, and objects without sound symbols; nothing is used behind a record that is not.
+ */
+void jit_parse_objects(int fd, uint64_t size, const struct jit_ops *ops,
+		       void *data, struct jit_result *result);
 
 #endif /* CLI_PROFILE_JIT_PARSE_H */

@@ -192,7 +192,7 @@ void jit_read(struct readers *readers, const struct object_file *file,
 	const uint32_t owner = readers_owner(readers, file);
 	struct jit_task task = {
 		.size = file->size,
-		.is_dump = reading->is_dump,
+		.kind = reading->kind,
 		.pid = reading->pid,
 	};
 	struct served served = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Read a perf map or a jitdump in a child, in the sandbox of object_sandbox.h and with the
- * limits of object_owner.h. What the child tells is checked.
+ * Read a perf map, a jitdump or objects in a child, in the sandbox of object_sandbox.h and
+ * with the limits of object_owner.h. What the child tells is checked.
  */
 #ifndef CLI_PROFILE_JIT_READER_H
 #define CLI_PROFILE_JIT_READER_H
@@ -20,7 +20,7 @@ struct object_file;
  *
  * @table: gets the functions, and is finished. What was told before something went wrong
  *	stays.
- * @is_dump: the file is a jitdump, else a map.
+ * @kind: what the file is.
  * @pid: of the process, as the jitdump must have it.
  * @result: what is wrong in the file.
  * @was_tried: whether something has begun to read it; otherwise it may be tried later.
@@ -28,7 +28,7 @@ struct object_file;
  */
 struct jit_reading {
 	struct jit_table *table;
-	bool is_dump;
+	enum jit_kind kind;
 	uint32_t pid;
 	struct jit_result result;
 	bool was_tried;

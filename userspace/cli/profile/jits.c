@@ -36,7 +36,8 @@ static void read_again(struct jits *jits, uint32_t number, uint32_t pid)
 	struct jit *old = jits->list[number];
 	const uint32_t before = old ? jit_functions(old) : 0;
 	struct jit *jit = jit_open(&jits->readers, &jits->memory, pid,
-				   history_jit_file(jits->history, pid), old);
+				   history_jit_file(jits->history, pid),
+				   history_is_live(jits->history), old);
 
 	note_whys(jits, jit);
 	if (old && !jit_functions(jit) && jit_functions(old) &&

@@ -16,6 +16,8 @@
 /**
  * struct cutter - spans being divided
  *
+ * @by_function: each function begins a run, and has one entry or none.
+ * @is_inside: the run does not begin where a function does.
  * @rows: array of struct row: the current run. There is room for a row of each span, and
  *	one more.
  * @end: where the code of the run ends.
@@ -25,6 +27,8 @@ struct cutter {
 	struct image *image;
 	struct sframe_unwind_writer *writer;
 	uint32_t max_rows;
+	bool by_function;
+	bool is_inside;
 	struct buffer rows;
 	uint64_t end;
 	struct buffer entry;
@@ -141,6 +145,12 @@ static int write_run(struct cutter *cutter)
 	if (!count)
 		return 0;
 	row_at(cutter, count)->start = cutter->end;
+	if (cutter->by_function) {
+		if (count <= cutter->max_rows && !cutter->is_inside)
+			err = write_entry(cutter, 0, count - 1);
+		cutter->rows.size = 0;
+		return err;
+	}
 	if (sfu_cuts_find(row_at(cutter, 0), count, cutter->max_rows))
 		return sfu_message_fail(ENOMEM, "no memory");
 	/* The entries are found from the end; write them from the front. */
@@ -169,7 +179,8 @@ static int is_continued(const struct cutter *cutter, const struct span *span)
 	const struct row *last;
 	int ret;
 
-	if (!nr_rows(cutter) || span->reason || span->plt_push)
+	if (!nr_rows(cutter) || span->reason || span->plt_push ||
+	    (cutter->by_function && span->flags & SPAN_ENTRY))
 		return 0;
 	last = row_at(cutter, nr_rows(cutter) - 1);
 	/* The start of a signal trampoline must be the start of an entry. */
@@ -248,6 +259,9 @@ static int write_stubs(struct cutter *cutter, const struct span *span)
 		err = write_function(cutter, &function, &span->rule);
 	if (err || !rest)
 		return err;
+	/* No entry may begin inside. */
+	if (cutter->by_function && function.size)
+		return 0;
 	function.start += function.size;
 	function.size = rest;
 	function.block_size = 0;
@@ -260,23 +274,28 @@ static int add_span(struct cutter *cutter, const struct span *span)
 	const int ret = is_continued(cutter, span);
 	int err = ret < 0 ? ret : 0;
 
-	if (!ret)
+	if (!ret) {
 		err = write_run(cutter);
+		cutter->is_inside = !(span->flags & SPAN_ENTRY);
+	}
 	if (err || span->reason)
 		return err;
 	if (span->plt_push)
-		return write_stubs(cutter, span);
+		return cutter->by_function && cutter->is_inside ?
+		       0 : write_stubs(cutter, span);
 	add_row(cutter, span);
 	return 0;
 }
 
 int sfu_entries_write(const struct buffer *spans, struct image *image,
-		      uint32_t max_rows, struct sframe_unwind_writer *writer)
+		      uint32_t max_rows, bool by_function,
+		      struct sframe_unwind_writer *writer)
 {
 	struct cutter cutter = {
 		.image = image,
 		.writer = writer,
 		.max_rows = max_rows,
+		.by_function = by_function,
 	};
 	int err = 0;
 

@@ -13,6 +13,9 @@
 		     SFRAME_UNWIND_FROM_GO |		\
 		     SFRAME_UNWIND_FROM_CODE)
 
+#define ALL_FLAGS (SFRAME_UNWIND_CONVERT_EXTENDED |	\
+		   SFRAME_UNWIND_CONVERT_BY_FUNCTION)
+
 struct result *sfu_result_create(const void *build_id, size_t build_id_size,
 				 size_t size, size_t nr_left_out)
 {
@@ -61,7 +64,7 @@ int sfu_options_complete(const struct sframe_unwind_convert_options *given,
 	if (options->sources & ~ALL_SOURCES)
 		return sfu_message_fail(EINVAL, "unknown source bit in 0x%x",
 					options->sources);
-	if (options->flags & ~SFRAME_UNWIND_CONVERT_EXTENDED || options->reserved)
+	if (options->flags & ~ALL_FLAGS || options->reserved)
 		return sfu_message_fail(EINVAL, "unknown flag in 0x%x",
 					options->flags);
 	if (!options->sources)
