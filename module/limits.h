@@ -110,6 +110,12 @@
 #define SFU_MAX_KERNEL_DEPTH	127
 #define SFU_MAX_SAMPLE_EVENTS	4096
 
+/* Bytes of the stack that are copied behind a cut one. */
+#define SFU_MAX_COPY		SZ_64K
+
+/* Seconds for which stacks of a process that are cut in the same code are copied. */
+#define SFU_COPY_SECONDS	120
+
 /*
  * Sections that one client may have attached, and the memory that they may use.
  */

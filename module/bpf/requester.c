@@ -54,7 +54,7 @@ static struct requester *requester;
 /* A stack that is taken is traced, see sfu_consumer_deliver(): nothing else is wanted. */
 static bool take_stack(struct sfu_consumer *consumer, const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr, enum sframe_unwind_stop stop,
-		       const struct sfu_prepared *prepared)
+		       struct sfu_prepared *prepared)
 {
 	return true;
 }

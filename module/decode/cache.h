@@ -47,6 +47,9 @@
 /* In rule.flags: a negative entry, the section has no rule for the frame. */
 #define SFU_RULE_NONE		0x80
 
+/* With that: there is no section at all for the frame, yet. */
+#define SFU_RULE_NO_SECTION	0x20
+
 /**
  * struct sfu_epochs - the epochs at a time
  *

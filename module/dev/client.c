@@ -86,7 +86,7 @@ static bool client_stack(struct sfu_consumer *consumer,
 			 const struct sfu_request *request,
 			 const struct sfu_walk *walk, u32 nr,
 			 enum sframe_unwind_stop stop,
-			 const struct sfu_prepared *prepared)
+			 struct sfu_prepared *prepared)
 {
 	struct sfu_client *client = client_of(consumer);
 	struct sframe_unwind_stack stack = {

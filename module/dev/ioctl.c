@@ -66,6 +66,7 @@ static_assert(sizeof(struct sframe_unwind_sampler) == 64);
 static_assert(sizeof(struct sframe_unwind_sample_event) == 32);
 static_assert(sizeof(struct sframe_unwind_sample_control) == 24);
 static_assert(sizeof(struct sframe_unwind_sample_stats) == 136);
+static_assert(sizeof(struct sframe_unwind_sample_copy_stats) == 152);
 static_assert(sizeof(struct sframe_unwind_clear_stack_map) == 24);
 static_assert(sizeof(struct sframe_unwind_register_table) == 72);
 static_assert(sizeof(struct sframe_unwind_record) == 8);
@@ -372,7 +373,7 @@ static const struct op ioctl_ops[] = {
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_SAMPLE_STATS)] = {
 		.run = sfu_ioctl_sample_stats,
-		.size = sizeof(struct sframe_unwind_sample_stats),
+		.size = sizeof(struct sframe_unwind_sample_copy_stats),
 		.min_size = 112,
 	},
 	[_IOC_NR(SFRAME_UNWIND_IOC_CLEAR_STACK_MAP)] = {

@@ -30,7 +30,7 @@ union sfu_arg {
 	struct sframe_unwind_sampler sampler;
 	struct sframe_unwind_sample_event sample_event;
 	struct sframe_unwind_sample_control sample_control;
-	struct sframe_unwind_sample_stats sample_stats;
+	struct sframe_unwind_sample_copy_stats sample_stats;
 	struct sframe_unwind_clear_stack_map clear_stack_map;
 	struct sframe_unwind_register_table register_table;
 };

@@ -78,6 +78,15 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 		return sfu_message_fail(message, -EINVAL,
 					"max_files %u exceeds %u",
 					arg->max_files, SFU_MAX_FILES);
+	if (arg->copy_size % sizeof(u64) || arg->copy_size > SFU_MAX_COPY)
+		return sfu_message_fail(message, -EINVAL,
+					"copy_size %u is not a multiple of 8 up to %u",
+					arg->copy_size, SFU_MAX_COPY);
+	if (arg->copy_size && arg->flags & (SFRAME_UNWIND_SAMPLER_FP_FALLBACK |
+					    SFRAME_UNWIND_SAMPLER_OVERWRITE))
+		return sfu_message_fail(message, -EINVAL,
+					"copy_size %u with FP_FALLBACK or OVERWRITE",
+					arg->copy_size);
 	*spec = (struct sfu_sampler_spec) {
 		.ring_pages = arg->ring_pages,
 		.watermark = arg->watermark ?: bytes / 2,
@@ -87,6 +96,7 @@ static int read_sampler_spec(const struct sframe_unwind_sampler *arg,
 				    SFU_MAX_KERNEL_DEPTH,
 		.map_pages = arg->map_pages,
 		.max_files = arg->max_files,
+		.copy_size = arg->copy_size,
 		.fallback = arg->flags & SFRAME_UNWIND_SAMPLER_FP_FALLBACK,
 		.overwrite = arg->flags & SFRAME_UNWIND_SAMPLER_OVERWRITE,
 	};
@@ -103,7 +113,6 @@ int sfu_ioctl_sampler(struct sfu_client *client, union sfu_arg *arg,
 	sampler->nr_cpus = 0;
 	sampler->memory = 0;
 	err = sfu_check_flags(sampler->flags, KNOWN_SAMPLER_FLAGS, message) ?:
-	      sfu_check_reserved(sampler->reserved, message) ?:
 	      read_sampler_spec(sampler, &spec, message);
 	if (err)
 		return err;
@@ -197,7 +206,7 @@ int sfu_ioctl_sample_stats(struct sfu_client *client, union sfu_arg *arg,
 
 	if (!sampler)
 		return -ENOENT;
-	arg->sample_stats = (struct sframe_unwind_sample_stats) { .size = size };
+	arg->sample_stats = (struct sframe_unwind_sample_copy_stats) { .stats.size = size };
 	sfu_sampler_stats(sampler, &arg->sample_stats);
 	return 0;
 }

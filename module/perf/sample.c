@@ -186,6 +186,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 	struct sfu_at_once user = {
 		.ip = scratch->user,
 		.room = SFU_AT_ONCE_DEPTH,
+		.not_cut = spec->copy_size,
 	};
 
 	if (spec->max_files || sample->is_partial ||

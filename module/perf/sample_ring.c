@@ -198,6 +198,13 @@ void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
 	return ring->records + (position & (ring->size - 1));
 }
 
+bool sfu_sample_ring_is_half_free(const struct sfu_sample_ring *ring, u32 size)
+{
+	const u64 unread = READ_ONCE(ring->reserved) - READ_ONCE(ring->control->tail);
+
+	return unread <= ring->size && unread + size <= ring->size / 2;
+}
+
 bool sfu_sample_ring_commit(struct sfu_sample_ring *ring)
 {
 	return publish(ring) && sfu_sample_ring_wakes(ring);

@@ -81,6 +81,12 @@ void *sfu_sample_ring_reserve(struct sfu_sample_ring *ring, u32 size,
 			      u64 *overwritten);
 
 /*
+ * Returns whether a record of @size bytes would leave half of the ring free. Context as
+ * above.
+ */
+bool sfu_sample_ring_is_half_free(const struct sfu_sample_ring *ring, u32 size);
+
+/*
  * Publish what was reserved. Returns whether the reader should be woken. Context
  * as above.
  */

@@ -12,13 +12,15 @@
  *   waited for them; then @wake, which also stacks queue, after these have ended.
  * - Pending requests, which hold a reference. sfu_consumer_cancel() ends their
  *   use of the rings: sfu_sampler_stack() is called and the consumer is cancelled
- *   under the same lock. After that they may only wake @wait, which has no
- *   waiters any more.
+ *   under the same lock; and sfu_sampler_finish() with preemption disabled since
+ *   then, so that it has ended after a grace period. After that they may only wake
+ *   @wait, which has no waiters any more.
  */
 #include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -95,7 +97,7 @@ static void sampler_ready(struct sfu_consumer *consumer)
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 
 	/* Set by this thread or, if it wakes the pollers itself, by another one. */
-	if (data_race(READ_ONCE(sampler->wake_due))) {
+	if (READ_ONCE(sampler->wake_due)) {
 		WRITE_ONCE(sampler->wake_due, false);
 		wake_pollers(sampler);
 	}
@@ -126,6 +128,7 @@ static void sampler_free(struct sfu_consumer *consumer)
 static const struct sfu_consumer_ops sampler_ops = {
 	.prepare = sfu_sampler_prepare,
 	.stack = sfu_sampler_stack,
+	.finish = sfu_sampler_finish,
 	.ready = sampler_ready,
 	.free = sampler_free,
 };
@@ -251,6 +254,9 @@ void sfu_sampler_close(struct sfu_sampler *sampler)
 
 	sfu_request_nmi_wait(sampler->nmi);
 	sfu_consumer_cancel(consumer);
+	/* sfu_sampler_finish() may still be writing copies. */
+	if (sampler->spec.copy_size)
+		synchronize_rcu();
 	irq_work_sync(&sampler->wake);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!sampler->ring[cpu])
@@ -347,8 +353,9 @@ static u64 sum_counts(const struct sfu_sampler *sampler,
 }
 
 void sfu_sampler_stats(struct sfu_sampler *sampler,
-		       struct sframe_unwind_sample_stats *stats)
+		       struct sframe_unwind_sample_copy_stats *and_copies)
 {
+	struct sframe_unwind_sample_stats *stats = &and_copies->stats;
 	const struct sfu_consumer *consumer = &sampler->consumer;
 	unsigned long flags;
 
@@ -367,6 +374,8 @@ void sfu_sampler_stats(struct sfu_sampler *sampler,
 	stats->map_refused = sum_counts(sampler, SFU_SAMPLE_MAP_REFUSED);
 	stats->map_uncounted = sum_counts(sampler, SFU_SAMPLE_MAP_UNCOUNTED);
 	stats->overwritten = sum_counts(sampler, SFU_SAMPLE_OVERWRITTEN);
+	and_copies->copied = sum_counts(sampler, SFU_SAMPLE_COPIED);
+	and_copies->not_copied = sum_counts(sampler, SFU_SAMPLE_NOT_COPIED);
 	flags = sfu_lock_irqsave(&sampler->consumer.lock);
 	stats->stacks_asked = consumer->accepted;
 	stats->stacks = consumer->delivered;

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+#include "copy_places.h"
 #include "sample_ring.h"
 #include "walk/consumer.h"
 
@@ -41,6 +42,8 @@ enum sfu_sample_count {
 	SFU_SAMPLE_MAP_REFUSED,
 	SFU_SAMPLE_MAP_UNCOUNTED,
 	SFU_SAMPLE_OVERWRITTEN,
+	SFU_SAMPLE_COPIED,
+	SFU_SAMPLE_NOT_COPIED,
 	SFU_NR_SAMPLE_COUNTS
 };
 
@@ -59,6 +62,7 @@ struct sfu_sampler_spec {
 	u32 max_kernel_depth;	/* 1 to SFU_MAX_KERNEL_DEPTH */
 	u32 map_pages;		/* of a half of the stack map; 0 for none */
 	u32 max_files;		/* of the table of files; 0 for none */
+	u32 copy_size;		/* of a cut stack; 0 for none */
 	bool fallback;
 	bool overwrite;
 };
@@ -76,11 +80,13 @@ struct sfu_sampler_spec {
  * @map_key: its key; stacks are still prepared after the map has been freed.
  * @files: the files of user frames; NULL if these are addresses, or after closing.
  * @counts: of each CPU.
+ * @places: where stacks were cut that are copied.
  * @nmi: requests for user stacks of samples that were taken in NMIs, of each CPU.
  * @started: samples are being taken.
  * @wait: pollers.
  * @wake: wakes @wait.
- * @wake_due: a user stack has reached the watermark.
+ * @wake_due: a user stack has reached the watermark. Set by the thread that has committed it,
+ *	and cleared before the pollers are woken.
  * @events_mutex: protects @events, @nr_events and @last_id. Perf events are made and
  *	released without it, and no other lock is taken under it.
  * @events: of struct sfu_sample_event.
@@ -98,11 +104,12 @@ struct sfu_sampler {
 	struct sfu_stack_map *map;
 	hsiphash_key_t map_key;
 	struct sfu_sample_counts __percpu *counts;
+	struct sfu_copy_places places;
 	struct sfu_request_nmi __percpu *nmi;
 	bool started;
 	wait_queue_head_t wait;
 	struct irq_work wake;
-	bool wake_due;			/* consumer.lock */
+	bool wake_due;			/* READ_ONCE(), WRITE_ONCE() */
 	struct sfu_files *files;	/* consumer.lock */
 	struct mutex events_mutex;	/* the next three */
 	struct list_head events;
@@ -147,7 +154,7 @@ __poll_t sfu_sampler_poll(struct sfu_sampler *sampler, struct file *file,
 			  poll_table *table);
 
 void sfu_sampler_stats(struct sfu_sampler *sampler,
-		       struct sframe_unwind_sample_stats *stats);
+		       struct sframe_unwind_sample_copy_stats *and_copies);
 
 /* Count what has happened on this CPU. Any context, with preemption disabled. */
 static inline void sfu_sampler_count(struct sfu_sampler *sampler,
@@ -207,16 +214,20 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 
 /*
  * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are
- * the places of the frames, and the hash for the stack map.
+ * the places of the frames, the hash for the stack map, and the copy of a cut stack, which is
+ * written last, without the lock.
  */
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop,
 			 struct sfu_prepared *prepared);
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
 		       enum sframe_unwind_stop stop,
-		       const struct sfu_prepared *prepared);
+		       struct sfu_prepared *prepared);
+void sfu_sampler_finish(struct sfu_consumer *consumer,
+			const struct sfu_prepared *prepared);
 
 /*
  * Returns the bytes that @how of @nr frames takes in a record: 0 if it is what

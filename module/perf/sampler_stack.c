@@ -2,13 +2,16 @@
 /*
  * Sampler: the user stacks that follow samples, and stacks in the stack map.
  */
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "files.h"
 #include "limits.h"
 #include "lock.h"
 #include "sampler.h"
+#include "stack_copy.h"
 #include "stack_map.h"
 #include "task.h"
 #include "walk/request_memory.h"
@@ -96,8 +99,9 @@ static void map_words(struct sfu_sampler *sampler, const u64 *words,
 	stack->fields = SFRAME_UNWIND_SAMPLE_MAPPED;
 }
 
-static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
-		       const u64 *words, const u8 *how, u32 id, u32 how_bytes)
+/* Returns the address behind the frames. */
+static void *fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
+			const u64 *words, const u8 *how, u32 id, u32 how_bytes)
 {
 	u64 *word = to + sizeof(*stack);
 
@@ -105,8 +109,9 @@ static void fill_stack(void *to, const struct sframe_unwind_user_stack *stack,
 	if (stack->fields & SFRAME_UNWIND_SAMPLE_MAPPED)
 		*word++ = id;
 	if (stack->nr_user)
-		sfu_sampler_put_frames(word, words, how, stack->nr_user,
-				       how_bytes);
+		word = sfu_sampler_put_frames(word, words, how, stack->nr_user,
+					      how_bytes);
+	return word;
 }
 
 /* Returns the table of files, with a reference, or NULL. */
@@ -140,12 +145,32 @@ static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *wa
 	return places;
 }
 
+/*
+ * Returns whether the current process's stacks that are cut at @cut are to be copied. It
+ * is told by its mm, whose memory another one may get, and its number.
+ */
+static bool is_copied(struct sfu_sampler *sampler, const struct sfu_cut *cut)
+{
+	const u64 process = (uintptr_t)current->mm + ((u64)current->tgid << 48);
+
+	return sfu_copy_places_is_due(&sampler->places, process, cut->ip,
+				      ktime_get_seconds(), SFU_COPY_SECONDS);
+}
+
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
 			 const struct sfu_walk *walk, u32 nr,
+			 enum sframe_unwind_stop stop,
 			 struct sfu_prepared *prepared)
 {
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 	const u8 *how;
+
+	if (sampler->spec.copy_size) {
+		prepared->cut = sfu_cut_ends(&walk->cut, nr, stop);
+		if (prepared->cut && is_copied(sampler, &walk->cut))
+			prepared->copy = sfu_stack_copy_make(&walk->cut,
+							     sampler->spec.copy_size);
+	}
 
 	if (sampler->spec.max_files)
 		prepared->places = locate_frames(sampler, walk, nr);
@@ -157,11 +182,36 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 					    nr);
 }
 
+/*
+ * Add @copy, or NULL, to the record, unless that would fill more than half of the ring:
+ * room for other records comes first.
+ */
+static void add_copy(const struct sfu_sample_ring *ring,
+		     const struct sframe_unwind_stack_copy *copy,
+		     struct sframe_unwind_user_stack *stack)
+{
+	u32 size;
+
+	if (!copy)
+		return;
+	size = stack->record.size + sfu_stack_copy_bytes(copy);
+	if (!sfu_sample_ring_is_half_free(ring, size))
+		return;
+	stack->record.size = size;
+	stack->fields |= SFRAME_UNWIND_SAMPLE_COPY;
+}
+
+static void commit(struct sfu_sampler *sampler, struct sfu_sample_ring *ring)
+{
+	if (sfu_sample_ring_commit(ring))
+		WRITE_ONCE(sampler->wake_due, true);
+}
+
 bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		       const struct sfu_request *request,
 		       const struct sfu_walk *walk, u32 nr,
 		       enum sframe_unwind_stop stop,
-		       const struct sfu_prepared *prepared)
+		       struct sfu_prepared *prepared)
 {
 	const u64 *words = prepared->places ?: (nr ? walk->ip : NULL);
 	const u8 *how = nr ? walk->how : NULL;
@@ -188,14 +238,38 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +
 			    (stack.nr_user + !!mapped.user) * sizeof(u64);
+	add_copy(ring, prepared->copy, &stack);
 	to = sfu_sampler_reserve(sampler, ring, stack.record.size);
 	if (!to)
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
-	fill_stack(to, &stack, words, how, mapped.user, how_bytes);
+	to = fill_stack(to, &stack, words, how, mapped.user, how_bytes);
+	if (prepared->cut)
+		sfu_sampler_count(sampler, stack.fields & SFRAME_UNWIND_SAMPLE_COPY ?
+						   SFU_SAMPLE_COPIED :
+						   SFU_SAMPLE_NOT_COPIED);
 	if (sampler->map)
 		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
-	sampler->wake_due |= sfu_sample_ring_commit(ring);
+	if (stack.fields & SFRAME_UNWIND_SAMPLE_COPY)
+		prepared->copy_to = to;
+	else
+		commit(sampler, ring);
 	return true;
+}
+
+/*
+ * The copy can be large, and the sampler's lock is that of all CPUs. Until it is committed,
+ * the record is not published, and neither are those of samples that interrupt this.
+ */
+void sfu_sampler_finish(struct sfu_consumer *consumer,
+			const struct sfu_prepared *prepared)
+{
+	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
+
+	if (!prepared->copy_to)
+		return;
+	memcpy(prepared->copy_to, prepared->copy,
+	       sfu_stack_copy_bytes(prepared->copy));
+	commit(sampler, sfu_sampler_ring(sampler));
 }

@@ -168,7 +168,8 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
-			return !fallback;
+			return !fallback && !(walk->not_cut &&
+					      rule.flags & SFU_RULE_NO_SECTION);
 		}
 		if (!may_do(attempt, SFU_AT_ONCE_STEP) ||
 		    !step_at_once(attempt, frame, &rule))

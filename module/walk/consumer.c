@@ -16,6 +16,7 @@
  */
 #include <linux/container_of.h>
 #include <linux/errno.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -260,7 +261,8 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 		return;
 	}
 	if (consumer->ops->prepare && nr)
-		consumer->ops->prepare(consumer, walk, nr, &prepared);
+		consumer->ops->prepare(consumer, walk, nr, stop, &prepared);
+	preempt_disable();
 	flags = sfu_lock_irqsave(&consumer->lock);
 	cancelled = consumer->cancelled;
 	if (!cancelled)
@@ -272,8 +274,13 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	else
 		consumer->lost++;
 	sfu_unlock_irqrestore(&consumer->lock, flags);
+	if (taken && consumer->ops->finish)
+		consumer->ops->finish(consumer, &prepared);
+	preempt_enable();
 	if (unlikely(prepared.places))
 		kfree(prepared.places);
+	if (unlikely(prepared.copy))
+		kvfree(prepared.copy);
 
 	if (taken) {
 		sfu_count(SFU_TOTAL_DELIVERED);

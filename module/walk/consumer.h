@@ -24,10 +24,18 @@ struct sfu_walk;
  * @places: a word for each frame, to be used instead of its address, in memory from
  *	kmalloc(), which is freed after @stack; or NULL.
  * @hash: a hash of the frames, or 0.
+ * @cut: the stack ends where there is no rule yet, and the consumer wants a copy of what is
+ *	behind it.
+ * @copy: that, to be written behind the frames, in memory from kvmalloc(), which is freed
+ *	after @finish; or NULL.
+ * @copy_to: where @finish is to write it, set by @stack; or NULL.
  */
 struct sfu_prepared {
 	u64 *places;
 	u32 hash;
+	bool cut;
+	struct sframe_unwind_stack_copy *copy;
+	void *copy_to;
 };
 
 /**
@@ -41,6 +49,10 @@ struct sfu_prepared {
  *	so it must not sleep, take another lock, wake a thread, or allocate or
  *	free memory. Returns false if there is no room. Not called after
  *	sfu_consumer_cancel().
+ * @finish: optional: called after @stack has returned true, for what is left to do on the
+ *	same CPU and takes too long with the lock held and interrupts off. Preemption has
+ *	been disabled since before @stack. May be running during and after
+ *	sfu_consumer_cancel(), until an RCU grace period has passed.
  * @call: instead of @stack, for what has to sleep or takes its time: called without
  *	a lock. Process context, and the thread has an mm of its own: an exiting one
  *	would have the user memory of another process, so its stacks are lost. Not
@@ -55,12 +67,15 @@ struct sfu_prepared {
 struct sfu_consumer_ops {
 	void (*prepare)(struct sfu_consumer *consumer,
 			const struct sfu_walk *walk, u32 nr,
+			enum sframe_unwind_stop stop,
 			struct sfu_prepared *prepared);
 	bool (*stack)(struct sfu_consumer *consumer,
 		      const struct sfu_request *request,
 		      const struct sfu_walk *walk, u32 nr,
 		      enum sframe_unwind_stop stop,
-		      const struct sfu_prepared *prepared);
+		      struct sfu_prepared *prepared);
+	void (*finish)(struct sfu_consumer *consumer,
+		       const struct sfu_prepared *prepared);
 	void (*call)(struct sfu_consumer *consumer,
 		     const struct sfu_request *request,
 		     const struct sfu_walk *walk, u32 nr,

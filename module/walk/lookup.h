@@ -51,6 +51,18 @@ static inline bool sfu_lookup_is_in(const struct sfu_lookup *lookup, u64 pc)
 }
 
 /*
+ * Returns whether sfu_lookup_rule(), which has found no rule for @pc, has found that
+ * there is no section for that code of a file.
+ */
+static inline bool sfu_lookup_found_nothing(const struct sfu_lookup *lookup, u64 pc)
+{
+	const struct sfu_section *section = lookup->below ?: lookup->used.section;
+
+	return section && section->source == SFU_NOTHING &&
+	       sfu_section_covers(section, pc);
+}
+
+/*
  * Returns the id of the section that sfu_lookup_rule() used last, also if it
  * returned -ENOENT; 0 if it used none.
  */

@@ -156,7 +156,7 @@ static __always_inline int find_any_rule(struct sfu_lookup *lookup,
 		if (!sfu_lookup_is_in(lookup, frame->ip) ||
 		    lookup->below_failed)
 			return err;
-		rule->flags = SFU_RULE_NONE;
+		rule->flags = sfu_cut_flags(lookup, frame);
 	}
 	sfu_lookup_remember(lookup, key, rule);
 	return err;
@@ -179,10 +179,7 @@ static int find_frame_rule(struct sfu_lookup *lookup,
 static void leave_out_frame(struct sfu_walk *walk,
 			    const struct sfu_frame *frame)
 {
-	/*
-	 * Keep the innermost frame: the thread's own ip is reported in any
-	 * case.
-	 */
+	/* Keep the innermost frame: the thread's own ip is reported in any case. */
 	if (!frame->regs)
 		walk->nr--;
 }
@@ -390,9 +387,7 @@ static enum sframe_unwind_stop follow_cached_rules(struct sfu_walk *walk,
 	struct sfu_followed followed;
 	enum sframe_unwind_stop stop;
 
-	/*
-	 * Ask for one frame more than wanted, to know whether there are more.
-	 */
+	/* Ask for one frame more than wanted, to know whether there are more. */
 	rcu_read_lock();
 	followed = sfu_rules_follow(&lookup->space->rules, lookup->epochs, frame,
 				    walk->ip + walk->nr,
@@ -507,6 +502,8 @@ static enum sframe_unwind_stop step_frame(struct sfu_walk *walk,
 			       step_by_rule(walk, lookup, frame, &rule);
 	} else {
 		stop = sfu_stop_for_errno(err);
+		if (!walk->guessed)
+			sfu_cut_note(&walk->cut, walk->nr, lookup, frame, err, &rule);
 		if (err == -EINTR || err == -ETIME || !walk->fallback)
 			return stop;
 		how = SFRAME_UNWIND_FRAME_FP;
@@ -532,6 +529,7 @@ void sfu_walk_user(struct sfu_walk *walk, const struct pt_regs *regs)
 	walk->nr = 0;
 	walk->nr_switches = 0;
 	walk->guessed = false;
+	walk->cut.known = 0;
 	if (!sfu_arch_is_supported(regs)) {
 		walk->stop = SFRAME_UNWIND_STOP_UNSUPPORTED_TASK;
 		return;

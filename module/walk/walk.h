@@ -8,6 +8,7 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
+#include "cut.h"
 #include "decode/step.h"
 #include "limits.h"
 #include "words.h"
@@ -48,6 +49,8 @@ struct sfu_trace {
  * @nr_switches: number of steps to a stack at lower addresses.
  * @switched: stack pointers after these steps.
  * @trace: see above.
+ * @cut: set if the walk, or one without fallback, ended with
+ *	SFRAME_UNWIND_STOP_NO_RULE or SFRAME_UNWIND_STOP_PENDING.
  * @nr_sure: if @guessed: number of frames before the first one found by the
  *	fallback.
  * @ip: the frames' addresses, innermost first, and room for one more.
@@ -65,6 +68,7 @@ struct sfu_walk {
 	u32 nr_switches;
 	u64 switched[SFU_MAX_SWITCHES];
 	struct sfu_trace trace;
+	struct sfu_cut cut;
 	u64 ip[SFU_MAX_DEPTH + 1];
 	u8 how[SFU_MAX_DEPTH + 1 + SFU_FILL_BEHIND] __aligned(8);
 };

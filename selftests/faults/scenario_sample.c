@@ -9,6 +9,7 @@
 #define RING_PAGES	4
 #define MAP_PAGES	4
 #define MAX_FILES	100
+#define COPY_SIZE	512
 
 /* The rings of the client at world->other. */
 static struct sampled sampled;
@@ -20,6 +21,8 @@ static struct sframe_unwind_sampler make_sampler(void)
 	struct sframe_unwind_sampler sampler =
 		sampler_with_map(RING_PAGES, MAP_PAGES);
 
+	/* The stacks end in libc, which has no section. */
+	sampler.copy_size = COPY_SIZE;
 	/* User stacks are at once without build IDs only. */
 	if (with_files) {
 		sampler.flags |= SFRAME_UNWIND_SAMPLER_BUILD_IDS;

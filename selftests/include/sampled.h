@@ -13,6 +13,7 @@
 
 #define MAX_CPUS	8
 #define MAX_KERNEL	127
+#define MAX_COPY	8192
 
 /* A client that takes samples, with the rings of all CPUs mapped. */
 struct sampled {
@@ -41,6 +42,8 @@ struct taken {
 	__u8 how[MAX_FRAMES];
 	unsigned char raw[256];
 	unsigned int raw_size;
+	struct sframe_unwind_stack_copy copy;	/* all 0 if there is none */
+	__u64 stack[MAX_COPY / 8];		/* the first bytes of its stack */
 };
 
 static inline int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -267,6 +270,14 @@ static inline int sample_stats(struct sampled *s,
 	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats);
 }
 
+static inline int sample_copy_stats(struct sampled *s,
+				    struct sframe_unwind_sample_copy_stats *stats)
+{
+	memset(stats, 0xa5, sizeof(*stats));
+	stats->stats.size = sizeof(*stats);
+	return ioctl(s->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats);
+}
+
 /* Whether the sums that always hold do. Sampling must be stopped. */
 static inline bool adds_up(const struct sframe_unwind_sample_stats *stats)
 {
@@ -365,9 +376,18 @@ static inline const __u64 *take_short_apart(struct taken *t, const void *from)
 	return from + sizeof(sample) + sizeof(t->cookie);
 }
 
+static inline const __u64 *take_copy(struct taken *t, const void *from)
+{
+	memcpy(&t->copy, from, sizeof(t->copy));
+	memcpy(t->stack, from + sizeof(t->copy),
+	       t->copy.size < MAX_COPY ? t->copy.size : MAX_COPY);
+	return from + sizeof(t->copy) + t->copy.size;
+}
+
 static inline const __u64 *take_stack_apart(struct taken *t, const void *from)
 {
 	struct sframe_unwind_user_stack stack;
+	const __u64 *word = from + sizeof(stack);
 
 	memcpy(&stack, from, sizeof(stack));
 	t->head.record = stack.record;
@@ -379,11 +399,13 @@ static inline const __u64 *take_stack_apart(struct taken *t, const void *from)
 	t->cookie = stack.cookie;
 	t->nr_user = stack.nr_user;
 	if (stack.fields & SFRAME_UNWIND_SAMPLE_MAPPED) {
-		t->user_id = *(const __u64 *)(from + sizeof(stack));
-		return from + sizeof(stack) + sizeof(__u64);
+		t->user_id = *word++;
+	} else {
+		if (t->nr_user > MAX_FRAMES)
+			return NULL;
+		word = take_frames(t, word);
 	}
-	return t->nr_user > MAX_FRAMES ? NULL :
-	       take_frames(t, from + sizeof(stack));
+	return stack.fields & SFRAME_UNWIND_SAMPLE_COPY ? take_copy(t, word) : word;
 }
 
 /*

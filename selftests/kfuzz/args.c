@@ -416,6 +416,10 @@ static struct arg sample_arg(enum kind kind, const struct about *about)
 		return constant(is_odd(about, 10) ?
 				ONE_OF(random, 0, 65536, 65537, ~0U) :
 				ONE_OF(random, 1, 10, 100));
+	case KIND_COPY_SIZE:
+		return constant(is_odd(about, 10) ?
+				ONE_OF(random, 1, 65536, 65544, ~0U) :
+				ONE_OF(random, 0, 0, 8, 512, 8192));
 	case KIND_EVENT:
 		return constant(is_odd(about, 5) ? any_number(random) :
 						   random_below(random, 10));

@@ -15,6 +15,7 @@
 #include "sframe_unwind.h"
 #include "tap.h"
 #include "userspace/cli/cli.h"
+#include "userspace/cli/profile/copies.h"
 #include "userspace/cli/profile/record.h"
 #include "userspace/cli/profile/record_files.h"
 #include "userspace/cli/profile/record_jit.h"
@@ -57,7 +58,7 @@ static int add(uint32_t user, uint64_t cookie, uint8_t stop)
 		.nr_frames = user == SFRAME_UNWIND_USER_AT_ONCE,
 	};
 
-	return record_waiting_add(waiting, &sample, 0, false, writer);
+	return record_waiting_add(waiting, &sample, NULL, 0, false, writer);
 }
 
 /* Another process that has the ring may have put numbers there that the kernel never does. */
@@ -78,7 +79,7 @@ static void forged(void)
 	};
 
 	EXPECT(start());
-	EXPECT_EQ(record_waiting_add(waiting, &sample, 0, false, writer), -E2BIG);
+	EXPECT_EQ(record_waiting_add(waiting, &sample, NULL, 0, false, writer), -E2BIG);
 	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
 	record_waiting_free(waiting);
 }
@@ -178,7 +179,7 @@ static int add_off_cpu(pid_t tid, uint64_t time)
 		.nr_frames = 1,
 	};
 
-	return record_waiting_add(waiting, &sample, 0, true, writer);
+	return record_waiting_add(waiting, &sample, NULL, 0, true, writer);
 }
 
 /* Threads that have ended are forgotten, and do not count as blocked until the end. */
@@ -271,6 +272,151 @@ static void pauses(void)
 	pause_often(8, 8);
 	pause_often(64, 64);
 	pause_often(80, 64);
+}
+
+/* --- stacks that are completed by their copies, in place of copies.c */
+
+static struct copied_stack fake;
+static uint64_t fake_ips[] = { 0x402000, 0x403000 };
+static uint8_t fake_how[] = { SFRAME_UNWIND_FRAME_SFRAME, SFRAME_UNWIND_FRAME_SIGNAL };
+static unsigned int nr_added;
+static bool is_removed;
+
+struct copied_stack *copies_add(struct copies *copies,
+				const struct sframe_unwind_sample_record *record,
+				const struct record_copy *from, uint32_t depth)
+{
+	(void)copies;
+	(void)record;
+	if (!from->copy || from->size != 8 || depth != 128)
+		abort();
+	nr_added++;
+	is_removed = false;
+	fake = (struct copied_stack){
+		.stop = SFRAME_UNWIND_STOP_COMPLETE,
+		.walk = { .ip = fake_ips, .how = fake_how, .nr = 2 },
+	};
+	return &fake;
+}
+
+void copies_work(struct copies *copies, bool is_urgent)
+{
+	(void)copies;
+	(void)is_urgent;
+}
+
+struct copied_stack *copies_next(struct copies *copies)
+{
+	(void)copies;
+	return fake.is_over && !is_removed ? &fake : NULL;
+}
+
+void copies_remove(struct copies *copies, struct copied_stack *stack)
+{
+	(void)copies;
+	if (stack != &fake || !LIST_EMPTY(&stack->samples))
+		abort();
+	is_removed = true;
+}
+
+void copies_follow(struct copies *copies,
+		   const struct sframe_unwind_profile_record *record)
+{
+	(void)copies;
+	(void)record;
+}
+
+/* The stack of cookie 5 was cut behind its second frame, and has a copy. */
+static int add_copied(void)
+{
+	static const uint64_t frames[] = { 0x401000, 0x401100 };
+	static const struct sframe_unwind_stack_copy copy;
+	const struct sframe_unwind_sample_record stack = {
+		.type = SFRAME_UNWIND_RECORD_USER_STACK,
+		.time = 100,
+		.cookie = 5,
+		.stop = SFRAME_UNWIND_STOP_NO_RULE,
+		.frames = frames,
+		.nr_frames = 2,
+		.fields = SFRAME_UNWIND_SAMPLE_COPY,
+	};
+
+	return record_waiting_add(waiting, &stack, &(struct record_copy){ &copy, 8 }, 0, false, writer);
+}
+
+/* Two samples wait for the same stack, which is, or is not, completed. */
+static void copied(bool is_complete)
+{
+	const struct sframe_unwind_profile_record *record;
+	struct sframe_unwind_profile *profile;
+	const struct record_counts *counts;
+
+	EXPECT(start());
+	nr_added = 0;
+	counts = record_counts(waiting);
+	record_waiting_use(waiting, (struct copies *)&fake);
+	EXPECT_EQ(add(SFRAME_UNWIND_USER_LATER, 5, 0), 0);
+	EXPECT_EQ(add(SFRAME_UNWIND_USER_LATER, 5, 0), 0);
+	EXPECT_EQ(add_copied(), 0);
+	EXPECT_EQ(nr_added, 1);
+	EXPECT_EQ(counts->waiting, 0);
+	EXPECT_EQ(record_waiting_complete(waiting, false, writer), 0);
+	EXPECT_EQ(counts->samples, 0);
+	EXPECT(record_waiting_oldest(waiting) != UINT64_MAX);
+	fake.is_over = true;
+	fake.is_complete = is_complete;
+	EXPECT_EQ(record_waiting_complete(waiting, false, writer), 0);
+	EXPECT(is_removed);
+	EXPECT_EQ(counts->samples, 2);
+	EXPECT_EQ(counts->completed, is_complete ? 2 : 0);
+	EXPECT_EQ(counts->not_completed, is_complete ? 0 : 2);
+	EXPECT_EQ(counts->complete, is_complete ? 2 : 0);
+	EXPECT_EQ(record_waiting_oldest(waiting), UINT64_MAX);
+	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
+	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		EXPECT_EQ(sframe_unwind_profile_next(profile, &record), 1);
+		EXPECT_EQ(record->sample.nr_user, is_complete ? 4 : 2);
+		EXPECT_EQ(record->sample.frames[1], 0x401100);
+		EXPECT_EQ(record->sample.stop, is_complete ? SFRAME_UNWIND_STOP_COMPLETE :
+							     SFRAME_UNWIND_STOP_NO_RULE);
+		if (!is_complete)
+			continue;
+		EXPECT_EQ(record->sample.frames[2], 0x402000);
+		EXPECT_EQ(record->sample.frames[3], 0x403000);
+		EXPECT_EQ(record->sample.how[3], SFRAME_UNWIND_FRAME_SIGNAL);
+	}
+	sframe_unwind_profile_close(profile);
+	record_waiting_free(waiting);
+}
+
+static void completed(void)
+{
+	copied(true);
+}
+
+static void not_completed(void)
+{
+	copied(false);
+}
+
+/* The recording ends before the stack is completed. */
+static void never_over(void)
+{
+	struct sframe_unwind_profile *profile;
+
+	EXPECT(start());
+	record_waiting_use(waiting, (struct copies *)&fake);
+	EXPECT_EQ(add(SFRAME_UNWIND_USER_LATER, 5, 0), 0);
+	EXPECT_EQ(add_copied(), 0);
+	EXPECT_EQ(record_waiting_end(waiting, 200, writer), 0);
+	EXPECT(LIST_EMPTY(&fake.samples));
+	EXPECT_EQ(record_counts(waiting)->cut[SFRAME_UNWIND_STOP_NO_RULE], 1);
+	EXPECT_EQ(sframe_unwind_profile_finish(writer), 0);
+	EXPECT_EQ(sframe_unwind_profile_open(&profile, fd), 0);
+	EXPECT(has_stop(profile, SFRAME_UNWIND_STOP_NO_RULE));
+	sframe_unwind_profile_close(profile);
+	record_waiting_free(waiting);
 }
 
 /* --- what record_changes.c needs */
@@ -396,6 +542,9 @@ int main(void)
 		TAP_TEST(ended),
 		TAP_TEST(many),
 		TAP_TEST(pauses),
+		TAP_TEST(completed),
+		TAP_TEST(not_completed),
+		TAP_TEST(never_over),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

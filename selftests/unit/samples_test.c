@@ -158,6 +158,78 @@ static void frames_without_how(void)
 	unmake(&made);
 }
 
+/* A stack that is cut, with a copy of what is behind it. */
+struct cut {
+	struct sframe_unwind_user_stack head;
+	uint64_t user[2];
+	uint8_t how[8];
+	struct sframe_unwind_stack_copy copy;
+	uint64_t stack[3];
+};
+
+static const struct cut cut = {
+	.head = {
+		.record.type = SFRAME_UNWIND_RECORD_USER_STACK,
+		.record.size = sizeof(cut),
+		.fields = SFRAME_UNWIND_SAMPLE_HOW | SFRAME_UNWIND_SAMPLE_COPY,
+		.nr_user = 2,
+		.stop = SFRAME_UNWIND_STOP_NO_RULE,
+	},
+	.user = { 41, 42 },
+	.copy = { .ip = 42, .reg[7] = 51, .known = 1 << 7, .size = sizeof(cut.stack) },
+	.stack = { 61, 62, 63 },
+};
+
+static void copy_of_a_stack(void)
+{
+	const struct sframe_unwind_stack_copy *copy;
+	uint32_t size;
+	struct sframe_unwind_sample_record record;
+
+	EXPECT_EQ(sframe_unwind_sample_parse(&cut, sizeof(cut), &record), 0);
+	EXPECT_EQ(record.nr_frames, 2);
+	EXPECT(record.fields & SFRAME_UNWIND_SAMPLE_COPY);
+	copy = sframe_unwind_sample_copy(&cut, sizeof(cut), &size);
+	EXPECT_EQ(size, 24);
+	EXPECT_EQ(copy->ip, 42);
+	EXPECT_EQ(copy->reg[7], 51);
+	EXPECT_EQ(copy->stack[2], 63);
+}
+
+/* A copy that claims more than there is, or half words, in memory of just its size. */
+static void copy_too_short(void)
+{
+	static const uint32_t sizes[] = { 25, 32, 0xfffffff8, ~0U, 1U << 31 };
+	struct sframe_unwind_sample_record record;
+	uint32_t copy_size;
+	struct cut *copy;
+
+	for (uint32_t size = 0; size < sizeof(cut); size += 8) {
+		copy = malloc(size ?: 1);
+		memcpy(copy, &cut, size);
+		if (size)
+			memcpy(copy, &size, sizeof(size));
+		EXPECT_EQ(sframe_unwind_sample_parse(copy, size, &record),
+			  -EBADMSG);
+		EXPECT(!sframe_unwind_sample_copy(copy, size, &copy_size));
+		free(copy);
+	}
+	copy = malloc(sizeof(*copy));
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		*copy = cut;
+		copy->copy.size = sizes[i];
+		EXPECT_EQ(sframe_unwind_sample_parse(copy, sizeof(*copy), &record),
+			  -EBADMSG);
+		copy_size = 1;
+		EXPECT(!sframe_unwind_sample_copy(copy, sizeof(*copy), &copy_size));
+		EXPECT_EQ(copy_size, 0);
+	}
+	*copy = cut;
+	copy->head.fields = SFRAME_UNWIND_SAMPLE_HOW;
+	EXPECT(!sframe_unwind_sample_copy(copy, sizeof(*copy), &copy_size));
+	free(copy);
+}
+
 /* A record that is too short for what it claims, in memory of just its size. */
 static void too_short(void)
 {
@@ -409,6 +481,8 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(takes_a_sample_apart),
 		TAP_TEST(frames_without_how),
+		TAP_TEST(copy_of_a_stack),
+		TAP_TEST(copy_too_short),
 		TAP_TEST(too_short),
 		TAP_TEST(order_of_time),
 		TAP_TEST(unknown_type),

@@ -125,7 +125,8 @@ FIXTURE_VARIANT_ADD(abi, sampler) {
 	.first = 48,
 	.flags = offsetof(struct sframe_unwind_sampler, flags),
 	.unknown = 16,
-	.reserved = offsetof(struct sframe_unwind_sampler, reserved),
+	/* 1 is no number of words. */
+	.reserved = offsetof(struct sframe_unwind_sampler, copy_size),
 	.message = offsetof(struct sframe_unwind_sampler, message),
 	.message_size = offsetof(struct sframe_unwind_sampler, message_size),
 };
@@ -173,7 +174,7 @@ FIXTURE_VARIANT_ADD(abi, register_table) {
 
 FIXTURE_VARIANT_ADD(abi, sample_stats) {
 	.cmd = SFRAME_UNWIND_IOC_SAMPLE_STATS,
-	.size = sizeof(struct sframe_unwind_sample_stats),
+	.size = sizeof(struct sframe_unwind_sample_copy_stats),
 	.first = 112,
 	.query = true,
 };

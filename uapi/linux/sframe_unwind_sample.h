@@ -65,7 +65,9 @@
  * @nr_cpus: out: one more than the highest number of a CPU.
  * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
- * @reserved: must be 0.
+ * @copy_size: in: bytes to copy of user stacks that are cut, see struct
+ *	sframe_unwind_stack_copy: a multiple of 8, at most 65536; 0 for none. Not with
+ *	FP_FALLBACK or OVERWRITE. Modules that make no copies refuse others than 0.
  * @map_pages: in: with STACK_MAP, pages of each half of the stack map: a power of
  *	two, at most 16384; else 0.
  * @max_files: in: with BUILD_IDS, number of files that the table has room for, at
@@ -84,7 +86,7 @@ struct sframe_unwind_sampler {
 	__u32 nr_cpus;
 	__u64 message;
 	__u32 message_size;
-	__u32 reserved;
+	__u32 copy_size;
 	__u32 map_pages;
 	__u32 max_files;
 	__u64 memory;
@@ -95,8 +97,8 @@ struct sframe_unwind_sampler {
  * Call it before poll(2) or epoll_ctl(2), which report only what exists when they are
  * called.
  *
- * EINVAL	size, flags or reserved; ring_pages, watermark, clockid, max_depth,
- *		max_kernel_depth, map_pages or max_files.
+ * EINVAL	size or flags; ring_pages, watermark, clockid, max_depth,
+ *		max_kernel_depth, copy_size, map_pages or max_files.
  * E2BIG	size is larger than known and the tail is not zero.
  * EFAULT	the structure cannot be read or written.
  * EEXIST	the client takes samples already.
@@ -204,6 +206,9 @@ struct sframe_unwind_ring {
  *		be asked for.
  * PLACES	the user frames are places, see SFRAME_UNWIND_PLACE_FILE. Cannot be
  *		asked for.
+ * COPY		only in struct sframe_unwind_user_stack: behind the frames, there is a
+ *		struct sframe_unwind_stack_copy. Cannot be asked for here, but by
+ *		copy_size of struct sframe_unwind_sampler.
  */
 #define SFRAME_UNWIND_SAMPLE_PERIOD	0x01U
 #define SFRAME_UNWIND_SAMPLE_ADDRESS	0x02U
@@ -213,6 +218,7 @@ struct sframe_unwind_ring {
 #define SFRAME_UNWIND_SAMPLE_RAW	0x20U
 #define SFRAME_UNWIND_SAMPLE_MAPPED	0x40U
 #define SFRAME_UNWIND_SAMPLE_PLACES	0x80U
+#define SFRAME_UNWIND_SAMPLE_COPY	0x100U
 
 /**
  * struct sframe_unwind_sample_event - an event to sample at
@@ -365,6 +371,21 @@ struct sframe_unwind_sample_stats {
 	__u64 map_refused;
 	__u64 map_uncounted;
 	__u64 overwritten;
+};
+
+/**
+ * struct sframe_unwind_sample_copy_stats - the same, and that of copies
+ *
+ * @stats: see above; but its size is that of this structure.
+ * @copied: out: of the stacks, those with SFRAME_UNWIND_SAMPLE_COPY.
+ * @not_copied: out: of the stacks, those that would have that as well, but nothing could
+ *	be read, there was no memory, the ring would have been more than half full, or
+ *	stacks of the process that end in this code have been copied for two minutes.
+ */
+struct sframe_unwind_sample_copy_stats {
+	struct sframe_unwind_sample_stats stats;
+	__u64 copied;
+	__u64 not_copied;
 };
 
 /*
@@ -525,14 +546,15 @@ struct sframe_unwind_short_sample {
  * @tid: as in struct sframe_unwind_sample.
  * @cookie: that of the samples; unique in the system, never 0.
  * @nr_user: number of frames.
- * @fields: of SFRAME_UNWIND_SAMPLE_HOW, SFRAME_UNWIND_SAMPLE_PLACES and
- *	SFRAME_UNWIND_SAMPLE_MAPPED; with the last one none of the others.
+ * @fields: of SFRAME_UNWIND_SAMPLE_HOW, SFRAME_UNWIND_SAMPLE_PLACES,
+ *	SFRAME_UNWIND_SAMPLE_MAPPED and SFRAME_UNWIND_SAMPLE_COPY; with MAPPED none of the
+ *	first two.
  * @stop: enum sframe_unwind_stop.
  * @reserved: 0.
  * @words: with SFRAME_UNWIND_SAMPLE_MAPPED the id of the stack in the stack map,
  *	and @nr_user is 0. Else @nr_user addresses or places, innermost first; then with
  *	SFRAME_UNWIND_SAMPLE_HOW a byte for each, and zero bytes up to a multiple of
- *	8.
+ *	8. With SFRAME_UNWIND_SAMPLE_COPY, a struct sframe_unwind_stack_copy follows.
  */
 struct sframe_unwind_user_stack {
 	struct sframe_unwind_record record;
@@ -547,6 +569,7 @@ struct sframe_unwind_user_stack {
 	__u64 words[];
 };
 
+#include <linux/sframe_unwind_copies.h>
 #include <linux/sframe_unwind_files.h>
 #include <linux/sframe_unwind_stack_map.h>
 

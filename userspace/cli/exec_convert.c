@@ -131,8 +131,7 @@ static bool has_own(int fd)
 	return !sfu_elf_read(&elf, &file.reader) && elf.sframe_size;
 }
 
-/* Returns a memory file with the section, or -1 with errno. */
-static int write_section(const struct sframe_unwind_converted *section)
+int exec_convert_write(const struct sframe_unwind_converted *section)
 {
 	const int fd = memory_file_create("sframe");
 	size_t done = 0;
@@ -217,10 +216,8 @@ static int convert_by_worker(const struct sfu_snapshot *snapshot,
 	return err;
 }
 
-/* Get the section from the cache, or from a worker. Returns 0, or an error with @text. */
-static int find_section(int fd, const char *path,
-			struct sframe_unwind_converted **section, char *text,
-			size_t size)
+int exec_convert_find(int fd, const char *path,
+		      struct sframe_unwind_converted **section, char *text, size_t size)
 {
 	struct sfu_snapshot snapshot;
 	char name[CACHE_NAME_SIZE];
@@ -253,13 +250,13 @@ static int convert(int fd, const char *name, struct exec_converted *result)
 	char text[EXEC_REASON_SIZE / 2];
 	int section_fd;
 
-	result->error = find_section(fd, name, &section, text, sizeof(text));
+	result->error = exec_convert_find(fd, name, &section, text, sizeof(text));
 	if (result->error) {
 		snprintf(result->reason, sizeof(result->reason), "%s: %s", name,
 			 text);
 		return -1;
 	}
-	section_fd = write_section(section);
+	section_fd = exec_convert_write(section);
 	if (section_fd < 0) {
 		result->error = -errno;
 		snprintf(result->reason, sizeof(result->reason), "%s: %s", name,

@@ -64,4 +64,17 @@ void exec_convert_finish(struct exec_conversion *conversion,
 /* End the child without a result. */
 void exec_convert_cancel(struct exec_conversion *conversion);
 
+struct sframe_unwind_converted;
+
+/*
+ * What the child does, for other children: get the section of the file @fd, whose path is
+ * @path, from the cache, or from a worker. Returns 0, or a negative errno with @text, of
+ * @size bytes.
+ */
+int exec_convert_find(int fd, const char *path,
+		      struct sframe_unwind_converted **section, char *text, size_t size);
+
+/* Returns a memory file with the section, or -1 with errno. */
+int exec_convert_write(const struct sframe_unwind_converted *section);
+
 #endif /* EXEC_CONVERT_H */

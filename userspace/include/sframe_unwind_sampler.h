@@ -96,6 +96,18 @@ int sframe_unwind_sampler_stats(struct sframe_unwind_samples *samples,
 				struct sframe_unwind_sample_stats *stats);
 
 /**
+ * sframe_unwind_sampler_copy_stats() - the same, and that of copies of cut stacks
+ * @samples: the client.
+ * @stats: filled; that of copies is 0 if the module makes none.
+ *
+ * Any thread.
+ *
+ * Return: 0 or the error of SFRAME_UNWIND_IOC_SAMPLE_STATS.
+ */
+int sframe_unwind_sampler_copy_stats(struct sframe_unwind_samples *samples,
+				     struct sframe_unwind_sample_copy_stats *stats);
+
+/**
  * sframe_unwind_sampler_find() - look up a stack in the stack map
  * @samples: the client.
  * @id: its id.
@@ -178,6 +190,8 @@ int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples);
  * @user_id, @kernel_id: ids of the stacks in the stack map, or 0. If the map still
  *	has them, @frames, @how, @stop, @kernel and @kernel_cut are what it has, and
  *	valid until sframe_unwind_sampler_clear() is called twice.
+ *
+ * With SFRAME_UNWIND_SAMPLE_COPY in @fields, sframe_unwind_sampler_copy() has more.
  */
 struct sframe_unwind_sample_record {
 	uint32_t type;
@@ -243,6 +257,33 @@ int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
  */
 int sframe_unwind_sample_parse(const void *from, size_t size,
 			       struct sframe_unwind_sample_record *record);
+
+/**
+ * sframe_unwind_sampler_copy() - the copy of a cut stack
+ * @samples: the client.
+ * @size: set to the bytes of the stack that were copied. Do not use the size in the copy:
+ *	who has the control page of the ring can make it change.
+ *
+ * Return: registers and stack of the last frame of the record that
+ * sframe_unwind_sampler_read() has returned last, which are valid as long as that; or NULL
+ * if the record has none. As sframe_unwind_sampler_read().
+ */
+const struct sframe_unwind_stack_copy *
+sframe_unwind_sampler_copy(const struct sframe_unwind_samples *samples, uint32_t *size);
+
+/**
+ * sframe_unwind_sample_copy() - find the copy of a cut stack in a record
+ * @from: the record.
+ * @size: bytes that can be read at @from.
+ * @copy_size: as above.
+ *
+ * Any thread; async-signal-safe. The bytes may change meanwhile, as they may for
+ * sframe_unwind_sample_parse().
+ *
+ * Return: the copy; or NULL if the record has none, or is malformed.
+ */
+const struct sframe_unwind_stack_copy *
+sframe_unwind_sample_copy(const void *from, size_t size, uint32_t *copy_size);
 
 /* How user frame @i was found, enum sframe_unwind_frame; 0 if there is none. */
 static inline unsigned int

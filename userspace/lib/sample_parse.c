@@ -121,9 +121,35 @@ static bool parse_short(const struct sframe_unwind_short_sample *head,
 	return take_word(rest, 1, &record->cookie);
 }
 
+/* A copy of a cut stack, or NULL, and the bytes of that stack. */
+struct found_copy {
+	const struct sframe_unwind_stack_copy *copy;
+	uint32_t size;
+};
+
+/* The copy of a cut stack, if there is one. */
+static bool take_copy(struct rest *rest, uint32_t fields, struct found_copy *found)
+{
+	struct sframe_unwind_stack_copy head;
+	const void *at;
+
+	if (!(fields & SFRAME_UNWIND_SAMPLE_COPY))
+		return true;
+	at = take(rest, sizeof(head));
+	if (!at)
+		return false;
+	memcpy(&head, at, sizeof(head));
+	if (head.size % sizeof(uint64_t) || !take(rest, head.size))
+		return false;
+	found->copy = at;
+	found->size = head.size;
+	return true;
+}
+
 static bool parse_stack(const struct sframe_unwind_user_stack *head,
 			struct rest *rest,
-			struct sframe_unwind_sample_record *record)
+			struct sframe_unwind_sample_record *record,
+			struct found_copy *found)
 {
 	uint64_t id = 0;
 
@@ -134,20 +160,21 @@ static bool parse_stack(const struct sframe_unwind_user_stack *head,
 	record->stop = head->stop;
 	record->fields = (head->fields & (SFRAME_UNWIND_SAMPLE_HOW |
 					  SFRAME_UNWIND_SAMPLE_MAPPED |
-					  SFRAME_UNWIND_SAMPLE_PLACES)) |
+					  SFRAME_UNWIND_SAMPLE_PLACES |
+					  SFRAME_UNWIND_SAMPLE_COPY)) |
 			 SFRAME_UNWIND_SAMPLE_COOKIE;
 	record->nr_frames = head->nr_user;
 	if (!take_word(rest, head->fields & SFRAME_UNWIND_SAMPLE_MAPPED, &id))
 		return false;
 	record->user_id = (uint32_t)id;
-	return take_frames(rest, record);
+	return take_frames(rest, record) && take_copy(rest, record->fields, found);
 }
 
 _Static_assert(sizeof(struct sframe_unwind_short_sample) ==
 	       sizeof(struct sframe_unwind_user_stack), "head_size");
 
-int sframe_unwind_sample_parse(const void *from, size_t size,
-			       struct sframe_unwind_sample_record *record)
+static int parse(const void *from, size_t size,
+		 struct sframe_unwind_sample_record *record, struct found_copy *found)
 {
 	union {
 		struct sframe_unwind_record record;
@@ -180,10 +207,30 @@ int sframe_unwind_sample_parse(const void *from, size_t size,
 		valid = parse_short(&head.short_sample, &rest, record);
 		break;
 	case SFRAME_UNWIND_RECORD_USER_STACK:
-		valid = parse_stack(&head.stack, &rest, record);
+		valid = parse_stack(&head.stack, &rest, record, found);
 		break;
 	default:
 		valid = false;
 	}
 	return valid ? 0 : -EBADMSG;
+}
+
+int sframe_unwind_sample_parse(const void *from, size_t size,
+			       struct sframe_unwind_sample_record *record)
+{
+	struct found_copy found;
+
+	return parse(from, size, record, &found);
+}
+
+const struct sframe_unwind_stack_copy *
+sframe_unwind_sample_copy(const void *from, size_t size, uint32_t *copy_size)
+{
+	struct sframe_unwind_sample_record record;
+	struct found_copy found = { 0 };
+
+	if (parse(from, size, &record, &found))
+		found = (struct found_copy){ 0 };
+	*copy_size = found.size;
+	return found.copy;
 }

@@ -263,6 +263,17 @@ int sframe_unwind_sampler_stats(struct sframe_unwind_samples *samples,
 	return 0;
 }
 
+int sframe_unwind_sampler_copy_stats(struct sframe_unwind_samples *samples,
+				     struct sframe_unwind_sample_copy_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	stats->stats.size = sizeof(*stats);
+	sfu_error_begin(NULL);
+	if (ioctl(samples->fd, SFRAME_UNWIND_IOC_SAMPLE_STATS, stats))
+		return sfu_error_end(errno, "sample stats");
+	return 0;
+}
+
 int sframe_unwind_sampler_clear(struct sframe_unwind_samples *samples)
 {
 	struct sframe_unwind_clear_stack_map clear = {
@@ -495,4 +506,17 @@ int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
 	record->cpu = ring->cpu;
 	samples->last = ring;
 	return 1;
+}
+
+const struct sframe_unwind_stack_copy *
+sframe_unwind_sampler_copy(const struct sframe_unwind_samples *samples, uint32_t *size)
+{
+	const struct ring *ring = samples->last;
+
+	*size = 0;
+	if (!ring)
+		return NULL;
+	return sframe_unwind_sample_copy(samples->copy ? samples->copy :
+							 at_tail(samples, ring),
+					 ring->size, size);
 }

@@ -61,7 +61,7 @@ TEST_F(args, sampler)
 {
 	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .size = 47));
 	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .flags = 2));
-	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .reserved = 1));
+	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .copy_size = 1));
 	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .ring_pages = 0));
 	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .ring_pages = 3));
 	EXPECT_EQ(EINVAL, TRY_SAMPLER(self->fd, .ring_pages = 32768));

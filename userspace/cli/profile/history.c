@@ -495,6 +495,11 @@ const struct mapping *process_find(const struct process *process,
 	return ranges_find(process->now, address);
 }
 
+struct ranges *process_ranges(const struct process *process)
+{
+	return ranges_get(process->now);
+}
+
 const char *history_comm(struct history *history, uint32_t pid, uint32_t tid,
 			 uint64_t time)
 {

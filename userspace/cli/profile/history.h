@@ -27,6 +27,7 @@ struct mapping {
 struct history;
 struct jit_file;
 struct process;
+struct ranges;
 
 /*
  * @limit: bytes that may be kept of the profile before history_finish(), and as
@@ -72,6 +73,9 @@ struct process *history_process(struct history *history, uint32_t pid,
 /* Returns what the process has mapped at @address, or NULL. */
 const struct mapping *process_find(const struct process *process,
 				   uint64_t address);
+
+/* Returns all that it has mapped, with a reference; NULL if that is nothing. */
+struct ranges *process_ranges(const struct process *process);
 
 /* Returns the name of a thread, never NULL. Escape before printing. */
 const char *history_comm(struct history *history, uint32_t pid, uint32_t tid,

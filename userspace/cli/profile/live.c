@@ -246,7 +246,7 @@ static int write_round(struct live *live,
 	       sframe_unwind_sampler_read(live->sampler.samples, &sample) == 1) {
 		if (own && sample.pid == own)
 			continue;
-		ret = record_waiting_add(live->waiting, &sample,
+		ret = record_waiting_add(live->waiting, &sample, NULL,
 					 record_sampler_event(&live->sampler,
 							      sample.event),
 					 false, writer);

@@ -19,6 +19,7 @@
 #include "cli/preload.h"
 #include "cli/profile/attaching.h"
 #include "cli/profile/command.h"
+#include "cli/profile/copies.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/record_output.h"
 #include "cli/profile/record_sampler.h"
@@ -28,6 +29,8 @@
 #define ROUND_MS	100	/* between two readings */
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
+#define COMPLETE_MS	60000	/* to complete stacks at the end */
+#define COMPLETE_LAST_MS 3000	/* after a signal */
 #define INSPECT_MS	1000	/* to look at what is mapped, in one reading */
 #define INSPECT_LAST_MS	250	/* after a signal */
 
@@ -42,6 +45,7 @@
  * @waiting: samples that wait.
  * @files: files to keep, or NULL.
  * @jit: files to keep that name code made at run time, or NULL.
+ * @copies: completes stacks that are cut, or NULL.
  * @inspect_ms: time to look at what is mapped, in one reading.
  * @output: the profile.
  */
@@ -54,6 +58,7 @@ struct record {
 	struct record_waiting *waiting;
 	struct record_files *files;
 	struct record_jit *jit;
+	struct copies *copies;
 	unsigned int inspect_ms;
 	struct record_output output;
 };
@@ -90,21 +95,27 @@ static int write_round(struct record *record)
 {
 	struct record_output *output = &record->output;
 	struct sframe_unwind_sample_record sample;
+	struct record_copy copy;
 	uint32_t event;
 	int ret;
 
 	inspect_begin(&is_interrupted, record->inspect_ms);
 	ret = record_changes_write(record->changes, output->writer,
 				   &output->latest);
-	while (!ret && record_sampler_read(&record->sampler, &sample) == 1) {
+	if (record->copies)
+		copies_begin_round(record->copies);
+	while (!ret && record_sampler_read(&record->sampler, &sample, &copy) == 1) {
 		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
 		    sample.time > output->latest)
 			output->latest = sample.time;
-		ret = record_waiting_add(record->waiting, &sample, event,
+		ret = record_waiting_add(record->waiting, &sample, &copy, event,
 				record->options.events[event].is_off_cpu,
 				output->writer);
 	}
+	if (!ret && record->copies)
+		ret = record_waiting_complete(record->waiting, false,
+					      output->writer);
 	if (record->options.stack_map)
 		record_sampler_end_round(&record->sampler);
 	if (record->files)
@@ -199,6 +210,26 @@ static int sample(struct record *record)
 	return ret;
 }
 
+/* Complete stacks, until there are none left. Ctrl-C ends that. */
+static int complete(struct record *record)
+{
+	const double start = now();
+	const int ms = record->inspect_ms == INSPECT_LAST_MS ? COMPLETE_LAST_MS : COMPLETE_MS;
+	int ret;
+
+	for (;;) {
+		/* What the last stacks are in may not have been told before. */
+		ret = write_round(record);
+		if (!ret)
+			ret = record_waiting_complete(record->waiting, true,
+						      record->output.writer);
+		if (ret || is_interrupted || !copies_are_left(record->copies) ||
+		    (now() - start) * 1000 > ms)
+			return ret;
+		poll(NULL, 0, 10);
+	}
+}
+
 /* Take no more samples; user stacks of the last ones follow. */
 static int finish(struct record *record)
 {
@@ -220,6 +251,8 @@ static int finish(struct record *record)
 			break;
 		poll(NULL, 0, 10);
 	} while (!ret && (now() - start) * 1000 < LATER_MS);
+	if (!ret && record->copies)
+		ret = complete(record);
 	if (!ret)
 		ret = record_waiting_end(record->waiting, time,
 					 record->output.writer);
@@ -235,17 +268,19 @@ static int finish(struct record *record)
 
 static void print_sums(const struct record *record, double seconds)
 {
-	struct sframe_unwind_sample_stats stats = { 0 };
+	struct sframe_unwind_sample_copy_stats stats = { 0 };
+	const int ret = sframe_unwind_sampler_copy_stats(record->sampler.samples, &stats);
 
 	if (!record->options.quiet) {
 		print_progress(record, seconds, "\n");
 		record_sums_cut(record_counts(record->waiting));
+		record_sums_completed(record_counts(record->waiting), &stats);
 		if (record->options.stack_map)
 			record_sums_map(record->sampler.mapped,
 					record->sampler.cleared);
 	}
-	if (!sframe_unwind_sampler_stats(record->sampler.samples, &stats))
-		record_sums_complain(&stats,
+	if (!ret)
+		record_sums_complain(&stats.stats,
 				     record_changes_lost(record->changes));
 }
 
@@ -326,6 +361,11 @@ static int prepare(struct record *record)
 		status = record_add_targets(&options->targets, "record", pid,
 					    true);
 	}
+	if (!status && !options->no_attach) {
+		record->copies = copies_create("record");
+		options->copies = record->copies;
+		record_waiting_use(record->waiting, record->copies);
+	}
 	if (!status)
 		status = record_sampler_open(&record->sampler, "record", options,
 					     record->command.pid, true);
@@ -336,11 +376,11 @@ static int prepare(struct record *record)
 					     record->waiting : NULL);
 	if (!status)
 		record_changes_keep(record->changes, record->files,
-				    record->jit);
+				    record->jit, record->copies);
 	if (!status)
 		status = record_output_open(&record->output, options,
 					    record->files, record->jit,
-					    &is_interrupted);
+					    record->copies, &is_interrupted);
 	return status;
 }
 
@@ -351,6 +391,7 @@ static void clean_up(struct record *record)
 	record_changes_close(record->changes);
 	record_sampler_close(&record->sampler, &record->options);
 	record_waiting_free(record->waiting);
+	copies_free(record->copies);
 	record_files_free(record->files);
 	record_jit_free(record->jit);
 	command_end(&record->command);

@@ -97,18 +97,20 @@ int record_add_cgroup(struct record_targets *targets, const char *command,
 
 void record_free_targets(struct record_targets *targets);
 
+struct copies;
+struct record_copy;
 struct record_files;
 struct record_jit;
 
 /*
  * Write where the kernel is, and what processes that exist already have mapped, with the
- * names of their threads: of the targets, or of all. @files, @jit: take note of what is mapped, or
- * NULL. @is_interrupted: ends that at once.
+ * names of their threads: of the targets, or of all. @files, @jit, @copies: take note of what
+ * is mapped, or NULL. @is_interrupted: ends that at once.
  */
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
 		    struct record_files *files, struct record_jit *jit,
-		    const volatile sig_atomic_t *is_interrupted);
+		    struct copies *copies, const volatile sig_atomic_t *is_interrupted);
 
 /*
  * What happens to processes while they are sampled, by perf's own records.
@@ -125,9 +127,10 @@ int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
 			struct record_waiting *switches);
 
-/* Let @files and @jit, or NULL, take note of what is mapped. */
+/* Let @files, @jit and @copies, or NULL, take note of what is mapped. */
 void record_changes_keep(struct record_changes *changes,
-			 struct record_files *files, struct record_jit *jit);
+			 struct record_files *files, struct record_jit *jit,
+			 struct copies *copies);
 
 /*
  * Write what has happened. *@latest is raised to the time of the latest change.
@@ -154,18 +157,53 @@ int record_complain(const char *command, const char *event, int error);
  */
 struct record_waiting *record_waiting_create(void);
 
+/* Stacks that are cut and have a copy are completed by @copies, which must stay. */
+void record_waiting_use(struct record_waiting *waiting, struct copies *copies);
+
 void record_waiting_free(struct record_waiting *waiting);
 
 struct sframe_unwind_sample_record;
 
+/* User frames that a stack may have: what the module does unless it is told otherwise. */
+#define RECORD_DEPTH	128u
+
 /*
- * Take over a record of the sampler, and write samples that are complete. @event:
- * number of the event; @is_off_cpu: whether it is --off-cpu's. Returns 0 or an
- * error of the writer.
+ * Make a sample of @from, without the user's frames; those of the kernel are put into
+ * @frames, which has room for SFRAME_UNWIND_PROFILE_FRAMES.
+ */
+void record_sample_begin(struct sframe_unwind_profile_record *record,
+			 const struct sframe_unwind_sample_record *from,
+			 uint32_t event, uint64_t *frames);
+
+/*
+ * Add the user's frames, from a sample or a record of its user stack. @frames and @how have
+ * room for as many; all frames are in @frames then.
+ */
+void record_sample_set_user(struct sframe_unwind_profile_record *record,
+			    const struct sframe_unwind_sample_record *user,
+			    uint64_t *frames, uint8_t *how);
+
+struct copy_walk;
+
+/*
+ * Add the frames that @walk has found behind these, and end the stack because of @stop.
+ * @frames, @how: as before; not those of the sample.
+ */
+void record_sample_add_user(struct sframe_unwind_profile_record *record,
+			    const struct copy_walk *walk, uint32_t stop,
+			    uint64_t *frames, uint8_t *how);
+
+/* Returns the number of a reason in struct record_counts. */
+uint32_t record_sample_reason(uint32_t stop);
+
+/*
+ * Take over a record of the sampler, and write samples that are complete. @copy: what it has
+ * of a stack that is cut, or NULL; @event: number of the event; @is_off_cpu: whether it is
+ * --off-cpu's. Returns 0 or an error of the writer.
  */
 int record_waiting_add(struct record_waiting *waiting,
 		       const struct sframe_unwind_sample_record *from,
-		       uint32_t event, bool is_off_cpu,
+		       const struct record_copy *copy, uint32_t event, bool is_off_cpu,
 		       struct sframe_unwind_profile_writer *writer);
 
 /**
@@ -201,6 +239,13 @@ void record_waiting_begin_round(struct record_waiting *waiting);
 uint64_t record_waiting_oldest(const struct record_waiting *waiting);
 
 /*
+ * Go on with completing stacks, without waiting, and write the samples of those that are
+ * completed, or cannot be. @is_urgent: see copies_work(). Only with record_waiting_use().
+ */
+int record_waiting_complete(struct record_waiting *waiting, bool is_urgent,
+			    struct sframe_unwind_profile_writer *writer);
+
+/*
  * Write the samples that still wait, without user stacks; those of blocked threads
  * stand for the time until @time.
  */
@@ -225,6 +270,8 @@ enum {
  * @complete: those whose user stack goes to its outermost frame, or that have
  *	none.
  * @waiting: those that wait for a user stack.
+ * @completed: those whose user stack was cut, and completed.
+ * @not_completed: those whose user stack was cut, and could not be completed by its copy.
  * @threads: threads that are followed, for --off-cpu.
  * @cut: the others by the reason.
  */
@@ -232,6 +279,8 @@ struct record_counts {
 	uint64_t samples;
 	uint64_t complete;
 	uint64_t waiting;
+	uint64_t completed;
+	uint64_t not_completed;
 	uint64_t threads;
 	uint64_t cut[RECORD_REASONS];
 };

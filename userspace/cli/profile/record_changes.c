@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/copies.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_files.h"
 #include "cli/profile/record_jit.h"
@@ -63,6 +64,7 @@ struct switched {
  * @switched_room: room for those.
  * @files: takes note of the files that are mapped, or NULL.
  * @jit: takes note of code made at run time, or NULL.
+ * @copies: follows what is mapped, or NULL.
  * @latest: time of the latest change.
  * @lost: number of changes that were lost.
  * @bytes: the current record.
@@ -79,6 +81,7 @@ struct record_changes {
 	uint32_t switched_room;
 	struct record_files *files;
 	struct record_jit *jit;
+	struct copies *copies;
 	uint64_t latest;
 	uint64_t lost;
 	unsigned char bytes[65536];
@@ -188,10 +191,12 @@ int record_changes_open(struct record_changes **result, const char *command,
 }
 
 void record_changes_keep(struct record_changes *changes,
-			 struct record_files *files, struct record_jit *jit)
+			 struct record_files *files, struct record_jit *jit,
+			 struct copies *copies)
 {
 	changes->files = files;
 	changes->jit = jit;
+	changes->copies = copies;
 }
 
 static uint64_t get_u64(const unsigned char *from)
@@ -389,6 +394,7 @@ static int write_one(struct record_changes *changes,
 		add_file(changes, &record);
 	if (changes->jit)
 		record_jit_add(changes->jit, &record);
+	copies_follow(changes->copies, &record);
 	if (record.kind == SFRAME_UNWIND_PROFILE_EXIT && changes->switches)
 		add_switched(changes, record.time, record.tid, RECORD_ENDED);
 	return sframe_unwind_profile_write(writer, &record);

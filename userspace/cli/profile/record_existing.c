@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/profile/copies.h"
 #include "cli/profile/processes.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_files.h"
@@ -85,12 +86,14 @@ static int write_kernel(struct sframe_unwind_profile_writer *writer)
  * @writer: where to.
  * @files: takes note of the files, or NULL.
  * @jit: takes note of code made at run time, or NULL.
+ * @copies: follows what is mapped, or NULL.
  * @error: of that, or 0.
  */
 struct existing {
 	struct sframe_unwind_profile_writer *writer;
 	struct record_files *files;
 	struct record_jit *jit;
+	struct copies *copies;
 	int error;
 };
 
@@ -103,6 +106,7 @@ static void write_record(void *data,
 		record_files_add(existing->files, record);
 	if (existing->jit)
 		record_jit_add(existing->jit, record);
+	copies_follow(existing->copies, record);
 	if (!existing->error)
 		existing->error = sframe_unwind_profile_write(existing->writer,
 							      record);
@@ -113,12 +117,13 @@ static void write_record(void *data,
 int record_existing(struct sframe_unwind_profile_writer *writer,
 		    const struct record_targets *targets,
 		    struct record_files *files, struct record_jit *jit,
-		    const volatile sig_atomic_t *is_interrupted)
+		    struct copies *copies, const volatile sig_atomic_t *is_interrupted)
 {
 	struct existing existing = {
 		.writer = writer,
 		.files = files,
 		.jit = jit,
+		.copies = copies,
 	};
 
 	existing.error = write_kernel(writer);

@@ -44,6 +44,7 @@ enum record_chains {
  * @stack_map: whether equal stacks are collected once, and records are compressed.
  * @build_id: whether the files that samples are in are kept.
  * @no_attach: whether nothing is to be attached.
+ * @copies: whether stacks that are cut are to be copied, to be completed later.
  * @jit: whether code that the command generates is to be registered.
  * @no_jit_names: whether not to keep the names of such code.
  * @quiet: whether to print nothing.
@@ -68,6 +69,7 @@ struct record_options {
 	bool stack_map;
 	bool build_id;
 	bool no_attach;
+	bool copies;
 	bool jit;
 	bool no_jit_names;
 	bool quiet;

@@ -152,7 +152,10 @@ static int begin(struct record_output *output,
 	if (!ret) {
 		set_facts(output);
 		ret = record_existing(output->writer, targets, output->files,
-				      output->jit, output->is_interrupted);
+				      output->jit, output->copies,
+				      output->is_interrupted);
+		/* It follows what has been told. */
+		output->copies = NULL;
 	}
 	if (!ret)
 		ret = sframe_unwind_profile_flush(output->writer);
@@ -164,12 +167,13 @@ static int begin(struct record_output *output,
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
 		       struct record_files *files, struct record_jit *jit,
-		       const volatile sig_atomic_t *is_interrupted)
+		       struct copies *copies, const volatile sig_atomic_t *is_interrupted)
 {
 	*output = (struct record_output){
 		.options = options,
 		.files = files,
 		.jit = jit,
+		.copies = copies,
 		.is_interrupted = is_interrupted,
 		.fd = -1,
 	};

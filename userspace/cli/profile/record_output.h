@@ -13,6 +13,7 @@
  * @options: what to record.
  * @files: takes note of the files that are mapped, or NULL.
  * @jit: keeps the files that name code made at run time, or NULL.
+ * @copies: is to be told what is mapped when the first file begins, or NULL.
  * @is_interrupted: ends looking at what is mapped.
  * @finished: paths of the profiles that are finished.
  * @fd: the file, or -1.
@@ -27,6 +28,7 @@ struct record_output {
 	const struct record_options *options;
 	struct record_files *files;
 	struct record_jit *jit;
+	struct copies *copies;
 	const volatile sig_atomic_t *is_interrupted;
 	struct strings finished;
 	int fd;
@@ -42,14 +44,14 @@ struct record_output {
 uint64_t record_output_time(void);
 
 /*
- * Begin the first file, with what the targets have mapped; @options, @files and @jit, or NULL,
+ * Begin the first file, with what the targets have mapped; @options, @files, @jit and @copies, or NULL,
  * must stay. *@is_interrupted ends that at once. All functions that return an exit status have
  * printed a message if it is not CLI_OK.
  */
 int record_output_open(struct record_output *output,
 		       const struct record_options *options,
 		       struct record_files *files, struct record_jit *jit,
-		       const volatile sig_atomic_t *is_interrupted);
+		       struct copies *copies, const volatile sig_atomic_t *is_interrupted);
 
 /* Whether another file is to begin, by size or time. */
 bool record_output_is_due(const struct record_output *output);

@@ -7,11 +7,16 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/profile/copies.h"
 #include "cli/profile/record_sampler.h"
 #include "sframe_unwind.h"
 
 #define RING_PAGES	256u	/* of each CPU */
+#define COPYING_PAGES	512u	/* the same with copies, on machines with few CPUs */
+#define FEW_CPUS	16
 #define MAP_PAGES	256u	/* of half of the stack map: some thousand stacks */
+/* Bytes of a stack that is cut: copies take half of a ring at most. */
+#define COPY_SIZE	32768u
 #define FREQUENCY	99u	/* of clocks, if neither that nor a period is given */
 #define MAX_TRIES	100	/* to sample a thread that forks all the time */
 
@@ -236,7 +241,22 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 		how.flags |= SFRAME_UNWIND_SAMPLER_STACK_MAP;
 		how.map_pages = MAP_PAGES;
 	}
+	if (options->copies) {
+		how.copy_size = COPY_SIZE;
+		how.watermark = RING_PAGES * sysconf(_SC_PAGESIZE) / 8;
+		if (sysconf(_SC_NPROCESSORS_CONF) <= FEW_CPUS)
+			how.ring_pages = COPYING_PAGES;
+	}
 	ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	/* There is no memory for that; or the module makes no copies. */
+	if (ret == -ENOMEM && how.ring_pages > RING_PAGES) {
+		how.ring_pages = RING_PAGES;
+		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	}
+	if (ret == -EINVAL && how.copy_size) {
+		how.copy_size = 0;
+		ret = sframe_unwind_sampler_open(&sampler->samples, &how);
+	}
 	if (ret == -ENOENT)
 		return complain("%s: %s does not exist: load the module (modprobe sframe_unwind)",
 				command, SFRAME_UNWIND_DEVICE);
@@ -253,10 +273,14 @@ uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id)
 }
 
 int record_sampler_read(struct record_sampler *sampler,
-			struct sframe_unwind_sample_record *record)
+			struct sframe_unwind_sample_record *record,
+			struct record_copy *copy)
 {
 	const int ret = sframe_unwind_sampler_read(sampler->samples, record);
 
+	*copy = (struct record_copy){ 0 };
+	if (ret == 1 && record->fields & SFRAME_UNWIND_SAMPLE_COPY)
+		copy->copy = sframe_unwind_sampler_copy(sampler->samples, &copy->size);
 	if (ret == 1)
 		sampler->mapped += !!record->user_id + !!record->kernel_id;
 	return ret;

@@ -6,6 +6,7 @@
 #include "cli/profile/record_options.h"
 
 struct sframe_unwind_samples;
+struct record_copy;
 struct sframe_unwind_sample_record;
 
 /**
@@ -40,9 +41,10 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 /* Returns the number of the event with @id. */
 uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id);
 
-/* The next record of all rings, as sframe_unwind_sampler_read(). */
+/* The next record of all rings, as sframe_unwind_sampler_read(); and its copy, or NULL. */
 int record_sampler_read(struct record_sampler *sampler,
-			struct sframe_unwind_sample_record *record);
+			struct sframe_unwind_sample_record *record,
+			struct record_copy *copy);
 
 /*
  * Call this when all records have been read: if the stack map is full, it is cleared.

@@ -51,6 +51,15 @@ void record_sums_cut(const struct record_counts *counts)
 		fputc('\n', stderr);
 }
 
+void record_sums_completed(const struct record_counts *counts,
+			   const struct sframe_unwind_sample_copy_stats *stats)
+{
+	if (counts->completed || counts->not_completed || stats->not_copied)
+		fprintf(stderr, "record: stacks in files that were new: %" PRIu64 " completed by a copy, %" PRIu64 " not; %" PRIu64 " without a copy\n",
+			counts->completed, counts->not_completed,
+			(uint64_t)stats->not_copied);
+}
+
 void record_sums_map(uint64_t mapped, uint32_t cleared)
 {
 	fprintf(stderr, "record: %" PRIu64 " stacks were collected by the stack map, which was full %u times\n",

@@ -5,6 +5,7 @@
 
 #include "cli/profile/record.h"
 
+struct sframe_unwind_sample_copy_stats;
 struct sframe_unwind_sample_stats;
 
 /* Samples that were lost, for whatever reason. */
@@ -17,6 +18,10 @@ void record_sums_progress(const struct record_counts *counts,
 
 /* Print why stacks are cut, if any is. */
 void record_sums_cut(const struct record_counts *counts);
+
+/* Print how many stacks were completed by their copies, and how many could not be, if any was cut. */
+void record_sums_completed(const struct record_counts *counts,
+			   const struct sframe_unwind_sample_copy_stats *stats);
 
 /* Print how many stacks were read from the stack map, and how often it was full. */
 void record_sums_map(uint64_t mapped, uint32_t cleared);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "cli/profile/copies.h"
 #include "cli/profile/pauses.h"
 #include "cli/profile/record.h"
 #include "sframe_unwind.h"
@@ -38,6 +39,8 @@
  * @thread: the thread, if @needs_time.
  * @needs_user: whether the user stack is to follow.
  * @needs_time: whether the thread has not run since.
+ * @copied: the user stack, while it is being completed; or NULL.
+ * @of_copy: in its list.
  * @frames: the frames, how the user's were found, and raw data.
  */
 struct waiting {
@@ -50,6 +53,8 @@ struct waiting {
 	struct sampled_thread *thread;
 	bool needs_user;
 	bool needs_time;
+	struct copied_stack *copied;
+	LIST_ENTRY(waiting) of_copy;
 	uint64_t *frames;
 };
 
@@ -88,6 +93,7 @@ LIST_HEAD(thread_bucket, sampled_thread);
  * @buckets: those that need a user stack, by cookie.
  * @size: bytes of all.
  * @counts: see struct record_counts.
+ * @copies: completes stacks, or NULL.
  * @threads: threads that run, for --off-cpu.
  * @ended: threads that have ended, the first one first.
  * @thread_buckets: both, by number.
@@ -100,6 +106,7 @@ struct record_waiting {
 	struct waiting_bucket buckets[BUCKETS];
 	size_t size;
 	struct record_counts counts;
+	struct copies *copies;
 	struct thread_list threads;
 	struct thread_list ended;
 	struct thread_bucket thread_buckets[THREAD_BUCKETS];
@@ -118,103 +125,15 @@ struct record_waiting *record_waiting_create(void)
 	return waiting;
 }
 
+void record_waiting_use(struct record_waiting *waiting, struct copies *copies)
+{
+	waiting->copies = copies;
+}
+
 static struct waiting_bucket *bucket_of(struct record_waiting *waiting,
 					uint64_t cookie)
 {
 	return &waiting->buckets[cookie * 0x9e3779b97f4a7c15ULL >> 52];
-}
-
-static uint32_t entry_of(const struct sframe_unwind_sample_record *from)
-{
-	switch (from->entry) {
-	case SFRAME_UNWIND_ENTRY_USER:
-		return SFRAME_UNWIND_PROFILE_ENTRY_NONE;
-	case SFRAME_UNWIND_ENTRY_SYSTEM_CALL:
-		return SFRAME_UNWIND_PROFILE_ENTRY_SYSCALL;
-	case SFRAME_UNWIND_ENTRY_PAGE_FAULT:
-	case SFRAME_UNWIND_ENTRY_EXCEPTION:
-		return SFRAME_UNWIND_PROFILE_ENTRY_FAULT;
-	case SFRAME_UNWIND_ENTRY_INTERRUPT:
-		return SFRAME_UNWIND_PROFILE_ENTRY_INTERRUPT;
-	case SFRAME_UNWIND_ENTRY_NEW_THREAD:
-		return SFRAME_UNWIND_PROFILE_ENTRY_NEW;
-	default:
-		return SFRAME_UNWIND_PROFILE_ENTRY_UNKNOWN;
-	}
-}
-
-/* Everything but the user's frames; those of the kernel are in @frames. */
-static void begin(struct sframe_unwind_profile_record *record,
-		  const struct sframe_unwind_sample_record *from,
-		  uint32_t event, uint64_t *frames)
-{
-	struct sframe_unwind_profile_sample *sample = &record->sample;
-
-	*record = (struct sframe_unwind_profile_record){
-		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
-		.source = event,
-		.time = from->time,
-		.pid = from->pid,
-		.tid = from->tid,
-		.cpu = from->cpu,
-	};
-	/* The kernel does not write more; another process that has the ring might. */
-	sample->nr_kernel = from->nr_kernel < SFRAME_UNWIND_PROFILE_FRAMES ?
-				    from->nr_kernel :
-				    SFRAME_UNWIND_PROFILE_FRAMES;
-	memcpy(frames, from->kernel, sample->nr_kernel * sizeof(*frames));
-	sample->frames = frames;
-	sample->period = from->fields & SFRAME_UNWIND_SAMPLE_PERIOD ?
-			 from->period : 1;
-	sample->address = from->address;
-	sample->entry = entry_of(from);
-	sample->flags = SFRAME_UNWIND_PROFILE_CHAIN;
-	sample->raw = from->raw_size ? from->raw : NULL;
-	sample->raw_size = from->raw_size;
-	if (sample->nr_kernel) {
-		sample->flags |= SFRAME_UNWIND_PROFILE_KERNEL;
-		sample->ip = frames[0];
-	} else if (from->fields & SFRAME_UNWIND_SAMPLE_REGISTERS) {
-		sample->ip = from->ip;
-	}
-}
-
-/* Add the user's frames, from a sample or a record of its user stack. */
-static void set_user(struct record_waiting *waiting,
-		     struct sframe_unwind_profile_record *record,
-		     const struct sframe_unwind_sample_record *user)
-{
-	struct sframe_unwind_profile_sample *sample = &record->sample;
-	const uint32_t room = SFRAME_UNWIND_PROFILE_FRAMES - sample->nr_kernel;
-
-	sample->nr_user = user->nr_frames < room ? user->nr_frames : room;
-	if (sample->frames != waiting->frames)
-		memcpy(waiting->frames, sample->frames,
-		       sample->nr_kernel * sizeof(uint64_t));
-	sample->frames = waiting->frames;
-	memcpy(waiting->frames + sample->nr_kernel, user->frames,
-	       sample->nr_user * sizeof(uint64_t));
-	for (uint32_t i = 0; i < sample->nr_user; i++)
-		waiting->how[i] = sframe_unwind_sample_how(user, i);
-	sample->how = waiting->how;
-	sample->stop = user->stop;
-	if (!sample->nr_kernel && sample->nr_user)
-		sample->ip = user->frames[0];
-}
-
-_Static_assert((int)SFRAME_UNWIND_STOP_PENDING < (int)RECORD_REFUSED,
-	       "a reason has the number of another one");
-
-static uint32_t reason_of(uint32_t stop)
-{
-	switch (stop) {
-	case SFRAME_UNWIND_PROFILE_STOP_REFUSED:
-		return RECORD_REFUSED;
-	case SFRAME_UNWIND_PROFILE_STOP_LATE:
-		return RECORD_LATE;
-	default:
-		return stop < RECORD_REFUSED ? stop : RECORD_OTHER;
-	}
 }
 
 static int write_sample(struct record_waiting *waiting,
@@ -227,7 +146,7 @@ static int write_sample(struct record_waiting *waiting,
 	if (!stop || stop == SFRAME_UNWIND_STOP_COMPLETE)
 		waiting->counts.complete++;
 	else
-		waiting->counts.cut[reason_of(stop)]++;
+		waiting->counts.cut[record_sample_reason(stop)]++;
 	return sframe_unwind_profile_write(writer, record);
 }
 
@@ -266,6 +185,8 @@ static void remove_waiting(struct record_waiting *waiting, struct waiting *one)
 	}
 	if (one->needs_time)
 		TAILQ_REMOVE(&one->thread->samples, one, turn);
+	if (one->copied)
+		LIST_REMOVE(one, of_copy);
 	waiting->size -= one->size;
 	free(one->frames);
 	free(one);
@@ -280,6 +201,8 @@ static int give_up(struct record_waiting *waiting, struct waiting *one,
 
 	if (one->needs_user)
 		sample->stop = SFRAME_UNWIND_PROFILE_STOP_LATE;
+	if (one->copied)
+		waiting->counts.not_completed++;
 	if (one->needs_time)
 		sample->period = time > one->record.time ?
 				 time - one->record.time : 1;
@@ -310,10 +233,40 @@ static void wait_for_user(struct record_waiting *waiting, struct waiting *one,
 	waiting->counts.waiting++;
 }
 
+/* The user stack has come. */
+static void end_wait_for_user(struct record_waiting *waiting, struct waiting *one)
+{
+	one->needs_user = false;
+	LIST_REMOVE(one, bucket);
+	waiting->counts.waiting--;
+	keep_frames(waiting, one);
+}
+
+/* Returns whether @one waits until its stack, that of @user, is completed. */
+static bool wait_for_copy(struct record_waiting *waiting, struct waiting *one,
+			  const struct sframe_unwind_sample_record *user,
+			  const struct record_copy *copy, struct copied_stack **copied)
+{
+	if (!waiting->copies || !copy || !copy->copy)
+		return false;
+	if (!*copied)
+		*copied = copies_add(waiting->copies, user, copy, RECORD_DEPTH);
+	if (!*copied) {
+		waiting->counts.not_completed++;
+		return false;
+	}
+	end_wait_for_user(waiting, one);
+	one->copied = *copied;
+	LIST_INSERT_HEAD(&one->copied->samples, one, of_copy);
+	return true;
+}
+
 static int add_stack(struct record_waiting *waiting,
 		     const struct sframe_unwind_sample_record *user,
+		     const struct record_copy *copy,
 		     struct sframe_unwind_profile_writer *writer)
 {
+	struct copied_stack *copied = NULL;
 	struct waiting *one, *next;
 	int ret = 0;
 
@@ -322,16 +275,55 @@ static int add_stack(struct record_waiting *waiting,
 		next = LIST_NEXT(one, bucket);
 		if (one->cookie != user->cookie)
 			continue;
-		set_user(waiting, &one->record, user);
+		record_sample_set_user(&one->record, user, waiting->frames, waiting->how);
+		if (wait_for_copy(waiting, one, user, copy, &copied))
+			continue;
 		if (one->needs_time) {
-			one->needs_user = false;
-			LIST_REMOVE(one, bucket);
-			waiting->counts.waiting--;
+			end_wait_for_user(waiting, one);
+			continue;
+		}
+		ret = write_sample(waiting, &one->record, writer);
+		remove_waiting(waiting, one);
+	}
+	return ret;
+}
+
+/* @copied is over: write its samples, but for those whose threads have not run since. */
+static int end_wait_for_copy(struct record_waiting *waiting, struct copied_stack *copied,
+			     struct sframe_unwind_profile_writer *writer)
+{
+	struct waiting *one;
+	int ret = 0;
+
+	while (!ret && (one = LIST_FIRST(&copied->samples))) {
+		LIST_REMOVE(one, of_copy);
+		one->copied = NULL;
+		waiting->counts.completed += copied->is_complete;
+		waiting->counts.not_completed += !copied->is_complete;
+		if (copied->is_complete)
+			record_sample_add_user(&one->record, &copied->walk, copied->stop,
+					       waiting->frames, waiting->how);
+		if (one->needs_time) {
 			keep_frames(waiting, one);
 			continue;
 		}
 		ret = write_sample(waiting, &one->record, writer);
 		remove_waiting(waiting, one);
+	}
+	return ret;
+}
+
+int record_waiting_complete(struct record_waiting *waiting, bool is_urgent,
+			    struct sframe_unwind_profile_writer *writer)
+{
+	struct copied_stack *copied;
+	int ret = 0;
+
+	copies_work(waiting->copies, is_urgent);
+	while (!ret && (copied = copies_next(waiting->copies))) {
+		ret = end_wait_for_copy(waiting, copied, writer);
+		if (!ret)
+			copies_remove(waiting->copies, copied);
 	}
 	return ret;
 }
@@ -444,7 +436,7 @@ static int match_one(struct record_waiting *waiting,
 	one->record.sample.period = pause->until - one->record.time;
 	one->needs_time = false;
 	TAILQ_REMOVE(&thread->samples, one, turn);
-	if (one->needs_user)
+	if (one->needs_user || one->copied)
 		return 1;
 	ret = write_sample(waiting, &one->record, writer);
 	remove_waiting(waiting, one);
@@ -514,7 +506,7 @@ static int wait_for_time(struct record_waiting *waiting, struct waiting *one,
 
 int record_waiting_add(struct record_waiting *waiting,
 		       const struct sframe_unwind_sample_record *from,
-		       uint32_t event, bool is_off_cpu,
+		       const struct record_copy *copy, uint32_t event, bool is_off_cpu,
 		       struct sframe_unwind_profile_writer *writer)
 {
 	struct sframe_unwind_profile_record record;
@@ -522,15 +514,16 @@ int record_waiting_add(struct record_waiting *waiting,
 	int ret = 0;
 
 	if (from->type == SFRAME_UNWIND_RECORD_USER_STACK)
-		return add_stack(waiting, from, writer);
+		return add_stack(waiting, from, copy, writer);
 	/* Idle CPUs, and processes of other namespaces, do not wait. */
 	if (is_off_cpu && !from->tid)
 		return 0;
-	begin(&record, from, event, waiting->frames);
+	record_sample_begin(&record, from, event, waiting->frames);
 	if (from->user == SFRAME_UNWIND_USER_REFUSED)
 		record.sample.stop = SFRAME_UNWIND_PROFILE_STOP_REFUSED;
 	if (from->user == SFRAME_UNWIND_USER_AT_ONCE)
-		set_user(waiting, &record, from);
+		record_sample_set_user(&record, from, waiting->frames,
+				       waiting->how);
 	if (from->user != SFRAME_UNWIND_USER_LATER && !is_off_cpu)
 		return write_sample(waiting, &record, writer);
 	one = hold(waiting, &record);

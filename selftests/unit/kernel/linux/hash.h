@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#define GOLDEN_RATIO_64	0x61c8864680b583ebULL
+
 static inline u32 hash_64(u64 value, unsigned int bits)
 {
 	return value * 0x61c8864680b583ebULL >> (64 - bits);

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stacks that "record" completes by their copies: the walk through a copy, with sections of the
+ * library's writer; and what becomes of stacks whose sections come later, or never. The stack,
+ * its registers and the section are hostile.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "sframe_unwind.h"
+#include "sframe_unwind_writer.h"
+#include "tap.h"
+#include "userspace/cli/profile/copies.h"
+#include "userspace/cli/profile/copy_sections.h"
+
+#define TEXT	0x401000UL	/* three functions of 256 bytes, and two more */
+#define SIGNAL	0x401400UL	/* a signal trampoline */
+#define KEEPS	0x401500UL	/* code that keeps frame pointers */
+#define STACK	0x7ffd00000000UL
+#define WORDS	64u
+#define DEPTH	16u
+
+static unsigned char *bytes;
+static size_t size;
+static struct sfu_table table;
+
+/* A copy, in memory of just its size. */
+static struct sframe_unwind_stack_copy *copy;
+static uint64_t ip[DEPTH];
+static uint8_t how[DEPTH];
+
+static void add_function(struct sframe_unwind_writer *writer, uint64_t start,
+			 const struct sframe_unwind_row *row, uint32_t flags)
+{
+	const struct sframe_unwind_function function = {
+		.start = start, .size = 256, .rows = row, .nr_rows = !!row,
+		.flags = flags,
+	};
+
+	EXPECT_EQ(sframe_unwind_writer_add(writer, &function), 0);
+}
+
+static void write_section(void)
+{
+	static const struct sframe_unwind_row
+		by_sp = SFRAME_UNWIND_ROW_SP(0, 24),
+		by_fp = SFRAME_UNWIND_ROW_FP(0, 16, -16),
+		by_rbx = SFRAME_UNWIND_ROW_FLEX(0, SFRAME_UNWIND_VALUE_OF(3, 8),
+				SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, -8),
+				SFRAME_UNWIND_PLACE_NONE),
+		outermost = SFRAME_UNWIND_ROW_OUTERMOST(0);
+	struct sframe_unwind_writer *writer;
+	struct sfu_defect defect;
+	struct sfu_bytes section;
+
+	EXPECT_EQ(sframe_unwind_writer_create(&writer), 0);
+	add_function(writer, TEXT, &by_sp, 0);
+	add_function(writer, TEXT + 256, &by_rbx, 0);
+	add_function(writer, TEXT + 512, &outermost, 0);
+	add_function(writer, SIGNAL, NULL, SFRAME_UNWIND_FUNCTION_SIGNAL);
+	add_function(writer, KEEPS, &by_fp, 0);
+	size = sframe_unwind_writer_size(writer);
+	bytes = malloc(size);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, bytes, size, 0), (ssize_t)size);
+	sframe_unwind_writer_free(writer);
+	section = (struct sfu_bytes){ .size = size, .copy = bytes };
+	EXPECT_EQ(sfu_table_open(&table, &section, &defect), 0);
+}
+
+/* A frame at TEXT + 16, a return address, and @words words of stack, all 0. */
+static void make_copy(uint32_t words)
+{
+	free(copy);
+	copy = calloc(1, sizeof(*copy) + words * 8);
+	copy->ip = TEXT + 16;
+	copy->reg[7] = STACK;
+	copy->known = 1 << 7;
+	copy->size = words * 8;
+}
+
+static enum copy_step run(struct copy_walk *walk)
+{
+	enum copy_step step;
+
+	copy_walk_begin(walk, copy, copy->size, ip, how, DEPTH);
+	do
+		step = copy_walk_step(walk, &table, 1);
+	while (step == COPY_STEPPED);
+	return step;
+}
+
+static void to_the_outermost_frame(void)
+{
+	struct copy_walk walk;
+
+	make_copy(6);
+	copy->stack[2] = TEXT + 32;
+	copy->stack[5] = TEXT + 520;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 2);
+	EXPECT_EQ(ip[0], TEXT + 32);
+	EXPECT_EQ(ip[1], TEXT + 520);
+	EXPECT_EQ(how[0], SFRAME_UNWIND_FRAME_SFRAME);
+	/* Return address 0. */
+	copy->stack[5] = 0;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 1);
+	/* No function. */
+	copy->stack[5] = TEXT + 0x5000;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+}
+
+static void too_short(void)
+{
+	struct copy_walk walk;
+
+	for (uint32_t words = 1; words < 6; words++) {
+		make_copy(words);
+		if (words > 2)
+			copy->stack[2] = TEXT + 32;
+		EXPECT_EQ(run(&walk), COPY_CUT);
+		EXPECT_EQ(walk.nr, words > 2);
+	}
+}
+
+static void too_deep(void)
+{
+	struct copy_walk walk;
+
+	make_copy(3 * (DEPTH + 2));
+	for (uint32_t i = 2; i < copy->size / 8; i += 3)
+		copy->stack[i] = TEXT + 32;
+	EXPECT_EQ(run(&walk), COPY_DEPTH);
+	EXPECT_EQ(walk.nr, DEPTH);
+}
+
+/* A rule that needs a register: known only in the innermost frame. */
+static void registers(void)
+{
+	struct copy_walk walk;
+
+	make_copy(4);
+	copy->ip = TEXT + 256 + 16;
+	copy->reg[3] = STACK + 8;
+	copy->stack[1] = TEXT + 520;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+	copy->known = 0xffff;
+	copy->exact = 1;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 1);
+}
+
+/* A signal trampoline: all registers are in the stack, and the next frame is exact. */
+static void through_a_signal(void)
+{
+	struct copy_walk walk;
+
+	make_copy(40);
+	copy->ip = SIGNAL;
+	/* struct ucontext at the stack pointer: sigcontext behind 40 bytes. */
+	copy->stack[5 + 16] = TEXT;		/* exact: not looked up at TEXT - 1 */
+	copy->stack[5 + 15] = STACK + 30 * 8;
+	copy->stack[32] = TEXT + 520;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 2);
+	EXPECT_EQ(ip[0], TEXT);
+	EXPECT_EQ(how[0], SFRAME_UNWIND_FRAME_SIGNAL);
+	EXPECT_EQ(ip[1], TEXT + 520);
+	make_copy(20);
+	copy->ip = SIGNAL;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+}
+
+/* Where the next instructions decide, the stack stays cut; elsewhere it does not. */
+static void frame_pointers(void)
+{
+	struct copy_walk walk;
+
+	make_copy(6);
+	copy->ip = KEEPS + 16;
+	copy->reg[6] = STACK + 16;
+	copy->known |= 1 << 6;
+	copy->stack[3] = TEXT + 520;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 1);
+	copy->known = 0xffff;
+	copy->exact = 1;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+}
+
+/* A function with so many rows that a walk may not read all of them for each frame. */
+static void too_many_rows(void)
+{
+	const uint64_t start = TEXT + 0x100000;
+	struct sframe_unwind_function function = {
+		.start = start, .size = 60000, .nr_rows = 60000,
+	};
+	struct sframe_unwind_writer *writer;
+	struct sframe_unwind_row *rows;
+	struct sfu_bytes section;
+	struct sfu_defect defect;
+	struct sfu_table many;
+	enum copy_step step;
+	struct copy_walk walk;
+
+	rows = calloc(function.nr_rows, sizeof(*rows));
+	for (uint32_t i = 0; i < function.nr_rows; i++)
+		rows[i] = (struct sframe_unwind_row)SFRAME_UNWIND_ROW_SP(i, i % 2 ? 24 : 32);
+	function.rows = rows;
+	EXPECT_EQ(sframe_unwind_writer_create(&writer), 0);
+	EXPECT_EQ(sframe_unwind_writer_add(writer, &function), 0);
+	section = (struct sfu_bytes){ .size = sframe_unwind_writer_size(writer) };
+	section.copy = malloc(section.size);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, (void *)section.copy, section.size, 0),
+		  (ssize_t)section.size);
+	EXPECT_EQ(sfu_table_open(&many, &section, &defect), 0);
+	make_copy(WORDS);
+	copy->ip = start + 60000;
+	for (uint32_t i = 2; i < WORDS; i += 3)
+		copy->stack[i] = start + 60000;
+	copy_walk_begin(&walk, copy, copy->size, ip, how, DEPTH);
+	do
+		step = copy_walk_step(&walk, &many, 1);
+	while (step == COPY_STEPPED);
+	EXPECT_EQ(step, COPY_CUT);
+	EXPECT_EQ(walk.nr, 4);
+	sframe_unwind_writer_free(writer);
+	free((void *)section.copy);
+	free(rows);
+}
+
+/* Any stack, any registers, any section: it ends, and reads nothing else. */
+static void anything(void)
+{
+	unsigned char *good = malloc(size);
+	struct sfu_bytes section = { .size = size, .copy = bytes };
+	uint64_t state = 1, frames = 0;
+	struct sfu_defect defect;
+	struct copy_walk walk;
+
+	memcpy(good, bytes, size);
+	for (unsigned int turn = 0; turn < 50000; turn++) {
+		make_copy(random_below(&state, WORDS));
+		for (uint32_t i = 0; i < copy->size / 8; i++)
+			copy->stack[i] = random_percent(&state, 50) ?
+					 TEXT + random_below(&state, 0x700) :
+					 random_percent(&state, 50) ?
+					 STACK + random_below(&state, WORDS * 9) :
+					 random_next(&state);
+		copy->ip = TEXT + random_below(&state, 0x700);
+		for (unsigned int i = 0; i < 16; i++)
+			copy->reg[i] = random_percent(&state, 80) ?
+				       STACK + random_below(&state, WORDS * 9) :
+				       random_next(&state);
+		copy->known = random_percent(&state, 50) ? 0xffff : random_next(&state);
+		copy->exact = random_next(&state);
+		memcpy(bytes, good, size);
+		for (unsigned int i = random_below(&state, 4); i; i--)
+			bytes[random_below(&state, size)] = random_next(&state);
+		if (sfu_table_open_extended(&table, &section, &defect))
+			continue;
+		run(&walk);
+		EXPECT(walk.nr <= DEPTH);
+		frames += walk.nr;
+	}
+	EXPECT(frames > 1000);
+	memcpy(bytes, good, size);
+	EXPECT_EQ(sfu_table_open(&table, &section, &defect), 0);
+	free(good);
+}
+
+/* --- with a section that is there, that comes later, or that never comes */
+
+#define LOAD	0x7f0000000000UL
+
+static enum copy_section state_of[3];
+static const char *const names[] = { "/lib/a", "/lib/b", "/lib/c" };
+static bool urgent;
+
+struct copy_sections *copy_sections_create(const char *command)
+{
+	(void)command;
+	return malloc(1);
+}
+
+void copy_sections_free(struct copy_sections *sections)
+{
+	free(sections);
+}
+
+enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc,
+				     const struct mapping *mapping,
+				     const struct history_object *object, uint32_t pid,
+				     struct sfu_table *found)
+{
+	unsigned int i = 0;
+
+	(void)sections;
+	(void)pc;
+	if (pid != 7)
+		abort();
+	while (strcmp(names[i], object->name))
+		i++;
+	*found = table;
+	found->bytes.address = mapping->start - TEXT;
+	return state_of[i];
+}
+
+void copy_sections_work(struct copy_sections *sections, bool is_urgent)
+{
+	(void)sections;
+	urgent = is_urgent;
+}
+
+static void follow(struct copies *copies)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct sframe_unwind_profile_record record = {
+			.kind = SFRAME_UNWIND_PROFILE_MAP,
+			.pid = 7,
+			.time = 1,
+			.map = {
+				.start = LOAD + i * 0x10000,
+				.size = 0x10000,
+				.name = names[i],
+				.is_code = 1,
+			},
+		};
+
+		copies_follow(copies, &record);
+	}
+}
+
+static struct copies *begin(void)
+{
+	struct copies *copies = copies_create("test");
+
+	follow(copies);
+	copies_begin_round(copies);
+	return copies;
+}
+
+/* From "a" by "b" to the outermost frame in "c". */
+static struct copied_stack *add(struct copies *copies, uint32_t depth)
+{
+	static uint64_t frame[1];
+	struct sframe_unwind_sample_record record = {
+		.pid = 7, .time = 2, .nr_frames = 1, .frames = frame,
+		.stop = SFRAME_UNWIND_STOP_NO_RULE,
+		.fields = SFRAME_UNWIND_SAMPLE_COPY,
+	};
+
+	make_copy(6);
+	copy->ip = LOAD + 16;
+	copy->stack[2] = LOAD + 0x10000 + 16;
+	copy->stack[5] = LOAD + 0x20000 + 520;
+	return copies_add(copies, &record, &(struct record_copy){ copy, copy->size }, depth);
+}
+
+/* The same, and begin the next round. */
+static struct copied_stack *add_and_go(struct copies *copies, uint32_t depth)
+{
+	struct copied_stack *stack = add(copies, depth);
+
+	copies_work(copies, false);
+	copies_begin_round(copies);
+	copies_work(copies, false);
+	return stack;
+}
+
+static void sections_come_later(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	memset(state_of, 0, sizeof(state_of));
+	stack = add_and_go(copies, 128);
+	EXPECT(stack);
+	/* The copy in the ring is gone. */
+	make_copy(1);
+	for (unsigned int i = 0; i < 3; i++) {
+		EXPECT(copies_are_left(copies));
+		EXPECT(!copies_next(copies));
+		EXPECT_EQ(stack->walk.nr, i);
+		state_of[i] = COPY_SECTION_HERE;
+		copies_work(copies, i == 2);
+	}
+	EXPECT(urgent);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	EXPECT_EQ(stack->stop, SFRAME_UNWIND_STOP_COMPLETE);
+	EXPECT_EQ(stack->walk.nr, 2);
+	EXPECT_EQ(stack->walk.ip[1], LOAD + 0x20000 + 520);
+	EXPECT(!copies_are_left(copies));
+	copies_remove(copies, stack);
+	EXPECT(!copies_next(copies));
+	copies_free(copies);
+}
+
+static void a_section_never_comes(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	state_of[0] = COPY_SECTION_HERE;
+	state_of[1] = COPY_SECTION_NONE;
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	/* It is known then. */
+	state_of[0] = COPY_SECTION_NONE;
+	EXPECT(!add(copies, 128));
+	copies_free(copies);
+}
+
+static void depth_of_all(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	/* One frame is the module's. */
+	for (uint32_t depth = 0; depth < 5; depth++) {
+		stack = add_and_go(copies, depth);
+		EXPECT(copies_next(copies) == stack);
+		EXPECT(stack->is_complete);
+		EXPECT_EQ(stack->walk.nr, depth > 3 ? 2 : depth ? depth - 1 : 0);
+		EXPECT_EQ(stack->stop, depth < 3 ? SFRAME_UNWIND_STOP_DEPTH :
+						   SFRAME_UNWIND_STOP_COMPLETE);
+		copies_remove(copies, stack);
+	}
+	copies_free(copies);
+}
+
+/* What has been mapped is told only after the stack that is in it. */
+static void mapped_last(void)
+{
+	struct copies *copies = copies_create("test");
+	struct copied_stack *stack;
+
+	copies_begin_round(copies);
+	stack = add(copies, 128);
+	copies_work(copies, false);
+	EXPECT(!copies_next(copies));
+	follow(copies);
+	copies_begin_round(copies);
+	copies_work(copies, false);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	copies_free(copies);
+}
+
+/* A process that nothing is known of. */
+static void unknown_process(void)
+{
+	struct copies *copies = copies_create("test");
+	struct copied_stack *stack;
+
+	copies_begin_round(copies);
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	copies_free(copies);
+}
+
+/* Copies take 64 MiB: then the oldest stack stays cut. */
+static void too_many(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack, *first = NULL;
+	unsigned int nr = 0;
+
+	memset(state_of, 0, sizeof(state_of));
+	do {
+		stack = add(copies, 60000);
+		if (!first)
+			first = stack;
+		nr++;
+	} while (!copies_next(copies) && nr < 1000);
+	EXPECT(nr > 100 && nr < 130);
+	EXPECT(copies_next(copies) == first);
+	EXPECT(!first->is_complete);
+	EXPECT(copies_are_left(copies));
+	copies_free(copies);
+}
+
+/* What happens to processes is forgotten at times, and then followed again. */
+static void too_much_happens(void)
+{
+	struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.time = 3,
+		.map = { .start = LOAD, .size = 4096, .name = "/lib/a", .is_code = 1 },
+	};
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	memset(state_of, 0, sizeof(state_of));
+	stack = add_and_go(copies, 128);
+	for (unsigned int round = 0; !copies_next(copies) && round < 1000; round++) {
+		for (unsigned int i = 0; i < 1000; i++) {
+			record.pid++;
+			copies_follow(copies, &record);
+		}
+		copies_begin_round(copies);
+	}
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	copies_remove(copies, stack);
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	follow(copies);
+	copies_begin_round(copies);
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	copies_free(copies);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(to_the_outermost_frame),
+		TAP_TEST(too_short),
+		TAP_TEST(too_deep),
+		TAP_TEST(registers),
+		TAP_TEST(through_a_signal),
+		TAP_TEST(frame_pointers),
+		TAP_TEST(too_many_rows),
+		TAP_TEST(anything),
+		TAP_TEST(sections_come_later),
+		TAP_TEST(a_section_never_comes),
+		TAP_TEST(depth_of_all),
+		TAP_TEST(mapped_last),
+		TAP_TEST(unknown_process),
+		TAP_TEST(too_many),
+		TAP_TEST(too_much_happens),
+	};
+
+	write_section();
+	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
+	free(copy);
+	free(bytes);
+	return tap_done();
+}
