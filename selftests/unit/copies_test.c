@@ -11,6 +11,7 @@
 #include "sframe_unwind.h"
 #include "sframe_unwind_writer.h"
 #include "tap.h"
+#include "userspace/cli/attach/clock.h"
 #include "userspace/cli/profile/copies.h"
 #include "userspace/cli/profile/copy_sections.h"
 
@@ -274,6 +275,19 @@ static void anything(void)
 
 #define LOAD	0x7f0000000000UL
 
+/* The clock, and how much later it is whenever a section is looked for. */
+static uint64_t time_ns = 1000 * SECOND;
+static uint64_t find_ns;
+static unsigned int nr_finds;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	(void)clock;
+	*now = (struct timespec){ time_ns / SECOND, time_ns % SECOND };
+	return 0;
+}
+
 static enum copy_section state_of[3];
 static const char *const names[] = { "/lib/a", "/lib/b", "/lib/c" };
 static bool urgent;
@@ -300,6 +314,8 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 	(void)pc;
 	if (pid != 7)
 		abort();
+	nr_finds++;
+	time_ns += find_ns;
 	while (strcmp(names[i], object->name))
 		i++;
 	*found = table;
@@ -486,6 +502,58 @@ static void too_many(void)
 	copies_free(copies);
 }
 
+/* They are walked through for some time only, as the rings are not read meanwhile. */
+static void little_work_at_a_time(void)
+{
+	struct copies *copies = begin();
+	unsigned int over = 0, rounds = 0;
+	struct copied_stack *stack;
+
+	memset(state_of, 0, sizeof(state_of));
+	for (unsigned int i = 0; i < 100; i++)
+		EXPECT(add(copies, 128));
+	copies_begin_round(copies);
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	find_ns = 10 * MS;
+	while (copies_are_left(copies) && rounds < 1000) {
+		nr_finds = 0;
+		copies_work(copies, false);
+		rounds++;
+		/* One stack has three frames. */
+		EXPECT(nr_finds >= 10 && nr_finds < 10 + 3);
+		while ((stack = copies_next(copies))) {
+			EXPECT(stack->is_complete);
+			copies_remove(copies, stack);
+			over++;
+		}
+	}
+	EXPECT_EQ(over, 100);
+	EXPECT_EQ(rounds, 25);
+	copies_free(copies);
+}
+
+/* A stack is kept for a minute, from when it was added. */
+static void for_a_minute(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	find_ns = 0;
+	memset(state_of, 0, sizeof(state_of));
+	stack = add_and_go(copies, 128);
+	time_ns += 60 * SECOND;
+	copies_work(copies, false);
+	EXPECT(!copies_next(copies));
+	EXPECT(copies_are_left(copies));
+	time_ns++;
+	copies_work(copies, false);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	EXPECT(!copies_are_left(copies));
+	copies_free(copies);
+}
+
 /* What happens to processes is forgotten at times, and then followed again. */
 static void too_much_happens(void)
 {
@@ -536,6 +604,8 @@ int main(void)
 		TAP_TEST(mapped_last),
 		TAP_TEST(unknown_process),
 		TAP_TEST(too_many),
+		TAP_TEST(little_work_at_a_time),
+		TAP_TEST(for_a_minute),
 		TAP_TEST(too_much_happens),
 	};
 
