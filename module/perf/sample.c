@@ -181,17 +181,19 @@ static void take_kernel(struct sample *sample, const struct perf_event *perf,
 /* Take the user stack, if that is possible at once; else it is to follow. */
 static void take_user(struct sample *sample, struct scratch *scratch)
 {
-	const struct sfu_sampler_spec *spec = &sample->event->sampler->spec;
+	struct sfu_sampler *sampler = sample->event->sampler;
+	const struct sfu_sampler_spec *spec = &sampler->spec;
 	struct sframe_unwind_sample *head = &sample->head;
 	struct sfu_at_once user = {
 		.ip = scratch->user,
 		.room = SFU_AT_ONCE_DEPTH,
-		.not_cut = spec->copy_size,
 	};
 
+	/* A stack that is cut follows with its copy, as long as it gets one. */
 	if (spec->max_files || sample->is_partial ||
 	    !sfu_walk_at_once(&user, sample->user_regs, sample->in_user,
-			      spec->max_depth, spec->fallback)) {
+			      spec->max_depth, spec->fallback) ||
+	    (user.is_cut && sfu_sampler_copies(sampler, user.ip[user.nr - 1]))) {
 		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
 		return;
 	}

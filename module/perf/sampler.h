@@ -213,6 +213,12 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 			  struct sfu_sample_ring *ring, u32 size);
 
 /*
+ * Returns whether the current process's stacks that are cut at @ip are to be copied. Any
+ * context.
+ */
+bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip);
+
+/*
  * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are
  * the places of the frames, the hash for the stack map, and the copy of a cut stack, which is
  * written last, without the lock.

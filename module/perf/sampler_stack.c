@@ -2,10 +2,10 @@
 /*
  * Sampler: the user stacks that follow samples, and stacks in the stack map.
  */
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 
 #include "files.h"
 #include "limits.h"
@@ -145,16 +145,15 @@ static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *wa
 	return places;
 }
 
-/*
- * Returns whether the current process's stacks that are cut at @cut are to be copied. It
- * is told by its mm, whose memory another one may get, and its number.
- */
-static bool is_copied(struct sfu_sampler *sampler, const struct sfu_cut *cut)
+bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip)
 {
+	/* Another process may get the memory of the mm, but not soon the number. */
 	const u64 process = (uintptr_t)current->mm + ((u64)current->tgid << 48);
 
-	return sfu_copy_places_is_due(&sampler->places, process, cut->ip,
-				      ktime_get_seconds(), SFU_COPY_SECONDS);
+	/* Not ktime_get_seconds(), which warns in NMIs while the system is suspended. */
+	return sampler->spec.copy_size &&
+	       sfu_copy_places_is_due(&sampler->places, process, ip, jiffies / HZ,
+				      SFU_COPY_SECONDS);
 }
 
 void sfu_sampler_prepare(struct sfu_consumer *consumer,
@@ -167,7 +166,7 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 
 	if (sampler->spec.copy_size) {
 		prepared->cut = sfu_cut_ends(&walk->cut, nr, stop);
-		if (prepared->cut && is_copied(sampler, &walk->cut))
+		if (prepared->cut && sfu_sampler_copies(sampler, walk->cut.ip))
 			prepared->copy = sfu_stack_copy_make(&walk->cut,
 							     sampler->spec.copy_size);
 	}

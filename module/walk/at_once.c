@@ -168,8 +168,8 @@ static bool follow_at_once(struct attempt *attempt, struct sfu_frame *frame,
 			return false;
 		if (rule.flags & SFU_RULE_NONE) {
 			walk->stop = SFRAME_UNWIND_STOP_NO_RULE;
-			return !fallback && !(walk->not_cut &&
-					      rule.flags & SFU_RULE_NO_SECTION);
+			walk->is_cut = rule.flags & SFU_RULE_NO_SECTION;
+			return !fallback;
 		}
 		if (!may_do(attempt, SFU_AT_ONCE_STEP) ||
 		    !step_at_once(attempt, frame, &rule))
@@ -213,6 +213,7 @@ bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 	walk->ip[0] = frame.ip;
 	walk->nr = 1;
 	walk->stop = 0;
+	walk->is_cut = false;
 
 	rcu_read_lock();
 	/* A page that is not there is not waited for: reading it fails. */

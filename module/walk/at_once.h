@@ -19,22 +19,22 @@ struct pt_regs;
  *
  * @ip: memory for @room + 1 addresses: those of the frames, innermost first.
  * @room: number of frames for which there is memory; not 0.
- * @not_cut: fail where the stack ends because there is no rule yet, see struct sfu_cut.
  * @nr: number of frames.
  * @stop: why the stack ends.
+ * @is_cut: that is because there is no rule for the last frame yet, see struct sfu_cut.
  */
 struct sfu_at_once {
 	u64 *ip;
 	u32 room;
-	bool not_cut;
 	u32 nr;
 	enum sframe_unwind_stop stop;
+	bool is_cut;
 };
 
 /*
  * Unwind the current thread's user stack from @regs, its user registers, with
  * @max_depth and @fallback as in struct sfu_walk. The caller must have set the first
- * three members of @walk. @in_user: the thread was interrupted in user mode. The thread
+ * two members of @walk. @in_user: the thread was interrupted in user mode. The thread
  * must have an mm. Any context, with any lock held; in NMIs, only what is in the rule
  * cache is found. Returns whether it succeeded. Then the result is what
  * sfu_walk_user() would find when the thread returns to user space, unless the

@@ -93,15 +93,17 @@ static void make_stack(unsigned int kind, unsigned int nr)
 	}
 }
 
+static bool with_fallback;
+
 /* Take it at once, down to @depth. Returns whether that has succeeded. */
 static bool take(unsigned int depth)
 {
 	struct pt_regs regs = { .ip = (uintptr_t)code + 32 };
 
 	regs.reg[SFU_REG_SP] = regs.reg[SFU_REG_FP] = (uintptr_t)words;
-	walk = (struct sfu_at_once) { .ip = ips, .room = SFU_AT_ONCE_DEPTH };
+	walk = (struct sfu_at_once) { .ip = ips, .room = SFU_AT_ONCE_DEPTH, .is_cut = true };
 	words_read = 0;
-	return sfu_walk_at_once(&walk, &regs, true, depth, false);
+	return sfu_walk_at_once(&walk, &regs, true, depth, with_fallback);
 }
 
 /* --- tests */
@@ -119,7 +121,38 @@ static void whole_stacks(void)
 				EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_COMPLETE);
 				EXPECT_EQ(walk.nr, nr);
 				EXPECT_EQ(ips[nr - 1], (uintptr_t)code + 32);
+				EXPECT(!walk.is_cut);
 			}
+		}
+	}
+}
+
+/* Where there is no rule: for good, or not yet. */
+static void cut_stacks(void)
+{
+	static const u8 flags[] = { SFU_RULE_NONE, SFU_RULE_NONE | SFU_RULE_NO_SECTION };
+	const u64 ip = (uintptr_t)code + 48;
+	struct sfu_rule rule = { 0 };
+	unsigned int i, nr;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		for (nr = 1; nr < 40; nr++) {
+			make_stack(0, NR_FRAMES);
+			rule.flags = flags[i];
+			sfu_cache_insert(&the_space.rules.cache, ip, 1, 1, &rule);
+			words[2 * nr - 1] = ip;
+			EXPECT(take(SFU_AT_ONCE_DEPTH));
+			EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_NO_RULE);
+			EXPECT_EQ(walk.nr, nr + 1);
+			EXPECT_EQ(ips[nr], ip);
+			EXPECT_EQ(walk.is_cut, i);
+			/* Down to there only. */
+			EXPECT(take(nr));
+			EXPECT_EQ(walk.stop, SFRAME_UNWIND_STOP_DEPTH);
+			EXPECT(!walk.is_cut);
+			with_fallback = true;
+			EXPECT(!take(SFU_AT_ONCE_DEPTH));
+			with_fallback = false;
 		}
 	}
 }
@@ -170,6 +203,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(whole_stacks),
 		TAP_TEST(deep_stacks),
+		TAP_TEST(cut_stacks),
 		TAP_TEST(others_write_meanwhile),
 		TAP_TEST(an_entry_is_half_written),
 	};
