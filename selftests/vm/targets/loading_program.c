@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A program without SFrame data that loads one library after the other, and is busy below a
- * function of each at once, for some milliseconds.
+ * function of each at once, for some milliseconds, and then in a signal handler below it.
  *
- * usage: loading_program [-d] LIBRARY...
+ * usage: loading_program [-d] [-s] LIBRARY...
  *   -d  delete each library when it is loaded, and exit a second after the last one
+ *   -s  while each is loaded, and up to the signal, stop the "attach" of the "record" that
+ *	 has started this: nothing is attached to the library meanwhile
  */
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,28 +48,65 @@ __attribute__((noipa)) static int raise_below(void)
 	return raise(SIGUSR1);
 }
 
+/*
+ * Returns the process of "attach", or 0: another child of our parent, in a process group of
+ * its own.
+ */
+static pid_t find_attach(void)
+{
+	const pid_t parent = getppid();
+	pid_t child, found = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1)
+		if (child != getpid() && getpgid(child) == child)
+			found = child;
+	if (file)
+		fclose(file);
+	return found;
+}
+
 int main(int argc, char **argv)
 {
 	int (*call)(int (*fn)(void));
-	int first = 1, sum = 0;
+	bool is_deleted = false;
+	int option, sum = 0;
+	pid_t attach = 0;
 	void *library;
 
 	signal(SIGUSR1, spin_in_handler);
-	if (argc > 1 && !strcmp(argv[1], "-d"))
-		first++;
-	for (int i = first; i < argc; i++) {
+	while ((option = getopt(argc, argv, "ds")) > 0) {
+		if (option == 'd') {
+			is_deleted = true;
+		} else {
+			attach = find_attach();
+			if (!attach) {
+				fprintf(stderr, "there is no \"attach\"\n");
+				return 2;
+			}
+		}
+	}
+	for (int i = optind; i < argc; i++) {
+		/* It cannot begin anything then for a library that it does not know yet. */
+		if (attach)
+			kill(attach, SIGSTOP);
 		library = dlopen(argv[i], RTLD_NOW);
 		if (!library) {
 			fprintf(stderr, "%s\n", dlerror());
 			return 2;
 		}
 		*(void **)&call = dlsym(library, "fresh_call");
-		if (first > 1)
+		if (is_deleted)
 			unlink(argv[i]);
 		sum += call(spin);
+		if (attach)
+			kill(attach, SIGCONT);
 		sum += call(raise_below);
 	}
-	if (first > 1)
+	if (is_deleted)
 		sleep(1);
 	return sum < 0;
 }
