@@ -22,6 +22,7 @@ struct mm_struct;
 struct task_struct {
 	struct mm_struct *mm;
 	int tgid;
+	unsigned int flags;
 };
 
 extern struct task_struct *current;
@@ -32,6 +33,7 @@ struct sfu_listener {
 
 struct sfu_request {
 	u64 cookie;
+	struct hlist_node node;
 };
 
 #define __aligned(n)		__attribute__((aligned(n)))

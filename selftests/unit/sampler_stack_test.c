@@ -156,8 +156,8 @@ static void begin(u32 copy_size)
 	room = half = sizeof(records);
 	nr_commits = nr_copies = 0;
 	current = &tasks[0];
-	tasks[0] = (struct task_struct){ (struct mm_struct *)&tasks[0], 100 };
-	tasks[1] = (struct task_struct){ (struct mm_struct *)&tasks[1], 101 };
+	tasks[0] = (struct task_struct){ .mm = (struct mm_struct *)&tasks[0], .tgid = 100 };
+	tasks[1] = (struct task_struct){ .mm = (struct mm_struct *)&tasks[1], .tgid = 101 };
 	jiffies = 0;
 }
 

@@ -7,8 +7,12 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
 struct hlist_head {
-	void *first;
+	struct hlist_node *first;
 };
 
 #endif /* UNIT_KERNEL_LIST_H */
