@@ -266,8 +266,6 @@ void sfu_sampler_finish(struct sfu_consumer *consumer,
 {
 	struct sfu_sampler *sampler = sfu_sampler_of(consumer);
 
-	if (!prepared->copy_to)
-		return;
 	memcpy(prepared->copy_to, prepared->copy,
 	       sfu_stack_copy_bytes(prepared->copy));
 	commit(sampler, sfu_sampler_ring(sampler));

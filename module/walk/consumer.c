@@ -247,6 +247,17 @@ static void call_consumer(struct sfu_consumer *consumer,
 	consumer->ops->ready(consumer);
 }
 
+/* Count the end of a request, whose stack was @taken. */
+static void count_end(struct sfu_consumer *consumer, bool taken)
+{
+	lockdep_assert_held(&consumer->lock);
+	consumer->pending--;
+	if (taken)
+		consumer->delivered++;
+	else
+		consumer->lost++;
+}
+
 void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  const struct sfu_request *request,
 			  const struct sfu_walk *walk, u32 nr,
@@ -268,14 +279,16 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	if (!cancelled)
 		taken = consumer->ops->stack(consumer, request, walk, nr, stop,
 					     &prepared);
-	consumer->pending--;
-	if (taken)
-		consumer->delivered++;
-	else
-		consumer->lost++;
+	/* Readers that see no pending stack expect no further record. */
+	if (!prepared.copy_to)
+		count_end(consumer, taken);
 	sfu_unlock_irqrestore(&consumer->lock, flags);
-	if (taken && consumer->ops->finish)
+	if (prepared.copy_to) {
 		consumer->ops->finish(consumer, &prepared);
+		flags = sfu_lock_irqsave(&consumer->lock);
+		count_end(consumer, true);
+		sfu_unlock_irqrestore(&consumer->lock, flags);
+	}
 	preempt_enable();
 	if (unlikely(prepared.places))
 		kfree(prepared.places);

@@ -49,10 +49,11 @@ struct sfu_prepared {
  *	so it must not sleep, take another lock, wake a thread, or allocate or
  *	free memory. Returns false if there is no room. Not called after
  *	sfu_consumer_cancel().
- * @finish: optional: called after @stack has returned true, for what is left to do on the
- *	same CPU and takes too long with the lock held and interrupts off. Preemption has
- *	been disabled since before @stack. May be running during and after
- *	sfu_consumer_cancel(), until an RCU grace period has passed.
+ * @finish: called after @stack has returned true and set @prepared.copy_to, for what is left
+ *	to do on the same CPU and takes too long with the lock held and interrupts off. The
+ *	stack is pending until it returns. Preemption has been disabled since before @stack.
+ *	May be running during and after sfu_consumer_cancel(), until an RCU grace period has
+ *	passed.
  * @call: instead of @stack, for what has to sleep or takes its time: called without
  *	a lock. Process context, and the thread has an mm of its own: an exiting one
  *	would have the user memory of another process, so its stacks are lost. Not

@@ -205,7 +205,8 @@ static bool is_copied(u64 ip)
 	cut_at(ip);
 	if (!take_stack())
 		abort();
-	sfu_sampler_finish(&sampler->consumer, &prepared);
+	if (prepared.copy_to)
+		sfu_sampler_finish(&sampler->consumer, &prepared);
 	end();
 	memcpy(&head, published, sizeof(head));
 	return head.fields & SFRAME_UNWIND_SAMPLE_COPY;
