@@ -18,6 +18,8 @@
 #define TEXT	0x401000UL	/* three functions of 256 bytes, and two more */
 #define SIGNAL	0x401400UL	/* a signal trampoline */
 #define KEEPS	0x401500UL	/* code that keeps frame pointers */
+#define MARKED	0x401600UL	/* code marked as a signal trampoline, with a rule */
+#define SWITCH	0x401700UL	/* the caller's stack is where the top of this one says */
 #define STACK	0x7ffd00000000UL
 #define WORDS	64u
 #define DEPTH	16u
@@ -50,6 +52,9 @@ static void write_section(void)
 		by_rbx = SFRAME_UNWIND_ROW_FLEX(0, SFRAME_UNWIND_VALUE_OF(3, 8),
 				SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, -8),
 				SFRAME_UNWIND_PLACE_NONE),
+		by_top = SFRAME_UNWIND_ROW_FLEX(0, SFRAME_UNWIND_MEMORY_AT(7, 0),
+				SFRAME_UNWIND_MEMORY_AT(SFRAME_UNWIND_CFA, -8),
+				SFRAME_UNWIND_PLACE_NONE),
 		outermost = SFRAME_UNWIND_ROW_OUTERMOST(0);
 	struct sframe_unwind_writer *writer;
 	struct sfu_defect defect;
@@ -61,6 +66,8 @@ static void write_section(void)
 	add_function(writer, TEXT + 512, &outermost, 0);
 	add_function(writer, SIGNAL, NULL, SFRAME_UNWIND_FUNCTION_SIGNAL);
 	add_function(writer, KEEPS, &by_fp, 0);
+	add_function(writer, MARKED, &by_sp, SFRAME_UNWIND_FUNCTION_SIGNAL);
+	add_function(writer, SWITCH, &by_top, 0);
 	size = sframe_unwind_writer_size(writer);
 	bytes = malloc(size);
 	EXPECT_EQ(sframe_unwind_writer_write(writer, bytes, size, 0), (ssize_t)size);
@@ -171,6 +178,70 @@ static void through_a_signal(void)
 	make_copy(20);
 	copy->ip = SIGNAL;
 	EXPECT_EQ(run(&walk), COPY_CUT);
+}
+
+/*
+ * Code with the mark of a signal trampoline, and a rule, need not be one of the kernel's: the
+ * rule tells the caller, as in the module.
+ */
+static void marked_with_a_rule(void)
+{
+	struct copy_walk walk;
+
+	make_copy(40);
+	copy->ip = MARKED + 16;
+	copy->stack[2] = TEXT;
+	copy->stack[5] = TEXT + 520;
+	/* As a struct ucontext. */
+	copy->stack[5 + 16] = TEXT + 520;
+	copy->stack[5 + 15] = STACK + 30 * 8;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 2);
+	EXPECT_EQ(ip[0], TEXT);
+	EXPECT_EQ(how[0], SFRAME_UNWIND_FRAME_SIGNAL);
+	EXPECT_EQ(ip[1], TEXT + 520);
+	/* The same, but it is one. */
+	copy->stack[5 + 16] = TEXT;
+	copy->stack[5 + 15] = STACK + 24;
+	copy->stack[5 + 3] = 0;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	EXPECT_EQ(walk.nr, 2);
+	EXPECT_EQ(ip[0], TEXT);
+	EXPECT(walk.frame.ip == TEXT + 520);
+}
+
+/*
+ * A signal trampoline that no section describes, right behind a function: what follows is a
+ * frame of the kernel, not of that function.
+ */
+static void trampoline_without_a_rule(void)
+{
+	struct copy_walk walk;
+
+	make_copy(40);
+	copy->ip = TEXT + 256;
+	copy->stack[2] = TEXT + 520;
+	EXPECT_EQ(run(&walk), COPY_COMPLETE);
+	/* Segment registers in struct sigcontext, as the kernel writes them. */
+	copy->stack[5 + 18] = 0x002b000000000033;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+	EXPECT_EQ(walk.nr, 0);
+}
+
+/* Two stacks that lead to each other: no frame is reported twice for that. */
+static void a_circle(void)
+{
+	struct copy_walk walk;
+
+	make_copy(9);
+	copy->ip = SWITCH + 16;
+	copy->stack[0] = STACK + 64;
+	copy->stack[1] = SWITCH + 16;
+	copy->stack[2] = STACK + 64;
+	copy->stack[7] = SWITCH + 16;
+	copy->stack[8] = STACK + 16;
+	EXPECT_EQ(run(&walk), COPY_CUT);
+	EXPECT_EQ(walk.nr, 3);
 }
 
 /* Where the next instructions decide, the stack stays cut; elsewhere it does not. */
@@ -312,7 +383,7 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 
 	(void)sections;
 	(void)pc;
-	if (pid != 7)
+	if (pid != 7 && pid != 8)
 		abort();
 	nr_finds++;
 	time_ns += find_ns;
@@ -329,23 +400,29 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 	urgent = is_urgent;
 }
 
+/* Process @pid has mapped file @i at @time. */
+static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned int i,
+		    uint64_t start)
+{
+	const struct sframe_unwind_profile_record record = {
+		.kind = SFRAME_UNWIND_PROFILE_MAP,
+		.pid = pid,
+		.time = time,
+		.map = {
+			.start = start,
+			.size = 0x10000,
+			.name = names[i],
+			.is_code = 1,
+		},
+	};
+
+	copies_follow(copies, &record);
+}
+
 static void follow(struct copies *copies)
 {
-	for (unsigned int i = 0; i < 3; i++) {
-		const struct sframe_unwind_profile_record record = {
-			.kind = SFRAME_UNWIND_PROFILE_MAP,
-			.pid = 7,
-			.time = 1,
-			.map = {
-				.start = LOAD + i * 0x10000,
-				.size = 0x10000,
-				.name = names[i],
-				.is_code = 1,
-			},
-		};
-
-		copies_follow(copies, &record);
-	}
+	for (unsigned int i = 0; i < 3; i++)
+		map_one(copies, 7, 1, i, LOAD + i * 0x10000);
 }
 
 static struct copies *begin(void)
@@ -353,23 +430,31 @@ static struct copies *begin(void)
 	struct copies *copies = copies_create("test");
 
 	follow(copies);
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	return copies;
 }
+
+/* The process, time, number of frames, and last frame of the stack that is added. */
+static uint32_t pid_of = 7;
+static uint64_t time_of = 2;
+static uint32_t frames_of = 1;
+static uint64_t last_of = LOAD + 16;
+
+/* Where the second frame is. */
+static uint64_t second = LOAD + 0x10000 + 16;
 
 /* From "a" by "b" to the outermost frame in "c". */
 static struct copied_stack *add(struct copies *copies, uint32_t depth)
 {
-	static uint64_t frame[1];
 	struct sframe_unwind_sample_record record = {
-		.pid = 7, .time = 2, .nr_frames = 1, .frames = frame,
+		.pid = pid_of, .time = time_of, .nr_frames = frames_of, .frames = &last_of,
 		.stop = SFRAME_UNWIND_STOP_NO_RULE,
 		.fields = SFRAME_UNWIND_SAMPLE_COPY,
 	};
 
 	make_copy(6);
 	copy->ip = LOAD + 16;
-	copy->stack[2] = LOAD + 0x10000 + 16;
+	copy->stack[2] = second;
 	copy->stack[5] = LOAD + 0x20000 + 520;
 	return copies_add(copies, &record, &(struct record_copy){ copy, copy->size }, depth);
 }
@@ -380,7 +465,7 @@ static struct copied_stack *add_and_go(struct copies *copies, uint32_t depth)
 	struct copied_stack *stack = add(copies, depth);
 
 	copies_work(copies, false);
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	copies_work(copies, false);
 	return stack;
 }
@@ -456,12 +541,12 @@ static void mapped_last(void)
 	struct copies *copies = copies_create("test");
 	struct copied_stack *stack;
 
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	stack = add(copies, 128);
 	copies_work(copies, false);
 	EXPECT(!copies_next(copies));
 	follow(copies);
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	copies_work(copies, false);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(stack->is_complete);
@@ -474,7 +559,7 @@ static void unknown_process(void)
 	struct copies *copies = copies_create("test");
 	struct copied_stack *stack;
 
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(!stack->is_complete);
@@ -512,7 +597,7 @@ static void little_work_at_a_time(void)
 	memset(state_of, 0, sizeof(state_of));
 	for (unsigned int i = 0; i < 100; i++)
 		EXPECT(add(copies, 128));
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	for (unsigned int i = 0; i < 3; i++)
 		state_of[i] = COPY_SECTION_HERE;
 	find_ns = 10 * MS;
@@ -572,7 +657,7 @@ static void too_much_happens(void)
 			record.pid++;
 			copies_follow(copies, &record);
 		}
-		copies_begin_round(copies);
+		copies_begin_round(copies, UINT64_MAX);
 	}
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(!stack->is_complete);
@@ -580,10 +665,131 @@ static void too_much_happens(void)
 	for (unsigned int i = 0; i < 3; i++)
 		state_of[i] = COPY_SECTION_HERE;
 	follow(copies);
-	copies_begin_round(copies);
+	copies_begin_round(copies, UINT64_MAX);
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(stack->is_complete);
+	copies_free(copies);
+}
+
+/* Processes of other PID namespaces have no number: what is mapped there is of any of them. */
+static void without_a_number(void)
+{
+	struct copies *copies = begin();
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	pid_of = 0;
+	EXPECT(!add(copies, 128));
+	pid_of = 7;
+	EXPECT(add(copies, 128));
+	copies_free(copies);
+}
+
+/* The stack map may not have the frames any more. What is behind them is no stack. */
+static void without_its_frames(void)
+{
+	struct copies *copies = begin();
+
+	frames_of = 0;
+	EXPECT(!add(copies, 128));
+	frames_of = 1;
+	last_of++;
+	EXPECT(!add(copies, 128));
+	last_of--;
+	EXPECT(add(copies, 128));
+	copies_free(copies);
+}
+
+/* What was lost may have replaced what is known: the code may be that of another file. */
+static void changes_are_lost(void)
+{
+	static const struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST, .lost = 1,
+	};
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	copies_follow(copies, &lost);
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	copies_remove(copies, stack);
+	/* What is told from then on is known again. */
+	follow(copies);
+	copies_begin_round(copies, UINT64_MAX);
+	stack = add_and_go(copies, 128);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	copies_free(copies);
+}
+
+/*
+ * A process that maps so much, and whose children map one more file each, that mappings are
+ * not followed any more, of any process.
+ */
+static void not_followed_any_more(void)
+{
+	struct sframe_unwind_profile_record fork = {
+		.kind = SFRAME_UNWIND_PROFILE_FORK, .time = 40000, .task.ppid = 8,
+	};
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = i == 1 ? COPY_SECTION_NONE : COPY_SECTION_HERE;
+	for (unsigned int i = 0; i < 30000; i++)
+		map_one(copies, 8, 10 + i, i % 3, LOAD + i * 0x20000UL);
+	for (fork.pid = 100; fork.pid < 200; fork.pid++) {
+		copies_follow(copies, &fork);
+		map_one(copies, fork.pid, 40001, 0, LOAD);
+	}
+	/* Now "b" is where "a" was in the other process. */
+	map_one(copies, 7, 50000, 1, LOAD);
+	copies_begin_round(copies, UINT64_MAX);
+	time_of = 60000;
+	second = LOAD + 0x20000 + 520;
+	stack = add_and_go(copies, 128);
+	EXPECT(!stack || !stack->is_complete);
+	/* That took its time, and may happen again. */
+	for (unsigned int i = 0; i < 3; i++)
+		map_one(copies, 7, 60001, i, LOAD + i * 0x10000);
+	copies_begin_round(copies, UINT64_MAX);
+	time_of = 60002;
+	EXPECT(!add(copies, 128));
+	time_of = 2;
+	second = LOAD + 0x10000 + 16;
+	copies_free(copies);
+}
+
+/*
+ * The rings of CPUs are read one after the other, so a change may be read after one that came
+ * later on another CPU: here, that "a" is mapped where "b" is later.
+ */
+static void in_the_wrong_order(void)
+{
+	struct copies *copies = begin();
+	struct copied_stack *stack;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = i == 1 ? COPY_SECTION_LATER : COPY_SECTION_HERE;
+	second = LOAD + 0x20000 + 520;
+	time_of = 60;
+	map_one(copies, 7, 50, 1, LOAD);
+	/* Reading began at 45. */
+	copies_begin_round(copies, 45);
+	map_one(copies, 7, 48, 0, LOAD);
+	stack = add(copies, 128);
+	copies_begin_round(copies, 70);
+	copies_work(copies, false);
+	EXPECT(!copies_next(copies));
+	state_of[1] = COPY_SECTION_HERE;
+	copies_work(copies, false);
+	EXPECT(copies_next(copies) == stack);
+	second = LOAD + 0x10000 + 16;
+	time_of = 2;
 	copies_free(copies);
 }
 
@@ -595,6 +801,9 @@ int main(void)
 		TAP_TEST(too_deep),
 		TAP_TEST(registers),
 		TAP_TEST(through_a_signal),
+		TAP_TEST(marked_with_a_rule),
+		TAP_TEST(trampoline_without_a_rule),
+		TAP_TEST(a_circle),
 		TAP_TEST(frame_pointers),
 		TAP_TEST(too_many_rows),
 		TAP_TEST(anything),
@@ -607,6 +816,11 @@ int main(void)
 		TAP_TEST(little_work_at_a_time),
 		TAP_TEST(for_a_minute),
 		TAP_TEST(too_much_happens),
+		TAP_TEST(without_a_number),
+		TAP_TEST(without_its_frames),
+		TAP_TEST(changes_are_lost),
+		TAP_TEST(not_followed_any_more),
+		TAP_TEST(in_the_wrong_order),
 	};
 
 	write_section();

@@ -14,10 +14,16 @@
 #define KEPT_NS		(60 * SECOND)
 
 /*
- * Bytes for what has happened to processes. When they are used up, all of it is forgotten:
- * what is new is what matters here.
+ * Bytes for what has happened to processes. When they are used up, all of it is forgotten, as
+ * it is when something was lost: what is new is what matters here.
  */
 #define HISTORY_MAX	(64u << 20)
+
+/*
+ * How long no stack is completed when following what processes map has been too much: that takes
+ * seconds, in which the rings are not read, and a process can cause it again and again.
+ */
+#define PAUSE_NS	(60 * SECOND)
 
 /* How long stacks are walked through at a time: the rings are not read meanwhile. */
 #define WORK_NS		(100 * MS)
@@ -36,6 +42,8 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @waiting: stacks that are not over.
  * @over: those that are.
  * @size: bytes of all.
+ * @is_lost: something that has happened to processes was lost.
+ * @resume: when stacks are completed again, or 0.
  */
 struct copies {
 	const char *command;
@@ -44,6 +52,8 @@ struct copies {
 	struct copied_list waiting;
 	struct copied_list over;
 	size_t size;
+	bool is_lost;
+	uint64_t resume;
 };
 
 struct copies *copies_create(const char *command)
@@ -93,8 +103,10 @@ void copies_free(struct copies *copies)
 void copies_follow(struct copies *copies,
 		   const struct sframe_unwind_profile_record *record)
 {
-	if (copies)
-		history_add(copies->history, record);
+	if (!copies || copies->resume)
+		return;
+	copies->is_lost |= record->kind == SFRAME_UNWIND_PROFILE_LOST;
+	history_add(copies->history, record);
 }
 
 /* The stack is over: completed, or cut for good. */
@@ -116,11 +128,24 @@ static void forget(struct copies *copies)
 		ranges_put(stack->ranges);
 		stack->ranges = NULL;
 	}
+	if (history_is_inexact(copies->history))
+		copies->resume = now_ns() + PAUSE_NS;
 	/* The numbers of its files are those of the history. */
 	copy_sections_free(copies->sections);
 	history_free(copies->history);
 	copies->sections = copy_sections_create(copies->command);
 	copies->history = history_create(HISTORY_MAX);
+	copies->is_lost = false;
+}
+
+/*
+ * Whether what is known of processes may be wrong: then code may be that of another file, whose
+ * rules would find frames that there are not.
+ */
+static bool is_doubtful(const struct copies *copies)
+{
+	return copies->is_lost || history_is_full(copies->history) ||
+	       history_is_inexact(copies->history);
 }
 
 /*
@@ -172,7 +197,7 @@ static bool is_hopeless(struct copies *copies,
 	struct sfu_table table;
 	uint64_t version;
 
-	if (!copies->sections)
+	if (!copies->sections || copies->resume)
 		return true;
 	mapping = process_find(history_process(copies->history, record->pid, record->time,
 					       &version), pc);
@@ -180,6 +205,17 @@ static bool is_hopeless(struct copies *copies,
 					     history_object(copies->history,
 							    mapping->object),
 					     record->pid, &table) == COPY_SECTION_NONE;
+}
+
+/*
+ * Returns whether the copy goes on where the frames of @record end: the stack map may not have
+ * them any more. All processes of other PID namespaces have the number 0.
+ */
+static bool fits(const struct sframe_unwind_sample_record *record,
+		 const struct sframe_unwind_stack_copy *copy)
+{
+	return record->pid && record->nr_frames &&
+	       record->frames[record->nr_frames - 1] == copy->ip;
 }
 
 struct copied_stack *copies_add(struct copies *copies,
@@ -191,7 +227,7 @@ struct copied_stack *copies_add(struct copies *copies,
 	struct sframe_unwind_stack_copy *copy;
 	struct copied_stack *stack;
 
-	if (is_hopeless(copies, record, from->copy))
+	if (!fits(record, from->copy) || is_hopeless(copies, record, from->copy))
 		return NULL;
 	stack = table_allocate(sizeof(*stack));
 	*stack = (struct copied_stack){
@@ -216,16 +252,18 @@ struct copied_stack *copies_add(struct copies *copies,
 	return stack;
 }
 
-void copies_begin_round(struct copies *copies)
+void copies_begin_round(struct copies *copies, uint64_t until)
 {
 	struct copied_stack *stack;
 	uint64_t version;
 
-	if (history_is_full(copies->history)) {
+	if (copies->resume && now_ns() >= copies->resume)
+		copies->resume = 0;
+	if (is_doubtful(copies)) {
 		forget(copies);
 		return;
 	}
-	history_update(copies->history);
+	history_update_until(copies->history, until);
 	TAILQ_FOREACH_REVERSE(stack, &copies->waiting, copied_list, age) {
 		if (!stack->is_new)
 			break;
@@ -233,6 +271,8 @@ void copies_begin_round(struct copies *copies)
 		stack->ranges = process_ranges(history_process(copies->history, stack->pid,
 							       stack->time, &version));
 	}
+	if (is_doubtful(copies))
+		forget(copies);
 }
 
 void copies_work(struct copies *copies, bool is_urgent)

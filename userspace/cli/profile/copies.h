@@ -72,9 +72,10 @@ void copies_follow(struct copies *copies,
 
 /*
  * Another round begins: what was followed tells what the stacks are in that were added in the
- * last one.
+ * last one. What has happened after @until may not be complete, and is left for the next round:
+ * that is when the reading of it began, by CLOCK_MONOTONIC.
  */
-void copies_begin_round(struct copies *copies);
+void copies_begin_round(struct copies *copies, uint64_t until);
 
 /*
  * Add the stack of @record, which was cut, with its copy @from. @depth: frames that it may have

@@ -36,7 +36,13 @@
 #define BYTES_MAX	(512ULL << 20)
 #define OTHERS_MAX	256u
 
-/* Files that are open at a time: the command needs descriptors for other things, too. */
+/* Files of all processes: about 500 bytes are kept of each, besides the section. */
+#define FILES_MAX	16384u
+
+/*
+ * Files that are open at a time: the command needs descriptors for other things, too. Half of
+ * them may be of other users.
+ */
 #define OPEN_MAX	128u
 
 /* The child's descriptors; 0 to 2 are /dev/null. */
@@ -61,6 +67,13 @@ struct answer {
 /**
  * struct file_section - a file that a cut stack is in
  *
+ * Anybody can give a file the path and the build ID of another one. So what is found for one
+ * process is used for others only if it is a file of the system, or the user's own, and has a
+ * build ID: in containers, there are different ones of the same name.
+ *
+ * @next: the next one of the same object, for other processes.
+ * @pid: the process.
+ * @is_shared: it is for all processes, and the first one of the object.
  * @state: see above.
  * @since: when it was looked for.
  * @tries: how often it was opened in vain.
@@ -73,6 +86,9 @@ struct answer {
  * @segments, @nr_segments: where the file's code is.
  */
 struct file_section {
+	struct file_section *next;
+	uint32_t pid;
+	bool is_shared;
 	enum copy_section state;
 	uint64_t since;
 	uint32_t tries;
@@ -92,22 +108,26 @@ struct file_section {
  *
  * @list: the files, by number of the object; NULL for those that no stack was cut in.
  * @room: room for those.
+ * @nr: number of files.
  * @bytes: of all sections.
  * @others: files of other users that were converted.
  * @nr_open: files that are open.
+ * @others_open: of these, those of other users.
  * @child: converts @current, or NULL.
- * @current: number of the file.
+ * @current: the file.
  * @socket: connection to the child.
  * @until: when the child is ended.
  */
 struct copy_sections {
 	struct file_section **list;
 	uint32_t room;
+	uint32_t nr;
 	uint64_t bytes;
 	uint32_t others;
 	uint32_t nr_open;
+	uint32_t others_open;
 	struct child *child;
-	uint32_t current;
+	struct file_section *current;
 	int socket;
 	uint64_t until;
 };
@@ -139,12 +159,15 @@ void copy_sections_free(struct copy_sections *sections)
 		return;
 	end_child(sections);
 	for (uint32_t i = 0; i < sections->room; i++) {
-		if (!sections->list[i])
-			continue;
-		object_file_close(&sections->list[i]->file);
-		free(sections->list[i]->bytes);
-		free(sections->list[i]->name);
-		free(sections->list[i]);
+		struct file_section *one, *next;
+
+		for (one = sections->list[i]; one; one = next) {
+			next = one->next;
+			object_file_close(&one->file);
+			free(one->bytes);
+			free(one->name);
+			free(one);
+		}
 	}
 	free(sections->list);
 	free(sections);
@@ -200,6 +223,7 @@ static int run_child(void *data)
 static void close_file(struct copy_sections *sections, struct file_section *one)
 {
 	sections->nr_open -= one->file.fd >= 0;
+	sections->others_open -= one->file.fd >= 0 && !one->file.is_ours;
 	object_file_close(&one->file);
 }
 
@@ -210,9 +234,8 @@ static void give_up(struct copy_sections *sections, struct file_section *one)
 	one->state = COPY_SECTION_NONE;
 }
 
-static bool start_child(struct copy_sections *sections, uint32_t number)
+static bool start_child(struct copy_sections *sections, struct file_section *one)
 {
-	struct file_section *one = sections->list[number];
 	int keep[] = { -1, -1, -1, -1, [CHILD_FILE] = one->file.fd };
 	const struct child_spec spec = {
 		.run = run_child,
@@ -235,7 +258,7 @@ static bool start_child(struct copy_sections *sections, uint32_t number)
 		return false;
 	}
 	sections->socket = sockets[0];
-	sections->current = number;
+	sections->current = one;
 	sections->until = now_ns() + CHILD_NS;
 	return true;
 }
@@ -269,7 +292,7 @@ static bool is_file(const struct file_section *one, const struct sfu_elf *elf)
 /* Take over what a child has sent. It is not trusted: the file may have taken it over. */
 static void take_answer(struct copy_sections *sections, const struct answer *answer, int fd)
 {
-	struct file_section *one = sections->list[sections->current];
+	struct file_section *one = sections->current;
 	const struct sfu_elf *elf = &answer->elf;
 
 	if (answer->error || fd < 0 || answer->size > BYTES_MAX - sections->bytes ||
@@ -301,28 +324,44 @@ static void look_at_child(struct copy_sections *sections)
 	if (got == sizeof(answer))
 		take_answer(sections, &answer, fds[0]);
 	else
-		give_up(sections, sections->list[sections->current]);
+		give_up(sections, sections->current);
 	for (unsigned int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	end_child(sections);
 }
 
-void copy_sections_work(struct copy_sections *sections, bool is_urgent)
+/* Whether @one is to be converted now, if it is ours, or not. */
+static bool is_due(const struct file_section *one, bool is_ours, bool is_urgent, uint64_t now)
+{
+	return one->state == COPY_SECTION_LATER && one->file.fd >= 0 &&
+	       one->file.is_ours == is_ours &&
+	       (is_urgent || now - one->since >= PATIENCE_NS);
+}
+
+/* Start a conversion, if one is due. Returns whether it has. */
+static bool start_one(struct copy_sections *sections, bool is_ours, bool is_urgent)
 {
 	const uint64_t now = now_ns();
 
+	for (uint32_t i = 0; i < sections->room; i++) {
+		struct file_section *one = sections->list[i];
+
+		while (one && !is_due(one, is_ours, is_urgent, now))
+			one = one->next;
+		if (one && start_child(sections, one))
+			return true;
+	}
+	return false;
+}
+
+void copy_sections_work(struct copy_sections *sections, bool is_urgent)
+{
 	children_collect_left();
 	if (sections->child)
 		look_at_child(sections);
-	for (uint32_t i = 0; i < sections->room && !sections->child; i++) {
-		const struct file_section *one = sections->list[i];
-
-		if (one && one->state == COPY_SECTION_LATER && one->file.fd >= 0 &&
-		    (is_urgent || now - one->since >= PATIENCE_NS) &&
-		    !start_child(sections, i))
-			return;
-	}
+	if (!sections->child && !start_one(sections, true, is_urgent))
+		start_one(sections, false, is_urgent);
 }
 
 /* --- files */
@@ -368,10 +407,12 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 }
 
 static struct file_section *look_for(struct copy_sections *sections,
-				     const struct history_object *object)
+				     const struct history_object *object, uint32_t pid)
 {
 	struct file_section *one = table_allocate(sizeof(*one));
 
+	sections->nr++;
+	one->pid = pid;
 	one->since = now_ns();
 	one->file.fd = -1;
 	one->name = table_copy(object->name);
@@ -381,8 +422,23 @@ static struct file_section *look_for(struct copy_sections *sections,
 		one->file = (struct object_file){ .fd = vdso_copy(), .is_ours = true };
 	else if (object->name[0] != '/' || object->name[1] == '/')
 		one->state = COPY_SECTION_NONE;
+	/* Neither depends on the process. */
+	one->is_shared = one->file.fd >= 0 || one->state == COPY_SECTION_NONE;
 	sections->nr_open += one->file.fd >= 0;
 	return one;
+}
+
+/* Use @one, a file of object @number, for all processes. */
+static void share(struct copy_sections *sections, uint32_t number, struct file_section *one)
+{
+	struct file_section **at = &sections->list[number];
+
+	while (*at != one)
+		at = &(*at)->next;
+	*at = one->next;
+	one->next = sections->list[number];
+	sections->list[number] = one;
+	one->is_shared = true;
 }
 
 /* Open the file, or try it again later. */
@@ -393,7 +449,17 @@ static void try_to_open(struct copy_sections *sections, struct file_section *one
 	if (sections->nr_open == OPEN_MAX || (one->tries && now_ns() - one->tried < TRY_NS))
 		return;
 	if (inspect_count(pid) && open_file(one, object, pid, mapping)) {
+		/* Try it again later, until the stacks are too old. */
+		if (!one->file.is_ours && sections->others_open == OPEN_MAX / 2) {
+			object_file_close(&one->file);
+			one->tries = 1;
+			one->tried = now_ns();
+			return;
+		}
 		sections->nr_open++;
+		sections->others_open += !one->file.is_ours;
+		if (one->file.is_ours && one->build_id_size)
+			share(sections, mapping->object, one);
 		if (!one->file.is_ours && sections->others++ >= OTHERS_MAX)
 			give_up(sections, one);
 		return;
@@ -403,19 +469,39 @@ static void try_to_open(struct copy_sections *sections, struct file_section *one
 		give_up(sections, one);
 }
 
+/* Returns the file of @object for process @pid, or NULL if there are too many files. */
+static struct file_section *get_file(struct copy_sections *sections, uint32_t number,
+				     const struct history_object *object, uint32_t pid)
+{
+	struct file_section *one;
+
+	sections->list = table_grow(sections->list, &sections->room, number,
+				    sizeof(*sections->list));
+	one = sections->list[number];
+	if (one && one->is_shared)
+		return one;
+	while (one && one->pid != pid)
+		one = one->next;
+	if (one)
+		return one;
+	if (sections->nr == FILES_MAX)
+		return NULL;
+	one = look_for(sections, object, pid);
+	one->next = sections->list[number];
+	sections->list[number] = one;
+	return one;
+}
+
 enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc,
 				     const struct mapping *mapping,
 				     const struct history_object *object, uint32_t pid,
 				     struct sfu_table *table)
 {
 	const uint64_t offset = mapping->offset + (pc - mapping->start);
-	struct file_section *one;
+	struct file_section *one = get_file(sections, mapping->object, object, pid);
 
-	sections->list = table_grow(sections->list, &sections->room, mapping->object,
-				    sizeof(*sections->list));
-	if (!sections->list[mapping->object])
-		sections->list[mapping->object] = look_for(sections, object);
-	one = sections->list[mapping->object];
+	if (!one)
+		return COPY_SECTION_NONE;
 	if (one->state == COPY_SECTION_LATER && one->file.fd < 0)
 		try_to_open(sections, one, mapping, object, pid);
 	if (one->state != COPY_SECTION_HERE)

@@ -5,9 +5,8 @@
 #include "module/decode/cache.h"
 #include "module/decode/sframe_format.h"
 
-/* As in the module: rows that a walk may read, and steps to lower addresses. */
+/* As in the module: rows that a walk may read. */
 #define ROWS_MAX	262144u
-#define SWITCHES_MAX	64u
 
 void copy_walk_begin(struct copy_walk *walk,
 		     const struct sframe_unwind_stack_copy *copy, uint32_t size,
@@ -59,12 +58,28 @@ static int find_rule(struct copy_walk *walk, const struct sfu_table *table, uint
 	return sfu_fde_find_rule(table, &fde, pc, &walk->rows, &match->rule, &defect);
 }
 
+/* What "struct sigcontext" has for the segments of code and stack of 64-bit programs. */
+#define SEGMENTS_AT	(SFU_UCONTEXT_SIGCONTEXT + 18 * sizeof(uint64_t))
+#define SEGMENTS	0x002b000000000033ULL
+
+/*
+ * Returns whether the kernel may have made the present frame, for a signal. The module looks at
+ * the code of the trampoline, which is not in the copy.
+ */
+static bool may_be_signal(const struct copy_walk *walk)
+{
+	u64 segments;
+
+	return !sfu_stack_read(&walk->stack, walk->frame.sp + SEGMENTS_AT, &segments) &&
+	       segments == SEGMENTS;
+}
+
 /*
  * Find the rule for the present frame, as the module does. A signal frame has a rule, or
- * only the mark of one.
+ * only the mark of one: then *@is_mark is set.
  */
 static bool find_frame_rule(struct copy_walk *walk, const struct sfu_table *table,
-			    struct sfu_rule *rule)
+			    struct sfu_rule *rule, bool *is_mark)
 {
 	const struct sfu_frame *frame = &walk->frame;
 	struct sfu_match match, at_ip;
@@ -72,14 +87,19 @@ static bool find_frame_rule(struct copy_walk *walk, const struct sfu_table *tabl
 
 	/* The kernel, not a call, has put the address of a signal trampoline there. */
 	if ((err == -ENOENT || (!err && match.end == frame->ip)) && !frame->exact &&
-	    !(match.rule.flags & SFU_RULE_SIGNAL) &&
-	    (!find_rule(walk, table, frame->ip, &at_ip) ||
-	     at_ip.rule.flags & SFU_RULE_SIGNAL) &&
-	    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
-		match = at_ip;
-		err = 0;
+	    !(match.rule.flags & SFU_RULE_SIGNAL)) {
+		const int err_at_ip = find_rule(walk, table, frame->ip, &at_ip);
+
+		if ((!err_at_ip || err_at_ip == -ENOENT) &&
+		    at_ip.rule.flags & SFU_RULE_SIGNAL && at_ip.start == frame->ip) {
+			match = at_ip;
+			err = err_at_ip;
+		} else if (may_be_signal(walk)) {
+			return false;
+		}
 	}
-	if (err && !(err == -ENOENT && match.rule.flags & SFU_RULE_SIGNAL))
+	*is_mark = err == -ENOENT && match.rule.flags & SFU_RULE_SIGNAL;
+	if (err && !*is_mark)
 		return false;
 	sfu_cache_mark_rule(&match);
 	*rule = match.rule;
@@ -121,10 +141,44 @@ static void note_saved(struct copy_walk *walk, const struct sfu_frame *from,
 	walk->section = section;
 }
 
-/* Returns whether there may be one more step from the stack pointer @sp. */
-static bool count_switch(struct copy_walk *walk, uint64_t sp)
+/*
+ * Note the step from the stack pointer @sp. Returns whether there may be one more: the rules
+ * form no circle, and there were not too many steps to lower addresses.
+ */
+static bool note_step(struct copy_walk *walk, uint64_t sp)
 {
-	return walk->frame.sp >= sp || walk->nr_switches++ < SWITCHES_MAX;
+	if (walk->frame.sp >= sp)
+		return true;
+	for (uint32_t i = 0; i < walk->nr_switches; i++)
+		if (walk->switched[i] == walk->frame.sp)
+			return false;
+	if (walk->nr_switches == COPY_SWITCHES)
+		return false;
+	walk->switched[walk->nr_switches++] = walk->frame.sp;
+	return true;
+}
+
+/*
+ * Step from a frame whose function is marked as that of a signal frame, and has @rule. The mark
+ * does not say that the kernel made the frame: Go has such functions. If it did, all registers
+ * are there, and the rule leads to the same frame.
+ */
+static enum sfu_step step_marked(struct copy_walk *walk, const struct sfu_rule *rule)
+{
+	struct sfu_frame by_kernel = walk->frame;
+	enum sfu_step step;
+
+	if (sfu_step_signal(&by_kernel, &walk->stack))
+		return sfu_step_rule(&walk->frame, rule, &walk->stack);
+	step = sfu_step_rule(&walk->frame, rule, &walk->stack);
+	if (step == SFU_STEP_OK ? walk->frame.ip == by_kernel.ip &&
+				  walk->frame.sp == by_kernel.sp :
+				  step == SFU_STEP_OUTERMOST && !by_kernel.ip &&
+				  !(rule->flags & SFU_RULE_OUTERMOST)) {
+		walk->frame = by_kernel;
+		return SFU_STEP_OK;
+	}
+	return step;
 }
 
 enum copy_step copy_walk_step(struct copy_walk *walk, const struct sfu_table *table,
@@ -132,26 +186,32 @@ enum copy_step copy_walk_step(struct copy_walk *walk, const struct sfu_table *ta
 {
 	struct sfu_frame from;
 	struct sfu_rule rule;
+	bool is_signal, is_mark;
 	enum sfu_step step;
-	bool is_signal;
 
-	if (!find_frame_rule(walk, table, &rule))
+	if (!find_frame_rule(walk, table, &rule, &is_mark))
 		return COPY_CUT;
 	use_saved(walk, table, section);
 	from = walk->frame;
 	is_signal = rule.flags & SFU_RULE_SIGNAL;
-	step = is_signal ? sfu_step_signal(&walk->frame, &walk->stack) :
-			   sfu_step_rule(&walk->frame, &rule, &walk->stack);
+	if (is_mark)
+		step = sfu_step_signal(&walk->frame, &walk->stack);
+	else if (is_signal)
+		step = step_marked(walk, &rule);
+	else
+		step = sfu_step_rule(&walk->frame, &rule, &walk->stack);
 	if (step == SFU_STEP_OUTERMOST)
 		return COPY_COMPLETE;
 	if (step != SFU_STEP_OK)
 		return COPY_CUT;
-	if (is_signal)
+	if (is_signal) {
+		walk->saved = (struct sfu_saved){ 0 };
 		walk->is_saved = false;
-	else if (!count_switch(walk, from.sp))
+	} else if (!note_step(walk, from.sp)) {
 		return COPY_CUT;
-	else
+	} else {
 		note_saved(walk, &from, table, section);
+	}
 	if (!walk->frame.exact && !walk->frame.ip)
 		return COPY_COMPLETE;
 	if (walk->nr == walk->max)

@@ -12,6 +12,9 @@
 #include "module/decode/sframe.h"
 #include "module/decode/step.h"
 
+/* Steps to lower addresses, as in the module. */
+#define COPY_SWITCHES	64u
+
 /**
  * struct copy_walk - a walk
  *
@@ -25,6 +28,7 @@
  * @nr: frames that were found behind the first one.
  * @max: how many there may be.
  * @nr_switches: steps to a stack at lower addresses.
+ * @switched: stack pointers after these steps.
  * @rows: rows that it may still read.
  * @ip, @how: these frames; room for @max.
  */
@@ -38,6 +42,7 @@ struct copy_walk {
 	uint32_t nr;
 	uint32_t max;
 	uint32_t nr_switches;
+	uint64_t switched[COPY_SWITCHES];
 	uint32_t rows;
 	uint64_t *ip;
 	uint8_t *how;

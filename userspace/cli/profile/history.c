@@ -430,14 +430,25 @@ static void distribute(struct history *history, const struct change *change)
 	}
 }
 
+void history_update_until(struct history *history, uint64_t time)
+{
+	struct change *list = history->changes;
+	uint32_t nr = 0;
+
+	if (!history->nr_changes)
+		return;
+	qsort(list, history->nr_changes, sizeof(*list), compare);
+	for (; nr < history->nr_changes && list[nr].time <= time; nr++)
+		distribute(history, &list[nr]);
+	history->nr_changes -= nr;
+	memmove(list, list + nr, history->nr_changes * sizeof(*list));
+	for (uint32_t i = 0; i < history->nr_changes; i++)
+		list[i].order = i;
+}
+
 void history_update(struct history *history)
 {
-	if (history->nr_changes)
-		qsort(history->changes, history->nr_changes,
-		      sizeof(*history->changes), compare);
-	for (uint32_t i = 0; i < history->nr_changes; i++)
-		distribute(history, &history->changes[i]);
-	history->nr_changes = 0;
+	history_update_until(history, UINT64_MAX);
 }
 
 void history_finish(struct history *history)

@@ -63,6 +63,9 @@ void history_finish(struct history *history);
  */
 void history_update(struct history *history);
 
+/* The same for changes until @time; later ones are left for the next call. */
+void history_update_until(struct history *history, uint64_t time);
+
 /*
  * Returns process @pid as it was at @time. Addresses that were found earlier
  * are valid as long as *@version stays the same.
