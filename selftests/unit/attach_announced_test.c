@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * "sframe-unwind attach", announced code: the list in a process's memory, which may be
- * anything; here it is this process.
+ * anything; here it is this process. And frames of functions in files that it maps.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,6 +17,8 @@
 #include "tap.h"
 #include "userspace/cli/attach/announced.h"
 #include "userspace/cli/attach/clock.h"
+#include "userspace/cli/attach/frame.h"
+#include "userspace/cli/attach/symbol.h"
 
 struct descriptor {
 	uint32_t version;
@@ -264,9 +266,77 @@ static void broken_files(void)
 		for (int j = 0; j <= i % 3; j++)
 			copy[rand() % 1024] = rand() % 3 ? rand() : 0xff;
 		nr_found += !!announced_find(memory, address_of(copy));
+		frame_is_kept(memory, address_of(copy), "interpreter_endbr");
 	}
 	EXPECT(nr_found < 20000);
 	munmap(copy, size);
+}
+
+/* --- frames */
+
+/* A function of @size bytes that begins with @code; the linker exports it. */
+#define FUNCTION(name, code, size)					\
+	asm(".pushsection .text\n"					\
+	    ".globl " name "\n"						\
+	    ".type " name ", @function\n"				\
+	    name ": .byte " code "\n"					\
+	    ".org " name " + " size ", 0xcc\n"				\
+	    ".size " name ", " size "\n"				\
+	    ".popsection")
+
+#define ENDBR	"0xf3, 0x0f, 0x1e, 0xfa"
+#define PUSH	"0x55"
+#define MOVE	"0x48, 0x89, 0xe5"
+
+FUNCTION("interpreter_frame", PUSH ", " MOVE, "4096");
+FUNCTION("interpreter_endbr", ENDBR ", " PUSH ", " MOVE, "5000");
+FUNCTION("interpreter_small", ENDBR ", " PUSH ", " MOVE, "4095");
+FUNCTION("interpreter_without", ENDBR ", " PUSH ", 0x53", "5000");
+FUNCTION("interpreter_late", PUSH ", 0x53, " MOVE, "5000");
+FUNCTION("interpreter_twice", ENDBR ", " ENDBR ", " PUSH ", " MOVE, "5000");
+
+uint64_t interpreter_data[1024] = { 0xe5894855 };
+
+static bool is_kept(const char *function)
+{
+	return frame_is_kept(memory, base_of(0), function);
+}
+
+static void frames(void)
+{
+	EXPECT(is_kept("interpreter_frame"));
+	EXPECT(is_kept("interpreter_endbr"));
+	EXPECT(!is_kept("interpreter_small"));
+	EXPECT(!is_kept("interpreter_without"));
+	EXPECT(!is_kept("interpreter_late"));
+	EXPECT(!is_kept("interpreter_twice"));
+	EXPECT(!is_kept("interpreter_data"));
+	EXPECT(!is_kept("interpreter_none"));
+	EXPECT(!is_kept(""));
+}
+
+static void frames_elsewhere(void)
+{
+	EXPECT(!frame_is_kept(memory, base_of(1), "interpreter_frame"));
+	EXPECT(!frame_is_kept(memory, address_of(entries), "interpreter_frame"));
+	EXPECT(!frame_is_kept(memory, 0, "interpreter_frame"));
+	EXPECT(!frame_is_kept(memory, UINT64_MAX, "interpreter_frame"));
+}
+
+/* A name that is too long is not found, whatever has it. */
+static void longest_names(void)
+{
+	char name[SYMBOL_MAX_NAME + 2];
+	struct symbol symbol;
+
+	memset(name, 'x', sizeof(name));
+	name[SYMBOL_MAX_NAME + 1] = '\0';
+	EXPECT(!symbol_find(memory, base_of(0), name, STT_FUNC, &symbol));
+	name[SYMBOL_MAX_NAME] = '\0';
+	EXPECT(!symbol_find(memory, base_of(0), name, STT_FUNC, &symbol));
+	EXPECT(symbol_find(memory, base_of(0), "interpreter_data", STT_OBJECT, &symbol));
+	EXPECT_EQ(symbol.address, address_of(interpreter_data));
+	EXPECT_EQ(symbol.size, sizeof(interpreter_data));
 }
 
 int main(void)
@@ -298,5 +368,11 @@ int main(void)
 	tap_case("files without a descriptor");
 	broken_files();
 	tap_case("20,000 broken files");
+	frames();
+	tap_case("functions that keep the frame pointer");
+	frames_elsewhere();
+	tap_case("files without the function");
+	longest_names();
+	tap_case("long names of symbols");
 	return tap_done();
 }

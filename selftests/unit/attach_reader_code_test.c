@@ -74,6 +74,18 @@ void reader_announced(int process, const struct reader_request *asked,
 	*ranges = announced;
 }
 
+/* Whether frames are kept, which is another test's; and the last one that was asked for. */
+static bool no_frame;
+static unsigned int nr_frames;
+static uint64_t frame_at;
+
+bool frame_is_kept(int memory, uint64_t base, const char *function)
+{
+	nr_frames++;
+	frame_at = base;
+	return !no_frame && memory >= 0 && !strcmp(function, "run_it");
+}
+
 int complain(const char *format, ...)
 {
 	(void)format;
@@ -323,11 +335,13 @@ static bool map_file(const char *name, void *at)
 
 /*
  * Make files named "switching" those of a runtime that calls functions on another stack,
- * and files named "says" those of one that announces code.
+ * files named "says" those of one that announces code, and those whose names begin with
+ * "frame" those of one whose code runs in the frame of a function, in shared memory.
  */
 static bool configure(void)
 {
-	static const char lines[] = "switching switch\nsays announces\n";
+	static const char lines[] = "switching switch\nsays announces\n"
+				    "frame* shared frame run_it\n";
 	char path[64];
 	FILE *file;
 
@@ -538,6 +552,76 @@ static void nothing_announced(void)
 	nothing_is_announced = false;
 }
 
+/* The process is only of a runtime whose code is shared, if the function keeps its frame. */
+static void in_a_frame(void)
+{
+	char *const at = places + 5 * page, *const shared = places + 7 * page;
+	struct reader_code_range range;
+
+	mprotect(places + page, page, PROT_READ);
+	EXPECT(map_file("frame", at));
+	look();
+	EXPECT(reply.code.is_runtime);
+	EXPECT_EQ(frame_at, (uintptr_t)at);
+	/* It has no code in shared memory, and that of others is not its. */
+	EXPECT_EQ(nr_attached, 0);
+	EXPECT(reply.code.is_quiet);
+	EXPECT(mmap(shared, page, PROT_READ | PROT_EXEC,
+		    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == shared);
+	look_again();
+	EXPECT_EQ(nr_attached, 1);
+	EXPECT_EQ(reply.code.nr, 1);
+	memcpy(&range, entries, sizeof(range));
+	EXPECT_EQ(range.start, (uintptr_t)shared);
+	EXPECT_EQ(range.end, (uintptr_t)shared + page);
+	EXPECT(!reply.code.is_quiet);
+	look_again();
+	EXPECT_EQ(nr_attached + nr_detached, 0);
+	/* Wherever a time to read the mappings is over, it keeps that. */
+	for (unsigned int line = 1, lines = nr_lines; line <= lines; line++) {
+		slow_line = line;
+		slow_ns = 2 * SECOND;
+		nr_lines = 0;
+		look_again();
+		EXPECT(reply.code.is_runtime);
+		EXPECT_EQ(reply.code.nr, 1);
+		EXPECT_EQ(nr_attached + nr_detached, 0);
+	}
+	slow_line = 0;
+	no_frame = true;
+	look_again();
+	EXPECT(!reply.code.is_runtime);
+	EXPECT_EQ(reply.code.nr, 0);
+	no_frame = false;
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	munmap(at, page);
+	mprotect(shared, page, PROT_NONE);
+}
+
+/* Together with another runtime, whose code is in any memory, both count. */
+static void in_a_frame_and_others(void)
+{
+	char *const at = places + 5 * page, *const more = places + 9 * page;
+
+	EXPECT(map_file("frame", at));
+	look();
+	EXPECT(reply.code.is_runtime);
+	EXPECT(nr_attached >= PLACES);
+	EXPECT(!reply.code.is_quiet);
+	/* Of two files both must keep theirs; these are one runtime. */
+	EXPECT(map_file("frame2", more));
+	nr_frames = 0;
+	look_again();
+	EXPECT(reply.code.is_runtime);
+	EXPECT_EQ(nr_frames, 2);
+	no_frame = true;
+	look_again();
+	EXPECT(!reply.code.is_runtime);
+	no_frame = false;
+	munmap(at, page);
+	munmap(more, page);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -555,6 +639,8 @@ int main(void)
 		TAP_TEST(announced_code_of_one_that_ends),
 		TAP_TEST(announced_code_for_a_moment),
 		TAP_TEST(nothing_announced),
+		TAP_TEST(in_a_frame),
+		TAP_TEST(in_a_frame_and_others),
 	};
 
 	page = sysconf(_SC_PAGESIZE);

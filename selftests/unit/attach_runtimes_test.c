@@ -75,6 +75,10 @@ static void everything_at_once(void)
 	EXPECT(!strcmp(parsed.unless[1], "libB"));
 	EXPECT(!parsed.unless[2]);
 	EXPECT(!strcmp(parsed.option, "-x --y z"));
+	EXPECT(!parsed.is_shared && !parsed.frame);
+	EXPECT(!strcmp(parse("vm frame do_it shared option frame x"), ""));
+	EXPECT(parsed.is_shared && !strcmp(parsed.frame, "do_it"));
+	EXPECT(!strcmp(parsed.option, "frame x"));
 	EXPECT(!strcmp(parse("vm off"), ""));
 	EXPECT(parsed.is_off && !parsed.is_never);
 	EXPECT(!strcmp(parse("lib* never"), ""));
@@ -107,6 +111,8 @@ static void malformed_lines(void)
 		"vm off text", "vm off option x",
 		"vm never off", "vm announces off", "vm text announces", "vm announces option x", "vm announces switch",
 		"vm never text", "vm off switch", "vm unless x never", "vm\001", "vm unless \033",
+		"vm frame", "vm frame \t ", "vm shared off", "vm frame f never", "vm announces shared",
+		"vm frame 1234567890123456789012345678901234567890123456789012345678901234",
 		"vm unless 1 unless 2 unless 3 unless 4 unless 5", "vm TEXT",
 	};
 
@@ -122,7 +128,7 @@ static void any_bytes(void)
 
 	for (unsigned int i = 0; i < 200000; i++) {
 		for (unsigned int at = 0; at < sizeof(text) - 1; at++)
-			text[at] = "vm\ttextunlessoptionoff *?[]-# \377"[random() % 31];
+			text[at] = "vm\ttextunlessoptionoffsharedframe *?[]-# \377"[random() % 42];
 		text[random() % sizeof(text)] = '\0';
 		text[sizeof(text) - 1] = '\0';
 		parse(text);
@@ -144,6 +150,11 @@ static void built_in(void)
 	EXPECT(!runtimes_find("/usr/bin/python3.14"));
 	EXPECT(!runtimes_find("/usr/bin/python3.1"));
 	EXPECT(runtimes_find("libcoreclr.so"));
+	EXPECT(runtimes_find("/usr/bin/php8.4") && runtimes_find("php8.4")->is_shared);
+	EXPECT(!strcmp(runtimes_find("libphp8.5.so")->frame, "execute_ex"));
+	EXPECT(runtimes_find("php-fpm8.4") && runtimes_find("php-cgi8.4"));
+	/* Their code may use rbp. */
+	EXPECT(!runtimes_find("php8.3") && !runtimes_find("php-fpm8.2"));
 	EXPECT(!runtimes_find(""));
 	EXPECT(!runtimes_find("/"));
 }

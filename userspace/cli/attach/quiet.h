@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Quiet: processes that map a file that announces code, but have announced none, such as
- * all programs that are linked with LLVM for graphics. Nothing is to be seen in them until
- * they make memory executable, so they need none of the places of code.h.
+ * all programs that are linked with LLVM for graphics; or one of a runtime that is off by
+ * default, as PHP's, whose code is in shared memory, but have none. Nothing is to be seen in
+ * them until they make memory executable, so they need none of the places of code.h.
  */
 #ifndef ATTACH_QUIET_H
 #define ATTACH_QUIET_H

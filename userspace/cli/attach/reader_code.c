@@ -380,13 +380,15 @@ void reader_code(const struct reader_request *request,
 	} else if (!err && (look.nr_runtimes || look.announces)) {
 		announced.nr = 0;
 		announced.weight = 0;
+		reply->code.is_quiet = !look.announces;
 		if (look.announces)
 			reader_announced(process, request, reply, &announced);
 		look.ends_at = now_ns() + LOOK_NS;
 		cut_out(&announced, &look);
 		reply->code.is_runtime = true;
 		reply->code.announces = look.announces;
-		reply->code.is_quiet &= !look.nr_runtimes && !look.is_cut;
+		/* Those of other runtimes, which are always on, will have code soon. */
+		reply->code.is_quiet &= look.is_shared && !look.nr && !look.is_cut;
 		reply->code.is_full |= look.is_full;
 		reply->code.is_partial |= look.is_cut;
 		look.switches &= request->code.can_switch;

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "frame.h"
 #include "reader_look.h"
 
 /* Limit of reading the mappings once: of CPU time. What comes then is left out. */
@@ -35,18 +36,20 @@ static bool is_anonymous(const char *name, uint64_t inode)
 	       !strncmp(name, "/dev/zero", strlen("/dev/zero"));
 }
 
-/* Returns whether the line is an executable mapping. */
-static bool parse_line(char *line, struct reader_mapped *to)
+/* Returns whether the line is a mapping; if not @all, whether it is an executable one. */
+static bool parse_line(char *line, bool all, struct reader_mapped *to)
 {
 	const char *modes = strchr(line, ' ');
 	unsigned int major, minor;
 	int name = 0;
 
-	if (!modes || strnlen(modes, 4) < 4 || modes[3] != 'x' ||
-	    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*x %x:%x %" SCNu64 "%n",
-		   &to->start, &to->end, &major, &minor, &to->key.inode,
-		   &name) != 5 || !name)
+	if (!modes || strnlen(modes, 5) < 5 || (!all && modes[3] != 'x') ||
+	    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64
+		   "%n", &to->start, &to->end, &to->offset, &major, &minor,
+		   &to->key.inode, &name) != 6 || !name)
 		return false;
+	to->is_executable = modes[3] == 'x';
+	to->is_shared = modes[4] == 's';
 	to->key.device = makedev(major, minor);
 	line[strcspn(line, "\n")] = '\0';
 	to->name = line + name + strspn(line + name, " ");
@@ -54,8 +57,11 @@ static bool parse_line(char *line, struct reader_mapped *to)
 	return true;
 }
 
-/* Call @fn for the executable mappings. Returns 0, -ESRCH if there are none, or an errno. */
-static int for_each_mapping(int process, struct reader_look *look,
+/*
+ * Call @fn for the executable mappings, or for @all. Returns 0, -ESRCH if none is executable,
+ * or an errno.
+ */
+static int for_each_mapping(int process, struct reader_look *look, bool all,
 			    void (*fn)(struct reader_look *look,
 				       const struct reader_mapped *mapped))
 {
@@ -82,10 +88,12 @@ static int for_each_mapping(int process, struct reader_look *look,
 			look->is_cut = true;
 			break;
 		}
-		if (!parse_line(line, &mapped))
+		if (!parse_line(line, all, &mapped))
 			continue;
-		nr++;
-		look->read_to = mapped.end;
+		if (mapped.is_executable) {
+			nr++;
+			look->read_to = mapped.end;
+		}
 		fn(look, &mapped);
 	}
 	if (ferror(maps))
@@ -109,6 +117,7 @@ static void add_runtime(struct reader_look *look, const struct reader_mapped *ma
 	while (i < look->nr_runtimes && look->runtimes[i] != runtime)
 		i++;
 	look->switches |= runtime->switches;
+	look->is_shared &= runtime->is_shared;
 	/* More are too many to be sure of. */
 	if (i == LOOK_MAX_RUNTIMES)
 		look->is_excluded = true;
@@ -151,9 +160,57 @@ static void add_code(struct reader_look *look, const struct reader_mapped *mappe
 				 mapped->key.inode; i++)
 		look->is_excluded |= runtime_excludes(look->runtimes[i],
 						      mapped->name);
-	if (mapped->is_anonymous ||
+	if ((mapped->is_anonymous && (mapped->is_shared || !look->is_shared)) ||
 	    (look->has_text && is_same_key(&mapped->key, &look->text.key)))
 		add_wanted(look, mapped);
+}
+
+/* --- frames */
+
+/* If the mapping is the beginning of a runtime's file, look at the frame there. */
+static void add_frame(struct reader_look *look, const struct reader_mapped *mapped)
+{
+	const struct runtime *runtime;
+
+	if (mapped->is_anonymous || !mapped->key.inode || mapped->offset)
+		return;
+	runtime = runtimes_find(mapped->name);
+	for (unsigned int i = 0; i < look->nr_runtimes; i++) {
+		if (look->runtimes[i] != runtime || !runtime->frame)
+			continue;
+		if (frame_is_kept(look->memory, mapped->start, runtime->frame))
+			look->frames |= 1U << i;
+		else
+			look->lacks_frame = true;
+	}
+}
+
+/*
+ * Find out whether the frames of all runtimes are kept. Returns 0, or a negative errno: -ETIME
+ * if there was no time for that.
+ */
+static int find_frames(int process, struct reader_look *look)
+{
+	const unsigned int all = (1U << look->nr_runtimes) - 1;
+	int err;
+
+	for (unsigned int i = 0; i < look->nr_runtimes; i++)
+		if (!look->runtimes[i]->frame)
+			look->frames |= 1U << i;
+	if (look->frames == all)
+		return 0;
+	look->memory = openat(process, "mem", O_RDONLY | O_CLOEXEC);
+	if (look->memory < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = for_each_mapping(process, look, true, add_frame);
+	close(look->memory);
+	look->memory = -1;
+	if (err || (look->frames == all && !look->lacks_frame))
+		return err;
+	if (look->is_cut)
+		return -ETIME;
+	look->lacks_frame = true;
+	return 0;
 }
 
 /* --- the process */
@@ -215,9 +272,11 @@ int reader_look(int process, const struct reader_code *code,
 	*look = (struct reader_look) {
 		.follows = code->follows,
 		.ends_at = now_ns() + LOOK_NS,
+		.is_shared = true,
+		.memory = -1,
 	};
 	*text = (struct reader_code_text) { 0 };
-	err = for_each_mapping(process, look, add_runtime);
+	err = for_each_mapping(process, look, false, add_runtime);
 	if (!err && !look->nr_runtimes && !look->announces && look->is_cut)
 		err = -ETIME;
 	if (err || !look->nr_runtimes)
@@ -229,8 +288,10 @@ int reader_look(int process, const struct reader_code *code,
 			 done->device == text->device &&
 			 done->inode == text->inode;
 	text->is_done = look->has_text;
-	err = for_each_mapping(process, look, add_code);
-	if (!err && (look->is_excluded ||
+	err = find_frames(process, look);
+	if (!err)
+		err = for_each_mapping(process, look, false, add_code);
+	if (!err && (look->is_excluded || look->lacks_frame ||
 		     (needs_options(look) && !has_options(process, look)))) {
 		look->nr_runtimes = 0;
 		look->nr = 0;

@@ -26,7 +26,10 @@
 struct reader_mapped {
 	uint64_t start;
 	uint64_t end;
+	uint64_t offset;
 	struct file_key key;
+	bool is_executable;
+	bool is_shared;
 	bool is_anonymous;
 	const char *name;
 };
@@ -52,6 +55,10 @@ struct reader_wanted {
  *	is none.
  * @has_text: mappings of this file are wanted.
  * @switches: functions that generated code calls may be on another stack.
+ * @is_shared: generated code is only in memory that is shared: so says each of @runtimes.
+ * @memory: /proc/PID/mem while files of runtimes with a frame are looked at.
+ * @frames: a bit for each of @runtimes: it has no frame, or that of its file is kept.
+ * @lacks_frame: there is a file whose frame is not kept.
  * @wanted, @nr: what is to be attached to, by address.
  * @is_full: there is more.
  * @is_cut: there may be more: the time to read was over.
@@ -67,6 +74,10 @@ struct reader_look {
 	struct reader_mapped text;
 	bool has_text;
 	bool switches;
+	bool is_shared;
+	int memory;
+	unsigned int frames;
+	bool lacks_frame;
 	struct reader_wanted wanted[CODE_MAX_PLACES];
 	unsigned int nr;
 	bool is_full;

@@ -297,7 +297,8 @@ struct reader_maps_entry {
  * @is_runtime: the process is one of a runtime, or can announce code. If not, or if it has
  *	ended, it has no ranges.
  * @announces: it can announce code.
- * @is_quiet: it can, but has announced none, and it is of no runtime.
+ * @is_quiet: it can, but has announced none, or is of a runtime whose code is shared; it has
+ *	no such code, and it is of no other runtime.
  * @is_full: it has more ranges than the request allows.
  * @is_refused: the kernel's limits are reached.
  * @has_changed: its mappings have changed during the look.

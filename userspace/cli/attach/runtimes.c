@@ -13,9 +13,12 @@
 
 #include "cli/cli.h"
 #include "runtimes.h"
+#include "symbol.h"
 
 /* Longest name of a file. */
 #define MAX_NAME 255
+
+#define PHP .is_shared = true, .frame = "execute_ex"
 
 /*
  * V8: all of its compilers, and the builtins in the file, which have no .eh_frame.
@@ -26,6 +29,10 @@
  * own, in the heap; functions in C run on that of the thread.
  *
  * .NET always does on x86-64 Linux.
+ *
+ * PHP's JIT, in opcache, does not use rbp since 8.4 in code that runs in the frame of the
+ * interpreter, as the compiler may keep it there. PCRE generates code in the same processes,
+ * in memory that is not shared.
  */
 static const struct runtime built_in[] = {
 	{ .name = "node", .has_text = true },
@@ -36,6 +43,10 @@ static const struct runtime built_in[] = {
 	{ .name = "libjvm.so", .option = "-XX:+PreserveFramePointer" },
 	{ .name = "beam.smp", .switches = true, .option = "-JPperf true" },
 	{ .name = "libcoreclr.so" },
+	{ .name = "php8.[4-9]*", PHP },
+	{ .name = "php-cgi8.[4-9]*", PHP },
+	{ .name = "php-fpm8.[4-9]*", PHP },
+	{ .name = "libphp8.[4-9]*.so*", PHP },
 };
 
 /*
@@ -129,6 +140,16 @@ static const char *parse_unless(char **at, struct runtime *runtime)
 	return NULL;
 }
 
+static const char *parse_frame(char **at, struct runtime *runtime)
+{
+	const char *function = take_word(at);
+
+	if (!function || strlen(function) > SYMBOL_MAX_NAME)
+		return "no name of a function after \"frame\"";
+	runtime->frame = function;
+	return NULL;
+}
+
 /* Parse what follows the name. */
 static const char *parse_rest(char *at, struct runtime *runtime)
 {
@@ -140,6 +161,12 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->has_text = true;
 		} else if (!strcmp(word, "switch")) {
 			runtime->switches = true;
+		} else if (!strcmp(word, "shared")) {
+			runtime->is_shared = true;
+		} else if (!strcmp(word, "frame")) {
+			problem = parse_frame(&at, runtime);
+			if (problem)
+				return problem;
 		} else if (!strcmp(word, "off")) {
 			runtime->is_off = true;
 		} else if (!strcmp(word, "never")) {
@@ -158,12 +185,12 @@ static const char *parse_rest(char *at, struct runtime *runtime)
 			runtime->option = at;
 			break;
 		} else {
-			return "only \"text\", \"switch\", \"off\", \"never\", \"announces\", \"unless\" and \"option\" may follow the name";
+			return "only \"text\", \"switch\", \"shared\", \"frame\", \"off\", \"never\", \"announces\", \"unless\" and \"option\" may follow the name";
 		}
 	}
 	if ((runtime->is_off || runtime->is_never || runtime->announces) &&
 	    (runtime->has_text || runtime->switches || runtime->option ||
-	     runtime->unless[0] ||
+	     runtime->is_shared || runtime->frame || runtime->unless[0] ||
 	     runtime->is_off + runtime->is_never + runtime->announces != 1))
 		return "\"off\", \"never\" and \"announces\" go with nothing else";
 	return NULL;

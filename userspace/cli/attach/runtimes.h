@@ -24,6 +24,8 @@
  * @name: pattern of the file's name, without directory: fnmatch(3) without flags.
  * @has_text: code in the file itself that no other rule is for keeps frame pointers, too.
  * @switches: generated code calls other functions on another stack than its own.
+ * @is_shared: generated code is only in memory that is shared. Other code that the process
+ *	generates is none of the runtime's.
  * @is_off: the file does not make a process one of a runtime.
  * @announces: the file announces the code that it generates to debuggers, by the
  *	interface of GDB. It does not make a process one of a runtime.
@@ -33,6 +35,8 @@
  *	executable is left out. NULL where there is none.
  * @option: words of the command line without which the code has no frame pointers,
  *	separated by single spaces; NULL if it always has.
+ * @frame: a function of the file, by its dynamic symbol, in whose frame generated code runs:
+ *	that keeps the frame pointer if the function does, see frame.h. NULL if it always does.
  *
  * The strings are constant, or exist as long as the process.
  */
@@ -40,11 +44,13 @@ struct runtime {
 	const char *name;
 	bool has_text;
 	bool switches;
+	bool is_shared;
 	bool is_off;
 	bool announces;
 	bool is_never;
 	const char *unless[RUNTIMES_MAX_UNLESS];
 	const char *option;
+	const char *frame;
 };
 
 /**
