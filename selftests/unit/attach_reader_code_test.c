@@ -74,8 +74,12 @@ void reader_announced(int process, const struct reader_request *asked,
 	*ranges = announced;
 }
 
-/* Whether frames are kept, which is another test's; and the last one that was asked for. */
+/*
+ * Whether frames are kept, which is another test's, and where they are not; and the last one
+ * that was asked for.
+ */
 static bool no_frame;
+static uint64_t no_frame_at;
 static unsigned int nr_frames;
 static uint64_t frame_at;
 
@@ -83,7 +87,8 @@ bool frame_is_kept(int memory, uint64_t base, const char *function)
 {
 	nr_frames++;
 	frame_at = base;
-	return !no_frame && memory >= 0 && !strcmp(function, "run_it");
+	return !no_frame && base != no_frame_at && memory >= 0 &&
+	       !strcmp(function, "run_it");
 }
 
 int complain(const char *format, ...)
@@ -315,8 +320,11 @@ static void sections(void)
 
 static char directory[] = "/tmp/sframe_unwind.XXXXXX";
 
-/* Map a page of an executable file of this name at @at. Returns whether that is possible. */
-static bool map_file(const char *name, void *at)
+/*
+ * Map a page of an executable file of this name at @at, and if @data is not NULL, as data
+ * there. Returns whether that is possible.
+ */
+static bool map_file_twice(const char *name, void *at, void *data)
 {
 	void *memory = MAP_FAILED;
 	char path[64];
@@ -327,21 +335,29 @@ static bool map_file(const char *name, void *at)
 	if (fd >= 0 && !ftruncate(fd, page))
 		memory = mmap(at, page, PROT_READ | PROT_EXEC,
 			      MAP_PRIVATE | MAP_FIXED, fd, 0);
+	if (memory != MAP_FAILED && data)
+		memory = mmap(data, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	unlink(path);
 	return memory != MAP_FAILED;
 }
 
+static bool map_file(const char *name, void *at)
+{
+	return map_file_twice(name, at, NULL);
+}
+
 /*
  * Make files named "switching" those of a runtime that calls functions on another stack,
  * files named "says" those of one that announces code, and those whose names begin with
- * "frame" those of one whose code runs in the frame of a function, in shared memory.
+ * "frame" those of one whose code runs in the frame of a function, in shared memory. Code of
+ * files named "written" keeps frame pointers, too, beside that in shared memory.
  */
 static bool configure(void)
 {
 	static const char lines[] = "switching switch\nsays announces\n"
-				    "frame* shared frame run_it\n";
+				    "frame* shared frame run_it\nwritten text shared\n";
 	char path[64];
 	FILE *file;
 
@@ -598,7 +614,72 @@ static void in_a_frame(void)
 	mprotect(shared, page, PROT_NONE);
 }
 
-/* Together with another runtime, whose code is in any memory, both count. */
+/* Memory files are no shared memory of a runtime: libraries make them, to write their code. */
+static void in_a_frame_and_memory_files(void)
+{
+	char *const at = places + 5 * page, *const file = places + 7 * page;
+	const int fd = memfd_create("code", MFD_CLOEXEC);
+
+	mprotect(places + page, page, PROT_READ);
+	EXPECT(map_file("frame", at));
+	EXPECT(fd >= 0 && !ftruncate(fd, page));
+	EXPECT(mmap(file, page, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0) == file);
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.is_quiet);
+	EXPECT_EQ(nr_attached, 0);
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	munmap(at, page);
+	mprotect(file, page, PROT_NONE);
+	close(fd);
+}
+
+/* What reads the runtime's file, such as for names, may map it: no function is there. */
+static void in_a_frame_and_data(void)
+{
+	char *const at = places + 9 * page;
+
+	mprotect(places + page, page, PROT_READ);
+	for (int i = -1; i <= 1; i += 2) {
+		char *const data = at + 2 * i * page;
+
+		EXPECT(map_file_twice("frame", at, data));
+		no_frame_at = (uintptr_t)data;
+		look();
+		EXPECT(reply.code.is_runtime);
+		EXPECT_EQ(frame_at, (uintptr_t)at);
+		reply = (struct reader_reply) { 0 };
+		EXPECT(mmap(data, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			    -1, 0) == data);
+	}
+	no_frame_at = 0;
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	munmap(at, page);
+}
+
+/* It is not quiet while the section of the runtime's file is to come, which is attached to. */
+static void shared_with_text(void)
+{
+	char *const at = places + 5 * page;
+
+	mprotect(places + page, page, PROT_READ);
+	EXPECT(map_file("written", at));
+	look();
+	EXPECT(reply.code.is_runtime && reply.code.text.is_set);
+	EXPECT_EQ(nr_attached, 0);
+	EXPECT(!reply.code.is_quiet);
+	request.code.text = reply.code.text;
+	request.code.text.is_done = true;
+	look_again();
+	EXPECT_EQ(nr_attached, 1);
+	EXPECT_EQ(reply.code.nr, 1);
+	mprotect(places + page, page, PROT_READ | PROT_EXEC);
+	munmap(at, page);
+}
+
+/*
+ * Together with another runtime, whose code is in any memory, that is left out: it can be of
+ * others, as in each process of the first one.
+ */
 static void in_a_frame_and_others(void)
 {
 	char *const at = places + 5 * page, *const more = places + 9 * page;
@@ -606,7 +687,9 @@ static void in_a_frame_and_others(void)
 	EXPECT(map_file("frame", at));
 	look();
 	EXPECT(reply.code.is_runtime);
-	EXPECT(nr_attached >= PLACES);
+	EXPECT_EQ(nr_attached, 0);
+	/* Code of the other one's file is to come. */
+	EXPECT(reply.code.text.is_set);
 	EXPECT(!reply.code.is_quiet);
 	/* Of two files both must keep theirs; these are one runtime. */
 	EXPECT(map_file("frame2", more));
@@ -640,6 +723,9 @@ int main(void)
 		TAP_TEST(announced_code_for_a_moment),
 		TAP_TEST(nothing_announced),
 		TAP_TEST(in_a_frame),
+		TAP_TEST(in_a_frame_and_memory_files),
+		TAP_TEST(in_a_frame_and_data),
+		TAP_TEST(shared_with_text),
 		TAP_TEST(in_a_frame_and_others),
 	};
 

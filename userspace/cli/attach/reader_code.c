@@ -340,6 +340,18 @@ static void detach_announced(const struct announced_ranges *announced)
 		reader_code_detach(announced->ranges[i].id);
 }
 
+/*
+ * Returns whether there is nothing to attach to until the process makes memory executable.
+ * Runtimes whose code is not in shared memory are always on, and will have some soon; and
+ * code of the file @text will be attached to when its section is there.
+ */
+static bool is_quiet(const struct reader_look *look, const struct reader_code_text *text)
+{
+	if (look->nr || look->is_cut)
+		return false;
+	return !look->nr_runtimes || (look->is_shared && !text->is_set);
+}
+
 /* The process cannot be looked at now: it keeps what it has. */
 static void keep_all(const struct reader_request *request, int err,
 		     struct reader_reply *reply, unsigned char *entries,
@@ -387,8 +399,7 @@ void reader_code(const struct reader_request *request,
 		cut_out(&announced, &look);
 		reply->code.is_runtime = true;
 		reply->code.announces = look.announces;
-		/* Those of other runtimes, which are always on, will have code soon. */
-		reply->code.is_quiet &= look.is_shared && !look.nr && !look.is_cut;
+		reply->code.is_quiet &= is_quiet(&look, &reply->code.text);
 		reply->code.is_full |= look.is_full;
 		reply->code.is_partial |= look.is_cut;
 		look.switches &= request->code.can_switch;

@@ -36,6 +36,16 @@ static bool is_anonymous(const char *name, uint64_t inode)
 	       !strncmp(name, "/dev/zero", strlen("/dev/zero"));
 }
 
+/*
+ * Returns whether anonymous memory of this name is shared with processes that are forked.
+ * Memory files are not meant for that: libffi and PCRE, where memory must not be writable
+ * and executable, have them for code, which they write at other addresses.
+ */
+static bool is_shared(const char *name, const char *modes)
+{
+	return modes[4] == 's' && !strncmp(name, "/dev/zero", strlen("/dev/zero"));
+}
+
 /* Returns whether the line is a mapping; if not @all, whether it is an executable one. */
 static bool parse_line(char *line, bool all, struct reader_mapped *to)
 {
@@ -49,11 +59,11 @@ static bool parse_line(char *line, bool all, struct reader_mapped *to)
 		   &to->key.inode, &name) != 6 || !name)
 		return false;
 	to->is_executable = modes[3] == 'x';
-	to->is_shared = modes[4] == 's';
 	to->key.device = makedev(major, minor);
 	line[strcspn(line, "\n")] = '\0';
 	to->name = line + name + strspn(line + name, " ");
 	to->is_anonymous = is_anonymous(to->name, to->key.inode);
+	to->is_shared = is_shared(to->name, modes);
 	return true;
 }
 
@@ -117,7 +127,7 @@ static void add_runtime(struct reader_look *look, const struct reader_mapped *ma
 	while (i < look->nr_runtimes && look->runtimes[i] != runtime)
 		i++;
 	look->switches |= runtime->switches;
-	look->is_shared &= runtime->is_shared;
+	look->is_shared |= runtime->is_shared;
 	/* More are too many to be sure of. */
 	if (i == LOOK_MAX_RUNTIMES)
 		look->is_excluded = true;
@@ -167,18 +177,29 @@ static void add_code(struct reader_look *look, const struct reader_mapped *mappe
 
 /* --- frames */
 
-/* If the mapping is the beginning of a runtime's file, look at the frame there. */
+/*
+ * If the mapping is of a runtime's file, with its beginning there or before, look at the
+ * frame. Who reads symbols or debug information may have mapped the file as data, too, at
+ * other addresses than it says.
+ */
 static void add_frame(struct reader_look *look, const struct reader_mapped *mapped)
 {
+	const uint64_t base = mapped->offset ? look->head.start : mapped->start;
 	const struct runtime *runtime;
 
-	if (mapped->is_anonymous || !mapped->key.inode || mapped->offset)
+	if (mapped->is_anonymous || !mapped->key.inode)
 		return;
+	if (!mapped->offset)
+		look->head = *mapped;
+	if (!mapped->is_executable || !look->head.end ||
+	    !is_same_key(&mapped->key, &look->head.key))
+		return;
+	look->head.end = 0;
 	runtime = runtimes_find(mapped->name);
 	for (unsigned int i = 0; i < look->nr_runtimes; i++) {
 		if (look->runtimes[i] != runtime || !runtime->frame)
 			continue;
-		if (frame_is_kept(look->memory, mapped->start, runtime->frame))
+		if (frame_is_kept(look->memory, base, runtime->frame))
 			look->frames |= 1U << i;
 		else
 			look->lacks_frame = true;
@@ -272,7 +293,6 @@ int reader_look(int process, const struct reader_code *code,
 	*look = (struct reader_look) {
 		.follows = code->follows,
 		.ends_at = now_ns() + LOOK_NS,
-		.is_shared = true,
 		.memory = -1,
 	};
 	*text = (struct reader_code_text) { 0 };

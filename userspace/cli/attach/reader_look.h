@@ -29,8 +29,8 @@ struct reader_mapped {
 	uint64_t offset;
 	struct file_key key;
 	bool is_executable;
-	bool is_shared;
 	bool is_anonymous;
+	bool is_shared;
 	const char *name;
 };
 
@@ -55,8 +55,10 @@ struct reader_wanted {
  *	is none.
  * @has_text: mappings of this file are wanted.
  * @switches: functions that generated code calls may be on another stack.
- * @is_shared: generated code is only in memory that is shared: so says each of @runtimes.
+ * @is_shared: generated code is only in memory that is shared: so says one of @runtimes, in
+ *	whose processes other code, also of others of them, cannot be told apart.
  * @memory: /proc/PID/mem while files of runtimes with a frame are looked at.
+ * @head: then, the beginning of the last file; its end is 0 if its code has been found.
  * @frames: a bit for each of @runtimes: it has no frame, or that of its file is kept.
  * @lacks_frame: there is a file whose frame is not kept.
  * @wanted, @nr: what is to be attached to, by address.
@@ -76,6 +78,7 @@ struct reader_look {
 	bool switches;
 	bool is_shared;
 	int memory;
+	struct reader_mapped head;
 	unsigned int frames;
 	bool lacks_frame;
 	struct reader_wanted wanted[CODE_MAX_PLACES];

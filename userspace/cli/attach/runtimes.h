@@ -24,8 +24,8 @@
  * @name: pattern of the file's name, without directory: fnmatch(3) without flags.
  * @has_text: code in the file itself that no other rule is for keeps frame pointers, too.
  * @switches: generated code calls other functions on another stack than its own.
- * @is_shared: generated code is only in memory that is shared. Other code that the process
- *	generates is none of the runtime's.
+ * @is_shared: generated code is only in memory that is shared, and of no file. Other code that
+ *	the process generates is none of the runtime's.
  * @is_off: the file does not make a process one of a runtime.
  * @announces: the file announces the code that it generates to debuggers, by the
  *	interface of GDB. It does not make a process one of a runtime.
