@@ -294,6 +294,11 @@ FUNCTION("interpreter_small", ENDBR ", " PUSH ", " MOVE, "4095");
 FUNCTION("interpreter_without", ENDBR ", " PUSH ", 0x53", "5000");
 FUNCTION("interpreter_late", PUSH ", 0x53, " MOVE, "5000");
 FUNCTION("interpreter_twice", ENDBR ", " ENDBR ", " PUSH ", " MOVE, "5000");
+FUNCTION("interpreter_probed", "0xcc, 0x0f, 0x1e, 0xfa, " PUSH ", " MOVE, "5000");
+FUNCTION("interpreter_probed_push", "0xcc, " MOVE, "5000");
+FUNCTION("interpreter_probed_later", ENDBR ", 0xcc, " MOVE, "5000");
+FUNCTION("interpreter_probed_without", "0xcc, 0x0f, 0x1e, 0xfa, " PUSH ", 0x53", "5000");
+FUNCTION("interpreter_padding", "0xcc, 0xcc, 0xcc, 0xcc, 0xcc", "5000");
 
 uint64_t interpreter_data[1024] = { 0xe5894855 };
 
@@ -312,6 +317,12 @@ static void frames(void)
 	EXPECT(!is_kept("interpreter_twice"));
 	EXPECT(!is_kept("interpreter_data"));
 	EXPECT(!is_kept("interpreter_none"));
+	/* Who probes the function has a breakpoint there, in the memory of each process. */
+	EXPECT(is_kept("interpreter_probed"));
+	EXPECT(is_kept("interpreter_probed_push"));
+	EXPECT(is_kept("interpreter_probed_later"));
+	EXPECT(!is_kept("interpreter_probed_without"));
+	EXPECT(!is_kept("interpreter_padding"));
 	EXPECT(!is_kept(""));
 }
 
