@@ -9,6 +9,7 @@
 #include "perf/sampler.h"
 #include "perf/stack_copy.h"
 #include "perf/stack_map.h"
+#include "stack_map_none.h"
 #include "tap.h"
 #include "walk/request_nmi.h"
 #include "walk/walk.h"
@@ -249,42 +250,6 @@ int sfu_stack_map_map(struct sfu_stack_map *map, struct vm_area_struct *vma)
 {
 	(void)map;
 	(void)vma;
-	abort();
-}
-
-u64 sfu_stack_map_generation(const struct sfu_stack_map *map)
-{
-	(void)map;
-	abort();
-}
-
-u32 sfu_stack_map_hash(const hsiphash_key_t *key, const u64 *words, const u8 *how, u32 nr)
-{
-	(void)key;
-	(void)words;
-	(void)how;
-	(void)nr;
-	abort();
-}
-
-u32 sfu_stack_map_add(struct sfu_stack_map *map, u64 generation,
-		      const struct sfu_mapped_stack *stack)
-{
-	(void)map;
-	(void)generation;
-	(void)stack;
-	abort();
-}
-
-bool sfu_stack_map_count(struct sfu_stack_map *map, u64 generation, u32 user, u32 kernel,
-			 u32 pid, u32 event)
-{
-	(void)map;
-	(void)generation;
-	(void)user;
-	(void)kernel;
-	(void)pid;
-	(void)event;
 	abort();
 }
 
