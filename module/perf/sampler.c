@@ -126,6 +126,13 @@ static void sampler_free(struct sfu_consumer *consumer)
 
 /* Without @event, as a sampler listens to no space. */
 static const struct sfu_consumer_ops sampler_ops = {
+	.stack = sfu_sampler_stack,
+	.ready = sampler_ready,
+	.free = sampler_free,
+};
+
+/* Of a sampler that sfu_sampler_prepare() does something for. */
+static const struct sfu_consumer_ops preparing_ops = {
 	.prepare = sfu_sampler_prepare,
 	.stack = sfu_sampler_stack,
 	.finish = sfu_sampler_finish,
@@ -199,6 +206,7 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 		.max_depth = spec->max_depth,
 		.fallback = spec->fallback,
 	};
+	const bool prepares = spec->copy_size || spec->max_files || spec->map_pages;
 	struct sfu_sampler *sampler;
 
 	if (sfu_payer_charge(payer, sampler_bytes(), false))
@@ -218,7 +226,8 @@ struct sfu_sampler *sfu_sampler_create(const struct sfu_sampler_spec *spec,
 	if (!sampler->nmi)
 		goto err_pool;
 	sfu_payer_get(payer);
-	sfu_consumer_init(&sampler->consumer, &sampler_ops, payer);
+	sfu_consumer_init(&sampler->consumer,
+			  prepares ? &preparing_ops : &sampler_ops, payer);
 	sampler->spec = *spec;
 	sampler->time = find_clock(spec->clock);
 	sampler->pid_ns = get_pid_ns(pid_ns);

@@ -182,22 +182,30 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 }
 
 /*
- * Add @copy, or NULL, to the record, unless that would fill more than half of the ring:
+ * Add @copy to the record, unless that would fill more than half of the ring:
  * room for other records comes first.
  */
 static void add_copy(const struct sfu_sample_ring *ring,
 		     const struct sframe_unwind_stack_copy *copy,
 		     struct sframe_unwind_user_stack *stack)
 {
-	u32 size;
+	const u32 size = stack->record.size + sfu_stack_copy_bytes(copy);
 
-	if (!copy)
-		return;
-	size = stack->record.size + sfu_stack_copy_bytes(copy);
 	if (!sfu_sample_ring_is_half_free(ring, size))
 		return;
 	stack->record.size = size;
 	stack->fields |= SFRAME_UNWIND_SAMPLE_COPY;
+}
+
+/* Count a stack that was cut. Returns whether its copy is to follow. */
+static bool copy_follows(struct sfu_sampler *sampler,
+			 const struct sframe_unwind_user_stack *stack)
+{
+	const bool follows = stack->fields & SFRAME_UNWIND_SAMPLE_COPY;
+
+	sfu_sampler_count(sampler,
+			  follows ? SFU_SAMPLE_COPIED : SFU_SAMPLE_NOT_COPIED);
+	return follows;
 }
 
 static void commit(struct sfu_sampler *sampler, struct sfu_sample_ring *ring)
@@ -237,20 +245,17 @@ bool sfu_sampler_stack(struct sfu_consumer *consumer,
 		how_bytes = 0;
 	stack.record.size = sizeof(stack) + how_bytes +
 			    (stack.nr_user + !!mapped.user) * sizeof(u64);
-	add_copy(ring, prepared->copy, &stack);
+	if (unlikely(prepared->copy))
+		add_copy(ring, prepared->copy, &stack);
 	to = sfu_sampler_reserve(sampler, ring, stack.record.size);
 	if (!to)
 		return false;
 	stack.time = sampler->time();
 	sfu_task_ids(sampler->pid_ns, &stack.pid, &stack.tid);
 	to = fill_stack(to, &stack, words, how, mapped.user, how_bytes);
-	if (prepared->cut)
-		sfu_sampler_count(sampler, stack.fields & SFRAME_UNWIND_SAMPLE_COPY ?
-						   SFU_SAMPLE_COPIED :
-						   SFU_SAMPLE_NOT_COPIED);
 	if (sampler->map)
 		sfu_sampler_map_count(sampler, &mapped, stack.pid, 0);
-	if (stack.fields & SFRAME_UNWIND_SAMPLE_COPY)
+	if (unlikely(prepared->cut) && copy_follows(sampler, &stack))
 		prepared->copy_to = to;
 	else
 		commit(sampler, ring);

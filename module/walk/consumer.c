@@ -247,15 +247,84 @@ static void call_consumer(struct sfu_consumer *consumer,
 	consumer->ops->ready(consumer);
 }
 
-/* Count the end of a request, whose stack was @taken. */
-static void count_end(struct sfu_consumer *consumer, bool taken)
+/*
+ * What becomes of a stack: the consumer takes it, or it is lost, because there is no room,
+ * or the consumer has been cancelled.
+ */
+enum end { TAKEN, FULL, CANCELLED };
+
+/* Let the consumer take the stack of @request. */
+static enum end take_stack(struct sfu_consumer *consumer,
+			   const struct sfu_request *request,
+			   const struct sfu_walk *walk, u32 nr,
+			   enum sframe_unwind_stop stop,
+			   struct sfu_prepared *prepared)
+{
+	lockdep_assert_held(&consumer->lock);
+	if (consumer->cancelled)
+		return CANCELLED;
+	return consumer->ops->stack(consumer, request, walk, nr, stop, prepared) ?
+		       TAKEN : FULL;
+}
+
+/* Count the end of a request. */
+static void count_end(struct sfu_consumer *consumer, enum end end)
 {
 	lockdep_assert_held(&consumer->lock);
 	consumer->pending--;
-	if (taken)
+	if (end == TAKEN)
 		consumer->delivered++;
 	else
 		consumer->lost++;
+}
+
+/* Say what has become of the stack of @request. */
+static __always_inline void tell_end(struct sfu_consumer *consumer,
+				     const struct sfu_request *request,
+				     const struct sfu_walk *walk, u32 nr,
+				     enum sframe_unwind_stop stop, enum end end)
+{
+	if (end == TAKEN) {
+		sfu_count(SFU_TOTAL_DELIVERED);
+		sfu_trace_stack(request->cookie, nr ? walk->ip : NULL, nr, stop,
+				false);
+		consumer->ops->ready(consumer);
+	} else if (end == CANCELLED) {
+		sfu_count(SFU_TOTAL_LOST_CLOSED);
+		tell_lost(SFU_LOST_CLOSED, request->cookie);
+	} else {
+		sfu_count(SFU_TOTAL_LOST_FULL);
+		tell_lost(SFU_LOST_FULL, request->cookie);
+	}
+}
+
+/*
+ * As take_stack() with the lock, and count_end(), but the stack is pending until its copy
+ * is written, without the lock. Frees the copy.
+ */
+static noinline enum end take_copied(struct sfu_consumer *consumer,
+				     const struct sfu_request *request,
+				     const struct sfu_walk *walk, u32 nr,
+				     enum sframe_unwind_stop stop,
+				     struct sfu_prepared *prepared)
+{
+	unsigned long flags;
+	enum end end;
+
+	preempt_disable();
+	flags = sfu_lock_irqsave(&consumer->lock);
+	end = take_stack(consumer, request, walk, nr, stop, prepared);
+	if (prepared->copy_to) {
+		sfu_unlock_irqrestore(&consumer->lock, flags);
+		consumer->ops->finish(consumer, prepared);
+		flags = sfu_lock_irqsave(&consumer->lock);
+	}
+	/* Readers that see no pending stack expect no further record. */
+	count_end(consumer, end);
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	preempt_enable();
+	kvfree(prepared->copy);
+	return end;
 }
 
 void sfu_consumer_deliver(struct sfu_consumer *consumer,
@@ -264,8 +333,8 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  enum sframe_unwind_stop stop)
 {
 	struct sfu_prepared prepared = {};
-	bool cancelled, taken = false;
 	unsigned long flags;
+	enum end end;
 
 	if (consumer->ops->call) {
 		call_consumer(consumer, request, walk, nr, stop);
@@ -273,40 +342,17 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	}
 	if (consumer->ops->prepare && nr)
 		consumer->ops->prepare(consumer, walk, nr, stop, &prepared);
-	preempt_disable();
-	flags = sfu_lock_irqsave(&consumer->lock);
-	cancelled = consumer->cancelled;
-	if (!cancelled)
-		taken = consumer->ops->stack(consumer, request, walk, nr, stop,
-					     &prepared);
-	/* Readers that see no pending stack expect no further record. */
-	if (!prepared.copy_to)
-		count_end(consumer, taken);
-	sfu_unlock_irqrestore(&consumer->lock, flags);
-	if (prepared.copy_to) {
-		consumer->ops->finish(consumer, &prepared);
+	if (unlikely(prepared.copy)) {
+		end = take_copied(consumer, request, walk, nr, stop, &prepared);
+	} else {
 		flags = sfu_lock_irqsave(&consumer->lock);
-		count_end(consumer, true);
+		end = take_stack(consumer, request, walk, nr, stop, &prepared);
+		count_end(consumer, end);
 		sfu_unlock_irqrestore(&consumer->lock, flags);
 	}
-	preempt_enable();
 	if (unlikely(prepared.places))
 		kfree(prepared.places);
-	if (unlikely(prepared.copy))
-		kvfree(prepared.copy);
-
-	if (taken) {
-		sfu_count(SFU_TOTAL_DELIVERED);
-		sfu_trace_stack(request->cookie, nr ? walk->ip : NULL, nr, stop,
-				false);
-		consumer->ops->ready(consumer);
-	} else if (cancelled) {
-		sfu_count(SFU_TOTAL_LOST_CLOSED);
-		tell_lost(SFU_LOST_CLOSED, request->cookie);
-	} else {
-		sfu_count(SFU_TOTAL_LOST_FULL);
-		tell_lost(SFU_LOST_FULL, request->cookie);
-	}
+	tell_end(consumer, request, walk, nr, stop, end);
 }
 
 void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie)

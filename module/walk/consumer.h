@@ -51,7 +51,8 @@ struct sfu_prepared {
  *	sfu_consumer_cancel().
  * @finish: called after @stack has returned true and set @prepared.copy_to, for what is left
  *	to do on the same CPU and takes too long with the lock held and interrupts off. The
- *	stack is pending until it returns. Preemption has been disabled since before @stack.
+ *	stack is pending until it returns. Preemption has been disabled since before @stack,
+ *	because there is a @prepared.copy.
  *	May be running during and after sfu_consumer_cancel(), until an RCU grace period has
  *	passed.
  * @call: instead of @stack, for what has to sleep or takes its time: called without

@@ -51,7 +51,7 @@ static bool take_stack(struct sfu_consumer *consumer, const struct sfu_request *
 	(void)nr;
 	(void)stop;
 	lockdep_assert_held(&consumer->lock);
-	assert(preempt_count == 1);
+	assert(preempt_count == has_copy);
 	if (is_full)
 		return false;
 	nr_stacks++;

@@ -33,7 +33,6 @@ struct vm_area_struct {
 };
 
 #define PF_EXITING		4
-#define unlikely(x)		__builtin_expect(!!(x), 0)
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define BIT_ULL(nr)		(1ULL << (nr))
 #undef data_race
@@ -99,7 +98,10 @@ u64 ktime_get_mono_fast_ns(void);
 #define sfu_space_asker_remove()	do { } while (0)
 #define sfu_listener_init(listener, event)	((void)(listener), (void)(event))
 #define sfu_listener_set(listener, space)	((void)(listener))
-#define sfu_trace_stack(cookie, ip, nr, stop, at_once)	((void)(stop))
+#define sfu_trace_request(task, cookie, max_depth, fallback, interrupt)	\
+	((void)(cookie), (void)(max_depth), (void)(fallback))
+#define sfu_trace_stack(cookie, ip, nr, stop, at_once)	\
+	((void)(ip), (void)(nr), (void)(stop))
 #define sfu_trace_lost(reason, cookie)	((void)(reason), (void)(cookie))
 #define sfu_netlink_lost(reason)	((void)(reason))
 

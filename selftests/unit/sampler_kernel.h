@@ -33,10 +33,13 @@ struct sfu_listener {
 
 struct sfu_request {
 	u64 cookie;
+	u32 max_depth;
+	bool fallback;
 	struct hlist_node node;
 };
 
 #define __aligned(n)		__attribute__((aligned(n)))
+#define unlikely(condition)	(condition)
 #define kmalloc_array(nr, size, gfp)	((void)(gfp), calloc(nr, size))
 #define round_up(n, to)			(((n) + (to) - 1) / (to) * (to))
 
