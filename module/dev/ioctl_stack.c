@@ -69,33 +69,12 @@ static int copy_frames(const struct sframe_unwind_own_stack *stack,
 	return 0;
 }
 
-/*
- * Unwind the stack into @walk, first by what is in the rule cache. The thread's
- * registers were saved when it entered this system call.
- */
-static void take_own_stack(struct sfu_walk *walk)
-{
-	const struct pt_regs *regs = task_pt_regs(current);
-	struct sfu_at_once at_once = {
-		.ip = walk->ip,
-		.room = SFU_MAX_DEPTH,
-	};
-
-	if (!sfu_walk_at_once(&at_once, regs, false, walk->max_depth,
-			      walk->fallback)) {
-		sfu_walk_user(walk, regs);
-		return;
-	}
-	walk->nr = at_once.nr;
-	walk->stop = at_once.stop;
-	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
-	sfu_fill_bytes(walk->how + 1, SFRAME_UNWIND_FRAME_SFRAME, walk->nr - 1);
-}
-
 int sfu_ioctl_stack(struct sfu_client *client, union sfu_arg *arg,
 		    struct sfu_message *message)
 {
 	struct sframe_unwind_own_stack *stack = &arg->own_stack;
+	/* Saved when the thread entered this system call. */
+	const struct pt_regs *regs = task_pt_regs(current);
 	struct sfu_walk *walk = NULL;
 	int err;
 
@@ -110,7 +89,8 @@ int sfu_ioctl_stack(struct sfu_client *client, union sfu_arg *arg,
 		return sfu_message_fail(message, -ENOMEM, "no memory");
 	walk->max_depth = stack->max_depth;
 	walk->fallback = stack->flags & SFRAME_UNWIND_STACK_FP_FALLBACK;
-	take_own_stack(walk);
+	if (!sfu_walk_own_at_once(walk, regs))
+		sfu_walk_user(walk, regs);
 	err = copy_frames(stack, walk, message);
 	if (!err) {
 		stack->nr_frames = walk->nr;

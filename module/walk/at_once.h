@@ -10,6 +10,10 @@
 #include <linux/sframe_unwind.h>
 #include <linux/types.h>
 
+#include "limits.h"
+#include "walk.h"
+#include "words.h"
+
 struct pt_regs;
 
 /**
@@ -42,5 +46,27 @@ struct sfu_at_once {
  */
 bool sfu_walk_at_once(struct sfu_at_once *walk, const struct pt_regs *regs,
 		      bool in_user, u32 max_depth, bool fallback);
+
+/*
+ * As sfu_walk_user(), in a system call, if sfu_walk_at_once() can do that. Process context.
+ * Returns whether it succeeded; then nr, stop, ip and how of @walk are set.
+ */
+static inline bool sfu_walk_own_at_once(struct sfu_walk *walk,
+					const struct pt_regs *regs)
+{
+	struct sfu_at_once at_once = {
+		.ip = walk->ip,
+		.room = SFU_MAX_DEPTH,
+	};
+
+	if (!sfu_walk_at_once(&at_once, regs, false, walk->max_depth,
+			      walk->fallback))
+		return false;
+	walk->nr = at_once.nr;
+	walk->stop = at_once.stop;
+	walk->how[0] = SFRAME_UNWIND_FRAME_REGS;
+	sfu_fill_bytes(walk->how + 1, SFRAME_UNWIND_FRAME_SFRAME, walk->nr - 1);
+	return true;
+}
 
 #endif /* SFU_AT_ONCE_H */

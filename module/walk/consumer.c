@@ -355,6 +355,34 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 	tell_end(consumer, request, walk, nr, stop, end);
 }
 
+int sfu_consumer_deliver_own(struct sfu_consumer *consumer,
+			     const struct sfu_request *request,
+			     const struct sfu_walk *walk)
+{
+	unsigned long flags;
+	enum end end;
+	int err = 0;
+
+	flags = sfu_lock_irqsave(&consumer->lock);
+	if (consumer->pending < SFU_MAX_PENDING) {
+		consumer->pending++;
+		consumer->accepted++;
+		end = take_stack(consumer, request, walk, walk->nr, walk->stop,
+				 NULL);
+		count_end(consumer, end);
+	} else {
+		err = -EAGAIN;
+	}
+	sfu_unlock_irqrestore(&consumer->lock, flags);
+	if (err)
+		return err;
+	sfu_count(SFU_TOTAL_ACCEPTED);
+	sfu_trace_request(current, request->cookie, request->max_depth,
+			  request->fallback, false);
+	tell_end(consumer, request, walk, walk->nr, walk->stop, end);
+	return 0;
+}
+
 void sfu_consumer_note_lost(struct sfu_consumer *consumer, u64 cookie)
 {
 	const unsigned long flags = sfu_lock_irqsave(&consumer->lock);

@@ -208,6 +208,16 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 			  enum sframe_unwind_stop stop);
 
 /*
+ * Accept @request of the current thread, which nobody has begun or queued, and deliver the
+ * finished @walk for it, all of it. For consumers whose operations have neither @prepare nor
+ * @call, and whose @stack takes NULL for @prepared; the caller keeps @consumer from being closed. Process context. Returns 0, also if
+ * the stack is lost; or -EAGAIN if too many requests are pending.
+ */
+int sfu_consumer_deliver_own(struct sfu_consumer *consumer,
+			     const struct sfu_request *request,
+			     const struct sfu_walk *walk);
+
+/*
  * Count a stack that has been promised, with @cookie, as accepted and lost, because it
  * cannot be requested. Any context but NMI.
  */

@@ -22,6 +22,7 @@
 #include <linux/timekeeping.h>
 #include <linux/timex.h>
 
+#include "at_once.h"
 #include "consumer.h"
 #include "limits.h"
 #include "lock.h"
@@ -190,12 +191,45 @@ static int enqueue_for_thread(struct sfu_request *request, pid_t tid,
 	return err;
 }
 
+/*
+ * Take and deliver the current thread's stack at once, which costs less than a work, if
+ * that need not wait for anything. Returns 0, -EAGAIN, or -EINPROGRESS if it is left to a
+ * work.
+ */
+static int deliver_at_once(struct sfu_consumer *consumer,
+			   const struct sfu_request_spec *spec, u64 *cookie)
+{
+	struct sfu_request request = {};
+	struct sfu_walk *walk;
+	int err = -EINPROGRESS;
+
+	walk = sfu_consumer_take_walk(consumer);
+	if (!walk)
+		return err;
+	walk->max_depth = spec->max_depth;
+	walk->fallback = spec->fallback;
+	fill_request(&request, consumer, spec, ktime_get_ns());
+	if (sfu_walk_own_at_once(walk, task_pt_regs(current))) {
+		request.cookie = sfu_queue_new_cookie();
+		*cookie = request.cookie;
+		err = sfu_consumer_deliver_own(consumer, &request, walk);
+	}
+	/* The caller keeps the consumer from being closed. */
+	sfu_consumer_put_back_walk(consumer, walk);
+	return err;
+}
+
 int sfu_request_submit(struct sfu_consumer *consumer, pid_t tid,
 		       const struct sfu_request_spec *spec, u64 *cookie)
 {
 	struct sfu_request *request;
 	int err;
 
+	if (!tid || tid == task_pid_vnr(current)) {
+		err = deliver_at_once(consumer, spec, cookie);
+		if (err != -EINPROGRESS)
+			return err;
+	}
 	err = sfu_consumer_begin(consumer, &request);
 	if (err)
 		return err;

@@ -38,6 +38,9 @@ struct sfu_space {
 extern struct task_struct *const current;
 extern struct sfu_space the_space;
 
+typedef unsigned int gfp_t;
+#define __aligned(n)	__attribute__((aligned(n)))
+
 #define min(a, b)	((a) < (b) ? (a) : (b))
 #define in_nmi()	false
 

@@ -74,6 +74,8 @@ struct sfu_listener {
 struct sfu_request {
 	struct hlist_node node;
 	u64 cookie;
+	u32 max_depth;
+	bool fallback;
 };
 
 #define sfu_request_free(payer, request)	((void)(payer), (void)(request))
@@ -84,6 +86,8 @@ struct sfu_request {
 
 enum sfu_lost { SFU_LOST_FULL, SFU_LOST_CLOSED, SFU_LOST_NMI, SFU_LOST_EXITED };
 
+#define sfu_trace_request(task, cookie, max_depth, fallback, interrupt)	\
+	((void)(cookie), (void)(max_depth), (void)(fallback))
 #define sfu_count(counter)			do { } while (0)
 #define sfu_uncount(counter)			do { } while (0)
 #define sfu_trace_lost(reason, cookie)		((void)(reason), (void)(cookie))

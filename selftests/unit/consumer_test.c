@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits.h"
 #include "tap.h"
 #include "walk/consumer.h"
 #include "walk/walk.h"
@@ -55,7 +56,8 @@ static bool take_stack(struct sfu_consumer *consumer, const struct sfu_request *
 	if (is_full)
 		return false;
 	nr_stacks++;
-	prepared->copy_to = prepared->copy;
+	if (prepared)
+		prepared->copy_to = prepared->copy;
 	return true;
 }
 
@@ -175,6 +177,58 @@ static void not_written_after_cancellation(void)
 	EXPECT_EQ(counts.pending, 0);
 }
 
+/* As deliver(), for a stack that nobody has begun. */
+static int deliver_own(struct sfu_consumer *consumer, struct sfu_consumer_counts *counts)
+{
+	const struct sfu_request request = { .cookie = 1 };
+	int err;
+
+	walk.nr = 1;
+	walk.stop = SFRAME_UNWIND_STOP_COMPLETE;
+	err = sfu_consumer_deliver_own(consumer, &request, &walk);
+	sfu_consumer_count(consumer, counts);
+	assert(counts->accepted == counts->delivered + counts->lost + counts->pending);
+	return err;
+}
+
+static void own(void)
+{
+	struct sfu_consumer_counts counts;
+	struct sfu_consumer consumer;
+
+	begin(&consumer);
+	EXPECT_EQ(deliver_own(&consumer, &counts), 0);
+	EXPECT_EQ(nr_stacks, 1);
+	EXPECT_EQ(counts.delivered, 1);
+	EXPECT_EQ(counts.pending, 0);
+
+	is_full = true;
+	EXPECT_EQ(deliver_own(&consumer, &counts), 0);
+	EXPECT_EQ(counts.delivered, 1);
+	EXPECT_EQ(counts.lost, 1);
+
+	is_full = false;
+	sfu_consumer_cancel(&consumer);
+	EXPECT_EQ(deliver_own(&consumer, &counts), 0);
+	EXPECT_EQ(nr_stacks, 1);
+	EXPECT_EQ(counts.lost, 2);
+}
+
+/* One's own stack is no way round the limit. */
+static void own_with_many_pending(void)
+{
+	struct sfu_consumer_counts counts;
+	struct sfu_consumer consumer;
+	u32 i;
+
+	begin(&consumer);
+	for (i = 0; i < SFU_MAX_PENDING; i++)
+		EXPECT_EQ(sfu_consumer_begin(&consumer, NULL), 0);
+	EXPECT_EQ(deliver_own(&consumer, &counts), -EAGAIN);
+	EXPECT_EQ(nr_stacks, 0);
+	EXPECT_EQ(counts.accepted, SFU_MAX_PENDING);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -182,6 +236,8 @@ int main(void)
 		TAP_TEST(pending_until_it_is_written),
 		TAP_TEST(not_written_without_room),
 		TAP_TEST(not_written_after_cancellation),
+		TAP_TEST(own),
+		TAP_TEST(own_with_many_pending),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

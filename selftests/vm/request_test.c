@@ -386,6 +386,29 @@ TEST_F(request, depth_is_exact)
 	EXPECT_EQ(stop, self->stack.head.stop);
 }
 
+/* First by the thread's work, then, when the rules are cached, in the call. */
+TEST_F(request, same_when_cached)
+{
+	static const unsigned int depths[] = { 1, 40, 600 };
+	struct stack *again = malloc(sizeof(*again));
+	unsigned int i, nr;
+
+	ASSERT_NE(NULL, again);
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
+		self->req.max_depth = depths[i];
+		ASSERT_EQ(0, recurse(self->fd, 500, &self->req));
+		ASSERT_STACK(self->fd, &self->stack);
+		ASSERT_EQ(0, recurse(self->fd, 500, &self->req));
+		ASSERT_STACK(self->fd, again);
+		nr = self->stack.head.nr_frames;
+		ASSERT_EQ(nr, again->head.nr_frames);
+		EXPECT_EQ(self->stack.head.stop, again->head.stop);
+		EXPECT_EQ(0, memcmp(self->stack.ips, again->ips, nr * sizeof(again->ips[0])));
+		EXPECT_EQ(0, memcmp(self->stack.head.ips + nr, again->head.ips + nr, nr));
+	}
+	free(again);
+}
+
 /* A process that does not use the device, stopped anywhere in its own code. */
 TEST_F(request, other_process)
 {

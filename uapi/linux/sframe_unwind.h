@@ -412,7 +412,8 @@ struct sframe_unwind_batch {
  * @user_data: in: returned in the record.
  * @cookie: out: identifies the walk; the same value is in the record. All
  *	requests made until the thread returns to user space share one walk and
- *	its cookie. Unique in the system, never 0.
+ *	its cookie, except one for the calling thread, which may have a walk of
+ *	its own. Unique in the system, never 0.
  * @message: in: address of a buffer for an error message, or 0.
  * @message_size: in: size of that buffer in bytes, or 0.
  * @reserved: must be 0.
