@@ -17,11 +17,10 @@
 #include "section.h"
 
 /*
- * log2 of the sets of the smallest and the largest cache: 14 and 912 KiB with
- * owners.
+ * log2 of the sets of the smallest cache, 14 KiB with owners. The largest one, of
+ * SFU_RULES_MAX_SET_BITS, has 912 KiB.
  */
 #define MIN_SET_BITS	6
-#define MAX_SET_BITS	12
 #define GROWTH_BITS	2
 
 static long pages_of(const struct sfu_rules_table *table)
@@ -331,7 +330,7 @@ static void grow_table(struct sfu_rules *rules)
 	if (old)
 		set_bits = old->set_bits + GROWTH_BITS;
 	rcu_read_unlock();
-	table = set_bits <= MAX_SET_BITS ? create_table(set_bits) : NULL;
+	table = set_bits <= SFU_RULES_MAX_SET_BITS ? create_table(set_bits) : NULL;
 
 	raw_spin_lock(&rules->lock);
 	rules->misses = 0;
@@ -416,8 +415,7 @@ void sfu_rules_insert(struct sfu_rules *rules, struct sfu_epochs epochs, u64 key
 						  sfu_rules_epoch_of(section,
 								     epochs),
 						  owner->number, rule);
-		is_small = table->set_bits < MAX_SET_BITS &&
-			   rules->misses > sfu_rules_nr_owners(table);
+		is_small = sfu_rules_is_small(rules, table);
 	}
 	raw_spin_unlock(&rules->lock);
 	if (is_small)

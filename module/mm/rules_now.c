@@ -79,8 +79,11 @@ static bool find_in_section(struct sfu_rules *rules,
 	struct sfu_rules_owner *owner = find_owner(table, epochs.of_sections, pc);
 	struct sfu_match match;
 
-	/* Code is not compared here, see file/noted.h, but by the walk that follows. */
-	if (!owner || owner->section->is_final ||
+	/*
+	 * Code is not compared here, see file/noted.h, and no larger table is made, but by the
+	 * walk that follows.
+	 */
+	if (!owner || owner->section->is_final || sfu_rules_is_small(rules, table) ||
 	    !sfu_rules_may_cache(owner->section, epochs) ||
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
 	    !is_epoch_unchanged(rules, epochs.of_sections, mm))
@@ -90,7 +93,7 @@ static bool find_in_section(struct sfu_rules *rules,
 		return false;
 	sfu_cache_mark_rule(&match);
 	*rule = match.rule;
-	/* Evictions are counted, so that a walk makes the table larger. */
+	/* If there are too many, a walk makes the table larger. */
 	rules->misses += sfu_cache_insert(&table->cache, key,
 					  sfu_rules_epoch_of(owner->section,
 							     epochs),

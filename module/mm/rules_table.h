@@ -9,7 +9,11 @@
 #include <linux/rcupdate.h>
 
 #include "decode/cache.h"
+#include "rules.h"
 #include "section.h"
+
+/* log2 of the number of sets in the largest table. */
+#define SFU_RULES_MAX_SET_BITS	12
 
 /* Owners that a lookup tries without a hint for the page. */
 #define SFU_RULES_RECENT	16
@@ -57,6 +61,14 @@ struct sfu_rules_table {
 static inline u32 sfu_rules_nr_owners(const struct sfu_rules_table *table)
 {
 	return table->cache.nr_sets;
+}
+
+/* Returns whether @table, that of @rules, is to be replaced by a larger one. */
+static inline bool sfu_rules_is_small(const struct sfu_rules *rules,
+				      const struct sfu_rules_table *table)
+{
+	return table->set_bits < SFU_RULES_MAX_SET_BITS &&
+	       rules->misses > sfu_rules_nr_owners(table);
 }
 
 /*

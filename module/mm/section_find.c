@@ -139,14 +139,34 @@ static noinline void make_directory(struct sfu_section *section)
 		sfu_section_free_directory(section, directory);
 }
 
+/* Returns whether the directory is made when a rule is found for the @hits th time. */
+static __always_inline bool is_directory_due(const struct sfu_section *section,
+					     u64 hits)
+{
+	return hits == section->num_fdes / 32 &&
+	       section->num_fdes >= SFU_DIRECTORY_MIN_FDES && !section->is_table;
+}
+
 /* Count that a rule was found in @section. */
 static __always_inline void count_hit(struct sfu_section *section)
 {
-	const u64 hits = atomic64_inc_return(&section->hits);
-
-	if (hits == section->num_fdes / 32 &&
-	    section->num_fdes >= SFU_DIRECTORY_MIN_FDES && !section->is_table)
+	if (is_directory_due(section, atomic64_inc_return(&section->hits)))
 		make_directory(section);
+}
+
+/*
+ * As count_hit(), in any context. Returns false, without counting it, if the directory is
+ * due, which a walk has to make.
+ */
+static bool count_peeked(struct sfu_section *section)
+{
+	s64 hits = atomic64_read(&section->hits);
+
+	if (is_directory_due(section, hits + 1))
+		return false;
+	/* If another hit is counted meanwhile, that may be the last one before. */
+	(void)atomic64_try_cmpxchg(&section->hits, &hits, hits + 1);
+	return true;
 }
 
 /* For bytes in kernel memory, which the caller holds. */
@@ -193,7 +213,8 @@ bool sfu_section_peek_rule(struct sfu_section *section, u64 pc, u32 *rows,
 	if (section->is_table)
 		return find_in_functions(section, pc, rows, match);
 	if (is_mapped(section))
-		return find_usual_rule(section, NULL, pc, rows, match);
+		return find_usual_rule(section, NULL, pc, rows, match) &&
+		       count_peeked(section);
 	if (!image)
 		return false;
 	bytes = sfu_image_peek_begin(image);
