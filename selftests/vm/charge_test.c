@@ -2,6 +2,8 @@
 /*
  * Memory that a user makes the module keep counts against RLIMIT_MEMLOCK, and
  * is uncharged again.
+ *
+ * Long: see selftests/check.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,6 +3,8 @@
  * A user with subordinate user IDs has thousands of UIDs, inside and outside of
  * a user namespace, each of which can be charged. That must not prevent other
  * users from being charged.
+ *
+ * Long: see selftests/check.
  */
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -3,6 +3,7 @@
  * Several threads concurrently walk through code that no walk has met before:
  * one of them adds the section, the others nothing.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

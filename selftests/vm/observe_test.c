@@ -2,6 +2,8 @@
 /*
  * Processes that do not use the device: the state that walks create for them,
  * and when it is freed.
+ *
+ * Long: see selftests/check.
  */
 #include "cgroup.h"
 #include "observed.h"

@@ -3,6 +3,8 @@
  * Files that are not in the page cache: walks do not wait for them, do not make
  * their server or permission daemon act on the thread's behalf, and do not
  * cache failures.
+ *
+ * Long: see selftests/check.
  */
 #include <sched.h>
 #include <sys/fanotify.h>

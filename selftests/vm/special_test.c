@@ -2,6 +2,8 @@
 /*
  * Special frames: code that no compiler made, and the starts of stacks.
  * Journeys visit each instruction, see journey.h.
+ *
+ * Long: see selftests/check.
  */
 #include <pthread.h>
 #include <sched.h>

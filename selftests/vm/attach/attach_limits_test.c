@@ -2,6 +2,7 @@
 /*
  * Limits of attached sections: up to each limit, and one past it.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <sys/resource.h>

@@ -2,6 +2,8 @@
 /*
  * Sections attached to addresses of another process: what that notices, how long its
  * state is kept, and how it ends.
+ *
+ * Long: see selftests/check.
  */
 #include <pthread.h>
 #include <sys/shm.h>

@@ -3,6 +3,7 @@
  * Sections attached to addresses of a process, detached and replaced, while walks use them,
  * while others do the same, and while the process ends.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

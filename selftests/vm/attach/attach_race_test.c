@@ -3,6 +3,7 @@
  * Threads and processes concurrently attach, detach, list, walk, fork and exit
  * with one client: the limits hold, and nothing is left.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

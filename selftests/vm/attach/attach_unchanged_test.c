@@ -3,6 +3,7 @@
  * Sections attached to addresses of a process with UNCHANGED: to which memory, and that
  * they are never used for other code.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

@@ -3,6 +3,8 @@
  * Samples inside a system call, a futex wait, a page fault and an interrupt: kernel
  * frames, how the thread has entered the kernel, and the user frames that gdb finds in the
  * same thread, up to the outermost one.
+ *
+ * Long: see selftests/check.
  */
 #include <linux/futex.h>
 #include <sched.h>
