@@ -2,6 +2,7 @@
 /* The work and memory that a section or a program can cost are bounded. */
 
 #include "cgroup.h"
+#include "change_mappings.h"
 #include "common.h"
 
 /*
@@ -252,13 +253,6 @@ static int register_split(int fd, struct split *split, unsigned int nr)
 {
 	split->reg.text_start = (uintptr_t)split->text + CHAIN_SIZE * nr;
 	return register_section(fd, &split->reg);
-}
-
-/* Invalidate everything cached about mappings. */
-static void change_mappings(void)
-{
-	munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-	       PAGE);
 }
 
 TEST_F(bounds, mappings_of_a_walk)
