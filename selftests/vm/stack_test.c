@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "cgroup.h"
+#include "change_mappings.h"
 #include "common.h"
 #include "elf_map.h"
 #include "process.h"
@@ -68,6 +69,8 @@ static __attribute__((noinline)) const char *compare(int fd, unsigned int flags,
 			    SFRAME_UNWIND_REQUEST_FP_FALLBACK : 0;
 	own_init(&own, max_depth);
 	own.arg.flags = flags;
+	/* The request is served by a walk, but this stack is taken at once, if it can be. */
+	change_mappings();
 	/* In a loop, so that the return addresses are the same. */
 	for (i = 0; i < 2; i++) {
 		if (call(fd, cmd[i], arg[i]))
