@@ -304,10 +304,12 @@ TEST_F(thread, requests_share_a_walk)
 TEST_F(thread, too_many_pending)
 {
 	struct sframe_unwind_query q = { .size = sizeof(q) };
+	const int other = open_client(0);
 	struct sframe_unwind_stats s;
 	char message[128] = "";
 	unsigned int i;
 
+	ASSERT_LE(0, other);
 	ASSERT_EQ(0, query(self->fd, &q));
 	self->req.tid = start(&self->worker, sleeper);
 	ASSERT_LT(0, self->req.tid);
@@ -323,6 +325,16 @@ TEST_F(thread, too_many_pending)
 	ASSERT_EQ(0, stats(self->fd, &s));
 	EXPECT_EQ(q.max_pending, s.pending);
 	EXPECT_EQ(q.max_pending, s.accepted);
+
+	/* Nor is one's own stack taken, even if that could be done at once. */
+	self->req.tid = 0;
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(-1, request(self->fd, &self->req));
+		EXPECT_EQ(EAGAIN, errno);
+		ASSERT_EQ(0, request(other, &self->req));
+		ASSERT_STACK(other, &self->stack);
+	}
+	close(other);
 
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
 	pthread_join(self->worker.thread, NULL);
@@ -454,6 +466,77 @@ TEST_F(thread, closed_while_pending)
 	ASSERT_EQ(1, write(self->worker.pipe[1], "x", 1));
 	pthread_join(self->worker.thread, NULL);
 	EXPECT_EQ(1, self->worker.got);
+}
+
+/* A thread that requests its own stack by a structure whose page is missing. */
+struct own_request {
+	int fd;
+	atomic_int tid;
+	struct sframe_unwind_request *req;
+	int ret;
+};
+
+static void *request_own(void *arg)
+{
+	struct own_request *own = arg;
+	struct sframe_unwind_request req = request_self();
+	static struct stack stack;
+
+	/* Afterwards the rules are in the cache. */
+	for (int i = 0; i < 2; i++) {
+		own->ret = request(own->fd, i ? own->req : &req);
+		if (own->ret || read_stack(own->fd, &stack))
+			break;
+		if (!i)
+			atomic_store(&own->tid, gettid());
+	}
+	/* The record that has been read is that of this request, not an earlier one. */
+	if (!own->ret && stack.head.user_data != 2)
+		own->ret = -1;
+	return NULL;
+}
+
+/* A request is pending for the thread, by another client, when it makes its own. */
+TEST_F(thread, own_while_another_is_pending)
+{
+	static struct sframe_unwind_request
+		page[PAGE / sizeof(struct sframe_unwind_request)]
+		__attribute__((aligned(PAGE)));
+	struct own_request own = { .fd = open_client(0) };
+	struct sframe_unwind_stats s;
+	pthread_t thread;
+	int uffd;
+
+	ASSERT_LE(0, own.fd);
+	own.req = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uffd = uffd_open(own.req, PAGE, 0);
+	if (uffd < 0 && errno == EPERM)
+		SKIP(return, "needs root, for userfaultfd");
+	ASSERT_LE(0, uffd);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, request_own, &own));
+	ASSERT_NE(0, uffd_wait(uffd));
+	self->req.tid = own.tid;
+	self->req.user_data = 1;
+	ASSERT_EQ(0, request(self->fd, &self->req));
+	EXPECT_TRUE(is_empty(self->fd));
+	page[0] = request_self();
+	page[0].user_data = 2;
+	ASSERT_TRUE(uffd_provide(uffd, own.req, page, PAGE));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, own.ret);
+
+	ASSERT_STACK(self->fd, &self->stack);
+	EXPECT_EQ(1, self->stack.head.user_data);
+	EXPECT_EQ(self->req.cookie, self->stack.head.cookie);
+	EXPECT_TRUE(inside(self->stack.head.ips[1], request_own, 512));
+	EXPECT_TRUE(is_empty(own.fd));
+	ASSERT_EQ(0, stats(own.fd, &s));
+	EXPECT_EQ(2, s.accepted);
+	EXPECT_EQ(2, s.delivered);
+	EXPECT_EQ(0, s.pending);
+	close(own.fd);
+	close(uffd);
 }
 
 TEST_HARNESS_MAIN
