@@ -6,7 +6,8 @@
  *
  * - Its owner, until sfu_consumer_put().
  * - Each request, from sfu_consumer_begin() to sfu_consumer_end(). The task_work
- *   of its thread calls that, at the latest when the thread exits.
+ *   of its thread calls that, at the latest when the thread exits. Not one by
+ *   sfu_consumer_deliver_own(), which begins and ends in a call by the owner.
  *
  * sfu_consumer_cancel() sets @cancelled under the lock that @stack is called
  * with, and removes the listener under the mutex that @event is called with. So

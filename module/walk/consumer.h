@@ -45,7 +45,8 @@ struct sfu_prepared {
  *	under the lock. Process context, may sleep; may be called during and after
  *	sfu_consumer_cancel(). @prepared is zeroed.
  * @stack: take the current thread's stack for @request: the first @nr frames of
- *	@walk. @walk may be NULL if @nr is 0. Called with consumer->lock held,
+ *	@walk. @walk may be NULL if @nr is 0. @prepared is NULL if the caller is
+ *	sfu_consumer_deliver_own(). Called with consumer->lock held,
  *	so it must not sleep, take another lock, wake a thread, or allocate or
  *	free memory. Returns false if there is no room. Not called after
  *	sfu_consumer_cancel().
@@ -210,8 +211,9 @@ void sfu_consumer_deliver(struct sfu_consumer *consumer,
 /*
  * Accept @request of the current thread, which nobody has begun or queued, and deliver the
  * finished @walk for it, all of it. For consumers whose operations have neither @prepare nor
- * @call, and whose @stack takes NULL for @prepared; the caller keeps @consumer from being closed. Process context. Returns 0, also if
- * the stack is lost; or -EAGAIN if too many requests are pending.
+ * @call, and whose @stack takes NULL for @prepared. The caller must keep @consumer from being
+ * closed. Process context. Returns 0, also if the stack is lost; or -EAGAIN if too many
+ * requests are pending.
  */
 int sfu_consumer_deliver_own(struct sfu_consumer *consumer,
 			     const struct sfu_request *request,

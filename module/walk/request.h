@@ -33,8 +33,9 @@ u64 sfu_request_new_cookie(void);
 /*
  * Request the stack of thread @tid of the current PID namespace, or of the
  * current thread if @tid is 0. Checks whether the current process may observe
- * the thread. The current thread's may be taken at once. The caller must keep
- * @consumer, which has no @prepare or @call, from being closed. sfu_consumer_prepare() must have been called. May sleep. Returns
+ * the thread. The current thread's may be taken at once, so @consumer must be one for
+ * sfu_consumer_deliver_own(), and the caller must keep it from being closed.
+ * sfu_consumer_prepare() must have been called. May sleep. Returns
  * 0 with the walk's cookie; or -ESRCH, -EPERM, -EAGAIN, -ENOMEM or -EOPNOTSUPP,
  * see SFRAME_UNWIND_IOC_REQUEST.
  */

@@ -432,9 +432,9 @@ struct sframe_unwind_request {
 
 /*
  * SFRAME_UNWIND_IOC_REQUEST: request the stack of a thread. It is unwound when
- * the thread next returns to user space. For the calling thread, that is the
- * return from this ioctl: the first frame is the instruction after its system
- * call, and the record can be read when the ioctl has returned. Another
+ * the thread next returns to user space. For the calling thread, that is this
+ * ioctl, or the return from it: the first frame is the instruction after its
+ * system call, and the record can be read when the ioctl has returned. Another
  * thread's stack is unwound when it next leaves the kernel: within microseconds
  * if it runs; when its system call ends if it sleeps (see
  * SFRAME_UNWIND_REQUEST_INTERRUPT).
