@@ -255,7 +255,10 @@ static int write_round(struct live *live,
 						&latest);
 }
 
-/* Read what was written: first what happened to processes. */
+/*
+ * Read what was written: first what happened to processes. What happened while it was written is
+ * left for the next round, as some of it may be missing; all samples are from before.
+ */
 static int read_round(struct live *live)
 {
 	const struct sframe_unwind_profile_record *record;
@@ -271,7 +274,7 @@ static int read_round(struct live *live)
 			history_add(load->history, record);
 	if (ret)
 		return ret;
-	history_update(load->history);
+	history_update_until(load->history, record_changes_until(live->changes));
 	sframe_unwind_profile_rewind(load->profile);
 	load->end = UINT64_MAX;
 	/* Print no message about what was written here. */

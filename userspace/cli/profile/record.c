@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/attach/clock.h"
 #include "cli/cli.h"
 #include "cli/preload.h"
 #include "cli/profile/attaching.h"
@@ -96,7 +95,6 @@ static int write_round(struct record *record)
 {
 	struct record_output *output = &record->output;
 	struct sframe_unwind_sample_record sample;
-	const uint64_t begin = now_ns();
 	struct record_copy copy;
 	uint32_t event;
 	int ret;
@@ -105,7 +103,8 @@ static int write_round(struct record *record)
 	ret = record_changes_write(record->changes, output->writer,
 				   &output->latest);
 	if (record->copies)
-		copies_begin_round(record->copies, begin);
+		copies_begin_round(record->copies,
+				   record_changes_until(record->changes));
 	while (!ret && record_sampler_read(&record->sampler, &sample, &copy) == 1) {
 		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&

@@ -140,6 +140,12 @@ int record_changes_write(struct record_changes *changes,
 			 struct sframe_unwind_profile_writer *writer,
 			 uint64_t *latest);
 
+/*
+ * All that happened until then was written by the last record_changes_write(). What that has
+ * written of later times may not be all: the CPUs' rings are read one after the other.
+ */
+uint64_t record_changes_until(const struct record_changes *changes);
+
 /* Number of changes that were lost, because nobody read them in time. */
 uint64_t record_changes_lost(const struct record_changes *changes);
 

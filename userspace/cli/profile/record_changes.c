@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/attach/clock.h"
 #include "cli/cli.h"
 #include "cli/profile/copies.h"
 #include "cli/profile/record.h"
@@ -66,6 +66,7 @@ struct switched {
  * @jit: takes note of code made at run time, or NULL.
  * @copies: follows what is mapped, or NULL.
  * @latest: time of the latest change.
+ * @until: when the last reading of the rings began.
  * @lost: number of changes that were lost.
  * @bytes: the current record.
  */
@@ -83,6 +84,7 @@ struct record_changes {
 	struct record_jit *jit;
 	struct copies *copies;
 	uint64_t latest;
+	uint64_t until;
 	uint64_t lost;
 	unsigned char bytes[65536];
 };
@@ -426,21 +428,24 @@ int record_changes_write(struct record_changes *changes,
 			 struct sframe_unwind_profile_writer *writer,
 			 uint64_t *latest)
 {
-	struct timespec now;
 	int ret = 0;
 
 	if (changes->switches)
 		record_waiting_begin_round(changes->switches);
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	changes->until = now_ns();
 	for (uint32_t i = 0; i < changes->nr && !ret; i++)
 		if (changes->rings[i].page)
 			ret = write_ring(changes, &changes->rings[i], writer);
 	if (!ret)
-		ret = tell_switches(changes, now.tv_sec * 1000000000ULL +
-				    now.tv_nsec, writer);
+		ret = tell_switches(changes, changes->until, writer);
 	if (changes->latest > *latest)
 		*latest = changes->latest;
 	return ret;
+}
+
+uint64_t record_changes_until(const struct record_changes *changes)
+{
+	return changes->until;
 }
 
 uint64_t record_changes_lost(const struct record_changes *changes)
