@@ -14,6 +14,7 @@
 #include "userspace/cli/attach/clock.h"
 #include "userspace/cli/profile/copies.h"
 #include "userspace/cli/profile/copy_sections.h"
+#include "userspace/cli/profile/inspect.h"
 
 #define TEXT	0x401000UL	/* three functions of 256 bytes, and two more */
 #define SIGNAL	0x401400UL	/* a signal trampoline */
@@ -400,11 +401,10 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 	urgent = is_urgent;
 }
 
-/* Process @pid has mapped file @i at @time. */
-static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned int i,
-		    uint64_t start)
+static struct sframe_unwind_profile_record map_of(uint32_t pid, uint64_t time, unsigned int i,
+						  uint64_t start)
 {
-	const struct sframe_unwind_profile_record record = {
+	return (struct sframe_unwind_profile_record){
 		.kind = SFRAME_UNWIND_PROFILE_MAP,
 		.pid = pid,
 		.time = time,
@@ -415,8 +415,38 @@ static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned
 			.is_code = 1,
 		},
 	};
+}
+
+/* Process @pid has mapped file @i at @time. */
+static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned int i,
+		    uint64_t start)
+{
+	const struct sframe_unwind_profile_record record = map_of(pid, time, i, start);
 
 	copies_follow(copies, &record);
+}
+
+/* How often processes were looked at. */
+static unsigned int nr_looks;
+
+bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
+{
+	struct sframe_unwind_profile_record record;
+
+	(void)has_names;
+	nr_looks++;
+	time_ns++;
+	for (unsigned int i = 0; i < 3; i++) {
+		record = map_of(pid, 0, i, LOAD + i * 0x10000);
+		fn(data, &record);
+	}
+	time_ns++;
+	return true;
+}
+
+uid_t inspect_user(pid_t pid)
+{
+	return pid;
 }
 
 static void follow(struct copies *copies)
@@ -726,6 +756,52 @@ static void changes_are_lost(void)
 	copies_free(copies);
 }
 
+/* Add a stack of @time. Returns whether it is completed. */
+static bool completes(struct copies *copies, uint64_t time)
+{
+	struct copied_stack *stack;
+	bool is_complete;
+
+	time_of = time;
+	stack = add_and_go(copies, 128);
+	time_of = 2;
+	is_complete = stack->is_complete;
+	copies_remove(copies, stack);
+	copies_begin_round(copies, UINT64_MAX);
+	return is_complete;
+}
+
+/*
+ * A process that was there before is looked at, once, and known from then on; nobody knows what
+ * it had mapped before. As long as nothing is lost, what is not known is no mapping.
+ */
+static void looked_at_again(void)
+{
+	static const struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST, .lost = 1,
+	};
+	struct copies *copies = copies_create("test");
+	uint64_t before;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	nr_looks = 0;
+	EXPECT(!completes(copies, time_ns));
+	EXPECT_EQ(nr_looks, 0);
+	for (unsigned int i = 1; i < 3; i++) {
+		copies_follow(copies, &lost);
+		copies_begin_round(copies, UINT64_MAX);
+		before = time_ns;
+		EXPECT(!completes(copies, before));
+		EXPECT_EQ(nr_looks, i);
+		EXPECT(completes(copies, time_ns));
+		EXPECT(!completes(copies, before));
+		EXPECT(completes(copies, time_ns));
+		EXPECT_EQ(nr_looks, i);
+	}
+	copies_free(copies);
+}
+
 /*
  * A process that maps so much, and whose children map one more file each, that mappings are
  * not followed any more, of any process.
@@ -819,6 +895,7 @@ int main(void)
 		TAP_TEST(without_a_number),
 		TAP_TEST(without_its_frames),
 		TAP_TEST(changes_are_lost),
+		TAP_TEST(looked_at_again),
 		TAP_TEST(not_followed_any_more),
 		TAP_TEST(in_the_wrong_order),
 	};

@@ -4,6 +4,7 @@
 
 #include "cli/attach/clock.h"
 #include "cli/profile/copies.h"
+#include "cli/profile/copy_look.h"
 #include "cli/profile/copy_sections.h"
 #include "cli/profile/history.h"
 #include "cli/profile/ranges.h"
@@ -15,7 +16,8 @@
 
 /*
  * Bytes for what has happened to processes. When they are used up, all of it is forgotten, as
- * it is when something was lost: what is new is what matters here.
+ * it is when something was lost: what is new is what matters here. Processes that were there
+ * before are looked at again when they have stacks to be completed.
  */
 #define HISTORY_MAX	(64u << 20)
 
@@ -39,6 +41,7 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @command: for messages.
  * @history: what processes have mapped.
  * @sections: SFrame data for that.
+ * @look: at processes when what they have mapped was forgotten.
  * @waiting: stacks that are not over.
  * @over: those that are.
  * @size: bytes of all.
@@ -49,6 +52,7 @@ struct copies {
 	const char *command;
 	struct history *history;
 	struct copy_sections *sections;
+	struct copy_look *look;
 	struct copied_list waiting;
 	struct copied_list over;
 	size_t size;
@@ -67,6 +71,7 @@ struct copies *copies_create(const char *command)
 	copies->command = command;
 	copies->sections = sections;
 	copies->history = history_create(HISTORY_MAX);
+	copies->look = copy_look_create();
 	TAILQ_INIT(&copies->waiting);
 	TAILQ_INIT(&copies->over);
 	return copies;
@@ -97,6 +102,7 @@ void copies_free(struct copies *copies)
 		copies_remove(copies, stack);
 	copy_sections_free(copies->sections);
 	history_free(copies->history);
+	copy_look_free(copies->look);
 	free(copies);
 }
 
@@ -107,6 +113,7 @@ void copies_follow(struct copies *copies,
 		return;
 	copies->is_lost |= record->kind == SFRAME_UNWIND_PROFILE_LOST;
 	history_add(copies->history, record);
+	copy_look_follow(copies->look, record);
 }
 
 /* The stack is over: completed, or cut for good. */
@@ -135,6 +142,7 @@ static void forget(struct copies *copies)
 	history_free(copies->history);
 	copies->sections = copy_sections_create(copies->command);
 	copies->history = history_create(HISTORY_MAX);
+	copy_look_begin(copies->look);
 	copies->is_lost = false;
 }
 
@@ -160,6 +168,8 @@ static bool step(struct copies *copies, struct copied_stack *stack)
 	enum copy_step step = COPY_CUT;
 	struct sfu_table table;
 
+	if (!mapping)
+		copy_look_at(copies->look, stack->pid);
 	if (mapping && copies->sections)
 		section = copy_sections_find(copies->sections, pc, mapping,
 					     history_object(copies->history,
@@ -263,6 +273,7 @@ void copies_begin_round(struct copies *copies, uint64_t until)
 		forget(copies);
 		return;
 	}
+	copy_look_take(copies->look, copies->history, until);
 	history_update_until(copies->history, until);
 	TAILQ_FOREACH_REVERSE(stack, &copies->waiting, copied_list, age) {
 		if (!stack->is_new)
