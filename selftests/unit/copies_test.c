@@ -363,6 +363,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 static enum copy_section state_of[3];
 static const char *const names[] = { "/lib/a", "/lib/b", "/lib/c" };
 static bool urgent;
+static uint32_t last_object;
 
 struct copy_sections *copy_sections_create(const char *command)
 {
@@ -387,6 +388,7 @@ enum copy_section copy_sections_find(struct copy_sections *sections, uint64_t pc
 	if (pid != 7 && pid != 8)
 		abort();
 	nr_finds++;
+	last_object = mapping->object;
 	time_ns += find_ns;
 	while (strcmp(names[i], object->name))
 		i++;
@@ -423,7 +425,7 @@ static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned
 {
 	const struct sframe_unwind_profile_record record = map_of(pid, time, i, start);
 
-	copies_follow(copies, &record);
+	copies_follow(copies, &record, NULL);
 }
 
 /* How often processes were looked at. */
@@ -685,7 +687,7 @@ static void too_much_happens(void)
 	for (unsigned int round = 0; !copies_next(copies) && round < 1000; round++) {
 		for (unsigned int i = 0; i < 1000; i++) {
 			record.pid++;
-			copies_follow(copies, &record);
+			copies_follow(copies, &record, NULL);
 		}
 		copies_begin_round(copies, UINT64_MAX);
 	}
@@ -742,7 +744,7 @@ static void changes_are_lost(void)
 
 	for (unsigned int i = 0; i < 3; i++)
 		state_of[i] = COPY_SECTION_HERE;
-	copies_follow(copies, &lost);
+	copies_follow(copies, &lost, NULL);
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(!stack->is_complete);
@@ -789,7 +791,7 @@ static void looked_at_again(void)
 	EXPECT(!completes(copies, time_ns));
 	EXPECT_EQ(nr_looks, 0);
 	for (unsigned int i = 1; i < 3; i++) {
-		copies_follow(copies, &lost);
+		copies_follow(copies, &lost, NULL);
 		copies_begin_round(copies, UINT64_MAX);
 		before = time_ns;
 		EXPECT(!completes(copies, before));
@@ -819,7 +821,7 @@ static void not_followed_any_more(void)
 	for (unsigned int i = 0; i < 30000; i++)
 		map_one(copies, 8, 10 + i, i % 3, LOAD + i * 0x20000UL);
 	for (fork.pid = 100; fork.pid < 200; fork.pid++) {
-		copies_follow(copies, &fork);
+		copies_follow(copies, &fork, NULL);
 		map_one(copies, fork.pid, 40001, 0, LOAD);
 	}
 	/* Now "b" is where "a" was in the other process. */
@@ -869,6 +871,28 @@ static void in_the_wrong_order(void)
 	copies_free(copies);
 }
 
+/* Another file with the same name, at the same place, has another section. */
+static void replaced_file(void)
+{
+	static const struct object_inode inode = { .device = 1, .inode = 2, .generation = 3 };
+	const struct sframe_unwind_profile_record record = map_of(7, 5, 0, LOAD);
+	struct copies *copies = begin();
+	uint32_t before;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_LATER;
+	copies_follow(copies, &record, &inode);
+	copies_begin_round(copies, UINT64_MAX);
+	time_of = 4;
+	EXPECT(add(copies, 128));
+	before = last_object;
+	time_of = 6;
+	EXPECT(add(copies, 128));
+	EXPECT(last_object != before);
+	time_of = 2;
+	copies_free(copies);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -898,6 +922,7 @@ int main(void)
 		TAP_TEST(looked_at_again),
 		TAP_TEST(not_followed_any_more),
 		TAP_TEST(in_the_wrong_order),
+		TAP_TEST(replaced_file),
 	};
 
 	write_section();

@@ -107,6 +107,33 @@ static void seen(void)
 	end();
 }
 
+/* Returns the number of the object that process @pid has mapped now. */
+static uint32_t object_of(uint32_t pid)
+{
+	const struct mapping *mapping;
+	uint64_t version;
+
+	mapping = process_find(history_process(history, pid, time_ns, &version), CODE);
+	return mapping ? mapping->object : UINT32_MAX;
+}
+
+/* Another file may have the name at another look. */
+static void another_file(void)
+{
+	uint32_t before;
+
+	begin();
+	copy_look_at(look, 100);
+	EXPECT(knows(100, 0));
+	before = object_of(100);
+	time_ns += 10 * SECOND;
+	copy_look_at(look, 100);
+	EXPECT(knows(100, 0));
+	EXPECT_EQ(nr_looks, 2);
+	EXPECT(object_of(100) != before);
+	end();
+}
+
 /* Nothing was lost. */
 static void not_needed(void)
 {
@@ -237,6 +264,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(seen),
+		TAP_TEST(another_file),
 		TAP_TEST(not_needed),
 		TAP_TEST(not_yet),
 		TAP_TEST(changed_meanwhile),

@@ -340,6 +340,7 @@ static enum copy_section try(const char *name, uint32_t build_id_size)
 static void another_file_is_mapped(void)
 {
 	char name[PATH_MAX];
+	struct object_file file;
 	int fd;
 
 	EXPECT_EQ(try(mapped, 0), COPY_SECTION_LATER);
@@ -357,11 +358,12 @@ static void another_file_is_mapped(void)
 	/* A file that was deleted is the same one. */
 	fd = open(mapped, O_RDONLY | O_CLOEXEC);
 	EXPECT(fd >= 0 && !unlink(mapped));
-	EXPECT(may_be(fd, &(struct history_object){ .name = mapped }));
+	file = (struct object_file){ .fd = fd };
+	EXPECT(may_be(&file, &(struct history_object){ .name = mapped }));
 	snprintf(name, sizeof(name), "%s/file (deleted)", work);
-	EXPECT(may_be(fd, &(struct history_object){ .name = name }));
+	EXPECT(may_be(&file, &(struct history_object){ .name = name }));
 	snprintf(name, sizeof(name), "%s/fil", work);
-	EXPECT(!may_be(fd, &(struct history_object){ .name = name }));
+	EXPECT(!may_be(&file, &(struct history_object){ .name = name }));
 	close(fd);
 	fd = open(mapped, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	EXPECT(fd >= 0);

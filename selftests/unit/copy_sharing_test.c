@@ -28,6 +28,9 @@
 /* Whether the file that a process has mapped is ours; and how many functions it has. */
 static bool is_ours[PROCESSES];
 
+/* The inode number of the file. */
+static uint64_t inode_of[PROCESSES];
+
 /* The descriptor of its file, when it is open. */
 static int fd_of[PROCESSES];
 
@@ -106,6 +109,7 @@ bool inspect_open_mapped(struct object_file *file, const struct history_object *
 	*file = (struct object_file){
 		.fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
 		.is_ours = is_ours[known->pid],
+		.inode = inode_of[known->pid],
 	};
 	fd_of[known->pid] = file->fd;
 	return true;
@@ -275,6 +279,27 @@ static void without_build_id(void)
 	copy_sections_free(sections);
 }
 
+/* Another file, of the same name, was mapped there before the first one was opened. */
+static void replaced(void)
+{
+	struct history_object object = object_with(0);
+	struct copy_sections *sections = begin();
+	struct mapping other = mapping;
+	struct sfu_table table;
+
+	is_ours[2] = true;
+	inode_of[2] = 12;
+	object.inode.inode = 11;
+	EXPECT_EQ(get(sections, &object, 2), 0);
+	other.object = 1;
+	object.inode.inode = 12;
+	EXPECT_EQ(copy_sections_find(sections, LOAD + 16, &other, &object, 2, &table),
+		  COPY_SECTION_LATER);
+	copy_sections_work(sections, true);
+	EXPECT_EQ(converting, 2);
+	copy_sections_free(sections);
+}
+
 /* Files of other users wait, however many there are. */
 static void not_behind_others(void)
 {
@@ -304,6 +329,7 @@ int main(void)
 		TAP_TEST(shared),
 		TAP_TEST(of_another_user),
 		TAP_TEST(without_build_id),
+		TAP_TEST(replaced),
 		TAP_TEST(not_behind_others),
 	};
 

@@ -165,10 +165,12 @@ void record_jit_add(struct record_jit *jit, const struct sframe_unwind_profile_r
 	(void)record;
 }
 
-void copies_follow(struct copies *copies, const struct sframe_unwind_profile_record *record)
+void copies_follow(struct copies *copies, const struct sframe_unwind_profile_record *record,
+		   const struct object_inode *inode)
 {
 	(void)copies;
 	(void)record;
+	(void)inode;
 }
 
 void inspect_begin(const volatile sig_atomic_t *is_interrupted, unsigned int ms)

@@ -320,10 +320,12 @@ void copies_remove(struct copies *copies, struct copied_stack *stack)
 }
 
 void copies_follow(struct copies *copies,
-		   const struct sframe_unwind_profile_record *record)
+		   const struct sframe_unwind_profile_record *record,
+		   const struct object_inode *inode)
 {
 	(void)copies;
 	(void)record;
+	(void)inode;
 }
 
 /* The stack of cookie 5 was cut behind its second frame, and has a copy. */

@@ -75,7 +75,8 @@ void rings_map(uint32_t cpu, uint32_t pid, uint64_t time, const char *name, uint
 		char name[8];
 	} map = {
 		.pid = pid, .tid = pid, .start = RINGS_CODE, .size = 4096,
-		.inode = inode, .generation = generation, .protection = PROT_READ | PROT_EXEC,
+		.major = inode ? 8 : 0, .minor = inode ? 1 : 0, .inode = inode,
+		.generation = generation, .protection = PROT_READ | PROT_EXEC,
 	};
 
 	snprintf(map.name, sizeof(map.name), "%s", name);

@@ -107,12 +107,13 @@ void copies_free(struct copies *copies)
 }
 
 void copies_follow(struct copies *copies,
-		   const struct sframe_unwind_profile_record *record)
+		   const struct sframe_unwind_profile_record *record,
+		   const struct object_inode *inode)
 {
 	if (!copies || copies->resume)
 		return;
 	copies->is_lost |= record->kind == SFRAME_UNWIND_PROFILE_LOST;
-	history_add(copies->history, record);
+	history_add_file(copies->history, record, inode);
 	copy_look_follow(copies->look, record);
 }
 

@@ -15,6 +15,7 @@
 #include "include/sframe_unwind_profile.h"
 
 struct copies;
+struct object_inode;
 struct ranges;
 struct sframe_unwind_sample_record;
 struct waiting;
@@ -66,9 +67,10 @@ struct copies *copies_create(const char *command);
 /* The stacks that are left must have no samples. */
 void copies_free(struct copies *copies);
 
-/* Follow what processes map. @copies may be NULL. */
+/* Follow what processes map; @inode: see history_add_file(). @copies may be NULL. */
 void copies_follow(struct copies *copies,
-		   const struct sframe_unwind_profile_record *record);
+		   const struct sframe_unwind_profile_record *record,
+		   const struct object_inode *inode);
 
 /*
  * Another round begins: what was followed tells what the stacks are in that were added in the

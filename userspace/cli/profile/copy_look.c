@@ -214,11 +214,17 @@ void copy_look_follow(struct copy_look *look,
 
 void copy_look_take(struct copy_look *look, struct history *history, uint64_t until)
 {
+	/* Another file may have the name that one had at the last look. */
+	const struct object_inode inode = { .generation = look->until };
+
 	if (!look->pid || until < look->until)
 		return;
 	for (uint32_t i = 0; i < look->nr_seen && !look->is_changed; i++) {
-		look->seen[i].time = look->until;
-		history_add(history, &look->seen[i]);
+		struct sframe_unwind_profile_record *record = &look->seen[i];
+
+		record->time = look->until;
+		history_add_file(history, record,
+				 record->map.name[0] == '/' ? &inode : NULL);
 	}
 	forget_seen(look);
 }

@@ -367,17 +367,20 @@ void copy_sections_work(struct copy_sections *sections, bool is_urgent)
 /* --- files */
 
 /*
- * Returns whether @fd may be @object: another file may be mapped there by now, or the process
- * be another one with its number. What has a build ID is compared by that, when it is read.
+ * Returns whether @file may be @object: another file may be mapped there by now, or the process
+ * be another one with its number. What has a build ID is compared by that, when it is read. The
+ * device is not compared: some file systems have another one for mappings.
  */
-static bool may_be(int fd, const struct history_object *object)
+static bool may_be(const struct object_file *file, const struct history_object *object)
 {
 	const size_t length = strlen(object->name);
 	char path[PATH_MAX];
 
 	if (object->build_id_size)
 		return true;
-	object_file_path(fd, path);
+	if (object->inode.inode && object->inode.inode != file->inode)
+		return false;
+	object_file_path(file->fd, path);
 	return !strncmp(path, object->name, length) &&
 	       (!path[length] || !strcmp(path + length, " (deleted)"));
 }
@@ -400,7 +403,7 @@ static bool open_file(struct file_section *one, const struct history_object *obj
 			 (!inspect_open_in_root(&one->file, &known) &&
 			  !inspect_open(&one->file, known.name, pid))))
 		return false;
-	if ((one->file.is_ours || !one->file.may_block) && may_be(one->file.fd, object))
+	if ((one->file.is_ours || !one->file.may_block) && may_be(&one->file, object))
 		return true;
 	object_file_close(&one->file);
 	return false;

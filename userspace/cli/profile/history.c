@@ -205,19 +205,25 @@ static struct thread *get_thread(struct history *history, uint32_t tid)
 	return &history->threads[nr];
 }
 
+/* @inode: its file, or NULL. */
 static uint32_t add_object(struct history *history,
 			   const struct sframe_unwind_profile_map *map,
-			   uint32_t pid)
+			   uint32_t pid, const struct object_inode *inode)
 {
-	char key[2 * sizeof(map->build_id) + 1] = "", *text = NULL;
+	char key[64] = "", *text = NULL;
 	struct history_object *object;
 	uint32_t nr;
 
 	for (uint32_t i = 0; i < map->build_id_size; i++)
 		snprintf(key + 2 * i, 3, "%02x", map->build_id[i]);
+	if (map->build_id_size)
+		inode = NULL;
 	/* Users can have different files of the same name. */
-	if (history->is_live && !map->build_id_size)
+	else if (history->is_live)
 		snprintf(key, sizeof(key), "%u", pid);
+	else if (inode && (inode->inode || inode->generation))
+		snprintf(key, sizeof(key), "%" PRIx64 ":%" PRIx64 ":%" PRIx64,
+			 inode->device, inode->inode, inode->generation);
 	if (asprintf(&text, "%s %s", key, map->name) < 0)
 		text = table_copy(map->name);
 	nr = strings_add(&history->names, text);
@@ -230,6 +236,8 @@ static uint32_t add_object(struct history *history,
 	object->name = table_copy(map->name);
 	object->build_id_size = map->build_id_size;
 	memcpy(object->build_id, map->build_id, sizeof(map->build_id));
+	if (inode)
+		object->inode = *inode;
 	object->pid = pid;
 	object->start = map->start;
 	object->end = map->start + map->size;
@@ -264,7 +272,8 @@ static uint32_t add_name(struct history *history, const char *name)
 }
 
 static void add_map(struct history *history,
-		    const struct sframe_unwind_profile_record *record)
+		    const struct sframe_unwind_profile_record *record,
+		    const struct object_inode *inode)
 {
 	const struct sframe_unwind_profile_map *map = &record->map;
 	struct change change = { .kind = CHANGE_MAP };
@@ -274,7 +283,8 @@ static void add_map(struct history *history,
 		if (!strncmp(map->name, KERNEL_NAME, strlen(KERNEL_NAME)) &&
 		    history->kernel == TABLE_NONE) {
 			history->kernel_text = map->offset;
-			history->kernel = add_object(history, map, record->pid);
+			history->kernel = add_object(history, map, record->pid,
+						     NULL);
 		}
 		return;
 	}
@@ -288,19 +298,20 @@ static void add_map(struct history *history,
 		.start = map->start,
 		.end = map->start + map->size,
 		.offset = map->offset,
-		.object = add_object(history, map, record->pid),
+		.object = add_object(history, map, record->pid, inode),
 	};
 	add_change(history, change, record);
 }
 
-void history_add(struct history *history,
-		 const struct sframe_unwind_profile_record *record)
+void history_add_file(struct history *history,
+		      const struct sframe_unwind_profile_record *record,
+		      const struct object_inode *inode)
 {
 	struct change change = { 0 };
 
 	switch (record->kind) {
 	case SFRAME_UNWIND_PROFILE_MAP:
-		add_map(history, record);
+		add_map(history, record, inode);
 		break;
 	case SFRAME_UNWIND_PROFILE_COMM:
 		change.kind = CHANGE_COMM;
@@ -321,6 +332,12 @@ void history_add(struct history *history,
 	default:
 		break;
 	}
+}
+
+void history_add(struct history *history,
+		 const struct sframe_unwind_profile_record *record)
+{
+	history_add_file(history, record, NULL);
 }
 
 static int compare(const void *a, const void *b)

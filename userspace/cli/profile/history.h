@@ -54,6 +54,11 @@ bool history_is_full(const struct history *history);
 void history_add(struct history *history,
 		 const struct sframe_unwind_profile_record *record);
 
+/* The same; @inode: of a mapping's file, or NULL. */
+void history_add_file(struct history *history,
+		      const struct sframe_unwind_profile_record *record,
+		      const struct object_inode *inode);
+
 /* Call this after the last record, and before what is below. */
 void history_finish(struct history *history);
 

@@ -15,6 +15,7 @@
 #include "cli/attach/clock.h"
 #include "cli/cli.h"
 #include "cli/profile/copies.h"
+#include "cli/profile/history_object.h"
 #include "cli/profile/record.h"
 #include "cli/profile/record_files.h"
 #include "cli/profile/record_jit.h"
@@ -359,19 +360,30 @@ static int tell_switches(struct record_changes *changes, uint64_t until,
  * Without a build ID, the record has device, inode number and the generation of the inode,
  * which differs if another file gets the same inode number.
  */
-static void add_file(struct record_changes *changes,
-		     struct sframe_unwind_profile_record *record)
+static struct object_inode get_inode(const struct record_changes *changes,
+				     const struct sframe_unwind_profile_record *record)
 {
 	const unsigned char *at = changes->bytes +
 				  sizeof(struct perf_event_header);
 
+	if (record->kind != SFRAME_UNWIND_PROFILE_MAP || record->map.build_id_size)
+		return (struct object_inode){ 0 };
+	return (struct object_inode){
+		.device = makedev(get_u32(at + 32), get_u32(at + 36)),
+		.inode = get_u64(at + 40),
+		.generation = get_u64(at + 48),
+	};
+}
+
+static void add_file(struct record_changes *changes,
+		     struct sframe_unwind_profile_record *record,
+		     const struct object_inode *inode)
+{
 	if (record->kind != SFRAME_UNWIND_PROFILE_MAP)
 		return;
 	if (!record->map.build_id_size)
-		record_files_complete(changes->files, record,
-				      makedev(get_u32(at + 32),
-					      get_u32(at + 36)),
-				      get_u64(at + 40), get_u64(at + 48));
+		record_files_complete(changes->files, record, inode->device,
+				      inode->inode, inode->generation);
 	record_files_add(changes->files, record);
 }
 
@@ -380,6 +392,7 @@ static int write_one(struct record_changes *changes,
 		     struct sframe_unwind_profile_writer *writer)
 {
 	struct sframe_unwind_profile_record record;
+	struct object_inode inode;
 
 	if (header->type == PERF_RECORD_SWITCH ||
 	    header->type == PERF_RECORD_SWITCH_CPU_WIDE) {
@@ -392,11 +405,12 @@ static int write_one(struct record_changes *changes,
 		changes->lost += record.lost;
 	if (record.time > changes->latest)
 		changes->latest = record.time;
+	inode = get_inode(changes, &record);
 	if (changes->files)
-		add_file(changes, &record);
+		add_file(changes, &record, &inode);
 	if (changes->jit)
 		record_jit_add(changes->jit, &record);
-	copies_follow(changes->copies, &record);
+	copies_follow(changes->copies, &record, &inode);
 	if (record.kind == SFRAME_UNWIND_PROFILE_EXIT && changes->switches)
 		add_switched(changes, record.time, record.tid, RECORD_ENDED);
 	return sframe_unwind_profile_write(writer, &record);

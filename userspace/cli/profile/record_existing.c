@@ -106,7 +106,7 @@ static void write_record(void *data,
 		record_files_add(existing->files, record);
 	if (existing->jit)
 		record_jit_add(existing->jit, record);
-	copies_follow(existing->copies, record);
+	copies_follow(existing->copies, record, NULL);
 	if (!existing->error)
 		existing->error = sframe_unwind_profile_write(existing->writer,
 							      record);
