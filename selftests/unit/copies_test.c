@@ -451,10 +451,15 @@ uid_t inspect_user(pid_t pid)
 	return pid;
 }
 
-static void follow(struct copies *copies)
+static void follow_at(struct copies *copies, uint64_t time)
 {
 	for (unsigned int i = 0; i < 3; i++)
-		map_one(copies, 7, 1, i, LOAD + i * 0x10000);
+		map_one(copies, 7, time, i, LOAD + i * 0x10000);
+}
+
+static void follow(struct copies *copies)
+{
+	follow_at(copies, 1);
 }
 
 static struct copies *begin(void)
@@ -696,11 +701,13 @@ static void too_much_happens(void)
 	copies_remove(copies, stack);
 	for (unsigned int i = 0; i < 3; i++)
 		state_of[i] = COPY_SECTION_HERE;
-	follow(copies);
+	follow_at(copies, time_ns);
 	copies_begin_round(copies, UINT64_MAX);
+	time_of = time_ns;
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(stack->is_complete);
+	time_of = 2;
 	copies_free(copies);
 }
 
@@ -750,11 +757,13 @@ static void changes_are_lost(void)
 	EXPECT(!stack->is_complete);
 	copies_remove(copies, stack);
 	/* What is told from then on is known again. */
-	follow(copies);
+	follow_at(copies, time_ns);
 	copies_begin_round(copies, UINT64_MAX);
+	time_of = time_ns;
 	stack = add_and_go(copies, 128);
 	EXPECT(copies_next(copies) == stack);
 	EXPECT(stack->is_complete);
+	time_of = 2;
 	copies_free(copies);
 }
 
@@ -771,6 +780,31 @@ static bool completes(struct copies *copies, uint64_t time)
 	copies_remove(copies, stack);
 	copies_begin_round(copies, UINT64_MAX);
 	return is_complete;
+}
+
+/*
+ * What comes next may be earlier than what was lost, or forgotten, of the ring of another CPU:
+ * "a" may have been mapped before "b" at the same place.
+ */
+static void later_changes_are_lost(void)
+{
+	static const struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST, .lost = 1,
+	};
+	struct copies *copies = begin();
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	copies_follow(copies, &lost, NULL);
+	time_ns += 2;
+	copies_begin_round(copies, UINT64_MAX);
+	follow_at(copies, time_ns - 1);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(!completes(copies, time_ns));
+	follow_at(copies, time_ns);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(completes(copies, time_ns));
+	copies_free(copies);
 }
 
 /*
@@ -837,8 +871,17 @@ static void not_followed_any_more(void)
 	copies_begin_round(copies, UINT64_MAX);
 	time_of = 60002;
 	EXPECT(!add(copies, 128));
-	time_of = 2;
 	second = LOAD + 0x10000 + 16;
+	state_of[1] = COPY_SECTION_HERE;
+	time_ns += 60 * SECOND;
+	/* What was read before may be later than what is read next. */
+	copies_begin_round(copies, UINT64_MAX);
+	follow_at(copies, time_ns - 1);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(!completes(copies, time_ns));
+	follow_at(copies, time_ns);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(completes(copies, time_ns));
 	copies_free(copies);
 }
 
@@ -919,6 +962,7 @@ int main(void)
 		TAP_TEST(without_a_number),
 		TAP_TEST(without_its_frames),
 		TAP_TEST(changes_are_lost),
+		TAP_TEST(later_changes_are_lost),
 		TAP_TEST(looked_at_again),
 		TAP_TEST(not_followed_any_more),
 		TAP_TEST(in_the_wrong_order),

@@ -46,6 +46,7 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @over: those that are.
  * @size: bytes of all.
  * @is_lost: something that has happened to processes was lost.
+ * @since: what happened before is not followed, see forget().
  * @resume: when stacks are completed again, or 0.
  */
 struct copies {
@@ -57,6 +58,7 @@ struct copies {
 	struct copied_list over;
 	size_t size;
 	bool is_lost;
+	uint64_t since;
 	uint64_t resume;
 };
 
@@ -113,6 +115,8 @@ void copies_follow(struct copies *copies,
 	if (!copies || copies->resume)
 		return;
 	copies->is_lost |= record->kind == SFRAME_UNWIND_PROFILE_LOST;
+	if (record->time < copies->since)
+		return;
 	history_add_file(copies->history, record, inode);
 	copy_look_follow(copies->look, record);
 }
@@ -136,8 +140,13 @@ static void forget(struct copies *copies)
 		ranges_put(stack->ranges);
 		stack->ranges = NULL;
 	}
+	/*
+	 * What is read next may be earlier than what was forgotten, or lost, of the ring of another
+	 * CPU: a process would have mapped what that has replaced.
+	 */
+	copies->since = now_ns();
 	if (history_is_inexact(copies->history))
-		copies->resume = now_ns() + PAUSE_NS;
+		copies->resume = copies->since + PAUSE_NS;
 	/* The numbers of its files are those of the history. */
 	copy_sections_free(copies->sections);
 	history_free(copies->history);
@@ -268,8 +277,11 @@ void copies_begin_round(struct copies *copies, uint64_t until)
 	struct copied_stack *stack;
 	uint64_t version;
 
-	if (copies->resume && now_ns() >= copies->resume)
+	if (copies->resume && now_ns() >= copies->resume) {
 		copies->resume = 0;
+		/* What was read in this round was not followed, either. */
+		copies->since = now_ns();
+	}
 	if (is_doubtful(copies)) {
 		forget(copies);
 		return;
