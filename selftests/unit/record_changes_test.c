@@ -20,12 +20,18 @@
 /* --- in place of all that follows processes */
 
 static struct history *history;
-static unsigned int nr_completed;
+static unsigned int nr_completed, nr_lost;
+
+/* So many mappings come while the first one is read. */
+static unsigned int nr_more;
 
 void copies_follow(struct copies *copies, const struct sframe_unwind_profile_record *record,
 		   const struct object_inode *inode)
 {
 	(void)copies;
+	nr_lost += record->kind == SFRAME_UNWIND_PROFILE_LOST;
+	for (; nr_more; nr_more--)
+		rings_map(0, 7, 10, "/lib/a", 11, 1);
 	history_add_file(history, record, inode);
 }
 
@@ -86,6 +92,7 @@ static int begin(void)
 	fd = profile_new();
 	history = history_create(1 << 20);
 	nr_completed = 0;
+	nr_lost = 0;
 	return sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1) ||
 	       record_changes_open(&changes, "test", &targets, NULL);
 }
@@ -175,12 +182,41 @@ static void build_id_found(void)
 	end();
 }
 
+/*
+ * In a ring that was full, something may be missing, also if it became full while it was read. The
+ * kernel tells that with the next record, which may come much later.
+ */
+static void ring_was_full(void)
+{
+	/* The longest record has a name of 4096 bytes; these have 8. */
+	static const struct {
+		unsigned int before, meanwhile;
+		bool is_full;
+	} cases[] = { { 2000, 0, false }, { 2700, 0, true }, { 1, 2699, true }, { 1, 2000, false } };
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		EXPECT_EQ(begin(), 0);
+		for (unsigned int j = 0; j < cases[i].before; j++)
+			rings_map(0, 7, 10, "/lib/a", 11, 1);
+		nr_more = cases[i].meanwhile;
+		EXPECT_EQ(go_on(), 0);
+		EXPECT_EQ(nr_lost, cases[i].is_full);
+		/* Now all of it is read, and it is empty. */
+		EXPECT_EQ(go_on(), 0);
+		nr_lost = 0;
+		EXPECT_EQ(go_on(), 0);
+		EXPECT_EQ(nr_lost, 0);
+		end();
+	}
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(replaced),
 		TAP_TEST(without_file),
 		TAP_TEST(build_id_found),
+		TAP_TEST(ring_was_full),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -4,6 +4,7 @@
  * CPU.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,7 @@
 #include "cli/profile/record_jit.h"
 
 #define RING_PAGES	64u	/* of each CPU, and one */
+#define RECORD_MAX	(PATH_MAX + 256u)	/* bytes of the kernel's largest record */
 
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID	(1 << 14)
@@ -416,13 +418,29 @@ static int write_one(struct record_changes *changes,
 	return sframe_unwind_profile_write(writer, &record);
 }
 
+/*
+ * Returns whether a record may not have fitted into the ring before what is behind @tail was read.
+ * The kernel tells that only with the next record of the same CPU, which may come much later.
+ */
+static bool has_been_full(const struct ring *ring, uint64_t tail)
+{
+	/* What did not fit was written while the kernel saw the old tail. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE) - tail >
+	       RING_PAGES * page_size() - RECORD_MAX;
+}
+
 static int write_ring(struct record_changes *changes, const struct ring *ring,
 		      struct sframe_unwind_profile_writer *writer)
 {
 	const uint64_t head = __atomic_load_n(&ring->page->data_head,
 					      __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
+	static const struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST,
+	};
+	const uint64_t begin = ring->page->data_tail;
 	struct perf_event_header header;
+	uint64_t tail = begin;
 	int ret = 0;
 
 	while (tail < head && !ret) {
@@ -435,6 +453,8 @@ static int write_ring(struct record_changes *changes, const struct ring *ring,
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+	if (has_been_full(ring, begin))
+		copies_follow(changes->copies, &lost, NULL);
 	return ret;
 }
 
