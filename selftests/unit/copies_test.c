@@ -936,6 +936,28 @@ static void replaced_file(void)
 	copies_free(copies);
 }
 
+/* Two files that were there before, with the same name. */
+static void same_name(void)
+{
+	struct copies *copies = begin();
+	uint32_t before;
+
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_LATER;
+	map_one(copies, 8, 1, 0, LOAD);
+	map_one(copies, 8, 1, 0, LOAD + 0x10000);
+	copies_begin_round(copies, UINT64_MAX);
+	pid_of = 8;
+	EXPECT(add(copies, 128));
+	before = last_object;
+	state_of[0] = COPY_SECTION_HERE;
+	copies_begin_round(copies, UINT64_MAX);
+	copies_work(copies, false);
+	EXPECT(last_object != before);
+	pid_of = 7;
+	copies_free(copies);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -967,6 +989,7 @@ int main(void)
 		TAP_TEST(not_followed_any_more),
 		TAP_TEST(in_the_wrong_order),
 		TAP_TEST(replaced_file),
+		TAP_TEST(same_name),
 	};
 
 	write_section();

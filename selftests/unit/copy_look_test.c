@@ -107,13 +107,14 @@ static void seen(void)
 	end();
 }
 
-/* Returns the number of the object that process @pid has mapped now. */
-static uint32_t object_of(uint32_t pid)
+/* Returns the number of the object that process @pid has mapped now as its file @i. */
+static uint32_t object_of(uint32_t pid, unsigned int i)
 {
 	const struct mapping *mapping;
 	uint64_t version;
 
-	mapping = process_find(history_process(history, pid, time_ns, &version), CODE);
+	mapping = process_find(history_process(history, pid, time_ns, &version),
+			       CODE + i * 4096);
 	return mapping ? mapping->object : UINT32_MAX;
 }
 
@@ -125,12 +126,22 @@ static void another_file(void)
 	begin();
 	copy_look_at(look, 100);
 	EXPECT(knows(100, 0));
-	before = object_of(100);
+	before = object_of(100, 0);
 	time_ns += 10 * SECOND;
 	copy_look_at(look, 100);
 	EXPECT(knows(100, 0));
 	EXPECT_EQ(nr_looks, 2);
-	EXPECT(object_of(100) != before);
+	EXPECT(object_of(100, 0) != before);
+	end();
+}
+
+/* Files that are deleted, or in memory, may have the same name at the same time. */
+static void same_name(void)
+{
+	begin();
+	copy_look_at(look, 100);
+	EXPECT(knows(100, 0));
+	EXPECT(object_of(100, 0) != object_of(100, 1));
 	end();
 }
 
@@ -265,6 +276,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(seen),
 		TAP_TEST(another_file),
+		TAP_TEST(same_name),
 		TAP_TEST(not_needed),
 		TAP_TEST(not_yet),
 		TAP_TEST(changed_meanwhile),

@@ -46,6 +46,7 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @over: those that are.
  * @size: bytes of all.
  * @is_lost: something that has happened to processes was lost.
+ * @nr_files: of files whose inode is not known.
  * @since: what happened before is not followed, see forget().
  * @resume: when stacks are completed again, or 0.
  */
@@ -58,6 +59,7 @@ struct copies {
 	struct copied_list over;
 	size_t size;
 	bool is_lost;
+	uint64_t nr_files;
 	uint64_t since;
 	uint64_t resume;
 };
@@ -112,11 +114,18 @@ void copies_follow(struct copies *copies,
 		   const struct sframe_unwind_profile_record *record,
 		   const struct object_inode *inode)
 {
+	struct object_inode unknown = { 0 };
+
 	if (!copies || copies->resume)
 		return;
 	copies->is_lost |= record->kind == SFRAME_UNWIND_PROFILE_LOST;
 	if (record->time < copies->since)
 		return;
+	if (!inode && record->kind == SFRAME_UNWIND_PROFILE_MAP &&
+	    is_file_name(record->map.name)) {
+		unknown.generation = ++copies->nr_files;
+		inode = &unknown;
+	}
 	history_add_file(copies->history, record, inode);
 	copy_look_follow(copies->look, record);
 }

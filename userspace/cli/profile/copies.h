@@ -67,7 +67,11 @@ struct copies *copies_create(const char *command);
 /* The stacks that are left must have no samples. */
 void copies_free(struct copies *copies);
 
-/* Follow what processes map; @inode: see history_add_file(). @copies may be NULL. */
+/*
+ * Follow what processes map. @inode: see history_add_file(). Without that, a file is taken for
+ * another one than all others: deleted ones, and those in memory, may have the same name.
+ * @copies may be NULL.
+ */
 void copies_follow(struct copies *copies,
 		   const struct sframe_unwind_profile_record *record,
 		   const struct object_inode *inode);

@@ -214,17 +214,19 @@ void copy_look_follow(struct copy_look *look,
 
 void copy_look_take(struct copy_look *look, struct history *history, uint64_t until)
 {
-	/* Another file may have the name that one had at the last look. */
-	const struct object_inode inode = { .generation = look->until };
-
 	if (!look->pid || until < look->until)
 		return;
 	for (uint32_t i = 0; i < look->nr_seen && !look->is_changed; i++) {
 		struct sframe_unwind_profile_record *record = &look->seen[i];
+		/*
+		 * Others of the same process may have the same name, as deleted files and those in
+		 * memory do; and so may one at the next look.
+		 */
+		const struct object_inode inode = { .generation = look->until + i };
 
 		record->time = look->until;
 		history_add_file(history, record,
-				 record->map.name[0] == '/' ? &inode : NULL);
+				 is_file_name(record->map.name) ? &inode : NULL);
 	}
 	forget_seen(look);
 }

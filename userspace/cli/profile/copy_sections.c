@@ -423,7 +423,7 @@ static struct file_section *look_for(struct copy_sections *sections,
 	memcpy(one->build_id, object->build_id, sizeof(one->build_id));
 	if (!strcmp(object->name, VDSO))
 		one->file = (struct object_file){ .fd = vdso_copy(), .is_ours = true };
-	else if (object->name[0] != '/' || object->name[1] == '/')
+	else if (!is_file_name(object->name))
 		one->state = COPY_SECTION_NONE;
 	/* Neither depends on the process. */
 	one->is_shared = one->file.fd >= 0 || one->state == COPY_SECTION_NONE;

@@ -43,4 +43,10 @@ struct history_object {
 	bool is_live;
 };
 
+/* Returns whether a mapping of this name is of a file: anonymous memory is called "//anon". */
+static inline bool is_file_name(const char *name)
+{
+	return name[0] == '/' && name[1] != '/';
+}
+
 #endif /* CLI_PROFILE_HISTORY_OBJECT_H */
