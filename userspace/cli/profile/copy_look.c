@@ -12,8 +12,9 @@
 #define USER_MAX	4u
 
 /*
- * A process is not looked at again so soon: it may have nothing where its stacks lead. If too many
- * are known for that, they are forgotten.
+ * A process is not looked at again so soon if that was in vain. When it has been seen, it is known,
+ * as long as nothing is forgotten: there is nothing where its stacks lead. If too many are known
+ * for that, they are forgotten.
  */
 #define AGAIN_NS	(10 * SECOND)
 #define PROCESSES_MAX	65536u
@@ -122,7 +123,7 @@ static void set_again(struct copy_look *look, uint32_t pid, uint64_t time)
 {
 	uint32_t number;
 
-	if (look->pids.nr >= PROCESSES_MAX)
+	if (look->pids.nr >= PROCESSES_MAX && pairs_find(&look->pids, pid, 0) == TABLE_NONE)
 		forget_pids(look);
 	number = pairs_add(&look->pids, pid, 0);
 	look->again = table_grow(look->again, &look->again_room, number,
@@ -190,32 +191,32 @@ void copy_look_at(struct copy_look *look, uint32_t pid)
 		forget_seen(look);
 }
 
+/* Returns whether another process has got the number of one that has ended. */
+static bool is_new_process(const struct sframe_unwind_profile_record *record)
+{
+	return record->kind == SFRAME_UNWIND_PROFILE_FORK && record->task.ppid != record->pid;
+}
+
 void copy_look_follow(struct copy_look *look,
 		      const struct sframe_unwind_profile_record *record)
 {
-	if (!look->pid || record->pid != look->pid || record->time < look->from ||
-	    record->time > look->until)
+	const bool is_exec = record->kind == SFRAME_UNWIND_PROFILE_COMM && record->comm.is_exec;
+
+	if (is_new_process(record) && pairs_find(&look->pids, record->pid, 0) != TABLE_NONE)
+		set_again(look, record->pid, 0);
+	if (!look->pid || record->pid != look->pid)
 		return;
-	switch (record->kind) {
-	case SFRAME_UNWIND_PROFILE_MAP:
-		look->is_changed = true;
-		break;
-	case SFRAME_UNWIND_PROFILE_COMM:
-		look->is_changed |= record->comm.is_exec;
-		break;
-	case SFRAME_UNWIND_PROFILE_FORK:
-		/* Another process has got its number; not if it is a new thread. */
-		look->is_changed |= record->task.ppid != record->pid;
-		break;
-	default:
-		break;
-	}
+	look->is_changed |= is_new_process(record);
+	if (record->time >= look->from && record->time <= look->until)
+		look->is_changed |= is_exec || record->kind == SFRAME_UNWIND_PROFILE_MAP;
 }
 
 void copy_look_take(struct copy_look *look, struct history *history, uint64_t until)
 {
 	if (!look->pid || until < look->until)
 		return;
+	if (!look->is_changed)
+		set_again(look, look->pid, UINT64_MAX);
 	for (uint32_t i = 0; i < look->nr_seen && !look->is_changed; i++) {
 		struct sframe_unwind_profile_record *record = &look->seen[i];
 		/*
