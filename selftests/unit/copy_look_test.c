@@ -26,11 +26,14 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-/* How often they were looked at, how many files each has, and whether all of these are told. */
+/*
+ * How often they were looked at, how many files each has, whether all of these are told, and how
+ * long that takes.
+ */
 static unsigned int nr_looks, nr_files;
 static bool is_all;
+static uint64_t look_ns;
 
-/* It takes 10 ns. */
 bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 {
 	struct sframe_unwind_profile_record record = {
@@ -47,7 +50,7 @@ bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 		fn(data, &record);
 		record.map.start += record.map.size;
 	}
-	time_ns += 10;
+	time_ns += look_ns;
 	return is_all;
 }
 
@@ -70,6 +73,7 @@ static void begin(void)
 	nr_looks = 0;
 	nr_files = 3;
 	is_all = true;
+	look_ns = 10;
 	copy_look_begin(look);
 }
 
@@ -302,6 +306,36 @@ static void many(void)
 	end();
 }
 
+/*
+ * Processes whose mappings take long to be read: the rings are not read meanwhile. Those of one
+ * user do not stop others, and all together take half of the time at most.
+ */
+static void slow(void)
+{
+	const unsigned int seconds = 100;
+
+	for (unsigned int users = 1; users <= 10; users += 9) {
+		uint64_t begun, took = 0;
+		unsigned int nr_others = 0;
+
+		begin();
+		begun = time_ns;
+		for (uint32_t pid = 0; time_ns - begun < seconds * SECOND; pid++) {
+			look_ns = SECOND / 3;
+			took += look_at(100 * (1 + pid % users) + pid / users % 100,
+					100 * (1 + pid % users) + pid / users % 100) * look_ns;
+			look_ns = 10;
+			nr_others += look_at(10000 + pid, 10000 + pid);
+			time_ns += SECOND / 10;
+		}
+		EXPECT(took <= (users > 1 ? seconds / 2 + 2 : seconds / 10 + 2) * SECOND);
+		EXPECT(took >= (users > 1 ? seconds / 4 : seconds / 20) * SECOND);
+		if (users == 1)
+			EXPECT(nr_others > seconds);
+		end();
+	}
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -314,6 +348,7 @@ int main(void)
 		TAP_TEST(changed_meanwhile),
 		TAP_TEST(not_all),
 		TAP_TEST(many),
+		TAP_TEST(slow),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -7,9 +7,15 @@
 #include "cli/profile/inspect.h"
 #include "cli/profile/processes.h"
 
-/* Processes that are looked at in a second, and those of one user. */
-#define LOOKS_MAX	10u
-#define USER_MAX	4u
+/*
+ * What a look uses of each second, and of that of the user whose process it is at. The rings are
+ * not read meanwhile: so a slow one uses more, and all together take half of the time at most,
+ * those of one user a tenth.
+ */
+#define LOOK_NS		(SECOND / 10)
+#define LOOK_TIMES	2u
+#define USER_LOOK_NS	(SECOND / 4)
+#define USER_LOOK_TIMES	10u
 
 /*
  * A process is not looked at again so soon if that was in vain. When it has been seen, it is known,
@@ -29,10 +35,9 @@
  * @pids: numbers of processes that were looked at, or that were to be.
  * @again: when each may be looked at again.
  * @again_room: room for those.
- * @second: when the current second began.
- * @nr: number of looks in it.
+ * @used_until: each look uses time, which begins where that of the last one ended: see earliest().
  * @users: numbers of the users whose processes they were at.
- * @nr_of_user: how many of each.
+ * @user_used_until: the same for each user.
  * @users_room: room for those.
  * @pid: the process that was seen, or 0.
  * @from, @until: when it was looked at.
@@ -47,10 +52,9 @@ struct copy_look {
 	struct pairs pids;
 	uint64_t *again;
 	uint32_t again_room;
-	uint64_t second;
-	uint32_t nr;
+	uint64_t used_until;
 	struct pairs users;
-	uint32_t *nr_of_user;
+	uint64_t *user_used_until;
 	uint32_t users_room;
 	uint32_t pid;
 	uint64_t from;
@@ -88,8 +92,8 @@ static void forget_pids(struct copy_look *look)
 static void forget_users(struct copy_look *look)
 {
 	pairs_free(&look->users);
-	free(look->nr_of_user);
-	look->nr_of_user = NULL;
+	free(look->user_used_until);
+	look->user_used_until = NULL;
 	look->users_room = 0;
 }
 
@@ -131,30 +135,52 @@ static void set_again(struct copy_look *look, uint32_t pid, uint64_t time)
 	look->again[number] = time;
 }
 
-/* Count a look at process @pid. Returns whether its user may have it now. */
-static bool count(struct copy_look *look, uint32_t pid, uint64_t now)
+/* Returns where to count looks at processes of @user. */
+static uint64_t *get_user(struct copy_look *look, uid_t user)
 {
 	uint32_t number;
-	uid_t user;
 
-	if (now - look->second >= SECOND) {
-		look->second = now;
-		look->nr = 0;
+	if (look->users.nr >= PROCESSES_MAX && pairs_find(&look->users, user, 0) == TABLE_NONE)
 		forget_users(look);
-	}
-	if (look->nr >= LOOKS_MAX)
-		return false;
-	user = inspect_user(pid);
-	if (user == PROCESSES_NO_USER)
-		return false;
 	number = pairs_add(&look->users, user, 0);
-	look->nr_of_user = table_grow(look->nr_of_user, &look->users_room, number,
-				      sizeof(*look->nr_of_user));
-	if (look->nr_of_user[number] >= USER_MAX)
-		return false;
-	look->nr_of_user[number]++;
-	look->nr++;
-	return true;
+	look->user_used_until = table_grow(look->user_used_until, &look->users_room, number,
+					   sizeof(*look->user_used_until));
+	return &look->user_used_until[number];
+}
+
+/*
+ * Returns when another look may begin that uses @ns: when these end no more than a second later.
+ * So a few may begin at once, but not again soon.
+ */
+static uint64_t earliest(uint64_t used_until, uint64_t ns)
+{
+	return used_until + ns < SECOND ? 0 : used_until + ns - SECOND;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Count a look that has begun at @begin. */
+static void use(uint64_t *used_until, uint64_t begin, uint64_t ns)
+{
+	*used_until = max(*used_until, begin) + ns;
+}
+
+/* Returns whether process @pid may be looked at now. If not, it is to be tried again later. */
+static bool may_begin(struct copy_look *look, uint32_t pid, uid_t *user, uint64_t now)
+{
+	uint64_t again = earliest(look->used_until, LOOK_NS);
+
+	if (now >= again) {
+		*user = inspect_user(pid);
+		again = *user == PROCESSES_NO_USER ? now + SECOND :
+			earliest(*get_user(look, *user), USER_LOOK_NS);
+	}
+	if (now < again)
+		set_again(look, pid, again);
+	return now >= again;
 }
 
 /* An inspect_fn. */
@@ -174,19 +200,21 @@ static void see(void *data, const struct sframe_unwind_profile_record *record)
 void copy_look_at(struct copy_look *look, uint32_t pid)
 {
 	const uint64_t now = now_ns();
+	uint64_t took;
+	uid_t user;
 	bool is_all;
 
-	if (!look->is_needed || look->pid || is_too_soon(look, pid, now))
+	if (!look->is_needed || look->pid || is_too_soon(look, pid, now) ||
+	    !may_begin(look, pid, &user, now))
 		return;
-	if (!count(look, pid, now)) {
-		set_again(look, pid, look->second + SECOND);
-		return;
-	}
 	set_again(look, pid, now + AGAIN_NS);
 	look->pid = pid;
 	look->from = now;
 	is_all = inspect_process(pid, false, see, look);
 	look->until = now_ns();
+	took = look->until - now;
+	use(&look->used_until, now, max(LOOK_NS, LOOK_TIMES * took));
+	use(get_user(look, user), now, max(USER_LOOK_NS, USER_LOOK_TIMES * took));
 	if (!is_all || look->size > SEEN_MAX)
 		forget_seen(look);
 }

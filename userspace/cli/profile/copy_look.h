@@ -20,8 +20,8 @@ void copy_look_free(struct copy_look *look);
 void copy_look_begin(struct copy_look *look);
 
 /*
- * Look at process @pid, unless it was seen since all was forgotten, or not long ago in vain. What one user's processes may cost is
- * limited, also by the rounds of inspect_begin().
+ * Look at process @pid, unless it was seen since all was forgotten, or not long ago in vain. What
+ * one user's processes may cost is limited, also by the rounds of inspect_begin().
  */
 void copy_look_at(struct copy_look *look, uint32_t pid);
 
