@@ -397,6 +397,23 @@ static void fork_before_mapping(void)
 	end();
 }
 
+/* When processes are read again, earlier mappings do not replace those that are found. */
+static void read_again(void)
+{
+	EXPECT_EQ(begin(), CLI_OK);
+	history_charge(live.load.history, 1ULL << 40);
+	rings_map(1, 7, 60, "/lib/a", 0, 0);
+	EXPECT_EQ(go_on(45), 0);
+	history_charge(live.load.history, 1ULL << 40);
+	rings_map(0, 7, 50, "/lib/b", 0, 0);
+	EXPECT_EQ(go_on(100), 0);
+	EXPECT(has(7, 100, "/lib/a"));
+	rings_map(0, 7, 110, "/lib/b", 0, 0);
+	EXPECT_EQ(go_on(120), 0);
+	EXPECT(has(7, 120, "/lib/b"));
+	end();
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -404,6 +421,7 @@ int main(void)
 		TAP_TEST(fork_before_exec),
 		TAP_TEST(two_mappings),
 		TAP_TEST(fork_before_mapping),
+		TAP_TEST(read_again),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

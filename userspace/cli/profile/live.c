@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/attach/clock.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/profile/attaching.h"
@@ -128,6 +129,7 @@ static void read_processes(struct live *live)
 {
 	const double start = live_now();
 
+	live->since = now_ns();
 	live->load.history = history_create(HISTORY_MAX);
 	history_set_live(live->load.history);
 	processes_inspect(&live->options->targets, &is_interrupted,
@@ -257,7 +259,8 @@ static int write_round(struct live *live,
 
 /*
  * Read what was written: first what happened to processes. What happened while it was written is
- * left for the next round, as some of it may be missing; all samples are from before.
+ * left for the next round, as some of it may be missing; all samples are from before. What happened
+ * before the processes were read is not all here: what has replaced it may have been forgotten.
  */
 static int read_round(struct live *live)
 {
@@ -270,6 +273,7 @@ static int read_round(struct live *live)
 	ret = sframe_unwind_profile_open(&load->profile, live->fd);
 	while (!ret && sframe_unwind_profile_next(load->profile, &record) == 1)
 		if (record->kind != SFRAME_UNWIND_PROFILE_SAMPLE &&
+		    record->time >= live->since &&
 		    !history_is_full(load->history))
 			history_add(load->history, record);
 	if (ret)

@@ -26,6 +26,7 @@ struct pollfd;
  * @load: the records of one round, with names and history of all.
  * @names: how to name addresses.
  * @generation: changes when @load has other names than before.
+ * @since: what exists tells all that happened before.
  * @read_again: when what exists may be read again.
  * @ready: optional: called when all has been started, and before the program runs. Returns
  *	an exit status.
@@ -42,6 +43,7 @@ struct live {
 	struct load load;
 	struct names_options names;
 	unsigned int generation;
+	uint64_t since;
 	double read_again;
 	int (*ready)(struct live *live);
 };
