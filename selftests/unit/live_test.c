@@ -56,13 +56,18 @@ uint32_t record_sampler_event(const struct record_sampler *sampler, uint32_t id)
 	return id;
 }
 
-/* There are none. */
+/* How many there are; whenever one is read, it is later. */
+static unsigned int nr_samples;
+
 int sframe_unwind_sampler_read(struct sframe_unwind_samples *samples,
 			       struct sframe_unwind_sample_record *record)
 {
 	(void)samples;
-	(void)record;
-	return 0;
+	if (!nr_samples)
+		return 0;
+	nr_samples--;
+	*record = (struct sframe_unwind_sample_record){ .time = time_ns++ };
+	return 1;
 }
 
 int sframe_unwind_sampler_control(struct sframe_unwind_samples *samples, unsigned int action,
@@ -414,6 +419,19 @@ static void read_again(void)
 	end();
 }
 
+/* Samples come faster than they are read: a round ends, and the next one goes on. */
+static void without_end(void)
+{
+	EXPECT_EQ(begin(), CLI_OK);
+	nr_samples = 1000;
+	EXPECT_EQ(go_on(45), 0);
+	EXPECT_EQ(nr_samples, 998);
+	EXPECT_EQ(go_on(100), 0);
+	EXPECT_EQ(nr_samples, 996);
+	nr_samples = 0;
+	end();
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -422,6 +440,7 @@ int main(void)
 		TAP_TEST(two_mappings),
 		TAP_TEST(fork_before_mapping),
 		TAP_TEST(read_again),
+		TAP_TEST(without_end),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

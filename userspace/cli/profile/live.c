@@ -232,7 +232,8 @@ static int create_writer(struct live *live,
 }
 
 /*
- * Read samples before changes, so that the mappings made before a sample are known.
+ * Read samples before changes, so that the mappings made before a sample are known. Those taken
+ * meanwhile are left, but for one: processes can cause them faster than they are read.
  * If all CPUs are sampled, drop the samples of this process: printing a sample could
  * cause another one, without end.
  */
@@ -240,11 +241,12 @@ static int write_round(struct live *live,
 		       struct sframe_unwind_profile_writer *writer)
 {
 	const uint32_t own = live->options->targets.nr ? 0 : getpid();
-	struct sframe_unwind_sample_record sample;
+	struct sframe_unwind_sample_record sample = { 0 };
+	const uint64_t until = now_ns();
 	uint64_t latest = 0;
 	int ret = 0;
 
-	while (!ret &&
+	while (!ret && sample.time <= until &&
 	       sframe_unwind_sampler_read(live->sampler.samples, &sample) == 1) {
 		if (own && sample.pid == own)
 			continue;

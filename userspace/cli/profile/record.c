@@ -90,22 +90,20 @@ static void catch_signals(const struct record_options *options)
 		sigaction(SIGUSR2, &action, NULL);
 }
 
-/* Write what the rings contain. Returns 0 or an error of the writer. */
-static int write_round(struct record *record)
+/*
+ * Write the samples that were taken before @until, and perhaps one more: all that is left may never
+ * be read, because processes can cause samples faster.
+ */
+static int write_samples(struct record *record, uint64_t until)
 {
 	struct record_output *output = &record->output;
-	struct sframe_unwind_sample_record sample;
+	struct sframe_unwind_sample_record sample = { 0 };
 	struct record_copy copy;
 	uint32_t event;
-	int ret;
+	int ret = 0;
 
-	inspect_begin(&is_interrupted, record->inspect_ms);
-	ret = record_changes_write(record->changes, output->writer,
-				   &output->latest);
-	if (record->copies)
-		copies_begin_round(record->copies,
-				   record_changes_until(record->changes));
-	while (!ret && record_sampler_read(&record->sampler, &sample, &copy) == 1) {
+	while (!ret && sample.time <= until &&
+	       record_sampler_read(&record->sampler, &sample, &copy) == 1) {
 		event = record_sampler_event(&record->sampler, sample.event);
 		if (sample.type == SFRAME_UNWIND_RECORD_SAMPLE &&
 		    sample.time > output->latest)
@@ -114,6 +112,24 @@ static int write_round(struct record *record)
 				record->options.events[event].is_off_cpu,
 				output->writer);
 	}
+	return ret;
+}
+
+/* Write what the rings contain. Returns 0 or an error of the writer. */
+static int write_round(struct record *record)
+{
+	struct record_output *output = &record->output;
+	uint64_t until;
+	int ret;
+
+	inspect_begin(&is_interrupted, record->inspect_ms);
+	ret = record_changes_write(record->changes, output->writer,
+				   &output->latest);
+	until = record_changes_until(record->changes);
+	if (record->copies)
+		copies_begin_round(record->copies, until);
+	if (!ret)
+		ret = write_samples(record, until);
 	if (!ret && record->copies)
 		ret = record_waiting_complete(record->waiting, false,
 					      output->writer);
