@@ -214,16 +214,17 @@ static uint32_t add_object(struct history *history,
 	struct history_object *object;
 	uint32_t nr;
 
-	for (uint32_t i = 0; i < map->build_id_size; i++)
-		snprintf(key + 2 * i, 3, "%02x", map->build_id[i]);
-	if (map->build_id_size)
+	/* Which of the files of this name it is. */
+	if (map->build_id_size) {
+		for (uint32_t i = 0; i < map->build_id_size; i++)
+			snprintf(key + 2 * i, 3, "%02x", map->build_id[i]);
 		inode = NULL;
-	/* Users can have different files of the same name. */
-	else if (history->is_live)
+	} else if (history->is_live) {
 		snprintf(key, sizeof(key), "%u", pid);
-	else if (inode && (inode->inode || inode->generation))
+	} else if (inode && (inode->inode || inode->generation)) {
 		snprintf(key, sizeof(key), "%" PRIx64 ":%" PRIx64 ":%" PRIx64,
 			 inode->device, inode->inode, inode->generation);
+	}
 	if (asprintf(&text, "%s %s", key, map->name) < 0)
 		text = table_copy(map->name);
 	nr = strings_add(&history->names, text);
