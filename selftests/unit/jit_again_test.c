@@ -175,7 +175,7 @@ static void end_of_a_run(void)
 		for (unsigned int j = 0; j < 10; j++)
 			put_fde(CODE + 0x1000 + 0x200000000 + 0x20 * j, 0x20, 16);
 		EXPECT_EQ(make(), 0);
-		nr = section.eh_frame.functions.size / sizeof(struct jit_function);
+		nr = section.eh_frame.functions.size / sizeof(struct code);
 		EXPECT_EQ(nr, others[i].nr_functions);
 		EXPECT_EQ(section.eh_frame.is_unsorted, others[i].is_unsorted);
 		EXPECT_EQ(section.eh_frame.start, CODE);
@@ -193,6 +193,134 @@ static void end_of_a_run(void)
 	sfu_jit_section_free(&section);
 }
 
+/* FDEs with @size bytes of instructions, which set the offset by those at @at. */
+static void put_padded(uint64_t start, uint64_t code_size, size_t size, size_t at,
+		       unsigned char offset)
+{
+	unsigned char fde[24 + 64] = { 0 };
+	const uint32_t words[] = { 20 + size, output_size + 4 };
+
+	memcpy(fde, words, 8);
+	memcpy(fde + 8, &start, 8);
+	memcpy(fde + 16, &code_size, 8);
+	fde[24 + at] = 0x0e;
+	fde[24 + at + 1] = offset;
+	put(fde, 24 + size);
+}
+
+/* No byte is left out when instructions are compared. */
+static void each_byte_counts(void)
+{
+	for (size_t size = 4; size <= 52; size++)
+		for (size_t at = 0; at + 2 <= size; at++) {
+			begin(8);
+			for (unsigned int i = 0; i < 6; i++)
+				put_padded(CODE + 0x20 * i, 0x20, size, at, i == 3 ? 24 : 16);
+			EXPECT_EQ(make(), 0);
+			for (unsigned int i = 0; i < 6; i++)
+				EXPECT_EQ(cfa_at(CODE + 0x20 * i), i == 3 ? 24 : 16);
+			EXPECT_EQ(cfa_at(CODE + 0x20 * 6), 0);
+			sfu_jit_section_free(&section);
+		}
+}
+
+/* Alternately from two CIEs, which differ in the offset at entry. */
+static void other_cie(void)
+{
+	size_t second, at;
+
+	begin(8);
+	second = output_size;
+	put(output, second);
+	output[second + 15] = 24;
+	for (unsigned int i = 0; i < 20; i++) {
+		at = output_size;
+		put_fde(CODE + 0x20 * i, 0x20, 40);
+		if (i / 5 % 2) {
+			const uint32_t back = at + 4 - second;
+
+			memcpy(output + at + 4, &back, 4);
+		}
+	}
+	EXPECT_EQ(make(), 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		EXPECT_EQ(cfa_at(CODE + 0x20 * i), i / 5 % 2 ? 24 : 8);
+		EXPECT_EQ(cfa_at(CODE + 0x20 * i + 4), 40);
+	}
+	sfu_jit_section_free(&section);
+}
+
+/* Padding between the functions of a run, and gaps that other code may lie in. */
+static void gaps_in_a_run(void)
+{
+	for (unsigned int gap = 0; gap < 40; gap += 5) {
+		const size_t nr_ranges = gap > 15 ? 300 : 1;
+
+		/* The second time, the rows are known. */
+		for (unsigned int j = 0; j < 2; j++) {
+			begin(8);
+			for (unsigned int i = 0; i < 300; i++)
+				put_fde(CODE + (0x20 + gap) * i, 0x20, 16);
+			EXPECT_EQ(make(), 0);
+			EXPECT_EQ(nr_jit_ranges(&section.ranges), nr_ranges);
+			for (unsigned int i = 0; i < 300; i++) {
+				EXPECT_EQ(cfa_at(CODE + (0x20 + gap) * i + 3), 8);
+				EXPECT_EQ(cfa_at(CODE + (0x20 + gap) * i + 0x1f), 16);
+				if (gap)
+					EXPECT_EQ(cfa_at(CODE + (0x20 + gap) * i + 0x20), 0);
+			}
+			for (size_t i = 0; i < nr_ranges; i++) {
+				const struct jit_range *range = jit_range_at(&section.ranges, i);
+
+				EXPECT_EQ(range->start, CODE + (0x20 + gap) * i);
+				EXPECT_EQ(range->end, CODE + (nr_ranges > 1 ? i * (0x20 + gap) :
+							      299 * (0x20 + gap)) + 0x20);
+			}
+		}
+	}
+	sfu_jit_section_free(&section);
+}
+
+/* Behind the length 0 of the last entry nothing is read. */
+static void nothing_behind_the_end(void)
+{
+	unsigned char *end;
+
+	for (unsigned int i = 1; i < 10; i++) {
+		begin(8);
+		for (unsigned int j = 0; j < i; j++)
+			put_fde(CODE + 0x20 * j, 0x20, 16);
+		put("\0\0\0", 4);
+		end = malloc(output_size);
+		memcpy(end, output, output_size);
+		EXPECT_EQ(sfu_jit_section_make(end, &section), 0);
+		EXPECT_EQ(nr_functions(&section.eh_frame), i);
+		free(end);
+	}
+	sfu_jit_section_free(&section);
+}
+
+/* Functions of gigabytes, whose sum is close to what does not fit in the addresses. */
+static void large_functions(void)
+{
+	for (unsigned int j = 0; j < 4; j++) {
+		const uint64_t size = j / 2 ? UINT32_MAX : INT32_MAX;
+		const uint64_t start = j % 2 ? CODE : UINT64_MAX - 20 * size;
+
+		begin(8);
+		for (unsigned int i = 0; i < 21; i++)
+			put_fde(start + size * i, size, 16);
+		EXPECT_EQ(make(), 0);
+		/* The last one wraps. */
+		EXPECT_EQ(nr_functions(&section.eh_frame), j % 2 ? 21 : 20);
+		for (unsigned int i = 0; i < 20; i++) {
+			EXPECT_EQ(cfa_at(start + size * i), 8);
+			EXPECT_EQ(cfa_at(start + size * i + size - 1), 16);
+		}
+	}
+	sfu_jit_section_free(&section);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -200,6 +328,11 @@ int main(void)
 		TAP_TEST(other_instructions),
 		TAP_TEST(smallest_first),
 		TAP_TEST(end_of_a_run),
+		TAP_TEST(each_byte_counts),
+		TAP_TEST(other_cie),
+		TAP_TEST(gaps_in_a_run),
+		TAP_TEST(nothing_behind_the_end),
+		TAP_TEST(large_functions),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -368,10 +368,10 @@ static void try_random(struct jit_section *section)
 	EXPECT_EQ(err, has_any ? 0 : -ENODATA);
 	EXPECT_EQ(nr_functions(&section->eh_frame), nr);
 	for (unsigned int i = 0; i < nr; i++) {
-		const struct jit_function *function = function_at(&section->eh_frame, i);
+		const struct code *function = function_at(&section->eh_frame, i);
 
 		EXPECT_EQ(function->start, functions[i].start);
-		EXPECT_EQ(function->end, functions[i].start + functions[i].size);
+		EXPECT_EQ(code_end(function), functions[i].start + functions[i].size);
 	}
 	if (!err) {
 		written = malloc(section->size);

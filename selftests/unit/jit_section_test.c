@@ -510,11 +510,11 @@ static void some_without_a_form(void)
 	/* All of it is told: what was there before is gone. */
 	EXPECT_EQ(nr_functions(&section.section.eh_frame), 3);
 	for (unsigned int i = 0; i < 3; i++) {
-		const struct jit_function *function =
+		const struct code *function =
 			function_at(&section.section.eh_frame, i);
 
 		EXPECT_EQ(function->start, CODE + 0x20 * i);
-		EXPECT_EQ(function->end, CODE + 0x20 * i + 0x20);
+		EXPECT_EQ(code_end(function), CODE + 0x20 * i + 0x20);
 	}
 	unmake(&section);
 }

@@ -10,6 +10,12 @@
 /* Offset in an FDE of what is behind the code, if that is two addresses of 8 bytes. */
 #define CODE_END (2 * WORD + 16)
 
+/*
+ * Of functions that are read many at once: the largest gap between two, and how much longer each can
+ * be than its rows need.
+ */
+#define ALIKE_BYTES INT32_MAX
+
 /**
  * struct reading - a section being read
  *
@@ -70,23 +76,20 @@ static bool read_address(struct reader *reader, uint8_t encoding, uint64_t *valu
  * dropped.
  */
 static inline bool read_code(struct reader *reader, const struct cie *cie,
-			     struct jit_function *function)
+			     struct code *function)
 {
-	uint64_t size;
-
 	/* In most cases there are two words. */
 	if (cie->encoding == DW_EH_PE_absptr && reader->end - reader->at >= 16) {
 		memcpy(&function->start, reader->at, 8);
-		memcpy(&size, reader->at + 8, 8);
+		memcpy(&function->size, reader->at + 8, 8);
 		reader->at += 16;
 	} else if (!read_address(reader, cie->encoding, &function->start) ||
-		   !read_address(reader, cie->encoding & 0x0f, &size)) {
+		   !read_address(reader, cie->encoding & 0x0f, &function->size)) {
 		return false;
 	}
 	if (cie->has_length)
 		reader_skip(reader, reader_uleb128(reader));
-	function->end = function->start + size;
-	return function->start && function->end > function->start;
+	return function->start && code_end(function) > function->start;
 }
 
 /* Set what is known of the CIE at @cie_at, of the FDE at @at. */
@@ -123,12 +126,40 @@ static int use_program(struct reading *reading, const struct reader *instruction
 	return err;
 }
 
+static struct jit_run *last_run(const struct buffer *runs)
+{
+	return (struct jit_run *)(runs->bytes + runs->size) - 1;
+}
+
+/*
+ * Append @function to the last run, if that has the same program, or to a new one, for which there
+ * is room. @end: where the function in front of it ends.
+ */
+static void add_to_run(struct reading *reading, const struct code *function, uint64_t end)
+{
+	struct buffer *runs = &reading->to->runs;
+	const struct jit_run new = { .program = reading->number };
+	struct jit_run *run;
+
+	if (runs->size && last_run(runs)->program == reading->number) {
+		run = last_run(runs);
+		run->gaps |= function->start - end;
+	} else {
+		buffer_put(runs, &new, sizeof(new));
+		run = last_run(runs);
+	}
+	run->count++;
+	if (function->size <= reading->program->last_start)
+		run->gaps = UINT64_MAX;
+}
+
 static inline int read_fde(struct reading *reading, const unsigned char *at)
 {
 	const unsigned char *cie_at = at + WORD - word_at(at + WORD);
 	struct reader reader = entry_contents(at);
 	struct eh_frame *to = reading->to;
-	struct jit_function function;
+	struct code function;
+	uint64_t end;
 	int err = 0;
 
 	if (cie_at != reading->cie_at)
@@ -138,16 +169,20 @@ static inline int read_fde(struct reading *reading, const unsigned char *at)
 	err = sfu_budget_reserve(reading->budget, &to->functions, sizeof(function),
 				 "functions");
 	if (!err)
-		err = use_program(reading, &reader, function.end - function.start);
+		err = sfu_budget_reserve(reading->budget, &to->runs, sizeof(struct jit_run),
+					 "functions");
+	if (!err)
+		err = use_program(reading, &reader, function.size);
 	if (err)
 		return err;
 	reading->program_of = at;
-	function.program = reading->number;
 	buffer_put(&to->functions, &function, sizeof(function));
+	add_to_run(reading, &function, to->end);
 	/* The end is that of the function in front of it, as long as they are in order. */
 	to->is_unsorted |= function.start < to->end;
 	to->start = function.start < to->start ? function.start : to->start;
-	to->end = function.end > to->end ? function.end : to->end;
+	end = code_end(&function);
+	to->end = end > to->end ? end : to->end;
 	return 0;
 }
 
@@ -163,50 +198,146 @@ static bool is_length(uint32_t length)
 	return length >= WORD && length < 0xfffffff0;
 }
 
+/**
+ * struct alike - FDEs being read that are like the one in front of them
+ *
+ * @next: the first one that was not read.
+ * @instructions: those of the FDE that was read.
+ * @stride: size of each FDE.
+ * @back: how far the CIE is in front of @next, as an FDE there would have it.
+ * @least: each function must have as many bytes, and fewer than ALIKE_BYTES more.
+ * @to, @limit: where the functions are put; only in front of @limit.
+ * @end: where the last function ends.
+ * @gaps: see struct jit_run.
+ */
+struct alike {
+	const unsigned char *next;
+	const unsigned char *instructions;
+	uint32_t stride;
+	uint32_t back;
+	uint64_t least;
+	struct code *to;
+	struct code *limit;
+	uint64_t end;
+	uint64_t gaps;
+};
+
+static inline uint64_t quad_at(const unsigned char *at)
+{
+	uint64_t quad;
+
+	memcpy(&quad, at, sizeof(quad));
+	return quad;
+}
+
+/*
+ * Read FDEs whose instructions, with augmentation data in front of them, are @nr_quads times 8
+ * bytes; 0: any number of bytes, from 8 on. This is inlined for each number, so that the quads are
+ * in registers.
+ */
+__attribute__((always_inline))
+static inline void read_quads(struct alike *alike, unsigned int nr_quads)
+{
+	const unsigned char *next = alike->next, *const wanted = alike->instructions;
+	const uint32_t stride = alike->stride, length = stride - WORD;
+	const uint64_t less = -alike->least;
+	const uint64_t a = quad_at(wanted), b = nr_quads > 1 ? quad_at(wanted + 8) : 0,
+		       c = nr_quads > 2 ? quad_at(wanted + 16) : 0,
+		       d = nr_quads > 3 ? quad_at(wanted + 24) : 0;
+	uint64_t gap, end = alike->end, gaps = alike->gaps;
+	struct code *to = alike->to, *const limit = alike->limit;
+	uint32_t back = alike->back;
+
+	/* At the end of a section nothing is behind the length. */
+	while (to < limit && word_at(next) == length && word_at(next + WORD) == back) {
+		const unsigned char *instructions = next + CODE_END;
+
+		if (nr_quads ? quad_at(instructions) != a ||
+			       (nr_quads > 1 && quad_at(instructions + 8) != b) ||
+			       (nr_quads > 2 && quad_at(instructions + 16) != c) ||
+			       (nr_quads > 3 && quad_at(instructions + 24) != d) :
+			       !has_same_bytes(instructions, wanted, stride - CODE_END))
+			break;
+		memcpy(to, next + 2 * WORD, sizeof(*to));
+		/* What is below 0 is large. */
+		gap = to->start - end;
+		if ((gap | (to->size + less)) > ALIKE_BYTES)
+			break;
+		gaps |= gap;
+		end = code_end(to);
+		to++;
+		next += stride;
+		back += stride;
+	}
+	alike->next = next;
+	alike->to = to;
+	alike->end = end;
+	alike->gaps = gaps;
+}
+
+/* Most FDEs have few instructions, and are padded to a multiple of 8 bytes. */
+static void read_all(struct alike *alike)
+{
+	switch (alike->stride - CODE_END) {
+	case 8:
+		return read_quads(alike, 1);
+	case 16:
+		return read_quads(alike, 2);
+	case 24:
+		return read_quads(alike, 3);
+	case 32:
+		return read_quads(alike, 4);
+	default:
+		return read_quads(alike, 0);
+	}
+}
+
 /*
  * Read the FDEs behind the one at @at, which was read, as long as they differ from it in their
- * code only, and this is in order: as read_fde() does, in a fraction of the time. Returns the
- * address of the last one.
+ * code only, and this is in order and not shorter than their rows: as read_fde() does, in a
+ * fraction of the time. Returns the address of the last one.
  */
 static const unsigned char *read_alike(struct reading *reading, const unsigned char *at)
 {
-	struct buffer *functions = &reading->to->functions;
-	struct jit_function *last = (struct jit_function *)(functions->bytes +
-							    functions->size) - 1;
-	const struct jit_function *first = last,
-				  *limit = (struct jit_function *)functions->bytes +
-					   functions->space / sizeof(*last) - 1;
-	const uint32_t length = word_at(at), number = reading->number;
-	const unsigned char *const cie_at = reading->cie_at, *next = at + WORD + length;
-	uint64_t start, size, end = last->end;
+	struct eh_frame *to = reading->to;
+	struct buffer *functions = &to->functions;
+	struct jit_run *run = last_run(&to->runs);
+	struct code *const first = (struct code *)(functions->bytes + functions->size);
+	const uint32_t stride = WORD + word_at(at), back = word_at(at + WORD);
+	const size_t room = (functions->space - functions->size) / sizeof(*first);
+	/* CIEs are not further away. */
+	const size_t most = (UINT32_MAX - back) / stride;
+	struct alike alike = {
+		.next = at + stride,
+		.instructions = at + CODE_END,
+		.stride = stride,
+		.back = back + stride,
+		.least = reading->program->last_start + 1,
+		.to = first,
+		.limit = first + (room < most ? room : most),
+		.end = to->end,
+		.gaps = run->gaps,
+	};
 
-	while (last < limit && word_at(next) == length &&
-	       next + WORD - word_at(next + WORD) == cie_at) {
-		/* Augmentation data are compared with the instructions. */
-		if (!has_same_bytes(at + CODE_END, next + CODE_END, length + WORD - CODE_END))
-			break;
-		memcpy(&start, next + 2 * WORD, sizeof(start));
-		memcpy(&size, next + 2 * WORD + sizeof(start), sizeof(size));
-		if (start < end || size - 1 >= MAX_FUNCTION || start > UINT64_MAX - size)
-			break;
-		end = start + size;
-		*++last = (struct jit_function){ start, end, number };
-		next += WORD + length;
-	}
-	functions->size += (last - first) * sizeof(*last);
-	reading->to->end = end;
-	return next - WORD - length;
+	read_all(&alike);
+	functions->size += (alike.to - first) * sizeof(*first);
+	run->count += alike.to - first;
+	run->gaps = alike.gaps;
+	to->end = alike.end;
+	return alike.next - stride;
 }
 
 /*
  * Returns whether others may be like the FDE at @at, which was read: if it was the last one of
- * the section by its address, is not malformed, and has a code of two words.
+ * the section by its address, is not malformed, and has a code of two words. They are fewer than
+ * 2^28, so none reaches the end of the address space.
  */
 static bool may_be_alike(const struct reading *reading, const unsigned char *at)
 {
 	const struct eh_frame *to = reading->to;
 
 	return reading->program && reading->program->size != PROGRAM_ALONE &&
+	       reading->program->last_start < ALIKE_BYTES && to->end < 1ULL << 62 &&
 	       reading->cie->encoding == DW_EH_PE_absptr && !to->is_unsorted &&
 	       word_at(at) + WORD >= CODE_END + 8;
 }
@@ -250,24 +381,26 @@ int sfu_eh_frame_read(const unsigned char *begin, struct budget *budget,
 
 	sfu_programs_limit(&to->programs);
 	to->functions.size = 0;
+	to->runs.size = 0;
 	to->start = UINT64_MAX;
 	to->end = 0;
 	to->is_unsorted = false;
 	err = read_entries(&reading, begin);
-	if (err)
+	if (err) {
 		to->functions.size = 0;
+		to->runs.size = 0;
+	}
 	return err;
 }
 
 /* Append the spans of @function. */
-static int add_spans(const struct eh_frame *eh_frame, const struct jit_function *function,
-		     struct budget *budget, struct cfi *cfi)
+static int add_spans(const struct eh_frame *eh_frame, const struct jit_program *program,
+		     const struct code *function, struct budget *budget, struct cfi *cfi)
 {
-	const struct jit_program *program = program_at(&eh_frame->programs, function->program);
 	const size_t size = program->count * sizeof(struct span);
 	struct cfi_fde fde = {
 		.start = function->start,
-		.end = function->end,
+		.end = code_end(function),
 		.first = nr_spans(&cfi->spans),
 		.order = nr_fdes(cfi),
 	};
@@ -294,12 +427,18 @@ static int add_spans(const struct eh_frame *eh_frame, const struct jit_function 
 int sfu_eh_frame_spans(const struct eh_frame *eh_frame, struct budget *budget,
 		       struct buffer *spans)
 {
+	const struct code *function = function_at(eh_frame, 0);
 	struct cfi cfi = { 0 };
 	int err = 0;
 
 	*spans = (struct buffer){ 0 };
-	for (size_t i = 0; !err && i < nr_functions(eh_frame); i++)
-		err = add_spans(eh_frame, function_at(eh_frame, i), budget, &cfi);
+	for (size_t i = 0; !err && i < nr_runs(eh_frame); i++) {
+		const struct jit_run *run = run_at(eh_frame, i);
+
+		for (size_t j = 0; !err && j < run->count; j++)
+			err = add_spans(eh_frame, program_at(&eh_frame->programs, run->program),
+					function++, budget, &cfi);
+	}
 	if (!err)
 		err = sfu_span_merge(budget, spans, &cfi);
 	cfi_free(budget, &cfi);
@@ -309,6 +448,7 @@ int sfu_eh_frame_spans(const struct eh_frame *eh_frame, struct budget *budget,
 void sfu_eh_frame_free(struct eh_frame *eh_frame, struct budget *budget)
 {
 	sfu_budget_free(budget, &eh_frame->functions);
+	sfu_budget_free(budget, &eh_frame->runs);
 	sfu_programs_free(&eh_frame->programs, budget);
 }
 
@@ -317,7 +457,7 @@ static bool find_start(const unsigned char *begin, const unsigned char *at, uint
 {
 	const unsigned char *cie_at = at + WORD - word_at(at + WORD);
 	struct reader reader = entry_contents(at), instructions;
-	struct jit_function function;
+	struct code function;
 	struct cie cie;
 
 	*start = 0;

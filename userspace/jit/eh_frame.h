@@ -8,24 +8,35 @@
 #define SFRAME_UNWIND_JIT_EH_FRAME_H
 
 #include "jit/programs.h"
+#include "lib/writer.h"
 
-/* The code of an FDE: [start, end), and the number of its program. */
-struct jit_function {
-	uint64_t start;
-	uint64_t end;
+/**
+ * struct jit_run - functions that follow each other and have the same program
+ *
+ * @count: number of these functions, at least 1.
+ * @program: number of the program.
+ * @gaps: the sizes of all gaps between them, ored: if it is below a power of two, so is each of
+ *	them. UINT64_MAX if a function ends where the last row of the program begins, or in front
+ *	of that.
+ */
+struct jit_run {
+	size_t count;
 	uint32_t program;
+	uint64_t gaps;
 };
 
 /**
  * struct eh_frame - what was read
  *
- * @functions: array of struct jit_function, in the order of the FDEs.
+ * @functions: array of struct code, in the order of the FDEs.
+ * @runs: array of struct jit_run, which has each of them once, in the same order.
  * @programs: theirs, and others of earlier announcements.
  * @start, @end: where the lowest function starts, and the highest one ends; if there are any.
  * @is_unsorted: the functions are not in the order of their addresses, or overlap.
  */
 struct eh_frame {
 	struct buffer functions;
+	struct buffer runs;
 	struct programs programs;
 	uint64_t start;
 	uint64_t end;
@@ -34,13 +45,22 @@ struct eh_frame {
 
 static inline size_t nr_functions(const struct eh_frame *eh_frame)
 {
-	return eh_frame->functions.size / sizeof(struct jit_function);
+	return eh_frame->functions.size / sizeof(struct code);
 }
 
-static inline struct jit_function *function_at(const struct eh_frame *eh_frame,
-					       size_t number)
+static inline const struct code *function_at(const struct eh_frame *eh_frame, size_t number)
 {
-	return (struct jit_function *)eh_frame->functions.bytes + number;
+	return (const struct code *)eh_frame->functions.bytes + number;
+}
+
+static inline size_t nr_runs(const struct eh_frame *eh_frame)
+{
+	return eh_frame->runs.size / sizeof(struct jit_run);
+}
+
+static inline const struct jit_run *run_at(const struct eh_frame *eh_frame, size_t number)
+{
+	return (const struct jit_run *)eh_frame->runs.bytes + number;
 }
 
 /*

@@ -172,6 +172,14 @@ static int add_program(struct programs *programs, struct budget *budget, uint32_
 	return 0;
 }
 
+/* Returns whether the program looked for last has @instructions. There is at least one. */
+static bool is_last(const struct programs *programs, uint32_t cie,
+		    const struct reader *instructions)
+{
+	return is_program(programs, program_at(programs, programs->last), cie,
+			  instructions->at, instructions->end - instructions->at);
+}
+
 int sfu_programs_find(struct programs *programs, struct budget *budget, uint32_t cie,
 		      const struct reader *instructions, uint64_t size, uint32_t *number)
 {
@@ -183,17 +191,24 @@ int sfu_programs_find(struct programs *programs, struct budget *budget, uint32_t
 		*number = nr_programs(programs);
 		return add_program(programs, budget, cie, instructions, size, true);
 	}
+	if (nr_programs(programs) && is_last(programs, cie, instructions)) {
+		*number = programs->last;
+		return 0;
+	}
 	slot = &programs->slots[hash_program(cie, instructions)];
 	if (*slot) {
-		*number = *slot - 1;
-		if (is_program(programs, program_at(programs, *number), cie,
-			       instructions->at, instructions->end - instructions->at))
+		programs->last = *slot - 1;
+		if (is_last(programs, cie, instructions)) {
+			*number = programs->last;
 			return 0;
+		}
 	}
 	*number = nr_programs(programs);
 	err = add_program(programs, budget, cie, instructions, MAX_FUNCTION, false);
-	if (!err)
+	if (!err) {
+		programs->last = *number;
 		*slot = *number + 1;
+	}
 	return err;
 }
 
@@ -205,6 +220,7 @@ void sfu_programs_limit(struct programs *programs)
 	programs->programs.size = 0;
 	programs->spans.size = 0;
 	programs->bytes.size = 0;
+	programs->last = 0;
 	memset(programs->slots, 0, sizeof(programs->slots));
 }
 
@@ -214,5 +230,6 @@ void sfu_programs_free(struct programs *programs, struct budget *budget)
 	sfu_budget_free(budget, &programs->programs);
 	sfu_budget_free(budget, &programs->spans);
 	sfu_budget_free(budget, &programs->bytes);
+	programs->last = 0;
 	memset(programs->slots, 0, sizeof(programs->slots));
 }

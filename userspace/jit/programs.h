@@ -74,6 +74,7 @@ struct jit_program {
  * @spans: array of struct span.
  * @bytes: copies of instructions; encoded rows.
  * @slots: by the hash of instructions: number of a program plus 1, or 0.
+ * @last: number of the program that was looked for last, if there is one.
  */
 struct programs {
 	struct buffer cies;
@@ -81,6 +82,7 @@ struct programs {
 	struct buffer spans;
 	struct buffer bytes;
 	uint32_t slots[1 << PROGRAM_SLOT_BITS];
+	uint32_t last;
 };
 
 static inline struct jit_program *program_at(const struct programs *programs,

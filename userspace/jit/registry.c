@@ -333,7 +333,7 @@ static void end_older(int fd, const struct eh_frame *code, const struct entry *e
 	if (!nr || !find_code(code->start, code->end))
 		return;
 	for (size_t i = 0; i < nr; i++)
-		end_between(fd, function_at(code, i)->start, function_at(code, i)->end);
+		end_between(fd, function_at(code, i)->start, code_end(function_at(code, i)));
 	for (size_t i = 0; entry && i < entry->nr_ranges; i++)
 		end_between(fd, entry->ranges[i].interval.start,
 			    entry->ranges[i].interval.end);

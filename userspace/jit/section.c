@@ -124,39 +124,6 @@ static int write_first(struct output *output, struct jit_program *program,
 	return 0;
 }
 
-/*
- * Write functions of a simple program whose rows are in the section: those from @function on, in
- * front of @end, that have it and are large enough. Returns 0 or a negative errno with a message;
- * sets @next to the first of the others.
- */
-static int write_again(struct output *output, const struct jit_program *program,
-		       const struct jit_function *function, const struct jit_function *end,
-		       const struct jit_function **next)
-{
-	struct sframe_unwind_writer *writer = output->section->writer;
-	int err = sfu_writer_reserve(writer, end - function, program->nr_rows);
-	struct fde *fdes = (struct fde *)(writer->fdes.bytes + writer->fdes.size), *to = fdes;
-	const uint64_t last_start = program->last_start;
-	const uint32_t number = function->program, block = program->block;
-
-	if (err)
-		return sfu_message_fail(-err, "no memory");
-	for (; !err && function < end; function++) {
-		const uint64_t start = function->start, size = function->end - start;
-
-		if (function->program != number || size <= last_start)
-			break;
-		*to++ = (struct fde){ start, size, block, NO_NAME };
-		if (start - output->range.end <= MAX_PADDING)
-			output->range.end = start + size;
-		else
-			err = add_range(output, start, start + size);
-	}
-	sfu_writer_added(writer, to - fdes, program->nr_rows);
-	*next = function;
-	return err;
-}
-
 /* Write a function of a simple program whose rows are in the section. */
 static int write_one(struct output *output, const struct jit_program *program,
 		     uint64_t start, uint64_t end)
@@ -174,35 +141,41 @@ static int write_one(struct output *output, const struct jit_program *program,
 	return add_range(output, start, end);
 }
 
+/* Put the rows of a simple program, which are encoded, into the section, if they are not there. */
+static int put_rows(struct jit_section *section, struct jit_program *program)
+{
+	int err;
+
+	if (program->section == section->number)
+		return 0;
+	err = sfu_pool_append(&section->writer->pool,
+			      section->eh_frame.programs.bytes.bytes + program->rows,
+			      program->rows_size, &program->block);
+	if (err)
+		return sfu_message_fail(-err, "no memory");
+	program->section = section->number;
+	return 0;
+}
+
 /* Write a function, of more than last_start bytes, of a simple program. */
 static int write_simple(struct output *output, struct jit_program *program,
 			uint64_t start, uint64_t end)
 {
 	struct sframe_unwind_function function = { .start = start, .size = end - start };
-	struct jit_section *section = output->section;
 	int err;
 
 	if (!program->rows_size)
 		return write_first(output, program, &function);
-	if (program->section != section->number) {
-		err = sfu_pool_append(&section->writer->pool,
-				      section->eh_frame.programs.bytes.bytes + program->rows,
-				      program->rows_size, &program->block);
-		if (err)
-			return sfu_message_fail(-err, "no memory");
-		program->section = section->number;
-	}
-	return write_one(output, program, start, end);
+	err = put_rows(output->section, program);
+	return err ? err : write_one(output, program, start, end);
 }
 
-/* Write the entry, if there is one. */
-static int end_entry(struct output *output)
+/* Write the entry, which has rows. */
+static int write_entry(struct output *output)
 {
 	struct sframe_unwind_function function = output->function;
 	struct jit_program *program = output->program;
 
-	if (!function.nr_rows)
-		return 0;
 	output->function.nr_rows = 0;
 	if (program) {
 		output->program = NULL;
@@ -210,6 +183,12 @@ static int end_entry(struct output *output)
 				    function.start + function.size);
 	}
 	return write_function(output, &function);
+}
+
+/* Write the entry, if there is one. */
+static inline int end_entry(struct output *output)
+{
+	return output->function.nr_rows ? write_entry(output) : 0;
 }
 
 static bool has_last_rule(const struct output *output, const struct span *span)
@@ -266,7 +245,7 @@ static int add_span(struct output *output, const struct span *span)
 
 static int end_section(struct jit_section *section)
 {
-	const ssize_t size = sframe_unwind_writer_size(section->writer);
+	const ssize_t size = sfu_writer_size(section->writer, &section->runs);
 
 	if (size == -ENODATA)
 		return sfu_message_fail(ENODATA, "no rule of it has a form in SFrame");
@@ -290,26 +269,24 @@ static int add_spans(struct jit_section *section, const struct buffer *spans)
 }
 
 /* Returns the part of @span, of a program, in the code of @function. */
-static struct span part_of(const struct span *span, const struct jit_function *function)
+static struct span part_of(const struct span *span, const struct code *function)
 {
-	const uint64_t size = function->end - function->start;
 	struct span part = *span;
 
 	part.start = function->start + span->start;
-	part.end = span->end < size ? function->start + span->end : function->end;
+	part.end = function->start + (span->end < function->size ? span->end : function->size);
 	return part;
 }
 
 /* Add a function by its spans. */
 static int add_by_spans(struct output *output, const struct jit_program *program,
-			const struct jit_function *function)
+			const struct code *function)
 {
 	const struct buffer *spans = &output->section->eh_frame.programs.spans;
 	const struct span *span = span_at(spans, program->first);
-	const uint64_t size = function->end - function->start;
 	int err = end_entry(output);
 
-	for (uint32_t i = 0; !err && i < program->count && span[i].start < size; i++) {
+	for (uint32_t i = 0; !err && i < program->count && span[i].start < function->size; i++) {
 		const struct span part = part_of(&span[i], function);
 
 		err = add_span(output, &part);
@@ -323,62 +300,102 @@ static int add_by_spans(struct output *output, const struct jit_program *program
  * pointers.
  */
 static int add_single(struct output *output, struct jit_program *program,
-		      const struct jit_function *function)
+		      const struct code *function)
 {
 	const struct span *span = span_at(&output->section->eh_frame.programs.spans,
 					  program->first);
 	struct sframe_unwind_function *open = &output->function;
 	int err;
 
-	if (open->nr_rows && function->end - open->start <= UINT32_MAX &&
+	if (open->nr_rows && code_end(function) - open->start <= UINT32_MAX &&
 	    function->start - (open->start + open->size) <= MAX_PADDING &&
 	    !memcmp(&output->last, &span->rule, sizeof(span->rule))) {
-		open->size = function->end - open->start;
+		open->size = code_end(function) - open->start;
 		return 0;
 	}
 	err = end_entry(output);
 	output->last = span->rule;
 	output->program = program;
 	open->start = function->start;
-	open->size = function->end - function->start;
+	open->size = function->size;
 	open->nr_rows = 1;
 	return err;
 }
 
-/* Add @function, and those in front of @end that can be added with it; @next is behind them. */
-static int add_function(struct output *output, const struct jit_function *function,
-			const struct jit_function *end, const struct jit_function **next)
+/* Add a function of @program, which may be too small for all of its rows. */
+static int add_function(struct output *output, struct jit_program *program,
+			const struct code *function)
 {
-	struct jit_section *section = output->section;
-	struct jit_program *program = program_at(&section->eh_frame.programs,
-						 function->program);
-	int err = 0;
+	int err;
 
-	*next = function + 1;
-	if (!program->is_simple || function->end - function->start <= program->last_start)
+	if (!program->is_simple || function->size <= program->last_start)
 		return add_by_spans(output, program, function);
 	if (program->count == 1)
 		return add_single(output, program, function);
-	if (output->function.nr_rows)
-		err = end_entry(output);
-	if (err)
+	err = end_entry(output);
+	return err ? err : write_simple(output, program, function->start, code_end(function));
+}
+
+/*
+ * Write functions of a simple program, all large enough: those from @function on, up to @end.
+ * @is_dense: only padding is between them. Returns 0 or a negative errno with a message.
+ */
+static int write_run(struct output *output, struct jit_program *program,
+		     const struct code *function, const struct code *end, bool is_dense)
+{
+	int err = end_entry(output);
+
+	/* With the first one, its rows are encoded. */
+	if (!err && !program->rows_size) {
+		err = write_simple(output, program, function->start, code_end(function));
+		function++;
+	}
+	if (!err)
+		err = put_rows(output->section, program);
+	if (err || function == end)
 		return err;
-	if (program->section == section->number)
-		return write_again(output, program, function, end, next);
-	return write_simple(output, program, function->start, function->end);
+	err = sfu_writer_add_run(output->section->writer, &output->section->runs, function,
+				 end - function, program->block, program->nr_rows);
+	if (err)
+		return sfu_message_fail(-err, "%s", strerror(-err));
+	if (is_dense)
+		return add_range(output, function->start, code_end(end - 1));
+	for (; !err && function < end; function++)
+		err = add_range(output, function->start, code_end(function));
+	return err;
+}
+
+/* Add the functions of @run, from @function on. */
+static int add_run(struct output *output, const struct jit_run *run,
+		   const struct code *function)
+{
+	struct jit_section *section = output->section;
+	struct jit_program *program = program_at(&section->eh_frame.programs, run->program);
+	const struct code *end = function + run->count;
+	int err = 0;
+
+	if (program->is_simple && program->count > 1 && run->gaps != UINT64_MAX &&
+	    run->count > 1)
+		return write_run(output, program, function, end, run->gaps <= MAX_PADDING);
+	while (!err && function < end)
+		err = add_function(output, program, function++);
+	return err;
 }
 
 /* The functions are in order, and do not overlap. */
 static int add_functions(struct jit_section *section)
 {
-	const struct jit_function *function = function_at(&section->eh_frame, 0);
-	const struct jit_function *end = function + nr_functions(&section->eh_frame);
+	const struct code *function = function_at(&section->eh_frame, 0);
+	const struct jit_run *run = run_at(&section->eh_frame, 0);
+	const struct jit_run *end = run + nr_runs(&section->eh_frame);
 	struct sframe_unwind_row rows[PROGRAM_ROWS];
 	struct output output = { .section = section, .rows = rows };
 	int err = 0;
 
-	while (!err && function < end)
-		err = add_function(&output, function, end, &function);
+	for (; !err && run < end; run++) {
+		err = add_run(&output, run, function);
+		function += run->count;
+	}
 	if (!err)
 		err = end_entry(&output);
 	return err ? err : end_range(&output);
@@ -403,7 +420,10 @@ int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section
 	section->size = 0;
 	section->number++;
 	section->ranges.size = 0;
+	section->runs.runs.size = 0;
+	section->runs.count = 0;
 	section->eh_frame.functions.size = 0;
+	section->eh_frame.runs.size = 0;
 	section->budget.allocated = AS_ALLOCATED;
 	sfu_message_begin("__register_frame");
 	sframe_unwind_writer_reset(section->writer);
@@ -418,13 +438,13 @@ int sfu_jit_section_make(const unsigned char *begin, struct jit_section *section
 
 void sfu_jit_section_write(const struct jit_section *section, void *bytes)
 {
-	sframe_unwind_writer_write(section->writer, bytes, section->size,
-				   (uintptr_t)bytes);
+	sfu_writer_write(section->writer, &section->runs, bytes, section->size,
+			 (uintptr_t)bytes);
 }
 
 size_t sfu_jit_section_space(const struct jit_section *section)
 {
-	return section->ranges.space + section->budget.used +
+	return section->ranges.space + section->runs.runs.space + section->budget.used +
 	       sfu_writer_space(section->writer);
 }
 
@@ -432,6 +452,7 @@ void sfu_jit_section_free(struct jit_section *section)
 {
 	sframe_unwind_writer_free(section->writer);
 	buffer_free(&section->ranges);
+	buffer_free(&section->runs.runs);
 	sfu_eh_frame_free(&section->eh_frame, &section->budget);
 	*section = (struct jit_section){ 0 };
 }

@@ -20,6 +20,7 @@ struct jit_range {
  * struct jit_section - a section, and the code that it is for
  *
  * @writer: writes the section, once its address is known; NULL if there is none.
+ * @runs: functions of @eh_frame that the writer does not have.
  * @size: its size in bytes.
  * @number: how many sections were made before, plus 1.
  * @ranges: array of struct jit_range, ascending: what it has rules for, with padding.
@@ -28,6 +29,7 @@ struct jit_range {
  */
 struct jit_section {
 	struct sframe_unwind_writer *writer;
+	struct fde_runs runs;
 	size_t size;
 	uint64_t number;
 	struct buffer ranges;

@@ -191,6 +191,30 @@ static int take_rows(struct sframe_unwind_writer *writer,
 	return 0;
 }
 
+int sfu_writer_add_run(struct sframe_unwind_writer *writer, struct fde_runs *runs,
+		       const struct code *codes, size_t count, uint32_t block,
+		       uint16_t nr_rows)
+{
+	const struct fde_run run = {
+		.before = sfu_writer_count(writer),
+		.codes = codes,
+		.count = count,
+		.block = block,
+	};
+
+	if (writer->is_unsorted || codes->start < writer->end)
+		return -EINVAL;
+	if (!sfu_writer_has_room(writer, count, nr_rows))
+		return -EFBIG;
+	if (buffer_reserve(&runs->runs, sizeof(run)))
+		return -ENOMEM;
+	buffer_put(&runs->runs, &run, sizeof(run));
+	runs->count += count;
+	writer->nr_rows += (uint64_t)count * nr_rows;
+	writer->end = code_end(&codes[count - 1]);
+	return 0;
+}
+
 /* Returns 0 or a negative errno without a message. */
 static int add_piece(struct sframe_unwind_writer *writer,
 		     const struct sfu_piece *piece, size_t name)

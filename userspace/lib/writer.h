@@ -22,6 +22,43 @@ struct fde {
 	size_t name;		/* offset in the names, or NO_NAME */
 };
 
+/* [start, start + size) */
+struct code {
+	uint64_t start;
+	uint64_t size;
+};
+
+static inline uint64_t code_end(const struct code *code)
+{
+	return code->start + code->size;
+}
+
+/**
+ * struct fde_run - functions that have the same rows, no names, and no struct fde
+ *
+ * @before: number of FDEs of the writer in front of them.
+ * @codes: their code, sorted by start, without overlaps. Not copied.
+ * @count: number of these.
+ * @block: as in an FDE.
+ */
+struct fde_run {
+	size_t before;
+	const struct code *codes;
+	size_t count;
+	uint32_t block;
+};
+
+/**
+ * struct fde_runs - functions of a section besides those of its writer
+ *
+ * @runs: array of struct fde_run, sorted by start.
+ * @count: number of functions in all of them.
+ */
+struct fde_runs {
+	struct buffer runs;
+	size_t count;
+};
+
 /**
  * struct sframe_unwind_writer - the functions that have been added
  *
@@ -89,43 +126,37 @@ static inline size_t sfu_writer_count(const struct sframe_unwind_writer *writer)
 /* Most FDEs: the header must be able to express the offset of the index's end. */
 #define SFU_MAX_FDES ((size_t)UINT32_MAX / SFRAME_FDE_SIZE)
 
-/*
- * Make room for @count FDEs with @nr_rows rows each. Returns 0 or a negative errno without a
- * message.
- */
-static inline int sfu_writer_reserve(struct sframe_unwind_writer *writer, size_t count,
-				     uint16_t nr_rows)
+/* Returns whether @count more FDEs with @nr_rows rows each can be expressed. */
+static inline bool sfu_writer_has_room(const struct sframe_unwind_writer *writer, size_t count,
+				       uint16_t nr_rows)
 {
-	if (count > SFU_MAX_FDES - sfu_writer_count(writer) ||
-	    writer->nr_rows + (uint64_t)count * nr_rows > UINT32_MAX)
-		return -EFBIG;
-	return buffer_reserve(&writer->fdes, count * sizeof(struct fde));
+	return count <= SFU_MAX_FDES - sfu_writer_count(writer) &&
+	       writer->nr_rows + (uint64_t)count * nr_rows <= UINT32_MAX;
 }
 
 /*
- * @count FDEs, at least 1, with @nr_rows rows each were put behind the others, where there was
- * room for them, in the order of their addresses.
+ * Append @count functions, at least 1, with @nr_rows rows each, in the block at @block, to @runs.
+ * They are behind all others, and not larger than an FDE can be. Returns 0 or a negative errno
+ * without a message. @codes must stay until the section is written; no function that is added later
+ * may lie in front of them.
  */
-static inline void sfu_writer_added(struct sframe_unwind_writer *writer, size_t count,
-				    uint16_t nr_rows)
-{
-	const struct fde *first = (const struct fde *)(writer->fdes.bytes + writer->fdes.size);
-	const struct fde *last = first + count - 1;
+int sfu_writer_add_run(struct sframe_unwind_writer *writer, struct fde_runs *runs,
+		       const struct code *codes, size_t count, uint32_t block,
+		       uint16_t nr_rows);
 
-	writer->fdes.size += count * sizeof(*first);
-	writer->nr_rows += (uint64_t)count * nr_rows;
-	writer->is_unsorted |= first->start < writer->end;
-	writer->end = last->start + last->size;
-}
+/* sframe_unwind_writer_size() and sframe_unwind_writer_write() of a section with @runs. */
+ssize_t sfu_writer_size(struct sframe_unwind_writer *writer, const struct fde_runs *runs);
+ssize_t sfu_writer_write(struct sframe_unwind_writer *writer, const struct fde_runs *runs,
+			 void *buffer, size_t size, uint64_t section_address);
 
 /* Append @fde, which has @nr_rows rows. Returns 0 or a negative errno without a message. */
 static inline int sfu_writer_put_fde(struct sframe_unwind_writer *writer,
 				     const struct fde *fde, uint16_t nr_rows)
 {
-	const int err = sfu_writer_reserve(writer, 1, nr_rows);
-
-	if (err)
-		return err;
+	if (!sfu_writer_has_room(writer, 1, nr_rows))
+		return -EFBIG;
+	if (buffer_reserve(&writer->fdes, sizeof(*fde)))
+		return -ENOMEM;
 	buffer_put(&writer->fdes, fde, sizeof(*fde));
 	writer->nr_rows += nr_rows;
 	writer->is_unsorted |= fde->start < writer->end;
