@@ -15,6 +15,10 @@
 #define SFRAME_UNWIND_SYSCALL_H
 static long ioctl_inline(int fd, unsigned long number, void *arg);
 
+/* In place of the device. */
+#undef SFRAME_UNWIND_DEVICE
+#define SFRAME_UNWIND_DEVICE "/dev/null"
+
 #include "userspace/jit/registry.c"
 
 #define MAX_LIVE 100
@@ -57,7 +61,11 @@ static long end_live(const struct sframe_unwind_unregister *arg)
 
 static long ioctl_inline(int fd, unsigned long number, void *arg)
 {
-	(void)fd;
+	struct stat file, null;
+
+	/* Nothing is told to files of the program. */
+	if (fstat(fd, &file) || stat("/dev/null", &null) || file.st_rdev != null.st_rdev)
+		tap_fail("descriptor %d is not the device", fd);
 	return number == SFRAME_UNWIND_IOC_REGISTER ? add_live(arg) : end_live(arg);
 }
 
@@ -172,6 +180,37 @@ static void kept_memory(void)
 	EXPECT_EQ(nr_live, 0);
 }
 
+/* The program closes what it has not opened, and opens other files in its place. */
+static void descriptor_used_again(void)
+{
+	static const uint64_t code[][2] = { { CODE, 0x20 } };
+	int fd, pipes[2];
+
+	take_back(announce(1, code));
+	fd = device;
+	EXPECT(fd >= LOWEST_FD && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	EXPECT_EQ(pipe(pipes), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		/* A pipe, and the device as somebody else has opened it. */
+		const int other = i ? open("/dev/null", O_RDWR) : dup(pipes[0]);
+
+		EXPECT_EQ(dup2(other, fd), fd);
+		close(other);
+		take_back(announce(1, code));
+		EXPECT(device != fd && device >= LOWEST_FD);
+		EXPECT_EQ(fcntl(fd, F_GETSIG), 0);
+		close(device);
+		take_back(announce(1, code));
+		EXPECT(device >= LOWEST_FD);
+		close(fd);
+		fd = device;
+	}
+	take_back(announce(1, code));
+	EXPECT_EQ(device, fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -179,9 +218,10 @@ int main(void)
 		TAP_TEST(between_others),
 		TAP_TEST(in_padding),
 		TAP_TEST(kept_memory),
+		TAP_TEST(descriptor_used_again),
 	};
 
-	is_on = true;
+	sfu_jit_open(false);
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
 	sfu_jit_section_free(&kept);
 	return tap_done();

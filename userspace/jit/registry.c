@@ -73,21 +73,22 @@ struct entry {
 	struct range ranges[];
 };
 
-/**
- * struct file - a descriptor of ours, or -1
- *
- * @identity: what it was when it was opened. Programs close descriptors that they have not
- *	opened: then the number may be another file now.
+/*
+ * Programs close descriptors that they have not opened: then the number of one of ours may be
+ * another file now. So our open file of the device is marked: with a signal that the C library
+ * keeps for itself, which programs thus have no file send, as what it would send. The device sends
+ * none. To ask for it is the cheapest way to know an open file.
  */
-struct file {
-	int fd;
-	struct stat identity;
-};
+#define MARK 33
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t signals_at_fork;
 
-static struct file device = { .fd = -1 }, standard_error = { .fd = -1 };
+static int device = -1;
+
+/* Not marked, as the program has the same open file. What it was is compared. */
+static int standard_error = -1;
+static struct stat standard_error_was;
 static bool is_on;
 
 /*
@@ -135,8 +136,8 @@ static void leave(uint64_t old)
 	restore_signals(old);
 }
 
-/* Keep a copy of @fd. */
-static void keep(struct file *file, int fd)
+/* Returns a copy of @fd, or -1. */
+static int copy_of(int fd)
 {
 	struct rlimit limit;
 	int lowest = LOWEST_FD;
@@ -144,21 +145,12 @@ static void keep(struct file *file, int fd)
 	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 &&
 	    limit.rlim_cur < 2 * LOWEST_FD)
 		lowest = limit.rlim_cur / 2;
-	file->fd = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
-	if (file->fd >= 0 && syscall(SYS_fstat, file->fd, &file->identity)) {
-		syscall(SYS_close, file->fd);
-		file->fd = -1;
-	}
+	return syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
 }
 
-static bool is_kept(const struct file *file)
+static bool is_marked(int fd)
 {
-	struct stat now;
-
-	return file->fd >= 0 && !syscall(SYS_fstat, file->fd, &now) &&
-	       now.st_dev == file->identity.st_dev &&
-	       now.st_ino == file->identity.st_ino &&
-	       now.st_rdev == file->identity.st_rdev;
+	return fd >= 0 && syscall(SYS_fcntl, fd, F_GETSIG) == MARK;
 }
 
 static void open_device(void)
@@ -166,19 +158,40 @@ static void open_device(void)
 	const int fd = syscall(SYS_openat, AT_FDCWD, SFRAME_UNWIND_DEVICE,
 			       O_RDWR | O_CLOEXEC, 0);
 
-	device.fd = -1;
+	device = -1;
 	if (fd < 0)
 		return;
-	keep(&device, fd);
+	if (!syscall(SYS_fcntl, fd, F_SETSIG, MARK) && is_marked(fd))
+		device = copy_of(fd);
 	syscall(SYS_close, fd);
 }
 
 /* Returns the device, or -1 if it was closed and cannot be opened again now. */
 static int get_device(void)
 {
-	if (!is_kept(&device))
+	if (!is_marked(device))
 		open_device();
-	return device.fd;
+	return device;
+}
+
+static void keep_standard_error(void)
+{
+	standard_error = copy_of(STDERR_FILENO);
+	if (standard_error < 0 ||
+	    !syscall(SYS_fstat, standard_error, &standard_error_was))
+		return;
+	syscall(SYS_close, standard_error);
+	standard_error = -1;
+}
+
+static bool is_standard_error_kept(void)
+{
+	const struct stat *was = &standard_error_was;
+	struct stat now;
+
+	return standard_error >= 0 && !syscall(SYS_fstat, standard_error, &now) &&
+	       now.st_dev == was->st_dev && now.st_ino == was->st_ino &&
+	       now.st_rdev == was->st_rdev;
 }
 
 /* Not with the lock held: standard error may be a pipe that is full. */
@@ -189,14 +202,14 @@ static void tell(const void *key, const char *format, ...)
 	va_list args;
 	int length;
 
-	if (!is_kept(&standard_error))
+	if (!is_standard_error_kept())
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	length = snprintf(line, sizeof(line),
 			  "sframe_unwind: code announced by %p: %s\n", key, text);
-	syscall(SYS_write, standard_error.fd, line, length);
+	syscall(SYS_write, standard_error, line, length);
 }
 
 /* Returns whether the registration @id is over. */
@@ -390,17 +403,20 @@ static struct entry *create_entry(const void *key, const struct jit_section *sec
 
 	if (!entry)
 		return NULL;
-	entry->key.interval.start = (uintptr_t)key;
-	entry->key.interval.end = (uintptr_t)key + 1;
-	entry->key.entry = entry;
-	entry->nr_ranges = nr;
-	entry->bytes = (unsigned char *)&entry->ranges[nr];
-	entry->size = section->size;
-	for (size_t i = 0; i < nr; i++) {
-		entry->ranges[i].interval.start = jit_range_at(&section->ranges, i)->start;
-		entry->ranges[i].interval.end = jit_range_at(&section->ranges, i)->end;
-		entry->ranges[i].entry = entry;
-	}
+	*entry = (struct entry){
+		.key.interval.start = (uintptr_t)key,
+		.key.interval.end = (uintptr_t)key + 1,
+		.key.entry = entry,
+		.bytes = (unsigned char *)&entry->ranges[nr],
+		.size = section->size,
+		.nr_ranges = nr,
+	};
+	for (size_t i = 0; i < nr; i++)
+		entry->ranges[i] = (struct range){
+			.interval.start = jit_range_at(&section->ranges, i)->start,
+			.interval.end = jit_range_at(&section->ranges, i)->end,
+			.entry = entry,
+		};
 	sfu_jit_section_write(section, entry->bytes);
 	return entry;
 }
@@ -570,12 +586,12 @@ void sfu_jit_open(bool is_verbose)
 	const int old_errno = errno;
 
 	if (is_verbose)
-		keep(&standard_error, STDERR_FILENO);
+		keep_standard_error();
 	open_device();
-	if (device.fd < 0)
+	if (device < 0)
 		tell(NULL, "%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
 	/* Later there may be room for another descriptor. */
-	is_on = (device.fd >= 0 || errno == EMFILE || errno == ENFILE) &&
+	is_on = (device >= 0 || errno == EMFILE || errno == ENFILE) &&
 		!pthread_atfork(before_fork, in_parent, in_child);
 	errno = old_errno;
 }
