@@ -211,6 +211,29 @@ static void descriptor_used_again(void)
 	close(pipes[1]);
 }
 
+/* The memory of an entry is used again, unless it is far larger than needed. */
+static void kept_entry(void)
+{
+	static uint64_t code[20000][2];
+	const struct entry *was;
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		code[i][0] = CODE + 0x20 * i;
+		code[i][1] = 0x20;
+	}
+	take_back(announce(1000, code));
+	was = spare;
+	EXPECT(was);
+	take_back(announce(900, code));
+	EXPECT(spare == was);
+	take_back(announce(10, code));
+	EXPECT(spare && spare->space < 1000);
+	was = spare;
+	take_back(announce(20000, code));
+	EXPECT(!spare || spare->space <= MAX_KEPT);
+	EXPECT_EQ(nr_live, 0);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -219,10 +242,12 @@ int main(void)
 		TAP_TEST(in_padding),
 		TAP_TEST(kept_memory),
 		TAP_TEST(descriptor_used_again),
+		TAP_TEST(kept_entry),
 	};
 
 	sfu_jit_open(false);
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));
 	sfu_jit_section_free(&kept);
+	free(spare);
 	return tap_done();
 }

@@ -56,6 +56,7 @@ struct range {
  *
  * @key: what the program will name it by, an interval of one byte.
  * @next: another section with the same key, behind the one that is in the set of keys.
+ * @space: bytes behind this structure.
  * @bytes: the section, behind the ranges.
  * @size: its size in bytes.
  * @nr_ranges: number of @ranges.
@@ -65,6 +66,7 @@ struct range {
 struct entry {
 	struct range key;
 	struct entry *next;
+	size_t space;
 	unsigned char *bytes;
 	size_t size;
 	size_t nr_ranges;
@@ -106,6 +108,12 @@ static size_t nr_waiting;
  */
 static struct jit_section kept;
 static bool is_taken;
+
+/*
+ * An entry that is not used any more, for the next one, or NULL. Without the lock: who exchanges
+ * it has it.
+ */
+static struct entry *spare;
 
 static uint64_t block_signals(void)
 {
@@ -394,12 +402,33 @@ static void register_waiting(int fd, uint64_t start, uint64_t end)
 	}
 }
 
+/* Returns memory for an entry, and @space bytes behind it; or NULL. */
+static struct entry *allocate_entry(size_t space)
+{
+	struct entry *entry = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
+
+	/* It may be kept for long. */
+	if (entry && entry->space >= space && entry->space / 2 <= space)
+		return entry;
+	free(entry);
+	entry = malloc(sizeof(*entry) + space);
+	if (entry)
+		entry->space = space;
+	return entry;
+}
+
+static void free_entry(struct entry *entry)
+{
+	if (entry->space <= MAX_KEPT)
+		entry = __atomic_exchange_n(&spare, entry, __ATOMIC_ACQ_REL);
+	free(entry);
+}
+
 /* Make an entry of @section. Returns NULL without memory. */
 static struct entry *create_entry(const void *key, const struct jit_section *section)
 {
 	const size_t nr = nr_jit_ranges(&section->ranges);
-	struct entry *entry = calloc(1, sizeof(*entry) + nr * sizeof(entry->ranges[0]) +
-					section->size);
+	struct entry *entry = allocate_entry(nr * sizeof(entry->ranges[0]) + section->size);
 
 	if (!entry)
 		return NULL;
@@ -407,6 +436,7 @@ static struct entry *create_entry(const void *key, const struct jit_section *sec
 		.key.interval.start = (uintptr_t)key,
 		.key.interval.end = (uintptr_t)key + 1,
 		.key.entry = entry,
+		.space = entry->space,
 		.bytes = (unsigned char *)&entry->ranges[nr],
 		.size = section->size,
 		.nr_ranges = nr,
@@ -452,7 +482,7 @@ static void free_all(struct entry *garbage)
 	while (garbage) {
 		struct entry *next = garbage->next;
 
-		free(garbage);
+		free_entry(garbage);
 		garbage = next;
 	}
 }
