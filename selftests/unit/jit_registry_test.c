@@ -234,6 +234,21 @@ static void kept_entry(void)
 	EXPECT_EQ(nr_live, 0);
 }
 
+/* With what the C library has for it, and without. */
+static void objects(void)
+{
+	int (*const found)(void *address, void *found) = find_object;
+	void *memory = malloc(100);
+
+	for (unsigned int i = 0; i < 2; i++) {
+		EXPECT(is_in_object(&device) && is_in_object((void *)(uintptr_t)objects));
+		EXPECT(is_in_object(stdout) && !is_in_object(NULL) && !is_in_object(memory));
+		find_object = NULL;
+	}
+	find_object = found;
+	free(memory);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -243,6 +258,7 @@ int main(void)
 		TAP_TEST(kept_memory),
 		TAP_TEST(descriptor_used_again),
 		TAP_TEST(kept_entry),
+		TAP_TEST(objects),
 	};
 
 	sfu_jit_open(false);

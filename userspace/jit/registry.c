@@ -115,6 +115,12 @@ static bool is_taken;
  */
 static struct entry *spare;
 
+/*
+ * _dl_find_object() of glibc from 2.35 on, which looks for an object among all loaded ones without
+ * a lock; else NULL.
+ */
+static int (*find_object)(void *address, void *found);
+
 static uint64_t block_signals(void)
 {
 	const uint64_t all = ~0ULL;
@@ -487,16 +493,24 @@ static void free_all(struct entry *garbage)
 	}
 }
 
+static bool is_in_object(const void *address)
+{
+	/* There is room for more than it has in any release. */
+	uintptr_t found[32];
+	Dl_info info;
+
+	return find_object ? !find_object((void *)(uintptr_t)address, found) :
+			     dladdr(address, &info);
+}
+
 /*
  * Returns whether the .eh_frame at @begin is that of a loaded object, which its own start code
  * announces if there is somebody to announce it to: no generated code.
  */
 static bool is_of_object(const void *begin)
 {
-	Dl_info info;
-
-	return dladdr(begin, &info) &&
-	       dladdr((void *)(uintptr_t)sfu_eh_frame_first(begin), &info);
+	return is_in_object(begin) &&
+	       is_in_object((const void *)(uintptr_t)sfu_eh_frame_first(begin));
 }
 
 /*
@@ -617,6 +631,7 @@ void sfu_jit_open(bool is_verbose)
 
 	if (is_verbose)
 		keep_standard_error();
+	*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	open_device();
 	if (device < 0)
 		tell(NULL, "%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
