@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * userspace/jit: which registrations announcements make and end, with a made module. Includes
- * the registry, whose state is looked at.
+ * the registry and its descriptors, whose state is looked at.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ static long ioctl_inline(int fd, unsigned long number, void *arg);
 #undef SFRAME_UNWIND_DEVICE
 #define SFRAME_UNWIND_DEVICE "/dev/null"
 
+#include "userspace/jit/descriptors.c"
 #include "userspace/jit/registry.c"
 
 #define MAX_LIVE 100

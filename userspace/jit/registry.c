@@ -8,29 +8,22 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/sframe_unwind.h>
 
 #include "convert/base/message.h"
+#include "jit/descriptors.h"
 #include "jit/eh_frame.h"
 #include "jit/intervals.h"
 #include "jit/registry.h"
 #include "jit/section.h"
 #include "syscall.h"
-
-/* Our descriptors are moved out of the way of programs that count on low ones. */
-#define LOWEST_FD 512
 
 /* Bytes of memory that are kept for the next announcement, at most. */
 #define MAX_KEPT 262144
@@ -75,22 +68,9 @@ struct entry {
 	struct range ranges[];
 };
 
-/*
- * Programs close descriptors that they have not opened: then the number of one of ours may be
- * another file now. So our open file of the device is marked: with a signal that the C library
- * keeps for itself, which programs thus have no file send, as what it would send. The device sends
- * none. To ask for it is the cheapest way to know an open file.
- */
-#define MARK 33
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t signals_at_fork;
 
-static int device = -1;
-
-/* Not marked, as the program has the same open file. What it was is compared. */
-static int standard_error = -1;
-static struct stat standard_error_was;
 static bool is_on;
 
 /*
@@ -148,82 +128,6 @@ static void leave(uint64_t old)
 {
 	pthread_mutex_unlock(&lock);
 	restore_signals(old);
-}
-
-/* Returns a copy of @fd, or -1. */
-static int copy_of(int fd)
-{
-	struct rlimit limit;
-	int lowest = LOWEST_FD;
-
-	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 &&
-	    limit.rlim_cur < 2 * LOWEST_FD)
-		lowest = limit.rlim_cur / 2;
-	return syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
-}
-
-static bool is_marked(int fd)
-{
-	return fd >= 0 && syscall(SYS_fcntl, fd, F_GETSIG) == MARK;
-}
-
-static void open_device(void)
-{
-	const int fd = syscall(SYS_openat, AT_FDCWD, SFRAME_UNWIND_DEVICE,
-			       O_RDWR | O_CLOEXEC, 0);
-
-	device = -1;
-	if (fd < 0)
-		return;
-	if (!syscall(SYS_fcntl, fd, F_SETSIG, MARK) && is_marked(fd))
-		device = copy_of(fd);
-	syscall(SYS_close, fd);
-}
-
-/* Returns the device, or -1 if it was closed and cannot be opened again now. */
-static int get_device(void)
-{
-	if (!is_marked(device))
-		open_device();
-	return device;
-}
-
-static void keep_standard_error(void)
-{
-	standard_error = copy_of(STDERR_FILENO);
-	if (standard_error < 0 ||
-	    !syscall(SYS_fstat, standard_error, &standard_error_was))
-		return;
-	syscall(SYS_close, standard_error);
-	standard_error = -1;
-}
-
-static bool is_standard_error_kept(void)
-{
-	const struct stat *was = &standard_error_was;
-	struct stat now;
-
-	return standard_error >= 0 && !syscall(SYS_fstat, standard_error, &now) &&
-	       now.st_dev == was->st_dev && now.st_ino == was->st_ino &&
-	       now.st_rdev == was->st_rdev;
-}
-
-/* Not with the lock held: standard error may be a pipe that is full. */
-__attribute__((format(printf, 2, 3)))
-static void tell(const void *key, const char *format, ...)
-{
-	char text[512], line[600];
-	va_list args;
-	int length;
-
-	if (!is_standard_error_kept())
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	length = snprintf(line, sizeof(line),
-			  "sframe_unwind: code announced by %p: %s\n", key, text);
-	syscall(SYS_write, standard_error, line, length);
 }
 
 /* Returns whether the registration @id is over. */
@@ -547,11 +451,11 @@ static void add(const void *key, const void *begin, bool replaces)
 		return;
 	section = take_section(&own);
 	if (sfu_jit_section_make(begin, section))
-		tell(key, "not converted: %s", sfu_message_text());
+		sfu_jit_tell(key, "not converted: %s", sfu_message_text());
 	else
 		entry = create_entry(key, section);
 	signals = enter();
-	fd = get_device();
+	fd = sfu_jit_device();
 	end_left(fd, &garbage);
 	if (replaces)
 		drop(fd, key, &garbage);
@@ -559,7 +463,7 @@ static void add(const void *key, const void *begin, bool replaces)
 	leave(signals);
 	free_all(garbage);
 	if (err)
-		tell(key, "not registered: %s: %s", strerror(err), message);
+		sfu_jit_tell(key, "not registered: %s: %s", strerror(err), message);
 	give_section(section);
 }
 
@@ -573,7 +477,7 @@ void sfu_jit_remove(const void *key)
 	if (!is_on)
 		return;
 	signals = enter();
-	fd = get_device();
+	fd = sfu_jit_device();
 	end_left(fd, &garbage);
 	drop(fd, key, &garbage);
 	leave(signals);
@@ -599,7 +503,7 @@ void sfu_jit_protected(const void *start, size_t size)
 	if (!__atomic_load_n(&nr_waiting, __ATOMIC_SEQ_CST))
 		return;
 	signals = enter();
-	register_waiting(get_device(), from, to < from ? UINT64_MAX : to);
+	register_waiting(sfu_jit_device(), from, to < from ? UINT64_MAX : to);
 	leave(signals);
 	errno = old_errno;
 }
@@ -620,7 +524,7 @@ static void in_child(void)
 
 	/* What the parent has made executable since its memory was copied is the parent's. */
 	if (nr_waiting)
-		register_waiting(get_device(), 0, UINT64_MAX);
+		register_waiting(sfu_jit_device(), 0, UINT64_MAX);
 	leave(signals_at_fork);
 	errno = old_errno;
 }
@@ -628,15 +532,16 @@ static void in_child(void)
 void sfu_jit_open(bool is_verbose)
 {
 	const int old_errno = errno;
+	int fd;
 
 	if (is_verbose)
-		keep_standard_error();
+		sfu_jit_keep_standard_error();
 	*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-	open_device();
-	if (device < 0)
-		tell(NULL, "%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
+	fd = sfu_jit_device();
+	if (fd < 0)
+		sfu_jit_tell(NULL, "%s: %s", SFRAME_UNWIND_DEVICE, strerror(errno));
 	/* Later there may be room for another descriptor. */
-	is_on = (device >= 0 || errno == EMFILE || errno == ENFILE) &&
+	is_on = (fd >= 0 || errno == EMFILE || errno == ENFILE) &&
 		!pthread_atfork(before_fork, in_parent, in_child);
 	errno = old_errno;
 }
