@@ -135,6 +135,7 @@ static unsigned char *write_run(const struct fde_run *run, unsigned char *to, ui
 	const pair step = { SFRAME_FDE_SIZE, 0 };
 	const struct code *const end = run->codes + run->count;
 
+#pragma GCC unroll 4
 	for (const struct code *code = run->codes; code < end; code++) {
 		const pair entry = (pair){ code->start, code->size } + more;
 
