@@ -639,6 +639,23 @@ static void refused_pointers(void)
 	}
 }
 
+/* The pointer to a CIE is signed: one behind its function is not 4 GiB in front of it. */
+static void cie_behind(void)
+{
+	const uint32_t back = (uint32_t)-64;
+	struct made section;
+	size_t fde;
+
+	begin_output();
+	fde = put_fde(CODE, 0x20, prologue, sizeof(prologue));
+	put_number(0, 4);
+	memcpy(output + fde + 4, &back, 4);
+	EXPECT_EQ(make(output + fde, &section), -EINVAL);
+	EXPECT(strstr(sfu_message_text(), "without a CIE"));
+	unmake(&section);
+	EXPECT_EQ(sfu_eh_frame_first(output + fde), 0);
+}
+
 static void refused_lengths(void)
 {
 	static const uint32_t lengths[] = { 1, 3, 0xfffffff0, 0xffffffff };
@@ -681,6 +698,7 @@ int main(void)
 		TAP_TEST(version_4),
 		TAP_TEST(relative_zero),
 		TAP_TEST(refused_pointers),
+		TAP_TEST(cie_behind),
 		TAP_TEST(refused_lengths),
 	};
 

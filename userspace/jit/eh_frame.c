@@ -48,11 +48,15 @@ static int fail_at(const unsigned char *at, const char *what)
 				(uintptr_t)at, what);
 }
 
-/* Returns whether a CIE is at @cie_at, whole in front of @at. */
+/*
+ * Returns whether a CIE is at @cie_at, whole in front of the FDE at @at. The distance is signed for
+ * libgcc: a negative one leads to a CIE behind @at, not gigabytes in front of it.
+ */
 static bool is_cie(const unsigned char *begin, const unsigned char *cie_at,
 		   const unsigned char *at)
 {
-	return cie_at < at && cie_at >= begin && at - cie_at > 2 * WORD &&
+	return word_at(at + WORD) <= INT32_MAX &&
+	       cie_at < at && cie_at >= begin && at - cie_at > 2 * WORD &&
 	       word_at(cie_at) > WORD && word_at(cie_at) <= (size_t)(at - cie_at) - WORD &&
 	       !word_at(cie_at + WORD);
 }
