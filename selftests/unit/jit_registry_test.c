@@ -235,6 +235,30 @@ static void kept_entry(void)
 	EXPECT_EQ(nr_live, 0);
 }
 
+/*
+ * A sandbox may kill for what is asked of a descriptor, or for opening files: nothing is if there
+ * is nothing to register or to end.
+ */
+static void device_left_alone(void)
+{
+	static const uint64_t code[][2] = { { CODE, 0x20 } };
+	unsigned char *waiting;
+
+	is_writable = true;
+	waiting = announce(1, code);
+	is_writable = false;
+	EXPECT_EQ(nr_waiting, 1);
+	close(device);
+	sfu_jit_remove(waiting + 1);
+	sfu_jit_protected((void *)(CODE + 0x1000), 0x1000);
+	EXPECT_EQ(fcntl(device, F_GETFD), -1);
+	sfu_jit_protected((void *)CODE, 0x1000);
+	EXPECT_EQ(fcntl(device, F_GETFD), FD_CLOEXEC);
+	EXPECT_EQ(nr_live, 1);
+	take_back(waiting);
+	EXPECT_EQ(nr_live, 0);
+}
+
 /* With what the C library has for it, and without. */
 static void objects(void)
 {
@@ -258,6 +282,7 @@ int main(void)
 		TAP_TEST(in_padding),
 		TAP_TEST(kept_memory),
 		TAP_TEST(descriptor_used_again),
+		TAP_TEST(device_left_alone),
 		TAP_TEST(kept_entry),
 		TAP_TEST(objects),
 	};

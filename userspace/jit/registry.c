@@ -215,11 +215,15 @@ static bool is_used(const struct range *range)
 					      interval->start, interval->end);
 }
 
+static struct interval *find_key(const void *key)
+{
+	return sfu_intervals_find(&keys, (uintptr_t)key, (uintptr_t)key + 1);
+}
+
 /* Remove what the program names @key. */
 static void drop(int fd, const void *key, struct entry **garbage)
 {
-	struct interval *interval = sfu_intervals_find(&keys, (uintptr_t)key,
-						       (uintptr_t)key + 1);
+	struct interval *interval = find_key(key);
 	struct entry *entry, *next;
 
 	if (!interval)
@@ -477,9 +481,12 @@ void sfu_jit_remove(const void *key)
 	if (!is_on)
 		return;
 	signals = enter();
-	fd = sfu_jit_device();
-	end_left(fd, &garbage);
-	drop(fd, key, &garbage);
+	/* Without need, no system calls that a sandbox may kill for: objects take back at exit. */
+	if (find_key(key)) {
+		fd = sfu_jit_device();
+		end_left(fd, &garbage);
+		drop(fd, key, &garbage);
+	}
 	leave(signals);
 	free_all(garbage);
 	errno = old_errno;
@@ -496,14 +503,17 @@ void sfu_jit_add(const void *key, const void *const *begins)
 
 void sfu_jit_protected(const void *start, size_t size)
 {
-	const uint64_t from = (uintptr_t)start, to = from + size;
+	const uint64_t from = (uintptr_t)start;
+	const uint64_t to = from + size < from ? UINT64_MAX : from + size;
 	const int old_errno = errno;
 	uint64_t signals;
 
 	if (!__atomic_load_n(&nr_waiting, __ATOMIC_SEQ_CST))
 		return;
 	signals = enter();
-	register_waiting(sfu_jit_device(), from, to < from ? UINT64_MAX : to);
+	/* As in sfu_jit_remove(). */
+	if (sfu_intervals_find(&waiting, from, to))
+		register_waiting(sfu_jit_device(), from, to);
 	leave(signals);
 	errno = old_errno;
 }
