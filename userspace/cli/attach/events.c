@@ -30,6 +30,7 @@
  * @page_size: bytes of a page.
  * @first: ring to begin with.
  * @next_at: do not handle events before this time.
+ * @behind_since: since when events have been left each time; 0: all have been handled.
  */
 struct events {
 	size_t nr;
@@ -39,6 +40,7 @@ struct events {
 	size_t page_size;
 	size_t first;
 	uint64_t next_at;
+	uint64_t behind_since;
 };
 
 /* The largest record; its size has 16 bits. */
@@ -226,10 +228,13 @@ static bool handle(const union record *record, const struct event_fns *fns,
 	}
 }
 
-/* Handle records until the ring is empty or at @end. Returns whether any were lost. */
+/*
+ * Handle records until the ring is empty or at @end; *@is_behind is set if some are left.
+ * Returns whether any were lost.
+ */
 static bool handle_ring(const struct events *events,
 			struct perf_event_mmap_page *ring, uint64_t end,
-			const struct event_fns *fns, void *data)
+			const struct event_fns *fns, void *data, bool *is_behind)
 {
 	const uint64_t head = __atomic_load_n(&ring->data_head,
 					      __ATOMIC_ACQUIRE);
@@ -255,7 +260,32 @@ static bool handle_ring(const struct events *events,
 		is_lost |= handle(&record, fns, data);
 	}
 	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+	*is_behind |= tail != head;
 	return is_lost;
+}
+
+/* Drop all records. */
+static void drop(const struct events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		struct perf_event_mmap_page *ring = events->rings[i];
+		const uint64_t head = __atomic_load_n(&ring->data_head,
+						      __ATOMIC_ACQUIRE);
+
+		__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
+	}
+}
+
+/* Returns whether events have been left for too long, as they are now if @is_behind. */
+static bool is_too_far_behind(struct events *events, bool is_behind)
+{
+	const uint64_t now = now_ns();
+
+	if (!is_behind)
+		events->behind_since = 0;
+	else if (!events->behind_since)
+		events->behind_since = now;
+	return is_behind && now - events->behind_since >= EVENTS_BEHIND_NS;
 }
 
 /* Returns whether any ring has a record. Takes no system call. */
@@ -274,18 +304,25 @@ static bool has_records(const struct events *events)
 bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data)
 {
+	bool is_lost = false, is_behind;
 	uint64_t before;
-	bool is_lost = false;
 	size_t i;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
 	if (!has_records(events))
 		return false;
 	before = cpu_ns();
+	is_behind = false;
 	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++) {
 		is_lost |= handle_ring(events, events->rings[events->first],
-				       before + EVENTS_STEP_NS, fns, data);
+				       before + EVENTS_STEP_NS, fns, data,
+				       &is_behind);
 		events->first = (events->first + 1) % events->nr;
+	}
+	if (is_too_far_behind(events, is_behind || i < events->nr)) {
+		drop(events);
+		events->behind_since = 0;
+		is_lost = true;
 	}
 	events->next_at = now_ns() + EVENTS_SHARE * (cpu_ns() - before);
 	return is_lost;

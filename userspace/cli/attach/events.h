@@ -21,6 +21,13 @@
 #define EVENTS_STEP_NS	(5 * MS)
 #define EVENTS_SHARE	20
 
+/*
+ * If events are not all handled for so long, because they arrive faster, those that are left
+ * are dropped, and count as lost. Else events of all users would wait behind those of one,
+ * and it would be noticed late that others were lost.
+ */
+#define EVENTS_BEHIND_NS	(400 * MS)
+
 struct events;
 
 /**

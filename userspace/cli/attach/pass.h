@@ -14,7 +14,7 @@
 #include "watch.h"
 
 /* Approximate limit of the CPU time of a step. */
-#define PASS_STEP_NS	(2 * MS)
+#define PASS_STEP_NS	(5 * MS)
 
 /*
  * Passes use one part in this many of a processor's time; the time between two
@@ -22,7 +22,7 @@
  */
 #define PASS_SHARE	20
 #define PASS_MIN_NS	(500 * MS)
-#define PASS_MAX_NS	(1500 * MS)
+#define PASS_MAX_NS	(750 * MS)
 
 /*
  * Processes whose code is remembered, by process ID. A process whose code seems

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/* "sframe-unwind attach", events: what is handled, and what counts as lost. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach_world.h"
+#include "tap.h"
+#include "userspace/cli/attach/events.h"
+
+#define PAGES 33	/* a control page, and those with records */
+
+static struct events *events;
+static struct perf_event_mmap_page *ring;
+static unsigned int nr_handled;
+
+/* Opens a ring, as perf_event_open() does; all but one CPU are missing. */
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	const size_t size = PAGES * getpagesize();
+	int fd;
+
+	if (number != SYS_perf_event_open || ring) {
+		errno = ENODEV;
+		return -1;
+	}
+	fd = memfd_create("ring", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, size))
+		abort();
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return fd;
+}
+
+/* There are no mappings here. */
+void mapping_set_name(struct mapping *mapping, const char *name)
+{
+	(void)mapping;
+	(void)name;
+}
+
+/* What each event takes of the CPU's time. */
+static uint64_t event_ns;
+
+static void handle_fork(void *data, pid_t child, pid_t parent)
+{
+	(void)data;
+	(void)child;
+	(void)parent;
+	nr_handled++;
+	world.now += event_ns;
+	world.cpu += event_ns;
+}
+
+static const struct event_fns fns = { .fork = handle_fork };
+
+static void begin(void)
+{
+	events_close(events);
+	if (ring)
+		munmap(ring, PAGES * getpagesize());
+	ring = NULL;
+	world_begin();
+	nr_handled = 0;
+	event_ns = 0;
+	if (events_open(&events))
+		abort();
+}
+
+static void put(const void *record, size_t size)
+{
+	const size_t all = (PAGES - 1) * getpagesize();
+
+	/* The sizes of the records divide that of the ring. */
+	memcpy((char *)ring + getpagesize() + ring->data_head % all, record, size);
+	ring->data_head += size;
+}
+
+static void put_fork(void)
+{
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, parent, tid, parent_tid;
+		uint64_t time;
+	} record = {
+		.header = { .type = PERF_RECORD_FORK, .size = sizeof(record) },
+		.pid = 2,
+		.parent = 1,
+	};
+
+	put(&record, sizeof(record));
+}
+
+static void put_lost(void)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t id, lost, padding;
+	} record = {
+		.header = { .type = PERF_RECORD_LOST, .size = sizeof(record) },
+		.lost = 1,
+	};
+
+	put(&record, sizeof(record));
+}
+
+static bool is_empty(void)
+{
+	return ring->data_head == ring->data_tail;
+}
+
+static void all_are_handled(void)
+{
+	EXPECT(!events_handle(events, &fns, NULL));
+	for (int i = 0; i < 100; i++)
+		put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 100);
+	EXPECT(is_empty());
+}
+
+static void told_that_some_were_lost(void)
+{
+	put_fork();
+	put_lost();
+	EXPECT(events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 1);
+	EXPECT(!events_handle(events, &fns, NULL));
+}
+
+/* A burst is handled, in steps. */
+static void take_a_part_of_the_time(void)
+{
+	event_ns = EVENTS_STEP_NS / 32;
+	for (int i = 0; i < 100; i++)
+		put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT(nr_handled >= 32);
+	EXPECT(nr_handled < 64);
+	EXPECT(!is_empty());
+	EXPECT_EQ(events_next(events),
+		  world.now + EVENTS_SHARE * nr_handled * event_ns);
+	while (!is_empty())
+		EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 100);
+}
+
+/* What others do is not left behind a flood that never ends. */
+static void too_many_are_dropped(void)
+{
+	const uint64_t since = world.now;
+	unsigned int nr_lost = 0;
+
+	event_ns = EVENTS_STEP_NS / 32;
+	for (int step = 0; step < 20; step++) {
+		while (ring->data_head - ring->data_tail < 3200)
+			put_fork();
+		if (events_handle(events, &fns, NULL)) {
+			EXPECT(is_empty());
+			EXPECT(world.now - since >= EVENTS_BEHIND_NS);
+			nr_lost++;
+			break;
+		}
+		EXPECT(!is_empty());
+		world.now = events_next(events);
+	}
+	EXPECT_EQ(nr_lost, 1);
+	/* From then on it begins anew. */
+	for (int i = 0; i < 100; i++)
+		put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+}
+
+/* It may last long if now and then all are handled. */
+static void those_that_are_handled_are_not_dropped(void)
+{
+	event_ns = EVENTS_STEP_NS / 32;
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 100; i++)
+			put_fork();
+		while (!is_empty()) {
+			EXPECT(!events_handle(events, &fns, NULL));
+			world.now = events_next(events);
+		}
+	}
+	EXPECT_EQ(nr_handled, 2000);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(all_are_handled),
+		TAP_TEST(told_that_some_were_lost),
+		TAP_TEST(take_a_part_of_the_time),
+		TAP_TEST(too_many_are_dropped),
+		TAP_TEST(those_that_are_handled_are_not_dropped),
+	};
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		begin();
+		tap_run(&tests[i], 1);
+	}
+	events_close(events);
+	munmap(ring, PAGES * getpagesize());
+	return tap_done();
+}
