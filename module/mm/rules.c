@@ -415,7 +415,7 @@ void sfu_rules_insert(struct sfu_rules *rules, struct sfu_epochs epochs, u64 key
 						  sfu_rules_epoch_of(section,
 								     epochs),
 						  owner->number, rule);
-		is_small = sfu_rules_is_small(rules, table);
+		is_small = sfu_rules_is_small(table, rules->misses);
 	}
 	raw_spin_unlock(&rules->lock);
 	if (is_small)

@@ -83,7 +83,7 @@ static bool find_in_section(struct sfu_rules *rules,
 	 * Code is not compared here, see file/noted.h, and no larger table is made, but by the
 	 * walk that follows.
 	 */
-	if (!owner || owner->section->is_final || sfu_rules_is_small(rules, table) ||
+	if (!owner || owner->section->is_final || sfu_rules_is_small(table, rules->misses) ||
 	    !sfu_rules_may_cache(owner->section, epochs) ||
 	    !sfu_section_peek_rule(owner->section, pc, rows, &match) ||
 	    !is_epoch_unchanged(rules, epochs.of_sections, mm))

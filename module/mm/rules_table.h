@@ -9,7 +9,6 @@
 #include <linux/rcupdate.h>
 
 #include "decode/cache.h"
-#include "rules.h"
 #include "section.h"
 
 /* log2 of the number of sets in the largest table. */
@@ -63,12 +62,11 @@ static inline u32 sfu_rules_nr_owners(const struct sfu_rules_table *table)
 	return table->cache.nr_sets;
 }
 
-/* Returns whether @table, that of @rules, is to be replaced by a larger one. */
-static inline bool sfu_rules_is_small(const struct sfu_rules *rules,
-				      const struct sfu_rules_table *table)
+/* Returns whether @table, with so many @misses, is to be replaced by a larger one. */
+static inline bool sfu_rules_is_small(const struct sfu_rules_table *table, u32 misses)
 {
 	return table->set_bits < SFU_RULES_MAX_SET_BITS &&
-	       rules->misses > sfu_rules_nr_owners(table);
+	       misses > sfu_rules_nr_owners(table);
 }
 
 /*
