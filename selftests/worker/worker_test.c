@@ -10,6 +10,7 @@
 
 #include "common.h"
 #include "selftests/include/announced_object.h"
+#include "userspace/cli/attach/clock.h"
 #include "userspace/worker/protocol.h"
 
 static const char *library;
@@ -414,6 +415,7 @@ static void test_spare(void)
 {
 	const int fd = make_snapshot(library);
 	struct worker *first, *second;
+	uint64_t started_at;
 	pid_t server;
 
 	EXPECT(end_idle());
@@ -440,6 +442,7 @@ static void test_spare(void)
 	EXPECT(end_idle());
 	/* Not more often than once a second. */
 	usleep(1100000);
+	started_at = now_ns();
 	workers_keep_spare(0);
 	EXPECT_EQ(nr_children(), 1);
 	server = only_child();
@@ -447,7 +450,9 @@ static void test_spare(void)
 	EXPECT_EQ(only_child(), server);
 	EXPECT(end_idle());
 	workers_keep_spare(0);
-	EXPECT_EQ(nr_children(), 0);
+	/* The conversion may have taken that long. */
+	EXPECT(nr_children() == 0 || now_ns() - started_at >= SECOND);
+	EXPECT(end_idle());
 }
 
 /* Without a spare one, what is not used ends, and is collected. */
