@@ -782,6 +782,17 @@ static bool completes(struct copies *copies, uint64_t time)
 	return is_complete;
 }
 
+/* What has happened before now is not followed, even if it is read later. */
+static void is_followed_from_now_on(struct copies *copies)
+{
+	follow_at(copies, time_ns - 1);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(!completes(copies, time_ns));
+	follow_at(copies, time_ns);
+	copies_begin_round(copies, UINT64_MAX);
+	EXPECT(completes(copies, time_ns));
+}
+
 /*
  * What comes next may be earlier than what was lost, or forgotten, of the ring of another CPU:
  * "a" may have been mapped before "b" at the same place.
@@ -798,12 +809,7 @@ static void later_changes_are_lost(void)
 	copies_follow(copies, &lost, NULL);
 	time_ns += 2;
 	copies_begin_round(copies, UINT64_MAX);
-	follow_at(copies, time_ns - 1);
-	copies_begin_round(copies, UINT64_MAX);
-	EXPECT(!completes(copies, time_ns));
-	follow_at(copies, time_ns);
-	copies_begin_round(copies, UINT64_MAX);
-	EXPECT(completes(copies, time_ns));
+	is_followed_from_now_on(copies);
 	copies_free(copies);
 }
 
@@ -876,12 +882,7 @@ static void not_followed_any_more(void)
 	time_ns += 60 * SECOND;
 	/* What was read before may be later than what is read next. */
 	copies_begin_round(copies, UINT64_MAX);
-	follow_at(copies, time_ns - 1);
-	copies_begin_round(copies, UINT64_MAX);
-	EXPECT(!completes(copies, time_ns));
-	follow_at(copies, time_ns);
-	copies_begin_round(copies, UINT64_MAX);
-	EXPECT(completes(copies, time_ns));
+	is_followed_from_now_on(copies);
 	copies_free(copies);
 }
 
