@@ -15,24 +15,26 @@
 #define PAGES 33	/* a control page, and those with records */
 
 static struct events *events;
-static struct perf_event_mmap_page *ring;
+/* That of the first CPU, and of the second one. */
+static struct perf_event_mmap_page *ring, *other;
 static unsigned int nr_handled;
 
-/* Opens a ring, as perf_event_open() does; all but one CPU are missing. */
+/* Opens a ring, as perf_event_open() does; all but two CPUs are missing. */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
+	struct perf_event_mmap_page **to = ring ? &other : &ring;
 	const size_t size = PAGES * getpagesize();
 	int fd;
 
-	if (number != SYS_perf_event_open || ring) {
+	if (number != SYS_perf_event_open || *to) {
 		errno = ENODEV;
 		return -1;
 	}
 	fd = memfd_create("ring", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, size))
 		abort();
-	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*to = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return fd;
 }
 
@@ -46,6 +48,11 @@ void mapping_set_name(struct mapping *mapping, const char *name)
 /* What each event takes of the CPU's time. */
 static uint64_t event_ns;
 
+/* How many events come while the next one is handled. */
+static unsigned int nr_coming;
+
+static void put_fork(void);
+
 static void handle_fork(void *data, pid_t child, pid_t parent)
 {
 	(void)data;
@@ -54,6 +61,8 @@ static void handle_fork(void *data, pid_t child, pid_t parent)
 	nr_handled++;
 	world.now += event_ns;
 	world.cpu += event_ns;
+	for (; nr_coming; nr_coming--)
+		put_fork();
 }
 
 static const struct event_fns fns = { .fork = handle_fork };
@@ -63,9 +72,13 @@ static void begin(void)
 	events_close(events);
 	if (ring)
 		munmap(ring, PAGES * getpagesize());
+	if (other)
+		munmap(other, PAGES * getpagesize());
 	ring = NULL;
+	other = NULL;
 	world_begin();
 	nr_handled = 0;
+	nr_coming = 0;
 	event_ns = 0;
 	if (events_open(&events))
 		abort();
@@ -190,6 +203,41 @@ static void those_that_are_handled_are_not_dropped(void)
 	EXPECT_EQ(nr_handled, 2000);
 }
 
+/* Handle events until there are none. Returns whether any were lost. */
+static bool handle_all(void)
+{
+	bool is_lost = false;
+
+	while (!is_empty()) {
+		is_lost |= events_handle(events, &fns, NULL);
+		world.now = events_next(events);
+	}
+	return is_lost;
+}
+
+/*
+ * The kernel tells that events were lost only with the next one on the same CPU, and that
+ * may never come.
+ */
+static void full_rings_have_lost_some(void)
+{
+	const size_t all = (PAGES - 1) * getpagesize();
+
+	while (ring->data_head - ring->data_tail < all)
+		put_fork();
+	EXPECT(handle_all());
+	/* One that is only half full has lost none. */
+	while (ring->data_head - ring->data_tail < all / 2)
+		put_fork();
+	EXPECT(!handle_all());
+	/* It gets full while it is handled. */
+	put_fork();
+	nr_coming = all / 32 - 1;
+	EXPECT(handle_all());
+	put_fork();
+	EXPECT(!handle_all());
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -198,6 +246,7 @@ int main(void)
 		TAP_TEST(take_a_part_of_the_time),
 		TAP_TEST(too_many_are_dropped),
 		TAP_TEST(those_that_are_handled_are_not_dropped),
+		TAP_TEST(full_rings_have_lost_some),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
@@ -206,5 +255,6 @@ int main(void)
 	}
 	events_close(events);
 	munmap(ring, PAGES * getpagesize());
+	munmap(other, PAGES * getpagesize());
 	return tap_done();
 }

@@ -20,6 +20,12 @@
 
 #define RING_PAGES 32
 
+/*
+ * More than any record takes, with one that tells of losses before it: a name has PATH_MAX
+ * bytes at most.
+ */
+#define MAX_RECORD 8192
+
 /**
  * struct events - a ring for each CPU
  *
@@ -230,7 +236,8 @@ static bool handle(const union record *record, const struct event_fns *fns,
 
 /*
  * Handle records until the ring is empty or at @end; *@is_behind is set if some are left.
- * Returns whether any were lost.
+ * Returns whether any were lost, or may have been. The kernel tells of that only before the
+ * next record of the same CPU, and there may be none for long.
  */
 static bool handle_ring(const struct events *events,
 			struct perf_event_mmap_page *ring, uint64_t end,
@@ -239,7 +246,8 @@ static bool handle_ring(const struct events *events,
 	const uint64_t head = __atomic_load_n(&ring->data_head,
 					      __ATOMIC_ACQUIRE);
 	static union record record;
-	uint64_t tail = ring->data_tail;
+	const uint64_t first = ring->data_tail;
+	uint64_t tail = first;
 	unsigned int nr = 0;
 	bool is_lost = false;
 
@@ -259,7 +267,10 @@ static bool handle_ring(const struct events *events,
 		tail += record.header.size;
 		is_lost |= handle(&record, fns, data);
 	}
-	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+	/* Until then, the kernel had no more room than behind @first. */
+	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_SEQ_CST);
+	is_lost |= __atomic_load_n(&ring->data_head, __ATOMIC_SEQ_CST) - first >
+		   events->ring_size - MAX_RECORD;
 	*is_behind |= tail != head;
 	return is_lost;
 }
