@@ -238,6 +238,23 @@ static void full_rings_have_lost_some(void)
 	EXPECT(!handle_all());
 }
 
+/* Only one ring was handled in time; the other one was empty. */
+static void none_are_left_if_there_are_none(void)
+{
+	event_ns = EVENTS_STEP_NS;
+	put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT(is_empty());
+	event_ns = EVENTS_STEP_NS / 32;
+	/* Much later there is a burst. */
+	world.now += EVENTS_BEHIND_NS;
+	EXPECT(!events_handle(events, &fns, NULL));
+	for (int i = 0; i < 100; i++)
+		put_fork();
+	EXPECT(!handle_all());
+	EXPECT_EQ(nr_handled, 101);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -247,6 +264,7 @@ int main(void)
 		TAP_TEST(too_many_are_dropped),
 		TAP_TEST(those_that_are_handled_are_not_dropped),
 		TAP_TEST(full_rings_have_lost_some),
+		TAP_TEST(none_are_left_if_there_are_none),
 	};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -320,8 +320,10 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 	size_t i;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
-	if (!has_records(events))
+	if (!has_records(events)) {
+		events->behind_since = 0;
 		return false;
+	}
 	before = cpu_ns();
 	is_behind = false;
 	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++) {
