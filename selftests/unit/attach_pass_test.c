@@ -291,6 +291,26 @@ static void does_not_add_to_a_queue_that_is_not_empty(void)
 	EXPECT(!user->is_missed);
 }
 
+/* A user may have more processes than there is room for. */
+static void looks_later_at_what_had_no_room(void)
+{
+	struct queued_process process;
+
+	for (pid_t pid = 1; pid <= (pid_t)USER_MAX_PROCESSES + 2; pid++)
+		world_add(pid, UID);
+	make();
+	EXPECT_EQ(user->nr_processes, USER_MAX_PROCESSES);
+	EXPECT(user->is_missed);
+	while (user_take_process(user, &process))
+		;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(user->nr_processes, 2);
+	EXPECT(user_take_process(user, &process));
+	EXPECT_EQ(process.pid, USER_MAX_PROCESSES + 1);
+	EXPECT(!user->is_missed);
+}
+
 /* --- passes over some processes only */
 
 static void finds_descendants(void)
@@ -347,6 +367,7 @@ int main(void)
 		TAP_TEST(passes_over_who_is_not_served),
 		TAP_TEST(looks_at_it_later_if_it_was_too_much),
 		TAP_TEST(does_not_add_to_a_queue_that_is_not_empty),
+		TAP_TEST(looks_later_at_what_had_no_room),
 		TAP_TEST(finds_descendants),
 	};
 

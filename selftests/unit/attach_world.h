@@ -35,7 +35,7 @@ struct world {
 		uid_t uid;
 		uint64_t code;
 		bool is_kernel;
-	} processes[64];
+	} processes[5000];
 	unsigned int nr;
 	bool has_no_proc;
 	unsigned int left;

@@ -38,11 +38,10 @@ static void add_process(struct pass *pass, struct user *user, pid_t pid)
 		user->pass = pass->nr_made + 1;
 		user->is_behind = user->nr_processes;
 	}
-	if (user->is_behind || !user_is_served(user, now_ns())) {
+	if (user->is_behind || !user_is_served(user, now_ns()) ||
+	    !user_add_process(user, pid, 0, pass->is_first)) {
 		user->is_missed = true;
 		pass->seen[pid % PASS_SEEN].pid = 0;
-	} else {
-		user_add_process(user, pid, 0, pass->is_first);
 	}
 }
 

@@ -361,13 +361,13 @@ static bool grow_processes(struct user *user)
 	return true;
 }
 
-void user_add_process(struct user *user, pid_t pid, uint64_t from,
+bool user_add_process(struct user *user, pid_t pid, uint64_t from,
 		      bool is_first)
 {
 	if (user->nr_processes == user->max_processes &&
 	    !grow_processes(user)) {
 		user->is_missed = true;
-		return;
+		return false;
 	}
 	user->processes[(user->first_process + user->nr_processes++) %
 			user->max_processes] = (struct queued_process) {
@@ -376,6 +376,7 @@ void user_add_process(struct user *user, pid_t pid, uint64_t from,
 		.from = from,
 	};
 	user->nr_first += is_first;
+	return true;
 }
 
 bool user_take_process(struct user *user, struct queued_process *process)

@@ -213,11 +213,11 @@ void user_block(struct user *user, uint64_t now);
 
 /*
  * Queue a file, unless it is queued already, or a process. If there is no room, set
- * is_missed.
+ * is_missed; the latter returns whether there was.
  */
 void user_add_file(struct users *users, struct user *user,
 		   const struct mapping *mapping, bool is_first);
-void user_add_process(struct user *user, pid_t pid, uint64_t from,
+bool user_add_process(struct user *user, pid_t pid, uint64_t from,
 		      bool is_first);
 
 /* The next file, to be freed, or NULL. */
