@@ -189,6 +189,97 @@ static void passes_over_what_has_not_changed(void)
 	EXPECT_EQ(taken(user), 10 * (1 + PASS_SEEN) + 2);
 }
 
+/* Make the passes that are wanted until @end, as the periodic work does. */
+static void pass_time(uint64_t end)
+{
+	while (world.now < end) {
+		if (users_any_missed(users, world.now))
+			pass.wants_missed = true;
+		if (pass_is_due(&pass, world.now))
+			make();
+		world.now += 500 * MS;
+	}
+}
+
+/*
+ * It can have executed the same program anew, which may be another file now, or the files
+ * that were found in it could not be examined.
+ */
+static void looks_again_at_what_has_not_changed(void)
+{
+	unsigned int nr_made;
+
+	world_add(1, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	world.now += SECOND;
+	world_add(2, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 2);
+	pass_time(world.now + PASS_SEEN_NS);
+	EXPECT_EQ(taken(user), 1);
+	/* Both have been examined since something was lost. */
+	nr_made = pass.nr_made;
+	pass_time(world.now + 3 * PASS_SEEN_NS);
+	EXPECT_EQ(pass.nr_made, nr_made);
+	/* The same for one user. */
+	world.now += PASS_SEEN_NS;
+	user->is_missed = true;
+	pass_time(world.now + SECOND);
+	EXPECT_EQ(taken(user), 12);
+	user->is_missed = true;
+	pass_time(world.now + SECOND);
+	EXPECT_EQ(taken(user), 0);
+	pass_time(world.now + PASS_SEEN_NS);
+	EXPECT_EQ(taken(user), 12);
+}
+
+/* The same for a user who has had nothing to do since, so is forgotten. */
+static void looks_again_for_users_who_were_forgotten(void)
+{
+	world_add(1, UID);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	users_forget_idle(users, world.now);
+	user = users_get(users, UID);
+	world.now += 2 * SECOND;
+	users_forget_idle(users, world.now);
+	pass.wants_all = true;
+	make();
+	user = users_get(users, UID);
+	EXPECT_EQ(taken(user), 0);
+	users_forget_idle(users, world.now + SECOND);
+	pass_time(world.now + PASS_SEEN_NS);
+	EXPECT_EQ(taken(users_get(users, UID)), 1);
+}
+
+/* Others, who always miss something, neither cause that nor put it off. */
+static void looks_again_only_at_those_who_missed_something(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	world_add(1, UID);
+	world_add(2, UID + 1);
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	world.now += SECOND;
+	user->is_missed = true;
+	for (int i = 0; i < 40; i++) {
+		other->is_missed = true;
+		pass_time(world.now + 500 * MS);
+	}
+	EXPECT_EQ(taken(user), 1);
+	for (int i = 0; i < 40; i++) {
+		other->is_missed = true;
+		pass_time(world.now + 500 * MS);
+	}
+	EXPECT_EQ(taken(user), 0);
+}
+
 /* --- which users are served */
 
 static void looks_for_what_was_missed(void)
@@ -362,6 +453,9 @@ int main(void)
 		TAP_TEST(needs_proc),
 		TAP_TEST(is_made_in_steps),
 		TAP_TEST(passes_over_what_has_not_changed),
+		TAP_TEST(looks_again_at_what_has_not_changed),
+		TAP_TEST(looks_again_for_users_who_were_forgotten),
+		TAP_TEST(looks_again_only_at_those_who_missed_something),
 		TAP_TEST(looks_for_what_was_missed),
 		TAP_TEST(polling_looks_at_all),
 		TAP_TEST(passes_over_who_is_not_served),

@@ -85,6 +85,7 @@ static void add_children(struct pass *pass)
 
 static int begin(struct pass *pass)
 {
+	const uint64_t now = now_ns();
 	struct user *user = NULL;
 
 	pass->proc = opendir("/proc");
@@ -98,13 +99,19 @@ static int begin(struct pass *pass)
 	pass->wants_all = false;
 	pass->wants_use = false;
 	pass->wants_missed = false;
+	pass->began_at = now;
 	pass->used_ns = 0;
 	pass->done = 0;
 	/* Mappings missed from now on are left to the next pass. */
 	while ((user = users_next(pass->users, user))) {
-		user->is_looked_at = pass->is_all || user->is_missed;
-		if (user->is_looked_at && user_is_served(user, now_ns()))
-			user->is_missed = false;
+		user->is_looked_at = pass->is_all ||
+				     user_is_to_look_at(user, now);
+		if (pass->is_all || user->is_missed)
+			user->missed_at = now;
+		if (!user->is_looked_at || !user_is_served(user, now))
+			continue;
+		user->is_missed = false;
+		user->again_at = 0;
 	}
 	return 0;
 }
@@ -121,16 +128,24 @@ static void end(struct pass *pass)
 	pass->ended_at = now_ns();
 }
 
-/* Returns whether the process was examined recently and its code seems unchanged. */
-static bool is_same_code(struct pass *pass, pid_t pid,
+/*
+ * Returns whether the process was examined recently and its code seems unchanged. If that
+ * was before something was missed, it is to be examined again when it was not recently.
+ */
+static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 			 const struct process *process)
 {
+	const uint64_t missed_at = pass->is_all ? pass->began_at : user->missed_at;
 	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
 	const uint64_t now = now_ns();
 
 	if (!pass->is_thorough && seen->pid == pid &&
-	    seen->code == process->code && now < seen->at + PASS_SEEN_NS)
+	    seen->code == process->code && now < seen->at + PASS_SEEN_NS) {
+		if (seen->at < missed_at &&
+		    user->again_at < seen->at + PASS_SEEN_NS)
+			user->again_at = seen->at + PASS_SEEN_NS;
 		return true;
+	}
 	*seen = (struct pass_seen) {
 		.pid = pid,
 		.code = process->code,
@@ -155,7 +170,7 @@ static void look_at(struct pass *pass, pid_t pid)
 	if (!user_is_served(user, before))
 		user->is_missed = true;
 	else if ((pass->is_all || user->is_looked_at) &&
-		 !is_same_code(pass, pid, &process))
+		 !is_same_code(pass, user, pid, &process))
 		add_process(pass, user, pid);
 	user_charge(user, now_ns() - before);
 }

@@ -26,7 +26,8 @@
 
 /*
  * Processes whose code is remembered, by process ID. A process whose code seems
- * unchanged is not examined again for PASS_SEEN_NS.
+ * unchanged is not examined again for PASS_SEEN_NS; after that, it is once, see
+ * user.again_at.
  */
 #define PASS_SEEN	8192
 #define PASS_SEEN_NS	(10 * SECOND)
@@ -42,7 +43,7 @@ struct pass_seen {
  *
  * @users, @watch: set by the caller.
  * @wants_all: request a pass over all watched processes.
- * @wants_missed: request a pass over the processes of users with is_missed.
+ * @wants_missed: request a pass over the processes of users who are to be looked at.
  * @wants_use: include processes whose code seems unchanged.
  * @is_running: a pass is in progress.
  * @is_all: the pass is over the processes of all users.
@@ -50,6 +51,7 @@ struct pass_seen {
  * @is_first: the pass is the first one.
  * @poll_ns: if not 0, make a pass over all processes this often.
  * @nr_made: number of complete passes.
+ * @began_at: when the last pass began.
  * @ended_at: when the last pass was complete.
  * @used_ns: CPU time of the last pass's steps, and of the readers that worked for it.
  * @done, @whole: processes seen in this pass, and in the last one.
@@ -67,6 +69,7 @@ struct pass {
 	bool is_first;
 	uint64_t poll_ns;
 	unsigned int nr_made;
+	uint64_t began_at;
 	uint64_t ended_at;
 	uint64_t used_ns;
 	unsigned int done;

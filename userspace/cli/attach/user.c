@@ -189,7 +189,7 @@ static bool is_idle(struct user *user, uint64_t now)
 	return !user->nr_files && !user->nr_processes && !user->nr_reading &&
 	       !user->nr_jobs && !user->nr_codes && !user->nr_quiet &&
 	       !user->nr_code_ranges &&
-	       !user->misses_codes && !user->is_missed &&
+	       !user->misses_codes && !user->is_missed && !user->again_at &&
 	       !user->recents.nr_rechecks &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&
 	       user->credit_ns == burst_of(user);
@@ -400,12 +400,17 @@ bool users_any_first(struct users *users, uint64_t now)
 	return false;
 }
 
+bool user_is_to_look_at(const struct user *user, uint64_t now)
+{
+	return user->is_missed || (user->again_at && now >= user->again_at);
+}
+
 bool users_any_missed(struct users *users, uint64_t now)
 {
 	struct user *user = NULL;
 
 	while ((user = users_next(users, user)))
-		if (user->is_missed && user_is_served(user, now))
+		if (user_is_to_look_at(user, now) && user_is_served(user, now))
 			return true;
 	return false;
 }

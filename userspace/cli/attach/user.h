@@ -109,6 +109,9 @@ struct code_process;
  * @is_looked_at: for pass.c: the current pass includes this user.
  * @is_behind: for pass.c: the user's queue from the last pass is not empty yet.
  * @pass: for pass.c: number of the pass that @is_behind is about.
+ * @missed_at: for pass.c: when the last pass began that was to find what was missed.
+ * @again_at: when to look for it in the processes that this pass did not examine, as they
+ *	had been examined before and seemed unchanged; 0: there are none.
  */
 struct user {
 	uid_t uid;
@@ -121,6 +124,8 @@ struct user {
 	bool is_looked_at;
 	bool is_behind;
 	unsigned int pass;
+	uint64_t missed_at;
+	uint64_t again_at;
 	uint64_t blocked_until;
 	unsigned int nr_blocked;
 	unsigned int nr_left;
@@ -189,7 +194,10 @@ struct user *users_next(struct users *users, const struct user *last);
 /* Note that @user has been served last: the next turn is that of its successor. */
 void users_set_turn(struct users *users, struct user *user);
 
-/* Returns whether a user who is served now has missed something. */
+/* Returns whether a pass is to be made over the processes of the user. */
+bool user_is_to_look_at(const struct user *user, uint64_t now);
+
+/* Returns whether it is for any user who is served now. */
 bool users_any_missed(struct users *users, uint64_t now);
 
 /* Charge CPU time to the user. */
