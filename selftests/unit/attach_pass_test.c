@@ -313,6 +313,28 @@ static void polling_looks_at_all(void)
 	EXPECT_EQ(taken(user), 1);
 }
 
+/* The user has nothing else to do, but is not forgotten before the pass comes to it. */
+static void looks_at_users_in_all_steps(void)
+{
+	pass.nr_made = 1;
+	world_add(1, 0);
+	world_add(2, UID);
+	world.look_ns = PASS_STEP_NS;
+	user->is_missed = true;
+	pass.wants_missed = true;
+	EXPECT(!pass_step(&pass));
+	EXPECT(pass.is_running);
+	users_forget_idle(users, world.now);
+	while (pass.is_running)
+		EXPECT(!pass_step(&pass));
+	user = users_get(users, UID);
+	EXPECT_EQ(taken(user), 2);
+	world.now += SECOND;
+	users_forget_idle(users, world.now);
+	for (user = NULL; (user = users_next(users, user)); )
+		EXPECT(user->uid != UID);
+}
+
 /* A user without credit is deferred. */
 static void passes_over_who_is_not_served(void)
 {
@@ -457,6 +479,7 @@ int main(void)
 		TAP_TEST(looks_again_for_users_who_were_forgotten),
 		TAP_TEST(looks_again_only_at_those_who_missed_something),
 		TAP_TEST(looks_for_what_was_missed),
+		TAP_TEST(looks_at_users_in_all_steps),
 		TAP_TEST(polling_looks_at_all),
 		TAP_TEST(passes_over_who_is_not_served),
 		TAP_TEST(looks_at_it_later_if_it_was_too_much),

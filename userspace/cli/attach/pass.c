@@ -118,6 +118,10 @@ static int begin(struct pass *pass)
 
 static void end(struct pass *pass)
 {
+	struct user *user = NULL;
+
+	while ((user = users_next(pass->users, user)))
+		user->is_looked_at = false;
 	if (!pass->watch->all)
 		add_children(pass);
 	closedir(pass->proc);

@@ -190,6 +190,7 @@ static bool is_idle(struct user *user, uint64_t now)
 	       !user->nr_jobs && !user->nr_codes && !user->nr_quiet &&
 	       !user->nr_code_ranges &&
 	       !user->misses_codes && !user->is_missed && !user->again_at &&
+	       !user->is_looked_at &&
 	       !user->recents.nr_rechecks &&
 	       now >= user->blocked_until + MAX_BLOCKED_NS &&
 	       user->credit_ns == burst_of(user);
