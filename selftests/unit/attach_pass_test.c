@@ -424,6 +424,73 @@ static void looks_later_at_what_had_no_room(void)
 	EXPECT(!user->is_missed);
 }
 
+/* --- who pays */
+
+/* What each of the other users causes is not charged to this one. */
+static void charges_only_what_the_user_causes(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	world_add(1, UID);
+	world_add(2, UID + 1);
+	pass.wants_all = true;
+	make();
+	world.look_ns = MS;
+	/* The other one misses something. */
+	other->is_missed = true;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+	EXPECT_EQ(other->credit_ns, USER_BURST_NS - (int64_t)MS);
+	/* Events are lost, whoever is the cause. */
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+	/* It has done something. */
+	world.processes[0].code = 2;
+	pass.wants_all = true;
+	make();
+	EXPECT(user->credit_ns <= USER_BURST_NS - (int64_t)MS / 2);
+}
+
+/* A user without credit gets it back, whatever others cause. */
+static void charges_none_who_is_not_served(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	pass.nr_made = 1;
+	world_add(1, UID);
+	user_charge(user, USER_BURST_NS);
+	user->is_missed = true;
+	world.look_ns = MS;
+	other->is_missed = true;
+	pass.wants_missed = true;
+	make();
+	EXPECT(user->credit_ns >= 0);
+	pass.wants_all = true;
+	make();
+	EXPECT(user->credit_ns >= 0);
+	/* If it was the cause, it pays, also with what it has not got. */
+	world_add(2, UID);
+	world.now += USER_SHARE * USER_RESUME_NS;
+	world.look_ns = USER_RESUME_NS;
+	pass.wants_missed = true;
+	make();
+	EXPECT(user->credit_ns < -(int64_t)USER_RESUME_NS / 2);
+}
+
+/* Nor is time in which others have the CPU. */
+static void charges_no_time_of_others(void)
+{
+	world_add(1, UID);
+	world.wait_ns = SECOND;
+	pass.wants_all = true;
+	make();
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+	users_of_process(users, 1);
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+}
+
 /* --- passes over some processes only */
 
 static void finds_descendants(void)
@@ -485,6 +552,9 @@ int main(void)
 		TAP_TEST(looks_at_it_later_if_it_was_too_much),
 		TAP_TEST(does_not_add_to_a_queue_that_is_not_empty),
 		TAP_TEST(looks_later_at_what_had_no_room),
+		TAP_TEST(charges_only_what_the_user_causes),
+		TAP_TEST(charges_none_who_is_not_served),
+		TAP_TEST(charges_no_time_of_others),
 		TAP_TEST(finds_descendants),
 	};
 

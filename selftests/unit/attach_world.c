@@ -54,7 +54,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 int process_read(pid_t pid, struct process *process)
 {
 	world.looks++;
-	world.now += world.look_ns;
+	world.now += world.look_ns + world.wait_ns;
 	world.cpu += world.look_ns;
 	for (unsigned int i = 0; i < world.nr; i++) {
 		const struct world_process *found = &world.processes[i];

@@ -18,6 +18,7 @@
  *
  * @now: CLOCK_MONOTONIC, @cpu: our CPU time, in nanoseconds.
  * @look_ns: added to both clocks by each look at a process.
+ * @wait_ns: added to @now by each look, as others use the CPU.
  * @looks: number of looks.
  * @processes: the existing processes, in the order of /proc.
  * @has_no_proc: opening /proc fails.
@@ -28,6 +29,7 @@ struct world {
 	uint64_t now;
 	uint64_t cpu;
 	uint64_t look_ns;
+	uint64_t wait_ns;
 	unsigned int looks;
 	struct world_process {
 		pid_t pid;

@@ -104,11 +104,13 @@ static int begin(struct pass *pass)
 	pass->done = 0;
 	/* Mappings missed from now on are left to the next pass. */
 	while ((user = users_next(pass->users, user))) {
+		const bool is_served = user_is_served(user, now);
+
 		user->is_looked_at = pass->is_all ||
-				     user_is_to_look_at(user, now);
+			(is_served && user_is_to_look_at(user, now));
 		if (pass->is_all || user->is_missed)
 			user->missed_at = now;
-		if (!user->is_looked_at || !user_is_served(user, now))
+		if (!user->is_looked_at || !is_served)
 			continue;
 		user->is_missed = false;
 		user->again_at = 0;
@@ -158,11 +160,17 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 	return false;
 }
 
+/*
+ * What a look takes is charged to the user of the process if that user was to be looked at,
+ * or has done something since the last look. All others are only looked at because some
+ * user has missed something, or events were lost, for which they need not be the cause.
+ */
 static void look_at(struct pass *pass, pid_t pid)
 {
-	const uint64_t before = now_ns();
+	const uint64_t now = now_ns(), before = cpu_ns();
 	struct process process;
 	struct user *user;
+	bool is_charged;
 
 	if (process_read(pid, &process) || !process.has_memory)
 		return;
@@ -171,12 +179,16 @@ static void look_at(struct pass *pass, pid_t pid)
 		return;
 	}
 	user = users_get(pass->users, process.uid);
-	if (!user_is_served(user, before))
+	is_charged = !pass->is_all && user->is_looked_at;
+	if (!user_is_served(user, now)) {
 		user->is_missed = true;
-	else if ((pass->is_all || user->is_looked_at) &&
-		 !is_same_code(pass, user, pid, &process))
+	} else if ((pass->is_all || user->is_looked_at) &&
+		   !is_same_code(pass, user, pid, &process)) {
 		add_process(pass, user, pid);
-	user_charge(user, now_ns() - before);
+		is_charged = true;
+	}
+	if (is_charged)
+		user_charge(user, cpu_ns() - before);
 }
 
 int pass_step(struct pass *pass)

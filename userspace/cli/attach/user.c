@@ -150,9 +150,11 @@ struct user *users_of_process(struct users *users, pid_t pid)
 	const uint64_t now = now_ns();
 	struct process process;
 	struct user *user;
+	uint64_t before;
 
 	if (owner->pid == pid && now < owner->seen_at + OWNER_NS)
 		return users_get(users, owner->uid);
+	before = cpu_ns();
 	if (process_read(pid, &process)) {
 		user = users_get(users, USER_UNKNOWN);
 	} else {
@@ -163,7 +165,7 @@ struct user *users_of_process(struct users *users, pid_t pid)
 		};
 		user = users_get(users, process.uid);
 	}
-	user_charge(user, now_ns() - now);
+	user_charge(user, cpu_ns() - before);
 	return user;
 }
 
