@@ -137,6 +137,30 @@ static void needs_proc(void)
 	EXPECT(!pass.is_running);
 }
 
+/* Other users may have opened all files that the system allows, for a while. */
+static void is_made_again_when_there_are_files(void)
+{
+	world_add(1, UID);
+	world.look_error = -ENFILE;
+	make();
+	EXPECT(pass.wants_all);
+	world.has_no_proc = true;
+	EXPECT_EQ(pass_step(&pass), 0);
+	EXPECT(!pass.is_running);
+	EXPECT(pass.wants_all);
+	EXPECT(pass_next(&pass) > world.now);
+	world.has_no_proc = false;
+	world.look_error = 0;
+	make();
+	EXPECT_EQ(taken(user), 1);
+	EXPECT(!pass.wants_all);
+	/* The process has ended. */
+	world.look_error = -ESRCH;
+	pass.wants_all = true;
+	make();
+	EXPECT(!pass.wants_all);
+}
+
 static void is_made_in_steps(void)
 {
 	for (pid_t pid = 1; pid <= 9; pid++)
@@ -540,6 +564,7 @@ int main(void)
 		TAP_TEST(is_made_as_often_as_is_asked_for),
 		TAP_TEST(enters_processes_for_their_users),
 		TAP_TEST(needs_proc),
+		TAP_TEST(is_made_again_when_there_are_files),
 		TAP_TEST(is_made_in_steps),
 		TAP_TEST(passes_over_what_has_not_changed),
 		TAP_TEST(looks_again_at_what_has_not_changed),

@@ -56,6 +56,8 @@ int process_read(pid_t pid, struct process *process)
 	world.looks++;
 	world.now += world.look_ns + world.wait_ns;
 	world.cpu += world.look_ns;
+	if (world.look_error)
+		return world.look_error;
 	for (unsigned int i = 0; i < world.nr; i++) {
 		const struct world_process *found = &world.processes[i];
 

@@ -22,6 +22,7 @@
  * @looks: number of looks.
  * @processes: the existing processes, in the order of /proc.
  * @has_no_proc: opening /proc fails.
+ * @look_error: if not 0, what looks at processes return.
  * @left, @left_user: number of stuck children, and the user they work for.
  * @no_closer_user: user whose files are not closed in time.
  */
@@ -40,6 +41,7 @@ struct world {
 	} processes[5000];
 	unsigned int nr;
 	bool has_no_proc;
+	int look_error;
 	unsigned int left;
 	uid_t left_user;
 	uid_t no_closer_user;

@@ -83,6 +83,12 @@ static void add_children(struct pass *pass)
 
 /* --- a pass */
 
+/* Not so if a process has ended. */
+static bool is_temporary(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
 static int begin(struct pass *pass)
 {
 	const uint64_t now = now_ns();
@@ -171,8 +177,12 @@ static void look_at(struct pass *pass, pid_t pid)
 	struct process process;
 	struct user *user;
 	bool is_charged;
+	int err;
 
-	if (process_read(pid, &process) || !process.has_memory)
+	err = process_read(pid, &process);
+	if (is_temporary(err))
+		pass->wants_all = true;
+	if (err || !process.has_memory)
 		return;
 	if (!pass->watch->all) {
 		remember(pass, pid, process.parent);
@@ -199,8 +209,10 @@ int pass_step(struct pass *pass)
 
 	if (!pass->is_running) {
 		err = begin(pass);
-		if (err)
-			return err;
+		if (err) {
+			pass->ended_at = now_ns();
+			return pass->nr_made && is_temporary(err) ? 0 : err;
+		}
 	}
 	do {
 		pid_t pid;

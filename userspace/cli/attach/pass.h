@@ -89,7 +89,10 @@ bool pass_is_due(const struct pass *pass, uint64_t now);
 /* Time of the next step; UINT64_MAX if no pass is wanted. */
 uint64_t pass_next(const struct pass *pass);
 
-/* Make a step. Returns 0, or a negative errno if /proc cannot be read. */
+/*
+ * Make a step. Returns 0, or a negative errno if /proc cannot be read. If that lacks files or
+ * memory, which may be there later, only the first pass fails.
+ */
 int pass_step(struct pass *pass);
 
 void pass_free(struct pass *pass);
