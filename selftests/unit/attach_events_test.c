@@ -2,6 +2,7 @@
 /* "sframe-unwind attach", events: what is handled, and what counts as lost. */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,20 +68,36 @@ static void handle_fork(void *data, pid_t child, pid_t parent)
 
 static const struct event_fns fns = { .fork = handle_fork };
 
-static void begin(void)
+static char cpus_path[] = "/tmp/attach_events_test.XXXXXX";
+
+static void set_cpus(const char *cpus)
 {
-	events_close(events);
+	FILE *file = fopen(cpus_path, "w");
+
+	if (!file || fputs(cpus, file) < 0 || fclose(file))
+		abort();
+}
+
+static void forget_rings(void)
+{
 	if (ring)
 		munmap(ring, PAGES * getpagesize());
 	if (other)
 		munmap(other, PAGES * getpagesize());
 	ring = NULL;
 	other = NULL;
+}
+
+static void begin(void)
+{
+	events_close(events);
+	forget_rings();
 	world_begin();
 	nr_handled = 0;
 	nr_coming = 0;
 	event_ns = 0;
-	if (events_open(&events))
+	set_cpus("0-1\n");
+	if (events_open(&events, cpus_path))
 		abort();
 }
 
@@ -255,6 +272,69 @@ static void none_are_left_if_there_are_none(void)
 	EXPECT_EQ(nr_handled, 101);
 }
 
+/* Expect that the events are opened anew, and work; or that they are not, and still do. */
+static void expect_reopened(bool is_reopened)
+{
+	struct perf_event_mmap_page *const ring_before = ring;
+	struct perf_event_mmap_page *const other_before = other;
+
+	bool was_reopened;
+
+	ring = NULL;
+	other = NULL;
+	was_reopened = events_reopen(&events);
+	if (ring) {
+		munmap(ring_before, PAGES * getpagesize());
+		munmap(other_before, PAGES * getpagesize());
+	} else {
+		ring = ring_before;
+		other = other_before;
+	}
+	EXPECT_EQ(was_reopened, is_reopened);
+	EXPECT_EQ(ring != ring_before, is_reopened);
+	nr_handled = 0;
+	put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 1);
+}
+
+/* The kernel has ended the events of CPUs that were offline. */
+static void are_opened_anew_with_other_cpus(void)
+{
+	expect_reopened(false);
+	set_cpus("0\n");
+	expect_reopened(true);
+	expect_reopened(false);
+	set_cpus("0-1\n");
+	expect_reopened(true);
+	expect_reopened(false);
+}
+
+static void are_opened_anew_after_a_suspend(void)
+{
+	/* The clocks are not read at the same time. */
+	world.suspended = MS;
+	expect_reopened(false);
+	world.suspended = 60 * SECOND;
+	expect_reopened(true);
+	expect_reopened(false);
+}
+
+/* There may be files for it later. */
+static void stay_if_they_cannot_be_opened(void)
+{
+	struct events *const before = events;
+
+	set_cpus("0\n");
+	/* No CPU is there, see __wrap_syscall(). */
+	EXPECT(!events_reopen(&events));
+	EXPECT(events == before);
+	put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 1);
+	expect_reopened(true);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -265,14 +345,22 @@ int main(void)
 		TAP_TEST(those_that_are_handled_are_not_dropped),
 		TAP_TEST(full_rings_have_lost_some),
 		TAP_TEST(none_are_left_if_there_are_none),
+		TAP_TEST(are_opened_anew_with_other_cpus),
+		TAP_TEST(are_opened_anew_after_a_suspend),
+		TAP_TEST(stay_if_they_cannot_be_opened),
 	};
+	const int fd = mkstemp(cpus_path);
+
+	if (fd < 0)
+		abort();
+	close(fd);
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		begin();
 		tap_run(&tests[i], 1);
 	}
 	events_close(events);
-	munmap(ring, PAGES * getpagesize());
-	munmap(other, PAGES * getpagesize());
+	forget_rings();
+	unlink(cpus_path);
 	return tap_done();
 }

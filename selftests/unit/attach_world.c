@@ -42,9 +42,12 @@ struct mapping world_mapping(uint64_t inode)
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
-	const uint64_t ns = clock == CLOCK_PROCESS_CPUTIME_ID ? world.cpu :
-								world.now;
+	uint64_t ns = world.now;
 
+	if (clock == CLOCK_PROCESS_CPUTIME_ID)
+		ns = world.cpu;
+	else if (clock == CLOCK_BOOTTIME)
+		ns += world.suspended;
 	*time = (struct timespec) { ns / SECOND, ns % SECOND };
 	return 0;
 }

@@ -17,6 +17,7 @@
  * struct world - what the daemon sees
  *
  * @now: CLOCK_MONOTONIC, @cpu: our CPU time, in nanoseconds.
+ * @suspended: how much more CLOCK_BOOTTIME shows.
  * @look_ns: added to both clocks by each look at a process.
  * @wait_ns: added to @now by each look, as others use the CPU.
  * @looks: number of looks.
@@ -29,6 +30,7 @@
 struct world {
 	uint64_t now;
 	uint64_t cpu;
+	uint64_t suspended;
 	uint64_t look_ns;
 	uint64_t wait_ns;
 	unsigned int looks;

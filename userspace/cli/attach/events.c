@@ -5,8 +5,12 @@
  * A dummy event on each CPU counts nothing, but puts a record of each new executable
  * mapping on that CPU, and of each fork and exit, into a ring that is shared with the kernel.
  * The records have device and inode numbers instead of build IDs.
+ *
+ * The kernel ends the event of a CPU that goes offline, also for a suspend, and does not tell:
+ * no more records come when it is online again. So all are opened anew then.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,6 +30,10 @@
  */
 #define MAX_RECORD 8192
 
+/* Bytes of the list of CPUs that are compared, and how long a suspend lasts at least. */
+#define CPUS_SIZE	1024
+#define SUSPEND_NS	(100 * MS)
+
 /**
  * struct events - a ring for each CPU
  *
@@ -37,6 +45,9 @@
  * @first: ring to begin with.
  * @next_at: do not handle events before this time.
  * @behind_since: since when events have been left each time; 0: all have been handled.
+ * @cpus_path: list of the CPUs that are online.
+ * @cpus: what it was when the events were opened.
+ * @suspended_ns: how long the machine had been suspended then.
  */
 struct events {
 	size_t nr;
@@ -47,6 +58,9 @@ struct events {
 	size_t first;
 	uint64_t next_at;
 	uint64_t behind_since;
+	const char *cpus_path;
+	char cpus[CPUS_SIZE];
+	uint64_t suspended_ns;
 };
 
 /* The largest record; its size has 16 bits. */
@@ -110,7 +124,27 @@ static int open_ring(struct events *events, int cpu)
 	return 0;
 }
 
-int events_open(struct events **to)
+static uint64_t suspended_ns(void)
+{
+	const uint64_t now = now_ns();
+
+	return clock_read(CLOCK_BOOTTIME) - now;
+}
+
+/* Read the list of CPUs, or an empty one. */
+static void read_cpus(const char *path, char cpus[CPUS_SIZE])
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	memset(cpus, 0, CPUS_SIZE);
+	if (fd < 0)
+		return;
+	if (read(fd, cpus, CPUS_SIZE) < 0)
+		cpus[0] = '\0';
+	close(fd);
+}
+
+int events_open(struct events **to, const char *cpus_path)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct events *events = calloc(1, sizeof(*events));
@@ -119,6 +153,10 @@ int events_open(struct events **to)
 	*to = NULL;
 	if (!events)
 		return -ENOMEM;
+	/* Before the rings, so that no change in between is missed. */
+	events->cpus_path = cpus_path;
+	read_cpus(cpus_path, events->cpus);
+	events->suspended_ns = suspended_ns();
 	events->page_size = sysconf(_SC_PAGESIZE);
 	events->ring_size = RING_PAGES * events->page_size;
 	events->files = calloc(cpus, sizeof(*events->files));
@@ -151,6 +189,24 @@ void events_close(struct events *events)
 	free(events->files);
 	free(events->rings);
 	free(events);
+}
+
+bool events_reopen(struct events **events)
+{
+	const struct events *old = *events;
+	struct events *new;
+	char cpus[CPUS_SIZE];
+
+	read_cpus(old->cpus_path, cpus);
+	if (suspended_ns() < old->suspended_ns + SUSPEND_NS &&
+	    !memcmp(cpus, old->cpus, sizeof(cpus)))
+		return false;
+	/* If that fails, the old ones still tell something until the next time. */
+	if (events_open(&new, old->cpus_path))
+		return false;
+	events_close(*events);
+	*events = new;
+	return true;
 }
 
 const struct pollfd *events_files(const struct events *events, size_t *nr)

@@ -47,10 +47,17 @@ struct event_fns {
 };
 
 /*
- * Open the events. Returns 0 with *@events, to be closed, or a negative errno: -ENOENT
- * or -ENOSYS if perf is not available, -EACCES or -EPERM if it is not permitted.
+ * Open the events. @cpus_path: /sys/devices/system/cpu/online. Returns 0 with *@events, to be
+ * closed, or a negative errno: -ENOENT or -ENOSYS if perf is not available, -EACCES or -EPERM
+ * if it is not permitted.
  */
-int events_open(struct events **events);
+int events_open(struct events **events, const char *cpus_path);
+
+/*
+ * Open the events anew if other CPUs are online than before, or the machine was suspended.
+ * Returns whether that was done: then events were lost. Call it periodically.
+ */
+bool events_reopen(struct events **events);
 
 void events_close(struct events *events);
 

@@ -34,6 +34,7 @@
 #include "worker.h"
 
 #define POLL_MS 1000	/* between passes through /proc without perf */
+#define CPUS_PATH "/sys/devices/system/cpu/online"
 /* Interval of periodic work. */
 #define TICK_NS (500 * MS)
 
@@ -72,6 +73,13 @@ static void end(int signal)
 	is_ended = 1;
 }
 
+static void lose_events(struct session *session)
+{
+	session->pass.wants_all = true;
+	if (session->jobs.codes)
+		codes_lose_events(session->jobs.codes);
+}
+
 static void handle_events(struct session *session)
 {
 	struct changes changes = {
@@ -80,11 +88,8 @@ static void handle_events(struct session *session)
 	};
 
 	if (session->events && now_ns() >= events_next(session->events) &&
-	    events_handle(session->events, &changes_fns, &changes)) {
-		session->pass.wants_all = true;
-		if (session->jobs.codes)
-			codes_lose_events(session->jobs.codes);
-	}
+	    events_handle(session->events, &changes_fns, &changes))
+		lose_events(session);
 }
 
 static void tick(struct session *session, uint64_t now)
@@ -92,6 +97,8 @@ static void tick(struct session *session, uint64_t now)
 	if (now < session->tick_at)
 		return;
 	session->tick_at = now + TICK_NS;
+	if (session->events && events_reopen(&session->events))
+		lose_events(session);
 	children_collect_left();
 	workers_keep_spare(WORKERS_IDLE_MS);
 	users_forget_idle(session->jobs.users, now);
@@ -338,7 +345,7 @@ static int open_events(struct session *session)
 	/* Open events before the first pass, so that no mapping is missed in between. */
 	if (session->options.poll_ms)
 		return 0;
-	err = events_open(&session->events);
+	err = events_open(&session->events, CPUS_PATH);
 	if (!err)
 		return 0;
 	session->options.poll_ms = POLL_MS;
