@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include "attach_job_scene.h"
 #include "attach_world.h"
@@ -445,6 +446,45 @@ static void no_room_left_by_others_is_not_final(void)
 	}
 }
 
+/* Each user has room for some hundred files, and a process can map more. */
+static void what_has_no_room_is_found_later(void)
+{
+	static unsigned char rest[READER_MAX_REPLY];
+	const unsigned int nr = USER_MAX_FILES + 10;
+	struct user *user = users_get(jobs.users, 100 * VICTIM);
+	struct reader_reply reply = { .is_last = true, .maps.nr = nr };
+	const int no_fds[2] = { -1, -1 };
+	struct asked maps;
+	size_t size = 0;
+
+	user_add_process(user, VICTIM, 0, true);
+	jobs_schedule(&jobs);
+	EXPECT_EQ(nr_asked, 1);
+	EXPECT_EQ(last.what, READER_MAPS);
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct reader_maps_entry entry = {
+			.start = 4096 * (i + 1),
+			.end = 4096 * (i + 2),
+			.key = { DEVICE, i + 1 },
+			.name_size = 2,
+		};
+
+		memcpy(rest + size, &entry, sizeof(entry));
+		memcpy(rest + size + sizeof(entry), "/", 2);
+		size += sizeof(entry) + 2;
+	}
+	maps = asked[--nr_asked];
+	jobs_told(&jobs, maps.question, maps.user, &reply, rest, size, no_fds);
+	EXPECT_EQ(user->nr_files, USER_MAX_FILES);
+	EXPECT(!user->is_missed);
+	EXPECT_EQ(user->nr_first, USER_MAX_FILES + 1);
+	jobs_schedule(&jobs);
+	read_all();
+	EXPECT_EQ(last.what, READER_MAPS);
+	EXPECT_EQ(last.mapping.start, 4096 * (USER_MAX_FILES + 1));
+	EXPECT_EQ(user->nr_first, 0);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -462,6 +502,7 @@ int main(void)
 		TAP_TEST(all_are_rechecked),
 		TAP_TEST(a_retry_is_not_taken_over),
 		TAP_TEST(no_room_left_by_others_is_not_final),
+		TAP_TEST(what_has_no_room_is_found_later),
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -18,6 +18,7 @@ static void told_maps(struct jobs *jobs, struct user *user,
 {
 	struct reader_maps_entry entry;
 	struct mapping mapping;
+	uint64_t next;
 
 	if (!reply) {
 		user_block(user, now_ns());
@@ -26,8 +27,14 @@ static void told_maps(struct jobs *jobs, struct user *user,
 	user_charge(user, reply->cpu_ns);
 	*jobs->maps_ns += reply->cpu_ns;
 	jobs->forbidden += reply->error == -EACCES || reply->error == -EPERM;
+	next = reply->maps.next;
 	for (uint32_t i = 0; i < reply->maps.nr && size >= sizeof(entry); i++) {
 		memcpy(&entry, rest, sizeof(entry));
+		/* The user's processes come after the files, so there is room then. */
+		if (user->nr_files >= USER_MAX_FILES) {
+			next = entry.start;
+			break;
+		}
 		rest += sizeof(entry);
 		size -= sizeof(entry);
 		if (!entry.name_size || entry.name_size > size)
@@ -45,9 +52,8 @@ static void told_maps(struct jobs *jobs, struct user *user,
 				  process->is_first);
 		jobs_add_mapping(jobs, &mapping, user, process->is_first);
 	}
-	if (reply->maps.next)
-		user_add_process(user, process->pid, reply->maps.next,
-				 process->is_first);
+	if (next)
+		user_add_process(user, process->pid, next, process->is_first);
 }
 
 /*
