@@ -121,12 +121,13 @@ static int read_stat(int dir, pid_t pid, struct process *process)
 	return 0;
 }
 
-/* False if that cannot be told. */
+/* False if that cannot be told. Our own namespace does not change. */
 static bool is_of_other_namespace(int dir)
 {
-	struct stat own, other;
+	static struct stat own;
+	struct stat other;
 
-	return !stat("/proc/self/ns/user", &own) &&
+	return (own.st_ino || !stat("/proc/self/ns/user", &own)) &&
 	       !fstatat(dir, "ns/user", &other, 0) &&
 	       (own.st_ino != other.st_ino || own.st_dev != other.st_dev);
 }
