@@ -172,10 +172,12 @@ static void take_a_part_of_the_time(void)
 	EXPECT(nr_handled >= 32);
 	EXPECT(nr_handled < 64);
 	EXPECT(!is_empty());
+	EXPECT(events_any(events));
 	EXPECT_EQ(events_next(events),
 		  world.now + EVENTS_SHARE * nr_handled * event_ns);
 	while (!is_empty())
 		EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT(!events_any(events));
 	EXPECT_EQ(nr_handled, 100);
 }
 

@@ -355,8 +355,8 @@ static bool is_too_far_behind(struct events *events, bool is_behind)
 	return is_behind && now - events->behind_since >= EVENTS_BEHIND_NS;
 }
 
-/* Returns whether any ring has a record. Takes no system call. */
-static bool has_records(const struct events *events)
+/* Takes no system call. */
+bool events_any(const struct events *events)
 {
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct perf_event_mmap_page *ring = events->rings[i];
@@ -376,7 +376,7 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 	size_t i;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
-	if (!has_records(events)) {
+	if (!events_any(events)) {
 		events->behind_since = 0;
 		return false;
 	}

@@ -67,6 +67,9 @@ const struct pollfd *events_files(const struct events *events, size_t *nr);
 /* Time from which events may be handled again. */
 uint64_t events_next(const struct events *events);
 
+/* Returns whether there are events. poll(2) tells only of those that are new. */
+bool events_any(const struct events *events);
+
 /* Call @fns for new events. Returns whether events were lost. */
 bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data);

@@ -205,8 +205,9 @@ static int wait_for_change(const struct session *session,
 	uint64_t next = next_time(session);
 	struct timespec interval = { 0 };
 
-	if (session->events && now < events_next(session->events) &&
-	    events_next(session->events) < next)
+	/* They may not be among @places though their time has come meanwhile. */
+	if (session->events && events_next(session->events) < next &&
+	    (!places->nr_events || events_any(session->events)))
 		next = events_next(session->events);
 	if (next > now) {
 		interval.tv_sec = (next - now) / SECOND;
