@@ -154,6 +154,33 @@ static void partial(void)
 	EXPECT_NAME(CODE + 0x40, 500, "none");
 }
 
+/* Nothing is known any more, until there is another look. */
+static void end(void)
+{
+	struct jit_objects_record record = { .kind = JIT_OBJECTS_END, .time = 400 };
+
+	made_objects_begin(&file, 100);
+	made_objects_add(&file, CODE, 0x20, "old");
+	made_objects_add(&file, CODE + 0x40, 0x20, "gone");
+	made_objects_look(&file, 200, 300);
+	made_objects_kind(&file, JIT_OBJECTS_GONE, 1);
+	made_objects_bytes(&file, &record, sizeof(record));
+	made_objects_look(&file, 400, 500);
+	made_objects_add(&file, CODE, 0x20, "new");
+	parse(&file);
+	EXPECT_EQ(result.nr_faults, 0);
+	EXPECT_NAME(CODE, 399, "old");
+	EXPECT_NAME(CODE, 400, "new");
+	EXPECT_NAME(CODE + 0x40, 299, "gone");
+	EXPECT_NAME(CODE + 0x40, 300, "none");
+	/* It may be there twice, and at the end. */
+	made_objects_bytes(&file, &record, sizeof(record));
+	made_objects_bytes(&file, &record, sizeof(record));
+	parse(&file);
+	EXPECT_EQ(result.nr_faults, 0);
+	EXPECT_NAME(CODE, 500, "none");
+}
+
 /* --- hostile */
 
 #define AT(member)	offsetof(struct made_object, member)
@@ -349,6 +376,7 @@ int main(void)
 		TAP_TEST(used_again),
 		TAP_TEST(full),
 		TAP_TEST(partial),
+		TAP_TEST(end),
 		TAP_TEST(long_names),
 		TAP_TEST(any_byte),
 		TAP_TEST(records),

@@ -21,10 +21,14 @@
 #include "tap.h"
 #include "userspace/cli/profile/processes.h"
 
-/* Returns whether the objects that were kept name a function. */
-static bool has_kept_object(const char *name)
+/*
+ * Returns how many records of @kind were kept, with an object that names a function @name if
+ * that is not NULL.
+ */
+static unsigned int find_kept(const char *name, uint32_t kind)
 {
 	static char bytes[65536];
+	unsigned int nr = 0;
 	char path[512];
 	ssize_t got;
 	int fd;
@@ -39,11 +43,16 @@ static bool has_kept_object(const char *name)
 		const struct jit_objects_record *record = (void *)(bytes + i);
 		const struct made_object *object = (void *)(record + 1);
 
-		if (record->stored && !strcmp(object->strings + 1, name))
-			return true;
+		nr += record->kind == kind &&
+		      (!name || (record->stored && !strcmp(object->strings + 1, name)));
 		i += sizeof(*record) + jit_objects_padded(record->stored);
 	}
-	return false;
+	return nr;
+}
+
+static bool has_kept_object(const char *name)
+{
+	return find_kept(name, JIT_OBJECTS_MADE);
 }
 
 /* What a process has announced when it was looked at, and has announced at the end. */
@@ -70,6 +79,27 @@ static void objects_are_kept(void)
 	EXPECT(has_kept_object("a"));
 	EXPECT(has_kept_object("d"));
 	EXPECT(!said[0]);
+}
+
+/* It has ended after a look was due: what it had announced may have been replaced. */
+static void objects_not_looked_at(void)
+{
+	struct announcer process;
+
+	start();
+	announcer_start(&process);
+	announcer_tell(&process, "a");
+	add(process.pid, "//anon");
+	record_jit_look(jit);
+	EXPECT_EQ(keep(), 0);
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 0);
+	usleep(1000000);
+	announcer_end(&process);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept_object("a"));
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
+	EXPECT_EQ(keep(), 0);
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
 }
 
 /* A child has what its parent had announced; it has mapped nothing. */
@@ -382,6 +412,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(objects_are_kept),
+		TAP_TEST(objects_not_looked_at),
 		TAP_TEST(objects_of_a_child),
 		TAP_TEST(file_of_another_user),
 		TAP_TEST(file_of_root_in_its_place),

@@ -84,7 +84,26 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 			      !answer.look.is_read;
 	if (is_added && answer.look.is_read)
 		objects->read_at = answer.look.began;
+	if (is_added)
+		objects->is_ended = false;
 	return true;
+}
+
+void jit_objects_end(struct jit_objects *objects, uint64_t time)
+{
+	const struct jit_objects_record record = {
+		.kind = JIT_OBJECTS_END,
+		.time = time,
+	};
+
+	if (!objects->is_open || objects->is_ended ||
+	    pwrite(objects->fd, &record, sizeof(record), objects->size) !=
+		    sizeof(record))
+		return;
+	objects->size += sizeof(record);
+	/* Only from then on, what is found later does not overlap what has ended. */
+	objects->read_at = time;
+	objects->is_ended = true;
 }
 
 void jit_objects_free(struct jit_objects *objects)

@@ -13,6 +13,7 @@
  *	GONE	object @number of the file, the first is 0, was taken back
  *	MADE	an object, followed by its bytes
  *	FULL	from now on there may be more objects, for which there is no room
+ *	END	from @time on nothing is known of all that came before: no look was made
  *
  * All GONE of a look come before its first MADE. A look, or the one before, may not have read
  * the list to its end, or have left objects for the next one: it has JIT_OBJECTS_PARTIAL. Then
@@ -33,6 +34,7 @@ enum jit_objects_kind {
 	JIT_OBJECTS_GONE,
 	JIT_OBJECTS_MADE,
 	JIT_OBJECTS_FULL,
+	JIT_OBJECTS_END,
 };
 
 /* Bit of @number of LOOK. */
@@ -44,7 +46,7 @@ enum jit_objects_kind {
  * @kind: enum jit_objects_kind.
  * @number: of GONE, that of the object; of LOOK, JIT_OBJECTS_PARTIAL or 0.
  * @before: of LOOK: begin of the last look that has read all; 0 if there is none.
- * @time: of LOOK: its end.
+ * @time: of LOOK: its end; of END.
  * @entry: of MADE: address of its entry in the list of the process.
  * @place: of MADE: its address there.
  * @bytes: of MADE: its bytes there.
@@ -111,6 +113,7 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look);
  * @read_at: begin of the last look that has read all, or 0.
  * @kept, @has_list, @is_full, @has_more: of the last look.
  * @is_partial: the last look has not read or taken all.
+ * @is_ended: END was added since the last look.
  */
 struct jit_objects {
 	bool is_open;
@@ -122,6 +125,7 @@ struct jit_objects {
 	bool is_full;
 	bool has_more;
 	bool is_partial;
+	bool is_ended;
 };
 
 /*
@@ -130,6 +134,12 @@ struct jit_objects {
  */
 bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 			uint64_t started, uint64_t room);
+
+/*
+ * Tell that nothing is known from @time on, when a look was due that was not made: the process
+ * may have put other code in the place of what it had announced.
+ */
+void jit_objects_end(struct jit_objects *objects, uint64_t time);
 
 void jit_objects_free(struct jit_objects *objects);
 

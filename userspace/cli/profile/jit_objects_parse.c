@@ -245,6 +245,19 @@ static bool take_gone(struct parsing *parsing, uint32_t number)
 	return true;
 }
 
+/* End all that is there. Returns whether to go on. */
+static bool take_end(struct parsing *parsing, uint64_t time)
+{
+	if (!end_look(parsing))
+		return false;
+	parsing->before = time;
+	parsing->time = time;
+	for (uint32_t i = 0; i < parsing->nr_objects; i++)
+		if (!parsing->objects[i].is_gone)
+			take_gone(parsing, i);
+	return true;
+}
+
 /* --- an object */
 
 /**
@@ -447,6 +460,8 @@ static bool take_record(struct parsing *parsing,
 	case JIT_OBJECTS_FULL:
 		parsing->is_full = true;
 		return note(parsing, JIT_OBJECTS_LEFT);
+	case JIT_OBJECTS_END:
+		return take_end(parsing, record->time);
 	default:
 		return give_up(parsing, JIT_UNKNOWN_RECORD);
 	}

@@ -67,12 +67,20 @@ static void set_next(struct maker *maker, uint64_t took)
 	maker->objects_at = now_ns() + wait;
 }
 
+/* When to look again. */
+static uint64_t due_at(const struct record_jit *jit, const struct maker *maker)
+{
+	const uint64_t his_at = jit->of_user[maker->user_number].look_at;
+
+	return maker->objects_at > his_at ? maker->objects_at : his_at;
+}
+
 bool maker_look(struct record_jit *jit, struct maker *maker, bool is_last)
 {
 	struct his *his = &jit->of_user[maker->user_number];
 	const uint64_t now = now_ns(), before = maker->objects.size;
 
-	if (((now < maker->objects_at || now < his->look_at) && !is_last) ||
+	if ((now < due_at(jit, maker) && !is_last) ||
 	    !maker_is_there(maker) || !inspect_count(maker->pid))
 		return false;
 	jit_objects_update(&maker->objects, maker->pid, maker->started,
@@ -94,9 +102,17 @@ void maker_expect(struct maker *maker)
 
 void maker_open_objects(struct record_jit *jit, struct maker *maker)
 {
+	const uint64_t read_at = maker->objects.read_at, due = due_at(jit, maker);
 	struct source *source = &maker->sources[OBJECTS];
+	uint64_t size;
 
 	maker_look(jit, maker, true);
+	size = maker->objects.size;
+	/* If it has ended, nobody knows what it has announced after the look before. */
+	if (maker->objects.read_at == read_at && due < now_ns()) {
+		jit_objects_end(&maker->objects, due);
+		count(jit, maker, size);
+	}
 	source->is_open = jit_opening_set(&source->opening, &maker->objects);
 	jit->nr_open += source->is_open;
 	jit->of_user[maker->user_number].nr_open += source->is_open;
