@@ -18,9 +18,12 @@
 #include "reader_task.h"
 #include "user.h"
 
-/* Most readers that are not late, and most readers including late ones. */
-#define READERS_MAX	4U
-#define READERS_MAX_ALL	16U
+/*
+ * Most readers that are not late, and most readers including late ones. With files that do not
+ * answer, each user can keep two of them busy until they are late, and again when they are killed.
+ */
+#define READERS_MAX	8U
+#define READERS_MAX_ALL	32U
 
 /*
  * Time after which a reader is late; after which it is killed if it sleeps; and
