@@ -390,6 +390,24 @@ static void passes_over_who_is_not_served(void)
 	EXPECT_EQ(taken(user), 1);
 }
 
+/* No pass is made for somebody who was not served while another one was made for others. */
+static void others_have_missed_nothing(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	pass.nr_made = 1;
+	world_add(1, UID);
+	world_add(2, UID + 1);
+	user_charge(user, USER_BURST_NS);
+	other->is_missed = true;
+	pass.wants_missed = true;
+	make();
+	EXPECT_EQ(taken(other), 2);
+	EXPECT(!user->is_missed);
+	world.now += USER_SHARE * USER_BURST_NS;
+	EXPECT(!users_any_missed(users, world.now));
+}
+
 /* A user may use up the credit within a pass. */
 static void looks_at_it_later_if_it_was_too_much(void)
 {
@@ -574,6 +592,7 @@ int main(void)
 		TAP_TEST(looks_at_users_in_all_steps),
 		TAP_TEST(polling_looks_at_all),
 		TAP_TEST(passes_over_who_is_not_served),
+		TAP_TEST(others_have_missed_nothing),
 		TAP_TEST(looks_at_it_later_if_it_was_too_much),
 		TAP_TEST(does_not_add_to_a_queue_that_is_not_empty),
 		TAP_TEST(looks_later_at_what_had_no_room),

@@ -189,11 +189,13 @@ static void look_at(struct pass *pass, pid_t pid)
 		return;
 	}
 	user = users_get(pass->users, process.uid);
-	is_charged = !pass->is_all && user->is_looked_at;
+	/* Who is not looked at has missed nothing, also if not served now. */
+	if (!pass->is_all && !user->is_looked_at)
+		return;
+	is_charged = !pass->is_all;
 	if (!user_is_served(user, now)) {
 		user->is_missed = true;
-	} else if ((pass->is_all || user->is_looked_at) &&
-		   !is_same_code(pass, user, pid, &process)) {
+	} else if (!is_same_code(pass, user, pid, &process)) {
 		add_process(pass, user, pid);
 		is_charged = true;
 	}
