@@ -30,8 +30,11 @@
  */
 #define MAX_RECORD 8192
 
-/* Bytes of the list of CPUs that are compared, and how long a suspend lasts at least. */
-#define CPUS_SIZE	1024
+/*
+ * Bytes of the list of CPUs that are compared: all, as the kernel writes a page at most; and how
+ * long a suspend lasts at least.
+ */
+#define CPUS_SIZE	4096
 #define SUSPEND_NS	(100 * MS)
 
 /**
@@ -201,9 +204,9 @@ bool events_reopen(struct events **events)
 	if (suspended_ns() < old->suspended_ns + SUSPEND_NS &&
 	    !memcmp(cpus, old->cpus, sizeof(cpus)))
 		return false;
-	/* If that fails, the old ones still tell something until the next time. */
+	/* If that fails, the old ones still tell something until the next time, but not all. */
 	if (events_open(&new, old->cpus_path))
-		return false;
+		return true;
 	events_close(*events);
 	*events = new;
 	return true;

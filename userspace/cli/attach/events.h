@@ -55,7 +55,8 @@ int events_open(struct events **events, const char *cpus_path);
 
 /*
  * Open the events anew if other CPUs are online than before, or the machine was suspended.
- * Returns whether that was done: then events were lost. Call it periodically.
+ * Returns whether that was to be done: then events were lost, and go on to be lost each time
+ * that it fails. Call it periodically.
  */
 bool events_reopen(struct events **events);
 
