@@ -19,7 +19,10 @@
 #include "jit_announced_made.h"
 #include "record_jit_scene.h"
 #include "tap.h"
+#include "userspace/cli/attach/clock.h"
 #include "userspace/cli/profile/processes.h"
+
+static uint64_t ended_at;
 
 /*
  * Returns how many records of @kind were kept, with an object that names a function @name if
@@ -43,11 +46,20 @@ static unsigned int find_kept(const char *name, uint32_t kind)
 		const struct jit_objects_record *record = (void *)(bytes + i);
 		const struct made_object *object = (void *)(record + 1);
 
+		if (record->kind == JIT_OBJECTS_END)
+			ended_at = record->time;
 		nr += record->kind == kind &&
 		      (!name || (record->stored && !strcmp(object->strings + 1, name)));
 		i += sizeof(*record) + jit_objects_padded(record->stored);
 	}
 	return nr;
+}
+
+/* Returns the time of the last JIT_OBJECTS_END, see find_kept(). */
+static uint64_t end_time(void)
+{
+	find_kept(NULL, JIT_OBJECTS_END);
+	return ended_at;
 }
 
 static bool has_kept_object(const char *name)
@@ -100,6 +112,54 @@ static void objects_not_looked_at(void)
 	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
 	EXPECT_EQ(keep(), 0);
 	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
+}
+
+/* The same if nobody has asked for its end yet: it has no list, but has taken nothing back. */
+static void objects_of_a_zombie(void)
+{
+	struct announcer process;
+	siginfo_t info;
+
+	start();
+	announcer_start(&process);
+	announcer_tell(&process, "a");
+	add(process.pid, "//anon");
+	record_jit_look(jit);
+	usleep(1000000);
+	kill(process.pid, SIGKILL);
+	waitid(P_PID, process.pid, &info, WEXITED | WNOWAIT);
+	/* Looks at it do not change since when nothing is known. */
+	for (int i = 0; i < 3; i++) {
+		record_jit_look(jit);
+		usleep(250000);
+	}
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept_object("a"));
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_GONE), 0);
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
+	EXPECT(clock_read(CLOCK_MONOTONIC) - end_time() > 1500 * MS);
+	EXPECT_EQ(keep(), 0);
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
+	announcer_end(&process);
+	EXPECT_EQ(keep(), 0);
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 1);
+}
+
+/* One whose list is not read to its end is there, too. */
+static void objects_of_an_endless_list(void)
+{
+	struct announcer process;
+
+	start();
+	announcer_start(&process);
+	announcer_tell(&process, "a!");
+	add(process.pid, "//anon");
+	record_jit_look(jit);
+	usleep(1000000);
+	EXPECT_EQ(keep(), 0);
+	EXPECT(has_kept_object("a"));
+	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 0);
+	announcer_end(&process);
 }
 
 /* A child has what its parent had announced; it has mapped nothing. */
@@ -413,6 +473,8 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(objects_are_kept),
 		TAP_TEST(objects_not_looked_at),
+		TAP_TEST(objects_of_a_zombie),
+		TAP_TEST(objects_of_an_endless_list),
 		TAP_TEST(objects_of_a_child),
 		TAP_TEST(file_of_another_user),
 		TAP_TEST(file_of_root_in_its_place),

@@ -69,6 +69,7 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 	uint64_t now;
 	int fd;
 
+	objects->is_there = false;
 	if (!inspect_ask(&request, &answer, NULL, &fd))
 		return false;
 	now = processes_started(pid);
@@ -84,8 +85,8 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 			      !answer.look.is_read;
 	if (is_added && answer.look.is_read)
 		objects->read_at = answer.look.began;
-	if (is_added)
-		objects->is_ended = false;
+	objects->is_there = is_added && answer.look.is_there;
+	objects->is_ended &= fd < 0 || !is_added;
 	return true;
 }
 

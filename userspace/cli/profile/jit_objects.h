@@ -79,6 +79,7 @@ static inline uint64_t jit_objects_padded(uint64_t stored)
  * @room: bytes that objects may add to the file.
  * @was_partial: the last look has not read or taken all.
  * @began: when the look began.
+ * @is_there: the process has memory: it has not ended.
  * @kept: bytes that known objects which are still there take in the file.
  * @has_list: the process has a list, which may be empty.
  * @is_read: the lists were read to their ends.
@@ -90,6 +91,7 @@ struct jit_objects_look {
 	uint64_t room;
 	bool was_partial;
 	uint64_t began;
+	bool is_there;
 	uint64_t kept;
 	bool has_list;
 	bool is_read;
@@ -113,7 +115,8 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look);
  * @read_at: begin of the last look that has read all, or 0.
  * @kept, @has_list, @is_full, @has_more: of the last look.
  * @is_partial: the last look has not read or taken all.
- * @is_ended: END was added since the last look.
+ * @is_there: the last look has found the process, and what is new was added.
+ * @is_ended: nothing was added after END.
  */
 struct jit_objects {
 	bool is_open;
@@ -125,6 +128,7 @@ struct jit_objects {
 	bool is_full;
 	bool has_more;
 	bool is_partial;
+	bool is_there;
 	bool is_ended;
 };
 

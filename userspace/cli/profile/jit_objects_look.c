@@ -247,6 +247,22 @@ static bool find_lists(struct looking *looking, pid_t pid)
 	return is_whole;
 }
 
+/* A process that has ended, and nobody has asked for that yet, has no mappings; others do. */
+static bool is_there(pid_t pid)
+{
+	char path[64];
+	FILE *maps;
+	bool is_there;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return false;
+	is_there = fgetc(maps) != EOF;
+	fclose(maps);
+	return is_there;
+}
+
 static void read_lists(struct looking *looking)
 {
 	for (uint32_t i = 0; i < looking->nr_lists; i++) {
@@ -390,6 +406,7 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look)
 		.ends_at = now_ns() + LOOK_NS,
 	};
 	look->began = now_ns();
+	look->is_there = false;
 	look->kept = 0;
 	look->has_list = false;
 	look->is_read = false;
@@ -402,6 +419,9 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look)
 	look->is_read = find_lists(&looking, pid);
 	read_known(&looking, known);
 	read_lists(&looking);
+	/* Then it did not take back what was not found. */
+	look->is_there = is_there(pid);
+	look->is_read &= look->is_there;
 	fd = write_new(&looking);
 	close(looking.memory);
 	if (looking.bytes)

@@ -57,6 +57,8 @@ struct source {
  * @wait_ns: how long to wait then.
  * @objects: what it has announced; the copy of that is an own source.
  * @objects_at: when to look at that again.
+ * @missed_at: when the first look was due of those that did not find it any more, or had no
+ *	answer; 0 if the last one did.
  * @objects_wait_ns: how long to wait then, as long as it announces nothing.
  * @folder: name of the folder with copies.
  */
@@ -74,6 +76,7 @@ struct maker {
 	uint64_t wait_ns;
 	struct jit_objects objects;
 	uint64_t objects_at;
+	uint64_t missed_at;
 	uint64_t objects_wait_ns;
 	char folder[JIT_KEPT_SIZE];
 };

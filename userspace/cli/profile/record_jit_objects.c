@@ -79,13 +79,18 @@ bool maker_look(struct record_jit *jit, struct maker *maker, bool is_last)
 {
 	struct his *his = &jit->of_user[maker->user_number];
 	const uint64_t now = now_ns(), before = maker->objects.size;
+	const uint64_t due = due_at(jit, maker);
 
-	if ((now < due_at(jit, maker) && !is_last) ||
+	if ((now < due && !is_last) ||
 	    !maker_is_there(maker) || !inspect_count(maker->pid))
 		return false;
 	jit_objects_update(&maker->objects, maker->pid, maker->started,
 			   room_of(jit, maker));
 	count(jit, maker, before);
+	if (maker->objects.is_there)
+		maker->missed_at = 0;
+	else if (!maker->missed_at)
+		maker->missed_at = due;
 	set_next(maker, now_ns() - now);
 	his->look_at = now_ns() + (now_ns() - now) *
 		       (maker_is_own(maker) ? OWN_TIME_SHARE : USER_TIME_SHARE);
@@ -102,14 +107,16 @@ void maker_expect(struct maker *maker)
 
 void maker_open_objects(struct record_jit *jit, struct maker *maker)
 {
-	const uint64_t read_at = maker->objects.read_at, due = due_at(jit, maker);
+	const uint64_t due = maker->missed_at ? maker->missed_at :
+						due_at(jit, maker);
 	struct source *source = &maker->sources[OBJECTS];
+	bool has_looked;
 	uint64_t size;
 
-	maker_look(jit, maker, true);
+	has_looked = maker_look(jit, maker, true);
 	size = maker->objects.size;
 	/* If it has ended, nobody knows what it has announced after the look before. */
-	if (maker->objects.read_at == read_at && due < now_ns()) {
+	if (!(has_looked && maker->objects.is_there) && due < now_ns()) {
 		jit_objects_end(&maker->objects, due);
 		count(jit, maker, size);
 	}
