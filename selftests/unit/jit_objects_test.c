@@ -8,6 +8,7 @@
 
 #include "jit_objects_scene.h"
 #include "userspace/cli/attach/announced.h"
+#include "userspace/cli/attach/clock.h"
 
 #define FIRST	(8 + sizeof(struct jit_objects_record))	/* offset of the first object */
 
@@ -366,6 +367,35 @@ static void gone_twice(void)
 	EXPECT_NAME(CODE, 300, "a");
 }
 
+/* However often all has ended, it takes time only once. */
+static void many_ends(void)
+{
+	enum { OBJECTS = 20000, ENDS = 200000 };
+	const struct jit_objects_record end = { .kind = JIT_OBJECTS_END, .time = 400 };
+	FILE *stream = tmpfile();
+	uint64_t took;
+
+	made_objects_begin(&file, 100);
+	fwrite(file.bytes, 1, file.size, stream);
+	file.size = 0;
+	made_objects_add(&file, CODE, 0x10, "a");
+	for (unsigned int i = 0; i < OBJECTS; i++)
+		fwrite(file.bytes, 1, file.size, stream);
+	for (unsigned int i = 0; i < ENDS; i++)
+		fwrite(&end, sizeof(end), 1, stream);
+	fflush(stream);
+	took = cpu_ns();
+	parse_fd(fileno(stream), ftell(stream));
+	took = cpu_ns() - took;
+	fclose(stream);
+	EXPECT_EQ(result.nr_faults, 0);
+	EXPECT_EQ(table.nr, OBJECTS);
+	EXPECT_NAME(CODE, 399, "a");
+	EXPECT_NAME(CODE, 400, "none");
+	if (took > 2 * SECOND)
+		tap_fail("%llu ms", (unsigned long long)(took / MS));
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -381,6 +411,7 @@ int main(void)
 		TAP_TEST(any_byte),
 		TAP_TEST(records),
 		TAP_TEST(gone_twice),
+		TAP_TEST(many_ends),
 	};
 
 	test_damages();

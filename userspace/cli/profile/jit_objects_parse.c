@@ -58,6 +58,7 @@ struct known {
  * @objects: the objects.
  * @nr_objects: number of those.
  * @objects_room: room for those.
+ * @nr_ended: the first ones, all of which are gone.
  * @before, @time: of the look.
  * @is_partial: it has JIT_OBJECTS_PARTIAL.
  * @is_full: others may have been made anywhere.
@@ -81,6 +82,7 @@ struct parsing {
 	struct known *objects;
 	uint32_t nr_objects;
 	uint32_t objects_room;
+	uint32_t nr_ended;
 	uint64_t before;
 	uint64_t time;
 	bool is_partial;
@@ -252,9 +254,9 @@ static bool take_end(struct parsing *parsing, uint64_t time)
 		return false;
 	parsing->before = time;
 	parsing->time = time;
-	for (uint32_t i = 0; i < parsing->nr_objects; i++)
-		if (!parsing->objects[i].is_gone)
-			take_gone(parsing, i);
+	for (; parsing->nr_ended < parsing->nr_objects; parsing->nr_ended++)
+		if (!parsing->objects[parsing->nr_ended].is_gone)
+			take_gone(parsing, parsing->nr_ended);
 	return true;
 }
 
