@@ -20,6 +20,8 @@
 #include "record_jit_scene.h"
 #include "tap.h"
 #include "userspace/cli/attach/clock.h"
+#include "userspace/cli/profile/inspect.h"
+#include "userspace/cli/profile/jit_objects.h"
 #include "userspace/cli/profile/processes.h"
 
 static uint64_t ended_at;
@@ -160,6 +162,37 @@ static void objects_of_an_endless_list(void)
 	EXPECT(has_kept_object("a"));
 	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 0);
 	announcer_end(&process);
+}
+
+/* If it is there when it is looked at again, what is known is not added once more. */
+static void objects_looked_at_again(void)
+{
+	struct jit_objects objects = { 0 };
+	struct announcer process;
+	struct stat status;
+	uint64_t size;
+
+	start();
+	announcer_start(&process);
+	announcer_tell(&process, "aB");
+	inspect_begin(&is_interrupted, 2000);
+	EXPECT(jit_objects_update(&objects, process.pid,
+				  processes_started(process.pid), 1 << 20));
+	size = objects.size;
+	for (int i = 0; i < 2; i++) {
+		jit_objects_end(&objects, now_ns());
+		EXPECT(!fstat(objects.fd, &status));
+		EXPECT_EQ((uint64_t)status.st_size,
+			  size + sizeof(struct jit_objects_record));
+	}
+	EXPECT(jit_objects_update(&objects, process.pid,
+				  processes_started(process.pid), 1 << 20));
+	EXPECT(objects.is_there);
+	EXPECT_EQ(objects.size, size);
+	EXPECT(!fstat(objects.fd, &status));
+	EXPECT_EQ((uint64_t)status.st_size, size);
+	announcer_end(&process);
+	jit_objects_free(&objects);
 }
 
 /* A child has what its parent had announced; it has mapped nothing. */
@@ -475,6 +508,7 @@ int main(void)
 		TAP_TEST(objects_not_looked_at),
 		TAP_TEST(objects_of_a_zombie),
 		TAP_TEST(objects_of_an_endless_list),
+		TAP_TEST(objects_looked_at_again),
 		TAP_TEST(objects_of_a_child),
 		TAP_TEST(file_of_another_user),
 		TAP_TEST(file_of_root_in_its_place),

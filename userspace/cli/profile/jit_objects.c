@@ -70,6 +70,9 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 	int fd;
 
 	objects->is_there = false;
+	if (objects->is_ended && ftruncate(objects->fd, objects->size))
+		return false;
+	objects->is_ended = false;
 	if (!inspect_ask(&request, &answer, NULL, &fd))
 		return false;
 	now = processes_started(pid);
@@ -86,7 +89,6 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 	if (is_added && answer.look.is_read)
 		objects->read_at = answer.look.began;
 	objects->is_there = is_added && answer.look.is_there;
-	objects->is_ended &= fd < 0 || !is_added;
 	return true;
 }
 
@@ -97,14 +99,9 @@ void jit_objects_end(struct jit_objects *objects, uint64_t time)
 		.time = time,
 	};
 
-	if (!objects->is_open || objects->is_ended ||
-	    pwrite(objects->fd, &record, sizeof(record), objects->size) !=
-		    sizeof(record))
-		return;
-	objects->size += sizeof(record);
-	/* Only from then on, what is found later does not overlap what has ended. */
-	objects->read_at = time;
-	objects->is_ended = true;
+	if (objects->is_open && !objects->is_ended)
+		objects->is_ended = pwrite(objects->fd, &record, sizeof(record),
+					   objects->size) == sizeof(record);
 }
 
 void jit_objects_free(struct jit_objects *objects)

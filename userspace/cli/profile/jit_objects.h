@@ -13,7 +13,8 @@
  *	GONE	object @number of the file, the first is 0, was taken back
  *	MADE	an object, followed by its bytes
  *	FULL	from now on there may be more objects, for which there is no room
- *	END	from @time on nothing is known of all that came before: no look was made
+ *	END	from @time on nothing is known of all that came before: no look was made; if there
+ *		is one later, what it finds takes the place of this record
  *
  * All GONE of a look come before its first MADE. A look, or the one before, may not have read
  * the list to its end, or have left objects for the next one: it has JIT_OBJECTS_PARTIAL. Then
@@ -111,12 +112,12 @@ int jit_objects_look(pid_t pid, int known, struct jit_objects_look *look);
  *
  * @is_open: there is a file, @fd.
  * @fd: a file in memory.
- * @size: its size.
+ * @size: its size, without END.
  * @read_at: begin of the last look that has read all, or 0.
  * @kept, @has_list, @is_full, @has_more: of the last look.
  * @is_partial: the last look has not read or taken all.
  * @is_there: the last look has found the process, and what is new was added.
- * @is_ended: nothing was added after END.
+ * @is_ended: the file has END.
  */
 struct jit_objects {
 	bool is_open;
@@ -141,7 +142,7 @@ bool jit_objects_update(struct jit_objects *objects, pid_t pid,
 
 /*
  * Tell that nothing is known from @time on, when a look was due that was not made: the process
- * may have put other code in the place of what it had announced.
+ * may have put other code in the place of what it had announced. The next update takes that back.
  */
 void jit_objects_end(struct jit_objects *objects, uint64_t time);
 

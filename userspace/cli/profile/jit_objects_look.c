@@ -114,13 +114,6 @@ static void add_known(struct looking *looking,
 	looking->known[looking->nr_known++].record = record;
 }
 
-/* What is still there is added anew. */
-static void forget_known(struct looking *looking)
-{
-	for (uint32_t i = 0; i < looking->nr_known; i++)
-		looking->known[i].is_gone = true;
-}
-
 /* Read the file so far, which this command has made. */
 static void read_known(struct looking *looking, int fd)
 {
@@ -145,8 +138,6 @@ static void read_known(struct looking *looking, int fd)
 			looking->known[record->number].is_gone = true;
 		else if (record->kind == JIT_OBJECTS_FULL)
 			looking->was_full = true;
-		else if (record->kind == JIT_OBJECTS_END)
-			forget_known(looking);
 		at += sizeof(*record) + jit_objects_padded(record->stored);
 	}
 }

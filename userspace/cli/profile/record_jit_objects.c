@@ -110,16 +110,11 @@ void maker_open_objects(struct record_jit *jit, struct maker *maker)
 	const uint64_t due = maker->missed_at ? maker->missed_at :
 						due_at(jit, maker);
 	struct source *source = &maker->sources[OBJECTS];
-	bool has_looked;
-	uint64_t size;
 
-	has_looked = maker_look(jit, maker, true);
-	size = maker->objects.size;
 	/* If it has ended, nobody knows what it has announced after the look before. */
-	if (!(has_looked && maker->objects.is_there) && due < now_ns()) {
+	if (!(maker_look(jit, maker, true) && maker->objects.is_there) &&
+	    due < now_ns())
 		jit_objects_end(&maker->objects, due);
-		count(jit, maker, size);
-	}
 	source->is_open = jit_opening_set(&source->opening, &maker->objects);
 	jit->nr_open += source->is_open;
 	jit->of_user[maker->user_number].nr_open += source->is_open;
