@@ -2,7 +2,8 @@
 /*
  * A process that announces objects, for tests: it has one function for each letter that it is
  * told, all at the same address or, if the letter is upper case, where no other one is. The
- * letter '-' takes back all; '!' makes the list a circle. Link with --export-dynamic-symbol=__jit_debug_descriptor.
+ * letter '-' takes back all; '!' makes the list a circle. Link with
+ * --export-dynamic-symbol=__jit_debug_descriptor.
  */
 #ifndef SELFTESTS_UNIT_JIT_ANNOUNCED_MADE_H
 #define SELFTESTS_UNIT_JIT_ANNOUNCED_MADE_H
