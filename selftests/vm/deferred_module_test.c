@@ -3,6 +3,7 @@
  * Modules that get stacks, loaded and removed: the sample, under load, and one that does
  * not cancel its work.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <sched.h>

@@ -3,6 +3,7 @@
  * Stacks for other kernel modules: requests in each context, repeated, cancelled, at the
  * end of threads; by the work of an open file of the test module.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * A thread that has changed mappings walks while others do: the sections that
  * they validate now must not revive rules that were cached before.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * The messages of the generic netlink family: each kind with its attributes, and what a
  * listener is told of messages that it does not get.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <sched.h>

@@ -3,6 +3,7 @@
  * Function tables: functions are found as soon as they are published, and never by the
  * rule of a function that was removed. Each stack is compared with the known chain.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

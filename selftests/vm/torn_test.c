@@ -4,6 +4,7 @@
  * that combined the key of one rule with the offset of another would read 2 GiB
  * away from its stack, outside user memory. No such read may occur.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>

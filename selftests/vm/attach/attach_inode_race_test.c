@@ -4,6 +4,7 @@
  * delete and unmount the files, while others walk: all counters return to their
  * start, and no file is served another one's section.
  *
+ * Long: see selftests/check.
  * Racing: run with KCSAN.
  */
 #include <pthread.h>
