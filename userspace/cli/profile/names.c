@@ -57,6 +57,17 @@ struct loaded {
 };
 
 /**
+ * struct source_line - of a function of a place
+ *
+ * @file: its name, or NULL.
+ * @line: 0 if there is none.
+ */
+struct source_line {
+	const char *file;
+	int line;
+};
+
+/**
  * struct names - all names
  *
  * @history: what was mapped.
@@ -75,6 +86,9 @@ struct loaded {
  * @chain_nr: number of those.
  * @chain_room: room for those.
  * @texts: strings.
+ * @line_keys: numbers of source lines that were found, by place and function of it.
+ * @lines: those.
+ * @lines_room: room for those.
  * @functions: numbers of functions, by object and name.
  * @list: the functions.
  * @list_room: room for those.
@@ -100,6 +114,9 @@ struct names {
 	uint32_t chain_nr;
 	uint32_t chain_room;
 	struct strings texts;
+	struct pairs line_keys;
+	struct source_line *lines;
+	uint32_t lines_room;
 	struct pairs functions;
 	struct function *list;
 	uint32_t list_room;
@@ -145,6 +162,8 @@ void names_free(struct names *names)
 	free(names->places);
 	free(names->chain);
 	strings_free(&names->texts);
+	pairs_free(&names->line_keys);
+	free(names->lines);
 	pairs_free(&names->functions);
 	free(names->list);
 	free(names);
@@ -517,19 +536,40 @@ const struct function *names_function(const struct names *names,
 	return &names->list[function];
 }
 
+static struct source_line find_line(struct names *names,
+				    const struct place *place, uint32_t i)
+{
+	const uint64_t lookup = place->address - !place->is_exact;
+	struct object *object = names->objects[place->owner].object;
+	struct source_line found = { 0 };
+
+	found.file = i ? object_call_line(object, lookup, i - 1, &found.line) :
+			 object_line(object, lookup, &found.line);
+	if (found.file)
+		found.file = names->texts.texts[strings_add(&names->texts,
+							    found.file)];
+	return found;
+}
+
 const char *names_line(struct names *names, uint32_t number, uint32_t i,
 		       int *line)
 {
 	const struct place *place = &names->places[number];
-	const uint64_t lookup = place->address - !place->is_exact;
-	struct object *object;
+	uint32_t key;
 
 	*line = 0;
 	if (place->owner >= OWNER_KERNEL)
 		return NULL;
-	object = names->objects[place->owner].object;
-	return i ? object_call_line(object, lookup, i - 1, line) :
-		   object_line(object, lookup, line);
+	/* Threads often wait in the same place. */
+	key = pairs_find(&names->line_keys, number, i);
+	if (key == TABLE_NONE) {
+		key = pairs_add(&names->line_keys, number, i);
+		names->lines = table_grow(names->lines, &names->lines_room, key,
+					  sizeof(*names->lines));
+		names->lines[key] = find_line(names, place, i);
+	}
+	*line = names->lines[key].line;
+	return names->lines[key].file;
 }
 
 const struct history_object *names_object(const struct names *names,
