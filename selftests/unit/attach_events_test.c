@@ -279,7 +279,6 @@ static void expect_reopened(bool is_reopened)
 {
 	struct perf_event_mmap_page *const ring_before = ring;
 	struct perf_event_mmap_page *const other_before = other;
-
 	bool was_reopened;
 
 	ring = NULL;

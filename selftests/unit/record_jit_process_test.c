@@ -95,19 +95,27 @@ static void objects_are_kept(void)
 	EXPECT(!said[0]);
 }
 
+/* Wait until the next look is due after one since @before: the later the longer that took. */
+static void wait_until_due(uint64_t before)
+{
+	usleep(200000 + 30 * (now_ns() - before) / 1000);
+}
+
 /* It has ended after a look was due: what it had announced may have been replaced. */
 static void objects_not_looked_at(void)
 {
 	struct announcer process;
+	uint64_t before;
 
 	start();
 	announcer_start(&process);
 	announcer_tell(&process, "a");
 	add(process.pid, "//anon");
 	record_jit_look(jit);
+	before = now_ns();
 	EXPECT_EQ(keep(), 0);
 	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 0);
-	usleep(1000000);
+	wait_until_due(before);
 	announcer_end(&process);
 	EXPECT_EQ(keep(), 0);
 	EXPECT(has_kept_object("a"));
@@ -120,17 +128,16 @@ static void objects_not_looked_at(void)
 static void objects_of_a_zombie(void)
 {
 	struct announcer process;
-	uint64_t killed_at;
+	uint64_t before, killed_at;
 	siginfo_t info;
 
 	start();
 	announcer_start(&process);
 	announcer_tell(&process, "a");
 	add(process.pid, "//anon");
-	killed_at = now_ns();
+	before = now_ns();
 	record_jit_look(jit);
-	/* Until the next look is due, which is later the longer the last one took. */
-	usleep(200000 + 30 * (now_ns() - killed_at) / 1000);
+	wait_until_due(before);
 	killed_at = now_ns();
 	kill(process.pid, SIGKILL);
 	waitid(P_PID, process.pid, &info, WEXITED | WNOWAIT);
@@ -155,13 +162,15 @@ static void objects_of_a_zombie(void)
 static void objects_of_an_endless_list(void)
 {
 	struct announcer process;
+	uint64_t before;
 
 	start();
 	announcer_start(&process);
 	announcer_tell(&process, "a!");
 	add(process.pid, "//anon");
+	before = now_ns();
 	record_jit_look(jit);
-	usleep(1000000);
+	wait_until_due(before);
 	EXPECT_EQ(keep(), 0);
 	EXPECT(has_kept_object("a"));
 	EXPECT_EQ(find_kept(NULL, JIT_OBJECTS_END), 0);
