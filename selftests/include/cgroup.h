@@ -82,20 +82,29 @@ static inline bool prepare_to_take_rest(void)
 
 /*
  * Each CPU keeps some memory for a group that has used it, also after the limit is set to 0:
- * take it, in small objects, and stay on this CPU. Returns false if there is no end of it.
+ * take it, in small objects, and stay on this CPU. What the group has freed before may come
+ * back late, after a grace period of RCU: so do it until nothing has come for a while. Returns
+ * false if there is no end of it.
  */
 static inline bool take_rest_of_group(void)
 {
 	const int cpu = sched_getcpu();
+	unsigned int quiet = 0;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (cpu < 0 || sched_setaffinity(0, sizeof(set), &set))
 		return false;
-	while (eventfd(0, EFD_CLOEXEC) >= 0)
-		;
-	return errno == ENOMEM;
+	for (unsigned int i = 0; i < 100 && quiet < 5; i++) {
+		quiet++;
+		while (eventfd(0, EFD_CLOEXEC) >= 0)
+			quiet = 0;
+		if (errno != ENOMEM)
+			return false;
+		usleep(20000);
+	}
+	return quiet == 5;
 }
 
 static inline void leave_group(void)
