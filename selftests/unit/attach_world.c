@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -99,24 +100,25 @@ bool closers_have_room(uid_t user)
 
 /* --- /proc: two entries that are no processes, then world.processes */
 
-static unsigned int next_entry;
-
 DIR *__wrap_opendir(const char *name)
 {
-	next_entry = 0;
+	/* The number of the next entry. */
+	unsigned int *next = NULL;
+
 	if (!world.has_no_proc && !strcmp(name, "/proc"))
-		return (DIR *)&next_entry;
-	errno = EMFILE;
-	return NULL;
+		next = calloc(1, sizeof(*next));
+	if (!next)
+		errno = EMFILE;
+	return (DIR *)next;
 }
 
 struct dirent *__wrap_readdir(DIR *dir)
 {
 	static const char *const others[] = { ".", "self" };
 	static struct dirent entry;
-	const unsigned int i = next_entry++;
+	unsigned int *next = (unsigned int *)dir;
+	const unsigned int i = (*next)++;
 
-	(void)dir;
 	if (i >= 2 + world.nr)
 		return NULL;
 	if (i < 2)
@@ -128,6 +130,6 @@ struct dirent *__wrap_readdir(DIR *dir)
 
 int __wrap_closedir(DIR *dir)
 {
-	(void)dir;
+	free(dir);
 	return 0;
 }

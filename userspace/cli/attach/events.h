@@ -26,7 +26,7 @@
  * are dropped, and count as lost. Else events of all users would wait behind those of one,
  * and it would be noticed late that others were lost.
  */
-#define EVENTS_BEHIND_NS	(400 * MS)
+#define EVENTS_BEHIND_NS	(200 * MS)
 
 struct events;
 

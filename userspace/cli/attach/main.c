@@ -76,6 +76,7 @@ static void end(int signal)
 static void lose_events(struct session *session)
 {
 	session->pass.wants_all = true;
+	session->pass.wants_new = true;
 	if (session->jobs.codes)
 		codes_lose_events(session->jobs.codes);
 }

@@ -14,34 +14,66 @@ bool pass_is_due(const struct pass *pass, uint64_t now)
 	return pass_next(pass) <= now;
 }
 
-uint64_t pass_next(const struct pass *pass)
+/* Returns the time between two passes, of which the first has taken @used_ns. */
+static uint64_t pause_after(uint64_t used_ns, uint64_t min, uint64_t max)
 {
-	uint64_t pause = PASS_SHARE * pass->used_ns;
+	const uint64_t pause = PASS_SHARE * used_ns;
 
+	return pause < min ? min : pause > max ? max : pause;
+}
+
+/* The first pass finds new processes as well. */
+static uint64_t next_new(const struct pass *pass)
+{
+	if (pass->new.proc)
+		return 0;
+	if (!pass->wants_new || !pass->nr_made || !pass->watch->all)
+		return UINT64_MAX;
+	return pass->new.ended_at + pause_after(pass->new.used_ns, PASS_NEW_MIN_NS,
+						PASS_NEW_MAX_NS);
+}
+
+static uint64_t next_other(const struct pass *pass)
+{
 	if (pass->is_running)
 		return 0;
 	if (pass->poll_ns && pass->nr_made)
 		return pass->ended_at + pass->poll_ns;
 	if (!pass->wants_all && !pass->wants_missed)
 		return UINT64_MAX;
-	if (pause < PASS_MIN_NS)
-		pause = PASS_MIN_NS;
-	if (pause > PASS_MAX_NS)
-		pause = PASS_MAX_NS;
-	return pass->nr_made ? pass->ended_at + pause : 0;
+	if (!pass->nr_made)
+		return 0;
+	return pass->ended_at + pause_after(pass->used_ns, PASS_MIN_NS, PASS_MAX_NS);
 }
 
-/* A user whose queue from the last pass is not empty yet is skipped in this one. */
-static void add_process(struct pass *pass, struct user *user, pid_t pid)
+uint64_t pass_next(const struct pass *pass)
 {
+	const uint64_t new = next_new(pass), other = next_other(pass);
+
+	return new < other ? new : other;
+}
+
+/*
+ * Returns whether the user's queue is still too long to enter what a pass finds: at the
+ * beginning of the pass, as it may find more than that.
+ */
+static bool is_behind(const struct pass *pass, struct user *user, bool is_new)
+{
+	if (is_new)
+		return user->nr_processes >= PASS_MAX_NEW;
 	if (user->pass != pass->nr_made + 1) {
 		user->pass = pass->nr_made + 1;
-		user->is_behind = user->nr_processes;
+		user->is_behind = user->nr_processes >= PASS_MAX_NEW;
 	}
-	if (user->is_behind || !user_is_served(user, now_ns()) ||
+	return user->is_behind;
+}
+
+static void add_process(struct pass *pass, struct user *user, pid_t pid, bool is_new)
+{
+	if (is_behind(pass, user, is_new) || !user_is_served(user, now_ns()) ||
 	    !user_add_process(user, pid, 0, pass->is_first)) {
 		user->is_missed = true;
-		pass->seen[pid % PASS_SEEN].pid = 0;
+		pass->seen[pid % PASS_SEEN].code = 0;
 	}
 }
 
@@ -78,7 +110,7 @@ static void add_children(struct pass *pass)
 	for (size_t i = 0; i < pass->watch->nr; i++)
 		add_process(pass, users_of_process(pass->users,
 						   pass->watch->pids[i]),
-			    pass->watch->pids[i]);
+			    pass->watch->pids[i], false);
 }
 
 /* --- a pass */
@@ -145,13 +177,15 @@ static void end(struct pass *pass)
  * was before something was missed, it is to be examined again when it was not recently.
  */
 static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
-			 const struct process *process)
+			 const struct process *process, bool is_new)
 {
-	const uint64_t missed_at = pass->is_all ? pass->began_at : user->missed_at;
+	/* After a pass over new processes, there is another one, which sees to that. */
+	const uint64_t missed_at = is_new ? 0 :
+				   pass->is_all ? pass->began_at : user->missed_at;
 	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
 	const uint64_t now = now_ns();
 
-	if (!pass->is_thorough && seen->pid == pid &&
+	if ((is_new || !pass->is_thorough) && seen->pid == pid &&
 	    seen->code == process->code && now < seen->at + PASS_SEEN_NS) {
 		if (seen->at < missed_at &&
 		    user->again_at < seen->at + PASS_SEEN_NS)
@@ -161,6 +195,7 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 	*seen = (struct pass_seen) {
 		.pid = pid,
 		.code = process->code,
+		.since = seen->pid == pid ? seen->since : now,
 		.at = now,
 	};
 	return false;
@@ -171,8 +206,9 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
  * or has done something since the last look. All others are only looked at because some
  * user has missed something, or events were lost, for which they need not be the cause.
  */
-static void look_at(struct pass *pass, pid_t pid)
+static void look_at(struct pass *pass, pid_t pid, bool is_new)
 {
+	const bool is_all = is_new || pass->is_all;
 	const uint64_t now = now_ns(), before = cpu_ns();
 	struct process process;
 	struct user *user;
@@ -190,23 +226,39 @@ static void look_at(struct pass *pass, pid_t pid)
 	}
 	user = users_get(pass->users, process.uid);
 	/* Who is not looked at has missed nothing, also if not served now. */
-	if (!pass->is_all && !user->is_looked_at)
+	if (!is_all && !user->is_looked_at)
 		return;
-	is_charged = !pass->is_all;
+	is_charged = !is_all;
 	if (!user_is_served(user, now)) {
 		user->is_missed = true;
-	} else if (!is_same_code(pass, user, pid, &process)) {
-		add_process(pass, user, pid);
+	} else if (!is_same_code(pass, user, pid, &process, is_new)) {
+		add_process(pass, user, pid, is_new);
 		is_charged = true;
 	}
 	if (is_charged)
 		user_charge(user, cpu_ns() - before);
 }
 
-int pass_step(struct pass *pass)
+/*
+ * Returns the next process ID of @proc, or 0 if there is none.
+ */
+static pid_t next_process(DIR *proc)
+{
+	const struct dirent *entry;
+	pid_t pid;
+
+	while ((entry = readdir(proc))) {
+		pid = atoi(entry->d_name);
+		if (pid > 0)
+			return pid;
+	}
+	return 0;
+}
+
+static int step_other(struct pass *pass)
 {
 	const uint64_t before = cpu_ns();
-	const struct dirent *entry;
+	pid_t pid;
 	int err;
 
 	if (!pass->is_running) {
@@ -217,21 +269,73 @@ int pass_step(struct pass *pass)
 		}
 	}
 	do {
-		pid_t pid;
-
-		entry = readdir(pass->proc);
-		if (!entry) {
+		pid = next_process(pass->proc);
+		if (!pid) {
 			pass->used_ns += cpu_ns() - before;
 			end(pass);
 			return 0;
 		}
-		pid = atoi(entry->d_name);
-		if (pid <= 0)
-			continue;
 		pass->done++;
-		look_at(pass, pid);
+		look_at(pass, pid, false);
 	} while (cpu_ns() < before + PASS_STEP_NS);
 	pass->used_ns += cpu_ns() - before;
+	return 0;
+}
+
+/* --- a pass over new processes */
+
+/*
+ * Note when a process was seen first, also if its code was not examined, as it is a thread of
+ * the kernel, or as its user is not served. The latter's is_missed asks for another pass.
+ */
+static void note_seen(struct pass *pass, pid_t pid)
+{
+	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
+
+	if (seen->pid != pid)
+		*seen = (struct pass_seen) { .pid = pid, .since = now_ns() };
+}
+
+static bool is_new_process(const struct pass *pass, pid_t pid, uint64_t now)
+{
+	const struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
+
+	return seen->pid != pid || now < seen->since + PASS_NEW_NS;
+}
+
+/* Without files or memory, the pass over all processes, which is wanted too, finds them. */
+static void step_new(struct pass *pass)
+{
+	const uint64_t before = cpu_ns(), now = now_ns();
+	pid_t pid;
+
+	if (!pass->new.proc) {
+		pass->wants_new = false;
+		pass->new.proc = opendir("/proc");
+		pass->new.used_ns = 0;
+	}
+	do {
+		pid = pass->new.proc ? next_process(pass->new.proc) : 0;
+		if (!pid) {
+			if (pass->new.proc)
+				closedir(pass->new.proc);
+			pass->new.proc = NULL;
+			pass->new.ended_at = now_ns();
+			break;
+		}
+		if (!is_new_process(pass, pid, now))
+			continue;
+		look_at(pass, pid, true);
+		note_seen(pass, pid);
+	} while (cpu_ns() < before + PASS_STEP_NS);
+	pass->new.used_ns += cpu_ns() - before;
+}
+
+int pass_step(struct pass *pass)
+{
+	if (next_new(pass) > now_ns())
+		return step_other(pass);
+	step_new(pass);
 	return 0;
 }
 
@@ -239,5 +343,7 @@ void pass_free(struct pass *pass)
 {
 	if (pass->proc)
 		closedir(pass->proc);
+	if (pass->new.proc)
+		closedir(pass->new.proc);
 	free(pass->family.pairs);
 }

@@ -3,6 +3,9 @@
  * Pass: a scan of /proc, for processes that existed before the command, and for
  * mappings that it missed. A pass is made in steps of bounded length; a step enters
  * processes into the queues of their users.
+ *
+ * A pass over new processes is made sooner when events were lost, and between the steps of
+ * another pass: most mappings are those of programs that start.
  */
 #ifndef ATTACH_PASS_H
 #define ATTACH_PASS_H
@@ -24,10 +27,20 @@
 #define PASS_MIN_NS	(500 * MS)
 #define PASS_MAX_NS	(750 * MS)
 
+/* The same for the time between two passes over new processes. */
+#define PASS_NEW_MIN_NS	(100 * MS)
+#define PASS_NEW_MAX_NS	PASS_MAX_NS
+
+/* How long a process is new after it was first seen: until it has started, and longer. */
+#define PASS_NEW_NS	(2 * SECOND)
+
+/* Processes in the queue of one user, then no new ones are entered. */
+#define PASS_MAX_NEW	64U
+
 /*
- * Processes whose code is remembered, by process ID. A process whose code seems
- * unchanged is not examined again for PASS_SEEN_NS; after that, it is once, see
- * user.again_at.
+ * Processes whose code is remembered, by process ID; 0 is different from all code. A process
+ * whose code seems unchanged is not examined again for PASS_SEEN_NS; after that, it is once,
+ * see user.again_at.
  */
 #define PASS_SEEN	8192
 #define PASS_SEEN_NS	(10 * SECOND)
@@ -35,6 +48,7 @@
 struct pass_seen {
 	pid_t pid;
 	uint64_t code;
+	uint64_t since;
 	uint64_t at;
 };
 
@@ -43,6 +57,7 @@ struct pass_seen {
  *
  * @users, @watch: set by the caller.
  * @wants_all: request a pass over all watched processes.
+ * @wants_new: request a pass over new processes.
  * @wants_missed: request a pass over the processes of users who are to be looked at.
  * @wants_use: include processes whose code seems unchanged.
  * @is_running: a pass is in progress.
@@ -55,12 +70,13 @@ struct pass_seen {
  * @ended_at: when the last pass was complete.
  * @used_ns: CPU time of the last pass's steps, and of the readers that worked for it.
  * @done, @whole: processes seen in this pass, and in the last one.
- * @seen, @proc, @family: internal.
+ * @seen, @proc, @new, @family: internal.
  */
 struct pass {
 	struct users *users;
 	struct watch *watch;
 	bool wants_all;
+	bool wants_new;
 	bool wants_missed;
 	bool wants_use;
 	bool is_running;
@@ -76,6 +92,11 @@ struct pass {
 	unsigned int whole;
 	struct pass_seen seen[PASS_SEEN];
 	void *proc;
+	struct {
+		void *proc;
+		uint64_t ended_at;
+		uint64_t used_ns;
+	} new;
 	struct {
 		pid_t (*pairs)[2];
 		size_t nr;

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* "sframe-unwind attach", pass: new processes are looked for sooner. */
+#include "attach_pass_scene.h"
+#include "tap.h"
+
+/* As when events are lost. */
+static void lose(void)
+{
+	pass.wants_all = true;
+	pass.wants_new = true;
+}
+
+/* Make the pass over new processes that is due. Returns the number of steps. */
+static unsigned int make_new(void)
+{
+	unsigned int steps = 0;
+
+	do {
+		if (pass_step(&pass))
+			return 0;
+		steps++;
+	} while (pass.new.proc && steps < 1000);
+	return steps;
+}
+
+/* Make the first pass, over processes 1 and 2, which are new no longer after that. */
+static void begin_with_two(void)
+{
+	world_add(1, UID);
+	world_add(2, UID);
+	pass_make();
+	EXPECT_EQ(taken(user), 12);
+	world.now += PASS_NEW_NS;
+	world.looks = 0;
+}
+
+static void finds_new_ones_before_others(void)
+{
+	begin_with_two();
+	world.processes[0].code = 2;
+	world_add(3, UID);
+	pass.ended_at = world.now;
+	lose();
+	EXPECT(pass_is_due(&pass, world.now));
+	EXPECT_EQ(make_new(), 1);
+	EXPECT_EQ(taken(user), 3);
+	EXPECT_EQ(world.looks, 1);
+	/* All others are still to be looked at. */
+	EXPECT(!pass.wants_new && pass.wants_all && !pass.is_running);
+	EXPECT_EQ(pass.nr_made, 1);
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_MIN_NS);
+	world.now += PASS_MIN_NS;
+	EXPECT_EQ(pass_make(), 1);
+	EXPECT_EQ(taken(user), 1);
+	EXPECT(!pass.wants_all);
+	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
+}
+
+/* Its libraries are mapped later, and those events may be lost, too. */
+static void looks_again_while_it_starts(void)
+{
+	begin_with_two();
+	world_add(3, UID);
+	lose();
+	make_new();
+	EXPECT_EQ(taken(user), 3);
+	world.processes[2].code = 2;
+	world.now += PASS_NEW_NS - 1;
+	lose();
+	make_new();
+	EXPECT_EQ(taken(user), 3);
+	/* Then it is left to the other pass. */
+	lose();
+	world.now += PASS_NEW_MIN_NS;
+	world.processes[2].code = 3;
+	world.looks = 0;
+	make_new();
+	EXPECT_EQ(taken(user), 0);
+	EXPECT_EQ(world.looks, 0);
+	pass_make();
+	EXPECT_EQ(taken(user), 3);
+}
+
+static void takes_a_part_of_the_time(void)
+{
+	begin_with_two();
+	lose();
+	make_new();
+	lose();
+	pass.ended_at = world.now + SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_NEW_MIN_NS);
+	pass.new.used_ns = 10 * MS;
+	EXPECT_EQ(pass_next(&pass), world.now + 10 * MS * PASS_SHARE);
+	pass.new.used_ns = SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_NEW_MAX_NS);
+	EXPECT(!pass_is_due(&pass, world.now + PASS_NEW_MAX_NS - 1));
+	EXPECT(pass_is_due(&pass, world.now + PASS_NEW_MAX_NS));
+}
+
+/* Each of its steps comes before those of another pass, which goes on where it was. */
+static void is_made_between_the_steps_of_another(void)
+{
+	begin_with_two();
+	world.processes[0].code = 2;
+	world.processes[1].code = 2;
+	lose();
+	make_new();
+	world.look_ns = PASS_STEP_NS;
+	world.now += PASS_MAX_NS;
+	EXPECT(!pass_step(&pass));
+	EXPECT(pass.is_running);
+	EXPECT_EQ(taken(user), 1);
+	world_add(3, UID);
+	world_add(4, UID);
+	lose();
+	world.now += PASS_NEW_MAX_NS;
+	EXPECT_EQ(make_new(), 3);
+	EXPECT_EQ(pass.new.used_ns, 2 * PASS_STEP_NS);
+	EXPECT_EQ(taken(user), 34);
+	EXPECT(pass.is_running);
+	while (pass.is_running)
+		EXPECT(!pass_step(&pass));
+	EXPECT_EQ(taken(user), 2);
+	/* What was lost meanwhile is looked for by the next one. */
+	EXPECT(pass.wants_all);
+}
+
+/* Not each time again at what cannot be examined. */
+static void looks_once_at_threads_of_the_kernel(void)
+{
+	begin_with_two();
+	world_add(3, 0)->is_kernel = true;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 1);
+	world.now += PASS_NEW_NS;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 1);
+}
+
+static void looks_later_at_who_is_not_served(void)
+{
+	begin_with_two();
+	user_charge(user, 2 * USER_BURST_NS);
+	world_add(3, UID);
+	lose();
+	make_new();
+	EXPECT(user->is_missed);
+	EXPECT_EQ(user->nr_processes, 0);
+	world.now += PASS_NEW_NS;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 1);
+	world.now += USER_SHARE * 2 * USER_BURST_NS;
+	pass.wants_new = false;
+	pass_make();
+	EXPECT(taken(user) % 10 == 3);
+}
+
+/* One who starts many processes has them examined at the pace of the other passes. */
+static void enters_so_many_of_one_user(void)
+{
+	struct user *other = users_get(users, UID + 1);
+	struct queued_process process;
+
+	begin_with_two();
+	for (pid_t pid = 10; pid < 10 + 2 * (pid_t)PASS_MAX_NEW; pid++)
+		world_add(pid, UID);
+	world_add(3, UID + 1);
+	lose();
+	make_new();
+	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	EXPECT(user->is_missed);
+	EXPECT_EQ(taken(other), 3);
+	/* The others are not forgotten. */
+	while (user_take_process(user, &process))
+		;
+	pass_make();
+	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	EXPECT(user_take_process(user, &process));
+	EXPECT_EQ(process.pid, 10 + PASS_MAX_NEW);
+}
+
+/* As in other passes, who has started something pays for it. */
+static void charges_who_has_done_something(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	begin_with_two();
+	world_add(3, UID + 1);
+	world.look_ns = MS;
+	lose();
+	make_new();
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+	EXPECT_EQ(other->credit_ns, USER_BURST_NS - (int64_t)MS);
+	world.now += PASS_NEW_MIN_NS;
+	other->credit_ns = USER_BURST_NS;
+	lose();
+	world.now += 20 * MS;
+	make_new();
+	EXPECT_EQ(other->credit_ns, USER_BURST_NS);
+}
+
+/* The first pass finds all; processes that are named are few. */
+static void is_not_always_made(void)
+{
+	lose();
+	world_add(1, UID);
+	EXPECT(!pass_step(&pass));
+	EXPECT_EQ(pass.nr_made, 1);
+	EXPECT_EQ(taken(user), 1);
+	watch.all = false;
+	pass.ended_at = world.now;
+	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
+}
+
+/* The other pass is made when there are some. */
+static void does_without_files(void)
+{
+	begin_with_two();
+	world_add(3, UID);
+	lose();
+	pass.ended_at = world.now;
+	world.has_no_proc = true;
+	EXPECT(!pass_step(&pass));
+	EXPECT(!pass.wants_new && pass.wants_all);
+	EXPECT(pass_next(&pass) > world.now);
+	world.has_no_proc = false;
+	world.now += PASS_MIN_NS;
+	pass_make();
+	EXPECT_EQ(taken(user), 3);
+}
+
+int main(void)
+{
+	static const struct tap_test tests[] = {
+		TAP_TEST(finds_new_ones_before_others),
+		TAP_TEST(looks_again_while_it_starts),
+		TAP_TEST(takes_a_part_of_the_time),
+		TAP_TEST(is_made_between_the_steps_of_another),
+		TAP_TEST(looks_once_at_threads_of_the_kernel),
+		TAP_TEST(looks_later_at_who_is_not_served),
+		TAP_TEST(enters_so_many_of_one_user),
+		TAP_TEST(charges_who_has_done_something),
+		TAP_TEST(is_not_always_made),
+		TAP_TEST(does_without_files),
+	};
+
+	return pass_scene_run(tests, sizeof(tests) / sizeof(tests[0]));
+}
