@@ -81,6 +81,31 @@ static void looks_again_while_it_starts(void)
 	EXPECT_EQ(taken(user), 3);
 }
 
+/* Each such pass looks at a part of them, however many have just been started. */
+static void looks_less_often_as_it_gets_older(void)
+{
+	const uint64_t half = PASS_NEW_NS / 2;
+
+	begin_with_two();
+	world_add(3, UID);
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 1);
+	world.now += half;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 2);
+	world.now += half / 2 - 1;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 2);
+	world.now++;
+	pass.new.ended_at = 0;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 3);
+}
+
 static void takes_a_part_of_the_time(void)
 {
 	begin_with_two();
@@ -237,6 +262,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(finds_new_ones_before_others),
 		TAP_TEST(looks_again_while_it_starts),
+		TAP_TEST(looks_less_often_as_it_gets_older),
 		TAP_TEST(takes_a_part_of_the_time),
 		TAP_TEST(is_made_between_the_steps_of_another),
 		TAP_TEST(looks_once_at_threads_of_the_kernel),

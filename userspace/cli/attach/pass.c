@@ -196,6 +196,7 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 		.pid = pid,
 		.code = process->code,
 		.since = seen->pid == pid ? seen->since : now,
+		.looked_at = seen->pid == pid ? seen->looked_at : now,
 		.at = now,
 	};
 	return false;
@@ -291,16 +292,21 @@ static int step_other(struct pass *pass)
 static void note_seen(struct pass *pass, pid_t pid)
 {
 	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
+	const uint64_t now = now_ns();
 
 	if (seen->pid != pid)
-		*seen = (struct pass_seen) { .pid = pid, .since = now_ns() };
+		*seen = (struct pass_seen) { .pid = pid, .since = now };
+	seen->looked_at = now;
 }
 
 static bool is_new_process(const struct pass *pass, pid_t pid, uint64_t now)
 {
 	const struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
 
-	return seen->pid != pid || now < seen->since + PASS_NEW_NS;
+	if (seen->pid != pid)
+		return true;
+	return now < seen->since + PASS_NEW_NS &&
+	       now >= seen->looked_at + (seen->looked_at - seen->since) / 2;
 }
 
 /* Without files or memory, the pass over all processes, which is wanted too, finds them. */

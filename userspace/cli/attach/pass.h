@@ -29,9 +29,12 @@
 
 /* The same for the time between two passes over new processes. */
 #define PASS_NEW_MIN_NS	(100 * MS)
-#define PASS_NEW_MAX_NS	PASS_MAX_NS
+#define PASS_NEW_MAX_NS	(400 * MS)
 
-/* How long a process is new after it was first seen: until it has started, and longer. */
+/*
+ * How long a process is new after it was first seen: until it has started, and longer. Half as
+ * long as it is known, no such pass looks at it again.
+ */
 #define PASS_NEW_NS	(2 * SECOND)
 
 /* Processes in the queue of one user, then no new ones are entered. */
@@ -41,6 +44,10 @@
  * Processes whose code is remembered, by process ID; 0 is different from all code. A process
  * whose code seems unchanged is not examined again for PASS_SEEN_NS; after that, it is once,
  * see user.again_at.
+ *
+ * @since: when it was first seen.
+ * @looked_at: when a pass over new processes looked at it last.
+ * @at: when it was last examined.
  */
 #define PASS_SEEN	8192
 #define PASS_SEEN_NS	(10 * SECOND)
@@ -49,6 +56,7 @@ struct pass_seen {
 	pid_t pid;
 	uint64_t code;
 	uint64_t since;
+	uint64_t looked_at;
 	uint64_t at;
 };
 
