@@ -56,6 +56,18 @@ static void finds_new_ones_before_others(void)
 	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
 }
 
+/* "ready" does not wait for them. */
+static void finds_none_from_the_start(void)
+{
+	begin_with_two();
+	world_add(3, UID);
+	lose();
+	make_new();
+	EXPECT_EQ(user->nr_processes, 1);
+	EXPECT_EQ(user->nr_first, 0);
+	EXPECT(!users_any_first(users, world.now));
+}
+
 /* Its libraries are mapped later, and those events may be lost, too. */
 static void looks_again_while_it_starts(void)
 {
@@ -261,6 +273,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(finds_new_ones_before_others),
+		TAP_TEST(finds_none_from_the_start),
 		TAP_TEST(looks_again_while_it_starts),
 		TAP_TEST(looks_less_often_as_it_gets_older),
 		TAP_TEST(takes_a_part_of_the_time),

@@ -71,7 +71,7 @@ static bool is_behind(const struct pass *pass, struct user *user, bool is_new)
 static void add_process(struct pass *pass, struct user *user, pid_t pid, bool is_new)
 {
 	if (is_behind(pass, user, is_new) || !user_is_served(user, now_ns()) ||
-	    !user_add_process(user, pid, 0, pass->is_first)) {
+	    !user_add_process(user, pid, 0, pass->is_first && !is_new)) {
 		user->is_missed = true;
 		pass->seen[pid % PASS_SEEN].code = 0;
 	}
