@@ -219,6 +219,23 @@ static void enters_so_many_of_one_user(void)
 	EXPECT_EQ(process.pid, 10 + PASS_MAX_NEW);
 }
 
+/* Nor are the user's other processes left out of the next pass because of them. */
+static void leaves_room_for_other_passes(void)
+{
+	begin_with_two();
+	world.processes[0].code = 2;
+	for (pid_t pid = 10; pid < 10 + (pid_t)PASS_MAX_NEW; pid++)
+		world_add(pid, UID);
+	lose();
+	make_new();
+	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	/* Of one with many mappings, the rest is entered again. */
+	user_add_process(user, 10, 0x1000, false);
+	pass_make();
+	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW + 2);
+	EXPECT(!user->is_missed);
+}
+
 /* As in other passes, who has started something pays for it. */
 static void charges_who_has_done_something(void)
 {
@@ -281,6 +298,7 @@ int main(void)
 		TAP_TEST(looks_once_at_threads_of_the_kernel),
 		TAP_TEST(looks_later_at_who_is_not_served),
 		TAP_TEST(enters_so_many_of_one_user),
+		TAP_TEST(leaves_room_for_other_passes),
 		TAP_TEST(charges_who_has_done_something),
 		TAP_TEST(is_not_always_made),
 		TAP_TEST(does_without_files),

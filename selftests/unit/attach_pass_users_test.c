@@ -131,20 +131,20 @@ static void does_not_add_to_a_queue_that_is_long(void)
 {
 	struct queued_process process;
 
-	for (pid_t pid = 10; pid < 9 + (pid_t)PASS_MAX_NEW; pid++)
+	for (pid_t pid = 10; pid < 9 + (pid_t)PASS_MAX_QUEUED; pid++)
 		world_add(pid, UID);
 	pass.wants_all = true;
 	pass_make();
-	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW - 1);
+	EXPECT_EQ(user->nr_processes, PASS_MAX_QUEUED - 1);
 	world_add(2, UID);
 	pass.wants_all = true;
 	pass_make();
-	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	EXPECT_EQ(user->nr_processes, PASS_MAX_QUEUED);
 	world_add(3, UID);
 	world_add(4, UID);
 	pass.wants_all = true;
 	pass_make();
-	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	EXPECT_EQ(user->nr_processes, PASS_MAX_QUEUED);
 	EXPECT(user->is_missed);
 	while (user_take_process(user, &process))
 		;

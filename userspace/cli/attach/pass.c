@@ -63,7 +63,7 @@ static bool is_behind(const struct pass *pass, struct user *user, bool is_new)
 		return user->nr_processes >= PASS_MAX_NEW;
 	if (user->pass != pass->nr_made + 1) {
 		user->pass = pass->nr_made + 1;
-		user->is_behind = user->nr_processes >= PASS_MAX_NEW;
+		user->is_behind = user->nr_processes >= PASS_MAX_QUEUED;
 	}
 	return user->is_behind;
 }

@@ -40,6 +40,9 @@
 /* Processes in the queue of one user, then no new ones are entered. */
 #define PASS_MAX_NEW	64U
 
+/* The same for a user to be left out of another pass. More than passes over new ones enter. */
+#define PASS_MAX_QUEUED	(2 * PASS_MAX_NEW)
+
 /*
  * Processes whose code is remembered, by process ID; 0 is different from all code. A process
  * whose code seems unchanged is not examined again for PASS_SEEN_NS; after that, it is once,

@@ -107,7 +107,7 @@ struct code_process;
  * @is_missed: a mapping of the user was skipped: a pass through the user's processes
  *	is needed.
  * @is_looked_at: for pass.c: the current pass includes this user.
- * @is_behind: for pass.c: the user's queue from the last pass is not empty yet.
+ * @is_behind: for pass.c: the user's queue was still long when a pass first came to the user.
  * @pass: for pass.c: number of the pass that @is_behind is about.
  * @missed_at: for pass.c: when the last pass began that was to find what was missed.
  * @again_at: when to look for it in the processes that this pass did not examine, as they
