@@ -10,7 +10,7 @@ static void lose(void)
 	pass.wants_new = true;
 }
 
-/* Make the pass over new processes that is due. Returns the number of steps. */
+/* Make the pass over new processes that is due, or a part of it. Returns the number of steps. */
 static unsigned int make_new(void)
 {
 	unsigned int steps = 0;
@@ -19,7 +19,7 @@ static unsigned int make_new(void)
 		if (pass_step(&pass))
 			return 0;
 		steps++;
-	} while (pass.new.proc && steps < 1000);
+	} while (pass.new.is_running && steps < 1000);
 	return steps;
 }
 
@@ -162,6 +162,36 @@ static void is_made_between_the_steps_of_another(void)
 	EXPECT(pass.wants_all);
 }
 
+/* Other passes are made meanwhile, however many processes are started. */
+static void is_made_in_parts(void)
+{
+	const unsigned int nr = PASS_NEW_PART_NS / PASS_STEP_NS;
+	uint64_t end;
+
+	begin_with_two();
+	for (pid_t pid = 10; pid < 10 + 2 * (pid_t)nr; pid++)
+		world_add(pid, UID);
+	lose();
+	world.look_ns = PASS_STEP_NS;
+	EXPECT_EQ(make_new(), nr);
+	EXPECT_EQ(world.looks, nr);
+	end = world.now;
+	EXPECT(!pass_step(&pass));
+	EXPECT(pass.is_running);
+	while (pass.is_running)
+		EXPECT(!pass_step(&pass));
+	EXPECT_EQ(pass.nr_made, 2);
+	EXPECT_EQ(pass_next(&pass), end + PASS_NEW_MAX_NS);
+	/* Then it goes on where it was, whether or not another one is wanted. */
+	pass.wants_new = false;
+	world.now = end + PASS_NEW_MAX_NS;
+	world.looks = 0;
+	world.look_ns = 0;
+	EXPECT_EQ(make_new(), 1);
+	EXPECT_EQ(world.looks, nr);
+	EXPECT(!pass.new.proc);
+}
+
 /* Not each time again at what cannot be examined. */
 static void looks_once_at_threads_of_the_kernel(void)
 {
@@ -295,6 +325,7 @@ int main(void)
 		TAP_TEST(looks_less_often_as_it_gets_older),
 		TAP_TEST(takes_a_part_of_the_time),
 		TAP_TEST(is_made_between_the_steps_of_another),
+		TAP_TEST(is_made_in_parts),
 		TAP_TEST(looks_once_at_threads_of_the_kernel),
 		TAP_TEST(looks_later_at_who_is_not_served),
 		TAP_TEST(enters_so_many_of_one_user),

@@ -25,9 +25,9 @@ static uint64_t pause_after(uint64_t used_ns, uint64_t min, uint64_t max)
 /* The first pass finds new processes as well. */
 static uint64_t next_new(const struct pass *pass)
 {
-	if (pass->new.proc)
+	if (pass->new.is_running)
 		return 0;
-	if (!pass->wants_new || !pass->nr_made || !pass->watch->all)
+	if (!(pass->wants_new || pass->new.proc) || !pass->nr_made || !pass->watch->all)
 		return UINT64_MAX;
 	return pass->new.ended_at + pause_after(pass->new.used_ns, PASS_NEW_MIN_NS,
 						PASS_NEW_MAX_NS);
@@ -309,24 +309,39 @@ static bool is_new_process(const struct pass *pass, pid_t pid, uint64_t now)
 	       now >= seen->looked_at + (seen->looked_at - seen->since) / 2;
 }
 
-/* Without files or memory, the pass over all processes, which is wanted too, finds them. */
+/*
+ * Begin a pass, or go on with one. Without files or memory, the pass over all processes, which
+ * is wanted too, finds them.
+ */
+static void begin_new(struct pass *pass)
+{
+	pass->new.is_running = true;
+	pass->new.used_ns = 0;
+	if (pass->new.proc)
+		return;
+	pass->wants_new = false;
+	pass->new.proc = opendir("/proc");
+}
+
+static void end_new(struct pass *pass)
+{
+	if (pass->new.proc)
+		closedir(pass->new.proc);
+	pass->new.proc = NULL;
+	pass->new.is_running = false;
+}
+
 static void step_new(struct pass *pass)
 {
 	const uint64_t before = cpu_ns(), now = now_ns();
 	pid_t pid;
 
-	if (!pass->new.proc) {
-		pass->wants_new = false;
-		pass->new.proc = opendir("/proc");
-		pass->new.used_ns = 0;
-	}
+	if (!pass->new.is_running)
+		begin_new(pass);
 	do {
 		pid = pass->new.proc ? next_process(pass->new.proc) : 0;
 		if (!pid) {
-			if (pass->new.proc)
-				closedir(pass->new.proc);
-			pass->new.proc = NULL;
-			pass->new.ended_at = now_ns();
+			end_new(pass);
 			break;
 		}
 		if (!is_new_process(pass, pid, now))
@@ -335,6 +350,10 @@ static void step_new(struct pass *pass)
 		note_seen(pass, pid);
 	} while (cpu_ns() < before + PASS_STEP_NS);
 	pass->new.used_ns += cpu_ns() - before;
+	if (pass->new.used_ns >= PASS_NEW_PART_NS)
+		pass->new.is_running = false;
+	if (!pass->new.is_running)
+		pass->new.ended_at = now_ns();
 }
 
 int pass_step(struct pass *pass)

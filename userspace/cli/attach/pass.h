@@ -27,9 +27,15 @@
 #define PASS_MIN_NS	(500 * MS)
 #define PASS_MAX_NS	(750 * MS)
 
-/* The same for the time between two passes over new processes. */
-#define PASS_NEW_MIN_NS	(100 * MS)
-#define PASS_NEW_MAX_NS	(400 * MS)
+/*
+ * The same for the time between two passes over new processes. Whenever one has used
+ * PASS_NEW_PART_NS, it pauses in the same way before it goes on, so that other passes are made
+ * meanwhile, and it uses a tenth of a processor's time at most, however many processes are
+ * started.
+ */
+#define PASS_NEW_MIN_NS		(100 * MS)
+#define PASS_NEW_MAX_NS		(400 * MS)
+#define PASS_NEW_PART_NS	(35 * MS)
 
 /*
  * How long a process is new after it was first seen: until it has started, and longer. Half as
@@ -105,6 +111,7 @@ struct pass {
 	void *proc;
 	struct {
 		void *proc;
+		bool is_running;
 		uint64_t ended_at;
 		uint64_t used_ns;
 	} new;
