@@ -189,7 +189,84 @@ static void is_made_in_parts(void)
 	world.look_ns = 0;
 	EXPECT_EQ(make_new(), 1);
 	EXPECT_EQ(world.looks, nr);
+	EXPECT_EQ(pass.new.used_ns, 0);
 	EXPECT(!pass.new.proc);
+}
+
+/* Whoever starts processes can choose their numbers. */
+static void takes_none_for_new_because_of_others(void)
+{
+	begin_with_two();
+	for (pid_t pid = 3; pid < 13; pid++) {
+		world_add(2 + 1024 * pid, UID + 1);
+		world_add(2 + 8192 * pid, UID + 1);
+		lose();
+		make_new();
+		EXPECT_EQ(user->nr_processes, 0);
+		EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+		pass_make();
+		EXPECT_EQ(user->nr_processes, 0);
+		world.now += SECOND / 10;
+		world.looks = 0;
+		lose();
+		make_new();
+		EXPECT(world.looks <= 8);
+		world.now += SECOND / 2;
+	}
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+}
+
+/* Process 2 ends, a pass is made, and another process gets its number. */
+static void replace_second(void (*make)(void))
+{
+	begin_with_two();
+	world.nr = 1;
+	lose();
+	make();
+	world_add(2, UID);
+	world.now += SECOND;
+	world.looks = 0;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 1);
+	EXPECT_EQ(taken(user), 2);
+}
+
+static void make_one_new(void)
+{
+	make_new();
+}
+
+static void make_other(void)
+{
+	pass.wants_new = false;
+	pass_make();
+}
+
+static void takes_a_later_process_for_new(void)
+{
+	replace_second(make_one_new);
+}
+
+static void takes_a_later_process_for_new_after_another_pass(void)
+{
+	replace_second(make_other);
+}
+
+/* The other pass was only for who had missed something. */
+static void finds_those_of_all_users(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	begin_with_two();
+	other->is_missed = true;
+	pass.wants_missed = true;
+	pass_make();
+	EXPECT_EQ(pass.nr_made, 2);
+	world_add(3, UID);
+	lose();
+	make_new();
+	EXPECT_EQ(taken(user), 3);
 }
 
 /* Not each time again at what cannot be examined. */
@@ -326,6 +403,10 @@ int main(void)
 		TAP_TEST(takes_a_part_of_the_time),
 		TAP_TEST(is_made_between_the_steps_of_another),
 		TAP_TEST(is_made_in_parts),
+		TAP_TEST(takes_none_for_new_because_of_others),
+		TAP_TEST(takes_a_later_process_for_new),
+		TAP_TEST(takes_a_later_process_for_new_after_another_pass),
+		TAP_TEST(finds_those_of_all_users),
 		TAP_TEST(looks_once_at_threads_of_the_kernel),
 		TAP_TEST(looks_later_at_who_is_not_served),
 		TAP_TEST(enters_so_many_of_one_user),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <fcntl.h>
@@ -388,6 +389,7 @@ static int open_session(struct session *session)
 	closers_set_charge(charge, jobs->users);
 	jobs->report = &session->report;
 	session->report.known = jobs->known;
+	(void)!getrandom(&session->pass.seen.key, sizeof(session->pass.seen.key), GRND_NONBLOCK);
 	session->pass.users = jobs->users;
 	session->pass.watch = &session->watch;
 	session->pass.poll_ns = session->options.poll_ms * MS;
@@ -449,9 +451,10 @@ static int run_session(struct session *session)
 
 int main(int argc, char **argv)
 {
-	static struct session session = { .device = -1 };
+	static struct session session;
 	int status;
 
+	session.device = -1;
 	privilege_raise_files();
 	status = options_parse(&session.options, &session.watch, argc, argv);
 	if (status)

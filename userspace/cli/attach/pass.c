@@ -70,11 +70,15 @@ static bool is_behind(const struct pass *pass, struct user *user, bool is_new)
 
 static void add_process(struct pass *pass, struct user *user, pid_t pid, bool is_new)
 {
-	if (is_behind(pass, user, is_new) || !user_is_served(user, now_ns()) ||
-	    !user_add_process(user, pid, 0, pass->is_first && !is_new)) {
-		user->is_missed = true;
-		pass->seen[pid % PASS_SEEN].code = 0;
-	}
+	struct seen_process *seen;
+
+	if (!is_behind(pass, user, is_new) && user_is_served(user, now_ns()) &&
+	    user_add_process(user, pid, 0, pass->is_first && !is_new))
+		return;
+	user->is_missed = true;
+	seen = seen_find(&pass->seen, pid);
+	if (seen)
+		seen->code = 0;
 }
 
 /* --- watched processes and their descendants */
@@ -166,6 +170,7 @@ static void end(struct pass *pass)
 		add_children(pass);
 	closedir(pass->proc);
 	pass->proc = NULL;
+	seen_end_pass(&pass->seen, pass->began_at);
 	pass->is_running = false;
 	pass->nr_made++;
 	pass->whole = pass->done;
@@ -182,23 +187,20 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 	/* After a pass over new processes, there is another one, which sees to that. */
 	const uint64_t missed_at = is_new ? 0 :
 				   pass->is_all ? pass->began_at : user->missed_at;
-	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
 	const uint64_t now = now_ns();
+	struct seen_process *seen = seen_enter(&pass->seen, pid, now);
 
-	if ((is_new || !pass->is_thorough) && seen->pid == pid &&
-	    seen->code == process->code && now < seen->at + PASS_SEEN_NS) {
+	if (!seen)
+		return false;
+	if ((is_new || !pass->is_thorough) && seen->code == process->code &&
+	    now < seen->at + PASS_SEEN_NS) {
 		if (seen->at < missed_at &&
 		    user->again_at < seen->at + PASS_SEEN_NS)
 			user->again_at = seen->at + PASS_SEEN_NS;
 		return true;
 	}
-	*seen = (struct pass_seen) {
-		.pid = pid,
-		.code = process->code,
-		.since = seen->pid == pid ? seen->since : now,
-		.looked_at = seen->pid == pid ? seen->looked_at : now,
-		.at = now,
-	};
+	seen->code = process->code;
+	seen->at = now;
 	return false;
 }
 
@@ -256,6 +258,16 @@ static pid_t next_process(DIR *proc)
 	return 0;
 }
 
+/* Note that the process exists. Returns what is remembered of it, or NULL. */
+static struct seen_process *meet(struct pass *pass, pid_t pid)
+{
+	struct seen_process *seen = seen_find(&pass->seen, pid);
+
+	if (seen)
+		seen->met = now_ns();
+	return seen;
+}
+
 static int step_other(struct pass *pass)
 {
 	const uint64_t before = cpu_ns();
@@ -277,6 +289,7 @@ static int step_other(struct pass *pass)
 			return 0;
 		}
 		pass->done++;
+		meet(pass, pid);
 		look_at(pass, pid, false);
 	} while (cpu_ns() < before + PASS_STEP_NS);
 	pass->used_ns += cpu_ns() - before;
@@ -291,19 +304,17 @@ static int step_other(struct pass *pass)
  */
 static void note_seen(struct pass *pass, pid_t pid)
 {
-	struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
 	const uint64_t now = now_ns();
+	struct seen_process *seen = seen_enter(&pass->seen, pid, now);
 
-	if (seen->pid != pid)
-		*seen = (struct pass_seen) { .pid = pid, .since = now };
-	seen->looked_at = now;
+	if (seen)
+		seen->looked_at = now;
 }
 
-static bool is_new_process(const struct pass *pass, pid_t pid, uint64_t now)
+/* @seen: what is remembered of it, or NULL. */
+static bool is_new_process(const struct seen_process *seen, uint64_t now)
 {
-	const struct pass_seen *seen = &pass->seen[pid % PASS_SEEN];
-
-	if (seen->pid != pid)
+	if (!seen)
 		return true;
 	return now < seen->since + PASS_NEW_NS &&
 	       now >= seen->looked_at + (seen->looked_at - seen->since) / 2;
@@ -320,13 +331,16 @@ static void begin_new(struct pass *pass)
 	if (pass->new.proc)
 		return;
 	pass->wants_new = false;
+	pass->new.began_at = now_ns();
 	pass->new.proc = opendir("/proc");
 }
 
 static void end_new(struct pass *pass)
 {
-	if (pass->new.proc)
+	if (pass->new.proc) {
 		closedir(pass->new.proc);
+		seen_end_pass(&pass->seen, pass->new.began_at);
+	}
 	pass->new.proc = NULL;
 	pass->new.is_running = false;
 }
@@ -344,7 +358,7 @@ static void step_new(struct pass *pass)
 			end_new(pass);
 			break;
 		}
-		if (!is_new_process(pass, pid, now))
+		if (!is_new_process(meet(pass, pid), now))
 			continue;
 		look_at(pass, pid, true);
 		note_seen(pass, pid);

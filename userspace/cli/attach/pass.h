@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "seen.h"
 #include "user.h"
 #include "watch.h"
 
@@ -50,29 +51,16 @@
 #define PASS_MAX_QUEUED	(2 * PASS_MAX_NEW)
 
 /*
- * Processes whose code is remembered, by process ID; 0 is different from all code. A process
- * whose code seems unchanged is not examined again for PASS_SEEN_NS; after that, it is once,
- * see user.again_at.
- *
- * @since: when it was first seen.
- * @looked_at: when a pass over new processes looked at it last.
- * @at: when it was last examined.
+ * A process whose code seems unchanged is not examined again for so long; after that, it is
+ * once, see user.again_at.
  */
-#define PASS_SEEN	8192
 #define PASS_SEEN_NS	(10 * SECOND)
-
-struct pass_seen {
-	pid_t pid;
-	uint64_t code;
-	uint64_t since;
-	uint64_t looked_at;
-	uint64_t at;
-};
 
 /**
  * struct pass
  *
  * @users, @watch: set by the caller.
+ * @seen: what is remembered of processes; its key is set by the caller.
  * @wants_all: request a pass over all watched processes.
  * @wants_new: request a pass over new processes.
  * @wants_missed: request a pass over the processes of users who are to be looked at.
@@ -87,7 +75,7 @@ struct pass_seen {
  * @ended_at: when the last pass was complete.
  * @used_ns: CPU time of the last pass's steps, and of the readers that worked for it.
  * @done, @whole: processes seen in this pass, and in the last one.
- * @seen, @proc, @new, @family: internal.
+ * @proc, @new, @family: internal.
  */
 struct pass {
 	struct users *users;
@@ -107,11 +95,12 @@ struct pass {
 	uint64_t used_ns;
 	unsigned int done;
 	unsigned int whole;
-	struct pass_seen seen[PASS_SEEN];
+	struct seen seen;
 	void *proc;
 	struct {
 		void *proc;
 		bool is_running;
+		uint64_t began_at;
 		uint64_t ended_at;
 		uint64_t used_ns;
 	} new;
