@@ -73,7 +73,8 @@
  * @nr_made: number of complete passes.
  * @began_at: when the last pass began.
  * @ended_at: when the last pass was complete.
- * @used_ns: CPU time of the last pass's steps, and of the readers that worked for it.
+ * @used_ns: CPU time of the last pass's steps, and of the readers since it began, which may
+ *	have worked for passes over new processes, too.
  * @done, @whole: processes seen in this pass, and in the last one.
  * @proc, @new, @family: internal.
  */

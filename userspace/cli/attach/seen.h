@@ -4,8 +4,8 @@
  *
  * A process that has come to be remembered is remembered until it has ended, however many
  * others there are, and whatever their numbers: else whoever starts processes could have those
- * of others examined again and again, which their users pay for. If there is no room, the
- * newcomer is not remembered.
+ * of others examined again and again, which their users pay for. A newcomer without room is
+ * not remembered; of 20,000 processes, there are a few.
  */
 #ifndef ATTACH_SEEN_H
 #define ATTACH_SEEN_H
