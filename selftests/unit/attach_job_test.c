@@ -322,22 +322,27 @@ static void all_are_rechecked(void)
 
 /* --- retries */
 
-static void refuse(const struct file *file)
+static void refuse_of(const struct file *file, pid_t pid)
 {
 	struct known known = {
 		.key = { DEVICE, 42 },
 		.device = file->device,
 		.inode = file->inode,
 		.size = file->size,
-		.group = known_group(jobs.known, 2000),
+		.group = known_group(jobs.known, 100 * pid),
 		.state = FILE_REFUSED,
 		.reason = "",
 		.checked_at = world.now,
 		.retry_at = world.now + 5 * SECOND,
-		.retry = { VICTIM, 0x1000, 0x2000 },
+		.retry = { pid, 0x1000, 0x2000 },
 	};
 
 	known_set(jobs.known, &known);
+}
+
+static void refuse(const struct file *file)
+{
+	refuse_of(file, VICTIM);
 }
 
 /* By a mapping that has led to the file, not by one that seemed to. */
@@ -361,6 +366,26 @@ static void a_retry_is_not_taken_over(void)
 	EXPECT_EQ(looks[OTHER], 1);
 	pass_time(5 * SECOND);
 	EXPECT_EQ(looks[OTHER], 2);
+	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
+}
+
+/* Others may have any number of files refused. */
+static void a_retry_waits_for_no_other(void)
+{
+	mapped[VICTIM] = &plain;
+	for (uint64_t i = 0; i < 100; i++) {
+		const struct file file = { DEVICE, 100 + i, 5, false };
+
+		refuse_of(&file, ATTACKER);
+	}
+	refuse(&plain);
+	for (uint64_t i = 0; i < 100; i++) {
+		const struct file file = { DEVICE, 200 + i, 5, false };
+
+		refuse_of(&file, OTHER);
+	}
+	pass_time(5 * SECOND);
+	EXPECT_EQ(looks[VICTIM], 1);
 	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
 }
 
@@ -501,6 +526,7 @@ int main(void)
 		TAP_TEST(is_used_last),
 		TAP_TEST(all_are_rechecked),
 		TAP_TEST(a_retry_is_not_taken_over),
+		TAP_TEST(a_retry_waits_for_no_other),
 		TAP_TEST(no_room_left_by_others_is_not_final),
 		TAP_TEST(what_has_no_room_is_found_later),
 	};

@@ -518,7 +518,7 @@ static void a_copy_waits_for_nothing(void)
 	known.retry_at = 5;
 	set(known);
 	EXPECT_EQ(take(1000), 0);
-	EXPECT(known_take_retry(files, 5));
+	EXPECT(known_take_retry(files, known.group, 5));
 	known_add_recheck(files, find(1, 1), &mapping, 5);
 	EXPECT_EQ(take(1000), 1);
 	EXPECT_EQ(take(1000), 0);
@@ -579,16 +579,18 @@ static void is_tried_again_when_it_is_time(void)
 	set(known);
 	known = file(2, FILE_REFUSED);
 	set(known);
-	EXPECT(!known_take_retry(files, 99));
-	EXPECT(known_take_retry(files, 100) == find(1, 1));
+	EXPECT(!known_take_retry(files, known.group, 99));
+	/* That of another user. */
+	EXPECT(!known_take_retry(files, known_group(files, 6), 100));
+	EXPECT(known_take_retry(files, known.group, 100) == find(1, 1));
 	/* Its retry has been taken. */
-	EXPECT(!known_take_retry(files, 100));
+	EXPECT(!known_take_retry(files, known.group, 100));
 	known.inode = 1;
 	known.key.inode = 1;
 	known.retry_at = 200;
 	set(known);
-	EXPECT(!known_take_retry(files, 199));
-	EXPECT(known_take_retry(files, 200) == find(1, 1));
+	EXPECT(!known_take_retry(files, known.group, 199));
+	EXPECT(known_take_retry(files, known.group, 200) == find(1, 1));
 }
 
 static void add_inode(void *data, const struct known *known)

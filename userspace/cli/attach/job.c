@@ -302,25 +302,36 @@ void jobs_drop_waiting(struct jobs *jobs, uint64_t now)
 	}
 }
 
+/*
+ * Retry one file of each group, since each search goes through the whole group: so whoever
+ * has many files refused delays no retries of others.
+ */
+static void retry_files(struct jobs *jobs, uint64_t now)
+{
+	for (unsigned int group = 0; group < KNOWN_GROUPS; group++) {
+		const struct known *known = known_take_retry(jobs->known, group, now);
+		struct mapping mapping;
+
+		if (!known)
+			continue;
+		mapping = (struct mapping) {
+			.pid = known->retry.pid,
+			.start = known->retry.start,
+			.end = known->retry.end,
+			.key = known->key,
+		};
+		examine_again(jobs, &mapping);
+	}
+}
+
 void jobs_recheck(struct jobs *jobs, uint64_t now)
 {
 	struct user *user = NULL;
-	const struct known *known;
 	struct mapping mapping;
 
 	known_take_rechecks(jobs->known, now, examine_again, jobs);
 	while ((user = users_next(jobs->users, user)))
 		while (recents_take_recheck(&user->recents, now, &mapping))
 			examine_again(jobs, &mapping);
-	/* One retry at a time, because each searches the whole table. */
-	known = known_take_retry(jobs->known, now);
-	if (!known)
-		return;
-	mapping = (struct mapping) {
-		.pid = known->retry.pid,
-		.start = known->retry.start,
-		.end = known->retry.end,
-		.key = known->key,
-	};
-	examine_again(jobs, &mapping);
+	retry_files(jobs, now);
 }

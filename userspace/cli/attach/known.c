@@ -480,18 +480,16 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
 	}
 }
 
-struct known *known_take_retry(struct known_files *files, uint64_t now)
+struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now)
 {
 	if (!files->totals.nr[FILE_REFUSED])
 		return NULL;
-	for (size_t i = 0; i < KNOWN_GROUPS; i++)
-		for (struct known *known = files->groups[i].first; known;
-		     known = known->after) {
-			if (known->retry_at > now || known->is_retried)
-				continue;
-			known->is_retried = true;
-			return known;
-		}
+	for (struct known *known = files->groups[group].first; known; known = known->after) {
+		if (known->retry_at > now || known->is_retried)
+			continue;
+		known->is_retried = true;
+		return known;
+	}
 	return NULL;
 }
 

@@ -203,10 +203,10 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
 			 void *data);
 
 /*
- * Returns a file whose retry is due, or NULL. It is not returned again before it has
- * been examined.
+ * Returns a file of the group whose retry is due, or NULL. It is not returned again before it
+ * has been examined.
  */
-struct known *known_take_retry(struct known_files *files, uint64_t now);
+struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now);
 
 /* Call @fn for each file. */
 void known_for_each(const struct known_files *files,
