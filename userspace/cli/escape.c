@@ -107,28 +107,45 @@ const char *escape(char *buffer, size_t size, const char *text)
 	return buffer;
 }
 
-void print_escaped(FILE *to, const char *text)
+/* Number of bytes that need not be escaped: printable ASCII from @first on. */
+static size_t plain_length(const unsigned char *text, unsigned char first)
 {
-	const unsigned char *next = (const void *)(text ? text : "(null)");
-	char unit[UNIT_MAX];
+	size_t length = 0;
 
-	while (*next)
-		fwrite(unit, 1, escape_next(&next, unit), to);
+	while (text[length] >= first && text[length] < 0x7f && text[length] != '\\')
+		length++;
+	return length;
 }
 
-void print_escaped_word(FILE *to, const char *text)
+/* Print what needs no escape at once: nearly all names need none. */
+static void print_from(FILE *to, const char *text, unsigned char first)
 {
 	const unsigned char *next = (const void *)(text ? text : "(null)");
 	char unit[UNIT_MAX];
 
 	while (*next) {
-		if (*next == ' ') {
+		const size_t plain = plain_length(next, first);
+
+		if (plain) {
+			fwrite(next, 1, plain, to);
+			next += plain;
+		} else if (*next == ' ') {
 			fputs("\\x20", to);
 			next++;
 		} else {
 			fwrite(unit, 1, escape_next(&next, unit), to);
 		}
 	}
+}
+
+void print_escaped(FILE *to, const char *text)
+{
+	print_from(to, text, ' ');
+}
+
+void print_escaped_word(FILE *to, const char *text)
+{
+	print_from(to, text, ' ' + 1);
 }
 
 void print_line(FILE *to, const char *format, ...)
