@@ -3,7 +3,9 @@
  * A process whose threads sleep, run, or wait for a child of vfork(2); its main
  * thread has a hostile name. With debugging information, without SFrame data.
  *
- * usage: threads_program NUMBER
+ * usage: threads_program NUMBER [sleeping]
+ *   NUMBER    threads that sleep
+ *   sleeping  no others
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -94,8 +96,10 @@ int main(int argc, char **argv)
 	sem_init(&ready, 0, 0);
 	for (int i = 0; i < nr; i++)
 		start(sleeper);
-	start(runner);
-	start(vforker);
+	if (argc <= 2) {
+		start(runner);
+		start(vforker);
+	}
 	prctl(PR_SET_NAME, "a\033[31m\nTID 1");
 	puts("ready");
 	fflush(stdout);

@@ -2,6 +2,7 @@
 /*
  * Threads, by /proc.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,19 @@ static bool read_stat(struct stack_thread *thread)
 {
 	char path[64], text[512], *name, *end;
 	unsigned int flags = PF_KTHREAD;
-	size_t length;
-	FILE *file;
+	ssize_t length;
+	int file;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", thread->pid,
 		 thread->tid);
-	file = fopen(path, "re");
-	if (!file)
+	/* A process may have thousands of threads, so there is no stream for each. */
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
 		return false;
-	length = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
+	length = read(file, text, sizeof(text) - 1);
+	close(file);
+	if (length < 0)
+		return false;
 	text[length] = '\0';
 	/* The name may contain anything, also newlines and parentheses. */
 	name = strchr(text, '(');
