@@ -181,6 +181,15 @@ static void take_a_part_of_the_time(void)
 	EXPECT_EQ(nr_handled, 100);
 }
 
+/* The machine stood still meanwhile, and that counted as CPU time. */
+static void the_pause_is_bounded(void)
+{
+	event_ns = SECOND;
+	put_fork();
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(events_next(events), world.now + EVENTS_MAX_PAUSE_NS);
+}
+
 /* What others do is not left behind a flood that never ends. */
 static void too_many_are_dropped(void)
 {
@@ -361,6 +370,7 @@ int main(void)
 		TAP_TEST(all_are_handled),
 		TAP_TEST(told_that_some_were_lost),
 		TAP_TEST(take_a_part_of_the_time),
+		TAP_TEST(the_pause_is_bounded),
 		TAP_TEST(too_many_are_dropped),
 		TAP_TEST(those_that_are_handled_are_not_dropped),
 		TAP_TEST(full_rings_have_lost_some),

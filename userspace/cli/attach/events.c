@@ -375,7 +375,7 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data)
 {
 	bool is_lost = false, is_behind;
-	uint64_t before;
+	uint64_t before, pause;
 	size_t i;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
@@ -396,7 +396,10 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 		events->behind_since = 0;
 		is_lost = true;
 	}
-	events->next_at = now_ns() + EVENTS_SHARE * (cpu_ns() - before);
+	pause = EVENTS_SHARE * (cpu_ns() - before);
+	if (pause > EVENTS_MAX_PAUSE_NS)
+		pause = EVENTS_MAX_PAUSE_NS;
+	events->next_at = now_ns() + pause;
 	return is_lost;
 }
 

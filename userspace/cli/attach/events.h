@@ -22,6 +22,12 @@
 #define EVENTS_SHARE	20
 
 /*
+ * The longest pause between two such calls. On a virtual machine, the time in which it does not
+ * run counts as CPU time of what was running.
+ */
+#define EVENTS_MAX_PAUSE_NS	(200 * MS)
+
+/*
  * If events are not all handled for so long, because they arrive faster, those that are left
  * are dropped, and count as lost. Else events of all users would wait behind those of one,
  * and it would be noticed late that others were lost.
