@@ -74,10 +74,18 @@ static inline bool enter_group(void)
 	return make_group() && move_to_group(GROUP "/cgroup.procs");
 }
 
-/* Room for more files, as the table of files cannot grow without memory. */
+/*
+ * Room for more files, as the table of files cannot grow without memory; and the code of what
+ * take_rest_of_group() calls, as nor can it be mapped.
+ */
 static inline bool prepare_to_take_rest(void)
 {
-	return dup2(0, 1000) == 1000;
+	cpu_set_t set;
+
+	usleep(1);
+	close(eventfd(0, EFD_CLOEXEC));
+	return sched_getcpu() >= 0 && !sched_getaffinity(0, sizeof(set), &set) &&
+	       !sched_setaffinity(0, sizeof(set), &set) && dup2(0, 1000) == 1000;
 }
 
 /*
