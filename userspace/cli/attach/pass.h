@@ -39,8 +39,8 @@
 #define PASS_NEW_PART_NS	(35 * MS)
 
 /*
- * How long a process is new after it was first seen: until it has started, and longer. Half as
- * long as it is known, no such pass looks at it again.
+ * How long a process is new after it was first seen, which is longer than it takes to start.
+ * After a look at it, passes over new processes leave it alone for half of its age then.
  */
 #define PASS_NEW_NS	(2 * SECOND)
 
