@@ -80,6 +80,39 @@
 	ret
 	END moves
 
+/* Slots are below FP from where it has been set. */
+	FUNCTION aligns
+	push	%r13
+	.cfi_def_cfa_offset 16
+	.cfi_offset r13, -16
+	lea	16(%rsp), %r13
+	.cfi_def_cfa r13, 0
+	and	$-32, %rsp
+	push	-8(%r13)
+	push	%rbp
+	mov	%rsp, %rbp
+/* rbp at (rbp) */
+	.cfi_escape 0x10, 6, 2, 0x76, 0
+	push	%r13
+	push	%r12
+	push	%rbx
+/* CFA *(rbp - 8), r12 at rbp - 16, rbx at rbp - 24 */
+	.cfi_escape 0x0f, 3, 0x76, 0x78, 0x06
+	.cfi_escape 0x10, 12, 2, 0x76, 0x70
+	.cfi_escape 0x10, 3, 2, 0x76, 0x68
+	call	calls_none
+	pop	%rbx
+	pop	%r12
+	pop	%r13
+	.cfi_def_cfa r13, 0
+	pop	%rbp
+	lea	-16(%r13), %rsp
+	.cfi_def_cfa rsp, 16
+	pop	%r13
+	.cfi_def_cfa_offset 8
+	ret
+	END aligns
+
 /* Functions that keep rax, rcx and r11 on all paths, also from a place inside. */
 	FUNCTION keeps
 	mov	$3, %r10d

@@ -465,6 +465,9 @@ static void slots_are_those_of_cfi(void)
 	expect_slots(&object, "saves_more", 13, (u8[]){ 2, 0, 3 }, 0);
 	/* Where rbx is saved is not where it is pushed. */
 	expect_slots(&object, "moves", 10, (u8[]){ 2, 0, 0 }, 1);
+	/* Slots below FP, which is the caller's at the start. */
+	expect_slots(&object, "aligns", 2, (u8[]){ 3, 2, SFRAME_EXT_SLOT_UNKNOWN },
+		     SFRAME_EXT_LAYOUT_FP | 3);
 	object_close(&object);
 }
 

@@ -245,6 +245,14 @@ static uint8_t saved_in(uint64_t layout)
 	return saved;
 }
 
+/* Returns whether FP is this function's, as far as the rule tells; else it is a caller's. */
+static bool has_own_fp(const struct sfu_rule *rule)
+{
+	return (rule->cfa & SFU_BASE_MASK) == SFU_REG_FP ||
+	       (!(rule->fp & SFU_SAME) &&
+		(rule->fp & SFU_BASE_MASK) == SFU_REG_FP);
+}
+
 /*
  * Returns the bits of the registers for which the inference from the run's layout is
  * wrong somewhere in @span.
@@ -255,6 +263,9 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
 	const bool is_sp = span->rule.cfa == SFU_REG_SP;
 	const bool is_other = !(span->flags & SPAN_SLOTS_FP) !=
 			      !(layout_flags(layout) & SFRAME_EXT_LAYOUT_FP);
+	/* Slots below a caller's FP are above the stack pointer, whatever is in them. */
+	const bool is_callers = (layout_flags(layout) & SFRAME_EXT_LAYOUT_FP) &&
+				!has_own_fp(&span->rule);
 	uint8_t unsure = 0;
 
 	if (span->flags & SPAN_ENTRY)
@@ -278,7 +289,7 @@ static uint8_t unsure_in(struct inference *inference, const struct span *span)
 				inference->pushed |= 1 << i;
 			else if (slot && !(inference->pushed & 1 << i))
 				unsure |= 1 << i;
-		} else if (real || (is_sp && is_above)) {
+		} else if (real || (is_sp && is_above) || (slot && is_callers)) {
 			unsure |= 1 << i;
 		}
 	}
