@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "attach_world.h"
 #include "tap.h"
@@ -91,6 +92,36 @@ static void is_found_by_its_numbers(void)
 		EXPECT(!known_find_inode(files, i, 5));
 		EXPECT(!known_find_inode(files, 9, i));
 	}
+}
+
+/* How long it takes to find files whose inode numbers differ by 1 << @shift: the least of some. */
+static clock_t time_of_finding(unsigned int shift)
+{
+	const uint64_t nr = 2000;
+	clock_t since, least = 0;
+	bool has_all = true;
+
+	begin();
+	for (uint64_t i = 1; i <= nr; i++)
+		set(file(i << shift, FILE_FOREIGN));
+	for (unsigned int round = 0; round < 20; round++) {
+		since = clock();
+		for (uint64_t i = 1; i <= nr; i++)
+			has_all &= known_find_inode(files, 9, i << shift) &&
+				   find(1, i << shift);
+		if (!round || clock() - since < least)
+			least = clock() - since;
+	}
+	return has_all ? least : CLOCKS_PER_SEC;
+}
+
+/* Whoever serves a file system chooses the numbers of its files. */
+static void numbers_cannot_be_chosen_to_share_a_bucket(void)
+{
+	const clock_t plain = time_of_finding(0) + 100;
+
+	for (unsigned int shift = 3; shift <= 53; shift += 5)
+		EXPECT(time_of_finding(shift) < 10 * plain);
 }
 
 /* Many files, several of which share a bucket. */
@@ -619,6 +650,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(is_found_by_its_numbers),
+		TAP_TEST(numbers_cannot_be_chosen_to_share_a_bucket),
 		TAP_TEST(each_is_itself),
 		TAP_TEST(the_same_is_what_is_the_same_to_the_last_byte),
 		TAP_TEST(what_is_not_final_is_nobody_elses),

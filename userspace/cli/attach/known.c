@@ -4,10 +4,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "known.h"
 
-#define NR_BUCKETS 8192U
+/* Buckets of each hash table: one for each number of that many bits. */
+#define BUCKET_BITS	13
+#define NR_BUCKETS	(1U << BUCKET_BITS)
 
 /**
  * struct group - files of one user, or of users that share the group
@@ -29,9 +32,11 @@ struct group {
 /**
  * struct known_files - the table
  *
+ * @factors: random odd numbers, so that nobody can tell which files share a bucket.
  * @first_recheck, @last_recheck: files to be rechecked, in the order of addition.
  */
 struct known_files {
+	uint64_t factors[2];
 	void (*detach)(void *data, uint64_t id);
 	void *data;
 	unsigned int nr;
@@ -51,6 +56,9 @@ struct known_files *known_files_create(void (*detach)(void *data, uint64_t id),
 
 	if (!files)
 		return NULL;
+	(void)!getrandom(files->factors, sizeof(files->factors), GRND_NONBLOCK);
+	files->factors[0] = (files->factors[0] ^ 0x9e3779b97f4a7c15) | 1;
+	files->factors[1] = (files->factors[1] ^ 0xc2b2ae3d27d4eb4f) | 1;
 	files->detach = detach;
 	files->data = data;
 	return files;
@@ -79,28 +87,26 @@ const struct known_totals *known_files_totals(const struct known_files *files)
 /* --- finding */
 
 /*
- * Users can choose inode numbers and so cause collisions, but are charged for the
- * time that these cost.
+ * Users can choose inode numbers, but not so that many of these products with random numbers
+ * begin with the same bits.
  */
-static size_t hash(uint64_t device, uint64_t inode)
+static size_t hash(const struct known_files *files, uint64_t device, uint64_t inode)
 {
-	uint64_t mixed = (inode ^ device << 40) * 0x9e3779b97f4a7c15;
-
-	return (mixed >> 40) % NR_BUCKETS;
+	return (inode * files->factors[0] + device * files->factors[1]) >> (64 - BUCKET_BITS);
 }
 
-static size_t hash_digest(const struct digest *digest)
+static size_t hash_digest(const struct known_files *files, const struct digest *digest)
 {
 	uint64_t word;
 
 	memcpy(&word, digest->bytes, sizeof(word));
-	return word % NR_BUCKETS;
+	return word * files->factors[0] >> (64 - BUCKET_BITS);
 }
 
 struct known *known_find(const struct known_files *files,
 			 const struct file_key *key)
 {
-	struct known *known = files->by_key[hash(key->device, key->inode)];
+	struct known *known = files->by_key[hash(files, key->device, key->inode)];
 
 	while (known && !is_same_key(&known->key, key))
 		known = known->by_key;
@@ -110,7 +116,7 @@ struct known *known_find(const struct known_files *files,
 struct known *known_find_inode(const struct known_files *files,
 			       uint64_t device, uint64_t inode)
 {
-	struct known *known = files->by_identity[hash(device, inode)];
+	struct known *known = files->by_identity[hash(files, device, inode)];
 
 	while (known && (known->device != device || known->inode != inode))
 		known = known->by_identity;
@@ -120,7 +126,7 @@ struct known *known_find_inode(const struct known_files *files,
 struct known *known_find_digest(const struct known_files *files,
 				const struct digest *digest)
 {
-	struct known *known = files->by_digest[hash_digest(digest)];
+	struct known *known = files->by_digest[hash_digest(files, digest)];
 
 	while (known && ((known->state != FILE_ATTACHED && !known->is_final) ||
 			 memcmp(&known->digest, digest, sizeof(*digest))))
@@ -194,7 +200,7 @@ static void unlink_group(struct known_files *files, struct known *known)
 static void link_key(struct known_files *files, struct known *known)
 {
 	struct known **bucket =
-		&files->by_key[hash(known->key.device, known->key.inode)];
+		&files->by_key[hash(files, known->key.device, known->key.inode)];
 
 	known->by_key = *bucket;
 	*bucket = known;
@@ -203,7 +209,7 @@ static void link_key(struct known_files *files, struct known *known)
 static void unlink_key(struct known_files *files, const struct known *known)
 {
 	struct known **link =
-		&files->by_key[hash(known->key.device, known->key.inode)];
+		&files->by_key[hash(files, known->key.device, known->key.inode)];
 
 	while (*link != known)
 		link = &(*link)->by_key;
@@ -214,7 +220,7 @@ static void unlink_identity(struct known_files *files,
 			    const struct known *known)
 {
 	struct known **link =
-		&files->by_identity[hash(known->device, known->inode)];
+		&files->by_identity[hash(files, known->device, known->inode)];
 
 	while (*link != known)
 		link = &(*link)->by_identity;
@@ -227,7 +233,7 @@ static void unlink_digest(struct known_files *files, const struct known *known)
 
 	if (!known->has_digest)
 		return;
-	link = &files->by_digest[hash_digest(&known->digest)];
+	link = &files->by_digest[hash_digest(files, &known->digest)];
 	while (*link != known)
 		link = &(*link)->by_digest;
 	*link = known->by_digest;
@@ -337,11 +343,11 @@ void known_set(struct known_files *files, const struct known *from)
 	link_group(files, known);
 	link_key(files, known);
 	known->by_identity =
-		files->by_identity[hash(known->device, known->inode)];
-	files->by_identity[hash(known->device, known->inode)] = known;
+		files->by_identity[hash(files, known->device, known->inode)];
+	files->by_identity[hash(files, known->device, known->inode)] = known;
 	if (known->has_digest) {
 		struct known **bucket =
-			&files->by_digest[hash_digest(&known->digest)];
+			&files->by_digest[hash_digest(files, &known->digest)];
 
 		known->by_digest = *bucket;
 		*bucket = known;
