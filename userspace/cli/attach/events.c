@@ -293,13 +293,29 @@ static bool handle(const union record *record, const struct event_fns *fns,
 	}
 }
 
+/**
+ * struct step - when a step ends
+ *
+ * @now: a time before which it cannot have used all of its CPU time. That is faster to read.
+ * @cpu: the CPU time at which it ends.
+ */
+struct step {
+	uint64_t now;
+	uint64_t cpu;
+};
+
+static bool has_time(const struct step *step)
+{
+	return now_ns() < step->now || cpu_ns() < step->cpu;
+}
+
 /*
- * Handle records until the ring is empty or at @end; *@is_behind is set if some are left.
- * Returns whether any were lost, or may have been. The kernel tells of that only before the
- * next record of the same CPU, and there may be none for long.
+ * Handle records until the ring is empty or at the end of @step; *@is_behind is set if some
+ * are left. Returns whether any were lost, or may have been. The kernel tells of that only
+ * before the next record of the same CPU, and there may be none for long.
  */
 static bool handle_ring(const struct events *events,
-			struct perf_event_mmap_page *ring, uint64_t end,
+			struct perf_event_mmap_page *ring, const struct step *step,
 			const struct event_fns *fns, void *data, bool *is_behind)
 {
 	const uint64_t head = __atomic_load_n(&ring->data_head,
@@ -307,11 +323,9 @@ static bool handle_ring(const struct events *events,
 	static union record record;
 	const uint64_t first = ring->data_tail;
 	uint64_t tail = first;
-	unsigned int nr = 0;
 	bool is_lost = false;
 
-	while (head - tail >= sizeof(record.header) &&
-	       (++nr % 16 || cpu_ns() < end)) {
+	while (head - tail >= sizeof(record.header) && has_time(step)) {
 		copy(events, ring, tail, &record.header,
 		     sizeof(record.header));
 		if (record.header.size < sizeof(record.header) ||
@@ -376,6 +390,7 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 {
 	bool is_lost = false, is_behind;
 	uint64_t before, pause;
+	struct step step;
 	size_t i;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
@@ -384,11 +399,14 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 		return false;
 	}
 	before = cpu_ns();
+	step = (struct step) {
+		.now = now_ns() + EVENTS_STEP_NS,
+		.cpu = before + EVENTS_STEP_NS,
+	};
 	is_behind = false;
-	for (i = 0; i < events->nr && cpu_ns() < before + EVENTS_STEP_NS; i++) {
-		is_lost |= handle_ring(events, events->rings[events->first],
-				       before + EVENTS_STEP_NS, fns, data,
-				       &is_behind);
+	for (i = 0; i < events->nr && has_time(&step); i++) {
+		is_lost |= handle_ring(events, events->rings[events->first], &step,
+				       fns, data, &is_behind);
 		events->first = (events->first + 1) % events->nr;
 	}
 	if (is_too_far_behind(events, is_behind || i < events->nr)) {
