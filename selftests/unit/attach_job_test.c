@@ -389,6 +389,23 @@ static void a_retry_waits_for_no_other(void)
 	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
 }
 
+/* It was being compared with what is known of it when its retry was due. */
+static void a_retry_is_not_lost_to_a_comparison(void)
+{
+	mapped[VICTIM] = &plain;
+	refuse(&plain);
+	world.now += 5 * SECOND - 1;
+	map(VICTIM, 42);
+	EXPECT_EQ(nr_asked, 1);
+	EXPECT(last.known.is_set);
+	world.now++;
+	jobs_recheck(&jobs, world.now);
+	read_all();
+	EXPECT_EQ(known_of(&plain)->state, FILE_REFUSED);
+	pass_time(SECOND);
+	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
+}
+
 /* --- converting */
 
 /* A snapshot of a file of this system that is to be converted. */
@@ -527,6 +544,7 @@ int main(void)
 		TAP_TEST(all_are_rechecked),
 		TAP_TEST(a_retry_is_not_taken_over),
 		TAP_TEST(a_retry_waits_for_no_other),
+		TAP_TEST(a_retry_is_not_lost_to_a_comparison),
 		TAP_TEST(no_room_left_by_others_is_not_final),
 		TAP_TEST(what_has_no_room_is_found_later),
 	};

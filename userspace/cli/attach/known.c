@@ -378,6 +378,7 @@ void known_found(struct known_files *files, struct known *known,
 		 const struct mapping *mapping)
 {
 	known->retry = mapping_place(mapping);
+	known->is_retried = false;
 	if (!is_same_key(&known->key, &mapping->key)) {
 		unlink_key(files, known);
 		known->key = mapping->key;

@@ -160,7 +160,10 @@ void known_set_group(struct known_files *files, struct known *known,
 /* Note that a process maps the file now. */
 void known_use(struct known_files *files, struct known *known, uint64_t now);
 
-/* Note that @mapping led to the file. */
+/*
+ * Note that @mapping led to the file, whose result is still valid. A retry that was taken
+ * meanwhile may have been left out, as the file was under way: it can be taken again.
+ */
 void known_found(struct known_files *files, struct known *known,
 		 const struct mapping *mapping);
 
