@@ -406,6 +406,32 @@ static void a_retry_is_not_lost_to_a_comparison(void)
 	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
 }
 
+/* Others have mapped the file last, and not for long: who else maps it is to be found. */
+static void a_lost_retry_is_told_of(void)
+{
+	unsigned int nr_lost = 0;
+
+	mapped[VICTIM] = &plain;
+	mapped[ATTACKER] = &plain;
+	refuse(&plain);
+	map_and_read(ATTACKER, 42);
+	EXPECT_EQ(looks[ATTACKER], 1);
+	mapped[ATTACKER] = NULL;
+	for (unsigned int i = 0; i < 20; i++) {
+		world.now += SECOND;
+		nr_lost += jobs_recheck(&jobs, world.now);
+		jobs_schedule(&jobs);
+		read_all();
+		/* Soon, but only when a reader has had some time. */
+		EXPECT_EQ(nr_lost, i + 1 >= 5 + KNOWN_RETRIED_NS / SECOND);
+	}
+	EXPECT_EQ(looks[ATTACKER], 2);
+	/* The pass finds the mapping. */
+	map_and_read(VICTIM, 42);
+	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
+	EXPECT(!jobs_recheck(&jobs, world.now + 100 * SECOND));
+}
+
 /* --- converting */
 
 /* A snapshot of a file of this system that is to be converted. */
@@ -545,6 +571,7 @@ int main(void)
 		TAP_TEST(a_retry_is_not_taken_over),
 		TAP_TEST(a_retry_waits_for_no_other),
 		TAP_TEST(a_retry_is_not_lost_to_a_comparison),
+		TAP_TEST(a_lost_retry_is_told_of),
 		TAP_TEST(no_room_left_by_others_is_not_final),
 		TAP_TEST(what_has_no_room_is_found_later),
 	};

@@ -324,7 +324,7 @@ static void retry_files(struct jobs *jobs, uint64_t now)
 	}
 }
 
-void jobs_recheck(struct jobs *jobs, uint64_t now)
+bool jobs_recheck(struct jobs *jobs, uint64_t now)
 {
 	struct user *user = NULL;
 	struct mapping mapping;
@@ -334,4 +334,5 @@ void jobs_recheck(struct jobs *jobs, uint64_t now)
 		while (recents_take_recheck(&user->recents, now, &mapping))
 			examine_again(jobs, &mapping);
 	retry_files(jobs, now);
+	return known_take_lost(jobs->known);
 }

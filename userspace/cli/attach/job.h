@@ -204,8 +204,11 @@ void jobs_schedule(struct jobs *jobs);
 /* Forget files that were refused for want of room, so that they are tried again. */
 void jobs_forget_refused(struct jobs *jobs);
 
-/* Add the files again that were mapped again, and those whose retry is due. */
-void jobs_recheck(struct jobs *jobs, uint64_t now);
+/*
+ * Add the files again that were mapped again, and those whose retry is due. Returns whether a
+ * retry was lost, so that a pass is to find the mappings of its file.
+ */
+bool jobs_recheck(struct jobs *jobs, uint64_t now);
 
 /*
  * If a snapshot did not fit, drop the waiting snapshots of users who are not served

@@ -33,6 +33,7 @@ struct group {
  * struct known_files - the table
  *
  * @factors: random odd numbers, so that nobody can tell which files share a bucket.
+ * @has_lost: for known_take_lost().
  * @first_recheck, @last_recheck: files to be rechecked, in the order of addition.
  */
 struct known_files {
@@ -40,6 +41,7 @@ struct known_files {
 	void (*detach)(void *data, uint64_t id);
 	void *data;
 	unsigned int nr;
+	bool has_lost;
 	struct known *first_recheck;
 	struct known *last_recheck;
 	struct known_totals totals;
@@ -487,17 +489,40 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
 	}
 }
 
+/* Note it, once, if the retry is lost. */
+static void check_lost(struct known_files *files, struct known *known, uint64_t now)
+{
+	if (known->is_lost || now < known->retried_at + KNOWN_RETRIED_NS)
+		return;
+	known->is_lost = true;
+	files->has_lost = true;
+}
+
 struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now)
 {
 	if (!files->totals.nr[FILE_REFUSED])
 		return NULL;
 	for (struct known *known = files->groups[group].first; known; known = known->after) {
-		if (known->retry_at > now || known->is_retried)
+		if (known->retry_at > now)
 			continue;
+		if (known->is_retried) {
+			check_lost(files, known, now);
+			continue;
+		}
 		known->is_retried = true;
+		known->is_lost = false;
+		known->retried_at = now;
 		return known;
 	}
 	return NULL;
+}
+
+bool known_take_lost(struct known_files *files)
+{
+	const bool has_lost = files->has_lost;
+
+	files->has_lost = false;
+	return has_lost;
 }
 
 void known_for_each(const struct known_files *files,

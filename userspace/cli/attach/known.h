@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "clock.h"
 #include "convert/base/digest.h"
 #include "mapping.h"
 
@@ -50,7 +51,8 @@ enum file_state {
  * @used_at: when a process was last seen to map it.
  * @retry_at: when to examine it again even if it is unchanged.
  * @nr_tries: number of such retries.
- * @is_retried: a retry is in progress.
+ * @is_retried: a retry was taken at @retried_at.
+ * @is_lost: that has been told of as lost.
  * @retry: the mapping to use for a retry: it led to this file before.
  * @next_recheck, @has_recheck: list of files that were mapped again shortly after they
  *	were examined, and are to be examined at @recheck_at.
@@ -75,6 +77,7 @@ struct known {
 	bool completes;
 	bool has_recheck;
 	bool is_retried;
+	bool is_lost;
 	uint8_t group;
 	uint8_t state;
 	uint8_t nr_tries;
@@ -87,10 +90,14 @@ struct known {
 	uint64_t checked_at;
 	uint64_t used_at;
 	uint64_t retry_at;
+	uint64_t retried_at;
 	struct mapping_place retry;
 	uint64_t recheck_at;
 	struct mapping_place recheck;
 };
+
+/* A retry is lost if the file has not been examined for so long after it was taken. */
+#define KNOWN_RETRIED_NS	(2 * SECOND)
 
 /* Groups: one of trusted files, which only root can write, and those of users. */
 #define KNOWN_TRUSTED	0
@@ -210,6 +217,12 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
  * has been examined.
  */
 struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now);
+
+/*
+ * Returns whether known_take_retry() has come to a file whose retry is lost, since the last
+ * call: its mapping is gone, or its user is not served. Others may map the file.
+ */
+bool known_take_lost(struct known_files *files);
 
 /* Call @fn for each file. */
 void known_for_each(const struct known_files *files,

@@ -105,7 +105,8 @@ static void tick(struct session *session, uint64_t now)
 	workers_keep_spare(WORKERS_IDLE_MS);
 	users_forget_idle(session->jobs.users, now);
 	jobs_drop_waiting(&session->jobs, now);
-	jobs_recheck(&session->jobs, now);
+	if (jobs_recheck(&session->jobs, now))
+		session->pass.wants_all = true;
 	if (session->jobs.codes)
 		codes_check(session->jobs.codes, session->jobs.users, now);
 	room_check(&session->room, &session->jobs, &session->pass);
