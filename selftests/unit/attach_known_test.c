@@ -471,6 +471,39 @@ static void the_oldest_attached_is_given_up(void)
 	EXPECT(find(1, 4) && find(1, 5));
 }
 
+/* How long it takes to forget files that have @nr others behind them: the least of some. */
+static clock_t time_of_forgetting(uint64_t nr, bool is_attached)
+{
+	clock_t since, least = CLOCKS_PER_SEC;
+
+	for (unsigned int round = 0; round < 3; round++) {
+		begin();
+		for (uint64_t i = 1; i <= nr; i++)
+			set(is_attached ? file(i, FILE_OWN) : attached(i, i));
+		for (uint64_t i = nr + 1; i <= KNOWN_MAX; i++)
+			set(is_attached ? attached(i, i) : file(i, FILE_OWN));
+		since = clock();
+		for (uint64_t i = 1; i <= 1000; i++) {
+			if (is_attached)
+				known_forget_oldest(files, known_group(files, 5),
+						    UINT64_MAX);
+			else
+				set(file(KNOWN_MAX + i, FILE_OWN));
+		}
+		if (clock() - since < least)
+			least = clock() - since;
+	}
+	return least;
+}
+
+/* Those that cannot be given up need not be gone through. */
+static void others_behind_it_do_not_matter(void)
+{
+	for (int i = 0; i < 2; i++)
+		EXPECT(time_of_forgetting(15000, i) <
+		       10 * (time_of_forgetting(0, i) + CLOCKS_PER_SEC / 1000));
+}
+
 static void knows_who_has_most(void)
 {
 	struct known known = attached(1, 1);
@@ -664,6 +697,7 @@ int main(void)
 		TAP_TEST(the_largest_group_makes_room),
 		TAP_TEST(those_attached_do_not_make_a_group_large),
 		TAP_TEST(the_oldest_attached_is_given_up),
+		TAP_TEST(others_behind_it_do_not_matter),
 		TAP_TEST(knows_who_has_most),
 		TAP_TEST(those_refused_for_a_reason_may_come_again),
 		TAP_TEST(a_copy_waits_for_nothing),

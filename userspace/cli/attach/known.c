@@ -12,18 +12,24 @@
 #define BUCKET_BITS	13
 #define NR_BUCKETS	(1U << BUCKET_BITS)
 
+/* Files, most recently used first. */
+struct list {
+	struct known *first;
+	struct known *last;
+};
+
 /**
  * struct group - files of one user, or of users that share the group
  *
  * @user: user ID; valid while the group has files.
- * @first, @last: list of files, most recently used first.
+ * @lists: those that are not attached, and those that are: users have any number of either,
+ *	and whoever looks for one must not have to go through the others.
  * @nr: number of files.
  * @nr_attached, @memory: number of attached files, and the memory that they use.
  */
 struct group {
 	uid_t user;
-	struct known *first;
-	struct known *last;
+	struct list lists[2];
 	unsigned int nr;
 	unsigned int nr_attached;
 	uint64_t memory;
@@ -70,11 +76,13 @@ void known_files_free(struct known_files *files)
 {
 	if (!files)
 		return;
-	for (size_t i = 0; i < KNOWN_GROUPS; i++) {
-		while (files->groups[i].first) {
-			struct known *known = files->groups[i].first;
+	for (size_t i = 0; i < 2 * KNOWN_GROUPS; i++) {
+		struct list *list = &files->groups[i / 2].lists[i % 2];
 
-			files->groups[i].first = known->after;
+		while (list->first) {
+			struct known *known = list->first;
+
+			list->first = known->after;
 			free(known);
 		}
 	}
@@ -172,31 +180,36 @@ uint8_t known_group(struct known_files *files, uid_t uid)
 
 /* --- lists and hash tables */
 
+static struct list *list_of(struct known_files *files, const struct known *known)
+{
+	return &files->groups[known->group].lists[known->state == FILE_ATTACHED];
+}
+
 static void link_group(struct known_files *files, struct known *known)
 {
-	struct group *group = &files->groups[known->group];
+	struct list *list = list_of(files, known);
 
 	known->before = NULL;
-	known->after = group->first;
-	if (group->first)
-		group->first->before = known;
+	known->after = list->first;
+	if (list->first)
+		list->first->before = known;
 	else
-		group->last = known;
-	group->first = known;
+		list->last = known;
+	list->first = known;
 }
 
 static void unlink_group(struct known_files *files, struct known *known)
 {
-	struct group *group = &files->groups[known->group];
+	struct list *list = list_of(files, known);
 
 	if (known->before)
 		known->before->after = known->after;
 	else
-		group->first = known->after;
+		list->first = known->after;
 	if (known->after)
 		known->after->before = known->before;
 	else
-		group->last = known->before;
+		list->last = known->before;
 }
 
 static void link_key(struct known_files *files, struct known *known)
@@ -304,17 +317,13 @@ void known_forget(struct known_files *files, struct known *known)
 static void forget_one(struct known_files *files)
 {
 	struct group *largest = &files->groups[0];
-	struct known *known;
 
 	for (size_t i = 1; i < KNOWN_GROUPS; i++)
 		if (files->groups[i].nr - files->groups[i].nr_attached >
 		    largest->nr - largest->nr_attached)
 			largest = &files->groups[i];
-	known = largest->last;
-	while (known && known->id)
-		known = known->before;
-	if (known)
-		forget(files, known);
+	if (largest->lists[0].last)
+		forget(files, largest->lists[0].last);
 }
 
 void known_set(struct known_files *files, const struct known *from)
@@ -370,7 +379,7 @@ void known_set_group(struct known_files *files, struct known *known,
 void known_use(struct known_files *files, struct known *known, uint64_t now)
 {
 	known->used_at = now;
-	if (files->groups[known->group].first != known) {
+	if (list_of(files, known)->first != known) {
 		unlink_group(files, known);
 		link_group(files, known);
 	}
@@ -407,10 +416,8 @@ void known_group_attached(const struct known_files *files, uint8_t group,
 bool known_forget_oldest(struct known_files *files, uint8_t group,
 			 uint64_t since)
 {
-	struct known *known = files->groups[group].last;
+	struct known *known = files->groups[group].lists[1].last;
 
-	while (known && !known->id)
-		known = known->before;
 	if (!known || known->used_at >= since)
 		return false;
 	known_forget(files, known);
@@ -431,7 +438,7 @@ uint8_t known_largest_group(const struct known_files *files, uint64_t *memory)
 void known_forget_refused(struct known_files *files, const char *reason)
 {
 	for (size_t i = 0; i < KNOWN_GROUPS; i++) {
-		struct known *known = files->groups[i].first;
+		struct known *known = files->groups[i].lists[0].first;
 
 		while (known) {
 			struct known *next = known->after;
@@ -502,7 +509,8 @@ struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_
 {
 	if (!files->totals.nr[FILE_REFUSED])
 		return NULL;
-	for (struct known *known = files->groups[group].first; known; known = known->after) {
+	for (struct known *known = files->groups[group].lists[0].first; known;
+	     known = known->after) {
 		if (known->retry_at > now)
 			continue;
 		if (known->is_retried) {
@@ -529,8 +537,8 @@ void known_for_each(const struct known_files *files,
 		    void (*fn)(void *data, const struct known *known),
 		    void *data)
 {
-	for (size_t i = 0; i < KNOWN_GROUPS; i++)
-		for (const struct known *known = files->groups[i].first; known;
-		     known = known->after)
+	for (size_t i = 0; i < 2 * KNOWN_GROUPS; i++)
+		for (const struct known *known = files->groups[i / 2].lists[i % 2].first;
+		     known; known = known->after)
 			fn(data, known);
 }

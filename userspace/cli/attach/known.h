@@ -34,7 +34,7 @@ enum file_state {
  * struct known - one file
  *
  * @by_key, @by_identity, @by_digest: next file in the hash bucket.
- * @before, @after: neighbours in the group's list, which is ordered by use.
+ * @before, @after: neighbours in a list of the group, which is ordered by use.
  * @key: of the mapping by which it was last found. It may be the key of another file:
  *	the mapping may have been replaced before it was opened.
  * @device, @inode, @size, @changed: the file as it was when it was examined.
