@@ -423,13 +423,40 @@ static void a_lost_retry_is_told_of(void)
 		jobs_schedule(&jobs);
 		read_all();
 		/* Soon, but only when a reader has had some time. */
-		EXPECT_EQ(nr_lost, i + 1 >= 5 + KNOWN_RETRIED_NS / SECOND);
+		EXPECT_EQ(nr_lost, i + 1 >= 5 + KNOWN_LATE_NS / SECOND);
 	}
 	EXPECT_EQ(looks[ATTACKER], 2);
 	/* The pass finds the mapping. */
 	map_and_read(VICTIM, 42);
 	EXPECT_EQ(known_of(&plain)->state, FILE_FOREIGN);
 	EXPECT(!jobs_recheck(&jobs, world.now + 100 * SECOND));
+}
+
+/* Others have found it first, and have any number of files refused, which are retried. */
+static void a_late_retry_is_told_of(void)
+{
+	struct file files[10];
+	struct known known;
+
+	mapped[VICTIM] = &plain;
+	refuse(&plain);
+	known = *known_of(&plain);
+	known.group = known_group(jobs.known, 100 * ATTACKER);
+	known_set(jobs.known, &known);
+	for (uint64_t i = 0; i < 10; i++) {
+		files[i] = (struct file) { DEVICE, 100 + i, 5, false };
+		refuse_of(&files[i], ATTACKER);
+	}
+	world.now += 5 * SECOND;
+	for (unsigned int i = 9; i > 0; i--) {
+		mapped[ATTACKER] = &files[i];
+		EXPECT_EQ(jobs_recheck(&jobs, world.now), i == 5);
+		jobs_schedule(&jobs);
+		read_all();
+		EXPECT_EQ(known_of(&files[i])->state, FILE_FOREIGN);
+		EXPECT_EQ(looks[VICTIM], 0);
+		world.now += KNOWN_LATE_NS / 4;
+	}
 }
 
 /* --- converting */
@@ -572,6 +599,7 @@ int main(void)
 		TAP_TEST(a_retry_waits_for_no_other),
 		TAP_TEST(a_retry_is_not_lost_to_a_comparison),
 		TAP_TEST(a_lost_retry_is_told_of),
+		TAP_TEST(a_late_retry_is_told_of),
 		TAP_TEST(no_room_left_by_others_is_not_final),
 		TAP_TEST(what_has_no_room_is_found_later),
 	};

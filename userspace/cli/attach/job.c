@@ -334,5 +334,5 @@ bool jobs_recheck(struct jobs *jobs, uint64_t now)
 		while (recents_take_recheck(&user->recents, now, &mapping))
 			examine_again(jobs, &mapping);
 	retry_files(jobs, now);
-	return known_take_lost(jobs->known);
+	return known_take_late(jobs->known);
 }

@@ -206,7 +206,7 @@ void jobs_forget_refused(struct jobs *jobs);
 
 /*
  * Add the files again that were mapped again, and those whose retry is due. Returns whether a
- * retry was lost, so that a pass is to find the mappings of its file.
+ * retry is late, so that a pass is to find the mappings of its file.
  */
 bool jobs_recheck(struct jobs *jobs, uint64_t now);
 

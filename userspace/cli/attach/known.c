@@ -39,7 +39,7 @@ struct group {
  * struct known_files - the table
  *
  * @factors: random odd numbers, so that nobody can tell which files share a bucket.
- * @has_lost: for known_take_lost().
+ * @has_late: for known_take_late().
  * @first_recheck, @last_recheck: files to be rechecked, in the order of addition.
  */
 struct known_files {
@@ -47,7 +47,7 @@ struct known_files {
 	void (*detach)(void *data, uint64_t id);
 	void *data;
 	unsigned int nr;
-	bool has_lost;
+	bool has_late;
 	struct known *first_recheck;
 	struct known *last_recheck;
 	struct known_totals totals;
@@ -349,6 +349,7 @@ void known_set(struct known_files *files, const struct known *from)
 		known->generation = 0;
 	known->has_recheck = false;
 	known->is_retried = false;
+	known->is_late = false;
 	known->next_recheck = NULL;
 	count(files, known, 1);
 	link_group(files, known);
@@ -390,6 +391,7 @@ void known_found(struct known_files *files, struct known *known,
 {
 	known->retry = mapping_place(mapping);
 	known->is_retried = false;
+	known->is_late = false;
 	if (!is_same_key(&known->key, &mapping->key)) {
 		unlink_key(files, known);
 		known->key = mapping->key;
@@ -496,41 +498,40 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
 	}
 }
 
-/* Note it, once, if the retry is lost. */
-static void check_lost(struct known_files *files, struct known *known, uint64_t now)
+/* Note it, once, if the retry is late. */
+static void check_late(struct known_files *files, struct known *known, uint64_t now)
 {
-	if (known->is_lost || now < known->retried_at + KNOWN_RETRIED_NS)
+	if (known->is_late || now - known->retry_at < KNOWN_LATE_NS)
 		return;
-	known->is_lost = true;
-	files->has_lost = true;
+	known->is_late = true;
+	files->has_late = true;
 }
 
 struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now)
 {
+	struct known *due = NULL;
+
 	if (!files->totals.nr[FILE_REFUSED])
 		return NULL;
 	for (struct known *known = files->groups[group].lists[0].first; known;
 	     known = known->after) {
 		if (known->retry_at > now)
 			continue;
-		if (known->is_retried) {
-			check_lost(files, known, now);
-			continue;
-		}
-		known->is_retried = true;
-		known->is_lost = false;
-		known->retried_at = now;
-		return known;
+		check_late(files, known, now);
+		if (!due && !known->is_retried)
+			due = known;
 	}
-	return NULL;
+	if (due)
+		due->is_retried = true;
+	return due;
 }
 
-bool known_take_lost(struct known_files *files)
+bool known_take_late(struct known_files *files)
 {
-	const bool has_lost = files->has_lost;
+	const bool has_late = files->has_late;
 
-	files->has_lost = false;
-	return has_lost;
+	files->has_late = false;
+	return has_late;
 }
 
 void known_for_each(const struct known_files *files,

@@ -51,8 +51,8 @@ enum file_state {
  * @used_at: when a process was last seen to map it.
  * @retry_at: when to examine it again even if it is unchanged.
  * @nr_tries: number of such retries.
- * @is_retried: a retry was taken at @retried_at.
- * @is_lost: that has been told of as lost.
+ * @is_retried: the retry has been taken.
+ * @is_late: it has been told that the retry is late.
  * @retry: the mapping to use for a retry: it led to this file before.
  * @next_recheck, @has_recheck: list of files that were mapped again shortly after they
  *	were examined, and are to be examined at @recheck_at.
@@ -77,7 +77,7 @@ struct known {
 	bool completes;
 	bool has_recheck;
 	bool is_retried;
-	bool is_lost;
+	bool is_late;
 	uint8_t group;
 	uint8_t state;
 	uint8_t nr_tries;
@@ -90,14 +90,13 @@ struct known {
 	uint64_t checked_at;
 	uint64_t used_at;
 	uint64_t retry_at;
-	uint64_t retried_at;
 	struct mapping_place retry;
 	uint64_t recheck_at;
 	struct mapping_place recheck;
 };
 
-/* A retry is lost if the file has not been examined for so long after it was taken. */
-#define KNOWN_RETRIED_NS	(2 * SECOND)
+/* A retry is late if the file has not been examined for so long after it was due. */
+#define KNOWN_LATE_NS	(2 * SECOND)
 
 /* Groups: one of trusted files, which only root can write, and those of users. */
 #define KNOWN_TRUSTED	0
@@ -219,10 +218,11 @@ void known_take_rechecks(struct known_files *files, uint64_t now,
 struct known *known_take_retry(struct known_files *files, uint8_t group, uint64_t now);
 
 /*
- * Returns whether known_take_retry() has come to a file whose retry is lost, since the last
- * call: its mapping is gone, or its user is not served. Others may map the file.
+ * Returns whether known_take_retry() has come to a file whose retry is late, since the last
+ * call; to each once. It may wait behind others of the group, or has led to nothing: its
+ * mapping is gone, or the user of that is not served. Others may map the file.
  */
-bool known_take_lost(struct known_files *files);
+bool known_take_late(struct known_files *files);
 
 /* Call @fn for each file. */
 void known_for_each(const struct known_files *files,
