@@ -147,6 +147,29 @@ static void waits_for_those_who_are_looked_at(void)
 	user->nr_reading = 0;
 }
 
+/* A user can have his files looked at without end, and so that it takes long. */
+static void does_not_wait_for_ever(void)
+{
+	struct user *user = users_get(jobs.users, 5);
+
+	attach(1, 1, 1000, 0);
+	jobs.wants_room = true;
+	check();
+	user->nr_reading = 1;
+	world.now += ROOM_MAX_NS;
+	check();
+	EXPECT(is_there(1));
+	pass.nr_made++;
+	world.now--;
+	check();
+	EXPECT(is_there(1));
+	world.now++;
+	check();
+	EXPECT(!is_there(1));
+	EXPECT_EQ(nr_forgotten, 1);
+	user->nr_reading = 0;
+}
+
 static void what_is_in_use_stays(void)
 {
 	attach(1, KNOWN_TRUSTED, 1000, world.now - 1);
@@ -205,6 +228,7 @@ int main(void)
 		TAP_TEST(a_pass_is_made_before),
 		TAP_TEST(a_whole_pass),
 		TAP_TEST(waits_for_those_who_are_looked_at),
+		TAP_TEST(does_not_wait_for_ever),
 		TAP_TEST(what_is_in_use_stays),
 		TAP_TEST(who_has_too_much_gives_it_up),
 		TAP_TEST(not_again_at_once),

@@ -49,8 +49,10 @@ void room_check(struct room *room, struct jobs *jobs, struct pass *pass)
 		pass->wants_all = true;
 		pass->wants_use = true;
 	}
-	if (!room->is_wanted || pass->nr_made < room->pass ||
-	    !is_through(jobs, now))
+	if (!room->is_wanted || pass->nr_made < room->pass)
+		return;
+	/* Others do not wait longer for whoever always has something looked at. */
+	if (now < room->since + ROOM_MAX_NS && !is_through(jobs, now))
 		return;
 	make_room(room, jobs);
 	jobs_forget_refused(jobs);

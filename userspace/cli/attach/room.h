@@ -15,6 +15,9 @@
 /* Minimum time before files that were refused for want of room are tried again. */
 #define ROOM_MIN_NS (10 * SECOND)
 
+/* Longest time to wait for users whose processes are looked at. */
+#define ROOM_MAX_NS (10 * SECOND)
+
 /**
  * struct room
  *
