@@ -32,9 +32,33 @@ static void takes_a_part_of_the_time(void)
 	EXPECT(pass_is_due(&pass, world.now + 30 * MS * PASS_SHARE));
 	pass.used_ns = 20 * SECOND;
 	EXPECT_EQ(pass_next(&pass), world.now + PASS_MAX_NS);
+	/* With very many processes. */
+	pass.walked_ns = 2 * SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + 18 * SECOND);
+	pass.poll_ns = SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + 18 * SECOND);
+	pass.poll_ns = 0;
 	/* A running pass is always due. */
 	pass.is_running = true;
 	EXPECT(pass_is_due(&pass, 0));
+}
+
+static void rests_after_many_processes(void)
+{
+	for (pid_t pid = 1; pid <= 50; pid++)
+		world_add(pid, UID);
+	world.look_ns = 10 * MS;
+	pass.wants_all = true;
+	pass_make();
+	EXPECT_EQ(pass.walked_ns, 500 * MS);
+	pass.wants_all = true;
+	EXPECT_EQ(pass_next(&pass), world.now + 4500 * MS);
+	/* What readers have used since is not the pass's own. */
+	pass.used_ns += SECOND;
+	EXPECT_EQ(pass_next(&pass), world.now + 4500 * MS);
+	world.look_ns = 0;
+	pass_make();
+	EXPECT_EQ(pass.walked_ns, 0);
 }
 
 static void is_made_as_often_as_is_asked_for(void)
@@ -289,6 +313,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(none_is_made_that_is_not_wanted),
 		TAP_TEST(takes_a_part_of_the_time),
+		TAP_TEST(rests_after_many_processes),
 		TAP_TEST(is_made_as_often_as_is_asked_for),
 		TAP_TEST(enters_processes_for_their_users),
 		TAP_TEST(needs_proc),

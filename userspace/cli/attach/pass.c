@@ -35,15 +35,18 @@ static uint64_t next_new(const struct pass *pass)
 
 static uint64_t next_other(const struct pass *pass)
 {
+	const uint64_t rest = PASS_REST * pass->walked_ns;
+	uint64_t pause;
+
 	if (pass->is_running)
 		return 0;
-	if (pass->poll_ns && pass->nr_made)
-		return pass->ended_at + pass->poll_ns;
-	if (!pass->wants_all && !pass->wants_missed)
+	if (!pass->poll_ns && !pass->wants_all && !pass->wants_missed)
 		return UINT64_MAX;
 	if (!pass->nr_made)
 		return 0;
-	return pass->ended_at + pause_after(pass->used_ns, PASS_MIN_NS, PASS_MAX_NS);
+	pause = pass->poll_ns ? pass->poll_ns :
+		pause_after(pass->used_ns, PASS_MIN_NS, PASS_MAX_NS);
+	return pass->ended_at + (pause > rest ? pause : rest);
 }
 
 uint64_t pass_next(const struct pass *pass)
@@ -143,6 +146,7 @@ static int begin(struct pass *pass)
 	pass->wants_missed = false;
 	pass->began_at = now;
 	pass->used_ns = 0;
+	pass->walked_ns = 0;
 	pass->done = 0;
 	/* Mappings missed from now on are left to the next pass. */
 	while ((user = users_next(pass->users, user))) {
@@ -268,6 +272,14 @@ static struct seen_process *meet(struct pass *pass, pid_t pid)
 	return seen;
 }
 
+static void note_step(struct pass *pass, uint64_t before)
+{
+	const uint64_t used = cpu_ns() - before;
+
+	pass->used_ns += used;
+	pass->walked_ns += used;
+}
+
 static int step_other(struct pass *pass)
 {
 	const uint64_t before = cpu_ns();
@@ -284,7 +296,7 @@ static int step_other(struct pass *pass)
 	do {
 		pid = next_process(pass->proc);
 		if (!pid) {
-			pass->used_ns += cpu_ns() - before;
+			note_step(pass, before);
 			end(pass);
 			return 0;
 		}
@@ -292,7 +304,7 @@ static int step_other(struct pass *pass)
 		meet(pass, pid);
 		look_at(pass, pid, false);
 	} while (cpu_ns() < before + PASS_STEP_NS);
-	pass->used_ns += cpu_ns() - before;
+	note_step(pass, before);
 	return 0;
 }
 

@@ -29,6 +29,12 @@
 #define PASS_MAX_NS	(750 * MS)
 
 /*
+ * It is longer, this many times the time of the pass's own steps, if there are so many processes
+ * that passes would take more than a tenth of a processor's time.
+ */
+#define PASS_REST	9
+
+/*
  * The same for the time between two passes over new processes. Whenever one has used
  * PASS_NEW_PART_NS, it pauses in the same way before it goes on, so that other passes are made
  * meanwhile, and it uses a tenth of a processor's time at most, however many processes are
@@ -75,6 +81,7 @@
  * @ended_at: when the last pass was complete.
  * @used_ns: CPU time of the last pass's steps, and of the readers since it began, which may
  *	have worked for passes over new processes, too.
+ * @walked_ns: CPU time of the last pass's steps only.
  * @done, @whole: processes seen in this pass, and in the last one.
  * @proc, @new, @family: internal.
  */
@@ -94,6 +101,7 @@ struct pass {
 	uint64_t began_at;
 	uint64_t ended_at;
 	uint64_t used_ns;
+	uint64_t walked_ns;
 	unsigned int done;
 	unsigned int whole;
 	struct seen seen;
