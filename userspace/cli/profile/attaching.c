@@ -98,9 +98,8 @@ static void run(pid_t parent, int ready, const struct attaching_pids *pids)
 	_exit(attach_main(argc, argv));
 }
 
-/* Wait until the daemon has written to @ready, or has ended. */
-static void wait_until_ready(const char *command, int ready, bool is_quiet,
-			     const volatile sig_atomic_t *is_interrupted)
+void attaching_wait(const char *command, int ready, bool is_quiet,
+		    const volatile sig_atomic_t *is_interrupted)
 {
 	struct pollfd file = { .fd = ready, .events = POLLIN };
 	const double start = live_now();
@@ -117,14 +116,14 @@ static void wait_until_ready(const char *command, int ready, bool is_quiet,
 		if (waited > WAIT_S) {
 			complain("%s: not waiting for \"attach\" any more: stacks may be cut",
 				 command);
-			return;
+			break;
 		}
 	}
+	close(ready);
 }
 
-pid_t attaching_start(const char *command, const struct attaching_pids *pids,
-		      bool is_quiet,
-		      const volatile sig_atomic_t *is_interrupted)
+pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
+		      int *ready)
 {
 	const pid_t parent = getpid();
 	int pipes[2];
@@ -138,11 +137,23 @@ pid_t attaching_start(const char *command, const struct attaching_pids *pids,
 	if (!pid)
 		run(parent, pipes[1], pids);
 	close(pipes[1]);
-	if (pid < 0)
+	*ready = pipes[0];
+	if (pid < 0) {
 		complain("%s: %s", command, strerror(errno));
-	else
-		wait_until_ready(command, pipes[0], is_quiet, is_interrupted);
-	close(pipes[0]);
+		close(pipes[0]);
+	}
+	return pid;
+}
+
+pid_t attaching_start(const char *command, const struct attaching_pids *pids,
+		      bool is_quiet,
+		      const volatile sig_atomic_t *is_interrupted)
+{
+	int ready;
+	const pid_t pid = attaching_begin(command, pids, &ready);
+
+	if (pid > 0)
+		attaching_wait(command, ready, is_quiet, is_interrupted);
 	return pid;
 }
 

@@ -25,10 +25,21 @@ struct attaching_pids {
 };
 
 /*
- * Start it for the processes @pids, or if that is NULL for all; and wait until it has
- * attached what they have mapped, or *@is_interrupted; two minutes at most. @command: for
- * messages; if @is_quiet, none says that it waits. Returns its process, or -1 after a message.
+ * Start it for the processes @pids, or if that is NULL for all. @command: for messages.
+ * Returns its process, and in *@ready a file for attaching_wait(); or -1 after a message.
  */
+pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
+		      int *ready);
+
+/*
+ * Wait until it has attached what the processes have mapped, or has ended, or
+ * *@is_interrupted; two minutes at most. If @is_quiet, no message says that it waits. Closes
+ * @ready.
+ */
+void attaching_wait(const char *command, int ready, bool is_quiet,
+		    const volatile sig_atomic_t *is_interrupted);
+
+/* Both: start it, and wait. */
 pid_t attaching_start(const char *command, const struct attaching_pids *pids,
 		      bool is_quiet,
 		      const volatile sig_atomic_t *is_interrupted);

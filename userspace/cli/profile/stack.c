@@ -135,12 +135,15 @@ static int result(const struct stack_threads *threads)
 static int print_stacks(struct stack_threads *threads,
 			const struct stack_options *options)
 {
-	const int status = stack_ask(threads, options);
+	struct stack_names *names = stack_names_create(options);
+	int status = stack_ask(threads, names, options);
 
-	if (status)
-		return status;
-	stack_show(threads, options);
-	return result(threads);
+	if (!status) {
+		stack_show(threads, names);
+		status = result(threads);
+	}
+	stack_names_free(names);
+	return status;
 }
 
 int stack_main(int argc, char **argv)

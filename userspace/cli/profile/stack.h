@@ -16,6 +16,7 @@
  * @tid: the thread.
  * @comm: its name; escape before printing.
  * @state: its state, a letter as in proc(5).
+ * @is_read: whether name and state have been read.
  * @stack: its stack, or NULL.
  * @why: why it has none, or NULL.
  * @kernel: the kernel's part of the stack, lines of text, or NULL.
@@ -28,6 +29,7 @@ struct stack_thread {
 	pid_t tid;
 	char comm[32];
 	char state;
+	bool is_read;
 	struct sframe_unwind_stack *stack;
 	const char *why;
 	char *kernel;
@@ -60,8 +62,11 @@ int stack_add_targets(struct stack_threads *threads, const char *list,
 /* Add the threads of all processes but those of this process and of the kernel. */
 void stack_add_all(struct stack_threads *threads);
 
-/* Read again what state a thread is in. */
+/* Read again what state a thread is in, and how it is called; 'X' if it has ended. */
 void stack_read_state(struct stack_thread *thread);
+
+/* The same for the threads of which that has not been read yet. */
+void stack_read_rest(struct stack_threads *threads);
 
 /* Returns whether the cgroup of a thread is frozen, so that it runs no more. */
 bool stack_is_frozen(const struct stack_thread *thread);
@@ -94,15 +99,28 @@ struct stack_options {
 	bool kernel;
 };
 
+/* What is needed to print stacks. */
+struct stack_names;
+
+struct stack_names *stack_names_create(const struct stack_options *options);
+
+void stack_names_free(struct stack_names *names);
+
 /*
- * Get the stacks of all threads that can be asked. Returns CLI_OK, or another exit
- * status after a message if nothing can be asked.
+ * Look up the names of the stacks that there are already, at the first call. Those of others
+ * are found faster then, since most are in the same objects.
  */
-int stack_ask(struct stack_threads *threads,
+void stack_names_prepare(struct stack_names *names,
+			 const struct stack_threads *threads);
+
+/*
+ * Get the stacks of all threads that can be asked; prepare @names while waiting. Returns
+ * CLI_OK, or another exit status after a message if nothing can be asked.
+ */
+int stack_ask(struct stack_threads *threads, struct stack_names *names,
 	      const struct stack_options *options);
 
-/* Print them. */
-void stack_show(const struct stack_threads *threads,
-		const struct stack_options *options);
+/* Print the stacks. */
+void stack_show(const struct stack_threads *threads, struct stack_names *names);
 
 #endif /* CLI_PROFILE_STACK_H */

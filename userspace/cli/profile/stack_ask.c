@@ -29,6 +29,7 @@
  * struct asking - what is asked
  *
  * @threads: the threads.
+ * @names: to prepare.
  * @options: how.
  * @handle: the device.
  * @flags: of requests.
@@ -40,6 +41,7 @@
  */
 struct asking {
 	struct stack_threads *threads;
+	struct stack_names *names;
 	const struct stack_options *options;
 	struct sframe_unwind *handle;
 	unsigned int flags;
@@ -224,6 +226,8 @@ static int ask_one(struct asking *asking, uint32_t number)
 	struct stack_thread *thread = &asking->threads->list[number];
 	int ret, status;
 
+	if (!thread->is_read)
+		stack_read_state(thread);
 	if (is_stopped(thread)) {
 		thread->why = why_asleep(thread, false);
 		thread->has_ended = has_ended(thread);
@@ -348,22 +352,39 @@ static void add_lacking(struct attaching_pids *pids,
 }
 
 /*
+ * Start the daemon for the processes whose stacks lack data, and wait until it is ready;
+ * meanwhile do what is to be done anyway. Returns its process, or -1.
+ */
+static pid_t attach_lacking(struct asking *asking)
+{
+	static const volatile sig_atomic_t is_interrupted;
+	struct attaching_pids pids = { 0 };
+	pid_t daemon;
+	int ready;
+
+	add_lacking(&pids, asking->threads);
+	daemon = attaching_begin("stack", &pids, &ready);
+	free(pids.list);
+	if (daemon < 0)
+		return daemon;
+	stack_names_prepare(asking->names, asking->threads);
+	stack_read_rest(asking->threads);
+	attaching_wait("stack", ready, asking->options->no_names, &is_interrupted);
+	return daemon;
+}
+
+/*
  * Ask the threads that are wanted; then those whose stack lacks data, after it has
  * been attached for @daemon, which is to be ended.
  */
 static int ask_and_attach(struct asking *asking, pid_t *daemon)
 {
-	static const volatile sig_atomic_t is_interrupted;
-	struct attaching_pids pids = { 0 };
-	int status = ask_round(asking);
+	const int status = ask_round(asking);
 
 	if (status || asking->options->no_attach ||
 	    !want(asking->threads, lacks_data))
 		return status;
-	add_lacking(&pids, asking->threads);
-	*daemon = attaching_start("stack", &pids, asking->options->no_names,
-				  &is_interrupted);
-	free(pids.list);
+	*daemon = attach_lacking(asking);
 	return *daemon > 0 ? ask_round(asking) : CLI_OK;
 }
 
@@ -405,11 +426,12 @@ static int ask_all(struct asking *asking)
 	return status;
 }
 
-int stack_ask(struct stack_threads *threads,
+int stack_ask(struct stack_threads *threads, struct stack_names *names,
 	      const struct stack_options *options)
 {
 	struct asking asking = {
 		.threads = threads,
+		.names = names,
 		.options = options,
 		.end = now_ms() + ALL_MS,
 	};

@@ -17,18 +17,20 @@
 #define HISTORY_MAX	(1ULL << 30)
 
 /**
- * struct showing - what names need
+ * struct stack_names - what is needed to print stacks
  *
  * @options: what to print.
  * @history: what the processes have mapped.
  * @names: names of addresses.
  * @nr: number of the next frame.
+ * @is_prepared: for stack_names_prepare().
  */
-struct showing {
+struct stack_names {
 	const struct stack_options *options;
 	struct history *history;
 	struct names *names;
 	unsigned int nr;
+	bool is_prepared;
 };
 
 /* How the address was found, if that is not as usual. */
@@ -50,10 +52,10 @@ static void print_build_id(const struct history_object *object)
 	putchar(']');
 }
 
-static void print_line_of(struct showing *showing, uint32_t number, uint32_t i)
+static void print_line_of(struct stack_names *names, uint32_t number, uint32_t i)
 {
 	int line;
-	const char *file = names_line(showing->names, number, i, &line);
+	const char *file = names_line(names->names, number, i, &line);
 
 	if (!file)
 		return;
@@ -81,23 +83,23 @@ static void print_name(const struct place *place,
 }
 
 /* One line for each function, with those that were inlined. */
-static void print_frame(struct showing *showing, uint32_t number, uint64_t ip,
+static void print_frame(struct stack_names *names, uint32_t number, uint64_t ip,
 			unsigned int how)
 {
-	const struct place *place = names_place(showing->names, number);
+	const struct place *place = names_place(names->names, number);
 
 	for (uint32_t i = 0; i < place->nr; i++) {
-		const struct function *function = names_function(showing->names,
-			names_number(showing->names, place, i));
+		const struct function *function = names_function(names->names,
+			names_number(names->names, place, i));
 
-		printf("#%-2u 0x%016" PRIx64, showing->nr++, ip);
+		printf("#%-2u 0x%016" PRIx64, names->nr++, ip);
 		print_name(place, function);
-		if (showing->options->build_ids)
-			print_build_id(names_object(showing->names, number));
+		if (names->options->build_ids)
+			print_build_id(names_object(names->names, number));
 		if (i + 1 == place->nr)
 			print_how(how);
 		putchar('\n');
-		print_line_of(showing, number, i);
+		print_line_of(names, number, i);
 	}
 }
 
@@ -111,12 +113,14 @@ static void print_plain(const struct sframe_unwind_stack *stack)
 	}
 }
 
-static void print_named(struct showing *showing,
-			const struct sframe_unwind_stack *stack)
+/* Returns the places of the stack's frames, valid until the next call. */
+static const uint32_t *find_places(struct stack_names *names,
+				   const struct sframe_unwind_stack *stack,
+				   uint32_t *nr_places)
 {
 	const unsigned int nr = sframe_unwind_stack_frames(stack);
 	uint64_t *frames = table_allocate(nr * sizeof(*frames));
-	struct sframe_unwind_profile_record record = {
+	const struct sframe_unwind_profile_record record = {
 		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
 		.pid = stack->pid,
 		.tid = stack->tid,
@@ -126,16 +130,24 @@ static void print_named(struct showing *showing,
 		.sample.how = (const uint8_t *)(stack->ips + nr),
 	};
 	const uint32_t *places;
-	uint32_t nr_places;
 
 	for (unsigned int i = 0; i < nr; i++)
 		frames[i] = sframe_unwind_stack_ip(stack, i);
-	places = names_of_sample(showing->names, &record, &nr_places);
-	showing->nr = 0;
-	for (uint32_t i = 0; i < nr_places; i++)
-		print_frame(showing, places[i], frames[i],
-			    sframe_unwind_stack_how(stack, i));
+	places = names_of_sample(names->names, &record, nr_places);
 	free(frames);
+	return places;
+}
+
+static void print_named(struct stack_names *names,
+			const struct sframe_unwind_stack *stack)
+{
+	uint32_t nr_places;
+	const uint32_t *places = find_places(names, stack, &nr_places);
+
+	names->nr = 0;
+	for (uint32_t i = 0; i < nr_places; i++)
+		print_frame(names, places[i], sframe_unwind_stack_ip(stack, i),
+			    sframe_unwind_stack_how(stack, i));
 }
 
 /* The lines of /proc/PID/stack: "[<0>] function+0x12/0x34". */
@@ -152,59 +164,103 @@ static void print_kernel(const char *text)
 	}
 }
 
-static void print_thread(struct showing *showing,
+static void print_thread(struct stack_names *names,
 			 const struct stack_thread *thread)
 {
 	const struct sframe_unwind_stack *stack = thread->stack;
 
 	print_line(stdout, "TID %d - %s:", thread->tid, thread->comm);
-	if (thread->kernel && (showing->options->kernel || !stack))
+	if (thread->kernel && (names->options->kernel || !stack))
 		print_kernel(thread->kernel);
 	if (!stack) {
 		printf("    no stack: %s\n", thread->why ? thread->why :
 		       "it was not asked");
 		return;
 	}
-	if (showing->options->no_names)
+	if (names->options->no_names)
 		print_plain(stack);
 	else
-		print_named(showing, stack);
+		print_named(names, stack);
 	if (stack->stop != SFRAME_UNWIND_STOP_COMPLETE)
 		printf("    end: %s\n", sframe_unwind_stop_name(stack->stop));
 }
 
-void stack_show(const struct stack_threads *threads,
-		const struct stack_options *options)
+struct stack_names *stack_names_create(const struct stack_options *options)
 {
-	struct showing showing = { .options = options };
+	struct stack_names *names = table_allocate(sizeof(*names));
 	const struct names_options how = {
 		.no_demangle = options->no_demangle,
 	};
+
+	*names = (struct stack_names){ .options = options };
+	names->history = history_create(HISTORY_MAX);
+	history_set_live(names->history);
+	names->names = names_create(names->history, &how, NULL);
+	return names;
+}
+
+void stack_names_free(struct stack_names *names)
+{
+	names_free(names->names);
+	history_free(names->history);
+	free(names);
+}
+
+/* Read what the processes have mapped, again: they may have loaded something. */
+static void read_processes(struct stack_names *names,
+			   const struct stack_threads *threads)
+{
 	pid_t last = 0;
 
-	showing.history = history_create(HISTORY_MAX);
-	history_set_live(showing.history);
 	inspect_begin(NULL, 0);
 	for (uint32_t i = 0; i < threads->nr; i++) {
 		const pid_t pid = threads->list[i].pid;
 
-		if (!options->no_names && pid != last)
+		if (pid != last)
 			inspect_in_round(pid, false, processes_add_record,
-					 showing.history);
+					 names->history);
 		last = pid;
 	}
-	history_finish(showing.history);
-	showing.names = names_create(showing.history, &how, NULL);
-	last = 0;
+	history_update(names->history);
+}
+
+void stack_names_prepare(struct stack_names *names,
+			 const struct stack_threads *threads)
+{
+	if (names->options->no_names || names->is_prepared)
+		return;
+	names->is_prepared = true;
+	read_processes(names, threads);
 	for (uint32_t i = 0; i < threads->nr; i++) {
-		if (threads->list[i].pid != last)
-			printf("PID %d - process\n", threads->list[i].pid);
-		last = threads->list[i].pid;
-		print_thread(&showing, &threads->list[i]);
+		const uint32_t *places;
+		uint32_t nr_places;
+		int line;
+
+		if (!threads->list[i].stack)
+			continue;
+		places = find_places(names, threads->list[i].stack, &nr_places);
+		for (uint32_t k = 0; k < nr_places; k++)
+			names_line(names->names, places[k], 0, &line);
+	}
+}
+
+void stack_show(const struct stack_threads *threads, struct stack_names *names)
+{
+	pid_t last = 0;
+
+	if (!names->options->no_names)
+		read_processes(names, threads);
+	for (uint32_t i = 0; i < threads->nr; i++) {
+		const struct stack_thread *thread = &threads->list[i];
+
+		if (thread->pid != last)
+			printf("PID %d - process\n", thread->pid);
+		last = thread->pid;
+		/* It ended before it could be looked at. */
+		if (thread->is_read)
+			print_thread(names, thread);
 	}
 	fflush(stdout);
-	if (!options->no_names)
-		names_complain(showing.names);
-	names_free(showing.names);
-	history_free(showing.history);
+	if (!names->options->no_names)
+		names_complain(names->names);
 }

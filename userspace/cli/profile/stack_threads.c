@@ -42,6 +42,7 @@ static bool read_stat(struct stack_thread *thread)
 		return false;
 	*end = '\0';
 	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
+	thread->is_read = true;
 	return !(flags & PF_KTHREAD);
 }
 
@@ -49,6 +50,13 @@ void stack_read_state(struct stack_thread *thread)
 {
 	if (!read_stat(thread))
 		thread->state = 'X';
+}
+
+void stack_read_rest(struct stack_threads *threads)
+{
+	for (uint32_t i = 0; i < threads->nr; i++)
+		if (!threads->list[i].is_read)
+			stack_read_state(&threads->list[i]);
 }
 
 /* Returns whether @path has a line that begins with @start; *@rest gets what follows. */
@@ -83,17 +91,22 @@ bool stack_is_frozen(const struct stack_thread *thread)
 	       !strcmp(frozen, "1");
 }
 
-static bool add_thread(struct stack_threads *threads, pid_t pid, pid_t tid)
+static struct stack_thread *add_thread(struct stack_threads *threads, pid_t pid,
+				       pid_t tid)
 {
 	const struct stack_thread thread = { .pid = pid, .tid = tid };
 
 	threads->list = table_grow(threads->list, &threads->room, threads->nr,
 				   sizeof(*threads->list));
 	threads->list[threads->nr] = thread;
-	if (!read_stat(&threads->list[threads->nr]))
-		return false;
-	threads->nr++;
-	return true;
+	return &threads->list[threads->nr++];
+}
+
+/* Add the thread unless it has ended or is of the kernel. */
+static void add_and_read(struct stack_threads *threads, pid_t pid, pid_t tid)
+{
+	if (!read_stat(add_thread(threads, pid, tid)))
+		threads->nr--;
 }
 
 /**
@@ -101,22 +114,30 @@ static bool add_thread(struct stack_threads *threads, pid_t pid, pid_t tid)
  *
  * @threads: where to.
  * @pid: the process.
+ * @is_any: whether a thread was added: the others are no threads of the kernel either, and
+ *	are read later.
  */
 struct adding {
 	struct stack_threads *threads;
 	pid_t pid;
+	bool is_any;
 };
 
 static void add_one(void *data, pid_t tid)
 {
-	const struct adding *adding = data;
+	struct adding *adding = data;
+	const uint32_t before = adding->threads->nr;
 
-	add_thread(adding->threads, adding->pid, tid);
+	if (adding->is_any)
+		add_thread(adding->threads, adding->pid, tid);
+	else
+		add_and_read(adding->threads, adding->pid, tid);
+	adding->is_any = adding->threads->nr > before;
 }
 
 static void add_process(void *data, pid_t pid)
 {
-	struct adding adding = { data, pid };
+	struct adding adding = { .threads = data, .pid = pid };
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -146,7 +167,7 @@ static int add_target(struct stack_threads *threads, pid_t id, bool is_thread)
 		return complain("stack: %d is a thread of process %d; try -t %d",
 				id, pid, id);
 	if (is_thread)
-		add_thread(threads, pid, id);
+		add_and_read(threads, pid, id);
 	else
 		add_process(threads, pid);
 	return threads->nr > before ? CLI_OK :
