@@ -10,8 +10,8 @@
  * requests that arrive meanwhile. A request that arrives in the few
  * instructions between that and user space gets a walk and a cookie of its own;
  * in contexts that cannot sleep it is refused unless as much time has passed
- * since the last walk as that took, or the thread is in another system call, see
- * sfu_queue_is_served_enough().
+ * since the last walk as that took, or an eighth of that and the thread seems to have
+ * been in user mode, or it is in another system call, see sfu_queue_is_served_enough().
  *
  * task_work_add() wakes threads and sends interrupts, so it takes locks of the
  * scheduler and runs through tracepoints. Requests come from these tracepoints,
@@ -84,14 +84,19 @@ static struct bucket {
  * @end: when it ended, in cycles of the CPU's time stamp counter.
  * @took: cycles from its start until all stacks were delivered, limited to
  *	those of a millisecond.
+ * @registers: sfu_arch_registers_digest() at its end.
  * @in_call: what sfu_arch_is_in_call() returned at its end.
  */
 struct served {
 	const struct task_struct *task;
 	cycles_t end;
 	cycles_t took;
+	u64 registers;
 	bool in_call;
 };
+
+/* The part of the last walk's time in which a thread that has been in user mode is left alone. */
+#define SOON	8
 
 static DEFINE_PER_CPU(struct served, last_served);
 
@@ -347,6 +352,7 @@ static void note_served(u64 start)
 	lockdep_assert_irqs_disabled();
 	served->task = current;
 	served->end = end;
+	served->registers = sfu_arch_registers_digest(task_pt_regs(current));
 	served->in_call = sfu_arch_is_in_call(task_pt_regs(current));
 	/*
 	 * It may have slept, or begun on a CPU whose counter is ahead: limit
@@ -376,6 +382,8 @@ struct sfu_request *sfu_queue_next(struct sfu_request *first, u64 start)
 bool sfu_queue_is_served_enough(void)
 {
 	const struct served *served = this_cpu_ptr(&last_served);
+	const struct pt_regs *regs = task_pt_regs(current);
+	cycles_t took = served->took;
 
 	if (served->task != current)
 		return false;
@@ -383,9 +391,15 @@ bool sfu_queue_is_served_enough(void)
 	 * At the end of a system call it has its result. If that looks as if it had none
 	 * yet, time decides.
 	 */
-	if (!served->in_call && sfu_arch_is_in_call(task_pt_regs(current)))
+	if (!served->in_call && sfu_arch_is_in_call(regs))
 		return false;
-	return get_cycles() - served->end < served->took;
+	/*
+	 * It has been in user mode since, except for few other reasons, such as a signal that
+	 * is being delivered.
+	 */
+	if (sfu_arch_registers_digest(regs) != served->registers)
+		took /= SOON;
+	return get_cycles() - served->end < took;
 }
 
 void sfu_queue_init(void)

@@ -227,6 +227,19 @@ static inline bool sfu_arch_is_in_call(const struct pt_regs *regs)
 }
 
 /*
+ * Returns a number that differs if a user register does, other than the one for the result of
+ * a system call.
+ */
+static inline u64 sfu_arch_registers_digest(const struct pt_regs *regs)
+{
+	/* Odd factors tell the registers apart. */
+	return regs->ip + 3 * regs->sp + 5 * regs->flags + 7 * regs->bx + 9 * regs->cx +
+	       11 * regs->dx + 13 * regs->si + 15 * regs->di + 17 * regs->bp +
+	       19 * regs->r8 + 21 * regs->r9 + 23 * regs->r10 + 25 * regs->r11 +
+	       27 * regs->r12 + 29 * regs->r13 + 31 * regs->r14 + 33 * regs->r15;
+}
+
+/*
  * Returns whether accesses to user addresses on this CPU reach @mm. They reach
  * another one while the kernel switches to it, or uses a temporary one to change code.
  * Returns false also if the kernel does not flush this CPU's TLB for @mm any more:
