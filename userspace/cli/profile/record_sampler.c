@@ -233,6 +233,7 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 	const struct opening opening = { sampler, command, options, child, raw };
 	struct sframe_unwind_sampler how = {
 		.ring_pages = RING_PAGES,
+		.max_depth = RECORD_DEPTH,
 		.clockid = CLOCK_MONOTONIC,
 	};
 	int ret, status = CLI_OK;
