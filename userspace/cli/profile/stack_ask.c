@@ -34,7 +34,7 @@
  * @handle: the device.
  * @flags: of requests.
  * @max_depth: of requests.
- * @end: when to wait no longer, in milliseconds.
+ * @end: when to wait no longer, in milliseconds; later by what names have taken.
  * @nr_pending: threads that have been asked, and not answered.
  * @is_permitted: a request was accepted.
  * @has_failed: reading has failed; a message was printed.
@@ -359,6 +359,7 @@ static pid_t attach_lacking(struct asking *asking)
 {
 	static const volatile sig_atomic_t is_interrupted;
 	struct attaching_pids pids = { 0 };
+	uint64_t begin;
 	pid_t daemon;
 	int ready;
 
@@ -367,7 +368,10 @@ static pid_t attach_lacking(struct asking *asking)
 	free(pids.list);
 	if (daemon < 0)
 		return daemon;
+	begin = now_ms();
 	stack_names_prepare(asking->names, asking->threads);
+	/* The files of one process may take minutes: not at the expense of the others' stacks. */
+	asking->end += now_ms() - begin;
 	stack_read_rest(asking->threads);
 	attaching_wait("stack", ready, asking->options->no_names, &is_interrupted);
 	return daemon;
