@@ -21,8 +21,8 @@
 
 static uint64_t time_ns;
 
-/* How long names take. */
-static uint64_t names_ns;
+/* How long a request and names take. */
+static uint64_t request_ns, names_ns;
 
 /* A stack of one frame, which SFrame data has found. */
 static struct answer {
@@ -87,6 +87,7 @@ int sframe_unwind_request(const struct sframe_unwind *handle, unsigned int flags
 	(void)flags;
 	(void)max_depth;
 	(void)cookie;
+	time_ns += request_ns;
 	answers[nr_answers++].stack = (struct sframe_unwind_stack){
 		.record.size = sizeof(answers[0]),
 		.user_data = user_data,
@@ -170,9 +171,9 @@ static struct stack_thread list[NR];
 static struct stack_threads threads = { .list = list, .nr = NR };
 
 /* Ask the threads of a process. */
-static int ask(void)
+static int ask(bool no_attach)
 {
-	static const struct stack_options options;
+	const struct stack_options options = { .no_attach = no_attach };
 
 	time_ns = 1000 * SECOND;
 	nr_answers = 0;
@@ -187,18 +188,33 @@ static int ask(void)
 /* Files of a process may be so made that their names take minutes. */
 static void threads_are_asked_after_names_took_long(void)
 {
+	request_ns = 0;
 	names_ns = 150 * SECOND;
-	EXPECT_EQ(ask(), CLI_OK);
+	EXPECT_EQ(ask(false), CLI_OK);
 	for (unsigned int i = 0; i < NR; i++) {
 		EXPECT(list[i].stack);
 		EXPECT_EQ(list[i].stack->stop, SFRAME_UNWIND_STOP_COMPLETE);
 	}
 }
 
+/* What has not been read is taken for a thread that has ended, and not shown. */
+static void threads_that_are_not_asked_are_read(void)
+{
+	request_ns = 40 * SECOND;
+	names_ns = 0;
+	EXPECT_EQ(ask(true), CLI_OK);
+	for (unsigned int i = 0; i < NR; i++) {
+		EXPECT(list[i].stack || list[i].why);
+		EXPECT(list[i].is_read);
+	}
+	EXPECT(!list[NR - 1].stack);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(threads_are_asked_after_names_took_long),
+		TAP_TEST(threads_that_are_not_asked_are_read),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -274,6 +274,8 @@ static int ask_wanted(struct asking *asking)
 			continue;
 		if (now_ms() >= asking->end) {
 			asking->threads->list[i].why = too_late;
+			if (!asking->threads->list[i].is_read)
+				stack_read_state(&asking->threads->list[i]);
 			continue;
 		}
 		status = ask_one(asking, i);
