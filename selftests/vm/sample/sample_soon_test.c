@@ -105,8 +105,12 @@ static void *touch_pages(void *data)
 	FIXTURE_DATA(soon) *self = data;
 	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
 
-	/* No page faults but those that are meant. */
+	/*
+	 * No page faults but those that are meant: also call what is bound at its first call.
+	 * Another sample right before one that is meant could have that refused.
+	 */
 	stay_in_user_mode(SOON_NS);
+	madvise(self->page, PAGE, MADV_DONTNEED);
 	touch(self->touched);
 	touch_below(self->touched, self->page + 64);
 	if (sample_at(&self->s, &attr, 0, -1, 0) < 1 || start(&self->s))
