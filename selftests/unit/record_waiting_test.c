@@ -288,7 +288,7 @@ struct copied_stack *copies_add(struct copies *copies,
 {
 	(void)copies;
 	(void)record;
-	if (!from->copy || from->size != 8 || depth != 128)
+	if (!from->copy || from->size != 8 || depth != RECORD_DEPTH)
 		abort();
 	nr_added++;
 	is_removed = false;

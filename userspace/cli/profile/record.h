@@ -171,7 +171,7 @@ void record_waiting_free(struct record_waiting *waiting);
 struct sframe_unwind_sample_record;
 
 /* User frames that a stack may have: as many as the module allows. */
-#define RECORD_DEPTH	1024u
+#define RECORD_DEPTH	512u
 
 /*
  * Make a sample of @from, without the user's frames; those of the kernel are put into
