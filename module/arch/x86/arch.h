@@ -227,8 +227,8 @@ static inline bool sfu_arch_is_in_call(const struct pt_regs *regs)
 }
 
 /*
- * Returns a number that differs if a user register does, other than the one for the result of
- * a system call.
+ * Returns a number that differs if one user register does, other than the one for the result
+ * of a system call. If several do, it may be the same by chance, or by intent.
  */
 static inline u64 sfu_arch_registers_digest(const struct pt_regs *regs)
 {
