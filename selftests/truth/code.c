@@ -15,7 +15,23 @@
 /* Number of frame changes considered in one function. */
 #define MAX_CHANGES		64
 
-static void find_table(struct code_object *object, Elf *elf)
+/*
+ * Whether @header, that of the file, is at its address in the process, too. If
+ * a program maps a page of a file's code once more, as libffi does, libdw finds
+ * a second object there, whose addresses lead into anything: breakpoints in
+ * it would change the program's data.
+ */
+static bool is_mapped(const struct code_object *object, const uint8_t *header,
+		      struct memory *memory)
+{
+	uint8_t mapped[HEADER_SIZE];
+
+	return memory_read(memory, object->header, mapped, sizeof(mapped)) &&
+		!memcmp(mapped, header, sizeof(mapped));
+}
+
+static void find_table(struct code_object *object, Elf *elf,
+		       struct memory *memory)
 {
 	GElf_Phdr segment;
 	Elf_Data *data;
@@ -41,6 +57,8 @@ static void find_table(struct code_object *object, Elf *elf)
 		if (nr > (data->d_size - HEADER_SIZE) / ENTRY_SIZE)
 			return;
 		object->header = object->bias + segment.p_vaddr;
+		if (!is_mapped(object, header, memory))
+			return;
 		object->table = header + HEADER_SIZE;
 		object->nr_functions = nr;
 	}
@@ -70,10 +88,16 @@ static void find_stubs(struct code_object *object, Elf *elf)
 	}
 }
 
+struct loading {
+	struct code *code;
+	struct memory *memory;
+};
+
 static int add_object(Dwfl_Module *module, void **data, const char *name,
 		      Dwarf_Addr start, void *arg)
 {
-	struct code *code = arg;
+	const struct loading *loading = arg;
+	struct code *code = loading->code;
 	struct code_object *object = &code->objects[code->nr];
 	GElf_Addr bias;
 	Elf *elf;
@@ -91,7 +115,7 @@ static int add_object(Dwfl_Module *module, void **data, const char *name,
 	object->bias = bias;
 	dwfl_module_info(module, NULL, &object->start, &object->end, NULL, NULL,
 			 NULL, NULL);
-	find_table(object, elf);
+	find_table(object, elf, loading->memory);
 	find_stubs(object, elf);
 	if (object->nr_functions)
 		code->nr++;
@@ -100,8 +124,10 @@ static int add_object(Dwfl_Module *module, void **data, const char *name,
 
 void code_load(struct code *code, const struct image *image)
 {
+	struct loading loading = { code, image->memory };
+
 	code->nr = 0;
-	dwfl_getmodules(image->dwfl, add_object, code, 0);
+	dwfl_getmodules(image->dwfl, add_object, &loading, 0);
 }
 
 static uint64_t function_start(const struct code_object *object, size_t i)
