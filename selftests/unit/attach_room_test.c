@@ -153,14 +153,10 @@ static void does_not_wait_for_ever(void)
 	struct user *user = users_get(jobs.users, 5);
 
 	attach(1, 1, 1000, 0);
-	jobs.wants_room = true;
-	check();
+	want();
 	user->nr_reading = 1;
-	world.now += ROOM_MAX_NS;
 	check();
-	EXPECT(is_there(1));
-	pass.nr_made++;
-	world.now--;
+	world.now += ROOM_MAX_NS - 1;
 	check();
 	EXPECT(is_there(1));
 	world.now++;
@@ -168,6 +164,32 @@ static void does_not_wait_for_ever(void)
 	EXPECT(!is_there(1));
 	EXPECT_EQ(nr_forgotten, 1);
 	user->nr_reading = 0;
+}
+
+/* With very many processes, it takes long until the pass is complete. */
+static void waits_as_long_after_a_pass_that_takes_long(void)
+{
+	struct user *user = users_get(jobs.users, 5);
+
+	for (unsigned int i = 0; i < 2; i++) {
+		attach(1, 1, 1000, 0);
+		jobs.wants_room = true;
+		check();
+		world.now += 2 * ROOM_MAX_NS;
+		check();
+		pass.nr_made++;
+		user->nr_processes = 1;
+		check();
+		EXPECT(is_there(1));
+		world.now += ROOM_MAX_NS - 1;
+		check();
+		EXPECT(is_there(1));
+		world.now++;
+		check();
+		EXPECT(!is_there(1));
+		user->nr_processes = 0;
+		world.now += ROOM_MIN_NS;
+	}
 }
 
 static void what_is_in_use_stays(void)
@@ -229,6 +251,7 @@ int main(void)
 		TAP_TEST(a_whole_pass),
 		TAP_TEST(waits_for_those_who_are_looked_at),
 		TAP_TEST(does_not_wait_for_ever),
+		TAP_TEST(waits_as_long_after_a_pass_that_takes_long),
 		TAP_TEST(what_is_in_use_stays),
 		TAP_TEST(who_has_too_much_gives_it_up),
 		TAP_TEST(not_again_at_once),

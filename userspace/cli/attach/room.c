@@ -44,6 +44,7 @@ void room_check(struct room *room, struct jobs *jobs, struct pass *pass)
 	if (jobs->wants_room && !room->is_wanted && now >= room->next_at) {
 		room->is_wanted = true;
 		room->since = now;
+		room->passed_at = 0;
 		/* A pass in progress has seen some processes before @since. */
 		room->pass = pass->nr_made + pass->is_running + 1;
 		pass->wants_all = true;
@@ -51,8 +52,10 @@ void room_check(struct room *room, struct jobs *jobs, struct pass *pass)
 	}
 	if (!room->is_wanted || pass->nr_made < room->pass)
 		return;
+	if (!room->passed_at)
+		room->passed_at = now;
 	/* Others do not wait longer for whoever always has something looked at. */
-	if (now < room->since + ROOM_MAX_NS && !is_through(jobs, now))
+	if (now < room->passed_at + ROOM_MAX_NS && !is_through(jobs, now))
 		return;
 	make_room(room, jobs);
 	jobs_forget_refused(jobs);

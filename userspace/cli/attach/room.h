@@ -15,7 +15,7 @@
 /* Minimum time before files that were refused for want of room are tried again. */
 #define ROOM_MIN_NS (10 * SECOND)
 
-/* Longest time to wait for users whose processes are looked at. */
+/* Longest time to wait, after the pass, for users whose processes are looked at. */
 #define ROOM_MAX_NS (10 * SECOND)
 
 /**
@@ -23,12 +23,14 @@
  *
  * @is_wanted: room is to be made when pass number @pass is complete.
  * @since: files not used since then are detached.
+ * @passed_at: when the pass was seen to be complete; 0: it was not.
  * @next_at: do not make room again before this time.
  */
 struct room {
 	bool is_wanted;
 	unsigned int pass;
 	uint64_t since;
+	uint64_t passed_at;
 	uint64_t next_at;
 };
 
