@@ -61,6 +61,17 @@ static void rests_after_many_processes(void)
 	EXPECT_EQ(pass.walked_ns, 0);
 }
 
+/* That is no sign of many processes. */
+static void does_not_rest_because_the_machine_stood_still(void)
+{
+	world_add(1, UID);
+	world.look_ns = 600 * SECOND;
+	pass.wants_all = true;
+	pass_make();
+	pass.wants_all = true;
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_MAX_NS);
+}
+
 static void is_made_as_often_as_is_asked_for(void)
 {
 	pass.poll_ns = 3 * SECOND;
@@ -314,6 +325,7 @@ int main(void)
 		TAP_TEST(none_is_made_that_is_not_wanted),
 		TAP_TEST(takes_a_part_of_the_time),
 		TAP_TEST(rests_after_many_processes),
+		TAP_TEST(does_not_rest_because_the_machine_stood_still),
 		TAP_TEST(is_made_as_often_as_is_asked_for),
 		TAP_TEST(enters_processes_for_their_users),
 		TAP_TEST(needs_proc),

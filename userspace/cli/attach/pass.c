@@ -274,8 +274,10 @@ static struct seen_process *meet(struct pass *pass, pid_t pid)
 
 static void note_step(struct pass *pass, uint64_t before)
 {
-	const uint64_t used = cpu_ns() - before;
+	uint64_t used = cpu_ns() - before;
 
+	if (used > PASS_STEP_MAX_NS)
+		used = PASS_STEP_MAX_NS;
 	pass->used_ns += used;
 	pass->walked_ns += used;
 }

@@ -17,8 +17,13 @@
 #include "user.h"
 #include "watch.h"
 
-/* Approximate limit of the CPU time of a step. */
-#define PASS_STEP_NS	(5 * MS)
+/*
+ * Approximate limit of the CPU time of a step, and what counts of it at most. On a virtual
+ * machine, the time in which it does not run is CPU time of what was running; and who ends a
+ * large process at the right moment leaves it to the step to free the memory.
+ */
+#define PASS_STEP_NS		(5 * MS)
+#define PASS_STEP_MAX_NS	(10 * PASS_STEP_NS)
 
 /*
  * Passes use one part in this many of a processor's time; the time between two
