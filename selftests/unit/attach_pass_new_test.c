@@ -326,6 +326,69 @@ static void enters_so_many_of_one_user(void)
 	EXPECT_EQ(process.pid, 10 + PASS_MAX_NEW);
 }
 
+/* Nor are those of others reached late: there is no look at those that are not entered. */
+static void does_not_look_at_those_it_does_not_enter(void)
+{
+	struct user *other = users_get(users, UID + 1);
+	struct queued_process process;
+
+	begin_with_two();
+	for (pid_t pid = 10; pid < 4010; pid++)
+		world_add(pid, UID);
+	world_add(5000, UID + 1);
+	lose();
+	make_new();
+	EXPECT(world.looks <= PASS_MAX_NEW + 2);
+	EXPECT(user->is_missed);
+	EXPECT_EQ(taken(other), 5000);
+	/* They are entered when the first ones have been taken. */
+	while (user_take_process(user, &process))
+		;
+	world.now += PASS_NEW_MAX_NS;
+	lose();
+	make_new();
+	EXPECT_EQ(user->nr_processes, PASS_MAX_NEW);
+	EXPECT(user_take_process(user, &process));
+	EXPECT_EQ(process.pid, 10 + PASS_MAX_NEW);
+}
+
+static void does_not_look_at_those_who_are_not_served(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	begin_with_two();
+	user_charge(user, 2 * USER_BURST_NS);
+	for (pid_t pid = 10; pid < 110; pid++)
+		world_add(pid, UID);
+	world_add(5000, UID + 1);
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 2);
+	EXPECT(user->is_missed);
+	EXPECT_EQ(taken(other), 5000);
+}
+
+/* Nor at very many that have ended already, and have not been waited for. */
+static void looks_at_so_many_of_one_user(void)
+{
+	struct user *other = users_get(users, UID + 1);
+
+	begin_with_two();
+	for (pid_t pid = 10; pid < 4010; pid++)
+		world_add(pid, UID)->is_kernel = true;
+	world_add(5000, UID + 1);
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, PASS_MAX_LOOKED + 1);
+	EXPECT(user->is_missed);
+	EXPECT_EQ(taken(other), 5000);
+	world.looks = 0;
+	world.now += PASS_NEW_MAX_NS;
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, PASS_MAX_LOOKED + 1);
+}
+
 /* Nor are the user's other processes left out of the next pass because of them. */
 static void leaves_room_for_other_passes(void)
 {
@@ -410,6 +473,9 @@ int main(void)
 		TAP_TEST(looks_once_at_threads_of_the_kernel),
 		TAP_TEST(looks_later_at_who_is_not_served),
 		TAP_TEST(enters_so_many_of_one_user),
+		TAP_TEST(does_not_look_at_those_it_does_not_enter),
+		TAP_TEST(does_not_look_at_those_who_are_not_served),
+		TAP_TEST(looks_at_so_many_of_one_user),
 		TAP_TEST(leaves_room_for_other_passes),
 		TAP_TEST(charges_who_has_done_something),
 		TAP_TEST(is_not_always_made),

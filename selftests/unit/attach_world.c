@@ -78,6 +78,17 @@ int process_read(pid_t pid, struct process *process)
 	return -ENOENT;
 }
 
+int process_owner(pid_t pid, uid_t *owner)
+{
+	for (unsigned int i = 0; i < world.nr; i++) {
+		if (world.processes[i].pid != pid)
+			continue;
+		*owner = world.processes[i].uid;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 unsigned int children_left(uid_t user)
 {
 	return user == world.left_user ? world.left : 0;

@@ -174,11 +174,14 @@ static void code_changes_in_a_namespace(void)
 static void real_user(void)
 {
 	struct process process;
+	uid_t owner = 1;
 
 	start(with_other_effective_user);
 	await_child();
 	EXPECT_EQ(process_read(child.pid, &process), 0);
 	EXPECT_EQ(process.uid, USER);
+	EXPECT_EQ(process_owner(child.pid, &owner), 0);
+	EXPECT_EQ(owner, 0);
 }
 
 /* They are not listed: the memory would not be found behind them. */
@@ -186,7 +189,11 @@ static void many_groups(void)
 {
 	struct process process;
 
+	uid_t owner = 1;
+
 	begin_namespace(in_many_groups);
+	EXPECT_EQ(process_owner(child.pid, &owner), 0);
+	EXPECT_EQ(owner, 1000000);
 	EXPECT_EQ(process_read(child.pid, &process), 0);
 	EXPECT_EQ(process.uid, 1000000);
 	EXPECT_EQ(process.parent, getpid());
@@ -201,12 +208,16 @@ static void expect_no_memory(void)
 {
 	struct process process = { .has_memory = true };
 	siginfo_t info;
+	uid_t owner = 1;
 
 	EXPECT_EQ(waitid(P_PID, child.pid, &info, WEXITED | WNOWAIT), 0);
 	EXPECT_EQ(process_read(child.pid, &process), 0);
 	EXPECT(!process.has_memory);
+	EXPECT_EQ(process_owner(child.pid, &owner), 0);
+	EXPECT(owner == getuid() || owner == 1000000);
 	waitpid(child.pid, NULL, 0);
 	EXPECT(process_read(child.pid, &process) < 0);
+	EXPECT(process_owner(child.pid, &owner) < 0);
 }
 
 static void ended(void)

@@ -208,6 +208,53 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 	return false;
 }
 
+/* --- users whose processes are left out of a pass over new ones */
+
+static unsigned int *new_looks(struct pass *pass, struct user *user)
+{
+	if (user->new_pass != pass->new.nr) {
+		user->new_pass = pass->new.nr;
+		user->nr_new_looks = 0;
+	}
+	return &user->nr_new_looks;
+}
+
+static bool is_left_out(struct pass *pass, struct user *user)
+{
+	return *new_looks(pass, user) >= PASS_MAX_LOOKED || is_behind(pass, user, true) ||
+	       !user_is_served(user, now_ns());
+}
+
+static void note_look(struct pass *pass, const struct process *process)
+{
+	struct user *user = users_get(pass->users, process->uid);
+
+	/* Of the kernel's threads there may be many; there is one look at each. */
+	if (process->has_memory || process->uid)
+		++*new_looks(pass, user);
+	pass->new.is_crowded |= is_left_out(pass, user);
+}
+
+/*
+ * Returns whether the process is not to be looked at. Of a process with another effective user
+ * ID it only knows that one; the pass over all processes, which is wanted too, comes to it.
+ */
+static bool leave_out(struct pass *pass, pid_t pid)
+{
+	struct user *user;
+	uid_t owner;
+
+	if (!pass->new.is_crowded || process_owner(pid, &owner))
+		return false;
+	user = users_get(pass->users, owner);
+	if (!is_left_out(pass, user))
+		return false;
+	user->is_missed = true;
+	return true;
+}
+
+/* --- looks */
+
 /*
  * What a look takes is charged to the user of the process if that user was to be looked at,
  * or has done something since the last look. All others are only looked at because some
@@ -225,6 +272,8 @@ static void look_at(struct pass *pass, pid_t pid, bool is_new)
 	err = process_read(pid, &process);
 	if (is_temporary(err))
 		pass->wants_all = true;
+	if (is_new && !err)
+		note_look(pass, &process);
 	if (err || !process.has_memory)
 		return;
 	if (!pass->watch->all) {
@@ -345,6 +394,8 @@ static void begin_new(struct pass *pass)
 	if (pass->new.proc)
 		return;
 	pass->wants_new = false;
+	pass->new.nr++;
+	pass->new.is_crowded = false;
 	pass->new.began_at = now_ns();
 	pass->new.proc = opendir("/proc");
 }
@@ -374,7 +425,8 @@ static void step_new(struct pass *pass)
 		}
 		if (!is_new_process(meet(pass, pid), now))
 			continue;
-		look_at(pass, pid, true);
+		if (!leave_out(pass, pid))
+			look_at(pass, pid, true);
 		note_seen(pass, pid);
 	} while (cpu_ns() < before + PASS_STEP_NS);
 	pass->new.used_ns += cpu_ns() - before;

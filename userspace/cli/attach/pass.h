@@ -55,6 +55,13 @@
  */
 #define PASS_NEW_NS	(2 * SECOND)
 
+/*
+ * Looks at processes of one user in a pass over new ones, then those that are left are only
+ * counted as missed, without a look. So are those of a user who is not served, or of whom no
+ * more are entered: whoever starts processes must not keep the pass from those of others.
+ */
+#define PASS_MAX_LOOKED	256U
+
 /* Processes in the queue of one user, then no new ones are entered. */
 #define PASS_MAX_NEW	64U
 
@@ -88,7 +95,8 @@
  *	have worked for passes over new processes, too.
  * @walked_ns: CPU time of the last pass's steps only.
  * @done, @whole: processes seen in this pass, and in the last one.
- * @proc, @new, @family: internal.
+ * @proc, @new, @family: internal. new.nr is the number of passes over new processes that have
+ *	begun; new.is_crowded: in this one, processes of some user are left out.
  */
 struct pass {
 	struct users *users;
@@ -114,6 +122,8 @@ struct pass {
 	struct {
 		void *proc;
 		bool is_running;
+		bool is_crowded;
+		unsigned int nr;
 		uint64_t began_at;
 		uint64_t ended_at;
 		uint64_t used_ns;

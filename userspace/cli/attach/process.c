@@ -146,3 +146,15 @@ int process_read(pid_t pid, struct process *process)
 	close(dir);
 	return err;
 }
+
+int process_owner(pid_t pid, uid_t *owner)
+{
+	char path[64];
+	struct stat stat_of;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &stat_of))
+		return -errno;
+	*owner = stat_of.st_uid;
+	return 0;
+}

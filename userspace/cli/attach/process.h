@@ -32,4 +32,7 @@ struct process {
 /* Returns 0 or a negative errno: -ENOENT or -ESRCH if there is no such process. */
 int process_read(pid_t pid, struct process *process);
 
+/* Sets *@owner to the effective user ID, which takes a tenth of the time. Returns the same. */
+int process_owner(pid_t pid, uid_t *owner);
+
 #endif /* ATTACH_PROCESS_H */

@@ -109,6 +109,8 @@ struct code_process;
  * @is_looked_at: for pass.c: the current pass includes this user.
  * @is_behind: for pass.c: the user's queue was still long when a pass first came to the user.
  * @pass: for pass.c: number of the pass that @is_behind is about.
+ * @nr_new_looks: for pass.c: looks at the user's processes in a pass over new ones.
+ * @new_pass: for pass.c: number of the pass that @nr_new_looks is about.
  * @missed_at: for pass.c: when the last pass began that was to find what was missed.
  * @again_at: when to look for it in the processes that this pass did not examine, as they
  *	had been examined before and seemed unchanged; 0: there are none.
@@ -124,6 +126,8 @@ struct user {
 	bool is_looked_at;
 	bool is_behind;
 	unsigned int pass;
+	unsigned int nr_new_looks;
+	unsigned int new_pass;
 	uint64_t missed_at;
 	uint64_t again_at;
 	uint64_t blocked_until;
