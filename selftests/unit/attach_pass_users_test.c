@@ -229,6 +229,32 @@ static void charges_none_who_is_not_served(void)
 	EXPECT(user->credit_ns < -(int64_t)USER_RESUME_NS / 2);
 }
 
+/* Others may lose events all the time. What readers then do for this one leaves credit. */
+static void others_do_not_use_up_the_credit(void)
+{
+	struct queued_process process;
+
+	for (pid_t pid = 1; pid <= 100; pid++)
+		world_add(pid, UID);
+	for (unsigned int i = 0; i < 1000; i++) {
+		pass.wants_all = true;
+		pass_make();
+		while (user_take_process(user, &process))
+			user_charge(user, 10 * MS);
+		world.now += SECOND;
+		EXPECT(user_is_served(user, world.now));
+	}
+	/* What has changed is looked at. */
+	world.processes[0].code = 2;
+	pass.wants_all = true;
+	pass_make();
+	EXPECT_EQ(taken(user), 1);
+	/* So are the others when there is more credit again. */
+	world.now += USER_SHARE * USER_BURST_NS;
+	pass_time(world.now + PASS_SEEN_NS);
+	EXPECT_EQ(user->nr_processes, 100);
+}
+
 /* Nor is time in which others have the CPU. */
 static void charges_no_time_of_others(void)
 {
@@ -254,6 +280,7 @@ int main(void)
 		TAP_TEST(looks_later_at_what_had_no_room),
 		TAP_TEST(charges_only_what_the_user_causes),
 		TAP_TEST(charges_none_who_is_not_served),
+		TAP_TEST(others_do_not_use_up_the_credit),
 		TAP_TEST(charges_no_time_of_others),
 	};
 

@@ -193,14 +193,17 @@ static bool is_same_code(struct pass *pass, struct user *user, pid_t pid,
 				   pass->is_all ? pass->began_at : user->missed_at;
 	const uint64_t now = now_ns();
 	struct seen_process *seen = seen_enter(&pass->seen, pid, now);
+	uint64_t again_at;
+	bool is_recent;
 
 	if (!seen)
 		return false;
+	is_recent = now < seen->at + PASS_SEEN_NS;
 	if ((is_new || !pass->is_thorough) && seen->code == process->code &&
-	    now < seen->at + PASS_SEEN_NS) {
-		if (seen->at < missed_at &&
-		    user->again_at < seen->at + PASS_SEEN_NS)
-			user->again_at = seen->at + PASS_SEEN_NS;
+	    (is_recent || !user_is_modest(user))) {
+		again_at = (is_recent ? seen->at : now) + PASS_SEEN_NS;
+		if (seen->at < missed_at && user->again_at < again_at)
+			user->again_at = again_at;
 		return true;
 	}
 	seen->code = process->code;

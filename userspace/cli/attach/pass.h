@@ -70,7 +70,8 @@
 
 /*
  * A process whose code seems unchanged is not examined again for so long; after that, it is
- * once, see user.again_at.
+ * once, see user.again_at, unless its user has used up more than half of the credit. It is
+ * only examined because events were lost, for which others may be the cause.
  */
 #define PASS_SEEN_NS	(10 * SECOND)
 
