@@ -15,7 +15,8 @@
 #define ANNOUNCES "libLLVM.so.19.1"
 
 static struct watch watch;
-static struct changes changes = { .watch = &watch, .jobs = &jobs };
+static struct pass pass;
+static struct changes changes = { .watch = &watch, .jobs = &jobs, .pass = &pass };
 
 static void begin(void)
 {
@@ -162,6 +163,23 @@ static void others_that_end_cost_nothing(void)
 	EXPECT_EQ(world.looks, 0);
 }
 
+/* The pass over new processes finds what they have mapped, if that was lost. */
+static void executions_are_for_the_pass(void)
+{
+	struct seen_process *seen = seen_enter(&pass.seen, VICTIM, world.now);
+
+	seen->code = 1;
+	world.now += 10 * SECOND;
+	changes_fns.exec(&changes, VICTIM);
+	EXPECT_EQ(seen->since, world.now);
+	EXPECT_EQ(seen->code, 0);
+	EXPECT(!pass.wants_new);
+	pass_lose_events(&pass);
+	pass.wants_new = false;
+	changes_fns.exec(&changes, VICTIM);
+	EXPECT(pass.wants_new);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -172,6 +190,7 @@ int main(void)
 		TAP_TEST(quiet_ones_end),
 		TAP_TEST(quiet_ones_end_that_are_not_watched_any_more),
 		TAP_TEST(others_that_end_cost_nothing),
+		TAP_TEST(executions_are_for_the_pass),
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* "sframe-unwind attach", events: what is handled, and what counts as lost. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +15,57 @@
 #include "tap.h"
 #include "userspace/cli/attach/events.h"
 
-#define PAGES 33	/* a control page, and those with records */
+/* A control page, and those with records: of mappings, and of executions. */
+#define PAGES		33
+#define EXEC_PAGES	17
+
+#define EXEC_ID 42
 
 static struct events *events;
-/* That of the first CPU, and of the second one. */
-static struct perf_event_mmap_page *ring, *other;
-static unsigned int nr_handled;
+
+/* The rings of all CPUs, of which there are two; and how many there are of each kind. */
+enum kind { CHANGES, EXECS, KINDS };
+static struct perf_event_mmap_page *rings[KINDS][2];
+static unsigned int nr_rings[KINDS];
+static const size_t pages[KINDS] = { PAGES, EXEC_PAGES };
+
+/* What opening the second ring of executions returns, or 0. */
+static int exec_error;
+
+#define ring rings[CHANGES][0]
+
+static unsigned int nr_handled, nr_executed;
 
 /* Opens a ring, as perf_event_open() does; all but two CPUs are missing. */
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
-	struct perf_event_mmap_page **to = ring ? &other : &ring;
-	const size_t size = PAGES * getpagesize();
+	const struct perf_event_attr *attr;
+	enum kind kind;
+	va_list list;
+	size_t size;
 	int fd;
 
-	if (number != SYS_perf_event_open || *to) {
+	va_start(list, number);
+	attr = va_arg(list, const struct perf_event_attr *);
+	va_end(list);
+	kind = number == SYS_perf_event_open && attr->type == PERF_TYPE_TRACEPOINT ?
+	       EXECS : CHANGES;
+	size = pages[kind] * getpagesize();
+	if (number != SYS_perf_event_open || nr_rings[kind] == 2 ||
+	    (kind == EXECS && attr->config != EXEC_ID)) {
 		errno = ENODEV;
+		return -1;
+	}
+	if (kind == EXECS && exec_error && nr_rings[kind]) {
+		errno = exec_error;
 		return -1;
 	}
 	fd = memfd_create("ring", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, size))
 		abort();
-	*to = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rings[kind][nr_rings[kind]++] = mmap(NULL, size, PROT_READ | PROT_WRITE,
+					     MAP_SHARED, fd, 0);
 	return fd;
 }
 
@@ -66,7 +96,16 @@ static void handle_fork(void *data, pid_t child, pid_t parent)
 		put_fork();
 }
 
-static const struct event_fns fns = { .fork = handle_fork };
+static void handle_exec(void *data, pid_t pid)
+{
+	(void)data;
+	EXPECT_EQ(pid, 3);
+	nr_executed++;
+	world.now += event_ns;
+	world.cpu += event_ns;
+}
+
+static const struct event_fns fns = { .fork = handle_fork, .exec = handle_exec };
 
 static char cpus_path[] = "/tmp/attach_events_test.XXXXXX";
 
@@ -78,36 +117,68 @@ static void set_cpus(const char *cpus)
 		abort();
 }
 
+static void unmap_rings(struct perf_event_mmap_page *all[KINDS][2])
+{
+	for (enum kind kind = 0; kind < KINDS; kind++)
+		for (unsigned int i = 0; i < 2; i++)
+			if (all[kind][i])
+				munmap(all[kind][i], pages[kind] * getpagesize());
+}
+
 static void forget_rings(void)
 {
-	if (ring)
-		munmap(ring, PAGES * getpagesize());
-	if (other)
-		munmap(other, PAGES * getpagesize());
-	ring = NULL;
-	other = NULL;
+	unmap_rings(rings);
+	memset(rings, 0, sizeof(rings));
+	memset(nr_rings, 0, sizeof(nr_rings));
+}
+
+static void open_all(uint64_t exec_id)
+{
+	events_close(events);
+	forget_rings();
+	if (events_open(&events, cpus_path, exec_id))
+		abort();
 }
 
 static void begin(void)
 {
-	events_close(events);
-	forget_rings();
 	world_begin();
 	nr_handled = 0;
+	nr_executed = 0;
 	nr_coming = 0;
 	event_ns = 0;
+	exec_error = 0;
 	set_cpus("0-1\n");
-	if (events_open(&events, cpus_path))
-		abort();
+	open_all(EXEC_ID);
+}
+
+static void put_into(enum kind kind, unsigned int cpu, const void *record, size_t size)
+{
+	struct perf_event_mmap_page *to = rings[kind][cpu];
+	const size_t all = (pages[kind] - 1) * getpagesize();
+
+	/* The sizes of the records divide that of the ring. */
+	memcpy((char *)to + getpagesize() + to->data_head % all, record, size);
+	to->data_head += size;
 }
 
 static void put(const void *record, size_t size)
 {
-	const size_t all = (PAGES - 1) * getpagesize();
+	put_into(CHANGES, 0, record, size);
+}
 
-	/* The sizes of the records divide that of the ring. */
-	memcpy((char *)ring + getpagesize() + ring->data_head % all, record, size);
-	ring->data_head += size;
+static void put_exec(unsigned int cpu, pid_t pid)
+{
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+	} record = {
+		.header = { .type = PERF_RECORD_SAMPLE, .size = sizeof(record) },
+		.pid = pid,
+		.tid = pid,
+	};
+
+	put_into(EXECS, cpu, &record, sizeof(record));
 }
 
 static void put_fork(void)
@@ -304,29 +375,130 @@ static void none_are_left_if_there_are_none(void)
 	EXPECT_EQ(nr_handled, 91);
 }
 
-/* Expect that the events are opened anew, and work; or that they are not, and still do. */
-static void expect_reopened(bool is_reopened)
+static void executions_are_told(void)
 {
-	struct perf_event_mmap_page *const ring_before = ring;
-	struct perf_event_mmap_page *const other_before = other;
-	bool was_reopened;
+	put_exec(0, 3);
+	EXPECT(events_any(events));
+	put_exec(1, 3);
+	/* Outside of our PID namespace. */
+	put_exec(1, 0);
+	put_exec(1, -1);
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_executed, 2);
+	EXPECT(!events_any(events));
+}
 
-	ring = NULL;
-	other = NULL;
-	was_reopened = events_reopen(&events);
-	if (ring) {
-		munmap(ring_before, PAGES * getpagesize());
-		munmap(other_before, PAGES * getpagesize());
-	} else {
-		ring = ring_before;
-		other = other_before;
+/* Whoever loses others' mappings does not lose their executions. */
+static void executions_are_told_while_others_are_lost(void)
+{
+	unsigned int nr = 0, nr_lost = 0;
+
+	event_ns = EVENTS_STEP_NS / 32;
+	for (int step = 0; step < 20; step++) {
+		while (ring->data_head - ring->data_tail < 3200)
+			put_fork();
+		put_exec(step % 2, 3);
+		nr++;
+		nr_lost += events_handle(events, &fns, NULL);
+		EXPECT_EQ(nr_executed, nr);
+		world.now = events_next(events);
 	}
-	EXPECT_EQ(was_reopened, is_reopened);
-	EXPECT_EQ(ring != ring_before, is_reopened);
-	nr_handled = 0;
+	EXPECT(nr_lost);
+	EXPECT(nr_handled > 10 * nr);
+}
+
+static void executions_may_be_lost(void)
+{
+	const size_t all = (EXEC_PAGES - 1) * getpagesize();
+
+	while (rings[EXECS][1]->data_head < all)
+		put_exec(1, 3);
+	EXPECT(events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_executed, all / 16);
+	/* There was room for another one. */
+	while (rings[EXECS][1]->data_head < 2 * all - 64)
+		put_exec(1, 3);
+	EXPECT(!events_handle(events, &fns, NULL));
+}
+
+/* They take no more of the time than others, and those who execute much do not delay others. */
+static void executions_take_a_part_of_the_time(void)
+{
+	const uint64_t since = world.now;
+	unsigned int nr_lost = 0;
+
+	event_ns = EVENTS_STEP_NS / 32;
+	for (int step = 0; step < 20; step++) {
+		while (rings[EXECS][0]->data_head - rings[EXECS][0]->data_tail < 3200)
+			put_exec(0, 3);
+		nr_lost += events_handle(events, &fns, NULL);
+		world.now = events_next(events);
+	}
+	EXPECT(nr_lost);
+	EXPECT(nr_executed * event_ns <= (world.now - since) / 10);
+}
+
+static unsigned int nr_files(void)
+{
+	unsigned int nr = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* Nothing is left open. */
+static void executions_may_be_missing(void)
+{
+	const unsigned int nr_all = nr_files();
+	size_t nr;
+
+	events_files(events, &nr);
+	EXPECT_EQ(nr, 4);
+	open_all(EXEC_ID);
+	EXPECT_EQ(nr_files(), nr_all);
+	/* Without tracefs. */
+	open_all(0);
+	events_files(events, &nr);
+	EXPECT_EQ(nr, 2);
+	EXPECT_EQ(nr_files(), nr_all - 2);
+	exec_error = EMFILE;
+	open_all(EXEC_ID);
+	events_files(events, &nr);
+	EXPECT_EQ(nr, 2);
+	EXPECT_EQ(nr_files(), nr_all - 2);
 	put_fork();
 	EXPECT(!events_handle(events, &fns, NULL));
 	EXPECT_EQ(nr_handled, 1);
+}
+
+/* Expect that the events are opened anew, and work; or that they are not, and still do. */
+static void expect_reopened(bool is_reopened)
+{
+	struct perf_event_mmap_page *before[KINDS][2];
+	unsigned int nr_before[KINDS];
+	bool was_reopened;
+
+	memcpy(before, rings, sizeof(rings));
+	memcpy(nr_before, nr_rings, sizeof(nr_rings));
+	memset(rings, 0, sizeof(rings));
+	memset(nr_rings, 0, sizeof(nr_rings));
+	was_reopened = events_reopen(&events);
+	if (ring) {
+		unmap_rings(before);
+	} else {
+		memcpy(rings, before, sizeof(rings));
+		memcpy(nr_rings, nr_before, sizeof(nr_rings));
+	}
+	EXPECT_EQ(was_reopened, is_reopened);
+	EXPECT_EQ(ring != before[CHANGES][0], is_reopened);
+	nr_handled = 0;
+	nr_executed = 0;
+	put_fork();
+	put_exec(1, 3);
+	EXPECT(!events_handle(events, &fns, NULL));
+	EXPECT_EQ(nr_handled, 1);
+	EXPECT_EQ(nr_executed, 1);
 }
 
 /* The kernel has ended the events of CPUs that were offline. */
@@ -397,6 +569,11 @@ int main(void)
 		TAP_TEST(those_that_are_handled_are_not_dropped),
 		TAP_TEST(full_rings_have_lost_some),
 		TAP_TEST(none_are_left_if_there_are_none),
+		TAP_TEST(executions_are_told),
+		TAP_TEST(executions_are_told_while_others_are_lost),
+		TAP_TEST(executions_may_be_lost),
+		TAP_TEST(executions_take_a_part_of_the_time),
+		TAP_TEST(executions_may_be_missing),
 		TAP_TEST(are_opened_anew_with_other_cpus),
 		TAP_TEST(are_opened_anew_with_a_long_list),
 		TAP_TEST(are_opened_anew_after_a_suspend),

@@ -6,8 +6,7 @@
 /* As when events are lost. */
 static void lose(void)
 {
-	pass.wants_all = true;
-	pass.wants_new = true;
+	pass_lose_events(&pass);
 }
 
 /* Make the pass over new processes that is due, or a part of it. Returns the number of steps. */
@@ -116,6 +115,93 @@ static void looks_less_often_as_it_gets_older(void)
 	lose();
 	make_new();
 	EXPECT_EQ(world.looks, 3);
+}
+
+/* Process 1, which is older, executes a program, whose mappings are lost. */
+static void execute_first(void)
+{
+	pass_note_exec(&pass, 1);
+	world.processes[0].code++;
+}
+
+/* The loss may be told before or after the execution. */
+static void finds_an_older_one_that_executes(void)
+{
+	begin_with_two();
+	pass.ended_at = world.now;
+	execute_first();
+	EXPECT(!pass.wants_new);
+	lose();
+	EXPECT_EQ(make_new(), 1);
+	EXPECT_EQ(world.looks, 1);
+	EXPECT_EQ(taken(user), 1);
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_MIN_NS);
+	execute_first();
+	EXPECT(pass.wants_new);
+	EXPECT_EQ(pass_next(&pass), world.now + PASS_NEW_MIN_NS);
+	world.now += PASS_NEW_MIN_NS;
+	make_new();
+	EXPECT_EQ(taken(user), 1);
+	/* Its libraries are mapped later. */
+	world.processes[0].code++;
+	world.now += PASS_NEW_NS - PASS_NEW_MIN_NS - 1;
+	lose();
+	make_new();
+	EXPECT_EQ(taken(user), 1);
+	EXPECT_EQ(pass.nr_made, 1);
+}
+
+/* Another file with the same name, of the same size. */
+static void finds_one_that_executes_what_seems_the_same(void)
+{
+	begin_with_two();
+	lose();
+	make_new();
+	EXPECT_EQ(world.looks, 0);
+	pass_note_exec(&pass, 1);
+	world.now += PASS_NEW_MIN_NS;
+	make_new();
+	EXPECT_EQ(taken(user), 1);
+}
+
+/* Executions alone, also of those that are not remembered, are no reason to look. */
+static void looks_at_none_if_nothing_was_lost(void)
+{
+	begin_with_two();
+	pass_note_exec(&pass, 1);
+	pass_note_exec(&pass, 9);
+	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
+	lose();
+	make_new();
+	pass.wants_all = false;
+	world.now += PASS_NEW_NS;
+	pass_note_exec(&pass, 1);
+	EXPECT_EQ(pass_next(&pass), UINT64_MAX);
+}
+
+/* One who executes programs is looked at no more often, and pays for it. */
+static void takes_a_part_of_the_time_however_many_execute(void)
+{
+	const uint64_t since = world.now;
+	struct user *other = users_get(users, UID + 1);
+	struct queued_process process;
+
+	for (pid_t pid = 10; pid < 4010; pid++)
+		world_add(pid, UID + 1);
+	begin_with_two();
+	world.look_ns = MS;
+	while (world.now < since + 20 * SECOND) {
+		pass_lose_events(&pass);
+		for (pid_t pid = 10; pid < 4010; pid++)
+			pass_note_exec(&pass, pid);
+		while (user_take_process(other, &process))
+			;
+		make_new();
+		world.now = pass.new.ended_at + PASS_NEW_MAX_NS;
+	}
+	EXPECT(world.looks * MS < (world.now - since) / 10);
+	EXPECT_EQ(user->credit_ns, USER_BURST_NS);
+	EXPECT(other->credit_ns < USER_BURST_NS);
 }
 
 static void takes_a_part_of_the_time(void)
@@ -463,6 +549,10 @@ int main(void)
 		TAP_TEST(finds_none_from_the_start),
 		TAP_TEST(looks_again_while_it_starts),
 		TAP_TEST(looks_less_often_as_it_gets_older),
+		TAP_TEST(finds_an_older_one_that_executes),
+		TAP_TEST(finds_one_that_executes_what_seems_the_same),
+		TAP_TEST(looks_at_none_if_nothing_was_lost),
+		TAP_TEST(takes_a_part_of_the_time_however_many_execute),
 		TAP_TEST(takes_a_part_of_the_time),
 		TAP_TEST(is_made_between_the_steps_of_another),
 		TAP_TEST(is_made_in_parts),

@@ -50,9 +50,18 @@ static void on_end(void *data, pid_t pid)
 	jobs_note_exit(changes->jobs, pid);
 }
 
+/* Its mappings are told, too, unless they were lost. */
+static void on_exec(void *data, pid_t pid)
+{
+	struct changes *changes = data;
+
+	pass_note_exec(changes->pass, pid);
+}
+
 const struct event_fns changes_fns = {
 	.mapping = on_mapping,
 	.memory = on_memory,
 	.fork = on_fork,
 	.exit = on_end,
+	.exec = on_exec,
 };

@@ -9,6 +9,7 @@
 
 #include "events.h"
 #include "job.h"
+#include "pass.h"
 #include "watch.h"
 
 /**
@@ -16,10 +17,12 @@
  *
  * @watch: the processes that are served; gets their children.
  * @jobs: get what these change.
+ * @pass: gets those that execute programs.
  */
 struct changes {
 	struct watch *watch;
 	struct jobs *jobs;
+	struct pass *pass;
 };
 
 extern const struct event_fns changes_fns;

@@ -6,6 +6,12 @@
  * mapping on that CPU, and of each fork and exit, into a ring that is shared with the kernel.
  * The records have device and inode numbers instead of build IDs.
  *
+ * Whoever maps and unmaps a file fills these rings, and records of others are lost. So it is told
+ * once more which processes execute programs, by a tracepoint with another ring on each CPU. Only
+ * executions fill that one, and each takes far longer than to handle its record.
+ * PERF_RECORD_COMM would not do: prctl(2) makes it, too. The tracepoint needs tracefs, which may
+ * not be mounted; then only the first rings tell.
+ *
  * The kernel ends the event of a CPU that goes offline, also for a suspend, and does not tell:
  * no more records come when it is online again. So all are opened anew then.
  */
@@ -13,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,13 +29,19 @@
 
 #include "events.h"
 
-#define RING_PAGES 32
+/*
+ * Pages of a ring; and more than any of its records takes, with one that tells of losses before
+ * it: a name has PATH_MAX bytes at most.
+ */
+#define RING_PAGES	32
+#define MAX_RECORD	8192
 
 /*
- * More than any record takes, with one that tells of losses before it: a name has PATH_MAX
- * bytes at most.
+ * The same for executions. There is room for 4096: as many as a CPU could make between two calls
+ * if each took 50 microseconds.
  */
-#define MAX_RECORD 8192
+#define EXEC_PAGES	16
+#define MAX_EXEC	64
 
 /*
  * Bytes of the list of CPUs that are compared: all, as the kernel writes a page at most; and how
@@ -38,16 +51,34 @@
 #define SUSPEND_NS	(100 * MS)
 
 /**
- * struct events - a ring for each CPU
+ * struct rings - a ring for each CPU, all for the same events
+ *
+ * @nr: number of rings.
+ * @rings: for each a page with the positions, followed by the ring's bytes.
+ * @size: bytes of a ring, a power of two.
+ * @max_record: more than a record takes.
+ * @first: ring to begin with.
+ * @behind_since: since when events have been left each time; 0: all have been handled.
+ */
+struct rings {
+	size_t nr;
+	struct perf_event_mmap_page **rings;
+	size_t size;
+	size_t max_record;
+	size_t first;
+	uint64_t behind_since;
+};
+
+/**
+ * struct events
  *
  * @nr: number of events.
- * @files: their descriptors.
- * @rings: for each a page with the positions, followed by the ring's bytes.
- * @ring_size: bytes of a ring, a power of two.
+ * @files: their descriptors: those of @changes, then those of @execs.
+ * @changes: mappings, forks and exits.
+ * @execs: executions; may be none.
+ * @exec_id: the tracepoint of these, or 0.
  * @page_size: bytes of a page.
- * @first: ring to begin with.
  * @next_at: do not handle events before this time.
- * @behind_since: since when events have been left each time; 0: all have been handled.
  * @cpus_path: list of the CPUs that are online.
  * @cpus: what it was when the events were opened.
  * @suspended_ns: how long the machine had been suspended then.
@@ -55,12 +86,11 @@
 struct events {
 	size_t nr;
 	struct pollfd *files;
-	struct perf_event_mmap_page **rings;
-	size_t ring_size;
+	struct rings changes;
+	struct rings execs;
+	uint64_t exec_id;
 	size_t page_size;
-	size_t first;
 	uint64_t next_at;
-	uint64_t behind_since;
 	const char *cpus_path;
 	char cpus[CPUS_SIZE];
 	uint64_t suspended_ns;
@@ -82,36 +112,44 @@ union record {
 		struct perf_event_header header;
 		uint32_t pid, parent, tid, parent_tid;
 	} task;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+	} exec;
 	unsigned char bytes[65536];
 };
 
-static int open_event(int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.mmap = 1,
-		.mmap2 = 1,
-		.task = 1,
-		.watermark = 1,
-		.wakeup_watermark = 1,
-	};
+static const struct perf_event_attr change_attr = {
+	.type = PERF_TYPE_SOFTWARE,
+	.size = sizeof(change_attr),
+	.config = PERF_COUNT_SW_DUMMY,
+	.mmap = 1,
+	.mmap2 = 1,
+	.task = 1,
+	.watermark = 1,
+	.wakeup_watermark = 1,
+};
 
-	return syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
-		       PERF_FLAG_FD_CLOEXEC);
-}
+/* Without what the tracepoint itself records, which has the name of the program. */
+static const struct perf_event_attr exec_attr = {
+	.type = PERF_TYPE_TRACEPOINT,
+	.size = sizeof(exec_attr),
+	.sample_period = 1,
+	.sample_type = PERF_SAMPLE_TID,
+	.wakeup_events = 1,
+};
 
 /* Returns 0, or a negative errno: -ENODEV if there is no such CPU now. */
-static int open_ring(struct events *events, int cpu)
+static int open_ring(struct events *events, struct rings *rings,
+		     const struct perf_event_attr *attr, int cpu)
 {
+	const int fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1,
+			       PERF_FLAG_FD_CLOEXEC);
 	void *ring;
-	int fd;
 
-	fd = open_event(cpu);
 	if (fd < 0)
 		return -errno;
-	ring = mmap(NULL, events->page_size + events->ring_size,
+	ring = mmap(NULL, events->page_size + rings->size,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED) {
 		const int err = errno;
@@ -119,12 +157,75 @@ static int open_ring(struct events *events, int cpu)
 		close(fd);
 		return -err;
 	}
-	events->files[events->nr] = (struct pollfd) {
+	events->files[events->nr++] = (struct pollfd) {
 		.fd = fd,
 		.events = POLLIN,
 	};
-	events->rings[events->nr++] = ring;
+	rings->rings[rings->nr++] = ring;
 	return 0;
+}
+
+/* These are the rings that were opened last. */
+static void close_rings(struct events *events, struct rings *rings)
+{
+	while (rings->nr) {
+		munmap(rings->rings[--rings->nr],
+		       events->page_size + rings->size);
+		close(events->files[--events->nr].fd);
+	}
+	free(rings->rings);
+	rings->rings = NULL;
+}
+
+/* Returns 0, or a negative errno: then there are none. */
+static int open_rings(struct events *events, struct rings *rings,
+		      const struct perf_event_attr *attr, long cpus)
+{
+	int err = 0;
+
+	rings->rings = calloc(cpus, sizeof(*rings->rings));
+	if (!rings->rings)
+		return -ENOMEM;
+	for (long cpu = 0; !err && cpu < cpus; cpu++) {
+		err = open_ring(events, rings, attr, cpu);
+		if (err == -ENODEV)
+			err = 0;
+	}
+	if (!err && !rings->nr)
+		err = -ENODEV;
+	if (err)
+		close_rings(events, rings);
+	return err;
+}
+
+/* Without these, programs are still told by their mappings. */
+static void open_execs(struct events *events, long cpus)
+{
+	struct perf_event_attr attr = exec_attr;
+
+	attr.config = events->exec_id;
+	if (events->exec_id)
+		open_rings(events, &events->execs, &attr, cpus);
+}
+
+uint64_t events_exec_id(void)
+{
+	static const char *const paths[] = {
+		"/sys/kernel/tracing/events/sched/sched_process_exec/id",
+		"/sys/kernel/debug/tracing/events/sched/sched_process_exec/id",
+	};
+	unsigned long long id = 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && !id; i++) {
+		FILE *file = fopen(paths[i], "re");
+
+		if (!file)
+			continue;
+		if (fscanf(file, "%llu", &id) != 1)
+			id = 0;
+		fclose(file);
+	}
+	return id;
 }
 
 static uint64_t suspended_ns(void)
@@ -147,11 +248,11 @@ static void read_cpus(const char *path, char cpus[CPUS_SIZE])
 	close(fd);
 }
 
-int events_open(struct events **to, const char *cpus_path)
+int events_open(struct events **to, const char *cpus_path, uint64_t exec_id)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct events *events = calloc(1, sizeof(*events));
-	int err = 0;
+	int err;
 
 	*to = NULL;
 	if (!events)
@@ -160,23 +261,20 @@ int events_open(struct events **to, const char *cpus_path)
 	events->cpus_path = cpus_path;
 	read_cpus(cpus_path, events->cpus);
 	events->suspended_ns = suspended_ns();
+	events->exec_id = exec_id;
 	events->page_size = sysconf(_SC_PAGESIZE);
-	events->ring_size = RING_PAGES * events->page_size;
-	events->files = calloc(cpus, sizeof(*events->files));
-	events->rings = calloc(cpus, sizeof(*events->rings));
-	if (!events->files || !events->rings)
-		err = -ENOMEM;
-	for (long cpu = 0; !err && cpu < cpus; cpu++) {
-		err = open_ring(events, cpu);
-		if (err == -ENODEV)
-			err = 0;
-	}
-	if (!err && !events->nr)
-		err = -ENODEV;
+	events->changes.size = RING_PAGES * events->page_size;
+	events->changes.max_record = MAX_RECORD;
+	events->execs.size = EXEC_PAGES * events->page_size;
+	events->execs.max_record = MAX_EXEC;
+	events->files = calloc(2 * cpus, sizeof(*events->files));
+	err = events->files ?
+	      open_rings(events, &events->changes, &change_attr, cpus) : -ENOMEM;
 	if (err) {
 		events_close(events);
 		return err;
 	}
+	open_execs(events, cpus);
 	*to = events;
 	return 0;
 }
@@ -185,12 +283,9 @@ void events_close(struct events *events)
 {
 	if (!events)
 		return;
-	for (size_t i = 0; i < events->nr; i++) {
-		munmap(events->rings[i], events->page_size + events->ring_size);
-		close(events->files[i].fd);
-	}
+	close_rings(events, &events->execs);
+	close_rings(events, &events->changes);
 	free(events->files);
-	free(events->rings);
 	free(events);
 }
 
@@ -205,7 +300,7 @@ bool events_reopen(struct events **events)
 	    !memcmp(cpus, old->cpus, sizeof(cpus)))
 		return false;
 	/* If that fails, the old ones still tell something until the next time, but not all. */
-	if (events_open(&new, old->cpus_path))
+	if (events_open(&new, old->cpus_path, old->exec_id))
 		return true;
 	events_close(*events);
 	*events = new;
@@ -219,15 +314,15 @@ const struct pollfd *events_files(const struct events *events, size_t *nr)
 }
 
 /* Copy bytes from the ring, which may wrap around. */
-static void copy(const struct events *events,
+static void copy(const struct events *events, const struct rings *rings,
 		 const struct perf_event_mmap_page *ring, uint64_t at,
 		 void *to, size_t size)
 {
 	const unsigned char *bytes = (const unsigned char *)ring +
 				     events->page_size;
-	const size_t offset = at & (events->ring_size - 1);
-	const size_t first = size < events->ring_size - offset ?
-			     size : events->ring_size - offset;
+	const size_t offset = at & (rings->size - 1);
+	const size_t first = size < rings->size - offset ?
+			     size : rings->size - offset;
 
 	memcpy(to, bytes + offset, first);
 	memcpy((unsigned char *)to + first, bytes, size - first);
@@ -266,6 +361,8 @@ static bool has_pid(const union record *record)
 		       (pid_t)record->task.parent > 0;
 	case PERF_RECORD_EXIT:
 		return (pid_t)record->task.pid > 0;
+	case PERF_RECORD_SAMPLE:
+		return (pid_t)record->exec.pid > 0;
 	default:
 		return true;
 	}
@@ -287,6 +384,9 @@ static bool handle(const union record *record, const struct event_fns *fns,
 	case PERF_RECORD_EXIT:
 		if (record->task.pid == record->task.tid)
 			fns->exit(data, record->task.pid);
+		return false;
+	case PERF_RECORD_SAMPLE:
+		fns->exec(data, record->exec.pid);
 		return false;
 	default:
 		return record->header.type == PERF_RECORD_LOST;
@@ -314,7 +414,7 @@ static bool has_time(const struct step *step)
  * are left. Returns whether any were lost, or may have been. The kernel tells of that only
  * before the next record of the same CPU, and there may be none for long.
  */
-static bool handle_ring(const struct events *events,
+static bool handle_ring(const struct events *events, const struct rings *rings,
 			struct perf_event_mmap_page *ring, const struct step *step,
 			const struct event_fns *fns, void *data, bool *is_behind)
 {
@@ -326,7 +426,7 @@ static bool handle_ring(const struct events *events,
 	bool is_lost = false;
 
 	while (head - tail >= sizeof(record.header) && has_time(step)) {
-		copy(events, ring, tail, &record.header,
+		copy(events, rings, ring, tail, &record.header,
 		     sizeof(record.header));
 		if (record.header.size < sizeof(record.header) ||
 		    record.header.size > head - tail) {
@@ -334,7 +434,7 @@ static bool handle_ring(const struct events *events,
 			is_lost = true;
 			break;
 		}
-		copy(events, ring, tail, &record, record.header.size);
+		copy(events, rings, ring, tail, &record, record.header.size);
 		/* Make sure that a name ends inside its record. */
 		record.bytes[record.header.size] = '\0';
 		tail += record.header.size;
@@ -343,16 +443,16 @@ static bool handle_ring(const struct events *events,
 	/* Until then, the kernel had no more room than behind @first. */
 	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_SEQ_CST);
 	is_lost |= __atomic_load_n(&ring->data_head, __ATOMIC_SEQ_CST) - first >
-		   events->ring_size - MAX_RECORD;
+		   rings->size - rings->max_record;
 	*is_behind |= tail != head;
 	return is_lost;
 }
 
 /* Drop all records. */
-static void drop(const struct events *events)
+static void drop(const struct rings *rings)
 {
-	for (size_t i = 0; i < events->nr; i++) {
-		struct perf_event_mmap_page *ring = events->rings[i];
+	for (size_t i = 0; i < rings->nr; i++) {
+		struct perf_event_mmap_page *ring = rings->rings[i];
 		const uint64_t head = __atomic_load_n(&ring->data_head,
 						      __ATOMIC_ACQUIRE);
 
@@ -361,22 +461,42 @@ static void drop(const struct events *events)
 }
 
 /* Returns whether events have been left for too long, as they are now if @is_behind. */
-static bool is_too_far_behind(struct events *events, bool is_behind)
+static bool is_too_far_behind(struct rings *rings, bool is_behind)
 {
 	const uint64_t now = now_ns();
 
 	if (!is_behind)
-		events->behind_since = 0;
-	else if (!events->behind_since)
-		events->behind_since = now;
-	return is_behind && now - events->behind_since >= EVENTS_BEHIND_NS;
+		rings->behind_since = 0;
+	else if (!rings->behind_since)
+		rings->behind_since = now;
+	return is_behind && now - rings->behind_since >= EVENTS_BEHIND_NS;
 }
 
-/* Takes no system call. */
-bool events_any(const struct events *events)
+/* Handle those of all CPUs, until the end of @step. Returns whether any were lost. */
+static bool handle_rings(const struct events *events, struct rings *rings,
+			 const struct step *step, const struct event_fns *fns,
+			 void *data)
 {
-	for (size_t i = 0; i < events->nr; i++) {
-		const struct perf_event_mmap_page *ring = events->rings[i];
+	bool is_lost = false, is_behind = false;
+	size_t i;
+
+	for (i = 0; i < rings->nr && has_time(step); i++) {
+		is_lost |= handle_ring(events, rings, rings->rings[rings->first],
+				       step, fns, data, &is_behind);
+		rings->first = (rings->first + 1) % rings->nr;
+	}
+	if (is_too_far_behind(rings, is_behind || i < rings->nr)) {
+		drop(rings);
+		rings->behind_since = 0;
+		is_lost = true;
+	}
+	return is_lost;
+}
+
+static bool has_any(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->nr; i++) {
+		const struct perf_event_mmap_page *ring = rings->rings[i];
 
 		if (__atomic_load_n(&ring->data_head, __ATOMIC_RELAXED) !=
 		    ring->data_tail)
@@ -385,17 +505,23 @@ bool events_any(const struct events *events)
 	return false;
 }
 
+/* Takes no system call. */
+bool events_any(const struct events *events)
+{
+	return has_any(&events->changes) || has_any(&events->execs);
+}
+
 bool events_handle(struct events *events, const struct event_fns *fns,
 		   void *data)
 {
-	bool is_lost = false, is_behind;
 	uint64_t before, pause;
 	struct step step;
-	size_t i;
+	bool is_lost;
 
 	/* The loop comes here after every change, so do not read a clock for nothing. */
 	if (!events_any(events)) {
-		events->behind_since = 0;
+		events->changes.behind_since = 0;
+		events->execs.behind_since = 0;
 		return false;
 	}
 	before = cpu_ns();
@@ -403,17 +529,9 @@ bool events_handle(struct events *events, const struct event_fns *fns,
 		.now = now_ns() + EVENTS_STEP_NS,
 		.cpu = before + EVENTS_STEP_NS,
 	};
-	is_behind = false;
-	for (i = 0; i < events->nr && has_time(&step); i++) {
-		is_lost |= handle_ring(events, events->rings[events->first], &step,
-				       fns, data, &is_behind);
-		events->first = (events->first + 1) % events->nr;
-	}
-	if (is_too_far_behind(events, is_behind || i < events->nr)) {
-		drop(events);
-		events->behind_since = 0;
-		is_lost = true;
-	}
+	/* First those that few can fill, which take little time. */
+	is_lost = handle_rings(events, &events->execs, &step, fns, data);
+	is_lost |= handle_rings(events, &events->changes, &step, fns, data);
 	pause = EVENTS_SHARE * (cpu_ns() - before);
 	if (pause > EVENTS_MAX_PAUSE_NS)
 		pause = EVENTS_MAX_PAUSE_NS;

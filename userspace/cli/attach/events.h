@@ -44,20 +44,27 @@ struct events;
  *	made executable.
  * @fork: called for a new process.
  * @exit: called when the first thread of a process has ended; others may be left.
+ * @exec: called when a process has executed a program, whose own mappings and those of its
+ *	interpreter have been made. These may be told later, or be lost.
  */
 struct event_fns {
 	void (*mapping)(void *data, const struct mapping *mapping);
 	void (*memory)(void *data, pid_t pid);
 	void (*fork)(void *data, pid_t child, pid_t parent);
 	void (*exit)(void *data, pid_t pid);
+	void (*exec)(void *data, pid_t pid);
 };
 
+/* The number of the tracepoint of executions, or 0 if tracefs does not tell. */
+uint64_t events_exec_id(void);
+
 /*
- * Open the events. @cpus_path: /sys/devices/system/cpu/online. Returns 0 with *@events, to be
- * closed, or a negative errno: -ENOENT or -ENOSYS if perf is not available, -EACCES or -EPERM
- * if it is not permitted.
+ * Open the events. @cpus_path: /sys/devices/system/cpu/online. @exec_id: of events_exec_id();
+ * without it, or if its events cannot be opened, event_fns.exec is not called. Returns 0 with
+ * *@events, to be closed, or a negative errno: -ENOENT or -ENOSYS if perf is not available,
+ * -EACCES or -EPERM if it is not permitted.
  */
-int events_open(struct events **events, const char *cpus_path);
+int events_open(struct events **events, const char *cpus_path, uint64_t exec_id);
 
 /*
  * Open the events anew if other CPUs are online than before, or the machine was suspended.

@@ -76,8 +76,7 @@ static void end(int signal)
 
 static void lose_events(struct session *session)
 {
-	session->pass.wants_all = true;
-	session->pass.wants_new = true;
+	pass_lose_events(&session->pass);
 	if (session->jobs.codes)
 		codes_lose_events(session->jobs.codes);
 }
@@ -87,6 +86,7 @@ static void handle_events(struct session *session)
 	struct changes changes = {
 		.watch = &session->watch,
 		.jobs = &session->jobs,
+		.pass = &session->pass,
 	};
 
 	if (session->events && now_ns() >= events_next(session->events) &&
@@ -349,7 +349,7 @@ static int open_events(struct session *session)
 	/* Open events before the first pass, so that no mapping is missed in between. */
 	if (session->options.poll_ms)
 		return 0;
-	err = events_open(&session->events, CPUS_PATH);
+	err = events_open(&session->events, CPUS_PATH, events_exec_id());
 	if (!err)
 		return 0;
 	session->options.poll_ms = POLL_MS;

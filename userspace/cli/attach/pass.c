@@ -447,6 +447,31 @@ int pass_step(struct pass *pass)
 	return 0;
 }
 
+void pass_lose_events(struct pass *pass)
+{
+	pass->wants_all = true;
+	pass->wants_new = true;
+	pass->lost_at = now_ns();
+}
+
+/*
+ * One that is not remembered is new anyway. Whether or not something was lost may be told only
+ * later, so the process is new in any case.
+ */
+void pass_note_exec(struct pass *pass, pid_t pid)
+{
+	struct seen_process *seen = seen_find(&pass->seen, pid);
+	const uint64_t now = now_ns();
+
+	if (seen) {
+		seen->since = now;
+		seen->looked_at = now;
+		seen->code = 0;
+	}
+	if (now < pass->lost_at + PASS_NEW_NS)
+		pass->wants_new = true;
+}
+
 void pass_free(struct pass *pass)
 {
 	if (pass->proc)

@@ -5,7 +5,8 @@
  * processes into the queues of their users.
  *
  * A pass over new processes is made sooner when events were lost, and between the steps of
- * another pass: most mappings are those of programs that start.
+ * another pass: most mappings are those of programs that start. A process that executes a
+ * program is new again.
  */
 #ifndef ATTACH_PASS_H
 #define ATTACH_PASS_H
@@ -50,7 +51,8 @@
 #define PASS_NEW_PART_NS	(35 * MS)
 
 /*
- * How long a process is new after it was first seen, which is longer than it takes to start.
+ * How long a process is new after it was first seen, or has executed a program, which is longer
+ * than that takes to start; and how long after events were lost a program may have lost some.
  * After a look at it, passes over new processes leave it alone for half of its age then.
  */
 #define PASS_NEW_NS	(2 * SECOND)
@@ -84,6 +86,7 @@
  * @wants_new: request a pass over new processes.
  * @wants_missed: request a pass over the processes of users who are to be looked at.
  * @wants_use: include processes whose code seems unchanged.
+ * @lost_at: when events were lost last.
  * @is_running: a pass is in progress.
  * @is_all: the pass is over the processes of all users.
  * @is_thorough: the pass includes processes whose code seems unchanged.
@@ -106,6 +109,7 @@ struct pass {
 	bool wants_new;
 	bool wants_missed;
 	bool wants_use;
+	uint64_t lost_at;
 	bool is_running;
 	bool is_all;
 	bool is_thorough;
@@ -147,6 +151,15 @@ uint64_t pass_next(const struct pass *pass);
  * memory, which may be there later, only the first pass fails.
  */
 int pass_step(struct pass *pass);
+
+/* Events were lost: request the passes that find what they would have told. */
+void pass_lose_events(struct pass *pass);
+
+/*
+ * The process has executed a program. If events were lost, a pass over new ones comes to it, which
+ * charges its user.
+ */
+void pass_note_exec(struct pass *pass, pid_t pid);
 
 void pass_free(struct pass *pass);
 

@@ -23,8 +23,8 @@
  * @pid: 0: the place is free.
  * @code: what process_read() told when the process was examined last; 0: it was not, or is to
  *	be examined again.
- * @since: when a pass came to the process first.
- * @looked_at: when a pass over new processes looked at it last.
+ * @since: when a pass came to the process first, or when it has executed a program since.
+ * @looked_at: when a pass over new processes looked at it last, or the same as @since.
  * @at: when it was examined last.
  * @met: when a pass came to it last.
  */
