@@ -20,6 +20,7 @@
  *        load new FROM DIR		make new files endlessly
  *        load exec PROGRAM		fork and exec endlessly, eight at a time
  *        load fork			fork endlessly
+ *        load crowd NUMBER		start so many processes, or as many as possible
  *        load fill DIR		fill the file system
  *
  * All except the first three, served and unclosed run until they are killed.
@@ -298,6 +299,20 @@ static int execute(char *program)
 	}
 }
 
+static int crowd(unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const pid_t child = fork();
+
+		if (child < 0)
+			break;
+		if (!child)
+			for (;;)
+				pause();
+	}
+	return wait_for_ever();
+}
+
 static int fill(const char *dir)
 {
 	static char bytes[1 << 20];
@@ -360,6 +375,8 @@ int main(int argc, char **argv)
 		return execute(argv[2]);
 	if (!strcmp(what, "fork") && argc == 2)
 		return execute(NULL);
+	if (!strcmp(what, "crowd") && argc == 3)
+		return crowd(atoi(argv[2]));
 	if (!strcmp(what, "fill") && argc == 3)
 		return fill(argv[2]);
 	fprintf(stderr, "load: see the top of load.c\n");
