@@ -54,6 +54,8 @@ const struct hostile hostiles[] = {
 	{ "call-bytes", "code of 60 segments with their CFA in a register",
 	  "convert", KIB(256), MIB(1), MIB(4), true, hostile_make_call_bytes,
 	  0 },
+	{ "calls-without-cfi", "calls of functions without CFI", "convert", KIB(64),
+	  KIB(256), MIB(4), true, hostile_make_calls_without_cfi, 0 },
 	{ "go-search", ".gopclntab, half of it functions", "convert",
 	  KIB(64), KIB(256), MIB(4), true, hostile_make_go_search, -ENODATA },
 	{ "go-numbers", ".gopclntab, half of it one number", "convert",

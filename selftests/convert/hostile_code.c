@@ -148,6 +148,37 @@ void hostile_make_call_bytes(int fd, uint64_t size)
 	free(code);
 }
 
+/* Half of the code has CFI, and calls each second byte of the other half, which has none. */
+void hostile_make_calls_without_cfi(int fd, uint64_t size)
+{
+	static const unsigned char nops_return[] = { 0x90, 0x90, 0x90, 0xc3 };
+	static const unsigned char in_rax[] = { 0x0d, 0 };
+	const uint64_t nr = size / 16, caller_size = 5 * nr;
+	struct buffer section = { 0 }, code = { 0 };
+	struct hostile_elf elf;
+	size_t cie, fde;
+
+	for (uint64_t i = 0; i < nr; i++) {
+		hostile_put(&code, 0xe8, 1);
+		hostile_put(&code, caller_size - 5 * (i + 1) + 2 * i, 4);
+	}
+	while (code.size < 2 * caller_size)
+		hostile_put_bytes(&code, nops_return, sizeof(nops_return));
+	cie = hostile_put_cie(&section, false);
+	hostile_end_entry(&section, cie);
+	fde = hostile_put_fde(&section, false, cie, HOSTILE_TEXT, caller_size);
+	hostile_put_bytes(&section, in_rax, sizeof(in_rax));
+	hostile_end_entry(&section, fde);
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".eh_frame", section.bytes, section.size);
+	hostile_add_text(&elf, HOSTILE_TEXT,
+			 hostile_append(&elf, code.bytes, code.size), code.size,
+			 code.size);
+	hostile_end(&elf);
+	buffer_free(&section);
+	buffer_free(&code);
+}
+
 static void put_go_header(struct buffer *to, uint64_t nr, uint64_t values,
 			  uint64_t index)
 {

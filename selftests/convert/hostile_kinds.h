@@ -27,6 +27,7 @@ void hostile_make_marked_code(int fd, uint64_t size);
 void hostile_make_stub_hole(int fd, uint64_t size);
 void hostile_make_calls(int fd, uint64_t size);
 void hostile_make_call_bytes(int fd, uint64_t size);
+void hostile_make_calls_without_cfi(int fd, uint64_t size);
 void hostile_make_go_search(int fd, uint64_t size);
 void hostile_make_go_numbers(int fd, uint64_t size);
 

@@ -463,6 +463,29 @@ large:	push	%rbx
 	pop	%rbx
 	ret
 
+/* Only code with CFI calls what follows. The last function begins inside of an instruction. */
+	FUNCTION calls_hidden
+	.cfi_startproc
+	mov	%rdi, %rax
+	call	1f
+	movabs	$0x1122334455667788, %rax
+	ret
+	.byte	0x48, 0xb8, 0xe8
+	.long	2f - . - 4
+	.byte	0, 0, 0
+	call	1f
+	ret
+	.cfi_endproc
+	END calls_hidden
+1:	push	%rbx
+	call	*%rdi
+	pop	%rbx
+	ret
+	.skip	16, 0xf4
+2:	mov	%rax, %rdx
+	ret
+	.skip	16, 0xf4
+
 /* A label of a function that has aligned the stack: the call would be with another one. */
 	FUNCTION has_label
 	ret

@@ -216,6 +216,8 @@ static void code_is_proven(void)
 	EXPECT_RULE(&object, "calls_large", 5018, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "has_endbr", 1, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "has_endbr", 6, SFU_REG_SP, 16, 0);
+	EXPECT_RULE(&object, "calls_hidden", 35, SFU_REG_SP, 8, 0);
+	EXPECT_RULE(&object, "calls_hidden", 36, SFU_REG_SP, 16, 0);
 	EXPECT_RULE(&object, "many", 3216, SFU_REG_SP, 8, 0);
 	EXPECT_RULE(&object, "wide_clear", 0, SFU_REG_SP, 8, 0);
 	EXPECT_OUTERMOST(&object, "wide_clear", 3);
@@ -404,6 +406,7 @@ static void code_is_not_guessed(void)
 	EXPECT(!object_find(&object, "has_label", 1, &rule));
 	EXPECT(!object_find(&object, "has_dispatch", 1, &rule));
 	EXPECT(!object_find(&object, "has_setjmp", 6, &rule));
+	EXPECT(!object_find(&object, "calls_hidden", 56, &rule));
 	/* All of the entry point up to the jump, and nothing behind it. */
 	EXPECT_OUTERMOST(&object, "entry", 0);
 	EXPECT_OUTERMOST(&object, "entry", 21);

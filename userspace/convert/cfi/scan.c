@@ -6,6 +6,7 @@
 #include "module/decode/bytes.h"
 #include "proof.h"
 #include "scan.h"
+#include "scan_calls.h"
 #include "settle.h"
 
 /* Least code without CFI in which the compiler's start files are looked for. */
@@ -522,6 +523,8 @@ int sfu_scan_read(struct cfi *cfi, struct image *image,
 		err = find_taken(scan);
 	if (!err)
 		err = prove_called(scan, &nr_proven);
+	if (!err)
+		err = sfu_scan_calls(scan);
 	if (!err)
 		err = find_endbr(scan);
 	if (!err)

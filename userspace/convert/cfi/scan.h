@@ -11,8 +11,8 @@
 /*
  * Find rules for functions that @spans, sorted, do not cover: the program's entry
  * point, .init, .fini, what the C compiler's start files add, functions in .dynsym,
- * those whose address is taken by code that @spans cover, those that begin with endbr64,
- * and those that these call.
+ * those that code that @spans cover calls, or takes the address of, those that begin with
+ * endbr64, and those that these call.
  * A function is taken only if all paths through it are known instructions, agree about
  * the stack pointer wherever they meet, and return, or leave for another function, with
  * the stack as it was at the start; or mark the outermost frame, and do not return.
