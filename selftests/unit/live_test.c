@@ -264,9 +264,11 @@ void attaching_end(pid_t pid)
 	(void)pid;
 }
 
-int record_parse_event(struct record_event *event, const char *name)
+int record_parse_event(struct record_event *event, const char *command,
+		       const char *name)
 {
 	(void)event;
+	(void)command;
 	(void)name;
 	abort();
 }

@@ -16,15 +16,21 @@
 #define HEAD_LINES	2	/* head and titles */
 #define FOOT_LINES	1
 
+/* Lines fit into 60 columns. */
 static const char help_text[] =
 "Keys:\n\n"
-"  up, down, PgUp, PgDn, Home, End   choose a line; also k and j\n"
-"  Enter, right or +                 open it: who called the function\n"
-"  left or -                         fold it; on a caller: the line it belongs to\n"
-"  c                                 count samples for callers too, or not\n"
-"  /                                 only what contains a text; empty: all\n"
-"  t                                 only the thread of this line, or all\n"
-"  e                                 next event\n";
+"  up, down, PgUp, PgDn,   choose a line\n"
+"    Home, End, k, j\n"
+"  Enter, right or +       open it: who called the function\n"
+"  left or -               fold it; on a caller: the line it\n"
+"                          belongs to\n"
+"  c                       count samples for callers too,\n"
+"                          or not\n"
+"  /                       only what contains a text;\n"
+"                          empty: all\n"
+"  t                       only the thread of this line,\n"
+"                          or all\n"
+"  e                       next event\n";
 
 /**
  * struct browser - the screen
@@ -244,8 +250,8 @@ static void show_help(const struct browser *browser)
 	erase();
 	mvaddstr(0, 0, help_text);
 	if (browser->keys[0])
-		printw("\nAnd: %s\n", browser->keys);
-	addstr("\n  q   quit\n\nAny key goes back.");
+		printw("\nAnd:%s\n", browser->keys);
+	addstr("\n  q                       quit\n\nAny key goes back.");
 	refresh();
 	timeout(-1);
 	getch();

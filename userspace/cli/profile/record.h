@@ -34,10 +34,11 @@ struct record_event {
 
 /*
  * Parse an event: a name of perf list for software and hardware events, rN, a
- * tracepoint, or PMU/TERM,.../, with :u or :k behind. Returns an exit status,
- * after a message if it is not CLI_OK.
+ * tracepoint, or PMU/TERM,.../, with :u or :k behind. @command: for messages. Returns an exit
+ * status, after a message if it is not CLI_OK.
  */
-int record_parse_event(struct record_event *event, const char *name);
+int record_parse_event(struct record_event *event, const char *command,
+		       const char *name);
 
 /*
  * Parse PMU/TERM,.../ in the first @length bytes of @name: see

@@ -109,7 +109,8 @@ static size_t parse_modifiers(const char *name, struct perf_event_attr *attr)
 	return end - name + is_pmu;
 }
 
-int record_parse_event(struct record_event *event, const char *name)
+int record_parse_event(struct record_event *event, const char *command,
+		       const char *name)
 {
 	struct perf_event_attr *attr = &event->attr;
 	size_t length;
@@ -137,16 +138,16 @@ int record_parse_event(struct record_event *event, const char *name)
 		if (record_parse_pmu(attr, name, length))
 			return CLI_OK;
 		return complain_as(CLI_USAGE,
-				   "record: '%s' is not PMU/TERM,.../: see /sys/bus/event_source/devices/PMU/format and events",
-				   name);
+				   "%s: '%s' is not PMU/TERM,.../: see /sys/bus/event_source/devices/PMU/format and events",
+				   command, name);
 	}
 	attr->type = PERF_TYPE_TRACEPOINT;
 	attr->config = tracepoint(name, length);
 	if (attr->config)
 		return CLI_OK;
 	return complain_as(CLI_USAGE, strchr(name, ':') ?
-			   "record: no tracepoint '%s', or /sys/kernel/tracing cannot be read" :
-			   "record: no event '%s'", name);
+			   "%s: no tracepoint '%s', or /sys/kernel/tracing cannot be read" :
+			   "%s: no event '%s'", command, name);
 }
 
 /* Lines of tracefs' list of tracepoints; none if it cannot be read. */

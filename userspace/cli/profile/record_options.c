@@ -224,7 +224,7 @@ static int parse_option(struct record_options *options, int option)
 		if (options->nr_events == RECORD_EVENTS_MAX)
 			return usage_error("record", "at most 64 events");
 		return record_parse_event(&options->events[options->nr_events++],
-					  optarg);
+					  "record", optarg);
 	case 'F':
 		options->period = 0;
 		return parse_number(optarg, 1000000, &options->frequency) ?
@@ -305,6 +305,6 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 		return usage_error("record", "--jit: only with COMMAND");
 	if (!options->nr_events)
 		record_parse_event(&options->events[options->nr_events++],
-				   "cpu-clock");
+				   "record", "cpu-clock");
 	return CLI_OK;
 }

@@ -343,7 +343,7 @@ int top_main(int argc, char **argv)
 		return status;
 	if (!top.what.nr_events)
 		record_parse_event(&top.what.events[top.what.nr_events++],
-				   "cpu-clock");
+				   "top", "cpu-clock");
 	if (!top.stdio && !browser_is_possible())
 		return usage_error("top", "this is no terminal, or the program was built without ncurses; use --stdio");
 	status = open_and_run(&top);
