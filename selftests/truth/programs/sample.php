@@ -17,7 +17,7 @@ class Text implements JsonSerializable {
 	public function __toString(): string { return json_encode($this); }
 }
 for (;;) {
-	depth(40, fn() => substitute(2));
+	depth(40, fn() => strlen(substitute(2)));
 	nested(3);
 	try { fail(6); } catch (Exception $e) { strlen((string)$e); }
 	array_sum(iterator_to_array(generate(10), false));
