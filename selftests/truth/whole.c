@@ -37,6 +37,9 @@
 
 #define MAX_THREADS	64
 
+/* In the flags of a thread, from the kernel's linux/sched.h. */
+#define PF_IO_WORKER	0x10
+
 static struct {
 	char *const *argv;
 	pid_t pid;			/* a running process, or 0 */
@@ -160,6 +163,26 @@ static void round_of_stops(struct target *target)
 }
 
 /*
+ * Returns whether the thread works for io_uring in the kernel. It has no user stack, and never
+ * comes back to user mode, where it could be stopped.
+ */
+static bool is_io_worker(pid_t pid, pid_t tid)
+{
+	unsigned int flags = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		flags = 0;
+	fclose(file);
+	return flags & PF_IO_WORKER;
+}
+
+/*
  * Trace all present threads of process @pid, except the first target if that is
  * traced already. Returns false after printing a message.
  */
@@ -181,7 +204,7 @@ static bool attach(pid_t pid)
 		const pid_t tid = atoi(entry->d_name);
 		int ret;
 
-		if (!tid || tid == first)
+		if (!tid || tid == first || is_io_worker(pid, tid))
 			continue;
 		ret = target_attach(&whole.targets[whole.nr_targets], tid);
 		if (!ret)
