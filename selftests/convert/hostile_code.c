@@ -78,6 +78,21 @@ void hostile_make_stub_hole(int fd, uint64_t size)
 	hostile_end(&elf);
 }
 
+/* Write a file with @code and its @cfi, and free both. */
+static void write_code(int fd, struct buffer *cfi, struct buffer *code)
+{
+	struct hostile_elf elf;
+
+	hostile_begin(&elf, fd);
+	hostile_add_section(&elf, ".eh_frame", cfi->bytes, cfi->size);
+	hostile_add_text(&elf, HOSTILE_TEXT,
+			 hostile_append(&elf, code->bytes, code->size),
+			 code->size, code->size);
+	hostile_end(&elf);
+	buffer_free(cfi);
+	buffer_free(code);
+}
+
 /* The CFA of a function is in rax; each of its calls is of another row of one function. */
 void hostile_make_calls(int fd, uint64_t size)
 {
@@ -88,7 +103,6 @@ void hostile_make_calls(int fd, uint64_t size)
 	const uint64_t nr = size / 16, callee_size = 2 * nr + 1;
 	const uint64_t caller = HOSTILE_TEXT + callee_size;
 	struct buffer section = { 0 }, code = { 0 };
-	struct hostile_elf elf;
 	size_t cie, fde;
 
 	for (uint64_t i = 0; i < 2 * nr; i++)
@@ -107,14 +121,7 @@ void hostile_make_calls(int fd, uint64_t size)
 	fde = hostile_put_fde(&section, false, cie, caller, 5 * nr);
 	hostile_put_bytes(&section, in_rax, sizeof(in_rax));
 	hostile_end_entry(&section, fde);
-	hostile_begin(&elf, fd);
-	hostile_add_section(&elf, ".eh_frame", section.bytes, section.size);
-	hostile_add_text(&elf, HOSTILE_TEXT,
-			 hostile_append(&elf, code.bytes, code.size), code.size,
-			 code.size);
-	hostile_end(&elf);
-	buffer_free(&section);
-	buffer_free(&code);
+	write_code(fd, &section, &code);
 }
 
 /* Each byte may begin a call; all segments are the same bytes. */
@@ -155,7 +162,6 @@ void hostile_make_calls_without_cfi(int fd, uint64_t size)
 	static const unsigned char in_rax[] = { 0x0d, 0 };
 	const uint64_t nr = size / 16, caller_size = 5 * nr;
 	struct buffer section = { 0 }, code = { 0 };
-	struct hostile_elf elf;
 	size_t cie, fde;
 
 	for (uint64_t i = 0; i < nr; i++) {
@@ -169,14 +175,7 @@ void hostile_make_calls_without_cfi(int fd, uint64_t size)
 	fde = hostile_put_fde(&section, false, cie, HOSTILE_TEXT, caller_size);
 	hostile_put_bytes(&section, in_rax, sizeof(in_rax));
 	hostile_end_entry(&section, fde);
-	hostile_begin(&elf, fd);
-	hostile_add_section(&elf, ".eh_frame", section.bytes, section.size);
-	hostile_add_text(&elf, HOSTILE_TEXT,
-			 hostile_append(&elf, code.bytes, code.size), code.size,
-			 code.size);
-	hostile_end(&elf);
-	buffer_free(&section);
-	buffer_free(&code);
+	write_code(fd, &section, &code);
 }
 
 static void put_go_header(struct buffer *to, uint64_t nr, uint64_t values,
