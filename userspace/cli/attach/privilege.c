@@ -56,6 +56,17 @@ void privilege_raise_files(void)
 	raise_limit(RLIMIT_NOFILE, MAX_FILES);
 }
 
+/*
+ * The kernel's khugepaged, whose priority is the lowest, locks an address space while it makes
+ * a huge page there. On a busy machine it then waits for a CPU, and whoever has a page fault
+ * there waits with it: up to 15 s were seen. Children, and the programs that they execute,
+ * inherit this.
+ */
+static void refuse_huge_pages(void)
+{
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+}
+
 int privilege_drop(void)
 {
 	static const struct rlimit none = { 0, 0 };
@@ -64,6 +75,7 @@ int privilege_drop(void)
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 	setrlimit(RLIMIT_CORE, &none);
 	setpriority(PRIO_PROCESS, 0, NICENESS);
+	refuse_huge_pages();
 
 	if (capng_get_caps_process())
 		return -EINVAL;

@@ -9,9 +9,9 @@
 void privilege_raise_files(void);
 
 /*
- * Raise other resource limits and priority as far as privileges allow, then drop all
- * privileges that are not needed any more, irrevocably. Call it before any data of
- * other users is examined. Returns 0 or a negative errno.
+ * Raise other resource limits and priority as far as privileges allow, do without huge
+ * pages, then drop all privileges that are not needed any more, irrevocably. Call it
+ * before any data of other users is examined. Returns 0 or a negative errno.
  */
 int privilege_drop(void);
 
