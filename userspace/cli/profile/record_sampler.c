@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -238,6 +239,11 @@ int record_sampler_open(struct record_sampler *sampler, const char *command,
 	};
 	int ret, status = CLI_OK;
 
+	/*
+	 * So that no samples are lost because reading them stands still: see
+	 * cli/attach/privilege.c.
+	 */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (options->stack_map) {
 		how.flags |= SFRAME_UNWIND_SAMPLER_STACK_MAP;
 		how.map_pages = MAP_PAGES;

@@ -33,7 +33,8 @@ struct record_sampler {
  * before it is started. If the kernel may not be sampled, events of user mode are
  * sampled only there, and @options says so. @command: for messages. @child: thread
  * whose events begin at exec, or 0. @raw: whether samples of tracepoints have their
- * data. Returns an exit status; record_sampler_close() is to be called in any case.
+ * data. This process has no new huge pages from then on. Returns an exit status;
+ * record_sampler_close() is to be called in any case.
  */
 int record_sampler_open(struct record_sampler *sampler, const char *command,
 			struct record_options *options, pid_t child, bool raw);
