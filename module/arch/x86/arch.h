@@ -227,16 +227,15 @@ static inline bool sfu_arch_is_in_call(const struct pt_regs *regs)
 }
 
 /*
- * Returns a number that differs if one user register does, other than the one for the result
- * of a system call. If several do, it may be the same by chance, or by intent.
+ * Returns a number that differs, most likely, after some time in user mode: the instruction
+ * pointer has changed then, or, in a loop of few instructions, a counter or an address. Not all
+ * registers are looked at, which would cost as much again.
  */
 static inline u64 sfu_arch_registers_digest(const struct pt_regs *regs)
 {
 	/* Odd factors tell the registers apart. */
-	return regs->ip + 3 * regs->sp + 5 * regs->flags + 7 * regs->bx + 9 * regs->cx +
-	       11 * regs->dx + 13 * regs->si + 15 * regs->di + 17 * regs->bp +
-	       19 * regs->r8 + 21 * regs->r9 + 23 * regs->r10 + 25 * regs->r11 +
-	       27 * regs->r12 + 29 * regs->r13 + 31 * regs->r14 + 33 * regs->r15;
+	return regs->ip + 3 * regs->sp + 5 * regs->bx + 9 * regs->cx + 11 * regs->dx +
+	       13 * regs->si + 15 * regs->di;
 }
 
 /*
