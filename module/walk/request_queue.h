@@ -45,10 +45,11 @@ struct sfu_request *sfu_queue_next(struct sfu_request *first, u64 start);
 /*
  * Returns whether less time has passed since the end of the current thread's last walk
  * than that took, up to a millisecond; or than an eighth of that if a user register has
- * changed, as when the thread has been in user mode. Without this limit, interrupts that
- * arrive faster than walks are completed, or a tracepoint hit at the end of each walk, could
- * keep the thread from ever returning to user space. False in a system call that has
- * begun since: so the thread has returned to user space. Interrupts must be off.
+ * changed of those that sfu_arch_registers_digest() looks at, as when the thread has been
+ * in user mode. Without this limit, interrupts that arrive faster than walks are
+ * completed, or a tracepoint hit at the end of each walk, could keep the thread from ever
+ * returning to user space. False in a system call that has begun since: so the thread has
+ * returned to user space. Interrupts must be off.
  */
 bool sfu_queue_is_served_enough(void);
 

@@ -234,8 +234,8 @@ static inline bool sfu_arch_is_in_call(const struct pt_regs *regs)
 static inline u64 sfu_arch_registers_digest(const struct pt_regs *regs)
 {
 	/* Odd factors tell the registers apart. */
-	return regs->ip + 3 * regs->sp + 5 * regs->bx + 9 * regs->cx + 11 * regs->dx +
-	       13 * regs->si + 15 * regs->di;
+	return regs->ip + 3 * regs->bp + 5 * regs->bx + 9 * regs->cx + 11 * regs->dx +
+	       13 * regs->si + 15 * regs->di + 17 * regs->r12;
 }
 
 /*
