@@ -71,17 +71,38 @@ static const uint8_t *marks(const struct sframe_unwind_stack *record)
 	return (const uint8_t *)(record->ips + record->nr_frames);
 }
 
+/* Whether @pc is in the function of Go's runtime with that name, of either ABI. */
+static bool is_in_go(const struct whole_judge *judge, uint64_t pc,
+		     const char *function)
+{
+	const size_t length = strlen(function);
+	Dwfl_Module *module = module_at(judge, pc);
+	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
+
+	return name && !strncmp(name, function, length) &&
+	       (!name[length] || !strcmp(name + length, ".abi0"));
+}
+
 /*
  * Whether the function of Go's runtime at @pc is called in the name of code that
  * a signal has interrupted. Its CFI does not say so.
  */
 static bool is_injected(const struct whole_judge *judge, uint64_t pc)
 {
-	Dwfl_Module *module = module_at(judge, pc);
-	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
+	return is_in_go(judge, pc, "runtime.asyncPreempt") ||
+	       is_in_go(judge, pc, "runtime.sigpanic") ||
+	       is_in_go(judge, pc, "runtime.sigpanic0");
+}
 
-	return name && (!strncmp(name, "runtime.asyncPreempt", 20) ||
-			!strncmp(name, "runtime.sigpanic", 16));
+/*
+ * Whether the function of Go's runtime at @pc leaves its stack for that of the
+ * thread, and has no caller any more when it calls. Its CFI does not say so: it
+ * takes some word of that stack for the return address.
+ */
+static bool leaves_stack(const struct whole_judge *judge, uint64_t pc)
+{
+	return is_in_go(judge, pc, "runtime.morestack") ||
+	       is_in_go(judge, pc, "runtime.mcall");
 }
 
 /*
@@ -366,6 +387,10 @@ static enum whole_verdict judge_ends(const struct whole_judge *judge,
 	if (same < ours)
 		return same == truth->nr && is_outermost(judge) ?
 		       WHOLE_DIFFERENT : WHOLE_WE_FURTHER;
+	/* That word may have been a return address once. */
+	if (same < theirs && judgement->complete &&
+	    leaves_stack(judge, frame_pc(&truth->frames[same - 1])))
+		return WHOLE_WE_FURTHER;
 	if (same < theirs && judgement->complete)
 		return same < sure ? WHOLE_DIFFERENT : WHOLE_GUESS_DIFFERS;
 	if (same < sure && same < theirs)
