@@ -81,6 +81,8 @@ static void all_kinds(void)
 static void all_kinds_compressed(void)
 {
 	check_kinds(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED);
+	check_kinds(SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |
+		    SFRAME_UNWIND_PROFILE_WRITE_LEVEL(22));
 }
 
 /* Returns whether a file of this size is read up to its end, and says so. */
@@ -257,6 +259,13 @@ static void refused(void)
 		  -EINVAL);
 	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1, 32, -1),
 		  -EINVAL);
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1,
+			SFRAME_UNWIND_PROFILE_WRITE_LEVEL(1), -1), -EINVAL);
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1,
+			SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |
+			SFRAME_UNWIND_PROFILE_WRITE_LEVEL(23), -1), -EINVAL);
+	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1,
+			SFRAME_UNWIND_PROFILE_WRITE_LEVEL(32), -1), -EINVAL);
 	two[0].ids = (uint64_t[]){ 0 };
 	EXPECT_EQ(sframe_unwind_profile_create(&writer, fd, two, 1, 0, -1),
 		  -EINVAL);

@@ -330,13 +330,14 @@ struct sframe_unwind_profile_writer;
 /*
  * Flags of the writer: what samples contain beside the call chain; and whether records
  * are compressed, by zstd: equal stacks then take a few bytes. perf reads that as it reads
- * what "perf record -z" has written.
+ * what "perf record -z" has written. The level is zstd's, 1 to 22; without it, 1.
  */
 #define SFRAME_UNWIND_PROFILE_WRITE_CPU		0x01U
 #define SFRAME_UNWIND_PROFILE_WRITE_PERIOD	0x02U
 #define SFRAME_UNWIND_PROFILE_WRITE_ADDRESS	0x04U
 #define SFRAME_UNWIND_PROFILE_WRITE_RAW		0x08U
 #define SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED	0x10U
+#define SFRAME_UNWIND_PROFILE_WRITE_LEVEL(level)	((level) * 0x100U)
 
 /*
  * Start a profile in @fd: a regular file, which must be empty. It stays the
@@ -347,7 +348,7 @@ struct sframe_unwind_profile_writer;
  * perf, after each flush.
  *
  * Returns 0; -EINVAL: no source, more than 1024, ids as not allowed, unknown
- * flags; -ESPIPE: not a regular file; -ENOMEM; errors of writing.
+ * flags, a level above 22 or without compression; -ESPIPE: not a regular file; -ENOMEM; errors of writing.
  */
 int sframe_unwind_profile_create(struct sframe_unwind_profile_writer **writer, int fd,
 				 const struct sframe_unwind_profile_source *sources,

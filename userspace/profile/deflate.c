@@ -14,14 +14,16 @@
  */
 #define WINDOW_LOG	23
 
-int sfu_deflate_start(struct deflate *deflate)
+int sfu_deflate_start(struct deflate *deflate, uint32_t level)
 {
+	if (level > DEFLATE_LEVEL_MAX)
+		return -EINVAL;
+	deflate->level = level;
 	deflate->record = malloc(RECORD_MAX);
 	deflate->stream = ZSTD_createCCtx();
 	if (!deflate->record || !deflate->stream)
 		return -ENOMEM;
-	ZSTD_CCtx_setParameter(deflate->stream, ZSTD_c_compressionLevel,
-			       DEFLATE_LEVEL);
+	ZSTD_CCtx_setParameter(deflate->stream, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setParameter(deflate->stream, ZSTD_c_windowLog, WINDOW_LOG);
 	ZSTD_CCtx_setParameter(deflate->stream,
 			       ZSTD_c_enableLongDistanceMatching, 1);

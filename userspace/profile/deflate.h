@@ -15,12 +15,13 @@
 #define DEFLATE_PLAIN	(63u << 10)
 #define DEFLATE_PLAIN_MAX	(64u << 10)	/* what perf is told: whole pages */
 
-#define DEFLATE_LEVEL	1
+#define DEFLATE_LEVEL_MAX	22u	/* zstd's */
 
 /**
  * struct deflate - state of compression; all 0 before the first use
  *
  * @stream: zstd's state.
+ * @level: zstd's level.
  * @record: the last compressed record, with its header.
  * @size: its size in bytes.
  * @given: bytes that were compressed so far.
@@ -28,14 +29,18 @@
  */
 struct deflate {
 	struct ZSTD_CCtx_s *stream;
+	uint32_t level;
 	unsigned char *record;
 	size_t size;
 	uint64_t given;
 	uint64_t gotten;
 };
 
-/* Returns 0 or -ENOMEM. sfu_deflate_free() is to be called in any case. */
-int sfu_deflate_start(struct deflate *deflate);
+/*
+ * Returns 0, -ENOMEM, or -EINVAL for a level above DEFLATE_LEVEL_MAX. sfu_deflate_free() is
+ * to be called in any case.
+ */
+int sfu_deflate_start(struct deflate *deflate, uint32_t level);
 
 /*
  * Compress @size bytes, at most DEFLATE_PLAIN, into @deflate->record: all of them can be

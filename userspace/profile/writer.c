@@ -20,7 +20,8 @@
 			 SFRAME_UNWIND_PROFILE_WRITE_PERIOD |	\
 			 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |	\
 			 SFRAME_UNWIND_PROFILE_WRITE_RAW |	\
-			 SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED)
+			 SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |	\
+			 SFRAME_UNWIND_PROFILE_WRITE_LEVEL(0x1fu))
 
 /* Attributes of one source, as the header has them. */
 struct stored_attr {
@@ -252,6 +253,16 @@ static void free_writer(struct sframe_unwind_profile_writer *writer)
 	free(writer);
 }
 
+static int start_compressing(struct sframe_unwind_profile_writer *writer)
+{
+	const uint32_t level = writer->flags /
+			       SFRAME_UNWIND_PROFILE_WRITE_LEVEL(1);
+
+	if (!(writer->flags & SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED))
+		return level ? -EINVAL : 0;
+	return sfu_deflate_start(&writer->deflate, level ? level : 1);
+}
+
 static int copy_sources(struct sframe_unwind_profile_writer *writer,
 			const struct sframe_unwind_profile_source *sources,
 			size_t nr)
@@ -300,8 +311,8 @@ int sframe_unwind_profile_create(struct sframe_unwind_profile_writer **result, i
 	writer->flags = flags;
 	writer->clock = clock;
 	ret = copy_sources(writer, sources, nr_sources);
-	if (!ret && flags & SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED)
-		ret = sfu_deflate_start(&writer->deflate);
+	if (!ret)
+		ret = start_compressing(writer);
 	if (!ret)
 		ret = write_sources(writer);
 	if (!ret)

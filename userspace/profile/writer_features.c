@@ -65,7 +65,7 @@ static void put_compressed(const struct deflate *deflate, FILE *to)
 {
 	put_u32(to, COMPRESSED_VERSION);
 	put_u32(to, COMPRESSED_ZSTD);
-	put_u32(to, DEFLATE_LEVEL);
+	put_u32(to, deflate->level);
 	put_u32(to, deflate->gotten ? deflate->given / deflate->gotten : 1);
 	put_u32(to, DEFLATE_PLAIN_MAX);
 }

@@ -9,6 +9,8 @@
 #include "cli/profile/record_options.h"
 
 #define FREQUENCY	999u
+#define LEVEL		1u	/* of compression, as perf's without a number */
+#define LEVEL_MAX	22u	/* zstd's */
 
 const char record_help[] =
 "usage: sframe-unwind record [OPTION]... [--] [COMMAND [ARGUMENT]...]\n\n"
@@ -42,8 +44,9 @@ const char record_help[] =
 "      --switch-output=SIZE|TIME|signal  begin another file when one has SIZE; after\n"
 "                     TIME: 30s, 10m, 1h; or when SIGUSR2 comes; FILE is followed\n"
 "                     by the time when it was finished\n"
-"      --stack-map    a small file: equal stacks are collected once, and compressed as\n"
-"                     with perf record -z\n"
+"      --stack-map    a smaller file, for steady loads: equal stacks are collected once\n"
+"  -z, --compression-level[=N]  compress records by zstd, as perf record -z does, at\n"
+"                     level N, 1 to 22; default: 1; 0: not at all; as in -z3\n"
 "      --build-id     keep the files that samples are in, by build ID, in ~/.debug, where\n"
 "                     report and perf find them when they have been replaced\n"
 "      --jit          register code that COMMAND generates, if it announces it to\n"
@@ -90,6 +93,7 @@ static const struct option longs[] = {
 	{ "off-cpu", no_argument, NULL, OPTION_OFF_CPU },
 	{ "max-size", required_argument, NULL, OPTION_MAX_SIZE },
 	{ "switch-output", required_argument, NULL, OPTION_SWITCH_OUTPUT },
+	{ "compression-level", optional_argument, NULL, 'z' },
 	{ "build-id", no_argument, NULL, OPTION_BUILD_ID },
 	{ "no-jit-names", no_argument, NULL, OPTION_NO_JIT_NAMES },
 	{ "stack-map", no_argument, NULL, OPTION_STACK_MAP },
@@ -198,6 +202,19 @@ int record_check_places(struct record_options *options, const char *command)
 	return CLI_OK;
 }
 
+/* As with perf, the number follows directly: -z3. */
+static int parse_level(struct record_options *options, const char *text)
+{
+	uint64_t level = LEVEL;
+
+	if (text && !strcmp(text, "0"))
+		level = 0;
+	else if (text && !parse_number(text, LEVEL_MAX, &level))
+		return usage_error("record", "-z: a level is 0 to 22, as in -z3");
+	options->level = level;
+	return CLI_OK;
+}
+
 static int set_chains(struct record_options *options, enum record_chains chains)
 {
 	if (options->chains && options->chains != chains)
@@ -252,6 +269,8 @@ static int parse_option(struct record_options *options, int option)
 	case OPTION_STACK_MAP:
 		options->stack_map = true;
 		return CLI_OK;
+	case 'z':
+		return parse_level(options, optarg);
 	case OPTION_BUILD_ID:
 		options->build_id = true;
 		return CLI_OK;
@@ -282,7 +301,7 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	static const struct options known = {
 		.command = "record",
 		.help = record_help,
-		.shorts = "+" OPTIONS_SHORT "ap:t:G:C:e:F:c:o:q",
+		.shorts = "+" OPTIONS_SHORT "ap:t:G:C:e:F:c:o:qz::",
 		.longs = longs,
 	};
 	int option, status;
@@ -290,6 +309,7 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	*options = (struct record_options){
 		.frequency = FREQUENCY,
 		.output = LOAD_DEFAULT,
+		.level = LEVEL,
 	};
 	while ((option = options_next(&known, argc, argv)) != -1) {
 		status = parse_option(options, option);

@@ -41,7 +41,8 @@ enum record_chains {
  * @switch_seconds: the same in seconds, or 0.
  * @switch_signal: whether SIGUSR2 begins another file.
  * @output: the file.
- * @stack_map: whether equal stacks are collected once, and records are compressed.
+ * @stack_map: whether equal stacks are collected once.
+ * @level: of compression; 0 for none.
  * @build_id: whether the files that samples are in are kept.
  * @no_attach: whether nothing is to be attached.
  * @copies: whether stacks that are cut are to be copied, to be completed later.
@@ -67,6 +68,7 @@ struct record_options {
 	bool switch_signal;
 	const char *output;
 	bool stack_map;
+	uint32_t level;
 	bool build_id;
 	bool no_attach;
 	bool copies;

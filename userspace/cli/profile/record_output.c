@@ -124,8 +124,9 @@ static uint32_t writer_flags(const struct record_options *options)
 			 SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
 			 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS;
 
-	if (options->stack_map)
-		flags |= SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED;
+	if (options->level)
+		flags |= SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |
+			 SFRAME_UNWIND_PROFILE_WRITE_LEVEL(options->level);
 	for (uint32_t i = 0; i < options->nr_events; i++)
 		if (options->events[i].attr.type == PERF_TYPE_TRACEPOINT)
 			flags |= SFRAME_UNWIND_PROFILE_WRITE_RAW;
