@@ -4,12 +4,13 @@
  * stacks through it until one is whole: a thread that the C++ library has started.
  *
  * usage: latency_program run LIBRARY START   LIBRARY is a libstdc++.so.6, START a time
+ *        latency_program work LIBRARY MS     MS: milliseconds
  *        latency_program copy FROM TO NUMBER copy a file, with a build ID of its own
  *        latency_program time                print the time in nanoseconds
  *
  * "run" prints one line: milliseconds from START to the first stack, from there to the
  * first whole stack, how many stacks were not whole, and how many of these ended where no
- * rule is known.
+ * rule is known. "work" takes none: the thread, named "working", computes for that long.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -76,10 +78,21 @@ static void take_stacks(int client)
 	seen.whole = now();
 }
 
+static void work(uint64_t ns)
+{
+	const uint64_t until = now() + ns;
+
+	prctl(PR_SET_NAME, "working");
+	while (now() < until)
+		;
+	_exit(0);
+}
+
 /* A std::thread::_State as the C++ library sees it: destructors and _M_run(). */
 struct state {
 	void *const *functions;
 	int client;
+	uint64_t work_ns;
 };
 
 static void end(struct state *state)
@@ -89,6 +102,8 @@ static void end(struct state *state)
 
 static void run(struct state *state)
 {
+	if (state->work_ns)
+		work(state->work_ns);
 	take_stacks(state->client);
 	printf("%.1f %.1f %u %u\n", (seen.first - seen.start) / 1e6,
 	       (seen.whole - seen.first) / 1e6, seen.not_whole, seen.no_rule);
@@ -99,10 +114,10 @@ static void run(struct state *state)
 /* std::thread::_M_start_thread(std::unique_ptr<_State>, void (*)()) */
 #define START_THREAD "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE"
 
-static int load_and_run(const char *library)
+static int load_and_run(const char *library, uint64_t work_ns)
 {
 	static void *const functions[] = { end, end, run };
-	struct state state = { .functions = functions };
+	struct state state = { .functions = functions, .work_ns = work_ns };
 	struct state *pointer = &state;
 	void (*start)(pthread_t *thread, struct state **state,
 		      void (*depend)(void));
@@ -163,8 +178,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 5 && !strcmp(argv[1], "copy"))
 		return copy(argv[2], argv[3], argv[4]);
+	if (argc == 4 && !strcmp(argv[1], "work"))
+		return load_and_run(argv[2], strtoull(argv[3], NULL, 10) * 1000000);
 	if (argc != 4 || strcmp(argv[1], "run"))
 		return 2;
 	seen.start = strtoull(argv[3], NULL, 10);
-	return load_and_run(argv[2]);
+	return load_and_run(argv[2], 0);
 }

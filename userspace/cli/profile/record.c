@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@
 #include "sframe_unwind.h"
 
 #define ROUND_MS	100	/* between two readings */
+#define NICENESS	(-10)	/* while samples are read */
 #define FLUSH_S		1	/* what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
 #define COMPLETE_MS	60000	/* to complete stacks at the end */
@@ -346,6 +349,23 @@ static int run(struct record *record)
 	       CLI_TROUBLE : CLI_OK;
 }
 
+/*
+ * On a machine where many programs are busy, samples would not be read in time: copies of
+ * stacks have only half of the ring. Children do not inherit this. A priority that was
+ * chosen, as by nice(1), is left as it is.
+ */
+static void raise_priority(void)
+{
+	static const struct sched_param none;
+
+	errno = 0;
+	if (sched_getscheduler(0) != SCHED_OTHER ||
+	    getpriority(PRIO_PROCESS, 0) || errno)
+		return;
+	if (!sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none))
+		setpriority(PRIO_PROCESS, 0, NICENESS);
+}
+
 static int prepare(struct record *record)
 {
 	struct record_options *options = &record->options;
@@ -398,6 +418,8 @@ static int prepare(struct record *record)
 		status = record_output_open(&record->output, options,
 					    record->files, record->jit,
 					    record->copies, &is_interrupted);
+	if (!status)
+		raise_priority();
 	return status;
 }
 
