@@ -37,7 +37,8 @@
  * @by_start: entries with a range, in the order of their addresses.
  * @nr: number of entries in @by_key; written under @lock.
  * @nr_ranges: number of entries in @by_start; written under @lock.
- * @last_range: id of the last entry ever added to it; written under @lock.
+ * @last_range: id of the last entry with a range ever added to it; written under @lock.
+ * @last_final: id of the last one whose range is_final; written under @lock.
  * @changed: stamp of the last change; written under @lock.
  * @is_over: its space has been freed; set once.
  * @rcu: frees the table after a grace period.
@@ -50,6 +51,7 @@ struct sfu_attach_table {
 	unsigned long nr;
 	unsigned long nr_ranges;
 	u64 last_range;
+	u64 last_final;
 	atomic64_t changed;
 	bool is_over;
 	struct rcu_head rcu;
@@ -239,6 +241,8 @@ static int add_range_entry(struct sfu_attach_table *table,
 	rb_add(&entry->node, &table->by_start, is_range_before);
 	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
 	WRITE_ONCE(table->last_range, entry->id);
+	if (entry->range.is_final)
+		WRITE_ONCE(table->last_final, entry->id);
 	mark_table_changed(table);
 	return 0;
 }
@@ -303,6 +307,13 @@ u64 sfu_attach_view_last_range(const struct sfu_attach_view *view)
 	const struct sfu_attach_table *own = READ_ONCE(view->own);
 
 	return own ? READ_ONCE(own->last_range) : 0;
+}
+
+u64 sfu_attach_view_last_final(const struct sfu_attach_view *view)
+{
+	const struct sfu_attach_table *own = READ_ONCE(view->own);
+
+	return own ? READ_ONCE(own->last_final) : 0;
 }
 
 struct sfu_image *sfu_attach_view_find_range(const struct sfu_attach_view *view,

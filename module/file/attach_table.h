@@ -113,6 +113,9 @@ bool sfu_attach_view_has_ranges(const struct sfu_attach_view *view);
  */
 u64 sfu_attach_view_last_range(const struct sfu_attach_view *view);
 
+/* The same of those whose range is_final: generated code is described to this space. */
+u64 sfu_attach_view_last_final(const struct sfu_attach_view *view);
+
 /*
  * Find the entry of @view whose range covers @address. Returns its image with
  * the references that sfu_image_share() takes, its range in *@range, and its id

@@ -193,7 +193,7 @@ static void take_user(struct sample *sample, struct scratch *scratch)
 	if (spec->max_files || sample->is_partial ||
 	    !sfu_walk_at_once(&user, sample->user_regs, sample->in_user,
 			      spec->max_depth, spec->fallback) ||
-	    (user.is_cut && sfu_sampler_copies(sampler, user.ip[user.nr - 1]))) {
+	    (user.is_cut && sfu_sampler_copies(sampler, user.ip[user.nr - 1], 0))) {
 		head->fields |= SFRAME_UNWIND_SAMPLE_COOKIE;
 		return;
 	}

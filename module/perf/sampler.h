@@ -213,10 +213,10 @@ void *sfu_sampler_reserve(struct sfu_sampler *sampler,
 			  struct sfu_sample_ring *ring, u32 size);
 
 /*
- * Returns whether the current process's stacks that are cut at @ip are to be copied. Any
- * context.
+ * Returns whether the current process's stacks that are cut at @ip are to be copied.
+ * @generated: see struct sfu_cut. Any context.
  */
-bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip);
+bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip, u64 generated);
 
 /*
  * Operations of the sampler as a consumer, see struct sfu_consumer_ops. Prepared are

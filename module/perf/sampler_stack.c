@@ -145,10 +145,15 @@ static u64 *locate_frames(struct sfu_sampler *sampler, const struct sfu_walk *wa
 	return places;
 }
 
-bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip)
+bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip, u64 generated)
 {
-	/* Another process may get the memory of the mm, but not soon the number. */
-	const u64 process = (uintptr_t)current->mm + ((u64)current->tgid << 48);
+	/*
+	 * Another process may get the memory of the mm, but not soon the number. Generated
+	 * code is replaced by other code in the same place: each section that is attached to
+	 * such code says that there are others to come.
+	 */
+	const u64 process = ((uintptr_t)current->mm + ((u64)current->tgid << 48)) ^
+			    generated << 1;
 
 	/* Not ktime_get_seconds(), which warns in NMIs while the system is suspended. */
 	return sampler->spec.copy_size &&
@@ -166,7 +171,8 @@ void sfu_sampler_prepare(struct sfu_consumer *consumer,
 
 	if (sampler->spec.copy_size) {
 		prepared->cut = sfu_cut_ends(&walk->cut, nr, stop);
-		if (prepared->cut && sfu_sampler_copies(sampler, walk->cut.ip))
+		if (prepared->cut &&
+		    sfu_sampler_copies(sampler, walk->cut.ip, walk->cut.generated))
 			prepared->copy = sfu_stack_copy_make(&walk->cut,
 							     sampler->spec.copy_size);
 	}

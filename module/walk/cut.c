@@ -19,17 +19,21 @@ u8 sfu_cut_flags(const struct sfu_lookup *lookup, const struct sfu_frame *frame)
 
 /*
  * Returns whether there may be a rule for @frame soon, although a lookup has failed with
- * @err and @rule: not if a section describes the code, and lacks the rule.
+ * @err and @rule: not if a section describes the code, and lacks the rule. Sets *@generated.
  */
 static bool may_get_rule(const struct sfu_lookup *lookup,
 			 const struct sfu_frame *frame, int err,
-			 const struct sfu_rule *rule)
+			 const struct sfu_rule *rule, u64 *generated)
 {
+	*generated = 0;
 	if (err != -ENOENT)
 		return err == -EINPROGRESS;
 	if (rule->flags & SFU_RULE_NONE)
 		return rule->flags & SFU_RULE_NO_SECTION;
-	return sfu_lookup_found_nothing(lookup, sfu_frame_pc(frame));
+	if (sfu_lookup_found_nothing(lookup, sfu_frame_pc(frame)))
+		return true;
+	*generated = sfu_lookup_found_generated(lookup, sfu_frame_pc(frame));
+	return *generated;
 }
 
 void sfu_cut_note(struct sfu_cut *cut, u32 nr, const struct sfu_lookup *lookup,
@@ -38,7 +42,7 @@ void sfu_cut_note(struct sfu_cut *cut, u32 nr, const struct sfu_lookup *lookup,
 	u8 reg;
 
 	cut->known = 0;
-	if (!may_get_rule(lookup, frame, err, rule))
+	if (!may_get_rule(lookup, frame, err, rule, &cut->generated))
 		return;
 	sfu_step_read_fp(frame, &user_stack);
 	cut->nr = nr;

@@ -230,6 +230,25 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match)
 	return err;
 }
 
+/* Returns whether the section in use, which covers @pc, was found to be of other code. */
+static bool is_of_other_code(const struct sfu_lookup *lookup)
+{
+	return lookup->used.section->is_final && lookup->below_failed;
+}
+
+u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc)
+{
+	if (!lookup->space)
+		return 0;
+	if (sfu_lookup_is_in(lookup, pc) ?
+		    !is_of_other_code(lookup) :
+		    /* Files have a section, if only a negative entry. */
+		    pc < lookup->nothing.start || pc >= lookup->nothing.end ||
+			    lookup->nothing.err != -ENOENT)
+		return 0;
+	return sfu_attach_view_last_final(&lookup->space->attached);
+}
+
 int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,
 		      struct sfu_layout *layout)
 {

@@ -63,6 +63,14 @@ static inline bool sfu_lookup_found_nothing(const struct sfu_lookup *lookup, u64
 }
 
 /*
+ * Returns whether sfu_lookup_rule(), which has found no rule for @pc, has found that the
+ * code was generated, and no section describes it, or only one of other code that was there
+ * before. There may be one soon if sections are attached to generated code of this process
+ * with UNCHANGED: then returns the id of the last one that ever was. Else returns 0.
+ */
+u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc);
+
+/*
  * Returns the id of the section that sfu_lookup_rule() used last, also if it
  * returned -ENOENT; 0 if it used none.
  */

@@ -132,10 +132,15 @@ static struct sfu_walk walk;
 static struct sfu_prepared prepared;
 static const struct sfu_request request = { .cookie = 77 };
 
+/* The last section that was attached to generated code. */
+static u64 generated;
+
 static void cut_at(u64 ip)
 {
 	walk.nr = NR_FRAMES;
-	walk.cut = (struct sfu_cut){ .nr = NR_FRAMES, .known = 0xffff, .ip = ip };
+	walk.cut = (struct sfu_cut){
+		.nr = NR_FRAMES, .known = 0xffff, .ip = ip, .generated = generated,
+	};
 	for (u32 i = 0; i < NR_FRAMES; i++) {
 		walk.ip[i] = i + 1 < NR_FRAMES ? 0x1000 * (i + 1) : ip;
 		walk.how[i] = i ? SFRAME_UNWIND_FRAME_SFRAME : SFRAME_UNWIND_FRAME_REGS;
@@ -189,7 +194,7 @@ static void for_two_minutes(void)
 		/* As the kernel's: it wraps soon. */
 		jiffies = start ? (u32)-60 * HZ : 0;
 		for (unsigned int i = 0; i < 120; i++, jiffies += HZ) {
-			EXPECT(sfu_sampler_copies(sampler, IP));
+			EXPECT(sfu_sampler_copies(sampler, IP, 0));
 			EXPECT(is_copied(IP));
 		}
 		copied = counts.of[SFU_SAMPLE_COPIED];
@@ -197,7 +202,7 @@ static void for_two_minutes(void)
 		EXPECT_EQ(nr_copies, 120);
 		EXPECT_EQ(counts.of[SFU_SAMPLE_NOT_COPIED], 0);
 		for (unsigned int i = 0; i < 10; i++, jiffies += 60 * HZ) {
-			EXPECT(!sfu_sampler_copies(sampler, IP));
+			EXPECT(!sfu_sampler_copies(sampler, IP, 0));
 			EXPECT(!is_copied(IP));
 		}
 		EXPECT_EQ(nr_copies, 120);
@@ -220,13 +225,29 @@ static void each_place(void)
 	EXPECT(is_copied(IP));
 	current = &tasks[0];
 	EXPECT(!is_copied(IP));
-	EXPECT(!sfu_sampler_copies(sampler, IP));
+	EXPECT(!sfu_sampler_copies(sampler, IP, 0));
+}
+
+/* Generated code: from the last time on that such code of the process has got a section. */
+static void generated_code(void)
+{
+	begin(COPY_SIZE);
+	for (generated = 1000; generated < 1010; generated++) {
+		EXPECT(is_copied(IP));
+		jiffies += 119 * HZ;
+		EXPECT(is_copied(IP));
+		jiffies += HZ;
+		EXPECT(!is_copied(IP));
+		EXPECT(!sfu_sampler_copies(sampler, IP, generated));
+		jiffies += 60 * HZ;
+	}
+	generated = 0;
 }
 
 static void only_if_asked_for(void)
 {
 	begin(0);
-	EXPECT(!sfu_sampler_copies(sampler, IP));
+	EXPECT(!sfu_sampler_copies(sampler, IP, 0));
 	EXPECT(!is_copied(IP));
 	EXPECT_EQ(counts.of[SFU_SAMPLE_COPIED] + counts.of[SFU_SAMPLE_NOT_COPIED], 0);
 	EXPECT(sampler->wake_due);
@@ -310,6 +331,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(for_two_minutes),
 		TAP_TEST(each_place),
+		TAP_TEST(generated_code),
 		TAP_TEST(only_if_asked_for),
 		TAP_TEST(written_without_the_lock),
 		TAP_TEST(room_for_other_records),

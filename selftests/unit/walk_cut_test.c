@@ -11,13 +11,14 @@
 
 /*
  * Code: with rules; of a file without a section; with one that lacks the rule; of a file that is
- * being read. And no code.
+ * being read; that was generated, and may get a section. And no code.
  */
 #define CODE	0x10000UL
 #define NOTHING	0x20000UL
 #define LACKS	0x30000UL
 #define READ	0x40000UL
 #define NO_CODE	0x50000UL
+#define GENERATED	0x60000UL
 
 bool is_killed;
 static u64 words[64];
@@ -95,6 +96,12 @@ bool sfu_lookup_found_nothing(const struct sfu_lookup *lookup, u64 pc)
 	return part_of(pc) == NOTHING;
 }
 
+u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc)
+{
+	(void)lookup;
+	return part_of(pc) == GENERATED ? 1234 : 0;
+}
+
 /* An address in this part of the code; bytes at it can be read. */
 static u64 in(u64 part)
 {
@@ -169,6 +176,25 @@ static void later_frame(void)
 	EXPECT_EQ(walk->cut.ip, in(READ));
 }
 
+/* Only there is told after which sections the code was generated. */
+static void generated_code(void)
+{
+	make_stack(3, GENERATED);
+	unwind();
+	EXPECT_EQ(walk->stop, SFRAME_UNWIND_STOP_NO_RULE);
+	EXPECT(ends());
+	EXPECT_EQ(walk->cut.nr, 4);
+	EXPECT_EQ(walk->cut.ip, in(GENERATED));
+	EXPECT_EQ(walk->cut.generated, 1234);
+	make_stack(3, NOTHING);
+	unwind();
+	EXPECT(ends());
+	EXPECT_EQ(walk->cut.generated, 0);
+	make_stack(3, LACKS);
+	unwind();
+	EXPECT(!ends());
+}
+
 /* Each walk comes after one that was cut at the same depth. */
 static void forgets_the_walk_before(void)
 {
@@ -238,6 +264,7 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(innermost_frame),
 		TAP_TEST(later_frame),
+		TAP_TEST(generated_code),
 		TAP_TEST(forgets_the_walk_before),
 		TAP_TEST(with_fallback),
 	};

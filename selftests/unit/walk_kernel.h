@@ -72,6 +72,7 @@ int sfu_lookup_rule(struct sfu_lookup *lookup, u64 pc, struct sfu_match *match);
 bool sfu_lookup_cached(struct sfu_lookup *lookup, u64 key, struct sfu_rule *rule);
 int sfu_lookup_check_code(struct sfu_lookup *lookup, u64 pc);
 bool sfu_lookup_found_nothing(const struct sfu_lookup *lookup, u64 pc);
+u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc);
 
 #define sfu_uprobe_original(ip)			(ip)
 #define sfu_uretprobe_original(at, ip)		((void)(at), (ip))

@@ -14,11 +14,14 @@
  * If copy_size was not 0, user stacks that are unwound when the thread returns to user
  * space have this if they end with SFRAME_UNWIND_STOP_NO_RULE or
  * SFRAME_UNWIND_STOP_PENDING, and a section may be attached for the code later: there is
- * none for this file yet, or it is being read. So user space can complete the stack
- * without the thread. There is none if a section describes the code and lacks the rule,
- * nor for code in anonymous memory. Stacks of a process that end in the same code are copied
- * for two minutes, as there may never be a section: see
- * struct sframe_unwind_sample_copy_stats.
+ * none for this file yet, or it is being read; or there is none for this code in anonymous
+ * memory yet, or only one of other code that was there before, and sections have been
+ * attached to such code of the process with SFRAME_UNWIND_ATTACH_UNCHANGED. So user space
+ * can complete the stack without the thread. There is none if a section describes the code
+ * and lacks the rule, nor for other code in anonymous memory. Stacks of a process that end in
+ * the same code are copied for two minutes, as there may never be a section: see
+ * struct sframe_unwind_sample_copy_stats. In anonymous memory, they are so again after each
+ * such section.
  *
  * It discloses what PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER of the same perf
  * event would.

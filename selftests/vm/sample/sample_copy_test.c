@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "attach_range.h"
 #include "process.h"
 #include "sampled.h"
 
@@ -308,6 +309,73 @@ TEST_F(copy, not_of_anonymous_code)
 	EXPECT_EQ(self->stats.stats.stacks - 1, self->stats.copied + self->stats.not_copied);
 	munmap(at, PAGE);
 	munmap(page, PAGE);
+}
+
+/* Make code at @at that writes to its argument, behind @nr bytes of nothing. */
+static bool make_code(unsigned char *at, unsigned int nr)
+{
+	/* movb $1, (%rdi); ret */
+	static const unsigned char code[] = { 0xc6, 0x07, 0x01, 0xc3 };
+
+	if (mprotect(at, PAGE, PROT_READ | PROT_WRITE))
+		return false;
+	memset(at, 0x90, nr);
+	memcpy(at + nr, code, sizeof(code));
+	return !mprotect(at, PAGE, PROT_READ | PROT_EXEC);
+}
+
+/*
+ * There will be sections for generated code of a process that has got some with UNCHANGED: for
+ * code that has none, and for other code where there was some that has one.
+ */
+TEST_F(copy, of_generated_code)
+{
+	unsigned char *at = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int client = open_client(0);
+	struct sframe_unwind_attach arg;
+	unsigned char copy[FAKE_SIZE];
+	unsigned int found = 0;
+
+	ASSERT_NE(MAP_FAILED, at);
+	ASSERT_NE(MAP_FAILED, pages);
+	madvise(pages, 3 * PAGE, MADV_NOHUGEPAGE);
+	ASSERT_TRUE(make_code(at, 0));
+	ASSERT_TRUE(make_code(at + PAGE, 2));
+	memcpy(copy, at, sizeof(copy));
+	arg = range_of(0, at, FAKE_SIZE, make_range_section());
+	arg.flags |= SFRAME_UNWIND_ATTACH_UNCHANGED;
+	arg.code = (uintptr_t)copy;
+	ASSERT_EQ(0, attach(client, &arg));
+	ASSERT_EQ(0, start_copies(&self->s, 64, 512, 0));
+	((void (*)(char *))(uintptr_t)at)(pages);
+	((void (*)(char *))(uintptr_t)(at + PAGE))(pages + PAGE);
+	ASSERT_TRUE(make_code(at, 1));
+	((void (*)(char *))(uintptr_t)at)(pages + 2 * PAGE);
+	stop(&self->s);
+	while (take(&self->s, &self->t) == 1) {
+		const __u64 ip = self->t.nr_user ? self->t.user[0] : 0;
+
+		/* The section is for this one. */
+		if (ip == (uintptr_t)at)
+			EXPECT_LT(1, self->t.nr_user);
+		if (ip != (uintptr_t)at + 1 && ip != (uintptr_t)at + PAGE + 2)
+			continue;
+		found++;
+		EXPECT_EQ(1, self->t.nr_user);
+		EXPECT_EQ(SFRAME_UNWIND_STOP_NO_RULE, self->t.head.stop);
+		ASSERT_NE(0, self->t.head.fields & SFRAME_UNWIND_SAMPLE_COPY);
+		EXPECT_COPY(&self->t);
+		EXPECT_EQ(1, self->t.copy.exact);
+		EXPECT_EQ(0xffff, self->t.copy.known);
+	}
+	EXPECT_EQ(2, found);
+	close(arg.sframe_fd);
+	close(client);
+	munmap(at, 2 * PAGE);
+	munmap(pages, 3 * PAGE);
 }
 
 /* Copies take half of a ring at most, and each stack that lacks one is counted. */
