@@ -12,6 +12,7 @@
 
 #include "userspace/cli/attach/code.h"
 #include "userspace/cli/attach/following.h"
+#include "userspace/cli/attach/told.h"
 
 struct descriptor {
 	uint32_t version;
@@ -68,6 +69,10 @@ extern unsigned char large_code[2 * LARGE_SIZE];	/* of objects with MUCH */
 /* What is attached, by places; and empty sections. */
 extern bool is_attached[MOST];
 extern unsigned int nr_attached, nr_watched;
+
+/* Sections that were told, and the last one. */
+extern struct told_code last_told;
+extern unsigned int nr_told;
 
 /* Make code at @place, which ends what is attached there. It is of the byte @place at first. */
 void make_code(unsigned int place, unsigned char byte);

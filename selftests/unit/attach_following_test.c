@@ -4,6 +4,7 @@
  * are tried in a look, whatever the others do.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "attach_following_scene.h"
 #include "attach_world.h"
@@ -276,6 +277,63 @@ static void large(void)
 	EXPECT_EQ(weight, 2 + 2 + 1);
 }
 
+/* --- telling */
+
+/* Each section that is attached is told once, with a time when its code was there. */
+static void tells(void)
+{
+	uint64_t before;
+
+	world.now += SECOND;
+	before = world.now;
+	announce(0, 10);
+	look();
+	EXPECT_EQ(nr_told, 10);
+	look();
+	EXPECT_EQ(nr_told, 10);
+	EXPECT_EQ(last_told.pid, getpid());
+	EXPECT_EQ(last_told.end - last_told.start, 16);
+	EXPECT(!memcmp((void *)(uintptr_t)last_told.start, objects[9].code, 16));
+	/* Not before it was copied: conversions take time before that. */
+	EXPECT_EQ(last_told.from, before + 10 * MS);
+	EXPECT(last_told.until >= last_told.from && last_told.until <= world.now);
+	/* The same code, with a section of another daemon. */
+	announce(1, 9);
+	look();
+	is_attached[0] = true;
+	announce(0, 10);
+	look();
+	EXPECT_EQ(nr_attached, 9);
+	EXPECT_EQ(nr_told, 11);
+}
+
+/* What gets no section for another reason is not told. */
+static void tells_nothing_else(void)
+{
+	static const enum kind kinds[] = {
+		BUSY, UNMAPPED, UNUSABLE, BREAKS, NO_MEMORY, TOO_MUCH, NOWHERE, LEAVES,
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		scene_begin();
+		kind_of[1] = kinds[i];
+		announce(1, 1);
+		look();
+		EXPECT_EQ(nr_told, 0);
+	}
+	scene_begin();
+	announce(1, 1);
+	make_code(1, 77);
+	look();
+	EXPECT_EQ(nr_told, 0);
+	if (!share_memory())
+		return;
+	kind_of[0] = OUTLIVED;
+	announce(0, 1);
+	look();
+	EXPECT_EQ(nr_told, 0);
+}
+
 /* The number of the process may be that of another one. */
 static void leaves(void)
 {
@@ -355,6 +413,8 @@ static const struct scene_case cases[] = {
 	{ no_time, "a worker that gets no CPU time" },
 	{ no_time_for_mappings, "mappings that take long to read" },
 	{ large, "two objects with much code" },
+	{ tells, "what is attached is told" },
+	{ tells_nothing_else, "what is not, is not" },
 	{ leaves, "a process that ends while its code is attached to" },
 	{ is_outlived, "one whose memory another process keeps" },
 	{ no_copy, "code that cannot be copied" },

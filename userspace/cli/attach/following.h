@@ -82,6 +82,7 @@ struct tried_object {
  * @has_again: there was no room for one that has been tried before.
  * @next: where the next look goes on: the first object that there was no room for; or 0.
  * @ends_at: when all time is over.
+ * @code_at: when the code of new objects began to be looked at.
  */
 struct following {
 	const struct reader_request *request;
@@ -104,6 +105,7 @@ struct following {
 	bool has_again;
 	uint64_t next;
 	uint64_t ends_at;
+	uint64_t code_at;
 };
 
 /*
@@ -173,6 +175,12 @@ bool following_convert(struct following *following, struct reader_reply *reply);
  * tried.
  */
 bool following_attach(struct following *following, struct reader_reply *reply);
+
+/* --- following_tell.c */
+
+/* Tell whoever has asked for it that the object's code has a section, the file @section. */
+void following_tell(const struct following *following, const struct new_object *object,
+		    int section);
 
 /* --- following_usable.c */
 

@@ -73,11 +73,17 @@ static int attach(const struct following *following, struct new_object *object)
 		err = -ENOMEM;
 	else if (ioctl(READER_DEVICE, SFRAME_UNWIND_IOC_ATTACH, &arg))
 		err = -errno;
-	close(arg.sframe_fd);
-	if (!err && !is_there(following, object)) {
-		reader_code_detach(arg.id);
-		err = -ESRCH;
+	/* If others have a section there, the kernel has looked at the mapping before. */
+	if (!err || err == -EEXIST) {
+		if (is_there(following, object)) {
+			following_tell(following, object, arg.sframe_fd);
+		} else {
+			if (!err)
+				reader_code_detach(arg.id);
+			err = -ESRCH;
+		}
 	}
+	close(arg.sframe_fd);
 	object->range.id = arg.id;
 	return err;
 }
@@ -314,6 +320,7 @@ static void attach_objects(struct following *following)
 {
 	bool has_any = false;
 
+	following->code_at = now_ns();
 	for (unsigned int i = 0; i < following->nr; i++) {
 		struct new_object *object = &following->objects[i];
 

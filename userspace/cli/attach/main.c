@@ -382,7 +382,8 @@ static int open_session(struct session *session)
 	jobs_init(jobs);
 	jobs->users = users_create("/etc/subuid");
 	jobs->known = known_files_create(detach, session);
-	jobs->readers = readers_create(session->device, jobs_told, jobs);
+	jobs->readers = readers_create(session->device, session->options.code_fd,
+				       jobs_told, jobs);
 	jobs->is_polling = session->options.poll_ms;
 	if (!jobs->users || !jobs->known || !jobs->readers ||
 	    (session->has_code && !jobs_begin_code(jobs)))

@@ -63,6 +63,7 @@ static int parse(struct options *options, struct watch *watch, int argc,
 {
 	static const struct option longs[] = {
 		{ "all", no_argument, NULL, 'a' },
+		{ "code-fd", required_argument, NULL, 'c' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "poll", required_argument, NULL, 'P' },
 		{ "quiet", no_argument, NULL, 'q' },
@@ -74,6 +75,7 @@ static int parse(struct options *options, struct watch *watch, int argc,
 	int option;
 
 	options->ready_fd = -1;
+	options->code_fd = -1;
 	while ((option = getopt_long(argc, argv, "ap:qv", longs, NULL)) != -1) {
 		switch (option) {
 		case 'a':
@@ -95,6 +97,12 @@ static int parse(struct options *options, struct watch *watch, int argc,
 				return usage_error("attach",
 						   "bad file descriptor");
 			options->ready_fd = number;
+			break;
+		case 'c':
+			if (parse_number(optarg, 0, INT_MAX, &number))
+				return usage_error("attach",
+						   "bad file descriptor");
+			options->code_fd = number;
 			break;
 		case 'v':
 			options->is_verbose = true;

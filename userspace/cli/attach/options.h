@@ -11,12 +11,14 @@
  *
  * @poll_ms: milliseconds between passes through /proc; 0 to use perf events.
  * @ready_fd: descriptor to write "ready" to, or -1.
+ * @code_fd: socket to tell announced code, see told.h, or -1.
  */
 struct options {
 	bool is_quiet;
 	bool is_verbose;
 	unsigned int poll_ms;
 	int ready_fd;
+	int code_fd;
 };
 
 /*

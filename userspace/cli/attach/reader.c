@@ -37,6 +37,7 @@ struct reader {
 struct readers {
 	struct reader readers[READERS_MAX_ALL];
 	int device;
+	int code_fd;
 	reader_told_fn told;
 	void *data;
 };
@@ -46,13 +47,14 @@ struct readers {
 
 static const int no_fds[2] = { -1, -1 };
 
-struct readers *readers_create(int device, reader_told_fn told, void *data)
+struct readers *readers_create(int device, int code_fd, reader_told_fn told, void *data)
 {
 	struct readers *readers = calloc(1, sizeof(*readers));
 
 	if (!readers)
 		return NULL;
 	readers->device = device;
+	readers->code_fd = code_fd;
 	readers->told = told;
 	readers->data = data;
 	for (size_t i = 0; i < READERS_MAX_ALL; i++)
@@ -66,6 +68,7 @@ static int start(const struct readers *readers, struct reader *reader)
 		[0] = -1, [1] = -1, [2] = -1,
 		[READER_SOCKET] = -1,
 		[READER_DEVICE] = readers->device,
+		[READER_TOLD] = readers->code_fd,
 	};
 	const struct child_spec spec = {
 		.run = reader_run,

@@ -53,7 +53,7 @@ typedef void (*reader_told_fn)(void *data, void *job, struct user *user,
 			       const int fds[2]);
 
 /* @device: the client of the module that all attachments belong to. */
-struct readers *readers_create(int device, reader_told_fn told, void *data);
+struct readers *readers_create(int device, int code_fd, reader_told_fn told, void *data);
 
 /* Kill all readers, without waiting for them. */
 void readers_free(struct readers *readers);

@@ -362,6 +362,7 @@ struct reader_reply {
 /* Descriptors of a reader; 0 to 2 are /dev/null. */
 #define READER_SOCKET	3
 #define READER_DEVICE	4
+#define READER_TOLD	5	/* where announced code is told, see told.h; or /dev/null */
 
 /* Main loop of a reader. Returns when the socket is closed. */
 int reader_run(void *data);
