@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@
  * @has_own: whether this process is among them.
  * @has_ended: whether one that has ended is.
  * @files: files that the daemon may open.
+ * @has_told: whether it could tell announced code.
  * @is_deaf: set for the daemon: it does not end when it is told to.
  */
 static struct got {
@@ -36,6 +38,7 @@ static struct got {
 	bool has_own;
 	bool has_ended;
 	rlim_t files;
+	bool has_told;
 	bool is_deaf;
 } *got;
 
@@ -75,6 +78,8 @@ int attach_main(int argc, char **argv)
 		got->files = limit.rlim_cur;
 	for (int i = 0; i < argc; i++) {
 		got->has_all |= !strcmp(argv[i], "--all");
+		if (!strncmp(argv[i], "--code-fd=", 10))
+			got->has_told |= send(atoi(argv[i] + 10), "code", 4, 0) == 4;
 		if (!strcmp(argv[i], "-p") && strlen(argv[i + 1]) < 128 << 10)
 			take_list(argv[i + 1]);
 	}
@@ -98,6 +103,27 @@ static void all(void)
 	EXPECT(attach(NULL));
 	EXPECT(got->has_all);
 	EXPECT_EQ(got->nr, 0);
+}
+
+static void telling(void)
+{
+	static const volatile sig_atomic_t is_interrupted;
+	int code = -1, status = -1;
+	char text[8] = "";
+	pid_t pid;
+
+	*got = (struct got){ 0 };
+	pid = attaching_start_telling("test", &code, true, &is_interrupted);
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+	EXPECT(got->has_all);
+	EXPECT(got->has_told);
+	EXPECT_EQ(recv(code, text, sizeof(text), MSG_DONTWAIT), 4);
+	EXPECT(!strcmp(text, "code"));
+	/* Nobody else has it open. */
+	EXPECT_EQ(recv(code, text, sizeof(text), MSG_DONTWAIT), 0);
+	close(code);
+	EXPECT(attach(NULL));
+	EXPECT(!got->has_told);
 }
 
 static void one(void)
@@ -166,6 +192,7 @@ int main(void)
 {
 	static const struct tap_test tests[] = {
 		TAP_TEST(all),
+		TAP_TEST(telling),
 		TAP_TEST(one),
 		TAP_TEST(one_has_ended),
 		TAP_TEST(many),

@@ -6,15 +6,21 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "random.h"
 #include "sframe_unwind.h"
 #include "sframe_unwind_writer.h"
 #include "tap.h"
 #include "userspace/cli/attach/clock.h"
+#include "userspace/cli/attach/told.h"
 #include "userspace/cli/profile/copies.h"
+#include "userspace/cli/profile/copy_code.h"
 #include "userspace/cli/profile/copy_sections.h"
 #include "userspace/cli/profile/inspect.h"
+#include "userspace/worker/message.h"
 
 #define TEXT	0x401000UL	/* three functions of 256 bytes, and two more */
 #define SIGNAL	0x401400UL	/* a signal trampoline */
@@ -28,6 +34,9 @@
 static unsigned char *bytes;
 static size_t size;
 static struct sfu_table table;
+
+/* The same section for code at 0: TEXT is its address. */
+static unsigned char *at_zero;
 
 /* A copy, in memory of just its size. */
 static struct sframe_unwind_stack_copy *copy;
@@ -72,6 +81,8 @@ static void write_section(void)
 	size = sframe_unwind_writer_size(writer);
 	bytes = malloc(size);
 	EXPECT_EQ(sframe_unwind_writer_write(writer, bytes, size, 0), (ssize_t)size);
+	at_zero = malloc(size);
+	EXPECT_EQ(sframe_unwind_writer_write(writer, at_zero, size, TEXT), (ssize_t)size);
 	sframe_unwind_writer_free(writer);
 	section = (struct sfu_bytes){ .size = size, .copy = bytes };
 	EXPECT_EQ(sfu_table_open(&table, &section, &defect), 0);
@@ -428,8 +439,9 @@ static void map_one(struct copies *copies, uint32_t pid, uint64_t time, unsigned
 	copies_follow(copies, &record, NULL);
 }
 
-/* How often processes were looked at. */
+/* How often processes were looked at, and what they have instead of "a". */
 static unsigned int nr_looks;
+static const char *first_name = "/lib/a";
 
 bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 {
@@ -440,6 +452,8 @@ bool inspect_process(pid_t pid, bool has_names, inspect_fn fn, void *data)
 	time_ns++;
 	for (unsigned int i = 0; i < 3; i++) {
 		record = map_of(pid, 0, i, LOAD + i * 0x10000);
+		if (!i)
+			record.map.name = first_name;
 		fn(data, &record);
 	}
 	time_ns++;
@@ -464,7 +478,7 @@ static void follow(struct copies *copies)
 
 static struct copies *begin(void)
 {
-	struct copies *copies = copies_create("test");
+	struct copies *copies = copies_create("test", NULL);
 
 	follow(copies);
 	copies_begin_round(copies, UINT64_MAX);
@@ -575,7 +589,7 @@ static void depth_of_all(void)
 /* What has been mapped is told only after the stack that is in it. */
 static void mapped_last(void)
 {
-	struct copies *copies = copies_create("test");
+	struct copies *copies = copies_create("test", NULL);
 	struct copied_stack *stack;
 
 	copies_begin_round(copies, UINT64_MAX);
@@ -593,7 +607,7 @@ static void mapped_last(void)
 /* A process that nothing is known of. */
 static void unknown_process(void)
 {
-	struct copies *copies = copies_create("test");
+	struct copies *copies = copies_create("test", NULL);
 	struct copied_stack *stack;
 
 	copies_begin_round(copies, UINT64_MAX);
@@ -822,7 +836,7 @@ static void looked_at_again(void)
 	static const struct sframe_unwind_profile_record lost = {
 		.kind = SFRAME_UNWIND_PROFILE_LOST, .lost = 1,
 	};
-	struct copies *copies = copies_create("test");
+	struct copies *copies = copies_create("test", NULL);
 	uint64_t before;
 
 	for (unsigned int i = 0; i < 3; i++)
@@ -841,6 +855,166 @@ static void looked_at_again(void)
 		EXPECT(completes(copies, time_ns));
 		EXPECT_EQ(nr_looks, i);
 	}
+	copies_free(copies);
+}
+
+/* --- code that was generated */
+
+#define CODE_SIZE	0x1000UL
+
+static int teller;
+
+/* As "a" was mapped, which is not there any more. */
+static struct copies *begin_generated(void)
+{
+	struct sframe_unwind_profile_record map = map_of(7, 0, 0, LOAD);
+	struct copies *copies;
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		abort();
+	teller = sockets[1];
+	copies = copies_create("test", copy_code_create(sockets[0]));
+	for (unsigned int i = 0; i < 3; i++)
+		state_of[i] = COPY_SECTION_HERE;
+	state_of[0] = COPY_SECTION_NONE;
+	time_ns += SECOND;
+	copies_begin_round(copies, time_ns - 10);
+	follow_at(copies, time_ns - 9);
+	map.time = time_ns - 8;
+	map.map.name = "//anon";
+	copies_follow(copies, &map, NULL);
+	copies_begin_round(copies, time_ns);
+	return copies;
+}
+
+static void end_generated(struct copies *copies)
+{
+	close(teller);
+	copies_free(copies);
+}
+
+/* The section of TEXT is told for the code at LOAD. */
+static void tell(uint64_t from, uint64_t until)
+{
+	const struct told_code told = {
+		.pid = 7, .start = LOAD, .end = LOAD + 256, .from = from, .until = until,
+		.size = size,
+	};
+	const int fds[2] = { memfd_create("test", MFD_CLOEXEC), -1 };
+
+	if (write(fds[0], at_zero, size) != (ssize_t)size ||
+	    message_send(teller, &told, sizeof(told), NULL, 0, fds))
+		abort();
+	close(fds[0]);
+}
+
+/* Its memory becomes executable again. */
+static void generate_anew(struct copies *copies, uint64_t time)
+{
+	struct sframe_unwind_profile_record map = map_of(7, time, 0, LOAD);
+
+	map.map.name = "//anon";
+	copies_follow(copies, &map, NULL);
+}
+
+/* The section is told after the stack, and its code has been there since before it. */
+static void generated_code(void)
+{
+	struct copies *copies = begin_generated();
+	struct copied_stack *stack;
+
+	time_of = time_ns;
+	stack = add_and_go(copies, 128);
+	EXPECT(stack);
+	EXPECT(copies_are_left(copies));
+	time_ns += 100 * MS;
+	tell(time_ns - 5, time_ns - 2);
+	/* Other code may have been there, which is not known yet. */
+	copies_begin_round(copies, time_ns - 3);
+	copies_work(copies, false);
+	EXPECT(!copies_next(copies));
+	copies_begin_round(copies, time_ns);
+	copies_work(copies, false);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(stack->is_complete);
+	EXPECT_EQ(stack->walk.nr, 2);
+	/* Later stacks, too: they may have been on their way. */
+	EXPECT(completes(copies, time_ns));
+	end_generated(copies);
+}
+
+/* Code that was freed, with other code in its place when it is looked at; and the reverse. */
+static void generated_code_of_another_time(void)
+{
+	struct copies *copies = begin_generated();
+	struct copied_stack *stack;
+	uint64_t first = time_ns;
+
+	time_of = first;
+	stack = add_and_go(copies, 128);
+	time_ns += 100 * MS;
+	generate_anew(copies, time_ns - 6);
+	tell(time_ns - 5, time_ns - 2);
+	copies_begin_round(copies, time_ns);
+	copies_work(copies, false);
+	EXPECT(!copies_next(copies));
+	EXPECT(completes(copies, time_ns - 6));
+	EXPECT(completes(copies, time_ns));
+	generate_anew(copies, time_ns + 1);
+	copies_begin_round(copies, time_ns + 1);
+	time_ns += 3 * SECOND + 2;
+	copies_work(copies, false);
+	EXPECT(copies_next(copies) == stack);
+	EXPECT(!stack->is_complete);
+	copies_remove(copies, stack);
+	time_of = time_ns;
+	stack = add_and_go(copies, 128);
+	EXPECT(stack && !copies_next(copies));
+	time_of = 2;
+	end_generated(copies);
+}
+
+/* What was lost may have been other code. */
+static void changes_of_generated_code_are_lost(void)
+{
+	static const struct sframe_unwind_profile_record lost = {
+		.kind = SFRAME_UNWIND_PROFILE_LOST, .lost = 1,
+	};
+	struct copies *copies = begin_generated();
+
+	tell(time_ns - 5, time_ns - 2);
+	copies_begin_round(copies, time_ns);
+	EXPECT(completes(copies, time_ns));
+	time_ns += 10;
+	copies_follow(copies, &lost, NULL);
+	copies_begin_round(copies, time_ns);
+	/* The process is looked at: there still is generated code. */
+	first_name = "//anon";
+	EXPECT(!completes(copies, time_ns));
+	time_of = time_ns;
+	EXPECT(add_and_go(copies, 128));
+	EXPECT(!copies_next(copies));
+	tell(time_ns - 1, time_ns);
+	copies_begin_round(copies, time_ns);
+	copies_work(copies, false);
+	EXPECT(copies_next(copies));
+	EXPECT(copies_next(copies)->is_complete);
+	time_of = 2;
+	first_name = names[0];
+	end_generated(copies);
+}
+
+/* Without a daemon that tells, such stacks are not kept. */
+static void nobody_tells(void)
+{
+	struct copies *copies = begin();
+
+	generate_anew(copies, 2);
+	copies_begin_round(copies, UINT64_MAX);
+	time_of = 3;
+	EXPECT(!add(copies, 128));
+	time_of = 2;
 	copies_free(copies);
 }
 
@@ -987,6 +1161,10 @@ int main(void)
 		TAP_TEST(changes_are_lost),
 		TAP_TEST(later_changes_are_lost),
 		TAP_TEST(looked_at_again),
+		TAP_TEST(generated_code),
+		TAP_TEST(generated_code_of_another_time),
+		TAP_TEST(changes_of_generated_code_are_lost),
+		TAP_TEST(nobody_tells),
 		TAP_TEST(not_followed_any_more),
 		TAP_TEST(in_the_wrong_order),
 		TAP_TEST(replaced_file),

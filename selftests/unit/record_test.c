@@ -37,15 +37,20 @@ void attaching_end(pid_t pid)
 	(void)pid;
 }
 
-pid_t attaching_start(const char *command, const struct attaching_pids *pids,
-		      bool is_quiet,
-		      const volatile sig_atomic_t *is_interrupted)
+pid_t attaching_start_telling(const char *command, int *code, bool is_quiet,
+			      const volatile sig_atomic_t *is_interrupted)
 {
 	(void)command;
-	(void)pids;
+	(void)code;
 	(void)is_quiet;
 	(void)is_interrupted;
 	return 0;
+}
+
+struct copy_code *copy_code_create(int socket)
+{
+	(void)socket;
+	return NULL;
 }
 
 void command_end(struct command *command)
@@ -89,8 +94,9 @@ void copies_begin_round(struct copies *copies, uint64_t until)
 	(void)until;
 }
 
-struct copies *copies_create(const char *command)
+struct copies *copies_create(const char *command, struct copy_code *code)
 {
+	(void)code;
 	(void)command;
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,10 +73,10 @@ static void raise_file_limit(uint32_t nr)
 }
 
 __attribute__((noreturn))
-static void run(pid_t parent, int ready, const struct attaching_pids *pids)
+static void run(pid_t parent, int ready, int code, const struct attaching_pids *pids)
 {
-	char fd[32];
-	char *argv[3 + 2 * (PIDS_MAX / PIDS_IN_ARGUMENT) + 2] = {
+	char fd[32], code_fd[32];
+	char *argv[4 + 2 * (PIDS_MAX / PIDS_IN_ARGUMENT) + 2] = {
 		"attach", "-q", fd, "--all",
 	};
 	int argc = 4;
@@ -85,6 +86,11 @@ static void run(pid_t parent, int ready, const struct attaching_pids *pids)
 		if (argc == 3)
 			_exit(CLI_OK);
 		raise_file_limit(pids->nr + FILES_OTHER);
+	}
+	if (code >= 0) {
+		fcntl(code, F_SETFD, 0);
+		snprintf(code_fd, sizeof(code_fd), "--code-fd=%d", code);
+		argv[argc++] = code_fd;
 	}
 	argv[argc] = NULL;
 	/* Ctrl-C ends the command; that ends the daemon. */
@@ -122,8 +128,9 @@ void attaching_wait(const char *command, int ready, bool is_quiet,
 	close(ready);
 }
 
-pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
-		      int *ready)
+/* As attaching_begin(); @code: where it is to tell announced code, or -1. */
+static pid_t begin(const char *command, const struct attaching_pids *pids, int code,
+		   int *ready)
 {
 	const pid_t parent = getpid();
 	int pipes[2];
@@ -135,7 +142,7 @@ pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
 	}
 	pid = fork();
 	if (!pid)
-		run(parent, pipes[1], pids);
+		run(parent, pipes[1], code, pids);
 	close(pipes[1]);
 	*ready = pipes[0];
 	if (pid < 0) {
@@ -143,6 +150,12 @@ pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
 		close(pipes[0]);
 	}
 	return pid;
+}
+
+pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
+		      int *ready)
+{
+	return begin(command, pids, -1, ready);
 }
 
 pid_t attaching_start(const char *command, const struct attaching_pids *pids,
@@ -154,6 +167,27 @@ pid_t attaching_start(const char *command, const struct attaching_pids *pids,
 
 	if (pid > 0)
 		attaching_wait(command, ready, is_quiet, is_interrupted);
+	return pid;
+}
+
+pid_t attaching_start_telling(const char *command, int *code, bool is_quiet,
+			      const volatile sig_atomic_t *is_interrupted)
+{
+	int sockets[2], ready;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		complain("%s: %s", command, strerror(errno));
+		return -1;
+	}
+	pid = begin(command, NULL, sockets[1], &ready);
+	close(sockets[1]);
+	if (pid < 0) {
+		close(sockets[0]);
+		return -1;
+	}
+	*code = sockets[0];
+	attaching_wait(command, ready, is_quiet, is_interrupted);
 	return pid;
 }
 

@@ -45,6 +45,13 @@ pid_t attaching_start(const char *command, const struct attaching_pids *pids,
 		      const volatile sig_atomic_t *is_interrupted);
 
 /*
+ * The same for all processes; *@code is set to a socket where it tells announced code that it
+ * has attached to, see cli/attach/told.h.
+ */
+pid_t attaching_start_telling(const char *command, int *code, bool is_quiet,
+			      const volatile sig_atomic_t *is_interrupted);
+
+/*
  * End it, which detaches everything; kill it if that takes more than 5 seconds. 0 and -1 do
  * nothing.
  */

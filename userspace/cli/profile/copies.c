@@ -4,6 +4,7 @@
 
 #include "cli/attach/clock.h"
 #include "cli/profile/copies.h"
+#include "cli/profile/copy_code.h"
 #include "cli/profile/copy_look.h"
 #include "cli/profile/copy_sections.h"
 #include "cli/profile/history.h"
@@ -41,6 +42,7 @@ TAILQ_HEAD(copied_list, copied_stack);
  * @command: for messages.
  * @history: what processes have mapped.
  * @sections: SFrame data for that.
+ * @code: the same for generated code, or NULL.
  * @look: at processes when what they have mapped was forgotten.
  * @waiting: stacks that are not over.
  * @over: those that are.
@@ -54,6 +56,7 @@ struct copies {
 	const char *command;
 	struct history *history;
 	struct copy_sections *sections;
+	struct copy_code *code;
 	struct copy_look *look;
 	struct copied_list waiting;
 	struct copied_list over;
@@ -64,16 +67,19 @@ struct copies {
 	uint64_t resume;
 };
 
-struct copies *copies_create(const char *command)
+struct copies *copies_create(const char *command, struct copy_code *code)
 {
 	struct copy_sections *sections = copy_sections_create(command);
 	struct copies *copies;
 
-	if (!sections)
+	if (!sections) {
+		copy_code_free(code);
 		return NULL;
+	}
 	copies = table_allocate(sizeof(*copies));
 	copies->command = command;
 	copies->sections = sections;
+	copies->code = code;
 	copies->history = history_create(HISTORY_MAX);
 	copies->look = copy_look_create();
 	TAILQ_INIT(&copies->waiting);
@@ -105,6 +111,7 @@ void copies_free(struct copies *copies)
 	       (stack = TAILQ_FIRST(&copies->over)))
 		copies_remove(copies, stack);
 	copy_sections_free(copies->sections);
+	copy_code_free(copies->code);
 	history_free(copies->history);
 	copy_look_free(copies->look);
 	free(copies);
@@ -128,6 +135,7 @@ void copies_follow(struct copies *copies,
 	}
 	history_add_file(copies->history, record, inode);
 	copy_look_follow(copies->look, record);
+	copy_code_follow(copies->code, record);
 }
 
 /* The stack is over: completed, or cut for good. */
@@ -162,6 +170,7 @@ static void forget(struct copies *copies)
 	copies->sections = copy_sections_create(copies->command);
 	copies->history = history_create(HISTORY_MAX);
 	copy_look_begin(copies->look);
+	copy_code_forget(copies->code, copies->since);
 	copies->is_lost = false;
 }
 
@@ -176,6 +185,23 @@ static bool is_doubtful(const struct copies *copies)
 }
 
 /*
+ * Find the section for the code that process @pid had at @pc, in @mapping, at @time. *@number is
+ * set to a number that no other section has.
+ */
+static enum copy_section find_section(struct copies *copies, uint32_t pid, uint64_t time,
+				      uint64_t pc, const struct mapping *mapping,
+				      struct sfu_table *table, uint32_t *number)
+{
+	const struct history_object *object = history_object(copies->history, mapping->object);
+
+	if (is_generated(object->name))
+		return copy_code_find(copies->code, pid, time, pc, table, number);
+	*number = mapping->object + 1;
+	return copies->sections ? copy_sections_find(copies->sections, pc, mapping, object, pid,
+						     table) : COPY_SECTION_NONE;
+}
+
+/*
  * Take a step. Returns whether there is another one to be taken at once. Otherwise, the
  * stack may be over.
  */
@@ -186,18 +212,17 @@ static bool step(struct copies *copies, struct copied_stack *stack)
 	enum copy_section section = COPY_SECTION_NONE;
 	enum copy_step step = COPY_CUT;
 	struct sfu_table table;
+	uint32_t number;
 
-	if (!mapping)
+	if (mapping)
+		section = find_section(copies, stack->pid, stack->time, pc, mapping, &table,
+				       &number);
+	else
 		copy_look_at(copies->look, stack->pid);
-	if (mapping && copies->sections)
-		section = copy_sections_find(copies->sections, pc, mapping,
-					     history_object(copies->history,
-							    mapping->object),
-					     stack->pid, &table);
 	if (section == COPY_SECTION_LATER)
 		return false;
 	if (section == COPY_SECTION_HERE)
-		step = copy_walk_step(&stack->walk, &table, mapping->object + 1);
+		step = copy_walk_step(&stack->walk, &table, number);
 	if (step == COPY_STEPPED)
 		return true;
 	stack->is_complete = step != COPY_CUT;
@@ -225,15 +250,14 @@ static bool is_hopeless(struct copies *copies,
 	const struct mapping *mapping;
 	struct sfu_table table;
 	uint64_t version;
+	uint32_t number;
 
 	if (!copies->sections || copies->resume)
 		return true;
 	mapping = process_find(history_process(copies->history, record->pid, record->time,
 					       &version), pc);
-	return mapping && copy_sections_find(copies->sections, pc, mapping,
-					     history_object(copies->history,
-							    mapping->object),
-					     record->pid, &table) == COPY_SECTION_NONE;
+	return mapping && find_section(copies, record->pid, record->time, pc, mapping, &table,
+				       &number) == COPY_SECTION_NONE;
 }
 
 /*
@@ -290,6 +314,7 @@ void copies_begin_round(struct copies *copies, uint64_t until)
 		copies->resume = 0;
 		/* What was read in this round was not followed, either. */
 		copies->since = now_ns();
+		copy_code_forget(copies->code, copies->since);
 	}
 	if (is_doubtful(copies)) {
 		forget(copies);
@@ -297,6 +322,7 @@ void copies_begin_round(struct copies *copies, uint64_t until)
 	}
 	copy_look_take(copies->look, copies->history, until);
 	history_update_until(copies->history, until);
+	copy_code_take(copies->code, until);
 	TAILQ_FOREACH_REVERSE(stack, &copies->waiting, copied_list, age) {
 		if (!stack->is_new)
 			break;

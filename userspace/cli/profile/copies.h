@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks that the module has cut, because the files that they are in have just been loaded
- * and have no SFrame data yet: they are completed here, by the copies that it made, as soon
+ * Stacks that the module has cut, because the files that they are in have just been loaded,
+ * or their code generated, and there are no SFrame data yet: they are completed here, by the copies that it made, as soon
  * as there are the data.
  */
 #ifndef CLI_PROFILE_COPIES_H
@@ -15,6 +15,7 @@
 #include "include/sframe_unwind_profile.h"
 
 struct copies;
+struct copy_code;
 struct object_inode;
 struct ranges;
 struct sframe_unwind_sample_record;
@@ -61,8 +62,11 @@ struct copied_stack {
 	unsigned char *copy;
 };
 
-/* Returns NULL, after a message, if no stacks can be completed. */
-struct copies *copies_create(const char *command);
+/*
+ * Returns NULL, after a message, if no stacks can be completed. @code: sections of generated
+ * code, taken over; or NULL.
+ */
+struct copies *copies_create(const char *command, struct copy_code *code);
 
 /* The stacks that are left must have no samples. */
 void copies_free(struct copies *copies);

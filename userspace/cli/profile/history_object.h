@@ -5,6 +5,8 @@
 #ifndef CLI_PROFILE_HISTORY_OBJECT_H
 #define CLI_PROFILE_HISTORY_OBJECT_H
 
+#include <string.h>
+
 #include "cli/profile/table.h"
 #include "include/sframe_unwind_profile.h"
 
@@ -47,6 +49,12 @@ struct history_object {
 static inline bool is_file_name(const char *name)
 {
 	return name[0] == '/' && name[1] != '/';
+}
+
+/* Returns whether a mapping of this name is anonymous memory: code there was generated. */
+static inline bool is_generated(const char *name)
+{
+	return !strcmp(name, "//anon");
 }
 
 #endif /* CLI_PROFILE_HISTORY_OBJECT_H */

@@ -22,6 +22,7 @@
 #include "cli/profile/attaching.h"
 #include "cli/profile/command.h"
 #include "cli/profile/copies.h"
+#include "cli/profile/copy_code.h"
 #include "cli/profile/inspect.h"
 #include "cli/profile/record_output.h"
 #include "cli/profile/record_sampler.h"
@@ -370,7 +371,7 @@ static int prepare(struct record *record)
 {
 	struct record_options *options = &record->options;
 	char preload[2 * PATH_MAX];
-	int status = CLI_OK;
+	int status = CLI_OK, code = -1;
 
 	if (options->jit && preload_find(PRELOAD_JIT, preload, sizeof(preload)))
 		return CLI_TROUBLE;
@@ -385,8 +386,8 @@ static int prepare(struct record *record)
 				       options->jit ? preload : NULL,
 				       &is_interrupted);
 	if (!status && !options->no_attach) {
-		record->attach = attaching_start("record", NULL, options->quiet,
-						 &is_interrupted);
+		record->attach = attaching_start_telling("record", &code, options->quiet,
+							 &is_interrupted);
 		if (record->attach < 0)
 			return CLI_TROUBLE;
 	}
@@ -399,7 +400,8 @@ static int prepare(struct record *record)
 					    true);
 	}
 	if (!status && !options->no_attach) {
-		record->copies = copies_create("record");
+		record->copies = copies_create("record",
+					       code < 0 ? NULL : copy_code_create(code));
 		options->copies = record->copies;
 		record_waiting_use(record->waiting, record->copies);
 	}
