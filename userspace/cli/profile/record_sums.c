@@ -55,7 +55,7 @@ void record_sums_completed(const struct record_counts *counts,
 			   const struct sframe_unwind_sample_copy_stats *stats)
 {
 	if (counts->completed || counts->not_completed || stats->not_copied)
-		fprintf(stderr, "record: stacks in files that were new: %" PRIu64 " completed by a copy, %" PRIu64 " not; %" PRIu64 " without a copy\n",
+		fprintf(stderr, "record: stacks in code that was new: %" PRIu64 " completed by a copy, %" PRIu64 " not; %" PRIu64 " without a copy\n",
 			counts->completed, counts->not_completed,
 			(uint64_t)stats->not_copied);
 }
