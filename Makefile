@@ -28,6 +28,9 @@ demo:			## print a real program's stack in a VM; needs nothing installed
 check:			## all tests: natively, then in VMs with the kernels of qemu/matrix
 	@selftests/check
 
+check-long:		## those tests in VMs that take so long that check leaves them out
+	@selftests/check -l
+
 check-kernels:		## all tests that need a VM, with each kernel of qemu/matrix; takes hours
 	@selftests/check -v $$(qemu/matrix)
 
@@ -98,4 +101,4 @@ help:			## this list
 	@sed -nE 's/^([a-z_-]+):[^#]*## (.*)/\1|\2/p' Makefile | \
 		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-events check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit check-bpf check-kernels
+.PHONY: all module userspace demo check check-debug check-truth check-convert check-storm check-samples check-events check-hostile fuzz bench lint module_install install uninstall clean distclean help check-faults fuzz-ioctl check-jit check-bpf check-kernels check-long
