@@ -17,6 +17,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/jiffies.h>
 #include <linux/lockdep.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -38,7 +39,8 @@
  * @nr: number of entries in @by_key; written under @lock.
  * @nr_ranges: number of entries in @by_start; written under @lock.
  * @last_range: id of the last entry with a range ever added to it; written under @lock.
- * @last_final: id of the last one whose range is_final; written under @lock.
+ * @final_period: period() when the last one whose range is_final was added; 0 if none was;
+ *	written under @lock.
  * @changed: stamp of the last change; written under @lock.
  * @is_over: its space has been freed; set once.
  * @rcu: frees the table after a grace period.
@@ -51,7 +53,7 @@ struct sfu_attach_table {
 	unsigned long nr;
 	unsigned long nr_ranges;
 	u64 last_range;
-	u64 last_final;
+	u64 final_period;
 	atomic64_t changed;
 	bool is_over;
 	struct rcu_head rcu;
@@ -219,6 +221,14 @@ static void remove_range_entry(struct sfu_attach_table *table,
 	mark_table_changed(table);
 }
 
+#define PERIOD_SECONDS	16
+
+/* Returns the number of the period that it is now; never 0. */
+static u64 period(void)
+{
+	return jiffies / (PERIOD_SECONDS * HZ) + 1;
+}
+
 /* Entries that one entry may end while the lock is held once. */
 #define MAX_ENDED_AT_ONCE	16
 
@@ -242,7 +252,7 @@ static int add_range_entry(struct sfu_attach_table *table,
 	WRITE_ONCE(table->nr_ranges, table->nr_ranges + 1);
 	WRITE_ONCE(table->last_range, entry->id);
 	if (entry->range.is_final)
-		WRITE_ONCE(table->last_final, entry->id);
+		WRITE_ONCE(table->final_period, period());
 	mark_table_changed(table);
 	return 0;
 }
@@ -309,11 +319,11 @@ u64 sfu_attach_view_last_range(const struct sfu_attach_view *view)
 	return own ? READ_ONCE(own->last_range) : 0;
 }
 
-u64 sfu_attach_view_last_final(const struct sfu_attach_view *view)
+u64 sfu_attach_view_final_period(const struct sfu_attach_view *view)
 {
 	const struct sfu_attach_table *own = READ_ONCE(view->own);
 
-	return own ? READ_ONCE(own->last_final) : 0;
+	return own ? READ_ONCE(own->final_period) : 0;
 }
 
 struct sfu_image *sfu_attach_view_find_range(const struct sfu_attach_view *view,

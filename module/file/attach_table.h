@@ -113,8 +113,12 @@ bool sfu_attach_view_has_ranges(const struct sfu_attach_view *view);
  */
 u64 sfu_attach_view_last_range(const struct sfu_attach_view *view);
 
-/* The same of those whose range is_final: generated code is described to this space. */
-u64 sfu_attach_view_last_final(const struct sfu_attach_view *view);
+/*
+ * Returns 0, or, if an entry whose range is_final was ever added, so generated code is
+ * described to this space, a number that stays the same while such entries are added for
+ * some seconds, and is another one when they are added later. Context as above.
+ */
+u64 sfu_attach_view_final_period(const struct sfu_attach_view *view);
 
 /*
  * Find the entry of @view whose range covers @address. Returns its image with

@@ -149,8 +149,8 @@ bool sfu_sampler_copies(struct sfu_sampler *sampler, u64 ip, u64 generated)
 {
 	/*
 	 * Another process may get the memory of the mm, but not soon the number. Generated
-	 * code is replaced by other code in the same place: each section that is attached to
-	 * such code says that there are others to come.
+	 * code is replaced by other code in the same place: as long as sections are attached
+	 * to such code, there are others to come.
 	 */
 	const u64 process = ((uintptr_t)current->mm + ((u64)current->tgid << 48)) ^
 			    generated << 1;

@@ -21,8 +21,8 @@ struct sfu_rule;
  *
  * @nr: number of frames of the walk at that time.
  * @ip: instruction pointer of the frame.
- * @generated: 0; or, if the code was generated, a number that is another one after each
- *	section that is attached to generated code of the process.
+ * @generated: 0; or, if the code was generated, a number that is another one when sections
+ *	are attached to generated code of the process some seconds later.
  * @reg: its registers, by DWARF number.
  * @known: bit for each of them: whether its value is known. That of the stack pointer
  *	always is; so 0 means that no rule is expected.

@@ -246,7 +246,7 @@ u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc)
 		    pc < lookup->nothing.start || pc >= lookup->nothing.end ||
 			    lookup->nothing.err != -ENOENT)
 		return 0;
-	return sfu_attach_view_last_final(&lookup->space->attached);
+	return sfu_attach_view_final_period(&lookup->space->attached);
 }
 
 int sfu_lookup_layout(struct sfu_lookup *lookup, u64 pc,

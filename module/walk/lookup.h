@@ -66,7 +66,7 @@ static inline bool sfu_lookup_found_nothing(const struct sfu_lookup *lookup, u64
  * Returns whether sfu_lookup_rule(), which has found no rule for @pc, has found that the
  * code was generated, and no section describes it, or only one of other code that was there
  * before. There may be one soon if sections are attached to generated code of this process
- * with UNCHANGED: then returns the id of the last one that ever was. Else returns 0.
+ * with UNCHANGED: then returns sfu_attach_view_final_period(). Else returns 0.
  */
 u64 sfu_lookup_found_generated(const struct sfu_lookup *lookup, u64 pc);
 

@@ -901,9 +901,10 @@ static void tell(uint64_t from, uint64_t until)
 		.pid = 7, .start = LOAD, .end = LOAD + 256, .from = from, .until = until,
 		.size = size,
 	};
-	const int fds[2] = { memfd_create("test", MFD_CLOEXEC), -1 };
+	const int fds[2] = { memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING), -1 };
 
 	if (write(fds[0], at_zero, size) != (ssize_t)size ||
+	    fcntl(fds[0], F_ADD_SEALS, TOLD_SEALS) ||
 	    message_send(teller, &told, sizeof(told), NULL, 0, fds))
 		abort();
 	close(fds[0]);

@@ -3,9 +3,12 @@
  * Sections of generated code for stacks that "record" completes: only for stacks of the time when
  * the code was there, whatever is told, and is mapped, and in whatever order that is read.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,6 +34,17 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	(void)clock;
 	*now = (struct timespec){ time_ns / SECOND, time_ns % SECOND };
 	return 0;
+}
+
+/* With this, the hash of a process is its number. */
+ssize_t __wrap_getrandom(void *to, size_t size, unsigned int flags);
+ssize_t __wrap_getrandom(void *to, size_t size, unsigned int flags)
+{
+	const uint64_t secret = 1ULL << 54;
+
+	(void)flags;
+	memcpy(to, &secret, size);
+	return size;
 }
 
 /* A section with one function of SIZE bytes; @number is in its rule. */
@@ -71,15 +85,32 @@ static void begin(void)
 	copy_code_take(code, BEGIN);
 }
 
-static void tell_bytes(const struct told_code *told, size_t size, const void *bytes,
-		       size_t nr_bytes)
+static void tell_sealed(const struct told_code *told, size_t size, const void *bytes,
+			size_t nr_bytes, int seals)
 {
-	int fds[2] = { memfd_create("test", MFD_CLOEXEC), -1 };
+	int fds[2] = { memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING), -1 };
 
 	if (write(fds[0], bytes, nr_bytes) != (ssize_t)nr_bytes ||
+	    fcntl(fds[0], F_ADD_SEALS, seals) ||
 	    message_send(teller, told, size, NULL, 0, fds))
 		abort();
 	close(fds[0]);
+}
+
+static void tell_bytes(const struct told_code *told, size_t size, const void *bytes,
+		       size_t nr_bytes)
+{
+	tell_sealed(told, size, bytes, nr_bytes, TOLD_SEALS);
+}
+
+/* A section of @size bytes, with zeroes at its end. */
+static void tell_large(struct told_code told, size_t size)
+{
+	static unsigned char bytes[TOLD_BYTES_MAX + 1];
+
+	memcpy(bytes, section, section_size);
+	told.size = size;
+	tell_bytes(&told, sizeof(told), bytes, size);
 }
 
 static struct told_code told_of(uint64_t start, uint64_t from, uint64_t until)
@@ -352,38 +383,105 @@ static void before_the_beginning(void)
 	EXPECT_EQ(find(0), 1);
 }
 
+/* Returns the number of open files. */
+static unsigned int count_files(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	while (readdir(directory))
+		nr++;
+	closedir(directory);
+	return nr;
+}
+
 static void nothing_to_use(void)
 {
 	struct told_code told = told_of(CODE, 110, 120);
-	struct copy_code *none = NULL;
-	struct sfu_table table;
-	uint32_t number;
+	unsigned int files;
 
 	begin();
-	tell_bytes(&told, sizeof(told) - 1, section, section_size);
-	tell_bytes(&told, sizeof(told), section, section_size - 1);
+	files = count_files();
+	told.size = 10;
 	tell_bytes(&told, sizeof(told), "no section", 10);
-	message_send(teller, &told, sizeof(told), NULL, 0, (int[]){ -1, -1 });
+	told = told_of(CODE, 110, 120);
 	told.end = told.start;
+	tell_bytes(&told, sizeof(told), section, section_size);
+	told.end = told.start - 1;
 	tell_bytes(&told, sizeof(told), section, section_size);
 	told = told_of(CODE, 121, 120);
 	tell_bytes(&told, sizeof(told), section, section_size);
-	told = told_of(CODE, 110, 120);
-	told.size = 0;
-	tell_bytes(&told, sizeof(told), section, section_size);
-	told.size = (16 << 20) + 1;
-	tell_bytes(&told, sizeof(told), section, section_size);
+	/* Without even a header, and larger than all: both with files. */
+	for (unsigned int i = 0; i < 10; i++) {
+		char bytes[2 * sizeof(told)] = "";
+
+		tell_bytes(&told, 0, section, section_size);
+		tell_bytes((void *)bytes, sizeof(bytes), section, section_size);
+	}
 	take(200);
 	EXPECT_EQ(find(115), 0);
-	/* The daemon ends. */
+	EXPECT_EQ(find_at(PID, 115, CODE - 8), 0);
 	tell(110, 120);
+	take(200);
+	EXPECT_EQ(find(115), 1);
+	EXPECT_EQ(count_files(), files);
+	/* The daemon ends. */
 	close(teller);
 	teller = -1;
 	take(200);
 	take(200);
 	EXPECT_EQ(find(115), 1);
-	/* There is none. */
-	map(300);
+}
+
+/* What "attach" does not send ends that anything is read from there. */
+static void expect_distrust(void)
+{
+	take(200);
+	tell(110, 120);
+	take(200);
+	EXPECT_EQ(find(115), 0);
+}
+
+static void not_from_attach(void)
+{
+	struct told_code told;
+
+	begin();
+	told = told_of(CODE, 110, 120);
+	tell_bytes(&told, sizeof(told) - 1, section, section_size);
+	expect_distrust();
+	begin();
+	message_send(teller, &told, sizeof(told), NULL, 0, (int[]){ -1, -1 });
+	expect_distrust();
+	begin();
+	message_send(teller, &told, sizeof(told), NULL, 0, (int[]){ 0, -1 });
+	expect_distrust();
+	begin();
+	tell_bytes(&told, sizeof(told), section, section_size - 1);
+	expect_distrust();
+	for (unsigned int i = 0; i < 3; i++) {
+		static const int seals[] = { F_SEAL_WRITE, F_SEAL_SHRINK, F_SEAL_GROW };
+
+		begin();
+		tell_sealed(&told, sizeof(told), section, section_size,
+			    TOLD_SEALS & ~seals[i]);
+		expect_distrust();
+	}
+	begin();
+	tell_large(told, TOLD_BYTES_MAX + 1);
+	expect_distrust();
+	begin();
+	told.size = 0;
+	tell_bytes(&told, sizeof(told), section, 0);
+	expect_distrust();
+}
+
+static void no_sections(void)
+{
+	struct copy_code *none = NULL;
+	struct sfu_table table;
+	uint32_t number;
+
 	EXPECT_EQ(copy_code_find(none, PID, BEGIN, CODE, &table, &number), COPY_SECTION_NONE);
 	copy_code_follow(none, &(struct sframe_unwind_profile_record){ 0 });
 	copy_code_take(none, 0);
@@ -440,6 +538,67 @@ static void not_too_many(void)
 	EXPECT_EQ(find_at(1, 150, CODE), 0);
 }
 
+/* 16 MiB of one process, and 64 MiB of all. At a time, four are read. */
+static void not_too_large(void)
+{
+	struct told_code told = told_of(CODE, 110, 120);
+	unsigned int nr = 0;
+
+	begin();
+	for (unsigned int i = 0; i < 17; i++) {
+		tell_large(told, TOLD_BYTES_MAX);
+		told.start = CODE + (i + 1) * SIZE;
+		told.end = told.start + SIZE;
+	}
+	take(200);
+	/* The last one is at CODE + 16 * SIZE. */
+	told = told_of(CODE, 110, 120);
+	EXPECT_EQ(find(150), 1);
+	for (unsigned int i = 17; i < 64; i++) {
+		told.start = CODE + i * SIZE;
+		told.end = told.start + SIZE;
+		tell_large(told, TOLD_BYTES_MAX);
+		take(200);
+	}
+	take(200);
+	EXPECT_EQ(find(150), 1);
+	told.start = CODE + 64 * SIZE;
+	told.end = told.start + SIZE;
+	tell_large(told, TOLD_BYTES_MAX);
+	take(200);
+	EXPECT_EQ(find(150), 0);
+	begin();
+	told = told_of(CODE, 110, 120);
+	for (told.pid = 1; told.pid <= 257; told.pid++) {
+		tell_large(told, TOLD_BYTES_MAX);
+		take(200);
+	}
+	for (unsigned int pid = 1; pid <= 257; pid++)
+		nr += find_at(pid, 150, CODE);
+	EXPECT_EQ(nr, 256);
+	EXPECT_EQ(find_at(1, 150, CODE), 0);
+	/* A budget: 4 MiB at a time. */
+	begin();
+	told = told_of(CODE, 110, 120);
+	for (told.pid = 1; told.pid <= 17; told.pid++)
+		tell_large(told, TOLD_BYTES_MAX);
+	take(200);
+	EXPECT_EQ(find_at(16, 150, CODE), 1);
+	EXPECT_EQ(find_at(17, 150, CODE), 0);
+	take(200);
+	EXPECT_EQ(find_at(17, 150, CODE), 1);
+	/* What is no section takes no room. */
+	told.pid = 1;
+	for (unsigned int i = 0; i < 65; i++) {
+		static const unsigned char nothing[TOLD_BYTES_MAX];
+
+		told.size = sizeof(nothing);
+		tell_bytes(&told, sizeof(told), nothing, sizeof(nothing));
+		take(200);
+	}
+	EXPECT_EQ(find_at(1, 150, CODE), 1);
+}
+
 int main(void)
 {
 	static const struct tap_test tests[] = {
@@ -452,8 +611,11 @@ int main(void)
 		TAP_TEST(forgotten),
 		TAP_TEST(before_the_beginning),
 		TAP_TEST(nothing_to_use),
+		TAP_TEST(not_from_attach),
+		TAP_TEST(no_sections),
 		TAP_TEST(for_three_seconds),
 		TAP_TEST(not_too_many),
+		TAP_TEST(not_too_large),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -224,6 +224,17 @@ int record_files_use(struct record_files *files, const char *path)
 	return 0;
 }
 
+bool record_targets_are_processes(const struct record_targets *targets)
+{
+	(void)targets;
+	return true;
+}
+
+void copies_without_code(struct copies *copies)
+{
+	(void)copies;
+}
+
 void record_free_targets(struct record_targets *targets)
 {
 	(void)targets;

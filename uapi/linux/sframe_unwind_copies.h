@@ -20,8 +20,8 @@
  * can complete the stack without the thread. There is none if a section describes the code
  * and lacks the rule, nor for other code in anonymous memory. Stacks of a process that end in
  * the same code are copied for two minutes, as there may never be a section: see
- * struct sframe_unwind_sample_copy_stats. In anonymous memory, they are so again after each
- * such section.
+ * struct sframe_unwind_sample_copy_stats. In anonymous memory, they are so for two minutes
+ * again when such a section is attached, if that is some seconds later.
  *
  * It discloses what PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER of the same perf
  * event would.

@@ -78,7 +78,7 @@ static ssize_t receive_parts(int socket, unsigned char *tag, void *bytes,
 		*nr = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		memcpy(fds, CMSG_DATA(header), *nr * sizeof(int));
 	}
-	if (got && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	if (got > 1 && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return got - 1;
 	for (unsigned int i = 0; i < *nr; i++)
 		close(fds[i]);

@@ -23,7 +23,7 @@ int message_send(int socket, const void *bytes, size_t size, const void *rest,
  * Receive a message, with its descriptors in the same elements of @fds, close-on-exec
  * and to be closed. Waits for a message unless @is_now. Returns its size, 0 if the
  * socket is closed, or a negative errno: -EAGAIN if there is no message, -EMSGSIZE if it
- * is larger than @size.
+ * is empty, or larger than @size.
  */
 ssize_t message_receive(int socket, void *bytes, size_t size, int fds[2],
 			bool is_now);

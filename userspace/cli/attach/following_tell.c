@@ -21,5 +21,7 @@ void following_tell(const struct following *following, const struct new_object *
 	};
 	const int fds[2] = { section, -1 };
 
+	if (told.size > TOLD_BYTES_MAX || fcntl(section, F_ADD_SEALS, TOLD_SEALS))
+		return;
 	message_send(READER_TOLD, &told, sizeof(told), NULL, 0, fds);
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "options.h"
@@ -57,6 +58,13 @@ static int parse_number(const char *text, double min, double max, double *to)
 	return rest == text || *rest || !(*to >= min && *to <= max) ? -1 : 0;
 }
 
+static bool is_socket(int fd)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && S_ISSOCK(status.st_mode);
+}
+
 /* Parse all but the lists of processes, which are put into @lists, *@nr of them. */
 static int parse(struct options *options, struct watch *watch, int argc,
 		 char **argv, char **lists, unsigned int *nr)
@@ -103,6 +111,9 @@ static int parse(struct options *options, struct watch *watch, int argc,
 				return usage_error("attach",
 						   "bad file descriptor");
 			options->code_fd = number;
+			if (!is_socket(options->code_fd))
+				return usage_error("attach",
+						   "--code-fd: no socket");
 			break;
 		case 'v':
 			options->is_verbose = true;

@@ -128,8 +128,11 @@ void attaching_wait(const char *command, int ready, bool is_quiet,
 	close(ready);
 }
 
-/* As attaching_begin(); @code: where it is to tell announced code, or -1. */
-static pid_t begin(const char *command, const struct attaching_pids *pids, int code,
+/*
+ * As attaching_begin(); @code: two connected sockets, where it is to tell announced code, and
+ * where that is read; or NULL.
+ */
+static pid_t begin(const char *command, const struct attaching_pids *pids, const int *code,
 		   int *ready)
 {
 	const pid_t parent = getpid();
@@ -141,8 +144,11 @@ static pid_t begin(const char *command, const struct attaching_pids *pids, int c
 		return -1;
 	}
 	pid = fork();
-	if (!pid)
-		run(parent, pipes[1], code, pids);
+	if (!pid) {
+		if (code)
+			close(code[0]);
+		run(parent, pipes[1], code ? code[1] : -1, pids);
+	}
 	close(pipes[1]);
 	*ready = pipes[0];
 	if (pid < 0) {
@@ -155,7 +161,7 @@ static pid_t begin(const char *command, const struct attaching_pids *pids, int c
 pid_t attaching_begin(const char *command, const struct attaching_pids *pids,
 		      int *ready)
 {
-	return begin(command, pids, -1, ready);
+	return begin(command, pids, NULL, ready);
 }
 
 pid_t attaching_start(const char *command, const struct attaching_pids *pids,
@@ -180,7 +186,7 @@ pid_t attaching_start_telling(const char *command, int *code, bool is_quiet,
 		complain("%s: %s", command, strerror(errno));
 		return -1;
 	}
-	pid = begin(command, NULL, sockets[1], &ready);
+	pid = begin(command, NULL, sockets, &ready);
 	close(sockets[1]);
 	if (pid < 0) {
 		close(sockets[0]);

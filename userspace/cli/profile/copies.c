@@ -101,6 +101,14 @@ void copies_remove(struct copies *copies, struct copied_stack *stack)
 	free(stack);
 }
 
+void copies_without_code(struct copies *copies)
+{
+	if (!copies)
+		return;
+	copy_code_free(copies->code);
+	copies->code = NULL;
+}
+
 void copies_free(struct copies *copies)
 {
 	struct copied_stack *stack;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Stacks that the module has cut, because the files that they are in have just been loaded,
- * or their code generated, and there are no SFrame data yet: they are completed here, by the copies that it made, as soon
- * as there are the data.
+ * or their code generated, and there are no SFrame data yet: they are completed here, by the
+ * copies that it made, as soon as there are the data.
  */
 #ifndef CLI_PROFILE_COPIES_H
 #define CLI_PROFILE_COPIES_H
@@ -67,6 +67,9 @@ struct copied_stack {
  * code, taken over; or NULL.
  */
 struct copies *copies_create(const char *command, struct copy_code *code);
+
+/* Complete no stacks in generated code. @copies may be NULL. */
+void copies_without_code(struct copies *copies);
 
 /* The stacks that are left must have no samples. */
 void copies_free(struct copies *copies);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/queue.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/attach/clock.h"
@@ -16,8 +20,9 @@
 #define ALL_MAX			8192u
 #define ALL_BYTES_MAX		(64ULL << 20)
 
-/* Messages that are read at a time: the rings are not read meanwhile. */
+/* Messages, and their bytes, that are read at a time: the rings are not read meanwhile. */
 #define MESSAGES_MAX		1024u
+#define ROUND_BYTES_MAX		(4ULL << 20)
 
 /*
  * How long after a stack its section may come: a look of "attach" takes three seconds at most,
@@ -26,10 +31,12 @@
 #define WAIT_NS			(3 * SECOND)
 
 /*
- * Processes, by their numbers; and mappings that are remembered of those with the same hash.
- * Who makes many makes his sections, and those of few others, unknown.
+ * Processes, by a hash of their numbers that nobody else knows; and mappings that are
+ * remembered of those with the same hash. Who makes many makes his sections, and those of few
+ * others, unknown.
  */
-#define BUCKETS			1024u
+#define BUCKETS_BITS		10
+#define BUCKETS			(1u << BUCKETS_BITS)
 #define CHANGES			64u
 
 /* Bit of the numbers of sections. Files are fewer. */
@@ -94,6 +101,8 @@ struct bucket {
  * struct copy_code - all sections
  *
  * @socket: where they are told.
+ * @is_distrusted: something else was told: nothing is read any more.
+ * @secret: of the hash.
  * @is_followed: what happens to processes is known after @since.
  * @since: see there.
  * @all: the sections.
@@ -105,6 +114,8 @@ struct bucket {
  */
 struct copy_code {
 	int socket;
+	bool is_distrusted;
+	uint64_t secret;
 	bool is_followed;
 	uint64_t since;
 	struct code_sections all;
@@ -120,13 +131,17 @@ struct copy_code *copy_code_create(int socket)
 	struct copy_code *code = table_allocate(sizeof(*code));
 
 	code->socket = socket;
+	/* Without random numbers, they can be guessed. */
+	if (getrandom(&code->secret, sizeof(code->secret), GRND_NONBLOCK) < 0)
+		code->secret = now_ns();
+	code->secret |= 1;
 	TAILQ_INIT(&code->all);
 	return code;
 }
 
 static struct bucket *get_bucket(struct copy_code *code, uint32_t pid)
 {
-	struct bucket **bucket = &code->buckets[pid % BUCKETS];
+	struct bucket **bucket = &code->buckets[pid * code->secret >> (64 - BUCKETS_BITS)];
 
 	if (!*bucket) {
 		*bucket = table_allocate(sizeof(**bucket));
@@ -264,6 +279,19 @@ static void use(struct copy_code *code, struct code_section *section)
 
 /* --- what is told */
 
+/*
+ * Returns whether the file is what "attach" sends: in memory, and nobody can change it. Any
+ * other file may block who reads or closes it.
+ */
+static bool is_sealed(int fd, uint64_t size)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+	struct stat status;
+
+	return seals >= 0 && (seals & TOLD_SEALS) == TOLD_SEALS && !fstat(fd, &status) &&
+	       (uint64_t)status.st_size == size;
+}
+
 /* Read the section, and look at its header: all else is checked when it is used. */
 static bool read_section(struct code_section *section, int fd)
 {
@@ -288,6 +316,7 @@ static bool read_section(struct code_section *section, int fd)
 /* Make room for one more section of process @pid, of @size bytes. */
 static void make_room(struct copy_code *code, uint32_t pid, uint64_t size)
 {
+	const uint64_t wanted = size;
 	struct code_section *section, *next;
 	uint32_t nr = 1;
 
@@ -306,7 +335,7 @@ static void make_room(struct copy_code *code, uint32_t pid, uint64_t size)
 			remove_section(code, section);
 		section = next;
 	}
-	while (code->nr >= ALL_MAX || code->size > ALL_BYTES_MAX)
+	while (code->nr >= ALL_MAX || code->size + wanted > ALL_BYTES_MAX)
 		remove_section(code, TAILQ_FIRST(&code->all));
 }
 
@@ -314,10 +343,8 @@ static void add_section(struct copy_code *code, const struct told_code *told, in
 {
 	struct code_section *section;
 
-	if (told->start >= told->end || told->from > told->until || !told->size ||
-	    told->size > PROCESS_BYTES_MAX)
+	if (told->start >= told->end || told->from > told->until)
 		return;
-	make_room(code, told->pid, told->size);
 	section = table_allocate(sizeof(*section));
 	section->told = *told;
 	if (!read_section(section, fd)) {
@@ -325,6 +352,7 @@ static void add_section(struct copy_code *code, const struct told_code *told, in
 		free(section);
 		return;
 	}
+	make_room(code, told->pid, told->size);
 	section->number = NUMBER | ++code->last_number;
 	TAILQ_INSERT_TAIL(&code->all, section, age);
 	TAILQ_INSERT_TAIL(&get_bucket(code, told->pid)->sections, section, of_bucket);
@@ -335,19 +363,26 @@ static void add_section(struct copy_code *code, const struct told_code *told, in
 
 static void read_messages(struct copy_code *code)
 {
+	uint64_t size = 0;
 	struct told_code told;
 	int fds[2];
 
-	for (unsigned int i = 0; i < MESSAGES_MAX; i++) {
+	for (unsigned int i = 0; i < MESSAGES_MAX && size < ROUND_BYTES_MAX; i++) {
 		const ssize_t got = message_receive(code->socket, &told, sizeof(told), fds, true);
 
+		if (got == -EMSGSIZE)
+			continue;
 		if (got <= 0)
 			return;
-		if (got == sizeof(told) && fds[0] >= 0)
-			add_section(code, &told, fds[0]);
-		for (unsigned int j = 0; j < 2; j++)
-			if (fds[j] >= 0)
-				close(fds[j]);
+		/* Such files stay open: also closing them may block. */
+		if (got != sizeof(told) || !told.size || told.size > TOLD_BYTES_MAX ||
+		    fds[0] < 0 || fds[1] >= 0 || !is_sealed(fds[0], told.size)) {
+			code->is_distrusted = true;
+			return;
+		}
+		add_section(code, &told, fds[0]);
+		close(fds[0]);
+		size += told.size;
 	}
 }
 
@@ -362,7 +397,8 @@ void copy_code_take(struct copy_code *code, uint64_t until)
 		code->is_followed = true;
 		code->since = until;
 	}
-	read_messages(code);
+	if (!code->is_distrusted)
+		read_messages(code);
 	/* Those that are not used yet are among the last ones. */
 	left = code->nr_waiting;
 	for (section = TAILQ_LAST(&code->all, code_sections); section && left; section = next) {

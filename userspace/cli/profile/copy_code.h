@@ -11,8 +11,9 @@
  * the next time after, that anything was mapped there. If that is not known, as too much has
  * happened, the section is not used.
  *
- * Which code a process has, and what it announces, is up to that process: it can deceive about
- * its own stacks only.
+ * All threads of the process must be followed. A process can still replace code unseen, if it
+ * wants to, for example by mremap() or through /proc/self/mem. Which code it has, and what it
+ * announces, is up to it: it can deceive about its own stacks only.
  */
 #ifndef CLI_PROFILE_COPY_CODE_H
 #define CLI_PROFILE_COPY_CODE_H

@@ -413,6 +413,9 @@ static int prepare(struct record *record)
 					     &options->targets,
 					     record_has_off_cpu(options) ?
 					     record->waiting : NULL);
+	/* Threads that are not followed may replace code that is. */
+	if (!status && !record_targets_are_processes(&options->targets))
+		copies_without_code(record->copies);
 	if (!status)
 		record_changes_keep(record->changes, record->files,
 				    record->jit, record->copies);

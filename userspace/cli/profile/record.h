@@ -85,6 +85,12 @@ struct record_targets {
 int record_add_targets(struct record_targets *targets, const char *command,
 		       const char *list, bool are_threads);
 
+/*
+ * Returns whether @targets has all threads that the processes of its threads have now; so what
+ * all of them do is followed.
+ */
+bool record_targets_are_processes(const struct record_targets *targets);
+
 /* Add CPUs, numbers and ranges with commas. Returns an exit status. */
 int record_add_cpus(struct record_targets *targets, const char *command,
 		    const char *list);

@@ -23,10 +23,8 @@ static void add_tid(struct record_targets *targets, pid_t tid)
 	targets->tids[targets->nr++] = tid;
 }
 
-static int add_process(struct record_targets *targets, const char *command,
-		       pid_t pid)
+static void add_threads_of(struct record_targets *targets, pid_t pid)
 {
-	const uint32_t before = targets->nr;
 	struct dirent *entry;
 	char path[64];
 	DIR *directory;
@@ -38,8 +36,74 @@ static int add_process(struct record_targets *targets, const char *command,
 			add_tid(targets, atoi(entry->d_name));
 	if (directory)
 		closedir(directory);
+}
+
+static int add_process(struct record_targets *targets, const char *command,
+		       pid_t pid)
+{
+	const uint32_t before = targets->nr;
+
+	add_threads_of(targets, pid);
 	return targets->nr == before ?
 	       complain("%s: no process %d", command, pid) : CLI_OK;
+}
+
+/* Returns the process of a thread, or 0. */
+static pid_t process_of(pid_t tid)
+{
+	char path[64], line[128];
+	pid_t pid = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "Tgid: %d", &pid) != 1)
+		;
+	fclose(file);
+	return pid;
+}
+
+static int compare_pids(const void *one, const void *other)
+{
+	const pid_t a = *(const pid_t *)one, b = *(const pid_t *)other;
+
+	return (a > b) - (a < b);
+}
+
+bool record_targets_are_processes(const struct record_targets *targets)
+{
+	struct record_targets own = { 0 }, all = { 0 };
+	bool are_processes = true;
+	pid_t last = 0;
+
+	for (uint32_t i = 0; i < targets->nr; i++) {
+		const pid_t pid = process_of(targets->tids[i]);
+
+		add_tid(&own, targets->tids[i]);
+		if (pid)
+			add_tid(&all, pid);
+	}
+	if (own.nr)
+		qsort(own.tids, own.nr, sizeof(*own.tids), compare_pids);
+	if (all.nr)
+		qsort(all.tids, all.nr, sizeof(*all.tids), compare_pids);
+	for (uint32_t i = 0; i < all.nr && are_processes; i++) {
+		struct record_targets threads = { 0 };
+
+		if (all.tids[i] == last)
+			continue;
+		last = all.tids[i];
+		add_threads_of(&threads, last);
+		for (uint32_t j = 0; j < threads.nr; j++)
+			are_processes &= !!bsearch(&threads.tids[j], own.tids, own.nr,
+						   sizeof(*own.tids), compare_pids);
+		free(threads.tids);
+	}
+	free(own.tids);
+	free(all.tids);
+	return are_processes;
 }
 
 int record_add_targets(struct record_targets *targets, const char *command,
