@@ -4,10 +4,11 @@
 
 #include "cli/profile/order.h"
 
+#define FRAME_SIZE	(sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t))
+
 static size_t size_of(const struct ordered *sample)
 {
-	return sizeof(*sample) +
-	       sample->nr * (sizeof(uint64_t) + sizeof(uint32_t));
+	return sizeof(*sample) + sample->nr * FRAME_SIZE;
 }
 
 static struct ordered *copy(struct load *load,
@@ -19,16 +20,20 @@ static struct ordered *copy(struct load *load,
 	uint32_t nr;
 
 	places = names_of_sample(load->names, record, &nr);
-	new = malloc(sizeof(*new) + nr * (sizeof(uint64_t) + sizeof(uint32_t)));
+	new = malloc(sizeof(*new) + nr * FRAME_SIZE);
 	if (!new)
 		new = table_allocate(SIZE_MAX);
 	new->record = *record;
 	new->nr = nr;
+	new->has_how = sample->how && sample->nr_user;
 	if (sample->nr_kernel + sample->nr_user)
 		memcpy(new->frames, sample->frames, nr * sizeof(uint64_t));
 	else if (nr)
 		new->frames[0] = sample->ip;
 	memcpy(new->frames + nr, places, nr * sizeof(uint32_t));
+	if (new->has_how)
+		memcpy((uint8_t *)(new->frames + nr) + nr * sizeof(uint32_t),
+		       sample->how, sample->nr_user);
 	return new;
 }
 

@@ -18,13 +18,15 @@
  * @record: the sample. Its pointers are not valid.
  * @order: its place in the file.
  * @nr: number of its frames.
- * @frames: the addresses.
- * @places: behind @frames, the places.
+ * @has_how: whether it is known how the user's frames were found.
+ * @frames: the addresses; behind them, the places; behind those, if @has_how, a byte
+ *	of enum sframe_unwind_frame for each of the user's frames.
  */
 struct ordered {
 	struct sframe_unwind_profile_record record;
 	uint64_t order;
 	uint32_t nr;
+	bool has_how;
 	uint64_t frames[];
 };
 
@@ -51,6 +53,13 @@ struct ordered *order_next(struct order *order, struct load *load);
 static inline const uint32_t *ordered_places(const struct ordered *sample)
 {
 	return (const uint32_t *)(sample->frames + sample->nr);
+}
+
+/* NULL if it is not known. */
+static inline const uint8_t *ordered_how(const struct ordered *sample)
+{
+	return sample->has_how ?
+	       (const uint8_t *)(ordered_places(sample) + sample->nr) : NULL;
 }
 
 void order_free(struct order *order);

@@ -7,8 +7,8 @@
 
 #include "cli/profile/tree.h"
 
-/* The text that perf script prints. */
-void output_text(FILE *to, struct load *load);
+/* The text that perf script prints; @how: and how each of the user's frames was found. */
+void output_text(FILE *to, struct load *load, bool how);
 
 /**
  * struct output_texts - text of each place, made once; all 0 at the beginning

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sframe_unwind.h>
+
 #include "cli/cli.h"
 #include "cli/escape.h"
 #include "cli/profile/common.h"
@@ -27,17 +29,21 @@ const char script_help[] =
 "                     CPU, microseconds;\n"
 "                     pprof: compressed protocol buffer;\n"
 "                     json: for speedscope\n"
+"      --how          with perf's text: behind each of the user's frames, how it\n"
+"                     was found, if the profile tells\n"
 "  -o, --output=FILE  write to FILE instead of standard output\n"
 COMMON_HELP;
 
 enum {
 	OPTION_FOLDED = COMMON_OTHERS,
 	OPTION_FORMAT,
+	OPTION_HOW,
 };
 
 static const struct option longs[] = {
 	{ "folded", no_argument, NULL, OPTION_FOLDED },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "how", no_argument, NULL, OPTION_HOW },
 	{ "output", required_argument, NULL, 'o' },
 	COMMON_LONG
 };
@@ -51,6 +57,7 @@ static const char * const format_names[FORMATS] = {
 struct script {
 	struct common common;
 	enum format format;
+	bool how;
 	const char *output;
 };
 
@@ -75,6 +82,9 @@ static int parse_option(struct script *script, int option)
 		return CLI_OK;
 	case OPTION_FORMAT:
 		return parse_format(script, optarg);
+	case OPTION_HOW:
+		script->how = true;
+		return CLI_OK;
 	case 'o':
 		script->output = optarg;
 		return CLI_OK;
@@ -153,7 +163,9 @@ static void put_address(FILE *to, uint64_t value)
 	fwrite_unlocked(text, 1, sizeof(text), to);
 }
 
-static void put_frame(FILE *to, uint64_t address, const char *lines)
+/* Each line ends with a newline. @how: enum sframe_unwind_frame; 0: do not tell. */
+static void put_frame(FILE *to, uint64_t address, const char *lines,
+		      unsigned int how)
 {
 	size_t length;
 
@@ -161,7 +173,10 @@ static void put_frame(FILE *to, uint64_t address, const char *lines)
 		length = strcspn(lines, "\v");
 		putc_unlocked('\t', to);
 		put_address(to, address);
-		fwrite_unlocked(lines, 1, length, to);
+		fwrite_unlocked(lines, 1, length - 1, to);
+		if (how)
+			fprintf(to, " [%s]", sframe_unwind_frame_name(how));
+		putc_unlocked('\n', to);
 		if (!lines[length])
 			break;
 		lines += length + 1;
@@ -192,8 +207,10 @@ void output_head(FILE *to, struct load *load,
 static void put_sample(FILE *to, struct load *load,
 		       const struct sframe_unwind_profile_record *record,
 		       const uint64_t *frames, const uint32_t *places,
-		       uint32_t nr, struct output_texts *texts)
+		       const uint8_t *how, uint32_t nr,
+		       struct output_texts *texts)
 {
+	const uint32_t nr_kernel = record->sample.nr_kernel;
 	const bool has_chain = record->sample.flags &
 			       SFRAME_UNWIND_PROFILE_CHAIN;
 	const char *cut = load_cut(&record->sample);
@@ -202,7 +219,8 @@ static void put_sample(FILE *to, struct load *load,
 	if (has_chain)
 		putc('\n', to);
 	for (uint32_t i = 0; i < nr; i++)
-		put_frame(to, frames[i], get_lines(texts, load, places[i]));
+		put_frame(to, frames[i], get_lines(texts, load, places[i]),
+			  how && i >= nr_kernel ? how[i - nr_kernel] : 0);
 	if (cut)
 		fprintf(to, "\t                 %s\n", cut);
 	if (has_chain)
@@ -219,7 +237,7 @@ void output_sample(FILE *to, struct load *load,
 
 	/* A sample without a chain is its own only frame. */
 	put_sample(to, load, record, sample->nr_kernel || sample->nr_user ?
-		   sample->frames : &sample->ip, places, nr, texts);
+		   sample->frames : &sample->ip, places, NULL, nr, texts);
 }
 
 void output_free_texts(struct output_texts *texts)
@@ -230,7 +248,7 @@ void output_free_texts(struct output_texts *texts)
 	*texts = (struct output_texts){ 0 };
 }
 
-void output_text(FILE *to, struct load *load)
+void output_text(FILE *to, struct load *load, bool how)
 {
 	struct output_texts texts = { 0 };
 	struct order order = { 0 };
@@ -238,7 +256,8 @@ void output_text(FILE *to, struct load *load)
 
 	while ((sample = order_next(&order, load))) {
 		put_sample(to, load, &sample->record, sample->frames,
-			   ordered_places(sample), sample->nr, &texts);
+			   ordered_places(sample),
+			   how ? ordered_how(sample) : NULL, sample->nr, &texts);
 		free(sample);
 	}
 	order_free(&order);
@@ -309,7 +328,7 @@ static int write_output(const struct script *script, struct load *load,
 		output_speedscope(to, load);
 		break;
 	default:
-		output_text(to, load);
+		output_text(to, load, script->how);
 		break;
 	}
 	if (ret)
@@ -372,5 +391,7 @@ int script_main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return usage_error("script", "takes no argument but options");
+	if (script.how && script.format != PERF)
+		return usage_error("script", "--how is for --format perf");
 	return run(&script);
 }
