@@ -40,7 +40,7 @@ function kind_at(address, i, best) {
 	for (i = 0; i < sections; i++)
 		if (starts[i] <= address && address < ends[i] && (best < 0 || ends[i] - starts[i] < ends[best] - starts[best]))
 			best = i
-	return kind_of[address] = best < 0 ? "gone" : kinds[best]
+	return kind_of[address] = best < 0 ? "a section" : kinds[best]
 }
 
 # The frame before this one is in generated code, at "before".
@@ -58,11 +58,11 @@ function flush() {
 	if (frames) {
 		n++
 		code += anon
-		complete = anon && (own ? last : main) && !cut
+		complete = anon && (own ? last : main || in_libc >= 2) && !cut
 		whole += complete
 		guessed += anon && !cut && guess
 	}
-	frames = anon = cut = main = last = guess = before = 0
+	frames = anon = cut = main = last = guess = before = in_libc = 0
 }
 
 BEGIN { sections = 0 }
@@ -94,6 +94,8 @@ FILENAME == ARGV[1] {
 		# A return address may be behind the function.
 		before = strtonum("0x" $1) - (frames > 1)
 	}
+	# A thread begins in libc's clone3() and start_thread(), which have no symbols if it is stripped.
+	in_libc = $2 ~ /^libc\.so\.6[+]/ ? in_libc + 1 : 0
 	last = $2 ~ ("^(" own ")[-+]")
 }
 
