@@ -21,6 +21,9 @@ FIXTURE(copy)
 	struct sframe_unwind_sample_copy_stats stats;
 };
 
+/* Microseconds after which a stack is not refused because there was one before. */
+#define NOT_TOO_SOON	50000
+
 /* Page faults of this thread are the events. */
 static int start_copies(struct sampled *s, __u32 pages, __u32 copy_size, __u32 fields)
 {
@@ -351,8 +354,10 @@ TEST_F(copy, of_generated_code)
 	ASSERT_EQ(0, attach(client, &arg));
 	ASSERT_EQ(0, start_copies(&self->s, 64, 512, 0));
 	((void (*)(char *))(uintptr_t)at)(pages);
+	usleep(NOT_TOO_SOON);
 	((void (*)(char *))(uintptr_t)(at + PAGE))(pages + PAGE);
 	ASSERT_TRUE(make_code(at, 1));
+	usleep(NOT_TOO_SOON);
 	((void (*)(char *))(uintptr_t)at)(pages + 2 * PAGE);
 	stop(&self->s);
 	while (take(&self->s, &self->t) == 1) {
