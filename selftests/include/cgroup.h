@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,7 +77,8 @@ static inline bool enter_group(void)
 
 /*
  * Room for more files, as the table of files cannot grow without memory; and the code of what
- * take_rest_of_group() calls, as nor can it be mapped.
+ * take_rest_of_group() calls, as nor can it be mapped. All pages are locked: setting the limit
+ * takes away those that can be read again, which then wait for memory for ever.
  */
 static inline bool prepare_to_take_rest(void)
 {
@@ -85,7 +87,8 @@ static inline bool prepare_to_take_rest(void)
 	usleep(1);
 	close(eventfd(0, EFD_CLOEXEC));
 	return sched_getcpu() >= 0 && !sched_getaffinity(0, sizeof(set), &set) &&
-	       !sched_setaffinity(0, sizeof(set), &set) && dup2(0, 1000) == 1000;
+	       !sched_setaffinity(0, sizeof(set), &set) && dup2(0, 1000) == 1000 &&
+	       !mlockall(MCL_CURRENT);
 }
 
 /*

@@ -405,6 +405,24 @@ static enum whole_verdict judge_ends(const struct whole_judge *judge,
 	       WHOLE_LIBDW_FURTHER : WHOLE_BOTH_END;
 }
 
+/* Whether the stack ends, not complete, in code without CFI. */
+static bool ends_in_the_dark(struct whole_judge *judge,
+			     const struct sframe_unwind_stack *record,
+			     const struct whole_judgement *judgement)
+{
+	const unsigned int same = common(record, &judge->truth);
+
+	switch (judgement->verdict) {
+	case WHOLE_BOTH_END:
+	case WHOLE_GUESS_FURTHER:
+	case WHOLE_JIT_FURTHER:
+		return record->stop != SFRAME_UNWIND_STOP_DEPTH &&
+		       !has_cfi(judge, frame_pc(&judge->truth.frames[same - 1]));
+	default:
+		return false;
+	}
+}
+
 void whole_record(struct whole_judge *judge,
 		  const struct sframe_unwind_stack *record,
 		  struct whole_judgement *judgement)
@@ -419,6 +437,7 @@ void whole_record(struct whole_judge *judge,
 			SFRAME_UNWIND_FRAME_FP;
 	}
 	judgement->verdict = judge_ends(judge, record, judgement);
+	judgement->dark = ends_in_the_dark(judge, record, judgement);
 }
 
 void whole_print(const struct whole_judge *judge,

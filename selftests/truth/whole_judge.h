@@ -29,6 +29,7 @@ enum whole_verdict {
 struct whole_judgement {
 	enum whole_verdict verdict;
 	bool complete;		/* the record says that it is complete */
+	bool dark;		/* the last frame is in code without CFI: nothing tells its caller */
 	bool signal;
 	unsigned int frames;	/* callers that are right */
 	unsigned int guesses;	/* frames found by frame pointer in the record */

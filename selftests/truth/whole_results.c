@@ -22,6 +22,7 @@ bool whole_results_add(struct whole_results *results, enum method method,
 {
 	results->stops[method]++;
 	results->complete += judgement->complete;
+	results->dark += judgement->dark;
 	results->verdicts[judgement->verdict]++;
 	results->frames += judgement->frames;
 	results->guesses += judgement->guesses;
@@ -47,13 +48,20 @@ double whole_results_percent(const struct whole_results *results)
 	return nr ? 100.0 * results->complete / nr : 0;
 }
 
+double whole_results_known_percent(const struct whole_results *results)
+{
+	const unsigned long nr = whole_results_compared(results) - results->dark;
+
+	return nr ? 100.0 * results->complete / nr : 100;
+}
+
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent)
 {
 	return !results->verdicts[WHOLE_DIFFERENT] &&
 	       !results->verdicts[WHOLE_LIBDW_FURTHER] &&
 	       !results->verdicts[WHOLE_GUESS_FURTHER] &&
-	       whole_results_percent(results) + 1e-6 >= percent;
+	       whole_results_known_percent(results) + 1e-6 >= percent;
 }
 
 void whole_results_print(const struct whole_results *results, const char *name,
@@ -62,9 +70,10 @@ void whole_results_print(const struct whole_results *results, const char *name,
 	const unsigned long nr = whole_results_compared(results);
 	const unsigned long *v = results->verdicts;
 
-	printf("row|%s|%lu|%lu|%lu|%lu|%.2f|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%.1f|%lu|%lu|%lu|%lu\n",
+	printf("row|%s|%lu|%lu|%lu|%lu|%.2f|%.2f|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%lu|%.1f|%lu|%lu|%lu|%lu\n",
 	       name, results->stops[METHOD_STEP], results->stops[METHOD_TIMER],
 	       results->stops[METHOD_BREAK], nr, whole_results_percent(results),
+	       whole_results_known_percent(results),
 	       v[WHOLE_BOTH_END], v[WHOLE_LIBDW_FURTHER],
 	       v[WHOLE_GUESS_FURTHER], v[WHOLE_JIT_FURTHER],
 	       v[WHOLE_WE_FURTHER],

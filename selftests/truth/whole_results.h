@@ -17,6 +17,7 @@ struct whole_results {
 	unsigned long stops[NR_METHODS];	/* compared */
 	unsigned long disturbed;		/* a signal was delivered in between */
 	unsigned long complete;
+	unsigned long dark;			/* that end in code without CFI */
 	unsigned long verdicts[NR_WHOLE_VERDICTS];
 	unsigned long frames, deepest;
 	unsigned long guesses;			/* frames by frame pointer */
@@ -35,9 +36,12 @@ unsigned long whole_results_compared(const struct whole_results *results);
 /* Percentage of complete stacks. */
 double whole_results_percent(const struct whole_results *results);
 
+/* The same of those that do not end in code without CFI. */
+double whole_results_known_percent(const struct whole_results *results);
+
 /*
  * Whether no stack is different, libdw goes further in code of a file in none,
- * and at least @percent of them are complete.
+ * and at least @percent of those are complete that do not end in code without CFI.
  */
 bool whole_results_are_good(const struct whole_results *results,
 			    double percent);
