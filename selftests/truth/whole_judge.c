@@ -405,22 +405,18 @@ static enum whole_verdict judge_ends(const struct whole_judge *judge,
 	       WHOLE_LIBDW_FURTHER : WHOLE_BOTH_END;
 }
 
-/* Whether the stack ends, not complete, in code without CFI. */
+/* Whether the record ends, not complete, in code without CFI. */
 static bool ends_in_the_dark(struct whole_judge *judge,
 			     const struct sframe_unwind_stack *record,
 			     const struct whole_judgement *judgement)
 {
-	const unsigned int same = common(record, &judge->truth);
+	const unsigned int nr = record->nr_frames;
 
-	switch (judgement->verdict) {
-	case WHOLE_BOTH_END:
-	case WHOLE_GUESS_FURTHER:
-	case WHOLE_JIT_FURTHER:
-		return record->stop != SFRAME_UNWIND_STOP_DEPTH &&
-		       !has_cfi(judge, frame_pc(&judge->truth.frames[same - 1]));
-	default:
-		return false;
-	}
+	return nr && !judgement->complete &&
+	       record->stop != SFRAME_UNWIND_STOP_DEPTH &&
+	       judgement->verdict != WHOLE_DIFFERENT &&
+	       judgement->verdict != WHOLE_LIBDW_FURTHER &&
+	       !has_cfi(judge, record->ips[nr - 1] - (nr > 1));
 }
 
 void whole_record(struct whole_judge *judge,
