@@ -3,7 +3,6 @@
  * Sections of generated code for stacks that "record" completes: only for stacks of the time when
  * the code was there, whatever is told, and is mapped, and in whatever order that is read.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../include/descriptors.h"
 #include "sframe_unwind_writer.h"
 #include "tap.h"
 #include "userspace/cli/attach/clock.h"
@@ -383,25 +383,13 @@ static void before_the_beginning(void)
 	EXPECT_EQ(find(0), 1);
 }
 
-/* Returns the number of open files. */
-static unsigned int count_files(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	while (readdir(directory))
-		nr++;
-	closedir(directory);
-	return nr;
-}
-
 static void nothing_to_use(void)
 {
 	struct told_code told = told_of(CODE, 110, 120);
 	unsigned int files;
 
 	begin();
-	files = count_files();
+	files = count_descriptors();
 	told.size = 10;
 	tell_bytes(&told, sizeof(told), "no section", 10);
 	told = told_of(CODE, 110, 120);
@@ -424,7 +412,7 @@ static void nothing_to_use(void)
 	tell(110, 120);
 	take(200);
 	EXPECT_EQ(find(115), 1);
-	EXPECT_EQ(count_files(), files);
+	EXPECT_EQ(count_descriptors(), files);
 	/* The daemon ends. */
 	close(teller);
 	teller = -1;

@@ -3,7 +3,6 @@
  * What a reader of objects does with a child that the file has taken over: it does not
  * answer, or not what it should.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../include/descriptors.h"
 #include "tap.h"
 #include "userspace/cli/profile/inspect.h"
 #include "userspace/cli/profile/object_child.h"
@@ -144,17 +144,6 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-static unsigned int count_files(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	while (readdir(directory))
-		nr++;
-	closedir(directory);
-	return nr;
-}
-
 /* What has been counted for files of this conduct. */
 static struct reader_owner *owner(void)
 {
@@ -228,7 +217,7 @@ static void exits(void)
 
 static void test_files(void)
 {
-	const unsigned int before = count_files();
+	const unsigned int before = count_descriptors();
 	struct object object;
 
 	for (int i = 0; i < 3; i++) {
@@ -237,7 +226,7 @@ static void test_files(void)
 	}
 	/* Pipes to children that are ending. */
 	usleep(100000);
-	EXPECT(count_files() <= before + 3);
+	EXPECT(count_descriptors() <= before + 3);
 }
 
 static void sends_files(void)

@@ -3,7 +3,6 @@
 #ifndef SELFTESTS_WORKER_COMMON_H
 #define SELFTESTS_WORKER_COMMON_H
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../include/descriptors.h"
 #include "selftests/unit/tap.h"
 #include "userspace/cli/attach/child.h"
 #include "userspace/cli/attach/worker.h"
@@ -78,17 +78,6 @@ static inline int run_worker(int fd, const struct worker_limits *limits,
 	if (!err)
 		wait_for_worker(worker, end);
 	return err;
-}
-
-static inline unsigned int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* Whether this process has children, including zombies. */
