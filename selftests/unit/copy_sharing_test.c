@@ -61,11 +61,12 @@ void exec_convert_set_worker(const char *path)
 	(void)path;
 }
 
-int exec_convert_find(int fd, const char *path,
+int exec_convert_find(int fd, const char *path, bool is_extended,
 		      struct sframe_unwind_converted **section, char *text, size_t size)
 {
 	(void)fd;
 	(void)path;
+	(void)is_extended;
 	(void)section;
 	(void)text;
 	(void)size;

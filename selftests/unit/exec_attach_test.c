@@ -174,6 +174,17 @@ int __wrap_sfu_cache_open(const char *path, struct sfu_cache **cache)
 	return -ENOENT;
 }
 
+/* What the module says. */
+static uint64_t features;
+
+int sframe_unwind_query(struct sframe_unwind *handle,
+			struct sframe_unwind_query *query)
+{
+	(void)handle;
+	*query = (struct sframe_unwind_query) { .features = features };
+	return 0;
+}
+
 static unsigned int nr_detached;
 
 int sframe_unwind_detach(struct sframe_unwind *handle, uint64_t id)
@@ -183,8 +194,9 @@ int sframe_unwind_detach(struct sframe_unwind *handle, uint64_t id)
 	return 0;
 }
 
-static void begin(bool is_on)
+static void begin_with(bool is_on, uint64_t the_features)
 {
+	features = the_features;
 	exec_stacks_free(stacks);
 	exec_attach_free(attach_);
 	if (listening)
@@ -197,6 +209,11 @@ static void begin(bool is_on)
 	nr_printed = 0;
 	nr_detached = 0;
 	*missing_text = '\0';
+}
+
+static void begin(bool is_on)
+{
+	begin_with(is_on, SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED);
 }
 
 /* One round of the command's main loop. Returns whether the program has answered. */
@@ -309,7 +326,8 @@ static void converts_and_attaches(void)
 	EXPECT_EQ(page->offers, 1);
 	let_attach(&program);
 	EXPECT_EQ(seen->calls, 1);
-	EXPECT_EQ(seen->arg.flags, SFRAME_UNWIND_ATTACH_INODE);
+	EXPECT_EQ(seen->arg.flags, SFRAME_UNWIND_ATTACH_INODE |
+		  SFRAME_UNWIND_ATTACH_EXTENDED);
 	EXPECT(seen->arg.sframe_size > 100000);
 	EXPECT_EQ(seen->magic[0], 0xe2);
 	EXPECT_EQ(seen->magic[1], 0xde);
@@ -364,7 +382,40 @@ static void attaches_after_exec(void)
 	EXPECT(is_told(&program));
 	let_attach(&program);
 	EXPECT_EQ(seen->calls, 2);
+	EXPECT_EQ(seen->arg.flags, SFRAME_UNWIND_ATTACH_INODE |
+		  SFRAME_UNWIND_ATTACH_EXTENDED);
+	end_program(&program);
+}
+
+/* Not every module knows what the project's sections have beyond SFrame V3. */
+static void attaches_to_other_modules(void)
+{
+	struct tested program;
+
+	begin_with(true, 0);
+	program = start_program();
+	EXPECT(is_told(&program));
+	let_attach(&program);
 	EXPECT_EQ(seen->arg.flags, SFRAME_UNWIND_ATTACH_INODE);
+	end_program(&program);
+}
+
+/* Without a rule, the frame pointer may lead to an address that is none. */
+static void attaches_where_a_guess_was_wrong(void)
+{
+	struct tested program;
+
+	begin(true);
+	program = start_program();
+	handle_stack(&program, (void *)strtoul, SFRAME_UNWIND_STOP_BAD_ADDRESS,
+		     0, 1);
+	EXPECT(strstr(missing_text, ": being converted, ask again"));
+	EXPECT(is_told(&program));
+	let_attach(&program);
+	EXPECT_EQ(seen->calls, 1);
+	handle_stack(&program, (void *)strtoul, SFRAME_UNWIND_STOP_BAD_ADDRESS,
+		     7, now_in_ns());
+	EXPECT(strstr(missing_text, ": its call frame information has a wrong rule, or none, for this code"));
 	end_program(&program);
 }
 
@@ -467,6 +518,8 @@ int main(void)
 	static const struct tap_test tests[] = {
 		TAP_TEST(converts_and_attaches),
 		TAP_TEST(attaches_after_exec),
+		TAP_TEST(attaches_to_other_modules),
+		TAP_TEST(attaches_where_a_guess_was_wrong),
 		TAP_TEST(says_why_it_cannot_attach),
 		TAP_TEST(says_what_is_missing),
 		TAP_TEST(prints_what_it_holds),

@@ -97,13 +97,16 @@ struct exec_attach *exec_attach_create(struct sframe_unwind *handle,
 				       struct exec_page *page, bool is_on)
 {
 	struct exec_attach *attach = calloc(1, sizeof(*attach));
+	struct sframe_unwind_query query;
 
 	if (!attach)
 		return NULL;
 	attach->handle = handle;
 	attach->page = page;
 	attach->is_on = is_on;
-	exec_objects_init(&attach->objects);
+	exec_objects_init(&attach->objects,
+			  !sframe_unwind_query(handle, &query) &&
+			  query.features & SFRAME_UNWIND_FEATURE_ATTACH_EXTENDED);
 	return attach;
 }
 
@@ -249,10 +252,21 @@ static void offer(struct exec_attach *attach, struct use *use)
 	__atomic_add_fetch(&attach->page->offers, 1, __ATOMIC_RELEASE);
 }
 
-/* The object has a section: judge by what the program has done with it. */
+/* Returns whether the address of frame @i has led to a return address that is none. */
+static bool is_wrong(const struct sframe_unwind_stack *stack, unsigned int i)
+{
+	return i + 1 == sframe_unwind_stack_frames(stack) &&
+	       stack->stop == SFRAME_UNWIND_STOP_BAD_ADDRESS;
+}
+
+/*
+ * The object of frame @i has a section: judge by what the program has done with that.
+ */
 static enum exec_verdict judge_use(struct exec_attach *attach,
 				   struct program *program, uint32_t number,
-				   const char *name, uint64_t requested)
+				   const char *name,
+				   const struct sframe_unwind_stack *stack,
+				   unsigned int i)
 {
 	struct use *use = program ? get_use(program, number) : NULL;
 
@@ -273,24 +287,26 @@ static enum exec_verdict judge_use(struct exec_attach *attach,
 		lacks(attach, "%s: has not been attached in the program", name);
 		return EXEC_RETRY_LATER;
 	case USE_ATTACHED:
-		if (requested < use->time) {
+		if (stack->time < use->time) {
 			lacks(attach, "%s: has been attached, ask again", name);
 			return EXEC_RETRY;
 		}
-		return lacks(attach, "%s: its call frame information has no rule for this code",
-			     name);
+		return lacks(attach, "%s: its call frame information has %s for this code",
+			     name, is_wrong(stack, i) ? "a wrong rule, or none," : "no rule");
 	case USE_REFUSED:
 		break;
 	}
 	return lacks(attach, "%s: %s", name, refusal(use->error));
 }
 
-/* A rule for @address is missing. Returns what to do about that. */
-static enum exec_verdict judge_address(struct exec_attach *attach, pid_t pid,
-				       const struct exec_maps *maps,
-				       uint64_t address, uint64_t requested)
+/* A rule for the address of frame @i is missing. Returns what to do about that. */
+static enum exec_verdict judge_frame(struct exec_attach *attach,
+				     const struct sframe_unwind_stack *stack,
+				     unsigned int i, const struct exec_maps *maps)
 {
+	const uint64_t address = sframe_unwind_stack_lookup(stack, i);
 	const struct exec_mapping *mapping = exec_maps_find(maps, address);
+	const pid_t pid = stack->pid;
 	struct exec_object *object;
 	int64_t number;
 
@@ -307,18 +323,22 @@ static enum exec_verdict judge_address(struct exec_attach *attach, pid_t pid,
 	exec_objects_want(&attach->objects, object, pid, mapping, true);
 	if (object->state == OBJECT_READY)
 		return judge_use(attach, get_program(attach, pid), number,
-				 mapping->name, requested);
+				 mapping->name, stack, i);
 	if (object->state == OBJECT_FAILED)
 		return lacks(attach, "%s", object->converted.reason);
 	lacks(attach, "%s: being converted, ask again", mapping->name);
 	return EXEC_HOLD;
 }
 
-/* Returns whether the rule for the address of frame @i is missing. */
+/*
+ * Returns whether the rule for the address of frame @i is missing, or may be: instead of
+ * a rule, the frame pointer may have led to an address that is none.
+ */
 static bool is_missing(const struct sframe_unwind_stack *stack, unsigned int i)
 {
 	if (i + 1 == sframe_unwind_stack_frames(stack))
-		return stack->stop == SFRAME_UNWIND_STOP_NO_RULE;
+		return stack->stop == SFRAME_UNWIND_STOP_NO_RULE ||
+		       is_wrong(stack, i);
 	return (sframe_unwind_stack_how(stack, i + 1) &
 		~SFRAME_UNWIND_FRAME_UNSURE) == SFRAME_UNWIND_FRAME_FP;
 }
@@ -335,9 +355,7 @@ static enum exec_verdict judge_frames(struct exec_attach *attach,
 	for (unsigned int i = 0; i < nr; i++) {
 		if (!is_missing(stack, i))
 			continue;
-		verdict = judge_address(attach, stack->pid, maps,
-					sframe_unwind_stack_lookup(stack, i),
-					stack->time);
+		verdict = judge_frame(attach, stack, i, maps);
 		if (verdict != EXEC_PRINT)
 			return verdict;
 		if (!*first)
@@ -443,14 +461,19 @@ static void send_section(const struct exec_attach *attach, uint32_t number,
 	memcpy(section->build_id, converted->build_id,
 	       sizeof(section->build_id));
 	files[EXEC_ELF] = object->files[0];
+	/* It was converted anyway because its own section lacks a rule. */
+	if (converted->has_own)
+		section->flags |= SFRAME_UNWIND_ATTACH_PREFER;
 	/* The vDSO has no file: by its build ID, and not shared. */
 	if (object->mapping.inode) {
-		section->flags = SFRAME_UNWIND_ATTACH_INODE;
+		section->flags |= SFRAME_UNWIND_ATTACH_INODE;
 		section->share_id = find_attachment(attach, number);
 	}
 	if (section->share_id) {
 		section->flags |= SFRAME_UNWIND_ATTACH_SHARE;
 	} else {
+		if (converted->is_extended)
+			section->flags |= SFRAME_UNWIND_ATTACH_EXTENDED;
 		section->size = converted->size;
 		files[EXEC_SFRAME] = object->files[1];
 	}

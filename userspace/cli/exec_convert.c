@@ -151,6 +151,7 @@ int exec_convert_write(const struct sframe_unwind_converted *section)
 
 /* Look for the section by the file's stamp, without reading the file. */
 static bool find_by_stamp(struct sfu_cache *cache, int fd,
+			  const struct sframe_unwind_convert_options *options,
 			  struct sframe_unwind_converted **section)
 {
 	char name[CACHE_NAME_SIZE];
@@ -160,7 +161,7 @@ static bool find_by_stamp(struct sfu_cache *cache, int fd,
 
 	return !fstat(fd, &stat) && !sfu_stamp_make(&stamp, fd, &stat, 0) &&
 	       !sfu_stamp_find(cache, &stamp, &content) &&
-	       !sfu_cache_name(&content, NULL, name) &&
+	       !sfu_cache_name(&content, options, name) &&
 	       !sfu_cache_read(cache, name, section);
 }
 
@@ -188,15 +189,16 @@ static int ms_until(uint64_t deadline)
 }
 
 /* Have the snapshot converted by a worker. Returns 0, or an error with @text. */
-static int convert_by_worker(const struct sfu_snapshot *snapshot,
+static int convert_by_worker(const struct sfu_snapshot *snapshot, bool is_extended,
 			     struct sframe_unwind_converted **section,
 			     char *text, size_t size)
 {
+	const struct worker_limits limits = { .is_extended = is_extended };
 	struct worker *worker;
 	struct worker_end end;
 	int err;
 
-	err = worker_start(&worker, snapshot->fd, NULL);
+	err = worker_start(&worker, snapshot->fd, &limits);
 	if (err) {
 		snprintf(text, size, "its conversion cannot be started: %s",
 			 strerror(-err));
@@ -216,9 +218,12 @@ static int convert_by_worker(const struct sfu_snapshot *snapshot,
 	return err;
 }
 
-int exec_convert_find(int fd, const char *path,
+int exec_convert_find(int fd, const char *path, bool is_extended,
 		      struct sframe_unwind_converted **section, char *text, size_t size)
 {
+	const struct sframe_unwind_convert_options options = {
+		.flags = is_extended ? SFRAME_UNWIND_CONVERT_EXTENDED : 0,
+	};
 	struct sfu_snapshot snapshot;
 	char name[CACHE_NAME_SIZE];
 	struct sfu_cache *cache;
@@ -227,7 +232,7 @@ int exec_convert_find(int fd, const char *path,
 	sfu_message_begin("file");
 	if (sfu_cache_open(NULL, &cache))
 		cache = NULL;
-	if (cache && find_by_stamp(cache, fd, section))
+	if (cache && find_by_stamp(cache, fd, &options, section))
 		return 0;
 	sfu_message_begin("file");
 	err = sfu_snapshot_take(fd, NULL, &snapshot);
@@ -235,10 +240,10 @@ int exec_convert_find(int fd, const char *path,
 		snprintf(text, size, "%s", sfu_message_text());
 		return err;
 	}
-	if (cache && sfu_cache_name(&snapshot.digest, NULL, name))
+	if (cache && sfu_cache_name(&snapshot.digest, &options, name))
 		cache = NULL;
 	if (!cache || sfu_cache_read(cache, name, section))
-		err = convert_by_worker(&snapshot, section, text, size);
+		err = convert_by_worker(&snapshot, is_extended, section, text, size);
 	if (!err && cache)
 		keep(cache, fd, path, &snapshot, name, *section);
 	return err;
@@ -250,7 +255,8 @@ static int convert(int fd, const char *name, struct exec_converted *result)
 	char text[EXEC_REASON_SIZE / 2];
 	int section_fd;
 
-	result->error = exec_convert_find(fd, name, &section, text, sizeof(text));
+	result->error = exec_convert_find(fd, name, result->is_extended, &section,
+					  text, sizeof(text));
 	if (result->error) {
 		snprintf(result->reason, sizeof(result->reason), "%s: %s", name,
 			 text);
@@ -269,18 +275,20 @@ static int convert(int fd, const char *name, struct exec_converted *result)
 	return section_fd;
 }
 
-static void work(pid_t pid, const struct exec_mapping *mapping, bool anyway,
-		 struct exec_converted *result, int files[2])
+static void work(const struct exec_wanted *wanted, struct exec_converted *result,
+		 int files[2])
 {
-	const char *name = mapping->name;
+	const char *name = wanted->mapping->name;
 
-	files[0] = open_mapped(pid, mapping);
+	files[0] = open_mapped(wanted->pid, wanted->mapping);
 	files[1] = -1;
+	result->has_own = files[0] >= 0 && has_own(files[0]);
+	result->is_extended = wanted->is_extended;
 	if (files[0] < 0) {
 		result->error = -ESRCH;
 		snprintf(result->reason, sizeof(result->reason),
 			 "%s: cannot be opened: %s", name, strerror(errno));
-	} else if (!anyway && has_own(files[0])) {
+	} else if (result->has_own && !wanted->anyway) {
 		result->error = -EEXIST;
 	} else {
 		files[1] = convert(files[0], name, result);
@@ -292,8 +300,7 @@ static void work(pid_t pid, const struct exec_mapping *mapping, bool anyway,
 }
 
 __attribute__((noreturn))
-static void run(int socket, pid_t parent, pid_t pid,
-		const struct exec_mapping *mapping, bool anyway)
+static void run(int socket, pid_t parent, const struct exec_wanted *wanted)
 {
 	static struct exec_converted result;
 	int files[2], err;
@@ -307,7 +314,7 @@ static void run(int socket, pid_t parent, pid_t pid,
 	limit(RLIMIT_CPU, MAX_CPU_SECONDS);
 	limit(RLIMIT_AS, MAX_MEMORY);
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
-	work(pid, mapping, anyway, &result, files);
+	work(wanted, &result, files);
 	err = message_send(CHILD_SOCKET, &result, sizeof(result), NULL, 0,
 			   files);
 	_exit(err ? 1 : 0);
@@ -320,8 +327,8 @@ void exec_convert_set_worker(const char *path)
 	worker_set_program(path);
 }
 
-int exec_convert_start(struct exec_conversion *conversion, pid_t pid,
-		       const struct exec_mapping *mapping, bool anyway)
+int exec_convert_start(struct exec_conversion *conversion,
+		       const struct exec_wanted *wanted)
 {
 	const pid_t parent = getpid();
 	int sockets[2];
@@ -331,7 +338,7 @@ int exec_convert_start(struct exec_conversion *conversion, pid_t pid,
 		return -errno;
 	conversion->child = fork();
 	if (!conversion->child)
-		run(sockets[1], parent, pid, mapping, anyway);
+		run(sockets[1], parent, wanted);
 	if (conversion->child < 0) {
 		err = -errno;
 		close(sockets[0]);

@@ -28,16 +28,35 @@ struct exec_conversion {
 };
 
 /**
+ * struct exec_wanted - what is to be converted
+ *
+ * @pid: the process that has mapped the file.
+ * @mapping: where.
+ * @anyway: also if the file has a .sframe of its own.
+ * @is_extended: make an extended section, see SFRAME_UNWIND_ATTACH_EXTENDED.
+ */
+struct exec_wanted {
+	pid_t pid;
+	const struct exec_mapping *mapping;
+	bool anyway;
+	bool is_extended;
+};
+
+/**
  * struct exec_converted - the result of a conversion
  *
  * @error: 0 or a negative errno; -EEXIST if the file has a .sframe of its own; -ESRCH if
  *	it could not be opened, which may be different for another process.
+ * @has_own: the file has a .sframe of its own, the rules of which the section has, too.
+ * @is_extended: the section is an extended one.
  * @build_id_size, @build_id: build ID of the file.
  * @size: bytes of the section.
  * @reason: the error in words.
  */
 struct exec_converted {
 	int32_t error;
+	bool has_own;
+	bool is_extended;
 	uint32_t build_id_size;
 	uint8_t build_id[EXEC_MAX_BUILD_ID];
 	uint64_t size;
@@ -47,12 +66,9 @@ struct exec_converted {
 /* Set the path of the worker's program, which must stay valid. */
 void exec_convert_set_worker(const char *path);
 
-/*
- * Start to convert the file that @pid has mapped at @mapping. Unless @anyway, only if it
- * has no .sframe of its own. Returns 0 or a negative errno.
- */
-int exec_convert_start(struct exec_conversion *conversion, pid_t pid,
-		       const struct exec_mapping *mapping, bool anyway);
+/* Start to convert the file that is @wanted. Returns 0 or a negative errno. */
+int exec_convert_start(struct exec_conversion *conversion,
+		       const struct exec_wanted *wanted);
 
 /*
  * Get the result, when the socket is readable, and end the child. Without an error, the
@@ -68,10 +84,10 @@ struct sframe_unwind_converted;
 
 /*
  * What the child does, for other children: get the section of the file @fd, whose path is
- * @path, from the cache, or from a worker. Returns 0, or a negative errno with @text, of
- * @size bytes.
+ * @path, from the cache, or from a worker: one that is extended, if @is_extended. Returns
+ * 0, or a negative errno with @text, of @size bytes.
  */
-int exec_convert_find(int fd, const char *path,
+int exec_convert_find(int fd, const char *path, bool is_extended,
 		      struct sframe_unwind_converted **section, char *text, size_t size);
 
 /* Returns a memory file with the section, or -1 with errno. */

@@ -10,11 +10,14 @@
 /* Most objects; each has two open files. */
 #define MAX_OBJECTS 300
 
-void exec_objects_init(struct exec_objects *objects)
+void exec_objects_init(struct exec_objects *objects, bool is_extended)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	*objects = (struct exec_objects) { .nr_parallel = 1 };
+	*objects = (struct exec_objects) {
+		.nr_parallel = 1,
+		.is_extended = is_extended,
+	};
 	if (cpus > 1)
 		objects->nr_parallel = cpus < OBJECTS_MAX_CONVERSIONS ?
 				       cpus : OBJECTS_MAX_CONVERSIONS;
@@ -144,9 +147,13 @@ static struct exec_object *next_object(const struct exec_objects *objects)
 static void start_object(struct exec_objects *objects, unsigned int place,
 			 struct exec_object *object)
 {
-	const int err = exec_convert_start(&objects->conversions[place],
-					   object->pid, &object->mapping,
-					   object->is_wanted);
+	const struct exec_wanted wanted = {
+		.pid = object->pid,
+		.mapping = &object->mapping,
+		.anyway = object->is_wanted,
+		.is_extended = objects->is_extended,
+	};
+	const int err = exec_convert_start(&objects->conversions[place], &wanted);
 
 	object->state = OBJECT_CONVERTING;
 	if (!err) {

@@ -57,6 +57,7 @@ struct exec_object {
  * @nr: number of objects.
  * @conversions, @converting: children, and the objects that they convert, or NULL.
  * @nr_parallel: conversions at the same time.
+ * @is_extended: the module accepts extended sections.
  */
 struct exec_objects {
 	struct exec_object **objects;
@@ -64,9 +65,10 @@ struct exec_objects {
 	struct exec_conversion conversions[OBJECTS_MAX_CONVERSIONS];
 	struct exec_object *converting[OBJECTS_MAX_CONVERSIONS];
 	unsigned int nr_parallel;
+	bool is_extended;
 };
 
-void exec_objects_init(struct exec_objects *objects);
+void exec_objects_init(struct exec_objects *objects, bool is_extended);
 
 /* End all conversions and free everything. */
 void exec_objects_exit(struct exec_objects *objects);

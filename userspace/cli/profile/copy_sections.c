@@ -208,7 +208,7 @@ static int run_child(void *data)
 	answer.error = sfu_elf_read(&answer.elf, &reader);
 	answer.elf.problem = NULL;
 	if (!answer.error)
-		answer.error = exec_convert_find(CHILD_FILE, data, &section, text,
+		answer.error = exec_convert_find(CHILD_FILE, data, true, &section, text,
 						 sizeof(text));
 	if (!answer.error) {
 		answer.size = section->size;
