@@ -232,6 +232,18 @@ void pass_time(uint64_t ns)
 	read_all();
 }
 
+void storm(uint64_t ns)
+{
+	const uint64_t end = world.now + ns;
+
+	while (world.now < end) {
+		world.now += 2 * MS;
+		map_and_read(ATTACKER, 42);
+		if (world.now / (2 * MS) % 250 == 0)
+			pass_time(0);
+	}
+}
+
 struct known *known_of(const struct file *file)
 {
 	return known_find_inode(jobs.known, file->device, file->inode);

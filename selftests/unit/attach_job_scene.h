@@ -79,6 +79,12 @@ void map_and_read(pid_t pid, uint64_t inode);
 /* Let time pass, with the periodic work. */
 void pass_time(uint64_t ns);
 
+/*
+ * The attacker maps the victim's file without end, and each time puts another file in
+ * the place of the mapping before a reader opens it.
+ */
+void storm(uint64_t ns);
+
 struct known *known_of(const struct file *file);
 
 #endif /* SFU_UNIT_ATTACH_JOB_SCENE_H */
