@@ -15,6 +15,16 @@ static inline struct sframe_unwind_sampler sampler_with_map(__u32 ring_pages,
 	return sampler;
 }
 
+/* Prepare samples whose frames are places in files. Returns as start_sampled(). */
+static inline const char *start_files(struct sampled *s, unsigned int max_files)
+{
+	struct sframe_unwind_sampler sampler = sampler_with_map(16, 16);
+
+	sampler.flags |= SFRAME_UNWIND_SAMPLER_BUILD_IDS;
+	sampler.max_files = max_files;
+	return start_sampled(s, &sampler);
+}
+
 /* The entry at @offset of the half of @generation. */
 static inline const struct sframe_unwind_map_entry *
 map_entry(const struct sampled *s, __u64 generation, __u64 offset)
