@@ -175,6 +175,14 @@ bool sfu_proof_is_function(const struct scan *scan, uint64_t address)
 	return called && called->is_start;
 }
 
+bool sfu_proof_is_called(const struct scan *scan, uint64_t address)
+{
+	const struct called *called = find_called(scan, address);
+
+	return called && called->is_start && called->is_called &&
+	       !called->is_found && (called->is_queued || called->is_known);
+}
+
 bool sfu_proof_is_partial(const struct scan *scan, uint64_t address)
 {
 	const struct called *called = find_called(scan, address);

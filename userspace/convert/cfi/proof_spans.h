@@ -107,6 +107,9 @@ void sfu_proof_note_partial(struct scan *scan, uint64_t address,
 /* Returns whether a function surely starts at @address. */
 bool sfu_proof_is_function(const struct scan *scan, uint64_t address);
 
+/* Returns whether it is known that @address is called: to note that again has no effect. */
+bool sfu_proof_is_called(const struct scan *scan, uint64_t address);
+
 /* Returns whether the function at @address was noted as partial. */
 bool sfu_proof_is_partial(const struct scan *scan, uint64_t address);
 

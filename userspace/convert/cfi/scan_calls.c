@@ -171,13 +171,17 @@ static int note_calls(struct calls *calls, const unsigned char *code,
 			break;
 		target = address + (at - code) + CALL_SIZE +
 			 (int32_t)get_le32(at + 1);
-		if (!is_in_gap(calls, target))
+		if (!is_in_gap(calls, target) ||
+		    sfu_proof_is_called(calls->scan, target))
 			continue;
 		calling[nr] = address + (at - code);
 		targets[nr++] = target;
 	}
 	/* This overwrites the code. */
 	for (unsigned int i = 0; i < nr && ret >= 0; i++) {
+		/* In this piece of code, too, there may be several calls of a function. */
+		if (sfu_proof_is_called(calls->scan, targets[i]))
+			continue;
 		ret = is_instruction(calls, calling[i]);
 		if (ret <= 0)
 			continue;
