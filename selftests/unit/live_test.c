@@ -264,12 +264,12 @@ void attaching_end(pid_t pid)
 	(void)pid;
 }
 
-int record_parse_event(struct record_event *event, const char *command,
-		       const char *name)
+int record_add_events(struct record_options *options, const char *command,
+		      char *list)
 {
-	(void)event;
+	(void)options;
 	(void)command;
-	(void)name;
+	(void)list;
 	abort();
 }
 

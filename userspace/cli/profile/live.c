@@ -62,10 +62,7 @@ int live_option(struct live *live, int option, bool *is_other)
 
 	switch (option) {
 	case 'e':
-		if (what->nr_events == RECORD_EVENTS_MAX)
-			return usage_error(live->command, "at most 64 events");
-		return record_parse_event(&what->events[what->nr_events++],
-					  live->command, optarg);
+		return record_add_events(what, live->command, optarg);
 	case 'c':
 		what->frequency = 0;
 		return live_parse_number(optarg, INT64_MAX, &what->period) ?

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/record.h"
+#include "cli/profile/record_options.h"
 
 static const struct {
 	const char *name;
@@ -148,6 +149,42 @@ int record_parse_event(struct record_event *event, const char *command,
 	return complain_as(CLI_USAGE, strchr(name, ':') ?
 			   "%s: no tracepoint '%s', or /sys/kernel/tracing cannot be read" :
 			   "%s: no event '%s'", command, name);
+}
+
+/*
+ * End the first event of @list at the comma behind it; one between the slashes of
+ * PMU/TERM,.../ is not that. Returns the other events, or NULL.
+ */
+static char *cut_event(char *list)
+{
+	bool in_pmu = false;
+
+	for (; *list; list++) {
+		in_pmu ^= *list == '/';
+		if (*list == ',' && !in_pmu) {
+			*list = '\0';
+			return list + 1;
+		}
+	}
+	return NULL;
+}
+
+int record_add_events(struct record_options *options, const char *command,
+		      char *list)
+{
+	char *name;
+	int status;
+
+	while ((name = list)) {
+		list = cut_event(list);
+		if (options->nr_events == RECORD_EVENTS_MAX)
+			return usage_error(command, "at most 64 events");
+		status = record_parse_event(&options->events[options->nr_events++],
+					    command, name);
+		if (status)
+			return status;
+	}
+	return CLI_OK;
 }
 
 /* Lines of tracefs' list of tracepoints; none if it cannot be read. */

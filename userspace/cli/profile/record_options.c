@@ -27,14 +27,15 @@ const char record_help[] =
 "  -G, --cgroup=CGROUP  the processes that are in this cgroup and those below it\n"
 "                     now, with all that they start; can be repeated\n"
 "  -C, --cpu=CPU[,...]  only on these CPUs: 0,2-3\n"
-"  -e, --event=EVENT  names of perf list for software and hardware events, rN,\n"
-"                     tracepoints (sched:sched_process_fork), PMU/TERM,.../;\n"
+"  -e, --event=EVENT[,...]  names of perf list for software and hardware events,\n"
+"                     rN, tracepoints (sched:sched_process_fork), PMU/TERM,.../;\n"
 "                     :u only user mode, :k only the kernel; can be repeated;\n"
 "                     default: cpu-clock\n"
 "      --off-cpu      the time that threads are blocked, by stack: as event\n"
 "                     offcpu-time; without -e, only that\n"
 "  -F, --freq=HZ      samples per second; default: 999\n"
 "  -c, --count=N      a sample every N events\n"
+"  -g, --call-graph=MODE  accepted, as by perf: stacks are recorded anyway\n"
 "      --user-callchains    no stacks of the kernel\n"
 "      --kernel-callchains  no stacks of user mode\n"
 "  -o, --output=FILE  default: perf.data; an older one becomes FILE.old\n"
@@ -72,6 +73,7 @@ enum {
 	OPTION_STACK_MAP,
 	OPTION_BUILD_ID,
 	OPTION_NO_JIT_NAMES,
+	OPTION_CALL_GRAPH,
 };
 
 static const struct option longs[] = {
@@ -96,6 +98,7 @@ static const struct option longs[] = {
 	{ "compression-level", optional_argument, NULL, 'z' },
 	{ "build-id", no_argument, NULL, OPTION_BUILD_ID },
 	{ "no-jit-names", no_argument, NULL, OPTION_NO_JIT_NAMES },
+	{ "call-graph", required_argument, NULL, OPTION_CALL_GRAPH },
 	{ "stack-map", no_argument, NULL, OPTION_STACK_MAP },
 	{ "quiet", no_argument, NULL, 'q' },
 	OPTIONS_LONG
@@ -238,10 +241,7 @@ static int parse_option(struct record_options *options, int option)
 	case 'C':
 		return record_add_place(options, "record", option, optarg);
 	case 'e':
-		if (options->nr_events == RECORD_EVENTS_MAX)
-			return usage_error("record", "at most 64 events");
-		return record_parse_event(&options->events[options->nr_events++],
-					  "record", optarg);
+		return record_add_events(options, "record", optarg);
 	case 'F':
 		options->period = 0;
 		return parse_number(optarg, 1000000, &options->frequency) ?
@@ -291,6 +291,9 @@ static int parse_option(struct record_options *options, int option)
 	case 'q':
 		options->quiet = true;
 		return CLI_OK;
+	case 'g':
+	case OPTION_CALL_GRAPH:
+		return CLI_OK;
 	default:
 		return usage_error("record", NULL);
 	}
@@ -301,7 +304,7 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	static const struct options known = {
 		.command = "record",
 		.help = record_help,
-		.shorts = "+" OPTIONS_SHORT "ap:t:G:C:e:F:c:o:qz::",
+		.shorts = "+" OPTIONS_SHORT "agp:t:G:C:e:F:c:o:qz::",
 		.longs = longs,
 	};
 	int option, status;

@@ -89,6 +89,13 @@ static inline bool record_switches(const struct record_options *options)
 bool record_has_off_cpu(const struct record_options *options);
 
 /*
+ * Add the events of @list, separated by commas, which are overwritten. @command: for
+ * messages. Returns an exit status, after a message if it is not CLI_OK.
+ */
+int record_add_events(struct record_options *options, const char *command,
+		      char *list);
+
+/*
  * Take over an option that says where to take samples: 'p', 't', 'G' or 'C', with its
  * value. @command: for messages. Returns an exit status.
  */
