@@ -542,12 +542,15 @@ static struct source_line find_line(struct names *names,
 	const uint64_t lookup = place->address - !place->is_exact;
 	struct object *object = names->objects[place->owner].object;
 	struct source_line found = { 0 };
+	uint32_t number;
 
 	found.file = i ? object_call_line(object, lookup, i - 1, &found.line) :
 			 object_line(object, lookup, &found.line);
-	if (found.file)
-		found.file = names->texts.texts[strings_add(&names->texts,
-							    found.file)];
+	if (found.file) {
+		/* This may move the array. */
+		number = strings_add(&names->texts, found.file);
+		found.file = names->texts.texts[number];
+	}
 	return found;
 }
 
