@@ -173,7 +173,9 @@ static bool has_ended(struct record *record)
 	/* Others belong to cli/attach/child.h. */
 	if (record->attach > 0 &&
 	    waitpid(record->attach, NULL, WNOHANG) > 0) {
-		complain("record: attach has ended; see its message");
+		complain(record->copies ?
+			 "record: attach has ended, see its message; stacks are completed from copies" :
+			 "record: attach has ended, see its message; stacks in code without SFrame data are cut");
 		record->attach = 0;
 	}
 	if (record->command.pid <= 0 ||
