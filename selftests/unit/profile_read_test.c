@@ -117,6 +117,26 @@ static void deferred(void)
 	sframe_unwind_profile_close(profile);
 }
 
+/* How the frames of a user part were found is not told by the facts of its sample. */
+static void deferred_facts(void)
+{
+	const struct facts facts = { .magic = FACTS_MAGIC };
+	uint16_t size;
+	size_t at;
+
+	made_begin(&made, MADE_TYPE, 0);
+	made_user_part(&made, 5, 77, 0x1000);
+	at = made.size;
+	made_deferred(&made, 5, 1, 77);
+	made_bytes(&made, &facts, sizeof(facts));
+	size = made.size - at;
+	memcpy(made.bytes + at + offsetof(struct perf_event_header, size), &size, 2);
+	EXPECT_EQ(start(made_end(&made)), 0);
+	EXPECT(is_merged(1, 0x1000));
+	EXPECT(!record->sample.how);
+	sframe_unwind_profile_close(profile);
+}
+
 /* Many samples of one stack, whose user part never comes, take no longer. */
 static void deferred_same(void)
 {
@@ -443,6 +463,7 @@ static void bad_headers(void)
 static const struct tap_test tests[] = {
 	TAP_TEST(contexts),
 	TAP_TEST(deferred),
+	TAP_TEST(deferred_facts),
 	TAP_TEST(deferred_same),
 	TAP_TEST(deferred_limit),
 	TAP_TEST(compressed),

@@ -47,16 +47,17 @@ struct exec_wanted {
  *
  * @error: 0 or a negative errno; -EEXIST if the file has a .sframe of its own; -ESRCH if
  *	it could not be opened, which may be different for another process.
- * @has_own: the file has a .sframe of its own, the rules of which the section has, too.
- * @is_extended: the section is an extended one.
+ * @has_own: the file has a .sframe of its own, the rules of which the section has, too;
+ *	not 0 if so. The child may lie.
+ * @is_extended: the section is an extended one; not 0 if so.
  * @build_id_size, @build_id: build ID of the file.
  * @size: bytes of the section.
  * @reason: the error in words.
  */
 struct exec_converted {
 	int32_t error;
-	bool has_own;
-	bool is_extended;
+	uint32_t has_own;
+	uint32_t is_extended;
 	uint32_t build_id_size;
 	uint8_t build_id[EXEC_MAX_BUILD_ID];
 	uint64_t size;

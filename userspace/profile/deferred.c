@@ -120,6 +120,8 @@ static void append(struct parsed *parsed, const struct held *part)
 		nr = SFRAME_UNWIND_PROFILE_FRAMES - have;
 	memcpy(parsed->frames + have, part->frames, nr * sizeof(uint64_t));
 	sample->nr_user += nr;
+	/* That tells only of the frames that came with the sample. */
+	sample->how = NULL;
 }
 
 int sfu_deferred_add_sample(struct deferred *deferred, struct parsed *parsed)
