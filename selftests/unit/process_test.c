@@ -2,7 +2,6 @@
 /*
  * "sframe-unwind attach", processes: what /proc tells of them.
  */
-#define _GNU_SOURCE
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
