@@ -140,6 +140,7 @@ FORKY_PACKAGES=$QEMU_DIR/packages
 declare -A PROGRAM_TABLES=([forky-programs]=$TREE/selftests/truth/distribution [forky-jit]=$TREE/selftests/jit/runtimes
 	[forky-bpf]=$TREE/selftests/bpf/programs)
 TRIXIE_PACKAGES=(gcc-14 make pahole kmod libelf1t64 sparse)
+QEMU_PACKAGES=(qemu-system-x86 seabios virtiofsd)
 
 root_packages() {
 	case $1 in
@@ -149,12 +150,18 @@ root_packages() {
 			awk '$1 == "packages" { for (i = 2; i <= NF; i++) print $i }' "${PROGRAM_TABLES[$1]}"
 			;;
 		trixie) printf '%s\n' "${TRIXIE_PACKAGES[@]}" ;;
-		*) die "unknown root '$1', known: forky forky-programs forky-jit forky-bpf trixie" ;;
+		qemu) printf '%s\n' "${QEMU_PACKAGES[@]}" ;;
+		*) die "unknown root '$1', known: forky forky-programs forky-jit forky-bpf trixie qemu" ;;
 	esac
 }
 
 # The Debian release of a root.
-root_suite() { printf '%s\n' "${1%%-*}"; }
+root_suite() {
+	case $1 in
+		qemu) echo forky ;;
+		*) printf '%s\n' "${1%%-*}" ;;
+	esac
+}
 
 # The name contains a hash of the package list: a changed list makes another root. Increase the number when make_root
 # changes.
@@ -166,10 +173,11 @@ root_dir() {
 
 # --- VMs
 
-# Two programs have this name: one in C, part of QEMU up to 7.x, and one in Rust.
-find_virtiofsd() {
-	local path
-	for path in /usr/libexec/virtiofsd /usr/lib/qemu/virtiofsd /usr/lib/virtiofsd /usr/bin/virtiofsd; do
-		[ ! -x "$path" ] || { echo "$path"; return; }
-	done
+# use_qemu: set the commands qemu and virtiofsd, of the root "qemu": its programs with its own libraries.
+use_qemu() {
+	local root run
+	root=$(root_dir qemu)
+	run=("$root/usr/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu")
+	qemu=("${run[@]}" "$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/seabios" -L "$root/usr/share/qemu")
+	virtiofsd=("${run[@]}" "$root/usr/libexec/virtiofsd")
 }

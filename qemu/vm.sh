@@ -66,7 +66,7 @@ try_kvm() {
 	local accel=tcg,thread=multi console
 	[ ! -e "$3" ] || return 0
 	if [ -w /dev/kvm ]; then
-		console=$(timeout -k 1 10 qemu-system-x86_64 -nodefaults -no-user-config -no-reboot -display none -machine q35 \
+		console=$(timeout -k 1 10 "${qemu[@]}" -nodefaults -no-user-config -no-reboot -display none -machine q35 \
 			-accel kvm -cpu max,la57=off -m 512 -kernel "$(kernel_dir "$1")/vmlinuz" -initrd "$2" \
 			-append "console=ttyS0 panic=-1 loglevel=7 vm.trial" -serial stdio </dev/null 2>/dev/null) || true
 		[[ $console != *"vm: trial passed"* ]] || accel=kvm
@@ -83,30 +83,24 @@ serve() {
 	local name=$1 mode=$2 tries options
 	shift 2
 	mkdir -p "$name.mnt"
-	# shellcheck disable=SC2046
-	if "$(find_virtiofsd)" --help 2>&1 | grep -q -- --shared-dir; then
-		options="--shared-dir=$name.mnt --cache=$mode --sandbox=none"
-		[ "$mode" = auto ] || options+=" --no-announce-submounts"
-	else
-		options="-f -o source=$PWD/$name.mnt,cache=$mode,sandbox=chroot,no_posix_lock"
-		[ "$mode" = always ] || options+=,announce_submounts
-	fi
-	# shellcheck disable=SC2016,SC2086
+	options=(--socket-path="$name.socket" --shared-dir="$name.mnt" --cache="$mode" --sandbox=none)
+	[ "$mode" = auto ] || options+=(--no-announce-submounts)
+	# shellcheck disable=SC2016
 	setpriv --pdeathsig TERM unshare --mount --propagation private bash -euo pipefail -c '
-		mnt=$1 daemon=$2 options=$3 socket=$4
-		shift 4
-		# The C version creates a lock file there, named after the socket, and does not remove it.
-		mkdir -p /run/virtiofsd
-		mount -t tmpfs tmpfs /run/virtiofsd
+		mnt=$1
+		shift
 		mount -t tmpfs tmpfs "$mnt"
-		for spec; do
+		while [ "$1" != -- ]; do
+			spec=$1
+			shift
 			to=$mnt/${spec##*=}
 			mkdir "${to%:*}"
 			mount --rbind "${spec%=*}" "${to%:*}"
 			[ "${spec##*:}" = rw ] || mount -o remount,ro,bind "${to%:*}"
 		done
-		exec $daemon --socket-path="$socket" $options
-	' bash "$name.mnt" "$(find_virtiofsd)" "$options" "$name.socket" "$@" >"$name.log" 2>&1 </dev/null &
+		shift
+		exec "$@"
+	' bash "$name.mnt" "$@" -- "${virtiofsd[@]}" "${options[@]}" >"$name.log" 2>&1 </dev/null &
 	pids+=($!)
 	for ((tries = 0; tries < 500; tries++)); do
 		[ ! -S "$name.socket" ] || return 0
