@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile/table.h"
+#include "lib/buffer.h"
 
 /* Most keys of a table: the sizes below cannot overflow. */
 #define KEYS_MAX	(1u << 30)
@@ -37,7 +38,7 @@ void *table_grow(void *array, uint32_t *room, uint32_t nr, size_t size)
 {
 	size_t more = *room ? *room : 4;
 
-	if (nr < *room)
+	if (nr < *room && *room * size > BUFFER_MOVES)
 		return array;
 	while (more <= nr)
 		more *= 2;

@@ -57,7 +57,8 @@ static inline int sfu_budget_reserve(struct budget *budget,
 				     struct buffer *buffer, size_t more,
 				     const char *what)
 {
-	if (buffer->bytes && more <= buffer->space - buffer->size)
+	if (buffer->bytes && more <= buffer->space - buffer->size &&
+	    buffer->space > BUFFER_MOVES)
 		return 0;
 	return sfu_budget_grow(budget, buffer, more, what);
 }
