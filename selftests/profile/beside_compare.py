@@ -3,6 +3,7 @@
 import collections
 import math
 import re
+import statistics
 
 KERNEL = 0xffff800000000000
 
@@ -96,33 +97,47 @@ def framed(theirs, ours):
     print(f'{len(known):>7} different stacks from main in ours')
 
 
+def shares(recordings):
+    """For each recording: the functions' shares of user mode, and the number of samples."""
+    for samples in recordings:
+        # In a VM without KVM, the kernel's time is mostly that of the first access to each page, which differs from run to run.
+        counts = collections.Counter(sample.user[0][1].split('+0x')[0] for sample in samples if sample.user and not sample.kernel)
+        total = sum(counts.values())
+        yield collections.Counter({name: n / total for name, n in counts.items()}), total
+
+
 def hottest(flat, ours):
     """
-    The ten hottest functions of user mode in perf record without call graphs. In a VM without KVM, the kernel's time is mostly
-    that of the first access to each page, which differs from run to run.
+    The ten hottest functions in recordings by perf without call graphs, and in ours: the mean shares, how much the shares of one
+    kind's recordings differ (standard deviation), and the difference of the means in standard errors.
     """
-    theirs, mine = (collections.Counter(sample.user[0][1].split('+0x')[0] for sample in samples if sample.user and not sample.kernel)
-                    for samples in (flat, ours))
-    n, m = sum(theirs.values()), sum(mine.values())
-    for name, count in theirs.most_common(10):
-        p, q = count / n, mine[name] / m
-        both = (count + mine[name]) / (n + m)
-        error = math.sqrt(both * (1 - both) * (1 / n + 1 / m)) or 1
-        print(f'{100 * p:7.2f}% {100 * q:7.2f}%  {abs(p - q) / error:5.1f}  {name}')
+    kinds = [list(shares(recordings)) for recordings in (flat, ours)]
+    of_perf = sum((share for share, _ in kinds[0]), collections.Counter())
+    for name, _ in of_perf.most_common(10):
+        means, deviations, error = [], [], 0
+        for kind in kinds:
+            values = [share[name] for share, _ in kind]
+            mean = statistics.mean(values)
+            # Not less than chance makes of so many samples.
+            chance = mean * (1 - mean) / statistics.mean(total for _, total in kind)
+            means.append(mean)
+            deviations.append(statistics.stdev(values))
+            error += max(statistics.variance(values), chance) / len(kind)
+        distance = abs(means[0] - means[1]) / (math.sqrt(error) or 1)
+        print(f'{100 * means[0]:7.2f}% ±{100 * deviations[0]:5.2f} {100 * means[1]:7.2f}% ±{100 * deviations[1]:5.2f}  {distance:5.1f}  {name}')
 
 
-NAMES = ('framed', 'bash')
+NAMES = ('framed', 'bash', 'python3')
+RECORDINGS = range(1, 6)
 print(f'{"file":<18} {"samples, both":>15}   stacks      lines of report that are the same')
 for name in NAMES:
     both_versions(f'{name}.ours.data')
-read = {f'{name}.{kind}': read_script(f'{name}.{kind}.data.root.script.txt')
-        for name in NAMES for kind in ('perf', 'flat', 'ours')}
+read = {f'{name}.{kind}': read_script(f'{name}.{kind}.data.root.script.txt') for name in NAMES for kind in ('perf', 'ours')}
 print(f'\n{"file":<18} {"stacks":>7} {"main":>8}  frames   where the others end')
 for data, samples in read.items():
-    if 'flat' not in data:
-        ends(data, samples)
+    ends(data, samples)
 print('\na stack of framed by frame pointers (perf record -g)')
 framed(read['framed.perf'], read['framed.ours'])
 for name in NAMES:
-    print(f'\n   perf     ours  sigma  hottest functions of {name} in user mode, perf without call graphs')
-    hottest(read[f'{name}.flat'], read[f'{name}.ours'])
+    print(f'\n    perf           ours          errors  hottest functions of {name} in user mode, {len(RECORDINGS)} recordings each')
+    hottest(*([read_script(f'{name}.{kind}{i}.data.root.script.txt') for i in RECORDINGS] for kind in ('flat', 'ours')))
