@@ -53,3 +53,13 @@ wait_for() {
 	return 1
 }
 has_size() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ]; }
+
+# make_fresh FOLDER: a program and a library with build IDs of their own.
+make_fresh() {
+	local name at
+	mkdir "$1" && cp "$here/fresh_program" "$here/libfresh.so" "$1"
+	for name in "$1"/*; do
+		at=$((0x$(readelf -SW "$name" | sed -nE 's/.*\.note\.gnu\.build-id +NOTE +[0-9a-f]+ ([0-9a-f]+) .*/\1/p')))
+		head -c 20 /dev/urandom | dd of="$name" bs=1 seek=$((at + 16)) conv=notrunc status=none
+	done
+}
