@@ -3,6 +3,9 @@
  * Read an ELF file by libdwfl: in this process if it is ours, else in a child; see
  * object_reader.h.
  */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +14,41 @@
 #include "cli/profile/plt.h"
 
 static char *debuginfo_path;
+
+/* Whether there is a file @name in @root, in the folder @folder of that, and in the folder @below of that. */
+static bool is_there(const char *root, const char *folder, size_t length,
+		     const char *below, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s%.*s%s%s", root, (int)length,
+			folder, below, name) < (int)sizeof(path) &&
+	       !access(path, F_OK);
+}
+
+/*
+ * Whether libdw may find a debug file that is not known by its build ID: beside @file, in
+ * the usual folders, or by debuginfod. For the latter it loads a library with thirty
+ * others, also if no server is configured, which takes longer than to read the symbols.
+ */
+static bool may_be_found(const char *file, const char *link)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	char name[PATH_MAX];
+	size_t length;
+
+	if ((urls && *urls) || !slash)
+		return true;
+	/* Without a link, libdw looks for this name. */
+	if (!link && snprintf(name, sizeof(name), "%s.debug", slash + 1) > 0)
+		link = name;
+	length = slash + 1 - file;
+	return is_there("", file, length, "", link) ||
+	       is_there("", file, length, ".debug/", link) ||
+	       is_there("/usr/lib/debug", file, length, "", link) ||
+	       is_there("/usr/lib/debug", "/", 1, "", link);
+}
 
 /*
  * The names of debug files in a file that is not ours may lead to a FIFO, or to what its
@@ -23,14 +61,15 @@ static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
 	const struct object *object = *data;
 	int fd;
 
-	if (object && object->is_ours)
-		return dwfl_standard_find_debuginfo(module, data, name, base,
-						    file, link, crc, found);
 	fd = dwfl_build_id_find_debuginfo(module, data, name, base, file, link,
 					  crc, found);
-	if (object && fd >= 0)
+	if (object && !object->is_ours && fd >= 0)
 		object_child_allow(fd);
-	return fd;
+	if (fd >= 0 || *found || !object || !object->is_ours ||
+	    !may_be_found(file, link))
+		return fd;
+	return dwfl_standard_find_debuginfo(module, data, name, base, file,
+					    link, crc, found);
 }
 
 const Dwfl_Callbacks object_callbacks = {
