@@ -15,7 +15,7 @@
 
 static char *debuginfo_path;
 
-/* Whether there is a file @name in @root, in the folder @folder of that, and in the folder @below of that. */
+/* Whether there is a file @name in a folder of @root: the first @length bytes of @folder, and @below. */
 static bool is_there(const char *root, const char *folder, size_t length,
 		     const char *below, const char *name)
 {
@@ -26,28 +26,43 @@ static bool is_there(const char *root, const char *folder, size_t length,
 	       !access(path, F_OK);
 }
 
+/* Whether there is a debug file @link where libdw looks for that of the object @file. */
+static bool is_near(const char *file, const char *link)
+{
+	const char *slash = strrchr(file, '/');
+	char name[PATH_MAX];
+
+	if (!slash || file[0] != '/')
+		return true;
+	/* Without a link, libdw looks for this name. */
+	if (!link) {
+		snprintf(name, sizeof(name), "%s.debug", slash + 1);
+		link = name;
+	}
+	if (is_there("", file, slash + 1 - file, "", link) ||
+	    is_there("", file, slash + 1 - file, ".debug/", link))
+		return true;
+	/* Below this folder, leading folders of the object may be missing. */
+	for (; file; file = strchr(file + 1, '/'))
+		if (is_there("/usr/lib/debug", file, slash + 1 - file, "",
+			     link))
+			return true;
+	return false;
+}
+
 /*
- * Whether libdw may find a debug file that is not known by its build ID: beside @file, in
- * the usual folders, or by debuginfod. For the latter it loads a library with thirty
- * others, also if no server is configured, which takes longer than to read the symbols.
+ * Whether libdw may find a debug file that is not known by its build ID: near @file, also
+ * as its name without links, or by debuginfod. For the latter it loads a library with
+ * thirty others, also if no server is configured, which takes longer than to read the
+ * symbols.
  */
 static bool may_be_found(const char *file, const char *link)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	const char *slash = file ? strrchr(file, '/') : NULL;
-	char name[PATH_MAX];
-	size_t length;
+	char resolved[PATH_MAX];
 
-	if ((urls && *urls) || !slash)
-		return true;
-	/* Without a link, libdw looks for this name. */
-	if (!link && snprintf(name, sizeof(name), "%s.debug", slash + 1) > 0)
-		link = name;
-	length = slash + 1 - file;
-	return is_there("", file, length, "", link) ||
-	       is_there("", file, length, ".debug/", link) ||
-	       is_there("/usr/lib/debug", file, length, "", link) ||
-	       is_there("/usr/lib/debug", "/", 1, "", link);
+	return (urls && *urls) || !file || is_near(file, link) ||
+	       (realpath(file, resolved) && is_near(resolved, link));
 }
 
 /*
