@@ -80,6 +80,7 @@ struct rings {
  * @page_size: bytes of a page.
  * @next_at: do not handle events before this time.
  * @cpus_path: list of the CPUs that are online.
+ * @cpus_fd: that file, which is read again and again; or -1.
  * @cpus: what it was when the events were opened.
  * @suspended_ns: how long the machine had been suspended then.
  */
@@ -92,6 +93,7 @@ struct events {
 	size_t page_size;
 	uint64_t next_at;
 	const char *cpus_path;
+	int cpus_fd;
 	char cpus[CPUS_SIZE];
 	uint64_t suspended_ns;
 };
@@ -236,16 +238,11 @@ static uint64_t suspended_ns(void)
 }
 
 /* Read the list of CPUs, or an empty one. */
-static void read_cpus(const char *path, char cpus[CPUS_SIZE])
+static void read_cpus(int fd, char cpus[CPUS_SIZE])
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-
 	memset(cpus, 0, CPUS_SIZE);
-	if (fd < 0)
-		return;
-	if (read(fd, cpus, CPUS_SIZE) < 0)
+	if (fd >= 0 && pread(fd, cpus, CPUS_SIZE, 0) < 0)
 		cpus[0] = '\0';
-	close(fd);
 }
 
 int events_open(struct events **to, const char *cpus_path, uint64_t exec_id)
@@ -259,7 +256,8 @@ int events_open(struct events **to, const char *cpus_path, uint64_t exec_id)
 		return -ENOMEM;
 	/* Before the rings, so that no change in between is missed. */
 	events->cpus_path = cpus_path;
-	read_cpus(cpus_path, events->cpus);
+	events->cpus_fd = open(cpus_path, O_RDONLY | O_CLOEXEC);
+	read_cpus(events->cpus_fd, events->cpus);
 	events->suspended_ns = suspended_ns();
 	events->exec_id = exec_id;
 	events->page_size = sysconf(_SC_PAGESIZE);
@@ -285,17 +283,20 @@ void events_close(struct events *events)
 		return;
 	close_rings(events, &events->execs);
 	close_rings(events, &events->changes);
+	if (events->cpus_fd >= 0)
+		close(events->cpus_fd);
 	free(events->files);
 	free(events);
 }
 
 bool events_reopen(struct events **events)
 {
-	const struct events *old = *events;
-	struct events *new;
+	struct events *old = *events, *new;
 	char cpus[CPUS_SIZE];
 
-	read_cpus(old->cpus_path, cpus);
+	if (old->cpus_fd < 0)
+		old->cpus_fd = open(old->cpus_path, O_RDONLY | O_CLOEXEC);
+	read_cpus(old->cpus_fd, cpus);
 	if (suspended_ns() < old->suspended_ns + SUSPEND_NS &&
 	    !memcmp(cpus, old->cpus, sizeof(cpus)))
 		return false;
