@@ -46,6 +46,9 @@ static void check_sample(const struct sframe_unwind_profile_sample *sample)
 	for (i = 0; raw && i < sample->raw_size; i++)
 		add(raw[i]);
 	add(sample->period);
+	add(sample->flags);
+	add(sample->stop);
+	add(sample->entry);
 }
 
 static void check_record(const struct sframe_unwind_profile_record *record,

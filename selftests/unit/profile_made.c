@@ -51,7 +51,7 @@ void profile_made_record(unsigned int i, struct sframe_unwind_profile_record *re
 			.nr_user = i % 50,
 			.flags = SFRAME_UNWIND_PROFILE_CHAIN |
 				 (i % 5 ? SFRAME_UNWIND_PROFILE_KERNEL : 0),
-			.stop = 1 + i % 15,
+			.stop = 1 + i % 13,
 			.entry = i % 6,
 		};
 		break;

@@ -211,7 +211,7 @@ static void largest_sample(void)
 {
 	static uint64_t frames[SFRAME_UNWIND_PROFILE_FRAMES];
 	/* 65,528 bytes less those before the frames, and a mark. */
-	const unsigned int most = (65528 - 6 * 8) / 8 - 1;
+	const unsigned int most = (65528 - 5 * 8) / 8 - 1;
 	struct sframe_unwind_profile_record record = {
 		.kind = SFRAME_UNWIND_PROFILE_SAMPLE,
 		.sample = { .frames = frames, .nr_user = most },

@@ -104,6 +104,16 @@ struct fact_of_frame {
 
 #define FACTS_MAGIC	0x46555346U	/* "FSUF" */
 
+/*
+ * Most samples have the same facts. Bits of the header's misc that perf ignores tell them: the
+ * stack is complete, all frames were found as usual, and, in other bits, the entry.
+ */
+#define MISC_USUAL		(1U << 11)
+#define MISC_ENTRY_SHIFT	3
+#define MISC_ENTRY_MAX		7U
+
+#define USUAL_STOP		1	/* enum sframe_unwind_stop: complete */
+
 /* How a user frame is usually found: enum sframe_unwind_frame. */
 #define USUAL_HOW(frame)	((frame) ? 2 : 1)
 

@@ -253,7 +253,26 @@ static void skip_rest(struct cursor *cursor, const struct perf_event_attr *attr)
 		take(cursor, take_u64(cursor));
 }
 
-/* Our own facts, behind what perf reads. Other bytes there mean nothing. */
+static void set_usual(struct parsed *parsed)
+{
+	struct sframe_unwind_profile_sample *sample = &parsed->record.sample;
+
+	for (uint32_t i = 0; i < sample->nr_user; i++)
+		parsed->how[i] = USUAL_HOW(i);
+	sample->how = parsed->how;
+}
+
+/* Our own facts, in the header. */
+static void parse_usual(struct parsed *parsed, unsigned int misc)
+{
+	struct sframe_unwind_profile_sample *sample = &parsed->record.sample;
+
+	sample->stop = USUAL_STOP;
+	sample->entry = misc >> MISC_ENTRY_SHIFT & MISC_ENTRY_MAX;
+	set_usual(parsed);
+}
+
+/* The same, behind what perf reads. Other bytes there mean nothing. */
 static void take_facts(struct cursor *cursor, struct parsed *parsed)
 {
 	struct sframe_unwind_profile_sample *sample = &parsed->record.sample;
@@ -269,9 +288,7 @@ static void take_facts(struct cursor *cursor, struct parsed *parsed)
 		return;
 	sample->stop = facts.stop;
 	sample->entry = facts.entry;
-	for (uint32_t i = 0; i < sample->nr_user; i++)
-		parsed->how[i] = USUAL_HOW(i);
-	sample->how = parsed->how;
+	set_usual(parsed);
 	for (unsigned int i = 0; i < facts.nr; i++) {
 		from = take(cursor, sizeof(fact));
 		if (!from)
@@ -335,7 +352,9 @@ static void parse_sample(struct cursor *cursor, unsigned int misc,
 		sample->raw = take(cursor, sample->raw_size);
 	}
 	skip_rest(cursor, attr);
-	if (!cursor->is_short && cursor->left >= sizeof(struct facts)) {
+	if (misc & MISC_USUAL)
+		parse_usual(parsed, misc);
+	else if (!cursor->is_short && cursor->left >= sizeof(struct facts)) {
 		take_facts(cursor, parsed);
 		cursor->is_short = false;
 	}

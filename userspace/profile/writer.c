@@ -136,12 +136,14 @@ uint64_t sframe_unwind_profile_written(const struct sframe_unwind_profile_writer
 	return writer->written + (writer->deflate.stream ? 0 : writer->used);
 }
 
-static uint64_t sample_type(uint32_t flags)
+static uint64_t sample_type(const struct sframe_unwind_profile_writer *writer)
 {
-	uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
-			PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+	const uint32_t flags = writer->flags;
+	uint64_t type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			PERF_SAMPLE_CALLCHAIN;
 
+	if (sfu_writer_has_ids(writer))
+		type |= PERF_SAMPLE_IDENTIFIER;
 	if (flags & SFRAME_UNWIND_PROFILE_WRITE_CPU)
 		type |= PERF_SAMPLE_CPU;
 	if (flags & SFRAME_UNWIND_PROFILE_WRITE_PERIOD)
@@ -163,7 +165,7 @@ void sfu_writer_fill_attr(const struct sframe_unwind_profile_writer *writer,
 		.config = source->config,
 		.sample_period = source->period,
 		.freq = !!source->frequency,
-		.sample_type = sample_type(writer->flags),
+		.sample_type = sample_type(writer),
 		.sample_id_all = 1,
 		.exclude_kernel = !!source->is_user_only,
 		.mmap = 1,

@@ -45,6 +45,12 @@ struct sframe_unwind_profile_writer {
 	struct deflate deflate;
 };
 
+/* Whether records have ids, to tell the sources apart. */
+static inline bool sfu_writer_has_ids(const struct sframe_unwind_profile_writer *writer)
+{
+	return writer->nr_sources > 1;
+}
+
 /* Write to any place of the file. Returns 0 or -errno, which is kept. */
 int sfu_writer_put_at(struct sframe_unwind_profile_writer *writer, const void *from,
 		      size_t size, uint64_t offset);

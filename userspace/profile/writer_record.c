@@ -69,7 +69,8 @@ find_source(const struct sframe_unwind_profile_writer *writer, uint32_t source)
 
 static size_t sample_id_size(const struct sframe_unwind_profile_writer *writer)
 {
-	return writer->flags & SFRAME_UNWIND_PROFILE_WRITE_CPU ? 32 : 24;
+	return 16 + (writer->flags & SFRAME_UNWIND_PROFILE_WRITE_CPU ? 8 : 0) +
+	       (sfu_writer_has_ids(writer) ? 8 : 0);
 }
 
 /* What all records but samples have at their end. */
@@ -85,7 +86,8 @@ static void put_sample_id(const struct sframe_unwind_profile_writer *writer,
 		put_u32(to, record->cpu);
 		put_u32(to, 0);
 	}
-	put_u64(to, id);
+	if (sfu_writer_has_ids(writer))
+		put_u64(to, id);
 }
 
 /* The id of other records need not be that of a source. */
@@ -97,21 +99,33 @@ static uint64_t any_id(const struct sframe_unwind_profile_writer *writer,
 	return writer->sources[is_known ? record->source : 0].ids[0];
 }
 
-static bool is_usual(const struct sframe_unwind_profile_sample *sample,
-		     uint32_t frame)
+/* Returns how many user frames may have facts. A record has no room for more than 65,535. */
+static uint32_t nr_with_facts(const struct sframe_unwind_profile_sample *sample)
 {
-	return !sample->how || frame > UINT16_MAX ||
-	       sample->how[frame] == USUAL_HOW(frame);
+	return !sample->how ? 0 :
+	       sample->nr_user > UINT16_MAX ? UINT16_MAX : sample->nr_user;
 }
 
+/*
+ * Returns the bytes of facts behind the sample. *@nr is set to the number of frames with facts,
+ * and *@misc to bits of the header.
+ */
 static size_t facts_size(const struct sframe_unwind_profile_sample *sample,
-			 unsigned int *nr)
+			 unsigned int *nr, uint16_t *misc)
 {
+	const uint32_t last = nr_with_facts(sample);
+
 	*nr = 0;
+	*misc = 0;
 	if (!sample->how && !sample->stop && !sample->entry)
 		return 0;
-	for (uint32_t i = 0; i < sample->nr_user; i++)
-		*nr += !is_usual(sample, i);
+	for (uint32_t i = 0; i < last; i++)
+		*nr += sample->how[i] != USUAL_HOW(i);
+	if (sample->how && !*nr && sample->stop == USUAL_STOP &&
+	    sample->entry <= MISC_ENTRY_MAX) {
+		*misc = MISC_USUAL | sample->entry << MISC_ENTRY_SHIFT;
+		return 0;
+	}
 	return (sizeof(struct facts) + *nr * sizeof(struct fact_of_frame) + 7) /
 	       8 * 8;
 }
@@ -127,17 +141,15 @@ static void put_facts(struct composed *to,
 		.nr = nr,
 	};
 	const unsigned char *end = to->at + size;
+	const uint32_t last = nr ? nr_with_facts(sample) : 0;
 
 	if (!size)
 		return;
 	put(to, &facts, sizeof(facts));
-	for (uint32_t i = 0; i < sample->nr_user; i++) {
-		const struct fact_of_frame fact = {
-			.frame = i,
-			.how = is_usual(sample, i) ? 0 : sample->how[i],
-		};
+	for (uint32_t i = 0; i < last; i++) {
+		const struct fact_of_frame fact = { .frame = i, .how = sample->how[i] };
 
-		if (!is_usual(sample, i))
+		if (sample->how[i] != USUAL_HOW(i))
 			put(to, &fact, sizeof(fact));
 	}
 	memset(to->at, 0, end - to->at);
@@ -173,16 +185,19 @@ static int write_sample(struct sframe_unwind_profile_writer *writer,
 	struct composed to;
 	size_t facts, size;
 	unsigned int nr;
+	uint16_t misc;
 
 	if (!source || sample->stop > UINT8_MAX || sample->entry > UINT8_MAX)
 		return -EINVAL;
 	if (sample->nr_kernel > RECORD_MAX || sample->nr_user > RECORD_MAX ||
 	    sample->raw_size > RECORD_MAX)
 		return -E2BIG;
-	facts = facts_size(sample, &nr);
-	size = 8 + 4 * 8 + 8 +
+	facts = facts_size(sample, &nr, &misc);
+	size = 8 + 3 * 8 + 8 +
 	       ((size_t)sample->nr_kernel + !!sample->nr_kernel +
 		sample->nr_user + !!sample->nr_user) * 8 + facts;
+	if (sfu_writer_has_ids(writer))
+		size += 8;
 	if (flags & SFRAME_UNWIND_PROFILE_WRITE_ADDRESS)
 		size += 8;
 	if (flags & SFRAME_UNWIND_PROFILE_WRITE_CPU)
@@ -196,10 +211,11 @@ static int write_sample(struct sframe_unwind_profile_writer *writer,
 	to.at = sfu_writer_room(writer, size);
 	if (!to.at)
 		return writer->error;
-	put_header(&to, PERF_RECORD_SAMPLE,
-		   sample->flags & SFRAME_UNWIND_PROFILE_KERNEL ?
-		   PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER, size);
-	put_u64(&to, source->ids[0]);
+	misc |= sample->flags & SFRAME_UNWIND_PROFILE_KERNEL ? PERF_RECORD_MISC_KERNEL :
+							       PERF_RECORD_MISC_USER;
+	put_header(&to, PERF_RECORD_SAMPLE, misc, size);
+	if (sfu_writer_has_ids(writer))
+		put_u64(&to, source->ids[0]);
 	put_u64(&to, sample->ip);
 	put_u32(&to, record->pid);
 	put_u32(&to, record->tid);
