@@ -2,6 +2,8 @@
 /*
  * Samples of code that a function table describes, taken at once in interrupts, while
  * functions are replaced: each user stack is that of the chain that was running.
+ *
+ * Long: see selftests/check.
  */
 #include <pthread.h>
 
