@@ -3,6 +3,7 @@
  * Which file "record" takes a mapping for, by the kernel's records: one may have the name that
  * another one had. The rings are the test's.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -94,7 +95,7 @@ static int begin(void)
 	nr_completed = 0;
 	nr_lost = 0;
 	return sframe_unwind_profile_create(&writer, fd, &source, 1, 0, -1) ||
-	       record_changes_open(&changes, "test", &targets, NULL);
+	       record_changes_open(&changes, "test", &targets, NULL, true);
 }
 
 /* Read the rings. */
@@ -123,6 +124,73 @@ static struct history_object *object_at(uint64_t time)
 
 	mapping = process_find(history_process(history, 7, time, &version), RINGS_CODE);
 	return mapping ? history_object(history, mapping->object) : NULL;
+}
+
+/* --- waiting: what poll(2) says of the ring of each of two CPUs, and of another file */
+
+static short polled[3];
+static unsigned int nr_polls, nr_polled, nr_of_rings;
+static int polled_ms;
+
+int __wrap_poll(struct pollfd *files, nfds_t nr, int ms);
+
+int __wrap_poll(struct pollfd *files, nfds_t nr, int ms)
+{
+	int nr_ready = 0;
+
+	nr_polls++;
+	nr_polled = nr;
+	nr_of_rings = 0;
+	polled_ms = ms;
+	for (nfds_t i = 0; i < nr && i < 3; i++) {
+		nr_of_rings += files[i].fd >= 0 && files[i].events == POLLIN;
+		files[i].revents = polled[i];
+		nr_ready += !!polled[i];
+	}
+	return nr_ready;
+}
+
+static void set_polled(short first, short second, short other)
+{
+	polled[0] = first;
+	polled[1] = second;
+	polled[2] = other;
+}
+
+static void waits(void)
+{
+	struct pollfd other = { .fd = -1, .events = POLLIN };
+
+	EXPECT_EQ(begin(), 0);
+	set_polled(0, 0, 0);
+	nr_polls = 0;
+	EXPECT(!record_changes_wait(changes, &other, 1, 500));
+	EXPECT_EQ(polled_ms, 500);
+	EXPECT_EQ(nr_polled, 3);
+	EXPECT_EQ(nr_of_rings, 2);
+	set_polled(0, 0, POLLIN);
+	EXPECT(!record_changes_wait(changes, &other, 1, 500));
+	EXPECT_EQ(other.revents, POLLIN);
+	set_polled(0, POLLIN, 0);
+	EXPECT(record_changes_wait(changes, &other, 1, 500));
+	EXPECT_EQ(other.revents, 0);
+	EXPECT_EQ(nr_polls, 3);
+	end();
+}
+
+/* The ring of a CPU belongs to the event of one thread, and others write to it, too. */
+static void waits_no_more_for_a_thread_that_has_ended(void)
+{
+	struct pollfd other = { .fd = -1, .events = POLLIN };
+
+	EXPECT_EQ(begin(), 0);
+	set_polled(POLLHUP, 0, 0);
+	record_changes_wait(changes, &other, 1, 500);
+	set_polled(0, 0, 0);
+	nr_polls = 0;
+	EXPECT(record_changes_wait(changes, &other, 1, 500));
+	EXPECT_EQ(nr_polls, 0);
+	end();
 }
 
 static void replaced(void)
@@ -217,6 +285,8 @@ int main(void)
 		TAP_TEST(without_file),
 		TAP_TEST(build_id_found),
 		TAP_TEST(ring_was_full),
+		TAP_TEST(waits),
+		TAP_TEST(waits_no_more_for_a_thread_that_has_ended),
 	};
 
 	tap_run(tests, sizeof(tests) / sizeof(tests[0]));

@@ -88,6 +88,12 @@ bool copies_are_left(const struct copies *copies)
 	return false;
 }
 
+int copies_file(const struct copies *copies)
+{
+	(void)copies;
+	return -1;
+}
+
 void copies_begin_round(struct copies *copies, uint64_t until)
 {
 	(void)copies;
@@ -157,8 +163,9 @@ uint64_t record_changes_lost(const struct record_changes *changes)
 
 int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
-			struct record_waiting *switches)
+			struct record_waiting *switches, bool is_waited_for)
 {
+	(void)is_waited_for;
 	(void)changes;
 	(void)command;
 	(void)targets;
@@ -170,6 +177,16 @@ uint64_t record_changes_until(const struct record_changes *changes)
 {
 	(void)changes;
 	return round_begin;
+}
+
+bool record_changes_wait(struct record_changes *changes, struct pollfd *others, uint32_t nr,
+			 int ms)
+{
+	(void)changes;
+	(void)others;
+	(void)nr;
+	(void)ms;
+	return false;
 }
 
 int record_changes_write(struct record_changes *changes,

@@ -500,7 +500,7 @@ static void ended_by_perf(void)
 	if (!pid)
 		start_many(go[0]);
 	targets.tids = &pid;
-	EXPECT_EQ(record_changes_open(&changes, "test", &targets, waiting), CLI_OK);
+	EXPECT_EQ(record_changes_open(&changes, "test", &targets, waiting, false), CLI_OK);
 	EXPECT_EQ(write(go[1], "", 1), 1);
 	while (waitpid(pid, &status, WNOHANG) != pid) {
 		EXPECT_EQ(record_changes_write(changes, writer, &latest), 0);

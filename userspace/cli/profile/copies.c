@@ -313,6 +313,11 @@ struct copied_stack *copies_add(struct copies *copies,
 	return stack;
 }
 
+int copies_file(const struct copies *copies)
+{
+	return copies ? copy_code_file(copies->code) : -1;
+}
+
 void copies_begin_round(struct copies *copies, uint64_t until)
 {
 	struct copied_stack *stack;

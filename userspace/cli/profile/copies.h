@@ -83,6 +83,9 @@ void copies_follow(struct copies *copies,
 		   const struct sframe_unwind_profile_record *record,
 		   const struct object_inode *inode);
 
+/* The file to poll for what helps to complete stacks; or -1. @copies may be NULL. */
+int copies_file(const struct copies *copies);
+
 /*
  * Another round begins: what was followed tells what the stacks are in that were added in the
  * last one. What has happened after @until may not be complete, and is left for the next round:

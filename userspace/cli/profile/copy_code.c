@@ -386,6 +386,11 @@ static void read_messages(struct copy_code *code)
 	}
 }
 
+int copy_code_file(const struct copy_code *code)
+{
+	return code && !code->is_distrusted ? code->socket : -1;
+}
+
 void copy_code_take(struct copy_code *code, uint64_t until)
 {
 	struct code_section *section, *next;

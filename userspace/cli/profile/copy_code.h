@@ -38,6 +38,9 @@ void copy_code_follow(struct copy_code *code,
 /* What happens before @time is not followed: forget all. */
 void copy_code_forget(struct copy_code *code, uint64_t time);
 
+/* The file to poll for what is told; or -1. */
+int copy_code_file(const struct copy_code *code);
+
 /* Take what was told. All that happened until @until was followed, from the first call on. */
 void copy_code_take(struct copy_code *code, uint64_t until);
 

@@ -172,7 +172,7 @@ int live_open(struct live *live)
 					     false);
 	if (!status)
 		status = record_changes_open(&live->changes, live->command,
-					     &live->options->targets, NULL);
+					     &live->options->targets, NULL, false);
 	if (status)
 		return status;
 	read_processes(live);

@@ -30,8 +30,11 @@
 #include "sframe_unwind.h"
 
 #define ROUND_MS	100	/* between two readings */
+#define IDLE_MS		500	/* the same if no process has changed what it maps */
+#define COPIES_MS	250	/* the same while stacks are being completed */
+#define SOON_MS		20	/* from a change to reading it, if the last one was long ago */
 #define NICENESS	(-10)	/* while samples are read */
-#define FLUSH_S		1	/* what is lost if the recorder is killed */
+#define FLUSH_MS	700	/* and a round: what is lost if the recorder is killed */
 #define LATER_MS	1000	/* to wait for user stacks at the end */
 #define COMPLETE_MS	60000	/* to complete stacks at the end */
 #define COMPLETE_LAST_MS 3000	/* after a signal */
@@ -205,21 +208,56 @@ static int switch_output(struct record *record)
 	return record_output_switch(&record->output) ? -ECANCELED : 0;
 }
 
+/* For how long nothing needs to be done, in milliseconds. @start: of the recording. */
+static int idle_ms(const struct record *record, double start)
+{
+	const struct record_options *options = &record->options;
+	const double left = (start + options->duration - now()) * 1000;
+	int ms = IDLE_MS;
+
+	if (record->copies && copies_are_left(record->copies))
+		ms = COPIES_MS;
+	if (record_has_off_cpu(options) || options->switch_seconds > 0)
+		ms = ROUND_MS;
+	if (options->duration > 0 && left < ms)
+		ms = left > 0 ? left + 1 : 0;
+	return ms;
+}
+
+/*
+ * Wait until the rings are to be read: one of them fills, or something has happened that may be
+ * gone soon. More may follow that; so when something happens all the time, read every ROUND_MS.
+ * @last: when they were read.
+ */
+static void wait_for_samples(const struct record *record, double start, double last)
+{
+	struct pollfd files[] = {
+		{ sframe_unwind_sampler_fd(record->sampler.samples), POLLIN, 0 },
+		{ copies_file(record->copies), POLLIN, 0 },
+	};
+	const int ms = idle_ms(record, start);
+	int more;
+
+	if ((!record_changes_wait(record->changes, files, 2, ms) && !files[1].revents) ||
+	    files[0].revents)
+		return;
+	more = ROUND_MS - (now() - last) * 1000;
+	if (more < SOON_MS)
+		more = SOON_MS;
+	poll(files, 1, more < ms ? more : ms);
+}
+
 static int sample(struct record *record)
 {
 	const double start = now();
-	double flushed = start;
+	double flushed = start, last = start;
 	int ret = 0;
 
 	while (!ret) {
-		struct pollfd ready = {
-			.fd = sframe_unwind_sampler_fd(record->sampler.samples),
-			.events = POLLIN,
-		};
-
-		poll(&ready, 1, ROUND_MS);
+		wait_for_samples(record, start, last);
+		last = now();
 		ret = write_round(record);
-		if (!ret && now() - flushed >= FLUSH_S) {
+		if (!ret && (now() - flushed) * 1000 >= FLUSH_MS) {
 			ret = sframe_unwind_profile_flush(record->output.writer);
 			flushed = now();
 			if (!record->options.quiet && isatty(STDERR_FILENO))
@@ -414,7 +452,7 @@ static int prepare(struct record *record)
 		status = record_changes_open(&record->changes, "record",
 					     &options->targets,
 					     record_has_off_cpu(options) ?
-					     record->waiting : NULL);
+					     record->waiting : NULL, true);
 	/* Threads that are not followed may replace code that is. */
 	if (!status && !record_targets_are_processes(&options->targets))
 		copies_without_code(record->copies);

@@ -128,11 +128,12 @@ struct record_waiting;
 
 /*
  * @command: for messages. @switches: told when threads lose and get a CPU; or NULL.
+ * @is_waited_for: whether record_changes_wait() will be called.
  * Returns an exit status, after a message if it is not CLI_OK.
  */
 int record_changes_open(struct record_changes **changes, const char *command,
 			const struct record_targets *targets,
-			struct record_waiting *switches);
+			struct record_waiting *switches, bool is_waited_for);
 
 /* Let @files, @jit and @copies, or NULL, take note of what is mapped. */
 void record_changes_keep(struct record_changes *changes,
@@ -146,6 +147,17 @@ void record_changes_keep(struct record_changes *changes,
 int record_changes_write(struct record_changes *changes,
 			 struct sframe_unwind_profile_writer *writer,
 			 uint64_t *latest);
+
+struct pollfd;
+
+/*
+ * Wait until something has happened that is to be written, or for one of @others, of which there
+ * may be two, or for @ms milliseconds, or until a signal. Returns whether something may have
+ * happened: at once if that cannot be told, because there are too many threads, or one of them has
+ * ended, or switches are told.
+ */
+bool record_changes_wait(struct record_changes *changes, struct pollfd *others, uint32_t nr,
+			 int ms);
 
 /*
  * All that happened until then was written by the last record_changes_write(). What that has

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,6 +28,9 @@
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID	(1 << 14)
 #endif
+
+#define OTHERS_MAX	2u	/* of record_changes_wait() */
+#define WAITED_MAX	64u	/* threads whose changes are waited for */
 
 /* What perf puts behind each record: pid and tid, time. */
 #define TAIL_SIZE	16u
@@ -58,6 +62,9 @@ struct switched {
  *
  * @rings: the rings by number of the CPU.
  * @nr: number of those.
+ * @polled: files of the rings, for poll(2), and those of others.
+ * @is_silent: whether they do not tell of each change: there are too many, or a thread has
+ *	ended that one of them belongs to, though others write to the same ring.
  * @fds: files of the events.
  * @nr_fds: number of those.
  * @room: room for those.
@@ -76,6 +83,8 @@ struct switched {
 struct record_changes {
 	struct ring *rings;
 	uint32_t nr;
+	struct pollfd *polled;
+	bool is_silent;
 	int *fds;
 	uint32_t nr_fds;
 	uint32_t room;
@@ -116,10 +125,12 @@ static int add_event(struct record_changes *changes, uint32_t cpu, int fd)
 	}
 	ring->page = mmap(NULL, (RING_PAGES + 1) * page_size(),
 			  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (ring->page != MAP_FAILED)
-		return 0;
-	ring->page = NULL;
-	return -errno;
+	if (ring->page == MAP_FAILED) {
+		ring->page = NULL;
+		return -errno;
+	}
+	changes->polled[cpu].fd = fd;
+	return 0;
 }
 
 static int open_target(struct record_changes *changes,
@@ -158,8 +169,10 @@ static void raise_file_limit(void)
 
 int record_changes_open(struct record_changes **result, const char *command,
 			const struct record_targets *targets,
-			struct record_waiting *switches)
+			struct record_waiting *switches, bool is_waited_for)
 {
+	/* With each change, the kernel wakes those who wait for any event of the ring. */
+	const bool is_silent = !is_waited_for || switches || targets->nr > WAITED_MAX;
 	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
@@ -178,7 +191,7 @@ int record_changes_open(struct record_changes **result, const char *command,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 65536,
+		.wakeup_watermark = is_silent ? 65536 : 1,
 	};
 	struct record_changes *changes = table_allocate(sizeof(*changes));
 	int ret = 0;
@@ -186,8 +199,12 @@ int record_changes_open(struct record_changes **result, const char *command,
 	*result = changes;
 	raise_file_limit();
 	changes->switches = switches;
+	changes->is_silent = is_silent;
 	changes->nr = sysconf(_SC_NPROCESSORS_CONF);
 	changes->rings = table_allocate(changes->nr * sizeof(struct ring));
+	changes->polled = table_allocate((changes->nr + OTHERS_MAX) * sizeof(struct pollfd));
+	for (uint32_t i = 0; i < changes->nr; i++)
+		changes->polled[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	if (!targets->nr)
 		ret = open_target(changes, &attr, -1);
 	for (uint32_t i = 0; i < targets->nr && !ret; i++)
@@ -477,6 +494,25 @@ int record_changes_write(struct record_changes *changes,
 	return ret;
 }
 
+bool record_changes_wait(struct record_changes *changes, struct pollfd *others, uint32_t nr,
+			 int ms)
+{
+	struct pollfd *polled = changes->polled;
+	bool has_changed = changes->is_silent;
+
+	if (has_changed)
+		return true;
+	memcpy(polled + changes->nr, others, nr * sizeof(*others));
+	if (poll(polled, changes->nr + nr, ms) <= 0)
+		return false;
+	for (uint32_t i = 0; i < changes->nr; i++) {
+		has_changed |= !!(polled[i].revents & POLLIN);
+		changes->is_silent |= !!(polled[i].revents & (POLLHUP | POLLERR));
+	}
+	memcpy(others, polled + changes->nr, nr * sizeof(*others));
+	return has_changed;
+}
+
 uint64_t record_changes_until(const struct record_changes *changes)
 {
 	return changes->until;
@@ -499,6 +535,7 @@ void record_changes_close(struct record_changes *changes)
 		if (changes->fds[i] >= 0)
 			close(changes->fds[i]);
 	free(changes->rings);
+	free(changes->polled);
 	free(changes->switched);
 	free(changes->fds);
 	free(changes);

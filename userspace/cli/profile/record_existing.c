@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 #include "cli/profile/copies.h"
@@ -71,8 +72,11 @@ static int write_kernel(struct sframe_unwind_profile_writer *writer)
 			break;
 		}
 	}
-	if (symbols)
-		fclose(symbols);
+	if (!symbols)
+		return 0;
+	/* Else, the kernel makes the text again, up to what was used of it. */
+	__fpurge(symbols);
+	fclose(symbols);
 	if (!record.map.start)
 		return 0;
 	record.map.offset = record.map.start;

@@ -10,6 +10,7 @@
 
 #define FREQUENCY	999u
 #define LEVEL		1u	/* of compression, as perf's without a number */
+#define LEVEL_UNSET	UINT32_MAX
 #define LEVEL_MAX	22u	/* zstd's */
 
 const char record_help[] =
@@ -45,7 +46,7 @@ const char record_help[] =
 "      --switch-output=SIZE|TIME|signal  begin another file when one has SIZE; after\n"
 "                     TIME: 30s, 10m, 1h; or when SIGUSR2 comes; FILE is followed\n"
 "                     by the time when it was finished\n"
-"      --stack-map    a smaller file, for steady loads: equal stacks are collected once\n"
+"      --stack-map    for steady loads: equal stacks are collected once; implies -z\n"
 "  -z, --compression-level[=N]  compress records by zstd, as perf record -z does, at\n"
 "                     level N, 1 to 22; default: 1; 0: not at all; as in -z3\n"
 "      --build-id     keep the files that samples are in, by build ID, in ~/.debug, where\n"
@@ -312,7 +313,7 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	*options = (struct record_options){
 		.frequency = FREQUENCY,
 		.output = LOAD_DEFAULT,
-		.level = LEVEL,
+		.level = LEVEL_UNSET,
 	};
 	while ((option = options_next(&known, argc, argv)) != -1) {
 		status = parse_option(options, option);
@@ -321,6 +322,8 @@ int record_parse_options(struct record_options *options, int argc, char **argv)
 	}
 	if (optind < argc)
 		options->command = argv + optind;
+	if (options->level == LEVEL_UNSET)
+		options->level = options->stack_map ? LEVEL : 0;
 	status = record_check_places(options, "record");
 	if (status)
 		return status;

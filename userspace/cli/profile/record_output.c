@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/attach/clock.h"
 #include "cli/cli.h"
 #include "cli/profile/record_output.h"
 
@@ -57,13 +58,26 @@ static int open_file(struct record_output *output)
  * recorded. So they are described as another kind of event. So is the event of
  * --off-cpu, because its samples stand for time.
  */
+static bool is_plain(const struct record_event *event)
+{
+	return event->attr.type != PERF_TYPE_TRACEPOINT && !event->is_off_cpu;
+}
+
+/* Clocks that are sampled at a frequency have a fixed period. */
+static bool is_clock(const struct record_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	return !event->is_off_cpu && attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+		attr->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
 static void fill_source(const struct record_options *options,
 			const struct record_event *event,
 			struct sframe_unwind_profile_source *source)
 {
 	const struct perf_event_attr *attr = &event->attr;
-	const bool is_plain = attr->type != PERF_TYPE_TRACEPOINT &&
-			      !event->is_off_cpu;
 	uint64_t *ids = table_allocate(event->nr_ids * sizeof(*ids));
 
 	for (uint32_t i = 0; i < event->nr_ids; i++)
@@ -72,14 +86,18 @@ static void fill_source(const struct record_options *options,
 		.name = event->name,
 		.ids = ids,
 		.nr_ids = event->nr_ids,
-		.type = is_plain ? attr->type : PERF_TYPE_SOFTWARE,
-		.config = is_plain ? attr->config : PERF_COUNT_SW_DUMMY,
+		.type = is_plain(event) ? attr->type : PERF_TYPE_SOFTWARE,
+		.config = is_plain(event) ? attr->config : PERF_COUNT_SW_DUMMY,
 		.is_user_only = attr->exclude_kernel,
 	};
-	if (attr->sample_period) {
+	if (attr->freq && is_clock(event)) {
+		source->period = SECOND / attr->sample_freq;
+	} else if (attr->sample_period) {
 		source->period = attr->sample_period;
 		source->frequency = attr->freq;
-	} else if (options->frequency && is_plain) {
+	} else if (options->frequency && is_clock(event)) {
+		source->period = SECOND / options->frequency;
+	} else if (options->frequency && is_plain(event)) {
 		source->period = options->frequency;
 		source->frequency = 1;
 	} else {
@@ -118,18 +136,32 @@ static void set_facts(const struct record_output *output)
 	free(command);
 }
 
+/* What the samples of @event have. Fields that say nothing make each sample larger. */
+static uint32_t flags_of(const struct record_options *options, const struct record_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (event->is_off_cpu)
+		return SFRAME_UNWIND_PROFILE_WRITE_PERIOD;
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		return SFRAME_UNWIND_PROFILE_WRITE_RAW |
+		       (attr->freq ? SFRAME_UNWIND_PROFILE_WRITE_PERIOD : 0);
+	if (is_clock(event))
+		return 0;
+	return SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |
+	       (attr->freq || (options->frequency && !attr->sample_period) ?
+		SFRAME_UNWIND_PROFILE_WRITE_PERIOD : 0);
+}
+
 static uint32_t writer_flags(const struct record_options *options)
 {
-	uint32_t flags = SFRAME_UNWIND_PROFILE_WRITE_CPU |
-			 SFRAME_UNWIND_PROFILE_WRITE_PERIOD |
-			 SFRAME_UNWIND_PROFILE_WRITE_ADDRESS;
+	uint32_t flags = SFRAME_UNWIND_PROFILE_WRITE_CPU;
 
 	if (options->level)
 		flags |= SFRAME_UNWIND_PROFILE_WRITE_COMPRESSED |
 			 SFRAME_UNWIND_PROFILE_WRITE_LEVEL(options->level);
 	for (uint32_t i = 0; i < options->nr_events; i++)
-		if (options->events[i].attr.type == PERF_TYPE_TRACEPOINT)
-			flags |= SFRAME_UNWIND_PROFILE_WRITE_RAW;
+		flags |= flags_of(options, &options->events[i]);
 	return flags;
 }
 

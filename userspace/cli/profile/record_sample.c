@@ -73,8 +73,11 @@ void record_sample_set_user(struct sframe_unwind_profile_record *record,
 	sample->frames = frames;
 	memcpy(frames + sample->nr_kernel, user->frames,
 	       sample->nr_user * sizeof(uint64_t));
-	for (uint32_t i = 0; i < sample->nr_user; i++)
-		how[i] = sframe_unwind_sample_how(user, i);
+	if (user->how)
+		memcpy(how, user->how, sample->nr_user);
+	else
+		memset(how, SFRAME_UNWIND_FRAME_SFRAME, sample->nr_user);
+	how[0] = sframe_unwind_sample_how(user, 0);
 	sample->how = how;
 	sample->stop = user->stop;
 	if (!sample->nr_kernel && sample->nr_user)
