@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,25 @@ static int flush_compressed(struct sframe_unwind_profile_writer *writer)
 	return ret;
 }
 
+/* Writing has failed, as on a full disk: those records that are whole in the file can be read. */
+static void keep_whole(struct sframe_unwind_profile_writer *writer)
+{
+	struct perf_event_header header;
+	struct stat status;
+	size_t at = 0;
+
+	if (fstat(writer->fd, &status))
+		return;
+	while (writer->used - at >= sizeof(header)) {
+		memcpy(&header, writer->buffer + at, sizeof(header));
+		if (writer->written + at + header.size > (uint64_t)status.st_size)
+			break;
+		at += header.size;
+	}
+	writer->written += at;
+	sfu_writer_write_header(writer, 0);
+}
+
 int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
 {
 	int ret = writer->error;
@@ -124,8 +144,10 @@ int sframe_unwind_profile_flush(struct sframe_unwind_profile_writer *writer)
 		return flush_compressed(writer);
 	ret = sfu_writer_put_at(writer, writer->buffer, writer->used,
 				writer->written);
-	if (ret)
+	if (ret) {
+		keep_whole(writer);
 		return ret;
+	}
 	writer->written += writer->used;
 	writer->used = 0;
 	return sfu_writer_write_header(writer, 0);
