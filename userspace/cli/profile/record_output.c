@@ -64,7 +64,7 @@ static bool is_plain(const struct record_event *event)
 }
 
 /* Clocks that are sampled at a frequency have a fixed period. */
-static bool is_clock(const struct record_event *event)
+static bool is_software_clock(const struct record_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
 
@@ -90,12 +90,12 @@ static void fill_source(const struct record_options *options,
 		.config = is_plain(event) ? attr->config : PERF_COUNT_SW_DUMMY,
 		.is_user_only = attr->exclude_kernel,
 	};
-	if (attr->freq && is_clock(event)) {
+	if (attr->freq && is_software_clock(event)) {
 		source->period = SECOND / attr->sample_freq;
 	} else if (attr->sample_period) {
 		source->period = attr->sample_period;
 		source->frequency = attr->freq;
-	} else if (options->frequency && is_clock(event)) {
+	} else if (options->frequency && is_software_clock(event)) {
 		source->period = SECOND / options->frequency;
 	} else if (options->frequency && is_plain(event)) {
 		source->period = options->frequency;
@@ -146,7 +146,7 @@ static uint32_t flags_of(const struct record_options *options, const struct reco
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		return SFRAME_UNWIND_PROFILE_WRITE_RAW |
 		       (attr->freq ? SFRAME_UNWIND_PROFILE_WRITE_PERIOD : 0);
-	if (is_clock(event))
+	if (is_software_clock(event))
 		return 0;
 	return SFRAME_UNWIND_PROFILE_WRITE_ADDRESS |
 	       (attr->freq || (options->frequency && !attr->sample_period) ?
